@@ -480,7 +480,7 @@ struct cci_transport;
 
 /* What cci_setup() takes. Zero means the documented default; the pointers must stay valid until the last
  * cci_finalize(). */
-typedef struct cci_setup {
+typedef struct cci_setup_hooks {
     void *(*alloc)(void *user, size_t size);      /* memory aligned for any type, or NULL; default malloc()      */
     void (*release)(void *user, void *pointer);   /* both or neither; default free()                             */
     void (*log)(void *user, int level, const char *text); /* default: errors and warnings to stderr              */
@@ -683,3 +683,6955 @@ typedef struct cci_link {
 
 #endif /* CCI_H */
 /* end of header */
+
+#ifndef CCI_TRANSPORT_INCLUDING /* a transport header wants the declarations above alone */
+
+#ifdef CCI_IMPLEMENTATION
+#define CCI_CORE_IMPLEMENTATION
+#endif
+#ifdef CCI_CORE_IMPLEMENTATION
+#define CCI_DGRAM_IMPLEMENTATION
+#endif
+#ifdef CCI_DGRAM_IMPLEMENTATION
+#define CCI_EVQ_IMPLEMENTATION
+#define CCI_CONN_IMPLEMENTATION
+#define CCI_REL_IMPLEMENTATION
+#define CCI_RMA_IMPLEMENTATION
+#endif
+#if defined(CCI_EVQ_IMPLEMENTATION) || defined(CCI_CONN_IMPLEMENTATION) || defined(CCI_REL_IMPLEMENTATION) ||           \
+    defined(CCI_RMA_IMPLEMENTATION)
+#define CCI_BASE_IMPLEMENTATION
+#endif
+
+/* ==================================================================================================================
+ * >>base
+ *
+ * What all layers stand on: loads and stores of little-endian numbers at any address, a keyed hash (SipHash-2-4), sorted
+ * ranges, and a timing wheel. It never allocates, never reads a clock and calls nothing but mem*().
+ * ================================================================================================================== */
+#if defined(CCI_BASE_IMPLEMENTATION) && !defined(CCI_BASE_IMPLEMENTED)
+#define CCI_BASE_IMPLEMENTED
+
+#include <string.h>
+
+#ifndef CCI_ASSERT
+#ifdef NDEBUG
+#define CCI_ASSERT(x) ((void)0)
+#elif defined(CCI_CORE_IMPLEMENTATION)
+#include <assert.h>
+#define CCI_ASSERT(x) assert(x)
+#else
+#define CCI_ASSERT(x) ((void)0) /* a layer used alone imports nothing but mem*() */
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define CCI__UNUSED __attribute__((unused))
+#define CCI__LIKELY(x) __builtin_expect(!!(x), 1)
+#define CCI__UNLIKELY(x) __builtin_expect(!!(x), 0)
+#else
+#define CCI__UNUSED
+#define CCI__LIKELY(x) (x)
+#define CCI__UNLIKELY(x) (x)
+#endif
+
+#define CCI__NEVER UINT64_MAX
+#define CCI__MS UINT64_C(1000000) /* nanoseconds of a millisecond */
+
+/* Pointer to the structure that holds `member` at address `p`. */
+#define CCI__CONTAINER(p, type, member) ((type *)(void *)((char *)(p)-offsetof(type, member)))
+
+CCI__UNUSED static inline uint32_t cci__min32(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+CCI__UNUSED static inline uint32_t cci__max32(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+CCI__UNUSED static inline uint64_t cci__min64(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+CCI__UNUSED static inline uint64_t cci__max64(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+CCI__UNUSED static inline uint32_t cci__pad8(uint32_t length) {
+    return (length + 7u) & ~7u;
+}
+
+/* Compilers make one load or store of these. */
+CCI__UNUSED static inline uint16_t cci__load16(const uint8_t *p) {
+    return (uint16_t)(p[0] | (uint16_t)(p[1] << 8));
+}
+CCI__UNUSED static inline uint32_t cci__load32(const uint8_t *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+CCI__UNUSED static inline uint64_t cci__load64(const uint8_t *p) {
+    return (uint64_t)cci__load32(p) | (uint64_t)cci__load32(p + 4) << 32;
+}
+CCI__UNUSED static inline void cci__store16(uint8_t *p, uint32_t v) {
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+}
+CCI__UNUSED static inline void cci__store32(uint8_t *p, uint32_t v) {
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+    p[2] = (uint8_t)(v >> 16);
+    p[3] = (uint8_t)(v >> 24);
+}
+CCI__UNUSED static inline void cci__store64(uint8_t *p, uint64_t v) {
+    cci__store32(p, (uint32_t)v);
+    cci__store32(p + 4, (uint32_t)(v >> 32));
+}
+
+/* The 64-bit number nearest to `near` whose low 32 bits are `low`. */
+CCI__UNUSED static inline uint64_t cci__expand32(uint32_t low, uint64_t near) {
+    return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
+}
+
+/* Carves aligned pieces out of one block of memory; with at == NULL it only counts. */
+typedef struct cci__arena {
+    uint8_t *at;
+    size_t used;
+} cci__arena_t;
+
+CCI__UNUSED static inline void *cci__carve(cci__arena_t *arena, size_t size) {
+    size_t start = (arena->used + 63) & ~(size_t)63;
+    arena->used = start + size;
+    return arena->at ? arena->at + start : NULL;
+}
+
+/* A circular list with a head that is itself a node. */
+typedef struct cci_list {
+    struct cci_list *next, *prev;
+} cci_list_t;
+
+CCI__UNUSED static inline void cci__list_init(cci_list_t *head) {
+    head->next = head->prev = head;
+}
+CCI__UNUSED static inline int cci__list_empty(const cci_list_t *head) {
+    return head->next == head;
+}
+CCI__UNUSED static inline void cci__list_insert(cci_list_t *before, cci_list_t *node) {
+    node->next = before;
+    node->prev = before->prev;
+    before->prev->next = node;
+    before->prev = node;
+}
+CCI__UNUSED static inline void cci__list_append(cci_list_t *head, cci_list_t *node) {
+    cci__list_insert(head, node);
+}
+/* A removed node points to itself, so that removing it twice does no harm. */
+CCI__UNUSED static inline void cci__list_remove(cci_list_t *node) {
+    node->prev->next = node->next;
+    node->next->prev = node->prev;
+    node->next = node->prev = node;
+}
+
+/* SipHash-2-4 (Aumasson, Bernstein) of `count` 64-bit words: unguessable without the key. */
+static uint64_t cci__siphash(const uint64_t key[2], const uint64_t *words, uint32_t count) {
+    uint64_t v0 = key[0] ^ UINT64_C(0x736f6d6570736575), v1 = key[1] ^ UINT64_C(0x646f72616e646f6d);
+    uint64_t v2 = key[0] ^ UINT64_C(0x6c7967656e657261), v3 = key[1] ^ UINT64_C(0x7465646279746573);
+    uint32_t i, round, rounds;
+    for (i = 0; i <= count + 1; i++) {
+        uint64_t word = i < count ? words[i] : (uint64_t)count << 59;
+        if (i <= count) {
+            v3 ^= word;
+            rounds = 2;
+        } else {
+            v2 ^= 0xff;
+            rounds = 4;
+        }
+        for (round = 0; round < rounds; round++) {
+            v0 += v1;
+            v1 = (v1 << 13 | v1 >> 51) ^ v0;
+            v0 = v0 << 32 | v0 >> 32;
+            v2 += v3;
+            v3 = (v3 << 16 | v3 >> 48) ^ v2;
+            v0 += v3;
+            v3 = (v3 << 21 | v3 >> 43) ^ v0;
+            v2 += v1;
+            v1 = (v1 << 17 | v1 >> 47) ^ v2;
+            v2 = v2 << 32 | v2 >> 32;
+        }
+        if (i <= count)
+            v0 ^= word;
+    }
+    return v0 ^ v1 ^ v2 ^ v3;
+}
+
+/* ---- sorted sets of numbers: count ranges [lo, hi), ascending, with gaps between them ---- */
+
+typedef struct cci_range {
+    uint64_t lo, hi;
+} cci_range_t;
+
+enum { CCI__RANGE_NEW, CCI__RANGE_OLD, CCI__RANGE_MIXED, CCI__RANGE_FULL };
+
+/* How [lo, hi) stands to the set: wholly new, wholly in it, or partly. New numbers come at the end, so look there first. */
+CCI__UNUSED static int cci__ranges_test(const cci_range_t *set, uint32_t count, uint64_t lo, uint64_t hi) {
+    while (count > 0 && set[count - 1].lo >= hi)
+        count--;
+    if (count == 0 || set[count - 1].hi <= lo)
+        return CCI__RANGE_NEW;
+    return set[count - 1].lo <= lo && hi <= set[count - 1].hi ? CCI__RANGE_OLD : CCI__RANGE_MIXED;
+}
+
+/* Adds [lo, hi), which may overlap what is there. CCI__RANGE_FULL, and no change, if one range more would be needed than
+ * there is room for. */
+CCI__UNUSED static int cci__ranges_add(cci_range_t *set, uint32_t *count, uint32_t capacity, uint64_t lo, uint64_t hi) {
+    uint32_t end = *count, begin;
+    while (end > 0 && set[end - 1].lo > hi)
+        end--;
+    begin = end;
+    while (begin > 0 && set[begin - 1].hi >= lo)
+        begin--;
+    CCI_ASSERT(lo < hi && *count <= capacity);
+    if (begin == end) { /* touches none: make room */
+        if (*count == capacity)
+            return CCI__RANGE_FULL;
+        memmove(set + begin + 1, set + begin, (*count - begin) * sizeof *set);
+        set[begin].lo = lo;
+        set[begin].hi = hi;
+        ++*count;
+        return CCI__RANGE_NEW;
+    }
+    set[begin].lo = cci__min64(set[begin].lo, lo);
+    set[begin].hi = cci__max64(set[end - 1].hi, hi);
+    memmove(set + begin + 1, set + end, (*count - end) * sizeof *set);
+    *count -= end - begin - 1;
+    return CCI__RANGE_NEW;
+}
+
+/* ---- timing wheel: six levels of 64 slots; arming, disarming and expiring cost the same for any number of timers.
+ * A timer never comes early and comes at most two ticks late. ---- */
+
+#define CCI__TICK_SHIFT 14 /* a tick is 16.4 µs */
+#define CCI__WHEEL_LEVELS 6
+
+typedef struct cci_timer {
+    cci_list_t node; /* in its slot; points to itself when not armed */
+    uint64_t at_ns;  /* CCI__NEVER when not armed */
+    uint32_t place;  /* level * 64 + slot, or CCI__PLACE_DUE */
+} cci_timer_t;
+
+#define CCI__PLACE_DUE 0xffffu
+
+typedef struct cci_wheel {
+    uint64_t tick; /* all timers up to here have been moved to `due` */
+    uint64_t occupied[CCI__WHEEL_LEVELS];
+    cci_list_t due;
+    cci_list_t slot[CCI__WHEEL_LEVELS][64];
+} cci_wheel_t;
+
+CCI__UNUSED static inline uint32_t cci__ctz64(uint64_t x) {
+#if defined(__GNUC__) || defined(__clang__)
+    return (uint32_t)__builtin_ctzll(x);
+#else
+    uint32_t n = 0;
+    while (!(x & 1)) {
+        x >>= 1;
+        n++;
+    }
+    return n;
+#endif
+}
+
+CCI__UNUSED static void cci__wheel_init(cci_wheel_t *wheel, uint64_t now_ns) {
+    uint32_t i;
+    memset(wheel, 0, sizeof *wheel);
+    wheel->tick = now_ns >> CCI__TICK_SHIFT;
+    cci__list_init(&wheel->due);
+    for (i = 0; i < CCI__WHEEL_LEVELS * 64; i++)
+        cci__list_init(&wheel->slot[i / 64][i % 64]);
+}
+
+CCI__UNUSED static void cci__timer_init(cci_timer_t *timer) {
+    cci__list_init(&timer->node);
+    timer->at_ns = CCI__NEVER;
+    timer->place = CCI__PLACE_DUE;
+}
+
+CCI__UNUSED static void cci__timer_disarm(cci_wheel_t *wheel, cci_timer_t *timer) {
+    if (timer->at_ns == CCI__NEVER)
+        return;
+    cci__list_remove(&timer->node);
+    if (timer->place != CCI__PLACE_DUE && cci__list_empty(&wheel->slot[timer->place / 64][timer->place % 64]))
+        wheel->occupied[timer->place / 64] &= ~(UINT64_C(1) << timer->place % 64);
+    timer->at_ns = CCI__NEVER;
+}
+
+CCI__UNUSED static void cci__timer_place(cci_wheel_t *wheel, cci_timer_t *timer) {
+    uint64_t tick = (timer->at_ns >> CCI__TICK_SHIFT) + 1;
+    uint32_t level = 0, slot;
+    if (tick <= wheel->tick) {
+        timer->place = CCI__PLACE_DUE;
+        cci__list_append(&wheel->due, &timer->node);
+        return;
+    }
+    while (level < CCI__WHEEL_LEVELS - 1 && (tick >> 6 * level) - (wheel->tick >> 6 * level) >= 64)
+        level++;
+    if ((tick >> 6 * level) - (wheel->tick >> 6 * level) >= 64) /* years away: look again when the last slot comes */
+        tick = ((wheel->tick >> 6 * level) + 63) << 6 * level;
+    slot = (uint32_t)(tick >> 6 * level) & 63;
+    timer->place = level * 64 + slot;
+    wheel->occupied[level] |= UINT64_C(1) << slot;
+    cci__list_append(&wheel->slot[level][slot], &timer->node);
+}
+
+/* Arms the timer, armed or not; CCI__NEVER disarms it. */
+CCI__UNUSED static void cci__timer_arm(cci_wheel_t *wheel, cci_timer_t *timer, uint64_t at_ns) {
+    cci__timer_disarm(wheel, timer);
+    if (at_ns == CCI__NEVER)
+        return;
+    timer->at_ns = at_ns;
+    cci__timer_place(wheel, timer);
+}
+
+/* The tick at which a slot of the wheel comes next, CCI__NEVER if it is empty. */
+static uint64_t cci__wheel_next(const cci_wheel_t *wheel) {
+    uint64_t best = CCI__NEVER;
+    uint32_t level;
+    for (level = 0; level < CCI__WHEEL_LEVELS; level++) {
+        uint64_t base = (wheel->tick >> 6 * level) + 1, bits = wheel->occupied[level];
+        uint32_t turn = (uint32_t)base & 63;
+        if (!bits)
+            continue;
+        bits = turn ? bits >> turn | bits << (64 - turn) : bits;
+        best = cci__min64(best, (base + cci__ctz64(bits)) << 6 * level);
+    }
+    return best;
+}
+
+/* Empties the slots that begin at the wheel's tick, from the coarsest to the finest. */
+static void cci__wheel_turn(cci_wheel_t *wheel) {
+    uint32_t level = CCI__WHEEL_LEVELS;
+    while (level-- > 0) {
+        uint32_t index = (uint32_t)(wheel->tick >> 6 * level) & 63;
+        cci_list_t *slot = &wheel->slot[level][index];
+        if ((wheel->tick & ((UINT64_C(1) << 6 * level) - 1)) != 0 || !(wheel->occupied[level] >> index & 1))
+            continue;
+        wheel->occupied[level] &= ~(UINT64_C(1) << index);
+        while (!cci__list_empty(slot)) {
+            cci_timer_t *timer = CCI__CONTAINER(slot->next, cci_timer_t, node);
+            cci__list_remove(&timer->node);
+            cci__timer_place(wheel, timer);
+        }
+    }
+}
+
+/* Takes out one timer whose time has come, NULL if there is none (any more). */
+CCI__UNUSED static cci_timer_t *cci__wheel_expire(cci_wheel_t *wheel, uint64_t now_ns) {
+    uint64_t now_tick = now_ns >> CCI__TICK_SHIFT;
+    cci_timer_t *timer;
+    while (cci__list_empty(&wheel->due)) {
+        uint64_t tick = wheel->tick < now_tick ? cci__wheel_next(wheel) : CCI__NEVER;
+        if (tick > now_tick) {
+            wheel->tick = cci__max64(wheel->tick, now_tick);
+            return NULL;
+        }
+        wheel->tick = tick;
+        cci__wheel_turn(wheel);
+    }
+    timer = CCI__CONTAINER(wheel->due.next, cci_timer_t, node);
+    cci__list_remove(&timer->node);
+    timer->at_ns = CCI__NEVER;
+    return timer;
+}
+
+/* A time at or before the next timer's, CCI__NEVER if there is none. */
+CCI__UNUSED static uint64_t cci__wheel_deadline(const cci_wheel_t *wheel) {
+    uint64_t tick;
+    if (!cci__list_empty(&wheel->due))
+        return 0;
+    tick = cci__wheel_next(wheel);
+    return tick == CCI__NEVER ? CCI__NEVER : tick << CCI__TICK_SHIFT;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CCI_BASE_IMPLEMENTATION */
+
+/* ==================================================================================================================
+ * >>evq
+ *
+ * Events and receive buffers. Buffers are counted: a datagram's buffer stays until the last message in it has been
+ * returned. An event that is to be given to the program waits in one of two queues: what opens a connection or fails a
+ * device comes before completions, so that no message can overtake the event of its connection.
+ *
+ * It never allocates and knows no connections. Invariants: an event is in one free list, in one queue, or with the
+ * program; a buffer with refs == 0 is in the free list. Limits: those of its creation, raised by adding memory.
+ * ================================================================================================================== */
+#if defined(CCI_EVQ_IMPLEMENTATION) && !defined(CCI_EVQ_IMPLEMENTED)
+#define CCI_EVQ_IMPLEMENTED
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cci_evq_buffer {
+    struct cci_evq_buffer *next;
+    uint8_t *data; /* 64-byte aligned */
+    uint32_t refs;
+    uint32_t reserved;
+} cci_evq_buffer_t;
+
+/* Which pool an event returns to. */
+enum { CCI_EVQ_RECV, CCI_EVQ_CONTROL, CCI_EVQ_OPERATION };
+
+typedef struct cci_evq_event {
+    cci_event_base_t base; /* first: a pointer to the program's event is a pointer to this */
+    struct cci_evq_event *next;
+    cci_evq_buffer_t *buffer; /* held until the event is returned, or NULL */
+    void *owner;              /* the connection, or what else the user of this layer wants to find again */
+    uint32_t pool;
+    uint32_t state; /* the user's */
+} cci_evq_event_t;
+
+typedef struct cci_evq_fifo {
+    cci_evq_event_t *head, **tail;
+} cci_evq_fifo_t;
+
+typedef struct cci_evq {
+    cci_evq_buffer_t *free_buffers;
+    cci_evq_event_t *free_events[2]; /* RECV, CONTROL */
+    cci_evq_fifo_t urgent, done;
+    uint32_t free_buffer_count;
+    uint32_t buffer_limit, buffer_total;     /* allowed, existing; the difference is parked */
+    cci_evq_buffer_t *parked_buffers;
+    uint32_t recv_limit, recv_out;           /* RECV events allowed and with the program */
+} cci_evq_t;
+
+CCI_API void cci_evq_init(cci_evq_t *evq) {
+    memset(evq, 0, sizeof *evq);
+    evq->urgent.tail = &evq->urgent.head;
+    evq->done.tail = &evq->done.head;
+}
+
+/* Adds `count` events to a pool; the memory stays the caller's and must outlive the queue. */
+CCI_API void cci_evq_add_events(cci_evq_t *evq, cci_endpoint_base_t *endpoint, uint32_t pool,
+                                            cci_evq_event_t *events, uint32_t count) {
+    while (count-- > 0) {
+        cci_evq_event_t *event = &events[count];
+        memset(event, 0, sizeof *event);
+        event->base.endpoint = endpoint;
+        event->pool = pool;
+        event->next = evq->free_events[pool];
+        evq->free_events[pool] = event;
+    }
+}
+
+/* Adds `count` buffers of `stride` bytes each; `data` is 64-byte aligned. */
+CCI_API void cci_evq_add_buffers(cci_evq_t *evq, cci_evq_buffer_t *buffers, uint8_t *data, uint32_t stride,
+                                             uint32_t count) {
+    evq->buffer_total += count;
+    evq->buffer_limit += count;
+    evq->free_buffer_count += count;
+    while (count-- > 0) {
+        buffers[count].data = data + (size_t)count * stride;
+        buffers[count].refs = 0;
+        buffers[count].next = evq->free_buffers;
+        evq->free_buffers = &buffers[count];
+    }
+}
+
+/* Parks buffers, or takes them back, until at most `limit` of those that exist are in use. */
+CCI_API void cci_evq_limit_buffers(cci_evq_t *evq, uint32_t limit) {
+    evq->buffer_limit = limit;
+    while (evq->buffer_total > limit && evq->free_buffers) {
+        cci_evq_buffer_t *buffer = evq->free_buffers;
+        evq->free_buffers = buffer->next;
+        buffer->next = evq->parked_buffers;
+        evq->parked_buffers = buffer;
+        evq->buffer_total--;
+        evq->free_buffer_count--;
+    }
+    while (evq->buffer_total < limit && evq->parked_buffers) {
+        cci_evq_buffer_t *buffer = evq->parked_buffers;
+        evq->parked_buffers = buffer->next;
+        buffer->next = evq->free_buffers;
+        evq->free_buffers = buffer;
+        evq->buffer_total++;
+        evq->free_buffer_count++;
+    }
+}
+
+/* A free buffer with one reference, or NULL. */
+CCI_API cci_evq_buffer_t *cci_evq_take_buffer(cci_evq_t *evq) {
+    cci_evq_buffer_t *buffer = evq->free_buffers;
+    if (!buffer)
+        return NULL;
+    evq->free_buffers = buffer->next;
+    evq->free_buffer_count--;
+    buffer->refs = 1;
+    return buffer;
+}
+
+CCI_API void cci_evq_release_buffer(cci_evq_t *evq, cci_evq_buffer_t *buffer) {
+    CCI_ASSERT(buffer->refs > 0);
+    if (--buffer->refs > 0)
+        return;
+    if (CCI__UNLIKELY(evq->buffer_total > evq->buffer_limit)) {
+        buffer->next = evq->parked_buffers;
+        evq->parked_buffers = buffer;
+        evq->buffer_total--;
+        return;
+    }
+    buffer->next = evq->free_buffers;
+    evq->free_buffers = buffer;
+    evq->free_buffer_count++;
+}
+
+/* A free event of the pool, or NULL. */
+CCI_API cci_evq_event_t *cci_evq_take_event(cci_evq_t *evq, uint32_t pool) {
+    cci_evq_event_t *event = evq->free_events[pool];
+    if (!event || (pool == CCI_EVQ_RECV && evq->recv_out >= evq->recv_limit))
+        return NULL;
+    evq->recv_out += pool == CCI_EVQ_RECV;
+    evq->free_events[pool] = event->next;
+    return event;
+}
+
+/* Takes back an event of the pools RECV and CONTROL, and its hold on the buffer. */
+CCI_API void cci_evq_return_event(cci_evq_t *evq, cci_evq_event_t *event) {
+    if (event->buffer)
+        cci_evq_release_buffer(evq, event->buffer);
+    event->buffer = NULL;
+    event->base.pub.type = CCI_EVENT_NONE;
+    evq->recv_out -= event->pool == CCI_EVQ_RECV;
+    event->next = evq->free_events[event->pool];
+    evq->free_events[event->pool] = event;
+}
+
+CCI_API void cci_evq_post(cci_evq_fifo_t *fifo, cci_evq_event_t *event) {
+    event->next = NULL;
+    *fifo->tail = event;
+    fifo->tail = &event->next;
+}
+
+CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
+    cci_evq_event_t *event = fifo->head;
+    if (event && (fifo->head = event->next) == NULL)
+        fifo->tail = &fifo->head;
+    return event;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CCI_EVQ_IMPLEMENTATION */
+
+/* ==================================================================================================================
+ * >>conn
+ *
+ * The connection table and the handshake. A connection is an index with a token of 64 unguessable bits, chosen by the side
+ * that checks them and put by the peer in each of its packets. Finding it is one array access and one comparison.
+ *
+ * It never allocates (memory for more connections is handed in) and sends nothing: it writes packets into buffers. A
+ * server keeps nothing for a request that did not prove its address while more than CCI__CONN_UNPROVEN others wait: it
+ * answers with a cookie. All that a server sends before the address is proven is an answer to a packet at least as
+ * long; it is the client that repeats. Limits: 2^20 connections for 4,096 slabs of 256.
+ *
+ *      client                                 server
+ *      REQUEST  (token c, data)   ──────────▶ (under load: COOKIE ◀── REQUEST with cookie ──▶)   CONNECT_REQUEST event
+ *      CONNECT event  ◀────────── ACCEPT (token s)                                       after cci_accept()
+ *      CONFIRM, or data           ──────────▶ ACCEPT event
+ *                     ◀────────── CONFIRMED, or data
+ *
+ * Every packet begins with the same 24 bytes, little-endian:
+ *
+ *       0        1        2                 4                                 8
+ *      ┌────────┬────────┬─────────────────┬─────────────────────────────────┬──────────────────────────────────────┐
+ *      │version │ type   │ attribute, flags│ receiver's index                │ receiver's token                     │
+ *      └────────┴────────┴─────────────────┴─────────────────────────────────┴──────────────────────────────────────┘
+ *       16                                  20                                24
+ *      ┌───────────────────────────────────┬─────────────────────────────────┬───────────────────
+ *      │ sender's index                    │ packet number, low 32 bits      │ frames, or fields
+ *      └───────────────────────────────────┴─────────────────────────────────┴───────────────────
+ *
+ * A REQUEST has its sender's index and token in the first two places and the cookie in the third. A RESET answers a packet
+ * for a connection that is not there; it repeats the token of that packet, which only the two sides know.
+ * ================================================================================================================== */
+#if defined(CCI_CONN_IMPLEMENTATION) && !defined(CCI_CONN_IMPLEMENTED)
+#define CCI_CONN_IMPLEMENTED
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CCI__WIRE_VERSION 0xC1
+#define CCI__HEADER_SIZE 24u
+#define CCI__REQUEST_SIZE 48u   /* without data */
+#define CCI__ACCEPT_SIZE 40u
+#define CCI__CONN_SLAB 256u     /* connections in a slab */
+#define CCI__CONN_SLABS 4096u   /* slabs at most */
+#define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once */
+#define CCI__CONN_NONE 0xffffffffu
+
+enum { /* packet types */
+    CCI__PKT_REQUEST = 1,
+    CCI__PKT_COOKIE,
+    CCI__PKT_ACCEPT,
+    CCI__PKT_REJECT,
+    CCI__PKT_CONFIRM,
+    CCI__PKT_CONFIRMED,
+    CCI__PKT_DATA,
+    CCI__PKT_RESET,
+    CCI__PKT_GROUP /* multicast data: no index, no token */
+};
+
+typedef enum cci_conn_state {
+    CCI_CONN_FREE,
+    CCI_CONN_CONNECTING, /* client: REQUEST is repeated                                */
+    CCI_CONN_REQUESTED,  /* server: the program has not decided                        */
+    CCI_CONN_ACCEPTED,   /* server: waits for the client's confirmation                */
+    CCI_CONN_REJECTED,   /* server: remembers the refusal for a while                  */
+    CCI_CONN_OPEN,
+    CCI_CONN_BROKEN      /* the peer has left or is lost; the program has not closed   */
+} cci_conn_state_t;
+
+typedef struct cci_conn {
+    struct cci_connection pub; /* first: a pointer to the program's connection is a pointer to this */
+    cci_timer_t timer;
+    uint64_t token, peer_token;
+    uint64_t deadline_ns; /* of the handshake; later the user's */
+    uint32_t index, peer_index;
+    uint32_t next; /* in the free list or in its hash bucket */
+    uint32_t peer_window;
+    cci_link_addr_t peer;
+    uint8_t state;
+    uint8_t tries;      /* of the handshake packet that is repeated */
+    uint8_t is_client;
+    uint8_t proven;     /* server: the client's address was proven by a cookie or by its token */
+    uint8_t confirming; /* client: CONFIRM is repeated */
+    uint8_t spare;
+    uint8_t hashed;
+    uint8_t flags;      /* the user's */
+} cci_conn_t;
+
+typedef struct cci_conn_table {
+    uint64_t key[2];
+    uint64_t counter; /* of tokens */
+    uint8_t **slabs;
+    uint32_t *buckets;
+    uint32_t entry_size, slab_count, bucket_count;
+    uint32_t free, free_last; /* first in, first out: a name that was just given up is not given again soon */
+    uint32_t used, unproven;
+} cci_conn_table_t;
+
+/* `slabs` has room for CCI__CONN_SLABS pointers; `entry_size` bytes are kept for each connection, of which cci_conn_t is
+ * the beginning. The key is secret and random. */
+CCI_API void cci_conn_table_init(cci_conn_table_t *table, const uint64_t key[2], uint32_t entry_size,
+                                             uint8_t **slabs) {
+    memset(table, 0, sizeof *table);
+    table->key[0] = key[0];
+    table->key[1] = key[1];
+    table->entry_size = entry_size;
+    table->slabs = slabs;
+    table->free = CCI__CONN_NONE;
+}
+
+CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
+    if (index / CCI__CONN_SLAB >= table->slab_count)
+        return NULL;
+    return (cci_conn_t *)(void *)(table->slabs[index / CCI__CONN_SLAB] +
+                                  (size_t)(index % CCI__CONN_SLAB) * table->entry_size);
+}
+
+/* The connection with this index and token, NULL if there is none. */
+CCI_API cci_conn_t *cci_conn_find(const cci_conn_table_t *table, uint32_t index, uint64_t token) {
+    cci_conn_t *conn = cci_conn_at(table, index);
+    return conn && conn->token == token && conn->state != CCI_CONN_FREE ? conn : NULL;
+}
+
+static void cci_conn_put_free(cci_conn_table_t *table, cci_conn_t *conn) {
+    conn->next = CCI__CONN_NONE;
+    if (table->free == CCI__CONN_NONE)
+        table->free = conn->index;
+    else
+        cci_conn_at(table, table->free_last)->next = conn->index;
+    table->free_last = conn->index;
+}
+
+/* Adds CCI__CONN_SLAB connections; `memory` has CCI__CONN_SLAB * entry_size bytes. */
+CCI_API void cci_conn_add_slab(cci_conn_table_t *table, uint8_t *memory) {
+    uint32_t i, base = table->slab_count * CCI__CONN_SLAB;
+    memset(memory, 0, (size_t)CCI__CONN_SLAB * table->entry_size);
+    table->slabs[table->slab_count++] = memory;
+    for (i = 0; i < CCI__CONN_SLAB; i++) {
+        cci_conn_t *conn = cci_conn_at(table, base + i);
+        conn->index = base + i;
+        cci_conn_put_free(table, conn);
+    }
+}
+
+CCI_API uint32_t *cci_conn_bucket(cci_conn_table_t *table, const cci_link_addr_t *from, uint32_t index, uint64_t token) {
+    uint64_t words[5];
+    memcpy(words, from->bytes, sizeof from->bytes);
+    words[3] = index;
+    words[4] = token;
+    return &table->buckets[cci__siphash(table->key, words, 5) & (table->bucket_count - 1)];
+}
+
+/* Replaces the buckets of the hash by `count` (a power of two) new ones; returns the old array. */
+CCI_API uint32_t *cci_conn_rehash(cci_conn_table_t *table, uint32_t *buckets, uint32_t count) {
+    uint32_t *old = table->buckets, i;
+    table->buckets = buckets;
+    table->bucket_count = count;
+    for (i = 0; i < count; i++)
+        buckets[i] = CCI__CONN_NONE;
+    for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
+        cci_conn_t *conn = cci_conn_at(table, i);
+        if (conn->hashed) {
+            uint32_t *bucket = cci_conn_bucket(table, &conn->peer, conn->peer_index, conn->peer_token);
+            conn->next = *bucket;
+            *bucket = i;
+        }
+    }
+    return old;
+}
+
+/* The server's connection for a request that came before, NULL if there is none. */
+CCI_API cci_conn_t *cci_conn_find_request(cci_conn_table_t *table, const cci_link_addr_t *from,
+                                                      uint32_t index, uint64_t token) {
+    uint32_t at = *cci_conn_bucket(table, from, index, token);
+    while (at != CCI__CONN_NONE) {
+        cci_conn_t *conn = cci_conn_at(table, at);
+        if (conn->peer_token == token && conn->peer_index == index && !memcmp(&conn->peer, from, sizeof *from))
+            return conn;
+        at = conn->next;
+    }
+    return NULL;
+}
+
+CCI_API void cci_conn_hash(cci_conn_table_t *table, cci_conn_t *conn) {
+    uint32_t *bucket = cci_conn_bucket(table, &conn->peer, conn->peer_index, conn->peer_token);
+    conn->next = *bucket;
+    conn->hashed = 1;
+    *bucket = conn->index;
+}
+
+CCI_API void cci_conn_unhash(cci_conn_table_t *table, cci_conn_t *conn) {
+    uint32_t *at;
+    if (!conn->hashed)
+        return;
+    at = cci_conn_bucket(table, &conn->peer, conn->peer_index, conn->peer_token);
+    while (*at != conn->index)
+        at = &cci_conn_at(table, *at)->next;
+    *at = conn->next;
+    conn->hashed = 0;
+}
+
+/* A free connection with a new token, zeroed behind that; NULL when the table must grow first. */
+CCI_API cci_conn_t *cci_conn_open(cci_conn_table_t *table) {
+    cci_conn_t *conn;
+    uint64_t words[2];
+    uint32_t index = table->free;
+    if (index == CCI__CONN_NONE)
+        return NULL;
+    conn = cci_conn_at(table, index);
+    table->free = conn->next;
+    memset(conn, 0, table->entry_size);
+    conn->index = index;
+    words[0] = ++table->counter;
+    words[1] = index;
+    conn->token = cci__siphash(table->key, words, 2);
+    cci__timer_init(&conn->timer);
+    table->used++;
+    return conn;
+}
+
+CCI_API void cci_conn_close(cci_conn_table_t *table, cci_conn_t *conn) {
+    CCI_ASSERT(conn->state != CCI_CONN_FREE && conn->timer.at_ns == CCI__NEVER);
+    cci_conn_unhash(table, conn);
+    conn->state = CCI_CONN_FREE;
+    conn->token = 0;
+    cci_conn_put_free(table, conn);
+    table->used--;
+}
+
+/* ---- packets ---- */
+
+typedef struct cci_conn_header {
+    uint8_t type, attribute;
+    uint32_t index, peer_index, number;
+    uint64_t token;
+} cci_conn_header_t;
+
+/* Reads the first 24 bytes; 0 if this is no packet of ours. */
+CCI_API int cci_conn_parse(const uint8_t *bytes, uint32_t length, cci_conn_header_t *header) {
+    if (length < CCI__HEADER_SIZE || bytes[0] != CCI__WIRE_VERSION)
+        return 0;
+    header->type = bytes[1];
+    header->attribute = bytes[2];
+    header->index = cci__load32(bytes + 4);
+    header->token = cci__load64(bytes + 8);
+    header->peer_index = cci__load32(bytes + 16);
+    header->number = cci__load32(bytes + 20);
+    return 1;
+}
+
+CCI_API void cci_conn_write_header(uint8_t *bytes, uint8_t type, uint8_t attribute, uint32_t to_index,
+                                         uint64_t to_token, uint32_t from_index, uint32_t number) {
+    bytes[0] = CCI__WIRE_VERSION;
+    bytes[1] = type;
+    bytes[2] = attribute;
+    bytes[3] = 0;
+    cci__store32(bytes + 4, to_index);
+    cci__store64(bytes + 8, to_token);
+    cci__store32(bytes + 16, from_index);
+    cci__store32(bytes + 20, number);
+}
+
+typedef struct cci_conn_request {
+    uint64_t cookie;
+    uint32_t max_send_size, window, data_len;
+    const uint8_t *data;
+} cci_conn_request_t;
+
+/* Writes a REQUEST without its data; returns its bytes. */
+CCI_API uint32_t cci_conn_write_request(const cci_conn_t *conn, const cci_conn_request_t *request,
+                                                    uint8_t *bytes) {
+    memset(bytes, 0, CCI__REQUEST_SIZE);
+    cci_conn_write_header(bytes, CCI__PKT_REQUEST, (uint8_t)conn->pub.attribute, conn->index, conn->token, 0, 0);
+    cci__store64(bytes + 16, request->cookie);
+    cci__store32(bytes + 24, request->max_send_size);
+    cci__store32(bytes + 28, request->window);
+    cci__store32(bytes + 32, request->data_len);
+    return CCI__REQUEST_SIZE;
+}
+
+CCI_API int cci_conn_parse_request(const uint8_t *bytes, uint32_t length, cci_conn_request_t *request) {
+    if (length < CCI__REQUEST_SIZE)
+        return 0;
+    request->cookie = cci__load64(bytes + 16);
+    request->max_send_size = cci__load32(bytes + 24);
+    request->window = cci__load32(bytes + 28);
+    request->data_len = cci__load32(bytes + 32);
+    request->data = bytes + CCI__REQUEST_SIZE;
+    return request->data_len <= CCI_CONN_REQ_LEN && request->data_len <= length - CCI__REQUEST_SIZE &&
+           bytes[2] <= CCI_CONN_ATTR_UU && request->max_send_size > 0;
+}
+
+CCI_API uint32_t cci_conn_write_accept(const cci_conn_t *conn, uint32_t window, uint8_t *bytes) {
+    cci_conn_write_header(bytes, CCI__PKT_ACCEPT, (uint8_t)conn->pub.attribute, conn->peer_index, conn->peer_token,
+                     conn->index, 0);
+    cci__store64(bytes + 24, conn->token);
+    cci__store32(bytes + 32, conn->pub.max_send_size);
+    cci__store32(bytes + 36, window);
+    return CCI__ACCEPT_SIZE;
+}
+
+/* The cookie for a request: proof that its sender receives at its address. It changes with `epoch`. */
+CCI_API uint64_t cci_conn_cookie(const cci_conn_table_t *table, const cci_link_addr_t *from, uint32_t index,
+                                             uint64_t token, uint64_t epoch) {
+    uint64_t words[6];
+    memcpy(words, from->bytes, sizeof from->bytes);
+    words[3] = index;
+    words[4] = token;
+    words[5] = epoch;
+    return cci__siphash(table->key, words, 6) | 1; /* 0 stands for no cookie */
+}
+
+/* Milliseconds until try number `tries` of a handshake packet is followed by the next: 20 doubling to 1,000. */
+CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
+    return cci__min64((uint64_t)20 << cci__min32(tries, 8), 1000) * CCI__MS;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CCI_CONN_IMPLEMENTATION */
+
+/* ==================================================================================================================
+ * >>rel
+ *
+ * The reliability protocol of one connection: it takes messages and bulk transfers, and makes packets of them; it takes
+ * packets, and hands on each message once (in order on an ordered connection). RFC 9002 is the model: every transmission
+ * has a new packet number, acknowledgements name ranges of numbers, loss is found by later packets being acknowledged and
+ * by a probe timer.
+ *
+ * It does no I/O, reads no clock and never allocates: time is an argument, memory comes with the pool, datagrams go in
+ * through cci_rel_input() and are pulled out through cci_rel_output(); cci_rel_deadline() says when to call
+ * cci_rel_timeout(). What it has for its user it tells through the table cci_rel_sink_t.
+ *
+ * Everything reliable has a sequence number: each message, and each write of memory. Sequence numbers decide what has been
+ * delivered; packet numbers only what to send again. An item is what is sent: a RUN of small messages with consecutive
+ * sequence numbers that travel in one packet if they fit, a BULK write that is cut into segments straight from the
+ * user's memory, or EXTERN, which is sent by another layer and has its place in the order of completion here.
+ *
+ * Invariants: an item is finished when all of it has been sent and no piece of it is unacknowledged. A packet is
+ * acknowledged only when everything in it has been taken. A packet number is taken once. A receiver that can't take
+ * a message says so (NACK) and forgets the packet; the sender repeats. Limits: the pool's; 32 ranges of packet numbers, 32 of
+ * sequence numbers on an unordered connection, 24 gaps in a bulk write: what exceeds them is not acknowledged.
+ *
+ * Frames follow the packet's header (>>conn) and fill multiples of 8 bytes, except the last. The first byte is the type:
+ *
+ *     MESSAGE  type, flags, length 2, sequence 4                                             data
+ *     FRAGMENT type, flags, length 2, sequence 4, offset 4, total 4                          data of a long message
+ *     BULK     type, flags, length 2, sequence 4, key 8, region 4, 0 4, remote offset 8,
+ *              offset 8, total 8                                                             data
+ *     SKIP     as MESSAGE: a message that was withdrawn
+ *     VOID     type, flags, 0 2, sequence 4, count 4, 0 4      all of these were withdrawn
+ *     ACK      type, n, delay 2 (4 µs), largest 4, length of the first range 4, 0 4, n times (gap 2, length 2)
+ *     NACK     type, reason, 0 2, sequence 4                   not taken: no buffers, or memory not accessible
+ *     PING     type, 0 7                                       only wants to be acknowledged
+ *     PAD      0                                               the rest of the packet means nothing
+ * ================================================================================================================== */
+#if defined(CCI_REL_IMPLEMENTATION) && !defined(CCI_REL_IMPLEMENTED)
+#define CCI_REL_IMPLEMENTED
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
+    CCI__FRAME_PAD,
+    CCI__FRAME_MESSAGE,
+    CCI__FRAME_FRAGMENT,
+    CCI__FRAME_BULK,
+    CCI__FRAME_SKIP,
+    CCI__FRAME_VOID,
+    CCI__FRAME_ACK,
+    CCI__FRAME_NACK,
+    CCI__FRAME_PING,
+    CCI__FRAME_OTHER = 16
+};
+#define CCI__FRAME_AFTER 1u /* MESSAGE: not before the one just before it; VOID: takes that one along */
+
+#define CCI_REL_HEADER 24u       /* bytes in front of the frames that the user of this layer writes */
+#define CCI_REL_HEAD 224u        /* bytes of a packet's head at most */
+#define CCI__REL_RANGES 32u
+#define CCI__REL_GAPS 24u
+#define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
+#define CCI__REL_INLINE 1024u    /* writes up to here travel like messages */
+#define CCI__REL_ACK_DELAY_NS (50 * 1000u)
+#define CCI__REL_NAGLE_NS (50 * 1000u)
+
+typedef struct cci_rel cci_rel_t;
+
+/* A completion waits for one item, or for two: a write and the message behind it. The user embeds it in what it wants to
+ * find again, zeroed. */
+typedef struct cci_rel_link {
+    struct cci_rel_link *next;
+    struct cci_rel_op *op;
+    uint64_t sequence;
+} cci_rel_link_t;
+
+typedef struct cci_rel_op {
+    int32_t status;
+    uint32_t parts; /* items it still waits for */
+    cci_rel_link_t link[2];
+} cci_rel_op_t;
+
+/* A write of memory: where to, and from where. */
+typedef struct cci_rel_bulk {
+    uint64_t key, remote_offset, length;
+    uint32_t region;
+    uint32_t local_region; /* for the user: the registration that `data` is in */
+    uint64_t local_key;
+    const uint8_t *data;
+} cci_rel_bulk_t;
+
+enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN };
+#define CCI__ITEM_QUEUED 1u /* in the queue of what is to be sent */
+#define CCI__ITEM_HELD 2u   /* may not be sent yet */
+#define CCI__ITEM_VOID 4u   /* withdrawn: the receiver must be told */
+#define CCI__ITEM_DONE 8u   /* finished, waits for earlier ones */
+#define CCI__ITEM_RMA 16u   /* counts for fences */
+#define CCI__ITEM_FENCE 32u
+#define CCI__ITEM_SENT 64u  /* all of it has been sent at least once */
+#define CCI__ITEM_PAIR 128u /* the next sequence number belongs to it: a completion message */
+
+typedef struct cci_rel_item {
+    cci_list_t node;  /* in the connection's list of unfinished items, in the order of the calls */
+    cci_list_t queue; /* in a queue, if QUEUED or HELD */
+    cci_rel_link_t *ops, **ops_tail;
+    uint64_t since_ns; /* when it was issued, or last heard of */
+    uint64_t first;    /* sequence number */
+    uint32_t count;    /* sequence numbers */
+    uint32_t timeout_us;
+    uint32_t pieces; /* unacknowledged */
+    uint32_t flags;
+    uint8_t kind;
+    int32_t status;
+    uint32_t length, sent, fragment; /* RUN: bytes of frames; sent up to; of the message there, bytes sent in fragments */
+    uint8_t *frames;                 /* RUN: in the pool */
+    struct cci_rel_item *follow;     /* EXTERN: a held item that goes when this is done */
+    void *user_data;                 /* EXTERN: the other layer's */
+    cci_rel_bulk_t bulk;
+    uint64_t bulk_sent;
+} cci_rel_item_t;
+
+/* One packet that waits for its acknowledgement, or the part of it that must be sent again. */
+typedef struct cci_rel_sent {
+    cci_list_t node;
+    uint64_t number, time_ns;
+    cci_rel_item_t *item; /* NULL: nothing to repeat */
+    uint64_t offset;      /* RUN: of frames; BULK: of data */
+    uint32_t length;
+    uint32_t fragment; /* RUN: offset in the message at `offset`, if is_fragment */
+    uint32_t size;     /* of the packet */
+    uint8_t is_fragment, is_probe, is_void, in_flight;
+} cci_rel_sent_t;
+
+/* A packet with messages that have been taken. It lies over the packet's header, in the buffer itself. */
+typedef struct cci_rel_run {
+    struct cci_rel_run *next;
+    void *buffer;        /* the user's name for the memory, for giving it back */
+    uint16_t begin, end; /* bytes from here to the frames not yet consumed, and to their end */
+    uint32_t count;      /* sequence numbers in it */
+} cci_rel_run_t;
+
+/* A long message or a bulk write that is arriving, or anything that arrived too early to count. */
+typedef struct cci_rel_part {
+    cci_list_t node; /* ascending by first */
+    uint64_t first, total;
+    uint32_t count;
+    uint32_t range_count;
+    uint8_t complete;
+    uint8_t after;   /* flags of the first frame */
+    void *buffer;    /* FRAGMENT: memory for the whole, a run in front of it */
+    uint8_t *memory;
+    cci_range_t ranges[CCI__REL_GAPS];
+} cci_rel_part_t;
+
+/* A packet to send: `head` is the caller's memory of CCI_REL_HEAD bytes, whose first CCI_REL_HEADER are left for it. */
+typedef struct cci_rel_packet {
+    uint8_t *head;
+    uint32_t head_length;
+    const uint8_t *body;
+    uint32_t body_length;
+    uint64_t number;
+    cci_rel_sent_t *sent;   /* NULL: nothing in it wants to be acknowledged */
+    cci_rel_item_t *spent;  /* unreliable: give it to cci_rel_spent() when the packet has left */
+} cci_rel_packet_t;
+
+/* What a connection tells its user, and asks of it. `user` is what cci_rel_begin() was given. */
+typedef struct cci_rel_sink {
+    /* May the packet in `buffer` be kept? 1, and then a reference is held, or 0. in_order: it is the one needed next. */
+    int (*keep)(void *user, void *buffer, int in_order);
+    void (*drop)(void *user, void *buffer); /* gives back what was kept */
+    /* Memory of CCI_REL_HEADER + size bytes for a message in fragments, kept like the above; NULL if there is none. */
+    uint8_t *(*assemble)(void *user, uint32_t size, int in_order, void **buffer);
+    void (*deliver)(void *user, cci_rel_run_t *run);
+    /* Puts bytes where they belong (data NULL: only checks); a status. */
+    int (*place)(void *user, const cci_rel_bulk_t *target, uint64_t offset, const uint8_t *data, uint32_t length);
+    int (*readable)(void *user, const cci_rel_bulk_t *source); /* is the local memory still registered? */
+    void (*complete)(void *user, cci_rel_op_t *op);
+    void (*start)(void *user, cci_rel_item_t *item); /* an EXTERN item may go */
+    /* A frame of type OTHER or above, `length` bytes to the end of the packet; returns its length, 0 if malformed. */
+    uint32_t (*frame)(void *user, const uint8_t *frame, uint32_t length, uint64_t now_ns);
+    void (*broken)(void *user, int status); /* the peer does not answer any more */
+} cci_rel_sink_t;
+
+typedef struct cci_rel_congestion {
+    const char *name;
+    void (*acked)(cci_rel_t *rel, uint32_t bytes);
+    void (*lost)(cci_rel_t *rel);
+} cci_rel_congestion_t;
+
+/* What the connections of an endpoint share. */
+typedef struct cci_rel_pool {
+    const cci_rel_sink_t *sink;
+    const cci_rel_congestion_t *congestion;
+    cci_list_t blocks, bulks, records, parts; /* free ones */
+    uint32_t block_size;                      /* bytes of frames in a RUN */
+    uint32_t block_total, block_limit, block_out;
+    uint32_t base_mtu;
+    const uint8_t *zeros; /* block_size of them */
+    uint64_t retransmitted, packets_sent, packets_refused, packets_malformed, packets_duplicate;
+} cci_rel_pool_t;
+
+/* What outlives a pause of traffic. */
+typedef struct cci_rel_state {
+    uint64_t next_number, floor_number, next_sequence, expected_sequence;
+    uint32_t srtt_ns, rttvar_ns, min_rtt_ns, mtu;
+} cci_rel_state_t;
+
+struct cci_rel {
+    cci_rel_pool_t *pool;
+    void *user;
+    uint8_t ordered, reliable;
+    uint8_t ack_now, rnr, probing, mtu_tries, want_mtu, peer_done;
+    uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
+    /* sending */
+    uint64_t next_number, next_sequence;
+    cci_list_t items;                /* unfinished, in order */
+    cci_list_t runs, bulks;          /* to be sent */
+    cci_list_t held, follows;        /* waiting: for a fence, for an EXTERN item */
+    cci_list_t flight, lost;         /* records: by number; to be sent again */
+    uint64_t in_flight;              /* bytes */
+    uint32_t rma_open;               /* RMAs on their way */
+    uint32_t void_count;
+    uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
+    /* round-trip time, loss, congestion */
+    uint64_t srtt_ns, rttvar_ns, min_rtt_ns, last_sent_ns, loss_ns;
+    uint64_t largest_acked, recovery_number;
+    uint64_t window, threshold, window_part, peer_window;
+    uint64_t pace_ns;
+    uint32_t probes; /* time-outs in a row */
+    uint64_t rnr_until_ns;
+    uint32_t rnr_delay_ns;
+    uint64_t rnr_sequence;
+    /* path MTU */
+    uint32_t mtu, mtu_max, mtu_failed;
+    uint64_t mtu_again_ns;
+    /* receiving */
+    uint64_t floor_number; /* all below have been seen */
+    cci_range_t numbers[CCI__REL_RANGES];
+    uint32_t number_count;
+    uint32_t ack_count, ack_bytes;
+    uint64_t ack_at_ns, largest_ns;
+    uint64_t expected; /* all sequence numbers below have been taken */
+    cci_range_t sequences[CCI__REL_RANGES];
+    uint32_t sequence_count;
+    cci_rel_run_t *early; /* taken, not yet delivered; ascending */
+    cci_list_t parts;
+    struct {
+        uint32_t sequence;
+        uint8_t reason;
+    } nacks[4];
+    uint32_t nack_count;
+    uint32_t ping;
+};
+
+#define CCI__RUN_SEQUENCE(run) cci__load32((const uint8_t *)(run) + (run)->begin + 4)
+
+/* ---- memory ---- */
+
+CCI_API void cci_rel_pool_init(cci_rel_pool_t *pool, const cci_rel_sink_t *sink, uint32_t block_size,
+                               uint32_t base_mtu) {
+    memset(pool, 0, sizeof *pool);
+    pool->sink = sink;
+    pool->block_size = block_size;
+    pool->base_mtu = base_mtu;
+    cci__list_init(&pool->blocks);
+    cci__list_init(&pool->bulks);
+    cci__list_init(&pool->records);
+    cci__list_init(&pool->parts);
+}
+
+/* Adds `count` blocks: that many messages of any size can be pending. `bytes` has count times block_size bytes. */
+CCI_API void cci_rel_pool_add_blocks(cci_rel_pool_t *pool, cci_rel_item_t *items, uint8_t *bytes, uint32_t count) {
+    uint32_t i;
+    pool->block_total += count;
+    pool->block_limit += count;
+    for (i = 0; i < count; i++) {
+        items[i].frames = bytes + (size_t)i * pool->block_size;
+        cci__list_append(&pool->blocks, &items[i].node);
+    }
+}
+
+CCI_API void cci_rel_pool_add(cci_rel_pool_t *pool, cci_rel_item_t *bulks, uint32_t bulk_count, cci_rel_sent_t *records,
+                              uint32_t record_count, cci_rel_part_t *parts, uint32_t part_count) {
+    while (bulk_count-- > 0) {
+        bulks[bulk_count].frames = NULL;
+        cci__list_append(&pool->bulks, &bulks[bulk_count].node);
+    }
+    while (record_count-- > 0)
+        cci__list_append(&pool->records, &records[record_count].node);
+    while (part_count-- > 0)
+        cci__list_append(&pool->parts, &parts[part_count].node);
+}
+
+static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint64_t now_ns) {
+    cci_rel_pool_t *pool = rel->pool;
+    cci_list_t *list = kind == CCI__ITEM_RUN ? &pool->blocks : &pool->bulks;
+    cci_rel_item_t *item;
+    if (cci__list_empty(list) || (kind == CCI__ITEM_RUN && pool->block_out >= pool->block_limit))
+        return NULL;
+    item = CCI__CONTAINER(list->next, cci_rel_item_t, node);
+    cci__list_remove(&item->node);
+    cci__list_init(&item->queue);
+    pool->block_out += kind == CCI__ITEM_RUN;
+    item->ops = NULL;
+    item->ops_tail = &item->ops;
+    item->since_ns = now_ns;
+    item->first = rel->next_sequence;
+    item->count = item->pieces = item->flags = 0;
+    item->timeout_us = rel->timeout_us;
+    item->kind = kind;
+    item->status = CCI_SUCCESS;
+    item->length = item->sent = item->fragment = 0;
+    item->follow = NULL;
+    item->bulk_sent = 0;
+    cci__list_append(&rel->items, &item->node);
+    if (item->timeout_us)
+        rel->expire_ns = cci__min64(rel->expire_ns, now_ns + (uint64_t)item->timeout_us * 1000);
+    return item;
+}
+
+static void cci__rel_free_item(cci_rel_t *rel, cci_rel_item_t *item) {
+    cci_rel_pool_t *pool = rel->pool;
+    CCI_ASSERT(item->pieces == 0 && !item->ops);
+    cci__list_remove(&item->node);
+    cci__list_remove(&item->queue);
+    pool->block_out -= item->frames != NULL;
+    cci__list_insert(item->frames ? pool->blocks.next : pool->bulks.next, &item->node); /* the last used is the warmest */
+}
+
+static void cci__rel_free_record(cci_rel_t *rel, cci_rel_sent_t *sent) {
+    if (sent->in_flight)
+        rel->in_flight -= sent->size;
+    cci__list_remove(&sent->node);
+    cci__list_insert(rel->pool->records.next, &sent->node);
+}
+
+static void cci__rel_free_part(cci_rel_t *rel, cci_rel_part_t *part) {
+    if (part->buffer)
+        rel->pool->sink->drop(rel->user, part->buffer);
+    cci__list_remove(&part->node);
+    cci__list_append(&rel->pool->parts, &part->node);
+}
+
+/* Takes up a connection's traffic. `mtu_max`: bytes of the largest packet both sides could take. */
+CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, const cci_rel_state_t *state, int attribute,
+                           uint32_t mtu_max, uint32_t peer_window) {
+    memset(rel, 0, sizeof *rel);
+    rel->pool = pool;
+    rel->user = user;
+    rel->ordered = attribute == CCI_CONN_ATTR_RO;
+    rel->reliable = attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU;
+    cci__list_init(&rel->items);
+    cci__list_init(&rel->runs);
+    cci__list_init(&rel->bulks);
+    cci__list_init(&rel->held);
+    cci__list_init(&rel->follows);
+    cci__list_init(&rel->flight);
+    cci__list_init(&rel->lost);
+    cci__list_init(&rel->parts);
+    rel->next_number = state->next_number;
+    rel->floor_number = state->floor_number;
+    rel->next_sequence = state->next_sequence;
+    rel->expected = state->expected_sequence;
+    rel->srtt_ns = state->srtt_ns;
+    rel->rttvar_ns = state->rttvar_ns;
+    rel->min_rtt_ns = state->min_rtt_ns ? state->min_rtt_ns : CCI__NEVER;
+    rel->mtu_max = mtu_max;
+    rel->mtu = rel->reliable ? cci__min32(cci__max32(state->mtu, pool->base_mtu), mtu_max) : mtu_max;
+    rel->mtu_failed = mtu_max + 8;
+    rel->peer_window = peer_window;
+    rel->window = cci__max64(12000, 4 * (uint64_t)rel->mtu);
+    rel->threshold = CCI__NEVER;
+    rel->expire_ns = rel->loss_ns = rel->ack_at_ns = CCI__NEVER;
+}
+
+/* Nothing is under way in either direction: the memory can be lent to another. */
+CCI_API int cci_rel_idle(const cci_rel_t *rel) {
+    return cci__list_empty(&rel->items) && cci__list_empty(&rel->flight) && cci__list_empty(&rel->lost) &&
+           !rel->early && cci__list_empty(&rel->parts) && !rel->ack_count && !rel->nack_count && !rel->ping;
+}
+
+/* Writes down what must outlive a pause. Only when idle. A packet that is late from before counts as seen. */
+CCI_API void cci_rel_end(const cci_rel_t *rel, cci_rel_state_t *state) {
+    state->next_number = rel->next_number;
+    state->floor_number = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
+    state->next_sequence = rel->next_sequence;
+    state->expected_sequence = rel->sequence_count ? rel->sequences[rel->sequence_count - 1].hi : rel->expected;
+    state->srtt_ns = (uint32_t)cci__min64(rel->srtt_ns, UINT32_MAX);
+    state->rttvar_ns = (uint32_t)cci__min64(rel->rttvar_ns, UINT32_MAX);
+    state->min_rtt_ns = (uint32_t)cci__min64(rel->min_rtt_ns, UINT32_MAX);
+    state->mtu = rel->mtu;
+}
+
+/* ---- going out: what the program issues ---- */
+
+static void cci__rel_attach(cci_rel_item_t *item, cci_rel_op_t *op, uint64_t sequence) {
+    cci_rel_link_t *link;
+    if (!op)
+        return;
+    CCI_ASSERT(op->parts < 2);
+    link = &op->link[op->parts++];
+    link->next = NULL;
+    link->op = op;
+    link->sequence = sequence;
+    *item->ops_tail = link;
+    item->ops_tail = &link->next;
+}
+
+static void cci__rel_enqueue(cci_rel_t *rel, cci_rel_item_t *item) {
+    cci_list_t *queue = item->kind == CCI__ITEM_BULK ? &rel->bulks : &rel->runs, *before = queue;
+    cci__list_remove(&item->queue);
+    if (item->flags & CCI__ITEM_HELD) /* it waited while later ones were queued */
+        for (before = queue->next; before != queue; before = before->next)
+            if (CCI__CONTAINER(before, cci_rel_item_t, queue)->first > item->first)
+                break;
+    item->flags = (item->flags & ~CCI__ITEM_HELD) | CCI__ITEM_QUEUED;
+    cci__list_insert(before, &item->queue);
+}
+
+static void cci__rel_hold(cci_rel_t *rel, cci_rel_item_t *item) {
+    item->flags |= CCI__ITEM_HELD;
+    cci__list_append(&rel->held, &item->queue);
+}
+
+/* The run that a frame of `need` bytes can join, or a new one; NULL if the pool is empty. */
+static cci_rel_item_t *cci__rel_room(cci_rel_t *rel, uint32_t need, uint64_t now_ns) {
+    cci_rel_item_t *item;
+    if (!cci__list_empty(&rel->runs)) {
+        item = CCI__CONTAINER(rel->runs.prev, cci_rel_item_t, queue);
+        if (item->sent == 0 && item->fragment == 0 && item->first + item->count == rel->next_sequence &&
+            item->length + need <= rel->mtu - CCI_REL_HEADER && !(item->flags & CCI__ITEM_VOID) &&
+            item->timeout_us == rel->timeout_us && item->node.next == &rel->items &&
+            (!item->timeout_us || now_ns - item->since_ns < (uint64_t)item->timeout_us * 60))
+            return item;
+    }
+    item = cci__rel_new_item(rel, CCI__ITEM_RUN, now_ns);
+    if (item) {
+        cci__rel_enqueue(rel, item);
+        if (need + CCI_REL_HEADER > rel->mtu)
+            rel->want_mtu = 1;
+    }
+    return item;
+}
+
+static uint8_t *cci__rel_frame(uint8_t *at, uint8_t type, uint8_t flags, uint32_t length, uint64_t sequence) {
+    at[0] = type;
+    at[1] = flags;
+    cci__store16(at + 2, length);
+    cci__store32(at + 4, (uint32_t)sequence);
+    return at + 8;
+}
+
+/* Copies a message of `length` bytes to the end of a run. */
+static void cci__rel_append(cci_rel_t *rel, cci_rel_item_t *item, const struct iovec *data, uint32_t count,
+                            uint32_t length, uint8_t flags, cci_rel_op_t *op) {
+    uint32_t size = 8 + cci__pad8(length), i;
+    uint8_t *at;
+    CCI_ASSERT(item->length + size <= rel->pool->block_size && item->first + item->count == rel->next_sequence);
+    at = cci__rel_frame(item->frames + item->length, CCI__FRAME_MESSAGE, flags, length, rel->next_sequence);
+    for (i = 0; i < count; i++) {
+        if (data[i].iov_len)
+            memcpy(at, data[i].iov_base, data[i].iov_len);
+        at += data[i].iov_len;
+    }
+    while (at < item->frames + item->length + size) /* what goes out is ours, not what lay there */
+        *at++ = 0;
+    item->length += size;
+    item->count++;
+    cci__rel_attach(item, op, rel->next_sequence++);
+}
+
+/* Sends a message. CCI_ENOBUFS, and nothing has happened, when the pool is empty. */
+CCI_API int cci_rel_send(cci_rel_t *rel, const struct iovec *data, uint32_t count, uint32_t length, cci_rel_op_t *op,
+                         uint64_t now_ns) {
+    cci_rel_item_t *item = cci__rel_room(rel, 8 + cci__pad8(length), now_ns);
+    if (!item)
+        return CCI_ENOBUFS;
+    cci__rel_append(rel, item, data, count, length, 0, op);
+    return CCI_SUCCESS;
+}
+
+static void cci__rel_open_rma(cci_rel_t *rel, cci_rel_item_t *item) {
+    if (!(item->flags & CCI__ITEM_RMA))
+        rel->rma_open++;
+    item->flags |= CCI__ITEM_RMA;
+}
+
+static void cci__rel_write_bulk(uint8_t *at, const cci_rel_bulk_t *bulk, uint64_t sequence, uint64_t offset,
+                                uint32_t length) {
+    at = cci__rel_frame(at, CCI__FRAME_BULK, 0, length, sequence);
+    cci__store64(at, bulk->key);
+    cci__store32(at + 8, bulk->region);
+    cci__store32(at + 12, 0);
+    cci__store64(at + 16, bulk->remote_offset);
+    cci__store64(at + 24, offset);
+    cci__store64(at + 32, bulk->length);
+}
+
+/* Writes memory, and sends the message `data` behind it if `message` is set. With `fence`, not before all earlier RMAs are
+ * done. CCI_ENOBUFS, and nothing has happened, when the pool is empty. */
+CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int message, const struct iovec *data,
+                          uint32_t length, int fence, cci_rel_op_t *op, uint64_t now_ns) {
+    cci_rel_item_t *item;
+    int hold = !cci__list_empty(&rel->held) || (fence && rel->rma_open > 0);
+    if (message && (cci__list_empty(&rel->pool->blocks) || rel->pool->block_limit - rel->pool->block_out < 2))
+        return CCI_ENOBUFS;
+    if (!hold && bulk->length <= CCI__REL_INLINE &&
+        bulk->length + 56 + CCI_REL_HEADER <= cci__min32(rel->mtu, rel->pool->base_mtu)) {
+        uint32_t size = 48 + cci__pad8((uint32_t)bulk->length);
+        uint8_t *at;
+        item = cci__rel_room(rel, size, now_ns);
+        if (!item)
+            return CCI_ENOBUFS;
+        at = item->frames + item->length;
+        cci__rel_write_bulk(at, bulk, rel->next_sequence, 0, (uint32_t)bulk->length);
+        memcpy(at + 48, bulk->data, (size_t)bulk->length);
+        memset(at + 48 + bulk->length, 0, size - 48 - (size_t)bulk->length);
+        item->length += size;
+    } else {
+        item = cci__rel_new_item(rel, CCI__ITEM_BULK, now_ns);
+        if (!item)
+            return CCI_ENOBUFS;
+        item->bulk = *bulk;
+        item->flags |= (fence ? CCI__ITEM_FENCE : 0u) | (message ? CCI__ITEM_PAIR : 0u);
+        rel->want_mtu = 1;
+    }
+    item->count++;
+    cci__rel_attach(item, op, rel->next_sequence++);
+    if (item->kind == CCI__ITEM_BULK) {
+        if (hold)
+            cci__rel_hold(rel, item);
+        else
+            cci__rel_enqueue(rel, item);
+    }
+    if (!hold)
+        cci__rel_open_rma(rel, item);
+    if (message) /* there is a block: see above */
+        cci__rel_append(rel, cci__rel_room(rel, 8 + cci__pad8(length), now_ns), data, 1, length, CCI__FRAME_AFTER, op);
+    return CCI_SUCCESS;
+}
+
+/* Gives an operation that another layer carries out its place in the order. The sink's start() is called when it may
+ * begin, perhaps at once; the other layer calls cci_rel_extern_done() at its end. The message `data` follows when it is
+ * done, if `message` is set. */
+CCI_API int cci_rel_extern(cci_rel_t *rel, int message, const struct iovec *data, uint32_t length, int fence,
+                           cci_rel_op_t *op, void *user_data, cci_rel_item_t **made, uint64_t now_ns) {
+    cci_rel_item_t *item, *follow;
+    int hold = !cci__list_empty(&rel->held) || (fence && rel->rma_open > 0);
+    if (message && (cci__list_empty(&rel->pool->blocks) || rel->pool->block_out >= rel->pool->block_limit))
+        return CCI_ENOBUFS;
+    item = cci__rel_new_item(rel, CCI__ITEM_EXTERN, now_ns);
+    if (!item)
+        return CCI_ENOBUFS;
+    *made = item;
+    item->user_data = user_data;
+    item->flags |= fence ? CCI__ITEM_FENCE : 0u;
+    cci__rel_attach(item, op, rel->next_sequence);
+    if (message) {
+        follow = cci__rel_new_item(rel, CCI__ITEM_RUN, now_ns);
+        cci__rel_append(rel, follow, data, 1, length, 0, op);
+        follow->flags |= CCI__ITEM_HELD;
+        cci__list_append(&rel->follows, &follow->queue);
+        item->follow = follow;
+    }
+    if (hold) {
+        cci__rel_hold(rel, item);
+    } else {
+        cci__rel_open_rma(rel, item);
+        rel->pool->sink->start(rel->user, item);
+    }
+    return CCI_SUCCESS;
+}
+
+/* ---- items come to their end ---- */
+
+/* Lets go what waited for a fence. */
+static void cci__rel_release_held(cci_rel_t *rel) {
+    int first = 1;
+    while (rel->rma_open == 0 || !first) {
+        cci_rel_item_t *item;
+        if (cci__list_empty(&rel->held))
+            return;
+        item = CCI__CONTAINER(rel->held.next, cci_rel_item_t, queue);
+        if (!first && (item->flags & CCI__ITEM_FENCE) && rel->rma_open > 0)
+            return;
+        first = 0;
+        cci__list_remove(&item->queue);
+        cci__rel_open_rma(rel, item);
+        if (item->kind == CCI__ITEM_EXTERN) {
+            item->flags &= ~CCI__ITEM_HELD;
+            rel->pool->sink->start(rel->user, item);
+        } else {
+            cci__rel_enqueue(rel, item);
+        }
+    }
+}
+
+static void cci__rel_complete_ops(cci_rel_t *rel, cci_rel_item_t *item) {
+    cci_rel_link_t *link = item->ops;
+    int32_t status = item->status;
+    item->ops = NULL;
+    item->ops_tail = &item->ops;
+    while (link) {
+        cci_rel_link_t *next = link->next;
+        cci_rel_op_t *op = link->op;
+        if (op->status == CCI_SUCCESS)
+            op->status = status;
+        if (--op->parts == 0)
+            rel->pool->sink->complete(rel->user, op);
+        link = next;
+    }
+}
+
+static void cci__rel_retire(cci_rel_t *rel, cci_rel_item_t *item) {
+    int was_rma = (item->flags & CCI__ITEM_RMA) != 0;
+    cci__list_remove(&item->queue);
+    cci__rel_complete_ops(rel, item);
+    cci__rel_free_item(rel, item);
+    if (was_rma && --rel->rma_open == 0 && !cci__list_empty(&rel->held))
+        cci__rel_release_held(rel);
+}
+
+/* The peer has all of the item. On an ordered connection it completes after all earlier ones. */
+static void cci__rel_finish(cci_rel_t *rel, cci_rel_item_t *item) {
+    item->flags |= CCI__ITEM_DONE;
+    if (!rel->ordered) {
+        cci__rel_retire(rel, item);
+        return;
+    }
+    /* A fence looks at what is under way, not at what waits for its turn to be reported. */
+    if (item->flags & CCI__ITEM_RMA) {
+        item->flags &= ~CCI__ITEM_RMA;
+        if (--rel->rma_open == 0 && !cci__list_empty(&rel->held))
+            cci__rel_release_held(rel);
+    }
+    while (!cci__list_empty(&rel->items)) {
+        item = CCI__CONTAINER(rel->items.next, cci_rel_item_t, node);
+        if (!(item->flags & CCI__ITEM_DONE))
+            return;
+        cci__rel_retire(rel, item);
+    }
+}
+
+/* Forgets all packets of an item; what they carried will not be repeated. */
+static void cci__rel_forget_pieces(cci_rel_t *rel, cci_rel_item_t *item) {
+    cci_list_t *node, *next;
+    if (!item->pieces)
+        return;
+    for (node = rel->flight.next; node != &rel->flight; node = node->next) {
+        cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
+        if (sent->item == item)
+            sent->item = NULL;
+    }
+    for (node = rel->lost.next; node != &rel->lost; node = next) {
+        cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
+        next = node->next;
+        if (sent->item == item)
+            cci__rel_free_record(rel, sent);
+    }
+    item->pieces = 0;
+}
+
+/* Withdraws an item: its operations end with `status` in their turn, and the receiver is told to go on without it. */
+static void cci__rel_withdraw(cci_rel_t *rel, cci_rel_item_t *item, int status) {
+    cci__rel_forget_pieces(rel, item);
+    cci__list_remove(&item->queue);
+    item->status = status;
+    item->flags &= ~(CCI__ITEM_SENT | CCI__ITEM_HELD | CCI__ITEM_QUEUED);
+    item->flags |= CCI__ITEM_VOID | CCI__ITEM_QUEUED;
+    cci__list_insert(rel->runs.next, &item->queue); /* first, since the receiver may wait for it */
+}
+
+/* The operation of another layer is over. */
+CCI_API void cci_rel_extern_done(cci_rel_t *rel, cci_rel_item_t *item, int status) {
+    cci_rel_item_t *follow = item->follow;
+    item->status = status;
+    item->follow = NULL;
+    if (follow) {
+        if (status == CCI_SUCCESS)
+            cci__rel_enqueue(rel, follow);
+        else
+            cci__rel_withdraw(rel, follow, status);
+    }
+    cci__rel_finish(rel, item);
+}
+
+/* The program or the peer ends the connection: everything pending completes with `status`, in order. */
+CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
+    cci_list_t *node;
+    for (node = rel->items.next; node != &rel->items; node = node->next)
+        cci__rel_forget_pieces(rel, CCI__CONTAINER(node, cci_rel_item_t, node));
+    while (!cci__list_empty(&rel->lost))
+        cci__rel_free_record(rel, CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node));
+    while (!cci__list_empty(&rel->flight))
+        cci__rel_free_record(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
+    rel->rma_open = UINT32_MAX / 2; /* nothing held starts any more */
+    while (!cci__list_empty(&rel->items)) {
+        cci_rel_item_t *item = CCI__CONTAINER(rel->items.next, cci_rel_item_t, node);
+        if (!(item->flags & CCI__ITEM_DONE) && item->status == CCI_SUCCESS)
+            item->status = status;
+        cci__rel_retire(rel, item);
+    }
+    rel->rma_open = 0;
+    while (rel->early) {
+        cci_rel_run_t *run = rel->early;
+        rel->early = run->next;
+        rel->pool->sink->drop(rel->user, run->buffer);
+    }
+    while (!cci__list_empty(&rel->parts))
+        cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
+    rel->ack_count = rel->nack_count = rel->ping = 0;
+    rel->expire_ns = rel->loss_ns = rel->ack_at_ns = CCI__NEVER;
+}
+
+/* ---- going out: packets ---- */
+
+/* NewReno, in bytes: fair to TCP. On a path within one machine or rack it reaches the path's rate in a few round trips. */
+static void cci__newreno_acked(cci_rel_t *rel, uint32_t bytes) {
+    if (rel->window < rel->threshold) {
+        rel->window += bytes;
+    } else {
+        rel->window_part += (uint64_t)bytes * rel->mtu;
+        if (rel->window_part >= rel->window) {
+            rel->window += rel->window_part / rel->window;
+            rel->window_part %= rel->window;
+        }
+    }
+    rel->window = cci__min64(rel->window, UINT64_C(1) << 30);
+}
+static void cci__newreno_lost(cci_rel_t *rel) {
+    rel->threshold = rel->window = cci__max64(rel->window / 2, 2 * (uint64_t)rel->mtu);
+    rel->window_part = 0;
+}
+/* For a network of one's own: as much as the receiver can take, whatever is lost. */
+static void cci__fixed_acked(cci_rel_t *rel, uint32_t bytes) {
+    (void)bytes;
+    rel->window = UINT64_C(1) << 30;
+}
+static void cci__fixed_lost(cci_rel_t *rel) {
+    (void)rel;
+}
+
+/* The congestion control of a name, NULL for the default; NULL if there is none of that name. */
+CCI_API const cci_rel_congestion_t *cci_rel_find_congestion(const char *name) {
+    static const cci_rel_congestion_t table[] = {{"newreno", cci__newreno_acked, cci__newreno_lost},
+                                                 {"fixed", cci__fixed_acked, cci__fixed_lost}};
+    uint32_t i, n;
+    if (!name)
+        return &table[0];
+    for (i = 0; i < sizeof table / sizeof table[0]; i++) {
+        for (n = 0; table[i].name[n] && table[i].name[n] == name[n]; n++) {
+        }
+        if (table[i].name[n] == name[n])
+            return &table[i];
+    }
+    return NULL;
+}
+
+/* Longest time that a peer may need to answer. */
+static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
+    uint64_t pto = rel->srtt_ns ? rel->srtt_ns + cci__max64(4 * rel->rttvar_ns, CCI__MS) + CCI__MS : 100 * CCI__MS;
+    return cci__min64(cci__max64(pto, 2 * CCI__MS) << cci__min32(rel->probes, 10), 1000 * CCI__MS);
+}
+
+/* A packet on the way costs the receiver's queue more than its bytes. */
+static uint64_t cci__rel_limit(const cci_rel_t *rel) {
+    return rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER ? cci__min64(rel->window, rel->peer_window)
+                                                                          : rel->window;
+}
+
+/* Writes an ACK of what has arrived into `at`; returns its bytes, 0 if it needs more than `room`. */
+static uint32_t cci__rel_write_ack(cci_rel_t *rel, uint8_t *at, uint32_t room, uint64_t now_ns) {
+    uint32_t i = rel->number_count, more = 0, size;
+    uint64_t length, delay = (now_ns - cci__min64(rel->largest_ns, now_ns)) / 4000;
+    if (i == 0 || room < 16)
+        return 0;
+    i--;
+    at[0] = CCI__FRAME_ACK;
+    cci__store16(at + 2, (uint32_t)cci__min64(delay, 0xffff));
+    cci__store32(at + 4, (uint32_t)(rel->numbers[i].hi - 1));
+    length = rel->numbers[i].hi - rel->numbers[i].lo;
+    cci__store32(at + 8, (uint32_t)cci__min64(length, 0x7fffffff));
+    cci__store32(at + 12, 0);
+    while (i > 0 && more < CCI__REL_ACK_MORE && 16 + 4 * more + 8 <= room) {
+        uint64_t gap = rel->numbers[i].lo - rel->numbers[i - 1].hi;
+        length = rel->numbers[i - 1].hi - rel->numbers[i - 1].lo;
+        if (gap > 0xffff || length > 0xffff)
+            break;
+        cci__store16(at + 16 + 4 * more, (uint32_t)gap);
+        cci__store16(at + 18 + 4 * more, (uint32_t)length);
+        more++;
+        i--;
+    }
+    at[1] = (uint8_t)more;
+    size = cci__pad8(16 + 4 * more);
+    if (size > 16 + 4 * more)
+        cci__store32(at + size - 4, 0);
+    rel->ack_count = rel->ack_bytes = 0;
+    rel->ack_now = 0;
+    rel->ack_at_ns = CCI__NEVER;
+    return size;
+}
+
+/* Begins a packet: takes a number and puts what is owed (acknowledgement, refusals) in front. `need`: bytes that must still
+ * fit; an acknowledgement that would not leave them waits for the next packet. */
+CCI_API void cci_rel_open_packet(cci_rel_t *rel, cci_rel_packet_t *packet, uint32_t need, uint64_t now_ns) {
+    uint32_t room = rel->mtu > CCI_REL_HEADER + need ? rel->mtu - CCI_REL_HEADER - need : 0;
+    packet->head_length = CCI_REL_HEADER;
+    packet->body = NULL;
+    packet->body_length = 0;
+    packet->sent = NULL;
+    packet->spent = NULL;
+    packet->number = rel->next_number++;
+    while (rel->nack_count > 0 && room >= 8) {
+        uint8_t *at = packet->head + packet->head_length;
+        rel->nack_count--;
+        cci__rel_frame(at, CCI__FRAME_NACK, rel->nacks[rel->nack_count].reason, 0,
+                       rel->nacks[rel->nack_count].sequence);
+        packet->head_length += 8;
+        room -= 8;
+    }
+    if (rel->ack_count > 0)
+        packet->head_length += cci__rel_write_ack(rel, packet->head + packet->head_length, cci__min32(room, 80), now_ns);
+}
+
+static uint32_t cci__rel_space(const cci_rel_t *rel, const cci_rel_packet_t *packet) {
+    return rel->mtu - packet->head_length;
+}
+
+/* Remembers the packet until it is acknowledged. `sent` is a record of the pool, filled in as to what it carries. */
+static void cci__rel_track(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sent_t *sent, uint64_t now_ns) {
+    sent->number = packet->number;
+    sent->time_ns = now_ns;
+    sent->size = packet->head_length + packet->body_length;
+    sent->in_flight = 1;
+    rel->in_flight += sent->size;
+    rel->last_sent_ns = now_ns;
+    cci__list_append(&rel->flight, &sent->node);
+    packet->sent = sent;
+}
+
+static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item) {
+    cci_rel_pool_t *pool = rel->pool;
+    cci_rel_sent_t *sent;
+    if (cci__list_empty(&pool->records))
+        return NULL;
+    sent = CCI__CONTAINER(pool->records.next, cci_rel_sent_t, node);
+    cci__list_remove(&sent->node);
+    sent->item = item;
+    sent->offset = 0;
+    sent->length = sent->fragment = sent->size = 0;
+    sent->is_fragment = sent->is_probe = sent->is_void = sent->in_flight = 0;
+    if (item)
+        item->pieces++;
+    return sent;
+}
+
+/* Writes the piece of a run from `offset` (in its message from `fragment`) up to `end` that fits into the packet. Sets
+ * sent's range and returns 1, or 0 if nothing fits. */
+static int cci__rel_write_run(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent,
+                              uint32_t offset, uint32_t fragment, uint32_t end) {
+    uint32_t space = cci__rel_space(rel, packet), fit = 0, length, rest;
+    const uint8_t *frame = item->frames + offset;
+    if (fragment == 0) {
+        if (end - offset <= space) {
+            fit = end - offset;
+        } else {
+            while (fit < end - offset) {
+                uint32_t size = frame[fit] == CCI__FRAME_BULK ? 48u : 8u;
+                size += cci__pad8(cci__load16(frame + fit + 2));
+                if (fit + size > space)
+                    break;
+                fit += size;
+            }
+        }
+        if (fit > 0) {
+            packet->body = frame;
+            packet->body_length = fit;
+            sent->offset = offset;
+            sent->length = fit;
+            sent->is_fragment = 0;
+            return 1;
+        }
+    }
+    length = cci__load16(frame + 2);
+    rest = length - fragment;
+    if (space < 16 + 64)
+        return 0;
+    if (rest > space - 16)
+        rest = (space - 16) & ~7u;
+    {
+        uint8_t *at = packet->head + packet->head_length;
+        at = cci__rel_frame(at, CCI__FRAME_FRAGMENT, frame[1], rest, cci__load32(frame + 4));
+        cci__store32(at, fragment);
+        cci__store32(at + 4, length);
+        packet->head_length += 16;
+    }
+    packet->body = frame + 8 + fragment;
+    packet->body_length = rest;
+    sent->offset = offset;
+    sent->fragment = fragment;
+    sent->length = rest;
+    sent->is_fragment = 1;
+    return 1;
+}
+
+static int cci__rel_write_segment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent,
+                                  uint64_t offset, uint64_t end) {
+    uint32_t space = cci__rel_space(rel, packet), length;
+    if (space < 48 + 64)
+        return 0;
+    length = (space - 48) & ~7u;
+    length = (uint32_t)cci__min64(length, cci__min64(end - offset, 0xfff8));
+    cci__rel_write_bulk(packet->head + packet->head_length, &item->bulk, item->first, offset, length);
+    packet->head_length += 48;
+    packet->body = item->bulk.data + offset;
+    packet->body_length = length;
+    sent->offset = offset;
+    sent->length = length;
+    return 1;
+}
+
+static void cci__rel_write_void(cci_rel_packet_t *packet, const cci_rel_item_t *item, cci_rel_sent_t *sent) {
+    uint8_t *at = packet->head + packet->head_length;
+    at = cci__rel_frame(at, CCI__FRAME_VOID, item->flags & CCI__ITEM_PAIR ? CCI__FRAME_AFTER : 0, 0, item->first);
+    cci__store32(at, item->count);
+    cci__store32(at + 4, 0);
+    packet->head_length += 16;
+    sent->is_void = 1;
+}
+
+/* Sends again what was lost, in the order of loss. */
+static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
+    cci_rel_sent_t *sent = CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node), *rest;
+    cci_rel_item_t *item = sent->item;
+    uint64_t end = sent->offset + sent->length;
+    int ok = 1;
+    if (cci__list_empty(&rel->pool->records) || rel->pool->records.next->next == &rel->pool->records)
+        return 0; /* a piece that has become too long for the path needs up to two records more */
+    if (item->flags & CCI__ITEM_VOID) {
+        cci_rel_open_packet(rel, packet, 16, now_ns);
+        cci__rel_write_void(packet, item, sent);
+    } else if (item->kind == CCI__ITEM_BULK) {
+        if (!rel->pool->sink->readable(rel->user, &item->bulk)) {
+            cci__rel_withdraw(rel, item, CCI_ERR_RMA_HANDLE);
+            return 0;
+        }
+        cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu) + 48, now_ns);
+        ok = cci__rel_write_segment(rel, packet, item, sent, sent->offset, end);
+        if (ok && sent->offset + sent->length < end && (rest = cci__rel_new_record(rel, item)) != NULL) {
+            rest->offset = sent->offset + sent->length;
+            rest->length = (uint32_t)(end - rest->offset);
+            cci__list_insert(rel->lost.next->next, &rest->node);
+        }
+    } else if (sent->is_fragment) {
+        uint32_t to = sent->fragment + sent->length;
+        cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu) + 16, now_ns);
+        ok = cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, sent->fragment, item->length);
+        if (ok && sent->is_fragment && sent->fragment + sent->length > to) { /* not more than was lost */
+            packet->body_length -= sent->fragment + sent->length - to;
+            sent->length = to - sent->fragment;
+            cci__store16(packet->head + packet->head_length - 16 + 2, sent->length);
+        }
+        if (ok && sent->is_fragment && sent->fragment + sent->length < to &&
+            (rest = cci__rel_new_record(rel, item)) != NULL) {
+            rest->offset = sent->offset;
+            rest->fragment = sent->fragment + sent->length;
+            rest->length = to - rest->fragment;
+            rest->is_fragment = 1;
+            cci__list_insert(rel->lost.next->next, &rest->node);
+        }
+    } else {
+        cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu), now_ns);
+        ok = cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, 0, (uint32_t)end);
+        /* The path has become smaller: what did not fit goes with the next packets, by another record. */
+        if (ok && sent->is_fragment) {
+            uint32_t length = cci__load16(item->frames + sent->offset + 2);
+            uint32_t size = 8 + cci__pad8(length);
+            if (sent->length < length && (rest = cci__rel_new_record(rel, item)) != NULL) {
+                rest->offset = sent->offset;
+                rest->fragment = sent->length;
+                rest->length = length - sent->length;
+                rest->is_fragment = 1;
+                cci__list_insert(rel->lost.next->next, &rest->node);
+            }
+            if (sent->offset + size < end && (rest = cci__rel_new_record(rel, item)) != NULL) {
+                rest->offset = sent->offset + size;
+                rest->length = (uint32_t)(end - rest->offset);
+                cci__list_append(&rel->lost, &rest->node);
+            }
+        } else if (ok && sent->offset + sent->length < end && (rest = cci__rel_new_record(rel, item)) != NULL) {
+            rest->offset = sent->offset + sent->length;
+            rest->length = (uint32_t)(end - rest->offset);
+            cci__list_insert(rel->lost.next->next, &rest->node);
+        }
+    }
+    if (!ok)
+        return 0;
+    rel->pool->retransmitted++;
+    cci__list_remove(&sent->node);
+    cci__rel_track(rel, packet, sent, now_ns);
+    return 1;
+}
+
+/* All of the item has been sent once. */
+static void cci__rel_all_sent(cci_rel_item_t *item) {
+    cci__list_remove(&item->queue);
+    item->flags &= ~CCI__ITEM_QUEUED;
+    item->flags |= CCI__ITEM_SENT;
+}
+
+/* Sends the next piece of an item that was not sent before. */
+static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, uint64_t now_ns) {
+    cci_rel_sent_t *sent;
+    if (item->kind == CCI__ITEM_BULK && !(item->flags & CCI__ITEM_VOID) &&
+        !rel->pool->sink->readable(rel->user, &item->bulk)) {
+        cci__rel_withdraw(rel, item, CCI_ERR_RMA_HANDLE);
+        return 0;
+    }
+    sent = cci__rel_new_record(rel, item);
+    if (!sent)
+        return 0;
+    if (item->flags & CCI__ITEM_VOID) {
+        cci_rel_open_packet(rel, packet, 16, now_ns);
+        cci__rel_write_void(packet, item, sent);
+        cci__rel_all_sent(item);
+    } else if (item->kind == CCI__ITEM_BULK) {
+        /* full packets of one size: they leave together */
+        cci_rel_open_packet(rel, packet, (uint32_t)cci__min64(item->bulk.length - item->bulk_sent, rel->mtu), now_ns);
+        if (!cci__rel_write_segment(rel, packet, item, sent, item->bulk_sent, item->bulk.length))
+            goto nothing;
+        item->bulk_sent += sent->length;
+        if (item->bulk_sent == item->bulk.length)
+            cci__rel_all_sent(item);
+    } else {
+        cci_rel_open_packet(rel, packet, cci__min32(item->length - item->sent, rel->mtu - CCI_REL_HEADER), now_ns);
+        if (!cci__rel_write_run(rel, packet, item, sent, item->sent, item->fragment, item->length))
+            goto nothing;
+        if (sent->is_fragment) {
+            item->fragment += sent->length;
+            if (item->fragment == cci__load16(item->frames + item->sent + 2)) {
+                item->sent += 8 + cci__pad8(item->fragment);
+                item->fragment = 0;
+            }
+        } else {
+            item->sent += sent->length;
+        }
+        if (item->sent == item->length)
+            cci__rel_all_sent(item);
+    }
+    cci__rel_track(rel, packet, sent, now_ns);
+    return 1;
+nothing:
+    item->pieces--;
+    cci__rel_free_record(rel, sent);
+    return 0;
+}
+
+/* What is to be sent next, NULL if nothing may be. */
+static cci_rel_item_t *cci__rel_next_item(cci_rel_t *rel) {
+    cci_rel_item_t *run = NULL, *bulk = NULL, *held;
+    if (!cci__list_empty(&rel->runs))
+        run = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
+    if (!cci__list_empty(&rel->bulks))
+        bulk = CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue);
+    if (rel->ordered && bulk && run && bulk->first < run->first && !(run->flags & CCI__ITEM_VOID))
+        run = NULL; /* what comes later would only wait at the receiver */
+    if (!run)
+        run = bulk;
+    if (rel->ordered && run && !cci__list_empty(&rel->held)) {
+        held = CCI__CONTAINER(rel->held.next, cci_rel_item_t, queue);
+        if (held->first < run->first)
+            return NULL;
+    }
+    if (rel->ordered && run && !cci__list_empty(&rel->follows)) {
+        held = CCI__CONTAINER(rel->follows.next, cci_rel_item_t, queue);
+        if (held->first < run->first)
+            return NULL;
+    }
+    return run;
+}
+
+/* An unreliable run leaves once and is forgotten; its item is spent when the packet has left. */
+static int cci__rel_output_unreliable(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
+    cci_rel_item_t *item;
+    if (cci__list_empty(&rel->runs))
+        return 0;
+    item = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
+    cci_rel_open_packet(rel, packet, rel->mtu, now_ns);
+    packet->body = item->frames;
+    packet->body_length = item->length;
+    packet->spent = item;
+    cci__list_remove(&item->queue);
+    item->flags &= ~CCI__ITEM_QUEUED;
+    return 1;
+}
+
+/* An unreliable packet has left. */
+CCI_API void cci_rel_spent(cci_rel_t *rel, cci_rel_item_t *item) {
+    cci__rel_retire(rel, item);
+}
+
+static int cci__rel_output_probe(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
+    static const uint32_t steps[] = {8952, 4432, 1472, 1448, 1400}; /* what paths usually carry */
+    uint32_t size = rel->mtu_max, i;
+    cci_rel_sent_t *sent;
+    for (i = 0; size >= rel->mtu_failed && i < sizeof steps / sizeof steps[0]; i++)
+        size = steps[i];
+    if (size >= rel->mtu_failed || size <= rel->mtu || size > rel->mtu_max) {
+        rel->want_mtu = 0;
+        rel->mtu_failed = rel->mtu_max + 8; /* try again in ten minutes: the route may have changed */
+        rel->mtu_again_ns = now_ns + 600000 * CCI__MS;
+        return 0;
+    }
+    sent = cci__rel_new_record(rel, NULL);
+    if (!sent)
+        return 0;
+    cci_rel_open_packet(rel, packet, rel->mtu, now_ns);
+    memset(packet->head + packet->head_length, 0, 16);
+    packet->head[packet->head_length] = CCI__FRAME_PING;
+    packet->head_length += 16; /* a PING, and the PAD that all of the rest is */
+    packet->body = rel->pool->zeros;
+    packet->body_length = size - packet->head_length;
+    cci__rel_track(rel, packet, sent, now_ns);
+    rel->in_flight -= sent->size; /* its loss says nothing about congestion */
+    sent->in_flight = 0;
+    sent->is_probe = 1;
+    rel->probing = 1;
+    return 1;
+}
+
+/* Makes the next packet. `idle`: nothing else is going on, so what was kept back for company may go. Returns 1 and the
+ * packet, or 0 if there is nothing to send or it must wait. */
+CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
+    if (!rel->reliable)
+        return cci__rel_output_unreliable(rel, packet, now_ns);
+    if (rel->want_mtu && !rel->probing && now_ns >= rel->mtu_again_ns && rel->mtu < rel->mtu_max &&
+        cci__rel_output_probe(rel, packet, now_ns))
+        return 1;
+    if (rel->rnr_until_ns <= now_ns && (!rel->rnr || rel->in_flight == 0) &&
+        (rel->in_flight == 0 || rel->in_flight + rel->mtu <= cci__rel_limit(rel)) &&
+        (now_ns >= rel->pace_ns || rel->in_flight == 0)) {
+        cci_rel_item_t *item;
+        while (!cci__list_empty(&rel->lost)) {
+            cci_list_t *first = rel->lost.next;
+            if (cci__rel_output_lost(rel, packet, now_ns))
+                goto made;
+            if (rel->lost.next == first)
+                break; /* no records */
+        }
+        while ((item = cci__rel_next_item(rel)) != NULL) {
+            /* A small packet waits for company while others are on their way, but not for long. */
+            if (item->kind == CCI__ITEM_RUN && rel->in_flight > 0 && !idle &&
+                now_ns < item->since_ns + CCI__REL_NAGLE_NS &&
+                item->length - item->sent < (rel->mtu - CCI_REL_HEADER) / 4 * 3 &&
+                item->length - item->sent < 16384 && item->queue.next == &rel->runs &&
+                !(item->flags & CCI__ITEM_VOID))
+                break;
+            if (cci__rel_output_item(rel, packet, item, now_ns))
+                goto made;
+            if (cci__list_empty(&rel->pool->records))
+                break;
+        }
+    }
+    if (rel->ping) {
+        cci_rel_sent_t *sent = cci__rel_new_record(rel, NULL);
+        if (sent) {
+            rel->ping = 0;
+            cci_rel_open_packet(rel, packet, 8, now_ns);
+            memset(packet->head + packet->head_length, 0, 8);
+            packet->head[packet->head_length] = CCI__FRAME_PING;
+            packet->head_length += 8;
+            cci__rel_track(rel, packet, sent, now_ns);
+            return 1;
+        }
+    }
+    if (rel->nack_count > 0 || (rel->ack_count > 0 && (rel->ack_now || idle || now_ns >= rel->ack_at_ns))) {
+        cci_rel_open_packet(rel, packet, 0, now_ns);
+        return 1;
+    }
+    return 0;
+made:
+    if (rel->srtt_ns > 2 * CCI__MS) /* a long path: spread a window over the round trip, a quarter faster */
+        rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, CCI__MS)) +
+                       rel->srtt_ns * packet->sent->size * 4 / (rel->window * 5);
+    return 1;
+}
+
+/* Something may be sent at once that is not only waiting for company. */
+CCI_API int cci_rel_wants_output(const cci_rel_t *rel) {
+    return !cci__list_empty(&rel->runs) || !cci__list_empty(&rel->bulks) || !cci__list_empty(&rel->lost) ||
+           rel->nack_count > 0 || rel->ping || rel->ack_count > 0 || rel->want_mtu;
+}
+
+/* ---- coming in: acknowledgements and refusals ---- */
+
+static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t sample_ns, uint64_t delay_ns) {
+    rel->min_rtt_ns = cci__min64(rel->min_rtt_ns, sample_ns);
+    if (sample_ns > rel->min_rtt_ns + delay_ns)
+        sample_ns -= delay_ns;
+    if (rel->srtt_ns == 0) {
+        rel->srtt_ns = cci__max64(sample_ns, 1);
+        rel->rttvar_ns = sample_ns / 2;
+        return;
+    }
+    rel->rttvar_ns = (3 * rel->rttvar_ns +
+                      (rel->srtt_ns > sample_ns ? rel->srtt_ns - sample_ns : sample_ns - rel->srtt_ns)) / 4;
+    rel->srtt_ns = cci__max64((7 * rel->srtt_ns + sample_ns) / 8, 1);
+}
+
+/* The packet arrived. */
+static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns) {
+    cci_rel_item_t *item = sent->item;
+    if (sent->is_probe) {
+        rel->probing = 0;
+        rel->mtu_tries = 0;
+        if (sent->size > rel->mtu) {
+            rel->mtu = sent->size;
+            rel->window = cci__max64(rel->window, 4 * (uint64_t)rel->mtu);
+        }
+    }
+    if (item) {
+        item->since_ns = now_ns;
+        rel->progress_ns = now_ns;
+        if (item->kind == CCI__ITEM_RUN) {
+            rel->rnr = 0;
+            rel->rnr_delay_ns = 0;
+            rel->rnr_until_ns = 0;
+        }
+    }
+    cci__rel_free_record(rel, sent);
+    if (item && --item->pieces == 0 && (item->flags & CCI__ITEM_SENT))
+        cci__rel_finish(rel, item);
+}
+
+/* The packet is taken to be lost: what it carried will be sent again. */
+static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
+    if (sent->is_probe) {
+        rel->probing = 0;
+        if (++rel->mtu_tries >= 2) {
+            rel->mtu_tries = 0;
+            rel->mtu_failed = cci__min32(rel->mtu_failed, sent->size);
+        }
+    }
+    if (!sent->item) {
+        cci__rel_free_record(rel, sent);
+        return;
+    }
+    if (sent->in_flight)
+        rel->in_flight -= sent->size;
+    sent->in_flight = 0;
+    cci__list_remove(&sent->node);
+    cci__list_append(&rel->lost, &sent->node);
+}
+
+/* Looks for packets that were sent well before one that has arrived [RFC 9002 6.1]. */
+static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
+    uint64_t wait_ns = cci__max64(cci__max64(rel->srtt_ns, rel->min_rtt_ns == CCI__NEVER ? 0 : rel->min_rtt_ns) * 9 / 8,
+                                  CCI__MS);
+    cci_list_t *node = rel->flight.next, *next;
+    uint64_t congested = 0;
+    rel->loss_ns = CCI__NEVER;
+    for (; node != &rel->flight; node = next) {
+        cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
+        next = node->next;
+        if (sent->number >= rel->largest_acked)
+            break;
+        if (sent->number + 3 <= rel->largest_acked || sent->time_ns + wait_ns <= now_ns) {
+            if (!sent->is_probe)
+                congested = sent->number + 1;
+            cci__rel_lost(rel, sent);
+        } else {
+            rel->loss_ns = cci__min64(rel->loss_ns, sent->time_ns + wait_ns);
+        }
+    }
+    if (congested > rel->recovery_number) { /* once for each window */
+        rel->recovery_number = rel->next_number;
+        rel->pool->congestion->lost(rel);
+    }
+}
+
+/* An ACK of `length` bytes at most; returns its bytes, 0 if it is malformed. */
+static uint32_t cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
+    uint32_t more = frame[1], size = cci__pad8(16 + 4 * more), i, count, newly = 0;
+    cci_range_t range[CCI__REL_ACK_MORE + 1]; /* descending */
+    uint64_t largest, first;
+    int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->window;
+    cci_list_t *node;
+    if (more > CCI__REL_ACK_MORE || size > length)
+        return 0;
+    largest = cci__expand32(cci__load32(frame + 4), rel->next_number);
+    first = cci__load32(frame + 8);
+    if (largest >= rel->next_number || first == 0 || first > largest + 1)
+        return 0; /* it names what was never sent */
+    range[0].hi = largest + 1;
+    range[0].lo = range[0].hi - first;
+    for (i = 1; i <= more; i++) {
+        uint64_t gap = cci__load16(frame + 12 + 4 * i), span = cci__load16(frame + 14 + 4 * i);
+        if (gap == 0 || span == 0 || gap + span > range[i - 1].lo)
+            return 0;
+        range[i].hi = range[i - 1].lo - gap;
+        range[i].lo = range[i].hi - span;
+    }
+    count = more + 1;
+    node = rel->flight.next;
+    while (node != &rel->flight) {
+        cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
+        if (sent->number > largest)
+            break;
+        node = node->next;
+        while (count > 1 && sent->number >= range[count - 1].hi)
+            count--;
+        if (sent->number < range[count - 1].lo || sent->number >= range[count - 1].hi)
+            continue;
+        if (sent->number == largest && now_ns > sent->time_ns)
+            cci__rel_sample_rtt(rel, now_ns - sent->time_ns, (uint64_t)cci__load16(frame + 2) * 4000);
+        rel->largest_acked = cci__max64(rel->largest_acked, sent->number);
+        newly += sent->in_flight ? sent->size : 0;
+        rel->probes = 0;
+        cci__rel_acked(rel, sent, now_ns);
+    }
+    if (newly > 0 && limited && largest >= rel->recovery_number)
+        rel->pool->congestion->acked(rel, newly);
+    cci__rel_detect_loss(rel, now_ns);
+    return size;
+}
+
+/* The peer could not take a message for want of buffers: the packets that carry it and what follows come again later. */
+static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
+    cci_list_t *node, *next;
+    rel->rnr = 1;
+    rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
+    rel->rnr_until_ns = now_ns + rel->rnr_delay_ns;
+    for (node = rel->flight.next; node != &rel->flight; node = next) {
+        cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
+        next = node->next;
+        if (sent->item && sent->item->kind == CCI__ITEM_RUN &&
+            (sent->item->first == sequence || (rel->ordered && sent->item->first > sequence) ||
+             (sequence - sent->item->first < sent->item->count)))
+            cci__rel_lost(rel, sent);
+    }
+}
+
+/* The peer says that memory is not accessible: the write, and the message behind it, are withdrawn. */
+static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
+    cci_list_t *node, *next;
+    for (node = rel->items.next; node != &rel->items; node = node->next) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        uint32_t at = 0;
+        cci_rel_link_t *link;
+        if (sequence - item->first >= item->count || (item->flags & (CCI__ITEM_VOID | CCI__ITEM_DONE)))
+            continue;
+        if (item->kind == CCI__ITEM_BULK) {
+            cci__rel_withdraw(rel, item, status);
+            return;
+        }
+        while (at < item->length && cci__load32(item->frames + at + 4) != (uint32_t)sequence)
+            at += (item->frames[at] == CCI__FRAME_BULK ? 48u : 8u) + cci__pad8(cci__load16(item->frames + at + 2));
+        if (at >= item->length || item->frames[at] != CCI__FRAME_BULK)
+            return;
+        for (link = item->ops; link; link = link->next)
+            if (link->sequence == sequence)
+                link->op->status = status;
+        item->frames[at] = CCI__FRAME_SKIP;
+        cci__store16(item->frames + at + 2, 40u + cci__pad8(cci__load16(item->frames + at + 2)));
+        at += 8 + cci__pad8(cci__load16(item->frames + at + 2));
+        if (at < item->length && item->frames[at] == CCI__FRAME_MESSAGE && (item->frames[at + 1] & CCI__FRAME_AFTER))
+            item->frames[at] = CCI__FRAME_SKIP;
+        for (node = rel->flight.next; node != &rel->flight; node = next) {
+            cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
+            next = node->next;
+            if (sent->item == item)
+                cci__rel_lost(rel, sent);
+        }
+        return;
+    }
+}
+
+static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason) {
+    if (rel->nack_count == sizeof rel->nacks / sizeof rel->nacks[0])
+        rel->nack_count--; /* the oldest ones matter most */
+    rel->nacks[rel->nack_count].sequence = (uint32_t)sequence;
+    rel->nacks[rel->nack_count++].reason = (uint8_t)reason;
+}
+
+/* ---- coming in: messages ---- */
+
+CCI_API uint32_t cci_rel_frame_size(const uint8_t *frame) {
+    return (frame[0] == CCI__FRAME_BULK ? 48u : 8u) + cci__pad8(cci__load16(frame + 2));
+}
+
+/* Drops the first frame of a run, without asking what it is. */
+CCI_API void cci_rel_run_skip(cci_rel_run_t *run) {
+    uint32_t size = cci_rel_frame_size((const uint8_t *)run + run->begin);
+    run->begin = (uint16_t)cci__min32(run->begin + size, run->end);
+    run->count--;
+}
+
+static void cci__rel_deliver(cci_rel_t *rel, cci_rel_run_t *run) {
+    run->next = NULL;
+    rel->pool->sink->deliver(rel->user, run);
+}
+
+/* Ordered: delivers everything that has become due. */
+static void cci__rel_advance(cci_rel_t *rel) {
+    for (;;) {
+        cci_rel_run_t *run = rel->early;
+        cci_rel_part_t *part;
+        if (run && cci__expand32(CCI__RUN_SEQUENCE(run), rel->expected) <= rel->expected) {
+            uint64_t first = cci__expand32(CCI__RUN_SEQUENCE(run), rel->expected);
+            rel->early = run->next;
+            if (first + run->count <= rel->expected) {
+                rel->pool->sink->drop(rel->user, run->buffer);
+                continue;
+            }
+            for (; first < rel->expected; first++)
+                cci_rel_run_skip(run);
+            rel->expected += run->count;
+            cci__rel_deliver(rel, run);
+            continue;
+        }
+        if (cci__list_empty(&rel->parts))
+            return;
+        part = CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node);
+        if (part->first > rel->expected || (part->first == rel->expected && !part->complete))
+            return;
+        if (part->first == rel->expected && part->buffer) {
+            run = (cci_rel_run_t *)(void *)part->memory;
+            part->buffer = NULL; /* the reference goes with the run */
+            rel->expected += part->count;
+            cci__rel_free_part(rel, part);
+            cci__rel_deliver(rel, run);
+            continue;
+        }
+        rel->expected = cci__max64(rel->expected, part->first + part->count);
+        cci__rel_free_part(rel, part);
+    }
+}
+
+static int cci__rel_have(const cci_rel_t *rel, uint64_t lo, uint64_t hi) {
+    if (hi <= rel->expected)
+        return CCI__RANGE_OLD;
+    if (lo < rel->expected)
+        return CCI__RANGE_MIXED;
+    return cci__ranges_test(rel->sequences, rel->sequence_count, lo, hi);
+}
+
+/* Unordered: [lo, hi) has been taken. 0 if that can't be remembered. */
+static int cci__rel_take(cci_rel_t *rel, uint64_t lo, uint64_t hi) {
+    lo = cci__max64(lo, rel->expected);
+    if (hi <= lo)
+        return 1;
+    if (lo > rel->expected &&
+        cci__ranges_add(rel->sequences, &rel->sequence_count, CCI__REL_RANGES, lo, hi) == CCI__RANGE_FULL)
+        return 0;
+    if (lo == rel->expected)
+        rel->expected = hi;
+    while (rel->sequence_count > 0 && rel->sequences[0].lo <= rel->expected) {
+        rel->expected = cci__max64(rel->expected, rel->sequences[0].hi);
+        memmove(rel->sequences, rel->sequences + 1, --rel->sequence_count * sizeof rel->sequences[0]);
+    }
+    return 1;
+}
+
+/* Unordered: [lo, hi) is there now; a message that waited for the one before it may go. */
+static void cci__rel_unblock(cci_rel_t *rel) {
+    cci_rel_run_t **at = &rel->early;
+    while (*at) {
+        cci_rel_run_t *run = *at;
+        uint64_t first = cci__expand32(CCI__RUN_SEQUENCE(run), rel->expected);
+        if (cci__rel_have(rel, first - 1, first) == CCI__RANGE_OLD) {
+            *at = run->next;
+            cci__rel_deliver(rel, run);
+        } else {
+            at = &run->next;
+        }
+    }
+}
+
+/* What became of a packet's content. */
+enum { CCI__TAKEN, CCI__REFUSED };
+
+static int cci__rel_place_run(cci_rel_t *rel, const uint8_t *frame, uint32_t count, uint64_t skip, int check_only) {
+    for (; count > 0; count--, frame += cci_rel_frame_size(frame)) {
+        cci_rel_bulk_t target;
+        int status;
+        if (skip > 0) {
+            skip--;
+            continue;
+        }
+        if (frame[0] != CCI__FRAME_BULK)
+            continue;
+        target.key = cci__load64(frame + 8);
+        target.region = cci__load32(frame + 16);
+        target.remote_offset = cci__load64(frame + 24);
+        target.length = cci__load64(frame + 40);
+        status = rel->pool->sink->place(rel->user, &target, 0, check_only ? NULL : frame + 48,
+                                        cci__load16(frame + 2));
+        if (status != CCI_SUCCESS) {
+            cci__rel_nack(rel, cci__load32(frame + 4), status);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Takes a packet's run of messages: `count` frames from `begin` to `end` in the packet at `bytes`. */
+static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, uint32_t end, uint32_t count, int has_bulk,
+                              void *buffer) {
+    uint64_t first = cci__expand32(cci__load32(bytes + begin + 4), rel->expected), last = first + count, skip = 0;
+    cci_rel_run_t *run = (cci_rel_run_t *)(void *)bytes, **at = &rel->early;
+    int in_order, have, after = 0;
+    if (!rel->reliable) {
+        if (has_bulk || !rel->pool->sink->keep(rel->user, buffer, 0))
+            return CCI__REFUSED;
+        in_order = 1;
+    } else {
+        have = cci__rel_have(rel, first, last);
+        if (have == CCI__RANGE_OLD)
+            return CCI__TAKEN; /* once more; it only wants its acknowledgement */
+        if (have == CCI__RANGE_MIXED) {
+            if (first >= rel->expected ||
+                (!rel->ordered && cci__ranges_test(rel->sequences, rel->sequence_count, rel->expected, last) !=
+                                      CCI__RANGE_NEW))
+                return CCI__REFUSED;
+            skip = rel->expected - first; /* its beginning was withdrawn or came in another packet */
+        }
+        in_order = first <= rel->expected;
+        if (!rel->ordered && skip == 0 && (bytes[begin + 1] & CCI__FRAME_AFTER))
+            after = cci__rel_have(rel, first - 1, first) != CCI__RANGE_OLD;
+        if (rel->ordered && !in_order) {
+            while (*at && cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) + (*at)->count <= first)
+                at = &(*at)->next;
+            if (*at && cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) < last)
+                return cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) <= first &&
+                               last <= cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) + (*at)->count
+                           ? CCI__TAKEN
+                           : CCI__REFUSED;
+        }
+        if (has_bulk && !cci__rel_place_run(rel, bytes + begin, count, skip, 1))
+            return CCI__REFUSED;
+        if (!rel->ordered && rel->sequence_count + 1 >= CCI__REL_RANGES && !in_order)
+            return CCI__REFUSED;
+        if (!rel->pool->sink->keep(rel->user, buffer, in_order || !rel->ordered)) {
+            if (in_order || !rel->ordered)
+                cci__rel_nack(rel, cci__max64(first, rel->expected), CCI_ERR_RNR);
+            return CCI__REFUSED;
+        }
+        if (has_bulk)
+            (void)cci__rel_place_run(rel, bytes + begin, count, skip, 0);
+    }
+    run->buffer = buffer;
+    run->begin = (uint16_t)begin;
+    run->end = (uint16_t)end;
+    run->count = count;
+    for (; skip > 0; skip--)
+        cci_rel_run_skip(run);
+    if (!rel->reliable) {
+        cci__rel_deliver(rel, run);
+    } else if (rel->ordered && !in_order) {
+        run->next = *at;
+        *at = run;
+    } else if (rel->ordered) {
+        rel->expected = last;
+        cci__rel_deliver(rel, run);
+        if (CCI__UNLIKELY(rel->early || !cci__list_empty(&rel->parts)))
+            cci__rel_advance(rel);
+    } else {
+        (void)cci__rel_take(rel, first, last);
+        if (after) {
+            run->next = rel->early;
+            rel->early = run;
+        } else {
+            cci__rel_deliver(rel, run);
+        }
+        if (CCI__UNLIKELY(rel->early != NULL))
+            cci__rel_unblock(rel);
+    }
+    return CCI__TAKEN;
+}
+
+/* The part that begins at this sequence number, made if there is none; NULL if that is not possible. */
+static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
+    cci_list_t *node;
+    cci_rel_part_t *part;
+    for (node = rel->parts.prev; node != &rel->parts; node = node->prev) {
+        part = CCI__CONTAINER(node, cci_rel_part_t, node);
+        if (part->first == first)
+            return part;
+        if (part->first < first)
+            break;
+    }
+    if (!make || cci__list_empty(&rel->pool->parts))
+        return NULL;
+    part = CCI__CONTAINER(rel->pool->parts.next, cci_rel_part_t, node);
+    cci__list_remove(&part->node);
+    cci__list_insert(node->next, &part->node);
+    part->first = first;
+    part->total = part->range_count = 0;
+    part->count = 1;
+    part->complete = part->after = 0;
+    part->buffer = NULL;
+    part->memory = NULL;
+    return part;
+}
+
+/* Marks [offset, offset + length) of a part; TAKEN, and perhaps the part is complete and delivered. */
+static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, uint32_t length) {
+    uint64_t first = part->first;
+    (void)cci__ranges_add(part->ranges, &part->range_count, CCI__REL_GAPS, offset, offset + length);
+    if (part->range_count != 1 || part->ranges[0].lo != 0 || part->ranges[0].hi != part->total)
+        return CCI__TAKEN;
+    part->complete = 1;
+    if (rel->ordered) {
+        cci__rel_advance(rel);
+        return CCI__TAKEN;
+    }
+    if (part->buffer) {
+        cci_rel_run_t *run = (cci_rel_run_t *)(void *)part->memory;
+        part->buffer = NULL;
+        if (part->after && cci__rel_have(rel, first - 1, first) != CCI__RANGE_OLD) {
+            run->next = rel->early;
+            rel->early = run;
+        } else {
+            cci__rel_deliver(rel, run);
+        }
+    }
+    cci__rel_free_part(rel, part);
+    (void)cci__rel_take(rel, first, first + 1);
+    cci__rel_unblock(rel);
+    return CCI__TAKEN;
+}
+
+/* Whether a piece may be marked: it must not open more gaps than are remembered, nor more holes in the sequence. */
+static int cci__rel_fits(const cci_rel_t *rel, const cci_rel_part_t *part, uint64_t sequence, uint64_t offset,
+                         uint64_t end) {
+    if (!rel->ordered && sequence > rel->expected && rel->sequence_count + 1 >= CCI__REL_RANGES)
+        return 0;
+    return part->range_count < CCI__REL_GAPS ||
+           cci__ranges_test(part->ranges, part->range_count, offset, end) != CCI__RANGE_NEW ||
+           (part->range_count > 0 && part->ranges[part->range_count - 1].hi == offset);
+}
+
+/* A segment of a bulk write. */
+static int cci__rel_input_bulk(cci_rel_t *rel, const uint8_t *frame) {
+    uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->expected), offset = cci__load64(frame + 32);
+    uint32_t length = cci__load16(frame + 2);
+    cci_rel_bulk_t target;
+    cci_rel_part_t *part;
+    int status;
+    if (cci__rel_have(rel, sequence, sequence + 1) == CCI__RANGE_OLD)
+        return CCI__TAKEN;
+    target.key = cci__load64(frame + 8);
+    target.region = cci__load32(frame + 16);
+    target.remote_offset = cci__load64(frame + 24);
+    target.length = cci__load64(frame + 40);
+    status = rel->pool->sink->place(rel->user, &target, offset, NULL, length);
+    if (status != CCI_SUCCESS) {
+        cci__rel_nack(rel, sequence, status);
+        return CCI__REFUSED;
+    }
+    part = cci__rel_part(rel, sequence, 1);
+    if (!part)
+        return CCI__REFUSED;
+    if (part->complete)
+        return CCI__TAKEN;
+    if (part->range_count == 0 && part->total == 0)
+        part->total = target.length;
+    if (part->total != target.length || part->buffer ||
+        !cci__rel_fits(rel, part, sequence, offset, offset + length))
+        return CCI__REFUSED;
+    if (cci__ranges_test(part->ranges, part->range_count, offset, offset + length) == CCI__RANGE_OLD)
+        return CCI__TAKEN;
+    (void)rel->pool->sink->place(rel->user, &target, offset, frame + 48, length);
+    return cci__rel_fill(rel, part, offset, length);
+}
+
+/* A piece of a message that is longer than the path's packets. */
+static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame) {
+    uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->expected);
+    uint32_t length = cci__load16(frame + 2), offset = cci__load32(frame + 8), total = cci__load32(frame + 12);
+    cci_rel_part_t *part;
+    int in_order = sequence == rel->expected || !rel->ordered;
+    if (cci__rel_have(rel, sequence, sequence + 1) == CCI__RANGE_OLD)
+        return CCI__TAKEN;
+    part = cci__rel_part(rel, sequence, 1);
+    if (!part)
+        return CCI__REFUSED;
+    if (part->complete)
+        return CCI__TAKEN;
+    if (part->range_count == 0 && part->total == 0) {
+        part->memory = rel->pool->sink->assemble(rel->user, 8 + cci__pad8(total), in_order, &part->buffer);
+        if (!part->memory) {
+            part->buffer = NULL;
+            cci__rel_free_part(rel, part);
+            if (in_order)
+                cci__rel_nack(rel, sequence, CCI_ERR_RNR);
+            return CCI__REFUSED;
+        }
+        {
+            cci_rel_run_t *run = (cci_rel_run_t *)(void *)part->memory;
+            run->buffer = part->buffer;
+            run->begin = CCI_REL_HEADER;
+            run->end = (uint16_t)(CCI_REL_HEADER + 8 + total);
+            run->count = 1;
+            cci__rel_frame(part->memory + CCI_REL_HEADER, CCI__FRAME_MESSAGE, frame[1], total, sequence);
+        }
+        part->total = total;
+        part->after = frame[1] & CCI__FRAME_AFTER;
+    }
+    if (part->total != total || !part->buffer || !cci__rel_fits(rel, part, sequence, offset, offset + length))
+        return CCI__REFUSED;
+    memcpy(part->memory + CCI_REL_HEADER + 8 + offset, frame + 16, length);
+    return cci__rel_fill(rel, part, offset, length);
+}
+
+/* The sender has withdrawn [first, first + count). */
+static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
+    uint64_t first = cci__expand32(cci__load32(frame + 4), rel->expected);
+    uint64_t last = first + cci__load32(frame + 8) + (frame[1] & CCI__FRAME_AFTER);
+    cci_list_t *node, *next;
+    cci_rel_part_t *part;
+    if (last <= rel->expected)
+        return CCI__TAKEN;
+    for (node = rel->parts.next; node != &rel->parts; node = next) { /* what was half there */
+        part = CCI__CONTAINER(node, cci_rel_part_t, node);
+        next = node->next;
+        if (part->first >= first && part->first < last)
+            cci__rel_free_part(rel, part);
+    }
+    if (rel->ordered) {
+        part = cci__rel_part(rel, first, 1);
+        if (!part)
+            return CCI__REFUSED;
+        part->count = (uint32_t)(last - first);
+        part->complete = 1;
+        cci__rel_advance(rel);
+        return CCI__TAKEN;
+    }
+    if (!cci__rel_take(rel, first, last))
+        return CCI__REFUSED;
+    if (frame[1] & CCI__FRAME_AFTER) { /* the message of a withdrawn write may already wait for it */
+        cci_rel_run_t **at = &rel->early;
+        while (*at && cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) != last - 1)
+            at = &(*at)->next;
+        if (*at) {
+            cci_rel_run_t *run = *at;
+            *at = run->next;
+            cci_rel_run_skip(run);
+            if (run->count > 0)
+                cci__rel_deliver(rel, run);
+            else
+                rel->pool->sink->drop(rel->user, run->buffer);
+        }
+    }
+    cci__rel_unblock(rel);
+    return CCI__TAKEN;
+}
+
+/* The length of the frame at `frame`, of which `length` bytes are there, and whether it is sound; 0 if not. Frames for other
+ * layers and PAD reach to the end. */
+static uint32_t cci__rel_check(const uint8_t *frame, uint32_t length) {
+    uint32_t data, size;
+    if (frame[0] >= CCI__FRAME_OTHER || frame[0] == CCI__FRAME_PAD)
+        return length;
+    if (length < 8)
+        return 0;
+    data = cci__load16(frame + 2);
+    switch (frame[0]) {
+    case CCI__FRAME_MESSAGE:
+    case CCI__FRAME_SKIP:
+        size = 8;
+        break;
+    case CCI__FRAME_FRAGMENT:
+        size = 16;
+        if (length < size || data == 0 || cci__load32(frame + 12) > 0xffff ||
+            cci__load32(frame + 8) > cci__load32(frame + 12) ||
+            data > cci__load32(frame + 12) - cci__load32(frame + 8))
+            return 0;
+        break;
+    case CCI__FRAME_BULK:
+        size = 48;
+        if (length < size || data == 0 || cci__load64(frame + 32) > cci__load64(frame + 40) ||
+            data > cci__load64(frame + 40) - cci__load64(frame + 32))
+            return 0;
+        break;
+    case CCI__FRAME_VOID:
+        return length >= 16 && cci__load32(frame + 8) > 0 && cci__load32(frame + 8) < 0x40000000 ? 16 : 0;
+    case CCI__FRAME_ACK:
+        return length >= 16 ? cci__pad8(16 + 4u * frame[1]) : 0;
+    case CCI__FRAME_NACK:
+    case CCI__FRAME_PING:
+        return 8;
+    default:
+        return 0;
+    }
+    if (data > length - size)
+        return 0;
+    return cci__min32(size + cci__pad8(data), length); /* the last frame of a packet need not be padded */
+}
+
+/* Is it part of a run? A bulk write that is whole is. */
+static int cci__rel_in_run(const uint8_t *frame) {
+    return frame[0] == CCI__FRAME_MESSAGE || frame[0] == CCI__FRAME_SKIP ||
+           (frame[0] == CCI__FRAME_BULK && cci__load64(frame + 40) == cci__load16(frame + 2));
+}
+
+/* Notes that packet `number` is to be acknowledged. */
+static void cci__rel_owe(cci_rel_t *rel, uint32_t length, int gap, uint64_t now_ns) {
+    rel->ack_count++;
+    rel->ack_bytes += length;
+    if (rel->ack_at_ns == CCI__NEVER)
+        rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
+    if (gap || rel->ack_count >= 8 || rel->ack_bytes >= 131072)
+        rel->ack_now = 1;
+}
+
+/* Takes a packet of the peer: `length` bytes at `bytes`, 8-byte aligned, header included, which may be overwritten as long
+ * as the packet is kept; `buffer` is the user's name for the memory. Returns 1 if it was sound. */
+CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint32_t number_low, void *buffer,
+                          uint64_t now_ns) {
+    uint32_t at, size, run_begin = 0, run_end = 0, run_count = 0, run_next = 0;
+    uint64_t top = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
+    uint64_t number = cci__expand32(number_low, top);
+    int has_bulk = 0, eliciting = 0, outcome = CCI__TAKEN, gap;
+    if (number >= UINT64_MAX / 2)
+        return 0;
+    if (rel->reliable && (number < rel->floor_number ||
+                          cci__ranges_test(rel->numbers, rel->number_count, number, number + 1) != CCI__RANGE_NEW)) {
+        rel->pool->packets_duplicate++;
+        rel->ack_count++; /* the acknowledgement may have been lost */
+        if (rel->ack_at_ns == CCI__NEVER)
+            rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
+        return 1;
+    }
+    for (at = CCI_REL_HEADER; at < length; at += size) { /* first look at all of it: a packet is sound or is not */
+        const uint8_t *frame = bytes + at;
+        size = cci__rel_check(frame, length - at);
+        if (size == 0 || size > length - at) {
+            rel->pool->packets_malformed++;
+            return 0;
+        }
+        if (frame[0] == CCI__FRAME_MESSAGE || frame[0] == CCI__FRAME_SKIP || cci__rel_in_run(frame)) {
+            if (run_count == 0)
+                run_begin = at;
+            else if (cci__load32(frame + 4) != run_next || run_end != at) {
+                rel->pool->packets_malformed++;
+                return 0;
+            }
+            run_next = cci__load32(frame + 4) + 1;
+            run_end = at + size;
+            run_count++;
+            has_bulk |= frame[0] == CCI__FRAME_BULK;
+        }
+    }
+    for (at = CCI_REL_HEADER; at < length; at += size) {
+        const uint8_t *frame = bytes + at;
+        if (run_count && at == run_begin) { /* last: afterwards the packet is not ours any more */
+            size = run_end - run_begin;
+            eliciting = 1;
+            continue;
+        }
+        size = cci__rel_check(frame, length - at);
+        if (frame[0] >= CCI__FRAME_OTHER) {
+            size = rel->pool->sink->frame(rel->user, frame, length - at, now_ns);
+            if (size == 0 || size > length - at)
+                break;
+            continue;
+        }
+        switch (frame[0]) {
+        case CCI__FRAME_ACK:
+            if (rel->reliable && cci__rel_input_ack(rel, frame, length - at, now_ns) == 0) {
+                rel->pool->packets_malformed++;
+                return 0;
+            }
+            break;
+        case CCI__FRAME_NACK: {
+            uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->next_sequence);
+            if (frame[1] == CCI_ERR_RNR)
+                cci__rel_not_ready(rel, sequence, now_ns);
+            else if (rel->reliable)
+                cci__rel_refused(rel, sequence, CCI_ERR_RMA_HANDLE);
+            break;
+        }
+        case CCI__FRAME_PING:
+            eliciting = 1;
+            break;
+        case CCI__FRAME_BULK:
+        case CCI__FRAME_FRAGMENT:
+        case CCI__FRAME_VOID:
+            eliciting = 1;
+            if (rel->reliable && outcome == CCI__TAKEN)
+                outcome = frame[0] == CCI__FRAME_BULK       ? cci__rel_input_bulk(rel, frame)
+                          : frame[0] == CCI__FRAME_FRAGMENT ? cci__rel_input_fragment(rel, frame)
+                                                            : cci__rel_input_void(rel, frame);
+            break;
+        default:
+            break;
+        }
+    }
+    if (run_count && outcome == CCI__TAKEN)
+        outcome = cci__rel_input_run(rel, bytes, run_begin, run_end, run_count, has_bulk, buffer);
+    if (outcome == CCI__REFUSED) {
+        rel->pool->packets_refused++;
+        return 1; /* not acknowledged: it comes again */
+    }
+    if (!rel->reliable)
+        return 1;
+    gap = number != top;
+    if (cci__ranges_add(rel->numbers, &rel->number_count, CCI__REL_RANGES, number, number + 1) == CCI__RANGE_FULL) {
+        rel->floor_number = rel->numbers[0].hi;
+        memmove(rel->numbers, rel->numbers + 1, --rel->number_count * sizeof rel->numbers[0]);
+        if (number >= rel->floor_number)
+            (void)cci__ranges_add(rel->numbers, &rel->number_count, CCI__REL_RANGES, number, number + 1);
+    }
+    if (number >= top)
+        rel->largest_ns = now_ns;
+    if (eliciting)
+        cci__rel_owe(rel, length, gap, now_ns);
+    return 1;
+}
+
+/* ---- time ---- */
+
+/* When to call cci_rel_timeout() at the latest. */
+CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
+    uint64_t at = cci__min64(rel->expire_ns, rel->ack_count ? rel->ack_at_ns : CCI__NEVER);
+    int blocked = rel->in_flight > 0 && rel->in_flight + rel->mtu > cci__rel_limit(rel);
+    int waiting = !cci__list_empty(&rel->runs) || !cci__list_empty(&rel->bulks) || !cci__list_empty(&rel->lost);
+    at = cci__min64(at, rel->loss_ns);
+    if (!cci__list_empty(&rel->flight))
+        at = cci__min64(at, rel->last_sent_ns + cci__rel_pto_ns(rel));
+    if (!waiting)
+        return at;
+    if (rel->rnr)
+        at = cci__min64(at, rel->in_flight == 0 ? rel->rnr_until_ns : CCI__NEVER);
+    else if (!blocked && rel->in_flight > 0)
+        at = cci__min64(at, cci__max64(rel->pace_ns, cci__list_empty(&rel->runs) ? 0
+                        : CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue)->since_ns + CCI__REL_NAGLE_NS));
+    return at;
+}
+
+/* The send time-out of something may be over. */
+static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
+    cci_list_t *node, *next;
+    int status;
+    rel->expire_ns = CCI__NEVER;
+    for (node = rel->items.next; node != &rel->items; node = next) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        uint64_t at;
+        next = node->next;
+        if (!item->timeout_us || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_VOID)))
+            continue;
+        /* A message behind a long transfer waits its turn: what counts is that the peer takes nothing any more. */
+        at = cci__max64(item->since_ns, rel->progress_ns) + (uint64_t)item->timeout_us * 1000;
+        if (at > now_ns) {
+            rel->expire_ns = cci__min64(rel->expire_ns, at);
+            continue;
+        }
+        status = rel->rnr && item->kind != CCI__ITEM_EXTERN ? CCI_ERR_RNR : CCI_ETIMEDOUT;
+        if (status == CCI_ETIMEDOUT) {
+            rel->pool->sink->broken(rel->user, status);
+            return;
+        }
+        if (!rel->ordered) {
+            cci__rel_withdraw(rel, item, status);
+            cci__rel_complete_ops(rel, item);
+            continue;
+        }
+        /* [4.1.4.1] all successive sends of an ordered connection end likewise, in order */
+        for (node = &item->node; node != &rel->items; node = next) {
+            item = CCI__CONTAINER(node, cci_rel_item_t, node);
+            next = node->next;
+            if (item->kind == CCI__ITEM_EXTERN || (item->flags & CCI__ITEM_VOID))
+                continue;
+            item->flags &= ~CCI__ITEM_DONE;
+            cci__rel_withdraw(rel, item, status);
+        }
+        for (node = rel->items.next; node != &rel->items; node = node->next) {
+            item = CCI__CONTAINER(node, cci_rel_item_t, node);
+            if (!(item->flags & CCI__ITEM_VOID))
+                break;
+            cci__rel_complete_ops(rel, item);
+        }
+        return;
+    }
+}
+
+/* Does what time demands. Call it when the deadline has passed; early is harmless. */
+CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
+    if (now_ns >= rel->loss_ns)
+        cci__rel_detect_loss(rel, now_ns);
+    if (!cci__list_empty(&rel->flight) && now_ns >= rel->last_sent_ns + cci__rel_pto_ns(rel)) {
+        cci_rel_sent_t *sent = CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node);
+        rel->last_sent_ns = now_ns;
+        if (sent->is_probe) {
+            cci__rel_lost(rel, sent);
+            return;
+        }
+        rel->probes++;
+        if (rel->probes >= 3 && sent->size > rel->pool->base_mtu &&
+            rel->mtu > cci__min32(rel->pool->base_mtu, rel->mtu_max)) {
+            rel->mtu_failed = cci__min32(rel->mtu_failed, rel->mtu); /* the path has become smaller */
+            rel->mtu = cci__min32(rel->pool->base_mtu, rel->mtu_max);
+        }
+        if (rel->probes >= 3) { /* nothing comes back: all of it counts as lost, and one packet tries the path */
+            while (!cci__list_empty(&rel->flight))
+                cci__rel_lost(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
+            rel->window = 2 * (uint64_t)rel->mtu;
+        } else {
+            if (!sent->item)
+                rel->ping = 1;
+            cci__rel_lost(rel, sent);
+        }
+    }
+    if (now_ns >= rel->expire_ns)
+        cci__rel_expire(rel, now_ns);
+    if (rel->ack_count && now_ns >= rel->ack_at_ns)
+        rel->ack_now = 1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CCI_REL_IMPLEMENTATION */
+
+/* ==================================================================================================================
+ * >>rma
+ *
+ * Registered memory, and reads of remote memory. A registration is an index with a key of 64 unguessable bits; every access
+ * is checked against its range and rights, by subtraction. (Writes are cut into segments and repeated by >>rel; this layer
+ * only says where their bytes go.)
+ *
+ * A read is driven by the side that wants the data: it asks for chunks, of up to 64 segments each, and asks again for the
+ * segments that did not come. The other side keeps nothing but the requests that it has not answered yet, and forgets
+ * those when there are too many. An answer's packets are not acknowledged; what the reader has asked for and not got is
+ * its window.
+ *
+ * It does no I/O, reads no clock and never allocates. Invariants: a chunk is outstanding in one read; each byte of it is
+ * placed once. Limits: the pools'. Frames, the last of their packet except READ, of which there may be several:
+ *
+ *     READ    type, 0 3, chunk 4, key 8, region 4, segment 4, offset 8, length 4, 0 4, missing segments (bits) 8
+ *     DATA    type, 0, length 2, chunk 4, segment's number 4, 0 4                           data
+ *     DENIED  type, status 1, 0 2, chunk 4                                                  the memory is not accessible
+ * ================================================================================================================== */
+#if defined(CCI_RMA_IMPLEMENTATION) && !defined(CCI_RMA_IMPLEMENTED)
+#define CCI_RMA_IMPLEMENTED
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CCI__FRAME_READ = 16, CCI__FRAME_DATA, CCI__FRAME_DENIED };
+
+#define CCI__RMA_CHUNK 65024u /* bytes of a chunk at most */
+
+typedef struct cci_rma_region {
+    struct cci_rma_handle handle; /* first: what the program's pointer points to */
+    uint8_t *start;
+    uint64_t length, key;
+    uint32_t flags;
+    uint32_t next; /* free one */
+} cci_rma_region_t;
+
+typedef struct cci_rma_reader cci_rma_reader_t;
+
+typedef struct cci_rma_read {
+    cci_list_t node; /* in its reader while there is something to ask for */
+    cci_rma_reader_t *reader;
+    void *item;      /* the user's name for it */
+    uint64_t local_key, local_offset, key, offset, length;
+    uint32_t local_region, region;
+    uint64_t asked, arrived;
+    uint32_t chunks; /* outstanding */
+    int32_t status;
+} cci_rma_read_t;
+
+typedef struct cci_rma_chunk {
+    cci_list_t node; /* in its reader, in the order of asking */
+    cci_rma_read_t *read;
+    uint64_t offset, missing, sent_ns;
+    uint32_t length, segment;
+    uint32_t id;
+    uint8_t tries, passed;
+    uint8_t again; /* is to be asked for once more */
+} cci_rma_chunk_t;
+
+/* A request of a peer that is being answered. */
+typedef struct cci_rma_request {
+    cci_list_t node;
+    uint64_t key, offset, missing;
+    uint32_t region, segment, length, chunk;
+} cci_rma_request_t;
+
+/* A connection's reading, and its being read. */
+struct cci_rma_reader {
+    void *user;
+    cci_list_t reads, chunks, requests;
+    cci_list_t finished; /* reads that are over */
+    uint64_t outstanding, window, threshold;
+    uint64_t srtt_ns, rttvar_ns, recovery_ns;
+    uint32_t again;    /* chunks to be asked for once more */
+    uint32_t timeouts; /* in a row */
+    uint32_t request_count;
+    uint32_t denied[8], denied_count;
+};
+
+typedef struct cci_rma_table {
+    uint64_t key[2], counter, endpoint_id;
+    cci_rma_region_t *regions;
+    uint32_t region_count, free, used;
+    cci_list_t reads, requests, chunks; /* free ones */
+    cci_rma_chunk_t *chunk_array;
+    uint32_t chunk_count;
+    uint64_t receive_window;
+    uint64_t reads_again;
+} cci_rma_table_t;
+
+/* ---- registrations ---- */
+
+CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], cci_rma_region_t *regions,
+                                uint32_t region_count, cci_rma_read_t *reads, uint32_t read_count,
+                                cci_rma_chunk_t *chunks, uint32_t chunk_count, cci_rma_request_t *requests,
+                                uint32_t request_count) {
+    memset(table, 0, sizeof *table);
+    table->key[0] = key[0];
+    table->key[1] = key[1];
+    table->regions = regions;
+    table->region_count = region_count;
+    table->chunk_array = chunks;
+    table->chunk_count = chunk_count;
+    cci__list_init(&table->reads);
+    cci__list_init(&table->chunks);
+    cci__list_init(&table->requests);
+    while (region_count-- > 0) {
+        regions[region_count].key = 0;
+        regions[region_count].length = 0;
+        regions[region_count].next = table->free;
+        table->free = region_count;
+    }
+    while (read_count-- > 0)
+        cci__list_append(&table->reads, &reads[read_count].node);
+    while (chunk_count-- > 0) {
+        chunks[chunk_count].id = chunk_count;
+        chunks[chunk_count].read = NULL;
+        cci__list_append(&table->chunks, &chunks[chunk_count].node);
+    }
+    while (request_count-- > 0)
+        cci__list_append(&table->requests, &requests[request_count].node);
+}
+
+/* Registers [start, start + length); the handle in the region is its 32 bytes in one byte order. NULL: no room. */
+CCI_API cci_rma_region_t *cci_rma_add(cci_rma_table_t *table, void *start, uint64_t length, uint32_t flags) {
+    cci_rma_region_t *region;
+    uint64_t words[2];
+    uint8_t *bytes;
+    if (table->used == table->region_count)
+        return NULL;
+    region = &table->regions[table->free];
+    words[0] = ++table->counter;
+    words[1] = table->free;
+    table->free = region->next;
+    table->used++;
+    region->key = cci__siphash(table->key, words, 2) | 1;
+    region->start = (uint8_t *)start;
+    region->length = length;
+    region->flags = flags;
+    bytes = (uint8_t *)region->handle.stuff;
+    cci__store64(bytes, region->key);
+    cci__store64(bytes + 8, (uint64_t)(region - table->regions));
+    cci__store64(bytes + 16, length);
+    cci__store64(bytes + 24, table->endpoint_id);
+    return region;
+}
+
+CCI_API void cci_rma_parse_handle(const struct cci_rma_handle *handle, uint64_t *key, uint32_t *region) {
+    const uint8_t *bytes = (const uint8_t *)handle->stuff;
+    uint64_t index = cci__load64(bytes + 8);
+    *key = cci__load64(bytes);
+    *region = index > 0xffffffff ? 0xffffffff : (uint32_t)index;
+}
+
+CCI_API cci_rma_region_t *cci_rma_find(cci_rma_table_t *table, uint64_t key, uint32_t region) {
+    return region < table->region_count && key != 0 && table->regions[region].key == key ? &table->regions[region]
+                                                                                        : NULL;
+}
+
+/* The address of [offset, offset + length) in a region that exists and has all the rights in `flags`; NULL otherwise. */
+CCI_API uint8_t *cci_rma_address(cci_rma_table_t *table, uint64_t key, uint32_t region, uint64_t offset,
+                                 uint64_t length, uint32_t flags) {
+    cci_rma_region_t *found = cci_rma_find(table, key, region);
+    if (!found || (found->flags & flags) != flags || length > found->length || offset > found->length - length)
+        return NULL;
+    return found->start + (size_t)offset;
+}
+
+CCI_API void cci_rma_remove(cci_rma_table_t *table, cci_rma_region_t *region) {
+    region->key = 0;
+    region->length = 0;
+    region->next = table->free;
+    table->free = (uint32_t)(region - table->regions);
+    table->used--;
+}
+
+/* ---- reading ---- */
+
+CCI_API void cci_rma_reader_init(cci_rma_reader_t *reader, void *user) {
+    memset(reader, 0, sizeof *reader);
+    reader->user = user;
+    cci__list_init(&reader->reads);
+    cci__list_init(&reader->chunks);
+    cci__list_init(&reader->requests);
+    cci__list_init(&reader->finished);
+    reader->window = 4 * CCI__RMA_CHUNK;
+    reader->threshold = CCI__NEVER;
+}
+
+CCI_API int cci_rma_reader_idle(const cci_rma_reader_t *reader) {
+    return cci__list_empty(&reader->reads) && cci__list_empty(&reader->chunks) && cci__list_empty(&reader->requests) &&
+           cci__list_empty(&reader->finished) && reader->denied_count == 0;
+}
+
+/* A read to fill in and to give to cci_rma_read_start(), or NULL. */
+CCI_API cci_rma_read_t *cci_rma_new_read(cci_rma_table_t *table) {
+    cci_rma_read_t *read;
+    if (cci__list_empty(&table->reads))
+        return NULL;
+    read = CCI__CONTAINER(table->reads.next, cci_rma_read_t, node);
+    cci__list_remove(&read->node);
+    memset(read, 0, sizeof *read);
+    cci__list_init(&read->node);
+    return read;
+}
+
+CCI_API void cci_rma_free_read(cci_rma_table_t *table, cci_rma_read_t *read) {
+    cci__list_remove(&read->node);
+    cci__list_append(&table->reads, &read->node);
+}
+
+CCI_API void cci_rma_read_start(cci_rma_reader_t *reader, cci_rma_read_t *read) {
+    read->reader = reader;
+    cci__list_append(&reader->reads, &read->node);
+}
+
+static void cci__rma_free_chunk(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk) {
+    reader->outstanding -= chunk->length;
+    reader->again -= chunk->again;
+    chunk->read->chunks--;
+    chunk->read = NULL;
+    chunk->id += 0x10000; /* what comes late for it finds nothing */
+    cci__list_remove(&chunk->node);
+    cci__list_append(&table->chunks, &chunk->node);
+}
+
+static void cci__rma_finish(cci_rma_reader_t *reader, cci_rma_read_t *read, int status) {
+    if (read->status == CCI_SUCCESS)
+        read->status = status;
+    cci__list_remove(&read->node);
+    cci__list_append(&reader->finished, &read->node);
+}
+
+/* Ends a read early: nothing that comes for it is placed any more. */
+static void cci__rma_fail(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_read_t *read, int status) {
+    cci_list_t *node, *next;
+    for (node = reader->chunks.next; node != &reader->chunks; node = next) {
+        cci_rma_chunk_t *chunk = CCI__CONTAINER(node, cci_rma_chunk_t, node);
+        next = node->next;
+        if (chunk->read == read)
+            cci__rma_free_chunk(table, reader, chunk);
+    }
+    cci__rma_finish(reader, read, status);
+}
+
+/* The next read that is over, NULL if there is none; the caller reports it and frees it. */
+CCI_API cci_rma_read_t *cci_rma_next_finished(cci_rma_reader_t *reader) {
+    cci_rma_read_t *read;
+    if (cci__list_empty(&reader->finished))
+        return NULL;
+    read = CCI__CONTAINER(reader->finished.next, cci_rma_read_t, node);
+    cci__list_remove(&read->node);
+    return read;
+}
+
+/* Forgets everything of a connection. */
+CCI_API void cci_rma_reader_abort(cci_rma_table_t *table, cci_rma_reader_t *reader) {
+    while (!cci__list_empty(&reader->chunks))
+        cci__rma_free_chunk(table, reader, CCI__CONTAINER(reader->chunks.next, cci_rma_chunk_t, node));
+    while (!cci__list_empty(&reader->reads))
+        cci_rma_free_read(table, CCI__CONTAINER(reader->reads.next, cci_rma_read_t, node));
+    while (!cci__list_empty(&reader->finished))
+        cci_rma_free_read(table, CCI__CONTAINER(reader->finished.next, cci_rma_read_t, node));
+    while (!cci__list_empty(&reader->requests)) {
+        cci_list_t *node = reader->requests.next;
+        cci__list_remove(node);
+        cci__list_append(&table->requests, node);
+    }
+    reader->denied_count = reader->request_count = 0;
+}
+
+static uint64_t cci__rma_timeout_ns(const cci_rma_reader_t *reader) {
+    uint64_t base = reader->srtt_ns ? 2 * reader->srtt_ns + 4 * reader->rttvar_ns + 2 * CCI__MS : 100 * CCI__MS;
+    return cci__min64(cci__max64(base, 4 * CCI__MS) << cci__min32(reader->timeouts, 8), 1000 * CCI__MS);
+}
+
+static void cci__rma_lost(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk, uint64_t now_ns) {
+    if (!chunk->again)
+        reader->again++;
+    chunk->again = 1;
+    chunk->passed = 0;
+    table->reads_again++;
+    if (chunk->sent_ns >= reader->recovery_ns) { /* once for each window */
+        reader->recovery_ns = now_ns;
+        reader->threshold = reader->window = cci__max64(reader->window / 2, CCI__RMA_CHUNK / 2);
+    }
+}
+
+static cci_rma_chunk_t *cci__rma_new_chunk(cci_rma_table_t *table, cci_rma_reader_t *reader, uint32_t segment) {
+    cci_rma_read_t *read = CCI__CONTAINER(reader->reads.next, cci_rma_read_t, node);
+    cci_rma_chunk_t *chunk;
+    uint32_t most, count;
+    if (cci__list_empty(&table->chunks))
+        return NULL;
+    chunk = CCI__CONTAINER(table->chunks.next, cci_rma_chunk_t, node);
+    cci__list_remove(&chunk->node);
+    most = cci__min32(64, cci__max32(CCI__RMA_CHUNK / segment, 1)) * segment;
+    chunk->read = read;
+    chunk->offset = read->asked;
+    chunk->length = (uint32_t)cci__min64(most, read->length - read->asked);
+    chunk->segment = segment;
+    count = (chunk->length + segment - 1) / segment;
+    chunk->missing = count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
+    chunk->tries = chunk->passed = chunk->again = 0;
+    read->asked += chunk->length;
+    read->chunks++;
+    reader->outstanding += chunk->length;
+    if (read->asked == read->length)
+        cci__list_remove(&read->node); /* nothing more to ask for; its chunks know it */
+    return chunk;
+}
+
+/* Writes READ frames into `at`, as many as there are and fit into `room`; returns their bytes. `segment`: bytes of data that
+ * fit into a packet of this path. */
+CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, uint32_t segment, uint8_t *at,
+                             uint32_t room, uint64_t now_ns) {
+    uint32_t used = 0;
+    while (used + 48 <= room) {
+        cci_rma_chunk_t *chunk = NULL;
+        uint8_t *frame = at + used;
+        if (reader->again > 0) {
+            cci_list_t *node = reader->chunks.next;
+            while (!CCI__CONTAINER(node, cci_rma_chunk_t, node)->again)
+                node = node->next;
+            chunk = CCI__CONTAINER(node, cci_rma_chunk_t, node);
+            chunk->again = 0;
+            reader->again--;
+            cci__list_remove(&chunk->node);
+            if (chunk->tries < 255)
+                chunk->tries++;
+        } else if (!cci__list_empty(&reader->reads) &&
+                   (reader->outstanding == 0 ||
+                    reader->outstanding + CCI__RMA_CHUNK <= cci__min64(reader->window, table->receive_window))) {
+            chunk = cci__rma_new_chunk(table, reader, segment);
+        }
+        if (!chunk)
+            return used;
+        cci__list_append(&reader->chunks, &chunk->node);
+        chunk->sent_ns = now_ns;
+        memset(frame, 0, 48);
+        frame[0] = CCI__FRAME_READ;
+        cci__store32(frame + 4, chunk->id);
+        cci__store64(frame + 8, chunk->read->key);
+        cci__store32(frame + 16, chunk->read->region);
+        cci__store32(frame + 20, chunk->segment);
+        cci__store64(frame + 24, chunk->read->offset + chunk->offset);
+        cci__store32(frame + 32, chunk->length);
+        cci__store64(frame + 40, chunk->missing);
+        used += 48;
+    }
+    return used;
+}
+
+CCI_API int cci_rma_wants_to_ask(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
+    return reader->again > 0 ||
+           (!cci__list_empty(&reader->reads) && !cci__list_empty(&table->chunks) &&
+            (reader->outstanding == 0 ||
+             reader->outstanding + CCI__RMA_CHUNK <= cci__min64(reader->window, table->receive_window)));
+}
+
+static void cci__rma_chunk_done(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk,
+                                uint64_t now_ns) {
+    cci_rma_read_t *read = chunk->read;
+    cci_list_t *node;
+    uint64_t sample = now_ns - chunk->sent_ns;
+    if (chunk->tries == 0) {
+        uint64_t off = reader->srtt_ns > sample ? reader->srtt_ns - sample : sample - reader->srtt_ns;
+        reader->rttvar_ns = reader->srtt_ns ? (3 * reader->rttvar_ns + off) / 4 : sample / 2;
+        reader->srtt_ns = reader->srtt_ns ? (7 * reader->srtt_ns + sample) / 8 : cci__max64(sample, 1);
+    }
+    reader->timeouts = 0;
+    if (reader->window < reader->threshold)
+        reader->window += chunk->length;
+    else
+        reader->window += (uint64_t)chunk->length * CCI__RMA_CHUNK / 4 / reader->window;
+    reader->window = cci__min64(reader->window, UINT64_C(1) << 30);
+    for (node = reader->chunks.next; node != &chunk->node;) { /* what was asked for before, and has not come */
+        cci_rma_chunk_t *earlier = CCI__CONTAINER(node, cci_rma_chunk_t, node);
+        node = node->next;
+        if (!earlier->again && ++earlier->passed >= 3)
+            cci__rma_lost(table, reader, earlier, now_ns);
+    }
+    cci__rma_free_chunk(table, reader, chunk);
+    if (read->arrived == read->length)
+        cci__rma_finish(reader, read, CCI_SUCCESS);
+}
+
+static cci_rma_chunk_t *cci__rma_chunk(cci_rma_table_t *table, const cci_rma_reader_t *reader, uint32_t id) {
+    cci_rma_chunk_t *chunk = &table->chunk_array[(id & 0xffff) < table->chunk_count ? id & 0xffff : 0];
+    return chunk->id == id && chunk->read && chunk->read->reader == reader ? chunk : NULL;
+}
+
+/* A DATA frame; returns its bytes, 0 if it is malformed. */
+static uint32_t cci__rma_input_data(cci_rma_table_t *table, cci_rma_reader_t *reader, const uint8_t *frame,
+                                    uint32_t length, uint64_t now_ns) {
+    uint32_t data = cci__load16(frame + 2), number, at;
+    cci_rma_chunk_t *chunk;
+    cci_rma_read_t *read;
+    uint8_t *to;
+    if (length < 16 || data > length - 16 || data == 0)
+        return 0;
+    chunk = cci__rma_chunk(table, reader, cci__load32(frame + 4));
+    number = cci__load32(frame + 8);
+    if (!chunk || number > 63 || !(chunk->missing >> number & 1))
+        return length; /* late, or once more */
+    at = number * chunk->segment;
+    if (data != cci__min32(chunk->segment, chunk->length - at))
+        return 0;
+    read = chunk->read;
+    to = cci_rma_address(table, read->local_key, read->local_region, read->local_offset + chunk->offset + at, data, 0);
+    if (!to) { /* deregistered meanwhile */
+        cci__rma_fail(table, reader, read, CCI_ERR_RMA_HANDLE);
+        return length;
+    }
+    memcpy(to, frame + 16, data);
+    read->arrived += data;
+    chunk->missing &= ~(UINT64_C(1) << number);
+    if (chunk->missing == 0)
+        cci__rma_chunk_done(table, reader, chunk, now_ns);
+    return length;
+}
+
+static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *reader, const uint8_t *frame,
+                                    uint32_t length) {
+    cci_rma_request_t *request;
+    if (length < 48)
+        return 0;
+    if (cci__list_empty(&table->requests) || reader->request_count >= 256)
+        return 48; /* it will be asked for again */
+    if (cci__load32(frame + 20) < 64 || cci__load32(frame + 32) == 0 ||
+        (cci__load32(frame + 32) - 1) / cci__load32(frame + 20) > 63)
+        return 0;
+    request = CCI__CONTAINER(table->requests.next, cci_rma_request_t, node);
+    request->chunk = cci__load32(frame + 4);
+    request->key = cci__load64(frame + 8);
+    request->region = cci__load32(frame + 16);
+    request->segment = cci__load32(frame + 20);
+    request->offset = cci__load64(frame + 24);
+    request->length = cci__load32(frame + 32);
+    request->missing = cci__load64(frame + 40);
+    if (request->missing == 0)
+        return 48;
+    if (!cci_rma_address(table, request->key, request->region, request->offset, request->length, CCI_FLAG_READ)) {
+        if (reader->denied_count < sizeof reader->denied / sizeof reader->denied[0])
+            reader->denied[reader->denied_count++] = request->chunk;
+        return 48;
+    }
+    cci__list_remove(&request->node);
+    cci__list_append(&reader->requests, &request->node);
+    reader->request_count++;
+    return 48;
+}
+
+/* A frame of this layer; returns its bytes, 0 if it is malformed. */
+CCI_API uint32_t cci_rma_input(cci_rma_table_t *table, cci_rma_reader_t *reader, const uint8_t *frame, uint32_t length,
+                               uint64_t now_ns) {
+    cci_rma_chunk_t *chunk;
+    if (frame[0] == CCI__FRAME_READ)
+        return cci__rma_input_read(table, reader, frame, length);
+    if (frame[0] == CCI__FRAME_DATA)
+        return length < 16 ? 0 : cci__rma_input_data(table, reader, frame, length, now_ns);
+    if (frame[0] != CCI__FRAME_DENIED || length < 8)
+        return 0;
+    chunk = cci__rma_chunk(table, reader, cci__load32(frame + 4));
+    if (chunk)
+        cci__rma_fail(table, reader, chunk->read, CCI_ERR_RMA_HANDLE);
+    return 8;
+}
+
+/* ---- being read ---- */
+
+CCI_API int cci_rma_wants_to_answer(const cci_rma_reader_t *reader) {
+    return reader->denied_count > 0 || !cci__list_empty(&reader->requests);
+}
+
+/* Writes the next frame of an answer into `at` (16 bytes), whose data is at *body; returns 16 or 8, or 0 if there is
+ * nothing (any more). `space`: bytes of frame and data that fit into the packet. */
+CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader, uint8_t *at, uint32_t space,
+                                const uint8_t **body, uint32_t *body_length) {
+    *body = NULL;
+    *body_length = 0;
+    if (reader->denied_count > 0) {
+        memset(at, 0, 8);
+        at[0] = CCI__FRAME_DENIED;
+        at[1] = CCI_ERR_RMA_HANDLE;
+        cci__store32(at + 4, reader->denied[--reader->denied_count]);
+        return 8;
+    }
+    while (!cci__list_empty(&reader->requests)) {
+        cci_rma_request_t *request = CCI__CONTAINER(reader->requests.next, cci_rma_request_t, node);
+        uint32_t number = cci__ctz64(request->missing), start, length;
+        request->missing &= request->missing - 1;
+        start = number < 64 && (request->length - 1) / request->segment >= number ? number * request->segment : 0;
+        length = cci__min32(request->segment, request->length - start);
+        *body = cci_rma_address(table, request->key, request->region, request->offset + start, length, CCI_FLAG_READ);
+        if (*body && length + 16 <= space && (request->length - 1) / request->segment >= number) {
+            memset(at, 0, 16);
+            at[0] = CCI__FRAME_DATA;
+            cci__store16(at + 2, length);
+            cci__store32(at + 4, request->chunk);
+            cci__store32(at + 8, number);
+            *body_length = length;
+        } else {
+            if (!*body && reader->denied_count < sizeof reader->denied / sizeof reader->denied[0])
+                reader->denied[reader->denied_count++] = request->chunk; /* deregistered meanwhile */
+            *body = NULL;
+            request->missing = 0;
+        }
+        if (request->missing == 0) {
+            cci__list_remove(&request->node);
+            cci__list_append(&table->requests, &request->node);
+            reader->request_count--;
+        }
+        if (*body)
+            return 16;
+    }
+    return 0;
+}
+
+/* ---- time ---- */
+
+CCI_API uint64_t cci_rma_deadline(const cci_rma_reader_t *reader) {
+    if (cci__list_empty(&reader->chunks) || reader->again > 0)
+        return CCI__NEVER;
+    return CCI__CONTAINER(reader->chunks.next, cci_rma_chunk_t, node)->sent_ns + cci__rma_timeout_ns(reader);
+}
+
+/* Cuts a chunk of which nothing came into smaller segments: the way back may not carry larger ones. */
+static void cci__rma_shrink(cci_rma_chunk_t *chunk, uint32_t segment) {
+    uint32_t old_count = (chunk->length + chunk->segment - 1) / chunk->segment;
+    uint32_t count = (chunk->length + segment - 1) / segment;
+    if (chunk->segment <= segment || count > 64 || chunk->missing << (64 - old_count) != UINT64_MAX << (64 - old_count))
+        return;
+    chunk->segment = segment;
+    chunk->missing = UINT64_MAX >> (64 - count);
+    chunk->id += 0x10000; /* what was cut otherwise has another number */
+}
+
+/* Asks again for what has not come in time; in segments of `base` bytes after three tries. */
+CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, uint32_t base, uint64_t now_ns) {
+    uint64_t wait_ns = cci__rma_timeout_ns(reader);
+    cci_list_t *node;
+    int any = 0;
+    for (node = reader->chunks.next; node != &reader->chunks; node = node->next) {
+        cci_rma_chunk_t *chunk = CCI__CONTAINER(node, cci_rma_chunk_t, node);
+        if (chunk->sent_ns + wait_ns > now_ns)
+            break;
+        if (chunk->again)
+            continue;
+        cci__rma_lost(table, reader, chunk, now_ns);
+        any = 1;
+        if (chunk->tries >= 2)
+            cci__rma_shrink(chunk, base);
+    }
+    if (any && reader->timeouts < 30)
+        reader->timeouts++;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CCI_RMA_IMPLEMENTATION */
+
+/* ==================================================================================================================
+ * >>dgram
+ *
+ * The datagram endpoint: the transport that turns any link into all of CCI. It owns the memory, the lock and the order of
+ * work; protocol it leaves to the layers above. One round of work ("pump"): receive a batch, let the layers take it, let
+ * due timers run, make packets of what is ready, send them in a batch.
+ *
+ * What a connection needs only while it has traffic (struct cci__active) is lent from a pool; an idle connection gives it
+ * back when another wants it. Invariants: a connection with anything under way has its cci__active; a receive buffer of the
+ * batch is always free to receive in, since a message is refused rather than kept in the last one. Limits: the pools,
+ * all sized when the endpoint is created; 16 multicast groups.
+ * ================================================================================================================== */
+#if defined(CCI_DGRAM_IMPLEMENTATION) && !defined(CCI_DGRAM_IMPLEMENTED)
+#define CCI_DGRAM_IMPLEMENTED
+
+#ifndef CCI_NO_THREADS
+#include <pthread.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CCI__DGRAM_BUFS 1024u        /* default of both buffer counts */
+#define CCI__DGRAM_MAX_BUFS 65536u
+#define CCI__DGRAM_BATCH_RX 16
+#define CCI__DGRAM_BATCH_TX 64
+#define CCI__DGRAM_ACTIVES 1024u     /* connections with traffic at once */
+#define CCI__DGRAM_BULKS 1024u       /* RMAs at once */
+#define CCI__DGRAM_PARTS 512u        /* long messages and writes arriving at once */
+#define CCI__DGRAM_REGIONS 4096u
+#define CCI__DGRAM_REQUESTS 1024u
+#define CCI__DGRAM_CHUNKS 512u
+#define CCI__DGRAM_CONTROL 8192u     /* connection events at once */
+#define CCI__DGRAM_GROUPS 16u
+#define CCI__DGRAM_HEADROOM 64u
+#define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
+#define CCI__DGRAM_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
+#define CCI__DGRAM_CONFIRM_TRIES 30
+
+/* What an operation of the program leaves until its completion has been returned. */
+typedef struct cci__op {
+    cci_evq_event_t event; /* first */
+    cci_rel_op_t rel;
+    struct cci__dconn *conn;
+    uint8_t blocking, done;
+} cci__op_t;
+
+typedef struct cci__active {
+    cci_rel_t rel;
+    cci_rma_reader_t reader;
+    struct cci__dconn *conn;
+    cci_list_t ready;   /* in `ready`: something can be sent; in `soon`: something waits for company or for an idle moment */
+    cci_list_t inbox;   /* in `inbox`: has messages for the program */
+    cci_list_t lent;    /* in `lent`, the longest unused first, or in `free_actives` */
+    cci_rel_run_t *runs, **runs_tail;
+} cci__active_t;
+
+typedef struct cci__dconn {
+    cci_conn_t conn; /* first */
+    cci_rel_state_t state;
+    cci__active_t *active;
+    void *pending; /* client: the request's bytes; server: the request's event; then the reserved event */
+    uint64_t heard_ns;
+    uint32_t send_timeout_us, keepalive_us;
+} cci__dconn_t;
+
+#define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message is under way */
+
+/* The client's request while it is repeated. */
+typedef struct cci__pending {
+    cci_evq_event_t *event;
+    uint32_t data_len;
+    uint8_t data[4];
+} cci__pending_t;
+
+typedef struct cci__memory {
+    struct cci__memory *next;
+} cci__memory_t;
+
+typedef struct cci__tx_slot {
+    cci_link_addr_t to;
+    cci__active_t *active;
+    cci_rel_packet_t packet;
+    uint8_t head[CCI_REL_HEAD];
+} cci__tx_slot_t;
+
+typedef struct cci__dgram {
+    cci_endpoint_base_t base; /* first */
+    const cci_transport_t *transport;
+    const cci_link_t *link;
+    void *handle;
+    cci_link_info_t info;
+    int has_fd, armed_readable;
+    uint64_t armed_ns;
+    uint64_t now_ns, check_ns, thread_until_ns;
+    uint32_t max_send_size, buffer_size, resets;
+    uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
+    uint32_t idle_rounds, taken, turn, device_failed;
+    uint32_t waiters, stopping;
+    cci_evq_t evq;
+    cci_conn_table_t conns;
+    cci_rel_pool_t pool;
+    cci_rma_table_t rma;
+    cci_wheel_t wheel;
+    cci_list_t ready, soon, inbox, lent, free_actives;
+    cci_evq_event_t *free_ops;
+    cci__memory_t *memory;
+    cci__dconn_t *groups[CCI__DGRAM_GROUPS];
+    uint32_t group_count;
+    cci_evq_buffer_t *current; /* the buffer that is being taken in */
+    cci_link_rx_t rx[CCI__DGRAM_BATCH_RX];
+    cci_evq_buffer_t *rx_buffer[CCI__DGRAM_BATCH_RX];
+    cci_link_tx_t tx[CCI__DGRAM_BATCH_TX];
+    cci__tx_slot_t *slots;
+    uint32_t tx_count;
+#ifndef CCI_NO_THREADS
+    pthread_mutex_t lock;
+    pthread_t thread;
+    int has_thread;
+#endif
+} cci__dgram_t;
+
+#ifndef CCI_URI_ALLOC
+#include <stdlib.h>
+#define CCI_URI_ALLOC malloc /* programs give URIs back with free() */
+#endif
+
+static const cci_endpoint_ops_t *cci__dgram_ops(void);
+
+static void cci__dgram_lock(cci__dgram_t *ep) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_lock(&ep->lock);
+#else
+    (void)ep;
+#endif
+}
+
+static void cci__dgram_unlock(cci__dgram_t *ep) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_unlock(&ep->lock);
+#else
+    (void)ep;
+#endif
+}
+
+static cci__dgram_t *cci__dgram_of(const cci__dconn_t *conn) {
+    return (cci__dgram_t *)(void *)(uintptr_t)conn->conn.pub.endpoint;
+}
+
+/* Memory that lives as long as the endpoint. */
+static void *cci__dgram_memory(cci__dgram_t *ep, size_t size) {
+    uint8_t *bytes = (uint8_t *)cci_alloc(size + 128);
+    cci__memory_t *block = (cci__memory_t *)(void *)bytes;
+    if (!bytes)
+        return NULL;
+    block->next = ep->memory;
+    ep->memory = block;
+    return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
+}
+
+/* ---- going out: packets into the batch, the batch to the link ---- */
+
+/* Packets that the link did not take are as good as lost, and go again at once. */
+static void cci__dgram_unsent(cci__tx_slot_t *slot) {
+    cci__active_t *active = slot->active;
+    if (active && slot->packet.sent) {
+        cci__rel_lost(&active->rel, slot->packet.sent);
+        cci__list_remove(&active->ready);
+        cci__list_append(&cci__dgram_of(active->conn)->ready, &active->ready);
+    }
+}
+
+static void cci__dgram_flush(cci__dgram_t *ep) {
+    uint32_t i, count = ep->tx_count;
+    int sent;
+    if (count == 0)
+        return;
+    ep->tx_count = 0;
+    sent = ep->link->send(ep->handle, ep->tx, (int)count);
+    for (i = 0; i < count; i++) {
+        cci__tx_slot_t *slot = &ep->slots[i];
+        if (CCI__UNLIKELY((int)i >= sent))
+            cci__dgram_unsent(slot);
+        if (slot->packet.spent)
+            cci_rel_spent(&slot->active->rel, slot->packet.spent);
+        slot->active = NULL;
+    }
+    ep->pool.packets_sent += sent > 0 ? (uint32_t)sent : 0;
+}
+
+static cci__tx_slot_t *cci__dgram_slot(cci__dgram_t *ep) {
+    if (ep->tx_count == CCI__DGRAM_BATCH_TX)
+        cci__dgram_flush(ep);
+    ep->slots[ep->tx_count].packet.head = ep->slots[ep->tx_count].head;
+    return &ep->slots[ep->tx_count];
+}
+
+/* Hands the packet in the next slot to the batch. */
+static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__active_t *active) {
+    cci__tx_slot_t *slot = &ep->slots[ep->tx_count];
+    cci_link_tx_t *tx = &ep->tx[ep->tx_count++];
+    cci_rel_packet_t *packet = &slot->packet;
+    slot->to = *to;
+    slot->active = active;
+    tx->to = &slot->to;
+    tx->piece[0].data = packet->head;
+    if (packet->body_length > 0 && packet->head_length + packet->body_length <= CCI_REL_HEAD) {
+        memcpy(packet->head + packet->head_length, packet->body, packet->body_length); /* one piece costs less than two */
+        packet->head_length += packet->body_length;
+        packet->body_length = 0;
+    }
+    tx->piece[0].length = packet->head_length;
+    tx->piece[1].data = packet->body;
+    tx->piece[1].length = packet->body_length;
+    tx->piece_count = packet->body_length > 0 ? 2 : 1;
+    tx->length = packet->head_length + packet->body_length;
+}
+
+/* Sends a packet of the handshake, whose head is in the next slot, with `data` behind it. */
+static void cci__dgram_commit_bare(cci__dgram_t *ep, const cci_link_addr_t *to, uint32_t head_length, const void *data,
+                                   uint32_t data_length) {
+    cci_rel_packet_t *packet = &ep->slots[ep->tx_count].packet;
+    packet->head_length = head_length;
+    packet->body = (const uint8_t *)data;
+    packet->body_length = data_length;
+    packet->sent = NULL;
+    packet->spent = NULL;
+    cci__dgram_commit(ep, to, NULL);
+}
+
+static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci_rel_packet_t *packet = &ep->slots[ep->tx_count].packet;
+    if (conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_TX)
+        cci_conn_write_header(packet->head, CCI__PKT_GROUP, 0, 0, 0, conn->conn.index, (uint32_t)packet->number);
+    else
+        cci_conn_write_header(packet->head, CCI__PKT_DATA, 0, conn->conn.peer_index, conn->conn.peer_token,
+                              conn->conn.index, (uint32_t)packet->number);
+    cci__dgram_commit(ep, &conn->conn.peer, conn->active);
+}
+
+/* Answers a peer's reads, and asks for our own. Returns 1 if it made a packet. */
+static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t now_ns) {
+    cci__active_t *active = conn->active;
+    cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
+    uint32_t size;
+    if (cci_rma_wants_to_answer(&active->reader)) {
+        /* An answer's segment fills its packet: what is owed goes in packets of its own. */
+        cci_rel_open_packet(&active->rel, packet, active->rel.mtu, now_ns);
+        size = cci_rma_answer(&ep->rma, &active->reader, packet->head + packet->head_length,
+                              ep->info.mtu - packet->head_length, &packet->body, &packet->body_length);
+        if (size > 0) {
+            packet->head_length += size;
+            cci__dgram_commit_data(ep, conn);
+            return 1;
+        }
+    }
+    if (!cci_rma_wants_to_ask(&ep->rma, &active->reader))
+        return 0;
+    if (active->rel.mtu < active->rel.mtu_max && !active->rel.probing)
+        active->rel.want_mtu = 1;
+    cci_rel_open_packet(&active->rel, packet, 96, now_ns);
+    size = cci_rma_ask(&ep->rma, &active->reader, (active->rel.mtu - CCI_REL_HEADER - 16) & ~7u,
+                       packet->head + packet->head_length, cci__min32(CCI_REL_HEAD, active->rel.mtu) - packet->head_length,
+                       now_ns);
+    packet->head_length += size;
+    if (packet->head_length == CCI_REL_HEADER)
+        return 0;
+    cci__dgram_commit_data(ep, conn);
+    return 1;
+}
+
+static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn);
+
+/* Sends what a connection has to send, up to a batch. */
+static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle, uint64_t now_ns) {
+    cci__dconn_t *conn = active->conn;
+    int left = CCI__DGRAM_BATCH_TX, more = 1;
+    cci__list_remove(&active->ready);
+    while (left-- > 0 && more) {
+        cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
+        if (cci_rel_output(&active->rel, packet, idle, now_ns)) {
+            cci__dgram_commit_data(ep, conn);
+        } else {
+            more = cci__dgram_output_rma(ep, conn, now_ns);
+        }
+    }
+    if (more) /* others first */
+        cci__list_append(&ep->ready, &active->ready);
+    else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs))
+        cci__list_append(&ep->soon, &active->ready);
+    cci__dgram_schedule(ep, conn);
+}
+
+static void cci__dgram_make_ready(cci__dgram_t *ep, cci__active_t *active) {
+    cci__list_remove(&active->ready);
+    cci__list_append(&ep->ready, &active->ready);
+}
+
+/* ---- connections and what is lent to them ---- */
+
+static int cci__active_idle(const cci__active_t *active) {
+    return !active->runs && cci_rel_idle(&active->rel) && cci_rma_reader_idle(&active->reader);
+}
+
+static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
+    cci__dconn_t *conn = active->conn;
+    CCI_ASSERT(cci__active_idle(active));
+    cci_rel_end(&active->rel, &conn->state);
+    conn->active = NULL;
+    cci__list_remove(&active->ready);
+    cci__list_remove(&active->inbox);
+    cci__list_remove(&active->lent);
+    cci__list_append(&ep->free_actives, &active->lent);
+}
+
+/* Lends the connection what it needs for traffic; NULL if everything is in use. */
+static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__active_t *active = conn->active;
+    if (CCI__LIKELY(active != NULL)) {
+        if (ep->lent.prev != &active->lent) {
+            cci__list_remove(&active->lent);
+            cci__list_append(&ep->lent, &active->lent);
+        }
+        return active;
+    }
+    if (cci__list_empty(&ep->free_actives)) {
+        cci_list_t *node = ep->lent.next;
+        uint32_t tries = 16;
+        while (tries-- > 0 && node != &ep->lent) { /* the longest unused are the likeliest to be idle */
+            active = CCI__CONTAINER(node, cci__active_t, lent);
+            node = node->next;
+            if (cci__active_idle(active)) {
+                cci__dgram_take_active(ep, active);
+                break;
+            }
+            cci__list_remove(&active->lent);
+            cci__list_append(&ep->lent, &active->lent);
+        }
+        if (cci__list_empty(&ep->free_actives))
+            return NULL;
+    }
+    active = CCI__CONTAINER(ep->free_actives.next, cci__active_t, lent);
+    cci__list_remove(&active->lent);
+    cci__list_append(&ep->lent, &active->lent);
+    cci__list_init(&active->ready);
+    cci__list_init(&active->inbox);
+    active->conn = conn;
+    active->runs = NULL;
+    active->runs_tail = &active->runs;
+    conn->active = active;
+    cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
+                  cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), conn->conn.peer_window);
+    active->rel.timeout_us = conn->send_timeout_us;
+    active->rel.progress_ns = ep->now_ns;
+    cci_rma_reader_init(&active->reader, active);
+    return active;
+}
+
+/* Arms the connection's timer for the next thing that time demands of it. */
+static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t at = CCI__NEVER;
+    if (conn->active) {
+        at = cci__min64(cci_rel_deadline(&conn->active->rel), cci_rma_deadline(&conn->active->reader));
+    }
+    if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
+        at = cci__min64(at, conn->conn.deadline_ns);
+    if (at < conn->conn.timer.at_ns)
+        cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
+}
+
+/* Memory for more connections; 0 if there is none. */
+static int cci__dgram_grow(cci__dgram_t *ep) {
+    size_t size = (size_t)CCI__CONN_SLAB * ep->conns.entry_size;
+    uint8_t *memory;
+    if (ep->conns.slab_count == CCI__CONN_SLABS)
+        return 0;
+    if ((ep->conns.slab_count + 1) * CCI__CONN_SLAB > ep->conns.bucket_count) {
+        uint32_t count = ep->conns.bucket_count * 2;
+        uint32_t *buckets = (uint32_t *)cci_alloc(count * sizeof *buckets);
+        if (!buckets)
+            return 0;
+        cci_release(cci_conn_rehash(&ep->conns, buckets, count));
+    }
+    memory = (uint8_t *)cci__dgram_memory(ep, size);
+    if (!memory)
+        return 0;
+    cci_conn_add_slab(&ep->conns, memory);
+    return 1;
+}
+
+static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t attribute, void *context) {
+    cci_conn_t *made = cci_conn_open(&ep->conns);
+    cci__dconn_t *conn;
+    if (!made && (!cci__dgram_grow(ep) || (made = cci_conn_open(&ep->conns)) == NULL))
+        return NULL;
+    conn = (cci__dconn_t *)(void *)made;
+    made->pub.endpoint = (cci_endpoint_t *)&ep->base.pub;
+    made->pub.attribute = attribute;
+    made->pub.context = context;
+    made->pub.max_send_size = ep->max_send_size;
+    made->deadline_ns = CCI__NEVER;
+    conn->send_timeout_us = ep->send_timeout_us;
+    conn->state.mtu = ep->info.base_mtu;
+    return conn;
+}
+
+/* Drops what has arrived for a connection and was not taken by the program. */
+static void cci__dgram_drop_runs(cci__dgram_t *ep, cci__active_t *active) {
+    while (active->runs) {
+        cci_rel_run_t *run = active->runs;
+        active->runs = run->next;
+        cci_evq_release_buffer(&ep->evq, (cci_evq_buffer_t *)run->buffer);
+    }
+    active->runs_tail = &active->runs;
+    cci__list_remove(&active->inbox);
+}
+
+/* Ends everything that is pending with a status. */
+static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
+    cci__dgram_flush(ep); /* the batch names records of the connection */
+    if (conn->active) {
+        cci_rma_reader_abort(&ep->rma, &conn->active->reader);
+        cci_rel_abort(&conn->active->rel, status);
+        cci__list_remove(&conn->active->ready);
+    }
+}
+
+static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (conn->active) {
+        cci__dgram_drop_runs(ep, conn->active);
+        cci__dgram_take_active(ep, conn->active);
+    }
+    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
+    cci_conn_close(&ep->conns, &conn->conn);
+}
+
+/* A server's connection leaves the states in which it counts as unproven. */
+static void cci__dgram_proven(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (!conn->conn.proven)
+        ep->conns.unproven--;
+    conn->conn.proven = 1;
+}
+
+/* ---- events ---- */
+
+/* An event for the program about connections, perhaps from new memory. */
+static cci_evq_event_t *cci__dgram_control_event(cci__dgram_t *ep) {
+    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+    if (!event) {
+        cci_evq_event_t *more = (cci_evq_event_t *)cci__dgram_memory(ep, 256 * sizeof *more);
+        if (!more)
+            return NULL;
+        cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, more, 256);
+        event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+    }
+    event->owner = NULL;
+    event->state = 0;
+    return event;
+}
+
+static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci_evq_event_t *event = cci__dgram_control_event(ep);
+    conn->keepalive_us = 0;
+    conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+    if (!event)
+        return;
+    event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
+    event->base.pub.keepalive.connection = &conn->conn.pub;
+    event->owner = conn;
+    cci_evq_post(&ep->evq.urgent, event);
+}
+
+/* The peer has left or is lost. The connection stays until the program disconnects. */
+static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
+    if (conn->conn.state != CCI_CONN_OPEN)
+        return;
+    conn->conn.state = CCI_CONN_BROKEN;
+    conn->conn.confirming = 0;
+    conn->conn.deadline_ns = CCI__NEVER;
+    cci__dgram_abort(ep, conn, status);
+    if (conn->keepalive_us)
+        cci__dgram_post_keepalive(ep, conn);
+}
+
+/* Posts the outcome of cci_connect() with the event that was kept for it. */
+static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
+    cci__pending_t *pending = (cci__pending_t *)conn->pending;
+    cci_evq_event_t *event = pending->event;
+    conn->pending = NULL;
+    cci_release(pending);
+    event->base.pub.connect.type = CCI_EVENT_CONNECT;
+    event->base.pub.connect.status = (cci_status_t)status;
+    event->base.pub.connect.context = conn->conn.pub.context;
+    event->base.pub.connect.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
+    event->owner = status == CCI_SUCCESS ? conn : NULL;
+    cci_evq_post(&ep->evq.urgent, event);
+    if (status != CCI_SUCCESS)
+        cci__dgram_close_conn(ep, conn);
+}
+
+static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
+    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
+    conn->pending = NULL;
+    cci__dgram_proven(ep, conn);
+    event->base.pub.accept.type = CCI_EVENT_ACCEPT;
+    event->base.pub.accept.status = (cci_status_t)status;
+    event->base.pub.accept.context = conn->conn.pub.context;
+    event->base.pub.accept.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
+    event->owner = status == CCI_SUCCESS ? conn : NULL;
+    cci_evq_post(&ep->evq.urgent, event);
+    if (status != CCI_SUCCESS) {
+        cci__dgram_close_conn(ep, conn);
+        return;
+    }
+    conn->conn.state = CCI_CONN_OPEN;
+    conn->conn.deadline_ns = CCI__NEVER;
+    conn->keepalive_us = ep->keepalive_us;
+    if (conn->keepalive_us)
+        conn->conn.deadline_ns = ep->now_ns + (uint64_t)conn->keepalive_us * 1000;
+}
+
+/* ---- what the reliability protocol asks and tells ---- */
+
+/* May the packet that is being taken in be kept? It needs a free buffer in its place; those that come too early leave the
+ * last quarter to those that are due. */
+static int cci__sink_keep(void *user, void *buffer, int in_order) {
+    cci__active_t *active = (cci__active_t *)user;
+    cci__dgram_t *ep = cci__dgram_of(active->conn);
+    cci_evq_buffer_t *kept = (cci_evq_buffer_t *)buffer;
+    if (kept->refs == 1 && ep->evq.free_buffer_count <= (in_order ? 0 : ep->recv_buf_count / 4))
+        return 0;
+    kept->refs++;
+    return 1;
+}
+
+static void cci__sink_drop(void *user, void *buffer) {
+    cci__active_t *active = (cci__active_t *)user;
+    cci_evq_release_buffer(&cci__dgram_of(active->conn)->evq, (cci_evq_buffer_t *)buffer);
+}
+
+static uint8_t *cci__sink_assemble(void *user, uint32_t size, int in_order, void **buffer) {
+    cci__active_t *active = (cci__active_t *)user;
+    cci__dgram_t *ep = cci__dgram_of(active->conn);
+    cci_evq_buffer_t *taken;
+    uint32_t reserve = (in_order ? 0 : ep->recv_buf_count / 4) + (ep->current && ep->current->refs > 1);
+    if (size + CCI_REL_HEADER > ep->buffer_size || ep->evq.free_buffer_count <= reserve)
+        return NULL;
+    taken = cci_evq_take_buffer(&ep->evq);
+    *buffer = taken;
+    return taken->data;
+}
+
+static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
+    cci__active_t *active = (cci__active_t *)user;
+    cci__dgram_t *ep = cci__dgram_of(active->conn);
+    if (!active->runs)
+        cci__list_append(&ep->inbox, &active->inbox);
+    run->next = NULL;
+    *active->runs_tail = run;
+    active->runs_tail = &run->next;
+}
+
+static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t offset, const uint8_t *data,
+                           uint32_t length) {
+    cci__active_t *active = (cci__active_t *)user;
+    uint8_t *to = cci_rma_address(&cci__dgram_of(active->conn)->rma, target->key, target->region,
+                                  target->remote_offset, target->length, CCI_FLAG_WRITE);
+    if (!to)
+        return CCI_ERR_RMA_HANDLE;
+    if (data)
+        memcpy(to + (size_t)offset, data, length);
+    return CCI_SUCCESS;
+}
+
+static int cci__sink_readable(void *user, const cci_rel_bulk_t *source) {
+    cci__active_t *active = (cci__active_t *)user;
+    return cci_rma_find(&cci__dgram_of(active->conn)->rma, source->local_key, source->local_region) != NULL;
+}
+
+static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
+    cci__op_t *op = CCI__CONTAINER(rel_op, cci__op_t, rel);
+    cci__dgram_t *ep = cci__dgram_of(((cci__active_t *)user)->conn);
+    if (op->blocking) {
+        op->done = 1;
+        if (ep->waiters > 0 && ep->link->wake)
+            ep->link->wake(ep->handle);
+        return;
+    }
+    op->event.base.pub.send.status = (cci_status_t)rel_op->status;
+    cci_evq_post(&ep->evq.done, &op->event);
+}
+
+static void cci__sink_start(void *user, cci_rel_item_t *item) {
+    cci__active_t *active = (cci__active_t *)user;
+    cci_rma_read_start(&active->reader, (cci_rma_read_t *)item->user_data);
+}
+
+static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
+    cci__active_t *active = (cci__active_t *)user;
+    cci__dgram_t *ep = cci__dgram_of(active->conn);
+    uint32_t size;
+    cci_rma_read_t *read;
+    if (!active->rel.reliable)
+        return 0;
+    size = cci_rma_input(&ep->rma, &active->reader, frame, length, now_ns);
+    if (frame[0] == CCI__FRAME_DATA)
+        active->rel.progress_ns = now_ns;
+    while ((read = cci_rma_next_finished(&active->reader)) != NULL) {
+        cci_rel_item_t *item = (cci_rel_item_t *)read->item;
+        int status = read->status;
+        cci_rma_free_read(&ep->rma, read);
+        cci_rel_extern_done(&active->rel, item, status);
+    }
+    return size;
+}
+
+static void cci__sink_broken(void *user, int status) {
+    cci__active_t *active = (cci__active_t *)user;
+    cci__dgram_break(cci__dgram_of(active->conn), active->conn, status);
+}
+
+static const cci_rel_sink_t cci__dgram_sink = {cci__sink_keep,     cci__sink_drop,  cci__sink_assemble, cci__sink_deliver,
+                                               cci__sink_place,    cci__sink_readable, cci__sink_complete, cci__sink_start,
+                                               cci__sink_frame,    cci__sink_broken};
+
+/* ---- coming in ---- */
+
+static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__pending_t *pending = (cci__pending_t *)conn->pending;
+    uint8_t *head = cci__dgram_slot(ep)->head;
+    cci_conn_request_t request;
+    request.cookie = conn->conn.peer_token; /* where it is kept until the server's token is known */
+    request.max_send_size = conn->conn.pub.max_send_size;
+    request.window = ep->info.receive_window;
+    request.data_len = pending->data_len;
+    (void)cci_conn_write_request(&conn->conn, &request, head);
+    cci__dgram_commit_bare(ep, &conn->conn.peer, CCI__REQUEST_SIZE, pending->data, pending->data_len);
+}
+
+/* A packet of 24 bytes to where `header` came from. */
+static void cci__dgram_answer(cci__dgram_t *ep, const cci_link_addr_t *to, uint8_t type, uint32_t index, uint64_t token,
+                              uint32_t from_index, uint32_t number) {
+    uint8_t *head = cci__dgram_slot(ep)->head;
+    cci_conn_write_header(head, type, 0, index, token, from_index, number);
+    cci__dgram_commit_bare(ep, to, CCI__HEADER_SIZE, NULL, 0);
+}
+
+static void cci__dgram_send_accept(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint32_t size = cci_conn_write_accept(&conn->conn, ep->info.receive_window, cci__dgram_slot(ep)->head);
+    cci__dgram_commit_bare(ep, &conn->conn.peer, size, NULL, 0);
+}
+
+/* A request that came before: the answer, if there is one, was lost. */
+static void cci__dgram_request_again(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.state == CCI_CONN_OPEN)
+        cci__dgram_send_accept(ep, conn);
+    else if (conn->conn.state == CCI_CONN_REJECTED)
+        cci__dgram_answer(ep, &conn->conn.peer, CCI__PKT_REJECT, conn->conn.peer_index, conn->conn.peer_token, 0, 0);
+}
+
+static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, const uint8_t *bytes, uint32_t length,
+                                     const cci_conn_header_t *header) {
+    cci_conn_request_t request;
+    cci__dconn_t *conn;
+    cci_evq_event_t *event;
+    uint64_t epoch = ep->now_ns >> 34; /* 17 s */
+    int proven;
+    if (!cci_conn_parse_request(bytes, length, &request))
+        return;
+    conn = (cci__dconn_t *)(void *)cci_conn_find_request(&ep->conns, &rx->from, header->index, header->token);
+    if (conn) {
+        cci__dgram_request_again(ep, conn);
+        return;
+    }
+    proven = request.cookie != 0 &&
+             (request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch) ||
+              request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch - 1));
+    if (!proven && ep->conns.unproven >= CCI__CONN_UNPROVEN) {
+        uint8_t *head = cci__dgram_slot(ep)->head;
+        cci_conn_write_header(head, CCI__PKT_COOKIE, 0, header->index, header->token, 0, 0);
+        cci__store64(head + 16, cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch));
+        cci__dgram_commit_bare(ep, &rx->from, CCI__HEADER_SIZE, NULL, 0);
+        return;
+    }
+    if (ep->current->refs == 1 && ep->evq.free_buffer_count <= ep->recv_buf_count / 4)
+        return; /* the client asks again */
+    event = cci__dgram_control_event(ep);
+    if (!event)
+        return;
+    conn = cci__dgram_open_conn(ep, (cci_conn_attribute_t)header->attribute, NULL);
+    if (!conn) {
+        cci_evq_return_event(&ep->evq, event);
+        return;
+    }
+    conn->conn.state = CCI_CONN_REQUESTED;
+    conn->conn.peer = rx->from;
+    conn->conn.peer_index = header->index;
+    conn->conn.peer_token = header->token;
+    conn->conn.peer_window = cci__max32(request.window, 4096);
+    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, request.max_send_size);
+    conn->conn.proven = (uint8_t)proven;
+    ep->conns.unproven += !proven;
+    conn->heard_ns = ep->now_ns;
+    cci_conn_hash(&ep->conns, &conn->conn);
+    ep->current->refs++;
+    event->buffer = ep->current;
+    event->owner = conn;
+    conn->pending = event;
+    event->base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
+    event->base.pub.request.data_len = request.data_len;
+    event->base.pub.request.data_ptr = request.data_len ? request.data : NULL;
+    event->base.pub.request.attribute = conn->conn.pub.attribute;
+    cci_evq_post(&ep->evq.urgent, event);
+}
+
+static void cci__dgram_input_accept(cci__dgram_t *ep, const uint8_t *bytes, uint32_t length,
+                                    const cci_conn_header_t *header) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
+    uint32_t size;
+    if (length < CCI__ACCEPT_SIZE || !conn || !conn->conn.is_client)
+        return;
+    size = cci__load32(bytes + 32);
+    if (conn->conn.state == CCI_CONN_CONNECTING) {
+        if (size == 0 || size > conn->conn.pub.max_send_size)
+            return;
+        conn->conn.pub.max_send_size = size;
+        conn->conn.peer_window = cci__max32(cci__load32(bytes + 36), 4096);
+        conn->conn.peer_index = header->peer_index;
+        conn->conn.peer_token = cci__load64(bytes + 24);
+        conn->conn.state = CCI_CONN_OPEN;
+        conn->state.floor_number = 0;
+        conn->conn.confirming = 1;
+        conn->conn.tries = 0;
+        conn->heard_ns = ep->now_ns;
+        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
+        conn->keepalive_us = ep->keepalive_us;
+        cci__dgram_connected(ep, conn, CCI_SUCCESS);
+        cci__dgram_schedule(ep, conn);
+    } else if (conn->conn.state != CCI_CONN_OPEN || conn->conn.peer_token != cci__load64(bytes + 24)) {
+        return;
+    }
+    cci__dgram_answer(ep, &conn->conn.peer, CCI__PKT_CONFIRM, conn->conn.peer_index, conn->conn.peer_token,
+                      conn->conn.index, 0);
+}
+
+static void cci__dgram_confirmed(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (!conn->conn.confirming)
+        return;
+    conn->conn.confirming = 0;
+    conn->conn.deadline_ns = conn->keepalive_us ? ep->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER;
+}
+
+/* A packet with a connection's index and token in its header. */
+static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
+                                  const cci_conn_header_t *header) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
+    cci__active_t *active;
+    if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
+        if (header->type != CCI__PKT_RESET && ep->resets++ < 16)
+            cci__dgram_answer(ep, &rx->from, CCI__PKT_RESET, header->peer_index, header->token, header->index,
+                              header->number);
+        return;
+    }
+    conn->heard_ns = ep->now_ns;
+    if (conn->conn.state == CCI_CONN_ACCEPTED)
+        cci__dgram_accepted(ep, conn, CCI_SUCCESS);
+    else
+        cci__dgram_confirmed(ep, conn);
+    if (header->type == CCI__PKT_CONFIRM)
+        cci__dgram_answer(ep, &conn->conn.peer, CCI__PKT_CONFIRMED, conn->conn.peer_index, conn->conn.peer_token,
+                          conn->conn.index, 0);
+    if (header->type != CCI__PKT_DATA)
+        return;
+    active = cci__dgram_activate(ep, conn);
+    if (!active)
+        return; /* as if it were lost */
+    if (cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns) &&
+        CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0))
+        conn->conn.peer = rx->from; /* the peer's address has changed; only the peer knows the token */
+    if (conn->conn.state == CCI_CONN_OPEN)
+        cci__dgram_make_ready(ep, active);
+}
+
+static void cci__dgram_input_reset(cci__dgram_t *ep, const cci_conn_header_t *header) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, header->index);
+    if (!conn || conn->conn.peer_token != header->token || conn->conn.peer_index != header->peer_index)
+        return;
+    if (conn->conn.state == CCI_CONN_OPEN)
+        cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
+    else if (conn->conn.state == CCI_CONN_ACCEPTED)
+        cci__dgram_accepted(ep, conn, CCI_ERR_DISCONNECTED);
+}
+
+static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
+    uint32_t i;
+    for (i = 0; i < ep->group_count; i++) {
+        cci__active_t *active;
+        if (!rx->is_group || memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group) != 0)
+            continue;
+        active = cci__dgram_activate(ep, ep->groups[i]);
+        if (active)
+            (void)cci_rel_input(&active->rel, bytes, length, 0, ep->current, ep->now_ns);
+        return;
+    }
+}
+
+/* One datagram. */
+static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
+    cci_conn_header_t header;
+    cci__dconn_t *conn;
+    if (!cci_conn_parse(bytes, length, &header))
+        return;
+    switch (header.type) {
+    case CCI__PKT_DATA:
+    case CCI__PKT_CONFIRM:
+    case CCI__PKT_CONFIRMED:
+        cci__dgram_input_conn(ep, rx, bytes, length, &header);
+        break;
+    case CCI__PKT_REQUEST:
+        cci__dgram_input_request(ep, rx, bytes, length, &header);
+        break;
+    case CCI__PKT_ACCEPT:
+        if (cci_conn_find(&ep->conns, header.index, header.token))
+            cci__dgram_input_accept(ep, bytes, length, &header);
+        else if (ep->resets++ < 16)
+            cci__dgram_answer(ep, &rx->from, CCI__PKT_RESET, header.peer_index, header.token, header.index, 0);
+        break;
+    case CCI__PKT_RESET:
+        cci__dgram_input_reset(ep, &header);
+        break;
+    case CCI__PKT_GROUP:
+        cci__dgram_input_group(ep, rx, bytes, length);
+        break;
+    case CCI__PKT_COOKIE:
+    case CCI__PKT_REJECT:
+        conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header.index, header.token);
+        if (!conn || conn->conn.state != CCI_CONN_CONNECTING)
+            break;
+        if (header.type == CCI__PKT_REJECT) {
+            cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
+        } else if (conn->conn.peer_token == 0 || conn->conn.tries > 3) { /* one answer to a cookie, not a game */
+            conn->conn.peer_token = cci__load64(bytes + 16);
+            cci__dgram_send_request(ep, conn);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* A received buffer: one datagram, or several side by side. */
+static void cci__dgram_input_buffer(cci__dgram_t *ep, cci_link_rx_t *rx) {
+    uint32_t at, step = rx->segment ? rx->segment : rx->length;
+    for (at = 0; at < rx->length; at += step) {
+        uint32_t length = cci__min32(step, rx->length - at);
+        if (CCI__LIKELY((at & 7) == 0)) {
+            cci__dgram_input(ep, rx, rx->data + at, length);
+        } else { /* a peer with odd sizes: move it to where its messages are aligned */
+            cci_evq_buffer_t *outer = ep->current, *moved = cci_evq_take_buffer(&ep->evq);
+            if (!moved)
+                return;
+            memcpy(moved->data, rx->data + at, length);
+            ep->current = moved;
+            cci__dgram_input(ep, rx, moved->data, length);
+            ep->current = outer;
+            cci_evq_release_buffer(&ep->evq, moved);
+        }
+    }
+}
+
+static int cci__dgram_receive(cci__dgram_t *ep, int most) {
+    int i, count = ep->link->receive(ep->handle, ep->rx, most);
+    for (i = 0; i < count; i++) {
+        ep->current = ep->rx_buffer[i];
+        cci__dgram_input_buffer(ep, &ep->rx[i]);
+        if (ep->current->refs > 1) { /* kept: another takes its place in the batch; keep() saw to it that there is one */
+            cci_evq_buffer_t *fresh = cci_evq_take_buffer(&ep->evq);
+            CCI_ASSERT(fresh);
+            cci_evq_release_buffer(&ep->evq, ep->current);
+            ep->rx_buffer[i] = fresh;
+            ep->rx[i].data = fresh->data;
+        }
+        ep->current = NULL;
+    }
+    return count;
+}
+
+/* ---- time ---- */
+
+static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__active_t *active;
+    uint64_t period_ns = (uint64_t)conn->keepalive_us * 1000;
+    if ((conn->conn.flags & CCI__CONN_PINGED) && conn->heard_ns + period_ns < ep->now_ns) {
+        cci__dgram_post_keepalive(ep, conn);
+        conn->conn.deadline_ns = CCI__NEVER;
+        return;
+    }
+    active = cci__dgram_activate(ep, conn);
+    if (active) {
+        active->rel.ping = 1;
+        conn->conn.flags |= CCI__CONN_PINGED;
+        cci__dgram_make_ready(ep, active);
+    }
+    conn->conn.deadline_ns = ep->now_ns + period_ns;
+}
+
+/* The handshake's next step is due. */
+static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t give_up_ns = conn->state.floor_number; /* not used for numbers before the connection is open */
+    switch (conn->conn.state) {
+    case CCI_CONN_CONNECTING:
+        if (ep->now_ns >= give_up_ns) {
+            cci__dgram_connected(ep, conn, CCI_ETIMEDOUT);
+            return;
+        }
+        if (conn->conn.tries < 200)
+            conn->conn.tries++;
+        cci__dgram_send_request(ep, conn);
+        conn->conn.deadline_ns = cci__min64(ep->now_ns + cci_conn_retry_ns(conn->conn.tries), give_up_ns);
+        break;
+    case CCI_CONN_ACCEPTED:
+        cci__dgram_accepted(ep, conn, CCI_ETIMEDOUT);
+        return;
+    case CCI_CONN_REJECTED:
+        cci__dgram_proven(ep, conn);
+        cci__dgram_close_conn(ep, conn);
+        return;
+    case CCI_CONN_OPEN:
+        if (!conn->conn.confirming) {
+            cci__dgram_keepalive(ep, conn);
+            break;
+        }
+        if (++conn->conn.tries > CCI__DGRAM_CONFIRM_TRIES) {
+            cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
+            break;
+        }
+        cci__dgram_answer(ep, &conn->conn.peer, CCI__PKT_CONFIRM, conn->conn.peer_index, conn->conn.peer_token,
+                          conn->conn.index, 0);
+        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(conn->conn.tries);
+        break;
+    default:
+        conn->conn.deadline_ns = CCI__NEVER;
+        break;
+    }
+}
+
+static void cci__dgram_timers(cci__dgram_t *ep) {
+    cci_timer_t *timer;
+    while ((timer = cci__wheel_expire(&ep->wheel, ep->now_ns)) != NULL) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)CCI__CONTAINER(timer, cci_conn_t, timer);
+        if (conn->active && conn->conn.state == CCI_CONN_OPEN) {
+            cci__active_t *active = conn->active;
+            cci_rel_timeout(&active->rel, ep->now_ns);
+            cci_rma_timeout(&ep->rma, &active->reader,
+                            (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
+            if (conn->conn.state == CCI_CONN_OPEN)
+                cci__dgram_make_ready(ep, active);
+        }
+        if (conn->conn.deadline_ns <= ep->now_ns) {
+            cci__dgram_handshake(ep, conn);
+            if (conn->conn.state == CCI_CONN_FREE)
+                continue;
+        }
+        cci__dgram_schedule(ep, conn);
+    }
+}
+
+static void cci__dgram_check_device(cci__dgram_t *ep) {
+    struct cci_device *device = (struct cci_device *)(uintptr_t)ep->base.pub.device;
+    cci_evq_event_t *event;
+    int up = ep->link->up ? ep->link->up(ep->handle) : 1;
+    ep->check_ns = ep->now_ns + 100 * CCI__MS;
+    if (up && ep->device_failed) {
+        ep->device_failed = 0;
+        device->up = 1;
+    }
+    if (up || ep->device_failed)
+        return;
+    event = cci__dgram_control_event(ep);
+    if (!event)
+        return;
+    device->up = 0;
+    ep->device_failed = 1;
+    event->base.pub.dev_failed.type = CCI_EVENT_ENDPOINT_DEVICE_FAILED;
+    event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.pub;
+    cci_evq_post(&ep->evq.urgent, event);
+}
+
+/* One round of work. `idle`: the program has nothing else to do, so nothing is kept back. */
+static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
+    cci_list_t round;
+    int count;
+    ep->now_ns = ep->link->now(ep->handle);
+    ep->resets = 0;
+    count = cci__dgram_receive(ep, most);
+    if (count > 0)
+        ep->idle_rounds = 0;
+    else if (ep->idle_rounds < 1000)
+        ep->idle_rounds++;
+    if (CCI__UNLIKELY(count < 0))
+        ep->check_ns = 0;
+    cci__dgram_timers(ep);
+    if (ep->now_ns >= ep->check_ns)
+        cci__dgram_check_device(ep);
+    idle = idle || ep->idle_rounds >= 2;
+    if (idle && !cci__list_empty(&ep->soon)) { /* all of `soon` behind `ready` */
+        cci_list_t *first = ep->soon.next, *last = ep->soon.prev;
+        cci__list_init(&ep->soon);
+        first->prev = ep->ready.prev;
+        ep->ready.prev->next = first;
+        last->next = &ep->ready;
+        ep->ready.prev = last;
+    }
+    if (!cci__list_empty(&ep->ready)) { /* each once: what is made ready meanwhile has its turn in the next round */
+        round = ep->ready;
+        round.next->prev = &round;
+        round.prev->next = &round;
+        cci__list_init(&ep->ready);
+        while (!cci__list_empty(&round))
+            cci__dgram_output(ep, CCI__CONTAINER(round.next, cci__active_t, ready), idle, ep->now_ns);
+    }
+    cci__dgram_flush(ep);
+}
+
+/* ---- the OS handle, waiting, and the helper thread ---- */
+
+static int cci__dgram_has_events(const cci__dgram_t *ep) {
+    return ep->evq.urgent.head || ep->evq.done.head || !cci__list_empty(&ep->inbox);
+}
+
+static uint64_t cci__dgram_deadline(const cci__dgram_t *ep) {
+    uint64_t at = cci__list_empty(&ep->ready) ? cci__wheel_deadline(&ep->wheel) : 0;
+    return ep->link->up ? cci__min64(at, ep->check_ns + 900 * CCI__MS) : at;
+}
+
+/* Makes the OS handle tell the truth, and the helper thread look again. At the end of every call that may have changed
+ * either. */
+static void cci__dgram_arm(cci__dgram_t *ep) {
+    int readable;
+    uint64_t deadline_ns;
+    if (!ep->has_fd && !ep->info.progress_thread)
+        return;
+    deadline_ns = cci__dgram_deadline(ep);
+    if (ep->info.progress_thread && deadline_ns < ep->thread_until_ns && ep->link->wake) {
+        ep->thread_until_ns = 0; /* once is enough */
+        ep->link->wake(ep->handle);
+    }
+    if (!ep->has_fd || !ep->link->arm)
+        return;
+    readable = cci__dgram_has_events(ep);
+    if (readable == ep->armed_readable && deadline_ns >= ep->armed_ns && ep->armed_ns > ep->now_ns)
+        return;
+    ep->armed_readable = readable;
+    ep->armed_ns = deadline_ns;
+    ep->link->arm(ep->handle, readable, deadline_ns);
+}
+
+/* Sleeps, without the lock, until there may be something to do. */
+static void cci__dgram_wait(cci__dgram_t *ep, uint64_t most_ns) {
+    uint64_t deadline_ns = cci__dgram_deadline(ep), now_ns = ep->link->now(ep->handle);
+    uint64_t wait_ns = deadline_ns > now_ns ? cci__min64(deadline_ns - now_ns, most_ns) : 0;
+    if (!ep->link->wait || wait_ns == 0) {
+        cci__dgram_unlock(ep); /* another thread may have something to do */
+        cci__dgram_lock(ep);
+        return;
+    }
+    ep->waiters++;
+    cci__dgram_unlock(ep);
+    ep->link->wait(ep->handle, wait_ns);
+    cci__dgram_lock(ep);
+    ep->waiters--;
+}
+
+#ifndef CCI_NO_THREADS
+static void *cci__dgram_thread(void *arg) {
+    cci__dgram_t *ep = (cci__dgram_t *)arg;
+    cci__dgram_lock(ep);
+    while (!ep->stopping) {
+        uint64_t deadline_ns, now_ns;
+        cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX);
+        cci__dgram_arm(ep);
+        deadline_ns = cci__dgram_deadline(ep);
+        now_ns = ep->link->now(ep->handle);
+        if (deadline_ns <= now_ns) {
+            cci__dgram_unlock(ep);
+            cci__dgram_lock(ep);
+            continue;
+        }
+        ep->thread_until_ns = deadline_ns;
+        ep->waiters++;
+        cci__dgram_unlock(ep);
+        ep->link->wait(ep->handle, cci__min64(deadline_ns - now_ns, 1000 * CCI__MS));
+        cci__dgram_lock(ep);
+        ep->waiters--;
+        ep->thread_until_ns = 0;
+    }
+    cci__dgram_unlock(ep);
+    return NULL;
+}
+#endif
+
+/* Waits until a BLOCKING operation is complete; its status. */
+static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
+    uint64_t start_ns = ep->link->now(ep->handle);
+    int status;
+    while (!op->done) {
+        cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX);
+        if (op->done)
+            break;
+        if (ep->now_ns - start_ns < 50000) { /* an answer is usually near: sleeping would take longer */
+            cci__dgram_unlock(ep);
+            cci__dgram_lock(ep);
+        } else {
+            cci__dgram_wait(ep, 100 * CCI__MS);
+        }
+    }
+    status = op->rel.status;
+    op->event.next = ep->free_ops;
+    ep->free_ops = &op->event;
+    return status;
+}
+
+/* ---- creation and destruction ---- */
+
+static int cci__dgram_add_ops(cci__dgram_t *ep, uint32_t count) {
+    cci__op_t *ops = (cci__op_t *)cci__dgram_memory(ep, count * sizeof *ops);
+    if (!ops)
+        return 0;
+    while (count-- > 0) {
+        memset(&ops[count], 0, sizeof ops[count]);
+        ops[count].event.base.endpoint = &ep->base;
+        ops[count].event.pool = CCI_EVQ_OPERATION;
+        ops[count].event.next = ep->free_ops;
+        ep->free_ops = &ops[count].event;
+    }
+    return 1;
+}
+
+/* Buffers for `count` more messages to be sent. The bytes are not touched until they are used. */
+static int cci__dgram_add_send(cci__dgram_t *ep, uint32_t count) {
+    size_t stride = ep->pool.block_size;
+    cci_rel_item_t *items = (cci_rel_item_t *)cci__dgram_memory(ep, count * sizeof *items);
+    uint8_t *bytes = items ? (uint8_t *)cci__dgram_memory(ep, count * stride) : NULL;
+    if (!bytes || !cci__dgram_add_ops(ep, count))
+        return 0;
+    cci_rel_pool_add_blocks(&ep->pool, items, bytes, count);
+    return 1;
+}
+
+static int cci__dgram_add_recv(cci__dgram_t *ep, uint32_t count) {
+    cci_evq_buffer_t *buffers = (cci_evq_buffer_t *)cci__dgram_memory(ep, count * sizeof *buffers);
+    cci_evq_event_t *events = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *events);
+    uint8_t *bytes = (uint8_t *)cci__dgram_memory(ep, (size_t)count * ep->buffer_size);
+    if (!buffers || !events || !bytes)
+        return 0;
+    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, events, count);
+    cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->buffer_size, count);
+    return 1;
+}
+
+/* All memory that the endpoint needs, its connection table's growth excepted. */
+static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
+    uint32_t i;
+    cci_evq_event_t *control = (cci_evq_event_t *)cci__dgram_memory(ep, CCI__DGRAM_CONTROL * sizeof *control);
+    cci__active_t *actives = (cci__active_t *)cci__dgram_memory(ep, CCI__DGRAM_ACTIVES * sizeof *actives);
+    cci_rel_item_t *bulks = (cci_rel_item_t *)cci__dgram_memory(ep, CCI__DGRAM_BULKS * sizeof *bulks);
+    uint32_t record_count = 4 * cci__max32(ep->send_buf_count, 1024);
+    cci_rel_sent_t *records = (cci_rel_sent_t *)cci__dgram_memory(ep, record_count * sizeof *records);
+    cci_rel_part_t *parts = (cci_rel_part_t *)cci__dgram_memory(ep, CCI__DGRAM_PARTS * sizeof *parts);
+    cci_rma_region_t *regions = (cci_rma_region_t *)cci__dgram_memory(ep, CCI__DGRAM_REGIONS * sizeof *regions);
+    cci_rma_read_t *reads = (cci_rma_read_t *)cci__dgram_memory(ep, CCI__DGRAM_BULKS * sizeof *reads);
+    cci_rma_chunk_t *chunks = (cci_rma_chunk_t *)cci__dgram_memory(ep, CCI__DGRAM_CHUNKS * sizeof *chunks);
+    cci_rma_request_t *requests =
+        (cci_rma_request_t *)cci__dgram_memory(ep, CCI__DGRAM_REQUESTS * sizeof *requests);
+    uint8_t **slabs = (uint8_t **)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof *slabs);
+    uint8_t *zeros = (uint8_t *)cci__dgram_memory(ep, ep->info.mtu);
+    uint32_t *buckets = (uint32_t *)cci_alloc(2 * CCI__CONN_SLAB * sizeof *buckets);
+    ep->conns.buckets = buckets; /* so that it is released on failure */
+    ep->slots = (cci__tx_slot_t *)cci__dgram_memory(ep, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
+    if (!control || !actives || !bulks || !records || !parts || !regions || !reads || !chunks || !requests || !slabs ||
+        !zeros || !buckets || !ep->slots)
+        return 0;
+    memset(ep->slots, 0, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
+    memset(zeros, 0, ep->info.mtu);
+    cci_evq_init(&ep->evq);
+    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, control, CCI__DGRAM_CONTROL);
+    cci_conn_table_init(&ep->conns, keys, sizeof(cci__dconn_t), slabs);
+    (void)cci_conn_rehash(&ep->conns, buckets, 2 * CCI__CONN_SLAB);
+    cci_rel_pool_init(&ep->pool, &cci__dgram_sink, (ep->info.mtu - CCI_REL_HEADER + 7) & ~7u, ep->info.base_mtu);
+    ep->pool.congestion = cci_rel_find_congestion(ep->info.congestion);
+    ep->pool.zeros = zeros;
+    cci_rel_pool_add(&ep->pool, bulks, CCI__DGRAM_BULKS, records, record_count, parts, CCI__DGRAM_PARTS);
+    cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, reads, CCI__DGRAM_BULKS, chunks,
+                       CCI__DGRAM_CHUNKS, requests, CCI__DGRAM_REQUESTS);
+    ep->rma.endpoint_id = keys[4];
+    ep->rma.receive_window = ep->info.receive_window;
+    for (i = 0; i < CCI__DGRAM_ACTIVES; i++)
+        cci__list_append(&ep->free_actives, &actives[i].lent);
+    if (!cci__dgram_add_ops(ep, CCI__DGRAM_BULKS) || !cci__dgram_add_send(ep, ep->send_buf_count) ||
+        !cci__dgram_add_recv(ep, ep->recv_buf_count + CCI__DGRAM_BATCH_RX) || !cci__dgram_grow(ep))
+        return 0;
+    ep->evq.recv_limit = ep->recv_buf_count;
+    for (i = 0; i < CCI__DGRAM_BATCH_RX; i++) {
+        ep->rx_buffer[i] = cci_evq_take_buffer(&ep->evq);
+        ep->rx[i].data = ep->rx_buffer[i]->data;
+        ep->rx[i].capacity = ep->buffer_size;
+    }
+    return 1;
+}
+
+static void cci__dgram_free(cci__dgram_t *ep) {
+    cci__memory_t *block = ep->memory;
+    uint32_t i;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+        if (conn->conn.state == CCI_CONN_CONNECTING)
+            cci_release(conn->pending);
+    }
+    cci_release(ep->conns.buckets);
+    if (ep->handle)
+        ep->link->close(ep->handle);
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_destroy(&ep->lock);
+#endif
+    while (block) {
+        cci__memory_t *next = block->next;
+        cci_release(block);
+        block = next;
+    }
+    cci_release(ep);
+}
+
+/* Fills in what the link left open; 0 if what it said can't be. */
+static int cci__dgram_defaults(cci__dgram_t *ep) {
+    cci_link_info_t *info = &ep->info;
+    info->mtu = cci__min32(info->mtu, 65504) & ~7u;
+    if (info->mtu < 256 || (info->congestion && !cci_rel_find_congestion(info->congestion))) {
+        cci_log(CCI_LOG_ERROR, info->mtu < 256 ? "the link's datagrams are too short: 256 bytes are needed"
+                                               : "there is no congestion control of the name that was configured");
+        return 0;
+    }
+    info->base_mtu = info->base_mtu ? cci__max32(cci__min32(info->base_mtu, info->mtu) & ~7u, 256) : info->mtu;
+    if (info->receive_window == 0)
+        info->receive_window = 64 * info->mtu;
+    info->receive_window = cci__max32(info->receive_window, 2 * info->mtu);
+    ep->send_buf_count = info->send_buf_count ? info->send_buf_count : CCI__DGRAM_BUFS;
+    ep->recv_buf_count = info->recv_buf_count ? info->recv_buf_count : CCI__DGRAM_BUFS;
+    ep->send_timeout_us = info->send_timeout_us ? info->send_timeout_us : CCI__DGRAM_SEND_TIMEOUT_US;
+    ep->max_send_size = info->mtu - CCI_REL_HEADER - 8;
+    if (ep->base.pub.device->max_send_size > 0)
+        ep->max_send_size = cci__min32(ep->max_send_size, ep->base.pub.device->max_send_size);
+    ep->buffer_size = info->coalesce ? 65536 : (info->mtu + CCI_REL_HEADER + 8 + 63) & ~63u;
+    return 1;
+}
+
+static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *device, const char *service, int flags,
+                            cci_endpoint_base_t **endpoint, cci_os_handle_t *fd) {
+    cci__dgram_t *ep = (cci__dgram_t *)cci_alloc(sizeof *ep);
+    uint64_t keys[5];
+    int status;
+    (void)flags;
+    if (!ep)
+        return CCI_ENOMEM;
+    memset(ep, 0, sizeof *ep);
+    ep->base.pub.device = device;
+    ep->base.ops = cci__dgram_ops();
+    ep->transport = transport;
+    ep->link = transport->link;
+    ep->info.os_handle = -1;
+    ep->has_fd = fd != NULL;
+    cci__list_init(&ep->ready);
+    cci__list_init(&ep->soon);
+    cci__list_init(&ep->inbox);
+    cci__list_init(&ep->lent);
+    cci__list_init(&ep->free_actives);
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_init(&ep->lock, NULL);
+#endif
+    status = ep->link->open(device, service, fd != NULL, &ep->handle, &ep->info);
+    if (status == CCI_SUCCESS && (!cci__dgram_defaults(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS))
+        status = CCI_ERROR;
+    if (status == CCI_SUCCESS && !cci__dgram_allocate(ep, keys))
+        status = CCI_ENOMEM;
+    if (status != CCI_SUCCESS) {
+        cci__dgram_free(ep);
+        return status;
+    }
+    ep->now_ns = ep->link->now(ep->handle);
+    cci__wheel_init(&ep->wheel, ep->now_ns);
+    if (fd)
+        *fd = ep->info.os_handle;
+    *endpoint = &ep->base;
+#ifndef CCI_NO_THREADS
+    if (ep->info.progress_thread && ep->link->wait) {
+        ep->has_thread = pthread_create(&ep->thread, NULL, cci__dgram_thread, ep) == 0;
+        if (!ep->has_thread) {
+            cci_log(CCI_LOG_ERROR, "the helper thread could not be started");
+            cci__dgram_free(ep);
+            return CCI_ENOMEM;
+        }
+    }
+#endif
+    return CCI_SUCCESS;
+}
+
+/* Sends what a connection owes: a peer's last message is complete when it is acknowledged. */
+static void cci__dgram_send_owed(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__active_t *active = conn->active;
+    if (!active || !active->rel.reliable || active->rel.number_count == 0 || conn->conn.state != CCI_CONN_OPEN)
+        return;
+    active->rel.ack_count++;
+    cci_rel_open_packet(&active->rel, &cci__dgram_slot(ep)->packet, 0, ep->now_ns);
+    cci__dgram_commit_data(ep, conn);
+}
+
+static int cci__dgram_destroy(cci_endpoint_base_t *base) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    uint32_t i;
+    int round;
+#ifndef CCI_NO_THREADS
+    if (ep->has_thread) {
+        cci__dgram_lock(ep);
+        ep->stopping = 1;
+        cci__dgram_unlock(ep);
+        if (ep->link->wake)
+            ep->link->wake(ep->handle);
+        (void)pthread_join(ep->thread, NULL);
+    }
+#endif
+    cci__dgram_lock(ep);
+    for (round = 0; round < 64; round++) { /* what has arrived already is taken, or will never be acknowledged */
+        ep->now_ns = ep->link->now(ep->handle);
+        if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0)
+            break;
+    }
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++)
+        cci__dgram_send_owed(ep, (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i));
+    cci__dgram_flush(ep);
+    cci__dgram_unlock(ep);
+    cci__dgram_free(ep);
+    return CCI_SUCCESS;
+}
+
+/* ---- connecting ---- */
+
+static int cci__dgram_accept(cci_event_base_t *base, void *context) {
+    cci_evq_event_t *request = (cci_evq_event_t *)(void *)base, *event;
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base->endpoint;
+    cci__dconn_t *conn;
+    cci__dgram_lock(ep);
+    conn = (cci__dconn_t *)request->owner;
+    if (base->pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) {
+        cci__dgram_unlock(ep);
+        return CCI_EINVAL;
+    }
+    event = cci__dgram_control_event(ep);
+    if (!event) {
+        cci__dgram_unlock(ep);
+        return CCI_ENOMEM;
+    }
+    request->state = 1;
+    request->owner = NULL;
+    conn->pending = event;
+    conn->conn.pub.context = context;
+    conn->conn.state = CCI_CONN_ACCEPTED;
+    ep->now_ns = ep->link->now(ep->handle);
+    conn->conn.deadline_ns = ep->now_ns + CCI__DGRAM_ACCEPT_NS;
+    cci__dgram_send_accept(ep, conn);
+    cci__dgram_schedule(ep, conn);
+    cci__dgram_flush(ep);
+    cci__dgram_arm(ep);
+    cci__dgram_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+static int cci__dgram_reject(cci_event_base_t *base) {
+    cci_evq_event_t *request = (cci_evq_event_t *)(void *)base;
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base->endpoint;
+    cci__dconn_t *conn;
+    cci__dgram_lock(ep);
+    conn = (cci__dconn_t *)request->owner;
+    if (base->pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) {
+        cci__dgram_unlock(ep);
+        return CCI_EINVAL;
+    }
+    request->state = 1;
+    request->owner = NULL;
+    conn->pending = NULL;
+    conn->conn.state = CCI_CONN_REJECTED;
+    ep->now_ns = ep->link->now(ep->handle);
+    conn->conn.deadline_ns = ep->now_ns + 4000 * CCI__MS; /* longer than the client's longest pause */
+    cci__dgram_request_again(ep, conn);
+    cci__dgram_schedule(ep, conn);
+    cci__dgram_flush(ep);
+    cci__dgram_arm(ep);
+    cci__dgram_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+/* A multicast connection is open at once: there is no server. */
+static int cci__dgram_connect_group(cci__dgram_t *ep, cci__dconn_t *conn) {
+    int receives = conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX, status;
+    if (receives) {
+        if (ep->group_count == CCI__DGRAM_GROUPS)
+            return CCI_ENOBUFS;
+        status = ep->link->group(ep->handle, &conn->conn.peer, 1);
+        if (status != CCI_SUCCESS)
+            return status;
+        ep->groups[ep->group_count++] = conn;
+    }
+    conn->conn.state = CCI_CONN_OPEN;
+    conn->conn.deadline_ns = CCI__NEVER;
+    conn->state.floor_number = 0;
+    cci__dgram_connected(ep, conn, CCI_SUCCESS);
+    return CCI_SUCCESS;
+}
+
+static int cci__dgram_connect_locked(cci__dgram_t *ep, const cci_link_addr_t *to, const void *data, uint32_t data_len,
+                                     cci_conn_attribute_t attribute, void *context, uint64_t timeout_ns) {
+    int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status;
+    cci__pending_t *pending = (cci__pending_t *)cci_alloc(sizeof *pending + data_len);
+    cci_evq_event_t *event = cci__dgram_control_event(ep);
+    cci__dconn_t *conn = cci__dgram_open_conn(ep, attribute, context);
+    if (!pending || !event || !conn) {
+        status = CCI_ENOMEM;
+        goto failed;
+    }
+    conn->pending = pending;
+    pending->event = event;
+    pending->data_len = data_len;
+    if (data_len)
+        memcpy(pending->data, data, data_len);
+    conn->conn.peer = *to;
+    conn->conn.is_client = 1;
+    conn->conn.proven = 1;
+    conn->conn.state = CCI_CONN_CONNECTING;
+    if (is_group) {
+        status = cci__dgram_connect_group(ep, conn);
+        if (status == CCI_SUCCESS)
+            return status;
+        goto failed;
+    }
+    conn->state.floor_number = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
+    conn->conn.deadline_ns = cci__min64(ep->now_ns + cci_conn_retry_ns(0), conn->state.floor_number);
+    cci__dgram_send_request(ep, conn);
+    cci__dgram_schedule(ep, conn);
+    return CCI_SUCCESS;
+failed:
+    cci_release(pending);
+    if (event)
+        cci_evq_return_event(&ep->evq, event);
+    if (conn) {
+        conn->conn.state = CCI_CONN_CONNECTING;
+        cci__dgram_close_conn(ep, conn);
+    }
+    return status;
+}
+
+static int cci__dgram_connect(cci_endpoint_base_t *base, const char *address, const void *data, uint32_t data_len,
+                              cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status;
+    cci_link_addr_t to;
+    uint64_t timeout_ns = CCI__NEVER;
+    (void)flags;
+    if (!ep->link->resolve)
+        return CCI_ERR_NOT_IMPLEMENTED;
+    memset(&to, 0, sizeof to);
+    status = ep->link->resolve(ep->handle, address, &to); /* without the lock: it may ask a name service */
+    if (status != CCI_SUCCESS)
+        return status;
+    if (is_group && (!ep->link->is_group || !ep->link->group))
+        return CCI_ERR_NOT_IMPLEMENTED;
+    if (ep->link->is_group && ep->link->is_group(ep->handle, &to) != is_group)
+        return CCI_EINVAL;
+    if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000))
+        timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
+    cci__dgram_lock(ep);
+    ep->now_ns = ep->link->now(ep->handle);
+    status = cci__dgram_connect_locked(ep, &to, data, data_len, attribute, context, timeout_ns);
+    cci__dgram_flush(ep);
+    cci__dgram_arm(ep);
+    cci__dgram_unlock(ep);
+    return status;
+}
+
+static int cci__dgram_disconnect(struct cci_connection *connection) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
+    cci__dgram_t *ep = cci__dgram_of(conn);
+    cci_evq_event_t *event;
+    uint32_t i;
+    cci__dgram_lock(ep);
+    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) {
+        cci__dgram_unlock(ep);
+        return CCI_EINVAL;
+    }
+    ep->now_ns = ep->link->now(ep->handle);
+    cci__dgram_send_owed(ep, conn);
+    cci__dgram_abort(ep, conn, CCI_ERR_DISCONNECTED);
+    for (i = 0; i < ep->group_count; i++) {
+        if (ep->groups[i] == conn) {
+            (void)ep->link->group(ep->handle, &conn->conn.peer, 0);
+            ep->groups[i] = ep->groups[--ep->group_count];
+        }
+    }
+    for (event = ep->evq.urgent.head; event; event = event->next) /* a keepalive event must not name what is gone */
+        if (event->owner == conn)
+            event->base.pub.type = CCI_EVENT_NONE;
+    cci__dgram_close_conn(ep, conn);
+    cci__dgram_arm(ep);
+    cci__dgram_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+/* ---- events ---- */
+
+static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    (void)flags;
+    if (!ep->has_fd)
+        return CCI_EINVAL;
+    cci__dgram_lock(ep);
+    cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX);
+    cci__dgram_arm(ep);
+    cci__dgram_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+/* The next message that has arrived. Returns CCI_ENOBUFS if there is one but no event to give it with. */
+static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
+    while (!cci__list_empty(&ep->inbox)) {
+        cci__active_t *active = CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox);
+        cci_rel_run_t *run = active->runs;
+        cci_evq_buffer_t *buffer = (cci_evq_buffer_t *)run->buffer;
+        cci_evq_event_t *made = NULL;
+        const uint8_t *frame = (const uint8_t *)run + run->begin;
+        if (frame[0] == CCI__FRAME_MESSAGE) {
+            made = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+            if (!made)
+                return CCI_ENOBUFS;
+            made->base.pub.recv.type = CCI_EVENT_RECV;
+            made->base.pub.recv.len = cci__load16(frame + 2);
+            made->base.pub.recv.ptr = frame + 8;
+            made->base.pub.recv.connection = &active->conn->conn.pub;
+            made->buffer = buffer;
+            buffer->refs++;
+        }
+        cci_rel_run_skip(run);
+        if (run->count == 0) {
+            active->runs = run->next;
+            cci__list_remove(&active->inbox);
+            if (active->runs)
+                cci__list_append(&ep->inbox, &active->inbox); /* the others' turn */
+            else
+                active->runs_tail = &active->runs;
+            cci_evq_release_buffer(&ep->evq, buffer);
+        }
+        if (made) {
+            *event = &made->base.pub;
+            return CCI_SUCCESS;
+        }
+    }
+    return CCI_EAGAIN;
+}
+
+/* Takes an event that is there: of connections first, then completions and messages by turns. */
+static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
+    cci_evq_event_t *next;
+    int status = CCI_EAGAIN;
+    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
+        if (CCI__LIKELY(next->base.pub.type != CCI_EVENT_NONE)) {
+            *event = &next->base.pub;
+            return CCI_SUCCESS;
+        }
+        cci_evq_return_event(&ep->evq, next);
+    }
+    if (++ep->turn & 16) {
+        status = cci__dgram_next_message(ep, event);
+        if (status == CCI_SUCCESS)
+            return status;
+    }
+    next = cci_evq_next(&ep->evq.done);
+    if (next) {
+        *event = &next->base.pub;
+        return CCI_SUCCESS;
+    }
+    return status == CCI_EAGAIN ? cci__dgram_next_message(ep, event) : status;
+}
+
+static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    int status;
+    cci__dgram_lock(ep);
+    /* Events that are there are given at once; now and then the network has its turn all the same. */
+    status = (++ep->taken & 63) ? cci__dgram_next(ep, event) : CCI_EAGAIN;
+    if (status != CCI_SUCCESS) {
+        int backlog = !cci__list_empty(&ep->inbox);
+        cci__dgram_pump(ep, ep->has_fd && !backlog, backlog ? 2 : CCI__DGRAM_BATCH_RX);
+        status = cci__dgram_next(ep, event);
+        if (status == CCI_EAGAIN && ep->has_fd) {
+            if (!cci__list_empty(&ep->soon) || !cci__list_empty(&ep->ready))
+                cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX); /* the program may go to sleep now */
+            status = cci__dgram_next(ep, event);
+        }
+    }
+    if (status != CCI_SUCCESS)
+        *event = NULL;
+    if (ep->has_fd)
+        cci__dgram_arm(ep);
+    cci__dgram_unlock(ep);
+    return status;
+}
+
+static int cci__dgram_return_event(cci_event_base_t *base) {
+    cci_evq_event_t *event = (cci_evq_event_t *)(void *)base;
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base->endpoint;
+    int status = CCI_SUCCESS;
+    cci__dgram_lock(ep);
+    if (event->pool == CCI_EVQ_OPERATION) {
+        event->next = ep->free_ops;
+        ep->free_ops = event;
+    } else if (base->pub.type == CCI_EVENT_NONE ||
+               (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
+        status = CCI_EINVAL;
+    } else {
+        cci_evq_return_event(&ep->evq, event);
+    }
+    cci__dgram_unlock(ep);
+    return status;
+}
+
+/* ---- options ---- */
+
+static int cci__dgram_set_send_count(cci__dgram_t *ep, uint32_t count) {
+    if (count == 0 || count > CCI__DGRAM_MAX_BUFS)
+        return CCI_ERANGE;
+    if (count > ep->pool.block_total && !cci__dgram_add_send(ep, count - ep->pool.block_total))
+        return CCI_ENOMEM;
+    ep->pool.block_limit = count;
+    ep->send_buf_count = count;
+    return CCI_SUCCESS;
+}
+
+static int cci__dgram_set_recv_count(cci__dgram_t *ep, uint32_t count) {
+    uint32_t have = ep->evq.buffer_total;
+    cci_evq_buffer_t *parked;
+    if (count == 0 || count > CCI__DGRAM_MAX_BUFS)
+        return CCI_ERANGE;
+    for (parked = ep->evq.parked_buffers; parked; parked = parked->next)
+        have++;
+    if (count + CCI__DGRAM_BATCH_RX > have && !cci__dgram_add_recv(ep, count + CCI__DGRAM_BATCH_RX - have))
+        return CCI_ENOMEM;
+    cci_evq_limit_buffers(&ep->evq, count + CCI__DGRAM_BATCH_RX);
+    ep->evq.recv_limit = count;
+    ep->recv_buf_count = count;
+    return CCI_SUCCESS;
+}
+
+static void cci__dgram_set_keepalive(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t keepalive_us) {
+    conn->keepalive_us = keepalive_us;
+    conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+    if (conn->conn.state == CCI_CONN_BROKEN && keepalive_us) {
+        cci__dgram_post_keepalive(ep, conn); /* there is nobody to answer */
+        return;
+    }
+    if (conn->conn.confirming)
+        return; /* from the confirmation on */
+    conn->conn.deadline_ns = keepalive_us ? ep->now_ns + (uint64_t)keepalive_us * 1000 : CCI__NEVER;
+    cci__dgram_schedule(ep, conn);
+}
+
+static int cci__dgram_is_reliable(const cci__dconn_t *conn) {
+    return conn->conn.pub.attribute == CCI_CONN_ATTR_RO || conn->conn.pub.attribute == CCI_CONN_ATTR_RU;
+}
+
+static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    int status = CCI_SUCCESS;
+    uint32_t value, i;
+    memcpy(&value, val, sizeof value);
+    cci__dgram_lock(ep);
+    ep->now_ns = ep->link->now(ep->handle);
+    switch (name) {
+    case CCI_OPT_ENDPT_SEND_TIMEOUT:
+        ep->send_timeout_us = value;
+        break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT:
+        status = cci__dgram_set_recv_count(ep, value);
+        break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT:
+        status = cci__dgram_set_send_count(ep, value);
+        break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
+        ep->keepalive_us = value;
+        for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+            cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+            if ((conn->conn.state == CCI_CONN_OPEN || conn->conn.state == CCI_CONN_BROKEN) &&
+                cci__dgram_is_reliable(conn))
+                cci__dgram_set_keepalive(ep, conn, value);
+        }
+        break;
+    default:
+        status = CCI_EINVAL;
+        break;
+    }
+    cci__dgram_arm(ep);
+    cci__dgram_unlock(ep);
+    return status;
+}
+
+/* "udp://127.0.0.1:4242", for the program to free(). */
+static int cci__dgram_uri(cci__dgram_t *ep, char **uri) {
+    char text[256];
+    size_t scheme = strlen(ep->transport->name), size;
+    int status;
+    if (!ep->link->address)
+        return CCI_ERR_NOT_IMPLEMENTED;
+    status = ep->link->address(ep->handle, text, sizeof text);
+    if (status != CCI_SUCCESS)
+        return status;
+    size = scheme + 3 + strlen(text) + 1;
+    *uri = (char *)CCI_URI_ALLOC(size);
+    if (!*uri)
+        return CCI_ENOMEM;
+    memcpy(*uri, ep->transport->name, scheme);
+    memcpy(*uri + scheme, "://", 3);
+    memcpy(*uri + scheme + 3, text, size - scheme - 3);
+    return CCI_SUCCESS;
+}
+
+static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    int status = CCI_SUCCESS;
+    cci__dgram_lock(ep);
+    switch (name) {
+    case CCI_OPT_ENDPT_SEND_TIMEOUT:
+        memcpy(val, &ep->send_timeout_us, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT:
+        memcpy(val, &ep->recv_buf_count, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT:
+        memcpy(val, &ep->send_buf_count, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
+        memcpy(val, &ep->keepalive_us, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_URI:
+        status = cci__dgram_uri(ep, (char **)val);
+        break;
+    case CCI_OPT_ENDPT_RMA_ALIGN:
+        memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
+        break;
+    default:
+        status = CCI_EINVAL;
+        break;
+    }
+    cci__dgram_unlock(ep);
+    return status;
+}
+
+static int cci__dgram_set_connection_opt(struct cci_connection *connection, cci_opt_name_t name, const void *val) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
+    cci__dgram_t *ep = cci__dgram_of(conn);
+    int status = CCI_SUCCESS;
+    uint32_t value;
+    memcpy(&value, val, sizeof value);
+    cci__dgram_lock(ep);
+    ep->now_ns = ep->link->now(ep->handle);
+    if (!cci__dgram_is_reliable(conn)) {
+        status = CCI_EINVAL;
+    } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
+        conn->send_timeout_us = value;
+        if (conn->active)
+            conn->active->rel.timeout_us = value;
+    } else {
+        cci__dgram_set_keepalive(ep, conn, value);
+    }
+    cci__dgram_arm(ep);
+    cci__dgram_unlock(ep);
+    return status;
+}
+
+static int cci__dgram_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
+    cci__dgram_t *ep = cci__dgram_of(conn);
+    cci__dgram_lock(ep);
+    memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+    cci__dgram_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+/* ---- messages ---- */
+
+/* An operation for a completion, NULL if none is wanted; *status is CCI_ENOBUFS if there is none to be had. */
+static cci__op_t *cci__dgram_op(cci__dgram_t *ep, cci__dconn_t *conn, void *context, int flags, int *status) {
+    cci__op_t *op;
+    if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING))
+        return NULL;
+    op = (cci__op_t *)(void *)ep->free_ops;
+    if (!op) {
+        *status = CCI_ENOBUFS;
+        return NULL;
+    }
+    ep->free_ops = op->event.next;
+    op->event.base.pub.send.type = CCI_EVENT_SEND;
+    op->event.base.pub.send.connection = &conn->conn.pub;
+    op->event.base.pub.send.context = context;
+    op->rel.status = CCI_SUCCESS;
+    op->rel.parts = 0;
+    op->conn = conn;
+    op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
+    op->done = 0;
+    return op;
+}
+
+static void cci__dgram_drop_op(cci__dgram_t *ep, cci__op_t *op) {
+    if (!op)
+        return;
+    op->event.next = ep->free_ops;
+    ep->free_ops = &op->event;
+}
+
+/* After something has been given to the reliability protocol: what may go at once goes at once, the rest when there is
+ * company or at the next chance. */
+static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t *op, int flags) {
+    cci_rel_t *rel = &active->rel;
+    int now = rel->reliable ? rel->in_flight == 0 || rel->runs.next != rel->runs.prev
+                            : ep->now_ns - rel->last_sent_ns > 20000;
+    int status = CCI_SUCCESS;
+    if (now) {
+        if (!rel->reliable)
+            rel->last_sent_ns = ep->now_ns;
+        cci__dgram_output(ep, active, 0, ep->now_ns);
+        cci__dgram_flush(ep);
+    } else if (cci__list_empty(&active->ready)) {
+        cci__list_append(&ep->soon, &active->ready);
+        cci__dgram_schedule(ep, active->conn);
+    }
+    if (flags & CCI_FLAG_BLOCKING)
+        status = cci__dgram_block(ep, op);
+    cci__dgram_arm(ep);
+    return status;
+}
+
+static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
+                                  uint32_t length, void *context, int flags) {
+    cci__active_t *active;
+    cci__op_t *op;
+    int status = CCI_SUCCESS;
+    if (conn->conn.state != CCI_CONN_OPEN)
+        return CCI_ERR_DISCONNECTED;
+    ep->now_ns = ep->link->now(ep->handle);
+    active = cci__dgram_activate(ep, conn);
+    if (!active)
+        return CCI_ENOBUFS;
+    op = cci__dgram_op(ep, conn, context, flags, &status);
+    if (status == CCI_SUCCESS)
+        status = cci_rel_send(&active->rel, data, count, length, op ? &op->rel : NULL, ep->now_ns);
+    if (status != CCI_SUCCESS) {
+        cci__dgram_drop_op(ep, op);
+        return status;
+    }
+    return cci__dgram_issued(ep, active, op, flags);
+}
+
+static int cci__dgram_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
+                            int flags) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
+    cci__dgram_t *ep = cci__dgram_of(conn);
+    uint64_t length = 0;
+    uint32_t i;
+    int status;
+    for (i = 0; i < count; i++) {
+        if (data[i].iov_len > connection->max_send_size)
+            return CCI_EMSGSIZE;
+        if (data[i].iov_len > 0 && !data[i].iov_base)
+            return CCI_EINVAL;
+        length += data[i].iov_len;
+    }
+    if (length > connection->max_send_size)
+        return CCI_EMSGSIZE;
+    cci__dgram_lock(ep);
+    status = cci__dgram_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
+    cci__dgram_unlock(ep);
+    return status;
+}
+
+/* ---- remote memory access ---- */
+
+static int cci__dgram_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
+                                   cci_rma_handle_t **handle) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    cci_rma_region_t *region;
+    if (length > UINTPTR_MAX - (uintptr_t)start)
+        return CCI_EINVAL;
+    cci__dgram_lock(ep);
+    region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
+    cci__dgram_unlock(ep);
+    if (!region)
+        return CCI_ENOBUFS;
+    *handle = &region->handle;
+    return CCI_SUCCESS;
+}
+
+static int cci__dgram_rma_deregister(cci_endpoint_base_t *base, const struct cci_rma_handle *handle) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    cci_rma_region_t *region;
+    uint64_t key;
+    uint32_t index;
+    cci_rma_parse_handle(handle, &key, &index);
+    cci__dgram_lock(ep);
+    region = cci_rma_find(&ep->rma, key, index);
+    if (region)
+        cci_rma_remove(&ep->rma, region);
+    cci__dgram_unlock(ep);
+    return region ? CCI_SUCCESS : CCI_ERR_RMA_HANDLE;
+}
+
+typedef struct cci__rma_call {
+    const struct iovec *message;
+    const struct cci_rma_handle *local, *remote;
+    uint64_t local_offset, remote_offset, length;
+    void *context;
+    int flags, has_message;
+} cci__rma_call_t;
+
+static int cci__dgram_read(cci__dgram_t *ep, cci__active_t *active, const cci__rma_call_t *call, cci__op_t *op) {
+    cci_rma_read_t *read = cci_rma_new_read(&ep->rma);
+    cci_rel_item_t *item = NULL;
+    int status;
+    if (!read)
+        return CCI_ENOBUFS;
+    cci_rma_parse_handle(call->local, &read->local_key, &read->local_region);
+    cci_rma_parse_handle(call->remote, &read->key, &read->region);
+    read->local_offset = call->local_offset;
+    read->offset = call->remote_offset;
+    read->length = call->length;
+    status = cci_rel_extern(&active->rel, call->has_message, call->message, (uint32_t)call->message->iov_len,
+                            (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL, read, &item, ep->now_ns);
+    if (status != CCI_SUCCESS) {
+        cci_rma_free_read(&ep->rma, read);
+        return status;
+    }
+    read->item = item;
+    return CCI_SUCCESS;
+}
+
+static int cci__dgram_write(cci__dgram_t *ep, cci__active_t *active, const cci__rma_call_t *call, cci__op_t *op) {
+    cci_rel_bulk_t bulk;
+    cci_rma_parse_handle(call->local, &bulk.local_key, &bulk.local_region);
+    cci_rma_parse_handle(call->remote, &bulk.key, &bulk.region);
+    bulk.data = cci_rma_address(&ep->rma, bulk.local_key, bulk.local_region, call->local_offset, call->length, 0);
+    bulk.remote_offset = call->remote_offset;
+    bulk.length = call->length;
+    return cci_rel_write(&active->rel, &bulk, call->has_message, call->message, (uint32_t)call->message->iov_len,
+                         (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL, ep->now_ns);
+}
+
+static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci__rma_call_t *call) {
+    cci__active_t *active;
+    cci__op_t *op;
+    uint64_t key;
+    uint32_t index;
+    int status = CCI_SUCCESS;
+    if (conn->conn.state != CCI_CONN_OPEN)
+        return CCI_ERR_DISCONNECTED;
+    cci_rma_parse_handle(call->local, &key, &index);
+    if (!cci_rma_address(&ep->rma, key, index, call->local_offset, call->length, 0) ||
+        call->remote_offset > UINT64_MAX - call->length)
+        return CCI_ERR_RMA_HANDLE;
+    ep->now_ns = ep->link->now(ep->handle);
+    active = cci__dgram_activate(ep, conn);
+    if (!active)
+        return CCI_ENOBUFS;
+    op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
+    if (status == CCI_SUCCESS)
+        status = call->flags & CCI_FLAG_READ ? cci__dgram_read(ep, active, call, op)
+                                             : cci__dgram_write(ep, active, call, op);
+    if (status != CCI_SUCCESS) {
+        cci__dgram_drop_op(ep, op);
+        return status;
+    }
+    cci__list_remove(&active->ready);
+    cci__dgram_output(ep, active, 0, ep->now_ns);
+    cci__dgram_flush(ep);
+    return cci__dgram_issued(ep, active, op, call->flags);
+}
+
+static int cci__dgram_rma(struct cci_connection *connection, const void *msg, uint32_t msg_len,
+                          const struct cci_rma_handle *local, uint64_t local_offset,
+                          const struct cci_rma_handle *remote, uint64_t remote_offset, uint64_t length, void *context,
+                          int flags) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
+    cci__dgram_t *ep = cci__dgram_of(conn);
+    cci__rma_call_t call;
+    struct iovec message;
+    int status;
+    if (msg_len > connection->max_send_size)
+        return CCI_EMSGSIZE;
+    message.iov_base = (void *)(uintptr_t)msg;
+    message.iov_len = msg_len;
+    call.message = &message;
+    call.has_message = msg != NULL && msg_len > 0;
+    call.local = local;
+    call.remote = remote;
+    call.local_offset = local_offset;
+    call.remote_offset = remote_offset;
+    call.length = length;
+    call.context = context;
+    call.flags = flags;
+    cci__dgram_lock(ep);
+    status = cci__dgram_rma_locked(ep, conn, &call);
+    cci__dgram_unlock(ep);
+    return status;
+}
+
+static const cci_endpoint_ops_t *cci__dgram_ops(void) {
+    static const cci_endpoint_ops_t table = {
+        cci__dgram_destroy, cci__dgram_accept, cci__dgram_reject, cci__dgram_connect, cci__dgram_disconnect,
+        cci__dgram_arm_os_handle, cci__dgram_get_event, cci__dgram_return_event, cci__dgram_set_endpoint_opt,
+        cci__dgram_get_endpoint_opt, cci__dgram_set_connection_opt, cci__dgram_get_connection_opt, cci__dgram_sendv,
+        cci__dgram_rma_register, cci__dgram_rma_deregister, cci__dgram_rma};
+    return &table;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CCI_DGRAM_IMPLEMENTATION */
+
+/* ==================================================================================================================
+ * >>core
+ *
+ * What is left of the interface when an endpoint's own work is taken away: the program's hooks, the table of
+ * transports, the configuration, the list of devices, and the functions that check their arguments and call the
+ * transport of the endpoint that they were given. It never touches a datagram, an event or a connection's state.
+ *
+ * Invariants. One lock guards the table, the devices and the list of endpoints; it is held while a transport proposes,
+ * configures or refreshes devices and creates an endpoint, so hooks and transports must not call back into functions
+ * that make or list devices or endpoints. Nothing on the way of a message takes it. Devices, their texts and every
+ * array that cci_get_devices() ever gave live until the last cci_finalize(). What cci_setup() set stays set after it.
+ *
+ * Configuration. The text is parsed as a whole before any device is made; the first error is logged as "file:line:
+ * reason" and ends cci_init(). A section whose transport is not in this program is skipped with a warning, since one
+ * file may serve several programs; its device appears should the transport be registered later. Without configuration,
+ * two transports that propose the same name both get a device: the second is called "name.transport".
+ *
+ * Limits: 16 transports; a configuration of 1 MiB, with lines of 4,096 bytes, 1,024 sections and 64 keys in each.
+ * ================================================================================================================== */
+#if defined(CCI_CORE_IMPLEMENTATION) && !defined(CCI_CORE_IMPLEMENTED)
+#define CCI_CORE_IMPLEMENTED
+
+#include <stdlib.h>
+#include <string.h>
+#ifndef CCI_NO_STDIO
+#include <stdio.h>
+#endif
+#ifndef CCI_NO_THREADS
+#include <pthread.h>
+#endif
+#if defined(__linux__)
+#include <sys/random.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CCI__TRANSPORT_MAX 16u
+#define CCI__REASON_SIZE_BYTES 160u
+#define CCI__INI_SIZE_MAX_BYTES ((size_t)1 << 20)
+#define CCI__INI_LINE_MAX_BYTES ((size_t)4096)
+#define CCI__INI_SECTION_MAX 1024u
+#define CCI__INI_KEY_MAX 64u
+
+/* A section of the configuration. Its keys, other than the three that the core reads, are args[first_arg] and those
+ * that follow, up to a NULL: just what conf_argv wants. */
+typedef struct cci__ini_section {
+    const char *name;
+    const char *transport;
+    uint32_t line;
+    uint32_t priority;
+    uint32_t first_arg;
+    uint32_t arg_count;
+    uint8_t has_priority;
+    uint8_t has_default;
+    uint8_t is_default;
+    uint8_t is_pending; /* no device was made of it yet */
+} cci__ini_section_t;
+
+/* A parsed configuration: one block of memory that begins with the sections. */
+typedef struct cci__ini {
+    cci__ini_section_t *sections;
+    const char **args;
+    uint32_t *arg_lines; /* the line of each of args */
+    char *file;          /* the name for messages */
+    char *text;          /* a copy that the parser cuts into strings */
+    uint32_t section_count;
+    uint32_t arg_count;
+    uint32_t default_line;
+} cci__ini_t;
+
+/* A string that a device once showed; the characters follow. */
+typedef struct cci__text {
+    struct cci__text *next;
+} cci__text_t;
+
+typedef struct cci__device {
+    struct cci_device pub; /* first, so that a pointer to one is a pointer to the other */
+    cci_device_desc_t desc;
+    const cci_transport_t *transport; /* NULL after the transport was deregistered */
+    struct cci__device *next;         /* in the order of priority */
+    cci__text_t *texts;
+    uint32_t priority;
+    uint32_t rank; /* orders equal priorities: the transport's place in the table */
+    uint8_t is_default;
+    uint8_t is_proposed; /* by the transport rather than configured */
+    uint8_t is_seen;     /* proposed again in this round */
+} cci__device_t;
+
+/* An array given to the program; the pointers follow. */
+typedef struct cci__array {
+    struct cci__array *next;
+} cci__array_t;
+
+typedef struct cci__core {
+    cci_setup_t setup;
+    uint32_t init_count;
+    uint32_t has_table; /* the included transports are in the table */
+    uint32_t table_count;
+    uint32_t fixed_count; /* the first of them come from cci_setup() and inclusion, the others were registered */
+    const cci_transport_t *table[CCI__TRANSPORT_MAX];
+    uint32_t open_count[CCI__TRANSPORT_MAX]; /* endpoints */
+    char reason[CCI__TRANSPORT_MAX][CCI__REASON_SIZE_BYTES];
+    uint32_t is_configured;
+    cci__ini_t ini;
+    cci__device_t *devices;
+    uint32_t device_count;
+    cci__array_t *arrays; /* the newest first */
+    uint32_t array_device_count;
+    cci_endpoint_base_t *endpoints;
+} cci__core_t;
+
+static cci__core_t cci__core;
+
+/* The included transports, in the order of their inclusion. */
+static const cci_transport_t *const cci__included[] = {
+#ifdef CCI_TRANSPORT_1
+    CCI_TRANSPORT_1,
+#endif
+#ifdef CCI_TRANSPORT_2
+    CCI_TRANSPORT_2,
+#endif
+#ifdef CCI_TRANSPORT_3
+    CCI_TRANSPORT_3,
+#endif
+#ifdef CCI_TRANSPORT_4
+    CCI_TRANSPORT_4,
+#endif
+    NULL};
+
+#ifndef CCI_NO_THREADS
+static pthread_mutex_t cci__core_mutex = PTHREAD_MUTEX_INITIALIZER;
+#endif
+
+static void cci__core_lock(void) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_lock(&cci__core_mutex);
+#endif
+}
+
+static void cci__core_unlock(void) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_unlock(&cci__core_mutex);
+#endif
+}
+
+/* ---- services -------------------------------------------------------------------------------------------------- */
+
+CCI_API void *cci_alloc(size_t size) {
+    return cci__core.setup.alloc != NULL ? cci__core.setup.alloc(cci__core.setup.user, size) : malloc(size);
+}
+
+CCI_API void cci_release(void *pointer) {
+    if (pointer == NULL) return;
+    if (cci__core.setup.release != NULL) {
+        cci__core.setup.release(cci__core.setup.user, pointer);
+    } else {
+        free(pointer);
+    }
+}
+
+#ifndef CCI_LOG
+#define CCI_LOG(level, text) cci__log_default(level, text)
+
+static void cci__log_default(int level, const char *text) {
+    if (cci__core.setup.log != NULL) {
+        cci__core.setup.log(cci__core.setup.user, level, text);
+        return;
+    }
+#ifndef CCI_NO_STDIO
+    if (level <= CCI_LOG_WARN) {
+        fprintf(stderr, "cci: %s: %s\n", level == CCI_LOG_ERROR ? "error" : "warning", text);
+    }
+#endif
+}
+#endif
+
+CCI_API void cci_log(int level, const char *text) {
+    CCI_LOG(level, text);
+}
+
+CCI_API int cci_random(void *bytes, size_t count) {
+    uint8_t *at = (uint8_t *)bytes;
+    if (cci__core.setup.random != NULL) {
+        return cci__core.setup.random(cci__core.setup.user, bytes, count) == 0 ? CCI_SUCCESS : CCI_ERROR;
+    }
+#if defined(__linux__)
+    while (count > 0) {
+        ssize_t got = getrandom(at, count, 0);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break; /* a kernel without the call: try the file */
+        at += got;
+        count -= (size_t)got;
+    }
+#endif
+#if CCI_POSIX && !defined(CCI_NO_STDIO)
+    if (count > 0) {
+        FILE *file = fopen("/dev/urandom", "rb");
+        if (file != NULL) {
+            count -= fread(at, 1, count, file);
+            fclose(file);
+        }
+    }
+#endif
+    (void)at;
+    return count == 0 ? CCI_SUCCESS : CCI_ERROR;
+}
+
+/* ---- messages to the log ----------------------------------------------------------------------------------------- */
+
+/* A text that is put together piece by piece. What does not fit is left out. */
+typedef struct cci__note {
+    size_t length;
+    char text[512];
+} cci__note_t;
+
+/* A configuration may hold any byte; a terminal or a log file should not be told what to do by it. */
+static void cci__note_add(cci__note_t *note, const char *text) {
+    for (; *text != '\0' && note->length < sizeof note->text - 1; text++) {
+        uint8_t byte = (uint8_t)*text;
+        note->text[note->length++] = byte < 0x20 || byte == 0x7f ? '?' : *text;
+    }
+    note->text[note->length] = '\0';
+}
+
+static void cci__note_add_number(cci__note_t *note, uint32_t number) {
+    char digits[12];
+    size_t at = sizeof digits - 1;
+    digits[at] = '\0';
+    do {
+        digits[--at] = (char)('0' + number % 10u);
+        number /= 10u;
+    } while (number > 0);
+    cci__note_add(note, digits + at);
+}
+
+/* Logs "file:line: " and three pieces of text. Without a file there is no such prefix, without a line (0) no number. */
+static void cci__report(int level, const char *file, uint32_t line, const char *first, const char *second,
+                        const char *third) {
+    cci__note_t note;
+    note.length = 0;
+    if (file != NULL) {
+        size_t length = strlen(file);
+        cci__note_add(&note, length > 256 ? file + (length - 256) : file); /* leaves room for the reason */
+        cci__note_add(&note, ":");
+        if (line > 0) {
+            cci__note_add_number(&note, line);
+            cci__note_add(&note, ":");
+        }
+        cci__note_add(&note, " ");
+    }
+    cci__note_add(&note, first);
+    cci__note_add(&note, second);
+    cci__note_add(&note, third);
+    cci_log(level, note.text);
+}
+
+/* ---- configuration: the parser --------------------------------------------------------------------------------- */
+
+static int cci__ini_error(const cci__ini_t *ini, uint32_t line, const char *first, const char *second,
+                          const char *third) {
+    cci__report(CCI_LOG_ERROR, ini->file, line, first, second, third);
+    return CCI_ERROR;
+}
+
+static int cci__ini_is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+/* Takes the blanks off both ends, and ends the rest with a 0: the byte behind it is a blank, a comment, a line feed, or
+ * what the caller has finished with. */
+static char *cci__ini_trim(char *at, size_t *length) {
+    while (*length > 0 && cci__ini_is_blank(at[*length - 1])) --*length;
+    while (*length > 0 && cci__ini_is_blank(*at)) {
+        at++;
+        --*length;
+    }
+    at[*length] = '\0';
+    return at;
+}
+
+/* Each section needs a '[' and each key a '=', so counting these tells how much is needed at most. */
+static int cci__ini_allocate(cci__ini_t *ini, const char *name, const char *text, size_t length) {
+    size_t sections = 1, args = 1, name_size = strlen(name) + 1, i;
+    char *block;
+    for (i = 0; i < length; i++) {
+        sections += text[i] == '[';
+        args += text[i] == '=';
+    }
+    if (sections > CCI__INI_SECTION_MAX) sections = CCI__INI_SECTION_MAX;
+    if (args > CCI__INI_SECTION_MAX * CCI__INI_KEY_MAX) args = CCI__INI_SECTION_MAX * CCI__INI_KEY_MAX;
+    args += sections; /* the NULL behind each section's */
+    block = (char *)cci_alloc(sections * sizeof *ini->sections + args * (sizeof *ini->args + sizeof *ini->arg_lines) +
+                              name_size + length + 1);
+    if (block == NULL) return CCI_ENOMEM;
+    ini->sections = (cci__ini_section_t *)(void *)block;
+    ini->args = (const char **)(void *)(ini->sections + sections);
+    ini->arg_lines = (uint32_t *)(void *)(ini->args + args);
+    ini->file = (char *)(ini->arg_lines + args);
+    ini->text = ini->file + name_size;
+    memcpy(ini->file, name, name_size);
+    if (length > 0) memcpy(ini->text, text, length);
+    ini->text[length] = '\0';
+    return CCI_SUCCESS;
+}
+
+static void cci__ini_free(cci__ini_t *ini) {
+    cci_release(ini->sections);
+    memset(ini, 0, sizeof *ini);
+}
+
+/* Ends the section that is open, if any. */
+static int cci__ini_end_section(cci__ini_t *ini) {
+    const cci__ini_section_t *section;
+    if (ini->section_count == 0) return CCI_SUCCESS;
+    section = &ini->sections[ini->section_count - 1];
+    if (section->transport == NULL) {
+        return cci__ini_error(ini, section->line, "section [", section->name, "] has no key \"transport\"");
+    }
+    ini->args[ini->arg_count] = NULL;
+    ini->arg_lines[ini->arg_count++] = section->line;
+    return CCI_SUCCESS;
+}
+
+/* A line "[name]". */
+static int cci__ini_parse_header(cci__ini_t *ini, uint32_t line, char *at, size_t length) {
+    const char *close = (const char *)memchr(at, ']', length);
+    cci__ini_section_t *section;
+    uint32_t i;
+    int status;
+    if (close == NULL) return cci__ini_error(ini, line, "\"]\" is missing", "", "");
+    if (close != at + length - 1) return cci__ini_error(ini, line, "there is text behind \"]\"", "", "");
+    length -= 2;
+    at = cci__ini_trim(at + 1, &length);
+    if (length == 0) return cci__ini_error(ini, line, "the section has no name", "", "");
+    for (i = 0; i < ini->section_count; i++) {
+        if (strcmp(ini->sections[i].name, at) == 0) {
+            return cci__ini_error(ini, line, "there is already a section [", at, "]");
+        }
+    }
+    status = cci__ini_end_section(ini);
+    if (status != CCI_SUCCESS) return status;
+    if (ini->section_count == CCI__INI_SECTION_MAX) return cci__ini_error(ini, line, "too many sections", "", "");
+    section = &ini->sections[ini->section_count++];
+    memset(section, 0, sizeof *section);
+    section->name = at;
+    section->line = line;
+    section->priority = 50;
+    section->first_arg = ini->arg_count;
+    section->is_pending = 1;
+    return CCI_SUCCESS;
+}
+
+static int cci__ini_set_priority(cci__ini_t *ini, cci__ini_section_t *section, uint32_t line, const char *value) {
+    uint32_t number = 0;
+    const char *at = value;
+    if (section->has_priority) return cci__ini_error(ini, line, "\"priority\" is set twice", "", "");
+    while (*at >= '0' && *at <= '9' && number <= 100) number = number * 10 + (uint32_t)(*at++ - '0');
+    if (at == value || *at != '\0' || number > 100) {
+        return cci__ini_error(ini, line, "priority is a number from 0 to 100, not \"", value, "\"");
+    }
+    section->priority = number;
+    section->has_priority = 1;
+    return CCI_SUCCESS;
+}
+
+static int cci__ini_set_default(cci__ini_t *ini, cci__ini_section_t *section, uint32_t line, const char *value) {
+    int is_true = strcmp(value, "1") == 0 || strcmp(value, "true") == 0 || strcmp(value, "yes") == 0;
+    if (section->has_default) return cci__ini_error(ini, line, "\"default\" is set twice", "", "");
+    section->has_default = 1;
+    if (!is_true && strcmp(value, "0") != 0 && strcmp(value, "false") != 0 && strcmp(value, "no") != 0) {
+        return cci__ini_error(ini, line, "default is 0 or 1, not \"", value, "\"");
+    }
+    if (!is_true) return CCI_SUCCESS;
+    if (ini->default_line != 0) {
+        cci__note_t note;
+        note.length = 0;
+        cci__note_add_number(&note, ini->default_line);
+        return cci__ini_error(ini, line, "only one device can be the default, and line ", note.text, " has it");
+    }
+    ini->default_line = line;
+    section->is_default = 1;
+    return CCI_SUCCESS;
+}
+
+/* Keeps a key for the transport; `pair` is "key=value". */
+static int cci__ini_add_arg(cci__ini_t *ini, cci__ini_section_t *section, uint32_t line, const char *pair,
+                            size_t key_length) {
+    uint32_t i;
+    for (i = 0; i < section->arg_count; i++) {
+        /* including the '=', so that one key is not mistaken for a longer one */
+        if (strncmp(ini->args[section->first_arg + i], pair, key_length + 1) == 0) {
+            return cci__ini_error(ini, line, "the key of \"", pair, "\" is set twice in this section");
+        }
+    }
+    if (section->arg_count == CCI__INI_KEY_MAX) return cci__ini_error(ini, line, "too many keys", "", "");
+    ini->args[ini->arg_count] = pair;
+    ini->arg_lines[ini->arg_count++] = line;
+    section->arg_count++;
+    return CCI_SUCCESS;
+}
+
+/* A line "key = value". */
+static int cci__ini_parse_pair(cci__ini_t *ini, uint32_t line, char *key, size_t length) {
+    char *equals = (char *)memchr(key, '=', length), *value;
+    cci__ini_section_t *section;
+    size_t key_length, value_length;
+    if (equals == NULL) return cci__ini_error(ini, line, "\"key = value\" is expected, not \"", key, "\"");
+    if (ini->section_count == 0) return cci__ini_error(ini, line, "a key stands before the first [section]", "", "");
+    section = &ini->sections[ini->section_count - 1];
+    key_length = (size_t)(equals - key);
+    value_length = length - key_length - 1;
+    value = cci__ini_trim(equals + 1, &value_length);
+    key = cci__ini_trim(key, &key_length);
+    if (key_length == 0) return cci__ini_error(ini, line, "the key before \"=\" is missing", "", "");
+    if (strcmp(key, "priority") == 0) return cci__ini_set_priority(ini, section, line, value);
+    if (strcmp(key, "default") == 0) return cci__ini_set_default(ini, section, line, value);
+    if (strcmp(key, "transport") == 0) {
+        if (section->transport != NULL) return cci__ini_error(ini, line, "\"transport\" is set twice", "", "");
+        if (value_length == 0) return cci__ini_error(ini, line, "\"transport\" has no value", "", "");
+        section->transport = value;
+        return CCI_SUCCESS;
+    }
+    key[key_length] = '='; /* joins the two in place; there is room, since only blanks have gone */
+    memmove(key + key_length + 1, value, value_length + 1);
+    return cci__ini_add_arg(ini, section, line, key, key_length);
+}
+
+static int cci__ini_parse_line(cci__ini_t *ini, uint32_t line, char *at, size_t length) {
+    const char *comment = (const char *)memchr(at, '#', length);
+    if (length > CCI__INI_LINE_MAX_BYTES) return cci__ini_error(ini, line, "the line is too long", "", "");
+    if (memchr(at, '\0', length) != NULL) return cci__ini_error(ini, line, "the line has a byte 0", "", "");
+    if (comment != NULL) length = (size_t)(comment - at);
+    at = cci__ini_trim(at, &length);
+    if (length == 0) return CCI_SUCCESS;
+    return *at == '[' ? cci__ini_parse_header(ini, line, at, length) : cci__ini_parse_pair(ini, line, at, length);
+}
+
+/* Parses a configuration; `name` stands for it in messages. What comes out of it is freed with cci__ini_free(). The
+ * bytes may be anything. */
+static int cci__ini_parse(const char *name, const char *text, size_t length, cci__ini_t *ini) {
+    char *at, *end;
+    uint32_t line = 0;
+    int status;
+    memset(ini, 0, sizeof *ini);
+    if (length > CCI__INI_SIZE_MAX_BYTES) {
+        cci__report(CCI_LOG_ERROR, name, 0, "the configuration is longer than 1 MiB", "", "");
+        return CCI_ERROR;
+    }
+    status = cci__ini_allocate(ini, name, text, length);
+    if (status != CCI_SUCCESS) return status;
+    at = ini->text;
+    end = at + length;
+    if (length >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) at += 3; /* some editors mark UTF-8 so */
+    while (at < end && status == CCI_SUCCESS) {
+        char *stop = (char *)memchr(at, '\n', (size_t)(end - at));
+        if (stop == NULL) stop = end;
+        status = cci__ini_parse_line(ini, ++line, at, (size_t)(stop - at));
+        at = stop + 1; /* at most one past the final 0 */
+    }
+    if (status == CCI_SUCCESS) status = cci__ini_end_section(ini);
+    if (status != CCI_SUCCESS) cci__ini_free(ini);
+    return status;
+}
+
+#ifndef CCI_NO_STDIO
+/* Reads a stream to its end into memory of its own, and stops one byte past what the parser takes. */
+static int cci__ini_slurp(FILE *file, char **text, size_t *length) {
+    size_t capacity = 4096, used = 0;
+    char *bytes = (char *)cci_alloc(capacity);
+    while (bytes != NULL) {
+        char *larger;
+        used += fread(bytes + used, 1, capacity - used, file);
+        if (used < capacity || used > CCI__INI_SIZE_MAX_BYTES) break;
+        larger = (char *)cci_alloc(capacity * 2);
+        if (larger != NULL) memcpy(larger, bytes, used);
+        cci_release(bytes);
+        bytes = larger;
+        capacity *= 2;
+    }
+    *text = bytes;
+    *length = used;
+    return bytes != NULL ? CCI_SUCCESS : CCI_ENOMEM;
+}
+
+static int cci__ini_read_file(const char *name, cci__ini_t *ini) {
+    char *text = NULL;
+    size_t length = 0;
+    int status;
+    FILE *file;
+    errno = 0;
+    file = fopen(name, "rb");
+    if (file == NULL) {
+        status = errno != 0 ? errno : (int)CCI_ERROR;
+        cci__report(CCI_LOG_ERROR, name, 0, "cannot open the file that CCI_CONFIG names: ", strerror(status), "");
+        return status;
+    }
+    status = cci__ini_slurp(file, &text, &length);
+    if (status == CCI_SUCCESS && ferror(file)) { /* a directory, for one */
+        status = errno != 0 ? errno : (int)CCI_ERROR;
+        cci__report(CCI_LOG_ERROR, name, 0, "cannot read the file that CCI_CONFIG names: ", strerror(status), "");
+    }
+    fclose(file);
+    if (status == CCI_SUCCESS) status = cci__ini_parse(name, text, length, ini);
+    cci_release(text);
+    return status;
+}
+#endif
+
+/* ---- the table of transports ----------------------------------------------------------------------------------- */
+
+/* The name becomes the scheme of URIs, so it is made of what a scheme may have. */
+static int cci__name_is_valid(const char *name) {
+    if (name == NULL || *name == '\0') return 0;
+    for (; *name != '\0'; name++) {
+        char c = *name;
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '-' ||
+              c == '.')) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int cci__table_append(const cci_transport_t **table, uint32_t *count, const cci_transport_t *transport) {
+    uint32_t i;
+    if (transport->version != CCI_TRANSPORT_VERSION || !cci__name_is_valid(transport->name)) return CCI_EINVAL;
+    if (transport->link == NULL ? transport->create == NULL : transport->link->version != CCI_LINK_VERSION) {
+        return CCI_EINVAL;
+    }
+    for (i = 0; i < *count; i++) {
+        if (strcmp(table[i]->name, transport->name) == 0) return CCI_EBUSY;
+    }
+    if (*count == CCI__TRANSPORT_MAX) return CCI_ENOBUFS;
+    table[(*count)++] = transport;
+    return CCI_SUCCESS;
+}
+
+/* Makes the table anew: the program's own, the included ones, those registered before. On failure nothing changes. */
+static int cci__table_build(const cci_transport_t *const *own) {
+    const cci_transport_t *table[CCI__TRANSPORT_MAX];
+    uint32_t count = 0, fixed_count, i;
+    int status = CCI_SUCCESS;
+    for (i = 0; own != NULL && own[i] != NULL && status == CCI_SUCCESS; i++) {
+        status = cci__table_append(table, &count, own[i]);
+    }
+    for (i = 0; cci__included[i] != NULL && status == CCI_SUCCESS; i++) {
+        status = cci__table_append(table, &count, cci__included[i]);
+    }
+    fixed_count = count;
+    for (i = cci__core.fixed_count; i < cci__core.table_count && status == CCI_SUCCESS; i++) {
+        status = cci__table_append(table, &count, cci__core.table[i]);
+    }
+    if (status != CCI_SUCCESS) return status;
+    for (i = 0; i < count; i++) cci__core.table[i] = table[i];
+    cci__core.table_count = count;
+    cci__core.fixed_count = fixed_count;
+    cci__core.has_table = 1;
+    return CCI_SUCCESS;
+}
+
+static int cci__table_load(void) {
+    return cci__core.has_table ? (int)CCI_SUCCESS : cci__table_build(NULL);
+}
+
+/* The index of a transport, or table_count. */
+static uint32_t cci__table_find(const cci_transport_t *transport) {
+    uint32_t i = 0;
+    while (i < cci__core.table_count && cci__core.table[i] != transport) i++;
+    return i;
+}
+
+static uint32_t cci__table_find_name(const char *name) {
+    uint32_t i = 0;
+    while (i < cci__core.table_count && strcmp(cci__core.table[i]->name, name) != 0) i++;
+    return i;
+}
+
+static int cci__setup_locked(const cci_setup_t *setup) {
+    int status;
+    if (cci__core.init_count > 0) return CCI_EBUSY;
+    if (setup != NULL && (setup->alloc == NULL) != (setup->release == NULL)) return CCI_EINVAL;
+    status = cci__table_build(setup != NULL ? setup->transports : NULL);
+    if (status != CCI_SUCCESS) return status;
+    if (setup != NULL) {
+        cci__core.setup = *setup;
+    } else {
+        memset(&cci__core.setup, 0, sizeof cci__core.setup);
+    }
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_setup(const cci_setup_t *setup) {
+    int status;
+    cci__core_lock();
+    status = cci__setup_locked(setup);
+    cci__core_unlock();
+    return status;
+}
+
+CCI_API int cci_register_transport(const struct cci_transport *transport) {
+    int status;
+    if (transport == NULL) return CCI_EINVAL;
+    cci__core_lock();
+    status = cci__table_load();
+    if (status == CCI_SUCCESS) {
+        uint32_t i = cci__core.table_count;
+        status = cci__table_append(cci__core.table, &cci__core.table_count, transport);
+        if (status == CCI_SUCCESS) {
+            cci__core.open_count[i] = 0;
+            cci__core.reason[i][0] = '\0';
+        }
+    }
+    cci__core_unlock();
+    return status;
+}
+
+static void cci__device_set_up(cci__device_t *device, unsigned up) {
+    if (device->pub.up != up) device->pub.up = up; /* other threads read it: no write without need */
+}
+
+/* The devices stay in the list, since the program may hold pointers to them, but they are down for good, or until a
+ * transport of that name is registered again. */
+static int cci__deregister_locked(const cci_transport_t *transport) {
+    uint32_t i = cci__table_find(transport);
+    cci__device_t *device;
+    if (i == cci__core.table_count) return CCI_ERR_NOT_FOUND;
+    if (cci__core.open_count[i] > 0) return CCI_EBUSY;
+    for (device = cci__core.devices; device != NULL; device = device->next) {
+        if (device->transport != transport) continue;
+        device->transport = NULL;
+        cci__device_set_up(device, 0);
+    }
+    cci__core.table_count--;
+    if (i < cci__core.fixed_count) cci__core.fixed_count--;
+    for (; i < cci__core.table_count; i++) {
+        cci__core.table[i] = cci__core.table[i + 1];
+        cci__core.open_count[i] = cci__core.open_count[i + 1];
+        memcpy(cci__core.reason[i], cci__core.reason[i + 1], CCI__REASON_SIZE_BYTES);
+    }
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_deregister_transport(const struct cci_transport *transport) {
+    int status;
+    if (transport == NULL) return CCI_EINVAL;
+    cci__core_lock();
+    status = cci__table_load();
+    if (status == CCI_SUCCESS) status = cci__deregister_locked(transport);
+    cci__core_unlock();
+    return status;
+}
+
+static const char *cci__reason_locked(uint32_t index) {
+    const cci__device_t *device;
+    for (device = cci__core.devices; device != NULL; device = device->next) {
+        if (device->transport == cci__core.table[index]) return "";
+    }
+    if (cci__core.reason[index][0] != '\0') return cci__core.reason[index];
+    if (cci__core.init_count == 0) return "the library is not initialized";
+    return cci__core.is_configured ? "the configuration has no device of it" : "no device was looked for yet";
+}
+
+/* The reason is good until the next cci_get_devices(). */
+CCI_API const char *cci_transport_reason(uint32_t index, const char **name) {
+    const char *reason = NULL;
+    cci__core_lock();
+    if (cci__table_load() == CCI_SUCCESS && index < cci__core.table_count) {
+        if (name != NULL) *name = cci__core.table[index]->name;
+        reason = cci__reason_locked(index);
+    }
+    cci__core_unlock();
+    return reason;
+}
+
+/* ---- devices --------------------------------------------------------------------------------------------------- */
+
+static cci__device_t *cci__device_of(cci_device_t *device) {
+    return (cci__device_t *)(uintptr_t)device;
+}
+
+/* Keeps a text as long as the device. One that was shown before is found again, so that a device whose state flaps does
+ * not eat memory. */
+static const char *cci__text_keep(cci__device_t *device, const char *text) {
+    size_t size = strlen(text) + 1;
+    cci__text_t *kept;
+    for (kept = device->texts; kept != NULL; kept = kept->next) {
+        if (strcmp((const char *)(kept + 1), text) == 0) return (const char *)(kept + 1);
+    }
+    kept = (cci__text_t *)cci_alloc(sizeof *kept + size);
+    if (kept == NULL) return NULL;
+    memcpy(kept + 1, text, size);
+    kept->next = device->texts;
+    device->texts = kept;
+    return (const char *)(kept + 1);
+}
+
+/* Takes over what a transport tells about a device. Without memory for a new `info`, the old one stays. The bytes are
+ * compared before they are copied since endpoints of other threads may be reading them. */
+static int cci__device_update(cci__device_t *device, const cci_device_desc_t *desc) {
+    struct cci_device *pub = &device->pub;
+    const char *info;
+    cci__device_set_up(device, desc->up != 0);
+    if (pub->max_send_size != desc->max_send_size) pub->max_send_size = desc->max_send_size;
+    if (pub->rate != desc->rate) pub->rate = desc->rate;
+    if (memcmp(device->desc.data, desc->data, sizeof desc->data) != 0) {
+        memcpy(device->desc.data, desc->data, sizeof desc->data);
+    }
+    device->desc.up = desc->up != 0;
+    device->desc.priority = desc->priority;
+    device->desc.max_send_size = desc->max_send_size;
+    device->desc.rate = desc->rate;
+    info = cci__text_keep(device, desc->info != NULL ? desc->info : "");
+    if (info == NULL) return CCI_ENOMEM;
+    if (pub->info != info) pub->info = info;
+    device->desc.info = info;
+    return CCI_SUCCESS;
+}
+
+static void cci__device_refresh(cci__device_t *device) {
+    cci_device_desc_t desc;
+    if (device->transport == NULL || device->transport->refresh == NULL) return;
+    desc = device->desc;
+    device->transport->refresh(device->transport, &desc);
+    (void)cci__device_update(device, &desc);
+}
+
+static void cci__device_free(cci__device_t *device) {
+    while (device->texts != NULL) {
+        cci__text_t *text = device->texts;
+        device->texts = text->next;
+        cci_release(text);
+    }
+    cci_release(device);
+}
+
+/* Makes a device called `name`, or `name`.`suffix`. The strings stand behind the struct: the name that the transport
+ * uses, the transport's, and the device's. */
+static cci__device_t *cci__device_make(const cci_transport_t *transport, const char *name, const char *suffix,
+                                       const cci_device_desc_t *desc) {
+    size_t name_length = strlen(name), transport_size = strlen(transport->name) + 1;
+    size_t suffix_size = suffix != NULL ? strlen(suffix) + 2 : 1; /* with a dot or without, and the final 0 */
+    cci__device_t *device =
+        (cci__device_t *)cci_alloc(sizeof *device + name_length + 1 + transport_size + name_length + suffix_size);
+    char *text;
+    if (device == NULL) return NULL;
+    memset(device, 0, sizeof *device);
+    text = (char *)(device + 1);
+    memcpy(text, name, name_length + 1);
+    text += name_length + 1;
+    device->desc.name = (const char *)(device + 1);
+    memcpy(device->desc.pci, desc->pci, sizeof desc->pci);
+    device->pub.pci.domain = desc->pci[0];
+    device->pub.pci.bus = desc->pci[1];
+    device->pub.pci.dev = desc->pci[2];
+    device->pub.pci.func = desc->pci[3];
+    device->pub.transport = text;
+    memcpy(text, transport->name, transport_size);
+    text += transport_size;
+    device->pub.name = text;
+    memcpy(text, name, name_length);
+    text[name_length] = '\0';
+    if (suffix != NULL) {
+        text[name_length] = '.';
+        memcpy(text + name_length + 1, suffix, suffix_size - 1);
+    }
+    device->transport = transport;
+    if (cci__device_update(device, desc) != CCI_SUCCESS) {
+        cci__device_free(device);
+        return NULL;
+    }
+    return device;
+}
+
+/* Puts a device in its place: after all of a higher or the same priority and rank. */
+static void cci__device_insert(cci__device_t *device) {
+    cci__device_t **at = &cci__core.devices;
+    while (*at != NULL && ((*at)->priority > device->priority ||
+                           ((*at)->priority == device->priority && (*at)->rank <= device->rank))) {
+        at = &(*at)->next;
+    }
+    device->next = *at;
+    *at = device;
+    cci__core.device_count++;
+}
+
+static int cci__device_name_is(const cci__device_t *device, const char *name, const char *suffix) {
+    size_t length = strlen(name);
+    if (strncmp(device->pub.name, name, length) != 0) return 0;
+    if (suffix == NULL) return device->pub.name[length] == '\0';
+    return device->pub.name[length] == '.' && strcmp(device->pub.name + length + 1, suffix) == 0;
+}
+
+static int cci__device_name_is_taken(const char *name, const char *suffix) {
+    const cci__device_t *device;
+    for (device = cci__core.devices; device != NULL; device = device->next) {
+        if (cci__device_name_is(device, name, suffix)) return 1;
+    }
+    return 0;
+}
+
+/* ---- devices without configuration ------------------------------------------------------------------------------- */
+
+static const char *const cci__no_args[] = {NULL};
+
+/* What `add` needs to know about the transport that is proposing. */
+typedef struct cci__proposals {
+    const cci_transport_t *transport;
+    uint32_t rank;
+    uint32_t count;
+    int status; /* the first that `add` returned other than CCI_SUCCESS */
+} cci__proposals_t;
+
+static int cci__propose_new(const cci__proposals_t *proposals, const cci_device_desc_t *desc) {
+    const char *suffix = NULL;
+    cci__device_t *device;
+    if (cci__device_name_is_taken(desc->name, NULL)) {
+        suffix = proposals->transport->name;
+        if (cci__device_name_is_taken(desc->name, suffix)) {
+            cci__report(CCI_LOG_WARN, NULL, 0, suffix, ": no name is left for device ", desc->name);
+            return CCI_SUCCESS;
+        }
+    }
+    device = cci__device_make(proposals->transport, desc->name, suffix, desc);
+    if (device == NULL) return CCI_ENOMEM;
+    device->pub.conf_argv = cci__no_args;
+    device->priority = desc->priority < 100 ? desc->priority : 100;
+    device->rank = proposals->rank;
+    device->is_proposed = 1;
+    device->is_seen = 1;
+    cci__device_insert(device);
+    return CCI_SUCCESS;
+}
+
+/* The `add` that a transport's `discover` calls. A device that is known is brought up to date. */
+static int cci__propose(void *list, const cci_device_desc_t *desc) {
+    cci__proposals_t *proposals = (cci__proposals_t *)list;
+    cci__device_t *device = cci__core.devices;
+    int status;
+    if (desc->name == NULL || *desc->name == '\0') return CCI_EINVAL;
+    for (; device != NULL; device = device->next) {
+        if (device->is_proposed && strcmp(device->desc.name, desc->name) == 0 &&
+            strcmp(device->pub.transport, proposals->transport->name) == 0) {
+            break;
+        }
+    }
+    if (device != NULL) {
+        device->transport = proposals->transport;
+        device->is_seen = 1;
+        status = cci__device_update(device, desc);
+    } else {
+        status = cci__propose_new(proposals, desc);
+    }
+    proposals->count++;
+    if (proposals->status == CCI_SUCCESS) proposals->status = status;
+    return status;
+}
+
+/* Keeps the reason for having no devices, and logs it when it is news. */
+static void cci__reason_set(uint32_t index, const char *why) {
+    char *reason = cci__core.reason[index];
+    size_t length = strlen(why);
+    if (length > CCI__REASON_SIZE_BYTES - 1) length = CCI__REASON_SIZE_BYTES - 1;
+    if (strncmp(reason, why, length) == 0 && reason[length] == '\0') return;
+    memcpy(reason, why, length);
+    reason[length] = '\0';
+    if (length > 0) cci__report(CCI_LOG_INFO, NULL, 0, cci__core.table[index]->name, ": ", reason);
+}
+
+/* Lets one transport propose. Only lack of memory is a failure; a transport that can't run gives its reason. */
+static int cci__discover_one(uint32_t index) {
+    char why[CCI__REASON_SIZE_BYTES];
+    cci__device_t *device;
+    cci__proposals_t proposals;
+    int status;
+    memset(&proposals, 0, sizeof proposals);
+    proposals.transport = cci__core.table[index];
+    proposals.rank = index;
+    if (proposals.transport->discover == NULL) {
+        cci__reason_set(index, "it works with a configuration only");
+        return CCI_SUCCESS;
+    }
+    for (device = cci__core.devices; device != NULL; device = device->next) device->is_seen = 0;
+    why[0] = '\0';
+    status = proposals.transport->discover(proposals.transport, &proposals, cci__propose, why, sizeof why);
+    why[sizeof why - 1] = '\0';
+    if (status == CCI_ENOMEM || proposals.status == CCI_ENOMEM) return CCI_ENOMEM;
+    if (status != CCI_SUCCESS) {
+        const char *text = cci_strerror(NULL, (enum cci_status)status);
+        if (why[0] == '\0') cci__reason_set(index, text != NULL ? text : "its discovery failed");
+        else cci__reason_set(index, why);
+        return CCI_SUCCESS;
+    }
+    cci__reason_set(index, proposals.count > 0 ? "" : why[0] != '\0' ? why : "it found no device");
+    for (device = cci__core.devices; device != NULL; device = device->next) {
+        if (device->transport == proposals.transport && !device->is_seen) cci__device_set_up(device, 0);
+    }
+    return CCI_SUCCESS;
+}
+
+static int cci__discover(void) {
+    uint32_t i;
+    int status = CCI_SUCCESS;
+    for (i = 0; i < cci__core.table_count && status == CCI_SUCCESS; i++) status = cci__discover_one(i);
+    return status;
+}
+
+/* ---- devices of a configuration ---------------------------------------------------------------------------------- */
+
+static int cci__configure_section(cci__ini_section_t *section, const cci_transport_t *transport) {
+    const cci__ini_t *ini = &cci__core.ini;
+    char why[CCI__REASON_SIZE_BYTES];
+    cci_device_desc_t desc;
+    cci__device_t *device;
+    int bad_key = -1, status = CCI_ERROR, i;
+    memset(&desc, 0, sizeof desc);
+    for (i = 0; i < 4; i++) desc.pci[i] = UINT32_MAX;
+    desc.name = section->name;
+    section->is_pending = 0;
+    why[0] = '\0';
+    if (transport->configure != NULL) {
+        status = transport->configure(transport, section->name, ini->args + section->first_arg, &desc, &bad_key, why,
+                                      sizeof why);
+        why[sizeof why - 1] = '\0';
+    }
+    if (status != CCI_SUCCESS) {
+        int is_key = bad_key >= 0 && (uint32_t)bad_key < section->arg_count;
+        const char *text = transport->configure == NULL ? "it takes no configuration"
+                                                        : cci_strerror(NULL, (enum cci_status)status);
+        if (why[0] != '\0') text = why;
+        if (status == CCI_ENOMEM) return status;
+        return cci__ini_error(ini, is_key ? ini->arg_lines[section->first_arg + (uint32_t)bad_key] : section->line,
+                              transport->name, ": ", text != NULL ? text : "the device can't be configured");
+    }
+    device = cci__device_make(transport, section->name, NULL, &desc);
+    if (device == NULL) return CCI_ENOMEM;
+    device->pub.conf_argv = ini->args + section->first_arg;
+    device->priority = section->priority;
+    device->is_default = section->is_default;
+    cci__device_insert(device);
+    return CCI_SUCCESS;
+}
+
+/* Makes devices of all sections that have none yet. An error ends cci_init(); later it costs that section only. */
+static int cci__configure(int is_init) {
+    uint32_t i;
+    for (i = 0; i < cci__core.ini.section_count; i++) {
+        cci__ini_section_t *section = &cci__core.ini.sections[i];
+        uint32_t index;
+        int status;
+        if (!section->is_pending) continue;
+        index = cci__table_find_name(section->transport);
+        if (index == cci__core.table_count) {
+            if (is_init) {
+                cci__report(CCI_LOG_WARN, cci__core.ini.file, section->line, "this program has no transport \"",
+                            section->transport, "\": the section is skipped");
+            }
+            continue;
+        }
+        status = cci__configure_section(section, cci__core.table[index]);
+        if (status == CCI_ENOMEM) section->is_pending = 1;
+        if (status != CCI_SUCCESS && (is_init || status == CCI_ENOMEM)) return status;
+    }
+    return CCI_SUCCESS;
+}
+
+/* A transport that was taken away and came back gets its configured devices back. */
+static void cci__configure_again(void) {
+    cci__device_t *device;
+    for (device = cci__core.devices; device != NULL; device = device->next) {
+        uint32_t index;
+        if (device->transport != NULL) continue;
+        index = cci__table_find_name(device->pub.transport);
+        if (index == cci__core.table_count) continue;
+        device->transport = cci__core.table[index];
+        cci__device_set_up(device, device->desc.up);
+    }
+}
+
+/* ---- initialization ---------------------------------------------------------------------------------------------- */
+
+static int cci__read_configuration(void) {
+#ifndef CCI_NO_STDIO
+    const char *name;
+#endif
+    if (cci__core.setup.config != NULL) {
+        cci__core.is_configured = 1;
+        return cci__ini_parse("config", cci__core.setup.config, strlen(cci__core.setup.config), &cci__core.ini);
+    }
+#ifndef CCI_NO_STDIO
+    name = getenv("CCI_CONFIG");
+    if (name != NULL && *name != '\0') {
+        cci__core.is_configured = 1;
+        return cci__ini_read_file(name, &cci__core.ini);
+    }
+#endif
+    cci__core.is_configured = 0;
+    return CCI_SUCCESS;
+}
+
+/* Frees everything that cci_init() and cci_get_devices() made. Endpoints go first, since they use their device. */
+static void cci__core_clear(void) {
+    uint32_t i;
+    while (cci__core.endpoints != NULL) {
+        cci_endpoint_base_t *endpoint = cci__core.endpoints;
+        cci__core.endpoints = endpoint->next_in_core;
+        (void)endpoint->ops->destroy(endpoint);
+    }
+    while (cci__core.devices != NULL) {
+        cci__device_t *device = cci__core.devices;
+        cci__core.devices = device->next;
+        cci__device_free(device);
+    }
+    while (cci__core.arrays != NULL) {
+        cci__array_t *array = cci__core.arrays;
+        cci__core.arrays = array->next;
+        cci_release(array);
+    }
+    cci__ini_free(&cci__core.ini);
+    cci__core.is_configured = 0;
+    cci__core.device_count = 0;
+    cci__core.array_device_count = 0;
+    for (i = 0; i < CCI__TRANSPORT_MAX; i++) {
+        cci__core.open_count[i] = 0;
+        cci__core.reason[i][0] = '\0';
+    }
+}
+
+static int cci__init_locked(void) {
+    int status;
+    if (cci__core.init_count > 0) return CCI_SUCCESS;
+    status = cci__table_load();
+    if (status != CCI_SUCCESS) return status;
+    if (cci__core.table_count == 0) {
+        cci_log(CCI_LOG_ERROR, "there is no transport: include one before cci.h, or register one");
+        return CCI_ERR_NOT_FOUND;
+    }
+    status = cci__read_configuration();
+    if (status == CCI_SUCCESS) status = cci__core.is_configured ? cci__configure(1) : cci__discover();
+    if (status != CCI_SUCCESS) cci__core_clear();
+    return status;
+}
+
+CCI_API int cci_init(uint32_t abi_ver, uint32_t flags, uint32_t *caps) {
+    int status;
+    if (caps == NULL || abi_ver < 1 || abi_ver > CCI_ABI_VERSION || flags != 0) return CCI_EINVAL;
+    cci__core_lock();
+    status = cci__init_locked();
+    if (status == CCI_SUCCESS) {
+        cci__core.init_count++;
+#ifndef CCI_NO_THREADS
+        *caps = CCI_CAPS_THREAD_SAFETY;
+#else
+        *caps = 0;
+#endif
+    }
+    cci__core_unlock();
+    return status;
+}
+
+CCI_API int cci_finalize(void) {
+    int status = CCI_ERROR;
+    cci__core_lock();
+    if (cci__core.init_count > 0) {
+        if (--cci__core.init_count == 0) cci__core_clear();
+        status = CCI_SUCCESS;
+    }
+    cci__core_unlock();
+    return status;
+}
+
+CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status status) {
+    (void)endpoint;
+    switch ((int)status) {
+#define CCI__STATUS_CASE(name, value, text, hint)                                                                      \
+    case value:                                                                                                        \
+        return text;
+        CCI_STATUS_TABLE(CCI__STATUS_CASE)
+#undef CCI__STATUS_CASE
+    default:
+        return NULL;
+    }
+}
+
+CCI_API const char *cci_event_type_str(cci_event_type_t type) {
+    switch ((int)type) {
+    case CCI_EVENT_NONE: return "CCI_EVENT_NONE";
+    case CCI_EVENT_SEND: return "CCI_EVENT_SEND";
+    case CCI_EVENT_RECV: return "CCI_EVENT_RECV";
+    case CCI_EVENT_CONNECT: return "CCI_EVENT_CONNECT";
+    case CCI_EVENT_CONNECT_REQUEST: return "CCI_EVENT_CONNECT_REQUEST";
+    case CCI_EVENT_ACCEPT: return "CCI_EVENT_ACCEPT";
+    case CCI_EVENT_KEEPALIVE_TIMEDOUT: return "CCI_EVENT_KEEPALIVE_TIMEDOUT";
+    case CCI_EVENT_ENDPOINT_DEVICE_FAILED: return "CCI_EVENT_ENDPOINT_DEVICE_FAILED";
+    default: return NULL;
+    }
+}
+
+/* ---- device functions -------------------------------------------------------------------------------------------- */
+
+/* The array for the program. A new one is made when devices came; the old ones stay as they were. */
+static int cci__array_make(cci_device_t *const **devices) {
+    const cci__device_t *device;
+    cci__array_t *array = cci__core.arrays;
+    if (array == NULL || cci__core.array_device_count != cci__core.device_count) {
+        cci_device_t **at;
+        array = (cci__array_t *)cci_alloc(sizeof *array + (cci__core.device_count + (size_t)1) * sizeof *at);
+        if (array == NULL) return CCI_ENOMEM;
+        at = (cci_device_t **)(void *)(array + 1);
+        for (device = cci__core.devices; device != NULL; device = device->next) {
+            *at++ = (cci_device_t *)(uintptr_t)&device->pub;
+        }
+        *at = NULL;
+        array->next = cci__core.arrays;
+        cci__core.arrays = array;
+        cci__core.array_device_count = cci__core.device_count;
+    }
+    *devices = (cci_device_t *const *)(void *)(array + 1);
+    return CCI_SUCCESS;
+}
+
+static int cci__get_devices_locked(cci_device_t *const **devices) {
+    cci__device_t *device;
+    int status;
+    if (cci__core.init_count == 0) return CCI_ERROR;
+    if (cci__core.is_configured) {
+        cci__configure_again();
+        status = cci__configure(0);
+    } else {
+        status = cci__discover();
+    }
+    if (status != CCI_SUCCESS) return status;
+    for (device = cci__core.devices; device != NULL; device = device->next) {
+        /* what is no longer proposed was set down just now, and its transport does not know it any more */
+        if (!device->is_proposed || device->pub.up) cci__device_refresh(device);
+    }
+    return cci__array_make(devices);
+}
+
+CCI_API int cci_get_devices(cci_device_t *const **devices) {
+    int status;
+    if (devices == NULL) return CCI_EINVAL;
+    cci__core_lock();
+    status = cci__get_devices_locked(devices);
+    cci__core_unlock();
+    return status;
+}
+
+CCI_API const void *cci_device_data(cci_device_t *device) {
+    return device != NULL ? cci__device_of(device)->desc.data : NULL;
+}
+
+/* ---- endpoint functions ------------------------------------------------------------------------------------------ */
+
+static cci_endpoint_base_t *cci__endpoint_of(cci_endpoint_t *endpoint) {
+    return (cci_endpoint_base_t *)(uintptr_t)endpoint;
+}
+
+static cci_endpoint_base_t *cci__endpoint_of_connection(cci_connection_t *connection) {
+    return cci__endpoint_of(connection->endpoint);
+}
+
+static struct cci_connection *cci__connection_of(cci_connection_t *connection) {
+    return (struct cci_connection *)(uintptr_t)connection;
+}
+
+/* A context is handed back as it came; only its const is in the way. */
+static void *cci__context_of(const void *context) {
+    return (void *)(uintptr_t)context;
+}
+
+/* The device that NULL stands for: the default if it is up, or the first that is up. */
+static cci__device_t *cci__device_any(void) {
+    cci__device_t *device, *first = NULL, *down = NULL;
+    for (device = cci__core.devices; device != NULL; device = device->next) {
+        if (device->is_default || first == NULL) cci__device_refresh(device);
+        if (device->is_default) {
+            if (device->pub.up) return device;
+            down = device;
+        }
+        if (first == NULL && device->pub.up) first = device;
+    }
+    if (first != NULL && down != NULL) {
+        cci__report(CCI_LOG_WARN, NULL, 0, down->pub.name, ", the default device, is down; the endpoint is made on ",
+                    first->pub.name);
+    }
+    return first;
+}
+
+static int cci__create_locked(cci_device_t *wanted, const char *service, int flags, cci_endpoint_t **endpoint,
+                              cci_os_handle_t *fd) {
+    cci__device_t *device = cci__core.devices;
+    const cci_transport_t *transport;
+    cci_endpoint_base_t *base = NULL;
+    int status;
+    if (cci__core.init_count == 0) return CCI_ERROR;
+    if (wanted == NULL) {
+        device = cci__device_any();
+    } else {
+        while (device != NULL && device != cci__device_of(wanted)) device = device->next;
+        if (device == NULL) return CCI_EINVAL;
+        cci__device_refresh(device);
+    }
+    if (device == NULL || !device->pub.up || device->transport == NULL) return CCI_ENODEV;
+    transport = device->transport;
+    status = transport->link != NULL ? cci_dgram_create(transport, &device->pub, service, flags, &base, fd)
+                                     : transport->create(&device->pub, service, flags, &base, fd);
+    if (status != CCI_SUCCESS) return status;
+    CCI_ASSERT(base != NULL && base->ops != NULL && base->ops->destroy != NULL && base->ops->get_event != NULL &&
+               base->ops->return_event != NULL && base->ops->sendv != NULL);
+    base->pub.device = &device->pub;
+    base->next_in_core = cci__core.endpoints;
+    cci__core.endpoints = base;
+    cci__core.open_count[cci__table_find(transport)]++;
+    *endpoint = &base->pub;
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, int flags, cci_endpoint_t **endpoint,
+                                   cci_os_handle_t *fd) {
+    int status;
+    if (endpoint == NULL) return CCI_EINVAL;
+    cci__core_lock();
+    status = cci__create_locked(device, service, flags, endpoint, fd);
+    cci__core_unlock();
+    return status;
+}
+
+CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd) {
+    return cci_create_endpoint_at(device, NULL, flags, endpoint, fd);
+}
+
+/* Takes an endpoint off the list; 0 when it is not there. */
+static int cci__endpoint_unlink(const cci_endpoint_base_t *endpoint) {
+    cci_endpoint_base_t **at = &cci__core.endpoints;
+    while (*at != NULL && *at != endpoint) at = &(*at)->next_in_core;
+    if (*at == NULL) return 0;
+    *at = endpoint->next_in_core;
+    return 1;
+}
+
+/* The lock is not held while the endpoint says good-bye to its peers, which may take a while; its transport counts as
+ * busy until that is over. */
+CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
+    cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    const cci_transport_t *transport = NULL;
+    int status;
+    if (endpoint == NULL) return CCI_EINVAL;
+    cci__core_lock();
+    if (cci__endpoint_unlink(base)) transport = cci__device_of(base->pub.device)->transport;
+    cci__core_unlock();
+    if (transport == NULL) return CCI_EINVAL;
+    status = base->ops->destroy(base);
+    cci__core_lock();
+    cci__core.open_count[cci__table_find(transport)]--;
+    cci__core_unlock();
+    return status;
+}
+
+CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags) {
+    cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    if (endpoint == NULL) return CCI_EINVAL;
+    if (base->ops->arm_os_handle == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    return base->ops->arm_os_handle(base, flags);
+}
+
+/* ---- connection functions ---------------------------------------------------------------------------------------- */
+
+CCI_API int cci_accept(cci_event_t *conn_req, const void *context) {
+    cci_event_base_t *event = (cci_event_base_t *)(void *)conn_req;
+    if (conn_req == NULL || conn_req->type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
+    if (event->endpoint->ops->accept == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    return event->endpoint->ops->accept(event, cci__context_of(context));
+}
+
+CCI_API int cci_reject(cci_event_t *conn_req) {
+    cci_event_base_t *event = (cci_event_base_t *)(void *)conn_req;
+    if (conn_req == NULL || conn_req->type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
+    if (event->endpoint->ops->reject == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    return event->endpoint->ops->reject(event);
+}
+
+/* What stands behind "scheme://", or NULL when the URI is not of that scheme or has nothing there. */
+static const char *cci__uri_address(const char *uri, const char *scheme) {
+    size_t length;
+    if (scheme == NULL) return NULL;
+    length = strlen(scheme);
+    if (strncmp(uri, scheme, length) != 0 || strncmp(uri + length, "://", 3) != 0) return NULL;
+    return uri[length + 3] != '\0' ? uri + length + 3 : NULL;
+}
+
+CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
+                        cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout) {
+    cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    const cci_transport_t *transport;
+    const char *address;
+    if (endpoint == NULL || server_uri == NULL) return CCI_EINVAL;
+    if (data_len > CCI_CONN_REQ_LEN || (data_ptr == NULL && data_len > 0)) return CCI_EINVAL;
+    if ((unsigned)attribute > (unsigned)CCI_CONN_ATTR_UU_MC_RX) return CCI_EINVAL;
+    if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_usec < 0 || timeout->tv_usec >= 1000000)) {
+        return CCI_EINVAL;
+    }
+    transport = cci__device_of(endpoint->device)->transport;
+    address = cci__uri_address(server_uri, transport->name);
+    if (address == NULL) address = cci__uri_address(server_uri, transport->scheme);
+    if (address == NULL) return CCI_EINVAL;
+    if (base->ops->connect == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    return base->ops->connect(base, address, data_ptr, data_len, attribute, cci__context_of(context), flags, timeout);
+}
+
+CCI_API int cci_disconnect(cci_connection_t *connection) {
+    const cci_endpoint_ops_t *ops;
+    if (connection == NULL) return CCI_EINVAL;
+    ops = cci__endpoint_of_connection(connection)->ops;
+    return ops->disconnect != NULL ? ops->disconnect(cci__connection_of(connection)) : (int)CCI_ERR_NOT_IMPLEMENTED;
+}
+
+/* ---- event functions --------------------------------------------------------------------------------------------- */
+
+CCI_API int cci_get_event(cci_endpoint_t *endpoint, cci_event_t **event) {
+    cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    if (endpoint == NULL || event == NULL) return CCI_EINVAL;
+    *event = NULL;
+    return base->ops->get_event(base, event);
+}
+
+CCI_API int cci_return_event(cci_event_t *event) {
+    cci_event_base_t *base = (cci_event_base_t *)(void *)event;
+    if (event == NULL) return CCI_EINVAL;
+    return base->endpoint->ops->return_event(base);
+}
+
+/* ---- option functions -------------------------------------------------------------------------------------------- */
+
+/* Whose option it is: 'e' for an endpoint's, 'c' for a connection's, 0 for none. */
+static int cci__opt_owner(cci_opt_name_t name) {
+    switch ((int)name) {
+    case CCI_OPT_ENDPT_SEND_TIMEOUT:
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT:
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT:
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
+    case CCI_OPT_ENDPT_URI:
+    case CCI_OPT_ENDPT_RMA_ALIGN:
+        return 'e';
+    case CCI_OPT_CONN_SEND_TIMEOUT:
+    case CCI_OPT_CONN_KEEPALIVE_TIMEOUT:
+        return 'c';
+    default:
+        return 0;
+    }
+}
+
+CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {
+    int owner = cci__opt_owner(name);
+    if (handle == NULL || val == NULL || owner == 0) return CCI_EINVAL;
+    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN) return CCI_EINVAL;
+    if (owner == 'e') {
+        cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
+        if (base->ops->set_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+        return base->ops->set_endpoint_opt(base, name, val);
+    } else {
+        struct cci_connection *connection = cci__connection_of((cci_connection_t *)handle);
+        const cci_endpoint_ops_t *ops = cci__endpoint_of_connection(connection)->ops;
+        if (ops->set_connection_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+        return ops->set_connection_opt(connection, name, val);
+    }
+}
+
+CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val) {
+    int owner = cci__opt_owner(name);
+    if (handle == NULL || val == NULL || owner == 0) return CCI_EINVAL;
+    if (owner == 'e') {
+        cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
+        if (base->ops->get_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+        return base->ops->get_endpoint_opt(base, name, val);
+    } else {
+        struct cci_connection *connection = cci__connection_of((cci_connection_t *)handle);
+        const cci_endpoint_ops_t *ops = cci__endpoint_of_connection(connection)->ops;
+        if (ops->get_connection_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+        return ops->get_connection_opt(connection, name, val);
+    }
+}
+
+/* ---- message functions ------------------------------------------------------------------------------------------- */
+
+/* A receiver of multicast can't send. Without completion nobody knows when a borrowed buffer is free again, unless a
+ * later completion in order tells: NO_COPY with SILENT is for RO. */
+static int cci__send_is_legal(cci_connection_t *connection, int flags) {
+    const int both = CCI_FLAG_NO_COPY | CCI_FLAG_SILENT;
+    if (connection->attribute == CCI_CONN_ATTR_RO) return 1;
+    return connection->attribute != CCI_CONN_ATTR_UU_MC_RX && (flags & both) != both;
+}
+
+CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
+                     int flags) {
+    struct iovec piece;
+    if (connection == NULL || (msg_ptr == NULL && msg_len > 0) || !cci__send_is_legal(connection, flags)) {
+        return CCI_EINVAL;
+    }
+    piece.iov_base = cci__context_of(msg_ptr);
+    piece.iov_len = msg_len;
+    return cci__endpoint_of_connection(connection)
+        ->ops->sendv(cci__connection_of(connection), &piece, 1, cci__context_of(context), flags);
+}
+
+CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
+                      int flags) {
+    uint32_t i;
+    if (connection == NULL || (data == NULL && iovcnt > 0) || !cci__send_is_legal(connection, flags)) {
+        return CCI_EINVAL;
+    }
+    for (i = 0; i < iovcnt; i++) {
+        if (data[i].iov_base == NULL && data[i].iov_len > 0) return CCI_EINVAL;
+    }
+    return cci__endpoint_of_connection(connection)
+        ->ops->sendv(cci__connection_of(connection), data, iovcnt, cci__context_of(context), flags);
+}
+
+/* ---- remote memory access functions ------------------------------------------------------------------------------ */
+
+CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t length, int flags,
+                             cci_rma_handle_t **rma_handle) {
+    cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    if (endpoint == NULL || start == NULL || rma_handle == NULL || length == 0) return CCI_EINVAL;
+    if (length - 1 > (uint64_t)(UINTPTR_MAX - (uintptr_t)start)) return CCI_EINVAL;
+    if (base->ops->rma_register == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    return base->ops->rma_register(base, start, length, flags, rma_handle);
+}
+
+CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_handle) {
+    cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    if (endpoint == NULL || rma_handle == NULL) return CCI_EINVAL;
+    if (base->ops->rma_deregister == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    return base->ops->rma_deregister(base, rma_handle);
+}
+
+CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,
+                    uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
+                    const void *context, int flags) {
+    const int both = CCI_FLAG_READ | CCI_FLAG_WRITE;
+    const cci_endpoint_ops_t *ops;
+    if (connection == NULL || local_handle == NULL || remote_handle == NULL || data_len == 0) return CCI_EINVAL;
+    if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU) return CCI_EINVAL;
+    if ((flags & both) == 0 || (flags & both) == both || (msg_ptr == NULL && msg_len > 0)) return CCI_EINVAL;
+    ops = cci__endpoint_of_connection(connection)->ops;
+    if (ops->rma == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    return ops->rma(cci__connection_of(connection), msg_ptr, msg_len, local_handle, local_offset, remote_handle,
+                    remote_offset, data_len, cci__context_of(context), flags);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CCI_CORE_IMPLEMENTATION */
+
+#endif /* CCI_TRANSPORT_INCLUDING */
+
+/* ==================================================================================================================
+ * >>license
+ *
+ * Copyright (c) the CCI in one header authors. You may use this file under the MIT license or as public domain (the
+ * Unlicense), as you choose. Both texts are in the file LICENSE.
+ *
+ * The software is provided "as is", without warranty of any kind, express or implied.
+ * ================================================================================================================== */

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT OR Unlicense
+# Nothing has to be built to use the library: copy cci.h and cci_udp.h. This file builds the examples and runs the tests.
+.NOTPARALLEL:
+.PHONY: help examples demo deps test bench clean
+
+CC = cc
+CFLAGS = -O2
+EXAMPLES = hello readme pingpong rma cci_info cci_perf cci_cp
+
+help:
+	@echo 'make demo       two processes talk, write into each other'\''s memory and copy a file (needs a C compiler only)'
+	@echo 'make examples   build all examples into build/'
+	@echo 'make deps       install what the tests need (Debian, Ubuntu)'
+	@echo 'make test       run all tests; sh tests/run.sh -k WORD runs those whose name contains WORD'
+	@echo 'make bench      measure side by side with raw sockets'
+	@echo 'make clean      remove build/'
+
+examples: $(EXAMPLES:%=build/%)
+
+demo: build/hello build/rma build/cci_perf build/cci_cp
+	@sh tests/demo.sh build
+
+deps:
+	@sh tests/deps.sh
+
+test:
+	@sh tests/run.sh
+
+bench:
+	@sh tests/bench.sh
+
+clean:
+	rm -rf build
+
+build:
+	mkdir -p build
+
+build/%: examples/%.c cci.h cci_udp.h | build
+	$(CC) $(CFLAGS) $(CPPFLAGS) -I. $(LDFLAGS) -o $@ $< -pthread $(LDLIBS)

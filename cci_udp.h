@@ -1,0 +1,2447 @@
+/* cci_udp.h - UDP sockets as a link of CCI (cci.h).                                                             v0.1.0
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * Moves CCI's datagrams over UDP, IPv4 and IPv6. On Linux it hands the kernel many datagrams at once (UDP_SEGMENT,
+ * UDP_GRO, sendmmsg, recvmmsg); elsewhere it needs nothing but POSIX sockets and poll().
+ *
+ * Do this in ONE C or C++ file, transports first, core last:
+ *
+ *     #define CCI_IMPLEMENTATION
+ *     #include "cci_udp.h"
+ *     #include "cci.h"
+ *
+ * CONTENTS (search for the tag)
+ *     >>udp-manual      devices, configuration keys, addresses, what happens underneath
+ *     >>udp-config      every macro with its default
+ *     >>udp-api         what this header declares
+ *     >>udp-system      what the implementation needs of the system
+ *     >>udp-state       the structures
+ *     >>udp-text        log, numbers, addresses as text
+ *     >>udp-interfaces  what the system tells about its network interfaces
+ *     >>udp-devices     proposed and configured devices
+ *     >>udp-linux       waiting with epoll, and news of the interface through netlink
+ *     >>udp-posix       waiting with poll, and a helper thread behind the OS handle
+ *     >>udp-send        outgoing datagrams
+ *     >>udp-receive     incoming datagrams
+ *     >>udp-groups      multicast
+ *     >>udp-names       addresses from and to text
+ *     >>udp-open        opening and closing, the table
+ *     >>udp-license
+ */
+
+/* Strict ISO modes hide POSIX unless it is asked for before the first system header. */
+#if defined(CCI_IMPLEMENTATION) || defined(CCI_UDP_IMPLEMENTATION)
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#endif
+
+#ifndef CCI_UDP_H
+#define CCI_UDP_H
+
+#ifdef CCI_CORE_IMPLEMENTED
+#error "include cci_udp.h before cci.h in the file that defines CCI_IMPLEMENTATION"
+#endif
+
+#define CCI_TRANSPORT_INCLUDING
+#include "cci.h"
+#undef CCI_TRANSPORT_INCLUDING
+
+/* ==================================================================================================================
+ * >>udp-manual
+ *
+ * DEVICES. Without configuration every network interface that has an IP address is a device named after it: real ones
+ * first, the faster the better, then virtual ones (bridges, tunnels), last the loopback. An interface that has an
+ * address but no carrier is proposed as not up.
+ *
+ * KEYS of a section with `transport = udp`; all are optional. An unknown key or a bad value is an error.
+ *
+ *     key             unit, range                 default     meaning
+ *     ip              IPv4 or IPv6 address        -           the interface that has this address
+ *     mac             00:11:22:33:44:55           -           the interface with this hardware address; together with
+ *                                                             `ip` or `interface` both must name the same one
+ *     interface       name                        -           the interface itself; with none of these three, the best
+ *     port            1 to 65535                  any free    local port of endpoints that name no service
+ *     mtu             bytes, 576 to 65535         interface's upper limit of the IP packet (1500 even on the loopback)
+ *     send_buf_count  messages, 1 to 1048576      cci.h's     messages that can be pending
+ *     recv_buf_count  messages, 1 to 1048576      cci.h's     messages that can be received without dropping
+ *     send_timeout    microseconds, 1 to 2^32-1   30000000    send timeout of new endpoints
+ *     rcvbuf, sndbuf  bytes, 4K to 1G, K M G work 4M, 1M      the kernel's socket buffers; the kernel may grant less
+ *                                                             (sysctl net.core.rmem_max, net.core.wmem_max)
+ *     progress        thread or poll              poll        thread: a helper thread works while the program computes
+ *     congestion      name                        cci.h's     congestion control, handed on to cci.h
+ *     ttl, hops       hops, 1 to 255              system's    time to live of what is sent, multicast too (default 1)
+ *     offload         on or off                   on          off: no segmentation offload, no batched system calls
+ *
+ * An `ip`, `mac` or `interface` that does not exist makes a device that is not up; it comes up when it appears.
+ *
+ * SERVICE. cci_create_endpoint_at() takes a port number or a service name of the system. CCI_EBUSY: the port is taken.
+ *
+ * ADDRESSES in URIs (udp:// or ip://) are 192.0.2.1:4242, [2001:db8::1]:4242, [fe80::1%eth0]:4242 or name:4242. An
+ * endpoint on an interface that has both families talks to both; its own URI names the IPv4 address. Groups are
+ * 224.0.0.0/4 and ff00::/8; they are joined on the device's interface, at most 16 per endpoint. Linux carries no IPv6
+ * groups over the loopback.
+ *
+ * PATH MTU. Datagrams are sent with "don't fragment", so that cci.h can find the path MTU itself. The loopback carries
+ * datagrams of 65,504 bytes.
+ *
+ * OS HANDLE. On Linux an epoll descriptor over sockets, timer and the news that an interface went away. On other
+ * systems a pipe that a helper thread fills; with CCI_NO_THREADS there the main socket itself, which tells of arriving
+ * data only: a program that sleeps on it must wake up now and then by itself.
+ *
+ * LIMITS. UDP checksums are 16 bits. An endpoint is bound to the address that its interface has when it is created. On
+ * big-endian user-mode emulators that do not translate UDP_SEGMENT, set offload = off.
+ * ==================================================================================================================
+ * >>udp-config
+ *
+ * CCI_UDP_IMPLEMENTATION  emits the code of this header; CCI_IMPLEMENTATION implies it.
+ * CCI_UDP_PORTABLE        use only POSIX sockets and poll(), also on Linux. Default: on all systems but Linux.
+ * CCI_STATIC, CCI_NO_THREADS, CCI_NO_STDIO as in cci.h.
+ * ================================================================================================================== */
+
+/* ==================================================================================================================
+ * >>udp-api
+ * ================================================================================================================== */
+
+#define CCI_HAVE_UDP 1
+
+#ifndef CCI_STATIC
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* The transport, for cci_register_transport() or cci_setup(); a program that includes this header needs neither. */
+CCI_API const cci_transport_t cci_udp_transport;
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* The order of inclusion is the order of preference: take the first place that is free in cci.h's table. */
+#ifndef CCI_TRANSPORT_1
+#define CCI_TRANSPORT_1 &cci_udp_transport
+#elif !defined(CCI_TRANSPORT_2)
+#define CCI_TRANSPORT_2 &cci_udp_transport
+#elif !defined(CCI_TRANSPORT_3)
+#define CCI_TRANSPORT_3 &cci_udp_transport
+#elif !defined(CCI_TRANSPORT_4)
+#define CCI_TRANSPORT_4 &cci_udp_transport
+#else
+#error "cci.h takes four transports by inclusion; register the others with cci_register_transport()"
+#endif
+
+#endif /* CCI_UDP_H */
+/* end of header */
+
+#if (defined(CCI_IMPLEMENTATION) || defined(CCI_UDP_IMPLEMENTATION)) && !defined(CCI_UDP_IMPLEMENTED)
+#define CCI_UDP_IMPLEMENTED
+
+/* ==================================================================================================================
+ * >>udp-system
+ *
+ * A program may have included system headers before this one, without asking for GNU declarations. So nothing here
+ * relies on them: what Linux offers beyond POSIX is called by number and laid out by hand.
+ * ================================================================================================================== */
+
+#if !CCI_POSIX
+#error "cci_udp.h needs POSIX sockets"
+#elif defined(__GLIBC__) && !defined(__USE_MISC)
+#error "a system header was included in strict ISO mode: include cci_udp.h first, or define _DEFAULT_SOURCE"
+#else
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sys/types.h>
+
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+
+#if defined(__linux__) && !defined(CCI_UDP_PORTABLE)
+#define CCI__UDP_LINUX 1
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#else
+#define CCI__UDP_LINUX 0
+#include <poll.h>
+#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || defined(__DragonFly__)
+#include <net/if_dl.h>
+#define CCI__UDP_HAVE_IF_DL 1
+#endif
+#endif
+
+#ifndef CCI_NO_THREADS
+#include <pthread.h>
+#endif
+
+/* Linux' numbers for options that older C libraries do not declare. */
+#define CCI__UDP_SOL_UDP 17
+#define CCI__UDP_SEGMENT 103
+#define CCI__UDP_GRO 104
+#define CCI__UDP_IP_MTU_DISCOVER 10
+#define CCI__UDP_IPV6_MTU_DISCOVER 23
+#define CCI__UDP_PMTUDISC_PROBE 3
+#define CCI__UDP_IP_MULTICAST_ALL 49
+#define CCI__UDP_IPV6_MULTICAST_ALL 29
+
+/* `wait` runs in another thread than the rest; the flags they share are read and written whole. */
+#if defined(__GNUC__) || defined(__clang__)
+#define CCI__UDP_STORE(object, value) __atomic_store_n(&(object), (value), __ATOMIC_RELAXED)
+#define CCI__UDP_LOAD(object) __atomic_load_n(&(object), __ATOMIC_RELAXED)
+#else
+#define CCI__UDP_STORE(object, value) ((object) = (value))
+#define CCI__UDP_LOAD(object) (object)
+#endif
+
+/* ==================================================================================================================
+ * >>udp-state
+ *
+ * A link has up to 18 sockets: slot 0 for the main family, slot 1 for the other one, 16 for multicast groups.
+ * ================================================================================================================== */
+
+#define CCI__UDP_GROUPS 16
+#define CCI__UDP_SOCKETS (2 + CCI__UDP_GROUPS)
+#define CCI__UDP_ALL_SOCKETS ((1u << CCI__UDP_SOCKETS) - 1u)
+#define CCI__UDP_LOOK_AROUND 32u /* every so many calls of `receive` look at all sockets ...          */
+#define CCI__UDP_HOT 1024u       /* ... and at one that had traffic in each of the next calls         */
+
+/* An offloaded batch becomes one IP packet of at most 64 KiB with its Ethernet header: above, the kernel would cut it
+ * up again in software. */
+#define CCI__UDP_SEGMENTS 64
+#define CCI__UDP_BATCH_V4 65480u
+#define CCI__UDP_BATCH_V6 65460u
+#define CCI__UDP_HEADERS_V4 28u
+#define CCI__UDP_HEADERS_V6 48u
+#define CCI__UDP_LARGEST 65507u /* bytes in one UDP datagram over IPv4 */
+
+#define CCI__UDP_OUT_MESSAGES 16
+#define CCI__UDP_OUT_PIECES 1024
+#define CCI__UDP_IN_MESSAGES 32
+#define CCI__UDP_BULK 16u /* so many datagrams that came in company make a socket coalesce from then on */
+
+/* A device, as `discover` or `configure` made it: which interface is meant and what the keys said. Lives in
+ * cci_device_desc_t.data. */
+typedef struct cci__udp_device {
+    char interface_name[16]; /* key `interface`, or ""          */
+    char congestion[24];     /* or ""                           */
+    uint8_t ip[16];          /* key `ip`                        */
+    uint8_t ip_family;       /* 4, 6, or 0: no such key         */
+    uint8_t mac[8];
+    uint8_t mac_length; /* 0: no such key                  */
+    uint8_t progress_thread;
+    uint8_t offload;
+    uint32_t ip_scope;
+    uint32_t port;
+    uint32_t mtu; /* 0: the interface's              */
+    uint32_t send_buf_count;
+    uint32_t recv_buf_count;
+    uint32_t send_timeout_us;
+    uint32_t rcvbuf_bytes;
+    uint32_t sndbuf_bytes;
+    uint32_t ttl_hops; /* 0: the system's                 */
+} cci__udp_device;
+
+typedef char cci__udp_device_fits[sizeof(cci__udp_device) <= sizeof(((cci_device_desc_t *)0)->data) ? 1 : -1];
+
+/* What the system tells about one interface. */
+typedef struct cci__udp_interface {
+    char name[16];
+    uint32_t index;
+    uint32_t mtu; /* of IP, bytes */
+    uint64_t rate;
+    uint32_t pci[4];
+    uint8_t v4[4];
+    uint8_t v6[16];
+    uint32_t v6_scope;
+    uint8_t mac[6];
+    uint8_t has_v4, has_v6, has_mac;
+    uint8_t running, loopback, is_virtual;
+} cci__udp_interface;
+
+typedef union cci__udp_sockaddr {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} cci__udp_sockaddr;
+
+typedef struct cci__udp_socket {
+    int fd;             /* -1: none                                     */
+    int family;         /* 4 or 6                                       */
+    int busy;           /* the last call found a datagram: expect more  */
+    int coalesces;      /* UDP_GRO is on                                */
+    uint32_t company;   /* datagrams that came together with others     */
+    uint32_t hot_until; /* call number                                  */
+    cci_link_addr_t group;
+} cci__udp_socket;
+
+/* Room for CMSG_SPACE(int) on every system, aligned for struct cmsghdr. */
+typedef union cci__udp_control {
+    char bytes[64];
+    size_t align;
+} cci__udp_control;
+
+#if CCI__UDP_LINUX
+typedef struct cci__udp_mmsghdr { /* the kernel's struct mmsghdr */
+    struct msghdr header;
+    unsigned length;
+} cci__udp_mmsghdr;
+
+typedef struct cci__udp_out { /* messages that one sendmmsg takes */
+    cci__udp_mmsghdr message[CCI__UDP_OUT_MESSAGES];
+    cci__udp_sockaddr to[CCI__UDP_OUT_MESSAGES];
+    cci__udp_control control[CCI__UDP_OUT_MESSAGES];
+    int run[CCI__UDP_OUT_MESSAGES]; /* datagrams in the message */
+    struct iovec piece[CCI__UDP_OUT_PIECES];
+} cci__udp_out;
+
+typedef struct cci__udp_in { /* what one recvmmsg fills */
+    cci__udp_mmsghdr message[CCI__UDP_IN_MESSAGES];
+    cci__udp_sockaddr from[CCI__UDP_IN_MESSAGES];
+    cci__udp_control control[CCI__UDP_IN_MESSAGES];
+    struct iovec piece[CCI__UDP_IN_MESSAGES];
+} cci__udp_in;
+
+/* How waiting works: two epoll sets watch the sockets and netlink. `handle`, the OS handle, also has the timer and the
+ * eventfd that `arm` keeps readable; `sleeper`, which `wait` waits on, the eventfd that `wake` writes. So neither shows
+ * in the other. A socket in an epoll set costs time for each datagram that arrives: `handle` exists only when it is
+ * wanted, and `sleeper` gets the sockets with the first `wait`. */
+typedef struct cci__udp_waiter {
+    int handle, sleeper;
+    int sleeps; /* the sockets are in `sleeper` */
+    int wake, readable, timer, netlink;
+    int is_readable;
+    int has_pwait2;
+    uint64_t armed_ns; /* UINT64_MAX: the timer is off */
+#ifndef CCI_NO_THREADS
+    pthread_mutex_t lock; /* of the sockets' slots and `sleeps` */
+#endif
+} cci__udp_waiter;
+#else
+/* How waiting works: `wait` polls the sockets and the pipe that `wake` writes. Behind the OS handle, a pipe, stands a
+ * thread that polls the sockets until the next deadline and puts one byte in the pipe; it then rests until `receive`
+ * has found all sockets empty. */
+typedef struct cci__udp_waiter {
+    int wake[2];
+    int handle[2];
+    int control[2]; /* makes the thread look again */
+    int has_thread, stop;
+    int full;     /* the handle's byte is in its pipe      */
+    int readable; /* as `arm` said                         */
+    int reported; /* the thread saw data or the deadline   */
+    uint64_t deadline_ns;
+#ifndef CCI_NO_THREADS
+    pthread_mutex_t lock; /* of all this and the sockets' slots */
+    pthread_t thread;
+#endif
+} cci__udp_waiter;
+#endif
+
+typedef struct cci__udp_link {
+    cci__udp_device device;
+    cci__udp_interface interface_;
+    cci__udp_socket socket[CCI__UDP_SOCKETS];
+    cci__udp_socket *of_family[2]; /* of IPv4 and IPv6, NULL if there is none    */
+    uint32_t largest[2];           /* bytes of the largest datagram per family   */
+    uint16_t port;
+    uint32_t calls;    /* of `receive`                               */
+    uint32_t hot;      /* bit per socket: had traffic lately         */
+    int wants_handle;
+    int slept; /* `wait` returned: look at all sockets       */
+    int gso, gro, mmsg; /* allowed and, as far as is known, there    */
+    uint32_t lost;      /* datagrams that the system refused         */
+    int warned_send, warned_receive;
+    int is_up, is_news;
+    uint64_t looked_ns;
+    cci__udp_waiter waiter;
+#if CCI__UDP_LINUX
+    cci__udp_out out;
+    cci__udp_in in;
+#endif
+} cci__udp_link;
+
+/* ==================================================================================================================
+ * >>udp-text
+ * ================================================================================================================== */
+
+static uint64_t cci__udp_now(void *link) {
+    struct timespec t;
+    (void)link;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void cci__udp_lock(cci__udp_link *l) {
+#ifndef CCI_NO_THREADS
+    pthread_mutex_lock(&l->waiter.lock);
+#else
+    (void)l;
+#endif
+}
+
+static void cci__udp_unlock(cci__udp_link *l) {
+#ifndef CCI_NO_THREADS
+    pthread_mutex_unlock(&l->waiter.lock);
+#else
+    (void)l;
+#endif
+}
+
+/* Logs "udp eth0: what: the system's reason". */
+static void cci__udp_log(int level, const char *interface_name, const char *what, int error) {
+    char text[400];
+    snprintf(text, sizeof text, "udp %s: %s%s%s", interface_name[0] ? interface_name : "-", what, error ? ": " : "",
+             error ? strerror(error) : "");
+    cci_log(level, text);
+}
+
+/* A whole number, with K, M or G behind it where `suffix` allows it. Returns 0 when the text is something else. */
+static int cci__udp_number(const char *text, int suffix, uint64_t *number) {
+    uint64_t n = 0;
+    int digits = 0;
+    for (; *text >= '0' && *text <= '9'; text++, digits++) {
+        if (digits == 12) {
+            return 0;
+        }
+        n = n * 10 + (uint64_t)(*text - '0');
+    }
+    if (digits == 0) {
+        return 0;
+    }
+    if (suffix && *text) {
+        unsigned shift = (*text == 'K' || *text == 'k') ? 10 : *text == 'M' ? 20 : *text == 'G' ? 30 : 0;
+        if (shift == 0) {
+            return 0;
+        }
+        n <<= shift;
+        text++;
+    }
+    *number = n;
+    return *text == 0;
+}
+
+/* Up to `most` hexadecimal digits; returns where they end, or NULL when there is none. */
+static const char *cci__udp_hex(const char *text, int most, uint32_t *number) {
+    int n;
+    *number = 0;
+    for (n = 0; n < most; n++, text++) {
+        uint32_t digit;
+        if (*text >= '0' && *text <= '9') {
+            digit = (uint32_t)(*text - '0');
+        } else if ((*text >= 'a' && *text <= 'f') || (*text >= 'A' && *text <= 'F')) {
+            digit = (uint32_t)((*text | 32) - 'a' + 10);
+        } else {
+            break;
+        }
+        *number = *number << 4 | digit;
+    }
+    return n ? text : NULL;
+}
+
+static uint64_t cci__udp_to_wide(const uint8_t *bytes, int count) {
+    uint64_t n = 0;
+    int i;
+    for (i = 0; i < count; i++) {
+        n = n << 8 | bytes[i];
+    }
+    return n;
+}
+
+/* The canonical form of an address in cci_link_addr_t: family (4 or 6), 0, port (big-endian, 2 bytes), scope (4 bytes,
+ * this host's order), address (4 or 16 bytes), zeros. An IPv4 address inside IPv6 never appears. */
+static void cci__udp_make_addr(cci_link_addr_t *to, int family, const uint8_t *ip, unsigned port, uint32_t scope) {
+    memset(to, 0, sizeof *to);
+    to->bytes[0] = (uint8_t)family;
+    to->bytes[2] = (uint8_t)(port >> 8);
+    to->bytes[3] = (uint8_t)port;
+    memcpy(to->bytes + 4, &scope, 4);
+    memcpy(to->bytes + 8, ip, family == 4 ? 4 : 16);
+}
+
+static void cci__udp_from_system(cci_link_addr_t *to, const cci__udp_sockaddr *from) {
+    if (from->any.sa_family == AF_INET) {
+        cci__udp_make_addr(to, 4, (const uint8_t *)&from->v4.sin_addr, ntohs(from->v4.sin_port), 0);
+    } else {
+        cci__udp_make_addr(to, 6, (const uint8_t *)&from->v6.sin6_addr, ntohs(from->v6.sin6_port),
+                           from->v6.sin6_scope_id);
+    }
+}
+
+static socklen_t cci__udp_to_system(cci__udp_sockaddr *to, const cci_link_addr_t *from) {
+    memset(to, 0, sizeof *to);
+    if (from->bytes[0] == 4) {
+        to->v4.sin_family = AF_INET;
+        memcpy(&to->v4.sin_port, from->bytes + 2, 2);
+        memcpy(&to->v4.sin_addr, from->bytes + 8, 4);
+        return sizeof to->v4;
+    }
+    to->v6.sin6_family = AF_INET6;
+    memcpy(&to->v6.sin6_port, from->bytes + 2, 2);
+    memcpy(&to->v6.sin6_scope_id, from->bytes + 4, 4);
+    memcpy(&to->v6.sin6_addr, from->bytes + 8, 16);
+    return sizeof to->v6;
+}
+
+/* "192.0.2.1:4242" or "[fe80::1%eth0]:4242"; without the port when it is 0. */
+static void cci__udp_addr_text(const cci_link_addr_t *addr, char *text, size_t size) {
+    char ip[INET6_ADDRSTRLEN] = "?";
+    char scope_name[IF_NAMESIZE + 1] = "";
+    unsigned port = (unsigned)cci__udp_to_wide(addr->bytes + 2, 2);
+    uint32_t scope;
+    int v4 = addr->bytes[0] == 4;
+    memcpy(&scope, addr->bytes + 4, 4);
+    inet_ntop(v4 ? AF_INET : AF_INET6, addr->bytes + 8, ip, sizeof ip);
+    if (scope && if_indextoname(scope, scope_name + 1)) {
+        scope_name[0] = '%';
+    }
+    if (port == 0) {
+        snprintf(text, size, "%s%s", ip, scope_name);
+    } else if (v4) {
+        snprintf(text, size, "%s:%u", ip, port);
+    } else {
+        snprintf(text, size, "[%s%s]:%u", ip, scope_name, port);
+    }
+}
+
+/* ==================================================================================================================
+ * >>udp-interfaces
+ * ================================================================================================================== */
+
+/* Link-local unicast, or multicast of interface or link scope: only meaningful together with an interface. */
+static int cci__udp_is_link_local(const uint8_t *v6) {
+    return (v6[0] == 0xfe && (v6[1] & 0xc0) == 0x80) || (v6[0] == 0xff && ((v6[1] & 15) == 1 || (v6[1] & 15) == 2));
+}
+
+/* A second IPv4 address may carry a label: "eth0:1" is on eth0. */
+static int cci__udp_same_interface(const char *a, const char *b) {
+    size_t n = strcspn(a, ":");
+    return n == strcspn(b, ":") && memcmp(a, b, n) == 0;
+}
+
+/* Adds one address that the system lists to what is known of its interface. The address that the device names wins,
+ * then the first; of IPv6 a global one before a link-local one. */
+static void cci__udp_add_address(cci__udp_interface *f, const struct ifaddrs *a, const cci__udp_device *d) {
+    cci__udp_sockaddr s;
+    memset(&s, 0, sizeof s);
+    if (a->ifa_addr->sa_family == AF_INET) {
+        memcpy(&s.v4, a->ifa_addr, sizeof s.v4);
+        if (!f->has_v4 || (d->ip_family == 4 && memcmp(&s.v4.sin_addr, d->ip, 4) == 0)) {
+            memcpy(f->v4, &s.v4.sin_addr, 4);
+            f->has_v4 = 1;
+        }
+    } else if (a->ifa_addr->sa_family == AF_INET6) {
+        int pinned, better;
+        memcpy(&s.v6, a->ifa_addr, sizeof s.v6);
+        pinned = f->has_v6 && d->ip_family == 6 && memcmp(f->v6, d->ip, 16) == 0;
+        better = !f->has_v6 || (cci__udp_is_link_local(f->v6) && !cci__udp_is_link_local(s.v6.sin6_addr.s6_addr)) ||
+                 (d->ip_family == 6 && memcmp(&s.v6.sin6_addr, d->ip, 16) == 0);
+        if (!pinned && better) {
+            memcpy(f->v6, &s.v6.sin6_addr, 16);
+            f->v6_scope = s.v6.sin6_scope_id;
+            f->has_v6 = 1;
+        }
+    }
+#ifdef CCI__UDP_HAVE_IF_DL
+    if (a->ifa_addr->sa_family == AF_LINK) {
+        const struct sockaddr_dl *dl = (const struct sockaddr_dl *)(const void *)a->ifa_addr;
+        if (dl->sdl_alen == 6) {
+            memcpy(f->mac, dl->sdl_data + dl->sdl_nlen, 6);
+            f->has_mac = 1;
+        }
+    }
+#endif
+}
+
+#ifdef __linux__
+/* "0000:00:1f.6/" */
+static void cci__udp_parse_pci(const char *text, uint32_t pci[4]) {
+    static const char behind[] = "::./";
+    static const int digits[] = {8, 2, 2, 1};
+    uint32_t part[4];
+    int i;
+    for (i = 0; i < 4; i++) {
+        text = cci__udp_hex(text, digits[i], &part[i]);
+        if (!text || *text++ != behind[i]) {
+            return;
+        }
+    }
+    memcpy(pci, part, sizeof part);
+}
+
+/* PCI address and whether the interface is virtual, from the path of its directory in sysfs; rate in Mbit/s. */
+static void cci__udp_read_sysfs(cci__udp_interface *f) {
+    char path[64], text[512];
+    ssize_t n;
+    int fd;
+    snprintf(path, sizeof path, "/sys/class/net/%s", f->name);
+    n = readlink(path, text, sizeof text - 1);
+    if (n > 0) {
+        char *p;
+        text[n] = 0;
+        f->is_virtual = strstr(text, "/virtual/") != NULL;
+        for (p = strchr(text, '/'); p; p = strchr(p + 1, '/')) {
+            cci__udp_parse_pci(p + 1, f->pci); /* the innermost stays */
+        }
+    }
+    snprintf(path, sizeof path, "/sys/class/net/%s/speed", f->name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        uint64_t mbit;
+        n = read(fd, text, sizeof text - 1);
+        text[n > 0 ? n : 0] = 0;
+        text[strcspn(text, "\n")] = 0;
+        if (cci__udp_number(text, 0, &mbit) && mbit < 100000000u) {
+            f->rate = mbit * 1000000u;
+        }
+        close(fd);
+    }
+}
+#endif
+
+/* Everything about one interface of the system's list; 0 when it has no IP address. */
+static int cci__udp_describe(const struct ifaddrs *list, const char *name, const cci__udp_device *d,
+                             cci__udp_interface *f) {
+    const struct ifaddrs *a;
+    struct ifreq request;
+    int fd;
+    memset(f, 0, sizeof *f);
+    memset(f->pci, 0xff, sizeof f->pci);
+    snprintf(f->name, sizeof f->name, "%.*s", (int)strcspn(name, ":"), name);
+    for (a = list; a; a = a->ifa_next) {
+        if (!cci__udp_same_interface(a->ifa_name, name)) {
+            continue;
+        }
+        f->loopback = (a->ifa_flags & IFF_LOOPBACK) != 0;
+        f->running = (a->ifa_flags & IFF_UP) && (a->ifa_flags & IFF_RUNNING);
+        if (a->ifa_addr) {
+            cci__udp_add_address(f, a, d);
+        }
+    }
+    if (!f->has_v4 && !f->has_v6) {
+        return 0;
+    }
+    f->index = if_nametoindex(f->name);
+    f->mtu = f->loopback ? 16384 : 1500;
+    fd = socket(f->has_v4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
+    if (fd >= 0) {
+#ifdef SIOCGIFMTU
+        memset(&request, 0, sizeof request);
+        memcpy(request.ifr_name, f->name, sizeof f->name);
+        if (ioctl(fd, SIOCGIFMTU, &request) == 0 && request.ifr_mtu >= 576) {
+            f->mtu = (uint32_t)request.ifr_mtu;
+        }
+#endif
+#if defined(__linux__) && defined(SIOCGIFHWADDR)
+        memset(&request, 0, sizeof request);
+        memcpy(request.ifr_name, f->name, sizeof f->name);
+        if (ioctl(fd, SIOCGIFHWADDR, &request) == 0) {
+            memcpy(f->mac, request.ifr_hwaddr.sa_data, 6);
+            f->has_mac = 1;
+        }
+#endif
+        close(fd);
+    }
+    (void)request;
+#ifdef __linux__
+    cci__udp_read_sysfs(f);
+#endif
+    return 1;
+}
+
+/* 0 to 100: real interfaces before virtual ones before the loopback, then by rate and kind of address. */
+static uint32_t cci__udp_priority(const cci__udp_interface *f) {
+    uint32_t priority = f->loopback ? 30 : f->is_virtual ? 40 : 50;
+    uint64_t rate;
+    if (!f->loopback && !f->has_v4 && cci__udp_is_link_local(f->v6)) {
+        priority -= 5;
+    }
+    for (rate = f->rate / 100000000u; rate && !f->loopback && !f->is_virtual && priority < 65; rate /= 2) {
+        priority++;
+    }
+    return priority;
+}
+
+static int cci__udp_has_ip(const cci__udp_interface *f, const cci__udp_device *d) {
+    return (d->ip_family == 4 && f->has_v4 && memcmp(f->v4, d->ip, 4) == 0) ||
+           (d->ip_family == 6 && f->has_v6 && memcmp(f->v6, d->ip, 16) == 0);
+}
+
+static int cci__udp_has_mac(const cci__udp_interface *f, const cci__udp_device *d) {
+    return f->has_mac && d->mac_length == 6 && memcmp(f->mac, d->mac, 6) == 0;
+}
+
+/* Calls visit() for each interface with an address, until it returns something other than 0, which it passes on. */
+static int cci__udp_each_interface(const cci__udp_device *d, void *user,
+                                   int (*visit)(void *user, const cci__udp_interface *f)) {
+    struct ifaddrs *list, *a, *b;
+    cci__udp_interface f;
+    int result = 0;
+    if (getifaddrs(&list) != 0) {
+        return -1;
+    }
+    for (a = list; a && result == 0; a = a->ifa_next) {
+        for (b = list; b != a && !cci__udp_same_interface(a->ifa_name, b->ifa_name); b = b->ifa_next) {
+        }
+        if (a == b && cci__udp_describe(list, a->ifa_name, d, &f)) {
+            result = visit(user, &f);
+        }
+    }
+    freeifaddrs(list);
+    return result;
+}
+
+/* Search for the interface that a device means. */
+typedef struct cci__udp_search {
+    const cci__udp_device *device;
+    cci__udp_interface best;
+    int found;           /* all keys match                                       */
+    int contradiction;   /* an interface matches some of the keys but not others */
+    char other_name[16]; /* that interface                                       */
+    uint32_t priority;
+} cci__udp_search;
+
+static int cci__udp_search_visit(void *user, const cci__udp_interface *f) {
+    cci__udp_search *s = (cci__udp_search *)user;
+    const cci__udp_device *d = s->device;
+    int named = d->interface_name[0] != 0;
+    int asked = named + (d->ip_family != 0) + (d->mac_length != 0);
+    int hits = (named && strcmp(f->name, d->interface_name) == 0) + cci__udp_has_ip(f, d) + cci__udp_has_mac(f, d);
+    uint32_t priority = cci__udp_priority(f) + (f->running ? 1000u : 0u);
+    if (hits == asked && (!s->found || priority > s->priority)) {
+        s->best = *f;
+        s->found = 1;
+        s->priority = priority;
+    } else if (hits > 0 && hits < asked) {
+        s->contradiction = 1;
+        memcpy(s->other_name, f->name, sizeof s->other_name);
+    }
+    return 0;
+}
+
+static int cci__udp_find(const cci__udp_device *d, cci__udp_search *s) {
+    memset(s, 0, sizeof *s);
+    s->device = d;
+    cci__udp_each_interface(d, s, cci__udp_search_visit);
+    return s->found;
+}
+
+/* Is the device usable: has its interface carrier, and the address that the link is bound to? */
+static int cci__udp_look(cci__udp_link *l) {
+    cci__udp_device d = l->device;
+    cci__udp_search s;
+    memcpy(d.interface_name, l->interface_.name, sizeof d.interface_name);
+    d.mac_length = 0;
+    if (l->socket[0].family == 4) {
+        d.ip_family = 4;
+        memcpy(d.ip, l->interface_.v4, 4);
+    } else {
+        d.ip_family = 6;
+        memcpy(d.ip, l->interface_.v6, 16);
+    }
+    return cci__udp_find(&d, &s) && s.best.running;
+}
+
+/* ==================================================================================================================
+ * >>udp-devices
+ * ================================================================================================================== */
+
+static uint32_t cci__udp_ip_mtu(const cci__udp_device *d, const cci__udp_interface *f) {
+    uint32_t mtu = f->mtu > 65535 ? 65535 : f->mtu;
+    return d->mtu && d->mtu < mtu ? d->mtu : mtu;
+}
+
+/* Bytes of the largest datagram, a multiple of 8. */
+static uint32_t cci__udp_largest(const cci__udp_device *d, const cci__udp_interface *f, int family) {
+    uint32_t bytes = cci__udp_ip_mtu(d, f) - (family == 4 ? CCI__UDP_HEADERS_V4 : CCI__UDP_HEADERS_V6);
+    return (bytes > CCI__UDP_LARGEST ? CCI__UDP_LARGEST : bytes) & ~7u;
+}
+
+static int cci__udp_main_family(const cci__udp_device *d, const cci__udp_interface *f) {
+    return d->ip_family ? d->ip_family : f->has_v4 ? 4 : 6;
+}
+
+/* The text for people; it and the description's other pointers are valid until the next call. */
+static char cci__udp_info[256];
+
+static void cci__udp_make_info(const cci__udp_device *d, const cci__udp_interface *f) {
+    char v4[64] = "", v6[64] = "", rate[32] = "";
+    cci_link_addr_t addr;
+    if (f->has_v4) {
+        cci__udp_make_addr(&addr, 4, f->v4, 0, 0);
+        cci__udp_addr_text(&addr, v4, sizeof v4);
+    }
+    if (f->has_v6) {
+        cci__udp_make_addr(&addr, 6, f->v6, 0, f->v6_scope);
+        cci__udp_addr_text(&addr, v6, sizeof v6);
+    }
+    if (f->rate) {
+        snprintf(rate, sizeof rate, ", %lu Mbit/s", (unsigned long)(f->rate / 1000000u));
+    }
+    snprintf(cci__udp_info, sizeof cci__udp_info, "%s: %s%s%s, MTU %lu%s%s", f->name, v4,
+             f->has_v4 && f->has_v6 ? ", " : "", v6, (unsigned long)cci__udp_ip_mtu(d, f), rate,
+             f->running ? "" : ", down");
+}
+
+static void cci__udp_make_desc(cci_device_desc_t *desc, const cci__udp_device *d, const cci__udp_interface *f) {
+    desc->up = f->running;
+    desc->rate = f->rate;
+    memcpy(desc->pci, f->pci, sizeof desc->pci);
+    desc->max_send_size = cci__udp_largest(d, f, cci__udp_main_family(d, f));
+    memcpy(desc->data, d, sizeof *d);
+}
+
+typedef struct cci__udp_proposal {
+    void *list;
+    int (*add)(void *list, const cci_device_desc_t *desc);
+    int count;
+} cci__udp_proposal;
+
+static int cci__udp_propose(void *user, const cci__udp_interface *f) {
+    cci__udp_proposal *p = (cci__udp_proposal *)user;
+    cci__udp_device d;
+    cci_device_desc_t desc;
+    memset(&d, 0, sizeof d);
+    memset(&desc, 0, sizeof desc);
+    d.offload = 1;
+    memcpy(d.interface_name, f->name, sizeof d.interface_name);
+    cci__udp_make_desc(&desc, &d, f);
+    cci__udp_make_info(&d, f);
+    desc.name = f->name;
+    desc.info = cci__udp_info;
+    desc.priority = f->running ? cci__udp_priority(f) : 10;
+    p->count++;
+    return p->add(p->list, &desc);
+}
+
+static int cci__udp_discover(const cci_transport_t *self, void *list, int (*add)(void *, const cci_device_desc_t *),
+                             char *why, size_t why_size) {
+    cci__udp_proposal p;
+    cci__udp_device any;
+    int result;
+    (void)self;
+    memset(&any, 0, sizeof any);
+    p.list = list;
+    p.add = add;
+    p.count = 0;
+    errno = 0;
+    result = cci__udp_each_interface(&any, &p, cci__udp_propose);
+    if (result < 0) {
+        snprintf(why, why_size, "the network interfaces can't be listed: %s", strerror(errno));
+        return CCI_ENODEV;
+    }
+    if (p.count == 0) {
+        snprintf(why, why_size, "no network interface has an IP address");
+        return CCI_ENODEV;
+    }
+    return result;
+}
+
+/* The keys with a number. */
+typedef struct cci__udp_key {
+    const char *name;
+    uint64_t smallest, largest;
+    size_t offset; /* of a uint32_t in cci__udp_device */
+    int suffix;
+} cci__udp_key;
+
+static const cci__udp_key cci__udp_keys[] = {
+    {"port", 1, 65535, offsetof(cci__udp_device, port), 0},
+    {"mtu", 576, 65535, offsetof(cci__udp_device, mtu), 0},
+    {"send_buf_count", 1, 1048576, offsetof(cci__udp_device, send_buf_count), 0},
+    {"recv_buf_count", 1, 1048576, offsetof(cci__udp_device, recv_buf_count), 0},
+    {"send_timeout", 1, 4294967295u, offsetof(cci__udp_device, send_timeout_us), 0},
+    {"rcvbuf", 4096, 1073741824, offsetof(cci__udp_device, rcvbuf_bytes), 1},
+    {"sndbuf", 4096, 1073741824, offsetof(cci__udp_device, sndbuf_bytes), 1},
+    {"ttl", 1, 255, offsetof(cci__udp_device, ttl_hops), 0},
+    {"hops", 1, 255, offsetof(cci__udp_device, ttl_hops), 0},
+};
+
+static int cci__udp_parse_mac(const char *text, cci__udp_device *d) {
+    uint32_t n, byte;
+    for (n = 0; n < sizeof d->mac; text++) {
+        text = cci__udp_hex(text, 2, &byte);
+        if (!text) {
+            return 0;
+        }
+        d->mac[n++] = (uint8_t)byte;
+        d->mac_length = (uint8_t)n;
+        if (*text != ':' && *text != '-') {
+            break;
+        }
+    }
+    return n >= 5 && *text == 0; /* the manual's own example has five bytes; such a one matches no interface */
+}
+
+static int cci__udp_parse_ip(const char *text, cci__udp_device *d) {
+    char host[INET6_ADDRSTRLEN];
+    size_t n = strcspn(text, "%"); /* the scope follows from the interface */
+    if (n >= sizeof host) {
+        return 0;
+    }
+    memcpy(host, text, n);
+    host[n] = 0;
+    if (inet_pton(AF_INET, text, d->ip) == 1) {
+        d->ip_family = 4;
+        return 1;
+    }
+    d->ip_family = 6;
+    return inet_pton(AF_INET6, host, d->ip) == 1;
+}
+
+/* One of two words; 0 when it is neither. */
+static int cci__udp_parse_choice(const char *text, const char *zero, const char *one, uint8_t *choice) {
+    *choice = strcmp(text, one) == 0;
+    return *choice || strcmp(text, zero) == 0;
+}
+
+/* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
+static const char *cci__udp_take_key(const char *key, const char *value, cci__udp_device *d, char *range, size_t size) {
+    size_t i, length = strlen(value);
+    for (i = 0; i < sizeof cci__udp_keys / sizeof cci__udp_keys[0]; i++) {
+        const cci__udp_key *k = &cci__udp_keys[i];
+        uint64_t n;
+        uint32_t word;
+        if (strcmp(key, k->name) != 0) {
+            continue;
+        }
+        if (cci__udp_number(value, k->suffix, &n) && n >= k->smallest && n <= k->largest) {
+            word = (uint32_t)n;
+            memcpy((char *)d + k->offset, &word, sizeof word);
+            return NULL;
+        }
+        snprintf(range, size, "a number from %lu to %lu", (unsigned long)k->smallest, (unsigned long)k->largest);
+        return range;
+    }
+    if (strcmp(key, "ip") == 0) {
+        return cci__udp_parse_ip(value, d) ? NULL : "an IPv4 or IPv6 address";
+    }
+    if (strcmp(key, "mac") == 0) {
+        return cci__udp_parse_mac(value, d) ? NULL : "a hardware address like 00:11:22:33:44:55";
+    }
+    if (strcmp(key, "interface") == 0) {
+        memcpy(d->interface_name, value, length < sizeof d->interface_name ? length + 1 : 0);
+        return length > 0 && length < sizeof d->interface_name ? NULL : "the name of an interface (1 to 15 characters)";
+    }
+    if (strcmp(key, "congestion") == 0) {
+        memcpy(d->congestion, value, length < sizeof d->congestion ? length + 1 : 0);
+        return length > 0 && length < sizeof d->congestion ? NULL : "a name of 1 to 23 characters";
+    }
+    if (strcmp(key, "progress") == 0) {
+        return cci__udp_parse_choice(value, "poll", "thread", &d->progress_thread) ? NULL : "thread or poll";
+    }
+    if (strcmp(key, "offload") == 0) {
+        return cci__udp_parse_choice(value, "off", "on", &d->offload) ? NULL : "on or off";
+    }
+    if (strcmp(key, "transport") == 0 || strcmp(key, "priority") == 0 || strcmp(key, "default") == 0) {
+        return NULL; /* the core's own */
+    }
+    return "";
+}
+
+static int cci__udp_take_keys(const char *const *keys, cci__udp_device *d, int *bad_key, char *why, size_t why_size) {
+    int i;
+    for (i = 0; keys && keys[i]; i++) {
+        char key[32], range[80];
+        const char *equals = strchr(keys[i], '=');
+        const char *value = equals ? equals + 1 : "";
+        size_t length = equals ? (size_t)(equals - keys[i]) : strlen(keys[i]);
+        const char *wanted;
+        while (length && (keys[i][length - 1] == ' ' || keys[i][length - 1] == '\t')) {
+            length--;
+        }
+        value += strspn(value, " \t");
+        snprintf(key, sizeof key, "%.*s", (int)(length < 31 ? length : 31), keys[i]);
+        wanted = cci__udp_take_key(key, value, d, range, sizeof range);
+        if (wanted) {
+            *bad_key = i;
+            if (*wanted) {
+                snprintf(why, why_size, "%s: \"%s\" is not %s", key, value, wanted);
+            } else {
+                snprintf(why, why_size, "%s: the udp transport has no such key", key);
+            }
+            return CCI_EINVAL;
+        }
+    }
+    return CCI_SUCCESS;
+}
+
+static int cci__udp_configure(const cci_transport_t *self, const char *name, const char *const *keys,
+                              cci_device_desc_t *desc, int *bad_key, char *why, size_t why_size) {
+    cci__udp_device d;
+    cci__udp_search s;
+    int status;
+    (void)self;
+    memset(&d, 0, sizeof d);
+    d.offload = 1;
+    *bad_key = -1;
+    status = cci__udp_take_keys(keys, &d, bad_key, why, why_size);
+    if (status != CCI_SUCCESS) {
+        return status;
+    }
+    if (cci__udp_find(&d, &s)) {
+        cci__udp_make_info(&d, &s.best);
+    } else if (s.contradiction) {
+        snprintf(why, why_size, "ip, mac and interface do not name the same interface (one of them is %s)",
+                 s.other_name);
+        return CCI_EINVAL;
+    } else {
+        memset(s.best.pci, 0xff, sizeof s.best.pci);
+        s.best.mtu = 1500;
+        snprintf(cci__udp_info, sizeof cci__udp_info, "there is no such interface now");
+    }
+    memset(desc, 0, sizeof *desc);
+    cci__udp_make_desc(desc, &d, &s.best);
+    desc->name = name;
+    desc->info = cci__udp_info;
+    desc->priority = 50;
+    return CCI_SUCCESS;
+}
+
+static void cci__udp_refresh(const cci_transport_t *self, cci_device_desc_t *desc) {
+    cci__udp_device d;
+    cci__udp_search s;
+    (void)self;
+    memcpy(&d, desc->data, sizeof d);
+    if (cci__udp_find(&d, &s)) {
+        cci__udp_make_desc(desc, &d, &s.best);
+    } else {
+        desc->up = 0;
+    }
+}
+
+#if CCI__UDP_LINUX
+/* ==================================================================================================================
+ * >>udp-linux
+ * ================================================================================================================== */
+
+#define CCI__UDP_SLOT_TIMER 100u
+#define CCI__UDP_SLOT_NETLINK 101u
+#define CCI__UDP_SLOT_OTHER 102u
+
+static void cci__udp_watch(int set, int fd, uint32_t slot) {
+    struct epoll_event e;
+    memset(&e, 0, sizeof e);
+    e.events = EPOLLIN;
+    e.data.u32 = slot;
+    if (set >= 0 && fd >= 0) {
+        epoll_ctl(set, EPOLL_CTL_ADD, fd, &e);
+    }
+}
+
+/* Puts sockets and netlink in a set. */
+static void cci__udp_watch_all(cci__udp_link *l, int set) {
+    int i;
+    for (i = 0; i < CCI__UDP_SOCKETS; i++) {
+        cci__udp_watch(set, l->socket[i].fd, (uint32_t)i);
+    }
+    cci__udp_watch(set, l->waiter.netlink, CCI__UDP_SLOT_NETLINK);
+}
+
+/* A socket came; a closed one leaves the sets by itself. Called with the lock held. */
+static void cci__udp_slot_changed(cci__udp_link *l, int slot) {
+    cci__udp_watch(l->waiter.handle, l->socket[slot].fd, (uint32_t)slot);
+    if (l->waiter.sleeps) {
+        cci__udp_watch(l->waiter.sleeper, l->socket[slot].fd, (uint32_t)slot);
+    }
+}
+
+/* The route socket tells when interfaces or addresses change. -1 where it is forbidden: then `up` looks by itself. */
+static int cci__udp_open_netlink(void) {
+    struct {
+        sa_family_t family;
+        unsigned short pad;
+        uint32_t pid, groups;
+    } address;
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0 /* NETLINK_ROUTE */);
+    memset(&address, 0, sizeof address);
+    address.family = AF_NETLINK;
+    address.groups = 0x1u | 0x10u | 0x100u; /* RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR */
+    if (fd >= 0 && bind(fd, (struct sockaddr *)(void *)&address, sizeof address) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* Any message is news: `up` then asks the system for the whole truth. */
+static void cci__udp_drain_netlink(cci__udp_link *l) {
+    char text[2048];
+    ssize_t n;
+    int turns = 64;
+    if (l->waiter.netlink < 0) {
+        return;
+    }
+    do {
+        n = recvfrom(l->waiter.netlink, text, sizeof text, 0, NULL, NULL);
+        if (n >= 0 || errno == ENOBUFS) {
+            l->is_news = 1;
+        }
+    } while (--turns && (n >= 0 || errno == ENOBUFS || errno == EINTR));
+}
+
+static int cci__udp_waiter_open(cci__udp_link *l, int *os_handle) {
+    cci__udp_waiter *w = &l->waiter;
+    w->sleeper = epoll_create1(EPOLL_CLOEXEC);
+    w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    w->netlink = cci__udp_open_netlink();
+    w->handle = w->readable = w->timer = -1;
+    w->armed_ns = UINT64_MAX;
+    w->has_pwait2 = 1;
+#ifndef CCI_NO_THREADS
+    if (pthread_mutex_init(&w->lock, NULL) != 0) {
+        return 0;
+    }
+#endif
+    if (w->sleeper < 0 || w->wake < 0) {
+        return 0;
+    }
+    cci__udp_watch(w->sleeper, w->wake, CCI__UDP_SLOT_OTHER);
+    if (l->wants_handle) {
+        w->handle = epoll_create1(EPOLL_CLOEXEC);
+        w->readable = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+        if (w->handle < 0 || w->readable < 0 || w->timer < 0) {
+            return 0;
+        }
+        cci__udp_watch_all(l, w->handle);
+        cci__udp_watch(w->handle, w->timer, CCI__UDP_SLOT_TIMER);
+        cci__udp_watch(w->handle, w->readable, CCI__UDP_SLOT_OTHER);
+        *os_handle = w->handle;
+    }
+    return 1;
+}
+
+static void cci__udp_waiter_close(cci__udp_link *l) {
+    cci__udp_waiter *w = &l->waiter;
+    int fd[6], i;
+    fd[0] = w->handle, fd[1] = w->sleeper, fd[2] = w->wake;
+    fd[3] = w->readable, fd[4] = w->timer, fd[5] = w->netlink;
+    for (i = 0; i < 6; i++) {
+        if (fd[i] >= 0) {
+            close(fd[i]);
+        }
+    }
+#ifndef CCI_NO_THREADS
+    pthread_mutex_destroy(&w->lock);
+#endif
+}
+
+/* One system call tells all: a bit per socket that has something. Timer and netlink are emptied on the way, so that
+ * they don't keep the handle readable. */
+static uint32_t cci__udp_ready(cci__udp_link *l) {
+    struct epoll_event e[CCI__UDP_SOCKETS + 3];
+    uint32_t mask = 0;
+    int i, n, set = l->waiter.handle;
+    if (set < 0 && CCI__UDP_LOAD(l->waiter.sleeps)) {
+        set = l->waiter.sleeper;
+    }
+    if (set < 0) {
+        return CCI__UDP_ALL_SOCKETS; /* nobody waits: try each */
+    }
+    n = epoll_wait(set, e, (int)(sizeof e / sizeof e[0]), 0);
+    for (i = 0; i < n; i++) {
+        uint32_t slot = e[i].data.u32;
+        if (slot == CCI__UDP_SLOT_TIMER) {
+            uint64_t times;
+            ssize_t r = read(l->waiter.timer, &times, sizeof times);
+            (void)r;
+            l->waiter.armed_ns = UINT64_MAX;
+        } else if (slot == CCI__UDP_SLOT_NETLINK) {
+            cci__udp_drain_netlink(l);
+        } else if (slot < CCI__UDP_SOCKETS) {
+            mask |= 1u << slot;
+        }
+    }
+    return mask;
+}
+
+/* `receive` found nothing anywhere: the epoll sets know that by themselves. */
+static void cci__udp_drained(cci__udp_link *l) {
+    (void)l;
+}
+
+static void cci__udp_arm(void *link, int readable, uint64_t deadline_ns) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    cci__udp_waiter *w = &l->waiter;
+    ssize_t r = 0;
+    if (w->handle < 0) {
+        return;
+    }
+    readable = readable != 0;
+    if (readable != w->is_readable) {
+        uint64_t one = 1;
+        r = readable ? write(w->readable, &one, sizeof one) : read(w->readable, &one, sizeof one);
+        w->is_readable = readable;
+    }
+    (void)r;
+    /* A timer that fires too early costs one call of cci_get_event(), setting it anew each time costs a system call:
+     * so a deadline that moves away is left until the timer has fired. */
+    if (deadline_ns < w->armed_ns) {
+        struct itimerspec t;
+        memset(&t, 0, sizeof t);
+        if (deadline_ns == 0) {
+            deadline_ns = 1; /* 0 would turn the timer off */
+        }
+        t.it_value.tv_sec = (time_t)(deadline_ns / 1000000000u);
+        t.it_value.tv_nsec = (long)(deadline_ns % 1000000000u);
+        if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &t, NULL) == 0) {
+            w->armed_ns = deadline_ns;
+        }
+    }
+}
+
+static void cci__udp_wait(void *link, uint64_t timeout_ns) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    cci__udp_waiter *w = &l->waiter;
+    struct epoll_event e[2];
+    uint64_t count;
+    ssize_t r;
+    int n = -1;
+    if (!CCI__UDP_LOAD(w->sleeps)) {
+        cci__udp_lock(l);
+        cci__udp_watch_all(l, w->sleeper);
+        CCI__UDP_STORE(w->sleeps, 1);
+        cci__udp_unlock(l);
+    }
+#ifdef SYS_epoll_pwait2
+    if (CCI__UDP_LOAD(w->has_pwait2)) {
+        struct {
+            int64_t seconds, nanoseconds;
+        } t; /* the kernel's struct __kernel_timespec */
+        t.seconds = (int64_t)(timeout_ns / 1000000000u);
+        t.nanoseconds = (int64_t)(timeout_ns % 1000000000u);
+        n = (int)syscall(SYS_epoll_pwait2, w->sleeper, e, 2, timeout_ns == UINT64_MAX ? NULL : &t, NULL, (size_t)8);
+        if (n < 0 && errno != EINTR) {
+            CCI__UDP_STORE(w->has_pwait2, 0);
+        }
+    }
+    if (!CCI__UDP_LOAD(w->has_pwait2))
+#endif
+    {
+        uint64_t ms = timeout_ns / 1000000u + (timeout_ns % 1000000u != 0);
+        n = epoll_wait(w->sleeper, e, 2, timeout_ns == UINT64_MAX ? -1 : ms > 1000000 ? 1000000 : (int)ms);
+    }
+    (void)n;
+    r = read(w->wake, &count, sizeof count);
+    (void)r;
+    CCI__UDP_STORE(l->slept, 1);
+}
+
+static void cci__udp_wake(void *link) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    uint64_t one = 1;
+    ssize_t r = write(l->waiter.wake, &one, sizeof one);
+    (void)r;
+}
+
+static int cci__udp_up(void *link) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    cci__udp_drain_netlink(l);
+    if (l->is_news || (l->waiter.netlink < 0 && cci__udp_now(l) - l->looked_ns > 1000000000u)) {
+        l->is_news = 0;
+        l->looked_ns = cci__udp_now(l);
+        l->is_up = cci__udp_look(l);
+    }
+    return l->is_up;
+}
+
+#else
+/* ==================================================================================================================
+ * >>udp-posix
+ * ================================================================================================================== */
+
+static void cci__udp_set_flags(int fd) {
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+static int cci__udp_open_pipe(int fd[2]) {
+    if (pipe(fd) != 0) {
+        fd[0] = fd[1] = -1;
+        return 0;
+    }
+    cci__udp_set_flags(fd[0]);
+    cci__udp_set_flags(fd[1]);
+    return 1;
+}
+
+static void cci__udp_write_byte(int fd) {
+    ssize_t r = write(fd, "", 1); /* a full pipe is as good */
+    (void)r;
+}
+
+static void cci__udp_read_bytes(int fd) {
+    char bytes[64];
+    while (read(fd, bytes, sizeof bytes) > 0) {
+    }
+}
+
+/* Puts the handle's byte in or takes it out. Called with the lock held. */
+static void cci__udp_sync_handle(cci__udp_waiter *w) {
+    int full = w->readable || w->reported;
+    if (full && !w->full) {
+        cci__udp_write_byte(w->handle[1]);
+    } else if (!full && w->full) {
+        cci__udp_read_bytes(w->handle[0]);
+    }
+    w->full = full;
+}
+
+/* Sockets and one more descriptor, for poll(); returns how many. Called with the lock held: groups come and go. */
+static nfds_t cci__udp_poll_set(cci__udp_link *l, int sockets, int other, struct pollfd *p, int *slot) {
+    nfds_t n = 0;
+    int i;
+    for (i = 0; sockets && i < CCI__UDP_SOCKETS; i++) {
+        if (l->socket[i].fd >= 0) {
+            p[n].fd = l->socket[i].fd;
+            p[n].events = POLLIN;
+            p[n].revents = 0;
+            slot[n++] = i;
+        }
+    }
+    if (other >= 0) {
+        p[n].fd = other;
+        p[n].events = POLLIN;
+        p[n].revents = 0;
+        slot[n++] = -1;
+    }
+    return n;
+}
+
+static int cci__udp_poll_ms(uint64_t timeout_ns) {
+    uint64_t ms = timeout_ns / 1000000u + (timeout_ns % 1000000u != 0);
+    return timeout_ns == UINT64_MAX ? -1 : ms > 1000000 ? 1000000 : (int)ms;
+}
+
+#ifndef CCI_NO_THREADS
+static void *cci__udp_handle_thread(void *link) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    cci__udp_waiter *w = &l->waiter;
+    struct pollfd p[CCI__UDP_SOCKETS + 1];
+    int slot[CCI__UDP_SOCKETS + 1];
+    cci__udp_lock(l);
+    while (!w->stop) {
+        uint64_t now = cci__udp_now(l), timeout = UINT64_MAX;
+        nfds_t n, i;
+        if (!w->reported && w->deadline_ns != UINT64_MAX) {
+            timeout = w->deadline_ns > now ? w->deadline_ns - now : 0;
+        }
+        n = cci__udp_poll_set(l, !w->reported, w->control[0], p, slot);
+        cci__udp_unlock(l);
+        poll(p, n, cci__udp_poll_ms(timeout));
+        cci__udp_read_bytes(w->control[0]);
+        cci__udp_lock(l);
+        for (i = 0; i + 1 < n; i++) {
+            w->reported |= p[i].revents != 0;
+        }
+        w->reported |= w->deadline_ns <= cci__udp_now(l);
+        cci__udp_sync_handle(w);
+    }
+    cci__udp_unlock(l);
+    return NULL;
+}
+#endif
+
+static int cci__udp_waiter_open(cci__udp_link *l, int *os_handle) {
+    cci__udp_waiter *w = &l->waiter;
+    w->wake[0] = w->wake[1] = w->handle[0] = w->handle[1] = w->control[0] = w->control[1] = -1;
+    w->deadline_ns = UINT64_MAX;
+#ifndef CCI_NO_THREADS
+    if (pthread_mutex_init(&w->lock, NULL) != 0) {
+        return 0;
+    }
+#endif
+    if (!cci__udp_open_pipe(w->wake)) {
+        return 0;
+    }
+#ifndef CCI_NO_THREADS
+    if (l->wants_handle) {
+        if (!cci__udp_open_pipe(w->handle) || !cci__udp_open_pipe(w->control) ||
+            pthread_create(&w->thread, NULL, cci__udp_handle_thread, l) != 0) {
+            return 0;
+        }
+        w->has_thread = 1;
+        *os_handle = w->handle[0];
+    }
+#else
+    if (l->wants_handle) {
+        *os_handle = l->socket[0].fd;
+    }
+#endif
+    return 1;
+}
+
+static void cci__udp_waiter_close(cci__udp_link *l) {
+    cci__udp_waiter *w = &l->waiter;
+    int fd[6], i;
+#ifndef CCI_NO_THREADS
+    if (w->has_thread) {
+        cci__udp_lock(l);
+        w->stop = 1;
+        cci__udp_unlock(l);
+        cci__udp_write_byte(w->control[1]);
+        pthread_join(w->thread, NULL);
+    }
+    pthread_mutex_destroy(&w->lock);
+#endif
+    fd[0] = w->wake[0], fd[1] = w->wake[1], fd[2] = w->handle[0], fd[3] = w->handle[1];
+    fd[4] = w->control[0], fd[5] = w->control[1];
+    for (i = 0; i < 6; i++) {
+        if (fd[i] >= 0) {
+            close(fd[i]);
+        }
+    }
+}
+
+/* A socket came or went: the thread must look again. Called with the lock held. */
+static void cci__udp_slot_changed(cci__udp_link *l, int slot) {
+    (void)slot;
+    if (l->waiter.has_thread) {
+        cci__udp_write_byte(l->waiter.control[1]);
+    }
+}
+
+/* A bit per socket that has something. */
+static uint32_t cci__udp_ready(cci__udp_link *l) {
+    struct pollfd p[CCI__UDP_SOCKETS + 1];
+    int slot[CCI__UDP_SOCKETS + 1];
+    uint32_t mask = 0;
+    nfds_t i, n = cci__udp_poll_set(l, 1, -1, p, slot);
+    if (poll(p, n, 0) > 0) {
+        for (i = 0; i < n; i++) {
+            mask |= p[i].revents ? 1u << slot[i] : 0u;
+        }
+    }
+    return mask;
+}
+
+/* `receive` found nothing anywhere: the thread may watch the sockets again. What arrived in between it sees at once. A
+ * deadline that has passed has been seen too; `arm` tells the next. */
+static void cci__udp_drained(cci__udp_link *l) {
+    cci__udp_waiter *w = &l->waiter;
+    if (!w->has_thread) {
+        return;
+    }
+    cci__udp_lock(l);
+    if (w->reported) {
+        w->reported = 0;
+        if (w->deadline_ns <= cci__udp_now(l)) {
+            w->deadline_ns = UINT64_MAX;
+        }
+        cci__udp_sync_handle(w);
+        cci__udp_write_byte(w->control[1]);
+    }
+    cci__udp_unlock(l);
+}
+
+static void cci__udp_arm(void *link, int readable, uint64_t deadline_ns) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    cci__udp_waiter *w = &l->waiter;
+    if (!w->has_thread) {
+        return;
+    }
+    cci__udp_lock(l);
+    w->readable = readable != 0;
+    cci__udp_sync_handle(w);
+    if (deadline_ns < w->deadline_ns) {
+        w->deadline_ns = deadline_ns;
+        cci__udp_write_byte(w->control[1]);
+    }
+    cci__udp_unlock(l);
+}
+
+static void cci__udp_wait(void *link, uint64_t timeout_ns) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    struct pollfd p[CCI__UDP_SOCKETS + 1];
+    int slot[CCI__UDP_SOCKETS + 1];
+    nfds_t n;
+    cci__udp_lock(l);
+    n = cci__udp_poll_set(l, 1, l->waiter.wake[0], p, slot);
+    cci__udp_unlock(l);
+    poll(p, n, cci__udp_poll_ms(timeout_ns));
+    cci__udp_read_bytes(l->waiter.wake[0]);
+    CCI__UDP_STORE(l->slept, 1);
+}
+
+static void cci__udp_wake(void *link) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    cci__udp_write_byte(l->waiter.wake[1]);
+}
+
+/* Without news from the system, look once a second. */
+static int cci__udp_up(void *link) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    uint64_t now = cci__udp_now(l);
+    if (l->is_news || now - l->looked_ns > 1000000000u) {
+        l->is_news = 0;
+        l->looked_ns = now;
+        l->is_up = cci__udp_look(l);
+    }
+    return l->is_up;
+}
+#endif /* CCI__UDP_LINUX */
+
+/* ==================================================================================================================
+ * >>udp-send
+ *
+ * A single datagram costs one system call and nothing else. Of several, those with the same destination and length (the
+ * last may be shorter) become one message that the kernel or the adapter cuts up, and up to 16 such messages go in one
+ * call. Where the kernel refuses, the datagrams of that message go one by one.
+ * ================================================================================================================== */
+
+/* 1: the datagram is lost, go on; 0: the system has no room, try again later. */
+static int cci__udp_send_failed(cci__udp_link *l, const cci_link_addr_t *to, int error) {
+    if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM) {
+        return 0;
+    }
+    l->lost++;
+    if (error == ENETDOWN || error == ENODEV || error == EADDRNOTAVAIL || error == ENETUNREACH) {
+        l->is_news = 1;
+    }
+    if (!l->warned_send && error != EMSGSIZE && error != ECONNREFUSED) {
+        char text[128] = "sending to ";
+        int expected = error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
+        cci__udp_addr_text(to, text + 11, sizeof text - 11);
+        cci__udp_log(expected ? CCI_LOG_INFO : CCI_LOG_WARN, l->interface_.name, text, error);
+        l->warned_send = 1;
+    }
+    return 1;
+}
+
+/* The socket for a datagram, NULL when it can't be sent. */
+static cci__udp_socket *cci__udp_way(cci__udp_link *l, const cci_link_tx_t *tx) {
+    int v6 = tx->to->bytes[0] == 6;
+    return tx->length <= l->largest[v6] ? l->of_family[v6] : NULL;
+}
+
+/* 1: taken (sent or lost), 0: no room. */
+static int cci__udp_send_one(cci__udp_link *l, const cci_link_tx_t *tx) {
+    cci__udp_socket *s = cci__udp_way(l, tx);
+    cci__udp_sockaddr to;
+    socklen_t to_size;
+    ssize_t r;
+    if (!s) {
+        return 1;
+    }
+    to_size = cci__udp_to_system(&to, tx->to);
+    do {
+        if (tx->piece_count == 1) {
+            r = sendto(s->fd, tx->piece[0].data, tx->piece[0].length, 0, &to.any, to_size);
+        } else {
+            struct msghdr m;
+            struct iovec piece[3];
+            unsigned short i;
+            memset(&m, 0, sizeof m);
+            for (i = 0; i < tx->piece_count; i++) {
+                piece[i].iov_base = (void *)(uintptr_t)tx->piece[i].data; /* sendmsg only reads */
+                piece[i].iov_len = tx->piece[i].length;
+            }
+            m.msg_name = &to;
+            m.msg_namelen = to_size;
+            m.msg_iov = piece;
+            m.msg_iovlen = i;
+            r = sendmsg(s->fd, &m, 0);
+        }
+    } while (r < 0 && errno == EINTR);
+    return r >= 0 ? 1 : cci__udp_send_failed(l, tx->to, errno);
+}
+
+#if CCI__UDP_LINUX
+/* How many of the datagrams from the first on can travel as one message. */
+static int cci__udp_run(const cci__udp_link *l, const cci_link_tx_t *tx, int count, int pieces_left) {
+    uint32_t length = tx->length, bytes = length;
+    uint32_t most = tx->to->bytes[0] == 6 ? CCI__UDP_BATCH_V6 : CCI__UDP_BATCH_V4;
+    int n = 1, pieces = (int)tx->piece_count;
+    if (!l->gso || length == 0) {
+        return 1;
+    }
+    while (n < count && n < CCI__UDP_SEGMENTS && tx[n].length <= length && tx[n].length > 0) {
+        if (tx[n].to != tx->to && memcmp(tx[n].to, tx->to, sizeof *tx->to) != 0) {
+            break;
+        }
+        bytes += tx[n].length;
+        pieces += (int)tx[n].piece_count;
+        if (bytes > most || pieces > pieces_left) {
+            break;
+        }
+        n++;
+        if (tx[n - 1].length < length) {
+            break; /* a shorter one can only be the last */
+        }
+    }
+    return n;
+}
+
+/* Lays out message number m from n datagrams with their pieces at `piece`; returns the pieces used. */
+static int cci__udp_lay_out(cci__udp_link *l, int m, const cci_link_tx_t *tx, int n, struct iovec *piece) {
+    cci__udp_out *o = &l->out;
+    struct msghdr *h = &o->message[m].header;
+    unsigned short used = 0;
+    int i;
+    uint32_t j;
+    for (i = 0; i < n; i++) {
+        for (j = 0; j < tx[i].piece_count; j++, used++) {
+            piece[used].iov_base = (void *)(uintptr_t)tx[i].piece[j].data;
+            piece[used].iov_len = tx[i].piece[j].length;
+        }
+    }
+    memset(h, 0, sizeof *h);
+    h->msg_name = &o->to[m];
+    h->msg_namelen = cci__udp_to_system(&o->to[m], tx->to);
+    h->msg_iov = piece;
+    h->msg_iovlen = used;
+    o->run[m] = n;
+    if (n > 1) {
+        struct cmsghdr *c = (struct cmsghdr *)(void *)&o->control[m];
+        uint16_t segment = (uint16_t)tx->length;
+        memset(&o->control[m], 0, sizeof o->control[m]);
+        c->cmsg_level = CCI__UDP_SOL_UDP;
+        c->cmsg_type = CCI__UDP_SEGMENT;
+        c->cmsg_len = (unsigned short)CMSG_LEN(sizeof segment);
+        memcpy(CMSG_DATA(c), &segment, sizeof segment);
+        h->msg_control = c;
+        h->msg_controllen = (unsigned short)CMSG_SPACE(sizeof segment);
+    }
+    return used;
+}
+
+/* Lays out as many messages for one socket as one call takes; returns how many. */
+static int cci__udp_fill(cci__udp_link *l, const cci__udp_socket *s, const cci_link_tx_t *tx, int count) {
+    int most = l->mmsg ? CCI__UDP_OUT_MESSAGES : 1;
+    int m = 0, done = 0, pieces = 0;
+    while (m < most && done < count && pieces + 3 <= CCI__UDP_OUT_PIECES) {
+        int n;
+        if (cci__udp_way(l, &tx[done]) != s) {
+            break;
+        }
+        n = cci__udp_run(l, &tx[done], count - done, CCI__UDP_OUT_PIECES - pieces);
+        pieces += cci__udp_lay_out(l, m, &tx[done], n, l->out.piece + pieces);
+        done += n;
+        m++;
+    }
+    return m;
+}
+
+/* The kernel refused an offloaded message: send its datagrams singly, and learn whether the offload is to blame. */
+static int cci__udp_send_singly(cci__udp_link *l, const cci_link_tx_t *tx, int count, int error) {
+    uint32_t lost = l->lost;
+    int i = 0;
+    while (i < count && cci__udp_send_one(l, &tx[i])) {
+        i++;
+    }
+    if (error == EINVAL && l->lost != lost) {
+        error = EMSGSIZE; /* they are too long for the interface, with and without */
+    }
+    if (error == EIO || error == EINVAL || error == EOPNOTSUPP || error == ENOSYS || error == ENOPROTOOPT) {
+        cci__udp_log(CCI_LOG_INFO, l->interface_.name, "segmentation offload is off", error);
+        l->gso = 0;
+    }
+    return i;
+}
+
+/* Sends the messages laid out; returns the datagrams taken. Sets *full when the system has no room for more. */
+static int cci__udp_push(cci__udp_link *l, const cci__udp_socket *s, int messages, const cci_link_tx_t *tx, int *full) {
+    cci__udp_out *o = &l->out;
+    int m = 0, taken = 0;
+    while (m < messages && !*full) {
+        int n, error;
+        if (messages - m > 1 && l->mmsg) {
+#ifdef SYS_sendmmsg
+            n = (int)syscall(SYS_sendmmsg, s->fd, &o->message[m], messages - m, 0);
+#else
+            n = -1, errno = ENOSYS;
+#endif
+        } else {
+            n = sendmsg(s->fd, &o->message[m].header, 0) >= 0 ? 1 : -1;
+        }
+        for (; n > 0; n--) {
+            taken += o->run[m++];
+        }
+        if (n == 0) {
+            continue;
+        }
+        error = errno;
+        if (error == ENOSYS && l->mmsg) {
+            l->mmsg = 0;
+        } else if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM) {
+            *full = 1;
+        } else if (o->run[m] > 1 && error != EINTR) {
+            n = cci__udp_send_singly(l, tx + taken, o->run[m], error);
+            *full = n < o->run[m++];
+            taken += n;
+        } else if (error != EINTR) {
+            cci__udp_send_failed(l, tx[taken].to, error);
+            taken++, m++;
+        }
+    }
+    return taken;
+}
+#endif
+
+static int cci__udp_send(void *link, const cci_link_tx_t *tx, int count) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    int taken = 0, full = 0;
+#if CCI__UDP_LINUX
+    while (count - taken > 1 && (l->mmsg || l->gso)) {
+        const cci_link_tx_t *next = &tx[taken];
+        cci__udp_socket *s = cci__udp_way(l, next);
+        if (!s) {
+            taken++; /* lost */
+            continue;
+        }
+        taken += cci__udp_push(l, s, cci__udp_fill(l, s, next, count - taken), next, &full);
+        if (full) {
+            return taken;
+        }
+    }
+#else
+    (void)full;
+#endif
+    while (taken < count && cci__udp_send_one(l, &tx[taken])) {
+        taken++;
+    }
+    return taken;
+}
+
+/* ==================================================================================================================
+ * >>udp-receive
+ *
+ * An idle call and a ping-pong cost one system call: one recvfrom on the socket that had traffic last. When a call
+ * finds something, the next one takes as much as there is; when that is much, the kernel is asked to coalesce. Sockets
+ * that are quiet are looked at in every 32nd call, and, when somebody sleeps on the OS handle or in `wait`, before a
+ * call says that there is nothing.
+ * ================================================================================================================== */
+
+/* Says what came. A datagram that did not fit is dropped: its length becomes 0. Of several side by side, those that fit
+ * stay. */
+static void cci__udp_came(cci__udp_link *l, const cci__udp_socket *s, cci_link_rx_t *rx, const struct msghdr *h,
+                          size_t length) {
+    const struct cmsghdr *c = h->msg_controllen ? CMSG_FIRSTHDR(h) : NULL;
+    uint32_t segment = 0;
+    if (c && c->cmsg_level == CCI__UDP_SOL_UDP && c->cmsg_type == CCI__UDP_GRO) {
+        int size;
+        memcpy(&size, CMSG_DATA(c), sizeof size);
+        segment = size > 0 ? (uint32_t)size : 0;
+    }
+    rx->length = (uint32_t)length;
+    if (h->msg_flags & MSG_TRUNC) {
+        rx->length = segment ? rx->capacity - rx->capacity % segment : 0;
+    }
+    rx->segment = segment && segment < rx->length ? segment : rx->length;
+    rx->is_group = s >= &l->socket[2];
+    cci__udp_from_system(&rx->from, (const cci__udp_sockaddr *)h->msg_name);
+    if (rx->is_group) {
+        rx->group = s->group;
+    }
+}
+
+/* 1: nothing came, and that is all; 0: something broke. Errors of earlier sends are nothing new. */
+static int cci__udp_receive_failed(cci__udp_link *l, int error) {
+    if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == ECONNREFUSED || error == EHOSTUNREACH ||
+        error == ENETUNREACH || error == EMSGSIZE || error == ENOMEM || error == ENOBUFS) {
+        return 1;
+    }
+    l->is_news = 1;
+    if (!l->warned_receive) {
+        l->warned_receive = 1;
+        cci__udp_log(CCI_LOG_ERROR, l->interface_.name, "receiving", error);
+    }
+    return 0;
+}
+
+#if CCI__UDP_LINUX
+/* The same as below with the cheapest of the calls, for a socket that does not coalesce. */
+static int cci__udp_take_plain(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx) {
+    cci__udp_sockaddr from;
+    socklen_t from_size = sizeof from;
+    ssize_t n = recvfrom(s->fd, rx->data, rx->capacity, MSG_TRUNC, &from.any, &from_size);
+    if (n < 0) {
+        return cci__udp_receive_failed(l, errno) ? 0 : -1;
+    }
+    rx->length = rx->segment = (size_t)n > rx->capacity ? 0 : (uint32_t)n;
+    rx->is_group = s >= &l->socket[2];
+    cci__udp_from_system(&rx->from, &from);
+    if (rx->is_group) {
+        rx->group = s->group;
+    }
+    return 1;
+}
+
+/* Datagrams come in company: let the kernel leave those of one sender side by side. This is not turned off again, since
+ * what already waits coalesced would then come without its segment size. */
+static void cci__udp_count_company(cci__udp_link *l, cci__udp_socket *s, int got) {
+    s->company += got > 1 ? (uint32_t)got : 0u;
+    if (s->company >= CCI__UDP_BULK && l->gro && !s->coalesces) {
+        int one = 1;
+        s->coalesces = setsockopt(s->fd, CCI__UDP_SOL_UDP, CCI__UDP_GRO, &one, sizeof one) == 0;
+        l->gro = s->coalesces;
+    }
+}
+#endif
+
+/* One datagram, or several side by side: 1, 0 for nothing, -1 for an error. */
+static int cci__udp_take_one(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx) {
+    cci__udp_sockaddr from;
+    cci__udp_control control;
+    struct iovec piece;
+    struct msghdr h;
+    ssize_t n;
+#if CCI__UDP_LINUX
+    if (!s->coalesces) {
+        return cci__udp_take_plain(l, s, rx);
+    }
+#endif
+    memset(&h, 0, sizeof h);
+    piece.iov_base = rx->data;
+    piece.iov_len = rx->capacity;
+    h.msg_name = &from;
+    h.msg_namelen = sizeof from;
+    h.msg_iov = &piece;
+    h.msg_iovlen = 1;
+    h.msg_control = &control;
+    h.msg_controllen = sizeof control;
+    n = recvmsg(s->fd, &h, 0);
+    if (n < 0) {
+        return cci__udp_receive_failed(l, errno) ? 0 : -1;
+    }
+    cci__udp_came(l, s, rx, &h, (size_t)n);
+    return 1;
+}
+
+#if CCI__UDP_LINUX && defined(SYS_recvmmsg)
+/* Up to `count` buffers in one call; -2 when the system has no such call. */
+static int cci__udp_take_many(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx, int count) {
+    cci__udp_in *in = &l->in;
+    int i, n = count < CCI__UDP_IN_MESSAGES ? count : CCI__UDP_IN_MESSAGES;
+    for (i = 0; i < n; i++) {
+        struct msghdr *h = &in->message[i].header;
+        in->piece[i].iov_base = rx[i].data;
+        in->piece[i].iov_len = rx[i].capacity;
+        h->msg_name = &in->from[i];
+        h->msg_namelen = sizeof in->from[i];
+        h->msg_iov = &in->piece[i];
+        h->msg_iovlen = 1;
+        if (s->coalesces) {
+            h->msg_control = &in->control[i];
+            h->msg_controllen = sizeof in->control[i];
+        }
+    }
+    n = (int)syscall(SYS_recvmmsg, s->fd, in->message, n, 0, NULL);
+    if (n < 0) {
+        if (errno == ENOSYS) {
+            l->mmsg = 0;
+            return -2;
+        }
+        return cci__udp_receive_failed(l, errno) ? 0 : -1;
+    }
+    for (i = 0; i < n; i++) {
+        cci__udp_came(l, s, &rx[i], &in->message[i].header, in->message[i].length);
+    }
+    cci__udp_count_company(l, s, n);
+    return n;
+}
+#else
+static int cci__udp_take_many(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx, int count) {
+    (void)l, (void)s, (void)rx, (void)count;
+    return -2;
+}
+#endif
+
+/* What one socket has: one buffer's worth after a quiet call, everything after one that found something. */
+static int cci__udp_take(cci__udp_link *l, int slot, cci_link_rx_t *rx, int count) {
+    cci__udp_socket *s = &l->socket[slot];
+    int got = -2, r;
+    if (s->busy && count > 1 && l->mmsg) {
+        got = cci__udp_take_many(l, s, rx, count);
+    }
+    if (got == -2) {
+        int most = s->busy ? count : 1;
+        for (got = 0, r = 1; got < most && r > 0; got += r > 0) {
+            r = cci__udp_take_one(l, s, &rx[got]);
+        }
+        got = got == 0 && r < 0 ? -1 : got;
+    }
+    s->busy = got > 0;
+    if (got > 0) {
+        s->hot_until = l->calls + CCI__UDP_HOT;
+        l->hot |= 1u << slot;
+    } else if ((int32_t)(l->calls - s->hot_until) > 0) {
+        l->hot &= ~(1u << slot);
+    }
+    return got;
+}
+
+/* What the sockets of a mask have, beginning at the other end each time so that none starves. */
+static int cci__udp_take_mask(cci__udp_link *l, uint32_t mask, cci_link_rx_t *rx, int count) {
+    int i, got = 0, failed = 0;
+    if (mask == 1) {
+        return cci__udp_take(l, 0, rx, count);
+    }
+    for (i = 0; i < CCI__UDP_SOCKETS && mask && got < count; i++) {
+        int slot = (l->calls & 1) ? CCI__UDP_SOCKETS - 1 - i : i;
+        if (mask >> slot & 1u) {
+            int n = l->socket[slot].fd >= 0 ? cci__udp_take(l, slot, rx + got, count - got) : 0;
+            mask &= ~(1u << slot);
+            failed |= n < 0;
+            got += n > 0 ? n : 0;
+        }
+    }
+    return got == 0 && failed ? -1 : got;
+}
+
+static int cci__udp_receive(void *link, cci_link_rx_t *rx, int count) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    uint32_t mask = l->hot ? l->hot : 1u;
+    uint32_t two_less = mask & (mask - 1u);
+    int got, looked;
+    if (count <= 0) {
+        return 0;
+    }
+    l->calls++;
+    two_less &= two_less - 1u;
+    looked = l->calls % CCI__UDP_LOOK_AROUND == 0 || two_less != 0;
+    got = cci__udp_take_mask(l, looked ? cci__udp_ready(l) : mask, rx, count);
+    if (got == 0 && (l->wants_handle || CCI__UDP_LOAD(l->slept))) {
+        if (!looked) {
+            got = cci__udp_take_mask(l, cci__udp_ready(l), rx, count);
+        }
+        if (got == 0) {
+            CCI__UDP_STORE(l->slept, 0);
+            cci__udp_drained(l);
+        }
+    }
+    /* News of the interface: a negative result makes the caller ask `up`, before it sleeps again. */
+    return got == 0 && l->is_news ? -1 : got;
+}
+
+/* ==================================================================================================================
+ * >>udp-groups
+ * ================================================================================================================== */
+
+static int cci__udp_is_group(void *link, const cci_link_addr_t *to) {
+    (void)link;
+    return to->bytes[0] == 4 ? (to->bytes[8] & 0xf0) == 0xe0 : to->bytes[8] == 0xff;
+}
+
+static void cci__udp_set(int fd, int level, int name, int value) {
+    setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/* Tells the socket to be a member on the device's interface; 0 with errno when it can't. */
+static int cci__udp_join(const cci__udp_link *l, int fd, const cci_link_addr_t *group) {
+    if (group->bytes[0] == 4) {
+#if defined(__linux__) || defined(__FreeBSD__) || defined(__APPLE__)
+        struct ip_mreqn m;
+        memset(&m, 0, sizeof m);
+        m.imr_ifindex = (int)l->interface_.index;
+        memcpy(&m.imr_address, l->interface_.v4, 4);
+#else
+        struct ip_mreq m;
+        memset(&m, 0, sizeof m);
+        memcpy(&m.imr_interface, l->interface_.v4, 4);
+#endif
+        memcpy(&m.imr_multiaddr, group->bytes + 8, 4);
+        return setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof m) == 0;
+    } else {
+        struct ipv6_mreq m;
+        memset(&m, 0, sizeof m);
+        memcpy(&m.ipv6mr_multiaddr, group->bytes + 8, 16);
+        m.ipv6mr_interface = l->interface_.index;
+        return setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &m, sizeof m) == 0;
+    }
+}
+
+/* A socket bound to the group itself gets the group's datagrams and nothing else. */
+static int cci__udp_open_group(const cci__udp_link *l, const cci_link_addr_t *group) {
+    cci__udp_sockaddr a;
+    socklen_t size = cci__udp_to_system(&a, group);
+    int v4 = group->bytes[0] == 4, error;
+    int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
+    if (fd < 0) {
+        return -1;
+    }
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    cci__udp_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+#if defined(SO_REUSEPORT) && !defined(__linux__)
+    cci__udp_set(fd, SOL_SOCKET, SO_REUSEPORT, 1); /* BSD wants it when two programs join the same group */
+#endif
+    cci__udp_set(fd, SOL_SOCKET, SO_RCVBUF, (int)(l->device.rcvbuf_bytes ? l->device.rcvbuf_bytes : 1u << 20));
+    if (!v4) {
+        cci__udp_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    }
+#ifdef __linux__
+    /* Without this the socket would also get what other programs joined on other interfaces. */
+    cci__udp_set(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? CCI__UDP_IP_MULTICAST_ALL : CCI__UDP_IPV6_MULTICAST_ALL, 0);
+#endif
+    if (bind(fd, &a.any, size) != 0 || !cci__udp_join(l, fd, group)) {
+        error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+/* Puts a socket in its slot or takes it out (-1). `wait` reads the slots from another thread. */
+static void cci__udp_set_slot(cci__udp_link *l, int slot, int fd) {
+    int old;
+    cci__udp_lock(l);
+    old = l->socket[slot].fd;
+    l->socket[slot].fd = fd;
+    if (old >= 0) {
+        close(old);
+    }
+    cci__udp_slot_changed(l, slot);
+    cci__udp_unlock(l);
+}
+
+static int cci__udp_leave(cci__udp_link *l, int slot) {
+    cci__udp_set_slot(l, slot, -1);
+    l->hot &= ~(1u << slot);
+    return CCI_SUCCESS;
+}
+
+static int cci__udp_group(void *link, const cci_link_addr_t *group, int join) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    char text[128] = "joining ";
+    int i, fd, unused = -1;
+    if (!cci__udp_is_group(l, group)) {
+        return CCI_EINVAL;
+    }
+    for (i = 2; i < CCI__UDP_SOCKETS; i++) {
+        if (l->socket[i].fd < 0) {
+            unused = unused < 0 ? i : unused;
+        } else if (memcmp(&l->socket[i].group, group, sizeof *group) == 0) {
+            return join ? CCI_EBUSY : cci__udp_leave(l, i);
+        }
+    }
+    if (!join) {
+        return CCI_EINVAL;
+    }
+    if (unused < 0) {
+        return CCI_ENOBUFS;
+    }
+    if (!l->of_family[group->bytes[0] == 6]) {
+        return CCI_EADDRNOTAVAIL;
+    }
+    fd = cci__udp_open_group(l, group);
+    if (fd < 0) {
+        int error = errno;
+        cci__udp_addr_text(group, text + 8, sizeof text - 8);
+        cci__udp_log(CCI_LOG_ERROR, l->interface_.name, text, error);
+        return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_EADDRNOTAVAIL : CCI_ERROR;
+    }
+    l->socket[unused].family = group->bytes[0];
+    l->socket[unused].group = *group;
+    l->socket[unused].busy = l->socket[unused].coalesces = 0;
+    l->socket[unused].company = 0;
+    cci__udp_set_slot(l, unused, fd);
+    return CCI_SUCCESS;
+}
+
+/* ==================================================================================================================
+ * >>udp-names
+ * ================================================================================================================== */
+
+/* Splits "host:port" or "[v6]:port"; 0 when it is neither. */
+static int cci__udp_split(const char *text, char *host, size_t host_size, unsigned *port) {
+    const char *end, *colon;
+    uint64_t n;
+    size_t length;
+    if (*text == '[') {
+        text++;
+        end = strchr(text, ']');
+        colon = end ? end + 1 : NULL;
+    } else {
+        end = colon = strchr(text, ':');
+        if (end && strchr(end + 1, ':')) {
+            return 0; /* IPv6 without brackets */
+        }
+    }
+    if (!end || *colon != ':' || !cci__udp_number(colon + 1, 0, &n) || n < 1 || n > 65535) {
+        return 0;
+    }
+    length = (size_t)(end - text);
+    if (length == 0 || length >= host_size) {
+        return 0;
+    }
+    memcpy(host, text, length);
+    host[length] = 0;
+    *port = (unsigned)n;
+    return 1;
+}
+
+/* The canonical form of what the resolver found, when this link has a socket for it. */
+static int cci__udp_reachable(const cci__udp_link *l, const struct addrinfo *r, unsigned port, cci_link_addr_t *to) {
+    static const uint8_t zeros[16] = {0};
+    static const uint8_t v4_inside[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    cci__udp_sockaddr s;
+    const uint8_t *ip = (const uint8_t *)&s.v4.sin_addr;
+    int family = 4;
+    uint32_t scope = 0;
+    memset(&s, 0, sizeof s);
+    if (r->ai_family == AF_INET && r->ai_addrlen >= sizeof s.v4) {
+        memcpy(&s.v4, r->ai_addr, sizeof s.v4);
+    } else if (r->ai_family == AF_INET6 && r->ai_addrlen >= sizeof s.v6) {
+        memcpy(&s.v6, r->ai_addr, sizeof s.v6);
+        ip = (const uint8_t *)&s.v6.sin6_addr;
+        family = 6;
+        if (memcmp(ip, v4_inside, sizeof v4_inside) == 0) {
+            ip += 12;
+            family = 4;
+        } else if (cci__udp_is_link_local(ip)) {
+            scope = s.v6.sin6_scope_id ? s.v6.sin6_scope_id : l->interface_.index;
+        }
+    } else {
+        return 0;
+    }
+    if (!l->of_family[family == 6] || memcmp(ip, zeros, family == 4 ? 4 : 16) == 0) {
+        return 0;
+    }
+    cci__udp_make_addr(to, family, ip, port, scope);
+    return 1;
+}
+
+static int cci__udp_resolve(void *link, const char *address, cci_link_addr_t *to) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    char host[300];
+    unsigned port;
+    struct addrinfo hints, *list = NULL, *r;
+    int found = 0;
+    if (!cci__udp_split(address, host, sizeof host, &port)) {
+        return CCI_EINVAL;
+    }
+    memset(&hints, 0, sizeof hints);
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_DGRAM;
+    hints.ai_flags = AI_NUMERICHOST; /* first without the name service, which may block */
+    if (getaddrinfo(host, NULL, &hints, &list) != 0) {
+        hints.ai_flags = 0;
+        list = NULL;
+        if (getaddrinfo(host, NULL, &hints, &list) != 0) {
+            return CCI_EADDRNOTAVAIL;
+        }
+    }
+    for (r = list; r && !found; r = r->ai_next) {
+        found = cci__udp_reachable(l, r, port, to);
+    }
+    freeaddrinfo(list);
+    return found ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
+}
+
+static int cci__udp_address(void *link, char *text, size_t size) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    cci_link_addr_t a;
+    char whole[INET6_ADDRSTRLEN + IF_NAMESIZE + 16];
+    if (l->socket[0].family == 4) {
+        cci__udp_make_addr(&a, 4, l->interface_.v4, l->port, 0);
+    } else {
+        cci__udp_make_addr(&a, 6, l->interface_.v6, l->port, l->interface_.v6_scope);
+    }
+    cci__udp_addr_text(&a, whole, sizeof whole);
+    if (strlen(whole) >= size) {
+        return CCI_ERANGE;
+    }
+    memcpy(text, whole, strlen(whole) + 1);
+    return CCI_SUCCESS;
+}
+
+/* The port that a service means, 0 for any; -1 when there is no such service. */
+static int cci__udp_service_port(const char *service) {
+    struct addrinfo hints, *list = NULL;
+    uint64_t n;
+    int port = -1;
+    if (cci__udp_number(service, 0, &n)) {
+        return n <= 65535 ? (int)n : -1;
+    }
+    if (*service == 0 || (*service >= '0' && *service <= '9')) {
+        return -1;
+    }
+    memset(&hints, 0, sizeof hints);
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_DGRAM;
+    hints.ai_flags = AI_PASSIVE;
+    if (getaddrinfo(NULL, service, &hints, &list) == 0 && list) {
+        cci__udp_sockaddr s;
+        memset(&s, 0, sizeof s);
+        memcpy(&s, list->ai_addr, list->ai_addrlen < sizeof s ? list->ai_addrlen : sizeof s);
+        port = ntohs(s.any.sa_family == AF_INET ? s.v4.sin_port : s.v6.sin6_port);
+    }
+    if (list) {
+        freeaddrinfo(list);
+    }
+    return port;
+}
+
+/* ==================================================================================================================
+ * >>udp-open
+ * ================================================================================================================== */
+
+/* Asks for a socket buffer; a privileged program may exceed the system's limit. Returns what the kernel granted. */
+static uint32_t cci__udp_set_buffer(int fd, int option, int forced, uint32_t bytes) {
+    int granted = 0;
+    socklen_t size = sizeof granted;
+    cci__udp_set(fd, SOL_SOCKET, option, (int)bytes);
+    getsockopt(fd, SOL_SOCKET, option, &granted, &size);
+    if (forced >= 0 && granted >= 0 && (uint32_t)granted < bytes) {
+        cci__udp_set(fd, SOL_SOCKET, forced, (int)bytes);
+        getsockopt(fd, SOL_SOCKET, option, &granted, &size);
+    }
+    return granted > 0 ? (uint32_t)granted : 65536;
+}
+
+/* Hops, multicast and "don't fragment". What a system refuses here costs no function, so nobody asks. */
+static void cci__udp_set_ip_options(const cci__udp_link *l, int fd, int family) {
+    int hops = (int)l->device.ttl_hops;
+    if (family == 4) {
+        struct in_addr from;
+        unsigned char multicast_ttl = (unsigned char)hops;
+        memcpy(&from, l->interface_.v4, 4);
+        setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from);
+        if (hops) {
+            cci__udp_set(fd, IPPROTO_IP, IP_TTL, hops);
+            setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &multicast_ttl, sizeof multicast_ttl);
+        }
+#ifdef __linux__
+        cci__udp_set(fd, IPPROTO_IP, CCI__UDP_IP_MTU_DISCOVER, CCI__UDP_PMTUDISC_PROBE);
+#elif defined(IP_DONTFRAG)
+        cci__udp_set(fd, IPPROTO_IP, IP_DONTFRAG, 1);
+#endif
+    } else {
+        cci__udp_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)l->interface_.index);
+        if (hops) {
+            cci__udp_set(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, hops);
+            cci__udp_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, hops);
+        }
+#ifdef __linux__
+        cci__udp_set(fd, IPPROTO_IPV6, CCI__UDP_IPV6_MTU_DISCOVER, CCI__UDP_PMTUDISC_PROBE);
+#elif defined(IPV6_DONTFRAG)
+        cci__udp_set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
+#endif
+    }
+}
+
+/* A socket bound to the interface's address; -1 with errno. *port comes back when it was 0. */
+static int cci__udp_open_socket(const cci__udp_link *l, int family, uint16_t *port) {
+    cci__udp_sockaddr a;
+    cci_link_addr_t addr;
+    socklen_t size;
+    int error, fd = socket(family == 4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
+    if (fd < 0) {
+        return -1;
+    }
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    cci__udp_make_addr(&addr, family, family == 4 ? l->interface_.v4 : l->interface_.v6, *port,
+                       family == 4 ? 0 : l->interface_.v6_scope);
+    size = cci__udp_to_system(&a, &addr);
+    if (family == 6) {
+        cci__udp_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    }
+    if (bind(fd, &a.any, size) != 0 || getsockname(fd, &a.any, &size) != 0) {
+        error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    *port = ntohs(family == 4 ? a.v4.sin_port : a.v6.sin6_port);
+    cci__udp_set_ip_options(l, fd, family);
+    return fd;
+}
+
+/* Binds both families, to the same port where possible; a status. When any port will do, one is searched that is free
+ * in both families; otherwise the second family takes any port, good for what this endpoint begins itself. */
+static int cci__udp_bind(cci__udp_link *l, uint16_t port) {
+    int main_family = cci__udp_main_family(&l->device, &l->interface_);
+    int other_family = main_family == 4 ? 6 : 4;
+    int has_other = main_family == 4 ? l->interface_.has_v6 : l->interface_.has_v4;
+    int attempt;
+    for (attempt = 0; attempt < 16; attempt++) {
+        uint16_t other_port;
+        l->port = port;
+        l->socket[0].family = main_family;
+        l->socket[0].fd = cci__udp_open_socket(l, main_family, &l->port);
+        if (l->socket[0].fd < 0 || !has_other) {
+            break;
+        }
+        other_port = l->port;
+        l->socket[1].family = other_family;
+        l->socket[1].fd = cci__udp_open_socket(l, other_family, &other_port);
+        if (l->socket[1].fd < 0 && errno == EADDRINUSE && port == 0 && attempt < 15) {
+            close(l->socket[0].fd);
+            continue;
+        }
+        if (l->socket[1].fd < 0) {
+            int error = errno;
+            other_port = 0;
+            if (error == EADDRINUSE) {
+                l->socket[1].fd = cci__udp_open_socket(l, other_family, &other_port);
+            }
+            cci__udp_log(CCI_LOG_INFO, l->interface_.name, other_family == 6 ? "IPv6 socket" : "IPv4 socket", error);
+        }
+        break;
+    }
+    if (l->socket[0].fd < 0) {
+        int error = errno;
+        char text[96];
+        snprintf(text, sizeof text, "binding to port %u", port);
+        cci__udp_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->interface_.name, text, error);
+        return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_ENODEV : CCI_ERROR;
+    }
+    return CCI_SUCCESS;
+}
+
+/* Buffers and offloads of the bound sockets; returns the receive buffer of the smaller one. */
+static uint32_t cci__udp_set_up_sockets(cci__udp_link *l) {
+    uint32_t smallest = UINT32_MAX;
+    int forced_rcv = -1, forced_snd = -1, i;
+#ifdef SO_RCVBUFFORCE
+    forced_rcv = SO_RCVBUFFORCE;
+    forced_snd = SO_SNDBUFFORCE;
+#endif
+#if CCI__UDP_LINUX
+    l->gso = l->gro = l->mmsg = l->device.offload;
+#endif
+    for (i = 0; i < 2; i++) {
+        int fd = l->socket[i].fd;
+        uint32_t granted;
+        if (fd < 0) {
+            continue;
+        }
+        l->of_family[l->socket[i].family == 6] = &l->socket[i];
+        granted = cci__udp_set_buffer(fd, SO_RCVBUF, forced_rcv,
+                                      l->device.rcvbuf_bytes ? l->device.rcvbuf_bytes : 4u << 20);
+        smallest = granted < smallest ? granted : smallest;
+        cci__udp_set_buffer(fd, SO_SNDBUF, forced_snd, l->device.sndbuf_bytes ? l->device.sndbuf_bytes : 1u << 20);
+#if CCI__UDP_LINUX
+        if (l->gso) {
+            int zero = 0;
+            l->gso = setsockopt(fd, CCI__UDP_SOL_UDP, CCI__UDP_SEGMENT, &zero, sizeof zero) == 0;
+            l->gro &= setsockopt(fd, CCI__UDP_SOL_UDP, CCI__UDP_GRO, &zero, sizeof zero) == 0; /* there? */
+        }
+#endif
+    }
+    return smallest;
+}
+
+static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes, cci_link_info_t *info) {
+    const cci__udp_device *d = &l->device;
+    info->mtu = l->largest[l->socket[0].family == 6];
+    info->base_mtu = info->mtu < 1200 ? info->mtu : 1200;
+    /* The kernel counts whole pages and its own structures against the buffer: half of it is what surely fits. */
+    info->receive_window = receive_buffer_bytes / 2;
+    info->send_buf_count = d->send_buf_count;
+    info->recv_buf_count = d->recv_buf_count;
+    info->send_timeout_us = d->send_timeout_us;
+    info->progress_thread = d->progress_thread;
+    info->coalesce = (uint32_t)l->gro;
+    info->congestion = d->congestion[0] ? d->congestion : NULL;
+}
+
+static void cci__udp_close(void *link) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    int i;
+    cci__udp_waiter_close(l); /* first: its thread uses the sockets */
+    for (i = 0; i < CCI__UDP_SOCKETS; i++) {
+        if (l->socket[i].fd >= 0) {
+            close(l->socket[i].fd);
+        }
+    }
+    cci_release(l);
+}
+
+/* Finds the interface and opens what belongs to the link; a status. On failure the caller closes. */
+static int cci__udp_start(cci__udp_link *l, const char *service, cci_link_info_t *info) {
+    cci__udp_search s;
+    int status, port = service ? cci__udp_service_port(service) : (int)l->device.port;
+    uint32_t granted;
+    if (port < 0) {
+        return CCI_EINVAL;
+    }
+    if (!cci__udp_find(&l->device, &s) || !s.best.running) {
+        return CCI_ENODEV;
+    }
+    l->interface_ = s.best;
+    l->is_up = 1;
+    l->looked_ns = cci__udp_now(l);
+    status = cci__udp_bind(l, (uint16_t)port);
+    if (status != CCI_SUCCESS) {
+        return status;
+    }
+    granted = cci__udp_set_up_sockets(l);
+    l->largest[0] = cci__udp_largest(&l->device, &l->interface_, 4);
+    l->largest[1] = cci__udp_largest(&l->device, &l->interface_, 6);
+    cci__udp_tell(l, granted, info);
+    return CCI_SUCCESS;
+}
+
+static int cci__udp_open(cci_device_t *device, const char *service, int want_os_handle, void **link,
+                         cci_link_info_t *info) {
+    cci__udp_link *l = (cci__udp_link *)cci_alloc(sizeof *l);
+    int i, status;
+    if (!l) {
+        return CCI_ENOMEM;
+    }
+    memset(l, 0, sizeof *l);
+    memcpy(&l->device, cci_device_data(device), sizeof l->device);
+    l->wants_handle = want_os_handle;
+    for (i = 0; i < CCI__UDP_SOCKETS; i++) {
+        l->socket[i].fd = -1;
+    }
+    info->os_handle = -1;
+    status = cci__udp_start(l, service, info);
+    if (status != CCI_SUCCESS) {
+        for (i = 0; i < 2; i++) {
+            if (l->socket[i].fd >= 0) {
+                close(l->socket[i].fd);
+            }
+        }
+        cci_release(l);
+        return status;
+    }
+    if (!cci__udp_waiter_open(l, &info->os_handle)) {
+        cci__udp_log(CCI_LOG_ERROR, l->interface_.name, "opening descriptors to wait on", errno);
+        cci__udp_close(l);
+        return CCI_ERROR;
+    }
+    *link = l;
+    return CCI_SUCCESS;
+}
+
+static const cci_link_t cci__udp_link_table = {
+    CCI_LINK_VERSION,  cci__udp_open,    cci__udp_close, cci__udp_send,     cci__udp_receive, cci__udp_now,
+    cci__udp_resolve,  cci__udp_address, cci__udp_group, cci__udp_is_group, cci__udp_wait,    cci__udp_wake,
+    cci__udp_arm,      cci__udp_up,
+};
+
+#ifdef CCI_STATIC
+static
+#endif
+    const cci_transport_t cci_udp_transport = {
+        CCI_TRANSPORT_VERSION, "udp", "ip", NULL, cci__udp_discover, cci__udp_configure, cci__udp_refresh,
+        &cci__udp_link_table,  NULL,
+};
+
+#endif /* a system that will do */
+#endif /* CCI_UDP_IMPLEMENTATION */
+
+/* ==================================================================================================================
+ * >>udp-license
+ *
+ * This software is available under either of two licenses, as you choose: the MIT license, or the Unlicense (public
+ * domain). Their full text is in the file LICENSE.
+ * ================================================================================================================== */

@@ -1,0 +1,1346 @@
+/* SPDX-License-Identifier: MIT OR Unlicense */
+/* cci_cp.c - copies files and directories to another machine by remote memory access.
+ *
+ *     cc -O2 -I.. -o cci_cp cci_cp.c -pthread
+ *     ./cci_cp -l DIR                              the receiver: prints its URI, writes below DIR
+ *     ./cci_cp FILE... udp://host:port[/subdir]    the sender
+ *
+ * Whoever reaches the receiver's port may write below DIR (and nowhere else): use it among friends.
+ *
+ * HOW. What the sender has to say is one stream of records: a directory, a file's name, a piece of its bytes, its
+ * end. It packs them into slots of registered memory, so that a thousand small files travel together, and writes
+ * each full slot into the same slot of the receiver's memory by cci_rma(); the completion message tells slot and
+ * length. The receiver works off the slots in order and gives each back with a CREDIT. Since there are many slots,
+ * reading, moving and writing overlap. Free slots are used last in, first out: what was used a moment ago is still
+ * in the cache.
+ *
+ * RESUMING. A file is written as `.NAME.cci-part`, given mode and times, and then renamed, so that NAME is always
+ * whole. Before a file of 1 MiB or more the sender asks what is there already: a part, or a whole file of the same
+ * size and time. The receiver offers the length and a digest of it; if the digest is that of the same bytes at the
+ * sender, only the rest is copied. At the end the digests of the whole file are compared, whatever its size. The
+ * digest notices accidents; it is not cryptographic.
+ *
+ * NAMES are bytes, and not trusted: a path that is absolute or has empty, "." or ".." components is refused, and the
+ * receiver never follows a symbolic link below DIR. With --links the sender copies symbolic links too, and the
+ * receiver makes those that stay within DIR; others are skipped. Set-user-id bits are not copied. */
+#define CCI_IMPLEMENTATION
+#include "cci_udp.h"
+#include "cci.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __APPLE__
+#define st_mtim st_mtimespec
+#endif
+
+#define SLOT_BYTES (256u * 1024)
+#define SLOT_COUNT 32u
+#define SLOT_LIMIT 256u        /* that a sender accepts                          */
+#define ASK_BYTES (1u << 20)   /* a smaller file is sent without asking          */
+#define PATH_BYTES 4096u
+#define NAME_BYTES 256u        /* a component and its final 0                    */
+#define SESSION_LIMIT 8
+#define STALL_NS 60000000000ull
+#define PIECE_BYTES (1u << 20) /* hashed between two looks at the events         */
+#define REQUEST_MAGIC 0x31504343u
+
+static cci_endpoint_t *endpoint;
+static cci_os_handle_t os_handle;
+static int quiet;
+
+static void fail(const char *what, int status) {
+    const char *text = cci_strerror(endpoint, (cci_status_t)status);
+    fprintf(stderr, "cci_cp: %s: %s\n", what, text ? text : "unknown status");
+    exit(1);
+}
+
+static void check(int status, const char *what) {
+    if (status != CCI_SUCCESS) fail(what, status);
+}
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void put_le(uint8_t *to, uint64_t value, int bytes) {
+    int i;
+    for (i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> 8 * i);
+}
+
+static uint64_t get_le(const uint8_t *from, int bytes) {
+    uint64_t value = 0;
+    while (bytes-- > 0) value = value << 8 | from[bytes];
+    return value;
+}
+
+/* Names come from anywhere: what a terminal could take for a command is not printed. */
+static const char *printable(const char *name) {
+    static char text[PATH_BYTES];
+    size_t i;
+    for (i = 0; name[i] && i < sizeof text - 1; i++)
+        text[i] = (unsigned char)name[i] < 32 || name[i] == 127 ? '?' : name[i];
+    text[i] = 0;
+    return text;
+}
+
+/* ---- digest ---------------------------------------------------------------------------------------------------- */
+
+/* Four lanes of 64 bits take the four words of each 32-byte block: multiply, add, rotate, multiply. Each step can be
+ * undone, so that no block is ever without effect; at the end the lanes and the length are mixed into 64 bits. */
+struct digest {
+    uint64_t lane[4], length_bytes;
+    uint8_t tail[32];
+};
+
+static const uint64_t odd_a = 0x9e3779b97f4a7c15u, odd_b = 0xc2b2ae3d27d4eb4fu;
+
+static void digest_begin(struct digest *digest) {
+    int i;
+    memset(digest, 0, sizeof *digest);
+    for (i = 0; i < 4; i++) digest->lane[i] = odd_a * (uint64_t)(i + 1);
+}
+
+static uint64_t digest_word(const uint8_t *from) {
+    uint64_t word;
+    memcpy(&word, from, 8);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+static void digest_block(uint64_t *lane, const uint8_t *block) {
+    int i;
+    for (i = 0; i < 4; i++) {
+        uint64_t x = lane[i] + digest_word(block + 8 * i) * odd_a;
+        lane[i] = (x << 29 | x >> 35) * odd_b;
+    }
+}
+
+static void digest_add(struct digest *digest, const uint8_t *bytes, size_t count) {
+    size_t held = digest->length_bytes % 32;
+    digest->length_bytes += count;
+    if (held) {
+        size_t room = 32 - held, taken = count < room ? count : room;
+        memcpy(digest->tail + held, bytes, taken);
+        bytes += taken;
+        count -= taken;
+        if (held + taken < 32) return;
+        digest_block(digest->lane, digest->tail);
+    }
+    for (; count >= 32; bytes += 32, count -= 32) digest_block(digest->lane, bytes);
+    memcpy(digest->tail, bytes, count);
+}
+
+static uint64_t digest_end(const struct digest *digest) {
+    struct digest last = *digest;
+    uint64_t x = last.length_bytes * odd_a;
+    int i;
+    memset(last.tail + last.length_bytes % 32, 0, 32 - last.length_bytes % 32);
+    digest_block(last.lane, last.tail);
+    for (i = 0; i < 4; i++) {
+        x = (x ^ last.lane[i]) * odd_b;
+        x ^= x >> 31;
+        x *= odd_a;
+        x ^= x >> 29;
+    }
+    return x;
+}
+
+/* ---- records and messages -------------------------------------------------------------------------------------- */
+
+enum record_type {
+    RECORD_DIR = 1,  /* payload: path                                                        */
+    RECORD_DIR_END,  /* payload: path; sets mode and time when all is in it                  */
+    RECORD_FILE,     /* payload: path                                                        */
+    RECORD_DATA,     /* payload: bytes; `size` is their offset: the next expected, or 0      */
+    RECORD_FILE_END, /* `digest` of all bytes                                                */
+    RECORD_ABORT,    /* the sender could not read the rest; the part is kept                 */
+    RECORD_LINK,     /* payload: path, a byte 0, and what the link says                      */
+    RECORD_FINISH
+};
+
+/* A record in a slot: 48 bytes little-endian, the payload, and zeros up to a multiple of 8. */
+#define RECORD_BYTES 48u
+struct record {
+    uint32_t type, length_bytes, id, mode;
+    uint64_t size;
+    int64_t mtime_s;
+    uint32_t mtime_ns, ask;
+    uint64_t digest;
+};
+
+static void record_put(uint8_t *to, const struct record *record) {
+    put_le(to, record->type, 4);
+    put_le(to + 4, record->length_bytes, 4);
+    put_le(to + 8, record->id, 4);
+    put_le(to + 12, record->mode, 4);
+    put_le(to + 16, record->size, 8);
+    put_le(to + 24, (uint64_t)record->mtime_s, 8);
+    put_le(to + 32, record->mtime_ns, 4);
+    put_le(to + 36, record->ask, 4);
+    put_le(to + 40, record->digest, 8);
+}
+
+static void record_get(const uint8_t *from, struct record *record) {
+    record->type = (uint32_t)get_le(from, 4);
+    record->length_bytes = (uint32_t)get_le(from + 4, 4);
+    record->id = (uint32_t)get_le(from + 8, 4);
+    record->mode = (uint32_t)get_le(from + 12, 4);
+    record->size = get_le(from + 16, 8);
+    record->mtime_s = (int64_t)get_le(from + 24, 8);
+    record->mtime_ns = (uint32_t)get_le(from + 32, 4);
+    record->ask = (uint32_t)get_le(from + 36, 4);
+    record->digest = get_le(from + 40, 8);
+}
+
+enum message_type {
+    MESSAGE_HELLO = 1, /* receiver: `number` slots of `a` bytes; body: RMA handle             */
+    MESSAGE_SLOT,      /* sender: slot `number` holds `a` bytes of records                    */
+    MESSAGE_CREDIT,    /* receiver: slot `number` is free again                               */
+    MESSAGE_OFFER,     /* receiver: has `a` bytes of file `number`, of digest `b`             */
+    MESSAGE_ALIVE,     /* receiver: still at it                                               */
+    MESSAGE_ERROR,     /* receiver: file `number` failed; body: why. ALL: the session is over */
+    MESSAGE_FINISHED   /* receiver: everything before FINISH is on disk, with `a` errors      */
+};
+#define ALL 0xffffffffu
+
+#define MESSAGE_BYTES 24u /* and the body */
+#define BODY_BYTES 200u
+struct message {
+    uint32_t type, number;
+    uint64_t a, b;
+    uint32_t body_bytes;
+    char body[BODY_BYTES + 1]; /* and a final 0, which does not travel */
+};
+
+static uint32_t message_put(uint8_t *to, const struct message *message) {
+    put_le(to, message->type, 4);
+    put_le(to + 4, message->number, 4);
+    put_le(to + 8, message->a, 8);
+    put_le(to + 16, message->b, 8);
+    memcpy(to + MESSAGE_BYTES, message->body, message->body_bytes);
+    return MESSAGE_BYTES + message->body_bytes;
+}
+
+static int message_get(const cci_event_recv_t *received, struct message *message) {
+    const uint8_t *from = (const uint8_t *)received->ptr;
+    if (received->len < MESSAGE_BYTES || received->len > MESSAGE_BYTES + BODY_BYTES) return 0;
+    message->type = (uint32_t)get_le(from, 4);
+    message->number = (uint32_t)get_le(from + 4, 4);
+    message->a = get_le(from + 8, 8);
+    message->b = get_le(from + 16, 8);
+    message->body_bytes = received->len - MESSAGE_BYTES;
+    memcpy(message->body, from + MESSAGE_BYTES, message->body_bytes);
+    message->body[message->body_bytes] = 0;
+    return 1;
+}
+
+/* ---- both sides: bytes of files, events ------------------------------------------------------------------------ */
+
+/* Reads or writes all of it; returns what was done, less at the end of the file or with an error in errno. */
+static size_t read_at(int fd, uint8_t *to, size_t count, uint64_t offset) {
+    size_t done = 0;
+    while (done < count) {
+        ssize_t got = pread(fd, to + done, count - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        done += (size_t)got;
+    }
+    return done;
+}
+
+static size_t write_at(int fd, const uint8_t *from, size_t count, uint64_t offset) {
+    size_t done = 0;
+    while (done < count) {
+        ssize_t put = pwrite(fd, from + done, count - done, (off_t)(offset + done));
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) break;
+        done += (size_t)put;
+    }
+    return done;
+}
+
+/* What one side does with an event. Handlers only take notes: they may be called while a file is being worked on. */
+static void on_event(cci_event_t *event);
+
+static int drain(void) {
+    cci_event_t *event;
+    int count = 0, status;
+    while ((status = cci_get_event(endpoint, &event)) == CCI_SUCCESS) {
+        on_event(event);
+        cci_return_event(event);
+        count++;
+    }
+    if (status != CCI_EAGAIN) fail("cci_get_event", status);
+    return count;
+}
+
+/* Sleeps until something happens, at most `limit_ms`. */
+static void doze(int limit_ms) {
+    struct pollfd sleeper = {os_handle, POLLIN, 0};
+    poll(&sleeper, 1, limit_ms);
+}
+
+/* Adds the first `count` bytes of a file to a digest, serving the network meanwhile. Returns 0 when there are fewer. */
+static int digest_file(struct digest *digest, int fd, uint64_t count, void (*alive)(void *), void *context) {
+    uint8_t *piece = (uint8_t *)malloc(PIECE_BYTES);
+    uint64_t done = 0;
+    if (!piece) return 0;
+    while (done < count) {
+        size_t wanted = count - done < PIECE_BYTES ? (size_t)(count - done) : PIECE_BYTES;
+        if (read_at(fd, piece, wanted, done) != wanted) break;
+        digest_add(digest, piece, wanted);
+        done += wanted;
+        drain();
+        if (alive && done % (64u * PIECE_BYTES) == 0) alive(context);
+    }
+    free(piece);
+    return done == count;
+}
+
+/* ---- receiver: paths ------------------------------------------------------------------------------------------- */
+
+/* Cuts the next component off a path. Returns 1, 0 at the end of the path, -1 for one that is refused. */
+static int next_component(const char **path, char *component) {
+    const char *from = *path;
+    size_t length = strcspn(from, "/");
+    if (*from == 0) return 0;
+    if (length == 0 || length >= NAME_BYTES) return -1;
+    memcpy(component, from, length);
+    component[length] = 0;
+    if (strcmp(component, ".") == 0 || strcmp(component, "..") == 0) return -1;
+    *path = from + length;
+    if (**path == '/' && *++*path == 0) return -1; /* nothing behind the slash */
+    return 1;
+}
+
+#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+/* Opens the directory in which the last component of a path lies, and gives that component. No component may be a
+ * symbolic link: the path can't leave the root. Returns -1 with errno. */
+static int open_parent(int root_fd, const char *path, char *name) {
+    int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
+    int more = next_component(&path, name);
+    while (fd >= 0 && more > 0 && *path) {
+        int next = openat(fd, name, DIRECTORY_FLAGS), error = errno;
+        close(fd);
+        errno = error;
+        fd = next;
+        if (fd >= 0) more = next_component(&path, name);
+    }
+    if (fd >= 0 && more <= 0) {
+        close(fd);
+        errno = EINVAL;
+        return -1;
+    }
+    return fd;
+}
+
+/* Makes a directory unless it is there, and opens it. */
+static int make_directory(int parent_fd, const char *name) {
+    if (mkdirat(parent_fd, name, 0700) != 0 && errno != EEXIST) return -1;
+    return openat(parent_fd, name, DIRECTORY_FLAGS);
+}
+
+/* Opens the subdirectory that a sender asks for, making what is missing. Closes root_fd. */
+static int open_subdirectory(int root_fd, const char *path) {
+    char name[NAME_BYTES];
+    int more, fd = root_fd;
+    while ((more = next_component(&path, name)) > 0) {
+        int made = mkdirat(fd, name, 0777), next = openat(fd, name, DIRECTORY_FLAGS), error = errno;
+        (void)made; /* it may be there: then opening tells whether it will do */
+        close(fd);
+        errno = error;
+        fd = next;
+        if (fd < 0) return -1;
+    }
+    if (more == 0) return fd;
+    close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
+static void part_name(const char *name, char *part) {
+    struct digest digest;
+    size_t length = strlen(name);
+    if (length + sizeof "..cci-part" <= NAME_BYTES) {
+        part[0] = '.';
+        memcpy(part + 1, name, length);
+        memcpy(part + 1 + length, ".cci-part", sizeof ".cci-part");
+        return;
+    }
+    digest_begin(&digest); /* too long to be made longer */
+    digest_add(&digest, (const uint8_t *)name, length);
+    snprintf(part, NAME_BYTES, ".%016llx.cci-part", (unsigned long long)digest_end(&digest));
+}
+
+/* A link stays inside when it begins with at most as many ".." as its directory is deep, and has none later: what comes
+ * later may lead through other links. */
+static int link_stays_inside(const char *path, const char *target) {
+    int depth = 0, down = 0;
+    if (*target == '/' || *target == 0) return 0;
+    for (; *path; path++) depth += *path == '/';
+    while (*target) {
+        size_t length = strcspn(target, "/");
+        if (length == 2 && target[0] == '.' && target[1] == '.') {
+            if (down || --depth < 0) return 0;
+        } else if (length > 0 && !(length == 1 && target[0] == '.')) down = 1;
+        target += length + (target[length] == '/');
+    }
+    return 1;
+}
+
+/* ---- receiver: sessions ---------------------------------------------------------------------------------------- */
+
+struct incoming { /* the file that is being received */
+    uint32_t id, mode, failed;
+    int directory_fd, fd; /* -1: none */
+    int is_whole;         /* fd is a whole file that was there already, not a part */
+    char name[NAME_BYTES], part[NAME_BYTES];
+    uint64_t size, position;
+    struct timespec times[2];
+    struct digest digest;
+};
+
+struct session {
+    int in_use, is_new;
+    cci_connection_t *connection;
+    int root_fd;
+    char subdirectory[CCI_CONN_REQ_LEN + 1];
+    uint8_t *slots;
+    cci_rma_handle_t *handle;
+    struct { /* slots that hold records, in the order in which they came */
+        uint32_t slot, length_bytes;
+    } ready[SLOT_COUNT];
+    uint32_t ready_first, ready_count;
+    const char *ended; /* why the session is over; "" when all is well */
+    struct incoming file;
+    uint64_t files, bytes, errors;
+};
+
+static struct session sessions[SESSION_LIMIT];
+static int listening, ended_count, ended_badly;
+static const char *root_name;
+
+static void session_end(struct session *session, const char *why) {
+    if (!session->ended) session->ended = why; /* closed by the main loop, when nothing is working on it */
+}
+
+static void session_send(struct session *session, const struct message *message) {
+    uint8_t bytes[MESSAGE_BYTES + BODY_BYTES];
+    uint32_t length = message_put(bytes, message);
+    int status = CCI_EAGAIN;
+    /* The completion of the last message says that the session may be closed. */
+    int is_last = message->type == MESSAGE_FINISHED || (message->type == MESSAGE_ERROR && message->number == ALL);
+    while (!session->ended) {
+        status = cci_send(session->connection, bytes, length, NULL, is_last ? 0 : CCI_FLAG_SILENT);
+        if (status != CCI_ENOBUFS) break;
+        if (drain() == 0) doze(100);
+    }
+    if (status != CCI_SUCCESS) session_end(session, cci_strerror(endpoint, (cci_status_t)status));
+}
+
+static void session_tell(struct session *session, uint32_t type, uint32_t number, uint64_t a, uint64_t b) {
+    struct message message;
+    memset(&message, 0, sizeof message);
+    message.type = type;
+    message.number = number;
+    message.a = a;
+    message.b = b;
+    session_send(session, &message);
+}
+
+static void session_alive(void *session) { session_tell((struct session *)session, MESSAGE_ALIVE, 0, 0, 0); }
+
+static void session_error(struct session *session, uint32_t id, const char *what, const char *why) {
+    struct message message;
+    int length;
+    memset(&message, 0, sizeof message);
+    message.type = MESSAGE_ERROR;
+    message.number = id;
+    length = snprintf(message.body, BODY_BYTES, "%s: %s", what, why);
+    message.body_bytes = length < (int)BODY_BYTES ? (uint32_t)length : BODY_BYTES - 1;
+    fprintf(stderr, "cci_cp: %s\n", printable(message.body));
+    session->errors++;
+    session_send(session, &message);
+}
+
+static void file_close(struct incoming *file) {
+    if (file->fd >= 0) close(file->fd);
+    if (file->directory_fd >= 0) close(file->directory_fd);
+    file->fd = file->directory_fd = -1;
+}
+
+static void file_fail(struct session *session, const char *what, const char *why) {
+    session_error(session, session->file.id, what, why);
+    file_close(&session->file);
+    session->file.failed = 1;
+}
+
+static void session_request(cci_event_t *event) {
+    const uint8_t *data = (const uint8_t *)event->request.data_ptr;
+    uint32_t length = event->request.data_len;
+    int i = 0;
+    while (i < SESSION_LIMIT && sessions[i].in_use) i++;
+    if (!listening || i == SESSION_LIMIT || length < 4 || get_le(data, 4) != REQUEST_MAGIC ||
+        event->request.attribute != CCI_CONN_ATTR_RO) {
+        cci_reject(event);
+        return;
+    }
+    memset(&sessions[i], 0, sizeof sessions[i]);
+    sessions[i].in_use = 1;
+    sessions[i].root_fd = sessions[i].file.fd = sessions[i].file.directory_fd = -1;
+    memcpy(sessions[i].subdirectory, data + 4, length - 4);
+    cci_accept(event, &sessions[i]);
+}
+
+/* Opens the directory and the memory, and tells the sender. */
+static void session_begin(struct session *session) {
+    struct message hello;
+    uint32_t keepalive_us = 20000000;
+    int root_fd = open(root_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd >= 0) root_fd = open_subdirectory(root_fd, session->subdirectory);
+    session->root_fd = root_fd;
+    session->is_new = 0;
+    if (root_fd < 0) {
+        session_error(session, ALL, *session->subdirectory ? session->subdirectory : root_name, strerror(errno));
+        return;
+    }
+    session->slots = (uint8_t *)malloc(SLOT_BYTES * SLOT_COUNT);
+    if (!session->slots || cci_rma_register(endpoint, session->slots, SLOT_BYTES * SLOT_COUNT, CCI_FLAG_WRITE,
+                                            &session->handle) != CCI_SUCCESS) {
+        session_error(session, ALL, "memory", strerror(ENOMEM));
+        return;
+    }
+    (void)cci_set_opt(session->connection, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &keepalive_us);
+    memset(&hello, 0, sizeof hello);
+    hello.type = MESSAGE_HELLO;
+    hello.number = SLOT_COUNT;
+    hello.a = SLOT_BYTES;
+    hello.body_bytes = sizeof *session->handle;
+    memcpy(hello.body, session->handle, sizeof *session->handle);
+    session_send(session, &hello);
+}
+
+static void session_close(struct session *session) {
+    if (*session->ended) fprintf(stderr, "cci_cp: sender dropped: %s\n", session->ended);
+    else if (!quiet)
+        printf("received %llu files, %llu bytes, %llu errors\n", (unsigned long long)session->files,
+               (unsigned long long)session->bytes, (unsigned long long)session->errors);
+    fflush(stdout);
+    ended_badly |= *session->ended || session->errors;
+    ended_count++;
+    file_close(&session->file); /* a part stays, to be resumed */
+    if (session->root_fd >= 0) close(session->root_fd);
+    if (session->handle) cci_rma_deregister(endpoint, session->handle);
+    if (session->connection) cci_disconnect(session->connection);
+    free(session->slots);
+    memset(session, 0, sizeof *session);
+}
+
+/* ---- receiver: records ----------------------------------------------------------------------------------------- */
+
+/* Opens the part of the current file, empty unless it is to be resumed. */
+static int part_open(struct incoming *file, int resume) {
+    struct stat status;
+    int fd = openat(file->directory_fd, file->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0) return -1;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1) {
+        close(fd); /* not ours: writing to it could change something else */
+        errno = EEXIST;
+        return -1;
+    }
+    if ((!resume || (uint64_t)status.st_size > file->size) && ftruncate(fd, 0) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* A whole file of the same size and time may be what the sender is about to send. */
+static int whole_open(const struct incoming *file) {
+    struct stat status;
+    int fd = openat(file->directory_fd, file->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return -1;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (uint64_t)status.st_size == file->size &&
+        status.st_mtim.tv_sec == file->times[1].tv_sec && status.st_mtim.tv_nsec == file->times[1].tv_nsec)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* Offers what is there of the file: its length and digest. */
+static void file_offer(struct session *session) {
+    struct incoming *file = &session->file;
+    struct stat status;
+    if (fstat(file->fd, &status) != 0) {
+        file_fail(session, file->name, strerror(errno));
+        return;
+    }
+    file->position = (uint64_t)status.st_size;
+    if (!digest_file(&file->digest, file->fd, file->position, session_alive, session)) {
+        digest_begin(&file->digest);
+        file->position = 0;
+    }
+    session_tell(session, MESSAGE_OFFER, file->id, file->position, digest_end(&file->digest));
+}
+
+static void take_file(struct session *session, const struct record *record, const char *path) {
+    struct incoming *file = &session->file;
+    struct stat status;
+    file_close(file);
+    file->id = record->id;
+    file->mode = record->mode & 0777;
+    file->size = record->size;
+    file->position = file->failed = 0;
+    file->is_whole = 0;
+    file->times[0].tv_sec = 0;
+    file->times[0].tv_nsec = UTIME_OMIT;
+    file->times[1].tv_sec = (time_t)record->mtime_s;
+    file->times[1].tv_nsec = record->mtime_ns < 1000000000u ? (long)record->mtime_ns : 0;
+    digest_begin(&file->digest);
+    file->directory_fd = open_parent(session->root_fd, path, file->name);
+    if (file->directory_fd < 0) {
+        file_fail(session, path, strerror(errno));
+        return;
+    }
+    if (fstatat(file->directory_fd, file->name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode)) {
+        file_fail(session, path, strerror(EISDIR));
+        return;
+    }
+    part_name(file->name, file->part);
+    if (record->ask) file->fd = whole_open(file);
+    file->is_whole = file->fd >= 0;
+    if (file->fd < 0) file->fd = part_open(file, record->ask != 0);
+    if (file->fd < 0) file_fail(session, path, strerror(errno));
+    else if (record->ask) file_offer(session);
+}
+
+static void take_data(struct session *session, const struct record *record, const uint8_t *bytes) {
+    struct incoming *file = &session->file;
+    if (file->failed || file->fd < 0) return; /* the sender will have heard of it soon */
+    if (record->size == 0 && file->position > 0) { /* it does not want what was offered */
+        close(file->fd);
+        file->fd = part_open(file, 0);
+        file->is_whole = 0;
+        file->position = 0;
+        digest_begin(&file->digest);
+    }
+    if (file->fd >= 0 && (record->size != file->position || record->length_bytes > file->size - file->position)) {
+        file_fail(session, file->name, "data that does not belong there");
+        return;
+    }
+    if (file->fd < 0 || write_at(file->fd, bytes, record->length_bytes, file->position) != record->length_bytes) {
+        file_fail(session, file->name, strerror(errno));
+        return;
+    }
+    digest_add(&file->digest, bytes, record->length_bytes);
+    file->position += record->length_bytes;
+    session->bytes += record->length_bytes;
+}
+
+static void take_file_end(struct session *session, const struct record *record) {
+    struct incoming *file = &session->file;
+    if (file->failed || file->fd < 0) return;
+    if (file->position != file->size || digest_end(&file->digest) != record->digest) {
+        if (!file->is_whole) unlinkat(file->directory_fd, file->part, 0); /* resuming from it would not help */
+        file_fail(session, file->name, "checksum differs");
+        return;
+    }
+    if (fchmod(file->fd, (mode_t)file->mode) != 0 || futimens(file->fd, file->times) != 0 ||
+        (!file->is_whole && renameat(file->directory_fd, file->part, file->directory_fd, file->name) != 0)) {
+        file_fail(session, file->name, strerror(errno));
+        return;
+    }
+    session->files++;
+    file_close(file);
+}
+
+static void take_directory(struct session *session, const struct record *record, const char *path) {
+    char name[NAME_BYTES];
+    int parent_fd = open_parent(session->root_fd, path, name);
+    int fd = parent_fd < 0 ? -1 : make_directory(parent_fd, name), bad = fd < 0;
+    if (!bad && record->type == RECORD_DIR_END) {
+        struct timespec times[2] = {{0, UTIME_OMIT}, {0, 0}};
+        times[1].tv_sec = (time_t)record->mtime_s;
+        times[1].tv_nsec = record->mtime_ns < 1000000000u ? (long)record->mtime_ns : 0;
+        bad = fchmod(fd, (mode_t)(record->mode & 0777)) != 0 || futimens(fd, times) != 0;
+    }
+    if (bad) session_error(session, record->id, path, strerror(errno));
+    if (fd >= 0) close(fd);
+    if (parent_fd >= 0) close(parent_fd);
+}
+
+static void take_link(struct session *session, const struct record *record, const char *path, const char *target) {
+    char name[NAME_BYTES];
+    int parent_fd;
+    if (!link_stays_inside(path, target)) {
+        session_error(session, record->id, path, "the link would lead out of the directory");
+        return;
+    }
+    parent_fd = open_parent(session->root_fd, path, name);
+    if (parent_fd >= 0) unlinkat(parent_fd, name, 0); /* fails for a directory, and then symlinkat() does */
+    if (parent_fd < 0 || symlinkat(target, parent_fd, name) != 0)
+        session_error(session, record->id, path, strerror(errno));
+    if (parent_fd >= 0) close(parent_fd);
+}
+
+/* Takes a record that carries names. They are copied first: the sender could still be changing the slot. */
+static void take_named(struct session *session, const struct record *record, const uint8_t *payload) {
+    char text[2 * PATH_BYTES];
+    size_t path_length;
+    if (record->length_bytes >= sizeof text) {
+        session_end(session, "a name that is too long");
+        return;
+    }
+    memcpy(text, payload, record->length_bytes);
+    text[record->length_bytes] = 0;
+    path_length = strlen(text);
+    if (record->type == RECORD_LINK && path_length < record->length_bytes)
+        take_link(session, record, text, text + path_length + 1);
+    else if (path_length != record->length_bytes) session_end(session, "a name with a zero in it");
+    else if (record->type == RECORD_FILE) take_file(session, record, text);
+    else if (record->type != RECORD_LINK) take_directory(session, record, text);
+}
+
+static void take_record(struct session *session, const struct record *record, const uint8_t *payload) {
+    switch (record->type) {
+    case RECORD_DIR:
+    case RECORD_DIR_END:
+    case RECORD_LINK:
+    case RECORD_FILE: take_named(session, record, payload); break;
+    case RECORD_DATA: take_data(session, record, payload); break;
+    case RECORD_FILE_END: take_file_end(session, record); break;
+    case RECORD_ABORT: file_close(&session->file); break;
+    case RECORD_FINISH: session_tell(session, MESSAGE_FINISHED, 0, session->errors, 0); break;
+    default: session_end(session, "an unknown record"); break;
+    }
+}
+
+/* Works off the oldest slot of a session, and gives it back. */
+static void take_slot(struct session *session) {
+    uint32_t slot = session->ready[session->ready_first].slot;
+    uint32_t left = session->ready[session->ready_first].length_bytes;
+    const uint8_t *from = session->slots + (size_t)slot * SLOT_BYTES;
+    while (left > 0 && !session->ended) {
+        struct record record;
+        uint32_t padded;
+        if (left < RECORD_BYTES) session_end(session, "a record cut short");
+        else {
+            record_get(from, &record);
+            padded = (record.length_bytes + 7u) & ~7u;
+            if (record.length_bytes > SLOT_BYTES || padded > left - RECORD_BYTES)
+                session_end(session, "a record longer than its slot");
+            else {
+                take_record(session, &record, from + RECORD_BYTES);
+                from += RECORD_BYTES + padded;
+                left -= RECORD_BYTES + padded;
+            }
+        }
+    }
+    session->ready_first = (session->ready_first + 1) % SLOT_COUNT;
+    session->ready_count--;
+    if (!session->ended) session_tell(session, MESSAGE_CREDIT, slot, 0, 0);
+}
+
+static void receiver_message(struct session *session, const cci_event_recv_t *received) {
+    struct message message;
+    uint32_t last = (session->ready_first + session->ready_count) % SLOT_COUNT;
+    if (session->ended) return;
+    if (!session->slots || !message_get(received, &message) || message.type != MESSAGE_SLOT ||
+        message.number >= SLOT_COUNT || message.a > SLOT_BYTES || session->ready_count == SLOT_COUNT) {
+        session_end(session, "a message that it must not send");
+        return;
+    }
+    session->ready[last].slot = message.number;
+    session->ready[last].length_bytes = (uint32_t)message.a;
+    session->ready_count++;
+}
+
+static void receiver_event(cci_event_t *event) {
+    struct session *session;
+    switch (event->type) {
+    case CCI_EVENT_CONNECT_REQUEST: session_request(event); break;
+    case CCI_EVENT_ACCEPT:
+        session = (struct session *)event->accept.context;
+        session->connection = event->accept.connection;
+        if (event->accept.status == CCI_SUCCESS) session->is_new = 1;
+        else session_end(session, cci_strerror(endpoint, event->accept.status));
+        break;
+    case CCI_EVENT_RECV: receiver_message((struct session *)event->recv.connection->context, &event->recv); break;
+    case CCI_EVENT_SEND: /* the last message has arrived */
+        session_end((struct session *)event->send.connection->context,
+                    event->send.status == CCI_SUCCESS ? "" : cci_strerror(endpoint, event->send.status));
+        break;
+    case CCI_EVENT_KEEPALIVE_TIMEDOUT:
+        session_end((struct session *)event->keepalive.connection->context, "it does not answer any more");
+        break;
+    case CCI_EVENT_ENDPOINT_DEVICE_FAILED: fail("device", CCI_ERR_DEVICE_DEAD); break;
+    default: break;
+    }
+}
+
+static int receive_files(int once) {
+    listening = 1;
+    while (!once || ended_count == 0) {
+        int i, busy = drain();
+        for (i = 0; i < SESSION_LIMIT; i++) {
+            struct session *session = &sessions[i];
+            if (!session->in_use) continue;
+            if (session->is_new) session_begin(session);
+            else if (!session->ended && session->ready_count > 0) take_slot(session), busy = 1;
+            if (session->ended) session_close(session);
+        }
+        if (!busy && !(once && ended_count)) doze(1000);
+    }
+    return ended_badly;
+}
+
+/* ---- sender: what is to be copied ------------------------------------------------------------------------------ */
+
+struct entry {
+    enum record_type type; /* RECORD_DIR, RECORD_DIR_END, RECORD_FILE or RECORD_LINK */
+    char *source;
+    size_t target_at; /* the path at the receiver is what stands from here on in `source` */
+    uint64_t size_bytes;
+    int64_t mtime_s;
+    uint32_t mtime_ns, mode;
+};
+
+static struct {
+    struct entry *entries;
+    size_t count, capacity;
+    uint64_t bytes;
+    int links;     /* copy symbolic links */
+    int complaints; /* what could not be read */
+} list;
+
+static void complain(const char *path, const char *why) {
+    fprintf(stderr, "cci_cp: %s: %s\n", printable(path), why);
+    list.complaints++;
+}
+
+static void *must(void *memory) {
+    if (!memory) fail("memory", CCI_ENOMEM);
+    return memory;
+}
+
+static void list_add(enum record_type type, const char *source, size_t target_at, const struct stat *status) {
+    struct entry *entry;
+    if (list.count == list.capacity) {
+        list.capacity = list.capacity * 2 + 64;
+        list.entries = (struct entry *)must(realloc(list.entries, list.capacity * sizeof *list.entries));
+    }
+    entry = &list.entries[list.count++];
+    entry->type = type;
+    entry->source = (char *)must(strdup(source));
+    entry->target_at = target_at;
+    entry->size_bytes = type == RECORD_FILE ? (uint64_t)status->st_size : 0;
+    entry->mode = (uint32_t)status->st_mode & 0777u;
+    entry->mtime_s = (int64_t)status->st_mtim.tv_sec;
+    entry->mtime_ns = (uint32_t)status->st_mtim.tv_nsec;
+    list.bytes += entry->size_bytes;
+}
+
+/* Adds one file, link or directory. Returns 1 when it is a directory that is to be read. */
+static int list_path(const char *path, size_t target_at, const struct stat *status) {
+    if (strlen(path) >= PATH_BYTES) complain(path, "the path is too long");
+    else if (S_ISREG(status->st_mode)) list_add(RECORD_FILE, path, target_at, status);
+    else if (S_ISLNK(status->st_mode) && list.links) list_add(RECORD_LINK, path, target_at, status);
+    else if (S_ISDIR(status->st_mode)) {
+        if (path[target_at]) list_add(RECORD_DIR, path, target_at, status); /* "." has no name to be made */
+        return 1;
+    } else
+        fprintf(stderr, "cci_cp: %s: skipped, %s\n", printable(path),
+                S_ISLNK(status->st_mode) ? "a symbolic link (see --links)" : "not a file");
+    return 0;
+}
+
+struct level { /* a directory that is being read */
+    DIR *directory;
+    char *path;
+    struct stat status;
+};
+
+static int level_open(struct level *level, const char *path, const struct stat *status) {
+    level->directory = opendir(path);
+    if (!level->directory) complain(path, strerror(errno));
+    level->path = (char *)must(strdup(path));
+    level->status = *status;
+    if (!level->directory) free(level->path);
+    return level->directory != NULL;
+}
+
+/* Adds all that is in a directory, and below. */
+static void list_tree(const char *top, size_t target_at, const struct stat *top_status) {
+    static struct level levels[256];
+    int depth = level_open(&levels[0], top, top_status);
+    while (depth > 0) {
+        struct level *level = &levels[depth - 1];
+        struct dirent *found = readdir(level->directory);
+        struct stat status;
+        char *path;
+        size_t path_bytes;
+        if (!found) {
+            if (strlen(level->path) >= target_at && level->path[target_at])
+                list_add(RECORD_DIR_END, level->path, target_at, &level->status);
+            closedir(level->directory);
+            free(level->path);
+            depth--;
+            continue;
+        }
+        if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0) continue;
+        path_bytes = strlen(level->path) + strlen(found->d_name) + 2;
+        path = (char *)must(malloc(path_bytes));
+        snprintf(path, path_bytes, "%s/%s", level->path, found->d_name);
+        if (lstat(path, &status) != 0) complain(path, strerror(errno));
+        else if (list_path(path, target_at, &status)) {
+            if (depth == 256) complain(path, "too deep");
+            else depth += level_open(&levels[depth], path, &status);
+        }
+        free(path);
+    }
+}
+
+/* Adds what the user named; what links there stand for, unlike those found below. */
+static void list_operand(char *path) {
+    struct stat status;
+    size_t length = strlen(path), base;
+    while (length > 1 && path[length - 1] == '/') path[--length] = 0;
+    for (base = length; base > 0 && path[base - 1] != '/'; base--) {}
+    if (strcmp(path + base, ".") == 0 || strcmp(path + base, "..") == 0 || path[base] == 0) {
+        base = length; /* no name of its own: its contents go straight into the target */
+    }
+    if (stat(path, &status) != 0) complain(path, strerror(errno));
+    else if (list_path(path, base, &status)) list_tree(path, base == length ? length + 1 : base, &status);
+}
+
+/* ---- sender: slots --------------------------------------------------------------------------------------------- */
+
+static struct {
+    cci_connection_t *connection;
+    int connect_status; /* -1: not known yet */
+    cci_rma_handle_t *local, remote;
+    uint8_t *slots;
+    uint32_t slot_count, slot_bytes; /* 0 until HELLO */
+    uint32_t free_list[SLOT_LIMIT], free_count;
+    uint8_t slot_waits[SLOT_LIMIT];       /* for the completion of the RMA, and for the credit */
+    uint64_t slot_file_bytes[SLOT_LIMIT]; /* bytes of files in it, for the progress bar        */
+    int slot;                             /* that is being filled, or -1 */
+    uint32_t fill;
+    struct message offer; /* type 0 when there is none */
+    uint32_t failed_id;
+    uint64_t remote_errors;
+    int finished;
+    uint64_t heard_ns; /* when the receiver was last heard of */
+} sender;
+
+static struct {
+    int is_tty;
+    uint64_t start_ns, shown_ns, done_bytes, skipped_bytes;
+    const char *name;
+} progress;
+
+static void format_bytes(char *text, size_t size, double bytes) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    int unit = 0;
+    while (bytes >= 1000 && unit < 5) bytes /= 1000, unit++;
+    snprintf(text, size, "%.*f %s", unit == 0 || bytes >= 100 ? 0 : bytes >= 10 ? 1 : 2, bytes, units[unit]);
+}
+
+static int terminal_columns(void) {
+    struct winsize window;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+}
+
+/* Draws "name  43 % [=====>    ]  1.2 GB  350 MB/s  0:12", ten times a second at most. */
+static void show_progress(int last) {
+    uint64_t now = now_ns(), done = progress.done_bytes + progress.skipped_bytes;
+    double seconds = (double)(now - progress.start_ns) / 1e9;
+    double rate = seconds > 0 ? (double)progress.done_bytes / seconds : 0;
+    double share = list.bytes ? (double)done / (double)list.bytes : 1;
+    char amount[24], speed[24], left[24] = "", bar[41];
+    int columns, width = 20, name_columns, i;
+    if (!progress.is_tty || quiet || (!last && now - progress.shown_ns < 100000000u)) return;
+    progress.shown_ns = now;
+    columns = terminal_columns();
+    name_columns = columns - 60 > 8 ? columns - 60 : 8;
+    if (share > 1) share = 1;
+    for (i = 0; i < width; i++) bar[i] = (double)i < share * width ? '=' : ' ';
+    bar[width] = 0;
+    format_bytes(amount, sizeof amount, (double)done);
+    format_bytes(speed, sizeof speed, rate);
+    if (rate > 0 && done < list.bytes) {
+        uint64_t eta = (uint64_t)((double)(list.bytes - done) / rate);
+        if (eta < 360000) snprintf(left, sizeof left, "%u:%02u", (unsigned)(eta / 60), (unsigned)(eta % 60));
+    }
+    fprintf(stderr, "\r%-*.*s %3.0f %% [%s] %8s %8s/s %6s%s", name_columns, name_columns,
+            printable(progress.name ? progress.name : ""), share * 100, bar, amount, speed, left, last ? "\n" : "");
+}
+
+static void slot_release(uint32_t slot) {
+    if (slot >= sender.slot_count || sender.slot_waits[slot] == 0 || --sender.slot_waits[slot] > 0) return;
+    sender.free_list[sender.free_count++] = slot;
+    progress.done_bytes += sender.slot_file_bytes[slot];
+}
+
+static void sender_message(const cci_event_recv_t *received) {
+    struct message message;
+    memset(&message, 0, sizeof message);
+    if (!message_get(received, &message)) fail("the receiver's message", CCI_EMSGSIZE);
+    switch (message.type) {
+    case MESSAGE_HELLO:
+        if (sender.slot_count || message.number == 0 || message.number > SLOT_LIMIT || message.a < 65536 ||
+            message.a > 1u << 24 || message.a % 8 != 0 || message.body_bytes != sizeof sender.remote)
+            fail("the receiver's greeting", CCI_EINVAL);
+        memcpy((void *)&sender.remote, message.body, sizeof sender.remote);
+        sender.slot_bytes = (uint32_t)message.a;
+        sender.slot_count = message.number;
+        break;
+    case MESSAGE_CREDIT: slot_release(message.number); break;
+    case MESSAGE_OFFER: sender.offer = message; break;
+    case MESSAGE_ERROR:
+        fprintf(stderr, "%scci_cp: receiver: %s\n", progress.is_tty ? "\r" : "", printable(message.body));
+        if (message.number == ALL) exit(1);
+        sender.failed_id = message.number;
+        sender.remote_errors++;
+        break;
+    case MESSAGE_FINISHED: sender.finished = 1; break;
+    default: break;
+    }
+}
+
+static void sender_event(const cci_event_t *event) {
+    sender.heard_ns = 0; /* the clock is read when there is time for it */
+    if (event->type == CCI_EVENT_RECV) sender_message(&event->recv);
+    else if (event->type == CCI_EVENT_SEND) {
+        check((int)event->send.status, "transfer");
+        slot_release((uint32_t)(uintptr_t)event->send.context);
+    } else if (event->type == CCI_EVENT_CONNECT) {
+        sender.connection = event->connect.connection;
+        sender.connect_status = (int)event->connect.status;
+    } else if (event->type == CCI_EVENT_KEEPALIVE_TIMEDOUT) fail("receiver", CCI_ETIMEDOUT);
+    else if (event->type == CCI_EVENT_ENDPOINT_DEVICE_FAILED) fail("device", CCI_ERR_DEVICE_DEAD);
+}
+
+static void on_event(cci_event_t *event) {
+    if (listening) receiver_event(event);
+    else sender_event(event);
+}
+
+/* Lets the network work, and sleeps when there is nothing to do. */
+static void sender_wait(void) {
+    if (drain() > 0) return;
+    if (sender.heard_ns == 0) sender.heard_ns = now_ns();
+    if (now_ns() - sender.heard_ns > STALL_NS) fail("receiver", CCI_ETIMEDOUT);
+    show_progress(0);
+    doze(100);
+}
+
+/* Sends the slot that is being filled, however full it is. */
+static void slot_flush(void) {
+    uint8_t bytes[MESSAGE_BYTES];
+    struct message message;
+    uint32_t slot = (uint32_t)sender.slot;
+    uint64_t at = (uint64_t)slot * sender.slot_bytes;
+    int status;
+    if (sender.slot < 0 || sender.fill == 0) return;
+    memset(&message, 0, sizeof message);
+    message.type = MESSAGE_SLOT;
+    message.number = slot;
+    message.a = sender.fill;
+    message_put(bytes, &message);
+    sender.slot_waits[slot] = 2;
+    while ((status = cci_rma(sender.connection, bytes, sizeof bytes, sender.local, at, &sender.remote, at, sender.fill,
+                             (void *)(uintptr_t)slot, CCI_FLAG_WRITE)) == CCI_ENOBUFS)
+        sender_wait();
+    check(status, "cci_rma");
+    sender.slot = -1;
+    drain();
+    show_progress(0);
+}
+
+/* Gives room for a record with `least` bytes of payload: where the record goes, and how much payload would fit. */
+static uint8_t *slot_room(uint32_t least, uint32_t *room) {
+    if (sender.slot >= 0 && sender.slot_bytes - sender.fill < RECORD_BYTES + ((least + 7u) & ~7u)) slot_flush();
+    while (sender.slot < 0) {
+        if (sender.free_count == 0) {
+            sender_wait();
+            continue;
+        }
+        sender.slot = (int)sender.free_list[--sender.free_count];
+        sender.slot_file_bytes[sender.slot] = 0;
+        sender.fill = 0;
+    }
+    *room = sender.slot_bytes - sender.fill - RECORD_BYTES; /* a multiple of 8, like all of it */
+    return sender.slots + (size_t)sender.slot * sender.slot_bytes + sender.fill;
+}
+
+/* Adds a record; its payload stands behind it already, or is given. */
+static void slot_add(const struct record *record, const void *payload) {
+    uint32_t room, padded = (record->length_bytes + 7u) & ~7u;
+    uint8_t *to = slot_room(record->length_bytes, &room);
+    if (payload) memcpy(to + RECORD_BYTES, payload, record->length_bytes);
+    memset(to + RECORD_BYTES + record->length_bytes, 0, padded - record->length_bytes);
+    record_put(to, record);
+    sender.fill += RECORD_BYTES + padded;
+}
+
+/* ---- sender: files --------------------------------------------------------------------------------------------- */
+
+static void entry_record(const struct entry *entry, uint32_t id, struct record *record) {
+    memset(record, 0, sizeof *record);
+    record->type = entry->type;
+    record->id = id;
+    record->mode = entry->mode;
+    record->size = entry->size_bytes;
+    record->mtime_s = entry->mtime_s;
+    record->mtime_ns = entry->mtime_ns;
+    record->length_bytes = (uint32_t)strlen(entry->source + entry->target_at);
+}
+
+static void send_link(const struct entry *entry, uint32_t id) {
+    char text[2 * PATH_BYTES];
+    struct record record;
+    ssize_t length;
+    entry_record(entry, id, &record);
+    memcpy(text, entry->source + entry->target_at, record.length_bytes + 1);
+    length = readlink(entry->source, text + record.length_bytes + 1, PATH_BYTES - 2);
+    if (length < 0) {
+        complain(entry->source, strerror(errno));
+        return;
+    }
+    record.length_bytes += 1 + (uint32_t)length;
+    slot_add(&record, text);
+}
+
+/* Asks what the receiver has of a large file. Returns how much of it need not be sent, with the digest of that. */
+static uint64_t ask_offer(uint32_t id, int fd, uint64_t size_bytes, struct digest *digest) {
+    sender.offer.type = 0;
+    slot_flush();
+    while (sender.offer.type == 0 && sender.failed_id != id) sender_wait();
+    if (sender.failed_id == id || sender.offer.number != id) return 0;
+    if (sender.offer.a > 0 && sender.offer.a <= size_bytes &&
+        digest_file(digest, fd, sender.offer.a, NULL, NULL) && digest_end(digest) == sender.offer.b)
+        return sender.offer.a;
+    digest_begin(digest);
+    return 0;
+}
+
+/* Streams a file from `position` on, straight from the file into the slots. Returns where it ended: short of the size
+ * when the file has become shorter, can't be read, or the receiver can't take it. */
+static uint64_t send_bytes(uint32_t id, int fd, uint64_t position, uint64_t size_bytes, struct digest *digest) {
+    struct record record;
+    memset(&record, 0, sizeof record);
+    record.type = RECORD_DATA;
+    record.id = id;
+    while (position < size_bytes && sender.failed_id != id) {
+        uint32_t room;
+        uint8_t *to = slot_room(size_bytes - position < 4096 ? (uint32_t)(size_bytes - position) : 4096, &room);
+        size_t wanted = size_bytes - position < room ? (size_t)(size_bytes - position) : room;
+        if (read_at(fd, to + RECORD_BYTES, wanted, position) != wanted) break;
+        digest_add(digest, to + RECORD_BYTES, wanted);
+        record.length_bytes = (uint32_t)wanted;
+        record.size = position;
+        sender.slot_file_bytes[sender.slot] += wanted;
+        slot_add(&record, NULL);
+        position += wanted;
+    }
+    return position;
+}
+
+static void send_opened(const struct entry *entry, uint32_t id, int fd) {
+    struct record record;
+    struct digest digest;
+    uint64_t position = 0;
+    const char *name = entry->source + entry->target_at;
+    digest_begin(&digest);
+    entry_record(entry, id, &record);
+    record.ask = entry->size_bytes >= ASK_BYTES;
+    slot_add(&record, name);
+    if (record.ask) position = ask_offer(id, fd, entry->size_bytes, &digest);
+    progress.skipped_bytes += position;
+    if (!quiet && !progress.is_tty) {
+        printf("%s  %llu bytes", printable(name), (unsigned long long)entry->size_bytes);
+        if (position) printf(", %llu of them there already", (unsigned long long)position);
+        printf("\n");
+    }
+    position = send_bytes(id, fd, position, entry->size_bytes, &digest);
+    if (sender.failed_id == id) return;
+    record.type = position == entry->size_bytes ? RECORD_FILE_END : RECORD_ABORT;
+    record.digest = digest_end(&digest);
+    record.length_bytes = 0;
+    slot_add(&record, NULL);
+    if (record.type == RECORD_ABORT) complain(entry->source, "can't be read to its end");
+}
+
+static void send_file(struct entry *entry, uint32_t id) {
+    struct stat status;
+    int fd = open(entry->source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    progress.name = entry->source + entry->target_at;
+    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        complain(entry->source, fd < 0 ? strerror(errno) : "is no file any more");
+        if (fd >= 0) close(fd);
+        return;
+    }
+    /* What counts is what is there now, rather than when the list was made. */
+    list.bytes += (uint64_t)status.st_size - entry->size_bytes;
+    entry->size_bytes = (uint64_t)status.st_size;
+    entry->mtime_s = (int64_t)status.st_mtim.tv_sec;
+    entry->mtime_ns = (uint32_t)status.st_mtim.tv_nsec;
+    send_opened(entry, id, fd);
+    close(fd);
+}
+
+static void send_list(void) {
+    struct record record;
+    size_t i;
+    for (i = 0; i < list.count; i++) {
+        struct entry *entry = &list.entries[i];
+        if (entry->type == RECORD_FILE) send_file(entry, (uint32_t)i);
+        else if (entry->type == RECORD_LINK) send_link(entry, (uint32_t)i);
+        else {
+            entry_record(entry, (uint32_t)i, &record);
+            slot_add(&record, entry->source + entry->target_at);
+        }
+        free(entry->source);
+        progress.name = NULL;
+    }
+    memset(&record, 0, sizeof record);
+    record.type = RECORD_FINISH;
+    slot_add(&record, NULL);
+    slot_flush();
+    while (!sender.finished || sender.free_count < sender.slot_count) sender_wait();
+}
+
+/* Connects to "transport://address", and sends what follows the next "/" as the subdirectory. */
+static void sender_connect(char *uri) {
+    uint8_t request[CCI_CONN_REQ_LEN];
+    char *address = strstr(uri, "://"), *subdirectory = address ? strchr(address + 3, '/') : NULL;
+    size_t length = 0;
+    struct timeval patience = {10, 0};
+    uint32_t keepalive_us = 20000000;
+    if (subdirectory) {
+        *subdirectory++ = 0;
+        subdirectory += strspn(subdirectory, "/");
+        length = strlen(subdirectory);
+        while (length > 0 && subdirectory[length - 1] == '/') length--;
+    }
+    if (length > sizeof request - 4) fail("subdirectory", CCI_EMSGSIZE);
+    put_le(request, REQUEST_MAGIC, 4);
+    if (length) memcpy(request + 4, subdirectory, length);
+    sender.connect_status = -1;
+    check(cci_connect(endpoint, uri, request, (uint32_t)length + 4, CCI_CONN_ATTR_RO, NULL, 0, &patience), uri);
+    while (sender.connect_status == -1) sender_wait();
+    check(sender.connect_status, uri);
+    (void)cci_set_opt(sender.connection, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &keepalive_us);
+}
+
+static void sender_prepare(void) {
+    uint64_t length;
+    while (sender.slot_count == 0) sender_wait();
+    length = (uint64_t)sender.slot_count * sender.slot_bytes;
+    sender.slots = (uint8_t *)must(malloc((size_t)length));
+    check(cci_rma_register(endpoint, sender.slots, length, 0, &sender.local), "cci_rma_register");
+    for (sender.free_count = 0; sender.free_count < sender.slot_count; sender.free_count++)
+        sender.free_list[sender.free_count] = sender.free_count;
+    sender.slot = -1;
+    sender.failed_id = ALL;
+}
+
+static int send_files(int count, char **names, char *uri) {
+    int i;
+    char bytes[24], rate[24];
+    double seconds;
+    progress.is_tty = isatty(STDERR_FILENO);
+    for (i = 0; i < count; i++) list_operand(names[i]);
+    sender_connect(uri);
+    sender_prepare();
+    progress.start_ns = now_ns();
+    send_list();
+    show_progress(1);
+    seconds = (double)(now_ns() - progress.start_ns) / 1e9;
+    format_bytes(bytes, sizeof bytes, (double)progress.done_bytes);
+    format_bytes(rate, sizeof rate, (double)progress.done_bytes / (seconds > 0 ? seconds : 1));
+    if (!quiet) printf("copied %s in %.2f s, %s/s\n", bytes, seconds, rate);
+    free(list.entries);
+    return list.complaints > 0 || sender.remote_errors > 0;
+}
+
+/* ---- options --------------------------------------------------------------------------------------------------- */
+
+static const char help[] =
+    "usage: cci_cp -l [-p port] [-d device] [--once] [-q] DIR      receive below DIR; prints the URI to send to\n"
+    "       cci_cp [-d device] [--links] [-q] FILE... URI[/subdir] send files and directories\n"
+    "\n"
+    "  -l, --listen       be the receiver\n"
+    "  -p, --port PORT    at this port or service name\n"
+    "  -d, --device NAME  use this device (cci_info lists them)\n"
+    "      --once         end after one sender\n"
+    "      --links        copy symbolic links that stay within the target; without it they are skipped\n"
+    "  -q, --quiet        print errors only\n"
+    "\n"
+    "Copying the same again resumes what was interrupted. The exit status is 0 when everything was copied, 1 when\n"
+    "not, 2 for wrong arguments.\n";
+
+static cci_device_t *find_device(const char *name) {
+    cci_device_t *const *devices;
+    check(cci_get_devices(&devices), "cci_get_devices");
+    while (*devices && strcmp((*devices)->name, name) != 0) devices++;
+    if (!*devices) fail(name, CCI_ERR_NOT_FOUND);
+    return *devices;
+}
+
+static int listen_at(const char *directory, int once) {
+    char *uri;
+    struct stat status;
+    if (stat(directory, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        fprintf(stderr, "cci_cp: %s: not a directory\n", directory);
+        return 2;
+    }
+    root_name = directory;
+    check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
+    printf("uri: %s\n", uri);
+    fflush(stdout);
+    free(uri);
+    return receive_files(once);
+}
+
+int main(int argc, char **argv) {
+    static const struct option longs[] = {{"listen", 0, NULL, 'l'}, {"port", 1, NULL, 'p'},  {"device", 1, NULL, 'd'},
+                                          {"once", 0, NULL, 'o'},   {"links", 0, NULL, 'k'}, {"quiet", 0, NULL, 'q'},
+                                          {"help", 0, NULL, 'h'},   {NULL, 0, NULL, 0}};
+    const char *port = NULL, *device = NULL;
+    int option, is_receiver = 0, once = 0, result, operands;
+    uint32_t caps;
+    while ((option = getopt_long(argc, argv, "lp:d:qh", longs, NULL)) != -1) {
+        if (option == 'l') is_receiver = 1;
+        else if (option == 'p') port = optarg;
+        else if (option == 'd') device = optarg;
+        else if (option == 'o') once = 1;
+        else if (option == 'k') list.links = 1;
+        else if (option == 'q') quiet = 1;
+        else return fputs(help, option == 'h' ? stdout : stderr), option == 'h' ? 0 : 2;
+    }
+    operands = argc - optind;
+    if (is_receiver ? operands != 1 : operands < 2 || !strstr(argv[argc - 1], "://")) return fputs(help, stderr), 2;
+    check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
+    check(cci_create_endpoint_at(device ? find_device(device) : NULL, port, 0, &endpoint, &os_handle), "endpoint");
+    if (is_receiver) result = listen_at(argv[optind], once);
+    else result = send_files(operands - 1, argv + optind, argv[argc - 1]);
+    check(cci_finalize(), "cci_finalize");
+    return result;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT OR Unlicense */
+/* hello.c - says hello to another process and prints the answer.
+ *
+ *     cc -O2 -I.. -o hello hello.c -pthread
+ *     ./hello                     the server: prints its URI, then answers everybody, for ever
+ *     ./hello udp://host:port     the client */
+#define CCI_IMPLEMENTATION
+#include "cci_udp.h"
+#include "cci.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void check(int status, const char *what) {
+    if (status == CCI_SUCCESS) return;
+    fprintf(stderr, "%s: %s\n", what, cci_strerror(NULL, (cci_status_t)status));
+    exit(1);
+}
+
+/* The server answers a message with the same bytes, straight from the receive buffer; the client is then done. */
+static int on_message(const cci_event_recv_t *message, int is_server) {
+    printf("received: %.*s\n", (int)message->len, (const char *)message->ptr);
+    if (is_server) check(cci_send(message->connection, message->ptr, message->len, NULL, CCI_FLAG_SILENT), "answer");
+    return !is_server;
+}
+
+static int on_event(cci_event_t *event, int is_server) {
+    if (event->type == CCI_EVENT_CONNECT_REQUEST) check(cci_accept(event, NULL), "accept");
+    if (event->type == CCI_EVENT_RECV) return on_message(&event->recv, is_server);
+    if (event->type == CCI_EVENT_CONNECT) {
+        check((int)event->connect.status, "connect");
+        check(cci_send(event->connect.connection, "hello, world", 12, NULL, CCI_FLAG_SILENT), "send");
+    }
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    int is_server = argc < 2, done = 0;
+    uint32_t caps;
+    cci_endpoint_t *endpoint;
+    cci_os_handle_t fd;
+    char *uri;
+    struct timeval patience = {5, 0};
+    check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
+    check(cci_create_endpoint(NULL, 0, &endpoint, &fd), "cci_create_endpoint");
+    check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (is_server) printf("uri: %s\n", uri);
+    else check(cci_connect(endpoint, argv[1], NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &patience), argv[1]);
+    while (!done) {
+        struct pollfd sleeper = {fd, POLLIN, 0};
+        cci_event_t *event;
+        poll(&sleeper, 1, -1);
+        while (!done && cci_get_event(endpoint, &event) == CCI_SUCCESS) {
+            done = on_event(event, is_server);
+            cci_return_event(event);
+        }
+    }
+    free(uri);
+    return cci_finalize();
+}

@@ -1,0 +1,2325 @@
+/* conformance.c - the CCI 0.3.0 manual, sentence by sentence, over any transport.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ *     conformance udp                  sockets on the loopback
+ *     conformance sim                  the simulated network, perfect
+ *     conformance sim-lossy            it loses, repeats, reorders and delays
+ *     conformance sim-tiny             datagrams of 512 bytes
+ *     conformance sim-narrow           the path carries less than the device
+ *     conformance WHERE PART           only tests whose sentence contains PART
+ *     conformance WHERE --list         their sentences
+ *
+ * CONFORMANCE_SEED in the environment replaces the seed of the simulated network. A number in brackets is the section of
+ * the manual that a test is about; a test without one is about what cci.h promises beyond it.
+ */
+#define CCI_IMPLEMENTATION
+#include "cci_udp.h"
+
+#include "cci.h"
+
+#include "tests/harness.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
+#include <arpa/inet.h>
+#ifdef __linux__
+#include <sys/epoll.h>
+#endif
+#ifndef CCI_NO_THREADS
+#include <pthread.h>
+#endif
+
+#define SIM_CONFIG "[one]\ntransport = sim # a comment\ndevice = 0\nnote = fast\npriority = 60\ndefault = 1\n" \
+                   "[two]\ntransport = sim\ndevice = 1\npriority = 70\n"
+#define UDP_CONFIG "[lo]\ntransport=udp\ninterface=lo\n"
+
+/* ---- small helpers ------------------------------------------------------------------------------------------------ */
+
+static struct timeval *timeval_of(uint64_t duration_ns) {
+    static struct timeval value;
+    value.tv_sec = (time_t)(duration_ns / SECOND_NS);
+    value.tv_usec = (suseconds_t)(duration_ns % SECOND_NS / 1000);
+    return &value;
+}
+
+/* Ends all that begin_test() began and begins again with another configuration. */
+static void restart_with(const char *config) {
+    uint32_t caps;
+    while (cci_finalize() == CCI_SUCCESS) {
+    }
+    snprintf(config_text, sizeof config_text, "%s", config);
+    assert_int_equal(cci_setup(&test_setup), CCI_SUCCESS);
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+}
+
+static const char *service_of(const side_t *side) {
+    return strrchr(side->uri, on_sim ? '/' : ':') + 1;
+}
+
+/* A URI at which nobody is. */
+static const char *nobodys_uri(void) {
+    static char uri[128];
+    side_t *gone = side_open();
+    snprintf(uri, sizeof uri, "%s", gone->uri);
+    side_close(gone);
+    side_count--;
+    return uri;
+}
+
+static int is_quiet(const side_t *side) {
+    return side->count == 0;
+}
+
+/* Sends an empty message and waits for its completion and arrival: on RO everything before it has then arrived too. */
+static void round_trip(const pair_t *pair) {
+    cci_event_t *event;
+    send_patiently(pair->ac, "ping", 4, 77, 0);
+    event = await(pair->b, CCI_EVENT_RECV);
+    assert_ptr_equal(event->recv.connection, pair->bc);
+    assert_int_equal(event->recv.len, 4);
+    assert_memory_equal(event->recv.ptr, "ping", 4);
+    drop(event);
+    await_send(pair->a, pair->ac, as_context(77), CCI_SUCCESS);
+}
+
+static int count_and_drop(side_t *side, cci_event_t *event) {
+    if (event->type == CCI_EVENT_RECV) {
+        ++*(size_t *)side->user;
+        drop(event);
+        return 1;
+    }
+    return 0;
+}
+
+/* ---- a peer that is served while this thread blocks ------------------------------------------------------------------ */
+
+typedef struct server {
+    side_t *side;
+    int is_running;
+    int stop;
+    int failures;
+    size_t received;
+#ifndef CCI_NO_THREADS
+    pthread_t thread;
+#endif
+} server_t;
+
+static server_t server;
+
+#ifndef CCI_NO_THREADS
+static void *serve_loop(void *argument) {
+    (void)argument;
+    while (!__atomic_load_n(&server.stop, __ATOMIC_ACQUIRE)) {
+        cci_event_t *event;
+        if (cci_get_event(server.side->ep, &event) != CCI_SUCCESS) {
+            usleep(20);
+            continue;
+        }
+        if (event->type == CCI_EVENT_RECV) {
+            __atomic_add_fetch(&server.received, 1, __ATOMIC_RELAXED);
+        } else if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+            server.failures += cci_accept(event, NULL) != CCI_SUCCESS;
+        }
+        server.failures += cci_return_event(event) != CCI_SUCCESS;
+    }
+    return NULL;
+}
+#endif
+
+/* Starts serving a side: in a thread, or when the simulated network is waited for. */
+static void serve(side_t *side) {
+    memset(&server, 0, sizeof server);
+    server.side = side;
+    if (on_sim) {
+        side->handler = count_and_drop;
+        side->user = &server.received;
+        return;
+    }
+#ifdef CCI_NO_THREADS
+    skip();
+#else
+    side->deaf = 1;
+    server.is_running = pthread_create(&server.thread, NULL, serve_loop, NULL) == 0;
+    assert_true(server.is_running);
+#endif
+}
+
+static void stop_serving(void) {
+#ifndef CCI_NO_THREADS
+    if (server.is_running) {
+        __atomic_store_n(&server.stop, 1, __ATOMIC_RELEASE);
+        pthread_join(server.thread, NULL);
+        server.is_running = 0;
+        server.side->deaf = 0;
+    }
+#endif
+    if (server.side != NULL) {
+        server.side->handler = NULL;
+        server.side = NULL;
+    }
+}
+
+/* ==================================================================================================================
+ * Core
+ * ================================================================================================================== */
+
+TEST(init_arguments, ANYWHERE, "[4.1.5.1] cci_init() refuses a NULL caps, an unknown ABI version and unknown flags") {
+    uint32_t caps;
+    (void)state;
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_init(0, 0, &caps), CCI_EINVAL);
+    assert_int_equal(cci_init(CCI_ABI_VERSION + 1, 0, &caps), CCI_EINVAL);
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 1, &caps), CCI_EINVAL);
+}
+
+TEST(init_counts, ANYWHERE, "[4.1.5.1] cci_init() may be called again; each success wants its own cci_finalize()") {
+    uint32_t caps = 0;
+    side_t *a;
+    (void)state;
+    assert_int_equal(cci_init(1, 0, &caps), CCI_SUCCESS);
+    assert_int_equal(cci_init(2, 0, &caps), CCI_SUCCESS);
+    a = side_open();
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    poll_all();
+    side_close(a);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    assert_int_equal(cci_finalize(), CCI_ERROR);
+}
+
+TEST(init_caps, ANYWHERE, "[4.1.5.1] caps tells of thread safety") {
+    uint32_t caps = 0;
+    (void)state;
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+#ifdef CCI_NO_THREADS
+    assert_int_equal(caps & CCI_CAPS_THREAD_SAFETY, 0);
+#else
+    assert_int_equal(caps & CCI_CAPS_THREAD_SAFETY, CCI_CAPS_THREAD_SAFETY);
+#endif
+}
+
+TEST(setup_busy, ANYWHERE, "cci_setup() is refused after cci_init()") {
+    (void)state;
+    assert_int_equal(cci_setup(&test_setup), CCI_EBUSY);
+}
+
+TEST(finalize_again, ANYWHERE, "cci_finalize() destroys what is left, and cci_init() works again") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    int i;
+    (void)state;
+    round_trip(&pair);
+    side_open();
+    for (i = 0; i < 10; i++) {
+        send_patiently(pair.ac, "left", 4, 0, 0);
+    }
+    restart_with(config_text);
+    assert_int_equal(live_blocks > 0, 1);
+    for (i = 0; i < side_count; i++) {
+        side_forget(&sides[i]);
+    }
+    side_count = 0;
+    pair = open_pair(CCI_CONN_ATTR_RO);
+    round_trip(&pair);
+}
+
+TEST(strerror_all, ANYWHERE, "[4.1.5.2] cci_strerror() gives a text for each status") {
+    side_t *a = side_open();
+    (void)state;
+#define HAS_TEXT(name, value, text, hint)                                                                             \
+    assert_string_equal(cci_strerror(NULL, name), text);                                                              \
+    assert_string_equal(cci_strerror(a->ep, name), text);
+    CCI_STATUS_TABLE(HAS_TEXT)
+}
+
+TEST(strerror_none, ANYWHERE, "[4.1.5.2] cci_strerror() gives NULL for what is no status") {
+    (void)state;
+    assert_null(cci_strerror(NULL, (cci_status_t)-1));
+    assert_null(cci_strerror(NULL, (cci_status_t)12345));
+    assert_null(cci_strerror(NULL, CCI_STATUS_MAX_));
+}
+
+TEST(event_names, ANYWHERE, "cci_event_type_str() names each event type and nothing else") {
+    (void)state;
+    assert_string_equal(cci_event_type_str(CCI_EVENT_SEND), "CCI_EVENT_SEND");
+    assert_string_equal(cci_event_type_str(CCI_EVENT_RECV), "CCI_EVENT_RECV");
+    assert_string_equal(cci_event_type_str(CCI_EVENT_CONNECT), "CCI_EVENT_CONNECT");
+    assert_string_equal(cci_event_type_str(CCI_EVENT_CONNECT_REQUEST), "CCI_EVENT_CONNECT_REQUEST");
+    assert_string_equal(cci_event_type_str(CCI_EVENT_ACCEPT), "CCI_EVENT_ACCEPT");
+    assert_string_equal(cci_event_type_str(CCI_EVENT_KEEPALIVE_TIMEDOUT), "CCI_EVENT_KEEPALIVE_TIMEDOUT");
+    assert_string_equal(cci_event_type_str(CCI_EVENT_ENDPOINT_DEVICE_FAILED), "CCI_EVENT_ENDPOINT_DEVICE_FAILED");
+    assert_null(cci_event_type_str((cci_event_type_t)99));
+}
+
+TEST(devices_null, ANYWHERE, "[4.2.4.1] cci_get_devices() refuses NULL") {
+    (void)state;
+    assert_int_equal(cci_get_devices(NULL), CCI_EINVAL);
+}
+
+TEST(devices_array, ANYWHERE, "[4.2.4.1] cci_get_devices() gives a NULL-terminated array; each device tells what it is") {
+    cci_device_t *const *devices = NULL;
+    int i, count = 0;
+    (void)state;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_non_null(devices);
+    for (i = 0; devices[i] != NULL; i++) {
+        assert_non_null(devices[i]->name);
+        assert_non_null(devices[i]->transport);
+        assert_non_null(devices[i]->info);
+        assert_non_null(devices[i]->conf_argv);
+        assert_true(devices[i]->max_send_size > 0);
+        assert_int_equal(devices[i]->up, 1);
+        count++;
+    }
+    assert_int_equal(count, on_sim ? 2 : 1);
+}
+
+TEST(devices_argv, ANYWHERE, "[5.3.3.5] conf_argv holds the section's key=value strings") {
+    cci_device_t *const *devices = NULL;
+    int i, found = 0;
+    (void)state;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    for (; *devices != NULL; devices++) {
+        for (i = 0; (*devices)->conf_argv[i] != NULL; i++) {
+            assert_non_null(strchr((*devices)->conf_argv[i], '='));
+            found += strcmp((*devices)->conf_argv[i], on_sim ? "note=fast" : "interface=lo") == 0;
+        }
+    }
+    assert_int_equal(found, 1);
+}
+
+TEST(devices_order, ON_SIM, "[4.2.3] devices are ordered by priority, the highest first; NULL means the default one") {
+    cci_device_t *const *devices = NULL;
+    (void)state;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_string_equal(devices[0]->name, "two");
+    assert_string_equal(devices[1]->name, "one");
+    assert_ptr_equal(side_open()->ep->device, devices[1]);
+    assert_ptr_equal(side_open_at(devices[0], NULL)->ep->device, devices[0]);
+}
+
+TEST(devices_again, ANYWHERE, "[4.2.4.1] devices that were given before are in the next array too") {
+    cci_device_t *const *devices = NULL;
+    cci_device_t *first;
+    (void)state;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    first = devices[0];
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_ptr_equal(devices[0], first);
+}
+
+TEST(devices_up, ON_SIM, "[4.2.4.1] a later cci_get_devices() shows that a device is not up any more") {
+    cci_device_t *const *devices = NULL;
+    cci_endpoint_t *endpoint = NULL;
+    (void)state;
+    sim_set_up(0, 0);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(devices[0]->up, 1);
+    assert_int_equal(devices[1]->up, 0);
+    assert_int_equal(cci_create_endpoint(devices[1], 0, &endpoint, NULL), CCI_ENODEV);
+    sim_set_up(0, 1);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(devices[1]->up, 1);
+    assert_int_equal(cci_create_endpoint(devices[1], 0, &endpoint, NULL), CCI_SUCCESS);
+}
+
+TEST(create_arguments, ANYWHERE, "[4.3.4.1] cci_create_endpoint() refuses a NULL endpoint") {
+    cci_os_handle_t fd;
+    (void)state;
+    assert_int_equal(cci_create_endpoint(NULL, 0, NULL, &fd), CCI_EINVAL);
+}
+
+TEST(create_device, ANYWHERE, "[5.4.2.1] an endpoint tells its device") {
+    cci_device_t *const *devices = NULL;
+    cci_endpoint_t *endpoint = NULL;
+    (void)state;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_ptr_equal(endpoint->device, devices[0]);
+    assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+}
+
+TEST(create_busy, ANYWHERE, "cci_create_endpoint_at() tells that a service is taken, and takes it when it is free") {
+    side_t *a = side_open();
+    cci_endpoint_t *endpoint = NULL;
+    char service[32];
+    char *uri = NULL;
+    (void)state;
+    snprintf(service, sizeof service, "%s", service_of(a));
+    assert_int_equal(cci_create_endpoint_at(NULL, service, 0, &endpoint, NULL), CCI_EBUSY);
+    assert_int_equal(cci_destroy_endpoint(a->ep), CCI_SUCCESS);
+    a->ep = NULL;
+    assert_int_equal(cci_create_endpoint_at(NULL, service, 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_string_equal(uri, a->uri);
+    free(uri);
+}
+
+TEST(create_service, ANYWHERE, "cci_create_endpoint_at() refuses what is no service") {
+    cci_endpoint_t *endpoint = NULL;
+    (void)state;
+    assert_int_equal(cci_create_endpoint_at(NULL, "no-such-service", 0, &endpoint, NULL), CCI_EINVAL);
+    assert_int_equal(cci_create_endpoint_at(NULL, "", 0, &endpoint, NULL), CCI_EINVAL);
+    assert_int_equal(cci_create_endpoint_at(NULL, "99999999999", 0, &endpoint, NULL), CCI_EINVAL);
+}
+
+TEST(destroy_null, ANYWHERE, "[4.3.4.2] cci_destroy_endpoint() refuses NULL") {
+    (void)state;
+    assert_int_equal(cci_destroy_endpoint(NULL), CCI_EINVAL);
+}
+
+TEST(destroy_all, ANYWHERE, "[4.3.4.2] destroying an endpoint releases its connections, events and registrations") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    static uint8_t memory[4096];
+    cci_rma_handle_t *handle;
+    int i;
+    (void)state;
+    assert_int_equal(cci_rma_register(pair.b->ep, memory, sizeof memory, 0, &handle), CCI_SUCCESS);
+    for (i = 0; i < 20; i++) {
+        send_patiently(pair.ac, "held", 4, 0, 0);
+    }
+    AWAIT(pair.b->count == 20);
+    assert_int_equal(cci_destroy_endpoint(pair.b->ep), CCI_SUCCESS);
+    pair.b->ep = NULL;
+    assert_int_equal(cci_destroy_endpoint(pair.a->ep), CCI_SUCCESS);
+    pair.a->ep = NULL;
+}
+
+/* ==================================================================================================================
+ * Options
+ * ================================================================================================================== */
+
+static void set_number(cci_opt_handle_t *handle, cci_opt_name_t name, uint32_t value) {
+    assert_int_equal(cci_set_opt(handle, name, &value), CCI_SUCCESS);
+}
+
+static uint32_t get_number(cci_opt_handle_t *handle, cci_opt_name_t name) {
+    uint32_t value = 0xdeadbeefu;
+    assert_int_equal(cci_get_opt(handle, name, &value), CCI_SUCCESS);
+    return value;
+}
+
+TEST(opt_arguments, ANYWHERE, "[4.6.4] options refuse a NULL handle, a NULL value and an unknown name") {
+    side_t *a = side_open();
+    uint32_t value = 1;
+    (void)state;
+    assert_int_equal(cci_set_opt(NULL, CCI_OPT_ENDPT_SEND_TIMEOUT, &value), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(NULL, CCI_OPT_ENDPT_SEND_TIMEOUT, &value), CCI_EINVAL);
+    assert_int_equal(cci_set_opt(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, NULL), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, NULL), CCI_EINVAL);
+    assert_int_equal(cci_set_opt(a->ep, (cci_opt_name_t)1000, &value), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(a->ep, (cci_opt_name_t)1000, &value), CCI_EINVAL);
+}
+
+TEST(opt_send_timeout, ANYWHERE, "[4.6.3.1] SEND_TIMEOUT is the default of new connections, each of which has its own") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t first, second;
+    (void)state;
+    assert_int_equal(get_number(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT), 30000000);
+    first = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    set_number(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, 1234567);
+    assert_int_equal(get_number(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT), 1234567);
+    second = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    assert_int_equal(get_number(first.ac, CCI_OPT_CONN_SEND_TIMEOUT), 30000000);
+    assert_int_equal(get_number(second.ac, CCI_OPT_CONN_SEND_TIMEOUT), 1234567);
+    set_number(first.ac, CCI_OPT_CONN_SEND_TIMEOUT, 7654321);
+    assert_int_equal(get_number(first.ac, CCI_OPT_CONN_SEND_TIMEOUT), 7654321);
+    assert_int_equal(get_number(second.ac, CCI_OPT_CONN_SEND_TIMEOUT), 1234567);
+    assert_int_equal(get_number(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT), 1234567);
+}
+
+TEST(opt_counts, ANYWHERE, "[4.6.3.1] RECV_BUF_COUNT and SEND_BUF_COUNT can be read and set") {
+    static const cci_opt_name_t names[2] = {CCI_OPT_ENDPT_RECV_BUF_COUNT, CCI_OPT_ENDPT_SEND_BUF_COUNT};
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    uint32_t i, before, zero = 0;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        before = get_number(pair.a->ep, names[i]);
+        assert_true(before >= 100);
+        set_number(pair.a->ep, names[i], before * 2);
+        assert_true(get_number(pair.a->ep, names[i]) >= before * 2);
+        assert_int_not_equal(cci_set_opt(pair.a->ep, names[i], &zero), CCI_SUCCESS);
+    }
+    round_trip(&pair);
+}
+
+TEST(opt_keepalive, ANYWHERE, "[4.6.3.1] the endpoint's KEEPALIVE_TIMEOUT is that of all connections, present and future") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t first = connect_sides(a, b, CCI_CONN_ATTR_RO), second;
+    (void)state;
+    assert_int_equal(get_number(a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT), 0);
+    assert_int_equal(get_number(first.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 0);
+    set_number(a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, 50000000);
+    assert_int_equal(get_number(first.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 50000000);
+    second = connect_sides(a, b, CCI_CONN_ATTR_RU);
+    assert_int_equal(get_number(second.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 50000000);
+    set_number(second.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, 0);
+    assert_int_equal(get_number(second.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 0);
+    assert_int_equal(get_number(first.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 50000000);
+    assert_int_equal(get_number(a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT), 50000000);
+}
+
+TEST(opt_uri, ANYWHERE, "[4.6.3.1] the URI can be read, begins with the transport's name and is freed by the program") {
+    side_t *a = side_open();
+    char *uri = NULL, *other = NULL;
+    (void)state;
+    assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_URI, &other), CCI_SUCCESS);
+    assert_ptr_not_equal(uri, other);
+    assert_memory_equal(uri, on_sim ? "sim://" : "udp://", 6);
+    assert_int_equal(cci_set_opt(a->ep, CCI_OPT_ENDPT_URI, &uri), CCI_EINVAL);
+    free(uri);
+    free(other);
+}
+
+TEST(opt_align, ANYWHERE, "[4.6.3.1] RMA_ALIGN can be read and not set") {
+    side_t *a = side_open();
+    cci_alignment_t align;
+    (void)state;
+    memset(&align, 0xff, sizeof align);
+    assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_RMA_ALIGN, &align), CCI_SUCCESS);
+    assert_true(align.rma_write_local_addr <= 4096 && align.rma_read_length <= 4096);
+    assert_int_equal(cci_set_opt(a->ep, CCI_OPT_ENDPT_RMA_ALIGN, &align), CCI_EINVAL);
+}
+
+/* ==================================================================================================================
+ * Connections
+ * ================================================================================================================== */
+
+static void connects_and_talks(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    cci_event_t *event;
+    assert_int_equal(pair.ac->attribute, attribute);
+    assert_int_equal(pair.bc->attribute, attribute);
+    assert_ptr_equal(pair.ac->endpoint, pair.a->ep);
+    assert_ptr_equal(pair.bc->endpoint, pair.b->ep);
+    assert_ptr_equal(pair.ac->context, &context_a);
+    assert_ptr_equal(pair.bc->context, &context_b);
+    assert_true(pair.ac->max_send_size > 0 && pair.ac->max_send_size <= pair.a->ep->device->max_send_size);
+    assert_int_equal(pair.ac->max_send_size, pair.bc->max_send_size);
+    if (is_lossy && attribute == CCI_CONN_ATTR_UU) {
+        return;
+    }
+    send_patiently(pair.bc, "to the client", 13, 5, 0);
+    await_send(pair.b, pair.bc, as_context(5), CCI_SUCCESS);
+    event = await(pair.a, CCI_EVENT_RECV);
+    assert_ptr_equal(event->recv.connection, pair.ac);
+    assert_int_equal(event->recv.len, 13);
+    assert_memory_equal(event->recv.ptr, "to the client", 13);
+    drop(event);
+    round_trip(&pair);
+}
+
+TEST(connect_ro, ANYWHERE, "[4.4.4.1] RO: both ends get a connection with attribute, endpoint, context and size; it works") {
+    (void)state;
+    connects_and_talks(CCI_CONN_ATTR_RO);
+}
+
+TEST(connect_ru, ANYWHERE, "[4.4.4.1] RU: both ends get a connection with attribute, endpoint, context and size; it works") {
+    (void)state;
+    connects_and_talks(CCI_CONN_ATTR_RU);
+}
+
+TEST(connect_uu, ANYWHERE, "[4.4.4.1] UU: both ends get a connection with attribute, endpoint, context and size; it works") {
+    (void)state;
+    connects_and_talks(CCI_CONN_ATTR_UU);
+}
+
+TEST(connect_data, ANYWHERE, "[4.4.5.3] the request carries up to 1,024 bytes, intact and 8-byte aligned") {
+    static const uint32_t lengths[] = {0, 1, 7, 8, 9, 255, 256, 500, 1000, 1023, 1024};
+    side_t *a = side_open(), *b = side_open();
+    uint8_t data[CCI_CONN_REQ_LEN];
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        cci_event_t *event;
+        fill(data, sizeof data, i);
+        assert_int_equal(cci_connect(a->ep, b->uri, lengths[i] == 0 ? NULL : data, lengths[i], CCI_CONN_ATTR_RU,
+                                     as_context(i), 0, NULL),
+                         CCI_SUCCESS);
+        memset(data, 0, sizeof data); /* it was copied */
+        event = await(b, CCI_EVENT_CONNECT_REQUEST);
+        assert_int_equal(event->request.data_len, lengths[i]);
+        assert_int_equal(event->request.attribute, CCI_CONN_ATTR_RU);
+        if (lengths[i] > 0) {
+            assert_int_equal((uintptr_t)event->request.data_ptr % 8, 0);
+        }
+        assert_true(holds_pattern(event->request.data_ptr, lengths[i], i));
+        assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+        drop(event);
+        drop(await(b, CCI_EVENT_ACCEPT));
+        event = await(a, CCI_EVENT_CONNECT);
+        assert_ptr_equal(event->connect.context, as_context(i));
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        drop(event);
+    }
+}
+
+TEST(connect_arguments, ANYWHERE, "[4.4.5.3] cci_connect() refuses too much data, NULL, and what is no URI of the transport") {
+    side_t *a = side_open(), *b = side_open();
+    static uint8_t data[CCI_CONN_REQ_LEN + 1];
+    (void)state;
+    assert_int_equal(cci_connect(a->ep, b->uri, data, sizeof data, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(NULL, b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, NULL, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 5, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, (cci_conn_attribute_t)17, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, "", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, "somewhere", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, "carrier-pigeon://1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_not_equal(cci_connect(a->ep, on_sim ? "sim://x" : "udp://127.0.0.1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0,
+                                     NULL),
+                         CCI_SUCCESS);
+    elapse(10 * MILLISECOND_NS);
+    assert_true(is_quiet(a));
+    assert_true(is_quiet(b));
+}
+
+TEST(connect_scheme, ON_UDP, "[6.1] URIs that begin with ip:// are accepted too, and so are names") {
+    side_t *a = side_open(), *b = side_open();
+    char uri[128];
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        cci_event_t *event;
+        if (i == 0) {
+            snprintf(uri, sizeof uri, "ip%s", strstr(b->uri, "://"));
+        } else {
+            snprintf(uri, sizeof uri, "udp://localhost:%s", service_of(b));
+        }
+        assert_int_equal(cci_connect(a->ep, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+        event = await(b, CCI_EVENT_CONNECT_REQUEST);
+        assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+        drop(event);
+        drop(await(b, CCI_EVENT_ACCEPT));
+        event = await(a, CCI_EVENT_CONNECT);
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        drop(event);
+    }
+}
+
+TEST(reject, ANYWHERE, "[4.4.5.2] a rejected client gets CCI_ECONNREFUSED, its context and no connection") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    size_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        cci_event_t *event;
+        assert_int_equal(cci_connect(a->ep, b->uri, "please", 6, attributes[i], &context_a, 0, NULL), CCI_SUCCESS);
+        event = await(b, CCI_EVENT_CONNECT_REQUEST);
+        assert_int_equal(cci_reject(event), CCI_SUCCESS);
+        drop(event);
+        event = await(a, CCI_EVENT_CONNECT);
+        assert_int_equal(event->connect.status, CCI_ECONNREFUSED);
+        assert_ptr_equal(event->connect.context, &context_a);
+        assert_null(event->connect.connection);
+        drop(event);
+    }
+    elapse(long_or_short_ns(40 * SECOND_NS, 20 * MILLISECOND_NS));
+    assert_true(is_quiet(a)); /* once */
+    assert_true(is_quiet(b)); /* no accept event for what was rejected */
+}
+
+static void expect_connect_timeout(side_t *a, const char *uri) {
+    cci_event_t *event;
+    assert_int_equal(cci_connect(a->ep, uri, NULL, 0, CCI_CONN_ATTR_RO, &context_a, 0,
+                                 timeval_of(long_or_short_ns(5 * SECOND_NS, 200 * MILLISECOND_NS))),
+                     CCI_SUCCESS);
+    event = await(a, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
+    assert_ptr_equal(event->connect.context, &context_a);
+    assert_null(event->connect.connection);
+    drop(event);
+}
+
+TEST(connect_nobody, ANYWHERE, "[4.4.5.3] connecting to nobody ends with CCI_ETIMEDOUT when the timeout expires") {
+    side_t *a = side_open();
+    (void)state;
+    expect_connect_timeout(a, nobodys_uri());
+}
+
+TEST(connect_deaf, ANYWHERE, "[4.4.5.3] connecting to a server that isn't polled ends with CCI_ETIMEDOUT") {
+    side_t *a = side_open(), *b = side_open();
+    (void)state;
+    b->deaf = 1;
+    expect_connect_timeout(a, b->uri);
+    b->deaf = 0;
+    connect_sides(a, b, CCI_CONN_ATTR_RO); /* what is left over of the first request may not confuse the second */
+}
+
+TEST(connect_undecided, ANYWHERE, "[4.4.5.3] a request that is not decided times out; accepting it then fails with the context") {
+    side_t *a = side_open(), *b = side_open();
+    cci_event_t *event;
+    (void)state;
+    expect_connect_timeout(a, b->uri);
+    event = await(b, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_accept(event, &context_b), CCI_SUCCESS);
+    drop(event);
+    event = await(b, CCI_EVENT_ACCEPT);
+    assert_ptr_equal(event->accept.context, &context_b);
+    assert_int_not_equal(event->accept.status, CCI_SUCCESS);
+    assert_null(event->accept.connection);
+    drop(event);
+    assert_int_equal(count_of(a, CCI_EVENT_CONNECT), 0);
+}
+
+TEST(connect_forever, ANYWHERE, "[4.4.5.3] a NULL timeout means for ever") {
+    side_t *a = side_open(), *b = side_open();
+    cci_event_t *event;
+    (void)state;
+    b->deaf = 1;
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    elapse(long_or_short_ns(200 * SECOND_NS, 1500 * MILLISECOND_NS));
+    assert_true(is_quiet(a));
+    b->deaf = 0;
+    event = await(b, CCI_EVENT_CONNECT_REQUEST);
+    elapse(long_or_short_ns(200 * SECOND_NS, 300 * MILLISECOND_NS));
+    assert_true(is_quiet(a));
+    assert_true(is_quiet(b)); /* the request comes once, however often it was repeated */
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    drop(event);
+    event = await(a, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    drop(event);
+}
+
+TEST(connect_several, ANYWHERE, "[1.3.4] two endpoints may have several connections of a mix of types") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU,
+                                                      CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    pair_t pairs[5];
+    int i;
+    (void)state;
+    for (i = 0; i < 5; i++) {
+        pairs[i] = connect_sides(a, b, attributes[i]);
+    }
+    for (i = is_lossy ? 3 : 4; i >= 0; i--) {
+        round_trip(&pairs[i]);
+    }
+    assert_int_equal(cci_disconnect(pairs[1].ac), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(pairs[1].bc), CCI_SUCCESS);
+    round_trip(&pairs[0]);
+    round_trip(&pairs[2]);
+}
+
+TEST(connect_at_once, ANYWHERE, "[1.3.5] every endpoint can connect and be connected to, also at the same time") {
+    side_t *sides_of[2];
+    cci_connection_t *clients[2], *servers[2];
+    cci_event_t *event;
+    int i;
+    (void)state;
+    sides_of[0] = side_open();
+    sides_of[1] = side_open();
+    for (i = 0; i < 2; i++) {
+        assert_int_equal(cci_connect(sides_of[i]->ep, sides_of[1 - i]->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL),
+                         CCI_SUCCESS);
+    }
+    for (i = 0; i < 2; i++) {
+        event = await(sides_of[i], CCI_EVENT_CONNECT_REQUEST);
+        assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+        drop(event);
+    }
+    for (i = 0; i < 2; i++) {
+        event = await(sides_of[i], CCI_EVENT_CONNECT);
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        clients[i] = event->connect.connection;
+        drop(event);
+        event = await(sides_of[i], CCI_EVENT_ACCEPT);
+        assert_int_equal(event->accept.status, CCI_SUCCESS);
+        servers[i] = event->accept.connection;
+        drop(event);
+    }
+    for (i = 0; i < 2; i++) {
+        assert_ptr_not_equal(clients[i], servers[i]);
+        send_patiently(clients[i], "x", 1, 1, 0);
+        event = await(sides_of[1 - i], CCI_EVENT_RECV);
+        assert_ptr_equal(event->recv.connection, servers[1 - i]);
+        drop(event);
+    }
+}
+
+TEST(connect_self, ANYWHERE, "[1.3.5] an endpoint can connect to itself") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    side_t *a = side_open();
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = connect_sides(a, a, attributes[i]);
+        cci_event_t *event;
+        assert_ptr_not_equal(pair.ac, pair.bc);
+        round_trip(&pair);
+        send_patiently(pair.bc, "back", 4, 9, 0);
+        event = await(a, CCI_EVENT_RECV);
+        assert_ptr_equal(event->recv.connection, pair.ac);
+        drop(event);
+        await_send(a, pair.bc, as_context(9), CCI_SUCCESS);
+    }
+}
+
+TEST(accept_twice, ANYWHERE, "[4.4.5.1] a request can be decided only once, and something else not at all") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *event;
+    (void)state;
+    assert_int_equal(cci_accept(NULL, NULL), CCI_EINVAL);
+    assert_int_equal(cci_reject(NULL), CCI_EINVAL);
+    send_patiently(pair.ac, "no request", 10, 0, CCI_FLAG_SILENT);
+    event = await(pair.b, CCI_EVENT_RECV);
+    assert_int_equal(cci_accept(event, NULL), CCI_EINVAL);
+    assert_int_equal(cci_reject(event), CCI_EINVAL);
+    drop(event);
+    assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = await(pair.b, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_accept(event, NULL), CCI_EINVAL);
+    assert_int_equal(cci_reject(event), CCI_EINVAL);
+    drop(event);
+    drop(await(pair.b, CCI_EVENT_ACCEPT));
+    drop(await(pair.a, CCI_EVENT_CONNECT));
+    assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = await(pair.b, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_reject(event), CCI_SUCCESS);
+    assert_int_equal(cci_reject(event), CCI_EINVAL);
+    assert_int_equal(cci_accept(event, NULL), CCI_EINVAL);
+    drop(event);
+    drop(await(pair.a, CCI_EVENT_CONNECT));
+}
+
+TEST(return_undecided, ANYWHERE, "[4.5.4.3] a request that was neither accepted nor rejected can't be returned") {
+    side_t *a = side_open(), *b = side_open();
+    cci_event_t *event;
+    (void)state;
+    assert_int_equal(cci_return_event(NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = await(b, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_return_event(event), CCI_EINVAL);
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    drop(await(a, CCI_EVENT_CONNECT));
+}
+
+TEST(disconnect_null, ANYWHERE, "[4.4.5.4] cci_disconnect() refuses NULL") {
+    (void)state;
+    assert_int_equal(cci_disconnect(NULL), CCI_EINVAL);
+}
+
+static void learns_of_disconnect(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    patience_t patience = be_patient();
+    int status;
+    assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+    elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
+    assert_true(is_quiet(pair.a)); /* the remote side is not notified */
+    for (;;) {
+        still_patient(&patience, "CCI_ERR_DISCONNECTED");
+        status = cci_send(pair.ac, "still there?", 12, NULL, 0);
+        if (status == CCI_SUCCESS) {
+            cci_event_t *event = await(pair.a, CCI_EVENT_SEND);
+            status = (int)event->send.status;
+            drop(event);
+        }
+        if (status == CCI_ERR_DISCONNECTED) {
+            break;
+        }
+        assert_int_equal(attribute, CCI_CONN_ATTR_UU); /* unreliable sends complete before the peer can say so */
+        assert_int_equal(status, CCI_SUCCESS);
+        poll_all();
+    }
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    connect_sides(pair.a, pair.b, attribute);
+}
+
+TEST(disconnect_ro, ANYWHERE, "[4.1.4.1] RO: a send to a peer that disconnected ends with CCI_ERR_DISCONNECTED, not a timeout") {
+    (void)state;
+    learns_of_disconnect(CCI_CONN_ATTR_RO);
+}
+
+TEST(disconnect_ru, ANYWHERE, "[4.1.4.1] RU: a send to a peer that disconnected ends with CCI_ERR_DISCONNECTED, not a timeout") {
+    (void)state;
+    learns_of_disconnect(CCI_CONN_ATTR_RU);
+}
+
+TEST(disconnect_uu, ANYWHERE, "[4.1.4.1] UU: sends to a peer that disconnected end with CCI_ERR_DISCONNECTED") {
+    (void)state;
+    learns_of_disconnect(CCI_CONN_ATTR_UU);
+}
+
+TEST(disconnect_pending, ANYWHERE, "cci_disconnect() completes what is pending with CCI_ERR_DISCONNECTED") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    int i;
+    (void)state;
+    pair.b->deaf = 1;
+    for (i = 0; i < 20; i++) {
+        assert_int_equal(cci_send(pair.ac, "lost", 4, as_context((uintptr_t)i), 0), CCI_SUCCESS);
+    }
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    for (i = 0; i < 20; i++) {
+        cci_event_t *event = await(pair.a, CCI_EVENT_SEND);
+        assert_int_equal(event->send.status, CCI_ERR_DISCONNECTED);
+        assert_ptr_equal(event->send.context, as_context((uintptr_t)i));
+        drop(event);
+    }
+}
+
+TEST(disconnect_held, ANYWHERE, "[4.5.4.3] events of a connection can still be returned after it was disconnected") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *held[8];
+    int i;
+    (void)state;
+    for (i = 0; i < 8; i++) {
+        send_patiently(pair.ac, "held", 4, 0, CCI_FLAG_SILENT);
+        held[i] = await(pair.b, CCI_EVENT_RECV);
+    }
+    assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    pair = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO);
+    for (i = 7; i >= 0; i--) {
+        assert_memory_equal(held[i]->recv.ptr, "held", 4);
+        drop(held[i]);
+    }
+    round_trip(&pair);
+}
+
+/* Each connection has a flag behind its context: the CONNECT or ACCEPT event was there. */
+typedef struct early {
+    int known[64];
+    size_t received;
+    int too_early;
+} early_t;
+
+static early_t early;
+
+static int speak_at_once(side_t *side, cci_event_t *event) {
+    cci_connection_t *connection = NULL;
+    (void)side;
+    if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+        uint8_t number = *(const uint8_t *)event->request.data_ptr;
+        assert_int_equal(cci_accept(event, &early.known[32 + number]), CCI_SUCCESS);
+    } else if (event->type == CCI_EVENT_ACCEPT) {
+        connection = event->accept.connection;
+        assert_int_equal(event->accept.status, CCI_SUCCESS);
+    } else if (event->type == CCI_EVENT_CONNECT) {
+        connection = event->connect.connection;
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+    } else if (event->type == CCI_EVENT_RECV) {
+        early.too_early += *(int *)event->recv.connection->context != 1;
+        early.received++;
+    }
+    if (connection != NULL) {
+        *(int *)connection->context = 1;
+        assert_int_equal(cci_send(connection, "hello", 5, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        assert_int_equal(cci_send(connection, "again", 5, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    }
+    drop(event);
+    return 1;
+}
+
+static void never_early(cci_conn_attribute_t attribute) {
+    side_t *a = side_open(), *b = side_open();
+    uint8_t i;
+    memset(&early, 0, sizeof early);
+    a->handler = b->handler = speak_at_once;
+    for (i = 0; i < 32; i++) {
+        assert_int_equal(cci_connect(a->ep, b->uri, &i, 1, attribute, &early.known[i], 0, NULL), CCI_SUCCESS);
+    }
+    AWAIT(early.received == 32 * 4);
+    assert_int_equal(early.too_early, 0);
+}
+
+TEST(never_early_ro, ANYWHERE, "RO: no RECV event comes before the CONNECT or ACCEPT event of its connection") {
+    (void)state;
+    never_early(CCI_CONN_ATTR_RO);
+}
+
+TEST(never_early_ru, ANYWHERE, "RU: no RECV event comes before the CONNECT or ACCEPT event of its connection") {
+    (void)state;
+    never_early(CCI_CONN_ATTR_RU);
+}
+
+/* ==================================================================================================================
+ * Messages
+ * ================================================================================================================== */
+
+/* Sizes from 0 to `largest` that have shown bugs before: around words, datagrams and the end. */
+static uint32_t nth_size(uint32_t n, uint32_t largest) {
+    static const uint32_t around[] = {100, 128, 255, 256, 257, 500, 512, 1000, 1023, 1024, 1025, 1400, 1401, 1408,
+                                      1416, 1424, 1432, 1440, 1448, 1456, 1464, 1472, 1473, 2048, 4095, 4096, 8192,
+                                      9000, 16384, 32768, 65000, 65535};
+    const uint32_t around_count = sizeof around / sizeof *around;
+    if (n < 66) {
+        return n < largest ? n : largest;
+    }
+    if (n < 66 + around_count) {
+        return around[n - 66] < largest ? around[n - 66] : largest;
+    }
+    return n - 66 - around_count < largest ? largest - (n - 66 - around_count) : largest;
+}
+#define SIZE_COUNT (66 + 32 + 18)
+
+static void sends_all_sizes(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    uint32_t largest = pair.ac->max_send_size, n;
+    uint8_t *bytes = (uint8_t *)need(largest);
+    for (n = 0; n < SIZE_COUNT; n++) {
+        uint32_t size = nth_size(n, largest);
+        cci_event_t *event;
+        fill(bytes, size, n);
+        send_patiently(pair.ac, size == 0 ? NULL : bytes, size, n, 0);
+        memset(bytes, 0xee, size); /* the buffer is the program's again */
+        event = await(pair.b, CCI_EVENT_RECV);
+        assert_int_equal(event->recv.len, size);
+        assert_true(holds_pattern(event->recv.ptr, size, n));
+        if (size > 0) {
+            assert_int_equal((uintptr_t)event->recv.ptr % 8, 0);
+        }
+        drop(event);
+        await_send(pair.a, pair.ac, as_context(n), CCI_SUCCESS);
+    }
+    free(bytes);
+}
+
+TEST(sizes_ro, ANYWHERE, "[4.7.2.1] RO: messages of 0 to max_send_size bytes arrive intact, 8-byte aligned") {
+    (void)state;
+    sends_all_sizes(CCI_CONN_ATTR_RO);
+}
+
+TEST(sizes_ru, ANYWHERE, "[4.7.2.1] RU: messages of 0 to max_send_size bytes arrive intact, 8-byte aligned") {
+    (void)state;
+    sends_all_sizes(CCI_CONN_ATTR_RU);
+}
+
+TEST(sizes_uu, ANYWHERE | WHEN_CLEAN, "[4.7.2.1] UU: messages of 0 to max_send_size bytes arrive intact, 8-byte aligned") {
+    (void)state;
+    sends_all_sizes(CCI_CONN_ATTR_UU);
+}
+
+TEST(send_too_long, ANYWHERE, "[4.7.2.1] one byte more than max_send_size is CCI_EMSGSIZE, also in pieces") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    int i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        pair_t pair = connect_sides(a, b, attributes[i]);
+        uint32_t largest = pair.ac->max_send_size;
+        uint8_t *bytes = (uint8_t *)need(largest + 1);
+        struct iovec pieces[2];
+        assert_int_equal(cci_send(pair.ac, bytes, largest + 1, NULL, 0), CCI_EMSGSIZE);
+        assert_int_equal(cci_send(pair.ac, bytes, 0xffffffffu, NULL, 0), CCI_EMSGSIZE);
+        pieces[0].iov_base = pieces[1].iov_base = bytes;
+        pieces[0].iov_len = largest;
+        pieces[1].iov_len = 1;
+        assert_int_equal(cci_sendv(pair.ac, pieces, 2, NULL, 0), CCI_EMSGSIZE);
+        pieces[1].iov_len = (size_t)0 - (size_t)largest + 1; /* the sum wraps around to 1 */
+        assert_int_equal(cci_sendv(pair.ac, pieces, 2, NULL, 0), CCI_EMSGSIZE);
+        free(bytes);
+    }
+    elapse(10 * MILLISECOND_NS);
+    assert_true(is_quiet(a));
+    assert_true(is_quiet(b));
+}
+
+TEST(send_arguments, ANYWHERE, "[4.7.2.1] cci_send() refuses a NULL connection, and a NULL message that has a length") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    struct iovec piece;
+    (void)state;
+    assert_int_equal(cci_send(NULL, "x", 1, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_send(pair.ac, NULL, 1, NULL, 0), CCI_EINVAL);
+    piece.iov_base = NULL;
+    piece.iov_len = 0;
+    assert_int_equal(cci_sendv(NULL, &piece, 1, NULL, 0), CCI_EINVAL);
+    piece.iov_len = 1;
+    assert_int_equal(cci_sendv(pair.ac, &piece, 1, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_sendv(pair.ac, NULL, 1, NULL, 0), CCI_EINVAL);
+    round_trip(&pair);
+}
+
+TEST(sendv_pieces, ANYWHERE, "[4.7.2.2] cci_sendv() gathers many pieces, empty ones too") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    static uint8_t bytes[256];
+    struct iovec pieces[40];
+    uint32_t i, count, at;
+    (void)state;
+    fill(bytes, sizeof bytes, 3);
+    for (count = 0; count <= 40; count++) {
+        cci_event_t *event;
+        at = 0;
+        for (i = 0; i < count; i++) {
+            uint32_t length = i * 7 % 5 * (i % 3);
+            pieces[i].iov_base = length == 0 ? NULL : bytes + at;
+            pieces[i].iov_len = length;
+            at += length;
+        }
+        assert_true(at <= sizeof bytes);
+        assert_int_equal(cci_sendv(pair.ac, count == 0 ? NULL : pieces, count, as_context(count), 0), CCI_SUCCESS);
+        event = await(pair.b, CCI_EVENT_RECV);
+        assert_int_equal(event->recv.len, at);
+        assert_true(holds_pattern(event->recv.ptr, at, 3));
+        drop(event);
+        await_send(pair.a, pair.ac, as_context(count), CCI_SUCCESS);
+    }
+}
+
+TEST(recv_hold, ANYWHERE, "[4.5.4.3] many receive events can be held, and returned in any order") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    uint32_t i;
+    uint8_t bytes[200];
+    int round;
+    (void)state;
+    for (round = 0; round < 4; round++) {
+        for (i = 0; i < 64; i++) {
+            fill(bytes, sizeof bytes, i);
+            send_patiently(pair.ac, bytes, sizeof bytes, 0, CCI_FLAG_SILENT);
+        }
+        AWAIT(count_of(pair.b, CCI_EVENT_RECV) == 64);
+        for (i = 0; i < 64; i++) {
+            assert_int_equal(pair.b->queue[i]->recv.len, sizeof bytes);
+            assert_true(holds_pattern(pair.b->queue[i]->recv.ptr, sizeof bytes, i));
+        }
+        for (i = 0; i < 64; i++) {
+            drop(pair.b->queue[round % 2 == 0 ? 63 - i : i * 37 % 64]);
+        }
+        pair.b->count = 0;
+    }
+    round_trip(&pair);
+}
+
+TEST(recv_in_place, ANYWHERE, "[1.3.6] a message can be changed in place and sent on from there") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *event, *back;
+    (void)state;
+    send_patiently(pair.ac, "ping-pong", 9, 0, CCI_FLAG_SILENT);
+    event = await(pair.b, CCI_EVENT_RECV);
+    memcpy((void *)(uintptr_t)event->recv.ptr, "PONG", 4);
+    send_patiently(pair.bc, event->recv.ptr, event->recv.len, 4, CCI_FLAG_NO_COPY);
+    back = await(pair.a, CCI_EVENT_RECV);
+    assert_memory_equal(back->recv.ptr, "PONG-pong", 9);
+    drop(back);
+    await_send(pair.b, pair.bc, as_context(4), CCI_SUCCESS);
+    drop(event);
+}
+
+TEST(recv_held_others, ANYWHERE, "[1.3.6] a held event doesn't stop the library from serving other connections") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t first = connect_sides(a, b, CCI_CONN_ATTR_RO), second = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    cci_event_t *held;
+    int i;
+    (void)state;
+    send_patiently(first.ac, "held", 4, 0, CCI_FLAG_SILENT);
+    held = await(b, CCI_EVENT_RECV);
+    for (i = 0; i < 300; i++) {
+        round_trip(&second);
+    }
+    round_trip(&first);
+    assert_memory_equal(held->recv.ptr, "held", 4);
+    drop(held);
+}
+
+TEST(flag_silent, ANYWHERE, "[4.7.2.1] CCI_FLAG_SILENT: no completion event") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    int i, j;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        pair_t pair = connect_sides(a, b, attributes[i]);
+        for (j = 0; j < 10; j++) {
+            send_patiently(pair.ac, "silent", 6, 1, CCI_FLAG_SILENT);
+        }
+        send_patiently(pair.ac, "silent", 6, 2, 0);
+        await_send(a, pair.ac, as_context(2), CCI_SUCCESS);
+        elapse(long_or_short_ns(SECOND_NS, 5 * MILLISECOND_NS));
+        assert_true(is_quiet(a));
+    }
+}
+
+TEST(flag_silent_order, ANYWHERE, "[4.7.2.1] RO: the completion of a send implies that of silent sends before it") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    int i;
+    (void)state;
+    for (i = 0; i < 50; i++) {
+        send_patiently(pair.ac, "silent", 6, 1, CCI_FLAG_SILENT);
+    }
+    send_patiently(pair.ac, "loud", 4, 2, 0);
+    await_send(pair.a, pair.ac, as_context(2), CCI_SUCCESS);
+    /* complete means that the peer's endpoint has it: it needs nothing more from here */
+    pair.a->deaf = 1;
+    AWAIT(count_of(pair.b, CCI_EVENT_RECV) == 51);
+}
+
+TEST(flag_no_copy, ANYWHERE, "[4.7.2.1] CCI_FLAG_NO_COPY: the message is what the buffer holds, and completes") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    side_t *a = side_open(), *b = side_open();
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = connect_sides(a, b, attributes[i]);
+        uint32_t size = pair.ac->max_send_size, n;
+        uint8_t *bytes = (uint8_t *)need(size);
+        cci_event_t *event;
+        fill(bytes, size, 8);
+        for (n = 0; n < 8; n++) {
+            send_patiently(pair.ac, bytes + n, size - n, n, CCI_FLAG_NO_COPY);
+            event = await(b, CCI_EVENT_RECV);
+            assert_int_equal(event->recv.len, size - n);
+            assert_memory_equal(event->recv.ptr, bytes + n, size - n);
+            drop(event);
+            await_send(a, pair.ac, as_context(n), CCI_SUCCESS);
+        }
+        free(bytes);
+    }
+}
+
+TEST(flag_forbidden, ANYWHERE, "[4.7.2.1] NO_COPY together with SILENT is only allowed on RO connections") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t ro = connect_sides(a, b, CCI_CONN_ATTR_RO), ru = connect_sides(a, b, CCI_CONN_ATTR_RU),
+           uu = connect_sides(a, b, CCI_CONN_ATTR_UU);
+    (void)state;
+    assert_int_equal(cci_send(ru.ac, "x", 1, NULL, CCI_FLAG_NO_COPY | CCI_FLAG_SILENT), CCI_EINVAL);
+    assert_int_equal(cci_send(uu.ac, "x", 1, NULL, CCI_FLAG_NO_COPY | CCI_FLAG_SILENT), CCI_EINVAL);
+    assert_int_equal(cci_send(ro.ac, "x", 1, NULL, CCI_FLAG_NO_COPY | CCI_FLAG_SILENT), CCI_SUCCESS);
+    drop(await(b, CCI_EVENT_RECV));
+    round_trip(&ro);
+    assert_true(is_quiet(a));
+}
+
+TEST(flag_blocking_self, ANYWHERE, "[4.7.2.1] CCI_FLAG_BLOCKING to oneself returns the status; no event comes") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open();
+    int i, j;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        pair_t pair = connect_sides(a, a, attributes[i]);
+        for (j = 0; j < 20; j++) {
+            assert_int_equal(cci_send(pair.ac, "block", 5, NULL, CCI_FLAG_BLOCKING | (j & 1 ? CCI_FLAG_SILENT : 0)),
+                             CCI_SUCCESS);
+            if (attributes[i] != CCI_CONN_ATTR_UU) {
+                drop(await(a, CCI_EVENT_RECV));
+            }
+        }
+        elapse(5 * MILLISECOND_NS);
+        assert_int_equal(count_of(a, CCI_EVENT_SEND), 0);
+    }
+}
+
+TEST(flag_blocking, ANYWHERE, "[4.7.2.1] CCI_FLAG_BLOCKING returns when the peer has the message; no event comes") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    side_t *a = side_open(), *b = side_open();
+    int i, j;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = connect_sides(a, b, attributes[i]);
+        serve(b);
+        for (j = 0; j < 100; j++) {
+            assert_int_equal(cci_send(pair.ac, "block", 5, NULL, CCI_FLAG_BLOCKING), CCI_SUCCESS);
+        }
+        AWAIT(__atomic_load_n(&server.received, __ATOMIC_RELAXED) == 100);
+        stop_serving();
+        assert_int_equal(server.failures, 0);
+        assert_true(is_quiet(a));
+    }
+}
+
+TEST(flag_blocking_timeout, ANYWHERE, "[4.7.2.1] CCI_FLAG_BLOCKING returns CCI_ETIMEDOUT when the peer doesn't answer") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    (void)state;
+    pair.b->deaf = 1;
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+    assert_int_equal(cci_send(pair.ac, "block", 5, NULL, CCI_FLAG_BLOCKING), CCI_ETIMEDOUT);
+    assert_int_equal(count_of(pair.a, CCI_EVENT_SEND), 0);
+}
+
+/* ---- many messages ------------------------------------------------------------------------------------------------------ */
+
+/* Message n is its number and then a pattern; its length follows from n. */
+typedef struct stream {
+    uint32_t count;
+    uint32_t largest;
+    uint32_t received, completed;
+    uint32_t out_of_order, corrupt, failed, duplicated;
+    uint8_t *seen;
+} stream_t;
+
+static uint32_t stream_length(const stream_t *stream, uint32_t n) {
+    uint32_t hash = n * 2654435761u >> 7;
+    uint32_t length = hash % 16 == 0 ? stream->largest - hash % 5 : hash % 16 < 4 ? hash % 1500 : hash % 100;
+    length = length < stream->largest ? length : stream->largest;
+    return length < 4 ? 4 : length;
+}
+
+static int stream_handler(side_t *side, cci_event_t *event) {
+    stream_t *stream = (stream_t *)side->user;
+    uint32_t n;
+    if (event->type == CCI_EVENT_RECV) {
+        if (event->recv.len < 4) {
+            stream->corrupt++;
+        } else {
+            memcpy(&n, event->recv.ptr, 4);
+            if (n >= stream->count || event->recv.len != stream_length(stream, n) ||
+                !holds_pattern((const uint8_t *)event->recv.ptr + 4, event->recv.len - 4, n)) {
+                stream->corrupt++;
+            } else {
+                stream->out_of_order += n != stream->received;
+                stream->duplicated += stream->seen[n];
+                stream->seen[n] = 1;
+            }
+        }
+        stream->received++;
+    } else if (event->type == CCI_EVENT_SEND) {
+        stream->failed += event->send.status != CCI_SUCCESS;
+        stream->out_of_order += (uintptr_t)event->send.context != stream->completed;
+        stream->completed++;
+    } else {
+        return 0;
+    }
+    drop(event);
+    return 1;
+}
+
+/* Sends `count` messages of mixed sizes from one end to the other, or in both directions. */
+static void run_stream(const pair_t *pair, stream_t *to_b, stream_t *to_a, uint32_t count, int is_reliable) {
+    stream_t *streams[2];
+    cci_connection_t *connections[2];
+    stream_t *completions[2];
+    uint32_t sent[2] = {0, 0};
+    patience_t patience = be_patient();
+    uint8_t *bytes = (uint8_t *)need(pair->ac->max_send_size + 4u);
+    int i;
+    streams[0] = to_b;
+    streams[1] = to_a;
+    connections[0] = pair->ac;
+    connections[1] = pair->bc;
+    for (i = 0; i < 2; i++) {
+        memset(streams[i], 0, sizeof *streams[i]);
+        streams[i]->count = count;
+        streams[i]->largest = connections[i]->max_send_size;
+        streams[i]->seen = (uint8_t *)need(count);
+    }
+    pair->b->user = to_b;
+    pair->a->user = to_a;
+    pair->a->handler = pair->b->handler = stream_handler;
+    completions[0] = to_a; /* what a sends is completed in what a handles */
+    completions[1] = to_b;
+    while (completions[0]->completed < count || completions[1]->completed < count ||
+           (is_reliable && (to_a->received < count || to_b->received < count))) {
+        for (i = 0; i < 2; i++) {
+            int burst;
+            for (burst = 0; burst < 16 && sent[i] < count; burst++) {
+                uint32_t length = stream_length(streams[i], sent[i]);
+                int status;
+                memcpy(bytes, &sent[i], 4);
+                fill(bytes + 4, length - 4, sent[i]);
+                status = cci_send(connections[i], bytes, length, as_context(sent[i]), 0);
+                if (status == CCI_ENOBUFS) {
+                    break;
+                }
+                assert_int_equal(status, CCI_SUCCESS);
+                sent[i]++;
+            }
+        }
+        poll_all();
+        still_patient(&patience, "a stream of messages");
+    }
+    elapse(10 * MILLISECOND_NS);
+    pair->a->handler = pair->b->handler = NULL;
+    for (i = 0; i < 2; i++) {
+        free(streams[i]->seen);
+        assert_int_equal(streams[i]->corrupt, 0);
+        assert_int_equal(streams[i]->failed, 0);
+    }
+    free(bytes);
+}
+
+TEST(stream_ro, ANYWHERE, "[4.4.4.1] RO: delivery and completions are in the order of the calls, each message once") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    stream_t to_a, to_b;
+    uint32_t count = 5000;
+    (void)state;
+    run_stream(&pair, &to_b, &to_a, count, 1);
+    assert_int_equal(to_a.out_of_order + to_b.out_of_order, 0);
+    assert_int_equal(to_a.received, count);
+    assert_int_equal(to_b.received, count);
+    assert_int_equal(to_a.completed, count);
+    assert_int_equal(to_b.completed, count);
+}
+
+TEST(stream_ru, ANYWHERE, "[4.4.4.1] RU: each message is delivered exactly once and completes once") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    stream_t to_a, to_b;
+    uint32_t count = 5000;
+    (void)state;
+    run_stream(&pair, &to_b, &to_a, count, 1);
+    assert_int_equal(to_a.duplicated + to_b.duplicated, 0);
+    assert_int_equal(to_a.received, count);
+    assert_int_equal(to_b.received, count);
+    assert_int_equal(to_a.completed, count);
+    assert_int_equal(to_b.completed, count);
+}
+
+TEST(stream_uu, ANYWHERE, "[4.4.4.1] UU: what arrives is intact; all sends complete with CCI_SUCCESS") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_UU);
+    stream_t to_a, to_b;
+    (void)state;
+    run_stream(&pair, &to_b, &to_a, 3000, 0);
+    assert_true(to_a.received > 1500);
+    assert_true(to_b.received > 1500);
+}
+
+TEST(stream_shared, ANYWHERE, "[4.4.4.1] RO connections between the same endpoints don't disturb each other's order") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pairs[4];
+    uint32_t sent[4] = {0}, got[4] = {0}, i, done = 0;
+    patience_t patience = be_patient();
+    (void)state;
+    for (i = 0; i < 4; i++) {
+        pairs[i] = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    }
+    while (done < 4 * 500) {
+        cci_event_t *event;
+        for (i = 0; i < 4; i++) {
+            if (sent[i] < 500 && cci_send(pairs[i].ac, &sent[i], 4, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS) {
+                sent[i]++;
+            }
+        }
+        poll_all();
+        while ((event = take(b, CCI_EVENT_RECV)) != NULL) {
+            for (i = 0; event->recv.connection != pairs[i].bc; i++) {
+                assert_true(i < 3);
+            }
+            assert_int_equal(event->recv.len, 4);
+            assert_memory_equal(event->recv.ptr, &got[i], 4);
+            got[i]++;
+            done++;
+            drop(event);
+        }
+        still_patient(&patience, "four streams");
+    }
+}
+
+/* ---- when it doesn't work ------------------------------------------------------------------------------------------------ */
+
+static void times_out(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    uintptr_t i;
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+    pair.b->deaf = 1;
+    for (i = 0; i < 5; i++) {
+        assert_int_equal(cci_send(pair.ac, "hello?", 6, as_context(i), 0), CCI_SUCCESS);
+    }
+    for (i = 0; i < 5; i++) {
+        cci_event_t *event = await(pair.a, CCI_EVENT_SEND);
+        assert_int_equal(event->send.status, CCI_ETIMEDOUT);
+        assert_ptr_equal(event->send.connection, pair.ac);
+        if (attribute == CCI_CONN_ATTR_RO) {
+            assert_ptr_equal(event->send.context, as_context(i));
+        }
+        drop(event);
+    }
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    pair.b->deaf = 0;
+    connect_sides(pair.a, pair.b, attribute);
+}
+
+TEST(timeout_ro, ANYWHERE, "[4.1.4.1] RO: sends to a peer that doesn't answer end with CCI_ETIMEDOUT, in order") {
+    (void)state;
+    times_out(CCI_CONN_ATTR_RO);
+}
+
+TEST(timeout_ru, ANYWHERE, "[4.1.4.1] RU: sends to a peer that doesn't answer end with CCI_ETIMEDOUT") {
+    (void)state;
+    times_out(CCI_CONN_ATTR_RU);
+}
+
+TEST(timeout_uu, ANYWHERE, "[4.4.3.1] UU: sends never time out") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_UU);
+    (void)state;
+    pair.b->deaf = 1;
+    set_number(pair.a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, 1000);
+    send_patiently(pair.ac, "hello?", 6, 3, 0);
+    await_send(pair.a, pair.ac, as_context(3), CCI_SUCCESS);
+}
+
+TEST(timeout_endpoint, ANYWHERE, "[4.6.3.1] the endpoint's SEND_TIMEOUT rules new connections") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair;
+    (void)state;
+    set_number(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+    pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    b->deaf = 1;
+    send_patiently(pair.ac, "hello?", 6, 3, 0);
+    await_send(a, pair.ac, as_context(3), CCI_ETIMEDOUT);
+}
+
+TEST(timeout_patience, ANYWHERE, "[4.1.4.1] a peer that comes back before the timeout gets everything") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    int i;
+    (void)state;
+    pair.b->deaf = 1;
+    for (i = 0; i < 100; i++) {
+        send_patiently(pair.ac, "patience", 8, 3, 0);
+    }
+    elapse(long_or_short_ns(20 * SECOND_NS, 500 * MILLISECOND_NS));
+    assert_true(is_quiet(pair.a));
+    pair.b->deaf = 0;
+    AWAIT(count_of(pair.b, CCI_EVENT_RECV) == 100);
+    for (i = 0; i < 100; i++) {
+        await_send(pair.a, pair.ac, as_context(3), CCI_SUCCESS);
+    }
+}
+
+/* Sends until the peer's program holds all its receive buffers; returns how many messages that took. */
+static uint32_t exhaust(const pair_t *pair) {
+    uint32_t size = pair->ac->max_send_size, sent = 0;
+    uint8_t *bytes = (uint8_t *)need(size);
+    patience_t patience = be_patient();
+    cci_event_t *event;
+    pair->b->last_status = CCI_SUCCESS;
+    while (pair->b->last_status != CCI_ENOBUFS) {
+        if (sent < pair->b->count + 4) {
+            assert_int_equal(cci_send(pair->ac, bytes, size, as_context(1), 0), CCI_SUCCESS);
+            sent++;
+        }
+        poll_all();
+        while ((event = take(pair->a, CCI_EVENT_SEND)) != NULL) {
+            drop(event);
+        }
+        still_patient(&patience, "CCI_ENOBUFS from cci_get_event()");
+    }
+    free(bytes);
+    return sent;
+}
+
+TEST(get_event_enobufs, ANYWHERE, "[4.5.4.2] cci_get_event() says CCI_ENOBUFS while the program holds all receive buffers") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *event;
+    uint32_t sent;
+    (void)state;
+    sent = exhaust(&pair);
+    assert_true(pair.b->count > 0 && sent >= pair.b->count);
+    assert_int_equal(cci_get_event(pair.b->ep, &event), CCI_ENOBUFS);
+    assert_null(event);
+    while ((event = take(pair.b, CCI_EVENT_RECV)) != NULL) {
+        drop(event);
+        sent--;
+    }
+    while (sent > 0) {
+        drop(await(pair.b, CCI_EVENT_RECV));
+        sent--;
+    }
+}
+
+TEST(rnr_recovers, ANYWHERE, "[4.1.4.1] a sender keeps retrying while the receiver is not ready") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = open_pair(attributes[i]);
+        uint32_t sent = exhaust(&pair), got = 0;
+        cci_event_t *event;
+        elapse(long_or_short_ns(3 * SECOND_NS, 100 * MILLISECOND_NS));
+        while (got < sent) {
+            event = take(pair.b, CCI_EVENT_RECV);
+            if (event == NULL) {
+                event = await(pair.b, CCI_EVENT_RECV);
+            }
+            assert_int_equal(event->recv.len, pair.bc->max_send_size);
+            drop(event);
+            got++;
+        }
+        while ((event = take(pair.a, CCI_EVENT_SEND)) != NULL) {
+            assert_int_equal(event->send.status, CCI_SUCCESS);
+            drop(event);
+        }
+        round_trip(&pair);
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+
+TEST(rnr_status, ANYWHERE, "[4.1.4.1] RO: when the timeout expires with the receiver not ready, it and all later sends end with RNR") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *event;
+    uint32_t i, failed = 0;
+    (void)state;
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(5000000, 1500000));
+    exhaust(&pair);
+    for (i = 0; i < 8; i++) {
+        int status = cci_send(pair.ac, "later", 5, as_context(100 + i), 0);
+        assert_int_equal(status, CCI_SUCCESS);
+    }
+    for (i = 0; i < 8;) {
+        event = await(pair.a, CCI_EVENT_SEND);
+        if ((uintptr_t)event->send.context >= 100) {
+            assert_ptr_equal(event->send.context, as_context(100 + i));
+            assert_int_equal(event->send.status, CCI_ERR_RNR);
+            i++;
+        }
+        if (event->send.status != CCI_SUCCESS) {
+            assert_int_equal(event->send.status, CCI_ERR_RNR);
+            failed++;
+        } else {
+            assert_int_equal(failed, 0); /* nothing succeeds after the first failure */
+        }
+        drop(event);
+    }
+    while ((event = take(pair.b, CCI_EVENT_RECV)) != NULL) {
+        drop(event);
+    }
+    connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO); /* the endpoints are as good as ever */
+}
+
+TEST(rnr_others, ANYWHERE | WHEN_CLEAN, "[4.1.4.1] unreliable sends never end with CCI_ERR_RNR") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t uu = connect_sides(a, b, CCI_CONN_ATTR_UU), ro = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    int i;
+    (void)state;
+    exhaust(&ro);
+    for (i = 0; i < 50; i++) {
+        send_patiently(uu.ac, "dropped", 7, 5, 0);
+        await_send(a, uu.ac, as_context(5), CCI_SUCCESS);
+    }
+}
+
+TEST(send_enobufs, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT messages can be pending; then CCI_ENOBUFS, until some complete") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    uint32_t count = get_number(pair.a->ep, CCI_OPT_ENDPT_SEND_BUF_COUNT), sent = 0, i;
+    int status;
+    (void)state;
+    pair.b->deaf = 1;
+    while ((status = cci_send(pair.ac, "pending", 7, as_context(sent), 0)) == CCI_SUCCESS) {
+        sent++;
+        assert_true(sent <= 4u * count + 1000);
+    }
+    assert_int_equal(status, CCI_ENOBUFS);
+    assert_true(sent >= count);
+    assert_true(sent >= 200);
+    pair.b->deaf = 0;
+    pair.b->handler = count_and_drop;
+    pair.b->user = &server.received;
+    server.received = 0;
+    AWAIT(server.received == sent);
+    for (i = 0; i < sent; i++) {
+        await_send(pair.a, pair.ac, as_context(i), CCI_SUCCESS);
+    }
+    pair.b->handler = NULL;
+    round_trip(&pair);
+}
+
+/* ==================================================================================================================
+ * Remote memory access
+ * ================================================================================================================== */
+
+#define GUARD 64
+
+/* Registered memory with guard bytes around it. */
+typedef struct region {
+    cci_endpoint_t *endpoint;
+    uint8_t *memory;
+    uint8_t *start;
+    size_t size;
+    cci_rma_handle_t *handle;
+} region_t;
+
+static region_t make_region(cci_endpoint_t *endpoint, size_t size, int flags) {
+    region_t region;
+    region.endpoint = endpoint;
+    region.size = size;
+    region.memory = (uint8_t *)need(size + 2 * GUARD);
+    region.start = region.memory + GUARD;
+    region.handle = NULL;
+    memset(region.memory, 0xa5, size + 2 * GUARD);
+    assert_int_equal(cci_rma_register(endpoint, region.start, size, flags, &region.handle), CCI_SUCCESS);
+    assert_non_null(region.handle);
+    return region;
+}
+
+static void free_region(region_t *region) {
+    if (region->handle != NULL) {
+        assert_int_equal(cci_rma_deregister(region->endpoint, region->handle), CCI_SUCCESS);
+    }
+    free(region->memory);
+}
+
+static int all_bytes_are(const uint8_t *bytes, size_t count, uint8_t value) {
+    size_t i;
+    for (i = 0; i < count; i++) {
+        if (bytes[i] != value) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Everything but the given range still is 0xa5. */
+static void assert_untouched_around(const region_t *region, size_t offset, size_t length) {
+    assert_true(all_bytes_are(region->memory, GUARD + offset, 0xa5));
+    assert_true(all_bytes_are(region->start + offset + length, region->size - offset - length + GUARD, 0xa5));
+}
+
+static void await_rma(side_t *side, const void *context, cci_status_t status) {
+    cci_event_t *event = await(side, CCI_EVENT_SEND);
+    assert_ptr_equal(event->send.context, context);
+    assert_int_equal(event->send.status, status);
+    drop(event);
+}
+
+/* An RMA that must fail: at once or with its completion. */
+static void assert_handle_error(const pair_t *pair, cci_rma_handle_t *local, uint64_t local_offset,
+                                cci_rma_handle_t *remote, uint64_t remote_offset, uint64_t length, int flags) {
+    int status = cci_rma(pair->ac, NULL, 0, local, local_offset, remote, remote_offset, length, &context_a, flags);
+    if (status == CCI_SUCCESS) {
+        await_rma(pair->a, &context_a, CCI_ERR_RMA_HANDLE);
+    } else {
+        assert_int_equal(status, CCI_ERR_RMA_HANDLE);
+    }
+}
+
+#define READ_WRITE (CCI_FLAG_READ | CCI_FLAG_WRITE)
+
+/* One transfer of `length` bytes between odd places, checked to the byte. */
+static void transfer(const pair_t *pair, size_t length, size_t local_offset, size_t remote_offset, int flag) {
+    region_t local = make_region(pair->a->ep, local_offset + length + 13, 0);
+    region_t remote = make_region(pair->b->ep, remote_offset + length + 29, flag);
+    region_t *from = flag == CCI_FLAG_WRITE ? &local : &remote, *to = flag == CCI_FLAG_WRITE ? &remote : &local;
+    size_t from_offset = flag == CCI_FLAG_WRITE ? local_offset : remote_offset;
+    size_t to_offset = flag == CCI_FLAG_WRITE ? remote_offset : local_offset;
+    fill(from->start + from_offset, length, length);
+    assert_int_equal(cci_rma(pair->ac, NULL, 0, local.handle, local_offset, remote.handle, remote_offset, length,
+                             as_context(length), flag),
+                     CCI_SUCCESS);
+    await_rma(pair->a, as_context(length), CCI_SUCCESS);
+    assert_true(holds_pattern(to->start + to_offset, length, length));
+    assert_true(holds_pattern(from->start + from_offset, length, length));
+    assert_untouched_around(to, to_offset, length);
+    assert_true(is_quiet(pair->b)); /* no event without a completion message */
+    free_region(&local);
+    free_region(&remote);
+}
+
+static void transfers_of_all_sizes(cci_conn_attribute_t attribute, int flag) {
+    static const size_t lengths[] = {1,    2,    3,    7,     8,     9,     63,     64,      65,     1000,
+                                     1400, 1472, 1473, 4095,  4096,  4097,  10000,  65535,   65536,  65537,
+                                     99999, 262144 + 5, 1048576, 3145728 + 7};
+    pair_t pair = open_pair(attribute);
+    size_t i, count = sizeof lengths / sizeof *lengths;
+    for (i = 0; i < count - (is_lossy ? 1 : 0); i++) {
+        transfer(&pair, lengths[i], i % 9, i * 5 % 17, flag);
+        transfer(&pair, lengths[i], 0, 0, flag);
+    }
+}
+
+TEST(rma_write_ro, ANYWHERE, "[4.7.2.5] RO: WRITE moves local to remote memory, any length and offset, and nothing around it") {
+    (void)state;
+    transfers_of_all_sizes(CCI_CONN_ATTR_RO, CCI_FLAG_WRITE);
+}
+
+TEST(rma_write_ru, ANYWHERE, "[4.7.2.5] RU: WRITE moves local to remote memory, any length and offset, and nothing around it") {
+    (void)state;
+    transfers_of_all_sizes(CCI_CONN_ATTR_RU, CCI_FLAG_WRITE);
+}
+
+TEST(rma_read_ro, ANYWHERE, "[4.7.2.5] RO: READ moves remote to local memory, any length and offset, and nothing around it") {
+    (void)state;
+    transfers_of_all_sizes(CCI_CONN_ATTR_RO, CCI_FLAG_READ);
+}
+
+TEST(rma_read_ru, ANYWHERE, "[4.7.2.5] RU: READ moves remote to local memory, any length and offset, and nothing around it") {
+    (void)state;
+    transfers_of_all_sizes(CCI_CONN_ATTR_RU, CCI_FLAG_READ);
+}
+
+TEST(rma_both_ways, ANYWHERE, "[4.7.2.5] either end may initiate; many transfers may be under way at once") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    enum { EACH = 8192, COUNT = 32 };
+    region_t a = make_region(pair.a->ep, EACH * COUNT, READ_WRITE);
+    region_t b = make_region(pair.b->ep, EACH * COUNT, READ_WRITE);
+    uintptr_t i;
+    (void)state;
+    /* a writes the even pieces to b, b writes the odd ones to a; then each reads them back from the other */
+    for (i = 0; i < COUNT; i++) {
+        region_t *from = i % 2 == 0 ? &a : &b, *to = i % 2 == 0 ? &b : &a;
+        fill(from->start + i * EACH, EACH, i);
+        assert_int_equal(cci_rma(i % 2 == 0 ? pair.ac : pair.bc, NULL, 0, from->handle, i * EACH, to->handle, i * EACH,
+                                 EACH, as_context(i), CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+    }
+    for (i = 0; i < COUNT; i++) {
+        await_rma(i % 2 == 0 ? pair.a : pair.b, as_context(i), CCI_SUCCESS);
+    }
+    for (i = 0; i < COUNT; i++) {
+        assert_true(holds_pattern(a.start + i * EACH, EACH, i));
+        assert_true(holds_pattern(b.start + i * EACH, EACH, i));
+    }
+    free_region(&a);
+    free_region(&b);
+}
+
+TEST(rma_overlap, ANYWHERE, "[4.7.2.3] registrations may overlap") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 1000, 0), remote = make_region(pair.b->ep, 1000, CCI_FLAG_WRITE);
+    cci_rma_handle_t *same, *part;
+    (void)state;
+    assert_int_equal(cci_rma_register(pair.b->ep, remote.start, 1000, CCI_FLAG_WRITE, &same), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(pair.b->ep, remote.start + 500, 100, CCI_FLAG_WRITE, &part), CCI_SUCCESS);
+    fill(local.start, 1000, 1);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 1000, NULL, CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    assert_int_equal(cci_rma_deregister(pair.b->ep, remote.handle), CCI_SUCCESS);
+    remote.handle = same;
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, part, 50, 50, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    assert_true(holds_pattern(remote.start, 550, 1));
+    assert_true(holds_pattern(remote.start + 550, 50, 1));
+    assert_memory_equal(remote.start + 600, local.start + 600, 400);
+    assert_int_equal(cci_rma_deregister(pair.b->ep, part), CCI_SUCCESS);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_register_arguments, ANYWHERE, "[4.7.2.3] cci_rma_register() refuses NULL and a length of 0") {
+    side_t *a = side_open();
+    static uint8_t memory[16];
+    cci_rma_handle_t *handle = NULL;
+    (void)state;
+    assert_int_equal(cci_rma_register(NULL, memory, 16, 0, &handle), CCI_EINVAL);
+    assert_int_equal(cci_rma_register(a->ep, NULL, 16, 0, &handle), CCI_EINVAL);
+    assert_int_equal(cci_rma_register(a->ep, memory, 0, 0, &handle), CCI_EINVAL);
+    assert_int_equal(cci_rma_register(a->ep, memory, 16, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_rma_register(a->ep, memory, UINT64_MAX, 0, &handle), CCI_EINVAL);
+    assert_int_equal(cci_rma_deregister(NULL, handle), CCI_EINVAL);
+    assert_int_equal(cci_rma_deregister(a->ep, NULL), CCI_EINVAL);
+}
+
+TEST(rma_deregister_stale, ANYWHERE, "[4.7.2.4] once deregistered a handle is stale; the place is used again safely") {
+    side_t *a = side_open();
+    static uint8_t memory[16];
+    cci_rma_handle_t *handle = NULL;
+    struct cci_rma_handle old;
+    int i;
+    (void)state;
+    assert_int_equal(cci_rma_register(a->ep, memory, 16, 0, &handle), CCI_SUCCESS);
+    memcpy(&old, handle, sizeof old);
+    assert_int_equal(cci_rma_deregister(a->ep, handle), CCI_SUCCESS);
+    for (i = 0; i < 1000; i++) {
+        assert_int_equal(cci_rma_deregister(a->ep, &old), CCI_ERR_RMA_HANDLE);
+        assert_int_equal(cci_rma_register(a->ep, memory, 16, 0, &handle), CCI_SUCCESS);
+        assert_memory_not_equal(handle, &old, sizeof old);
+        assert_int_equal(cci_rma_deregister(a->ep, handle), CCI_SUCCESS);
+    }
+}
+
+TEST(rma_arguments, ANYWHERE, "[4.7.2.5] cci_rma() refuses NULL, unreliable connections, no bytes, and not just one of READ and WRITE") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO), uu = connect_sides(a, b, CCI_CONN_ATTR_UU);
+    region_t local = make_region(a->ep, 64, READ_WRITE), remote = make_region(b->ep, 64, READ_WRITE);
+    (void)state;
+    assert_int_equal(cci_rma(NULL, NULL, 0, local.handle, 0, remote.handle, 0, 8, NULL, CCI_FLAG_READ), CCI_EINVAL);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, NULL, 0, remote.handle, 0, 8, NULL, CCI_FLAG_READ), CCI_EINVAL);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, NULL, 0, 8, NULL, CCI_FLAG_READ), CCI_EINVAL);
+    assert_int_equal(cci_rma(uu.ac, NULL, 0, local.handle, 0, remote.handle, 0, 8, NULL, CCI_FLAG_READ), CCI_EINVAL);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 0, NULL, CCI_FLAG_READ), CCI_EINVAL);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 8, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 8, NULL, READ_WRITE), CCI_EINVAL);
+    assert_int_equal(cci_rma(pair.ac, "x", pair.ac->max_send_size + 1, local.handle, 0, remote.handle, 0, 8, NULL,
+                             CCI_FLAG_WRITE),
+                     CCI_EMSGSIZE);
+    elapse(10 * MILLISECOND_NS);
+    assert_true(is_quiet(a));
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_message, ANYWHERE, "[4.7.2.5] RO: the completion message comes after the data, in order with sends before and after it") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 200000, 0), remote = make_region(pair.b->ep, 200000, READ_WRITE);
+    uintptr_t round;
+    (void)state;
+    for (round = 0; round < 6; round++) {
+        size_t length = round % 2 == 0 ? 200000 : 100;
+        cci_event_t *event;
+        uintptr_t i;
+        fill(local.start, length, round);
+        send_patiently(pair.ac, "before", 6, 1, 0);
+        assert_int_equal(cci_rma(pair.ac, "done", 4, local.handle, 0, remote.handle, 0, length, as_context(2),
+                                 CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        send_patiently(pair.ac, "after", 5, 3, 0);
+        event = await(pair.b, CCI_EVENT_RECV);
+        assert_memory_equal(event->recv.ptr, "before", 6);
+        drop(event);
+        event = await(pair.b, CCI_EVENT_RECV);
+        assert_ptr_equal(event->recv.connection, pair.bc);
+        assert_int_equal(event->recv.len, 4);
+        assert_memory_equal(event->recv.ptr, "done", 4);
+        assert_true(holds_pattern(remote.start, length, round)); /* the data was there first */
+        drop(event);
+        event = await(pair.b, CCI_EVENT_RECV);
+        assert_memory_equal(event->recv.ptr, "after", 5);
+        drop(event);
+        for (i = 1; i <= 3; i++) {
+            await_rma(pair.a, as_context(i), CCI_SUCCESS);
+        }
+    }
+    assert_true(is_quiet(pair.b));
+    free_region(&local);
+    free_region(&remote);
+}
+
+static int check_data_at_message(side_t *side, cci_event_t *event) {
+    const region_t *remote = (const region_t *)side->user;
+    uint32_t n;
+    if (event->type != CCI_EVENT_RECV) {
+        return 0;
+    }
+    assert_int_equal(event->recv.len, 4);
+    memcpy(&n, event->recv.ptr, 4);
+    assert_true(n < 16);
+    assert_true(holds_pattern(remote->start + n * 20000u, 20000, n));
+    drop(event);
+    server.received++;
+    return 1;
+}
+
+TEST(rma_message_ru, ANYWHERE, "[4.7.2.5] RU: the completion message comes after the data") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    region_t local = make_region(pair.a->ep, 16 * 20000, 0), remote = make_region(pair.b->ep, 16 * 20000, READ_WRITE);
+    uint32_t n;
+    (void)state;
+    server.received = 0;
+    pair.b->handler = check_data_at_message;
+    pair.b->user = &remote;
+    for (n = 0; n < 16; n++) {
+        fill(local.start + n * 20000u, 20000, n);
+        assert_int_equal(cci_rma(pair.ac, &n, 4, local.handle, n * 20000u, remote.handle, n * 20000u, 20000, &context_a,
+                                 CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+    }
+    for (n = 0; n < 16; n++) {
+        await_rma(pair.a, &context_a, CCI_SUCCESS);
+    }
+    AWAIT(server.received == 16);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_message_read, ANYWHERE, "[4.7.2.5] a READ can have a completion message too") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 50000, 0), remote = make_region(pair.b->ep, 50000, CCI_FLAG_READ);
+    cci_event_t *event;
+    (void)state;
+    fill(remote.start, 50000, 4);
+    assert_int_equal(cci_rma(pair.ac, "taken", 5, local.handle, 0, remote.handle, 0, 50000, as_context(1), CCI_FLAG_READ),
+                     CCI_SUCCESS);
+    event = await(pair.b, CCI_EVENT_RECV);
+    assert_memory_equal(event->recv.ptr, "taken", 5);
+    assert_true(holds_pattern(local.start, 50000, 4));
+    drop(event);
+    await_rma(pair.a, as_context(1), CCI_SUCCESS);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_order, ANYWHERE, "[4.7.2.5] RO: RMAs and sends complete in the order of the calls") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 300000, 0), remote = make_region(pair.b->ep, 300000, READ_WRITE);
+    uintptr_t i;
+    (void)state;
+    for (i = 0; i < 30; i++) {
+        if (i % 3 == 0) {
+            assert_int_equal(cci_send(pair.ac, "small", 5, as_context(i), 0), CCI_SUCCESS);
+        } else {
+            assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, i % 5 == 0 ? 100000 : 100,
+                                     as_context(i), i % 3 == 1 ? CCI_FLAG_WRITE : CCI_FLAG_READ),
+                             CCI_SUCCESS);
+        }
+    }
+    for (i = 0; i < 30; i++) {
+        await_rma(pair.a, as_context(i), CCI_SUCCESS);
+    }
+    free_region(&local);
+    free_region(&remote);
+}
+
+static void fences(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    region_t source = make_region(pair.a->ep, 300000, 0), target = make_region(pair.b->ep, 300000, READ_WRITE);
+    region_t back = make_region(pair.a->ep, 300000, 0);
+    uintptr_t round, i;
+    for (round = 0; round < 5; round++) {
+        fill(source.start, 300000, round);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, source.handle, 0, target.handle, 0, 300000, as_context(1),
+                                 CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, back.handle, 0, target.handle, 0, 300000, as_context(2),
+                                 CCI_FLAG_READ | CCI_FLAG_FENCE),
+                         CCI_SUCCESS);
+        for (i = 0; i < 2; i++) {
+            cci_event_t *event = await(pair.a, CCI_EVENT_SEND);
+            assert_int_equal(event->send.status, CCI_SUCCESS);
+            drop(event);
+        }
+        assert_true(holds_pattern(back.start, 300000, round));
+    }
+    free_region(&source);
+    free_region(&target);
+    free_region(&back);
+}
+
+TEST(rma_fence_ro, ANYWHERE, "[4.7.2.5] RO: with CCI_FLAG_FENCE all previous RMAs complete remotely before it") {
+    (void)state;
+    fences(CCI_CONN_ATTR_RO);
+}
+
+TEST(rma_fence_ru, ANYWHERE, "[4.7.2.5] RU: with CCI_FLAG_FENCE all previous RMAs complete remotely before it") {
+    (void)state;
+    fences(CCI_CONN_ATTR_RU);
+}
+
+TEST(rma_fence_all_following, ANYWHERE, "[4.7.2.5] RU: a fence holds for all subsequent operations, not just the fenced one") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    region_t source = make_region(pair.a->ep, 200000, 0), target = make_region(pair.b->ep, 200000, READ_WRITE);
+    region_t back = make_region(pair.a->ep, 200000, 0);
+    int i;
+    (void)state;
+    fill(source.start, 200000, 5);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, source.handle, 0, target.handle, 0, 200000, NULL, CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, back.handle, 0, target.handle, 0, 8, NULL, CCI_FLAG_READ | CCI_FLAG_FENCE),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, back.handle, 0, target.handle, 0, 200000, NULL, CCI_FLAG_READ),
+                     CCI_SUCCESS);
+    for (i = 0; i < 3; i++) {
+        await_rma(pair.a, NULL, CCI_SUCCESS);
+    }
+    assert_true(holds_pattern(back.start, 200000, 5));
+    free_region(&source);
+    free_region(&target);
+    free_region(&back);
+}
+
+TEST(rma_silent, ANYWHERE, "[4.7.2.5] CCI_FLAG_SILENT: no completion event; the data arrives") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 10000, 0), remote = make_region(pair.b->ep, 10000, READ_WRITE);
+    (void)state;
+    fill(local.start, 10000, 6);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 10000, as_context(1),
+                             CCI_FLAG_WRITE | CCI_FLAG_SILENT),
+                     CCI_SUCCESS);
+    send_patiently(pair.ac, "x", 1, 2, 0);
+    await_rma(pair.a, as_context(2), CCI_SUCCESS);
+    assert_true(holds_pattern(remote.start, 10000, 6)); /* RO: its completion is implied */
+    drop(await(pair.b, CCI_EVENT_RECV));
+    elapse(5 * MILLISECOND_NS);
+    assert_true(is_quiet(pair.a));
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_blocking, ANYWHERE, "[4.7.2.5] CCI_FLAG_BLOCKING returns the status when the RMA is complete; no event comes") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    side_t *a = side_open(), *b = side_open();
+    region_t local = make_region(a->ep, 100000, 0), remote = make_region(b->ep, 100000, READ_WRITE);
+    struct cci_rma_handle forged;
+    int i;
+    (void)state;
+    memcpy(&forged, remote.handle, sizeof forged);
+    forged.stuff[0] ^= 1;
+    forged.stuff[1] ^= 1;
+    forged.stuff[2] ^= 1;
+    forged.stuff[3] ^= 1;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = connect_sides(a, b, attributes[i]);
+        serve(b);
+        fill(local.start, 100000, 7);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 100000, NULL,
+                                 CCI_FLAG_WRITE | CCI_FLAG_BLOCKING),
+                         CCI_SUCCESS);
+        assert_true(holds_pattern(remote.start, 100000, 7));
+        memset(local.start, 0, 100000);
+        assert_int_equal(cci_rma(pair.ac, "m", 1, local.handle, 0, remote.handle, 0, 100000, NULL,
+                                 CCI_FLAG_READ | CCI_FLAG_BLOCKING),
+                         CCI_SUCCESS);
+        assert_true(holds_pattern(local.start, 100000, 7));
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, &forged, 0, 100000, NULL,
+                                 CCI_FLAG_WRITE | CCI_FLAG_BLOCKING),
+                         CCI_ERR_RMA_HANDLE);
+        stop_serving();
+        assert_true(is_quiet(a));
+    }
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_copied, ANYWHERE, "[5.13] a copy of the 32 bytes of a handle is as good as the original, remotely and locally") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 1000, 0), remote = make_region(pair.b->ep, 1000, READ_WRITE);
+    struct cci_rma_handle local_copy, remote_copy;
+    cci_event_t *event;
+    (void)state;
+    assert_int_equal(sizeof(struct cci_rma_handle), 32);
+    memcpy(&local_copy, local.handle, 32);
+    send_patiently(pair.bc, remote.handle, 32, 0, CCI_FLAG_SILENT);
+    event = await(pair.a, CCI_EVENT_RECV);
+    assert_int_equal(event->recv.len, 32);
+    memcpy(&remote_copy, event->recv.ptr, 32);
+    drop(event);
+    fill(local.start, 1000, 9);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, &local_copy, 0, &remote_copy, 0, 1000, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    memset(&local_copy, 0, 32);
+    memset(&remote_copy, 0, 32); /* they need not outlive the call */
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    assert_true(holds_pattern(remote.start, 1000, 9));
+    memcpy(&local_copy, local.handle, 32);
+    assert_int_equal(cci_rma_deregister(pair.a->ep, &local_copy), CCI_SUCCESS);
+    local.handle = NULL;
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_forged, ANYWHERE, "[4.1.4.1] a handle with any bit changed is CCI_ERR_RMA_HANDLE and touches nothing, or is the same") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    region_t local = make_region(pair.a->ep, 256, 0), remote = make_region(pair.b->ep, 256, READ_WRITE);
+    struct cci_rma_handle forged;
+    int bit;
+    (void)state;
+    memset(local.start, 0x11, 256);
+    for (bit = 0; bit < 256; bit += is_lossy ? 7 : 1) {
+        int status;
+        memcpy(&forged, remote.handle, sizeof forged);
+        forged.stuff[bit / 64] ^= (uint64_t)1 << bit % 64;
+        status = cci_rma(pair.ac, NULL, 0, local.handle, 0, &forged, 0, 256, NULL, CCI_FLAG_WRITE);
+        if (status == CCI_SUCCESS) {
+            cci_event_t *event = await(pair.a, CCI_EVENT_SEND);
+            status = (int)event->send.status;
+            drop(event);
+        }
+        assert_true(status == CCI_ERR_RMA_HANDLE);
+        assert_untouched_around(&remote, 0, 0);
+    }
+    memset(&forged, 0, sizeof forged);
+    assert_handle_error(&pair, local.handle, 0, &forged, 0, 8, CCI_FLAG_WRITE);
+    assert_handle_error(&pair, &forged, 0, remote.handle, 0, 8, CCI_FLAG_WRITE);
+    memset(&forged, 0xff, sizeof forged);
+    assert_handle_error(&pair, local.handle, 0, &forged, 0, 8, CCI_FLAG_READ);
+    assert_handle_error(&pair, &forged, 0, remote.handle, 0, 8, CCI_FLAG_READ);
+    assert_untouched_around(&remote, 0, 0);
+    assert_true(all_bytes_are(local.start, 256, 0x11));
+    round_trip(&pair);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_foreign, ANYWHERE, "[4.7.2.3] memory registered with one endpoint may not be accessed via another") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    side_t *c = side_open();
+    region_t local = make_region(pair.a->ep, 64, READ_WRITE), remote = make_region(pair.b->ep, 64, READ_WRITE);
+    region_t other = make_region(c->ep, 64, READ_WRITE);
+    (void)state;
+    assert_handle_error(&pair, local.handle, 0, other.handle, 0, 64, CCI_FLAG_WRITE);
+    assert_handle_error(&pair, local.handle, 0, other.handle, 0, 64, CCI_FLAG_READ);
+    assert_handle_error(&pair, other.handle, 0, remote.handle, 0, 64, CCI_FLAG_WRITE);
+    assert_handle_error(&pair, other.handle, 0, remote.handle, 0, 64, CCI_FLAG_READ);
+    assert_handle_error(&pair, remote.handle, 0, local.handle, 0, 64, CCI_FLAG_READ);
+    assert_int_equal(cci_rma_deregister(pair.a->ep, other.handle), CCI_ERR_RMA_HANDLE);
+    assert_untouched_around(&local, 0, 0);
+    assert_untouched_around(&remote, 0, 0);
+    assert_untouched_around(&other, 0, 0);
+    round_trip(&pair);
+    free_region(&local);
+    free_region(&remote);
+    free_region(&other);
+}
+
+TEST(rma_permission, ANYWHERE, "[4.7.2.5] the remote handle's flags must permit the operation") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 64, 0), none = make_region(pair.b->ep, 64, 0);
+    region_t read = make_region(pair.b->ep, 64, CCI_FLAG_READ), written = make_region(pair.b->ep, 64, CCI_FLAG_WRITE);
+    (void)state;
+    assert_handle_error(&pair, local.handle, 0, none.handle, 0, 64, CCI_FLAG_READ);
+    assert_handle_error(&pair, local.handle, 0, none.handle, 0, 64, CCI_FLAG_WRITE);
+    assert_handle_error(&pair, local.handle, 0, read.handle, 0, 64, CCI_FLAG_WRITE);
+    assert_handle_error(&pair, local.handle, 0, written.handle, 0, 64, CCI_FLAG_READ);
+    assert_untouched_around(&none, 0, 0);
+    assert_untouched_around(&read, 0, 0);
+    assert_untouched_around(&written, 0, 0);
+    assert_untouched_around(&local, 0, 0);
+    round_trip(&pair);
+    free_region(&local);
+    free_region(&none);
+    free_region(&read);
+    free_region(&written);
+}
+
+TEST(rma_bounds, ANYWHERE, "[4.1.4.1] a range that leaves the registration, also by overflow, is CCI_ERR_RMA_HANDLE") {
+    static const uint64_t ranges[][2] = {{0, 65},
+                                         {64, 1},
+                                         {1, 64},
+                                         {65, 1},
+                                         {63, 2},
+                                         {UINT64_MAX, 1},
+                                         {UINT64_MAX, 2},
+                                         {1, UINT64_MAX},
+                                         {UINT64_MAX - 7, 8},
+                                         {UINT64_MAX - 7, 72},
+                                         {(uint64_t)1 << 63, 64},
+                                         {0, (uint64_t)1 << 63},
+                                         {(uint64_t)1 << 32, 64},
+                                         {0, ((uint64_t)1 << 32) + 64}};
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t small = make_region(pair.a->ep, 64, 0), remote = make_region(pair.b->ep, 64, READ_WRITE);
+    region_t large = make_region(pair.a->ep, 1000, 0), remote_large = make_region(pair.b->ep, 1000, READ_WRITE);
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        assert_handle_error(&pair, large.handle, 0, remote.handle, ranges[i][0], ranges[i][1], CCI_FLAG_WRITE);
+        assert_handle_error(&pair, large.handle, 0, remote.handle, ranges[i][0], ranges[i][1], CCI_FLAG_READ);
+        assert_handle_error(&pair, small.handle, ranges[i][0], remote_large.handle, 0, ranges[i][1], CCI_FLAG_WRITE);
+        assert_handle_error(&pair, small.handle, ranges[i][0], remote_large.handle, 0, ranges[i][1], CCI_FLAG_READ);
+    }
+    assert_untouched_around(&remote, 0, 0);
+    assert_untouched_around(&remote_large, 0, 0);
+    assert_untouched_around(&small, 0, 0);
+    assert_untouched_around(&large, 0, 0);
+    round_trip(&pair);
+    free_region(&small);
+    free_region(&large);
+    free_region(&remote);
+    free_region(&remote_large);
+}
+
+TEST(rma_failed_message, ANYWHERE, "[4.7.2.5] no completion message comes of an RMA that failed") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 5000, 0), remote = make_region(pair.b->ep, 5000, CCI_FLAG_READ);
+    cci_event_t *event;
+    int status;
+    (void)state;
+    status = cci_rma(pair.ac, "never", 5, local.handle, 0, remote.handle, 0, 5000, NULL, CCI_FLAG_WRITE);
+    if (status == CCI_SUCCESS) {
+        await_rma(pair.a, NULL, CCI_ERR_RMA_HANDLE);
+    }
+    send_patiently(pair.ac, "next", 4, 0, CCI_FLAG_SILENT);
+    event = await(pair.b, CCI_EVENT_RECV);
+    assert_int_equal(event->recv.len, 4);
+    assert_memory_equal(event->recv.ptr, "next", 4);
+    drop(event);
+    assert_untouched_around(&remote, 0, 0);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_deregister_busy, ANYWHERE, "[4.7.2.4] deregistering in use may abort the RMA; then nothing touches the memory") {
+    enum { SIZE = 2000000 };
+    int mode;
+    (void)state;
+    for (mode = 0; mode < 4; mode++) { /* WRITE or READ; the local or the remote side deregisters */
+        pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+        region_t local = make_region(pair.a->ep, SIZE, 0), remote = make_region(pair.b->ep, SIZE, READ_WRITE);
+        region_t *leaving = mode & 2 ? &local : &remote;
+        uint8_t *snapshot = (uint8_t *)need(SIZE);
+        cci_event_t *event;
+        int i;
+        memset(local.start, 1, SIZE);
+        memset(remote.start, 2, SIZE);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, SIZE, NULL,
+                                 mode & 1 ? CCI_FLAG_READ : CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        for (i = 0; i < 3; i++) {
+            poll_all();
+        }
+        assert_int_equal(cci_rma_deregister(leaving->endpoint, leaving->handle), CCI_SUCCESS);
+        leaving->handle = NULL;
+        memcpy(snapshot, leaving->start, SIZE);
+        event = await(pair.a, CCI_EVENT_SEND);
+        assert_true(event->send.status == CCI_SUCCESS || event->send.status == CCI_ERR_RMA_HANDLE);
+        drop(event);
+        elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
+        assert_memory_equal(snapshot, leaving->start, SIZE);
+        round_trip(&pair);
+        free(snapshot);
+        free_region(&local);
+        free_region(&remote);
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+
+TEST(rma_far, ANYWHERE, "[4.7.2.5] offsets and registrations beyond 4 GiB work") {
+    const uint64_t size = (uint64_t)5 << 30, edge = (uint64_t)4 << 30;
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 100000, 0);
+    cci_rma_handle_t *handle;
+    uint8_t *far_memory;
+    int i;
+    (void)state;
+    if (sizeof(size_t) < 8) {
+        skip();
+    }
+    far_memory = (uint8_t *)mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (far_memory == (uint8_t *)MAP_FAILED) {
+        skip();
+    }
+    assert_int_equal(cci_rma_register(pair.b->ep, far_memory, size, READ_WRITE, &handle), CCI_SUCCESS);
+    for (i = 0; i < 3; i++) {
+        uint64_t offset = i == 0 ? edge - 50001 : i == 1 ? edge + 77777 : size - 100000;
+        fill(local.start, 100000, (uint64_t)i);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, handle, offset, 100000, NULL, CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        await_rma(pair.a, NULL, CCI_SUCCESS);
+        assert_true(holds_pattern(far_memory + offset, 100000, (uint64_t)i));
+        assert_int_equal(far_memory[offset - 1], 0);
+        memset(local.start, 0, 100000);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, handle, offset, 100000, NULL, CCI_FLAG_READ),
+                         CCI_SUCCESS);
+        await_rma(pair.a, NULL, CCI_SUCCESS);
+        assert_true(holds_pattern(local.start, 100000, (uint64_t)i));
+    }
+    assert_true(all_bytes_are(far_memory, 4096, 0)); /* nothing was cut to 32 bits */
+    assert_handle_error(&pair, local.handle, 0, handle, size - 99999, 100000, CCI_FLAG_WRITE);
+    assert_int_equal(cci_rma_deregister(pair.b->ep, handle), CCI_SUCCESS);
+    munmap(far_memory, (size_t)size);
+    free_region(&local);
+}
+
+TEST(rma_timeout, ANYWHERE, "[4.1.4.1] an RMA with a peer that doesn't answer ends with CCI_ETIMEDOUT") {
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+        region_t local = make_region(pair.a->ep, 100000, 0), remote = make_region(pair.b->ep, 100000, READ_WRITE);
+        set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+        pair.b->deaf = 1;
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 100000, NULL,
+                                 i == 0 ? CCI_FLAG_WRITE : CCI_FLAG_READ),
+                         CCI_SUCCESS);
+        await_rma(pair.a, NULL, CCI_ETIMEDOUT);
+        free_region(&local);
+        free_region(&remote);
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+
+TEST(rma_disconnected, ANYWHERE, "[4.7.2.5] an RMA to a peer that disconnected fails with CCI_ERR_DISCONNECTED") {
+    static const int flags[2] = {CCI_FLAG_WRITE, CCI_FLAG_READ};
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+        region_t local = make_region(pair.a->ep, 5000, 0), remote = make_region(pair.b->ep, 5000, READ_WRITE);
+        int status;
+        assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+        status = cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 5000, NULL, flags[i]);
+        if (status == CCI_SUCCESS) {
+            await_rma(pair.a, NULL, CCI_ERR_DISCONNECTED);
+        } else {
+            assert_int_equal(status, CCI_ERR_DISCONNECTED);
+        }
+        assert_untouched_around(&remote, 0, 0);
+        free_region(&local);
+        free_region(&remote);
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+

@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Unlicense
+# deps.sh - installs what the tests need, by package name, on systems with apt-get. Quick when everything is there.
+set -eu
+
+# Two compilers in two languages, the test library, and `ip` for tests with network interfaces of their own.
+packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2'
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    echo 'There is no apt-get here. Please install by other means: gcc and g++ with their sanitizers, clang (optional),'
+    echo 'make, cmocka with its header, and the command ip (iproute2, optional). Then run: make test'
+    echo '#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>' | ${CC:-cc} -fsyntax-only -x c - || exit 1
+    echo 'cmocka is there: the tests can run.'
+    exit 0
+fi
+
+missing=
+for package in $packages; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing="$missing $package"
+done
+if [ -z "$missing" ]; then
+    echo "deps: everything is installed ($packages)"
+    exit 0
+fi
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "deps: please run as root: apt-get install$missing" >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+echo "deps: installing$missing"
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get update
+# shellcheck disable=SC2086 # a list of words
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT OR Unlicense
+# programs.sh - tests of the example programs; run.sh reads this file and brings check, pass, fail and wait_for.
+
+# serve NAME COMMAND...: starts a server and leaves its URI in $uri and in $server its process: that of the hang guard,
+# which hands signals on.
+serve() {
+    server_log=$out/$1.server
+    shift
+    timeout 120 "$@" >"$server_log" 2>&1 &
+    server=$!
+    uri=
+    wait_for "$server_log" '^uri: ' && uri=$(sed -n 's/^uri: //p' "$server_log" | head -n 1)
+    [ -n "$uri" ] || { fail "no URI from: $*" && cat "$server_log" && return 1; }
+}
+end_server() {
+    kill "$server" 2>/dev/null
+    wait "$server" 2>/dev/null
+}
+
+# A client that must end with this status.
+status_of() {
+    wanted=$1
+    shift
+    timeout 60 "$@"
+    got=$?
+    [ "$got" -eq "$wanted" ] || { echo "status $got instead of $wanted: $*" && return 1; }
+}
+
+build_examples() {
+    make CC="$cc" examples && return 0
+    fail 'make examples failed'
+    return 1
+}
+
+# ---- cci_cp ---------------------------------------------------------------------------------------------------------
+
+# Names that shells and programs stumble over, empty things, modes, and links that lead in and out.
+make_tree() {
+    mkdir -p "$1/a directory/deeper" "$1/empty directory"
+    head -c 3000000 /dev/urandom >"$1/big"
+    head -c 100000 /dev/urandom >"$1/a directory/deeper/-starts with a dash"
+    : >"$1/a directory/empty file"
+    echo 'x' >"$1/new
+line"
+    echo 'y' >"$1/ünïcödé \\ \"quoted\" *?"
+    chmod 640 "$1/big"
+    chmod 755 "$1/a directory/empty file"
+    i=0
+    while [ "$i" -lt 200 ]; do
+        echo "$i" >"$1/a directory/small $i"
+        i=$((i + 1))
+    done
+}
+
+modes() {
+    (cd "$1" && find . -type f -exec ls -ld {} + | cut -c 1-10 | sort | uniq -c)
+}
+
+copies() {
+    build_examples || return
+    cp=build/cci_cp from=$out/cp/from to=$out/cp/to outside=$out/cp/outside
+    mkdir -p "$from" "$to" "$outside"
+    make_tree "$from/tree"
+    serve cp "$cp" -l -q "$to" || return
+
+    check 'a tree is copied' status_of 0 "$cp" -q "$from/tree" "$uri"
+    check 'the copy of a tree is the tree' diff -r "$from/tree" "$to/tree"
+    check 'modes are preserved' [ "$(modes "$from/tree")" = "$(modes "$to/tree")" ]
+    check 'copying again is no error' status_of 0 "$cp" -q "$from/tree" "$uri"
+    check 'copying again changes nothing' diff -r "$from/tree" "$to/tree"
+    check 'a file is copied into a directory below' status_of 0 "$cp" -q "$from/tree/big" "$uri/a/b"
+    check 'the copy below is the file' cmp "$from/tree/big" "$to/a/b/big"
+
+    head -c 20000000 /dev/urandom >"$from/resumed"
+    head -c 9000001 "$from/resumed" >"$to/.resumed.cci-part"
+    check 'what was interrupted is resumed' status_of 0 "$cp" -q "$from/resumed" "$uri"
+    check 'what was resumed is whole' cmp "$from/resumed" "$to/resumed"
+    check 'no part is left' [ ! -e "$to/.resumed.cci-part" ]
+    head -c 20000000 /dev/urandom >"$from/strange"
+    head -c 9000001 /dev/urandom >"$to/.strange.cci-part"
+    check 'a part that is something else is replaced' status_of 0 "$cp" -q "$from/strange" "$uri"
+    check 'what replaced it is whole' cmp "$from/strange" "$to/strange"
+
+    ln -s ../tree/big "$from/tree/link in"
+    ln -s ../../../outside "$from/tree/link out"
+    status_of 0 "$cp" -q "$from/tree" "$uri" || echo 'skipped links may be told by the status'
+    check 'links are skipped unless asked for' [ ! -L "$to/tree/link in" ]
+    status_of 0 "$cp" -q --links "$from/tree" "$uri" || echo 'skipped links may be told by the status'
+    check 'links that stay within are copied' [ -L "$to/tree/link in" ]
+    check 'links that lead out are not' [ ! -L "$to/tree/link out" ]
+
+    check 'a target above the directory is refused' status_of 1 "$cp" -q "$from/tree/big" "$uri/../outside"
+    check 'nothing was written there' [ ! -e "$outside/big" ]
+    ln -s ../../outside "$to/trap"
+    check 'a link in the way is not followed' status_of 1 "$cp" -q "$from/tree/big" "$uri/trap"
+    check 'nothing was written behind it' [ ! -e "$outside/big" ]
+    check 'a file that is not there is an error' status_of 1 "$cp" -q "$from/missing" "$uri"
+    check 'wrong arguments give 2' status_of 2 "$cp" -q "$from/tree/big"
+    check 'the receiver has survived all this' status_of 0 "$cp" -q "$from/tree/big" "$uri/last"
+    end_server
+    cat "$server_log"
+
+    serve cp-once "$cp" -l --once -q "$to" || return
+    check 'a sender is served' status_of 0 "$cp" -q "$from/tree/big" "$uri/once"
+    check 'with --once the receiver ends after it' wait "$server"
+}
+
+# ---- the tools that measure -------------------------------------------------------------------------------------------
+
+measures() {
+    build_examples || return
+    perf=build/cci_perf
+    check 'cci_info shows devices' status_of 0 build/cci_info
+    check 'wrong arguments give 2' status_of 2 "$perf" -t nonsense udp://127.0.0.1:1
+    for sleeping in '' -b; do
+        # shellcheck disable=SC2086 # an option or nothing
+        serve "perf$sleeping" "$perf" $sleeping || return
+        for attribute in ro ru; do
+            for test in lat rate bw; do
+                # shellcheck disable=SC2086
+                check "$test $attribute $sleeping" status_of 0 \
+                    "$perf" "$uri" $sleeping --verify -t "$test" -a "$attribute" -n 2000 -s 0,8,64,1000
+            done
+            for test in write_bw read_bw write_lat read_lat; do
+                # shellcheck disable=SC2086
+                check "$test $attribute $sleeping" status_of 0 \
+                    "$perf" "$uri" $sleeping --verify -t "$test" -a "$attribute" -n 100 -s 1,4k,1000001
+            done
+        done
+        # shellcheck disable=SC2086
+        check "rate uu $sleeping" status_of 0 "$perf" "$uri" $sleeping -t rate -a uu -n 1000
+        end_server
+        cat "$server_log"
+    done
+
+    serve perf-formats "$perf" || return
+    "$perf" "$uri" -t rate -n 100 -s 8,16 --silent --format csv >"$out/perf.csv"
+    check 'each line of the CSV has 17 fields' awk -F , 'NF != 17 { exit 1 } END { exit NR != 3 }' "$out/perf.csv"
+    "$perf" "$uri" -t lat -n 100 -s 8,16 --no-copy --format json >"$out/perf.json"
+    check 'the JSON is a list of two objects' awk '
+        { text = text $0 } END { exit !(text ~ /^\[ *\{[^{}]*"median_us": [0-9.]+[^{}]*\}, *\{[^{}]*\} *\]$/) }' "$out/perf.json"
+    cat "$out/perf.csv" "$out/perf.json"
+    end_server
+
+    for sleeping in '' -b; do
+        # shellcheck disable=SC2086
+        serve "pingpong$sleeping" build/pingpong $sleeping || return
+        # shellcheck disable=SC2086
+        check "pingpong $sleeping" status_of 0 build/pingpong $sleeping -n 1000 -s 200 "$uri"
+        end_server
+    done
+}

@@ -1,0 +1,436 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Unlicense
+# run.sh [-k WORD] - runs all tests, or the steps whose name contains WORD; its last line is the sum.
+#
+# A step is a function that calls pass, fail and skip, and prints what a reader wants to see when it fails: its output goes
+# to build/tests/STEP.log. What can't run on this machine is skipped and says why; a file that is missing is a failure.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+only=
+case ${1:-} in
+'') ;;
+-k) only=${2:-} ;;
+*) echo "usage: $0 [-k WORD]" >&2 && exit 2 ;;
+esac
+
+out=build/tests
+rm -rf "$out"
+mkdir -p "$out" || exit 1
+
+warnings='-Wall -Wextra -Wconversion -Wshadow -Wundef -pedantic -Werror'
+sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
+examples='hello readme pingpong rma cci_info cci_perf cci_cp'
+export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=1}"
+export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
+export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1}"
+
+# The compiler that builds the tests; the compile steps go through all that are there.
+has() {
+    command -v "$1" >/dev/null 2>&1
+}
+cc=cc
+has gcc && cc=gcc
+has "$cc" || { echo "tests: there is no C compiler" >&2 && exit 1; }
+
+# ---- counting -------------------------------------------------------------------------------------------------------
+
+total_passed=0 total_failed=0 total_skipped=0
+
+pass() {
+    passed=$((passed + 1))
+}
+fail() {
+    failed=$((failed + 1))
+    echo "FAIL: $*"
+}
+skip() {
+    skipped=$((skipped + 1))
+    echo "SKIP: $*"
+}
+
+# check TEXT COMMAND...: the command must succeed.
+check() {
+    check_text=$1
+    shift
+    if "$@"; then pass; else fail "$check_text"; fi
+}
+
+# step NAME FUNCTION ARGUMENTS...
+step() {
+    name=$1
+    shift
+    case $name in *"$only"*) ;; *) return ;; esac
+    log=$out/$name.log
+    passed=0 failed=0 skipped=0
+    began=$(date +%s)
+    "$@" >"$log" 2>&1 </dev/null
+    [ $((passed + failed + skipped)) -gt 0 ] || fail 'nothing was tested' >>"$log"
+    if [ "$failed" -gt 0 ]; then verdict=FAIL; elif [ "$passed" -gt 0 ]; then verdict=ok; else verdict=skip; fi
+    printf '%-5s %-26s %4d passed, %d failed, %d skipped  %3d s\n' "$verdict" "$name" "$passed" "$failed" "$skipped" \
+        $(($(date +%s) - began))
+    grep -a '^SKIP: ' "$log" | sed 's/^/      /'
+    if [ "$failed" -gt 0 ]; then
+        grep -a '^FAIL: ' "$log" | head -n 20 | cut -c 1-300 | sed 's/^/      /'
+        echo "      --- the end of $log:"
+        tail -n 25 "$log" | cut -c 1-300 | sed 's/^/      | /'
+    fi
+    total_passed=$((total_passed + passed))
+    total_failed=$((total_failed + failed))
+    total_skipped=$((total_skipped + skipped))
+}
+
+# ---- headers ----------------------------------------------------------------------------------------------------------
+
+# What a program writes; the macros come from the command line, empty as `#define X` makes them.
+write_users() {
+    mkdir -p "$out/use"
+    core='#include "cci.h"'
+    udp='#include "cci_udp.h"'
+    systems=$(printf '#include <%s>\n' stdio.h stdlib.h string.h time.h unistd.h sys/types.h sys/socket.h netinet/in.h)
+    printf '%s\n' "$core" >"$out/use/core.c"
+    printf '%s\n%s\n' "$udp" "$core" >"$out/use/udp.c"
+    printf '%s\n%s\n%s\n%s\n' "$udp" "$core" "$udp" "$core" >"$out/use/twice.c"
+    printf '%s\n%s\n%s\n' "$systems" "$udp" "$core" >"$out/use/after-system.c"
+    printf '#define CCI_IMPLEMENTATION\n%s\n%s\n' "$core" "$udp" >"$out/use/wrong-order.c"
+    printf '#include "cci.h"\n#ifdef __cplusplus\nextern "C"\n#endif\nconst char *other(void);\n%s\n' \
+        'const char *other(void) { return cci_strerror(NULL, CCI_SUCCESS); }' >"$out/use/other.c"
+    printf '#define CCI_IMPLEMENTATION\n%s\n%s\n%s\n%s\n' "$udp" "$core" \
+        '#ifdef __cplusplus
+extern "C"
+#endif
+const char *other(void);' \
+        'int main(void) { return other() == NULL || cci_strerror(NULL, CCI_EINVAL) == NULL; }' >"$out/use/main.c"
+    sed '1i\
+#define CCI_IMPLEMENTATION\
+#include "cci_udp.h"' "$out/use/other.c" >"$out/use/other-static.c"
+}
+
+# accept FILE FLAGS...: the headers, used so, compile in this compiler without a warning.
+accept() {
+    user=$1
+    shift
+    # shellcheck disable=SC2086
+    check "$compile $user.c $*" $compile $warnings -I. "$@" "$out/use/$user.c"
+}
+
+# gcc sees unused functions only when it goes on to generate code; clang always does.
+headers() {
+    compiler=$1 language=$2 strict=$3 gnu=$4 modern=$5
+    has "$compiler" || { skip "there is no $compiler" && return; }
+    case $compiler in g*) stop='-O0 -S -o /dev/null' ;; *) stop=-fsyntax-only ;; esac
+    compile="$compiler -x $language -std=$strict $stop"
+    all=-DCCI_IMPLEMENTATION=
+    accept core
+    accept udp
+    accept core "$all"
+    accept udp "$all"
+    accept twice "$all"
+    accept udp "$all" -DCCI_NO_THREADS=
+    accept udp "$all" -DCCI_NO_STDIO=
+    accept udp "$all" -DCCI_NO_DLOPEN=
+    accept udp "$all" -DCCI_NO_THREADS= -DCCI_NO_STDIO= -DCCI_NO_DLOPEN=
+    accept udp "$all" -DCCI_STATIC=
+    accept udp "$all" -DCCI_UDP_PORTABLE=
+    accept udp "$all" -DCCI_UDP_PORTABLE= -DCCI_NO_THREADS=
+    accept udp "$all" -DNDEBUG
+    for layer in BASE EVQ CONN REL RMA; do accept core "-DCCI_${layer}_IMPLEMENTATION="; done
+    compile="$compiler -x $language -std=$strict -c -o /dev/null"
+    accept udp "$all" -O2
+    accept udp "$all" -O2 -DNDEBUG -DCCI_STATIC=
+    compile="$compiler -x $language -std=$gnu $stop"
+    accept udp "$all"
+    accept after-system "$all"
+    accept after-system "$all" -DCCI_UDP_PORTABLE=
+    compile="$compiler -x $language -std=$modern $stop"
+    accept udp "$all"
+}
+
+# A wrong order of the headers gives one error, and that one says what to do.
+wrong_order() {
+    for compiler in gcc clang; do
+        has "$compiler" || { skip "there is no $compiler" && continue; }
+        $compiler -I. -fsyntax-only "$out/use/wrong-order.c" >"$out/wrong-order.txt" 2>&1
+        cat "$out/wrong-order.txt"
+        count=$(grep -c 'error:' "$out/wrong-order.txt")
+        check "$compiler prints $count errors, not one" [ "$count" -eq 1 ]
+        check "$compiler does not name the order" grep -q 'error: .*before cci\.h' "$out/wrong-order.txt"
+    done
+}
+
+# link_two TEXT COMPILE-MAIN COMPILE-OTHER LINK: makes one program of two files and runs it.
+link_two() {
+    text=$1 main=$2 other=$3
+    # shellcheck disable=SC2086
+    if $main -I. -c -o "$out/main.o" && $other -I. -c -o "$out/other.o" && $4 -o "$out/two" "$out/main.o" \
+        "$out/other.o" -pthread && "$out/two"; then
+        pass
+    else
+        fail "$text"
+    fi
+}
+
+two_files() {
+    u=$out/use
+    link_two 'two C files' "$cc $u/main.c" "$cc $u/other.c" "$cc"
+    link_two 'two C files, each with a private copy' "$cc -DCCI_STATIC $u/main.c" "$cc -DCCI_STATIC $u/other-static.c" "$cc"
+    has g++ || { skip 'there is no g++' && return; }
+    link_two 'implementation in C, use in C++' "$cc $u/main.c" "g++ -x c++ $u/other.c" g++
+    link_two 'implementation in C++, use in C' "g++ -x c++ $u/main.c" "$cc $u/other.c" g++
+}
+
+# ---- symbols ------------------------------------------------------------------------------------------------------------
+
+# What an object may import although its source calls nothing: memory functions and the compiler's own support.
+support='mem(cpy|move|set|cmp)|__stack_chk_(fail|guard)|_GLOBAL_OFFSET_TABLE_|__[a-z]+[dst]i[234]|__aeabi_[a-z0-9]+'
+
+# imports TEXT ALLOWED FLAGS...: of one layer compiled alone.
+imports() {
+    text=$1 allowed=$2
+    shift 2
+    if ! "$@" -x c -I. -O2 -c -o "$out/layer.o" "$out/use/core.c"; then
+        fail "$text does not compile"
+        return
+    fi
+    foreign=$(nm -u "$out/layer.o" | sed 's/.* //' | grep -vE "^($allowed)$" | sort | tr '\n' ' ')
+    check "$text imports $foreign" [ -z "$foreign" ]
+}
+
+purity() {
+    has nm || { skip 'there is no nm' && return; }
+    for compiler in gcc clang; do
+        has "$compiler" || { skip "there is no $compiler" && continue; }
+        for layer in EVQ CONN REL RMA; do
+            imports "$layer ($compiler)" "$support" "$compiler" "-DCCI_${layer}_IMPLEMENTATION=" -DNDEBUG
+            imports "$layer ($compiler, with assertions)" "$support|__assert_fail|__assert" \
+                "$compiler" "-DCCI_${layer}_IMPLEMENTATION="
+        done
+    done
+}
+
+exports() {
+    has nm || { skip 'there is no nm' && return; }
+    if "$cc" -I. -DCCI_IMPLEMENTATION= -c -o "$out/all.o" "$out/use/udp.c"; then
+        nm -g --defined-only "$out/all.o" | sed 's/.* //' >"$out/exported.txt"
+        check 'nothing is exported' grep -q '^cci_init$' "$out/exported.txt"
+        foreign=$(grep -vE '^cci_[a-z]' "$out/exported.txt" | tr '\n' ' ')
+        check "not public by name, but exported: $foreign" [ -z "$foreign" ]
+    else
+        fail 'the implementation does not compile'
+    fi
+    if "$cc" -I. -DCCI_IMPLEMENTATION= -DCCI_STATIC= -c -o "$out/static.o" "$out/use/udp.c"; then
+        check 'CCI_STATIC exports something' [ -z "$(nm -g --defined-only "$out/static.o")" ]
+    else
+        fail 'the implementation does not compile with CCI_STATIC'
+    fi
+}
+
+# ---- the tree -------------------------------------------------------------------------------------------------------------
+
+# The contents at the top of a header and its sections are the same tags in the same order.
+contents() {
+    for header in cci*.h; do
+        sed -n 's/^ \*   *>>\([a-z-]*\).*/\1/p' "$header" >"$out/contents.txt"
+        sed -n 's/^ \* >>\([a-z-]*\)$/\1/p' "$header" >"$out/sections.txt"
+        check "$header has no contents" [ -s "$out/contents.txt" ]
+        check "$header: contents (-) and sections (+) differ" diff -u "$out/contents.txt" "$out/sections.txt"
+    done
+}
+
+# The files of the tree: what git knows or would add, or everything where there is no git.
+list_files() {
+    git ls-files --cached --others --exclude-standard 2>/dev/null | while read -r file; do
+        [ -f "$file" ] && echo "$file"
+    done | grep . || find . -path ./.git -prune -o -path ./build -prune -o -type f -print | sed 's|^\./||'
+}
+
+tree() {
+    list_files >"$out/files.txt"
+    for file in cci.h cci_udp.h Makefile README.md LICENSE .gitignore .ci/run tests/bench.sh tests/conformance.c \
+        tests/field.c; do
+        check "$file is missing" [ -f "$file" ]
+    done
+    for file in $examples; do check "examples/$file.c is missing" [ -f "examples/$file.c" ]; done
+    agreed='cci\.h|cci_udp\.h|cci_verbs\.h|cci_sisci\.h|Makefile|README\.md|LICENSE|\.[^/]*|(examples|tests|\.[^/]*)/.*'
+    strange=$(grep -vE "^($agreed)$" "$out/files.txt" | tr '\n' ' ')
+    check "not agreed at the top: $strange" [ -z "$strange" ]
+    check '.ci/run is not executable' [ -x .ci/run ]
+    grep -E '\.(c|h|cpp|cc|sh|py)$|^Makefile$|^\.ci/run$' "$out/files.txt" >"$out/sources.txt"
+    while read -r file; do
+        check "$file has no SPDX line" sh -c 'head -n 5 "$1" | grep -q "SPDX-License-Identifier: MIT OR Unlicense"' - "$file"
+    done <"$out/sources.txt"
+    # Paths of one machine have no place here; a template for a temporary file is none.
+    while read -r file; do
+        grep -nHE '(^|[^A-Za-z0-9_.$}])/(work|root|home|tmp)(/|[^A-Za-z0-9_/-]|$)' "$file" |
+            grep -vE 'mktemp|mkdtemp|mkstemp|TMPDIR|XXXXXX'
+    done <"$out/files.txt" >"$out/paths.txt"
+    cat "$out/paths.txt"
+    check 'paths of one machine' [ ! -s "$out/paths.txt" ]
+}
+
+# ---- the README -------------------------------------------------------------------------------------------------------------
+
+# The whole program of the README runs as server and client.
+readme() {
+    [ -f README.md ] || { fail 'README.md is missing' && return; }
+    check 'README.md does not show: make demo' grep -q 'make demo' README.md
+    check 'README.md does not show: make deps test' grep -q 'make deps test' README.md
+    awk '/^```c$/ { inside = 1; text = ""; next }
+         /^```/ { if (inside && text ~ /CCI_IMPLEMENTATION/ && text ~ /int main/) { printf "%s", text; exit } inside = 0 }
+         inside { text = text $0 "\n" }' README.md >"$out/readme.c"
+    check 'README.md shows no program' [ -s "$out/readme.c" ]
+    lines=$(wc -l <"$out/readme.c")
+    check "the program has $lines lines, more than 25" [ "$lines" -le 25 ]
+    check 'the program is not examples/readme.c' diff -u examples/readme.c "$out/readme.c"
+    # shellcheck disable=SC2086
+    check 'the program does not compile' "$cc" -std=c99 -O2 $warnings -I. -o "$out/readme" "$out/readme.c" -pthread
+    [ -x "$out/readme" ] || return
+    timeout 60 "$out/readme" >"$out/readme.server" 2>&1 &
+    server=$!
+    wait_for "$out/readme.server" '://'
+    check 'the client failed' timeout 30 "$out/readme" "$(head -n 1 "$out/readme.server")"
+    check 'the server did not print the message' wait_for "$out/readme.server" '^hello, world$'
+    kill "$server"
+    cat "$out/readme.server"
+}
+
+# wait_for FILE PATTERN: until a line of the file has it, ten seconds at most.
+wait_for() {
+    tries=0
+    until grep -q "$2" "$1"; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 100 ] || return 1
+        sleep 0.1
+    done
+}
+
+# ---- programs with tests ----------------------------------------------------------------------------------------------------
+
+# build NAME SOURCE FLAGS...: builds the program if this run has not built it yet.
+build() {
+    binary=$out/$1 source=$2
+    shift 2
+    [ ! -x "$binary" ] || return 0
+    [ -f "$source" ] || { fail "$source is missing" && return 1; }
+    "$cc" -std=gnu11 -g -I. "$@" -o "$binary" "$source" -lcmocka -pthread && return 0
+    fail "$source does not compile: $*"
+    return 1
+}
+
+# run NAME ARGUMENTS...: runs a program of tests and adds what it counted. One that ends badly without having counted a
+# failure (it crashed, hung, leaked) is one failure.
+run() {
+    binary=$out/$1
+    shift
+    CMOCKA_MESSAGE_OUTPUT=STDOUT timeout -k 10 900 "$binary" "$@" >"$binary.out" 2>"$binary.err"
+    status=$?
+    cat "$binary.out" "$binary.err"
+    good=$(grep -ac '^\[       OK \]' "$binary.out")
+    bad=$(summary FAILED)
+    left_out=$(summary SKIPPED)
+    sed -n 's/^\[  SKIPPED \] /SKIP: /p; s/^\[  FAILED  \] /FAIL: /p' "$binary.out"
+    passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + left_out))
+    if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then fail "$binary $* hung"
+    elif [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then fail "$binary $* ended with status $status"
+    elif [ $((good + bad + left_out)) -eq 0 ]; then fail "$binary $* tested nothing"
+    fi
+}
+
+# cmocka sums up each group: "[  FAILED  ] 2 test(s), listed below:".
+summary() {
+    cat "$binary.out" "$binary.err" |
+        sed -n "s/^\[ *$1 *\] \([^0-9].*: \)\{0,1\}\([0-9][0-9]*\) test(s).*/\2/p" | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# works FLAGS...: a program built so also runs here.
+works() {
+    echo 'int main(void) { return 0; }' >"$out/probe.c"
+    "$cc" "$@" -o "$out/probe" "$out/probe.c" 2>/dev/null && "$out/probe" 2>/dev/null
+}
+
+# The four ways in which a program of tests is built and run: NAME SOURCE ARGUMENTS...
+plain() {
+    program=$1 source=$2
+    shift 2
+    build "$program" "$source" -O2 && run "$program" "$@"
+}
+sanitized() {
+    program=$1-sanitized source=$2
+    shift 2
+    # shellcheck disable=SC2086
+    works $sanitizers || { skip "$cc has no sanitizers here" && return; }
+    # shellcheck disable=SC2086
+    build "$program" "$source" -O1 $sanitizers && run "$program" "$@"
+}
+portable() {
+    program=$1-portable source=$2
+    shift 2
+    build "$program" "$source" -O2 -DCCI_UDP_PORTABLE && run "$program" "$@"
+}
+raced() {
+    program=$1-raced source=$2
+    shift 2
+    works -fsanitize=thread || { skip "$cc has no thread sanitizer here" && return; }
+    build "$program" "$source" -O1 -fsanitize=thread && run "$program" "$@"
+}
+
+# ---- warnings -----------------------------------------------------------------------------------------------------------
+
+# Examples compile as a user may compile them; tests are held to the same warnings.
+warnings_of() {
+    for compiler in gcc clang; do
+        has "$compiler" || { skip "there is no $compiler" && continue; }
+        for standard in $1; do
+            for source in $2; do
+                # shellcheck disable=SC2086
+                check "$compiler -std=$standard $source" \
+                    $compiler -std=$standard -fsyntax-only $warnings -I. "$source"
+            done
+        done
+    done
+}
+
+demo() {
+    check 'make demo failed' timeout 120 make CC="$cc" demo
+}
+
+# The programs are tested in a file of their own.
+. tests/programs.sh
+
+# ---- all of it --------------------------------------------------------------------------------------------------------------
+
+write_users
+step contents contents
+step tree tree
+step headers-gcc headers gcc c c99 gnu11 gnu17
+step headers-g++ headers g++ c++ c++11 gnu++11 c++20
+step headers-clang headers clang c c99 gnu11 gnu17
+step headers-clang++ headers clang++ c++ c++11 gnu++11 c++20
+step wrong-order wrong_order
+step two-files two_files
+step purity purity
+step exports exports
+step warnings-examples warnings_of 'c99 gnu11' 'examples/*.c'
+step warnings-tests warnings_of gnu11 'tests/*.c'
+step readme readme
+step demo demo
+step copies copies
+step measures measures
+for unit in tests/test_*.c; do
+    unit=$(basename "$unit" .c)
+    step "$unit" plain "$unit" "tests/$unit.c"
+    step "$unit-sanitized" sanitized "$unit" "tests/$unit.c"
+done
+for network in sim sim-lossy sim-tiny sim-narrow udp; do
+    step "conformance-$network" plain conformance tests/conformance.c "$network"
+done
+step conformance-udp-portable portable conformance tests/conformance.c udp
+step conformance-sim-sanitized sanitized conformance tests/conformance.c sim
+step conformance-udp-sanitized sanitized conformance tests/conformance.c udp
+step conformance-udp-raced raced conformance tests/conformance.c udp thread
+step field plain field tests/field.c
+step field-portable portable field tests/field.c
+step field-sanitized sanitized field tests/field.c
+
+echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
+[ "$total_failed" -eq 0 ] && [ "$total_passed" -gt 0 ]
