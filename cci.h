@@ -4503,8 +4503,8 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
-    if (at < conn->conn.timer.at_ns)
-        cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
+    if (at < conn->conn.timer.at_ns) /* never at once: what is overdue now and stays so must not stop the round */
+        cci__timer_arm(&ep->wheel, &conn->conn.timer, cci__max64(at, ep->now_ns + (1u << CCI__TICK_SHIFT)));
 }
 
 /* Memory for more connections; 0 if there is none. */

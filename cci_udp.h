@@ -341,7 +341,8 @@ typedef struct cci__udp_waiter {
     int has_thread, stop;
     int full;     /* the handle's byte is in its pipe      */
     int readable; /* as `arm` said                         */
-    int reported; /* the thread saw data or the deadline   */
+    int reported; /* the thread saw data                   */
+    int expired;  /* the thread saw the deadline pass      */
     uint64_t deadline_ns;
 #ifndef CCI_NO_THREADS
     pthread_mutex_t lock; /* of all this and the sockets' slots */
@@ -1027,9 +1028,8 @@ static void cci__udp_refresh(const cci_transport_t *self, cci_device_desc_t *des
  * >>udp-linux
  * ================================================================================================================== */
 
-#define CCI__UDP_SLOT_TIMER 100u
-#define CCI__UDP_SLOT_NETLINK 101u
-#define CCI__UDP_SLOT_OTHER 102u
+#define CCI__UDP_SLOT_NETLINK 100u
+#define CCI__UDP_SLOT_OTHER 101u
 
 static void cci__udp_watch(int set, int fd, uint32_t slot) {
     struct epoll_event e;
@@ -1117,7 +1117,7 @@ static int cci__udp_waiter_open(cci__udp_link *l, int *os_handle) {
             return 0;
         }
         cci__udp_watch_all(l, w->handle);
-        cci__udp_watch(w->handle, w->timer, CCI__UDP_SLOT_TIMER);
+        cci__udp_watch(w->handle, w->timer, CCI__UDP_SLOT_OTHER);
         cci__udp_watch(w->handle, w->readable, CCI__UDP_SLOT_OTHER);
         *os_handle = w->handle;
     }
@@ -1139,8 +1139,8 @@ static void cci__udp_waiter_close(cci__udp_link *l) {
 #endif
 }
 
-/* One system call tells all: a bit per socket that has something. Timer and netlink are emptied on the way, so that
- * they don't keep the handle readable. */
+/* One system call tells all: a bit per socket that has something. Netlink is emptied on the way, so that it
+ * doesn't keep the handle readable; a timer that has fired does, until `arm` names the next deadline. */
 static uint32_t cci__udp_ready(cci__udp_link *l) {
     struct epoll_event e[CCI__UDP_SOCKETS + 3];
     uint32_t mask = 0;
@@ -1154,12 +1154,7 @@ static uint32_t cci__udp_ready(cci__udp_link *l) {
     n = epoll_wait(set, e, (int)(sizeof e / sizeof e[0]), 0);
     for (i = 0; i < n; i++) {
         uint32_t slot = e[i].data.u32;
-        if (slot == CCI__UDP_SLOT_TIMER) {
-            uint64_t times;
-            ssize_t r = read(l->waiter.timer, &times, sizeof times);
-            (void)r;
-            l->waiter.armed_ns = UINT64_MAX;
-        } else if (slot == CCI__UDP_SLOT_NETLINK) {
+        if (slot == CCI__UDP_SLOT_NETLINK) {
             cci__udp_drain_netlink(l);
         } else if (slot < CCI__UDP_SOCKETS) {
             mask |= 1u << slot;
@@ -1188,15 +1183,17 @@ static void cci__udp_arm(void *link, int readable, uint64_t deadline_ns) {
     }
     (void)r;
     /* A timer that fires too early costs one call of cci_get_event(), setting it anew each time costs a system call:
-     * so a deadline that moves away is left until the timer has fired. */
-    if (deadline_ns < w->armed_ns) {
-        struct itimerspec t;
+     * so a deadline that moves away is left until the timer has fired. Setting it also ends its being readable. */
+    if (deadline_ns < w->armed_ns || (w->armed_ns != UINT64_MAX && w->armed_ns <= cci__udp_now(l))) {
+        struct itimerspec t; /* zero turns the timer off */
         memset(&t, 0, sizeof t);
         if (deadline_ns == 0) {
-            deadline_ns = 1; /* 0 would turn the timer off */
+            deadline_ns = 1;
         }
-        t.it_value.tv_sec = (time_t)(deadline_ns / 1000000000u);
-        t.it_value.tv_nsec = (long)(deadline_ns % 1000000000u);
+        if (deadline_ns != UINT64_MAX) {
+            t.it_value.tv_sec = (time_t)(deadline_ns / 1000000000u);
+            t.it_value.tv_nsec = (long)(deadline_ns % 1000000000u);
+        }
         if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &t, NULL) == 0) {
             w->armed_ns = deadline_ns;
         }
@@ -1291,7 +1288,7 @@ static void cci__udp_read_bytes(int fd) {
 
 /* Puts the handle's byte in or takes it out. Called with the lock held. */
 static void cci__udp_sync_handle(cci__udp_waiter *w) {
-    int full = w->readable || w->reported;
+    int full = w->readable || w->reported || w->expired;
     if (full && !w->full) {
         cci__udp_write_byte(w->handle[1]);
     } else if (!full && w->full) {
@@ -1336,7 +1333,7 @@ static void *cci__udp_handle_thread(void *link) {
     while (!w->stop) {
         uint64_t now = cci__udp_now(l), timeout = UINT64_MAX;
         nfds_t n, i;
-        if (!w->reported && w->deadline_ns != UINT64_MAX) {
+        if (!w->expired && w->deadline_ns != UINT64_MAX) {
             timeout = w->deadline_ns > now ? w->deadline_ns - now : 0;
         }
         n = cci__udp_poll_set(l, !w->reported, w->control[0], p, slot);
@@ -1347,7 +1344,7 @@ static void *cci__udp_handle_thread(void *link) {
         for (i = 0; i + 1 < n; i++) {
             w->reported |= p[i].revents != 0;
         }
-        w->reported |= w->deadline_ns <= cci__udp_now(l);
+        w->expired |= w->deadline_ns <= cci__udp_now(l);
         cci__udp_sync_handle(w);
     }
     cci__udp_unlock(l);
@@ -1428,8 +1425,7 @@ static uint32_t cci__udp_ready(cci__udp_link *l) {
     return mask;
 }
 
-/* `receive` found nothing anywhere: the thread may watch the sockets again. What arrived in between it sees at once. A
- * deadline that has passed has been seen too; `arm` tells the next. */
+/* `receive` found nothing anywhere: the thread may watch the sockets again. What arrived in between it sees at once. */
 static void cci__udp_drained(cci__udp_link *l) {
     cci__udp_waiter *w = &l->waiter;
     if (!w->has_thread) {
@@ -1438,9 +1434,6 @@ static void cci__udp_drained(cci__udp_link *l) {
     cci__udp_lock(l);
     if (w->reported) {
         w->reported = 0;
-        if (w->deadline_ns <= cci__udp_now(l)) {
-            w->deadline_ns = UINT64_MAX;
-        }
         cci__udp_sync_handle(w);
         cci__udp_write_byte(w->control[1]);
     }
@@ -1455,11 +1448,12 @@ static void cci__udp_arm(void *link, int readable, uint64_t deadline_ns) {
     }
     cci__udp_lock(l);
     w->readable = readable != 0;
-    cci__udp_sync_handle(w);
-    if (deadline_ns < w->deadline_ns) {
+    if (deadline_ns < w->deadline_ns || w->deadline_ns <= cci__udp_now(l)) {
         w->deadline_ns = deadline_ns;
+        w->expired = 0;
         cci__udp_write_byte(w->control[1]);
     }
+    cci__udp_sync_handle(w);
     cci__udp_unlock(l);
 }
 
