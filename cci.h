@@ -194,7 +194,7 @@ typedef enum cci_status {
 #define CCI_STATUS_ENUM(name, value, text, hint) name = value,
     CCI_STATUS_TABLE(CCI_STATUS_ENUM)
 #undef CCI_STATUS_ENUM
-        CCI_STATUS_MAX_ = 0x7fffffff /* never a status: makes the enum as wide as int for every compiler */
+        CCI_STATUS_NONE_ = -1 /* never a status: makes the enum an int for every compiler */
 } cci_status_t;
 #define CCI_EMMSGSIZE CCI_EMSGSIZE /* the manual's enumeration has it with two Ms */
 
@@ -5742,8 +5742,11 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
             status = cci__dgram_next(ep, event);
         }
     }
-    if (status != CCI_SUCCESS)
+    if (status != CCI_SUCCESS) {
         *event = NULL;
+        if (ep->evq.recv_out > 0 && (ep->evq.recv_out >= ep->evq.recv_limit || ep->evq.free_buffer_count == 0))
+            status = CCI_ENOBUFS; /* the program holds what messages are received in */
+    }
     if (ep->has_fd)
         cci__dgram_arm(ep);
     cci__dgram_unlock(ep);

@@ -58,7 +58,7 @@ static int listed_test_count;
 /* ---- the transport under test -------------------------------------------------------------------------------------- */
 
 static int on_sim;
-static int is_lossy;
+static __attribute__((unused)) int is_lossy;
 static char config_text[2048];
 static unsigned patience_s = 60; /* real seconds until a wait is given up */
 

@@ -1,0 +1,323 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Unlicense
+# bench.sh [-q] [-r ROUNDS] [-D SECONDS] - measures CCI side by side with raw sockets, in one run, on the loopback.
+#
+# Two processes, each on a CPU of its own, both polling. Each round measures, for every row of the table, the raw
+# socket, CCI, and the raw socket again, and divides CCI's figure by the mean of the two around it; what is printed is
+# the median of the rounds' ratios with the lowest and the highest. Ratios, because on a shared or virtual machine
+# absolute figures change severalfold from one second to the next (the time in which a cache line goes from one CPU to
+# the other is printed with each round: it tells where the two CPUs just were). Nothing is installed and nothing is
+# written outside build/ and a temporary directory.
+#
+#     -q          quick: 2 short rounds
+#     -r ROUNDS   default 5
+#     -D SECONDS  of each measurement, default 0.3
+#
+# CPUS="2 3" in the environment chooses other CPUs than 0 and 1. Missing a target is not an error; exit status 1 means
+# that something could not be measured.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+rounds=5
+seconds=0.3
+while getopts qr:D:h option; do
+    case $option in
+    q) rounds=2 seconds=0.15 ;;
+    r) rounds=$OPTARG ;;
+    D) seconds=$OPTARG ;;
+    *) sed -n '3,18s/^# \{0,1\}//p' "$0"; [ "$option" = h ]; exit ;;
+    esac
+done
+
+die() {
+    echo "bench: $*" >&2
+    exit 1
+}
+
+[ "$(uname -s)" = Linux ] || die 'this needs Linux: the raw sockets use its UDP_SEGMENT and UDP_GRO'
+# shellcheck disable=SC2086 # two words
+set -- ${CPUS:-0 1}
+[ $# -eq 2 ] || die "CPUS must name two CPUs, like CPUS='0 1'"
+server_cpu=$1 client_cpu=$2
+
+# ---- build -----------------------------------------------------------------------------------------------------------
+
+cc=${CC:-cc}
+cflags=${CFLAGS:--O2}
+make -s CC="$cc" build/cci_perf build/cci_info || die 'building the examples failed'
+# shellcheck disable=SC2086 # lists of words
+$cc $cflags -o build/bench_raw tests/bench_raw.c &&
+    $cc $cflags -g -I. -o build/bench_calls tests/bench_calls.c -pthread || die 'building failed'
+
+work=$(mktemp -d) || exit 1
+server=
+stop_server() {
+    [ -z "$server" ] || { kill "$server" && wait "$server"; } 2>/dev/null
+    server=
+}
+cleanup() {
+    stop_server
+    rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 1' HUP INT TERM
+data=$work/data # lines: name value
+: >"$data"
+failures=0
+
+complain() {
+    echo "bench: $*" >&2
+    failures=$((failures + 1))
+}
+
+# The loopback held at an MTU of 1,500 bytes, as between two machines.
+printf '[lo1500]\ntransport = udp\ninterface = lo\nmtu = 1500\n' >"$work/lo1500.ini"
+full_bytes=$(CCI_CONFIG="$work/lo1500.ini" build/cci_info -d lo1500 | sed -n 's/.*max_send_size *\([0-9]*\).*/\1/p')
+[ -n "$full_bytes" ] || die 'there is no loopback device'
+
+# ---- one measurement -------------------------------------------------------------------------------------------------
+
+# raw MEASURE: prints the value.
+raw() {
+    timeout 60 build/bench_raw -D "$seconds" -c "$server_cpu,$client_cpu" "$1" 2>"$work/raw.log" | cut -d, -f2
+}
+
+# await_line FILE PATTERN: prints what the server's first line that matches has behind the pattern.
+await_line() {
+    tries=0
+    while [ "$tries" -lt 250 ]; do
+        found=$(sed -n "s/^$2//p;T;q" "$1" 2>/dev/null)
+        [ -n "$found" ] && echo "$found" && return 0
+        sleep 0.02
+        tries=$((tries + 1))
+    done
+    return 1
+}
+
+# cci DEVICE TEST SIZE: prints the value, in microseconds, messages or bytes per second. The server lives for one
+# client, so that nothing of CCI polls while raw sockets are measured.
+cci() {
+    case $1 in lo1500) config=$work/lo1500.ini ;; *) config= ;; esac
+    case $2 in *lat) column=median_us ;; rate) column=msg_per_s ;; *) column=bytes_per_s ;; esac
+    [ -n "$config" ] && export CCI_CONFIG="$config" || unset CCI_CONFIG
+    : >"$work/server.log"
+    timeout 60 build/cci_perf -d "$1" --cpu "$server_cpu" --once >"$work/server.log" 2>&1 &
+    server=$!
+    uri=$(await_line "$work/server.log" 'uri: ') || { stop_server; return 1; }
+    timeout 60 build/cci_perf "$uri" -d "$1" --cpu "$client_cpu" -t "$2" -s "$3" -D "$seconds" --format csv \
+        >"$work/client.log" 2>&1 || { stop_server; return 1; }
+    wait "$server" 2>/dev/null
+    server=
+    awk -F, -v column="$column" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) c = i } NR == 2 { print $c }' \
+        "$work/client.log"
+}
+
+# compare ROW RAW-MEASURE DEVICE TEST SIZE: raw, CCI, raw; keeps the values and the ratio.
+compare() {
+    before=$(raw "$2")
+    value=$(cci "$3" "$4" "$5")
+    after=$(raw "$2")
+    if [ -z "$before" ] || [ -z "$value" ] || [ -z "$after" ]; then
+        complain "$1 was not measured in this round:"
+        cat "$work/raw.log" "$work/client.log" "$work/server.log" >&2 2>/dev/null
+        return
+    fi
+    awk -v row="$1" -v a="$before" -v v="$value" -v b="$after" 'BEGIN {
+        raw = (a + b) / 2
+        if (raw <= 0) exit
+        printf "raw-%s %.10g\ncci-%s %.10g\nratio-%s %.10g\n", row, raw, row, v, row, v / raw
+    }' >>"$data"
+}
+
+beside() {
+    value=$("$@")
+    [ -z "$value" ] || echo "$name $value" >>"$data"
+}
+
+# ---- peers, where they are installed ---------------------------------------------------------------------------------
+
+peer_port=18515
+peer_server() {
+    peer_port=$((peer_port + 1)) # a port that was just used may not be free yet
+    timeout 60 taskset -c "$server_cpu" "$@" >"$work/peer-server.log" 2>&1 &
+    server=$!
+    sleep 0.3
+}
+
+# ucx TEST SIZE COUNT: a perftest over TCP on the loopback. Prints microseconds, or bytes per second.
+ucx() {
+    export UCX_TLS=tcp UCX_NET_DEVICES=lo UCX_WARN_UNUSED_ENV_VARS=n
+    peer_server ucx_perftest -p $((peer_port + 1))
+    timeout 60 taskset -c "$client_cpu" ucx_perftest 127.0.0.1 -p "$peer_port" -t "$1" -s "$2" -n "$3" -w 1000 -f \
+        >"$work/peer.log" 2>&1
+    stop_server
+    # Final: iterations, latency at 50 %, average and overall, MB/s average and overall, messages/s average and overall
+    awk -v test="$1" '/^Final:/ { if (test ~ /lat/) print $3; else printf "%.0f\n", $7 * 1048576 }' "$work/peer.log"
+}
+
+# libfabric SIZE: a ping-pong over its TCP provider. Prints microseconds of half a round trip.
+libfabric() {
+    peer_server fi_pingpong -p 'tcp;ofi_rxm' -e rdm -B $((peer_port + 1)) -I 10000 -S "$1"
+    timeout 60 taskset -c "$client_cpu" fi_pingpong -p 'tcp;ofi_rxm' -e rdm -P "$peer_port" -I 10000 -S "$1" 127.0.0.1 \
+        >"$work/peer.log" 2>&1
+    stop_server
+    awk '$1 == "bytes" { for (i = 1; i <= NF; i++) if ($i == "usec/xfer") c = i } c && $1 ~ /^[0-9]/ { print $c }' \
+        "$work/peer.log"
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+measure_peers() {
+    if have taskset && have ucx_perftest; then
+        name=ucx-lat beside ucx tag_lat 64 20000
+        name=ucx-rate beside ucx_rate
+        name=ucx-bw8k beside ucx tag_bw 8192 20000
+        name=ucx-write beside ucx ucp_put_bw 1048576 200
+        name=ucx-read beside ucx ucp_get 1048576 200
+    fi
+    if have taskset && have fi_pingpong; then
+        name=fi-lat beside libfabric 64
+    fi
+}
+
+# ---- the rounds ------------------------------------------------------------------------------------------------------
+
+echo "CCI against raw sockets: loopback, CPUs $server_cpu and $client_cpu, both polling, $rounds rounds of $seconds s each"
+echo "$(sed -n 's/^model name[^:]*: //p;T;q' /proc/cpuinfo), $(nproc) CPUs, Linux $(uname -r), $($cc --version | sed q)"
+echo "load average before: $(cut -d' ' -f1-3 /proc/loadavg) (other programs' work disturbs what is measured)"
+round=1
+while [ "$round" -le "$rounds" ]; do
+    bounce=$(timeout 60 build/bench_raw -D 0.05 -c "$server_cpu,$client_cpu" bounce 2>"$work/raw.log" | cut -d, -f2)
+    [ -n "$bounce" ] || { cat "$work/raw.log" >&2; die "two processes on CPUs $server_cpu and $client_cpu are needed"; }
+    echo "bounce $bounce" >>"$data"
+    compare lat lat lo lat 64
+    compare rate rate lo rate 64
+    compare bw8k bw8k lo bw 8192
+    compare write bw8k lo write_bw 1m
+    compare read bw8k lo read_bw 1m
+    compare full1500 bw1472 lo1500 bw "$full_bytes"
+    compare write1500 bw1472 lo1500 write_bw 1m
+    compare read1500 bw1472 lo1500 read_bw 1m
+    for name in tcp_lat tcp_64k tcp_1m; do beside raw "$name"; done
+    measure_peers
+    echo "round $round: cache line from CPU to CPU $bounce ns;$(awk '/^ratio-/ { r[$1] = $2; if (!($1 in n)) { n[$1] = ++k; o[k] = $1 } }
+        END { for (i = 1; i <= k; i++) printf " %s %.3g", substr(o[i], 7), r[o[i]] }' "$data")"
+    round=$((round + 1))
+done
+
+# ---- what needs no second process ------------------------------------------------------------------------------------
+
+# keep NAME: takes bench_calls' lines from standard input; name-number value.
+keep() { awk -F, -v name="$1" '{ print name "-" $1 "-" $2, $3 }' >>"$data"; }
+
+for what in traffic memory; do
+    timeout 120 build/bench_calls "$what" >"$work/calls.log" && keep calls <"$work/calls.log" ||
+        complain "bench_calls $what failed"
+done
+for count in 1 10000; do
+    timeout 120 build/bench_calls poll "$count" >"$work/calls.log" && keep time <"$work/calls.log" ||
+        complain "bench_calls poll $count failed"
+    have valgrind || continue
+    timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=poll_idle \
+        build/bench_calls poll "$count" >"$work/calls.log" 2>"$work/valgrind.log"
+    instructions=$(sed -n 's/.*Collected *: *\([0-9]*\).*/\1/p' "$work/valgrind.log")
+    polls=$(sed -n 's/^polls,[0-9]*,\([0-9]*\),.*/\1/p' "$work/calls.log")
+    if [ -n "$instructions" ] && [ -n "$polls" ]; then
+        echo "instructions-$count $instructions $polls" | awk '{ printf "%s %.1f\n", $1, $2 / $3 }' >>"$data"
+    else
+        complain "counting instructions with valgrind failed"
+    fi
+done
+
+# ---- the tables ------------------------------------------------------------------------------------------------------
+
+echo
+awk -v full="$full_bytes" '
+function sorted(name,    i, j, t) { # fills s[1..n]
+    n = count[name]
+    for (i = 1; i <= n; i++) s[i] = value[name, i]
+    for (i = 2; i <= n; i++) for (j = i; j > 1 && s[j] < s[j - 1]; j--) { t = s[j]; s[j] = s[j - 1]; s[j - 1] = t }
+}
+function median(name) {
+    sorted(name)
+    return n == 0 ? 0 : n % 2 ? s[(n + 1) / 2] : (s[n / 2] + s[n / 2 + 1]) / 2
+}
+function unit(x, kind) {
+    if (kind == "us") return sprintf("%.2f µs", x)
+    if (kind == "msg") return sprintf("%.2f M/s", x / 1e6)
+    return sprintf("%.2f GB/s", x / 1e9)
+}
+function row(key, text, kind, most, target,    m, good) {
+    if (!count["ratio-" key]) { printf "| %s | not measured | | | | |\n", text; return }
+    m = median("ratio-" key)
+    good = most ? m <= target : m >= target
+    printf "| %s | %s | %s | **%.2f** (%.2f–%.2f) | %s %s | %s |\n", text, unit(median("cci-" key), kind),
+        unit(median("raw-" key), kind), (sorted("ratio-" key) m), s[1], s[n], most ? "≤" : "≥", target,
+        good ? "PASS" : "miss"
+}
+function other(key, text, kind) {
+    if (!count[key]) return
+    sorted(key)
+    printf "| %s | %s (%s–%s) |\n", text, unit(median(key), kind), unit(s[1], kind), unit(s[n], kind)
+}
+function only(name) { return value[name, 1] }
+function fact(text, figure, target, good) { printf "| %s | %s | %s | %s |\n", text, figure, target, good ? "PASS" : "miss" }
+{ value[$1, ++count[$1]] = $2 }
+END {
+    print "| two processes, loopback | CCI | raw UDP | ratio: median (lowest–highest) | target | |"
+    print "| --- | ---: | ---: | ---: | ---: | --- |"
+    row("lat", "64 B message, half round-trip", "us", 1, 1.15)
+    row("rate", "64 B messages one way", "msg", 0, 40)
+    row("bw8k", "8 KiB messages one way", "B", 0, 0.7)
+    row("write", "1 MiB RMA writes", "B", 0, 0.7)
+    row("read", "1 MiB RMA reads", "B", 0, 0.7)
+    row("full1500", full " B messages, MTU 1,500", "B", 0, 0.7)
+    row("write1500", "1 MiB RMA writes, MTU 1,500", "B", 0, 0.7)
+    row("read1500", "1 MiB RMA reads, MTU 1,500", "B", 0, 0.7)
+    print ""
+    print "Messages and RMA are reliable and ordered (RO). Raw UDP is a busy-polling ping-pong; 64 B datagrams with sendto and"
+    print "recvfrom; 8 KiB, or 1,472 B, datagrams with UDP_SEGMENT and UDP_GRO, counted where they arrive."
+    print ""
+    print "| beside it | median (lowest–highest) |"
+    print "| --- | ---: |"
+    other("tcp_lat", "raw TCP, 64 B, half round-trip", "us")
+    other("tcp_64k", "raw TCP, 64 KiB writes", "B")
+    other("tcp_1m", "raw TCP, 1 MiB writes", "B")
+    other("ucx-lat", "UCX over TCP, 64 B, half round-trip", "us")
+    other("ucx-rate", "UCX over TCP, 64 B messages", "msg")
+    other("ucx-bw8k", "UCX over TCP, 8 KiB messages", "B")
+    other("ucx-write", "UCX over TCP, 1 MiB puts", "B")
+    other("ucx-read", "UCX over TCP, 1 MiB gets", "B")
+    other("fi-lat", "libfabric tcp;ofi_rxm, 64 B, half round-trip", "us")
+    sorted("bounce")
+    printf "| cache line from CPU to CPU | %.0f ns (%.0f–%.0f) |\n", median("bounce"), s[1], s[n]
+    print ""
+    print "| cost | figure | target | |"
+    print "| --- | ---: | ---: | --- |"
+    for (name in count) if (name ~ /^calls-allocations-/) allocations = name
+    if (allocations)
+        fact("allocations under traffic (" substr(allocations, 19) " messages and RMAs)", only(allocations), 0,
+            only(allocations) == 0)
+    if (count["calls-connection_bytes-10000"]) {
+        fact("an idle connection, bytes: the first 1,000 · up to 10,000", only("calls-connection_bytes-1000") " · " \
+            only("calls-connection_bytes-10000"), "≤ 256",
+            only("calls-connection_bytes-1000") <= 256 && only("calls-connection_bytes-10000") <= 256)
+    }
+    if (count["instructions-1"] && count["instructions-10000"]) {
+        ratio = only("instructions-10000") / only("instructions-1")
+        fact("an idle poll, instructions: 1 · 10,000 connections", sprintf("%s · %s, ratio %.3f", only("instructions-1"),
+            only("instructions-10000"), ratio), "1 (± 5 %)", ratio <= 1.05)
+    }
+    if (count["time-poll-1"] && count["time-poll-10000"]) {
+        ratio = only("time-poll-10000") / only("time-poll-1")
+        text = sprintf("%s · %s, ratio %.2f", only("time-poll-1"), only("time-poll-10000"), ratio)
+        if (count["instructions-1"]) printf "| the same, ns | %s | | |\n", text
+        else fact("an idle poll, ns: 1 · 10,000 connections (by the clock: valgrind is not installed)", text, "1 (± 50 %)",
+            ratio <= 1.5)
+    }
+    if (count["calls-connects-10000"])
+        printf "| connections opened and accepted per second (one thread) | %s | | |\n", only("calls-connects-10000")
+}' "$data"
+echo
+echo "load average after: $(cut -d' ' -f1-3 /proc/loadavg)"
+[ "$failures" -eq 0 ] || die "$failures measurements failed"
