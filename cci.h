@@ -1252,7 +1252,8 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  *      │ sender's index                    │ packet number, low 32 bits      │ frames, or fields
  *      └───────────────────────────────────┴─────────────────────────────────┴───────────────────
  *
- * A REQUEST has its sender's index and token in the first two places and the cookie in the third. A RESET answers a packet
+ * A REQUEST has its sender's index and token in the first two places and the cookie in the third; its data comes in
+ * several pieces where a packet can't take 1,024 bytes. A RESET answers a packet
  * for a connection that is not there; it repeats the token of that packet, which only the two sides know.
  * ================================================================================================================== */
 #if defined(CCI_CONN_IMPLEMENTATION) && !defined(CCI_CONN_IMPLEMENTED)
@@ -1286,6 +1287,7 @@ enum { /* packet types */
 typedef enum cci_conn_state {
     CCI_CONN_FREE,
     CCI_CONN_CONNECTING, /* client: REQUEST is repeated                                */
+    CCI_CONN_COLLECTING, /* server: not all pieces of the request have come            */
     CCI_CONN_REQUESTED,  /* server: the program has not decided                        */
     CCI_CONN_ACCEPTED,   /* server: waits for the client's confirmation                */
     CCI_CONN_REJECTED,   /* server: remembers the refusal for a while                  */
@@ -1488,8 +1490,11 @@ CCI_API void cci_conn_write_header(uint8_t *bytes, uint8_t type, uint8_t attribu
 
 typedef struct cci_conn_request {
     uint64_t cookie;
-    uint32_t max_send_size, window, data_len;
-    const uint8_t *data;
+    uint32_t max_send_size, window;
+    uint32_t data_len;        /* of the whole request */
+    uint32_t unit;            /* bytes in each piece but the last */
+    uint32_t offset, length;  /* of this piece */
+    const uint8_t *data;      /* of this piece */
 } cci_conn_request_t;
 
 /* Writes a REQUEST without its data; returns its bytes. */
@@ -1500,7 +1505,10 @@ CCI_API uint32_t cci_conn_write_request(const cci_conn_t *conn, const cci_conn_r
     cci__store64(bytes + 16, request->cookie);
     cci__store32(bytes + 24, request->max_send_size);
     cci__store32(bytes + 28, request->window);
-    cci__store32(bytes + 32, request->data_len);
+    cci__store16(bytes + 32, request->data_len);
+    cci__store16(bytes + 34, request->unit);
+    cci__store16(bytes + 36, request->offset);
+    cci__store16(bytes + 38, request->length);
     return CCI__REQUEST_SIZE;
 }
 
@@ -1510,10 +1518,18 @@ CCI_API int cci_conn_parse_request(const uint8_t *bytes, uint32_t length, cci_co
     request->cookie = cci__load64(bytes + 16);
     request->max_send_size = cci__load32(bytes + 24);
     request->window = cci__load32(bytes + 28);
-    request->data_len = cci__load32(bytes + 32);
+    request->data_len = cci__load16(bytes + 32);
+    request->unit = cci__load16(bytes + 34);
+    request->offset = cci__load16(bytes + 36);
+    request->length = cci__load16(bytes + 38);
     request->data = bytes + CCI__REQUEST_SIZE;
-    return request->data_len <= CCI_CONN_REQ_LEN && request->data_len <= length - CCI__REQUEST_SIZE &&
-           bytes[2] <= CCI_CONN_ATTR_UU && request->max_send_size > 0;
+    if (request->data_len > CCI_CONN_REQ_LEN || request->length > length - CCI__REQUEST_SIZE ||
+        bytes[2] > CCI_CONN_ATTR_UU || request->max_send_size == 0)
+        return 0;
+    if (request->offset == 0 && request->length == request->data_len)
+        return 1;
+    return request->unit >= 32 && request->offset % request->unit == 0 && request->offset < request->data_len &&
+           request->length == cci__min32(request->unit, request->data_len - request->offset);
 }
 
 CCI_API uint32_t cci_conn_write_accept(const cci_conn_t *conn, uint32_t window, uint8_t *bytes) {
@@ -1606,6 +1622,7 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI_REL_HEAD 224u        /* bytes of a packet's head at most */
 #define CCI__REL_RANGES 32u
 #define CCI__REL_GAPS 24u
+#define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
 #define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
 #define CCI__REL_INLINE 1024u    /* writes up to here travel like messages */
 #define CCI__REL_ACK_DELAY_NS (50 * 1000u)
@@ -1912,7 +1929,7 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->rttvar_ns = state->rttvar_ns;
     rel->min_rtt_ns = state->min_rtt_ns ? state->min_rtt_ns : CCI__NEVER;
     rel->mtu_max = mtu_max;
-    rel->mtu = rel->reliable ? cci__min32(cci__max32(state->mtu, pool->base_mtu), mtu_max) : mtu_max;
+    rel->mtu = attribute <= CCI_CONN_ATTR_UU ? cci__min32(cci__max32(state->mtu, pool->base_mtu), mtu_max) : mtu_max;
     rel->mtu_failed = mtu_max + 8;
     rel->peer_window = peer_window;
     rel->window = cci__max64(12000, 4 * (uint64_t)rel->mtu);
@@ -1979,6 +1996,7 @@ static cci_rel_item_t *cci__rel_room(cci_rel_t *rel, uint32_t need, uint64_t now
             item->timeout_us == rel->timeout_us && item->node.next == &rel->items &&
             (!item->timeout_us || now_ns - item->since_ns < (uint64_t)item->timeout_us * 60))
             return item;
+        rel->want_mtu = 1; /* more is waiting than fits into a packet: larger ones would help */
     }
     item = cci__rel_new_item(rel, CCI__ITEM_RUN, now_ns);
     if (item) {
@@ -2556,6 +2574,19 @@ static void cci__rel_all_sent(cci_rel_item_t *item) {
     item->flags |= CCI__ITEM_SENT;
 }
 
+/* The sender has put one more piece of the run into a packet. */
+static void cci__rel_advance_run(cci_rel_item_t *item, const cci_rel_sent_t *sent) {
+    if (!sent->is_fragment) {
+        item->sent += sent->length;
+        return;
+    }
+    item->fragment += sent->length;
+    if (item->fragment == cci__load16(item->frames + item->sent + 2)) {
+        item->sent += 8 + cci__pad8(item->fragment);
+        item->fragment = 0;
+    }
+}
+
 /* Sends the next piece of an item that was not sent before. */
 static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, uint64_t now_ns) {
     cci_rel_sent_t *sent;
@@ -2583,15 +2614,7 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
         cci_rel_open_packet(rel, packet, cci__min32(item->length - item->sent, rel->mtu - CCI_REL_HEADER), now_ns);
         if (!cci__rel_write_run(rel, packet, item, sent, item->sent, item->fragment, item->length))
             goto nothing;
-        if (sent->is_fragment) {
-            item->fragment += sent->length;
-            if (item->fragment == cci__load16(item->frames + item->sent + 2)) {
-                item->sent += 8 + cci__pad8(item->fragment);
-                item->fragment = 0;
-            }
-        } else {
-            item->sent += sent->length;
-        }
+        cci__rel_advance_run(item, sent);
         if (item->sent == item->length)
             cci__rel_all_sent(item);
     }
@@ -2627,18 +2650,20 @@ static cci_rel_item_t *cci__rel_next_item(cci_rel_t *rel) {
     return run;
 }
 
-/* An unreliable run leaves once and is forgotten; its item is spent when the packet has left. */
+/* An unreliable run leaves once and is forgotten; its item is spent when its last packet has left. */
 static int cci__rel_output_unreliable(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
     cci_rel_item_t *item;
+    cci_rel_sent_t piece;
     if (cci__list_empty(&rel->runs))
         return 0;
     item = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
     cci_rel_open_packet(rel, packet, rel->mtu, now_ns);
-    packet->body = item->frames;
-    packet->body_length = item->length;
-    packet->spent = item;
-    cci__list_remove(&item->queue);
-    item->flags &= ~CCI__ITEM_QUEUED;
+    (void)cci__rel_write_run(rel, packet, item, &piece, item->sent, item->fragment, item->length);
+    cci__rel_advance_run(item, &piece);
+    if (item->sent == item->length) {
+        packet->spent = item;
+        cci__rel_all_sent(item);
+    }
     return 1;
 }
 
@@ -2679,12 +2704,13 @@ static int cci__rel_output_probe(cci_rel_t *rel, cci_rel_packet_t *packet, uint6
 /* Makes the next packet. `idle`: nothing else is going on, so what was kept back for company may go. Returns 1 and the
  * packet, or 0 if there is nothing to send or it must wait. */
 CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
-    if (!rel->reliable)
-        return cci__rel_output_unreliable(rel, packet, now_ns);
     if (rel->want_mtu && !rel->probing && now_ns >= rel->mtu_again_ns && rel->mtu < rel->mtu_max &&
         cci__rel_output_probe(rel, packet, now_ns))
         return 1;
-    if (rel->rnr_until_ns <= now_ns && (!rel->rnr || rel->in_flight == 0) &&
+    if (!rel->reliable) {
+        if (cci__rel_output_unreliable(rel, packet, now_ns))
+            return 1;
+    } else if (rel->rnr_until_ns <= now_ns && (!rel->rnr || rel->in_flight == 0) &&
         (rel->in_flight == 0 || rel->in_flight + rel->mtu <= cci__rel_limit(rel)) &&
         (now_ns >= rel->pace_ns || rel->in_flight == 0)) {
         cci_rel_item_t *item;
@@ -2700,7 +2726,7 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
             if (item->kind == CCI__ITEM_RUN && rel->in_flight > 0 && !idle &&
                 now_ns < item->since_ns + CCI__REL_NAGLE_NS &&
                 item->length - item->sent < (rel->mtu - CCI_REL_HEADER) / 4 * 3 &&
-                item->length - item->sent < 16384 && item->queue.next == &rel->runs &&
+                item->queue.next == &rel->runs &&
                 !(item->flags & CCI__ITEM_VOID))
                 break;
             if (cci__rel_output_item(rel, packet, item, now_ns))
@@ -3165,7 +3191,7 @@ static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, 
     if (part->buffer) {
         cci_rel_run_t *run = (cci_rel_run_t *)(void *)part->memory;
         part->buffer = NULL;
-        if (part->after && cci__rel_have(rel, first - 1, first) != CCI__RANGE_OLD) {
+        if (rel->reliable && part->after && cci__rel_have(rel, first - 1, first) != CCI__RANGE_OLD) {
             run->next = rel->early;
             rel->early = run;
         } else {
@@ -3173,8 +3199,10 @@ static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, 
         }
     }
     cci__rel_free_part(rel, part);
-    (void)cci__rel_take(rel, first, first + 1);
-    cci__rel_unblock(rel);
+    if (rel->reliable) {
+        (void)cci__rel_take(rel, first, first + 1);
+        cci__rel_unblock(rel);
+    }
     return CCI__TAKEN;
 }
 
@@ -3222,13 +3250,28 @@ static int cci__rel_input_bulk(cci_rel_t *rel, const uint8_t *frame) {
     return cci__rel_fill(rel, part, offset, length);
 }
 
+/* Unreliable: a message of which a piece is lost never becomes whole. The oldest make room, and all go after a second. */
+static void cci__rel_unreliable_part(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
+    cci_list_t *node;
+    uint32_t count = 0;
+    if (cci__rel_part(rel, sequence, 0))
+        return;
+    for (node = rel->parts.next; node != &rel->parts; node = node->next)
+        count++;
+    if (count >= CCI__REL_UNRELIABLE_PARTS)
+        cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
+    rel->expire_ns = now_ns + 1000 * CCI__MS;
+}
+
 /* A piece of a message that is longer than the path's packets. */
-static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame) {
+static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame, uint64_t now_ns) {
     uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->expected);
     uint32_t length = cci__load16(frame + 2), offset = cci__load32(frame + 8), total = cci__load32(frame + 12);
     cci_rel_part_t *part;
     int in_order = sequence == rel->expected || !rel->ordered;
-    if (cci__rel_have(rel, sequence, sequence + 1) == CCI__RANGE_OLD)
+    if (!rel->reliable)
+        cci__rel_unreliable_part(rel, sequence, now_ns);
+    else if (cci__rel_have(rel, sequence, sequence + 1) == CCI__RANGE_OLD)
         return CCI__TAKEN;
     part = cci__rel_part(rel, sequence, 1);
     if (!part)
@@ -3240,7 +3283,7 @@ static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame) {
         if (!part->memory) {
             part->buffer = NULL;
             cci__rel_free_part(rel, part);
-            if (in_order)
+            if (in_order && rel->reliable)
                 cci__rel_nack(rel, sequence, CCI_ERR_RNR);
             return CCI__REFUSED;
         }
@@ -3369,7 +3412,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     uint32_t at, size, run_begin = 0, run_end = 0, run_count = 0, run_next = 0;
     uint64_t top = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
     uint64_t number = cci__expand32(number_low, top);
-    int has_bulk = 0, eliciting = 0, outcome = CCI__TAKEN, gap;
+    int has_bulk = 0, eliciting = 0, pinged = 0, outcome = CCI__TAKEN, gap;
     if (number >= UINT64_MAX / 2)
         return 0;
     if (rel->reliable && (number < rel->floor_number ||
@@ -3416,7 +3459,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         }
         switch (frame[0]) {
         case CCI__FRAME_ACK:
-            if (rel->reliable && cci__rel_input_ack(rel, frame, length - at, now_ns) == 0) {
+            if (cci__rel_input_ack(rel, frame, length - at, now_ns) == 0) {
                 rel->pool->packets_malformed++;
                 return 0;
             }
@@ -3430,15 +3473,17 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
             break;
         }
         case CCI__FRAME_PING:
-            eliciting = 1;
+            eliciting = pinged = 1;
             break;
         case CCI__FRAME_BULK:
         case CCI__FRAME_FRAGMENT:
         case CCI__FRAME_VOID:
             eliciting = 1;
-            if (rel->reliable && outcome == CCI__TAKEN)
+            if (!rel->reliable && frame[0] != CCI__FRAME_FRAGMENT)
+                break;
+            if (outcome == CCI__TAKEN)
                 outcome = frame[0] == CCI__FRAME_BULK       ? cci__rel_input_bulk(rel, frame)
-                          : frame[0] == CCI__FRAME_FRAGMENT ? cci__rel_input_fragment(rel, frame)
+                          : frame[0] == CCI__FRAME_FRAGMENT ? cci__rel_input_fragment(rel, frame, now_ns)
                                                             : cci__rel_input_void(rel, frame);
             break;
         default:
@@ -3451,8 +3496,8 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         rel->pool->packets_refused++;
         return 1; /* not acknowledged: it comes again */
     }
-    if (!rel->reliable)
-        return 1;
+    if (!rel->reliable && !pinged)
+        return 1; /* only the path's probes are acknowledged */
     gap = number != top;
     if (cci__ranges_add(rel->numbers, &rel->number_count, CCI__REL_RANGES, number, number + 1) == CCI__RANGE_FULL) {
         rel->floor_number = rel->numbers[0].hi;
@@ -3481,7 +3526,7 @@ CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
         return at;
     if (rel->rnr)
         at = cci__min64(at, rel->in_flight == 0 ? rel->rnr_until_ns : CCI__NEVER);
-    else if (!blocked && rel->in_flight > 0)
+    else if (!blocked && (rel->in_flight > 0 || !rel->reliable))
         at = cci__min64(at, cci__max64(rel->pace_ns, cci__list_empty(&rel->runs) ? 0
                         : CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue)->since_ns + CCI__REL_NAGLE_NS));
     return at;
@@ -3560,8 +3605,13 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
             cci__rel_lost(rel, sent);
         }
     }
-    if (now_ns >= rel->expire_ns)
+    if (now_ns >= rel->expire_ns && rel->reliable)
         cci__rel_expire(rel, now_ns);
+    if (now_ns >= rel->expire_ns && !rel->reliable) {
+        rel->expire_ns = CCI__NEVER;
+        while (!cci__list_empty(&rel->parts))
+            cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
+    }
     if (rel->ack_count && now_ns >= rel->ack_at_ns)
         rel->ack_now = 1;
 }
@@ -4234,7 +4284,7 @@ typedef struct cci__dgram {
     uint64_t now_ns, check_ns, thread_until_ns;
     uint32_t max_send_size, buffer_size, resets;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
-    uint32_t idle_rounds, taken, turn, device_failed;
+    uint32_t idle_rounds, taken, turn, unclocked, device_failed;
     uint32_t waiters, stopping;
     cci_evq_t evq;
     cci_conn_table_t conns;
@@ -4489,7 +4539,7 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     conn->active = active;
     cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
                   cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), conn->conn.peer_window);
-    active->rel.timeout_us = conn->send_timeout_us;
+    active->rel.timeout_us = active->rel.reliable ? conn->send_timeout_us : 0; /* [4.4.3.1] UU has no time-out */
     active->rel.progress_ns = ep->now_ns;
     cci_rma_reader_init(&active->reader, active);
     return active;
@@ -4766,14 +4816,19 @@ static const cci_rel_sink_t cci__dgram_sink = {cci__sink_keep,     cci__sink_dro
 
 static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__pending_t *pending = (cci__pending_t *)conn->pending;
-    uint8_t *head = cci__dgram_slot(ep)->head;
     cci_conn_request_t request;
     request.cookie = conn->conn.peer_token; /* where it is kept until the server's token is known */
     request.max_send_size = conn->conn.pub.max_send_size;
     request.window = ep->info.receive_window;
     request.data_len = pending->data_len;
-    (void)cci_conn_write_request(&conn->conn, &request, head);
-    cci__dgram_commit_bare(ep, &conn->conn.peer, CCI__REQUEST_SIZE, pending->data, pending->data_len);
+    request.unit = cci__min32(pending->data_len, (ep->info.base_mtu - CCI__REQUEST_SIZE) & ~7u);
+    request.offset = 0;
+    do {
+        request.length = cci__min32(request.unit, pending->data_len - request.offset);
+        (void)cci_conn_write_request(&conn->conn, &request, cci__dgram_slot(ep)->head);
+        cci__dgram_commit_bare(ep, &conn->conn.peer, CCI__REQUEST_SIZE, pending->data + request.offset, request.length);
+        request.offset += request.length;
+    } while (request.offset < pending->data_len);
 }
 
 /* A packet of 24 bytes to where `header` came from. */
@@ -4797,20 +4852,44 @@ static void cci__dgram_request_again(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_answer(ep, &conn->conn.peer, CCI__PKT_REJECT, conn->conn.peer_index, conn->conn.peer_token, 0, 0);
 }
 
+/* A piece of a request: when all have come, the program may decide. */
+static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request) {
+    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
+    uint64_t *missing = &conn->state.next_sequence; /* not used for sequence numbers before the connection is open */
+    uint32_t count = request->unit ? (request->data_len + request->unit - 1) / request->unit : 1;
+    if (event->base.pub.request.data_len != request->data_len || conn->state.expected_sequence != request->unit)
+        return;
+    if (*missing == 0)
+        *missing = (UINT64_C(1) << count) - 1;
+    memcpy(event->buffer->data + request->offset, request->data, request->length);
+    *missing &= ~(UINT64_C(1) << request->offset / request->unit);
+    if (*missing != 0)
+        return;
+    conn->state.expected_sequence = 0;
+    conn->conn.state = CCI_CONN_REQUESTED;
+    conn->conn.deadline_ns = CCI__NEVER;
+    cci_evq_post(&ep->evq.urgent, event);
+}
+
 static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, const uint8_t *bytes, uint32_t length,
                                      const cci_conn_header_t *header) {
     cci_conn_request_t request;
     cci__dconn_t *conn;
     cci_evq_event_t *event;
     uint64_t epoch = ep->now_ns >> 34; /* 17 s */
-    int proven;
+    int proven, whole;
     if (!cci_conn_parse_request(bytes, length, &request))
         return;
     conn = (cci__dconn_t *)(void *)cci_conn_find_request(&ep->conns, &rx->from, header->index, header->token);
+    if (conn && conn->conn.state == CCI_CONN_COLLECTING) {
+        cci__dgram_collect(ep, conn, &request);
+        return;
+    }
     if (conn) {
         cci__dgram_request_again(ep, conn);
         return;
     }
+    whole = request.length == request.data_len;
     proven = request.cookie != 0 &&
              (request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch) ||
               request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch - 1));
@@ -4821,7 +4900,7 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
         cci__dgram_commit_bare(ep, &rx->from, CCI__HEADER_SIZE, NULL, 0);
         return;
     }
-    if (ep->current->refs == 1 && ep->evq.free_buffer_count <= ep->recv_buf_count / 4)
+    if ((ep->current->refs == 1 || !whole) && ep->evq.free_buffer_count <= ep->recv_buf_count / 4 + 1)
         return; /* the client asks again */
     event = cci__dgram_control_event(ep);
     if (!event)
@@ -4841,15 +4920,25 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     ep->conns.unproven += !proven;
     conn->heard_ns = ep->now_ns;
     cci_conn_hash(&ep->conns, &conn->conn);
-    ep->current->refs++;
-    event->buffer = ep->current;
     event->owner = conn;
     conn->pending = event;
     event->base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
     event->base.pub.request.data_len = request.data_len;
-    event->base.pub.request.data_ptr = request.data_len ? request.data : NULL;
     event->base.pub.request.attribute = conn->conn.pub.attribute;
-    cci_evq_post(&ep->evq.urgent, event);
+    if (whole) {
+        ep->current->refs++;
+        event->buffer = ep->current;
+        event->base.pub.request.data_ptr = request.data_len ? request.data : NULL;
+        cci_evq_post(&ep->evq.urgent, event);
+        return;
+    }
+    event->buffer = cci_evq_take_buffer(&ep->evq);
+    event->base.pub.request.data_ptr = event->buffer->data;
+    conn->conn.state = CCI_CONN_COLLECTING;
+    conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
+    conn->state.expected_sequence = request.unit;
+    cci__dgram_collect(ep, conn, &request);
+    cci__dgram_schedule(ep, conn);
 }
 
 static void cci__dgram_input_accept(cci__dgram_t *ep, const uint8_t *bytes, uint32_t length,
@@ -5059,6 +5148,11 @@ static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
         break;
     case CCI_CONN_ACCEPTED:
         cci__dgram_accepted(ep, conn, CCI_ETIMEDOUT);
+        return;
+    case CCI_CONN_COLLECTING:
+        cci_evq_return_event(&ep->evq, (cci_evq_event_t *)conn->pending);
+        cci__dgram_proven(ep, conn);
+        cci__dgram_close_conn(ep, conn);
         return;
     case CCI_CONN_REJECTED:
         cci__dgram_proven(ep, conn);
@@ -5388,7 +5482,7 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     ep->max_send_size = info->mtu - CCI_REL_HEADER - 8;
     if (ep->base.pub.device->max_send_size > 0)
         ep->max_send_size = cci__min32(ep->max_send_size, ep->base.pub.device->max_send_size);
-    ep->buffer_size = info->coalesce ? 65536 : (info->mtu + CCI_REL_HEADER + 8 + 63) & ~63u;
+    ep->buffer_size = info->coalesce ? 65536 : cci__max32((info->mtu + CCI_REL_HEADER + 8 + 63) & ~63u, 1152);
     return 1;
 }
 
@@ -5979,6 +6073,7 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
         cci__list_append(&ep->soon, &active->ready);
         cci__dgram_schedule(ep, active->conn);
     }
+    ep->idle_rounds = 0;
     if (flags & CCI_FLAG_BLOCKING)
         status = cci__dgram_block(ep, op);
     cci__dgram_arm(ep);
@@ -5992,10 +6087,12 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     int status = CCI_SUCCESS;
     if (conn->conn.state != CCI_CONN_OPEN)
         return CCI_ERR_DISCONNECTED;
-    ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
     if (!active)
         return CCI_ENOBUFS;
+    /* Reading the clock costs as much as the rest: what only joins others that wait can do with a time a little old. */
+    if (active->rel.in_flight == 0 || (++ep->unclocked & 15) == 0)
+        ep->now_ns = ep->link->now(ep->handle);
     op = cci__dgram_op(ep, conn, context, flags, &status);
     if (status == CCI_SUCCESS)
         status = cci_rel_send(&active->rel, data, count, length, op ? &op->rel : NULL, ep->now_ns);

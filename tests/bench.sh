@@ -44,10 +44,11 @@ server_cpu=$1 client_cpu=$2
 
 cc=${CC:-cc}
 cflags=${CFLAGS:--O2}
-make -s CC="$cc" build/cci_perf build/cci_info || die 'building the examples failed'
+make -s CC="$cc" build/cci_perf || die 'building the examples failed'
 # shellcheck disable=SC2086 # lists of words
-$cc $cflags -o build/bench_raw tests/bench_raw.c &&
-    $cc $cflags -g -I. -o build/bench_calls tests/bench_calls.c -pthread || die 'building failed'
+$cc $cflags -o build/bench_raw tests/bench_raw.c || die 'building bench_raw failed'
+# shellcheck disable=SC2086
+$cc $cflags -I. -o build/bench_calls tests/bench_calls.c -pthread || die 'building bench_calls failed'
 
 work=$(mktemp -d) || exit 1
 server=
@@ -72,8 +73,6 @@ complain() {
 
 # The loopback held at an MTU of 1,500 bytes, as between two machines.
 printf '[lo1500]\ntransport = udp\ninterface = lo\nmtu = 1500\n' >"$work/lo1500.ini"
-full_bytes=$(CCI_CONFIG="$work/lo1500.ini" build/cci_info -d lo1500 | sed -n 's/.*max_send_size *\([0-9]*\).*/\1/p')
-[ -n "$full_bytes" ] || die 'there is no loopback device'
 
 # ---- one measurement -------------------------------------------------------------------------------------------------
 
@@ -94,17 +93,17 @@ await_line() {
     return 1
 }
 
-# cci DEVICE TEST SIZE: prints the value, in microseconds, messages or bytes per second. The server lives for one
+# cci DEVICE TEST SIZE [OPTION]: prints the value, in microseconds, messages or bytes per second. The server lives for one
 # client, so that nothing of CCI polls while raw sockets are measured.
 cci() {
-    case $1 in lo1500) config=$work/lo1500.ini ;; *) config= ;; esac
     case $2 in *lat) column=median_us ;; rate) column=msg_per_s ;; *) column=bytes_per_s ;; esac
-    [ -n "$config" ] && export CCI_CONFIG="$config" || unset CCI_CONFIG
+    unset CCI_CONFIG
+    if [ "$1" = lo1500 ]; then export CCI_CONFIG="$work/lo1500.ini"; fi
     : >"$work/server.log"
     timeout 60 build/cci_perf -d "$1" --cpu "$server_cpu" --once >"$work/server.log" 2>&1 &
     server=$!
     uri=$(await_line "$work/server.log" 'uri: ') || { stop_server; return 1; }
-    timeout 60 build/cci_perf "$uri" -d "$1" --cpu "$client_cpu" -t "$2" -s "$3" -D "$seconds" --format csv \
+    timeout 60 build/cci_perf "$uri" -d "$1" --cpu "$client_cpu" -t "$2" -s "$3" -D "$seconds" --format csv ${4:+"$4"} \
         >"$work/client.log" 2>&1 || { stop_server; return 1; }
     wait "$server" 2>/dev/null
     server=
@@ -112,10 +111,15 @@ cci() {
         "$work/client.log"
 }
 
-# compare ROW RAW-MEASURE DEVICE TEST SIZE: raw, CCI, raw; keeps the values and the ratio.
+# A message longer than the largest datagram is refused with the number of bytes that are possible.
+cci lo1500 bw 1m >/dev/null
+full_bytes=$(sed -n 's/.*the most is \([0-9]*\).*/\1/p' "$work/client.log")
+[ -n "$full_bytes" ] || { cat "$work/server.log" "$work/client.log" >&2; die 'there is no CCI device on the loopback'; }
+
+# compare ROW RAW-MEASURE DEVICE TEST SIZE [OPTION]: raw, CCI, raw; keeps the values and the ratio.
 compare() {
     before=$(raw "$2")
-    value=$(cci "$3" "$4" "$5")
+    value=$(cci "$3" "$4" "$5" ${6:+"$6"})
     after=$(raw "$2")
     if [ -z "$before" ] || [ -z "$value" ] || [ -z "$after" ]; then
         complain "$1 was not measured in this round:"
@@ -151,8 +155,9 @@ ucx() {
     timeout 60 taskset -c "$client_cpu" ucx_perftest 127.0.0.1 -p "$peer_port" -t "$1" -s "$2" -n "$3" -w 1000 -f \
         >"$work/peer.log" 2>&1
     stop_server
-    # Final: iterations, latency at 50 %, average and overall, MB/s average and overall, messages/s average and overall
-    awk -v test="$1" '/^Final:/ { if (test ~ /lat/) print $3; else printf "%.0f\n", $7 * 1048576 }' "$work/peer.log"
+    # The last line: iterations; latency at 50 %, average, overall; MB/s average, overall; messages/s average, overall.
+    awk -v test="$1" -v size="$2" '/^(Final:)? *[0-9]+ +[0-9.]+ / { sub("Final:", ""); found = 1; p50 = $2; mb = $6; rate = $8 }
+        END { if (found) printf "%.10g\n", test ~ /lat/ ? p50 : size < 1024 ? rate : mb * 1048576 }' "$work/peer.log"
 }
 
 # libfabric SIZE: a ping-pong over its TCP provider. Prints microseconds of half a round trip.
@@ -170,7 +175,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 measure_peers() {
     if have taskset && have ucx_perftest; then
         name=ucx-lat beside ucx tag_lat 64 20000
-        name=ucx-rate beside ucx_rate
+        name=ucx-rate beside ucx tag_bw 64 50000
         name=ucx-bw8k beside ucx tag_bw 8192 20000
         name=ucx-write beside ucx ucp_put_bw 1048576 200
         name=ucx-read beside ucx ucp_get 1048576 200
@@ -192,6 +197,7 @@ while [ "$round" -le "$rounds" ]; do
     echo "bounce $bounce" >>"$data"
     compare lat lat lo lat 64
     compare rate rate lo rate 64
+    compare silent rate lo rate 64 --silent
     compare bw8k bw8k lo bw 8192
     compare write bw8k lo write_bw 1m
     compare read bw8k lo read_bw 1m
@@ -211,12 +217,12 @@ done
 keep() { awk -F, -v name="$1" '{ print name "-" $1 "-" $2, $3 }' >>"$data"; }
 
 for what in traffic memory; do
-    timeout 120 build/bench_calls "$what" >"$work/calls.log" && keep calls <"$work/calls.log" ||
-        complain "bench_calls $what failed"
+    timeout 120 build/bench_calls "$what" >"$work/calls.log" || complain "bench_calls $what failed"
+    keep calls <"$work/calls.log"
 done
 for count in 1 10000; do
-    timeout 120 build/bench_calls poll "$count" >"$work/calls.log" && keep time <"$work/calls.log" ||
-        complain "bench_calls poll $count failed"
+    timeout 120 build/bench_calls poll "$count" >"$work/calls.log" || complain "bench_calls poll $count failed"
+    keep time <"$work/calls.log"
     have valgrind || continue
     timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=poll_idle \
         build/bench_calls poll "$count" >"$work/calls.log" 2>"$work/valgrind.log"
@@ -268,6 +274,7 @@ END {
     print "| --- | ---: | ---: | ---: | ---: | --- |"
     row("lat", "64 B message, half round-trip", "us", 1, 1.15)
     row("rate", "64 B messages one way", "msg", 0, 40)
+    row("silent", "the same without completion events (SILENT)", "msg", 0, 40)
     row("bw8k", "8 KiB messages one way", "B", 0, 0.7)
     row("write", "1 MiB RMA writes", "B", 0, 0.7)
     row("read", "1 MiB RMA reads", "B", 0, 0.7)

@@ -1,0 +1,1437 @@
+/* test_rel.c - the reliability protocol, alone: two sides, a network between them, and virtual time.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * The network loses, repeats, reorders, delays and cuts from one seed. Each side has a pool and a sink of its own. Every
+ * datagram lies in memory of exactly its size, so that a sanitizer sees each byte read or written outside.
+ */
+#define _GNU_SOURCE 1
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CCI_REL_IMPLEMENTATION
+#include "../cci.h"
+
+/* ---- two sides --------------------------------------------------------------------------------------------------- */
+
+#define BLOCK_SIZE 9000u
+#define MTU_MAX (BLOCK_SIZE + CCI_REL_HEADER)
+#define BLOCKS 64u
+#define BULKS 64u
+#define RECORDS 512u
+#define PARTS 64u
+#define MESSAGES 4096u /* identifiers of messages */
+#define ARENA 65536u   /* bytes of memory that the other side may write */
+#define KEY UINT64_C(0x1122334455667788)
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+
+typedef struct buf {
+    uint32_t refs;
+    uint32_t length;
+    uint64_t pad;
+    uint8_t data[]; /* 8-byte aligned */
+} buf_t;
+
+typedef struct op {
+    cci_rel_op_t rel;
+    uint32_t id;
+    int completed; /* how often */
+} op_t;
+
+typedef struct side {
+    cci_rel_pool_t pool;
+    cci_rel_t rel;
+    cci_rel_state_t state;
+    cci_rel_item_t blocks[BLOCKS], bulks[BULKS];
+    cci_rel_sent_t records[RECORDS];
+    cci_rel_part_t parts[PARTS];
+    uint8_t *bytes;
+    struct side *peer;
+    struct world *world;
+    /* as a sender */
+    op_t ops[MESSAGES];
+    uint32_t sent, completed, last_completed;
+    uint64_t completed_ns; /* when the last one did */
+    int unreadable; /* its own memory is not registered any more */
+    int broken;
+    uint32_t started;
+    cci_rel_item_t *extern_item[16];
+    /* as a receiver */
+    uint8_t delivered[MESSAGES];
+    uint32_t delivered_count, next_in_order;
+    uint32_t refuse_keep, refuse_place; /* of 256 */
+    int all_refused;                    /* places nothing any more */
+    uint32_t other_size;                /* what the sink says that a frame of another layer takes; 0: the rest */
+    uint8_t *arena;                     /* what the peer may write */
+    uint64_t placed;                    /* bytes */
+    cci_rel_run_t *kept, **kept_tail;   /* delivered, not yet returned */
+    uint32_t keep_runs;                 /* holds that many runs back */
+    uint32_t kept_count;
+} side_t;
+
+typedef struct flying {
+    uint64_t at_ns;
+    side_t *to;
+    uint32_t number;
+    buf_t *buf;
+} flying_t;
+
+typedef struct world {
+    side_t side[2];
+    uint64_t now_ns, random;
+    uint32_t lose, repeat, reorder; /* of 256 */
+    uint64_t delay_ns;
+    uint32_t path_mtu;
+    int down;      /* all is lost */
+    int idle;      /* what is said to cci_rel_output() */
+    int hostile;   /* mutated copies are delivered too, and nothing is promised */
+    uint32_t big;  /* datagrams longer than the path carries */
+    uint32_t packets, mutated, emitted_now;
+    flying_t flying[4096];
+    uint32_t flying_count;
+    uint8_t head[CCI_REL_HEAD];
+} world_t;
+
+static int live_buffers;
+
+static uint32_t chance(world_t *w, uint32_t limit) {
+    w->random ^= w->random << 13;
+    w->random ^= w->random >> 7;
+    w->random ^= w->random << 17;
+    return limit ? (uint32_t)(w->random >> 16) % limit : 0;
+}
+
+static buf_t *buf_new(uint32_t length) {
+    buf_t *buf = malloc(sizeof *buf + length);
+    assert_non_null(buf);
+    buf->refs = 1;
+    buf->length = length;
+    live_buffers++;
+    return buf;
+}
+
+static void buf_drop(buf_t *buf) {
+    assert_true(buf->refs > 0);
+    if (--buf->refs > 0) return;
+    live_buffers--;
+    free(buf);
+}
+
+/* ---- what a message says ----------------------------------------------------------------------------------------- */
+
+static void message_fill(uint8_t *bytes, uint32_t id, uint32_t length) {
+    uint32_t i;
+    for (i = 0; i < length; i++) bytes[i] = (uint8_t)(i < 4 ? id >> 8 * i : id * 7 + i * 13 + 1);
+}
+
+static uint32_t message_read(const uint8_t *bytes, uint32_t length) {
+    uint32_t i, id;
+    assert_true(length >= 4);
+    id = cci__load32(bytes);
+    for (i = 4; i < length; i++)
+        if (bytes[i] != (uint8_t)(id * 7 + i * 13 + 1)) fail_msg("message %u is wrong at byte %u of %u", id, i, length);
+    return id;
+}
+
+static uint8_t memory_byte(uint64_t at, uint32_t id) {
+    return (uint8_t)(at * 31 + id * 3 + 17);
+}
+
+/* ---- the sink ---------------------------------------------------------------------------------------------------- */
+
+static int sink_keep(void *user, void *buffer, int in_order) {
+    side_t *s = user;
+    (void)in_order;
+    if (chance(s->world, 256) < s->refuse_keep) return 0;
+    ((buf_t *)buffer)->refs++;
+    return 1;
+}
+
+static void sink_drop(void *user, void *buffer) {
+    (void)user;
+    buf_drop(buffer);
+}
+
+static uint8_t *sink_assemble(void *user, uint32_t size, int in_order, void **buffer) {
+    side_t *s = user;
+    buf_t *buf;
+    (void)in_order;
+    if (size > BLOCK_SIZE || chance(s->world, 256) < s->refuse_keep) return NULL;
+    buf = buf_new(CCI_REL_HEADER + size);
+    *buffer = buf;
+    return buf->data;
+}
+
+static void take_message(side_t *s, const uint8_t *bytes, uint32_t length) {
+    uint32_t id;
+    if (s->world->hostile) return;
+    id = message_read(bytes, length);
+    assert_true(id < MESSAGES);
+    if (s->delivered[id]) fail_msg("message %u was delivered twice", id);
+    s->delivered[id] = 1;
+    s->delivered_count++;
+    if (s->rel.ordered && id < s->next_in_order) fail_msg("message %u came after %u", id, s->next_in_order - 1);
+    s->next_in_order = id + 1;
+}
+
+static void return_runs(side_t *s, uint32_t keep) {
+    while (s->kept_count > keep) {
+        cci_rel_run_t *run = s->kept;
+        s->kept = run->next;
+        if (!s->kept) s->kept_tail = &s->kept;
+        s->kept_count--;
+        buf_drop(run->buffer);
+    }
+}
+
+static void sink_deliver(void *user, cci_rel_run_t *run) {
+    side_t *s = user;
+    uint32_t at = run->begin, i;
+    assert_true(run->count > 0);
+    for (i = 0; i < run->count; i++) {
+        const uint8_t *frame = (const uint8_t *)run + at;
+        assert_true(at + 8 <= run->end);
+        if (frame[0] == CCI__FRAME_MESSAGE) {
+            assert_true(at + 8 + cci__load16(frame + 2) <= run->end);
+            take_message(s, frame + 8, cci__load16(frame + 2));
+        }
+        at += cci_rel_frame_size(frame);
+    }
+    run->next = NULL;
+    *s->kept_tail = run;
+    s->kept_tail = &run->next;
+    s->kept_count++;
+    return_runs(s, s->keep_runs);
+}
+
+static int sink_place(void *user, const cci_rel_bulk_t *target, uint64_t offset, const uint8_t *data, uint32_t length) {
+    side_t *s = user;
+    if (s->all_refused || target->key != KEY || target->region != 0 || target->length > ARENA ||
+        target->remote_offset > ARENA - target->length)
+        return CCI_ERR_RMA_HANDLE;
+    if (!data) return chance(s->world, 256) < s->refuse_place ? CCI_ERR_RMA_HANDLE : CCI_SUCCESS;
+    if (offset > target->length || length > target->length - offset)
+        fail_msg("asked to place bytes outside of the write that was checked");
+    memcpy(s->arena + target->remote_offset + offset, data, length);
+    s->placed += length;
+    return CCI_SUCCESS;
+}
+
+static int sink_readable(void *user, const cci_rel_bulk_t *source) {
+    (void)source;
+    return !((side_t *)user)->unreadable;
+}
+
+static void sink_complete(void *user, cci_rel_op_t *rel_op) {
+    side_t *s = user;
+    op_t *op = (op_t *)(void *)rel_op;
+    assert_true(op >= s->ops && op < s->ops + MESSAGES);
+    op->completed++;
+    if (s->world->hostile) return;
+    assert_int_equal(op->completed, 1);
+    s->completed++;
+    s->completed_ns = s->world->now_ns;
+    if (s->rel.ordered && op->id < s->last_completed) fail_msg("%u completed after %u", op->id, s->last_completed);
+    s->last_completed = op->id;
+}
+
+static void sink_start(void *user, cci_rel_item_t *item) {
+    side_t *s = user;
+    (void)item;
+    s->started++;
+}
+
+static uint32_t sink_frame(void *user, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
+    side_t *s = user;
+    (void)frame;
+    (void)now_ns;
+    return s->other_size && s->other_size < length ? s->other_size : length;
+}
+
+static void sink_broken(void *user, int status) {
+    side_t *s = user;
+    s->broken = status;
+    cci_rel_abort(&s->rel, status);
+}
+
+static const cci_rel_sink_t sink = {sink_keep,  sink_drop,     sink_assemble, sink_deliver, sink_place, sink_readable,
+                                    sink_complete, sink_start, sink_frame,    sink_broken};
+
+/* ---- the world --------------------------------------------------------------------------------------------------- */
+
+static void side_pool(side_t *s, uint32_t blocks, uint32_t bulks, uint32_t records, uint32_t parts) {
+    cci_rel_pool_init(&s->pool, &sink, BLOCK_SIZE, 256);
+    s->pool.congestion = cci_rel_find_congestion(NULL);
+    s->pool.zeros = calloc(1, MTU_MAX);
+    s->bytes = malloc((size_t)BLOCKS * BLOCK_SIZE);
+    s->arena = calloc(1, ARENA);
+    assert_true(s->pool.zeros && s->bytes && s->arena);
+    cci_rel_pool_add_blocks(&s->pool, s->blocks, s->bytes, blocks);
+    cci_rel_pool_add(&s->pool, s->bulks, bulks, s->records, records, s->parts, parts);
+}
+
+static world_t *world_sized(uint64_t seed, int attribute, uint32_t mtu, uint32_t blocks, uint32_t bulks,
+                            uint32_t records, uint32_t parts) {
+    world_t *w = calloc(1, sizeof *w);
+    uint32_t i;
+    assert_non_null(w);
+    live_buffers = 0;
+    w->random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    w->now_ns = 1000 * MS;
+    w->delay_ns = 100 * US;
+    w->path_mtu = 65535;
+    w->idle = 1;
+    for (i = 0; i < 2; i++) {
+        side_t *s = &w->side[i];
+        s->world = w;
+        s->peer = &w->side[1 - i];
+        s->kept_tail = &s->kept;
+        side_pool(s, blocks, bulks, records, parts);
+        s->state.mtu = mtu;
+        cci_rel_begin(&s->rel, &s->pool, s, &s->state, attribute, cci__max32(mtu, 256), 1u << 30);
+        s->pool.base_mtu = cci__min32(mtu, 256);
+    }
+    return w;
+}
+
+static world_t *world_new(uint64_t seed, int attribute, uint32_t mtu) {
+    return world_sized(seed, attribute, mtu, BLOCKS, BULKS, RECORDS, PARTS);
+}
+
+static uint32_t list_length(const cci_list_t *head) {
+    const cci_list_t *node;
+    uint32_t n = 0;
+    for (node = head->next; node != head; node = node->next) {
+        assert_ptr_equal(node->next->prev, node);
+        n++;
+    }
+    return n;
+}
+
+static void assert_pools_full(const side_t *s, uint32_t blocks, uint32_t bulks, uint32_t records, uint32_t parts) {
+    assert_int_equal(list_length(&s->pool.blocks), blocks);
+    assert_int_equal(list_length(&s->pool.bulks), bulks);
+    assert_int_equal(list_length(&s->pool.records), records);
+    assert_int_equal(list_length(&s->pool.parts), parts);
+    assert_int_equal(s->pool.block_out, 0);
+    assert_int_equal(s->rel.in_flight, 0);
+}
+
+static void world_end(world_t *w) {
+    uint32_t i;
+    for (i = 0; i < w->flying_count; i++) buf_drop(w->flying[i].buf);
+    for (i = 0; i < 2; i++) {
+        cci_rel_abort(&w->side[i].rel, CCI_ERR_DISCONNECTED);
+        return_runs(&w->side[i], 0);
+        free((void *)(uintptr_t)w->side[i].pool.zeros);
+        free(w->side[i].bytes);
+        free(w->side[i].arena);
+    }
+    assert_int_equal(live_buffers, 0);
+    free(w);
+}
+
+static void fly(world_t *w, side_t *to, buf_t *buf, uint32_t number, uint64_t at_ns) {
+    if (w->flying_count == sizeof w->flying / sizeof w->flying[0]) {
+        buf_drop(buf);
+        return;
+    }
+    w->flying[w->flying_count].at_ns = at_ns;
+    w->flying[w->flying_count].to = to;
+    w->flying[w->flying_count].number = number;
+    w->flying[w->flying_count++].buf = buf;
+}
+
+static buf_t *buf_copy(const buf_t *from, uint32_t length) {
+    buf_t *buf = buf_new(length);
+    memcpy(buf->data, from->data, cci__min32(length, from->length));
+    return buf;
+}
+
+/* A packet that was valid, and is not any more, or perhaps is. */
+static void fly_mutated(world_t *w, side_t *to, const buf_t *from, uint32_t number) {
+    uint32_t length = chance(w, 4) ? from->length : CCI_REL_HEADER + chance(w, from->length - CCI_REL_HEADER + 1), n;
+    buf_t *buf = buf_copy(from, length);
+    for (n = chance(w, 8); n > 0 && length > CCI_REL_HEADER; n--) {
+        uint32_t rest = length - CCI_REL_HEADER;
+        uint8_t *at = buf->data + CCI_REL_HEADER + chance(w, chance(w, 2) ? cci__min32(rest, 48) : rest);
+        static const uint8_t special[] = {0, 1, 0x7f, 0x80, 0xff, 8, 16, 24};
+        switch (chance(w, 4)) {
+        case 0: *at ^= (uint8_t)(1u << chance(w, 8)); break;
+        case 1: *at = special[chance(w, 8)]; break;
+        case 2: *at = (uint8_t)chance(w, 256); break;
+        default: buf->data[CCI_REL_HEADER] = (uint8_t)chance(w, 20); break;
+        }
+    }
+    if (!chance(w, 8)) number += chance(w, 2) ? chance(w, 1000) - 500 : (uint32_t)w->random;
+    w->mutated++;
+    fly(w, to, buf, number, w->now_ns + chance(w, 200000));
+}
+
+static void transmit(side_t *s, const cci_rel_packet_t *packet) {
+    world_t *w = s->world;
+    uint32_t length = packet->head_length + packet->body_length, copies;
+    buf_t *buf;
+    assert_true(packet->head_length <= CCI_REL_HEAD);
+    assert_true(length <= MTU_MAX);
+    if (packet->sent && !packet->sent->is_probe) assert_true(length <= cci__max32(s->rel.mtu, 40));
+    w->packets++;
+    if (length > w->path_mtu) {
+        w->big++;
+        return;
+    }
+    buf = buf_new(length);
+    memcpy(buf->data, packet->head, packet->head_length);
+    if (packet->body_length) memcpy(buf->data + packet->head_length, packet->body, packet->body_length);
+    if (w->hostile && chance(w, 4) == 0) fly_mutated(w, s->peer, buf, (uint32_t)packet->number);
+    if (w->hostile && chance(w, 16) == 0) fly_mutated(w, s, buf, (uint32_t)packet->number); /* back to its sender */
+    copies = 1 + (chance(w, 256) < w->repeat);
+    if (w->down || chance(w, 256) < w->lose) copies--;
+    while (copies-- > 0) {
+        uint64_t at_ns = w->now_ns + w->delay_ns;
+        if (chance(w, 256) < w->reorder) at_ns += (uint64_t)chance(w, 4) * w->delay_ns + chance(w, 100000);
+        fly(w, s->peer, buf_copy(buf, length), (uint32_t)packet->number, at_ns);
+    }
+    buf_drop(buf);
+}
+
+static void side_output(side_t *s) {
+    cci_rel_packet_t packet;
+    uint32_t n = 0;
+    memset(&packet, 0, sizeof packet);
+    packet.head = s->world->head;
+    while (cci_rel_output(&s->rel, &packet, s->world->idle, s->world->now_ns)) {
+        transmit(s, &packet);
+        if (packet.spent) cci_rel_spent(&s->rel, packet.spent);
+        if (++n > 100000) fail_msg("packets without end");
+    }
+}
+
+/* Delivers what has arrived by now. */
+static void arrivals(world_t *w) {
+    uint32_t i = 0;
+    while (i < w->flying_count) {
+        flying_t f = w->flying[i];
+        if (f.at_ns > w->now_ns) {
+            i++;
+            continue;
+        }
+        w->flying_count--;
+        memmove(&w->flying[i], &w->flying[i + 1], (w->flying_count - i) * sizeof f);
+        (void)cci_rel_input(&f.to->rel, f.buf->data, f.buf->length, f.number, f.buf, w->now_ns);
+        buf_drop(f.buf);
+    }
+}
+
+/* One round: what has come, what is due, what is to be sent; and on to the time of the next. */
+static void step(world_t *w) {
+    uint64_t next = w->now_ns + 50 * MS;
+    uint32_t i;
+    arrivals(w);
+    for (i = 0; i < 2; i++) {
+        if (cci_rel_deadline(&w->side[i].rel) <= w->now_ns) cci_rel_timeout(&w->side[i].rel, w->now_ns);
+        side_output(&w->side[i]);
+    }
+    for (i = 0; i < w->flying_count; i++) next = cci__min64(next, w->flying[i].at_ns);
+    for (i = 0; i < 2; i++) next = cci__min64(next, cci_rel_deadline(&w->side[i].rel));
+    w->now_ns = cci__max64(next, w->now_ns + US);
+}
+
+static void run_for(world_t *w, uint64_t ns) {
+    uint64_t until = w->now_ns + ns;
+    while (w->now_ns < until) step(w);
+}
+
+static int world_idle(const world_t *w) {
+    return cci_rel_idle(&w->side[0].rel) && cci_rel_idle(&w->side[1].rel) && w->flying_count == 0;
+}
+
+/* Until nothing is under way; 0 if that takes longer than `ns`. */
+static int run_until_idle(world_t *w, uint64_t ns) {
+    uint64_t until = w->now_ns + ns;
+    while (!world_idle(w)) {
+        if (w->now_ns > until) return 0;
+        step(w);
+    }
+    return 1;
+}
+
+/* ---- what is sent ------------------------------------------------------------------------------------------------ */
+
+static op_t *next_op(side_t *s) {
+    op_t *op = &s->ops[s->sent];
+    assert_true(s->sent < MESSAGES);
+    memset(op, 0, sizeof *op);
+    op->id = s->sent;
+    return op;
+}
+
+static int send_message(side_t *s, uint32_t length) {
+    static uint8_t bytes[BLOCK_SIZE];
+    struct iovec data;
+    op_t *op = next_op(s);
+    int status;
+    message_fill(bytes, s->sent, length);
+    data.iov_base = bytes;
+    data.iov_len = length;
+    status = cci_rel_send(&s->rel, &data, 1, length, &op->rel, s->world->now_ns);
+    if (status == CCI_SUCCESS) s->sent++;
+    return status;
+}
+
+static void send_sure(side_t *s, uint32_t length) {
+    while (send_message(s, length) != CCI_SUCCESS) step(s->world);
+}
+
+static void fill_memory(uint8_t *memory, uint64_t offset, uint64_t length, uint32_t id) {
+    uint64_t i;
+    for (i = 0; i < length; i++) memory[i] = memory_byte(offset + i, id);
+}
+
+/* Writes `length` bytes of `memory` to `offset`; with a message behind it if message_length > 0. */
+static int send_write(side_t *s, const uint8_t *memory, uint64_t offset, uint64_t length, uint32_t message_length,
+                      int fence) {
+    static uint8_t bytes[BLOCK_SIZE];
+    struct iovec data;
+    cci_rel_bulk_t bulk;
+    op_t *op = next_op(s);
+    int status;
+    memset(&bulk, 0, sizeof bulk);
+    bulk.key = KEY;
+    bulk.remote_offset = offset;
+    bulk.length = length;
+    bulk.data = memory;
+    message_fill(bytes, s->sent, message_length);
+    data.iov_base = bytes;
+    data.iov_len = message_length;
+    status = cci_rel_write(&s->rel, &bulk, message_length > 0, &data, message_length, fence, &op->rel, s->world->now_ns);
+    if (status == CCI_SUCCESS) s->sent++;
+    return status;
+}
+
+static void write_sure(side_t *s, const uint8_t *memory, uint64_t offset, uint64_t length, uint32_t message_length,
+                       int fence) {
+    while (send_write(s, memory, offset, length, message_length, fence) != CCI_SUCCESS) step(s->world);
+}
+
+static void assert_all_well(const side_t *s) {
+    uint32_t i;
+    assert_int_equal(s->broken, 0);
+    assert_int_equal(s->completed, s->sent);
+    for (i = 0; i < s->sent; i++) assert_int_equal(s->ops[i].rel.status, CCI_SUCCESS);
+}
+
+/* What would never end is stopped. */
+static sigjmp_buf out_of_time;
+static void on_alarm(int signal_number) {
+    (void)signal_number;
+    siglongjmp(out_of_time, 1);
+}
+#define WITHIN_SECONDS(seconds, statement, text)                                                                       \
+    do {                                                                                                               \
+        signal(SIGALRM, on_alarm);                                                                                     \
+        if (sigsetjmp(out_of_time, 1)) fail_msg("%s", text);                                                           \
+        alarm(seconds);                                                                                                \
+        statement;                                                                                                     \
+        alarm(0);                                                                                                      \
+    } while (0)
+
+/* ---- exactly once ------------------------------------------------------------------------------------------------ */
+
+static const int attributes[2] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+static const uint32_t mtus[4] = {256, 600, 1200, 1500};
+
+static void all_sizes(uint64_t seed, int attribute, uint32_t mtu, uint32_t lose, uint32_t repeat, uint32_t reorder,
+                      uint32_t refuse) {
+    world_t *w = world_new(seed, attribute, mtu);
+    uint32_t n, both = chance(w, 2);
+    w->lose = lose;
+    w->repeat = repeat;
+    w->reorder = reorder;
+    w->side[0].refuse_keep = w->side[1].refuse_keep = refuse;
+    w->side[0].keep_runs = w->side[1].keep_runs = chance(w, 8);
+    w->idle = (int)chance(w, 2);
+    for (n = 0; n < 120; n++) {
+        uint32_t length = chance(w, 4) ? 4 + chance(w, 300) : 4 + chance(w, BLOCK_SIZE - 8 - 4 + 1);
+        send_sure(&w->side[0], length);
+        if (both) send_sure(&w->side[1], 4 + chance(w, 500));
+        if (chance(w, 3) == 0) step(w);
+    }
+    w->idle = 1;
+    if (!run_until_idle(w, 120000 * MS))
+        fail_msg("seed %u, attribute %d, mtu %u: not done: %u of %u", (unsigned)seed, attribute, mtu,
+                 w->side[0].completed, w->side[0].sent);
+    for (n = 0; n < 2; n++) {
+        assert_all_well(&w->side[n]);
+        assert_int_equal(w->side[1 - n].delivered_count, w->side[n].sent);
+        return_runs(&w->side[n], 0);
+        assert_pools_full(&w->side[n], BLOCKS, BULKS, RECORDS, PARTS);
+    }
+    world_end(w);
+}
+
+static void test_messages_of_all_sizes_arrive_once_on_a_good_network(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 8; i++) all_sizes(i + 1, attributes[i / 4], mtus[i % 4], 0, 0, 0, 0);
+}
+
+static void test_messages_of_all_sizes_arrive_once_on_a_bad_network(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 24; i++) all_sizes(100 + i, attributes[i / 4 % 2], mtus[i % 4], 20, 30, 60, 0);
+}
+
+static void test_messages_that_are_refused_at_random_arrive_once(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 8; i++) all_sizes(200 + i, attributes[i / 4], mtus[i % 4], 5, 5, 20, 60);
+}
+
+static void test_a_completion_comes_only_after_the_delivery(void **state) {
+    uint32_t i, n;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_new(300 + i, attributes[i], 1200);
+        w->lose = w->reorder = 40;
+        for (n = 0; n < 200; n++) {
+            uint32_t k;
+            send_sure(&w->side[0], 4 + chance(w, 2000));
+            step(w);
+            for (k = 0; k < w->side[0].sent; k++)
+                if (w->side[0].ops[k].completed) assert_int_equal(w->side[1].delivered[k], 1);
+        }
+        assert_true(run_until_idle(w, 60000 * MS));
+        assert_all_well(&w->side[0]);
+        world_end(w);
+    }
+}
+
+static void test_an_unreliable_message_is_delivered_as_it_comes(void **state) {
+    world_t *w = world_new(5, CCI_CONN_ATTR_UU, 1500);
+    uint32_t n;
+    (void)state;
+    for (n = 0; n < 50; n++) send_sure(&w->side[0], 4 + n * 20);
+    run_for(w, 10 * MS);
+    assert_int_equal(w->side[0].completed, 50);
+    assert_int_equal(w->side[1].delivered_count, 50);
+    assert_pools_full(&w->side[0], BLOCKS, BULKS, RECORDS, PARTS);
+    world_end(w);
+}
+
+/* ---- writes ------------------------------------------------------------------------------------------------------ */
+
+/* Writes lie side by side; each byte of the arena belongs to one write or to none. */
+static void test_writes_place_exact_bytes_and_nothing_outside(void **state) {
+    uint32_t seed;
+    (void)state;
+    for (seed = 0; seed < 8; seed++) {
+        world_t *w = world_new(400 + seed, attributes[seed % 2], mtus[seed / 2]);
+        uint8_t *memory = calloc(1, ARENA), *expected = calloc(1, ARENA);
+        uint32_t at = 0, n = 0;
+        w->lose = 15;
+        w->repeat = 15;
+        w->reorder = 50;
+        w->side[1].refuse_keep = 20;
+        while (at < ARENA - 6000) {
+            uint32_t length = chance(w, 2) ? 1 + chance(w, 200) : 1 + chance(w, 5000);
+            at += chance(w, 40);
+            fill_memory(memory + at, at, length, w->side[0].sent);
+            memcpy(expected + at, memory + at, length);
+            if (chance(w, 2)) {
+                write_sure(&w->side[0], memory + at, at, length, 0, chance(w, 4) == 0);
+            } else {
+                write_sure(&w->side[0], memory + at, at, length, 4 + chance(w, 1500), chance(w, 4) == 0);
+                n++;
+            }
+            at += length;
+        }
+        if (!run_until_idle(w, 120000 * MS)) fail_msg("seed %u: not done", seed);
+        assert_all_well(&w->side[0]);
+        assert_int_equal(w->side[1].delivered_count, n);
+        assert_memory_equal(w->side[1].arena, expected, ARENA);
+        assert_pools_full(&w->side[0], BLOCKS, BULKS, RECORDS, PARTS);
+        assert_pools_full(&w->side[1], BLOCKS, BULKS, RECORDS, PARTS);
+        free(memory);
+        free(expected);
+        world_end(w);
+    }
+}
+
+/* The message of each write says that all of it is there. */
+static void test_a_message_comes_after_the_data_it_follows(void **state) {
+    uint32_t seed;
+    (void)state;
+    for (seed = 0; seed < 6; seed++) {
+        world_t *w = world_new(500 + seed, attributes[seed % 2], mtus[seed % 4]);
+        uint8_t *memory = calloc(1, ARENA);
+        uint32_t n;
+        w->lose = 20;
+        w->reorder = 80;
+        for (n = 0; n < 40; n++) {
+            uint32_t id = w->side[0].sent, length = n % 2 ? 3000 : 40, k;
+            fill_memory(memory, 0, length, id);
+            write_sure(&w->side[0], memory, 0, length, 100, 0);
+            while (!w->side[1].delivered[id]) step(w);
+            for (k = 0; k < length; k++) assert_int_equal(w->side[1].arena[k], memory_byte(k, id));
+            while (!w->side[0].ops[id].completed) step(w); /* `memory` is written again */
+        }
+        assert_true(run_until_idle(w, 60000 * MS));
+        free(memory);
+        world_end(w);
+    }
+}
+
+static void test_a_fenced_write_does_not_overtake_the_one_before(void **state) {
+    uint32_t i, n, k;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_new(550 + i, attributes[i], 600);
+        uint8_t *first = malloc(8000), *second = malloc(8000);
+        w->lose = w->reorder = 60;
+        for (n = 0; n < 20; n++) {
+            fill_memory(first, 0, 8000, 2 * n);
+            fill_memory(second, 0, 8000, 2 * n + 1);
+            write_sure(&w->side[0], first, 0, 8000, 0, 0);
+            write_sure(&w->side[0], second, 0, n % 2 ? 8000 : 300, 0, 1);
+            assert_true(run_until_idle(w, 60000 * MS));
+            for (k = 0; k < (n % 2 ? 8000 : 300); k++)
+                assert_int_equal(w->side[1].arena[k], memory_byte(k, 2 * n + 1));
+        }
+        assert_all_well(&w->side[0]);
+        free(first);
+        free(second);
+        world_end(w);
+    }
+}
+
+static void test_an_operation_of_another_layer_keeps_its_place(void **state) {
+    world_t *w = world_new(560, CCI_CONN_ATTR_RO, 1200);
+    side_t *s = &w->side[0];
+    uint8_t bytes[100];
+    struct iovec data;
+    cci_rel_item_t *item = NULL;
+    op_t *op;
+    (void)state;
+    send_sure(s, 50);
+    op = next_op(s);
+    message_fill(bytes, op->id, 100);
+    data.iov_base = bytes;
+    data.iov_len = 100;
+    assert_int_equal(cci_rel_extern(&s->rel, 1, &data, 100, 0, &op->rel, NULL, &item, w->now_ns), CCI_SUCCESS);
+    s->sent++;
+    assert_int_equal(s->started, 1);
+    send_sure(s, 60);
+    run_for(w, 100 * MS);
+    assert_int_equal(w->side[1].delivered_count, 1); /* what is behind it waits */
+    assert_int_equal(s->completed, 1);
+    cci_rel_extern_done(&s->rel, item, CCI_SUCCESS);
+    assert_true(run_until_idle(w, 1000 * MS));
+    assert_int_equal(w->side[1].delivered_count, 3);
+    assert_all_well(s);
+    /* one that fails takes its message along */
+    op = next_op(s);
+    message_fill(bytes, op->id, 100);
+    assert_int_equal(cci_rel_extern(&s->rel, 1, &data, 100, 0, &op->rel, NULL, &item, w->now_ns), CCI_SUCCESS);
+    s->sent++;
+    send_sure(s, 60);
+    cci_rel_extern_done(&s->rel, item, CCI_ERR_RMA_HANDLE);
+    assert_true(run_until_idle(w, 1000 * MS));
+    assert_int_equal(w->side[1].delivered[3], 0);
+    assert_int_equal(w->side[1].delivered[4], 1);
+    assert_int_equal(s->ops[3].rel.status, CCI_ERR_RMA_HANDLE);
+    assert_int_equal(s->ops[4].rel.status, CCI_SUCCESS);
+    assert_pools_full(s, BLOCKS, BULKS, RECORDS, PARTS);
+    world_end(w);
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
+
+static void refused_write(int attribute, uint32_t write_length, uint32_t message_length) {
+    world_t *w = world_new(600, attribute, 1200);
+    side_t *s = &w->side[0];
+    static uint8_t memory[9000];
+    w->side[0].pool.base_mtu = w->side[1].pool.base_mtu = 1200;
+    send_sure(s, 50);
+    w->side[1].all_refused = 1;
+    assert_int_equal(send_write(s, memory, 0, write_length, message_length, 0), CCI_SUCCESS);
+    send_sure(s, 70);
+    send_sure(s, 2000);
+    if (!run_until_idle(w, 5000 * MS)) fail_msg("not done");
+    assert_int_equal(s->completed, 4);
+    assert_int_equal(s->ops[0].rel.status, CCI_SUCCESS);
+    assert_int_equal(s->ops[1].rel.status, CCI_ERR_RMA_HANDLE);
+    assert_int_equal(s->ops[2].rel.status, CCI_SUCCESS);
+    assert_int_equal(s->ops[3].rel.status, CCI_SUCCESS);
+    assert_int_equal(w->side[1].delivered[1], 0);
+    assert_int_equal(w->side[1].delivered_count, 3);
+    assert_int_equal(w->side[1].placed, 0);
+    assert_pools_full(&w->side[0], BLOCKS, BULKS, RECORDS, PARTS);
+    assert_pools_full(&w->side[1], BLOCKS, BULKS, RECORDS, PARTS);
+    world_end(w);
+}
+
+static void test_a_refused_small_write_fails_with_its_message_alone(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) refused_write(attributes[i], 100, 100);
+}
+
+static void test_a_refused_long_write_fails_with_its_message_alone(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) refused_write(attributes[i], 5000, 100);
+    for (i = 0; i < 2; i++) refused_write(attributes[i], 5000, 4000);
+}
+
+static void test_a_refused_small_write_fails_with_its_long_message(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) refused_write(attributes[i], 900, 900); /* each in a packet of its own */
+}
+
+static void test_writes_refused_at_random_never_deliver_their_message(void **state) {
+    uint32_t seed, n;
+    static uint8_t memory[9000];
+    (void)state;
+    for (seed = 0; seed < 8; seed++) {
+        world_t *w = world_new(650 + seed, attributes[seed % 2], mtus[seed / 2]);
+        w->lose = 10;
+        w->reorder = 40;
+        w->side[1].refuse_place = 40;
+        for (n = 0; n < 60; n++) {
+            write_sure(&w->side[0], memory, 0, 1 + chance(w, n % 2 ? 60 : 4000), 4 + chance(w, 60), 0);
+            if (chance(w, 2)) step(w);
+        }
+        if (!run_until_idle(w, 60000 * MS)) fail_msg("seed %u: not done", seed);
+        assert_int_equal(w->side[0].completed, 60);
+        for (n = 0; n < 60; n++)
+            if (w->side[1].delivered[n] != (w->side[0].ops[n].rel.status == CCI_SUCCESS))
+                fail_msg("seed %u: write %u ended with status %d, and its message was%s delivered", seed, n,
+                         w->side[0].ops[n].rel.status, w->side[1].delivered[n] ? "" : " not");
+        assert_pools_full(&w->side[0], BLOCKS, BULKS, RECORDS, PARTS);
+        assert_pools_full(&w->side[1], BLOCKS, BULKS, RECORDS, PARTS);
+        world_end(w);
+    }
+}
+
+static void test_a_write_from_memory_that_is_gone_fails(void **state) {
+    world_t *w = world_new(660, CCI_CONN_ATTR_RO, 1200);
+    static uint8_t memory[9000];
+    (void)state;
+    w->down = 1;
+    assert_int_equal(send_write(&w->side[0], memory, 0, 9000, 30, 0), CCI_SUCCESS);
+    step(w);
+    w->side[0].unreadable = 1;
+    w->down = 0;
+    send_sure(&w->side[0], 40);
+    assert_true(run_until_idle(w, 10000 * MS));
+    assert_int_equal(w->side[0].ops[0].rel.status, CCI_ERR_RMA_HANDLE);
+    assert_int_equal(w->side[1].delivered[0], 0);
+    assert_int_equal(w->side[1].delivered[1], 1);
+    world_end(w);
+}
+
+/* What was refused once must not keep everything behind it to one packet in a round trip. */
+static void test_a_write_that_was_refused_once_for_want_of_buffers_goes_on_at_full_speed(void **state) {
+    world_t *w = world_new(670, CCI_CONN_ATTR_RO, 1500);
+    static uint8_t memory[60000];
+    uint64_t began;
+    (void)state;
+    w->side[1].refuse_keep = 256;
+    assert_int_equal(send_write(&w->side[0], memory, 0, 1200, 0, 0), CCI_SUCCESS); /* one packet, with a write in it */
+    run_for(w, MS);
+    w->side[1].refuse_keep = 0;
+    run_for(w, 50 * MS);
+    began = w->now_ns;
+    assert_int_equal(send_write(&w->side[0], memory, 0, 60000, 0, 0), CCI_SUCCESS);
+    assert_true(run_until_idle(w, 10000 * MS));
+    assert_all_well(&w->side[0]);
+    if (w->side[0].completed_ns - began > 3 * MS)
+        fail_msg("40 packets took %u round trips", (unsigned)((w->side[0].completed_ns - began) / (2 * w->delay_ns)));
+    world_end(w);
+}
+
+/* ---- time-outs ---------------------------------------------------------------------------------------------------- */
+
+static void test_silence_breaks_the_connection_at_the_timeout(void **state) {
+    uint32_t i, n;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_new(700 + i, attributes[i], 1200);
+        uint64_t began = w->now_ns;
+        w->side[0].rel.timeout_us = 500000;
+        w->down = 1;
+        for (n = 0; n < 20; n++) send_sure(&w->side[0], 500);
+        while (!w->side[0].broken && w->now_ns < began + 5000 * MS) step(w);
+        assert_int_equal(w->side[0].broken, CCI_ETIMEDOUT);
+        assert_in_range((w->now_ns - began) / MS, 500, 560);
+        assert_int_equal(w->side[0].completed, 20);
+        for (n = 0; n < 20; n++) assert_int_equal(w->side[0].ops[n].rel.status, CCI_ETIMEDOUT);
+        assert_pools_full(&w->side[0], BLOCKS, BULKS, RECORDS, PARTS);
+        world_end(w);
+    }
+}
+
+static void test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_connection(void **state) {
+    uint32_t i, n;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_new(710 + i, attributes[i], 1200);
+        w->side[0].rel.timeout_us = 500000;
+        w->side[1].refuse_keep = 256;
+        for (n = 0; n < 5; n++) send_sure(&w->side[0], 500);
+        run_for(w, 2000 * MS);
+        assert_int_equal(w->side[0].broken, 0);
+        assert_int_equal(w->side[0].completed, 5);
+        for (n = 0; n < 5; n++) assert_int_equal(w->side[0].ops[n].rel.status, CCI_ERR_RNR);
+        w->side[1].refuse_keep = 0;
+        send_sure(&w->side[0], 500);
+        assert_true(run_until_idle(w, 1000 * MS));
+        assert_int_equal(w->side[0].ops[5].rel.status, CCI_SUCCESS);
+        assert_int_equal(w->side[1].delivered[5], 1);
+        assert_int_equal(w->side[1].delivered_count, 1);
+        assert_pools_full(&w->side[0], BLOCKS, BULKS, RECORDS, PARTS);
+        assert_pools_full(&w->side[1], BLOCKS, BULKS, RECORDS, PARTS);
+        world_end(w);
+    }
+}
+
+static void test_traffic_goes_on_after_a_cut(void **state) {
+    uint32_t i, n;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_new(720 + i, attributes[i], 1200);
+        w->side[0].rel.timeout_us = 30000000;
+        for (n = 0; n < 30; n++) send_sure(&w->side[0], 3000);
+        w->down = 1;
+        run_for(w, 3000 * MS);
+        w->down = 0;
+        assert_true(run_until_idle(w, 5000 * MS));
+        assert_all_well(&w->side[0]);
+        assert_int_equal(w->side[1].delivered_count, 30);
+        world_end(w);
+    }
+}
+
+/* ---- the path's MTU ---------------------------------------------------------------------------------------------- */
+
+static world_t *world_of_paths(uint64_t seed, int attribute, uint32_t mtu, uint32_t base) {
+    world_t *w = world_new(seed, attribute, base);
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        side_t *s = &w->side[i];
+        s->pool.base_mtu = base;
+        s->state.mtu = base;
+        cci_rel_begin(&s->rel, &s->pool, s, &s->state, attribute, mtu, 1u << 30);
+    }
+    return w;
+}
+
+static void test_a_longer_path_is_found_by_probes(void **state) {
+    static const uint32_t paths[3][2] = {{9024, 9024}, {5000, 4432}, {1500, 1472}};
+    uint32_t i, n;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        world_t *w = world_of_paths(800 + i, CCI_CONN_ATTR_RO, MTU_MAX, 1200);
+        w->path_mtu = paths[i][0];
+        for (n = 0; n < 60; n++) {
+            send_sure(&w->side[0], 6000);
+            run_for(w, 20 * MS);
+        }
+        assert_true(run_until_idle(w, 30000 * MS));
+        assert_int_equal(w->side[0].rel.mtu, paths[i][1]);
+        assert_all_well(&w->side[0]);
+        assert_int_equal(w->side[1].delivered_count, 60);
+        world_end(w);
+    }
+}
+
+static void test_a_path_that_becomes_shorter_loses_nothing(void **state) {
+    uint32_t i, n;
+    static uint8_t memory[60000];
+    (void)state;
+    for (i = 0; i < 8; i++) {
+        world_t *w = world_of_paths(820 + i, attributes[i % 2], MTU_MAX, 1200);
+        w->lose = i / 4 * 10;
+        for (n = 0; n < 30; n++) {
+            send_sure(&w->side[0], 8000);
+            run_for(w, 20 * MS);
+        }
+        assert_true(w->side[0].rel.mtu > 8000);
+        for (n = 0; n < 30; n++) {
+            send_sure(&w->side[0], 4 + chance(w, n % 3 ? 300 : 8900));
+            if (n % 5 == 0) write_sure(&w->side[0], memory, 0, 1 + chance(w, 60000), 200, 0);
+            if (n == 10) w->path_mtu = 1300;
+            if (chance(w, 2)) step(w);
+        }
+        if (!run_until_idle(w, 60000 * MS)) fail_msg("seed %u: not done", i);
+        assert_int_equal(w->side[0].rel.mtu, 1200);
+        assert_all_well(&w->side[0]);
+        assert_int_equal(w->side[1].delivered_count, w->side[0].sent);
+        assert_pools_full(&w->side[0], BLOCKS, BULKS, RECORDS, PARTS);
+        assert_pools_full(&w->side[1], BLOCKS, BULKS, RECORDS, PARTS);
+        world_end(w);
+    }
+}
+
+/* Small packets pass a black hole, and their acknowledgements must not hide that large ones don't. */
+static void test_a_shorter_path_is_noticed_beside_small_messages(void **state) {
+    world_t *w = world_of_paths(840, CCI_CONN_ATTR_RU, MTU_MAX, 1200);
+    uint32_t n, large;
+    (void)state;
+    for (n = 0; n < 30; n++) {
+        send_sure(&w->side[0], 8000);
+        run_for(w, 20 * MS);
+    }
+    assert_true(w->side[0].rel.mtu > 8000);
+    w->path_mtu = 1300;
+    large = w->side[0].sent;
+    send_sure(&w->side[0], 8000);
+    step(w); /* it leaves alone */
+    for (n = 0; n < 2000; n++) {
+        send_sure(&w->side[0], 20);
+        run_for(w, 2 * MS);
+    }
+    assert_int_equal(w->side[0].broken, 0);
+    if (!w->side[1].delivered[large]) fail_msg("the large message was not delivered in four seconds");
+    world_end(w);
+}
+
+/* The whole message was only late: the pieces that were sent in its stead must leave nothing behind. */
+static void test_a_message_that_comes_whole_and_in_pieces_leaves_nothing_behind(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_of_paths(850 + i, attributes[i], MTU_MAX, 1200);
+        buf_t *whole;
+        uint32_t number, n;
+        for (n = 0; n < 20; n++) {
+            send_sure(&w->side[0], 8000);
+            run_for(w, 20 * MS);
+        }
+        assert_true(run_until_idle(w, 1000 * MS));
+        send_sure(&w->side[0], 5000);
+        side_output(&w->side[0]);
+        assert_int_equal(w->flying_count, 1);
+        whole = w->flying[0].buf; /* somebody holds it up */
+        number = w->flying[0].number;
+        w->flying_count = 0;
+        w->path_mtu = 1300;
+        while (w->side[0].rel.mtu > 1200) step(w);
+        while (list_length(&w->side[1].rel.parts) == 0) step(w); /* the first piece */
+        (void)cci_rel_input(&w->side[1].rel, whole->data, whole->length, number, whole, w->now_ns);
+        buf_drop(whole);
+        if (!run_until_idle(w, 5000 * MS)) fail_msg("never idle: a part is left behind");
+        assert_int_equal(w->side[1].delivered_count, 21);
+        assert_pools_full(&w->side[1], BLOCKS, BULKS, RECORDS, PARTS);
+        world_end(w);
+    }
+}
+
+/* ---- pauses ------------------------------------------------------------------------------------------------------ */
+
+static void pause_side(side_t *s, int attribute, uint32_t mtu) {
+    cci_rel_end(&s->rel, &s->state);
+    memset(&s->rel, 0xa5, sizeof s->rel); /* the memory is another's now */
+    cci_rel_begin(&s->rel, &s->pool, s, &s->state, attribute, mtu, 1u << 30);
+}
+
+static void test_traffic_goes_on_after_pauses(void **state) {
+    uint32_t i, n;
+    (void)state;
+    for (i = 0; i < 4; i++) {
+        world_t *w = world_new(900 + i, attributes[i % 2], 1200);
+        w->lose = w->repeat = w->reorder = i < 2 ? 0 : 20;
+        for (n = 0; n < 100; n++) {
+            send_sure(&w->side[n & 1], 4 + chance(w, 4000));
+            run_for(w, chance(w, 2000) * US);
+            if (cci_rel_idle(&w->side[0].rel)) pause_side(&w->side[0], attributes[i % 2], 1200);
+            if (cci_rel_idle(&w->side[1].rel)) pause_side(&w->side[1], attributes[i % 2], 1200);
+        }
+        if (!run_until_idle(w, 30000 * MS)) fail_msg("seed %u: not done", i);
+        for (n = 0; n < 2; n++) {
+            assert_all_well(&w->side[n]);
+            assert_int_equal(w->side[1 - n].delivered_count, w->side[n].sent);
+        }
+        world_end(w);
+    }
+}
+
+/* A receiver with a hole in what it has taken is not idle: the message that belongs there is still to come. */
+static void test_a_pause_does_not_lose_a_message_that_is_overtaken(void **state) {
+    world_t *w = world_new(910, CCI_CONN_ATTR_RU, 1200);
+    flying_t first;
+    (void)state;
+    send_sure(&w->side[0], 1000);
+    side_output(&w->side[0]);
+    assert_int_equal(w->flying_count, 1);
+    first = w->flying[0];
+    w->flying_count = 0; /* lost */
+    buf_drop(first.buf);
+    send_sure(&w->side[0], 1000);
+    side_output(&w->side[0]);
+    w->now_ns += MS;
+    arrivals(w);
+    side_output(&w->side[1]); /* the acknowledgement */
+    assert_int_equal(w->side[1].delivered[1], 1);
+    if (cci_rel_idle(&w->side[1].rel)) pause_side(&w->side[1], CCI_CONN_ATTR_RU, 1200);
+    assert_true(run_until_idle(w, 5000 * MS));
+    assert_int_equal(w->side[0].completed, 2);
+    if (!w->side[1].delivered[0]) fail_msg("the first message completed and was never delivered");
+    world_end(w);
+}
+
+/* Repeated packets are part of every network. */
+static void test_a_late_repetition_after_a_pause_is_not_answered_for_ever(void **state) {
+    world_t *w = world_new(920, CCI_CONN_ATTR_RO, 1200);
+    uint32_t i, before;
+    buf_t *copy;
+    uint32_t number;
+    (void)state;
+    for (i = 0; i < 3; i++) send_sure(&w->side[0], 1000);
+    side_output(&w->side[0]);
+    copy = buf_copy(w->flying[0].buf, w->flying[0].buf->length);
+    number = w->flying[0].number;
+    assert_true(run_until_idle(w, 1000 * MS));
+    pause_side(&w->side[1], CCI_CONN_ATTR_RO, 1200);
+    fly(w, &w->side[1], copy, number, w->now_ns);
+    before = w->packets;
+    arrivals(w);
+    for (i = 0; i < 100; i++) {
+        cci_rel_packet_t packet;
+        packet.head = w->head;
+        w->now_ns += 100 * US;
+        if (!cci_rel_output(&w->side[1].rel, &packet, 1, w->now_ns)) break;
+        w->packets++;
+    }
+    if (w->packets - before > 2) fail_msg("%u packets answer one repetition", w->packets - before);
+    assert_true(cci_rel_idle(&w->side[1].rel));
+    world_end(w);
+}
+
+/* ---- exhaustion -------------------------------------------------------------------------------------------------- */
+
+static void test_a_pool_without_blocks_says_so_and_recovers(void **state) {
+    world_t *w = world_sized(1000, CCI_CONN_ATTR_RO, 1200, 4, 4, 64, 8);
+    uint32_t n;
+    (void)state;
+    for (n = 0; send_message(&w->side[0], 1000) == CCI_SUCCESS; n++) assert_true(n < 5);
+    assert_int_equal(n, 4);
+    assert_true(run_until_idle(w, 1000 * MS));
+    for (n = 0; n < 50; n++) send_sure(&w->side[0], 3000);
+    assert_true(run_until_idle(w, 10000 * MS));
+    assert_all_well(&w->side[0]);
+    assert_pools_full(&w->side[0], 4, 4, 64, 8);
+    world_end(w);
+}
+
+static void test_a_limit_below_what_is_in_use_is_no_room(void **state) {
+    world_t *w = world_new(1010, CCI_CONN_ATTR_RO, 1200);
+    static uint8_t memory[5000];
+    uint32_t n;
+    (void)state;
+    for (n = 0; n < 10; n++) assert_int_equal(send_message(&w->side[0], 3000), CCI_SUCCESS);
+    w->side[0].pool.block_limit = 4;
+    assert_int_equal(send_message(&w->side[0], 3000), CCI_ENOBUFS);
+    WITHIN_SECONDS(5, assert_int_equal(send_write(&w->side[0], memory, 0, 5000, 100, 0), CCI_ENOBUFS), "hangs");
+    assert_true(run_until_idle(w, 1000 * MS));
+    world_end(w);
+}
+
+/* All packets that can be remembered are lost at once; afterwards there must be a way on. */
+static void test_a_pool_without_records_recovers_after_a_cut(void **state) {
+    uint32_t i;
+    static uint8_t memory[60000];
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_sized(1020 + i, attributes[i], 256, 16, 16, 16, 16);
+        assert_int_equal(send_write(&w->side[0], memory, 0, 60000, 0, 0), CCI_SUCCESS);
+        run_for(w, MS);
+        w->down = 1;
+        run_for(w, 3000 * MS);
+        w->down = 0;
+        if (!run_until_idle(w, 10000 * MS)) fail_msg("nothing is sent any more: all records are lost packets");
+        assert_all_well(&w->side[0]);
+        assert_pools_full(&w->side[0], 16, 16, 16, 16);
+        world_end(w);
+    }
+}
+
+/* Messages that come too early must leave a part to the one that is due. */
+static void test_early_messages_leave_a_part_to_the_one_that_is_due(void **state) {
+    world_t *w = world_sized(1030, CCI_CONN_ATTR_RO, 1200, 32, 8, 256, 2);
+    uint32_t n;
+    (void)state;
+    w->down = 1; /* the first message is lost, wholly */
+    send_sure(&w->side[0], 3000);
+    side_output(&w->side[0]);
+    w->down = 0;
+    for (n = 0; n < 8; n++) send_sure(&w->side[0], 3000);
+    if (!run_until_idle(w, 20000 * MS))
+        fail_msg("the first message finds no part: %u of 9 delivered", w->side[1].delivered_count);
+    assert_int_equal(w->side[1].delivered_count, 9);
+    world_end(w);
+}
+
+static void test_few_parts_delay_writes_and_lose_none(void **state) {
+    uint32_t i, n;
+    static uint8_t memory[60000];
+    (void)state;
+    for (i = 0; i < 4; i++) {
+        world_t *w = world_sized(1040 + i, attributes[i % 2], 600, 16, 16, 128, 4);
+        w->lose = w->reorder = 20;
+        for (n = 0; n < 40; n++) write_sure(&w->side[0], memory, 0, 5000, n % 2 ? 100 : 0, 0);
+        if (!run_until_idle(w, 60000 * MS)) fail_msg("seed %u: not done, %u of 40", i, w->side[0].completed);
+        assert_all_well(&w->side[0]);
+        world_end(w);
+    }
+}
+
+/* ---- hostile input ----------------------------------------------------------------------------------------------- */
+
+static int feed(world_t *w, side_t *s, const uint8_t *frames, uint32_t length, uint32_t number) {
+    buf_t *buf = buf_new(CCI_REL_HEADER + length);
+    int sound;
+    memset(buf->data, 0, CCI_REL_HEADER);
+    if (length) memcpy(buf->data + CCI_REL_HEADER, frames, length);
+    sound = cci_rel_input(&s->rel, buf->data, buf->length, number, buf, w->now_ns);
+    buf_drop(buf);
+    return sound;
+}
+
+static void test_an_acknowledgement_of_what_was_never_sent_is_malformed(void **state) {
+    world_t *w = world_new(1100, CCI_CONN_ATTR_RO, 1200);
+    uint8_t ack[24] = {CCI__FRAME_ACK};
+    (void)state;
+    send_sure(&w->side[0], 100);
+    side_output(&w->side[0]);
+    cci__store32(ack + 8, 1);
+    cci__store32(ack + 4, 1); /* number 0 was sent, number 1 was not */
+    assert_int_equal(feed(w, &w->side[0], ack, 16, 0), 0);
+    cci__store32(ack + 4, 0xffffffff);
+    assert_int_equal(feed(w, &w->side[0], ack, 16, 0), 0);
+    cci__store32(ack + 4, 0);
+    cci__store32(ack + 8, 2); /* more than there are */
+    assert_int_equal(feed(w, &w->side[0], ack, 16, 0), 0);
+    cci__store32(ack + 8, 0);
+    assert_int_equal(feed(w, &w->side[0], ack, 16, 0), 0);
+    cci__store32(ack + 8, 1);
+    ack[1] = 1; /* a range of which there is no byte */
+    assert_int_equal(feed(w, &w->side[0], ack, 16, 0), 0);
+    assert_int_equal(feed(w, &w->side[0], ack, 24, 0), 0); /* its gap is 0 */
+    ack[1] = 255;
+    assert_int_equal(feed(w, &w->side[0], ack, 24, 0), 0);
+    assert_int_equal(w->side[0].completed, 0);
+    ack[1] = 0;
+    assert_int_equal(feed(w, &w->side[0], ack, 16, 0), 1);
+    assert_int_equal(w->side[0].completed, 1);
+    world_end(w);
+}
+
+static void test_frames_behind_those_of_another_layer_are_checked_too(void **state) {
+    world_t *w = world_new(1110, CCI_CONN_ATTR_RO, 1200);
+    side_t *s = &w->side[1];
+    uint8_t frames[128];
+    (void)state;
+    s->other_size = 48;
+    memset(frames, 0, sizeof frames);
+    frames[0] = CCI__FRAME_OTHER;
+    frames[48] = CCI__FRAME_BULK; /* says that it has more bytes than the packet, and lies beyond its end */
+    cci__store16(frames + 50, 60000);
+    cci__store64(frames + 56, KEY);
+    cci__store64(frames + 48 + 32, 1u << 20);
+    cci__store64(frames + 48 + 40, 100);
+    w->hostile = 1;
+    WITHIN_SECONDS(5, (void)feed(w, s, frames, 104, 0), "a bulk frame behind a frame of another layer never ends");
+    assert_int_equal(s->placed, 0);
+    world_end(w);
+}
+
+static void test_an_unknown_frame_behind_one_of_another_layer_ends_the_packet(void **state) {
+    world_t *w = world_new(1120, CCI_CONN_ATTR_RO, 1200);
+    uint8_t frames[64];
+    (void)state;
+    w->side[1].other_size = 48;
+    memset(frames, 0, sizeof frames);
+    frames[0] = CCI__FRAME_OTHER;
+    frames[48] = 9; /* there is no such frame */
+    WITHIN_SECONDS(3, (void)feed(w, &w->side[1], frames, 64, 0), "one packet is looked at for ever");
+    world_end(w);
+}
+
+static void test_huge_jumps_of_numbers_do_no_harm(void **state) {
+    world_t *w = world_new(1130, CCI_CONN_ATTR_RO, 1200);
+    uint8_t frame[32] = {CCI__FRAME_MESSAGE};
+    uint32_t n;
+    (void)state;
+    w->hostile = 1;
+    cci__store16(frame + 2, 4);
+    for (n = 0; n < 4000; n++) {
+        cci__store32(frame + 4, n % 3 ? n * 0x10000001u : n);
+        (void)feed(w, &w->side[n & 1], frame, 12, n * 0x3fffff1u);
+        if (n % 16 == 0) side_output(&w->side[n & 1]);
+    }
+    frame[0] = CCI__FRAME_VOID;
+    for (n = 0; n < 4000; n++) {
+        cci__store32(frame + 4, n * 0x10000001u);
+        cci__store32(frame + 8, 0x3fffffff);
+        (void)feed(w, &w->side[n & 1], frame, 16, n * 0x7ffff1u);
+    }
+    world_end(w);
+}
+
+static void test_random_frames_do_no_harm(void **state) {
+    uint32_t seed, n, i;
+    (void)state;
+    for (seed = 0; seed < 6; seed++) {
+        world_t *w = world_new(1140 + seed, seed % 3 == 2 ? CCI_CONN_ATTR_UU : attributes[seed % 3], 600);
+        uint8_t frames[160];
+        w->hostile = 1;
+        w->side[1].refuse_keep = 128;
+        for (n = 0; n < 6000; n++) {
+            uint32_t length = chance(w, 161);
+            for (i = 0; i < length; i++) frames[i] = (uint8_t)(chance(w, 3) ? chance(w, 4) : chance(w, 256));
+            if (length) frames[0] = (uint8_t)chance(w, 9);
+            (void)feed(w, &w->side[1], frames, length, chance(w, 2) ? n : (uint32_t)w->random);
+            if (n % 64 == 0) {
+                side_output(&w->side[1]);
+                w->now_ns += MS;
+                cci_rel_timeout(&w->side[1].rel, w->now_ns);
+            }
+        }
+        world_end(w);
+    }
+}
+
+/* One packet of each kind, cut at every length. */
+static void test_truncated_packets_do_no_harm(void **state) {
+    uint32_t n, length;
+    static uint8_t memory[5000];
+    (void)state;
+    for (n = 0; n < 4; n++) {
+        world_t *w = world_new(1150 + n, attributes[n % 2], 600);
+        buf_t *whole[32];
+        uint32_t number[32], count = 0, i;
+        w->hostile = 1;
+        send_sure(&w->side[0], 100);
+        write_sure(&w->side[0], memory, 0, 50, 30, 0);
+        send_sure(&w->side[0], 1500);
+        write_sure(&w->side[0], memory, 100, 2000, 30, 0);
+        side_output(&w->side[0]);
+        for (i = 0; i < w->flying_count && count < 32; i++) {
+            whole[count] = buf_copy(w->flying[i].buf, w->flying[i].buf->length);
+            number[count++] = w->flying[i].number;
+        }
+        assert_true(count >= 4);
+        for (i = 0; i < count; i++) {
+            for (length = CCI_REL_HEADER; length < whole[i]->length; length += n > 1 ? 7 : 1) {
+                buf_t *cut = buf_copy(whole[i], length);
+                (void)cci_rel_input(&w->side[1].rel, cut->data, length, number[i] + (length << 8), cut, w->now_ns);
+                buf_drop(cut);
+            }
+            buf_drop(whole[i]);
+        }
+        world_end(w);
+    }
+}
+
+static uint32_t mutated_traffic(uint64_t seed, int attribute, uint32_t mtu, uint32_t other_size) {
+    world_t *w = world_new(seed, attribute, mtu);
+    static uint8_t memory[ARENA];
+    uint32_t n, mutated;
+    w->hostile = 1;
+    w->lose = w->repeat = w->reorder = 10;
+    for (n = 0; n < 2; n++) {
+        w->side[n].other_size = other_size;
+        w->side[n].refuse_keep = 10;
+        w->side[n].rel.timeout_us = 200000;
+    }
+    for (n = 0; n < 700 && !w->side[0].broken && !w->side[1].broken; n++) {
+        side_t *s = &w->side[chance(w, 2)];
+        if (chance(w, 3))
+            (void)send_message(s, 4 + chance(w, chance(w, 4) ? 200 : 4000));
+        else
+            (void)send_write(s, memory, chance(w, 1000), 1 + chance(w, chance(w, 2) ? 200 : 20000), chance(w, 2) * 40,
+                             chance(w, 3) == 0);
+        run_for(w, chance(w, 500) * US);
+    }
+    for (n = 0; n < 2; n++) {
+        cci_rel_abort(&w->side[n].rel, CCI_ERR_DISCONNECTED);
+        return_runs(&w->side[n], 0);
+        assert_pools_full(&w->side[n], BLOCKS, BULKS, RECORDS, PARTS);
+    }
+    mutated = w->mutated;
+    world_end(w);
+    return mutated;
+}
+
+static void test_two_hundred_thousand_mutated_packets_do_no_harm(void **state) {
+    uint32_t mutated = 0, seed;
+    (void)state;
+    for (seed = 0; mutated < 200000; seed++) {
+        assert_true(seed < 100000);
+        mutated += mutated_traffic(2000 + seed, attributes[seed % 2], mtus[seed / 2 % 4], 0);
+    }
+}
+
+static void test_mutated_packets_with_frames_of_another_layer_do_no_harm(void **state) {
+    static uint32_t mutated, seed;
+    (void)state;
+    for (; mutated < 20000; seed++)
+        WITHIN_SECONDS(5, mutated += mutated_traffic(700000 + seed, attributes[seed % 2], 600, 24), "hangs");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_messages_of_all_sizes_arrive_once_on_a_good_network),
+        cmocka_unit_test(test_messages_of_all_sizes_arrive_once_on_a_bad_network),
+        cmocka_unit_test(test_messages_that_are_refused_at_random_arrive_once),
+        cmocka_unit_test(test_a_completion_comes_only_after_the_delivery),
+        cmocka_unit_test(test_an_unreliable_message_is_delivered_as_it_comes),
+        cmocka_unit_test(test_writes_place_exact_bytes_and_nothing_outside),
+        cmocka_unit_test(test_a_message_comes_after_the_data_it_follows),
+        cmocka_unit_test(test_a_fenced_write_does_not_overtake_the_one_before),
+        cmocka_unit_test(test_an_operation_of_another_layer_keeps_its_place),
+        cmocka_unit_test(test_a_refused_small_write_fails_with_its_message_alone),
+        cmocka_unit_test(test_a_refused_long_write_fails_with_its_message_alone),
+        cmocka_unit_test(test_a_refused_small_write_fails_with_its_long_message),
+        cmocka_unit_test(test_writes_refused_at_random_never_deliver_their_message),
+        cmocka_unit_test(test_a_write_from_memory_that_is_gone_fails),
+        cmocka_unit_test(test_a_write_that_was_refused_once_for_want_of_buffers_goes_on_at_full_speed),
+        cmocka_unit_test(test_silence_breaks_the_connection_at_the_timeout),
+        cmocka_unit_test(test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_connection),
+        cmocka_unit_test(test_traffic_goes_on_after_a_cut),
+        cmocka_unit_test(test_a_longer_path_is_found_by_probes),
+        cmocka_unit_test(test_a_path_that_becomes_shorter_loses_nothing),
+        cmocka_unit_test(test_a_shorter_path_is_noticed_beside_small_messages),
+        cmocka_unit_test(test_a_message_that_comes_whole_and_in_pieces_leaves_nothing_behind),
+        cmocka_unit_test(test_traffic_goes_on_after_pauses),
+        cmocka_unit_test(test_a_pause_does_not_lose_a_message_that_is_overtaken),
+        cmocka_unit_test(test_a_late_repetition_after_a_pause_is_not_answered_for_ever),
+        cmocka_unit_test(test_a_pool_without_blocks_says_so_and_recovers),
+        cmocka_unit_test(test_a_pool_without_records_recovers_after_a_cut),
+        cmocka_unit_test(test_early_messages_leave_a_part_to_the_one_that_is_due),
+        cmocka_unit_test(test_few_parts_delay_writes_and_lose_none),
+        cmocka_unit_test(test_an_acknowledgement_of_what_was_never_sent_is_malformed),
+        cmocka_unit_test(test_frames_behind_those_of_another_layer_are_checked_too),
+        cmocka_unit_test(test_an_unknown_frame_behind_one_of_another_layer_ends_the_packet),
+        cmocka_unit_test(test_huge_jumps_of_numbers_do_no_harm),
+        cmocka_unit_test(test_random_frames_do_no_harm),
+        cmocka_unit_test(test_truncated_packets_do_no_harm),
+        cmocka_unit_test(test_two_hundred_thousand_mutated_packets_do_no_harm),
+        cmocka_unit_test(test_mutated_packets_with_frames_of_another_layer_do_no_harm),
+        cmocka_unit_test(test_a_limit_below_what_is_in_use_is_no_room), /* last: it crashed once */
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
