@@ -905,6 +905,16 @@ CCI__UNUSED static int cci__ranges_add(cci_range_t *set, uint32_t *count, uint32
     return CCI__RANGE_NEW;
 }
 
+/* Whether cci__ranges_add() would succeed. */
+CCI__UNUSED static int cci__ranges_fit(const cci_range_t *set, uint32_t count, uint32_t capacity, uint64_t lo,
+                                       uint64_t hi) {
+    if (count < capacity)
+        return 1;
+    while (count > 0 && set[count - 1].lo > hi)
+        count--;
+    return count > 0 && set[count - 1].hi >= lo;
+}
+
 /* ---- timing wheel: six levels of 64 slots; arming, disarming and expiring cost the same for any number of timers.
  * A timer never comes early and comes at most two ticks late. ---- */
 
@@ -3077,6 +3087,12 @@ static int cci__rel_place_run(cci_rel_t *rel, const uint8_t *frame, uint32_t cou
     return 1;
 }
 
+/* Whether sequence numbers that came too early can be remembered. */
+static int cci__rel_room_for(const cci_rel_t *rel, uint64_t lo, uint64_t hi) {
+    return rel->ordered || lo <= rel->expected ||
+           cci__ranges_fit(rel->sequences, rel->sequence_count, CCI__REL_RANGES, lo, hi);
+}
+
 /* Takes a packet's run of messages: `count` frames from `begin` to `end` in the packet at `bytes`. */
 static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, uint32_t end, uint32_t count, int has_bulk,
                               void *buffer) {
@@ -3112,7 +3128,7 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
         }
         if (has_bulk && !cci__rel_place_run(rel, bytes + begin, count, skip, 1))
             return CCI__REFUSED;
-        if (!rel->ordered && rel->sequence_count + 1 >= CCI__REL_RANGES && !in_order)
+        if (!cci__rel_room_for(rel, first, last))
             return CCI__REFUSED;
         if (!rel->pool->sink->keep(rel->user, buffer, in_order || !rel->ordered)) {
             if (in_order || !rel->ordered)
@@ -3209,11 +3225,8 @@ static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, 
 /* Whether a piece may be marked: it must not open more gaps than are remembered, nor more holes in the sequence. */
 static int cci__rel_fits(const cci_rel_t *rel, const cci_rel_part_t *part, uint64_t sequence, uint64_t offset,
                          uint64_t end) {
-    if (!rel->ordered && sequence > rel->expected && rel->sequence_count + 1 >= CCI__REL_RANGES)
-        return 0;
-    return part->range_count < CCI__REL_GAPS ||
-           cci__ranges_test(part->ranges, part->range_count, offset, end) != CCI__RANGE_NEW ||
-           (part->range_count > 0 && part->ranges[part->range_count - 1].hi == offset);
+    return cci__rel_room_for(rel, sequence, sequence + 1) &&
+           cci__ranges_fit(part->ranges, part->range_count, CCI__REL_GAPS, offset, end);
 }
 
 /* A segment of a bulk write. */
