@@ -2337,9 +2337,10 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     return cci__min64(cci__max64(pto, 2 * CCI__MS) << cci__min32(rel->probes, 10), 1000 * CCI__MS);
 }
 
-/* A packet on the way costs the receiver's queue more than its bytes. */
+/* Bytes that may be under way. On a short path all of them may wait in the receiver's queue, where a packet costs up to
+ * twice its bytes, and where other peers' packets want room too; besides, what waits there long leaves the cache. */
 static uint64_t cci__rel_limit(const cci_rel_t *rel) {
-    return rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER ? cci__min64(rel->window, rel->peer_window)
+    return rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER ? cci__min64(rel->window, rel->peer_window / 4)
                                                                           : rel->window;
 }
 
@@ -3603,6 +3604,8 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
             return;
         }
         rel->probes++;
+        if (!sent->item)
+            rel->ping = 1;
         if (rel->probes >= 3 && sent->size > rel->pool->base_mtu &&
             rel->mtu > cci__min32(rel->pool->base_mtu, rel->mtu_max)) {
             rel->mtu_failed = cci__min32(rel->mtu_failed, rel->mtu); /* the path has become smaller */
@@ -3613,8 +3616,6 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
                 cci__rel_lost(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
             rel->window = 2 * (uint64_t)rel->mtu;
         } else {
-            if (!sent->item)
-                rel->ping = 1;
             cci__rel_lost(rel, sent);
         }
     }
@@ -3709,6 +3710,7 @@ struct cci_rma_reader {
     cci_list_t finished; /* reads that are over */
     uint64_t outstanding, window, threshold;
     uint64_t srtt_ns, rttvar_ns, recovery_ns;
+    uint32_t segment; /* bytes of data in a packet of the path */
     uint32_t again;    /* chunks to be asked for once more */
     uint32_t timeouts; /* in a row */
     uint32_t request_count;
@@ -3821,7 +3823,8 @@ CCI_API void cci_rma_reader_init(cci_rma_reader_t *reader, void *user) {
     cci__list_init(&reader->chunks);
     cci__list_init(&reader->requests);
     cci__list_init(&reader->finished);
-    reader->window = 4 * CCI__RMA_CHUNK;
+    reader->window = 16384;
+    reader->segment = 1024;
     reader->threshold = CCI__NEVER;
 }
 
@@ -3920,22 +3923,32 @@ static void cci__rma_lost(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_
     table->reads_again++;
     if (chunk->sent_ns >= reader->recovery_ns) { /* once for each window */
         reader->recovery_ns = now_ns;
-        reader->threshold = reader->window = cci__max64(reader->window / 2, CCI__RMA_CHUNK / 2);
+        reader->threshold = reader->window = cci__max64(reader->window / 2, 2 * (uint64_t)reader->segment);
     }
 }
 
-static cci_rma_chunk_t *cci__rma_new_chunk(cci_rma_table_t *table, cci_rma_reader_t *reader, uint32_t segment) {
+/* Bytes of the next chunk: a quarter of the window, in whole segments. */
+static uint32_t cci__rma_chunk_size(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
+    uint64_t size = cci__min64(cci__min64(reader->window, table->receive_window) / 4, CCI__RMA_CHUNK);
+    return cci__max32(cci__min32((uint32_t)size / reader->segment, 64), 1) * reader->segment;
+}
+
+/* Is there something new to ask for, and room for it? */
+static int cci__rma_may_ask(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
+    return !cci__list_empty(&reader->reads) && !cci__list_empty(&table->chunks) &&
+           (reader->outstanding == 0 || reader->outstanding + cci__rma_chunk_size(table, reader) <=
+                                            cci__min64(reader->window, table->receive_window));
+}
+
+static cci_rma_chunk_t *cci__rma_new_chunk(cci_rma_table_t *table, cci_rma_reader_t *reader) {
     cci_rma_read_t *read = CCI__CONTAINER(reader->reads.next, cci_rma_read_t, node);
     cci_rma_chunk_t *chunk;
-    uint32_t most, count;
-    if (cci__list_empty(&table->chunks))
-        return NULL;
+    uint32_t segment = reader->segment, count;
     chunk = CCI__CONTAINER(table->chunks.next, cci_rma_chunk_t, node);
     cci__list_remove(&chunk->node);
-    most = cci__min32(64, cci__max32(CCI__RMA_CHUNK / segment, 1)) * segment;
     chunk->read = read;
     chunk->offset = read->asked;
-    chunk->length = (uint32_t)cci__min64(most, read->length - read->asked);
+    chunk->length = (uint32_t)cci__min64(cci__rma_chunk_size(table, reader), read->length - read->asked);
     chunk->segment = segment;
     count = (chunk->length + segment - 1) / segment;
     chunk->missing = count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
@@ -3953,6 +3966,7 @@ static cci_rma_chunk_t *cci__rma_new_chunk(cci_rma_table_t *table, cci_rma_reade
 CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, uint32_t segment, uint8_t *at,
                              uint32_t room, uint64_t now_ns) {
     uint32_t used = 0;
+    reader->segment = segment;
     while (used + 48 <= room) {
         cci_rma_chunk_t *chunk = NULL;
         uint8_t *frame = at + used;
@@ -3966,10 +3980,8 @@ CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, u
             cci__list_remove(&chunk->node);
             if (chunk->tries < 255)
                 chunk->tries++;
-        } else if (!cci__list_empty(&reader->reads) &&
-                   (reader->outstanding == 0 ||
-                    reader->outstanding + CCI__RMA_CHUNK <= cci__min64(reader->window, table->receive_window))) {
-            chunk = cci__rma_new_chunk(table, reader, segment);
+        } else if (cci__rma_may_ask(table, reader)) {
+            chunk = cci__rma_new_chunk(table, reader);
         }
         if (!chunk)
             return used;
@@ -3990,10 +4002,7 @@ CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, u
 }
 
 CCI_API int cci_rma_wants_to_ask(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
-    return reader->again > 0 ||
-           (!cci__list_empty(&reader->reads) && !cci__list_empty(&table->chunks) &&
-            (reader->outstanding == 0 ||
-             reader->outstanding + CCI__RMA_CHUNK <= cci__min64(reader->window, table->receive_window)));
+    return reader->again > 0 || cci__rma_may_ask(table, reader);
 }
 
 static void cci__rma_chunk_done(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk,
@@ -4010,7 +4019,7 @@ static void cci__rma_chunk_done(cci_rma_table_t *table, cci_rma_reader_t *reader
     if (reader->window < reader->threshold)
         reader->window += chunk->length;
     else
-        reader->window += (uint64_t)chunk->length * CCI__RMA_CHUNK / 4 / reader->window;
+        reader->window += (uint64_t)chunk->length * reader->segment / reader->window;
     reader->window = cci__min64(reader->window, UINT64_C(1) << 30);
     for (node = reader->chunks.next; node != &chunk->node;) { /* what was asked for before, and has not come */
         cci_rma_chunk_t *earlier = CCI__CONTAINER(node, cci_rma_chunk_t, node);
@@ -4234,6 +4243,7 @@ extern "C" {
 #define CCI__DGRAM_CHUNKS 512u
 #define CCI__DGRAM_CONTROL 8192u     /* connection events at once */
 #define CCI__DGRAM_GROUPS 16u
+#define CCI__DGRAM_GONE 64u
 #define CCI__DGRAM_HEADROOM 64u
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
@@ -4262,11 +4272,10 @@ typedef struct cci__dconn {
     cci_rel_state_t state;
     cci__active_t *active;
     void *pending; /* client: the request's bytes; server: the request's event; then the reserved event */
-    uint64_t heard_ns;
     uint32_t send_timeout_us, keepalive_us;
 } cci__dconn_t;
 
-#define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message is under way */
+#define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message has gone and nothing has come since */
 
 /* The client's request while it is repeated. */
 typedef struct cci__pending {
@@ -4294,10 +4303,13 @@ typedef struct cci__dgram {
     cci_link_info_t info;
     int has_fd, armed_readable;
     uint64_t armed_ns;
-    uint64_t now_ns, check_ns, thread_until_ns;
+    uint64_t now_ns, check_ns, thread_until_ns, received_ns;
     uint32_t max_send_size, buffer_size, resets;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
     uint32_t idle_rounds, taken, turn, unclocked, device_failed;
+    uint32_t backlog; /* packets in the inboxes */
+    uint64_t gone[CCI__DGRAM_GONE]; /* tokens of clients whose connections have ended: a late copy of a request is none */
+    uint32_t gone_next;
     uint32_t waiters, stopping;
     cci_evq_t evq;
     cci_conn_table_t conns;
@@ -4611,6 +4623,7 @@ static void cci__dgram_drop_runs(cci__dgram_t *ep, cci__active_t *active) {
     while (active->runs) {
         cci_rel_run_t *run = active->runs;
         active->runs = run->next;
+        ep->backlog--;
         cci_evq_release_buffer(&ep->evq, (cci_evq_buffer_t *)run->buffer);
     }
     active->runs_tail = &active->runs;
@@ -4628,6 +4641,8 @@ static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
 }
 
 static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (conn->conn.hashed)
+        ep->gone[ep->gone_next++ % CCI__DGRAM_GONE] = conn->conn.peer_token;
     if (conn->active) {
         cci__dgram_drop_runs(ep, conn->active);
         cci__dgram_take_active(ep, conn->active);
@@ -4757,6 +4772,7 @@ static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
     cci__dgram_t *ep = cci__dgram_of(active->conn);
     if (!active->runs)
         cci__list_append(&ep->inbox, &active->inbox);
+    ep->backlog++;
     run->next = NULL;
     *active->runs_tail = run;
     active->runs_tail = &run->next;
@@ -4890,6 +4906,7 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     cci__dconn_t *conn;
     cci_evq_event_t *event;
     uint64_t epoch = ep->now_ns >> 34; /* 17 s */
+    uint32_t i;
     int proven, whole;
     if (!cci_conn_parse_request(bytes, length, &request))
         return;
@@ -4902,6 +4919,9 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
         cci__dgram_request_again(ep, conn);
         return;
     }
+    for (i = 0; i < CCI__DGRAM_GONE; i++)
+        if (ep->gone[i] == header->token)
+            return;
     whole = request.length == request.data_len;
     proven = request.cookie != 0 &&
              (request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch) ||
@@ -4931,7 +4951,6 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, request.max_send_size);
     conn->conn.proven = (uint8_t)proven;
     ep->conns.unproven += !proven;
-    conn->heard_ns = ep->now_ns;
     cci_conn_hash(&ep->conns, &conn->conn);
     event->owner = conn;
     conn->pending = event;
@@ -4972,7 +4991,6 @@ static void cci__dgram_input_accept(cci__dgram_t *ep, const uint8_t *bytes, uint
         conn->state.floor_number = 0;
         conn->conn.confirming = 1;
         conn->conn.tries = 0;
-        conn->heard_ns = ep->now_ns;
         conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
         conn->keepalive_us = ep->keepalive_us;
         cci__dgram_connected(ep, conn, CCI_SUCCESS);
@@ -4987,7 +5005,7 @@ static void cci__dgram_input_accept(cci__dgram_t *ep, const uint8_t *bytes, uint
 static void cci__dgram_confirmed(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (!conn->conn.confirming)
         return;
-    conn->conn.confirming = 0;
+    conn->conn.confirming = 0; /* keepalive begins */
     conn->conn.deadline_ns = conn->keepalive_us ? ep->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER;
 }
 
@@ -5002,7 +5020,7 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
                               header->number);
         return;
     }
-    conn->heard_ns = ep->now_ns;
+    conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED; /* the peer is there */
     if (conn->conn.state == CCI_CONN_ACCEPTED)
         cci__dgram_accepted(ep, conn, CCI_SUCCESS);
     else
@@ -5131,7 +5149,7 @@ static int cci__dgram_receive(cci__dgram_t *ep, int most) {
 static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__active_t *active;
     uint64_t period_ns = (uint64_t)conn->keepalive_us * 1000;
-    if ((conn->conn.flags & CCI__CONN_PINGED) && conn->heard_ns + period_ns < ep->now_ns) {
+    if (conn->conn.flags & CCI__CONN_PINGED) {
         cci__dgram_post_keepalive(ep, conn);
         conn->conn.deadline_ns = CCI__NEVER;
         return;
@@ -5177,7 +5195,7 @@ static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
             break;
         }
         if (++conn->conn.tries > CCI__DGRAM_CONFIRM_TRIES) {
-            cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
+            cci__dgram_confirmed(ep, conn); /* a server that sleeps so long learns it from the first message */
             break;
         }
         cci__dgram_answer(ep, &conn->conn.peer, CCI__PKT_CONFIRM, conn->conn.peer_index, conn->conn.peer_token,
@@ -5238,7 +5256,11 @@ static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     int count;
     ep->now_ns = ep->link->now(ep->handle);
     ep->resets = 0;
-    count = cci__dgram_receive(ep, most);
+    if (most == 1 && ep->now_ns < ep->received_ns + 200000)
+        count = 0;
+    else
+        count = cci__dgram_receive(ep, most);
+    ep->received_ns = count ? ep->now_ns : ep->received_ns;
     if (count > 0)
         ep->idle_rounds = 0;
     else if (ep->idle_rounds < 1000)
@@ -5793,6 +5815,7 @@ static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
         }
         cci_rel_run_skip(run);
         if (run->count == 0) {
+            ep->backlog--;
             active->runs = run->next;
             cci__list_remove(&active->inbox);
             if (active->runs)
@@ -5840,8 +5863,9 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     /* Events that are there are given at once; now and then the network has its turn all the same. */
     status = (++ep->taken & 63) ? cci__dgram_next(ep, event) : CCI_EAGAIN;
     if (status != CCI_SUCCESS) {
-        int backlog = !cci__list_empty(&ep->inbox);
-        cci__dgram_pump(ep, ep->has_fd && !backlog, backlog ? 2 : CCI__DGRAM_BATCH_RX);
+        /* What the program has not taken stays with the link as long as possible: there it holds the sender back, and what
+         * is taken late has left the cache. */
+        cci__dgram_pump(ep, ep->has_fd && !ep->backlog, ep->backlog < 8 ? CCI__DGRAM_BATCH_RX / 2 : 1);
         status = cci__dgram_next(ep, event);
         if (status == CCI_EAGAIN && ep->has_fd) {
             if (!cci__list_empty(&ep->soon) || !cci__list_empty(&ep->ready))
@@ -7492,7 +7516,8 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     if (status != CCI_SUCCESS) return status;
     CCI_ASSERT(base != NULL && base->ops != NULL && base->ops->destroy != NULL && base->ops->get_event != NULL &&
                base->ops->return_event != NULL && base->ops->sendv != NULL);
-    base->pub.device = &device->pub;
+    if (base->pub.device != &device->pub) /* a helper thread may be reading it by now */
+        base->pub.device = &device->pub;
     base->next_in_core = cci__core.endpoints;
     cci__core.endpoints = base;
     cci__core.open_count[cci__table_find(transport)]++;
