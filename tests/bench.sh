@@ -5,8 +5,9 @@
 # Two processes, each on a CPU of its own, both polling. Each round measures, for every row of the table, the raw
 # socket, CCI, and the raw socket again, and divides CCI's figure by the mean of the two around it; what is printed is
 # the median of the rounds' ratios with the lowest and the highest. Ratios, because on a shared or virtual machine
-# absolute figures change severalfold from one second to the next (the time in which a cache line goes from one CPU to
-# the other is printed with each round: it tells where the two CPUs just were). Nothing is installed and nothing is
+# absolute figures change severalfold from one second to the next (two things are printed with each round that tell
+# how it was: the time in which a cache line goes from one CPU to the other, and the share of the time that other
+# programs took from the two processes; above a few percent it disturbs). Nothing is installed and nothing is
 # written outside build/ and a temporary directory.
 #
 #     -q          quick: 2 short rounds
@@ -25,7 +26,7 @@ while getopts qr:D:h option; do
     q) rounds=2 seconds=0.15 ;;
     r) rounds=$OPTARG ;;
     D) seconds=$OPTARG ;;
-    *) sed -n '3,18s/^# \{0,1\}//p' "$0"; [ "$option" = h ]; exit ;;
+    *) sed -n '3,20s/^# \{0,1\}//p' "$0"; [ "$option" = h ]; exit ;;
     esac
 done
 
@@ -76,9 +77,12 @@ printf '[lo1500]\ntransport = udp\ninterface = lo\nmtu = 1500\n' >"$work/lo1500.
 
 # ---- one measurement -------------------------------------------------------------------------------------------------
 
-# raw MEASURE: prints the value.
+# raw MEASURE [SECONDS]: prints the value, and keeps the share of the time that other programs took.
 raw() {
-    timeout 60 build/bench_raw -D "$seconds" -c "$server_cpu,$client_cpu" "$1" 2>"$work/raw.log" | cut -d, -f2
+    timeout 60 build/bench_raw -D "${2:-$seconds}" -c "$server_cpu,$client_cpu" "$1" \
+        >"$work/raw.csv" 2>"$work/raw.log" || return
+    awk -F, '{ print "others", $4 }' "$work/raw.csv" >>"$data"
+    cut -d, -f2 "$work/raw.csv"
 }
 
 # await_line FILE PATTERN: prints what the server's first line that matches has behind the pattern.
@@ -93,8 +97,8 @@ await_line() {
     return 1
 }
 
-# cci DEVICE TEST SIZE [OPTION]: prints the value, in microseconds, messages or bytes per second. The server lives for one
-# client, so that nothing of CCI polls while raw sockets are measured.
+# cci DEVICE TEST SIZE [OPTION]: prints the value, in microseconds, messages or bytes per second. The server lives for
+# one client, so that nothing of CCI polls while raw sockets are measured.
 cci() {
     case $2 in *lat) column=median_us ;; rate) column=msg_per_s ;; *) column=bytes_per_s ;; esac
     unset CCI_CONFIG
@@ -156,7 +160,9 @@ ucx() {
         >"$work/peer.log" 2>&1
     stop_server
     # The last line: iterations; latency at 50 %, average, overall; MB/s average, overall; messages/s average, overall.
-    awk -v test="$1" -v size="$2" '/^(Final:)? *[0-9]+ +[0-9.]+ / { sub("Final:", ""); found = 1; p50 = $2; mb = $6; rate = $8 }
+    awk -v test="$1" -v size="$2" '/^(Final:)? *[0-9]+ +[0-9.]+ / {
+            sub("Final:", ""); found = 1; p50 = $2; mb = $6; rate = $8
+        }
         END { if (found) printf "%.10g\n", test ~ /lat/ ? p50 : size < 1024 ? rate : mb * 1048576 }' "$work/peer.log"
 }
 
@@ -187,12 +193,11 @@ measure_peers() {
 
 # ---- the rounds ------------------------------------------------------------------------------------------------------
 
-echo "CCI against raw sockets: loopback, CPUs $server_cpu and $client_cpu, both polling, $rounds rounds of $seconds s each"
+echo "CCI against raw sockets: loopback, CPUs $server_cpu and $client_cpu, $rounds rounds, $seconds s each measurement"
 echo "$(sed -n 's/^model name[^:]*: //p;T;q' /proc/cpuinfo), $(nproc) CPUs, Linux $(uname -r), $($cc --version | sed q)"
-echo "load average before: $(cut -d' ' -f1-3 /proc/loadavg) (other programs' work disturbs what is measured)"
 round=1
 while [ "$round" -le "$rounds" ]; do
-    bounce=$(timeout 60 build/bench_raw -D 0.05 -c "$server_cpu,$client_cpu" bounce 2>"$work/raw.log" | cut -d, -f2)
+    bounce=$(raw bounce 0.05)
     [ -n "$bounce" ] || { cat "$work/raw.log" >&2; die "two processes on CPUs $server_cpu and $client_cpu are needed"; }
     echo "bounce $bounce" >>"$data"
     compare lat lat lo lat 64
@@ -206,8 +211,11 @@ while [ "$round" -le "$rounds" ]; do
     compare read1500 bw1472 lo1500 read_bw 1m
     for name in tcp_lat tcp_64k tcp_1m; do beside raw "$name"; done
     measure_peers
-    echo "round $round: cache line from CPU to CPU $bounce ns;$(awk '/^ratio-/ { r[$1] = $2; if (!($1 in n)) { n[$1] = ++k; o[k] = $1 } }
-        END { for (i = 1; i <= k; i++) printf " %s %.3g", substr(o[i], 7), r[o[i]] }' "$data")"
+    awk -v round="$round" '/^bounce / { text = ""; count = others = 0; bounce = $2 } # this round: from its bounce on
+        /^others / { others += $2; count++ }
+        /^ratio-/ { text = text sprintf(" %s %.3g", substr($1, 7), $2) }
+        END { printf "round %s: cache line %.0f ns, others took %.0f %%;%s\n", round, bounce, others / count, text }
+    ' "$data"
     round=$((round + 1))
 done
 
@@ -267,7 +275,9 @@ function other(key, text, kind) {
     printf "| %s | %s (%s–%s) |\n", text, unit(median(key), kind), unit(s[1], kind), unit(s[n], kind)
 }
 function only(name) { return value[name, 1] }
-function fact(text, figure, target, good) { printf "| %s | %s | %s | %s |\n", text, figure, target, good ? "PASS" : "miss" }
+function fact(text, figure, target, good) {
+    printf "| %s | %s | %s | %s |\n", text, figure, target, good ? "PASS" : "miss"
+}
 { value[$1, ++count[$1]] = $2 }
 END {
     print "| two processes, loopback | CCI | raw UDP | ratio: median (lowest–highest) | target | |"
@@ -282,8 +292,8 @@ END {
     row("write1500", "1 MiB RMA writes, MTU 1,500", "B", 0, 0.7)
     row("read1500", "1 MiB RMA reads, MTU 1,500", "B", 0, 0.7)
     print ""
-    print "Messages and RMA are reliable and ordered (RO). Raw UDP is a busy-polling ping-pong; 64 B datagrams with sendto and"
-    print "recvfrom; 8 KiB, or 1,472 B, datagrams with UDP_SEGMENT and UDP_GRO, counted where they arrive."
+    print "Messages and RMA are reliable and ordered (RO). Raw UDP is a busy-polling ping-pong; 64 B datagrams with sendto"
+    print "and recvfrom; 8 KiB, or 1,472 B, datagrams with UDP_SEGMENT and UDP_GRO, counted where they arrive."
     print ""
     print "| beside it | median (lowest–highest) |"
     print "| --- | ---: |"
@@ -296,6 +306,8 @@ END {
     other("ucx-write", "UCX over TCP, 1 MiB puts", "B")
     other("ucx-read", "UCX over TCP, 1 MiB gets", "B")
     other("fi-lat", "libfabric tcp;ofi_rxm, 64 B, half round-trip", "us")
+    m = median("others")
+    printf "| time that other programs took | %.0f %% (%.0f–%.0f) |\n", m, s[1], s[n]
     sorted("bounce")
     printf "| cache line from CPU to CPU | %.0f ns (%.0f–%.0f) |\n", median("bounce"), s[1], s[n]
     print ""
@@ -312,19 +324,17 @@ END {
     }
     if (count["instructions-1"] && count["instructions-10000"]) {
         ratio = only("instructions-10000") / only("instructions-1")
-        fact("an idle poll, instructions: 1 · 10,000 connections", sprintf("%s · %s, ratio %.3f", only("instructions-1"),
-            only("instructions-10000"), ratio), "1 (± 5 %)", ratio <= 1.05)
+        fact("an idle poll, instructions: 1 · 10,000 connections", sprintf("%s · %s, ratio %.3f",
+            only("instructions-1"), only("instructions-10000"), ratio), "1 (± 5 %)", ratio <= 1.05)
     }
     if (count["time-poll-1"] && count["time-poll-10000"]) {
         ratio = only("time-poll-10000") / only("time-poll-1")
         text = sprintf("%s · %s, ratio %.2f", only("time-poll-1"), only("time-poll-10000"), ratio)
         if (count["instructions-1"]) printf "| the same, ns | %s | | |\n", text
-        else fact("an idle poll, ns: 1 · 10,000 connections (by the clock: valgrind is not installed)", text, "1 (± 50 %)",
-            ratio <= 1.5)
+        else fact("an idle poll, ns (valgrind, to count instructions, is not installed): 1 · 10,000 connections", text,
+            "1 (± 50 %)", ratio <= 1.5)
     }
     if (count["calls-connects-10000"])
         printf "| connections opened and accepted per second (one thread) | %s | | |\n", only("calls-connects-10000")
 }' "$data"
-echo
-echo "load average after: $(cut -d' ' -f1-3 /proc/loadavg)"
 [ "$failures" -eq 0 ] || die "$failures measurements failed"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Unlicense */
-/* bench_calls.c - what the library costs apart from time on the wire: allocations, memory of a connection, and the work of
- * an idle poll. Two endpoints of one process talk to each other over the loopback.
+/* bench_calls.c - what the library costs apart from time on the wire: allocations, memory of a connection, and the
+ * work of an idle poll. Two endpoints of one process talk to each other over the loopback.
  *
  *     cc -O2 -I.. -o bench_calls bench_calls.c -pthread
  *     ./bench_calls traffic          allocations while messages and RMAs of all kinds go both ways
@@ -25,7 +25,7 @@
 #define MESSAGE_COUNT 20000    /* of each kind */
 #define MESSAGES_UNDER_WAY 64u
 #define REGION_BYTES (1u << 20)
-#define QUIET_NS 500000000u    /* longer than any acknowledgement is held back, and timers of idle connections run out */
+#define QUIET_NS 500000000u    /* acknowledgements are sent and timers of idle connections have run out after this */
 #define PATIENCE_NS 60000000000ull /* valgrind is slow */
 
 /* ---- the heap that the library gets ---------------------------------------------------------------------------- */
@@ -180,7 +180,8 @@ static void send_messages(cci_connection_t *const pair[2], int flags) {
         if (length > pair[0]->max_send_size) length = pair[0]->max_send_size;
         for (side = 0; side < 2; side++) check(cci_send(pair[side], message, length, NULL, flags), "cci_send");
         for (i = 0; i < 4; i++) poll_both();
-        while (completed[0] - start[0] + MESSAGES_UNDER_WAY < sent || completed[1] - start[1] + MESSAGES_UNDER_WAY < sent)
+        while (completed[0] - start[0] + MESSAGES_UNDER_WAY < sent ||
+               completed[1] - start[1] + MESSAGES_UNDER_WAY < sent)
             if (!poll_both() && now_ns() > end_ns) fail("waiting for completions", CCI_ETIMEDOUT);
     }
     while (completed[0] - start[0] < sent || completed[1] - start[1] < sent)

@@ -2,7 +2,10 @@
 /* bench_raw.c - what the machine can do with plain sockets: the figures that `make bench` divides by. Linux only.
  *
  *     cc -O2 -o bench_raw bench_raw.c
- *     ./bench_raw [-D seconds] [-c cpu,cpu] measure...       one CSV line for each: measure,value,unit
+ *     ./bench_raw [-D seconds] [-c cpu,cpu] measure...       one CSV line for each: measure,value,unit,others
+ *
+ * `others` is the share of the time, in percent, in which one of the two processes had to wait for its CPU because
+ * something else ran there: both always have something to do, so a quiet machine gives nearly 0.
  *
  * Each measure runs between two processes on the loopback, the receiving one (or the one that answers) on the first
  * CPU, the other on the second; both poll, nothing sleeps.
@@ -10,7 +13,7 @@
  *     bounce    half of the time in which a cache line goes to the other process and comes back
  *     lat       UDP, 64 bytes there and back, sendto and recvfrom on unconnected sockets: half of a round trip, median
  *     rate      UDP, 64 bytes one way, a system call for each: datagrams that arrived, per second
- *     bw8k      UDP, 8,192 bytes one way, 7 with each sendmsg (UDP_SEGMENT), received joined (UDP_GRO): bytes that arrived
+ *     bw8k      UDP, 8,192 bytes one way, 7 with each sendmsg (UDP_SEGMENT), received joined (UDP_GRO): bytes arrived
  *     bw1472    the same with 44 of 1,472 bytes: what fits an MTU of 1,500
  *     tcp_lat   TCP, 64 bytes there and back
  *     tcp_64k   TCP, writes of 64 KiB one way
@@ -30,6 +33,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -76,6 +80,14 @@ static uint64_t now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* CPU seconds of this process (RUSAGE_SELF) or of those that it has waited for (RUSAGE_CHILDREN). */
+static double cpu_seconds(int who) {
+    struct rusage usage;
+    if (getrusage(who, &usage) != 0) return 0;
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 static void pin(int cpu) {
@@ -208,8 +220,8 @@ static void udp_answer(struct bench *bench) {
         ssize_t got = recvfrom(bench->sockets[0], buffer, sizeof buffer, 0, (struct sockaddr *)&from, &from_length);
         if (got < 0 && !try_again()) die("recvfrom");
         if (got < 0) continue;
-        if (sendto(bench->sockets[0], buffer, (size_t)got, 0, (struct sockaddr *)&from, from_length) < 0 && !try_again())
-            die("sendto");
+        got = sendto(bench->sockets[0], buffer, (size_t)got, 0, (struct sockaddr *)&from, from_length);
+        if (got < 0 && !try_again()) die("sendto");
     }
 }
 
@@ -400,6 +412,8 @@ static const struct measure {
 #define MEASURE_COUNT (sizeof measures / sizeof measures[0])
 
 static void run(struct bench *bench, const struct measure *measure) {
+    double begin[2], used[2], least, seconds;
+    uint64_t begin_ns;
     int status;
     pid_t child;
     memset(bench->shared, 0, sizeof *bench->shared);
@@ -410,6 +424,9 @@ static void run(struct bench *bench, const struct measure *measure) {
     bench->segment_bytes = measure->segment_bytes;
     bench->sockets[0] = bench->sockets[1] = -1;
     measure->open(bench);
+    begin[0] = cpu_seconds(RUSAGE_CHILDREN);
+    begin[1] = cpu_seconds(RUSAGE_SELF);
+    begin_ns = now_ns();
     child = fork();
     if (child < 0) die("fork");
     if (child == 0) {
@@ -425,9 +442,14 @@ static void run(struct bench *bench, const struct measure *measure) {
         fprintf(stderr, "bench_raw: %s: the other process failed\n", measure->name);
         exit(1);
     }
+    seconds = (double)(now_ns() - begin_ns) / 1e9;
+    used[0] = cpu_seconds(RUSAGE_CHILDREN) - begin[0];
+    used[1] = cpu_seconds(RUSAGE_SELF) - begin[1];
+    least = used[0] < used[1] ? used[0] : used[1];
     if (bench->sockets[0] >= 0) close(bench->sockets[0]);
     if (bench->sockets[1] >= 0) close(bench->sockets[1]);
-    printf("%s,%.10g,%s\n", measure->name, measure->value(bench), measure->unit);
+    printf("%s,%.10g,%s,%.1f\n", measure->name, measure->value(bench), measure->unit,
+           least < seconds ? (1 - least / seconds) * 100 : 0);
     fflush(stdout);
 }
 
