@@ -43,7 +43,7 @@ start() {
     tries=0
     uri=
     while [ -z "$uri" ]; do
-        uri=$(sed -n 's/^uri: //p' "$server_log")
+        uri=$(sed -n 's/^uri: //p' "$server_log" 2>/dev/null)
         tries=$((tries + 1))
         [ "$tries" -lt 100 ] || die "the server printed no URI"
         kill -0 "$server" 2>/dev/null || die "the server ended"
@@ -90,9 +90,9 @@ stop_server
 
 echo
 echo 'How fast: two processes, this machine, every byte through UDP sockets (half round-trip; messages; remote writes).'
-start perf "$bin/cci_perf"
+start perf "$bin/cci_perf" -d lo
 for test in lat bw write_bw; do
-    client "perf-$test" "$bin/cci_perf" "$uri" -t "$test" -D 0.5
+    client "perf-$test" "$bin/cci_perf" -d lo "$uri" -t "$test" -D 0.5
 done
 stop_server
 
