@@ -831,7 +831,7 @@ CCI__UNUSED static inline void cci__list_remove(cci_list_t *node) {
 }
 
 /* SipHash-2-4 (Aumasson, Bernstein) of `count` 64-bit words: unguessable without the key. */
-static uint64_t cci__siphash(const uint64_t key[2], const uint64_t *words, uint32_t count) {
+CCI__UNUSED static uint64_t cci__siphash(const uint64_t key[2], const uint64_t *words, uint32_t count) {
     uint64_t v0 = key[0] ^ UINT64_C(0x736f6d6570736575), v1 = key[1] ^ UINT64_C(0x646f72616e646f6d);
     uint64_t v2 = key[0] ^ UINT64_C(0x6c7967656e657261), v3 = key[1] ^ UINT64_C(0x7465646279746573);
     uint32_t i, round, rounds;
@@ -1001,7 +1001,7 @@ CCI__UNUSED static void cci__timer_arm(cci_wheel_t *wheel, cci_timer_t *timer, u
 }
 
 /* The tick at which a slot of the wheel comes next, CCI__NEVER if it is empty. */
-static uint64_t cci__wheel_next(const cci_wheel_t *wheel) {
+CCI__UNUSED static uint64_t cci__wheel_next(const cci_wheel_t *wheel) {
     uint64_t best = CCI__NEVER;
     uint32_t level;
     for (level = 0; level < CCI__WHEEL_LEVELS; level++) {
@@ -1016,7 +1016,7 @@ static uint64_t cci__wheel_next(const cci_wheel_t *wheel) {
 }
 
 /* Empties the slots that begin at the wheel's tick, from the coarsest to the finest. */
-static void cci__wheel_turn(cci_wheel_t *wheel) {
+CCI__UNUSED static void cci__wheel_turn(cci_wheel_t *wheel) {
     uint32_t level = CCI__WHEEL_LEVELS;
     while (level-- > 0) {
         uint32_t index = (uint32_t)(wheel->tick >> 6 * level) & 63;

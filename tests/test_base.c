@@ -64,7 +64,7 @@ static void test_siphash_gives_the_reference_values(void **state) {
     static const uint64_t expected[8] = {UINT64_C(0x726fdb47dd0e0e31), UINT64_C(0x93f5f5799a932462),
                                          UINT64_C(0x3f2acc7f57c29bdb), UINT64_C(0xb8ad50c6f649af94),
                                          UINT64_C(0x7127512f72f27cce), UINT64_C(0x0e3ea96b5304a7d0),
-                                         UINT64_C(0xe612a3cb9ecba951), UINT64_C(0xfe9d80e1ad2cb9ae)};
+                                         UINT64_C(0xe612a3cb9ecba951), UINT64_C(0xb78dbfaf3a8d83bd)};
     uint8_t bytes[64];
     uint64_t key[2], words[8];
     uint32_t i;
