@@ -1768,6 +1768,7 @@ typedef struct cci_rel_pool {
     cci_list_t blocks, bulks, records, parts; /* free ones */
     uint32_t block_size;                      /* bytes of frames in a RUN */
     uint32_t block_total, block_limit, block_out;
+    uint32_t part_total, part_free;
     uint32_t base_mtu;
     const uint8_t *zeros; /* block_size of them */
     uint64_t retransmitted, packets_sent, packets_refused, packets_malformed, packets_duplicate;
@@ -1806,6 +1807,7 @@ struct cci_rel {
     uint64_t rnr_sequence;
     /* path MTU */
     uint32_t mtu, mtu_max, mtu_failed;
+    uint32_t large_lost; /* windows in which large packets were lost, since one arrived */
     uint64_t mtu_again_ns;
     /* receiving */
     uint64_t floor_number; /* all below have been seen */
@@ -1861,6 +1863,8 @@ CCI_API void cci_rel_pool_add(cci_rel_pool_t *pool, cci_rel_item_t *bulks, uint3
     }
     while (record_count-- > 0)
         cci__list_append(&pool->records, &records[record_count].node);
+    pool->part_total += part_count;
+    pool->part_free += part_count;
     while (part_count-- > 0)
         cci__list_append(&pool->parts, &parts[part_count].node);
 }
@@ -1913,6 +1917,7 @@ static void cci__rel_free_part(cci_rel_t *rel, cci_rel_part_t *part) {
         rel->pool->sink->drop(rel->user, part->buffer);
     cci__list_remove(&part->node);
     cci__list_append(&rel->pool->parts, &part->node);
+    rel->pool->part_free++;
 }
 
 /* Takes up a connection's traffic. `mtu_max`: bytes of the largest packet both sides could take. */
@@ -1950,7 +1955,8 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
 /* Nothing is under way in either direction: the memory can be lent to another. */
 CCI_API int cci_rel_idle(const cci_rel_t *rel) {
     return cci__list_empty(&rel->items) && cci__list_empty(&rel->flight) && cci__list_empty(&rel->lost) &&
-           !rel->early && cci__list_empty(&rel->parts) && !rel->ack_count && !rel->nack_count && !rel->ping;
+           !rel->early && cci__list_empty(&rel->parts) && !rel->sequence_count && !rel->ack_count &&
+           !rel->nack_count && !rel->ping;
 }
 
 /* Writes down what must outlive a pause. Only when idle. A packet that is late from before counts as seen. */
@@ -2077,13 +2083,14 @@ CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int messag
                           uint32_t length, int fence, cci_rel_op_t *op, uint64_t now_ns) {
     cci_rel_item_t *item;
     int hold = !cci__list_empty(&rel->held) || (fence && rel->rma_open > 0);
-    if (message && (cci__list_empty(&rel->pool->blocks) || rel->pool->block_limit - rel->pool->block_out < 2))
+    uint32_t behind = message ? 8 + cci__pad8(length) : 0; /* goes into the same run, so that both are refused together */
+    if (message && (cci__list_empty(&rel->pool->blocks) || rel->pool->block_out + 2 > rel->pool->block_limit))
         return CCI_ENOBUFS;
     if (!hold && bulk->length <= CCI__REL_INLINE &&
-        bulk->length + 56 + CCI_REL_HEADER <= cci__min32(rel->mtu, rel->pool->base_mtu)) {
+        bulk->length + 56 + behind + CCI_REL_HEADER <= cci__min32(rel->mtu, rel->pool->base_mtu)) {
         uint32_t size = 48 + cci__pad8((uint32_t)bulk->length);
         uint8_t *at;
-        item = cci__rel_room(rel, size, now_ns);
+        item = cci__rel_room(rel, size + behind, now_ns);
         if (!item)
             return CCI_ENOBUFS;
         at = item->frames + item->length;
@@ -2505,14 +2512,28 @@ static void cci__rel_write_void(cci_rel_packet_t *packet, const cci_rel_item_t *
     sent->is_void = 1;
 }
 
+/* Begins an item anew: its records are free afterwards. */
+static void cci__rel_restart(cci_rel_t *rel, cci_rel_item_t *item) {
+    cci__rel_forget_pieces(rel, item);
+    item->sent = item->fragment = 0;
+    item->bulk_sent = 0;
+    item->flags &= ~CCI__ITEM_SENT;
+    item->flags |= CCI__ITEM_HELD; /* into its place among those that are queued */
+    cci__rel_enqueue(rel, item);
+}
+
 /* Sends again what was lost, in the order of loss. */
 static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
     cci_rel_sent_t *sent = CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node), *rest;
     cci_rel_item_t *item = sent->item;
     uint64_t end = sent->offset + sent->length;
     int ok = 1;
-    if (cci__list_empty(&rel->pool->records) || rel->pool->records.next->next == &rel->pool->records)
-        return 0; /* a piece that has become too long for the path needs up to two records more */
+    uint32_t frame = item->kind == CCI__ITEM_BULK ? 48 : sent->is_fragment ? 16 : 0;
+    if (!(item->flags & CCI__ITEM_VOID) && sent->length > rel->mtu - CCI_REL_HEADER - frame &&
+        (cci__list_empty(&rel->pool->records) || rel->pool->records.next->next == &rel->pool->records)) {
+        cci__rel_restart(rel, item); /* a piece that has become too long for the path needs up to two records more */
+        return 0;
+    }
     if (item->flags & CCI__ITEM_VOID) {
         cci_rel_open_packet(rel, packet, 16, now_ns);
         cci__rel_write_void(packet, item, sent);
@@ -2742,8 +2763,8 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
                 break;
             if (cci__rel_output_item(rel, packet, item, now_ns))
                 goto made;
-            if (cci__list_empty(&rel->pool->records))
-                break;
+            if (cci__rel_next_item(rel) == item)
+                break; /* no records */
         }
     }
     if (rel->ping) {
@@ -2803,10 +2824,12 @@ static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns
             rel->window = cci__max64(rel->window, 4 * (uint64_t)rel->mtu);
         }
     }
+    if (sent->size > rel->pool->base_mtu)
+        rel->large_lost = 0;
     if (item) {
         item->since_ns = now_ns;
         rel->progress_ns = now_ns;
-        if (item->kind == CCI__ITEM_RUN) {
+        if (item->kind == CCI__ITEM_RUN || rel->rnr_sequence - item->first < item->count) {
             rel->rnr = 0;
             rel->rnr_delay_ns = 0;
             rel->rnr_until_ns = 0;
@@ -2837,12 +2860,20 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
     cci__list_append(&rel->lost, &sent->node);
 }
 
+/* The path has become smaller. */
+static void cci__rel_shrink(cci_rel_t *rel) {
+    rel->mtu_failed = cci__min32(rel->mtu_failed, rel->mtu);
+    rel->mtu = cci__min32(rel->pool->base_mtu, rel->mtu_max);
+    rel->large_lost = 0;
+}
+
 /* Looks for packets that were sent well before one that has arrived [RFC 9002 6.1]. */
 static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
     uint64_t wait_ns = cci__max64(cci__max64(rel->srtt_ns, rel->min_rtt_ns == CCI__NEVER ? 0 : rel->min_rtt_ns) * 9 / 8,
                                   CCI__MS);
     cci_list_t *node = rel->flight.next, *next;
     uint64_t congested = 0;
+    uint32_t large = 0;
     rel->loss_ns = CCI__NEVER;
     for (; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
@@ -2850,8 +2881,10 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
         if (sent->number >= rel->largest_acked)
             break;
         if (sent->number + 3 <= rel->largest_acked || sent->time_ns + wait_ns <= now_ns) {
-            if (!sent->is_probe)
+            if (!sent->is_probe) {
                 congested = sent->number + 1;
+                large |= sent->size > rel->pool->base_mtu;
+            }
             cci__rel_lost(rel, sent);
         } else {
             rel->loss_ns = cci__min64(rel->loss_ns, sent->time_ns + wait_ns);
@@ -2860,6 +2893,9 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
     if (congested > rel->recovery_number) { /* once for each window */
         rel->recovery_number = rel->next_number;
         rel->pool->congestion->lost(rel);
+        rel->large_lost += large;
+        if (rel->large_lost >= 3 && rel->mtu > rel->pool->base_mtu) /* small ones arrive, large ones don't */
+            cci__rel_shrink(rel);
     }
 }
 
@@ -2913,14 +2949,14 @@ static uint32_t cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_
 static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
     cci_list_t *node, *next;
     rel->rnr = 1;
+    rel->rnr_sequence = sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
     rel->rnr_until_ns = now_ns + rel->rnr_delay_ns;
     for (node = rel->flight.next; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
-        if (sent->item && sent->item->kind == CCI__ITEM_RUN &&
-            (sent->item->first == sequence || (rel->ordered && sent->item->first > sequence) ||
-             (sequence - sent->item->first < sent->item->count)))
+        if (sent->item && ((sent->item->kind == CCI__ITEM_RUN && rel->ordered && sent->item->first > sequence) ||
+                           sequence - sent->item->first < sent->item->count))
             cci__rel_lost(rel, sent);
     }
 }
@@ -3061,6 +3097,17 @@ static void cci__rel_unblock(cci_rel_t *rel) {
     }
 }
 
+/* Gives up what has arrived of [first, last) in pieces. */
+static void cci__rel_drop_parts(cci_rel_t *rel, uint64_t first, uint64_t last) {
+    cci_list_t *node, *next;
+    for (node = rel->parts.next; node != &rel->parts; node = next) {
+        cci_rel_part_t *part = CCI__CONTAINER(node, cci_rel_part_t, node);
+        next = node->next;
+        if (part->first >= first && part->first < last)
+            cci__rel_free_part(rel, part);
+    }
+}
+
 /* What became of a packet's content. */
 enum { CCI__TAKEN, CCI__REFUSED };
 
@@ -3156,6 +3203,7 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
         if (CCI__UNLIKELY(rel->early || !cci__list_empty(&rel->parts)))
             cci__rel_advance(rel);
     } else {
+        cci__rel_drop_parts(rel, first, last); /* pieces of what is here as a whole */
         (void)cci__rel_take(rel, first, last);
         if (after) {
             run->next = rel->early;
@@ -3180,8 +3228,10 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
         if (part->first < first)
             break;
     }
-    if (!make || cci__list_empty(&rel->pool->parts))
-        return NULL;
+    if (!make || cci__list_empty(&rel->pool->parts) ||
+        (rel->ordered && first > rel->expected && rel->pool->part_free <= cci__max32(rel->pool->part_total / 4, 1)))
+        return NULL; /* what comes too early leaves some to what is due */
+    rel->pool->part_free--;
     part = CCI__CONTAINER(rel->pool->parts.next, cci_rel_part_t, node);
     cci__list_remove(&part->node);
     cci__list_insert(node->next, &part->node);
@@ -3322,16 +3372,10 @@ static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame, uint64_
 static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
     uint64_t first = cci__expand32(cci__load32(frame + 4), rel->expected);
     uint64_t last = first + cci__load32(frame + 8) + (frame[1] & CCI__FRAME_AFTER);
-    cci_list_t *node, *next;
     cci_rel_part_t *part;
     if (last <= rel->expected)
         return CCI__TAKEN;
-    for (node = rel->parts.next; node != &rel->parts; node = next) { /* what was half there */
-        part = CCI__CONTAINER(node, cci_rel_part_t, node);
-        next = node->next;
-        if (part->first >= first && part->first < last)
-            cci__rel_free_part(rel, part);
-    }
+    cci__rel_drop_parts(rel, first, last);
     if (rel->ordered) {
         part = cci__rel_part(rel, first, 1);
         if (!part)
@@ -3432,6 +3476,8 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     if (rel->reliable && (number < rel->floor_number ||
                           cci__ranges_test(rel->numbers, rel->number_count, number, number + 1) != CCI__RANGE_NEW)) {
         rel->pool->packets_duplicate++;
+        if (rel->number_count == 0)
+            return 1; /* from before a pause: there is nothing to name */
         rel->ack_count++; /* the acknowledgement may have been lost */
         if (rel->ack_at_ns == CCI__NEVER)
             rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
@@ -3465,6 +3511,10 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
             continue;
         }
         size = cci__rel_check(frame, length - at);
+        if (size == 0 || size > length - at) { /* behind a frame of another layer nobody has looked yet */
+            rel->pool->packets_malformed++;
+            return 0;
+        }
         if (frame[0] >= CCI__FRAME_OTHER) {
             size = rel->pool->sink->frame(rel->user, frame, length - at, now_ns);
             if (size == 0 || size > length - at)
@@ -3500,8 +3550,11 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
                           : frame[0] == CCI__FRAME_FRAGMENT ? cci__rel_input_fragment(rel, frame, now_ns)
                                                             : cci__rel_input_void(rel, frame);
             break;
-        default:
+        case CCI__FRAME_PAD:
             break;
+        default: /* a message behind a frame of another layer: nobody would take it */
+            rel->pool->packets_malformed++;
+            return 0;
         }
     }
     if (run_count && outcome == CCI__TAKEN)
@@ -3607,10 +3660,8 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
         if (!sent->item)
             rel->ping = 1;
         if (rel->probes >= 3 && sent->size > rel->pool->base_mtu &&
-            rel->mtu > cci__min32(rel->pool->base_mtu, rel->mtu_max)) {
-            rel->mtu_failed = cci__min32(rel->mtu_failed, rel->mtu); /* the path has become smaller */
-            rel->mtu = cci__min32(rel->pool->base_mtu, rel->mtu_max);
-        }
+            rel->mtu > cci__min32(rel->pool->base_mtu, rel->mtu_max))
+            cci__rel_shrink(rel);
         if (rel->probes >= 3) { /* nothing comes back: all of it counts as lost, and one packet tries the path */
             while (!cci__list_empty(&rel->flight))
                 cci__rel_lost(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
@@ -3896,8 +3947,13 @@ CCI_API cci_rma_read_t *cci_rma_next_finished(cci_rma_reader_t *reader) {
 
 /* Forgets everything of a connection. */
 CCI_API void cci_rma_reader_abort(cci_rma_table_t *table, cci_rma_reader_t *reader) {
-    while (!cci__list_empty(&reader->chunks))
-        cci__rma_free_chunk(table, reader, CCI__CONTAINER(reader->chunks.next, cci_rma_chunk_t, node));
+    while (!cci__list_empty(&reader->chunks)) {
+        cci_rma_chunk_t *chunk = CCI__CONTAINER(reader->chunks.next, cci_rma_chunk_t, node);
+        cci_rma_read_t *read = chunk->read;
+        cci__rma_free_chunk(table, reader, chunk);
+        if (read->chunks == 0 && cci__list_empty(&read->node)) /* all was asked for: it is in no list */
+            cci_rma_free_read(table, read);
+    }
     while (!cci__list_empty(&reader->reads))
         cci_rma_free_read(table, CCI__CONTAINER(reader->reads.next, cci_rma_read_t, node));
     while (!cci__list_empty(&reader->finished))
@@ -4074,7 +4130,7 @@ static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *re
         return 0;
     if (cci__list_empty(&table->requests) || reader->request_count >= 256)
         return 48; /* it will be asked for again */
-    if (cci__load32(frame + 20) < 64 || cci__load32(frame + 32) == 0 ||
+    if (cci__load32(frame + 20) < 64 || cci__load32(frame + 20) > 0xfff8 || cci__load32(frame + 32) == 0 ||
         (cci__load32(frame + 32) - 1) / cci__load32(frame + 20) > 63)
         return 0;
     request = CCI__CONTAINER(table->requests.next, cci_rma_request_t, node);
@@ -4140,7 +4196,7 @@ CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader
         start = number < 64 && (request->length - 1) / request->segment >= number ? number * request->segment : 0;
         length = cci__min32(request->segment, request->length - start);
         *body = cci_rma_address(table, request->key, request->region, request->offset + start, length, CCI_FLAG_READ);
-        if (*body && length + 16 <= space && (request->length - 1) / request->segment >= number) {
+        if (*body && space >= 16 && length <= space - 16 && (request->length - 1) / request->segment >= number) {
             memset(at, 0, 16);
             at[0] = CCI__FRAME_DATA;
             cci__store16(at + 2, length);
@@ -4244,6 +4300,7 @@ extern "C" {
 #define CCI__DGRAM_CONTROL 8192u     /* connection events at once */
 #define CCI__DGRAM_GROUPS 16u
 #define CCI__DGRAM_GONE 64u
+#define CCI__DGRAM_BURST 56000u      /* bytes of messages that leave at once even if others are under way */
 #define CCI__DGRAM_HEADROOM 64u
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
@@ -4265,6 +4322,7 @@ typedef struct cci__active {
     cci_list_t inbox;   /* in `inbox`: has messages for the program */
     cci_list_t lent;    /* in `lent`, the longest unused first, or in `free_actives` */
     cci_rel_run_t *runs, **runs_tail;
+    uint32_t unsent_bytes; /* of messages issued since something was sent */
 } cci__active_t;
 
 typedef struct cci__dconn {
@@ -4485,6 +4543,13 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
 
 static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn);
 
+/* Something is to be sent, and nothing is under way whose end would give another chance: a pool is empty for the moment. */
+static int cci__active_stuck(const cci__active_t *active) {
+    const cci_rel_t *rel = &active->rel;
+    return (rel->in_flight == 0 && (!cci__list_empty(&rel->bulks) || !cci__list_empty(&rel->lost))) ||
+           (active->reader.outstanding == 0 && !cci__list_empty(&active->reader.reads));
+}
+
 /* Sends what a connection has to send, up to a batch. */
 static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle, uint64_t now_ns) {
     cci__dconn_t *conn = active->conn;
@@ -4500,8 +4565,9 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
     }
     if (more) /* others first */
         cci__list_append(&ep->ready, &active->ready);
-    else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs))
+    else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
         cci__list_append(&ep->soon, &active->ready);
+    active->unsent_bytes = 0;
     cci__dgram_schedule(ep, conn);
 }
 
@@ -4561,9 +4627,11 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     active->conn = conn;
     active->runs = NULL;
     active->runs_tail = &active->runs;
+    active->unsent_bytes = 0;
     conn->active = active;
     cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
-                  cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), conn->conn.peer_window);
+                  cci__max32(cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), 256),
+                  conn->conn.peer_window);
     active->rel.timeout_us = active->rel.reliable ? conn->send_timeout_us : 0; /* [4.4.3.1] UU has no time-out */
     active->rel.progress_ns = ep->now_ns;
     cci_rma_reader_init(&active->reader, active);
@@ -6100,8 +6168,8 @@ static void cci__dgram_drop_op(cci__dgram_t *ep, cci__op_t *op) {
  * company or at the next chance. */
 static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t *op, int flags) {
     cci_rel_t *rel = &active->rel;
-    int now = rel->reliable ? rel->in_flight == 0 || rel->runs.next != rel->runs.prev
-                            : ep->now_ns - rel->last_sent_ns > 20000;
+    int now = active->unsent_bytes >= CCI__DGRAM_BURST ||
+              (rel->reliable ? rel->in_flight == 0 : ep->now_ns - rel->last_sent_ns > 20000);
     int status = CCI_SUCCESS;
     if (now) {
         if (!rel->reliable)
@@ -6139,6 +6207,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
         cci__dgram_drop_op(ep, op);
         return status;
     }
+    active->unsent_bytes += length + 8;
     return cci__dgram_issued(ep, active, op, flags);
 }
 

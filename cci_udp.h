@@ -800,7 +800,8 @@ static void cci__udp_make_desc(cci_device_desc_t *desc, const cci__udp_device *d
     desc->up = f->running;
     desc->rate = f->rate;
     memcpy(desc->pci, f->pci, sizeof desc->pci);
-    desc->max_send_size = cci__udp_largest(d, f, cci__udp_main_family(d, f));
+    /* what the datagram endpoint leaves of a datagram: 24 bytes are the packet's header, 8 the message's */
+    desc->max_send_size = cci__udp_largest(d, f, cci__udp_main_family(d, f)) - 32;
     memcpy(desc->data, d, sizeof *d);
 }
 

@@ -88,16 +88,16 @@ cci() {
 
 # measure SERIES TEST SIZES: leaves raw UDP's figure from after the series in $last.
 measure() {
-    tries=0
+    attempts=0
     while :; do
         before=$last
         cci "$2" "$3" >"$work/series" || { cat "$work/server.log" "$work/client.log" >&2; die "$1 failed"; }
         last=$(raw bw8k)
         [ -n "$last" ] || { cat "$work/raw.log" >&2; die 'raw UDP was not measured'; }
-        quiet=$(echo "$before $last" | awk '{ print ($1 < $2 ? $1 / $2 : $2 / $1) >= 0.75 }')
-        tries=$((tries + 1))
+        quiet=$(echo "$before $last" | awk '{ r = $1 / $2; print (r >= 0.75 && r <= 1 / 0.75) ? 1 : 0 }')
+        attempts=$((attempts + 1))
         [ "$quiet" = 1 ] && break
-        [ "$tries" -lt 6 ] || die 'the machine is too busy: raw UDP itself varies by more than a quarter'
+        [ "$attempts" -lt 6 ] || die 'the machine is too busy: raw UDP itself varies by more than a quarter'
     done
     sed "s/^/$1 /" "$work/series" >>"$data"
     printf 'raw-udp 0 %s\nraw-udp 0 %s\n' "$before" "$last" >>"$data"
