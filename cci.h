@@ -782,8 +782,12 @@ CCI__UNUSED static inline void cci__store32(uint8_t *p, uint32_t v) {
     p[3] = (uint8_t)(v >> 24);
 }
 CCI__UNUSED static inline void cci__store64(uint8_t *p, uint64_t v) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(p, &v, 8); /* one store, where the compiler would make two of the others */
+#else
     cci__store32(p, (uint32_t)v);
     cci__store32(p + 4, (uint32_t)(v >> 32));
+#endif
 }
 
 /* The 64-bit number nearest to `near` whose low 32 bits are `low`. */
@@ -4290,7 +4294,7 @@ extern "C" {
 #define CCI__DGRAM_BUFS 1024u        /* default of both buffer counts */
 #define CCI__DGRAM_MAX_BUFS 65536u
 #define CCI__DGRAM_BATCH_RX 16
-#define CCI__DGRAM_BATCH_TX 64
+#define CCI__DGRAM_BATCH_TX 88 /* two full offloaded batches of an Ethernet's packets */
 #define CCI__DGRAM_ACTIVES 1024u     /* connections with traffic at once */
 #define CCI__DGRAM_BULKS 1024u       /* RMAs at once */
 #define CCI__DGRAM_PARTS 512u        /* long messages and writes arriving at once */
