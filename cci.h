@@ -637,6 +637,7 @@ typedef struct cci_link_info {
     uint32_t mtu;             /* bytes of the largest datagram that the device can carry; at least 256           */
     uint32_t base_mtu;        /* bytes that every path surely carries (1,200 for IP); 0: mtu                     */
     uint32_t receive_window;  /* bytes that may be on their way to this endpoint at once; 0: 64 times mtu        */
+    uint32_t max_send_size;   /* bytes of the largest message; 0: what one datagram takes. Longer ones go in fragments */
     uint32_t send_buf_count;  /* default counts; 0: the header's                                                 */
     uint32_t recv_buf_count;
     uint32_t send_timeout_us; /* 0: 30 s                                                                         */
@@ -1736,6 +1737,7 @@ typedef struct cci_rel_packet {
     uint32_t head_length;
     const uint8_t *body;
     uint32_t body_length;
+    uint32_t pad_length;    /* zeros behind the body: packets of one size leave together */
     uint64_t number;
     cci_rel_sent_t *sent;   /* NULL: nothing in it wants to be acknowledged */
     cci_rel_item_t *spent;  /* unreliable: give it to cci_rel_spent() when the packet has left */
@@ -2394,7 +2396,7 @@ CCI_API void cci_rel_open_packet(cci_rel_t *rel, cci_rel_packet_t *packet, uint3
     uint32_t room = rel->mtu > CCI_REL_HEADER + need ? rel->mtu - CCI_REL_HEADER - need : 0;
     packet->head_length = CCI_REL_HEADER;
     packet->body = NULL;
-    packet->body_length = 0;
+    packet->body_length = packet->pad_length = 0;
     packet->sent = NULL;
     packet->spent = NULL;
     packet->number = rel->next_number++;
@@ -2418,7 +2420,7 @@ static uint32_t cci__rel_space(const cci_rel_t *rel, const cci_rel_packet_t *pac
 static void cci__rel_track(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sent_t *sent, uint64_t now_ns) {
     sent->number = packet->number;
     sent->time_ns = now_ns;
-    sent->size = packet->head_length + packet->body_length;
+    sent->size = packet->head_length + packet->body_length + packet->pad_length;
     sent->in_flight = 1;
     rel->in_flight += sent->size;
     rel->last_sent_ns = now_ns;
@@ -2446,7 +2448,7 @@ static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item)
  * sent's range and returns 1, or 0 if nothing fits. */
 static int cci__rel_write_run(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent,
                               uint32_t offset, uint32_t fragment, uint32_t end) {
-    uint32_t space = cci__rel_space(rel, packet), fit = 0, length, rest;
+    uint32_t space = cci__rel_space(rel, packet), fit = 0, length, rest, even, count;
     const uint8_t *frame = item->frames + offset;
     if (fragment == 0) {
         if (end - offset <= space) {
@@ -2473,8 +2475,13 @@ static int cci__rel_write_run(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_
     rest = length - fragment;
     if (space < 16 + 64)
         return 0;
-    if (rest > space - 16)
-        rest = (space - 16) & ~7u;
+    /* Fragments of one size, the last filled up to it. */
+    count = (length + ((space - 16) & ~7u) - 1) / ((space - 16) & ~7u);
+    even = cci__pad8((length + count - 1) / count);
+    if (rest >= even)
+        rest = even;
+    else if (fragment > 0 && even - rest < 64)
+        packet->pad_length = even - rest;
     {
         uint8_t *at = packet->head + packet->head_length;
         at = cci__rel_frame(at, CCI__FRAME_FRAGMENT, frame[1], rest, cci__load32(frame + 4));
@@ -2558,6 +2565,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
         cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu) + 16, now_ns);
         ok = cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, sent->fragment, item->length);
         if (ok && sent->is_fragment && sent->fragment + sent->length > to) { /* not more than was lost */
+            packet->pad_length = 0;
             packet->body_length -= sent->fragment + sent->length - to;
             sent->length = to - sent->fragment;
             cci__store16(packet->head + packet->head_length - 16 + 2, sent->length);
@@ -4480,7 +4488,7 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
     slot->active = active;
     tx->to = &slot->to;
     tx->piece[0].data = packet->head;
-    if (packet->body_length > 0 && packet->head_length + packet->body_length <= CCI_REL_HEAD) {
+    if (packet->body_length > 0 && packet->head_length + packet->body_length <= CCI_REL_HEAD && !packet->pad_length) {
         memcpy(packet->head + packet->head_length, packet->body, packet->body_length); /* one piece costs less than two */
         packet->head_length += packet->body_length;
         packet->body_length = 0;
@@ -4488,8 +4496,10 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
     tx->piece[0].length = packet->head_length;
     tx->piece[1].data = packet->body;
     tx->piece[1].length = packet->body_length;
-    tx->piece_count = packet->body_length > 0 ? 2 : 1;
-    tx->length = packet->head_length + packet->body_length;
+    tx->piece[2].data = ep->pool.zeros;
+    tx->piece[2].length = packet->pad_length;
+    tx->piece_count = packet->pad_length > 0 ? 3 : packet->body_length > 0 ? 2 : 1;
+    tx->length = packet->head_length + packet->body_length + packet->pad_length;
 }
 
 /* Sends a packet of the handshake, whose head is in the next slot, with `data` behind it. */
@@ -4499,6 +4509,7 @@ static void cci__dgram_commit_bare(cci__dgram_t *ep, const cci_link_addr_t *to, 
     packet->head_length = head_length;
     packet->body = (const uint8_t *)data;
     packet->body_length = data_length;
+    packet->pad_length = 0;
     packet->sent = NULL;
     packet->spent = NULL;
     cci__dgram_commit(ep, to, NULL);
@@ -5528,7 +5539,8 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, control, CCI__DGRAM_CONTROL);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__dconn_t), slabs);
     (void)cci_conn_rehash(&ep->conns, buckets, 2 * CCI__CONN_SLAB);
-    cci_rel_pool_init(&ep->pool, &cci__dgram_sink, (ep->info.mtu - CCI_REL_HEADER + 7) & ~7u, ep->info.base_mtu);
+    cci_rel_pool_init(&ep->pool, &cci__dgram_sink,
+                      cci__max32(ep->info.mtu - CCI_REL_HEADER, 8 + cci__pad8(ep->max_send_size)), ep->info.base_mtu);
     ep->pool.congestion = cci_rel_find_congestion(ep->info.congestion);
     ep->pool.zeros = zeros;
     cci_rel_pool_add(&ep->pool, bulks, CCI__DGRAM_BULKS, records, record_count, parts, CCI__DGRAM_PARTS);
@@ -5588,10 +5600,11 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     ep->send_buf_count = info->send_buf_count ? info->send_buf_count : CCI__DGRAM_BUFS;
     ep->recv_buf_count = info->recv_buf_count ? info->recv_buf_count : CCI__DGRAM_BUFS;
     ep->send_timeout_us = info->send_timeout_us ? info->send_timeout_us : CCI__DGRAM_SEND_TIMEOUT_US;
-    ep->max_send_size = info->mtu - CCI_REL_HEADER - 8;
+    ep->max_send_size = info->max_send_size ? cci__min32(info->max_send_size, 65472) : info->mtu - CCI_REL_HEADER - 8;
     if (ep->base.pub.device->max_send_size > 0)
         ep->max_send_size = cci__min32(ep->max_send_size, ep->base.pub.device->max_send_size);
-    ep->buffer_size = info->coalesce ? 65536 : cci__max32((info->mtu + CCI_REL_HEADER + 8 + 63) & ~63u, 1152);
+    ep->buffer_size = cci__max32(info->mtu, cci__max32(ep->max_send_size, 1024) + CCI_REL_HEADER + 8);
+    ep->buffer_size = info->coalesce ? 65536 : (ep->buffer_size + CCI_REL_HEADER + 8 + 63) & ~63u;
     return 1;
 }
 

@@ -63,8 +63,9 @@
  *     interface       name                        -           the interface itself; with none of these three, the best
  *     port            1 to 65535                  any free    local port of endpoints that name no service
  *     mtu             bytes, 576 to 65535         interface's upper limit of the IP packet (1500 even on the loopback)
- *     send_buf_count  messages, 1 to 1048576      cci.h's     messages that can be pending
- *     recv_buf_count  messages, 1 to 1048576      cci.h's     messages that can be received without dropping
+ *     send_buf_count  messages, 1 to 65536        cci.h's     messages that can be pending
+ *     max_send_size   bytes, 256 to 65472     one datagram    largest message; longer than a datagram: in fragments
+ *     recv_buf_count  messages, 1 to 65536        cci.h's     messages that can be received without dropping
  *     send_timeout    microseconds, 1 to 2^32-1   30000000    send timeout of new endpoints
  *     rcvbuf, sndbuf  bytes, 4K to 1G, K M G work 4M, 1M      the kernel's socket buffers; the kernel may grant less
  *                                                             (sysctl net.core.rmem_max, net.core.wmem_max)
@@ -250,6 +251,7 @@ typedef struct cci__udp_device {
     uint32_t mtu; /* 0: the interface's              */
     uint32_t send_buf_count;
     uint32_t recv_buf_count;
+    uint32_t max_send_size; /* 0: what a datagram takes */
     uint32_t send_timeout_us;
     uint32_t rcvbuf_bytes;
     uint32_t sndbuf_bytes;
@@ -804,7 +806,7 @@ static void cci__udp_make_desc(cci_device_desc_t *desc, const cci__udp_device *d
     desc->rate = f->rate;
     memcpy(desc->pci, f->pci, sizeof desc->pci);
     /* what the datagram endpoint leaves of a datagram: 24 bytes are the packet's header, 8 the message's */
-    desc->max_send_size = cci__udp_largest(d, f, cci__udp_main_family(d, f)) - 32;
+    desc->max_send_size = d->max_send_size ? d->max_send_size : cci__udp_largest(d, f, cci__udp_main_family(d, f)) - 32;
     memcpy(desc->data, d, sizeof *d);
 }
 
@@ -865,8 +867,9 @@ typedef struct cci__udp_key {
 static const cci__udp_key cci__udp_keys[] = {
     {"port", 1, 65535, offsetof(cci__udp_device, port), 0},
     {"mtu", 576, 65535, offsetof(cci__udp_device, mtu), 0},
-    {"send_buf_count", 1, 1048576, offsetof(cci__udp_device, send_buf_count), 0},
-    {"recv_buf_count", 1, 1048576, offsetof(cci__udp_device, recv_buf_count), 0},
+    {"max_send_size", 256, 65472, offsetof(cci__udp_device, max_send_size), 0},
+    {"send_buf_count", 1, 65536, offsetof(cci__udp_device, send_buf_count), 0},
+    {"recv_buf_count", 1, 65536, offsetof(cci__udp_device, recv_buf_count), 0},
     {"send_timeout", 1, 4294967295u, offsetof(cci__udp_device, send_timeout_us), 0},
     {"rcvbuf", 4096, 1073741824, offsetof(cci__udp_device, rcvbuf_bytes), 1},
     {"sndbuf", 4096, 1073741824, offsetof(cci__udp_device, sndbuf_bytes), 1},
@@ -2359,6 +2362,7 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
     info->receive_window = receive_buffer_bytes / 2;
     info->send_buf_count = d->send_buf_count;
     info->recv_buf_count = d->recv_buf_count;
+    info->max_send_size = d->max_send_size;
     info->send_timeout_us = d->send_timeout_us;
     info->progress_thread = d->progress_thread;
     info->coalesce = (uint32_t)l->gro;
