@@ -2044,13 +2044,13 @@ static void cci__rel_append(cci_rel_t *rel, cci_rel_item_t *item, const struct i
     uint8_t *at;
     CCI_ASSERT(item->length + size <= rel->pool->block_size && item->first + item->count == rel->next_sequence);
     at = cci__rel_frame(item->frames + item->length, CCI__FRAME_MESSAGE, flags, length, rel->next_sequence);
+    if (length & 7)
+        memset(item->frames + item->length + size - 8, 0, 8); /* what goes out is ours, not what lay there */
     for (i = 0; i < count; i++) {
         if (data[i].iov_len)
             memcpy(at, data[i].iov_base, data[i].iov_len);
         at += data[i].iov_len;
     }
-    while (at < item->frames + item->length + size) /* what goes out is ours, not what lay there */
-        *at++ = 0;
     item->length += size;
     item->count++;
     cci__rel_attach(item, op, rel->next_sequence++);
@@ -2353,7 +2353,7 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
 /* Bytes that may be under way. On a short path all of them may wait in the receiver's queue, where a packet costs up to
  * twice its bytes, and where other peers' packets want room too; besides, what waits there long leaves the cache. */
 static uint64_t cci__rel_limit(const cci_rel_t *rel) {
-    return rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER ? cci__min64(rel->window, rel->peer_window / 4)
+    return rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER ? cci__min64(rel->window, rel->peer_window / 8)
                                                                           : rel->window;
 }
 

@@ -72,8 +72,9 @@ complain() {
     failures=$((failures + 1))
 }
 
-# The loopback held at an MTU of 1,500 bytes, as between two machines.
+# The loopback held at an MTU of 1,500 bytes, as between two machines; once with messages longer than a datagram.
 printf '[lo1500]\ntransport = udp\ninterface = lo\nmtu = 1500\n' >"$work/lo1500.ini"
+printf '[lo1500m]\ntransport = udp\ninterface = lo\nmtu = 1500\nmax_send_size = 8192\n' >>"$work/lo1500.ini"
 
 # ---- one measurement -------------------------------------------------------------------------------------------------
 
@@ -102,7 +103,7 @@ await_line() {
 cci() {
     case $2 in *lat) column=median_us ;; rate) column=msg_per_s ;; *) column=bytes_per_s ;; esac
     unset CCI_CONFIG
-    if [ "$1" = lo1500 ]; then export CCI_CONFIG="$work/lo1500.ini"; fi
+    case $1 in lo1500*) export CCI_CONFIG="$work/lo1500.ini" ;; esac
     : >"$work/server.log"
     timeout 60 build/cci_perf -d "$1" --cpu "$server_cpu" --once >"$work/server.log" 2>&1 &
     server=$!
@@ -207,6 +208,7 @@ while [ "$round" -le "$rounds" ]; do
     compare write bw8k lo write_bw 1m
     compare read bw8k lo read_bw 1m
     compare full1500 bw1472 lo1500 bw "$full_bytes"
+    compare long1500 bw1472 lo1500m bw 8192
     compare write1500 bw1472 lo1500 write_bw 1m
     compare read1500 bw1472 lo1500 read_bw 1m
     for name in tcp_lat tcp_64k tcp_1m; do beside raw "$name"; done
@@ -289,6 +291,7 @@ END {
     row("write", "1 MiB RMA writes", "B", 0, 0.7)
     row("read", "1 MiB RMA reads", "B", 0, 0.7)
     row("full1500", full " B messages, MTU 1,500", "B", 0, 0.7)
+    row("long1500", "8 KiB messages, MTU 1,500 (max_send_size = 8192)", "B", 0, 0.7)
     row("write1500", "1 MiB RMA writes, MTU 1,500", "B", 0, 0.7)
     row("read1500", "1 MiB RMA reads, MTU 1,500", "B", 0, 0.7)
     print ""
