@@ -2292,6 +2292,72 @@ TEST(rma_deregister_busy, ANYWHERE, "[4.7.2.4] deregistering in use may abort th
     }
 }
 
+TEST(disconnect_owes, ANYWHERE, "a message that the peer took before it disconnected completes with CCI_SUCCESS") {
+    int i;
+    (void)state;
+    for (i = 0; i < 20; i++) {
+        pair_t pair = open_pair(i & 1 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU);
+        cci_event_t *event;
+        assert_int_equal(cci_send(pair.ac, "bye", 3, &context_a, 0), CCI_SUCCESS);
+        drop(await(pair.b, CCI_EVENT_RECV));
+        assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+        event = await(pair.a, CCI_EVENT_SEND);
+        if (!is_lossy) {
+            assert_int_equal(event->send.status, CCI_SUCCESS);
+        }
+        drop(event);
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+
+/* More than 4 GiB of address space over 16 MiB of memory, which shows again and again. */
+static uint8_t *map_folded(size_t size, size_t fold, FILE *file) {
+    uint8_t *start = (uint8_t *)mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t at;
+    if (start == (uint8_t *)MAP_FAILED || ftruncate(fileno(file), (off_t)fold) != 0) {
+        return NULL;
+    }
+    for (at = 0; at < size; at += fold) {
+        if (mmap(start + at, fold, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fileno(file), 0) == MAP_FAILED) {
+            return NULL;
+        }
+    }
+    return start;
+}
+
+TEST(rma_long, ON_UDP, "[4.7.2.5] an RMA of more than 4 GiB moves all of it") {
+    const size_t fold = (size_t)16 << 20, size = sizeof(size_t) < 8 ? 0 : ((size_t)1 << 32) + fold;
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    FILE *from_file = tmpfile(), *to_file = tmpfile();
+    uint8_t *from, *to;
+    cci_rma_handle_t *local, *remote;
+    (void)state;
+    if (size == 0 || from_file == NULL || to_file == NULL) {
+        skip();
+    }
+    from = map_folded(size, fold, from_file);
+    to = map_folded(size, fold, to_file);
+    assert_non_null(from);
+    assert_non_null(to);
+    fill(from, fold, 5);
+    assert_int_equal(cci_rma_register(pair.a->ep, from, size, 0, &local), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(pair.b->ep, to, size, READ_WRITE, &remote), CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local, 0, remote, 0, size, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    assert_true(holds_pattern(to, fold, 5));
+    fill(to, fold, 6);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local, 0, remote, 0, size, NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    assert_true(holds_pattern(from, fold, 6));
+    munmap(from, size);
+    munmap(to, size);
+    fclose(from_file);
+    fclose(to_file);
+    side_close(pair.a);
+    side_close(pair.b);
+}
+
 TEST(rma_far, ANYWHERE, "[4.7.2.5] offsets and registrations beyond 4 GiB work") {
     const uint64_t size = (uint64_t)5 << 30, edge = (uint64_t)4 << 30;
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
