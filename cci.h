@@ -1792,6 +1792,7 @@ struct cci_rel {
     uint8_t ordered, reliable;
     uint8_t ack_now, rnr, probing, mtu_tries, want_mtu, peer_done;
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
+    uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
     /* sending */
     uint64_t next_number, next_sequence;
     cci_list_t items;                /* unfinished, in order */
@@ -1825,6 +1826,7 @@ struct cci_rel {
     cci_range_t sequences[CCI__REL_RANGES];
     uint32_t sequence_count;
     cci_rel_run_t *early; /* taken, not yet delivered; ascending */
+    cci_rel_run_t *early_last; /* ordered: the last of them, if there are any */
     cci_list_t parts;
     struct {
         uint32_t sequence;
@@ -1833,6 +1835,9 @@ struct cci_rel {
     uint32_t nack_count;
     uint32_t ping;
 };
+
+/* What cci_rel_input() says of a packet: unsound; sound, perhaps late or once more; sound and newer than all before. */
+enum { CCI_REL_UNSOUND, CCI_REL_SOUND, CCI_REL_NEWEST };
 
 #define CCI__RUN_SEQUENCE(run) cci__load32((const uint8_t *)(run) + (run)->begin + 4)
 
@@ -1949,6 +1954,7 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->srtt_ns = state->srtt_ns;
     rel->rttvar_ns = state->rttvar_ns;
     rel->min_rtt_ns = state->min_rtt_ns ? state->min_rtt_ns : CCI__NEVER;
+    rel->message_max = 0xffff;
     rel->mtu_max = mtu_max;
     rel->mtu = attribute <= CCI_CONN_ATTR_UU ? cci__min32(cci__max32(state->mtu, pool->base_mtu), mtu_max) : mtu_max;
     rel->mtu_failed = mtu_max + 8;
@@ -2250,12 +2256,18 @@ static void cci__rel_forget_pieces(cci_rel_t *rel, cci_rel_item_t *item) {
 
 /* Withdraws an item: its operations end with `status` in their turn, and the receiver is told to go on without it. */
 static void cci__rel_withdraw(cci_rel_t *rel, cci_rel_item_t *item, int status) {
+    cci_list_t *before;
     cci__rel_forget_pieces(rel, item);
     cci__list_remove(&item->queue);
     item->status = status;
     item->flags &= ~(CCI__ITEM_SENT | CCI__ITEM_HELD | CCI__ITEM_QUEUED);
     item->flags |= CCI__ITEM_VOID | CCI__ITEM_QUEUED;
-    cci__list_insert(rel->runs.next, &item->queue); /* first, since the receiver may wait for it */
+    for (before = rel->runs.next; before != &rel->runs; before = before->next) { /* first, since the receiver may wait */
+        const cci_rel_item_t *other = CCI__CONTAINER(before, cci_rel_item_t, queue);
+        if (!(other->flags & CCI__ITEM_VOID) || other->first > item->first)
+            break; /* in order among themselves: what a fence waits for may be one of them */
+    }
+    cci__list_insert(before, &item->queue);
 }
 
 /* The operation of another layer is over. */
@@ -2296,7 +2308,7 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     }
     while (!cci__list_empty(&rel->parts))
         cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
-    rel->ack_count = rel->nack_count = rel->ping = 0;
+    rel->ack_count = rel->nack_count = rel->ping = rel->sequence_count = 0;
     rel->expire_ns = rel->loss_ns = rel->ack_at_ns = CCI__NEVER;
 }
 
@@ -2671,7 +2683,7 @@ nothing:
 }
 
 /* What is to be sent next, NULL if nothing may be. */
-static cci_rel_item_t *cci__rel_next_item(cci_rel_t *rel) {
+static cci_rel_item_t *cci__rel_next_item(const cci_rel_t *rel) {
     cci_rel_item_t *run = NULL, *bulk = NULL, *held;
     if (!cci__list_empty(&rel->runs))
         run = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
@@ -3178,6 +3190,9 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
         if (!rel->ordered && skip == 0 && (bytes[begin + 1] & CCI__FRAME_AFTER))
             after = cci__rel_have(rel, first - 1, first) != CCI__RANGE_OLD;
         if (rel->ordered && !in_order) {
+            if (rel->early && rel->early_last && /* mostly behind all others */
+                cci__expand32(CCI__RUN_SEQUENCE(rel->early_last), rel->expected) + rel->early_last->count <= first)
+                at = &rel->early_last->next;
             while (*at && cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) + (*at)->count <= first)
                 at = &(*at)->next;
             if (*at && cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) < last)
@@ -3209,6 +3224,8 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
     } else if (rel->ordered && !in_order) {
         run->next = *at;
         *at = run;
+        if (!run->next)
+            rel->early_last = run;
     } else if (rel->ordered) {
         rel->expected = last;
         cci__rel_deliver(rel, run);
@@ -3241,7 +3258,7 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
             break;
     }
     if (!make || cci__list_empty(&rel->pool->parts) ||
-        (rel->ordered && first > rel->expected && rel->pool->part_free <= cci__max32(rel->pool->part_total / 4, 1)))
+        (rel->reliable && first > rel->expected && rel->pool->part_free <= cci__max32(rel->pool->part_total / 4, 1)))
         return NULL; /* what comes too early leaves some to what is due */
     rel->pool->part_free--;
     part = CCI__CONTAINER(rel->pool->parts.next, cci_rel_part_t, node);
@@ -3476,38 +3493,40 @@ static void cci__rel_owe(cci_rel_t *rel, uint32_t length, int gap, uint64_t now_
 }
 
 /* Takes a packet of the peer: `length` bytes at `bytes`, 8-byte aligned, header included, which may be overwritten as long
- * as the packet is kept; `buffer` is the user's name for the memory. Returns 1 if it was sound. */
+ * as the packet is kept; `buffer` is the user's name for the memory. Returns one of CCI_REL_UNSOUND, _SOUND, _NEWEST. */
 CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint32_t number_low, void *buffer,
                           uint64_t now_ns) {
-    uint32_t at, size, run_begin = 0, run_end = 0, run_count = 0, run_next = 0;
+    uint32_t at, size, run_begin = 0, run_end = 0, run_count = 0, run_next = 0, nacked = 0;
     uint64_t top = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
     uint64_t number = cci__expand32(number_low, top);
     int has_bulk = 0, eliciting = 0, pinged = 0, outcome = CCI__TAKEN, gap;
     if (number >= UINT64_MAX / 2)
-        return 0;
+        return CCI_REL_UNSOUND;
     if (rel->reliable && (number < rel->floor_number ||
                           cci__ranges_test(rel->numbers, rel->number_count, number, number + 1) != CCI__RANGE_NEW)) {
         rel->pool->packets_duplicate++;
         if (rel->number_count == 0)
-            return 1; /* from before a pause: there is nothing to name */
+            return CCI_REL_SOUND; /* from before a pause: there is nothing to name */
         rel->ack_count++; /* the acknowledgement may have been lost */
         if (rel->ack_at_ns == CCI__NEVER)
             rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
-        return 1;
+        return CCI_REL_SOUND;
     }
     for (at = CCI_REL_HEADER; at < length; at += size) { /* first look at all of it: a packet is sound or is not */
         const uint8_t *frame = bytes + at;
         size = cci__rel_check(frame, length - at);
-        if (size == 0 || size > length - at) {
+        if (size == 0 || size > length - at ||
+            (frame[0] == CCI__FRAME_MESSAGE && cci__load16(frame + 2) > rel->message_max) ||
+            (frame[0] == CCI__FRAME_FRAGMENT && cci__load32(frame + 12) > rel->message_max)) {
             rel->pool->packets_malformed++;
-            return 0;
+            return CCI_REL_UNSOUND;
         }
         if (frame[0] == CCI__FRAME_MESSAGE || frame[0] == CCI__FRAME_SKIP || cci__rel_in_run(frame)) {
             if (run_count == 0)
                 run_begin = at;
             else if (cci__load32(frame + 4) != run_next || run_end != at) {
                 rel->pool->packets_malformed++;
-                return 0;
+                return CCI_REL_UNSOUND;
             }
             run_next = cci__load32(frame + 4) + 1;
             run_end = at + size;
@@ -3525,7 +3544,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         size = cci__rel_check(frame, length - at);
         if (size == 0 || size > length - at) { /* behind a frame of another layer nobody has looked yet */
             rel->pool->packets_malformed++;
-            return 0;
+            return CCI_REL_UNSOUND;
         }
         if (frame[0] >= CCI__FRAME_OTHER) {
             size = rel->pool->sink->frame(rel->user, frame, length - at, now_ns);
@@ -3537,11 +3556,13 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         case CCI__FRAME_ACK:
             if (cci__rel_input_ack(rel, frame, length - at, now_ns) == 0) {
                 rel->pool->packets_malformed++;
-                return 0;
+                return CCI_REL_UNSOUND;
             }
             break;
         case CCI__FRAME_NACK: {
             uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->next_sequence);
+            if (nacked++ >= sizeof rel->nacks / sizeof rel->nacks[0])
+                break; /* each costs a look at all that is under way, and a sound peer sends no more */
             if (frame[1] == CCI_ERR_RNR)
                 cci__rel_not_ready(rel, sequence, now_ns);
             else if (rel->reliable)
@@ -3566,17 +3587,17 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
             break;
         default: /* a message behind a frame of another layer: nobody would take it */
             rel->pool->packets_malformed++;
-            return 0;
+            return CCI_REL_UNSOUND;
         }
     }
     if (run_count && outcome == CCI__TAKEN)
         outcome = cci__rel_input_run(rel, bytes, run_begin, run_end, run_count, has_bulk, buffer);
     if (outcome == CCI__REFUSED) {
         rel->pool->packets_refused++;
-        return 1; /* not acknowledged: it comes again */
+        return CCI_REL_SOUND; /* not acknowledged: it comes again */
     }
     if (!rel->reliable && !pinged)
-        return 1; /* only the path's probes are acknowledged */
+        return CCI_REL_SOUND; /* only the path's probes are acknowledged */
     gap = number != top;
     if (cci__ranges_add(rel->numbers, &rel->number_count, CCI__REL_RANGES, number, number + 1) == CCI__RANGE_FULL) {
         rel->floor_number = rel->numbers[0].hi;
@@ -3588,7 +3609,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         rel->largest_ns = now_ns;
     if (eliciting)
         cci__rel_owe(rel, length, gap, now_ns);
-    return 1;
+    return number >= top ? CCI_REL_NEWEST : CCI_REL_SOUND;
 }
 
 /* ---- time ---- */
@@ -3597,7 +3618,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
 CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
     uint64_t at = cci__min64(rel->expire_ns, rel->ack_count ? rel->ack_at_ns : CCI__NEVER);
     int blocked = rel->in_flight > 0 && rel->in_flight + rel->mtu > cci__rel_limit(rel);
-    int waiting = !cci__list_empty(&rel->runs) || !cci__list_empty(&rel->bulks) || !cci__list_empty(&rel->lost);
+    int waiting = !cci__list_empty(&rel->lost) || cci__rel_next_item(rel) != NULL;
     at = cci__min64(at, rel->loss_ns);
     if (!cci__list_empty(&rel->flight))
         at = cci__min64(at, rel->last_sent_ns + cci__rel_pto_ns(rel));
@@ -4578,6 +4599,10 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
             more = cci__dgram_output_rma(ep, conn, now_ns);
         }
     }
+    if (!cci__list_empty(&active->ready)) { /* the link refused some of it meanwhile, which made it ready again */
+        cci__list_remove(&active->ready);
+        more = 1;
+    }
     if (more) /* others first */
         cci__list_append(&ep->ready, &active->ready);
     else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
@@ -4649,6 +4674,7 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
                   conn->conn.peer_window);
     active->rel.timeout_us = active->rel.reliable ? conn->send_timeout_us : 0; /* [4.4.3.1] UU has no time-out */
     active->rel.progress_ns = ep->now_ns;
+    active->rel.message_max = conn->conn.pub.max_send_size;
     cci_rma_reader_init(&active->reader, active);
     return active;
 }
@@ -4717,6 +4743,12 @@ static void cci__dgram_drop_runs(cci__dgram_t *ep, cci__active_t *active) {
 static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci__dgram_flush(ep); /* the batch names records of the connection */
     if (conn->active) {
+        cci_list_t *node;
+        for (node = conn->active->rel.held.next; node != &conn->active->rel.held; node = node->next) {
+            cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, queue);
+            if (item->kind == CCI__ITEM_EXTERN) /* a read that waits for a fence: the reader does not know it yet */
+                cci_rma_free_read(&ep->rma, (cci_rma_read_t *)item->user_data);
+        }
         cci_rma_reader_abort(&ep->rma, &conn->active->reader);
         cci_rel_abort(&conn->active->rel, status);
         cci__list_remove(&conn->active->ready);
@@ -4817,6 +4849,7 @@ static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status
     conn->keepalive_us = ep->keepalive_us;
     if (conn->keepalive_us)
         conn->conn.deadline_ns = ep->now_ns + (uint64_t)conn->keepalive_us * 1000;
+    cci__dgram_schedule(ep, conn);
 }
 
 /* ---- what the reliability protocol asks and tells ---- */
@@ -5090,6 +5123,7 @@ static void cci__dgram_confirmed(cci__dgram_t *ep, cci__dconn_t *conn) {
         return;
     conn->conn.confirming = 0; /* keepalive begins */
     conn->conn.deadline_ns = conn->keepalive_us ? ep->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER;
+    cci__dgram_schedule(ep, conn);
 }
 
 /* A packet with a connection's index and token in its header. */
@@ -5116,16 +5150,22 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     active = cci__dgram_activate(ep, conn);
     if (!active)
         return; /* as if it were lost */
-    if (cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns) &&
-        CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0))
-        conn->conn.peer = rx->from; /* the peer's address has changed; only the peer knows the token */
+    if (cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns) == CCI_REL_NEWEST &&
+        CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
+        int hashed = conn->conn.hashed; /* the peer's address has changed: only the peer knows the token and what is new */
+        cci_conn_unhash(&ep->conns, &conn->conn);
+        conn->conn.peer = rx->from;
+        if (hashed)
+            cci_conn_hash(&ep->conns, &conn->conn);
+    }
     if (conn->conn.state == CCI_CONN_OPEN)
         cci__dgram_make_ready(ep, active);
 }
 
 static void cci__dgram_input_reset(cci__dgram_t *ep, const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, header->index);
-    if (!conn || conn->conn.peer_token != header->token || conn->conn.peer_index != header->peer_index)
+    if (!conn || conn->conn.peer_token != header->token || conn->conn.peer_index != header->peer_index ||
+        conn->conn.pub.attribute > CCI_CONN_ATTR_UU) /* a group's tokens are no secret: they are 0 */
         return;
     if (conn->conn.state == CCI_CONN_OPEN)
         cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
@@ -5501,9 +5541,14 @@ static int cci__dgram_add_send(cci__dgram_t *ep, uint32_t count) {
 }
 
 static int cci__dgram_add_recv(cci__dgram_t *ep, uint32_t count) {
-    cci_evq_buffer_t *buffers = (cci_evq_buffer_t *)cci__dgram_memory(ep, count * sizeof *buffers);
-    cci_evq_event_t *events = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *events);
-    uint8_t *bytes = (uint8_t *)cci__dgram_memory(ep, (size_t)count * ep->buffer_size);
+    cci_evq_buffer_t *buffers;
+    cci_evq_event_t *events;
+    uint8_t *bytes;
+    if (count > (SIZE_MAX - 128) / ep->buffer_size)
+        return 0;
+    buffers = (cci_evq_buffer_t *)cci__dgram_memory(ep, count * sizeof *buffers);
+    events = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *events);
+    bytes = (uint8_t *)cci__dgram_memory(ep, (size_t)count * ep->buffer_size);
     if (!buffers || !events || !bytes)
         return 0;
     cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, events, count);
@@ -5965,8 +6010,7 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
         if (ep->evq.recv_out > 0 && (ep->evq.recv_out >= ep->evq.recv_limit || ep->evq.free_buffer_count == 0))
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
     }
-    if (ep->has_fd)
-        cci__dgram_arm(ep);
+    cci__dgram_arm(ep); /* for the helper thread too */
     cci__dgram_unlock(ep);
     return status;
 }
@@ -6189,6 +6233,8 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
               (rel->reliable ? rel->in_flight == 0 : ep->now_ns - rel->last_sent_ns > 20000);
     int status = CCI_SUCCESS;
     if (now) {
+        if (rel->in_flight > 0)
+            ep->now_ns = ep->link->now(ep->handle); /* see cci__dgram_send_locked */
         if (!rel->reliable)
             rel->last_sent_ns = ep->now_ns;
         cci__dgram_output(ep, active, 0, ep->now_ns);
