@@ -431,6 +431,7 @@ step conformance-udp-raced raced conformance tests/conformance.c udp thread
 step field plain field tests/field.c
 step field-portable portable field tests/field.c
 step field-sanitized sanitized field tests/field.c
+step netns plain netns tests/netns.c
 
 echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
 [ "$total_failed" -eq 0 ] && [ "$total_passed" -gt 0 ]
