@@ -94,6 +94,9 @@
  * CCI_NO_THREADS        no lock and no helper thread: one thread uses the library.
  * CCI_NO_STDIO          no FILE: the configuration comes from cci_setup(), messages go to the log hook alone.
  * CCI_NO_DLOPEN         no transport opens a shared library at run time.
+ * CCI_HAVE_TIMEVAL      where there is no POSIX: struct timeval is defined already.
+ * CCI_HAVE_IOVEC        where there is no POSIX: struct iovec is defined already.
+ * CCI_URI_ALLOC(size)   memory for what CCI_OPT_ENDPT_URI gives (default: malloc(), since programs call free()).
  * ================================================================================================================== */
 
 /* strict ISO modes hide POSIX unless it is asked for before the first system header */
@@ -356,8 +359,8 @@ typedef CCI_CONST struct cci_rma_handle {
 
 /* Makes the library ready. Calls are counted: each success wants one cci_finalize(). `*caps` becomes a set of CCI_CAPS_.
  * CCI_EINVAL: caps is NULL, the ABI version is neither 1 nor 2, or flags is not 0. CCI_ERR_NOT_FOUND: no transport was
- * included or registered. CCI_ERROR: the configuration has an error (the log names file and line). Otherwise what fopen()
- * set errno to. */
+ * included or registered. CCI_ERROR: the configuration has an error (the log names file and line). CCI_ENOMEM. Otherwise
+ * what fopen() set errno to. */
 CCI_API int cci_init(uint32_t abi_ver, uint32_t flags, uint32_t *caps);
 
 /* Undoes one cci_init(); the last destroys all endpoints that are left and frees everything. CCI_ERROR when there was
@@ -374,6 +377,7 @@ CCI_API const char *cci_event_type_str(cci_event_type_t type);
 
 /* Gives an array of devices that ends with NULL, the highest priority first. The array belongs to the library and is
  * valid until cci_finalize(); calling again brings `up` up to date and may add devices. CCI_EINVAL: devices is NULL.
+ * CCI_ERROR: before cci_init(). CCI_ENOMEM.
  *
  * The configuration is an INI text: [section] names a device; `transport` is needed; `priority` is 0 to 100 (default
  * 50); `default = 1` marks the device that a NULL device stands for; all other keys are the transport's and are listed in
@@ -384,7 +388,8 @@ CCI_API int cci_get_devices(cci_device_t *const **devices);
 
 /* Creates an endpoint on a device, or on the default device for NULL. `fd` may be NULL for a program that only polls;
  * otherwise it becomes a descriptor that is readable while events wait or the library wants to be called. flags: 0.
- * CCI_EINVAL: endpoint is NULL. CCI_ENODEV: the device is not up, or there is none. CCI_ENOMEM. */
+ * CCI_EINVAL: endpoint is NULL, or the device is not one of cci_get_devices(). CCI_ENODEV: the device is not up, or there
+ * is none. CCI_ENOMEM. CCI_ERROR: before cci_init(), or what the log says. */
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd);
 
 /* The same at a given service: a port number or a service name for UDP. NULL chooses one. CCI_EBUSY: it is taken.
@@ -490,18 +495,19 @@ typedef struct cci_setup_hooks {
     const struct cci_transport *const *transports; /* own transports, before the included ones; ends with NULL   */
 } cci_setup_t;
 
-/* Sets hooks before cci_init(); NULL restores the defaults. CCI_EBUSY: after cci_init(). CCI_EINVAL: only one of alloc
- * and release is set. */
+/* Sets hooks before cci_init(); NULL restores the defaults. They stay set after cci_finalize(). CCI_EBUSY: after
+ * cci_init(). CCI_EINVAL: only one of alloc and release is set. Transports: as cci_register_transport(). The hooks and
+ * transports must not call functions that make or list devices or endpoints. */
 CCI_API int cci_setup(const cci_setup_t *setup);
 
 /* Adds a transport (before or after cci_init(); its devices appear with the next cci_get_devices()), or takes it away
  * when none of its endpoints is open (CCI_EBUSY). The table must stay valid meanwhile. CCI_EINVAL: version or name is
- * wrong. CCI_EBUSY: the name is taken. CCI_ENOBUFS: there are 16 already. */
+ * wrong. CCI_EBUSY: the name is taken. CCI_ENOBUFS: there are 16 already. CCI_ERR_NOT_FOUND: it was not registered. */
 CCI_API int cci_register_transport(const struct cci_transport *transport);
 CCI_API int cci_deregister_transport(const struct cci_transport *transport);
 
 /* Tells about transport number `index`: its name, and as the value why it has no devices, or "" when it has some. NULL
- * when there is no such transport. For programs like cci_info. */
+ * when there is no such transport; the text is valid until the next cci_get_devices(). For programs like cci_info. */
 CCI_API const char *cci_transport_reason(uint32_t index, const char **name);
 
 /* ==================================================================================================================
