@@ -1330,7 +1330,6 @@ typedef struct cci_conn {
     uint8_t is_client;
     uint8_t proven;     /* server: the client's address was proven by a cookie or by its token */
     uint8_t confirming; /* client: CONFIRM is repeated */
-    uint8_t spare;
     uint8_t hashed;
     uint8_t flags;      /* the user's */
 } cci_conn_t;
@@ -1796,7 +1795,7 @@ struct cci_rel {
     cci_rel_pool_t *pool;
     void *user;
     uint8_t ordered, reliable;
-    uint8_t ack_now, rnr, probing, mtu_tries, want_mtu, peer_done;
+    uint8_t ack_now, rnr, probing, mtu_tries, want_mtu;
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
     /* sending */
@@ -1807,7 +1806,6 @@ struct cci_rel {
     cci_list_t flight, lost;         /* records: by number; to be sent again */
     uint64_t in_flight;              /* bytes */
     uint32_t rma_open;               /* RMAs on their way */
-    uint32_t void_count;
     uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
     /* round-trip time, loss, congestion */
     uint64_t srtt_ns, rttvar_ns, min_rtt_ns, last_sent_ns, loss_ns;
@@ -4340,7 +4338,6 @@ extern "C" {
 #define CCI__DGRAM_GROUPS 16u
 #define CCI__DGRAM_GONE 64u
 #define CCI__DGRAM_BURST 56000u      /* bytes of messages that leave at once even if others are under way */
-#define CCI__DGRAM_HEADROOM 64u
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
 #define CCI__DGRAM_CONFIRM_TRIES 30
@@ -4349,7 +4346,6 @@ extern "C" {
 typedef struct cci__op {
     cci_evq_event_t event; /* first */
     cci_rel_op_t rel;
-    struct cci__dconn *conn;
     uint8_t blocking, done;
 } cci__op_t;
 
@@ -6218,7 +6214,6 @@ static cci__op_t *cci__dgram_op(cci__dgram_t *ep, cci__dconn_t *conn, void *cont
     op->event.base.pub.send.context = context;
     op->rel.status = CCI_SUCCESS;
     op->rel.parts = 0;
-    op->conn = conn;
     op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
     op->done = 0;
     return op;

@@ -412,8 +412,8 @@ TEST(mtu_far, ON_UDP, "a connection goes on when the far end silently drops what
 
 static void prepare_network(void) {
     snprintf(config_text, sizeof config_text, "%s", CONFIG);
-    (void)command("ip link set v0 up; ip link set v1 up; ip link del w0 2>/dev/null; ip addr replace 10.9.0.1/24 dev v0;"
-                  "while ip link | grep -q NO-CARRIER; do sleep 0.05; done");
+    (void)command("ip link set v0 up; ip link set v1 up; ip addr replace 10.9.0.1/24 dev v0;"
+                  "ip link del w0 2>/dev/null; while ip link | grep -q NO-CARRIER; do sleep 0.05; done");
 }
 
 int main(int argc, char **argv) {

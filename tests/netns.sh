@@ -45,5 +45,6 @@ if [ -z "${CCI_NETNS:-}" ]; then
 fi
 # In a shell of its own: `set -e` does nothing inside a condition.
 (set_up) >/dev/null 2>&1
+# shellcheck disable=SC2181
 [ $? -eq 0 ] || refuse 'a pair of interfaces (veth) with both families can not be made here'
 CCI_NETNS=ready exec "$@"
