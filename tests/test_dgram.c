@@ -1,0 +1,516 @@
+/* test_dgram.c - the datagram endpoint: rare turns of events, each put together by hand.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * Two endpoints on the simulated network, a client and a server. The link in between can refuse a part of what it is given,
+ * lose long datagrams, and remember one. Memory goes through a hook that counts, and that can fail at any allocation.
+ */
+#define _GNU_SOURCE 1
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CCI_IMPLEMENTATION
+#include "cci.h"
+
+#include "sim.h"
+
+#define MAX_CONNECTIONS 32
+#define LONG_DATAGRAM 300 /* bytes */
+#define STRANGER 4242u    /* the number of an address at which nobody is */
+
+/* ---- a link that misbehaves ------------------------------------------------------------------------------------- */
+
+static cci_link_t bad_link;
+static cci_transport_t transport;
+static const cci_transport_t *transports[2];
+
+static int takes_parts;            /* a longer batch is sometimes sent in part */
+static int partial_sends;          /* so often it was */
+static int loses_long;             /* datagrams longer than LONG_DATAGRAM vanish */
+static uint32_t message_limit;     /* max_send_size of endpoints that are opened now; 0: the default */
+static uint8_t kept_bytes[1600];   /* the last DATA packet of the endpoint `kept_from` */
+static uint32_t kept_length;
+static const void *kept_from;
+
+static void keep(const void *handle, const cci_link_tx_t *tx) {
+    uint32_t i, at = 0;
+    if (handle != kept_from || tx->length > sizeof kept_bytes || ((const uint8_t *)tx->piece[0].data)[1] != CCI__PKT_DATA)
+        return;
+    for (i = 0; i < tx->piece_count; i++) {
+        memcpy(kept_bytes + at, tx->piece[i].data, tx->piece[i].length);
+        at += tx->piece[i].length;
+    }
+    kept_length = at;
+}
+
+static int bad_send(void *handle, const cci_link_tx_t *tx, int count) {
+    int i;
+    if (takes_parts && count > 3 && sim_below(2) == 0) {
+        partial_sends++;
+        return sim_send(handle, tx, count / 2);
+    }
+    for (i = 0; i < count; i++) {
+        keep(handle, &tx[i]);
+        if (!loses_long || tx[i].length <= LONG_DATAGRAM)
+            (void)sim_send(handle, &tx[i], 1);
+    }
+    return count;
+}
+
+static int limited_open(cci_device_t *device, const char *service, int want_os_handle, void **handle,
+                        cci_link_info_t *info) {
+    info->max_send_size = message_limit;
+    return sim_open(device, service, want_os_handle, handle, info);
+}
+
+/* ---- memory that is counted --------------------------------------------------------------------------------------- */
+
+static int blocks;       /* allocated and not released */
+static int allocations;  /* so far */
+static int fail_at = -1; /* the allocation that fails, counted from 0; -1 for none */
+
+static void *counting_alloc(void *user, size_t size_bytes) {
+    void *pointer;
+    (void)user;
+    if (allocations++ == fail_at)
+        return NULL;
+    pointer = malloc(size_bytes);
+    blocks += pointer != NULL;
+    return pointer;
+}
+
+static void counting_release(void *user, void *pointer) {
+    (void)user;
+    blocks--;
+    free(pointer);
+}
+
+static void no_log(void *user, int level, const char *text) {
+    (void)user;
+    (void)level;
+    (void)text;
+}
+
+/* ---- a client and a server ---------------------------------------------------------------------------------------- */
+
+static cci_endpoint_t *client, *server;
+static cci_connection_t *at_client, *at_server; /* the newest connection */
+static cci_connection_t *of_client[MAX_CONNECTIONS];
+static int client_count;
+static int received_count, sent_count, failed_count;
+static uint32_t received_length;
+static int keepalive_count;
+static uint64_t keepalive_ns;
+
+static cci__dgram_t *dgram_of(cci_endpoint_t *endpoint) {
+    return (cci__dgram_t *)(void *)endpoint;
+}
+
+static cci__dconn_t *dconn_of(cci_connection_t *connection) {
+    return (cci__dconn_t *)(void *)connection;
+}
+
+static sim_endpoint_t *sim_of(cci_endpoint_t *endpoint) {
+    return (sim_endpoint_t *)dgram_of(endpoint)->handle;
+}
+
+static void take_event(cci_event_t *event) {
+    switch (event->type) {
+    case CCI_EVENT_CONNECT_REQUEST:
+        assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+        break;
+    case CCI_EVENT_ACCEPT:
+        assert_int_equal(event->accept.status, CCI_SUCCESS);
+        at_server = event->accept.connection;
+        break;
+    case CCI_EVENT_CONNECT:
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        assert_true(client_count < MAX_CONNECTIONS);
+        at_client = of_client[client_count++] = event->connect.connection;
+        break;
+    case CCI_EVENT_RECV:
+        received_count++;
+        received_length = event->recv.len;
+        break;
+    case CCI_EVENT_SEND:
+        sent_count++;
+        failed_count += event->send.status != CCI_SUCCESS;
+        break;
+    case CCI_EVENT_KEEPALIVE_TIMEDOUT:
+        keepalive_count++;
+        keepalive_ns = sim.now_ns;
+        break;
+    default:
+        break;
+    }
+}
+
+static void serve(cci_endpoint_t *endpoint) {
+    cci_event_t *event;
+    int i;
+    for (i = 0; i < 64 && cci_get_event(endpoint, &event) == CCI_SUCCESS; i++) {
+        take_event(event);
+        assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    }
+}
+
+static void run(int rounds) {
+    while (rounds-- > 0) {
+        serve(client);
+        serve(server);
+    }
+}
+
+/* Until `*count` is `wanted`, but not for ever. */
+static void run_until(const int *count, int wanted) {
+    int rounds;
+    for (rounds = 0; rounds < 500000 && *count < wanted; rounds++)
+        run(1);
+    assert_int_equal(*count, wanted);
+}
+
+static void connect_to(const char *uri, cci_conn_attribute_t attribute) {
+    at_client = at_server = NULL;
+    assert_int_equal(cci_connect(client, uri, NULL, 0, attribute, NULL, 0, NULL), CCI_SUCCESS);
+    run_until(&client_count, client_count + 1);
+}
+
+static void connect_both(cci_conn_attribute_t attribute) {
+    char *uri;
+    int rounds;
+    assert_int_equal(cci_get_opt(server, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    connect_to(uri, attribute);
+    free(uri);
+    for (rounds = 0; rounds < 10000 && !at_server; rounds++)
+        run(1);
+    assert_non_null(at_server);
+}
+
+static void open_both(void) {
+    assert_int_equal(cci_create_endpoint(NULL, 0, &client, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &server, NULL), CCI_SUCCESS);
+}
+
+static int begin(void **state) {
+    cci_setup_t setup;
+    uint32_t caps;
+    (void)state;
+    sim_reset();
+    takes_parts = partial_sends = loses_long = 0;
+    message_limit = kept_length = received_length = 0;
+    kept_from = NULL;
+    client_count = received_count = sent_count = failed_count = keepalive_count = 0;
+    client = server = NULL;
+    at_client = at_server = NULL;
+    blocks = allocations = 0;
+    fail_at = -1;
+    bad_link = sim_link;
+    bad_link.open = limited_open;
+    bad_link.send = bad_send;
+    transport = sim_transport;
+    transport.link = &bad_link;
+    transports[0] = &transport;
+    memset(&setup, 0, sizeof setup);
+    setup.alloc = counting_alloc;
+    setup.release = counting_release;
+    setup.log = no_log;
+    setup.transports = transports;
+    return cci_setup(&setup) != CCI_SUCCESS || cci_init(CCI_ABI_VERSION, 0, &caps) != CCI_SUCCESS;
+}
+
+/* Nothing stays behind, whatever the test did. */
+static int end(void **state) {
+    (void)state;
+    if (client)
+        assert_int_equal(cci_destroy_endpoint(client), CCI_SUCCESS);
+    if (server)
+        assert_int_equal(cci_destroy_endpoint(server), CCI_SUCCESS);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    assert_int_equal(blocks, 0);
+    assert_int_equal(sim.endpoint_count, 0);
+    sim_reset();
+    return 0;
+}
+
+/* ---- addresses ---------------------------------------------------------------------------------------------------- */
+
+static void a_client_whose_address_changes_is_still_known_and_its_connection_can_be_closed(void **state) {
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    sim_of(client)->address.bytes[20] ^= 1;
+    assert_int_equal(cci_send(at_client, "hi", 2, NULL, 0), CCI_SUCCESS);
+    run_until(&sent_count, 1);
+    assert_int_equal(received_count, 1);
+    assert_int_equal(failed_count, 0);
+    assert_memory_equal(&dconn_of(at_server)->conn.peer, &sim_of(client)->address, sizeof(cci_link_addr_t));
+    assert_int_equal(cci_send(at_server, "you", 3, NULL, 0), CCI_SUCCESS); /* goes to the new address */
+    run_until(&received_count, 2);
+    assert_int_equal(cci_disconnect(at_server), CCI_SUCCESS);
+    run(100);
+    connect_both(CCI_CONN_ATTR_RO); /* the table of connections is sound */
+    assert_int_equal(cci_send(at_client, "hi", 2, NULL, 0), CCI_SUCCESS);
+    run_until(&received_count, 3);
+}
+
+static void a_replayed_old_packet_from_another_address_does_not_move_the_peers_address(void **state) {
+    uint8_t packet[sizeof kept_bytes];
+    uint32_t length;
+    uint64_t duplicates;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    kept_from = sim_of(client);
+    assert_int_equal(cci_send(at_client, "one", 3, NULL, 0), CCI_SUCCESS);
+    run_until(&received_count, 1);
+    length = kept_length;
+    assert_true(length > CCI_REL_HEADER);
+    memcpy(packet, kept_bytes, length);
+    assert_int_equal(cci_send(at_client, "two", 3, NULL, 0), CCI_SUCCESS);
+    run_until(&received_count, 2);
+    run(100);
+    duplicates = dgram_of(server)->pool.packets_duplicate;
+    sim_inject(STRANGER, sim_of(server)->number, packet, length);
+    run(100);
+    assert_true(dgram_of(server)->pool.packets_duplicate > duplicates); /* it has arrived */
+    assert_memory_equal(&dconn_of(at_server)->conn.peer, &sim_of(client)->address, sizeof(cci_link_addr_t));
+    assert_int_equal(received_count, 2);
+    assert_int_equal(cci_send(at_server, "three", 5, NULL, 0), CCI_SUCCESS);
+    run_until(&received_count, 3);
+}
+
+/* ---- a link that takes less than it is given ---------------------------------------------------------------------- */
+
+static void a_link_that_takes_only_part_of_a_batch_costs_no_message(void **state) {
+    static const uint8_t bytes[1400];
+    int i, round, issued = 0;
+    (void)state;
+    open_both();
+    for (i = 0; i < 8; i++)
+        connect_both(CCI_CONN_ATTR_RO);
+    takes_parts = 1;
+    for (round = 0; round < 60; round++) {
+        for (i = 0; i < 200; i++)
+            issued += cci_send(of_client[i % 8], bytes, sizeof bytes, NULL, 0) == CCI_SUCCESS;
+        run(20);
+    }
+    assert_true(partial_sends > 10);
+    run_until(&sent_count, issued);
+    assert_int_equal(failed_count, 0);
+    assert_int_equal(received_count, issued);
+}
+
+static void a_link_that_takes_only_part_of_a_batch_costs_no_write(void **state) {
+    static uint8_t from[1 << 17], to[1 << 17];
+    cci_rma_handle_t *local, *remote;
+    int i, rounds;
+    (void)state;
+    open_both();
+    for (i = 0; i < MAX_CONNECTIONS; i++)
+        connect_both(CCI_CONN_ATTR_RO);
+    for (i = 0; i < (int)sizeof from; i++)
+        from[i] = (uint8_t)(i * 7 + (i >> 8));
+    memset(to, 0, sizeof to);
+    assert_int_equal(cci_rma_register(client, from, sizeof from, CCI_FLAG_READ | CCI_FLAG_WRITE, &local), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(server, to, sizeof to, CCI_FLAG_READ | CCI_FLAG_WRITE, &remote), CCI_SUCCESS);
+    takes_parts = 1;
+    for (i = 0; i < 4 * MAX_CONNECTIONS; i++)
+        assert_int_equal(cci_rma(of_client[i % MAX_CONNECTIONS], NULL, 0, local, 0, remote, 0, sizeof from, NULL,
+                                 CCI_FLAG_WRITE), CCI_SUCCESS);
+    for (rounds = 0; rounds < 100000 && sent_count < i; rounds++) { /* acknowledgements come in heaps */
+        int again;
+        for (again = 0; again < 30; again++)
+            serve(server);
+        serve(client);
+    }
+    assert_true(partial_sends > 10);
+    assert_int_equal(sent_count, i);
+    assert_int_equal(failed_count, 0);
+    assert_memory_equal(from, to, sizeof to);
+}
+
+/* ---- connections that end ----------------------------------------------------------------------------------------- */
+
+static void an_unordered_connection_with_a_gap_can_be_disconnected_and_leaves_nothing_to_the_next(void **state) {
+    static const uint8_t bytes[1400];
+    int i;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RU);
+    loses_long = 1;
+    assert_int_equal(cci_send(at_client, bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
+    run(1);
+    assert_int_equal(cci_send(at_client, bytes, 8, NULL, 0), CCI_SUCCESS);
+    run_until(&received_count, 1);
+    assert_non_null(dconn_of(at_server)->active);
+    assert_int_equal(dconn_of(at_server)->active->rel.sequence_count, 1); /* the gap is open */
+    assert_int_equal(cci_disconnect(at_server), CCI_SUCCESS);
+    loses_long = 0;
+    run(1000);
+    for (i = 0; i < 3; i++) { /* what it used is used again */
+        connect_both(CCI_CONN_ATTR_RU);
+        assert_int_equal(cci_send(at_client, bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
+        run_until(&received_count, 2 + i);
+    }
+}
+
+static void a_reset_of_zeros_does_not_touch_a_multicast_connection(void **state) {
+    uint8_t packet[CCI__HEADER_SIZE];
+    (void)state;
+    open_both();
+    connect_to("sim://g5", CCI_CONN_ATTR_UU_MC_TX);
+    cci_conn_write_header(packet, CCI__PKT_RESET, 0, dconn_of(at_client)->conn.index, 0, 0, 0);
+    sim_inject(STRANGER, sim_of(client)->number, packet, sizeof packet);
+    run(100);
+    assert_int_equal(dconn_of(at_client)->conn.state, CCI_CONN_OPEN);
+    assert_int_equal(cci_send(at_client, "x", 1, NULL, 0), CCI_SUCCESS);
+    run_until(&sent_count, 1);
+    assert_int_equal(failed_count, 0);
+}
+
+static void the_servers_keepalive_begins_with_the_connection(void **state) {
+    uint32_t timeout_us = 1000000;
+    uint64_t begin_ns;
+    (void)state;
+    open_both();
+    assert_int_equal(cci_set_opt(server, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, &timeout_us), CCI_SUCCESS);
+    connect_both(CCI_CONN_ATTR_RO);
+    begin_ns = sim.now_ns;
+    while (keepalive_count == 0 && sim.now_ns - begin_ns < UINT64_C(60000000000))
+        serve(server); /* and the client says nothing any more */
+    assert_int_equal(keepalive_count, 1);
+    assert_in_range(keepalive_ns - begin_ns, UINT64_C(900000000), UINT64_C(3000000000));
+}
+
+static uint32_t free_reads(cci_endpoint_t *endpoint) {
+    const cci_list_t *head = &dgram_of(endpoint)->rma.reads, *at;
+    uint32_t count = 0;
+    for (at = head->next; at != head; at = at->next)
+        count++;
+    return count;
+}
+
+static void reads_that_wait_for_a_fence_are_given_back_on_disconnect(void **state) {
+    static uint8_t memory[1 << 20];
+    cci_rma_handle_t *local, *remote;
+    uint32_t before;
+    int i;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_rma_register(client, memory, sizeof memory, CCI_FLAG_READ | CCI_FLAG_WRITE, &local), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(server, memory, sizeof memory, CCI_FLAG_READ | CCI_FLAG_WRITE, &remote), CCI_SUCCESS);
+    before = free_reads(client);
+    assert_int_equal(cci_rma(at_client, NULL, 0, local, 0, remote, 0, sizeof memory, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    for (i = 0; i < 100; i++)
+        assert_int_equal(cci_rma(at_client, NULL, 0, local, 0, remote, 0, 100, NULL, CCI_FLAG_READ | CCI_FLAG_FENCE),
+                         CCI_SUCCESS);
+    assert_int_equal(free_reads(client), before - 100);
+    assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
+    assert_int_equal(free_reads(client), before);
+}
+
+/* ---- a hostile peer ------------------------------------------------------------------------------------------------ */
+
+#define LIMIT 600 /* bytes of the longest message on the connection */
+
+/* Sends the server a packet that only the client can make: with the next number, a frame of `type` of the next message,
+ * `length` bytes of it, which is `total` bytes long. */
+static void inject_message(uint32_t number, uint8_t type, uint32_t sequence, uint32_t length, uint32_t total) {
+    uint8_t packet[CCI_REL_HEADER + 16 + LIMIT + 8];
+    uint32_t at = CCI_REL_HEADER + (type == CCI__FRAME_FRAGMENT ? 16u : 8u);
+    const cci_conn_t *conn = &dconn_of(at_server)->conn;
+    memset(packet, 0, sizeof packet);
+    cci_conn_write_header(packet, CCI__PKT_DATA, 0, conn->index, conn->token, conn->peer_index, number);
+    packet[CCI_REL_HEADER] = type;
+    packet[CCI_REL_HEADER + 2] = (uint8_t)length;
+    packet[CCI_REL_HEADER + 3] = (uint8_t)(length >> 8);
+    cci__store32(packet + CCI_REL_HEADER + 4, sequence);
+    if (type == CCI__FRAME_FRAGMENT)
+        cci__store32(packet + CCI_REL_HEADER + 12, total);
+    assert_true(at + length <= sizeof packet);
+    sim_inject(sim_of(client)->number, sim_of(server)->number, packet, at + length);
+    run(50);
+}
+
+static void a_message_longer_than_the_connection_allows_is_dropped(void **state) {
+    const cci_rel_pool_t *pool;
+    uint32_t number, sequence;
+    (void)state;
+    message_limit = LIMIT;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(at_server->max_send_size, LIMIT);
+    assert_int_equal(cci_send(at_client, "x", 1, NULL, 0), CCI_SUCCESS); /* so that both have what an active one has */
+    run_until(&sent_count, 1);
+    assert_non_null(dconn_of(at_client)->active);
+    number = (uint32_t)dconn_of(at_client)->active->rel.next_number;
+    sequence = (uint32_t)dconn_of(at_client)->active->rel.next_sequence;
+    pool = &dgram_of(server)->pool;
+    assert_int_equal(pool->packets_malformed, 0);
+    inject_message(number, CCI__FRAME_MESSAGE, sequence, LIMIT + 1, 0);
+    assert_int_equal(pool->packets_malformed, 1);
+    inject_message(number, CCI__FRAME_FRAGMENT, sequence, 100, LIMIT + 1);
+    assert_int_equal(pool->packets_malformed, 2);
+    inject_message(number, CCI__FRAME_FRAGMENT, sequence, LIMIT + 1, LIMIT + 1);
+    assert_int_equal(pool->packets_malformed, 3);
+    assert_int_equal(received_count, 1);
+    inject_message(number, CCI__FRAME_MESSAGE, sequence, LIMIT, 0); /* and the longest that may be is taken */
+    assert_int_equal(received_count, 2);
+    assert_int_equal(received_length, LIMIT);
+    inject_message(number + 1, CCI__FRAME_FRAGMENT, sequence + 1, LIMIT, LIMIT);
+    assert_int_equal(received_count, 3);
+    assert_int_equal(received_length, LIMIT);
+    assert_int_equal(pool->packets_malformed, 3);
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------- */
+
+static void every_failing_allocation_of_create_endpoint_gives_enomem_and_leaks_nothing(void **state) {
+    cci_endpoint_t *endpoint;
+    int at, needed, before;
+    (void)state;
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS); /* the list of devices stays */
+    assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+    before = blocks;
+    allocations = 0;
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    needed = allocations;
+    assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+    assert_int_equal(blocks, before);
+    assert_true(needed > 10);
+    for (at = 0; at < needed; at++) {
+        allocations = 0;
+        fail_at = at;
+        assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_ENOMEM);
+        assert_int_equal(blocks, before);
+        assert_int_equal(sim.endpoint_count, 0);
+    }
+    fail_at = -1;
+    open_both(); /* and nothing is the worse for it */
+    connect_both(CCI_CONN_ATTR_RO);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_client_whose_address_changes_is_still_known_and_its_connection_can_be_closed),
+        TEST(a_replayed_old_packet_from_another_address_does_not_move_the_peers_address),
+        TEST(a_link_that_takes_only_part_of_a_batch_costs_no_message),
+        TEST(a_link_that_takes_only_part_of_a_batch_costs_no_write),
+        TEST(an_unordered_connection_with_a_gap_can_be_disconnected_and_leaves_nothing_to_the_next),
+        TEST(a_reset_of_zeros_does_not_touch_a_multicast_connection),
+        TEST(the_servers_keepalive_begins_with_the_connection),
+        TEST(reads_that_wait_for_a_fence_are_given_back_on_disconnect),
+        TEST(a_message_longer_than_the_connection_allows_is_dropped),
+        TEST(every_failing_allocation_of_create_endpoint_gives_enomem_and_leaks_nothing),
+    };
+    return cmocka_run_group_tests_name("dgram", tests, NULL, NULL);
+}
