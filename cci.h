@@ -802,18 +802,6 @@ CCI__UNUSED static inline uint64_t cci__expand32(uint32_t low, uint64_t near) {
     return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
 }
 
-/* Carves aligned pieces out of one block of memory; with at == NULL it only counts. */
-typedef struct cci__arena {
-    uint8_t *at;
-    size_t used;
-} cci__arena_t;
-
-CCI__UNUSED static inline void *cci__carve(cci__arena_t *arena, size_t size) {
-    size_t start = (arena->used + 63) & ~(size_t)63;
-    arena->used = start + size;
-    return arena->at ? arena->at + start : NULL;
-}
-
 /* A circular list with a head that is itself a node. */
 typedef struct cci_list {
     struct cci_list *next, *prev;
@@ -2817,12 +2805,6 @@ made:
         rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, CCI__MS)) +
                        rel->srtt_ns * packet->sent->size * 4 / (rel->window * 5);
     return 1;
-}
-
-/* Something may be sent at once that is not only waiting for company. */
-CCI_API int cci_rel_wants_output(const cci_rel_t *rel) {
-    return !cci__list_empty(&rel->runs) || !cci__list_empty(&rel->bulks) || !cci__list_empty(&rel->lost) ||
-           rel->nack_count > 0 || rel->ping || rel->ack_count > 0 || rel->want_mtu;
 }
 
 /* ---- coming in: acknowledgements and refusals ---- */
@@ -5494,6 +5476,13 @@ static void *cci__dgram_thread(void *arg) {
 }
 #endif
 
+static void cci__dgram_drop_op(cci__dgram_t *ep, cci__op_t *op) {
+    if (!op)
+        return;
+    op->event.next = ep->free_ops;
+    ep->free_ops = &op->event;
+}
+
 /* Waits until a BLOCKING operation is complete; its status. */
 static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
     uint64_t start_ns = ep->link->now(ep->handle);
@@ -5510,8 +5499,7 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
         }
     }
     status = op->rel.status;
-    op->event.next = ep->free_ops;
-    ep->free_ops = &op->event;
+    cci__dgram_drop_op(ep, op);
     return status;
 }
 
@@ -5745,58 +5733,47 @@ static int cci__dgram_destroy(cci_endpoint_base_t *base) {
 
 /* ---- connecting ---- */
 
-static int cci__dgram_accept(cci_event_base_t *base, void *context) {
-    cci_evq_event_t *request = (cci_evq_event_t *)(void *)base, *event;
-    cci__dgram_t *ep = (cci__dgram_t *)(void *)base->endpoint;
-    cci__dconn_t *conn;
-    cci__dgram_lock(ep);
-    conn = (cci__dconn_t *)request->owner;
-    if (base->pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) {
-        cci__dgram_unlock(ep);
+/* Accepts or rejects a request: its connection goes to `state` for at most `most_ns`, and the client is told. An accept
+ * keeps an event for its outcome. */
+static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, uint8_t state, uint64_t most_ns,
+                             void *context) {
+    cci__dconn_t *conn = (cci__dconn_t *)request->owner;
+    cci_evq_event_t *event = NULL;
+    if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn)
         return CCI_EINVAL;
-    }
-    event = cci__dgram_control_event(ep);
-    if (!event) {
-        cci__dgram_unlock(ep);
+    if (state == CCI_CONN_ACCEPTED && (event = cci__dgram_control_event(ep)) == NULL)
         return CCI_ENOMEM;
-    }
     request->state = 1;
     request->owner = NULL;
     conn->pending = event;
     conn->conn.pub.context = context;
-    conn->conn.state = CCI_CONN_ACCEPTED;
+    conn->conn.state = state;
     ep->now_ns = ep->link->now(ep->handle);
-    conn->conn.deadline_ns = ep->now_ns + CCI__DGRAM_ACCEPT_NS;
-    cci__dgram_send_accept(ep, conn);
-    cci__dgram_schedule(ep, conn);
-    cci__dgram_flush(ep);
-    cci__dgram_arm(ep);
-    cci__dgram_unlock(ep);
-    return CCI_SUCCESS;
-}
-
-static int cci__dgram_reject(cci_event_base_t *base) {
-    cci_evq_event_t *request = (cci_evq_event_t *)(void *)base;
-    cci__dgram_t *ep = (cci__dgram_t *)(void *)base->endpoint;
-    cci__dconn_t *conn;
-    cci__dgram_lock(ep);
-    conn = (cci__dconn_t *)request->owner;
-    if (base->pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) {
-        cci__dgram_unlock(ep);
-        return CCI_EINVAL;
-    }
-    request->state = 1;
-    request->owner = NULL;
-    conn->pending = NULL;
-    conn->conn.state = CCI_CONN_REJECTED;
-    ep->now_ns = ep->link->now(ep->handle);
-    conn->conn.deadline_ns = ep->now_ns + 4000 * CCI__MS; /* longer than the client's longest pause */
+    conn->conn.deadline_ns = ep->now_ns + most_ns;
     cci__dgram_request_again(ep, conn);
     cci__dgram_schedule(ep, conn);
     cci__dgram_flush(ep);
     cci__dgram_arm(ep);
-    cci__dgram_unlock(ep);
     return CCI_SUCCESS;
+}
+
+static int cci__dgram_accept(cci_event_base_t *base, void *context) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base->endpoint;
+    int status;
+    cci__dgram_lock(ep);
+    status = cci__dgram_decide(ep, (cci_evq_event_t *)(void *)base, CCI_CONN_ACCEPTED, CCI__DGRAM_ACCEPT_NS, context);
+    cci__dgram_unlock(ep);
+    return status;
+}
+
+static int cci__dgram_reject(cci_event_base_t *base) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base->endpoint;
+    int status;
+    cci__dgram_lock(ep);
+    status = cci__dgram_decide(ep, (cci_evq_event_t *)(void *)base, CCI_CONN_REJECTED,
+                               4000 * CCI__MS, NULL); /* longer than the client's longest pause */
+    cci__dgram_unlock(ep);
+    return status;
 }
 
 /* A multicast connection is open at once: there is no server. */
@@ -6023,8 +6000,7 @@ static int cci__dgram_return_event(cci_event_base_t *base) {
     int status = CCI_SUCCESS;
     cci__dgram_lock(ep);
     if (event->pool == CCI_EVQ_OPERATION) {
-        event->next = ep->free_ops;
-        ep->free_ops = event;
+        cci__dgram_drop_op(ep, (cci__op_t *)(void *)event);
     } else if (base->pub.type == CCI_EVENT_NONE ||
                (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
         status = CCI_EINVAL;
@@ -6219,13 +6195,6 @@ static cci__op_t *cci__dgram_op(cci__dgram_t *ep, cci__dconn_t *conn, void *cont
     return op;
 }
 
-static void cci__dgram_drop_op(cci__dgram_t *ep, cci__op_t *op) {
-    if (!op)
-        return;
-    op->event.next = ep->free_ops;
-    ep->free_ops = &op->event;
-}
-
 /* After something has been given to the reliability protocol: what may go at once goes at once, the rest when there is
  * company or at the next chance. */
 static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t *op, int flags) {
@@ -6392,9 +6361,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         cci__dgram_drop_op(ep, op);
         return status;
     }
-    cci__list_remove(&active->ready);
-    cci__dgram_output(ep, active, 0, ep->now_ns);
-    cci__dgram_flush(ep);
+    active->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
     return cci__dgram_issued(ep, active, op, call->flags);
 }
 
