@@ -1584,8 +1584,9 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  *
  * Everything reliable has a sequence number: each message, and each write of memory. Sequence numbers decide what has been
  * delivered; packet numbers only what to send again. An item is what is sent: a RUN of small messages with consecutive
- * sequence numbers that travel in one packet if they fit, a BULK write that is cut into segments straight from the
- * user's memory, or EXTERN, which is sent by another layer and has its place in the order of completion here.
+ * sequence numbers that travel in one packet if they fit, a LENT message that is sent straight from the user's memory, a
+ * BULK write that is cut into segments straight from the user's memory, or EXTERN, which is sent by another layer and has
+ * its place in the order of completion here.
  *
  * Invariants: an item is finished when all of it has been sent and no piece of it is unacknowledged. A packet is
  * acknowledged only when everything in it has been taken. A packet number is taken once. A receiver that can't take
@@ -1633,6 +1634,7 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
 #define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
 #define CCI__REL_INLINE 1024u    /* writes up to here travel like messages */
+#define CCI_REL_LENT_MIN 2048u   /* below, a copy costs less than a packet of its own */
 #define CCI__REL_ACK_DELAY_NS (50 * 1000u)
 #define CCI__REL_NAGLE_NS (50 * 1000u)
 
@@ -1661,7 +1663,7 @@ typedef struct cci_rel_bulk {
     const uint8_t *data;
 } cci_rel_bulk_t;
 
-enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN };
+enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN, CCI__ITEM_LENT };
 #define CCI__ITEM_QUEUED 1u /* in the queue of what is to be sent */
 #define CCI__ITEM_HELD 2u   /* may not be sent yet */
 #define CCI__ITEM_VOID 4u   /* withdrawn: the receiver must be told */
@@ -1683,8 +1685,9 @@ typedef struct cci_rel_item {
     uint32_t flags;
     uint8_t kind;
     int32_t status;
-    uint32_t length, sent, fragment; /* RUN: bytes of frames; sent up to; of the message there, bytes sent in fragments */
-    uint8_t *frames;                 /* RUN: in the pool */
+    uint32_t length, sent, fragment; /* bytes of frames; sent up to; of the message there, bytes sent in fragments */
+    uint8_t *frames;                 /* RUN: in the pool; else NULL */
+    uint8_t head[8];                 /* LENT: the frame's, whose data is at bulk.data */
     struct cci_rel_item *follow;     /* EXTERN: a held item that goes when this is done */
     void *user_data;                 /* EXTERN: the other layer's */
     cci_rel_bulk_t bulk;
@@ -1696,7 +1699,7 @@ typedef struct cci_rel_sent {
     cci_list_t node;
     uint64_t number, time_ns;
     cci_rel_item_t *item; /* NULL: nothing to repeat */
-    uint64_t offset;      /* RUN: of frames; BULK: of data */
+    uint64_t offset;      /* BULK: of data; else of frames */
     uint32_t length;
     uint32_t fragment; /* RUN: offset in the message at `offset`, if is_fragment */
     uint32_t size;     /* of the packet */
@@ -2011,8 +2014,8 @@ static cci_rel_item_t *cci__rel_room(cci_rel_t *rel, uint32_t need, uint64_t now
     cci_rel_item_t *item;
     if (!cci__list_empty(&rel->runs)) {
         item = CCI__CONTAINER(rel->runs.prev, cci_rel_item_t, queue);
-        if (item->sent == 0 && item->fragment == 0 && item->first + item->count == rel->next_sequence &&
-            item->length + need <= rel->mtu - CCI_REL_HEADER && !(item->flags & CCI__ITEM_VOID) &&
+        if (item->kind == CCI__ITEM_RUN && item->sent == 0 && item->fragment == 0 &&
+            item->first + item->count == rel->next_sequence && item->length + need <= rel->mtu - CCI_REL_HEADER && !(item->flags & CCI__ITEM_VOID) &&
             item->timeout_us == rel->timeout_us && item->node.next == &rel->items &&
             (!item->timeout_us || now_ns - item->since_ns < (uint64_t)item->timeout_us * 60))
             return item;
@@ -2061,6 +2064,23 @@ CCI_API int cci_rel_send(cci_rel_t *rel, const struct iovec *data, uint32_t coun
     if (!item)
         return CCI_ENOBUFS;
     cci__rel_append(rel, item, data, count, length, 0, op);
+    return CCI_SUCCESS;
+}
+
+/* Sends a message of CCI_REL_LENT_MIN bytes or more from where it is: `data` stays untouched until it completes.
+ * CCI_ENOBUFS, and nothing has happened, when the pool is empty. */
+CCI_API int cci_rel_lend(cci_rel_t *rel, const void *data, uint32_t length, cci_rel_op_t *op, uint64_t now_ns) {
+    cci_rel_item_t *item = cci__rel_new_item(rel, CCI__ITEM_LENT, now_ns);
+    if (!item)
+        return CCI_ENOBUFS;
+    cci__rel_frame(item->head, CCI__FRAME_MESSAGE, 0, length, rel->next_sequence);
+    item->bulk.data = (const uint8_t *)data;
+    item->length = 8 + cci__pad8(length);
+    item->count = 1;
+    if (item->length + CCI_REL_HEADER > rel->mtu)
+        rel->want_mtu = 1;
+    cci__rel_attach(item, op, rel->next_sequence++);
+    cci__rel_enqueue(rel, item);
     return CCI_SUCCESS;
 }
 
@@ -2448,57 +2468,76 @@ static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item)
     return sent;
 }
 
-/* Writes the piece of a run from `offset` (in its message from `fragment`) up to `end` that fits into the packet. Sets
- * sent's range and returns 1, or 0 if nothing fits. */
-static int cci__rel_write_run(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent,
-                              uint32_t offset, uint32_t fragment, uint32_t end) {
-    uint32_t space = cci__rel_space(rel, packet), fit = 0, length, rest, even, count;
-    const uint8_t *frame = item->frames + offset;
-    if (fragment == 0) {
-        if (end - offset <= space) {
-            fit = end - offset;
-        } else {
-            while (fit < end - offset) {
-                uint32_t size = frame[fit] == CCI__FRAME_BULK ? 48u : 8u;
-                size += cci__pad8(cci__load16(frame + fit + 2));
-                if (fit + size > space)
-                    break;
-                fit += size;
-            }
-        }
-        if (fit > 0) {
-            packet->body = frame;
-            packet->body_length = fit;
-            sent->offset = offset;
-            sent->length = fit;
-            sent->is_fragment = 0;
-            return 1;
-        }
+/* The frame at `offset`, its first 8 bytes at least. */
+static const uint8_t *cci__rel_frame_at(const cci_rel_item_t *item, uint64_t offset) {
+    return item->kind == CCI__ITEM_LENT ? item->head : item->frames + offset;
+}
+
+/* Bytes of whole frames from `offset` on that fit into `space`. */
+static uint32_t cci__rel_fit(const cci_rel_item_t *item, uint32_t offset, uint32_t end, uint32_t space) {
+    const uint8_t *frame = cci__rel_frame_at(item, offset);
+    uint32_t fit = 0;
+    if (end - offset <= space)
+        return end - offset;
+    while (fit < end - offset) {
+        uint32_t size = frame[fit] == CCI__FRAME_BULK ? 48u : 8u;
+        size += cci__pad8(cci__load16(frame + fit + 2));
+        if (fit + size > space)
+            break;
+        fit += size;
     }
-    length = cci__load16(frame + 2);
-    rest = length - fragment;
+    return fit;
+}
+
+/* Writes the piece of a message from `fragment` on that fits into the packet, as a FRAGMENT. Fragments are of one size, the
+ * last filled up to it. Returns 0 if nothing fits. */
+static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, const cci_rel_item_t *item,
+                                   cci_rel_sent_t *sent, uint32_t offset, uint32_t fragment) {
+    const uint8_t *frame = cci__rel_frame_at(item, offset);
+    const uint8_t *data = item->kind == CCI__ITEM_LENT ? item->bulk.data : frame + 8;
+    uint32_t space = cci__rel_space(rel, packet), length = cci__load16(frame + 2), rest = length - fragment, even, count;
+    uint8_t *at = packet->head + packet->head_length;
     if (space < 16 + 64)
         return 0;
-    /* Fragments of one size, the last filled up to it. */
     count = (length + ((space - 16) & ~7u) - 1) / ((space - 16) & ~7u);
     even = cci__pad8((length + count - 1) / count);
     if (rest >= even)
         rest = even;
     else if (fragment > 0 && even - rest < 64)
         packet->pad_length = even - rest;
-    {
-        uint8_t *at = packet->head + packet->head_length;
-        at = cci__rel_frame(at, CCI__FRAME_FRAGMENT, frame[1], rest, cci__load32(frame + 4));
-        cci__store32(at, fragment);
-        cci__store32(at + 4, length);
-        packet->head_length += 16;
-    }
-    packet->body = frame + 8 + fragment;
+    at = cci__rel_frame(at, CCI__FRAME_FRAGMENT, frame[1], rest, cci__load32(frame + 4));
+    cci__store32(at, fragment);
+    cci__store32(at + 4, length);
+    packet->head_length += 16;
+    packet->body = data + fragment;
     packet->body_length = rest;
     sent->offset = offset;
     sent->fragment = fragment;
     sent->length = rest;
     sent->is_fragment = 1;
+    return 1;
+}
+
+/* Writes the piece of an item from `offset` (in its message from `fragment`) up to `end` that fits into the packet. Sets
+ * sent's range and returns 1, or 0 if nothing fits. */
+static int cci__rel_write_run(cci_rel_t *rel, cci_rel_packet_t *packet, const cci_rel_item_t *item, cci_rel_sent_t *sent,
+                              uint32_t offset, uint32_t fragment, uint32_t end) {
+    uint32_t fit = fragment ? 0 : cci__rel_fit(item, offset, end, cci__rel_space(rel, packet));
+    if (fit == 0)
+        return cci__rel_write_fragment(rel, packet, item, sent, offset, fragment);
+    if (item->kind == CCI__ITEM_LENT) {
+        memcpy(packet->head + packet->head_length, item->head, 8);
+        packet->head_length += 8;
+        packet->body = item->bulk.data;
+        packet->body_length = cci__load16(item->head + 2);
+        packet->pad_length = fit - 8 - packet->body_length; /* the next packet of a batch stays aligned */
+    } else {
+        packet->body = item->frames + offset;
+        packet->body_length = fit;
+    }
+    sent->offset = offset;
+    sent->length = fit;
+    sent->is_fragment = 0;
     return 1;
 }
 
@@ -2587,7 +2626,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
         ok = cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, 0, (uint32_t)end);
         /* The path has become smaller: what did not fit goes with the next packets, by another record. */
         if (ok && sent->is_fragment) {
-            uint32_t length = cci__load16(item->frames + sent->offset + 2);
+            uint32_t length = cci__load16(cci__rel_frame_at(item, sent->offset) + 2);
             uint32_t size = 8 + cci__pad8(length);
             if (sent->length < length && (rest = cci__rel_new_record(rel, item)) != NULL) {
                 rest->offset = sent->offset;
@@ -2629,7 +2668,7 @@ static void cci__rel_advance_run(cci_rel_item_t *item, const cci_rel_sent_t *sen
         return;
     }
     item->fragment += sent->length;
-    if (item->fragment == cci__load16(item->frames + item->sent + 2)) {
+    if (item->fragment == cci__load16(cci__rel_frame_at(item, item->sent) + 2)) {
         item->sent += 8 + cci__pad8(item->fragment);
         item->fragment = 0;
     }
@@ -2839,7 +2878,7 @@ static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns
     if (item) {
         item->since_ns = now_ns;
         rel->progress_ns = now_ns;
-        if (item->kind == CCI__ITEM_RUN || rel->rnr_sequence - item->first < item->count) {
+        if (item->kind != CCI__ITEM_BULK || rel->rnr_sequence - item->first < item->count) {
             rel->rnr = 0;
             rel->rnr_delay_ns = 0;
             rel->rnr_until_ns = 0;
@@ -2965,7 +3004,7 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_n
     for (node = rel->flight.next; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
-        if (sent->item && ((sent->item->kind == CCI__ITEM_RUN && rel->ordered && sent->item->first > sequence) ||
+        if (sent->item && ((sent->item->kind != CCI__ITEM_BULK && rel->ordered && sent->item->first > sequence) ||
                            sequence - sent->item->first < sent->item->count))
             cci__rel_lost(rel, sent);
     }
@@ -2984,6 +3023,8 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
             cci__rel_withdraw(rel, item, status);
             return;
         }
+        if (item->kind != CCI__ITEM_RUN)
+            return;
         while (at < item->length && cci__load32(item->frames + at + 4) != (uint32_t)sequence)
             at += (item->frames[at] == CCI__FRAME_BULK ? 48u : 8u) + cci__pad8(cci__load16(item->frames + at + 2));
         if (at >= item->length || item->frames[at] != CCI__FRAME_BULK)
@@ -6220,6 +6261,15 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
     return status;
 }
 
+/* Gives a message to the reliability protocol: from where it is if the program allows that and it pays, else as a copy. */
+static int cci__dgram_queue(cci__dgram_t *ep, cci__active_t *active, const struct iovec *data, uint32_t count,
+                            uint32_t length, cci_rel_op_t *op, int flags) {
+    if ((flags & CCI_FLAG_NO_COPY) && count == 1 && length >= CCI_REL_LENT_MIN &&
+        cci_rel_lend(&active->rel, data[0].iov_base, length, op, ep->now_ns) == CCI_SUCCESS)
+        return CCI_SUCCESS;
+    return cci_rel_send(&active->rel, data, count, length, op, ep->now_ns);
+}
+
 static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, void *context, int flags) {
     cci__active_t *active;
@@ -6235,7 +6285,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
         ep->now_ns = ep->link->now(ep->handle);
     op = cci__dgram_op(ep, conn, context, flags, &status);
     if (status == CCI_SUCCESS)
-        status = cci_rel_send(&active->rel, data, count, length, op ? &op->rel : NULL, ep->now_ns);
+        status = cci__dgram_queue(ep, active, data, count, length, op ? &op->rel : NULL, flags);
     if (status != CCI_SUCCESS) {
         cci__dgram_drop_op(ep, op);
         return status;

@@ -232,6 +232,7 @@ CCI_API const cci_transport_t cci_udp_transport;
 #define CCI__UDP_OUT_MESSAGES 16
 #define CCI__UDP_OUT_PIECES 1024
 #define CCI__UDP_FLAT 131072u /* bytes: two offloaded batches */
+#define CCI__UDP_SHORT 4096u  /* bytes of a datagram that is put side by side with others before the kernel copies it */
 #define CCI__UDP_IN_MESSAGES 32
 #define CCI__UDP_BULK 16u /* so many datagrams that came in company make a socket coalesce from then on */
 
@@ -1593,7 +1594,7 @@ static int cci__udp_lay_out(cci__udp_link *l, int m, const cci_link_tx_t *tx, in
     unsigned short used = 0;
     int i;
     uint32_t j;
-    if (n > 1) {
+    if (n > 1 && tx->length <= CCI__UDP_SHORT) {
         /* The kernel copies one long piece much faster than many short ones, and this copy stays in the cache. */
         uint8_t *at = o->flat + o->flat_used;
         piece[0].iov_base = at;
@@ -1607,9 +1608,11 @@ static int cci__udp_lay_out(cci__udp_link *l, int m, const cci_link_tx_t *tx, in
         o->flat_used += (uint32_t)piece[0].iov_len;
         used = 1;
     } else {
-        for (j = 0; j < tx->piece_count; j++, used++) {
-            piece[used].iov_base = (void *)(uintptr_t)tx->piece[j].data;
-            piece[used].iov_len = tx->piece[j].length;
+        for (i = 0; i < n; i++) {
+            for (j = 0; j < tx[i].piece_count; j++, used++) {
+                piece[used].iov_base = (void *)(uintptr_t)tx[i].piece[j].data;
+                piece[used].iov_len = tx[i].piece[j].length;
+            }
         }
     }
     memset(h, 0, sizeof *h);

@@ -205,10 +205,12 @@ while [ "$round" -le "$rounds" ]; do
     compare rate rate lo rate 64
     compare silent rate lo rate 64 --silent
     compare bw8k bw8k lo bw 8192
+    compare lent bw8k lo bw 8192 --no-copy
     compare write bw8k lo write_bw 1m
     compare read bw8k lo read_bw 1m
     compare full1500 bw1472 lo1500 bw "$full_bytes"
     compare long1500 bw1472 lo1500m bw 8192
+    compare lent1500 bw1472 lo1500m bw 8192 --no-copy
     compare write1500 bw1472 lo1500 write_bw 1m
     compare read1500 bw1472 lo1500 read_bw 1m
     for name in tcp_lat tcp_64k tcp_1m; do beside raw "$name"; done
@@ -288,10 +290,12 @@ END {
     row("rate", "64 B messages one way", "msg", 0, 40)
     row("silent", "the same without completion events (SILENT)", "msg", 0, 40)
     row("bw8k", "8 KiB messages one way", "B", 0, 0.7)
+    row("lent", "the same from the program\047s buffer (NO_COPY)", "B", 0, 0.7)
     row("write", "1 MiB RMA writes", "B", 0, 0.7)
     row("read", "1 MiB RMA reads", "B", 0, 0.7)
     row("full1500", full " B messages, MTU 1,500", "B", 0, 0.7)
     row("long1500", "8 KiB messages, MTU 1,500 (max_send_size = 8192)", "B", 0, 0.7)
+    row("lent1500", "the same from the program\047s buffer (NO_COPY)", "B", 0, 0.7)
     row("write1500", "1 MiB RMA writes, MTU 1,500", "B", 0, 0.7)
     row("read1500", "1 MiB RMA reads, MTU 1,500", "B", 0, 0.7)
     print ""
