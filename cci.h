@@ -1636,6 +1636,8 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_INLINE 1024u    /* writes up to here travel like messages */
 #define CCI_REL_LENT_MIN 2048u   /* below, a copy costs less than a packet of its own */
 #define CCI__REL_ACK_DELAY_NS (50 * 1000u)
+#define CCI__REL_SILENCE_NS (10 * 1000u)
+#define CCI__REL_STREAM 262144u /* bytes in a row that make a stream */
 #define CCI__REL_NAGLE_NS (50 * 1000u)
 
 typedef struct cci_rel cci_rel_t;
@@ -1688,6 +1690,7 @@ typedef struct cci_rel_item {
     uint32_t length, sent, fragment; /* bytes of frames; sent up to; of the message there, bytes sent in fragments */
     uint8_t *frames;                 /* RUN: in the pool; else NULL */
     uint8_t head[8];                 /* LENT: the frame's, whose data is at bulk.data */
+    uint32_t even;                   /* bytes of each fragment of the message that is being sent in fragments */
     struct cci_rel_item *follow;     /* EXTERN: a held item that goes when this is done */
     void *user_data;                 /* EXTERN: the other layer's */
     cci_rel_bulk_t bulk;
@@ -1768,6 +1771,7 @@ typedef struct cci_rel_pool {
     const cci_rel_sink_t *sink;
     const cci_rel_congestion_t *congestion;
     cci_list_t blocks, bulks, records, parts; /* free ones */
+    uint32_t ack_bytes;                       /* that may come before they are acknowledged */
     uint32_t block_size;                      /* bytes of frames in a RUN */
     uint32_t block_total, block_limit, block_out;
     uint32_t part_total, part_free;
@@ -1803,6 +1807,7 @@ struct cci_rel {
     uint64_t largest_acked, recovery_number;
     uint64_t window, threshold, window_part, peer_window;
     uint64_t pace_ns;
+    cci_rel_item_t *burst; /* after a packet: what goes on in the next one, if nothing else comes first */
     uint32_t probes; /* time-outs in a row */
     uint64_t rnr_until_ns;
     uint32_t rnr_delay_ns;
@@ -1816,6 +1821,7 @@ struct cci_rel {
     cci_range_t numbers[CCI__REL_RANGES];
     uint32_t number_count;
     uint32_t ack_count, ack_bytes;
+    uint32_t stream_bytes; /* that came since the peer last paused */
     uint64_t ack_at_ns, largest_ns;
     uint64_t expected; /* all sequence numbers below have been taken */
     cci_range_t sequences[CCI__REL_RANGES];
@@ -1844,6 +1850,7 @@ CCI_API void cci_rel_pool_init(cci_rel_pool_t *pool, const cci_rel_sink_t *sink,
     pool->sink = sink;
     pool->block_size = block_size;
     pool->base_mtu = base_mtu;
+    pool->ack_bytes = 131072;
     cci__list_init(&pool->blocks);
     cci__list_init(&pool->bulks);
     cci__list_init(&pool->records);
@@ -2491,16 +2498,20 @@ static uint32_t cci__rel_fit(const cci_rel_item_t *item, uint32_t offset, uint32
 
 /* Writes the piece of a message from `fragment` on that fits into the packet, as a FRAGMENT. Fragments are of one size, the
  * last filled up to it. Returns 0 if nothing fits. */
-static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, const cci_rel_item_t *item,
+static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item,
                                    cci_rel_sent_t *sent, uint32_t offset, uint32_t fragment) {
     const uint8_t *frame = cci__rel_frame_at(item, offset);
     const uint8_t *data = item->kind == CCI__ITEM_LENT ? item->bulk.data : frame + 8;
-    uint32_t space = cci__rel_space(rel, packet), length = cci__load16(frame + 2), rest = length - fragment, even, count;
+    uint32_t space = cci__rel_space(rel, packet), length = cci__load16(frame + 2), rest = length - fragment, even;
     uint8_t *at = packet->head + packet->head_length;
     if (space < 16 + 64)
         return 0;
-    count = (length + ((space - 16) & ~7u) - 1) / ((space - 16) & ~7u);
-    even = cci__pad8((length + count - 1) / count);
+    space = (space - 16) & ~7u;
+    if (fragment != item->fragment || fragment == 0 || item->even > space) { /* the first, one that was lost, another MTU */
+        uint32_t count = (length + space - 1) / space;
+        item->even = cci__pad8((length + count - 1) / count);
+    }
+    even = item->even;
     if (rest >= even)
         rest = even;
     else if (fragment > 0 && even - rest < 64)
@@ -2520,7 +2531,7 @@ static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, con
 
 /* Writes the piece of an item from `offset` (in its message from `fragment`) up to `end` that fits into the packet. Sets
  * sent's range and returns 1, or 0 if nothing fits. */
-static int cci__rel_write_run(cci_rel_t *rel, cci_rel_packet_t *packet, const cci_rel_item_t *item, cci_rel_sent_t *sent,
+static int cci__rel_write_run(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent,
                               uint32_t offset, uint32_t fragment, uint32_t end) {
     uint32_t fit = fragment ? 0 : cci__rel_fit(item, offset, end, cci__rel_space(rel, packet));
     if (fit == 0)
@@ -2674,43 +2685,51 @@ static void cci__rel_advance_run(cci_rel_item_t *item, const cci_rel_sent_t *sen
     }
 }
 
+/* Writes the next piece of a write or a message that was not sent before; 0 if nothing fits. */
+static int cci__rel_write_next(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent) {
+    int all;
+    if (item->kind == CCI__ITEM_BULK) {
+        if (!cci__rel_write_segment(rel, packet, item, sent, item->bulk_sent, item->bulk.length))
+            return 0;
+        item->bulk_sent += sent->length;
+        all = item->bulk_sent == item->bulk.length;
+    } else {
+        if (!cci__rel_write_run(rel, packet, item, sent, item->sent, item->fragment, item->length))
+            return 0;
+        cci__rel_advance_run(item, sent);
+        all = item->sent == item->length;
+    }
+    if (all)
+        cci__rel_all_sent(item);
+    return 1;
+}
+
 /* Sends the next piece of an item that was not sent before. */
 static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, uint64_t now_ns) {
     cci_rel_sent_t *sent;
-    if (item->kind == CCI__ITEM_BULK && !(item->flags & CCI__ITEM_VOID) &&
-        !rel->pool->sink->readable(rel->user, &item->bulk)) {
+    int is_void = (item->flags & CCI__ITEM_VOID) != 0;
+    uint64_t rest = item->kind == CCI__ITEM_BULK ? item->bulk.length - item->bulk_sent : item->length - item->sent;
+    if (item->kind == CCI__ITEM_BULK && !is_void && !rel->pool->sink->readable(rel->user, &item->bulk)) {
         cci__rel_withdraw(rel, item, CCI_ERR_RMA_HANDLE);
         return 0;
     }
     sent = cci__rel_new_record(rel, item);
     if (!sent)
         return 0;
-    if (item->flags & CCI__ITEM_VOID) {
-        cci_rel_open_packet(rel, packet, 16, now_ns);
+    /* full packets of one size: they leave together */
+    cci_rel_open_packet(rel, packet, is_void ? 16 : (uint32_t)cci__min64(rest, rel->mtu), now_ns);
+    if (is_void) {
         cci__rel_write_void(packet, item, sent);
         cci__rel_all_sent(item);
-    } else if (item->kind == CCI__ITEM_BULK) {
-        /* full packets of one size: they leave together */
-        cci_rel_open_packet(rel, packet, (uint32_t)cci__min64(item->bulk.length - item->bulk_sent, rel->mtu), now_ns);
-        if (!cci__rel_write_segment(rel, packet, item, sent, item->bulk_sent, item->bulk.length))
-            goto nothing;
-        item->bulk_sent += sent->length;
-        if (item->bulk_sent == item->bulk.length)
-            cci__rel_all_sent(item);
-    } else {
-        cci_rel_open_packet(rel, packet, cci__min32(item->length - item->sent, rel->mtu - CCI_REL_HEADER), now_ns);
-        if (!cci__rel_write_run(rel, packet, item, sent, item->sent, item->fragment, item->length))
-            goto nothing;
-        cci__rel_advance_run(item, sent);
-        if (item->sent == item->length)
-            cci__rel_all_sent(item);
+    } else if (!cci__rel_write_next(rel, packet, item, sent)) {
+        item->pieces--;
+        cci__rel_free_record(rel, sent);
+        return 0;
     }
     cci__rel_track(rel, packet, sent, now_ns);
+    if (!is_void && (item->flags & CCI__ITEM_QUEUED))
+        rel->burst = item;
     return 1;
-nothing:
-    item->pieces--;
-    cci__rel_free_record(rel, sent);
-    return 0;
 }
 
 /* What is to be sent next, NULL if nothing may be. */
@@ -2788,9 +2807,24 @@ static int cci__rel_output_probe(cci_rel_t *rel, cci_rel_packet_t *packet, uint6
     return 1;
 }
 
+/* Is it time to say what has arrived, if nothing else is to be sent? In a stream of packets that takes a pause of the peer:
+ * to acknowledge at each moment without work would cost it a fifth of its time. */
+static int cci__rel_ack_is_due(cci_rel_t *rel, int idle, uint64_t now_ns) {
+    if (rel->ack_count == 0)
+        return 0;
+    if (rel->ack_now)
+        return 1;
+    if (now_ns < rel->ack_at_ns &&
+        (!idle || (rel->stream_bytes >= CCI__REL_STREAM && now_ns < rel->largest_ns + CCI__REL_SILENCE_NS)))
+        return 0;
+    rel->stream_bytes = 0;
+    return 1;
+}
+
 /* Makes the next packet. `idle`: nothing else is going on, so what was kept back for company may go. Returns 1 and the
  * packet, or 0 if there is nothing to send or it must wait. */
 CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
+    rel->burst = NULL;
     if (rel->want_mtu && !rel->probing && now_ns >= rel->mtu_again_ns && rel->mtu < rel->mtu_max &&
         cci__rel_output_probe(rel, packet, now_ns))
         return 1;
@@ -2834,15 +2868,41 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
             return 1;
         }
     }
-    if (rel->nack_count > 0 || (rel->ack_count > 0 && (rel->ack_now || idle || now_ns >= rel->ack_at_ns))) {
+    if (rel->nack_count > 0 || cci__rel_ack_is_due(rel, idle, now_ns)) {
         cci_rel_open_packet(rel, packet, 0, now_ns);
         return 1;
     }
     return 0;
 made:
-    if (rel->srtt_ns > 2 * CCI__MS) /* a long path: spread a window over the round trip, a quarter faster */
+    if (rel->srtt_ns > 2 * CCI__MS) { /* a long path: spread a window over the round trip, a quarter faster */
         rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, CCI__MS)) +
                        rel->srtt_ns * packet->sent->size * 4 / (rel->window * 5);
+        rel->burst = NULL;
+    }
+    return 1;
+}
+
+/* After cci_rel_output() made a packet and before any other call: makes the next one if it carries just the next piece of
+ * the same write or message, which costs less than to look at all there is. Returns 0 if there is more to be thought of. */
+CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
+    cci_rel_item_t *item = rel->burst;
+    cci_rel_sent_t *sent;
+    if (!item || !(item->flags & CCI__ITEM_QUEUED) || !cci__list_empty(&rel->lost) || rel->ack_count > 0 ||
+        rel->nack_count > 0 || rel->in_flight + rel->mtu > cci__rel_limit(rel))
+        return 0;
+    sent = cci__rel_new_record(rel, item);
+    if (!sent)
+        return 0;
+    packet->head_length = CCI_REL_HEADER;
+    packet->body_length = packet->pad_length = 0;
+    packet->spent = NULL;
+    packet->number = rel->next_number++;
+    if (!cci__rel_write_next(rel, packet, item, sent)) { /* the number stays unused: that does no harm */
+        item->pieces--;
+        cci__rel_free_record(rel, sent);
+        return 0;
+    }
+    cci__rel_track(rel, packet, sent, now_ns);
     return 1;
 }
 
@@ -3515,7 +3575,8 @@ static void cci__rel_owe(cci_rel_t *rel, uint32_t length, int gap, uint64_t now_
     rel->ack_bytes += length;
     if (rel->ack_at_ns == CCI__NEVER)
         rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
-    if (gap || rel->ack_count >= 8 || rel->ack_bytes >= 131072)
+    rel->stream_bytes = cci__min32(rel->stream_bytes + length, 1u << 30);
+    if (gap || rel->ack_bytes >= rel->pool->ack_bytes || (rel->ack_count >= 8 && rel->stream_bytes < CCI__REL_STREAM))
         rel->ack_now = 1;
 }
 
@@ -4360,7 +4421,7 @@ extern "C" {
 #define CCI__DGRAM_CONTROL 8192u     /* connection events at once */
 #define CCI__DGRAM_GROUPS 16u
 #define CCI__DGRAM_GONE 64u
-#define CCI__DGRAM_BURST 56000u      /* bytes of messages that leave at once even if others are under way */
+#define CCI__DGRAM_BURST 112000u      /* bytes of messages that leave at once even if others are under way */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
 #define CCI__DGRAM_CONFIRM_TRIES 30
@@ -4525,14 +4586,18 @@ static cci__tx_slot_t *cci__dgram_slot(cci__dgram_t *ep) {
     return &ep->slots[ep->tx_count];
 }
 
-/* Hands the packet in the next slot to the batch. */
+/* Hands the packet in the next slot to the batch; `to` NULL: it goes where the one before it in the batch goes. */
 static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__active_t *active) {
     cci__tx_slot_t *slot = &ep->slots[ep->tx_count];
     cci_link_tx_t *tx = &ep->tx[ep->tx_count++];
     cci_rel_packet_t *packet = &slot->packet;
-    slot->to = *to;
+    if (to) {
+        slot->to = *to;
+        tx->to = &slot->to;
+    } else {
+        tx->to = tx[-1].to;
+    }
     slot->active = active;
-    tx->to = &slot->to;
     tx->piece[0].data = packet->head;
     if (packet->body_length > 0 && packet->head_length + packet->body_length <= CCI_REL_HEAD && !packet->pad_length) {
         memcpy(packet->head + packet->head_length, packet->body, packet->body_length); /* one piece costs less than two */
@@ -4569,6 +4634,14 @@ static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci_conn_write_header(packet->head, CCI__PKT_DATA, 0, conn->conn.peer_index, conn->conn.peer_token,
                               conn->conn.index, (uint32_t)packet->number);
     cci__dgram_commit(ep, &conn->conn.peer, conn->active);
+}
+
+/* The same for the next packet of a burst, whose header differs in the packet's number alone from that of the last. */
+static void cci__dgram_commit_next(cci__dgram_t *ep, cci__dconn_t *conn, const uint8_t *last_head) {
+    cci_rel_packet_t *packet = &ep->slots[ep->tx_count].packet;
+    memcpy(packet->head, last_head, CCI_REL_HEADER - 4);
+    cci__store32(packet->head + CCI_REL_HEADER - 4, (uint32_t)packet->number);
+    cci__dgram_commit(ep, ep->tx_count > 0 ? NULL : &conn->conn.peer, conn->active);
 }
 
 /* Answers a peer's reads, and asks for our own. Returns 1 if it made a packet. */
@@ -4618,10 +4691,18 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
     cci__list_remove(&active->ready);
     while (left-- > 0 && more) {
         cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
-        if (cci_rel_output(&active->rel, packet, idle, now_ns)) {
-            cci__dgram_commit_data(ep, conn);
-        } else {
+        if (!cci_rel_output(&active->rel, packet, idle, now_ns)) {
             more = cci__dgram_output_rma(ep, conn, now_ns);
+            continue;
+        }
+        cci__dgram_commit_data(ep, conn);
+        while (left > 0) {
+            const uint8_t *head = packet->head;
+            packet = &cci__dgram_slot(ep)->packet;
+            if (!cci_rel_output_next(&active->rel, packet, now_ns))
+                break;
+            cci__dgram_commit_next(ep, conn, head);
+            left--;
         }
     }
     if (!cci__list_empty(&active->ready)) { /* the link refused some of it meanwhile, which made it ready again */
@@ -5624,6 +5705,7 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
                        CCI__DGRAM_CHUNKS, requests, CCI__DGRAM_REQUESTS);
     ep->rma.endpoint_id = keys[4];
     ep->rma.receive_window = ep->info.receive_window;
+    ep->pool.ack_bytes = cci__min32(ep->info.receive_window / 24, 196608); /* a third of what cci__rel_limit lets come */
     for (i = 0; i < CCI__DGRAM_ACTIVES; i++)
         cci__list_append(&ep->free_actives, &actives[i].lent);
     if (!cci__dgram_add_ops(ep, CCI__DGRAM_BULKS) || !cci__dgram_add_send(ep, ep->send_buf_count) ||

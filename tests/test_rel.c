@@ -418,6 +418,7 @@ static void side_output(side_t *s) {
     while (cci_rel_output(&s->rel, &packet, s->world->idle, s->world->now_ns)) {
         transmit(s, &packet);
         if (packet.spent) cci_rel_spent(&s->rel, packet.spent);
+        while (chance(s->world, 4) && cci_rel_output_next(&s->rel, &packet, s->world->now_ns)) transmit(s, &packet), n++;
         if (++n > 100000) fail_msg("packets without end");
     }
 }
