@@ -2694,7 +2694,8 @@ static int cci__rel_write_next(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel
         item->bulk_sent += sent->length;
         all = item->bulk_sent == item->bulk.length;
     } else {
-        if (!cci__rel_write_run(rel, packet, item, sent, item->sent, item->fragment, item->length))
+        if (!(item->fragment ? cci__rel_write_fragment(rel, packet, item, sent, item->sent, item->fragment)
+                             : cci__rel_write_run(rel, packet, item, sent, item->sent, 0, item->length)))
             return 0;
         cci__rel_advance_run(item, sent);
         all = item->sent == item->length;

@@ -494,6 +494,7 @@ struct options {
     double seconds;
     int64_t warmup; /* < 0: default */
     uint32_t window, depth;
+    int limits_messages; /* the window holds for messages too */
     int verify, silent, no_copy, once, cpu;
 };
 
@@ -703,9 +704,12 @@ static void run_one_way(const struct options *options, struct limit limit, struc
     uint32_t polls = 0;
     struct control message;
     while (sent < limit.count) {
-        uint64_t left = limit.count - sent, wanted = left < SEND_BATCH ? left : SEND_BATCH;
-        uint64_t done = send_batch(sent, wanted, flags);
+        uint64_t left = limit.count - sent, wanted = left < SEND_BATCH ? left : SEND_BATCH, done;
+        if (options->limits_messages && client.completed + options->window < sent + wanted)
+            wanted = client.completed + options->window - sent;
+        done = wanted > 0 ? send_batch(sent, wanted, flags) : 0;
         sent += done;
+        if (done == 0) wanted = 1;
         if (done < wanted) client_make_room();
         else client_drain();
         if (limit.deadline_ns != UINT64_MAX && now_ns() >= limit.deadline_ns) break;
@@ -1041,7 +1045,7 @@ static const char help[] =
     "  -n, --count N      messages or RMAs; or\n"
     "  -D, --seconds S    measure for that long (default 1)\n"
     "  -a, --attribute A  ro (default), ru or uu\n"
-    "  -w, --window N     RMAs outstanding (default 16)\n"
+    "  -w, --window N     RMAs outstanding (default 16), or messages (default: as many as the endpoint takes)\n"
     "      --depth N      send and receive buffers of the endpoint (default: the transport's)\n"
     "      --warmup N     operations before the measurement (default 1000, RMA 32)\n"
     "  -b, --blocking     sleep on the OS handle instead of polling\n"
@@ -1089,7 +1093,10 @@ static void parse_option(struct options *options, int option, const char *value)
     case 'n': options->count = strtoull(value, NULL, 10); break;
     case 'D': options->seconds = strtod(value, NULL); break;
     case 'a': options->attribute = (cci_conn_attribute_t)parse_name(value, attribute_names, 3); break;
-    case 'w': options->window = (uint32_t)strtoul(value, NULL, 10); break;
+    case 'w':
+        options->window = (uint32_t)strtoul(value, NULL, 10);
+        options->limits_messages = 1;
+        break;
     case 'b': sleeps = 1; break;
     case 'd': options->device = value; break;
     case 'p': options->service = value; break;
@@ -1136,6 +1143,7 @@ static void parse_options(struct options *options, int argc, char **argv) {
     if (optind < argc) options->uri = argv[optind++];
     if (optind < argc) usage("one URI only");
     if (options->uri && options->test == TEST_COUNT) usage("which test? (-t)");
+    if (options->silent) options->limits_messages = 0; /* nothing tells how many are outstanding */
     if (options->window < 1 || options->window > POOL_COUNT) usage("the window is 1 to 512");
     if (options->uri && is_rma(options->test) && options->attribute == CCI_CONN_ATTR_UU) usage("RMA is reliable");
     if (options->silent && options->no_copy && (options->verify || options->attribute != CCI_CONN_ATTR_RO))

@@ -98,7 +98,7 @@ await_line() {
     return 1
 }
 
-# cci DEVICE TEST SIZE [OPTION]: prints the value, in microseconds, messages or bytes per second. The server lives for
+# cci DEVICE TEST SIZE [OPTIONS]: prints the value, in microseconds, messages or bytes per second. The server lives for
 # one client, so that nothing of CCI polls while raw sockets are measured.
 cci() {
     case $2 in *lat) column=median_us ;; rate) column=msg_per_s ;; *) column=bytes_per_s ;; esac
@@ -108,7 +108,8 @@ cci() {
     timeout 60 build/cci_perf -d "$1" --cpu "$server_cpu" --once >"$work/server.log" 2>&1 &
     server=$!
     uri=$(await_line "$work/server.log" 'uri: ') || { stop_server; return 1; }
-    timeout 60 build/cci_perf "$uri" -d "$1" --cpu "$client_cpu" -t "$2" -s "$3" -D "$seconds" --format csv ${4:+"$4"} \
+    # shellcheck disable=SC2086 # a list of words
+    timeout 60 build/cci_perf "$uri" -d "$1" --cpu "$client_cpu" -t "$2" -s "$3" -D "$seconds" --format csv ${4:-} \
         >"$work/client.log" 2>&1 || { stop_server; return 1; }
     wait "$server" 2>/dev/null
     server=
@@ -121,7 +122,7 @@ cci lo1500 bw 1m >/dev/null
 full_bytes=$(sed -n 's/.*the most is \([0-9]*\).*/\1/p' "$work/client.log")
 [ -n "$full_bytes" ] || { cat "$work/server.log" "$work/client.log" >&2; die 'there is no CCI device on the loopback'; }
 
-# compare ROW RAW-MEASURE DEVICE TEST SIZE [OPTION]: raw, CCI, raw; keeps the values and the ratio.
+# compare ROW RAW-MEASURE DEVICE TEST SIZE [OPTIONS]: raw, CCI, raw; keeps the values and the ratio.
 compare() {
     before=$(raw "$2")
     value=$(cci "$3" "$4" "$5" ${6:+"$6"})
@@ -204,13 +205,13 @@ while [ "$round" -le "$rounds" ]; do
     compare lat lat lo lat 64
     compare rate rate lo rate 64
     compare silent rate lo rate 64 --silent
-    compare bw8k bw8k lo bw 8192
-    compare lent bw8k lo bw 8192 --no-copy
+    compare bw8k bw8k lo bw 8192 "-w 128"
+    compare lent bw8k lo bw 8192 "--no-copy -w 128"
     compare write bw8k lo write_bw 1m
     compare read bw8k lo read_bw 1m
     compare full1500 bw1472 lo1500 bw "$full_bytes"
-    compare long1500 bw1472 lo1500m bw 8192
-    compare lent1500 bw1472 lo1500m bw 8192 --no-copy
+    compare long1500 bw1472 lo1500m bw 8192 "-w 128"
+    compare lent1500 bw1472 lo1500m bw 8192 "--no-copy -w 128"
     compare write1500 bw1472 lo1500 write_bw 1m
     compare read1500 bw1472 lo1500 read_bw 1m
     for name in tcp_lat tcp_64k tcp_1m; do beside raw "$name"; done
