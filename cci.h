@@ -4396,6 +4396,15 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
  * back when another wants it. Invariants: a connection with anything under way has its cci__active; a receive buffer of the
  * batch is always free to receive in, since a message is refused rather than kept in the last one. Limits: the pools,
  * all sized when the endpoint is created; 16 multicast groups.
+ *
+ * A peer's address may change (a NAT forgets). The token in its packets proves that they are the peer's, but not that it
+ * receives where they say they come from: else a peer could direct what we send at a third party. So the old address stays
+ * in use until the new one is proven: a packet that is newer than all before and comes from elsewhere is answered there
+ * with a CHALLENGE, the peer sends its 64 unguessable bits back in a RESPONSE to the address that it knows of us, and then
+ * its address is the new one. At most three times the bytes that came from the new address go there before. Frames:
+ *
+ *     CHALLENGE type, 0 7, unguessable bits 8
+ *     RESPONSE  type, 0 7, the bits of the last CHALLENGE 8
  * ================================================================================================================== */
 #if defined(CCI_DGRAM_IMPLEMENTATION) && !defined(CCI_DGRAM_IMPLEMENTED)
 #define CCI_DGRAM_IMPLEMENTED
@@ -4433,6 +4442,19 @@ typedef struct cci__op {
     uint8_t blocking, done;
 } cci__op_t;
 
+enum { CCI__FRAME_CHALLENGE = 32, CCI__FRAME_RESPONSE };
+
+#define CCI__PATH_PACKET (CCI_REL_HEADER + 16u) /* bytes of a packet with one of them */
+
+/* An address that the peer may have moved to, until that is proven. */
+typedef struct cci__path {
+    cci_link_addr_t to;
+    uint64_t challenge;      /* 0: there is none */
+    uint64_t received, sent; /* bytes from there and to there */
+    uint64_t again_ns;       /* when the challenge may be repeated */
+    uint32_t tries;
+} cci__path_t;
+
 typedef struct cci__active {
     cci_rel_t rel;
     cci_rma_reader_t reader;
@@ -4442,6 +4464,9 @@ typedef struct cci__active {
     cci_list_t lent;    /* in `lent`, the longest unused first, or in `free_actives` */
     cci_rel_run_t *runs, **runs_tail;
     uint32_t unsent_bytes; /* of messages issued since something was sent */
+    uint32_t owes_response;
+    uint64_t response; /* to a challenge of the peer's */
+    cci__path_t path;
 } cci__active_t;
 
 typedef struct cci__dconn {
@@ -4485,6 +4510,7 @@ typedef struct cci__dgram {
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
     uint32_t idle_rounds, unread_rounds, taken, turn, unclocked, device_failed;
     uint32_t backlog; /* packets in the inboxes */
+    uint64_t challenges; /* so far: each is another */
     uint64_t gone[CCI__DGRAM_GONE]; /* tokens of clients whose connections have ended: a late copy of a request is none */
     uint32_t gone_next;
     uint32_t waiters, stopping;
@@ -4626,14 +4652,95 @@ static void cci__dgram_commit_bare(cci__dgram_t *ep, const cci_link_addr_t *to, 
     cci__dgram_commit(ep, to, NULL);
 }
 
-static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
+static void cci__dgram_commit_data_to(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *to) {
     cci_rel_packet_t *packet = &ep->slots[ep->tx_count].packet;
     if (conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_TX)
         cci_conn_write_header(packet->head, CCI__PKT_GROUP, 0, 0, 0, conn->conn.index, (uint32_t)packet->number);
     else
         cci_conn_write_header(packet->head, CCI__PKT_DATA, 0, conn->conn.peer_index, conn->conn.peer_token,
                               conn->conn.index, (uint32_t)packet->number);
-    cci__dgram_commit(ep, &conn->conn.peer, conn->active);
+    cci__dgram_commit(ep, to, conn->active);
+}
+
+static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__dgram_commit_data_to(ep, conn, &conn->conn.peer);
+}
+
+/* ---- a peer whose address changes ---- */
+
+/* Sends a CHALLENGE or a RESPONSE: nothing else is in the packet, and nobody acknowledges it. */
+static void cci__dgram_send_path(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *to, uint8_t type,
+                                 uint64_t bits) {
+    cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
+    uint8_t *at;
+    cci_rel_open_packet(&conn->active->rel, packet, conn->active->rel.mtu, ep->now_ns); /* no room for what is owed */
+    at = packet->head + packet->head_length;
+    memset(at, 0, 8);
+    at[0] = type;
+    cci__store64(at + 8, bits);
+    packet->head_length += 16;
+    cci__dgram_commit_data_to(ep, conn, to);
+}
+
+/* When the challenge is to be repeated; CCI__NEVER while no more bytes may go to an address that is not proven. */
+static uint64_t cci__path_deadline(const cci__path_t *path) {
+    return path->challenge && path->sent + CCI__PATH_PACKET <= 3 * path->received ? path->again_ns : CCI__NEVER;
+}
+
+static void cci__dgram_challenge(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__path_t *path = &conn->active->path;
+    if (ep->now_ns < cci__path_deadline(path))
+        return;
+    path->sent += CCI__PATH_PACKET;
+    path->again_ns = ep->now_ns + cci_conn_retry_ns((uint8_t)path->tries);
+    path->tries += path->tries < 200;
+    cci__dgram_send_path(ep, conn, &path->to, CCI__FRAME_CHALLENGE, path->challenge);
+}
+
+/* A sound packet of the peer's came from an address that is not known to be its own. */
+static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *from, uint32_t length,
+                                 int newest) {
+    cci__path_t *path = &conn->active->path;
+    if (!path->challenge || memcmp(&path->to, from, sizeof *from) != 0) {
+        uint64_t words[3];
+        if (!newest)
+            return; /* a late copy says nothing about where the peer is now */
+        words[0] = ++ep->challenges;
+        words[1] = conn->conn.index;
+        words[2] = conn->conn.token;
+        memset(path, 0, sizeof *path);
+        path->to = *from;
+        path->challenge = cci__siphash(ep->conns.key, words, 3) | 1;
+        path->again_ns = ep->now_ns;
+    }
+    path->received += length;
+    cci__dgram_challenge(ep, conn);
+}
+
+/* The peer has answered the challenge: this is its address now. */
+static void cci__dgram_moved(cci__dgram_t *ep, cci__dconn_t *conn) {
+    int hashed = conn->conn.hashed;
+    cci_conn_unhash(&ep->conns, &conn->conn);
+    conn->conn.peer = conn->active->path.to;
+    if (hashed)
+        cci_conn_hash(&ep->conns, &conn->conn);
+    conn->active->path.challenge = 0;
+}
+
+/* A frame about addresses; returns its bytes, 0 if it is malformed. */
+static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, const uint8_t *frame, uint32_t length) {
+    cci__active_t *active = conn->active;
+    uint64_t bits;
+    if (length < 16 || conn->conn.pub.attribute > CCI_CONN_ATTR_UU)
+        return 0;
+    bits = cci__load64(frame + 8);
+    if (frame[0] == CCI__FRAME_CHALLENGE) {
+        active->response = bits;
+        active->owes_response = 1;
+    } else if (active->path.challenge && active->path.challenge == bits) {
+        cci__dgram_moved(ep, conn);
+    }
+    return 16;
 }
 
 /* The same for the next packet of a burst, whose header differs in the packet's number alone from that of the last. */
@@ -4689,6 +4796,10 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
     cci__dconn_t *conn = active->conn;
     int left = CCI__DGRAM_BATCH_TX, more = 1;
     cci__list_remove(&active->ready);
+    if (CCI__UNLIKELY(active->owes_response)) {
+        active->owes_response = 0;
+        cci__dgram_send_path(ep, conn, &conn->conn.peer, CCI__FRAME_RESPONSE, active->response);
+    }
     while (left-- > 0 && more) {
         cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
         if (!cci_rel_output(&active->rel, packet, idle, now_ns)) {
@@ -4774,6 +4885,8 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     active->runs = NULL;
     active->runs_tail = &active->runs;
     active->unsent_bytes = 0;
+    active->owes_response = 0;
+    memset(&active->path, 0, sizeof active->path);
     conn->active = active;
     cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
                   cci__max32(cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), 256),
@@ -4790,6 +4903,7 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t at = CCI__NEVER;
     if (conn->active) {
         at = cci__min64(cci_rel_deadline(&conn->active->rel), cci_rma_deadline(&conn->active->reader));
+        at = cci__min64(at, cci__path_deadline(&conn->active->path));
     }
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
@@ -5040,6 +5154,8 @@ static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t lengt
     cci__dgram_t *ep = cci__dgram_of(active->conn);
     uint32_t size;
     cci_rma_read_t *read;
+    if (CCI__UNLIKELY(frame[0] == CCI__FRAME_CHALLENGE || frame[0] == CCI__FRAME_RESPONSE))
+        return cci__dgram_input_path(ep, active->conn, frame, length);
     if (!active->rel.reliable)
         return 0;
     size = cci_rma_input(&ep->rma, &active->reader, frame, length, now_ns);
@@ -5237,6 +5353,7 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
                                   const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
     cci__active_t *active;
+    int outcome;
     if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
         if (header->type != CCI__PKT_RESET && ep->resets++ < 16)
             cci__dgram_answer(ep, &rx->from, CCI__PKT_RESET, header->peer_index, header->token, header->index,
@@ -5256,13 +5373,12 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     active = cci__dgram_activate(ep, conn);
     if (!active)
         return; /* as if it were lost */
-    if (cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns) == CCI_REL_NEWEST &&
-        CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
-        int hashed = conn->conn.hashed; /* the peer's address has changed: only the peer knows the token and what is new */
-        cci_conn_unhash(&ep->conns, &conn->conn);
-        conn->conn.peer = rx->from;
-        if (hashed)
-            cci_conn_hash(&ep->conns, &conn->conn);
+    outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
+    if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
+        if (outcome != CCI_REL_UNSOUND)
+            cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
+    } else if (outcome == CCI_REL_NEWEST) {
+        active->path.challenge = 0; /* the peer is where it was */
     }
     if (conn->conn.state == CCI_CONN_OPEN)
         cci__dgram_make_ready(ep, active);
@@ -5448,6 +5564,7 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
             cci_rel_timeout(&active->rel, ep->now_ns);
             cci_rma_timeout(&ep->rma, &active->reader,
                             (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
+            cci__dgram_challenge(ep, conn);
             if (conn->conn.state == CCI_CONN_OPEN)
                 cci__dgram_make_ready(ep, active);
         }

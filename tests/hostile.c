@@ -1,0 +1,553 @@
+/* hostile.c - the attacker: what somebody who can send any packet, and what a peer inside a connection, can't do.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * Each test plays the attacker for one promise of the README's section "Security", which names the test; tests/promises.sh
+ * compares the two lists. The victim is an endpoint on the simulated network; honest clients are endpoints like it, while
+ * an attacker is nothing but packets with whatever source they claim. Over UDP the attacker is a bare socket.
+ *
+ * WORK is counted, not timed: built with -fsanitize-coverage=trace-pc, each branch of the library counts one step.
+ */
+#define _GNU_SOURCE 1
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CCI_IMPLEMENTATION
+#include "cci_udp.h"
+#include "cci.h"
+
+#include "sim.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define MILLIONS 100000u /* of everything that is done by the million; sanitizers cost a factor of ten */
+#else
+#define MILLIONS 1000000u
+#endif
+#define MAX_CONNECTIONS 2048
+#define SPOOFED 100000u      /* numbers of addresses at which nobody is, and in whose name the attacker sends */
+#define SPOOFED_COUNT 1100000u
+
+/* ---- work that is counted ------------------------------------------------------------------------------------------ */
+
+static uint64_t steps;
+
+#if defined(__clang__)
+#define UNCOUNTED __attribute__((no_sanitize("coverage")))
+#else
+#define UNCOUNTED __attribute__((no_sanitize_coverage))
+#endif
+UNCOUNTED void __sanitizer_cov_trace_pc(void);
+UNCOUNTED void __sanitizer_cov_trace_pc(void) {
+    steps++;
+}
+
+/* ---- a link that keeps accounts ------------------------------------------------------------------------------------ */
+
+static cci_link_t counting_link;
+static cci_transport_t transport;
+static const cci_transport_t *transports[2];
+static const void *victim_handle;                 /* whose packets are accounted for */
+static uint32_t bytes_to[SPOOFED_COUNT];          /* that the victim sent, by address */
+static uint32_t bytes_from[SPOOFED_COUNT];        /* that the attacker sent in the name of the address */
+static uint64_t packets_of_type[16];              /* that the victim sent */
+static uint32_t message_limit, recv_limit, send_limit, base_limit; /* of endpoints that are opened now; 0: the default */
+
+static uint32_t number_of(const cci_link_addr_t *address) {
+    uint32_t number;
+    memcpy(&number, address->bytes + 4, 4);
+    return number;
+}
+
+static int counting_send(void *handle, const cci_link_tx_t *tx, int count) {
+    int i;
+    for (i = 0; i < count && handle == victim_handle; i++) {
+        uint32_t number = number_of(tx[i].to) - SPOOFED;
+        packets_of_type[((const uint8_t *)tx[i].piece[0].data)[1] & 15]++;
+        if (number < SPOOFED_COUNT)
+            bytes_to[number] += tx[i].length;
+    }
+    return sim_send(handle, tx, count);
+}
+
+static int limited_open(cci_device_t *device, const char *service, int want_os_handle, void **handle,
+                        cci_link_info_t *info) {
+    info->max_send_size = message_limit;
+    info->recv_buf_count = recv_limit;
+    info->send_buf_count = send_limit;
+    int status = sim_open(device, service, want_os_handle, handle, info);
+    if (base_limit)
+        info->base_mtu = base_limit;
+    return status;
+}
+
+/* Sends the victim any bytes in anybody's name. */
+static cci_endpoint_t *victim;
+
+static cci__dgram_t *dgram_of(cci_endpoint_t *endpoint) {
+    return (cci__dgram_t *)(void *)endpoint;
+}
+
+static cci__dconn_t *dconn_of(cci_connection_t *connection) {
+    return (cci__dconn_t *)(void *)connection;
+}
+
+static sim_endpoint_t *sim_of(cci_endpoint_t *endpoint) {
+    return (sim_endpoint_t *)dgram_of(endpoint)->handle;
+}
+
+static void inject(uint32_t number, const void *bytes, uint32_t length) {
+    if (number - SPOOFED < SPOOFED_COUNT)
+        bytes_from[number - SPOOFED] += length;
+    sim_inject(number, sim_of(victim)->number, bytes, length);
+}
+
+/* ---- hooks: memory and chance are counted --------------------------------------------------------------------------- */
+
+static size_t memory_bytes; /* allocated and not released */
+static uint32_t random_calls, random_bytes;
+static uint8_t random_seed;
+
+static void *counting_alloc(void *user, size_t size_bytes) {
+    size_t *block = (size_t *)malloc(size_bytes + 64);
+    (void)user;
+    if (!block)
+        return NULL;
+    *block = size_bytes;
+    memory_bytes += size_bytes;
+    return (char *)block + 64;
+}
+
+static void counting_release(void *user, void *pointer) {
+    (void)user;
+    if (!pointer)
+        return;
+    memory_bytes -= *(size_t *)(void *)((char *)pointer - 64);
+    free((char *)pointer - 64);
+}
+
+static int seeded_random(void *user, void *bytes, size_t count) {
+    (void)user;
+    random_calls++;
+    random_bytes += (uint32_t)count;
+    memset(bytes, 0x5a, count);
+    ((uint8_t *)bytes)[random_seed / 8] ^= (uint8_t)(1u << random_seed % 8);
+    return 0;
+}
+
+static void no_log(void *user, int level, const char *text) {
+    (void)user;
+    (void)level;
+    (void)text;
+}
+
+/* ---- the victim and honest clients ----------------------------------------------------------------------------------- */
+
+enum { ACCEPT_ALL, REJECT_ALL, DECIDE_LATER };
+
+static cci_endpoint_t *client, *other;
+static int policy;
+static cci_event_t *undecided[MAX_CONNECTIONS];
+static cci_connection_t *at_client, *at_victim; /* the newest */
+static cci_connection_t *of_client[MAX_CONNECTIONS];
+static int undecided_count, client_count, refused_count, accepted_count, received_count, sent_count, failed_count;
+static int last_status;
+static uint8_t received_first; /* byte of the last message */
+
+static void take_event(cci_event_t *event) {
+    switch (event->type) {
+    case CCI_EVENT_CONNECT_REQUEST:
+        if (policy == DECIDE_LATER && undecided_count < MAX_CONNECTIONS) {
+            undecided[undecided_count++] = event;
+            return;
+        }
+        assert_int_equal(policy == ACCEPT_ALL ? cci_accept(event, NULL) : cci_reject(event), CCI_SUCCESS);
+        break;
+    case CCI_EVENT_ACCEPT:
+        if (event->accept.status == CCI_SUCCESS) {
+            accepted_count++;
+            at_victim = event->accept.connection;
+        }
+        break;
+    case CCI_EVENT_CONNECT:
+        if (event->connect.status == CCI_SUCCESS) {
+            assert_true(client_count < MAX_CONNECTIONS);
+            at_client = of_client[client_count++] = event->connect.connection;
+        } else {
+            refused_count++;
+        }
+        break;
+    case CCI_EVENT_RECV:
+        received_count++;
+        received_first = event->recv.len ? *(const uint8_t *)event->recv.ptr : 0;
+        break;
+    case CCI_EVENT_SEND:
+        sent_count++;
+        last_status = event->send.status;
+        failed_count += event->send.status != CCI_SUCCESS;
+        break;
+    default:
+        break;
+    }
+    assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+}
+
+static void serve(cci_endpoint_t *endpoint) {
+    cci_event_t *event;
+    int i;
+    for (i = 0; i < 64 && cci_get_event(endpoint, &event) == CCI_SUCCESS; i++)
+        take_event(event);
+}
+
+static void run(int rounds) {
+    while (rounds-- > 0) {
+        serve(victim);
+        if (client)
+            serve(client);
+        if (other)
+            serve(other);
+    }
+}
+
+/* Until everything that was injected has been taken. */
+static void drain(void) {
+    while (sim.heap_count > 0 || sim_of(victim)->first)
+        run(1);
+    run(2);
+}
+
+/* For so long in virtual time. */
+static void run_ms(uint64_t ms) {
+    uint64_t until_ns = sim.now_ns + ms * CCI__MS;
+    while (sim.now_ns < until_ns)
+        run(1);
+}
+
+/* Until `*count` is `wanted`, but not for ever. */
+static void run_until(const int *count, int wanted) {
+    int rounds;
+    for (rounds = 0; rounds < 500000 && *count < wanted; rounds++)
+        run(1);
+    assert_int_equal(*count, wanted);
+}
+
+static void ask_for_connection(cci_endpoint_t *from, cci_conn_attribute_t attribute) {
+    char *uri;
+    assert_int_equal(cci_get_opt(victim, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_int_equal(cci_connect(from, uri, NULL, 0, attribute, NULL, 0, NULL), CCI_SUCCESS);
+    free(uri);
+}
+
+static void connect_to_victim(cci_conn_attribute_t attribute) {
+    int before = accepted_count;
+    at_client = at_victim = NULL;
+    ask_for_connection(client, attribute);
+    run_until(&client_count, client_count + 1);
+    run_until(&accepted_count, before + 1);
+}
+
+static void open_victim(void) {
+    assert_int_equal(cci_create_endpoint(NULL, 0, &victim, NULL), CCI_SUCCESS);
+    victim_handle = dgram_of(victim)->handle;
+}
+
+static void open_both(void) {
+    open_victim();
+    assert_int_equal(cci_create_endpoint(NULL, 0, &client, NULL), CCI_SUCCESS);
+}
+
+/* A message from the client to the victim and one back arrive. */
+static void both_ways(void) {
+    int before = received_count;
+    assert_int_equal(cci_send(at_client, "a", 1, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    run_until(&received_count, before + 1);
+    assert_int_equal(cci_send(at_victim, "b", 1, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    run_until(&received_count, before + 2);
+}
+
+static int begin(void **state) {
+    cci_setup_t setup;
+    uint32_t caps;
+    (void)state;
+    sim_reset();
+    message_limit = recv_limit = send_limit = base_limit = 0;
+    memset(bytes_to, 0, sizeof bytes_to);
+    memset(bytes_from, 0, sizeof bytes_from);
+    memset(packets_of_type, 0, sizeof packets_of_type);
+    client_count = undecided_count = refused_count = accepted_count = received_count = sent_count = failed_count = 0;
+    client = victim = other = NULL;
+    victim_handle = NULL;
+    at_client = at_victim = NULL;
+    policy = ACCEPT_ALL;
+    memory_bytes = 0;
+    random_calls = random_bytes = 0;
+    counting_link = sim_link;
+    counting_link.open = limited_open;
+    counting_link.send = counting_send;
+    transport = sim_transport;
+    transport.link = &counting_link;
+    transports[0] = &transport;
+    memset(&setup, 0, sizeof setup);
+    setup.alloc = counting_alloc;
+    setup.release = counting_release;
+    setup.random = seeded_random;
+    setup.log = no_log;
+    setup.transports = transports;
+    return cci_setup(&setup) != CCI_SUCCESS || cci_init(CCI_ABI_VERSION, 0, &caps) != CCI_SUCCESS;
+}
+
+/* Nothing stays behind, whatever the test did. */
+static int end(void **state) {
+    (void)state;
+    if (client)
+        assert_int_equal(cci_destroy_endpoint(client), CCI_SUCCESS);
+    if (other)
+        assert_int_equal(cci_destroy_endpoint(other), CCI_SUCCESS);
+    if (victim)
+        assert_int_equal(cci_destroy_endpoint(victim), CCI_SUCCESS);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    assert_int_equal(memory_bytes, 0);
+    sim_reset();
+    return 0;
+}
+
+/* ---- an attacker -------------------------------------------------------------------------------------------------------- */
+
+/* Asks for a connection; returns the packet's bytes. */
+static uint32_t write_request(uint8_t *packet, uint8_t attribute, uint32_t index, uint64_t token, uint64_t cookie,
+                              uint32_t data_len, uint32_t unit, uint32_t offset) {
+    uint32_t length = unit && data_len - offset > unit ? unit : data_len - offset;
+    memset(packet, 0, CCI__REQUEST_SIZE + length);
+    cci_conn_write_header(packet, CCI__PKT_REQUEST, attribute, index, token, 0, 0);
+    cci__store64(packet + 16, cookie);
+    cci__store32(packet + 24, 1400);
+    cci__store32(packet + 28, 1u << 20);
+    cci__store16(packet + 32, data_len);
+    cci__store16(packet + 34, unit);
+    cci__store16(packet + 36, offset);
+    cci__store16(packet + 38, length);
+    return CCI__REQUEST_SIZE + length;
+}
+
+/* A peer inside a connection: it has shaken hands as it should, and may send whatever it likes then. */
+typedef struct insider {
+    uint32_t number;       /* its address */
+    uint64_t token;        /* its own */
+    uint32_t next;         /* packet */
+    cci__dconn_t *conn;    /* at the victim */
+    cci_connection_t *pub;
+} insider_t;
+
+static uint64_t tokens_made;
+
+static void insider_connect(insider_t *insider, uint32_t number, uint8_t attribute) {
+    uint8_t packet[CCI__REQUEST_SIZE];
+    cci_link_addr_t address;
+    uint32_t length;
+    int before = accepted_count;
+    insider->number = number;
+    insider->token = ++tokens_made * UINT64_C(0x9e3779b97f4a7c15);
+    insider->next = 0;
+    sim_make_address(&address, 1, number);
+    length = write_request(packet, attribute, 7, insider->token, 0, 0, 0, 0);
+    inject(number, packet, length);
+    drain();
+    insider->conn = (cci__dconn_t *)(void *)cci_conn_find_request(&dgram_of(victim)->conns, &address, 7, insider->token);
+    assert_non_null(insider->conn);
+    insider->pub = &insider->conn->conn.pub;
+    cci_conn_write_header(packet, CCI__PKT_CONFIRM, 0, insider->conn->conn.index, insider->conn->conn.token, 7, 0);
+    inject(number, packet, CCI__HEADER_SIZE);
+    drain();
+    assert_int_equal(accepted_count, before + 1);
+    assert_int_equal(insider->conn->conn.state, CCI_CONN_OPEN);
+}
+
+/* A packet of frames; from anywhere. */
+static void insider_says_from(insider_t *insider, uint32_t number, const uint8_t *frames, uint32_t length) {
+    static uint8_t packet[65536];
+    cci_conn_write_header(packet, CCI__PKT_DATA, 0, insider->conn->conn.index, insider->conn->conn.token, 7,
+                          insider->next++);
+    memcpy(packet + CCI__HEADER_SIZE, frames, length);
+    inject(number, packet, CCI__HEADER_SIZE + length);
+}
+
+static void insider_says(insider_t *insider, const uint8_t *frames, uint32_t length) {
+    insider_says_from(insider, insider->number, frames, length);
+}
+
+/* Frames, each written at `at`; returns its end. */
+static uint8_t *put_message(uint8_t *at, uint8_t flags, uint32_t sequence, uint32_t length) {
+    memset(at, 'h', 8 + length);
+    return cci__rel_frame(at, CCI__FRAME_MESSAGE, flags, length, sequence) + cci__pad8(length);
+}
+
+static uint8_t *put_fragment(uint8_t *at, uint32_t sequence, uint32_t offset, uint32_t length, uint32_t total) {
+    memset(at, 'h', 16 + cci__pad8(length));
+    (void)cci__rel_frame(at, CCI__FRAME_FRAGMENT, 0, length, sequence);
+    cci__store32(at + 8, offset);
+    cci__store32(at + 12, total);
+    return at + 16 + cci__pad8(length);
+}
+
+static uint8_t *put_bulk(uint8_t *at, uint32_t sequence, uint64_t key, uint32_t region, uint64_t remote_offset,
+                         uint64_t offset, uint32_t length, uint64_t total) {
+    cci_rel_bulk_t bulk;
+    memset(at, 'h', 48 + cci__pad8(length));
+    bulk.key = key;
+    bulk.region = region;
+    bulk.remote_offset = remote_offset;
+    bulk.length = total;
+    cci__rel_write_bulk(at, &bulk, sequence, offset, length);
+    return at + 48 + cci__pad8(length);
+}
+
+static uint8_t *put_read(uint8_t *at, uint32_t chunk, uint64_t key, uint32_t region, uint64_t offset, uint32_t length,
+                         uint32_t segment, uint64_t missing) {
+    memset(at, 0, 48);
+    at[0] = CCI__FRAME_READ;
+    cci__store32(at + 4, chunk);
+    cci__store64(at + 8, key);
+    cci__store32(at + 16, region);
+    cci__store32(at + 20, segment);
+    cci__store64(at + 24, offset);
+    cci__store32(at + 32, length);
+    cci__store64(at + 40, missing);
+    return at + 48;
+}
+
+static uint8_t *put_small(uint8_t *at, uint8_t type, uint32_t second, uint64_t third) {
+    memset(at, 0, 16);
+    at[0] = type;
+    cci__store32(at + 4, second);
+    cci__store64(at + 8, third);
+    return at + (type == CCI__FRAME_NACK || type == CCI__FRAME_PING ? 8 : 16);
+}
+
+/* ---- a peer whose address changes ------------------------------------------------------------------------------------ */
+
+static void a_peer_whose_address_changes_is_followed_when_it_has_proven_the_new_one(void **state) {
+    int i, moves;
+    (void)state;
+    open_both();
+    for (i = 0; i < 2; i++) { /* both kinds of reliable connection */
+        connect_to_victim(i ? CCI_CONN_ATTR_RU : CCI_CONN_ATTR_RO);
+        for (moves = 0; moves < 20; moves++) {
+            sim_of(client)->address.bytes[20]++;
+            both_ways();
+            assert_memory_equal(&dconn_of(at_victim)->conn.peer, &sim_of(client)->address, sizeof(cci_link_addr_t));
+        }
+    }
+    assert_int_equal(failed_count, 0);
+}
+
+static void a_challenge_that_is_lost_is_repeated(void **state) {
+    int moves;
+    (void)state;
+    open_both();
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    sim.loss_per_mille = 300;
+    for (moves = 0; moves < 100; moves++) {
+        sim_of(client)->address.bytes[20]++;
+        both_ways();
+    }
+    assert_int_equal(failed_count, 0);
+}
+
+static uint8_t memory[1 << 20];
+
+/* Asks for a megabyte in the name of `number`. */
+static void ask_for_a_megabyte(insider_t *insider, uint32_t number, const cci_rma_handle_t *handle) {
+    uint8_t frames[48 * 16], *at = frames;
+    uint64_t key;
+    uint32_t region, i;
+    cci_rma_parse_handle(handle, &key, &region);
+    for (i = 0; i < 16; i++)
+        at = put_read(at, i, key, region, i * 60000u, 60000, 1200, UINT64_MAX >> 14);
+    insider_says_from(insider, number, frames, (uint32_t)(at - frames));
+}
+
+static void a_peer_cannot_direct_answers_at_a_third_party(void **state) {
+    cci_rma_handle_t *handle;
+    insider_t insider;
+    uint32_t third, i, worst = 0;
+    (void)state;
+    open_victim();
+    insider_connect(&insider, SPOOFED, CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_rma_register(victim, memory, sizeof memory, CCI_FLAG_READ, &handle), CCI_SUCCESS);
+    ask_for_a_megabyte(&insider, insider.number, handle);
+    drain();
+    assert_true(bytes_to[0] > 800000); /* the request is a good one: at its own address it is answered */
+    for (third = 1; third < 100; third++) { /* some are named once, others again and again, with small and large packets */
+        uint8_t ping[8] = {CCI__FRAME_PING};
+        for (i = 0; i < third; i++) {
+            if (third & 1)
+                ask_for_a_megabyte(&insider, SPOOFED + third, handle);
+            else
+                insider_says_from(&insider, SPOOFED + third, ping, third & 2 ? 8 : 0);
+            drain();
+            if (third % 3 == 0)
+                run_ms(50);
+            assert_true(bytes_to[third] <= 3 * bytes_from[third]);
+            worst = cci__max32(worst, bytes_to[third] * 100 / bytes_from[third]);
+        }
+        assert_true(bytes_to[third] > 0); /* it was challenged */
+        assert_int_equal(number_of(&insider.conn->conn.peer), SPOOFED);
+    }
+    run_ms(5000);
+    for (third = 1; third < 100; third++)
+        assert_true(bytes_to[third] <= 3 * bytes_from[third]);
+    print_message("a third party gets at most %u %% of what was sent in its name\n", worst);
+}
+
+static void a_wrong_or_late_response_does_not_move_a_peer(void **state) {
+    insider_t insider;
+    uint8_t frames[16], ping[8] = {CCI__FRAME_PING};
+    uint64_t bits;
+    (void)state;
+    open_victim();
+    insider_connect(&insider, SPOOFED, CCI_CONN_ATTR_RO);
+    insider_says_from(&insider, SPOOFED + 1, ping, 8);
+    drain();
+    bits = insider.conn->active->path.challenge;
+    assert_true(bits != 0);
+    (void)put_small(frames, CCI__FRAME_RESPONSE, 0, bits ^ 2);
+    insider_says_from(&insider, SPOOFED + 1, frames, 16);
+    (void)put_small(frames, CCI__FRAME_RESPONSE, 0, 0);
+    insider_says_from(&insider, SPOOFED + 1, frames, 16);
+    drain();
+    assert_int_equal(number_of(&insider.conn->conn.peer), SPOOFED);
+    insider_says(&insider, ping, 8); /* it is at its old address: the challenge is void */
+    drain();
+    (void)put_small(frames, CCI__FRAME_RESPONSE, 0, bits);
+    insider_says_from(&insider, SPOOFED + 1, frames, 16);
+    drain();
+    assert_int_equal(number_of(&insider.conn->conn.peer), SPOOFED);
+    bits = insider.conn->active->path.challenge; /* that packet was a new attempt, with other bits */
+    (void)put_small(frames, CCI__FRAME_RESPONSE, 0, bits);
+    insider_says_from(&insider, SPOOFED + 1, frames, 16);
+    drain();
+    assert_int_equal(number_of(&insider.conn->conn.peer), SPOOFED + 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_peer_whose_address_changes_is_followed_when_it_has_proven_the_new_one),
+        TEST(a_challenge_that_is_lost_is_repeated),
+        TEST(a_peer_cannot_direct_answers_at_a_third_party),
+        TEST(a_wrong_or_late_response_does_not_move_a_peer),
+    };
+    return cmocka_run_group_tests_name("hostile", tests, NULL, NULL);
+}
