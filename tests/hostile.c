@@ -540,6 +540,293 @@ static void a_wrong_or_late_response_does_not_move_a_peer(void **state) {
     assert_int_equal(number_of(&insider.conn->conn.peer), SPOOFED + 1);
 }
 
+/* ---- a peer that takes more than its share ----------------------------------------------------------------------------- */
+
+static insider_t insiders[1100];
+
+static void insiders_connect(uint32_t count, uint8_t attribute) {
+    uint32_t i;
+    for (i = 0; i < count; i++)
+        insider_connect(&insiders[i], SPOOFED + i, attribute);
+}
+
+/* Milliseconds of virtual time until an honest client's message has arrived. */
+static uint64_t honest_message_ms(void) {
+    uint64_t begin_ns = sim.now_ns;
+    int before = received_count, sent = sent_count;
+    uint8_t byte = 'x';
+    assert_int_equal(cci_send(at_client, &byte, 1, NULL, 0), CCI_SUCCESS);
+    while (sim.now_ns - begin_ns < 60000 * CCI__MS && sent_count == sent)
+        run(1);
+    assert_int_equal(received_first, 'x');
+    assert_true(received_count > before);
+    assert_int_equal(sent_count, sent + 1);
+    assert_int_equal(last_status, CCI_SUCCESS);
+    return (sim.now_ns - begin_ns) / CCI__MS;
+}
+
+static void a_thousand_peers_that_leave_gaps_do_not_keep_others_from_sending(void **state) {
+    uint8_t frames[64];
+    uint32_t i, sequence = 1;
+    uint64_t ms;
+    int round;
+    (void)state;
+    open_both();
+    insiders_connect(CCI__DGRAM_ACTIVES, CCI_CONN_ATTR_RU);
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    for (round = 0; round < 3; round++, sequence++) { /* message 0 never comes, others do */
+        for (i = 0; i < CCI__DGRAM_ACTIVES; i++)
+            insider_says(&insiders[i], frames, (uint32_t)(put_message(frames, 0, sequence, 8) - frames));
+        drain();
+        run_ms(1000);
+    }
+    assert_true(cci__list_empty(&dgram_of(victim)->free_actives)); /* they do hold all there is */
+    assert_null(dconn_of(at_victim)->active);
+    ms = honest_message_ms();
+    print_message("%u connections with gaps: a message of another took %u ms\n", CCI__DGRAM_ACTIVES, (unsigned)ms);
+    assert_true(ms < 15000);
+    assert_true(dgram_of(victim)->evicted >= 1);
+    assert_true(dgram_of(victim)->evicted <= 16); /* no more than needed */
+    assert_true(honest_message_ms() < 1000);
+}
+
+static void early_messages_of_one_connection_leave_their_share_to_others(void **state) {
+    uint8_t frames[1100];
+    uint32_t i, n, count = 5;
+    (void)state;
+    open_both();
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    insiders_connect(count, CCI_CONN_ATTR_RO);
+    for (n = 1; n <= 1000; n++)
+        insider_says(&insiders[0], frames, (uint32_t)(put_message(frames, 0, n, 8) - frames));
+    drain();
+    i = insiders[0].conn->active->rel.buffers_held;
+    print_message("one connection holds %u of %u buffers\n", i, dgram_of(victim)->recv_buf_count);
+    assert_true(i > 100 && i <= dgram_of(victim)->recv_buf_count * 3 / 4 * 3 / 4);
+    assert_true(dgram_of(victim)->evq.free_buffer_count >= dgram_of(victim)->recv_buf_count / 4);
+    for (n = 1; n <= 1000; n++)
+        for (i = 1; i < count; i++)
+            insider_says(&insiders[i], frames, (uint32_t)(put_message(frames, 0, n, 8) - frames));
+    drain();
+    assert_true(dgram_of(victim)->evq.free_buffer_count >= dgram_of(victim)->recv_buf_count / 4);
+    for (i = 1; i < count; i++)
+        assert_true(insiders[i].conn->active->rel.buffers_held >= 8);
+    sim.reorder_per_mille = 500; /* an honest peer needs some of it too */
+    for (i = 0; i < 500; i++)
+        assert_int_equal(cci_send(at_client, frames, 1000, NULL, 0), CCI_SUCCESS);
+    run_until(&sent_count, 500);
+    assert_int_equal(failed_count, 0);
+    for (n = 0; n < 1; n++) /* and a connection that gets further gives everything back */
+        for (i = 0; i < count; i++)
+            insider_says(&insiders[i], frames, (uint32_t)(put_message(frames, 0, 0, 8) - frames));
+    drain();
+    for (i = 0; i < count; i++)
+        assert_int_equal(insiders[i].conn->active->rel.buffers_held, 0);
+    assert_int_equal(dgram_of(victim)->pool.buffers_held, 0);
+}
+
+static void messages_that_wait_for_a_write_that_never_comes_leave_buffers_to_others(void **state) {
+    uint8_t frames[64];
+    uint32_t i, n;
+    (void)state;
+    open_both();
+    connect_to_victim(CCI_CONN_ATTR_RU);
+    insiders_connect(100, CCI_CONN_ATTR_RU);
+    for (n = 0; n < 30; n++)
+        for (i = 0; i < 100; i++)
+            insider_says(&insiders[i], frames, (uint32_t)(put_message(frames, CCI__FRAME_AFTER, 3 * n + 2, 8) - frames));
+    drain();
+    print_message("100 connections hold %u buffers with messages that wait\n", dgram_of(victim)->pool.buffers_held);
+    assert_true(dgram_of(victim)->pool.buffers_held > 300);
+    assert_true(dgram_of(victim)->evq.free_buffer_count >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(honest_message_ms() < 1000);
+}
+
+/* Every insider begins a long message that is the next to be delivered, and does not go on. */
+static void fragments_that_are_never_completed_do_not_hold_all_buffers(void **state) {
+    uint8_t frames[256];
+    uint32_t i;
+    uint64_t ms;
+    (void)state;
+    message_limit = 8000;
+    recv_limit = 300;
+    open_both();
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    insiders_connect(400, CCI_CONN_ATTR_RO);
+    for (i = 0; i < 400; i++)
+        insider_says(&insiders[i], frames, (uint32_t)(put_fragment(frames, 0, 0, 100, 1400) - frames));
+    drain();
+    assert_int_equal(dgram_of(victim)->evq.free_buffer_count, 0); /* they do hold all there is */
+    ms = honest_message_ms();
+    print_message("300 buffers with unfinished messages: a message of another took %u ms\n", (unsigned)ms);
+    assert_true(ms < 15000);
+    assert_true(dgram_of(victim)->evicted >= 1);
+    for (i = 0; i < 400; i++) /* also on unreliable connections, and out of order */
+        insider_says(&insiders[i], frames, (uint32_t)(put_fragment(frames, 1 + i % 50, 0, 100, 1400) - frames));
+    drain();
+    assert_true(honest_message_ms() < 15000);
+}
+
+static void unreliable_fragments_leave_buffers_to_others_and_go_after_a_second(void **state) {
+    uint8_t frames[256];
+    uint32_t i, n;
+    (void)state;
+    message_limit = 8000;
+    recv_limit = 300;
+    open_both();
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    insiders_connect(100, CCI_CONN_ATTR_UU);
+    for (n = 0; n < 10; n++)
+        for (i = 0; i < 100; i++)
+            insider_says(&insiders[i], frames, (uint32_t)(put_fragment(frames, n, 0, 100, 1400) - frames));
+    drain();
+    assert_true(dgram_of(victim)->pool.buffers_held > 100);
+    assert_true(dgram_of(victim)->evq.free_buffer_count >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(honest_message_ms() < 1000);
+    run_ms(3000);
+    assert_int_equal(dgram_of(victim)->pool.buffers_held, 0);
+}
+
+/* Milliseconds until an honest client has written, or read, so many bytes. */
+static uint64_t honest_rma_ms(cci_rma_handle_t *remote, uint64_t length, int flags) {
+    static uint8_t own[1 << 20];
+    static cci_rma_handle_t *local;
+    uint64_t begin_ns = sim.now_ns;
+    int before = sent_count;
+    assert_int_equal(cci_rma_register(client, own, sizeof own, CCI_FLAG_READ | CCI_FLAG_WRITE, &local), CCI_SUCCESS);
+    assert_int_equal(cci_rma(at_client, NULL, 0, local, 0, remote, 0, length, NULL, flags), CCI_SUCCESS);
+    while (sim.now_ns - begin_ns < 60000 * CCI__MS && sent_count == before)
+        run(1);
+    assert_int_equal(sent_count, before + 1);
+    assert_int_equal(last_status, CCI_SUCCESS);
+    assert_int_equal(cci_rma_deregister(client, local), CCI_SUCCESS);
+    return (sim.now_ns - begin_ns) / CCI__MS;
+}
+
+static void writes_that_are_never_completed_do_not_keep_others_from_writing(void **state) {
+    cci_rma_handle_t *handle;
+    uint8_t frames[256];
+    uint32_t i, n, region;
+    uint64_t key, ms;
+    (void)state;
+    open_both();
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_rma_register(victim, memory, sizeof memory, CCI_FLAG_WRITE, &handle), CCI_SUCCESS);
+    cci_rma_parse_handle(handle, &key, &region);
+    insiders_connect(600, CCI_CONN_ATTR_RO);
+    for (n = 1; n <= CCI__DGRAM_PARTS; n++) /* one connection begins all that it can */
+        insider_says(&insiders[0], frames, (uint32_t)(put_bulk(frames, n, key, region, 0, 0, 64, 4096) - frames));
+    drain();
+    assert_true(insiders[0].conn->active->rel.part_count > 50);
+    assert_true(insiders[0].conn->active->rel.part_count <= CCI__DGRAM_PARTS * 3 / 4 * 3 / 4);
+    assert_true(dgram_of(victim)->pool.part_free > CCI__DGRAM_PARTS / 4);
+    assert_true(honest_rma_ms(handle, 100000, CCI_FLAG_WRITE) < 1000);
+    for (i = 0; i < 600; i++) /* and then each begins the one that is next */
+        insider_says(&insiders[i], frames, (uint32_t)(put_bulk(frames, 0, key, region, 0, 0, 64, 4096) - frames));
+    drain();
+    assert_int_equal(dgram_of(victim)->pool.part_free, 0);
+    ms = honest_rma_ms(handle, 100000, CCI_FLAG_WRITE);
+    print_message("%u unfinished writes: a write of another took %u ms\n", CCI__DGRAM_PARTS, (unsigned)ms);
+    assert_true(ms < 15000);
+}
+
+static void requests_for_reads_leave_their_share_to_others(void **state) {
+    cci_rma_handle_t *handle;
+    uint8_t frames[48 * 24], *at;
+    uint32_t i, n, region, round, count = 20;
+    uint64_t key, ms = 0;
+    (void)state;
+    open_both();
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_rma_register(victim, memory, sizeof memory, CCI_FLAG_READ, &handle), CCI_SUCCESS);
+    cci_rma_parse_handle(handle, &key, &region);
+    insiders_connect(count, CCI_CONN_ATTR_RO);
+    for (round = 0; round < 10; round++) {
+        for (n = 0; n < 12; n++) {
+            for (i = 0; i < count; i++) {
+                int k;
+                for (k = 0, at = frames; k < 24; k++)
+                    at = put_read(at, 0, key, region, 0, 60000, 1000, UINT64_MAX >> 4);
+                insider_says(&insiders[i], frames, (uint32_t)(at - frames));
+            }
+        }
+        for (i = 0; i < 200 && sim_of(victim)->first == NULL; i++)
+            run(1);
+        ms = cci__max64(ms, honest_rma_ms(handle, 10000, CCI_FLAG_READ));
+        assert_true(dgram_of(victim)->rma.request_free > 0);
+    }
+    print_message("%u peers that ask for more than can be answered: a read of another took at most %u ms\n", count,
+                  (unsigned)ms);
+    assert_true(ms < 2000);
+}
+
+/* An insider that acknowledges everything until much is under way, and then nothing any more. */
+static void a_peer_that_stops_acknowledging_leaves_records_to_others(void **state) {
+    static uint8_t large[8 << 20];
+    cci_rma_handle_t *local, remote;
+    uint32_t total, n;
+    (void)state;
+    open_both();
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    insiders_connect(1, CCI_CONN_ATTR_RO);
+    sim.delay_ns = 5 * CCI__MS;
+    total = dgram_of(victim)->pool.record_free;
+    assert_int_equal(cci_rma_register(victim, large, sizeof large, CCI_FLAG_READ | CCI_FLAG_WRITE, &local), CCI_SUCCESS);
+    memset(&remote, 1, sizeof remote);
+    for (n = 0; n < 8; n++)
+        assert_int_equal(cci_rma(insiders[0].pub, NULL, 0, local, 0, &remote, 0, sizeof large, NULL, CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+    for (n = 0; n < 400 && insiders[0].conn->active->rel.record_count < total * 3 / 4 - 10; n++) {
+        uint8_t frames[16];
+        (void)put_small(frames, CCI__FRAME_ACK, (uint32_t)insiders[0].conn->active->rel.next_number - 1,
+                        insiders[0].conn->active->rel.next_number);
+        insider_says(&insiders[0], frames, 16);
+        run_ms(10);
+    }
+    print_message("a peer that acknowledges nothing holds %u of %u records\n",
+                  insiders[0].conn->active->rel.record_count, total);
+    assert_true(insiders[0].conn->active->rel.record_count > total / 2);
+    assert_true(dgram_of(victim)->pool.record_free >= total / 4 - 1);
+    at_victim = at_victim == insiders[0].pub ? NULL : at_victim;
+    n = (uint32_t)received_count;
+    for (total = 0; total < 100; total++)
+        assert_int_equal(cci_send(&dconn_of(at_client)->conn.pub, large, 1000, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    run_until(&received_count, (int)n + 100);
+}
+
+static void reads_that_a_peer_does_not_answer_leave_chunks_to_others(void **state) {
+    static uint8_t own[1 << 16];
+    cci_rma_handle_t *local, remote;
+    uint32_t i;
+    (void)state;
+    open_victim();
+    insiders_connect(600, CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_rma_register(victim, own, sizeof own, CCI_FLAG_READ | CCI_FLAG_WRITE, &local), CCI_SUCCESS);
+    memset(&remote, 1, sizeof remote);
+    for (i = 0; i < 100; i++)
+        assert_int_equal(cci_rma(insiders[i].pub, NULL, 0, local, 0, &remote, 0, sizeof own, NULL, CCI_FLAG_READ),
+                         CCI_SUCCESS);
+    run_ms(100);
+    assert_true(insiders[0].conn->active->reader.chunk_count > 0);
+    assert_true(dgram_of(victim)->rma.chunk_free > 0);
+    run_ms(40000); /* the time-out of the sends gives everything back */
+    assert_int_equal(dgram_of(victim)->rma.chunk_free, CCI__DGRAM_CHUNKS);
+    assert_int_equal(sent_count, 100);
+    assert_int_equal(failed_count, 100);
+}
+
+static void keepalives_to_silent_peers_do_not_hold_what_others_need(void **state) {
+    uint32_t keepalive_us = 100000;
+    (void)state;
+    open_both();
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    insiders_connect(CCI__DGRAM_ACTIVES, CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_set_opt(victim, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, &keepalive_us), CCI_SUCCESS);
+    run_ms(1000);
+    assert_true(honest_message_ms() < 1000);
+    assert_int_equal(dgram_of(victim)->evicted, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
@@ -548,6 +835,16 @@ int main(void) {
         TEST(a_challenge_that_is_lost_is_repeated),
         TEST(a_peer_cannot_direct_answers_at_a_third_party),
         TEST(a_wrong_or_late_response_does_not_move_a_peer),
+        TEST(a_thousand_peers_that_leave_gaps_do_not_keep_others_from_sending),
+        TEST(early_messages_of_one_connection_leave_their_share_to_others),
+        TEST(messages_that_wait_for_a_write_that_never_comes_leave_buffers_to_others),
+        TEST(fragments_that_are_never_completed_do_not_hold_all_buffers),
+        TEST(unreliable_fragments_leave_buffers_to_others_and_go_after_a_second),
+        TEST(writes_that_are_never_completed_do_not_keep_others_from_writing),
+        TEST(requests_for_reads_leave_their_share_to_others),
+        TEST(a_peer_that_stops_acknowledging_leaves_records_to_others),
+        TEST(reads_that_a_peer_does_not_answer_leave_chunks_to_others),
+        TEST(keepalives_to_silent_peers_do_not_hold_what_others_need),
     };
     return cmocka_run_group_tests_name("hostile", tests, NULL, NULL);
 }
