@@ -1614,6 +1614,8 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  *     NACK     type, reason, 0 2, sequence 4                   not taken: no buffers, or memory not accessible
  *     PING     type, 0 7                                       only wants to be acknowledged
  *     PAD      0                                               the rest of the packet means nothing
+ *
+ * Each FRAGMENT, segment of a BULK and VOID is looked up among all that are arriving, so a packet has at most four of them.
  * ================================================================================================================== */
 #if defined(CCI_REL_IMPLEMENTATION) && !defined(CCI_REL_IMPLEMENTED)
 #define CCI_REL_IMPLEMENTED
@@ -1641,6 +1643,7 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_RANGES 32u
 #define CCI__REL_GAPS 24u
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
+#define CCI__REL_PIECES 4u       /* FRAGMENT, BULK and VOID frames in a packet; we send one */
 #define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
 #define CCI__REL_INLINE 1024u    /* writes up to here travel like messages */
 #define CCI_REL_LENT_MIN 2048u   /* below, a copy costs less than a packet of its own */
@@ -3660,7 +3663,7 @@ static void cci__rel_owe(cci_rel_t *rel, uint32_t length, int gap, uint64_t now_
  * as the packet is kept; `buffer` is the user's name for the memory. Returns one of CCI_REL_UNSOUND, _SOUND, _NEWEST. */
 CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint32_t number_low, void *buffer,
                           uint64_t now_ns) {
-    uint32_t at, size, run_begin = 0, run_end = 0, run_count = 0, run_next = 0, nacked = 0;
+    uint32_t at, size, run_begin = 0, run_end = 0, run_count = 0, run_next = 0, nacked = 0, pieces = 0;
     uint64_t top = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
     uint64_t number = cci__expand32(number_low, top), expected = rel->expected;
     int has_bulk = 0, eliciting = 0, pinged = 0, outcome = CCI__TAKEN, gap;
@@ -3742,6 +3745,10 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         case CCI__FRAME_FRAGMENT:
         case CCI__FRAME_VOID:
             eliciting = 1;
+            if (++pieces > CCI__REL_PIECES) {
+                rel->pool->packets_malformed++;
+                return CCI_REL_UNSOUND;
+            }
             if (!rel->reliable && frame[0] != CCI__FRAME_FRAGMENT)
                 break;
             if (outcome == CCI__TAKEN)
