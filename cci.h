@@ -1282,7 +1282,7 @@ extern "C" {
 #define CCI__ACCEPT_SIZE 40u
 #define CCI__CONN_SLAB 256u     /* connections in a slab */
 #define CCI__CONN_SLABS 4096u   /* slabs at most */
-#define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once */
+#define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
 #define CCI__CONN_NONE 0xffffffffu
 
 enum { /* packet types */
@@ -3221,7 +3221,7 @@ static void cci__rel_advance(cci_rel_t *rel) {
 }
 
 static int cci__rel_have(const cci_rel_t *rel, uint64_t lo, uint64_t hi) {
-    if (hi <= rel->expected)
+    if (hi <= rel->expected || hi < lo) /* or from before the first */
         return CCI__RANGE_OLD;
     if (lo < rel->expected)
         return CCI__RANGE_MIXED;
@@ -3567,7 +3567,7 @@ static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
     uint64_t first = cci__expand32(cci__load32(frame + 4), rel->expected);
     uint64_t last = first + cci__load32(frame + 8) + (frame[1] & CCI__FRAME_AFTER);
     cci_rel_part_t *part;
-    if (last <= rel->expected)
+    if (last <= rel->expected || last < first)
         return CCI__TAKEN;
     cci__rel_drop_parts(rel, first, last);
     if (rel->ordered) {
@@ -3984,6 +3984,7 @@ typedef struct cci_rma_table {
     cci_rma_chunk_t *chunk_array;
     uint32_t chunk_count, chunk_free, request_free;
     uint64_t receive_window;
+    uint64_t denied; /* accesses of peers: a wrong key, range or right */
     uint64_t reads_again;
 } cci_rma_table_t;
 
@@ -4358,6 +4359,7 @@ static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *re
     if (request->missing == 0)
         return 48;
     if (!cci_rma_address(table, request->key, request->region, request->offset, request->length, CCI_FLAG_READ)) {
+        table->denied++;
         if (reader->denied_count < sizeof reader->denied / sizeof reader->denied[0])
             reader->denied[reader->denied_count++] = request->chunk;
         return 48;
@@ -4525,6 +4527,7 @@ extern "C" {
 #define CCI__DGRAM_CONTROL 8192u     /* connection events at once */
 #define CCI__DGRAM_GROUPS 16u
 #define CCI__DGRAM_GONE 64u
+#define CCI__DGRAM_COLLECTING 64u    /* requests in pieces that are arriving */
 #define CCI__DGRAM_BURST 112000u      /* bytes of messages that leave at once even if others are under way */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
@@ -4609,9 +4612,14 @@ typedef struct cci__dgram {
     uint64_t challenges; /* so far: each is another */
     uint64_t awake_ns;   /* since when the program has called often enough to see what its peers do */
     uint64_t pumped_ns;
+    uint64_t strays;     /* packets that are not ours, or for no connection of the endpoint: guesses among them */
     uint64_t evicted;    /* connections that were ended because they were stuck and others went short */
     uint64_t gone[CCI__DGRAM_GONE]; /* tokens of clients whose connections have ended: a late copy of a request is none */
-    uint32_t gone_next;
+    uint32_t gone_next, collecting_next;
+    struct {
+        uint64_t token;
+        uint32_t index;
+    } collecting[CCI__DGRAM_COLLECTING]; /* the first so many that an eighth of the buffers allows, in turn */
     uint32_t waiters, stopping;
     cci_evq_t evq;
     cci_conn_table_t conns;
@@ -5252,8 +5260,10 @@ static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t of
     cci__active_t *active = (cci__active_t *)user;
     uint8_t *to = cci_rma_address(&cci__dgram_of(active->conn)->rma, target->key, target->region,
                                   target->remote_offset, target->length, CCI_FLAG_WRITE);
-    if (!to)
+    if (!to) {
+        cci__dgram_of(active->conn)->rma.denied++;
         return CCI_ERR_RMA_HANDLE;
+    }
     if (data)
         memcpy(to + (size_t)offset, data, length);
     return CCI_SUCCESS;
@@ -5354,6 +5364,26 @@ static void cci__dgram_request_again(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_answer(ep, &conn->conn.peer, CCI__PKT_REJECT, conn->conn.peer_index, conn->conn.peer_token, 0, 0);
 }
 
+/* A request that the program has not seen is given up. */
+static void cci__dgram_forget_request(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci_evq_return_event(&ep->evq, (cci_evq_event_t *)conn->pending);
+    cci__dgram_proven(ep, conn);
+    cci__dgram_close_conn(ep, conn);
+}
+
+/* A request in pieces takes its turn. Its pieces leave the client together: one that is still waiting for the rest when
+ * so many others have begun, has lost some, and the client sends all again; or it never wanted to go on. */
+static void cci__dgram_begin_collecting(cci__dgram_t *ep, const cci__dconn_t *conn) {
+    uint32_t most = cci__max32(cci__min32(ep->recv_buf_count / 8, CCI__DGRAM_COLLECTING), 1);
+    uint32_t at = ep->collecting_next++ % most;
+    cci__dconn_t *other =
+        (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, ep->collecting[at].index, ep->collecting[at].token);
+    if (other && other->conn.state == CCI_CONN_COLLECTING)
+        cci__dgram_forget_request(ep, other);
+    ep->collecting[at].index = conn->conn.index;
+    ep->collecting[at].token = conn->conn.token;
+}
+
 /* A piece of a request: when all have come, the program may decide. */
 static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request) {
     cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
@@ -5399,7 +5429,7 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     proven = request.cookie != 0 &&
              (request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch) ||
               request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch - 1));
-    if (!proven && ep->conns.unproven >= CCI__CONN_UNPROVEN) {
+    if (!proven && ep->conns.unproven >= cci__max32(cci__min32(ep->recv_buf_count / 4, CCI__CONN_UNPROVEN), 1)) {
         uint8_t *head = cci__dgram_slot(ep)->head;
         cci_conn_write_header(head, CCI__PKT_COOKIE, 0, header->index, header->token, 0, 0);
         cci__store64(head + 16, cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch));
@@ -5442,6 +5472,7 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     conn->conn.state = CCI_CONN_COLLECTING;
     conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
     conn->state.expected_sequence = request.unit;
+    cci__dgram_begin_collecting(ep, conn);
     cci__dgram_collect(ep, conn, &request);
     cci__dgram_schedule(ep, conn);
 }
@@ -5490,6 +5521,7 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     cci__active_t *active;
     int outcome;
     if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
+        ep->strays++;
         if (header->type != CCI__PKT_RESET && ep->resets++ < 16)
             cci__dgram_answer(ep, &rx->from, CCI__PKT_RESET, header->peer_index, header->token, header->index,
                               header->number);
@@ -5526,8 +5558,10 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
 static void cci__dgram_input_reset(cci__dgram_t *ep, const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, header->index);
     if (!conn || conn->conn.peer_token != header->token || conn->conn.peer_index != header->peer_index ||
-        conn->conn.pub.attribute > CCI_CONN_ATTR_UU) /* a group's tokens are no secret: they are 0 */
+        conn->conn.pub.attribute > CCI_CONN_ATTR_UU) { /* a group's tokens are no secret: they are 0 */
+        ep->strays++;
         return;
+    }
     if (conn->conn.state == CCI_CONN_OPEN)
         cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
     else if (conn->conn.state == CCI_CONN_ACCEPTED)
@@ -5541,8 +5575,11 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
         if (!rx->is_group || memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group) != 0)
             continue;
         active = cci__dgram_activate(ep, ep->groups[i]);
-        if (active)
-            (void)cci_rel_input(&active->rel, bytes, length, 0, ep->current, ep->now_ns);
+        if (!active)
+            return;
+        (void)cci_rel_input(&active->rel, bytes, length, 0, ep->current, ep->now_ns);
+        active->rel.ack_count = active->rel.nack_count = 0; /* anybody can send to a group: it answers nothing */
+        cci__dgram_schedule(ep, ep->groups[i]);             /* pieces of messages have their time */
         return;
     }
 }
@@ -5551,8 +5588,10 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
 static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
     cci_conn_header_t header;
     cci__dconn_t *conn;
-    if (!cci_conn_parse(bytes, length, &header))
+    if (!cci_conn_parse(bytes, length, &header)) {
+        ep->strays++;
         return;
+    }
     switch (header.type) {
     case CCI__PKT_DATA:
     case CCI__PKT_CONFIRM:
@@ -5563,9 +5602,12 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         cci__dgram_input_request(ep, rx, bytes, length, &header);
         break;
     case CCI__PKT_ACCEPT:
-        if (cci_conn_find(&ep->conns, header.index, header.token))
+        if (cci_conn_find(&ep->conns, header.index, header.token)) {
             cci__dgram_input_accept(ep, bytes, length, &header);
-        else if (ep->resets++ < 16)
+            break;
+        }
+        ep->strays++;
+        if (ep->resets++ < 16)
             cci__dgram_answer(ep, &rx->from, CCI__PKT_RESET, header.peer_index, header.token, header.index, 0);
         break;
     case CCI__PKT_RESET:
@@ -5577,8 +5619,10 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
     case CCI__PKT_COOKIE:
     case CCI__PKT_REJECT:
         conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header.index, header.token);
-        if (!conn || conn->conn.state != CCI_CONN_CONNECTING)
+        if (!conn || conn->conn.state != CCI_CONN_CONNECTING) {
+            ep->strays++;
             break;
+        }
         if (header.type == CCI__PKT_REJECT) {
             cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
         } else if (conn->conn.peer_token == 0 || conn->conn.tries > 3) { /* one answer to a cookie, not a game */
@@ -5587,6 +5631,7 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         }
         break;
     default:
+        ep->strays++;
         break;
     }
 }
@@ -5667,9 +5712,7 @@ static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_accepted(ep, conn, CCI_ETIMEDOUT);
         return;
     case CCI_CONN_COLLECTING:
-        cci_evq_return_event(&ep->evq, (cci_evq_event_t *)conn->pending);
-        cci__dgram_proven(ep, conn);
-        cci__dgram_close_conn(ep, conn);
+        cci__dgram_forget_request(ep, conn);
         return;
     case CCI_CONN_REJECTED:
         cci__dgram_proven(ep, conn);

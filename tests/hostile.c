@@ -978,6 +978,537 @@ static void a_packet_makes_bounded_work_whatever_is_in_it(void **state) {
     }
 }
 
+/* ---- somebody who can't see the traffic ---------------------------------------------------------------------------------- */
+
+static uint64_t guess_state = 88172645463325252u;
+
+static uint64_t guess(void) { /* the attacker's own chance */
+    guess_state ^= guess_state << 13;
+    guess_state ^= guess_state >> 7;
+    guess_state ^= guess_state << 17;
+    return guess_state;
+}
+
+static uint64_t connect_ms(void) { /* of an honest client, in virtual time */
+    uint64_t begin_ns = sim.now_ns;
+    int before = client_count;
+    ask_for_connection(client, CCI_CONN_ATTR_RO);
+    while (client_count == before && sim.now_ns - begin_ns < 60000 * CCI__MS)
+        run(1);
+    assert_int_equal(client_count, before + 1);
+    return (sim.now_ns - begin_ns) / CCI__MS;
+}
+
+static void a_million_spoofed_requests_take_no_memory_and_honest_peers_still_connect(void **state) {
+    uint8_t packet[CCI__REQUEST_SIZE + 1024];
+    size_t flat = 0;
+    uint64_t slowest = 0;
+    uint32_t i;
+    (void)state;
+    open_both();
+    for (i = 0; i < MILLIONS; i++) {
+        uint32_t length = write_request(packet, (uint8_t)(i % 3), (uint32_t)guess(), guess(), i % 5 ? 0 : guess(),
+                                        i % 7 ? 0 : 1 + i % 1024, 0, 0);
+        inject(SPOOFED + i, packet, length);
+        if (i % 50 == 0)
+            run(1);
+        if (i % (MILLIONS / 100) == MILLIONS / 200) {
+            policy = i / 50000 % 2 ? REJECT_ALL : ACCEPT_ALL;
+            run(10);
+            policy = ACCEPT_ALL;
+            slowest = cci__max64(slowest, connect_ms());
+        }
+        if (i == MILLIONS / 20)
+            flat = memory_bytes;
+        if (i > MILLIONS / 20)
+            assert_true(memory_bytes == flat);
+        assert_true(dgram_of(victim)->conns.unproven <= CCI__CONN_UNPROVEN);
+    }
+    drain();
+    print_message("%u requests, %u connections at most, memory flat at %u KB; 100 honest clients connected in at most %u ms\n",
+                  MILLIONS, dgram_of(victim)->conns.slab_count * CCI__CONN_SLAB, (unsigned)(flat / 1024), (unsigned)slowest);
+    assert_int_equal(client_count, 100);
+    assert_int_equal(refused_count, 0);
+    assert_true(slowest < 2000);
+    run_ms(40000); /* and what was half open is gone */
+    assert_int_equal(dgram_of(victim)->conns.used, 100);
+    assert_int_equal(dgram_of(victim)->conns.unproven, 0);
+}
+
+static void spoofed_requests_that_wait_leave_buffers_to_honest_peers(void **state) {
+    uint8_t packet[CCI__REQUEST_SIZE];
+    uint32_t i;
+    (void)state;
+    recv_limit = 64;
+    open_both();
+    policy = DECIDE_LATER; /* the program is slow */
+    for (i = 0; i < 1000; i++)
+        inject(SPOOFED + i, packet, write_request(packet, 0, i, guess(), 0, 0, 0, 0));
+    drain();
+    assert_true(undecided_count > 0);
+    i = (uint32_t)undecided_count;
+    policy = ACCEPT_ALL;
+    assert_true(connect_ms() < 2000);
+    while (i-- > 0) {
+        assert_int_equal(cci_reject(undecided[i]), CCI_SUCCESS);
+        assert_int_equal(cci_return_event(undecided[i]), CCI_SUCCESS);
+    }
+}
+
+/* Somebody with addresses of his own begins requests in pieces and does not go on. */
+static void requests_that_are_never_completed_do_not_keep_others_out(void **state) {
+    uint8_t packet[CCI__REQUEST_SIZE + 1024], data[1000];
+    cci_link_addr_t address;
+    uint32_t i;
+    char *uri;
+    (void)state;
+    base_limit = 256;
+    open_both();
+    memset(data, 'd', sizeof data);
+    for (i = 0; i < 2000; i++) { /* the cookie is a good one */
+        uint64_t token = guess();
+        sim_make_address(&address, 1, SPOOFED + i % 3);
+        inject(SPOOFED + i % 3, packet,
+               write_request(packet, 0, i, token,
+                             cci_conn_cookie(&dgram_of(victim)->conns, &address, i, token, sim.now_ns >> 34), 1000, 200, 0));
+        drain();
+    }
+    print_message("2,000 begun requests hold %u of %u buffers\n",
+                  dgram_of(victim)->recv_buf_count - dgram_of(victim)->evq.free_buffer_count, dgram_of(victim)->recv_buf_count);
+    assert_true(dgram_of(victim)->evq.free_buffer_count > dgram_of(victim)->recv_buf_count / 2);
+    assert_int_equal(cci_get_opt(victim, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_int_equal(cci_connect(client, uri, data, sizeof data, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    free(uri);
+    run_ms(1000);
+    assert_int_equal(client_count, 1); /* in pieces too */
+}
+
+/* Everything that somebody can send in the names of addresses from `first` on. Returns the next that is unused. */
+static uint32_t spoof_all(uint32_t first, const insider_t *insider) {
+    uint8_t packet[CCI__REQUEST_SIZE + 1024];
+    uint32_t type, length, kind, from = first;
+    for (type = 0; type < 12; type++) {
+        for (length = 0; length <= 200; length += length < 64 ? 1 : 13) {
+            for (kind = 0; kind < 3; kind++, from++) {
+                uint32_t i;
+                for (i = 0; i < length; i++)
+                    packet[i] = kind == 0 ? 0 : (uint8_t)guess();
+                if (length >= 24) {
+                    cci_conn_write_header(packet, (uint8_t)type, kind == 1 ? (uint8_t)guess() : 0, (uint32_t)guess() % 600,
+                                          guess(), (uint32_t)guess() % 600, (uint32_t)guess());
+                    if (insider && kind == 2) /* the index exists, the token does not */
+                        cci__store32(packet + 4, insider->conn->conn.index);
+                }
+                inject(from, packet, length);
+            }
+        }
+        drain();
+    }
+    for (kind = 0; kind < 40; kind++, from++) { /* requests: whole, in pieces, again and again */
+        uint64_t token = guess();
+        uint32_t again;
+        for (again = 0; again < 1 + kind % 5; again++) {
+            uint32_t data_len = kind % 4 ? kind * 25 : 0, unit = kind % 3 ? 0 : 64, offset = 0;
+            do {
+                length = write_request(packet, (uint8_t)(kind % 3), kind, token, 0, data_len, unit, offset);
+                inject(from, packet, length);
+                offset += unit;
+            } while (unit && offset < data_len);
+        }
+        drain();
+    }
+    return from;
+}
+
+static void check_accounts(uint32_t end_of_spoofed, const char *when) {
+    uint32_t i, worst = 0;
+    for (i = 1000; i < end_of_spoofed - SPOOFED; i++) {
+        if (bytes_to[i] > bytes_from[i])
+            fail_msg("%s: address %u got %u bytes for %u", when, i, bytes_to[i], bytes_from[i]);
+        if (bytes_from[i])
+            worst = cci__max32(worst, bytes_to[i] * 100 / bytes_from[i]);
+    }
+    print_message("%s: at most %u %% goes back\n", when, worst);
+}
+
+static void nobody_gets_more_bytes_than_came_in_its_name_before_its_address_is_proven(void **state) {
+    uint32_t from = SPOOFED + 1000, i;
+    uint8_t packet[CCI__REQUEST_SIZE];
+    insider_t insider;
+    (void)state;
+    open_both();
+    from = spoof_all(from, NULL);
+    check_accounts(from, "no connections");
+    insider_connect(&insider, SPOOFED, CCI_CONN_ATTR_RO);
+    from = spoof_all(from, &insider);
+    check_accounts(from, "beside a connection");
+    policy = REJECT_ALL;
+    from = spoof_all(from, &insider);
+    check_accounts(from, "requests rejected");
+    policy = DECIDE_LATER;
+    from = spoof_all(from, &insider);
+    check_accounts(from, "requests not decided");
+    policy = ACCEPT_ALL;
+    for (i = 0; i < CCI__CONN_UNPROVEN; i++, from++)
+        inject(from, packet, write_request(packet, 0, i, guess(), 0, 0, 0, 0));
+    drain();
+    for (i = 0; i < (uint32_t)undecided_count; i++) {
+        assert_int_equal(i & 1 ? cci_accept(undecided[i], NULL) : cci_reject(undecided[i]), CCI_SUCCESS);
+        assert_int_equal(cci_return_event(undecided[i]), CCI_SUCCESS);
+    }
+    from = spoof_all(from, &insider);
+    check_accounts(from, "under load, cookies");
+    run_ms(120000); /* nothing is repeated on its own */
+    check_accounts(from, "two minutes later");
+    assert_true(packets_of_type[CCI__PKT_COOKIE] > 100); /* each kind of answer was given */
+    assert_true(packets_of_type[CCI__PKT_ACCEPT] > 100);
+    assert_true(packets_of_type[CCI__PKT_REJECT] > 20);
+    assert_true(packets_of_type[CCI__PKT_RESET] > 100);
+}
+
+/* A group has no tokens: whoever sends to it must not make all its members answer. */
+static void a_group_answers_nothing(void **state) {
+    uint8_t packet[CCI__HEADER_SIZE + 64], *at = packet + CCI__HEADER_SIZE;
+    sim_datagram_t *datagram;
+    uint64_t sent;
+    (void)state;
+    open_victim();
+    assert_int_equal(cci_connect(victim, "sim://g7", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL), CCI_SUCCESS);
+    run_until(&client_count, 1);
+    cci_conn_write_header(packet, CCI__PKT_GROUP, 0, 0, 0, 0, 0);
+    at = put_small(at, CCI__FRAME_PING, 0, 0);
+    at = put_small(at, CCI__FRAME_CHALLENGE, 0, 1);
+    at = put_message(at, 0, 0, 8);
+    sent = sim.sent_count;
+    datagram = (sim_datagram_t *)calloc(1, sizeof *datagram + sizeof packet);
+    assert_non_null(datagram);
+    sim_make_address(&datagram->from, 1, SPOOFED);
+    sim_make_address(&datagram->to, 2, 7);
+    datagram->is_group = 1;
+    datagram->length = (uint32_t)(at - packet);
+    memcpy(datagram->bytes, packet, datagram->length);
+    sim_launch(datagram);
+    drain();
+    cci__dgram_make_ready(dgram_of(victim), dconn_of(at_client)->active); /* whatever may make it so */
+    run_ms(1000);
+    assert_int_equal(sim.sent_count, sent);
+}
+
+static uint32_t bits_that_vary(const uint64_t *values, uint32_t count) {
+    uint32_t bit, i, good = 0;
+    for (bit = 0; bit < 64; bit++) {
+        uint32_t ones = 0;
+        for (i = 0; i < count; i++)
+            ones += (uint32_t)(values[i] >> bit & 1);
+        good += ones > count * 2 / 5 && ones < count * 3 / 5;
+    }
+    return good;
+}
+
+static int compare64(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+#define TOKENS 50000u
+
+/* Tokens of connections, keys of registrations and challenges that an endpoint makes with this seed. */
+static void make_secrets(uint8_t seed, uint64_t *values, uint32_t count) {
+    uint32_t i;
+    random_seed = seed;
+    random_calls = random_bytes = 0;
+    open_victim();
+    assert_int_equal(random_calls, 1);
+    assert_true(random_bytes >= 32); /* two keys of 128 bits */
+    for (i = 0; i < count; i++) {
+        if (i % 2) {
+            cci_rma_region_t *region = cci_rma_add(&dgram_of(victim)->rma, memory, 8, 0);
+            values[i] = region->key;
+            cci_rma_remove(&dgram_of(victim)->rma, region);
+        } else {
+            cci__dconn_t *conn = cci__dgram_open_conn(dgram_of(victim), CCI_CONN_ATTR_RO, NULL);
+            values[i] = conn->conn.token;
+            conn->conn.state = CCI_CONN_CONNECTING;
+            cci__dgram_close_conn(dgram_of(victim), conn);
+        }
+    }
+    assert_int_equal(cci_destroy_endpoint(victim), CCI_SUCCESS);
+    victim = NULL;
+}
+
+static void tokens_and_keys_are_64_distinct_bits_from_the_secure_source(void **state) {
+    static uint64_t first[TOKENS], second[TOKENS], again[TOKENS];
+    uint32_t i, seed, same = 0;
+    (void)state;
+    make_secrets(0, first, TOKENS);
+    make_secrets(0, again, TOKENS);
+    assert_memory_equal(first, again, sizeof first); /* they come from the random hook and from nothing else */
+    assert_true(bits_that_vary(first, TOKENS) >= 63); /* keys of registrations are odd: 0 is none */
+    for (seed = 1; seed < 255; seed += 37) { /* each of 256 bits of the source changes all of them */
+        make_secrets((uint8_t)seed, second, TOKENS / 10);
+        for (i = seed < 128 ? 0 : 1; i < TOKENS / 10; i += 2)
+            same += first[i] == second[i];
+    }
+    assert_int_equal(same, 0);
+    qsort(first, TOKENS, sizeof first[0], compare64);
+    for (i = 1; i < TOKENS; i++)
+        assert_true(first[i] != first[i - 1]);
+    random_seed = 0;
+}
+
+/* Gives the endpoint a datagram as if the link had received it. */
+static void feed(cci_endpoint_t *endpoint, uint32_t number, const uint8_t *bytes, uint32_t length) {
+    cci__dgram_t *ep = dgram_of(endpoint);
+    cci_link_rx_t rx = ep->rx[0];
+    sim_make_address(&rx.from, 1, number);
+    rx.is_group = 0;
+    ep->current = ep->rx_buffer[0];
+    memcpy(ep->current->data, bytes, length);
+    cci__dgram_input(ep, &rx, ep->current->data, length);
+    assert_int_equal(ep->current->refs, 1); /* nothing keeps it */
+    ep->current = NULL;
+}
+
+static void ten_million_guesses_are_dropped_and_counted_and_have_no_effect(void **state) {
+    static const uint8_t types[] = {CCI__PKT_DATA, CCI__PKT_CONFIRM, CCI__PKT_RESET, CCI__PKT_ACCEPT,
+                                    CCI__PKT_REJECT, CCI__PKT_COOKIE, CCI__PKT_CONFIRMED};
+    cci__dconn_t before_victim, before_client;
+    cci__dgram_t *ep;
+    cci_rel_t before_rel;
+    uint8_t packet[128];
+    uint64_t strays, malformed;
+    uint32_t i, round;
+    (void)state;
+    open_both();
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    both_ways();
+    drain();
+    run_ms(100);
+    before_victim = *dconn_of(at_victim);
+    before_client = *dconn_of(at_client);
+    before_rel = dconn_of(at_victim)->active->rel;
+    for (round = 0; round < 2; round++) { /* at the side that accepted, and at the one that connected */
+        cci_endpoint_t *target = round ? client : victim;
+        const cci_conn_t *conn = &dconn_of(round ? at_client : at_victim)->conn;
+        ep = dgram_of(target);
+        strays = ep->strays;
+        malformed = ep->pool.packets_malformed;
+        for (i = 0; i < 5 * MILLIONS; i++) {
+            uint8_t type = types[i % sizeof types];
+            uint64_t token = guess();
+            memset(packet, 0, sizeof packet);
+            if (i % 16 == 0) /* the closest that a guess can be: one bit of the real one is wrong */
+                token = (type == CCI__PKT_RESET ? conn->peer_token : conn->token) ^ UINT64_C(1) << i / 16 % 64;
+            cci_conn_write_header(packet, type, 0, conn->index, token, conn->peer_index, i);
+            (void)put_message(packet + CCI__HEADER_SIZE, 0, 0, 16);
+            feed(target, number_of(&conn->peer), packet, 48);
+            if (i % 1000 == 0)
+                cci__dgram_flush(ep);
+        }
+        cci__dgram_flush(ep);
+        assert_int_equal(ep->strays - strays, 5 * MILLIONS);
+        assert_int_equal(ep->pool.packets_malformed, malformed);
+    }
+    assert_memory_equal(&before_victim, dconn_of(at_victim), sizeof before_victim);
+    assert_memory_equal(&before_client, dconn_of(at_client), sizeof before_client);
+    assert_memory_equal(&before_rel, &dconn_of(at_victim)->active->rel, sizeof before_rel);
+    both_ways();
+}
+
+static void millions_of_guesses_at_a_key_read_and_write_nothing(void **state) {
+    static uint8_t target[4096];
+    cci_rma_handle_t *handle;
+    insider_t insider;
+    uint8_t packet[256], *at;
+    uint64_t key;
+    uint32_t i, region, denied = 0;
+    (void)state;
+    open_victim();
+    insider_connect(&insider, SPOOFED, CCI_CONN_ATTR_RO);
+    memset(target, 0x77, sizeof target);
+    assert_int_equal(cci_rma_register(victim, target, sizeof target, CCI_FLAG_READ | CCI_FLAG_WRITE, &handle), CCI_SUCCESS);
+    cci_rma_parse_handle(handle, &key, &region);
+    for (i = 0; i < MILLIONS; i++) {
+        uint64_t wrong = i % 16 ? guess() : key ^ UINT64_C(1) << i / 16 % 64;
+        cci_conn_write_header(packet, CCI__PKT_DATA, 0, insider.conn->conn.index, insider.conn->conn.token, 7, insider.next);
+        at = packet + CCI__HEADER_SIZE;
+        if (i % 3 == 0) { /* what is not taken is not counted as seen: the number may be used again */
+            at = put_bulk(at, 0, wrong, region, 0, 0, 8, 8);
+        } else if (i % 3 == 1) {
+            at = put_bulk(at, 0, wrong, region, 0, 0, 8, 4096);
+        } else {
+            at = put_read(at, i, wrong, region, 0, 100, 100, 1);
+            insider.next++;
+        }
+        denied++;
+        feed(victim, insider.number, packet, (uint32_t)(at - packet));
+        if (i % 100 == 0)
+            run(1);
+    }
+    assert_int_equal(dgram_of(victim)->rma.denied, denied);
+    for (i = 0; i < sizeof target; i++)
+        assert_int_equal(target[i], 0x77);
+    cci_conn_write_header(packet, CCI__PKT_DATA, 0, insider.conn->conn.index, insider.conn->conn.token, 7, insider.next++);
+    at = put_bulk(packet + CCI__HEADER_SIZE, 0, key, region, 0, 0, 8, 4096); /* with the right one it would have worked */
+    feed(victim, insider.number, packet, (uint32_t)(at - packet));
+    assert_int_equal(target[0], 'h');
+}
+
+/* Virtual time in which the client sends so many messages and the victim answers each tenth; every round the attacker sends
+ * forged packets in anybody's name to both. */
+static uint64_t exchange_us(int messages, uint32_t forged_per_round) {
+    static const uint8_t types[] = {CCI__PKT_RESET, CCI__PKT_DATA, CCI__PKT_CONFIRM, CCI__PKT_REJECT, CCI__PKT_ACCEPT,
+                                    CCI__PKT_COOKIE, CCI__PKT_CONFIRMED, CCI__PKT_REQUEST};
+    static uint8_t bytes[1000];
+    uint8_t packet[256], *at;
+    uint64_t begin_ns = sim.now_ns;
+    int issued = 0, done = received_count + messages;
+    uint32_t i;
+    memset(bytes, 'm', sizeof bytes);
+    while (received_count < done) {
+        while (issued < messages && issued - (messages - (done - received_count)) < 30 &&
+               cci_send(at_client, bytes, sizeof bytes, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS)
+            issued++;
+        for (i = 0; i < forged_per_round; i++) {
+            int to_client = i & 1;
+            const cci_conn_t *conn = &dconn_of(to_client ? at_client : at_victim)->conn;
+            memset(packet, 0, sizeof packet);
+            cci_conn_write_header(packet, types[guess() % sizeof types], 0, conn->index, guess(), conn->peer_index,
+                                  (uint32_t)guess() % 2000);
+            at = packet + CCI__HEADER_SIZE;
+            at = put_small(at, CCI__FRAME_ACK, (uint32_t)guess() % 1000, 1000);
+            at = put_small(at, CCI__FRAME_NACK, (uint32_t)guess() % 1000, 0);
+            at = put_small(at, CCI__FRAME_VOID, (uint32_t)guess() % 1000, 0x3fffffff);
+            at = put_message(at, 0, (uint32_t)guess() % 1000, 8);
+            sim_inject(guess() % 2 ? number_of(&conn->peer) : SPOOFED + (uint32_t)guess() % 1000,
+                       sim_of(to_client ? client : victim)->number, packet, (uint32_t)(at - packet));
+        }
+        run(1);
+    }
+    assert_int_equal(received_first, 'm');
+    return (sim.now_ns - begin_ns) / 1000;
+}
+
+static void a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_connection(void **state) {
+    uint64_t quiet_us, flooded_us, retransmitted;
+    (void)state;
+    open_both();
+    sim.delay_ns = CCI__MS;
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    (void)exchange_us(3000, 0);
+    quiet_us = exchange_us(3000, 0);
+    retransmitted = dgram_of(client)->pool.retransmitted;
+    flooded_us = exchange_us(3000, 6);
+    print_message("3,000 messages in %u us, under the flood in %u us of virtual time; %u forged packets were counted\n",
+                  (unsigned)quiet_us, (unsigned)flooded_us, (unsigned)(dgram_of(victim)->strays + dgram_of(client)->strays));
+    assert_true(flooded_us < quiet_us * 5 / 4); /* taking a forged packet costs some of this time */
+    assert_int_equal(dgram_of(client)->pool.retransmitted, retransmitted);
+    assert_int_equal(received_count, 9000);
+    assert_int_equal(failed_count, 0);
+    assert_true(dgram_of(victim)->strays > 3000 / 30);
+    both_ways();
+}
+
+static void forged_answers_do_not_touch_a_connecting_client(void **state) {
+    static const uint8_t types[] = {CCI__PKT_REJECT, CCI__PKT_COOKIE, CCI__PKT_ACCEPT, CCI__PKT_RESET};
+    uint8_t packet[CCI__ACCEPT_SIZE];
+    uint64_t sent;
+    uint32_t i;
+    cci__dconn_t *conn;
+    (void)state;
+    open_both();
+    policy = DECIDE_LATER;
+    ask_for_connection(client, CCI_CONN_ATTR_RO);
+    while (undecided_count == 0)
+        run(1);
+    conn = (cci__dconn_t *)(void *)cci_conn_at(&dgram_of(client)->conns, 0);
+    assert_int_equal(conn->conn.state, CCI_CONN_CONNECTING);
+    sent = sim.sent_count;
+    for (i = 0; i < MILLIONS; i++) { /* in the server's name */
+        uint8_t type = types[i % 4];
+        memset(packet, 0, sizeof packet);
+        cci_conn_write_header(packet, type, 0, 0, i % 16 < 4 ? conn->conn.token ^ UINT64_C(1) << i / 16 % 64 : guess(), 0, 0);
+        cci__store64(packet + 24, guess());
+        cci__store32(packet + 32, 1000);
+        feed(client, sim_of(victim)->number, packet, sizeof packet);
+        if (i % 1000 == 0)
+            cci__dgram_flush(dgram_of(client));
+    }
+    assert_true(sim.sent_count - sent <= 16); /* resets; a cookie would have been a request */
+    assert_int_equal(dgram_of(client)->strays, MILLIONS);
+    assert_int_equal(conn->conn.state, CCI_CONN_CONNECTING);
+    assert_int_equal(conn->conn.peer_token, 0);
+    assert_int_equal(cci_accept(undecided[0], NULL), CCI_SUCCESS);
+    assert_int_equal(cci_return_event(undecided[0]), CCI_SUCCESS);
+    run_until(&client_count, 1);
+    assert_int_equal(refused_count, 0);
+}
+
+#define CHAINED 65536u
+
+/* The longest chain of a table in which the attacker chose everything that he can choose. */
+static uint32_t longest_chain(uint64_t secret, uint32_t pattern, const cci_conn_table_t *known) {
+    static uint8_t *slabs[CCI__CONN_SLABS];
+    static uint32_t buckets[CHAINED * 2];
+    cci_conn_table_t table;
+    uint64_t key[2];
+    uint32_t i, made, longest = 0;
+    key[0] = secret * UINT64_C(0x9e3779b97f4a7c15);
+    key[1] = ~secret;
+    cci_conn_table_init(&table, key, sizeof(cci_conn_t), slabs);
+    (void)cci_conn_rehash(&table, buckets, CHAINED * 2);
+    for (i = 0; i < CHAINED / CCI__CONN_SLAB; i++) {
+        slabs[i] = (uint8_t *)malloc(CCI__CONN_SLAB * sizeof(cci_conn_t));
+        assert_non_null(slabs[i]);
+        cci_conn_add_slab(&table, slabs[i]);
+    }
+    for (i = made = 0; made < CHAINED / (known ? 32 : 1); i++) {
+        cci_link_addr_t from;
+        uint32_t index = pattern == 0 ? i : 0, number = pattern == 1 ? i : 1;
+        uint64_t token = pattern == 2 ? (uint64_t)i << 32 : pattern == 3 ? (uint64_t)i * CHAINED * 2 : 5;
+        cci_conn_t *conn;
+        sim_make_address(&from, 1, number);
+        if (known) { /* all that fall into one of 64 buckets of a table whose key the attacker does know */
+            cci_conn_table_t copy = *known;
+            token = i;
+            if ((uint32_t)(cci_conn_bucket(&copy, &from, index, token) - copy.buckets) >= 64 * 64)
+                continue;
+        }
+        conn = cci_conn_open(&table);
+        conn->state = CCI_CONN_REQUESTED;
+        conn->peer = from;
+        conn->peer_index = index;
+        conn->peer_token = token;
+        cci_conn_hash(&table, conn);
+        made++;
+    }
+    for (i = 0; i < table.bucket_count; i++) {
+        uint32_t at = table.buckets[i], length = 0;
+        for (; at != CCI__CONN_NONE; at = cci_conn_at(&table, at)->next)
+            length++;
+        longest = cci__max32(longest, length);
+    }
+    for (i = 0; i < CHAINED / CCI__CONN_SLAB; i++)
+        free(slabs[i]);
+    return longest;
+}
+
+static void chosen_addresses_indices_and_tokens_make_no_long_chains(void **state) {
+    static uint32_t buckets[CHAINED * 2];
+    cci_conn_table_t known;
+    uint64_t key[2] = {1, 2};
+    uint32_t pattern, worst = 0;
+    (void)state;
+    cci_conn_table_init(&known, key, sizeof(cci_conn_t), NULL);
+    known.buckets = buckets;
+    known.bucket_count = CHAINED * 2;
+    for (pattern = 0; pattern < 4; pattern++)
+        worst = cci__max32(worst, longest_chain(pattern + 77, pattern, NULL));
+    worst = cci__max32(worst, longest_chain(99, 4, &known));
+    print_message("the longest chain of %u chosen requests is %u\n", CHAINED, worst);
+    assert_true(worst <= 12); /* as by chance: the load is one half */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(int argc, char **argv) {
@@ -999,6 +1530,17 @@ int main(int argc, char **argv) {
         TEST(reads_that_a_peer_does_not_answer_leave_chunks_to_others),
         TEST(keepalives_to_silent_peers_do_not_hold_what_others_need),
         TEST(a_packet_makes_bounded_work_whatever_is_in_it),
+        TEST(a_million_spoofed_requests_take_no_memory_and_honest_peers_still_connect),
+        TEST(spoofed_requests_that_wait_leave_buffers_to_honest_peers),
+        TEST(requests_that_are_never_completed_do_not_keep_others_out),
+        TEST(nobody_gets_more_bytes_than_came_in_its_name_before_its_address_is_proven),
+        TEST(a_group_answers_nothing),
+        TEST(tokens_and_keys_are_64_distinct_bits_from_the_secure_source),
+        TEST(ten_million_guesses_are_dropped_and_counted_and_have_no_effect),
+        TEST(millions_of_guesses_at_a_key_read_and_write_nothing),
+        TEST(a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_connection),
+        TEST(forged_answers_do_not_touch_a_connecting_client),
+        TEST(chosen_addresses_indices_and_tokens_make_no_long_chains),
     };
     return cmocka_run_group_tests_name("hostile", tests, NULL, NULL);
 }
