@@ -1,7 +1,7 @@
 /* hostile.c - the attacker: what somebody who can send any packet, and what a peer inside a connection, can't do.
  * SPDX-License-Identifier: MIT OR Unlicense
  *
- * Each test plays the attacker for one promise of the README's section "Security", which names the test; tests/promises.sh
+ * Each test plays the attacker for one promise of the README's section "Security", which names the test; tests/run.sh
  * compares the two lists. The victim is an endpoint on the simulated network; honest clients are endpoints like it, while
  * an attacker is nothing but packets with whatever source they claim. Over UDP the attacker is a bare socket.
  *
@@ -1509,6 +1509,235 @@ static void chosen_addresses_indices_and_tokens_make_no_long_chains(void **state
     assert_true(worst <= 12); /* as by chance: the load is one half */
 }
 
+/* ---- memory that was not offered ------------------------------------------------------------------------------------------ */
+
+#define SHEET 4096u
+#define OFFERED 1024u
+
+static uint8_t sheet[3 * SHEET]; /* what is offered lies in the middle of it */
+static insider_t reader;
+
+/* Lets the insider write 8 bytes of a write of `total` in each of the three ways; whether any of it was taken. */
+static int write_is_taken(uint64_t key, uint32_t region, uint64_t remote_offset, uint64_t offset, uint32_t length,
+                          uint64_t total) {
+    uint64_t denied = dgram_of(victim)->rma.denied, expected = reader.conn->active ? reader.conn->active->rel.expected : 0;
+    uint32_t parts = reader.conn->active ? reader.conn->active->rel.part_count : 0;
+    uint8_t frames[256];
+    insider_says(&reader, frames, (uint32_t)(put_bulk(frames, (uint32_t)expected, key, region, remote_offset, offset, length,
+                                                      total) - frames));
+    drain();
+    return dgram_of(victim)->rma.denied == denied &&
+           (reader.conn->active->rel.expected != expected || reader.conn->active->rel.part_count != parts);
+}
+
+/* Whether a read of `length` bytes is answered. */
+static int read_is_answered(uint64_t key, uint32_t region, uint64_t offset, uint32_t length) {
+    uint64_t denied = dgram_of(victim)->rma.denied;
+    uint32_t before = bytes_to[reader.number - SPOOFED];
+    uint8_t frames[48];
+    (void)put_read(frames, 1, key, region, offset, length, 64, 1);
+    insider_says(&reader, frames, sizeof frames);
+    drain();
+    return dgram_of(victim)->rma.denied == denied && bytes_to[reader.number - SPOOFED] >= before + cci__min32(length, 64);
+}
+
+static int outside_is_untouched(void) {
+    uint32_t i;
+    for (i = 0; i < sizeof sheet; i++)
+        if ((i < SHEET || i >= SHEET + OFFERED) && sheet[i] != 0x77)
+            return 0;
+    return 1;
+}
+
+/* A fresh connection, so that nothing of the last attempt is left. */
+static void read_anew(uint8_t attribute) {
+    static uint32_t number = SPOOFED;
+    if (reader.conn && reader.conn->conn.state == CCI_CONN_OPEN)
+        assert_int_equal(cci_disconnect(reader.pub), CCI_SUCCESS);
+    number = SPOOFED + (number - SPOOFED + 1) % 100000;
+    insider_connect(&reader, number, attribute);
+}
+
+static void a_peer_touches_nothing_outside_what_was_registered_for_it(void **state) {
+    static const uint64_t offsets[] = {0, 1, 8, OFFERED - 9, OFFERED - 8, OFFERED - 7, OFFERED - 1, OFFERED, OFFERED + 1,
+                                       SHEET, 0x7fffffff, 0x80000000, 0xffffffff, UINT64_C(1) << 32,
+                                       UINT64_MAX / 2, UINT64_MAX / 2 + 1, UINT64_MAX - SHEET, UINT64_MAX - 8,
+                                       UINT64_MAX - 7, UINT64_MAX - 1, UINT64_MAX};
+    static const uint64_t totals[] = {1, 7, 8, 9, OFFERED - 1, OFFERED, OFFERED + 1, SHEET, UINT64_C(1) << 32,
+                                      UINT64_MAX / 2, UINT64_MAX - OFFERED, UINT64_MAX - 1, UINT64_MAX};
+    static const int rights[] = {0, CCI_FLAG_READ, CCI_FLAG_WRITE, CCI_FLAG_READ | CCI_FLAG_WRITE};
+    const uint32_t offset_count = sizeof offsets / sizeof offsets[0], total_count = sizeof totals / sizeof totals[0];
+    uint32_t right, i, j, k, region, tried = 0, taken = 0;
+    cci_rma_handle_t *handle;
+    uint64_t key;
+    (void)state;
+    open_victim();
+    memset(&reader, 0, sizeof reader);
+    for (right = 0; right < 4; right++) {
+        memset(sheet, 0x77, sizeof sheet);
+        assert_int_equal(cci_rma_register(victim, sheet + SHEET, OFFERED, rights[right], &handle), CCI_SUCCESS);
+        cci_rma_parse_handle(handle, &key, &region);
+        for (i = 0; i < offset_count; i++) {
+            for (j = 0; j < total_count; j++) {
+                int may = totals[j] <= OFFERED && offsets[i] <= OFFERED - totals[j]; /* offset and length of the target */
+                read_anew((uint8_t)(tried % 2));
+                if (totals[j] <= 60000) {
+                    uint32_t length = (uint32_t)cci__min64(totals[j], 4000);
+                    assert_int_equal(read_is_answered(key, region, offsets[i], length),
+                                     may && (rights[right] & CCI_FLAG_READ) != 0);
+                    tried++;
+                }
+                for (k = 0; k < offset_count; k += right ? 1 : 7) { /* the piece's place in it */
+                    uint32_t length = (uint32_t)cci__min64(totals[j], 8);
+                    int sound = offsets[k] <= totals[j] && length <= totals[j] - offsets[k];
+                    int good = write_is_taken(key, region, offsets[i], offsets[k], length, totals[j]);
+                    tried++;
+                    taken += (uint32_t)good;
+                    if (good && !(may && sound && (rights[right] & CCI_FLAG_WRITE)))
+                        fail_msg("a write of %u at %llu of %llu at %llu was taken", length, (unsigned long long)offsets[k],
+                                 (unsigned long long)totals[j], (unsigned long long)offsets[i]);
+                    if (k == 0 && may && (rights[right] & CCI_FLAG_WRITE))
+                        assert_true(good); /* the test can tell */
+                }
+            }
+            assert_true(outside_is_untouched());
+        }
+        assert_int_equal(cci_rma_deregister(victim, handle), CCI_SUCCESS);
+    }
+    print_message("%u accesses at the edges of what is offered, %u of them within it\n", tried, taken);
+}
+
+static void a_handle_of_another_endpoint_or_one_that_is_gone_opens_nothing(void **state) {
+    cci_rma_handle_t *handle, *others, *next;
+    uint64_t key, other_key, next_key;
+    uint32_t region, other_region, next_region, round, i;
+    (void)state;
+    open_both();
+    memset(&reader, 0, sizeof reader);
+    memset(sheet, 0x77, sizeof sheet);
+    assert_int_equal(cci_rma_register(victim, sheet + SHEET, OFFERED, CCI_FLAG_READ | CCI_FLAG_WRITE, &handle), CCI_SUCCESS);
+    random_seed = 200; /* of the other endpoint: a seed of its own, as from a real source */
+    assert_int_equal(cci_create_endpoint(NULL, 0, &other, NULL), CCI_SUCCESS);
+    random_seed = 0;
+    assert_int_equal(cci_rma_register(other, sheet, SHEET, CCI_FLAG_READ | CCI_FLAG_WRITE, &others), CCI_SUCCESS);
+    cci_rma_parse_handle(handle, &key, &region);
+    cci_rma_parse_handle(others, &other_key, &other_region);
+    read_anew(CCI_CONN_ATTR_RO);
+    assert_false(write_is_taken(other_key, other_region, 0, 0, 8, 8));
+    assert_false(read_is_answered(other_key, other_region, 0, 8));
+    for (i = 0; i < 64; i++) { /* the right key at the wrong place, and no key */
+        assert_false(write_is_taken(key, region ^ 1u << i % 32, 0, 0, 8, 8));
+        assert_false(read_is_answered(key, region ^ 1u << i % 32, 0, 8));
+        assert_false(write_is_taken(0, i, 0, 0, 8, 8));
+    }
+    for (round = 0; round < 50; round++) { /* deregistered in the middle of a write and of a read, and the place used again */
+        uint8_t frames[256], byte = (uint8_t)('A' + round % 26);
+        read_anew((uint8_t)(round % 2));
+        assert_true(write_is_taken(key, region, 0, 0, 8, OFFERED));
+        (void)put_read(frames, 1, key, region, 0, OFFERED, 64, 0xffff);
+        insider_says(&reader, frames, 48);
+        sim_advance_to(sim.now_ns + sim.delay_ns + 1);
+        assert_int_equal(cci__dgram_receive(dgram_of(victim), 1), 1);
+        assert_int_equal(reader.conn->active->reader.request_count, 1);
+        assert_int_equal(cci_rma_deregister(victim, handle), CCI_SUCCESS);
+        assert_int_equal(cci_rma_register(victim, sheet + SHEET, OFFERED, CCI_FLAG_READ | CCI_FLAG_WRITE, &next),
+                         CCI_SUCCESS);
+        cci_rma_parse_handle(next, &next_key, &next_region);
+        assert_int_equal(next_region, region);
+        memset(sheet + SHEET, byte, OFFERED);
+        i = bytes_to[reader.number - SPOOFED];
+        run_ms(10);
+        assert_true(bytes_to[reader.number - SPOOFED] - i < 200); /* that it was denied, and no data */
+        assert_false(write_is_taken(key, region, 0, 8, 8, OFFERED));
+        assert_false(read_is_answered(key, region, 0, 8));
+        for (i = 0; i < OFFERED; i++)
+            assert_int_equal(sheet[SHEET + i], byte);
+        handle = next;
+        key = next_key;
+    }
+    assert_true(outside_is_untouched());
+}
+
+/* ---- over UDP --------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t udp_port(cci_endpoint_t *endpoint) {
+    char *uri;
+    uint32_t port;
+    assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    port = (uint32_t)strtoul(strrchr(uri, ':') + 1, NULL, 10);
+    free(uri);
+    return port;
+}
+
+/* Takes what came for the attacker; its bytes. */
+static uint64_t take_answers(int fd) {
+    uint8_t bytes[65536];
+    uint64_t total = 0;
+    ssize_t got;
+    while ((got = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0)
+        total += (uint64_t)got;
+    return total;
+}
+
+static void over_udp_a_flood_gets_no_more_than_it_sent_and_does_no_harm(void **state) {
+    struct sockaddr_in address;
+    cci_setup_t setup;
+    uint8_t packet[512];
+    uint64_t sent = 0, answered = 0;
+    uint32_t caps, i, port;
+    size_t before;
+    int fd;
+    (void)state;
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    memset(&setup, 0, sizeof setup);
+    setup.alloc = counting_alloc;
+    setup.release = counting_release;
+    setup.log = no_log;
+    setup.config = "[lo]\ntransport=udp\ninterface=lo\n";
+    assert_int_equal(cci_setup(&setup), CCI_SUCCESS);
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+    open_victim();
+    assert_int_equal(cci_create_endpoint(NULL, 0, &client, NULL), CCI_SUCCESS);
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    port = udp_port(victim);
+    fd = socket(AF_INET, SOCK_DGRAM, 0);
+    assert_true(fd >= 0);
+    memset(&address, 0, sizeof address);
+    address.sin_family = AF_INET;
+    address.sin_port = htons((uint16_t)port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    before = memory_bytes;
+    for (i = 0; i < MILLIONS / 10; i++) {
+        uint32_t length = 24 + (uint32_t)guess() % 200, k;
+        for (k = 0; k < length; k++)
+            packet[k] = (uint8_t)guess();
+        cci_conn_write_header(packet, (uint8_t)(i % 12), (uint8_t)(i % 4), (uint32_t)guess() % 4, guess(), (uint32_t)guess() % 4,
+                              (uint32_t)guess());
+        if (i % 2)
+            length = write_request(packet, (uint8_t)(i % 3), i, guess(), 0, i % 100, 0, 0);
+        if (sendto(fd, packet, length, 0, (struct sockaddr *)&address, sizeof address) == (ssize_t)length)
+            sent += length;
+        if (i % 20 == 0) {
+            run(1);
+            answered += take_answers(fd);
+            assert_true(answered <= sent);
+        }
+        if (i % 1000 == 0)
+            both_ways(); /* the connection goes on */
+    }
+    run(1000);
+    answered += take_answers(fd);
+    print_message("over UDP: %u KB sent blindly, %u KB came back\n", (unsigned)(sent / 1000), (unsigned)(answered / 1000));
+    assert_true(answered > 0);
+    assert_true(answered <= sent);
+    assert_true(memory_bytes - before <= CCI__CONN_SLAB * sizeof(cci__dconn_t) + 65536); /* one more slab */
+    assert_true(dgram_of(victim)->conns.unproven <= CCI__CONN_UNPROVEN);
+    connect_to_victim(CCI_CONN_ATTR_RU); /* and others still connect */
+    both_ways();
+    assert_int_equal(failed_count, 0);
+    (void)close(fd);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(int argc, char **argv) {
@@ -1541,6 +1770,9 @@ int main(int argc, char **argv) {
         TEST(a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_connection),
         TEST(forged_answers_do_not_touch_a_connecting_client),
         TEST(chosen_addresses_indices_and_tokens_make_no_long_chains),
+        TEST(a_peer_touches_nothing_outside_what_was_registered_for_it),
+        TEST(a_handle_of_another_endpoint_or_one_that_is_gone_opens_nothing),
+        TEST(over_udp_a_flood_gets_no_more_than_it_sent_and_does_no_harm),
     };
     return cmocka_run_group_tests_name("hostile", tests, NULL, NULL);
 }
