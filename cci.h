@@ -764,6 +764,10 @@ CCI__UNUSED static inline uint64_t cci__min64(uint64_t a, uint64_t b) {
 CCI__UNUSED static inline uint64_t cci__max64(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
+/* May somebody who holds so many of a pool have one more of what is left? */
+CCI__UNUSED static inline int cci__share(uint32_t held, uint32_t left) {
+    return held < 3 * left;
+}
 CCI__UNUSED static inline uint32_t cci__pad8(uint32_t length) {
     return (length + 7u) & ~7u;
 }
@@ -1278,7 +1282,7 @@ extern "C" {
 #define CCI__ACCEPT_SIZE 40u
 #define CCI__CONN_SLAB 256u     /* connections in a slab */
 #define CCI__CONN_SLABS 4096u   /* slabs at most */
-#define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once */
+#define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
 #define CCI__CONN_NONE 0xffffffffu
 
 enum { /* packet types */
@@ -1593,6 +1597,11 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  * a message says so (NACK) and forgets the packet; the sender repeats. Limits: the pool's; 32 ranges of packet numbers, 32 of
  * sequence numbers on an unordered connection, 24 gaps in a bulk write: what exceeds them is not acknowledged.
  *
+ * Shares: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). So one connection
+ * can have three quarters of it, n of them get equal parts, and something is left for whoever comes next. What is due
+ * always has a quarter that what came too early may not touch. A connection that holds something and gets no further is
+ * `stuck`: cci_rel_stuck_ns() says since when, and its user may end it when others go short.
+ *
  * Frames follow the packet's header (>>conn) and fill multiples of 8 bytes, except the last. The first byte is the type:
  *
  *     MESSAGE  type, flags, length 2, sequence 4                                             data
@@ -1605,6 +1614,8 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  *     NACK     type, reason, 0 2, sequence 4                   not taken: no buffers, or memory not accessible
  *     PING     type, 0 7                                       only wants to be acknowledged
  *     PAD      0                                               the rest of the packet means nothing
+ *
+ * Each FRAGMENT, segment of a BULK and VOID is looked up among all that are arriving, so a packet has at most four of them.
  * ================================================================================================================== */
 #if defined(CCI_REL_IMPLEMENTATION) && !defined(CCI_REL_IMPLEMENTED)
 #define CCI_REL_IMPLEMENTED
@@ -1632,6 +1643,7 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_RANGES 32u
 #define CCI__REL_GAPS 24u
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
+#define CCI__REL_PIECES 4u       /* FRAGMENT, BULK and VOID frames in a packet; we send one */
 #define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
 #define CCI__REL_INLINE 1024u    /* writes up to here travel like messages */
 #define CCI_REL_LENT_MIN 2048u   /* below, a copy costs less than a packet of its own */
@@ -1775,6 +1787,9 @@ typedef struct cci_rel_pool {
     uint32_t block_size;                      /* bytes of frames in a RUN */
     uint32_t block_total, block_limit, block_out;
     uint32_t part_total, part_free;
+    uint32_t record_free;
+    uint32_t buffers_held; /* by all connections, with what can't be delivered yet */
+    uint32_t starved;      /* something that was due had to be refused */
     uint32_t base_mtu;
     const uint8_t *zeros; /* block_size of them */
     uint64_t retransmitted, packets_sent, packets_refused, packets_malformed, packets_duplicate;
@@ -1829,6 +1844,10 @@ struct cci_rel {
     cci_rel_run_t *early; /* taken, not yet delivered; ascending */
     cci_rel_run_t *early_last; /* ordered: the last of them, if there are any */
     cci_list_t parts;
+    uint32_t part_count, record_count; /* lent by the pool */
+    uint32_t buffers_held;             /* buffers with what can't be delivered yet */
+    uint8_t advanced;                  /* the packet brought it further */
+    uint64_t stuck_ns;                 /* when it got further for the last time, or began to hold something */
     struct {
         uint32_t sequence;
         uint8_t reason;
@@ -1874,6 +1893,7 @@ CCI_API void cci_rel_pool_add(cci_rel_pool_t *pool, cci_rel_item_t *bulks, uint3
         bulks[bulk_count].frames = NULL;
         cci__list_append(&pool->bulks, &bulks[bulk_count].node);
     }
+    pool->record_free += record_count;
     while (record_count-- > 0)
         cci__list_append(&pool->records, &records[record_count].node);
     pool->part_total += part_count;
@@ -1923,11 +1943,22 @@ static void cci__rel_free_record(cci_rel_t *rel, cci_rel_sent_t *sent) {
         rel->in_flight -= sent->size;
     cci__list_remove(&sent->node);
     cci__list_insert(rel->pool->records.next, &sent->node);
+    rel->pool->record_free++;
+    rel->record_count--;
+}
+
+/* A buffer is held with what can't be delivered yet, or (-1) not any more. */
+static void cci__rel_hold_buffer(cci_rel_t *rel, int more) {
+    rel->buffers_held += (uint32_t)more;
+    rel->pool->buffers_held += (uint32_t)more;
 }
 
 static void cci__rel_free_part(cci_rel_t *rel, cci_rel_part_t *part) {
-    if (part->buffer)
+    if (part->buffer) {
         rel->pool->sink->drop(rel->user, part->buffer);
+        cci__rel_hold_buffer(rel, -1);
+    }
+    rel->part_count--;
     cci__list_remove(&part->node);
     cci__list_append(&rel->pool->parts, &part->node);
     rel->pool->part_free++;
@@ -1961,6 +1992,7 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->mtu = attribute <= CCI_CONN_ATTR_UU ? cci__min32(cci__max32(state->mtu, pool->base_mtu), mtu_max) : mtu_max;
     rel->mtu_failed = mtu_max + 8;
     rel->peer_window = peer_window;
+    rel->stuck_ns = CCI__NEVER;
     rel->window = cci__max64(12000, 4 * (uint64_t)rel->mtu);
     rel->threshold = CCI__NEVER;
     rel->expire_ns = rel->loss_ns = rel->ack_at_ns = CCI__NEVER;
@@ -1971,6 +2003,21 @@ CCI_API int cci_rel_idle(const cci_rel_t *rel) {
     return cci__list_empty(&rel->items) && cci__list_empty(&rel->flight) && cci__list_empty(&rel->lost) &&
            !rel->early && cci__list_empty(&rel->parts) && !rel->sequence_count && !rel->ack_count &&
            !rel->nack_count && !rel->ping;
+}
+
+/* Since when it has held something that belongs to all and got no further; CCI__NEVER if it holds nothing. */
+CCI_API uint64_t cci_rel_stuck_ns(const cci_rel_t *rel) {
+    return rel->buffers_held || rel->part_count || rel->sequence_count ? rel->stuck_ns : CCI__NEVER;
+}
+
+/* Forgets packets that nobody waits for: those that only wanted to be acknowledged. */
+CCI_API void cci_rel_forget(cci_rel_t *rel) {
+    if (!cci__list_empty(&rel->items))
+        return;
+    while (!cci__list_empty(&rel->flight))
+        cci__rel_free_record(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
+    while (!cci__list_empty(&rel->lost))
+        cci__rel_free_record(rel, CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node));
 }
 
 /* Writes down what must outlive a pause. Only when idle. A packet that is late from before counts as seen. */
@@ -2324,6 +2371,7 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
         cci_rel_run_t *run = rel->early;
         rel->early = run->next;
         rel->pool->sink->drop(rel->user, run->buffer);
+        cci__rel_hold_buffer(rel, -1);
     }
     while (!cci__list_empty(&rel->parts))
         cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
@@ -2462,10 +2510,12 @@ static void cci__rel_track(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sen
 static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item) {
     cci_rel_pool_t *pool = rel->pool;
     cci_rel_sent_t *sent;
-    if (cci__list_empty(&pool->records))
+    if (!cci__share(rel->record_count, pool->record_free))
         return NULL;
     sent = CCI__CONTAINER(pool->records.next, cci_rel_sent_t, node);
     cci__list_remove(&sent->node);
+    pool->record_free--;
+    rel->record_count++;
     sent->item = item;
     sent->offset = 0;
     sent->length = sent->fragment = sent->size = 0;
@@ -3141,6 +3191,7 @@ static void cci__rel_advance(cci_rel_t *rel) {
         if (run && cci__expand32(CCI__RUN_SEQUENCE(run), rel->expected) <= rel->expected) {
             uint64_t first = cci__expand32(CCI__RUN_SEQUENCE(run), rel->expected);
             rel->early = run->next;
+            cci__rel_hold_buffer(rel, -1);
             if (first + run->count <= rel->expected) {
                 rel->pool->sink->drop(rel->user, run->buffer);
                 continue;
@@ -3159,6 +3210,7 @@ static void cci__rel_advance(cci_rel_t *rel) {
         if (part->first == rel->expected && part->buffer) {
             run = (cci_rel_run_t *)(void *)part->memory;
             part->buffer = NULL; /* the reference goes with the run */
+            cci__rel_hold_buffer(rel, -1);
             rel->expected += part->count;
             cci__rel_free_part(rel, part);
             cci__rel_deliver(rel, run);
@@ -3170,7 +3222,7 @@ static void cci__rel_advance(cci_rel_t *rel) {
 }
 
 static int cci__rel_have(const cci_rel_t *rel, uint64_t lo, uint64_t hi) {
-    if (hi <= rel->expected)
+    if (hi <= rel->expected || hi < lo) /* or from before the first */
         return CCI__RANGE_OLD;
     if (lo < rel->expected)
         return CCI__RANGE_MIXED;
@@ -3202,6 +3254,7 @@ static void cci__rel_unblock(cci_rel_t *rel) {
         uint64_t first = cci__expand32(CCI__RUN_SEQUENCE(run), rel->expected);
         if (cci__rel_have(rel, first - 1, first) == CCI__RANGE_OLD) {
             *at = run->next;
+            cci__rel_hold_buffer(rel, -1);
             cci__rel_deliver(rel, run);
         } else {
             at = &run->next;
@@ -3253,6 +3306,12 @@ static int cci__rel_room_for(const cci_rel_t *rel, uint64_t lo, uint64_t hi) {
            cci__ranges_fit(rel->sequences, rel->sequence_count, CCI__REL_RANGES, lo, hi);
 }
 
+/* Is the message that is needed next arriving in pieces? The rest of it needs no more memory. */
+static int cci__rel_has_due_part(const cci_rel_t *rel) {
+    return !cci__list_empty(&rel->parts) &&
+           CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node)->first <= rel->expected;
+}
+
 /* Takes a packet's run of messages: `count` frames from `begin` to `end` in the packet at `bytes`. */
 static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, uint32_t end, uint32_t count, int has_bulk,
                               void *buffer) {
@@ -3293,9 +3352,11 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
             return CCI__REFUSED;
         if (!cci__rel_room_for(rel, first, last))
             return CCI__REFUSED;
-        if (!rel->pool->sink->keep(rel->user, buffer, in_order || !rel->ordered)) {
+        if (!rel->pool->sink->keep(rel->user, buffer, in_order || (!rel->ordered && !after))) {
             if (in_order || !rel->ordered)
                 cci__rel_nack(rel, cci__max64(first, rel->expected), CCI_ERR_RNR);
+            if (in_order && !cci__rel_has_due_part(rel))
+                rel->advanced = 1; /* it is not its fault that it gets no further */
             return CCI__REFUSED;
         }
         if (has_bulk)
@@ -3312,6 +3373,7 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
     } else if (rel->ordered && !in_order) {
         run->next = *at;
         *at = run;
+        cci__rel_hold_buffer(rel, 1);
         if (!run->next)
             rel->early_last = run;
     } else if (rel->ordered) {
@@ -3325,6 +3387,7 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
         if (after) {
             run->next = rel->early;
             rel->early = run;
+            cci__rel_hold_buffer(rel, 1);
         } else {
             cci__rel_deliver(rel, run);
         }
@@ -3345,10 +3408,19 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
         if (part->first < first)
             break;
     }
-    if (!make || cci__list_empty(&rel->pool->parts) ||
-        (rel->reliable && first > rel->expected && rel->pool->part_free <= cci__max32(rel->pool->part_total / 4, 1)))
-        return NULL; /* what comes too early leaves some to what is due */
+    if (!make)
+        return NULL;
+    if (cci__list_empty(&rel->pool->parts)) {
+        rel->pool->starved = 1;
+        return NULL;
+    }
+    if (!rel->reliable || first > rel->expected) { /* what comes too early leaves some to what is due */
+        uint32_t reserve = cci__max32(rel->pool->part_total / 4, 1);
+        if (rel->pool->part_free <= reserve || !cci__share(rel->part_count, rel->pool->part_free - reserve))
+            return NULL;
+    }
     rel->pool->part_free--;
+    rel->part_count++;
     part = CCI__CONTAINER(rel->pool->parts.next, cci_rel_part_t, node);
     cci__list_remove(&part->node);
     cci__list_insert(node->next, &part->node);
@@ -3364,6 +3436,7 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
 /* Marks [offset, offset + length) of a part; TAKEN, and perhaps the part is complete and delivered. */
 static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, uint32_t length) {
     uint64_t first = part->first;
+    rel->advanced = 1;
     (void)cci__ranges_add(part->ranges, &part->range_count, CCI__REL_GAPS, offset, offset + length);
     if (part->range_count != 1 || part->ranges[0].lo != 0 || part->ranges[0].hi != part->total)
         return CCI__TAKEN;
@@ -3379,6 +3452,7 @@ static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, 
             run->next = rel->early;
             rel->early = run;
         } else {
+            cci__rel_hold_buffer(rel, -1);
             cci__rel_deliver(rel, run);
         }
     }
@@ -3449,7 +3523,7 @@ static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame, uint64_
     uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->expected);
     uint32_t length = cci__load16(frame + 2), offset = cci__load32(frame + 8), total = cci__load32(frame + 12);
     cci_rel_part_t *part;
-    int in_order = sequence == rel->expected || !rel->ordered;
+    int in_order = rel->reliable && sequence == rel->expected;
     if (!rel->reliable)
         cci__rel_unreliable_part(rel, sequence, now_ns);
     else if (cci__rel_have(rel, sequence, sequence + 1) == CCI__RANGE_OLD)
@@ -3464,10 +3538,12 @@ static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame, uint64_
         if (!part->memory) {
             part->buffer = NULL;
             cci__rel_free_part(rel, part);
-            if (in_order && rel->reliable)
+            if (rel->reliable && (in_order || !rel->ordered))
                 cci__rel_nack(rel, sequence, CCI_ERR_RNR);
+            rel->advanced |= (uint8_t)in_order;
             return CCI__REFUSED;
         }
+        cci__rel_hold_buffer(rel, 1);
         {
             cci_rel_run_t *run = (cci_rel_run_t *)(void *)part->memory;
             run->buffer = part->buffer;
@@ -3481,6 +3557,8 @@ static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame, uint64_
     }
     if (part->total != total || !part->buffer || !cci__rel_fits(rel, part, sequence, offset, offset + length))
         return CCI__REFUSED;
+    if (cci__ranges_test(part->ranges, part->range_count, offset, offset + length) == CCI__RANGE_OLD)
+        return CCI__TAKEN;
     memcpy(part->memory + CCI_REL_HEADER + 8 + offset, frame + 16, length);
     return cci__rel_fill(rel, part, offset, length);
 }
@@ -3490,7 +3568,7 @@ static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
     uint64_t first = cci__expand32(cci__load32(frame + 4), rel->expected);
     uint64_t last = first + cci__load32(frame + 8) + (frame[1] & CCI__FRAME_AFTER);
     cci_rel_part_t *part;
-    if (last <= rel->expected)
+    if (last <= rel->expected || last < first)
         return CCI__TAKEN;
     cci__rel_drop_parts(rel, first, last);
     if (rel->ordered) {
@@ -3511,6 +3589,7 @@ static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
         if (*at) {
             cci_rel_run_t *run = *at;
             *at = run->next;
+            cci__rel_hold_buffer(rel, -1);
             cci_rel_run_skip(run);
             if (run->count > 0)
                 cci__rel_deliver(rel, run);
@@ -3585,12 +3664,14 @@ static void cci__rel_owe(cci_rel_t *rel, uint32_t length, int gap, uint64_t now_
  * as the packet is kept; `buffer` is the user's name for the memory. Returns one of CCI_REL_UNSOUND, _SOUND, _NEWEST. */
 CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint32_t number_low, void *buffer,
                           uint64_t now_ns) {
-    uint32_t at, size, run_begin = 0, run_end = 0, run_count = 0, run_next = 0, nacked = 0;
+    uint32_t at, size, run_begin = 0, run_end = 0, run_count = 0, run_next = 0, nacked = 0, pieces = 0;
     uint64_t top = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
-    uint64_t number = cci__expand32(number_low, top);
+    uint64_t number = cci__expand32(number_low, top), expected = rel->expected;
     int has_bulk = 0, eliciting = 0, pinged = 0, outcome = CCI__TAKEN, gap;
+    int held = rel->buffers_held || rel->part_count || rel->sequence_count;
     if (number >= UINT64_MAX / 2)
         return CCI_REL_UNSOUND;
+    rel->advanced = 0;
     if (rel->reliable && (number < rel->floor_number ||
                           cci__ranges_test(rel->numbers, rel->number_count, number, number + 1) != CCI__RANGE_NEW)) {
         rel->pool->packets_duplicate++;
@@ -3665,6 +3746,10 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         case CCI__FRAME_FRAGMENT:
         case CCI__FRAME_VOID:
             eliciting = 1;
+            if (++pieces > CCI__REL_PIECES) {
+                rel->pool->packets_malformed++;
+                return CCI_REL_UNSOUND;
+            }
             if (!rel->reliable && frame[0] != CCI__FRAME_FRAGMENT)
                 break;
             if (outcome == CCI__TAKEN)
@@ -3681,6 +3766,8 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     }
     if (run_count && outcome == CCI__TAKEN)
         outcome = cci__rel_input_run(rel, bytes, run_begin, run_end, run_count, has_bulk, buffer);
+    if (!held || rel->advanced || rel->expected != expected)
+        rel->stuck_ns = now_ns;
     if (outcome == CCI__REFUSED) {
         rel->pool->packets_refused++;
         return CCI_REL_SOUND; /* not acknowledged: it comes again */
@@ -3886,7 +3973,7 @@ struct cci_rma_reader {
     uint32_t segment; /* bytes of data in a packet of the path */
     uint32_t again;    /* chunks to be asked for once more */
     uint32_t timeouts; /* in a row */
-    uint32_t request_count;
+    uint32_t request_count, chunk_count;
     uint32_t denied[8], denied_count;
 };
 
@@ -3896,8 +3983,9 @@ typedef struct cci_rma_table {
     uint32_t region_count, free, used;
     cci_list_t reads, requests, chunks; /* free ones */
     cci_rma_chunk_t *chunk_array;
-    uint32_t chunk_count;
+    uint32_t chunk_count, chunk_free, request_free;
     uint64_t receive_window;
+    uint64_t denied; /* accesses of peers: a wrong key, range or right */
     uint64_t reads_again;
 } cci_rma_table_t;
 
@@ -3913,7 +4001,8 @@ CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], c
     table->regions = regions;
     table->region_count = region_count;
     table->chunk_array = chunks;
-    table->chunk_count = chunk_count;
+    table->chunk_count = table->chunk_free = chunk_count;
+    table->request_free = request_count;
     cci__list_init(&table->reads);
     cci__list_init(&table->chunks);
     cci__list_init(&table->requests);
@@ -4031,6 +4120,8 @@ CCI_API void cci_rma_read_start(cci_rma_reader_t *reader, cci_rma_read_t *read) 
 static void cci__rma_free_chunk(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk) {
     reader->outstanding -= chunk->length;
     reader->again -= chunk->again;
+    reader->chunk_count--;
+    table->chunk_free++;
     chunk->read->chunks--;
     chunk->read = NULL;
     chunk->id += 0x10000; /* what comes late for it finds nothing */
@@ -4084,6 +4175,7 @@ CCI_API void cci_rma_reader_abort(cci_rma_table_t *table, cci_rma_reader_t *read
         cci_list_t *node = reader->requests.next;
         cci__list_remove(node);
         cci__list_append(&table->requests, node);
+        table->request_free++;
     }
     reader->denied_count = reader->request_count = 0;
 }
@@ -4113,7 +4205,7 @@ static uint32_t cci__rma_chunk_size(const cci_rma_table_t *table, const cci_rma_
 
 /* Is there something new to ask for, and room for it? */
 static int cci__rma_may_ask(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
-    return !cci__list_empty(&reader->reads) && !cci__list_empty(&table->chunks) &&
+    return !cci__list_empty(&reader->reads) && cci__share(reader->chunk_count, table->chunk_free) &&
            (reader->outstanding == 0 || reader->outstanding + cci__rma_chunk_size(table, reader) <=
                                             cci__min64(reader->window, table->receive_window));
 }
@@ -4124,6 +4216,8 @@ static cci_rma_chunk_t *cci__rma_new_chunk(cci_rma_table_t *table, cci_rma_reade
     uint32_t segment = reader->segment, count;
     chunk = CCI__CONTAINER(table->chunks.next, cci_rma_chunk_t, node);
     cci__list_remove(&chunk->node);
+    table->chunk_free--;
+    reader->chunk_count++;
     chunk->read = read;
     chunk->offset = read->asked;
     chunk->length = (uint32_t)cci__min64(cci__rma_chunk_size(table, reader), read->length - read->asked);
@@ -4250,7 +4344,7 @@ static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *re
     cci_rma_request_t *request;
     if (length < 48)
         return 0;
-    if (cci__list_empty(&table->requests) || reader->request_count >= 256)
+    if (!cci__share(reader->request_count, table->request_free) || reader->request_count >= 256)
         return 48; /* it will be asked for again */
     if (cci__load32(frame + 20) < 64 || cci__load32(frame + 20) > 0xfff8 || cci__load32(frame + 32) == 0 ||
         (cci__load32(frame + 32) - 1) / cci__load32(frame + 20) > 63)
@@ -4266,6 +4360,7 @@ static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *re
     if (request->missing == 0)
         return 48;
     if (!cci_rma_address(table, request->key, request->region, request->offset, request->length, CCI_FLAG_READ)) {
+        table->denied++;
         if (reader->denied_count < sizeof reader->denied / sizeof reader->denied[0])
             reader->denied[reader->denied_count++] = request->chunk;
         return 48;
@@ -4273,6 +4368,7 @@ static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *re
     cci__list_remove(&request->node);
     cci__list_append(&reader->requests, &request->node);
     reader->request_count++;
+    table->request_free--;
     return 48;
 }
 
@@ -4335,6 +4431,7 @@ CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader
             cci__list_remove(&request->node);
             cci__list_append(&table->requests, &request->node);
             reader->request_count--;
+            table->request_free++;
         }
         if (*body)
             return 16;
@@ -4397,6 +4494,15 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
  * back when another wants it. Invariants: a connection with anything under way has its cci__active; a receive buffer of the
  * batch is always free to receive in, since a message is refused rather than kept in the last one. Limits: the pools,
  * all sized when the endpoint is created; 16 multicast groups.
+ *
+ * A peer's address may change (a NAT forgets). The token in its packets proves that they are the peer's, but not that it
+ * receives where they say they come from: else a peer could direct what we send at a third party. So the old address stays
+ * in use until the new one is proven: a packet that is newer than all before and comes from elsewhere is answered there
+ * with a CHALLENGE, the peer sends its 64 unguessable bits back in a RESPONSE to the address that it knows of us, and then
+ * its address is the new one. At most three times the bytes that came from the new address go there before. Frames:
+ *
+ *     CHALLENGE type, 0 7, unguessable bits 8
+ *     RESPONSE  type, 0 7, the bits of the last CHALLENGE 8
  * ================================================================================================================== */
 #if defined(CCI_DGRAM_IMPLEMENTATION) && !defined(CCI_DGRAM_IMPLEMENTED)
 #define CCI_DGRAM_IMPLEMENTED
@@ -4422,10 +4528,12 @@ extern "C" {
 #define CCI__DGRAM_CONTROL 8192u     /* connection events at once */
 #define CCI__DGRAM_GROUPS 16u
 #define CCI__DGRAM_GONE 64u
+#define CCI__DGRAM_COLLECTING 64u    /* requests in pieces that are arriving */
 #define CCI__DGRAM_BURST 112000u      /* bytes of messages that leave at once even if others are under way */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
 #define CCI__DGRAM_CONFIRM_TRIES 30
+#define CCI__DGRAM_STUCK_NS (UINT64_C(10000) * CCI__MS) /* a peer that gets no further so long makes room for others */
 
 /* What an operation of the program leaves until its completion has been returned. */
 typedef struct cci__op {
@@ -4433,6 +4541,19 @@ typedef struct cci__op {
     cci_rel_op_t rel;
     uint8_t blocking, done;
 } cci__op_t;
+
+enum { CCI__FRAME_CHALLENGE = 32, CCI__FRAME_RESPONSE };
+
+#define CCI__PATH_PACKET (CCI_REL_HEADER + 16u) /* bytes of a packet with one of them */
+
+/* An address that the peer may have moved to, until that is proven. */
+typedef struct cci__path {
+    cci_link_addr_t to;
+    uint64_t challenge;      /* 0: there is none */
+    uint64_t received, sent; /* bytes from there and to there */
+    uint64_t again_ns;       /* when the challenge may be repeated */
+    uint32_t tries;
+} cci__path_t;
 
 typedef struct cci__active {
     cci_rel_t rel;
@@ -4443,6 +4564,9 @@ typedef struct cci__active {
     cci_list_t lent;    /* in `lent`, the longest unused first, or in `free_actives` */
     cci_rel_run_t *runs, **runs_tail;
     uint32_t unsent_bytes; /* of messages issued since something was sent */
+    uint32_t owes_response;
+    uint64_t response; /* to a challenge of the peer's */
+    cci__path_t path;
 } cci__active_t;
 
 typedef struct cci__dconn {
@@ -4486,8 +4610,17 @@ typedef struct cci__dgram {
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
     uint32_t idle_rounds, unread_rounds, taken, turn, unclocked, device_failed;
     uint32_t backlog; /* packets in the inboxes */
+    uint64_t challenges; /* so far: each is another */
+    uint64_t awake_ns;   /* since when the program has called often enough to see what its peers do */
+    uint64_t pumped_ns;
+    uint64_t strays;     /* packets that are not ours, or for no connection of the endpoint: guesses among them */
+    uint64_t evicted;    /* connections that were ended because they were stuck and others went short */
     uint64_t gone[CCI__DGRAM_GONE]; /* tokens of clients whose connections have ended: a late copy of a request is none */
-    uint32_t gone_next;
+    uint32_t gone_next, collecting_next;
+    struct {
+        uint64_t token;
+        uint32_t index;
+    } collecting[CCI__DGRAM_COLLECTING]; /* the first so many that an eighth of the buffers allows, in turn */
     uint32_t waiters, stopping;
     cci_evq_t evq;
     cci_conn_table_t conns;
@@ -4627,14 +4760,95 @@ static void cci__dgram_commit_bare(cci__dgram_t *ep, const cci_link_addr_t *to, 
     cci__dgram_commit(ep, to, NULL);
 }
 
-static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
+static void cci__dgram_commit_data_to(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *to) {
     cci_rel_packet_t *packet = &ep->slots[ep->tx_count].packet;
     if (conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_TX)
         cci_conn_write_header(packet->head, CCI__PKT_GROUP, 0, 0, 0, conn->conn.index, (uint32_t)packet->number);
     else
         cci_conn_write_header(packet->head, CCI__PKT_DATA, 0, conn->conn.peer_index, conn->conn.peer_token,
                               conn->conn.index, (uint32_t)packet->number);
-    cci__dgram_commit(ep, &conn->conn.peer, conn->active);
+    cci__dgram_commit(ep, to, conn->active);
+}
+
+static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__dgram_commit_data_to(ep, conn, &conn->conn.peer);
+}
+
+/* ---- a peer whose address changes ---- */
+
+/* Sends a CHALLENGE or a RESPONSE: nothing else is in the packet, and nobody acknowledges it. */
+static void cci__dgram_send_path(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *to, uint8_t type,
+                                 uint64_t bits) {
+    cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
+    uint8_t *at;
+    cci_rel_open_packet(&conn->active->rel, packet, conn->active->rel.mtu, ep->now_ns); /* no room for what is owed */
+    at = packet->head + packet->head_length;
+    memset(at, 0, 8);
+    at[0] = type;
+    cci__store64(at + 8, bits);
+    packet->head_length += 16;
+    cci__dgram_commit_data_to(ep, conn, to);
+}
+
+/* When the challenge is to be repeated; CCI__NEVER while no more bytes may go to an address that is not proven. */
+static uint64_t cci__path_deadline(const cci__path_t *path) {
+    return path->challenge && path->sent + CCI__PATH_PACKET <= 3 * path->received ? path->again_ns : CCI__NEVER;
+}
+
+static void cci__dgram_challenge(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__path_t *path = &conn->active->path;
+    if (ep->now_ns < cci__path_deadline(path))
+        return;
+    path->sent += CCI__PATH_PACKET;
+    path->again_ns = ep->now_ns + cci_conn_retry_ns((uint8_t)path->tries);
+    path->tries += path->tries < 200;
+    cci__dgram_send_path(ep, conn, &path->to, CCI__FRAME_CHALLENGE, path->challenge);
+}
+
+/* A sound packet of the peer's came from an address that is not known to be its own. */
+static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *from, uint32_t length,
+                                 int newest) {
+    cci__path_t *path = &conn->active->path;
+    if (!path->challenge || memcmp(&path->to, from, sizeof *from) != 0) {
+        uint64_t words[3];
+        if (!newest)
+            return; /* a late copy says nothing about where the peer is now */
+        words[0] = ++ep->challenges;
+        words[1] = conn->conn.index;
+        words[2] = conn->conn.token;
+        memset(path, 0, sizeof *path);
+        path->to = *from;
+        path->challenge = cci__siphash(ep->conns.key, words, 3) | 1;
+        path->again_ns = ep->now_ns;
+    }
+    path->received += length;
+    cci__dgram_challenge(ep, conn);
+}
+
+/* The peer has answered the challenge: this is its address now. */
+static void cci__dgram_moved(cci__dgram_t *ep, cci__dconn_t *conn) {
+    int hashed = conn->conn.hashed;
+    cci_conn_unhash(&ep->conns, &conn->conn);
+    conn->conn.peer = conn->active->path.to;
+    if (hashed)
+        cci_conn_hash(&ep->conns, &conn->conn);
+    conn->active->path.challenge = 0;
+}
+
+/* A frame about addresses; returns its bytes, 0 if it is malformed. */
+static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, const uint8_t *frame, uint32_t length) {
+    cci__active_t *active = conn->active;
+    uint64_t bits;
+    if (length < 16 || conn->conn.pub.attribute > CCI_CONN_ATTR_UU)
+        return 0;
+    bits = cci__load64(frame + 8);
+    if (frame[0] == CCI__FRAME_CHALLENGE) {
+        active->response = bits;
+        active->owes_response = 1;
+    } else if (active->path.challenge && active->path.challenge == bits) {
+        cci__dgram_moved(ep, conn);
+    }
+    return 16;
 }
 
 /* The same for the next packet of a burst, whose header differs in the packet's number alone from that of the last. */
@@ -4690,6 +4904,10 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
     cci__dconn_t *conn = active->conn;
     int left = CCI__DGRAM_BATCH_TX, more = 1;
     cci__list_remove(&active->ready);
+    if (CCI__UNLIKELY(active->owes_response)) {
+        active->owes_response = 0;
+        cci__dgram_send_path(ep, conn, &conn->conn.peer, CCI__FRAME_RESPONSE, active->response);
+    }
     while (left-- > 0 && more) {
         cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
         if (!cci_rel_output(&active->rel, packet, idle, now_ns)) {
@@ -4740,6 +4958,41 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_append(&ep->free_actives, &active->lent);
 }
 
+static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status);
+
+/* Ends a connection that has long held what others need, and has got no further. Its peer learns it from a reset. */
+static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
+    uint64_t since_ns = cci_rel_stuck_ns(&active->rel);
+    if (since_ns == CCI__NEVER || ep->now_ns < cci__max64(since_ns, ep->awake_ns) + CCI__DGRAM_STUCK_NS)
+        return 0;
+    ep->evicted++;
+    cci__dgram_break(ep, active->conn, CCI_ETIMEDOUT);
+    return 1;
+}
+
+/* Looks at the longest unused few of what is lent; those that stay go to the end, so that all have their turn. With
+ * `take`, for one that is idle, which is taken back; else only for one that is stuck. */
+static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
+    cci_list_t *node = ep->lent.next;
+    uint32_t tries = 16;
+    while (tries-- > 0 && node != &ep->lent) {
+        cci__active_t *active = CCI__CONTAINER(node, cci__active_t, lent);
+        int evicted;
+        node = node->next;
+        cci__list_remove(&active->lent);
+        cci__list_append(&ep->lent, &active->lent);
+        if (take)
+            cci_rel_forget(&active->rel);
+        evicted = cci__dgram_evict(ep, active);
+        if (take && cci__active_idle(active)) {
+            cci__dgram_take_active(ep, active);
+            return;
+        }
+        if (!take && evicted)
+            return;
+    }
+}
+
 /* Lends the connection what it needs for traffic; NULL if everything is in use. */
 static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__active_t *active = conn->active;
@@ -4751,18 +5004,7 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
         return active;
     }
     if (cci__list_empty(&ep->free_actives)) {
-        cci_list_t *node = ep->lent.next;
-        uint32_t tries = 16;
-        while (tries-- > 0 && node != &ep->lent) { /* the longest unused are the likeliest to be idle */
-            active = CCI__CONTAINER(node, cci__active_t, lent);
-            node = node->next;
-            if (cci__active_idle(active)) {
-                cci__dgram_take_active(ep, active);
-                break;
-            }
-            cci__list_remove(&active->lent);
-            cci__list_append(&ep->lent, &active->lent);
-        }
+        cci__dgram_reclaim(ep, 1);
         if (cci__list_empty(&ep->free_actives))
             return NULL;
     }
@@ -4775,6 +5017,8 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     active->runs = NULL;
     active->runs_tail = &active->runs;
     active->unsent_bytes = 0;
+    active->owes_response = 0;
+    memset(&active->path, 0, sizeof active->path);
     conn->active = active;
     cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
                   cci__max32(cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), 256),
@@ -4791,6 +5035,7 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t at = CCI__NEVER;
     if (conn->active) {
         at = cci__min64(cci_rel_deadline(&conn->active->rel), cci_rma_deadline(&conn->active->reader));
+        at = cci__min64(at, cci__path_deadline(&conn->active->path));
     }
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
@@ -4961,13 +5206,23 @@ static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status
 
 /* ---- what the reliability protocol asks and tells ---- */
 
-/* May the packet that is being taken in be kept? It needs a free buffer in its place; those that come too early leave the
- * last quarter to those that are due. */
+/* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves the last
+ * quarter to what is due, and its share to other connections. */
+static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, int in_order, uint32_t spoken_for) {
+    uint32_t left = ep->evq.free_buffer_count, reserve = spoken_for + (in_order ? 0 : ep->recv_buf_count / 4);
+    if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)))
+        return 1;
+    if (in_order && ep->pool.buffers_held >= ep->recv_buf_count / 2) /* else it is the program that holds them */
+        ep->pool.starved = 1;
+    return 0;
+}
+
+/* May the packet that is being taken in be kept? It needs a free buffer in its place. */
 static int cci__sink_keep(void *user, void *buffer, int in_order) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
     cci_evq_buffer_t *kept = (cci_evq_buffer_t *)buffer;
-    if (kept->refs == 1 && ep->evq.free_buffer_count <= (in_order ? 0 : ep->recv_buf_count / 4))
+    if (kept->refs == 1 && !cci__dgram_buffer_for(ep, active, in_order, 0))
         return 0;
     kept->refs++;
     return 1;
@@ -4982,8 +5237,8 @@ static uint8_t *cci__sink_assemble(void *user, uint32_t size, int in_order, void
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
     cci_evq_buffer_t *taken;
-    uint32_t reserve = (in_order ? 0 : ep->recv_buf_count / 4) + (ep->current && ep->current->refs > 1);
-    if (size + CCI_REL_HEADER > ep->buffer_size || ep->evq.free_buffer_count <= reserve)
+    if (size + CCI_REL_HEADER > ep->buffer_size ||
+        !cci__dgram_buffer_for(ep, active, in_order, ep->current && ep->current->refs > 1))
         return NULL;
     taken = cci_evq_take_buffer(&ep->evq);
     *buffer = taken;
@@ -5006,8 +5261,10 @@ static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t of
     cci__active_t *active = (cci__active_t *)user;
     uint8_t *to = cci_rma_address(&cci__dgram_of(active->conn)->rma, target->key, target->region,
                                   target->remote_offset, target->length, CCI_FLAG_WRITE);
-    if (!to)
+    if (!to) {
+        cci__dgram_of(active->conn)->rma.denied++;
         return CCI_ERR_RMA_HANDLE;
+    }
     if (data)
         memcpy(to + (size_t)offset, data, length);
     return CCI_SUCCESS;
@@ -5039,13 +5296,17 @@ static void cci__sink_start(void *user, cci_rel_item_t *item) {
 static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
-    uint32_t size;
+    uint32_t size, requests;
     cci_rma_read_t *read;
+    if (CCI__UNLIKELY(frame[0] == CCI__FRAME_CHALLENGE || frame[0] == CCI__FRAME_RESPONSE))
+        return cci__dgram_input_path(ep, active->conn, frame, length);
     if (!active->rel.reliable)
         return 0;
+    requests = active->reader.request_count;
     size = cci_rma_input(&ep->rma, &active->reader, frame, length, now_ns);
     if (frame[0] == CCI__FRAME_DATA)
         active->rel.progress_ns = now_ns;
+    active->rel.advanced |= active->reader.request_count > requests; /* what waits may wait for a read to end */
     while ((read = cci_rma_next_finished(&active->reader)) != NULL) {
         cci_rel_item_t *item = (cci_rel_item_t *)read->item;
         int status = read->status;
@@ -5104,6 +5365,26 @@ static void cci__dgram_request_again(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_answer(ep, &conn->conn.peer, CCI__PKT_REJECT, conn->conn.peer_index, conn->conn.peer_token, 0, 0);
 }
 
+/* A request that the program has not seen is given up. */
+static void cci__dgram_forget_request(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci_evq_return_event(&ep->evq, (cci_evq_event_t *)conn->pending);
+    cci__dgram_proven(ep, conn);
+    cci__dgram_close_conn(ep, conn);
+}
+
+/* A request in pieces takes its turn. Its pieces leave the client together: one that is still waiting for the rest when
+ * so many others have begun, has lost some, and the client sends all again; or it never wanted to go on. */
+static void cci__dgram_begin_collecting(cci__dgram_t *ep, const cci__dconn_t *conn) {
+    uint32_t most = cci__max32(cci__min32(ep->recv_buf_count / 8, CCI__DGRAM_COLLECTING), 1);
+    uint32_t at = ep->collecting_next++ % most;
+    cci__dconn_t *other =
+        (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, ep->collecting[at].index, ep->collecting[at].token);
+    if (other && other->conn.state == CCI_CONN_COLLECTING)
+        cci__dgram_forget_request(ep, other);
+    ep->collecting[at].index = conn->conn.index;
+    ep->collecting[at].token = conn->conn.token;
+}
+
 /* A piece of a request: when all have come, the program may decide. */
 static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request) {
     cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
@@ -5149,7 +5430,7 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     proven = request.cookie != 0 &&
              (request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch) ||
               request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch - 1));
-    if (!proven && ep->conns.unproven >= CCI__CONN_UNPROVEN) {
+    if (!proven && ep->conns.unproven >= cci__max32(cci__min32(ep->recv_buf_count / 4, CCI__CONN_UNPROVEN), 1)) {
         uint8_t *head = cci__dgram_slot(ep)->head;
         cci_conn_write_header(head, CCI__PKT_COOKIE, 0, header->index, header->token, 0, 0);
         cci__store64(head + 16, cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch));
@@ -5192,6 +5473,7 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     conn->conn.state = CCI_CONN_COLLECTING;
     conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
     conn->state.expected_sequence = request.unit;
+    cci__dgram_begin_collecting(ep, conn);
     cci__dgram_collect(ep, conn, &request);
     cci__dgram_schedule(ep, conn);
 }
@@ -5238,7 +5520,9 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
                                   const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
     cci__active_t *active;
+    int outcome;
     if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
+        ep->strays++;
         if (header->type != CCI__PKT_RESET && ep->resets++ < 16)
             cci__dgram_answer(ep, &rx->from, CCI__PKT_RESET, header->peer_index, header->token, header->index,
                               header->number);
@@ -5257,23 +5541,28 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     active = cci__dgram_activate(ep, conn);
     if (!active)
         return; /* as if it were lost */
-    if (cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns) == CCI_REL_NEWEST &&
-        CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
-        int hashed = conn->conn.hashed; /* the peer's address has changed: only the peer knows the token and what is new */
-        cci_conn_unhash(&ep->conns, &conn->conn);
-        conn->conn.peer = rx->from;
-        if (hashed)
-            cci_conn_hash(&ep->conns, &conn->conn);
+    outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
+    if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
+        if (outcome != CCI_REL_UNSOUND)
+            cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
+    } else if (outcome == CCI_REL_NEWEST) {
+        active->path.challenge = 0; /* the peer is where it was */
     }
     if (conn->conn.state == CCI_CONN_OPEN)
         cci__dgram_make_ready(ep, active);
+    if (CCI__UNLIKELY(ep->pool.starved)) { /* this packet is refused; its repetition may find room */
+        ep->pool.starved = 0;
+        cci__dgram_reclaim(ep, 0);
+    }
 }
 
 static void cci__dgram_input_reset(cci__dgram_t *ep, const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, header->index);
     if (!conn || conn->conn.peer_token != header->token || conn->conn.peer_index != header->peer_index ||
-        conn->conn.pub.attribute > CCI_CONN_ATTR_UU) /* a group's tokens are no secret: they are 0 */
+        conn->conn.pub.attribute > CCI_CONN_ATTR_UU) { /* a group's tokens are no secret: they are 0 */
+        ep->strays++;
         return;
+    }
     if (conn->conn.state == CCI_CONN_OPEN)
         cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
     else if (conn->conn.state == CCI_CONN_ACCEPTED)
@@ -5287,8 +5576,11 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
         if (!rx->is_group || memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group) != 0)
             continue;
         active = cci__dgram_activate(ep, ep->groups[i]);
-        if (active)
-            (void)cci_rel_input(&active->rel, bytes, length, 0, ep->current, ep->now_ns);
+        if (!active)
+            return;
+        (void)cci_rel_input(&active->rel, bytes, length, 0, ep->current, ep->now_ns);
+        active->rel.ack_count = active->rel.nack_count = 0; /* anybody can send to a group: it answers nothing */
+        cci__dgram_schedule(ep, ep->groups[i]);             /* pieces of messages have their time */
         return;
     }
 }
@@ -5297,8 +5589,10 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
 static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
     cci_conn_header_t header;
     cci__dconn_t *conn;
-    if (!cci_conn_parse(bytes, length, &header))
+    if (!cci_conn_parse(bytes, length, &header)) {
+        ep->strays++;
         return;
+    }
     switch (header.type) {
     case CCI__PKT_DATA:
     case CCI__PKT_CONFIRM:
@@ -5309,9 +5603,12 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         cci__dgram_input_request(ep, rx, bytes, length, &header);
         break;
     case CCI__PKT_ACCEPT:
-        if (cci_conn_find(&ep->conns, header.index, header.token))
+        if (cci_conn_find(&ep->conns, header.index, header.token)) {
             cci__dgram_input_accept(ep, bytes, length, &header);
-        else if (ep->resets++ < 16)
+            break;
+        }
+        ep->strays++;
+        if (ep->resets++ < 16)
             cci__dgram_answer(ep, &rx->from, CCI__PKT_RESET, header.peer_index, header.token, header.index, 0);
         break;
     case CCI__PKT_RESET:
@@ -5323,8 +5620,10 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
     case CCI__PKT_COOKIE:
     case CCI__PKT_REJECT:
         conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header.index, header.token);
-        if (!conn || conn->conn.state != CCI_CONN_CONNECTING)
+        if (!conn || conn->conn.state != CCI_CONN_CONNECTING) {
+            ep->strays++;
             break;
+        }
         if (header.type == CCI__PKT_REJECT) {
             cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
         } else if (conn->conn.peer_token == 0 || conn->conn.tries > 3) { /* one answer to a cookie, not a game */
@@ -5333,6 +5632,7 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         }
         break;
     default:
+        ep->strays++;
         break;
     }
 }
@@ -5413,9 +5713,7 @@ static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_accepted(ep, conn, CCI_ETIMEDOUT);
         return;
     case CCI_CONN_COLLECTING:
-        cci_evq_return_event(&ep->evq, (cci_evq_event_t *)conn->pending);
-        cci__dgram_proven(ep, conn);
-        cci__dgram_close_conn(ep, conn);
+        cci__dgram_forget_request(ep, conn);
         return;
     case CCI_CONN_REJECTED:
         cci__dgram_proven(ep, conn);
@@ -5449,6 +5747,7 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
             cci_rel_timeout(&active->rel, ep->now_ns);
             cci_rma_timeout(&ep->rma, &active->reader,
                             (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
+            cci__dgram_challenge(ep, conn);
             if (conn->conn.state == CCI_CONN_OPEN)
                 cci__dgram_make_ready(ep, active);
         }
@@ -5492,6 +5791,9 @@ static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         ep->unread_rounds = 0;
         ep->now_ns = ep->link->now(ep->handle);
     }
+    if (CCI__UNLIKELY(ep->now_ns - ep->pumped_ns > 1000 * CCI__MS))
+        ep->awake_ns = ep->now_ns; /* what peers did meanwhile is still waiting to be received */
+    ep->pumped_ns = ep->now_ns;
     count = most == 1 && ep->now_ns < ep->received_ns + 200000 ? 0 : cci__dgram_receive(ep, most);
     if (count > 0)
         ep->idle_rounds = 0;

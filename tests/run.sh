@@ -374,6 +374,34 @@ raced() {
     build "$program" "$source" -O1 -fsanitize=thread && run "$program" "$@"
 }
 
+# ---- attackers ----------------------------------------------------------------------------------------------------------
+
+# The flag that makes the library count its steps; where the compiler has none, the test of the work is skipped.
+counting() {
+    echo 'int main(void) { return 0; }' >"$out/probe.c"
+    "$cc" -fsanitize-coverage=trace-pc -c -o "$out/probe.o" "$out/probe.c" 2>/dev/null &&
+        echo -fsanitize-coverage=trace-pc
+}
+hostile() {
+    # shellcheck disable=SC2046
+    build hostile tests/hostile.c -O2 $(counting) && run hostile
+}
+hostile_sanitized() {
+    # shellcheck disable=SC2086
+    works $sanitizers || { skip "$cc has no sanitizers here" && return; }
+    # shellcheck disable=SC2046,SC2086
+    build hostile-sanitized tests/hostile.c -O1 $sanitizers $(counting) && run hostile-sanitized
+}
+
+# Every promise of the README's section Security names tests that there are, and each of them is named there.
+promises() {
+    sed -n '/^## Security$/,/^## [^S]/p' README.md | tr '`' '\n' | grep -E '^[a-z0-9]+(_[a-z0-9]+){3,}$' | sort \
+        >"$out/promised.txt"
+    sed -n 's/^ *TEST(\([a-z0-9_]*\)),$/\1/p' tests/hostile.c | sort >"$out/tested.txt"
+    check 'README.md promises nothing' [ -s "$out/promised.txt" ]
+    check 'what README.md promises (-) and tests/hostile.c tests (+) differ' diff -u "$out/promised.txt" "$out/tested.txt"
+}
+
 # ---- warnings -----------------------------------------------------------------------------------------------------------
 
 # Examples compile as a user may compile them; tests are held to the same warnings.
@@ -431,6 +459,9 @@ step conformance-udp-raced raced conformance tests/conformance.c udp thread
 step field plain field tests/field.c
 step field-portable portable field tests/field.c
 step field-sanitized sanitized field tests/field.c
+step hostile hostile
+step hostile-sanitized hostile_sanitized
+step promises promises
 step netns plain netns tests/netns.c
 
 echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
