@@ -746,6 +746,11 @@ extern "C" {
 #define CCI__UNLIKELY(x) (x)
 #endif
 
+/* Names a loop, so that the proofs in tests/ can say what stays true in it. */
+#ifndef CCI__LOOP
+#define CCI__LOOP(name)
+#endif
+
 #define CCI__NEVER UINT64_MAX
 #define CCI__MS UINT64_C(1000000) /* nanoseconds of a millisecond */
 
@@ -3059,19 +3064,18 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
     }
 }
 
-/* An ACK of `length` bytes at most; returns its bytes, 0 if it is malformed. */
-static uint32_t cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
-    uint32_t more = frame[1], size = cci__pad8(16 + 4 * more), i, count, newly = 0;
-    cci_range_t range[CCI__REL_ACK_MORE + 1]; /* descending */
+/* Reads an ACK of `length` bytes at most into its ranges, the highest first; returns how many, 0 if it is malformed or names
+ * what was never sent: `next_number` and above. */
+static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64_t next_number,
+                                   cci_range_t range[CCI__REL_ACK_MORE + 1]) {
+    uint32_t more = frame[1], i;
     uint64_t largest, first;
-    int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->window;
-    cci_list_t *node;
-    if (more > CCI__REL_ACK_MORE || size > length)
+    if (more > CCI__REL_ACK_MORE || cci__pad8(16 + 4 * more) > length)
         return 0;
-    largest = cci__expand32(cci__load32(frame + 4), rel->next_number);
+    largest = cci__expand32(cci__load32(frame + 4), next_number);
     first = cci__load32(frame + 8);
-    if (largest >= rel->next_number || first == 0 || first > largest + 1)
-        return 0; /* it names what was never sent */
+    if (largest >= next_number || first == 0 || first > largest + 1)
+        return 0;
     range[0].hi = largest + 1;
     range[0].lo = range[0].hi - first;
     for (i = 1; i <= more; i++) {
@@ -3081,7 +3085,19 @@ static uint32_t cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_
         range[i].hi = range[i - 1].lo - gap;
         range[i].lo = range[i].hi - span;
     }
-    count = more + 1;
+    return more + 1;
+}
+
+/* An ACK of `length` bytes at most; 0 if it is malformed. */
+static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
+    cci_range_t range[CCI__REL_ACK_MORE + 1];
+    uint32_t count = cci__rel_parse_ack(frame, length, rel->next_number, range), newly = 0;
+    int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->window;
+    uint64_t largest;
+    cci_list_t *node;
+    if (count == 0)
+        return 0;
+    largest = range[0].hi - 1;
     node = rel->flight.next;
     while (node != &rel->flight) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
@@ -3102,7 +3118,7 @@ static uint32_t cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_
     if (newly > 0 && limited && largest >= rel->recovery_number)
         rel->pool->congestion->acked(rel, newly);
     cci__rel_detect_loss(rel, now_ns);
-    return size;
+    return 1;
 }
 
 /* The peer could not take a message for want of buffers: the packets that carry it and what follows come again later. */
@@ -3276,28 +3292,34 @@ static void cci__rel_drop_parts(cci_rel_t *rel, uint64_t first, uint64_t last) {
 /* What became of a packet's content. */
 enum { CCI__TAKEN, CCI__REFUSED };
 
+/* Puts a write that is whole where it belongs, or only checks that it may; 0, and a NACK is owed, if not. */
+static int cci__rel_place_frame(cci_rel_t *rel, const uint8_t *frame, int check_only) {
+    cci_rel_bulk_t target;
+    int status;
+    if (frame[0] != CCI__FRAME_BULK)
+        return 1;
+    target.key = cci__load64(frame + 8);
+    target.region = cci__load32(frame + 16);
+    target.remote_offset = cci__load64(frame + 24);
+    target.length = cci__load64(frame + 40);
+    status = rel->pool->sink->place(rel->user, &target, 0, check_only ? NULL : frame + 48, cci__load16(frame + 2));
+    if (status == CCI_SUCCESS)
+        return 1;
+    cci__rel_nack(rel, cci__load32(frame + 4), status);
+    return 0;
+}
+
+/* The same for all of a run's `count` frames but the first `skip`. */
 static int cci__rel_place_run(cci_rel_t *rel, const uint8_t *frame, uint32_t count, uint64_t skip, int check_only) {
-    for (; count > 0; count--, frame += cci_rel_frame_size(frame)) {
-        cci_rel_bulk_t target;
-        int status;
-        if (skip > 0) {
+    for (;;) CCI__LOOP(place_run) {
+        if (skip > 0)
             skip--;
-            continue;
-        }
-        if (frame[0] != CCI__FRAME_BULK)
-            continue;
-        target.key = cci__load64(frame + 8);
-        target.region = cci__load32(frame + 16);
-        target.remote_offset = cci__load64(frame + 24);
-        target.length = cci__load64(frame + 40);
-        status = rel->pool->sink->place(rel->user, &target, 0, check_only ? NULL : frame + 48,
-                                        cci__load16(frame + 2));
-        if (status != CCI_SUCCESS) {
-            cci__rel_nack(rel, cci__load32(frame + 4), status);
+        else if (!cci__rel_place_frame(rel, frame, check_only))
             return 0;
-        }
+        if (--count == 0)
+            return 1;
+        frame += cci_rel_frame_size(frame); /* never behind the last: it need not be padded */
     }
-    return 1;
 }
 
 /* Whether sequence numbers that came too early can be remembered. */
@@ -3660,14 +3682,48 @@ static void cci__rel_owe(cci_rel_t *rel, uint32_t length, int gap, uint64_t now_
         rel->ack_now = 1;
 }
 
+/* The run of a packet: frames side by side with consecutive sequence numbers. */
+typedef struct cci__rel_span {
+    uint32_t begin, end; /* in the packet */
+    uint32_t count;
+    uint32_t next; /* the low 32 bits of the sequence number behind it */
+    int has_bulk;
+} cci__rel_span_t;
+
+/* Checks all frames of a packet, up to one of another layer, and finds its run. 0 if the packet is unsound. */
+static int cci__rel_scan(const uint8_t *bytes, uint32_t length, uint32_t message_max, cci__rel_span_t *run) {
+    uint32_t at, size;
+    memset(run, 0, sizeof *run);
+    for (at = CCI_REL_HEADER; at < length; at += size) CCI__LOOP(scan) {
+        const uint8_t *frame = bytes + at;
+        size = cci__rel_check(frame, length - at);
+        if (size == 0 || size > length - at ||
+            (frame[0] == CCI__FRAME_MESSAGE && cci__load16(frame + 2) > message_max) ||
+            (frame[0] == CCI__FRAME_FRAGMENT && cci__load32(frame + 12) > message_max))
+            return 0;
+        if (!cci__rel_in_run(frame))
+            continue;
+        if (run->count == 0)
+            run->begin = at;
+        else if (cci__load32(frame + 4) != run->next || run->end != at)
+            return 0;
+        run->next = cci__load32(frame + 4) + 1;
+        run->end = at + size;
+        run->count++;
+        run->has_bulk |= frame[0] == CCI__FRAME_BULK;
+    }
+    return 1;
+}
+
 /* Takes a packet of the peer: `length` bytes at `bytes`, 8-byte aligned, header included, which may be overwritten as long
  * as the packet is kept; `buffer` is the user's name for the memory. Returns one of CCI_REL_UNSOUND, _SOUND, _NEWEST. */
 CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint32_t number_low, void *buffer,
                           uint64_t now_ns) {
-    uint32_t at, size, run_begin = 0, run_end = 0, run_count = 0, run_next = 0, nacked = 0, pieces = 0;
+    uint32_t at, size, nacked = 0, pieces = 0;
+    cci__rel_span_t run;
     uint64_t top = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
     uint64_t number = cci__expand32(number_low, top), expected = rel->expected;
-    int has_bulk = 0, eliciting = 0, pinged = 0, outcome = CCI__TAKEN, gap;
+    int eliciting = 0, pinged = 0, outcome = CCI__TAKEN, gap;
     int held = rel->buffers_held || rel->part_count || rel->sequence_count;
     if (number >= UINT64_MAX / 2)
         return CCI_REL_UNSOUND;
@@ -3682,32 +3738,14 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
             rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
         return CCI_REL_SOUND;
     }
-    for (at = CCI_REL_HEADER; at < length; at += size) { /* first look at all of it: a packet is sound or is not */
-        const uint8_t *frame = bytes + at;
-        size = cci__rel_check(frame, length - at);
-        if (size == 0 || size > length - at ||
-            (frame[0] == CCI__FRAME_MESSAGE && cci__load16(frame + 2) > rel->message_max) ||
-            (frame[0] == CCI__FRAME_FRAGMENT && cci__load32(frame + 12) > rel->message_max)) {
-            rel->pool->packets_malformed++;
-            return CCI_REL_UNSOUND;
-        }
-        if (frame[0] == CCI__FRAME_MESSAGE || frame[0] == CCI__FRAME_SKIP || cci__rel_in_run(frame)) {
-            if (run_count == 0)
-                run_begin = at;
-            else if (cci__load32(frame + 4) != run_next || run_end != at) {
-                rel->pool->packets_malformed++;
-                return CCI_REL_UNSOUND;
-            }
-            run_next = cci__load32(frame + 4) + 1;
-            run_end = at + size;
-            run_count++;
-            has_bulk |= frame[0] == CCI__FRAME_BULK;
-        }
+    if (!cci__rel_scan(bytes, length, rel->message_max, &run)) { /* a packet is sound or is not: look at all of it first */
+        rel->pool->packets_malformed++;
+        return CCI_REL_UNSOUND;
     }
-    for (at = CCI_REL_HEADER; at < length; at += size) {
+    for (at = CCI_REL_HEADER; at < length; at += size) CCI__LOOP(input) {
         const uint8_t *frame = bytes + at;
-        if (run_count && at == run_begin) { /* last: afterwards the packet is not ours any more */
-            size = run_end - run_begin;
+        if (run.count && at == run.begin) { /* last: afterwards the packet is not ours any more */
+            size = run.end - run.begin;
             eliciting = 1;
             continue;
         }
@@ -3724,7 +3762,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         }
         switch (frame[0]) {
         case CCI__FRAME_ACK:
-            if (cci__rel_input_ack(rel, frame, length - at, now_ns) == 0) {
+            if (!cci__rel_input_ack(rel, frame, length - at, now_ns)) {
                 rel->pool->packets_malformed++;
                 return CCI_REL_UNSOUND;
             }
@@ -3764,8 +3802,8 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
             return CCI_REL_UNSOUND;
         }
     }
-    if (run_count && outcome == CCI__TAKEN)
-        outcome = cci__rel_input_run(rel, bytes, run_begin, run_end, run_count, has_bulk, buffer);
+    if (run.count && outcome == CCI__TAKEN)
+        outcome = cci__rel_input_run(rel, bytes, run.begin, run.end, run.count, run.has_bulk, buffer);
     if (!held || rel->advanced || rel->expected != expected)
         rel->stuck_ns = now_ns;
     if (outcome == CCI__REFUSED) {
