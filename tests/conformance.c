@@ -3252,15 +3252,29 @@ static void make_narrow(void) {
     sim.base_mtu = 1200;
 }
 
+/* Bits are turned over in datagrams that are otherwise sound, and what is delivered is right all the same. */
+static void make_flipping(void) {
+    sim.crc = 1;
+    sim.flip_per_mille = 50;
+    sim.noise_per_mille = 50;
+}
+
 /* Adds the seed to what makes the network worse, so that one run can be repeated. */
 static void (*make_worse)(void);
 static uint64_t seed_of_run;
 
+static const char *more_config = "";
+
+static void make_checked(void) {
+    more_config = "crc = 1\n";
+}
+
 static void prepare_network(void) {
-    snprintf(config_text, sizeof config_text, "%s", on_sim ? SIM_CONFIG : UDP_CONFIG);
+    more_config = "";
     if (make_worse != NULL) {
         make_worse();
     }
+    snprintf(config_text, sizeof config_text, "%s%s", on_sim ? SIM_CONFIG : UDP_CONFIG, more_config);
     if (seed_of_run != 0) {
         sim_set_seed(seed_of_run);
     }
@@ -3286,7 +3300,9 @@ int main(int argc, char **argv) {
                   {"sim", ON_SIM | WHEN_CLEAN, NULL},
                   {"sim-lossy", ON_SIM, make_lossy},
                   {"sim-tiny", ON_SIM | WHEN_CLEAN, make_tiny},
-                  {"sim-narrow", ON_SIM, make_narrow}};
+                  {"sim-narrow", ON_SIM, make_narrow},
+                  {"sim-crc", ON_SIM, make_flipping},
+                  {"udp-crc", ON_UDP | WHEN_CLEAN, make_checked}};
     const char *place = argc > 1 ? argv[1] : "sim";
     const char *seed = getenv("CONFORMANCE_SEED");
     size_t i;
@@ -3304,6 +3320,6 @@ int main(int argc, char **argv) {
             return run_listed_tests(place, places[i].where, argc > 2 ? argv[2] : NULL);
         }
     }
-    fprintf(stderr, "usage: conformance udp|sim|sim-lossy|sim-tiny|sim-narrow [PART | --list]\n");
+    fprintf(stderr, "usage: conformance udp|udp-crc|sim|sim-lossy|sim-tiny|sim-narrow|sim-crc [PART | --list]\n");
     return 2;
 }

@@ -421,7 +421,7 @@ for unit in tests/test_*.c; do
     step "$unit" plain "$unit" "tests/$unit.c"
     step "$unit-sanitized" sanitized "$unit" "tests/$unit.c"
 done
-for network in sim sim-lossy sim-tiny sim-narrow udp; do
+for network in sim sim-lossy sim-tiny sim-narrow sim-crc udp udp-crc; do
     step "conformance-$network" plain conformance tests/conformance.c "$network"
 done
 step conformance-udp-portable portable conformance tests/conformance.c udp
