@@ -18,6 +18,7 @@
 #include "cci.h"
 
 #include "tests/harness.h"
+#include "tests/seal.h"
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -3263,6 +3264,26 @@ static void make_flipping(void) {
 static void (*make_worse)(void);
 static uint64_t seed_of_run;
 
+/* Each packet is encrypted; with libsodium's AEAD where it is there. */
+static void make_sealed(void) {
+    test_seal = &seal_hooks;
+}
+
+static void make_sealed_noisy(void) {
+    make_sealed();
+    make_lossy();
+    sim.flip_per_mille = 50;
+    sim.noise_per_mille = 50;
+}
+
+/* Over all tests together. */
+static int sealed_soundly(void) {
+    printf("sealed %lu packets, opened %lu, refused %lu; nonces repeated: %lu; keys given %d, taken back %d\n",
+           (unsigned long)seal_state.sealed, (unsigned long)seal_state.opened, (unsigned long)seal_state.refused,
+           (unsigned long)seal_state.repeats, seal_state.given, seal_state.forgotten);
+    return seal_state.sealed > 0 && seal_state.repeats == 0 && seal_state.given == seal_state.forgotten;
+}
+
 static const char *more_config = "";
 
 static void make_checked(void) {
@@ -3302,10 +3323,13 @@ int main(int argc, char **argv) {
                   {"sim-tiny", ON_SIM | WHEN_CLEAN, make_tiny},
                   {"sim-narrow", ON_SIM, make_narrow},
                   {"sim-crc", ON_SIM, make_flipping},
+                  {"sim-sealed", ON_SIM | WHEN_CLEAN, make_sealed},
+                  {"sim-sealed-noisy", ON_SIM, make_sealed_noisy},
                   {"udp-crc", ON_UDP | WHEN_CLEAN, make_checked}};
     const char *place = argc > 1 ? argv[1] : "sim";
     const char *seed = getenv("CONFORMANCE_SEED");
     size_t i;
+    int failures;
     for (i = 0; i < sizeof places / sizeof *places; i++) {
         if (strcmp(place, places[i].name) == 0) {
             on_sim = (places[i].where & ON_SIM) != 0;
@@ -3317,9 +3341,11 @@ int main(int argc, char **argv) {
             if (argc > 2 && strcmp(argv[2], "--list") == 0) {
                 return list_tests(places[i].where);
             }
-            return run_listed_tests(place, places[i].where, argc > 2 ? argv[2] : NULL);
+            failures = run_listed_tests(place, places[i].where, argc > 2 ? argv[2] : NULL);
+            return failures == 0 && test_seal != NULL ? !sealed_soundly() : failures;
         }
     }
-    fprintf(stderr, "usage: conformance udp|udp-crc|sim|sim-lossy|sim-tiny|sim-narrow|sim-crc [PART | --list]\n");
+    fprintf(stderr, "usage: conformance udp|udp-crc|sim|sim-lossy|sim-tiny|sim-narrow|sim-crc|sim-sealed|"
+                    "sim-sealed-noisy [PART | --list]\n");
     return 2;
 }
