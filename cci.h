@@ -18,7 +18,7 @@
  *     >>api         the functions, as in the CCI 0.3.0 manual, and what goes beyond it
  *     >>transport   the table of operations that a native transport fills in
  *     >>link        the table that a mover of datagrams fills in
- *     >>base        load and store, keyed hash, lists, ranges, timing wheel
+ *     >>base        load and store, keyed hash, checksum, lists, ranges, timing wheel
  *     >>evq         events and receive buffers
  *     >>conn        connection table and handshake
  *     >>rel         reliability protocol: acknowledgements, loss, order, pace
@@ -73,6 +73,31 @@
  * THREADS. Any function may be called from any thread; calls on one endpoint are serialised by a lock, different
  * endpoints share nothing. After cci_destroy_endpoint() and cci_disconnect() the handle is stale: the program sees to it
  * that no other thread still uses it.
+ *
+ * SECRECY. Packets can be read and forged by whoever sees them, unless the program brings an AEAD: cci_setup() takes
+ * hooks that choose a key when a connection is made, and seal and open its packets (cci_seal_t; examples/secure.c does
+ * it with libsodium). Both sides must have them. They hold for datagram transports: all that an endpoint of one sends.
+ *   What it gives: nobody without the key reads or changes messages, memory or request data, or gets as far as a
+ * CCI_EVENT_CONNECT_REQUEST; each packet is taken once at most, and none that is not sealed. What stays readable is
+ * needed before a key is found: tokens, packet numbers, sizes, the key's id. It is authenticated.
+ *   Keys: the client's hook knows the address that it connects to, and may send 64 bits (key_id) in the clear, with
+ * which the server's hook finds the key; nothing is kept, and no hook is asked, before the client's address is proven.
+ * Where there is no key, or another one, requests are dropped and cci_connect() times out; from the third on the log
+ * says so.
+ *   Nonces are made by the library, of both sides' random tokens, the packet's number, its type and direction: none
+ * comes twice under a key, however many connections, repetitions and restarts there are. The first 16 of their 24 bytes
+ * stay the same for one connection and direction: a cipher that wants shorter nonces makes a key of these and takes the
+ * last 8. A connection that has sent 2^56 packets, or whose key the hook calls worn out, breaks.
+ *   What it does not give: old traffic is only as safe as the key is kept; whoever has a key can pose as any other that
+ * has it. Who sits on the path can still drop, delay and divert packets, see how many and how long they are, and within
+ * 34 s may repeat a request that the program then gets once more; but nobody confirms it, so accepting it ends with
+ * CCI_ETIMEDOUT. A peer that was restarted can't prove that it forgot a connection: that is noticed by time-outs. In a
+ * multicast group a packet that is repeated is taken again.
+ *   What it costs: a tag in each packet (max_send_size is smaller by it), a copy of what is sent, and a round trip more
+ * to connect.
+ *
+ * CHECKSUMS. Links that have none ask for a CRC-32C of each packet (cci_link_info_t; the key `crc` of udp). It finds
+ * accidents, not attacks. Both sides must have it; otherwise packets are dropped and the log says so.
  *
  * ERRORS. Functions return a status, cci_strerror() names it. What the caller did wrong is answered with a status and
  * changes nothing; what comes from the network is never trusted: it is checked, dropped and counted.
@@ -477,6 +502,40 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
 /* ---- beyond CCI ------------------------------------------------------------------------------------------------- */
 
 struct cci_transport;
+struct cci_link_addr;
+
+/* Whose key is wanted. */
+typedef struct cci_seal_peer {
+    cci_endpoint_t *endpoint;         /* the local one                                                        */
+    cci_conn_attribute_t attribute;
+    const struct cci_link_addr *from; /* the peer's address, in the link's form                               */
+    const char *address;              /* connecting: the URI behind its scheme; otherwise NULL                */
+    void *context;                    /* connecting: what cci_connect() was given; otherwise NULL             */
+    uint64_t key_id;                  /* connecting: the hook may set it, and the peer's hook gets it: a claim, readable
+                                         by everybody and proven only when a packet opens                     */
+} cci_seal_peer_t;
+
+#define CCI_SEAL_NONCE_LEN 24
+
+/* A program's own encryption, an AEAD, of the packets of its datagram endpoints: see SECRECY in >>manual. The hooks are
+ * called under the lock of the endpoint, perhaps by its helper thread, and must not call the library. `key` and `open` meet
+ * what anybody can send. */
+typedef struct cci_seal {
+    uint32_t tag_size;      /* bytes that `seal` adds: 8 to 64, a multiple of 8                                */
+    uint32_t plain_allowed; /* 1: connections without a key are made and accepted too                          */
+    void *user;             /* first argument of the hooks                                                     */
+    /* The key of a connection that is being made, anything but NULL, which stands for none: a request is dropped, and
+     * cci_connect() fails with CCI_ERR_NOT_FOUND or, where that is allowed, makes a connection that is not sealed. */
+    void *(*key)(void *user, cci_seal_peer_t *peer);
+    void (*forget)(void *user, void *key); /* the connection is gone: once for each key given. May be NULL      */
+    /* Replaces `length` bytes by as many encrypted ones and a tag behind them, which also vouches for the head. 0, or another
+     * value when the key must not be used any more: the connection then breaks. */
+    int (*seal)(void *user, void *key, const uint8_t nonce[CCI_SEAL_NONCE_LEN], const uint8_t *head,
+                uint32_t head_length, uint8_t *bytes, uint32_t length);
+    /* Undoes that; `length` is without the tag behind it. Returns 0, or another value if anything was changed. */
+    int (*open)(void *user, void *key, const uint8_t nonce[CCI_SEAL_NONCE_LEN], const uint8_t *head,
+                uint32_t head_length, uint8_t *bytes, uint32_t length);
+} cci_seal_t;
 
 #define CCI_LOG_ERROR 0
 #define CCI_LOG_WARN 1
@@ -493,11 +552,13 @@ typedef struct cci_setup_hooks {
     void *user;                                   /* first argument of the four above                            */
     const char *config;                           /* INI text instead of the file that CCI_CONFIG names          */
     const struct cci_transport *const *transports; /* own transports, before the included ones; ends with NULL   */
+    const cci_seal_t *seal;                       /* encryption of packets; default none                         */
 } cci_setup_t;
 
 /* Sets hooks before cci_init(); NULL restores the defaults. They stay set after cci_finalize(). CCI_EBUSY: after
- * cci_init(). CCI_EINVAL: only one of alloc and release is set. Transports: as cci_register_transport(). The hooks and
- * transports must not call functions that make or list devices or endpoints. */
+ * cci_init(). CCI_EINVAL: only one of alloc and release is set, or `seal` lacks a hook or has another tag_size than it
+ * may. Transports: as cci_register_transport(). The hooks and transports must not call functions that make or list
+ * devices or endpoints. */
 CCI_API int cci_setup(const cci_setup_t *setup);
 
 /* Adds a transport (before or after cci_init(); its devices appear with the next cci_get_devices()), or takes it away
@@ -599,6 +660,7 @@ CCI_API void *cci_alloc(size_t size);
 CCI_API void cci_release(void *pointer);
 CCI_API void cci_log(int level, const char *text);
 CCI_API int cci_random(void *bytes, size_t count);
+CCI_API const cci_seal_t *cci_seal_hooks(void); /* of cci_setup(), or NULL */
 
 /* ==================================================================================================================
  * >>link
@@ -640,7 +702,8 @@ typedef struct cci_link_rx {
 
 /* What `open` tells about the link; it comes zeroed. */
 typedef struct cci_link_info {
-    uint32_t mtu;             /* bytes of the largest datagram that the device can carry; at least 256           */
+    uint32_t mtu;             /* bytes of the largest datagram that the device can carry; at least 256, besides a
+                                 checksum and a tag                                                              */
     uint32_t base_mtu;        /* bytes that every path surely carries (1,200 for IP); 0: mtu                     */
     uint32_t receive_window;  /* bytes that may be on their way to this endpoint at once; 0: 64 times mtu        */
     uint32_t max_send_size;   /* bytes of the largest message; 0: what one datagram takes. Longer ones go in fragments */
@@ -651,6 +714,7 @@ typedef struct cci_link_info {
     uint32_t coalesce;        /* 1: `receive` may leave several datagrams in one buffer; needs 64 KiB buffers    */
     int os_handle;            /* descriptor to wait on, or -1                                                    */
     const char *congestion;   /* name of the congestion control, NULL for the default                            */
+    uint32_t crc;             /* 1: each packet carries a CRC-32C, for links without a checksum; both sides or none */
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -713,8 +777,9 @@ typedef struct cci_link {
 /* ==================================================================================================================
  * >>base
  *
- * What all layers stand on: loads and stores of little-endian numbers at any address, a keyed hash (SipHash-2-4), sorted
- * ranges, and a timing wheel. It never allocates, never reads a clock and calls nothing but mem*().
+ * What all layers stand on: loads and stores of little-endian numbers at any address, a keyed hash (SipHash-2-4), a
+ * checksum (CRC-32C), sorted ranges, and a timing wheel. It never allocates, never reads a clock and calls nothing but
+ * mem*().
  * ================================================================================================================== */
 #if defined(CCI_BASE_IMPLEMENTATION) && !defined(CCI_BASE_IMPLEMENTED)
 #define CCI_BASE_IMPLEMENTED
@@ -868,6 +933,44 @@ CCI__UNUSED static uint64_t cci__siphash(const uint64_t key[2], const uint64_t *
             v0 ^= word;
     }
     return v0 ^ v1 ^ v2 ^ v3;
+}
+
+/* The CRC-32C (Castagnoli, as in iSCSI) of `length` bytes behind those whose CRC is `crc`; 0 for none. Half a byte at a
+ * time: 64 bytes of table are what the smallest firmware has to spare. */
+CCI__UNUSED static uint32_t cci__crc32c(uint32_t crc, const uint8_t *bytes, uint32_t length) {
+    static const uint32_t table[16] = {0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
+                                       0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
+                                       0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75};
+    crc = ~crc;
+    while (length-- > 0) {
+        crc ^= *bytes++;
+        crc = crc >> 4 ^ table[crc & 15];
+        crc = crc >> 4 ^ table[crc & 15];
+    }
+    return ~crc;
+}
+
+/* The same eight bytes at a time, ten times as fast, with tables of 8 KiB that cci__crc32c_tables() fills. */
+CCI__UNUSED static void cci__crc32c_tables(uint32_t table[8][256]) {
+    uint32_t i, k;
+    for (i = 0; i < 256; i++) {
+        uint8_t byte = (uint8_t)i;
+        table[0][i] = ~cci__crc32c(UINT32_MAX, &byte, 1);
+    }
+    for (k = 1; k < 8; k++)
+        for (i = 0; i < 256; i++)
+            table[k][i] = table[k - 1][i] >> 8 ^ table[0][table[k - 1][i] & 255];
+}
+
+CCI__UNUSED static uint32_t cci__crc32c_fast(uint32_t table[8][256], uint32_t crc, const uint8_t *bytes,
+                                             uint32_t length) {
+    crc = ~crc;
+    for (; length >= 8; length -= 8, bytes += 8) {
+        uint32_t low = cci__load32(bytes) ^ crc, high = cci__load32(bytes + 4);
+        crc = table[7][low & 255] ^ table[6][low >> 8 & 255] ^ table[5][low >> 16 & 255] ^ table[4][low >> 24] ^
+              table[3][high & 255] ^ table[2][high >> 8 & 255] ^ table[1][high >> 16 & 255] ^ table[0][high >> 24];
+    }
+    return cci__crc32c(~crc, bytes, length);
 }
 
 /* ---- sorted sets of numbers: count ranges [lo, hi), ascending, with gaps between them ---- */
@@ -1273,6 +1376,24 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  * A REQUEST has its sender's index and token in the first two places and the cookie in the third; its data comes in
  * several pieces where a packet can't take 1,024 bytes. A RESET answers a packet
  * for a connection that is not there; it repeats the token of that packet, which only the two sides know.
+ * The flags (the fourth byte) say what else is there; a packet whose flags are not those of the endpoint is dropped:
+ *
+ *     1 CRC     the last 4 bytes are the CRC-32C of all before them
+ *     2 SEALED  a tag is behind the frames or fields (before the CRC); what is not needed for finding the key is encrypted
+ *
+ *      ┌─────────────────────────────────────────────┬────────────────────────────────────────┬──────────────┬───────┐
+ *      │ readable: the header; REQUEST: 64 bytes, the│ encrypted: frames; REQUEST: the secret │ tag of all   │ CRC 4 │
+ *      │ last 16 key's id 8, number 4, 0 4; ACCEPT 40│ of resets 8, data; ACCEPT: the secret 8│ before it    │       │
+ *      │ as ever, REJECT 32: with its sender's token │                                        │              │       │
+ *      └─────────────────────────────────────────────┴────────────────────────────────────────┴──────────────┴───────┘
+ *
+ * The nonce is never sent: the sender's token 8, the receiver's token 8 (for a REQUEST its cookie, for a GROUP 0), and 8
+ * of the number: its low 56 bits, then the type, with 0x80 added by the server. The number is that of the packet, for
+ * DATA and GROUP; all others of a connection count for themselves, from 0, in the same place of the header, a REQUEST at
+ * 56. A sealed GROUP has its sender's token in the place of the receiver's, and the high half of its number in that of
+ * the index. COOKIE and RESET come from where no key is known, and are never sealed; a RESET of a sealed connection ends
+ * with the secret of 8 bytes that its sender gave to the peer when it was made. A sealed REQUEST is heard only with a
+ * cookie.
  * ================================================================================================================== */
 #if defined(CCI_CONN_IMPLEMENTATION) && !defined(CCI_CONN_IMPLEMENTED)
 #define CCI_CONN_IMPLEMENTED
@@ -1283,6 +1404,13 @@ extern "C" {
 
 #define CCI__WIRE_VERSION 0xC1
 #define CCI__HEADER_SIZE 24u
+#define CCI__HEADER_CRC 1u      /* flags of a packet: it ends with a checksum */
+#define CCI__HEADER_SEALED 2u   /* encrypted, and with a tag */
+#define CCI__CRC_SIZE 4u
+#define CCI__SEALED_REQUEST 64u /* bytes of a sealed REQUEST that can be read */
+#define CCI__SEALED_REJECT 32u  /* a sealed REJECT has its sender's token, as an ACCEPT has */
+#define CCI__SECRET_SIZE 8u     /* of resets, the first of what is encrypted in REQUEST and ACCEPT */
+#define CCI__SEAL_NUMBERS (UINT64_C(1) << 56) /* sealed packets of a connection, at most */
 #define CCI__REQUEST_SIZE 48u   /* without data */
 #define CCI__ACCEPT_SIZE 40u
 #define CCI__CONN_SLAB 256u     /* connections in a slab */
@@ -1475,7 +1603,7 @@ CCI_API void cci_conn_close(cci_conn_table_t *table, cci_conn_t *conn) {
 /* ---- packets ---- */
 
 typedef struct cci_conn_header {
-    uint8_t type, attribute;
+    uint8_t type, attribute, flags;
     uint32_t index, peer_index, number;
     uint64_t token;
 } cci_conn_header_t;
@@ -1486,6 +1614,7 @@ CCI_API int cci_conn_parse(const uint8_t *bytes, uint32_t length, cci_conn_heade
         return 0;
     header->type = bytes[1];
     header->attribute = bytes[2];
+    header->flags = bytes[3];
     header->index = cci__load32(bytes + 4);
     header->token = cci__load64(bytes + 8);
     header->peer_index = cci__load32(bytes + 16);
@@ -1529,8 +1658,12 @@ CCI_API uint32_t cci_conn_write_request(const cci_conn_t *conn, const cci_conn_r
     return CCI__REQUEST_SIZE;
 }
 
+/* `length` is without the tag; what is encrypted is not looked at. */
 CCI_API int cci_conn_parse_request(const uint8_t *bytes, uint32_t length, cci_conn_request_t *request) {
-    if (length < CCI__REQUEST_SIZE)
+    uint32_t head = length >= CCI__HEADER_SIZE && (bytes[3] & CCI__HEADER_SEALED)
+                        ? CCI__SEALED_REQUEST + CCI__SECRET_SIZE
+                        : CCI__REQUEST_SIZE;
+    if (length < head)
         return 0;
     request->cookie = cci__load64(bytes + 16);
     request->max_send_size = cci__load32(bytes + 24);
@@ -1539,9 +1672,9 @@ CCI_API int cci_conn_parse_request(const uint8_t *bytes, uint32_t length, cci_co
     request->unit = cci__load16(bytes + 34);
     request->offset = cci__load16(bytes + 36);
     request->length = cci__load16(bytes + 38);
-    request->data = bytes + CCI__REQUEST_SIZE;
-    if (request->data_len > CCI_CONN_REQ_LEN || request->length > length - CCI__REQUEST_SIZE ||
-        bytes[2] > CCI_CONN_ATTR_UU || request->max_send_size == 0)
+    request->data = bytes + head;
+    if (request->data_len > CCI_CONN_REQ_LEN || request->length > length - head || bytes[2] > CCI_CONN_ATTR_UU ||
+        request->max_send_size == 0)
         return 0;
     if (request->offset == 0 && request->length == request->data_len)
         return 1;
@@ -1567,6 +1700,32 @@ CCI_API uint64_t cci_conn_cookie(const cci_conn_table_t *table, const cci_link_a
     words[4] = token;
     words[5] = epoch;
     return cci__siphash(table->key, words, 6) | 1; /* 0 stands for no cookie */
+}
+
+/* What a RESET must hold that is to end a sealed connection of the peer with this index and token of ours. It needs no
+ * state, and nobody learns it who sees the packets of a connection that is alive. */
+CCI_API uint64_t cci_conn_reset_secret(const cci_conn_table_t *table, uint32_t index, uint64_t token) {
+    uint64_t words[3] = {0, 0, 0x7265736574}; /* other hashes of this key have other counts of words */
+    words[0] = index;
+    words[1] = token;
+    return cci__siphash(table->key, words, 3);
+}
+
+/* The nonce of a sealed packet: no two packets that a key seals have the same. */
+CCI_API void cci_conn_write_nonce(uint8_t nonce[CCI_SEAL_NONCE_LEN], uint64_t from_token, uint64_t to_token,
+                                  uint64_t number, uint8_t type, int from_server) {
+    CCI_ASSERT(number < CCI__SEAL_NUMBERS);
+    cci__store64(nonce, from_token);
+    cci__store64(nonce + 8, to_token);
+    cci__store64(nonce + 16, number | (uint64_t)(type | (from_server ? 0x80u : 0u)) << 56);
+}
+
+/* Bytes in front of what is encrypted. */
+CCI_API uint32_t cci_conn_clear_size(uint8_t type) {
+    return type == CCI__PKT_REQUEST  ? CCI__SEALED_REQUEST
+           : type == CCI__PKT_ACCEPT ? CCI__ACCEPT_SIZE
+           : type == CCI__PKT_REJECT ? CCI__SEALED_REJECT
+                                     : CCI__HEADER_SIZE;
 }
 
 /* Milliseconds until try number `tries` of a handshake packet is followed by the next: 20 doubling to 1,000. */
@@ -1796,6 +1955,7 @@ typedef struct cci_rel_pool {
     uint32_t buffers_held; /* by all connections, with what can't be delivered yet */
     uint32_t starved;      /* something that was due had to be refused */
     uint32_t base_mtu;
+    uint32_t overhead;    /* bytes that the user of this layer adds to each packet */
     const uint8_t *zeros; /* block_size of them */
     uint64_t retransmitted, packets_sent, packets_refused, packets_malformed, packets_duplicate;
 } cci_rel_pool_t;
@@ -1810,6 +1970,7 @@ struct cci_rel {
     cci_rel_pool_t *pool;
     void *user;
     uint8_t ordered, reliable;
+    uint8_t once; /* unreliable, but each packet is taken once at most: the user sets it after cci_rel_begin() */
     uint8_t ack_now, rnr, probing, mtu_tries, want_mtu;
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
@@ -2839,7 +3000,7 @@ static int cci__rel_output_probe(cci_rel_t *rel, cci_rel_packet_t *packet, uint6
     uint32_t size = rel->mtu_max, i;
     cci_rel_sent_t *sent;
     for (i = 0; size >= rel->mtu_failed && i < sizeof steps / sizeof steps[0]; i++)
-        size = steps[i];
+        size = (steps[i] - rel->pool->overhead) & ~7u;
     if (size >= rel->mtu_failed || size <= rel->mtu || size > rel->mtu_max) {
         rel->want_mtu = 0;
         rel->mtu_failed = rel->mtu_max + 8; /* try again in ten minutes: the route may have changed */
@@ -3715,6 +3876,11 @@ static int cci__rel_scan(const uint8_t *bytes, uint32_t length, uint32_t message
     return 1;
 }
 
+/* The whole number of a packet that comes now with these low bits. */
+CCI_API uint64_t cci_rel_expand(const cci_rel_t *rel, uint32_t number_low) {
+    return cci__expand32(number_low, rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number);
+}
+
 /* Takes a packet of the peer: `length` bytes at `bytes`, 8-byte aligned, header included, which may be overwritten as long
  * as the packet is kept; `buffer` is the user's name for the memory. Returns one of CCI_REL_UNSOUND, _SOUND, _NEWEST. */
 CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint32_t number_low, void *buffer,
@@ -3728,10 +3894,11 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     if (number >= UINT64_MAX / 2)
         return CCI_REL_UNSOUND;
     rel->advanced = 0;
-    if (rel->reliable && (number < rel->floor_number ||
-                          cci__ranges_test(rel->numbers, rel->number_count, number, number + 1) != CCI__RANGE_NEW)) {
+    if ((rel->reliable || rel->once) &&
+        (number < rel->floor_number ||
+         cci__ranges_test(rel->numbers, rel->number_count, number, number + 1) != CCI__RANGE_NEW)) {
         rel->pool->packets_duplicate++;
-        if (rel->number_count == 0)
+        if (rel->number_count == 0 || !rel->reliable)
             return CCI_REL_SOUND; /* from before a pause: there is nothing to name */
         rel->ack_count++; /* the acknowledgement may have been lost */
         if (rel->ack_at_ns == CCI__NEVER)
@@ -3810,7 +3977,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         rel->pool->packets_refused++;
         return CCI_REL_SOUND; /* not acknowledged: it comes again */
     }
-    if (!rel->reliable && !pinged)
+    if (!rel->reliable && !pinged && !rel->once)
         return CCI_REL_SOUND; /* only the path's probes are acknowledged */
     gap = number != top;
     if (cci__ranges_add(rel->numbers, &rel->number_count, CCI__REL_RANGES, number, number + 1) == CCI__RANGE_FULL) {
@@ -3821,7 +3988,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     }
     if (number >= top)
         rel->largest_ns = now_ns;
-    if (eliciting)
+    if (rel->reliable ? eliciting : pinged)
         cci__rel_owe(rel, length, gap, now_ns);
     return number >= top ? CCI_REL_NEWEST : CCI_REL_SOUND;
 }
@@ -4541,6 +4708,10 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
  *
  *     CHALLENGE type, 0 7, unguessable bits 8
  *     RESPONSE  type, 0 7, the bits of the last CHALLENGE 8
+ *
+ * Where packets carry a checksum or are sealed, the layers above see them without: their MTU is smaller by what is added. It
+ * is added last and taken off first, in a copy of the packet for the link and in the buffer that it was received in.
+ * Nothing of a connection with a key changes before a packet has opened, RESETs excepted, which name a secret.
  * ================================================================================================================== */
 #if defined(CCI_DGRAM_IMPLEMENTATION) && !defined(CCI_DGRAM_IMPLEMENTED)
 #define CCI_DGRAM_IMPLEMENTED
@@ -4612,14 +4783,19 @@ typedef struct cci__dconn {
     cci_rel_state_t state;
     cci__active_t *active;
     void *pending; /* client: the request's bytes; server: the request's event; then the reserved event */
+    void *key;     /* the program's, NULL: packets are not sealed */
+    uint64_t peer_secret;  /* sealed: what the peer's RESET must hold */
+    uint32_t sealed_count; /* sealed: of the handshake's packets that were sent */
     uint32_t send_timeout_us, keepalive_us;
 } cci__dconn_t;
 
 #define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message has gone and nothing has come since */
+#define CCI__CONN_WORN 2u   /* no more packets can be sealed */
 
 /* The client's request while it is repeated. */
 typedef struct cci__pending {
     cci_evq_event_t *event;
+    uint64_t key_id;
     uint32_t data_len;
     uint8_t data[4];
 } cci__pending_t;
@@ -4676,6 +4852,14 @@ typedef struct cci__dgram {
     cci_link_tx_t tx[CCI__DGRAM_BATCH_TX];
     cci__tx_slot_t *slots;
     uint32_t tx_count;
+    const cci_seal_t *seal;
+    uint8_t *wire;         /* NULL, or room for a whole packet for each of tx: nothing is added to packets elsewhere */
+    uint32_t wire_stride;
+    uint32_t overhead;     /* bytes that are added to a packet at most */
+    uint32_t (*crc_table)[256]; /* NULL where memory is dear */
+    uint8_t header_flags;  /* of each packet */
+    /* dropped: the checksum is wrong; the flags are not ours; it does not open */
+    uint64_t packets_corrupt, packets_mismatched, packets_forged;
 #ifndef CCI_NO_THREADS
     pthread_mutex_t lock;
     pthread_t thread;
@@ -4758,8 +4942,57 @@ static cci__tx_slot_t *cci__dgram_slot(cci__dgram_t *ep) {
     return &ep->slots[ep->tx_count];
 }
 
-/* Hands the packet in the next slot to the batch; `to` NULL: it goes where the one before it in the batch goes. */
-static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__active_t *active) {
+static uint32_t cci__dgram_crc(const cci__dgram_t *ep, const uint8_t *bytes, uint32_t length) {
+    return ep->crc_table ? cci__crc32c_fast(ep->crc_table, 0, bytes, length) : cci__crc32c(0, bytes, length);
+}
+
+/* Seals a packet of a connection, in place; 0 if that can't be: it must not be sent. */
+static int cci__dgram_seal(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number, uint8_t *wire, uint32_t *length) {
+    uint8_t nonce[CCI_SEAL_NONCE_LEN], type = wire[1];
+    int is_data = type == CCI__PKT_DATA || type == CCI__PKT_GROUP;
+    uint32_t clear = cci_conn_clear_size(type);
+    if (!is_data) {
+        if (conn->sealed_count == UINT32_MAX)
+            return 0;
+        number = conn->sealed_count++; /* a packet that is repeated is another */
+        cci__store32(wire + (type == CCI__PKT_REQUEST ? 56 : 20), (uint32_t)number);
+    }
+    wire[3] |= CCI__HEADER_SEALED;
+    if (number < CCI__SEAL_NUMBERS) { /* a client's peer_token is the cookie, or 0, until it knows the server's */
+        cci_conn_write_nonce(nonce, conn->conn.token, conn->conn.peer_token, number, type, !conn->conn.is_client);
+        if (ep->seal->seal(ep->seal->user, conn->key, nonce, wire, clear, wire + clear, *length - clear) == 0) {
+            *length += ep->seal->tag_size;
+            return 1;
+        }
+    }
+    conn->conn.flags |= CCI__CONN_WORN;
+    return 0;
+}
+
+/* Makes one piece of a packet, and puts behind it what protects it. 0: it must not be sent. */
+static int cci__dgram_wrap(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number, cci_link_tx_t *tx) {
+    uint8_t *wire = ep->wire + (size_t)(tx - ep->tx) * ep->wire_stride;
+    uint32_t i, length = 0;
+    for (i = 0; i < tx->piece_count; i++) {
+        memcpy(wire + length, tx->piece[i].data, tx->piece[i].length);
+        length += tx->piece[i].length;
+    }
+    wire[3] = ep->header_flags;
+    if (conn && conn->key && !cci__dgram_seal(ep, conn, number, wire, &length))
+        return 0;
+    if (ep->header_flags & CCI__HEADER_CRC) {
+        cci__store32(wire + length, cci__dgram_crc(ep, wire, length));
+        length += CCI__CRC_SIZE;
+    }
+    tx->piece[0].data = wire;
+    tx->piece[0].length = tx->length = length;
+    tx->piece_count = 1;
+    return 1;
+}
+
+/* Hands the packet in the next slot to the batch; `to` NULL: it goes where the one before it in the batch goes. `conn` is the
+ * one that it belongs to, or NULL; `active` is given when the packet is one of the reliability protocol's. */
+static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__dconn_t *conn, cci__active_t *active) {
     cci__tx_slot_t *slot = &ep->slots[ep->tx_count];
     cci_link_tx_t *tx = &ep->tx[ep->tx_count++];
     cci_rel_packet_t *packet = &slot->packet;
@@ -4783,11 +5016,15 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
     tx->piece[2].length = packet->pad_length;
     tx->piece_count = packet->pad_length > 0 ? 3 : packet->body_length > 0 ? 2 : 1;
     tx->length = packet->head_length + packet->body_length + packet->pad_length;
+    if (CCI__UNLIKELY(ep->wire != NULL) && !cci__dgram_wrap(ep, conn, packet->number, tx)) {
+        ep->tx_count--; /* what was in it ends with the connection, which breaks, or is repeated by the handshake */
+        slot->active = NULL;
+    }
 }
 
 /* Sends a packet of the handshake, whose head is in the next slot, with `data` behind it. */
-static void cci__dgram_commit_bare(cci__dgram_t *ep, const cci_link_addr_t *to, uint32_t head_length, const void *data,
-                                   uint32_t data_length) {
+static void cci__dgram_commit_bare(cci__dgram_t *ep, const cci_link_addr_t *to, cci__dconn_t *conn,
+                                   uint32_t head_length, const void *data, uint32_t data_length) {
     cci_rel_packet_t *packet = &ep->slots[ep->tx_count].packet;
     packet->head_length = head_length;
     packet->body = (const uint8_t *)data;
@@ -4795,17 +5032,18 @@ static void cci__dgram_commit_bare(cci__dgram_t *ep, const cci_link_addr_t *to, 
     packet->pad_length = 0;
     packet->sent = NULL;
     packet->spent = NULL;
-    cci__dgram_commit(ep, to, NULL);
+    cci__dgram_commit(ep, to, conn, NULL);
 }
 
 static void cci__dgram_commit_data_to(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *to) {
     cci_rel_packet_t *packet = &ep->slots[ep->tx_count].packet;
     if (conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_TX)
-        cci_conn_write_header(packet->head, CCI__PKT_GROUP, 0, 0, 0, conn->conn.index, (uint32_t)packet->number);
+        cci_conn_write_header(packet->head, CCI__PKT_GROUP, 0, conn->key ? (uint32_t)(packet->number >> 32) : 0,
+                              conn->key ? conn->conn.token : 0, conn->conn.index, (uint32_t)packet->number);
     else
         cci_conn_write_header(packet->head, CCI__PKT_DATA, 0, conn->conn.peer_index, conn->conn.peer_token,
                               conn->conn.index, (uint32_t)packet->number);
-    cci__dgram_commit(ep, to, conn->active);
+    cci__dgram_commit(ep, to, conn, conn->active);
 }
 
 static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
@@ -4894,7 +5132,7 @@ static void cci__dgram_commit_next(cci__dgram_t *ep, cci__dconn_t *conn, const u
     cci_rel_packet_t *packet = &ep->slots[ep->tx_count].packet;
     memcpy(packet->head, last_head, CCI_REL_HEADER - 4);
     cci__store32(packet->head + CCI_REL_HEADER - 4, (uint32_t)packet->number);
-    cci__dgram_commit(ep, ep->tx_count > 0 ? NULL : &conn->conn.peer, conn->active);
+    cci__dgram_commit(ep, ep->tx_count > 0 ? NULL : &conn->conn.peer, conn, conn->active);
 }
 
 /* Answers a peer's reads, and asks for our own. Returns 1 if it made a packet. */
@@ -4929,6 +5167,7 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
 }
 
 static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn);
+static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status);
 
 /* Something is to be sent, and nothing is under way whose end would give another chance: a pool is empty for the moment. */
 static int cci__active_stuck(const cci__active_t *active) {
@@ -4961,6 +5200,10 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
             cci__dgram_commit_next(ep, conn, head);
             left--;
         }
+    }
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_WORN)) {
+        cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
+        return;
     }
     if (!cci__list_empty(&active->ready)) { /* the link refused some of it meanwhile, which made it ready again */
         cci__list_remove(&active->ready);
@@ -5064,6 +5307,7 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     active->rel.timeout_us = active->rel.reliable ? conn->send_timeout_us : 0; /* [4.4.3.1] UU has no time-out */
     active->rel.progress_ns = ep->now_ns;
     active->rel.message_max = conn->conn.pub.max_send_size;
+    active->rel.once = conn->key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
     cci_rma_reader_init(&active->reader, active);
     return active;
 }
@@ -5145,6 +5389,11 @@ static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     }
 }
 
+static void cci__dgram_forget(const cci__dgram_t *ep, void *key) {
+    if (key && ep->seal->forget)
+        ep->seal->forget(ep->seal->user, key);
+}
+
 static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (conn->conn.hashed)
         ep->gone[ep->gone_next++ % CCI__DGRAM_GONE] = conn->conn.peer_token;
@@ -5152,6 +5401,8 @@ static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_drop_runs(ep, conn->active);
         cci__dgram_take_active(ep, conn->active);
     }
+    cci__dgram_forget(ep, conn->key);
+    conn->key = NULL;
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
     cci_conn_close(&ep->conns, &conn->conn);
 }
@@ -5368,31 +5619,64 @@ static const cci_rel_sink_t cci__dgram_sink = {cci__sink_keep,     cci__sink_dro
 static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__pending_t *pending = (cci__pending_t *)conn->pending;
     cci_conn_request_t request;
+    uint32_t head = conn->key ? CCI__SEALED_REQUEST + CCI__SECRET_SIZE : CCI__REQUEST_SIZE;
     request.cookie = conn->conn.peer_token; /* where it is kept until the server's token is known */
     request.max_send_size = conn->conn.pub.max_send_size;
     request.window = ep->info.receive_window;
     request.data_len = pending->data_len;
-    request.unit = cci__min32(pending->data_len, (ep->info.base_mtu - CCI__REQUEST_SIZE) & ~7u);
+    request.unit = cci__min32(pending->data_len, (ep->info.base_mtu - head) & ~7u);
     request.offset = 0;
     do {
+        uint8_t *bytes = cci__dgram_slot(ep)->head;
         request.length = cci__min32(request.unit, pending->data_len - request.offset);
-        (void)cci_conn_write_request(&conn->conn, &request, cci__dgram_slot(ep)->head);
-        cci__dgram_commit_bare(ep, &conn->conn.peer, CCI__REQUEST_SIZE, pending->data + request.offset, request.length);
+        (void)cci_conn_write_request(&conn->conn, &request, bytes);
+        if (conn->key) {
+            cci__store64(bytes + 48, pending->key_id);
+            cci__store64(bytes + 56, 0); /* of which a half becomes the number */
+            cci__store64(bytes + 64, cci_conn_reset_secret(&ep->conns, conn->conn.index, conn->conn.token));
+        }
+        cci__dgram_commit_bare(ep, &conn->conn.peer, conn, head, pending->data + request.offset, request.length);
         request.offset += request.length;
+        if (conn->key && request.cookie == 0)
+            break; /* it only asks for a cookie */
     } while (request.offset < pending->data_len);
 }
 
-/* A packet of 24 bytes to where `header` came from. */
-static void cci__dgram_answer(cci__dgram_t *ep, const cci_link_addr_t *to, uint8_t type, uint32_t index, uint64_t token,
-                              uint32_t from_index, uint32_t number) {
+/* A packet of a connection that is nothing but its type: REJECT, CONFIRM, CONFIRMED. */
+static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) {
     uint8_t *head = cci__dgram_slot(ep)->head;
-    cci_conn_write_header(head, type, 0, index, token, from_index, number);
-    cci__dgram_commit_bare(ep, to, CCI__HEADER_SIZE, NULL, 0);
+    int names_sender = type == CCI__PKT_REJECT && conn->key;
+    cci_conn_write_header(head, type, 0, conn->conn.peer_index, conn->conn.peer_token,
+                          type == CCI__PKT_REJECT ? 0 : conn->conn.index, 0);
+    if (names_sender)
+        cci__store64(head + CCI__HEADER_SIZE, conn->conn.token);
+    cci__dgram_commit_bare(ep, &conn->conn.peer, conn, names_sender ? CCI__SEALED_REJECT : CCI__HEADER_SIZE, NULL, 0);
+}
+
+/* Answers a packet of `length` bytes for a connection that is gone. */
+static void cci__dgram_send_reset(cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
+                                  uint32_t number, uint32_t length) {
+    uint8_t *head;
+    uint32_t size = CCI__HEADER_SIZE;
+    if (ep->resets++ >= 16)
+        return;
+    head = cci__dgram_slot(ep)->head;
+    cci_conn_write_header(head, CCI__PKT_RESET, 0, header->peer_index, header->token, header->index, number);
+    if (ep->seal && length >= size + CCI__SECRET_SIZE) { /* perhaps it was sealed */
+        cci__store64(head + size, cci_conn_reset_secret(&ep->conns, header->index, header->token));
+        size += CCI__SECRET_SIZE;
+    }
+    cci__dgram_commit_bare(ep, &rx->from, NULL, size, NULL, 0);
 }
 
 static void cci__dgram_send_accept(cci__dgram_t *ep, cci__dconn_t *conn) {
-    uint32_t size = cci_conn_write_accept(&conn->conn, ep->info.receive_window, cci__dgram_slot(ep)->head);
-    cci__dgram_commit_bare(ep, &conn->conn.peer, size, NULL, 0);
+    uint8_t *bytes = cci__dgram_slot(ep)->head;
+    uint32_t size = cci_conn_write_accept(&conn->conn, ep->info.receive_window, bytes);
+    if (conn->key) {
+        cci__store64(bytes + size, cci_conn_reset_secret(&ep->conns, conn->conn.index, conn->conn.token));
+        size += CCI__SECRET_SIZE;
+    }
+    cci__dgram_commit_bare(ep, &conn->conn.peer, conn, size, NULL, 0);
 }
 
 /* A request that came before: the answer, if there is one, was lost. */
@@ -5400,7 +5684,7 @@ static void cci__dgram_request_again(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.state == CCI_CONN_OPEN)
         cci__dgram_send_accept(ep, conn);
     else if (conn->conn.state == CCI_CONN_REJECTED)
-        cci__dgram_answer(ep, &conn->conn.peer, CCI__PKT_REJECT, conn->conn.peer_index, conn->conn.peer_token, 0, 0);
+        cci__dgram_tell(ep, conn, CCI__PKT_REJECT);
 }
 
 /* A request that the program has not seen is given up. */
@@ -5442,19 +5726,98 @@ static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_c
     cci_evq_post(&ep->evq.urgent, event);
 }
 
-static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, const uint8_t *bytes, uint32_t length,
+/* A packet of somebody who is configured otherwise: it must not be taken for one of ours. One may be chance. */
+static void cci__dgram_mismatched(cci__dgram_t *ep) {
+    if (++ep->packets_mismatched == 3)
+        cci_log(CCI_LOG_WARN, "packets are dropped: a peer's checksums or seals are configured otherwise than ours");
+}
+
+/* Opens a sealed packet in place and takes off its tag; 0 if it is not what was sealed. */
+static int cci__dgram_open_sealed(cci__dgram_t *ep, void *key, const uint8_t *nonce, uint8_t *bytes, uint32_t *length) {
+    const cci_seal_t *seal = ep->seal;
+    uint32_t clear = cci_conn_clear_size(bytes[1]);
+    if (*length >= clear + seal->tag_size) {
+        *length -= seal->tag_size;
+        if (seal->open(seal->user, key, nonce, bytes, clear, bytes + clear, *length - clear) == 0)
+            return 1;
+    }
+    if (++ep->packets_forged == 3)
+        cci_log(CCI_LOG_WARN, "sealed packets are dropped: they were forged, or a peer has another key");
+    return 0;
+}
+
+/* Opens a packet of a connection, if its packets are sealed. `number` is all of the packet's, `peer_token` the sender's. */
+static int cci__dgram_unseal(cci__dgram_t *ep, const cci__dconn_t *conn, uint64_t number, uint64_t peer_token,
+                             uint8_t *bytes, uint32_t *length) {
+    uint8_t nonce[CCI_SEAL_NONCE_LEN];
+    if ((bytes[3] & CCI__HEADER_SEALED) != (conn->key ? CCI__HEADER_SEALED : 0)) {
+        cci__dgram_mismatched(ep); /* above all, one that claims not to be sealed */
+        return 0;
+    }
+    if (!conn->key)
+        return 1;
+    if (number >= CCI__SEAL_NUMBERS)
+        return 0;
+    cci_conn_write_nonce(nonce, peer_token, conn->conn.token, number, bytes[1], conn->conn.is_client);
+    return cci__dgram_open_sealed(ep, conn->key, nonce, bytes, length);
+}
+
+/* Opens a sealed REQUEST with a key. */
+static int cci__dgram_open_request(cci__dgram_t *ep, void *key, const cci_conn_header_t *header, uint8_t *bytes,
+                                   uint32_t length) {
+    uint8_t nonce[CCI_SEAL_NONCE_LEN];
+    cci_conn_write_nonce(nonce, header->token, cci__load64(bytes + 16), cci__load32(bytes + 56), CCI__PKT_REQUEST, 0);
+    return cci__dgram_open_sealed(ep, key, nonce, bytes, &length);
+}
+
+/* The key with which a sealed REQUEST opened, NULL if it did not. */
+static void *cci__dgram_request_key(cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
+                                    uint8_t *bytes, uint32_t length) {
+    cci_seal_peer_t peer;
+    void *key;
+    memset(&peer, 0, sizeof peer);
+    peer.endpoint = (cci_endpoint_t *)&ep->base.pub;
+    peer.attribute = (cci_conn_attribute_t)header->attribute;
+    peer.from = &rx->from;
+    peer.key_id = cci__load64(bytes + 48);
+    key = ep->seal->key(ep->seal->user, &peer);
+    if (!key || cci__dgram_open_request(ep, key, header, bytes, length))
+        return key;
+    cci__dgram_forget(ep, key);
+    return NULL;
+}
+
+static void cci__dgram_send_cookie(cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
+                                   uint64_t epoch) {
+    uint8_t *head = cci__dgram_slot(ep)->head;
+    cci_conn_write_header(head, CCI__PKT_COOKIE, 0, header->index, header->token, 0, 0);
+    cci__store64(head + 16, cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch));
+    cci__dgram_commit_bare(ep, &rx->from, NULL, CCI__HEADER_SIZE, NULL, 0);
+}
+
+static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
                                      const cci_conn_header_t *header) {
     cci_conn_request_t request;
     cci__dconn_t *conn;
+    void *key = NULL;
+    int sealed = (header->flags & CCI__HEADER_SEALED) != 0;
     cci_evq_event_t *event;
     uint64_t epoch = ep->now_ns >> 34; /* 17 s */
     uint32_t i;
     int proven, whole;
-    if (!cci_conn_parse_request(bytes, length, &request))
+    if (sealed && length < ep->seal->tag_size)
+        return;
+    if (!cci_conn_parse_request(bytes, sealed ? length - ep->seal->tag_size : length, &request))
         return;
     conn = (cci__dconn_t *)(void *)cci_conn_find_request(&ep->conns, &rx->from, header->index, header->token);
+    if (CCI__UNLIKELY(ep->seal != NULL) &&
+        (conn ? (conn->key != NULL) != sealed : !sealed && !ep->seal->plain_allowed)) {
+        cci__dgram_mismatched(ep);
+        return;
+    }
     if (conn && conn->conn.state == CCI_CONN_COLLECTING) {
-        cci__dgram_collect(ep, conn, &request);
+        if (!conn->key || cci__dgram_open_request(ep, conn->key, header, bytes, length))
+            cci__dgram_collect(ep, conn, &request);
         return;
     }
     if (conn) {
@@ -5468,23 +5831,26 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     proven = request.cookie != 0 &&
              (request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch) ||
               request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch - 1));
-    if (!proven && ep->conns.unproven >= cci__max32(cci__min32(ep->recv_buf_count / 4, CCI__CONN_UNPROVEN), 1)) {
-        uint8_t *head = cci__dgram_slot(ep)->head;
-        cci_conn_write_header(head, CCI__PKT_COOKIE, 0, header->index, header->token, 0, 0);
-        cci__store64(head + 16, cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch));
-        cci__dgram_commit_bare(ep, &rx->from, CCI__HEADER_SIZE, NULL, 0);
+    if (!proven &&
+        (sealed || ep->conns.unproven >= cci__max32(cci__min32(ep->recv_buf_count / 4, CCI__CONN_UNPROVEN), 1))) {
+        cci__dgram_send_cookie(ep, rx, header, epoch);
         return;
     }
     if ((ep->current->refs == 1 || !whole) && ep->evq.free_buffer_count <= ep->recv_buf_count / 4 + 1)
         return; /* the client asks again */
-    event = cci__dgram_control_event(ep);
-    if (!event)
+    if (sealed && (key = cci__dgram_request_key(ep, rx, header, bytes, length)) == NULL)
         return;
-    conn = cci__dgram_open_conn(ep, (cci_conn_attribute_t)header->attribute, NULL);
+    event = cci__dgram_control_event(ep);
+    conn = event ? cci__dgram_open_conn(ep, (cci_conn_attribute_t)header->attribute, NULL) : NULL;
     if (!conn) {
-        cci_evq_return_event(&ep->evq, event);
+        cci__dgram_forget(ep, key);
+        if (event)
+            cci_evq_return_event(&ep->evq, event);
         return;
     }
+    conn->key = key;
+    if (key)
+        conn->peer_secret = cci__load64(bytes + CCI__SEALED_REQUEST);
     conn->conn.state = CCI_CONN_REQUESTED;
     conn->conn.peer = rx->from;
     conn->conn.peer_index = header->index;
@@ -5516,11 +5882,12 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     cci__dgram_schedule(ep, conn);
 }
 
-static void cci__dgram_input_accept(cci__dgram_t *ep, const uint8_t *bytes, uint32_t length,
-                                    const cci_conn_header_t *header) {
+static void cci__dgram_input_accept(cci__dgram_t *ep, uint8_t *bytes, uint32_t length, const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
     uint32_t size;
-    if (length < CCI__ACCEPT_SIZE || !conn || !conn->conn.is_client)
+    if (length < CCI__ACCEPT_SIZE || !conn || !conn->conn.is_client ||
+        !cci__dgram_unseal(ep, conn, header->number, cci__load64(bytes + 24), bytes, &length) ||
+        (conn->key && length < CCI__ACCEPT_SIZE + CCI__SECRET_SIZE))
         return;
     size = cci__load32(bytes + 32);
     if (conn->conn.state == CCI_CONN_CONNECTING) {
@@ -5530,6 +5897,8 @@ static void cci__dgram_input_accept(cci__dgram_t *ep, const uint8_t *bytes, uint
         conn->conn.peer_window = cci__max32(cci__load32(bytes + 36), 4096);
         conn->conn.peer_index = header->peer_index;
         conn->conn.peer_token = cci__load64(bytes + 24);
+        if (conn->key)
+            conn->peer_secret = cci__load64(bytes + CCI__ACCEPT_SIZE);
         conn->conn.state = CCI_CONN_OPEN;
         conn->state.floor_number = 0;
         conn->conn.confirming = 1;
@@ -5541,8 +5910,7 @@ static void cci__dgram_input_accept(cci__dgram_t *ep, const uint8_t *bytes, uint
     } else if (conn->conn.state != CCI_CONN_OPEN || conn->conn.peer_token != cci__load64(bytes + 24)) {
         return;
     }
-    cci__dgram_answer(ep, &conn->conn.peer, CCI__PKT_CONFIRM, conn->conn.peer_index, conn->conn.peer_token,
-                      conn->conn.index, 0);
+    cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
 }
 
 static void cci__dgram_confirmed(cci__dgram_t *ep, cci__dconn_t *conn) {
@@ -5553,6 +5921,14 @@ static void cci__dgram_confirmed(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_schedule(ep, conn);
 }
 
+/* All of a packet's number, of which the header has a part if it is a DATA packet's. */
+static uint64_t cci__dgram_number(const cci__dconn_t *conn, const cci_conn_header_t *header) {
+    if (header->type != CCI__PKT_DATA)
+        return header->number;
+    return conn->active ? cci_rel_expand(&conn->active->rel, header->number)
+                        : cci__expand32(header->number, conn->state.floor_number);
+}
+
 /* A packet with a connection's index and token in its header. */
 static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
                                   const cci_conn_header_t *header) {
@@ -5561,25 +5937,28 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     int outcome;
     if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
         ep->strays++;
-        if (header->type != CCI__PKT_RESET && ep->resets++ < 16)
-            cci__dgram_answer(ep, &rx->from, CCI__PKT_RESET, header->peer_index, header->token, header->index,
-                              header->number);
+        if (!conn || !conn->key || conn->conn.state == CCI_CONN_BROKEN) /* no secret for one that may yet open */
+            cci__dgram_send_reset(ep, rx, header, header->number, length);
         return;
     }
-    conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED; /* the peer is there */
+    if (!cci__dgram_unseal(ep, conn, cci__dgram_number(conn, header), conn->conn.peer_token, bytes, &length))
+        return;
+    if (!conn->key)
+        conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED; /* the peer is there */
     if (conn->conn.state == CCI_CONN_ACCEPTED)
         cci__dgram_accepted(ep, conn, CCI_SUCCESS);
     else
         cci__dgram_confirmed(ep, conn);
     if (header->type == CCI__PKT_CONFIRM)
-        cci__dgram_answer(ep, &conn->conn.peer, CCI__PKT_CONFIRMED, conn->conn.peer_index, conn->conn.peer_token,
-                          conn->conn.index, 0);
+        cci__dgram_tell(ep, conn, CCI__PKT_CONFIRMED);
     if (header->type != CCI__PKT_DATA)
         return;
     active = cci__dgram_activate(ep, conn);
     if (!active)
         return; /* as if it were lost */
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
+    if (outcome == CCI_REL_NEWEST)
+        conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED; /* sealed ones can be repeated by others, but are then not new */
     if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
         if (outcome != CCI_REL_UNSOUND)
             cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
@@ -5594,17 +5973,37 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     }
 }
 
-static void cci__dgram_input_reset(cci__dgram_t *ep, const cci_conn_header_t *header) {
+static void cci__dgram_input_reset(cci__dgram_t *ep, const uint8_t *bytes, uint32_t length,
+                                   const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, header->index);
     if (!conn || conn->conn.peer_token != header->token || conn->conn.peer_index != header->peer_index ||
         conn->conn.pub.attribute > CCI_CONN_ATTR_UU) { /* a group's tokens are no secret: they are 0 */
         ep->strays++;
         return;
     }
+    if (conn->key && (length < CCI__HEADER_SIZE + CCI__SECRET_SIZE ||
+                      cci__load64(bytes + CCI__HEADER_SIZE) != conn->peer_secret))
+        return; /* whoever sees the packets could have made it */
     if (conn->conn.state == CCI_CONN_OPEN)
         cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
     else if (conn->conn.state == CCI_CONN_ACCEPTED)
         cci__dgram_accepted(ep, conn, CCI_ERR_DISCONNECTED);
+}
+
+/* Opens a packet of a group, if they are sealed. Who sent it is in it, and all of its number. */
+static int cci__dgram_unseal_group(cci__dgram_t *ep, const cci__dconn_t *conn, uint8_t *bytes, uint32_t *length) {
+    uint64_t number = cci__load32(bytes + 20) | (uint64_t)cci__load32(bytes + 4) << 32;
+    uint8_t nonce[CCI_SEAL_NONCE_LEN];
+    if ((bytes[3] & CCI__HEADER_SEALED) != (conn->key ? CCI__HEADER_SEALED : 0)) {
+        cci__dgram_mismatched(ep);
+        return 0;
+    }
+    if (!conn->key)
+        return 1;
+    if (number >= CCI__SEAL_NUMBERS)
+        return 0;
+    cci_conn_write_nonce(nonce, cci__load64(bytes + 8), 0, number, CCI__PKT_GROUP, 0);
+    return cci__dgram_open_sealed(ep, conn->key, nonce, bytes, length);
 }
 
 static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
@@ -5613,6 +6012,8 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
         cci__active_t *active;
         if (!rx->is_group || memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group) != 0)
             continue;
+        if (!cci__dgram_unseal_group(ep, ep->groups[i], bytes, &length))
+            return;
         active = cci__dgram_activate(ep, ep->groups[i]);
         if (!active)
             return;
@@ -5623,12 +6024,34 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
     }
 }
 
+/* Takes the checksum off; 0 if it is wrong. */
+static int cci__dgram_check(cci__dgram_t *ep, const uint8_t *bytes, uint32_t *length) {
+    if (*length >= CCI__HEADER_SIZE + CCI__CRC_SIZE) {
+        *length -= CCI__CRC_SIZE;
+        if (cci__dgram_crc(ep, bytes, *length) == cci__load32(bytes + *length))
+            return 1;
+        if (bytes[0] == CCI__WIRE_VERSION && !(bytes[3] & CCI__HEADER_CRC)) {
+            cci__dgram_mismatched(ep); /* there is none, rather */
+            return 0;
+        }
+    }
+    ep->packets_corrupt++;
+    return 0;
+}
+
 /* One datagram. */
 static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
     cci_conn_header_t header;
     cci__dconn_t *conn;
+    if (CCI__UNLIKELY(ep->header_flags & CCI__HEADER_CRC) && !cci__dgram_check(ep, bytes, &length))
+        return;
     if (!cci_conn_parse(bytes, length, &header)) {
         ep->strays++;
+        return;
+    }
+    if (CCI__UNLIKELY(header.flags != ep->header_flags) &&
+        (!ep->seal || header.flags != (ep->header_flags | CCI__HEADER_SEALED))) {
+        cci__dgram_mismatched(ep);
         return;
     }
     switch (header.type) {
@@ -5646,11 +6069,10 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
             break;
         }
         ep->strays++;
-        if (ep->resets++ < 16)
-            cci__dgram_answer(ep, &rx->from, CCI__PKT_RESET, header.peer_index, header.token, header.index, 0);
+        cci__dgram_send_reset(ep, rx, &header, 0, length);
         break;
     case CCI__PKT_RESET:
-        cci__dgram_input_reset(ep, &header);
+        cci__dgram_input_reset(ep, bytes, length, &header);
         break;
     case CCI__PKT_GROUP:
         cci__dgram_input_group(ep, rx, bytes, length);
@@ -5663,7 +6085,9 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
             break;
         }
         if (header.type == CCI__PKT_REJECT) {
-            cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
+            uint64_t token = length < CCI__SEALED_REJECT ? 0 : cci__load64(bytes + CCI__HEADER_SIZE);
+            if (cci__dgram_unseal(ep, conn, header.number, token, bytes, &length))
+                cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
         } else if (conn->conn.peer_token == 0 || conn->conn.tries > 3) { /* one answer to a cookie, not a game */
             conn->conn.peer_token = cci__load64(bytes + 16);
             cci__dgram_send_request(ep, conn);
@@ -5766,8 +6190,7 @@ static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
             cci__dgram_confirmed(ep, conn); /* a server that sleeps so long learns it from the first message */
             break;
         }
-        cci__dgram_answer(ep, &conn->conn.peer, CCI__PKT_CONFIRM, conn->conn.peer_index, conn->conn.peer_token,
-                          conn->conn.index, 0);
+        cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
         conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(conn->conn.tries);
         break;
     default:
@@ -6009,6 +6432,21 @@ static int cci__dgram_add_recv(cci__dgram_t *ep, uint32_t count) {
     return 1;
 }
 
+/* Memory for what is added to packets, if anything is. */
+static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
+    if (ep->overhead == 0)
+        return 1;
+    ep->wire_stride = (ep->info.mtu + ep->overhead + 63) & ~63u;
+    ep->wire = (uint8_t *)cci__dgram_memory(ep, (size_t)CCI__DGRAM_BATCH_TX * ep->wire_stride);
+    if ((ep->header_flags & CCI__HEADER_CRC) && (uint64_t)ep->recv_buf_count * ep->buffer_size >= 256 * 1024) {
+        ep->crc_table = (uint32_t(*)[256])cci__dgram_memory(ep, 8 * sizeof *ep->crc_table); /* 3 % of the buffers */
+        if (!ep->crc_table)
+            return 0;
+        cci__crc32c_tables(ep->crc_table);
+    }
+    return ep->wire != NULL;
+}
+
 /* All memory that the endpoint needs, its connection table's growth excepted. */
 static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     uint32_t i;
@@ -6028,6 +6466,8 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     uint32_t *buckets = (uint32_t *)cci_alloc(2 * CCI__CONN_SLAB * sizeof *buckets);
     ep->conns.buckets = buckets; /* so that it is released on failure */
     ep->slots = (cci__tx_slot_t *)cci__dgram_memory(ep, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
+    if (!cci__dgram_allocate_wire(ep))
+        return 0;
     if (!control || !actives || !bulks || !records || !parts || !regions || !reads || !chunks || !requests || !slabs ||
         !zeros || !buckets || !ep->slots)
         return 0;
@@ -6041,6 +6481,7 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
                       cci__max32(ep->info.mtu - CCI_REL_HEADER, 8 + cci__pad8(ep->max_send_size)), ep->info.base_mtu);
     ep->pool.congestion = cci_rel_find_congestion(ep->info.congestion);
     ep->pool.zeros = zeros;
+    ep->pool.overhead = ep->overhead;
     cci_rel_pool_add(&ep->pool, bulks, CCI__DGRAM_BULKS, records, record_count, parts, CCI__DGRAM_PARTS);
     cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, reads, CCI__DGRAM_BULKS, chunks,
                        CCI__DGRAM_CHUNKS, requests, CCI__DGRAM_REQUESTS);
@@ -6068,6 +6509,7 @@ static void cci__dgram_free(cci__dgram_t *ep) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
         if (conn->conn.state == CCI_CONN_CONNECTING)
             cci_release(conn->pending);
+        cci__dgram_forget(ep, conn->key);
     }
     cci_release(ep->conns.buckets);
     if (ep->handle)
@@ -6086,13 +6528,19 @@ static void cci__dgram_free(cci__dgram_t *ep) {
 /* Fills in what the link left open; 0 if what it said can't be. */
 static int cci__dgram_defaults(cci__dgram_t *ep) {
     cci_link_info_t *info = &ep->info;
-    info->mtu = cci__min32(info->mtu, 65504) & ~7u;
+    uint32_t wire_mtu = cci__min32(info->mtu, 65504) & ~7u;
+    ep->seal = cci_seal_hooks();
+    ep->header_flags = (uint8_t)(info->crc ? CCI__HEADER_CRC : 0);
+    ep->overhead = (info->crc ? CCI__CRC_SIZE : 0) + (ep->seal ? ep->seal->tag_size : 0);
+    info->mtu = wire_mtu > ep->overhead ? (wire_mtu - ep->overhead) & ~7u : 0;
     if (info->mtu < 256 || (info->congestion && !cci_rel_find_congestion(info->congestion))) {
         cci_log(CCI_LOG_ERROR, info->mtu < 256 ? "the link's datagrams are too short: 256 bytes are needed"
                                                : "there is no congestion control of the name that was configured");
         return 0;
     }
-    info->base_mtu = info->base_mtu ? cci__max32(cci__min32(info->base_mtu, info->mtu) & ~7u, 256) : info->mtu;
+    info->base_mtu = info->base_mtu ? cci__min32(info->base_mtu, wire_mtu) - cci__min32(info->base_mtu, ep->overhead)
+                                    : info->mtu;
+    info->base_mtu = cci__max32(cci__min32(info->base_mtu, info->mtu) & ~7u, 256);
     if (info->receive_window == 0)
         info->receive_window = 64 * info->mtu;
     info->receive_window = cci__max32(info->receive_window, 2 * info->mtu);
@@ -6102,7 +6550,7 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     ep->max_send_size = info->max_send_size ? cci__min32(info->max_send_size, 65472) : info->mtu - CCI_REL_HEADER - 8;
     if (ep->base.pub.device->max_send_size > 0)
         ep->max_send_size = cci__min32(ep->max_send_size, ep->base.pub.device->max_send_size);
-    ep->buffer_size = cci__max32(info->mtu, cci__max32(ep->max_send_size, 1024) + CCI_REL_HEADER + 8);
+    ep->buffer_size = cci__max32(wire_mtu, cci__max32(ep->max_send_size, 1024) + CCI_REL_HEADER + 8);
     ep->buffer_size = info->coalesce ? 65536 : (ep->buffer_size + CCI_REL_HEADER + 8 + 63) & ~63u;
     return 1;
 }
@@ -6258,8 +6706,25 @@ static int cci__dgram_connect_group(cci__dgram_t *ep, cci__dconn_t *conn) {
     return CCI_SUCCESS;
 }
 
-static int cci__dgram_connect_locked(cci__dgram_t *ep, const cci_link_addr_t *to, const void *data, uint32_t data_len,
-                                     cci_conn_attribute_t attribute, void *context, uint64_t timeout_ns) {
+/* Asks the program for the key of a connection that it wants; a status. */
+static int cci__dgram_connect_key(cci__dgram_t *ep, cci__dconn_t *conn, const char *address) {
+    cci_seal_peer_t peer;
+    if (!ep->seal)
+        return CCI_SUCCESS;
+    memset(&peer, 0, sizeof peer);
+    peer.endpoint = (cci_endpoint_t *)&ep->base.pub;
+    peer.attribute = conn->conn.pub.attribute;
+    peer.from = &conn->conn.peer;
+    peer.address = address;
+    peer.context = conn->conn.pub.context;
+    conn->key = ep->seal->key(ep->seal->user, &peer);
+    ((cci__pending_t *)conn->pending)->key_id = peer.key_id;
+    return conn->key || ep->seal->plain_allowed ? CCI_SUCCESS : CCI_ERR_NOT_FOUND;
+}
+
+static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, const cci_link_addr_t *to, const void *data,
+                                     uint32_t data_len, cci_conn_attribute_t attribute, void *context,
+                                     uint64_t timeout_ns) {
     int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status;
     cci__pending_t *pending = (cci__pending_t *)cci_alloc(sizeof *pending + data_len);
     cci_evq_event_t *event = cci__dgram_control_event(ep);
@@ -6277,6 +6742,9 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const cci_link_addr_t *to
     conn->conn.is_client = 1;
     conn->conn.proven = 1;
     conn->conn.state = CCI_CONN_CONNECTING;
+    status = cci__dgram_connect_key(ep, conn, address);
+    if (status != CCI_SUCCESS)
+        goto failed;
     if (is_group) {
         status = cci__dgram_connect_group(ep, conn);
         if (status == CCI_SUCCESS)
@@ -6320,7 +6788,7 @@ static int cci__dgram_connect(cci_endpoint_base_t *base, const char *address, co
         timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
     cci__dgram_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
-    status = cci__dgram_connect_locked(ep, &to, data, data_len, attribute, context, timeout_ns);
+    status = cci__dgram_connect_locked(ep, address, &to, data, data_len, attribute, context, timeout_ns);
     cci__dgram_flush(ep);
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);
@@ -7089,6 +7557,10 @@ CCI_API int cci_random(void *bytes, size_t count) {
     return count == 0 ? CCI_SUCCESS : CCI_ERROR;
 }
 
+CCI_API const cci_seal_t *cci_seal_hooks(void) {
+    return cci__core.setup.seal;
+}
+
 /* ---- messages to the log ----------------------------------------------------------------------------------------- */
 
 /* A text that is put together piece by piece. What does not fit is left out. */
@@ -7459,10 +7931,16 @@ static uint32_t cci__table_find_name(const char *name) {
     return i;
 }
 
+static int cci__core_can_seal(const cci_seal_t *seal) {
+    return seal->key != NULL && seal->seal != NULL && seal->open != NULL && seal->tag_size >= 8 && seal->tag_size <= 64 &&
+           seal->tag_size % 8 == 0;
+}
+
 static int cci__setup_locked(const cci_setup_t *setup) {
     int status;
     if (cci__core.init_count > 0) return CCI_EBUSY;
     if (setup != NULL && (setup->alloc == NULL) != (setup->release == NULL)) return CCI_EINVAL;
+    if (setup != NULL && setup->seal != NULL && !cci__core_can_seal(setup->seal)) return CCI_EINVAL;
     status = cci__table_build(setup != NULL ? setup->transports : NULL);
     if (status != CCI_SUCCESS) return status;
     if (setup != NULL) {

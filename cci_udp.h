@@ -71,6 +71,8 @@
  *                                                             (sysctl net.core.rmem_max, net.core.wmem_max)
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     congestion      name                        cci.h's     congestion control, handed on to cci.h
+ *     crc             0 or 1                      0           1: every packet carries a CRC-32C, where the checksum of UDP
+ *                                                             is off or not enough; both sides must have it
  *     ttl, hops       hops, 1 to 255              system's    time to live of what is sent, multicast too (default 1)
  *     offload         on or off                   on          off: no segmentation offload, no batched system calls
  *
@@ -257,6 +259,7 @@ typedef struct cci__udp_device {
     uint32_t rcvbuf_bytes;
     uint32_t sndbuf_bytes;
     uint32_t ttl_hops; /* 0: the system's                 */
+    uint32_t crc;
 } cci__udp_device;
 
 typedef char cci__udp_device_fits[sizeof(cci__udp_device) <= sizeof(((cci_device_desc_t *)0)->data) ? 1 : -1];
@@ -874,6 +877,7 @@ static const cci__udp_key cci__udp_keys[] = {
     {"send_timeout", 1, 4294967295u, offsetof(cci__udp_device, send_timeout_us), 0},
     {"rcvbuf", 4096, 1073741824, offsetof(cci__udp_device, rcvbuf_bytes), 1},
     {"sndbuf", 4096, 1073741824, offsetof(cci__udp_device, sndbuf_bytes), 1},
+    {"crc", 0, 1, offsetof(cci__udp_device, crc), 0},
     {"ttl", 1, 255, offsetof(cci__udp_device, ttl_hops), 0},
     {"hops", 1, 255, offsetof(cci__udp_device, ttl_hops), 0},
 };
@@ -2370,6 +2374,7 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
     info->progress_thread = d->progress_thread;
     info->coalesce = (uint32_t)l->gro;
     info->congestion = d->congestion[0] ? d->congestion : NULL;
+    info->crc = d->crc;
 }
 
 static void cci__udp_close(void *link) {

@@ -18,6 +18,7 @@
 #include "cci.h"
 
 #include "tests/harness.h"
+#include "tests/seal.h"
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -3252,15 +3253,49 @@ static void make_narrow(void) {
     sim.base_mtu = 1200;
 }
 
+/* Bits are turned over in datagrams that are otherwise sound, and what is delivered is right all the same. */
+static void make_flipping(void) {
+    sim.crc = 1;
+    sim.flip_per_mille = 50;
+    sim.noise_per_mille = 50;
+}
+
 /* Adds the seed to what makes the network worse, so that one run can be repeated. */
 static void (*make_worse)(void);
 static uint64_t seed_of_run;
 
+/* Each packet is encrypted; with libsodium's AEAD where it is there. */
+static void make_sealed(void) {
+    test_seal = &seal_hooks;
+}
+
+static void make_sealed_noisy(void) {
+    make_sealed();
+    make_lossy();
+    sim.flip_per_mille = 50;
+    sim.noise_per_mille = 50;
+}
+
+/* Over all tests together. */
+static int sealed_soundly(void) {
+    printf("sealed %lu packets, opened %lu, refused %lu; nonces repeated: %lu; keys given %d, taken back %d\n",
+           (unsigned long)seal_state.sealed, (unsigned long)seal_state.opened, (unsigned long)seal_state.refused,
+           (unsigned long)seal_state.repeats, seal_state.given, seal_state.forgotten);
+    return seal_state.sealed > 0 && seal_state.repeats == 0 && seal_state.given == seal_state.forgotten;
+}
+
+static const char *more_config = "";
+
+static void make_checked(void) {
+    more_config = "crc = 1\n";
+}
+
 static void prepare_network(void) {
-    snprintf(config_text, sizeof config_text, "%s", on_sim ? SIM_CONFIG : UDP_CONFIG);
+    more_config = "";
     if (make_worse != NULL) {
         make_worse();
     }
+    snprintf(config_text, sizeof config_text, "%s%s", on_sim ? SIM_CONFIG : UDP_CONFIG, more_config);
     if (seed_of_run != 0) {
         sim_set_seed(seed_of_run);
     }
@@ -3286,10 +3321,15 @@ int main(int argc, char **argv) {
                   {"sim", ON_SIM | WHEN_CLEAN, NULL},
                   {"sim-lossy", ON_SIM, make_lossy},
                   {"sim-tiny", ON_SIM | WHEN_CLEAN, make_tiny},
-                  {"sim-narrow", ON_SIM, make_narrow}};
+                  {"sim-narrow", ON_SIM, make_narrow},
+                  {"sim-crc", ON_SIM, make_flipping},
+                  {"sim-sealed", ON_SIM | WHEN_CLEAN, make_sealed},
+                  {"sim-sealed-noisy", ON_SIM, make_sealed_noisy},
+                  {"udp-crc", ON_UDP | WHEN_CLEAN, make_checked}};
     const char *place = argc > 1 ? argv[1] : "sim";
     const char *seed = getenv("CONFORMANCE_SEED");
     size_t i;
+    int failures;
     for (i = 0; i < sizeof places / sizeof *places; i++) {
         if (strcmp(place, places[i].name) == 0) {
             on_sim = (places[i].where & ON_SIM) != 0;
@@ -3301,9 +3341,11 @@ int main(int argc, char **argv) {
             if (argc > 2 && strcmp(argv[2], "--list") == 0) {
                 return list_tests(places[i].where);
             }
-            return run_listed_tests(place, places[i].where, argc > 2 ? argv[2] : NULL);
+            failures = run_listed_tests(place, places[i].where, argc > 2 ? argv[2] : NULL);
+            return failures == 0 && test_seal != NULL ? !sealed_soundly() : failures;
         }
     }
-    fprintf(stderr, "usage: conformance udp|sim|sim-lossy|sim-tiny|sim-narrow [PART | --list]\n");
+    fprintf(stderr, "usage: conformance udp|udp-crc|sim|sim-lossy|sim-tiny|sim-narrow|sim-crc|sim-sealed|"
+                    "sim-sealed-noisy [PART | --list]\n");
     return 2;
 }

@@ -32,6 +32,25 @@ build_examples() {
     return 1
 }
 
+# ---- secure ---------------------------------------------------------------------------------------------------------
+
+secret() {
+    has_sodium || { skip 'there is no libsodium' && return; }
+    build_examples || return
+    build/secure new >"$out/key"
+    build/secure new >"$out/other-key"
+    check 'two new keys are the same' sh -c '! cmp -s "$1" "$2"' - "$out/key" "$out/other-key"
+    serve secure build/secure "$out/key" || return
+    check 'a client with the key is not answered' status_of 0 build/secure "$out/key" "$uri"
+    check 'the server did not print the message' wait_for "$server_log" '^received: hello, friend$'
+    check 'a client with another key is answered' status_of 1 build/secure "$out/other-key" "$uri"
+    check 'a client that does not encrypt is answered' status_of 1 build/hello "$uri"
+    check 'the server has not survived all this' status_of 0 build/secure "$out/key" "$uri"
+    check 'a file without a key is taken' status_of 1 build/secure Makefile
+    end_server
+    check 'the server heard more than its friends' [ "$(grep -c '^received' "$server_log")" -eq 2 ]
+}
+
 # ---- cci_cp ---------------------------------------------------------------------------------------------------------
 
 # Names that shells and programs stumble over, empty things, modes, and links that lead in and out.

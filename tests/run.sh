@@ -250,7 +250,7 @@ tree() {
         tests/field.c; do
         check "$file is missing" [ -f "$file" ]
     done
-    for file in $examples; do check "examples/$file.c is missing" [ -f "examples/$file.c" ]; done
+    for file in $examples secure; do check "examples/$file.c is missing" [ -f "examples/$file.c" ]; done
     agreed='cci\.h|cci_udp\.h|cci_verbs\.h|cci_sisci\.h|Makefile|README\.md|LICENSE|\.[^/]*|(examples|tests|\.[^/]*)/.*'
     strange=$(grep -vE "^($agreed)$" "$out/files.txt" | tr '\n' ' ')
     check "not agreed at the top: $strange" [ -z "$strange" ]
@@ -312,7 +312,8 @@ build() {
     shift 2
     [ ! -x "$binary" ] || return 0
     [ -f "$source" ] || { fail "$source is missing" && return 1; }
-    "$cc" -std=gnu11 -g -I. "$@" -o "$binary" "$source" -lcmocka -pthread && return 0
+    # shellcheck disable=SC2086
+    "$cc" -std=gnu11 -g -I. "$@" -o "$binary" "$source" -lcmocka ${libraries:-} -pthread && return 0
     fail "$source does not compile: $*"
     return 1
 }
@@ -367,6 +368,19 @@ portable() {
     shift 2
     build "$program" "$source" -O2 -DCCI_UDP_PORTABLE && run "$program" "$@"
 }
+# With the cipher that a program would take, not the toy that tests make do with.
+has_sodium() {
+    echo '#include <sodium.h>' >"$out/sodium.c"
+    "$cc" -fsyntax-only "$out/sodium.c" 2>/dev/null
+}
+ciphered() {
+    program=$1-ciphered source=$2
+    shift 2
+    has_sodium || { skip 'there is no libsodium' && return; }
+    libraries=-lsodium
+    build "$program" "$source" -O2 -DCCI_TEST_SODIUM && run "$program" "$@"
+    libraries=
+}
 raced() {
     program=$1-raced source=$2
     shift 2
@@ -410,6 +424,7 @@ warnings_of() {
         has "$compiler" || { skip "there is no $compiler" && continue; }
         for standard in $1; do
             for source in $2; do
+                case $source in *secure.c) has_sodium || { skip 'there is no libsodium' && continue; } ;; esac
                 # shellcheck disable=SC2086
                 check "$compiler -std=$standard $source" \
                     $compiler -std=$standard -fsyntax-only $warnings -I. "$source"
@@ -442,6 +457,7 @@ step warnings-examples warnings_of 'c99 gnu11' 'examples/*.c'
 step warnings-tests warnings_of gnu11 'tests/*.c'
 step readme readme
 step demo demo
+step secret secret
 step copies copies
 step measures measures
 for unit in tests/test_*.c; do
@@ -449,9 +465,12 @@ for unit in tests/test_*.c; do
     step "$unit" plain "$unit" "tests/$unit.c"
     step "$unit-sanitized" sanitized "$unit" "tests/$unit.c"
 done
-for network in sim sim-lossy sim-tiny sim-narrow udp; do
+for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc; do
     step "conformance-$network" plain conformance tests/conformance.c "$network"
 done
+step test_seal-ciphered ciphered test_seal tests/test_seal.c
+step conformance-sim-ciphered ciphered conformance tests/conformance.c sim-sealed-noisy
+step conformance-sim-sealed-sanitized sanitized conformance tests/conformance.c sim-sealed
 step conformance-udp-portable portable conformance tests/conformance.c udp
 step conformance-sim-sanitized sanitized conformance tests/conformance.c sim
 step conformance-udp-sanitized sanitized conformance tests/conformance.c udp

@@ -71,6 +71,8 @@ typedef struct sim_state {
     uint32_t path_mtu;            /* 0 or: larger datagrams vanish on the way */
     uint32_t base_mtu;            /* as in cci_link_info_t */
     uint32_t noise_per_mille;     /* so many datagrams are followed by a mutilated copy of themselves */
+    uint32_t flip_per_mille;      /* in so many datagrams one to three bits are turned over */
+    uint32_t crc;                 /* as in cci_link_info_t */
     uint64_t bytes_per_second;    /* 0: unlimited; otherwise a bottleneck with a queue of queue_bytes */
     uint64_t queue_bytes;
     size_t inbox_bytes;           /* what waits unreceived beyond this is lost, as with a socket buffer */
@@ -91,6 +93,7 @@ typedef struct sim_state {
     int in_idle;
     /* counters */
     uint64_t sent_count, lost_count, duplicated_count, noise_count, delivered_count, oversized_count, overflow_count;
+    uint64_t flipped_count;
     uint64_t sent_bytes;
 } sim_state_t;
 
@@ -293,6 +296,24 @@ SIM_FN void sim_launch_noise(const sim_datagram_t *original) {
     sim_launch(noise);
 }
 
+/* A checksum of 32 bits notices up to three wrong bits always, four and more only nearly always. */
+SIM_FN void sim_flip(sim_datagram_t *datagram) {
+    uint64_t flips = 1 + sim_below(3);
+    while (flips-- > 0 && datagram->length > 0) {
+        uint64_t bit = sim_below((uint64_t)datagram->length * 8);
+        datagram->bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    sim.flipped_count++;
+}
+
+SIM_FN sim_datagram_t *sim_perhaps_flipped(const sim_datagram_t *from) {
+    sim_datagram_t *copy = sim_copy(from);
+    if (sim_happens(sim.flip_per_mille)) {
+        sim_flip(copy);
+    }
+    return copy;
+}
+
 SIM_FN void sim_put(const cci_link_addr_t *from, const cci_link_addr_t *to, const sim_datagram_t *datagram) {
     (void)from;
     (void)to;
@@ -309,9 +330,9 @@ SIM_FN void sim_put(const cci_link_addr_t *from, const cci_link_addr_t *to, cons
     }
     if (sim_happens(sim.duplicate_per_mille)) {
         sim.duplicated_count++;
-        sim_launch(sim_copy(datagram));
+        sim_launch(sim_perhaps_flipped(datagram));
     }
-    sim_launch(sim_copy(datagram));
+    sim_launch(sim_perhaps_flipped(datagram));
 }
 
 /* Puts any bytes on the network, as if `from` had sent them. */
@@ -387,6 +408,7 @@ SIM_FN int sim_open(cci_device_t *device, const char *service, int want_os_handl
     sim.endpoints[sim.endpoint_count++] = endpoint;
     info->mtu = sim.mtu;
     info->base_mtu = sim.base_mtu;
+    info->crc = sim.crc;
     info->os_handle = -1;
     *link = endpoint;
     return CCI_SUCCESS;

@@ -255,11 +255,39 @@ static void test_a_poll_costs_the_same_with_any_number_of_timers(void **state) {
     free(place);
 }
 
+static void test_crc32c_gives_the_published_values(void **state) {
+    uint8_t bytes[32];
+    uint32_t i;
+    (void)state;
+    assert_int_equal(cci__crc32c(0, (const uint8_t *)"123456789", 9), 0xe3069283);
+    memset(bytes, 0, sizeof bytes); /* RFC 3720, B.4 */
+    assert_int_equal(cci__crc32c(0, bytes, 32), 0x8a9136aa);
+    memset(bytes, 0xff, sizeof bytes);
+    assert_int_equal(cci__crc32c(0, bytes, 32), 0x62a8ab43);
+    for (i = 0; i < 32; i++) bytes[i] = (uint8_t)i;
+    assert_int_equal(cci__crc32c(0, bytes, 32), 0x46dd794e);
+    for (i = 0; i <= 32; i++) assert_int_equal(cci__crc32c(cci__crc32c(0, bytes, i), bytes + i, 32 - i), 0x46dd794e);
+}
+
+static void test_crc32c_with_large_tables_gives_the_same(void **state) {
+    static uint32_t tables[8][256];
+    uint8_t bytes[100];
+    uint32_t i, length;
+    (void)state;
+    cci__crc32c_tables(tables);
+    for (i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)random64();
+    for (i = 0; i < 8; i++)
+        for (length = 0; length <= sizeof bytes - i; length++)
+            assert_int_equal(cci__crc32c_fast(tables, i, bytes + i, length), cci__crc32c(i, bytes + i, length));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_are_little_endian_at_any_address),
         cmocka_unit_test(test_a_number_of_32_bits_becomes_the_nearest_of_64),
         cmocka_unit_test(test_siphash_gives_the_reference_values),
+        cmocka_unit_test(test_crc32c_gives_the_published_values),
+        cmocka_unit_test(test_crc32c_with_large_tables_gives_the_same),
         cmocka_unit_test(test_ranges_behave_like_a_set),
         cmocka_unit_test(test_a_timer_comes_never_early_and_at_most_two_ticks_late),
         cmocka_unit_test(test_sleeping_until_the_deadline_meets_each_timer_in_time),

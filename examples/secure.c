@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT OR Unlicense */
+/* secure.c - says hello to another process in secret: packets are encrypted and authenticated with a key that both know.
+ *
+ *     cc -O2 -I.. -o secure secure.c -lsodium -pthread        (Debian: libsodium-dev)
+ *     ./secure new >key           makes a key; take it to the other side in a safe way
+ *     ./secure key                the server: prints its URI, then answers everybody who has the key, for ever
+ *     ./secure key udp://host:port        the client
+ *
+ * The library makes the nonces and never gives the same twice, also after a restart. A cipher with nonces of 24 bytes
+ * takes them as they are; with shorter ones it makes a key of the first 16 bytes and takes the last 8. */
+#define CCI_IMPLEMENTATION
+#include "cci_udp.h"
+#include "cci.h"
+
+#include <poll.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct secret {
+    unsigned char key[crypto_aead_xchacha20poly1305_ietf_KEYBYTES];
+} secret_t;
+
+static void check(int status, const char *what) {
+    if (status == CCI_SUCCESS) return;
+    fprintf(stderr, "%s: %s\n", what, cci_strerror(NULL, (cci_status_t)status));
+    exit(1);
+}
+
+/* ---- the hooks of cci_setup(): the same key for everybody. A server with many clients would look at peer->key_id,
+ * which the client's hook sets, and find the key of that client. */
+static void *choose_key(void *user, cci_seal_peer_t *peer) {
+    (void)peer;
+    return user;
+}
+
+static int seal(void *user, void *key, const uint8_t *nonce, const uint8_t *head, uint32_t head_length, uint8_t *bytes,
+                uint32_t length) {
+    (void)user;
+    return crypto_aead_xchacha20poly1305_ietf_encrypt(bytes, NULL, bytes, length, head, head_length, NULL, nonce,
+                                                      ((const secret_t *)key)->key);
+}
+
+static int unseal(void *user, void *key, const uint8_t *nonce, const uint8_t *head, uint32_t head_length,
+                  uint8_t *bytes, uint32_t length) {
+    uint32_t sealed_length = length + crypto_aead_xchacha20poly1305_ietf_ABYTES;
+    (void)user;
+    return crypto_aead_xchacha20poly1305_ietf_decrypt(bytes, NULL, NULL, bytes, sealed_length, head, head_length, nonce,
+                                                      ((const secret_t *)key)->key);
+}
+
+/* ---- the key's file: 64 hexadecimal digits */
+static void read_key(const char *path, secret_t *secret) {
+    char text[2 * sizeof secret->key + 1] = "";
+    size_t length = 0;
+    FILE *file = fopen(path, "r");
+    if (file && fgets(text, sizeof text, file))
+        sodium_hex2bin(secret->key, sizeof secret->key, text, sizeof text - 1, NULL, &length, NULL);
+    if (file) fclose(file);
+    if (length == sizeof secret->key) return;
+    fprintf(stderr, "%s: no key in it; ./secure new makes one\n", path);
+    exit(1);
+}
+
+static int print_new_key(void) {
+    unsigned char key[sizeof(secret_t)];
+    char text[2 * sizeof key + 1];
+    randombytes_buf(key, sizeof key);
+    return puts(sodium_bin2hex(text, sizeof text, key, sizeof key)) < 0;
+}
+
+/* ---- from here on as in hello.c: nothing else has to know */
+static int on_event(cci_event_t *event, int is_server) {
+    if (event->type == CCI_EVENT_CONNECT_REQUEST) check(cci_accept(event, NULL), "accept");
+    if (event->type == CCI_EVENT_CONNECT) {
+        check((int)event->connect.status, "connect"); /* with a wrong key it times out */
+        check(cci_send(event->connect.connection, "hello, friend", 13, NULL, CCI_FLAG_SILENT), "send");
+    }
+    if (event->type != CCI_EVENT_RECV) return 0;
+    printf("received: %.*s\n", (int)event->recv.len, (const char *)event->recv.ptr);
+    if (is_server)
+        check(cci_send(event->recv.connection, event->recv.ptr, event->recv.len, NULL, CCI_FLAG_SILENT), "answer");
+    return !is_server;
+}
+
+int main(int argc, char **argv) {
+    static secret_t secret;
+    static cci_seal_t hooks = {crypto_aead_xchacha20poly1305_ietf_ABYTES, 0, &secret, choose_key, NULL, seal, unseal};
+    static cci_setup_t setup;
+    int is_server = argc == 2, done = 0;
+    uint32_t caps;
+    cci_endpoint_t *endpoint;
+    cci_os_handle_t fd;
+    char *uri;
+    struct timeval patience = {5, 0};
+    if (argc < 2 || sodium_init() < 0) return fprintf(stderr, "usage: secure new | secure KEYFILE [URI]\n"), 1;
+    if (argc == 2 && !strcmp(argv[1], "new")) return print_new_key();
+    read_key(argv[1], &secret);
+    setup.seal = &hooks;
+    check(cci_setup(&setup), "cci_setup");
+    check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
+    check(cci_create_endpoint(NULL, 0, &endpoint, &fd), "cci_create_endpoint");
+    check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (is_server) printf("uri: %s\n", uri);
+    else check(cci_connect(endpoint, argv[2], NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &patience), argv[2]);
+    while (!done) {
+        struct pollfd sleeper = {fd, POLLIN, 0};
+        cci_event_t *event;
+        poll(&sleeper, 1, -1);
+        while (!done && cci_get_event(endpoint, &event) == CCI_SUCCESS) {
+            done = on_event(event, is_server);
+            cci_return_event(event);
+        }
+    }
+    free(uri);
+    return cci_finalize();
+}
