@@ -10,12 +10,14 @@
     --partial       the capture may lack packets: rules that need all of them are left out
     --hostile       the capture lacks packets that somebody forged: what answers a packet that is not there is no error
     --pdml FILE     the dissection of the one capture by tshark -T pdml must have the same fields with the same values
+    --damaged       with --pdml: the capture is what --damage wrote: nothing is expected of it but the same judgement
+    --damage FILE   writes packets of the one capture into a new one, most of them damaged in one way each
     --lua FILE      the tables in this dissector must be those of the document
     --dump          prints every field
 
-What a field is called, where it is, how long it is, what it may hold, which types there are and what follows what: all of
-that comes from the tables. This file knows what a table looks like, how a capture file is built, and, for the rules between
-packets, what the names of fields mean.
+What a field is called, where it is, how long it is, what it may hold, which types there are and what follows what: all
+of that comes from the tables. This file knows what a table looks like, how a capture file is built, and, for the rules
+between packets, what the names of fields mean.
 """
 import argparse
 import os
@@ -32,7 +34,7 @@ class Wrong(Exception):
     """The packet or the document is not as it must be."""
 
 
-# ---- the document ---------------------------------------------------------------------------------------------------
+# ---- the document ----------------------------------------------------------------------------------------------------
 
 def ones(n):
     return (1 << n) - 1
@@ -183,7 +185,8 @@ class Document:
             self.add_type(self.frames, 'Frame', row['frame'], row)
         for row in tables.get('Rules', []):
             self.rules[row['rule']] = row['must hold']
-        used = {('Packet', t['name']) for t in self.packets.values()} | {('Frame', t['name']) for t in self.frames.values()}
+        used = {('Packet', t['name']) for t in self.packets.values()}
+        used |= {('Frame', t['name']) for t in self.frames.values()}
         if used != set(self.layouts):
             raise Wrong('types and layouts differ: %s' % sorted(used ^ set(self.layouts)))
         if not self.packets or not self.frames or not self.rules:
@@ -215,8 +218,8 @@ class Document:
         number = int(row['type'], 0)
         if not layout or number in types:
             raise Wrong('%s type %d, %s: no layout, or given twice' % (kind, number, name))
-        size = eval('lambda f_end, f: ' + re.sub(r'f_(?!end\b)(\w+)', r'f["\1"]', expression(row['size'], layout.names)),
-                    dict(FUNCTIONS))
+        size = expression(row['size'], layout.names)
+        size = eval('lambda f_end, f: ' + re.sub(r'f_(?!end\b)(\w+)', r'f["\1"]', size), dict(FUNCTIONS))
         named = [f for f in layout.fields if f.name == 'type']
         if not named or int(named[0].values, 0) != number:
             raise Wrong('%s: the layout says another type than %d' % (layout.name, number))
@@ -277,7 +280,7 @@ class Document:
                     part_at += self.parts[f.part].fixed_size
 
 
-# ---- captures -----------------------------------------------------------------------------------------------------------
+# ---- captures --------------------------------------------------------------------------------------------------------
 
 LINK_HEADERS = {0: 4, 1: 14, 101: 0, 113: 16, 228: 0, 229: 0, 276: 20}
 
@@ -285,6 +288,9 @@ LINK_HEADERS = {0: 4, 1: 14, 101: 0, 113: 16, 228: 0, 229: 0, 276: 20}
 class Datagram:
     def __init__(self, index, source, target, is_group, bytes_):
         self.index, self.source, self.target, self.is_group, self.bytes = index, source, target, is_group, bytes_
+
+    def with_bytes(self, new):
+        return Datagram(self.index, self.source, self.target, self.is_group, bytes(new))
 
 
 def read_capture(path):
@@ -327,7 +333,7 @@ def unwrap(index, ip):
                     ip[head + 8:head + length])
 
 
-# ---- rules across packets -------------------------------------------------------------------------------------------------
+# ---- rules across packets --------------------------------------------------------------------------------------------
 
 def expand(low, near):
     difference = (low - near) & 0xffffffff
@@ -532,7 +538,8 @@ class Rules:
 
     def fits(self, side, length):
         if side.max_send_size is not None:
-            self.hold('message-fits', length <= side.max_send_size, '%d bytes, more than %d' % (length, side.max_send_size))
+            self.hold('message-fits', length <= side.max_send_size,
+                      '%d bytes, more than %d' % (length, side.max_send_size))
 
     def frame_message(self, side, f):
         self.fits(side, f['length'])
@@ -624,12 +631,12 @@ class Rules:
 
 
 RULES = ('request-once', 'cookie-answers', 'cookie-returned', 'accept-answers', 'reject-answers', 'confirm-follows',
-         'confirmed-follows', 'data-follows', 'reset-answers', 'token-new', 'number-increases', 'ack-names-sent', 'ack-stays',
-         'nack-names-sent', 'one-content', 'run-adjacent', 'message-fits', 'frame-allowed', 'read-answered',
-         'denied-answers', 'group-by-multicast')
+         'confirmed-follows', 'data-follows', 'reset-answers', 'token-new', 'number-increases', 'ack-names-sent',
+         'ack-stays', 'nack-names-sent', 'one-content', 'run-adjacent', 'message-fits', 'frame-allowed',
+         'read-answered', 'denied-answers', 'group-by-multicast')
 
 
-# ---- checking a capture -----------------------------------------------------------------------------------------------------
+# ---- checking a capture ----------------------------------------------------------------------------------------------
 
 class Result:
     def __init__(self):
@@ -642,15 +649,16 @@ def check(document, datagrams, options, keep=False):
     for datagram in datagrams:
         try:
             items = document.decode(datagram.bytes)
-            problems = rules.packet(datagram, items)
         except Wrong as wrong:
-            items, problems = [], [str(wrong)]
+            items, problems = None, [str(wrong)]
+        else:
+            problems = rules.packet(datagram, items)
         result.problems += ['frame %d: %s' % (datagram.index, text) for text in problems]
-        for (kind, name), _, _, _ in items:
+        for (kind, name), _, _, _ in items or []:
             counts = result.packets if kind == 'packet' else result.frames
             counts[name] = counts.get(name, 0) + 1
         if keep:
-            result.decoded.append((datagram.index, list(document.flat(items))))
+            result.decoded.append((datagram.index, list(document.flat(items)) if items else None))
     result.rules = rules.used
     return result
 
@@ -676,7 +684,7 @@ def uncovered(document, results):
             ['rule ' + rule for rule in document.rules if not seen(rule, 'rules')])
 
 
-# ---- the dissector -----------------------------------------------------------------------------------------------------------
+# ---- the dissector ---------------------------------------------------------------------------------------------------
 
 def compare_lua(document, path):
     """The dissector's tables are `layout("packet", "ACK", "values", {...})` and rows of strings in the same order."""
@@ -708,59 +716,65 @@ def compare_lua(document, path):
     return problems, len(seen)
 
 
-def compare_pdml(result, path):
-    """Each field that tshark shows is a field of ours: the same name, place, size and value, in the same order."""
-    problems, compared, packets = [], 0, 0
+def compare_pdml(document, result, path):
+    """Each field that tshark shows is a field of ours: the same name, place, size and value, in the same order. What is
+    malformed here is malformed there, and nothing else is."""
+    problems, compared, packets, malformed = [], 0, 0, 0
     decoded = dict(result.decoded)
+    whole = {'cci.' + entry['name'].lower() for entry in document.frames.values()}
     for _, packet in xml.etree.ElementTree.iterparse(path):
         if packet.tag != 'packet':
             continue
         protocols = packet.findall('proto')
         number = int([f for f in protocols[0] if f.get('name') == 'num'][0].get('show'))
-        ours = decoded.pop(number, None)
+        if number not in decoded:
+            continue
+        ours = decoded.pop(number)
         udp = [p for p in protocols if p.get('name') == 'udp']
         cci = [p for p in protocols if p.get('name') == 'cci']
-        if ours is None:
-            continue
-        packets += 1
-        if len(cci) != 1 or not udp:
-            problems.append('frame %d: tshark did not dissect it' % number)
-            continue
         base = int(udp[0].get('pos')) + int(udp[0].get('size'))
-        theirs = []
-        for field in cci[0].iter('field'):
-            name = field.get('name')
-            if name in ('_ws.expert', '_ws.malformed', '_ws.lua.fake') or 'expert' in (name or ''):
-                problems.append('frame %d: %s' % (number, field.get('showname') or field.get('show')))
-            if name and name.startswith('cci.') and not name.startswith('cci.shown.') and field.get('value') is not None:
-                raw = bytes.fromhex(field.get('value'))
-                theirs.append((name, int(field.get('pos')) - base, int(field.get('size')), raw))
-        wanted = []
-        for name, at, size, value in ours:
-            raw = value.to_bytes(size, 'little') if isinstance(value, int) else bytes(value)
-            if size:
-                wanted.append((name, at, size, raw))
-        compared += len(wanted)
-        if wanted != theirs:
-            differ = [pair for pair in zip(wanted, theirs) if pair[0] != pair[1]][:1] or [(wanted[-2:], theirs[-2:])]
-            problems.append('frame %d: %s' % (number, differ))
+        packets += 1
+        theirs, complaints = [], []
+        for field in packet.iter('field'):
+            name = field.get('name') or ''
+            if name == '_ws.malformed' or name.startswith('cci.shown.') or 'Lua Error' in \
+                    (field.get('show') or ''):
+                complaints.append(field.get('showname') or field.get('show'))
+            elif name.startswith('cci.') and name not in whole and field.get('value') is not None:
+                theirs.append((name, int(field.get('pos')) - base, int(field.get('size')),
+                               bytes.fromhex(field.get('value'))))
         packet.clear()
+        if len(cci) != 1 or [text for text in complaints if 'Lua' in text]:
+            problems.append('frame %d: tshark did not dissect it: %s' % (number, complaints))
+        elif ours is None:
+            malformed += 1
+            if not complaints:
+                problems.append('frame %d is malformed, and tshark did not say so' % number)
+        else:
+            wanted = [(name, at, size, value.to_bytes(size, 'little') if isinstance(value, int) else bytes(value))
+                      for name, at, size, value in ours if size]
+            compared += len(wanted)
+            if wanted != theirs or complaints:
+                differ = [pair for pair in zip(wanted, theirs) if pair[0] != pair[1]][:1]
+                problems.append(('frame %d: %s %s' % (number, differ or 'other fields', complaints))[:300])
     if decoded:
         problems.append('%d packets are not in the dissection' % len(decoded))
-    return problems, packets, compared
+    print('%s: %d packets, %d of them malformed, %d fields compared, %d packets differ' %
+          (path, packets, malformed, compared, len(problems)))
+    return problems, compared
 
 
-# ---- the test of the test ------------------------------------------------------------------------------------------------------
+# ---- the test of the test --------------------------------------------------------------------------------------------
 
 def damaged(document, datagrams, choose):
-    """A copy of the capture in which `choose` has changed the first packet that it can: it gets the packet's items and bytes,
-    and returns new bytes, a list of several packets, or None."""
+    """A copy of the capture in which `choose` has changed the first packet that it can: it gets the packet's items and
+    bytes, and returns new bytes, a list of several packets, or None."""
     for at, datagram in enumerate(datagrams):
         items = document.decode(datagram.bytes)
         changed = choose(items, bytearray(datagram.bytes))
         if changed is not None:
             changed = changed if isinstance(changed, list) else [changed]
-            new = [Datagram(datagram.index, datagram.source, datagram.target, datagram.is_group, bytes(b)) for b in changed]
+            new = [datagram.with_bytes(b) for b in changed]
             return datagrams[:at] + new + datagrams[at + 1:]
     return None
 
@@ -840,7 +854,8 @@ def damages(document):
         ('piece of another write', frame(document, 'Frame', 'BULK', 'key', more, lambda f: f['offset'] > 0)),
         ('VOID of nothing', frame(document, 'Frame', 'VOID', 'count', 0)),
         ('READ of nothing', frame(document, 'Frame', 'READ', 'missing', 0)),
-        ('READ of what is not there', frame(document, 'Frame', 'READ', 'missing', ones(64), lambda f: f['missing'] < 16)),
+        ('READ of what is not there', frame(document, 'Frame', 'READ', 'missing', ones(64),
+                                            lambda f: f['missing'] < 16)),
         ('READ of tiny segments', frame(document, 'Frame', 'READ', 'segment', 8)),
         ('READ of a long chunk', frame(document, 'Frame', 'READ', 'length', lambda old: old + (1 << 24))),
         ('DATA of an unknown chunk', frame(document, 'Frame', 'DATA', 'chunk', lambda old: old ^ 0x55550000)),
@@ -852,9 +867,24 @@ def damages(document):
         ('a frame that is not aligned', lambda items, b: b[:24] + b'\x08' + bytes(3) + b[24:]
          if items[0][0][1] == 'DATA' and len(items) > 1 and items[1][0][1] != 'PAD' else None),
         ('a run that is not in order', frame(document, 'Frame', 'MESSAGE', 'sequence', lambda old: old + 5)),
-        ('a group packet to one', None),
     ]
-    return [item for item in result if item[1]]
+    return result
+
+
+def write_damaged(document, path, target):
+    """One packet for each damage, with those that are good enough to be decoded all the same, to port 49152."""
+    datagrams, count = list(read_capture(path)), 0
+    with open(target, 'wb') as file:
+        file.write(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 101))
+        for _, how in damages(document):
+            changed = damaged(document, datagrams, how)
+            for new in [d for d, old in zip(changed, datagrams) if d is not old][:1] if changed else []:
+                udp = struct.pack('>HHHH', 49153, 49152, len(new.bytes) + 8, 0) + new.bytes
+                ip = struct.pack('>BBHHHBBHII', 0x45, 0, len(udp) + 20, 0, 0, 64, 17, 0, 0x7f000001, 0x7f000001) + udp
+                file.write(struct.pack('<IIII', count, 0, len(ip), len(ip)) + ip)
+                count += 1
+    print('%s: %d packets' % (target, count))
+    return 0
 
 
 def other_bytes(document):
@@ -912,18 +942,23 @@ def documents_changed(text):
                                  ('Frame READ', 'length', 'reserved_36'), ('Frame BULK', 'offset', 'total'),
                                  ('Frame FRAGMENT', 'offset', 'total'), ('Frame DATA', 'segment', 'reserved_12'),
                                  ('Frame DATA', 'chunk', 'segment'), ('Packet DATA', 'receiver_index', 'number'),
-                                 ('Packet ACCEPT', 'server_index', 'max_send_size'), ('Packet REQUEST', 'cookie', 'client_token'),
-                                 ('Packet RESET', 'receiver_index', 'sender_index'), ('Part ACK_RANGE', 'gap', 'length')):
+                                 ('Packet ACCEPT', 'server_index', 'max_send_size'),
+                                 ('Packet REQUEST', 'cookie', 'client_token'),
+                                 ('Packet RESET', 'receiver_index', 'sender_index'),
+                                 ('Part ACK_RANGE', 'gap', 'length')):
         at = {cells[0]: (i, cells) for i, h, cells in rows if h == where}
         (i, a), (j, b) = at[first], at[second]
         changed = lines[:]
         changed[i] = '| ' + ' | '.join(b[:1] + a[1:3] + b[3:]) + ' |'
         changed[j] = '| ' + ' | '.join(a[:1] + b[1:3] + a[3:]) + ' |'
         yield '%s: %s and %s change places' % (where, first, second), '\n'.join(changed)
-    for old, new in (('| 6 | ACK | 16+4*more |', '| 6 | ACK | 16+8*more |'), ('| 3 | BULK | 48+length |', '| 3 | BULK | 40+length |'),
-                     ('| 8 | PING | 8 |', '| 9 | PING | 8 |'), ('| 7 | DATA | 24 | frames |', '| 7 | DATA | 24 | nothing |'),
-                     ('| 16 | READ | 48 | no | R |', '| 16 | READ | 48 | no | U |'), ('| run-adjacent |', '| run-somewhere |'),
-                     ('more of ACK_RANGE', 'first of ACK_RANGE'), ('end == 16 + length', 'end == 8 + length')):
+    for old, new in (('| 6 | ACK | 16+4*more |', '| 6 | ACK | 16+8*more |'),
+                     ('| 3 | BULK | 48+length |', '| 3 | BULK | 40+length |'),
+                     ('| 8 | PING | 8 |', '| 9 | PING | 8 |'),
+                     ('| 7 | DATA | 24 | frames |', '| 7 | DATA | 24 | nothing |'),
+                     ('| 16 | READ | 48 | no | R |', '| 16 | READ | 48 | no | U |'),
+                     ('| run-adjacent |', '| run-somewhere |'), ('more of ACK_RANGE', 'first of ACK_RANGE'),
+                     ('end == 16 + length', 'end == 8 + length')):
         if old not in text:
             raise Wrong('the self-test does not find: ' + old)
         yield '%s becomes %s' % (old, new), text.replace(old, new)
@@ -953,8 +988,7 @@ def self_test(text, path, options):
         b[rng.choice([0, 3, 4, 5, 8, 9, 10, 15])] ^= 1 << rng.randrange(8)
         if b == datagrams[at].bytes or datagrams[at].bytes[1] in (1, 9):
             continue
-        changed = datagrams[:at] + [Datagram(datagrams[at].index, datagrams[at].source, datagrams[at].target,
-                                             datagrams[at].is_group, bytes(b))] + datagrams[at + 1:]
+        changed = datagrams[:at] + [datagrams[at].with_bytes(b)] + datagrams[at + 1:]
         if check(document, changed, options).problems:
             found += 1
         else:
@@ -983,10 +1017,11 @@ def main():
     parser = argparse.ArgumentParser(description='Holds captured packets to the tables of wire.md.')
     parser.add_argument('captures', nargs='*', metavar='CAPTURE')
     parser.add_argument('--spec', default=os.path.join(here, 'spec', 'wire.md'))
-    for flag in ('--cover', '--partial', '--hostile', '--dump', '--self-test'):
+    for flag in ('--cover', '--partial', '--hostile', '--dump', '--self-test', '--damaged'):
         parser.add_argument(flag, action='store_true')
     parser.add_argument('--pdml')
     parser.add_argument('--lua')
+    parser.add_argument('--damage')
     options = parser.parse_args()
     with open(options.spec, encoding='utf-8') as file:
         text = file.read()
@@ -994,6 +1029,8 @@ def main():
         document = Document(text)
         if options.self_test:
             return self_test(text, options.captures[0], options)
+        if options.damage:
+            return write_damaged(document, options.captures[0], options.damage)
         bad, results = 0, []
         if options.lua:
             problems, count = compare_lua(document, options.lua)
@@ -1010,12 +1047,10 @@ def main():
                 for name, at, size, value in fields:
                     print(number, name, at, size, value if isinstance(value, int) else value.hex())
             if options.pdml:
-                problems, packets, compared = compare_pdml(result, options.pdml)
-                print('%s: %d packets, %d fields compared, %d packets differ' %
-                      (options.pdml, packets, compared, len(problems)))
+                problems, compared = compare_pdml(document, result, options.pdml)
                 for problem in problems[:MAX_PRINTED]:
                     print(problem)
-                bad |= bool(problems) or not compared
+                bad = bool(problems) or not compared if options.damaged else bad or bool(problems) or not compared
             result.decoded = None
         if options.cover:
             missing = uncovered(document, results)

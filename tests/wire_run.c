@@ -4,8 +4,8 @@
  *     SIM_PCAP=run.pcap wire_run sim     over the simulated network, which loses and reorders
  *     wire_run udp                       over UDP on the loopback interface, for tcpdump to see
  *
- * What it shows is looked at by tests/wire_check.py; here only the outcome of each operation is checked. Over UDP there is
- * no multicast, since loopback interfaces have none by default.
+ * What it shows is looked at by tests/wire_check.py; here only the outcome of each operation is checked. Over UDP there
+ * is no multicast, since loopback interfaces have none by default.
  */
 #define CCI_IMPLEMENTATION
 #include "cci_udp.h"
@@ -26,14 +26,15 @@ static void take_messages(side_t *side, size_t count) {
     }
 }
 
-/* ---- the handshake ------------------------------------------------------------------------------------------------- */
+/* ---- the handshake ----------------------------------------------------------------------------------------------- */
 
 /* Requests with data pile up until the server asks for cookies; then it accepts some and rejects the others. */
 static void show_handshakes(side_t *a, side_t *b) {
     int i, accepted = 0, refused = 0;
     uint8_t data[CCI_CONN_REQ_LEN];
     fill(data, sizeof data, 7);
-    assert_int_equal(cci_disconnect(connect_sides(a, a, CCI_CONN_ATTR_RO).bc), CCI_SUCCESS); /* indices differ from now on */
+    /* from now on the two sides of a connection have different indices */
+    assert_int_equal(cci_disconnect(connect_sides(a, a, CCI_CONN_ATTR_RO).bc), CCI_SUCCESS);
     for (i = 0; i < UNDECIDED; i++) {
         assert_int_equal(cci_connect(a->ep, b->uri, data, i % 50 == 0 ? sizeof data : (uint32_t)i % 50,
                                      CCI_CONN_ATTR_RU, NULL, 0, NULL),
@@ -59,7 +60,7 @@ static void show_handshakes(side_t *a, side_t *b) {
     }
 }
 
-/* ---- messages ---------------------------------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 static void show_messages(side_t *a, side_t *b, cci_conn_attribute_t attribute) {
     static const uint32_t lengths[] = {0, 1, 7, 8, 9, 100, 1000, MESSAGE_BYTES};
@@ -140,7 +141,7 @@ static void show_withdrawal(side_t *a, side_t *b) {
     assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static void transfer(const pair_t *pair, cci_rma_handle_t *local, cci_rma_handle_t *remote, uint64_t length, int flags,
                      cci_status_t status) {
@@ -204,7 +205,7 @@ TEST(all, ANYWHERE, "each kind of packet and frame is on the wire, and every ope
     show_withdrawal(a, b);
 }
 
-/* ---- where ----------------------------------------------------------------------------------------------------------------- */
+/* ---- where ------------------------------------------------------------------------------------------------------- */
 
 static void prepare_network(void) {
     snprintf(config_text, sizeof config_text, "%s",
