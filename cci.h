@@ -3665,8 +3665,8 @@ static uint32_t cci__rel_check(const uint8_t *frame, uint32_t length) {
     return cci__min32(size + cci__pad8(data), length); /* the last frame of a packet need not be padded */
 }
 
-/* The same on a connection whose messages have `message_max` bytes at most; 0 also for what is
- * longer than the packet. */
+/* The same on a connection whose messages have `message_max` bytes at most; 0 also for what is longer
+ * than the packet. */
 static uint32_t cci__rel_check_for(const uint8_t *frame, uint32_t length, uint32_t message_max) {
     uint32_t size = cci__rel_check(frame, length);
     if (size == 0 || size > length || (frame[0] == CCI__FRAME_MESSAGE && cci__load16(frame + 2) > message_max) ||
@@ -5639,6 +5639,8 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         ep->strays++;
         return;
     }
+    if (CCI__UNLIKELY(rx->is_group) && header.type != CCI__PKT_GROUP)
+        return; /* one packet to a group must not provoke an answer from each of its members */
     switch (header.type) {
     case CCI__PKT_DATA:
     case CCI__PKT_CONFIRM:
