@@ -72,7 +72,7 @@ end
 local function add_proto_field(abbreviation, name, size, meaning)
     local key = abbreviation .. "/" .. size
     if proto_fields[key] then return proto_fields[key] end
-    local wide = name:match("token$") or name:match("cookie$") or name:match("key$") or name:match("missing$")
+    local wide = name:match("token$") or name:match("key$") or name == "cookie" or name == "missing" or name == "bits"
     local shown = (wide or name == "version") and base.HEX or base.DEC
     local make = ({["1"] = ProtoField.uint8, ["2"] = ProtoField.uint16, ["4"] = ProtoField.uint32,
                    ["8"] = ProtoField.uint64})[size]
@@ -116,7 +116,7 @@ kind("Packet", 4, "REJECT", "24", "nothing")
 kind("Packet", 5, "CONFIRM", "24", "nothing")
 kind("Packet", 6, "CONFIRMED", "24", "nothing")
 kind("Packet", 7, "DATA", "24", "frames")
-kind("Packet", 8, "RESET", "24", "nothing")
+kind("Packet", 8, "RESET", "end", "nothing")
 kind("Packet", 9, "GROUP", "24", "frames")
 
 kind("Frame", 0, "PAD", "end", "R U G")
@@ -131,6 +131,8 @@ kind("Frame", 8, "PING", "8", "R U")
 kind("Frame", 16, "READ", "48", "R")
 kind("Frame", 17, "DATA", "16+length", "R")
 kind("Frame", 18, "DENIED", "8", "R")
+kind("Frame", 32, "CHALLENGE", "16", "R U")
+kind("Frame", 33, "RESPONSE", "16", "R U")
 
 layout("Part", "ACK_RANGE", {
     {"gap", 0, "2", "1..65535", "so many numbers below the range before have not arrived"},
@@ -141,7 +143,7 @@ layout("Packet", "REQUEST", {
     {"version", 0, "1", "0xC1", "of the protocol"},
     {"type", 1, "1", "1", "of the packet"},
     {"attribute", 2, "1", "0..2", "0 RO: reliable and ordered; 1 RU: reliable, unordered; 2 UU: unreliable"},
-    {"reserved_3", 3, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
     {"client_index", 4, "4", "any", "chosen by the client: it finds the connection by it"},
     {"client_token", 8, "8", "any", "chosen by the client: unguessable, new for each connection"},
     {"cookie", 16, "8", "any", "0 at first, then what a COOKIE brought"},
@@ -163,7 +165,7 @@ layout("Packet", "COOKIE", {
     {"version", 0, "1", "0xC1", ""},
     {"type", 1, "1", "2", ""},
     {"attribute", 2, "1", "0", ""},
-    {"reserved_3", 3, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
     {"client_index", 4, "4", "any", "of the REQUEST"},
     {"client_token", 8, "8", "any", "of the REQUEST"},
     {"cookie", 16, "8", "1..ones(64)", "to be repeated in the next REQUEST; never 0"},
@@ -173,7 +175,7 @@ layout("Packet", "ACCEPT", {
     {"version", 0, "1", "0xC1", ""},
     {"type", 1, "1", "3", ""},
     {"attribute", 2, "1", "0..2", "of the REQUEST"},
-    {"reserved_3", 3, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
     {"client_index", 4, "4", "any", "of the REQUEST; a connection that is not there is answered with RESET"},
     {"client_token", 8, "8", "any", "of the REQUEST; likewise"},
     {"server_index", 16, "4", "any", "chosen by the server: it finds the connection by it"},
@@ -187,7 +189,7 @@ layout("Packet", "REJECT", {
     {"version", 0, "1", "0xC1", ""},
     {"type", 1, "1", "4", ""},
     {"attribute", 2, "1", "0", ""},
-    {"reserved_3", 3, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
     {"client_index", 4, "4", "any", "of the REQUEST"},
     {"client_token", 8, "8", "any", "of the REQUEST"},
     {"sender_index", 16, "4", "0", ""},
@@ -198,7 +200,7 @@ layout("Packet", "CONFIRM", {
     {"version", 0, "1", "0xC1", ""},
     {"type", 1, "1", "5", ""},
     {"attribute", 2, "1", "0", ""},
-    {"reserved_3", 3, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
     {"receiver_index", 4, "4", "any", "the server's; a connection that is not there is answered with RESET"},
     {"receiver_token", 8, "8", "any", "the server's; likewise"},
     {"sender_index", 16, "4", "any", "the client's"},
@@ -209,7 +211,7 @@ layout("Packet", "CONFIRMED", {
     {"version", 0, "1", "0xC1", ""},
     {"type", 1, "1", "6", ""},
     {"attribute", 2, "1", "0", ""},
-    {"reserved_3", 3, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
     {"receiver_index", 4, "4", "any", "the client's; a connection that is not there is answered with RESET"},
     {"receiver_token", 8, "8", "any", "the client's; likewise"},
     {"sender_index", 16, "4", "any", "the server's"},
@@ -220,7 +222,7 @@ layout("Packet", "DATA", {
     {"version", 0, "1", "0xC1", ""},
     {"type", 1, "1", "7", ""},
     {"attribute", 2, "1", "0", ""},
-    {"reserved_3", 3, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
     {"receiver_index", 4, "4", "any", "the receiver's; a connection that is not there is answered with RESET"},
     {"receiver_token", 8, "8", "any", "the receiver's; likewise"},
     {"sender_index", 16, "4", "any", "the sender's, for a RESET"},
@@ -231,18 +233,21 @@ layout("Packet", "RESET", {
     {"version", 0, "1", "0xC1", ""},
     {"type", 1, "1", "8", ""},
     {"attribute", 2, "1", "0", ""},
-    {"reserved_3", 3, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
     {"receiver_index", 4, "4", "any", "what the answered packet had as sender_index or server_index"},
     {"sender_token", 8, "8", "any", "what the answered packet had as receiver_token or client_token"},
     {"sender_index", 16, "4", "any", "what the answered packet had as receiver_index or client_index"},
     {"number", 20, "4", "any", "number of the packet that it answers"},
+    {"secret", 24, "end-24", "any", "of a sealed connection"},
+}, {
+    "end == 24 or end == 32",
 })
 
 layout("Packet", "GROUP", {
     {"version", 0, "1", "0xC1", ""},
     {"type", 1, "1", "9", ""},
     {"attribute", 2, "1", "0", ""},
-    {"reserved_3", 3, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
     {"receiver_index", 4, "4", "0", ""},
     {"receiver_token", 8, "8", "0", ""},
     {"sender_index", 16, "4", "any", "tells one sender's connections apart, for people who read captures"},
@@ -357,6 +362,28 @@ layout("Frame", "DENIED", {
     {"chunk", 4, "4", "any", "of the READ"},
 })
 
+layout("Frame", "CHALLENGE", {
+    {"type", 0, "1", "32", ""},
+    {"reserved_1", 1, "7", "0", ""},
+    {"bits", 8, "8", "any", "unguessable, new for each address that is to be proven"},
+})
+
+layout("Frame", "RESPONSE", {
+    {"type", 0, "1", "33", ""},
+    {"reserved_1", 1, "7", "0", ""},
+    {"bits", 8, "8", "any", "of the last CHALLENGE"},
+})
+
+layout("Packet", "SEALED", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "1, 3..7, 9", "of the packet"},
+    {"attribute", 2, "1", "0..2", ""},
+    {"flags", 3, "1", "2..3", ""},
+    {"first_index", 4, "4", "any", "as in the layout of the type"},
+    {"first_token", 8, "8", "any", "as in the layout of the type"},
+    {"others", 16, "end-16", "any", "as in the layout of the type, then encrypted bytes, then the tag"},
+})
+
 cci.fields = proto_list
 
 -- ---- dissection -----------------------------------------------------------------------------------------------------
@@ -423,6 +450,8 @@ local summaries = {
     FRAGMENT = function(f) return ("seq=%d %d+%d of %d"):format(f.sequence, f.offset, f.length, f.total) end,
     BULK = function(f) return ("seq=%d %.0f+%d of %.0f"):format(f.sequence, f.offset, f.length, f.total) end,
     SKIP = function(f) return ("seq=%d"):format(f.sequence) end,
+    CHALLENGE = function(f) return ("%x"):format(f.bits % 2 ^ 32) end,
+    RESPONSE = function(f) return ("%x"):format(f.bits % 2 ^ 32) end,
     VOID = function(f) return ("seq=%d count=%d"):format(f.sequence, f.count + f.flags % 2) end,
     NACK = function(f) return ("seq=%d reason=%d"):format(f.sequence, f.reason) end,
     READ = function(f) return ("chunk=%x %.0f+%d"):format(f.chunk, f.offset, f.length) end,
@@ -474,6 +503,34 @@ local function add_frames(tree, buffer, at)
     return table.concat(said, ", ")
 end
 
+-- CRC-32C; Wireshark's `bit` has it that numbers are 32 bits and perhaps negative.
+local function checksum(range)
+    local bytes, crc = range:bytes(), -1
+    for i = 0, bytes:len() - 1 do
+        crc = bit.bxor(crc, bytes:get_index(i))
+        for _ = 1, 8 do
+            crc = bit.bxor(bit.rshift(crc, 1), bit.band(crc, 1) == 1 and 0x82F63B78 or 0)
+        end
+    end
+    return bit.tobit(bit.bnot(crc))
+end
+
+-- Takes off what the flags say is behind the packet: the packet without it, and whether it is sealed.
+local function unwrap(buffer, top)
+    local flags = buffer:len() > 3 and buffer(3, 1):uint() or 0
+    if flags % 2 == 1 and buffer:len() >= 28 then
+        local rest = buffer:len() - 4
+        local item = top:add(buffer(rest), "CRC-32C")
+        if bit.tobit(buffer(rest):le_uint()) ~= checksum(buffer(0, rest)) then
+            item:add_proto_expert_info(MALFORMED, "the checksum is wrong")
+        end
+        buffer = buffer(0, rest):tvb()
+    elseif flags % 2 == 1 then
+        top:add_proto_expert_info(MALFORMED, "the checksum is missing")
+    end
+    return buffer, flags % 4 >= 2
+end
+
 function cci.dissector(buffer, pinfo, tree)
     pinfo.cols.protocol = "CCI"
     local found = buffer:len() >= 2 and kinds.Packet[buffer(1, 1):uint()]
@@ -483,10 +540,14 @@ function cci.dissector(buffer, pinfo, tree)
         pinfo.cols.info = "[malformed]"
         return buffer:len()
     end
-    local made = layouts.Packet[found.name]
+    local all, sealed = buffer:len(), false
+    buffer, sealed = unwrap(buffer, top)
+    local made = layouts.Packet[sealed and "SEALED" or found.name]
     local values, at = add_layout(top, made, buffer, 0)
     local info = found.name
-    if not values then
+    if sealed then
+        info = info .. " sealed"
+    elseif not values then
         info = info .. " [malformed]"
     elseif found.what == "frames" then
         info = info .. " " .. values.number
@@ -502,13 +563,13 @@ function cci.dissector(buffer, pinfo, tree)
         top:append_text(", " .. info)
     end
     pinfo.cols.info = info
-    return buffer:len()
+    return all
 end
 
--- A packet of ours has the version, a known type, and nothing in the reserved byte.
+-- A packet of ours has the version, a known type and known flags.
 local function recognise(buffer, pinfo, tree)
     if buffer:len() < 24 or buffer(0, 1):uint() ~= 0xC1 or not kinds.Packet[buffer(1, 1):uint()] or
-       buffer(3, 1):uint() ~= 0 then
+       buffer(3, 1):uint() > 3 then
         return false
     end
     pinfo.conversation = cci
