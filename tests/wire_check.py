@@ -534,13 +534,16 @@ class Rules:
 
     def frames(self, side, place, frames):
         run_end = run_next = None
-        behind_other = False
+        behind_other, pieces_found = False, 0
         allowed = self.document.frames
         for (_, name), at, f, size in frames:
             entry = allowed[f['type']]
             self.hold('frame-allowed', place in entry['in'], '%s in %s' % (name, place))
             if place not in entry['in']:
                 return
+            if name in ('FRAGMENT', 'VOID') or (name == 'BULK' and f['length'] != f['total']):
+                pieces_found += 1
+                self.hold('few-pieces', pieces_found <= 4, '%d pieces' % pieces_found)
             in_run = name in ('MESSAGE', 'SKIP') or (name == 'BULK' and f['length'] == f['total'])
             if in_run:
                 if run_end is not None:
@@ -679,7 +682,7 @@ class Rules:
 
 RULES = ('request-once', 'cookie-answers', 'cookie-returned', 'accept-answers', 'reject-answers', 'confirm-follows',
          'confirmed-follows', 'data-follows', 'reset-answers', 'token-new', 'number-increases', 'ack-names-sent',
-         'ack-stays', 'sealed-apart', 'response-answers', 'nack-names-sent', 'one-content', 'run-adjacent',
+         'ack-stays', 'sealed-apart', 'few-pieces', 'response-answers', 'nack-names-sent', 'one-content', 'run-adjacent',
          'message-fits', 'frame-allowed', 'read-answered', 'denied-answers', 'group-by-multicast')
 
 

@@ -87,6 +87,24 @@ static void show_messages(side_t *a, side_t *b, cci_conn_attribute_t attribute) 
     assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
 }
 
+/* The client's address changes, as behind a NAT that forgets; the connection goes on. */
+static void show_new_address(side_t *a, side_t *b) {
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    int i;
+    for (i = 0; i < sim.endpoint_count; i++) {
+        if (sim_number_of(&sim.endpoints[i]->address) == strtoul(a->uri + strlen("sim://"), NULL, 10)) {
+            sim.endpoints[i]->address.bytes[20] ^= 1;
+        }
+    }
+    send_patiently(pair.ac, message, 100, 0, CCI_FLAG_SILENT);
+    take_messages(b, 1);
+    elapse(50 * MILLISECOND_NS);
+    send_patiently(pair.bc, message, 100, 0, CCI_FLAG_SILENT);
+    take_messages(a, 1);
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+}
+
 static void show_group(side_t *a, side_t *b) {
     cci_connection_t *ends[2];
     side_t *sides_of[2];
@@ -198,6 +216,7 @@ TEST(all, ANYWHERE, "each kind of packet and frame is on the wire, and every ope
     show_messages(a, b, CCI_CONN_ATTR_UU);
     if (on_sim) {
         show_group(a, b);
+        show_new_address(a, b);
     }
     show_memory(a, b, CCI_CONN_ATTR_RO);
     show_memory(a, b, CCI_CONN_ATTR_RU);
