@@ -297,30 +297,6 @@ SIM_FN void sim_launch_noise(const sim_datagram_t *original) {
     sim_launch(noise);
 }
 
-SIM_FN uint32_t sim_number_of(const cci_link_addr_t *address) {
-    uint32_t number;
-    memcpy(&number, address->bytes + 4, 4);
-    return number;
-}
-
-/* Writes down what is sent, if the environment asks for it. */
-SIM_FN void sim_capture(const sim_datagram_t *datagram) {
-    static FILE *file;
-    static int asked;
-    if (!asked) {
-        const char *path = getenv("SIM_PCAP");
-        asked = 1;
-        if (path != NULL && (file = pcap_create(path)) == NULL) {
-            perror(path);
-            abort();
-        }
-    }
-    if (file != NULL) {
-        pcap_datagram(file, sim.now_ns, sim_number_of(&datagram->from), sim_number_of(&datagram->to),
-                      (int)datagram->is_group, datagram->bytes, datagram->length);
-    }
-}
-
 SIM_FN void sim_put(const cci_link_addr_t *from, const cci_link_addr_t *to, const sim_datagram_t *datagram) {
     (void)from;
     (void)to;
@@ -435,6 +411,30 @@ SIM_FN void sim_close(void *link) {
         }
     }
     free(endpoint);
+}
+
+SIM_FN uint32_t sim_number_of(const cci_link_addr_t *address) {
+    uint32_t number;
+    memcpy(&number, address->bytes + 4, 4);
+    return number;
+}
+
+/* Writes down what is sent, if the environment asks for it. */
+SIM_FN void sim_capture(const sim_datagram_t *datagram) {
+    static FILE *file;
+    static int asked;
+    if (!asked) {
+        const char *path = getenv("SIM_PCAP");
+        asked = 1;
+        if (path != NULL && (file = pcap_create(path)) == NULL) {
+            perror(path);
+            abort();
+        }
+    }
+    if (file != NULL) {
+        pcap_datagram(file, sim.now_ns, sim_number_of(&datagram->from), sim_number_of(&datagram->to),
+                      (int)datagram->is_group, datagram->bytes, datagram->length);
+    }
 }
 
 SIM_FN int sim_send(void *link, const cci_link_tx_t *tx, int count) {
