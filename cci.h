@@ -3826,6 +3826,16 @@ static uint32_t cci__rel_check(const uint8_t *frame, uint32_t length) {
     return cci__min32(size + cci__pad8(data), length); /* the last frame of a packet need not be padded */
 }
 
+/* The same on a connection whose messages have `message_max` bytes at most; 0 also for what is longer
+ * than the packet. */
+static uint32_t cci__rel_check_for(const uint8_t *frame, uint32_t length, uint32_t message_max) {
+    uint32_t size = cci__rel_check(frame, length);
+    if (size == 0 || size > length || (frame[0] == CCI__FRAME_MESSAGE && cci__load16(frame + 2) > message_max) ||
+        (frame[0] == CCI__FRAME_FRAGMENT && cci__load32(frame + 12) > message_max))
+        return 0;
+    return size;
+}
+
 /* Is it part of a run? A bulk write that is whole is. */
 static int cci__rel_in_run(const uint8_t *frame) {
     return frame[0] == CCI__FRAME_MESSAGE || frame[0] == CCI__FRAME_SKIP ||
@@ -3857,10 +3867,8 @@ static int cci__rel_scan(const uint8_t *bytes, uint32_t length, uint32_t message
     memset(run, 0, sizeof *run);
     for (at = CCI_REL_HEADER; at < length; at += size) CCI__LOOP(scan) {
         const uint8_t *frame = bytes + at;
-        size = cci__rel_check(frame, length - at);
-        if (size == 0 || size > length - at ||
-            (frame[0] == CCI__FRAME_MESSAGE && cci__load16(frame + 2) > message_max) ||
-            (frame[0] == CCI__FRAME_FRAGMENT && cci__load32(frame + 12) > message_max))
+        size = cci__rel_check_for(frame, length - at, message_max);
+        if (size == 0)
             return 0;
         if (!cci__rel_in_run(frame))
             continue;
@@ -3916,8 +3924,8 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
             eliciting = 1;
             continue;
         }
-        size = cci__rel_check(frame, length - at);
-        if (size == 0 || size > length - at) { /* behind a frame of another layer nobody has looked yet */
+        size = cci__rel_check_for(frame, length - at, rel->message_max);
+        if (size == 0) { /* behind a frame of another layer nobody has looked yet */
             rel->pool->packets_malformed++;
             return CCI_REL_UNSOUND;
         }
@@ -6054,6 +6062,8 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         cci__dgram_mismatched(ep);
         return;
     }
+    if (CCI__UNLIKELY(rx->is_group) && header.type != CCI__PKT_GROUP)
+        return; /* one packet to a group must not provoke an answer from each of its members */
     switch (header.type) {
     case CCI__PKT_DATA:
     case CCI__PKT_CONFIRM:

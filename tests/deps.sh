@@ -3,13 +3,14 @@
 # deps.sh - installs what the tests need, by package name, on systems with apt-get. Quick when everything is there.
 set -eu
 
-# Two compilers in two languages, the test library, `ip` for tests with network interfaces of their own, and a cipher.
-packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev'
+# Two compilers in two languages, the test library, `ip` for tests with network interfaces of their own, a cipher, and what
+# looks at captured packets: a checker in Python, tcpdump, and tshark for the dissector.
+packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev python3 tcpdump tshark'
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo 'There is no apt-get here. Please install by other means: gcc and g++ with their sanitizers, clang (optional),'
-    echo 'make, cmocka with its header, the command ip (iproute2, optional) and libsodium with its header (optional). Then'
-    echo 'run: make test'
+    echo 'make, cmocka with its header; optional: the command ip (iproute2), libsodium with its header, python3, tcpdump,'
+    echo 'tshark. Then run: make test'
     echo '#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

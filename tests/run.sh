@@ -255,7 +255,7 @@ tree() {
     strange=$(grep -vE "^($agreed)$" "$out/files.txt" | tr '\n' ' ')
     check "not agreed at the top: $strange" [ -z "$strange" ]
     check '.ci/run is not executable' [ -x .ci/run ]
-    grep -E '\.(c|h|cpp|cc|sh|py)$|^Makefile$|^\.ci/run$' "$out/files.txt" >"$out/sources.txt"
+    grep -E '\.(c|h|cpp|cc|sh|py|lua)$|^Makefile$|^\.ci/run$' "$out/files.txt" >"$out/sources.txt"
     while read -r file; do
         check "$file has no SPDX line" sh -c 'head -n 5 "$1" | grep -q "SPDX-License-Identifier: MIT OR Unlicense"' - "$file"
     done <"$out/sources.txt"
@@ -439,6 +439,7 @@ demo() {
 
 # The programs are tested in a file of their own.
 . tests/programs.sh
+. tests/wire.sh
 
 # ---- all of it --------------------------------------------------------------------------------------------------------------
 
@@ -482,6 +483,8 @@ step hostile hostile
 step hostile-sanitized hostile_sanitized
 step promises promises
 step netns plain netns tests/netns.c
+step wire wire
+step wireshark wireshark
 
 echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
 [ "$total_failed" -eq 0 ] && [ "$total_passed" -gt 0 ]

@@ -12,6 +12,9 @@
  * loop that polls gets on, and thirty seconds of time-out take milliseconds. Everything that is decided by chance comes
  * from `seed`: the same calls give the same run.
  *
+ * SIM_PCAP in the environment names a file that gets what is sent, as it is sent, before the network does its worst. What a
+ * test injects is not in it: nobody sent that. (See pcap.h for the form.)
+ *
  * A call that blocks in this one thread can't be answered unless somebody polls the peer: sim_idle, where it is set, is
  * called then.
  */
@@ -19,6 +22,7 @@
 #define CCI_TEST_SIM_H
 
 #include "cci.h"
+#include "pcap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -431,6 +435,30 @@ SIM_FN void sim_close(void *link) {
     free(endpoint);
 }
 
+SIM_FN uint32_t sim_number_of(const cci_link_addr_t *address) {
+    uint32_t number;
+    memcpy(&number, address->bytes + 4, 4);
+    return number;
+}
+
+/* Writes down what is sent, if the environment asks for it. */
+SIM_FN void sim_capture(const sim_datagram_t *datagram) {
+    static FILE *file;
+    static int asked;
+    if (!asked) {
+        const char *path = getenv("SIM_PCAP");
+        asked = 1;
+        if (path != NULL && (file = pcap_create(path)) == NULL) {
+            perror(path);
+            abort();
+        }
+    }
+    if (file != NULL) {
+        pcap_datagram(file, sim.now_ns, sim_number_of(&datagram->from), sim_number_of(&datagram->to),
+                      (int)datagram->is_group, datagram->bytes, datagram->length);
+    }
+}
+
 SIM_FN int sim_send(void *link, const cci_link_tx_t *tx, int count) {
     sim_endpoint_t *endpoint = (sim_endpoint_t *)link;
     int i;
@@ -463,6 +491,7 @@ SIM_FN int sim_send(void *link, const cci_link_tx_t *tx, int count) {
         } else if (at > sim.mtu) {
             sim.oversized_count++;
         } else {
+            sim_capture(datagram);
             sim_put(&datagram->from, &datagram->to, datagram);
         }
         free(datagram);

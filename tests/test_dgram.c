@@ -470,6 +470,75 @@ static void a_message_longer_than_the_connection_allows_is_dropped(void **state)
     assert_int_equal(pool->packets_malformed, 3);
 }
 
+/* A READ that asks for nothing, and behind it a fragment: nobody has looked at that one when the READ is taken. */
+static void inject_behind_a_read(uint32_t number, uint32_t sequence, uint32_t length, uint32_t total) {
+    uint8_t packet[CCI_REL_HEADER + 48 + 16 + LIMIT + 8], *frame = packet + CCI_REL_HEADER;
+    const cci_conn_t *conn = &dconn_of(at_server)->conn;
+    memset(packet, 0, sizeof packet);
+    cci_conn_write_header(packet, CCI__PKT_DATA, 0, conn->index, conn->token, conn->peer_index, number);
+    frame[0] = CCI__FRAME_READ;
+    cci__store32(frame + 20, 64);
+    cci__store32(frame + 32, 64);
+    frame += 48;
+    frame[0] = CCI__FRAME_FRAGMENT;
+    cci__store16(frame + 2, length);
+    cci__store32(frame + 4, sequence);
+    cci__store32(frame + 12, total);
+    assert_true(length <= LIMIT + 8);
+    sim_inject(sim_of(client)->number, sim_of(server)->number, packet, CCI_REL_HEADER + 48 + 16 + length);
+    run(50);
+}
+
+static void a_message_too_long_is_dropped_also_behind_a_frame_of_another_layer(void **state) {
+    uint32_t number, sequence;
+    (void)state;
+    message_limit = LIMIT;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_send(at_client, "x", 1, NULL, 0), CCI_SUCCESS);
+    run_until(&sent_count, 1);
+    number = (uint32_t)dconn_of(at_client)->active->rel.next_number;
+    sequence = (uint32_t)dconn_of(at_client)->active->rel.next_sequence;
+    inject_behind_a_read(number, sequence, LIMIT + 8, LIMIT + 8);
+    assert_int_equal(received_count, 1);
+    assert_int_equal(dgram_of(server)->pool.packets_malformed, 1);
+    inject_behind_a_read(number, sequence, LIMIT, LIMIT);
+    assert_int_equal(received_count, 2);
+    assert_int_equal(received_length, LIMIT);
+}
+
+/* ---- groups --------------------------------------------------------------------------------------------------------- */
+
+static void inject_to_group(uint32_t group, const uint8_t *bytes, uint32_t length) {
+    sim_datagram_t *datagram = (sim_datagram_t *)calloc(1, sizeof *datagram + length);
+    assert_non_null(datagram);
+    sim_make_address(&datagram->from, 1, STRANGER);
+    sim_make_address(&datagram->to, 2, group);
+    datagram->is_group = 1;
+    datagram->length = length;
+    memcpy(datagram->bytes, bytes, length);
+    sim_launch(datagram);
+    run(200);
+}
+
+static void nothing_that_comes_by_multicast_is_answered(void **state) {
+    uint8_t packet[CCI_REL_HEADER + 16], type;
+    uint64_t sent;
+    (void)state;
+    open_both();
+    connect_to("sim://g5", CCI_CONN_ATTR_UU_MC_RX);
+    sent = sim.sent_count;
+    for (type = CCI__PKT_REQUEST; type <= CCI__PKT_GROUP; type++) {
+        memset(packet, 0, sizeof packet);
+        cci_conn_write_header(packet, type, 0, 77, 88, 99, 1);
+        packet[CCI_REL_HEADER] = CCI__FRAME_PING;
+        inject_to_group(5, packet, sizeof packet);
+    }
+    assert_int_equal(sim.sent_count, sent);
+    assert_non_null(dconn_of(at_client)->active); /* the GROUP packet was taken */
+    assert_true(cci__active_idle(dconn_of(at_client)->active));
+}
+
 /* ---- memory -------------------------------------------------------------------------------------------------------- */
 
 static void every_failing_allocation_of_create_endpoint_gives_enomem_and_leaks_nothing(void **state) {
@@ -510,6 +579,8 @@ int main(void) {
         TEST(the_servers_keepalive_begins_with_the_connection),
         TEST(reads_that_wait_for_a_fence_are_given_back_on_disconnect),
         TEST(a_message_longer_than_the_connection_allows_is_dropped),
+        TEST(a_message_too_long_is_dropped_also_behind_a_frame_of_another_layer),
+        TEST(nothing_that_comes_by_multicast_is_answered),
         TEST(every_failing_allocation_of_create_endpoint_gives_enomem_and_leaks_nothing),
     };
     return cmocka_run_group_tests_name("dgram", tests, NULL, NULL);

@@ -1,0 +1,581 @@
+-- cci.lua - a Wireshark dissector for the datagram protocol of CCI.
+-- SPDX-License-Identifier: MIT OR Unlicense
+--
+--     wireshark -X lua_script:cci.lua capture.pcap
+--     tshark -X lua_script:cci.lua -r capture.pcap -Y 'cci.nack or cci.type == 8'
+--
+-- or copy it to the directory of personal Lua plugins (Help, About, Folders). UDP packets are recognised by how they
+-- begin; where they are not, choose Decode As, CCI. Every field has the name that tests/spec/wire.md gives it: those of
+-- a packet's own part are cci.NAME, those of a frame are cci.FRAME.NAME, and cci.FRAME alone finds packets with such a
+-- frame. The tables below are those of that document; a test compares them.
+--
+-- On a loopback interface Wireshark sees what the kernel has yet to split into datagrams (UDP_SEGMENT): switch that off
+-- to capture there, with `offload = off` in the device's configuration.
+
+local cci = Proto("cci", "Common Communication Interface")
+
+local MALFORMED = ProtoExpert.new("cci.shown.malformed", "Malformed", expert.group.MALFORMED, expert.severity.ERROR)
+local UNEXPECTED = ProtoExpert.new("cci.shown.unexpected", "Not what a sender may write", expert.group.PROTOCOL,
+                                   expert.severity.WARN)
+cci.experts = {MALFORMED, UNEXPECTED}
+
+-- ---- what the tables say ------------------------------------------------------------------------------------------
+
+local kinds = {Packet = {}, Frame = {}}                -- by type
+local layouts = {Packet = {}, Frame = {}, Part = {}}   -- by name
+local proto_fields, proto_list = {}, {}
+
+-- Every expression is compiled once. Its names are fields; `end`, a word of Lua's, is how many bytes are left.
+local functions = {
+    min = math.min,
+    pieces = function(n, size) return size > 0 and math.ceil(n / size) or math.huge end,
+    ones = function(n) return 2 ^ n - 1 end,
+}
+
+local function compile(text)
+    local code = ("return " .. text):gsub("%f[%w_]end%f[^%w_]", "end_")
+    local names = {}
+    local run = assert(load(code, text, "t", setmetatable({}, {__index = function(_, name) return names[name] end})))
+    return function(fields)
+        names = setmetatable(fields, {__index = functions})
+        return run()
+    end
+end
+
+-- "3, 5" or "0..total-length": a function that says whether a number is in it.
+local function compile_values(text)
+    if text == "any" or text == "" then return nil end
+    local ranges = {}
+    local depth, item = 0, ""
+    for c in (text .. ","):gmatch(".") do
+        depth = depth + (c == "(" and 1 or c == ")" and -1 or 0)
+        if c == "," and depth == 0 then
+            local low, high = item:match("^(.-)%.%.(.*)$")
+            ranges[#ranges + 1] = {compile(low or item), compile(high or item)}
+            item = ""
+        else
+            item = item .. c
+        end
+    end
+    return function(value, fields)
+        for _, range in ipairs(ranges) do
+            if range[1](fields) <= value and value <= range[2](fields) then return true end
+        end
+        return false
+    end
+end
+
+local function kind(of, number, name, size, what)
+    kinds[of][number] = {name = name, size = size, what = what}
+end
+
+local function add_proto_field(abbreviation, name, size, meaning)
+    local key = abbreviation .. "/" .. size
+    if proto_fields[key] then return proto_fields[key] end
+    local wide = name:match("token$") or name:match("key$") or name == "cookie" or name == "missing" or name == "bits"
+    local shown = (wide or name == "version") and base.HEX or base.DEC
+    local make = ({["1"] = ProtoField.uint8, ["2"] = ProtoField.uint16, ["4"] = ProtoField.uint32,
+                   ["8"] = ProtoField.uint64})[size]
+    meaning = meaning ~= "" and meaning or nil
+    local field = make and make(abbreviation, name, shown, nil, nil, meaning) or
+                  ProtoField.bytes(abbreviation, name, base.NONE, meaning)
+    proto_fields[key] = field
+    proto_list[#proto_list + 1] = field
+    return field
+end
+
+local function layout(of, name, rows, conditions)
+    local made = {fields = {}, conditions = {}, name = name}
+    local prefix = of == "Packet" and "cci." or of == "Part" and "cci.ack.ranges." or "cci." .. name:lower() .. "."
+    for _, row in ipairs(rows) do
+        local count, part = row[3]:match("^(.+) of ([A-Z_]+)$")
+        made.fields[#made.fields + 1] = {
+            name = row[1], offset = row[2], part = part, count = part and compile(count),
+            size = not part and (tonumber(row[3]) or compile(row[3])),
+            values = compile_values(row[4]), allowed = row[4],
+            is_number = row[3] == "1" or row[3] == "2" or row[3] == "4" or row[3] == "8",
+            proto = not part and add_proto_field(prefix .. row[1], row[1], row[3], row[5]),
+        }
+    end
+    for _, condition in ipairs(conditions or {}) do
+        made.conditions[#made.conditions + 1] = {text = condition, holds = compile(condition)}
+    end
+    if of == "Frame" then -- the whole frame, for filters
+        made.proto = ProtoField.none("cci." .. name:lower(), name)
+        proto_list[#proto_list + 1] = made.proto
+    end
+    layouts[of][name] = made
+end
+
+-- ---- the tables of wire.md ------------------------------------------------------------------------------------------
+
+kind("Packet", 1, "REQUEST", "48+length", "nothing")
+kind("Packet", 2, "COOKIE", "24", "nothing")
+kind("Packet", 3, "ACCEPT", "40", "nothing")
+kind("Packet", 4, "REJECT", "24", "nothing")
+kind("Packet", 5, "CONFIRM", "24", "nothing")
+kind("Packet", 6, "CONFIRMED", "24", "nothing")
+kind("Packet", 7, "DATA", "24", "frames")
+kind("Packet", 8, "RESET", "end", "nothing")
+kind("Packet", 9, "GROUP", "24", "frames")
+
+kind("Frame", 0, "PAD", "end", "R U G")
+kind("Frame", 1, "MESSAGE", "8+length", "R U G")
+kind("Frame", 2, "FRAGMENT", "16+length", "R U G")
+kind("Frame", 3, "BULK", "48+length", "R")
+kind("Frame", 4, "SKIP", "8+length", "R")
+kind("Frame", 5, "VOID", "16", "R")
+kind("Frame", 6, "ACK", "16+4*more", "R U")
+kind("Frame", 7, "NACK", "8", "R")
+kind("Frame", 8, "PING", "8", "R U")
+kind("Frame", 16, "READ", "48", "R")
+kind("Frame", 17, "DATA", "16+length", "R")
+kind("Frame", 18, "DENIED", "8", "R")
+kind("Frame", 32, "CHALLENGE", "16", "R U")
+kind("Frame", 33, "RESPONSE", "16", "R U")
+
+layout("Part", "ACK_RANGE", {
+    {"gap", 0, "2", "1..65535", "so many numbers below the range before have not arrived"},
+    {"length", 2, "2", "1..65535", "so many numbers below those have"},
+})
+
+layout("Packet", "REQUEST", {
+    {"version", 0, "1", "0xC1", "of the protocol"},
+    {"type", 1, "1", "1", "of the packet"},
+    {"attribute", 2, "1", "0..2", "0 RO: reliable and ordered; 1 RU: reliable, unordered; 2 UU: unreliable"},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"client_index", 4, "4", "any", "chosen by the client: it finds the connection by it"},
+    {"client_token", 8, "8", "any", "chosen by the client: unguessable, new for each connection"},
+    {"cookie", 16, "8", "any", "0 at first, then what a COOKIE brought"},
+    {"max_send_size", 24, "4", "1..65535", "bytes of the longest message that the client can take; 0 is dropped"},
+    {"window", 28, "4", "any", "bytes that may be under way to the client at once; less than 4,096 counts as 4,096"},
+    {"data_len", 32, "2", "0..1024", "bytes of the whole request data"},
+    {"unit", 34, "2", "0..1024", "bytes of the data in each piece but the last"},
+    {"offset", 36, "2", "0..1023", "of this piece in the data"},
+    {"length", 38, "2", "0..1024", "bytes of this piece"},
+    {"reserved_40", 40, "8", "0", ""},
+    {"piece", 48, "length", "any", "of the request data"},
+}, {
+    "offset == 0 and length == data_len or unit >= 32 and offset < data_len",
+    "offset == 0 and length == data_len or offset % unit == 0",
+    "offset == 0 and length == data_len or length == min(unit, data_len - offset)",
+})
+
+layout("Packet", "COOKIE", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "2", ""},
+    {"attribute", 2, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"client_index", 4, "4", "any", "of the REQUEST"},
+    {"client_token", 8, "8", "any", "of the REQUEST"},
+    {"cookie", 16, "8", "1..ones(64)", "to be repeated in the next REQUEST; never 0"},
+})
+
+layout("Packet", "ACCEPT", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "3", ""},
+    {"attribute", 2, "1", "0..2", "of the REQUEST"},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"client_index", 4, "4", "any", "of the REQUEST; a connection that is not there is answered with RESET"},
+    {"client_token", 8, "8", "any", "of the REQUEST; likewise"},
+    {"server_index", 16, "4", "any", "chosen by the server: it finds the connection by it"},
+    {"number", 20, "4", "0", ""},
+    {"server_token", 24, "8", "any", "chosen by the server: unguessable, new for each connection"},
+    {"max_send_size", 32, "4", "1..65535", "bytes of the longest message, in both directions"},
+    {"window", 36, "4", "any", "bytes that may be under way to the server at once; less than 4,096 counts as 4,096"},
+})
+
+layout("Packet", "REJECT", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "4", ""},
+    {"attribute", 2, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"client_index", 4, "4", "any", "of the REQUEST"},
+    {"client_token", 8, "8", "any", "of the REQUEST"},
+    {"sender_index", 16, "4", "0", ""},
+    {"number", 20, "4", "0", ""},
+})
+
+layout("Packet", "CONFIRM", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "5", ""},
+    {"attribute", 2, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"receiver_index", 4, "4", "any", "the server's; a connection that is not there is answered with RESET"},
+    {"receiver_token", 8, "8", "any", "the server's; likewise"},
+    {"sender_index", 16, "4", "any", "the client's"},
+    {"number", 20, "4", "0", ""},
+})
+
+layout("Packet", "CONFIRMED", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "6", ""},
+    {"attribute", 2, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"receiver_index", 4, "4", "any", "the client's; a connection that is not there is answered with RESET"},
+    {"receiver_token", 8, "8", "any", "the client's; likewise"},
+    {"sender_index", 16, "4", "any", "the server's"},
+    {"number", 20, "4", "0", ""},
+})
+
+layout("Packet", "DATA", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "7", ""},
+    {"attribute", 2, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"receiver_index", 4, "4", "any", "the receiver's; a connection that is not there is answered with RESET"},
+    {"receiver_token", 8, "8", "any", "the receiver's; likewise"},
+    {"sender_index", 16, "4", "any", "the sender's, for a RESET"},
+    {"number", 20, "4", "any", "low 32 bits of the packet number (section 4.2)"},
+})
+
+layout("Packet", "RESET", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "8", ""},
+    {"attribute", 2, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"receiver_index", 4, "4", "any", "what the answered packet had as sender_index or server_index"},
+    {"sender_token", 8, "8", "any", "what the answered packet had as receiver_token or client_token"},
+    {"sender_index", 16, "4", "any", "what the answered packet had as receiver_index or client_index"},
+    {"number", 20, "4", "any", "number of the packet that it answers"},
+    {"secret", 24, "end-24", "any", "of a sealed connection"},
+}, {
+    "end == 24 or end == 32",
+})
+
+layout("Packet", "GROUP", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "9", ""},
+    {"attribute", 2, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"receiver_index", 4, "4", "0", ""},
+    {"receiver_token", 8, "8", "0", ""},
+    {"sender_index", 16, "4", "any", "tells one sender's connections apart, for people who read captures"},
+    {"number", 20, "4", "any", ""},
+})
+
+layout("Frame", "PAD", {
+    {"type", 0, "1", "0", ""},
+    {"zeros", 1, "end-1", "0", ""},
+})
+
+layout("Frame", "MESSAGE", {
+    {"type", 0, "1", "1", ""},
+    {"flags", 1, "1", "0..1", "bit 0, AFTER: not to be delivered before the sequence number just before it is done"},
+    {"length", 2, "2", "0..min(65535, end-8)", "bytes of the message; at most the connection's max_send_size"},
+    {"sequence", 4, "4", "any", "low 32 bits of the sequence number (section 4.3)"},
+    {"data", 8, "length", "any", "the message"},
+})
+
+layout("Frame", "FRAGMENT", {
+    {"type", 0, "1", "2", ""},
+    {"flags", 1, "1", "0..1", "of the message, as in MESSAGE; the same in all its fragments"},
+    {"length", 2, "2", "1..min(65535, end-16)", "bytes of this piece"},
+    {"sequence", 4, "4", "any", "of the message"},
+    {"offset", 8, "4", "0..total-length", "of this piece in the message"},
+    {"total", 12, "4", "1..65535", "bytes of the message; at most the connection's max_send_size"},
+    {"data", 16, "length", "any", ""},
+})
+
+layout("Frame", "BULK", {
+    {"type", 0, "1", "3", ""},
+    {"flags", 1, "1", "0", ""},
+    {"length", 2, "2", "1..min(65535, end-48)", "bytes of this piece"},
+    {"sequence", 4, "4", "any", "of the write"},
+    {"key", 8, "8", "any", "of the target's registration, from its handle; NACK with reason 5"},
+    {"region", 16, "4", "any", "index of the registration, from its handle; likewise"},
+    {"reserved_20", 20, "4", "0", ""},
+    {"remote_offset", 24, "8", "any", "of the write in the registered memory; likewise"},
+    {"offset", 32, "8", "0..total-length", "of this piece in the write"},
+    {"total", 40, "8", "1..ones(64)", "bytes of the write; likewise"},
+    {"data", 48, "length", "any", ""},
+})
+
+layout("Frame", "SKIP", {
+    {"type", 0, "1", "4", ""},
+    {"flags", 1, "1", "0..1", ""},
+    {"length", 2, "2", "0..min(65535, end-8)", ""},
+    {"sequence", 4, "4", "any", "what was withdrawn"},
+    {"data", 8, "length", "any", "means nothing"},
+})
+
+layout("Frame", "VOID", {
+    {"type", 0, "1", "5", ""},
+    {"flags", 1, "1", "0..1", "bit 0: one sequence number more, that of the message behind a withdrawn write"},
+    {"reserved_2", 2, "2", "0", ""},
+    {"sequence", 4, "4", "any", "the first that was withdrawn"},
+    {"count", 8, "4", "1..0x3fffffff", "so many"},
+    {"reserved_12", 12, "4", "0", ""},
+})
+
+layout("Frame", "ACK", {
+    {"type", 0, "1", "6", ""},
+    {"more", 1, "1", "0..14", "ranges besides the first"},
+    {"delay", 2, "2", "any", "time since the largest number arrived, in 4 µs; 65,535 stands for more, too"},
+    {"largest", 4, "4", "any", "low 32 bits of the largest packet number that has arrived"},
+    {"first", 8, "4", "1..0x7fffffff", "so many numbers, from the largest down, have arrived"},
+    {"reserved_12", 12, "4", "0", ""},
+    {"ranges", 16, "more of ACK_RANGE", "", "downwards"},
+})
+
+layout("Frame", "NACK", {
+    {"type", 0, "1", "7", ""},
+    {"reason", 1, "1", "3, 5", "3: no receive buffer; 5 and all others: memory not accessible"},
+    {"reserved_2", 2, "2", "0", ""},
+    {"sequence", 4, "4", "any", "what could not be taken"},
+})
+
+layout("Frame", "PING", {
+    {"type", 0, "1", "8", ""},
+    {"reserved_1", 1, "7", "0", ""},
+})
+
+layout("Frame", "READ", {
+    {"type", 0, "1", "16", ""},
+    {"reserved_1", 1, "3", "0", ""},
+    {"chunk", 4, "4", "any", "the reader's name for the chunk; the answer repeats it"},
+    {"key", 8, "8", "any", "of the registration, from its handle; DENIED"},
+    {"region", 16, "4", "any", "index of the registration, from its handle; DENIED"},
+    {"segment", 20, "4", "64..65528", "bytes of each segment but the last"},
+    {"offset", 24, "8", "any", "of the chunk in the registered memory; DENIED"},
+    {"length", 32, "4", "1..64*segment", "bytes of the chunk"},
+    {"reserved_36", 36, "4", "0", ""},
+    {"missing", 40, "8", "1..ones(pieces(length, segment))", "bit n: segment n is wanted"},
+})
+
+layout("Frame", "DATA", {
+    {"type", 0, "1", "17", ""},
+    {"reserved_1", 1, "1", "0", ""},
+    {"length", 2, "2", "1..min(65535, end-16)", "bytes of this segment"},
+    {"chunk", 4, "4", "any", "of the READ"},
+    {"segment", 8, "4", "0..63", "number of this segment in the chunk"},
+    {"reserved_12", 12, "4", "0", ""},
+    {"data", 16, "length", "any", ""},
+}, {
+    "end == 16 + length",
+})
+
+layout("Frame", "DENIED", {
+    {"type", 0, "1", "18", ""},
+    {"reason", 1, "1", "5", ""},
+    {"reserved_2", 2, "2", "0", ""},
+    {"chunk", 4, "4", "any", "of the READ"},
+})
+
+layout("Frame", "CHALLENGE", {
+    {"type", 0, "1", "32", ""},
+    {"reserved_1", 1, "7", "0", ""},
+    {"bits", 8, "8", "any", "unguessable, new for each address that is to be proven"},
+})
+
+layout("Frame", "RESPONSE", {
+    {"type", 0, "1", "33", ""},
+    {"reserved_1", 1, "7", "0", ""},
+    {"bits", 8, "8", "any", "of the last CHALLENGE"},
+})
+
+layout("Packet", "SEALED", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "1, 3..7, 9", "of the packet"},
+    {"attribute", 2, "1", "0..2", ""},
+    {"flags", 3, "1", "2..3", ""},
+    {"first_index", 4, "4", "any", "as in the layout of the type"},
+    {"first_token", 8, "8", "any", "as in the layout of the type"},
+    {"others", 16, "end-16", "any", "as in the layout of the type, then encrypted bytes, then the tag"},
+})
+
+cci.fields = proto_list
+
+-- ---- dissection -----------------------------------------------------------------------------------------------------
+
+local attributes = {[0] = "RO", "RU", "UU"}
+
+local function number_of(range)
+    if range:len() == 8 then return range:le_uint64():tonumber() end
+    return range:le_uint()
+end
+
+local function all_zero(range)
+    return range:bytes():tohex():match("^0*$") ~= nil
+end
+
+-- Adds the fields of a layout at `at` to a tree. Returns their values and where they end, or nil if it is malformed.
+local function add_layout(tree, made, buffer, at)
+    local values = {end_ = buffer:len() - at}
+    local start, left = at, buffer:len()
+    for _, field in ipairs(made.fields) do
+        if field.part then
+            for _ = 1, field.count(values) do
+                local part, stop = add_layout(tree, layouts.Part[field.part], buffer, at)
+                if not part then return nil end
+                at = stop
+            end
+        else
+            local size = type(field.size) == "number" and field.size or field.size(values)
+            if size < 0 or at + size > left then
+                tree:add_proto_expert_info(MALFORMED, made.name .. "." .. field.name .. " is longer than what is there")
+                return nil
+            end
+            if size > 0 then
+                local range = buffer(at, size)
+                field.item = tree:add_le(field.proto, range)
+                if field.is_number then
+                    values[field.name] = number_of(range)
+                elseif field.values and not all_zero(range) then
+                    field.item:add_proto_expert_info(UNEXPECTED, field.name .. " is not 0")
+                end
+            end
+            at = at + size
+        end
+    end
+    for _, field in ipairs(made.fields) do -- afterwards, because the limits of one may be others
+        if field.values and field.is_number and not field.values(values[field.name], values) then
+            local what = field.name:match("^reserved") and UNEXPECTED or MALFORMED
+            field.item:add_proto_expert_info(what, field.name .. " is not in: " .. field.allowed)
+        end
+    end
+    for _, condition in ipairs(made.conditions) do
+        if not condition.holds(values) then
+            tree:add_proto_expert_info(MALFORMED, "does not hold: " .. condition.text)
+        end
+    end
+    return values, at, start
+end
+
+-- What the column and the tree say about a frame.
+local summaries = {
+    MESSAGE = function(f)
+        return ("seq=%d len=%d%s"):format(f.sequence, f.length, f.flags % 2 == 1 and " AFTER" or "")
+    end,
+    FRAGMENT = function(f) return ("seq=%d %d+%d of %d"):format(f.sequence, f.offset, f.length, f.total) end,
+    BULK = function(f) return ("seq=%d %.0f+%d of %.0f"):format(f.sequence, f.offset, f.length, f.total) end,
+    SKIP = function(f) return ("seq=%d"):format(f.sequence) end,
+    CHALLENGE = function(f) return ("%x"):format(f.bits % 2 ^ 32) end,
+    RESPONSE = function(f) return ("%x"):format(f.bits % 2 ^ 32) end,
+    VOID = function(f) return ("seq=%d count=%d"):format(f.sequence, f.count + f.flags % 2) end,
+    NACK = function(f) return ("seq=%d reason=%d"):format(f.sequence, f.reason) end,
+    READ = function(f) return ("chunk=%x %.0f+%d"):format(f.chunk, f.offset, f.length) end,
+    DATA = function(f) return ("chunk=%x segment=%d len=%d"):format(f.chunk, f.segment, f.length) end,
+    DENIED = function(f) return ("chunk=%x"):format(f.chunk) end,
+    ACK = function(f)
+        local first = f.largest - f.first + 1
+        local text = f.first == 1 and ("%d"):format(f.largest) or ("%.0f-%.0f"):format(first % 2 ^ 32, f.largest)
+        return f.more > 0 and text .. (" and %d ranges below"):format(f.more) or text
+    end,
+}
+
+local function add_frame(tree, buffer, at)
+    local found = kinds.Frame[buffer(at, 1):uint()]
+    if not found then
+        tree:add(buffer(at), "Frame of an unknown type"):add_proto_expert_info(MALFORMED, "unknown type of frame")
+        return nil
+    end
+    local made = layouts.Frame[found.name]
+    local item = tree:add(made.proto, buffer(at))
+    local values, stop = add_layout(item, made, buffer, at)
+    if not values then return nil, found.name end
+    item:set_len(stop - at)
+    local text = summaries[found.name] and summaries[found.name](values)
+    if text then item:append_text(" " .. text) end
+    return stop, text and found.name .. " " .. text or found.name
+end
+
+local function add_padding(tree, buffer, at)
+    local padding = math.min(-at % 8, buffer:len() - at)
+    if padding > 0 then
+        local item = tree:add(buffer(at, padding), "Padding")
+        if not all_zero(buffer(at, padding)) then item:add_proto_expert_info(UNEXPECTED, "padding is not 0") end
+    end
+    return at + padding
+end
+
+local function add_frames(tree, buffer, at)
+    local said = {}
+    while at < buffer:len() do
+        local stop, text = add_frame(tree, buffer, at)
+        said[#said + 1] = text
+        if not stop then
+            said[#said + 1] = "[malformed]"
+            break
+        end
+        at = add_padding(tree, buffer, stop)
+    end
+    return table.concat(said, ", ")
+end
+
+-- CRC-32C; Wireshark's `bit` has it that numbers are 32 bits and perhaps negative.
+local function checksum(range)
+    local bytes, crc = range:bytes(), -1
+    for i = 0, bytes:len() - 1 do
+        crc = bit.bxor(crc, bytes:get_index(i))
+        for _ = 1, 8 do
+            crc = bit.bxor(bit.rshift(crc, 1), bit.band(crc, 1) == 1 and 0x82F63B78 or 0)
+        end
+    end
+    return bit.tobit(bit.bnot(crc))
+end
+
+-- Takes off what the flags say is behind the packet: the packet without it, and whether it is sealed.
+local function unwrap(buffer, top)
+    local flags = buffer:len() > 3 and buffer(3, 1):uint() or 0
+    if flags % 2 == 1 and buffer:len() >= 28 then
+        local rest = buffer:len() - 4
+        local item = top:add(buffer(rest), "CRC-32C")
+        if bit.tobit(buffer(rest):le_uint()) ~= checksum(buffer(0, rest)) then
+            item:add_proto_expert_info(MALFORMED, "the checksum is wrong")
+        end
+        buffer = buffer(0, rest):tvb()
+    elseif flags % 2 == 1 then
+        top:add_proto_expert_info(MALFORMED, "the checksum is missing")
+    end
+    return buffer, flags % 4 >= 2
+end
+
+function cci.dissector(buffer, pinfo, tree)
+    pinfo.cols.protocol = "CCI"
+    local found = buffer:len() >= 2 and kinds.Packet[buffer(1, 1):uint()]
+    local top = tree:add(cci, buffer())
+    if not found then
+        top:add_proto_expert_info(MALFORMED, "unknown type of packet")
+        pinfo.cols.info = "[malformed]"
+        return buffer:len()
+    end
+    local all, sealed = buffer:len(), false
+    buffer, sealed = unwrap(buffer, top)
+    local made = layouts.Packet[sealed and "SEALED" or found.name]
+    local values, at = add_layout(top, made, buffer, 0)
+    local info = found.name
+    if sealed then
+        info = info .. " sealed"
+    elseif not values then
+        info = info .. " [malformed]"
+    elseif found.what == "frames" then
+        info = info .. " " .. values.number
+        top:append_text(", " .. info)
+        info = info .. " " .. add_frames(top, buffer, at)
+    else
+        if at < buffer:len() then
+            top:add(buffer(at), "Bytes behind the packet"):add_proto_expert_info(MALFORMED, "bytes behind the packet")
+        end
+        if found.name == "REQUEST" or found.name == "ACCEPT" then
+            info = info .. " " .. (attributes[values.attribute] or "?")
+        end
+        top:append_text(", " .. info)
+    end
+    pinfo.cols.info = info
+    return all
+end
+
+-- A packet of ours has the version, a known type and known flags.
+local function recognise(buffer, pinfo, tree)
+    if buffer:len() < 24 or buffer(0, 1):uint() ~= 0xC1 or not kinds.Packet[buffer(1, 1):uint()] or
+       buffer(3, 1):uint() > 3 then
+        return false
+    end
+    pinfo.conversation = cci
+    cci.dissector(buffer, pinfo, tree)
+    return true
+end
+
+cci:register_heuristic("udp", recognise)
+DissectorTable.get("udp.port"):add_for_decode_as(cci)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT OR Unlicense
+# wire.sh - tests of the wire format's description and of the dissector; run.sh reads this file and brings check, pass,
+# fail, skip and build.
+
+wire_check=tests/wire_check.py
+dissector=examples/wireshark/cci.lua
+
+# capture_sim NAME COMMAND...: runs a program whose simulated network writes $out/wire/NAME.pcap.
+capture_sim() {
+    mkdir -p "$out/wire"
+    capture=$out/wire/$1.pcap
+    shift
+    SIM_PCAP=$capture timeout 300 "$@" >"$capture.log" 2>&1 && return 0
+    tail -n 20 "$capture.log"
+    fail "$* failed"
+    return 1
+}
+
+# capture_udp: a run over UDP in a network namespace, in $out/wire/udp.pcap; 1 if that is not possible here.
+capture_udp() {
+    mkdir -p "$out/wire"
+    capture=$out/wire/udp.pcap
+    [ ! -s "$capture" ] || return 0
+    build wire_run-portable tests/wire_run.c -O2 -DCCI_UDP_PORTABLE || return 1
+    for try in 1 2 3; do
+        timeout 120 sh tests/capture.sh "$out/wire_run-portable" "$capture" >"$capture.run" 2>&1
+        status=$?
+        cat "$capture.run"
+        [ "$status" -eq 75 ] || break
+        echo "try $try has gaps"
+    done
+    case $status in
+    0) pass ;;
+    75 | 77) skip "no capture of UDP: $(tail -n 1 "$capture.run")" && rm -f "$capture" && return 1 ;;
+    *) fail 'the run over UDP failed' && rm -f "$capture" && return 1 ;;
+    esac
+}
+
+# What is on the wire is what tests/spec/wire.md says, and the checker would see it if it were not.
+wire() {
+    has python3 || { skip 'there is no python3' && return; }
+    build wire_run tests/wire_run.c -O2 || return
+    if capture_sim run "$out/wire_run" sim; then
+        check 'a run that shows everything differs from the document' \
+            python3 "$wire_check" --cover --lacking 'frame CHALLENGE, frame RESPONSE, rule response-answers' "$capture"
+        check 'the checker misses damage' python3 "$wire_check" --self-test "$capture"
+    fi
+    build conformance tests/conformance.c -O2 || return
+    for network in sim sim-lossy sim-tiny sim-narrow; do
+        capture_sim "$network" "$out/conformance" "$network" || continue
+        check "conformance over $network differs from the document" python3 "$wire_check" --hostile "$capture"
+        rm -f "$capture" # some are large
+    done
+    capture_udp || return
+    check 'a run over UDP differs from the document' python3 "$wire_check" "$capture"
+}
+
+# dissect CAPTURE OPTIONS: in $capture.pdml. The dissector's own errors are in it.
+dissect() {
+    capture=$1
+    shift
+    timeout 120 tshark -X "lua_script:$dissector" -r "$capture" "$@" -T pdml >"$capture.pdml" 2>"$capture.tshark" ||
+        { cat "$capture.tshark" && fail "tshark failed" && return 1; }
+    grep -v 'Running as user' "$capture.tshark"
+    true
+}
+
+# The dissector has the document's tables, and shows in a capture what the checker decodes, field by field.
+wireshark() {
+    has python3 || { skip 'there is no python3' && return; }
+    check "$dissector has other tables than the document" python3 "$wire_check" --lua "$dissector"
+    sed 's/{"largest", 4,/{"largest", 8,/' "$dissector" >"$out/changed.lua"
+    check 'a changed table is not noticed' not python3 "$wire_check" --lua "$out/changed.lua"
+    has tshark || { skip 'there is no tshark: apt-get install tshark' && return; }
+    build wire_run tests/wire_run.c -O2 || return
+    if capture_sim run "$out/wire_run" sim && dissect "$capture"; then
+        check 'the simulated run is dissected differently' python3 "$wire_check" --pdml "$capture.pdml" "$capture"
+        check 'no damaged packets were made' python3 "$wire_check" --damage "$out/wire/damaged.pcap" "$capture"
+        dissect "$out/wire/damaged.pcap" -d udp.port==49152,cci &&
+            check 'damaged packets are judged differently' \
+                python3 "$wire_check" --damaged --pdml "$capture.pdml" "$capture"
+    fi
+    capture_udp && dissect "$capture" || return
+    check 'the run over UDP is dissected differently' python3 "$wire_check" --pdml "$capture.pdml" "$capture"
+    check 'the column does not tell what a packet has' column ' DATA [0-9]+ ACK [0-9-]+, MESSAGE seq=[0-9]+ len=[0-9]+'
+    check 'no frame can be found by a filter' column ' NACK seq=[0-9]+ reason=5' -Y 'cci.nack.reason == 5'
+}
+
+# column PATTERN OPTIONS...: some packet of $capture that tshark shows has this in its line.
+column() {
+    pattern=$1
+    shift
+    tshark -X "lua_script:$dissector" -r "$capture" "$@" 2>/dev/null >"$capture.lines"
+    grep -Eq "$pattern" "$capture.lines"
+}
+
+not() {
+    ! "$@"
+}
