@@ -4617,11 +4617,10 @@ typedef struct cci__dconn {
 
 #define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message has gone and nothing has come since */
 
-/* The client's request while it is repeated. */
+/* The client's request while it is repeated; its data follows. */
 typedef struct cci__pending {
     cci_evq_event_t *event;
     uint32_t data_len;
-    uint8_t data[4];
 } cci__pending_t;
 
 typedef struct cci__memory {
@@ -5377,7 +5376,8 @@ static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
     do {
         request.length = cci__min32(request.unit, pending->data_len - request.offset);
         (void)cci_conn_write_request(&conn->conn, &request, cci__dgram_slot(ep)->head);
-        cci__dgram_commit_bare(ep, &conn->conn.peer, CCI__REQUEST_SIZE, pending->data + request.offset, request.length);
+        cci__dgram_commit_bare(ep, &conn->conn.peer, CCI__REQUEST_SIZE, (const uint8_t *)(pending + 1) + request.offset,
+                               request.length);
         request.offset += request.length;
     } while (request.offset < pending->data_len);
 }
@@ -6272,7 +6272,7 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const cci_link_addr_t *to
     pending->event = event;
     pending->data_len = data_len;
     if (data_len)
-        memcpy(pending->data, data, data_len);
+        memcpy(pending + 1, data, data_len);
     conn->conn.peer = *to;
     conn->conn.is_client = 1;
     conn->conn.proven = 1;
