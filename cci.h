@@ -3853,21 +3853,25 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
     rel->expire_ns = CCI__NEVER;
     for (node = rel->items.next; node != &rel->items; node = next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
-        uint64_t at;
+        uint64_t at, most_ns = (uint64_t)item->timeout_us * 1000;
+        int is_void = (item->flags & CCI__ITEM_VOID) != 0;
         next = node->next;
-        if (!item->timeout_us || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_VOID)))
+        if (!item->timeout_us || (item->flags & CCI__ITEM_DONE))
             continue;
+        if (is_void && !item->ops) /* its status has been told: as long again, for the peer to hear of it */
+            most_ns *= 2;
         /* A message behind a long transfer waits its turn: what counts is that the peer takes nothing any more. */
-        at = cci__max64(item->since_ns, rel->progress_ns) + (uint64_t)item->timeout_us * 1000;
+        at = cci__max64(item->since_ns, rel->progress_ns) + most_ns;
         if (at > now_ns) {
             rel->expire_ns = cci__min64(rel->expire_ns, at);
             continue;
         }
-        status = rel->rnr && item->kind != CCI__ITEM_EXTERN ? CCI_ERR_RNR : CCI_ETIMEDOUT;
+        status = rel->rnr && item->kind != CCI__ITEM_EXTERN && !is_void ? CCI_ERR_RNR : CCI_ETIMEDOUT;
         if (status == CCI_ETIMEDOUT) {
             rel->pool->sink->broken(rel->user, status);
             return;
         }
+        rel->expire_ns = cci__min64(rel->expire_ns, now_ns + most_ns); /* of what is withdrawn, and of what follows */
         if (!rel->ordered) {
             cci__rel_withdraw(rel, item, status);
             cci__rel_complete_ops(rel, item);
