@@ -3888,7 +3888,7 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
         }
         for (node = rel->items.next; node != &rel->items; node = node->next) {
             item = CCI__CONTAINER(node, cci_rel_item_t, node);
-            if (!(item->flags & CCI__ITEM_VOID))
+            if (!(item->flags & (CCI__ITEM_VOID | CCI__ITEM_DONE))) /* a read that waits for its turn is done */
                 break;
             cci__rel_complete_ops(rel, item);
         }
