@@ -5,7 +5,7 @@
 # What is found lies in build/fuzz/TARGET-found (libFuzzer) or build/fuzz/TARGET-afl (AFL++). To see one again:
 #     cc -g -fsanitize=address,undefined -I. -o build/fuzz/replay tests/fuzz.c -pthread && build/fuzz/replay TARGET FILE
 # What was learned stays in build/fuzz/TARGET-corpus. `merge` takes into tests/corpus/TARGET what reaches something new: at
-# most KEEP files (40), the smallest first. Inputs called regression-* stay there.
+# most KEEP files (40). Inputs called regression-* stay there.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 [ $# -ge 3 ] || { echo "usage: $0 libfuzzer|afl|merge SECONDS TARGET..." >&2 && exit 2; }
@@ -63,14 +63,14 @@ run_merge() {
     build_libfuzzer "$1"
     rm -rf "$out/$1-merged"
     mkdir -p "$out/$1-merged" "tests/corpus/$1" "$out/$1-corpus"
-    # Edges count, not how often each is passed.
+    # Edges count, not how often each is passed. The longest reach most of what shorter ones do.
     if ! "$out/$1" -merge=1 -use_value_profile=0 -use_counters=0 -max_len="$(longest "$1")" "$out/$1-merged" \
         "$out/$1-corpus" "tests/corpus/$1" >"$out/$1.log" 2>&1; then
         failed="$failed $1"
         return
     fi
     find "tests/corpus/$1" -type f ! -name 'regression-*' -exec rm -f {} +
-    find "$out/$1-merged" -type f -printf '%s %p\n' | sort -n | head -n "${KEEP:-40}" | while read -r _ file; do
+    find "$out/$1-merged" -type f -printf '%s %p\n' | sort -rn | head -n "${KEEP:-40}" | while read -r _ file; do
         cp "$file" "tests/corpus/$1/$(basename "$file" | cut -c 1-12)"
     done
     echo "$1: $(find "$out/$1-merged" -type f | wc -l) inputs reach all, kept are:"
