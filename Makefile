@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT OR Unlicense
 # Nothing has to be built to use the library: copy cci.h and cci_udp.h. This file builds the examples and runs the tests.
 .NOTPARALLEL:
-.PHONY: help examples demo deps test bench clean
+.PHONY: help examples demo deps test bench fuzz fuzz-afl coverage clean
 
 CC = cc
 CFLAGS = -O2
+FUZZ_TARGETS = live handshake rma config uri
+FUZZ_SECONDS = 60
 EXAMPLES = hello readme pingpong rma cci_info cci_perf cci_cp
 # What needs libsodium is built where it is there: all else needs a C compiler alone.
 SODIUM = $(shell echo 'int main(void) { return sodium_init() < 0; }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include sodium.h \
@@ -16,6 +18,8 @@ help:
 	@echo 'make deps       install what the tests need (Debian, Ubuntu)'
 	@echo 'make test       run all tests; sh tests/run.sh -k WORD runs those whose name contains WORD'
 	@echo 'make bench      measure side by side with raw sockets'
+	@echo 'make fuzz       fuzz every parser for FUZZ_SECONDS (60) each with libFuzzer; make fuzz-afl: with AFL++'
+	@echo 'make coverage   lines and branches of cci.h that all tests together reach'
 	@echo 'make clean      remove build/'
 
 examples: $(EXAMPLES:%=build/%)
@@ -32,6 +36,15 @@ test:
 
 bench:
 	@sh tests/bench.sh
+
+fuzz:
+	@sh tests/fuzz.sh libfuzzer $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+fuzz-afl:
+	@sh tests/fuzz.sh afl $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+coverage:
+	@sh tests/coverage.sh
 
 clean:
 	rm -rf build

@@ -4028,21 +4028,25 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
     rel->expire_ns = CCI__NEVER;
     for (node = rel->items.next; node != &rel->items; node = next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
-        uint64_t at;
+        uint64_t at, most_ns = (uint64_t)item->timeout_us * 1000;
+        int is_void = (item->flags & CCI__ITEM_VOID) != 0;
         next = node->next;
-        if (!item->timeout_us || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_VOID)))
+        if (!item->timeout_us || (item->flags & CCI__ITEM_DONE))
             continue;
+        if (is_void && !item->ops) /* its status has been told: as long again, for the peer to hear of it */
+            most_ns *= 2;
         /* A message behind a long transfer waits its turn: what counts is that the peer takes nothing any more. */
-        at = cci__max64(item->since_ns, rel->progress_ns) + (uint64_t)item->timeout_us * 1000;
+        at = cci__max64(item->since_ns, rel->progress_ns) + most_ns;
         if (at > now_ns) {
             rel->expire_ns = cci__min64(rel->expire_ns, at);
             continue;
         }
-        status = rel->rnr && item->kind != CCI__ITEM_EXTERN ? CCI_ERR_RNR : CCI_ETIMEDOUT;
+        status = rel->rnr && item->kind != CCI__ITEM_EXTERN && !is_void ? CCI_ERR_RNR : CCI_ETIMEDOUT;
         if (status == CCI_ETIMEDOUT) {
             rel->pool->sink->broken(rel->user, status);
             return;
         }
+        rel->expire_ns = cci__min64(rel->expire_ns, now_ns + most_ns); /* of what is withdrawn, and of what follows */
         if (!rel->ordered) {
             cci__rel_withdraw(rel, item, status);
             cci__rel_complete_ops(rel, item);
@@ -4059,7 +4063,7 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
         }
         for (node = rel->items.next; node != &rel->items; node = node->next) {
             item = CCI__CONTAINER(node, cci_rel_item_t, node);
-            if (!(item->flags & CCI__ITEM_VOID))
+            if (!(item->flags & (CCI__ITEM_VOID | CCI__ITEM_DONE))) /* a read that waits for its turn is done */
                 break;
             cci__rel_complete_ops(rel, item);
         }
@@ -4800,12 +4804,11 @@ typedef struct cci__dconn {
 #define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message has gone and nothing has come since */
 #define CCI__CONN_WORN 2u   /* no more packets can be sealed */
 
-/* The client's request while it is repeated. */
+/* The client's request while it is repeated; its data follows. */
 typedef struct cci__pending {
     cci_evq_event_t *event;
     uint64_t key_id;
     uint32_t data_len;
-    uint8_t data[4];
 } cci__pending_t;
 
 typedef struct cci__memory {
@@ -5643,7 +5646,8 @@ static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
             cci__store64(bytes + 56, 0); /* of which a half becomes the number */
             cci__store64(bytes + 64, cci_conn_reset_secret(&ep->conns, conn->conn.index, conn->conn.token));
         }
-        cci__dgram_commit_bare(ep, &conn->conn.peer, conn, head, pending->data + request.offset, request.length);
+        cci__dgram_commit_bare(ep, &conn->conn.peer, conn, head, (const uint8_t *)(pending + 1) + request.offset,
+                               request.length);
         request.offset += request.length;
         if (conn->key && request.cookie == 0)
             break; /* it only asks for a cookie */
@@ -6747,7 +6751,7 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
     pending->event = event;
     pending->data_len = data_len;
     if (data_len)
-        memcpy(pending->data, data, data_len);
+        memcpy(pending + 1, data, data_len);
     conn->conn.peer = *to;
     conn->conn.is_client = 1;
     conn->conn.proven = 1;

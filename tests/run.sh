@@ -416,6 +416,17 @@ promises() {
     check 'what README.md promises (-) and tests/hostile.c tests (+) differ' diff -u "$out/promised.txt" "$out/tested.txt"
 }
 
+# The inputs that fuzzing left behind, and those that found something once. The last line of the log names one that fails.
+fuzz_replay() {
+    # shellcheck disable=SC2086
+    works $sanitizers || { skip "$cc has no sanitizers here" && return; }
+    # shellcheck disable=SC2086
+    build fuzz tests/fuzz.c -O1 $sanitizers || return
+    for target in live handshake rma config uri; do
+        check "fuzz $target tests/corpus/$target" timeout -k 10 300 "$out/fuzz" "$target" "tests/corpus/$target"
+    done
+}
+
 # ---- warnings -----------------------------------------------------------------------------------------------------------
 
 # Examples compile as a user may compile them; tests are held to the same warnings.
@@ -485,6 +496,7 @@ step promises promises
 step netns plain netns tests/netns.c
 step wire wire
 step wireshark wireshark
+step fuzz-replay fuzz_replay
 
 echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
 [ "$total_failed" -eq 0 ] && [ "$total_passed" -gt 0 ]

@@ -964,6 +964,33 @@ static void test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_co
     }
 }
 
+/* The peer refuses a write and is gone before it can hear that the write was withdrawn. */
+static void test_a_withdrawal_that_nobody_hears_ends_at_the_timeout(void **state) {
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        world_t *w = world_new(715 + i, attributes[i], 1200);
+        uint64_t began = w->now_ns;
+        static uint8_t memory[5000];
+        w->side[0].rel.timeout_us = 500000;
+        w->side[1].all_refused = 1;
+        write_sure(&w->side[0], memory, 0, sizeof memory, 0, 0);
+        while (cci__list_empty(&w->side[0].rel.items) ||
+               !(CCI__CONTAINER(w->side[0].rel.items.next, cci_rel_item_t, node)->flags & CCI__ITEM_VOID)) {
+            step(w);
+            assert_true(w->now_ns < began + 400 * MS);
+        }
+        w->down = 1;
+        while (w->flying_count > 0) buf_drop(w->flying[--w->flying_count].buf);
+        run_for(w, 1000 * MS);
+        assert_int_equal(w->side[0].broken, CCI_ETIMEDOUT);
+        assert_int_equal(w->side[0].completed, 1);
+        assert_int_equal(w->side[0].ops[0].rel.status, CCI_ERR_RMA_HANDLE);
+        assert_pools_full(&w->side[0], BLOCKS, BULKS, RECORDS, PARTS);
+        world_end(w);
+    }
+}
+
 static void test_traffic_goes_on_after_a_cut(void **state) {
     uint32_t i, n;
     (void)state;
@@ -1468,6 +1495,7 @@ int main(void) {
         cmocka_unit_test(test_a_write_from_memory_that_is_gone_fails),
         cmocka_unit_test(test_a_write_that_was_refused_once_for_want_of_buffers_goes_on_at_full_speed),
         cmocka_unit_test(test_silence_breaks_the_connection_at_the_timeout),
+        cmocka_unit_test(test_a_withdrawal_that_nobody_hears_ends_at_the_timeout),
         cmocka_unit_test(test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_connection),
         cmocka_unit_test(test_traffic_goes_on_after_a_cut),
         cmocka_unit_test(test_a_longer_path_is_found_by_probes),
