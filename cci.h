@@ -2358,6 +2358,7 @@ CCI_API void cci_rel_extern_done(cci_rel_t *rel, cci_rel_item_t *item, int statu
 /* The program or the peer ends the connection: everything pending completes with `status`, in order. */
 CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     cci_list_t *node;
+    int gap = 0;
     for (node = rel->items.next; node != &rel->items; node = node->next)
         cci__rel_forget_pieces(rel, CCI__CONTAINER(node, cci_rel_item_t, node));
     while (!cci__list_empty(&rel->lost))
@@ -2367,7 +2368,9 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     rel->rma_open = UINT32_MAX / 2; /* nothing held starts any more */
     while (!cci__list_empty(&rel->items)) {
         cci_rel_item_t *item = CCI__CONTAINER(rel->items.next, cci_rel_item_t, node);
-        if (!(item->flags & CCI__ITEM_DONE) && item->status == CCI_SUCCESS)
+        gap |= !(item->flags & CCI__ITEM_DONE) && item->kind != CCI__ITEM_EXTERN;
+        /* What the peer has behind a gap that nobody fills any more is not delivered. */
+        if ((gap || !(item->flags & CCI__ITEM_DONE)) && item->status == CCI_SUCCESS)
             item->status = status;
         cci__rel_retire(rel, item);
     }
