@@ -96,7 +96,7 @@ typedef struct side {
     uint32_t last_rma, last_fence;
     uint32_t open_ops;
     uint32_t flow_messages, flow_length;
-    int had_rnr;
+    int had_rnr, had_empty;
 } side_t;
 
 typedef struct conn {
@@ -155,7 +155,7 @@ typedef struct node {
     uint32_t hot;     /* polls until it is taken to be idle */
     uint32_t overdue; /* polls since its deadline passed */
     uint64_t paused_until_ns, awake_ns, hoard_until_ns, hold_ns, poll_after_ns;
-    uint32_t hold_per_mille;
+    uint32_t hold_per_mille, undecided;
     int was_slow; /* it kept messages or slept: operations may have timed out, and nobody hears of silent ones */
     region_t *target, *source, *local, *passing, *fleeting;
     cci_event_t **hoard;
@@ -448,6 +448,21 @@ static const uint8_t *op_from(const op_t *op) {
     return op->kind == OP_WRITE ? op->local->memory + op->local_offset : op->remote->memory + op->remote_offset;
 }
 
+static const char *op_text(uint32_t id) {
+    static char text[200];
+    static const char *const kinds[] = {"send", "write", "read"}, *const attributes[] = {"RO", "RU", "UU", "MC", "MC"};
+    const op_t *op = &ops[id];
+    snprintf(text, sizeof text, "%s %lu of %lu bytes on connection %lu (%s, node %lu to %lu)%s%s%s%s%s", kinds[op->kind],
+             (unsigned long)id,
+             (unsigned long)(op->kind != OP_SEND ? op->length : conns[op->conn].side[op->side].messages[op->message].length),
+             (unsigned long)op->conn, attributes[conns[op->conn].attribute], (unsigned long)op->node,
+             (unsigned long)conns[op->conn].side[!op->side].node, op->flags & CCI_FLAG_FENCE ? ", fence" : "",
+             op->flags & CCI_FLAG_SILENT ? ", silent" : "", op->flags & CCI_FLAG_NO_COPY ? ", no copy" : "",
+             op->kind != OP_SEND && op->message != NONE ? ", with a message" : "",
+             op->must_be_refused ? ", not permitted" : "");
+    return text;
+}
+
 /* Its memory is registered no more. */
 static int op_may_be_refused(const op_t *op) {
     return op->kind != OP_SEND && (!op->local->is_live || !op->remote->is_live);
@@ -494,7 +509,7 @@ static void check_fences(uint32_t node) {
                 REQUIRE(ORACLE_FENCE, !is_strict || before->is_done || before->must_be_refused ||
                                           op_may_be_refused(before) || op_is_placed(before) || op_is_posted(before) ||
                                           conns[op->conn].side[op->side].had_rnr,
-                        "operation %u has begun, %u before its fence is not in place", watch[i], earlier);
+                        "%s has begun, operation %u before its fence is not in place", op_text(watch[i]), earlier);
             }
             watch[i] = watch[--watch_count];
         } else {
@@ -568,7 +583,7 @@ static void check_delivered(const op_t *op, uint32_t id) {
         return;
     }
     REQUIRE(ORACLE_EARLY, visit_waiting(conn, to, from, visit_is, op->message),
-            "operation %u (message %u, %u bytes) is complete, but the message is not there", id, op->message,
+            "%s (message %u, %u bytes) is complete, but the message is not there", op_text(id), op->message,
             message->length);
 }
 
@@ -577,21 +592,21 @@ static void check_status(const op_t *op, uint32_t id, cci_status_t status) {
     const side_t *at = &conn->side[op->side], *peer = &conn->side[!op->side];
     switch (status) {
     case CCI_SUCCESS:
-        REQUIRE(ORACLE_STATUS, !op->must_be_refused || !is_strict, "operation %u was not permitted, but succeeded", id);
+        REQUIRE(ORACLE_STATUS, !op->must_be_refused || !is_strict, "%s succeeded", op_text(id));
         break;
     case CCI_ERR_DISCONNECTED:
         REQUIRE(ORACLE_STATUS, at->state != SIDE_OPEN || at->is_broken || !is_sound(peer) || !is_strict,
-                "operation %u: disconnected, but both sides are there", id);
+                "%s: disconnected, but both sides are there", op_text(id));
         break;
     case CCI_ETIMEDOUT:
     case CCI_ERR_RNR:
-        REQUIRE(ORACLE_STATUS, is_reliable(conn) && op->timeout_us != 0, "operation %u has no time-out, but timed out", id);
-        REQUIRE(ORACLE_LIVENESS, !op->must_succeed || !is_strict, "operation %u: %s on a network without faults", id,
+        REQUIRE(ORACLE_STATUS, is_reliable(conn) && op->timeout_us != 0, "%s has no time-out, but timed out", op_text(id));
+        REQUIRE(ORACLE_LIVENESS, !op->must_succeed || !is_strict, "%s: %s on a network without faults", op_text(id),
                 cci_strerror(NULL, status));
         break;
     case CCI_ERR_RMA_HANDLE:
         REQUIRE(ORACLE_STATUS, op_may_be_refused(op) || op->must_be_refused || !is_strict,
-                "operation %u was permitted, but refused", id);
+                "%s was permitted, but refused", op_text(id));
         break;
     default:
         soak_fail(ORACLE_STATUS, "operation %u: status %d", id, (int)status);
@@ -645,8 +660,7 @@ static void check_overdue(void) {
         }
         since_ns = cci__max64(since_ns, node->awake_ns);
         REQUIRE(ORACLE_OVERDUE, node_now_ns(node) <= since_ns + most_ns,
-                "operation %u (kind %d, flags %d, connection %u side %u, %s) has not ended after %.3f s, its time-out is %.3f s",
-                pending[i], (int)op->kind, op->flags, op->conn, op->side, is_sound(side) ? "open" : "closed or broken",
+                "%s has not ended after %.3f s, its time-out is %.3f s", op_text(pending[i]),
                 (double)(node_now_ns(node) - op->issued_ns) / 1e9, op->timeout_us / 1e6);
     }
 }
@@ -658,9 +672,9 @@ static void check_message_of_rma(const message_t *message) {
     if (op->kind == OP_SEND) {
         return;
     }
-    REQUIRE(ORACLE_MEMORY, !op->must_be_refused, "the message of refused operation %u was delivered", message->op);
+    REQUIRE(ORACLE_MEMORY, !op->must_be_refused, "the message of a refused %s was delivered", op_text(message->op));
     REQUIRE(ORACLE_MEMORY, op->is_done || op_may_be_refused(op) || op_is_placed(op),
-            "the message of operation %u came before its bytes", message->op);
+            "the message of a %s came before its bytes", op_text(message->op));
 }
 
 /* Ordered: what was left out on the way must have failed, or fail. */
@@ -792,7 +806,21 @@ static void check_idle(uint32_t index) {
     const pools_t *all = &node->pools;
     pools_t pools = count_pools(node);
     const cci_list_t *lent;
-    uint32_t lent_count = 0;
+    uint32_t lent_count = 0, i;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) { /* an accept in vain waits for half a minute */
+        pools.control += cci_conn_at(&ep->conns, i)->state == CCI_CONN_ACCEPTED;
+    }
+    for (lent = ep->lent.next; lent != &ep->lent; lent = lent->next, lent_count++) {
+        const cci__active_t *active = CCI__CONTAINER(lent, const cci__active_t, lent);
+        REQUIRE(ORACLE_LEAK, cci__active_idle(active) && active->rel.in_flight == 0 && active->reader.outstanding == 0,
+                "node %u: connection %u (attribute %d, state %d) is not idle: items %d flight %d lost %d early %d parts %d "
+                "sequences %u acks %u nacks %u ping %u runs %d reader %d",
+                index, (uint32_t)(((uintptr_t)active->conn->conn.pub.context - 1) / 2),
+                (int)active->conn->conn.pub.attribute, active->conn->conn.state, !cci__list_empty(&active->rel.items),
+                !cci__list_empty(&active->rel.flight), !cci__list_empty(&active->rel.lost), active->rel.early != NULL,
+                !cci__list_empty(&active->rel.parts), active->rel.sequence_count, active->rel.ack_count,
+                active->rel.nack_count, active->rel.ping, active->runs != NULL, !cci_rma_reader_idle(&active->reader));
+    }
     HAS_ALL(blocks, ep->pool.block_total);
     HAS_ALL(bulks, all->bulks);
     HAS_ALL(records, all->records);
@@ -810,11 +838,6 @@ static void check_idle(uint32_t index) {
             ep->evq.buffer_total, ep->evq.recv_out);
     REQUIRE(ORACLE_LEAK, ep->backlog == 0 && cci__list_empty(&ep->inbox) && cci__list_empty(&ep->ready) &&
                              cci__list_empty(&ep->soon), "node %u: something is ready though nothing is to be done", index);
-    for (lent = ep->lent.next; lent != &ep->lent; lent = lent->next, lent_count++) {
-        const cci__active_t *active = CCI__CONTAINER(lent, const cci__active_t, lent);
-        REQUIRE(ORACLE_LEAK, cci__active_idle(active) && active->rel.in_flight == 0 && active->reader.outstanding == 0,
-                "node %u: a connection without traffic is not idle", index);
-    }
     REQUIRE(ORACLE_LEAK, lent_count + pools.actives == all->actives, "node %u: lent and free do not make all", index);
 }
 

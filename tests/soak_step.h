@@ -332,9 +332,10 @@ static void on_request(uint32_t node, cci_event_t *event) {
     }
     conns[id].requests = 1;
     when = mix(id + 5) % 100;
-    if (when < 60 || conns[id].must_succeed) {
+    if (when < 60 || conns[id].must_succeed || nodes[node].undecided >= dgram_of(&nodes[node])->recv_buf_count / 8) { /* they hold buffers */
         decide(event, id, node);
     } else {
+        nodes[node].undecided++;
         plan(when < 95 ? mix(id) % (500 * MS) : 2 * SEC + mix(id) % (20 * SEC), TASK_DECIDE, node, id,
              nodes[node].incarnation, event);
     }
@@ -530,6 +531,10 @@ static int soak_send(uint32_t id, uint32_t at, uint32_t length, int flags, int m
     if (side->state != SIDE_OPEN || conns[id].attribute == CCI_CONN_ATTR_UU_MC_RX) {
         return 0;
     }
+    if (length < 4 && conns[id].attribute != CCI_CONN_ATTR_RO) { /* too short to be told from others: see fill_message() */
+        length = (length == 0 && side->had_empty) || side->message_count >= 256 ? 4 : length;
+        side->had_empty |= length == 0;
+    }
     length = cci__min32(length, side->handle->max_send_size);
     op = op_new(OP_SEND, id, at, flags);
     op->message = side->message_count;
@@ -595,9 +600,20 @@ static void soak_rma(uint32_t id, uint32_t at, const rma_plan_t *rma, uint32_t b
     op->remote = rma->remote;
     op->length = rma->length;
     op->must_be_refused = rma->is_bad;
-    if (rma->is_bad) {
+    if (rma->is_bad && rma->kind == OP_WRITE) {
         op->local_offset = from;
         op->remote_offset = bad_offset;
+    } else if (rma->is_bad) { /* what lies in front of the end may be read before the rest is refused */
+        to = region_claim(changed, rma->length, rma->remote->memory + bad_offset, number);
+        if (to == NONE) {
+            op_count--;
+            return;
+        }
+        op->local_offset = to;
+        op->remote_offset = bad_offset;
+        if (bad_offset <= REGION_SIZE - rma->length) { /* no right: not a byte */
+            changed->claims[changed->claim_count - 1].bytes = changed->shadow + to;
+        }
     } else {
         to = region_claim(changed, rma->length, source->memory + from, number);
         if (to == NONE) {
@@ -619,7 +635,7 @@ static void soak_rma(uint32_t id, uint32_t at, const rma_plan_t *rma, uint32_t b
     wake_node(&nodes[side->node]);
     if (status != CCI_SUCCESS) {
         REQUIRE(ORACLE_CALL, expected_refusal(status), "cci_rma of %u bytes: %s", rma->length, cci_strerror(NULL, (cci_status_t)status));
-        if (!rma->is_bad) {
+        if (!rma->is_bad || rma->kind == OP_READ) {
             changed->claim_count--;
         }
         side->message_count -= rma->has_message != 0;
@@ -687,6 +703,7 @@ static void soak_open(uint32_t index) {
         }
     }
     node->incarnation++;
+    node->undecided = 0;
     node->awake_ns = node_now_ns(node);
     node->paused_until_ns = node->hoard_until_ns = node->poll_after_ns = 0;
     node->hold_per_mille = happens(300) ? PICK(50, 300, 900) : 0;
@@ -822,6 +839,7 @@ static void do_task(const task_t *task) {
         break;
     case TASK_DECIDE:
         if (node->endpoint != NULL && node->incarnation == task->incarnation) {
+            node->undecided--;
             decide(task->event, task->b, task->a);
             wake_node(node);
         }
@@ -887,6 +905,7 @@ static void drive_until(uint64_t end_ns) {
                 poll_node(i);
                 any = 1;
             } else {
+                nodes[i].overdue = 0; /* it can wait */
                 next_ns = cci__min64(next_ns, wants_ns);
             }
         }
@@ -923,7 +942,7 @@ static void settle_silent(void) {
 }
 
 static void all_faults_end(void) {
-    uint32_t i;
+    uint32_t i, never = 0;
     net_heal();
     alloc_fails_at = 0;
     for (i = 0; i < node_count; i++) {
@@ -937,6 +956,9 @@ static void all_faults_end(void) {
         node->paused_until_ns = 0;
         node->hold_per_mille = 0;
         end_hoard(node);
+        if (cci_set_opt(node->endpoint, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, &never) != CCI_SUCCESS) {
+            soak_fail(ORACLE_CALL, "keepalive can't be switched off");
+        }
     }
     for (i = 0; i < conn_count; i++) {
         conns[i].side[0].flow_messages = conns[i].side[1].flow_messages = 0;
@@ -957,8 +979,9 @@ static void probe_connections(void) {
         for (at = 0; at < 2; at++) {
             conn_t *conn = &conns[i];
             if (is_reliable(conn) && conn->side[at].state == SIDE_OPEN && !conn->side[at].is_broken) {
-                if (is_sound(&conn->side[0]) && is_sound(&conn->side[1]) && conn->side[at].timeout_us >= 1000000) {
-                    left--;
+                if (is_sound(&conn->side[0]) && is_sound(&conn->side[1]) && conn->side[at].timeout_us >= 1000000 &&
+                    (dgram_of(&nodes[conn->side[!at].node])->recv_buf_count >= 64 || conn_count < 200)) {
+                    left--; /* hundreds of senders and four buffers: some may wait for longer than their time-out */
                     totals.probes++;
                     (void)soak_send(i, at, 16 + below(64), 0, 1);
                 } else {
@@ -1113,7 +1136,7 @@ static void step_rma(int is_bad) {
         rma.kind = happens(500) ? OP_READ : OP_WRITE;
         rma.length = 1 + skewed(happens(100) ? REGION_SIZE - 1 : 20000);
         rma.has_message = happens(400);
-        rma.message_length = cci__min32(1 + skewed(side->handle->max_send_size - 1), 65000);
+        rma.message_length = cci__min32(4 + skewed(side->handle->max_send_size - 4), 65000);
         rma.flags = (happens(250) ? CCI_FLAG_FENCE : 0) | (happens(100) ? CCI_FLAG_SILENT : 0);
         rma.is_bad = is_bad;
         if (!is_bad) {
@@ -1127,7 +1150,7 @@ static void step_rma(int is_bad) {
         rma.local = rma.kind == OP_READ ? near->local : near->source;
         if (way == 0) { /* one byte beyond the end, at least */
             rma.remote = rma.kind == OP_WRITE ? far->target : far->source;
-            soak_rma(id, at, &rma, REGION_SIZE - rma.length + (happens(700) ? 1 : between(1, 5000)));
+            soak_rma(id, at, &rma, REGION_SIZE - rma.length + (happens(700) ? 1 : between(1, GUARD_SIZE)));
         } else { /* without the right to */
             rma.remote = way == 1 ? far->local : rma.kind == OP_WRITE ? far->source : far->target;
             soak_rma(id, at, &rma, below(REGION_SIZE - rma.length + 1));
