@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Unlicense
 # Nothing has to be built to use the library: copy cci.h and cci_udp.h. This file builds the examples and runs the tests.
 .NOTPARALLEL:
-.PHONY: help examples demo deps test bench fuzz fuzz-afl coverage clean
+.PHONY: help examples demo deps test soak mutants bench fuzz fuzz-afl coverage clean
 
 CC = cc
 CFLAGS = -O2
@@ -17,6 +17,8 @@ help:
 	@echo 'make examples   build all examples into build/'
 	@echo 'make deps       install what the tests need (Debian, Ubuntu)'
 	@echo 'make test       run all tests; sh tests/run.sh -k WORD runs those whose name contains WORD'
+	@echo 'make soak       many endpoints on a bad simulated network, SECONDS_TO_RUN=600 of them; a failure prints how to replay it'
+	@echo 'make mutants    small deliberate bugs in a copy of cci.h, each of which the soak test must find'
 	@echo 'make bench      measure side by side with raw sockets'
 	@echo 'make fuzz       fuzz every parser for FUZZ_SECONDS (60) each with libFuzzer; make fuzz-afl: with AFL++'
 	@echo 'make coverage   lines and branches of cci.h that all tests together reach'
@@ -33,6 +35,14 @@ deps:
 
 test:
 	@sh tests/run.sh
+
+SECONDS_TO_RUN = 600
+SOAK_SEED = $$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
+soak: build/soak
+	build/soak --first $(SOAK_SEED) --seconds $(SECONDS_TO_RUN)
+
+mutants:
+	@sh tests/mutants.sh
 
 bench:
 	@sh tests/bench.sh
@@ -53,6 +63,9 @@ build:
 	mkdir -p build
 
 build/secure: LDLIBS += -lsodium
+
+build/soak: tests/soak.c tests/soak_model.h tests/soak_net.h tests/soak_step.h tests/sim.h cci.h | build
+	$(CC) $(CFLAGS) $(CPPFLAGS) -g -I. $(LDFLAGS) -o $@ tests/soak.c $(LDLIBS)
 
 build/%: examples/%.c cci.h cci_udp.h | build
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. $(LDFLAGS) -o $@ $< -pthread $(LDLIBS)

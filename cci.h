@@ -1815,6 +1815,7 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_SILENCE_NS (10 * 1000u)
 #define CCI__REL_STREAM 262144u /* bytes in a row that make a stream */
 #define CCI__REL_NAGLE_NS (50 * 1000u)
+#define CCI__REL_ABSENCE_NS (2000 * CCI__MS) /* then a receiver with a gap asks whether the peer is still there */
 
 typedef struct cci_rel cci_rel_t;
 
@@ -2004,6 +2005,7 @@ struct cci_rel {
     uint32_t ack_count, ack_bytes;
     uint32_t stream_bytes; /* that came since the peer last paused */
     uint64_t ack_at_ns, largest_ns;
+    uint64_t heard_ns; /* when something sound last came, or the peer was last asked for a sign of life */
     uint64_t expected; /* all sequence numbers below have been taken */
     cci_range_t sequences[CCI__REL_RANGES];
     uint32_t sequence_count;
@@ -2519,6 +2521,7 @@ CCI_API void cci_rel_extern_done(cci_rel_t *rel, cci_rel_item_t *item, int statu
 /* The program or the peer ends the connection: everything pending completes with `status`, in order. */
 CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     cci_list_t *node;
+    int gap = 0;
     for (node = rel->items.next; node != &rel->items; node = node->next)
         cci__rel_forget_pieces(rel, CCI__CONTAINER(node, cci_rel_item_t, node));
     while (!cci__list_empty(&rel->lost))
@@ -2528,7 +2531,9 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     rel->rma_open = UINT32_MAX / 2; /* nothing held starts any more */
     while (!cci__list_empty(&rel->items)) {
         cci_rel_item_t *item = CCI__CONTAINER(rel->items.next, cci_rel_item_t, node);
-        if (!(item->flags & CCI__ITEM_DONE) && item->status == CCI_SUCCESS)
+        gap |= !(item->flags & CCI__ITEM_DONE) && item->kind != CCI__ITEM_EXTERN;
+        /* What the peer has behind a gap that nobody fills any more is not delivered. */
+        if ((gap || !(item->flags & CCI__ITEM_DONE)) && item->status == CCI_SUCCESS)
             item->status = status;
         cci__rel_retire(rel, item);
     }
@@ -3917,6 +3922,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         rel->pool->packets_malformed++;
         return CCI_REL_UNSOUND;
     }
+    rel->heard_ns = now_ns;
     for (at = CCI_REL_HEADER; at < length; at += size) CCI__LOOP(input) {
         const uint8_t *frame = bytes + at;
         if (run.count && at == run.begin) { /* last: afterwards the packet is not ours any more */
@@ -4003,12 +4009,19 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
 
 /* ---- time ---- */
 
+/* Something has arrived that waits for what has not. */
+static int cci__rel_has_gap(const cci_rel_t *rel) {
+    return rel->reliable && (rel->early || rel->sequence_count || !cci__list_empty(&rel->parts));
+}
+
 /* When to call cci_rel_timeout() at the latest. */
 CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
     uint64_t at = cci__min64(rel->expire_ns, rel->ack_count ? rel->ack_at_ns : CCI__NEVER);
     int blocked = rel->in_flight > 0 && rel->in_flight + rel->mtu > cci__rel_limit(rel);
     int waiting = !cci__list_empty(&rel->lost) || cci__rel_next_item(rel) != NULL;
     at = cci__min64(at, rel->loss_ns);
+    if (cci__rel_has_gap(rel))
+        at = cci__min64(at, rel->heard_ns + CCI__REL_ABSENCE_NS);
     if (!cci__list_empty(&rel->flight))
         at = cci__min64(at, rel->last_sent_ns + cci__rel_pto_ns(rel));
     if (!waiting)
@@ -4105,6 +4118,11 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
     }
     if (rel->ack_count && now_ns >= rel->ack_at_ns)
         rel->ack_now = 1;
+    /* A peer that has left sends nothing any more, and what waits here would wait for ever: its reset ends that. */
+    if (cci__rel_has_gap(rel) && now_ns >= rel->heard_ns + CCI__REL_ABSENCE_NS) {
+        rel->heard_ns = now_ns;
+        rel->ping = 1;
+    }
 }
 
 #ifdef __cplusplus

@@ -444,6 +444,29 @@ warnings_of() {
     done
 }
 
+# The soak test: seeds that found something once or are there for what they do, fresh ones, and some under sanitizers. A
+# failing seed prints the command that replays it.
+soak() {
+    check 'the soak test does not compile' make -s CC="$cc" CFLAGS=-O1 build/soak
+    [ -x build/soak ] || return
+    check 'the known seeds' timeout 300 build/soak --first 1 --seeds 400
+    fresh=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
+    echo "fresh seeds from $fresh on"
+    check "the fresh seeds from $fresh on" timeout 300 build/soak --first "$fresh" --seconds 20
+    # shellcheck disable=SC2086
+    works $sanitizers || { skip "$cc has no sanitizers here" && return; }
+    # shellcheck disable=SC2086
+    check 'the soak test does not compile with sanitizers' "$cc" -std=gnu11 -g -O1 $sanitizers -I. \
+        -o "$out/soak-sanitized" tests/soak.c
+    check "seeds from $fresh on, sanitized" timeout 300 "$out/soak-sanitized" --first "$fresh" --seconds 20
+}
+
+# The soak test finds small deliberate bugs.
+sh_mutants() {
+    sh tests/mutants.sh
+    check 'a mutant survived, or applies no more' [ $? -eq 0 ]
+}
+
 demo() {
     check 'make demo failed' timeout 120 make CC="$cc" demo
 }
@@ -487,6 +510,8 @@ step conformance-udp-portable portable conformance tests/conformance.c udp
 step conformance-sim-sanitized sanitized conformance tests/conformance.c sim
 step conformance-udp-sanitized sanitized conformance tests/conformance.c udp
 step conformance-udp-raced raced conformance tests/conformance.c udp thread
+step soak soak
+step mutants sh_mutants
 step field plain field tests/field.c
 step field-portable portable field tests/field.c
 step field-sanitized sanitized field tests/field.c

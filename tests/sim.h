@@ -15,6 +15,10 @@
  * SIM_PCAP in the environment names a file that gets what is sent, as it is sent, before the network does its worst. What a
  * test injects is not in it: nobody sent that. (See pcap.h for the form.)
  *
+ * A test that knows when the next thing is due may drive the clock itself: sim.is_driven stops the running ahead, and
+ * sim_next_arrival_ns() says when a datagram comes. It may also be the network: sim_route, where it is set, is handed
+ * every datagram that an endpoint sends, and puts on the heap what is to arrive.
+ *
  * A call that blocks in this one thread can't be answered unless somebody polls the peer: sim_idle, where it is set, is
  * called then.
  */
@@ -60,6 +64,10 @@ typedef struct sim_endpoint {
     int group_count;
     sim_datagram_t *first, *last; /* arrived */
     size_t waiting_bytes;
+    uint64_t clock_ahead_ns; /* of this endpoint's clock, before that of the network */
+    uint32_t mtu;
+    int is_readable;         /* as the library armed the OS handle */
+    uint64_t wake_ns;        /* by this endpoint's clock */
 } sim_endpoint_t;
 
 typedef struct sim_state {
@@ -95,6 +103,7 @@ typedef struct sim_state {
     sim_datagram_t **heap;
     size_t heap_count, heap_capacity;
     int in_idle;
+    int is_driven; /* the test moves the clock */
     /* counters */
     uint64_t sent_count, lost_count, duplicated_count, noise_count, delivered_count, oversized_count, overflow_count;
     uint64_t flipped_count;
@@ -103,6 +112,7 @@ typedef struct sim_state {
 
 static sim_state_t sim;
 static void (*sim_idle)(void);
+static void (*sim_route)(const sim_datagram_t *datagram); /* the datagram stays the caller's */
 
 /* ---- chance ----------------------------------------------------------------------------------------------------- */
 
@@ -228,6 +238,10 @@ SIM_FN void sim_advance_to(uint64_t then_ns) {
     sim_deliver();
 }
 
+SIM_FN uint64_t sim_next_arrival_ns(void) {
+    return sim.heap_count > 0 ? sim.heap[0]->due_ns : UINT64_MAX;
+}
+
 /* How far the clock may run before the next arrival. */
 SIM_FN uint64_t sim_until_next(uint64_t limit_ns) {
     if (sim.heap_count > 0) {
@@ -245,7 +259,7 @@ SIM_FN void sim_was_busy(void) {
 
 SIM_FN void sim_was_idle(void) {
     sim.idle_polls++;
-    if (sim.idle_polls < 2 * (uint64_t)sim.endpoint_count) {
+    if (sim.is_driven || sim.idle_polls < 2 * (uint64_t)sim.endpoint_count) {
         return;
     }
     sim.idle_polls = (uint64_t)sim.endpoint_count; /* from now on one step per round */
@@ -410,6 +424,8 @@ SIM_FN int sim_open(cci_device_t *device, const char *service, int want_os_handl
     endpoint->device = *(const uint8_t *)cci_device_data(device);
     sim_make_address(&endpoint->address, 1, number);
     sim.endpoints[sim.endpoint_count++] = endpoint;
+    endpoint->mtu = sim.mtu;
+    endpoint->wake_ns = UINT64_MAX;
     info->mtu = sim.mtu;
     info->base_mtu = sim.base_mtu;
     info->crc = sim.crc;
@@ -488,8 +504,10 @@ SIM_FN int sim_send(void *link, const cci_link_tx_t *tx, int count) {
         sim_was_busy();
         if (!sim.up[endpoint->device]) {
             sim.lost_count++;
-        } else if (at > sim.mtu) {
+        } else if (at > endpoint->mtu) {
             sim.oversized_count++;
+        } else if (sim_route != NULL) {
+            sim_route(datagram);
         } else {
             sim_capture(datagram);
             sim_put(&datagram->from, &datagram->to, datagram);
@@ -532,8 +550,13 @@ SIM_FN int sim_receive(void *link, cci_link_rx_t *rx, int count) {
 }
 
 SIM_FN uint64_t sim_now(void *link) {
-    (void)link;
-    return sim.now_ns;
+    return sim.now_ns + ((sim_endpoint_t *)link)->clock_ahead_ns;
+}
+
+/* For a link with an OS handle: remembers what the library armed it for. */
+SIM_FN void sim_arm(void *link, int readable, uint64_t deadline_ns) {
+    ((sim_endpoint_t *)link)->is_readable = readable;
+    ((sim_endpoint_t *)link)->wake_ns = deadline_ns;
 }
 
 SIM_FN int sim_resolve(void *link, const char *address, cci_link_addr_t *to) {
@@ -692,6 +715,7 @@ SIM_FN void sim_reset(void) {
     sim.now_ns = 1000000000u;
     sim.next_number = SIM_FIRST_FREE_NUMBER;
     sim_idle = NULL;
+    sim_route = NULL;
     sim_was_busy();
 }
 

@@ -1,0 +1,389 @@
+/* soak_net.h - the network of the soak test: a path for each pair of nodes, each with faults of its own.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * A path has one direction, so that loss can be one-sided. All faults are decided by sim_random(), the seed's.
+ *
+ * Nodes have numbers from NET_FIRST_NODE on. A node can stand behind a translator of addresses: what it sends then comes
+ * from another number, and what goes to a number that the translator has forgotten is lost.
+ */
+#ifndef CCI_SOAK_NET_H
+#define CCI_SOAK_NET_H
+
+#include "sim.h"
+
+#define NET_MAX_NODES 24
+#define NET_FIRST_NODE 1000u
+#define NET_FIRST_ALIAS 2000u /* numbers that translators give out */
+#define NET_MAX_ALIASES 512u
+#define NET_STRANGERS 5000u   /* numbers from here on are of nobody: spoofed senders */
+#define NET_MAX_STRANGERS 64u
+#define NET_RECORDED 512u
+
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+#define SEC UINT64_C(1000000000)
+
+typedef struct net_path {
+    uint32_t loss_per_mille, duplicate_per_mille, reorder_per_mille, corrupt_per_mille;
+    uint32_t burst_begin_per_mille, burst_end_per_mille, burst_loss_per_mille; /* Gilbert-Elliott */
+    int in_burst, is_cut;
+    uint64_t reorder_ns, delay_ns, jitter_ns;
+    uint32_t mtu; /* 0: any */
+    uint64_t bytes_per_second, queue_bytes, free_ns;
+} net_path_t;
+
+typedef struct net_state {
+    net_path_t path[NET_MAX_NODES][NET_MAX_NODES];
+    uint32_t node_count;
+    uint32_t alias[NET_MAX_NODES];          /* the number that a node's datagrams come from, 0: its own */
+    uint32_t alias_owner[NET_MAX_ALIASES];  /* node behind each number given out */
+    uint32_t alias_count;
+    int translators_remember;               /* old numbers lead to their nodes, too */
+    uint32_t busy_per_mille[NET_MAX_NODES]; /* the link takes only some of a batch */
+    int corrupts_everything;                /* otherwise only what nobody could take for sound is changed */
+    uint32_t base_mtu;
+    sim_datagram_t *recorded[NET_RECORDED];
+    uint32_t recorded_next;
+    int64_t stranger_credit[NET_MAX_STRANGERS]; /* bytes from a spoofed address less bytes to it */
+    uint64_t datagrams, bytes, lost, corrupted, replayed, oversized;
+    uint64_t digest; /* of all that was sent: two runs of one seed must agree */
+    FILE *pcap;
+} net_state_t;
+
+static net_state_t net;
+
+static uint32_t net_number(const cci_link_addr_t *address) {
+    uint32_t number;
+    memcpy(&number, address->bytes + 4, 4);
+    return number;
+}
+
+/* The index of the node that a number leads to, -1 if to none. */
+static int net_node_at(uint32_t number) {
+    if (number >= NET_FIRST_ALIAS && number < NET_FIRST_ALIAS + net.alias_count) {
+        uint32_t node = net.alias_owner[number - NET_FIRST_ALIAS];
+        return net.alias[node] == number || net.translators_remember ? (int)node : -1;
+    }
+    if (number < NET_FIRST_NODE || number >= NET_FIRST_NODE + net.node_count) {
+        return -1;
+    }
+    number -= NET_FIRST_NODE;
+    return net.alias[number] == 0 || net.translators_remember ? (int)number : -1;
+}
+
+/* ---- capture ------------------------------------------------------------------------------------------------------ */
+
+static void net_big16(uint8_t *at, uint32_t value) {
+    at[0] = (uint8_t)(value >> 8);
+    at[1] = (uint8_t)value;
+}
+
+static void net_big32(uint8_t *at, uint32_t value) {
+    net_big16(at, value >> 16);
+    net_big16(at + 2, value & 0xffff);
+}
+
+static void net_pcap_open(const char *name) {
+    static const uint32_t header[6] = {0xa1b23c4du, 0x00040002u, 0, 0, 0xffffu, 101u}; /* nanoseconds, LINKTYPE_RAW */
+    net.pcap = fopen(name, "wb");
+    if (net.pcap == NULL || fwrite(header, sizeof header, 1, net.pcap) != 1) {
+        perror(name);
+        exit(2);
+    }
+}
+
+/* Number n is 10.x.y.z of its 24 bits with port 49152 + n % 16384; group n is 239.0.y.z with port 49152. */
+static void net_pcap_address(const cci_link_addr_t *address, uint8_t *ip, uint8_t *port) {
+    uint32_t number = net_number(address);
+    int is_group = address->bytes[0] == 2;
+    net_big32(ip, (is_group ? 239u << 24 : 10u << 24) | (number & 0xffffff));
+    net_big16(port, is_group ? 49152u : 49152u + number % 16384u);
+}
+
+static void net_capture(const sim_datagram_t *datagram) {
+    uint8_t head[28];
+    uint32_t record[4], sum = 0, i;
+    memset(head, 0, sizeof head);
+    head[0] = 0x45;
+    net_big16(head + 2, 28 + datagram->length);
+    head[8] = 64;
+    head[9] = 17;
+    net_pcap_address(&datagram->from, head + 12, head + 20);
+    net_pcap_address(&datagram->to, head + 16, head + 22);
+    net_big16(head + 24, 8 + datagram->length);
+    for (i = 0; i < 20; i += 2) {
+        sum += (uint32_t)head[i] << 8 | head[i + 1];
+    }
+    sum = (sum & 0xffff) + (sum >> 16);
+    net_big16(head + 10, ~((sum & 0xffff) + (sum >> 16)) & 0xffff);
+    record[0] = (uint32_t)(sim.now_ns / SEC);
+    record[1] = (uint32_t)(sim.now_ns % SEC);
+    record[2] = record[3] = 28 + datagram->length;
+    (void)fwrite(record, sizeof record, 1, net.pcap);
+    (void)fwrite(head, sizeof head, 1, net.pcap);
+    (void)fwrite(datagram->bytes, 1, datagram->length, net.pcap);
+}
+
+/* ---- corruption --------------------------------------------------------------------------------------------------- */
+
+static sim_datagram_t *net_make(const cci_link_addr_t *from, const cci_link_addr_t *to, uint32_t length) {
+    sim_datagram_t *made = (sim_datagram_t *)calloc(1, sizeof *made + length);
+    if (made == NULL) {
+        abort();
+    }
+    made->from = *from;
+    made->to = *to;
+    made->length = length;
+    return made;
+}
+
+static const sim_datagram_t *net_any_recorded(void) {
+    return net.recorded[sim_below(NET_RECORDED)];
+}
+
+/* Changes a datagram on its way; NULL if it would be sound all the same. Where nothing protects the packets, a change of
+ * payload can't be noticed by anybody: then only version, index and token are changed, which the receiver does check. */
+static sim_datagram_t *net_corrupt(const sim_datagram_t *datagram) {
+    const sim_datagram_t *other = net_any_recorded();
+    sim_datagram_t *changed;
+    uint32_t kind = (uint32_t)sim_below(5), length = datagram->length, flips;
+    if (!net.corrupts_everything) {
+        if (length < 24 || datagram->bytes[1] != CCI__PKT_DATA) {
+            return NULL;
+        }
+        changed = sim_copy(datagram);
+        changed->bytes[sim_happens(200) ? 0 : 4 + sim_below(12)] ^= (uint8_t)(1u << sim_below(8));
+        return changed;
+    }
+    if (kind == 0) {
+        length = (uint32_t)sim_below(length);
+    } else if (kind == 1 && other != NULL) {
+        length = other->length;
+    }
+    changed = net_make(&datagram->from, &datagram->to, length);
+    memcpy(changed->bytes, datagram->bytes, length < datagram->length ? length : datagram->length);
+    if (kind == 1 && other != NULL) { /* the beginning of one and the end of another */
+        uint32_t cut = (uint32_t)sim_below(length);
+        memcpy(changed->bytes + cut, other->bytes + cut, length - cut);
+    } else if (kind > 1) {
+        for (flips = 1 + (uint32_t)sim_below(4); flips > 0 && length > 0; flips--) {
+            changed->bytes[sim_below(length)] ^= (uint8_t)(1u << sim_below(8));
+        }
+    }
+    return changed;
+}
+
+/* ---- on the way ---------------------------------------------------------------------------------------------------- */
+
+static void net_launch(const net_path_t *path, sim_datagram_t *datagram, uint64_t queued_ns) {
+    datagram->due_ns = sim.now_ns + queued_ns + path->delay_ns + sim_below(path->jitter_ns);
+    if (sim_happens(path->reorder_per_mille)) {
+        datagram->due_ns += sim_below(path->reorder_ns);
+    }
+    datagram->order = sim.order++;
+    sim_heap_push(datagram);
+}
+
+/* The share of the path's rate that the datagram takes: when its last bit has left, or UINT64_MAX if the queue is full. */
+static uint64_t net_queue(net_path_t *path, uint32_t length) {
+    uint64_t start_ns, rate = path->bytes_per_second;
+    if (rate == 0) {
+        return 0;
+    }
+    start_ns = path->free_ns > sim.now_ns ? path->free_ns : sim.now_ns;
+    if ((start_ns - sim.now_ns) / US * (rate / 1000u) / 1000u > path->queue_bytes) {
+        return UINT64_MAX;
+    }
+    path->free_ns = start_ns + (uint64_t)length * 1000000u / (rate / 1000u + 1);
+    return path->free_ns - sim.now_ns;
+}
+
+static int net_is_lost(net_path_t *path, uint32_t length) {
+    path->in_burst = path->in_burst ? !sim_happens(path->burst_end_per_mille) : sim_happens(path->burst_begin_per_mille);
+    if (path->is_cut || sim_happens(path->loss_per_mille) || (path->in_burst && sim_happens(path->burst_loss_per_mille))) {
+        return 1;
+    }
+    if (path->mtu != 0 && length > path->mtu) {
+        net.oversized++;
+        return 1;
+    }
+    return 0;
+}
+
+static void net_carry(uint32_t from, uint32_t to, const sim_datagram_t *original) {
+    net_path_t *path = &net.path[from][to];
+    sim_datagram_t *datagram = sim_copy(original);
+    uint64_t queued_ns;
+    if (!datagram->is_group) {
+        sim_make_address(&datagram->to, 1, NET_FIRST_NODE + to);
+    }
+    if (net_is_lost(path, datagram->length) || (queued_ns = net_queue(path, datagram->length)) == UINT64_MAX) {
+        net.lost++;
+        free(datagram);
+        return;
+    }
+    if (sim_happens(path->corrupt_per_mille)) {
+        sim_datagram_t *changed = net_corrupt(datagram);
+        if (changed != NULL) {
+            net.corrupted++;
+            net_launch(path, changed, queued_ns);
+            if (sim_happens(500)) { /* instead of the sound one */
+                free(datagram);
+                return;
+            }
+        }
+    }
+    if (sim_happens(path->duplicate_per_mille)) {
+        net_launch(path, sim_copy(datagram), queued_ns);
+    }
+    net_launch(path, datagram, queued_ns);
+}
+
+static void net_record(const sim_datagram_t *datagram) {
+    sim_datagram_t **slot = &net.recorded[net.recorded_next++ % NET_RECORDED];
+    if (sim_happens(900) && *slot != NULL) { /* some stay for long */
+        return;
+    }
+    free(*slot);
+    *slot = sim_copy(datagram);
+}
+
+/* Each datagram that a node sends. */
+static void net_route(const sim_datagram_t *original) {
+    uint32_t from = net_number(&original->from) - NET_FIRST_NODE, number = net_number(&original->to), i;
+    sim_datagram_t *datagram = sim_copy(original);
+    int to;
+    net.datagrams++;
+    net.bytes += original->length;
+    for (i = 0; i < original->length; i += 7) {
+        net.digest = (net.digest ^ original->bytes[i]) * UINT64_C(0x100000001b3);
+    }
+    net.digest = (net.digest ^ sim.now_ns) * UINT64_C(0x100000001b3);
+    if (net.alias[from] != 0) {
+        sim_make_address(&datagram->from, 1, net.alias[from]);
+    }
+    if (net.pcap != NULL) {
+        net_capture(datagram);
+    }
+    net_record(datagram);
+    if (datagram->is_group) {
+        if (!net_is_lost(&net.path[from][from], datagram->length)) {
+            datagram->due_ns = sim.now_ns + net.path[from][from].delay_ns;
+            datagram->order = sim.order++;
+            sim_heap_push(sim_copy(datagram));
+        }
+    } else if (number >= NET_STRANGERS && number < NET_STRANGERS + NET_MAX_STRANGERS) {
+        net.stranger_credit[number - NET_STRANGERS] -= datagram->length;
+    } else if ((to = net_node_at(number)) >= 0) {
+        net_carry(from, (uint32_t)to, datagram);
+    }
+    free(datagram);
+}
+
+/* Something that nobody sent, or not now: from a spoofed address, or the original's for a packet of long ago. */
+static void net_inject(const cci_link_addr_t *from, uint32_t to_node, const void *bytes, uint32_t length) {
+    cci_link_addr_t to;
+    sim_datagram_t *made;
+    uint32_t stranger = net_number(from) - NET_STRANGERS;
+    sim_make_address(&to, 1, NET_FIRST_NODE + to_node);
+    made = net_make(from, &to, length);
+    if (length > 0) {
+        memcpy(made->bytes, bytes, length);
+    }
+    made->due_ns = sim.now_ns + 1000;
+    made->order = sim.order++;
+    sim_heap_push(made);
+    if (stranger < NET_MAX_STRANGERS) {
+        net.stranger_credit[stranger] += length;
+    }
+}
+
+static void net_replay(void) {
+    const sim_datagram_t *old = net_any_recorded();
+    int to;
+    if (old == NULL || old->is_group || (to = net_node_at(net_number(&old->to))) < 0) {
+        return;
+    }
+    net.replayed++;
+    net_inject(&old->from, (uint32_t)to, old->bytes, old->length);
+}
+
+/* ---- the link ------------------------------------------------------------------------------------------------------- */
+
+static cci_link_info_t net_opening; /* what the next endpoint's link says of itself */
+
+static int net_open(cci_device_t *device, const char *service, int want_os_handle, void **link, cci_link_info_t *info) {
+    uint32_t device_mtu = sim.mtu;
+    int status;
+    sim.mtu = net_opening.mtu;
+    status = sim_open(device, service, want_os_handle, link, info);
+    sim.mtu = device_mtu;
+    if (status == CCI_SUCCESS) {
+        *info = net_opening;
+        info->os_handle = -1;
+    }
+    return status;
+}
+
+static int net_send(void *link, const cci_link_tx_t *tx, int count) {
+    uint32_t node = ((sim_endpoint_t *)link)->number - NET_FIRST_NODE;
+    if (sim_happens(net.busy_per_mille[node])) {
+        count = (int)sim_below((uint64_t)count + 1);
+    }
+    return count == 0 ? 0 : sim_send(link, tx, count);
+}
+
+static const cci_link_t net_link = {CCI_LINK_VERSION, net_open,  sim_close, net_send,     sim_receive, sim_now,
+                                    sim_resolve,      sim_address, sim_group, sim_is_group, sim_wait,    sim_wake,
+                                    sim_arm,          sim_is_up};
+static const cci_transport_t net_transport = {CCI_TRANSPORT_VERSION, "sim",       NULL,      NULL, sim_discover,
+                                              sim_configure,         sim_refresh, &net_link, NULL};
+static const cci_transport_t *const net_transports[] = {&net_transport, NULL};
+
+/* ---- settings --------------------------------------------------------------------------------------------------------- */
+
+static void net_clean_path(net_path_t *path) {
+    uint64_t free_ns = path->free_ns;
+    memset(path, 0, sizeof *path);
+    path->delay_ns = 20 * US;
+    path->free_ns = free_ns;
+}
+
+static void net_heal(void) {
+    uint32_t a, b;
+    for (a = 0; a < NET_MAX_NODES; a++) {
+        for (b = 0; b < NET_MAX_NODES; b++) {
+            net_clean_path(&net.path[a][b]);
+        }
+        net.busy_per_mille[a] = 0;
+    }
+    net.translators_remember = 1;
+    sim.up[0] = sim.up[1] = 1;
+}
+
+static void net_begin(uint32_t node_count, uint32_t base_mtu) {
+    memset(&net, 0, sizeof net);
+    net.node_count = node_count;
+    net.base_mtu = base_mtu;
+    net.digest = 1;
+    net_heal();
+    net.translators_remember = 0;
+    sim.is_driven = 1;
+    sim.mtu = 65504; /* what the device says; each link says what it has */
+    sim.inbox_bytes = 4u << 20;
+    sim_route = net_route;
+}
+
+static void net_end(void) {
+    uint32_t i;
+    for (i = 0; i < NET_RECORDED; i++) {
+        free(net.recorded[i]);
+        net.recorded[i] = NULL;
+    }
+    if (net.pcap != NULL) {
+        fclose(net.pcap);
+        net.pcap = NULL;
+    }
+}
+
+#endif /* CCI_SOAK_NET_H */
