@@ -1,3 +1,5 @@
+/* prove_rel.c - what the proofs of the reliability protocol assume and claim.
+ * SPDX-License-Identifier: MIT OR Unlicense */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
