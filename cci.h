@@ -5488,6 +5488,7 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
 static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci__pending_t *pending = (cci__pending_t *)conn->pending;
     cci_evq_event_t *event = pending->event;
+    cci__dgram_flush(ep); /* the batch may hold a request, which names the data in `pending` */
     conn->pending = NULL;
     cci_release(pending);
     event->base.pub.connect.type = CCI_EVENT_CONNECT;
