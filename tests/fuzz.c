@@ -1285,7 +1285,7 @@ static void begin_world(const uint8_t *head) {
         memset((uint8_t *)&world.side[i] + offsetof(side_t, inbox_first), 0, sizeof world.side[i] - offsetof(side_t, inbox_first));
     }
     memset((uint8_t *)&world + offsetof(world_t, flying_count), 0, sizeof world - offsetof(world_t, flying_count));
-    fuzz_allocs_left = 0;
+    fuzz_allocs_left = fuzz_random_state = 0;
     world.now_ns = UINT64_C(1000000000) << head[6] % 16;
     world.mtu = mtus[head[1] % 4];
     world.base_mtu = head[1] & 4 ? 256 : 0;

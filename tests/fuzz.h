@@ -187,13 +187,15 @@ static void fuzz_log(void *user, int level, const char *text) {
     FUZZ_CHECK(level >= 0 && level <= 3 && strlen(text) < 4096, "a strange message");
 }
 
-/* Unguessable for nobody: the same input gives the same run. */
+/* Unguessable for nobody: the same input gives the same run. Reset to 0 when a run begins. */
+static uint32_t fuzz_random_state;
+
 static int fuzz_random(void *user, void *bytes, size_t count) {
-    static const uint8_t pattern[] = {0x9d, 0x37, 0x51, 0xe2, 0x0b, 0xc4, 0x7f};
     size_t i;
     (void)user;
     for (i = 0; i < count; i++) {
-        ((uint8_t *)bytes)[i] = (uint8_t)(pattern[i % sizeof pattern] + i);
+        fuzz_random_state = fuzz_random_state * 1664525u + 1013904223u;
+        ((uint8_t *)bytes)[i] = (uint8_t)(fuzz_random_state >> 24);
     }
     return 0;
 }
