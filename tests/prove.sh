@@ -96,9 +96,14 @@ all() {
     "$1" prove_wire all 4 data cci_rma_address:prove_given_address cci__rma_chunk_done:prove_given_done \
         cci__rma_fail:prove_given_fail
     "$1" prove_base all 34 ranges_memory
-    "$1" prove_base all 5 ranges_union
+    "$1" prove_base all 4 ranges_union
     "$1" prove_rel all 4 check
     "$1" prove_rel loop 4 scan cci__rel_in_run:prove_in_run
+    # shellcheck disable=SC2086
+    "$1" prove_rel loop 4 input $ranges cci__rel_scan:prove_given_scan cci__rel_input_ack:prove_given_ack \
+        cci__rel_input_bulk:prove_given_bulk cci__rel_input_fragment:prove_given_fragment \
+        cci__rel_input_void:prove_given_void cci__rel_input_run:prove_given_run \
+        cci__rel_not_ready:prove_given_nack cci__rel_refused:prove_given_refusal
     "$1" prove_rel all 18 ack
     # shellcheck disable=SC2086
     "$1" prove_rel all 4 bulk $ranges $part
