@@ -78,8 +78,11 @@ void prove_read(void) {
     __CPROVER_assume(length > 0 && length <= PACKET_MAX);
     frame = new_bytes(length);
     new_table();
-    if (nondet_int())
+    table.request_free = 0;
+    if (nondet_int()) {
         cci__list_append(&table.requests, &request.node);
+        table.request_free = 1;
+    }
     __CPROVER_assume(frame[0] == CCI__FRAME_READ);
     size = cci_rma_input(&table, &reader, frame, length, nondet_u64());
     __CPROVER_assert(size <= length, "it takes no more than there is");
