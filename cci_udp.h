@@ -433,7 +433,7 @@ static int cci__udp_number(const char *text, int suffix, uint64_t *number) {
     }
     if (suffix && *text) {
         unsigned shift = (*text == 'K' || *text == 'k') ? 10 : *text == 'M' ? 20 : *text == 'G' ? 30 : 0;
-        if (shift == 0) {
+        if (shift == 0 || n > UINT64_MAX >> shift) {
             return 0;
         }
         n <<= shift;
