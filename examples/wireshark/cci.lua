@@ -380,7 +380,7 @@ layout("Packet", "SEALED", {
     {"attribute", 2, "1", "0..2", ""},
     {"flags", 3, "1", "2..3", ""},
     {"first_index", 4, "4", "any", "as in the layout of the type"},
-    {"first_token", 8, "8", "any", "as in the layout of the type"},
+    {"first_token", 8, "8", "1..ones(64)", "as in the layout of the type; of a GROUP its sender's"},
     {"others", 16, "end-16", "any", "as in the layout of the type, then encrypted bytes, then the tag"},
 })
 
