@@ -26,7 +26,7 @@ mutant() {
         bad=$((bad + 1))
         return
     fi
-    cp tests/soak.c tests/soak_*.h tests/sim.h "$dir/"
+    cp tests/soak.c tests/soak_*.h tests/sim.h tests/pcap.h "$dir/"
     if ! "$cc" -std=gnu11 -O1 -w -I"$dir" -o "$dir/soak" "$dir/soak.c"; then
         echo "BROKEN    $name: does not compile"
         bad=$((bad + 1))

@@ -511,8 +511,11 @@ step conformance-udp-portable portable conformance tests/conformance.c udp
 step conformance-sim-sanitized sanitized conformance tests/conformance.c sim
 step conformance-udp-sanitized sanitized conformance tests/conformance.c udp
 step conformance-udp-raced raced conformance tests/conformance.c udp thread
-step soak soak
-step mutants sh_mutants
+# Long, and by name only, as `make soak` and `make mutants`.
+case $only in
+soak) step soak soak ;;
+mutants) step mutants sh_mutants ;;
+esac
 step field plain field tests/field.c
 step field-portable portable field tests/field.c
 step field-sanitized sanitized field tests/field.c
