@@ -2816,7 +2816,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
     int ok = 1;
     uint32_t frame = item->kind == CCI__ITEM_BULK ? 48 : sent->is_fragment ? 16 : 0;
     if (!(item->flags & CCI__ITEM_VOID) && sent->length > rel->mtu - CCI_REL_HEADER - frame &&
-        (cci__list_empty(&rel->pool->records) || rel->pool->records.next->next == &rel->pool->records)) {
+        (rel->pool->record_free < 2 || !cci__share(rel->record_count + 1, rel->pool->record_free - 1))) {
         cci__rel_restart(rel, item); /* a piece that has become too long for the path needs up to two records more */
         return 0;
     }
