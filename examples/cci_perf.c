@@ -493,7 +493,7 @@ struct options {
     uint64_t count; /* 0: timed */
     double seconds;
     int64_t warmup; /* < 0: default */
-    uint32_t window, depth;
+    uint32_t window, depth, every;
     int limits_messages; /* the window holds for messages too */
     int verify, silent, no_copy, once, cpu;
 };
@@ -509,6 +509,7 @@ static struct {
     cci_connection_t *control, *data, *just_connected;
     struct control message; /* the last of control, type 0 when taken */
     uint64_t completed, echoed, errors;
+    uint32_t every; /* messages that one completion event stands for */
     int connect_status;
     cci_status_t first_error;
     /* buffers of a verified NO_COPY run, or slots of an RMA run, that are free */
@@ -528,7 +529,7 @@ static void client_release(uint32_t slot) {
 static void client_sent(const cci_event_send_t *sent) {
     uint32_t slot = (uint32_t)(uintptr_t)sent->context;
     if (sent->connection != client.data) return;
-    client.completed++;
+    client.completed += client.every;
     if (sent->status != CCI_SUCCESS) {
         client.errors++;
         client.first_error = sent->status;
@@ -682,7 +683,8 @@ static int send_verified(uint64_t number, int flags) {
     return status;
 }
 
-/* Sends up to `count` messages from number `from` on; returns how many until the buffers were out. */
+/* Sends up to `count` messages from number `from` on; returns how many until the buffers were out. Of each `every` the last
+ * has a completion event, which on RO tells that all before it have arrived too. */
 static uint64_t send_batch(uint64_t from, uint64_t count, int flags) {
     cci_connection_t *connection = client.data;
     const uint8_t *buffer = client.buffer;
@@ -690,8 +692,9 @@ static uint64_t send_batch(uint64_t from, uint64_t count, int flags) {
     uint64_t i;
     int status = CCI_SUCCESS;
     for (i = 0; i < count; i++) {
+        int quiet = (from + i + 1) % client.every == 0 ? 0 : CCI_FLAG_SILENT;
         status = client.verify ? send_verified(from + i, flags)
-                               : cci_send(connection, buffer, size_bytes, NULL, flags);
+                               : cci_send(connection, buffer, size_bytes, NULL, flags | quiet);
         if (status != CCI_SUCCESS) break;
     }
     if (status != CCI_SUCCESS && status != CCI_ENOBUFS) fail("cci_send", status);
@@ -722,7 +725,7 @@ static void run_one_way(const struct options *options, struct limit limit, struc
     }
     message = client_await(CONTROL_RESULT);
     result->seconds = (double)(now_ns() - start_ns) / 1e9;
-    while (!options->silent && client.completed < sent)
+    while (!options->silent && client.completed < sent - sent % client.every)
         if (!client_wait(&since_ns, &polls, PATIENCE_NS)) fail("completions", CCI_ETIMEDOUT);
     result->count = sent;
     result->errors = message.b;
@@ -796,6 +799,7 @@ static void client_prepare(const struct options *options, uint32_t size_bytes) {
     client.completed = client.echoed = client.errors = 0;
     client.is_rma = is_rma(options->test);
     client.verify = options->verify;
+    client.every = options->every;
     client.test = options->test;
     client.pooled = client.is_rma || (options->verify && options->no_copy);
     client.free_count = client.is_rma ? is_latency(options->test) ? 1 : options->window : POOL_COUNT;
@@ -1046,6 +1050,8 @@ static const char help[] =
     "  -D, --seconds S    measure for that long (default 1)\n"
     "  -a, --attribute A  ro (default), ru or uu\n"
     "  -w, --window N     RMAs outstanding (default 16), or messages (default: as many as the endpoint takes)\n"
+    "      --every N      rate, bw: RO messages that share a completion event, that of the last (default 64; with a\n"
+    "                     window half of it at most, with --verify 1)\n"
     "      --depth N      send and receive buffers of the endpoint (default: the transport's)\n"
     "      --warmup N     operations before the measurement (default 1000, RMA 32)\n"
     "  -b, --blocking     sleep on the OS handle instead of polling\n"
@@ -1076,6 +1082,7 @@ static int parse_name(const char *name, const char *const *names, int count) {
 
 enum long_only {
     LONG_SILENT = 256,
+    LONG_EVERY,
     LONG_NO_COPY,
     LONG_VERIFY,
     LONG_FORMAT,
@@ -1101,6 +1108,7 @@ static void parse_option(struct options *options, int option, const char *value)
     case 'd': options->device = value; break;
     case 'p': options->service = value; break;
     case LONG_SILENT: options->silent = 1; break;
+    case LONG_EVERY: options->every = (uint32_t)strtoul(value, NULL, 10); break;
     case LONG_NO_COPY: options->no_copy = 1; break;
     case LONG_VERIFY: options->verify = 1; break;
     case LONG_FORMAT: options->format = (enum format)parse_name(value, formats, 3); break;
@@ -1130,12 +1138,14 @@ static void parse_options(struct options *options, int argc, char **argv) {
         {"help", 0, NULL, 'h'},          {"silent", 0, NULL, LONG_SILENT}, {"no-copy", 0, NULL, LONG_NO_COPY},
         {"verify", 0, NULL, LONG_VERIFY}, {"format", 1, NULL, LONG_FORMAT}, {"cpu", 1, NULL, LONG_CPU},
         {"once", 0, NULL, LONG_ONCE},    {"warmup", 1, NULL, LONG_WARMUP}, {"depth", 1, NULL, LONG_DEPTH},
+        {"every", 1, NULL, LONG_EVERY},
         {NULL, 0, NULL, 0}};
     int option;
     memset(options, 0, sizeof *options);
     options->test = TEST_COUNT;
     options->seconds = 1;
     options->window = 16;
+    options->every = SEND_BATCH;
     options->warmup = -1;
     options->cpu = -1;
     while ((option = getopt_long(argc, argv, "t:s:n:D:a:w:bd:p:h", longs, NULL)) != -1)
@@ -1145,6 +1155,12 @@ static void parse_options(struct options *options, int argc, char **argv) {
     if (options->uri && options->test == TEST_COUNT) usage("which test? (-t)");
     if (options->silent) options->limits_messages = 0; /* nothing tells how many are outstanding */
     if (options->window < 1 || options->window > POOL_COUNT) usage("the window is 1 to 512");
+    if (options->every < 1) usage("--every is 1 or more");
+    if (options->verify || is_rma(options->test) || is_latency(options->test) || options->silent ||
+        options->attribute != CCI_CONN_ATTR_RO)
+        options->every = 1;
+    if (options->limits_messages && options->every > (options->window + 1) / 2)
+        options->every = (options->window + 1) / 2;
     if (options->uri && is_rma(options->test) && options->attribute == CCI_CONN_ATTR_UU) usage("RMA is reliable");
     if (options->silent && options->no_copy && (options->verify || options->attribute != CCI_CONN_ATTR_RO))
         usage("--silent --no-copy leaves nobody knowing when the buffer is free");

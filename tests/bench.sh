@@ -205,6 +205,7 @@ while [ "$round" -le "$rounds" ]; do
     compare lat lat lo lat 64
     compare rate rate lo rate 64
     compare silent rate lo rate 64 --silent
+    compare events rate lo rate 64 "--every 1"
     compare bw8k bw8k lo bw 8192 "-w 128"
     compare lent bw8k lo bw 8192 "--no-copy -w 128"
     compare write bw8k lo write_bw 1m
@@ -288,8 +289,9 @@ END {
     print "| two processes, loopback | CCI | raw UDP | ratio: median (lowest–highest) | target | |"
     print "| --- | ---: | ---: | ---: | ---: | --- |"
     row("lat", "64 B message, half round-trip", "us", 1, 1.15)
-    row("rate", "64 B messages one way", "msg", 0, 40)
+    row("rate", "64 B messages one way, a completion event for every 64th", "msg", 0, 40)
     row("silent", "the same without completion events (SILENT)", "msg", 0, 40)
+    row("events", "the same with a completion event for each", "msg", 0, 0)
     row("bw8k", "8 KiB messages one way", "B", 0, 0.7)
     row("lent", "the same from the program\047s buffer (NO_COPY)", "B", 0, 0.7)
     row("write", "1 MiB RMA writes", "B", 0, 0.7)
