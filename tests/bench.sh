@@ -271,9 +271,9 @@ function row(key, text, kind, most, target,    m, good) {
     if (!count["ratio-" key]) { printf "| %s | not measured | | | | |\n", text; return }
     m = median("ratio-" key)
     good = most ? m <= target : m >= target
-    printf "| %s | %s | %s | **%.2f** (%.2f–%.2f) | %s %s | %s |\n", text, unit(median("cci-" key), kind),
-        unit(median("raw-" key), kind), (sorted("ratio-" key) m), s[1], s[n], most ? "≤" : "≥", target,
-        good ? "PASS" : "miss"
+    printf "| %s | %s | %s | **%.2f** (%.2f–%.2f) | %s | %s |\n", text, unit(median("cci-" key), kind),
+        unit(median("raw-" key), kind), (sorted("ratio-" key) m), s[1], s[n],
+        target ? (most ? "≤" : "≥") " " target : "", !target ? "" : good ? "PASS" : "miss"
 }
 function other(key, text, kind) {
     if (!count[key]) return
