@@ -1842,7 +1842,11 @@ typedef struct cci_rel_bulk {
     const uint8_t *data;
 } cci_rel_bulk_t;
 
-enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN, CCI__ITEM_LENT };
+/* RUN: messages and short writes, one behind the other, which travel together. SLOTS: a message of several packets, lying in
+ * the pieces that it leaves in. LENT: a message that lies where the program has it. */
+enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN, CCI__ITEM_LENT, CCI__ITEM_SLOTS };
+#define CCI__SLOT_HEAD (CCI_REL_HEADER + 16u) /* bytes before each piece: its packet's header and the FRAGMENT's */
+
 #define CCI__ITEM_QUEUED 1u /* in the queue of what is to be sent */
 #define CCI__ITEM_HELD 2u   /* may not be sent yet */
 #define CCI__ITEM_VOID 4u   /* withdrawn: the receiver must be told */
@@ -1865,8 +1869,8 @@ typedef struct cci_rel_item {
     uint8_t kind;
     int32_t status;
     uint32_t length, sent, fragment; /* bytes of frames; sent up to; of the message there, bytes sent in fragments */
-    uint8_t *frames;                 /* RUN: in the pool; else NULL */
-    uint8_t head[8];                 /* LENT: the frame's, whose data is at bulk.data */
+    uint8_t *frames;                 /* RUN, SLOTS: in the pool; else NULL */
+    uint8_t head[8];                 /* LENT, SLOTS: the frame's */
     uint32_t even;                   /* bytes of each fragment of the message that is being sent in fragments */
     struct cci_rel_item *follow;     /* EXTERN: a held item that goes when this is done */
     void *user_data;                 /* EXTERN: the other layer's */
@@ -1907,7 +1911,8 @@ typedef struct cci_rel_part {
     cci_range_t ranges[CCI__REL_GAPS];
 } cci_rel_part_t;
 
-/* A packet to send: `head` is the caller's memory of CCI_REL_HEAD bytes, whose first CCI_REL_HEADER are left for it. */
+/* A packet to send: `head` is the caller's memory of CCI_REL_HEAD bytes, whose first CCI_REL_HEADER are left for it; with
+ * `slots` it may come back as other memory, just in front of the body and of zeros for the padding: set it for each packet. */
 typedef struct cci_rel_packet {
     uint8_t *head;
     uint32_t head_length;
@@ -1950,6 +1955,7 @@ typedef struct cci_rel_pool {
     cci_list_t blocks, bulks, records, parts; /* free ones */
     uint32_t ack_bytes;                       /* that may come before they are acknowledged */
     uint32_t block_size;                      /* bytes of frames in a RUN */
+    uint8_t slots;                            /* packets leave as they are: long messages lie as packets */
     uint32_t block_total, block_limit, block_out;
     uint32_t part_total, part_free;
     uint32_t record_free;
@@ -2072,14 +2078,15 @@ CCI_API void cci_rel_pool_add(cci_rel_pool_t *pool, cci_rel_item_t *bulks, uint3
 
 static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint64_t now_ns) {
     cci_rel_pool_t *pool = rel->pool;
-    cci_list_t *list = kind == CCI__ITEM_RUN ? &pool->blocks : &pool->bulks;
+    int in_block = kind == CCI__ITEM_RUN || kind == CCI__ITEM_SLOTS;
+    cci_list_t *list = in_block ? &pool->blocks : &pool->bulks;
     cci_rel_item_t *item;
-    if (cci__list_empty(list) || (kind == CCI__ITEM_RUN && pool->block_out >= pool->block_limit))
+    if (cci__list_empty(list) || (in_block && pool->block_out >= pool->block_limit))
         return NULL;
     item = CCI__CONTAINER(list->next, cci_rel_item_t, node);
     cci__list_remove(&item->node);
     cci__list_init(&item->queue);
-    pool->block_out += kind == CCI__ITEM_RUN;
+    pool->block_out += in_block != 0;
     item->ops = NULL;
     item->ops_tail = &item->ops;
     item->since_ns = now_ns;
@@ -2279,10 +2286,65 @@ static void cci__rel_append(cci_rel_t *rel, cci_rel_item_t *item, const struct i
     cci__rel_attach(item, op, rel->next_sequence++);
 }
 
+/* A message that one item carries, of `length` bytes. */
+static void cci__rel_single(cci_rel_t *rel, cci_rel_item_t *item, uint32_t length, cci_rel_op_t *op) {
+    cci__rel_frame(item->head, CCI__FRAME_MESSAGE, 0, length, rel->next_sequence);
+    item->length = 8 + cci__pad8(length);
+    item->count = 1;
+    if (item->length + CCI_REL_HEADER > rel->mtu)
+        rel->want_mtu = 1;
+    cci__rel_attach(item, op, rel->next_sequence++);
+    cci__rel_enqueue(rel, item);
+}
+
+/* Copies a message into pieces of `even` bytes, each behind room for its packet's head, the last filled up with zeros. */
+static void cci__rel_fill_slots(uint8_t *slot, uint32_t even, const struct iovec *data, uint32_t count) {
+    uint32_t used = 0, i;
+    slot += CCI__SLOT_HEAD;
+    for (i = 0; i < count; i++) {
+        const uint8_t *from = (const uint8_t *)data[i].iov_base;
+        size_t rest = data[i].iov_len;
+        while (rest > 0) {
+            uint32_t step;
+            if (used == even) {
+                slot += even + CCI__SLOT_HEAD;
+                used = 0;
+            }
+            step = (uint32_t)cci__min64(rest, even - used);
+            memcpy(slot + used, from, step);
+            used += step;
+            from += step;
+            rest -= step;
+        }
+    }
+    memset(slot + used, 0, even - used);
+}
+
+/* Sends a message of more than one packet so that nothing of it need be copied again. 0: its pieces don't fit. */
+static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_t count, uint32_t length,
+                               cci_rel_op_t *op, uint64_t now_ns) {
+    uint32_t space = (rel->mtu - CCI__SLOT_HEAD) & ~7u, pieces = (length + space - 1) / space;
+    uint32_t even = cci__pad8((length + pieces - 1) / pieces);
+    cci_rel_item_t *item;
+    if ((even + CCI__SLOT_HEAD) * pieces > rel->pool->block_size)
+        return 0;
+    item = cci__rel_new_item(rel, CCI__ITEM_SLOTS, now_ns);
+    if (!item)
+        return 0;
+    item->even = even;
+    cci__rel_fill_slots(item->frames, even, data, count);
+    cci__rel_single(rel, item, length, op);
+    return 1;
+}
+
 /* Sends a message. CCI_ENOBUFS, and nothing has happened, when the pool is empty. */
 CCI_API int cci_rel_send(cci_rel_t *rel, const struct iovec *data, uint32_t count, uint32_t length, cci_rel_op_t *op,
                          uint64_t now_ns) {
-    cci_rel_item_t *item = cci__rel_room(rel, 8 + cci__pad8(length), now_ns);
+    cci_rel_item_t *item;
+    if (rel->pool->slots && rel->reliable && length + 8 + CCI_REL_HEADER > rel->mtu &&
+        cci__rel_send_slots(rel, data, count, length, op, now_ns))
+        return CCI_SUCCESS;
+    item = cci__rel_room(rel, 8 + cci__pad8(length), now_ns);
     if (!item)
         return CCI_ENOBUFS;
     cci__rel_append(rel, item, data, count, length, 0, op);
@@ -2295,14 +2357,8 @@ CCI_API int cci_rel_lend(cci_rel_t *rel, const void *data, uint32_t length, cci_
     cci_rel_item_t *item = cci__rel_new_item(rel, CCI__ITEM_LENT, now_ns);
     if (!item)
         return CCI_ENOBUFS;
-    cci__rel_frame(item->head, CCI__FRAME_MESSAGE, 0, length, rel->next_sequence);
     item->bulk.data = (const uint8_t *)data;
-    item->length = 8 + cci__pad8(length);
-    item->count = 1;
-    if (item->length + CCI_REL_HEADER > rel->mtu)
-        rel->want_mtu = 1;
-    cci__rel_attach(item, op, rel->next_sequence++);
-    cci__rel_enqueue(rel, item);
+    cci__rel_single(rel, item, length, op);
     return CCI_SUCCESS;
 }
 
@@ -2698,7 +2754,7 @@ static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item)
 
 /* The frame at `offset`, its first 8 bytes at least. */
 static const uint8_t *cci__rel_frame_at(const cci_rel_item_t *item, uint64_t offset) {
-    return item->kind == CCI__ITEM_LENT ? item->head : item->frames + offset;
+    return item->kind >= CCI__ITEM_LENT ? item->head : item->frames + offset;
 }
 
 /* Bytes of whole frames from `offset` on that fit into `space`. */
@@ -2717,22 +2773,39 @@ static uint32_t cci__rel_fit(const cci_rel_item_t *item, uint32_t offset, uint32
     return fit;
 }
 
+/* Finds the data of a message in SLOTS from `fragment` on, in the packet's place if there is nothing in the packet yet;
+ * returns the bytes that lie there together. */
+static uint32_t cci__rel_find_slot(cci_rel_packet_t *packet, const cci_rel_item_t *item, uint32_t fragment,
+                                   const uint8_t **data) {
+    uint32_t within = fragment % item->even;
+    uint8_t *slot = item->frames + (size_t)(fragment / item->even) * (item->even + CCI__SLOT_HEAD);
+    if (within == 0 && packet->head_length == CCI_REL_HEADER)
+        packet->head = slot;
+    *data = slot + CCI__SLOT_HEAD + within;
+    return item->even - within;
+}
+
 /* Writes the piece of a message from `fragment` on that fits into the packet, as a FRAGMENT. Fragments are of one size, the
  * last filled up to it. Returns 0 if nothing fits. */
 static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item,
                                    cci_rel_sent_t *sent, uint32_t offset, uint32_t fragment) {
-    const uint8_t *frame = cci__rel_frame_at(item, offset);
-    const uint8_t *data = item->kind == CCI__ITEM_LENT ? item->bulk.data : frame + 8;
+    const uint8_t *frame = cci__rel_frame_at(item, offset), *data;
     uint32_t space = cci__rel_space(rel, packet), length = cci__load16(frame + 2), rest = length - fragment, even;
-    uint8_t *at = packet->head + packet->head_length;
+    uint8_t *at;
     if (space < 16 + 64)
         return 0;
     space = (space - 16) & ~7u;
-    if (fragment != item->fragment || fragment == 0 || item->even > space) { /* the first, one that was lost, another MTU */
-        uint32_t count = (length + space - 1) / space;
-        item->even = cci__pad8((length + count - 1) / count);
+    if (item->kind == CCI__ITEM_SLOTS) {
+        even = cci__min32(cci__rel_find_slot(packet, item, fragment, &data), space);
+    } else {
+        data = (item->kind == CCI__ITEM_LENT ? item->bulk.data : frame + 8) + fragment;
+        if (fragment != item->fragment || fragment == 0 || item->even > space) { /* first, lost, or another MTU */
+            uint32_t count = (length + space - 1) / space;
+            item->even = cci__pad8((length + count - 1) / count);
+        }
+        even = item->even;
     }
-    even = item->even;
+    at = packet->head + packet->head_length;
     if (rest >= even)
         rest = even;
     else if (fragment > 0 && even - rest < 64)
@@ -2741,7 +2814,7 @@ static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, cci
     cci__store32(at, fragment);
     cci__store32(at + 4, length);
     packet->head_length += 16;
-    packet->body = data + fragment;
+    packet->body = data;
     packet->body_length = rest;
     sent->offset = offset;
     sent->fragment = fragment;
@@ -2754,7 +2827,8 @@ static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, cci
  * sent's range and returns 1, or 0 if nothing fits. */
 static int cci__rel_write_run(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent,
                               uint32_t offset, uint32_t fragment, uint32_t end) {
-    uint32_t fit = fragment ? 0 : cci__rel_fit(item, offset, end, cci__rel_space(rel, packet));
+    uint32_t fit = fragment || item->kind == CCI__ITEM_SLOTS ? 0
+                                                             : cci__rel_fit(item, offset, end, cci__rel_space(rel, packet));
     if (fit == 0)
         return cci__rel_write_fragment(rel, packet, item, sent, offset, fragment);
     if (item->kind == CCI__ITEM_LENT) {
@@ -5033,7 +5107,11 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
     }
     slot->active = active;
     tx->piece[0].data = packet->head;
-    if (packet->body_length > 0 && packet->head_length + packet->body_length <= CCI_REL_HEAD && !packet->pad_length) {
+    if (packet->head + packet->head_length == packet->body) { /* all of it lies there together, the padding too */
+        packet->head_length += packet->body_length + packet->pad_length;
+        packet->body_length = packet->pad_length = 0;
+    } else if (packet->body_length > 0 && packet->head_length + packet->body_length <= CCI_REL_HEAD &&
+               !packet->pad_length) {
         memcpy(packet->head + packet->head_length, packet->body, packet->body_length); /* one piece costs less than two */
         packet->head_length += packet->body_length;
         packet->body_length = 0;
@@ -6486,7 +6564,7 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     cci_evq_event_t *control = (cci_evq_event_t *)cci__dgram_memory(ep, CCI__DGRAM_CONTROL * sizeof *control);
     cci__active_t *actives = (cci__active_t *)cci__dgram_memory(ep, CCI__DGRAM_ACTIVES * sizeof *actives);
     cci_rel_item_t *bulks = (cci_rel_item_t *)cci__dgram_memory(ep, CCI__DGRAM_BULKS * sizeof *bulks);
-    uint32_t record_count = 4 * cci__max32(ep->send_buf_count, 1024);
+    uint32_t record_count = 4 * cci__max32(ep->send_buf_count, 1024), heads = 0;
     cci_rel_sent_t *records = (cci_rel_sent_t *)cci__dgram_memory(ep, record_count * sizeof *records);
     cci_rel_part_t *parts = (cci_rel_part_t *)cci__dgram_memory(ep, CCI__DGRAM_PARTS * sizeof *parts);
     cci_rma_region_t *regions = (cci_rma_region_t *)cci__dgram_memory(ep, CCI__DGRAM_REGIONS * sizeof *regions);
@@ -6510,8 +6588,12 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, control, CCI__DGRAM_CONTROL);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__dconn_t), slabs);
     (void)cci_conn_rehash(&ep->conns, buckets, 2 * CCI__CONN_SLAB);
+    if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8) /* room for the packets' heads between the pieces */
+        heads = (ep->max_send_size / (ep->info.base_mtu - CCI__SLOT_HEAD - 7) + 1) * (CCI__SLOT_HEAD + 8);
     cci_rel_pool_init(&ep->pool, &cci__dgram_sink,
-                      cci__max32(ep->info.mtu - CCI_REL_HEADER, 8 + cci__pad8(ep->max_send_size)), ep->info.base_mtu);
+                      cci__max32(ep->info.mtu - CCI_REL_HEADER, 8 + cci__pad8(ep->max_send_size) + heads),
+                      ep->info.base_mtu);
+    ep->pool.slots = ep->wire == NULL;
     ep->pool.congestion = cci_rel_find_congestion(ep->info.congestion);
     ep->pool.zeros = zeros;
     ep->pool.overhead = ep->overhead;

@@ -1596,9 +1596,22 @@ static int cci__udp_lay_out(cci__udp_link *l, int m, const cci_link_tx_t *tx, in
     cci__udp_out *o = &l->out;
     struct msghdr *h = &o->message[m].header;
     unsigned short used = 0;
+    uint8_t *end = NULL;
     int i;
     uint32_t j;
-    if (n > 1 && tx->length <= CCI__UDP_SHORT) {
+    for (i = 0; i < n; i++) {
+        for (j = 0; j < tx[i].piece_count; j++) {
+            uint8_t *data = (uint8_t *)(uintptr_t)tx[i].piece[j].data; /* sendmsg only reads */
+            if (used > 0 && data == end) {
+                piece[used - 1].iov_len += tx[i].piece[j].length;
+            } else {
+                piece[used].iov_base = data;
+                piece[used++].iov_len = tx[i].piece[j].length;
+            }
+            end = data + tx[i].piece[j].length;
+        }
+    }
+    if (used * 2 > n && n > 1 && tx->length <= CCI__UDP_SHORT) {
         /* The kernel copies one long piece much faster than many short ones, and this copy stays in the cache. */
         uint8_t *at = o->flat + o->flat_used;
         piece[0].iov_base = at;
@@ -1611,13 +1624,6 @@ static int cci__udp_lay_out(cci__udp_link *l, int m, const cci_link_tx_t *tx, in
         piece[0].iov_len = (size_t)(at - (uint8_t *)piece[0].iov_base);
         o->flat_used += (uint32_t)piece[0].iov_len;
         used = 1;
-    } else {
-        for (i = 0; i < n; i++) {
-            for (j = 0; j < tx[i].piece_count; j++, used++) {
-                piece[used].iov_base = (void *)(uintptr_t)tx[i].piece[j].data;
-                piece[used].iov_len = tx[i].piece[j].length;
-            }
-        }
     }
     memset(h, 0, sizeof *h);
     h->msg_name = &o->to[m];

@@ -96,6 +96,7 @@ typedef struct world {
     uint32_t path_mtu;
     int down;      /* all is lost */
     int idle;      /* what is said to cci_rel_output() */
+    uint32_t in_place; /* packets that lay in the pool as they left */
     int hostile;   /* mutated copies are delivered too, and nothing is promised */
     uint32_t big;  /* datagrams longer than the path carries */
     uint32_t packets, mutated, emitted_now;
@@ -305,6 +306,7 @@ static world_t *world_sized(uint64_t seed, int attribute, uint32_t mtu, uint32_t
         s->state.mtu = mtu;
         cci_rel_begin(&s->rel, &s->pool, s, &s->state, attribute, cci__max32(mtu, 256), 1u << 30);
         s->pool.base_mtu = cci__min32(mtu, 256);
+        s->pool.slots = seed & 1; /* half of all tests have long messages lie as packets */
     }
     return w;
 }
@@ -398,6 +400,11 @@ static void transmit(side_t *s, const cci_rel_packet_t *packet) {
     buf = buf_new(length);
     memcpy(buf->data, packet->head, packet->head_length);
     if (packet->body_length) memcpy(buf->data + packet->head_length, packet->body, packet->body_length);
+    if (packet->head != w->head) { /* it lies together, and so do the zeros behind it */
+        assert_ptr_equal(packet->head + packet->head_length, packet->body);
+        for (copies = 0; copies < packet->pad_length; copies++) assert_int_equal(packet->body[packet->body_length + copies], 0);
+        w->in_place++;
+    }
     if (w->hostile && chance(w, 4) == 0) fly_mutated(w, s->peer, buf, (uint32_t)packet->number);
     if (w->hostile && chance(w, 16) == 0) fly_mutated(w, s, buf, (uint32_t)packet->number); /* back to its sender */
     copies = 1 + (chance(w, 256) < w->repeat);
@@ -418,7 +425,12 @@ static void side_output(side_t *s) {
     while (cci_rel_output(&s->rel, &packet, s->world->idle, s->world->now_ns)) {
         transmit(s, &packet);
         if (packet.spent) cci_rel_spent(&s->rel, packet.spent);
-        while (chance(s->world, 4) && cci_rel_output_next(&s->rel, &packet, s->world->now_ns)) transmit(s, &packet), n++;
+        packet.head = s->world->head;
+        while (chance(s->world, 4) && cci_rel_output_next(&s->rel, &packet, s->world->now_ns)) {
+            transmit(s, &packet);
+            packet.head = s->world->head;
+            n++;
+        }
         if (++n > 100000) fail_msg("packets without end");
     }
 }
@@ -669,6 +681,37 @@ static void test_a_lent_message_travels_from_where_it_is(void **state) {
         assert_true(run_until_idle(w, 60000 * MS));
         assert_all_well(s);
         assert_int_equal(w->side[1].delivered_count, 1);
+        world_end(w);
+    }
+}
+
+/* A message of several packets is copied once, into the packets: their headers' room included, also when a piece is lost. */
+static void test_a_long_message_lies_as_the_packets_it_leaves_in(void **state) {
+    static const uint32_t lengths[3] = {1200, 8000, 8192};
+    static uint8_t bytes[8192];
+    uint32_t i, lose;
+    (void)state;
+    for (i = 0; i < 6; i++) {
+        world_t *w = world_new(2 * i + 1, CCI_CONN_ATTR_RO, 1200);
+        uint32_t length = lengths[i % 3], pieces = (length + 1200 - CCI__SLOT_HEAD - 1) / (1200 - CCI__SLOT_HEAD);
+        struct iovec data[3];
+        op_t *op = next_op(&w->side[0]);
+        lose = i / 3 * 60;
+        w->lose = lose;
+        message_fill(bytes, 0, length);
+        data[0].iov_base = bytes;
+        data[0].iov_len = 7;
+        data[1].iov_base = bytes + 7;
+        data[1].iov_len = 0;
+        data[2].iov_base = bytes + 7;
+        data[2].iov_len = length - 7;
+        assert_int_equal(cci_rel_send(&w->side[0].rel, data, 3, length, &op->rel, w->now_ns), CCI_SUCCESS);
+        w->side[0].sent++;
+        assert_true(run_until_idle(w, 60000 * MS));
+        assert_all_well(&w->side[0]);
+        assert_int_equal(w->side[1].delivered_count, 1);
+        if (lose) assert_true(w->in_place >= pieces);
+        else assert_int_equal(w->in_place, pieces);
         world_end(w);
     }
 }
@@ -1483,6 +1526,7 @@ int main(void) {
         cmocka_unit_test(test_messages_that_are_refused_at_random_arrive_once),
         cmocka_unit_test(test_a_completion_comes_only_after_the_delivery),
         cmocka_unit_test(test_a_lent_message_travels_from_where_it_is),
+        cmocka_unit_test(test_a_long_message_lies_as_the_packets_it_leaves_in),
         cmocka_unit_test(test_an_unreliable_message_is_delivered_as_it_comes),
         cmocka_unit_test(test_writes_place_exact_bytes_and_nothing_outside),
         cmocka_unit_test(test_a_message_comes_after_the_data_it_follows),
