@@ -3325,6 +3325,7 @@ int main(int argc, char **argv) {
                   {"sim-crc", ON_SIM, make_flipping},
                   {"sim-sealed", ON_SIM | WHEN_CLEAN, make_sealed},
                   {"sim-sealed-noisy", ON_SIM, make_sealed_noisy},
+                  {"udp-sealed", ON_UDP | WHEN_CLEAN, make_sealed},
                   {"udp-crc", ON_UDP | WHEN_CLEAN, make_checked}};
     const char *place = argc > 1 ? argv[1] : "sim";
     const char *seed = getenv("CONFORMANCE_SEED");
@@ -3345,7 +3346,7 @@ int main(int argc, char **argv) {
             return failures == 0 && test_seal != NULL ? !sealed_soundly() : failures;
         }
     }
-    fprintf(stderr, "usage: conformance udp|udp-crc|sim|sim-lossy|sim-tiny|sim-narrow|sim-crc|sim-sealed|"
+    fprintf(stderr, "usage: conformance udp|udp-crc|udp-sealed|sim|sim-lossy|sim-tiny|sim-narrow|sim-crc|sim-sealed|"
                     "sim-sealed-noisy [PART | --list]\n");
     return 2;
 }

@@ -34,19 +34,33 @@ static struct seal_state {
     size_t seen_count, seen_capacity;
 } seal_state = {1, 1, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0};
 
+/* Endpoints with helper threads call the hooks at the same time. */
+static char seal_lock;
+
+SEAL_FN void seal_begin(void) {
+    while (__atomic_test_and_set(&seal_lock, __ATOMIC_ACQUIRE)) {
+    }
+}
+
+SEAL_FN void seal_end(void) {
+    __atomic_clear(&seal_lock, __ATOMIC_RELEASE);
+}
+
 SEAL_FN uint64_t seal_mix(uint64_t x) {
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     return x ^ x >> 31;
 }
 
-/* Different for any two texts of one length that differ in one word, and as good as always otherwise. */
+/* Different for any two texts of one length that differ in one word, and as good as always otherwise. Quick rather than
+ * thorough: gigabytes pass through here. */
 SEAL_FN uint64_t seal_hash(uint64_t hash, const uint8_t *bytes, uint32_t length) {
     uint32_t i;
     for (i = 0; i < length; i += 8) {
         uint64_t word = 0;
         memcpy(&word, bytes + i, length - i < 8 ? length - i : 8);
-        hash = seal_mix(hash ^ word) + UINT64_C(0x9e3779b97f4a7c15);
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
     }
     return seal_mix(hash ^ length);
 }
@@ -106,14 +120,18 @@ SEAL_FN void *seal_choose_key(void *user, cci_seal_peer_t *peer) {
         abort();
     }
     memset(key->bytes, secret, sizeof key->bytes);
+    seal_begin();
     seal_state.given++;
+    seal_end();
     return key;
 }
 
 SEAL_FN void seal_forget_key(void *user, void *key) {
     (void)user;
     free(key);
+    seal_begin();
     seal_state.forgotten++;
+    seal_end();
 }
 
 #ifdef CCI_TEST_SODIUM
@@ -130,24 +148,25 @@ SEAL_FN int seal_open_bytes(const seal_key_t *key, const uint8_t *nonce, const u
 #else
 SEAL_FN void seal_tag(const seal_key_t *key, const uint8_t *nonce, const uint8_t *head, uint32_t head_length,
                       const uint8_t *bytes, uint32_t length, uint8_t *tag) {
-    uint32_t half;
-    for (half = 0; half < 2; half++) {
-        uint64_t hash = seal_hash(half, key->bytes, sizeof key->bytes);
-        hash = seal_hash(hash, nonce, CCI_SEAL_NONCE_LEN);
-        hash = seal_hash(hash, head, head_length);
-        hash = seal_hash(hash, bytes, length);
-        memcpy(tag + 8 * half, &hash, 8);
-    }
+    uint64_t hash = seal_hash(1, key->bytes, sizeof key->bytes);
+    hash = seal_hash(hash, nonce, CCI_SEAL_NONCE_LEN);
+    hash = seal_hash(hash, head, head_length);
+    hash = seal_hash(hash, bytes, length);
+    memcpy(tag, &hash, 8);
+    hash = seal_mix(hash + 1);
+    memcpy(tag + 8, &hash, 8);
 }
 
 SEAL_FN void seal_scramble(const seal_key_t *key, const uint8_t *nonce, uint8_t *bytes, uint32_t length) {
     uint64_t state = seal_hash(seal_hash(2, key->bytes, sizeof key->bytes), nonce, CCI_SEAL_NONCE_LEN);
     uint32_t i;
-    for (i = 0; i < length; i++) {
-        if (i % 8 == 0) {
-            state = seal_mix(state + UINT64_C(0x9e3779b97f4a7c15));
-        }
-        bytes[i] ^= (uint8_t)(state >> i % 8 * 8);
+    for (i = 0; i < length; i += 8) {
+        uint32_t count = length - i < 8 ? length - i : 8;
+        uint64_t word = 0;
+        memcpy(&word, bytes + i, count);
+        word ^= state ^ state >> 32;
+        memcpy(bytes + i, &word, count);
+        state = state * UINT64_C(0x5851f42d4c957f2d) + 1;
     }
 }
 
@@ -175,8 +194,10 @@ SEAL_FN int seal_packet(void *user, void *key, const uint8_t nonce[CCI_SEAL_NONC
     if (seal_state.fails) {
         return -1;
     }
+    seal_begin();
     seal_state.sealed++;
     seal_remember((const seal_key_t *)key, nonce);
+    seal_end();
     seal_bytes((const seal_key_t *)key, nonce, head, head_length, bytes, length);
     return 0;
 }
@@ -185,8 +206,10 @@ SEAL_FN int seal_open_packet(void *user, void *key, const uint8_t nonce[CCI_SEAL
                              uint32_t head_length, uint8_t *bytes, uint32_t length) {
     int status = seal_open_bytes((const seal_key_t *)key, nonce, head, head_length, bytes, length);
     (void)user;
+    seal_begin();
     seal_state.opened += status == 0;
     seal_state.refused += status != 0;
+    seal_end();
     return status;
 }
 

@@ -33,6 +33,7 @@ static cci_transport_t transport;
 static const cci_transport_t *transports[2];
 
 static uint32_t crc_of[2];                  /* of the first endpoint that is opened, the client, and of the others */
+static uint32_t message_limit;              /* max_send_size of what is opened now; 0: the default */
 static int opened;
 static int flipped;                         /* packets with a wrong bit */
 static int (*tamper)(packet_t *packet);     /* may change what is sent; 0 swallows it */
@@ -72,6 +73,7 @@ static int link_open(cci_device_t *device, const char *service, int want_os_hand
                      cci_link_info_t *info) {
     int status = sim_open(device, service, want_os_handle, handle, info);
     info->crc = crc_of[opened++ > 0];
+    info->max_send_size = message_limit;
     return status;
 }
 
@@ -182,6 +184,13 @@ static void connect_both(cci_conn_attribute_t attribute) {
     assert_non_null(at_server);
 }
 
+/* What a transport told of its device stays; here the test says otherwise. */
+static struct cci_device *default_device(void) {
+    cci_device_t *const *devices;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    return (struct cci_device *)(uintptr_t)devices[0];
+}
+
 static void open_both(void) {
     assert_int_equal(cci_create_endpoint(NULL, 0, &client, NULL), CCI_SUCCESS);
     assert_int_equal(cci_create_endpoint(NULL, 0, &server, NULL), CCI_SUCCESS);
@@ -195,6 +204,7 @@ static int begin_with(const cci_seal_t *seal) {
     rejects = 0;
     crc_of[0] = crc_of[1] = 0;
     flipped = 0;
+    message_limit = 0;
     opened = warnings = 0;
     tamper = NULL;
     keepalives = connects = connect_status = requests = accepts = received = sent = failed = 0;
@@ -416,6 +426,7 @@ static void a_rejected_request_is_sealed_too(void **state) {
         assert_int_equal(connect_status, CCI_ECONNREFUSED);
     }
     assert_true(flipped > 10);
+    assert_true(dgram_of(client)->packets_forged > 10); /* and the next was taken */
 }
 
 /* ---- packets of a session, to be played again ---- */
@@ -483,6 +494,7 @@ static void what_was_captured_has_no_effect_when_it_is_sent_again(void **state) 
     cci_rma_handle_t *local, *remote;
     uint32_t kind, i;
     (void)state;
+    default_device()->max_send_size = message_limit = 6000; /* in fragments */
     tape = (packet_t *)malloc(MAX_PACKETS * sizeof *tape);
     assert_non_null(tape);
     open_both();
@@ -556,6 +568,7 @@ static void nonces_never_repeat_over_losses_connections_and_restarts(void **stat
     cci_rma_handle_t *local, *remote;
     uint32_t i;
     (void)state;
+    default_device()->max_send_size = message_limit = 6000; /* in fragments */
     sim.loss_per_mille = 100;
     sim.duplicate_per_mille = 50;
     for (i = 0; i < 6; i++) {
@@ -803,6 +816,27 @@ static void packets_that_are_repeated_do_not_pass_for_a_peer_that_is_gone(void *
 
 /* ---- the ends of what there is ---- */
 
+/* The header has the low 32 bits of a number only. */
+static void numbers_beyond_32_bits_make_other_nonces(void **state) {
+    int i, round;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    for (round = 0; round < 3; round++) {
+        for (i = 0; i < 5; i++) {
+            assert_int_equal(cci_send(at_client, "hello", 5, NULL, 0), CCI_SUCCESS);
+            run_until(&sent, round * 5 + i + 1);
+        }
+        run(2000);
+        dconn_of(at_client)->active->rel.next_number = (uint64_t)(round + 1) << 32;
+        dconn_of(at_server)->active->rel.floor_number = (uint64_t)(round + 1) << 32;
+        dconn_of(at_server)->active->rel.number_count = 0;
+    }
+    assert_int_equal(received, 15);
+    assert_int_equal(failed, 0);
+    assert_int_equal(seal_state.repeats, 0);
+}
+
 static void a_connection_whose_numbers_are_used_up_breaks_and_says_so(void **state) {
     int i;
     (void)state;
@@ -1008,6 +1042,7 @@ int main(void) {
         SEALED(the_peer_of_a_sealed_connection_that_was_closed_learns_it_at_once),
         SEALED(the_secret_of_resets_is_not_told_while_a_connection_is_being_made),
         SEALED(packets_that_are_repeated_do_not_pass_for_a_peer_that_is_gone),
+        SEALED(numbers_beyond_32_bits_make_other_nonces),
         SEALED(a_connection_whose_numbers_are_used_up_breaks_and_says_so),
         SEALED(a_key_that_must_not_be_used_any_more_breaks_the_connection),
         SEALED(sealed_traffic_survives_a_path_whose_mtu_falls),
