@@ -6,6 +6,7 @@
 serve() {
     server_log=$out/$1.server
     shift
+    : >"$server_log" # the URI of an earlier one must not be found there
     timeout 120 "$@" >"$server_log" 2>&1 &
     server=$!
     uri=

@@ -524,6 +524,7 @@ step hostile-sanitized hostile_sanitized
 step promises promises
 step netns plain netns tests/netns.c
 step wire wire
+step second second
 step wireshark wireshark
 step fuzz-replay fuzz_replay
 

@@ -54,6 +54,41 @@ wire() {
     check 'a run over UDP differs from the document' python3 "$wire_check" "$capture"
 }
 
+# second_as SERVER CHECKSUM ARGUMENTS...: clients of the second implementation, each line of ARGUMENTS one, talk to a server.
+second_as() {
+    printf '[lo]\ntransport = udp\ninterface = lo\ncrc = %s\n' "$2" >"$out/second.ini"
+    serve "second-$(basename "$1")" env CCI_CONFIG="$out/second.ini" "$1" || return
+    shift 2
+    for words in "$@"; do
+        # shellcheck disable=SC2086
+        check "the second implementation failed: $words" timeout 100 python3 tests/second_run.py $words "$uri"
+    done
+    end_server
+}
+
+# second_for CLIENT WORDS...: a client talks to a server of the second implementation.
+second_for() {
+    client=$1
+    shift
+    serve "second-for-$(basename "$client")" python3 tests/second_run.py "$@" || return
+    check "$client was not served: $*" timeout 100 env CCI_CONFIG="$out/second.ini" "$client" "$uri"
+    end_server
+}
+
+# An implementation that was written from the document alone talks to ours, in both roles and also when packets are lost.
+second() {
+    has python3 || { skip 'there is no python3' && return; }
+    build_examples || return
+    second_as build/hello 0 hello move reset 'hello --loss 50' 'move --loss 50' cookie
+    second_as build/rma 0 rma 'rma --loss 50'
+    second_for build/hello serve
+    second_for build/hello serve --loss 50
+    second_for build/rma offer
+    second_for build/rma offer --loss 50
+    second_as build/hello 1 'hello --crc' 'hello --crc --loss 50'
+    second_for build/rma offer --crc
+}
+
 # dissect CAPTURE OPTIONS: in $capture.pdml. The dissector's own errors are in it.
 dissect() {
     capture=$1

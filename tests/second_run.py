@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Unlicense
+"""second_run.py - lets the second implementation of the protocol (second.py) talk to the first.
+
+    second_run.py serve           prints "uri: ..." and echoes messages, until it is killed
+    second_run.py offer           the same, but it offers memory, as examples/rma does, and echoes nothing
+    second_run.py hello URI       a client of `serve` or examples/hello: short and long messages, there and back
+    second_run.py move URI        the same, and its address changes in between, as behind a NAT that forgets
+    second_run.py rma URI         a client of `offer` or examples/rma: writes a MiB with a message behind it, reads it back
+    second_run.py cookie URI      asks for so many connections that it must prove its address, then as hello
+    second_run.py reset URI       says something on a connection that the server does not have: it must learn that
+
+    --loss N    loses N of 1,000 packets in each direction        --crc    puts a CRC-32C behind each packet
+"""
+import struct
+import sys
+import time
+
+sys.dont_write_bytecode = True
+from second import (ACCEPT, CONFIRM, CONFIRMED, DATA, PING, REQUEST, RESET, Connection, Link, address_of, connect, fail,
+                    on_request, request, reset, unguessable)
+
+MEMORY_BYTES = 1 << 20  # that examples/rma offers, and so does `offer`
+
+
+# ---- a server ---------------------------------------------------------------------------------------------------------
+
+def serve(link, offers):
+    connections = []
+    print("uri: udp://127.0.0.1:%d" % link.socket.getsockname()[1], flush=True)
+    while True:
+        got = link.receive(0.01)
+        now = time.monotonic()
+        for connection in connections:
+            connection.flush(now)
+        if not got:
+            continue
+        packet, address = got
+        index, token = struct.unpack_from("<IQ", packet, 4)
+        if packet[1] == REQUEST:
+            on_request(link, connections, packet, address, bytearray(MEMORY_BYTES) if offers else None)
+        elif packet[1] not in (CONFIRM, CONFIRMED, DATA):
+            continue
+        elif index >= len(connections) or connections[index].token != token:
+            reset(link, packet, address)
+        else:
+            connection = connections[index]
+            if not connection.is_open and offers:
+                connection.send(struct.pack("<QQQQ", connection.key, connection.region, MEMORY_BYTES, 1))
+            connection.is_open = 1
+            if packet[1] == CONFIRM:
+                connection.confirm(CONFIRMED)
+            if packet[1] == DATA:
+                connection.input(packet, address, now)
+            for message in connection.messages:
+                print("received: %d bytes" % len(message), flush=True)
+                if not offers:
+                    connection.send(message)
+            connection.messages.clear()
+
+
+# ---- what the clients do ------------------------------------------------------------------------------------------------
+
+def pump(connection, until, what):
+    """Lets the connection work until the condition holds."""
+    end = time.monotonic() + 30
+    while not until():
+        now = time.monotonic()
+        if now > end:
+            fail("nothing more happens: " + what)
+        connection.flush(now)
+        connection.ask(now)
+        got = connection.link.receive(0.02)
+        if not got:
+            continue
+        index, token = struct.unpack_from("<IQ", got[0], 4)
+        if got[0][1] == DATA and (index, token) == (connection.index, connection.token):
+            connection.input(*got, time.monotonic())
+        elif got[0][1] == ACCEPT and (index, token) == (connection.index, connection.token):
+            connection.confirm(CONFIRM)
+        elif got[0][1] == RESET and token == connection.peer_token:
+            fail("the connection was reset: " + what)
+
+
+def exchange(connection, rounds):
+    """Messages of many lengths, which come back in their order."""
+    longest = min(connection.max_send_size, 6000)
+    texts = [bytes([65 + i % 26]) * (0, 1, 7, 8, 9, 1000, 1169, longest)[i % 8] for i in range(rounds)]
+    connection.messages.clear()
+    for text in texts:
+        connection.send(text)
+    pump(connection, lambda: len(connection.messages) == rounds and connection.idle(), "messages")
+    if connection.messages != texts:
+        fail("what came back is not what was sent")
+    print("%d messages there and back" % rounds)
+
+
+def move(connection):
+    exchange(connection, 8)
+    connection.link.bind()
+    exchange(connection, 8)
+    if not connection.moved:
+        fail("the new address was not challenged")
+    print("moved to another address")
+
+
+def use_memory(connection):
+    pump(connection, lambda: connection.messages, "the handle")
+    handle = connection.messages.pop()
+    if len(handle) != 32 or struct.unpack_from("<Q", handle, 16)[0] != MEMORY_BYTES:
+        fail("no handle of a MiB")
+    data = bytes(i * 7 + i // 256 & 255 for i in range(MEMORY_BYTES))
+    connection.write(handle, 0, data)
+    connection.send(b"written")
+    pump(connection, connection.idle, "a write")
+    connection.read(handle, MEMORY_BYTES)
+    pump(connection, connection.idle, "a read")
+    if connection.read_into != data:
+        fail("what was read is not what was written")
+    print("wrote and read back %d bytes" % MEMORY_BYTES)
+
+
+def crowd(link, address):
+    """Requests that nobody follows up, until the server wants proof of an address."""
+    for _ in range(400):
+        link.send(request(unguessable(), 0), address)
+        time.sleep(0.0005)
+    connection, cookies = connect(link, address)
+    if not cookies:
+        fail("the server wanted no cookie")
+    print("connected with a cookie")
+    return connection
+
+
+def learn_reset(link, address):
+    connection = Connection(link, address, unguessable(), 0x7FFFFFF0, unguessable(), 100, 4096)
+    number = connection.packet(struct.pack("<B7x", PING))
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        got = link.receive(0.1)
+        if got and got[0][1] == RESET:
+            if struct.unpack_from("<IQII", got[0], 4) != (0, connection.peer_token, connection.peer_index, number):
+                fail("a RESET that answers something else")
+            print("the connection is gone")
+            return
+    fail("no RESET")
+
+
+def main(arguments):
+    link = Link(0, "--crc" in arguments)
+    if "--loss" in arguments:
+        at = arguments.index("--loss")
+        link.loss = int(arguments[at + 1])
+        del arguments[at:at + 2]
+    arguments = [word for word in arguments if word != "--crc"]
+    if arguments in (["serve"], ["offer"]):
+        serve(link, arguments == ["offer"])
+    if len(arguments) != 2 or arguments[0] not in ("hello", "move", "rma", "cookie", "reset"):
+        fail("arguments? " + __doc__)
+    what, address = arguments[0], address_of(arguments[1])
+    if what == "reset":
+        learn_reset(link, address)
+        return
+    connection = crowd(link, address) if what == "cookie" else connect(link, address)[0]
+    if what == "rma":
+        use_memory(connection)
+    elif what == "move":
+        move(connection)
+    else:
+        exchange(connection, 40)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
