@@ -4813,8 +4813,8 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
  *     CHALLENGE type, 0 7, unguessable bits 8
  *     RESPONSE  type, 0 7, the bits of the last CHALLENGE 8
  *
- * Where packets carry a checksum or are sealed, the layers above see them without: their MTU is smaller by what is added. It
- * is added last and taken off first, in a copy of the packet for the link and in the buffer that it was received in.
+ * Where packets carry a checksum or are sealed, the layers above see them without: their MTU is smaller by what is added.
+ * It is added last and taken off first, in a copy of the packet for the link and in the buffer that it was received in.
  * Nothing of a connection with a key changes before a packet has opened, RESETs excepted, which name a secret.
  * ================================================================================================================== */
 #if defined(CCI_DGRAM_IMPLEMENTATION) && !defined(CCI_DGRAM_IMPLEMENTED)
@@ -4857,7 +4857,7 @@ typedef struct cci__op {
 
 enum { CCI__FRAME_CHALLENGE = 32, CCI__FRAME_RESPONSE };
 
-#define CCI__PATH_PACKET (CCI_REL_HEADER + 16u) /* bytes of a packet with one of them */
+#define CCI__PATH_PACKET (CCI_REL_HEADER + 16u) /* bytes of a packet with one of them, besides what is added to it */
 
 /* An address that the peer may have moved to, until that is proven. */
 typedef struct cci__path {
@@ -5054,6 +5054,8 @@ static int cci__dgram_seal(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number
     uint8_t nonce[CCI_SEAL_NONCE_LEN], type = wire[1];
     int is_data = type == CCI__PKT_DATA || type == CCI__PKT_GROUP;
     uint32_t clear = cci_conn_clear_size(type);
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_WORN))
+        return 0;
     if (!is_data) {
         if (conn->sealed_count == UINT32_MAX)
             return 0;
@@ -5093,8 +5095,8 @@ static int cci__dgram_wrap(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number
     return 1;
 }
 
-/* Hands the packet in the next slot to the batch; `to` NULL: it goes where the one before it in the batch goes. `conn` is the
- * one that it belongs to, or NULL; `active` is given when the packet is one of the reliability protocol's. */
+/* Hands the packet in the next slot to the batch; `to` NULL: it goes where the one before it in the batch goes. `conn` is
+ * the one that it belongs to, or NULL; `active` is given when the packet is one of the reliability protocol's. */
 static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__dconn_t *conn, cci__active_t *active) {
     cci__tx_slot_t *slot = &ep->slots[ep->tx_count];
     cci_link_tx_t *tx = &ep->tx[ep->tx_count++];
@@ -5174,15 +5176,16 @@ static void cci__dgram_send_path(cci__dgram_t *ep, cci__dconn_t *conn, const cci
 }
 
 /* When the challenge is to be repeated; CCI__NEVER while no more bytes may go to an address that is not proven. */
-static uint64_t cci__path_deadline(const cci__path_t *path) {
-    return path->challenge && path->sent + CCI__PATH_PACKET <= 3 * path->received ? path->again_ns : CCI__NEVER;
+static uint64_t cci__path_deadline(const cci__dgram_t *ep, const cci__path_t *path) {
+    return path->challenge && path->sent + CCI__PATH_PACKET + ep->overhead <= 3 * path->received ? path->again_ns
+                                                                                                  : CCI__NEVER;
 }
 
 static void cci__dgram_challenge(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__path_t *path = &conn->active->path;
-    if (ep->now_ns < cci__path_deadline(path))
+    if (ep->now_ns < cci__path_deadline(ep, path))
         return;
-    path->sent += CCI__PATH_PACKET;
+    path->sent += CCI__PATH_PACKET + ep->overhead;
     path->again_ns = ep->now_ns + cci_conn_retry_ns((uint8_t)path->tries);
     path->tries += path->tries < 200;
     cci__dgram_send_path(ep, conn, &path->to, CCI__FRAME_CHALLENGE, path->challenge);
@@ -5193,7 +5196,7 @@ static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci
                                  int newest) {
     cci__path_t *path = &conn->active->path;
     if (!path->challenge || memcmp(&path->to, from, sizeof *from) != 0) {
-        uint64_t words[3];
+        uint64_t words[4] = {0, 0, 0, 0}; /* other hashes of this key have other counts of words */
         if (!newest)
             return; /* a late copy says nothing about where the peer is now */
         words[0] = ++ep->challenges;
@@ -5201,7 +5204,7 @@ static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         words[2] = conn->conn.token;
         memset(path, 0, sizeof *path);
         path->to = *from;
-        path->challenge = cci__siphash(ep->conns.key, words, 3) | 1;
+        path->challenge = cci__siphash(ep->conns.key, words, 4) | 1;
         path->again_ns = ep->now_ns;
     }
     path->received += length;
@@ -5299,7 +5302,7 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
             continue;
         }
         cci__dgram_commit_data(ep, conn);
-        while (left > 0) {
+        while (left > 0 && !(conn->conn.flags & CCI__CONN_WORN)) {
             const uint8_t *head = packet->head;
             packet = &cci__dgram_slot(ep)->packet;
             if (!cci_rel_output_next(&active->rel, packet, now_ns))
@@ -5345,8 +5348,6 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_remove(&active->lent);
     cci__list_append(&ep->free_actives, &active->lent);
 }
-
-static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status);
 
 /* Ends a connection that has long held what others need, and has got no further. Its peer learns it from a reset. */
 static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
@@ -5424,7 +5425,7 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t at = CCI__NEVER;
     if (conn->active) {
         at = cci__min64(cci_rel_deadline(&conn->active->rel), cci_rma_deadline(&conn->active->reader));
-        at = cci__min64(at, cci__path_deadline(&conn->active->path));
+        at = cci__min64(at, cci__path_deadline(ep, &conn->active->path));
     }
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);

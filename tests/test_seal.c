@@ -26,6 +26,7 @@
 typedef struct packet {
     uint8_t bytes[9000];
     uint32_t length, from, to;
+    uint8_t to_moved; /* it goes to an address that its owner has changed to */
 } packet_t;
 
 static cci_link_t open_link;
@@ -53,6 +54,7 @@ static int link_send(void *handle, const cci_link_tx_t *tx, int count) {
         packet.length = 0;
         packet.from = ((sim_endpoint_t *)handle)->number;
         packet.to = number_of(tx[i].to);
+        packet.to_moved = tx[i].to->bytes[20];
         for (piece = 0; piece < tx[i].piece_count; piece++) {
             assert_true(packet.length + tx[i].piece[piece].length <= sizeof packet.bytes);
             memcpy(packet.bytes + packet.length, tx[i].piece[piece].data, tx[i].piece[piece].length);
@@ -586,7 +588,122 @@ static void nonces_never_repeat_over_losses_connections_and_restarts(void **stat
     assert_int_equal(seal_state.repeats, 0);
 }
 
-/* Otherwise the test above would prove nothing. */
+/* The address that a NAT gives to what an endpoint sends. */
+static void move_to(cci_endpoint_t *endpoint, uint8_t address) {
+    ((sim_endpoint_t *)dgram_of(endpoint)->handle)->address.bytes[20] = address;
+}
+
+static cci__dconn_t *dconn_of(cci_connection_t *connection) {
+    return (cci__dconn_t *)(void *)connection;
+}
+
+/* Both come back at the addresses that they had, peers move, and what was captured before is sent again after. */
+static void nonces_never_repeat_when_addresses_change_or_come_back(void **state) {
+    static const cci_conn_attribute_t kinds[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    cci_rma_handle_t *local, *remote;
+    uint32_t i, k, kept = 0;
+    uint8_t address = 0;
+    (void)state;
+    tape = (packet_t *)malloc(MAX_PACKETS * sizeof *tape);
+    assert_non_null(tape);
+    sim.loss_per_mille = 30;
+    for (i = 0; i < 6; i++) {
+        int before = received, asked;
+        assert_int_equal(cci_create_endpoint_at(default_device(), "78", 0, &client, NULL), CCI_SUCCESS);
+        assert_int_equal(cci_create_endpoint_at(default_device(), "77", 0, &server, NULL), CCI_SUCCESS);
+        asked = requests;
+        for (k = 0; k < kept; k++) {
+            replay(k);
+            run(4);
+        }
+        run(1000);
+        assert_int_equal(requests, asked);
+        assert_int_equal(received, before);
+        register_both(&local, &remote);
+        tape_count = 0;
+        tamper = record;
+        connect_both(kinds[i % 2]);
+        exchange(local, remote);
+        for (k = 0; k < 3; k++) {
+            move_to(client, ++address);
+            exchange(local, remote);
+            assert_int_equal(dconn_of(at_server)->conn.peer.bytes[20], address);
+        }
+        tamper = NULL;
+        kept = tape_count;
+        assert_int_equal(cci_destroy_endpoint(client), CCI_SUCCESS);
+        assert_int_equal(cci_destroy_endpoint(server), CCI_SUCCESS);
+        client = server = NULL;
+    }
+    assert_int_equal(seal_state.repeats, 0);
+    free(tape);
+}
+
+/* What is lent to a connection while it has traffic is taken back when it is idle: the numbers must stay behind. */
+static void nothing_is_sealed_or_heard_twice_after_a_connection_was_idle(void **state) {
+    static const cci_conn_attribute_t kinds[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    cci_rma_handle_t *local, *remote;
+    uint32_t kind, i, round;
+    (void)state;
+    tape = (packet_t *)malloc(MAX_PACKETS * sizeof *tape);
+    assert_non_null(tape);
+    open_both();
+    register_both(&local, &remote);
+    for (kind = 0; kind < 3; kind++) {
+        tape_count = 0;
+        tamper = record;
+        connect_both(kinds[kind]);
+        for (round = 0; round < 4; round++) {
+            int before;
+            tamper = record;
+            exchange(local, remote);
+            run(2000);
+            tamper = NULL;
+            before = received;
+            cci__dgram_take_active(dgram_of(client), dconn_of(at_client)->active);
+            cci__dgram_take_active(dgram_of(server), dconn_of(at_server)->active);
+            for (i = 0; i < tape_count; i++) {
+                replay(i);
+                run(4);
+            }
+            run(1000);
+            assert_int_equal(received, before);
+        }
+    }
+    assert_int_equal(seal_state.repeats, 0);
+    free(tape);
+}
+
+static int constant_chance(void *user, void *bytes, size_t count) {
+    (void)user;
+    memset(bytes, 0x5a, count);
+    return 0;
+}
+
+/* What the manual warns of: the bytes of the source of chance must never come again. */
+static void a_server_whose_chance_repeats_is_saved_by_its_clients_but_not_both_sides(void **state) {
+    cci_rma_handle_t *local, *remote;
+    int both, i;
+    (void)state;
+    for (both = 0; both < 2; both++) {
+        for (i = 0; i < 4; i++) {
+            cci__core.setup.random = both ? constant_chance : NULL;
+            assert_int_equal(cci_create_endpoint(NULL, 0, &client, NULL), CCI_SUCCESS);
+            cci__core.setup.random = constant_chance;
+            assert_int_equal(cci_create_endpoint(NULL, 0, &server, NULL), CCI_SUCCESS);
+            register_both(&local, &remote);
+            connect_both(CCI_CONN_ATTR_RO);
+            exchange(local, remote);
+            assert_int_equal(cci_destroy_endpoint(client), CCI_SUCCESS);
+            assert_int_equal(cci_destroy_endpoint(server), CCI_SUCCESS);
+            client = server = NULL;
+        }
+        assert_true(both ? seal_state.repeats > 0 : seal_state.repeats == 0);
+    }
+    seal_state.repeats = 0;
+}
+
+/* Otherwise the tests above would prove nothing. */
 static void a_nonce_that_repeats_would_be_noticed(void **state) {
     seal_key_t key;
     uint8_t nonce[CCI_SEAL_NONCE_LEN] = {0};
@@ -672,10 +789,6 @@ static void where_it_is_allowed_sealed_and_plain_connections_live_side_by_side(v
     connect_both(CCI_CONN_ATTR_RO);
     exchange(local, remote);
     assert_true(seal_state.sealed > 0);
-}
-
-static cci__dconn_t *dconn_of(cci_connection_t *connection) {
-    return (cci__dconn_t *)(void *)connection;
 }
 
 /* Whoever sees a packet knows index and token: what is sealed must not be had for less. */
@@ -880,6 +993,144 @@ static void a_key_that_must_not_be_used_any_more_breaks_the_connection(void **st
     assert_int_equal(received, 0);
 }
 
+static const void *worn_key;             /* the client's */
+static uint32_t seals_left, seals_after; /* before the hook refuses once, and how often it was asked after that */
+
+static int seal_that_refuses_once(void *user, void *key, const uint8_t nonce[CCI_SEAL_NONCE_LEN], const uint8_t *head,
+                                  uint32_t head_length, uint8_t *bytes, uint32_t length) {
+    if (key == worn_key && seals_left == 0)
+        seals_after++;
+    else if (key == worn_key && --seals_left == 0)
+        return -1;
+    return seal_packet(user, key, nonce, head, head_length, bytes, length);
+}
+
+static void a_key_that_is_worn_out_in_the_middle_of_a_burst_seals_nothing_more(void **state) {
+    static uint8_t bytes[1000];
+    int i;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RU);
+    run(2000);
+    worn_key = dconn_of(at_client)->key;
+    seals_left = 4;
+    seals_after = 0;
+    seal_hooks.seal = seal_that_refuses_once;
+    for (i = 0; i < 50; i++)
+        assert_int_equal(cci_send(at_client, bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
+    run_until(&sent, 50);
+    run(2000);
+    assert_true(failed > 40);
+    assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
+    run(2000);
+    seal_hooks.seal = seal_packet;
+    assert_int_equal(seals_left, 0);
+    assert_int_equal(seals_after, 0);
+}
+
+/* ---- what goes to addresses that are not proven ---- */
+
+static uint64_t to_moved_bytes, from_moved_bytes;
+
+/* A large packet comes from a new address and nothing after it: the challenges are not answered. */
+static int count_moved(packet_t *packet) {
+    if (packet->from == number_at(server)) {
+        to_moved_bytes += packet->to_moved ? packet->length : 0;
+        return !packet->to_moved;
+    }
+    if (from_moved_bytes > 0)
+        return 0;
+    from_moved_bytes = packet->length;
+    return 1;
+}
+
+static void challenges_count_with_all_that_is_added_to_them(void **state) {
+    static uint8_t bytes[1400];
+    uint64_t until_ns;
+    (void)state;
+    crc_of[0] = crc_of[1] = 1;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    run(2000);
+    to_moved_bytes = from_moved_bytes = 0;
+    tamper = count_moved;
+    move_to(client, 1);
+    assert_int_equal(cci_send(at_client, bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
+    until_ns = sim.now_ns + UINT64_C(200000000000);
+    while (sim.now_ns < until_ns)
+        run(1);
+    assert_true(from_moved_bytes > 1000);
+    assert_true(to_moved_bytes > 2 * from_moved_bytes); /* it does try */
+    assert_true(to_moved_bytes <= 3 * from_moved_bytes);
+}
+
+#define FIRST_VICTIM 5000u
+#define VICTIMS 4000u
+
+static uint32_t to_victim[VICTIMS], from_victim[VICTIMS];
+
+static int count_victims(packet_t *packet) {
+    if (packet->from == number_at(server) && packet->to - FIRST_VICTIM < VICTIMS)
+        to_victim[packet->to - FIRST_VICTIM] += packet->length;
+    return tape ? record(packet) : 1;
+}
+
+static void send_as(uint32_t victim, uint8_t *bytes, uint32_t length, int crc) {
+    if (crc && length >= 28)
+        cci__store32(bytes + length - 4, cci__crc32c(0, bytes, length - 4));
+    from_victim[victim] += length;
+    sim_inject(FIRST_VICTIM + victim, number_at(server), bytes, length);
+    if (victim % 8 == 0)
+        run(2);
+}
+
+/* Packets of all types and lengths, and captured ones, come in the names of others. */
+static void nobody_gets_more_bytes_than_came_in_its_name_when_packets_grow(void **state) {
+    uint8_t bytes[256];
+    uint32_t round, type, length, i, answered;
+    (void)state;
+    for (round = 0; round < 4; round++) {
+        uint32_t victim = 0;
+        int crc = round & 1;
+        uint8_t flags = (uint8_t)((crc ? CCI__HEADER_CRC : 0) | (round & 2 ? CCI__HEADER_SEALED : 0));
+        memset(to_victim, 0, sizeof to_victim);
+        memset(from_victim, 0, sizeof from_victim);
+        crc_of[0] = crc_of[1] = (uint32_t)crc;
+        open_both();
+        tape = (packet_t *)malloc(MAX_PACKETS * sizeof *tape);
+        assert_non_null(tape);
+        tape_count = 0;
+        tamper = count_victims;
+        connect_both(CCI_CONN_ATTR_RO);
+        for (type = 0; type < 12; type++) {
+            for (length = 24; length <= 160; length++) {
+                memset(bytes, 0, sizeof bytes);
+                cci_conn_write_header(bytes, (uint8_t)type, 0, (uint32_t)sim_below(4), sim_below(1u << 30) + 1, 7, 7);
+                bytes[3] = flags;
+                if (type == CCI__PKT_REQUEST)
+                    bytes[25] = 1; /* max_send_size 256, no data */
+                send_as(victim++, bytes, length, crc);
+            }
+        }
+        for (i = 0; i < tape_count && tape[i].length <= sizeof bytes && victim < VICTIMS; i++) {
+            memcpy(bytes, tape[i].bytes, tape[i].length);
+            send_as(victim++, bytes, tape[i].length, crc);
+        }
+        run(20000);
+        for (i = answered = 0; i < victim; i++) {
+            assert_true(to_victim[i] <= from_victim[i]);
+            answered += to_victim[i] > 0;
+        }
+        assert_true(answered > 50);
+        tamper = NULL;
+        free(tape);
+        tape = NULL;
+        assert_int_equal(cci_destroy_endpoint(client), CCI_SUCCESS);
+        assert_int_equal(cci_destroy_endpoint(server), CCI_SUCCESS);
+        client = server = NULL;
+    }
+}
+
 /* ---- what sealing must not disturb ---- */
 
 static void sealed_traffic_survives_a_path_whose_mtu_falls(void **state) {
@@ -1032,6 +1283,9 @@ int main(void) {
         SEALED(what_was_captured_has_no_effect_when_it_is_sent_again),
         SEALED(an_old_request_is_not_heard_again),
         SEALED(nonces_never_repeat_over_losses_connections_and_restarts),
+        SEALED(nonces_never_repeat_when_addresses_change_or_come_back),
+        SEALED(nothing_is_sealed_or_heard_twice_after_a_connection_was_idle),
+        SEALED(a_server_whose_chance_repeats_is_saved_by_its_clients_but_not_both_sides),
         SEALED(a_nonce_that_repeats_would_be_noticed),
         SEALED(with_a_wrong_key_a_connection_times_out_and_the_log_says_why),
         SEALED(a_client_without_a_key_can_not_connect_and_a_server_without_one_does_not_answer),
@@ -1045,6 +1299,9 @@ int main(void) {
         SEALED(numbers_beyond_32_bits_make_other_nonces),
         SEALED(a_connection_whose_numbers_are_used_up_breaks_and_says_so),
         SEALED(a_key_that_must_not_be_used_any_more_breaks_the_connection),
+        SEALED(a_key_that_is_worn_out_in_the_middle_of_a_burst_seals_nothing_more),
+        SEALED(challenges_count_with_all_that_is_added_to_them),
+        SEALED(nobody_gets_more_bytes_than_came_in_its_name_when_packets_grow),
         SEALED(sealed_traffic_survives_a_path_whose_mtu_falls),
         SEALED(request_data_in_pieces_are_sealed_one_by_one),
         SEALED(a_sealed_request_is_heard_only_from_a_proven_address),
