@@ -3972,7 +3972,7 @@ CCI_API uint64_t cci_rel_expand(const cci_rel_t *rel, uint32_t number_low) {
  * as the packet is kept; `buffer` is the user's name for the memory. Returns one of CCI_REL_UNSOUND, _SOUND, _NEWEST. */
 CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint32_t number_low, void *buffer,
                           uint64_t now_ns) {
-    uint32_t at, size, nacked = 0, pieces = 0;
+    uint32_t at, size, acked = 0, nacked = 0, pieces = 0;
     cci__rel_span_t run;
     uint64_t top = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
     uint64_t number = cci__expand32(number_low, top), expected = rel->expected;
@@ -4017,6 +4017,8 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         }
         switch (frame[0]) {
         case CCI__FRAME_ACK:
+            if (acked++ > 0)
+                break; /* as with NACKs: one that names nothing new walks along all that is under way */
             if (!cci__rel_input_ack(rel, frame, length - at, now_ns)) {
                 rel->pool->packets_malformed++;
                 return CCI_REL_UNSOUND;

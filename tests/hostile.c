@@ -62,6 +62,8 @@ static const void *victim_handle;                 /* whose packets are accounted
 static uint32_t bytes_to[SPOOFED_COUNT];          /* that the victim sent, by address */
 static uint32_t bytes_from[SPOOFED_COUNT];        /* that the attacker sent in the name of the address */
 static uint64_t packets_of_type[16];              /* that the victim sent */
+static uint8_t last_packet[CCI_REL_HEAD];         /* of the victim's, its first piece */
+static uint32_t last_length;
 static uint32_t message_limit, recv_limit, send_limit, base_limit; /* of endpoints that are opened now; 0: the default */
 
 static uint32_t number_of(const cci_link_addr_t *address) {
@@ -75,6 +77,8 @@ static int counting_send(void *handle, const cci_link_tx_t *tx, int count) {
     for (i = 0; i < count && handle == victim_handle; i++) {
         uint32_t number = number_of(tx[i].to) - SPOOFED;
         packets_of_type[((const uint8_t *)tx[i].piece[0].data)[1] & 15]++;
+        last_length = cci__min32(tx[i].piece[0].length, sizeof last_packet);
+        memcpy(last_packet, tx[i].piece[0].data, last_length);
         if (number < SPOOFED_COUNT)
             bytes_to[number] += tx[i].length;
     }
@@ -687,6 +691,39 @@ static void unreliable_fragments_leave_buffers_to_others_and_go_after_a_second(v
     assert_int_equal(dgram_of(victim)->pool.buffers_held, 0);
 }
 
+static void group_says(uint32_t number, const uint8_t *frames, uint32_t length) {
+    sim_datagram_t *datagram = (sim_datagram_t *)calloc(1, sizeof *datagram + CCI__HEADER_SIZE + length);
+    assert_non_null(datagram);
+    sim_make_address(&datagram->from, 1, number);
+    sim_make_address(&datagram->to, 2, 7);
+    datagram->is_group = 1;
+    datagram->length = CCI__HEADER_SIZE + length;
+    cci_conn_write_header(datagram->bytes, CCI__PKT_GROUP, 0, 0, 0, 0, 0);
+    memcpy(datagram->bytes + CCI__HEADER_SIZE, frames, length);
+    sim_launch(datagram);
+}
+
+/* Anybody can send to a group. */
+static void pieces_that_anybody_sends_to_a_group_leave_buffers_to_others(void **state) {
+    uint8_t frames[256];
+    uint32_t n;
+    (void)state;
+    message_limit = 8000;
+    recv_limit = 64;
+    open_both();
+    assert_int_equal(cci_connect(victim, "sim://g7", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL), CCI_SUCCESS);
+    run_until(&client_count, 1);
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    for (n = 0; n < 1000; n++)
+        group_says(SPOOFED + n, frames, (uint32_t)(put_fragment(frames, n, 0, 100, 1400) - frames));
+    drain();
+    assert_true(dgram_of(victim)->pool.buffers_held > 4);
+    assert_true(dgram_of(victim)->evq.free_buffer_count >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(honest_message_ms() < 1000);
+    run_ms(3000);
+    assert_int_equal(dgram_of(victim)->pool.buffers_held, 0);
+}
+
 /* Milliseconds until an honest client has written, or read, so many bytes. */
 static uint64_t honest_rma_ms(cci_rma_handle_t *remote, uint64_t length, int flags) {
     static uint8_t own[1 << 20];
@@ -868,6 +905,36 @@ static uint8_t *put_ack(uint8_t *at, uint32_t n) {
     (void)put_small(at, CCI__FRAME_ACK, (uint32_t)worker->conn->active->rel.next_number - 1 - n, 1);
     return at + 16;
 }
+/* As many ranges as there can be, each of one packet: nothing of what is under way is next to what is acknowledged. */
+static uint8_t *put_long_ack(uint8_t *at, uint32_t n) {
+    uint32_t i;
+    (void)put_small(at, CCI__FRAME_ACK, (uint32_t)worker->conn->active->rel.next_number - 1 - n % 2, 1);
+    at[1] = CCI__REL_ACK_MORE;
+    for (i = 0; i < CCI__REL_ACK_MORE; i++) {
+        cci__store16(at + 16 + 4 * i, 1 + (n + i) % 90);
+        cci__store16(at + 18 + 4 * i, 1);
+    }
+    cci__store32(at + 16 + 4 * i, 0);
+    return at + cci__pad8(16 + 4 * i);
+}
+/* A packet that only acknowledged something, which nobody keeps a record of: nothing is acknowledged by it, and nothing lost. */
+static uint8_t *put_void_ack(uint8_t *at, uint32_t n) {
+    const cci_rel_t *rel = &worker->conn->active->rel;
+    uint64_t number = rel->next_number;
+    const cci_list_t *node;
+    (void)n;
+    for (node = rel->flight.prev; node != &rel->flight; node = node->prev)
+        if (CCI__CONTAINER(node, const cci_rel_sent_t, node)->number != --number)
+            break;
+    (void)put_small(at, CCI__FRAME_ACK, (uint32_t)number, 1);
+    return at + 16;
+}
+static uint8_t *put_wide_ack(uint8_t *at, uint32_t n) { /* of all that was ever sent, again and again */
+    (void)n;
+    (void)put_small(at, CCI__FRAME_ACK, (uint32_t)worker->conn->active->rel.next_number - 1,
+                    worker->conn->active->rel.next_number);
+    return at + 16;
+}
 static uint8_t *put_nack(uint8_t *at, uint32_t n) {
     (void)put_small(at, CCI__FRAME_NACK, (uint32_t)worker->conn->active->rel.next_sequence - 1 - n % 8, 0);
     at[1] = n & 1 ? CCI_ERR_RNR : CCI_ERR_RMA_HANDLE;
@@ -909,7 +976,8 @@ static uint8_t *put_challenge(uint8_t *at, uint32_t n) {
 static const struct {
     const char *name;
     put_t put;
-} frame_kinds[] = {{"NACK", put_nack}, {"ACK", put_ack}, {"PING", put_ping}, {"VOID of 2^30", put_void},
+} frame_kinds[] = {{"ACK of nothing", put_void_ack}, {"NACK", put_nack}, {"ACK of 15 ranges", put_long_ack}, {"ACK", put_ack}, {"ACK of all", put_wide_ack},
+                   {"PING", put_ping}, {"VOID of 2^30", put_void},
                    {"VOID of one", put_void_again}, {"tiny FRAGMENT", put_piece}, {"BULK with gaps", put_gap},
                    {"READ denied", put_unreadable}, {"READ", put_readable}, {"SKIP", put_skip},
                    {"CHALLENGE", put_challenge}, {"message", put_plain}};
@@ -922,7 +990,7 @@ static uint64_t measure(const char *when, uint32_t count) {
         uint64_t one = steps_for_many(worker, frame_kinds[i].put, 1), many = 0;
         for (n = 0; n < 5; n++)
             many = cci__max64(many, steps_for_many(worker, frame_kinds[i].put, UINT32_MAX));
-        print_message("%s: %-14s %5u steps for one, %7u for 64 KB full of them\n", when, frame_kinds[i].name,
+        print_message("%s: %-16s %5u steps for one, %7u for 64 KB full of them\n", when, frame_kinds[i].name,
                       (unsigned)one, (unsigned)many);
         assert_true(one < 60000);
         worst = cci__max64(worst, many);
@@ -969,7 +1037,9 @@ static void a_packet_makes_bounded_work_whatever_is_in_it(void **state) {
             insider_says(worker, frames, 16);
             run_ms(10);
         }
-        worst = measure(attribute ? "RU, packets under way" : "RO, packets under way", 2);
+        (void)steps_for(worker, (const uint8_t *)"\10\0\0\0\0\0\0\0", 8); /* a PING: the answer is an ACK alone */
+        run_ms(1);
+        worst = measure(attribute ? "RU, packets under way" : "RO, packets under way", 5);
         for (n = 0; n < 600; n++) {
             uint8_t frames[4096];
             (void)steps_for(worker, frames, (uint32_t)(put_message(frames, 0, 5000 - 2 * n, 8) - frames));
@@ -1171,26 +1241,17 @@ static void nobody_gets_more_bytes_than_came_in_its_name_before_its_address_is_p
 
 /* A group has no tokens: whoever sends to it must not make all its members answer. */
 static void a_group_answers_nothing(void **state) {
-    uint8_t packet[CCI__HEADER_SIZE + 64], *at = packet + CCI__HEADER_SIZE;
-    sim_datagram_t *datagram;
+    uint8_t frames[64], *at = frames;
     uint64_t sent;
     (void)state;
     open_victim();
     assert_int_equal(cci_connect(victim, "sim://g7", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL), CCI_SUCCESS);
     run_until(&client_count, 1);
-    cci_conn_write_header(packet, CCI__PKT_GROUP, 0, 0, 0, 0, 0);
     at = put_small(at, CCI__FRAME_PING, 0, 0);
     at = put_small(at, CCI__FRAME_CHALLENGE, 0, 1);
     at = put_message(at, 0, 0, 8);
     sent = sim.sent_count;
-    datagram = (sim_datagram_t *)calloc(1, sizeof *datagram + sizeof packet);
-    assert_non_null(datagram);
-    sim_make_address(&datagram->from, 1, SPOOFED);
-    sim_make_address(&datagram->to, 2, 7);
-    datagram->is_group = 1;
-    datagram->length = (uint32_t)(at - packet);
-    memcpy(datagram->bytes, packet, datagram->length);
-    sim_launch(datagram);
+    group_says(SPOOFED, frames, (uint32_t)(at - frames));
     drain();
     cci__dgram_make_ready(dgram_of(victim), dconn_of(at_client)->active); /* whatever may make it so */
     run_ms(1000);
@@ -1355,6 +1416,66 @@ static void millions_of_guesses_at_a_key_read_and_write_nothing(void **state) {
     at = put_bulk(packet + CCI__HEADER_SIZE, 0, key, region, 0, 0, 8, 4096); /* with the right one it would have worked */
     feed(victim, insider.number, packet, (uint32_t)(at - packet));
     assert_int_equal(target[0], 'h');
+}
+
+/* What the victim last answered, without what differs between any two packets: its number. */
+static uint32_t answer_to(insider_t *insider, const uint8_t *frames, uint32_t length, uint8_t *answer) {
+    last_length = 0;
+    insider_says(insider, frames, length);
+    drain();
+    run_ms(20);
+    assert_true(last_length >= CCI__HEADER_SIZE);
+    memcpy(answer, last_packet, last_length);
+    memset(answer + 20, 0, 4);
+    return last_length;
+}
+
+/* Who guesses learns from a refusal nothing but that it is one: not that the key or the index was right. */
+static void a_refusal_does_not_tell_what_was_wrong(void **state) {
+    static uint8_t target[4096];
+    cci_rma_handle_t *handle;
+    insider_t insider;
+    uint8_t frames[256], first[2][CCI_REL_HEAD], answer[CCI_REL_HEAD];
+    uint32_t region, kind, is_read, first_length[2] = {0, 0};
+    uint64_t key;
+    (void)state;
+    open_victim();
+    assert_int_equal(cci_rma_register(victim, target, sizeof target, 0, &handle), CCI_SUCCESS);
+    cci_rma_parse_handle(handle, &key, &region);
+    insider_connect(&insider, SPOOFED, CCI_CONN_ATTR_RO);
+    for (kind = 0; kind < 6; kind++) {
+        uint64_t tried = kind == 0 ? key : kind == 1 ? key ^ 2 : kind == 2 ? ~key : key; /* all of them without the right */
+        uint32_t place = kind == 3 ? region + 1 : kind == 4 ? UINT32_MAX : region;
+        uint64_t offset = kind == 5 ? UINT64_MAX - 4 : 0;
+        for (is_read = 0; is_read < 2; is_read++) {
+            uint32_t size = is_read ? (uint32_t)(put_read(frames, 3, tried, place, offset, 64, 64, 1) - frames)
+                                    : (uint32_t)(put_bulk(frames, 0, tried, place, offset, 0, 8, 8) - frames);
+            uint32_t length = answer_to(&insider, frames, size, answer);
+            if (kind == 0) {
+                memcpy(first[is_read], answer, length);
+                first_length[is_read] = length;
+            }
+            assert_int_equal(length, first_length[is_read]);
+            assert_memory_equal(answer, first[is_read], length);
+            if (!is_read)
+                insider.next--; /* what was refused is not counted as seen */
+        }
+    }
+    for (kind = 0; kind < 4; kind++) { /* and a packet's index, or its token, or both, are wrong: the same RESET */
+        uint8_t packet[CCI__HEADER_SIZE + 8] = {0};
+        uint32_t index = insider.conn->conn.index + (kind & 1 ? 1 : 0) + (kind & 2 ? 5000 : 0);
+        cci_conn_write_header(packet, CCI__PKT_DATA, 0, index, insider.conn->conn.token + 1, 7, 0);
+        packet[CCI__HEADER_SIZE] = CCI__FRAME_PING;
+        last_length = 0;
+        inject(SPOOFED + 1, packet, sizeof packet);
+        drain();
+        assert_int_equal(last_length, CCI__HEADER_SIZE);
+        assert_int_equal(last_packet[1], CCI__PKT_RESET);
+        memset(last_packet + 16, 0, 4); /* it names the index that was asked for */
+        if (kind == 0)
+            memcpy(answer, last_packet, last_length);
+        assert_memory_equal(answer, last_packet, last_length);
+    }
 }
 
 /* Virtual time in which the client sends so many messages and the victim answers each tenth; every round the attacker sends
@@ -1756,6 +1877,7 @@ int main(int argc, char **argv) {
         TEST(messages_that_wait_for_a_write_that_never_comes_leave_buffers_to_others),
         TEST(fragments_that_are_never_completed_do_not_hold_all_buffers),
         TEST(unreliable_fragments_leave_buffers_to_others_and_go_after_a_second),
+        TEST(pieces_that_anybody_sends_to_a_group_leave_buffers_to_others),
         TEST(writes_that_are_never_completed_do_not_keep_others_from_writing),
         TEST(requests_for_reads_leave_their_share_to_others),
         TEST(a_peer_that_stops_acknowledging_leaves_records_to_others),
@@ -1770,6 +1892,7 @@ int main(int argc, char **argv) {
         TEST(tokens_and_keys_are_64_distinct_bits_from_the_secure_source),
         TEST(ten_million_guesses_are_dropped_and_counted_and_have_no_effect),
         TEST(millions_of_guesses_at_a_key_read_and_write_nothing),
+        TEST(a_refusal_does_not_tell_what_was_wrong),
         TEST(a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_connection),
         TEST(forged_answers_do_not_touch_a_connecting_client),
         TEST(chosen_addresses_indices_and_tokens_make_no_long_chains),
