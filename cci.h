@@ -88,6 +88,7 @@
  * comes twice under a key, however many connections, repetitions and restarts there are. The first 16 of their 24 bytes
  * stay the same for one connection and direction: a cipher that wants shorter nonces makes a key of these and takes the
  * last 8. A connection that has sent 2^56 packets, or whose key the hook calls worn out, breaks.
+ * All this rests on the source of chance: a hook `random` that gives both sides what it gave before makes nonces repeat.
  *   What it does not give: old traffic is only as safe as the key is kept; whoever has a key can pose as any other that
  * has it. Who sits on the path can still drop, delay and divert packets, see how many and how long they are, and within
  * 34 s may repeat a request that the program then gets once more; but nobody confirms it, so accepting it ends with
@@ -548,7 +549,9 @@ typedef struct cci_setup_hooks {
     void *(*alloc)(void *user, size_t size);      /* memory aligned for any type, or NULL; default malloc()      */
     void (*release)(void *user, void *pointer);   /* both or neither; default free()                             */
     void (*log)(void *user, int level, const char *text); /* default: errors and warnings to stderr              */
-    int (*random)(void *user, void *bytes, size_t count); /* unguessable bytes, 0 on success; default the system's */
+    /* Unguessable bytes, 0 on success; default the system's. Never the same again, also after a restart: nonces and all that
+     * nobody may guess are made of them. */
+    int (*random)(void *user, void *bytes, size_t count);
     void *user;                                   /* first argument of the four above                            */
     const char *config;                           /* INI text instead of the file that CCI_CONFIG names          */
     const struct cci_transport *const *transports; /* own transports, before the included ones; ends with NULL   */

@@ -2,9 +2,12 @@
 /* secure.c - says hello to another process in secret: packets are encrypted and authenticated with a key that both know.
  *
  *     cc -O2 -I.. -o secure secure.c -lsodium -pthread        (Debian: libsodium-dev)
- *     ./secure new >key           makes a key; take it to the other side in a safe way
- *     ./secure key                the server: prints its URI, then answers everybody who has the key, for ever
+ *     (umask 077; ./secure new >key)      makes a key that only you can read; take it to the other side in a safe way
+ *     ./secure key                        the server: prints its URI, then answers everybody who has the key, for ever
  *     ./secure key udp://host:port        the client
+ *
+ * What it proves: that the other side has the key, and that nothing was read or changed on the way; not who it is, as
+ * all have the same one: a client could pose as the server. Whoever learns the key can also read what was recorded before.
  *
  * The library makes the nonces and never gives the same twice, also after a restart. A cipher with nonces of 24 bytes
  * takes them as they are; with shorter ones it makes a key of the first 16 bytes and takes the last 8. */
@@ -57,6 +60,7 @@ static void read_key(const char *path, secret_t *secret) {
     if (file && fgets(text, sizeof text, file))
         sodium_hex2bin(secret->key, sizeof secret->key, text, sizeof text - 1, NULL, &length, NULL);
     if (file) fclose(file);
+    sodium_memzero(text, sizeof text);
     if (length == sizeof secret->key) return;
     fprintf(stderr, "%s: no key in it; ./secure new makes one\n", path);
     exit(1);

@@ -45,7 +45,7 @@ wire() {
         check 'the checker misses damage' python3 "$wire_check" --self-test "$capture"
     fi
     build conformance tests/conformance.c -O2 || return
-    for network in sim sim-lossy sim-tiny sim-narrow; do
+    for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed; do
         capture_sim "$network" "$out/conformance" "$network" || continue
         check "conformance over $network differs from the document" python3 "$wire_check" --hostile "$capture"
         rm -f "$capture" # some are large
