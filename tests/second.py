@@ -63,6 +63,8 @@ def crc32c(data):
 
 
 class Link:
+    more_flags = 0  # that packets may have
+
     def __init__(self, loss, crc):
         self.loss, self.crc, self.chance = loss, crc, random.Random(1)
         self.bind()
@@ -74,7 +76,7 @@ class Link:
 
     def send(self, packet, address):
         if self.crc:
-            packet = packet[:3] + b"\1" + packet[4:]
+            packet = packet[:3] + bytes([packet[3] | 1]) + packet[4:]
             packet += crc32c(packet)
         if self.chance.randrange(1000) >= self.loss:
             self.socket.sendto(packet, address)
@@ -84,7 +86,9 @@ class Link:
         if not select.select([self.socket], [], [], seconds)[0]:
             return None
         packet, address = self.socket.recvfrom(65536)
-        if self.chance.randrange(1000) < self.loss or len(packet) < 24 or packet[0] != VERSION or packet[3] != self.crc:
+        if self.chance.randrange(1000) < self.loss or len(packet) < 24 or packet[0] != VERSION:
+            return None
+        if packet[3] & ~self.more_flags != self.crc:
             return None
         if self.crc:
             if crc32c(packet[:-4]) != packet[-4:]:
@@ -344,7 +348,8 @@ class Connection:
             if now - asked > 0.1:
                 self.chunks[name][3] = now
                 key, region = struct.unpack_from("<QQ", self.read_from)
-                self.packet(struct.pack("<B3xIQIIQIIQ", READ, name, key, region, READ_BYTES, offset, length, 0, missing))
+                self.packet(struct.pack("<B3xIQIIQIIQ", READ, name, key, region, READ_BYTES, offset, length, 0,
+                                        missing))
 
     def read(self, handle, length):
         self.read_from, self.read_into = handle, bytearray(length)
@@ -367,7 +372,7 @@ class Connection:
             del self.chunks[chunk]
 
 
-# ---- handshake, client (5.1) ------------------------------------------------------------------------------------------
+# ---- handshake, client (5.1) ----------------------------------------------------------------------------------------
 
 def address_of(uri):
     host, port = uri.removeprefix("udp://").rsplit(":", 1)
@@ -410,7 +415,7 @@ def connect(link, address):
     return connection, cookies
 
 
-# ---- handshake, server (5.2) --------------------------------------------------------------------------------------------
+# ---- handshake, server (5.2) ----------------------------------------------------------------------------------------
 
 def on_request(link, connections, packet, address, memory):
     """A new connection, or an old one whose ACCEPT was lost; `memory` is what its peer may read and write."""
@@ -424,8 +429,10 @@ def on_request(link, connections, packet, address, memory):
         if connection.request == (address, client_index, client_token):
             break
     else:
-        connection = Connection(link, address, unguessable(), client_index, client_token, min(max_send_size, 8192), window)
-        connection.index, connection.request, connection.is_open = len(connections), (address, client_index, client_token), 0
+        connection = Connection(link, address, unguessable(), client_index, client_token, min(max_send_size, 8192),
+                                window)
+        connection.request = (address, client_index, client_token)
+        connection.index, connection.is_open = len(connections), False
         connection.memory = memory
         connections.append(connection)
     link.send(head(ACCEPT, client_index, client_token, connection.index) +

@@ -6,11 +6,12 @@
     second_run.py offer           the same, but it offers memory, as examples/rma does, and echoes nothing
     second_run.py hello URI       a client of `serve` or examples/hello: short and long messages, there and back
     second_run.py move URI        the same, and its address changes in between, as behind a NAT that forgets
-    second_run.py rma URI         a client of `offer` or examples/rma: writes a MiB with a message behind it, reads it back
+    second_run.py rma URI         a client of `offer` or examples/rma: writes a MiB and a message, reads it back
     second_run.py cookie URI      asks for so many connections that it must prove its address, then as hello
     second_run.py reset URI       says something on a connection that the server does not have: it must learn that
 
     --loss N    loses N of 1,000 packets in each direction        --crc    puts a CRC-32C behind each packet
+    --key FILE  seals packets with this key, as examples/secure does
 """
 import struct
 import sys
@@ -19,11 +20,12 @@ import time
 sys.dont_write_bytecode = True
 from second import (ACCEPT, CONFIRM, CONFIRMED, DATA, PING, REQUEST, RESET, Connection, Link, address_of, connect, fail,
                     on_request, request, reset, unguessable)
+from second_seal import SealedLink, key_from
 
 MEMORY_BYTES = 1 << 20  # that examples/rma offers, and so does `offer`
 
 
-# ---- a server ---------------------------------------------------------------------------------------------------------
+# ---- a server -------------------------------------------------------------------------------------------------------
 
 def serve(link, offers):
     connections = []
@@ -47,7 +49,7 @@ def serve(link, offers):
             connection = connections[index]
             if not connection.is_open and offers:
                 connection.send(struct.pack("<QQQQ", connection.key, connection.region, MEMORY_BYTES, 1))
-            connection.is_open = 1
+            connection.is_open = True
             if packet[1] == CONFIRM:
                 connection.confirm(CONFIRMED)
             if packet[1] == DATA:
@@ -59,7 +61,7 @@ def serve(link, offers):
             connection.messages.clear()
 
 
-# ---- what the clients do ------------------------------------------------------------------------------------------------
+# ---- what the clients do --------------------------------------------------------------------------------------------
 
 def pump(connection, until, what):
     """Lets the connection work until the condition holds."""
@@ -147,7 +149,12 @@ def learn_reset(link, address):
 
 
 def main(arguments):
-    link = Link(0, "--crc" in arguments)
+    crc = "--crc" in arguments
+    link = Link(0, crc)
+    if "--key" in arguments:
+        at = arguments.index("--key")
+        link = SealedLink(0, crc, key_from(arguments[at + 1]))
+        del arguments[at:at + 2]
     if "--loss" in arguments:
         at = arguments.index("--loss")
         link.loss = int(arguments[at + 1])

@@ -54,10 +54,11 @@ wire() {
     check 'a run over UDP differs from the document' python3 "$wire_check" "$capture"
 }
 
-# second_as SERVER CHECKSUM ARGUMENTS...: clients of the second implementation, each line of ARGUMENTS one, talk to a server.
+# second_as SERVER CHECKSUM WORDS...: clients of the second implementation, one for each of WORDS, talk to a server.
 second_as() {
     printf '[lo]\ntransport = udp\ninterface = lo\ncrc = %s\n' "$2" >"$out/second.ini"
-    serve "second-$(basename "$1")" env CCI_CONFIG="$out/second.ini" "$1" || return
+    # shellcheck disable=SC2086
+    serve second env CCI_CONFIG="$out/second.ini" $1 || return
     shift 2
     for words in "$@"; do
         # shellcheck disable=SC2086
@@ -75,7 +76,8 @@ second_for() {
     end_server
 }
 
-# An implementation that was written from the document alone talks to ours, in both roles and also when packets are lost.
+# An implementation that was written from the document alone talks to ours, in both roles, and also when packets are
+# lost, have a checksum or are sealed.
 second() {
     has python3 || { skip 'there is no python3' && return; }
     build_examples || return
@@ -87,6 +89,11 @@ second() {
     second_for build/rma offer --loss 50
     second_as build/hello 1 'hello --crc' 'hello --crc --loss 50'
     second_for build/rma offer --crc
+    has_sodium || { skip 'there is no libsodium' && return; }
+    key=$out/second.key
+    build/secure new >"$key"
+    second_as "build/secure $key" 0 "hello --key $key" "hello --key $key --loss 50" "move --key $key"
+    second_as "build/secure $key" 1 "hello --key $key --crc"
 }
 
 # dissect CAPTURE OPTIONS: in $capture.pdml. The dissector's own errors are in it.
