@@ -3584,7 +3584,7 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
     cci_rel_run_t *run = (cci_rel_run_t *)(void *)bytes, **at = &rel->early;
     int in_order, have, after = 0;
     if (!rel->reliable) {
-        if (has_bulk || !rel->pool->sink->keep(rel->user, buffer, 0))
+        if (has_bulk || !rel->pool->sink->keep(rel->user, buffer, 1)) /* nothing comes before it: it is due */
             return CCI__REFUSED;
         in_order = 1;
     } else {
@@ -5620,11 +5620,14 @@ static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, 
     return 0;
 }
 
-/* May the packet that is being taken in be kept? It needs a free buffer in its place. */
+/* May the packet that is being taken in be kept? It needs a free buffer in its place. Anybody can send to a group, so its
+ * messages leave the last quarter to what peers send. */
 static int cci__sink_keep(void *user, void *buffer, int in_order) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
     cci_evq_buffer_t *kept = (cci_evq_buffer_t *)buffer;
+    if (active->conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX)
+        in_order = 0;
     if (kept->refs == 1 && !cci__dgram_buffer_for(ep, active, in_order, 0))
         return 0;
     kept->refs++;
@@ -5918,7 +5921,7 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     int sealed = (header->flags & CCI__HEADER_SEALED) != 0;
     cci_evq_event_t *event;
     uint64_t epoch = ep->now_ns >> 34; /* 17 s */
-    uint32_t i;
+    uint32_t i, reserve;
     int proven, whole;
     if (sealed && length < ep->seal->tag_size)
         return;
@@ -5951,7 +5954,8 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
         cci__dgram_send_cookie(ep, rx, header, epoch);
         return;
     }
-    if ((ep->current->refs == 1 || !whole) && ep->evq.free_buffer_count <= ep->recv_buf_count / 4 + 1)
+    reserve = ep->recv_buf_count > 1 ? ep->recv_buf_count / 4 + 1 : 0; /* the only buffer can't be kept free */
+    if ((ep->current->refs == 1 || !whole) && ep->evq.free_buffer_count <= reserve)
         return; /* the client asks again */
     if (sealed && (key = cci__dgram_request_key(ep, rx, header, bytes, length)) == NULL)
         return;

@@ -203,6 +203,22 @@ TEST(init_counts, ANYWHERE, "[4.1.5.1] cci_init() may be called again; each succ
     assert_int_equal(cci_finalize(), CCI_ERROR);
 }
 
+TEST(init_again, ANYWHERE, "[4.1.5.1] a cci_init() that fails leaves what the one before has made") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    uint32_t caps;
+    (void)state;
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 1, &caps), CCI_EINVAL);
+    assert_int_equal(cci_init(99, 0, &caps), CCI_EINVAL);
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, NULL), CCI_EINVAL);
+    round_trip(&pair);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS); /* it was counted once, in begin_test() */
+    assert_int_not_equal(cci_finalize(), CCI_SUCCESS);
+    side_forget(a);
+    side_forget(b);
+    side_count = 0;
+}
+
 TEST(init_caps, ANYWHERE, "[4.1.5.1] caps tells of thread safety") {
     uint32_t caps = 0;
     (void)state;
@@ -378,6 +394,15 @@ TEST(create_service, ANYWHERE, "cci_create_endpoint_at() refuses what is no serv
     assert_int_equal(cci_create_endpoint_at(NULL, "99999999999", 0, &endpoint, NULL), CCI_EINVAL);
 }
 
+TEST(create_local, ON_SIM, "[4.3.4.1] creating and destroying an endpoint is local: nothing is sent") {
+    uint64_t before = sim.sent_count;
+    side_t *a = side_open();
+    (void)state;
+    elapse(5 * SECOND_NS);
+    side_close(a);
+    assert_int_equal(sim.sent_count, before);
+}
+
 TEST(destroy_null, ANYWHERE, "[4.3.4.2] cci_destroy_endpoint() refuses NULL") {
     (void)state;
     assert_int_equal(cci_destroy_endpoint(NULL), CCI_EINVAL);
@@ -456,6 +481,35 @@ TEST(opt_counts, ANYWHERE, "[4.6.3.1] RECV_BUF_COUNT and SEND_BUF_COUNT can be r
         assert_int_not_equal(cci_set_opt(pair.a->ep, names[i], &zero), CCI_SUCCESS);
     }
     round_trip(&pair);
+}
+
+TEST(opt_counts_least, ANYWHERE, "[4.6.3.1] an endpoint with one receive buffer and one send buffer connects and works") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair;
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        set_number(i == 0 ? a->ep : b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 1);
+        set_number(i == 0 ? a->ep : b->ep, CCI_OPT_ENDPT_SEND_BUF_COUNT, 1);
+    }
+    pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    for (i = 0; i < 20; i++) {
+        round_trip(&pair);
+    }
+}
+
+TEST(opt_recv_count, ANYWHERE | WHEN_CLEAN, "[4.6.3.1] RECV_BUF_COUNT messages can be received without dropping") {
+    enum { COUNT = 300 };
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair;
+    int i;
+    (void)state;
+    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, COUNT);
+    pair = connect_sides(a, b, CCI_CONN_ATTR_UU);
+    for (i = 0; i < COUNT; i++) {
+        send_patiently(pair.ac, &i, sizeof i, 0, CCI_FLAG_SILENT);
+        AWAIT(count_of(b, CCI_EVENT_RECV) == (size_t)i + 1); /* all are held until the end */
+    }
 }
 
 TEST(opt_keepalive, ANYWHERE, "[4.6.3.1] the endpoint's KEEPALIVE_TIMEOUT is that of all connections, present and future") {
@@ -790,6 +844,21 @@ TEST(connect_self, ANYWHERE, "[1.3.5] an endpoint can connect to itself") {
         drop(event);
         await_send(a, pair.bc, as_context(9), CCI_SUCCESS);
     }
+}
+
+TEST(connect_unicast, ANYWHERE, "[4.4.3.1] reliable connections and UU are unicast only, UU_MC is for groups only") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    const char *group = on_sim ? "sim://g7" : "udp://239.77.5.7:39475";
+    side_t *a = side_open(), *b = side_open();
+    int i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        assert_int_equal(cci_connect(a->ep, group, NULL, 0, attributes[i], NULL, 0, NULL), CCI_EINVAL);
+    }
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_UU_MC_TX, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL), CCI_EINVAL);
+    elapse(5 * MILLISECOND_NS);
+    assert_true(is_quiet(a) && is_quiet(b));
 }
 
 TEST(accept_twice, ANYWHERE, "[4.4.5.1] a request can be decided only once, and something else not at all") {
@@ -1149,6 +1218,36 @@ TEST(recv_held_others, ANYWHERE, "[1.3.6] a held event doesn't stop the library 
     round_trip(&first);
     assert_memory_equal(held->recv.ptr, "held", 4);
     drop(held);
+}
+
+TEST(send_buffered, ANYWHERE, "[4.7.2.1] when cci_send() returns the buffer is the program's again, and the list of pieces too") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    int i, flags;
+    (void)state;
+    for (i = 0; i < (is_lossy ? 2 : 3); i++) {
+        pair_t pair = connect_sides(a, b, attributes[i]);
+        uint32_t size = pair.ac->max_send_size;
+        uint8_t *bytes = (uint8_t *)need(size);
+        for (flags = 0; flags < 2; flags++) {
+            struct iovec pieces[2];
+            cci_event_t *event;
+            fill(bytes, size, (uint64_t)i);
+            pieces[0].iov_base = bytes;
+            pieces[0].iov_len = size / 3;
+            pieces[1].iov_base = bytes + size / 3;
+            pieces[1].iov_len = size - size / 3;
+            assert_int_equal(cci_sendv(pair.ac, pieces, 2, NULL, flags ? CCI_FLAG_SILENT : 0), CCI_SUCCESS);
+            memset(bytes, 0xee, size);
+            memset(pieces, 0xee, sizeof pieces);
+            event = await(b, CCI_EVENT_RECV);
+            assert_int_equal(event->recv.len, size);
+            assert_true(holds_pattern(event->recv.ptr, size, (uint64_t)i));
+            drop(event);
+        }
+        await_send(a, pair.ac, NULL, CCI_SUCCESS);
+        free(bytes);
+    }
 }
 
 TEST(flag_silent, ANYWHERE, "[4.7.2.1] CCI_FLAG_SILENT: no completion event") {
@@ -2043,6 +2142,40 @@ TEST(rma_fence_all_following, ANYWHERE, "[4.7.2.5] RU: a fence holds for all sub
     free_region(&back);
 }
 
+TEST(rma_fence_own, ANYWHERE, "[4.7.2.5] a fence waits for the RMAs of its own connection alone") {
+    side_t *a = side_open(), *b = side_open(), *c = side_open();
+    pair_t stuck = connect_sides(a, b, CCI_CONN_ATTR_RU), other = connect_sides(a, c, CCI_CONN_ATTR_RU);
+    region_t local = make_region(a->ep, 100000, 0), of_b = make_region(b->ep, 100000, READ_WRITE);
+    region_t of_c = make_region(c->ep, 100000, READ_WRITE);
+    (void)state;
+    b->deaf = 1;
+    assert_int_equal(cci_rma(stuck.ac, NULL, 0, local.handle, 0, of_b.handle, 0, 100000, as_context(1), CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_rma(other.ac, NULL, 0, local.handle, 0, of_c.handle, 0, 100000, as_context(2),
+                             CCI_FLAG_WRITE | CCI_FLAG_FENCE),
+                     CCI_SUCCESS);
+    await_rma(a, as_context(2), CCI_SUCCESS);
+    b->deaf = 0;
+    await_rma(a, as_context(1), CCI_SUCCESS);
+    free_region(&local);
+    free_region(&of_b);
+    free_region(&of_c);
+}
+
+TEST(rma_unseen, ANYWHERE, "[4.7.2.5] without a completion message the target gets no event") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 5000, 0), remote = make_region(pair.b->ep, 5000, READ_WRITE);
+    (void)state;
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 5000, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 5000, NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    elapse(long_or_short_ns(SECOND_NS, 5 * MILLISECOND_NS));
+    assert_true(is_quiet(pair.a) && is_quiet(pair.b));
+    free_region(&local);
+    free_region(&remote);
+}
+
 TEST(rma_silent, ANYWHERE, "[4.7.2.5] CCI_FLAG_SILENT: no completion event; the data arrives") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     region_t local = make_region(pair.a->ep, 10000, 0), remote = make_region(pair.b->ep, 10000, READ_WRITE);
@@ -2416,6 +2549,31 @@ TEST(rma_timeout, ANYWHERE, "[4.1.4.1] an RMA with a peer that doesn't answer en
     }
 }
 
+/* What could not be delivered in time breaks the connection: later calls say so at once. */
+TEST(timeout_breaks, ANYWHERE, "[4.4.3.1] when a message can't be delivered in time the reliable connection is broken") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = open_pair(attributes[i]);
+        region_t local = make_region(pair.a->ep, 64, 0);
+        set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+        pair.b->deaf = 1;
+        assert_int_equal(cci_send(pair.ac, "hello?", 6, as_context(1), 0), CCI_SUCCESS);
+        await_send(pair.a, pair.ac, as_context(1), CCI_ETIMEDOUT);
+        pair.b->deaf = 0;
+        assert_int_equal(cci_send(pair.ac, "hello?", 6, NULL, 0), CCI_ERR_DISCONNECTED);
+        assert_int_equal(cci_send(pair.ac, "hello?", 6, NULL, CCI_FLAG_BLOCKING), CCI_ERR_DISCONNECTED);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, local.handle, 0, 64, NULL, CCI_FLAG_WRITE),
+                         CCI_ERR_DISCONNECTED);
+        elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
+        assert_true(is_quiet(pair.a));
+        free_region(&local);
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+
 TEST(rma_disconnected, ANYWHERE, "[4.7.2.5] an RMA to a peer that disconnected fails with CCI_ERR_DISCONNECTED") {
     static const int flags[2] = {CCI_FLAG_WRITE, CCI_FLAG_READ};
     int i;
@@ -2474,6 +2632,34 @@ TEST(keepalive_event, ANYWHERE, "[4.6.3.1] keepalive: one event when the peer do
     }
     pair.b->deaf = 0;
     round_trip(&pair); /* the connection was not disconnected */
+}
+
+TEST(keepalive_goes_on, ANYWHERE, "[4.6.3.1] after a keepalive event the program may send and RMA: it arrives when the peer is back") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 5000, 0), remote = make_region(pair.b->ep, 5000, READ_WRITE);
+    (void)state;
+    fill(local.start, 5000, 3);
+    pair.b->deaf = 1;
+    set_number(pair.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, long_or_short_us(1000000, 50000));
+    drop(await(pair.a, CCI_EVENT_KEEPALIVE_TIMEDOUT));
+    assert_int_equal(cci_rma(pair.ac, "after", 5, local.handle, 0, remote.handle, 0, 5000, as_context(7), CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    pair.b->deaf = 0;
+    await_rma(pair.a, as_context(7), CCI_SUCCESS);
+    drop(await(pair.b, CCI_EVENT_RECV));
+    assert_true(holds_pattern(remote.start, 5000, 3));
+    round_trip(&pair);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(keepalive_unreliable, ANYWHERE, "[4.6.3.1] keepalive is for reliable connections: UU has no event of it") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_UU);
+    (void)state;
+    pair.b->deaf = 1;
+    set_number(pair.a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, long_or_short_us(1000000, 50000));
+    elapse(long_or_short_ns(20 * SECOND_NS, 300 * MILLISECOND_NS));
+    assert_true(is_quiet(pair.a));
 }
 
 TEST(keepalive_ru, ANYWHERE, "[4.6.3.1] keepalive works on each reliable connection of an endpoint") {
