@@ -664,6 +664,7 @@ CCI_API void cci_release(void *pointer);
 CCI_API void cci_log(int level, const char *text);
 CCI_API int cci_random(void *bytes, size_t count);
 CCI_API const cci_seal_t *cci_seal_hooks(void); /* of cci_setup(), or NULL */
+CCI_API int cci_congestion_known(const char *name); /* 1 if a link may ask for that congestion control */
 
 /* ==================================================================================================================
  * >>link
@@ -7684,6 +7685,10 @@ CCI_API int cci_random(void *bytes, size_t count) {
 
 CCI_API const cci_seal_t *cci_seal_hooks(void) {
     return cci__core.setup.seal;
+}
+
+CCI_API int cci_congestion_known(const char *name) {
+    return cci_rel_find_congestion(name) != NULL;
 }
 
 /* ---- messages to the log ----------------------------------------------------------------------------------------- */

@@ -70,7 +70,7 @@
  *     rcvbuf, sndbuf  bytes, 4K to 1G, K M G work 4M, 1M      the kernel's socket buffers; the kernel may grant less
  *                                                             (sysctl net.core.rmem_max, net.core.wmem_max)
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
- *     congestion      name                        cci.h's     congestion control, handed on to cci.h
+ *     congestion      name                        cci.h's     congestion control: newreno
  *     crc             0 or 1                      0           1: every packet carries a CRC-32C, where the checksum of UDP
  *                                                             is off or not enough; both sides must have it
  *     ttl, hops       hops, 1 to 255              system's    time to live of what is sent, multicast too (default 1)
@@ -950,7 +950,9 @@ static const char *cci__udp_take_key(const char *key, const char *value, cci__ud
     }
     if (strcmp(key, "congestion") == 0) {
         memcpy(d->congestion, value, length < sizeof d->congestion ? length + 1 : 0);
-        return length > 0 && length < sizeof d->congestion ? NULL : "a name of 1 to 23 characters";
+        return length > 0 && length < sizeof d->congestion && cci_congestion_known(value)
+                   ? NULL
+                   : "a congestion control that cci.h has";
     }
     if (strcmp(key, "progress") == 0) {
         return cci__udp_parse_choice(value, "poll", "thread", &d->progress_thread) ? NULL : "thread or poll";

@@ -1,0 +1,323 @@
+/* test_udp.c - what cci_udp.h makes of its configuration: each key that its manual lists does what is said there.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * Everything happens on the loopback. What can't be seen from outside, options of a socket, is asked of the socket.
+ */
+#define CCI_IMPLEMENTATION
+#include "cci_udp.h"
+
+#include "cci.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#define LO "[it]\ntransport = udp\ninterface = lo\n"
+
+static char config[1024], log_text[4096];
+
+static void keep_log(void *user, int level, const char *text) {
+    (void)user;
+    (void)level;
+    if (strlen(log_text) + strlen(text) + 2 < sizeof log_text) {
+        strcat(strcat(log_text, text), "\n");
+    }
+}
+
+/* Begins with a configuration; what cci_init() says. */
+static int configured(const char *before, const char *line) {
+    cci_setup_t setup;
+    uint32_t caps;
+    log_text[0] = '\0';
+    memset(&setup, 0, sizeof setup);
+    snprintf(config, sizeof config, "%s%s\n", before, line);
+    setup.config = config;
+    setup.log = keep_log;
+    assert_int_equal(cci_setup(&setup), CCI_SUCCESS);
+    return cci_init(CCI_ABI_VERSION, 0, &caps);
+}
+
+static int end(void **state) {
+    (void)state;
+    while (cci_finalize() == CCI_SUCCESS) {
+    }
+    return 0;
+}
+
+static cci_device_t *device(void) {
+    cci_device_t *const *devices;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_non_null(devices[0]);
+    return devices[0];
+}
+
+static cci_endpoint_t *endpoint_with(const char *line) {
+    cci_endpoint_t *endpoint;
+    assert_int_equal(configured(LO, line), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    return endpoint;
+}
+
+static uint32_t number_of(cci_endpoint_t *endpoint, cci_opt_name_t name) {
+    uint32_t value = 0;
+    assert_int_equal(cci_get_opt(endpoint, name, &value), CCI_SUCCESS);
+    return value;
+}
+
+/* What the endpoint's socket says about an option; family 4 or 6, 0 for the main one. */
+static int socket_option(cci_endpoint_t *endpoint, int family, int level, int name) {
+    const cci__dgram_t *ep = (const cci__dgram_t *)(const void *)endpoint;
+    const cci__udp_link *link = (const cci__udp_link *)ep->handle;
+    const cci__udp_socket *from = family == 0 ? &link->socket[0] : link->of_family[family == 6];
+    int value = -1;
+    socklen_t length = sizeof value;
+    if (from == NULL) {
+        return -1; /* the machine has no such family */
+    }
+    assert_int_equal(getsockopt(from->fd, level, name, &value, &length), 0);
+    return value;
+}
+
+static int has_address(cci_endpoint_t *endpoint, const char *part) {
+    char *uri;
+    int has;
+    assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    has = strstr(uri, part) != NULL;
+    free(uri);
+    return has;
+}
+
+/* Sends a message of the largest size to itself, whatever the configuration is; returns that size. */
+static uint32_t talk_to_itself(cci_endpoint_t *endpoint) {
+    cci_connection_t *connection = NULL;
+    cci_event_t *event;
+    uint8_t *bytes = NULL;
+    uint32_t size = 0, i;
+    char *uri;
+    int has_arrived = 0, turns = 0;
+    assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_int_equal(cci_connect(endpoint, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    free(uri);
+    while (!has_arrived) {
+        if (cci_get_event(endpoint, &event) != CCI_SUCCESS) {
+            assert_true(++turns < 20000000);
+            continue;
+        }
+        if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+            assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+        } else if (event->type == CCI_EVENT_CONNECT) {
+            assert_int_equal(event->connect.status, CCI_SUCCESS);
+            connection = event->connect.connection;
+            size = connection->max_send_size;
+            bytes = (uint8_t *)malloc(size);
+            assert_non_null(bytes);
+            for (i = 0; i < size; i++) {
+                bytes[i] = (uint8_t)(i * 7u >> 2);
+            }
+            assert_int_equal(cci_send(connection, bytes, size, NULL, 0), CCI_SUCCESS);
+        } else if (event->type == CCI_EVENT_RECV) {
+            assert_int_equal(event->recv.len, size);
+            assert_memory_equal(event->recv.ptr, bytes, size);
+            has_arrived = 1;
+        }
+        assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    }
+    free(bytes);
+    return size;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------ */
+
+static void a_key_that_is_not_known_or_a_bad_value_fails_init_and_names_line_and_key(void **state) {
+    static const char *const bad[] = {
+        "speed = 3",           "port = 0",           "port = 65536",        "port = http",      "mtu = 575",
+        "mtu = 65536",         "mtu = 1500x",        "mtu =",               "mtu = -1",         "mtu = 99999999999999999999",
+        "max_send_size = 255", "send_buf_count = 0", "recv_buf_count = 0",  "send_timeout = 0", "send_timeout = 4294967296",
+        "rcvbuf = 4095",       "sndbuf = 2G",        "progress = fast",     "crc = 2",          "ttl = 0",
+        "hops = 256",          "offload = maybe",    "congestion = no-one", "congestion =",     "ip = 300.1.1.1",
+        "mac = 1:2",           "interface =",        "recv_buf_count = 1K", "ip = ::1::",
+    };
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(bad[i], " "), bad[i]);
+        if (configured(LO, bad[i]) != CCI_ERROR || strstr(log_text, "config:4: ") == NULL || strstr(log_text, key) == NULL) {
+            fail_msg("\"%s\" gave: %s", bad[i], log_text);
+        }
+        end(NULL);
+    }
+}
+
+static void the_ends_of_each_range_are_taken(void **state) {
+    static const char *const good[] = {
+        "port = 65535",         "mtu = 576",           "mtu = 65535",         "max_send_size = 256",    "max_send_size = 65472",
+        "send_buf_count = 1",   "recv_buf_count = 1",  "send_timeout = 1",    "send_timeout = 4294967295", "rcvbuf = 4K",
+        "sndbuf = 1G",          "progress = poll",     "progress = thread",   "crc = 0",                "crc = 1",
+        "ttl = 255",            "hops = 1",            "offload = on",        "offload = off",
+        "send_buf_count = 65536", "recv_buf_count = 65536", "ip = 127.0.0.1", "rcvbuf = 1M",            "ip = ::1",
+    };
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof good / sizeof good[0]; i++) {
+        if (configured(LO, good[i]) != CCI_SUCCESS) {
+            fail_msg("\"%s\" gave: %s", good[i], log_text);
+        }
+        end(NULL);
+    }
+}
+
+static void ip_interface_and_mac_choose_the_device_and_must_agree(void **state) {
+    static const char *const down[] = {"interface = none0", "ip = 198.51.100.77", "mac = 02:77:66:55:44:33",
+                                       "mac = 01:12:23:34:45"};
+    static const char *const contradictions[] = {"ip = 127.0.0.1\nmac = 02:77:66:55:44:33",
+                                                 "interface = lo\nip = 198.51.100.77",
+                                                 "interface = lo\nmac = 01:12:23:34:45"};
+    cci_endpoint_t *endpoint;
+    size_t i;
+    (void)state;
+    assert_int_equal(configured("[it]\ntransport = udp\n", "ip = 127.0.0.1"), CCI_SUCCESS);
+    assert_int_equal(device()->up, 1);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_true(has_address(endpoint, "udp://127.0.0.1:"));
+    talk_to_itself(endpoint);
+    end(NULL);
+    for (i = 0; i < sizeof down / sizeof down[0]; i++) {
+        assert_int_equal(configured("[it]\ntransport = udp\n", down[i]), CCI_SUCCESS);
+        assert_int_equal(device()->up, 0);
+        assert_int_equal(cci_create_endpoint(device(), 0, &endpoint, NULL), CCI_ENODEV);
+        end(NULL);
+    }
+    for (i = 0; i < sizeof contradictions / sizeof contradictions[0]; i++) {
+        assert_int_equal(configured("[it]\ntransport = udp\n", contradictions[i]), CCI_ERROR);
+        assert_non_null(strstr(log_text, "config:1: "));
+        end(NULL);
+    }
+}
+
+static void endpoints_that_name_no_service_get_the_configured_port(void **state) {
+    cci_endpoint_t *endpoint, *other;
+    char line[32];
+    int port = 20000 + (int)getpid() % 20000, status;
+    (void)state;
+    do { /* somebody else may have it */
+        port++;
+        snprintf(line, sizeof line, "port = %d", port);
+        assert_int_equal(configured(LO, line), CCI_SUCCESS);
+        status = cci_create_endpoint(NULL, 0, &endpoint, NULL);
+        if (status != CCI_SUCCESS) {
+            end(NULL);
+        }
+    } while (status == CCI_EBUSY && port < 60000);
+    assert_int_equal(status, CCI_SUCCESS);
+    snprintf(line, sizeof line, ":%d", port);
+    assert_true(has_address(endpoint, line));
+    assert_int_equal(cci_create_endpoint(NULL, 0, &other, NULL), CCI_EBUSY);
+}
+
+static void mtu_limits_the_datagrams_and_so_the_messages(void **state) {
+    static const uint32_t mtus[] = {576, 1280, 1500, 9000, 65535};
+    uint32_t before = 0;
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof mtus / sizeof mtus[0]; i++) {
+        char line[32];
+        cci_endpoint_t *endpoint;
+        uint32_t size;
+        snprintf(line, sizeof line, "mtu = %u", (unsigned)mtus[i]);
+        endpoint = endpoint_with(line);
+        size = talk_to_itself(endpoint);
+        assert_true(size < mtus[i] && size > mtus[i] - 150 && size > before);
+        assert_int_equal(device()->max_send_size, size);
+        before = size;
+        end(NULL);
+    }
+}
+
+static void max_send_size_may_be_more_than_a_datagram_takes_or_less(void **state) {
+    (void)state;
+    assert_int_equal(talk_to_itself(endpoint_with("mtu = 1500\nmax_send_size = 65472")), 65472);
+    end(NULL);
+    assert_int_equal(talk_to_itself(endpoint_with("mtu = 576\nmax_send_size = 65472")), 65472);
+    end(NULL);
+    assert_int_equal(talk_to_itself(endpoint_with("max_send_size = 256")), 256);
+    assert_int_equal(device()->max_send_size, 256);
+}
+
+static void counts_and_send_timeout_are_those_of_new_endpoints(void **state) {
+    cci_endpoint_t *endpoint = endpoint_with("send_buf_count = 123\nrecv_buf_count = 234\nsend_timeout = 4567890");
+    (void)state;
+    assert_int_equal(number_of(endpoint, CCI_OPT_ENDPT_SEND_BUF_COUNT), 123);
+    assert_int_equal(number_of(endpoint, CCI_OPT_ENDPT_RECV_BUF_COUNT), 234);
+    assert_int_equal(number_of(endpoint, CCI_OPT_ENDPT_SEND_TIMEOUT), 4567890);
+    end(NULL);
+    endpoint = endpoint_with("send_buf_count = 1\nrecv_buf_count = 1");
+    talk_to_itself(endpoint);
+}
+
+static void rcvbuf_and_sndbuf_are_the_sockets(void **state) {
+    cci_endpoint_t *endpoint = endpoint_with("rcvbuf = 32K\nsndbuf = 48K");
+    int small_in = socket_option(endpoint, 0, SOL_SOCKET, SO_RCVBUF);
+    int small_out = socket_option(endpoint, 0, SOL_SOCKET, SO_SNDBUF);
+    (void)state;
+    assert_true(small_in >= 32 * 1024 && small_out >= 48 * 1024);
+    end(NULL);
+    endpoint = endpoint_with("rcvbuf = 128K\nsndbuf = 160K");
+    assert_true(socket_option(endpoint, 0, SOL_SOCKET, SO_RCVBUF) > small_in);
+    assert_true(socket_option(endpoint, 0, SOL_SOCKET, SO_SNDBUF) > small_out);
+    talk_to_itself(endpoint);
+}
+
+static void ttl_and_hops_are_the_time_to_live_of_both_families_and_of_multicast(void **state) {
+    static const char *const lines[2] = {"ttl = 37", "hops = 37"};
+    int i, v6;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        cci_endpoint_t *endpoint = endpoint_with(lines[i]);
+        assert_int_equal(socket_option(endpoint, 4, IPPROTO_IP, IP_TTL), 37);
+        assert_int_equal(socket_option(endpoint, 4, IPPROTO_IP, IP_MULTICAST_TTL), 37);
+        v6 = socket_option(endpoint, 6, IPPROTO_IPV6, IPV6_UNICAST_HOPS);
+        assert_true(v6 == 37 || v6 == -1);
+        v6 = socket_option(endpoint, 6, IPPROTO_IPV6, IPV6_MULTICAST_HOPS);
+        assert_true(v6 == 37 || v6 == -1);
+        talk_to_itself(endpoint);
+        end(NULL);
+    }
+    assert_int_equal(socket_option(endpoint_with(""), 4, IPPROTO_IP, IP_MULTICAST_TTL), 1);
+}
+
+static void without_offload_everything_works(void **state) {
+    (void)state;
+    talk_to_itself(endpoint_with("offload = off"));
+    end(NULL);
+    talk_to_itself(endpoint_with("offload = off\nmtu = 1500\nmax_send_size = 65472"));
+    end(NULL);
+    talk_to_itself(endpoint_with("crc = 1\nprogress = thread"));
+}
+
+static void a_congestion_control_is_known_by_its_name(void **state) {
+    (void)state;
+    talk_to_itself(endpoint_with("congestion = newreno"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, NULL, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_key_that_is_not_known_or_a_bad_value_fails_init_and_names_line_and_key),
+        TEST(the_ends_of_each_range_are_taken),
+        TEST(ip_interface_and_mac_choose_the_device_and_must_agree),
+        TEST(endpoints_that_name_no_service_get_the_configured_port),
+        TEST(mtu_limits_the_datagrams_and_so_the_messages),
+        TEST(max_send_size_may_be_more_than_a_datagram_takes_or_less),
+        TEST(counts_and_send_timeout_are_those_of_new_endpoints),
+        TEST(rcvbuf_and_sndbuf_are_the_sockets),
+        TEST(ttl_and_hops_are_the_time_to_live_of_both_families_and_of_multicast),
+        TEST(without_offload_everything_works),
+        TEST(a_congestion_control_is_known_by_its_name),
+    };
+    return cmocka_run_group_tests_name("udp", tests, NULL, NULL);
+}
