@@ -377,11 +377,11 @@ SIM_FN void sim_make_address(cci_link_addr_t *address, uint8_t kind, uint32_t nu
 
 SIM_FN int sim_parse_number(const char *text, uint32_t *number) {
     char *end = NULL;
-    unsigned long value;
+    unsigned long long value; /* more than 32 bits, everywhere */
     if (text[0] < '0' || text[0] > '9') {
         return CCI_EINVAL;
     }
-    value = strtoul(text, &end, 10);
+    value = strtoull(text, &end, 10);
     if (*end != '\0' || value > 0xffffffffu) {
         return CCI_EINVAL;
     }
