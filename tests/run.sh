@@ -563,6 +563,7 @@ step hostile hostile
 step hostile-sanitized hostile_sanitized
 step promises promises
 step netns plain netns tests/netns.c
+step netns-portable portable netns tests/netns.c
 step portability portability
 step wire wire
 step second second
