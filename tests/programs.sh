@@ -170,3 +170,41 @@ measures() {
         end_server
     done
 }
+
+# ---- both sides of other kinds ----------------------------------------------------------------------------------------
+
+# talk_both_ways COMMAND...: this machine's server to that client, and the other way round; every byte is checked.
+talk_both_ways() {
+    other=$*
+    serve "strangers-$machine" build/cci_perf -d lo || return
+    for test in lat rate write_bw read_bw; do
+        # shellcheck disable=SC2086
+        check "$test of $machine" status_of 0 $other -d lo "$uri" -t "$test" -n 200 -s 0,64,4k --verify
+    done
+    end_server
+    # shellcheck disable=SC2086
+    serve "strangers-of-$machine" $other -d lo || return
+    for test in lat rate write_bw read_bw; do
+        check "$test with $machine" status_of 0 build/cci_perf -d lo "$uri" -t "$test" -n 200 -s 0,64,4k --verify
+    done
+    end_server
+}
+
+# A program for 32 bits, and big-endian ones, talk to one of this machine. The emulators do not know UDP_SEGMENT.
+strangers() {
+    build_examples || return
+    printf '[lo]\ntransport = udp\ninterface = lo\noffload = off\n' >"$out/strangers.ini"
+    for machine in i686 mips s390x; do
+        compiler=$machine-linux-gnu-gcc emulator=qemu-$machine-static atomic=
+        case $machine in
+        i686) emulator=env ;; # the processor itself runs it
+        mips) atomic=-latomic ;;
+        esac
+        has "$compiler" || { skip "there is no $compiler" && continue; }
+        has "$emulator" || { skip "there is no $emulator" && continue; }
+        # shellcheck disable=SC2086
+        "$compiler" -static -O1 -I. -o "$out/cci_perf-$machine" examples/cci_perf.c -pthread $atomic ||
+            { fail "cci_perf does not compile for $machine" && continue; }
+        talk_both_ways env "CCI_CONFIG=$out/strangers.ini" "$emulator" "$out/cci_perf-$machine"
+    done
+}

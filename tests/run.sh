@@ -565,6 +565,7 @@ step promises promises
 step netns plain netns tests/netns.c
 step netns-portable portable netns tests/netns.c
 step portability portability
+step strangers strangers
 step wire wire
 step second second
 step wireshark wireshark
