@@ -1,7 +1,8 @@
 /* fuzz.c - fuzz targets for everything that takes bytes from outside.
  * SPDX-License-Identifier: MIT OR Unlicense
  *
- *     live        packets into a live connection: valid ones in flight are changed, made-up ones have the right token
+ *     live        packets into a live connection: valid ones in flight are changed, made-up ones have the right token;
+ *                 plain, with a checksum, or sealed, and then mostly by an enemy who has the key
  *     handshake   packets of the handshake to an endpoint that listens and to one that connects
  *     rma         READ, DATA and DENIED frames, and the 32 bytes of a handle, into the layer >>rma alone
  *     config      the text of a configuration
@@ -48,13 +49,17 @@ enum {
     STRANGER = 100, /* addresses from here on belong to nobody */
     STRANGERS = 100,
     TOKENS_MAX = 512,
-    SENT_PER_CALL_MAX = 1200
+    SENT_PER_CALL_MAX = 1200,
+    TAG_BYTES = 16,
+    KEYS = 2,
+    OTHER_KEY = 13 /* what a client says that names a key which the server has not */
 };
 
 typedef struct packet {
     uint32_t length;
     uint8_t to, is_group;
     uint8_t from;
+    uint8_t is_forged; /* changed or made up by somebody who has the key and can count, if there are a key and a checksum */
     uint8_t bytes[PACKET_BYTES];
 } packet_t;
 
@@ -72,7 +77,7 @@ typedef struct slot {
 
 /* What a listener on the wire knows of the packets that go to a side. */
 typedef struct known {
-    uint64_t token, cookie;
+    uint64_t token, cookie, challenge, secret;
     uint32_t index, peer_index, number, sequence, chunk;
 } known_t;
 
@@ -103,6 +108,10 @@ typedef struct world {
     uint32_t slot_count;
     uint64_t now_ns;
     uint32_t mtu, base_mtu, max_send_size, recv_buffers, send_buffers, coalesce;
+    uint32_t has_crc, sealing; /* see PLAIN, SEALED and MIXED */
+    const char *congestion;
+    uint32_t keys_out, keys_given; /* of connections that are; ever */
+    uint32_t seals_left;           /* until a key is worn; 0: never */
     uint32_t sent_in_call;
     uint32_t holds;        /* events are kept rather than returned */
     uint32_t decides;      /* requests are kept until an operation decides */
@@ -116,6 +125,101 @@ typedef struct world {
 } world_t;
 
 static world_t world;
+
+/* Sealed packets: none, all, or those of connections that want it. */
+enum { PLAIN, SEALED = 2, MIXED };
+
+/* ---- a seal without secrets ------------------------------------------------------------------------------------------ */
+
+/* What is sealed stays readable, so that the enemy can change what he wants to; the tag is a checksum over everything, or
+ * this text, which an enemy who has the key puts there. */
+static const uint8_t fuzz_forged_tag[TAG_BYTES + 1] = "sealed by enemy";
+
+static int fuzz_keys[KEYS];
+
+static void fuzz_tag(const void *key, const uint8_t *nonce, const uint8_t *head, uint32_t head_length, const uint8_t *bytes,
+                     uint32_t length, uint8_t *tag) {
+    uint32_t i, sum = (uint32_t)((const int *)key - fuzz_keys) + 1;
+    for (i = 0; i < CCI_SEAL_NONCE_LEN; i++) {
+        sum = (sum ^ nonce[i]) * 16777619u;
+    }
+    for (i = 0; i < head_length; i++) {
+        sum = (sum ^ head[i]) * 16777619u;
+    }
+    for (i = 0; i < length; i++) {
+        sum = (sum ^ bytes[i]) * 16777619u;
+    }
+    for (i = 0; i < TAG_BYTES; i++, sum = sum * 1664525u + 1013904223u) {
+        tag[i] = (uint8_t)(sum >> 24);
+    }
+}
+
+static void *fuzz_key(void *user, cci_seal_peer_t *peer) {
+    int has_none = world.sealing == MIXED && world.keys_given++ & 1;
+    (void)user;
+    FUZZ_CHECK(peer->from != NULL && peer->attribute <= CCI_CONN_ATTR_UU_MC_RX, "a strange peer wants a key");
+    if (peer->address != NULL) {
+        peer->key_id = 7;
+    } else {
+        has_none = peer->key_id == OTHER_KEY;
+    }
+    if (has_none) {
+        return NULL;
+    }
+    world.keys_out++;
+    return &fuzz_keys[0];
+}
+
+static void fuzz_forget(void *user, void *key) {
+    (void)user;
+    FUZZ_CHECK(key == &fuzz_keys[0] && world.keys_out > 0, "a key is forgotten that was not given");
+    world.keys_out--;
+}
+
+static int fuzz_seal(void *user, void *key, const uint8_t *nonce, const uint8_t *head, uint32_t head_length, uint8_t *bytes,
+                     uint32_t length) {
+    (void)user;
+    FUZZ_CHECK(key == &fuzz_keys[0] && head + head_length == bytes, "a strange packet is to be sealed");
+    if (world.seals_left > 0 && --world.seals_left == 0) {
+        world.seals_left = 1; /* and ever after */
+        return 1;
+    }
+    fuzz_tag(key, nonce, head, head_length, bytes, length, bytes + length);
+    return 0;
+}
+
+static int fuzz_unseal(void *user, void *key, const uint8_t *nonce, const uint8_t *head, uint32_t head_length, uint8_t *bytes,
+                       uint32_t length) {
+    uint8_t tag[TAG_BYTES];
+    (void)user;
+    FUZZ_CHECK(key == &fuzz_keys[0] && head + head_length == bytes, "a strange packet is to be opened");
+    fuzz_tag(key, nonce, head, head_length, bytes, length, tag);
+    return memcmp(tag, bytes + length, TAG_BYTES) != 0 && memcmp(fuzz_forged_tag, bytes + length, TAG_BYTES) != 0;
+}
+
+/* The signature and the checksum of a packet that is not what it was. */
+static void seal_again(uint8_t *bytes, uint32_t length) {
+    uint32_t crc = world.has_crc ? CCI__CRC_SIZE : 0;
+    if (length < CCI__HEADER_SIZE + crc) {
+        return;
+    }
+    if ((bytes[3] & CCI__HEADER_SEALED) && length >= CCI__HEADER_SIZE + crc + TAG_BYTES) {
+        memcpy(bytes + length - crc - TAG_BYTES, fuzz_forged_tag, TAG_BYTES);
+    }
+    if (world.has_crc) {
+        cci__store32(bytes + length - crc, cci__crc32c(0, bytes, length - crc));
+    }
+}
+
+/* Makes room for both behind a packet that is made up. */
+static void wrap_up(packet_t *packet, int sealed) {
+    uint32_t more = (sealed ? TAG_BYTES : 0u) + (world.has_crc ? CCI__CRC_SIZE : 0u);
+    packet->is_forged = 1;
+    packet->length = cci__min32(packet->length, PACKET_BYTES - more);
+    memset(packet->bytes + packet->length, 0, more);
+    packet->length += more;
+    packet->bytes[3] = (uint8_t)((sealed ? CCI__HEADER_SEALED : 0) | (world.has_crc ? CCI__HEADER_CRC : 0));
+}
 
 /* ---- the link ------------------------------------------------------------------------------------------------------- */
 
@@ -163,6 +267,9 @@ static void overhear(const packet_t *packet) {
             from->index = cci__load32(at + 4);
             from->token = cci__load64(at + 8);
             learn_token(from->token, packet->to);
+            if (at[3] & CCI__HEADER_SEALED && packet->length >= CCI__SEALED_REQUEST + CCI__SECRET_SIZE) {
+                world.side[!packet->from].known.secret = cci__load64(at + CCI__SEALED_REQUEST);
+            }
         }
         break;
     case CCI__PKT_COOKIE:
@@ -176,9 +283,15 @@ static void overhear(const packet_t *packet) {
             from->token = cci__load64(at + 24);
             from->number = from->sequence = 0;
             learn_token(from->token, packet->to);
+            if (at[3] & CCI__HEADER_SEALED && packet->length >= CCI__ACCEPT_SIZE + CCI__SECRET_SIZE) {
+                world.side[!packet->from].known.secret = cci__load64(at + CCI__ACCEPT_SIZE);
+            }
         }
         break;
     case CCI__PKT_DATA:
+        if (from != NULL && packet->length >= CCI__HEADER_SIZE + 16 && at[24] == CCI__FRAME_CHALLENGE) {
+            from->challenge = cci__load64(at + 32); /* wherever it goes: to an address that is not proven */
+        }
         if (to != NULL) {
             to->index = cci__load32(at + 4);
             to->token = cci__load64(at + 8);
@@ -215,6 +328,8 @@ static int fuzz_open(cci_device_t *device, const char *service, int want_os_hand
     info->recv_buf_count = world.recv_buffers;
     info->send_buf_count = world.send_buffers;
     info->coalesce = world.coalesce;
+    info->crc = world.has_crc;
+    info->congestion = world.congestion;
     info->os_handle = -1;
     *link = &world.side[number % SIDES];
     return CCI_SUCCESS;
@@ -234,6 +349,7 @@ static int fuzz_send(void *link, const cci_link_tx_t *tx, int count) {
         packet_t *packet = new_flying();
         uint32_t piece;
         packet->length = 0;
+        packet->is_forged = 0;
         packet->from = side_number(link);
         packet->to = tx[i].to->bytes[4];
         packet->is_group = tx[i].to->bytes[0] == 2;
@@ -375,6 +491,9 @@ static void fill_setup(cci_setup_t *setup) {
     setup->transports = fuzz_transports;
 }
 
+static const cci_seal_t fuzz_sealing[] = {{TAG_BYTES, 0, NULL, fuzz_key, fuzz_forget, fuzz_seal, fuzz_unseal},
+                                          {TAG_BYTES, 1, NULL, fuzz_key, fuzz_forget, fuzz_seal, fuzz_unseal}};
+
 /* ---- arrival --------------------------------------------------------------------------------------------------------- */
 
 static arrival_t *new_arrival(uint8_t to, uint8_t from, uint8_t is_group) {
@@ -418,6 +537,9 @@ static void deliver(const packet_t *packet) {
             arrive_from(packet);
             memcpy(arrival->bytes, packet->bytes, packet->length);
             arrival->length = arrival->segment = packet->length;
+            if (packet->is_forged) {
+                seal_again(arrival->bytes, packet->length);
+            }
         }
     }
 }
@@ -454,6 +576,9 @@ static void deliver_train(uint8_t to, uint32_t segment) {
         }
         arrive_from(packet);
         memcpy(arrival->bytes + arrival->length, packet->bytes, packet->length);
+        if (packet->is_forged) {
+            seal_again(arrival->bytes + arrival->length, packet->length);
+        }
         arrival->length += packet->length;
         take_off(i);
     }
@@ -754,7 +879,10 @@ static void do_option(const fuzz_record_t *r) {
     side_t *side = &world.side[r->which % SIDES];
     cci_connection_t *connection = pick_connection(r);
     uint32_t value = r->c, count = 1 + r->a % 64;
-    switch (r->field % 6) {
+    switch (r->field % 7) {
+    case 6:
+        world.seals_left = count;
+        break;
     case 0:
         (void)cci_set_opt((cci_opt_handle_t *)side->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, &value);
         break;
@@ -844,6 +972,7 @@ static void do_change(const fuzz_record_t *r) {
         return;
     }
     packet = &world.flying[r->pick % world.flying_count];
+    packet->is_forged |= !(r->which & 64); /* he who has no key can't hide it */
     switch (r->field % 6) {
     case 0:
         put(packet, header[r->a % 10][0], header[r->a % 10][1], value, r->b & 1);
@@ -922,7 +1051,8 @@ static uint32_t near_by(uint16_t value) {
 static void do_frame(const fuzz_record_t *r) {
     static const uint8_t types[] = {CCI__FRAME_MESSAGE, CCI__FRAME_FRAGMENT, CCI__FRAME_BULK,   CCI__FRAME_SKIP,
                                     CCI__FRAME_VOID,    CCI__FRAME_ACK,      CCI__FRAME_NACK,   CCI__FRAME_PING,
-                                    CCI__FRAME_READ,    CCI__FRAME_DATA,     CCI__FRAME_DENIED, CCI__FRAME_PAD};
+                                    CCI__FRAME_READ,    CCI__FRAME_DATA,     CCI__FRAME_DENIED, CCI__FRAME_PAD,
+                                    CCI__FRAME_CHALLENGE, CCI__FRAME_RESPONSE};
     side_t *side = &world.side[r->which % SIDES];
     packet_t *packet = &side->made;
     uint8_t type = types[r->pick % sizeof types], frame[64];
@@ -991,6 +1121,12 @@ static void do_frame(const fuzz_record_t *r) {
         data = 0;
         cci__store32(frame + 4, side->known.chunk + near_by(r->b));
         break;
+    case CCI__FRAME_CHALLENGE:
+    case CCI__FRAME_RESPONSE:
+        head = 16;
+        data = 0;
+        cci__store64(frame + 8, r->field & 1 ? c : side->known.challenge);
+        break;
     default:
         break;
     }
@@ -1011,6 +1147,7 @@ static void do_inject(const fuzz_record_t *r) {
                                     CCI__PKT_GROUP, CCI__PKT_RESET, CCI__PKT_DATA};
     side_t *side = &world.side[r->which % SIDES];
     packet_t *packet;
+    uint32_t index = side->known.index;
     side->made.length = cci__max32(side->made.length, CCI__HEADER_SIZE);
     if (r->a & 1 && side->made.length > CCI__HEADER_SIZE + 7u) {
         side->made.length -= r->a >> 8 & 7; /* the last frame need not be padded */
@@ -1023,14 +1160,41 @@ static void do_inject(const fuzz_record_t *r) {
     packet->is_group = types[r->pick % sizeof types] == CCI__PKT_GROUP;
     if (packet->is_group) {
         packet->to = 5;
+        index = r->field & 4 ? (uint32_t)fuzz_number(r->d) : 0; /* the upper half of the number, if it is sealed */
     }
     side->known.number += r->field & 2 ? (uint32_t)fuzz_number(r->c) : 1 + r->c % 4;
-    cci_conn_write_header(packet->bytes, types[r->pick % sizeof types], 0, side->known.index, side->known.token,
+    cci_conn_write_header(packet->bytes, types[r->pick % sizeof types], 0, index, side->known.token,
                           r->field & 4 ? (uint32_t)fuzz_number(r->d) : side->known.peer_index, side->known.number);
+    wrap_up(packet, world.sealing >= SEALED && !(r->which & 64));
     if (r->field & 8) {
         deliver(packet);
         take_off(world.flying_count - 1);
     }
+}
+
+/* A REQUEST, whole or a piece of one. Sealed, it names its key and brings a secret. */
+static void make_request(const fuzz_record_t *r, packet_t *packet, const known_t *known, const known_t *peer) {
+    uint64_t c = fuzz_number(r->c), d = fuzz_number(r->d);
+    uint32_t data_len = r->a % 1100, unit = 8u << (r->b & 7), offset = (r->b >> 3 & 31) * unit, length;
+    int sealed = world.sealing >= SEALED && !(r->which & 64);
+    length = r->field & 8 ? data_len : offset < data_len ? cci__min32(unit, data_len - offset) : r->b;
+    cci_conn_write_header(packet->bytes, CCI__PKT_REQUEST, (uint8_t)(r->b >> 8 & 3), r->field & 1 ? peer->index : (uint32_t)c,
+                          r->field & 1 ? peer->token : d, 0, 0);
+    cci__store64(packet->bytes + 16, r->field & 2 ? known->cookie : r->field & 4 ? c : 0);
+    cci__store32(packet->bytes + 24, r->field & 32 ? (uint32_t)c : 512);
+    cci__store32(packet->bytes + 28, (uint32_t)d);
+    cci__store16(packet->bytes + 32, data_len);
+    cci__store16(packet->bytes + 34, unit);
+    cci__store16(packet->bytes + 36, r->field & 8 ? 0 : offset);
+    cci__store16(packet->bytes + 38, length);
+    packet->length = CCI__REQUEST_SIZE;
+    if (sealed) {
+        cci__store64(packet->bytes + 48, r->field & 64 ? OTHER_KEY : 7);
+        cci__store64(packet->bytes + CCI__SEALED_REQUEST, d);
+        packet->length = CCI__SEALED_REQUEST + CCI__SECRET_SIZE;
+    }
+    packet->length = cci__min32(packet->length + length, world.mtu);
+    wrap_up(packet, sealed);
 }
 
 /* One packet of the handshake with fields of the enemy's choice. */
@@ -1038,37 +1202,34 @@ static void do_handshake(const fuzz_record_t *r) {
     uint8_t to = (uint8_t)(r->which % SIDES), type = (uint8_t)(1 + r->pick % 10);
     const known_t *known = &world.side[to].known, *peer = &world.side[!to].known;
     packet_t *packet = new_flying();
-    uint64_t c = fuzz_number(r->c), d = fuzz_number(r->d);
+    uint64_t c = fuzz_number(r->c), d = fuzz_number(r->d), token;
     memset(packet, 0, sizeof *packet);
     packet->to = to;
     packet->from = r->field & 16 ? (uint8_t)(STRANGER + r->field % STRANGERS) : (uint8_t)!to;
     packet->length = CCI__HEADER_SIZE;
     if (type == CCI__PKT_REQUEST) {
-        uint32_t data_len = r->a % 1100, unit = 8u << (r->b & 7), offset = (r->b >> 3 & 31) * unit, length;
-        length = r->field & 8 ? data_len : offset < data_len ? cci__min32(unit, data_len - offset) : r->b;
-        cci_conn_write_header(packet->bytes, type, (uint8_t)(r->b >> 8 & 3), r->field & 1 ? peer->index : (uint32_t)c,
-                              r->field & 1 ? peer->token : d, 0, 0);
-        cci__store64(packet->bytes + 16, r->field & 2 ? world.side[to].known.cookie : r->field & 4 ? c : 0);
-        cci__store32(packet->bytes + 24, r->field & 32 ? (uint32_t)c : 512);
-        cci__store32(packet->bytes + 28, (uint32_t)d);
-        cci__store16(packet->bytes + 32, data_len);
-        cci__store16(packet->bytes + 34, unit);
-        cci__store16(packet->bytes + 36, r->field & 8 ? 0 : offset);
-        cci__store16(packet->bytes + 38, length);
-        packet->length = cci__min32(CCI__REQUEST_SIZE + length, world.mtu);
+        make_request(r, packet, known, peer);
         return;
     }
-    cci_conn_write_header(packet->bytes, type, (uint8_t)r->b, r->field & 1 ? known->index : (uint32_t)c,
-                          r->field & 1 ? known->token : r->field & 2 ? peer->token : d,
+    token = (r->field & 1) == (type != CCI__PKT_RESET) ? known->token : r->field & 3 ? peer->token : d;
+    cci_conn_write_header(packet->bytes, type, (uint8_t)r->b, r->field & 1 ? known->index : (uint32_t)c, token,
                           r->field & 4 ? peer->index : (uint32_t)c, r->a);
     if (type == CCI__PKT_ACCEPT) {
         cci__store64(packet->bytes + 24, r->field & 8 ? peer->token : d);
         cci__store32(packet->bytes + 32, r->field & 32 ? (uint32_t)c : 100);
         cci__store32(packet->bytes + 36, (uint32_t)d);
-        packet->length = CCI__ACCEPT_SIZE - (r->a & 0x8000 ? 1u : 0u);
+        cci__store64(packet->bytes + 40, d);
+        packet->length = CCI__ACCEPT_SIZE + (world.sealing >= SEALED ? CCI__SECRET_SIZE : 0) - (r->a & 0x8000 ? 1u : 0u);
+    } else if (type == CCI__PKT_REJECT && world.sealing >= SEALED) {
+        cci__store64(packet->bytes + 24, r->field & 8 ? peer->token : d);
+        packet->length = CCI__SEALED_REJECT;
+    } else if (type == CCI__PKT_RESET && r->field & 64) {
+        cci__store64(packet->bytes + 24, known->secret);
+        packet->length = CCI__HEADER_SIZE + CCI__SECRET_SIZE;
     } else if (type == CCI__PKT_COOKIE) {
         cci__store64(packet->bytes + 16, c);
     }
+    wrap_up(packet, world.sealing >= SEALED && type != CCI__PKT_COOKIE && type != CCI__PKT_RESET && !(r->which & 64));
 }
 
 /* Many clients that are none. */
@@ -1084,6 +1245,11 @@ static void do_flood(const fuzz_record_t *r) {
         packet.length = CCI__REQUEST_SIZE;
         cci_conn_write_header(packet.bytes, CCI__PKT_REQUEST, r->field & 1, i, r->c + i, 0, 0);
         cci__store32(packet.bytes + 24, 100);
+        if (world.sealing >= SEALED && r->field & 2) {
+            memset(packet.bytes + CCI__REQUEST_SIZE, 0, CCI__SEALED_REQUEST + CCI__SECRET_SIZE - CCI__REQUEST_SIZE);
+            packet.length = CCI__SEALED_REQUEST + CCI__SECRET_SIZE;
+        }
+        wrap_up(&packet, world.sealing >= SEALED && r->field & 2);
         deliver(&packet);
         if (side->inbox_count == INBOX_MAX) {
             poll_side(side);
@@ -1280,15 +1446,19 @@ static void wind_up(const stock_t *stock) {
 static void begin_world(const uint8_t *head) {
     static const uint32_t mtus[] = {1472, 256, 512, 1000};
     static const uint32_t send_sizes[] = {0, 4000, 0, 600};
-    uint32_t i;
+    uint32_t i, more;
     for (i = 0; i < SIDES; i++) { /* what is big is not cleared: its counts are */
         memset((uint8_t *)&world.side[i] + offsetof(side_t, inbox_first), 0, sizeof world.side[i] - offsetof(side_t, inbox_first));
     }
     memset((uint8_t *)&world + offsetof(world_t, flying_count), 0, sizeof world - offsetof(world_t, flying_count));
     fuzz_allocs_left = fuzz_random_state = 0;
     world.now_ns = UINT64_C(1000000000) << head[6] % 16;
-    world.mtu = mtus[head[1] % 4];
-    world.base_mtu = head[1] & 4 ? 256 : 0;
+    world.has_crc = head[7] & 1;
+    world.sealing = head[7] >> 1 & 3;
+    world.congestion = head[7] & 8 ? "fixed" : NULL;
+    more = (world.has_crc ? CCI__CRC_SIZE : 0) + (world.sealing >= SEALED ? TAG_BYTES : 0);
+    world.mtu = mtus[head[1] % 4] + more;
+    world.base_mtu = head[1] & 4 ? 256 + more : 0;
     world.max_send_size = send_sizes[head[2] >> 1 & 3];
     world.coalesce = head[2] & 1;
     world.recv_buffers = world.coalesce ? 2u + head[3] % 8 : 2u + head[3] % 32;
@@ -1332,6 +1502,7 @@ static void run_program(const uint8_t *data, size_t size, int is_live) {
     }
     begin_world(data);
     fill_setup(&setup);
+    setup.seal = world.sealing >= SEALED ? &fuzz_sealing[world.sealing == MIXED] : NULL;
     setup.config = "[fuzz0]\ntransport = fuzz\n[fuzz1]\ntransport = fuzz\n";
     FUZZ_CHECK(cci_setup(&setup) == CCI_SUCCESS && cci_init(CCI_ABI_VERSION, 0, &caps) == CCI_SUCCESS &&
                    cci_get_devices(&devices) == CCI_SUCCESS, "no beginning");
@@ -1347,6 +1518,7 @@ static void run_program(const uint8_t *data, size_t size, int is_live) {
     }
     wind_up(stock);
     FUZZ_CHECK(cci_finalize() == CCI_SUCCESS, "no end");
+    FUZZ_CHECK(world.keys_out == 0, "keys are not forgotten");
 }
 
 static void run_live(const uint8_t *data, size_t size) {
