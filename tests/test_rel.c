@@ -1053,8 +1053,8 @@ static void test_traffic_goes_on_after_a_cut(void **state) {
 
 /* ---- the path's MTU ---------------------------------------------------------------------------------------------- */
 
-static world_t *world_of_paths(uint64_t seed, int attribute, uint32_t mtu, uint32_t base) {
-    world_t *w = world_new(seed, attribute, base);
+static world_t *world_of_few_records(uint64_t seed, int attribute, uint32_t mtu, uint32_t base, uint32_t records) {
+    world_t *w = world_sized(seed, attribute, base, BLOCKS, BULKS, records, PARTS);
     uint32_t i;
     for (i = 0; i < 2; i++) {
         side_t *s = &w->side[i];
@@ -1063,6 +1063,10 @@ static world_t *world_of_paths(uint64_t seed, int attribute, uint32_t mtu, uint3
         cci_rel_begin(&s->rel, &s->pool, s, &s->state, attribute, mtu, 1u << 30);
     }
     return w;
+}
+
+static world_t *world_of_paths(uint64_t seed, int attribute, uint32_t mtu, uint32_t base) {
+    return world_of_few_records(seed, attribute, mtu, base, RECORDS);
 }
 
 static void test_a_longer_path_is_found_by_probes(void **state) {
@@ -1110,6 +1114,45 @@ static void test_a_path_that_becomes_shorter_loses_nothing(void **state) {
         assert_pools_full(&w->side[1], BLOCKS, BULKS, RECORDS, PARTS);
         world_end(w);
     }
+}
+
+/* A lost piece that has become too long for the path goes in several, and each needs a record. There are some, but a
+ * connection that holds most of all gets no more of them: then the item begins anew, and nothing of it is forgotten. */
+static void test_a_path_that_becomes_shorter_loses_nothing_when_the_share_of_records_is_used_up(void **state) {
+    static uint8_t memory[60000];
+    uint32_t seed, n, scarce = 0;
+    (void)state;
+    for (seed = 0; seed < 24; seed++) {
+        world_t *w = world_of_few_records(860 + seed, attributes[seed % 2], MTU_MAX, 1200, 12 + seed % 3 * 4);
+        side_t *s = &w->side[0];
+        for (n = 0; n < 30; n++) {
+            send_sure(s, 8000);
+            run_for(w, 20 * MS);
+        }
+        assert_true(s->rel.mtu > 8000);
+        fill_memory(memory, 0, sizeof memory, seed);
+        for (n = 0; n < 24; n++) {
+            if (seed / 2 % 3 == 0) {
+                send_sure(s, 8000); /* one message in a packet */
+            } else if (seed / 2 % 3 == 1) {
+                send_sure(s, 4 + chance(w, 1800)); /* many */
+            } else if (n % 4 == 0) {
+                write_sure(s, memory, 0, sizeof memory, 300, 0);
+            }
+        }
+        w->path_mtu = 1300;
+        s->rel.window = 1u << 20; /* only the records end it */
+        side_output(s);
+        scarce += s->pool.record_free > 0 && !cci__share(s->rel.record_count, s->pool.record_free);
+        if (!run_until_idle(w, 60000 * MS)) fail_msg("seed %u: a part of a lost piece is never sent again", seed);
+        assert_int_equal(s->rel.mtu, 1200);
+        assert_all_well(s);
+        assert_true(seed / 2 % 3 != 2 || memcmp(w->side[1].arena, memory, sizeof memory) == 0);
+        assert_int_equal(w->side[1].delivered_count, s->sent);
+        assert_pools_full(s, BLOCKS, BULKS, 12 + seed % 3 * 4, PARTS);
+        world_end(w);
+    }
+    assert_true(scarce > 4);
 }
 
 /* Small packets pass a black hole, and their acknowledgements must not hide that large ones don't. */
@@ -1544,6 +1587,7 @@ int main(void) {
         cmocka_unit_test(test_traffic_goes_on_after_a_cut),
         cmocka_unit_test(test_a_longer_path_is_found_by_probes),
         cmocka_unit_test(test_a_path_that_becomes_shorter_loses_nothing),
+        cmocka_unit_test(test_a_path_that_becomes_shorter_loses_nothing_when_the_share_of_records_is_used_up),
         cmocka_unit_test(test_a_shorter_path_is_noticed_beside_small_messages),
         cmocka_unit_test(test_a_message_that_comes_whole_and_in_pieces_leaves_nothing_behind),
         cmocka_unit_test(test_traffic_goes_on_after_pauses),
