@@ -516,6 +516,8 @@ static void cci__udp_addr_text(const cci_link_addr_t *addr, char *text, size_t s
     inet_ntop(v4 ? AF_INET : AF_INET6, addr->bytes + 8, ip, sizeof ip);
     if (scope && if_indextoname(scope, scope_name + 1)) {
         scope_name[0] = '%';
+    } else if (scope) { /* the interface is gone: the address is not another's for that */
+        snprintf(scope_name, sizeof scope_name, "%%%u", (unsigned)scope);
     }
     if (port == 0) {
         snprintf(text, size, "%s%s", ip, scope_name);
