@@ -6654,7 +6654,7 @@ static void cci__dgram_free(cci__dgram_t *ep) {
 /* Fills in what the link left open; 0 if what it said can't be. */
 static int cci__dgram_defaults(cci__dgram_t *ep) {
     cci_link_info_t *info = &ep->info;
-    uint32_t wire_mtu = cci__min32(info->mtu, 65504) & ~7u;
+    uint32_t wire_mtu = cci__min32(info->mtu, 65504);
     ep->seal = cci_seal_hooks();
     ep->header_flags = (uint8_t)(info->crc ? CCI__HEADER_CRC : 0);
     ep->overhead = (info->crc ? CCI__CRC_SIZE : 0) + (ep->seal ? ep->seal->tag_size : 0);
