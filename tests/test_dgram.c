@@ -21,6 +21,7 @@
 #include "sim.h"
 
 #define MAX_CONNECTIONS 32
+#define ACTIVES 1024 /* connections of an endpoint that can have traffic at once */
 #define MAX_HELD 256
 #define LONG_DATAGRAM 300 /* bytes */
 #define STRANGER 4242u    /* the number of an address at which nobody is */
@@ -34,9 +35,15 @@ static const cci_transport_t *transports[2];
 static int takes_parts;            /* a longer batch is sometimes sent in part */
 static int partial_sends;          /* so often it was */
 static int loses_long;             /* datagrams longer than LONG_DATAGRAM vanish */
+static int lost_long;              /* how many did */
 static int joins;                  /* the sender leaves out a byte of padding, the receiver coalesces: see joining_receive() */
 static int longest_train;          /* of datagrams of an odd size that came in one buffer */
 static uint32_t message_limit;     /* max_send_size of endpoints that are opened now; 0: the default */
+static uint32_t link_mtu;          /* of endpoints that are opened now; 0: the network's */
+static uint32_t link_crc;
+static const char *link_congestion;
+static int group_status;           /* what joining a group gives */
+static int address_status;         /* what asking the link for its address gives */
 static uint8_t kept_bytes[1600];   /* the last DATA packet of the endpoint `kept_from` */
 static uint32_t kept_length;
 static const void *kept_from;
@@ -67,6 +74,8 @@ static int bad_send(void *handle, const cci_link_tx_t *tx, int count) {
         }
         if (!loses_long || one.length <= LONG_DATAGRAM)
             (void)sim_send(handle, &one, 1);
+        else
+            lost_long++;
     }
     return count;
 }
@@ -77,7 +86,19 @@ static int limited_open(cci_device_t *device, const char *service, int want_os_h
     info->max_send_size = message_limit;
     status = sim_open(device, service, want_os_handle, handle, info);
     info->coalesce = (uint32_t)joins;
+    info->crc = link_crc;
+    info->congestion = link_congestion;
+    if (link_mtu)
+        info->mtu = link_mtu;
     return status;
+}
+
+static int bad_group(void *handle, const cci_link_addr_t *group, int join) {
+    return join && group_status != CCI_SUCCESS ? group_status : sim_group(handle, group, join);
+}
+
+static int bad_address(void *handle, char *text, size_t size) {
+    return address_status != CCI_SUCCESS ? address_status : sim_address(handle, text, size);
 }
 
 /* Datagrams of one size that are there together come side by side in one buffer, as an offloading receiver leaves them. */
@@ -103,11 +124,12 @@ static int joining_receive(void *handle, cci_link_rx_t *rx, int count) {
 static int blocks;       /* allocated and not released */
 static int allocations;  /* so far */
 static int fail_at = -1; /* the allocation that fails, counted from 0; -1 for none */
+static int all_fail;     /* there is no memory at all */
 
 static void *counting_alloc(void *user, size_t size_bytes) {
     void *pointer;
     (void)user;
-    if (allocations++ == fail_at)
+    if (allocations++ == fail_at || all_fail)
         return NULL;
     pointer = malloc(size_bytes);
     blocks += pointer != NULL;
@@ -130,7 +152,7 @@ static void no_log(void *user, int level, const char *text) {
 
 static cci_endpoint_t *client, *server;
 static cci_connection_t *at_client, *at_server; /* the newest connection */
-static cci_connection_t *of_client[MAX_CONNECTIONS];
+static cci_connection_t *of_client[ACTIVES + 1];
 static int client_count;
 static int received_count, sent_count, failed_count;
 static uint32_t received_length;
@@ -163,7 +185,7 @@ static void take_event(cci_event_t *event) {
         break;
     case CCI_EVENT_CONNECT:
         assert_int_equal(event->connect.status, CCI_SUCCESS);
-        assert_true(client_count < MAX_CONNECTIONS);
+        assert_true(client_count <= ACTIVES);
         at_client = of_client[client_count++] = event->connect.connection;
         break;
     case CCI_EVENT_RECV:
@@ -243,7 +265,11 @@ static int begin(void **state) {
     uint32_t caps;
     (void)state;
     sim_reset();
-    takes_parts = partial_sends = loses_long = joins = longest_train = holds = held_count = 0;
+    takes_parts = partial_sends = loses_long = lost_long = joins = longest_train = holds = held_count = 0;
+    all_fail = 0;
+    link_mtu = link_crc = 0;
+    link_congestion = NULL;
+    group_status = address_status = CCI_SUCCESS;
     message_limit = kept_length = received_length = 0;
     kept_from = NULL;
     client_count = received_count = sent_count = failed_count = keepalive_count = 0;
@@ -255,6 +281,8 @@ static int begin(void **state) {
     bad_link.open = limited_open;
     bad_link.send = bad_send;
     bad_link.receive = joining_receive;
+    bad_link.group = bad_group;
+    bad_link.address = bad_address;
     transport = sim_transport;
     transport.link = &bad_link;
     transports[0] = &transport;
@@ -622,6 +650,7 @@ static void every_failing_allocation_of_create_endpoint_gives_enomem_and_leaks_n
     cci_endpoint_t *endpoint;
     int at, needed, before;
     (void)state;
+    link_crc = 1;
     assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS); /* the list of devices stays */
     assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
     before = blocks;
@@ -643,6 +672,225 @@ static void every_failing_allocation_of_create_endpoint_gives_enomem_and_leaks_n
     connect_both(CCI_CONN_ATTR_RO);
 }
 
+/* The client's endpoint has more connections to nobody, until the next one needs new memory. */
+static void fill_the_table(cci_endpoint_t *endpoint) {
+    while (dgram_of(endpoint)->conns.used < dgram_of(endpoint)->conns.slab_count * CCI__CONN_SLAB)
+        assert_int_equal(cci_connect(endpoint, "sim://4242", NULL, 0, CCI_CONN_ATTR_UU, NULL, 0, NULL), CCI_SUCCESS);
+}
+
+/* Thousands, so that all that grows has to: connections, the index of them, and events. */
+static void every_failing_allocation_of_connect_gives_enomem_and_the_next_try_succeeds(void **state) {
+    int refused = 0, i;
+    (void)state;
+    open_both();
+    fail_at = allocations;
+    assert_int_equal(cci_connect(client, "sim://4242", NULL, 0, CCI_CONN_ATTR_UU, NULL, 0, NULL), CCI_ENOMEM);
+    for (i = 0; i < 9000; i++) {
+        int at = 0, status;
+        do { /* the first allocation is each connection's own, the others are for many */
+            allocations = 0;
+            fail_at = ++at;
+            status = cci_connect(client, "sim://4242", NULL, 0, CCI_CONN_ATTR_UU, NULL, 0, NULL);
+            assert_true(status == CCI_SUCCESS || status == CCI_ENOMEM);
+            refused += status != CCI_SUCCESS;
+        } while (status != CCI_SUCCESS && at < 10);
+        assert_int_equal(status, CCI_SUCCESS);
+        assert_int_equal(dgram_of(client)->conns.used, i + 1);
+    }
+    fail_at = -1;
+    assert_true(refused >= 9000 / 256 + (9000 - 8192) / 256);
+    assert_true(dgram_of(client)->conns.bucket_count >= 9000);
+}
+
+static void a_request_that_finds_no_memory_is_as_good_as_lost_and_comes_again(void **state) {
+    char *uri;
+    uint32_t used;
+    (void)state;
+    open_both();
+    fill_the_table(server);
+    used = dgram_of(server)->conns.used;
+    assert_int_equal(cci_get_opt(server, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_int_equal(cci_connect(client, uri, "hi", 2, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    free(uri);
+    all_fail = 1;
+    run(200);
+    assert_int_equal(dgram_of(server)->conns.used, used);
+    assert_int_equal(client_count, 0);
+    all_fail = 0;
+    run_until(&client_count, 1);
+    assert_int_equal(dgram_of(server)->conns.used, used + 1);
+}
+
+static void more_buffers_that_there_is_no_memory_for_are_refused_and_the_old_ones_stay(void **state) {
+    uint32_t count = 60000, have;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    all_fail = 1;
+    assert_int_equal(cci_set_opt(client, CCI_OPT_ENDPT_SEND_BUF_COUNT, &count), CCI_ENOMEM);
+    assert_int_equal(cci_set_opt(server, CCI_OPT_ENDPT_RECV_BUF_COUNT, &count), CCI_ENOMEM);
+    all_fail = 0;
+    assert_int_equal(cci_get_opt(client, CCI_OPT_ENDPT_SEND_BUF_COUNT, &have), CCI_SUCCESS);
+    assert_int_equal(have, CCI__DGRAM_BUFS);
+    assert_int_equal(cci_get_opt(server, CCI_OPT_ENDPT_RECV_BUF_COUNT, &have), CCI_SUCCESS);
+    assert_int_equal(have, CCI__DGRAM_BUFS);
+    assert_int_equal(cci_send(at_client, "hi", 2, NULL, 0), CCI_SUCCESS);
+    run_until(&sent_count, 1);
+    assert_int_equal(received_count, 1);
+}
+
+/* ---- limits --------------------------------------------------------------------------------------------------------- */
+
+static void one_connection_more_than_can_have_traffic_gets_enobufs_until_another_has_none(void **state) {
+    static uint8_t memory[64];
+    cci_rma_handle_t *handle;
+    int i;
+    (void)state;
+    open_both();
+    for (i = 0; i <= ACTIVES; i++)
+        connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_rma_register(client, memory, sizeof memory, CCI_FLAG_WRITE, &handle), CCI_SUCCESS);
+    sim.up[sim_of(server)->device] = 0; /* nobody acknowledges */
+    for (i = 0; i < ACTIVES; i++)
+        assert_int_equal(cci_send(of_client[i], "hi", 2, NULL, 0), CCI_SUCCESS);
+    assert_int_equal(cci_send(of_client[i], "hi", 2, NULL, 0), CCI_ENOBUFS);
+    assert_int_equal(cci_rma(of_client[i], NULL, 0, handle, 0, handle, 0, 1, NULL, CCI_FLAG_WRITE), CCI_ENOBUFS);
+    sim.up[sim_of(server)->device] = 1;
+    run_until(&sent_count, ACTIVES);
+    assert_int_equal(cci_send(of_client[i], "hi", 2, NULL, 0), CCI_SUCCESS);
+    run_until(&sent_count, ACTIVES + 1);
+    assert_int_equal(failed_count, 0);
+    assert_int_equal(received_count, ACTIVES + 1);
+}
+
+static void one_registration_more_than_there_can_be_is_refused_until_another_ends(void **state) {
+    static uint8_t memory[64];
+    cci_rma_handle_t *handle, *last = NULL;
+    uint32_t i;
+    (void)state;
+    open_both();
+    for (i = 0; i < CCI__DGRAM_REGIONS; i++, last = handle)
+        assert_int_equal(cci_rma_register(client, memory, sizeof memory, 0, &handle), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(client, memory, sizeof memory, 0, &handle), CCI_ENOBUFS);
+    assert_int_equal(cci_rma_deregister(client, last), CCI_SUCCESS);
+    assert_int_equal(cci_rma_deregister(client, last), CCI_ERR_RMA_HANDLE);
+    assert_int_equal(cci_rma_register(client, memory, sizeof memory, 0, &handle), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(client, memory, UINT64_MAX, 0, &handle), CCI_EINVAL); /* ends beyond all memory */
+}
+
+static void one_read_more_than_there_can_be_is_refused_and_the_others_complete(void **state) {
+    static uint8_t memory[4096];
+    cci_rma_handle_t *local, *remote;
+    int i, status = CCI_SUCCESS;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_rma_register(client, memory, sizeof memory, 0, &local), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(server, memory, sizeof memory, CCI_FLAG_READ, &remote), CCI_SUCCESS);
+    for (i = 0; i < 5000 && status == CCI_SUCCESS; i++)
+        status = cci_rma(at_client, NULL, 0, local, 0, remote, 0, 100, NULL, CCI_FLAG_READ | CCI_FLAG_SILENT);
+    assert_int_equal(status, CCI_ENOBUFS);
+    assert_true(i > 100);
+    run(1000);
+    assert_int_equal(cci_rma(at_client, NULL, 0, local, 0, remote, 0, 100, NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    run_until(&sent_count, 1);
+    assert_int_equal(failed_count, 0);
+}
+
+static void a_message_from_nowhere_is_refused(void **state) {
+    struct iovec data[2] = {{NULL, 0}, {NULL, 1}};
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_sendv(at_client, data, 2, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_sendv(at_client, data, 1, NULL, 0), CCI_SUCCESS);
+    run_until(&received_count, 1);
+    assert_int_equal(received_length, 0);
+}
+
+static void a_connection_that_was_closed_can_not_be_closed_again(void **state) {
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(at_client), CCI_EINVAL);
+}
+
+static void an_endpoint_hears_sixteen_groups_and_no_more_until_it_leaves_one(void **state) {
+    char uri[20];
+    uint32_t i;
+    (void)state;
+    open_both();
+    for (i = 0; i < CCI__DGRAM_GROUPS; i++) {
+        snprintf(uri, sizeof uri, "sim://g%u", (unsigned)i + 1);
+        connect_to(uri, CCI_CONN_ATTR_UU_MC_RX);
+    }
+    assert_int_equal(cci_connect(client, "sim://g99", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL), CCI_ENOBUFS);
+    assert_int_equal(cci_disconnect(of_client[3]), CCI_SUCCESS);
+    group_status = CCI_ERR_NOT_FOUND; /* now it is the link that will not */
+    assert_int_equal(cci_connect(client, "sim://g99", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL), CCI_ERR_NOT_FOUND);
+    group_status = CCI_SUCCESS;
+    connect_to("sim://g99", CCI_CONN_ATTR_UU_MC_RX);
+}
+
+/* ---- links that can do less, or say what can't be --------------------------------------------------------------------- */
+
+static void a_link_without_names_addresses_or_groups_says_so(void **state) {
+    char *uri;
+    (void)state;
+    open_both();
+    address_status = CCI_ERR_NOT_FOUND;
+    assert_int_equal(cci_get_opt(client, CCI_OPT_ENDPT_URI, &uri), CCI_ERR_NOT_FOUND);
+    bad_link.address = NULL;
+    assert_int_equal(cci_get_opt(client, CCI_OPT_ENDPT_URI, &uri), CCI_ERR_NOT_IMPLEMENTED);
+    bad_link.group = NULL;
+    assert_int_equal(cci_connect(client, "sim://g5", NULL, 0, CCI_CONN_ATTR_UU_MC_TX, NULL, 0, NULL),
+                     CCI_ERR_NOT_IMPLEMENTED);
+    bad_link.resolve = NULL;
+    assert_int_equal(cci_connect(client, "sim://1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_ERR_NOT_IMPLEMENTED);
+    assert_int_equal(dgram_of(client)->conns.used, 0);
+}
+
+static void a_link_of_256_bytes_besides_a_checksum_is_enough_and_one_of_less_is_refused(void **state) {
+    static const uint8_t bytes[200];
+    cci_endpoint_t *endpoint;
+    (void)state;
+    link_crc = 1;
+    link_mtu = 256 + CCI__CRC_SIZE - 1;
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_ERROR);
+    link_mtu = 256 + CCI__CRC_SIZE;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_send(at_client, bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
+    run_until(&received_count, 1);
+    assert_int_equal(received_length, sizeof bytes);
+}
+
+static void congestion_control_that_there_is_not_is_refused_and_a_fixed_window_works(void **state) {
+    static const uint8_t bytes[1000];
+    cci_endpoint_t *endpoint;
+    int i;
+    (void)state;
+    link_congestion = "newren";
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_ERROR);
+    link_congestion = "fixed";
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    for (i = 0; i < 300; i++)
+        assert_int_equal(cci_send(at_client, bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
+    while (received_count == 0)
+        run(1);
+    loses_long = 1;
+    while (lost_long == 0)
+        run(1);
+    loses_long = 0;
+    while (dgram_of(client)->pool.retransmitted == 0) /* some were lost, and it is known */
+        run(1);
+    assert_int_equal(dconn_of(at_client)->active->rel.window, 1u << 30);
+    run_until(&received_count, 300);
+    assert_int_equal(failed_count, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
@@ -660,6 +908,18 @@ int main(void) {
         TEST(a_message_too_long_is_dropped_also_behind_a_frame_of_another_layer),
         TEST(nothing_that_comes_by_multicast_is_answered),
         TEST(every_failing_allocation_of_create_endpoint_gives_enomem_and_leaks_nothing),
+        TEST(every_failing_allocation_of_connect_gives_enomem_and_the_next_try_succeeds),
+        TEST(a_request_that_finds_no_memory_is_as_good_as_lost_and_comes_again),
+        TEST(more_buffers_that_there_is_no_memory_for_are_refused_and_the_old_ones_stay),
+        TEST(one_connection_more_than_can_have_traffic_gets_enobufs_until_another_has_none),
+        TEST(one_registration_more_than_there_can_be_is_refused_until_another_ends),
+        TEST(one_read_more_than_there_can_be_is_refused_and_the_others_complete),
+        TEST(a_message_from_nowhere_is_refused),
+        TEST(a_connection_that_was_closed_can_not_be_closed_again),
+        TEST(an_endpoint_hears_sixteen_groups_and_no_more_until_it_leaves_one),
+        TEST(a_link_without_names_addresses_or_groups_says_so),
+        TEST(a_link_of_256_bytes_besides_a_checksum_is_enough_and_one_of_less_is_refused),
+        TEST(congestion_control_that_there_is_not_is_refused_and_a_fixed_window_works),
     };
     return cmocka_run_group_tests_name("dgram", tests, NULL, NULL);
 }
