@@ -557,7 +557,7 @@ static void deliver_all(void) {
     world.flying_count = 0;
 }
 
-/* All packets in flight to one side arrive side by side in one buffer, as with an offloading receiver. */
+/* All packets in flight from one address to one side arrive side by side in one buffer, as with an offloading receiver. */
 static void deliver_train(uint8_t to, uint32_t segment) {
     arrival_t *arrival = new_arrival(to, !to, 0);
     uint32_t i = 0;
@@ -566,7 +566,8 @@ static void deliver_train(uint8_t to, uint32_t segment) {
     }
     while (i < world.flying_count) {
         const packet_t *packet = &world.flying[i];
-        if (packet->to != to || packet->is_group || arrival->length + packet->length > INBOX_BYTES) {
+        if (packet->to != to || packet->is_group || arrival->length + packet->length > INBOX_BYTES ||
+            (arrival->segment > 0 && packet->from != arrival->from)) {
             i++;
             continue;
         }
