@@ -68,7 +68,6 @@ done
 for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc; do
     count "conformance-$network" tests/conformance.c -- "$network"
 done
-count conformance-thread tests/conformance.c -- udp thread
 count conformance-portable tests/conformance.c -DCCI_UDP_PORTABLE -- udp
 count field tests/field.c --
 count field-portable tests/field.c -DCCI_UDP_PORTABLE --

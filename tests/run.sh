@@ -541,7 +541,7 @@ for unit in tests/test_*.c; do
     step "$unit" plain "$unit" "tests/$unit.c"
     step "$unit-sanitized" sanitized "$unit" "tests/$unit.c"
 done
-for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed; do
+for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc; do
     step "conformance-$network" plain conformance tests/conformance.c "$network"
 done
 step test_seal-ciphered ciphered test_seal tests/test_seal.c
@@ -551,6 +551,7 @@ step conformance-udp-portable portable conformance tests/conformance.c udp
 step conformance-sim-sanitized sanitized conformance tests/conformance.c sim
 step conformance-udp-sanitized sanitized conformance tests/conformance.c udp
 step conformance-udp-raced raced conformance tests/conformance.c udp thread
+step conformance-udp-sealed-raced raced conformance tests/conformance.c udp-sealed thread
 # Long, and by name only, as `make soak` and `make mutants`.
 case $only in
 soak) step soak soak ;;
