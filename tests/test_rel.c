@@ -1440,6 +1440,51 @@ static void test_an_unknown_frame_behind_one_of_another_layer_ends_the_packet(vo
     world_end(w);
 }
 
+/* Each frame of these kinds costs more than its bytes: a packet that is full of them is not worth its work. */
+static void test_a_packet_of_too_many_pieces_is_malformed(void **state) {
+    uint8_t frames[5 * 24];
+    uint32_t pieces, i;
+    (void)state;
+    for (pieces = CCI__REL_PIECES; pieces <= CCI__REL_PIECES + 1; pieces++) {
+        world_t *w = world_new(1125, CCI_CONN_ATTR_RU, 1200);
+        memset(frames, 0, sizeof frames);
+        for (i = 0; i < pieces; i++) { /* the first pieces of messages of 100 bytes */
+            frames[i * 24] = CCI__FRAME_FRAGMENT;
+            frames[i * 24 + 2] = 8;
+            frames[i * 24 + 4] = (uint8_t)i;
+            frames[i * 24 + 12] = 100;
+        }
+        (void)feed(w, &w->side[1], frames, pieces * 24, 0);
+        assert_int_equal(w->side[1].pool.packets_malformed, pieces > CCI__REL_PIECES);
+        assert_int_equal(list_length(&w->side[1].rel.parts), CCI__REL_PIECES);
+        world_end(w);
+    }
+}
+
+/* A sound peer refuses four things in a packet at most. What more there is, is not looked at: its answer comes again. */
+static void test_a_packet_refuses_four_operations_at_most(void **state) {
+    world_t *w = world_new(1126, CCI_CONN_ATTR_RU, 1200);
+    static uint8_t memory[6][600];
+    uint8_t frames[6 * 8];
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 6; i++) write_sure(&w->side[0], memory[i], 0, sizeof memory[i], 0, 0);
+    w->down = 1;
+    side_output(&w->side[0]);
+    memset(frames, 0, sizeof frames);
+    for (i = 0; i < 6; i++) {
+        frames[i * 8] = CCI__FRAME_NACK;
+        frames[i * 8 + 1] = CCI_ERR_RMA_HANDLE;
+        frames[i * 8 + 4] = (uint8_t)i;
+    }
+    (void)feed(w, &w->side[0], frames, sizeof frames, 0);
+    w->down = 0;
+    assert_true(run_until_idle(w, 30000 * MS));
+    assert_int_equal(w->side[0].completed, 6);
+    for (i = 0; i < 6; i++) assert_int_equal(w->side[0].ops[i].rel.status, i < 4 ? CCI_ERR_RMA_HANDLE : CCI_SUCCESS);
+    world_end(w);
+}
+
 static void test_huge_jumps_of_numbers_do_no_harm(void **state) {
     world_t *w = world_new(1130, CCI_CONN_ATTR_RO, 1200);
     uint8_t frame[32] = {CCI__FRAME_MESSAGE};
@@ -1600,6 +1645,8 @@ int main(void) {
         cmocka_unit_test(test_an_acknowledgement_of_what_was_never_sent_is_malformed),
         cmocka_unit_test(test_frames_behind_those_of_another_layer_are_checked_too),
         cmocka_unit_test(test_an_unknown_frame_behind_one_of_another_layer_ends_the_packet),
+        cmocka_unit_test(test_a_packet_of_too_many_pieces_is_malformed),
+        cmocka_unit_test(test_a_packet_refuses_four_operations_at_most),
         cmocka_unit_test(test_huge_jumps_of_numbers_do_no_harm),
         cmocka_unit_test(test_random_frames_do_no_harm),
         cmocka_unit_test(test_truncated_packets_do_no_harm),

@@ -1242,6 +1242,37 @@ static void a_group_is_sealed_with_its_key(void **state) {
     }
 }
 
+/* What a group is sent without a seal, or with a number that no sender may reach, is dropped before it is looked at. */
+static void a_group_that_is_sealed_hears_nothing_that_is_not(void **state) {
+    uint8_t packet[CCI_REL_HEADER + 16 + SEAL_TAG_SIZE];
+    uint64_t mismatched;
+    int i;
+    (void)state;
+    open_both();
+    assert_int_equal(cci_connect(server, "sim://g7", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL), CCI_SUCCESS);
+    run_until(&connects, 1);
+    mismatched = dgram_of(server)->packets_mismatched;
+    for (i = 0; i < 3; i++) {
+        sim_datagram_t *datagram = (sim_datagram_t *)calloc(1, sizeof *datagram + sizeof packet);
+        assert_non_null(datagram);
+        memset(packet, 0, sizeof packet);
+        cci_conn_write_header(packet, CCI__PKT_GROUP, 0, i == 1 ? 0x01000000u : 0, 88, 0, 1);
+        packet[3] = i == 0 ? 0 : CCI__HEADER_SEALED;
+        packet[CCI_REL_HEADER] = CCI__FRAME_MESSAGE;
+        packet[CCI_REL_HEADER + 2] = 1;
+        sim_make_address(&datagram->from, 1, 4242);
+        sim_make_address(&datagram->to, 2, 7);
+        datagram->is_group = 1;
+        datagram->length = sizeof packet;
+        memcpy(datagram->bytes, packet, sizeof packet);
+        sim_launch(datagram);
+        run(200);
+        assert_int_equal(dgram_of(server)->packets_mismatched, mismatched + 1);
+        assert_int_equal(dgram_of(server)->packets_forged, i == 2); /* only that one was tried */
+        assert_int_equal(received, 0);
+    }
+}
+
 static void cci_setup_takes_only_hooks_that_are_whole(void **state) {
     cci_setup_t setup;
     cci_seal_t wrong;
@@ -1307,6 +1338,7 @@ int main(void) {
         SEALED(a_sealed_request_is_heard_only_from_a_proven_address),
         SEALED(neither_messages_nor_request_data_can_be_read_on_the_way),
         SEALED(a_group_is_sealed_with_its_key),
+        SEALED(a_group_that_is_sealed_hears_nothing_that_is_not),
         HERE(cci_setup_takes_only_hooks_that_are_whole),
         HERE(an_idle_connection_costs_no_more_than_256_bytes),
     };
