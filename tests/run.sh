@@ -541,7 +541,7 @@ for unit in tests/test_*.c; do
     step "$unit" plain "$unit" "tests/$unit.c"
     step "$unit-sanitized" sanitized "$unit" "tests/$unit.c"
 done
-for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc; do
+for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed; do
     step "conformance-$network" plain conformance tests/conformance.c "$network"
 done
 step test_seal-ciphered ciphered test_seal tests/test_seal.c
