@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Unlicense
-# deps.sh - installs what the tests need, by package name, on systems with apt-get. Quick when everything is there.
+# deps.sh [fuzz] - installs what the tests need, by package name, on systems with apt-get. Quick when everything is there.
+# With `fuzz` also what `make fuzz` and `make fuzz-afl` need: libFuzzer, in the libraries of clang's sanitizers, and AFL++.
 set -eu
 
 # Two compilers in two languages, the test library, `ip` for tests with network interfaces of their own, a cipher, and what
 # looks at captured packets: a checker in Python, tcpdump, and tshark for the dissector. Another C library and another
 # compiler; the compilers for other processors and their emulators are larger: the tests use them where they are.
 packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev python3 tcpdump tshark musl-tools tcc'
+[ "${1:-}" != fuzz ] || packages="$packages libclang-rt-dev afl++"
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo 'There is no apt-get here. Please install by other means: gcc and g++ with their sanitizers, clang (optional),'

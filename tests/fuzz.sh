@@ -26,14 +26,13 @@ longest() {
 }
 
 need() {
-    command -v "$1" >/dev/null 2>&1 || { echo "fuzz: there is no $1: apt-get install $2" >&2 && exit 1; }
+    command -v "$1" >/dev/null 2>&1 || { echo "fuzz: there is no $1 ($2): sh tests/deps.sh fuzz" >&2 && exit 1; }
 }
 
 build_libfuzzer() {
     "$clang" -std=gnu11 -g -O1 -I. -DFUZZ_LIBFUZZER "-DFUZZ_TARGET=$1" -fsanitize=fuzzer,address,undefined \
         -fno-sanitize-recover=all -o "$out/$1" tests/fuzz.c -pthread && return 0
-    version=$("$clang" -dumpversion 2>/dev/null | sed 's/\..*//')
-    echo "fuzz: if libFuzzer's library is missing: apt-get install libclang-rt-$version-dev" >&2
+    echo "fuzz: if libFuzzer's library is missing (libclang-rt-dev): sh tests/deps.sh fuzz" >&2
     exit 1
 }
 
