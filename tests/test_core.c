@@ -473,6 +473,30 @@ static int give_bytes(void *user, void *bytes, size_t count) {
     return count == 3;
 }
 
+/* What goes to stderr while something is logged without a hook. */
+static void without_a_hook_errors_and_warnings_go_to_stderr_and_nothing_else_does(void **state) {
+    char text[200];
+    ssize_t length;
+    int ends[2], kept = dup(2);
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(cci_setup(NULL), CCI_SUCCESS);
+    fflush(stderr);
+    assert_true(dup2(ends[1], 2) == 2);
+    cci_log(CCI_LOG_INFO, "an information");
+    cci_log(CCI_LOG_WARN, "a warning");
+    cci_log(CCI_LOG_ERROR, "an error");
+    fflush(stderr);
+    assert_true(dup2(kept, 2) == 2);
+    close(kept);
+    close(ends[1]);
+    length = read(ends[0], text, sizeof text - 1);
+    close(ends[0]);
+    assert_true(length > 0);
+    text[length] = '\0';
+    assert_string_equal(text, "cci: warning: a warning\ncci: error: an error\n");
+}
+
 static void services_use_the_hooks_or_the_system(void **state) {
     cci_setup_t setup = hooks();
     uint8_t bytes[64], zeros[64] = {0};
@@ -662,6 +686,17 @@ static void equal_names_of_two_transports_get_a_suffix(void **state) {
     assert_devices("lo lo.berry");
     assert_devices("lo lo.berry");
     assert_int_equal(worst_level, CCI_LOG_INFO);
+}
+
+/* A device of the name with the suffix is there before it is needed. */
+static void a_device_for_which_no_name_is_left_is_not_listed_and_the_log_says_so(void **state) {
+    (void)state;
+    propose(&fakes[0], "lo", 1, 50);
+    propose(&fakes[0], "lo.berry", 1, 45);
+    propose(&fakes[1], "lo", 1, 40);
+    assert_int_equal(init_with(NULL), CCI_SUCCESS);
+    assert_devices("lo lo.berry");
+    assert_logged("no name is left for device lo");
 }
 
 static void refreshing_shows_changes_and_keeps_pointers(void **state) {
@@ -1261,6 +1296,7 @@ int main(void) {
         TEST(init_without_any_transport_is_not_found),
         TEST(setup_comes_before_init_and_hooks_come_in_pairs),
         TEST(every_failing_allocation_gives_enomem_and_leaks_nothing),
+        TEST(without_a_hook_errors_and_warnings_go_to_stderr_and_nothing_else_does),
         TEST(services_use_the_hooks_or_the_system),
         TEST(statuses_and_event_types_have_texts),
         TEST(transports_are_checked_when_they_are_registered),
@@ -1271,6 +1307,7 @@ int main(void) {
         TEST(proposed_devices_come_best_first),
         TEST(a_proposed_device_is_copied),
         TEST(equal_names_of_two_transports_get_a_suffix),
+        TEST(a_device_for_which_no_name_is_left_is_not_listed_and_the_log_says_so),
         TEST(refreshing_shows_changes_and_keeps_pointers),
         TEST(devices_come_and_go),
         TEST(the_configuration_is_read_as_the_manual_describes_it),
