@@ -1178,6 +1178,7 @@ static void step_option(void) {
         break;
     case 2:
         value = PICK(4, 20, 100, 1000, 1500);
+        value = node->undecided > 0 ? 1500 : value; /* requests that wait for their answer hold buffers */
         status = node->endpoint ? cci_set_opt(node->endpoint, CCI_OPT_ENDPT_RECV_BUF_COUNT, &value) : CCI_SUCCESS;
         break;
     case 3:
