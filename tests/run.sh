@@ -489,7 +489,7 @@ warnings_of() {
 soak() {
     check 'the soak test does not compile' make -s CC="$cc" CFLAGS=-O1 build/soak
     [ -x build/soak ] || return
-    check 'the known seeds' timeout 300 build/soak --first 1 --seeds 400
+    check 'the known seeds' timeout 300 build/soak --first 1 --seeds 150
     fresh=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
     echo "fresh seeds from $fresh on"
     check "the fresh seeds from $fresh on" timeout 300 build/soak --first "$fresh" --seconds 20

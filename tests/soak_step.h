@@ -772,9 +772,9 @@ static void soak_destroy(uint32_t index) {
 static void renew_region(uint32_t index, region_t **region) {
     region_t *old = *region;
     cci_rma_handle_t copy = old->bytes; /* a copy of the handle is as good as the handle */
+    *region = region_make(index, old->kind, old->flags);
     REQUIRE(ORACLE_CALL, cci_rma_deregister(nodes[index].endpoint, &copy) == CCI_SUCCESS, "cci_rma_deregister failed");
     region_end(old);
-    *region = region_make(index, old->kind, old->flags);
 }
 
 static void end_hoard(node_t *node) {
@@ -1116,6 +1116,18 @@ static void step_flow(void) {
     }
 }
 
+/* A registration that the node has given up, NULL if there is none. */
+static region_t *dead_region(uint32_t node) {
+    uint32_t tries, draw = below(region_count);
+    for (tries = 0; tries < region_count; tries++) {
+        region_t *region = regions[(draw + tries) % region_count];
+        if (region->node == node && !region->is_live && region->incarnation == nodes[node].incarnation) {
+            return region;
+        }
+    }
+    return NULL;
+}
+
 static void step_rma(int is_bad) {
     uint32_t id, at, times = is_bad ? 1 : happens(500) ? 1 : between(2, 12), way;
     const side_t *side, *peer;
@@ -1146,11 +1158,16 @@ static void step_rma(int is_bad) {
             soak_rma(id, at, &rma, 0);
             continue;
         }
-        way = below(3);
+        way = below(4);
         rma.local = rma.kind == OP_READ ? near->local : near->source;
         if (way == 0) { /* one byte beyond the end, at least */
             rma.remote = rma.kind == OP_WRITE ? far->target : far->source;
             soak_rma(id, at, &rma, REGION_SIZE - rma.length + (happens(700) ? 1 : between(1, GUARD_SIZE)));
+        } else if (way == 3) { /* by a handle that has been deregistered */
+            rma.remote = dead_region(peer->node);
+            if (rma.remote != NULL) {
+                soak_rma(id, at, &rma, below(REGION_SIZE - rma.length + 1));
+            }
         } else { /* without the right to */
             rma.remote = way == 1 ? far->local : rma.kind == OP_WRITE ? far->source : far->target;
             soak_rma(id, at, &rma, below(REGION_SIZE - rma.length + 1));
