@@ -304,6 +304,19 @@ static void sides_that_do_not_agree_on_the_checksum_never_connect_and_say_so_onc
     }
 }
 
+/* 256 bytes are enough for a packet, whatever is added to it. */
+static void a_link_that_carries_256_bytes_and_a_checksum_is_good_enough(void **state) {
+    (void)state;
+    crc_of[0] = crc_of[1] = 1;
+    sim.mtu = 256 + CCI__CRC_SIZE;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_send(at_client, "hello", 5, NULL, 0), CCI_SUCCESS);
+    run_until(&received, 1);
+    sim.mtu--;
+    assert_int_equal(cci_create_endpoint(NULL, 0, &client, NULL), CCI_ERROR);
+}
+
 static uint32_t longest;
 
 static int note_longest(packet_t *packet) {
@@ -1306,6 +1319,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         HERE(a_wrong_bit_anywhere_in_a_packet_is_noticed_and_the_message_arrives_all_the_same),
         HERE(sides_that_do_not_agree_on_the_checksum_never_connect_and_say_so_once),
+        HERE(a_link_that_carries_256_bytes_and_a_checksum_is_good_enough),
         HERE(packets_with_a_checksum_fill_the_path_and_do_not_pass_its_mtu),
         HERE(packets_without_a_checksum_have_no_flags_and_nothing_behind_them),
         SEALED(a_wrong_bit_anywhere_in_a_sealed_packet_is_noticed_and_the_connection_lives),
