@@ -1983,6 +1983,7 @@ struct cci_rel {
     uint8_t ordered, reliable;
     uint8_t once; /* unreliable, but each packet is taken once at most: the user sets it after cci_rel_begin() */
     uint8_t ack_now, rnr, probing, mtu_tries, want_mtu;
+    uint8_t shuffled; /* what is lost may not be in the order in which an ordered receiver needs it */
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
     /* sending */
@@ -2886,6 +2887,21 @@ static void cci__rel_restart(cci_rel_t *rel, cci_rel_item_t *item) {
     cci__rel_enqueue(rel, item);
 }
 
+/* An ordered receiver without buffers can take nothing but what comes next: that goes first, whenever it was lost. */
+static void cci__rel_first_lost_first(cci_rel_t *rel) {
+    cci_rel_sent_t *first = CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node);
+    cci_list_t *node;
+    for (node = first->node.next; node != &rel->lost; node = node->next) {
+        cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
+        if (sent->item == first->item ? sent->offset < first->offset ||
+                                            (sent->offset == first->offset && sent->fragment < first->fragment)
+                                      : sent->item->first < first->item->first)
+            first = sent;
+    }
+    cci__list_remove(&first->node);
+    cci__list_insert(rel->lost.next, &first->node);
+}
+
 /* Sends again what was lost, in the order of loss. */
 static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
     cci_rel_sent_t *sent = CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node), *rest;
@@ -3135,6 +3151,9 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
         (rel->in_flight == 0 || rel->in_flight + rel->mtu <= cci__rel_limit(rel)) &&
         (now_ns >= rel->pace_ns || rel->in_flight == 0)) {
         cci_rel_item_t *item;
+        rel->shuffled = rel->shuffled && !cci__list_empty(&rel->lost);
+        if (CCI__UNLIKELY(rel->shuffled))
+            cci__rel_first_lost_first(rel);
         while (!cci__list_empty(&rel->lost)) {
             cci_list_t *first = rel->lost.next;
             if (cci__rel_output_lost(rel, packet, now_ns))
@@ -3369,6 +3388,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
 static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
     cci_list_t *node, *next;
     rel->rnr = 1;
+    rel->shuffled = rel->ordered;
     rel->rnr_sequence = sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
     rel->rnr_until_ns = now_ns + rel->rnr_delay_ns;

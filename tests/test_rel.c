@@ -71,6 +71,7 @@ typedef struct side {
     uint8_t delivered[MESSAGES];
     uint32_t delivered_count, next_in_order;
     uint32_t refuse_keep; /* of 256 */
+    int refuse_early;     /* keeps no packet that is not the next one */
     int refuse_place;     /* places nothing at an address that is a multiple of 32 */
     int all_refused;                    /* places nothing any more */
     uint32_t other_size;                /* what the sink says that a frame of another layer takes; 0: the rest */
@@ -154,8 +155,7 @@ static uint8_t memory_byte(uint64_t at, uint32_t id) {
 
 static int sink_keep(void *user, void *buffer, int in_order) {
     side_t *s = user;
-    (void)in_order;
-    if (chance(s->world, 256) < s->refuse_keep) return 0;
+    if (chance(s->world, 256) < s->refuse_keep || (s->refuse_early && !in_order)) return 0;
     ((buf_t *)buffer)->refs++;
     return 1;
 }
@@ -962,6 +962,25 @@ static void test_a_write_that_was_refused_once_for_want_of_buffers_goes_on_at_fu
     world_end(w);
 }
 
+/* An ordered receiver without buffers takes nothing but the next message: it must not have to wait until its turn comes
+ * among all that were refused with it. */
+static void test_what_a_receiver_without_buffers_needs_next_is_sent_next(void **state) {
+    world_t *w = world_new(671, CCI_CONN_ATTR_RO, 600);
+    uint32_t i;
+    uint64_t began = w->now_ns;
+    (void)state;
+    w->side[1].refuse_keep = 256;
+    w->side[1].refuse_early = 1;
+    for (i = 0; i < 60; i++) send_sure(&w->side[0], 500);
+    run_for(w, 10 * MS);
+    w->side[1].refuse_keep = 0;
+    assert_true(run_until_idle(w, 10000 * MS));
+    assert_all_well(&w->side[0]);
+    if (w->side[0].completed_ns - began > 400 * MS)
+        fail_msg("60 messages took %u ms", (unsigned)((w->side[0].completed_ns - began) / MS));
+    world_end(w);
+}
+
 /* ---- time-outs ---------------------------------------------------------------------------------------------------- */
 
 static void test_silence_breaks_the_connection_at_the_timeout(void **state) {
@@ -1626,6 +1645,7 @@ int main(void) {
         cmocka_unit_test(test_refused_writes_among_others_never_deliver_their_message),
         cmocka_unit_test(test_a_write_from_memory_that_is_gone_fails),
         cmocka_unit_test(test_a_write_that_was_refused_once_for_want_of_buffers_goes_on_at_full_speed),
+        cmocka_unit_test(test_what_a_receiver_without_buffers_needs_next_is_sent_next),
         cmocka_unit_test(test_silence_breaks_the_connection_at_the_timeout),
         cmocka_unit_test(test_a_withdrawal_that_nobody_hears_ends_at_the_timeout),
         cmocka_unit_test(test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_connection),
