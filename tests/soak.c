@@ -4,7 +4,7 @@
  *     soak [--seeds N] [--first SEED] [--seconds N]    runs seeds one after the other, each in a process of its own
  *     soak --seed SEED [--steps N] [--keep LIST]       runs one; of its steps only the first N, or those listed ("0-7,12")
  *     soak --seed SEED --reduce                        looks for a short list of steps that fails in the same way
- *     --pcap FILE   with --seed: what the endpoints sent, for Wireshark (see net_pcap_address())
+ *     --pcap FILE   with --seed: what the endpoints sent, for Wireshark and wire_check.py (see pcap.h)
  *     --verbose     with --seed: each step          --no-fork   in this process, for a debugger
  *
  * A seed becomes a list of numbered steps, each with its time: connect, send, write, read, cut the network, destroy an endpoint
@@ -87,8 +87,9 @@ static void print_command(void) {
 static void run_steps(void) {
     uint32_t i;
     soak_begin(options.seed);
-    if (options.pcap != NULL) {
-        net_pcap_open(options.pcap);
+    if (options.pcap != NULL && (net.pcap = pcap_create(options.pcap)) == NULL) {
+        perror(options.pcap);
+        exit(2);
     }
     for (i = 0; i < step_count; i++) {
         current_step = i;

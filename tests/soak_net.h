@@ -71,59 +71,6 @@ static int net_node_at(uint32_t number) {
     return net.alias[number] == 0 || net.translators_remember ? (int)number : -1;
 }
 
-/* ---- capture ------------------------------------------------------------------------------------------------------ */
-
-static void net_big16(uint8_t *at, uint32_t value) {
-    at[0] = (uint8_t)(value >> 8);
-    at[1] = (uint8_t)value;
-}
-
-static void net_big32(uint8_t *at, uint32_t value) {
-    net_big16(at, value >> 16);
-    net_big16(at + 2, value & 0xffff);
-}
-
-static void net_pcap_open(const char *name) {
-    static const uint32_t header[6] = {0xa1b23c4du, 0x00040002u, 0, 0, 0xffffu, 101u}; /* nanoseconds, LINKTYPE_RAW */
-    net.pcap = fopen(name, "wb");
-    if (net.pcap == NULL || fwrite(header, sizeof header, 1, net.pcap) != 1) {
-        perror(name);
-        exit(2);
-    }
-}
-
-/* Number n is 10.x.y.z of its 24 bits with port 49152 + n % 16384; group n is 239.0.y.z with port 49152. */
-static void net_pcap_address(const cci_link_addr_t *address, uint8_t *ip, uint8_t *port) {
-    uint32_t number = net_number(address);
-    int is_group = address->bytes[0] == 2;
-    net_big32(ip, (is_group ? 239u << 24 : 10u << 24) | (number & 0xffffff));
-    net_big16(port, is_group ? 49152u : 49152u + number % 16384u);
-}
-
-static void net_capture(const sim_datagram_t *datagram) {
-    uint8_t head[28];
-    uint32_t record[4], sum = 0, i;
-    memset(head, 0, sizeof head);
-    head[0] = 0x45;
-    net_big16(head + 2, 28 + datagram->length);
-    head[8] = 64;
-    head[9] = 17;
-    net_pcap_address(&datagram->from, head + 12, head + 20);
-    net_pcap_address(&datagram->to, head + 16, head + 22);
-    net_big16(head + 24, 8 + datagram->length);
-    for (i = 0; i < 20; i += 2) {
-        sum += (uint32_t)head[i] << 8 | head[i + 1];
-    }
-    sum = (sum & 0xffff) + (sum >> 16);
-    net_big16(head + 10, ~((sum & 0xffff) + (sum >> 16)) & 0xffff);
-    record[0] = (uint32_t)(sim.now_ns / SEC);
-    record[1] = (uint32_t)(sim.now_ns % SEC);
-    record[2] = record[3] = 28 + datagram->length;
-    (void)fwrite(record, sizeof record, 1, net.pcap);
-    (void)fwrite(head, sizeof head, 1, net.pcap);
-    (void)fwrite(datagram->bytes, 1, datagram->length, net.pcap);
-}
-
 /* ---- corruption --------------------------------------------------------------------------------------------------- */
 
 static sim_datagram_t *net_make(const cci_link_addr_t *from, const cci_link_addr_t *to, uint32_t length) {
@@ -141,6 +88,19 @@ static const sim_datagram_t *net_any_recorded(void) {
     return net.recorded[sim_below(NET_RECORDED)];
 }
 
+/* The beginning of one datagram and the end of another; NULL if that is one of them as it was. */
+static sim_datagram_t *net_splice(const sim_datagram_t *datagram, const sim_datagram_t *other) {
+    sim_datagram_t *spliced = net_make(&datagram->from, &datagram->to, other->length);
+    uint32_t cut = (uint32_t)sim_below(cci__min32(datagram->length, other->length));
+    memcpy(spliced->bytes, datagram->bytes, cut);
+    memcpy(spliced->bytes + cut, other->bytes + cut, other->length - cut);
+    if (memcmp(spliced->bytes, other->bytes, other->length) == 0) { /* that would be another fault: see net_replay() */
+        free(spliced);
+        return NULL;
+    }
+    return spliced;
+}
+
 /* Changes a datagram on its way; NULL if it would be sound all the same. Where nothing protects the packets, a change of
  * payload can't be noticed by anybody: then only version, index and token are changed, which the receiver does check. */
 static sim_datagram_t *net_corrupt(const sim_datagram_t *datagram) {
@@ -155,17 +115,13 @@ static sim_datagram_t *net_corrupt(const sim_datagram_t *datagram) {
         changed->bytes[sim_happens(200) ? 0 : 4 + sim_below(12)] ^= (uint8_t)(1u << sim_below(8));
         return changed;
     }
-    if (kind == 0) {
-        length = (uint32_t)sim_below(length);
-    } else if (kind == 1 && other != NULL) {
-        length = other->length;
+    if (kind == 1 && other != NULL) {
+        return net_splice(datagram, other);
     }
+    length = kind == 0 ? (uint32_t)sim_below(length) : length;
     changed = net_make(&datagram->from, &datagram->to, length);
-    memcpy(changed->bytes, datagram->bytes, length < datagram->length ? length : datagram->length);
-    if (kind == 1 && other != NULL) { /* the beginning of one and the end of another */
-        uint32_t cut = (uint32_t)sim_below(length);
-        memcpy(changed->bytes + cut, other->bytes + cut, length - cut);
-    } else if (kind > 1) {
+    memcpy(changed->bytes, datagram->bytes, length);
+    if (kind > 1) {
         for (flips = 1 + (uint32_t)sim_below(4); flips > 0 && length > 0; flips--) {
             changed->bytes[sim_below(length)] ^= (uint8_t)(1u << sim_below(8));
         }
@@ -262,9 +218,8 @@ static void net_route(const sim_datagram_t *original) {
     if (net.alias[from] != 0) {
         sim_make_address(&datagram->from, 1, net.alias[from]);
     }
-    if (net.pcap != NULL) {
-        net_capture(datagram);
-    }
+    pcap_datagram(net.pcap, sim.now_ns, net_number(&datagram->from), number, (int)datagram->is_group, datagram->bytes,
+                  datagram->length);
     net_record(datagram);
     if (datagram->is_group) {
         if (!net_is_lost(&net.path[from][from], datagram->length)) {
