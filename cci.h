@@ -5565,6 +5565,15 @@ static cci_evq_event_t *cci__dgram_control_event(cci__dgram_t *ep) {
     return event;
 }
 
+static int cci__dgram_is_reliable(const cci__dconn_t *conn) {
+    return conn->conn.pub.attribute == CCI_CONN_ATTR_RO || conn->conn.pub.attribute == CCI_CONN_ATTR_RU;
+}
+
+/* Of a connection that opens now: an unreliable one has none. */
+static uint32_t cci__dgram_new_keepalive_us(const cci__dgram_t *ep, const cci__dconn_t *conn) {
+    return cci__dgram_is_reliable(conn) ? ep->keepalive_us : 0;
+}
+
 static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_event_t *event = cci__dgram_control_event(ep);
     conn->keepalive_us = 0;
@@ -5622,7 +5631,7 @@ static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status
     }
     conn->conn.state = CCI_CONN_OPEN;
     conn->conn.deadline_ns = CCI__NEVER;
-    conn->keepalive_us = ep->keepalive_us;
+    conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
     if (conn->keepalive_us)
         conn->conn.deadline_ns = ep->now_ns + (uint64_t)conn->keepalive_us * 1000;
     cci__dgram_schedule(ep, conn);
@@ -6044,7 +6053,7 @@ static void cci__dgram_input_accept(cci__dgram_t *ep, uint8_t *bytes, uint32_t l
         conn->conn.confirming = 1;
         conn->conn.tries = 0;
         conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
-        conn->keepalive_us = ep->keepalive_us;
+        conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
         cci__dgram_connected(ep, conn, CCI_SUCCESS);
         cci__dgram_schedule(ep, conn);
     } else if (conn->conn.state != CCI_CONN_OPEN || conn->conn.peer_token != cci__load64(bytes + 24)) {
@@ -7127,10 +7136,6 @@ static void cci__dgram_set_keepalive(cci__dgram_t *ep, cci__dconn_t *conn, uint3
         return; /* from the confirmation on */
     conn->conn.deadline_ns = keepalive_us ? ep->now_ns + (uint64_t)keepalive_us * 1000 : CCI__NEVER;
     cci__dgram_schedule(ep, conn);
-}
-
-static int cci__dgram_is_reliable(const cci__dconn_t *conn) {
-    return conn->conn.pub.attribute == CCI_CONN_ATTR_RO || conn->conn.pub.attribute == CCI_CONN_ATTR_RU;
 }
 
 static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {

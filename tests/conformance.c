@@ -512,9 +512,9 @@ TEST(opt_recv_count, ANYWHERE | WHEN_CLEAN, "[4.6.3.1] RECV_BUF_COUNT messages c
     }
 }
 
-TEST(opt_keepalive, ANYWHERE, "[4.6.3.1] the endpoint's KEEPALIVE_TIMEOUT is that of all connections, present and future") {
+TEST(opt_keepalive, ANYWHERE, "[4.6.3.1] the endpoint's KEEPALIVE_TIMEOUT is that of all reliable connections, present and future") {
     side_t *a = side_open(), *b = side_open();
-    pair_t first = connect_sides(a, b, CCI_CONN_ATTR_RO), second;
+    pair_t first = connect_sides(a, b, CCI_CONN_ATTR_RO), second, unreliable;
     (void)state;
     assert_int_equal(get_number(a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT), 0);
     assert_int_equal(get_number(first.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 0);
@@ -522,6 +522,8 @@ TEST(opt_keepalive, ANYWHERE, "[4.6.3.1] the endpoint's KEEPALIVE_TIMEOUT is tha
     assert_int_equal(get_number(first.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 50000000);
     second = connect_sides(a, b, CCI_CONN_ATTR_RU);
     assert_int_equal(get_number(second.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 50000000);
+    unreliable = connect_sides(a, b, CCI_CONN_ATTR_UU);
+    assert_int_equal(get_number(unreliable.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 0);
     set_number(second.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, 0);
     assert_int_equal(get_number(second.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 0);
     assert_int_equal(get_number(first.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 50000000);
