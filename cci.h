@@ -3598,6 +3598,24 @@ static int cci__rel_has_due_part(const cci_rel_t *rel) {
            CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node)->first <= rel->expected;
 }
 
+static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make);
+static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, uint32_t length);
+
+/* No buffer is free for a message that has come whole, but pieces of it had come before, and have one: there is room for
+ * all of it. `frame`: the first of a run, which begins with sequence number `first` and of which `skip` are not wanted. */
+static int cci__rel_complete_part(cci_rel_t *rel, const uint8_t *frame, uint64_t first, uint64_t skip) {
+    uint32_t length;
+    cci_rel_part_t *part = cci__rel_part(rel, first + skip, 0);
+    for (; part && skip > 0; skip--)
+        frame += cci_rel_frame_size(frame);
+    length = cci__load16(frame + 2);
+    if (!part || frame[0] != CCI__FRAME_MESSAGE || !part->buffer || part->complete || part->total != length)
+        return 0;
+    memcpy(part->memory + CCI_REL_HEADER + 8, frame + 8, length);
+    (void)cci__rel_fill(rel, part, 0, length);
+    return 1;
+}
+
 /* Takes a packet's run of messages: `count` frames from `begin` to `end` in the packet at `bytes`. */
 static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, uint32_t end, uint32_t count, int has_bulk,
                               void *buffer) {
@@ -3639,6 +3657,8 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
         if (!cci__rel_room_for(rel, first, last))
             return CCI__REFUSED;
         if (!rel->pool->sink->keep(rel->user, buffer, in_order || (!rel->ordered && !after))) {
+            if (cci__rel_complete_part(rel, bytes + begin, first, skip) && count == skip + 1)
+                return CCI__TAKEN;
             if (in_order || !rel->ordered)
                 cci__rel_nack(rel, cci__max64(first, rel->expected), CCI_ERR_RNR);
             if (in_order && !cci__rel_has_due_part(rel))

@@ -1399,6 +1399,38 @@ static int feed(world_t *w, side_t *s, const uint8_t *frames, uint32_t length, u
     return sound;
 }
 
+/* A piece of a message has the last buffer, and then all of the message comes in one packet: it must not be refused until
+ * somebody else gives a buffer back, who may be waiting for it. */
+static void test_a_message_of_which_a_piece_has_a_buffer_needs_no_other(void **state) {
+    uint32_t i, more;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        for (more = 0; more < 2; more++) {
+            world_t *w = world_new(672, attributes[i], 1500);
+            side_t *s = &w->side[1];
+            uint8_t message[1000], frames[1100];
+            message_fill(message, 0, sizeof message);
+            cci__store32(cci__rel_frame(frames, CCI__FRAME_FRAGMENT, 0, 400, 0), 600);
+            cci__store32(frames + 12, sizeof message);
+            memcpy(frames + 16, message + 600, 400);
+            assert_int_equal(feed(w, s, frames, 416, 0), CCI_REL_NEWEST);
+            s->refuse_keep = 256;
+            memcpy(cci__rel_frame(frames, CCI__FRAME_MESSAGE, 0, sizeof message, 0), message, sizeof message);
+            message_fill(cci__rel_frame(frames + 1008, CCI__FRAME_MESSAGE, 0, 16, 1), 1, 16);
+            (void)feed(w, s, frames, 1008 + 24 * more, 1);
+            assert_int_equal(s->delivered[0], 1);
+            assert_int_equal(s->delivered_count, 1);
+            assert_int_equal(s->rel.expected, 1);
+            assert_int_equal(s->rel.buffers_held, 0);
+            assert_int_equal(s->rel.nack_count, more); /* what came behind it must come again, and alone */
+            s->refuse_keep = 0;
+            (void)feed(w, s, frames, 1008 + 24 * more, 2);
+            assert_int_equal(s->delivered_count, 1 + more);
+            world_end(w);
+        }
+    }
+}
+
 static void test_an_acknowledgement_of_what_was_never_sent_is_malformed(void **state) {
     world_t *w = world_new(1100, CCI_CONN_ATTR_RO, 1200);
     uint8_t ack[24] = {CCI__FRAME_ACK};
@@ -1662,6 +1694,7 @@ int main(void) {
         cmocka_unit_test(test_a_pool_without_records_recovers_after_a_cut),
         cmocka_unit_test(test_early_messages_leave_a_part_to_the_one_that_is_due),
         cmocka_unit_test(test_few_parts_delay_writes_and_lose_none),
+        cmocka_unit_test(test_a_message_of_which_a_piece_has_a_buffer_needs_no_other),
         cmocka_unit_test(test_an_acknowledgement_of_what_was_never_sent_is_malformed),
         cmocka_unit_test(test_frames_behind_those_of_another_layer_are_checked_too),
         cmocka_unit_test(test_an_unknown_frame_behind_one_of_another_layer_ends_the_packet),
