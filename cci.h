@@ -4189,6 +4189,9 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
         for (node = &item->node; node != &rel->items; node = next) {
             item = CCI__CONTAINER(node, cci_rel_item_t, node);
             next = node->next;
+            if (item->kind == CCI__ITEM_EXTERN && !(item->flags & CCI__ITEM_DONE) && item->timeout_us)
+                rel->expire_ns = cci__min64(rel->expire_ns, cci__max64(item->since_ns, rel->progress_ns) +
+                                                                (uint64_t)item->timeout_us * 1000);
             if (item->kind == CCI__ITEM_EXTERN || (item->flags & CCI__ITEM_VOID))
                 continue;
             item->flags &= ~CCI__ITEM_DONE;
