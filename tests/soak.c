@@ -3,6 +3,7 @@
  *
  *     soak [--seeds N] [--first SEED] [--seconds N]    runs seeds one after the other, each in a process of its own
  *     soak --seed SEED [--steps N] [--keep LIST]       runs one; of its steps only the first N, or those listed ("0-7,12")
+ *     soak --seed SEED [--without NAMES]               runs one without steps of some kinds ("alias,replay")
  *     soak --seed SEED --reduce                        looks for a short list of steps that fails in the same way
  *     --pcap FILE   with --seed: what the endpoints sent, for Wireshark and wire_check.py (see pcap.h)
  *     --verbose     with --seed: each step          --no-fork   in this process, for a debugger
@@ -27,6 +28,7 @@ typedef struct options {
     uint64_t seed;
     uint32_t steps;        /* at most */
     const char *keep;      /* list of steps, or NULL for all */
+    const char *without;   /* kinds of steps that are left out, or NULL */
     const char *pcap;
     int is_verbose, is_single, reduces, forks;
     uint32_t seed_count, seconds;
@@ -55,6 +57,17 @@ static void keep_listed(const char *list) {
     }
 }
 
+static int is_listed(const char *list, const char *name) {
+    size_t length = strlen(name);
+    const char *at;
+    for (at = list; at != NULL && (at = strstr(at, name)) != NULL; at += length) {
+        if ((at == list || at[-1] == ',') && (at[length] == ',' || at[length] == '\0')) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static void print_kept(FILE *to) {
     uint32_t i, end;
     const char *comma = "";
@@ -73,6 +86,9 @@ static void print_command(void) {
     printf("replay: build/soak --seed 0x%llx", (unsigned long long)options.seed);
     for (i = 0; i < step_count; i++) {
         all &= kept[i];
+    }
+    if (options.without != NULL) {
+        printf(" --without '%s'", options.without);
     }
     if (!all) {
         printf(" --keep ");
@@ -93,7 +109,7 @@ static void run_steps(void) {
     }
     for (i = 0; i < step_count; i++) {
         current_step = i;
-        if (kept[i]) {
+        if (kept[i] && !is_listed(options.without, step_name(options.seed, i))) {
             soak_step(options.seed, i, options.is_verbose);
         }
     }
@@ -306,6 +322,8 @@ int main(int argc, char **argv) {
             options.steps = (uint32_t)strtoul(value_of(argc, argv, &i), NULL, 0);
         } else if (strcmp(argv[i], "--keep") == 0) {
             options.keep = value_of(argc, argv, &i);
+        } else if (strcmp(argv[i], "--without") == 0) {
+            options.without = value_of(argc, argv, &i);
         } else if (strcmp(argv[i], "--pcap") == 0) {
             options.pcap = value_of(argc, argv, &i);
         } else if (strcmp(argv[i], "--reduce") == 0) {

@@ -1468,6 +1468,7 @@ static void do_step(step_kind_t kind) {
         index = any_node();
         if (nodes[index].endpoint != NULL) {
             nodes[index].link->clock_ahead_ns += between(1, happens(300) ? 20000 : 500) * MS;
+            nodes[index].awake_ns = node_now_ns(&nodes[index]); /* to the library that is as if it had slept */
             wake_node(&nodes[index]);
         }
         break;
@@ -1567,6 +1568,17 @@ static step_kind_t choose_step(uint32_t number) {
         draw -= step_table[i].weight * (step_table[i].is_fault ? profile.fault_per_mille : 1000);
     }
     return (step_kind_t)i;
+}
+
+/* What a step is, whether it is run or not. */
+static const char *step_name(uint64_t seed, uint32_t number) {
+    uint64_t state = chance_state;
+    const char *name;
+    chance_state = mix(seed ^ mix(number + 1));
+    (void)skewed(profile.gap_us * 2);
+    name = step_table[choose_step(number)].name;
+    chance_state = state;
+    return name;
 }
 
 /* Times are those of the whole schedule, whatever was left out of it; a calm takes its own time besides. */
