@@ -64,7 +64,7 @@ build:
 
 build/secure: LDLIBS += -lsodium
 
-build/soak: tests/soak.c tests/soak_model.h tests/soak_net.h tests/soak_step.h tests/sim.h cci.h | build
+build/soak: tests/soak.c tests/soak_model.h tests/soak_net.h tests/soak_step.h tests/sim.h tests/seal.h tests/pcap.h cci.h | build
 	$(CC) $(CFLAGS) $(CPPFLAGS) -g -I. $(LDFLAGS) -o $@ tests/soak.c $(LDLIBS)
 
 build/%: examples/%.c cci.h cci_udp.h | build

@@ -1,23 +1,46 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Unlicense
-# mutants.sh [WORD] - proves the oracles of the soak test: small deliberate bugs, each put into a copy of cci.h, must be found
-# within a bounded number of seeds. WORD: only the mutants whose name contains it. A bug that can't be put in any more, since
-# the line it changes is gone, is a failure: then the list below wants care. The reducer is tested on the first bug.
+# mutants.sh [WORDS...] - proves the oracles of the soak test: small deliberate bugs, each put into a copy of cci.h, must be
+# found within a bounded number of seeds. WORDS: only the mutants in whose name one of them is. A bug that can't be put in any
+# more, since the line it changes is gone, is a failure: then the list below wants care. The reducer is tested on the first
+# mutant that is found: what it prints must be short, and fail again.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-only=${1:-}
 seeds=${SEEDS:-300}
 cc=${CC:-cc}
 out=build/mutants
 rm -rf "$out"
 mkdir -p "$out" || exit 1
-killed=0 bad=0
+killed=0 bad=0 reduced=0
+words=$(printf '%s\n' "$@")
+
+# A mutant is wanted if no words were given, or one is in its name.
+wanted() {
+    [ -n "$words" ] || return 0
+    printf '%s\n' "$words" | while read -r word; do
+        case $1 in *"$word"*) echo yes ;; esac
+    done | grep -q yes
+}
+
+# reduce PROGRAM SEED: the shortened schedule has at most 40 steps, and fails.
+reduce() {
+    reduced=1
+    timeout 300 "$1" --seed "$2" --reduce >"$1.log" 2>&1
+    steps=$(sed -n 's/^\([0-9]*\) of [0-9]* steps are enough.*/\1/p' "$1.log")
+    replay=$(sed -n 's/^replay: //p' "$1.log" | tail -n 1)
+    if [ "${steps:-99}" -gt 40 ] || sh -c "$replay" >"$1.log" 2>&1 || ! grep -aq '^FAIL: oracle' "$1.log"; then
+        echo "UNREDUCED $name: ${steps:-?} steps by $replay"
+        bad=$((bad + 1))
+    else
+        echo "reduced   $name: $steps steps by $replay"
+    fi
+}
 
 # mutant NAME SED-SCRIPT
 mutant() {
     name=$1
-    case $name in *"$only"*) ;; *) return ;; esac
+    wanted "$name" || return
     dir=$out/$(echo "$name" | tr -c 'a-z0-9\n' '-')
     mkdir -p "$dir"
     sed "$2" cci.h >"$dir/cci.h"
@@ -36,6 +59,7 @@ mutant() {
         echo "killed    $name: $(grep -a '^FAIL' "$dir/log" | head -n 1 | cut -c 7-110) (seed $(sed -n \
             's/^replay.*--seed //p' "$dir/log" | head -n 1))"
         killed=$((killed + 1))
+        [ "$reduced" -eq 1 ] || reduce "$dir/soak" "$(sed -n 's/^replay.*--seed //p' "$dir/log" | head -n 1)"
     fi
     rm -rf "$dir"
 }
@@ -77,7 +101,6 @@ mutant 'a wrong checksum is no harm' "$(in_function cci__dgram_check 's/== cci__
 mutant 'what does not open is taken' "$(in_function cci__dgram_open_sealed 's/.length - clear) == 0)/*length - clear) <= 0)/')"
 mutant 'a nonce for two packets of the handshake' "$(in_function cci__dgram_seal 's/conn->sealed_count++/conn->sealed_count/')"
 mutant 'refused messages in the order of loss' "$(in_function cci__rel_not_ready 's/rel->shuffled = rel->ordered;//')"
-mutant 'a whole message needs a buffer of its own' "$(in_function cci__rel_complete_part 's/if (!part ||/if (1 ||/')"
 mutant 'keepalive on an unreliable connection' "$(in_function cci__dgram_new_keepalive_us 's/cci__dgram_is_reliable(conn)/1/')"
 mutant 'a lost silent message is forgotten' "$(in_function cci__rel_lost 's/if (!sent->item) {/if (sent->item \&\& !sent->item->ops \&\& sent->item->kind == CCI__ITEM_RUN \&\& !(sent->item->flags \& CCI__ITEM_VOID)) { if (--sent->item->pieces == 0 \&\& (sent->item->flags \& CCI__ITEM_SENT)) { cci_rel_item_t *i = sent->item; sent->item = NULL; cci__rel_finish(rel, i); } sent->item = NULL; } if (!sent->item) {/')"
 mutant 'more is sent to a new address than came from there' "$(in_function cci__dgram_send_reset 's/uint32_t size = CCI__HEADER_SIZE;/uint32_t size = CCI__HEADER_SIZE + 160;/')"

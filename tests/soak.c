@@ -25,6 +25,7 @@
 #define EXIT_HUNG 62
 
 typedef struct options {
+    const char *program;
     uint64_t seed;
     uint32_t steps;        /* at most */
     const char *keep;      /* list of steps, or NULL for all */
@@ -83,7 +84,7 @@ static void print_kept(FILE *to) {
 
 static void print_command(void) {
     uint32_t i, all = 1;
-    printf("replay: build/soak --seed 0x%llx", (unsigned long long)options.seed);
+    printf("replay: %s --seed 0x%llx", options.program, (unsigned long long)options.seed);
     for (i = 0; i < step_count; i++) {
         all &= kept[i];
     }
@@ -304,6 +305,7 @@ static const char *value_of(int argc, char **argv, int *i) {
 
 int main(int argc, char **argv) {
     int i, is_one = 0;
+    options.program = argv[0];
     options.seed = 1;
     options.steps = NONE;
     options.seed_count = 20;
