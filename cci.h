@@ -220,7 +220,7 @@ extern "C" {
     X(CCI_ECONNREFUSED, ECONNREFUSED, "connection refused", "the peer rejected the request")
 
 typedef enum cci_status {
-#define CCI_STATUS_ENUM(name, value, text, hint) name = value,
+#define CCI_STATUS_ENUM(name, value, text, hint) name = (value),
     CCI_STATUS_TABLE(CCI_STATUS_ENUM)
 #undef CCI_STATUS_ENUM
         CCI_STATUS_NONE_ = -1 /* never a status: makes the enum an int for every compiler */
@@ -3076,11 +3076,14 @@ static cci_rel_item_t *cci__rel_next_item(const cci_rel_t *rel) {
 static int cci__rel_output_unreliable(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
     cci_rel_item_t *item;
     cci_rel_sent_t piece;
+    int fits;
     if (cci__list_empty(&rel->runs))
         return 0;
     item = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
     cci_rel_open_packet(rel, packet, rel->mtu, now_ns);
-    (void)cci__rel_write_run(rel, packet, item, &piece, item->sent, item->fragment, item->length);
+    fits = cci__rel_write_run(rel, packet, item, &piece, item->sent, item->fragment, item->length);
+    CCI_ASSERT(fits); /* the packet was empty */
+    (void)fits;
     cci__rel_advance_run(item, &piece);
     if (item->sent == item->length) {
         packet->spent = item;
@@ -4476,6 +4479,7 @@ CCI_API void cci_rma_read_start(cci_rma_reader_t *reader, cci_rma_read_t *read) 
 }
 
 static void cci__rma_free_chunk(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk) {
+    CCI_ASSERT(chunk->read);
     reader->outstanding -= chunk->length;
     reader->again -= chunk->again;
     reader->chunk_count--;
@@ -5885,6 +5889,7 @@ static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_c
     uint32_t count = request->unit ? (request->data_len + request->unit - 1) / request->unit : 1;
     if (event->base.pub.request.data_len != request->data_len || conn->state.expected_sequence != request->unit)
         return;
+    CCI_ASSERT(request->unit != 0); /* that of the first piece */
     if (*missing == 0)
         *missing = (UINT64_C(1) << count) - 1;
     memcpy(event->buffer->data + request->offset, request->data, request->length);
@@ -6685,6 +6690,7 @@ static void cci__dgram_free(cci__dgram_t *ep) {
     uint32_t i;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+        CCI_ASSERT(conn);
         if (conn->conn.state == CCI_CONN_CONNECTING)
             cci_release(conn->pending);
         cci__dgram_forget(ep, conn->key);
@@ -7020,9 +7026,12 @@ static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
     while (!cci__list_empty(&ep->inbox)) {
         cci__active_t *active = CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox);
         cci_rel_run_t *run = active->runs;
-        cci_evq_buffer_t *buffer = (cci_evq_buffer_t *)run->buffer;
+        cci_evq_buffer_t *buffer;
         cci_evq_event_t *made = NULL;
-        const uint8_t *frame = (const uint8_t *)run + run->begin;
+        const uint8_t *frame;
+        CCI_ASSERT(run); /* without one it would not be in the inbox */
+        buffer = (cci_evq_buffer_t *)run->buffer;
+        frame = (const uint8_t *)run + run->begin;
         if (frame[0] == CCI__FRAME_MESSAGE) {
             made = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
             if (!made)
@@ -7470,8 +7479,8 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         return CCI_ENOBUFS;
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)
-        status = call->flags & CCI_FLAG_READ ? cci__dgram_read(ep, active, call, op)
-                                             : cci__dgram_write(ep, active, call, op);
+        status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)
+                                               : cci__dgram_write(ep, active, call, op);
     if (status != CCI_SUCCESS) {
         cci__dgram_drop_op(ep, op);
         return status;
@@ -7751,7 +7760,7 @@ typedef struct cci__note {
 static void cci__note_add(cci__note_t *note, const char *text) {
     for (; *text != '\0' && note->length < sizeof note->text - 1; text++) {
         uint8_t byte = (uint8_t)*text;
-        note->text[note->length++] = byte < 0x20 || byte == 0x7f ? '?' : *text;
+        note->text[note->length++] = (char)(byte < 0x20 || byte == 0x7f ? '?' : *text);
     }
     note->text[note->length] = '\0';
 }

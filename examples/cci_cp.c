@@ -89,8 +89,8 @@ static uint64_t get_le(const uint8_t *from, int bytes) {
 static const char *printable(const char *name) {
     static char text[PATH_BYTES];
     size_t i;
-    for (i = 0; name[i] && i < sizeof text - 1; i++)
-        text[i] = (unsigned char)name[i] < 32 || name[i] == 127 ? '?' : name[i];
+    for (i = 0; i < sizeof text - 1 && name[i]; i++)
+        text[i] = (char)((unsigned char)name[i] < 32 || name[i] == 127 ? '?' : name[i]);
     text[i] = 0;
     return text;
 }

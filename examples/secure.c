@@ -19,6 +19,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct secret {
     unsigned char key[crypto_aead_xchacha20poly1305_ietf_KEYBYTES];
