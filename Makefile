@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Unlicense
 # Nothing has to be built to use the library: copy cci.h and cci_udp.h. This file builds the examples and runs the tests.
 .NOTPARALLEL:
-.PHONY: help examples demo deps test soak mutants bench fuzz fuzz-afl coverage clean
+.PHONY: help examples demo deps test soak mutants bench fuzz fuzz-afl coverage analyze prove clean
 
 CC = cc
 CFLAGS = -O2
@@ -22,6 +22,8 @@ help:
 	@echo 'make bench      measure side by side with raw sockets'
 	@echo 'make fuzz       fuzz every parser for FUZZ_SECONDS (60) each with libFuzzer; make fuzz-afl: with AFL++'
 	@echo 'make coverage   lines and branches of cci.h that all tests together reach'
+	@echo 'make analyze    gcc'\''s analyzer, cppcheck, clang-tidy, shellcheck and pyflakes: no open finding; minutes'
+	@echo 'make prove      what reads packets stays inside them, proven with CBMC; minutes'
 	@echo 'make clean      remove build/'
 
 examples: $(EXAMPLES:%=build/%)
@@ -55,6 +57,12 @@ fuzz-afl:
 
 coverage:
 	@sh tests/coverage.sh
+
+analyze:
+	@sh tests/analyze.sh
+
+prove:
+	@sh tests/prove.sh
 
 clean:
 	rm -rf build

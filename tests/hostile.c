@@ -1494,7 +1494,7 @@ static uint64_t exchange_us(int messages, uint32_t forged_per_round) {
                cci_send(at_client, bytes, sizeof bytes, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS)
             issued++;
         for (i = 0; i < forged_per_round; i++) {
-            int to_client = i & 1;
+            int to_client = (int)(i & 1);
             const cci_conn_t *conn = &dconn_of(to_client ? at_client : at_victim)->conn;
             memset(packet, 0, sizeof packet);
             cci_conn_write_header(packet, types[guess() % sizeof types], 0, conn->index, guess(), conn->peer_index,

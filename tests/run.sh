@@ -515,6 +515,20 @@ demo() {
 . tests/programs.sh
 . tests/wire.sh
 
+# ---- analysis -----------------------------------------------------------------------------------------------------------
+
+# counted COMMAND...: a script that prints its own sum, "N passed" or "N proven", failures and what it skipped.
+counted() {
+    "$@" >"$out/counted.txt" 2>&1
+    status=$?
+    cat "$out/counted.txt"
+    good=$(sed -n 's/^\([0-9]*\) \(passed\|proven\), .*/\1/p' "$out/counted.txt" | tail -n 1)
+    bad=$(grep -c '^FAIL' "$out/counted.txt")
+    passed=$((passed + ${good:-0})) failed=$((failed + bad))
+    skipped=$((skipped + $(grep -c '^SKIP: ' "$out/counted.txt")))
+    [ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || fail "$* ended with status $status"
+}
+
 # ---- all of it --------------------------------------------------------------------------------------------------------------
 
 write_users
@@ -569,6 +583,9 @@ step wire wire
 step second second
 step wireshark wireshark
 step fuzz-replay fuzz_replay
+# Both leave out what takes minutes: make analyze and make prove have it.
+step analyze counted sh tests/analyze.sh --quick
+step prove counted sh tests/prove.sh --quick
 
 echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
 [ "$total_failed" -eq 0 ] && [ "$total_passed" -gt 0 ]
