@@ -1983,7 +1983,7 @@ struct cci_rel {
     uint8_t ordered, reliable;
     uint8_t once; /* unreliable, but each packet is taken once at most: the user sets it after cci_rel_begin() */
     uint8_t ack_now, rnr, probing, mtu_tries, want_mtu;
-    uint8_t shuffled; /* what is lost may not be in the order in which an ordered receiver needs it */
+    uint8_t shuffled; /* what is lost may not be in the order in which the receiver needs it */
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
     /* sending */
@@ -2887,19 +2887,49 @@ static void cci__rel_restart(cci_rel_t *rel, cci_rel_item_t *item) {
     cci__rel_enqueue(rel, item);
 }
 
-/* An ordered receiver without buffers can take nothing but what comes next: that goes first, whenever it was lost. */
-static void cci__rel_first_lost_first(cci_rel_t *rel) {
-    cci_rel_sent_t *first = CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node);
-    cci_list_t *node;
-    for (node = first->node.next; node != &rel->lost; node = node->next) {
-        cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
-        if (sent->item == first->item ? sent->offset < first->offset ||
-                                            (sent->offset == first->offset && sent->fragment < first->fragment)
-                                      : sent->item->first < first->item->first)
-            first = sent;
+static int cci__rel_is_before(const cci_rel_sent_t *a, const cci_rel_sent_t *b) {
+    if (a->item != b->item)
+        return a->item->first < b->item->first;
+    return a->offset != b->offset ? a->offset < b->offset : a->fragment < b->fragment;
+}
+
+/* One list of two that are in order, linked by `next` alone. */
+static cci_list_t *cci__rel_merge(cci_list_t *a, cci_list_t *b) {
+    cci_list_t *merged = NULL, **tail = &merged;
+    while (a && b) {
+        cci_list_t **from = cci__rel_is_before(CCI__CONTAINER(b, cci_rel_sent_t, node),
+                                               CCI__CONTAINER(a, cci_rel_sent_t, node)) ? &b : &a;
+        *tail = *from;
+        *from = (*from)->next;
+        tail = &(*tail)->next;
     }
-    cci__list_remove(&first->node);
-    cci__list_insert(rel->lost.next, &first->node);
+    *tail = a ? a : b;
+    return merged;
+}
+
+/* Brings what is lost into the order of its sequence numbers: what the receiver needs next, it always has room for. What is
+ * too early for it may be refused for long: by turns, at one packet per time-out, nothing would end. Pile i has 2^i packets. */
+static void cci__rel_sort_lost(cci_rel_t *rel) {
+    cci_list_t *piles[32] = {NULL}, *sorted = NULL, *node, *next, *pile;
+    uint32_t i;
+    rel->shuffled = 0;
+    for (node = rel->lost.next; node != &rel->lost; node = next) {
+        next = node->next;
+        node->next = NULL;
+        pile = node;
+        for (i = 0; piles[i]; i++) {
+            pile = cci__rel_merge(piles[i], pile);
+            piles[i] = NULL;
+        }
+        piles[i] = pile;
+    }
+    for (i = 0; i < 32; i++)
+        sorted = cci__rel_merge(piles[i], sorted);
+    cci__list_init(&rel->lost);
+    for (; sorted; sorted = next) {
+        next = sorted->next;
+        cci__list_append(&rel->lost, sorted);
+    }
 }
 
 /* Sends again what was lost, in the order of loss. */
@@ -3140,6 +3170,25 @@ static int cci__rel_ack_is_due(cci_rel_t *rel, int idle, uint64_t now_ns) {
     return 1;
 }
 
+static int cci__rel_output_any_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
+    while (!cci__list_empty(&rel->lost)) {
+        cci_list_t *first = rel->lost.next;
+        if (cci__rel_output_lost(rel, packet, now_ns))
+            return 1;
+        if (rel->lost.next == first)
+            break; /* no records */
+    }
+    return 0;
+}
+
+/* Does an item that was begun anew come before what is lost? Then it goes first: the receiver may have no room for the
+ * others until it has this one. */
+static int cci__rel_queue_is_older(const cci_rel_t *rel) {
+    uint64_t first = CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node)->item->first;
+    return (!cci__list_empty(&rel->runs) && CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue)->first < first) ||
+           (!cci__list_empty(&rel->bulks) && CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue)->first < first);
+}
+
 /* Makes the next packet. `idle`: nothing else is going on, so what was kept back for company may go. Returns 1 and the
  * packet, or 0 if there is nothing to send or it must wait. */
 CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
@@ -3154,16 +3203,12 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
         (rel->in_flight == 0 || rel->in_flight + rel->mtu <= cci__rel_limit(rel)) &&
         (now_ns >= rel->pace_ns || rel->in_flight == 0)) {
         cci_rel_item_t *item;
-        rel->shuffled = rel->shuffled && !cci__list_empty(&rel->lost);
+        int older;
         if (CCI__UNLIKELY(rel->shuffled))
-            cci__rel_first_lost_first(rel);
-        while (!cci__list_empty(&rel->lost)) {
-            cci_list_t *first = rel->lost.next;
-            if (cci__rel_output_lost(rel, packet, now_ns))
-                goto made;
-            if (rel->lost.next == first)
-                break; /* no records */
-        }
+            cci__rel_sort_lost(rel);
+        older = !cci__list_empty(&rel->lost) && cci__rel_queue_is_older(rel);
+        if (!older && cci__rel_output_any_lost(rel, packet, now_ns))
+            goto made;
         while ((item = cci__rel_next_item(rel)) != NULL) {
             /* A small packet waits for company while others are on their way, but not for long. */
             if (item->kind == CCI__ITEM_RUN && rel->in_flight > 0 && !idle &&
@@ -3177,6 +3222,8 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
             if (cci__rel_next_item(rel) == item)
                 break; /* no records */
         }
+        if (older && cci__rel_output_any_lost(rel, packet, now_ns))
+            goto made;
     }
     if (rel->ping) {
         cci_rel_sent_t *sent = cci__rel_new_record(rel, NULL);
@@ -3391,7 +3438,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
 static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
     cci_list_t *node, *next;
     rel->rnr = 1;
-    rel->shuffled = rel->ordered;
+    rel->shuffled = 1;
     rel->rnr_sequence = sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
     rel->rnr_until_ns = now_ns + rel->rnr_delay_ns;
@@ -4234,6 +4281,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
         } else {
             cci__rel_lost(rel, sent);
         }
+        rel->shuffled = 1;
     }
     if (now_ns >= rel->expire_ns && rel->reliable)
         cci__rel_expire(rel, now_ns);

@@ -1401,7 +1401,7 @@ static void test_few_parts_delay_writes_and_lose_none(void **state) {
     uint32_t i, n;
     static uint8_t memory[60000];
     (void)state;
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < 200; i++) {
         world_t *w = world_sized(1040 + i, attributes[i % 2], 600, 16, 16, 128, 4);
         w->lose = w->reorder = 20;
         for (n = 0; n < 40; n++) write_sure(&w->side[0], memory, 0, 5000, n % 2 ? 100 : 0, 0);
