@@ -18,7 +18,7 @@
  *     >>api         the functions, as in the CCI 0.3.0 manual, and what goes beyond it
  *     >>transport   the table of operations that a native transport fills in
  *     >>link        the table that a mover of datagrams fills in
- *     >>base        load and store, keyed hash, checksum, lists, ranges, timing wheel
+ *     >>base        load and store, keyed hash, checksum, lists, ranges, timing wheel, congestion
  *     >>evq         events and receive buffers
  *     >>conn        connection table and handshake
  *     >>rel         reliability protocol: acknowledgements, loss, order, pace
@@ -717,7 +717,7 @@ typedef struct cci_link_info {
     uint32_t progress_thread; /* 1: a helper thread makes progress                                               */
     uint32_t coalesce;        /* 1: `receive` may leave several datagrams in one buffer; needs 64 KiB buffers    */
     int os_handle;            /* descriptor to wait on, or -1                                                    */
-    const char *congestion;   /* name of the congestion control, NULL for the default                            */
+    const char *congestion;   /* "discern" (also if NULL), "newreno" or "fixed": see >>base                      */
     uint32_t crc;             /* 1: each packet carries a CRC-32C, for links without a checksum; both sides or none */
 } cci_link_info_t;
 
@@ -782,8 +782,8 @@ typedef struct cci_link {
  * >>base
  *
  * What all layers stand on: loads and stores of little-endian numbers at any address, a keyed hash (SipHash-2-4), a
- * checksum (CRC-32C), sorted ranges, and a timing wheel. It never allocates, never reads a clock and calls nothing but
- * mem*().
+ * checksum (CRC-32C), sorted ranges, a timing wheel, and congestion control. It never allocates, never reads a clock and
+ * calls nothing but mem*().
  * ================================================================================================================== */
 #if defined(CCI_BASE_IMPLEMENTATION) && !defined(CCI_BASE_IMPLEMENTED)
 #define CCI_BASE_IMPLEMENTED
@@ -1173,6 +1173,242 @@ CCI__UNUSED static uint64_t cci__wheel_deadline(const cci_wheel_t *wheel) {
         return 0;
     tick = cci__wheel_next(wheel);
     return tick == CCI__NEVER ? CCI__NEVER : tick << CCI__TICK_SHIFT;
+}
+
+/* ---- congestion: how many bytes of one flow may be under way ----
+ *
+ * A flow's owner reports round-trip times, what has arrived and what was lost; the congestion control, a table of
+ * functions, answers with a window.
+ *
+ * `discern`, the default, grows as CUBIC [RFC 9438] and tells losses apart. A queue that overflows is long just before: a
+ * loss while round trips take an eighth longer than the shortest is the queue's, and the window shrinks by nearly as much
+ * as the queue had added, so that the line stays busy while the queue drains, but by no more than two fifths (as much in
+ * slow start) and no less than a tenth. Growth after a smaller cut is slower, as RFC 9438 4.3 reckons it, so that the
+ * share stays that of a TCP flow. A loss while there is no queue is chance, a cable's or a radio's, and changes nothing,
+ * unless a tenth of everything is lost: a path that drops so much without queueing limits the rate by dropping.
+ *
+ * Where it is not fair: a queue shorter than an eighth of the round trip drops without being seen. There a flow gives way
+ * when a tenth is lost, and TCP flows beside it long before.
+ *
+ * Times are taken in half round trips: the shortest sample of each, which jitter and late acknowledgements don't touch. */
+
+typedef struct cci_flow {
+    uint64_t window, threshold; /* bytes; slow start below the threshold */
+    uint64_t part;              /* of the growth, what did not make a byte yet */
+    uint64_t cut_ns;            /* of the last reduction: losses of what was sent before are answered */
+    /* delay */
+    uint64_t shortest_ns[2], shortest_since_ns; /* of this and of the last period of ten seconds */
+    uint64_t half_end_ns, half_ns, last_half_ns;
+    uint32_t half_count;
+    /* loss */
+    uint32_t loss_share;     /* 1/65,536, smoothed */
+    uint64_t arrived, lost;  /* bytes in this half round trip */
+    /* CUBIC */
+    uint64_t peak, estimate; /* bytes: window at the last reduction; what NewReno would have */
+    uint64_t epoch_ns, grown_ns;
+    uint32_t rise_ms;        /* from the epoch until the peak is reached again, in 1/1,024 s */
+    uint32_t gain;           /* 1/256: growth of the estimate in segments per round trip */
+} cci_flow_t;
+
+typedef struct cci_congestion {
+    const char *name;
+    void (*arrived)(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns); /* while the window limited */
+    int (*lost)(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns); /* 1: the window was reduced */
+} cci_congestion_t;
+
+#define CCI__FLOW_MOST (UINT64_C(1) << 30) /* bytes of a window */
+#define CCI__FLOW_PERIOD_NS (10000 * CCI__MS)
+#define CCI__FLOW_SAMPLES 8u /* the shortest of so many says how long the queue is, not how packets bunch */
+
+CCI__UNUSED static void cci__flow_init(cci_flow_t *flow, uint64_t window) {
+    memset(flow, 0, sizeof *flow);
+    flow->window = window;
+    flow->threshold = flow->shortest_ns[0] = flow->shortest_ns[1] = flow->half_ns = CCI__NEVER;
+    flow->gain = 256;
+}
+
+CCI__UNUSED static uint64_t cci__flow_shortest_ns(const cci_flow_t *flow) {
+    return cci__min64(flow->shortest_ns[0], flow->shortest_ns[1]);
+}
+
+/* The half round trip is over. */
+CCI__UNUSED static void cci__flow_turn(cci_flow_t *flow, uint64_t now_ns) {
+    uint64_t all = flow->arrived + flow->lost;
+    if (all > 0) {
+        uint32_t share = (uint32_t)(cci__min64(flow->lost, UINT32_MAX) * 65536 / all);
+        flow->loss_share = flow->loss_share - flow->loss_share / 32 + share / 32;
+    }
+    if (now_ns - flow->shortest_since_ns > CCI__FLOW_PERIOD_NS) {
+        flow->shortest_since_ns = now_ns;
+        flow->shortest_ns[1] = flow->shortest_ns[0];
+        flow->shortest_ns[0] = flow->half_ns;
+    }
+    flow->last_half_ns = flow->half_ns;
+    flow->half_end_ns = now_ns + flow->half_ns / 2;
+    flow->half_ns = CCI__NEVER;
+    flow->half_count = 0;
+    flow->arrived = flow->lost = 0;
+}
+
+/* A packet that was acknowledged now took `rtt_ns`. */
+CCI__UNUSED static void cci__flow_sample(cci_flow_t *flow, uint64_t rtt_ns, uint64_t now_ns) {
+    flow->shortest_ns[0] = cci__min64(flow->shortest_ns[0], rtt_ns);
+    if (now_ns - rtt_ns < flow->cut_ns)
+        return; /* it has seen the queue that the reduction is to drain */
+    if (flow->half_count >= CCI__FLOW_SAMPLES && now_ns >= flow->half_end_ns)
+        cci__flow_turn(flow, now_ns);
+    flow->half_ns = cci__min64(flow->half_ns, rtt_ns);
+    flow->half_count++;
+}
+
+/* The round trip with the queue as it was when what is known to be lost now was sent; 0 if there are too few samples. */
+CCI__UNUSED static uint64_t cci__flow_queued_ns(const cci_flow_t *flow) {
+    return cci__max64(flow->last_half_ns, flow->half_count >= CCI__FLOW_SAMPLES ? flow->half_ns : 0);
+}
+
+CCI__UNUSED static int cci__flow_is_queued(const cci_flow_t *flow) {
+    uint64_t shortest_ns = cci__flow_shortest_ns(flow), queued_ns = cci__flow_queued_ns(flow);
+    return queued_ns > shortest_ns && queued_ns - shortest_ns > shortest_ns / 8 + 50000;
+}
+
+/* Keeps `keep` of 1,024 parts of the window. */
+CCI__UNUSED static void cci__flow_cut(cci_flow_t *flow, uint64_t keep, uint32_t mtu, uint64_t now_ns) {
+    /* A flow that could not get back to its peak leaves room to others sooner. */
+    flow->peak = flow->window < flow->peak ? flow->window * (1024 + keep) / 2048 : flow->window;
+    flow->threshold = flow->window = cci__max64(flow->window * keep / 1024, 2 * (uint64_t)mtu);
+    flow->gain = (uint32_t)(3 * (1024 - keep) * 256 / (1024 + keep));
+    flow->part = 0;
+    flow->epoch_ns = 0;
+    flow->cut_ns = now_ns;
+    flow->half_ns = CCI__NEVER;
+    flow->half_count = 0;
+    flow->last_half_ns = 0;
+}
+
+CCI__UNUSED static int cci__discern_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
+    uint64_t keep = 717; /* CUBIC's 0.7 */
+    if (cci__flow_is_queued(flow))
+        keep = cci__flow_shortest_ns(flow) * 1088 / cci__flow_queued_ns(flow);
+    else if (flow->loss_share < 65536 / 10)
+        return 0;
+    else
+        flow->loss_share /= 2;
+    if (flow->window < flow->threshold) /* twice as much as fits is under way */
+        keep = 0;
+    cci__flow_cut(flow, cci__min64(cci__max64(keep, 614), 922), mtu, now_ns); /* 0.6 to 0.9 */
+    return 1;
+}
+
+CCI__UNUSED static uint32_t cci__cube_root(uint64_t x) {
+    uint64_t root = 0, bit;
+    for (bit = UINT64_C(1) << 20; bit > 0; bit >>= 1)
+        if ((root | bit) * (root | bit) * (root | bit) <= x)
+            root |= bit;
+    return (uint32_t)root;
+}
+
+/* The window that CUBIC aims at, one round trip ahead: peak + 0.4 segments/s^3 * (t - rise)^3. */
+CCI__UNUSED static uint64_t cci__cubic_target(const cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
+    uint64_t t = (now_ns - flow->epoch_ns + flow->last_half_ns) / 976563;
+    uint64_t d = cci__min64(t > flow->rise_ms ? t - flow->rise_ms : flow->rise_ms - t, 16384);
+    uint64_t bytes = (d * d * d * 2 / 5 >> 15) * mtu >> 15;
+    if (t > flow->rise_ms)
+        return cci__min64(flow->peak + bytes, flow->window * 3 / 2);
+    return bytes < flow->peak ? flow->peak - bytes : 0;
+}
+
+CCI__UNUSED static void cci__cubic_grow(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
+    uint64_t target;
+    if (flow->epoch_ns == 0 || now_ns - flow->grown_ns > 4 * flow->last_half_ns + 100 * CCI__MS) { /* or a pause */
+        flow->epoch_ns = now_ns;
+        flow->peak = cci__max64(flow->peak, flow->window);
+        flow->rise_ms = cci__cube_root(((flow->peak - flow->window) * 5 / 2 << 30) / mtu);
+        flow->estimate = flow->window;
+    }
+    flow->grown_ns = now_ns;
+    target = cci__cubic_target(flow, mtu, now_ns);
+    flow->part += (uint64_t)bytes * mtu * (flow->estimate < flow->peak ? flow->gain : 256) / 256;
+    flow->estimate += flow->part / flow->window;
+    flow->part %= flow->window;
+    if (target > flow->window)
+        flow->window += (target - flow->window) * bytes / flow->window;
+    flow->window = cci__max64(flow->window, flow->estimate);
+}
+
+CCI__UNUSED static void cci__discern_arrived(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
+    if (flow->window >= flow->threshold) {
+        cci__cubic_grow(flow, bytes, mtu, now_ns);
+    } else {
+        flow->window += bytes;
+        if (cci__flow_shortest_ns(flow) > 2 * CCI__MS && cci__flow_is_queued(flow))
+            cci__flow_cut(flow, 512, mtu, now_ns); /* a round trip ago the path was full */
+    }
+    flow->window = cci__min64(flow->window, CCI__FLOW_MOST);
+}
+
+/* NewReno, in bytes: half for every loss, whatever its cause. */
+CCI__UNUSED static void cci__newreno_arrived(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
+    (void)now_ns;
+    if (flow->window < flow->threshold) {
+        flow->window += bytes;
+    } else {
+        flow->part += (uint64_t)bytes * mtu;
+        flow->window += flow->part / flow->window;
+        flow->part %= flow->window;
+    }
+    flow->window = cci__min64(flow->window, CCI__FLOW_MOST);
+}
+CCI__UNUSED static int cci__newreno_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
+    cci__flow_cut(flow, 512, mtu, now_ns);
+    return 1;
+}
+
+/* For a network of one's own: as much as the receiver can take, whatever is lost. */
+CCI__UNUSED static void cci__fixed_arrived(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
+    (void)bytes;
+    (void)mtu;
+    (void)now_ns;
+    flow->window = CCI__FLOW_MOST;
+}
+CCI__UNUSED static int cci__fixed_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
+    (void)flow;
+    (void)mtu;
+    (void)now_ns;
+    return 0;
+}
+
+/* The congestion control of a name, NULL for the default; NULL if there is none of that name. */
+CCI__UNUSED static const cci_congestion_t *cci__find_congestion(const char *name) {
+    static const cci_congestion_t table[] = {{"discern", cci__discern_arrived, cci__discern_lost},
+                                             {"newreno", cci__newreno_arrived, cci__newreno_lost},
+                                             {"fixed", cci__fixed_arrived, cci__fixed_lost}};
+    uint32_t i, n;
+    if (!name)
+        return &table[0];
+    for (i = 0; i < sizeof table / sizeof table[0]; i++) {
+        for (n = 0; table[i].name[n] && table[i].name[n] == name[n]; n++) {
+        }
+        if (table[i].name[n] == name[n])
+            return &table[i];
+    }
+    return NULL;
+}
+
+/* `bytes` have arrived, of which the newest were sent at `sent_ns`; limited: more would have been sent if it had been
+ * allowed. */
+CCI__UNUSED static void cci__flow_arrived(cci_flow_t *flow, const cci_congestion_t *congestion, uint32_t bytes,
+                                          uint64_t sent_ns, int limited, uint32_t mtu, uint64_t now_ns) {
+    flow->arrived += bytes;
+    if (limited && sent_ns >= flow->cut_ns)
+        congestion->arrived(flow, bytes, mtu, now_ns);
+}
+
+/* `bytes` that were sent at `sent_ns` at the latest are lost. */
+CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t *congestion, uint32_t bytes,
+                                       uint64_t sent_ns, uint32_t mtu, uint64_t now_ns) {
+    flow->lost += bytes;
+    if (sent_ns >= flow->cut_ns)
+        (void)congestion->lost(flow, mtu, now_ns);
 }
 
 #ifdef __cplusplus
@@ -1762,8 +1998,8 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  *
  * Invariants: an item is finished when all of it has been sent and no piece of it is unacknowledged. A packet is
  * acknowledged only when everything in it has been taken. A packet number is taken once. A receiver that can't take
- * a message says so (NACK) and forgets the packet; the sender repeats. Limits: the pool's; 32 ranges of packet numbers, 32 of
- * sequence numbers on an unordered connection, 24 gaps in a bulk write: what exceeds them is not acknowledged.
+ * a message says so (NACK) and forgets the packet; the sender repeats. Limits: the pool's; 32 ranges of packet numbers, 128
+ * of sequence numbers on an unordered connection, 96 gaps in a bulk write: what exceeds them is not acknowledged.
  *
  * Shares: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). So one connection
  * can have three quarters of it, n of them get equal parts, and something is left for whoever comes next. What is due
@@ -1808,8 +2044,9 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 
 #define CCI_REL_HEADER 24u       /* bytes in front of the frames that the user of this layer writes */
 #define CCI_REL_HEAD 224u        /* bytes of a packet's head at most */
-#define CCI__REL_RANGES 32u
-#define CCI__REL_GAPS 24u
+#define CCI__REL_RANGES 32u     /* of packet numbers */
+#define CCI__REL_SEQUENCES 128u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
+#define CCI__REL_GAPS 96u       /* in a bulk write */
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
 #define CCI__REL_PIECES 4u       /* FRAGMENT, BULK and VOID frames in a packet; we send one */
 #define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
@@ -1946,16 +2183,10 @@ typedef struct cci_rel_sink {
     void (*broken)(void *user, int status); /* the peer does not answer any more */
 } cci_rel_sink_t;
 
-typedef struct cci_rel_congestion {
-    const char *name;
-    void (*acked)(cci_rel_t *rel, uint32_t bytes);
-    void (*lost)(cci_rel_t *rel);
-} cci_rel_congestion_t;
-
 /* What the connections of an endpoint share. */
 typedef struct cci_rel_pool {
     const cci_rel_sink_t *sink;
-    const cci_rel_congestion_t *congestion;
+    const cci_congestion_t *congestion;
     cci_list_t blocks, bulks, records, parts; /* free ones */
     uint32_t ack_bytes;                       /* that may come before they are acknowledged */
     uint32_t block_size;                      /* bytes of frames in a RUN */
@@ -1998,7 +2229,8 @@ struct cci_rel {
     /* round-trip time, loss, congestion */
     uint64_t srtt_ns, rttvar_ns, min_rtt_ns, last_sent_ns, loss_ns;
     uint64_t largest_acked, recovery_number;
-    uint64_t window, threshold, window_part, peer_window;
+    cci_flow_t flow;
+    uint64_t peer_window;
     uint64_t pace_ns;
     cci_rel_item_t *burst; /* after a packet: what goes on in the next one, if nothing else comes first */
     uint32_t probes; /* time-outs in a row */
@@ -2018,7 +2250,7 @@ struct cci_rel {
     uint64_t ack_at_ns, largest_ns;
     uint64_t heard_ns; /* when something sound last came, or the peer was last asked for a sign of life */
     uint64_t expected; /* all sequence numbers below have been taken */
-    cci_range_t sequences[CCI__REL_RANGES];
+    cci_range_t sequences[CCI__REL_SEQUENCES];
     uint32_t sequence_count;
     cci_rel_run_t *early; /* taken, not yet delivered; ascending */
     cci_rel_run_t *early_last; /* ordered: the last of them, if there are any */
@@ -2173,8 +2405,7 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->mtu_failed = mtu_max + 8;
     rel->peer_window = peer_window;
     rel->stuck_ns = CCI__NEVER;
-    rel->window = cci__max64(12000, 4 * (uint64_t)rel->mtu);
-    rel->threshold = CCI__NEVER;
+    cci__flow_init(&rel->flow, cci__max64(12000, 4 * (uint64_t)rel->mtu));
     rel->expire_ns = rel->loss_ns = rel->ack_at_ns = CCI__NEVER;
 }
 
@@ -2613,59 +2844,25 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
 
 /* ---- going out: packets ---- */
 
-/* NewReno, in bytes: fair to TCP. On a path within one machine or rack it reaches the path's rate in a few round trips. */
-static void cci__newreno_acked(cci_rel_t *rel, uint32_t bytes) {
-    if (rel->window < rel->threshold) {
-        rel->window += bytes;
-    } else {
-        rel->window_part += (uint64_t)bytes * rel->mtu;
-        if (rel->window_part >= rel->window) {
-            rel->window += rel->window_part / rel->window;
-            rel->window_part %= rel->window;
-        }
-    }
-    rel->window = cci__min64(rel->window, UINT64_C(1) << 30);
-}
-static void cci__newreno_lost(cci_rel_t *rel) {
-    rel->threshold = rel->window = cci__max64(rel->window / 2, 2 * (uint64_t)rel->mtu);
-    rel->window_part = 0;
-}
-/* For a network of one's own: as much as the receiver can take, whatever is lost. */
-static void cci__fixed_acked(cci_rel_t *rel, uint32_t bytes) {
-    (void)bytes;
-    rel->window = UINT64_C(1) << 30;
-}
-static void cci__fixed_lost(cci_rel_t *rel) {
-    (void)rel;
-}
-
 /* The congestion control of a name, NULL for the default; NULL if there is none of that name. */
-CCI_API const cci_rel_congestion_t *cci_rel_find_congestion(const char *name) {
-    static const cci_rel_congestion_t table[] = {{"newreno", cci__newreno_acked, cci__newreno_lost},
-                                                 {"fixed", cci__fixed_acked, cci__fixed_lost}};
-    uint32_t i, n;
-    if (!name)
-        return &table[0];
-    for (i = 0; i < sizeof table / sizeof table[0]; i++) {
-        for (n = 0; table[i].name[n] && table[i].name[n] == name[n]; n++) {
-        }
-        if (table[i].name[n] == name[n])
-            return &table[i];
-    }
-    return NULL;
+CCI_API const cci_congestion_t *cci_rel_find_congestion(const char *name) {
+    return cci__find_congestion(name);
 }
 
 /* Longest time that a peer may need to answer. */
 static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
-    uint64_t pto = rel->srtt_ns ? rel->srtt_ns + cci__max64(4 * rel->rttvar_ns, CCI__MS) + CCI__MS : 100 * CCI__MS;
+    /* Earlier than RFC 9002 by the peer's delay of acknowledgements, which is short here: where one message waits for the
+     * answer to another, half of all losses are known by this time-out alone. */
+    uint64_t margin = cci__max64(4 * rel->rttvar_ns, cci__max64(rel->srtt_ns / 8, 200000));
+    uint64_t pto = rel->srtt_ns ? rel->srtt_ns + margin + CCI__REL_ACK_DELAY_NS : 100 * CCI__MS;
     return cci__min64(cci__max64(pto, 2 * CCI__MS) << cci__min32(rel->probes, 10), 1000 * CCI__MS);
 }
 
 /* Bytes that may be under way. On a short path all of them may wait in the receiver's queue, where a packet costs up to
  * twice its bytes, and where other peers' packets want room too; besides, what waits there long leaves the cache. */
 static uint64_t cci__rel_limit(const cci_rel_t *rel) {
-    return rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER ? cci__min64(rel->window, rel->peer_window / 8)
-                                                                          : rel->window;
+    return rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER ? cci__min64(rel->flow.window, rel->peer_window / 8)
+                                                                          : rel->flow.window;
 }
 
 /* Writes an ACK of what has arrived into `at`; returns its bytes, 0 if it needs more than `room`. */
@@ -3245,7 +3442,7 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
 made:
     if (rel->srtt_ns > 2 * CCI__MS) { /* a long path: spread a window over the round trip, a quarter faster */
         rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, CCI__MS)) +
-                       rel->srtt_ns * packet->sent->size * 4 / (rel->window * 5);
+                       rel->srtt_ns * packet->sent->size * 4 / (rel->flow.window * 5);
         rel->burst = NULL;
     }
     return 1;
@@ -3277,10 +3474,11 @@ CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
 
 /* ---- coming in: acknowledgements and refusals ---- */
 
-static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t sample_ns, uint64_t delay_ns) {
+static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t sample_ns, uint64_t delay_ns, uint64_t now_ns) {
     rel->min_rtt_ns = cci__min64(rel->min_rtt_ns, sample_ns);
     if (sample_ns > rel->min_rtt_ns + delay_ns)
         sample_ns -= delay_ns;
+    cci__flow_sample(&rel->flow, sample_ns, now_ns);
     if (rel->srtt_ns == 0) {
         rel->srtt_ns = cci__max64(sample_ns, 1);
         rel->rttvar_ns = sample_ns / 2;
@@ -3299,7 +3497,7 @@ static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns
         rel->mtu_tries = 0;
         if (sent->size > rel->mtu) {
             rel->mtu = sent->size;
-            rel->window = cci__max64(rel->window, 4 * (uint64_t)rel->mtu);
+            rel->flow.window = cci__max64(rel->flow.window, 4 * (uint64_t)rel->mtu);
         }
     }
     if (sent->size > rel->pool->base_mtu)
@@ -3350,8 +3548,8 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
     uint64_t wait_ns = cci__max64(cci__max64(rel->srtt_ns, rel->min_rtt_ns == CCI__NEVER ? 0 : rel->min_rtt_ns) * 9 / 8,
                                   CCI__MS);
     cci_list_t *node = rel->flight.next, *next;
-    uint64_t congested = 0;
-    uint32_t large = 0;
+    uint64_t congested = 0, lost_ns = 0;
+    uint32_t large = 0, lost_bytes = 0;
     rel->loss_ns = CCI__NEVER;
     for (; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
@@ -3361,6 +3559,8 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
         if (sent->number + 3 <= rel->largest_acked || sent->time_ns + wait_ns <= now_ns) {
             if (!sent->is_probe) {
                 congested = sent->number + 1;
+                lost_bytes += sent->size;
+                lost_ns = sent->time_ns;
                 large |= sent->size > rel->pool->base_mtu;
             }
             cci__rel_lost(rel, sent);
@@ -3368,9 +3568,10 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
             rel->loss_ns = cci__min64(rel->loss_ns, sent->time_ns + wait_ns);
         }
     }
+    if (lost_bytes > 0)
+        cci__flow_lost(&rel->flow, rel->pool->congestion, lost_bytes, lost_ns, rel->mtu, now_ns);
     if (congested > rel->recovery_number) { /* once for each window */
         rel->recovery_number = rel->next_number;
-        rel->pool->congestion->lost(rel);
         rel->large_lost += large;
         if (rel->large_lost >= 3 && rel->mtu > rel->pool->base_mtu) /* small ones arrive, large ones don't */
             cci__rel_shrink(rel);
@@ -3405,8 +3606,8 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
 static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
     uint32_t count = cci__rel_parse_ack(frame, length, rel->next_number, range), newly = 0;
-    int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->window;
-    uint64_t largest;
+    int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->flow.window;
+    uint64_t largest, sent_ns = 0;
     cci_list_t *node;
     if (count == 0)
         return 0;
@@ -3422,14 +3623,15 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         if (sent->number < range[count - 1].lo || sent->number >= range[count - 1].hi)
             continue;
         if (sent->number == largest && now_ns > sent->time_ns)
-            cci__rel_sample_rtt(rel, now_ns - sent->time_ns, (uint64_t)cci__load16(frame + 2) * 4000);
+            cci__rel_sample_rtt(rel, now_ns - sent->time_ns, (uint64_t)cci__load16(frame + 2) * 4000, now_ns);
         rel->largest_acked = cci__max64(rel->largest_acked, sent->number);
         newly += sent->in_flight ? sent->size : 0;
+        sent_ns = sent->time_ns;
         rel->probes = 0;
         cci__rel_acked(rel, sent, now_ns);
     }
-    if (newly > 0 && limited && largest >= rel->recovery_number)
-        rel->pool->congestion->acked(rel, newly);
+    if (newly > 0)
+        cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
     cci__rel_detect_loss(rel, now_ns);
     return 1;
 }
@@ -3565,7 +3767,7 @@ static int cci__rel_take(cci_rel_t *rel, uint64_t lo, uint64_t hi) {
     if (hi <= lo)
         return 1;
     if (lo > rel->expected &&
-        cci__ranges_add(rel->sequences, &rel->sequence_count, CCI__REL_RANGES, lo, hi) == CCI__RANGE_FULL)
+        cci__ranges_add(rel->sequences, &rel->sequence_count, CCI__REL_SEQUENCES, lo, hi) == CCI__RANGE_FULL)
         return 0;
     if (lo == rel->expected)
         rel->expected = hi;
@@ -3639,7 +3841,7 @@ static int cci__rel_place_run(cci_rel_t *rel, const uint8_t *frame, uint32_t cou
 /* Whether sequence numbers that came too early can be remembered. */
 static int cci__rel_room_for(const cci_rel_t *rel, uint64_t lo, uint64_t hi) {
     return rel->ordered || lo <= rel->expected ||
-           cci__ranges_fit(rel->sequences, rel->sequence_count, CCI__REL_RANGES, lo, hi);
+           cci__ranges_fit(rel->sequences, rel->sequence_count, CCI__REL_SEQUENCES, lo, hi);
 }
 
 /* Is the message that is needed next arriving in pieces? The rest of it needs no more memory. */
@@ -4277,7 +4479,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
         if (rel->probes >= 3) { /* nothing comes back: all of it counts as lost, and one packet tries the path */
             while (!cci__list_empty(&rel->flight))
                 cci__rel_lost(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
-            rel->window = 2 * (uint64_t)rel->mtu;
+            rel->flow.window = 2 * (uint64_t)rel->mtu;
         } else {
             cci__rel_lost(rel, sent);
         }
@@ -4358,11 +4560,14 @@ typedef struct cci_rma_read {
 typedef struct cci_rma_chunk {
     cci_list_t node; /* in its reader, in the order of asking */
     cci_rma_read_t *read;
-    uint64_t offset, missing, sent_ns;
+    uint64_t offset;
+    uint64_t missing, asked; /* segments: those that have not come, and those of them that are under way */
+    uint64_t sent_ns, passed_ns;
     uint32_t length, segment;
     uint32_t id;
-    uint8_t tries, passed;
-    uint8_t again; /* is to be asked for once more */
+    uint8_t tries, heard; /* times it was asked for once more; 1: something has come since */
+    uint8_t passed;       /* segments that have come of what was asked for later */
+    uint8_t again;        /* nothing of it is under way: it is to be asked for once more */
 } cci_rma_chunk_t;
 
 /* A request of a peer that is being answered. */
@@ -4377,13 +4582,16 @@ struct cci_rma_reader {
     void *user;
     cci_list_t reads, chunks, requests;
     cci_list_t finished; /* reads that are over */
-    uint64_t outstanding, window, threshold;
-    uint64_t srtt_ns, rttvar_ns, recovery_ns;
+    uint64_t outstanding; /* bytes asked for that have neither come nor been lost */
+    cci_flow_t flow;
+    uint64_t srtt_ns, rttvar_ns, heard_ns;
     uint32_t segment; /* bytes of data in a packet of the path */
     uint32_t again;    /* chunks to be asked for once more */
     uint32_t timeouts; /* in a row */
     uint32_t request_count, chunk_count;
     uint32_t denied[8], denied_count;
+    uint32_t patience; /* quarters of a round trip: the more often something came after it had been taken for lost */
+    uint64_t patience_since_ns;
 };
 
 typedef struct cci_rma_table {
@@ -4393,6 +4601,7 @@ typedef struct cci_rma_table {
     cci_list_t reads, requests, chunks; /* free ones */
     cci_rma_chunk_t *chunk_array;
     uint32_t chunk_count, chunk_free, request_free;
+    const cci_congestion_t *congestion;
     uint64_t receive_window;
     uint64_t denied; /* accesses of peers: a wrong key, range or right */
     uint64_t reads_again;
@@ -4411,6 +4620,7 @@ CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], c
     table->region_count = region_count;
     table->chunk_array = chunks;
     table->chunk_count = table->chunk_free = chunk_count;
+    table->congestion = cci__find_congestion(NULL);
     table->request_free = request_count;
     cci__list_init(&table->reads);
     cci__list_init(&table->chunks);
@@ -4494,9 +4704,8 @@ CCI_API void cci_rma_reader_init(cci_rma_reader_t *reader, void *user) {
     cci__list_init(&reader->chunks);
     cci__list_init(&reader->requests);
     cci__list_init(&reader->finished);
-    reader->window = 16384;
+    cci__flow_init(&reader->flow, 16384);
     reader->segment = 1024;
-    reader->threshold = CCI__NEVER;
 }
 
 CCI_API int cci_rma_reader_idle(const cci_rma_reader_t *reader) {
@@ -4526,9 +4735,18 @@ CCI_API void cci_rma_read_start(cci_rma_reader_t *reader, cci_rma_read_t *read) 
     cci__list_append(&reader->reads, &read->node);
 }
 
+/* Bytes of these segments of a chunk. */
+static uint32_t cci__rma_bytes(const cci_rma_chunk_t *chunk, uint64_t bits) {
+    uint64_t last = (chunk->length - 1) / chunk->segment;
+    uint32_t bytes = bits >> last & 1 ? chunk->length - (uint32_t)last * chunk->segment : 0;
+    for (bits &= ~(UINT64_C(1) << last); bits; bits &= bits - 1)
+        bytes += chunk->segment;
+    return bytes;
+}
+
 static void cci__rma_free_chunk(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk) {
     CCI_ASSERT(chunk->read);
-    reader->outstanding -= chunk->length;
+    reader->outstanding -= cci__rma_bytes(chunk, chunk->asked);
     reader->again -= chunk->again;
     reader->chunk_count--;
     table->chunk_free++;
@@ -4590,34 +4808,58 @@ CCI_API void cci_rma_reader_abort(cci_rma_table_t *table, cci_rma_reader_t *read
     reader->denied_count = reader->request_count = 0;
 }
 
+/* Longest time in which something must come. */
 static uint64_t cci__rma_timeout_ns(const cci_rma_reader_t *reader) {
-    uint64_t base = reader->srtt_ns ? 2 * reader->srtt_ns + 4 * reader->rttvar_ns + 2 * CCI__MS : 100 * CCI__MS;
+    uint64_t base = reader->srtt_ns ? reader->srtt_ns + reader->srtt_ns / 8 + 4 * reader->rttvar_ns + CCI__MS : 100 * CCI__MS;
     return cci__min64(cci__max64(base, 4 * CCI__MS) << cci__min32(reader->timeouts, 8), 1000 * CCI__MS);
 }
 
-static void cci__rma_lost(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk, uint64_t now_ns) {
-    if (!chunk->again)
-        reader->again++;
+static void cci__rma_again(cci_rma_reader_t *reader, cci_rma_chunk_t *chunk) {
+    reader->again++;
     chunk->again = 1;
-    chunk->passed = 0;
-    table->reads_again++;
-    if (chunk->sent_ns >= reader->recovery_ns) { /* once for each window */
-        reader->recovery_ns = now_ns;
-        reader->threshold = reader->window = cci__max64(reader->window / 2, 2 * (uint64_t)reader->segment);
-    }
 }
 
-/* Bytes of the next chunk: a quarter of the window, in whole segments. */
+/* What was asked for of the chunk, and has not come, will not come. */
+static void cci__rma_lost(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk, uint64_t now_ns) {
+    uint32_t bytes = cci__rma_bytes(chunk, chunk->asked);
+    reader->outstanding -= bytes;
+    chunk->asked = 0;
+    chunk->passed = 0;
+    cci__rma_again(reader, chunk);
+    table->reads_again++;
+    if (!chunk->heard) /* one packet was lost, the request */
+        bytes = cci__min32(bytes, reader->segment);
+    cci__flow_lost(&reader->flow, table->congestion, bytes, chunk->sent_ns, reader->segment, now_ns);
+}
+
+/* Bytes of the next chunk: a part of the window, in whole segments. */
 static uint32_t cci__rma_chunk_size(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
-    uint64_t size = cci__min64(cci__min64(reader->window, table->receive_window) / 4, CCI__RMA_CHUNK);
+    /* What a request asks for comes in one burst, or is missing if it is lost: on a long path, where queues are others' too
+     * and the line is idle while nothing comes, in shorter ones. */
+    uint64_t window = cci__min64(reader->flow.window, table->receive_window);
+    uint64_t size = cci__min64(window / (reader->srtt_ns > 2 * CCI__MS ? 12 : 4), CCI__RMA_CHUNK);
     return cci__max32(cci__min32((uint32_t)size / reader->segment, 64), 1) * reader->segment;
+}
+
+/* Bytes that may be asked for in addition to what is under way. */
+static uint64_t cci__rma_room(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
+    uint64_t limit = cci__min64(reader->flow.window, table->receive_window);
+    if (reader->outstanding == 0)
+        return cci__max64(limit, reader->segment);
+    return limit > reader->outstanding ? limit - reader->outstanding : 0;
+}
+
+/* Is there something to ask for once more, and room for it? */
+static int cci__rma_may_ask_again(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
+    return reader->again > 0 && cci__rma_room(table, reader) >= reader->segment;
 }
 
 /* Is there something new to ask for, and room for it? */
 static int cci__rma_may_ask(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
-    return !cci__list_empty(&reader->reads) && cci__share(reader->chunk_count, table->chunk_free) &&
-           (reader->outstanding == 0 || reader->outstanding + cci__rma_chunk_size(table, reader) <=
-                                            cci__min64(reader->window, table->receive_window));
+    uint64_t size = cci__rma_chunk_size(table, reader);
+    return reader->again == 0 && !cci__list_empty(&reader->reads) && cci__share(reader->chunk_count, table->chunk_free) &&
+           (reader->outstanding == 0 || (reader->outstanding + size / 2 <= reader->flow.window &&
+                                         reader->outstanding + size <= table->receive_window));
 }
 
 static cci_rma_chunk_t *cci__rma_new_chunk(cci_rma_table_t *table, cci_rma_reader_t *reader) {
@@ -4634,12 +4876,33 @@ static cci_rma_chunk_t *cci__rma_new_chunk(cci_rma_table_t *table, cci_rma_reade
     chunk->segment = segment;
     count = (chunk->length + segment - 1) / segment;
     chunk->missing = count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
-    chunk->tries = chunk->passed = chunk->again = 0;
+    chunk->asked = chunk->missing;
+    chunk->tries = chunk->heard = chunk->passed = chunk->again = 0;
     read->asked += chunk->length;
     read->chunks++;
-    reader->outstanding += chunk->length;
     if (read->asked == read->length)
         cci__list_remove(&read->node); /* nothing more to ask for; its chunks know it */
+    return chunk;
+}
+
+/* Takes the next chunk that is to be asked for once more, or as much of it as there is room for: what would come in a burst
+ * that the path can't carry would only be lost once more. */
+static cci_rma_chunk_t *cci__rma_take_again(cci_rma_table_t *table, cci_rma_reader_t *reader) {
+    uint64_t room = cci__rma_room(table, reader);
+    cci_list_t *node = reader->chunks.next;
+    cci_rma_chunk_t *chunk;
+    while (!CCI__CONTAINER(node, cci_rma_chunk_t, node)->again)
+        node = node->next;
+    chunk = CCI__CONTAINER(node, cci_rma_chunk_t, node);
+    do {
+        chunk->asked |= (chunk->missing & ~chunk->asked) & (0 - (chunk->missing & ~chunk->asked)); /* the lowest */
+    } while (chunk->asked != chunk->missing && cci__rma_bytes(chunk, chunk->asked) + chunk->segment <= room);
+    chunk->again = 0;
+    reader->again--;
+    cci__list_remove(&chunk->node);
+    if (chunk->tries < 255)
+        chunk->tries++;
+    chunk->heard = chunk->passed = 0;
     return chunk;
 }
 
@@ -4652,22 +4915,15 @@ CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, u
     while (used + 48 <= room) {
         cci_rma_chunk_t *chunk = NULL;
         uint8_t *frame = at + used;
-        if (reader->again > 0) {
-            cci_list_t *node = reader->chunks.next;
-            while (!CCI__CONTAINER(node, cci_rma_chunk_t, node)->again)
-                node = node->next;
-            chunk = CCI__CONTAINER(node, cci_rma_chunk_t, node);
-            chunk->again = 0;
-            reader->again--;
-            cci__list_remove(&chunk->node);
-            if (chunk->tries < 255)
-                chunk->tries++;
+        if (cci__rma_may_ask_again(table, reader)) {
+            chunk = cci__rma_take_again(table, reader);
         } else if (cci__rma_may_ask(table, reader)) {
             chunk = cci__rma_new_chunk(table, reader);
         }
         if (!chunk)
             return used;
         cci__list_append(&reader->chunks, &chunk->node);
+        reader->outstanding += cci__rma_bytes(chunk, chunk->asked);
         chunk->sent_ns = now_ns;
         memset(frame, 0, 48);
         frame[0] = CCI__FRAME_READ;
@@ -4677,41 +4933,59 @@ CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, u
         cci__store32(frame + 20, chunk->segment);
         cci__store64(frame + 24, chunk->read->offset + chunk->offset);
         cci__store32(frame + 32, chunk->length);
-        cci__store64(frame + 40, chunk->missing);
+        cci__store64(frame + 40, chunk->asked);
         used += 48;
     }
     return used;
 }
 
 CCI_API int cci_rma_wants_to_ask(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
-    return reader->again > 0 || cci__rma_may_ask(table, reader);
+    return cci__rma_may_ask_again(table, reader) || cci__rma_may_ask(table, reader);
 }
 
-static void cci__rma_chunk_done(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk,
-                                uint64_t now_ns) {
-    cci_rma_read_t *read = chunk->read;
+/* The first of what a chunk asked for, asked once, tells the round-trip time. */
+static void cci__rma_sample(cci_rma_reader_t *reader, uint64_t sample_ns, uint64_t now_ns) {
+    uint64_t off = reader->srtt_ns > sample_ns ? reader->srtt_ns - sample_ns : sample_ns - reader->srtt_ns;
+    reader->rttvar_ns = reader->srtt_ns ? (3 * reader->rttvar_ns + off) / 4 : sample_ns / 2;
+    reader->srtt_ns = reader->srtt_ns ? (7 * reader->srtt_ns + sample_ns) / 8 : cci__max64(sample_ns, 1);
+    reader->timeouts = 0; /* not before: until then it may be the time-out that is too short */
+    cci__flow_sample(&reader->flow, sample_ns, now_ns);
+}
+
+/* What had been taken for lost comes: packets overtake each other on this path. Once in a round trip, so that it is known
+ * what the last step did; up to a whole round trip [RFC 8985 6.2]. */
+static void cci__rma_wait_longer(cci_rma_reader_t *reader, uint64_t now_ns) {
+    if (reader->patience == 4 || now_ns < reader->patience_since_ns + reader->srtt_ns)
+        return;
+    reader->patience++;
+    reader->patience_since_ns = now_ns;
+}
+
+/* `bytes` of a chunk have come; was_asked: they had not been taken for lost. */
+static void cci__rma_arrived(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_rma_chunk_t *chunk, uint32_t bytes,
+                             int was_asked, uint64_t now_ns) {
+    uint64_t patience_ns;
     cci_list_t *node;
-    uint64_t sample = now_ns - chunk->sent_ns;
-    if (chunk->tries == 0) {
-        uint64_t off = reader->srtt_ns > sample ? reader->srtt_ns - sample : sample - reader->srtt_ns;
-        reader->rttvar_ns = reader->srtt_ns ? (3 * reader->rttvar_ns + off) / 4 : sample / 2;
-        reader->srtt_ns = reader->srtt_ns ? (7 * reader->srtt_ns + sample) / 8 : cci__max64(sample, 1);
-    }
-    reader->timeouts = 0;
-    if (reader->window < reader->threshold)
-        reader->window += chunk->length;
-    else
-        reader->window += (uint64_t)chunk->length * reader->segment / reader->window;
-    reader->window = cci__min64(reader->window, UINT64_C(1) << 30);
+    reader->heard_ns = now_ns;
+    if (!was_asked || (chunk->tries > 0 && now_ns - chunk->sent_ns < cci__flow_shortest_ns(&reader->flow)))
+        cci__rma_wait_longer(reader, now_ns);
+    patience_ns = reader->patience * reader->srtt_ns / 4;
+    if (chunk->tries == 0 && !chunk->heard)
+        cci__rma_sample(reader, now_ns - chunk->sent_ns, now_ns);
+    chunk->heard = 1;
+    cci__flow_arrived(&reader->flow, table->congestion, bytes, chunk->sent_ns,
+                      !cci__list_empty(&reader->reads) && reader->flow.window <= table->receive_window, reader->segment,
+                      now_ns);
     for (node = reader->chunks.next; node != &chunk->node;) { /* what was asked for before, and has not come */
         cci_rma_chunk_t *earlier = CCI__CONTAINER(node, cci_rma_chunk_t, node);
         node = node->next;
-        if (!earlier->again && ++earlier->passed >= 3)
+        if (earlier->passed == 0)
+            earlier->passed_ns = now_ns;
+        if (earlier->passed < 3)
+            earlier->passed++;
+        if (earlier->asked && earlier->passed >= 3 && now_ns >= earlier->passed_ns + patience_ns)
             cci__rma_lost(table, reader, earlier, now_ns);
     }
-    cci__rma_free_chunk(table, reader, chunk);
-    if (read->arrived == read->length)
-        cci__rma_finish(reader, read, CCI_SUCCESS);
 }
 
 static cci_rma_chunk_t *cci__rma_chunk(cci_rma_table_t *table, const cci_rma_reader_t *reader, uint32_t id) {
@@ -4723,6 +4997,7 @@ static cci_rma_chunk_t *cci__rma_chunk(cci_rma_table_t *table, const cci_rma_rea
 static uint32_t cci__rma_input_data(cci_rma_table_t *table, cci_rma_reader_t *reader, const uint8_t *frame,
                                     uint32_t length, uint64_t now_ns) {
     uint32_t data = cci__load16(frame + 2), number, at;
+    int was_asked;
     cci_rma_chunk_t *chunk;
     cci_rma_read_t *read;
     uint8_t *to;
@@ -4744,8 +5019,17 @@ static uint32_t cci__rma_input_data(cci_rma_table_t *table, cci_rma_reader_t *re
     memcpy(to, frame + 16, data);
     read->arrived += data;
     chunk->missing &= ~(UINT64_C(1) << number);
+    was_asked = (int)(chunk->asked >> number & 1);
+    chunk->asked &= chunk->missing;
+    if (was_asked)
+        reader->outstanding -= data;
+    cci__rma_arrived(table, reader, chunk, data, was_asked, now_ns);
     if (chunk->missing == 0)
-        cci__rma_chunk_done(table, reader, chunk, now_ns);
+        cci__rma_free_chunk(table, reader, chunk);
+    else if (chunk->asked == 0 && !chunk->again)
+        cci__rma_again(reader, chunk);
+    if (read->arrived == read->length)
+        cci__rma_finish(reader, read, CCI_SUCCESS);
     return length;
 }
 
@@ -4852,9 +5136,13 @@ CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader
 /* ---- time ---- */
 
 CCI_API uint64_t cci_rma_deadline(const cci_rma_reader_t *reader) {
-    if (cci__list_empty(&reader->chunks) || reader->again > 0)
-        return CCI__NEVER;
-    return CCI__CONTAINER(reader->chunks.next, cci_rma_chunk_t, node)->sent_ns + cci__rma_timeout_ns(reader);
+    const cci_list_t *node = reader->chunks.next;
+    if (reader->outstanding == 0)
+        return CCI__NEVER; /* what there is to ask for may be asked for at once */
+    while (!CCI__CONTAINER(node, const cci_rma_chunk_t, node)->asked)
+        node = node->next;
+    return cci__max64(CCI__CONTAINER(node, const cci_rma_chunk_t, node)->sent_ns, reader->heard_ns) +
+           cci__rma_timeout_ns(reader);
 }
 
 /* Cuts a chunk of which nothing came into smaller segments: the way back may not carry larger ones. */
@@ -4875,17 +5163,21 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
     int any = 0;
     for (node = reader->chunks.next; node != &reader->chunks; node = node->next) {
         cci_rma_chunk_t *chunk = CCI__CONTAINER(node, cci_rma_chunk_t, node);
-        if (chunk->sent_ns + wait_ns > now_ns)
+        if (cci__max64(chunk->sent_ns, reader->heard_ns) + wait_ns > now_ns)
             break;
-        if (chunk->again)
+        if (chunk->asked == 0)
             continue;
         cci__rma_lost(table, reader, chunk, now_ns);
         any = 1;
         if (chunk->tries >= 2)
             cci__rma_shrink(chunk, base);
     }
-    if (any && reader->timeouts < 30)
+    if (!any)
+        return;
+    if (reader->timeouts < 30)
         reader->timeouts++;
+    if (reader->timeouts >= 3) /* nothing comes any more */
+        reader->flow.window = 2 * (uint64_t)reader->segment;
 }
 
 #ifdef __cplusplus

@@ -70,7 +70,10 @@
  *     rcvbuf, sndbuf  bytes, 4K to 1G, K M G work 4M, 1M      the kernel's socket buffers; the kernel may grant less
  *                                                             (sysctl net.core.rmem_max, net.core.wmem_max)
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
- *     congestion      name                        cci.h's     congestion control: newreno
+ *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path. discern: tells a
+ *                                                             full queue from a bad cable or radio, and slows down only
+ *                                                             for the first; newreno: slows down for each loss; fixed:
+ *                                                             never, for a network of one's own
  *     crc             0 or 1                      0           1: every packet carries a CRC-32C, where the checksum of UDP
  *                                                             is off or not enough; both sides must have it
  *     ttl, hops       hops, 1 to 255              system's    time to live of what is sent, multicast too (default 1)

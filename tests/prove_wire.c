@@ -134,6 +134,7 @@ void prove_data(void) {
                      chunk.length <= CCI__RMA_CHUNK && (chunk.length - 1) / chunk.segment <= 63);
     count = (chunk.length - 1) / chunk.segment + 1;
     __CPROVER_assume(count == 64 || chunk.missing >> count == 0);
+    __CPROVER_assume((chunk.asked & ~chunk.missing) == 0);
     region_length = nondet_u64();
     __CPROVER_assume(region_length > 0 && region_length <= 1 << 20);
     region_start = new_bytes((uint32_t)region_length);
