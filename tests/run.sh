@@ -389,6 +389,13 @@ raced() {
     build "$program" "$source" -O1 -fsanitize=thread && run "$program" "$@"
 }
 
+# Bounds of how well bad networks are used, in virtual time.
+netsim() {
+    libraries=-lm
+    plain netsim tests/netsim.c
+    libraries=
+}
+
 # ---- other machines -----------------------------------------------------------------------------------------------------
 
 # elsewhere MACHINE 'COMPILER FLAGS' 'EMULATOR' LIBRARIES: everything without a network, for another processor or with another
@@ -575,6 +582,7 @@ step field-sanitized sanitized field tests/field.c
 step hostile hostile
 step hostile-sanitized hostile_sanitized
 step promises promises
+step netsim netsim
 step netns plain netns tests/netns.c
 step netns-portable portable netns tests/netns.c
 step portability portability

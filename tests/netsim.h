@@ -1,0 +1,518 @@
+/* netsim.h - a path with a bottleneck, as a CCI link, and TCP-like flows beside ours on it: exact in virtual time.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * The network is a dumbbell: all that goes from the left to the right shares one bottleneck, a queue that drops what
+ * does not fit behind a line of a given rate; what comes back shares another. Behind the line a packet may be lost by
+ * chance, and then takes half of the round trip to arrive. Each packet costs its bytes and the header's of IP and UDP.
+ *
+ * Time is virtual and goes from event to event: an arrival, an endpoint's deadline (the link hears of it as a program's
+ * descriptor would), a TCP timer. Computing takes no time. What is decided by chance comes from one seed, so that the same
+ * call gives the same figures on every machine.
+ *
+ * The TCP-like flows are models of a sender with endless data: slow start, growth as NewReno [RFC 5681] or CUBIC
+ * [RFC 9438], loss known by three later acknowledgements, one reduction in each window, a retransmission time-out. Each
+ * packet is acknowledged on its own, as selective acknowledgements do in effect.
+ */
+#ifndef CCI_TEST_NETSIM_H
+#define CCI_TEST_NETSIM_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cci.h"
+
+#define NET_FN static __attribute__((unused))
+#define NET_US UINT64_C(1000)
+#define NET_MS UINT64_C(1000000)
+#define NET_S UINT64_C(1000000000)
+#define NET_MTU 1472u          /* bytes of a datagram on an Ethernet */
+#define NET_IP_UDP 28u         /* what a datagram costs besides its bytes */
+#define NET_TCP_PAYLOAD 1448u
+#define NET_TCP_PACKET 1500u
+#define NET_TCP_ACK 52u
+#define NET_ENDPOINTS 16
+#define NET_TCPS 8
+#define NET_TCP_RING 65536u    /* packets of a TCP flow between the oldest unacknowledged and the next, at most */
+
+enum { NET_LEFT, NET_RIGHT };
+enum { NET_DATAGRAM, NET_TCP_DATA, NET_TCP_ACKNOWLEDGEMENT };
+
+/* A packet on its way. */
+typedef struct net_packet {
+    uint64_t due_ns, order;
+    int kind;
+    uint32_t to;      /* endpoint or TCP flow */
+    uint32_t from;
+    uint64_t number;  /* TCP */
+    uint32_t length;
+    struct net_packet *next;
+    uint8_t bytes[1];
+} net_packet_t;
+
+/* One direction's line and the queue before it. */
+typedef struct net_line {
+    uint64_t bytes_per_second, queue_bytes;
+    uint32_t loss_per_million;
+    uint64_t free_ns;
+    uint64_t packets, dropped, lost, bytes; /* since net_forget() */
+    double queued_bytes;                    /* sum of what each packet found */
+} net_line_t;
+
+typedef struct net_endpoint {
+    int open, side;
+    net_packet_t *first, *last; /* arrived */
+    uint64_t deadline_ns;
+    int readable;
+} net_endpoint_t;
+
+typedef struct net_tcp {
+    int active, is_cubic;
+    uint64_t start_ns;
+    double window, threshold;              /* packets */
+    uint64_t next, oldest, largest, recovery; /* packet numbers */
+    uint64_t in_flight, delivered;         /* packets; bytes */
+    uint64_t heard_ns, srtt_ns;
+    uint64_t sent_ns[NET_TCP_RING];
+    uint8_t state[NET_TCP_RING];           /* 1: in flight */
+    double w_max, k_s, w_estimate;         /* CUBIC */
+    uint64_t epoch_ns;
+} net_tcp_t;
+
+typedef struct net_state {
+    uint64_t seed, random, now_ns, order;
+    uint64_t delay_ns;      /* one way */
+    uint64_t jitter_ns;     /* added to it, up to; packets keep their order */
+    uint32_t buffers;       /* of an endpoint; 0: the default */
+    const char *congestion; /* NULL: the default */
+    net_line_t line[2];     /* from the left, from the right */
+    uint64_t last_due_ns[2];
+    net_endpoint_t endpoint[NET_ENDPOINTS];
+    uint32_t endpoint_count;
+    int next_side;          /* of the endpoint that is opened next */
+    net_packet_t **heap;
+    size_t heap_count, heap_capacity;
+} net_state_t;
+
+static net_state_t net;
+static net_tcp_t net_tcp[NET_TCPS];
+
+/* ---- chance ---------------------------------------------------------------------------------------------------------- */
+
+/* xorshift64*: small, and the same everywhere. */
+NET_FN uint64_t net_random(void) {
+    net.random ^= net.random >> 12;
+    net.random ^= net.random << 25;
+    net.random ^= net.random >> 27;
+    return net.random * 0x2545F4914F6CDD1Du;
+}
+
+NET_FN uint64_t net_below(uint64_t limit) {
+    return limit == 0 ? 0 : (net_random() >> 11) % limit;
+}
+
+/* ---- packets on their way: a heap ------------------------------------------------------------------------------------ */
+
+NET_FN int net_earlier(const net_packet_t *a, const net_packet_t *b) {
+    return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->order < b->order;
+}
+
+NET_FN void net_push(net_packet_t *packet) {
+    size_t at = net.heap_count;
+    if (net.heap_count == net.heap_capacity) {
+        net.heap_capacity = net.heap_capacity == 0 ? 1024 : net.heap_capacity * 2;
+        net.heap = (net_packet_t **)realloc((void *)net.heap, net.heap_capacity * sizeof *net.heap);
+        if (net.heap == NULL)
+            abort();
+    }
+    net.heap_count++;
+    packet->order = net.order++;
+    while (at > 0 && net_earlier(packet, net.heap[(at - 1) / 2])) {
+        net.heap[at] = net.heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    net.heap[at] = packet;
+}
+
+NET_FN net_packet_t *net_pop(void) {
+    net_packet_t *top = net.heap[0], *last = net.heap[--net.heap_count];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= net.heap_count)
+            break;
+        if (child + 1 < net.heap_count && net_earlier(net.heap[child + 1], net.heap[child]))
+            child++;
+        if (!net_earlier(net.heap[child], last))
+            break;
+        net.heap[at] = net.heap[child];
+        at = child;
+    }
+    net.heap[at] = last;
+    return top;
+}
+
+/* ---- the line ---------------------------------------------------------------------------------------------------------- */
+
+/* Sends `size` bytes over a line: 1, and when they arrive, or 0 if they never do. */
+NET_FN int net_cross(int side, uint32_t size, uint64_t *due_ns) {
+    net_line_t *line = &net.line[side];
+    uint64_t start_ns = line->free_ns > net.now_ns ? line->free_ns : net.now_ns;
+    uint64_t queued = (uint64_t)((double)(start_ns - net.now_ns) * 1e-9 * (double)line->bytes_per_second);
+    line->packets++;
+    line->queued_bytes += (double)queued;
+    /* The queue, and what is on the line itself. A short packet needs no less room than a long one: else it would have an
+     * advantage that has nothing to do with congestion control. */
+    if (queued > line->queue_bytes + NET_TCP_PACKET) {
+        line->dropped++;
+        return 0;
+    }
+    line->free_ns = start_ns + (uint64_t)((double)size * 1e9 / (double)line->bytes_per_second);
+    line->bytes += size;
+    if (net_below(1000000) < line->loss_per_million) {
+        line->lost++;
+        return 0;
+    }
+    *due_ns = line->free_ns + net.delay_ns + net_below(net.jitter_ns);
+    if (*due_ns < net.last_due_ns[side])
+        *due_ns = net.last_due_ns[side];
+    net.last_due_ns[side] = *due_ns;
+    return 1;
+}
+
+NET_FN net_packet_t *net_packet(int kind, uint32_t from, uint32_t to, uint32_t length) {
+    net_packet_t *packet = (net_packet_t *)calloc(1, sizeof *packet + length);
+    if (packet == NULL)
+        abort();
+    packet->kind = kind;
+    packet->from = from;
+    packet->to = to;
+    packet->length = length;
+    return packet;
+}
+
+/* ---- TCP-like flows ------------------------------------------------------------------------------------------------------ */
+
+NET_FN void net_tcp_output(net_tcp_t *tcp) {
+    while ((double)tcp->in_flight + 1 <= tcp->window && tcp->next - tcp->oldest < NET_TCP_RING - 1) {
+        uint64_t due_ns;
+        tcp->sent_ns[tcp->next % NET_TCP_RING] = net.now_ns;
+        tcp->state[tcp->next % NET_TCP_RING] = 1;
+        tcp->in_flight++;
+        if (net_cross(NET_LEFT, NET_TCP_PACKET, &due_ns)) {
+            net_packet_t *packet = net_packet(NET_TCP_DATA, 0, (uint32_t)(tcp - net_tcp), 0);
+            packet->number = tcp->next;
+            packet->due_ns = due_ns;
+            net_push(packet);
+        }
+        tcp->next++;
+    }
+}
+
+NET_FN void net_tcp_start(int index, int is_cubic, uint64_t start_ns) {
+    net_tcp_t *tcp = &net_tcp[index];
+    memset(tcp, 0, sizeof *tcp);
+    tcp->active = 1;
+    tcp->is_cubic = is_cubic;
+    tcp->start_ns = start_ns;
+    tcp->window = 10;
+    tcp->threshold = 1e9;
+    tcp->heard_ns = start_ns;
+}
+
+/* [RFC 9438 4.2 to 4.5] */
+NET_FN void net_cubic_grow(net_tcp_t *tcp) {
+    double t, target;
+    if (tcp->epoch_ns == 0) {
+        tcp->epoch_ns = net.now_ns;
+        if (tcp->w_max < tcp->window)
+            tcp->w_max = tcp->window;
+        tcp->k_s = cbrt((tcp->w_max - tcp->window) / 0.4);
+        tcp->w_estimate = tcp->window;
+    }
+    t = (double)(net.now_ns - tcp->epoch_ns) * 1e-9;
+    target = 0.4 * pow(t + (double)tcp->srtt_ns * 1e-9 - tcp->k_s, 3) + tcp->w_max;
+    if (target > 1.5 * tcp->window)
+        target = 1.5 * tcp->window;
+    tcp->w_estimate += (tcp->w_estimate < tcp->w_max ? 3 * 0.3 / 1.7 : 1) / tcp->window;
+    if (target > tcp->window)
+        tcp->window += (target - tcp->window) / tcp->window;
+    if (tcp->window < tcp->w_estimate)
+        tcp->window = tcp->w_estimate;
+}
+
+NET_FN void net_tcp_lost(net_tcp_t *tcp) {
+    double factor = tcp->is_cubic ? 0.7 : 0.5;
+    if (tcp->is_cubic) {
+        tcp->w_max = tcp->window < tcp->w_max ? tcp->window * (1 + factor) / 2 : tcp->window;
+        tcp->epoch_ns = 0;
+    }
+    tcp->window *= factor;
+    if (tcp->window < 2)
+        tcp->window = 2;
+    tcp->threshold = tcp->window;
+    tcp->recovery = tcp->next;
+}
+
+NET_FN void net_tcp_acknowledged(net_tcp_t *tcp, uint64_t number) {
+    uint64_t sample_ns;
+    int congested = 0;
+    if (number < tcp->oldest || !tcp->state[number % NET_TCP_RING])
+        return;
+    sample_ns = net.now_ns - tcp->sent_ns[number % NET_TCP_RING];
+    tcp->srtt_ns = tcp->srtt_ns == 0 ? sample_ns : (7 * tcp->srtt_ns + sample_ns) / 8;
+    tcp->state[number % NET_TCP_RING] = 0;
+    tcp->in_flight--;
+    tcp->heard_ns = net.now_ns;
+    if (number > tcp->largest)
+        tcp->largest = number;
+    if (number >= tcp->recovery) {
+        if (tcp->window < tcp->threshold)
+            tcp->window += 1;
+        else if (tcp->is_cubic)
+            net_cubic_grow(tcp);
+        else
+            tcp->window += 1 / tcp->window;
+    }
+    while (tcp->oldest < tcp->next) {
+        if (tcp->state[tcp->oldest % NET_TCP_RING]) {
+            if (tcp->oldest + 3 > tcp->largest)
+                break;
+            tcp->state[tcp->oldest % NET_TCP_RING] = 0;
+            tcp->in_flight--;
+            congested |= tcp->oldest >= tcp->recovery;
+        }
+        tcp->oldest++;
+    }
+    if (congested)
+        net_tcp_lost(tcp);
+    net_tcp_output(tcp);
+}
+
+NET_FN uint64_t net_tcp_deadline(const net_tcp_t *tcp) {
+    if (!tcp->active)
+        return UINT64_MAX;
+    return tcp->next == 0 ? tcp->start_ns : tcp->heard_ns + 2 * tcp->srtt_ns + 200 * NET_MS;
+}
+
+NET_FN void net_tcp_timer(net_tcp_t *tcp) {
+    if (tcp->next > 0) { /* nothing has come for long: all is lost */
+        while (tcp->oldest < tcp->next)
+            tcp->state[tcp->oldest++ % NET_TCP_RING] = 0;
+        tcp->in_flight = 0;
+        net_tcp_lost(tcp);
+        tcp->window = 1;
+    }
+    tcp->heard_ns = net.now_ns;
+    net_tcp_output(tcp);
+}
+
+/* ---- the link -------------------------------------------------------------------------------------------------------------- */
+
+NET_FN void net_address_of(uint32_t index, cci_link_addr_t *address) {
+    memset(address, 0, sizeof *address);
+    address->bytes[0] = (uint8_t)(index + 1);
+}
+
+NET_FN int net_open(cci_device_t *device, const char *service, int want_os_handle, void **link, cci_link_info_t *info) {
+    net_endpoint_t *endpoint = &net.endpoint[net.endpoint_count];
+    (void)device;
+    (void)service;
+    (void)want_os_handle;
+    if (net.endpoint_count == NET_ENDPOINTS)
+        return CCI_ENOMEM;
+    net.endpoint_count++;
+    memset(endpoint, 0, sizeof *endpoint);
+    endpoint->open = 1;
+    endpoint->side = net.next_side;
+    endpoint->deadline_ns = UINT64_MAX;
+    info->mtu = NET_MTU;
+    info->base_mtu = 1200;
+    info->receive_window = 4u << 20;
+    info->send_buf_count = info->recv_buf_count = net.buffers;
+    info->congestion = net.congestion;
+    info->os_handle = (int)net.endpoint_count;
+    *link = endpoint;
+    return CCI_SUCCESS;
+}
+
+NET_FN void net_close(void *link) {
+    net_endpoint_t *endpoint = (net_endpoint_t *)link;
+    endpoint->open = 0;
+    while (endpoint->first != NULL) {
+        net_packet_t *next = endpoint->first->next;
+        free(endpoint->first);
+        endpoint->first = next;
+    }
+}
+
+NET_FN int net_send(void *link, const cci_link_tx_t *tx, int count) {
+    net_endpoint_t *endpoint = (net_endpoint_t *)link;
+    int i;
+    for (i = 0; i < count; i++) {
+        uint32_t to = tx[i].to->bytes[0] - 1u, piece, at = 0;
+        uint64_t due_ns;
+        net_packet_t *packet;
+        if (tx[i].length > NET_MTU || !net_cross(endpoint->side, tx[i].length + NET_IP_UDP, &due_ns))
+            continue;
+        packet = net_packet(NET_DATAGRAM, (uint32_t)(endpoint - net.endpoint), to, tx[i].length);
+        for (piece = 0; piece < tx[i].piece_count; piece++) {
+            if (tx[i].piece[piece].length > tx[i].length - at)
+                abort();
+            memcpy(packet->bytes + at, tx[i].piece[piece].data, tx[i].piece[piece].length);
+            at += tx[i].piece[piece].length;
+        }
+        packet->due_ns = due_ns;
+        net_push(packet);
+    }
+    return count;
+}
+
+NET_FN int net_receive(void *link, cci_link_rx_t *rx, int count) {
+    net_endpoint_t *endpoint = (net_endpoint_t *)link;
+    int filled = 0;
+    while (filled < count && endpoint->first != NULL) {
+        net_packet_t *packet = endpoint->first;
+        endpoint->first = packet->next;
+        memcpy(rx[filled].data, packet->bytes, packet->length);
+        rx[filled].length = rx[filled].segment = packet->length;
+        net_address_of(packet->from, &rx[filled].from);
+        rx[filled].is_group = 0;
+        filled++;
+        free(packet);
+    }
+    return filled;
+}
+
+NET_FN uint64_t net_clock(void *link) {
+    (void)link;
+    return net.now_ns;
+}
+
+NET_FN int net_resolve(void *link, const char *address, cci_link_addr_t *to) {
+    (void)link;
+    net_address_of((uint32_t)atoi(address), to);
+    return CCI_SUCCESS;
+}
+
+NET_FN int net_address(void *link, char *text, size_t size) {
+    snprintf(text, size, "%u", (unsigned)((net_endpoint_t *)link - net.endpoint));
+    return CCI_SUCCESS;
+}
+
+NET_FN void net_arm(void *link, int readable, uint64_t deadline_ns) {
+    net_endpoint_t *endpoint = (net_endpoint_t *)link;
+    endpoint->readable = readable;
+    endpoint->deadline_ns = deadline_ns;
+}
+
+static const cci_link_t net_link = {CCI_LINK_VERSION, net_open, net_close, net_send, net_receive, net_clock, net_resolve,
+                                    net_address,      NULL,     NULL,      NULL,     NULL,        net_arm,   NULL};
+
+NET_FN int net_discover(const cci_transport_t *self, void *list, int (*add)(void *list, const cci_device_desc_t *desc),
+                        char *why, size_t why_size) {
+    cci_device_desc_t desc;
+    (void)self;
+    (void)why;
+    (void)why_size;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "net0";
+    desc.info = "simulated path";
+    desc.up = 1;
+    desc.max_send_size = NET_MTU;
+    desc.rate = 1000000000u;
+    memset(desc.pci, 0xff, sizeof desc.pci);
+    return add(list, &desc);
+}
+
+static const cci_transport_t net_transport = {CCI_TRANSPORT_VERSION, "net", NULL, NULL, net_discover, NULL, NULL, &net_link,
+                                              NULL};
+static const cci_transport_t *const net_transports[] = {&net_transport, NULL};
+
+/* ---- time ------------------------------------------------------------------------------------------------------------------ */
+
+NET_FN void net_arrive(net_packet_t *packet) {
+    if (packet->kind == NET_DATAGRAM) {
+        net_endpoint_t *endpoint = &net.endpoint[packet->to];
+        if (packet->to < net.endpoint_count && endpoint->open) {
+            packet->next = NULL;
+            if (endpoint->first != NULL)
+                endpoint->last->next = packet;
+            else
+                endpoint->first = packet;
+            endpoint->last = packet;
+            return;
+        }
+    } else if (packet->kind == NET_TCP_DATA) {
+        uint64_t due_ns;
+        net_tcp[packet->to].delivered += NET_TCP_PAYLOAD;
+        if (net_cross(NET_RIGHT, NET_TCP_ACK, &due_ns)) {
+            net_packet_t *answer = net_packet(NET_TCP_ACKNOWLEDGEMENT, 0, packet->to, 0);
+            answer->number = packet->number;
+            answer->due_ns = due_ns;
+            net_push(answer);
+        }
+    } else {
+        net_tcp_acknowledged(&net_tcp[packet->to], packet->number);
+    }
+    free(packet);
+}
+
+/* Goes to the next event, but not past `limit_ns`, and lets it happen. */
+NET_FN void net_advance(uint64_t limit_ns) {
+    uint64_t next_ns = net.heap_count > 0 ? net.heap[0]->due_ns : UINT64_MAX;
+    uint32_t i;
+    for (i = 0; i < net.endpoint_count; i++)
+        if (net.endpoint[i].open && net.endpoint[i].deadline_ns < next_ns)
+            next_ns = net.endpoint[i].deadline_ns;
+    for (i = 0; i < NET_TCPS; i++)
+        if (net_tcp_deadline(&net_tcp[i]) < next_ns)
+            next_ns = net_tcp_deadline(&net_tcp[i]);
+    if (next_ns < net.now_ns + NET_US)
+        next_ns = net.now_ns + NET_US; /* what is overdue and stays so must not stop the time */
+    net.now_ns = next_ns < limit_ns ? next_ns : limit_ns;
+    while (net.heap_count > 0 && net.heap[0]->due_ns <= net.now_ns)
+        net_arrive(net_pop());
+    for (i = 0; i < NET_TCPS; i++)
+        if (net_tcp_deadline(&net_tcp[i]) <= net.now_ns)
+            net_tcp_timer(&net_tcp[i]);
+}
+
+/* Has this endpoint's program something to look at? */
+NET_FN int net_awake(uint32_t index) {
+    const net_endpoint_t *endpoint = &net.endpoint[index];
+    return endpoint->open && (endpoint->first != NULL || endpoint->readable || endpoint->deadline_ns <= net.now_ns);
+}
+
+/* Counts from now on. */
+NET_FN void net_forget(void) {
+    int i;
+    for (i = 0; i < 2; i++) {
+        net_line_t *line = &net.line[i];
+        line->packets = line->dropped = line->lost = line->bytes = 0;
+        line->queued_bytes = 0;
+    }
+}
+
+/* A new network: `rate` in bytes per second each way, queues in hundredths of what is on the way at that rate. */
+NET_FN void net_reset(uint64_t seed, uint64_t rate, uint64_t rtt_ns, uint32_t queue_percent, uint32_t loss_per_million) {
+    int i;
+    while (net.heap_count > 0)
+        free(net_pop());
+    free((void *)net.heap);
+    memset(&net, 0, sizeof net);
+    memset(net_tcp, 0, sizeof net_tcp);
+    net.seed = seed;
+    net.random = seed * 0x9e3779b97f4a7c15u + 0x1234567u;
+    net.now_ns = NET_S;
+    net.delay_ns = rtt_ns / 2;
+    for (i = 0; i < 2; i++) {
+        net.line[i].bytes_per_second = rate;
+        net.line[i].queue_bytes = rate / 1000 * (rtt_ns / NET_US) / 1000 * queue_percent / 100;
+        net.line[i].loss_per_million = loss_per_million;
+    }
+}
+
+#endif /* CCI_TEST_NETSIM_H */
