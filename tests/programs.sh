@@ -179,13 +179,13 @@ talk_both_ways() {
     serve "strangers-$machine" build/cci_perf -d lo || return
     for test in lat rate write_bw read_bw; do
         # shellcheck disable=SC2086
-        check "$test of $machine" status_of 0 $other -d lo "$uri" -t "$test" -n 200 -s 0,64,4k --verify
+        check "$test of $machine" status_of 0 $other -d lo "$uri" -t "$test" -n 200 -s 1,64,4k --verify
     done
     end_server
     # shellcheck disable=SC2086
     serve "strangers-of-$machine" $other -d lo || return
     for test in lat rate write_bw read_bw; do
-        check "$test with $machine" status_of 0 build/cci_perf -d lo "$uri" -t "$test" -n 200 -s 0,64,4k --verify
+        check "$test with $machine" status_of 0 build/cci_perf -d lo "$uri" -t "$test" -n 200 -s 1,64,4k --verify
     done
     end_server
 }
