@@ -886,7 +886,7 @@ static void congestion_control_that_there_is_not_is_refused_and_a_fixed_window_w
     loses_long = 0;
     while (dgram_of(client)->pool.retransmitted == 0) /* some were lost, and it is known */
         run(1);
-    assert_int_equal(dconn_of(at_client)->active->rel.window, 1u << 30);
+    assert_int_equal(dconn_of(at_client)->active->rel.flow.window, 1u << 30);
     run_until(&received_count, 300);
     assert_int_equal(failed_count, 0);
 }
