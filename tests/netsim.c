@@ -382,20 +382,24 @@ static int try_words(int count, char **words) {
 
 static void plot_goodput(void) {
     static const uint32_t losses[] = {0, 1000, 3000, 10000, 20000, 30000, 50000, 70000, 100000, 150000};
-    static const char *const names[] = {"discern", "newreno"};
+    static const struct {
+        const char *name, *congestion;
+        enum kind kind;
+    } series[] = {{"messages", NULL, STREAM_RO}, {"writes", NULL, WRITES}, {"reads", NULL, READS}, {"newreno", "newreno", STREAM_RO}};
     uint32_t i, k;
-    for (k = 0; k < 2; k++)
+    for (k = 0; k < sizeof series / sizeof series[0]; k++)
         for (i = 0; i < sizeof losses / sizeof losses[0]; i++) {
             measurement_t m = usual;
-            m.congestion = names[k];
+            m.kind = series[k].kind;
+            m.congestion = series[k].congestion;
             m.loss_per_million = losses[i];
-            printf("goodput,%s,%g,%.3f\n", names[k], losses[i] / 1e4, measure(&m).total * 8e-6);
+            printf("goodput,%s,%g,%.3f\n", series[k].name, losses[i] / 1e4, measure(&m).total * 8e-6);
         }
 }
 
 static void plot_latency(void) {
     static const uint32_t losses[] = {0, 10000, 50000};
-    static const double shares[] = {0, .5, .8, .9, .95, .97, .98, .99, .995, .998, .999};
+    static const double shares[] = {.5, .8, .9, .95, .97, .98, .99, .995, .998, .999};
     uint32_t i, k;
     for (i = 0; i < 3; i++) {
         measurement_t m = usual;
@@ -410,20 +414,22 @@ static void plot_latency(void) {
 }
 
 static void plot_shares(void) {
-    int is_cubic;
-    for (is_cubic = 0; is_cubic < 2; is_cubic++) {
+    static const char *const names[] = {"shares,newreno", "shares,cubic", "shares,ours"};
+    uint32_t i;
+    for (i = 0; i < 3; i++) {
         measurement_t m = usual;
-        m.newreno = !is_cubic;
-        m.cubic = (uint32_t)is_cubic;
-        m.seconds = 12;
-        m.trace = is_cubic ? "shares,cubic" : "shares,newreno";
+        m.newreno = i == 0;
+        m.cubic = i == 1;
+        m.flows = i == 2 ? 2 : 1;
+        m.seconds = 15;
+        m.trace = names[i];
         (void)measure(&m);
     }
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------------------ */
 
-#define SEEDS 3u
+#define SEEDS 2u
 
 /* Goodput at this loss must be at least `least` of that without loss. */
 static void hold(measurement_t m, uint32_t loss_per_million, double least) {
