@@ -612,6 +612,27 @@ static void a_message_too_long_is_dropped_also_behind_a_frame_of_another_layer(v
     assert_int_equal(received_length, LIMIT);
 }
 
+/* There is no RMA on such a connection: the packet ends there, and so does its work. */
+static void a_read_on_an_unreliable_connection_is_not_answered_nor_is_looked_at_what_follows(void **state) {
+    uint32_t number, sequence;
+    uint64_t sent;
+    (void)state;
+    message_limit = LIMIT;
+    open_both();
+    connect_both(CCI_CONN_ATTR_UU);
+    assert_int_equal(cci_send(at_client, "x", 1, NULL, 0), CCI_SUCCESS);
+    run_until(&received_count, 1);
+    run(200);
+    number = (uint32_t)dconn_of(at_client)->state.next_number + 10;
+    sequence = (uint32_t)dconn_of(at_client)->state.next_sequence + 10;
+    sent = sim.sent_count;
+    inject_behind_a_read(number, sequence, 100, 100);
+    assert_int_equal(received_count, 1);
+    assert_int_equal(sim.sent_count, sent);
+    assert_int_equal(cci_send(at_client, "y", 1, NULL, 0), CCI_SUCCESS);
+    run_until(&received_count, 2);
+}
+
 /* ---- groups --------------------------------------------------------------------------------------------------------- */
 
 static void inject_to_group(uint32_t group, const uint8_t *bytes, uint32_t length) {
@@ -906,6 +927,7 @@ int main(void) {
         TEST(reads_that_wait_for_a_fence_are_given_back_on_disconnect),
         TEST(a_message_longer_than_the_connection_allows_is_dropped),
         TEST(a_message_too_long_is_dropped_also_behind_a_frame_of_another_layer),
+        TEST(a_read_on_an_unreliable_connection_is_not_answered_nor_is_looked_at_what_follows),
         TEST(nothing_that_comes_by_multicast_is_answered),
         TEST(every_failing_allocation_of_create_endpoint_gives_enomem_and_leaks_nothing),
         TEST(every_failing_allocation_of_connect_gives_enomem_and_the_next_try_succeeds),
