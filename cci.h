@@ -2815,7 +2815,7 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     cci_list_t *node;
     int gap = 0;
     for (node = rel->items.next; node != &rel->items; node = node->next)
-        cci__rel_forget_pieces(rel, CCI__CONTAINER(node, cci_rel_item_t, node));
+        CCI__CONTAINER(node, cci_rel_item_t, node)->pieces = 0; /* all records go: that is enough */
     while (!cci__list_empty(&rel->lost))
         cci__rel_free_record(rel, CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node));
     while (!cci__list_empty(&rel->flight))
