@@ -37,19 +37,20 @@ reduce() {
     fi
 }
 
-# mutant NAME SED-SCRIPT
+# mutant NAME SED-SCRIPT [FLAGS...]
 mutant() {
     name=$1
     wanted "$name" || return
     dir=$out/$(echo "$name" | tr -c 'a-z0-9\n' '-')
     mkdir -p "$dir"
     sed "$2" cci.h >"$dir/cci.h"
+    shift 2
     if cmp -s cci.h "$dir/cci.h"; then
         echo "GONE      $name: the line that it changes is not there"
         bad=$((bad + 1))
         return
     fi
-    if ! "$cc" -std=gnu11 -O1 -w -I"$dir" -o "$dir/soak" tests/soak.c; then
+    if ! "$cc" -std=gnu11 -O1 -w "$@" -I"$dir" -o "$dir/soak" tests/soak.c; then
         echo "BROKEN    $name: does not compile"
         bad=$((bad + 1))
     elif "$dir/soak" --first 1 --seeds "$seeds" --stop >"$dir/log" 2>&1; then
@@ -104,6 +105,8 @@ mutant 'refused messages in the order of loss' "$(in_function cci__rel_not_ready
 mutant 'keepalive on an unreliable connection' "$(in_function cci__dgram_new_keepalive_us 's/cci__dgram_is_reliable(conn)/1/')"
 mutant 'a lost silent message is forgotten' "$(in_function cci__rel_lost 's/if (!sent->item) {/if (sent->item \&\& !sent->item->ops \&\& sent->item->kind == CCI__ITEM_RUN \&\& !(sent->item->flags \& CCI__ITEM_VOID)) { if (--sent->item->pieces == 0 \&\& (sent->item->flags \& CCI__ITEM_SENT)) { cci_rel_item_t *i = sent->item; sent->item = NULL; cci__rel_finish(rel, i); } sent->item = NULL; } if (!sent->item) {/')"
 mutant 'more is sent to a new address than came from there' "$(in_function cci__dgram_send_reset 's/uint32_t size = CCI__HEADER_SIZE;/uint32_t size = CCI__HEADER_SIZE + 160;/')"
+mutant 'a look-up walks the table' "$(in_function cci_conn_find 's/cci_conn_t .conn = cci_conn_at(table, index);/cci_conn_t *conn; uint32_t i; for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) if (cci_conn_at(table, i)->token == token) index = i; conn = cci_conn_at(table, index);/')" -DSOAK_COUNTS_WORK -fsanitize-coverage=trace-pc
+mutant 'each item that is given up looks at all packets' "$(in_function cci_rel_abort 's/CCI__CONTAINER(node, cci_rel_item_t, node)->pieces = 0;/cci__rel_forget_pieces(rel, CCI__CONTAINER(node, cci_rel_item_t, node));/')" -DSOAK_COUNTS_WORK -fsanitize-coverage=trace-pc
 
 echo "$killed mutants killed, $bad not"
 [ "$bad" -eq 0 ] && [ "$killed" -gt 0 ]

@@ -503,7 +503,11 @@ soak() {
     # shellcheck disable=SC2086
     works $sanitizers || { skip "$cc has no sanitizers here" && return; }
     # shellcheck disable=SC2086
-    check 'the soak test does not compile with sanitizers' "$cc" -std=gnu11 -g -O1 $sanitizers -I. \
+    counting='-fsanitize-coverage=trace-pc -DSOAK_COUNTS_WORK' # see tests/soak_net.h
+    # shellcheck disable=SC2086
+    works $sanitizers $counting || counting=
+    # shellcheck disable=SC2086
+    check 'the soak test does not compile with sanitizers' "$cc" -std=gnu11 -g -O1 $sanitizers $counting -I. \
         -o "$out/soak-sanitized" tests/soak.c
     check "seeds from $fresh on, sanitized" timeout 300 "$out/soak-sanitized" --first "$fresh" --seconds 18
 }

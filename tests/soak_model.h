@@ -169,7 +169,7 @@ typedef struct node {
 
 typedef struct soak_totals {
     uint64_t steps, operations, delivered, completed, failed_ops, connects, accepts, virtual_ns, datagrams, bytes;
-    uint64_t rma_bytes, polls, corrupted, replayed, calms, probes, endpoints, digest;
+    uint64_t rma_bytes, polls, corrupted, replayed, calms, probes, endpoints, digest, work, work_at_most;
 } soak_totals_t;
 
 static node_t nodes[NET_MAX_NODES];

@@ -7,6 +7,14 @@
 #include "seal.h"
 #include "soak_model.h"
 
+/* Work that is plenty: for one look for an event; for each datagram that it takes or sends, and each byte of these, since the encryption
+ * of the tests is slow; for each connection, since their table may grow; and how much a look or a datagram is on the average. */
+#define WORK_OF_LOOK 100000u
+#define WORK_OF_DATAGRAM 10000u
+#define WORK_OF_BYTE 4u
+#define WORK_OF_CONNECTION 200u
+#define WORK_ON_AVERAGE 400u
+
 /* ---- chance: a step's choices depend on the seed and its number alone ------------------------------------------------- */
 
 static uint64_t chance_state;
@@ -456,6 +464,24 @@ static void on_event(uint32_t index, cci_event_t *event) {
     give_back(event);
 }
 
+/* One look for an event, and how much work it was. */
+static int get_event(const node_t *node, cci_event_t **event) {
+    uint64_t datagrams = net.datagrams + net.received, bytes = net.bytes + net.received_bytes;
+    int status;
+    net_work = 0;
+    net_work_is_counted = 1;
+    status = cci_get_event(node->endpoint, event);
+    net_work_is_counted = 0;
+    datagrams = net.datagrams + net.received - datagrams;
+    bytes = net.bytes + net.received_bytes - bytes;
+    REQUIRE(ORACLE_WORK, net_work <= WORK_OF_LOOK + WORK_OF_DATAGRAM * datagrams + WORK_OF_BYTE * bytes +
+                                         WORK_OF_CONNECTION * (uint64_t)dgram_of(node)->conns.used,
+            "%lu steps of work for %lu datagrams", (unsigned long)net_work, (unsigned long)datagrams);
+    totals.work += net_work;
+    totals.work_at_most += WORK_ON_AVERAGE * (1 + datagrams) + WORK_OF_BYTE * bytes;
+    return status;
+}
+
 /* The program of a node has its turn: it takes what there is. */
 static void poll_node(uint32_t index) {
     node_t *node = &nodes[index];
@@ -464,7 +490,7 @@ static void poll_node(uint32_t index) {
     while (count < 64) {
         cci_event_t *event = NULL;
         totals.polls++;
-        status = cci_get_event(node->endpoint, &event);
+        status = get_event(node, &event);
         if (status != CCI_SUCCESS) {
             REQUIRE(ORACLE_CALL, (status == CCI_EAGAIN || status == CCI_ENOBUFS) && event == NULL, "cci_get_event: status %d", status);
             break;
@@ -1041,7 +1067,8 @@ static void check_silence(void) {
         const cci_conn_table_t *table = &dgram_of(&nodes[n])->conns;
         for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
             const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)cci_conn_at(table, i);
-            excused += conn->conn.state == CCI_CONN_ACCEPTED || conn->keepalive_us > 0;
+            excused += conn->conn.state == CCI_CONN_ACCEPTED ||
+                       (conn->keepalive_us > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_RU);
         }
     }
     drive_until(sim.now_ns + SEC);
@@ -1619,6 +1646,8 @@ static void soak_end(void) {
         soak_close(i, 1); /* accepted meanwhile */
     }
     drive_until(sim.now_ns + 5 * SEC);
+    REQUIRE(ORACLE_WORK, totals.work <= totals.work_at_most, "%.0f steps of work for %.0f looks, %.0f datagrams",
+            (double)totals.work, (double)totals.polls, (double)net.datagrams);
     check_all_memory();
     for (i = 0; i < node_count; i++) {
         check_empty(i);
