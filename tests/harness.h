@@ -60,7 +60,7 @@ static int listed_test_count;
 static int on_sim;
 static __attribute__((unused)) int is_lossy;
 static char config_text[2048];
-static unsigned patience_s = 60; /* real seconds until a wait is given up */
+static unsigned patience_s = 300; /* real seconds until a wait is given up */
 
 HARNESS_FN uint64_t real_now_ns(void) {
     struct timespec t;
