@@ -131,7 +131,9 @@ static void words_are_taken_as_they_are_and_others_are_named(void **state) {
     assert_refused("mac = :", "a hardware address");
     assert_refused("mac = 00:11:22:33:44:5g", "a hardware address");
     assert_refused("interface = a-name-that-is-longer-than-any", "the name of an interface");
-    assert_refused("congestion = a-name-that-is-longer-than-any", "a name of 1 to 23 characters");
+    assert_taken("congestion = newreno");
+    assert_refused("congestion = a-name-that-is-longer-than-any", "a congestion control that cci.h has");
+    assert_refused("congestion = oldreno", "a congestion control that cci.h has");
     assert_refused("colour = blue", "no such key");
     assert_refused("ip = 192.0.2.1", "do not name the same interface");
 }
