@@ -1,4 +1,4 @@
-/* test_base.c - what all layers stand on: numbers in bytes, the keyed hash, ranges, the timing wheel.
+/* test_base.c - what all layers stand on: numbers in bytes, the keyed hash, ranges, the timing wheel, congestion.
  * SPDX-License-Identifier: MIT OR Unlicense
  */
 #define _GNU_SOURCE 1
@@ -281,6 +281,106 @@ static void test_crc32c_with_large_tables_gives_the_same(void **state) {
             assert_int_equal(cci__crc32c_fast(tables, i, bytes + i, length), cci__crc32c(i, bytes + i, length));
 }
 
+/* A window of packets of 1,000 bytes is sent at once and acknowledged a round trip later. Returns the time then. */
+static uint64_t round_trip(cci_flow_t *flow, const cci_congestion_t *congestion, uint64_t rtt_ns, uint64_t now_ns) {
+    uint64_t at, window = flow->window;
+    for (at = 0; at < window; at += 1000) {
+        cci__flow_sample(flow, rtt_ns, now_ns + rtt_ns);
+        cci__flow_arrived(flow, congestion, 1000, now_ns, 1, 1000, now_ns + rtt_ns);
+    }
+    return now_ns + rtt_ns;
+}
+
+static void test_a_congestion_control_is_found_by_its_whole_name(void **state) {
+    (void)state;
+    assert_string_equal(cci__find_congestion("newreno")->name, "newreno");
+    assert_string_equal(cci__find_congestion("fixed")->name, "fixed");
+    assert_ptr_equal(cci__find_congestion(NULL), cci__find_congestion("discern"));
+    assert_null(cci__find_congestion(""));
+    assert_null(cci__find_congestion("newren"));
+    assert_null(cci__find_congestion("newrenos"));
+}
+
+static void test_newreno_doubles_then_halves_once_a_round_trip_and_adds_a_packet_to_each(void **state) {
+    const cci_congestion_t *newreno = cci__find_congestion("newreno");
+    uint64_t sent_ns, now_ns = 1;
+    cci_flow_t flow;
+    (void)state;
+    cci__flow_init(&flow, 16000);
+    sent_ns = now_ns = round_trip(&flow, newreno, 10 * CCI__MS, now_ns);
+    assert_true(flow.window == 32000);
+    now_ns += 10 * CCI__MS;
+    cci__flow_lost(&flow, newreno, 1000, sent_ns, 1000, now_ns);
+    assert_true(flow.window == 16000);
+    cci__flow_lost(&flow, newreno, 1000, sent_ns, 1000, now_ns); /* it was sent before the window was halved */
+    assert_true(flow.window == 16000);
+    now_ns = round_trip(&flow, newreno, 10 * CCI__MS, now_ns);
+    assert_in_range(flow.window, 16900, 17000);
+    round_trip(&flow, newreno, 10 * CCI__MS, now_ns);
+    assert_in_range(flow.window, 17800, 18000);
+}
+
+static void test_slow_start_ends_when_the_queue_of_a_long_path_grows(void **state) {
+    const cci_congestion_t *discern = cci__find_congestion(NULL);
+    cci_flow_t flow;
+    uint64_t now_ns;
+    (void)state;
+    cci__flow_init(&flow, 32000);
+    now_ns = round_trip(&flow, discern, 10 * CCI__MS, 1);
+    assert_true(flow.window == 64000 && flow.threshold == CCI__NEVER);
+    round_trip(&flow, discern, 15 * CCI__MS, now_ns);
+    assert_in_range(flow.window, 32000, 40000);
+    assert_true(flow.threshold == flow.window);
+
+    cci__flow_init(&flow, 32000); /* on a short path a late packet is no sign of a queue */
+    now_ns = round_trip(&flow, discern, CCI__MS, 1);
+    now_ns = round_trip(&flow, discern, 15 * CCI__MS / 10, now_ns);
+    assert_true(flow.window == 128000 && flow.threshold == CCI__NEVER);
+    cci__flow_lost(&flow, discern, 1000, now_ns, 1000, now_ns); /* twice as much as fits was under way */
+    assert_true(flow.window == 128000 * 614 / 1024);
+}
+
+static void test_a_loss_behind_a_queue_shrinks_the_window_by_what_the_queue_had_added(void **state) {
+    const cci_congestion_t *discern = cci__find_congestion(NULL);
+    cci_flow_t flow;
+    uint64_t before, now_ns;
+    (void)state;
+    cci__flow_init(&flow, 100000);
+    flow.threshold = flow.window;
+    now_ns = round_trip(&flow, discern, 10 * CCI__MS, 1);
+    now_ns = round_trip(&flow, discern, 12500000, now_ns);
+    before = flow.window;
+    cci__flow_lost(&flow, discern, 1000, now_ns, 1000, now_ns);
+    assert_true(flow.window == before * (1088 * 10 * 10 / 125) / 1024);
+}
+
+static void test_losses_without_a_queue_change_nothing_until_they_are_a_tenth(void **state) {
+    const cci_congestion_t *discern = cci__find_congestion(NULL);
+    uint64_t before, now_ns = 1;
+    cci_flow_t flow;
+    uint32_t rounds;
+    (void)state;
+    cci__flow_init(&flow, 100000);
+    flow.threshold = flow.window;
+    for (rounds = 0; rounds < 300; rounds++) {
+        now_ns = round_trip(&flow, discern, 10 * CCI__MS, now_ns);
+        before = flow.window;
+        cci__flow_lost(&flow, discern, (uint32_t)(before / 20), now_ns, 1000, now_ns);
+        assert_true(flow.window == before);
+    }
+    cci__flow_init(&flow, 100000);
+    flow.threshold = flow.window;
+    for (rounds = 0; rounds < 300; rounds++) {
+        now_ns = round_trip(&flow, discern, 10 * CCI__MS, now_ns);
+        before = flow.window;
+        cci__flow_lost(&flow, discern, (uint32_t)(before / 4), now_ns, 1000, now_ns);
+        if (flow.window < before)
+            break;
+    }
+    assert_in_range(rounds, 10, 60); /* the share is smoothed over 32 half round trips */
+    assert_true(flow.window == before * 717 / 1024);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_are_little_endian_at_any_address),
@@ -293,6 +393,11 @@ int main(void) {
         cmocka_unit_test(test_sleeping_until_the_deadline_meets_each_timer_in_time),
         cmocka_unit_test(test_arming_again_moves_a_timer),
         cmocka_unit_test(test_a_poll_costs_the_same_with_any_number_of_timers),
+        cmocka_unit_test(test_a_congestion_control_is_found_by_its_whole_name),
+        cmocka_unit_test(test_newreno_doubles_then_halves_once_a_round_trip_and_adds_a_packet_to_each),
+        cmocka_unit_test(test_slow_start_ends_when_the_queue_of_a_long_path_grows),
+        cmocka_unit_test(test_a_loss_behind_a_queue_shrinks_the_window_by_what_the_queue_had_added),
+        cmocka_unit_test(test_losses_without_a_queue_change_nothing_until_they_are_a_tenth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
