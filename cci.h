@@ -4835,9 +4835,11 @@ static void cci__rma_lost(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_
 /* Bytes of the next chunk: a part of the window, in whole segments. */
 static uint32_t cci__rma_chunk_size(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
     /* What a request asks for comes in one burst, or is missing if it is lost: on a long path, where queues are others' too
-     * and the line is idle while nothing comes, in shorter ones. */
+     * and the line is idle while nothing comes, in shorter ones. Before the first answer in few: readers that nobody answers
+     * leave chunks to others. */
     uint64_t window = cci__min64(reader->flow.window, table->receive_window);
-    uint64_t size = cci__min64(window / (reader->srtt_ns > 2 * CCI__MS ? 12 : 4), CCI__RMA_CHUNK);
+    uint32_t parts = reader->srtt_ns == 0 ? 3 : reader->srtt_ns > 2 * CCI__MS ? 12 : 4;
+    uint64_t size = cci__min64(window / parts, CCI__RMA_CHUNK);
     return cci__max32(cci__min32((uint32_t)size / reader->segment, 64), 1) * reader->segment;
 }
 

@@ -845,7 +845,7 @@ static void reads_that_a_peer_does_not_answer_leave_chunks_to_others(void **stat
                          CCI_SUCCESS);
     run_ms(100);
     assert_true(insiders[0].conn->active->reader.chunk_count > 0);
-    assert_true(dgram_of(victim)->rma.chunk_free > 0);
+    assert_true(dgram_of(victim)->rma.chunk_free >= CCI__DGRAM_CHUNKS - 4 * 100);
     run_ms(40000); /* the time-out of the sends gives everything back */
     assert_int_equal(dgram_of(victim)->rma.chunk_free, CCI__DGRAM_CHUNKS);
     assert_int_equal(sent_count, 100);
