@@ -114,6 +114,7 @@ static void test_ranges_behave_like_a_set(void **state) {
             for (k = 0; k < UNIVERSE; k++) ranges += after[k] && (k == 0 || !after[k - 1]);
             how = cci__ranges_test(set, count, lo, hi);
             assert_int_equal(how, in == 0 ? CCI__RANGE_NEW : in == hi - lo ? CCI__RANGE_OLD : CCI__RANGE_MIXED);
+            assert_int_equal(cci__ranges_fit(set, count, capacity, lo, hi), ranges <= capacity);
             added = cci__ranges_add(set, &count, capacity, lo, hi);
             if (ranges <= capacity) {
                 assert_int_not_equal(added, CCI__RANGE_FULL);
