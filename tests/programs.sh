@@ -197,7 +197,7 @@ strangers() {
     for machine in i686 mips s390x; do
         compiler=$machine-linux-gnu-gcc emulator=qemu-$machine-static atomic=
         case $machine in
-        i686) emulator=env ;; # the processor itself runs it
+        i686) emulator="env" ;; # the processor itself runs it
         mips) atomic=-latomic ;;
         esac
         has "$compiler" || { skip "there is no $compiler" && continue; }
