@@ -1931,6 +1931,28 @@ CCI_API uint32_t cci_conn_write_accept(const cci_conn_t *conn, uint32_t window, 
     return CCI__ACCEPT_SIZE;
 }
 
+typedef struct cci_conn_accept {
+    uint64_t token; /* the server's */
+    uint32_t max_send_size, window;
+} cci_conn_accept_t;
+
+/* `length` is without the tag; what is encrypted, the secret of resets behind all this, is there but not looked at. */
+CCI_API int cci_conn_parse_accept(const uint8_t *bytes, uint32_t length, cci_conn_accept_t *accept) {
+    uint32_t size = length >= CCI__HEADER_SIZE && (bytes[3] & CCI__HEADER_SEALED) ? CCI__ACCEPT_SIZE + CCI__SECRET_SIZE
+                                                                                 : CCI__ACCEPT_SIZE;
+    if (length < size)
+        return 0;
+    accept->token = cci__load64(bytes + 24);
+    accept->max_send_size = cci__load32(bytes + 32);
+    accept->window = cci__load32(bytes + 36);
+    return accept->max_send_size != 0;
+}
+
+/* The cookie of a COOKIE stands where other packets have their sender's index and their number. */
+CCI_API uint64_t cci_conn_cookie_in(const cci_conn_header_t *header) {
+    return header->peer_index | (uint64_t)header->number << 32;
+}
+
 /* The cookie for a request: proof that its sender receives at its address. It changes with `epoch`. */
 CCI_API uint64_t cci_conn_cookie(const cci_conn_table_t *table, const cci_link_addr_t *from, uint32_t index,
                                              uint64_t token, uint64_t epoch) {
@@ -6403,19 +6425,19 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
 
 static void cci__dgram_input_accept(cci__dgram_t *ep, uint8_t *bytes, uint32_t length, const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
-    uint32_t size;
-    if (length < CCI__ACCEPT_SIZE || !conn || !conn->conn.is_client ||
-        !cci__dgram_unseal(ep, conn, header->number, cci__load64(bytes + 24), bytes, &length) ||
-        (conn->key && length < CCI__ACCEPT_SIZE + CCI__SECRET_SIZE))
+    cci_conn_accept_t accept;
+    uint32_t tag_size = header->flags & CCI__HEADER_SEALED ? ep->seal->tag_size : 0;
+    if (!conn || !conn->conn.is_client || length < tag_size ||
+        !cci_conn_parse_accept(bytes, length - tag_size, &accept) ||
+        !cci__dgram_unseal(ep, conn, header->number, accept.token, bytes, &length))
         return;
-    size = cci__load32(bytes + 32);
     if (conn->conn.state == CCI_CONN_CONNECTING) {
-        if (size == 0 || size > conn->conn.pub.max_send_size)
+        if (accept.max_send_size > conn->conn.pub.max_send_size)
             return;
-        conn->conn.pub.max_send_size = size;
-        conn->conn.peer_window = cci__max32(cci__load32(bytes + 36), 4096);
+        conn->conn.pub.max_send_size = accept.max_send_size;
+        conn->conn.peer_window = cci__max32(accept.window, 4096);
         conn->conn.peer_index = header->peer_index;
-        conn->conn.peer_token = cci__load64(bytes + 24);
+        conn->conn.peer_token = accept.token;
         if (conn->key)
             conn->peer_secret = cci__load64(bytes + CCI__ACCEPT_SIZE);
         conn->conn.state = CCI_CONN_OPEN;
@@ -6426,7 +6448,7 @@ static void cci__dgram_input_accept(cci__dgram_t *ep, uint8_t *bytes, uint32_t l
         conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
         cci__dgram_connected(ep, conn, CCI_SUCCESS);
         cci__dgram_schedule(ep, conn);
-    } else if (conn->conn.state != CCI_CONN_OPEN || conn->conn.peer_token != cci__load64(bytes + 24)) {
+    } else if (conn->conn.state != CCI_CONN_OPEN || conn->conn.peer_token != accept.token) {
         return;
     }
     cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
@@ -6610,7 +6632,7 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
             if (cci__dgram_unseal(ep, conn, header.number, token, bytes, &length))
                 cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
         } else if (conn->conn.peer_token == 0 || conn->conn.tries > 3) { /* one answer to a cookie, not a game */
-            conn->conn.peer_token = cci__load64(bytes + 16);
+            conn->conn.peer_token = cci_conn_cookie_in(&header);
             cci__dgram_send_request(ep, conn);
         }
         break;

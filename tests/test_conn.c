@@ -252,6 +252,7 @@ static void test_an_accept_names_both_sides(void **state) {
     uint8_t bytes[CCI__ACCEPT_SIZE];
     cci_conn_t *conn = open_one();
     cci_conn_header_t header;
+    cci_conn_accept_t back;
     (void)state;
     conn->peer_index = 5;
     conn->peer_token = 6;
@@ -262,9 +263,46 @@ static void test_an_accept_names_both_sides(void **state) {
     assert_int_equal(header.index, 5);
     assert_true(header.token == 6);
     assert_int_equal(header.peer_index, conn->index);
-    assert_true(cci__load64(bytes + 24) == conn->token);
-    assert_int_equal(cci__load32(bytes + 32), 1111);
-    assert_int_equal(cci__load32(bytes + 36), 2222);
+    assert_int_equal(cci_conn_parse_accept(bytes, sizeof bytes, &back), 1);
+    assert_true(back.token == conn->token);
+    assert_int_equal(back.max_send_size, 1111);
+    assert_int_equal(back.window, 2222);
+    conn->pub.max_send_size = 0; /* nothing could be sent */
+    (void)cci_conn_write_accept(conn, 2222, bytes);
+    assert_int_equal(cci_conn_parse_accept(bytes, sizeof bytes, &back), 0);
+}
+
+/* Each length has memory of just its size, so that a sanitizer sees what is read behind it. */
+static void test_an_accept_that_is_cut_off_is_none(void **state) {
+    uint8_t whole[CCI__ACCEPT_SIZE + CCI__SECRET_SIZE + 1];
+    uint32_t length, sealed;
+    cci_conn_t *conn = open_one();
+    (void)state;
+    memset(whole, 0xff, sizeof whole);
+    conn->pub.max_send_size = 1;
+    (void)cci_conn_write_accept(conn, 2, whole);
+    for (sealed = 0; sealed < 2; sealed++) {
+        uint32_t size = sealed ? CCI__ACCEPT_SIZE + CCI__SECRET_SIZE : CCI__ACCEPT_SIZE;
+        whole[3] = sealed ? CCI__HEADER_SEALED : 0;
+        for (length = 0; length <= sizeof whole; length++) {
+            uint8_t *bytes = malloc(length + (length == 0));
+            cci_conn_accept_t back;
+            assert_non_null(bytes);
+            memcpy(bytes, whole, length);
+            assert_int_equal(cci_conn_parse_accept(bytes, length, &back), length >= size);
+            free(bytes);
+        }
+    }
+}
+
+static void test_a_cookie_is_read_from_where_a_request_has_it(void **state) {
+    uint8_t bytes[CCI__HEADER_SIZE];
+    cci_conn_header_t header;
+    (void)state;
+    cci_conn_write_header(bytes, CCI__PKT_COOKIE, 0, 1, 2, 0, 0);
+    cci__store64(bytes + 16, UINT64_C(0x8877665544332211));
+    assert_int_equal(cci_conn_parse(bytes, sizeof bytes, &header), 1);
+    assert_true(cci_conn_cookie_in(&header) == UINT64_C(0x8877665544332211));
 }
 
 static void test_a_cookie_depends_on_address_index_token_epoch_and_key(void **state) {
@@ -302,6 +340,8 @@ int main(void) {
         TEST(test_a_request_is_read_as_it_was_written),
         TEST(test_hostile_requests_name_nothing_outside),
         TEST(test_an_accept_names_both_sides),
+        TEST(test_an_accept_that_is_cut_off_is_none),
+        TEST(test_a_cookie_is_read_from_where_a_request_has_it),
         TEST(test_a_cookie_depends_on_address_index_token_epoch_and_key),
         TEST(test_retries_double_up_to_a_second),
     };
