@@ -118,9 +118,10 @@ static int compare_samples(const void *a, const void *b) {
 }
 
 static double median_ns(void) {
+    uint32_t middle = sample_count / 2;
     if (sample_count == 0) return 0;
     qsort(samples_ns, sample_count, sizeof samples_ns[0], compare_samples);
-    return samples_ns[sample_count / 2];
+    return samples_ns[middle];
 }
 
 /* ---- sockets --------------------------------------------------------------------------------------------------- */

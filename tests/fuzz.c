@@ -445,7 +445,7 @@ static int fuzz_discover(const cci_transport_t *self, void *list, int (*add)(voi
     (void)self;
     (void)why;
     (void)why_size;
-    for (index = 0; index < SIDES; index++) {
+    for (index = 0; index < (uint8_t)SIDES; index++) {
         cci_device_desc_t desc;
         int status;
         describe(index, &desc);
@@ -527,7 +527,7 @@ static void arrive_from(const packet_t *packet) {
 
 static void deliver(const packet_t *packet) {
     uint8_t i;
-    for (i = 0; i < SIDES; i++) {
+    for (i = 0; i < (uint8_t)SIDES; i++) {
         arrival_t *arrival;
         if (packet->is_group ? !world.group_member[i] || packet->to != 5 : packet->to != i) {
             continue;

@@ -329,7 +329,7 @@ static int set_word(measurement_t *m, const char *word) {
     if (value == NULL)
         return 0;
     number = atof(++value);
-#define IS(name) (strncmp(word, name "=", sizeof name) == 0)
+#define IS(name) (strncmp(word, (name), sizeof(name) - 1) == 0 && word[sizeof(name) - 1] == '=')
     if (IS("rate")) m->rate_mbit = (uint64_t)number;
     else if (IS("rtt")) m->rtt_us = (uint64_t)number;
     else if (IS("queue")) m->queue_percent = (uint32_t)number;

@@ -654,7 +654,7 @@ static void nothing_that_comes_by_multicast_is_answered(void **state) {
     open_both();
     connect_to("sim://g5", CCI_CONN_ATTR_UU_MC_RX);
     sent = sim.sent_count;
-    for (type = CCI__PKT_REQUEST; type <= CCI__PKT_GROUP; type++) {
+    for (type = CCI__PKT_REQUEST; type <= (uint8_t)CCI__PKT_GROUP; type++) {
         memset(packet, 0, sizeof packet);
         cci_conn_write_header(packet, type, 0, 77, 88, 99, 1);
         packet[CCI_REL_HEADER] = CCI__FRAME_PING;

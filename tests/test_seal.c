@@ -1104,7 +1104,7 @@ static void nobody_gets_more_bytes_than_came_in_its_name_when_packets_grow(void 
     (void)state;
     for (round = 0; round < 4; round++) {
         uint32_t victim = 0;
-        int crc = round & 1;
+        int crc = (round & 1) != 0;
         uint8_t flags = (uint8_t)((crc ? CCI__HEADER_CRC : 0) | (round & 2 ? CCI__HEADER_SEALED : 0));
         memset(to_victim, 0, sizeof to_victim);
         memset(from_victim, 0, sizeof from_victim);
