@@ -103,7 +103,7 @@ int main(int argc, char **argv) {
         else if (option == 'd') device = optarg;
         else if (option == 'n') count = atoi(optarg);
         else if (option == 's') size_bytes = atoi(optarg);
-        else option = '?', count = 0;
+        else count = 0; /* asks how to use it */
         if (count < 1 || size_bytes < 0) return puts("usage: pingpong [-b] [-d dev] [-n count] [-s bytes] [URI]"), 2;
     }
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
