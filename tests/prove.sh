@@ -77,7 +77,7 @@ solve() {
         tool goto-instrument $contracts "$base.1" "$base.2" >>"$base.log" 2>&1 || return 2
     # shellcheck disable=SC2086
     # shellcheck disable=SC3045 # POSIX has no -t, every shell has
-    (ulimit -t "$limit_s" && tool cbmc "$base.2" $checks --unwind "$unwind") >"$base.txt" 2>&1
+    (ulimit -t "$limit_s" && tool cbmc "$base.2" $checks $until --unwind "$unwind") >"$base.txt" 2>&1
 }
 
 ranges='cci__ranges_test:prove_given_test cci__ranges_fit:prove_given_fit cci__ranges_add:prove_given_add'
@@ -87,6 +87,7 @@ part='cci__rel_part:prove_given_part cci__rel_fill:prove_given_fill'
 all() {
     "$1" prove_wire all 4 header
     "$1" prove_wire all 4 request
+    "$1" prove_wire all 4 accept
     "$1" prove_wire all 4 read
     "$1" prove_wire all 4 data cci_rma_address:prove_given_address cci__rma_chunk_done:prove_given_done \
         cci__rma_fail:prove_given_fail
@@ -150,17 +151,19 @@ mistake() {
 }
 find_mistake() {
     [ "$4" = "$wrong" ] || return
+    until=--stop-on-fail # the first check that fails is enough
     solve "$out/broken" "$@"
+    until=
     if grep -q '^VERIFICATION FAILED' "$out/$4.txt"; then
         proven=$((proven + 1))
-        echo "found  $4: $(grep -c ': FAILURE' "$out/$4.txt") checks fail with a mistake"
+        echo "found  $4: with a mistake, $(sed -n '/^Violated property:/{n;n;s/^ *//p;}' "$out/$4.txt")"
     else
         failed=$((failed + 1))
         echo "FAIL   $4 does not notice a mistake"
     fi
 }
 
-only='' quick=''
+only='' quick='' until=''
 case ${1:-} in
 '') ;;
 --quick) quick=yes ;;
@@ -173,13 +176,21 @@ rm -rf "$out"
 mkdir -p "$out/broken"
 tool cbmc --version
 all prove
+mistake header 'if (length < CCI__HEADER_SIZE || bytes[0]' 'if (length < 8 || bytes[0]'
 mistake request 'request->length > length - head' 'request->length > length'
+mistake accept '? CCI__ACCEPT_SIZE + CCI__SECRET_SIZE' '? CCI__ACCEPT_SIZE'
 mistake read 'offset > found->length - length)' 'offset > found->length)'
 mistake data 'data > length - 16' 'data > length'
 mistake ranges_memory 'if (*count == capacity)' 'if (*count > capacity)'
 mistake ranges_union 'while (begin > 0 && set[begin - 1].hi >= lo)' 'while (begin > 0 && set[begin - 1].hi > lo)'
 mistake check 'if (data > length - size)' 'if (data > length)'
 mistake scan 'run->next || run->end != at' 'run->next'
+mistake input 'size == 0 || size > length - at)' 'size == 0)'
 mistake ack 'if (more > CCI__REL_ACK_MORE || ' 'if ('
+mistake bulk 'if (part->total != target.length || part->buffer' 'if (part->buffer'
+mistake fragment 'if (part->total != total || !part->buffer' 'if (!part->buffer'
+mistake place_run 'if (--count == 0)' 'if (count-- == 0)'
+mistake place_frame 'check_only ? NULL : frame + 48' 'check_only ? NULL : frame + 56'
+mistake run_skip '(uint16_t)cci__min32(run->begin + size, run->end)' '(uint16_t)(run->begin + size)'
 echo "$proven proven, $failed failed"
 [ "$failed" -eq 0 ] && [ "$proven" -gt 0 ]

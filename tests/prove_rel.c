@@ -15,7 +15,7 @@
     __CPROVER_loop_invariant(!ghost.seen || ghost.followed || (ghost.next == run->end && ghost.rank + 1 == run->count)) \
     __CPROVER_loop_invariant(!ghost.followed || (ghost.seen && ghost.next < run->end && ghost.rank + 1 < run->count)) \
     __CPROVER_decreases(length - at)
-#define CCI__LOOP_input __CPROVER_assigns(at, size, nacked, pieces, eliciting, pinged, outcome) \
+#define CCI__LOOP_input __CPROVER_assigns(at, size, acked, nacked, pieces, eliciting, pinged, outcome) \
     __CPROVER_loop_invariant(at >= CCI_REL_HEADER && at <= length) \
     __CPROVER_decreases(length - at)
 #define CCI__LOOP_place_run __CPROVER_assigns(count, frame, skip, given_left) \
@@ -298,7 +298,6 @@ cci_rel_part_t *prove_given_part(cci_rel_t *r, uint64_t first, int make) {
 int prove_given_fill(cci_rel_t *r, cci_rel_part_t *p, uint64_t offset, uint32_t length) {
     (void)r;
     __CPROVER_assert(length > 0 && offset + length <= p->total && offset + length > offset, "inside");
-  
     return nondet_int();
 }
 void prove_given_unreliable(cci_rel_t *r, uint64_t sequence, uint64_t now_ns) { (void)r; (void)sequence; (void)now_ns; }

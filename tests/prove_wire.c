@@ -27,9 +27,27 @@ static uint8_t *new_bytes(uint32_t length) {
 void prove_header(void) {
     uint32_t length = nondet_u32();
     cci_conn_header_t header;
+    uint8_t *bytes;
     __CPROVER_assume(length <= PACKET_MAX);
-    if (cci_conn_parse(new_bytes(length), length, &header))
-        __CPROVER_assert(length >= CCI__HEADER_SIZE, "a header is there");
+    bytes = new_bytes(length);
+    if (!cci_conn_parse(bytes, length, &header))
+        return;
+    __CPROVER_assert(length >= CCI__HEADER_SIZE, "a header is there");
+    __CPROVER_assert(cci_conn_cookie_in(&header) == cci__load64(bytes + 16), "a cookie is where a request has it");
+}
+
+/* The endpoint opens what is encrypted behind these 40 bytes, and then reads a secret there. */
+void prove_accept(void) {
+    uint32_t length = nondet_u32();
+    uint8_t *bytes;
+    cci_conn_accept_t accept;
+    __CPROVER_assume(length <= PACKET_MAX);
+    bytes = new_bytes(length);
+    if (!cci_conn_parse_accept(bytes, length, &accept))
+        return;
+    __CPROVER_assert(!(bytes[3] & CCI__HEADER_SEALED) ||
+                         __CPROVER_r_ok(bytes + CCI__ACCEPT_SIZE, CCI__SECRET_SIZE), "a sealed one has a secret");
+    __CPROVER_assert(accept.max_send_size > 0, "something can be sent");
 }
 
 /* What dgram relies on when it collects the pieces of a request: at most 32 of them, inside 1,024 bytes. */
