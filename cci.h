@@ -987,7 +987,7 @@ enum { CCI__RANGE_NEW, CCI__RANGE_OLD, CCI__RANGE_MIXED, CCI__RANGE_FULL };
 
 /* How [lo, hi) stands to the set: wholly new, wholly in it, or partly. New numbers come at the end, so look there first. */
 CCI__UNUSED static int cci__ranges_test(const cci_range_t *set, uint32_t count, uint64_t lo, uint64_t hi) {
-    while (count > 0 && set[count - 1].lo >= hi)
+    while (count > 0 && set[count - 1].lo >= hi) CCI__LOOP(ranges_test)
         count--;
     if (count == 0 || set[count - 1].hi <= lo)
         return CCI__RANGE_NEW;
@@ -998,10 +998,10 @@ CCI__UNUSED static int cci__ranges_test(const cci_range_t *set, uint32_t count, 
  * there is room for. */
 CCI__UNUSED static int cci__ranges_add(cci_range_t *set, uint32_t *count, uint32_t capacity, uint64_t lo, uint64_t hi) {
     uint32_t end = *count, begin;
-    while (end > 0 && set[end - 1].lo > hi)
+    while (end > 0 && set[end - 1].lo > hi) CCI__LOOP(ranges_end)
         end--;
     begin = end;
-    while (begin > 0 && set[begin - 1].hi >= lo)
+    while (begin > 0 && set[begin - 1].hi >= lo) CCI__LOOP(ranges_begin)
         begin--;
     CCI_ASSERT(lo < hi && *count <= capacity);
     if (begin == end) { /* touches none: make room */
@@ -1025,7 +1025,7 @@ CCI__UNUSED static int cci__ranges_fit(const cci_range_t *set, uint32_t count, u
                                        uint64_t hi) {
     if (count < capacity)
         return 1;
-    while (count > 0 && set[count - 1].lo > hi)
+    while (count > 0 && set[count - 1].lo > hi) CCI__LOOP(ranges_fit)
         count--;
     return count > 0 && set[count - 1].hi >= lo;
 }

@@ -91,7 +91,7 @@ all() {
     "$1" prove_wire all 4 read
     "$1" prove_wire all 4 data cci_rma_address:prove_given_address cci__rma_chunk_done:prove_given_done \
         cci__rma_fail:prove_given_fail
-    "$1" prove_base all 34 ranges_memory
+    "$1" prove_base loop 4 ranges_memory
     "$1" prove_base all 4 ranges_union
     "$1" prove_rel all 4 check
     "$1" prove_rel loop 4 scan cci__rel_in_run:prove_in_run

@@ -5,6 +5,16 @@
 #include <stdint.h>
 #include <string.h>
 
+#define CCI__LOOP(name) CCI__LOOP_##name
+#define CCI__LOOP_ranges_test \
+    __CPROVER_assigns(count) __CPROVER_loop_invariant(count <= __CPROVER_loop_entry(count)) __CPROVER_decreases(count)
+#define CCI__LOOP_ranges_fit CCI__LOOP_ranges_test
+#define CCI__LOOP_ranges_end __CPROVER_assigns(end) __CPROVER_loop_invariant(end <= *count) __CPROVER_decreases(end)
+#define CCI__LOOP_ranges_begin __CPROVER_assigns(begin) __CPROVER_loop_invariant(begin <= end) __CPROVER_decreases(begin)
+#define CCI__LOOP_scan
+#define CCI__LOOP_input
+#define CCI__LOOP_place_run
+
 /* CBMC's own memmove() loses content where an array of structures moves over itself. */
 void *prove_memmove(void *to, const void *from, size_t size);
 #define memmove prove_memmove
@@ -17,7 +27,9 @@ void *prove_memmove(void *to, const void *from, size_t size);
 uint32_t nondet_u32(void);
 uint64_t nondet_u64(void);
 
-static cci_range_t set[CCI__REL_RANGES]; /* the largest that there is */
+#define SET_MAX CCI__REL_SEQUENCES /* the largest that there is */
+
+static cci_range_t set[SET_MAX];
 static int content_matters;
 
 void *prove_memmove(void *to, const void *from, size_t size) {
@@ -45,7 +57,7 @@ void prove_ranges_memory(void) {
     uint32_t count = nondet_u32(), capacity = nondet_u32();
     uint64_t lo = nondet_u64(), hi = nondet_u64();
     __CPROVER_havoc_object(set);
-    __CPROVER_assume(capacity <= CCI__REL_RANGES && count <= capacity && lo < hi);
+    __CPROVER_assume(capacity <= SET_MAX && count <= capacity && lo < hi);
     (void)cci__ranges_fit(set, count, capacity, lo, hi);
     (void)cci__ranges_add(set, &count, capacity, lo, hi);
     __CPROVER_assert(count <= capacity, "no more ranges than there is room for");
