@@ -96,7 +96,8 @@ all() {
     "$1" prove_rel all 4 check
     "$1" prove_rel loop 4 scan cci__rel_in_run:prove_in_run
     # shellcheck disable=SC2086
-    "$1" prove_rel loop 4 input $ranges cci__rel_scan:prove_given_scan cci__rel_input_ack:prove_given_ack \
+    "$1" prove_rel loop 4 input $ranges cci__rel_scan:prove_given_scan \
+        cci__rel_check_for:prove_given_check cci__rel_input_ack:prove_given_ack \
         cci__rel_input_bulk:prove_given_bulk cci__rel_input_fragment:prove_given_fragment \
         cci__rel_input_void:prove_given_void cci__rel_input_run:prove_given_run \
         cci__rel_not_ready:prove_given_nack cci__rel_refused:prove_given_refusal
@@ -115,7 +116,7 @@ all() {
 selected() {
     case $1 in *"$only"*) ;; *) return 1 ;; esac
     [ -n "$quick" ] || return 0
-    case $1 in ranges_union | scan | input) return 1 ;; esac
+    case $1 in ranges_memory | ranges_union | scan) return 1 ;; esac
 }
 
 proven=0 failed=0

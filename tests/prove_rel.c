@@ -15,7 +15,7 @@
     __CPROVER_loop_invariant(!ghost.seen || ghost.followed || (ghost.next == run->end && ghost.rank + 1 == run->count)) \
     __CPROVER_loop_invariant(!ghost.followed || (ghost.seen && ghost.next < run->end && ghost.rank + 1 < run->count)) \
     __CPROVER_decreases(length - at)
-#define CCI__LOOP_input __CPROVER_assigns(at, size, acked, nacked, pieces, eliciting, pinged, outcome) \
+#define CCI__LOOP_input __CPROVER_assigns(at, size, acked, nacked, pieces, eliciting, pinged, outcome, checked, checked_length) \
     __CPROVER_loop_invariant(at >= CCI_REL_HEADER && at <= length) \
     __CPROVER_decreases(length - at)
 #define CCI__LOOP_place_run __CPROVER_assigns(count, frame, skip, given_left) \
@@ -31,6 +31,8 @@ static struct { uint32_t witness, next, rank; int seen, followed, sound; } ghost
 static uint32_t given_left, given_end;
 static uint8_t *packet;
 static uint32_t packet_length;
+static const uint8_t *checked; /* the frame that was found sound, of so many bytes up to the end */
+static uint32_t checked_length;
 void *prove_memmove(void *to, const void *from, size_t size);
 #define memmove prove_memmove
 #define CCI_REL_IMPLEMENTATION
@@ -71,14 +73,18 @@ static void new_packet(void) {
     __CPROVER_assume(packet);
 }
 void prove_check(void) {
-    uint32_t length = nondet_u32(), size;
+    uint32_t length = nondet_u32(), size, size_for;
     uint8_t *frame;
     __CPROVER_assume(length > 0 && length <= 1500);
     frame = malloc(length);
     __CPROVER_assume(frame);
     size = cci__rel_check(frame, length);
+    size_for = cci__rel_check_for(frame, length, nondet_u32());
+    __CPROVER_assert(size_for == 0 || (size_for == size && size <= length), "a frame of the connection is a frame");
     if (size > 0 && size <= length) {
         uint32_t data = length >= 8 ? cci__load16(frame + 2) : 0;
+        __CPROVER_assert(size >= 8 || frame[0] >= CCI__FRAME_OTHER || frame[0] == CCI__FRAME_PAD, "eight bytes are there");
+        __CPROVER_assert(size >= 16 || frame[0] != CCI__FRAME_VOID, "a VOID is there");
         if (frame[0] == CCI__FRAME_MESSAGE || frame[0] == CCI__FRAME_SKIP)
             __CPROVER_assert(data <= size - 8, "a message is whole");
         if (frame[0] == CCI__FRAME_BULK) {
@@ -229,28 +235,36 @@ int prove_given_scan(const uint8_t *bytes, uint32_t length, uint32_t message_max
                                          run->count <= (run->end - run->begin) / 8));
     return nondet_int();
 }
+/* stands for cci__rel_check_for(), of which prove_check() shows this; remembers the frame that is sound */
+uint32_t prove_given_check(const uint8_t *frame, uint32_t length, uint32_t message_max) {
+    uint32_t size = nondet_u32();
+    (void)message_max;
+    __CPROVER_assert(length > 0 && length <= 1500 && __CPROVER_r_ok(frame, length), "the rest of the packet is there");
+    __CPROVER_assume(size <= length);
+    __CPROVER_assume(size == 0 || size >= 8 || frame[0] >= CCI__FRAME_OTHER || frame[0] == CCI__FRAME_PAD);
+    checked = size > 0 ? frame : NULL;
+    checked_length = length;
+    return size;
+}
 int prove_given_ack(cci_rel_t *r, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     (void)r; (void)now_ns;
-    __CPROVER_assert(length >= 16 && frame[0] == CCI__FRAME_ACK && __CPROVER_r_ok(frame, length), "an ACK is there");
+    __CPROVER_assert(frame == checked && length == checked_length && frame[0] == CCI__FRAME_ACK, "a sound ACK");
     return nondet_int();
 }
 int prove_given_bulk(cci_rel_t *r, const uint8_t *frame) {
     (void)r;
-    __CPROVER_assert(frame[0] == CCI__FRAME_BULK && __CPROVER_r_ok(frame, 48 + (size_t)cci__load16(frame + 2)) &&
-                     cci__load64(frame + 32) <= cci__load64(frame + 40) &&
-                     cci__load16(frame + 2) <= cci__load64(frame + 40) - cci__load64(frame + 32), "a segment is there");
+    __CPROVER_assert(frame == checked && frame[0] == CCI__FRAME_BULK, "a sound segment");
     return nondet_int();
 }
 int prove_given_fragment(cci_rel_t *r, const uint8_t *frame, uint64_t now_ns) {
     (void)r; (void)now_ns;
-    __CPROVER_assert(frame[0] == CCI__FRAME_FRAGMENT && __CPROVER_r_ok(frame, 16 + (size_t)cci__load16(frame + 2)) &&
-                     cci__load32(frame + 12) <= 0xffff && cci__load32(frame + 8) <= cci__load32(frame + 12) &&
-                     cci__load16(frame + 2) <= cci__load32(frame + 12) - cci__load32(frame + 8), "a fragment is there");
+    __CPROVER_assert(frame == checked && frame[0] == CCI__FRAME_FRAGMENT, "a sound fragment");
     return nondet_int();
 }
+/* it reads the first 16 bytes and no others */
 int prove_given_void(cci_rel_t *r, const uint8_t *frame) {
     (void)r;
-    __CPROVER_assert(__CPROVER_r_ok(frame, 16), "a VOID is there");
+    __CPROVER_assert(frame == checked && frame[0] == CCI__FRAME_VOID, "a sound VOID");
     return nondet_int();
 }
 int prove_given_run(cci_rel_t *r, uint8_t *bytes, uint32_t begin, uint32_t end, uint32_t count, int has_bulk, void *buffer) {
