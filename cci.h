@@ -5169,14 +5169,20 @@ CCI_API uint64_t cci_rma_deadline(const cci_rma_reader_t *reader) {
            cci__rma_timeout_ns(reader);
 }
 
-/* Cuts a chunk of which nothing came into smaller segments: the way back may not carry larger ones. */
+/* Cuts a chunk into smaller segments: the way back may not carry larger ones. A new segment of which
+ * only a part has come is asked for as a whole. */
 static void cci__rma_shrink(cci_rma_chunk_t *chunk, uint32_t segment) {
-    uint32_t old_count = (chunk->length + chunk->segment - 1) / chunk->segment;
-    uint32_t count = (chunk->length + segment - 1) / segment;
-    if (chunk->segment <= segment || count > 64 || chunk->missing << (64 - old_count) != UINT64_MAX << (64 - old_count))
+    uint32_t i, count = (chunk->length + segment - 1) / segment, before = cci__rma_bytes(chunk, chunk->missing);
+    uint64_t missing = 0;
+    if (chunk->segment <= segment || count > 64)
         return;
+    for (i = 0; i < count; i++) {
+        uint32_t first = i * segment, last = cci__min32(first + segment, chunk->length) - 1;
+        missing |= ((chunk->missing >> first / chunk->segment | chunk->missing >> last / chunk->segment) & 1) << i;
+    }
     chunk->segment = segment;
-    chunk->missing = UINT64_MAX >> (64 - count);
+    chunk->missing = missing;
+    chunk->read->arrived -= cci__rma_bytes(chunk, missing) - before;
     chunk->id += 0x10000; /* what was cut otherwise has another number */
 }
 
@@ -5193,7 +5199,7 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
             continue;
         cci__rma_lost(table, reader, chunk, now_ns);
         any = 1;
-        if (chunk->tries >= 2)
+        if (chunk->tries >= 2 && !chunk->heard)
             cci__rma_shrink(chunk, base);
     }
     if (!any)

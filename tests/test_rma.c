@@ -320,6 +320,16 @@ static void test_segments_shrink_when_the_way_back_is_narrow(void **state) {
     world_end(w);
 }
 
+static void test_a_short_last_segment_that_passes_a_narrow_way_does_not_keep_others_from_shrinking(void **state) {
+    world_t *w = world_new(131);
+    (void)state;
+    w->path = 1200;
+    (void)start(w, 5, 2400); /* 1,400 bytes, which do not pass, and 1,000, which do */
+    assert_true(run_until_idle(w, 60000 * MS));
+    assert_memory_equal(w->node[0].memory + 5, w->node[1].memory + 5, 2400);
+    world_end(w);
+}
+
 static void test_a_read_of_what_may_not_be_read_is_denied(void **state) {
     world_t *w = world_new(140);
     cci_rma_read_t *read;
@@ -495,6 +505,7 @@ int main(void) {
         cmocka_unit_test(test_reads_bring_exact_bytes_over_a_lossy_network),
         cmocka_unit_test(test_only_what_is_missing_is_asked_for_again),
         cmocka_unit_test(test_segments_shrink_when_the_way_back_is_narrow),
+        cmocka_unit_test(test_a_short_last_segment_that_passes_a_narrow_way_does_not_keep_others_from_shrinking),
         cmocka_unit_test(test_a_read_of_what_may_not_be_read_is_denied),
         cmocka_unit_test(test_deregistration_in_the_middle_ends_the_read_on_either_side),
         cmocka_unit_test(test_a_flood_of_requests_is_bounded),
