@@ -1581,6 +1581,28 @@ static void test_huge_jumps_of_numbers_do_no_harm(void **state) {
     world_end(w);
 }
 
+static void test_withdrawals_beyond_what_can_be_remembered_are_refused_until_a_gap_closes(void **state) {
+    world_t *w = world_new(1135, CCI_CONN_ATTR_RU, 1200);
+    cci_rel_t *rel = &w->side[1].rel;
+    uint8_t frame[16] = {CCI__FRAME_VOID};
+    uint32_t n;
+    (void)state;
+    w->hostile = 1;
+    cci__store32(frame + 8, 1);
+    for (n = 0; n <= CCI__REL_SEQUENCES; n++) { /* each second number: the last finds no room */
+        cci__store32(frame + 4, (uint32_t)rel->expected + 1 + 2 * n);
+        assert_true(feed(w, &w->side[1], frame, sizeof frame, n));
+        assert_int_equal(rel->sequence_count, cci__min32(n + 1, CCI__REL_SEQUENCES));
+    }
+    cci__store32(frame + 4, (uint32_t)rel->expected);
+    assert_true(feed(w, &w->side[1], frame, sizeof frame, n));
+    assert_int_equal(rel->sequence_count, CCI__REL_SEQUENCES - 1);
+    cci__store32(frame + 4, (uint32_t)rel->expected + 1 + 2 * (CCI__REL_SEQUENCES - 1));
+    assert_true(feed(w, &w->side[1], frame, sizeof frame, n + 1));
+    assert_int_equal(rel->sequence_count, CCI__REL_SEQUENCES);
+    world_end(w);
+}
+
 static void test_random_frames_do_no_harm(void **state) {
     uint32_t seed, n, i;
     (void)state;
@@ -1726,6 +1748,7 @@ int main(void) {
         cmocka_unit_test(test_a_packet_of_too_many_pieces_is_malformed),
         cmocka_unit_test(test_a_packet_refuses_four_operations_at_most),
         cmocka_unit_test(test_huge_jumps_of_numbers_do_no_harm),
+        cmocka_unit_test(test_withdrawals_beyond_what_can_be_remembered_are_refused_until_a_gap_closes),
         cmocka_unit_test(test_random_frames_do_no_harm),
         cmocka_unit_test(test_truncated_packets_do_no_harm),
         cmocka_unit_test(test_two_hundred_thousand_mutated_packets_do_no_harm),
