@@ -89,6 +89,8 @@ write_users() {
     udp='#include "cci_udp.h"'
     systems=$(printf '#include <%s>\n' stdio.h stdlib.h string.h time.h unistd.h sys/types.h sys/socket.h netinet/in.h)
     printf '%s\n' "$core" >"$out/use/core.c"
+    printf '#include "cci_sisci.h"\n%s\n' "$core" >"$out/use/sisci.c"
+    printf '#define CCI_SISCI_API\n#include "cci_sisci.h"\n' >"$out/use/sisci-alone.c"
     printf '%s\n%s\n' "$udp" "$core" >"$out/use/udp.c"
     printf '%s\n%s\n%s\n%s\n' "$udp" "$core" "$udp" "$core" >"$out/use/twice.c"
     printf '%s\n%s\n%s\n' "$systems" "$udp" "$core" >"$out/use/after-system.c"
@@ -134,10 +136,22 @@ headers() {
     accept udp "$all" -DCCI_UDP_PORTABLE=
     accept udp "$all" -DCCI_UDP_PORTABLE= -DCCI_NO_THREADS=
     accept udp "$all" -DNDEBUG
+    accept sisci
+    accept sisci-alone
+    accept sisci "$all"
+    accept sisci "$all" -DCCI_STATIC=
+    accept sisci "$all" -DCCI_NO_THREADS=
+    alone=-DCCI_SISCI_IMPLEMENTATION=
+    accept sisci-alone "$alone"
+    accept sisci-alone "$alone" -DCCI_STATIC=
+    accept sisci-alone "$alone" -DCCI_NO_THREADS=
+    accept sisci-alone "$alone" -DCCI_NO_STDIO=
     for layer in BASE EVQ CONN REL RMA; do accept core "-DCCI_${layer}_IMPLEMENTATION="; done
     compile="$compiler -x $language -std=$strict -c -o /dev/null"
     accept udp "$all" -O2
     accept udp "$all" -O2 -DNDEBUG -DCCI_STATIC=
+    accept sisci "$all" -O2
+    accept sisci-alone "$alone" -O2
     compile="$compiler -x $language -std=$gnu $stop"
     accept udp "$all"
     accept after-system "$all"

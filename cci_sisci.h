@@ -1,0 +1,4716 @@
+/* cci_sisci.h - SISCI for CCI (cci.h): shared memory of one host, or a Dolphin adapter.                         v0.1.0
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * Brings its own SISCI on POSIX shared memory, so every Linux host has one. A program written for SISCI uses it alone:
+ *
+ *     #define CCI_SISCI_API
+ *     #define CCI_SISCI_IMPLEMENTATION        (in ONE C or C++ file)
+ *     #include "cci_sisci.h"
+ *
+ * and #include "cci_sisci.h" with CCI_SISCI_API alone in all others. Link with -pthread.
+ *
+ * CONTENTS (search for the tag)
+ *     >>sisci-manual     what it does, where it differs from an adapter, what happens when processes die
+ *     >>sisci-config     every macro and environment variable with its default
+ *     >>sisci-api        types, values, functions
+ *     >>sisci-system     what the implementation needs of the system
+ *     >>sisci-state      the structures
+ *     >>sisci-base       time, lock, log, errors
+ *     >>sisci-names      the directory: claiming names, finding owners, sweeping what the dead left
+ *     >>sisci-events     what happened, kept for those who wait or called back
+ *     >>sisci-channel    messages between processes
+ *     >>sisci-serve      the side that owns: connections to its segments and interrupts
+ *     >>sisci-remote     the side that connects
+ *     >>sisci-engine     transfers that go on while the program does something else
+ *     >>sisci-progress   the helper thread, and waiting
+ *     >>sisci-open       opening and closing
+ *     >>sisci-local      local segments
+ *     >>sisci-connect    remote segments
+ *     >>sisci-map        maps, sequences, barriers, copies
+ *     >>sisci-dma        DMA queues and block transfers
+ *     >>sisci-interrupt  interrupts
+ *     >>sisci-query      questions, and what can't be done without an adapter
+ *     >>sisci-table      the table of functions
+ *     >>sisci-license
+ */
+
+/* Strict ISO modes hide POSIX unless it is asked for before the first system header. */
+#if defined(CCI_IMPLEMENTATION) || defined(CCI_SISCI_IMPLEMENTATION)
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#endif
+
+#ifndef CCI_SISCI_H
+#define CCI_SISCI_H
+
+#ifdef CCI_CORE_IMPLEMENTED
+#error "include cci_sisci.h before cci.h in the file that defines CCI_IMPLEMENTATION"
+#endif
+
+#if defined(CCI_SISCI_API) && !defined(CCI_IMPLEMENTATION)
+#define CCI__SCI_ALONE 1 /* a program that wants SISCI and no CCI needs no other file */
+#include <stddef.h>
+#include <stdint.h>
+#ifndef CCI_API
+#ifndef CCI_STATIC
+#define CCI_API extern
+#elif defined(__GNUC__) || defined(__clang__)
+#define CCI_API static __attribute__((unused))
+#else
+#define CCI_API static
+#endif
+#endif
+#else
+#define CCI__SCI_ALONE 0
+#define CCI_TRANSPORT_INCLUDING
+#include "cci.h"
+#undef CCI_TRANSPORT_INCLUDING
+#endif
+
+/* ==================================================================================================================
+ * >>sisci-manual
+ *
+ * WHAT IT IS. The functions of the SISCI API (the manual of 2008, with the data interrupts of later versions) between
+ * processes of one host. This host is node 4 with one adapter, number 0. A segment is memory that all who connect to it
+ * map: what one stores another loads, at the speed of the processor's caches, and no call is needed.
+ *
+ * WHERE IT DIFFERS FROM AN ADAPTER. Sizes and offsets are multiples of 4 bytes. Stores never fail on their way: a
+ * sequence is SCI_SEQ_OK until the connection ends, and SCI_CB_NOT_OPERATIONAL never comes. The kernel can't take a
+ * mapping back: after SCI_CB_DISCONNECT or SCI_CB_LOST the memory of a map stays readable, but nobody else looks at it.
+ *   A segment on the program's own memory (SCIRegisterSegmentMemory) serves local transfers only: for it,
+ * SCISetSegmentAvailable is SCI_ERR_ILLEGAL_OPERATION. The _dual and _mcast copies are loops.
+ *   SCI_ERR_NOT_IMPLEMENTED: SCIGetCSRRegister, SCISetCSRRegister, SCIGetLocalCSR, SCISetLocalCSR,
+ * SCIAttachPhysicalMemory, SCIphDmaEnqueue, SCIphDmaStart, SCIConnectSCISpace, SCIRegisterInterruptFlag,
+ * SCIEnableConditionalInterrupt, SCIDisableConditionalInterrupt, SCIGetConditionalInterruptTrigCounter. Maps that ask
+ * for interrupts by stores are SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ *
+ * WHEN A PROCESS DIES. The kernel closes its sockets, and all who are connected get SCI_CB_LOST at once. It frees the
+ * memory with the last map. The names that the dead process had are freed by who next opens a device or wants such a
+ * name. Names of live processes, also of stopped ones, are left alone.
+ *   After fork() the child has nothing of its parent's devices but the maps; it opens its own. (With CCI_NO_THREADS it
+ * also holds the sockets until it ends or calls exec: peers do not notice the parent's death before.)
+ *
+ * WHO CAN CONNECT. Processes of the same user, because the directory is that user's and closed to others. With a group
+ * (CCI_SISCI_GROUP) also its members; if these shall own segments too, make the directory with mode 1770 yourself.
+ * Containers share segments when they share the directory. Whoever can connect can write all over the segment: read
+ * what lies in it once, check it, and use the copy. Peers that send nonsense are dropped.
+ *   Interrupts are event descriptors that all who are connected share: one of them that means harm can swallow or hold
+ * back interrupts of the others, but not block the receiver.
+ *
+ * THREADS. Every function may be called from any thread. A device gets one helper thread when it first has something to
+ * serve (a segment, an interrupt, a connection, a transfer), because others connect whenever they like, and callbacks
+ * come at any time. Callbacks run in that thread, without a lock, and may call anything but SCIClose. Removing an
+ * object waits for its callback to end. Without threads (CCI_NO_THREADS) all this happens inside the calls that the
+ * program makes, chiefly those that wait: a program that makes none serves nobody.
+ *
+ * LIMITS. Descriptors: four per device, one per local segment or interrupt (two per data interrupt), one per pair of
+ * connected devices and direction, one per connected segment or interrupt. When they are used up the functions answer
+ * SCI_ERR_SYSTEM, and who connects to such a process waits (SCI_ERR_TIMEOUT). Events that nobody waits for: the last
+ * 1024 of each object are kept.
+ * ==================================================================================================================
+ * >>sisci-config
+ *
+ * CCI_SISCI_IMPLEMENTATION  emits the code of this header; CCI_IMPLEMENTATION implies it.
+ * CCI_SISCI_API             declares the names of the SISCI manual (SCIOpen, sci_desc_t, SCI_ERR_OK, ...). Define it in
+ *                           the file with the implementation too. Without CCI_IMPLEMENTATION this is SISCI alone:
+ *                           there is no transport, and cci.h is not needed.
+ * CCI_STATIC, CCI_NO_THREADS, CCI_NO_STDIO as in cci.h.
+ *
+ * Environment, read by SCIOpen:
+ * CCI_SISCI_DIR             directory of the names, up to 80 bytes, made when missing (default:
+ *                           /dev/shm/cci-sisci-UID). It must belong to the user or root and be closed to all others.
+ * CCI_SISCI_GROUP           name or number of a group whose members may connect (default: none).
+ * ================================================================================================================== */
+
+/* ==================================================================================================================
+ * >>sisci-api
+ *
+ * Everything has a private name here, cci__sci_something; CCI_SISCI_API adds the names of the manual.
+ * ================================================================================================================== */
+
+#define CCI_HAVE_SISCI 1
+
+/* X(name, value) */
+#define CCI__SCI_ERRORS(X)                                                                                             \
+    X(OK, 0)                                                                                                           \
+    X(BUSY, 0x40000900)                                                                                                \
+    X(FLAG_NOT_IMPLEMENTED, 0x40000901)                                                                                \
+    X(ILLEGAL_FLAG, 0x40000902)                                                                                        \
+    X(NOSPC, 0x40000904)                                                                                               \
+    X(API_NOSPC, 0x40000905)                                                                                           \
+    X(HW_NOSPC, 0x40000906)                                                                                            \
+    X(NOT_IMPLEMENTED, 0x40000907)                                                                                     \
+    X(ILLEGAL_ADAPTERNO, 0x40000908)                                                                                   \
+    X(NO_SUCH_ADAPTERNO, 0x40000909)                                                                                   \
+    X(TIMEOUT, 0x4000090A)                                                                                             \
+    X(OUT_OF_RANGE, 0x4000090B)                                                                                        \
+    X(NO_SUCH_SEGMENT, 0x4000090C)                                                                                     \
+    X(NO_SUCH_INTNO, 0x4000090C)                                                                                       \
+    X(ILLEGAL_NODEID, 0x4000090D)                                                                                      \
+    X(CONNECTION_REFUSED, 0x4000090E)                                                                                  \
+    X(SEGMENT_NOT_CONNECTED, 0x4000090F)                                                                               \
+    X(SIZE_ALIGNMENT, 0x40000910)                                                                                      \
+    X(OFFSET_ALIGNMENT, 0x40000911)                                                                                    \
+    X(ILLEGAL_PARAMETER, 0x40000912)                                                                                   \
+    X(MAX_ENTRIES, 0x40000913)                                                                                         \
+    X(SEGMENT_NOT_PREPARED, 0x40000914)                                                                                \
+    X(ILLEGAL_ADDRESS, 0x40000915)                                                                                     \
+    X(ILLEGAL_OPERATION, 0x40000916)                                                                                   \
+    X(ILLEGAL_QUERY, 0x40000917)                                                                                       \
+    X(SEGMENTID_USED, 0x40000918)                                                                                      \
+    X(INTNO_USED, 0x40000918)                                                                                          \
+    X(SYSTEM, 0x40000919)                                                                                              \
+    X(CANCELLED, 0x4000091A)                                                                                           \
+    X(NOT_CONNECTED, 0x4000091B)                                                                                       \
+    X(NOT_AVAILABLE, 0x4000091C)                                                                                       \
+    X(INCONSISTENT_VERSIONS, 0x4000091D)                                                                               \
+    X(COND_INT_RACE_PROBLEM, 0x4000091E)                                                                               \
+    X(OVERFLOW, 0x4000091F)                                                                                            \
+    X(NOT_INITIALIZED, 0x40000920)                                                                                     \
+    X(ACCESS, 0x40000921)                                                                                              \
+    X(NO_SUCH_NODEID, 0x40000A00)                                                                                      \
+    X(NODE_NOT_RESPONDING, 0x40000A02)                                                                                 \
+    X(NO_REMOTE_LINK_ACCESS, 0x40000A04)                                                                               \
+    X(NO_LINK_ACCESS, 0x40000A05)                                                                                      \
+    X(TRANSFER_FAILED, 0x40000A06)
+
+/* X(name, value): flags, a bit of which means different things to different functions. An adapter's library has values
+ * of its own. */
+#define CCI__SCI_FLAGS(X)                                                                                              \
+    X(THREAD_SAFE, 0x1)                                                                                                \
+    X(USE_CALLBACK, 0x1)                                                                                               \
+    X(EMPTY, 0x2)                                                                                                      \
+    X(PRIVATE, 0x4)                                                                                                    \
+    X(DMA_SOURCE_ONLY, 0x8)                                                                                            \
+    X(FORCE_REMOVE, 0x20)                                                                                              \
+    X(BROADCAST, 0x40000)                                                                                              \
+    X(AUTO_ID, 0x20000000)                                                                                             \
+    X(ASYNCHRONOUS_CONNECT, 0x2)                                                                                       \
+    X(NOTIFY, 0x1)                                                                                                     \
+    X(FORCE_DISCONNECT, 0x2)                                                                                           \
+    X(FIXED_INTNO, 0x2)                                                                                                \
+    X(SHARED_INT, 0x4)                                                                                                 \
+    X(CONDITIONAL_INTERRUPT, 0x8)                                                                                      \
+    X(COUNTING_INT, 0x20)                                                                                              \
+    X(FIXED_MAP_ADDR, 0x1)                                                                                             \
+    X(READONLY_MAP, 0x2)                                                                                               \
+    X(LOCK_OPERATION, 0x4)                                                                                             \
+    X(CONDITIONAL_INTERRUPT_MAP, 0x8)                                                                                  \
+    X(UNCONDITIONAL_DATA_INTERRUPT_MAP, 0x10)                                                                          \
+    X(READ_PREFETCH_AGGR_HOLD_MAP, 0x20)                                                                               \
+    X(READ_PREFETCH_HOLD_MAP, 0x40)                                                                                    \
+    X(IO_MAP_IOSPACE, 0x80)                                                                                            \
+    X(READ_PREFETCH_NO_HOLD_MAP, 0x100)                                                                                \
+    X(WRITES_ENABLE_GATHER_MAP, 0x200)                                                                                 \
+    X(DMOVE_MAP, 0x400)                                                                                                \
+    X(NO_MEMORY_LOOPBACK_MAP, 0x800)                                                                                   \
+    X(WRITE_BACK_CACHE_MAP, 0x1000)                                                                                    \
+    X(SHARED_MAP, 0x2000)                                                                                              \
+    X(WRITES_DISABLE_GATHER_MAP, 0x4000)                                                                               \
+    X(DISABLE_128_BYTES_PACKETS, 0x8000)                                                                               \
+    X(READ_ORDERING_MAP, 0x10000)                                                                                      \
+    X(WRITE_ORDERING_MAP, 0x20000)                                                                                     \
+    X(FAST_BARRIER, 0x1)                                                                                               \
+    X(NO_FLUSH, 0x1)                                                                                                   \
+    X(NO_STORE_BARRIER, 0x2)                                                                                           \
+    X(FLUSH_CPU_BUFFERS_ONLY, 0x1)                                                                                     \
+    X(BLOCK_READ, 0x2)                                                                                                 \
+    X(ERROR_CHECK, 0x4)                                                                                                \
+    X(DMA_WAIT, 0x4)                                                                                                   \
+    X(DMA_RESET, 0x8)                                                                                                  \
+    X(DMA_READ, 0x10)                                                                                                  \
+    X(DMA_PHDMA, 0x20)                                                                                                 \
+    X(DMA_GLOBAL, 0x40)                                                                                                \
+    X(DMA_SYSDMA, 0x100)                                                                                               \
+    X(DMA_USER_MEM, 0x200)                                                                                             \
+    X(LOCK_USER_MEM, 0x400)
+
+/* Commands of SCIQuery, and what can be asked of an adapter; the numbers are of this implementation. */
+#define CCI__SCI_QUERIES(X)                                                                                            \
+    X(VENDORID, 1)                 /* sci_query_string_t */                                                            \
+    X(API, 2)                      /* sci_query_string_t: the version, "1.10" */                                       \
+    X(ADAPTER, 3)                  /* sci_query_adapter_t; data points to an unsigned int */                           \
+    X(ADAPTER_NODEID, 1)                                                                                               \
+    X(ADAPTER_SERIAL_NUMBER, 2)                                                                                        \
+    X(ADAPTER_CARD_TYPE, 3)                                                                                            \
+    X(ADAPTER_NUMBER_OF_LINKS, 4)                                                                                      \
+    X(ADAPTER_LINK_OPERATIONAL, 5)
+
+#define CCI__SCI_ENUM_ERROR(name, value) CCI__SCI_ERR_##name = value,
+#define CCI__SCI_ENUM_FLAG(name, value) CCI__SCI_FLAG_##name = value,
+#define CCI__SCI_ENUM_QUERY(name, value) CCI__SCI_Q_##name = value,
+enum { CCI__SCI_FLAGS(CCI__SCI_ENUM_FLAG) CCI__SCI_FLAG_LAST_ };
+enum { CCI__SCI_QUERIES(CCI__SCI_ENUM_QUERY) CCI__SCI_Q_LAST_ };
+
+typedef enum cci__sci_error {
+    CCI__SCI_ERRORS(CCI__SCI_ENUM_ERROR)
+#ifdef CCI_SISCI_API
+#define CCI__SCI_STANDARD_ERROR(name, value) SCI_ERR_##name = value,
+    CCI__SCI_ERRORS(CCI__SCI_STANDARD_ERROR)
+#endif
+    CCI__SCI_ERR_LAST_
+} cci__sci_error_t;
+
+#define CCI__SCI_INFINITE_TIMEOUT 0xffffffffu
+#define CCI__SCI_BROADCAST_NODEID 252u
+#define CCI__SCI_DATA_INTERRUPT_MAX 256u /* bytes that one data interrupt carries */
+
+typedef enum cci__sci_segment_cb_reason {
+    CCI__SCI_CB_CONNECT = 1,
+    CCI__SCI_CB_DISCONNECT,
+    CCI__SCI_CB_NOT_OPERATIONAL,
+    CCI__SCI_CB_OPERATIONAL,
+    CCI__SCI_CB_LOST
+} cci__sci_segment_cb_reason_t;
+
+typedef enum cci__sci_dma_queue_state {
+    CCI__SCI_DMAQUEUE_IDLE,
+    CCI__SCI_DMAQUEUE_GATHER,
+    CCI__SCI_DMAQUEUE_POSTED,
+    CCI__SCI_DMAQUEUE_DONE,
+    CCI__SCI_DMAQUEUE_ABORTED,
+    CCI__SCI_DMAQUEUE_ERROR
+} cci__sci_dma_queue_state_t;
+
+typedef enum cci__sci_sequence_status {
+    CCI__SCI_SEQ_OK,
+    CCI__SCI_SEQ_RETRIABLE,
+    CCI__SCI_SEQ_NOT_RETRIABLE,
+    CCI__SCI_SEQ_PENDING
+} cci__sci_sequence_status_t;
+
+typedef enum cci__sci_callback_action {
+    CCI__SCI_CALLBACK_CANCEL = 1,
+    CCI__SCI_CALLBACK_CONTINUE
+} cci__sci_callback_action_t;
+
+typedef struct cci__sci_desc *cci__sci_desc_t;
+typedef struct cci__sci_local_segment *cci__sci_local_segment_t;
+typedef struct cci__sci_remote_segment *cci__sci_remote_segment_t;
+typedef struct cci__sci_map *cci__sci_map_t;
+typedef struct cci__sci_sequence *cci__sci_sequence_t;
+typedef struct cci__sci_dma_queue *cci__sci_dma_queue_t;
+typedef struct cci__sci_local_interrupt *cci__sci_local_interrupt_t;
+typedef struct cci__sci_remote_interrupt *cci__sci_remote_interrupt_t;
+typedef struct cci__sci_local_data_interrupt *cci__sci_local_data_interrupt_t;
+typedef struct cci__sci_remote_data_interrupt *cci__sci_remote_data_interrupt_t;
+typedef struct cci__sci_block_transfer *cci__sci_block_transfer_t;
+
+typedef uint64_t cci__sci_ioaddr_t;
+typedef unsigned int cci__dis_nodeId_list_t[8]; /* ends with 0 */
+typedef unsigned int cci__dis_adapter_type_t;   /* 0: not known */
+
+typedef struct cci__sci_address {
+    uint16_t nodeId;
+    uint16_t offsHi;
+    uint32_t offsLo;
+} cci__sci_address_t;
+
+typedef struct cci__sci_query_string {
+    char *str;
+    unsigned int length;
+} cci__sci_query_string_t;
+
+typedef struct cci__sci_query_adapter {
+    unsigned int localAdapterNo;
+    unsigned int portNo;
+    unsigned int subcommand;
+    void *data;
+} cci__sci_query_adapter_t;
+
+typedef cci__sci_callback_action_t (*cci__sci_cb_local_segment_t)(void *arg, cci__sci_local_segment_t segment,
+                                                                  cci__sci_segment_cb_reason_t reason,
+                                                                  unsigned int nodeId, unsigned int localAdapterNo,
+                                                                  cci__sci_error_t error);
+typedef cci__sci_callback_action_t (*cci__sci_cb_remote_segment_t)(void *arg, cci__sci_remote_segment_t segment,
+                                                                   cci__sci_segment_cb_reason_t reason,
+                                                                   cci__sci_error_t status);
+typedef cci__sci_callback_action_t (*cci__sci_cb_dma_t)(void *arg, cci__sci_dma_queue_t queue, cci__sci_error_t status);
+typedef int (*cci__sci_cb_block_transfer_t)(void *arg, cci__sci_block_transfer_t block, cci__sci_error_t status);
+typedef cci__sci_callback_action_t (*cci__sci_cb_interrupt_t)(void *arg, cci__sci_local_interrupt_t interrupt,
+                                                              cci__sci_error_t status);
+typedef cci__sci_callback_action_t (*cci__sci_cb_data_interrupt_t)(void *arg, cci__sci_local_data_interrupt_t interrupt,
+                                                                   void *data, unsigned int length,
+                                                                   cci__sci_error_t status);
+
+typedef void *cci__sci_pointer_t;
+typedef volatile void *cci__sci_volatile_t;
+typedef unsigned int cci__sci_unsigned_t;
+
+/* Every function: X(kind, type, name, parameters). SIZE is the type of sizes and offsets: `unsigned int` up to API 1.x,
+ * as in the manual, `size_t` since API 2.0. Kind: V returns nothing, R something; E has an `error`, N has none. */
+#define CCI__SCI_POSSIBLE(X, SIZE)                                                                                     \
+    X(VE, void, SCIInitialize, (unsigned int flags, cci__sci_error_t *error))                                          \
+    X(VN, void, SCITerminate, (void))                                                                                  \
+    X(VE, void, SCIOpen, (cci__sci_desc_t *sd, unsigned int flags, cci__sci_error_t *error))                           \
+    X(VE, void, SCIClose, (cci__sci_desc_t sd, unsigned int flags, cci__sci_error_t *error))                           \
+    X(VE, void, SCIConnectSegment,                                                                                     \
+      (cci__sci_desc_t sd, cci__sci_remote_segment_t *segment, unsigned int nodeId, unsigned int segmentId,            \
+       unsigned int localAdapterNo, cci__sci_cb_remote_segment_t callback, void *callbackArg, unsigned int timeout,    \
+       unsigned int flags, cci__sci_error_t *error))                                                                   \
+    X(VE, void, SCIDisconnectSegment,                                                                                  \
+      (cci__sci_remote_segment_t segment, unsigned int flags, cci__sci_error_t *error))                                \
+    X(RN, SIZE, SCIGetRemoteSegmentSize, (cci__sci_remote_segment_t segment))                                          \
+    X(RE, cci__sci_segment_cb_reason_t, SCIWaitForRemoteSegmentEvent,                                                  \
+      (cci__sci_remote_segment_t segment, cci__sci_error_t *status, unsigned int timeout, unsigned int flags,          \
+       cci__sci_error_t *error))                                                                                       \
+    X(RE, cci__sci_volatile_t, SCIMapRemoteSegment,                                                                    \
+      (cci__sci_remote_segment_t segment, cci__sci_map_t *map, SIZE offset, SIZE size, void *addr,                     \
+       unsigned int flags, cci__sci_error_t *error))                                                                   \
+    X(RE, cci__sci_pointer_t, SCIMapLocalSegment,                                                                      \
+      (cci__sci_local_segment_t segment, cci__sci_map_t *map, SIZE offset, SIZE size, void *addr,                      \
+       unsigned int flags, cci__sci_error_t *error))                                                                   \
+    X(VE, void, SCIUnmapSegment, (cci__sci_map_t map, unsigned int flags, cci__sci_error_t *error))                    \
+    X(VE, void, SCICreateSegment,                                                                                      \
+      (cci__sci_desc_t sd, cci__sci_local_segment_t *segment, unsigned int segmentId, SIZE size,                       \
+       cci__sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags, cci__sci_error_t *error))          \
+    X(RE, cci__sci_segment_cb_reason_t, SCIWaitForLocalSegmentEvent,                                                   \
+      (cci__sci_local_segment_t segment, unsigned int *sourcenodeId, unsigned int *localAdapterNo,                     \
+       unsigned int timeout, unsigned int flags, cci__sci_error_t *error))                                             \
+    X(VE, void, SCIPrepareSegment,                                                                                     \
+      (cci__sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, cci__sci_error_t *error))    \
+    X(VE, void, SCIRemoveSegment, (cci__sci_local_segment_t segment, unsigned int flags, cci__sci_error_t *error))     \
+    X(VE, void, SCISetSegmentAvailable,                                                                                \
+      (cci__sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, cci__sci_error_t *error))    \
+    X(VE, void, SCISetSegmentUnavailable,                                                                              \
+      (cci__sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, cci__sci_error_t *error))    \
+    X(VE, void, SCICreateMapSequence,                                                                                  \
+      (cci__sci_map_t map, cci__sci_sequence_t *sequence, unsigned int flags, cci__sci_error_t *error))                \
+    X(VE, void, SCIRemoveSequence, (cci__sci_sequence_t sequence, unsigned int flags, cci__sci_error_t *error))        \
+    X(RE, cci__sci_sequence_status_t, SCIStartSequence,                                                                \
+      (cci__sci_sequence_t sequence, unsigned int flags, cci__sci_error_t *error))                                     \
+    X(RE, cci__sci_sequence_status_t, SCICheckSequence,                                                                \
+      (cci__sci_sequence_t sequence, unsigned int flags, cci__sci_error_t *error))                                     \
+    X(VN, void, SCIStoreBarrier, (cci__sci_sequence_t sequence, unsigned int flags))                                   \
+    X(VN, void, SCIFlushReadBuffers, (cci__sci_sequence_t sequence))                                                   \
+    X(RE, int, SCIProbeNode,                                                                                           \
+      (cci__sci_desc_t sd, unsigned int localAdapterNo, unsigned int nodeId, unsigned int flags,                       \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCIQuery, (unsigned int command, void *data, unsigned int flags, cci__sci_error_t *error))             \
+    X(VE, void, SCIGetLocalNodeId,                                                                                     \
+      (unsigned int adapterNo, unsigned int *nodeId, unsigned int flags, cci__sci_error_t *error))                     \
+    X(VE, void, SCIGetNodeIdByAdapterName,                                                                             \
+      (char *adaptername, cci__dis_nodeId_list_t *nodeId, cci__dis_adapter_type_t *type, unsigned int flags,           \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCIGetNodeInfoByAdapterName,                                                                           \
+      (char *adaptername, unsigned int *adapterNo, cci__dis_nodeId_list_t *nodeIdlist,                                 \
+       cci__dis_adapter_type_t *type, unsigned int flags, cci__sci_error_t *error))                                    \
+    X(VE, void, SCICreateDMAQueue,                                                                                     \
+      (cci__sci_desc_t sd, cci__sci_dma_queue_t *dq, unsigned int localAdapterNo, unsigned int maxEntries,             \
+       unsigned int flags, cci__sci_error_t *error))                                                                   \
+    X(VE, void, SCIRemoveDMAQueue, (cci__sci_dma_queue_t dq, unsigned int flags, cci__sci_error_t *error))             \
+    X(RE, cci__sci_dma_queue_state_t, SCIEnqueueDMATransfer,                                                           \
+      (cci__sci_dma_queue_t dq, cci__sci_local_segment_t localSegment, cci__sci_remote_segment_t remoteSegment,        \
+       SIZE localOffset, SIZE remoteOffset, SIZE size, unsigned int flags, cci__sci_error_t *error))                   \
+    X(VE, void, SCIPostDMAQueue,                                                                                       \
+      (cci__sci_dma_queue_t dq, cci__sci_cb_dma_t callback, void *callbackArg, unsigned int flags,                     \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCIAbortDMAQueue, (cci__sci_dma_queue_t dq, unsigned int flags, cci__sci_error_t *error))              \
+    X(VE, void, SCIResetDMAQueue, (cci__sci_dma_queue_t dq, unsigned int flags, cci__sci_error_t *error))              \
+    X(RN, cci__sci_dma_queue_state_t, SCIDMAQueueState, (cci__sci_dma_queue_t dq))                                     \
+    X(RE, cci__sci_dma_queue_state_t, SCIWaitForDMAQueue,                                                              \
+      (cci__sci_dma_queue_t dq, unsigned int timeout, unsigned int flags, cci__sci_error_t *error))                    \
+    X(VE, void, SCICreateInterrupt,                                                                                    \
+      (cci__sci_desc_t sd, cci__sci_local_interrupt_t *interrupt, unsigned int localAdapterNo,                         \
+       unsigned int *interruptNo, cci__sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags,             \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCIRemoveInterrupt,                                                                                    \
+      (cci__sci_local_interrupt_t interrupt, unsigned int flags, cci__sci_error_t *error))                             \
+    X(VE, void, SCIWaitForInterrupt,                                                                                   \
+      (cci__sci_local_interrupt_t interrupt, unsigned int timeout, unsigned int flags, cci__sci_error_t *error))       \
+    X(VE, void, SCIConnectInterrupt,                                                                                   \
+      (cci__sci_desc_t sd, cci__sci_remote_interrupt_t *interrupt, unsigned int nodeId,                                \
+       unsigned int localAdapterNo, unsigned int interruptNo, unsigned int timeout, unsigned int flags,                \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCIDisconnectInterrupt,                                                                                \
+      (cci__sci_remote_interrupt_t interrupt, unsigned int flags, cci__sci_error_t *error))                            \
+    X(VE, void, SCITriggerInterrupt,                                                                                   \
+      (cci__sci_remote_interrupt_t interrupt, unsigned int flags, cci__sci_error_t *error))                            \
+    X(VE, void, SCICreateDataInterrupt,                                                                                \
+      (cci__sci_desc_t sd, cci__sci_local_data_interrupt_t *interrupt, unsigned int localAdapterNo,                    \
+       unsigned int *interruptNo, cci__sci_cb_data_interrupt_t callback, void *callbackArg, unsigned int flags,        \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCIRemoveDataInterrupt,                                                                                \
+      (cci__sci_local_data_interrupt_t interrupt, unsigned int flags, cci__sci_error_t *error))                        \
+    X(VE, void, SCIWaitForDataInterrupt,                                                                               \
+      (cci__sci_local_data_interrupt_t interrupt, void *data, unsigned int *length, unsigned int timeout,              \
+       unsigned int flags, cci__sci_error_t *error))                                                                   \
+    X(VE, void, SCIConnectDataInterrupt,                                                                               \
+      (cci__sci_desc_t sd, cci__sci_remote_data_interrupt_t *interrupt, unsigned int nodeId,                           \
+       unsigned int localAdapterNo, unsigned int interruptNo, unsigned int timeout, unsigned int flags,                \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCIDisconnectDataInterrupt,                                                                            \
+      (cci__sci_remote_data_interrupt_t interrupt, unsigned int flags, cci__sci_error_t *error))                       \
+    X(VE, void, SCITriggerDataInterrupt,                                                                               \
+      (cci__sci_remote_data_interrupt_t interrupt, void *data, unsigned int length, unsigned int flags,                \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCITransferBlock,                                                                                      \
+      (cci__sci_map_t sourceMap, SIZE sourceOffset, cci__sci_map_t destinationMap, SIZE destinationOffset,             \
+       SIZE size, unsigned int flags, cci__sci_error_t *error))                                                        \
+    X(VE, void, SCITransferBlockAsync,                                                                                 \
+      (cci__sci_map_t sourceMap, SIZE sourceOffset, cci__sci_map_t destinationMap, SIZE destinationOffset,             \
+       SIZE size, cci__sci_block_transfer_t *block, cci__sci_cb_block_transfer_t callback, void *callbackArg,          \
+       unsigned int flags, cci__sci_error_t *error))                                                                   \
+    X(VE, void, SCIWaitForBlockTransfer,                                                                               \
+      (cci__sci_block_transfer_t block, unsigned int timeout, unsigned int flags, cci__sci_error_t *error))            \
+    X(VE, void, SCIAbortBlockTransfer,                                                                                 \
+      (cci__sci_block_transfer_t block, unsigned int flags, cci__sci_error_t *error))                                  \
+    X(VE, void, SCIMemWrite,                                                                                           \
+      (void *memAddr, volatile void *remoteAddr, SIZE size, unsigned int flags, cci__sci_error_t *error))              \
+    X(VE, void, SCIMemWrite_mcast,                                                                                     \
+      (void *memAddr, volatile void *remoteAddr[], SIZE size, unsigned int dst_num, unsigned int flags,                \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCIMemWrite_dual,                                                                                      \
+      (volatile void *memAddr, volatile void *remoteAddr1, cci__sci_map_t remoteMap1, volatile void *remoteAddr2,      \
+       cci__sci_map_t remoteMap2, SIZE size, unsigned int flags, cci__sci_error_t *error))                             \
+    X(VE, void, SCIMemCpy,                                                                                             \
+      (cci__sci_sequence_t sequence, void *memAddr, cci__sci_map_t remoteMap, SIZE remoteOffset, SIZE size,            \
+       unsigned int flags, cci__sci_error_t *error))                                                                   \
+    X(VE, void, SCIMemCopy,                                                                                            \
+      (void *memAddr, cci__sci_map_t remoteMap, SIZE remoteOffset, SIZE size, unsigned int flags,                      \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCIMemCpy_dual,                                                                                        \
+      (cci__sci_sequence_t sequence1, cci__sci_sequence_t sequence2, void *memAddr, cci__sci_map_t remoteMap1,         \
+       cci__sci_map_t remoteMap2, SIZE remoteOffset, SIZE size, unsigned int flags, cci__sci_error_t *error))          \
+    X(VE, void, SCIMemCpy_mcast,                                                                                       \
+      (cci__sci_sequence_t sequence[], void *memAddr, cci__sci_map_t remoteMap[], SIZE remoteOffset[], SIZE size,      \
+       unsigned int dst_num, unsigned int flags, cci__sci_error_t *error))                                             \
+    X(VE, void, SCIRegisterSegmentMemory,                                                                              \
+      (void *address, SIZE size, cci__sci_local_segment_t segment, unsigned int flags, cci__sci_error_t *error))       \
+    X(VN, void, SCIFlush, (cci__sci_sequence_t sequence, unsigned int flags))
+
+/* Those that need an adapter. */
+#define CCI__SCI_IMPOSSIBLE(X, SIZE)                                                                                   \
+    X(RE, cci__sci_unsigned_t, SCIGetCSRRegister,                                                                      \
+      (cci__sci_desc_t sd, unsigned int localAdapterNo, unsigned int SCINodeId, unsigned int CSROffset,                \
+       unsigned int flags, cci__sci_error_t *error))                                                                   \
+    X(VE, void, SCISetCSRRegister,                                                                                     \
+      (cci__sci_desc_t sd, unsigned int localAdapterNo, unsigned int SCINodeId, unsigned int CSROffset,                \
+       unsigned int CSRValue, unsigned int flags, cci__sci_error_t *error))                                            \
+    X(RE, cci__sci_unsigned_t, SCIGetLocalCSR,                                                                         \
+      (cci__sci_desc_t sd, unsigned int localAdapterNo, unsigned int CSROffset, unsigned int flags,                    \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCISetLocalCSR,                                                                                        \
+      (cci__sci_desc_t sd, unsigned int localAdapterNo, unsigned int CSROffset, unsigned int CSRValue,                 \
+       unsigned int flags, cci__sci_error_t *error))                                                                   \
+    X(VE, void, SCIAttachPhysicalMemory,                                                                               \
+      (cci__sci_ioaddr_t ioaddress, void *address, unsigned int busNo, SIZE size, cci__sci_local_segment_t segment,    \
+       unsigned int flags, cci__sci_error_t *error))                                                                   \
+    X(VE, void, SCIphDmaEnqueue,                                                                                       \
+      (cci__sci_dma_queue_t dmaqueue, unsigned int size, cci__sci_ioaddr_t localBusAddr,                               \
+       unsigned int remote_nodeid, unsigned int remote_highaddr, unsigned int remote_lowaddr, unsigned int flags,      \
+       cci__sci_error_t *error))                                                                                       \
+    X(RE, cci__sci_dma_queue_state_t, SCIphDmaStart,                                                                   \
+      (cci__sci_dma_queue_t dmaqueue, cci__sci_cb_dma_t callback, void *callbackArg, unsigned int flags,               \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCIRegisterInterruptFlag,                                                                              \
+      (unsigned int localAdapterNo, cci__sci_local_interrupt_t *interrupt, cci__sci_local_segment_t segment,           \
+       SIZE offset, cci__sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags,                           \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCIEnableConditionalInterrupt,                                                                         \
+      (cci__sci_local_interrupt_t interrupt, unsigned int flags, cci__sci_error_t *error))                             \
+    X(VE, void, SCIDisableConditionalInterrupt,                                                                        \
+      (cci__sci_local_interrupt_t interrupt, unsigned int flags, cci__sci_error_t *error))                             \
+    X(VE, void, SCIGetConditionalInterruptTrigCounter,                                                                 \
+      (cci__sci_local_interrupt_t interrupt, unsigned int *interruptTrigCounter, unsigned int flags,                   \
+       cci__sci_error_t *error))                                                                                       \
+    X(VE, void, SCIConnectSCISpace,                                                                                    \
+      (cci__sci_desc_t sd, unsigned int localAdapterNo, cci__sci_remote_segment_t *segment,                            \
+       cci__sci_address_t address, SIZE size, unsigned int flags, cci__sci_error_t *error))                            \
+    X(VE, void, SCIAttachLocalSegment,                                                                                 \
+      (cci__sci_desc_t sd, cci__sci_local_segment_t *segment, unsigned int segmentId, SIZE *size,                      \
+       cci__sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags, cci__sci_error_t *error))          \
+    X(VE, void, SCIShareSegment, (cci__sci_local_segment_t segment, unsigned int flags, cci__sci_error_t *error))
+
+#define CCI__SCI_FUNCTIONS(X, SIZE) CCI__SCI_POSSIBLE(X, SIZE) CCI__SCI_IMPOSSIBLE(X, SIZE)
+
+#define CCI__SCI_POINTER(kind, type, name, parameters) type(*name) parameters;
+
+/* A provider of SISCI: this header, or the library of an adapter. */
+typedef struct cci__sci_functions {
+    CCI__SCI_FUNCTIONS(CCI__SCI_POINTER, unsigned int)
+} cci__sci_functions;
+
+/* The functions are called as in the manual when the program asks for that, and are private otherwise. */
+#ifdef CCI_SISCI_API
+#define CCI__SCI(name) name
+#define CCI__SCI_LINKAGE CCI_API
+#else
+#define CCI__SCI(name) cci__sci_##name
+#define CCI__SCI_LINKAGE static
+#endif
+
+#ifdef CCI_SISCI_API
+
+#define CCI__SCI_STANDARD_FLAG(name, value) SCI_FLAG_##name = value,
+#define CCI__SCI_STANDARD_QUERY(name, value) SCI_Q_##name = value,
+enum { CCI__SCI_FLAGS(CCI__SCI_STANDARD_FLAG) SCI_FLAG_LAST_ };
+enum { CCI__SCI_QUERIES(CCI__SCI_STANDARD_QUERY) SCI_Q_LAST_ };
+
+#define SCI_FLAG_NO_MEMORY_LOOPBACK SCI_FLAG_NO_MEMORY_LOOPBACK_MAP
+#define SCI_INFINITE_TIMEOUT CCI__SCI_INFINITE_TIMEOUT
+#define SCI_BROADCAST_NODEID CCI__SCI_BROADCAST_NODEID
+#define SCI_CB_CONNECT CCI__SCI_CB_CONNECT
+#define SCI_CB_DISCONNECT CCI__SCI_CB_DISCONNECT
+#define SCI_CB_NOT_OPERATIONAL CCI__SCI_CB_NOT_OPERATIONAL
+#define SCI_CB_OPERATIONAL CCI__SCI_CB_OPERATIONAL
+#define SCI_CB_LOST CCI__SCI_CB_LOST
+#define SCI_DMAQUEUE_IDLE CCI__SCI_DMAQUEUE_IDLE
+#define SCI_DMAQUEUE_GATHER CCI__SCI_DMAQUEUE_GATHER
+#define SCI_DMAQUEUE_POSTED CCI__SCI_DMAQUEUE_POSTED
+#define SCI_DMAQUEUE_DONE CCI__SCI_DMAQUEUE_DONE
+#define SCI_DMAQUEUE_ABORTED CCI__SCI_DMAQUEUE_ABORTED
+#define SCI_DMAQUEUE_ERROR CCI__SCI_DMAQUEUE_ERROR
+#define SCI_SEQ_OK CCI__SCI_SEQ_OK
+#define SCI_SEQ_RETRIABLE CCI__SCI_SEQ_RETRIABLE
+#define SCI_SEQ_NOT_RETRIABLE CCI__SCI_SEQ_NOT_RETRIABLE
+#define SCI_SEQ_PENDING CCI__SCI_SEQ_PENDING
+#define SCI_CALLBACK_CANCEL CCI__SCI_CALLBACK_CANCEL
+#define SCI_CALLBACK_CONTINUE CCI__SCI_CALLBACK_CONTINUE
+
+typedef cci__sci_error_t sci_error_t;
+typedef cci__sci_segment_cb_reason_t sci_segment_cb_reason_t;
+typedef cci__sci_dma_queue_state_t sci_dma_queue_state_t;
+typedef cci__sci_sequence_status_t sci_sequence_status_t;
+typedef cci__sci_callback_action_t sci_callback_action_t;
+typedef cci__sci_desc_t sci_desc_t;
+typedef cci__sci_local_segment_t sci_local_segment_t;
+typedef cci__sci_remote_segment_t sci_remote_segment_t;
+typedef cci__sci_map_t sci_map_t;
+typedef cci__sci_sequence_t sci_sequence_t;
+typedef cci__sci_dma_queue_t sci_dma_queue_t;
+typedef cci__sci_local_interrupt_t sci_local_interrupt_t;
+typedef cci__sci_remote_interrupt_t sci_remote_interrupt_t;
+typedef cci__sci_local_data_interrupt_t sci_local_data_interrupt_t;
+typedef cci__sci_remote_data_interrupt_t sci_remote_data_interrupt_t;
+typedef cci__sci_block_transfer_t sci_block_transfer_t;
+typedef cci__sci_ioaddr_t sci_ioaddr_t;
+typedef cci__dis_nodeId_list_t dis_nodeId_list_t;
+typedef cci__dis_adapter_type_t dis_adapter_type_t;
+typedef cci__sci_address_t sci_address_t;
+typedef cci__sci_query_string_t sci_query_string_t;
+typedef cci__sci_query_adapter_t sci_query_adapter_t;
+typedef cci__sci_cb_local_segment_t sci_cb_local_segment_t;
+typedef cci__sci_cb_remote_segment_t sci_cb_remote_segment_t;
+typedef cci__sci_cb_dma_t sci_cb_dma_t;
+typedef cci__sci_cb_block_transfer_t sci_cb_block_transfer_t;
+typedef cci__sci_cb_interrupt_t sci_cb_interrupt_t;
+typedef cci__sci_cb_data_interrupt_t sci_cb_data_interrupt_t;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#define CCI__SCI_DECLARE(kind, type, name, parameters) CCI_API type name parameters;
+CCI__SCI_FUNCTIONS(CCI__SCI_DECLARE, unsigned int)
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CCI_SISCI_API */
+
+#endif /* CCI_SISCI_H */
+/* end of header */
+
+#if (defined(CCI_IMPLEMENTATION) || defined(CCI_SISCI_IMPLEMENTATION)) && !defined(CCI_SISCI_IMPLEMENTED)
+#define CCI_SISCI_IMPLEMENTED
+
+/* ==================================================================================================================
+ * >>sisci-system
+ *
+ * A program may have included system headers before this one, without asking for GNU declarations: what Linux offers
+ * beyond POSIX is called by number.
+ * ================================================================================================================== */
+
+#if defined(__GLIBC__) && !defined(__USE_MISC)
+#error "a system header was included in strict ISO mode: include cci_sisci.h first, or define _DEFAULT_SOURCE"
+#elif !defined(__linux__)
+#define CCI__SCI_SOFTWARE 0
+#else
+#define CCI__SCI_SOFTWARE 1
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+
+#ifndef CCI_NO_THREADS
+#include <pthread.h>
+#endif
+
+/* Linux' numbers that C libraries declare only when asked. */
+#define CCI__SCI_F_ADD_SEALS 1033
+#define CCI__SCI_F_GET_SEALS 1034
+#define CCI__SCI_SEALS (1 /* no more seals */ | 2 /* can't shrink */ | 4 /* can't grow */)
+#define CCI__SCI_MFD_CLOEXEC_SEALING 3u
+#define CCI__SCI_RWF_NOWAIT 8
+
+typedef struct cci__sci_ucred { /* the kernel's struct ucred */
+    int32_t pid;
+    uint32_t uid, gid;
+} cci__sci_ucred;
+
+/* Room for one descriptor, aligned for struct cmsghdr. */
+typedef union cci__sci_control {
+    char bytes[64];
+    size_t align;
+} cci__sci_control;
+
+/* What a thread looks at without the lock. */
+#define CCI__SCI_LOAD(object) __atomic_load_n(&(object), __ATOMIC_ACQUIRE)
+#define CCI__SCI_STORE(object, value) __atomic_store_n(&(object), (value), __ATOMIC_RELEASE)
+
+/* The thread sanitizer does not know fences, and gcc says so. */
+#ifdef __SANITIZE_THREAD__
+#define CCI__SCI_FENCE(order) ((void)0)
+#else
+#define CCI__SCI_FENCE(order) __atomic_thread_fence(__ATOMIC_##order)
+#endif
+
+/* What the transport calls: a program that takes SISCI alone has no use for it. */
+#define CCI__SCI_INTERNAL static __attribute__((unused))
+
+/* ==================================================================================================================
+ * >>sisci-state
+ *
+ * Everything hangs on the device that SCIOpen gives; its lock guards all of it. A device serves objects that others
+ * connect to (local segments and interrupts), and has connected objects of others (remotes). One socket joins two
+ * devices, with the requests of one side about the objects of the other: the owner knows the socket as a client with
+ * connections, the other side as a peer with remotes. A connection is named by the cookie that the asking side chose.
+ *
+ * What happens to an object becomes an event: in the object's own queue if the program waits for it, in the device's if
+ * a callback is to be called.
+ * ================================================================================================================== */
+
+#define CCI__SCI_NODE 4u              /* this host; adapters number nodes in steps of 4 */
+#define CCI__SCI_ALIGNMENT 4u         /* bytes: of sizes and offsets                    */
+#define CCI__SCI_EVENTS_KEPT 1024u    /* per object                                     */
+#define CCI__SCI_CONNECTIONS 65536u   /* per client: more is an attack                  */
+#define CCI__SCI_CHUNK 262144u        /* bytes that the engine copies at a time         */
+#define CCI__SCI_ENTRIES 1048576u     /* per DMA queue                                  */
+#define CCI__SCI_BLOCKS_KEPT 256u     /* finished block transfers that nobody waited for */
+#define CCI__SCI_ACCEPT_PAUSE_MS 100u /* when there are no descriptors left             */
+#define CCI__SCI_NEVER UINT64_MAX
+#define CCI__SCI_PATH 81
+#define CCI__SCI_NAME 24
+
+/* Objects that get events. */
+enum {
+    CCI__SCI_SEGMENT = 1, /* the first four can be asked for in a message */
+    CCI__SCI_INTERRUPT,
+    CCI__SCI_DATA_INTERRUPT,
+    CCI__SCI_ATTACHMENT,
+    CCI__SCI_REMOTE_SEGMENT,
+    CCI__SCI_REMOTE_OTHER,
+    CCI__SCI_DMA_QUEUE,
+    CCI__SCI_BLOCK
+};
+
+struct cci__sci_target;
+
+typedef struct cci__sci_event {
+    struct cci__sci_event *next;
+    struct cci__sci_target *target;
+    cci__sci_segment_cb_reason_t reason;
+    cci__sci_error_t status;
+    unsigned int length; /* of the data of a data interrupt, which follow */
+} cci__sci_event;
+
+typedef struct cci__sci_queue {
+    cci__sci_event *first, *last;
+    unsigned int count;
+} cci__sci_queue;
+
+/* What has events; first member of every such object. */
+typedef struct cci__sci_target {
+    cci__sci_desc_t sd;
+    int kind;
+    int calls_back; /* events go to the callback */
+    int removed;    /* those who wait must leave */
+    unsigned int waiters;
+    void *argument;
+    union {
+        cci__sci_cb_local_segment_t local;
+        cci__sci_cb_remote_segment_t remote;
+        cci__sci_cb_dma_t dma;
+        cci__sci_cb_block_transfer_t block;
+        cci__sci_cb_interrupt_t interrupt;
+        cci__sci_cb_data_interrupt_t data_interrupt;
+    } callback;
+    cci__sci_queue events;
+} cci__sci_target;
+
+/* A callback that runs now; removing the object from inside it empties the frame. */
+typedef struct cci__sci_frame {
+    struct cci__sci_frame *up;
+    cci__sci_target *target;
+} cci__sci_frame;
+
+/* An object that others connect to. */
+typedef struct cci__sci_served {
+    cci__sci_target target;
+    struct cci__sci_served *next;
+    struct cci__sci_connection *connections;
+    unsigned int connection_count, attachment_count;
+    uint32_t id;
+    int named;     /* the name in the directory is ours        */
+    int available; /* others may connect                       */
+    int fd;        /* what they get: memory, eventfd or socket */
+    int counting;
+} cci__sci_served;
+
+struct cci__sci_local_segment {
+    cci__sci_served served;
+    size_t size_bytes; /* of the memory; of an empty segment: the most it can have */
+    void *user;        /* the program's own memory */
+    void *whole;       /* the engine's mapping     */
+    unsigned int users; /* maps and entries of DMA queues */
+    int empty, is_private, prepared, shared, broadcast;
+    struct cci__sci_remote *attachment; /* the memory is another process's */
+};
+
+struct cci__sci_local_interrupt {
+    cci__sci_served served;
+    int slot; /* in the device's watch, or -1 */
+};
+
+struct cci__sci_local_data_interrupt {
+    cci__sci_served served;
+    int receiver; /* the other end of served.fd */
+    int slot;
+};
+
+/* The owner's view: one of the other device's connections to one of our objects. */
+typedef struct cci__sci_connection {
+    struct cci__sci_client *client;
+    cci__sci_served *served;
+    struct cci__sci_connection *next_of_client, **back_of_client;
+    struct cci__sci_connection *next_of_served, **back_of_served;
+    uint32_t cookie;
+    int attached;
+} cci__sci_connection;
+
+typedef struct cci__sci_client {
+    struct cci__sci_client *next, **back;
+    cci__sci_connection *connections;
+    unsigned int count;
+    int fd, slot;
+} cci__sci_client;
+
+/* The other side's view: what is connected, or will be. */
+enum { CCI__SCI_CONNECTING, CCI__SCI_CONNECTED, CCI__SCI_REFUSED, CCI__SCI_DISCONNECTED, CCI__SCI_LOST };
+
+typedef struct cci__sci_remote {
+    cci__sci_target target;
+    struct cci__sci_peer *peer;
+    struct cci__sci_remote *next, **back; /* of the peer */
+    uint32_t cookie, id;
+    int what;   /* CCI__SCI_SEGMENT, ... */
+    int state;  /* read without the lock */
+    int fd;
+    int asynchronous;
+    cci__sci_error_t status;
+    uint64_t size_bytes;
+    uint64_t deadline_ns; /* of an asynchronous connect */
+} cci__sci_remote;
+
+struct cci__sci_remote_segment {
+    cci__sci_remote remote;
+    void *whole;
+    unsigned int users;
+};
+
+struct cci__sci_remote_interrupt {
+    cci__sci_remote remote;
+};
+
+struct cci__sci_remote_data_interrupt {
+    cci__sci_remote remote;
+};
+
+typedef struct cci__sci_peer {
+    struct cci__sci_peer *next, **back;
+    cci__sci_remote *remotes;
+    char owner[CCI__SCI_NAME];
+    int fd, slot;
+} cci__sci_peer;
+
+struct cci__sci_map {
+    cci__sci_desc_t sd;
+    cci__sci_local_segment_t local; /* one of the two */
+    cci__sci_remote_segment_t remote;
+    char *base;
+    size_t size_bytes;
+    void *mapping; /* what to unmap, or NULL */
+    size_t mapping_bytes;
+    unsigned int users; /* sequences and transfers */
+};
+
+struct cci__sci_sequence {
+    cci__sci_map_t map;
+    int broken; /* until SCIStartSequence finds all well */
+};
+
+/* One copy that the engine makes. */
+typedef struct cci__sci_piece {
+    char *to;
+    const char *from;
+    size_t size_bytes;
+    cci__sci_local_segment_t local; /* in use until the piece is dropped */
+    cci__sci_remote_segment_t remote;
+    cci__sci_map_t map[2];
+} cci__sci_piece;
+
+typedef struct cci__sci_job {
+    struct cci__sci_job *next;
+    cci__sci_target *target;
+    cci__sci_piece *piece;
+    unsigned int count, at;
+    size_t done_bytes; /* of the piece */
+    int queued, running;
+} cci__sci_job;
+
+struct cci__sci_dma_queue {
+    cci__sci_target target;
+    cci__sci_dma_queue_state_t state;
+    unsigned int entries_max;
+    cci__sci_job job;
+};
+
+/* Handles of block transfers are numbers, not addresses: the manual lets programs use them after their end. */
+typedef struct cci__sci_block {
+    cci__sci_target target;
+    struct cci__sci_block *next;
+    uintptr_t number;
+    int finished;
+    cci__sci_error_t status;
+    cci__sci_job job;
+    cci__sci_piece piece;
+} cci__sci_block;
+
+/* A descriptor that the device watches. Events name the slot and its generation, so that one which comes too late, for
+ * an object that is gone, finds nothing. */
+enum { CCI__SCI_SLOT_FREE, CCI__SCI_SLOT_WAKE, CCI__SCI_SLOT_LISTENER, CCI__SCI_SLOT_CLIENT, CCI__SCI_SLOT_PEER,
+       CCI__SCI_SLOT_INTERRUPT, CCI__SCI_SLOT_DATA_INTERRUPT };
+
+typedef struct cci__sci_slot {
+    int kind;
+    int fd;
+    int next_free;
+    uint32_t generation;
+    void *object;
+} cci__sci_slot;
+
+struct cci__sci_desc {
+    struct cci__sci_desc *next; /* all devices of the process */
+    char path[CCI__SCI_PATH];
+    char owner[CCI__SCI_NAME]; /* our name in the directory, "" until something is served */
+    int directory, epoll, wake, listener, listener_slot;
+    int has_group;
+    gid_t group;
+    unsigned int objects; /* that depend on the device */
+    uint32_t cookie;
+    cci__sci_slot *slot;
+    int slot_count, slot_free;
+    cci__sci_served *served;
+    cci__sci_client *clients;
+    cci__sci_peer *peers;
+    unsigned int connecting; /* asynchronous connects that are under way */
+    cci__sci_queue calls;    /* events to be called back with */
+    cci__sci_frame *frame;   /* callbacks that run */
+    cci__sci_job *jobs, *last_job;
+    cci__sci_block *blocks; /* the latest first */
+    uint64_t listener_back_ns; /* the listener rests until then */
+    int caller_progress;       /* no helper thread: the program calls cci__sci_progress() */
+    unsigned int running;      /* depth of progress */
+    int forked;                /* this is a copy in a child process */
+#ifndef CCI_NO_THREADS
+    int has_thread, stop;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread, runner; /* the runner is the thread in progress */
+#endif
+};
+
+/* Messages between two devices; both run on one host, so the order of bytes is that host's. */
+enum {
+    CCI__SCI_MSG_CONNECT = 1, /* cookie, what, id                                        */
+    CCI__SCI_MSG_BYE,         /* cookie: the connection is not needed any more           */
+    CCI__SCI_MSG_ACCEPT,      /* cookie, size, and a descriptor                          */
+    CCI__SCI_MSG_REFUSE,      /* cookie, status                                          */
+    CCI__SCI_MSG_NOTIFY,      /* cookie: please disconnect                               */
+    CCI__SCI_MSG_END,         /* cookie: the owner has ended the connection              */
+    CCI__SCI_MSG_EVENT,       /* cookie, status: reason of an event of a shared segment  */
+    CCI__SCI_MSG_SET,         /* cookie, status 1 or 0: make the shared segment available or not */
+    CCI__SCI_MSG_INHERIT      /* cookie, status: the owner leaves, the segment is yours (1: available) */
+};
+
+#define CCI__SCI_MAGIC 0x43534301u
+
+typedef struct cci__sci_message {
+    uint32_t magic;
+    uint16_t type;
+    uint16_t what;
+    uint32_t cookie;
+    uint32_t id;
+    uint32_t status;
+    uint32_t reserved;
+    uint64_t size_bytes;
+} cci__sci_message;
+
+/* ==================================================================================================================
+ * >>sisci-base
+ * ================================================================================================================== */
+
+/* What all devices of a process share. */
+static struct {
+    int initialized;
+    cci__sci_desc_t devices;
+    uintptr_t block_number;
+#ifndef CCI_NO_THREADS
+    pthread_mutex_t lock; /* taken before the lock of a device */
+    int fork_handled;
+#endif
+} cci__sci_world
+#ifndef CCI_NO_THREADS
+    = {0, NULL, 0, PTHREAD_MUTEX_INITIALIZER, 0}
+#endif
+;
+
+static void *cci__sci_alloc(size_t size_bytes) {
+    return calloc(1, size_bytes);
+}
+
+static void cci__sci_free(void *memory) {
+    free(memory);
+}
+
+static void cci__sci_log(const char *what, const char *name, int error) {
+#ifdef CCI_NO_STDIO
+    (void)what, (void)name, (void)error;
+#else
+    fprintf(stderr, "sisci: %s %s%s%s\n", what, name, error ? ": " : "", error ? strerror(error) : "");
+#endif
+}
+
+static void cci__sci_set(cci__sci_error_t *error, cci__sci_error_t status) {
+    if (error) {
+        *error = status;
+    }
+}
+
+static uint64_t cci__sci_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t cci__sci_deadline(unsigned int timeout_ms) {
+    return timeout_ms == CCI__SCI_INFINITE_TIMEOUT ? CCI__SCI_NEVER : cci__sci_now() + (uint64_t)timeout_ms * 1000000u;
+}
+
+/* Milliseconds from now, rounded up, as poll and epoll_wait want them. */
+static int cci__sci_until(uint64_t deadline_ns) {
+    uint64_t now_ns, left_ms;
+    if (deadline_ns == CCI__SCI_NEVER) {
+        return -1;
+    }
+    now_ns = cci__sci_now();
+    if (deadline_ns <= now_ns) {
+        return 0;
+    }
+    left_ms = (deadline_ns - now_ns + 999999u) / 1000000u;
+    return left_ms > 1000000 ? 1000000 : (int)left_ms;
+}
+
+static void cci__sci_nap(void) {
+    struct timespec t = {0, 1000000};
+    nanosleep(&t, NULL);
+}
+
+static uint64_t cci__sci_random(void) {
+    uint64_t bits = 0;
+    if (syscall(SYS_getrandom, &bits, sizeof bits, 0) != (long)sizeof bits) {
+        bits = cci__sci_now() * 0x9E3779B97F4A7C15u ^ (uint64_t)getpid();
+    }
+    return bits;
+}
+
+static void cci__sci_lock(cci__sci_desc_t sd) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_lock(&sd->lock);
+#else
+    (void)sd;
+#endif
+}
+
+static void cci__sci_unlock(cci__sci_desc_t sd) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_unlock(&sd->lock);
+#else
+    (void)sd;
+#endif
+}
+
+static void cci__sci_lock_world(void) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_lock(&cci__sci_world.lock);
+#endif
+}
+
+static void cci__sci_unlock_world(void) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_unlock(&cci__sci_world.lock);
+#endif
+}
+
+/* Something has changed: all who wait look again. */
+static void cci__sci_changed(cci__sci_desc_t sd) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_cond_broadcast(&sd->changed);
+#else
+    (void)sd;
+#endif
+}
+
+/* This thread makes the progress, that is, it is in a callback. */
+static int cci__sci_is_runner(cci__sci_desc_t sd) {
+#ifndef CCI_NO_THREADS
+    return sd->running && pthread_equal(sd->runner, pthread_self());
+#else
+    return sd->running != 0;
+#endif
+}
+
+/* The helper thread looks after what this thread has queued. */
+static void cci__sci_wake(cci__sci_desc_t sd) {
+    uint64_t one = 1;
+    if (sd->running && !cci__sci_is_runner(sd)) {
+        ssize_t n = write(sd->wake, &one, sizeof one);
+        (void)n; /* a full counter wakes just as well */
+    }
+}
+
+/* ---- watched descriptors --------------------------------------------------------------------------------------- */
+
+static int cci__sci_grow_slots(cci__sci_desc_t sd) {
+    int count = sd->slot_count ? sd->slot_count * 2 : 8, i;
+    cci__sci_slot *bigger = (cci__sci_slot *)cci__sci_alloc((size_t)count * sizeof *bigger);
+    if (!bigger) {
+        return 0;
+    }
+    if (sd->slot) {
+        memcpy(bigger, sd->slot, (size_t)sd->slot_count * sizeof *bigger);
+        cci__sci_free(sd->slot);
+    }
+    for (i = sd->slot_count; i < count; i++) {
+        bigger[i].fd = -1;
+        bigger[i].next_free = i + 1 < count ? i + 1 : -1;
+    }
+    sd->slot_free = sd->slot_count;
+    sd->slot = bigger;
+    sd->slot_count = count;
+    return 1;
+}
+
+/* Gives the slot, or -1. */
+static int cci__sci_watch(cci__sci_desc_t sd, int kind, int fd, void *object) {
+    struct epoll_event event;
+    cci__sci_slot *slot;
+    int index;
+    if (sd->slot_free < 0 && !cci__sci_grow_slots(sd)) {
+        return -1;
+    }
+    index = sd->slot_free;
+    slot = &sd->slot[index];
+    memset(&event, 0, sizeof event);
+    event.events = EPOLLIN;
+    event.data.u64 = (uint64_t)slot->generation << 32 | (uint32_t)index;
+    if (epoll_ctl(sd->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
+        return -1;
+    }
+    sd->slot_free = slot->next_free;
+    slot->kind = kind;
+    slot->fd = fd;
+    slot->object = object;
+    return index;
+}
+
+static void cci__sci_unwatch(cci__sci_desc_t sd, int index) {
+    cci__sci_slot *slot;
+    if (index < 0) {
+        return;
+    }
+    slot = &sd->slot[index];
+    if (!sd->forked) {
+        (void)epoll_ctl(sd->epoll, EPOLL_CTL_DEL, slot->fd, NULL);
+    }
+    slot->generation++;
+    slot->kind = CCI__SCI_SLOT_FREE;
+    slot->fd = -1;
+    slot->object = NULL;
+    slot->next_free = sd->slot_free;
+    sd->slot_free = index;
+}
+
+/* A descriptor that a fork did not take away. */
+static void cci__sci_close(cci__sci_desc_t sd, int fd) {
+    if (fd >= 0 && !sd->forked) {
+        close(fd);
+    }
+}
+
+/* ==================================================================================================================
+ * >>sisci-names
+ *
+ * Every device that serves something listens on a socket "oRANDOM" in the directory, and every object that others
+ * connect to is a symbolic link to it: "s" and the number of a segment, "i" of an interrupt, "d" of a data interrupt,
+ * in eight hexadecimal digits. Making the link claims the number. The socket gets its name when it listens already, so
+ * one that refuses connections is dead, and so are the links to it. Only who holds the lock on the directory removes
+ * names of the dead, after having looked again; an owner removes its own link before it stops listening.
+ * ================================================================================================================== */
+
+static void cci__sci_name(char *name, int what, uint32_t id) {
+    static const char letter[] = "?sid";
+    snprintf(name, CCI__SCI_NAME, "%c%08x", letter[what & 3], (unsigned int)id);
+}
+
+/* A letter and exactly so many hexadecimal digits. */
+static int cci__sci_is_name(const char *name, const char *letters, size_t digits) {
+    return name[0] && strchr(letters, name[0]) && strlen(name) == 1 + digits &&
+           strspn(name + 1, "0123456789abcdef") == digits;
+}
+
+static int cci__sci_is_owner_name(const char *name) {
+    return cci__sci_is_name(name, "o", 16);
+}
+
+static void cci__sci_socket_name(cci__sci_desc_t sd, const char *name, struct sockaddr_un *address) {
+    size_t path = strlen(sd->path), rest = strlen(name);
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    if (path + 1 + rest < sizeof address->sun_path) { /* always: the path has at most 80 bytes */
+        memcpy(address->sun_path, sd->path, path);
+        address->sun_path[path] = '/';
+        memcpy(address->sun_path + path + 1, name, rest);
+    }
+}
+
+/* A socket that is connected to this owner; -1 and errno: EAGAIN if the owner is too busy, ECONNREFUSED or ENOENT if
+ * it is dead. */
+static int cci__sci_call(cci__sci_desc_t sd, const char *owner) {
+    struct sockaddr_un address;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
+    if (fd < 0) {
+        return -1;
+    }
+    cci__sci_socket_name(sd, owner, &address);
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) {
+        return fd;
+    }
+    error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+/* Whoever can't be asked counts as alive. */
+static int cci__sci_is_alive(cci__sci_desc_t sd, const char *owner) {
+    int fd;
+    if (strcmp(owner, sd->owner) == 0) {
+        return 1;
+    }
+    fd = cci__sci_call(sd, owner);
+    if (fd >= 0) {
+        close(fd);
+        return 1;
+    }
+    return errno != ECONNREFUSED && errno != ENOENT;
+}
+
+/* Who has this name: 1, and 0 if nobody. */
+static int cci__sci_owner_of(cci__sci_desc_t sd, const char *name, char *owner) {
+    ssize_t n = readlinkat(sd->directory, name, owner, CCI__SCI_NAME - 1);
+    if (n < 0) {
+        return 0;
+    }
+    owner[n] = '\0';
+    return cci__sci_is_owner_name(owner);
+}
+
+/* The lock on the directory; a stopped process may hold it, so nobody waits for ever. */
+static int cci__sci_lock_directory(cci__sci_desc_t sd, unsigned int patience_ms) {
+    for (;;) {
+        if (flock(sd->directory, LOCK_EX | LOCK_NB) == 0) {
+            return 1;
+        }
+        if (patience_ms-- == 0) {
+            return 0;
+        }
+        cci__sci_nap();
+    }
+}
+
+static void cci__sci_unlock_directory(cci__sci_desc_t sd) {
+    (void)flock(sd->directory, LOCK_UN);
+}
+
+/* Frees a name whose owner is dead; 0 if it lives. */
+static int cci__sci_bury(cci__sci_desc_t sd, const char *name) {
+    char owner[CCI__SCI_NAME];
+    int is_free = 0;
+    if (cci__sci_owner_of(sd, name, owner) && cci__sci_is_alive(sd, owner)) {
+        return 0;
+    }
+    if (!cci__sci_lock_directory(sd, 1000)) {
+        return 0;
+    }
+    if (!cci__sci_owner_of(sd, name, owner) || !cci__sci_is_alive(sd, owner)) {
+        is_free = unlinkat(sd->directory, name, 0) == 0 || errno == ENOENT;
+    }
+    cci__sci_unlock_directory(sd);
+    return is_free;
+}
+
+/* Links whose owner's socket is gone, after the sockets of the dead have been removed. */
+static void cci__sci_sweep_name(cci__sci_desc_t sd, const char *name, int links) {
+    char owner[CCI__SCI_NAME];
+    struct stat status;
+    if (!links && cci__sci_is_name(name, "ot", 16) && !cci__sci_is_alive(sd, name)) {
+        (void)unlinkat(sd->directory, name, 0);
+    }
+    if (links && cci__sci_is_name(name, "sid", 8) && cci__sci_owner_of(sd, name, owner) &&
+        fstatat(sd->directory, owner, &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) {
+        (void)unlinkat(sd->directory, name, 0);
+    }
+}
+
+/* Removes what dead processes left. If another process does so now, that is as good. */
+static void cci__sci_sweep(cci__sci_desc_t sd) {
+    int fd = openat(sd->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), links;
+    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    if (!list) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return;
+    }
+    if (cci__sci_lock_directory(sd, 0)) {
+        for (links = 0; links < 2; links++) {
+            rewinddir(list);
+            while ((entry = readdir(list)) != NULL) {
+                cci__sci_sweep_name(sd, entry->d_name, links);
+            }
+        }
+        cci__sci_unlock_directory(sd);
+    }
+    closedir(list);
+}
+
+/* The socket under a temporary name, then listening, then under its own: see above. A sweep may take a name that does
+ * not listen yet for dead. */
+static int cci__sci_name_listener(cci__sci_desc_t sd, int fd) {
+    struct sockaddr_un address;
+    char name[CCI__SCI_NAME], owner[CCI__SCI_NAME];
+    unsigned long long number = cci__sci_random();
+    mode_t mode = sd->has_group ? 0660 : 0600;
+    snprintf(name, sizeof name, "t%016llx", number);
+    snprintf(owner, sizeof owner, "o%016llx", number);
+    cci__sci_socket_name(sd, name, &address);
+    if (bind(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        return 0;
+    }
+    if (listen(fd, 4096) == 0 && fchmodat(sd->directory, name, mode, 0) == 0 &&
+        (!sd->has_group || fchownat(sd->directory, name, (uid_t)-1, sd->group, AT_SYMLINK_NOFOLLOW) == 0) &&
+        renameat(sd->directory, name, sd->directory, owner) == 0) {
+        memcpy(sd->owner, owner, sizeof owner);
+        return 1;
+    }
+    (void)unlinkat(sd->directory, name, 0);
+    return 0;
+}
+
+static int cci__sci_listen(cci__sci_desc_t sd) {
+    int attempt;
+    for (attempt = 0; sd->listener < 0 && attempt < 3; attempt++) {
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0) {
+            break;
+        }
+        if (!cci__sci_name_listener(sd, fd)) {
+            int error = errno;
+            close(fd);
+            errno = error;
+            continue;
+        }
+        sd->listener = fd;
+        sd->listener_slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, fd, sd);
+        if (sd->listener_slot < 0) {
+            (void)unlinkat(sd->directory, sd->owner, 0);
+            sd->owner[0] = '\0';
+            close(fd);
+            sd->listener = -1;
+            break;
+        }
+    }
+    if (sd->listener < 0) {
+        cci__sci_log("can't listen in", sd->path, errno);
+    }
+    return sd->listener >= 0;
+}
+
+static cci__sci_error_t cci__sci_claim(cci__sci_served *served) {
+    cci__sci_desc_t sd = served->target.sd;
+    char name[CCI__SCI_NAME];
+    int attempt;
+    if (!cci__sci_listen(sd)) {
+        return CCI__SCI_ERR_SYSTEM;
+    }
+    cci__sci_name(name, served->target.kind, served->id);
+    for (attempt = 0; attempt < 3; attempt++) {
+        if (symlinkat(sd->owner, sd->directory, name) == 0) {
+            served->named = 1;
+            return CCI__SCI_ERR_OK;
+        }
+        if (errno != EEXIST) {
+            cci__sci_log("can't claim", name, errno);
+            return CCI__SCI_ERR_SYSTEM;
+        }
+        if (!cci__sci_bury(sd, name)) {
+            break;
+        }
+    }
+    return CCI__SCI_ERR_SEGMENTID_USED;
+}
+
+/* Only a link that is still ours: it may have been given to another process. */
+static void cci__sci_unclaim(cci__sci_served *served) {
+    char name[CCI__SCI_NAME], owner[CCI__SCI_NAME];
+    cci__sci_desc_t sd = served->target.sd;
+    if (!served->named || sd->forked) {
+        return;
+    }
+    served->named = 0;
+    cci__sci_name(name, served->target.kind, served->id);
+    if (cci__sci_owner_of(sd, name, owner) && strcmp(owner, sd->owner) == 0) {
+        (void)unlinkat(sd->directory, name, 0);
+    }
+}
+
+/* ==================================================================================================================
+ * >>sisci-events
+ * ================================================================================================================== */
+
+static void cci__sci_append(cci__sci_queue *queue, cci__sci_event *event) {
+    event->next = NULL;
+    if (queue->last) {
+        queue->last->next = event;
+    } else {
+        queue->first = event;
+    }
+    queue->last = event;
+    queue->count++;
+}
+
+static cci__sci_event *cci__sci_take(cci__sci_queue *queue) {
+    cci__sci_event *event = queue->first;
+    if (event) {
+        queue->first = event->next;
+        queue->count--;
+        if (!queue->first) {
+            queue->last = NULL;
+        }
+    }
+    return event;
+}
+
+/* Forgets the events of one object. */
+static void cci__sci_purge(cci__sci_queue *queue, const cci__sci_target *target) {
+    unsigned int left = queue->count;
+    while (left-- > 0) {
+        cci__sci_event *event = cci__sci_take(queue);
+        if (event->target == target) {
+            cci__sci_free(event);
+        } else {
+            cci__sci_append(queue, event);
+        }
+    }
+}
+
+static void cci__sci_post_data(cci__sci_target *target, cci__sci_segment_cb_reason_t reason, cci__sci_error_t status,
+                               const void *data, unsigned int length) {
+    cci__sci_desc_t sd = target->sd;
+    cci__sci_queue *queue = target->calls_back ? &sd->calls : &target->events;
+    cci__sci_event *event = (cci__sci_event *)cci__sci_alloc(sizeof *event + length);
+    if (!event) {
+        cci__sci_log("an event is lost:", "no memory", 0);
+        return;
+    }
+    event->target = target;
+    event->reason = reason;
+    event->status = status;
+    event->length = length;
+    if (length) {
+        memcpy(event + 1, data, length);
+    }
+    if (!target->calls_back && queue->count >= CCI__SCI_EVENTS_KEPT) {
+        cci__sci_free(cci__sci_take(queue));
+    }
+    cci__sci_append(queue, event);
+    if (target->calls_back) {
+        cci__sci_wake(sd);
+    }
+    cci__sci_changed(sd);
+}
+
+static void cci__sci_post(cci__sci_target *target, cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    cci__sci_post_data(target, reason, status, NULL, 0);
+}
+
+static void cci__sci_init_target(cci__sci_target *target, cci__sci_desc_t sd, int kind, int calls_back,
+                                 void *argument) {
+    target->sd = sd;
+    target->kind = kind;
+    target->calls_back = calls_back;
+    target->argument = argument;
+    sd->objects++;
+}
+
+/* Somebody below this call on the same stack waits for the object: it can't go now. */
+static int cci__sci_is_pinned(const cci__sci_target *target) {
+#ifndef CCI_NO_THREADS
+    if (target->sd->has_thread) {
+        return 0;
+    }
+#endif
+    return target->waiters != 0 && cci__sci_is_runner(target->sd);
+}
+
+/* The object is in a callback of another thread, or another thread waits for it. */
+static int cci__sci_is_occupied(const cci__sci_target *target) {
+    const cci__sci_frame *frame;
+    for (frame = target->sd->frame; frame; frame = frame->up) {
+        if (frame->target == target) {
+            return 1;
+        }
+    }
+    return target->waiters != 0;
+}
+
+/* Before an object is freed: nobody waits for it any more, and no callback has it. */
+static void cci__sci_retire(cci__sci_target *target) {
+    cci__sci_desc_t sd = target->sd;
+    cci__sci_frame *frame;
+    target->removed = 1;
+    cci__sci_purge(&target->events, target);
+    cci__sci_purge(&sd->calls, target);
+    cci__sci_changed(sd);
+    if (cci__sci_is_runner(sd)) {
+        for (frame = sd->frame; frame; frame = frame->up) {
+            if (frame->target == target) {
+                frame->target = NULL;
+            }
+        }
+    }
+    while (cci__sci_is_occupied(target) && !sd->forked) {
+#ifndef CCI_NO_THREADS
+        (void)pthread_cond_wait(&sd->changed, &sd->lock);
+#else
+        break;
+#endif
+    }
+    sd->objects--;
+}
+
+/* ==================================================================================================================
+ * >>sisci-channel
+ * ================================================================================================================== */
+
+static void cci__sci_message_init(cci__sci_message *message, int type, uint32_t cookie) {
+    memset(message, 0, sizeof *message);
+    message->magic = CCI__SCI_MAGIC;
+    message->type = (uint16_t)type;
+    message->cookie = cookie;
+}
+
+/* Sends a message, with a descriptor if `passed` is one. Never waits: who does not read its messages is dropped. */
+static int cci__sci_tell(cci__sci_desc_t sd, int fd, const cci__sci_message *message, int passed) {
+    struct iovec piece;
+    struct msghdr header;
+    cci__sci_control control;
+    if (sd->forked) {
+        return 1;
+    }
+    memset(&header, 0, sizeof header);
+    memset(&control, 0, sizeof control);
+    piece.iov_base = (void *)(uintptr_t)message;
+    piece.iov_len = sizeof *message;
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
+    if (passed >= 0) {
+        struct cmsghdr *item;
+        header.msg_control = control.bytes;
+        header.msg_controllen = CMSG_SPACE(sizeof(int));
+        item = CMSG_FIRSTHDR(&header);
+        item->cmsg_level = SOL_SOCKET;
+        item->cmsg_type = SCM_RIGHTS;
+        item->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(item), &passed, sizeof passed);
+    }
+    return sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof *message;
+}
+
+static int cci__sci_tell_short(cci__sci_desc_t sd, int fd, int type, uint32_t cookie, uint32_t status) {
+    cci__sci_message message;
+    cci__sci_message_init(&message, type, cookie);
+    message.status = status;
+    return cci__sci_tell(sd, fd, &message, -1);
+}
+
+/* The descriptor that came with a message, or -1. The kernel lets no more than one through: there is no more room. */
+static int cci__sci_passed(struct msghdr *header) {
+    struct cmsghdr *item = CMSG_FIRSTHDR(header);
+    int fd = -1;
+    if (item && item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS &&
+        item->cmsg_len == CMSG_LEN(sizeof(int))) {
+        memcpy(&fd, CMSG_DATA(item), sizeof fd);
+    }
+    return fd;
+}
+
+/* Takes a message: 1, 0 if there is none, -1 if the other side is gone or talks nonsense. Descriptors are accepted only
+ * if `passed` is given. */
+static int cci__sci_hear(int fd, cci__sci_message *message, int *passed) {
+    struct iovec piece;
+    struct msghdr header;
+    cci__sci_control control;
+    ssize_t n;
+    memset(&header, 0, sizeof header);
+    memset(&control, 0, sizeof control);
+    piece.iov_base = message;
+    piece.iov_len = sizeof *message;
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
+    if (passed) {
+        *passed = -1;
+        header.msg_control = control.bytes;
+        header.msg_controllen = CMSG_LEN(sizeof(int));
+    }
+    n = recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n < 0) {
+        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
+    }
+    if (passed) {
+        *passed = cci__sci_passed(&header);
+    }
+    if (n == (ssize_t)sizeof *message && !(header.msg_flags & MSG_TRUNC) && message->magic == CCI__SCI_MAGIC) {
+        return 1;
+    }
+    if (passed && *passed >= 0) {
+        close(*passed);
+        *passed = -1;
+    }
+    return -1;
+}
+
+/* The other side belongs to the same user, or has been let in by its group. */
+static int cci__sci_is_welcome(cci__sci_desc_t sd, int fd) {
+    cci__sci_ucred other;
+    socklen_t length = sizeof other;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &length) != 0 || length != sizeof other) {
+        return 0;
+    }
+    return sd->has_group || other.uid == (uint32_t)geteuid();
+}
+
+/* ==================================================================================================================
+ * >>sisci-serve
+ * ================================================================================================================== */
+
+static cci__sci_served *cci__sci_find_served(cci__sci_desc_t sd, int kind, uint32_t id) {
+    cci__sci_served *served;
+    for (served = sd->served; served; served = served->next) {
+        if (served->target.kind == kind && served->id == id && served->named) {
+            return served;
+        }
+    }
+    return NULL;
+}
+
+/* An event of a segment, for the owner and all who share it. */
+static void cci__sci_happened(cci__sci_served *served, cci__sci_segment_cb_reason_t reason) {
+    cci__sci_connection *connection;
+    if (served->target.kind != CCI__SCI_SEGMENT) {
+        return;
+    }
+    cci__sci_post(&served->target, reason, CCI__SCI_ERR_OK);
+    for (connection = served->connections; connection; connection = connection->next_of_served) {
+        if (connection->attached) {
+            (void)cci__sci_tell_short(served->target.sd, connection->client->fd, CCI__SCI_MSG_EVENT,
+                                      connection->cookie, (uint32_t)reason);
+        }
+    }
+}
+
+static cci__sci_connection *cci__sci_add_connection(cci__sci_client *client, cci__sci_served *served, uint32_t cookie,
+                                                    int attached) {
+    cci__sci_connection *c = (cci__sci_connection *)cci__sci_alloc(sizeof *c);
+    if (!c) {
+        return NULL;
+    }
+    c->client = client;
+    c->served = served;
+    c->cookie = cookie;
+    c->attached = attached;
+    c->next_of_client = client->connections;
+    c->back_of_client = &client->connections;
+    if (c->next_of_client) {
+        c->next_of_client->back_of_client = &c->next_of_client;
+    }
+    client->connections = c;
+    client->count++;
+    c->next_of_served = served->connections;
+    c->back_of_served = &served->connections;
+    if (c->next_of_served) {
+        c->next_of_served->back_of_served = &c->next_of_served;
+    }
+    served->connections = c;
+    *(attached ? &served->attachment_count : &served->connection_count) += 1;
+    return c;
+}
+
+static void cci__sci_drop_connection(cci__sci_connection *c) {
+    *c->back_of_client = c->next_of_client;
+    if (c->next_of_client) {
+        c->next_of_client->back_of_client = c->back_of_client;
+    }
+    c->client->count--;
+    *c->back_of_served = c->next_of_served;
+    if (c->next_of_served) {
+        c->next_of_served->back_of_served = c->back_of_served;
+    }
+    *(c->attached ? &c->served->attachment_count : &c->served->connection_count) -= 1;
+    cci__sci_free(c);
+}
+
+static void cci__sci_end_connection(cci__sci_connection *c, cci__sci_segment_cb_reason_t reason) {
+    cci__sci_served *served = c->served;
+    int attached = c->attached;
+    cci__sci_drop_connection(c);
+    if (!attached) {
+        cci__sci_happened(served, reason);
+    }
+}
+
+static void cci__sci_drop_client(cci__sci_desc_t sd, cci__sci_client *client) {
+    while (client->connections) {
+        cci__sci_end_connection(client->connections, CCI__SCI_CB_LOST);
+    }
+    cci__sci_unwatch(sd, client->slot);
+    cci__sci_close(sd, client->fd);
+    *client->back = client->next;
+    if (client->next) {
+        client->next->back = client->back;
+    }
+    cci__sci_free(client);
+    cci__sci_changed(sd);
+}
+
+/* Ends all connections to an object; a client that does not take the message is dropped, so that it notices. */
+static void cci__sci_end_connections(cci__sci_served *served) {
+    cci__sci_desc_t sd = served->target.sd;
+    while (served->connections) {
+        cci__sci_connection *c = served->connections;
+        cci__sci_client *client = c->client;
+        int told = cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_END, c->cookie, 0);
+        cci__sci_end_connection(c, CCI__SCI_CB_DISCONNECT);
+        if (!told) {
+            cci__sci_drop_client(sd, client);
+        }
+    }
+}
+
+static cci__sci_connection *cci__sci_find_connection(cci__sci_client *client, uint32_t cookie) {
+    cci__sci_connection *c = client->connections;
+    while (c && c->cookie != cookie) {
+        c = c->next_of_client;
+    }
+    return c;
+}
+
+static size_t cci__sci_served_bytes(const cci__sci_served *served) {
+    const void *object = served;
+    return served->target.kind == CCI__SCI_SEGMENT ? ((const struct cci__sci_local_segment *)object)->size_bytes : 0;
+}
+
+/* Answers a request to connect: 0 if the client must be dropped. */
+static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci__sci_message *request) {
+    int attaches = request->what == CCI__SCI_ATTACHMENT;
+    cci__sci_served *served = cci__sci_find_served(sd, attaches ? (int)CCI__SCI_SEGMENT : request->what, request->id);
+    cci__sci_connection *c;
+    cci__sci_message answer;
+    if (client->count >= CCI__SCI_CONNECTIONS || cci__sci_find_connection(client, request->cookie)) {
+        return 0;
+    }
+    if (!served) {
+        return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie, CCI__SCI_ERR_NO_SUCH_SEGMENT);
+    }
+    if (attaches && !((cci__sci_local_segment_t)served)->shared) {
+        return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie, CCI__SCI_ERR_ACCESS);
+    }
+    if (!attaches && !served->available) {
+        return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie,
+                                   CCI__SCI_ERR_CONNECTION_REFUSED);
+    }
+    c = cci__sci_add_connection(client, served, request->cookie, attaches);
+    if (!c) {
+        return 0;
+    }
+    cci__sci_message_init(&answer, CCI__SCI_MSG_ACCEPT, request->cookie);
+    answer.size_bytes = cci__sci_served_bytes(served);
+    answer.status = (uint32_t)served->available;
+    if (!cci__sci_tell(sd, client->fd, &answer, served->fd)) {
+        cci__sci_drop_connection(c);
+        return 0;
+    }
+    if (!attaches) {
+        cci__sci_happened(served, CCI__SCI_CB_CONNECT);
+    }
+    return 1;
+}
+
+/* Does what a client asks for: 0 if it must be dropped. */
+static int cci__sci_obey(cci__sci_desc_t sd, cci__sci_client *client, const cci__sci_message *request) {
+    cci__sci_connection *c;
+    if (request->type == CCI__SCI_MSG_CONNECT) {
+        return cci__sci_grant(sd, client, request);
+    }
+    c = cci__sci_find_connection(client, request->cookie);
+    if (request->type == CCI__SCI_MSG_BYE) {
+        if (c) { /* else both sides have ended it at once */
+            cci__sci_end_connection(c, CCI__SCI_CB_DISCONNECT);
+        }
+        return 1;
+    }
+    if (request->type == CCI__SCI_MSG_SET && c && c->attached) {
+        c->served->available = request->status != 0 && ((cci__sci_local_segment_t)c->served)->prepared;
+        return 1;
+    }
+    return 0;
+}
+
+static void cci__sci_hear_client(cci__sci_desc_t sd, cci__sci_client *client) {
+    cci__sci_message request;
+    int budget, heard;
+    for (budget = 16; budget > 0; budget--) {
+        heard = cci__sci_hear(client->fd, &request, NULL);
+        if (heard == 0) {
+            return;
+        }
+        if (heard < 0 || !cci__sci_obey(sd, client, &request)) {
+            cci__sci_drop_client(sd, client);
+            return;
+        }
+    }
+}
+
+/* What clients have said already counts: who has disconnected is not in the way of a removal. */
+static void cci__sci_catch_up(cci__sci_desc_t sd) {
+    cci__sci_client *client, *next;
+    for (client = sd->forked ? NULL : sd->clients; client; client = next) {
+        next = client->next;
+        cci__sci_hear_client(sd, client);
+    }
+}
+
+static void cci__sci_add_client(cci__sci_desc_t sd, int fd) {
+    cci__sci_client *client = cci__sci_is_welcome(sd, fd) ? (cci__sci_client *)cci__sci_alloc(sizeof *client) : NULL;
+    if (!client) {
+        close(fd);
+        return;
+    }
+    client->fd = fd;
+    client->slot = cci__sci_watch(sd, CCI__SCI_SLOT_CLIENT, fd, client);
+    if (client->slot < 0) {
+        close(fd);
+        cci__sci_free(client);
+        return;
+    }
+    client->next = sd->clients;
+    client->back = &sd->clients;
+    if (client->next) {
+        client->next->back = &client->next;
+    }
+    sd->clients = client;
+}
+
+/* Without a free descriptor nobody can be let in: the listener rests for a moment, so that this does not spin. */
+static void cci__sci_accept(cci__sci_desc_t sd) {
+    int budget;
+    for (budget = 16; budget > 0; budget--) {
+        int fd = (int)syscall(SYS_accept4, sd->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            cci__sci_add_client(sd, fd);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            cci__sci_log("can't let anybody in at", sd->owner, errno);
+            cci__sci_unwatch(sd, sd->listener_slot);
+            sd->listener_slot = -1;
+            sd->listener_back_ns = cci__sci_now() + CCI__SCI_ACCEPT_PAUSE_MS * 1000000u;
+            return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return;
+        }
+    }
+}
+
+static void cci__sci_add_served(cci__sci_served *served) {
+    cci__sci_desc_t sd = served->target.sd;
+    served->next = sd->served;
+    sd->served = served;
+}
+
+/* Takes an object out of service and frees it. */
+static void cci__sci_remove_served(cci__sci_served *served) {
+    cci__sci_desc_t sd = served->target.sd;
+    cci__sci_served **at = &sd->served;
+    cci__sci_unclaim(served);
+    cci__sci_end_connections(served);
+    while (*at != served) {
+        at = &(*at)->next;
+    }
+    *at = served->next;
+    cci__sci_retire(&served->target);
+    if (served->fd >= 0) {
+        close(served->fd);
+    }
+    cci__sci_free(served);
+}
+
+/* ==================================================================================================================
+ * >>sisci-remote
+ * ================================================================================================================== */
+
+static void cci__sci_drop_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
+    cci__sci_unwatch(sd, peer->slot);
+    cci__sci_close(sd, peer->fd);
+    *peer->back = peer->next;
+    if (peer->next) {
+        peer->next->back = peer->back;
+    }
+    cci__sci_free(peer);
+}
+
+static void cci__sci_leave_peer(cci__sci_remote *r) {
+    *r->back = r->next;
+    if (r->next) {
+        r->next->back = r->back;
+    }
+    r->peer = NULL;
+}
+
+/* Takes a remote off its peer; a peer without remotes is not needed. */
+static void cci__sci_detach(cci__sci_remote *r) {
+    cci__sci_peer *peer = r->peer;
+    if (peer) {
+        cci__sci_leave_peer(r);
+        if (!peer->remotes) {
+            cci__sci_drop_peer(r->target.sd, peer);
+        }
+    }
+}
+
+/* A connect has ended, well or not. */
+static void cci__sci_decide(cci__sci_remote *r, int state, cci__sci_error_t status) {
+    cci__sci_desc_t sd = r->target.sd;
+    r->status = status;
+    CCI__SCI_STORE(r->state, state);
+    if (r->asynchronous) {
+        sd->connecting--;
+        cci__sci_post(&r->target, CCI__SCI_CB_CONNECT, status);
+    }
+    cci__sci_changed(sd);
+}
+
+static void cci__sci_inherit(cci__sci_remote *r, int available) {
+    (void)r, (void)available;
+}
+
+/* The connection is no more. */
+static void cci__sci_end_remote(cci__sci_remote *r, int state, cci__sci_segment_cb_reason_t reason) {
+    if (r->what == CCI__SCI_ATTACHMENT && r->state == CCI__SCI_CONNECTED) {
+        CCI__SCI_STORE(r->state, state);
+        cci__sci_inherit(r, -1);
+        return;
+    }
+    CCI__SCI_STORE(r->state, state);
+    if (r->target.kind == CCI__SCI_REMOTE_SEGMENT) {
+        cci__sci_post(&r->target, reason, CCI__SCI_ERR_OK);
+    }
+}
+
+static void cci__sci_lose_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
+    while (peer->remotes) {
+        cci__sci_remote *r = peer->remotes;
+        cci__sci_leave_peer(r);
+        if (r->state == CCI__SCI_CONNECTING) {
+            cci__sci_decide(r, CCI__SCI_REFUSED, CCI__SCI_ERR_CONNECTION_REFUSED);
+        } else {
+            cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
+        }
+    }
+    cci__sci_drop_peer(sd, peer);
+    cci__sci_changed(sd);
+}
+
+/* The channel to this owner, made when needed; NULL and errno if there is none. */
+static cci__sci_peer *cci__sci_find_peer(cci__sci_desc_t sd, const char *owner) {
+    cci__sci_peer *peer;
+    int fd;
+    for (peer = sd->peers; peer; peer = peer->next) {
+        if (strcmp(peer->owner, owner) == 0) {
+            return peer;
+        }
+    }
+    fd = cci__sci_call(sd, owner);
+    if (fd < 0) {
+        return NULL;
+    }
+    peer = cci__sci_is_welcome(sd, fd) ? (cci__sci_peer *)cci__sci_alloc(sizeof *peer) : NULL;
+    if (peer) {
+        peer->fd = fd;
+        peer->slot = cci__sci_watch(sd, CCI__SCI_SLOT_PEER, fd, peer);
+    }
+    if (!peer || peer->slot < 0) {
+        close(fd);
+        cci__sci_free(peer);
+        errno = EACCES;
+        return NULL;
+    }
+    memcpy(peer->owner, owner, sizeof peer->owner);
+    peer->next = sd->peers;
+    peer->back = &sd->peers;
+    if (peer->next) {
+        peer->next->back = &peer->next;
+    }
+    sd->peers = peer;
+    return peer;
+}
+
+/* Asks the owner of the object. CCI__SCI_ERR_BUSY: the owner takes no more requests just now. */
+static cci__sci_error_t cci__sci_ask(cci__sci_remote *r) {
+    cci__sci_desc_t sd = r->target.sd;
+    cci__sci_message request;
+    cci__sci_peer *peer;
+    char name[CCI__SCI_NAME], owner[CCI__SCI_NAME];
+    cci__sci_name(name, r->what == CCI__SCI_ATTACHMENT ? CCI__SCI_SEGMENT : r->what, r->id);
+    memset(owner, 0, sizeof owner);
+    if (!cci__sci_owner_of(sd, name, owner)) {
+        return CCI__SCI_ERR_NO_SUCH_SEGMENT;
+    }
+    peer = cci__sci_find_peer(sd, owner);
+    if (!peer) {
+        return errno == EAGAIN                             ? CCI__SCI_ERR_BUSY
+               : errno == ECONNREFUSED || errno == ENOENT ? CCI__SCI_ERR_NO_SUCH_SEGMENT
+               : errno == EACCES                          ? CCI__SCI_ERR_CONNECTION_REFUSED
+                                                          : CCI__SCI_ERR_SYSTEM;
+    }
+    cci__sci_message_init(&request, CCI__SCI_MSG_CONNECT, r->cookie);
+    request.what = (uint16_t)r->what;
+    request.id = r->id;
+    r->next = peer->remotes;
+    r->back = &peer->remotes;
+    if (r->next) {
+        r->next->back = &r->next;
+    }
+    peer->remotes = r;
+    r->peer = peer;
+    if (!cci__sci_tell(sd, peer->fd, &request, -1)) {
+        int error = errno;
+        cci__sci_detach(r);
+        return error == EAGAIN ? CCI__SCI_ERR_BUSY : CCI__SCI_ERR_NO_SUCH_SEGMENT;
+    }
+    return CCI__SCI_ERR_OK;
+}
+
+/* What was handed over is what it must be: memory that can't shrink under our feet, or a socket. */
+static int cci__sci_is_sound(const cci__sci_remote *r, int fd, uint64_t size_bytes) {
+    struct stat status;
+    int seals, type = 0;
+    socklen_t length = sizeof type;
+    if (fd < 0) {
+        return 0;
+    }
+    if (r->what == CCI__SCI_INTERRUPT) {
+        return fcntl(fd, F_GETFL) >= 0 && (fcntl(fd, F_GETFL) & O_NONBLOCK);
+    }
+    if (r->what == CCI__SCI_DATA_INTERRUPT) {
+        return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_DGRAM;
+    }
+    seals = fcntl(fd, CCI__SCI_F_GET_SEALS);
+    return seals >= 0 && (seals & CCI__SCI_SEALS) == CCI__SCI_SEALS && fstat(fd, &status) == 0 && size_bytes > 0 &&
+           size_bytes <= SIZE_MAX / 2 && (uint64_t)status.st_size >= size_bytes && status.st_size > 0;
+}
+
+/* The error codes that a refusal may carry. */
+static cci__sci_error_t cci__sci_refusal(uint32_t status) {
+    return status == CCI__SCI_ERR_NO_SUCH_SEGMENT ? CCI__SCI_ERR_NO_SUCH_SEGMENT
+           : status == CCI__SCI_ERR_ACCESS        ? CCI__SCI_ERR_ACCESS
+                                                  : CCI__SCI_ERR_CONNECTION_REFUSED;
+}
+
+/* What the owner says about one of our remotes: 0 if it makes no sense. */
+static int cci__sci_note(cci__sci_remote *r, const cci__sci_message *news, int *passed) {
+    int connecting = r->state == CCI__SCI_CONNECTING;
+    switch (news->type) {
+    case CCI__SCI_MSG_ACCEPT:
+        if (!connecting || !cci__sci_is_sound(r, *passed, news->size_bytes)) {
+            return 0;
+        }
+        r->fd = *passed;
+        *passed = -1;
+        r->size_bytes = news->size_bytes;
+        cci__sci_decide(r, CCI__SCI_CONNECTED, CCI__SCI_ERR_OK);
+        return 1;
+    case CCI__SCI_MSG_REFUSE:
+        if (!connecting) {
+            return 0;
+        }
+        cci__sci_decide(r, CCI__SCI_REFUSED, cci__sci_refusal(news->status));
+        cci__sci_detach(r);
+        return 1;
+    case CCI__SCI_MSG_NOTIFY:
+        if (!connecting && r->target.kind == CCI__SCI_REMOTE_SEGMENT) {
+            cci__sci_post(&r->target, CCI__SCI_CB_DISCONNECT, CCI__SCI_ERR_OK);
+        }
+        return !connecting;
+    case CCI__SCI_MSG_END:
+        if (connecting) {
+            return 0;
+        }
+        cci__sci_end_remote(r, CCI__SCI_DISCONNECTED, CCI__SCI_CB_DISCONNECT);
+        cci__sci_detach(r);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static void cci__sci_hear_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
+    cci__sci_message news;
+    cci__sci_remote *r;
+    int passed = -1, heard = cci__sci_hear(peer->fd, &news, &passed), makes_sense = 1;
+    if (heard == 0) {
+        return;
+    }
+    for (r = heard > 0 ? peer->remotes : NULL; r; r = r->next) {
+        if (r->cookie == news.cookie) { /* an unknown one belongs to a connect that was given up */
+            makes_sense = cci__sci_note(r, &news, &passed); /* the peer may be gone when this succeeds */
+            break;
+        }
+    }
+    if (passed >= 0) {
+        close(passed);
+    }
+    if (heard < 0 || !makes_sense) {
+        cci__sci_lose_peer(sd, peer);
+    }
+}
+
+/* Ends a connection, or gives up connecting. */
+static void cci__sci_disconnect(cci__sci_remote *r) {
+    cci__sci_desc_t sd = r->target.sd;
+    if (r->asynchronous && r->state == CCI__SCI_CONNECTING) {
+        sd->connecting--;
+    }
+    if (r->peer && !cci__sci_tell_short(sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0)) {
+        cci__sci_remote *gone = r; /* the owner does not read: end the channel, which it can't miss */
+        cci__sci_peer *peer = r->peer;
+        cci__sci_leave_peer(gone);
+        cci__sci_lose_peer(sd, peer);
+    } else {
+        cci__sci_detach(r);
+    }
+    CCI__SCI_STORE(r->state, CCI__SCI_DISCONNECTED);
+    cci__sci_retire(&r->target);
+    if (r->fd >= 0) {
+        close(r->fd);
+    }
+    r->fd = -1;
+}
+
+/* Asynchronous connects whose time is over; gives the next deadline. */
+static uint64_t cci__sci_expire(cci__sci_desc_t sd) {
+    uint64_t next_ns = CCI__SCI_NEVER, now_ns;
+    cci__sci_peer *peer, *next_peer;
+    cci__sci_remote *r, *next;
+    if (sd->connecting == 0) {
+        return next_ns;
+    }
+    now_ns = cci__sci_now();
+    for (peer = sd->peers; peer; peer = next_peer) {
+        next_peer = peer->next;
+        for (r = peer->remotes; r; r = next) {
+            next = r->next;
+            if (!r->asynchronous || r->state != CCI__SCI_CONNECTING) {
+                continue;
+            }
+            if (r->deadline_ns > now_ns) {
+                next_ns = r->deadline_ns < next_ns ? r->deadline_ns : next_ns;
+                continue;
+            }
+            (void)cci__sci_tell_short(sd, peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
+            cci__sci_decide(r, CCI__SCI_REFUSED, CCI__SCI_ERR_TIMEOUT);
+            cci__sci_detach(r); /* frees the peer with its last remote, when `next` is NULL */
+        }
+    }
+    return next_ns;
+}
+
+/* ==================================================================================================================
+ * >>sisci-engine
+ *
+ * Copies for DMA queues and asynchronous block transfers, a chunk at a time, without the lock; between chunks the
+ * device does its other work. Jobs run one after the other.
+ * ================================================================================================================== */
+
+static void cci__sci_job_ended(cci__sci_job *job, cci__sci_error_t status);
+
+static void cci__sci_start_job(cci__sci_desc_t sd, cci__sci_job *job) {
+    job->next = NULL;
+    job->at = 0;
+    job->done_bytes = 0;
+    job->queued = 1;
+    if (sd->last_job) {
+        sd->last_job->next = job;
+    } else {
+        sd->jobs = job;
+    }
+    sd->last_job = job;
+    cci__sci_wake(sd);
+}
+
+static void cci__sci_unqueue_job(cci__sci_desc_t sd, cci__sci_job *job) {
+    cci__sci_job **at = &sd->jobs, *last = NULL;
+    while (*at && *at != job) {
+        last = *at;
+        at = &(*at)->next;
+    }
+    if (*at) {
+        *at = job->next;
+        if (sd->last_job == job) {
+            sd->last_job = last;
+        }
+    }
+    job->queued = 0;
+}
+
+/* Takes a job away from the engine, when it is not just copying. */
+static void cci__sci_stop_job(cci__sci_desc_t sd, cci__sci_job *job) {
+    cci__sci_unqueue_job(sd, job);
+#ifndef CCI_NO_THREADS
+    while (job->running) {
+        (void)pthread_cond_wait(&sd->changed, &sd->lock);
+    }
+#endif
+}
+
+static int cci__sci_is_connected(cci__sci_remote_segment_t segment) {
+    return !segment || CCI__SCI_LOAD(segment->remote.state) == CCI__SCI_CONNECTED;
+}
+
+static int cci__sci_piece_is_good(const cci__sci_piece *piece) {
+    return cci__sci_is_connected(piece->remote) && (!piece->map[0] || cci__sci_is_connected(piece->map[0]->remote)) &&
+           (!piece->map[1] || cci__sci_is_connected(piece->map[1]->remote));
+}
+
+static void cci__sci_run_engine(cci__sci_desc_t sd) {
+    cci__sci_job *job = sd->jobs;
+    cci__sci_piece *piece;
+    size_t chunk, at;
+    if (!job || job->running) {
+        return;
+    }
+    piece = &job->piece[job->at];
+    if (!cci__sci_piece_is_good(piece)) {
+        cci__sci_unqueue_job(sd, job);
+        cci__sci_job_ended(job, CCI__SCI_ERR_TRANSFER_FAILED);
+        return;
+    }
+    at = job->done_bytes;
+    chunk = piece->size_bytes - at;
+    chunk = chunk > CCI__SCI_CHUNK ? CCI__SCI_CHUNK : chunk;
+    job->running = 1;
+    cci__sci_unlock(sd);
+    memmove(piece->to + at, piece->from + at, chunk);
+    cci__sci_lock(sd);
+    job->running = 0;
+    cci__sci_changed(sd);
+    if (!job->queued) {
+        return; /* aborted meanwhile: somebody waits for this */
+    }
+    job->done_bytes += chunk;
+    if (job->done_bytes < piece->size_bytes) {
+        return;
+    }
+    job->done_bytes = 0;
+    if (++job->at == job->count) {
+        cci__sci_unqueue_job(sd, job);
+        cci__sci_job_ended(job, CCI__SCI_ERR_OK);
+    }
+}
+
+/* ==================================================================================================================
+ * >>sisci-progress
+ *
+ * One thread at a time is in progress: the helper, or without one whoever waits.
+ * ================================================================================================================== */
+
+static cci__sci_callback_action_t cci__sci_call_back(cci__sci_target *t, cci__sci_event *event) {
+    void *object = t;
+    switch (t->kind) {
+    case CCI__SCI_SEGMENT:
+        return t->callback.local(t->argument, (cci__sci_local_segment_t)object, event->reason, CCI__SCI_NODE, 0,
+                                 event->status);
+    case CCI__SCI_REMOTE_SEGMENT:
+        return t->callback.remote(t->argument, (cci__sci_remote_segment_t)object, event->reason, event->status);
+    case CCI__SCI_INTERRUPT:
+        return t->callback.interrupt(t->argument, (cci__sci_local_interrupt_t)object, event->status);
+    case CCI__SCI_DATA_INTERRUPT:
+        return t->callback.data_interrupt(t->argument, (cci__sci_local_data_interrupt_t)object, event + 1,
+                                          event->length, event->status);
+    case CCI__SCI_DMA_QUEUE:
+        (void)t->callback.dma(t->argument, (cci__sci_dma_queue_t)object, event->status);
+        return CCI__SCI_CALLBACK_CANCEL; /* the next post brings its own */
+    default:
+        (void)t->callback.block(t->argument, (cci__sci_block_transfer_t)((cci__sci_block *)object)->number,
+                                event->status);
+        return CCI__SCI_CALLBACK_CANCEL;
+    }
+}
+
+static void cci__sci_forget_block(cci__sci_block *block);
+
+static void cci__sci_run_callbacks(cci__sci_desc_t sd) {
+    unsigned int left = sd->calls.count;
+    while (left-- > 0 && sd->calls.first) {
+        cci__sci_event *event = cci__sci_take(&sd->calls);
+        cci__sci_frame frame;
+        cci__sci_callback_action_t action;
+        if (!event->target->calls_back) { /* the callback was cancelled: it can be waited for now */
+            cci__sci_append(&event->target->events, event);
+            continue;
+        }
+        frame.target = event->target;
+        frame.up = sd->frame;
+        sd->frame = &frame;
+        cci__sci_unlock(sd);
+        action = cci__sci_call_back(event->target, event);
+        cci__sci_lock(sd);
+        sd->frame = frame.up;
+        if (frame.target && action == CCI__SCI_CALLBACK_CANCEL) {
+            frame.target->calls_back = 0;
+        }
+        if (frame.target && frame.target->kind == CCI__SCI_BLOCK) {
+            cci__sci_forget_block((cci__sci_block *)(void *)frame.target);
+        }
+        cci__sci_free(event);
+        cci__sci_changed(sd);
+    }
+}
+
+static void cci__sci_hear_interrupt(cci__sci_local_interrupt_t interrupt);
+static void cci__sci_hear_data_interrupt(cci__sci_local_data_interrupt_t interrupt);
+
+static void cci__sci_handle(cci__sci_desc_t sd, uint64_t id) {
+    uint32_t index = (uint32_t)id;
+    uint64_t ignored;
+    cci__sci_slot slot;
+    ssize_t n;
+    if (index >= (uint32_t)sd->slot_count || sd->slot[index].generation != (uint32_t)(id >> 32)) {
+        return;
+    }
+    slot = sd->slot[index];
+    switch (slot.kind) {
+    case CCI__SCI_SLOT_WAKE:
+        n = read(slot.fd, &ignored, sizeof ignored);
+        (void)n;
+        break;
+    case CCI__SCI_SLOT_LISTENER:
+        cci__sci_accept(sd);
+        break;
+    case CCI__SCI_SLOT_CLIENT:
+        cci__sci_hear_client(sd, (cci__sci_client *)slot.object);
+        break;
+    case CCI__SCI_SLOT_PEER:
+        cci__sci_hear_peer(sd, (cci__sci_peer *)slot.object);
+        break;
+    case CCI__SCI_SLOT_INTERRUPT:
+        cci__sci_hear_interrupt((cci__sci_local_interrupt_t)slot.object);
+        break;
+    case CCI__SCI_SLOT_DATA_INTERRUPT:
+        cci__sci_hear_data_interrupt((cci__sci_local_data_interrupt_t)slot.object);
+        break;
+    default:
+        break;
+    }
+}
+
+/* When something has to be done that no descriptor tells of. */
+static uint64_t cci__sci_due(cci__sci_desc_t sd) {
+    uint64_t due_ns = cci__sci_expire(sd);
+    if (sd->listener >= 0 && sd->listener_slot < 0) {
+        if (sd->listener_back_ns <= cci__sci_now()) {
+            sd->listener_slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, sd->listener, sd);
+            sd->listener_back_ns = cci__sci_now() + CCI__SCI_ACCEPT_PAUSE_MS * 1000000u;
+        }
+        if (sd->listener_slot < 0 && sd->listener_back_ns < due_ns) {
+            due_ns = sd->listener_back_ns;
+        }
+    }
+    return sd->jobs || sd->calls.first ? 0 : due_ns;
+}
+
+/* Waits for something to happen until the deadline, and deals with it. */
+static void cci__sci_run(cci__sci_desc_t sd, uint64_t deadline_ns) {
+    struct epoll_event event[16];
+    uint64_t due_ns;
+    int i, n;
+#ifndef CCI_NO_THREADS
+    sd->runner = pthread_self();
+#endif
+    sd->running++;
+    due_ns = cci__sci_due(sd);
+    cci__sci_unlock(sd);
+    n = epoll_wait(sd->epoll, event, 16, cci__sci_until(due_ns < deadline_ns ? due_ns : deadline_ns));
+    cci__sci_lock(sd);
+    for (i = 0; i < n; i++) {
+        cci__sci_handle(sd, event[i].data.u64);
+    }
+    (void)cci__sci_expire(sd);
+    cci__sci_run_engine(sd);
+    cci__sci_run_callbacks(sd);
+    sd->running--;
+    cci__sci_changed(sd);
+}
+
+#ifndef CCI_NO_THREADS
+static void *cci__sci_help(void *device) {
+    cci__sci_desc_t sd = (cci__sci_desc_t)device;
+    cci__sci_lock(sd);
+    sd->running++;
+    sd->runner = pthread_self();
+    while (!sd->stop) {
+        cci__sci_run(sd, CCI__SCI_NEVER);
+    }
+    sd->running--;
+    cci__sci_unlock(sd);
+    return NULL;
+}
+
+static void cci__sci_sleep(cci__sci_desc_t sd, uint64_t deadline_ns) {
+    struct timespec t;
+    if (deadline_ns == CCI__SCI_NEVER) {
+        (void)pthread_cond_wait(&sd->changed, &sd->lock);
+        return;
+    }
+    t.tv_sec = (time_t)(deadline_ns / 1000000000u);
+    t.tv_nsec = (long)(deadline_ns % 1000000000u);
+    (void)pthread_cond_timedwait(&sd->changed, &sd->lock, &t);
+}
+#endif
+
+/* Lets the device work while the caller waits; 0 when the time is over. The caller looks again in either case. */
+static int cci__sci_wait(cci__sci_desc_t sd, uint64_t deadline_ns) {
+    int in_time = deadline_ns == CCI__SCI_NEVER || cci__sci_now() < deadline_ns;
+    if (sd->forked) {
+        return 0;
+    }
+#ifndef CCI_NO_THREADS
+    if ((sd->has_thread || sd->running) && !cci__sci_is_runner(sd)) {
+        if (in_time) {
+            cci__sci_sleep(sd, deadline_ns);
+        }
+        return in_time;
+    }
+    cci__sci_run(sd, in_time ? deadline_ns : 0);
+#else
+    {   /* all devices of the process: what is waited for may depend on another one */
+        cci__sci_desc_t other;
+        int alone = cci__sci_world.devices == sd && !sd->next;
+        uint64_t soon_ns = cci__sci_now() + 1000000u;
+        for (other = cci__sci_world.devices; other; other = other->next) {
+            if (other != sd && !other->forked) {
+                cci__sci_run(other, 0);
+            }
+        }
+        cci__sci_run(sd, !in_time ? 0 : alone || deadline_ns < soon_ns ? deadline_ns : soon_ns);
+    }
+#endif
+    return in_time;
+}
+
+/* The helper thread, when there is something that others may want at any time. */
+static int cci__sci_need_help(cci__sci_desc_t sd) {
+#ifndef CCI_NO_THREADS
+    if (!sd->has_thread && !sd->caller_progress && !sd->forked) {
+        sd->has_thread = pthread_create(&sd->thread, NULL, cci__sci_help, sd) == 0;
+        if (!sd->has_thread) {
+            cci__sci_log("no helper thread for", sd->path, 0);
+        }
+        return sd->has_thread;
+    }
+#else
+    (void)sd;
+#endif
+    return 1;
+}
+
+/* Without a thread, calls that do not wait still let the device work a little. */
+static void cci__sci_step(cci__sci_desc_t sd) {
+#ifndef CCI_NO_THREADS
+    if (sd->has_thread || sd->running) {
+        return;
+    }
+#endif
+    if (!sd->forked && !sd->running) {
+        cci__sci_run(sd, 0);
+    }
+}
+
+/* Waits for the next event of an object. */
+static cci__sci_error_t cci__sci_await(cci__sci_target *target, uint64_t deadline_ns, cci__sci_event **event) {
+    cci__sci_desc_t sd = target->sd;
+    target->waiters++;
+    while (!target->removed && !target->events.first && cci__sci_wait(sd, deadline_ns)) {
+    }
+    target->waiters--;
+    if (target->removed) {
+        cci__sci_changed(sd);
+        return CCI__SCI_ERR_CANCELLED;
+    }
+    *event = cci__sci_take(&target->events);
+    return *event ? CCI__SCI_ERR_OK : CCI__SCI_ERR_TIMEOUT;
+}
+
+/* ==================================================================================================================
+ * >>sisci-open
+ * ================================================================================================================== */
+
+/* How a device is opened by more than SCIOpen can say. */
+typedef struct cci__sci_options {
+    const char *directory; /* NULL: as the environment says */
+    const char *group;     /* NULL: as the environment says; name or number */
+    int caller_progress;   /* no helper thread: call cci__sci_progress() when cci__sci_fd() is readable */
+} cci__sci_options;
+
+static int cci__sci_find_group(const char *text, gid_t *group) {
+    char buffer[4096], *end;
+    struct group entry, *found = NULL;
+    unsigned long number = strtoul(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && *end == '\0') {
+        *group = (gid_t)number;
+        return 1;
+    }
+    if (getgrnam_r(text, &entry, buffer, sizeof buffer, &found) != 0 || !found) {
+        cci__sci_log("CCI_SISCI_GROUP: there is no group", text, 0);
+        return 0;
+    }
+    *group = entry.gr_gid;
+    return 1;
+}
+
+/* Nobody else may change what is in the directory, or see it: except for the group, whose members must not be able to
+ * remove each other's names. */
+static const char *cci__sci_directory_fault(cci__sci_desc_t sd, const struct stat *status) {
+    int shared = sd->has_group && status->st_gid == sd->group;
+    if (status->st_uid != geteuid() && status->st_uid != 0 && !shared) {
+        return "belongs to another user:";
+    }
+    if (status->st_mode & 07) {
+        return "is open to all users:";
+    }
+    if ((status->st_mode & 070) && !shared) {
+        return "is open to a group that is not configured:";
+    }
+    if ((status->st_mode & 020) && !(status->st_mode & S_ISVTX)) {
+        return "is writable by the group, but not sticky (mode 1770):";
+    }
+    return NULL;
+}
+
+static int cci__sci_open_directory(cci__sci_desc_t sd) {
+    struct stat status;
+    const char *fault;
+    int made = mkdir(sd->path, 0700) == 0;
+    sd->directory = open(sd->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (sd->directory < 0 || fstat(sd->directory, &status) != 0) {
+        cci__sci_log("can't open", sd->path, errno);
+        return 0;
+    }
+    if (made && sd->has_group &&
+        (fchown(sd->directory, (uid_t)-1, sd->group) != 0 || fchmod(sd->directory, 0750) != 0)) {
+        cci__sci_log("can't give to the group:", sd->path, errno);
+        return 0;
+    }
+    fault = fstat(sd->directory, &status) == 0 ? cci__sci_directory_fault(sd, &status) : "can't be looked at:";
+    if (fault) {
+        cci__sci_log(fault, sd->path, 0);
+    }
+    return !fault;
+}
+
+static int cci__sci_choose_directory(cci__sci_desc_t sd, const cci__sci_options *options) {
+    const char *path = options->directory ? options->directory : getenv("CCI_SISCI_DIR");
+    const char *group = options->group ? options->group : getenv("CCI_SISCI_GROUP");
+    if (group && *group) {
+        sd->has_group = cci__sci_find_group(group, &sd->group);
+        if (!sd->has_group) {
+            return 0;
+        }
+    }
+    if (!path || !*path) {
+        snprintf(sd->path, sizeof sd->path, "/dev/shm/cci-sisci-%lu", (unsigned long)geteuid());
+        return 1;
+    }
+    if (strlen(path) >= sizeof sd->path) {
+        cci__sci_log("longer than 80 bytes:", path, 0);
+        return 0;
+    }
+    memcpy(sd->path, path, strlen(path) + 1);
+    return 1;
+}
+
+#ifndef CCI_NO_THREADS
+/* A child must not keep its parent's sockets open: peers would not notice the parent's death. */
+static void cci__sci_before_fork(void) {
+    cci__sci_desc_t sd;
+    cci__sci_lock_world();
+    for (sd = cci__sci_world.devices; sd; sd = sd->next) {
+        cci__sci_lock(sd);
+    }
+}
+
+static void cci__sci_after_fork(void) {
+    cci__sci_desc_t sd;
+    for (sd = cci__sci_world.devices; sd; sd = sd->next) {
+        cci__sci_unlock(sd);
+    }
+    cci__sci_unlock_world();
+}
+
+static void cci__sci_after_fork_in_child(void) {
+    cci__sci_desc_t sd;
+    int i;
+    for (sd = cci__sci_world.devices; sd; sd = sd->next) {
+        for (i = 0; i < sd->slot_count && !sd->forked; i++) {
+            if (sd->slot[i].kind != CCI__SCI_SLOT_FREE) {
+                close(sd->slot[i].fd);
+            }
+        }
+        if (!sd->forked) {
+            if (sd->listener >= 0 && sd->listener_slot < 0) {
+                close(sd->listener);
+            }
+            close(sd->epoll);
+            close(sd->directory);
+        }
+        sd->forked = 1;
+        sd->has_thread = 0;
+        sd->running = 0;
+        sd->frame = NULL;
+        (void)pthread_cond_init(&sd->changed, NULL);
+    }
+    cci__sci_after_fork();
+}
+
+static int cci__sci_init_lock(cci__sci_desc_t sd) {
+    pthread_condattr_t monotonic;
+    if (pthread_condattr_init(&monotonic) != 0) {
+        return 0;
+    }
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&sd->lock, NULL);
+    (void)pthread_cond_init(&sd->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    return 1;
+}
+#endif
+
+static void cci__sci_register(cci__sci_desc_t sd) {
+    cci__sci_lock_world();
+#ifndef CCI_NO_THREADS
+    if (!cci__sci_world.fork_handled) {
+        cci__sci_world.fork_handled =
+            pthread_atfork(cci__sci_before_fork, cci__sci_after_fork, cci__sci_after_fork_in_child) == 0;
+    }
+#endif
+    sd->next = cci__sci_world.devices;
+    cci__sci_world.devices = sd;
+    cci__sci_unlock_world();
+}
+
+static void cci__sci_free_device(cci__sci_desc_t sd) {
+    if (sd->owner[0] && !sd->forked) {
+        (void)unlinkat(sd->directory, sd->owner, 0);
+    }
+    cci__sci_close(sd, sd->listener);
+    cci__sci_close(sd, sd->wake);
+    cci__sci_close(sd, sd->epoll);
+    cci__sci_close(sd, sd->directory);
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_destroy(&sd->lock);
+    if (!sd->forked) {
+        (void)pthread_cond_destroy(&sd->changed);
+    }
+#endif
+    cci__sci_free(sd->slot);
+    cci__sci_free(sd);
+}
+
+static int cci__sci_open_waiting(cci__sci_desc_t sd) {
+    sd->epoll = epoll_create1(EPOLL_CLOEXEC);
+    sd->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return sd->epoll >= 0 && sd->wake >= 0 && cci__sci_watch(sd, CCI__SCI_SLOT_WAKE, sd->wake, sd) >= 0;
+}
+
+static cci__sci_desc_t cci__sci_open(const cci__sci_options *options, cci__sci_error_t *error) {
+    cci__sci_desc_t sd = (cci__sci_desc_t)cci__sci_alloc(sizeof *sd);
+    cci__sci_set(error, CCI__SCI_ERR_SYSTEM);
+    if (!sd) {
+        return NULL;
+    }
+    sd->directory = sd->epoll = sd->wake = sd->listener = sd->listener_slot = sd->slot_free = -1;
+    sd->caller_progress = options->caller_progress;
+#ifndef CCI_NO_THREADS
+    if (!cci__sci_init_lock(sd)) {
+        cci__sci_free(sd);
+        return NULL;
+    }
+#endif
+    if (!cci__sci_choose_directory(sd, options) || !cci__sci_open_directory(sd)) {
+        cci__sci_set(error, CCI__SCI_ERR_ACCESS);
+        cci__sci_free_device(sd);
+        return NULL;
+    }
+    if (!cci__sci_open_waiting(sd)) {
+        cci__sci_log("no descriptors for", sd->path, errno);
+        cci__sci_free_device(sd);
+        return NULL;
+    }
+    cci__sci_sweep(sd);
+    cci__sci_register(sd);
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+    return sd;
+}
+
+/* For who opened the device with `caller_progress`: the descriptor tells when there is something to do. */
+CCI__SCI_INTERNAL int cci__sci_fd(cci__sci_desc_t sd) {
+    return sd->epoll;
+}
+
+/* Does what there is to do, callbacks too; waits for it at most so long. */
+CCI__SCI_INTERNAL void cci__sci_progress(cci__sci_desc_t sd, unsigned int timeout_ms) {
+    cci__sci_lock(sd);
+    (void)cci__sci_wait(sd, cci__sci_deadline(timeout_ms));
+    cci__sci_unlock(sd);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIInitialize)(unsigned int flags, cci__sci_error_t *error) {
+    (void)flags;
+    cci__sci_lock_world();
+    cci__sci_world.initialized++;
+    cci__sci_unlock_world();
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCITerminate)(void) {
+    cci__sci_lock_world();
+    if (cci__sci_world.initialized > 0) {
+        cci__sci_world.initialized--;
+    }
+    cci__sci_unlock_world();
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIOpen)(cci__sci_desc_t *sd, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_options options;
+    int initialized;
+    (void)flags; /* SCI_FLAG_THREAD_SAFE: always */
+    cci__sci_lock_world();
+    initialized = cci__sci_world.initialized;
+    cci__sci_unlock_world();
+    if (!sd || !initialized) {
+        cci__sci_set(error, sd ? CCI__SCI_ERR_NOT_INITIALIZED : CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    memset(&options, 0, sizeof options);
+    *sd = cci__sci_open(&options, error);
+}
+
+static void cci__sci_forget_blocks(cci__sci_desc_t sd);
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIClose)(cci__sci_desc_t sd, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_desc_t *at;
+    (void)flags;
+    if (!sd) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    cci__sci_forget_blocks(sd);
+    cci__sci_lock(sd);
+    if (sd->objects || cci__sci_is_runner(sd)) {
+        cci__sci_unlock(sd);
+        cci__sci_set(error, CCI__SCI_ERR_BUSY);
+        return;
+    }
+    while (sd->clients) {
+        cci__sci_drop_client(sd, sd->clients);
+    }
+#ifndef CCI_NO_THREADS
+    if (sd->has_thread) {
+        sd->stop = 1;
+        cci__sci_wake(sd);
+        cci__sci_unlock(sd);
+        (void)pthread_join(sd->thread, NULL);
+        cci__sci_lock(sd);
+    }
+#endif
+    cci__sci_unlock(sd);
+    cci__sci_lock_world();
+    for (at = &cci__sci_world.devices; *at && *at != sd;) {
+        at = &(*at)->next;
+    }
+    if (*at) {
+        *at = sd->next;
+    }
+    cci__sci_unlock_world();
+    cci__sci_free_device(sd);
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+/* ==================================================================================================================
+ * >>sisci-local
+ * ================================================================================================================== */
+
+/* Memory that nobody can shrink once it is shared. */
+static int cci__sci_make_memory(size_t size_bytes) {
+    int fd = (int)syscall(SYS_memfd_create, "cci-sisci", CCI__SCI_MFD_CLOEXEC_SEALING);
+    if (fd < 0) {
+        return -1;
+    }
+    if (ftruncate(fd, (off_t)size_bytes) == 0 && fcntl(fd, CCI__SCI_F_ADD_SEALS, CCI__SCI_SEALS) == 0) {
+        return fd;
+    }
+    close(fd);
+    return -1;
+}
+
+static cci__sci_error_t cci__sci_adapter(unsigned int adapter) {
+    return adapter == 0 ? CCI__SCI_ERR_OK : CCI__SCI_ERR_NO_SUCH_ADAPTERNO;
+}
+
+/* Claims the number that was asked for, or any. */
+static cci__sci_error_t cci__sci_claim_segment(cci__sci_local_segment_t segment, unsigned int flags) {
+    int attempt;
+    cci__sci_error_t status = CCI__SCI_ERR_SEGMENTID_USED;
+    if (!(flags & CCI__SCI_FLAG_AUTO_ID)) {
+        return cci__sci_claim(&segment->served);
+    }
+    for (attempt = 0; attempt < 100 && status == CCI__SCI_ERR_SEGMENTID_USED; attempt++) {
+        segment->served.id = (uint32_t)cci__sci_random();
+        status = cci__sci_claim(&segment->served);
+    }
+    return status;
+}
+
+static cci__sci_error_t cci__sci_fill_segment(cci__sci_local_segment_t segment, size_t size_bytes,
+                                              unsigned int flags) {
+    segment->size_bytes = size_bytes;
+    segment->is_private = (flags & CCI__SCI_FLAG_PRIVATE) != 0;
+    segment->empty = (flags & CCI__SCI_FLAG_EMPTY) != 0;
+    if (!segment->empty) {
+        segment->served.fd = cci__sci_make_memory(size_bytes);
+        if (segment->served.fd < 0) {
+            return errno == EMFILE || errno == ENFILE ? CCI__SCI_ERR_SYSTEM : CCI__SCI_ERR_NOSPC;
+        }
+    }
+    if (segment->is_private) {
+        return CCI__SCI_ERR_OK;
+    }
+    return cci__sci_need_help(segment->served.target.sd) ? cci__sci_claim_segment(segment, flags)
+                                                         : CCI__SCI_ERR_SYSTEM;
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCICreateSegment)(cci__sci_desc_t sd, cci__sci_local_segment_t *segment,
+                                                 unsigned int segmentId, unsigned int size,
+                                                 cci__sci_cb_local_segment_t callback, void *callbackArg,
+                                                 unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_local_segment_t made;
+    cci__sci_error_t status;
+    int calls_back = (flags & CCI__SCI_FLAG_USE_CALLBACK) != 0;
+    if (!sd || !segment || (calls_back && !callback)) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    if (size == 0 || size % CCI__SCI_ALIGNMENT != 0) {
+        cci__sci_set(error, CCI__SCI_ERR_SIZE_ALIGNMENT);
+        return;
+    }
+    made = (cci__sci_local_segment_t)cci__sci_alloc(sizeof *made);
+    if (!made) {
+        cci__sci_set(error, CCI__SCI_ERR_NOSPC);
+        return;
+    }
+    cci__sci_lock(sd);
+    cci__sci_init_target(&made->served.target, sd, CCI__SCI_SEGMENT, calls_back, callbackArg);
+    made->served.target.callback.local = callback;
+    made->served.fd = -1;
+    made->served.id = segmentId;
+    cci__sci_add_served(&made->served);
+    status = cci__sci_fill_segment(made, size, flags);
+    if (status == CCI__SCI_ERR_OK) {
+        *segment = made;
+    } else {
+        cci__sci_remove_served(&made->served);
+    }
+    cci__sci_unlock(sd);
+    cci__sci_set(error, status);
+}
+
+/* The number of a segment, which the owner does not know with SCI_FLAG_AUTO_ID. */
+CCI__SCI_INTERNAL unsigned int cci__sci_segment_id(cci__sci_local_segment_t segment) {
+    return segment->served.id;
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIPrepareSegment)(cci__sci_local_segment_t segment, unsigned int localAdapterNo,
+                                                  unsigned int flags, cci__sci_error_t *error) {
+    (void)flags; /* SCI_FLAG_DMA_SOURCE_ONLY is a hint, SCI_FLAG_BROADCAST was said at creation */
+    if (!segment || localAdapterNo != 0) {
+        cci__sci_set(error, segment ? CCI__SCI_ERR_NO_SUCH_ADAPTERNO : CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    cci__sci_lock(segment->served.target.sd);
+    segment->prepared = 1;
+    cci__sci_unlock(segment->served.target.sd);
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+static cci__sci_error_t cci__sci_make_available(cci__sci_local_segment_t segment) {
+    if (segment->is_private || segment->empty) {
+        return CCI__SCI_ERR_ILLEGAL_OPERATION;
+    }
+    if (!segment->prepared) {
+        return CCI__SCI_ERR_SEGMENT_NOT_PREPARED;
+    }
+    segment->served.available = 1;
+    return CCI__SCI_ERR_OK;
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCISetSegmentAvailable)(cci__sci_local_segment_t segment, unsigned int localAdapterNo,
+                                                       unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t status;
+    (void)flags;
+    if (!segment || localAdapterNo != 0) {
+        cci__sci_set(error, segment ? CCI__SCI_ERR_NO_SUCH_ADAPTERNO : CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    cci__sci_lock(segment->served.target.sd);
+    status = cci__sci_make_available(segment);
+    cci__sci_unlock(segment->served.target.sd);
+    cci__sci_set(error, status);
+}
+
+/* An invitation to disconnect. */
+static void cci__sci_notify(cci__sci_served *served) {
+    cci__sci_connection *c;
+    for (c = served->connections; c; c = c->next_of_served) {
+        if (!c->attached) {
+            (void)cci__sci_tell_short(served->target.sd, c->client->fd, CCI__SCI_MSG_NOTIFY, c->cookie, 0);
+        }
+    }
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCISetSegmentUnavailable)(cci__sci_local_segment_t segment, unsigned int localAdapterNo,
+                                                         unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_OPERATION;
+    if (!segment || localAdapterNo != 0) {
+        cci__sci_set(error, segment ? CCI__SCI_ERR_NO_SUCH_ADAPTERNO : CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    cci__sci_lock(segment->served.target.sd);
+    if (segment->served.available) {
+        status = CCI__SCI_ERR_OK;
+        segment->served.available = 0;
+        if (flags & CCI__SCI_FLAG_FORCE_DISCONNECT) {
+            cci__sci_end_connections(&segment->served);
+        } else if (flags & CCI__SCI_FLAG_NOTIFY) {
+            cci__sci_notify(&segment->served);
+        }
+    }
+    cci__sci_unlock(segment->served.target.sd);
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveSegment)(cci__sci_local_segment_t segment, unsigned int flags,
+                                                 cci__sci_error_t *error) {
+    cci__sci_desc_t sd;
+    if (!segment) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    sd = segment->served.target.sd;
+    cci__sci_lock(sd);
+    cci__sci_catch_up(sd);
+    if (segment->users || cci__sci_is_pinned(&segment->served.target) ||
+        (segment->served.connection_count && !(flags & CCI__SCI_FLAG_FORCE_REMOVE))) {
+        cci__sci_unlock(sd);
+        cci__sci_set(error, CCI__SCI_ERR_BUSY);
+        return;
+    }
+    if (segment->whole && segment->whole != segment->user) {
+        (void)munmap(segment->whole, segment->size_bytes);
+    }
+    cci__sci_remove_served(&segment->served);
+    cci__sci_unlock(sd);
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForLocalSegmentEvent)(
+    cci__sci_local_segment_t segment, unsigned int *sourcenodeId, unsigned int *localAdapterNo, unsigned int timeout,
+    unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_segment_cb_reason_t reason = (cci__sci_segment_cb_reason_t)0;
+    cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_OPERATION;
+    cci__sci_event *event = NULL;
+    cci__sci_desc_t sd;
+    (void)flags;
+    if (!segment) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return reason;
+    }
+    sd = segment->served.target.sd;
+    cci__sci_lock(sd);
+    if (!segment->served.target.calls_back) {
+        status = cci__sci_await(&segment->served.target, cci__sci_deadline(timeout), &event);
+    }
+    cci__sci_unlock(sd);
+    if (event) {
+        reason = event->reason;
+        cci__sci_free(event);
+        if (sourcenodeId) {
+            *sourcenodeId = CCI__SCI_NODE;
+        }
+        if (localAdapterNo) {
+            *localAdapterNo = 0;
+        }
+    }
+    cci__sci_set(error, status);
+    return reason;
+}
+
+/* ==================================================================================================================
+ * >>sisci-connect
+ * ================================================================================================================== */
+
+static cci__sci_error_t cci__sci_reachable(unsigned int node, unsigned int adapter) {
+    if (adapter != 0) {
+        return CCI__SCI_ERR_NO_LINK_ACCESS;
+    }
+    return node == CCI__SCI_NODE ? CCI__SCI_ERR_OK : CCI__SCI_ERR_NO_REMOTE_LINK_ACCESS;
+}
+
+static void cci__sci_init_remote(cci__sci_remote *r, cci__sci_desc_t sd, int kind, int what, uint32_t id) {
+    cci__sci_init_target(&r->target, sd, kind, 0, NULL);
+    r->what = what;
+    r->id = id;
+    r->cookie = ++sd->cookie;
+    r->fd = -1;
+}
+
+/* Connects and waits until it is decided. An owner that is just too busy to listen is asked again. */
+static cci__sci_error_t cci__sci_connect(cci__sci_remote *r, uint64_t deadline_ns) {
+    cci__sci_desc_t sd = r->target.sd;
+    cci__sci_error_t status;
+    while ((status = cci__sci_ask(r)) == CCI__SCI_ERR_BUSY) {
+        if (cci__sci_now() >= deadline_ns) {
+            return CCI__SCI_ERR_TIMEOUT;
+        }
+        cci__sci_unlock(sd);
+        cci__sci_nap();
+        cci__sci_lock(sd);
+    }
+    if (status != CCI__SCI_ERR_OK) {
+        return status;
+    }
+    r->target.waiters++;
+    while (r->state == CCI__SCI_CONNECTING && cci__sci_wait(sd, deadline_ns)) {
+    }
+    r->target.waiters--;
+    return r->state == CCI__SCI_CONNECTING ? CCI__SCI_ERR_TIMEOUT : r->status;
+}
+
+/* Asks, and leaves the answer to an event. */
+static void cci__sci_connect_later(cci__sci_remote *r, uint64_t deadline_ns) {
+    cci__sci_error_t status;
+    r->asynchronous = 1;
+    r->deadline_ns = deadline_ns;
+    r->target.sd->connecting++;
+    status = cci__sci_ask(r);
+    if (status != CCI__SCI_ERR_OK) {
+        cci__sci_decide(r, CCI__SCI_REFUSED, status == CCI__SCI_ERR_BUSY ? CCI__SCI_ERR_TIMEOUT : status);
+    }
+    cci__sci_wake(r->target.sd); /* its deadline may be the next */
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIConnectSegment)(cci__sci_desc_t sd, cci__sci_remote_segment_t *segment,
+                                                  unsigned int nodeId, unsigned int segmentId,
+                                                  unsigned int localAdapterNo, cci__sci_cb_remote_segment_t callback,
+                                                  void *callbackArg, unsigned int timeout, unsigned int flags,
+                                                  cci__sci_error_t *error) {
+    cci__sci_remote_segment_t made;
+    cci__sci_error_t status = cci__sci_reachable(nodeId, localAdapterNo);
+    int calls_back = (flags & CCI__SCI_FLAG_USE_CALLBACK) != 0;
+    if (!sd || !segment || (calls_back && !callback)) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    if (status != CCI__SCI_ERR_OK) {
+        cci__sci_set(error, status);
+        return;
+    }
+    made = (cci__sci_remote_segment_t)cci__sci_alloc(sizeof *made);
+    if (!made) {
+        cci__sci_set(error, CCI__SCI_ERR_NOSPC);
+        return;
+    }
+    cci__sci_lock(sd);
+    cci__sci_init_remote(&made->remote, sd, CCI__SCI_REMOTE_SEGMENT, CCI__SCI_SEGMENT, segmentId);
+    made->remote.target.calls_back = calls_back;
+    made->remote.target.argument = callbackArg;
+    made->remote.target.callback.remote = callback;
+    if (!cci__sci_need_help(sd)) {
+        status = CCI__SCI_ERR_SYSTEM;
+    } else if (flags & CCI__SCI_FLAG_ASYNCHRONOUS_CONNECT) {
+        cci__sci_connect_later(&made->remote, cci__sci_deadline(timeout));
+    } else {
+        status = cci__sci_connect(&made->remote, cci__sci_deadline(timeout));
+    }
+    if (status == CCI__SCI_ERR_OK) {
+        *segment = made;
+    } else {
+        cci__sci_disconnect(&made->remote);
+        cci__sci_free(made);
+    }
+    cci__sci_unlock(sd);
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIDisconnectSegment)(cci__sci_remote_segment_t segment, unsigned int flags,
+                                                     cci__sci_error_t *error) {
+    cci__sci_desc_t sd;
+    (void)flags;
+    if (!segment) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    sd = segment->remote.target.sd;
+    cci__sci_lock(sd);
+    if (segment->users || cci__sci_is_pinned(&segment->remote.target)) {
+        cci__sci_unlock(sd);
+        cci__sci_set(error, CCI__SCI_ERR_BUSY);
+        return;
+    }
+    if (segment->whole) {
+        (void)munmap(segment->whole, (size_t)segment->remote.size_bytes);
+    }
+    cci__sci_disconnect(&segment->remote);
+    cci__sci_free(segment);
+    cci__sci_unlock(sd);
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+CCI__SCI_LINKAGE unsigned int CCI__SCI(SCIGetRemoteSegmentSize)(cci__sci_remote_segment_t segment) {
+    return segment && segment->remote.size_bytes <= UINT32_MAX ? (unsigned int)segment->remote.size_bytes : 0;
+}
+
+CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForRemoteSegmentEvent)(cci__sci_remote_segment_t segment,
+                                                                                     cci__sci_error_t *status,
+                                                                                     unsigned int timeout,
+                                                                                     unsigned int flags,
+                                                                                     cci__sci_error_t *error) {
+    cci__sci_segment_cb_reason_t reason = (cci__sci_segment_cb_reason_t)0;
+    cci__sci_error_t result = CCI__SCI_ERR_ILLEGAL_OPERATION;
+    cci__sci_event *event = NULL;
+    cci__sci_desc_t sd;
+    (void)flags;
+    if (!segment) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return reason;
+    }
+    sd = segment->remote.target.sd;
+    cci__sci_lock(sd);
+    if (!segment->remote.target.calls_back) {
+        result = cci__sci_await(&segment->remote.target, cci__sci_deadline(timeout), &event);
+    }
+    cci__sci_unlock(sd);
+    if (event) {
+        reason = event->reason;
+        cci__sci_set(status, event->status);
+        cci__sci_free(event);
+    }
+    cci__sci_set(error, result);
+    return reason;
+}
+
+/* ==================================================================================================================
+ * >>sisci-map
+ * ================================================================================================================== */
+
+/* Offset and size lie inside a whole of so many bytes, and are aligned. */
+static cci__sci_error_t cci__sci_check_range(uint64_t offset, uint64_t size_bytes, uint64_t whole_bytes) {
+    if (size_bytes == 0 || size_bytes % CCI__SCI_ALIGNMENT != 0) {
+        return CCI__SCI_ERR_SIZE_ALIGNMENT;
+    }
+    if (offset % CCI__SCI_ALIGNMENT != 0) {
+        return CCI__SCI_ERR_OFFSET_ALIGNMENT;
+    }
+    return offset > whole_bytes || size_bytes > whole_bytes - offset ? CCI__SCI_ERR_OUT_OF_RANGE : CCI__SCI_ERR_OK;
+}
+
+/* Maps memory behind a descriptor: whole pages, of which the map shows what was asked for. A suggested address is tried
+ * first; it must be as far into its page as the offset is. */
+static int cci__sci_map_memory(cci__sci_map_t map, int fd, size_t offset, size_t size_bytes, void *address,
+                               unsigned int flags) {
+    size_t lead = offset % (size_t)sysconf(_SC_PAGESIZE);
+    int access = flags & CCI__SCI_FLAG_READONLY_MAP ? PROT_READ : PROT_READ | PROT_WRITE;
+    char *hint = flags & CCI__SCI_FLAG_FIXED_MAP_ADDR && address ? (char *)address - lead : NULL;
+    void *memory = mmap(hint, lead + size_bytes, access, MAP_SHARED, fd, (off_t)(offset - lead));
+    if (memory == MAP_FAILED) {
+        return 0;
+    }
+    map->mapping = memory;
+    map->mapping_bytes = lead + size_bytes;
+    map->base = (char *)memory + lead;
+    return 1;
+}
+
+static cci__sci_error_t cci__sci_map_checked(cci__sci_map_t map, int fd, char *user, size_t offset, size_t size_bytes,
+                                             size_t whole_bytes, void *address, unsigned int flags) {
+    cci__sci_error_t status = cci__sci_check_range(offset, size_bytes, whole_bytes);
+    if (status != CCI__SCI_ERR_OK) {
+        return status;
+    }
+    map->size_bytes = size_bytes;
+    if (user) {
+        map->base = user + offset;
+        return CCI__SCI_ERR_OK;
+    }
+    return cci__sci_map_memory(map, fd, offset, size_bytes, address, flags) ? CCI__SCI_ERR_OK : CCI__SCI_ERR_NOSPC;
+}
+
+static cci__sci_error_t cci__sci_map_local(cci__sci_map_t map, cci__sci_local_segment_t segment, size_t offset,
+                                           size_t size_bytes, void *address, unsigned int flags) {
+    cci__sci_error_t status;
+    if (segment->empty && !segment->user) {
+        return CCI__SCI_ERR_ILLEGAL_OPERATION; /* there is no memory yet */
+    }
+    status = cci__sci_map_checked(map, segment->served.fd, (char *)segment->user, offset, size_bytes,
+                                  segment->size_bytes, address, flags);
+    if (status == CCI__SCI_ERR_OK) {
+        map->local = segment;
+        segment->users++;
+    }
+    return status;
+}
+
+static cci__sci_error_t cci__sci_map_remote(cci__sci_map_t map, cci__sci_remote_segment_t segment, size_t offset,
+                                            size_t size_bytes, void *address, unsigned int flags) {
+    cci__sci_error_t status;
+    if (flags & (CCI__SCI_FLAG_CONDITIONAL_INTERRUPT_MAP | CCI__SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP)) {
+        return CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED; /* a store can't trap */
+    }
+    if (segment->remote.state != CCI__SCI_CONNECTED) {
+        return CCI__SCI_ERR_SEGMENT_NOT_CONNECTED;
+    }
+    status = cci__sci_map_checked(map, segment->remote.fd, NULL, offset, size_bytes, (size_t)segment->remote.size_bytes,
+                                  address, flags);
+    if (status == CCI__SCI_ERR_OK) {
+        map->remote = segment;
+        segment->users++;
+    }
+    return status;
+}
+
+/* One of the two segments is NULL. */
+static char *cci__sci_make_map(cci__sci_desc_t sd, cci__sci_local_segment_t local, cci__sci_remote_segment_t remote,
+                          cci__sci_map_t *map, size_t offset, size_t size_bytes, void *address, unsigned int flags,
+                          cci__sci_error_t *error) {
+    cci__sci_map_t made = (cci__sci_map_t)cci__sci_alloc(sizeof *made);
+    cci__sci_error_t status;
+    char *base = NULL;
+    if (!made) {
+        cci__sci_set(error, CCI__SCI_ERR_NOSPC);
+        return NULL;
+    }
+    made->sd = sd;
+    cci__sci_lock(sd);
+    status = local ? cci__sci_map_local(made, local, offset, size_bytes, address, flags)
+                   : cci__sci_map_remote(made, remote, offset, size_bytes, address, flags);
+    cci__sci_unlock(sd);
+    if (status == CCI__SCI_ERR_OK) {
+        *map = made;
+        base = made->base;
+    } else {
+        cci__sci_free(made);
+    }
+    cci__sci_set(error, status);
+    return base;
+}
+
+CCI__SCI_LINKAGE volatile void *CCI__SCI(SCIMapRemoteSegment)(cci__sci_remote_segment_t segment, cci__sci_map_t *map,
+                                                              unsigned int offset, unsigned int size, void *addr,
+                                                              unsigned int flags, cci__sci_error_t *error) {
+    if (!segment || !map) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return NULL;
+    }
+    return cci__sci_make_map(segment->remote.target.sd, NULL, segment, map, offset, size, addr, flags, error);
+}
+
+CCI__SCI_LINKAGE void *CCI__SCI(SCIMapLocalSegment)(cci__sci_local_segment_t segment, cci__sci_map_t *map,
+                                                    unsigned int offset, unsigned int size, void *addr,
+                                                    unsigned int flags, cci__sci_error_t *error) {
+    if (!segment || !map) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return NULL;
+    }
+    return cci__sci_make_map(segment->served.target.sd, segment, NULL, map, offset, size, addr, flags, error);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIUnmapSegment)(cci__sci_map_t map, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_desc_t sd;
+    (void)flags;
+    if (!map) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    sd = map->sd;
+    cci__sci_lock(sd);
+    if (map->users) {
+        cci__sci_unlock(sd);
+        cci__sci_set(error, CCI__SCI_ERR_BUSY);
+        return;
+    }
+    *(map->local ? &map->local->users : &map->remote->users) -= 1;
+    cci__sci_unlock(sd);
+    if (map->mapping) {
+        (void)munmap(map->mapping, map->mapping_bytes);
+    }
+    cci__sci_free(map);
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+/* ---- sequences ------------------------------------------------------------------------------------------------- */
+
+CCI__SCI_LINKAGE void CCI__SCI(SCICreateMapSequence)(cci__sci_map_t map, cci__sci_sequence_t *sequence,
+                                                     unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_sequence_t made = map && sequence ? (cci__sci_sequence_t)cci__sci_alloc(sizeof *made) : NULL;
+    (void)flags; /* all barriers are fast */
+    if (!made) {
+        cci__sci_set(error, map && sequence ? CCI__SCI_ERR_NOSPC : CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    made->map = map;
+    cci__sci_lock(map->sd);
+    map->users++;
+    cci__sci_unlock(map->sd);
+    *sequence = made;
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveSequence)(cci__sci_sequence_t sequence, unsigned int flags,
+                                                  cci__sci_error_t *error) {
+    (void)flags;
+    if (!sequence) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    cci__sci_lock(sequence->map->sd);
+    sequence->map->users--;
+    cci__sci_unlock(sequence->map->sd);
+    cci__sci_free(sequence);
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+CCI__SCI_LINKAGE cci__sci_sequence_status_t CCI__SCI(SCIStartSequence)(cci__sci_sequence_t sequence,
+                                                                       unsigned int flags, cci__sci_error_t *error) {
+    (void)flags;
+    if (!sequence) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return CCI__SCI_SEQ_PENDING;
+    }
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+    sequence->broken = !cci__sci_is_connected(sequence->map->remote);
+    return sequence->broken ? CCI__SCI_SEQ_PENDING : CCI__SCI_SEQ_OK;
+}
+
+CCI__SCI_LINKAGE cci__sci_sequence_status_t CCI__SCI(SCICheckSequence)(cci__sci_sequence_t sequence,
+                                                                       unsigned int flags, cci__sci_error_t *error) {
+    if (!sequence) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return CCI__SCI_SEQ_NOT_RETRIABLE;
+    }
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+    if (!(flags & CCI__SCI_FLAG_NO_STORE_BARRIER)) {
+        CCI__SCI_FENCE(SEQ_CST);
+    }
+    if (sequence->broken) {
+        return CCI__SCI_SEQ_PENDING;
+    }
+    sequence->broken = !cci__sci_is_connected(sequence->map->remote);
+    return sequence->broken ? CCI__SCI_SEQ_NOT_RETRIABLE : CCI__SCI_SEQ_OK;
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIStoreBarrier)(cci__sci_sequence_t sequence, unsigned int flags) {
+    (void)sequence, (void)flags;
+    CCI__SCI_FENCE(SEQ_CST);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIFlushReadBuffers)(cci__sci_sequence_t sequence) {
+    (void)sequence;
+    CCI__SCI_FENCE(ACQUIRE);
+}
+
+/* Earlier stores are seen before later ones: the caches keep that order once the compiler and processor do. */
+CCI__SCI_LINKAGE void CCI__SCI(SCIFlush)(cci__sci_sequence_t sequence, unsigned int flags) {
+    (void)sequence, (void)flags;
+    CCI__SCI_FENCE(RELEASE);
+}
+
+/* ---- copies ---------------------------------------------------------------------------------------------------- */
+
+/* Between memory and a map. */
+static cci__sci_error_t cci__sci_copy(void *memory, cci__sci_map_t map, size_t offset, size_t size_bytes,
+                                      unsigned int flags) {
+    cci__sci_error_t status;
+    if (!memory || !map) {
+        return CCI__SCI_ERR_ILLEGAL_PARAMETER;
+    }
+    status = cci__sci_check_range(offset, size_bytes, map->size_bytes);
+    if (status != CCI__SCI_ERR_OK) {
+        return status;
+    }
+    if (flags & CCI__SCI_FLAG_BLOCK_READ) {
+        memcpy(memory, map->base + offset, size_bytes);
+    } else {
+        memcpy(map->base + offset, memory, size_bytes);
+    }
+    CCI__SCI_FENCE(SEQ_CST);
+    return (flags & CCI__SCI_FLAG_ERROR_CHECK) && !cci__sci_is_connected(map->remote) ? CCI__SCI_ERR_TRANSFER_FAILED
+                                                                                      : CCI__SCI_ERR_OK;
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIMemCpy)(cci__sci_sequence_t sequence, void *memAddr, cci__sci_map_t remoteMap,
+                                          unsigned int remoteOffset, unsigned int size, unsigned int flags,
+                                          cci__sci_error_t *error) {
+    cci__sci_error_t status = cci__sci_copy(memAddr, remoteMap, remoteOffset, size, flags);
+    if (sequence && status == CCI__SCI_ERR_TRANSFER_FAILED) {
+        sequence->broken = 1;
+    }
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIMemCopy)(void *memAddr, cci__sci_map_t remoteMap, unsigned int remoteOffset,
+                                           unsigned int size, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_set(error, cci__sci_copy(memAddr, remoteMap, remoteOffset, size, flags));
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIMemCpy_mcast)(cci__sci_sequence_t sequence[], void *memAddr,
+                                                cci__sci_map_t remoteMap[], unsigned int remoteOffset[],
+                                                unsigned int size, unsigned int dst_num, unsigned int flags,
+                                                cci__sci_error_t *error) {
+    cci__sci_error_t first = CCI__SCI_ERR_OK, status;
+    unsigned int i;
+    if (dst_num && (!remoteMap || !remoteOffset)) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    for (i = 0; i < dst_num; i++) {
+        CCI__SCI(SCIMemCpy)
+        (sequence ? sequence[i] : NULL, memAddr, remoteMap[i], remoteOffset[i], size, flags, &status);
+        first = first == CCI__SCI_ERR_OK ? status : first;
+    }
+    cci__sci_set(error, first);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIMemCpy_dual)(cci__sci_sequence_t sequence1, cci__sci_sequence_t sequence2,
+                                               void *memAddr, cci__sci_map_t remoteMap1, cci__sci_map_t remoteMap2,
+                                               unsigned int remoteOffset, unsigned int size, unsigned int flags,
+                                               cci__sci_error_t *error) {
+    cci__sci_sequence_t sequence[2];
+    cci__sci_map_t map[2];
+    unsigned int offset[2];
+    sequence[0] = sequence1;
+    sequence[1] = sequence2;
+    map[0] = remoteMap1;
+    map[1] = remoteMap2;
+    offset[0] = offset[1] = remoteOffset;
+    CCI__SCI(SCIMemCpy_mcast)(sequence, memAddr, map, offset, size, 2, flags, error);
+}
+
+/* To an address inside a map: nothing but the alignment can be checked. */
+static cci__sci_error_t cci__sci_write(const volatile void *memory, volatile void *address, size_t size_bytes) {
+    if (!memory || !address) {
+        return CCI__SCI_ERR_ILLEGAL_PARAMETER;
+    }
+    if (size_bytes % CCI__SCI_ALIGNMENT != 0) {
+        return CCI__SCI_ERR_SIZE_ALIGNMENT;
+    }
+    if ((uintptr_t)address % CCI__SCI_ALIGNMENT != 0) {
+        return CCI__SCI_ERR_OFFSET_ALIGNMENT;
+    }
+    memcpy((void *)(uintptr_t)address, (const void *)(uintptr_t)memory, size_bytes);
+    CCI__SCI_FENCE(SEQ_CST);
+    return CCI__SCI_ERR_OK;
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIMemWrite)(void *memAddr, volatile void *remoteAddr, unsigned int size,
+                                            unsigned int flags, cci__sci_error_t *error) {
+    (void)flags;
+    cci__sci_set(error, cci__sci_write(memAddr, remoteAddr, size));
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIMemWrite_mcast)(void *memAddr, volatile void *remoteAddr[], unsigned int size,
+                                                  unsigned int dst_num, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t first = CCI__SCI_ERR_OK, status;
+    unsigned int i;
+    (void)flags;
+    if (dst_num && !remoteAddr) {
+        first = CCI__SCI_ERR_ILLEGAL_PARAMETER;
+        dst_num = 0;
+    }
+    for (i = 0; i < dst_num; i++) {
+        status = cci__sci_write(memAddr, remoteAddr[i], size);
+        first = first == CCI__SCI_ERR_OK ? status : first;
+    }
+    cci__sci_set(error, first);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIMemWrite_dual)(volatile void *memAddr, volatile void *remoteAddr1,
+                                                 cci__sci_map_t remoteMap1, volatile void *remoteAddr2,
+                                                 cci__sci_map_t remoteMap2, unsigned int size, unsigned int flags,
+                                                 cci__sci_error_t *error) {
+    volatile void *address[2];
+    (void)remoteMap1, (void)remoteMap2;
+    address[0] = remoteAddr1;
+    address[1] = remoteAddr2;
+    CCI__SCI(SCIMemWrite_mcast)((void *)(uintptr_t)memAddr, address, size, 2, flags, error);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIRegisterSegmentMemory)(void *address, unsigned int size,
+                                                         cci__sci_local_segment_t segment, unsigned int flags,
+                                                         cci__sci_error_t *error) {
+    cci__sci_error_t status = CCI__SCI_ERR_OK;
+    (void)flags;
+    if (!segment) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    cci__sci_lock(segment->served.target.sd);
+    if (!segment->empty || segment->user) {
+        status = CCI__SCI_ERR_ILLEGAL_OPERATION;
+    } else if (size == 0 || size % CCI__SCI_ALIGNMENT != 0) {
+        status = CCI__SCI_ERR_SIZE_ALIGNMENT;
+    } else if (!address || (uintptr_t)address % CCI__SCI_ALIGNMENT != 0 || (uintptr_t)address > UINTPTR_MAX - size) {
+        status = CCI__SCI_ERR_ILLEGAL_ADDRESS;
+    } else if (size > segment->size_bytes) {
+        status = CCI__SCI_ERR_OUT_OF_RANGE;
+    } else {
+        segment->user = segment->whole = address;
+        segment->size_bytes = size;
+    }
+    cci__sci_unlock(segment->served.target.sd);
+    cci__sci_set(error, status);
+}
+
+/* ==================================================================================================================
+ * >>sisci-dma
+ * ================================================================================================================== */
+
+/* What a piece uses can't go before it. */
+static void cci__sci_drop_piece(cci__sci_piece *piece) {
+    int i;
+    if (piece->local) {
+        piece->local->users--;
+    }
+    if (piece->remote) {
+        piece->remote->users--;
+    }
+    for (i = 0; i < 2; i++) {
+        if (piece->map[i]) {
+            piece->map[i]->users--;
+        }
+    }
+    memset(piece, 0, sizeof *piece);
+}
+
+static void cci__sci_drop_pieces(cci__sci_job *job) {
+    unsigned int i;
+    for (i = 0; i < job->count; i++) {
+        cci__sci_drop_piece(&job->piece[i]);
+    }
+    job->count = 0;
+}
+
+static void cci__sci_block_ended(cci__sci_block *block, cci__sci_error_t status);
+
+static void cci__sci_job_ended(cci__sci_job *job, cci__sci_error_t status) {
+    void *object = job->target;
+    if (job->target->kind == CCI__SCI_BLOCK) {
+        cci__sci_block_ended((cci__sci_block *)object, status);
+        return;
+    }
+    ((cci__sci_dma_queue_t)object)->state =
+        status == CCI__SCI_ERR_OK ? CCI__SCI_DMAQUEUE_DONE : CCI__SCI_DMAQUEUE_ERROR;
+    if (job->target->calls_back) {
+        cci__sci_post(job->target, CCI__SCI_CB_CONNECT, status);
+    }
+    cci__sci_changed(job->target->sd);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCICreateDMAQueue)(cci__sci_desc_t sd, cci__sci_dma_queue_t *dq,
+                                                  unsigned int localAdapterNo, unsigned int maxEntries,
+                                                  unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_dma_queue_t made;
+    if (!sd || !dq || maxEntries == 0 || localAdapterNo != 0) {
+        cci__sci_set(error, localAdapterNo ? CCI__SCI_ERR_NO_SUCH_ADAPTERNO : CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    if (flags & CCI__SCI_FLAG_DMA_PHDMA) {
+        cci__sci_set(error, CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED);
+        return;
+    }
+    made = (cci__sci_dma_queue_t)cci__sci_alloc(sizeof *made);
+    if (made) {
+        made->job.piece = maxEntries <= CCI__SCI_ENTRIES
+                              ? (cci__sci_piece *)cci__sci_alloc(maxEntries * sizeof *made->job.piece)
+                              : NULL;
+    }
+    if (!made || !made->job.piece) {
+        cci__sci_free(made);
+        cci__sci_set(error, CCI__SCI_ERR_NOSPC);
+        return;
+    }
+    made->entries_max = maxEntries;
+    made->job.target = &made->target;
+    cci__sci_lock(sd);
+    cci__sci_init_target(&made->target, sd, CCI__SCI_DMA_QUEUE, 0, NULL);
+    cci__sci_unlock(sd);
+    *dq = made;
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveDMAQueue)(cci__sci_dma_queue_t dq, unsigned int flags,
+                                                  cci__sci_error_t *error) {
+    cci__sci_desc_t sd;
+    (void)flags;
+    if (!dq) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    sd = dq->target.sd;
+    cci__sci_lock(sd);
+    if (dq->state == CCI__SCI_DMAQUEUE_POSTED || dq->state == CCI__SCI_DMAQUEUE_GATHER ||
+        cci__sci_is_pinned(&dq->target)) {
+        cci__sci_unlock(sd);
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_OPERATION);
+        return;
+    }
+    cci__sci_drop_pieces(&dq->job);
+    cci__sci_retire(&dq->target);
+    cci__sci_unlock(sd);
+    cci__sci_free(dq->job.piece);
+    cci__sci_free(dq);
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+/* All of a segment, for the engine; mapped when first needed, and with the segment unmapped. */
+static char *cci__sci_whole(void **whole, int fd, size_t size_bytes) {
+    if (!*whole) {
+        void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        *whole = memory == MAP_FAILED ? NULL : memory;
+    }
+    return (char *)*whole;
+}
+
+static cci__sci_error_t cci__sci_gather(cci__sci_dma_queue_t dq, cci__sci_local_segment_t local,
+                                        cci__sci_remote_segment_t remote, size_t local_offset, size_t remote_offset,
+                                        size_t size_bytes, unsigned int flags) {
+    cci__sci_error_t status;
+    cci__sci_piece *piece;
+    char *here, *there;
+    if (dq->state != CCI__SCI_DMAQUEUE_IDLE && dq->state != CCI__SCI_DMAQUEUE_GATHER) {
+        return CCI__SCI_ERR_ILLEGAL_OPERATION;
+    }
+    if (dq->job.count == dq->entries_max) {
+        return CCI__SCI_ERR_MAX_ENTRIES;
+    }
+    if (!local->prepared || (local->empty && !local->user)) {
+        return CCI__SCI_ERR_SEGMENT_NOT_PREPARED;
+    }
+    if (!cci__sci_is_connected(remote)) {
+        return CCI__SCI_ERR_SEGMENT_NOT_CONNECTED;
+    }
+    status = cci__sci_check_range(local_offset, size_bytes, local->size_bytes);
+    if (status == CCI__SCI_ERR_OK) {
+        status = cci__sci_check_range(remote_offset, size_bytes, remote->remote.size_bytes);
+    }
+    if (status != CCI__SCI_ERR_OK) {
+        return status;
+    }
+    here = cci__sci_whole(&local->whole, local->served.fd, local->size_bytes);
+    there = cci__sci_whole(&remote->whole, remote->remote.fd, (size_t)remote->remote.size_bytes);
+    if (!here || !there) {
+        return CCI__SCI_ERR_NOSPC;
+    }
+    piece = &dq->job.piece[dq->job.count++];
+    piece->to = flags & CCI__SCI_FLAG_DMA_READ ? here + local_offset : there + remote_offset;
+    piece->from = flags & CCI__SCI_FLAG_DMA_READ ? there + remote_offset : here + local_offset;
+    piece->size_bytes = size_bytes;
+    piece->local = local;
+    piece->remote = remote;
+    local->users++;
+    remote->users++;
+    dq->state = CCI__SCI_DMAQUEUE_GATHER;
+    return CCI__SCI_ERR_OK;
+}
+
+CCI__SCI_LINKAGE cci__sci_dma_queue_state_t CCI__SCI(SCIEnqueueDMATransfer)(
+    cci__sci_dma_queue_t dq, cci__sci_local_segment_t localSegment, cci__sci_remote_segment_t remoteSegment,
+    unsigned int localOffset, unsigned int remoteOffset, unsigned int size, unsigned int flags,
+    cci__sci_error_t *error) {
+    cci__sci_dma_queue_state_t state;
+    cci__sci_error_t status;
+    if (!dq || !localSegment || !remoteSegment) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return dq ? dq->state : CCI__SCI_DMAQUEUE_ERROR;
+    }
+    cci__sci_lock(dq->target.sd);
+    status = dq->target.sd == localSegment->served.target.sd && dq->target.sd == remoteSegment->remote.target.sd
+                 ? cci__sci_gather(dq, localSegment, remoteSegment, localOffset, remoteOffset, size, flags)
+                 : CCI__SCI_ERR_ILLEGAL_OPERATION; /* of three devices: three locks */
+    state = dq->state;
+    cci__sci_unlock(dq->target.sd);
+    cci__sci_set(error, status);
+    return state;
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIPostDMAQueue)(cci__sci_dma_queue_t dq, cci__sci_cb_dma_t callback, void *callbackArg,
+                                                unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t status = CCI__SCI_ERR_OK;
+    int calls_back = (flags & CCI__SCI_FLAG_USE_CALLBACK) != 0;
+    if (!dq || (calls_back && !callback)) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    cci__sci_lock(dq->target.sd);
+    if (dq->state != CCI__SCI_DMAQUEUE_GATHER) {
+        status = CCI__SCI_ERR_ILLEGAL_OPERATION;
+    } else if (!cci__sci_need_help(dq->target.sd)) {
+        status = CCI__SCI_ERR_SYSTEM;
+    } else {
+        dq->target.calls_back = calls_back;
+        dq->target.callback.dma = callback;
+        dq->target.argument = callbackArg;
+        dq->state = CCI__SCI_DMAQUEUE_POSTED;
+        cci__sci_start_job(dq->target.sd, &dq->job);
+    }
+    cci__sci_unlock(dq->target.sd);
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIAbortDMAQueue)(cci__sci_dma_queue_t dq, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t status = CCI__SCI_ERR_OK;
+    (void)flags;
+    if (!dq) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    cci__sci_lock(dq->target.sd);
+    if (dq->state == CCI__SCI_DMAQUEUE_POSTED) {
+        dq->state = CCI__SCI_DMAQUEUE_ABORTED;
+        cci__sci_stop_job(dq->target.sd, &dq->job);
+        cci__sci_changed(dq->target.sd);
+    } else if (dq->state == CCI__SCI_DMAQUEUE_IDLE || dq->state == CCI__SCI_DMAQUEUE_GATHER) {
+        status = CCI__SCI_ERR_ILLEGAL_OPERATION;
+    }
+    cci__sci_unlock(dq->target.sd);
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIResetDMAQueue)(cci__sci_dma_queue_t dq, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_OPERATION;
+    (void)flags;
+    if (!dq) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    cci__sci_lock(dq->target.sd);
+    if (dq->state != CCI__SCI_DMAQUEUE_POSTED) {
+        cci__sci_drop_pieces(&dq->job);
+        dq->state = CCI__SCI_DMAQUEUE_IDLE;
+        status = CCI__SCI_ERR_OK;
+    }
+    cci__sci_unlock(dq->target.sd);
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE cci__sci_dma_queue_state_t CCI__SCI(SCIDMAQueueState)(cci__sci_dma_queue_t dq) {
+    cci__sci_dma_queue_state_t state = CCI__SCI_DMAQUEUE_ERROR;
+    if (dq) {
+        cci__sci_lock(dq->target.sd);
+        if (dq->state == CCI__SCI_DMAQUEUE_POSTED) {
+            cci__sci_step(dq->target.sd);
+        }
+        state = dq->state;
+        cci__sci_unlock(dq->target.sd);
+    }
+    return state;
+}
+
+CCI__SCI_LINKAGE cci__sci_dma_queue_state_t CCI__SCI(SCIWaitForDMAQueue)(cci__sci_dma_queue_t dq, unsigned int timeout,
+                                                                         unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_dma_queue_state_t state;
+    cci__sci_error_t status = CCI__SCI_ERR_OK;
+    uint64_t deadline_ns = cci__sci_deadline(timeout);
+    (void)flags;
+    if (!dq) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return CCI__SCI_DMAQUEUE_ERROR;
+    }
+    cci__sci_lock(dq->target.sd);
+    if (dq->target.calls_back || dq->state == CCI__SCI_DMAQUEUE_IDLE || dq->state == CCI__SCI_DMAQUEUE_GATHER) {
+        status = CCI__SCI_ERR_ILLEGAL_OPERATION;
+    } else {
+        dq->target.waiters++;
+        while (dq->state == CCI__SCI_DMAQUEUE_POSTED && cci__sci_wait(dq->target.sd, deadline_ns)) {
+        }
+        dq->target.waiters--;
+        status = dq->state == CCI__SCI_DMAQUEUE_POSTED ? CCI__SCI_ERR_TIMEOUT : CCI__SCI_ERR_OK;
+        cci__sci_changed(dq->target.sd); /* who removes the queue may wait for us to leave */
+    }
+    state = dq->state;
+    cci__sci_unlock(dq->target.sd);
+    cci__sci_set(error, status);
+    return state;
+}
+
+/* ---- block transfers ------------------------------------------------------------------------------------------- */
+
+/* Takes the transfer with this handle, and locks its device; NULL if it is over. */
+static cci__sci_block *cci__sci_find_block(cci__sci_block_transfer_t handle) {
+    cci__sci_desc_t sd;
+    cci__sci_block *block = NULL;
+    cci__sci_lock_world();
+    for (sd = cci__sci_world.devices; sd && !block; sd = sd->next) {
+        cci__sci_lock(sd);
+        for (block = sd->blocks; block && block->number != (uintptr_t)handle; block = block->next) {
+        }
+        if (!block) {
+            cci__sci_unlock(sd);
+        }
+    }
+    cci__sci_unlock_world();
+    return block;
+}
+
+static void cci__sci_forget_block(cci__sci_block *block) {
+    cci__sci_block **at = &block->target.sd->blocks;
+    while (*at != block) {
+        at = &(*at)->next;
+    }
+    *at = block->next;
+    block->target.sd->objects--;
+    cci__sci_free(block);
+}
+
+/* Those that are over, and that nobody waited for, beyond the latest few. */
+static void cci__sci_trim_blocks(cci__sci_desc_t sd, unsigned int kept) {
+    cci__sci_block *block, *next;
+    for (block = sd->blocks; block; block = next) {
+        next = block->next;
+        if (block->finished && !block->target.calls_back && !block->target.waiters) {
+            if (kept > 0) {
+                kept--;
+            } else {
+                cci__sci_forget_block(block);
+            }
+        }
+    }
+}
+
+static void cci__sci_forget_blocks(cci__sci_desc_t sd) {
+    cci__sci_lock(sd);
+    cci__sci_trim_blocks(sd, 0);
+    cci__sci_unlock(sd);
+}
+
+static void cci__sci_block_ended(cci__sci_block *block, cci__sci_error_t status) {
+    cci__sci_desc_t sd = block->target.sd;
+    cci__sci_drop_piece(&block->piece);
+    block->finished = 1;
+    block->status = status;
+    if (block->target.calls_back) {
+        cci__sci_post(&block->target, CCI__SCI_CB_CONNECT, status);
+    } else {
+        cci__sci_trim_blocks(sd, CCI__SCI_BLOCKS_KEPT);
+    }
+    cci__sci_changed(sd);
+}
+
+static cci__sci_error_t cci__sci_check_transfer(cci__sci_map_t from, size_t from_offset, cci__sci_map_t to,
+                                                size_t to_offset, size_t size_bytes) {
+    cci__sci_error_t status = cci__sci_check_range(from_offset, size_bytes, from->size_bytes);
+    if (status == CCI__SCI_ERR_OK) {
+        status = cci__sci_check_range(to_offset, size_bytes, to->size_bytes);
+    }
+    if (status == CCI__SCI_ERR_OK && (!cci__sci_is_connected(from->remote) || !cci__sci_is_connected(to->remote))) {
+        status = CCI__SCI_ERR_TRANSFER_FAILED;
+    }
+    return status;
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCITransferBlock)(cci__sci_map_t sourceMap, unsigned int sourceOffset,
+                                                 cci__sci_map_t destinationMap, unsigned int destinationOffset,
+                                                 unsigned int size, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_PARAMETER;
+    (void)flags;
+    if (sourceMap && destinationMap) {
+        status = cci__sci_check_transfer(sourceMap, sourceOffset, destinationMap, destinationOffset, size);
+    }
+    if (status == CCI__SCI_ERR_OK) {
+        memmove(destinationMap->base + destinationOffset, sourceMap->base + sourceOffset, size);
+        CCI__SCI_FENCE(SEQ_CST);
+        if (!cci__sci_is_connected(sourceMap->remote) || !cci__sci_is_connected(destinationMap->remote)) {
+            status = CCI__SCI_ERR_TRANSFER_FAILED;
+        }
+    }
+    cci__sci_set(error, status);
+}
+
+static void cci__sci_start_block(cci__sci_block *block, cci__sci_map_t from, size_t from_offset, cci__sci_map_t to,
+                                 size_t to_offset, size_t size_bytes) {
+    block->piece.from = from->base + from_offset;
+    block->piece.to = to->base + to_offset;
+    block->piece.size_bytes = size_bytes;
+    block->piece.map[0] = from;
+    block->piece.map[1] = to;
+    from->users++;
+    to->users++;
+    block->job.target = &block->target;
+    block->job.piece = &block->piece;
+    block->job.count = 1;
+    block->next = block->target.sd->blocks;
+    block->target.sd->blocks = block;
+    cci__sci_start_job(block->target.sd, &block->job);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCITransferBlockAsync)(cci__sci_map_t sourceMap, unsigned int sourceOffset,
+                                                      cci__sci_map_t destinationMap, unsigned int destinationOffset,
+                                                      unsigned int size, cci__sci_block_transfer_t *block,
+                                                      cci__sci_cb_block_transfer_t callback, void *callbackArg,
+                                                      unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t status;
+    cci__sci_block *made;
+    cci__sci_desc_t sd;
+    int calls_back = (flags & CCI__SCI_FLAG_USE_CALLBACK) != 0;
+    if (!sourceMap || !destinationMap || !block || (calls_back && !callback)) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    sd = sourceMap->sd;
+    status = destinationMap->sd == sd
+                 ? cci__sci_check_transfer(sourceMap, sourceOffset, destinationMap, destinationOffset, size)
+                 : CCI__SCI_ERR_ILLEGAL_OPERATION;
+    made = status == CCI__SCI_ERR_OK ? (cci__sci_block *)cci__sci_alloc(sizeof *made) : NULL;
+    if (!made) {
+        cci__sci_set(error, status == CCI__SCI_ERR_OK ? CCI__SCI_ERR_NOSPC : status);
+        return;
+    }
+    cci__sci_lock(sd);
+    if (cci__sci_need_help(sd)) {
+        cci__sci_init_target(&made->target, sd, CCI__SCI_BLOCK, calls_back, callbackArg);
+        made->target.callback.block = callback;
+        made->number = __atomic_add_fetch(&cci__sci_world.block_number, 1, __ATOMIC_RELAXED);
+        *block = (cci__sci_block_transfer_t)made->number;
+        cci__sci_start_block(made, sourceMap, sourceOffset, destinationMap, destinationOffset, size);
+    } else {
+        status = CCI__SCI_ERR_SYSTEM;
+        cci__sci_free(made);
+    }
+    cci__sci_unlock(sd);
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIWaitForBlockTransfer)(cci__sci_block_transfer_t block, unsigned int timeout,
+                                                        unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_block *found = cci__sci_find_block(block);
+    uint64_t deadline_ns = cci__sci_deadline(timeout);
+    cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_OPERATION;
+    cci__sci_desc_t sd;
+    (void)flags;
+    if (!found) {
+        cci__sci_set(error, status);
+        return;
+    }
+    sd = found->target.sd;
+    if (!found->target.calls_back) {
+        found->target.waiters++;
+        while (!found->finished && cci__sci_wait(sd, deadline_ns)) {
+        }
+        found->target.waiters--;
+        status = found->finished ? found->status : CCI__SCI_ERR_TIMEOUT;
+        if (found->finished && !found->target.waiters) {
+            cci__sci_forget_block(found);
+        }
+    }
+    cci__sci_unlock(sd);
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIAbortBlockTransfer)(cci__sci_block_transfer_t block, unsigned int flags,
+                                                      cci__sci_error_t *error) {
+    cci__sci_block *found = cci__sci_find_block(block);
+    cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_OPERATION;
+    cci__sci_desc_t sd;
+    (void)flags;
+    if (!found) {
+        cci__sci_set(error, status);
+        return;
+    }
+    sd = found->target.sd;
+    if (!found->finished && found->job.queued) {
+        cci__sci_stop_job(sd, &found->job);
+        cci__sci_drop_piece(&found->piece);
+        found->finished = 1;
+        found->status = CCI__SCI_ERR_CANCELLED;
+        if (!found->target.waiters) {
+            cci__sci_forget_block(found);
+        }
+        cci__sci_changed(sd);
+        status = CCI__SCI_ERR_OK;
+    }
+    cci__sci_unlock(sd);
+    cci__sci_set(error, status);
+}
+
+/* ==================================================================================================================
+ * >>sisci-interrupt
+ *
+ * An interrupt is an event descriptor that the owner hands to those who connect: triggering it is one write, which
+ * wakes the owner from whatever it sleeps on. A data interrupt is one end of a pair of sockets; they get the other end.
+ * ================================================================================================================== */
+
+/* Takes a number that is asked for, or any. */
+static cci__sci_error_t cci__sci_claim_interrupt(cci__sci_served *served, unsigned int *number, unsigned int flags) {
+    cci__sci_error_t status = CCI__SCI_ERR_INTNO_USED;
+    int attempt;
+    if (flags & CCI__SCI_FLAG_FIXED_INTNO) {
+        served->id = *number;
+        return cci__sci_claim(served);
+    }
+    for (attempt = 0; attempt < 100 && status == CCI__SCI_ERR_INTNO_USED; attempt++) {
+        served->id = (uint32_t)cci__sci_random() & 0x7fffffffu;
+        status = cci__sci_claim(served);
+    }
+    *number = served->id;
+    return status;
+}
+
+/* Makes it known; the device watches the descriptor if there is a callback. */
+static cci__sci_error_t cci__sci_offer_interrupt(cci__sci_served *served, int watched, int kind, int *slot,
+                                                 unsigned int *number, unsigned int flags) {
+    cci__sci_desc_t sd = served->target.sd;
+    cci__sci_error_t status;
+    if (served->fd < 0 || !cci__sci_need_help(sd)) {
+        return CCI__SCI_ERR_SYSTEM;
+    }
+    if (served->target.calls_back) {
+        *slot = cci__sci_watch(sd, kind, watched, served);
+        if (*slot < 0) {
+            return CCI__SCI_ERR_SYSTEM;
+        }
+    }
+    status = cci__sci_claim_interrupt(served, number, flags);
+    served->available = status == CCI__SCI_ERR_OK;
+    return status;
+}
+
+static cci__sci_error_t cci__sci_check_interrupt(cci__sci_desc_t sd, const void *interrupt, unsigned int adapter,
+                                                 const unsigned int *number, int has_callback, unsigned int flags) {
+    if (!sd || !interrupt || !number || ((flags & CCI__SCI_FLAG_USE_CALLBACK) && !has_callback)) {
+        return CCI__SCI_ERR_ILLEGAL_PARAMETER;
+    }
+    return cci__sci_adapter(adapter);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCICreateInterrupt)(cci__sci_desc_t sd, cci__sci_local_interrupt_t *interrupt,
+                                                   unsigned int localAdapterNo, unsigned int *interruptNo,
+                                                   cci__sci_cb_interrupt_t callback, void *callbackArg,
+                                                   unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_local_interrupt_t made;
+    cci__sci_error_t status =
+        cci__sci_check_interrupt(sd, interrupt, localAdapterNo, interruptNo, callback != NULL, flags);
+    made = status == CCI__SCI_ERR_OK ? (cci__sci_local_interrupt_t)cci__sci_alloc(sizeof *made) : NULL;
+    if (!made) {
+        cci__sci_set(error, status == CCI__SCI_ERR_OK ? CCI__SCI_ERR_NOSPC : status);
+        return;
+    }
+    cci__sci_lock(sd);
+    cci__sci_init_target(&made->served.target, sd, CCI__SCI_INTERRUPT, (flags & CCI__SCI_FLAG_USE_CALLBACK) != 0,
+                         callbackArg);
+    made->served.target.callback.interrupt = callback;
+    made->slot = -1;
+    made->served.counting = (flags & CCI__SCI_FLAG_COUNTING_INT) != 0;
+    made->served.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | (made->served.counting ? EFD_SEMAPHORE : 0));
+    cci__sci_add_served(&made->served);
+    status = cci__sci_offer_interrupt(&made->served, made->served.fd, CCI__SCI_SLOT_INTERRUPT, &made->slot, interruptNo,
+                                      flags);
+    if (status == CCI__SCI_ERR_OK) {
+        *interrupt = made;
+    } else {
+        cci__sci_unwatch(sd, made->slot);
+        cci__sci_remove_served(&made->served);
+    }
+    cci__sci_unlock(sd);
+    cci__sci_set(error, status);
+}
+
+/* Takes one interrupt, without ever blocking: whoever is connected could make the descriptor a blocking one and empty
+ * it before us. */
+static int cci__sci_take_interrupt(int fd) {
+    uint64_t count = 0;
+    struct iovec piece;
+    ssize_t n;
+    piece.iov_base = &count;
+    piece.iov_len = sizeof count;
+#ifdef SYS_preadv2
+    n = (ssize_t)syscall(SYS_preadv2, fd, &piece, 1, -1L, -1L, CCI__SCI_RWF_NOWAIT);
+    if (n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL)) {
+        n = readv(fd, &piece, 1);
+    }
+#else
+    n = readv(fd, &piece, 1);
+#endif
+    return n == (ssize_t)sizeof count && count > 0;
+}
+
+static void cci__sci_hear_interrupt(cci__sci_local_interrupt_t interrupt) {
+    if (!interrupt->served.target.calls_back) { /* the callback was cancelled: leave it to those who wait */
+        cci__sci_unwatch(interrupt->served.target.sd, interrupt->slot);
+        interrupt->slot = -1;
+    } else if (cci__sci_take_interrupt(interrupt->served.fd)) {
+        cci__sci_post(&interrupt->served.target, CCI__SCI_CB_CONNECT, CCI__SCI_ERR_OK);
+    }
+}
+
+/* The descriptor that becomes readable with an interrupt that has no callback; SCIWaitForInterrupt takes it. */
+CCI__SCI_INTERNAL int cci__sci_interrupt_fd(cci__sci_local_interrupt_t interrupt) {
+    return interrupt->served.fd;
+}
+
+/* Sleeps until a descriptor of an object is readable, the device has something to do (where the caller makes its
+ * progress) or the time is over; the lock is free meanwhile. 0: a signal came. */
+static int cci__sci_poll(cci__sci_desc_t sd, int fd, uint64_t deadline_ns) {
+    struct pollfd item[2];
+    nfds_t count = 1;
+    uint64_t soon_ns = CCI__SCI_NEVER;
+    int n;
+    item[0].fd = fd;
+    item[1].fd = sd->epoll;
+    item[0].events = item[1].events = POLLIN;
+    item[0].revents = item[1].revents = 0;
+#ifndef CCI_NO_THREADS
+    if (!sd->has_thread) {
+        count = 2;
+    }
+#else
+    count = 2;
+    if (cci__sci_world.devices != sd || sd->next) {
+        soon_ns = cci__sci_now() + 1000000u;
+    }
+#endif
+    if (count == 2 && (sd->jobs || sd->connecting || sd->listener_slot < 0)) {
+        soon_ns = cci__sci_now() + 1000000u;
+    }
+    cci__sci_unlock(sd);
+    n = poll(item, count, cci__sci_until(soon_ns < deadline_ns ? soon_ns : deadline_ns));
+    cci__sci_lock(sd);
+    if (n < 0) {
+        return errno != EINTR;
+    }
+    if (count == 2 && (item[1].revents || soon_ns != CCI__SCI_NEVER)) {
+        (void)cci__sci_wait(sd, 0);
+    }
+    return 1;
+}
+
+/* Waits for what `take` takes from an interrupt: its descriptor is waited on directly, so one write wakes us. */
+static cci__sci_error_t cci__sci_await_interrupt(cci__sci_served *served, int fd, int (*take)(int, void *), void *into,
+                                                 uint64_t deadline_ns) {
+    cci__sci_target *target = &served->target;
+    cci__sci_error_t status = CCI__SCI_ERR_OK;
+    target->waiters++;
+    for (;;) {
+        if (target->removed) {
+            status = CCI__SCI_ERR_CANCELLED;
+        } else if (!take(fd, into)) {
+            if (deadline_ns != CCI__SCI_NEVER && cci__sci_now() >= deadline_ns) {
+                status = CCI__SCI_ERR_TIMEOUT;
+            } else if (cci__sci_poll(target->sd, fd, deadline_ns)) {
+                continue;
+            } else {
+                status = CCI__SCI_ERR_CANCELLED;
+            }
+        }
+        break;
+    }
+    target->waiters--;
+    cci__sci_changed(target->sd);
+    return status;
+}
+
+static int cci__sci_take_plain(int fd, void *into) {
+    (void)into;
+    return cci__sci_take_interrupt(fd);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIWaitForInterrupt)(cci__sci_local_interrupt_t interrupt, unsigned int timeout,
+                                                    unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_OPERATION;
+    cci__sci_event *event;
+    cci__sci_desc_t sd;
+    (void)flags;
+    if (!interrupt) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    sd = interrupt->served.target.sd;
+    cci__sci_lock(sd);
+    event = interrupt->served.target.calls_back ? NULL : cci__sci_take(&interrupt->served.target.events);
+    if (event) { /* from before the callback was cancelled */
+        cci__sci_free(event);
+        status = CCI__SCI_ERR_OK;
+    } else if (!interrupt->served.target.calls_back) {
+        status = cci__sci_await_interrupt(&interrupt->served, interrupt->served.fd, cci__sci_take_plain, NULL,
+                                          cci__sci_deadline(timeout));
+    }
+    cci__sci_unlock(sd);
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveInterrupt)(cci__sci_local_interrupt_t interrupt, unsigned int flags,
+                                                   cci__sci_error_t *error) {
+    uint64_t one = 1;
+    cci__sci_desc_t sd;
+    (void)flags;
+    if (!interrupt) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    sd = interrupt->served.target.sd;
+    cci__sci_lock(sd);
+    cci__sci_catch_up(sd);
+    if (interrupt->served.connection_count || cci__sci_is_pinned(&interrupt->served.target)) {
+        cci__sci_unlock(sd);
+        cci__sci_set(error, CCI__SCI_ERR_BUSY);
+        return;
+    }
+    interrupt->served.target.removed = 1;
+    if (interrupt->served.target.waiters) { /* those who wait look up */
+        ssize_t n = write(interrupt->served.fd, &one, sizeof one);
+        (void)n;
+    }
+    cci__sci_unwatch(sd, interrupt->slot);
+    cci__sci_remove_served(&interrupt->served);
+    cci__sci_unlock(sd);
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+/* Connects a remote interrupt of either kind; frees it if that fails. */
+static cci__sci_error_t cci__sci_connect_interrupt(cci__sci_remote *r, cci__sci_desc_t sd, int what, uint32_t number,
+                                                   unsigned int timeout_ms) {
+    cci__sci_error_t status = CCI__SCI_ERR_SYSTEM;
+    cci__sci_lock(sd);
+    cci__sci_init_remote(r, sd, CCI__SCI_REMOTE_OTHER, what, number);
+    if (cci__sci_need_help(sd)) {
+        status = cci__sci_connect(r, cci__sci_deadline(timeout_ms));
+    }
+    if (status != CCI__SCI_ERR_OK) {
+        cci__sci_disconnect(r);
+        cci__sci_free(r);
+    }
+    cci__sci_unlock(sd);
+    return status;
+}
+
+static void cci__sci_disconnect_interrupt(cci__sci_remote *r, cci__sci_error_t *error) {
+    cci__sci_desc_t sd;
+    if (!r) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    sd = r->target.sd;
+    cci__sci_lock(sd);
+    cci__sci_disconnect(r);
+    cci__sci_free(r);
+    cci__sci_unlock(sd);
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIConnectInterrupt)(cci__sci_desc_t sd, cci__sci_remote_interrupt_t *interrupt,
+                                                    unsigned int nodeId, unsigned int localAdapterNo,
+                                                    unsigned int interruptNo, unsigned int timeout, unsigned int flags,
+                                                    cci__sci_error_t *error) {
+    cci__sci_error_t status = cci__sci_reachable(nodeId, localAdapterNo);
+    cci__sci_remote_interrupt_t made = NULL;
+    (void)flags; /* SCI_FLAG_COUNTING_INT: as the owner has it */
+    if (!sd || !interrupt) {
+        status = CCI__SCI_ERR_ILLEGAL_PARAMETER;
+    }
+    if (status == CCI__SCI_ERR_OK) {
+        made = (cci__sci_remote_interrupt_t)cci__sci_alloc(sizeof *made);
+        status = made ? cci__sci_connect_interrupt(&made->remote, sd, CCI__SCI_INTERRUPT, interruptNo, timeout)
+                      : CCI__SCI_ERR_NOSPC;
+    }
+    if (status == CCI__SCI_ERR_OK) {
+        *interrupt = made;
+    }
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIDisconnectInterrupt)(cci__sci_remote_interrupt_t interrupt, unsigned int flags,
+                                                       cci__sci_error_t *error) {
+    (void)flags;
+    cci__sci_disconnect_interrupt(interrupt ? &interrupt->remote : NULL, error);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCITriggerInterrupt)(cci__sci_remote_interrupt_t interrupt, unsigned int flags,
+                                                    cci__sci_error_t *error) {
+    uint64_t one = 1;
+    ssize_t n;
+    (void)flags;
+    if (!interrupt || CCI__SCI_LOAD(interrupt->remote.state) != CCI__SCI_CONNECTED) {
+        cci__sci_set(error, interrupt ? CCI__SCI_ERR_NOT_CONNECTED : CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    n = write(interrupt->remote.fd, &one, sizeof one);
+    (void)n; /* a full counter interrupts just as well */
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+/* ---- data interrupts ------------------------------------------------------------------------------------------- */
+
+CCI__SCI_LINKAGE void CCI__SCI(SCICreateDataInterrupt)(cci__sci_desc_t sd, cci__sci_local_data_interrupt_t *interrupt,
+                                                       unsigned int localAdapterNo, unsigned int *interruptNo,
+                                                       cci__sci_cb_data_interrupt_t callback, void *callbackArg,
+                                                       unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_local_data_interrupt_t made;
+    int pair[2] = {-1, -1};
+    cci__sci_error_t status =
+        cci__sci_check_interrupt(sd, interrupt, localAdapterNo, interruptNo, callback != NULL, flags);
+    made = status == CCI__SCI_ERR_OK ? (cci__sci_local_data_interrupt_t)cci__sci_alloc(sizeof *made) : NULL;
+    if (!made) {
+        cci__sci_set(error, status == CCI__SCI_ERR_OK ? CCI__SCI_ERR_NOSPC : status);
+        return;
+    }
+    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
+        pair[0] = pair[1] = -1;
+    }
+    cci__sci_lock(sd);
+    cci__sci_init_target(&made->served.target, sd, CCI__SCI_DATA_INTERRUPT, (flags & CCI__SCI_FLAG_USE_CALLBACK) != 0,
+                         callbackArg);
+    made->served.target.callback.data_interrupt = callback;
+    made->slot = -1;
+    made->receiver = pair[0];
+    made->served.fd = pair[1];
+    cci__sci_add_served(&made->served);
+    status = cci__sci_offer_interrupt(&made->served, made->receiver, CCI__SCI_SLOT_DATA_INTERRUPT, &made->slot,
+                                      interruptNo, flags);
+    if (status == CCI__SCI_ERR_OK) {
+        *interrupt = made;
+    } else {
+        cci__sci_unwatch(sd, made->slot);
+        cci__sci_remove_served(&made->served);
+        cci__sci_close(sd, pair[0]);
+    }
+    cci__sci_unlock(sd);
+    cci__sci_set(error, status);
+}
+
+/* What one data interrupt brought. */
+typedef struct cci__sci_packet {
+    unsigned int length;
+    char bytes[CCI__SCI_DATA_INTERRUPT_MAX];
+} cci__sci_packet;
+
+/* Takes one packet, or with `peek` looks at it; what is longer than any of ours is dropped. */
+static int cci__sci_take_packet(int fd, cci__sci_packet *packet, int peek) {
+    struct iovec piece;
+    struct msghdr header;
+    ssize_t n;
+    do {
+        memset(&header, 0, sizeof header);
+        piece.iov_base = packet->bytes;
+        piece.iov_len = sizeof packet->bytes;
+        header.msg_iov = &piece;
+        header.msg_iovlen = 1;
+        n = recvmsg(fd, &header, MSG_DONTWAIT | (peek ? MSG_PEEK : 0));
+        if (n >= 0 && peek && (header.msg_flags & MSG_TRUNC)) {
+            (void)recvmsg(fd, &header, MSG_DONTWAIT);
+        }
+    } while (n >= 0 && (header.msg_flags & MSG_TRUNC));
+    packet->length = n < 0 ? 0 : (unsigned int)n;
+    return n >= 0;
+}
+
+static void cci__sci_hear_data_interrupt(cci__sci_local_data_interrupt_t interrupt) {
+    cci__sci_packet packet;
+    if (!interrupt->served.target.calls_back) {
+        cci__sci_unwatch(interrupt->served.target.sd, interrupt->slot);
+        interrupt->slot = -1;
+    } else if (cci__sci_take_packet(interrupt->receiver, &packet, 0)) {
+        cci__sci_post_data(&interrupt->served.target, CCI__SCI_CB_CONNECT, CCI__SCI_ERR_OK, packet.bytes,
+                           packet.length);
+    }
+}
+
+/* Where a waiting program wants its data. */
+typedef struct cci__sci_wanted {
+    void *data;
+    unsigned int room, length;
+} cci__sci_wanted;
+
+/* A packet that does not fit stays where it is. */
+static int cci__sci_take_wanted(int fd, void *into) {
+    cci__sci_wanted *wanted = (cci__sci_wanted *)into;
+    cci__sci_packet packet;
+    if (!cci__sci_take_packet(fd, &packet, 1)) {
+        return 0;
+    }
+    wanted->length = packet.length;
+    if (packet.length <= wanted->room) {
+        if (!cci__sci_take_packet(fd, &packet, 0)) {
+            return 0;
+        }
+        wanted->length = packet.length;
+        memcpy(wanted->data, packet.bytes, packet.length);
+    }
+    return 1;
+}
+
+static cci__sci_error_t cci__sci_await_data(cci__sci_local_data_interrupt_t interrupt, cci__sci_wanted *wanted,
+                                            uint64_t deadline_ns) {
+    cci__sci_target *target = &interrupt->served.target;
+    cci__sci_error_t status = CCI__SCI_ERR_OK;
+    cci__sci_event *event = target->events.first;
+    if (target->calls_back) {
+        return CCI__SCI_ERR_ILLEGAL_OPERATION;
+    }
+    if (event) { /* from before the callback was cancelled */
+        wanted->length = event->length;
+        if (event->length <= wanted->room) {
+            memcpy(wanted->data, event + 1, event->length);
+            cci__sci_free(cci__sci_take(&target->events));
+        }
+    } else {
+        status = cci__sci_await_interrupt(&interrupt->served, interrupt->receiver, cci__sci_take_wanted, wanted,
+                                          deadline_ns);
+    }
+    return status == CCI__SCI_ERR_OK && wanted->length > wanted->room ? CCI__SCI_ERR_OUT_OF_RANGE
+                                                                      : status;
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIWaitForDataInterrupt)(cci__sci_local_data_interrupt_t interrupt, void *data,
+                                                        unsigned int *length, unsigned int timeout, unsigned int flags,
+                                                        cci__sci_error_t *error) {
+    cci__sci_error_t status;
+    cci__sci_wanted wanted;
+    cci__sci_desc_t sd;
+    (void)flags;
+    if (!interrupt || !length || (*length && !data)) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    wanted.data = data;
+    wanted.room = *length;
+    wanted.length = 0;
+    sd = interrupt->served.target.sd;
+    cci__sci_lock(sd);
+    status = cci__sci_await_data(interrupt, &wanted, cci__sci_deadline(timeout));
+    cci__sci_unlock(sd);
+    if (status == CCI__SCI_ERR_OK || status == CCI__SCI_ERR_OUT_OF_RANGE) {
+        *length = wanted.length;
+    }
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveDataInterrupt)(cci__sci_local_data_interrupt_t interrupt, unsigned int flags,
+                                                       cci__sci_error_t *error) {
+    cci__sci_desc_t sd;
+    int receiver;
+    (void)flags;
+    if (!interrupt) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    sd = interrupt->served.target.sd;
+    cci__sci_lock(sd);
+    cci__sci_catch_up(sd);
+    if (interrupt->served.connection_count || cci__sci_is_pinned(&interrupt->served.target)) {
+        cci__sci_unlock(sd);
+        cci__sci_set(error, CCI__SCI_ERR_BUSY);
+        return;
+    }
+    interrupt->served.target.removed = 1;
+    receiver = interrupt->receiver;
+    if (interrupt->served.target.waiters) { /* those who wait look up */
+        (void)shutdown(receiver, SHUT_RD);
+    }
+    cci__sci_unwatch(sd, interrupt->slot);
+    cci__sci_remove_served(&interrupt->served);
+    cci__sci_close(sd, receiver);
+    cci__sci_unlock(sd);
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIConnectDataInterrupt)(cci__sci_desc_t sd, cci__sci_remote_data_interrupt_t *interrupt,
+                                                        unsigned int nodeId, unsigned int localAdapterNo,
+                                                        unsigned int interruptNo, unsigned int timeout,
+                                                        unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t status = cci__sci_reachable(nodeId, localAdapterNo);
+    cci__sci_remote_data_interrupt_t made = NULL;
+    (void)flags;
+    if (!sd || !interrupt) {
+        status = CCI__SCI_ERR_ILLEGAL_PARAMETER;
+    }
+    if (status == CCI__SCI_ERR_OK) {
+        made = (cci__sci_remote_data_interrupt_t)cci__sci_alloc(sizeof *made);
+        status = made ? cci__sci_connect_interrupt(&made->remote, sd, CCI__SCI_DATA_INTERRUPT, interruptNo, timeout)
+                      : CCI__SCI_ERR_NOSPC;
+    }
+    if (status == CCI__SCI_ERR_OK) {
+        *interrupt = made;
+    }
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIDisconnectDataInterrupt)(cci__sci_remote_data_interrupt_t interrupt,
+                                                           unsigned int flags, cci__sci_error_t *error) {
+    (void)flags;
+    cci__sci_disconnect_interrupt(interrupt ? &interrupt->remote : NULL, error);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCITriggerDataInterrupt)(cci__sci_remote_data_interrupt_t interrupt, void *data,
+                                                        unsigned int length, unsigned int flags,
+                                                        cci__sci_error_t *error) {
+    struct iovec piece;
+    struct msghdr header;
+    (void)flags;
+    if (!interrupt || (length && !data) || length > CCI__SCI_DATA_INTERRUPT_MAX) {
+        cci__sci_set(error, interrupt && data ? CCI__SCI_ERR_OUT_OF_RANGE : CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    if (CCI__SCI_LOAD(interrupt->remote.state) != CCI__SCI_CONNECTED) {
+        cci__sci_set(error, CCI__SCI_ERR_NOT_CONNECTED);
+        return;
+    }
+    memset(&header, 0, sizeof header);
+    piece.iov_base = data;
+    piece.iov_len = length;
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
+    if (sendmsg(interrupt->remote.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+        cci__sci_set(error, CCI__SCI_ERR_OK);
+    } else {
+        cci__sci_set(error, errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ? CCI__SCI_ERR_NOSPC
+                                                                                        : CCI__SCI_ERR_NOT_CONNECTED);
+    }
+}
+
+/* ==================================================================================================================
+ * >>sisci-query
+ * ================================================================================================================== */
+
+CCI__SCI_LINKAGE int CCI__SCI(SCIProbeNode)(cci__sci_desc_t sd, unsigned int localAdapterNo, unsigned int nodeId,
+                                            unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t status = sd ? cci__sci_reachable(nodeId, localAdapterNo) : CCI__SCI_ERR_ILLEGAL_PARAMETER;
+    (void)flags;
+    cci__sci_set(error, status);
+    return status == CCI__SCI_ERR_OK;
+}
+
+static cci__sci_error_t cci__sci_answer(const cci__sci_query_string_t *question, const char *text) {
+    size_t length = strlen(text) + 1;
+    if (!question || !question->str || question->length < length) {
+        return CCI__SCI_ERR_ILLEGAL_PARAMETER;
+    }
+    memcpy(question->str, text, length);
+    return CCI__SCI_ERR_OK;
+}
+
+static cci__sci_error_t cci__sci_answer_adapter(const cci__sci_query_adapter_t *question) {
+    unsigned int *answer = question ? (unsigned int *)question->data : NULL;
+    if (!answer) {
+        return CCI__SCI_ERR_ILLEGAL_PARAMETER;
+    }
+    if (question->localAdapterNo != 0) {
+        return CCI__SCI_ERR_NO_SUCH_ADAPTERNO;
+    }
+    switch (question->subcommand) {
+    case CCI__SCI_Q_ADAPTER_NODEID:
+        *answer = CCI__SCI_NODE;
+        return CCI__SCI_ERR_OK;
+    case CCI__SCI_Q_ADAPTER_SERIAL_NUMBER:
+    case CCI__SCI_Q_ADAPTER_CARD_TYPE:
+        *answer = 0;
+        return CCI__SCI_ERR_OK;
+    case CCI__SCI_Q_ADAPTER_NUMBER_OF_LINKS:
+    case CCI__SCI_Q_ADAPTER_LINK_OPERATIONAL:
+        *answer = 1;
+        return CCI__SCI_ERR_OK;
+    default:
+        return CCI__SCI_ERR_ILLEGAL_QUERY;
+    }
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIQuery)(unsigned int command, void *data, unsigned int flags,
+                                         cci__sci_error_t *error) {
+    cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_QUERY;
+    (void)flags;
+    if (command == CCI__SCI_Q_VENDORID) {
+        status = cci__sci_answer((const cci__sci_query_string_t *)data, "CCI, shared memory");
+    } else if (command == CCI__SCI_Q_API) {
+        status = cci__sci_answer((const cci__sci_query_string_t *)data, "1.10");
+    } else if (command == CCI__SCI_Q_ADAPTER) {
+        status = cci__sci_answer_adapter((const cci__sci_query_adapter_t *)data);
+    }
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIGetLocalNodeId)(unsigned int adapterNo, unsigned int *nodeId, unsigned int flags,
+                                                  cci__sci_error_t *error) {
+    (void)flags;
+    if (nodeId && adapterNo == 0) {
+        *nodeId = CCI__SCI_NODE;
+    }
+    cci__sci_set(error, nodeId ? cci__sci_adapter(adapterNo) : CCI__SCI_ERR_ILLEGAL_PARAMETER);
+}
+
+/* The one adapter is called as the host is, or "localhost". */
+CCI__SCI_LINKAGE void CCI__SCI(SCIGetNodeInfoByAdapterName)(char *adaptername, unsigned int *adapterNo,
+                                                            cci__dis_nodeId_list_t *nodeIdlist,
+                                                            cci__dis_adapter_type_t *type, unsigned int flags,
+                                                            cci__sci_error_t *error) {
+    char host[256];
+    (void)flags;
+    memset(host, 0, sizeof host);
+    if (!adaptername || gethostname(host, sizeof host - 1) != 0) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    if (strcmp(adaptername, "localhost") != 0 && strcmp(adaptername, host) != 0) {
+        cci__sci_set(error, CCI__SCI_ERR_NO_SUCH_NODEID);
+        return;
+    }
+    if (adapterNo) {
+        *adapterNo = 0;
+    }
+    if (nodeIdlist) {
+        memset(*nodeIdlist, 0, sizeof *nodeIdlist);
+        (*nodeIdlist)[0] = CCI__SCI_NODE;
+    }
+    if (type) {
+        *type = 0;
+    }
+    cci__sci_set(error, CCI__SCI_ERR_OK);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIGetNodeIdByAdapterName)(char *adaptername, cci__dis_nodeId_list_t *nodeId,
+                                                          cci__dis_adapter_type_t *type, unsigned int flags,
+                                                          cci__sci_error_t *error) {
+    CCI__SCI(SCIGetNodeInfoByAdapterName)(adaptername, NULL, nodeId, type, flags, error);
+}
+
+#endif /* CCI__SCI_SOFTWARE */
+
+/* ---- what can't be done, on this system or without an adapter -------------------------------------------------- */
+
+#if !CCI__SCI_SOFTWARE
+#if defined(__GNUC__) || defined(__clang__)
+#define CCI__SCI_INTERNAL static __attribute__((unused))
+#else
+#define CCI__SCI_INTERNAL static
+#endif
+static void cci__sci_set(cci__sci_error_t *error, cci__sci_error_t status) {
+    if (error) {
+        *error = status;
+    }
+}
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#endif
+
+#define CCI__SCI_REFUSE_VE(type) { cci__sci_set(error, CCI__SCI_ERR_NOT_IMPLEMENTED); }
+#define CCI__SCI_REFUSE_RE(type) { cci__sci_set(error, CCI__SCI_ERR_NOT_IMPLEMENTED); return (type)0; }
+#define CCI__SCI_REFUSE_VN(type) { }
+#define CCI__SCI_REFUSE_RN(type) { return (type)0; }
+#define CCI__SCI_REFUSE(kind, type, name, parameters)                                                                  \
+    CCI__SCI_LINKAGE type CCI__SCI(name) parameters CCI__SCI_REFUSE_##kind(type)
+
+CCI__SCI_IMPOSSIBLE(CCI__SCI_REFUSE, unsigned int)
+#if !CCI__SCI_SOFTWARE
+CCI__SCI_POSSIBLE(CCI__SCI_REFUSE, unsigned int)
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+/* ==================================================================================================================
+ * >>sisci-table
+ * ================================================================================================================== */
+
+#define CCI__SCI_ENTRY(kind, type, name, parameters) CCI__SCI(name),
+
+/* SISCI on shared memory. */
+CCI__SCI_INTERNAL const cci__sci_functions cci__sci_software = {CCI__SCI_FUNCTIONS(CCI__SCI_ENTRY, unsigned int)};
+
+#endif /* CCI_SISCI_IMPLEMENTATION */
+
+/* ==================================================================================================================
+ * >>sisci-license
+ *
+ * This software is available under either of two licenses, as you choose: the MIT license, or the Unlicense (public
+ * domain). Their full text is in the file LICENSE.
+ * ================================================================================================================== */
