@@ -704,6 +704,7 @@ typedef union cci__sci_control {
 #define CCI__SCI_ALIGNMENT 4u         /* bytes: of sizes and offsets                    */
 #define CCI__SCI_EVENTS_KEPT 1024u    /* per object                                     */
 #define CCI__SCI_CONNECTIONS 65536u   /* per client: more is an attack                  */
+#define CCI__SCI_CATCH_UP 4096        /* messages of a client before a removal          */
 #define CCI__SCI_CHUNK 262144u        /* bytes that the engine copies at a time         */
 #define CCI__SCI_ENTRIES 1048576u     /* per DMA queue                                  */
 #define CCI__SCI_BLOCKS_KEPT 256u     /* finished block transfers that nobody waited for */
@@ -892,6 +893,7 @@ struct cci__sci_dma_queue {
     cci__sci_target target;
     cci__sci_dma_queue_state_t state;
     unsigned int entries_max;
+    int bell; /* rings for those who wait, or -1: unlike a condition, waiting for it ends with a signal */
     cci__sci_job job;
 };
 
@@ -1818,10 +1820,11 @@ static int cci__sci_obey(cci__sci_desc_t sd, cci__sci_client *client, const cci_
     return 0;
 }
 
-static void cci__sci_hear_client(cci__sci_desc_t sd, cci__sci_client *client) {
+/* At most so many messages, so that nobody keeps the device from all else. */
+static void cci__sci_hear_client(cci__sci_desc_t sd, cci__sci_client *client, int budget) {
     cci__sci_message request;
-    int budget, heard;
-    for (budget = 16; budget > 0; budget--) {
+    int heard;
+    for (; budget > 0; budget--) {
         heard = cci__sci_hear(client->fd, &request, NULL);
         if (heard == 0) {
             return;
@@ -1833,12 +1836,13 @@ static void cci__sci_hear_client(cci__sci_desc_t sd, cci__sci_client *client) {
     }
 }
 
-/* What clients have said already counts: who has disconnected is not in the way of a removal. */
+/* What clients have said already counts: who has disconnected is not in the way of a removal. A socket holds a few
+ * hundred messages. */
 static void cci__sci_catch_up(cci__sci_desc_t sd) {
     cci__sci_client *client, *next;
     for (client = sd->forked ? NULL : sd->clients; client; client = next) {
         next = client->next;
-        cci__sci_hear_client(sd, client);
+        cci__sci_hear_client(sd, client, CCI__SCI_CATCH_UP);
     }
 }
 
@@ -2358,7 +2362,7 @@ static void cci__sci_handle(cci__sci_desc_t sd, uint64_t id) {
         cci__sci_accept(sd);
         break;
     case CCI__SCI_SLOT_CLIENT:
-        cci__sci_hear_client(sd, (cci__sci_client *)slot.object);
+        cci__sci_hear_client(sd, (cci__sci_client *)slot.object, 16);
         break;
     case CCI__SCI_SLOT_PEER:
         cci__sci_hear_peer(sd, (cci__sci_peer *)slot.object);
@@ -3147,7 +3151,10 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIDisconnectSegment)(cci__sci_remote_segment_t s
 }
 
 CCI__SCI_LINKAGE unsigned int CCI__SCI(SCIGetRemoteSegmentSize)(cci__sci_remote_segment_t segment) {
-    return segment && segment->remote.size_bytes <= UINT32_MAX ? (unsigned int)segment->remote.size_bytes : 0;
+    if (!segment || CCI__SCI_LOAD(segment->remote.state) == CCI__SCI_CONNECTING) {
+        return 0; /* not known yet */
+    }
+    return segment->remote.size_bytes <= UINT32_MAX ? (unsigned int)segment->remote.size_bytes : 0;
 }
 
 CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForRemoteSegmentEvent)(cci__sci_remote_segment_t segment,
@@ -3580,6 +3587,19 @@ static void cci__sci_drop_pieces(cci__sci_job *job) {
 }
 
 static void cci__sci_block_ended(cci__sci_block *block, cci__sci_error_t status);
+static int cci__sci_take_interrupt(int fd);
+static int cci__sci_poll(cci__sci_desc_t sd, int fd, uint64_t deadline_ns);
+
+/* The end of a post: those who wait are told. */
+static void cci__sci_set_queue(cci__sci_dma_queue_t dq, cci__sci_dma_queue_state_t state) {
+    uint64_t one = 1;
+    dq->state = state;
+    if (dq->bell >= 0 && !dq->target.sd->forked) {
+        ssize_t n = write(dq->bell, &one, sizeof one);
+        (void)n;
+    }
+    cci__sci_changed(dq->target.sd);
+}
 
 static void cci__sci_job_ended(cci__sci_job *job, cci__sci_error_t status) {
     void *object = job->target;
@@ -3587,12 +3607,11 @@ static void cci__sci_job_ended(cci__sci_job *job, cci__sci_error_t status) {
         cci__sci_block_ended((cci__sci_block *)object, status);
         return;
     }
-    ((cci__sci_dma_queue_t)object)->state =
-        status == CCI__SCI_ERR_OK ? CCI__SCI_DMAQUEUE_DONE : CCI__SCI_DMAQUEUE_ERROR;
+    cci__sci_set_queue((cci__sci_dma_queue_t)object,
+                       status == CCI__SCI_ERR_OK ? CCI__SCI_DMAQUEUE_DONE : CCI__SCI_DMAQUEUE_ERROR);
     if (job->target->calls_back) {
         cci__sci_post(job->target, CCI__SCI_CB_CONNECT, status);
     }
-    cci__sci_changed(job->target->sd);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCICreateDMAQueue)(cci__sci_desc_t sd, cci__sci_dma_queue_t *dq,
@@ -3619,6 +3638,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateDMAQueue)(cci__sci_desc_t sd, cci__sci_d
         return;
     }
     made->entries_max = maxEntries;
+    made->bell = -1;
     made->job.target = &made->target;
     cci__sci_lock(sd);
     cci__sci_init_target(&made->target, sd, CCI__SCI_DMA_QUEUE, 0, NULL);
@@ -3646,6 +3666,9 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveDMAQueue)(cci__sci_dma_queue_t dq, unsig
     cci__sci_drop_pieces(&dq->job);
     cci__sci_retire(&dq->target);
     cci__sci_unlock(sd);
+    if (dq->bell >= 0) {
+        close(dq->bell);
+    }
     cci__sci_free(dq->job.piece);
     cci__sci_free(dq);
     cci__sci_set(error, CCI__SCI_ERR_OK);
@@ -3740,6 +3763,9 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIPostDMAQueue)(cci__sci_dma_queue_t dq, cci__sc
         dq->target.callback.dma = callback;
         dq->target.argument = callbackArg;
         dq->state = CCI__SCI_DMAQUEUE_POSTED;
+        if (dq->bell >= 0) {
+            (void)cci__sci_take_interrupt(dq->bell); /* it rang for the last post */
+        }
         cci__sci_start_job(dq->target.sd, &dq->job);
     }
     cci__sci_unlock(dq->target.sd);
@@ -3755,9 +3781,8 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIAbortDMAQueue)(cci__sci_dma_queue_t dq, unsign
     }
     cci__sci_lock(dq->target.sd);
     if (dq->state == CCI__SCI_DMAQUEUE_POSTED) {
-        dq->state = CCI__SCI_DMAQUEUE_ABORTED;
+        cci__sci_set_queue(dq, CCI__SCI_DMAQUEUE_ABORTED);
         cci__sci_stop_job(dq->target.sd, &dq->job);
-        cci__sci_changed(dq->target.sd);
     } else if (dq->state == CCI__SCI_DMAQUEUE_IDLE || dq->state == CCI__SCI_DMAQUEUE_GATHER) {
         status = CCI__SCI_ERR_ILLEGAL_OPERATION;
     }
@@ -3775,6 +3800,8 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIResetDMAQueue)(cci__sci_dma_queue_t dq, unsign
     cci__sci_lock(dq->target.sd);
     if (dq->state != CCI__SCI_DMAQUEUE_POSTED) {
         cci__sci_drop_pieces(&dq->job);
+        cci__sci_purge(&dq->target.sd->calls, &dq->target); /* or the next post's callback would get it */
+        cci__sci_purge(&dq->target.events, &dq->target);
         dq->state = CCI__SCI_DMAQUEUE_IDLE;
         status = CCI__SCI_ERR_OK;
     }
@@ -3795,6 +3822,40 @@ CCI__SCI_LINKAGE cci__sci_dma_queue_state_t CCI__SCI(SCIDMAQueueState)(cci__sci_
     return state;
 }
 
+/* Sleeps until the queue's state may have changed; 0: a signal came. Where the caller makes the progress, it copies
+ * instead. */
+static int cci__sci_sleep_for_queue(cci__sci_dma_queue_t dq, uint64_t deadline_ns) {
+    cci__sci_desc_t sd = dq->target.sd;
+#ifndef CCI_NO_THREADS
+    if (sd->has_thread && !cci__sci_is_runner(sd)) {
+        if (dq->bell < 0) {
+            dq->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        }
+        if (dq->bell >= 0) {
+            return cci__sci_poll(sd, dq->bell, deadline_ns);
+        }
+    }
+#endif
+    (void)cci__sci_wait(sd, deadline_ns);
+    return 1;
+}
+
+static cci__sci_error_t cci__sci_await_queue(cci__sci_dma_queue_t dq, uint64_t deadline_ns) {
+    cci__sci_error_t status = CCI__SCI_ERR_OK;
+    dq->target.waiters++;
+    while (status == CCI__SCI_ERR_OK && dq->state == CCI__SCI_DMAQUEUE_POSTED) {
+        int late = deadline_ns != CCI__SCI_NEVER && cci__sci_now() >= deadline_ns;
+        if (!cci__sci_sleep_for_queue(dq, deadline_ns)) {
+            status = CCI__SCI_ERR_CANCELLED;
+        } else if (late && dq->state == CCI__SCI_DMAQUEUE_POSTED) {
+            status = CCI__SCI_ERR_TIMEOUT;
+        }
+    }
+    dq->target.waiters--;
+    cci__sci_changed(dq->target.sd); /* who removes the queue may wait for us to leave */
+    return status;
+}
+
 CCI__SCI_LINKAGE cci__sci_dma_queue_state_t CCI__SCI(SCIWaitForDMAQueue)(cci__sci_dma_queue_t dq, unsigned int timeout,
                                                                          unsigned int flags, cci__sci_error_t *error) {
     cci__sci_dma_queue_state_t state;
@@ -3809,12 +3870,7 @@ CCI__SCI_LINKAGE cci__sci_dma_queue_state_t CCI__SCI(SCIWaitForDMAQueue)(cci__sc
     if (dq->target.calls_back || dq->state == CCI__SCI_DMAQUEUE_IDLE || dq->state == CCI__SCI_DMAQUEUE_GATHER) {
         status = CCI__SCI_ERR_ILLEGAL_OPERATION;
     } else {
-        dq->target.waiters++;
-        while (dq->state == CCI__SCI_DMAQUEUE_POSTED && cci__sci_wait(dq->target.sd, deadline_ns)) {
-        }
-        dq->target.waiters--;
-        status = dq->state == CCI__SCI_DMAQUEUE_POSTED ? CCI__SCI_ERR_TIMEOUT : CCI__SCI_ERR_OK;
-        cci__sci_changed(dq->target.sd); /* who removes the queue may wait for us to leave */
+        status = cci__sci_await_queue(dq, deadline_ns);
     }
     state = dq->state;
     cci__sci_unlock(dq->target.sd);
@@ -4184,6 +4240,7 @@ static cci__sci_error_t cci__sci_await_interrupt(cci__sci_served *served, int fd
         } else if (!take(fd, into)) {
             if (deadline_ns != CCI__SCI_NEVER && cci__sci_now() >= deadline_ns) {
                 status = CCI__SCI_ERR_TIMEOUT;
+                cci__sci_step(target->sd); /* a program that only ever looks serves others too */
             } else if (cci__sci_poll(target->sd, fd, deadline_ns)) {
                 continue;
             } else {

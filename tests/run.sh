@@ -402,6 +402,11 @@ raced() {
     works -fsanitize=thread || { skip "$cc has no thread sanitizer here" && return; }
     build "$program" "$source" -O1 -fsanitize=thread && run "$program" "$@"
 }
+threadless() {
+    program=$1-threadless source=$2
+    shift 2
+    build "$program" "$source" -O2 -DCCI_NO_THREADS && run "$program" "$@"
+}
 
 # Bounds of how well bad networks are used, in virtual time.
 netsim() {
@@ -579,6 +584,10 @@ for unit in tests/test_*.c; do
     unit=$(basename "$unit" .c)
     step "$unit" plain "$unit" "tests/$unit.c"
     step "$unit-sanitized" sanitized "$unit" "tests/$unit.c"
+done
+for unit in test_sisci; do
+    step "$unit-threadless" threadless "$unit" "tests/$unit.c"
+    step "$unit-raced" raced "$unit" "tests/$unit.c"
 done
 for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed; do
     step "conformance-$network" plain conformance tests/conformance.c "$network"
