@@ -1384,7 +1384,7 @@ static cci__sci_error_t cci__sci_claim(cci__sci_served *served) {
     cci__sci_desc_t sd = served->target.sd;
     char name[CCI__SCI_NAME];
     int attempt;
-    if (!cci__sci_listen(sd)) {
+    if (sd->forked || !cci__sci_listen(sd)) {
         return CCI__SCI_ERR_SYSTEM;
     }
     cci__sci_name(name, served->target.kind, served->id);
@@ -2621,21 +2621,35 @@ static void cci__sci_after_fork(void) {
     cci__sci_unlock_world();
 }
 
+/* Numbers of closed descriptors are forgotten: soon they are others. */
+static void cci__sci_close_in_child(cci__sci_desc_t sd) {
+    int i;
+    for (i = 0; i < sd->slot_count; i++) {
+        cci__sci_slot *slot = &sd->slot[i];
+        if (slot->kind == CCI__SCI_SLOT_FREE) {
+            continue;
+        }
+        close(slot->fd);
+        slot->fd = -1;
+        if (slot->kind == CCI__SCI_SLOT_INTERRUPT) {
+            ((cci__sci_local_interrupt_t)slot->object)->served.fd = -1;
+        } else if (slot->kind == CCI__SCI_SLOT_DATA_INTERRUPT) {
+            ((cci__sci_local_data_interrupt_t)slot->object)->receiver = -1;
+        }
+    }
+    if (sd->listener >= 0 && sd->listener_slot < 0) {
+        close(sd->listener);
+    }
+    close(sd->epoll);
+    close(sd->directory);
+    sd->listener = sd->wake = sd->epoll = sd->directory = -1;
+}
+
 static void cci__sci_after_fork_in_child(void) {
     cci__sci_desc_t sd;
-    int i;
     for (sd = cci__sci_world.devices; sd; sd = sd->next) {
-        for (i = 0; i < sd->slot_count && !sd->forked; i++) {
-            if (sd->slot[i].kind != CCI__SCI_SLOT_FREE) {
-                close(sd->slot[i].fd);
-            }
-        }
         if (!sd->forked) {
-            if (sd->listener >= 0 && sd->listener_slot < 0) {
-                close(sd->listener);
-            }
-            close(sd->epoll);
-            close(sd->directory);
+            cci__sci_close_in_child(sd);
         }
         sd->forked = 1;
         sd->has_thread = 0;
@@ -4199,6 +4213,9 @@ static int cci__sci_poll(cci__sci_desc_t sd, int fd, uint64_t deadline_ns) {
     nfds_t count = 1;
     uint64_t soon_ns = CCI__SCI_NEVER;
     int n;
+    if (sd->forked) {
+        return 0; /* what would come is the parent's */
+    }
     item[0].fd = fd;
     item[1].fd = sd->epoll;
     item[0].events = item[1].events = POLLIN;

@@ -585,7 +585,7 @@ for unit in tests/test_*.c; do
     step "$unit" plain "$unit" "tests/$unit.c"
     step "$unit-sanitized" sanitized "$unit" "tests/$unit.c"
 done
-for unit in test_sisci; do
+for unit in test_sisci test_sisci_peers; do
     step "$unit-threadless" threadless "$unit" "tests/$unit.c"
     step "$unit-raced" raced "$unit" "tests/$unit.c"
 done
