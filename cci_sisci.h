@@ -75,6 +75,14 @@
  * processes of one host. This host is node 4 with one adapter, number 0. A segment is memory that all who connect to it
  * map: what one stores another loads, at the speed of the processor's caches, and no call is needed.
  *
+ * SHARED SEGMENTS (SCIShareSegment, SCIAttachLocalSegment) have one owner at a time, which serves who connects. When it
+ * leaves or dies, one of those who share takes over with the same number; users get SCI_CB_LOST when it dies, and are in
+ * the way of its SCIRemoveSegment otherwise.
+ *   BROADCAST SEGMENTS (reflective memory): processes that create the same number with SCI_FLAG_BROADCAST and the same
+ * size have one memory, so whatever anybody writes is with all of them at once. Connect to node 252
+ * (SCI_BROADCAST_NODEID). Users keep their connection for as long as the group has a member; whether it can be
+ * connected to, each member decides for all.
+ *
  * WHERE IT DIFFERS FROM AN ADAPTER. Sizes and offsets are multiples of 4 bytes. Stores never fail on their way: a
  * sequence is SCI_SEQ_OK until the connection ends, and SCI_CB_NOT_OPERATIONAL never comes. The kernel can't take a
  * mapping back: after SCI_CB_DISCONNECT or SCI_CB_LOST the memory of a map stays readable, but nobody else looks at it.
@@ -478,6 +486,10 @@ typedef unsigned int cci__sci_unsigned_t;
        unsigned int dst_num, unsigned int flags, cci__sci_error_t *error))                                             \
     X(VE, void, SCIRegisterSegmentMemory,                                                                              \
       (void *address, SIZE size, cci__sci_local_segment_t segment, unsigned int flags, cci__sci_error_t *error))       \
+    X(VE, void, SCIAttachLocalSegment,                                                                                 \
+      (cci__sci_desc_t sd, cci__sci_local_segment_t *segment, unsigned int segmentId, SIZE *size,                      \
+       cci__sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags, cci__sci_error_t *error))          \
+    X(VE, void, SCIShareSegment, (cci__sci_local_segment_t segment, unsigned int flags, cci__sci_error_t *error)) \
     X(VN, void, SCIFlush, (cci__sci_sequence_t sequence, unsigned int flags))
 
 /* Those that need an adapter. */
@@ -517,11 +529,7 @@ typedef unsigned int cci__sci_unsigned_t;
        cci__sci_error_t *error))                                                                                       \
     X(VE, void, SCIConnectSCISpace,                                                                                    \
       (cci__sci_desc_t sd, unsigned int localAdapterNo, cci__sci_remote_segment_t *segment,                            \
-       cci__sci_address_t address, SIZE size, unsigned int flags, cci__sci_error_t *error))                            \
-    X(VE, void, SCIAttachLocalSegment,                                                                                 \
-      (cci__sci_desc_t sd, cci__sci_local_segment_t *segment, unsigned int segmentId, SIZE *size,                      \
-       cci__sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags, cci__sci_error_t *error))          \
-    X(VE, void, SCIShareSegment, (cci__sci_local_segment_t segment, unsigned int flags, cci__sci_error_t *error))
+       cci__sci_address_t address, SIZE size, unsigned int flags, cci__sci_error_t *error))
 
 #define CCI__SCI_FUNCTIONS(X, SIZE) CCI__SCI_POSSIBLE(X, SIZE) CCI__SCI_IMPOSSIBLE(X, SIZE)
 
@@ -708,6 +716,8 @@ typedef union cci__sci_control {
 #define CCI__SCI_CHUNK 262144u        /* bytes that the engine copies at a time         */
 #define CCI__SCI_ENTRIES 1048576u     /* per DMA queue                                  */
 #define CCI__SCI_BLOCKS_KEPT 256u     /* finished block transfers that nobody waited for */
+#define CCI__SCI_ATTACH_MS 10000u     /* how long an owner may take to answer           */
+#define CCI__SCI_REJOIN_MS 1000u      /* how long a successor of an owner is looked for */
 #define CCI__SCI_ACCEPT_PAUSE_MS 100u /* when there are no descriptors left             */
 #define CCI__SCI_NEVER UINT64_MAX
 #define CCI__SCI_PATH 81
@@ -715,10 +725,12 @@ typedef union cci__sci_control {
 
 /* Objects that get events. */
 enum {
-    CCI__SCI_SEGMENT = 1, /* the first four can be asked for in a message */
+    CCI__SCI_SEGMENT = 1, /* the first six can be asked for in a message */
     CCI__SCI_INTERRUPT,
     CCI__SCI_DATA_INTERRUPT,
-    CCI__SCI_ATTACHMENT,
+    CCI__SCI_ATTACHMENT, /* a share of a segment       */
+    CCI__SCI_GROUP,      /* a broadcast segment        */
+    CCI__SCI_MEMBER,     /* a share of such a segment  */
     CCI__SCI_REMOTE_SEGMENT,
     CCI__SCI_REMOTE_OTHER,
     CCI__SCI_DMA_QUEUE,
@@ -785,7 +797,7 @@ struct cci__sci_local_segment {
     void *whole;       /* the engine's mapping     */
     unsigned int users; /* maps and entries of DMA queues */
     int empty, is_private, prepared, shared, broadcast;
-    struct cci__sci_remote *attachment; /* the memory is another process's */
+    struct cci__sci_remote *attachment; /* how we got the memory, if another process made it */
 };
 
 struct cci__sci_local_interrupt {
@@ -817,7 +829,14 @@ typedef struct cci__sci_client {
 } cci__sci_client;
 
 /* The other side's view: what is connected, or will be. */
-enum { CCI__SCI_CONNECTING, CCI__SCI_CONNECTED, CCI__SCI_REFUSED, CCI__SCI_DISCONNECTED, CCI__SCI_LOST };
+enum {
+    CCI__SCI_CONNECTING,
+    CCI__SCI_CONNECTED,
+    CCI__SCI_REFUSED,
+    CCI__SCI_DISCONNECTED,
+    CCI__SCI_LOST,
+    CCI__SCI_INHERITED /* an attachment whose segment is ours now */
+};
 
 typedef struct cci__sci_remote {
     cci__sci_target target;
@@ -830,7 +849,12 @@ typedef struct cci__sci_remote {
     int asynchronous;
     cci__sci_error_t status;
     uint64_t size_bytes;
-    uint64_t deadline_ns; /* of an asynchronous connect */
+    uint64_t deadline_ns;         /* of an asynchronous connect, or of rejoining              */
+    struct cci__sci_remote *later; /* the next of those who rejoin                            */
+    int rejoining;                /* the owner is gone, and we are looking for its successor */
+    cci__sci_local_segment_t segment; /* of an attachment                                     */
+    unsigned int sets;            /* how often its owner has said whether it is available     */
+    char owner[CCI__SCI_NAME];    /* who was asked last                                       */
 } cci__sci_remote;
 
 struct cci__sci_remote_segment {
@@ -935,6 +959,7 @@ struct cci__sci_desc {
     cci__sci_served *served;
     cci__sci_client *clients;
     cci__sci_peer *peers;
+    cci__sci_remote *rejoining;
     unsigned int connecting; /* asynchronous connects that are under way */
     cci__sci_queue calls;    /* events to be called back with */
     cci__sci_frame *frame;   /* callbacks that run */
@@ -943,6 +968,7 @@ struct cci__sci_desc {
     uint64_t listener_back_ns; /* the listener rests until then */
     int caller_progress;       /* no helper thread: the program calls cci__sci_progress() */
     unsigned int running;      /* depth of progress */
+    unsigned int changes;      /* how often those who wait had to look again */
     int forked;                /* this is a copy in a child process */
 #ifndef CCI_NO_THREADS
     int has_thread, stop;
@@ -959,10 +985,9 @@ enum {
     CCI__SCI_MSG_ACCEPT,      /* cookie, size, and a descriptor                          */
     CCI__SCI_MSG_REFUSE,      /* cookie, status                                          */
     CCI__SCI_MSG_NOTIFY,      /* cookie: please disconnect                               */
-    CCI__SCI_MSG_END,         /* cookie: the owner has ended the connection              */
+    CCI__SCI_MSG_END,         /* cookie: the owner has ended the connection; status 1: there will be another owner */
     CCI__SCI_MSG_EVENT,       /* cookie, status: reason of an event of a shared segment  */
-    CCI__SCI_MSG_SET,         /* cookie, status 1 or 0: make the shared segment available or not */
-    CCI__SCI_MSG_INHERIT      /* cookie, status: the owner leaves, the segment is yours (1: available) */
+    CCI__SCI_MSG_SET          /* cookie, status: a shared segment is available, or not; id: flags */
 };
 
 #define CCI__SCI_MAGIC 0x43534301u
@@ -1086,10 +1111,9 @@ static void cci__sci_unlock_world(void) {
 
 /* Something has changed: all who wait look again. */
 static void cci__sci_changed(cci__sci_desc_t sd) {
+    sd->changes++;
 #ifndef CCI_NO_THREADS
     (void)pthread_cond_broadcast(&sd->changed);
-#else
-    (void)sd;
 #endif
 }
 
@@ -1185,14 +1209,23 @@ static void cci__sci_close(cci__sci_desc_t sd, int fd) {
  *
  * Every device that serves something listens on a socket "oRANDOM" in the directory, and every object that others
  * connect to is a symbolic link to it: "s" and the number of a segment, "i" of an interrupt, "d" of a data interrupt,
- * in eight hexadecimal digits. Making the link claims the number. The socket gets its name when it listens already, so
+ * "b" of a broadcast segment, in eight hexadecimal digits. Making the link claims the number. The socket gets its name when it listens already, so
  * one that refuses connections is dead, and so are the links to it. Only who holds the lock on the directory removes
  * names of the dead, after having looked again; an owner removes its own link before it stops listening.
  * ================================================================================================================== */
 
 static void cci__sci_name(char *name, int what, uint32_t id) {
-    static const char letter[] = "?sid";
-    snprintf(name, CCI__SCI_NAME, "%c%08x", letter[what & 3], (unsigned int)id);
+    static const char letter[] = "?sidsbb?";
+    snprintf(name, CCI__SCI_NAME, "%c%08x", letter[what & 7], (unsigned int)id);
+}
+
+static int cci__sci_is_broadcast(const cci__sci_served *served) {
+    const void *object = served;
+    return served->target.kind == CCI__SCI_SEGMENT && ((const struct cci__sci_local_segment *)object)->broadcast;
+}
+
+static void cci__sci_name_of(const cci__sci_served *served, char *name) {
+    cci__sci_name(name, cci__sci_is_broadcast(served) ? (int)CCI__SCI_GROUP : served->target.kind, served->id);
 }
 
 /* A letter and exactly so many hexadecimal digits. */
@@ -1299,7 +1332,7 @@ static void cci__sci_sweep_name(cci__sci_desc_t sd, const char *name, int links)
     if (!links && cci__sci_is_name(name, "ot", 16) && !cci__sci_is_alive(sd, name)) {
         (void)unlinkat(sd->directory, name, 0);
     }
-    if (links && cci__sci_is_name(name, "sid", 8) && cci__sci_owner_of(sd, name, owner) &&
+    if (links && cci__sci_is_name(name, "sidb", 8) && cci__sci_owner_of(sd, name, owner) &&
         fstatat(sd->directory, owner, &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) {
         (void)unlinkat(sd->directory, name, 0);
     }
@@ -1387,7 +1420,7 @@ static cci__sci_error_t cci__sci_claim(cci__sci_served *served) {
     if (sd->forked || !cci__sci_listen(sd)) {
         return CCI__SCI_ERR_SYSTEM;
     }
-    cci__sci_name(name, served->target.kind, served->id);
+    cci__sci_name_of(served, name);
     for (attempt = 0; attempt < 3; attempt++) {
         if (symlinkat(sd->owner, sd->directory, name) == 0) {
             served->named = 1;
@@ -1412,10 +1445,31 @@ static void cci__sci_unclaim(cci__sci_served *served) {
         return;
     }
     served->named = 0;
-    cci__sci_name(name, served->target.kind, served->id);
+    cci__sci_name_of(served, name);
     if (cci__sci_owner_of(sd, name, owner) && strcmp(owner, sd->owner) == 0) {
         (void)unlinkat(sd->directory, name, 0);
     }
+}
+
+/* Takes the name over from an owner that has left it to us, or died: 1 if it is ours now. */
+static int cci__sci_take_over(cci__sci_served *served, const char *from) {
+    cci__sci_desc_t sd = served->target.sd;
+    char name[CCI__SCI_NAME], owner[CCI__SCI_NAME], ours[CCI__SCI_NAME];
+    if (sd->forked || !cci__sci_listen(sd) || !cci__sci_lock_directory(sd, 0)) {
+        return 0;
+    }
+    cci__sci_name_of(served, name);
+    snprintf(ours, sizeof ours, "t%016llx", (unsigned long long)cci__sci_random());
+    if (!cci__sci_owner_of(sd, name, owner)) {
+        served->named = symlinkat(sd->owner, sd->directory, name) == 0;
+    } else if (strcmp(owner, from) == 0 && symlinkat(sd->owner, sd->directory, ours) == 0) {
+        served->named = renameat(sd->directory, ours, sd->directory, name) == 0;
+        if (!served->named) {
+            (void)unlinkat(sd->directory, ours, 0);
+        }
+    }
+    cci__sci_unlock_directory(sd);
+    return served->named;
 }
 
 /* ==================================================================================================================
@@ -1648,10 +1702,13 @@ static int cci__sci_is_welcome(cci__sci_desc_t sd, int fd) {
  * >>sisci-serve
  * ================================================================================================================== */
 
-static cci__sci_served *cci__sci_find_served(cci__sci_desc_t sd, int kind, uint32_t id) {
+static cci__sci_served *cci__sci_find_served(cci__sci_desc_t sd, int what, uint32_t id) {
+    int is_group = what == CCI__SCI_GROUP || what == CCI__SCI_MEMBER;
+    int kind = is_group || what == CCI__SCI_ATTACHMENT ? (int)CCI__SCI_SEGMENT : what;
     cci__sci_served *served;
     for (served = sd->served; served; served = served->next) {
-        if (served->target.kind == kind && served->id == id && served->named) {
+        if (served->target.kind == kind && served->id == id && served->named &&
+            cci__sci_is_broadcast(served) == is_group) {
             return served;
         }
     }
@@ -1737,17 +1794,52 @@ static void cci__sci_drop_client(cci__sci_desc_t sd, cci__sci_client *client) {
     cci__sci_changed(sd);
 }
 
-/* Ends all connections to an object; a client that does not take the message is dropped, so that it notices. */
-static void cci__sci_end_connections(cci__sci_served *served) {
+/* The first connection, of those who share the object or those who use it. */
+static cci__sci_connection *cci__sci_first_connection(cci__sci_served *served, int attached) {
+    cci__sci_connection *c = served->connections;
+    while (c && c->attached != attached) {
+        c = c->next_of_served;
+    }
+    return c;
+}
+
+/* Ends all connections of users, or of those who share it. Who does not take the message finds the channel ended, and so
+ * do we when we listen next. */
+static void cci__sci_end_connections(cci__sci_served *served, int attached, int has_heir) {
     cci__sci_desc_t sd = served->target.sd;
-    while (served->connections) {
-        cci__sci_connection *c = served->connections;
-        cci__sci_client *client = c->client;
-        int told = cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_END, c->cookie, 0);
-        cci__sci_end_connection(c, CCI__SCI_CB_DISCONNECT);
-        if (!told) {
-            cci__sci_drop_client(sd, client);
+    cci__sci_connection *c;
+    while ((c = cci__sci_first_connection(served, attached)) != NULL) {
+        if (!cci__sci_tell_short(sd, c->client->fd, CCI__SCI_MSG_END, c->cookie, (uint32_t)has_heir)) {
+            (void)shutdown(c->client->fd, SHUT_RDWR);
         }
+        cci__sci_end_connection(c, CCI__SCI_CB_DISCONNECT);
+    }
+}
+
+/* An invitation to disconnect. */
+static void cci__sci_notify(cci__sci_served *served) {
+    cci__sci_connection *c;
+    for (c = served->connections; c; c = c->next_of_served) {
+        if (!c->attached) {
+            (void)cci__sci_tell_short(served->target.sd, c->client->fd, CCI__SCI_MSG_NOTIFY, c->cookie, 0);
+        }
+    }
+}
+
+/* Makes a segment available or not, and tells all who share it. */
+static void cci__sci_set_available(cci__sci_served *served, int available, unsigned int flags) {
+    cci__sci_connection *c;
+    served->available = available;
+    for (c = served->connections; c; c = c->next_of_served) {
+        if (c->attached) {
+            (void)cci__sci_tell_short(served->target.sd, c->client->fd, CCI__SCI_MSG_SET, c->cookie,
+                                      (uint32_t)available);
+        }
+    }
+    if (!available && (flags & CCI__SCI_FLAG_FORCE_DISCONNECT)) {
+        cci__sci_end_connections(served, 0, 0);
+    } else if (!available && (flags & CCI__SCI_FLAG_NOTIFY)) {
+        cci__sci_notify(served);
     }
 }
 
@@ -1766,8 +1858,8 @@ static size_t cci__sci_served_bytes(const cci__sci_served *served) {
 
 /* Answers a request to connect: 0 if the client must be dropped. */
 static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci__sci_message *request) {
-    int attaches = request->what == CCI__SCI_ATTACHMENT;
-    cci__sci_served *served = cci__sci_find_served(sd, attaches ? (int)CCI__SCI_SEGMENT : request->what, request->id);
+    int attaches = request->what == CCI__SCI_ATTACHMENT || request->what == CCI__SCI_MEMBER;
+    cci__sci_served *served = cci__sci_find_served(sd, request->what, request->id);
     cci__sci_connection *c;
     cci__sci_message answer;
     if (client->count >= CCI__SCI_CONNECTIONS || cci__sci_find_connection(client, request->cookie)) {
@@ -1790,6 +1882,7 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     cci__sci_message_init(&answer, CCI__SCI_MSG_ACCEPT, request->cookie);
     answer.size_bytes = cci__sci_served_bytes(served);
     answer.status = (uint32_t)served->available;
+    answer.id = (uint32_t)(attaches && ((cci__sci_local_segment_t)served)->prepared);
     if (!cci__sci_tell(sd, client->fd, &answer, served->fd)) {
         cci__sci_drop_connection(c);
         return 0;
@@ -1814,7 +1907,8 @@ static int cci__sci_obey(cci__sci_desc_t sd, cci__sci_client *client, const cci_
         return 1;
     }
     if (request->type == CCI__SCI_MSG_SET && c && c->attached) {
-        c->served->available = request->status != 0 && ((cci__sci_local_segment_t)c->served)->prepared;
+        ((cci__sci_local_segment_t)c->served)->prepared = 1; /* one who shares it has done so */
+        cci__sci_set_available(c->served, request->status != 0, request->id);
         return 1;
     }
     return 0;
@@ -1892,12 +1986,18 @@ static void cci__sci_add_served(cci__sci_served *served) {
     sd->served = served;
 }
 
-/* Takes an object out of service and frees it. */
+/* Takes an object out of service and frees it. Those who share it inherit it with its name: the first takes it over, the
+ * others and, of a broadcast segment, the users turn to that one. */
 static void cci__sci_remove_served(cci__sci_served *served) {
     cci__sci_desc_t sd = served->target.sd;
     cci__sci_served **at = &sd->served;
-    cci__sci_unclaim(served);
-    cci__sci_end_connections(served);
+    int has_heir = served->attachment_count != 0;
+    if (!has_heir) {
+        cci__sci_unclaim(served);
+    }
+    served->named = 0;
+    cci__sci_end_connections(served, 1, 1);
+    cci__sci_end_connections(served, 0, has_heir && cci__sci_is_broadcast(served));
     while (*at != served) {
         at = &(*at)->next;
     }
@@ -1954,20 +2054,41 @@ static void cci__sci_decide(cci__sci_remote *r, int state, cci__sci_error_t stat
     cci__sci_changed(sd);
 }
 
-static void cci__sci_inherit(cci__sci_remote *r, int available) {
-    (void)r, (void)available;
-}
-
 /* The connection is no more. */
 static void cci__sci_end_remote(cci__sci_remote *r, int state, cci__sci_segment_cb_reason_t reason) {
-    if (r->what == CCI__SCI_ATTACHMENT && r->state == CCI__SCI_CONNECTED) {
-        CCI__SCI_STORE(r->state, state);
-        cci__sci_inherit(r, -1);
-        return;
-    }
+    r->rejoining = 0;
     CCI__SCI_STORE(r->state, state);
     if (r->target.kind == CCI__SCI_REMOTE_SEGMENT) {
         cci__sci_post(&r->target, reason, CCI__SCI_ERR_OK);
+    } else if (r->segment) {
+        cci__sci_post(&r->segment->served.target, reason, CCI__SCI_ERR_OK);
+    }
+}
+
+/* Shares, and connections to a broadcast segment, outlive an owner. */
+static int cci__sci_outlives(const cci__sci_remote *r) {
+    return r->state == CCI__SCI_CONNECTED && (r->segment || r->what == CCI__SCI_GROUP);
+}
+
+/* Looks for the owner's successor from now on, or becomes it. The remote has no peer. */
+static void cci__sci_rejoin_later(cci__sci_remote *r) {
+    cci__sci_desc_t sd = r->target.sd;
+    if (!r->rejoining) {
+        r->rejoining = 1;
+        r->deadline_ns = cci__sci_now() + CCI__SCI_REJOIN_MS * UINT64_C(1000000);
+    }
+    r->later = sd->rejoining;
+    sd->rejoining = r;
+    cci__sci_wake(sd);
+}
+
+static void cci__sci_forget_rejoining(cci__sci_remote *r) {
+    cci__sci_remote **at = &r->target.sd->rejoining;
+    while (*at && *at != r) {
+        at = &(*at)->later;
+    }
+    if (*at) {
+        *at = r->later;
     }
 }
 
@@ -1977,6 +2098,8 @@ static void cci__sci_lose_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
         cci__sci_leave_peer(r);
         if (r->state == CCI__SCI_CONNECTING) {
             cci__sci_decide(r, CCI__SCI_REFUSED, CCI__SCI_ERR_CONNECTION_REFUSED);
+        } else if (cci__sci_outlives(r)) {
+            cci__sci_rejoin_later(r);
         } else {
             cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
         }
@@ -2025,7 +2148,7 @@ static cci__sci_error_t cci__sci_ask(cci__sci_remote *r) {
     cci__sci_message request;
     cci__sci_peer *peer;
     char name[CCI__SCI_NAME], owner[CCI__SCI_NAME];
-    cci__sci_name(name, r->what == CCI__SCI_ATTACHMENT ? CCI__SCI_SEGMENT : r->what, r->id);
+    cci__sci_name(name, r->what, r->id);
     memset(owner, 0, sizeof owner);
     if (!cci__sci_owner_of(sd, name, owner)) {
         return CCI__SCI_ERR_NO_SUCH_SEGMENT;
@@ -2037,6 +2160,7 @@ static cci__sci_error_t cci__sci_ask(cci__sci_remote *r) {
                : errno == EACCES                          ? CCI__SCI_ERR_CONNECTION_REFUSED
                                                           : CCI__SCI_ERR_SYSTEM;
     }
+    memcpy(r->owner, owner, sizeof r->owner);
     cci__sci_message_init(&request, CCI__SCI_MSG_CONNECT, r->cookie);
     request.what = (uint16_t)r->what;
     request.id = r->id;
@@ -2081,37 +2205,94 @@ static cci__sci_error_t cci__sci_refusal(uint32_t status) {
                                                   : CCI__SCI_ERR_CONNECTION_REFUSED;
 }
 
-/* What the owner says about one of our remotes: 0 if it makes no sense. */
-static int cci__sci_note(cci__sci_remote *r, const cci__sci_message *news, int *passed) {
-    int connecting = r->state == CCI__SCI_CONNECTING;
-    switch (news->type) {
-    case CCI__SCI_MSG_ACCEPT:
-        if (!connecting || !cci__sci_is_sound(r, *passed, news->size_bytes)) {
-            return 0;
-        }
-        r->fd = *passed;
-        *passed = -1;
-        r->size_bytes = news->size_bytes;
-        cci__sci_decide(r, CCI__SCI_CONNECTED, CCI__SCI_ERR_OK);
-        return 1;
-    case CCI__SCI_MSG_REFUSE:
-        if (!connecting) {
-            return 0;
-        }
-        cci__sci_decide(r, CCI__SCI_REFUSED, cci__sci_refusal(news->status));
+static int cci__sci_is_same_memory(int one, int other) {
+    struct stat a, b;
+    return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* A successor lets us in: 0 if what it has is not what we had. */
+static int cci__sci_rejoined(cci__sci_remote *r, int fd) {
+    if (!cci__sci_is_same_memory(fd, r->segment ? r->segment->served.fd : r->fd)) {
+        (void)cci__sci_tell_short(r->target.sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
+        cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
         cci__sci_detach(r);
         return 1;
+    }
+    r->rejoining = 0;
+    return 1;
+}
+
+static int cci__sci_note_accepted(cci__sci_remote *r, const cci__sci_message *news, int *passed) {
+    if (!cci__sci_is_sound(r, *passed, news->size_bytes)) {
+        return 0;
+    }
+    if (r->rejoining) {
+        return cci__sci_rejoined(r, *passed);
+    }
+    if (r->segment) {
+        r->segment->served.fd = *passed;
+        r->segment->served.available = news->status != 0;
+        r->segment->prepared = news->id != 0;
+        r->segment->size_bytes = (size_t)news->size_bytes;
+    } else {
+        r->fd = *passed;
+    }
+    *passed = -1;
+    r->size_bytes = news->size_bytes;
+    cci__sci_decide(r, CCI__SCI_CONNECTED, CCI__SCI_ERR_OK);
+    return 1;
+}
+
+static int cci__sci_note_refused(cci__sci_remote *r, const cci__sci_message *news) {
+    if (r->rejoining) {
+        cci__sci_detach(r);
+        cci__sci_rejoin_later(r); /* the successor may not be there yet */
+        return 1;
+    }
+    cci__sci_decide(r, CCI__SCI_REFUSED, cci__sci_refusal(news->status));
+    cci__sci_detach(r);
+    return 1;
+}
+
+static int cci__sci_note_ended(cci__sci_remote *r, const cci__sci_message *news) {
+    if (news->status == 1 && cci__sci_outlives(r)) {
+        cci__sci_detach(r);
+        cci__sci_rejoin_later(r);
+    } else {
+        cci__sci_end_remote(r, CCI__SCI_DISCONNECTED, CCI__SCI_CB_DISCONNECT);
+        cci__sci_detach(r);
+    }
+    return 1;
+}
+
+/* What the owner says about one of our remotes: 0 if it makes no sense. */
+static int cci__sci_note(cci__sci_remote *r, const cci__sci_message *news, int *passed) {
+    int connecting = r->state == CCI__SCI_CONNECTING || r->rejoining;
+    switch (news->type) {
+    case CCI__SCI_MSG_ACCEPT:
+        return connecting && cci__sci_note_accepted(r, news, passed);
+    case CCI__SCI_MSG_REFUSE:
+        return connecting && cci__sci_note_refused(r, news);
     case CCI__SCI_MSG_NOTIFY:
         if (!connecting && r->target.kind == CCI__SCI_REMOTE_SEGMENT) {
             cci__sci_post(&r->target, CCI__SCI_CB_DISCONNECT, CCI__SCI_ERR_OK);
         }
         return !connecting;
     case CCI__SCI_MSG_END:
-        if (connecting) {
+        return !connecting && cci__sci_note_ended(r, news);
+    case CCI__SCI_MSG_EVENT:
+        if (connecting || !r->segment || news->status < CCI__SCI_CB_CONNECT || news->status > CCI__SCI_CB_LOST) {
             return 0;
         }
-        cci__sci_end_remote(r, CCI__SCI_DISCONNECTED, CCI__SCI_CB_DISCONNECT);
-        cci__sci_detach(r);
+        cci__sci_post(&r->segment->served.target, (cci__sci_segment_cb_reason_t)news->status, CCI__SCI_ERR_OK);
+        return 1;
+    case CCI__SCI_MSG_SET:
+        if (connecting || !r->segment) {
+            return 0;
+        }
+        r->segment->served.available = news->status != 0;
+        r->sets++;
+        cci__sci_changed(r->target.sd);
         return 1;
     default:
         return 0;
@@ -2145,6 +2326,7 @@ static void cci__sci_disconnect(cci__sci_remote *r) {
     if (r->asynchronous && r->state == CCI__SCI_CONNECTING) {
         sd->connecting--;
     }
+    cci__sci_forget_rejoining(r);
     if (r->peer && !cci__sci_tell_short(sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0)) {
         cci__sci_remote *gone = r; /* the owner does not read: end the channel, which it can't miss */
         cci__sci_peer *peer = r->peer;
@@ -2159,6 +2341,39 @@ static void cci__sci_disconnect(cci__sci_remote *r) {
         close(r->fd);
     }
     r->fd = -1;
+}
+
+/* Becomes the successor, or asks it: 0 if there is none yet. */
+static int cci__sci_rejoin(cci__sci_remote *r) {
+    if (r->segment && cci__sci_take_over(&r->segment->served, r->owner)) {
+        r->rejoining = 0;
+        CCI__SCI_STORE(r->state, CCI__SCI_INHERITED);
+        return 1;
+    }
+    return cci__sci_ask(r) == CCI__SCI_ERR_OK;
+}
+
+/* All who rejoin try once, and give up when their time is over; gives the time of the next attempt. */
+static uint64_t cci__sci_rejoin_all(cci__sci_desc_t sd) {
+    cci__sci_remote *r = sd->rejoining, *next;
+    uint64_t now_ns;
+    if (!r) {
+        return CCI__SCI_NEVER;
+    }
+    now_ns = cci__sci_now();
+    sd->rejoining = NULL;
+    for (; r; r = next) {
+        next = r->later;
+        if (cci__sci_rejoin(r)) {
+            cci__sci_changed(sd);
+        } else if (now_ns < r->deadline_ns) {
+            cci__sci_rejoin_later(r);
+        } else {
+            cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
+            cci__sci_changed(sd);
+        }
+    }
+    return sd->rejoining ? now_ns + 1000000u : CCI__SCI_NEVER;
 }
 
 /* Asynchronous connects whose time is over; gives the next deadline. */
@@ -2378,9 +2593,11 @@ static void cci__sci_handle(cci__sci_desc_t sd, uint64_t id) {
     }
 }
 
-/* When something has to be done that no descriptor tells of. */
+/* When something has to be done that no descriptor tells of: at once if somebody may wait for what happens here. */
 static uint64_t cci__sci_due(cci__sci_desc_t sd) {
-    uint64_t due_ns = cci__sci_expire(sd);
+    unsigned int before = sd->changes;
+    uint64_t due_ns = cci__sci_rejoin_all(sd), expiry_ns = cci__sci_expire(sd);
+    due_ns = expiry_ns < due_ns ? expiry_ns : due_ns;
     if (sd->listener >= 0 && sd->listener_slot < 0) {
         if (sd->listener_back_ns <= cci__sci_now()) {
             sd->listener_slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, sd->listener, sd);
@@ -2390,7 +2607,7 @@ static uint64_t cci__sci_due(cci__sci_desc_t sd) {
             due_ns = sd->listener_back_ns;
         }
     }
-    return sd->jobs || sd->calls.first ? 0 : due_ns;
+    return sd->jobs || sd->calls.first || sd->changes != before ? 0 : due_ns;
 }
 
 /* Waits for something to happen until the deadline, and deals with it. */
@@ -2513,6 +2730,36 @@ static cci__sci_error_t cci__sci_await(cci__sci_target *target, uint64_t deadlin
     }
     *event = cci__sci_take(&target->events);
     return *event ? CCI__SCI_ERR_OK : CCI__SCI_ERR_TIMEOUT;
+}
+
+static void cci__sci_init_remote(cci__sci_remote *r, cci__sci_desc_t sd, int kind, int what, uint32_t id) {
+    cci__sci_init_target(&r->target, sd, kind, 0, NULL);
+    r->what = what;
+    r->id = id;
+    r->cookie = ++sd->cookie;
+    r->fd = -1;
+}
+
+/* Connects and waits until it is decided. An owner that is just too busy to listen is asked again. */
+static cci__sci_error_t cci__sci_connect(cci__sci_remote *r, uint64_t deadline_ns) {
+    cci__sci_desc_t sd = r->target.sd;
+    cci__sci_error_t status;
+    while ((status = cci__sci_ask(r)) == CCI__SCI_ERR_BUSY) {
+        if (cci__sci_now() >= deadline_ns) {
+            return CCI__SCI_ERR_TIMEOUT;
+        }
+        cci__sci_unlock(sd);
+        cci__sci_nap();
+        cci__sci_lock(sd);
+    }
+    if (status != CCI__SCI_ERR_OK) {
+        return status;
+    }
+    r->target.waiters++;
+    while (r->state == CCI__SCI_CONNECTING && cci__sci_wait(sd, deadline_ns)) {
+    }
+    r->target.waiters--;
+    return r->state == CCI__SCI_CONNECTING ? CCI__SCI_ERR_TIMEOUT : r->status;
 }
 
 /* ==================================================================================================================
@@ -2859,15 +3106,96 @@ static cci__sci_error_t cci__sci_claim_segment(cci__sci_local_segment_t segment,
     return status;
 }
 
+/* Gets the memory of another process's segment: `what` is CCI__SCI_ATTACHMENT or CCI__SCI_MEMBER. */
+static cci__sci_error_t cci__sci_attach(cci__sci_local_segment_t segment, int what) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    cci__sci_remote *r = (cci__sci_remote *)cci__sci_alloc(sizeof *r);
+    cci__sci_error_t status;
+    if (!r) {
+        return CCI__SCI_ERR_NOSPC;
+    }
+    cci__sci_init_remote(r, sd, CCI__SCI_REMOTE_OTHER, what, segment->served.id);
+    r->segment = segment;
+    status = cci__sci_connect(r, cci__sci_deadline(CCI__SCI_ATTACH_MS));
+    if (status == CCI__SCI_ERR_OK) {
+        segment->attachment = r;
+        segment->shared = 1;
+    } else {
+        cci__sci_disconnect(r);
+        cci__sci_free(r);
+    }
+    return status;
+}
+
+static cci__sci_error_t cci__sci_give_memory(cci__sci_local_segment_t segment) {
+    if (segment->served.fd < 0) {
+        segment->served.fd = cci__sci_make_memory(segment->size_bytes);
+    }
+    if (segment->served.fd >= 0) {
+        return CCI__SCI_ERR_OK;
+    }
+    return errno == EMFILE || errno == ENFILE ? CCI__SCI_ERR_SYSTEM : CCI__SCI_ERR_NOSPC;
+}
+
+/* The first to come makes the memory of a broadcast segment. */
+static cci__sci_error_t cci__sci_found_broadcast(cci__sci_local_segment_t segment) {
+    cci__sci_error_t status = cci__sci_give_memory(segment);
+    if (status == CCI__SCI_ERR_OK) {
+        status = cci__sci_claim(&segment->served);
+    }
+    if (status != CCI__SCI_ERR_OK && segment->served.fd >= 0) {
+        close(segment->served.fd);
+        segment->served.fd = -1;
+    }
+    return status;
+}
+
+/* All others share it. Who finds the name of a dead owner leaves it to the others of the group for a moment. */
+static cci__sci_error_t cci__sci_join_broadcast(cci__sci_local_segment_t segment) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    size_t wanted_bytes = segment->size_bytes;
+    cci__sci_error_t status = CCI__SCI_ERR_OK;
+    char name[CCI__SCI_NAME], owner[CCI__SCI_NAME];
+    unsigned int attempt;
+    cci__sci_name_of(&segment->served, name);
+    segment->shared = 1;
+    for (attempt = 0; attempt < 2 * CCI__SCI_REJOIN_MS; attempt++) {
+        if (!cci__sci_owner_of(sd, name, owner) || attempt > CCI__SCI_REJOIN_MS / 10) {
+            status = cci__sci_found_broadcast(segment);
+            if (status != CCI__SCI_ERR_SEGMENTID_USED) {
+                return status;
+            }
+        }
+        status = cci__sci_attach(segment, CCI__SCI_MEMBER);
+        if (status == CCI__SCI_ERR_OK) {
+            return segment->size_bytes == wanted_bytes ? CCI__SCI_ERR_OK : CCI__SCI_ERR_SEGMENTID_USED;
+        }
+        if (status != CCI__SCI_ERR_NO_SUCH_SEGMENT && status != CCI__SCI_ERR_CONNECTION_REFUSED) {
+            return status;
+        }
+        cci__sci_unlock(sd);
+        cci__sci_nap();
+        cci__sci_lock(sd);
+    }
+    return status;
+}
+
 static cci__sci_error_t cci__sci_fill_segment(cci__sci_local_segment_t segment, size_t size_bytes,
                                               unsigned int flags) {
     segment->size_bytes = size_bytes;
+    segment->broadcast = (flags & CCI__SCI_FLAG_BROADCAST) != 0;
     segment->is_private = (flags & CCI__SCI_FLAG_PRIVATE) != 0;
     segment->empty = (flags & CCI__SCI_FLAG_EMPTY) != 0;
+    if (segment->broadcast) {
+        if (flags & (CCI__SCI_FLAG_EMPTY | CCI__SCI_FLAG_PRIVATE | CCI__SCI_FLAG_AUTO_ID)) {
+            return CCI__SCI_ERR_ILLEGAL_FLAG;
+        }
+        return cci__sci_need_help(segment->served.target.sd) ? cci__sci_join_broadcast(segment) : CCI__SCI_ERR_SYSTEM;
+    }
     if (!segment->empty) {
-        segment->served.fd = cci__sci_make_memory(size_bytes);
-        if (segment->served.fd < 0) {
-            return errno == EMFILE || errno == ENFILE ? CCI__SCI_ERR_SYSTEM : CCI__SCI_ERR_NOSPC;
+        cci__sci_error_t status = cci__sci_give_memory(segment);
+        if (status != CCI__SCI_ERR_OK) {
+            return status;
         }
     }
     if (segment->is_private) {
@@ -2875,6 +3203,35 @@ static cci__sci_error_t cci__sci_fill_segment(cci__sci_local_segment_t segment, 
     }
     return cci__sci_need_help(segment->served.target.sd) ? cci__sci_claim_segment(segment, flags)
                                                          : CCI__SCI_ERR_SYSTEM;
+}
+
+static cci__sci_local_segment_t cci__sci_new_segment(cci__sci_desc_t sd, uint32_t id,
+                                                     cci__sci_cb_local_segment_t callback, void *argument,
+                                                     unsigned int flags) {
+    cci__sci_local_segment_t made = (cci__sci_local_segment_t)cci__sci_alloc(sizeof *made);
+    if (made) {
+        cci__sci_lock(sd);
+        cci__sci_init_target(&made->served.target, sd, CCI__SCI_SEGMENT, (flags & CCI__SCI_FLAG_USE_CALLBACK) != 0,
+                             argument);
+        made->served.target.callback.local = callback;
+        made->served.fd = -1;
+        made->served.id = id;
+        cci__sci_add_served(&made->served);
+        cci__sci_unlock(sd);
+    }
+    return made;
+}
+
+/* Gives up our part of it; with the last part goes the memory. */
+static void cci__sci_free_segment(cci__sci_local_segment_t segment) {
+    if (segment->whole && segment->whole != segment->user) {
+        (void)munmap(segment->whole, segment->size_bytes);
+    }
+    if (segment->attachment) {
+        cci__sci_disconnect(segment->attachment);
+        cci__sci_free(segment->attachment);
+    }
+    cci__sci_remove_served(&segment->served);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCICreateSegment)(cci__sci_desc_t sd, cci__sci_local_segment_t *segment,
@@ -2892,22 +3249,64 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateSegment)(cci__sci_desc_t sd, cci__sci_lo
         cci__sci_set(error, CCI__SCI_ERR_SIZE_ALIGNMENT);
         return;
     }
-    made = (cci__sci_local_segment_t)cci__sci_alloc(sizeof *made);
+    made = cci__sci_new_segment(sd, segmentId, callback, callbackArg, flags);
     if (!made) {
         cci__sci_set(error, CCI__SCI_ERR_NOSPC);
         return;
     }
     cci__sci_lock(sd);
-    cci__sci_init_target(&made->served.target, sd, CCI__SCI_SEGMENT, calls_back, callbackArg);
-    made->served.target.callback.local = callback;
-    made->served.fd = -1;
-    made->served.id = segmentId;
-    cci__sci_add_served(&made->served);
     status = cci__sci_fill_segment(made, size, flags);
     if (status == CCI__SCI_ERR_OK) {
         *segment = made;
     } else {
-        cci__sci_remove_served(&made->served);
+        cci__sci_free_segment(made);
+    }
+    cci__sci_unlock(sd);
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIShareSegment)(cci__sci_local_segment_t segment, unsigned int flags,
+                                                cci__sci_error_t *error) {
+    cci__sci_error_t status = CCI__SCI_ERR_OK;
+    (void)flags;
+    if (!segment) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    cci__sci_lock(segment->served.target.sd);
+    if (segment->is_private || segment->empty) {
+        status = CCI__SCI_ERR_ILLEGAL_OPERATION;
+    } else {
+        segment->shared = 1;
+    }
+    cci__sci_unlock(segment->served.target.sd);
+    cci__sci_set(error, status);
+}
+
+CCI__SCI_LINKAGE void CCI__SCI(SCIAttachLocalSegment)(cci__sci_desc_t sd, cci__sci_local_segment_t *segment,
+                                                      unsigned int segmentId, unsigned int *size,
+                                                      cci__sci_cb_local_segment_t callback, void *callbackArg,
+                                                      unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_local_segment_t made = NULL;
+    cci__sci_error_t status;
+    if (!sd || !segment || ((flags & CCI__SCI_FLAG_USE_CALLBACK) && !callback)) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    made = cci__sci_new_segment(sd, segmentId, callback, callbackArg, flags);
+    if (!made) {
+        cci__sci_set(error, CCI__SCI_ERR_NOSPC);
+        return;
+    }
+    cci__sci_lock(sd);
+    status = cci__sci_need_help(sd) ? cci__sci_attach(made, CCI__SCI_ATTACHMENT) : CCI__SCI_ERR_SYSTEM;
+    if (status == CCI__SCI_ERR_OK) {
+        *segment = made;
+        if (size) {
+            *size = made->size_bytes <= UINT32_MAX ? (unsigned int)made->size_bytes : 0;
+        }
+    } else {
+        cci__sci_free_segment(made);
     }
     cci__sci_unlock(sd);
     cci__sci_set(error, status);
@@ -2931,6 +3330,32 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIPrepareSegment)(cci__sci_local_segment_t segme
     cci__sci_set(error, CCI__SCI_ERR_OK);
 }
 
+/* Makes a segment available or not, where it is owned. */
+static cci__sci_error_t cci__sci_change(cci__sci_local_segment_t segment, int available, unsigned int flags) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
+    cci__sci_remote *r = segment->attachment;
+    cci__sci_message request;
+    unsigned int before;
+    while (r && r->rejoining && cci__sci_wait(sd, deadline_ns)) { /* there will be an owner soon */
+    }
+    if (!r || r->state == CCI__SCI_INHERITED) {
+        cci__sci_set_available(&segment->served, available, flags);
+        return CCI__SCI_ERR_OK;
+    }
+    if (r->state != CCI__SCI_CONNECTED || !r->peer) {
+        return CCI__SCI_ERR_NOT_CONNECTED;
+    }
+    cci__sci_message_init(&request, CCI__SCI_MSG_SET, r->cookie);
+    request.status = (uint32_t)available;
+    request.id = flags;
+    before = r->sets;
+    (void)cci__sci_tell(sd, r->peer->fd, &request, -1);
+    while (r->sets == before && r->state == CCI__SCI_CONNECTED && !r->rejoining && cci__sci_wait(sd, deadline_ns)) {
+    }
+    return r->sets != before ? CCI__SCI_ERR_OK : CCI__SCI_ERR_TIMEOUT;
+}
+
 static cci__sci_error_t cci__sci_make_available(cci__sci_local_segment_t segment) {
     if (segment->is_private || segment->empty) {
         return CCI__SCI_ERR_ILLEGAL_OPERATION;
@@ -2938,8 +3363,7 @@ static cci__sci_error_t cci__sci_make_available(cci__sci_local_segment_t segment
     if (!segment->prepared) {
         return CCI__SCI_ERR_SEGMENT_NOT_PREPARED;
     }
-    segment->served.available = 1;
-    return CCI__SCI_ERR_OK;
+    return cci__sci_change(segment, 1, 0);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCISetSegmentAvailable)(cci__sci_local_segment_t segment, unsigned int localAdapterNo,
@@ -2956,16 +3380,6 @@ CCI__SCI_LINKAGE void CCI__SCI(SCISetSegmentAvailable)(cci__sci_local_segment_t 
     cci__sci_set(error, status);
 }
 
-/* An invitation to disconnect. */
-static void cci__sci_notify(cci__sci_served *served) {
-    cci__sci_connection *c;
-    for (c = served->connections; c; c = c->next_of_served) {
-        if (!c->attached) {
-            (void)cci__sci_tell_short(served->target.sd, c->client->fd, CCI__SCI_MSG_NOTIFY, c->cookie, 0);
-        }
-    }
-}
-
 CCI__SCI_LINKAGE void CCI__SCI(SCISetSegmentUnavailable)(cci__sci_local_segment_t segment, unsigned int localAdapterNo,
                                                          unsigned int flags, cci__sci_error_t *error) {
     cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_OPERATION;
@@ -2975,16 +3389,15 @@ CCI__SCI_LINKAGE void CCI__SCI(SCISetSegmentUnavailable)(cci__sci_local_segment_
     }
     cci__sci_lock(segment->served.target.sd);
     if (segment->served.available) {
-        status = CCI__SCI_ERR_OK;
-        segment->served.available = 0;
-        if (flags & CCI__SCI_FLAG_FORCE_DISCONNECT) {
-            cci__sci_end_connections(&segment->served);
-        } else if (flags & CCI__SCI_FLAG_NOTIFY) {
-            cci__sci_notify(&segment->served);
-        }
+        status = cci__sci_change(segment, 0, flags);
     }
     cci__sci_unlock(segment->served.target.sd);
     cci__sci_set(error, status);
+}
+
+/* Users are in the way of a removal, unless they can turn to another member of the group. */
+static int cci__sci_is_needed(const cci__sci_served *served) {
+    return served->connection_count != 0 && !(cci__sci_is_broadcast(served) && served->attachment_count != 0);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveSegment)(cci__sci_local_segment_t segment, unsigned int flags,
@@ -2998,15 +3411,12 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveSegment)(cci__sci_local_segment_t segmen
     cci__sci_lock(sd);
     cci__sci_catch_up(sd);
     if (segment->users || cci__sci_is_pinned(&segment->served.target) ||
-        (segment->served.connection_count && !(flags & CCI__SCI_FLAG_FORCE_REMOVE))) {
+        (cci__sci_is_needed(&segment->served) && !(flags & CCI__SCI_FLAG_FORCE_REMOVE))) {
         cci__sci_unlock(sd);
         cci__sci_set(error, CCI__SCI_ERR_BUSY);
         return;
     }
-    if (segment->whole && segment->whole != segment->user) {
-        (void)munmap(segment->whole, segment->size_bytes);
-    }
-    cci__sci_remove_served(&segment->served);
+    cci__sci_free_segment(segment);
     cci__sci_unlock(sd);
     cci__sci_set(error, CCI__SCI_ERR_OK);
 }
@@ -3054,36 +3464,6 @@ static cci__sci_error_t cci__sci_reachable(unsigned int node, unsigned int adapt
     return node == CCI__SCI_NODE ? CCI__SCI_ERR_OK : CCI__SCI_ERR_NO_REMOTE_LINK_ACCESS;
 }
 
-static void cci__sci_init_remote(cci__sci_remote *r, cci__sci_desc_t sd, int kind, int what, uint32_t id) {
-    cci__sci_init_target(&r->target, sd, kind, 0, NULL);
-    r->what = what;
-    r->id = id;
-    r->cookie = ++sd->cookie;
-    r->fd = -1;
-}
-
-/* Connects and waits until it is decided. An owner that is just too busy to listen is asked again. */
-static cci__sci_error_t cci__sci_connect(cci__sci_remote *r, uint64_t deadline_ns) {
-    cci__sci_desc_t sd = r->target.sd;
-    cci__sci_error_t status;
-    while ((status = cci__sci_ask(r)) == CCI__SCI_ERR_BUSY) {
-        if (cci__sci_now() >= deadline_ns) {
-            return CCI__SCI_ERR_TIMEOUT;
-        }
-        cci__sci_unlock(sd);
-        cci__sci_nap();
-        cci__sci_lock(sd);
-    }
-    if (status != CCI__SCI_ERR_OK) {
-        return status;
-    }
-    r->target.waiters++;
-    while (r->state == CCI__SCI_CONNECTING && cci__sci_wait(sd, deadline_ns)) {
-    }
-    r->target.waiters--;
-    return r->state == CCI__SCI_CONNECTING ? CCI__SCI_ERR_TIMEOUT : r->status;
-}
-
 /* Asks, and leaves the answer to an event. */
 static void cci__sci_connect_later(cci__sci_remote *r, uint64_t deadline_ns) {
     cci__sci_error_t status;
@@ -3103,8 +3483,8 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIConnectSegment)(cci__sci_desc_t sd, cci__sci_r
                                                   void *callbackArg, unsigned int timeout, unsigned int flags,
                                                   cci__sci_error_t *error) {
     cci__sci_remote_segment_t made;
-    cci__sci_error_t status = cci__sci_reachable(nodeId, localAdapterNo);
-    int calls_back = (flags & CCI__SCI_FLAG_USE_CALLBACK) != 0;
+    int is_group = nodeId == CCI__SCI_BROADCAST_NODEID, calls_back = (flags & CCI__SCI_FLAG_USE_CALLBACK) != 0;
+    cci__sci_error_t status = cci__sci_reachable(is_group ? CCI__SCI_NODE : nodeId, localAdapterNo);
     if (!sd || !segment || (calls_back && !callback)) {
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return;
@@ -3119,7 +3499,8 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIConnectSegment)(cci__sci_desc_t sd, cci__sci_r
         return;
     }
     cci__sci_lock(sd);
-    cci__sci_init_remote(&made->remote, sd, CCI__SCI_REMOTE_SEGMENT, CCI__SCI_SEGMENT, segmentId);
+    cci__sci_init_remote(&made->remote, sd, CCI__SCI_REMOTE_SEGMENT, is_group ? CCI__SCI_GROUP : CCI__SCI_SEGMENT,
+                         segmentId);
     made->remote.target.calls_back = calls_back;
     made->remote.target.argument = callbackArg;
     made->remote.target.callback.remote = callback;
@@ -4230,7 +4611,7 @@ static int cci__sci_poll(cci__sci_desc_t sd, int fd, uint64_t deadline_ns) {
         soon_ns = cci__sci_now() + 1000000u;
     }
 #endif
-    if (count == 2 && (sd->jobs || sd->connecting || sd->listener_slot < 0)) {
+    if (count == 2 && (sd->jobs || sd->connecting || sd->rejoining || sd->listener_slot < 0)) {
         soon_ns = cci__sci_now() + 1000000u;
     }
     cci__sci_unlock(sd);

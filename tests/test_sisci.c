@@ -1221,6 +1221,184 @@ static void SCICreateDataInterrupt_calls_back_with_the_data(void **state) {
     close_device(user);
 }
 
+/* ---- shared and broadcast segments ------------------------------------------------------------------------------------------ */
+
+static sci_local_segment_t attach(sci_desc_t sd, unsigned int id) {
+    sci_local_segment_t segment = NULL;
+    unsigned int size = 0;
+    OK(SCIAttachLocalSegment(sd, &segment, id, &size, NULL, NULL, 0, &error));
+    TRUE(size == SIZE);
+    return segment;
+}
+
+static void SCIAttachLocalSegment_wants_a_segment_that_is_shared(void **state) {
+    sci_desc_t owner = open_device(), other = open_device();
+    sci_local_segment_t segment = offer(owner, ID, SIZE), hidden, attached = NULL;
+    unsigned int size;
+    (void)state;
+    GIVES(SCI_ERR_NO_SUCH_SEGMENT, SCIAttachLocalSegment(other, &attached, ID + 1, &size, NULL, NULL, 0, &error));
+    GIVES(SCI_ERR_ACCESS, SCIAttachLocalSegment(other, &attached, ID, &size, NULL, NULL, 0, &error));
+    GIVES(SCI_ERR_ILLEGAL_PARAMETER, SCIAttachLocalSegment(NULL, &attached, ID, &size, NULL, NULL, 0, &error));
+    GIVES(SCI_ERR_ILLEGAL_PARAMETER, SCIAttachLocalSegment(other, NULL, ID, &size, NULL, NULL, 0, &error));
+    GIVES(SCI_ERR_ILLEGAL_PARAMETER,
+          SCIAttachLocalSegment(other, &attached, ID, &size, NULL, NULL, SCI_FLAG_USE_CALLBACK, &error));
+    OK(SCICreateSegment(owner, &hidden, 0, SIZE, NULL, NULL, SCI_FLAG_PRIVATE, &error));
+    GIVES(SCI_ERR_ILLEGAL_OPERATION, SCIShareSegment(hidden, 0, &error));
+    GIVES(SCI_ERR_ILLEGAL_PARAMETER, SCIShareSegment(NULL, 0, &error));
+    OK(SCIShareSegment(segment, 0, &error));
+    OK(SCIAttachLocalSegment(other, &attached, ID, NULL, NULL, NULL, 0, &error));
+    OK(SCIRemoveSegment(attached, 0, &error));
+    OK(SCIRemoveSegment(hidden, 0, &error));
+    OK(SCIRemoveSegment(segment, 0, &error));
+    close_device(owner);
+    close_device(other);
+}
+
+static void SCIAttachLocalSegment_gives_the_same_memory_events_and_rights(void **state) {
+    sci_desc_t owner = open_device(), other = open_device();
+    sci_local_segment_t segment, attached;
+    sci_remote_segment_t remote = NULL;
+    sci_map_t here, there;
+    volatile uint32_t *mine, *shared;
+    (void)state;
+    OK(SCICreateSegment(owner, &segment, ID, SIZE, NULL, NULL, 0, &error));
+    OK(SCIShareSegment(segment, 0, &error));
+    attached = attach(other, ID);
+    mine = map_local(segment, &here, SIZE);
+    shared = map_local(attached, &there, SIZE);
+    shared[5] = 6;
+    TRUE(mine[5] == 6);
+    GIVES(SCI_ERR_SEGMENT_NOT_PREPARED, SCISetSegmentAvailable(attached, 0, 0, &error));
+    OK(SCIPrepareSegment(attached, 0, 0, &error));
+    OK(SCISetSegmentAvailable(attached, 0, 0, &error));
+    remote = join(other, ID);
+    TRUE(local_event(attached) == SCI_CB_CONNECT && local_event(segment) == SCI_CB_CONNECT);
+    GIVES(SCI_ERR_BUSY, SCIRemoveSegment(attached, 0, &error)); /* mapped */
+    OK(SCIUnmapSegment(there, 0, &error));
+    OK(SCISetSegmentUnavailable(attached, 0, SCI_FLAG_FORCE_DISCONNECT, &error));
+    TRUE(remote_event(remote) == SCI_CB_DISCONNECT);
+    TRUE(local_event(attached) == SCI_CB_DISCONNECT && local_event(segment) == SCI_CB_DISCONNECT);
+    GIVES(SCI_ERR_ILLEGAL_OPERATION, SCISetSegmentUnavailable(segment, 0, 0, &error));
+    OK(SCIDisconnectSegment(remote, 0, &error));
+    OK(SCIRemoveSegment(attached, 0, &error));
+    OK(SCIUnmapSegment(here, 0, &error));
+    OK(SCIRemoveSegment(segment, 0, &error));
+    GIVES(SCI_ERR_NO_SUCH_SEGMENT, SCIAttachLocalSegment(other, &attached, ID, NULL, NULL, NULL, 0, &error));
+    close_device(owner);
+    close_device(other);
+}
+
+/* The segment stays until all who share it have removed it, in whatever order. */
+static void SCIRemoveSegment_hands_a_shared_segment_on_to_those_who_are_left(void **state) {
+    sci_desc_t sd[4], user = open_device();
+    sci_local_segment_t segment[4];
+    sci_remote_segment_t remote;
+    volatile uint32_t *memory;
+    sci_map_t map;
+    int i;
+    (void)state;
+    for (i = 0; i < 4; i++) sd[i] = open_device();
+    segment[0] = offer(sd[0], ID, SIZE);
+    OK(SCIShareSegment(segment[0], 0, &error));
+    for (i = 1; i < 4; i++) segment[i] = attach(sd[i], ID);
+    remote = join(user, ID);
+    map_remote(remote, &map, SIZE)[9] = 10;
+    OK(SCIUnmapSegment(map, 0, &error));
+    GIVES(SCI_ERR_BUSY, SCIRemoveSegment(segment[0], 0, &error)); /* a user is in the way */
+    OK(SCIDisconnectSegment(remote, 0, &error));
+    for (i = 0; i < 3; i++) {
+        sci_error_t result = SCI_ERR_OK;
+        uint64_t deadline_ns = cci__sci_deadline(PATIENCE_MS);
+        OK(SCIRemoveSegment(segment[i], 0, &error));
+        close_device(sd[i]);
+        do { /* until one of the others has taken over */
+            TRUE(cci__sci_now() < deadline_ns);
+            breathe();
+            SCIConnectSegment(user, &remote, NODE, ID, 0, NULL, NULL, PATIENCE_MS, 0, &result);
+        } while (result != SCI_ERR_OK);
+        memory = map_remote(remote, &map, SIZE);
+        TRUE(memory[9] == 10);
+        OK(SCIUnmapSegment(map, 0, &error));
+        OK(SCIDisconnectSegment(remote, 0, &error));
+    }
+    OK(SCIRemoveSegment(segment[3], 0, &error));
+    GIVES(SCI_ERR_NO_SUCH_SEGMENT, SCIConnectSegment(user, &remote, NODE, ID, 0, NULL, NULL, 100, 0, &error));
+    close_device(sd[3]);
+    close_device(user);
+}
+
+static sci_local_segment_t become_member(sci_desc_t sd) {
+    sci_local_segment_t segment = NULL;
+    OK(SCICreateSegment(sd, &segment, ID, SIZE, NULL, NULL, SCI_FLAG_BROADCAST, &error));
+    OK(SCIPrepareSegment(segment, 0, SCI_FLAG_BROADCAST, &error));
+    return segment;
+}
+
+static void BROADCAST_segments_of_one_number_are_one_memory(void **state) {
+    sci_desc_t sd[3], user = open_device();
+    sci_local_segment_t segment[3], other;
+    sci_remote_segment_t remote = NULL, late = NULL;
+    sci_sequence_t sequence;
+    volatile uint32_t *memory;
+    sci_map_t map, member;
+    int i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        sd[i] = open_device();
+        segment[i] = become_member(sd[i]);
+    }
+    other = offer(user, ID, 4096); /* another segment: the numbers of groups are their own */
+    GIVES(SCI_ERR_SEGMENTID_USED, SCICreateSegment(user, &other, ID, 4096, NULL, NULL, SCI_FLAG_BROADCAST, &error));
+    GIVES(SCI_ERR_ILLEGAL_FLAG,
+          SCICreateSegment(user, &other, ID, SIZE, NULL, NULL, SCI_FLAG_BROADCAST | SCI_FLAG_PRIVATE, &error));
+    GIVES(SCI_ERR_CONNECTION_REFUSED, SCIConnectSegment(user, &remote, SCI_BROADCAST_NODEID, ID, 0, NULL, NULL,
+                                                        PATIENCE_MS, SCI_FLAG_BROADCAST, &error));
+    OK(SCISetSegmentAvailable(segment[2], 0, 0, &error));
+    OK(SCIConnectSegment(user, &remote, SCI_BROADCAST_NODEID, ID, 0, NULL, NULL, PATIENCE_MS, SCI_FLAG_BROADCAST,
+                         &error));
+    memory = map_remote(remote, &map, SIZE);
+    OK(SCICreateMapSequence(map, &sequence, 0, &error));
+    memory[3] = 33;
+    for (i = 0; i < 3; i++) {
+        TRUE(map_local(segment[i], &member, SIZE)[3] == 33);
+        OK(SCIUnmapSegment(member, 0, &error));
+    }
+    for (i = 0; i < 2; i++) { /* the users stay while there is a member */
+        uint64_t deadline_ns = cci__sci_deadline(PATIENCE_MS);
+        sci_error_t result = SCI_ERR_OK;
+        OK(SCIRemoveSegment(segment[i], 0, &error));
+        close_device(sd[i]);
+        do {
+            TRUE(cci__sci_now() < deadline_ns);
+            breathe();
+            SCIConnectSegment(user, &late, SCI_BROADCAST_NODEID, ID, 0, NULL, NULL, PATIENCE_MS, 0, &result);
+        } while (result != SCI_ERR_OK);
+        OK(SCIDisconnectSegment(late, 0, &error));
+        TRUE(check_sequence(sequence, 0) == SCI_SEQ_OK);
+        GIVES(SCI_ERR_TIMEOUT, SCIWaitForRemoteSegmentEvent(remote, &result, 20, 0, &error));
+    }
+    {   /* the last member has heard of the user by now, or will */
+        uint64_t deadline_ns = cci__sci_deadline(PATIENCE_MS);
+        unsigned int users = 0;
+        while (users == 0) {
+            TRUE(cci__sci_now() < deadline_ns);
+            cci__sci_lock(sd[2]);
+            users = segment[2]->served.connection_count;
+            cci__sci_unlock(sd[2]);
+            breathe();
+        }
+    }
+    GIVES(SCI_ERR_BUSY, SCIRemoveSegment(segment[2], 0, &error));
+    OK(SCIRemoveSegment(segment[2], SCI_FLAG_FORCE_REMOVE, &error));
+    TRUE(remote_event(remote) == SCI_CB_DISCONNECT);
+    OK(SCIRemoveSequence(sequence, 0, &error));
+    OK(SCIUnmapSegment(map, 0, &error));
+    OK(SCIDisconnectSegment(remote, 0, &error));
+    OK(SCIRemoveSegment(other, 0, &error));
+    close_device(sd[2]);
+    close_device(user);
+}
+
 /* ---- questions --------------------------------------------------------------------------------------------------------------------- */
 
 static void SCIQuery_answers_what_it_knows(void **state) {
@@ -1528,6 +1706,10 @@ int main(void) {
         TEST(SCICreateInterrupt_calls_back_until_the_callback_cancels),
         TEST(SCIWaitForDataInterrupt_gets_what_was_sent_one_by_one),
         TEST(SCICreateDataInterrupt_calls_back_with_the_data),
+        TEST(SCIAttachLocalSegment_wants_a_segment_that_is_shared),
+        TEST(SCIAttachLocalSegment_gives_the_same_memory_events_and_rights),
+        TEST(SCIRemoveSegment_hands_a_shared_segment_on_to_those_who_are_left),
+        TEST(BROADCAST_segments_of_one_number_are_one_memory),
         TEST(SCIQuery_answers_what_it_knows),
         TEST(SCIProbeNode_reaches_this_node_alone),
         TEST(SCIGetLocalNodeId_and_names_of_adapters),

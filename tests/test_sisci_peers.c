@@ -246,6 +246,120 @@ static void owners_killed_at_any_moment_leave_nothing_behind(void **state) {
     TRUE(count_names(NULL) == 0);
 }
 
+/* ---- what is shared outlives its owner --------------------------------------------------------------------------------- */
+
+static void shares(int in, int out) {
+    sci_desc_t sd = open_device();
+    sci_local_segment_t segment = offer(sd, ID, SIZE);
+    sci_map_t map;
+    map_local(segment, &map, SIZE)[1] = 1;
+    OK(SCIShareSegment(segment, 0, &error));
+    say(out, 'r');
+    (void)hear(in);
+}
+
+static void is_a_member(int in, int out) {
+    sci_desc_t sd = open_device();
+    sci_local_segment_t segment;
+    sci_map_t map;
+    OK(SCICreateSegment(sd, &segment, ID, SIZE, NULL, NULL, SCI_FLAG_BROADCAST, &error));
+    OK(SCIPrepareSegment(segment, 0, 0, &error));
+    OK(SCISetSegmentAvailable(segment, 0, 0, &error));
+    map_local(segment, &map, SIZE)[1]++;
+    say(out, 'r');
+    (void)hear(in);
+}
+
+static void is_a_member_later(int in, int out) {
+    (void)hear(in);
+    is_a_member(in, out);
+}
+
+/* Connects until it is let in: a successor may need a moment. */
+static sci_remote_segment_t join_in_the_end(sci_desc_t sd, unsigned int node) {
+    uint64_t deadline_ns = cci__sci_deadline(PATIENCE_MS);
+    sci_remote_segment_t remote = NULL;
+    sci_error_t error = SCI_ERR_OK;
+    do {
+        TRUE(cci__sci_now() < deadline_ns);
+        breathe();
+        SCIConnectSegment(sd, &remote, node, ID, 0, NULL, NULL, PATIENCE_MS, 0, &error);
+    } while (error != SCI_ERR_OK);
+    return remote;
+}
+
+static void a_killed_owner_of_a_shared_segment_is_succeeded_by_one_who_shares_it(void **state) {
+    child owner = start(shares);
+    sci_desc_t sharer, user;
+    sci_local_segment_t segment = NULL;
+    sci_remote_segment_t remote;
+    sci_map_t map;
+    (void)state;
+    TRUE(hear(owner.from) == 'r');
+    sharer = open_device();
+    user = open_device();
+    OK(SCIAttachLocalSegment(sharer, &segment, ID, NULL, NULL, NULL, 0, &error));
+    remote = join(user, ID);
+    TRUE(local_event(segment) == SCI_CB_CONNECT);
+    kill_child(&owner);
+    TRUE(remote_event(remote) == SCI_CB_LOST);
+    OK(SCIDisconnectSegment(remote, 0, &error));
+    remote = join_in_the_end(user, NODE);
+    TRUE(map_remote(remote, &map, SIZE)[1] == 1);
+    TRUE(local_event(segment) == SCI_CB_CONNECT);
+    OK(SCISetSegmentUnavailable(segment, 0, SCI_FLAG_FORCE_DISCONNECT, &error));
+    TRUE(remote_event(remote) == SCI_CB_DISCONNECT);
+    OK(SCIUnmapSegment(map, 0, &error));
+    OK(SCIDisconnectSegment(remote, 0, &error));
+    OK(SCIRemoveSegment(segment, 0, &error));
+    close_device(sharer);
+    close_device(user);
+    close_device(open_device());
+}
+
+static void users_of_a_broadcast_segment_keep_it_while_members_die_one_by_one(void **state) {
+    child member[3], founder;
+    sci_desc_t sd;
+    sci_remote_segment_t remote, late;
+    sci_sequence_t sequence;
+    sci_sequence_status_t status = SCI_SEQ_PENDING;
+    volatile uint32_t *memory;
+    sci_map_t map;
+    int i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        member[i] = start(is_a_member);
+        TRUE(hear(member[i].from) == 'r');
+    }
+    founder = start(is_a_member_later);
+    sd = open_device();
+    remote = join_in_the_end(sd, SCI_BROADCAST_NODEID);
+    memory = map_remote(remote, &map, SIZE);
+    OK(SCICreateMapSequence(map, &sequence, 0, &error));
+    TRUE(memory[1] == 3);
+    for (i = 0; i < 2; i++) {
+        kill_child(&member[i]);
+        late = join_in_the_end(sd, SCI_BROADCAST_NODEID);
+        OK(SCIDisconnectSegment(late, 0, &error));
+        OK(status = SCICheckSequence(sequence, 0, &error));
+        TRUE(status == SCI_SEQ_OK);
+    }
+    kill_child(&member[2]);
+    TRUE(remote_event(remote) == SCI_CB_LOST); /* nobody is left */
+    OK(SCIRemoveSequence(sequence, 0, &error));
+    OK(SCIUnmapSegment(map, 0, &error));
+    OK(SCIDisconnectSegment(remote, 0, &error));
+    say(founder.to, 'g'); /* a new group begins with new memory */
+    TRUE(hear(founder.from) == 'r');
+    remote = join_in_the_end(sd, SCI_BROADCAST_NODEID);
+    TRUE(map_remote(remote, &map, SIZE)[1] == 1);
+    OK(SCIUnmapSegment(map, 0, &error));
+    OK(SCIDisconnectSegment(remote, 0, &error));
+    kill_child(&founder);
+    close_device(sd);
+    close_device(open_device());
+}
+
 /* ---- fork ---------------------------------------------------------------------------------------------------------- */
 
 #ifndef CCI_NO_THREADS
@@ -580,6 +694,8 @@ int main(void) {
         TEST(names_of_the_dead_are_swept_and_those_of_the_living_and_the_stopped_are_not),
         TEST(a_sweep_leaves_alone_what_is_not_a_name),
         TEST(owners_killed_at_any_moment_leave_nothing_behind),
+        TEST(a_killed_owner_of_a_shared_segment_is_succeeded_by_one_who_shares_it),
+        TEST(users_of_a_broadcast_segment_keep_it_while_members_die_one_by_one),
 #ifndef CCI_NO_THREADS
         TEST(a_parents_death_is_noticed_although_a_child_of_it_lives),
         TEST(a_child_puts_away_what_it_inherited_without_harm_to_the_parent),
