@@ -7,7 +7,7 @@ CC = cc
 CFLAGS = -O2
 FUZZ_TARGETS = live handshake rma config uri
 FUZZ_SECONDS = 60
-EXAMPLES = hello readme pingpong rma cci_info cci_perf cci_cp
+EXAMPLES = hello readme pingpong rma cci_info cci_perf cci_cp sisci
 # What needs libsodium is built where it is there: all else needs a C compiler alone.
 SODIUM = $(shell echo 'int main(void) { return sodium_init() < 0; }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include sodium.h \
 	-x c -o /dev/null - -lsodium 2>/dev/null && echo secure)
@@ -75,6 +75,8 @@ build:
 	mkdir -p build
 
 build/secure: LDLIBS += -lsodium
+
+build/sisci: cci_sisci.h
 
 build/soak: tests/soak.c tests/soak_model.h tests/soak_net.h tests/soak_step.h tests/sim.h tests/seal.h tests/pcap.h cci.h | build
 	$(CC) $(CFLAGS) $(CPPFLAGS) -g -I. $(LDFLAGS) -o $@ tests/soak.c $(LDLIBS)

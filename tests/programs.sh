@@ -52,6 +52,31 @@ secret() {
     check 'the server heard more than its friends' [ "$(grep -c '^received' "$server_log")" -eq 2 ]
 }
 
+# ---- sisci ----------------------------------------------------------------------------------------------------------
+
+# Two processes of the SISCI example, with a directory of their own.
+shared() {
+    build_examples || return
+    CCI_SISCI_DIR=$(mktemp -d) || { fail 'no directory' && return; }
+    export CCI_SISCI_DIR
+    check 'a text goes to a segment that is not there' status_of 1 build/sisci lost
+    build/sisci >"$out/sisci.killed" 2>&1 &
+    owner=$!
+    check 'the owner is not ready' wait_for "$out/sisci.killed" '^ready$'
+    check 'a second owner takes the same segment' status_of 1 build/sisci
+    kill -9 "$owner"
+    wait "$owner"
+    timeout 60 build/sisci >"$out/sisci.owner" 2>&1 &
+    owner=$!
+    check 'the successor of a killed owner is not ready' wait_for "$out/sisci.owner" '^ready$'
+    check 'the text was not written' status_of 0 build/sisci 'hello, segment'
+    check 'the text did not arrive' wait_for "$out/sisci.owner" '^received: hello, segment$'
+    check 'the owner failed' wait "$owner"
+    cat "$out/sisci.owner"
+    check 'something is left behind' rmdir "$CCI_SISCI_DIR"
+    unset CCI_SISCI_DIR
+}
+
 # ---- cci_cp ---------------------------------------------------------------------------------------------------------
 
 # Names that shells and programs stumble over, empty things, modes, and links that lead in and out.

@@ -20,7 +20,7 @@ mkdir -p "$out" || exit 1
 
 warnings='-Wall -Wextra -Wconversion -Wshadow -Wundef -pedantic -Werror'
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
-examples='hello readme pingpong rma cci_info cci_perf cci_cp'
+examples='hello readme pingpong rma cci_info cci_perf cci_cp sisci'
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=1}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1}"
@@ -260,7 +260,7 @@ list_files() {
 
 tree() {
     list_files >"$out/files.txt"
-    for file in cci.h cci_udp.h Makefile README.md LICENSE .gitignore .ci/run tests/bench.sh tests/conformance.c \
+    for file in cci.h cci_udp.h cci_sisci.h Makefile README.md LICENSE .gitignore .ci/run tests/bench.sh tests/conformance.c \
         tests/field.c; do
         check "$file is missing" [ -f "$file" ]
     done
@@ -580,6 +580,7 @@ step demo demo
 step secret secret
 step copies copies
 step measures measures
+step shared shared
 for unit in tests/test_*.c; do
     unit=$(basename "$unit" .c)
     step "$unit" plain "$unit" "tests/$unit.c"
