@@ -31,6 +31,7 @@
  *     >>sisci-interrupt  interrupts
  *     >>sisci-query      questions, and what can't be done without an adapter
  *     >>sisci-table      the table of functions
+ *     >>sisci-vendor     the library of an adapter, opened at run time
  *     >>sisci-license
  */
 
@@ -123,7 +124,9 @@
  * CCI_SISCI_API             declares the names of the SISCI manual (SCIOpen, sci_desc_t, SCI_ERR_OK, ...). Define it in
  *                           the file with the implementation too. Without CCI_IMPLEMENTATION this is SISCI alone:
  *                           there is no transport, and cci.h is not needed.
- * CCI_STATIC, CCI_NO_THREADS, CCI_NO_STDIO as in cci.h.
+ * CCI_SISCI_NO_SHARED_MEMORY leaves the software out, as on systems other than Linux: every function answers
+ *                           SCI_ERR_NOT_IMPLEMENTED.
+ * CCI_STATIC, CCI_NO_THREADS, CCI_NO_STDIO, CCI_NO_DLOPEN as in cci.h.
  *
  * Environment, read by SCIOpen:
  * CCI_SISCI_DIR             directory of the names, up to 80 bytes, made when missing (default:
@@ -632,7 +635,7 @@ CCI__SCI_FUNCTIONS(CCI__SCI_DECLARE, unsigned int)
 
 #if defined(__GLIBC__) && !defined(__USE_MISC)
 #error "a system header was included in strict ISO mode: include cci_sisci.h first, or define _DEFAULT_SOURCE"
-#elif !defined(__linux__)
+#elif !defined(__linux__) || defined(CCI_SISCI_NO_SHARED_MEMORY)
 #define CCI__SCI_SOFTWARE 0
 #else
 #define CCI__SCI_SOFTWARE 1
@@ -5160,6 +5163,357 @@ CCI__SCI_POSSIBLE(CCI__SCI_REFUSE, unsigned int)
 
 /* SISCI on shared memory. */
 CCI__SCI_INTERNAL const cci__sci_functions cci__sci_software = {CCI__SCI_FUNCTIONS(CCI__SCI_ENTRY, unsigned int)};
+
+/* ==================================================================================================================
+ * >>sisci-vendor
+ *
+ * EXPERIMENTAL: tested against a stub that records its calls, and never with an adapter. The library's functions have the
+ * names of the manual or a prefix before them, for programs with threads (MT) or without (ST). Its flags and queries
+ * are exported constants; what it lacks has the value it has here. Sizes are `unsigned int` up to API 1.x and `size_t`
+ * since 2.0, which the library is asked for before any function that has one: for 2.x, functions in between widen them.
+ * What it does not have answers SCI_ERR_NOT_IMPLEMENTED. One library per process.
+ * ================================================================================================================== */
+
+#define CCI__SCI_NUMBER(name, value) unsigned int name;
+
+/* What a library offers. */
+typedef struct cci__sci_vendor {
+    cci__sci_functions call;
+    struct {
+        CCI__SCI_FLAGS(CCI__SCI_NUMBER)
+    } flag;
+    struct {
+        CCI__SCI_QUERIES(CCI__SCI_NUMBER)
+    } query;
+    unsigned int api_major, api_minor;
+    unsigned int found; /* functions that the library has */
+    void *library;
+} cci__sci_vendor;
+
+#if defined(CCI_NO_DLOPEN) || !(defined(__unix__) || defined(__APPLE__))
+
+/* Gives NULL, or why there is no such library. */
+CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_vendor *vendor, const char *path) {
+    (void)path;
+    vendor->library = NULL;
+    return "this program opens no libraries at run time";
+}
+
+#else
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What stands in for a function that the library lacks. */
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+#define CCI__SCI_LACK_1(kind, type, name, parameters) static type cci__sci_lack_1_##name parameters CCI__SCI_REFUSE_##kind(type)
+#define CCI__SCI_LACK_2(kind, type, name, parameters) static type cci__sci_lack_2_##name parameters CCI__SCI_REFUSE_##kind(type)
+CCI__SCI_FUNCTIONS(CCI__SCI_LACK_1, unsigned int)
+CCI__SCI_FUNCTIONS(CCI__SCI_LACK_2, size_t)
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+/* A library of API 2.x. */
+typedef struct cci__sci_wide_functions {
+    CCI__SCI_FUNCTIONS(CCI__SCI_POINTER, size_t)
+} cci__sci_wide_functions;
+
+static cci__sci_wide_functions cci__sci_wide;
+
+static unsigned int cci__sci_widen_SCIGetRemoteSegmentSize(cci__sci_remote_segment_t segment) {
+    size_t size_bytes = cci__sci_wide.SCIGetRemoteSegmentSize(segment);
+    return size_bytes <= UINT32_MAX ? (unsigned int)size_bytes : 0;
+}
+
+static volatile void *cci__sci_widen_SCIMapRemoteSegment(cci__sci_remote_segment_t segment, cci__sci_map_t *map,
+                                                         unsigned int offset, unsigned int size, void *addr,
+                                                         unsigned int flags, cci__sci_error_t *error) {
+    return cci__sci_wide.SCIMapRemoteSegment(segment, map, offset, size, addr, flags, error);
+}
+
+static void *cci__sci_widen_SCIMapLocalSegment(cci__sci_local_segment_t segment, cci__sci_map_t *map,
+                                               unsigned int offset, unsigned int size, void *addr, unsigned int flags,
+                                               cci__sci_error_t *error) {
+    return cci__sci_wide.SCIMapLocalSegment(segment, map, offset, size, addr, flags, error);
+}
+
+static void cci__sci_widen_SCICreateSegment(cci__sci_desc_t sd, cci__sci_local_segment_t *segment,
+                                            unsigned int segmentId, unsigned int size,
+                                            cci__sci_cb_local_segment_t callback, void *callbackArg,
+                                            unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCICreateSegment(sd, segment, segmentId, size, callback, callbackArg, flags, error);
+}
+
+static cci__sci_dma_queue_state_t cci__sci_widen_SCIEnqueueDMATransfer(
+    cci__sci_dma_queue_t dq, cci__sci_local_segment_t localSegment, cci__sci_remote_segment_t remoteSegment,
+    unsigned int localOffset, unsigned int remoteOffset, unsigned int size, unsigned int flags,
+    cci__sci_error_t *error) {
+    return cci__sci_wide.SCIEnqueueDMATransfer(dq, localSegment, remoteSegment, localOffset, remoteOffset, size, flags,
+                                               error);
+}
+
+static void cci__sci_widen_SCITransferBlock(cci__sci_map_t sourceMap, unsigned int sourceOffset,
+                                            cci__sci_map_t destinationMap, unsigned int destinationOffset,
+                                            unsigned int size, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCITransferBlock(sourceMap, sourceOffset, destinationMap, destinationOffset, size, flags, error);
+}
+
+static void cci__sci_widen_SCITransferBlockAsync(cci__sci_map_t sourceMap, unsigned int sourceOffset,
+                                                 cci__sci_map_t destinationMap, unsigned int destinationOffset,
+                                                 unsigned int size, cci__sci_block_transfer_t *block,
+                                                 cci__sci_cb_block_transfer_t callback, void *callbackArg,
+                                                 unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCITransferBlockAsync(sourceMap, sourceOffset, destinationMap, destinationOffset, size, block,
+                                        callback, callbackArg, flags, error);
+}
+
+static void cci__sci_widen_SCIMemWrite(void *memAddr, volatile void *remoteAddr, unsigned int size, unsigned int flags,
+                                       cci__sci_error_t *error) {
+    cci__sci_wide.SCIMemWrite(memAddr, remoteAddr, size, flags, error);
+}
+
+static void cci__sci_widen_SCIMemWrite_mcast(void *memAddr, volatile void *remoteAddr[], unsigned int size,
+                                             unsigned int dst_num, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCIMemWrite_mcast(memAddr, remoteAddr, size, dst_num, flags, error);
+}
+
+static void cci__sci_widen_SCIMemWrite_dual(volatile void *memAddr, volatile void *remoteAddr1,
+                                            cci__sci_map_t remoteMap1, volatile void *remoteAddr2,
+                                            cci__sci_map_t remoteMap2, unsigned int size, unsigned int flags,
+                                            cci__sci_error_t *error) {
+    cci__sci_wide.SCIMemWrite_dual(memAddr, remoteAddr1, remoteMap1, remoteAddr2, remoteMap2, size, flags, error);
+}
+
+static void cci__sci_widen_SCIMemCpy(cci__sci_sequence_t sequence, void *memAddr, cci__sci_map_t remoteMap,
+                                     unsigned int remoteOffset, unsigned int size, unsigned int flags,
+                                     cci__sci_error_t *error) {
+    cci__sci_wide.SCIMemCpy(sequence, memAddr, remoteMap, remoteOffset, size, flags, error);
+}
+
+static void cci__sci_widen_SCIMemCopy(void *memAddr, cci__sci_map_t remoteMap, unsigned int remoteOffset,
+                                      unsigned int size, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCIMemCopy(memAddr, remoteMap, remoteOffset, size, flags, error);
+}
+
+static void cci__sci_widen_SCIMemCpy_dual(cci__sci_sequence_t sequence1, cci__sci_sequence_t sequence2, void *memAddr,
+                                          cci__sci_map_t remoteMap1, cci__sci_map_t remoteMap2,
+                                          unsigned int remoteOffset, unsigned int size, unsigned int flags,
+                                          cci__sci_error_t *error) {
+    cci__sci_wide.SCIMemCpy_dual(sequence1, sequence2, memAddr, remoteMap1, remoteMap2, remoteOffset, size, flags,
+                                 error);
+}
+
+/* One after the other, until one fails: the list of offsets has numbers of another width. */
+static void cci__sci_widen_SCIMemCpy_mcast(cci__sci_sequence_t sequence[], void *memAddr, cci__sci_map_t remoteMap[],
+                                           unsigned int remoteOffset[], unsigned int size, unsigned int dst_num,
+                                           unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t status = CCI__SCI_ERR_OK;
+    unsigned int i;
+    for (i = 0; i < dst_num && status == CCI__SCI_ERR_OK; i++) {
+        size_t offset = remoteOffset[i];
+        cci__sci_wide.SCIMemCpy_mcast(&sequence[i], memAddr, &remoteMap[i], &offset, size, 1, flags, &status);
+    }
+    cci__sci_set(error, status);
+}
+
+static void cci__sci_widen_SCIRegisterSegmentMemory(void *address, unsigned int size, cci__sci_local_segment_t segment,
+                                                    unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCIRegisterSegmentMemory(address, size, segment, flags, error);
+}
+
+static void cci__sci_widen_SCIAttachLocalSegment(cci__sci_desc_t sd, cci__sci_local_segment_t *segment,
+                                                 unsigned int segmentId, unsigned int *size,
+                                                 cci__sci_cb_local_segment_t callback, void *callbackArg,
+                                                 unsigned int flags, cci__sci_error_t *error) {
+    size_t size_bytes = size ? *size : 0;
+    cci__sci_wide.SCIAttachLocalSegment(sd, segment, segmentId, &size_bytes, callback, callbackArg, flags, error);
+    if (size) {
+        *size = size_bytes <= UINT32_MAX ? (unsigned int)size_bytes : 0;
+    }
+}
+
+static void cci__sci_widen_SCIAttachPhysicalMemory(cci__sci_ioaddr_t ioaddress, void *address, unsigned int busNo,
+                                                   unsigned int size, cci__sci_local_segment_t segment,
+                                                   unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCIAttachPhysicalMemory(ioaddress, address, busNo, size, segment, flags, error);
+}
+
+static void cci__sci_widen_SCIRegisterInterruptFlag(unsigned int localAdapterNo, cci__sci_local_interrupt_t *interrupt,
+                                                    cci__sci_local_segment_t segment, unsigned int offset,
+                                                    cci__sci_cb_interrupt_t callback, void *callbackArg,
+                                                    unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCIRegisterInterruptFlag(localAdapterNo, interrupt, segment, offset, callback, callbackArg, flags,
+                                           error);
+}
+
+static void cci__sci_widen_SCIConnectSCISpace(cci__sci_desc_t sd, unsigned int localAdapterNo,
+                                              cci__sci_remote_segment_t *segment, cci__sci_address_t address,
+                                              unsigned int size, unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_wide.SCIConnectSCISpace(sd, localAdapterNo, segment, address, size, flags, error);
+}
+
+/* The functions with sizes; all others are the same in both tables. */
+#define CCI__SCI_WIDENED(X)                                                                                            \
+    X(SCIGetRemoteSegmentSize)                                                                                         \
+    X(SCIMapRemoteSegment)                                                                                             \
+    X(SCIMapLocalSegment)                                                                                              \
+    X(SCICreateSegment)                                                                                                \
+    X(SCIEnqueueDMATransfer)                                                                                           \
+    X(SCITransferBlock)                                                                                                \
+    X(SCITransferBlockAsync)                                                                                           \
+    X(SCIMemWrite)                                                                                                     \
+    X(SCIMemWrite_mcast)                                                                                               \
+    X(SCIMemWrite_dual)                                                                                                \
+    X(SCIMemCpy)                                                                                                       \
+    X(SCIMemCopy)                                                                                                      \
+    X(SCIMemCpy_dual)                                                                                                  \
+    X(SCIMemCpy_mcast)                                                                                                 \
+    X(SCIRegisterSegmentMemory)                                                                                        \
+    X(SCIAttachLocalSegment)                                                                                           \
+    X(SCIAttachPhysicalMemory)                                                                                         \
+    X(SCIRegisterInterruptFlag)                                                                                        \
+    X(SCIConnectSCISpace)
+
+/* The address of a symbol with a prefix, or NULL. */
+static void *cci__sci_symbol(void *library, const char *prefix, const char *name) {
+    char symbol[96];
+    int length = snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
+    return length > 0 && (size_t)length < sizeof symbol ? dlsym(library, symbol) : NULL;
+}
+
+/* Data and functions have addresses of one size where there are shared libraries, but C does not convert them. */
+static unsigned int cci__sci_import(void *library, const char *prefix, const char *name, void *function) {
+    void *symbol = cci__sci_symbol(library, prefix, name);
+    if (symbol) {
+        memcpy(function, &symbol, sizeof symbol);
+    }
+    return symbol != NULL;
+}
+
+/* A constant of the library, or what it is here. */
+static unsigned int cci__sci_constant(void *library, const char *name, unsigned int otherwise) {
+    const void *symbol = cci__sci_symbol(library, "_SISCI_PUBLIC_CONST_", name);
+    if (symbol) {
+        memcpy(&otherwise, symbol, sizeof otherwise);
+    }
+    return otherwise;
+}
+
+static void cci__sci_import_constants(cci__sci_vendor *vendor) {
+#define CCI__SCI_IMPORT_FLAG(name, value)                                                                              \
+    vendor->flag.name = cci__sci_constant(vendor->library, "SCI_FLAG_" #name, value);
+#define CCI__SCI_IMPORT_QUERY(name, value)                                                                             \
+    vendor->query.name = cci__sci_constant(vendor->library, "SCI_Q_" #name, value);
+    CCI__SCI_FLAGS(CCI__SCI_IMPORT_FLAG)
+    CCI__SCI_QUERIES(CCI__SCI_IMPORT_QUERY)
+}
+
+static void cci__sci_import_1(cci__sci_vendor *vendor, const char *prefix) {
+#define CCI__SCI_IMPORT_1(kind, type, name, parameters)                                                                \
+    vendor->call.name = cci__sci_lack_1_##name;                                                                        \
+    vendor->found += cci__sci_import(vendor->library, prefix, #name, &vendor->call.name);
+    CCI__SCI_FUNCTIONS(CCI__SCI_IMPORT_1, unsigned int)
+}
+
+static void cci__sci_import_2(cci__sci_vendor *vendor, const char *prefix) {
+#define CCI__SCI_IMPORT_2(kind, type, name, parameters)                                                                \
+    cci__sci_wide.name = cci__sci_lack_2_##name;                                                                       \
+    vendor->found += cci__sci_import(vendor->library, prefix, #name, &cci__sci_wide.name);
+    CCI__SCI_FUNCTIONS(CCI__SCI_IMPORT_2, size_t)
+    memcpy(&vendor->call, &cci__sci_wide, sizeof vendor->call);
+#define CCI__SCI_WIDEN(name) vendor->call.name = cci__sci_widen_##name;
+    CCI__SCI_WIDENED(CCI__SCI_WIDEN)
+}
+
+/* The prefix of the library's names, or NULL if it has none of them. */
+static const char *cci__sci_prefix(void *library) {
+#ifdef CCI_NO_THREADS
+    static const char *const known[] = {"_SISCI_PUBLIC_FUNC_ST_", "_SISCI_PUBLIC_FUNC_MT_", ""};
+#else
+    static const char *const known[] = {"_SISCI_PUBLIC_FUNC_MT_", "_SISCI_PUBLIC_FUNC_ST_", ""};
+#endif
+    size_t i;
+    for (i = 0; i < sizeof known / sizeof *known; i++) {
+        if (cci__sci_symbol(library, known[i], "SCIQuery") && cci__sci_symbol(library, known[i], "SCIOpen") &&
+            cci__sci_symbol(library, known[i], "SCIInitialize")) {
+            return known[i];
+        }
+    }
+    return NULL;
+}
+
+/* Asks for the version, "2.1.0" or "SISCI API 1.10": the first number and the one after its point. These functions have
+ * no sizes. */
+static int cci__sci_ask_version(cci__sci_vendor *vendor, const char *prefix) {
+    void (*initialize)(unsigned int flags, cci__sci_error_t *error) = NULL;
+    void (*query)(unsigned int command, void *data, unsigned int flags, cci__sci_error_t *error) = NULL;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    cci__sci_query_string_t question;
+    char text[256];
+    const char *number;
+    (void)cci__sci_import(vendor->library, prefix, "SCIInitialize", &initialize);
+    (void)cci__sci_import(vendor->library, prefix, "SCIQuery", &query);
+    memset(text, 0, sizeof text);
+    question.str = text;
+    question.length = sizeof text - 1;
+    initialize(0, &error);
+    if (error == CCI__SCI_ERR_OK) {
+        query(vendor->query.API, &question, 0, &error);
+    }
+    number = text + strcspn(text, "0123456789");
+    return error == CCI__SCI_ERR_OK && sscanf(number, "%3u.%3u", &vendor->api_major, &vendor->api_minor) == 2;
+}
+
+static const char *cci__sci_import_all(cci__sci_vendor *vendor) {
+    const char *prefix = cci__sci_prefix(vendor->library);
+    if (!prefix) {
+        return "it has not the functions of SISCI";
+    }
+    cci__sci_import_constants(vendor);
+    if (!cci__sci_ask_version(vendor, prefix)) {
+        return "it does not tell the version of its API";
+    }
+    if (vendor->api_major == 1) {
+        cci__sci_import_1(vendor, prefix);
+    } else if (vendor->api_major == 2) {
+        cci__sci_import_2(vendor, prefix);
+    } else {
+        return "the version of its API is not known here";
+    }
+    return NULL;
+}
+
+/* Opens the library at this path, or libsisci.so if it is NULL, and initializes it. Gives NULL, or why it can't be used. */
+CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_vendor *vendor, const char *path) {
+    const char *fault;
+    memset(vendor, 0, sizeof *vendor);
+    vendor->library = dlopen(path ? path : "libsisci.so", RTLD_NOW | RTLD_LOCAL);
+    if (!vendor->library) {
+        return "it can't be opened";
+    }
+    fault = cci__sci_import_all(vendor);
+    if (fault) {
+        (void)dlclose(vendor->library);
+        vendor->library = NULL;
+    }
+    return fault;
+}
+
+/* After SCITerminate: no function of the library is called any more. */
+CCI__SCI_INTERNAL void cci__sci_unload(cci__sci_vendor *vendor) {
+    if (vendor->library) {
+        (void)dlclose(vendor->library);
+        vendor->library = NULL;
+    }
+}
+
+#endif /* CCI_NO_DLOPEN */
 
 #endif /* CCI_SISCI_IMPLEMENTATION */
 

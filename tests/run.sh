@@ -408,6 +408,44 @@ threadless() {
     build "$program" "$source" -O2 -DCCI_NO_THREADS && run "$program" "$@"
 }
 
+# stub NAME PREFIX SIZE API FLAGS...: a library that stands for an adapter's.
+stub() {
+    library=$out/stubs/$1
+    stub_flags="-fPIC -I. -DSTUB_PREFIX=$2"
+    size=-DSTUB_SIZE=$3
+    api=-DSTUB_API=\"$4\"
+    shift 4
+    # shellcheck disable=SC2086
+    "$cc" $stub_flags "$size" "$api" "$@" -DSTUB_PART=1 -c -o "$library.1.o" tests/sisci_stub.c &&
+        "$cc" $stub_flags "$size" "$api" "$@" -DSTUB_PART=2 -c -o "$library.2.o" tests/sisci_stub.c &&
+        "$cc" -shared -o "$library.so" "$library.1.o" "$library.2.o" && return
+    fail "$library.so does not compile"
+}
+few() {
+    # shellcheck disable=SC2086
+    "$cc" -shared -fPIC -I. -DSTUB_PREFIX= -DSTUB_SIZE="$2" -DSTUB_API="\"$3\"" -DSTUB_PART=3 -o "$out/stubs/$1.so" \
+        tests/sisci_stub.c || fail "$1.so does not compile"
+}
+vendor() {
+    mkdir -p "$out/stubs"
+    public=_SISCI_PUBLIC_FUNC_
+    stub mt1 ${public}MT_ 'unsigned int' 'SISCI API version 1.10.5'
+    stub st1 ${public}ST_ 'unsigned int' '1.10'
+    stub plain1 '' 'unsigned int' '1.10' -DSTUB_WITHOUT_CONSTANTS
+    stub mt2 ${public}MT_ size_t '2.1.0'
+    stub mt3 ${public}MT_ size_t '3.0'
+    few few1 'unsigned int' '1.9'
+    few few2 size_t '2.0'
+    few silent size_t 'none'
+    echo 'int nothing;' >"$out/empty.c"
+    "$cc" -shared -fPIC -o "$out/stubs/empty.so" "$out/empty.c" || fail 'empty.so does not compile'
+    build vendor tests/vendor.c -O2 -ldl && run vendor "$out/stubs"
+    # shellcheck disable=SC2086
+    works $sanitizers || { skip "$cc has no sanitizers here" && return; }
+    # shellcheck disable=SC2086
+    build vendor-sanitized tests/vendor.c -O1 $sanitizers -ldl && run vendor-sanitized "$out/stubs"
+}
+
 # Bounds of how well bad networks are used, in virtual time.
 netsim() {
     libraries=-lm
@@ -600,6 +638,12 @@ step conformance-udp-portable portable conformance tests/conformance.c udp
 step conformance-sim-sanitized sanitized conformance tests/conformance.c sim
 step conformance-udp-sanitized sanitized conformance tests/conformance.c udp
 step conformance-udp-raced raced conformance tests/conformance.c udp thread
+# Long, and by name only, as `make soak` and `make mutants`.
+case $only in
+soak) step soak soak ;;
+mutants) step mutants sh_mutants ;;
+esac
+step vendor vendor
 step conformance-udp-sealed-raced raced conformance tests/conformance.c udp-sealed thread
 step soak soak
 step soak-capture soak_capture
