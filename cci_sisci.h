@@ -126,7 +126,8 @@
  *                           there is no transport, and cci.h is not needed.
  * CCI_SISCI_NO_SHARED_MEMORY leaves the software out, as on systems other than Linux: every function answers
  *                           SCI_ERR_NOT_IMPLEMENTED.
- * CCI_STATIC, CCI_NO_THREADS, CCI_NO_STDIO, CCI_NO_DLOPEN as in cci.h.
+ * CCI_STATIC, CCI_NO_THREADS, CCI_NO_STDIO, CCI_NO_DLOPEN as in cci.h. With cci.h, memory and log go the ways that
+ *                           cci_setup() says: call it before the first function of SISCI.
  *
  * Environment, read by SCIOpen:
  * CCI_SISCI_DIR             directory of the names, up to 80 bytes, made when missing (default:
@@ -1025,6 +1026,8 @@ static struct {
 #endif
 ;
 
+#if CCI__SCI_ALONE
+
 static void *cci__sci_alloc(size_t size_bytes) {
     return calloc(1, size_bytes);
 }
@@ -1033,12 +1036,38 @@ static void cci__sci_free(void *memory) {
     free(memory);
 }
 
-static void cci__sci_log(const char *what, const char *name, int error) {
+static void cci__sci_log_text(const char *text) {
 #ifdef CCI_NO_STDIO
-    (void)what, (void)name, (void)error;
+    (void)text;
 #else
-    fprintf(stderr, "sisci: %s %s%s%s\n", what, name, error ? ": " : "", error ? strerror(error) : "");
+    fprintf(stderr, "sisci: %s\n", text);
 #endif
+}
+
+#else /* the program's own, if it has set any with cci_setup() */
+
+static void *cci__sci_alloc(size_t size_bytes) {
+    void *memory = cci_alloc(size_bytes);
+    if (memory) {
+        memset(memory, 0, size_bytes);
+    }
+    return memory;
+}
+
+static void cci__sci_free(void *memory) {
+    cci_release(memory);
+}
+
+static void cci__sci_log_text(const char *text) {
+    cci_log(CCI_LOG_WARN, text);
+}
+
+#endif
+
+static void cci__sci_log(const char *what, const char *name, int error) {
+    char text[256];
+    snprintf(text, sizeof text, "%s %s%s%s", what, name, error ? ": " : "", error ? strerror(error) : "");
+    cci__sci_log_text(text);
 }
 
 static void cci__sci_set(cci__sci_error_t *error, cci__sci_error_t status) {
@@ -3049,9 +3078,6 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIClose)(cci__sci_desc_t sd, unsigned int flags,
         cci__sci_set(error, CCI__SCI_ERR_BUSY);
         return;
     }
-    while (sd->clients) {
-        cci__sci_drop_client(sd, sd->clients);
-    }
 #ifndef CCI_NO_THREADS
     if (sd->has_thread) {
         sd->stop = 1;
@@ -3061,6 +3087,9 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIClose)(cci__sci_desc_t sd, unsigned int flags,
         cci__sci_lock(sd);
     }
 #endif
+    while (sd->clients) { /* those too whom the helper has let in at last */
+        cci__sci_drop_client(sd, sd->clients);
+    }
     cci__sci_unlock(sd);
     cci__sci_lock_world();
     for (at = &cci__sci_world.devices; *at && *at != sd;) {

@@ -146,6 +146,8 @@ headers() {
     accept sisci-alone "$alone" -DCCI_STATIC=
     accept sisci-alone "$alone" -DCCI_NO_THREADS=
     accept sisci-alone "$alone" -DCCI_NO_STDIO=
+    accept sisci-alone "$alone" -DCCI_NO_DLOPEN=
+    accept sisci-alone "$alone" -DCCI_SISCI_NO_SHARED_MEMORY=
     for layer in BASE EVQ CONN REL RMA; do accept core "-DCCI_${layer}_IMPLEMENTATION="; done
     compile="$compiler -x $language -std=$strict -c -o /dev/null"
     accept udp "$all" -O2
@@ -624,7 +626,7 @@ for unit in tests/test_*.c; do
     step "$unit" plain "$unit" "tests/$unit.c"
     step "$unit-sanitized" sanitized "$unit" "tests/$unit.c"
 done
-for unit in test_sisci test_sisci_peers; do
+for unit in test_sisci test_sisci_peers test_sisci_memory; do
     step "$unit-threadless" threadless "$unit" "tests/$unit.c"
     step "$unit-raced" raced "$unit" "tests/$unit.c"
 done
