@@ -246,6 +246,85 @@ static void owners_killed_at_any_moment_leave_nothing_behind(void **state) {
     TRUE(count_names(NULL) == 0);
 }
 
+/* ---- a crowd -------------------------------------------------------------------------------------------------------- */
+
+static uint32_t dice_state;
+
+static uint32_t dice(uint32_t sides) {
+    dice_state = dice_state * 1664525u + 1013904223u;
+    return (dice_state >> 8) % sides;
+}
+
+static void connects_and_writes(sci_desc_t sd, unsigned int node, unsigned int id) {
+    sci_remote_segment_t remote = NULL;
+    sci_map_t map;
+    sci_error_t result;
+    volatile void *memory;
+    SCIConnectSegment(sd, &remote, node, id, 0, NULL, NULL, 100, 0, &result);
+    if (result != SCI_ERR_OK) return;
+    memory = SCIMapRemoteSegment(remote, &map, 0, 4096, NULL, 0, &result);
+    if (result == SCI_ERR_OK) {
+        *(volatile uint32_t *)memory += 1;
+        SCIWaitForRemoteSegmentEvent(remote, NULL, dice(3), 0, &result);
+        OK(SCIUnmapSegment(map, 0, &error));
+    }
+    OK(SCIDisconnectSegment(remote, 0, &error));
+}
+
+/* Has a segment of one kind or another for a moment, in which others may come. */
+static void has_a_segment(sci_desc_t sd, unsigned int id) {
+    sci_local_segment_t segment = NULL;
+    sci_error_t result;
+    unsigned int kind = dice(4);
+    if (kind == 0) {
+        SCIAttachLocalSegment(sd, &segment, id, NULL, NULL, NULL, 0, &result);
+    } else {
+        SCICreateSegment(sd, &segment, id, 4096, NULL, NULL, kind == 1 ? SCI_FLAG_BROADCAST : 0, &result);
+    }
+    if (result != SCI_ERR_OK) return;
+    SCIShareSegment(segment, 0, &result);
+    SCIPrepareSegment(segment, 0, 0, &result);
+    SCISetSegmentAvailable(segment, 0, 0, &result);
+    SCIWaitForLocalSegmentEvent(segment, NULL, NULL, dice(5), 0, &result);
+    if (dice(2)) connects_and_writes(sd, kind == 1 ? SCI_BROADCAST_NODEID : NODE, id);
+    if (dice(3) == 0) SCISetSegmentUnavailable(segment, 0, SCI_FLAG_FORCE_DISCONNECT, &result);
+    OK(SCIRemoveSegment(segment, SCI_FLAG_FORCE_REMOVE, &error));
+}
+
+static void lives_wildly(int in, int out) {
+    (void)in, (void)out;
+    for (;;) {
+        sci_desc_t sd = open_device();
+        unsigned int rounds = dice(8);
+        while (rounds-- > 0) {
+            if (dice(2)) has_a_segment(sd, ID + dice(3));
+            if (dice(2)) connects_and_writes(sd, dice(2) ? NODE : SCI_BROADCAST_NODEID, ID + dice(3));
+        }
+        close_device(sd);
+    }
+}
+
+/* Four processes come and go as they like, and are killed at any moment: none fails otherwise, and nothing is left. */
+static void a_crowd_that_is_killed_at_random_leaves_nothing_behind(void **state) {
+    child crowd[4];
+    unsigned int i, kills;
+    struct timespec moment = {0, 0};
+    (void)state;
+    dice_state = (uint32_t)cci__sci_random();
+    printf("dice_state = %lu\n", (unsigned long)dice_state);
+    for (i = 0; i < 4; i++, (void)dice(2)) crowd[i] = start(lives_wildly);
+    for (kills = 0; kills < 200; kills++) {
+        moment.tv_nsec = (long)dice(20000000);
+        nanosleep(&moment, NULL);
+        i = dice(4);
+        kill_child(&crowd[i]);
+        crowd[i] = start(lives_wildly);
+    }
+    for (i = 0; i < 4; i++) kill_child(&crowd[i]);
+    close_device(open_device());
+    TRUE(count_names(NULL) == 0);
+}
+
 /* ---- what is shared outlives its owner --------------------------------------------------------------------------------- */
 
 static void shares(int in, int out) {
@@ -694,6 +773,7 @@ int main(void) {
         TEST(names_of_the_dead_are_swept_and_those_of_the_living_and_the_stopped_are_not),
         TEST(a_sweep_leaves_alone_what_is_not_a_name),
         TEST(owners_killed_at_any_moment_leave_nothing_behind),
+        TEST(a_crowd_that_is_killed_at_random_leaves_nothing_behind),
         TEST(a_killed_owner_of_a_shared_segment_is_succeeded_by_one_who_shares_it),
         TEST(users_of_a_broadcast_segment_keep_it_while_members_die_one_by_one),
 #ifndef CCI_NO_THREADS
