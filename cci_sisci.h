@@ -30,8 +30,8 @@
  *     >>sisci-dma        DMA queues and block transfers
  *     >>sisci-interrupt  interrupts
  *     >>sisci-query      questions, and what can't be done without an adapter
- *     >>sisci-table      the table of functions
  *     >>sisci-vendor     the library of an adapter, opened at run time
+ *     >>sisci-table      the table of functions
  *     >>sisci-license
  */
 
@@ -5185,15 +5185,6 @@ CCI__SCI_POSSIBLE(CCI__SCI_REFUSE, unsigned int)
 #endif
 
 /* ==================================================================================================================
- * >>sisci-table
- * ================================================================================================================== */
-
-#define CCI__SCI_ENTRY(kind, type, name, parameters) CCI__SCI(name),
-
-/* SISCI on shared memory. */
-CCI__SCI_INTERNAL const cci__sci_functions cci__sci_software = {CCI__SCI_FUNCTIONS(CCI__SCI_ENTRY, unsigned int)};
-
-/* ==================================================================================================================
  * >>sisci-vendor
  *
  * EXPERIMENTAL: tested against a stub that records its calls, and never with an adapter. The library's functions have the
@@ -5543,6 +5534,15 @@ CCI__SCI_INTERNAL void cci__sci_unload(cci__sci_vendor *vendor) {
 }
 
 #endif /* CCI_NO_DLOPEN */
+
+/* ==================================================================================================================
+ * >>sisci-table
+ * ================================================================================================================== */
+
+#define CCI__SCI_ENTRY(kind, type, name, parameters) CCI__SCI(name),
+
+/* SISCI on shared memory. */
+CCI__SCI_INTERNAL const cci__sci_functions cci__sci_software = {CCI__SCI_FUNCTIONS(CCI__SCI_ENTRY, unsigned int)};
 
 #endif /* CCI_SISCI_IMPLEMENTATION */
 
