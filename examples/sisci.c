@@ -14,11 +14,11 @@
 
 enum { SEGMENT = 4711, MY_SEGMENT = 4712, INTERRUPT = 11, SIZE = 4096, TIMEOUT_MS = 10000 };
 
-static sci_error_t error;
+static sci_error_t outcome;
 
 static void must(const char *what) {
-    if (error != SCI_ERR_OK) {
-        fprintf(stderr, "sisci: can't %s (0x%x)\n", what, (unsigned int)error);
+    if (outcome != SCI_ERR_OK) {
+        fprintf(stderr, "sisci: can't %s (0x%x)\n", what, (unsigned int)outcome);
         exit(1);
     }
 }
@@ -29,27 +29,27 @@ static void wait_for_text(sci_desc_t sd) {
     sci_map_t map;
     unsigned int number = INTERRUPT;
     const char *text;
-    SCICreateSegment(sd, &segment, SEGMENT, SIZE, NULL, NULL, 0, &error);
+    SCICreateSegment(sd, &segment, SEGMENT, SIZE, NULL, NULL, 0, &outcome);
     must("create the segment");
-    text = (const char *)SCIMapLocalSegment(segment, &map, 0, SIZE, NULL, 0, &error);
+    text = (const char *)SCIMapLocalSegment(segment, &map, 0, SIZE, NULL, 0, &outcome);
     must("map the segment");
-    SCICreateInterrupt(sd, &interrupt, 0, &number, NULL, NULL, SCI_FLAG_FIXED_INTNO, &error);
+    SCICreateInterrupt(sd, &interrupt, 0, &number, NULL, NULL, SCI_FLAG_FIXED_INTNO, &outcome);
     must("create the interrupt");
-    SCIPrepareSegment(segment, 0, 0, &error);
+    SCIPrepareSegment(segment, 0, 0, &outcome);
     must("prepare the segment");
-    SCISetSegmentAvailable(segment, 0, 0, &error);
+    SCISetSegmentAvailable(segment, 0, 0, &outcome);
     must("offer the segment");
     printf("ready\n");
     fflush(stdout);
-    SCIWaitForInterrupt(interrupt, SCI_INFINITE_TIMEOUT, 0, &error);
+    SCIWaitForInterrupt(interrupt, SCI_INFINITE_TIMEOUT, 0, &outcome);
     must("wait for the interrupt");
     printf("received: %.*s\n", SIZE, text); /* who writes here may have forgotten the end of the text */
     do { /* the other process still holds the interrupt for a moment */
-        SCIWaitForLocalSegmentEvent(segment, NULL, NULL, 10, 0, &error);
-        SCIRemoveInterrupt(interrupt, 0, &error);
-    } while (error == SCI_ERR_BUSY);
-    SCIUnmapSegment(map, 0, &error);
-    SCIRemoveSegment(segment, SCI_FLAG_FORCE_REMOVE, &error);
+        SCIWaitForLocalSegmentEvent(segment, NULL, NULL, 10, 0, &outcome);
+        SCIRemoveInterrupt(interrupt, 0, &outcome);
+    } while (outcome == SCI_ERR_BUSY);
+    SCIUnmapSegment(map, 0, &outcome);
+    SCIRemoveSegment(segment, SCI_FLAG_FORCE_REMOVE, &outcome);
     must("remove the segment");
 }
 
@@ -61,49 +61,49 @@ static void send_text(sci_desc_t sd, const char *given) {
     sci_map_t map;
     unsigned int node;
     char *text;
-    SCIGetLocalNodeId(0, &node, 0, &error);
+    SCIGetLocalNodeId(0, &node, 0, &outcome);
     must("tell the number of this node");
-    SCIConnectSegment(sd, &target, node, SEGMENT, 0, NULL, NULL, TIMEOUT_MS, 0, &error);
+    SCIConnectSegment(sd, &target, node, SEGMENT, 0, NULL, NULL, TIMEOUT_MS, 0, &outcome);
     must("connect to the segment; is the other process running?");
-    SCIConnectInterrupt(sd, &interrupt, node, 0, INTERRUPT, TIMEOUT_MS, 0, &error);
+    SCIConnectInterrupt(sd, &interrupt, node, 0, INTERRUPT, TIMEOUT_MS, 0, &outcome);
     must("connect to the interrupt");
-    SCICreateSegment(sd, &source, MY_SEGMENT, SIZE, NULL, NULL, SCI_FLAG_PRIVATE, &error);
+    SCICreateSegment(sd, &source, MY_SEGMENT, SIZE, NULL, NULL, SCI_FLAG_PRIVATE, &outcome);
     must("create a segment to send from");
-    SCIPrepareSegment(source, 0, SCI_FLAG_DMA_SOURCE_ONLY, &error);
-    text = (char *)SCIMapLocalSegment(source, &map, 0, SIZE, NULL, 0, &error);
+    SCIPrepareSegment(source, 0, SCI_FLAG_DMA_SOURCE_ONLY, &outcome);
+    text = (char *)SCIMapLocalSegment(source, &map, 0, SIZE, NULL, 0, &outcome);
     must("map it");
     strncpy(text, given, SIZE - 1);
-    SCICreateDMAQueue(sd, &queue, 0, 1, 0, &error);
+    SCICreateDMAQueue(sd, &queue, 0, 1, 0, &outcome);
     must("create a DMA queue");
-    SCIEnqueueDMATransfer(queue, source, target, 0, 0, SIZE, 0, &error);
+    SCIEnqueueDMATransfer(queue, source, target, 0, 0, SIZE, 0, &outcome);
     must("queue the transfer");
-    SCIPostDMAQueue(queue, NULL, NULL, 0, &error);
+    SCIPostDMAQueue(queue, NULL, NULL, 0, &outcome);
     must("start the transfer");
-    if (SCIWaitForDMAQueue(queue, TIMEOUT_MS, 0, &error) != SCI_DMAQUEUE_DONE) {
+    if (SCIWaitForDMAQueue(queue, TIMEOUT_MS, 0, &outcome) != SCI_DMAQUEUE_DONE) {
         fprintf(stderr, "sisci: the transfer failed\n");
         exit(1);
     }
-    SCITriggerInterrupt(interrupt, 0, &error);
+    SCITriggerInterrupt(interrupt, 0, &outcome);
     must("interrupt");
-    SCIRemoveDMAQueue(queue, 0, &error);
-    SCIUnmapSegment(map, 0, &error);
-    SCIRemoveSegment(source, 0, &error);
-    SCIDisconnectInterrupt(interrupt, 0, &error);
-    SCIDisconnectSegment(target, 0, &error);
+    SCIRemoveDMAQueue(queue, 0, &outcome);
+    SCIUnmapSegment(map, 0, &outcome);
+    SCIRemoveSegment(source, 0, &outcome);
+    SCIDisconnectInterrupt(interrupt, 0, &outcome);
+    SCIDisconnectSegment(target, 0, &outcome);
     must("leave");
 }
 
 int main(int argc, char **argv) {
     sci_desc_t sd;
-    SCIInitialize(0, &error);
-    SCIOpen(&sd, 0, &error);
+    SCIInitialize(0, &outcome);
+    SCIOpen(&sd, 0, &outcome);
     must("open a device");
     if (argc > 1) {
         send_text(sd, argv[1]);
     } else {
         wait_for_text(sd);
     }
-    SCIClose(sd, 0, &error);
+    SCIClose(sd, 0, &outcome);
     must("close the device");
     SCITerminate();
     return 0;
