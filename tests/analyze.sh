@@ -125,7 +125,7 @@ tidy() {
     file=$1
     shift
     config=.clang-tidy
-    if grep -q cci_sisci.h "$file"; then
+    if grep -q 'sisci\.h' "$file"; then
         config=$out/sisci.clang-tidy
         sed 's/^  -performance-no-int-to-ptr$/&,\n  -bugprone-macro-parentheses/' .clang-tidy >"$config"
     fi
