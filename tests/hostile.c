@@ -1568,6 +1568,36 @@ static void forged_answers_do_not_touch_a_connecting_client(void **state) {
     assert_int_equal(refused_count, 0);
 }
 
+/* A server that offers longer messages than were asked for would have the client send what does not fit. */
+static void an_answer_that_allows_longer_messages_than_were_asked_for_is_ignored(void **state) {
+    uint8_t packet[CCI__ACCEPT_SIZE];
+    uint32_t most, i;
+    cci__dconn_t *conn;
+    (void)state;
+    open_both();
+    policy = DECIDE_LATER;
+    ask_for_connection(client, CCI_CONN_ATTR_RO);
+    while (undecided_count == 0)
+        run(1);
+    conn = (cci__dconn_t *)(void *)cci_conn_at(&dgram_of(client)->conns, 0);
+    most = conn->conn.pub.max_send_size;
+    for (i = 0; i < 2; i++) { /* one byte more, and as many as can be written down */
+        memset(packet, 0, sizeof packet);
+        cci_conn_write_header(packet, CCI__PKT_ACCEPT, 0, 0, conn->conn.token, 0, 0);
+        cci__store64(packet + 24, guess());
+        cci__store32(packet + 32, i == 0 ? most + 1 : UINT32_MAX);
+        cci__store32(packet + 36, 65536);
+        feed(client, sim_of(victim)->number, packet, sizeof packet);
+        assert_int_equal(conn->conn.state, CCI_CONN_CONNECTING);
+        assert_int_equal(conn->conn.peer_token, 0);
+        assert_int_equal(conn->conn.pub.max_send_size, most);
+    }
+    cci__store32(packet + 32, most); /* it is the size alone that was wrong */
+    feed(client, sim_of(victim)->number, packet, sizeof packet);
+    assert_int_equal(conn->conn.state, CCI_CONN_OPEN);
+    assert_int_equal(conn->conn.pub.max_send_size, most);
+}
+
 #define CHAINED 65536u
 
 /* The longest chain of a table in which the attacker chose everything that he can choose. */
@@ -1895,6 +1925,7 @@ int main(int argc, char **argv) {
         TEST(a_refusal_does_not_tell_what_was_wrong),
         TEST(a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_connection),
         TEST(forged_answers_do_not_touch_a_connecting_client),
+        TEST(an_answer_that_allows_longer_messages_than_were_asked_for_is_ignored),
         TEST(chosen_addresses_indices_and_tokens_make_no_long_chains),
         TEST(a_peer_touches_nothing_outside_what_was_registered_for_it),
         TEST(a_handle_of_another_endpoint_or_one_that_is_gone_opens_nothing),
