@@ -89,8 +89,9 @@ all() {
     "$1" prove_wire all 4 request
     "$1" prove_wire all 4 accept
     "$1" prove_wire all 4 read
-    "$1" prove_wire all 4 data cci_rma_address:prove_given_address cci__rma_chunk_done:prove_given_done \
-        cci__rma_fail:prove_given_fail
+    "$1" prove_wire all 4 data cci_rma_address:prove_given_address cci__rma_fail:prove_given_fail \
+        cci__rma_arrived:prove_given_arrived cci__rma_free_chunk:prove_given_freed \
+        cci__rma_again:prove_given_again cci__rma_finish:prove_given_finish
     "$1" prove_base loop 4 ranges_memory
     "$1" prove_base all 4 ranges_union
     "$1" prove_rel all 4 check
