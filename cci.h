@@ -1213,7 +1213,7 @@ typedef struct cci_flow {
 typedef struct cci_congestion {
     const char *name;
     void (*arrived)(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns); /* while the window limited */
-    int (*lost)(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns); /* 1: the window was reduced */
+    void (*lost)(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns);
 } cci_congestion_t;
 
 #define CCI__FLOW_MOST (UINT64_C(1) << 30) /* bytes of a window */
@@ -1285,18 +1285,17 @@ CCI__UNUSED static void cci__flow_cut(cci_flow_t *flow, uint64_t keep, uint32_t 
     flow->last_half_ns = 0;
 }
 
-CCI__UNUSED static int cci__discern_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
+CCI__UNUSED static void cci__discern_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
     uint64_t keep = 717; /* CUBIC's 0.7 */
     if (cci__flow_is_queued(flow))
         keep = cci__flow_shortest_ns(flow) * 1088 / cci__flow_queued_ns(flow);
     else if (flow->loss_share < 65536 / 10)
-        return 0;
+        return;
     else
         flow->loss_share /= 2;
     if (flow->window < flow->threshold) /* twice as much as fits is under way */
         keep = 0;
     cci__flow_cut(flow, cci__min64(cci__max64(keep, 614), 922), mtu, now_ns); /* 0.6 to 0.9 */
-    return 1;
 }
 
 CCI__UNUSED static uint32_t cci__cube_root(uint64_t x) {
@@ -1358,9 +1357,8 @@ CCI__UNUSED static void cci__newreno_arrived(cci_flow_t *flow, uint32_t bytes, u
     }
     flow->window = cci__min64(flow->window, CCI__FLOW_MOST);
 }
-CCI__UNUSED static int cci__newreno_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
+CCI__UNUSED static void cci__newreno_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
     cci__flow_cut(flow, 512, mtu, now_ns);
-    return 1;
 }
 
 /* For a network of one's own: as much as the receiver can take, whatever is lost. */
@@ -1370,11 +1368,10 @@ CCI__UNUSED static void cci__fixed_arrived(cci_flow_t *flow, uint32_t bytes, uin
     (void)now_ns;
     flow->window = CCI__FLOW_MOST;
 }
-CCI__UNUSED static int cci__fixed_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
+CCI__UNUSED static void cci__fixed_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
     (void)flow;
     (void)mtu;
     (void)now_ns;
-    return 0;
 }
 
 /* The congestion control of a name, NULL for the default; NULL if there is none of that name. */
@@ -1408,7 +1405,7 @@ CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t 
                                        uint64_t sent_ns, uint32_t mtu, uint64_t now_ns) {
     flow->lost += bytes;
     if (sent_ns >= flow->cut_ns)
-        (void)congestion->lost(flow, mtu, now_ns);
+        congestion->lost(flow, mtu, now_ns);
 }
 
 #ifdef __cplusplus
@@ -2381,6 +2378,13 @@ static void cci__rel_free_record(cci_rel_t *rel, cci_rel_sent_t *sent) {
     rel->record_count--;
 }
 
+static void cci__rel_free_records(cci_rel_t *rel) {
+    while (!cci__list_empty(&rel->lost))
+        cci__rel_free_record(rel, CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node));
+    while (!cci__list_empty(&rel->flight))
+        cci__rel_free_record(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
+}
+
 /* A buffer is held with what can't be delivered yet, or (-1) not any more. */
 static void cci__rel_hold_buffer(cci_rel_t *rel, int more) {
     rel->buffers_held += (uint32_t)more;
@@ -2438,19 +2442,20 @@ CCI_API int cci_rel_idle(const cci_rel_t *rel) {
            !rel->nack_count && !rel->ping;
 }
 
+/* Does it hold something that belongs to all? */
+static int cci__rel_holds(const cci_rel_t *rel) {
+    return rel->buffers_held || rel->part_count || rel->sequence_count;
+}
+
 /* Since when it has held something that belongs to all and got no further; CCI__NEVER if it holds nothing. */
 CCI_API uint64_t cci_rel_stuck_ns(const cci_rel_t *rel) {
-    return rel->buffers_held || rel->part_count || rel->sequence_count ? rel->stuck_ns : CCI__NEVER;
+    return cci__rel_holds(rel) ? rel->stuck_ns : CCI__NEVER;
 }
 
 /* Forgets packets that nobody waits for: those that only wanted to be acknowledged. */
 CCI_API void cci_rel_forget(cci_rel_t *rel) {
-    if (!cci__list_empty(&rel->items))
-        return;
-    while (!cci__list_empty(&rel->flight))
-        cci__rel_free_record(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
-    while (!cci__list_empty(&rel->lost))
-        cci__rel_free_record(rel, CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node));
+    if (cci__list_empty(&rel->items))
+        cci__rel_free_records(rel);
 }
 
 /* Writes down what must outlive a pause. Only when idle. A packet that is late from before counts as seen. */
@@ -2555,6 +2560,12 @@ static void cci__rel_single(cci_rel_t *rel, cci_rel_item_t *item, uint32_t lengt
     cci__rel_enqueue(rel, item);
 }
 
+/* Bytes of each piece of a message, of which `space` fit into a packet: pieces of one size, and as few as can be. */
+static uint32_t cci__rel_even(uint32_t length, uint32_t space) {
+    uint32_t count = (length + space - 1) / space;
+    return cci__pad8((length + count - 1) / count);
+}
+
 /* Copies a message into pieces of `even` bytes, each behind room for its packet's head, the last filled up with zeros. */
 static void cci__rel_fill_slots(uint8_t *slot, uint32_t even, const struct iovec *data, uint32_t count) {
     uint32_t used = 0, i;
@@ -2581,8 +2592,7 @@ static void cci__rel_fill_slots(uint8_t *slot, uint32_t even, const struct iovec
 /* Sends a message of more than one packet so that nothing of it need be copied again. 0: its pieces don't fit. */
 static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_t count, uint32_t length,
                                cci_rel_op_t *op, uint64_t now_ns) {
-    uint32_t space = (rel->mtu - CCI__SLOT_HEAD) & ~7u, pieces = (length + space - 1) / space;
-    uint32_t even = cci__pad8((length + pieces - 1) / pieces);
+    uint32_t even = cci__rel_even(length, (rel->mtu - CCI__SLOT_HEAD) & ~7u), pieces = (length + even - 1) / even;
     cci_rel_item_t *item;
     if ((even + CCI__SLOT_HEAD) * pieces > rel->pool->block_size)
         return 0;
@@ -2838,10 +2848,7 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     int gap = 0;
     for (node = rel->items.next; node != &rel->items; node = node->next)
         CCI__CONTAINER(node, cci_rel_item_t, node)->pieces = 0; /* all records go: that is enough */
-    while (!cci__list_empty(&rel->lost))
-        cci__rel_free_record(rel, CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node));
-    while (!cci__list_empty(&rel->flight))
-        cci__rel_free_record(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
+    cci__rel_free_records(rel);
     rel->rma_open = UINT32_MAX / 2; /* nothing held starts any more */
     while (!cci__list_empty(&rel->items)) {
         cci_rel_item_t *item = CCI__CONTAINER(rel->items.next, cci_rel_item_t, node);
@@ -2865,11 +2872,6 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
 }
 
 /* ---- going out: packets ---- */
-
-/* The congestion control of a name, NULL for the default; NULL if there is none of that name. */
-CCI_API const cci_congestion_t *cci_rel_find_congestion(const char *name) {
-    return cci__find_congestion(name);
-}
 
 /* Longest time that a peer may need to answer. */
 static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
@@ -3023,10 +3025,8 @@ static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, cci
         even = cci__min32(cci__rel_find_slot(packet, item, fragment, &data), space);
     } else {
         data = (item->kind == CCI__ITEM_LENT ? item->bulk.data : frame + 8) + fragment;
-        if (fragment != item->fragment || fragment == 0 || item->even > space) { /* first, lost, or another MTU */
-            uint32_t count = (length + space - 1) / space;
-            item->even = cci__pad8((length + count - 1) / count);
-        }
+        if (fragment != item->fragment || fragment == 0 || item->even > space) /* first, lost, or another MTU */
+            item->even = cci__rel_even(length, space);
         even = item->even;
     }
     at = packet->head + packet->head_length;
@@ -4295,7 +4295,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     uint64_t top = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
     uint64_t number = cci__expand32(number_low, top), expected = rel->expected;
     int eliciting = 0, pinged = 0, outcome = CCI__TAKEN, gap;
-    int held = rel->buffers_held || rel->part_count || rel->sequence_count;
+    int held = cci__rel_holds(rel);
     if (number >= UINT64_MAX / 2)
         return CCI_REL_UNSOUND;
     rel->advanced = 0;
@@ -7032,7 +7032,7 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
                       cci__max32(ep->info.mtu - CCI_REL_HEADER, 8 + cci__pad8(ep->max_send_size) + heads),
                       ep->info.base_mtu);
     ep->pool.slots = ep->wire == NULL;
-    ep->pool.congestion = cci_rel_find_congestion(ep->info.congestion);
+    ep->pool.congestion = cci__find_congestion(ep->info.congestion);
     ep->pool.zeros = zeros;
     ep->pool.overhead = ep->overhead;
     cci_rel_pool_add(&ep->pool, bulks, CCI__DGRAM_BULKS, records, record_count, parts, CCI__DGRAM_PARTS);
@@ -7087,7 +7087,7 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     ep->header_flags = (uint8_t)(info->crc ? CCI__HEADER_CRC : 0);
     ep->overhead = (info->crc ? CCI__CRC_SIZE : 0) + (ep->seal ? ep->seal->tag_size : 0);
     info->mtu = wire_mtu > ep->overhead ? (wire_mtu - ep->overhead) & ~7u : 0;
-    if (info->mtu < 256 || (info->congestion && !cci_rel_find_congestion(info->congestion))) {
+    if (info->mtu < 256 || (info->congestion && !cci__find_congestion(info->congestion))) {
         cci_log(CCI_LOG_ERROR, info->mtu < 256 ? "the link's datagrams are too short: 256 bytes are needed"
                                                : "there is no congestion control of the name that was configured");
         return 0;
@@ -8115,7 +8115,7 @@ CCI_API const cci_seal_t *cci_seal_hooks(void) {
 }
 
 CCI_API int cci_congestion_known(const char *name) {
-    return cci_rel_find_congestion(name) != NULL;
+    return cci__find_congestion(name) != NULL;
 }
 
 /* ---- messages to the log ----------------------------------------------------------------------------------------- */

@@ -3453,24 +3453,31 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveSegment)(cci__sci_local_segment_t segmen
     cci__sci_set(error, CCI__SCI_ERR_OK);
 }
 
+/* The next event of a segment, which the caller frees, if it has no callback. */
+static cci__sci_error_t cci__sci_await_event(cci__sci_target *target, unsigned int timeout, cci__sci_event **event) {
+    cci__sci_desc_t sd = target->sd;
+    cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_OPERATION;
+    *event = NULL;
+    cci__sci_lock(sd);
+    if (!target->calls_back) {
+        status = cci__sci_await(target, cci__sci_deadline(timeout), event);
+    }
+    cci__sci_unlock(sd);
+    return status;
+}
+
 CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForLocalSegmentEvent)(
     cci__sci_local_segment_t segment, unsigned int *sourcenodeId, unsigned int *localAdapterNo, unsigned int timeout,
     unsigned int flags, cci__sci_error_t *error) {
     cci__sci_segment_cb_reason_t reason = (cci__sci_segment_cb_reason_t)0;
-    cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_OPERATION;
-    cci__sci_event *event = NULL;
-    cci__sci_desc_t sd;
+    cci__sci_error_t status;
+    cci__sci_event *event;
     (void)flags;
     if (!segment) {
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return reason;
     }
-    sd = segment->served.target.sd;
-    cci__sci_lock(sd);
-    if (!segment->served.target.calls_back) {
-        status = cci__sci_await(&segment->served.target, cci__sci_deadline(timeout), &event);
-    }
-    cci__sci_unlock(sd);
+    status = cci__sci_await_event(&segment->served.target, timeout, &event);
     if (event) {
         reason = event->reason;
         cci__sci_free(event);
@@ -3590,20 +3597,14 @@ CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForRemoteSegmentEv
                                                                                      unsigned int flags,
                                                                                      cci__sci_error_t *error) {
     cci__sci_segment_cb_reason_t reason = (cci__sci_segment_cb_reason_t)0;
-    cci__sci_error_t result = CCI__SCI_ERR_ILLEGAL_OPERATION;
-    cci__sci_event *event = NULL;
-    cci__sci_desc_t sd;
+    cci__sci_error_t result;
+    cci__sci_event *event;
     (void)flags;
     if (!segment) {
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return reason;
     }
-    sd = segment->remote.target.sd;
-    cci__sci_lock(sd);
-    if (!segment->remote.target.calls_back) {
-        result = cci__sci_await(&segment->remote.target, cci__sci_deadline(timeout), &event);
-    }
-    cci__sci_unlock(sd);
+    result = cci__sci_await_event(&segment->remote.target, timeout, &event);
     if (event) {
         reason = event->reason;
         cci__sci_set(status, event->status);

@@ -1604,9 +1604,9 @@ static int cci__udp_lay_out(cci__udp_link *l, int m, const cci_link_tx_t *tx, in
     struct msghdr *h = &o->message[m].header;
     unsigned short used = 0;
     uint8_t *end = NULL;
-    int i;
+    int i, may_copy = n > 1 && tx->length <= CCI__UDP_SHORT;
     uint32_t j;
-    for (i = 0; i < n; i++) {
+    for (i = 0; i < n && !(may_copy && used * 2 > n); i++) {
         for (j = 0; j < tx[i].piece_count; j++) {
             uint8_t *data = (uint8_t *)(uintptr_t)tx[i].piece[j].data; /* sendmsg only reads */
             if (used > 0 && data == end) {
@@ -1618,7 +1618,7 @@ static int cci__udp_lay_out(cci__udp_link *l, int m, const cci_link_tx_t *tx, in
             end = data + tx[i].piece[j].length;
         }
     }
-    if (used * 2 > n && n > 1 && tx->length <= CCI__UDP_SHORT) {
+    if (may_copy && used * 2 > n) {
         /* The kernel copies one long piece much faster than many short ones, and this copy stays in the cache. */
         uint8_t *at = o->flat + o->flat_used;
         piece[0].iov_base = at;

@@ -1533,6 +1533,16 @@ static void a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_conne
     both_ways();
 }
 
+/* A client whose request the victim's program has not decided upon; its connection. */
+static cci__dconn_t *leave_a_client_waiting(void) {
+    open_both();
+    policy = DECIDE_LATER;
+    ask_for_connection(client, CCI_CONN_ATTR_RO);
+    while (undecided_count == 0)
+        run(1);
+    return (cci__dconn_t *)(void *)cci_conn_at(&dgram_of(client)->conns, 0);
+}
+
 static void forged_answers_do_not_touch_a_connecting_client(void **state) {
     static const uint8_t types[] = {CCI__PKT_REJECT, CCI__PKT_COOKIE, CCI__PKT_ACCEPT, CCI__PKT_RESET};
     uint8_t packet[CCI__ACCEPT_SIZE];
@@ -1540,12 +1550,7 @@ static void forged_answers_do_not_touch_a_connecting_client(void **state) {
     uint32_t i;
     cci__dconn_t *conn;
     (void)state;
-    open_both();
-    policy = DECIDE_LATER;
-    ask_for_connection(client, CCI_CONN_ATTR_RO);
-    while (undecided_count == 0)
-        run(1);
-    conn = (cci__dconn_t *)(void *)cci_conn_at(&dgram_of(client)->conns, 0);
+    conn = leave_a_client_waiting();
     assert_int_equal(conn->conn.state, CCI_CONN_CONNECTING);
     sent = sim.sent_count;
     for (i = 0; i < MILLIONS; i++) { /* in the server's name */
@@ -1574,12 +1579,7 @@ static void an_answer_that_allows_longer_messages_than_were_asked_for_is_ignored
     uint32_t most, i;
     cci__dconn_t *conn;
     (void)state;
-    open_both();
-    policy = DECIDE_LATER;
-    ask_for_connection(client, CCI_CONN_ATTR_RO);
-    while (undecided_count == 0)
-        run(1);
-    conn = (cci__dconn_t *)(void *)cci_conn_at(&dgram_of(client)->conns, 0);
+    conn = leave_a_client_waiting();
     most = conn->conn.pub.max_send_size;
     for (i = 0; i < 2; i++) { /* one byte more, and as many as can be written down */
         memset(packet, 0, sizeof packet);

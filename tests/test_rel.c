@@ -277,7 +277,7 @@ static const cci_rel_sink_t sink = {sink_keep,  sink_drop,     sink_assemble, si
 
 static void side_pool(side_t *s, uint32_t blocks, uint32_t bulks, uint32_t records, uint32_t parts) {
     cci_rel_pool_init(&s->pool, &sink, BLOCK_SIZE, 256);
-    s->pool.congestion = cci_rel_find_congestion(NULL);
+    s->pool.congestion = cci__find_congestion(NULL);
     s->pool.zeros = calloc(1, MTU_MAX);
     s->bytes = malloc((size_t)BLOCKS * BLOCK_SIZE);
     s->arena = calloc(1, ARENA);
