@@ -291,9 +291,10 @@ typedef union cci__udp_sockaddr {
 typedef struct cci__udp_socket {
     int fd;             /* -1: none                                     */
     int family;         /* 4 or 6                                       */
-    int busy;           /* the last call found a datagram: expect more  */
+    int busy;           /* so many calls in a row found datagrams       */
     int coalesces;      /* UDP_GRO is on                                */
-    uint32_t company;   /* datagrams that came together with others     */
+    uint32_t company;   /* datagrams that came together with others ... */
+    uint32_t company_at; /* ... the last of them in this call            */
     uint32_t hot_until; /* call number                                  */
     cci_link_addr_t group;
 } cci__udp_socket;
@@ -1819,7 +1820,11 @@ static int cci__udp_take_plain(cci__udp_link *l, cci__udp_socket *s, cci_link_rx
 /* Datagrams come in company: let the kernel leave those of one sender side by side. This is not turned off again, since
  * what already waits coalesced would then come without its segment size. */
 static void cci__udp_count_company(cci__udp_link *l, cci__udp_socket *s, int got) {
-    s->company += got > 1 ? (uint32_t)got : 0u;
+    if (got < 2) {
+        return;
+    }
+    s->company = l->calls - s->company_at > CCI__UDP_HOT ? 0 : s->company + (uint32_t)got;
+    s->company_at = l->calls;
     if (s->company >= CCI__UDP_BULK && l->gro && !s->coalesces) {
         int one = 1;
         s->coalesces = setsockopt(s->fd, CCI__UDP_SOL_UDP, CCI__UDP_GRO, &one, sizeof one) == 0;
@@ -1900,17 +1905,17 @@ static int cci__udp_take_many(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_
 static int cci__udp_take(cci__udp_link *l, int slot, cci_link_rx_t *rx, int count) {
     cci__udp_socket *s = &l->socket[slot];
     int got = -2, r;
-    if (s->busy && count > 1 && l->mmsg) {
+    if (s->busy > 1 && count > 1 && l->mmsg) {
         got = cci__udp_take_many(l, s, rx, count);
     }
     if (got == -2) {
-        int most = s->busy ? count : 1;
+        int most = s->busy > 1 ? count : 1;
         for (got = 0, r = 1; got < most && r > 0; got += r > 0) {
             r = cci__udp_take_one(l, s, &rx[got]);
         }
         got = got == 0 && r < 0 ? -1 : got;
     }
-    s->busy = got > 0;
+    s->busy = got > 0 ? s->busy + (s->busy < 2) : 0;
     if (got > 0) {
         s->hot_until = l->calls + CCI__UDP_HOT;
         l->hot |= 1u << slot;
