@@ -998,6 +998,10 @@ CCI__UNUSED static int cci__ranges_test(const cci_range_t *set, uint32_t count, 
  * there is room for. */
 CCI__UNUSED static int cci__ranges_add(cci_range_t *set, uint32_t *count, uint32_t capacity, uint64_t lo, uint64_t hi) {
     uint32_t end = *count, begin;
+    if (CCI__LIKELY(end > 0 && set[end - 1].hi == lo)) { /* in order, as nearly always */
+        set[end - 1].hi = hi;
+        return CCI__RANGE_NEW;
+    }
     while (end > 0 && set[end - 1].lo > hi) CCI__LOOP(ranges_end)
         end--;
     begin = end;
@@ -4064,12 +4068,15 @@ static int cci__rel_input_bulk(cci_rel_t *rel, const uint8_t *frame) {
     target.region = cci__load32(frame + 16);
     target.remote_offset = cci__load64(frame + 24);
     target.length = cci__load64(frame + 40);
-    status = rel->pool->sink->place(rel->user, &target, offset, NULL, length);
-    if (status != CCI_SUCCESS) {
-        cci__rel_nack(rel, sequence, status);
-        return CCI__REFUSED;
+    part = cci__rel_part(rel, sequence, 0);
+    if (!part) {
+        status = rel->pool->sink->place(rel->user, &target, offset, NULL, length);
+        if (status != CCI_SUCCESS) {
+            cci__rel_nack(rel, sequence, status);
+            return CCI__REFUSED;
+        }
+        part = cci__rel_part(rel, sequence, 1);
     }
-    part = cci__rel_part(rel, sequence, 1);
     if (!part)
         return CCI__REFUSED;
     if (part->complete)
@@ -4081,7 +4088,11 @@ static int cci__rel_input_bulk(cci_rel_t *rel, const uint8_t *frame) {
         return CCI__REFUSED;
     if (cci__ranges_test(part->ranges, part->range_count, offset, offset + length) == CCI__RANGE_OLD)
         return CCI__TAKEN;
-    (void)rel->pool->sink->place(rel->user, &target, offset, frame + 48, length);
+    status = rel->pool->sink->place(rel->user, &target, offset, frame + 48, length);
+    if (status != CCI_SUCCESS) { /* it was deregistered meanwhile */
+        cci__rel_nack(rel, sequence, status);
+        return CCI__REFUSED;
+    }
     return cci__rel_fill(rel, part, offset, length);
 }
 
@@ -4256,6 +4267,7 @@ typedef struct cci__rel_span {
     uint32_t count;
     uint32_t next; /* the low 32 bits of the sequence number behind it */
     int has_bulk;
+    uint32_t first_size; /* of the packet's first frame, in the run or not */
 } cci__rel_span_t;
 
 /* Checks all frames of a packet, up to one of another layer, and finds its run. 0 if the packet is unsound. */
@@ -4267,6 +4279,8 @@ static int cci__rel_scan(const uint8_t *bytes, uint32_t length, uint32_t message
         size = cci__rel_check_for(frame, length - at, message_max);
         if (size == 0)
             return 0;
+        if (at == CCI_REL_HEADER)
+            run->first_size = size;
         if (!cci__rel_in_run(frame))
             continue;
         if (run->count == 0)
@@ -4322,7 +4336,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
             eliciting = 1;
             continue;
         }
-        size = cci__rel_check_for(frame, length - at, rel->message_max);
+        size = at == CCI_REL_HEADER ? run.first_size : cci__rel_check_for(frame, length - at, rel->message_max);
         if (size == 0) { /* behind a frame of another layer nobody has looked yet */
             rel->pool->packets_malformed++;
             return CCI_REL_UNSOUND;
@@ -5709,7 +5723,7 @@ static int cci__active_stuck(const cci__active_t *active) {
            (active->reader.outstanding == 0 && !cci__list_empty(&active->reader.reads));
 }
 
-/* Sends what a connection has to send, up to a batch. */
+/* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after it. */
 static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle, uint64_t now_ns) {
     cci__dconn_t *conn = active->conn;
     int left = CCI__DGRAM_BATCH_TX, more = 1;
@@ -5747,7 +5761,6 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
     else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
         cci__list_append(&ep->soon, &active->ready);
     active->unsent_bytes = 0;
-    cci__dgram_schedule(ep, conn);
 }
 
 static void cci__dgram_make_ready(cci__dgram_t *ep, cci__active_t *active) {
@@ -6828,8 +6841,12 @@ static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         round.next->prev = &round;
         round.prev->next = &round;
         cci__list_init(&ep->ready);
-        while (!cci__list_empty(&round))
-            cci__dgram_output(ep, CCI__CONTAINER(round.next, cci__active_t, ready), idle, ep->now_ns);
+        while (!cci__list_empty(&round)) {
+            cci__active_t *active = CCI__CONTAINER(round.next, cci__active_t, ready);
+            cci__dconn_t *conn = active->conn;
+            cci__dgram_output(ep, active, idle, ep->now_ns);
+            cci__dgram_schedule(ep, conn);
+        }
     }
     cci__dgram_flush(ep);
 }
@@ -7436,6 +7453,8 @@ static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
 static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     int status = CCI_EAGAIN;
+    if (CCI__LIKELY(!cci__dgram_has_events(ep)))
+        return status;
     while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
         if (CCI__LIKELY(next->base.pub.type != CCI_EVENT_NONE)) {
             *event = &next->base.pub;
@@ -7683,6 +7702,7 @@ static cci__op_t *cci__dgram_op(cci__dgram_t *ep, cci__dconn_t *conn, void *cont
 /* After something has been given to the reliability protocol: what may go at once goes at once, the rest when there is
  * company or at the next chance. */
 static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t *op, int flags) {
+    cci__dconn_t *conn = active->conn;
     cci_rel_t *rel = &active->rel;
     int now = active->unsent_bytes >= CCI__DGRAM_BURST ||
               (rel->reliable ? rel->in_flight == 0 : ep->now_ns - rel->last_sent_ns > 20000);
@@ -7694,9 +7714,10 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
             rel->last_sent_ns = ep->now_ns;
         cci__dgram_output(ep, active, 0, ep->now_ns);
         cci__dgram_flush(ep);
+        cci__dgram_schedule(ep, conn); /* the peer works already */
     } else if (cci__list_empty(&active->ready)) {
         cci__list_append(&ep->soon, &active->ready);
-        cci__dgram_schedule(ep, active->conn);
+        cci__dgram_schedule(ep, conn);
     }
     ep->idle_rounds = 0;
     if (flags & CCI_FLAG_BLOCKING)
