@@ -998,6 +998,7 @@ CCI__UNUSED static int cci__ranges_test(const cci_range_t *set, uint32_t count, 
  * there is room for. */
 CCI__UNUSED static int cci__ranges_add(cci_range_t *set, uint32_t *count, uint32_t capacity, uint64_t lo, uint64_t hi) {
     uint32_t end = *count, begin;
+    CCI_ASSERT(lo < hi && end <= capacity);
     if (CCI__LIKELY(end > 0 && set[end - 1].hi == lo)) { /* in order, as nearly always */
         set[end - 1].hi = hi;
         return CCI__RANGE_NEW;
@@ -1007,7 +1008,6 @@ CCI__UNUSED static int cci__ranges_add(cci_range_t *set, uint32_t *count, uint32
     begin = end;
     while (begin > 0 && set[begin - 1].hi >= lo) CCI__LOOP(ranges_begin)
         begin--;
-    CCI_ASSERT(lo < hi && *count <= capacity);
     if (begin == end) { /* touches none: make room */
         if (*count == capacity)
             return CCI__RANGE_FULL;
@@ -4267,7 +4267,6 @@ typedef struct cci__rel_span {
     uint32_t count;
     uint32_t next; /* the low 32 bits of the sequence number behind it */
     int has_bulk;
-    uint32_t first_size; /* of the packet's first frame, in the run or not */
 } cci__rel_span_t;
 
 /* Checks all frames of a packet, up to one of another layer, and finds its run. 0 if the packet is unsound. */
@@ -4279,8 +4278,6 @@ static int cci__rel_scan(const uint8_t *bytes, uint32_t length, uint32_t message
         size = cci__rel_check_for(frame, length - at, message_max);
         if (size == 0)
             return 0;
-        if (at == CCI_REL_HEADER)
-            run->first_size = size;
         if (!cci__rel_in_run(frame))
             continue;
         if (run->count == 0)
@@ -4336,7 +4333,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
             eliciting = 1;
             continue;
         }
-        size = at == CCI_REL_HEADER ? run.first_size : cci__rel_check_for(frame, length - at, rel->message_max);
+        size = cci__rel_check_for(frame, length - at, rel->message_max);
         if (size == 0) { /* behind a frame of another layer nobody has looked yet */
             rel->pool->packets_malformed++;
             return CCI_REL_UNSOUND;
