@@ -761,7 +761,7 @@ typedef struct cci_link {
 
 #ifndef CCI_TRANSPORT_INCLUDING /* a transport header wants the declarations above alone */
 
-#ifdef CCI_IMPLEMENTATION
+#if defined(CCI_IMPLEMENTATION) && !defined(CCI_LAYERS_INCLUDING) /* or a transport header wants some layers early */
 #define CCI_CORE_IMPLEMENTATION
 #endif
 #ifdef CCI_CORE_IMPLEMENTATION
@@ -793,7 +793,7 @@ typedef struct cci_link {
 #ifndef CCI_ASSERT
 #ifdef NDEBUG
 #define CCI_ASSERT(x) ((void)0)
-#elif defined(CCI_CORE_IMPLEMENTATION)
+#elif defined(CCI_CORE_IMPLEMENTATION) || defined(CCI_LAYERS_INCLUDING)
 #include <assert.h>
 #define CCI_ASSERT(x) assert(x)
 #else

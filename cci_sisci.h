@@ -32,6 +32,7 @@
  *     >>sisci-query      questions, and what can't be done without an adapter
  *     >>sisci-vendor     the library of an adapter, opened at run time
  *     >>sisci-table      the table of functions
+ *     >>sisci-transport  CCI over it: doors, links, rings
  *     >>sisci-license
  */
 
@@ -142,6 +143,32 @@
  * ================================================================================================================== */
 
 #define CCI_HAVE_SISCI 1
+
+#if !CCI__SCI_ALONE && defined(__linux__)
+#ifndef CCI_STATIC
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* The transport, for cci_register_transport() or cci_setup(); a program that includes this header needs neither. */
+CCI_API const cci_transport_t cci_sisci_transport;
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* The order of inclusion is the order of preference: take the first place that is free in cci.h's table. */
+#ifndef CCI_TRANSPORT_1
+#define CCI_TRANSPORT_1 &cci_sisci_transport
+#elif !defined(CCI_TRANSPORT_2)
+#define CCI_TRANSPORT_2 &cci_sisci_transport
+#elif !defined(CCI_TRANSPORT_3)
+#define CCI_TRANSPORT_3 &cci_sisci_transport
+#elif !defined(CCI_TRANSPORT_4)
+#define CCI_TRANSPORT_4 &cci_sisci_transport
+#else
+#error "cci.h takes four transports by inclusion; register the others with cci_register_transport()"
+#endif
+#endif
 
 /* X(name, value) */
 #define CCI__SCI_ERRORS(X)                                                                                             \
@@ -5544,6 +5571,3300 @@ CCI__SCI_INTERNAL void cci__sci_unload(cci__sci_vendor *vendor) {
 
 /* SISCI on shared memory. */
 CCI__SCI_INTERNAL const cci__sci_functions cci__sci_software = {CCI__SCI_FUNCTIONS(CCI__SCI_ENTRY, unsigned int)};
+
+#if !CCI__SCI_ALONE && defined(CCI_IMPLEMENTATION)
+
+/* ==================================================================================================================
+ * >>sisci-transport
+ *
+ * CCI over SISCI. Every endpoint has a door: a segment whose number is the service in its URI. A client leaves a hello
+ * there, the numbers of two segments; the server makes one of them, the client the other, and each connects to the
+ * other's. These two inboxes are a link: all connections that the client has with this server share it. What a side
+ * reads lies in its own inbox, what it writes in the peer's: remote stores alone, no remote loads.
+ *
+ *      inbox: card 0      who owns it, sizes: written by the owner before it is offered
+ *             ack 256     how far the peer has consumed what the owner sent, how many connections it has ended
+ *             sleep 320   the peer sleeps: it wants an interrupt
+ *             busy 384    the peer is copying from or to the owner's registered memory
+ *             done 448    answers to the owner's bounced RMAs
+ *             returns 512 blocks of the peer's inbox that are free again
+ *             ring 1024   records of whole lines of 64 bytes; then blocks, then bounce slots
+ *
+ * Each line begins with a word that is the sequence number of the record that begins there, stored last, or 0: so old bytes
+ * are never taken for a record. The record's bytes are in the rest of its lines:
+ *
+ *      number 4, type 1, flags 1, length 2, index and generation of the connection 4, acknowledgement 4, 48 bytes
+ *      0 4, 60 bytes; and so on
+ *
+ * Short messages are in the record. Long ones are in a block: the program reads them in
+ * place, and the block goes back when their event is returned. While the program holds half of the blocks, messages
+ * are copied to buffers of the endpoint instead. A receiver without buffers stops consuming, and says so.
+ *
+ * Nothing is ever lost or repeated on the way, so a message is acknowledged by its being consumed. Each operation has its
+ * place in the link's order; it completes when all before it are consumed, or when its time is over.
+ *
+ * RMA is done by the initiator with process_vm_readv and process_vm_writev where the kernel allows that (the same user, no
+ * wall between the two): the target's program need not take part. It reads the registration first, and says so in `busy`
+ * meanwhile; deregistering waits for that. Elsewhere data goes through slots of the inboxes, and the target copies.
+ *
+ * Invariants: a link is in `hot` or `cold`; hot ones are looked at in each call, cold ones in turn. Whatever lies in an
+ * inbox is read once, checked, and used as it was read; a peer that writes nonsense loses its link.
+ * ================================================================================================================== */
+
+#define CCI_LAYERS_INCLUDING
+#ifndef CCI_EVQ_IMPLEMENTATION
+#define CCI_EVQ_IMPLEMENTATION
+#endif
+#ifndef CCI_CONN_IMPLEMENTATION
+#define CCI_CONN_IMPLEMENTATION
+#endif
+#ifndef CCI_RMA_IMPLEMENTATION
+#define CCI_RMA_IMPLEMENTATION
+#endif
+#include "cci.h"
+#undef CCI_LAYERS_INCLUDING
+
+#ifndef CCI_URI_ALLOC
+#define CCI_URI_ALLOC malloc /* programs give URIs back with free() */
+#endif
+
+#if CCI__SCI_SOFTWARE
+
+#include <sched.h>
+#include <sys/timerfd.h>
+
+/* Some C libraries know whether the process has one thread: then a lock is a plain store. */
+#if defined(__GLIBC__) && !defined(CCI_NO_THREADS) && (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 32))
+#include <sys/single_threaded.h>
+#define CCI__SISCI_IS_ALONE __libc_single_threaded
+#else
+#define CCI__SISCI_IS_ALONE 0
+#endif
+
+#define CCI__SISCI_MAGIC 0x43434931u
+#define CCI__SISCI_LINE 64u
+#define CCI__SISCI_HEADER 16u
+#define CCI__SISCI_FIRST 48u         /* bytes of a record in its first line, and in each other */
+#define CCI__SISCI_MORE 60u
+#define CCI__SISCI_SHORT 496u      /* bytes of a message that go in the ring */
+#define CCI__SISCI_HELLOS 64u
+#define CCI__SISCI_BLOCKS 64u      /* per inbox at most */
+#define CCI__SISCI_RETURNS 128u
+#define CCI__SISCI_SLOTS 4u
+#define CCI__SISCI_SLOT_SIZE 32768u
+#define CCI__SISCI_REGIONS 4096u
+#define CCI__SISCI_CONTROL 4096u   /* connection events at once */
+#define CCI__SISCI_EXTRA_OPS 1024u /* completions that the program has not returned */
+#define CCI__SISCI_BATCH 16        /* records taken from a link at a time */
+#define CCI__SISCI_HOT 8u          /* links looked at in each call, however idle */
+#define CCI__SISCI_VM_PIECE (UINT64_C(1) << 20)
+
+enum { /* places in an inbox */
+    CCI__SISCI_AT_ACK = 256,
+    CCI__SISCI_AT_SLEEP = 320,
+    CCI__SISCI_AT_BUSY = 384,
+    CCI__SISCI_AT_DONE = 448,
+    CCI__SISCI_AT_RETURNS = 512,
+    CCI__SISCI_AT_RING = 1024
+};
+
+enum { /* records */
+    CCI__SISCI_PAD = 1, /* the rest of the ring is empty */
+    CCI__SISCI_MESSAGE,
+    CCI__SISCI_BLOCK,
+    CCI__SISCI_REQUEST,    /* client's index, generation, attribute, max_send_size; data */
+    CCI__SISCI_CANCEL,     /* client's index, generation */
+    CCI__SISCI_ACCEPT,     /* server's index, generation, max_send_size */
+    CCI__SISCI_REJECT,
+    CCI__SISCI_CONFIRM,
+    CCI__SISCI_DISCONNECT, /* how far the sender had consumed */
+    CCI__SISCI_PING,
+    CCI__SISCI_RMA_WRITE,
+    CCI__SISCI_RMA_READ
+};
+#define CCI__SISCI_VOID 0x100u /* in a record's word: withdrawn */
+
+enum { CCI__SISCI_RMA_AUTO, CCI__SISCI_RMA_COPY, CCI__SISCI_RMA_BOUNCE };
+
+/* What an inbox tells about itself and its owner. */
+typedef struct cci__sisci_card {
+    uint32_t magic, other_id; /* the number of the other inbox of the link */
+    uint32_t ring_lines, block_size, block_count, slot_size;
+    uint32_t interrupt, max_send_size, pid, region_count, region_size;
+    uint32_t sleeps; /* the owner may want interrupts */
+    uint64_t probe_at, probe; /* where this number is in the owner's memory */
+    uint64_t regions_at;
+} cci__sisci_card;
+
+typedef struct cci__sisci_hello {
+    uint32_t state; /* 0 free, 1 being written, 2 there */
+    uint32_t client_id, server_id, reserved;
+} cci__sisci_hello;
+
+typedef struct cci__sisci_door {
+    uint32_t magic, interrupt, count, reserved;
+    cci__sisci_hello hello[CCI__SISCI_HELLOS];
+} cci__sisci_door;
+
+typedef struct cci__sisci_device {
+    char directory[CCI__SCI_PATH];
+    char group[24];
+    uint8_t progress_thread, rma_mode;
+    uint32_t ring_bytes, block_count, max_send_size, send_buf_count, recv_buf_count, send_timeout_us, service;
+} cci__sisci_device;
+
+struct cci__sisci_conn;
+struct cci__sisci_link;
+struct cci__sisci_item;
+
+/* An operation of the program until its completion has been returned. */
+typedef struct cci__sisci_op {
+    cci_evq_event_t event; /* first */
+    cci_list_t node;       /* in its link, in the order of the calls */
+    struct cci__sisci_conn *conn;
+    struct cci__sisci_item *item; /* what is not in the ring yet */
+    uint64_t deadline_ns;         /* 0: the next look at the clock says */
+    uint32_t start, end, word;    /* the record */
+    int status;
+    uint8_t posted, blocking, done, has_record;
+} cci__sisci_op;
+
+/* What waits for the ring. */
+typedef struct cci__sisci_item {
+    struct cci__sisci_item *next;
+    struct cci__sisci_conn *conn;
+    cci__sisci_op *op;
+    const uint8_t *data; /* the program's with CCI_FLAG_NO_COPY, or `buffer` */
+    uint8_t *buffer;
+    uint32_t length;
+    uint8_t is_rma, is_read, has_message, dead;
+    uint8_t slots; /* that wait for an answer */
+    int status;
+    uint64_t local_key, remote_key, local_offset, remote_offset, rma_length, begun;
+    uint32_t local_region, remote_region;
+} cci__sisci_item;
+
+typedef struct cci__sisci_conn {
+    cci_conn_t conn; /* first */
+    struct cci__sisci_link *link;
+    cci_evq_event_t *event; /* kept for the outcome of connect or accept */
+    void *data;             /* client: the request's bytes */
+    cci_list_t node;        /* in its link's `owing` */
+    cci_list_t asked;       /* server: in its link's `asked` */
+    uint32_t peer_name; /* index and generation of the peer's end */
+    uint32_t send_timeout_us, keepalive_us;
+    uint32_t pending;       /* operations */
+    uint32_t mark;          /* end of the record that asks whether the peer is there; consumed when it was closed */
+    uint16_t data_len;
+    uint8_t owes;           /* a record's type */
+    uint8_t closing;        /* the program has closed it */
+    uint8_t cancelled, pinged;
+} cci__sisci_conn;
+
+enum { /* states of a link */
+    CCI__SISCI_KNOCKING, /* client: connects to the door */
+    CCI__SISCI_WAITING,  /* client: has left its hello */
+    CCI__SISCI_JOINING,  /* connects to the peer's inbox */
+    CCI__SISCI_OPEN,
+    CCI__SISCI_LOST
+};
+
+/* What callbacks tell: they only set these. */
+typedef struct cci__sisci_news {
+    int door, attached, out; /* 1: connected, -1: failed or lost */
+} cci__sisci_news;
+
+typedef struct cci__sisci_slot {
+    cci__sisci_item *item;
+    uint64_t number;   /* that is awaited; 0: free */
+    uint64_t at;       /* offset in the RMA */
+    uint32_t length;
+} cci__sisci_slot;
+
+typedef struct cci__sisci_link {
+    cci_list_t node;   /* in hot or cold */
+    cci_list_t notify; /* in `notify`: something was stored that the peer may be waiting for */
+    struct cci__sisci *ep;
+    int state, is_client, is_hot, told; /* told: the peer knows that we sleep */
+    cci__sisci_news news;
+    uint64_t retry_ns;
+    uint32_t service, in_id, out_id, conn_count, held, idle_rounds;
+    /* SISCI */
+    cci__sci_local_segment_t in_segment;
+    cci__sci_remote_segment_t out_segment, door_segment;
+    cci__sci_map_t in_map, out_map, door_map;
+    cci__sci_remote_interrupt_t interrupt;
+    int knocks; /* an interrupt is due as soon as it is connected */
+    cci__sisci_card card; /* the peer's, checked */
+    int vm;               /* process_vm works */
+    /* sending */
+    uint8_t *out, *out_ring, *out_blocks, *out_slots;
+    uint32_t out_lines, head, freed, returned, free_count;
+    uint8_t free_block[CCI__SISCI_BLOCKS];
+    uint32_t disconnects; /* that we have made */
+    cci_list_t ops, owing, asked;
+    cci__sisci_item *items, **items_tail;
+    cci__sisci_slot slot[CCI__SISCI_SLOTS];
+    uint64_t slot_number;
+    /* receiving */
+    uint8_t *in, *in_ring, *in_blocks, *in_slots;
+    uint32_t in_lines, tail, told_tail; /* told: acknowledged, by a word or a record */
+    cci_list_t due;                     /* in `due`: there is something to acknowledge */
+    uint32_t given_back, peer_disconnects, stalled;
+    uint8_t block_held[CCI__SISCI_BLOCKS];
+} cci__sisci_link;
+
+typedef struct cci__sisci_memory {
+    struct cci__sisci_memory *next;
+} cci__sisci_memory;
+
+typedef struct cci__sisci {
+    cci_endpoint_base_t base; /* first */
+    cci__sisci_device device;
+    uint64_t probe;
+    cci__sci_desc_t sd;
+    cci__sci_local_segment_t door_segment;
+    cci__sci_map_t door_map;
+    cci__sisci_door *door;
+    uint32_t service, hellos, interrupt_number;
+    cci__sci_local_interrupt_t interrupt;
+    int has_fd, epoll, self, timer, armed_readable, sleeping;
+    uint64_t armed_ns, now_ns, scan_ns;
+    uint32_t rounds, turn, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
+    uint32_t send_total, recv_total, handshakes, hot_count;
+    cci_evq_t evq;
+    cci_evq_fifo_t received;
+    cci_conn_table_t conns;
+    cci_rma_table_t rma;
+    cci_rma_region_t *regions;
+    cci_wheel_t wheel;
+    cci_list_t hot, cold, notify, due;
+    cci_evq_event_t *free_ops;
+    cci__sisci_item *free_items;
+    cci__sisci_memory *memory;
+    int stopping, thread_sleeps;
+#ifndef CCI_NO_THREADS
+    int lock;
+    pthread_t thread;
+    int has_thread;
+#endif
+} cci__sisci;
+
+/* Held for a moment only, and rarely wanted by two: half as dear as a mutex. */
+static void cci__sisci_lock(cci__sisci *ep) {
+#ifndef CCI_NO_THREADS
+    uint32_t tries = 0;
+    if (CCI__SISCI_IS_ALONE) {
+        __atomic_store_n(&ep->lock, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    while (CCI__UNLIKELY(__atomic_exchange_n(&ep->lock, 1, __ATOMIC_ACQUIRE))) {
+        while (__atomic_load_n(&ep->lock, __ATOMIC_RELAXED)) {
+            if (++tries > 100) {
+                (void)sched_yield();
+            }
+        }
+    }
+#else
+    (void)ep;
+#endif
+}
+
+static void cci__sisci_unlock(cci__sisci *ep) {
+#ifndef CCI_NO_THREADS
+    __atomic_store_n(&ep->lock, 0, __ATOMIC_RELEASE);
+#else
+    (void)ep;
+#endif
+}
+
+/* Memory that lives as long as the endpoint, aligned to 64 bytes. */
+static void *cci__sisci_memory_of(cci__sisci *ep, size_t size) {
+    uint8_t *bytes = (uint8_t *)cci_alloc(size + 128);
+    cci__sisci_memory *block = (cci__sisci_memory *)(void *)bytes;
+    if (!bytes) {
+        return NULL;
+    }
+    block->next = ep->memory;
+    ep->memory = block;
+    return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
+}
+
+static int cci__sisci_is_sleeper(const cci__sisci *ep) {
+    return ep->has_fd || ep->device.progress_thread;
+}
+
+/* ---- words in shared memory ---- */
+
+static uint32_t cci__sisci_load(const void *p) {
+    return __atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE);
+}
+
+static void cci__sisci_store(void *p, uint32_t value) {
+    __atomic_store_n((uint32_t *)p, value, __ATOMIC_RELEASE);
+}
+
+static uint64_t cci__sisci_load_long(const void *p) {
+    return __atomic_load_n((const uint64_t *)p, __ATOMIC_ACQUIRE);
+}
+
+static void cci__sisci_store_long(void *p, uint64_t value) {
+    __atomic_store_n((uint64_t *)p, value, __ATOMIC_RELEASE);
+}
+
+/* The peer may be waiting for what was just stored: it is told at the end of the call if it sleeps. */
+static void cci__sisci_touch(cci__sisci_link *link) {
+    if (link->card.sleeps && cci__list_empty(&link->notify)) {
+        cci__list_append(&link->ep->notify, &link->notify);
+    }
+}
+
+static void cci__sisci_wake_peer(cci__sisci_link *link) {
+    if (!link->interrupt) {
+        return;
+    }
+    if (CCI__SCI_LOAD(link->interrupt->remote.state) == CCI__SCI_CONNECTING) {
+        link->knocks = 1;
+        return;
+    }
+    CCI__SCI(SCITriggerInterrupt)(link->interrupt, 0, NULL);
+}
+
+static void cci__sisci_flush(cci__sisci *ep) {
+    if (cci__list_empty(&ep->notify)) {
+        return;
+    }
+    CCI__SCI_FENCE(SEQ_CST); /* the store before this, the sleeper's word after */
+    while (!cci__list_empty(&ep->notify)) {
+        cci__sisci_link *link = CCI__CONTAINER(ep->notify.next, cci__sisci_link, notify);
+        cci__list_remove(&link->notify);
+        cci__list_init(&link->notify);
+        if (link->state == CCI__SISCI_OPEN && cci__sisci_load(link->in + CCI__SISCI_AT_SLEEP) != 0) {
+            cci__sisci_wake_peer(link);
+        }
+    }
+}
+
+static void cci__sisci_heat(cci__sisci_link *link) {
+    link->idle_rounds = 0;
+    if (!link->is_hot) {
+        link->is_hot = 1;
+        link->ep->hot_count++;
+        cci__list_remove(&link->node);
+        cci__list_append(&link->ep->hot, &link->node);
+    }
+}
+
+static void cci__sisci_cool(cci__sisci_link *link) {
+    if (link->is_hot) {
+        link->is_hot = 0;
+        link->ep->hot_count--;
+        cci__list_remove(&link->node);
+        cci__list_append(&link->ep->cold, &link->node);
+    }
+}
+
+/* A link that has lost its peer, or whose peer writes nonsense. */
+static void cci__sisci_lose(cci__sisci_link *link) {
+    if (link->state == CCI__SISCI_OPEN) {
+        link->news.out = -1; /* dealt with at the next look at the device */
+        link->ep->rounds = 0;
+    }
+}
+
+/* ---- completing ---- */
+
+static void cci__sisci_drop_op(cci__sisci *ep, cci__sisci_op *op) {
+    if (op) {
+        op->event.next = ep->free_ops;
+        ep->free_ops = &op->event;
+    }
+}
+
+static cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, void *context, int flags) {
+    cci__sisci_op *op = (cci__sisci_op *)(void *)ep->free_ops;
+    if (!op) {
+        return NULL;
+    }
+    ep->free_ops = op->event.next;
+    op->event.base.pub.send.type = CCI_EVENT_SEND;
+    op->event.base.pub.send.connection = &conn->conn.pub;
+    op->event.base.pub.send.context = context;
+    cci__list_init(&op->node);
+    op->conn = conn;
+    op->item = NULL;
+    op->deadline_ns = 0;
+    op->status = CCI_SUCCESS;
+    op->posted = op->done = op->has_record = 0;
+    op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
+    return op;
+}
+
+static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
+    if (!cci__list_empty(&op->node)) {
+        cci__list_remove(&op->node);
+        cci__list_init(&op->node);
+        op->conn->pending--;
+    }
+    if (op->item) {
+        op->item->op = NULL;
+        op->item->dead = 1;
+        op->item = NULL;
+    }
+    if (op->blocking) {
+        op->status = status;
+        op->done = 1;
+        return;
+    }
+    op->event.base.pub.send.status = (cci_status_t)status;
+    cci_evq_post(&ep->evq.done, &op->event);
+}
+
+/* Gives an operation up; what is in the ring and not consumed is withdrawn if that is still possible. */
+static void cci__sisci_fail_op(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *op, int status) {
+    if (op->has_record && (int32_t)(link->freed - op->end) < 0 && link->state == CCI__SISCI_OPEN) {
+        cci__sisci_store(link->out_ring + (size_t)(op->start & (link->out_lines - 1)) * CCI__SISCI_LINE + 4,
+                         op->word | CCI__SISCI_VOID);
+    }
+    cci__sisci_complete(ep, op, status);
+}
+
+/* Gives up the operations of a connection (or of all) from `from` on. */
+static void cci__sisci_fail_ops(cci__sisci_link *link, cci__sisci_conn *conn, cci_list_t *from, int status) {
+    while (from != &link->ops) {
+        cci__sisci_op *op = CCI__CONTAINER(from, cci__sisci_op, node);
+        from = from->next;
+        if (!conn || op->conn == conn) {
+            cci__sisci_fail_op(link->ep, link, op, status);
+        }
+    }
+}
+
+static int cci__sisci_is_reliable(const cci__sisci_conn *conn) {
+    return conn->conn.pub.attribute == CCI_CONN_ATTR_RO || conn->conn.pub.attribute == CCI_CONN_ATTR_RU;
+}
+
+static void cci__sisci_free_item(cci__sisci *ep, cci__sisci_item *item) {
+    item->next = ep->free_items;
+    ep->free_items = item;
+}
+
+static cci__sisci_item *cci__sisci_new_item(cci__sisci *ep, cci__sisci_conn *conn) {
+    cci__sisci_item *item = ep->free_items;
+    uint8_t *buffer;
+    if (!item) {
+        return NULL;
+    }
+    ep->free_items = item->next;
+    buffer = item->buffer;
+    memset(item, 0, sizeof *item);
+    item->buffer = buffer;
+    item->conn = conn;
+    return item;
+}
+
+/* ---- the ring, going out ---- */
+
+/* The peer says that it has consumed so much; what is older than what we know comes from a word that it need not store
+ * again. */
+static void cci__sisci_hear_ack(cci__sisci_link *link, uint32_t consumed) {
+    if ((int32_t)(consumed - link->freed) <= 0) {
+        return;
+    }
+    if (consumed - link->freed > link->head - link->freed) {
+        cci__sisci_lose(link); /* that was never sent */
+        return;
+    }
+    link->freed = consumed;
+}
+
+static void cci__sisci_see_freed(cci__sisci_link *link) {
+    cci__sisci_hear_ack(link, cci__sisci_load(link->in + CCI__SISCI_AT_ACK));
+}
+
+static int cci__sisci_has_room(cci__sisci_link *link, uint32_t lines) {
+    if (link->head + lines + 1 - link->freed <= link->out_lines) {
+        return 1;
+    }
+    cci__sisci_see_freed(link);
+    return link->head + lines + 1 - link->freed <= link->out_lines;
+}
+
+/* The name of a connection in records: its index, and twelve bits that tell it from earlier ones of that index. */
+static uint32_t cci__sisci_name(const cci__sisci_conn *conn) {
+    return conn->conn.index | (uint32_t)(conn->conn.token & 0xfffu) << 20;
+}
+
+static void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, uint32_t lines, uint32_t word, uint32_t to) {
+    uint32_t header[2];
+    header[0] = to;
+    header[1] = link->told_tail = link->tail;
+    memcpy(record + 8, header, sizeof header);
+    __atomic_store_n((uint32_t *)(void *)(record + 4), word, __ATOMIC_RELAXED);
+    cci__sisci_store(record, link->head * 2 + 1);
+    link->head += lines;
+    cci__sisci_touch(link);
+}
+
+/* Room for a record in one piece, or NULL. */
+static uint8_t *cci__sisci_reserve(cci__sisci_link *link, uint32_t lines) {
+    uint32_t place = link->head & (link->out_lines - 1);
+    uint32_t rest = link->out_lines - place;
+    if (lines > rest) {
+        if (!cci__sisci_has_room(link, rest + lines)) {
+            return NULL;
+        }
+        cci__sisci_publish(link, link->out_ring + (size_t)place * CCI__SISCI_LINE, rest, CCI__SISCI_PAD, 0);
+        place = 0;
+    } else if (!cci__sisci_has_room(link, lines)) {
+        return NULL;
+    }
+    return link->out_ring + (size_t)place * CCI__SISCI_LINE;
+}
+
+static uint32_t cci__sisci_lines(uint32_t length) {
+    return length <= CCI__SISCI_FIRST ? 1 : 1 + (length - CCI__SISCI_FIRST + CCI__SISCI_MORE - 1) / CCI__SISCI_MORE;
+}
+
+/* Where in a record something goes, or comes from. */
+typedef struct cci__sisci_place {
+    uint8_t *at;
+    uint32_t left; /* bytes in this line */
+} cci__sisci_place;
+
+static void cci__sisci_put(cci__sisci_place *place, const void *data, size_t length) {
+    const uint8_t *from = (const uint8_t *)data;
+    while (length > 0) {
+        uint32_t n;
+        if (place->left == 0) {
+            __atomic_store_n((uint32_t *)(void *)place->at, 0, __ATOMIC_RELAXED); /* no record begins here */
+            place->at += 4;
+            place->left = CCI__SISCI_MORE;
+        }
+        n = length < place->left ? (uint32_t)length : place->left;
+        if (n == CCI__SISCI_FIRST) { /* compilers copy what has a constant length without a call */
+            memcpy(place->at, from, CCI__SISCI_FIRST);
+        } else {
+            memcpy(place->at, from, n);
+        }
+        place->at += n;
+        place->left -= n;
+        from += n;
+        length -= n;
+    }
+}
+
+static void cci__sisci_get(const uint8_t *from, uint8_t *to, uint32_t length) {
+    uint32_t n = cci__min32(length, CCI__SISCI_FIRST);
+    if (n == 0) {
+        return;
+    }
+    memcpy(to, from, CCI__SISCI_FIRST); /* there is room, and a constant length needs no call */
+    from += CCI__SISCI_FIRST;
+    while ((length -= n) > 0) {
+        to += n;
+        n = cci__min32(length, CCI__SISCI_MORE);
+        memcpy(to, from + 4, n);
+        from += CCI__SISCI_LINE;
+    }
+}
+
+static cci__sisci_place cci__sisci_begin(uint8_t *record) {
+    cci__sisci_place place;
+    place.at = record + CCI__SISCI_HEADER;
+    place.left = CCI__SISCI_FIRST;
+    return place;
+}
+
+static void cci__sisci_gather(uint8_t *to, const struct iovec *data, uint32_t count) {
+    uint32_t i;
+    for (i = 0; i < count; i++) {
+        if (data[i].iov_len > 0) {
+            memcpy(to, data[i].iov_base, data[i].iov_len);
+            to += data[i].iov_len;
+        }
+    }
+}
+
+/* A record with its bytes inside. */
+static int cci__sisci_post(cci__sisci_link *link, uint32_t type, uint32_t to, const void *head, uint32_t head_length,
+                           const void *data, uint32_t length) {
+    uint32_t lines = cci__sisci_lines(head_length + length);
+    uint8_t *record = cci__sisci_reserve(link, lines);
+    cci__sisci_place place;
+    if (!record) {
+        return 0;
+    }
+    place = cci__sisci_begin(record);
+    cci__sisci_put(&place, head, head_length);
+    cci__sisci_put(&place, data, length);
+    cci__sisci_publish(link, record, lines, type | (head_length + length) << 16, to);
+    return 1;
+}
+
+/* A free block of the peer's inbox; what the peer has given back is looked at when there is none. */
+static int cci__sisci_take_block(cci__sisci_link *link) {
+    while (link->free_count == 0) {
+        uint32_t word = cci__sisci_load(link->in + CCI__SISCI_AT_RETURNS + 4 * (link->returned % CCI__SISCI_RETURNS));
+        if (word >> 8 != ((link->returned + 1) & 0xffffffu)) {
+            return -1;
+        }
+        if ((word & 0xff) >= link->card.block_count) {
+            cci__sisci_lose(link);
+            return -1;
+        }
+        link->free_block[link->free_count++] = (uint8_t)word;
+        link->returned++;
+    }
+    return link->free_block[--link->free_count];
+}
+
+/* Puts a message in the ring; 0 if there is no room. */
+static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn, const struct iovec *data,
+                                   uint32_t count, uint32_t length, cci__sisci_op *op) {
+    cci__sisci_place place;
+    uint32_t lines, word, i;
+    uint8_t *record;
+    if (length <= CCI__SISCI_SHORT) {
+        lines = cci__sisci_lines(length);
+        record = cci__sisci_reserve(link, lines);
+        if (!record) {
+            return 0;
+        }
+        word = CCI__SISCI_MESSAGE | length << 16;
+        place = cci__sisci_begin(record);
+        for (i = 0; i < count; i++) {
+            cci__sisci_put(&place, data[i].iov_base, data[i].iov_len);
+        }
+    } else {
+        uint32_t number;
+        int block;
+        lines = 1;
+        record = cci__sisci_reserve(link, lines);
+        block = record ? cci__sisci_take_block(link) : -1;
+        if (block < 0) {
+            return 0;
+        }
+        word = CCI__SISCI_BLOCK | length << 16;
+        number = (uint32_t)block;
+        memcpy(record + CCI__SISCI_HEADER, &number, sizeof number);
+        cci__sisci_gather(link->out_blocks + (size_t)number * link->card.block_size, data, count);
+    }
+    if (op) {
+        op->start = link->head;
+        op->word = word;
+        op->has_record = 1;
+    }
+    cci__sisci_publish(link, record, lines, word, conn->peer_name);
+    if (op) {
+        op->end = link->head;
+        op->posted = 1;
+    }
+    return 1;
+}
+
+/* ---- what connections owe: records of the handshake, which are never dropped ---- */
+
+static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
+    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
+    cci__list_remove(&conn->node);
+    cci__list_remove(&conn->asked);
+    if (conn->data) {
+        cci_release(conn->data);
+    }
+    conn->data = NULL;
+    conn->link->conn_count--;
+    cci_conn_close(&ep->conns, &conn->conn);
+}
+
+static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
+    uint32_t head[4];
+    memset(head, 0, sizeof head);
+    head[0] = cci__sisci_name(conn);
+    switch (conn->owes) {
+    case CCI__SISCI_REQUEST:
+        head[2] = (uint32_t)conn->conn.pub.attribute;
+        head[3] = conn->conn.pub.max_send_size;
+        return cci__sisci_post(link, CCI__SISCI_REQUEST, 0, head, 16, conn->data, conn->data_len);
+    case CCI__SISCI_ACCEPT:
+        head[2] = conn->conn.pub.max_send_size;
+        break;
+    case CCI__SISCI_DISCONNECT:
+        head[2] = conn->mark;
+        break;
+    default:
+        break;
+    }
+    return cci__sisci_post(link, conn->owes, conn->peer_name, head, 16, NULL, 0);
+}
+
+static int cci__sisci_pay(cci__sisci *ep, cci__sisci_link *link) {
+    while (!cci__list_empty(&link->owing)) {
+        cci__sisci_conn *conn = CCI__CONTAINER(link->owing.next, cci__sisci_conn, node);
+        if (!cci__sisci_post_owed(link, conn)) {
+            return 0;
+        }
+        cci__list_remove(&conn->node);
+        cci__list_init(&conn->node);
+        conn->owes = 0;
+        if (conn->closing) {
+            cci__sisci_close_conn(ep, conn);
+        }
+    }
+    return 1;
+}
+
+/* One thing at a time is owed: what is owed later replaces what was owed before. */
+static void cci__sisci_owe(cci__sisci *ep, cci__sisci_conn *conn, uint8_t type) {
+    conn->owes = type;
+    if (cci__list_empty(&conn->node)) {
+        cci__list_append(&conn->link->owing, &conn->node);
+    }
+    cci__sisci_heat(conn->link);
+    if (conn->link->state == CCI__SISCI_OPEN) {
+        (void)cci__sisci_pay(ep, conn->link);
+    }
+}
+
+static void cci__sisci_post_event(cci__sisci *ep, cci__sisci_conn *conn, int type, int status) {
+    cci_evq_event_t *event = conn->event;
+    cci_connection_t *connection = status == CCI_SUCCESS ? (cci_connection_t *)&conn->conn.pub : NULL;
+    conn->event = NULL;
+    if (type == CCI_EVENT_CONNECT) {
+        event->base.pub.connect.type = CCI_EVENT_CONNECT;
+        event->base.pub.connect.status = (cci_status_t)status;
+        event->base.pub.connect.context = conn->conn.pub.context;
+        event->base.pub.connect.connection = connection;
+    } else {
+        event->base.pub.accept.type = CCI_EVENT_ACCEPT;
+        event->base.pub.accept.status = (cci_status_t)status;
+        event->base.pub.accept.context = conn->conn.pub.context;
+        event->base.pub.accept.connection = connection;
+    }
+    cci_evq_post(&ep->evq.urgent, event);
+}
+
+static void cci__sisci_set_timer(cci__sisci *ep, cci__sisci_conn *conn) {
+    conn->pinged = 0;
+    cci__timer_arm(&ep->wheel, &conn->conn.timer,
+                   conn->keepalive_us ? ep->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER);
+}
+
+static void cci__sisci_opened(cci__sisci *ep, cci__sisci_conn *conn) {
+    conn->conn.state = CCI_CONN_OPEN;
+    ep->now_ns = cci__sci_now();
+    cci__sisci_set_timer(ep, conn);
+}
+
+static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *link, cci_conn_attribute_t attribute,
+                                             void *context) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_open(&ep->conns);
+    if (!conn && ep->conns.slab_count < CCI__CONN_SLABS) {
+        uint8_t *slab = (uint8_t *)cci__sisci_memory_of(ep, CCI__CONN_SLAB * sizeof *conn);
+        if (slab) {
+            cci_conn_add_slab(&ep->conns, slab);
+            conn = (cci__sisci_conn *)(void *)cci_conn_open(&ep->conns);
+        }
+    }
+    if (!conn) {
+        return NULL;
+    }
+    conn->conn.pub.endpoint = (cci_endpoint_t *)&ep->base.pub;
+    conn->conn.pub.attribute = attribute;
+    conn->conn.pub.context = context;
+    conn->conn.pub.max_send_size = ep->max_send_size;
+    conn->send_timeout_us = ep->send_timeout_us;
+    conn->keepalive_us = attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU ? ep->keepalive_us : 0;
+    cci__list_init(&conn->node);
+    cci__list_init(&conn->asked);
+    conn->link = link;
+    link->conn_count++;
+    return conn;
+}
+
+static cci__sisci_conn *cci__sisci_find_conn(cci__sisci *ep, cci__sisci_link *link, uint32_t name) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, name & 0xfffffu);
+    return conn && conn->conn.state != CCI_CONN_FREE && conn->link == link && !conn->closing &&
+                   cci__sisci_name(conn) == name
+               ? conn
+               : NULL;
+}
+
+/* ---- RMA ---- */
+
+/* Looks up the peer's registration and copies a piece, all by the kernel; a status. */
+static int cci__sisci_vm_piece(cci__sisci_link *link, const cci__sisci_item *item, uint8_t *local, uint64_t offset,
+                               uint64_t length) {
+    cci_rma_region_t region;
+    struct iovec here, there;
+    uint32_t wanted = item->is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE;
+    ssize_t n;
+    if (item->remote_region >= link->card.region_count) {
+        return CCI_ERR_RMA_HANDLE;
+    }
+    here.iov_base = &region;
+    here.iov_len = sizeof region;
+    there.iov_base = (void *)(uintptr_t)(link->card.regions_at + (uint64_t)item->remote_region * sizeof region);
+    there.iov_len = sizeof region;
+    n = (ssize_t)syscall(SYS_process_vm_readv, (pid_t)link->card.pid, &here, 1UL, &there, 1UL, 0UL);
+    if (n != (ssize_t)sizeof region) {
+        return CCI_ERR_DISCONNECTED;
+    }
+    if (region.key != item->remote_key || region.key == 0 || (region.flags & wanted) != wanted ||
+        length > region.length || offset > region.length - length) {
+        return CCI_ERR_RMA_HANDLE;
+    }
+    here.iov_base = local;
+    here.iov_len = (size_t)length;
+    there.iov_base = region.start + offset;
+    there.iov_len = (size_t)length;
+    n = (ssize_t)syscall(item->is_read ? SYS_process_vm_readv : SYS_process_vm_writev, (pid_t)link->card.pid, &here, 1UL,
+                         &there, 1UL, 0UL);
+    return n == (ssize_t)length ? CCI_SUCCESS : n < 0 && errno == ESRCH ? CCI_ERR_DISCONNECTED : CCI_ERR_RMA_HANDLE;
+}
+
+static uint8_t *cci__sisci_local(cci__sisci *ep, const cci__sisci_item *item, uint64_t offset, uint64_t length) {
+    return cci_rma_address(&ep->rma, item->local_key, item->local_region, item->local_offset + offset, length, 0);
+}
+
+/* Copies up to `most` bytes; 1 when the RMA is over. */
+static int cci__sisci_vm(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item, uint64_t most) {
+    while (most > 0 && item->begun < item->rma_length && item->status == CCI_SUCCESS) {
+        uint64_t length = cci__min64(cci__min64(most, item->rma_length - item->begun), CCI__SISCI_VM_PIECE);
+        uint8_t *local = cci__sisci_local(ep, item, item->begun, length);
+        if (!local) {
+            item->status = CCI_ERR_RMA_HANDLE;
+            break;
+        }
+        cci__sisci_store(link->out + CCI__SISCI_AT_BUSY, 1);
+        CCI__SCI_FENCE(SEQ_CST); /* who deregisters either sees this, or we see that the key is gone */
+        item->status = cci__sisci_vm_piece(link, item, local, item->remote_offset + item->begun, length);
+        cci__sisci_store(link->out + CCI__SISCI_AT_BUSY, 0);
+        item->begun += length;
+        most -= length;
+    }
+    if (item->op) {
+        item->op->deadline_ns = 0; /* as long as it gets on, it has time */
+    }
+    return item->status != CCI_SUCCESS || item->begun == item->rma_length;
+}
+
+/* What travels with a bounced piece. */
+typedef struct cci__sisci_bounce {
+    uint32_t slot, region;
+    uint64_t key, offset, number;
+    uint32_t length, reserved;
+} cci__sisci_bounce;
+
+/* Takes the answers that have come. */
+static void cci__sisci_answers(cci__sisci *ep, cci__sisci_link *link) {
+    uint32_t i;
+    for (i = 0; i < CCI__SISCI_SLOTS; i++) {
+        cci__sisci_slot *slot = &link->slot[i];
+        cci__sisci_item *item = slot->item;
+        uint64_t answer;
+        uint8_t *local;
+        if (slot->number == 0) {
+            continue;
+        }
+        answer = cci__sisci_load_long(link->in + CCI__SISCI_AT_DONE + 8 * i);
+        if (answer >> 8 != slot->number) {
+            continue;
+        }
+        slot->number = 0;
+        slot->item = NULL;
+        if (!item) {
+            continue; /* it was given up */
+        }
+        item->slots--;
+        if (item->op) {
+            item->op->deadline_ns = 0; /* as long as it gets on, it has time */
+        }
+        if ((answer & 0xff) != CCI_SUCCESS) {
+            item->status = CCI_ERR_RMA_HANDLE;
+        } else if (item->is_read && item->status == CCI_SUCCESS) {
+            local = cci__sisci_local(ep, item, slot->at, slot->length);
+            if (local) {
+                memcpy(local, link->in_slots + (size_t)(CCI__SISCI_SLOTS + i) * CCI__SISCI_SLOT_SIZE, slot->length);
+            } else {
+                item->status = CCI_ERR_RMA_HANDLE;
+            }
+        }
+    }
+}
+
+/* 1 when the RMA is over. */
+static int cci__sisci_bounced(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
+    uint32_t i;
+    cci__sisci_answers(ep, link);
+    for (i = 0; i < CCI__SISCI_SLOTS && item->begun < item->rma_length && item->status == CCI_SUCCESS; i++) {
+        cci__sisci_slot *slot = &link->slot[i];
+        uint32_t length = (uint32_t)cci__min64(item->rma_length - item->begun, CCI__SISCI_SLOT_SIZE);
+        cci__sisci_bounce bounce;
+        uint8_t *local;
+        if (slot->number != 0) {
+            continue;
+        }
+        local = cci__sisci_local(ep, item, item->begun, length);
+        if (!local) {
+            item->status = CCI_ERR_RMA_HANDLE;
+            break;
+        }
+        memset(&bounce, 0, sizeof bounce);
+        bounce.slot = i;
+        bounce.region = item->remote_region;
+        bounce.key = item->remote_key;
+        bounce.offset = item->remote_offset + item->begun;
+        bounce.number = link->slot_number + 1;
+        bounce.length = length;
+        if (!cci__sisci_has_room(link, 2)) {
+            break;
+        }
+        if (!item->is_read) {
+            memcpy(link->out_slots + (size_t)i * CCI__SISCI_SLOT_SIZE, local, length);
+        }
+        if (!cci__sisci_post(link, item->is_read ? CCI__SISCI_RMA_READ : CCI__SISCI_RMA_WRITE, 0, &bounce,
+                             sizeof bounce, NULL, 0)) {
+            break;
+        }
+        slot->number = ++link->slot_number;
+        slot->item = item;
+        slot->at = item->begun;
+        slot->length = length;
+        item->slots++;
+        item->begun += length;
+    }
+    return item->slots == 0 && (item->status != CCI_SUCCESS || item->begun == item->rma_length);
+}
+
+/* Does for the peer what it can't do itself. */
+static void cci__sisci_serve_bounce(cci__sisci *ep, cci__sisci_link *link, int is_read,
+                                    const cci__sisci_bounce *bounce) {
+    uint8_t *memory;
+    int status = CCI_ERR_RMA_HANDLE;
+    if (bounce->slot >= CCI__SISCI_SLOTS || bounce->length > CCI__SISCI_SLOT_SIZE || bounce->length == 0) {
+        cci__sisci_lose(link);
+        return;
+    }
+    memory = cci_rma_address(&ep->rma, bounce->key, bounce->region, bounce->offset, bounce->length,
+                             is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE);
+    if (memory && is_read) {
+        memcpy(link->out_slots + (size_t)(CCI__SISCI_SLOTS + bounce->slot) * CCI__SISCI_SLOT_SIZE, memory,
+               bounce->length);
+        status = CCI_SUCCESS;
+    } else if (memory) {
+        memcpy(memory, link->in_slots + (size_t)bounce->slot * CCI__SISCI_SLOT_SIZE, bounce->length);
+        status = CCI_SUCCESS;
+    }
+    cci__sisci_store_long(link->out + CCI__SISCI_AT_DONE + 8 * bounce->slot,
+                          bounce->number << 8 | (uint64_t)(uint8_t)status);
+    cci__sisci_touch(link);
+}
+
+/* ---- the queue: what has not found room in the ring ---- */
+
+static void cci__sisci_pop_item(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_item *item = link->items;
+    uint32_t i;
+    for (i = 0; item->slots && i < CCI__SISCI_SLOTS; i++) {
+        if (link->slot[i].item == item) {
+            link->slot[i].item = NULL; /* the answer finds nobody */
+        }
+    }
+    link->items = item->next;
+    if (!link->items) {
+        link->items_tail = &link->items;
+    }
+    cci__sisci_free_item(ep, item);
+}
+
+/* An RMA without a message completes at once, unless operations of an ordered connection are before it. */
+static void cci__sisci_end_rma(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *op, int status) {
+    op->item = NULL;
+    op->status = status;
+    op->posted = 1;
+    op->end = link->head;
+    if (op->conn->conn.pub.attribute != CCI_CONN_ATTR_RO || op->conn->pending == 1) {
+        cci__sisci_complete(ep, op, status);
+    }
+}
+
+/* The first item of the queue; 0 if it has to wait. */
+static int cci__sisci_do_item(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
+    struct iovec piece;
+    if (item->is_rma && item->status == CCI_SUCCESS && item->conn->conn.state != CCI_CONN_OPEN) {
+        item->status = CCI_ERR_DISCONNECTED;
+        item->begun = item->rma_length;
+    }
+    if (item->is_rma && !(link->vm ? cci__sisci_vm(ep, link, item, 4 * CCI__SISCI_VM_PIECE)
+                                   : cci__sisci_bounced(ep, link, item))) {
+        return 0;
+    }
+    if (item->status == CCI_SUCCESS && item->conn->conn.state != CCI_CONN_OPEN) {
+        item->status = CCI_ERR_DISCONNECTED;
+    }
+    if (item->status == CCI_SUCCESS && item->has_message) {
+        piece.iov_base = (void *)(uintptr_t)item->data;
+        piece.iov_len = item->length;
+        if (!cci__sisci_post_message(link, item->conn, &piece, 1, item->length, item->op)) {
+            return 0;
+        }
+        if (item->op) {
+            item->op->item = NULL;
+        }
+    } else if (item->op) {
+        cci__sisci_end_rma(ep, link, item->op, item->status);
+    }
+    return 1;
+}
+
+static void cci__sisci_advance(cci__sisci *ep, cci__sisci_link *link) {
+    if (link->state != CCI__SISCI_OPEN || !cci__sisci_pay(ep, link)) {
+        return;
+    }
+    while (link->items) {
+        if (!link->items->dead && !cci__sisci_do_item(ep, link, link->items)) {
+            return;
+        }
+        cci__sisci_pop_item(ep, link);
+    }
+}
+
+/* Completes what the peer has consumed. While it has ended connections whose records we have not seen, nobody knows
+ * whether it took what it consumed. */
+static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_see_freed(link);
+    if (cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) {
+        return;
+    }
+    while (!cci__list_empty(&link->ops)) {
+        cci__sisci_op *op = CCI__CONTAINER(link->ops.next, cci__sisci_op, node);
+        if (!op->posted || (int32_t)(link->freed - op->end) < 0) {
+            return;
+        }
+        cci__sisci_complete(ep, op, op->status);
+    }
+}
+
+/* ---- the ring, coming in ---- */
+
+static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
+    uint8_t *place;
+    if (!link->out) {
+        return;
+    }
+    place = link->out + CCI__SISCI_AT_RETURNS + 4 * (link->given_back % CCI__SISCI_RETURNS);
+    link->given_back++;
+    cci__sisci_store(place, (link->given_back & 0xffffffu) << 8 | block);
+    cci__sisci_touch(link);
+}
+
+/* What is in a record, copied out of shared memory. */
+typedef struct cci__sisci_record {
+    const uint8_t *data;
+    uint32_t type, length, to, ack, lines;
+    int is_void;
+} cci__sisci_record;
+
+enum { CCI__SISCI_TAKEN, CCI__SISCI_STALLED };
+
+/* A message for the program. */
+static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
+    cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
+    uint32_t block = 0;
+    int is_block = record->type == CCI__SISCI_BLOCK, in_place;
+    const uint8_t *data = record->data;
+    cci_evq_event_t *event;
+    if (is_block) {
+        memcpy(&block, data, sizeof block);
+        if (block >= ep->device.block_count || link->block_held[block]) {
+            cci__sisci_lose(link);
+            return CCI__SISCI_TAKEN;
+        }
+        data = link->in_blocks + (size_t)block * ep->stride;
+    }
+    if (!conn || record->is_void || record->length > ep->max_send_size ||
+        (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
+        if (is_block) {
+            cci__sisci_give_back(link, block);
+        }
+        return CCI__SISCI_TAKEN;
+    }
+    in_place = is_block && link->held < ep->device.block_count / 2;
+    event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+    if (event && !in_place && (event->buffer = cci_evq_take_buffer(&ep->evq)) == NULL) {
+        cci_evq_return_event(&ep->evq, event);
+        event = NULL;
+    }
+    if (!event) {
+        if (cci__sisci_is_reliable(conn)) {
+            return CCI__SISCI_STALLED;
+        }
+        if (is_block) {
+            cci__sisci_give_back(link, block);
+        }
+        return CCI__SISCI_TAKEN;
+    }
+    event->state = 0;
+    event->owner = NULL;
+    if (in_place) {
+        event->owner = link;
+        event->state = block + 1;
+        link->block_held[block] = 1;
+        link->held++;
+        event->base.pub.recv.ptr = data;
+    } else {
+        if (is_block) {
+            memcpy(event->buffer->data, data, record->length);
+        } else {
+            cci__sisci_get(data, event->buffer->data, record->length);
+        }
+        event->base.pub.recv.ptr = event->buffer->data;
+        if (is_block) {
+            cci__sisci_give_back(link, block);
+        }
+    }
+    event->base.pub.recv.type = CCI_EVENT_RECV;
+    event->base.pub.recv.len = record->length;
+    event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
+    cci_evq_post(&ep->received, event);
+    return CCI__SISCI_TAKEN;
+}
+
+static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record,
+                                   const uint32_t *head) {
+    cci_evq_buffer_t *buffer;
+    cci_evq_event_t *event;
+    cci__sisci_conn *conn;
+    uint8_t bytes[16 + CCI_CONN_REQ_LEN];
+    uint32_t length = record->length - 16;
+    if (length > CCI_CONN_REQ_LEN || head[2] > CCI_CONN_ATTR_UU) {
+        cci__sisci_lose(link);
+        return CCI__SISCI_TAKEN;
+    }
+    buffer = cci_evq_take_buffer(&ep->evq);
+    event = buffer ? cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL) : NULL;
+    conn = event ? cci__sisci_open_conn(ep, link, (cci_conn_attribute_t)head[2], NULL) : NULL;
+    if (!conn) {
+        if (event) {
+            cci_evq_return_event(&ep->evq, event);
+        }
+        if (buffer) {
+            cci_evq_release_buffer(&ep->evq, buffer);
+        }
+        return CCI__SISCI_STALLED;
+    }
+    conn->peer_name = head[0];
+    conn->conn.state = CCI_CONN_REQUESTED;
+    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
+    cci__list_append(&link->asked, &conn->asked);
+    cci__sisci_get(record->data, bytes, record->length);
+    memcpy(buffer->data, bytes + 16, length);
+    event->buffer = buffer;
+    event->owner = conn;
+    event->state = 0;
+    event->base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
+    event->base.pub.request.data_len = length;
+    event->base.pub.request.data_ptr = length ? buffer->data : NULL;
+    event->base.pub.request.attribute = (cci_conn_attribute_t)head[2];
+    cci_evq_post(&ep->evq.urgent, event);
+    return CCI__SISCI_TAKEN;
+}
+
+/* The client has given up. */
+static void cci__sisci_take_cancel(cci__sisci *ep, cci__sisci_link *link, const uint32_t *head) {
+    cci_list_t *at;
+    for (at = link->asked.next; at != &link->asked; at = at->next) {
+        cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, asked);
+        if (conn->peer_name != head[0]) {
+            continue;
+        }
+        if (conn->conn.state == CCI_CONN_REQUESTED) {
+            conn->cancelled = 1;
+        } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+            cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ETIMEDOUT);
+            cci__sisci_close_conn(ep, conn);
+        }
+        return;
+    }
+}
+
+/* The peer has ended a connection; it had consumed as much as `mark` then. */
+static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, uint32_t mark) {
+    cci_list_t *at;
+    link->peer_disconnects++;
+    if (!conn) {
+        return;
+    }
+    if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
+        cci__sisci_close_conn(ep, conn);
+        return;
+    }
+    if (conn->conn.state != CCI_CONN_OPEN) {
+        return;
+    }
+    conn->conn.state = CCI_CONN_BROKEN;
+    for (at = link->ops.next; at != &link->ops; at = at->next) {
+        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
+        if (op->conn == conn && op->has_record && (int32_t)(op->end - mark) > 0) {
+            op->status = CCI_ERR_DISCONNECTED;
+        }
+    }
+}
+
+static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
+    cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
+    uint32_t head[4];
+    if (record->length < sizeof head) {
+        cci__sisci_lose(link);
+        return CCI__SISCI_TAKEN;
+    }
+    memcpy(head, record->data, sizeof head);
+    switch (record->type) {
+    case CCI__SISCI_REQUEST:
+        return cci__sisci_take_request(ep, link, record, head);
+    case CCI__SISCI_CANCEL:
+        cci__sisci_take_cancel(ep, link, head);
+        break;
+    case CCI__SISCI_ACCEPT:
+        if (conn && conn->conn.state == CCI_CONN_CONNECTING && conn->conn.is_client) {
+            conn->peer_name = head[0];
+            conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
+            cci_release(conn->data);
+            conn->data = NULL;
+            cci__sisci_opened(ep, conn);
+            cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_SUCCESS);
+            cci__sisci_owe(ep, conn, CCI__SISCI_CONFIRM);
+        }
+        break;
+    case CCI__SISCI_REJECT:
+        if (conn && conn->conn.state == CCI_CONN_CONNECTING && conn->conn.is_client) {
+            cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
+            cci__sisci_close_conn(ep, conn);
+        }
+        break;
+    case CCI__SISCI_CONFIRM:
+        if (conn && conn->conn.state == CCI_CONN_ACCEPTED) {
+            cci__list_remove(&conn->asked);
+            cci__list_init(&conn->asked);
+            cci__sisci_opened(ep, conn);
+            cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_SUCCESS);
+        }
+        break;
+    case CCI__SISCI_DISCONNECT:
+        cci__sisci_take_disconnect(ep, link, conn, head[2]);
+        break;
+    default:
+        break; /* a PING only wants to be consumed */
+    }
+    return CCI__SISCI_TAKEN;
+}
+
+/* Reads the next record's header once; 0 if there is none. */
+static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *record) {
+    uint32_t place = link->tail & (link->in_lines - 1), word;
+    const uint8_t *line = link->in_ring + (size_t)place * CCI__SISCI_LINE;
+    if (cci__sisci_load(line) != link->tail * 2 + 1) {
+        return 0;
+    }
+    word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
+    memcpy(&record->to, line + 8, 4);
+    memcpy(&record->ack, line + 12, 4);
+    record->type = word & 0xff;
+    record->is_void = (word & CCI__SISCI_VOID) != 0;
+    record->length = word >> 16;
+    record->data = line + CCI__SISCI_HEADER;
+    record->lines = record->type == CCI__SISCI_PAD     ? link->in_lines - place
+                    : record->type == CCI__SISCI_BLOCK ? 1
+                                                       : cci__sisci_lines(record->length);
+    if (record->lines > link->in_lines - place || record->type == 0 || record->type > CCI__SISCI_RMA_READ) {
+        cci__sisci_lose(link);
+        return 0;
+    }
+    return 1;
+}
+
+/* Tells how far we have got. Records tell it too; a word is stored only when no record went since. */
+static void cci__sisci_acknowledge(cci__sisci_link *link) {
+    cci__list_remove(&link->due);
+    cci__list_init(&link->due);
+    if (link->told_tail != link->tail) {
+        link->told_tail = link->tail;
+        cci__sisci_store(link->out + CCI__SISCI_AT_ACK, link->tail);
+        cci__sisci_touch(link);
+    }
+}
+
+static void cci__sisci_acknowledge_all(cci__sisci *ep) {
+    while (!cci__list_empty(&ep->due)) {
+        cci__sisci_acknowledge(CCI__CONTAINER(ep->due.next, cci__sisci_link, due));
+    }
+}
+
+/* Takes what has come, up to a batch, and sees that it is acknowledged; how much it was. */
+static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_record record;
+    int count = 0, status = CCI__SISCI_TAKEN;
+    while (count < CCI__SISCI_BATCH && cci__sisci_read_record(link, &record)) {
+        if (record.type == CCI__SISCI_MESSAGE || record.type == CCI__SISCI_BLOCK) {
+            status = cci__sisci_take_message(ep, link, &record);
+        } else if (record.type == CCI__SISCI_RMA_WRITE || record.type == CCI__SISCI_RMA_READ) {
+            cci__sisci_bounce bounce;
+            if (record.length < sizeof bounce) {
+                cci__sisci_lose(link);
+                break;
+            }
+            memcpy(&bounce, record.data, sizeof bounce); /* it fits in one line */
+            cci__sisci_serve_bounce(ep, link, record.type == CCI__SISCI_RMA_READ, &bounce);
+        } else if (record.type != CCI__SISCI_PAD) {
+            status = cci__sisci_take_control(ep, link, &record);
+        }
+        if (status == CCI__SISCI_STALLED) {
+            break;
+        }
+        cci__sisci_hear_ack(link, record.ack);
+        link->tail += record.lines;
+        count++;
+    }
+    if (status == CCI__SISCI_STALLED && link->stalled != link->tail * 2 + 1) {
+        link->stalled = link->tail * 2 + 1;
+        cci__sisci_store(link->out + CCI__SISCI_AT_ACK + 8, link->stalled);
+        cci__sisci_acknowledge(link);
+    }
+    if (count > 0) {
+        if (link->tail - link->told_tail > link->in_lines / 4) {
+            cci__sisci_acknowledge(link);
+        } else if (status == CCI__SISCI_TAKEN && cci__list_empty(&link->due)) {
+            cci__list_append(&ep->due, &link->due);
+        }
+        if (link->told) { /* awake */
+            link->told = 0;
+            cci__sisci_store(link->out + CCI__SISCI_AT_SLEEP, 0);
+        }
+        cci__sisci_heat(link);
+    }
+    return count;
+}
+
+/* ---- links ---- */
+
+static cci__sci_callback_action_t cci__sisci_on_door(void *arg, cci__sci_remote_segment_t segment,
+                                                     cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    cci__sisci_link *link = (cci__sisci_link *)arg;
+    (void)segment;
+    link->news.door = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
+    link->ep->rounds = 0;
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
+static cci__sci_callback_action_t cci__sisci_on_out(void *arg, cci__sci_remote_segment_t segment,
+                                                    cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    cci__sisci_link *link = (cci__sisci_link *)arg;
+    (void)segment;
+    link->news.out = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
+    link->ep->rounds = 0;
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
+static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_segment_t segment,
+                                                   cci__sci_segment_cb_reason_t reason, unsigned int node,
+                                                   unsigned int adapter, cci__sci_error_t status) {
+    cci__sisci_link *link = (cci__sisci_link *)arg;
+    (void)segment, (void)node, (void)adapter, (void)status;
+    link->news.attached = reason == CCI__SCI_CB_CONNECT ? 1 : -1;
+    link->ep->rounds = 0;
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
+/* Connects to an interrupt without waiting: the other side may be this very thread. */
+static cci__sci_remote_interrupt_t cci__sisci_connect_interrupt(cci__sci_desc_t sd, unsigned int number) {
+    cci__sci_remote_interrupt_t made = (cci__sci_remote_interrupt_t)cci__sci_alloc(sizeof *made);
+    if (!made) {
+        return NULL;
+    }
+    cci__sci_lock(sd);
+    cci__sci_init_remote(&made->remote, sd, CCI__SCI_REMOTE_OTHER, CCI__SCI_INTERRUPT, number);
+    cci__sci_connect_later(&made->remote, cci__sci_deadline(CCI__SCI_INFINITE_TIMEOUT));
+    cci__sci_unlock(sd);
+    return made;
+}
+
+static size_t cci__sisci_blocks_at(uint32_t lines) {
+    return ((size_t)CCI__SISCI_AT_RING + (size_t)lines * CCI__SISCI_LINE + 4095) & ~(size_t)4095;
+}
+
+static size_t cci__sisci_slots_at(uint32_t lines, uint32_t block_size, uint32_t block_count) {
+    return (cci__sisci_blocks_at(lines) + (size_t)block_size * block_count + 4095) & ~(size_t)4095;
+}
+
+static size_t cci__sisci_inbox_size(uint32_t lines, uint32_t block_size, uint32_t block_count) {
+    return cci__sisci_slots_at(lines, block_size, block_count) + (size_t)2 * CCI__SISCI_SLOTS * CCI__SISCI_SLOT_SIZE;
+}
+
+/* Makes our inbox and offers it; `in_id` 0: any number. */
+static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t in_id, uint32_t out_id) {
+    cci__sisci_card card;
+    cci__sci_error_t error;
+    uint32_t lines = ep->device.ring_bytes / CCI__SISCI_LINE;
+    size_t size = cci__sisci_inbox_size(lines, ep->stride, ep->device.block_count);
+    CCI__SCI(SCICreateSegment)(ep->sd, &link->in_segment, in_id, (unsigned int)size, cci__sisci_on_in, link,
+                               CCI__SCI_FLAG_USE_CALLBACK | (in_id ? 0u : (unsigned int)CCI__SCI_FLAG_AUTO_ID), &error);
+    if (error != CCI__SCI_ERR_OK) {
+        link->in_segment = NULL;
+        return 0;
+    }
+    link->in = (uint8_t *)CCI__SCI(SCIMapLocalSegment)(link->in_segment, &link->in_map, 0, (unsigned int)size, NULL, 0,
+                                                       &error);
+    if (error != CCI__SCI_ERR_OK) {
+        link->in_map = NULL;
+        link->in = NULL;
+        return 0;
+    }
+    link->in_id = cci__sci_segment_id(link->in_segment);
+    link->out_id = out_id;
+    link->in_lines = lines;
+    link->in_ring = link->in + CCI__SISCI_AT_RING;
+    link->in_blocks = link->in + cci__sisci_blocks_at(lines);
+    link->in_slots = link->in + cci__sisci_slots_at(lines, ep->stride, ep->device.block_count);
+    memset(&card, 0, sizeof card);
+    card.magic = CCI__SISCI_MAGIC;
+    card.other_id = out_id;
+    card.ring_lines = lines;
+    card.block_size = ep->stride;
+    card.block_count = ep->device.block_count;
+    card.slot_size = CCI__SISCI_SLOT_SIZE;
+    card.interrupt = ep->interrupt_number;
+    card.max_send_size = ep->max_send_size;
+    card.pid = (uint32_t)getpid();
+    card.region_count = CCI__SISCI_REGIONS;
+    card.region_size = sizeof(cci_rma_region_t);
+    card.sleeps = (uint32_t)cci__sisci_is_sleeper(ep);
+    card.probe_at = (uint64_t)(uintptr_t)&ep->probe;
+    card.probe = ep->probe;
+    card.regions_at = (uint64_t)(uintptr_t)ep->regions;
+    memcpy(link->in, &card, sizeof card);
+    CCI__SCI(SCIPrepareSegment)(link->in_segment, 0, 0, &error);
+    CCI__SCI(SCISetSegmentAvailable)(link->in_segment, 0, 0, &error);
+    return error == CCI__SCI_ERR_OK;
+}
+
+static void cci__sisci_leave_door(cci__sisci_link *link) {
+    if (link->door_map) {
+        CCI__SCI(SCIUnmapSegment)(link->door_map, 0, NULL);
+        link->door_map = NULL;
+    }
+    if (link->door_segment) {
+        CCI__SCI(SCIDisconnectSegment)(link->door_segment, 0, NULL);
+        link->door_segment = NULL;
+    }
+    link->news.door = 0;
+}
+
+static void cci__sisci_leave_interrupt(cci__sisci_link *link) {
+    if (link->interrupt) {
+        CCI__SCI(SCIDisconnectInterrupt)(link->interrupt, 0, NULL);
+        link->interrupt = NULL;
+    }
+    link->knocks = 0;
+}
+
+/* Takes down all that SISCI has of a link. */
+static void cci__sisci_take_down(cci__sisci_link *link) {
+    cci__sisci_leave_door(link);
+    cci__sisci_leave_interrupt(link);
+    if (link->out_map) {
+        CCI__SCI(SCIUnmapSegment)(link->out_map, 0, NULL);
+    }
+    if (link->out_segment) {
+        CCI__SCI(SCIDisconnectSegment)(link->out_segment, 0, NULL);
+    }
+    if (link->in_map) {
+        CCI__SCI(SCIUnmapSegment)(link->in_map, 0, NULL);
+    }
+    if (link->in_segment) {
+        CCI__SCI(SCIRemoveSegment)(link->in_segment, CCI__SCI_FLAG_FORCE_REMOVE, NULL);
+    }
+    link->out_map = link->in_map = NULL;
+    link->out_segment = NULL;
+    link->in_segment = NULL;
+    link->in = link->out = NULL;
+    memset(&link->news, 0, sizeof link->news);
+}
+
+static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
+    while (link->items) {
+        cci__sisci_pop_item(ep, link);
+    }
+    cci__sisci_take_down(link);
+    cci__sisci_cool(link);
+    if (link->state < CCI__SISCI_OPEN) {
+        ep->handshakes--;
+    }
+    cci__list_remove(&link->node);
+    cci__list_remove(&link->notify);
+    cci__list_remove(&link->due);
+    cci_release(link);
+}
+
+static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep) {
+    cci__sisci_link *link = (cci__sisci_link *)cci_alloc(sizeof *link);
+    if (!link) {
+        return NULL;
+    }
+    memset(link, 0, sizeof *link);
+    link->ep = ep;
+    link->items_tail = &link->items;
+    cci__list_init(&link->notify);
+    cci__list_init(&link->due);
+    cci__list_init(&link->ops);
+    cci__list_init(&link->owing);
+    cci__list_init(&link->asked);
+    cci__list_append(&ep->cold, &link->node);
+    ep->handshakes++;
+    return link;
+}
+
+/* Begins, or begins again, to connect to the server's door. */
+static void cci__sisci_knock(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sci_error_t error;
+    uint32_t out_id = (uint32_t)cci__sci_random() | 1;
+    cci__sisci_take_down(link);
+    link->state = CCI__SISCI_KNOCKING;
+    link->retry_ns = CCI__NEVER;
+    if (!cci__sisci_make_inbox(ep, link, 0, out_id)) {
+        link->retry_ns = cci__sci_now() + 100 * CCI__MS;
+        return;
+    }
+    CCI__SCI(SCIConnectSegment)(ep->sd, &link->door_segment, CCI__SCI_NODE, link->service, 0, cci__sisci_on_door, link,
+                                10000, CCI__SCI_FLAG_USE_CALLBACK | CCI__SCI_FLAG_ASYNCHRONOUS_CONNECT, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        link->door_segment = NULL;
+        link->retry_ns = cci__sci_now() + 20 * CCI__MS;
+    }
+}
+
+/* The link to a server, made when there is none. */
+static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t service) {
+    cci_list_t *lists[2], *at;
+    cci__sisci_link *link;
+    int i;
+    lists[0] = &ep->hot;
+    lists[1] = &ep->cold;
+    for (i = 0; i < 2; i++) {
+        for (at = lists[i]->next; at != lists[i]; at = at->next) {
+            link = CCI__CONTAINER(at, cci__sisci_link, node);
+            if (link->is_client && link->service == service && link->state != CCI__SISCI_LOST) {
+                return link;
+            }
+        }
+    }
+    link = cci__sisci_new_link(ep);
+    if (link) {
+        link->is_client = 1;
+        link->service = service;
+        cci__sisci_knock(ep, link);
+        ep->rounds = 0;
+    }
+    return link;
+}
+
+/* Leaves the numbers of both inboxes at the door. */
+static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sci_error_t error;
+    cci__sisci_door *door = (cci__sisci_door *)(uintptr_t)CCI__SCI(SCIMapRemoteSegment)(
+        link->door_segment, &link->door_map, 0, sizeof(cci__sisci_door), NULL, 0, &error);
+    uint32_t i, number, none;
+    if (error != CCI__SCI_ERR_OK || cci__sisci_load(&door->magic) != CCI__SISCI_MAGIC) {
+        if (error != CCI__SCI_ERR_OK) {
+            link->door_map = NULL;
+        }
+        return 0;
+    }
+    for (i = 0; i < CCI__SISCI_HELLOS; i++) {
+        none = 0;
+        if (!__atomic_compare_exchange_n(&door->hello[i].state, &none, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+            continue;
+        }
+        __atomic_store_n(&door->hello[i].client_id, link->in_id, __ATOMIC_RELAXED);
+        __atomic_store_n(&door->hello[i].server_id, link->out_id, __ATOMIC_RELAXED);
+        cci__sisci_store(&door->hello[i].state, 2);
+        (void)__atomic_fetch_add(&door->count, 1, __ATOMIC_ACQ_REL);
+        number = cci__sisci_load(&door->interrupt);
+        link->interrupt = cci__sisci_connect_interrupt(ep->sd, number);
+        link->knocks = 1;
+        return 1;
+    }
+    return 0;
+}
+
+static void cci__sisci_join(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sci_error_t error;
+    link->state = CCI__SISCI_JOINING;
+    CCI__SCI(SCIConnectSegment)(ep->sd, &link->out_segment, CCI__SCI_NODE, link->out_id, 0, cci__sisci_on_out, link, 10000,
+                                CCI__SCI_FLAG_USE_CALLBACK | CCI__SCI_FLAG_ASYNCHRONOUS_CONNECT, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        link->out_segment = NULL;
+        link->news.out = -1;
+    }
+}
+
+/* A client has left a hello. */
+static void cci__sisci_answer_hello(cci__sisci *ep, uint32_t client_id, uint32_t server_id) {
+    cci__sisci_link *link = server_id ? cci__sisci_new_link(ep) : NULL;
+    if (!link) {
+        return;
+    }
+    if (!cci__sisci_make_inbox(ep, link, server_id, client_id)) {
+        cci__sisci_free_link(ep, link);
+        return;
+    }
+    cci__sisci_join(ep, link);
+}
+
+static void cci__sisci_look_at_door(cci__sisci *ep) {
+    uint32_t count = cci__sisci_load(&ep->door->count), i;
+    if (count == ep->hellos) {
+        return;
+    }
+    ep->hellos = count;
+    for (i = 0; i < CCI__SISCI_HELLOS; i++) {
+        cci__sisci_hello *hello = &ep->door->hello[i];
+        uint32_t client_id, server_id;
+        if (cci__sisci_load(&hello->state) != 2) {
+            continue;
+        }
+        client_id = __atomic_load_n(&hello->client_id, __ATOMIC_RELAXED);
+        server_id = __atomic_load_n(&hello->server_id, __ATOMIC_RELAXED);
+        cci__sisci_store(&hello->state, 0);
+        cci__sisci_answer_hello(ep, client_id, server_id);
+    }
+}
+
+/* Is the process that the card names the one at the other end of the channel, and the same user's? Else a peer could
+ * make us write to somebody else. */
+static int cci__sisci_is_owner(const cci__sisci_link *link) {
+    cci__sci_desc_t sd = link->ep->sd;
+    cci__sci_ucred who;
+    socklen_t length = sizeof who;
+    int is_owner;
+    memset(&who, 0, sizeof who);
+    cci__sci_lock(sd);
+    is_owner = link->out_segment->remote.peer &&
+               getsockopt(link->out_segment->remote.peer->fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 &&
+               who.pid > 0 && (uint32_t)who.pid == link->card.pid && who.uid == geteuid();
+    cci__sci_unlock(sd);
+    return is_owner;
+}
+
+/* Can the kernel copy from the peer's memory to ours? */
+static int cci__sisci_try_vm(const cci__sisci_link *link) {
+    uint64_t seen = 0;
+    struct iovec here, there;
+    if (!cci__sisci_is_owner(link) || link->ep->device.rma_mode == CCI__SISCI_RMA_BOUNCE || link->card.region_size != sizeof(cci_rma_region_t)) {
+        return 0;
+    }
+    here.iov_base = &seen;
+    there.iov_base = (void *)(uintptr_t)link->card.probe_at;
+    here.iov_len = there.iov_len = sizeof seen;
+    return syscall(SYS_process_vm_readv, (pid_t)link->card.pid, &here, 1UL, &there, 1UL, 0UL) == (long)sizeof seen &&
+           seen == link->card.probe;
+}
+
+/* The peer's inbox is connected: maps it, and believes nothing that it says. */
+static int cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_card *card = &link->card;
+    cci__sci_error_t error;
+    unsigned int size = CCI__SCI(SCIGetRemoteSegmentSize)(link->out_segment), i;
+    if (size < CCI__SISCI_AT_RING) {
+        return 0;
+    }
+    link->out = (uint8_t *)(uintptr_t)CCI__SCI(SCIMapRemoteSegment)(link->out_segment, &link->out_map, 0, size, NULL, 0,
+                                                                    &error);
+    if (error != CCI__SCI_ERR_OK) {
+        link->out_map = NULL;
+        link->out = NULL;
+        return 0;
+    }
+    memcpy(card, link->out, sizeof *card);
+    if (card->magic != CCI__SISCI_MAGIC || card->other_id != link->in_id || card->ring_lines < 64 ||
+        card->ring_lines > 65536 || (card->ring_lines & (card->ring_lines - 1)) != 0 || card->block_count == 0 ||
+        card->block_count > CCI__SISCI_BLOCKS || card->block_size < 64 || card->block_size > 65536 ||
+        (card->block_size & 63) != 0 || card->max_send_size > card->block_size || card->max_send_size == 0 ||
+        card->slot_size != CCI__SISCI_SLOT_SIZE ||
+        cci__sisci_inbox_size(card->ring_lines, card->block_size, card->block_count) > size) {
+        return 0;
+    }
+    link->out_lines = card->ring_lines;
+    link->out_ring = link->out + CCI__SISCI_AT_RING;
+    link->out_blocks = link->out + cci__sisci_blocks_at(card->ring_lines);
+    link->out_slots = link->out + cci__sisci_slots_at(card->ring_lines, card->block_size, card->block_count);
+    for (i = 0; i < card->block_count; i++) {
+        link->free_block[i] = (uint8_t)(card->block_count - 1 - i);
+    }
+    link->free_count = card->block_count;
+    link->vm = cci__sisci_try_vm(link);
+    link->told = cci__sisci_is_sleeper(ep);
+    cci__sisci_store(link->out + CCI__SISCI_AT_SLEEP, (uint32_t)link->told);
+    link->state = CCI__SISCI_OPEN;
+    ep->handshakes--;
+    if (link->is_client) {
+        cci__sisci_leave_door(link);
+    } else {
+        link->interrupt = cci__sisci_connect_interrupt(ep->sd, card->interrupt);
+    }
+    cci__sisci_heat(link);
+    return 1;
+}
+
+/* The peer is gone, or is not to be trusted: what it had consumed is complete, and nothing else ever will be. */
+static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
+    uint32_t i;
+    cci__sisci_see_freed(link);
+    link->peer_disconnects = cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4);
+    cci__sisci_settle(ep, link);
+    link->state = CCI__SISCI_LOST;
+    cci__sisci_fail_ops(link, NULL, link->ops.next, CCI_ERR_DISCONNECTED);
+    while (link->items) {
+        cci__sisci_pop_item(ep, link);
+    }
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, i);
+        if (conn->conn.state == CCI_CONN_FREE || conn->link != link) {
+            continue;
+        }
+        if (conn->closing) {
+            cci__sisci_close_conn(ep, conn);
+        } else if (conn->conn.state == CCI_CONN_OPEN) {
+            conn->conn.state = CCI_CONN_BROKEN;
+        } else if (conn->conn.state == CCI_CONN_REQUESTED) {
+            conn->cancelled = 1;
+        } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+            cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
+            cci__sisci_close_conn(ep, conn);
+        } else if (conn->conn.state == CCI_CONN_CONNECTING) { /* its server may come back */
+            cci__sisci_link *next = cci__sisci_link_to(ep, link->service);
+            if (next) {
+                link->conn_count--;
+                next->conn_count++;
+                conn->link = next;
+                cci__list_remove(&conn->node);
+                cci__list_init(&conn->node);
+                cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
+            }
+        }
+    }
+    cci__sisci_heat(link);
+}
+
+/* What the callbacks have told, and what is to be tried again. The link may be gone afterwards. */
+static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
+    if (link->interrupt && link->knocks && CCI__SCI_LOAD(link->interrupt->remote.state) != CCI__SCI_CONNECTING) {
+        link->knocks = 0;
+        CCI__SCI(SCITriggerInterrupt)(link->interrupt, 0, NULL);
+    }
+    if (link->state < CCI__SISCI_OPEN && link->is_client && link->conn_count == 0) {
+        cci__sisci_free_link(ep, link);
+        return;
+    }
+    switch (link->state) {
+    case CCI__SISCI_KNOCKING:
+        if (link->retry_ns <= now_ns) {
+            cci__sisci_knock(ep, link);
+        } else if (link->news.door > 0 && cci__sisci_leave_hello(ep, link)) {
+            link->state = CCI__SISCI_WAITING;
+        } else if (link->news.door != 0) {
+            cci__sisci_leave_door(link);
+            link->retry_ns = now_ns + 10 * CCI__MS;
+        }
+        break;
+    case CCI__SISCI_WAITING:
+        if (link->news.attached > 0) {
+            cci__sisci_join(ep, link);
+        } else if (link->news.door < 0) {
+            cci__sisci_knock(ep, link);
+        }
+        break;
+    case CCI__SISCI_JOINING:
+        if (link->news.out == 0) {
+            break;
+        }
+        if (link->news.out > 0 && cci__sisci_open_link(ep, link)) {
+            break;
+        }
+        if (link->is_client) {
+            cci__sisci_take_down(link);
+            link->state = CCI__SISCI_KNOCKING;
+            link->retry_ns = now_ns + 20 * CCI__MS;
+        } else {
+            cci__sisci_free_link(ep, link);
+        }
+        break;
+    case CCI__SISCI_OPEN:
+        if (link->news.out < 0 || link->news.attached < 0) {
+            cci__sisci_break_link(ep, link);
+        }
+        break;
+    default:
+        if (link->conn_count == 0 && link->held == 0) {
+            cci__sisci_free_link(ep, link);
+        }
+        break;
+    }
+}
+
+/* ---- a round of work ---- */
+
+static void cci__sisci_look_at_device(cci__sisci *ep) {
+    cci_list_t *lists[2], *at, *next;
+    uint64_t now_ns;
+    int i;
+    cci__sci_progress(ep->sd, 0);
+    cci__sisci_look_at_door(ep);
+    now_ns = cci__sci_now();
+    lists[0] = &ep->hot;
+    lists[1] = &ep->cold;
+    for (i = 0; i < 2; i++) {
+        for (at = lists[i]->next; at != lists[i]; at = next) {
+            cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+            next = at->next;
+            cci__sisci_step_link(ep, link, now_ns);
+        }
+    }
+}
+
+/* 1 if anything came. */
+static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
+    int count;
+    if (link->state < CCI__SISCI_OPEN) {
+        return 0;
+    }
+    count = cci__sisci_receive(ep, link);
+    if (count == 0 && !cci__list_empty(&link->due)) {
+        cci__sisci_acknowledge(link);
+    }
+    if (link->state == CCI__SISCI_OPEN) {
+        if (!cci__list_empty(&link->ops)) {
+            cci__sisci_settle(ep, link);
+            link->idle_rounds = 0;
+        }
+        if (link->items || !cci__list_empty(&link->owing)) {
+            cci__sisci_advance(ep, link);
+            link->idle_rounds = 0;
+        }
+    }
+    if (count == 0 && ++link->idle_rounds > 1000 && ep->hot_count > CCI__SISCI_HOT) {
+        cci__sisci_cool(link);
+    }
+    return count > 0;
+}
+
+static void cci__sisci_post_keepalive(cci__sisci *ep, cci__sisci_conn *conn) {
+    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+    if (!event) {
+        cci__sisci_set_timer(ep, conn);
+        return;
+    }
+    conn->keepalive_us = 0;
+    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
+    event->owner = conn;
+    event->state = 1;
+    event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
+    event->base.pub.keepalive.connection = (cci_connection_t *)&conn->conn.pub;
+    cci_evq_post(&ep->evq.urgent, event);
+}
+
+static int cci__sisci_is_stalled(cci__sisci_link *link) {
+    return cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 8) == link->freed * 2 + 1;
+}
+
+/* The client's patience or the keepalive time of a connection is over. */
+static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
+    cci__sisci_link *link = conn->link;
+    uint32_t nothing[4] = {0, 0, 0, 0};
+    if (conn->conn.state == CCI_CONN_CONNECTING) {
+        cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ETIMEDOUT);
+        if (link->state != CCI__SISCI_OPEN || conn->owes == CCI__SISCI_REQUEST) {
+            cci__sisci_close_conn(ep, conn);
+        } else {
+            conn->closing = 1;
+            cci__sisci_owe(ep, conn, CCI__SISCI_CANCEL);
+        }
+        return;
+    }
+    if (conn->conn.state == CCI_CONN_BROKEN || link->state != CCI__SISCI_OPEN) {
+        cci__sisci_post_keepalive(ep, conn);
+        return;
+    }
+    cci__sisci_see_freed(link);
+    if (conn->pinged && (int32_t)(link->freed - conn->mark) < 0 && !cci__sisci_is_stalled(link)) {
+        cci__sisci_post_keepalive(ep, conn);
+        return;
+    }
+    cci__sisci_set_timer(ep, conn);
+    (void)cci__sisci_post(link, CCI__SISCI_PING, 0, nothing, sizeof nothing, NULL, 0);
+    conn->mark = link->head; /* a full ring is as good as a question */
+    conn->pinged = 1;
+}
+
+/* Ends operations whose time is over; those that are new get their deadline. Gives the earliest. */
+static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
+    uint64_t earliest_ns = CCI__NEVER;
+    cci_list_t *at, *next;
+    for (at = link->ops.next; at != &link->ops; at = next) {
+        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
+        next = at->next;
+        if (op->deadline_ns == 0) {
+            op->deadline_ns =
+                op->conn->send_timeout_us ? ep->now_ns + (uint64_t)op->conn->send_timeout_us * 1000 : CCI__NEVER;
+        }
+        if (op->deadline_ns <= ep->now_ns) {
+            int status = CCI_ETIMEDOUT;
+            if (op->has_record) {
+                cci__sisci_see_freed(link);
+                status = cci__sisci_is_stalled(link) ? CCI_ERR_RNR : CCI_ETIMEDOUT;
+            } else if (op->item && op->item->has_message && !op->item->is_rma && cci__sisci_is_stalled(link)) {
+                status = CCI_ERR_RNR;
+            }
+            if (op->conn->conn.pub.attribute == CCI_CONN_ATTR_RO) {
+                cci__sisci_fail_ops(link, op->conn, at, status);
+                next = link->ops.next; /* begin again: the next one may be gone too */
+                earliest_ns = CCI__NEVER;
+                continue;
+            }
+            cci__sisci_fail_op(ep, link, op, status);
+            continue;
+        }
+        earliest_ns = cci__min64(earliest_ns, op->deadline_ns);
+    }
+    return earliest_ns;
+}
+
+/* Looks at the clock, and at all that depends on it; gives the next deadline. */
+static uint64_t cci__sisci_timers(cci__sisci *ep) {
+    cci_timer_t *timer;
+    cci_list_t *at;
+    uint64_t earliest_ns = CCI__NEVER;
+    ep->now_ns = cci__sci_now();
+    ep->scan_ns = ep->now_ns + 2 * CCI__MS;
+    while ((timer = cci__wheel_expire(&ep->wheel, ep->now_ns)) != NULL) {
+        cci__sisci_on_timer(ep, CCI__CONTAINER(timer, cci__sisci_conn, conn.timer));
+    }
+    for (at = ep->hot.next; at != &ep->hot; at = at->next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        if (link->state == CCI__SISCI_OPEN && !cci__list_empty(&link->ops)) {
+            earliest_ns = cci__min64(earliest_ns, cci__sisci_expire(ep, link));
+        }
+    }
+    if (ep->handshakes > 0) {
+        earliest_ns = cci__min64(earliest_ns, ep->now_ns + 10 * CCI__MS);
+    }
+    return cci__min64(earliest_ns, cci__wheel_deadline(&ep->wheel));
+}
+
+static void cci__sisci_serve_all(cci__sisci *ep, cci_list_t *list) {
+    cci_list_t *at, *next;
+    for (at = list->next; at != list; at = next) {
+        next = at->next;
+        (void)cci__sisci_serve(ep, CCI__CONTAINER(at, cci__sisci_link, node));
+    }
+}
+
+/* Interrupts may have come from links that are not looked at otherwise. */
+static void cci__sisci_wake_up(cci__sisci *ep) {
+    ep->sleeping = 0;
+    (void)cci__sci_take_interrupt(cci__sci_interrupt_fd(ep->interrupt));
+    cci__sisci_serve_all(ep, &ep->cold);
+}
+
+/* One round of work; 1 if anything came. */
+static int cci__sisci_pump(cci__sisci *ep) {
+    cci_list_t *at, *next;
+    int came = 0;
+    uint32_t round = ep->rounds++;
+    if ((round & 127) == 0 || ep->sleeping || (ep->handshakes > 0 && (round & 3) == 0)) {
+        cci__sisci_look_at_device(ep);
+    }
+    if (ep->sleeping) {
+        cci__sisci_wake_up(ep);
+    }
+    for (at = ep->hot.next; at != &ep->hot; at = next) {
+        next = at->next;
+        came |= cci__sisci_serve(ep, CCI__CONTAINER(at, cci__sisci_link, node));
+    }
+    if (!cci__list_empty(&ep->cold)) { /* one of the others, by turns */
+        cci__sisci_link *link = CCI__CONTAINER(ep->cold.next, cci__sisci_link, node);
+        cci__list_remove(&link->node);
+        cci__list_append(&ep->cold, &link->node);
+        came |= cci__sisci_serve(ep, link);
+    }
+    if ((round & 31) == 0 && cci__sci_now() >= ep->scan_ns) {
+        (void)cci__sisci_timers(ep);
+    }
+    cci__sisci_flush(ep);
+    return came;
+}
+
+/* ---- sleeping ---- */
+
+static int cci__sisci_has_events(const cci__sisci *ep) {
+    return ep->evq.urgent.head || ep->evq.done.head || ep->received.head;
+}
+
+/* Something has come, or an acknowledgement that somebody waits for. */
+static int cci__sisci_has_work(cci__sisci_link *link) {
+    if (link->state != CCI__SISCI_OPEN) {
+        return 0;
+    }
+    return (cci__sisci_load(link->in_ring + (size_t)(link->tail & (link->in_lines - 1)) * CCI__SISCI_LINE) ==
+                link->tail * 2 + 1 &&
+            link->stalled != link->tail * 2 + 1) ||
+           ((!cci__list_empty(&link->ops) || link->items) &&
+            (int32_t)(cci__sisci_load(link->in + CCI__SISCI_AT_ACK) - link->freed) > 0);
+}
+
+/* Tells all peers that they must interrupt from now on; 0 if something came meanwhile. */
+static int cci__sisci_lie_down(cci__sisci *ep) {
+    cci_list_t *at;
+    for (at = ep->hot.next; at != &ep->hot; at = at->next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        if (!link->told && link->state == CCI__SISCI_OPEN) {
+            link->told = 1;
+            cci__sisci_store(link->out + CCI__SISCI_AT_SLEEP, 1);
+        }
+    }
+    CCI__SCI_FENCE(SEQ_CST); /* the word before this, the peers' stores after */
+    for (at = ep->hot.next; at != &ep->hot; at = at->next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        if (cci__sisci_has_work(link) || (link->vm && link->items)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void cci__sisci_set_readable(cci__sisci *ep, int readable) {
+    uint64_t one = 1;
+    ssize_t n;
+    if (readable == ep->armed_readable) {
+        return;
+    }
+    ep->armed_readable = readable;
+    n = readable ? write(ep->self, &one, sizeof one) : read(ep->self, &one, sizeof one);
+    (void)n;
+}
+
+static void cci__sisci_set_alarm(cci__sisci *ep, uint64_t at_ns) {
+    struct itimerspec when;
+    if (at_ns == ep->armed_ns && at_ns > ep->now_ns) {
+        return;
+    }
+    ep->armed_ns = at_ns;
+    memset(&when, 0, sizeof when);
+    if (at_ns != CCI__NEVER) {
+        at_ns = at_ns ? at_ns : 1;
+        when.it_value.tv_sec = (time_t)(at_ns / 1000000000u);
+        when.it_value.tv_nsec = (long)(at_ns % 1000000000u);
+    }
+    (void)timerfd_settime(ep->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+/* At the end of every call: makes the OS handle tell the truth, and sees that a sleeper is woken. */
+static void cci__sisci_arm(cci__sisci *ep) {
+    int tries = 0;
+    if (!ep->received.head) {
+        cci__sisci_acknowledge_all(ep);
+    }
+    cci__sisci_flush(ep);
+    if (ep->has_fd && cci__sisci_has_events(ep)) {
+        cci__sisci_set_readable(ep, 1);
+        return;
+    }
+    if (ep->device.progress_thread) {
+        if (ep->has_fd) {
+            cci__sisci_set_readable(ep, 0);
+        }
+        if (ep->thread_sleeps && !cci__sisci_lie_down(ep)) {
+            uint64_t one = 1;
+            ssize_t n = write(ep->timer, &one, sizeof one); /* the thread's eventfd */
+            (void)n;
+        }
+        return;
+    }
+    if (!ep->has_fd) {
+        return;
+    }
+    for (tries = 0; tries < 4; tries++) {
+        uint64_t deadline_ns = cci__sisci_timers(ep);
+        if (cci__sisci_has_events(ep)) {
+            break;
+        }
+        if (cci__sisci_lie_down(ep)) {
+            cci__sisci_flush(ep);
+            ep->sleeping = 1;
+            cci__sisci_set_readable(ep, 0);
+            cci__sisci_set_alarm(ep, deadline_ns);
+            return;
+        }
+        (void)cci__sisci_pump(ep);
+    }
+    cci__sisci_set_readable(ep, 1);
+}
+
+#ifndef CCI_NO_THREADS
+static void *cci__sisci_help(void *arg) {
+    cci__sisci *ep = (cci__sisci *)arg;
+    uint32_t idle = 0;
+    cci__sisci_lock(ep);
+    while (!ep->stopping) {
+        struct pollfd item[3];
+        uint64_t deadline_ns, ignored;
+        idle = cci__sisci_pump(ep) ? 0 : idle + 1;
+        deadline_ns = cci__sisci_timers(ep);
+        if (ep->has_fd) {
+            cci__sisci_set_readable(ep, cci__sisci_has_events(ep));
+        }
+        cci__sisci_acknowledge_all(ep);
+        if (idle < 8 || !cci__sisci_lie_down(ep)) {
+            cci__sisci_flush(ep);
+            cci__sisci_unlock(ep);
+            (void)sched_yield();
+            cci__sisci_lock(ep);
+            continue;
+        }
+        cci__sisci_flush(ep);
+        item[0].fd = cci__sci_interrupt_fd(ep->interrupt);
+        item[1].fd = cci__sci_fd(ep->sd);
+        item[2].fd = ep->timer;
+        item[0].events = item[1].events = item[2].events = POLLIN;
+        deadline_ns = cci__min64(deadline_ns, ep->now_ns + 10 * CCI__MS); /* calls of the program bring new deadlines */
+        ep->thread_sleeps = 1;
+        cci__sisci_unlock(ep);
+        (void)poll(item, 3, cci__sci_until(deadline_ns));
+        cci__sisci_lock(ep);
+        ep->thread_sleeps = 0;
+        ep->sleeping = 1;
+        if (item[2].revents) {
+            ssize_t n = read(ep->timer, &ignored, sizeof ignored);
+            (void)n;
+        }
+    }
+    cci__sisci_unlock(ep);
+    return NULL;
+}
+#endif
+
+/* Waits until a BLOCKING operation is complete; its status. */
+static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op) {
+    uint32_t idle = 0;
+    int status;
+    while (!op->done) {
+        idle = cci__sisci_pump(ep) ? 0 : idle + 1;
+        if (op->done) {
+            break;
+        }
+        cci__sisci_unlock(ep);
+        if (idle > 2000) {
+            struct timespec t = {0, 50000};
+            nanosleep(&t, NULL);
+        } else if ((idle & 15) == 15) {
+            (void)sched_yield();
+        }
+        cci__sisci_lock(ep);
+    }
+    status = op->status;
+    cci__sisci_drop_op(ep, op);
+    return status;
+}
+
+/* ---- creation and destruction ---- */
+
+static int cci__sisci_add_ops(cci__sisci *ep, uint32_t count) {
+    cci__sisci_op *ops = (cci__sisci_op *)cci__sisci_memory_of(ep, count * sizeof *ops);
+    if (!ops) {
+        return 0;
+    }
+    while (count-- > 0) {
+        memset(&ops[count], 0, sizeof ops[count]);
+        ops[count].event.base.endpoint = &ep->base;
+        ops[count].event.pool = CCI_EVQ_OPERATION;
+        ops[count].event.next = ep->free_ops;
+        ep->free_ops = &ops[count].event;
+    }
+    return 1;
+}
+
+/* Buffers for `count` more messages that wait; their bytes are not touched until they are used. */
+static int cci__sisci_add_send(cci__sisci *ep, uint32_t count) {
+    cci__sisci_item *items = (cci__sisci_item *)cci__sisci_memory_of(ep, count * sizeof *items);
+    uint8_t *bytes = items ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride) : NULL;
+    if (!bytes || !cci__sisci_add_ops(ep, count)) {
+        return 0;
+    }
+    ep->send_total += count;
+    while (count-- > 0) {
+        memset(&items[count], 0, sizeof items[count]);
+        items[count].buffer = bytes + (size_t)count * ep->stride;
+        cci__sisci_free_item(ep, &items[count]);
+    }
+    return 1;
+}
+
+static int cci__sisci_add_recv(cci__sisci *ep, uint32_t count) {
+    cci_evq_buffer_t *buffers = (cci_evq_buffer_t *)cci__sisci_memory_of(ep, count * sizeof *buffers);
+    cci_evq_event_t *events = (cci_evq_event_t *)cci__sisci_memory_of(ep, count * sizeof *events);
+    uint8_t *bytes = (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride);
+    if (!buffers || !events || !bytes) {
+        return 0;
+    }
+    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, events, count);
+    cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->stride, count);
+    ep->recv_total += count;
+    return 1;
+}
+
+static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
+    cci_evq_event_t *control = (cci_evq_event_t *)cci__sisci_memory_of(ep, CCI__SISCI_CONTROL * sizeof *control);
+    uint8_t **slabs = (uint8_t **)cci__sisci_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs);
+    ep->regions = (cci_rma_region_t *)cci__sisci_memory_of(ep, CCI__SISCI_REGIONS * sizeof *ep->regions);
+    if (!control || !slabs || !ep->regions) {
+        return 0;
+    }
+    cci_evq_init(&ep->evq);
+    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, control, CCI__SISCI_CONTROL);
+    cci_conn_table_init(&ep->conns, keys, sizeof(cci__sisci_conn), slabs);
+    cci_rma_table_init(&ep->rma, keys + 2, ep->regions, CCI__SISCI_REGIONS, NULL, 0, NULL, 0, NULL, 0);
+    ep->rma.endpoint_id = keys[4];
+    ep->evq.recv_limit = ep->recv_buf_count;
+    return cci__sisci_add_ops(ep, CCI__SISCI_EXTRA_OPS) && cci__sisci_add_send(ep, ep->send_buf_count) &&
+           cci__sisci_add_recv(ep, ep->recv_buf_count);
+}
+
+/* A number from 1 on, or 0 when the text is none. */
+static uint32_t cci__sisci_number(const char *text) {
+    uint64_t n = 0;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9' && n <= UINT32_MAX; at++) {
+        n = n * 10 + (uint64_t)(*at - '0');
+    }
+    return *at || at == text || n > UINT32_MAX ? 0 : (uint32_t)n;
+}
+
+static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
+    cci__sci_error_t error;
+    uint32_t id = service ? cci__sisci_number(service) : ep->device.service;
+    if (service && id == 0) {
+        return CCI_EINVAL;
+    }
+    CCI__SCI(SCICreateSegment)(ep->sd, &ep->door_segment, id, (unsigned int)sizeof(cci__sisci_door), NULL, NULL,
+                               id ? 0u : (unsigned int)CCI__SCI_FLAG_AUTO_ID, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        ep->door_segment = NULL;
+        return error == CCI__SCI_ERR_SEGMENTID_USED ? CCI_EBUSY : CCI_ERROR;
+    }
+    ep->service = cci__sci_segment_id(ep->door_segment);
+    ep->door = (cci__sisci_door *)CCI__SCI(SCIMapLocalSegment)(ep->door_segment, &ep->door_map, 0,
+                                                               (unsigned int)sizeof(cci__sisci_door), NULL, 0, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        ep->door_map = NULL;
+        return CCI_ENOMEM;
+    }
+    CCI__SCI(SCICreateInterrupt)(ep->sd, &ep->interrupt, 0, &ep->interrupt_number, NULL, NULL, 0, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        ep->interrupt = NULL;
+        return CCI_ERROR;
+    }
+    ep->door->interrupt = ep->interrupt_number;
+    cci__sisci_store(&ep->door->magic, CCI__SISCI_MAGIC);
+    CCI__SCI(SCIPrepareSegment)(ep->door_segment, 0, 0, &error);
+    CCI__SCI(SCISetSegmentAvailable)(ep->door_segment, 0, 0, &error);
+    return error == CCI__SCI_ERR_OK ? CCI_SUCCESS : CCI_ERROR;
+}
+
+static int cci__sisci_watch_fd(cci__sisci *ep, int fd) {
+    struct epoll_event event;
+    memset(&event, 0, sizeof event);
+    event.events = EPOLLIN;
+    return epoll_ctl(ep->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* What sleeping needs. */
+static int cci__sisci_open_handle(cci__sisci *ep) {
+    if (!cci__sisci_is_sleeper(ep)) {
+        return 1;
+    }
+    ep->timer = ep->device.progress_thread ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
+                                           : timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (ep->timer < 0 || !ep->has_fd) {
+        return ep->timer >= 0;
+    }
+    ep->epoll = epoll_create1(EPOLL_CLOEXEC);
+    ep->self = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (ep->epoll < 0 || ep->self < 0 || !cci__sisci_watch_fd(ep, ep->self)) {
+        return 0;
+    }
+    return ep->device.progress_thread ||
+           (cci__sisci_watch_fd(ep, ep->timer) && cci__sisci_watch_fd(ep, cci__sci_fd(ep->sd)) &&
+            cci__sisci_watch_fd(ep, cci__sci_interrupt_fd(ep->interrupt)));
+}
+
+static void cci__sisci_free_links(cci__sisci *ep, cci_list_t *list) {
+    while (!cci__list_empty(list)) {
+        cci__sisci_free_link(ep, CCI__CONTAINER(list->next, cci__sisci_link, node));
+    }
+}
+
+static void cci__sisci_close_fd(int fd) {
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+static void cci__sisci_free(cci__sisci *ep) {
+    cci__sisci_memory *block;
+    cci__sci_error_t error;
+    uint32_t i;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, i);
+        if (conn->data) {
+            cci_release(conn->data);
+        }
+    }
+    cci__sisci_free_links(ep, &ep->hot);
+    cci__sisci_free_links(ep, &ep->cold);
+    cci__sisci_close_fd(ep->epoll);
+    cci__sisci_close_fd(ep->self);
+    cci__sisci_close_fd(ep->timer);
+    if (ep->interrupt) {
+        for (i = 0; i < 1000; i++) { /* those who are connected are told by the end of the device */
+            CCI__SCI(SCIRemoveInterrupt)(ep->interrupt, 0, &error);
+            if (error != CCI__SCI_ERR_BUSY) {
+                break;
+            }
+            cci__sci_lock(ep->sd);
+            cci__sci_end_connections(&ep->interrupt->served, 0, 0);
+            cci__sci_unlock(ep->sd);
+        }
+    }
+    if (ep->door_map) {
+        CCI__SCI(SCIUnmapSegment)(ep->door_map, 0, NULL);
+    }
+    if (ep->door_segment) {
+        CCI__SCI(SCIRemoveSegment)(ep->door_segment, CCI__SCI_FLAG_FORCE_REMOVE, NULL);
+    }
+    if (ep->sd) {
+        CCI__SCI(SCIClose)(ep->sd, 0, &error);
+        CCI_ASSERT(error == CCI__SCI_ERR_OK);
+    }
+    for (block = ep->memory; block;) {
+        cci__sisci_memory *next = block->next;
+        cci_release(block);
+        block = next;
+    }
+    cci_release(ep);
+}
+
+static int cci__sisci_start(cci__sisci *ep, const char *service) {
+    cci__sci_options options;
+    cci__sci_error_t error;
+    uint64_t keys[5];
+    int status;
+    if (cci_random(keys, sizeof keys) != CCI_SUCCESS || cci_random(&ep->probe, sizeof ep->probe) != CCI_SUCCESS) {
+        return CCI_ERROR;
+    }
+    memset(&options, 0, sizeof options);
+    options.directory = ep->device.directory[0] ? ep->device.directory : NULL;
+    options.group = ep->device.group[0] ? ep->device.group : NULL;
+    options.caller_progress = 1;
+    ep->sd = cci__sci_open(&options, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        ep->sd = NULL;
+        return CCI_ENODEV;
+    }
+    status = cci__sisci_open_door(ep, service);
+    if (status != CCI_SUCCESS) {
+        return status;
+    }
+    if (!cci__sisci_allocate(ep, keys)) {
+        return CCI_ENOMEM;
+    }
+    return cci__sisci_open_handle(ep) ? CCI_SUCCESS : CCI_ERROR;
+}
+
+static const cci_endpoint_ops_t *cci__sisci_ops(void);
+
+static int cci__sisci_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
+                             cci_os_handle_t *fd) {
+    cci__sisci *ep = (cci__sisci *)cci_alloc(sizeof *ep);
+    int status;
+    (void)flags;
+    if (!ep) {
+        return CCI_ENOMEM;
+    }
+    memset(ep, 0, sizeof *ep);
+    memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
+    ep->base.pub.device = device;
+    ep->base.ops = cci__sisci_ops();
+    ep->has_fd = fd != NULL;
+    ep->epoll = ep->self = ep->timer = -1;
+    ep->armed_ns = CCI__NEVER;
+    ep->send_buf_count = ep->device.send_buf_count;
+    ep->recv_buf_count = ep->device.recv_buf_count;
+    ep->send_timeout_us = ep->device.send_timeout_us;
+    ep->max_send_size = ep->device.max_send_size;
+    ep->stride = (cci__max32(ep->max_send_size, CCI_CONN_REQ_LEN) + 63) & ~63u;
+    ep->received.tail = &ep->received.head;
+    cci__list_init(&ep->hot);
+    cci__list_init(&ep->cold);
+    cci__list_init(&ep->notify);
+    cci__list_init(&ep->due);
+    ep->now_ns = cci__sci_now();
+    cci__wheel_init(&ep->wheel, ep->now_ns);
+    status = cci__sisci_start(ep, service);
+    if (status != CCI_SUCCESS) {
+        cci__sisci_free(ep);
+        return status;
+    }
+    if (fd) {
+        *fd = ep->epoll;
+    }
+    *endpoint = &ep->base;
+#ifndef CCI_NO_THREADS
+    if (ep->device.progress_thread) {
+        ep->has_thread = pthread_create(&ep->thread, NULL, cci__sisci_help, ep) == 0;
+        if (!ep->has_thread) {
+            cci_log(CCI_LOG_ERROR, "the helper thread could not be started");
+            cci__sisci_free(ep);
+            return CCI_ENOMEM;
+        }
+    }
+#endif
+    return CCI_SUCCESS;
+}
+
+static int cci__sisci_destroy(cci_endpoint_base_t *base) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+#ifndef CCI_NO_THREADS
+    if (ep->has_thread) {
+        uint64_t one = 1;
+        ssize_t n;
+        cci__sisci_lock(ep);
+        ep->stopping = 1;
+        n = write(ep->timer, &one, sizeof one);
+        (void)n;
+        cci__sisci_unlock(ep);
+        (void)pthread_join(ep->thread, NULL);
+    }
+#endif
+    cci__sisci_lock(ep);
+    (void)cci__sisci_pump(ep); /* what has arrived already is taken, and said to be */
+    cci__sisci_acknowledge_all(ep);
+    cci__sisci_flush(ep);
+    cci__sisci_unlock(ep);
+    cci__sisci_free(ep);
+    return CCI_SUCCESS;
+}
+
+/* ---- connecting ---- */
+
+static int cci__sisci_decide(cci__sisci *ep, cci_evq_event_t *request, int accepts, void *context) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)request->owner;
+    cci_evq_event_t *event = NULL;
+    if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) {
+        return CCI_EINVAL;
+    }
+    if (accepts && (event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL)) == NULL) {
+        return CCI_ENOMEM;
+    }
+    request->state = 1;
+    request->owner = NULL;
+    conn->event = event;
+    conn->conn.pub.context = context;
+    if (conn->cancelled) {
+        if (accepts) {
+            cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ETIMEDOUT);
+        }
+        cci__sisci_close_conn(ep, conn);
+    } else if (accepts) {
+        conn->conn.state = CCI_CONN_ACCEPTED;
+        cci__sisci_owe(ep, conn, CCI__SISCI_ACCEPT);
+    } else {
+        conn->conn.state = CCI_CONN_REJECTED;
+        conn->closing = 1;
+        cci__list_remove(&conn->asked);
+        cci__list_init(&conn->asked);
+        cci__sisci_owe(ep, conn, CCI__SISCI_REJECT);
+    }
+    cci__sisci_arm(ep);
+    return CCI_SUCCESS;
+}
+
+static int cci__sisci_accept(cci_event_base_t *base, void *context) {
+    cci__sisci *ep = (cci__sisci *)(void *)base->endpoint;
+    int status;
+    cci__sisci_lock(ep);
+    status = cci__sisci_decide(ep, (cci_evq_event_t *)(void *)base, 1, context);
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+static int cci__sisci_reject(cci_event_base_t *base) {
+    cci__sisci *ep = (cci__sisci *)(void *)base->endpoint;
+    int status;
+    cci__sisci_lock(ep);
+    status = cci__sisci_decide(ep, (cci_evq_event_t *)(void *)base, 0, NULL);
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+/* "4:1234", or "1234" alone: the service, 0 when it is none. */
+static int cci__sisci_parse(const char *address, uint32_t *service) {
+    const char *colon = strchr(address, ':');
+    *service = 0;
+    if (!colon) {
+        return CCI_EINVAL;
+    }
+    *service = cci__sisci_number(colon + 1);
+    if (*service == 0 || colon == address || strspn(address, "0123456789") != (size_t)(colon - address)) {
+        return CCI_EINVAL;
+    }
+    return strtoul(address, NULL, 10) == CCI__SCI_NODE ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
+}
+
+static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t service, const void *data, uint32_t data_len,
+                                     cci_conn_attribute_t attribute, void *context, uint64_t timeout_ns) {
+    cci__sisci_link *link = cci__sisci_link_to(ep, service);
+    cci_evq_event_t *event = link ? cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL) : NULL;
+    cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, attribute, context) : NULL;
+    void *copy = conn && data_len ? cci_alloc(data_len) : NULL;
+    if (!conn || (data_len && !copy)) {
+        if (conn) {
+            conn->conn.state = CCI_CONN_CONNECTING;
+            cci__sisci_close_conn(ep, conn);
+        }
+        if (event) {
+            cci_evq_return_event(&ep->evq, event);
+        }
+        return CCI_ENOMEM;
+    }
+    if (data_len) {
+        memcpy(copy, data, data_len);
+    }
+    conn->event = event;
+    conn->data = copy;
+    conn->data_len = (uint16_t)data_len;
+    conn->conn.is_client = 1;
+    conn->conn.state = CCI_CONN_CONNECTING;
+    ep->now_ns = cci__sci_now();
+    cci__timer_arm(&ep->wheel, &conn->conn.timer, timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns);
+    cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
+    return CCI_SUCCESS;
+}
+
+static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, const void *data, uint32_t data_len,
+                              cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    uint64_t timeout_ns = CCI__NEVER;
+    uint32_t service;
+    int status = cci__sisci_parse(address, &service);
+    (void)flags;
+    if (status != CCI_SUCCESS) {
+        return status;
+    }
+    if (attribute > CCI_CONN_ATTR_UU) {
+        return CCI_ERR_NOT_IMPLEMENTED;
+    }
+    if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000)) {
+        timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
+    }
+    cci__sisci_lock(ep);
+    status = cci__sisci_connect_locked(ep, service, data, data_len, attribute, context, timeout_ns);
+    cci__sisci_arm(ep);
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+/* Takes back an event of a message: its block goes back to the peer. */
+static void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *event) {
+    cci__sisci_link *link = (cci__sisci_link *)event->owner;
+    if (link) {
+        uint32_t block = event->state - 1;
+        link->block_held[block] = 0;
+        link->held--;
+        cci__sisci_give_back(link, block);
+        event->owner = NULL;
+        event->state = 0;
+    }
+    cci_evq_return_event(&ep->evq, event);
+}
+
+/* Drops the messages of a connection that the program has not taken. */
+static void cci__sisci_forget_messages(cci__sisci *ep, const cci__sisci_conn *conn) {
+    cci_evq_event_t *event, *first = ep->received.head;
+    ep->received.head = NULL;
+    ep->received.tail = &ep->received.head;
+    while ((event = first) != NULL) {
+        first = event->next;
+        if (event->base.pub.recv.connection == (cci_connection_t *)&conn->conn.pub) {
+            cci__sisci_return_message(ep, event);
+        } else {
+            cci_evq_post(&ep->received, event);
+        }
+    }
+}
+
+static int cci__sisci_disconnect(struct cci_connection *connection) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
+    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
+    cci__sisci_link *link = conn->link;
+    cci__sisci_item *item;
+    cci_evq_event_t *event;
+    cci__sisci_lock(ep);
+    if (conn->closing || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
+        cci__sisci_unlock(ep);
+        return CCI_EINVAL;
+    }
+    cci__sisci_fail_ops(link, conn, link->ops.next, CCI_ERR_DISCONNECTED);
+    for (item = link->items; item; item = item->next) {
+        item->dead |= item->conn == conn;
+    }
+    cci__sisci_forget_messages(ep, conn);
+    for (event = ep->evq.urgent.head; event; event = event->next) { /* a keepalive event must not name what is gone */
+        if (event->owner == conn && event->base.pub.type == CCI_EVENT_KEEPALIVE_TIMEDOUT) {
+            event->base.pub.type = CCI_EVENT_NONE;
+        }
+    }
+    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
+    if (conn->conn.state == CCI_CONN_OPEN && link->state == CCI__SISCI_OPEN) {
+        conn->closing = 1;
+        conn->mark = link->tail;
+        cci__sisci_store(link->out + CCI__SISCI_AT_ACK + 4, ++link->disconnects);
+        cci__sisci_owe(ep, conn, CCI__SISCI_DISCONNECT);
+    } else {
+        cci__sisci_close_conn(ep, conn);
+    }
+    cci__sisci_arm(ep);
+    cci__sisci_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+/* ---- events ---- */
+
+static int cci__sisci_arm_os_handle(cci_endpoint_base_t *base, int flags) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    (void)flags;
+    if (!ep->has_fd) {
+        return CCI_EINVAL;
+    }
+    cci__sisci_lock(ep);
+    (void)cci__sisci_pump(ep);
+    cci__sisci_arm(ep);
+    cci__sisci_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+/* An event that is there: of connections first, then messages, and completions by turns. */
+static int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
+    cci_evq_event_t *next;
+    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
+        if (next->base.pub.type != CCI_EVENT_NONE) {
+            *event = &next->base.pub;
+            return CCI_SUCCESS;
+        }
+        cci_evq_return_event(&ep->evq, next);
+    }
+    next = NULL;
+    if (++ep->turn & 15) {
+        next = cci_evq_next(&ep->received);
+    }
+    if (!next) {
+        next = cci_evq_next(&ep->evq.done);
+    }
+    if (!next) {
+        next = cci_evq_next(&ep->received);
+    }
+    if (!next) {
+        return CCI_EAGAIN;
+    }
+    *event = &next->base.pub;
+    return CCI_SUCCESS;
+}
+
+static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    int status;
+    cci__sisci_lock(ep);
+    status = cci__sisci_next(ep, event);
+    if (status != CCI_SUCCESS) {
+        (void)cci__sisci_pump(ep);
+        status = cci__sisci_next(ep, event);
+    }
+    if (status != CCI_SUCCESS && ep->evq.recv_out > 0 &&
+        (ep->evq.recv_out >= ep->evq.recv_limit || ep->evq.free_buffer_count == 0)) {
+        status = CCI_ENOBUFS; /* the program holds what messages are received in */
+    }
+    if (cci__sisci_is_sleeper(ep)) {
+        cci__sisci_arm(ep);
+        if (status == CCI_EAGAIN && cci__sisci_has_events(ep)) {
+            status = cci__sisci_next(ep, event);
+        }
+    }
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+static int cci__sisci_return_event(cci_event_base_t *base) {
+    cci_evq_event_t *event = (cci_evq_event_t *)(void *)base;
+    cci__sisci *ep = (cci__sisci *)(void *)base->endpoint;
+    int status = CCI_SUCCESS;
+    cci__sisci_lock(ep);
+    if (event->pool == CCI_EVQ_OPERATION) {
+        cci__sisci_drop_op(ep, (cci__sisci_op *)(void *)event);
+    } else if (base->pub.type == CCI_EVENT_NONE ||
+               (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
+        status = CCI_EINVAL;
+    } else if (event->pool == CCI_EVQ_RECV) {
+        cci__sisci_return_message(ep, event);
+        if (!ep->received.head) {
+            cci__sisci_acknowledge_all(ep);
+            cci__sisci_flush(ep);
+        }
+        if (cci__sisci_is_sleeper(ep)) {
+            cci__sisci_arm(ep); /* a message may have waited for this */
+        }
+    } else {
+        cci_evq_return_event(&ep->evq, event);
+    }
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+/* ---- options ---- */
+
+static int cci__sisci_set_send_count(cci__sisci *ep, uint32_t count) {
+    if (count == 0 || count > 65536) {
+        return CCI_ERANGE;
+    }
+    if (count > ep->send_total && !cci__sisci_add_send(ep, count - ep->send_total)) {
+        return CCI_ENOMEM;
+    }
+    ep->send_buf_count = cci__max32(count, ep->send_total);
+    return CCI_SUCCESS;
+}
+
+static int cci__sisci_set_recv_count(cci__sisci *ep, uint32_t count) {
+    if (count == 0 || count > 65536) {
+        return CCI_ERANGE;
+    }
+    if (count > ep->recv_total && !cci__sisci_add_recv(ep, count - ep->recv_total)) {
+        return CCI_ENOMEM;
+    }
+    cci_evq_limit_buffers(&ep->evq, count);
+    ep->evq.recv_limit = count;
+    ep->recv_buf_count = count;
+    return CCI_SUCCESS;
+}
+
+static void cci__sisci_set_keepalive(cci__sisci *ep, cci__sisci_conn *conn, uint32_t keepalive_us) {
+    conn->keepalive_us = keepalive_us;
+    if (conn->conn.state == CCI_CONN_BROKEN && keepalive_us) {
+        cci__sisci_post_keepalive(ep, conn); /* there is nobody to answer */
+        return;
+    }
+    cci__sisci_set_timer(ep, conn);
+}
+
+static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    int status = CCI_SUCCESS;
+    uint32_t value, i;
+    memcpy(&value, val, sizeof value);
+    cci__sisci_lock(ep);
+    ep->now_ns = cci__sci_now();
+    switch (name) {
+    case CCI_OPT_ENDPT_SEND_TIMEOUT:
+        ep->send_timeout_us = value;
+        break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT:
+        status = cci__sisci_set_recv_count(ep, value);
+        break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT:
+        status = cci__sisci_set_send_count(ep, value);
+        break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
+        ep->keepalive_us = value;
+        for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+            cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, i);
+            if ((conn->conn.state == CCI_CONN_OPEN || conn->conn.state == CCI_CONN_BROKEN) && !conn->closing &&
+                cci__sisci_is_reliable(conn)) {
+                cci__sisci_set_keepalive(ep, conn, value);
+            }
+        }
+        break;
+    default:
+        status = CCI_EINVAL;
+        break;
+    }
+    cci__sisci_arm(ep);
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+static int cci__sisci_uri(const cci__sisci *ep, char **uri) {
+    char text[64];
+    size_t size;
+    snprintf(text, sizeof text, "sisci://%u:%lu", CCI__SCI_NODE, (unsigned long)ep->service);
+    size = strlen(text) + 1;
+    *uri = (char *)CCI_URI_ALLOC(size);
+    if (!*uri) {
+        return CCI_ENOMEM;
+    }
+    memcpy(*uri, text, size);
+    return CCI_SUCCESS;
+}
+
+static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    int status = CCI_SUCCESS;
+    cci__sisci_lock(ep);
+    switch (name) {
+    case CCI_OPT_ENDPT_SEND_TIMEOUT:
+        memcpy(val, &ep->send_timeout_us, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT:
+        memcpy(val, &ep->recv_buf_count, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT:
+        memcpy(val, &ep->send_buf_count, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
+        memcpy(val, &ep->keepalive_us, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_URI:
+        status = cci__sisci_uri(ep, (char **)val);
+        break;
+    case CCI_OPT_ENDPT_RMA_ALIGN:
+        memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
+        break;
+    default:
+        status = CCI_EINVAL;
+        break;
+    }
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+static int cci__sisci_set_connection_opt(struct cci_connection *connection, cci_opt_name_t name, const void *val) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
+    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
+    int status = CCI_SUCCESS;
+    uint32_t value;
+    memcpy(&value, val, sizeof value);
+    cci__sisci_lock(ep);
+    ep->now_ns = cci__sci_now();
+    if (!cci__sisci_is_reliable(conn)) {
+        status = CCI_EINVAL;
+    } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
+        conn->send_timeout_us = value;
+    } else {
+        cci__sisci_set_keepalive(ep, conn, value);
+    }
+    cci__sisci_arm(ep);
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+static int cci__sisci_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
+    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
+    cci__sisci_lock(ep);
+    memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+    cci__sisci_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+/* ---- messages ---- */
+
+/* What can't go at once waits. */
+static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, const struct iovec *data,
+                            uint32_t count, uint32_t length, cci__sisci_op *op, int flags) {
+    cci__sisci_item *item = cci__sisci_new_item(ep, conn);
+    if (!item) {
+        return CCI_ENOBUFS;
+    }
+    item->has_message = 1;
+    item->length = length;
+    item->data = item->buffer;
+    if ((flags & CCI_FLAG_NO_COPY) && op && count == 1) {
+        item->data = (const uint8_t *)data[0].iov_base;
+    } else {
+        cci__sisci_gather(item->buffer, data, count);
+    }
+    item->op = op;
+    if (op) {
+        op->item = item;
+    }
+    *link->items_tail = item;
+    link->items_tail = &item->next;
+    return CCI_SUCCESS;
+}
+
+/* Unreliable messages are dropped where the peer takes nothing for a while. */
+static int cci__sisci_drop_or_wait(cci__sisci_link *link) {
+    uint64_t now_ns = cci__sci_now();
+    if (link->retry_ns == CCI__NEVER || link->retry_ns == 0) {
+        link->retry_ns = now_ns + 2 * CCI__MS;
+    }
+    return now_ns < link->retry_ns ? CCI_ENOBUFS : CCI_SUCCESS;
+}
+
+static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data, uint32_t count,
+                                  uint32_t length, void *context, int flags) {
+    cci__sisci_link *link = conn->link;
+    cci__sisci_op *op = NULL;
+    int status = CCI_SUCCESS, posted;
+    if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) {
+        return CCI_ERR_DISCONNECTED;
+    }
+    if (!(flags & CCI_FLAG_SILENT) || (flags & CCI_FLAG_BLOCKING)) {
+        op = cci__sisci_new_op(ep, conn, context, flags);
+        if (!op) {
+            return CCI_ENOBUFS;
+        }
+    }
+    posted = !link->items && cci__list_empty(&link->owing) && cci__sisci_post_message(link, conn, data, count, length, op);
+    if (conn->conn.pub.attribute == CCI_CONN_ATTR_UU) {
+        status = posted ? CCI_SUCCESS : cci__sisci_drop_or_wait(link);
+        link->retry_ns = posted ? 0 : link->retry_ns;
+    } else if (!posted) {
+        status = cci__sisci_queue(ep, link, conn, data, count, length, op, flags);
+    }
+    if (status != CCI_SUCCESS) {
+        cci__sisci_drop_op(ep, op);
+        return status;
+    }
+    if (!link->is_hot) {
+        cci__sisci_heat(link);
+    }
+    if (op && conn->conn.pub.attribute == CCI_CONN_ATTR_UU) {
+        cci__sisci_complete(ep, op, CCI_SUCCESS);
+    } else if (op) {
+        cci__list_append(&link->ops, &op->node);
+        conn->pending++;
+    }
+    cci__sisci_flush(ep);
+    if (flags & CCI_FLAG_BLOCKING) {
+        status = cci__sisci_block(ep, op);
+    }
+    if (cci__sisci_is_sleeper(ep)) {
+        cci__sisci_arm(ep);
+    }
+    return status;
+}
+
+static int cci__sisci_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
+                            int flags) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
+    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
+    uint64_t length = 0;
+    uint32_t i;
+    int status;
+    for (i = 0; i < count; i++) {
+        if (data[i].iov_len > connection->max_send_size) {
+            return CCI_EMSGSIZE;
+        }
+        length += data[i].iov_len;
+    }
+    if (length > connection->max_send_size) {
+        return CCI_EMSGSIZE;
+    }
+    cci__sisci_lock(ep);
+    status = cci__sisci_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+/* ---- remote memory access ---- */
+
+static int cci__sisci_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
+                                   cci_rma_handle_t **handle) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    cci_rma_region_t *region;
+    if (length > UINTPTR_MAX - (uintptr_t)start) {
+        return CCI_EINVAL;
+    }
+    cci__sisci_lock(ep);
+    region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
+    cci__sisci_unlock(ep);
+    if (!region) {
+        return CCI_ENOBUFS;
+    }
+    *handle = &region->handle;
+    return CCI_SUCCESS;
+}
+
+/* Waits until no peer that may have seen the registration copies any more. One that is stopped or dead in the middle of
+ * it is not waited for longer than a second. */
+static void cci__sisci_wait_for_copies(cci__sisci *ep, cci_list_t *list) {
+    cci_list_t *at;
+    uint64_t end_ns = 0;
+    for (at = list->next; at != list; at = at->next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        while (link->state == CCI__SISCI_OPEN && cci__sisci_load(link->in + CCI__SISCI_AT_BUSY) != 0) {
+            uint64_t now_ns = cci__sci_now();
+            end_ns = end_ns ? end_ns : now_ns + 1000 * CCI__MS;
+            if (now_ns > end_ns) {
+                cci_log(CCI_LOG_WARN, "a peer has not finished copying memory that is being deregistered");
+                break;
+            }
+            (void)sched_yield();
+        }
+    }
+    (void)ep;
+}
+
+static int cci__sisci_rma_deregister(cci_endpoint_base_t *base, const struct cci_rma_handle *handle) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    cci_rma_region_t *region;
+    uint64_t key;
+    uint32_t index;
+    cci_rma_parse_handle(handle, &key, &index);
+    cci__sisci_lock(ep);
+    region = cci_rma_find(&ep->rma, key, index);
+    if (region) {
+        cci_rma_remove(&ep->rma, region);
+        CCI__SCI_FENCE(SEQ_CST);
+        cci__sisci_wait_for_copies(ep, &ep->hot);
+        cci__sisci_wait_for_copies(ep, &ep->cold);
+    }
+    cci__sisci_unlock(ep);
+    return region ? CCI_SUCCESS : CCI_ERR_RMA_HANDLE;
+}
+
+typedef struct cci__sisci_rma_call {
+    const void *msg;
+    const struct cci_rma_handle *local, *remote;
+    uint64_t local_offset, remote_offset, length;
+    void *context;
+    uint32_t msg_len;
+    int flags;
+} cci__sisci_rma_call;
+
+static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_rma_call *call) {
+    cci__sisci_link *link = conn->link;
+    cci__sisci_item *item;
+    cci__sisci_op *op = NULL;
+    (void)cci__sisci_serve(ep, link); /* the peer may have ended the connection */
+    if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) {
+        return CCI_ERR_DISCONNECTED;
+    }
+    item = cci__sisci_new_item(ep, conn);
+    if (!item) {
+        return CCI_ENOBUFS;
+    }
+    cci_rma_parse_handle(call->local, &item->local_key, &item->local_region);
+    cci_rma_parse_handle(call->remote, &item->remote_key, &item->remote_region);
+    item->local_offset = call->local_offset;
+    item->remote_offset = call->remote_offset;
+    item->rma_length = call->length;
+    if (!cci_rma_address(&ep->rma, item->local_key, item->local_region, call->local_offset, call->length, 0) ||
+        call->remote_offset > UINT64_MAX - call->length) {
+        cci__sisci_free_item(ep, item);
+        return CCI_ERR_RMA_HANDLE;
+    }
+    if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
+        op = cci__sisci_new_op(ep, conn, call->context, call->flags);
+        if (!op) {
+            cci__sisci_free_item(ep, item);
+            return CCI_ENOBUFS;
+        }
+        op->item = item;
+        cci__list_append(&link->ops, &op->node);
+        conn->pending++;
+    }
+    item->op = op;
+    item->is_rma = 1;
+    item->is_read = (call->flags & CCI_FLAG_READ) != 0;
+    item->has_message = call->msg != NULL && call->msg_len > 0;
+    item->length = call->msg_len;
+    item->data = item->buffer;
+    if (item->has_message) {
+        memcpy(item->buffer, call->msg, call->msg_len);
+    }
+    *link->items_tail = item;
+    link->items_tail = &item->next;
+    cci__sisci_heat(link);
+    cci__sisci_advance(ep, link);
+    cci__sisci_flush(ep);
+    return call->flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : CCI_SUCCESS;
+}
+
+static int cci__sisci_rma(struct cci_connection *connection, const void *msg, uint32_t msg_len,
+                          const struct cci_rma_handle *local, uint64_t local_offset,
+                          const struct cci_rma_handle *remote, uint64_t remote_offset, uint64_t length, void *context,
+                          int flags) {
+    cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
+    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
+    cci__sisci_rma_call call;
+    int status;
+    if (msg_len > connection->max_send_size) {
+        return CCI_EMSGSIZE;
+    }
+    call.msg = msg;
+    call.msg_len = msg_len;
+    call.local = local;
+    call.remote = remote;
+    call.local_offset = local_offset;
+    call.remote_offset = remote_offset;
+    call.length = length;
+    call.context = context;
+    call.flags = flags;
+    cci__sisci_lock(ep);
+    status = cci__sisci_rma_locked(ep, conn, &call);
+    if (cci__sisci_is_sleeper(ep)) {
+        cci__sisci_arm(ep);
+    }
+    cci__sisci_unlock(ep);
+    return status;
+}
+
+static const cci_endpoint_ops_t *cci__sisci_ops(void) {
+    static const cci_endpoint_ops_t table = {
+        cci__sisci_destroy, cci__sisci_accept, cci__sisci_reject, cci__sisci_connect, cci__sisci_disconnect,
+        cci__sisci_arm_os_handle, cci__sisci_get_event, cci__sisci_return_event, cci__sisci_set_endpoint_opt,
+        cci__sisci_get_endpoint_opt, cci__sisci_set_connection_opt, cci__sisci_get_connection_opt, cci__sisci_sendv,
+        cci__sisci_rma_register, cci__sisci_rma_deregister, cci__sisci_rma};
+    return &table;
+}
+
+/* ---- devices ---- */
+
+static void cci__sisci_default_device(cci__sisci_device *d) {
+    memset(d, 0, sizeof *d);
+    d->ring_bytes = 65536;
+    d->block_count = 64;
+    d->max_send_size = 8192;
+    d->send_buf_count = d->recv_buf_count = 1024;
+    d->send_timeout_us = 30000000;
+}
+
+static void cci__sisci_describe(cci_device_desc_t *desc, const cci__sisci_device *d, const char *name) {
+    memset(desc, 0, sizeof *desc);
+    desc->name = name;
+    desc->info = "shared memory of this host";
+    desc->up = 1;
+    desc->priority = 20;
+    desc->max_send_size = d->max_send_size;
+    memset(desc->pci, 0xff, sizeof desc->pci);
+    memcpy(desc->data, d, sizeof *d);
+}
+
+static int cci__sisci_discover(const cci_transport_t *self, void *list, int (*add)(void *, const cci_device_desc_t *),
+                               char *why, size_t why_size) {
+    cci__sisci_device d;
+    cci_device_desc_t desc;
+    (void)self, (void)why, (void)why_size;
+    cci__sisci_default_device(&d);
+    cci__sisci_describe(&desc, &d, "sisci");
+    return add(list, &desc);
+}
+
+/* The keys with a number. */
+typedef struct cci__sisci_key {
+    const char *name;
+    uint32_t smallest, largest;
+    size_t offset;
+} cci__sisci_key;
+
+static const cci__sisci_key cci__sisci_keys[] = {
+    {"ring", 4096, 4194304, offsetof(cci__sisci_device, ring_bytes)},
+    {"blocks", 2, CCI__SISCI_BLOCKS, offsetof(cci__sisci_device, block_count)},
+    {"max_send_size", 64, 65472, offsetof(cci__sisci_device, max_send_size)},
+    {"send_buf_count", 1, 65536, offsetof(cci__sisci_device, send_buf_count)},
+    {"recv_buf_count", 1, 65536, offsetof(cci__sisci_device, recv_buf_count)},
+    {"send_timeout", 1, 4294967295u, offsetof(cci__sisci_device, send_timeout_us)},
+    {"service", 1, 4294967295u, offsetof(cci__sisci_device, service)},
+};
+
+/* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
+static const char *cci__sisci_take_key(const char *key, const char *value, cci__sisci_device *d, char *range,
+                                       size_t size) {
+    size_t i, length = strlen(value);
+    for (i = 0; i < sizeof cci__sisci_keys / sizeof cci__sisci_keys[0]; i++) {
+        const cci__sisci_key *k = &cci__sisci_keys[i];
+        uint32_t n = cci__sisci_number(value);
+        if (strcmp(key, k->name) != 0) {
+            continue;
+        }
+        if (n >= k->smallest && n <= k->largest && (strcmp(key, "ring") != 0 || (n & (n - 1)) == 0)) {
+            memcpy((char *)d + k->offset, &n, sizeof n);
+            return NULL;
+        }
+        snprintf(range, size, "a number from %lu to %lu%s", (unsigned long)k->smallest, (unsigned long)k->largest,
+                 strcmp(key, "ring") ? "" : ", a power of two");
+        return range;
+    }
+    if (strcmp(key, "directory") == 0) {
+        memcpy(d->directory, value, length < sizeof d->directory ? length + 1 : 0);
+        return length > 0 && length < sizeof d->directory ? NULL : "a path of 1 to 80 bytes";
+    }
+    if (strcmp(key, "group") == 0) {
+        memcpy(d->group, value, length < sizeof d->group ? length + 1 : 0);
+        return length > 0 && length < sizeof d->group ? NULL : "the name or number of a group";
+    }
+    if (strcmp(key, "progress") == 0) {
+        d->progress_thread = strcmp(value, "thread") == 0;
+        return d->progress_thread || strcmp(value, "poll") == 0 ? NULL : "thread or poll";
+    }
+    if (strcmp(key, "rma") == 0) {
+        d->rma_mode = strcmp(value, "bounce") == 0 ? CCI__SISCI_RMA_BOUNCE : CCI__SISCI_RMA_AUTO;
+        return d->rma_mode || strcmp(value, "auto") == 0 ? NULL : "auto or bounce";
+    }
+    return strcmp(key, "transport") == 0 || strcmp(key, "priority") == 0 || strcmp(key, "default") == 0 ? NULL : "";
+}
+
+static int cci__sisci_configure(const cci_transport_t *self, const char *name, const char *const *keys,
+                                cci_device_desc_t *desc, int *bad_key, char *why, size_t why_size) {
+    cci__sisci_device d;
+    int i;
+    (void)self;
+    cci__sisci_default_device(&d);
+    *bad_key = -1;
+    for (i = 0; keys && keys[i]; i++) {
+        char key[32], range[80];
+        const char *equals = strchr(keys[i], '='), *value = equals ? equals + 1 : "", *wanted;
+        size_t length = equals ? (size_t)(equals - keys[i]) : strlen(keys[i]);
+        while (length && (keys[i][length - 1] == ' ' || keys[i][length - 1] == '\t')) {
+            length--;
+        }
+        value += strspn(value, " \t");
+        snprintf(key, sizeof key, "%.*s", (int)(length < 31 ? length : 31), keys[i]);
+        wanted = cci__sisci_take_key(key, value, &d, range, sizeof range);
+        if (wanted) {
+            *bad_key = i;
+            snprintf(why, why_size, *wanted ? "%s: \"%s\" is not %s" : "%s: the sisci transport has no such key", key,
+                     value, wanted);
+            return CCI_EINVAL;
+        }
+    }
+#ifdef CCI_NO_THREADS
+    d.progress_thread = 0;
+#endif
+    cci__sisci_describe(desc, &d, name);
+    desc->priority = 50;
+    return CCI_SUCCESS;
+}
+
+#ifdef CCI_STATIC
+static
+#endif
+    const cci_transport_t cci_sisci_transport = {
+        CCI_TRANSPORT_VERSION, "sisci", NULL, NULL, cci__sisci_discover, cci__sisci_configure, NULL, NULL,
+        cci__sisci_create,
+};
+
+#endif /* CCI__SCI_SOFTWARE */
+#endif /* the transport */
 
 #endif /* CCI_SISCI_IMPLEMENTATION */
 

@@ -24,6 +24,7 @@
  * receiver never follows a symbolic link below DIR. With --links the sender copies symbolic links too, and the
  * receiver makes those that stay within DIR; others are skipped. Set-user-id bits are not copied. */
 #define CCI_IMPLEMENTATION
+#include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"
 
@@ -1304,6 +1305,18 @@ static cci_device_t *find_device(const char *name) {
     return *devices;
 }
 
+/* A device of the transport that the URI names; NULL stands for the default one. */
+static cci_device_t *device_for(const char *uri) {
+    cci_device_t *const *devices;
+    check(cci_get_devices(&devices), "cci_get_devices");
+    while (*devices) {
+        size_t length = strlen((*devices)->transport);
+        if ((*devices)->up && strncmp(uri, (*devices)->transport, length) == 0 && uri[length] == ':') break;
+        devices++;
+    }
+    return *devices;
+}
+
 static int listen_at(const char *directory, int once) {
     char *uri;
     struct stat status;
@@ -1338,7 +1351,10 @@ int main(int argc, char **argv) {
     operands = argc - optind;
     if (is_receiver ? operands != 1 : operands < 2 || !strstr(argv[argc - 1], "://")) return fputs(help, stderr), 2;
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
-    check(cci_create_endpoint_at(device ? find_device(device) : NULL, port, 0, &endpoint, &os_handle), "endpoint");
+    check(cci_create_endpoint_at(device         ? find_device(device)
+                                 : is_receiver ? NULL
+                                               : device_for(argv[argc - 1]),
+                                 port, 0, &endpoint, &os_handle), "endpoint");
     if (is_receiver) result = listen_at(argv[optind], once);
     else result = send_files(operands - 1, argv + optind, argv[argc - 1]);
     check(cci_finalize(), "cci_finalize");

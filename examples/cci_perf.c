@@ -21,6 +21,7 @@
  * byte at the receiving side. Reliable messages must come exactly once, and on RO in order. (Unordered messages
  * shorter than 8 bytes don't carry their whole number: there only the count and the pattern are checked.) */
 #define CCI_IMPLEMENTATION
+#include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"
 
@@ -1190,8 +1191,22 @@ static cci_device_t *find_device(const char *name) {
     return *devices;
 }
 
+/* A device of the transport that the URI names; NULL stands for the default one. */
+static cci_device_t *device_for(const char *uri) {
+    cci_device_t *const *devices;
+    check(cci_get_devices(&devices), "cci_get_devices");
+    while (*devices) {
+        size_t length = strlen((*devices)->transport);
+        if ((*devices)->up && strncmp(uri, (*devices)->transport, length) == 0 && uri[length] == ':') break;
+        devices++;
+    }
+    return *devices;
+}
+
 static void open_endpoint(const struct options *options) {
-    cci_device_t *device = options->device ? find_device(options->device) : NULL;
+    cci_device_t *device = options->device ? find_device(options->device)
+                           : options->uri  ? device_for(options->uri)
+                                           : NULL;
     check(cci_create_endpoint_at(device, options->service, 0, &endpoint, sleeps ? &os_handle : NULL),
           "cci_create_endpoint_at");
     if (options->depth == 0) return;

@@ -5,12 +5,14 @@
  *     ./hello                     the server: prints its URI, then answers everybody, for ever
  *     ./hello udp://host:port     the client */
 #define CCI_IMPLEMENTATION
+#include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void check(int status, const char *what) {
     if (status == CCI_SUCCESS) return;
@@ -35,6 +37,18 @@ static int on_event(cci_event_t *event, int is_server) {
     return 0;
 }
 
+/* A device of the transport that the URI names; NULL stands for the default one. */
+static cci_device_t *device_for(const char *uri) {
+    cci_device_t *const *devices;
+    check(cci_get_devices(&devices), "cci_get_devices");
+    while (*devices) {
+        size_t length = strlen((*devices)->transport);
+        if ((*devices)->up && strncmp(uri, (*devices)->transport, length) == 0 && uri[length] == ':') break;
+        devices++;
+    }
+    return *devices;
+}
+
 int main(int argc, char **argv) {
     int is_server = argc < 2, done = 0;
     uint32_t caps;
@@ -43,7 +57,7 @@ int main(int argc, char **argv) {
     char *uri;
     struct timeval patience = {5, 0};
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
-    check(cci_create_endpoint(NULL, 0, &endpoint, &fd), "cci_create_endpoint");
+    check(cci_create_endpoint(is_server ? NULL : device_for(argv[1]), 0, &endpoint, &fd), "cci_create_endpoint");
     check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (is_server) printf("uri: %s\n", uri);

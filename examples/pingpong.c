@@ -7,6 +7,7 @@
  *
  * Both sides poll, which is fastest and keeps a processor busy; with -b they sleep on the endpoint's OS handle. */
 #define CCI_IMPLEMENTATION
+#include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"
 
@@ -93,6 +94,18 @@ static cci_device_t *find_device(const char *name) {
     return *devices;
 }
 
+/* A device of the transport that the URI names; NULL stands for the default one. */
+static cci_device_t *device_for(const char *uri) {
+    cci_device_t *const *devices;
+    check(cci_get_devices(&devices), "cci_get_devices");
+    while (*devices) {
+        size_t length = strlen((*devices)->transport);
+        if ((*devices)->up && strncmp(uri, (*devices)->transport, length) == 0 && uri[length] == ':') break;
+        devices++;
+    }
+    return *devices;
+}
+
 int main(int argc, char **argv) {
     int option, count = 20000, size_bytes = 64;
     const char *device = NULL;
@@ -107,7 +120,10 @@ int main(int argc, char **argv) {
         if (count < 1 || size_bytes < 0) return puts("usage: pingpong [-b] [-d dev] [-n count] [-s bytes] [URI]"), 2;
     }
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
-    check(cci_create_endpoint(device ? find_device(device) : NULL, 0, &endpoint, sleeps ? &os_handle : NULL),
+    check(cci_create_endpoint(device          ? find_device(device)
+                              : optind < argc ? device_for(argv[optind])
+                                              : NULL,
+                              0, &endpoint, sleeps ? &os_handle : NULL),
           "cci_create_endpoint");
     check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
     if (optind < argc) measure(argv[optind], count, (uint32_t)size_bytes);

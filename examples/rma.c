@@ -8,6 +8,7 @@
  * The handle of registered memory is 32 bytes that may travel in a message: who has them may use the memory as the
  * registration's flags allow, until it is deregistered. */
 #define CCI_IMPLEMENTATION
+#include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"
 
@@ -83,6 +84,18 @@ static void use(const char *uri, unsigned char *memory, cci_rma_handle_t *local)
     if (wrong) exit(1);
 }
 
+/* A device of the transport that the URI names; NULL stands for the default one. */
+static cci_device_t *device_for(const char *uri) {
+    cci_device_t *const *devices;
+    check(cci_get_devices(&devices), "cci_get_devices");
+    while (*devices) {
+        size_t length = strlen((*devices)->transport);
+        if ((*devices)->up && strncmp(uri, (*devices)->transport, length) == 0 && uri[length] == ':') break;
+        devices++;
+    }
+    return *devices;
+}
+
 int main(int argc, char **argv) {
     unsigned char *memory = (unsigned char *)calloc(1, SIZE_BYTES);
     uint32_t caps;
@@ -90,7 +103,7 @@ int main(int argc, char **argv) {
     cci_rma_handle_t *handle;
     check(memory ? CCI_SUCCESS : CCI_ENOMEM, "memory");
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
-    check(cci_create_endpoint(NULL, 0, &endpoint, &os_handle), "cci_create_endpoint");
+    check(cci_create_endpoint(argc > 1 ? device_for(argv[1]) : NULL, 0, &endpoint, &os_handle), "cci_create_endpoint");
     check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
     /* The client's own memory is for local use alone: no peer may touch it. */
     check(cci_rma_register(endpoint, memory, SIZE_BYTES, argc > 1 ? 0 : CCI_FLAG_READ | CCI_FLAG_WRITE, &handle),

@@ -11,6 +11,11 @@
  * CPU, the other on the second; both poll, nothing sleeps.
  *
  *     bounce    half of the time in which a cache line goes to the other process and comes back
+ *     ring      a ring of 1,024 slots of 64 bytes, each with its sequence word: slots taken, per second
+ *     ring8k    a ring of 64 slots of 8 KiB, read in place (one word of each 64): bytes taken
+ *     memcpy    1 MiB from one memory to another, in one process: bytes
+ *     vm_1m     1 MiB written to the other process' memory by process_vm_writev: bytes
+ *     wake      half of the time in which two sleepers wake each other by writing to event descriptors
  *     lat       UDP, 64 bytes there and back, sendto and recvfrom on unconnected sockets: half of a round trip, median
  *     rate      UDP, 64 bytes one way, a system call for each: datagrams that arrived, per second
  *     bw8k      UDP, 8,192 bytes one way, 7 with each sendmsg (UDP_SEGMENT), received joined (UDP_GRO): bytes arrived
@@ -31,10 +36,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,6 +63,8 @@
 struct shared {
     uint32_t turn, turn_pad[31];
     uint32_t finished, finished_pad[31];
+    uint32_t consumed, consumed_pad[31];
+    uint8_t ring[64 * 8192];
     uint64_t arrived_count, arrived_bytes, first_ns, last_ns; /* written by the receiver, read when it has ended */
 };
 
@@ -65,6 +76,7 @@ struct bench {
     struct sockaddr_in addresses[2];
     struct shared *shared;
     uint32_t message_bytes, segment_bytes;
+    pid_t child;
 };
 
 static uint8_t buffer[LARGE_BYTES];
@@ -375,6 +387,118 @@ static void send_stream(struct bench *bench) {
     finish(bench);
 }
 
+/* ---- shared memory ---------------------------------------------------------------------------------------------- */
+
+static uint8_t *slot_of(const struct bench *bench, uint32_t number) {
+    uint32_t slots = bench->message_bytes == 64 ? 1024 : 64;
+    return bench->shared->ring + (size_t)(number % slots) * bench->message_bytes;
+}
+
+/* The consumer tells how far it is once for each eighth of the ring. */
+static void take_slots(struct bench *bench) {
+    uint32_t next = 0, i, slots = bench->message_bytes == 64 ? 1024 : 64;
+    uint64_t sum = 0;
+    for (;;) {
+        uint8_t *slot = slot_of(bench, next);
+        if (__atomic_load_n((uint32_t *)(void *)slot, __ATOMIC_ACQUIRE) != next + 1) {
+            if (is_finished(bench)) break;
+            continue;
+        }
+        for (i = 8; i < bench->message_bytes; i += 64) sum += slot[i];
+        if (++next % (slots / 8) == 0) {
+            __atomic_store_n(&bench->shared->consumed, next, __ATOMIC_RELEASE);
+            bench->shared->last_ns = now_ns();
+            bench->shared->arrived_count = next;
+            bench->shared->arrived_bytes = (uint64_t)next * bench->message_bytes;
+        }
+        if (next == 1) bench->shared->first_ns = now_ns();
+    }
+    buffer[0] = (uint8_t)sum;
+}
+
+static void put_slots(struct bench *bench) {
+    uint64_t end_ns = now_ns() + (uint64_t)(bench->seconds * 1e9);
+    uint32_t next = 0, slots = bench->message_bytes == 64 ? 1024 : 64;
+    while ((next & 255) != 0 || now_ns() < end_ns) {
+        uint8_t *slot = slot_of(bench, next);
+        while (next - __atomic_load_n(&bench->shared->consumed, __ATOMIC_ACQUIRE) >= slots) {}
+        memcpy(slot + 4, buffer + 4, bench->message_bytes - 4);
+        __atomic_store_n((uint32_t *)(void *)slot, ++next, __ATOMIC_RELEASE);
+    }
+    finish(bench);
+}
+
+static void wait_until_finished(struct bench *bench) {
+    while (!is_finished(bench)) usleep(1000);
+}
+
+static void copy_here(struct bench *bench) {
+    static uint8_t other[LARGE_BYTES];
+    uint64_t begin_ns = now_ns(), end_ns = begin_ns + (uint64_t)(bench->seconds * 1e9);
+    memset(other, 3, sizeof other);
+    bench->shared->first_ns = now_ns();
+    while (now_ns() < end_ns) {
+        memcpy(other, buffer, sizeof other);
+        __asm__ volatile("" : : "r"(other) : "memory");
+        bench->shared->arrived_bytes += sizeof other;
+    }
+    bench->shared->last_ns = now_ns();
+    finish(bench);
+}
+
+/* The other process' buffer is at the same address as ours: it is our child. */
+static void copy_there(struct bench *bench) {
+    uint64_t end_ns;
+    struct iovec here, there;
+    here.iov_base = there.iov_base = buffer;
+    here.iov_len = there.iov_len = sizeof buffer;
+    end_ns = now_ns() + (uint64_t)(bench->seconds * 1e9);
+    bench->shared->first_ns = now_ns();
+    while (now_ns() < end_ns) {
+        if (process_vm_writev(bench->child, &here, 1, &there, 1, 0) != (ssize_t)sizeof buffer) die("process_vm_writev");
+        bench->shared->arrived_bytes += sizeof buffer;
+    }
+    bench->shared->last_ns = now_ns();
+    finish(bench);
+}
+
+static void open_events(struct bench *bench) {
+    bench->sockets[0] = eventfd(0, EFD_NONBLOCK);
+    bench->sockets[1] = eventfd(0, EFD_NONBLOCK);
+    if (bench->sockets[0] < 0 || bench->sockets[1] < 0) die("eventfd");
+}
+
+static int sleep_on(int fd) {
+    struct pollfd item = {fd, POLLIN, 0};
+    uint64_t count;
+    return poll(&item, 1, 100) == 1 && read(fd, &count, sizeof count) == (ssize_t)sizeof count;
+}
+
+static void wake(int fd) {
+    uint64_t one = 1;
+    if (write(fd, &one, sizeof one) < 0) die("eventfd");
+}
+
+static void wake_answer(struct bench *bench) {
+    while (!is_finished(bench))
+        if (sleep_on(bench->sockets[0])) wake(bench->sockets[1]);
+}
+
+static void wake_ask(struct bench *bench) {
+    uint64_t end_ns = now_ns() + (uint64_t)(bench->seconds * 1e9), then_ns;
+    while ((then_ns = now_ns()) < end_ns) {
+        wake(bench->sockets[0]);
+        while (!sleep_on(bench->sockets[1])) {}
+        add_sample((now_ns() - then_ns) / 2);
+    }
+    finish(bench);
+}
+
+static double median_us(struct bench *bench) {
+    (void)bench;
+    return median_ns() / 1000;
+}
+
 static double arrived_seconds(const struct bench *bench) {
     uint64_t ns = bench->shared->last_ns - bench->shared->first_ns;
     return ns ? (double)ns / 1e9 : 1;
@@ -402,6 +526,11 @@ static const struct measure {
     const char *unit;
 } measures[] = {
     {"bounce", 0, 0, open_nothing, bounce_answer, bounce_ask, bounce_value, "ns"},
+    {"ring", 64, 0, open_nothing, take_slots, put_slots, arrived_per_second, "1/s"},
+    {"ring8k", 8192, 0, open_nothing, take_slots, put_slots, arrived_bytes_per_second, "B/s"},
+    {"memcpy", LARGE_BYTES, 0, open_nothing, wait_until_finished, copy_here, arrived_bytes_per_second, "B/s"},
+    {"vm_1m", LARGE_BYTES, 0, open_nothing, wait_until_finished, copy_there, arrived_bytes_per_second, "B/s"},
+    {"wake", 0, 0, open_events, wake_answer, wake_ask, median_us, "us"},
     {"lat", 64, 64, open_udp, udp_answer, udp_ask, half_round_trip_us, "us"},
     {"rate", 64, 64, open_udp, receive_datagrams, send_datagrams, arrived_per_second, "1/s"},
     {"bw8k", 7 * 8192, 8192, open_offloaded, receive_joined, send_segmented, arrived_bytes_per_second, "B/s"},
@@ -437,6 +566,7 @@ static void run(struct bench *bench, const struct measure *measure) {
         measure->receive(bench);
         _exit(0);
     }
+    bench->child = child;
     pin(bench->cpus[1]);
     measure->send(bench);
     if (waitpid(child, &status, 0) != child || status != 0) {

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  *     conformance udp                  sockets on the loopback
+ *     conformance sisci                shared memory of this host
+ *     conformance sisci-bounce         the same, as if no process could reach another's memory
  *     conformance sim                  the simulated network, perfect
  *     conformance sim-lossy            it loses, repeats, reorders and delays
  *     conformance sim-tiny             datagrams of 512 bytes
@@ -13,6 +15,7 @@
  * the manual that a test is about; a test without one is about what cci.h promises beyond it.
  */
 #define CCI_IMPLEMENTATION
+#include "cci_sisci.h"
 #include "cci_udp.h"
 
 #include "cci.h"
@@ -36,6 +39,7 @@
 #define SIM_CONFIG "[one]\ntransport = sim # a comment\ndevice = 0\nnote = fast\npriority = 60\ndefault = 1\n" \
                    "[two]\ntransport = sim\ndevice = 1\npriority = 70\n"
 #define UDP_CONFIG "[lo]\ntransport=udp\ninterface=lo\n"
+#define SISCI_CONFIG "[shm]\ntransport=sisci\nring=65536\n"
 
 /* ---- small helpers ------------------------------------------------------------------------------------------------ */
 
@@ -313,7 +317,7 @@ TEST(devices_argv, ANYWHERE, "[5.3.3.5] conf_argv holds the section's key=value 
     for (; *devices != NULL; devices++) {
         for (i = 0; (*devices)->conf_argv[i] != NULL; i++) {
             assert_non_null(strchr((*devices)->conf_argv[i], '='));
-            found += strcmp((*devices)->conf_argv[i], on_sim ? "note=fast" : "interface=lo") == 0;
+            found += strcmp((*devices)->conf_argv[i], on_sim ? "note=fast" : on_sisci ? "ring=65536" : "interface=lo") == 0;
         }
     }
     assert_int_equal(found, 1);
@@ -537,7 +541,7 @@ TEST(opt_uri, ANYWHERE, "[4.6.3.1] the URI can be read, begins with the transpor
     assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
     assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_URI, &other), CCI_SUCCESS);
     assert_ptr_not_equal(uri, other);
-    assert_memory_equal(uri, on_sim ? "sim://" : "udp://", 6);
+    assert_memory_equal(uri, on_sim ? "sim://" : on_sisci ? "sisci:" : "udp://", 6);
     assert_int_equal(cci_set_opt(a->ep, CCI_OPT_ENDPT_URI, &uri), CCI_EINVAL);
     free(uri);
     free(other);
@@ -638,7 +642,7 @@ TEST(connect_arguments, ANYWHERE, "[4.4.5.3] cci_connect() refuses too much data
     assert_int_equal(cci_connect(a->ep, "", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
     assert_int_equal(cci_connect(a->ep, "somewhere", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
     assert_int_equal(cci_connect(a->ep, "carrier-pigeon://1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
-    assert_int_not_equal(cci_connect(a->ep, on_sim ? "sim://x" : "udp://127.0.0.1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0,
+    assert_int_not_equal(cci_connect(a->ep, on_sim ? "sim://x" : on_sisci ? "sisci://4" : "udp://127.0.0.1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0,
                                      NULL),
                          CCI_SUCCESS);
     elapse(10 * MILLISECOND_NS);
@@ -2462,7 +2466,7 @@ static uint8_t *map_folded(size_t size, size_t fold, FILE *file) {
     return start;
 }
 
-TEST(rma_long, ON_UDP, "[4.7.2.5] an RMA of more than 4 GiB moves all of it") {
+TEST(rma_long, ON_HOST, "[4.7.2.5] an RMA of more than 4 GiB moves all of it") {
     const size_t fold = (size_t)16 << 20, size = sizeof(size_t) < 8 ? 0 : ((size_t)1 << 32) + fold;
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     FILE *from_file = tmpfile(), *to_file = tmpfile();
@@ -2546,7 +2550,7 @@ TEST(rma_timeout, ANYWHERE, "[4.1.4.1] an RMA with a peer that doesn't answer en
         assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 100000, NULL,
                                  i == 0 ? CCI_FLAG_WRITE : CCI_FLAG_READ),
                          CCI_SUCCESS);
-        await_rma(pair.a, NULL, CCI_ETIMEDOUT);
+        await_rma(pair.a, NULL, is_one_sided ? CCI_SUCCESS : CCI_ETIMEDOUT);
         free_region(&local);
         free_region(&remote);
         side_close(pair.a);
@@ -2734,7 +2738,7 @@ static side_t *side_open_with_fd(cci_os_handle_t *fd) {
     return side;
 }
 
-TEST(os_handle_kinds, ON_UDP, "[4.5.4.2] the OS handle works with select, poll and epoll") {
+TEST(os_handle_kinds, ON_HOST, "[4.5.4.2] the OS handle works with select, poll and epoll") {
     cci_os_handle_t fd = -1;
     side_t *b = side_open_with_fd(&fd), *a = side_open();
     pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
@@ -2777,7 +2781,7 @@ TEST(os_handle_kinds, ON_UDP, "[4.5.4.2] the OS handle works with select, poll a
     }
 }
 
-TEST(os_handle_queued, ON_UDP, "the OS handle stays readable while events are queued") {
+TEST(os_handle_queued, ON_HOST, "the OS handle stays readable while events are queued") {
     cci_os_handle_t fd = -1;
     side_t *b = side_open_with_fd(&fd), *a = side_open();
     pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
@@ -2800,7 +2804,7 @@ TEST(os_handle_queued, ON_UDP, "the OS handle stays readable while events are qu
     }
 }
 
-TEST(os_handle_rests, ON_UDP, "an idle endpoint's OS handle is not readable: a program on it sleeps") {
+TEST(os_handle_rests, ON_HOST, "an idle endpoint's OS handle is not readable: a program on it sleeps") {
     cci_os_handle_t fd = -1;
     side_t *b = side_open_with_fd(&fd), *a = side_open();
     pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
@@ -2842,7 +2846,7 @@ static void sleep_and_poll(side_t *a, int a_fd, side_t *b, int b_fd) {
     }
 }
 
-TEST(os_handle_transfers, ON_UDP, "programs that sleep on their OS handles finish transfers and miss no timer") {
+TEST(os_handle_transfers, ON_HOST, "programs that sleep on their OS handles finish transfers and miss no timer") {
     cci_os_handle_t a_fd = -1, b_fd = -1;
     side_t *a = side_open_with_fd(&a_fd), *b = side_open_with_fd(&b_fd);
     pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
@@ -2881,7 +2885,7 @@ TEST(os_handle_transfers, ON_UDP, "programs that sleep on their OS handles finis
     free_region(&remote);
 }
 
-TEST(os_handle_timer, ON_UDP, "a program asleep on its OS handle gets its time-outs") {
+TEST(os_handle_timer, ON_HOST, "a program asleep on its OS handle gets its time-outs") {
     cci_os_handle_t fd = -1;
     side_t *a = side_open_with_fd(&fd), *b = side_open();
     pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
@@ -3042,7 +3046,7 @@ TEST(multicast_v6, ON_UDP, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of an IPv6 
     multicast("udp://[ff01::1:5]:39475");
 }
 
-TEST(multicast_rma, ANYWHERE, "[4.4.4.1] multicast connections forbid RMA") {
+TEST(multicast_rma, ON_NETWORK, "[4.4.4.1] multicast connections forbid RMA") {
     side_t *a = side_open();
     cci_connection_t *tx = join_group(a, on_sim ? "sim://g6" : "udp://239.77.5.4:39475", CCI_CONN_ATTR_UU_MC_TX);
     region_t region = make_region(a->ep, 64, READ_WRITE);
@@ -3090,7 +3094,7 @@ static void bombard(const side_t *target, uint64_t *random_state) {
     }
 }
 
-TEST(hostile_random, ANYWHERE, "any datagram to an endpoint in any state is survived, while real traffic flows") {
+TEST(hostile_random, ON_NETWORK, "any datagram to an endpoint in any state is survived, while real traffic flows") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     region_t local = make_region(pair.a->ep, 50000, 0), remote = make_region(pair.b->ep, 50000, READ_WRITE);
     uint64_t random_state = sim.seed;
@@ -3322,12 +3326,12 @@ static void block_in_threads(int polls_too) {
     assert_true(is_quiet(a));
 }
 
-TEST(threads_block, ON_UDP, "[4.3.2.1] several threads can block on one endpoint; nobody else polls it") {
+TEST(threads_block, ON_HOST, "[4.3.2.1] several threads can block on one endpoint; nobody else polls it") {
     (void)state;
     block_in_threads(0);
 }
 
-TEST(threads_block_and_poll, ON_UDP, "[4.3.2.1] several threads can block on one endpoint while another polls it") {
+TEST(threads_block_and_poll, ON_HOST, "[4.3.2.1] several threads can block on one endpoint while another polls it") {
     (void)state;
     block_in_threads(1);
 }
@@ -3352,7 +3356,7 @@ static void *reap(void *argument) {
     return NULL;
 }
 
-TEST(threads_reap, ON_UDP, "[4.3.2.1] several threads can get and return events of one endpoint; each event comes once") {
+TEST(threads_reap, ON_HOST, "[4.3.2.1] several threads can get and return events of one endpoint; each event comes once") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     reaper_t reapers[3];
     uint32_t sent = 0, completed = 0;
@@ -3391,12 +3395,13 @@ TEST(threads_reap, ON_UDP, "[4.3.2.1] several threads can get and return events 
     assert_int_equal(failures, 0);
 }
 
-TEST(progress_thread, ON_UDP, "with progress = thread a target serves messages and RMA while its program computes") {
+TEST(progress_thread, ON_HOST, "with progress = thread a target serves messages and RMA while its program computes") {
     pair_t pair;
     region_t local, remote;
     int i;
     (void)state;
-    restart_with(UDP_CONFIG "progress = thread\n");
+    snprintf(config_text + strlen(config_text), sizeof config_text - strlen(config_text), "progress = thread\n");
+    restart_with(config_text);
     pair = open_pair(CCI_CONN_ATTR_RO);
     local = make_region(pair.a->ep, 500000, 0);
     remote = make_region(pair.b->ep, 500000, READ_WRITE);
@@ -3481,12 +3486,23 @@ static void make_checked(void) {
     more_config = "crc = 1\n";
 }
 
+static void make_one_sided(void) {
+    is_one_sided = 1;
+}
+
+static void make_bounce(void) {
+    more_config = "rma = bounce\n";
+}
+
 static void prepare_network(void) {
     more_config = "";
     if (make_worse != NULL) {
         make_worse();
     }
-    snprintf(config_text, sizeof config_text, "%s%s", on_sim ? SIM_CONFIG : UDP_CONFIG, more_config);
+    snprintf(config_text, sizeof config_text, "%s%s", on_sim     ? SIM_CONFIG
+                                                              : on_sisci ? SISCI_CONFIG
+                                                                         : UDP_CONFIG,
+             more_config);
     if (seed_of_run != 0) {
         sim_set_seed(seed_of_run);
     }
@@ -3517,7 +3533,9 @@ int main(int argc, char **argv) {
                   {"sim-sealed", ON_SIM | WHEN_CLEAN, make_sealed},
                   {"sim-sealed-noisy", ON_SIM, make_sealed_noisy},
                   {"udp-sealed", ON_UDP | WHEN_CLEAN, make_sealed},
-                  {"udp-crc", ON_UDP | WHEN_CLEAN, make_checked}};
+                  {"udp-crc", ON_UDP | WHEN_CLEAN, make_checked},
+                  {"sisci", ON_SISCI | WHEN_CLEAN, make_one_sided},
+                  {"sisci-bounce", ON_SISCI | WHEN_CLEAN, make_bounce}};
     const char *place = argc > 1 ? argv[1] : "sim";
     const char *seed = getenv("CONFORMANCE_SEED");
     size_t i;
@@ -3525,6 +3543,7 @@ int main(int argc, char **argv) {
     for (i = 0; i < sizeof places / sizeof *places; i++) {
         if (strcmp(place, places[i].name) == 0) {
             on_sim = (places[i].where & ON_SIM) != 0;
+            on_sisci = (places[i].where & ON_SISCI) != 0;
             is_lossy = (places[i].where & WHEN_CLEAN) == 0;
             make_worse = places[i].worsen;
             seed_of_run = seed == NULL ? 0 : (uint64_t)strtoull(seed, NULL, 0);
@@ -3537,7 +3556,8 @@ int main(int argc, char **argv) {
             return failures == 0 && test_seal != NULL ? !sealed_soundly() : failures;
         }
     }
-    fprintf(stderr, "usage: conformance udp|udp-crc|udp-sealed|sim|sim-lossy|sim-tiny|sim-narrow|sim-crc|sim-sealed|"
+    fprintf(stderr, "usage: conformance udp|udp-crc|udp-sealed|sisci|sisci-bounce|"
+                    "sim|sim-lossy|sim-tiny|sim-narrow|sim-crc|sim-sealed|"
                     "sim-sealed-noisy [PART | --list]\n");
     return 2;
 }

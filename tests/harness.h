@@ -34,7 +34,10 @@
 
 #define ON_UDP 1
 #define ON_SIM 2
-#define ANYWHERE (ON_UDP | ON_SIM)
+#define ON_SISCI 8
+#define ON_HOST (ON_UDP | ON_SISCI) /* in real time, with OS handles and threads */
+#define ON_NETWORK (ON_UDP | ON_SIM)
+#define ANYWHERE (ON_UDP | ON_SIM | ON_SISCI)
 #define WHEN_CLEAN 4 /* not on a network that loses: the manual promises less there, or it would take too long */
 
 typedef struct listed_test {
@@ -58,6 +61,8 @@ static int listed_test_count;
 /* ---- the transport under test -------------------------------------------------------------------------------------- */
 
 static int on_sim;
+static __attribute__((unused)) int on_sisci;
+static __attribute__((unused)) int is_one_sided; /* an RMA needs nothing of the target's program */
 static __attribute__((unused)) int is_lossy;
 static char config_text[2048];
 static unsigned patience_s = 300; /* real seconds until a wait is given up */

@@ -630,7 +630,8 @@ for unit in test_sisci test_sisci_peers test_sisci_memory; do
     step "$unit-threadless" threadless "$unit" "tests/$unit.c"
     step "$unit-raced" raced "$unit" "tests/$unit.c"
 done
-for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed; do
+for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed \
+    sisci sisci-bounce; do
     step "conformance-$network" plain conformance tests/conformance.c "$network"
 done
 step test_seal-ciphered ciphered test_seal tests/test_seal.c
@@ -640,6 +641,9 @@ step conformance-udp-portable portable conformance tests/conformance.c udp
 step conformance-sim-sanitized sanitized conformance tests/conformance.c sim
 step conformance-udp-sanitized sanitized conformance tests/conformance.c udp
 step conformance-udp-raced raced conformance tests/conformance.c udp thread
+step conformance-sisci-sanitized sanitized conformance tests/conformance.c sisci
+step conformance-sisci-bounce-sanitized sanitized conformance tests/conformance.c sisci-bounce
+step conformance-sisci-raced raced conformance tests/conformance.c sisci thread
 # Long, and by name only, as `make soak` and `make mutants`.
 case $only in
 soak) step soak soak ;;
