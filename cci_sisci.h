@@ -6986,6 +6986,10 @@ static cci__sci_remote_interrupt_t cci__sisci_connect_interrupt(cci__sci_desc_t 
     cci__sci_lock(sd);
     cci__sci_init_remote(&made->remote, sd, CCI__SCI_REMOTE_OTHER, CCI__SCI_INTERRUPT, number);
     cci__sci_connect_later(&made->remote, cci__sci_deadline(CCI__SCI_INFINITE_TIMEOUT));
+    if (made->remote.state == CCI__SCI_CONNECTING) { /* its state tells all: nobody waits for an event */
+        made->remote.asynchronous = 0;
+        sd->connecting--;
+    }
     cci__sci_unlock(sd);
     return made;
 }
