@@ -5584,7 +5584,7 @@ CCI__SCI_INTERNAL const cci__sci_functions cci__sci_software = {CCI__SCI_FUNCTIO
  *
  *      inbox: card 0      who owns it, sizes: written by the owner before it is offered
  *             ack 256     how far the peer has consumed what the owner sent, how many connections it has ended
- *             sleep 320   the peer sleeps: it wants an interrupt
+ *             sleep 320   the peer sleeps: it wants an interrupt; 328: the peer has closed its inbox to all others
  *             busy 384    the peer is copying from or to the owner's registered memory
  *             done 448    answers to the owner's bounced RMAs
  *             returns 512 blocks of the peer's inbox that are free again
@@ -5657,11 +5657,14 @@ CCI__SCI_INTERNAL const cci__sci_functions cci__sci_software = {CCI__SCI_FUNCTIO
 #define CCI__SISCI_EXTRA_OPS 1024u /* completions that the program has not returned */
 #define CCI__SISCI_BATCH 16        /* records taken from a link at a time */
 #define CCI__SISCI_HOT 8u          /* links looked at in each call, however idle */
+#define CCI__SISCI_ANSWERS 64u     /* links that clients are making at once */
+#define CCI__SISCI_PATIENCE (10000 * CCI__MS) /* how long a handshake may take once the peer takes part in it */
 #define CCI__SISCI_VM_PIECE (UINT64_C(1) << 20)
 
 enum { /* places in an inbox */
     CCI__SISCI_AT_ACK = 256,
     CCI__SISCI_AT_SLEEP = 320,
+    CCI__SISCI_AT_READY = 328,
     CCI__SISCI_AT_BUSY = 384,
     CCI__SISCI_AT_DONE = 448,
     CCI__SISCI_AT_RETURNS = 512,
@@ -5696,14 +5699,11 @@ typedef struct cci__sisci_card {
     uint64_t regions_at;
 } cci__sisci_card;
 
-typedef struct cci__sisci_hello {
-    uint32_t state; /* 0 free, 1 being written, 2 there */
-    uint32_t client_id, server_id, reserved;
-} cci__sisci_hello;
-
+/* A hello is one word, the numbers of the client's inbox and of the server's: a client that is killed leaves it there
+ * or does not, but nothing in between. 0: free. */
 typedef struct cci__sisci_door {
     uint32_t magic, interrupt, count, reserved;
-    cci__sisci_hello hello[CCI__SISCI_HELLOS];
+    uint64_t hello[CCI__SISCI_HELLOS];
 } cci__sisci_door;
 
 typedef struct cci__sisci_device {
@@ -5764,7 +5764,8 @@ typedef struct cci__sisci_conn {
 enum { /* states of a link */
     CCI__SISCI_KNOCKING, /* client: connects to the door */
     CCI__SISCI_WAITING,  /* client: has left its hello */
-    CCI__SISCI_JOINING,  /* connects to the peer's inbox */
+    CCI__SISCI_JOINING,  /* connects to the peer's inbox and its interrupt */
+    CCI__SISCI_READY,  /* nobody else can connect to its inbox; waits until the peer is as far */
     CCI__SISCI_OPEN,
     CCI__SISCI_LOST
 };
@@ -5789,6 +5790,8 @@ typedef struct cci__sisci_link {
     cci__sisci_news news;
     uint64_t retry_ns;
     uint32_t service, in_id, out_id, conn_count, held, idle_rounds;
+    uint64_t *hello; /* at the door */
+    char owner[CCI__SCI_NAME]; /* of the door */
     /* SISCI */
     cci__sci_local_segment_t in_segment;
     cci__sci_remote_segment_t out_segment, door_segment;
@@ -5826,7 +5829,7 @@ typedef struct cci__sisci {
     cci__sci_local_segment_t door_segment;
     cci__sci_map_t door_map;
     cci__sisci_door *door;
-    uint32_t service, hellos, interrupt_number;
+    uint32_t service, hellos, answers, interrupt_number;
     cci__sci_local_interrupt_t interrupt;
     int has_fd, epoll, self, timer, armed_readable, sleeping;
     uint64_t armed_ns, now_ns, scan_ns;
@@ -6977,6 +6980,14 @@ static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_seg
     return CCI__SCI_CALLBACK_CONTINUE;
 }
 
+/* Who comes to the door and leaves it again is of no interest. */
+static cci__sci_callback_action_t cci__sisci_on_visit(void *arg, cci__sci_local_segment_t segment,
+                                                      cci__sci_segment_cb_reason_t reason, unsigned int node,
+                                                      unsigned int adapter, cci__sci_error_t status) {
+    (void)arg, (void)segment, (void)reason, (void)node, (void)adapter, (void)status;
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
 /* Connects to an interrupt without waiting: the other side may be this very thread. */
 static cci__sci_remote_interrupt_t cci__sisci_connect_interrupt(cci__sci_desc_t sd, unsigned int number) {
     cci__sci_remote_interrupt_t made = (cci__sci_remote_interrupt_t)cci__sci_alloc(sizeof *made);
@@ -7053,7 +7064,13 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     return error == CCI__SCI_ERR_OK;
 }
 
+/* Leaves the door; a hello that nobody has taken goes with us. */
 static void cci__sisci_leave_door(cci__sisci_link *link) {
+    if (link->hello) {
+        uint64_t ours = (uint64_t)link->in_id << 32 | link->out_id;
+        (void)__atomic_compare_exchange_n(link->hello, &ours, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+        link->hello = NULL;
+    }
     if (link->door_map) {
         CCI__SCI(SCIUnmapSegment)(link->door_map, 0, NULL);
         link->door_map = NULL;
@@ -7096,22 +7113,27 @@ static void cci__sisci_take_down(cci__sisci_link *link) {
     memset(&link->news, 0, sizeof link->news);
 }
 
+static void cci__sisci_end_handshake(cci__sisci *ep, const cci__sisci_link *link) {
+    if (link->state < CCI__SISCI_OPEN) {
+        ep->handshakes--;
+        ep->answers -= !link->is_client;
+    }
+}
+
 static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
     while (link->items) {
         cci__sisci_pop_item(ep, link);
     }
     cci__sisci_take_down(link);
     cci__sisci_cool(link);
-    if (link->state < CCI__SISCI_OPEN) {
-        ep->handshakes--;
-    }
+    cci__sisci_end_handshake(ep, link);
     cci__list_remove(&link->node);
     cci__list_remove(&link->notify);
     cci__list_remove(&link->due);
     cci_release(link);
 }
 
-static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep) {
+static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
     cci__sisci_link *link = (cci__sisci_link *)cci_alloc(sizeof *link);
     if (!link) {
         return NULL;
@@ -7125,6 +7147,8 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep) {
     cci__list_init(&link->owing);
     cci__list_init(&link->asked);
     cci__list_append(&ep->cold, &link->node);
+    link->is_client = is_client;
+    ep->answers += !is_client;
     ep->handshakes++;
     return link;
 }
@@ -7163,9 +7187,8 @@ static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t service) {
             }
         }
     }
-    link = cci__sisci_new_link(ep);
+    link = cci__sisci_new_link(ep, 1);
     if (link) {
-        link->is_client = 1;
         link->service = service;
         cci__sisci_knock(ep, link);
         ep->rounds = 0;
@@ -7173,38 +7196,39 @@ static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t service) {
     return link;
 }
 
-/* Leaves the numbers of both inboxes at the door. */
+/* Leaves the numbers of both inboxes at the door; 0 if there is no room. */
 static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
     cci__sci_error_t error;
     cci__sisci_door *door = (cci__sisci_door *)(uintptr_t)CCI__SCI(SCIMapRemoteSegment)(
         link->door_segment, &link->door_map, 0, sizeof(cci__sisci_door), NULL, 0, &error);
-    uint32_t i, number, none;
+    uint64_t ours = (uint64_t)link->in_id << 32 | link->out_id;
+    uint32_t i;
     if (error != CCI__SCI_ERR_OK || cci__sisci_load(&door->magic) != CCI__SISCI_MAGIC) {
         if (error != CCI__SCI_ERR_OK) {
             link->door_map = NULL;
         }
         return 0;
     }
-    for (i = 0; i < CCI__SISCI_HELLOS; i++) {
-        none = 0;
-        if (!__atomic_compare_exchange_n(&door->hello[i].state, &none, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-            continue;
+    memcpy(link->owner, link->door_segment->remote.owner, sizeof link->owner);
+    for (i = 0; i < CCI__SISCI_HELLOS && !link->hello; i++) {
+        uint64_t none = 0;
+        if (__atomic_compare_exchange_n(&door->hello[i], &none, ours, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+            link->hello = &door->hello[i];
         }
-        __atomic_store_n(&door->hello[i].client_id, link->in_id, __ATOMIC_RELAXED);
-        __atomic_store_n(&door->hello[i].server_id, link->out_id, __ATOMIC_RELAXED);
-        cci__sisci_store(&door->hello[i].state, 2);
-        (void)__atomic_fetch_add(&door->count, 1, __ATOMIC_ACQ_REL);
-        number = cci__sisci_load(&door->interrupt);
-        link->interrupt = cci__sisci_connect_interrupt(ep->sd, number);
-        link->knocks = 1;
-        return 1;
     }
-    return 0;
+    (void)__atomic_fetch_add(&door->count, 1, __ATOMIC_ACQ_REL); /* also when others have been killed before this line */
+    if (link->hello) {
+        link->interrupt = cci__sisci_connect_interrupt(ep->sd, cci__sisci_load(&door->interrupt));
+        link->knocks = 1;
+    }
+    return link->interrupt != NULL;
 }
 
-static void cci__sisci_join(cci__sisci *ep, cci__sisci_link *link) {
+static void cci__sisci_join(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
     cci__sci_error_t error;
+    cci__sisci_leave_door(link);
     link->state = CCI__SISCI_JOINING;
+    link->retry_ns = now_ns + CCI__SISCI_PATIENCE;
     CCI__SCI(SCIConnectSegment)(ep->sd, &link->out_segment, CCI__SCI_NODE, link->out_id, 0, cci__sisci_on_out, link, 10000,
                                 CCI__SCI_FLAG_USE_CALLBACK | CCI__SCI_FLAG_ASYNCHRONOUS_CONNECT, &error);
     if (error != CCI__SCI_ERR_OK) {
@@ -7215,7 +7239,7 @@ static void cci__sisci_join(cci__sisci *ep, cci__sisci_link *link) {
 
 /* A client has left a hello. */
 static void cci__sisci_answer_hello(cci__sisci *ep, uint32_t client_id, uint32_t server_id) {
-    cci__sisci_link *link = server_id ? cci__sisci_new_link(ep) : NULL;
+    cci__sisci_link *link = client_id && server_id ? cci__sisci_new_link(ep, 0) : NULL;
     if (!link) {
         return;
     }
@@ -7223,26 +7247,26 @@ static void cci__sisci_answer_hello(cci__sisci *ep, uint32_t client_id, uint32_t
         cci__sisci_free_link(ep, link);
         return;
     }
-    cci__sisci_join(ep, link);
+    cci__sisci_join(ep, link, cci__sci_now());
 }
 
+/* Takes the hellos that are there; the rest waits while many are being answered. */
 static void cci__sisci_look_at_door(cci__sisci *ep) {
     uint32_t count = cci__sisci_load(&ep->door->count), i;
     if (count == ep->hellos) {
         return;
     }
-    ep->hellos = count;
     for (i = 0; i < CCI__SISCI_HELLOS; i++) {
-        cci__sisci_hello *hello = &ep->door->hello[i];
-        uint32_t client_id, server_id;
-        if (cci__sisci_load(&hello->state) != 2) {
-            continue;
+        uint64_t hello;
+        if (ep->answers >= CCI__SISCI_ANSWERS) {
+            return;
         }
-        client_id = __atomic_load_n(&hello->client_id, __ATOMIC_RELAXED);
-        server_id = __atomic_load_n(&hello->server_id, __ATOMIC_RELAXED);
-        cci__sisci_store(&hello->state, 0);
-        cci__sisci_answer_hello(ep, client_id, server_id);
+        hello = __atomic_exchange_n(&ep->door->hello[i], 0, __ATOMIC_ACQ_REL);
+        if (hello) {
+            cci__sisci_answer_hello(ep, (uint32_t)(hello >> 32), (uint32_t)hello);
+        }
     }
+    ep->hellos = count;
 }
 
 /* Is the process that the card names the one at the other end of the channel, and the same user's? Else a peer could
@@ -7275,8 +7299,28 @@ static int cci__sisci_try_vm(const cci__sisci_link *link) {
            seen == link->card.probe;
 }
 
+/* Nobody but the peer is connected to our inbox: one connection, of the process that has the inbox at the other end. What
+ * a client believes to be its server's inbox belongs to who has the door. */
+static int cci__sisci_is_private(const cci__sisci_link *link) {
+    const cci__sci_connection *c;
+    const cci__sci_remote *out = &link->out_segment->remote;
+    cci__sci_ucred in_who, out_who;
+    socklen_t in_length = sizeof in_who, out_length = sizeof out_who;
+    int is_private;
+    memset(&in_who, 0, sizeof in_who);
+    memset(&out_who, 0xff, sizeof out_who);
+    cci__sci_lock(link->ep->sd);
+    c = link->in_segment->served.connections;
+    is_private = c && !c->next_of_served && out->peer && (!link->is_client || strcmp(link->owner, out->owner) == 0) &&
+                 getsockopt(c->client->fd, SOL_SOCKET, SO_PEERCRED, &in_who, &in_length) == 0 &&
+                 getsockopt(out->peer->fd, SOL_SOCKET, SO_PEERCRED, &out_who, &out_length) == 0 &&
+                 in_who.pid == out_who.pid && in_who.uid == out_who.uid;
+    cci__sci_unlock(link->ep->sd);
+    return is_private;
+}
+
 /* The peer's inbox is connected: maps it, and believes nothing that it says. */
-static int cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
+static int cci__sisci_map_out(cci__sisci_link *link) {
     cci__sisci_card *card = &link->card;
     cci__sci_error_t error;
     unsigned int size = CCI__SCI(SCIGetRemoteSegmentSize)(link->out_segment), i;
@@ -7307,18 +7351,53 @@ static int cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
         link->free_block[i] = (uint8_t)(card->block_count - 1 - i);
     }
     link->free_count = card->block_count;
+    return 1;
+}
+
+/* All is connected: from now on nobody else can connect to our inbox, and the peer is told so. 0: the link has failed. */
+static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sci_error_t error;
+    CCI__SCI(SCISetSegmentUnavailable)(link->in_segment, 0, 0, &error);
+    if (error != CCI__SCI_ERR_OK || !cci__sisci_is_private(link)) {
+        return 0;
+    }
     link->vm = cci__sisci_try_vm(link);
     link->told = cci__sisci_is_sleeper(ep);
     cci__sisci_store(link->out + CCI__SISCI_AT_SLEEP, (uint32_t)link->told);
-    link->state = CCI__SISCI_OPEN;
-    ep->handshakes--;
-    if (link->is_client) {
-        cci__sisci_leave_door(link);
-    } else {
-        link->interrupt = cci__sisci_connect_interrupt(ep->sd, card->interrupt);
+    cci__sisci_store(link->out + CCI__SISCI_AT_READY, 1);
+    link->state = CCI__SISCI_READY;
+    if (link->card.sleeps) {
+        cci__sisci_wake_peer(link);
     }
-    cci__sisci_heat(link);
     return 1;
+}
+
+/* The parts come in any order; 0: the link has failed. */
+static int cci__sisci_step_join(cci__sisci *ep, cci__sisci_link *link) {
+    int interrupt;
+    if (link->news.out > 0 && !link->out) {
+        if (!cci__sisci_map_out(link)) {
+            return 0;
+        }
+        if (!link->is_client) {
+            link->interrupt = cci__sisci_connect_interrupt(ep->sd, link->card.interrupt);
+        }
+        if (!link->interrupt) {
+            return 0;
+        }
+    }
+    interrupt = link->interrupt ? CCI__SCI_LOAD(link->interrupt->remote.state) : (int)CCI__SCI_CONNECTING;
+    if (interrupt != CCI__SCI_CONNECTING && interrupt != CCI__SCI_CONNECTED) {
+        return 0;
+    }
+    return !link->out || interrupt == CCI__SCI_CONNECTING || link->news.attached == 0 || cci__sisci_close_inbox(ep, link);
+}
+
+static void cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_end_handshake(ep, link);
+    link->state = CCI__SISCI_OPEN;
+    link->retry_ns = 0;
+    cci__sisci_heat(link);
 }
 
 /* The peer is gone, or is not to be trusted: what it had consumed is complete, and nothing else ever will be. */
@@ -7361,6 +7440,17 @@ static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_heat(link);
 }
 
+/* A handshake came to nothing: a client tries again. */
+static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
+    if (link->is_client) {
+        cci__sisci_take_down(link);
+        link->state = CCI__SISCI_KNOCKING;
+        link->retry_ns = now_ns + 20 * CCI__MS;
+    } else {
+        cci__sisci_free_link(ep, link);
+    }
+}
+
 /* What the callbacks have told, and what is to be tried again. The link may be gone afterwards. */
 static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
     if (link->interrupt && link->knocks && CCI__SCI_LOAD(link->interrupt->remote.state) != CCI__SCI_CONNECTING) {
@@ -7384,24 +7474,20 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
         break;
     case CCI__SISCI_WAITING:
         if (link->news.attached > 0) {
-            cci__sisci_join(ep, link);
-        } else if (link->news.door < 0) {
+            cci__sisci_join(ep, link, now_ns);
+        } else if (link->news.door < 0 || link->news.attached < 0 || link->retry_ns <= now_ns) {
             cci__sisci_knock(ep, link);
+        } else if (link->retry_ns == CCI__NEVER && cci__sisci_load_long(link->hello) == 0) {
+            link->retry_ns = now_ns + 1000 * CCI__MS; /* the server works at it, or can't */
         }
         break;
     case CCI__SISCI_JOINING:
-        if (link->news.out == 0) {
-            break;
-        }
-        if (link->news.out > 0 && cci__sisci_open_link(ep, link)) {
-            break;
-        }
-        if (link->is_client) {
-            cci__sisci_take_down(link);
-            link->state = CCI__SISCI_KNOCKING;
-            link->retry_ns = now_ns + 20 * CCI__MS;
-        } else {
-            cci__sisci_free_link(ep, link);
+    case CCI__SISCI_READY:
+        if (link->news.out < 0 || link->news.attached < 0 || link->retry_ns <= now_ns ||
+            (link->state == CCI__SISCI_JOINING && !cci__sisci_step_join(ep, link))) {
+            cci__sisci_fail_link(ep, link, now_ns);
+        } else if (link->state == CCI__SISCI_READY && cci__sisci_load(link->in + CCI__SISCI_AT_READY) != 0) {
+            cci__sisci_open_link(ep, link);
         }
         break;
     case CCI__SISCI_OPEN:
@@ -7860,8 +7946,9 @@ static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
     if (service && id == 0) {
         return CCI_EINVAL;
     }
-    CCI__SCI(SCICreateSegment)(ep->sd, &ep->door_segment, id, (unsigned int)sizeof(cci__sisci_door), NULL, NULL,
-                               id ? 0u : (unsigned int)CCI__SCI_FLAG_AUTO_ID, &error);
+    CCI__SCI(SCICreateSegment)(ep->sd, &ep->door_segment, id, (unsigned int)sizeof(cci__sisci_door),
+                               cci__sisci_on_visit, NULL,
+                               CCI__SCI_FLAG_USE_CALLBACK | (id ? 0u : (unsigned int)CCI__SCI_FLAG_AUTO_ID), &error);
     if (error != CCI__SCI_ERR_OK) {
         ep->door_segment = NULL;
         return error == CCI__SCI_ERR_SEGMENTID_USED ? CCI_EBUSY : CCI_ERROR;
