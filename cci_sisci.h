@@ -5224,8 +5224,8 @@ CCI__SCI_POSSIBLE(CCI__SCI_REFUSE, unsigned int)
 
 #define CCI__SCI_NUMBER(name, value) unsigned int name;
 
-/* What a library offers. */
-typedef struct cci__sci_vendor {
+/* What this header or a library offers. */
+typedef struct cci__sci_provider {
     cci__sci_functions call;
     struct {
         CCI__SCI_FLAGS(CCI__SCI_NUMBER)
@@ -5236,12 +5236,12 @@ typedef struct cci__sci_vendor {
     unsigned int api_major, api_minor;
     unsigned int found; /* functions that the library has */
     void *library;
-} cci__sci_vendor;
+} cci__sci_provider;
 
 #if defined(CCI_NO_DLOPEN) || !(defined(__unix__) || defined(__APPLE__))
 
 /* Gives NULL, or why there is no such library. */
-CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_vendor *vendor, const char *path) {
+CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const char *path) {
     (void)path;
     vendor->library = NULL;
     return "this program opens no libraries at run time";
@@ -5453,7 +5453,7 @@ static unsigned int cci__sci_constant(void *library, const char *name, unsigned 
     return otherwise;
 }
 
-static void cci__sci_import_constants(cci__sci_vendor *vendor) {
+static void cci__sci_import_constants(cci__sci_provider *vendor) {
 #define CCI__SCI_IMPORT_FLAG(name, value)                                                                              \
     vendor->flag.name = cci__sci_constant(vendor->library, "SCI_FLAG_" #name, value);
 #define CCI__SCI_IMPORT_QUERY(name, value)                                                                             \
@@ -5462,14 +5462,14 @@ static void cci__sci_import_constants(cci__sci_vendor *vendor) {
     CCI__SCI_QUERIES(CCI__SCI_IMPORT_QUERY)
 }
 
-static void cci__sci_import_1(cci__sci_vendor *vendor, const char *prefix) {
+static void cci__sci_import_1(cci__sci_provider *vendor, const char *prefix) {
 #define CCI__SCI_IMPORT_1(kind, type, name, parameters)                                                                \
     vendor->call.name = cci__sci_lack_1_##name;                                                                        \
     vendor->found += cci__sci_import(vendor->library, prefix, #name, &vendor->call.name);
     CCI__SCI_FUNCTIONS(CCI__SCI_IMPORT_1, unsigned int)
 }
 
-static void cci__sci_import_2(cci__sci_vendor *vendor, const char *prefix) {
+static void cci__sci_import_2(cci__sci_provider *vendor, const char *prefix) {
 #define CCI__SCI_IMPORT_2(kind, type, name, parameters)                                                                \
     cci__sci_wide.name = cci__sci_lack_2_##name;                                                                       \
     vendor->found += cci__sci_import(vendor->library, prefix, #name, &cci__sci_wide.name);
@@ -5498,7 +5498,7 @@ static const char *cci__sci_prefix(void *library) {
 
 /* Asks for the version, "2.1.0" or "SISCI API 1.10": the first number and the one after its point. These functions have
  * no sizes. */
-static int cci__sci_ask_version(cci__sci_vendor *vendor, const char *prefix) {
+static int cci__sci_ask_version(cci__sci_provider *vendor, const char *prefix) {
     void (*initialize)(unsigned int flags, cci__sci_error_t *error) = NULL;
     void (*query)(unsigned int command, void *data, unsigned int flags, cci__sci_error_t *error) = NULL;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
@@ -5518,7 +5518,7 @@ static int cci__sci_ask_version(cci__sci_vendor *vendor, const char *prefix) {
     return error == CCI__SCI_ERR_OK && sscanf(number, "%3u.%3u", &vendor->api_major, &vendor->api_minor) == 2;
 }
 
-static const char *cci__sci_import_all(cci__sci_vendor *vendor) {
+static const char *cci__sci_import_all(cci__sci_provider *vendor) {
     const char *prefix = cci__sci_prefix(vendor->library);
     if (!prefix) {
         return "it has not the functions of SISCI";
@@ -5538,7 +5538,7 @@ static const char *cci__sci_import_all(cci__sci_vendor *vendor) {
 }
 
 /* Opens the library at this path, or libsisci.so if it is NULL, and initializes it. Gives NULL, or why it can't be used. */
-CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_vendor *vendor, const char *path) {
+CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const char *path) {
     const char *fault;
     memset(vendor, 0, sizeof *vendor);
     vendor->library = dlopen(path ? path : "libsisci.so", RTLD_NOW | RTLD_LOCAL);
@@ -5554,7 +5554,7 @@ CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_vendor *vendor, const char 
 }
 
 /* After SCITerminate: no function of the library is called any more. */
-CCI__SCI_INTERNAL void cci__sci_unload(cci__sci_vendor *vendor) {
+CCI__SCI_INTERNAL void cci__sci_unload(cci__sci_provider *vendor) {
     if (vendor->library) {
         (void)dlclose(vendor->library);
         vendor->library = NULL;
@@ -5568,9 +5568,16 @@ CCI__SCI_INTERNAL void cci__sci_unload(cci__sci_vendor *vendor) {
  * ================================================================================================================== */
 
 #define CCI__SCI_ENTRY(kind, type, name, parameters) CCI__SCI(name),
+#define CCI__SCI_COUNT(kind, type, name, parameters) +1u
+#define CCI__SCI_VALUE(name, value) value,
 
 /* SISCI on shared memory. */
-CCI__SCI_INTERNAL const cci__sci_functions cci__sci_software = {CCI__SCI_FUNCTIONS(CCI__SCI_ENTRY, unsigned int)};
+CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIONS(CCI__SCI_ENTRY, unsigned int)},
+                                                               {CCI__SCI_FLAGS(CCI__SCI_VALUE)},
+                                                               {CCI__SCI_QUERIES(CCI__SCI_VALUE)},
+                                                               1, 10,
+                                                               0 CCI__SCI_POSSIBLE(CCI__SCI_COUNT, unsigned int),
+                                                               NULL};
 
 #if !CCI__SCI_ALONE && defined(CCI_IMPLEMENTATION)
 
@@ -5707,6 +5714,8 @@ typedef struct cci__sisci_door {
 } cci__sisci_door;
 
 typedef struct cci__sisci_device {
+    const cci__sci_provider *sci;
+    uint32_t adapter;
     char directory[CCI__SCI_PATH];
     char group[24];
     uint8_t progress_thread, rma_mode;
@@ -5789,7 +5798,7 @@ typedef struct cci__sisci_link {
     int state, is_client, is_hot, told; /* told: the peer knows that we sleep */
     cci__sisci_news news;
     uint64_t retry_ns;
-    uint32_t service, in_id, out_id, conn_count, held, idle_rounds;
+    uint32_t peer_node, service, in_id, out_id, conn_count, held, idle_rounds;
     uint64_t *hello; /* at the door */
     char owner[CCI__SCI_NAME]; /* of the door */
     /* SISCI */
@@ -5825,7 +5834,9 @@ typedef struct cci__sisci {
     cci_endpoint_base_t base; /* first */
     cci__sisci_device device;
     uint64_t probe;
+    const cci__sci_provider *sci; /* the table of functions and flags */
     cci__sci_desc_t sd;
+    uint32_t adapter, node;
     cci__sci_local_segment_t door_segment;
     cci__sci_map_t door_map;
     cci__sisci_door *door;
@@ -5922,16 +5933,184 @@ static void cci__sisci_touch(cci__sisci_link *link) {
     }
 }
 
-static void cci__sisci_wake_peer(cci__sisci_link *link) {
-    if (!link->interrupt) {
-        return;
-    }
-    if (CCI__SCI_LOAD(link->interrupt->remote.state) == CCI__SCI_CONNECTING) {
-        link->knocks = 1;
-        return;
-    }
-    CCI__SCI(SCITriggerInterrupt)(link->interrupt, 0, NULL);
+/* Stores a word of the peer's inbox that is not in the ring. */
+static void cci__sisci_tell(cci__sisci_link *link, uint32_t at, uint32_t value) {
+    cci__sisci_store(link->out + at, value);
 }
+
+/* ---- the provider: what the software and an adapter's library do not do alike ---- */
+
+static int cci__sisci_open_sd(cci__sisci *ep) {
+    cci__sci_options options;
+    cci__sci_error_t error;
+    memset(&options, 0, sizeof options);
+    options.directory = ep->device.directory[0] ? ep->device.directory : NULL;
+    options.group = ep->device.group[0] ? ep->device.group : NULL;
+    options.caller_progress = 1;
+    ep->sd = cci__sci_open(&options, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        ep->sd = NULL;
+        return 0;
+    }
+    ep->sci->call.SCIGetLocalNodeId(ep->adapter, &ep->node, 0, &error);
+    return error == CCI__SCI_ERR_OK;
+}
+
+/* What peers wake this endpoint with. */
+static int cci__sisci_make_interrupt(cci__sisci *ep) {
+    cci__sci_error_t error;
+    ep->sci->call.SCICreateInterrupt(ep->sd, &ep->interrupt, ep->adapter, &ep->interrupt_number, NULL, NULL, 0, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        ep->interrupt = NULL;
+    }
+    return error == CCI__SCI_ERR_OK;
+}
+
+/* Those who are connected to it are told by the end of the device. */
+static void cci__sisci_remove_interrupt(cci__sisci *ep) {
+    cci__sci_error_t error;
+    uint32_t i;
+    for (i = 0; ep->interrupt && i < 1000; i++) {
+        ep->sci->call.SCIRemoveInterrupt(ep->interrupt, 0, &error);
+        if (error != CCI__SCI_ERR_BUSY) {
+            break;
+        }
+        cci__sci_lock(ep->sd);
+        cci__sci_end_connections(&ep->interrupt->served, 0, 0);
+        cci__sci_unlock(ep->sd);
+    }
+}
+
+/* The descriptors by which a sleeper learns of events, -1 where there is none. */
+static void cci__sisci_event_fds(const cci__sisci *ep, int *fds) {
+    fds[0] = cci__sci_interrupt_fd(ep->interrupt);
+    fds[1] = cci__sci_fd(ep->sd);
+}
+
+/* Interrupts have been heard of. */
+static void cci__sisci_take_interrupts(cci__sisci *ep) {
+    (void)cci__sci_take_interrupt(cci__sci_interrupt_fd(ep->interrupt));
+}
+
+/* Lets callbacks tell their news. */
+static void cci__sisci_hear(cci__sisci *ep) {
+    cci__sci_progress(ep->sd, 0);
+}
+
+/* Makes a segment; a number of 0 becomes one that is free. */
+static cci__sci_error_t cci__sisci_make_segment(cci__sisci *ep, cci__sci_local_segment_t *segment, uint32_t *id,
+                                                size_t size, cci__sci_cb_local_segment_t callback, void *arg) {
+    unsigned int flags = (callback ? ep->sci->flag.USE_CALLBACK : 0u) | (*id ? 0u : ep->sci->flag.AUTO_ID);
+    cci__sci_error_t error;
+    ep->sci->call.SCICreateSegment(ep->sd, segment, *id, (unsigned int)size, callback, arg, flags, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        *segment = NULL;
+        return error;
+    }
+    *id = cci__sci_segment_id(*segment);
+    return CCI__SCI_ERR_OK;
+}
+
+/* Others may connect from now on. */
+static int cci__sisci_offer(cci__sisci *ep, cci__sci_local_segment_t segment) {
+    cci__sci_error_t error;
+    ep->sci->call.SCIPrepareSegment(segment, ep->adapter, 0, &error);
+    if (error == CCI__SCI_ERR_OK) {
+        ep->sci->call.SCISetSegmentAvailable(segment, ep->adapter, 0, &error);
+    }
+    return error == CCI__SCI_ERR_OK;
+}
+
+static void cci__sisci_remove_segment(cci__sisci *ep, cci__sci_local_segment_t segment) {
+    ep->sci->call.SCIRemoveSegment(segment, ep->sci->flag.FORCE_REMOVE, NULL);
+}
+
+/* Begins to connect; the callback says how it ended. 0: it was not possible. */
+static int cci__sisci_connect_segment(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id,
+                                      cci__sci_cb_remote_segment_t callback) {
+    cci__sisci *ep = link->ep;
+    cci__sci_error_t error;
+    ep->sci->call.SCIConnectSegment(ep->sd, segment, link->peer_node, id, ep->adapter, callback, link, 10000,
+                                    ep->sci->flag.USE_CALLBACK | ep->sci->flag.ASYNCHRONOUS_CONNECT, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        *segment = NULL;
+    }
+    return error == CCI__SCI_ERR_OK;
+}
+
+/* Connects to the peer's interrupt without waiting: the other side may be this very thread. */
+static void cci__sisci_connect_interrupt(cci__sisci_link *link, unsigned int number) {
+    cci__sci_desc_t sd = link->ep->sd;
+    cci__sci_remote_interrupt_t made = (cci__sci_remote_interrupt_t)cci__sci_alloc(sizeof *made);
+    link->interrupt = made;
+    if (!made) {
+        return;
+    }
+    cci__sci_lock(sd);
+    cci__sci_init_remote(&made->remote, sd, CCI__SCI_REMOTE_OTHER, CCI__SCI_INTERRUPT, number);
+    cci__sci_connect_later(&made->remote, cci__sci_deadline(CCI__SCI_INFINITE_TIMEOUT));
+    if (made->remote.state == CCI__SCI_CONNECTING) { /* its state tells all: nobody waits for an event */
+        made->remote.asynchronous = 0;
+        sd->connecting--;
+    }
+    cci__sci_unlock(sd);
+}
+
+/* CCI__SCI_CONNECTING, CCI__SCI_CONNECTED, or how it ended. */
+static int cci__sisci_interrupt_state(const cci__sisci_link *link) {
+    return link->interrupt ? CCI__SCI_LOAD(link->interrupt->remote.state) : (int)CCI__SCI_CONNECTING;
+}
+
+/* Interrupts the peer, as soon as that is possible. */
+static void cci__sisci_wake_peer(cci__sisci_link *link) {
+    link->knocks = link->interrupt && cci__sisci_interrupt_state(link) == CCI__SCI_CONNECTING;
+    if (link->interrupt && !link->knocks) {
+        link->ep->sci->call.SCITriggerInterrupt(link->interrupt, 0, NULL);
+    }
+}
+
+/* Is the process that the card names the one at the other end of the channel, and the same user's? Else a peer could
+ * make us write to somebody else. */
+static int cci__sisci_is_owner(const cci__sisci_link *link) {
+    cci__sci_desc_t sd = link->ep->sd;
+    cci__sci_ucred who;
+    socklen_t length = sizeof who;
+    int is_owner;
+    memset(&who, 0, sizeof who);
+    cci__sci_lock(sd);
+    is_owner = link->out_segment->remote.peer &&
+               getsockopt(link->out_segment->remote.peer->fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 &&
+               who.pid > 0 && (uint32_t)who.pid == link->card.pid && who.uid == geteuid();
+    cci__sci_unlock(sd);
+    return is_owner;
+}
+
+/* Who has the door that a client knocks at. */
+static void cci__sisci_note_owner(cci__sisci_link *link) {
+    memcpy(link->owner, link->door_segment->remote.owner, sizeof link->owner);
+}
+
+/* Nobody but the peer is connected to our inbox: one connection, of the process that has the inbox at the other end. What
+ * a client believes to be its server's inbox belongs to who has the door. */
+static int cci__sisci_is_private(const cci__sisci_link *link) {
+    const cci__sci_connection *c;
+    const cci__sci_remote *out = &link->out_segment->remote;
+    cci__sci_ucred in_who, out_who;
+    socklen_t in_length = sizeof in_who, out_length = sizeof out_who;
+    int is_private;
+    memset(&in_who, 0, sizeof in_who);
+    memset(&out_who, 0xff, sizeof out_who);
+    cci__sci_lock(link->ep->sd);
+    c = link->in_segment->served.connections;
+    is_private = c && !c->next_of_served && out->peer && (!link->is_client || strcmp(link->owner, out->owner) == 0) &&
+                 getsockopt(c->client->fd, SOL_SOCKET, SO_PEERCRED, &in_who, &in_length) == 0 &&
+                 getsockopt(out->peer->fd, SOL_SOCKET, SO_PEERCRED, &out_who, &out_length) == 0 &&
+                 in_who.pid == out_who.pid && in_who.uid == out_who.uid;
+    cci__sci_unlock(link->ep->sd);
+    return is_private;
+}
+
+/* ---- telling peers ---- */
 
 static void cci__sisci_flush(cci__sisci *ep) {
     if (cci__list_empty(&ep->notify)) {
@@ -6652,13 +6831,13 @@ static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
 /* ---- the ring, coming in ---- */
 
 static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
-    uint8_t *place;
+    uint32_t place;
     if (!link->out) {
         return;
     }
-    place = link->out + CCI__SISCI_AT_RETURNS + 4 * (link->given_back % CCI__SISCI_RETURNS);
+    place = CCI__SISCI_AT_RETURNS + 4 * (link->given_back % CCI__SISCI_RETURNS);
     link->given_back++;
-    cci__sisci_store(place, (link->given_back & 0xffffffu) << 8 | block);
+    cci__sisci_tell(link, place, (link->given_back & 0xffffffu) << 8 | block);
     cci__sisci_touch(link);
 }
 
@@ -6894,7 +7073,7 @@ static void cci__sisci_acknowledge(cci__sisci_link *link) {
     cci__list_init(&link->due);
     if (link->told_tail != link->tail) {
         link->told_tail = link->tail;
-        cci__sisci_store(link->out + CCI__SISCI_AT_ACK, link->tail);
+        cci__sisci_tell(link, CCI__SISCI_AT_ACK, link->tail);
         cci__sisci_touch(link);
     }
 }
@@ -6932,7 +7111,7 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
     }
     if (status == CCI__SISCI_STALLED && link->stalled != link->tail * 2 + 1) {
         link->stalled = link->tail * 2 + 1;
-        cci__sisci_store(link->out + CCI__SISCI_AT_ACK + 8, link->stalled);
+        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 8, link->stalled);
         cci__sisci_acknowledge(link);
     }
     if (count > 0) {
@@ -6943,7 +7122,7 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
         }
         if (link->told) { /* awake */
             link->told = 0;
-            cci__sisci_store(link->out + CCI__SISCI_AT_SLEEP, 0);
+            cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 0);
         }
         cci__sisci_heat(link);
     }
@@ -6988,23 +7167,6 @@ static cci__sci_callback_action_t cci__sisci_on_visit(void *arg, cci__sci_local_
     return CCI__SCI_CALLBACK_CONTINUE;
 }
 
-/* Connects to an interrupt without waiting: the other side may be this very thread. */
-static cci__sci_remote_interrupt_t cci__sisci_connect_interrupt(cci__sci_desc_t sd, unsigned int number) {
-    cci__sci_remote_interrupt_t made = (cci__sci_remote_interrupt_t)cci__sci_alloc(sizeof *made);
-    if (!made) {
-        return NULL;
-    }
-    cci__sci_lock(sd);
-    cci__sci_init_remote(&made->remote, sd, CCI__SCI_REMOTE_OTHER, CCI__SCI_INTERRUPT, number);
-    cci__sci_connect_later(&made->remote, cci__sci_deadline(CCI__SCI_INFINITE_TIMEOUT));
-    if (made->remote.state == CCI__SCI_CONNECTING) { /* its state tells all: nobody waits for an event */
-        made->remote.asynchronous = 0;
-        sd->connecting--;
-    }
-    cci__sci_unlock(sd);
-    return made;
-}
-
 static size_t cci__sisci_blocks_at(uint32_t lines) {
     return ((size_t)CCI__SISCI_AT_RING + (size_t)lines * CCI__SISCI_LINE + 4095) & ~(size_t)4095;
 }
@@ -7023,20 +7185,17 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     cci__sci_error_t error;
     uint32_t lines = ep->device.ring_bytes / CCI__SISCI_LINE;
     size_t size = cci__sisci_inbox_size(lines, ep->stride, ep->device.block_count);
-    CCI__SCI(SCICreateSegment)(ep->sd, &link->in_segment, in_id, (unsigned int)size, cci__sisci_on_in, link,
-                               CCI__SCI_FLAG_USE_CALLBACK | (in_id ? 0u : (unsigned int)CCI__SCI_FLAG_AUTO_ID), &error);
-    if (error != CCI__SCI_ERR_OK) {
-        link->in_segment = NULL;
+    link->in_id = in_id;
+    if (cci__sisci_make_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_on_in, link) != CCI__SCI_ERR_OK) {
         return 0;
     }
-    link->in = (uint8_t *)CCI__SCI(SCIMapLocalSegment)(link->in_segment, &link->in_map, 0, (unsigned int)size, NULL, 0,
-                                                       &error);
+    link->in = (uint8_t *)ep->sci->call.SCIMapLocalSegment(link->in_segment, &link->in_map, 0, (unsigned int)size, NULL, 0,
+                                                           &error);
     if (error != CCI__SCI_ERR_OK) {
         link->in_map = NULL;
         link->in = NULL;
         return 0;
     }
-    link->in_id = cci__sci_segment_id(link->in_segment);
     link->out_id = out_id;
     link->in_lines = lines;
     link->in_ring = link->in + CCI__SISCI_AT_RING;
@@ -7059,24 +7218,23 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     card.probe = ep->probe;
     card.regions_at = (uint64_t)(uintptr_t)ep->regions;
     memcpy(link->in, &card, sizeof card);
-    CCI__SCI(SCIPrepareSegment)(link->in_segment, 0, 0, &error);
-    CCI__SCI(SCISetSegmentAvailable)(link->in_segment, 0, 0, &error);
-    return error == CCI__SCI_ERR_OK;
+    return cci__sisci_offer(ep, link->in_segment);
 }
 
 /* Leaves the door; a hello that nobody has taken goes with us. */
 static void cci__sisci_leave_door(cci__sisci_link *link) {
+    const cci__sci_functions *call = &link->ep->sci->call;
     if (link->hello) {
         uint64_t ours = (uint64_t)link->in_id << 32 | link->out_id;
         (void)__atomic_compare_exchange_n(link->hello, &ours, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
         link->hello = NULL;
     }
     if (link->door_map) {
-        CCI__SCI(SCIUnmapSegment)(link->door_map, 0, NULL);
+        call->SCIUnmapSegment(link->door_map, 0, NULL);
         link->door_map = NULL;
     }
     if (link->door_segment) {
-        CCI__SCI(SCIDisconnectSegment)(link->door_segment, 0, NULL);
+        call->SCIDisconnectSegment(link->door_segment, 0, NULL);
         link->door_segment = NULL;
     }
     link->news.door = 0;
@@ -7084,7 +7242,7 @@ static void cci__sisci_leave_door(cci__sisci_link *link) {
 
 static void cci__sisci_leave_interrupt(cci__sisci_link *link) {
     if (link->interrupt) {
-        CCI__SCI(SCIDisconnectInterrupt)(link->interrupt, 0, NULL);
+        link->ep->sci->call.SCIDisconnectInterrupt(link->interrupt, 0, NULL);
         link->interrupt = NULL;
     }
     link->knocks = 0;
@@ -7092,19 +7250,20 @@ static void cci__sisci_leave_interrupt(cci__sisci_link *link) {
 
 /* Takes down all that SISCI has of a link. */
 static void cci__sisci_take_down(cci__sisci_link *link) {
+    const cci__sci_functions *call = &link->ep->sci->call;
     cci__sisci_leave_door(link);
     cci__sisci_leave_interrupt(link);
     if (link->out_map) {
-        CCI__SCI(SCIUnmapSegment)(link->out_map, 0, NULL);
+        call->SCIUnmapSegment(link->out_map, 0, NULL);
     }
     if (link->out_segment) {
-        CCI__SCI(SCIDisconnectSegment)(link->out_segment, 0, NULL);
+        call->SCIDisconnectSegment(link->out_segment, 0, NULL);
     }
     if (link->in_map) {
-        CCI__SCI(SCIUnmapSegment)(link->in_map, 0, NULL);
+        call->SCIUnmapSegment(link->in_map, 0, NULL);
     }
     if (link->in_segment) {
-        CCI__SCI(SCIRemoveSegment)(link->in_segment, CCI__SCI_FLAG_FORCE_REMOVE, NULL);
+        cci__sisci_remove_segment(link->ep, link->in_segment);
     }
     link->out_map = link->in_map = NULL;
     link->out_segment = NULL;
@@ -7155,7 +7314,6 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
 
 /* Begins, or begins again, to connect to the server's door. */
 static void cci__sisci_knock(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sci_error_t error;
     uint32_t out_id = (uint32_t)cci__sci_random() | 1;
     cci__sisci_take_down(link);
     link->state = CCI__SISCI_KNOCKING;
@@ -7164,16 +7322,13 @@ static void cci__sisci_knock(cci__sisci *ep, cci__sisci_link *link) {
         link->retry_ns = cci__sci_now() + 100 * CCI__MS;
         return;
     }
-    CCI__SCI(SCIConnectSegment)(ep->sd, &link->door_segment, CCI__SCI_NODE, link->service, 0, cci__sisci_on_door, link,
-                                10000, CCI__SCI_FLAG_USE_CALLBACK | CCI__SCI_FLAG_ASYNCHRONOUS_CONNECT, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        link->door_segment = NULL;
+    if (!cci__sisci_connect_segment(link, &link->door_segment, link->service, cci__sisci_on_door)) {
         link->retry_ns = cci__sci_now() + 20 * CCI__MS;
     }
 }
 
 /* The link to a server, made when there is none. */
-static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t service) {
+static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t node, uint32_t service) {
     cci_list_t *lists[2], *at;
     cci__sisci_link *link;
     int i;
@@ -7182,13 +7337,15 @@ static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t service) {
     for (i = 0; i < 2; i++) {
         for (at = lists[i]->next; at != lists[i]; at = at->next) {
             link = CCI__CONTAINER(at, cci__sisci_link, node);
-            if (link->is_client && link->service == service && link->state != CCI__SISCI_LOST) {
+            if (link->is_client && link->service == service && link->peer_node == node &&
+                link->state != CCI__SISCI_LOST) {
                 return link;
             }
         }
     }
     link = cci__sisci_new_link(ep, 1);
     if (link) {
+        link->peer_node = node;
         link->service = service;
         cci__sisci_knock(ep, link);
         ep->rounds = 0;
@@ -7199,7 +7356,7 @@ static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t service) {
 /* Leaves the numbers of both inboxes at the door; 0 if there is no room. */
 static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
     cci__sci_error_t error;
-    cci__sisci_door *door = (cci__sisci_door *)(uintptr_t)CCI__SCI(SCIMapRemoteSegment)(
+    cci__sisci_door *door = (cci__sisci_door *)(uintptr_t)ep->sci->call.SCIMapRemoteSegment(
         link->door_segment, &link->door_map, 0, sizeof(cci__sisci_door), NULL, 0, &error);
     uint64_t ours = (uint64_t)link->in_id << 32 | link->out_id;
     uint32_t i;
@@ -7209,7 +7366,7 @@ static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
         }
         return 0;
     }
-    memcpy(link->owner, link->door_segment->remote.owner, sizeof link->owner);
+    cci__sisci_note_owner(link);
     for (i = 0; i < CCI__SISCI_HELLOS && !link->hello; i++) {
         uint64_t none = 0;
         if (__atomic_compare_exchange_n(&door->hello[i], &none, ours, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
@@ -7218,36 +7375,33 @@ static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
     }
     (void)__atomic_fetch_add(&door->count, 1, __ATOMIC_ACQ_REL); /* also when others have been killed before this line */
     if (link->hello) {
-        link->interrupt = cci__sisci_connect_interrupt(ep->sd, cci__sisci_load(&door->interrupt));
+        cci__sisci_connect_interrupt(link, cci__sisci_load(&door->interrupt));
         link->knocks = 1;
     }
     return link->interrupt != NULL;
 }
 
-static void cci__sisci_join(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
-    cci__sci_error_t error;
+static void cci__sisci_join(cci__sisci_link *link, uint64_t now_ns) {
     cci__sisci_leave_door(link);
     link->state = CCI__SISCI_JOINING;
     link->retry_ns = now_ns + CCI__SISCI_PATIENCE;
-    CCI__SCI(SCIConnectSegment)(ep->sd, &link->out_segment, CCI__SCI_NODE, link->out_id, 0, cci__sisci_on_out, link, 10000,
-                                CCI__SCI_FLAG_USE_CALLBACK | CCI__SCI_FLAG_ASYNCHRONOUS_CONNECT, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        link->out_segment = NULL;
+    if (!cci__sisci_connect_segment(link, &link->out_segment, link->out_id, cci__sisci_on_out)) {
         link->news.out = -1;
     }
 }
 
 /* A client has left a hello. */
-static void cci__sisci_answer_hello(cci__sisci *ep, uint32_t client_id, uint32_t server_id) {
+static void cci__sisci_answer_hello(cci__sisci *ep, uint32_t node, uint32_t client_id, uint32_t server_id) {
     cci__sisci_link *link = client_id && server_id ? cci__sisci_new_link(ep, 0) : NULL;
     if (!link) {
         return;
     }
+    link->peer_node = node;
     if (!cci__sisci_make_inbox(ep, link, server_id, client_id)) {
         cci__sisci_free_link(ep, link);
         return;
     }
-    cci__sisci_join(ep, link, cci__sci_now());
+    cci__sisci_join(link, cci__sci_now());
 }
 
 /* Takes the hellos that are there; the rest waits while many are being answered. */
@@ -7263,26 +7417,10 @@ static void cci__sisci_look_at_door(cci__sisci *ep) {
         }
         hello = __atomic_exchange_n(&ep->door->hello[i], 0, __ATOMIC_ACQ_REL);
         if (hello) {
-            cci__sisci_answer_hello(ep, (uint32_t)(hello >> 32), (uint32_t)hello);
+            cci__sisci_answer_hello(ep, CCI__SCI_NODE, (uint32_t)(hello >> 32), (uint32_t)hello);
         }
     }
     ep->hellos = count;
-}
-
-/* Is the process that the card names the one at the other end of the channel, and the same user's? Else a peer could
- * make us write to somebody else. */
-static int cci__sisci_is_owner(const cci__sisci_link *link) {
-    cci__sci_desc_t sd = link->ep->sd;
-    cci__sci_ucred who;
-    socklen_t length = sizeof who;
-    int is_owner;
-    memset(&who, 0, sizeof who);
-    cci__sci_lock(sd);
-    is_owner = link->out_segment->remote.peer &&
-               getsockopt(link->out_segment->remote.peer->fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 &&
-               who.pid > 0 && (uint32_t)who.pid == link->card.pid && who.uid == geteuid();
-    cci__sci_unlock(sd);
-    return is_owner;
 }
 
 /* Can the kernel copy from the peer's memory to ours? */
@@ -7299,36 +7437,17 @@ static int cci__sisci_try_vm(const cci__sisci_link *link) {
            seen == link->card.probe;
 }
 
-/* Nobody but the peer is connected to our inbox: one connection, of the process that has the inbox at the other end. What
- * a client believes to be its server's inbox belongs to who has the door. */
-static int cci__sisci_is_private(const cci__sisci_link *link) {
-    const cci__sci_connection *c;
-    const cci__sci_remote *out = &link->out_segment->remote;
-    cci__sci_ucred in_who, out_who;
-    socklen_t in_length = sizeof in_who, out_length = sizeof out_who;
-    int is_private;
-    memset(&in_who, 0, sizeof in_who);
-    memset(&out_who, 0xff, sizeof out_who);
-    cci__sci_lock(link->ep->sd);
-    c = link->in_segment->served.connections;
-    is_private = c && !c->next_of_served && out->peer && (!link->is_client || strcmp(link->owner, out->owner) == 0) &&
-                 getsockopt(c->client->fd, SOL_SOCKET, SO_PEERCRED, &in_who, &in_length) == 0 &&
-                 getsockopt(out->peer->fd, SOL_SOCKET, SO_PEERCRED, &out_who, &out_length) == 0 &&
-                 in_who.pid == out_who.pid && in_who.uid == out_who.uid;
-    cci__sci_unlock(link->ep->sd);
-    return is_private;
-}
-
 /* The peer's inbox is connected: maps it, and believes nothing that it says. */
 static int cci__sisci_map_out(cci__sisci_link *link) {
+    const cci__sci_functions *call = &link->ep->sci->call;
     cci__sisci_card *card = &link->card;
     cci__sci_error_t error;
-    unsigned int size = CCI__SCI(SCIGetRemoteSegmentSize)(link->out_segment), i;
+    unsigned int size = call->SCIGetRemoteSegmentSize(link->out_segment), i;
     if (size < CCI__SISCI_AT_RING) {
         return 0;
     }
-    link->out = (uint8_t *)(uintptr_t)CCI__SCI(SCIMapRemoteSegment)(link->out_segment, &link->out_map, 0, size, NULL, 0,
-                                                                    &error);
+    link->out = (uint8_t *)(uintptr_t)call->SCIMapRemoteSegment(link->out_segment, &link->out_map, 0, size, NULL, 0,
+                                                                &error);
     if (error != CCI__SCI_ERR_OK) {
         link->out_map = NULL;
         link->out = NULL;
@@ -7357,14 +7476,14 @@ static int cci__sisci_map_out(cci__sisci_link *link) {
 /* All is connected: from now on nobody else can connect to our inbox, and the peer is told so. 0: the link has failed. */
 static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
     cci__sci_error_t error;
-    CCI__SCI(SCISetSegmentUnavailable)(link->in_segment, 0, 0, &error);
+    ep->sci->call.SCISetSegmentUnavailable(link->in_segment, ep->adapter, 0, &error);
     if (error != CCI__SCI_ERR_OK || !cci__sisci_is_private(link)) {
         return 0;
     }
     link->vm = cci__sisci_try_vm(link);
     link->told = cci__sisci_is_sleeper(ep);
-    cci__sisci_store(link->out + CCI__SISCI_AT_SLEEP, (uint32_t)link->told);
-    cci__sisci_store(link->out + CCI__SISCI_AT_READY, 1);
+    cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, (uint32_t)link->told);
+    cci__sisci_tell(link, CCI__SISCI_AT_READY, 1);
     link->state = CCI__SISCI_READY;
     if (link->card.sleeps) {
         cci__sisci_wake_peer(link);
@@ -7374,23 +7493,23 @@ static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
 
 /* The parts come in any order; 0: the link has failed. */
 static int cci__sisci_step_join(cci__sisci *ep, cci__sisci_link *link) {
-    int interrupt;
+    int state;
     if (link->news.out > 0 && !link->out) {
         if (!cci__sisci_map_out(link)) {
             return 0;
         }
         if (!link->is_client) {
-            link->interrupt = cci__sisci_connect_interrupt(ep->sd, link->card.interrupt);
+            cci__sisci_connect_interrupt(link, link->card.interrupt);
         }
         if (!link->interrupt) {
             return 0;
         }
     }
-    interrupt = link->interrupt ? CCI__SCI_LOAD(link->interrupt->remote.state) : (int)CCI__SCI_CONNECTING;
-    if (interrupt != CCI__SCI_CONNECTING && interrupt != CCI__SCI_CONNECTED) {
+    state = cci__sisci_interrupt_state(link);
+    if (state != CCI__SCI_CONNECTING && state != CCI__SCI_CONNECTED) {
         return 0;
     }
-    return !link->out || interrupt == CCI__SCI_CONNECTING || link->news.attached == 0 || cci__sisci_close_inbox(ep, link);
+    return !link->out || state == CCI__SCI_CONNECTING || link->news.attached == 0 || cci__sisci_close_inbox(ep, link);
 }
 
 static void cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
@@ -7426,7 +7545,7 @@ static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
             cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
             cci__sisci_close_conn(ep, conn);
         } else if (conn->conn.state == CCI_CONN_CONNECTING) { /* its server may come back */
-            cci__sisci_link *next = cci__sisci_link_to(ep, link->service);
+            cci__sisci_link *next = cci__sisci_link_to(ep, link->peer_node, link->service);
             if (next) {
                 link->conn_count--;
                 next->conn_count++;
@@ -7453,9 +7572,8 @@ static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
 
 /* What the callbacks have told, and what is to be tried again. The link may be gone afterwards. */
 static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
-    if (link->interrupt && link->knocks && CCI__SCI_LOAD(link->interrupt->remote.state) != CCI__SCI_CONNECTING) {
-        link->knocks = 0;
-        CCI__SCI(SCITriggerInterrupt)(link->interrupt, 0, NULL);
+    if (link->knocks) {
+        cci__sisci_wake_peer(link);
     }
     if (link->state < CCI__SISCI_OPEN && link->is_client && link->conn_count == 0) {
         cci__sisci_free_link(ep, link);
@@ -7474,7 +7592,7 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
         break;
     case CCI__SISCI_WAITING:
         if (link->news.attached > 0) {
-            cci__sisci_join(ep, link, now_ns);
+            cci__sisci_join(link, now_ns);
         } else if (link->news.door < 0 || link->news.attached < 0 || link->retry_ns <= now_ns) {
             cci__sisci_knock(ep, link);
         } else if (link->retry_ns == CCI__NEVER && cci__sisci_load_long(link->hello) == 0) {
@@ -7509,7 +7627,7 @@ static void cci__sisci_look_at_device(cci__sisci *ep) {
     cci_list_t *lists[2], *at, *next;
     uint64_t now_ns;
     int i;
-    cci__sci_progress(ep->sd, 0);
+    cci__sisci_hear(ep);
     cci__sisci_look_at_door(ep);
     now_ns = cci__sci_now();
     lists[0] = &ep->hot;
@@ -7663,7 +7781,7 @@ static void cci__sisci_serve_all(cci__sisci *ep, cci_list_t *list) {
 /* Interrupts may have come from links that are not looked at otherwise. */
 static void cci__sisci_wake_up(cci__sisci *ep) {
     ep->sleeping = 0;
-    (void)cci__sci_take_interrupt(cci__sci_interrupt_fd(ep->interrupt));
+    cci__sisci_take_interrupts(ep);
     cci__sisci_serve_all(ep, &ep->cold);
 }
 
@@ -7720,7 +7838,7 @@ static int cci__sisci_lie_down(cci__sisci *ep) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
         if (!link->told && link->state == CCI__SISCI_OPEN) {
             link->told = 1;
-            cci__sisci_store(link->out + CCI__SISCI_AT_SLEEP, 1);
+            cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 1);
         }
     }
     CCI__SCI_FENCE(SEQ_CST); /* the word before this, the peers' stores after */
@@ -7809,6 +7927,7 @@ static void *cci__sisci_help(void *arg) {
     while (!ep->stopping) {
         struct pollfd item[3];
         uint64_t deadline_ns, ignored;
+        int fds[2];
         idle = cci__sisci_pump(ep) ? 0 : idle + 1;
         deadline_ns = cci__sisci_timers(ep);
         if (ep->has_fd) {
@@ -7823,8 +7942,9 @@ static void *cci__sisci_help(void *arg) {
             continue;
         }
         cci__sisci_flush(ep);
-        item[0].fd = cci__sci_interrupt_fd(ep->interrupt);
-        item[1].fd = cci__sci_fd(ep->sd);
+        cci__sisci_event_fds(ep, fds);
+        item[0].fd = fds[0];
+        item[1].fd = fds[1];
         item[2].fd = ep->timer;
         item[0].events = item[1].events = item[2].events = POLLIN;
         deadline_ns = cci__min64(deadline_ns, ep->now_ns + 10 * CCI__MS); /* calls of the program bring new deadlines */
@@ -7946,41 +8066,35 @@ static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
     if (service && id == 0) {
         return CCI_EINVAL;
     }
-    CCI__SCI(SCICreateSegment)(ep->sd, &ep->door_segment, id, (unsigned int)sizeof(cci__sisci_door),
-                               cci__sisci_on_visit, NULL,
-                               CCI__SCI_FLAG_USE_CALLBACK | (id ? 0u : (unsigned int)CCI__SCI_FLAG_AUTO_ID), &error);
+    error = cci__sisci_make_segment(ep, &ep->door_segment, &id, sizeof(cci__sisci_door), cci__sisci_on_visit, NULL);
     if (error != CCI__SCI_ERR_OK) {
-        ep->door_segment = NULL;
         return error == CCI__SCI_ERR_SEGMENTID_USED ? CCI_EBUSY : CCI_ERROR;
     }
-    ep->service = cci__sci_segment_id(ep->door_segment);
-    ep->door = (cci__sisci_door *)CCI__SCI(SCIMapLocalSegment)(ep->door_segment, &ep->door_map, 0,
-                                                               (unsigned int)sizeof(cci__sisci_door), NULL, 0, &error);
+    ep->service = id;
+    ep->door = (cci__sisci_door *)ep->sci->call.SCIMapLocalSegment(
+        ep->door_segment, &ep->door_map, 0, (unsigned int)sizeof(cci__sisci_door), NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
         ep->door_map = NULL;
         return CCI_ENOMEM;
     }
-    CCI__SCI(SCICreateInterrupt)(ep->sd, &ep->interrupt, 0, &ep->interrupt_number, NULL, NULL, 0, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        ep->interrupt = NULL;
+    if (!cci__sisci_make_interrupt(ep)) {
         return CCI_ERROR;
     }
     ep->door->interrupt = ep->interrupt_number;
     cci__sisci_store(&ep->door->magic, CCI__SISCI_MAGIC);
-    CCI__SCI(SCIPrepareSegment)(ep->door_segment, 0, 0, &error);
-    CCI__SCI(SCISetSegmentAvailable)(ep->door_segment, 0, 0, &error);
-    return error == CCI__SCI_ERR_OK ? CCI_SUCCESS : CCI_ERROR;
+    return cci__sisci_offer(ep, ep->door_segment) ? CCI_SUCCESS : CCI_ERROR;
 }
 
 static int cci__sisci_watch_fd(cci__sisci *ep, int fd) {
     struct epoll_event event;
     memset(&event, 0, sizeof event);
     event.events = EPOLLIN;
-    return epoll_ctl(ep->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+    return fd < 0 || epoll_ctl(ep->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 /* What sleeping needs. */
 static int cci__sisci_open_handle(cci__sisci *ep) {
+    int fds[2];
     if (!cci__sisci_is_sleeper(ep)) {
         return 1;
     }
@@ -7994,9 +8108,9 @@ static int cci__sisci_open_handle(cci__sisci *ep) {
     if (ep->epoll < 0 || ep->self < 0 || !cci__sisci_watch_fd(ep, ep->self)) {
         return 0;
     }
-    return ep->device.progress_thread ||
-           (cci__sisci_watch_fd(ep, ep->timer) && cci__sisci_watch_fd(ep, cci__sci_fd(ep->sd)) &&
-            cci__sisci_watch_fd(ep, cci__sci_interrupt_fd(ep->interrupt)));
+    cci__sisci_event_fds(ep, fds);
+    return ep->device.progress_thread || (cci__sisci_watch_fd(ep, ep->timer) && cci__sisci_watch_fd(ep, fds[1]) &&
+                                          cci__sisci_watch_fd(ep, fds[0]));
 }
 
 static void cci__sisci_free_links(cci__sisci *ep, cci_list_t *list) {
@@ -8026,25 +8140,15 @@ static void cci__sisci_free(cci__sisci *ep) {
     cci__sisci_close_fd(ep->epoll);
     cci__sisci_close_fd(ep->self);
     cci__sisci_close_fd(ep->timer);
-    if (ep->interrupt) {
-        for (i = 0; i < 1000; i++) { /* those who are connected are told by the end of the device */
-            CCI__SCI(SCIRemoveInterrupt)(ep->interrupt, 0, &error);
-            if (error != CCI__SCI_ERR_BUSY) {
-                break;
-            }
-            cci__sci_lock(ep->sd);
-            cci__sci_end_connections(&ep->interrupt->served, 0, 0);
-            cci__sci_unlock(ep->sd);
-        }
-    }
+    cci__sisci_remove_interrupt(ep);
     if (ep->door_map) {
-        CCI__SCI(SCIUnmapSegment)(ep->door_map, 0, NULL);
+        ep->sci->call.SCIUnmapSegment(ep->door_map, 0, NULL);
     }
     if (ep->door_segment) {
-        CCI__SCI(SCIRemoveSegment)(ep->door_segment, CCI__SCI_FLAG_FORCE_REMOVE, NULL);
+        cci__sisci_remove_segment(ep, ep->door_segment);
     }
     if (ep->sd) {
-        CCI__SCI(SCIClose)(ep->sd, 0, &error);
+        ep->sci->call.SCIClose(ep->sd, 0, &error);
         CCI_ASSERT(error == CCI__SCI_ERR_OK);
     }
     for (block = ep->memory; block;) {
@@ -8056,20 +8160,12 @@ static void cci__sisci_free(cci__sisci *ep) {
 }
 
 static int cci__sisci_start(cci__sisci *ep, const char *service) {
-    cci__sci_options options;
-    cci__sci_error_t error;
     uint64_t keys[5];
     int status;
     if (cci_random(keys, sizeof keys) != CCI_SUCCESS || cci_random(&ep->probe, sizeof ep->probe) != CCI_SUCCESS) {
         return CCI_ERROR;
     }
-    memset(&options, 0, sizeof options);
-    options.directory = ep->device.directory[0] ? ep->device.directory : NULL;
-    options.group = ep->device.group[0] ? ep->device.group : NULL;
-    options.caller_progress = 1;
-    ep->sd = cci__sci_open(&options, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        ep->sd = NULL;
+    if (!cci__sisci_open_sd(ep)) {
         return CCI_ENODEV;
     }
     status = cci__sisci_open_door(ep, service);
@@ -8096,6 +8192,8 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
     ep->base.pub.device = device;
     ep->base.ops = cci__sisci_ops();
+    ep->sci = ep->device.sci;
+    ep->adapter = ep->device.adapter;
     ep->has_fd = fd != NULL;
     ep->epoll = ep->self = ep->timer = -1;
     ep->armed_ns = CCI__NEVER;
@@ -8209,8 +8307,9 @@ static int cci__sisci_reject(cci_event_base_t *base) {
 }
 
 /* "4:1234", or "1234" alone: the service, 0 when it is none. */
-static int cci__sisci_parse(const char *address, uint32_t *service) {
+static int cci__sisci_parse(const char *address, uint32_t *node, uint32_t *service) {
     const char *colon = strchr(address, ':');
+    unsigned long number;
     *service = 0;
     if (!colon) {
         return CCI_EINVAL;
@@ -8219,12 +8318,14 @@ static int cci__sisci_parse(const char *address, uint32_t *service) {
     if (*service == 0 || colon == address || strspn(address, "0123456789") != (size_t)(colon - address)) {
         return CCI_EINVAL;
     }
-    return strtoul(address, NULL, 10) == CCI__SCI_NODE ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
+    number = strtoul(address, NULL, 10);
+    *node = number <= 65535 ? (uint32_t)number : 0;
+    return *node != 0 ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
 }
 
-static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t service, const void *data, uint32_t data_len,
+static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t service, const void *data, uint32_t data_len,
                                      cci_conn_attribute_t attribute, void *context, uint64_t timeout_ns) {
-    cci__sisci_link *link = cci__sisci_link_to(ep, service);
+    cci__sisci_link *link = cci__sisci_link_to(ep, node, service);
     cci_evq_event_t *event = link ? cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, attribute, context) : NULL;
     void *copy = conn && data_len ? cci_alloc(data_len) : NULL;
@@ -8256,9 +8357,12 @@ static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, co
                               cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
     uint64_t timeout_ns = CCI__NEVER;
-    uint32_t service;
-    int status = cci__sisci_parse(address, &service);
+    uint32_t node, service;
+    int status = cci__sisci_parse(address, &node, &service);
     (void)flags;
+    if (status == CCI_SUCCESS && ep->sci == &cci__sci_software && node != CCI__SCI_NODE) {
+        status = CCI_EADDRNOTAVAIL; /* there is no other */
+    }
     if (status != CCI_SUCCESS) {
         return status;
     }
@@ -8269,7 +8373,7 @@ static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, co
         timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
     }
     cci__sisci_lock(ep);
-    status = cci__sisci_connect_locked(ep, service, data, data_len, attribute, context, timeout_ns);
+    status = cci__sisci_connect_locked(ep, node, service, data, data_len, attribute, context, timeout_ns);
     cci__sisci_arm(ep);
     cci__sisci_unlock(ep);
     return status;
@@ -8329,7 +8433,7 @@ static int cci__sisci_disconnect(struct cci_connection *connection) {
     if (conn->conn.state == CCI_CONN_OPEN && link->state == CCI__SISCI_OPEN) {
         conn->closing = 1;
         conn->mark = link->tail;
-        cci__sisci_store(link->out + CCI__SISCI_AT_ACK + 4, ++link->disconnects);
+        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
         cci__sisci_owe(ep, conn, CCI__SISCI_DISCONNECT);
     } else {
         cci__sisci_close_conn(ep, conn);
@@ -8504,7 +8608,7 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
 static int cci__sisci_uri(const cci__sisci *ep, char **uri) {
     char text[64];
     size_t size;
-    snprintf(text, sizeof text, "sisci://%u:%lu", CCI__SCI_NODE, (unsigned long)ep->service);
+    snprintf(text, sizeof text, "sisci://%lu:%lu", (unsigned long)ep->node, (unsigned long)ep->service);
     size = strlen(text) + 1;
     *uri = (char *)CCI_URI_ALLOC(size);
     if (!*uri) {
@@ -8832,6 +8936,7 @@ static const cci_endpoint_ops_t *cci__sisci_ops(void) {
 
 static void cci__sisci_default_device(cci__sisci_device *d) {
     memset(d, 0, sizeof *d);
+    d->sci = &cci__sci_software;
     d->ring_bytes = 65536;
     d->block_count = 64;
     d->max_send_size = 8192;

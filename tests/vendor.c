@@ -14,7 +14,7 @@
 #include "../cci_sisci.h"
 
 static const char *stubs;
-static cci__sci_vendor vendor;
+static cci__sci_provider vendor;
 static const char **called;
 static const size_t *number;
 
