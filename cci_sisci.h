@@ -2243,9 +2243,6 @@ static int cci__sci_is_sound(const cci__sci_remote *r, int fd, uint64_t size_byt
     struct stat status;
     int seals, type = 0;
     socklen_t length = sizeof type;
-    if (fd < 0) {
-        return 0;
-    }
     if (r->what == CCI__SCI_INTERRUPT) {
         return fcntl(fd, F_GETFL) >= 0 && (fcntl(fd, F_GETFL) & O_NONBLOCK);
     }
@@ -2281,7 +2278,22 @@ static int cci__sci_rejoined(cci__sci_remote *r, int fd) {
     return 1;
 }
 
+/* The descriptor has not come: we have no room for more, most likely. That ends this connect alone, not the channel. */
+static int cci__sci_note_missing(cci__sci_remote *r) {
+    (void)cci__sci_tell_short(r->target.sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
+    if (r->rejoining) {
+        cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
+    } else {
+        cci__sci_decide(r, CCI__SCI_REFUSED, CCI__SCI_ERR_SYSTEM);
+    }
+    cci__sci_detach(r);
+    return 1;
+}
+
 static int cci__sci_note_accepted(cci__sci_remote *r, const cci__sci_message *news, int *passed) {
+    if (*passed < 0) {
+        return cci__sci_note_missing(r);
+    }
     if (!cci__sci_is_sound(r, *passed, news->size_bytes)) {
         return 0;
     }
@@ -5665,6 +5677,7 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_BATCH 16        /* records taken from a link at a time */
 #define CCI__SISCI_HOT 8u          /* links looked at in each call, however idle */
 #define CCI__SISCI_ANSWERS 64u     /* links that clients are making at once */
+#define CCI__SISCI_IDLE (1000 * CCI__MS) /* how long a link outlives its last connection */
 #define CCI__SISCI_PATIENCE (10000 * CCI__MS) /* how long a handshake may take once the peer takes part in it */
 #define CCI__SISCI_VM_PIECE (UINT64_C(1) << 20)
 
@@ -5750,6 +5763,7 @@ typedef struct cci__sisci_item {
     uint8_t slots; /* that wait for an answer */
     int status;
     uint64_t local_key, remote_key, local_offset, remote_offset, rma_length, begun;
+    uint64_t deadline_ns; /* of a silent one, as in an operation */
     uint32_t local_region, remote_region;
 } cci__sisci_item;
 
@@ -5759,7 +5773,9 @@ typedef struct cci__sisci_conn {
     cci_evq_event_t *event; /* kept for the outcome of connect or accept */
     void *data;             /* client: the request's bytes */
     cci_list_t node;        /* in its link's `owing` */
-    cci_list_t asked;       /* server: in its link's `asked` */
+    cci_list_t asked;       /* server: in its link's `asked`; open: in `silent` */
+    uint64_t silent_ns;     /* deadline of silent messages up to `silent_mark`; 0: the next look at the clock says */
+    uint32_t silent_mark, silent_end;
     uint32_t peer_name; /* index and generation of the peer's end */
     uint32_t send_timeout_us, keepalive_us;
     uint32_t pending;       /* operations */
@@ -5768,6 +5784,7 @@ typedef struct cci__sisci_conn {
     uint8_t owes;           /* a record's type */
     uint8_t closing;        /* the program has closed it */
     uint8_t cancelled, pinged;
+    uint8_t ended;          /* the peer is told that it is over: what it still sends is dropped */
 } cci__sisci_conn;
 
 enum { /* states of a link */
@@ -5797,7 +5814,7 @@ typedef struct cci__sisci_link {
     struct cci__sisci *ep;
     int state, is_client, is_hot, told; /* told: the peer knows that we sleep */
     cci__sisci_news news;
-    uint64_t retry_ns;
+    uint64_t retry_ns, idle_ns; /* idle: when a link without connections is closed */
     uint32_t peer_node, service, in_id, out_id, conn_count, held, idle_rounds;
     uint64_t *hello; /* at the door */
     char owner[CCI__SCI_NAME]; /* of the door */
@@ -5809,12 +5826,13 @@ typedef struct cci__sisci_link {
     int knocks; /* an interrupt is due as soon as it is connected */
     cci__sisci_card card; /* the peer's, checked */
     int vm;               /* process_vm works */
+    int is_foreign;       /* the peer is another user, let in by the group */
     /* sending */
     uint8_t *out, *out_ring, *out_blocks, *out_slots;
     uint32_t out_lines, head, freed, returned, free_count;
     uint8_t free_block[CCI__SISCI_BLOCKS];
     uint32_t disconnects; /* that we have made */
-    cci_list_t ops, owing, asked;
+    cci_list_t ops, owing, asked, silent; /* silent: connections with silent messages under way */
     cci__sisci_item *items, **items_tail;
     cci__sisci_slot slot[CCI__SISCI_SLOTS];
     uint64_t slot_number;
@@ -5843,7 +5861,7 @@ typedef struct cci__sisci {
     uint32_t service, hellos, answers, interrupt_number;
     cci__sci_local_interrupt_t interrupt;
     int has_fd, epoll, self, timer, armed_readable, sleeping;
-    uint64_t armed_ns, now_ns, scan_ns;
+    uint64_t armed_ns, now_ns, scan_ns, idle_ns;
     uint32_t rounds, turn, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t send_total, recv_total, handshakes, hot_count;
     cci_evq_t evq;
@@ -5904,6 +5922,12 @@ static void *cci__sisci_memory_of(cci__sisci *ep, size_t size) {
     return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
 }
 
+static void cci__sisci_close_fd(int fd) {
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 static int cci__sisci_is_sleeper(const cci__sisci *ep) {
     return ep->has_fd || ep->device.progress_thread;
 }
@@ -5950,10 +5974,10 @@ static int cci__sisci_open_sd(cci__sisci *ep) {
     ep->sd = cci__sci_open(&options, &error);
     if (error != CCI__SCI_ERR_OK) {
         ep->sd = NULL;
-        return 0;
+        return error == CCI__SCI_ERR_ACCESS ? CCI_ENODEV : CCI_ERROR;
     }
     ep->sci->call.SCIGetLocalNodeId(ep->adapter, &ep->node, 0, &error);
-    return error == CCI__SCI_ERR_OK;
+    return error == CCI__SCI_ERR_OK ? CCI_SUCCESS : CCI_ENODEV;
 }
 
 /* What peers wake this endpoint with. */
@@ -6090,9 +6114,18 @@ static void cci__sisci_note_owner(cci__sisci_link *link) {
     memcpy(link->owner, link->door_segment->remote.owner, sizeof link->owner);
 }
 
+/* Both inboxes are mapped, and nobody else will connect to ours: the descriptors of their memory are needed no more. */
+static void cci__sisci_save_descriptors(cci__sisci_link *link) {
+    cci__sci_lock(link->ep->sd);
+    cci__sisci_close_fd(link->in_segment->served.fd);
+    cci__sisci_close_fd(link->out_segment->remote.fd);
+    link->in_segment->served.fd = link->out_segment->remote.fd = -1;
+    cci__sci_unlock(link->ep->sd);
+}
+
 /* Nobody but the peer is connected to our inbox: one connection, of the process that has the inbox at the other end. What
  * a client believes to be its server's inbox belongs to who has the door. */
-static int cci__sisci_is_private(const cci__sisci_link *link) {
+static int cci__sisci_is_private(cci__sisci_link *link) {
     const cci__sci_connection *c;
     const cci__sci_remote *out = &link->out_segment->remote;
     cci__sci_ucred in_who, out_who;
@@ -6106,6 +6139,7 @@ static int cci__sisci_is_private(const cci__sisci_link *link) {
                  getsockopt(c->client->fd, SOL_SOCKET, SO_PEERCRED, &in_who, &in_length) == 0 &&
                  getsockopt(out->peer->fd, SOL_SOCKET, SO_PEERCRED, &out_who, &out_length) == 0 &&
                  in_who.pid == out_who.pid && in_who.uid == out_who.uid;
+    link->is_foreign = out_who.uid != (uint32_t)geteuid();
     cci__sci_unlock(link->ep->sd);
     return is_private;
 }
@@ -6401,6 +6435,16 @@ static int cci__sisci_take_block(cci__sisci_link *link) {
     return link->free_block[--link->free_count];
 }
 
+/* A silent message has no operation that would time out: its connection remembers it. */
+static void cci__sisci_watch_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
+    conn->silent_end = link->head;
+    if (cci__list_empty(&conn->asked) && cci__sisci_is_reliable(conn)) {
+        conn->silent_mark = link->head;
+        conn->silent_ns = 0;
+        cci__list_append(&link->silent, &conn->asked);
+    }
+}
+
 /* Puts a message in the ring; 0 if there is no room. */
 static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn, const struct iovec *data,
                                    uint32_t count, uint32_t length, cci__sisci_op *op) {
@@ -6441,6 +6485,8 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
     if (op) {
         op->end = link->head;
         op->posted = 1;
+    } else {
+        cci__sisci_watch_silent(link, conn);
     }
     return 1;
 }
@@ -6455,7 +6501,10 @@ static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
         cci_release(conn->data);
     }
     conn->data = NULL;
-    conn->link->conn_count--;
+    if (--conn->link->conn_count == 0) {
+        conn->link->idle_ns = cci__sci_now() + CCI__SISCI_IDLE;
+        ep->idle_ns = cci__min64(ep->idle_ns, conn->link->idle_ns);
+    }
     cci_conn_close(&ep->conns, &conn->conn);
 }
 
@@ -6625,8 +6674,9 @@ static int cci__sisci_vm(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item 
         item->begun += length;
         most -= length;
     }
+    item->deadline_ns = 0; /* as long as it gets on, it has time */
     if (item->op) {
-        item->op->deadline_ns = 0; /* as long as it gets on, it has time */
+        item->op->deadline_ns = 0;
     }
     return item->status != CCI_SUCCESS || item->begun == item->rma_length;
 }
@@ -6659,8 +6709,9 @@ static void cci__sisci_answers(cci__sisci *ep, cci__sisci_link *link) {
             continue; /* it was given up */
         }
         item->slots--;
+        item->deadline_ns = 0; /* as long as it gets on, it has time */
         if (item->op) {
-            item->op->deadline_ns = 0; /* as long as it gets on, it has time */
+            item->op->deadline_ns = 0;
         }
         if ((answer & 0xff) != CCI_SUCCESS) {
             item->status = CCI_ERR_RMA_HANDLE;
@@ -6865,14 +6916,14 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
         }
         data = link->in_blocks + (size_t)block * ep->stride;
     }
-    if (!conn || record->is_void || record->length > ep->max_send_size ||
+    if (!conn || conn->ended || record->is_void || record->length > ep->max_send_size ||
         (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
         if (is_block) {
             cci__sisci_give_back(link, block);
         }
         return CCI__SISCI_TAKEN;
     }
-    in_place = is_block && link->held < ep->device.block_count / 2;
+    in_place = is_block && !link->is_foreign && link->held < ep->device.block_count / 2;
     event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
     if (event && !in_place && (event->buffer = cci_evq_take_buffer(&ep->evq)) == NULL) {
         cci_evq_return_event(&ep->evq, event);
@@ -7265,6 +7316,10 @@ static void cci__sisci_take_down(cci__sisci_link *link) {
     if (link->in_segment) {
         cci__sisci_remove_segment(link->ep, link->in_segment);
     }
+    cci__list_remove(&link->notify);
+    cci__list_init(&link->notify);
+    cci__list_remove(&link->due);
+    cci__list_init(&link->due);
     link->out_map = link->in_map = NULL;
     link->out_segment = NULL;
     link->in_segment = NULL;
@@ -7287,8 +7342,6 @@ static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_cool(link);
     cci__sisci_end_handshake(ep, link);
     cci__list_remove(&link->node);
-    cci__list_remove(&link->notify);
-    cci__list_remove(&link->due);
     cci_release(link);
 }
 
@@ -7305,6 +7358,7 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
     cci__list_init(&link->ops);
     cci__list_init(&link->owing);
     cci__list_init(&link->asked);
+    cci__list_init(&link->silent);
     cci__list_append(&ep->cold, &link->node);
     link->is_client = is_client;
     ep->answers += !is_client;
@@ -7487,25 +7541,30 @@ static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
     link->state = CCI__SISCI_READY;
     if (link->card.sleeps) {
         cci__sisci_wake_peer(link);
+    } else {
+        cci__sisci_leave_interrupt(link);
     }
+    cci__sisci_save_descriptors(link);
     return 1;
 }
 
 /* The parts come in any order; 0: the link has failed. */
 static int cci__sisci_step_join(cci__sisci *ep, cci__sisci_link *link) {
-    int state;
+    int state = CCI__SCI_CONNECTED;
     if (link->news.out > 0 && !link->out) {
         if (!cci__sisci_map_out(link)) {
             return 0;
         }
-        if (!link->is_client) {
+        if (!link->is_client && link->card.sleeps) {
             cci__sisci_connect_interrupt(link, link->card.interrupt);
         }
-        if (!link->interrupt) {
+        if (!link->interrupt && link->card.sleeps) {
             return 0;
         }
     }
-    state = cci__sisci_interrupt_state(link);
+    if (link->interrupt) {
+        state = cci__sisci_interrupt_state(link);
+    }
     if (state != CCI__SCI_CONNECTING && state != CCI__SCI_CONNECTED) {
         return 0;
     }
@@ -7572,6 +7631,7 @@ static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
 
 /* What the callbacks have told, and what is to be tried again. The link may be gone afterwards. */
 static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
+    cci__sisci_record record;
     if (link->knocks) {
         cci__sisci_wake_peer(link);
     }
@@ -7616,6 +7676,9 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
     default:
         if (link->conn_count == 0 && link->held == 0) {
             cci__sisci_free_link(ep, link);
+        } else if (link->in && link->held == 0 && !cci__sisci_read_record(link, &record)) {
+            cci__sisci_take_down(link); /* connections that the program has not closed need no memory or descriptors */
+            cci__sisci_cool(link);
         }
         break;
     }
@@ -7644,7 +7707,7 @@ static void cci__sisci_look_at_device(cci__sisci *ep) {
 /* 1 if anything came. */
 static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
     int count;
-    if (link->state < CCI__SISCI_OPEN) {
+    if (link->state < CCI__SISCI_OPEN || !link->in) {
         return 0;
     }
     count = cci__sisci_receive(ep, link);
@@ -7658,6 +7721,9 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
         }
         if (link->items || !cci__list_empty(&link->owing)) {
             cci__sisci_advance(ep, link);
+            link->idle_rounds = 0;
+        }
+        if (!cci__list_empty(&link->silent)) {
             link->idle_rounds = 0;
         }
     }
@@ -7715,37 +7781,127 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
     conn->pinged = 1;
 }
 
-/* Ends operations whose time is over; those that are new get their deadline. Gives the earliest. */
-static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
-    uint64_t earliest_ns = CCI__NEVER;
-    cci_list_t *at, *next;
-    for (at = link->ops.next; at != &link->ops; at = next) {
+/* A reliable connection that could not deliver in time is broken: all that is under way ends, and the peer is told. */
+static void cci__sisci_break_conn(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, int status) {
+    cci__sisci_item *item;
+    conn->conn.state = CCI_CONN_BROKEN;
+    conn->ended = 1;
+    conn->mark = link->tail;
+    cci__list_remove(&conn->asked);
+    cci__list_init(&conn->asked);
+    cci__sisci_fail_ops(link, conn, link->ops.next, status);
+    for (item = link->items; item; item = item->next) {
+        item->dead |= item->conn == conn;
+    }
+    cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
+    cci__sisci_owe(ep, conn, CCI__SISCI_DISCONNECT);
+}
+
+static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn) {
+    return conn->send_timeout_us ? ep->now_ns + (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
+}
+
+/* How an operation that has no more time ends: the peer could take nothing, or is not heard of. */
+static int cci__sisci_late_status(cci__sisci_link *link, int is_message) {
+    return is_message && cci__sisci_is_stalled(link) ? CCI_ERR_RNR : CCI_ETIMEDOUT;
+}
+
+/* These three look for what has no more time; what is new gets its deadline. They give the connection that must be broken
+ * with its status, or the earliest deadline. */
+typedef struct cci__sisci_late {
+    uint64_t earliest_ns;
+    cci__sisci_conn *conn;
+    int status;
+} cci__sisci_late;
+
+static int cci__sisci_is_late(const cci__sisci *ep, cci__sisci_late *late, cci__sisci_conn *conn, uint64_t *deadline_ns) {
+    if (*deadline_ns == 0) {
+        *deadline_ns = cci__sisci_new_deadline(ep, conn);
+    }
+    late->earliest_ns = cci__min64(late->earliest_ns, *deadline_ns);
+    late->conn = *deadline_ns <= ep->now_ns ? conn : NULL;
+    return late->conn != NULL;
+}
+
+static int cci__sisci_look_at_ops(cci__sisci *ep, cci__sisci_link *link, cci__sisci_late *late) {
+    cci_list_t *at;
+    for (at = link->ops.next; at != &link->ops; at = at->next) {
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
-        next = at->next;
-        if (op->deadline_ns == 0) {
-            op->deadline_ns =
-                op->conn->send_timeout_us ? ep->now_ns + (uint64_t)op->conn->send_timeout_us * 1000 : CCI__NEVER;
+        if (cci__sisci_is_late(ep, late, op->conn, &op->deadline_ns)) {
+            late->status = cci__sisci_late_status(
+                link, op->has_record || (op->item && op->item->has_message && !op->item->is_rma));
+            return 1;
         }
-        if (op->deadline_ns <= ep->now_ns) {
-            int status = CCI_ETIMEDOUT;
-            if (op->has_record) {
-                cci__sisci_see_freed(link);
-                status = cci__sisci_is_stalled(link) ? CCI_ERR_RNR : CCI_ETIMEDOUT;
-            } else if (op->item && op->item->has_message && !op->item->is_rma && cci__sisci_is_stalled(link)) {
-                status = CCI_ERR_RNR;
-            }
-            if (op->conn->conn.pub.attribute == CCI_CONN_ATTR_RO) {
-                cci__sisci_fail_ops(link, op->conn, at, status);
-                next = link->ops.next; /* begin again: the next one may be gone too */
-                earliest_ns = CCI__NEVER;
-                continue;
-            }
-            cci__sisci_fail_op(ep, link, op, status);
+    }
+    return 0;
+}
+
+static int cci__sisci_look_at_items(cci__sisci *ep, cci__sisci_link *link, cci__sisci_late *late) {
+    cci__sisci_item *item;
+    for (item = link->items; item; item = item->next) {
+        if (!item->op && !item->dead && cci__sisci_is_late(ep, late, item->conn, &item->deadline_ns)) {
+            late->status = cci__sisci_late_status(link, !item->is_rma);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int cci__sisci_look_at_silent(cci__sisci *ep, cci__sisci_link *link, cci__sisci_late *late) {
+    cci_list_t *at, *next;
+    for (at = link->silent.next; at != &link->silent; at = next) {
+        cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, asked);
+        next = at->next;
+        if ((int32_t)(link->freed - conn->silent_end) >= 0) {
+            cci__list_remove(&conn->asked);
+            cci__list_init(&conn->asked);
             continue;
         }
-        earliest_ns = cci__min64(earliest_ns, op->deadline_ns);
+        if ((int32_t)(link->freed - conn->silent_mark) >= 0) { /* the peer gets on */
+            conn->silent_mark = conn->silent_end;
+            conn->silent_ns = 0;
+        }
+        if (cci__sisci_is_late(ep, late, conn, &conn->silent_ns)) {
+            late->status = cci__sisci_late_status(link, 1);
+            return 1;
+        }
     }
-    return earliest_ns;
+    return 0;
+}
+
+/* Breaks the connections of what has no more time; gives the next deadline. */
+static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_late late;
+    for (;;) {
+        late.earliest_ns = CCI__NEVER;
+        cci__sisci_see_freed(link);
+        if (!cci__sisci_look_at_ops(ep, link, &late) && !cci__sisci_look_at_items(ep, link, &late) &&
+            !cci__sisci_look_at_silent(ep, link, &late)) {
+            return late.earliest_ns;
+        }
+        cci__sisci_break_conn(ep, link, late.conn, late.status);
+    }
+}
+
+/* Closes the links of a client on which there has been no connection for a while, once the peer knows all that it must.
+ * The peer then finds its side lost. */
+static void cci__sisci_close_idle(cci__sisci *ep, cci_list_t *list) {
+    cci_list_t *at, *next;
+    cci__sisci_record record;
+    for (at = list->next; at != list; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        next = at->next;
+        if (link->state != CCI__SISCI_OPEN || !link->is_client || link->conn_count > 0) {
+            continue;
+        }
+        cci__sisci_see_freed(link);
+        if (link->idle_ns > ep->now_ns || link->held > 0 || link->items || !cci__list_empty(&link->owing) ||
+            link->freed != link->head || cci__sisci_read_record(link, &record)) {
+            ep->idle_ns = cci__min64(ep->idle_ns, cci__max64(link->idle_ns, ep->now_ns + CCI__SISCI_IDLE / 4));
+            continue;
+        }
+        cci__sisci_free_link(ep, link);
+    }
 }
 
 /* Looks at the clock, and at all that depends on it; gives the next deadline. */
@@ -7760,10 +7916,17 @@ static uint64_t cci__sisci_timers(cci__sisci *ep) {
     }
     for (at = ep->hot.next; at != &ep->hot; at = at->next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (link->state == CCI__SISCI_OPEN && !cci__list_empty(&link->ops)) {
+        if (link->state == CCI__SISCI_OPEN &&
+            (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->silent))) {
             earliest_ns = cci__min64(earliest_ns, cci__sisci_expire(ep, link));
         }
     }
+    if (ep->idle_ns <= ep->now_ns) {
+        ep->idle_ns = CCI__NEVER;
+        cci__sisci_close_idle(ep, &ep->hot);
+        cci__sisci_close_idle(ep, &ep->cold);
+    }
+    earliest_ns = cci__min64(earliest_ns, ep->idle_ns);
     if (ep->handshakes > 0) {
         earliest_ns = cci__min64(earliest_ns, ep->now_ns + 10 * CCI__MS);
     }
@@ -8119,12 +8282,6 @@ static void cci__sisci_free_links(cci__sisci *ep, cci_list_t *list) {
     }
 }
 
-static void cci__sisci_close_fd(int fd) {
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
 static void cci__sisci_free(cci__sisci *ep) {
     cci__sisci_memory *block;
     cci__sci_error_t error;
@@ -8165,8 +8322,9 @@ static int cci__sisci_start(cci__sisci *ep, const char *service) {
     if (cci_random(keys, sizeof keys) != CCI_SUCCESS || cci_random(&ep->probe, sizeof ep->probe) != CCI_SUCCESS) {
         return CCI_ERROR;
     }
-    if (!cci__sisci_open_sd(ep)) {
-        return CCI_ENODEV;
+    status = cci__sisci_open_sd(ep);
+    if (status != CCI_SUCCESS) {
+        return status;
     }
     status = cci__sisci_open_door(ep, service);
     if (status != CCI_SUCCESS) {
@@ -8196,7 +8354,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     ep->adapter = ep->device.adapter;
     ep->has_fd = fd != NULL;
     ep->epoll = ep->self = ep->timer = -1;
-    ep->armed_ns = CCI__NEVER;
+    ep->armed_ns = ep->idle_ns = CCI__NEVER;
     ep->send_buf_count = ep->device.send_buf_count;
     ep->recv_buf_count = ep->device.recv_buf_count;
     ep->send_timeout_us = ep->device.send_timeout_us;
@@ -8323,9 +8481,20 @@ static int cci__sisci_parse(const char *address, uint32_t *node, uint32_t *servi
     return *node != 0 ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
 }
 
+/* NULL when there is neither a link nor the memory or the descriptor for one. */
+static cci__sisci_link *cci__sisci_link_that_works(cci__sisci *ep, uint32_t node, uint32_t service) {
+    cci__sisci_link *link = cci__sisci_link_to(ep, node, service);
+    if (link && link->state == CCI__SISCI_KNOCKING && !link->in && link->conn_count == 0) {
+        cci_log(CCI_LOG_ERROR, "no memory or descriptor for a new link");
+        cci__sisci_free_link(ep, link);
+        return NULL;
+    }
+    return link;
+}
+
 static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t service, const void *data, uint32_t data_len,
                                      cci_conn_attribute_t attribute, void *context, uint64_t timeout_ns) {
-    cci__sisci_link *link = cci__sisci_link_to(ep, node, service);
+    cci__sisci_link *link = cci__sisci_link_that_works(ep, node, service);
     cci_evq_event_t *event = link ? cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, attribute, context) : NULL;
     void *copy = conn && data_len ? cci_alloc(data_len) : NULL;
@@ -8430,11 +8599,15 @@ static int cci__sisci_disconnect(struct cci_connection *connection) {
         }
     }
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
+    cci__list_remove(&conn->asked);
+    cci__list_init(&conn->asked);
     if (conn->conn.state == CCI_CONN_OPEN && link->state == CCI__SISCI_OPEN) {
         conn->closing = 1;
         conn->mark = link->tail;
         cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
         cci__sisci_owe(ep, conn, CCI__SISCI_DISCONNECT);
+    } else if (conn->owes && link->state == CCI__SISCI_OPEN) {
+        conn->closing = 1; /* when the peer has been told */
     } else {
         cci__sisci_close_conn(ep, conn);
     }
@@ -8798,24 +8971,25 @@ static int cci__sisci_rma_register(cci_endpoint_base_t *base, void *start, uint6
     return CCI_SUCCESS;
 }
 
-/* Waits until no peer that may have seen the registration copies any more. One that is stopped or dead in the middle of
- * it is not waited for longer than a second. */
+/* Waits until no peer that may have seen the registration copies any more: each does so for as long as it takes to copy
+ * a piece, unless it is stopped just then. Peers that can't reach our memory are not believed when they say so. */
 static void cci__sisci_wait_for_copies(cci__sisci *ep, cci_list_t *list) {
     cci_list_t *at;
-    uint64_t end_ns = 0;
     for (at = list->next; at != list; at = at->next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        while (link->state == CCI__SISCI_OPEN && cci__sisci_load(link->in + CCI__SISCI_AT_BUSY) != 0) {
+        uint64_t warn_ns = 0;
+        while (link->state == CCI__SISCI_OPEN && !link->is_foreign && link->news.out >= 0 && link->news.attached >= 0 &&
+               cci__sisci_load(link->in + CCI__SISCI_AT_BUSY) != 0) {
             uint64_t now_ns = cci__sci_now();
-            end_ns = end_ns ? end_ns : now_ns + 1000 * CCI__MS;
-            if (now_ns > end_ns) {
-                cci_log(CCI_LOG_WARN, "a peer has not finished copying memory that is being deregistered");
-                break;
+            warn_ns = warn_ns ? warn_ns : now_ns + 1000 * CCI__MS;
+            if (now_ns > warn_ns) {
+                cci_log(CCI_LOG_WARN, "a peer takes long to copy memory that is being deregistered: is it stopped?");
+                warn_ns = CCI__NEVER;
             }
             (void)sched_yield();
+            cci__sisci_hear(ep); /* tells when it dies */
         }
     }
-    (void)ep;
 }
 
 static int cci__sisci_rma_deregister(cci_endpoint_base_t *base, const struct cci_rma_handle *handle) {
