@@ -483,7 +483,7 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
 
 /* Registers memory. Registrations may overlap. flags: what peers may do (CCI_FLAG_READ, CCI_FLAG_WRITE), 0 for local use.
  * The handle belongs to the library and stays valid until it is deregistered. CCI_EINVAL: a pointer is NULL or the length
- * is 0, or the range passes the end of the address space. CCI_ENOBUFS: too many registrations. */
+ * is 0, or the range passes the end of the address space. CCI_ENOBUFS: too many registrations. CCI_ENOMEM. */
 CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t length, int flags,
                              cci_rma_handle_t **rma_handle);
 
@@ -504,6 +504,16 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
 
 struct cci_transport;
 struct cci_link_addr;
+
+/* Gives memory for RMA, aligned to pages, that the transport can share with peers where it has a way to: then data goes
+ * straight from memory to memory, without the peer's program (sisci: both sides on one host). Elsewhere it is memory like
+ * any other. Register it, or parts of it, before use. What it holds is not defined. CCI_EINVAL: a pointer is NULL or the
+ * length is 0. CCI_ENOMEM. */
+CCI_API int cci_rma_alloc(cci_endpoint_t *endpoint, uint64_t length, void **memory);
+
+/* Takes it back; cci_destroy_endpoint() does so too. CCI_EBUSY: a part of it is registered. CCI_EINVAL: it is not what
+ * cci_rma_alloc() gave for this endpoint. */
+CCI_API int cci_rma_free(cci_endpoint_t *endpoint, void *memory);
 
 /* Whose key is wanted. */
 typedef struct cci_seal_peer {
@@ -584,7 +594,8 @@ CCI_API const char *cci_transport_reason(uint32_t index, const char **name);
  * have been checked for NULL before an operation is called; everything else is the transport's.
  * ================================================================================================================== */
 
-#define CCI_TRANSPORT_VERSION 1
+/* 2: `ops` ends with rma_free. A transport of version 1, whose `ops` ends with rma, is taken too. */
+#define CCI_TRANSPORT_VERSION 2
 
 /* What a device is, told by the transport to the core, which copies all of it. */
 typedef struct cci_device_desc {
@@ -632,6 +643,10 @@ typedef struct cci_endpoint_ops {
     int (*rma)(struct cci_connection *connection, const void *msg, uint32_t msg_len, const struct cci_rma_handle *local,
                uint64_t local_offset, const struct cci_rma_handle *remote, uint64_t remote_offset, uint64_t length,
                void *context, int flags);
+    /* Memory that peers can share, aligned to pages; it is freed only when none of it is registered, or with the endpoint.
+     * Both or neither. CCI_ERR_NOT_IMPLEMENTED: ordinary memory will do, and the core gives it. */
+    int (*rma_alloc)(cci_endpoint_base_t *endpoint, uint64_t length, void **memory);
+    void (*rma_free)(cci_endpoint_base_t *endpoint, void *memory);
 } cci_endpoint_ops_t;
 
 struct cci_link;
@@ -7910,7 +7925,7 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
         cci__dgram_destroy, cci__dgram_accept, cci__dgram_reject, cci__dgram_connect, cci__dgram_disconnect,
         cci__dgram_arm_os_handle, cci__dgram_get_event, cci__dgram_return_event, cci__dgram_set_endpoint_opt,
         cci__dgram_get_endpoint_opt, cci__dgram_set_connection_opt, cci__dgram_get_connection_opt, cci__dgram_sendv,
-        cci__dgram_rma_register, cci__dgram_rma_deregister, cci__dgram_rma};
+        cci__dgram_rma_register, cci__dgram_rma_deregister, cci__dgram_rma, NULL, NULL};
     return &table;
 }
 
@@ -7928,7 +7943,8 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
  *
  * Invariants. One lock guards the table, the devices and the list of endpoints; it is held while a transport proposes,
  * configures or refreshes devices and creates an endpoint, so hooks and transports must not call back into functions
- * that make or list devices or endpoints. Nothing on the way of a message takes it. Devices, their texts and every
+ * that make or list devices or endpoints. Another guards the books about memory of cci_rma_alloc() and its registrations.
+ * Nothing on the way of a message or an RMA takes either. Devices, their texts and every
  * array that cci_get_devices() ever gave live until the last cci_finalize(). What cci_setup() set stays set after it.
  *
  * Configuration. The text is parsed as a whole before any device is made; the first error is logged as "file:line:
@@ -7948,6 +7964,9 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 #endif
 #ifndef CCI_NO_THREADS
 #include <pthread.h>
+#endif
+#if CCI_POSIX
+#include <unistd.h>
 #endif
 #if defined(__linux__)
 #include <sys/random.h>
@@ -8014,6 +8033,24 @@ typedef struct cci__array {
     struct cci__array *next;
 } cci__array_t;
 
+/* What cci_rma_alloc() gave. */
+typedef struct cci__shared {
+    struct cci__shared *next;
+    const cci_endpoint_base_t *endpoint;
+    uint8_t *start;
+    uint64_t length;
+    int is_transports; /* it is the transport's; else it lies behind this */
+} cci__shared_t;
+
+/* A registration of such memory: known by the bytes of its handle. */
+typedef struct cci__registered {
+    struct cci__registered *next;
+    const cci_endpoint_base_t *endpoint;
+    const uint8_t *start;
+    uint64_t length;
+    struct cci_rma_handle handle;
+} cci__registered_t;
+
 typedef struct cci__core {
     cci_setup_t setup;
     uint32_t init_count;
@@ -8030,6 +8067,8 @@ typedef struct cci__core {
     cci__array_t *arrays; /* the newest first */
     uint32_t array_device_count;
     cci_endpoint_base_t *endpoints;
+    cci__shared_t *memories; /* these two have a lock of their own */
+    cci__registered_t *registered;
 } cci__core_t;
 
 static cci__core_t cci__core;
@@ -8051,7 +8090,7 @@ static const cci_transport_t *const cci__included[] = {
     NULL};
 
 #ifndef CCI_NO_THREADS
-static pthread_mutex_t cci__core_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t cci__core_mutex = PTHREAD_MUTEX_INITIALIZER, cci__shared_mutex = PTHREAD_MUTEX_INITIALIZER;
 #endif
 
 static void cci__core_lock(void) {
@@ -8063,6 +8102,18 @@ static void cci__core_lock(void) {
 static void cci__core_unlock(void) {
 #ifndef CCI_NO_THREADS
     (void)pthread_mutex_unlock(&cci__core_mutex);
+#endif
+}
+
+static void cci__shared_lock(void) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_lock(&cci__shared_mutex);
+#endif
+}
+
+static void cci__shared_unlock(void) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_unlock(&cci__shared_mutex);
 #endif
 }
 
@@ -8454,7 +8505,9 @@ static int cci__name_is_valid(const char *name) {
 
 static int cci__table_append(const cci_transport_t **table, uint32_t *count, const cci_transport_t *transport) {
     uint32_t i;
-    if (transport->version != CCI_TRANSPORT_VERSION || !cci__name_is_valid(transport->name)) return CCI_EINVAL;
+    if (transport->version == 0 || transport->version > CCI_TRANSPORT_VERSION || !cci__name_is_valid(transport->name)) {
+        return CCI_EINVAL;
+    }
     if (transport->link == NULL ? transport->create == NULL : transport->link->version != CCI_LINK_VERSION) {
         return CCI_EINVAL;
     }
@@ -8934,13 +8987,53 @@ static int cci__read_configuration(void) {
     return CCI_SUCCESS;
 }
 
+/* Takes the memory of an endpoint off the books: what an endpoint at the same address gets later is its own. */
+static cci__shared_t *cci__shared_take_all(const cci_endpoint_base_t *endpoint) {
+    cci__shared_t **at = &cci__core.memories, *taken = NULL;
+    cci__registered_t **r = &cci__core.registered;
+    cci__shared_lock();
+    while (*at != NULL) {
+        cci__shared_t *memory = *at;
+        if (memory->endpoint == endpoint) {
+            *at = memory->next;
+            memory->next = taken;
+            taken = memory;
+        } else {
+            at = &memory->next;
+        }
+    }
+    while (*r != NULL) {
+        cci__registered_t *registered = *r;
+        if (registered->endpoint == endpoint) {
+            *r = registered->next;
+            cci_release(registered);
+        } else {
+            r = &registered->next;
+        }
+    }
+    cci__shared_unlock();
+    return taken;
+}
+
+/* Ends an endpoint, and only then gives its memory back. */
+static int cci__endpoint_destroy(cci_endpoint_base_t *endpoint) {
+    cci__shared_t *memory = cci__shared_take_all(endpoint);
+    int status = endpoint->ops->destroy(endpoint);
+    while (memory != NULL) {
+        cci__shared_t *next = memory->next;
+        cci_release(memory);
+        memory = next;
+    }
+    return status;
+}
+
 /* Frees everything that cci_init() and cci_get_devices() made. Endpoints go first, since they use their device. */
 static void cci__core_clear(void) {
     uint32_t i;
     while (cci__core.endpoints != NULL) {
         cci_endpoint_base_t *endpoint = cci__core.endpoints;
         cci__core.endpoints = endpoint->next_in_core;
-        (void)endpoint->ops->destroy(endpoint);
+        (void)cci__endpoint_destroy(endpoint);
     }
     while (cci__core.devices != NULL) {
         cci__device_t *device = cci__core.devices;
@@ -9187,7 +9280,7 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
     if (cci__endpoint_unlink(base)) transport = cci__device_of(base->pub.device)->transport;
     cci__core_unlock();
     if (transport == NULL) return CCI_EINVAL;
-    status = base->ops->destroy(base);
+    status = cci__endpoint_destroy(base);
     cci__core_lock();
     cci__core.open_count[cci__table_find(transport)]--;
     cci__core_unlock();
@@ -9355,20 +9448,81 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
 
 /* ---- remote memory access functions ------------------------------------------------------------------------------ */
 
+static int cci__ranges_meet(const uint8_t *one, uint64_t one_length, const uint8_t *other, uint64_t other_length) {
+    uintptr_t a = (uintptr_t)one, b = (uintptr_t)other;
+    return a < b ? b - a < one_length : a - b < other_length;
+}
+
+/* Room for a note about a registration when it is of memory of cci_rma_alloc(), else NULL. 0: there is no memory. */
+static int cci__registered_new(const cci_endpoint_base_t *endpoint, const void *start, uint64_t length,
+                               cci__registered_t **made) {
+    const cci__shared_t *memory;
+    *made = NULL;
+    cci__shared_lock();
+    memory = cci__core.memories;
+    while (memory != NULL && (memory->endpoint != endpoint ||
+                              !cci__ranges_meet(memory->start, memory->length, (const uint8_t *)start, length))) {
+        memory = memory->next;
+    }
+    cci__shared_unlock();
+    if (memory == NULL) return 1;
+    *made = (cci__registered_t *)cci_alloc(sizeof **made);
+    if (*made == NULL) return 0;
+    (*made)->endpoint = endpoint;
+    (*made)->start = (const uint8_t *)start;
+    (*made)->length = length;
+    return 1;
+}
+
+static void cci__registered_add(cci__registered_t *made, const struct cci_rma_handle *handle) {
+    made->handle = *handle;
+    cci__shared_lock();
+    made->next = cci__core.registered;
+    cci__core.registered = made;
+    cci__shared_unlock();
+}
+
+static void cci__registered_remove(const cci_endpoint_base_t *endpoint, const struct cci_rma_handle *handle) {
+    cci__registered_t **at, *found;
+    cci__shared_lock();
+    at = &cci__core.registered;
+    while (*at != NULL && ((*at)->endpoint != endpoint || memcmp(&(*at)->handle, handle, sizeof *handle) != 0)) {
+        at = &(*at)->next;
+    }
+    found = *at;
+    if (found != NULL) *at = found->next;
+    cci__shared_unlock();
+    cci_release(found);
+}
+
 CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t length, int flags,
                              cci_rma_handle_t **rma_handle) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    cci__registered_t *registered;
+    int status;
     if (endpoint == NULL || start == NULL || rma_handle == NULL || length == 0) return CCI_EINVAL;
     if (length - 1 > (uint64_t)(UINTPTR_MAX - (uintptr_t)start)) return CCI_EINVAL;
     if (base->ops->rma_register == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    return base->ops->rma_register(base, start, length, flags, rma_handle);
+    if (!cci__registered_new(base, start, length, &registered)) return CCI_ENOMEM;
+    status = base->ops->rma_register(base, start, length, flags, rma_handle);
+    if (status == CCI_SUCCESS && registered != NULL) {
+        cci__registered_add(registered, *rma_handle);
+    } else {
+        cci_release(registered);
+    }
+    return status;
 }
 
 CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_handle) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    struct cci_rma_handle handle;
+    int status;
     if (endpoint == NULL || rma_handle == NULL) return CCI_EINVAL;
     if (base->ops->rma_deregister == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    return base->ops->rma_deregister(base, rma_handle);
+    handle = *rma_handle; /* what it points to may be another registration's soon */
+    status = base->ops->rma_deregister(base, &handle);
+    if (status == CCI_SUCCESS) cci__registered_remove(base, &handle);
+    return status;
 }
 
 CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,
@@ -9383,6 +9537,93 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
     if (ops->rma == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     return ops->rma(cci__connection_of(connection), msg_ptr, msg_len, local_handle, local_offset, remote_handle,
                     remote_offset, data_len, cci__context_of(context), flags);
+}
+
+/* ---- memory that is shared where it can be ------------------------------------------------------------------------ */
+
+static int cci__can_share(const cci_endpoint_base_t *endpoint) {
+    const cci_transport_t *transport = cci__device_of(endpoint->pub.device)->transport;
+    return (transport->link != NULL || transport->version >= 2) && endpoint->ops->rma_alloc != NULL;
+}
+
+/* Bytes of a page; where there are none, a cache line will do. */
+static size_t cci__page_size(void) {
+#if CCI_POSIX
+    long size = sysconf(_SC_PAGESIZE);
+    return size > 0 ? (size_t)size : 4096;
+#else
+    return 64;
+#endif
+}
+
+/* Makes the note about memory, with room for the memory itself behind it if the transport has none. */
+static int cci__shared_make(cci_endpoint_base_t *endpoint, uint64_t length, cci__shared_t **made) {
+    size_t page = cci__page_size(), extra = 0;
+    int is_transports = 0, status = CCI_ERR_NOT_IMPLEMENTED;
+    void *start = NULL;
+    if (cci__can_share(endpoint)) {
+        status = endpoint->ops->rma_alloc(endpoint, length, &start);
+        is_transports = status == CCI_SUCCESS;
+    }
+    if (!is_transports) {
+        if (status != CCI_ERR_NOT_IMPLEMENTED) return status;
+        if (length > SIZE_MAX - sizeof **made - page) return CCI_ENOMEM;
+        extra = (size_t)length + page;
+    }
+    *made = (cci__shared_t *)cci_alloc(sizeof **made + extra);
+    if (*made == NULL) {
+        if (is_transports) endpoint->ops->rma_free(endpoint, start);
+        return CCI_ENOMEM;
+    }
+    if (!is_transports) {
+        start = (uint8_t *)(*made + 1) + (page - 1 - (((uintptr_t)(*made + 1) - 1) & (page - 1)));
+    }
+    (*made)->endpoint = endpoint;
+    (*made)->start = (uint8_t *)start;
+    (*made)->length = length;
+    (*made)->is_transports = is_transports;
+    return CCI_SUCCESS;
+}
+
+CCI_API int cci_rma_alloc(cci_endpoint_t *endpoint, uint64_t length, void **memory) {
+    cci__shared_t *made;
+    int status;
+    if (endpoint == NULL || memory == NULL || length == 0) return CCI_EINVAL;
+    status = cci__shared_make(cci__endpoint_of(endpoint), length, &made);
+    if (status != CCI_SUCCESS) return status;
+    cci__shared_lock();
+    made->next = cci__core.memories;
+    cci__core.memories = made;
+    cci__shared_unlock();
+    *memory = made->start;
+    return CCI_SUCCESS;
+}
+
+static int cci__shared_is_registered(const cci__shared_t *memory) {
+    const cci__registered_t *r = cci__core.registered;
+    while (r != NULL && (r->endpoint != memory->endpoint ||
+                         !cci__ranges_meet(memory->start, memory->length, r->start, r->length))) {
+        r = r->next;
+    }
+    return r != NULL;
+}
+
+CCI_API int cci_rma_free(cci_endpoint_t *endpoint, void *memory) {
+    cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    cci__shared_t **at, *found;
+    int status = CCI_EINVAL;
+    if (endpoint == NULL || memory == NULL) return CCI_EINVAL;
+    cci__shared_lock();
+    at = &cci__core.memories;
+    while (*at != NULL && ((*at)->endpoint != base || (*at)->start != (const uint8_t *)memory)) at = &(*at)->next;
+    found = *at;
+    if (found != NULL) status = cci__shared_is_registered(found) ? CCI_EBUSY : CCI_SUCCESS;
+    if (status == CCI_SUCCESS) *at = found->next;
+    cci__shared_unlock();
+    if (status != CCI_SUCCESS) return status;
+    if (found->is_transports) base->ops->rma_free(base, memory);
+    cci_release(found);
+    return CCI_SUCCESS;
 }
 
 #ifdef __cplusplus

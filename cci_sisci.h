@@ -9102,7 +9102,7 @@ static const cci_endpoint_ops_t *cci__sisci_ops(void) {
         cci__sisci_destroy, cci__sisci_accept, cci__sisci_reject, cci__sisci_connect, cci__sisci_disconnect,
         cci__sisci_arm_os_handle, cci__sisci_get_event, cci__sisci_return_event, cci__sisci_set_endpoint_opt,
         cci__sisci_get_endpoint_opt, cci__sisci_set_connection_opt, cci__sisci_get_connection_opt, cci__sisci_sendv,
-        cci__sisci_rma_register, cci__sisci_rma_deregister, cci__sisci_rma};
+        cci__sisci_rma_register, cci__sisci_rma_deregister, cci__sisci_rma, NULL, NULL};
     return &table;
 }
 

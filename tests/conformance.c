@@ -2437,6 +2437,69 @@ TEST(rma_deregister_busy, ANYWHERE, "[4.7.2.4] deregistering in use may abort th
     }
 }
 
+TEST(rma_alloc, ANYWHERE, "memory of cci_rma_alloc begins at a page and is moved by RMA, whole or a part of it") {
+    enum { SIZE = 200000, PART = 70000, AT = 4567 };
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_rma_handle_t *local, *remote;
+    uint8_t *from, *to;
+    void *memory = NULL;
+    int i;
+    (void)state;
+    assert_int_equal(cci_rma_alloc(pair.a->ep, SIZE, &memory), CCI_SUCCESS);
+    from = (uint8_t *)memory;
+    assert_int_equal(cci_rma_alloc(pair.b->ep, SIZE, &memory), CCI_SUCCESS);
+    to = (uint8_t *)memory;
+    assert_int_equal((uintptr_t)from % (uintptr_t)sysconf(_SC_PAGESIZE), 0);
+    assert_int_equal((uintptr_t)to % (uintptr_t)sysconf(_SC_PAGESIZE), 0);
+    for (i = 0; i < 4; i++) { /* WRITE or READ, all of it or a part */
+        size_t at = i & 1 ? AT : 0, size = i & 1 ? PART : SIZE;
+        int flag = i & 2 ? CCI_FLAG_READ : CCI_FLAG_WRITE;
+        uint8_t *source = i & 2 ? to : from, *target = i & 2 ? from : to;
+        memset(target, 0xa5, SIZE);
+        fill(source + at, size, (uint64_t)i);
+        assert_int_equal(cci_rma_register(pair.a->ep, from + at, size, 0, &local), CCI_SUCCESS);
+        assert_int_equal(cci_rma_register(pair.b->ep, to + at, size, flag, &remote), CCI_SUCCESS);
+        assert_int_equal(cci_rma(pair.ac, "done", 4, local, 0, remote, 0, size, NULL, flag), CCI_SUCCESS);
+        await_rma(pair.a, NULL, CCI_SUCCESS);
+        drop(await(pair.b, CCI_EVENT_RECV));
+        assert_true(holds_pattern(target + at, size, (uint64_t)i));
+        assert_true(all_bytes_are(target, at, 0xa5) && all_bytes_are(target + at + size, SIZE - at - size, 0xa5));
+        assert_handle_error(&pair, local, 0, remote, 1, size, flag);
+        assert_handle_error(&pair, local, 0, remote, 0, size, READ_WRITE ^ flag);
+        assert_int_equal(cci_rma_deregister(pair.a->ep, local), CCI_SUCCESS);
+        assert_int_equal(cci_rma_deregister(pair.b->ep, remote), CCI_SUCCESS);
+    }
+    assert_int_equal(cci_rma_free(pair.a->ep, from), CCI_SUCCESS);
+    assert_int_equal(cci_rma_free(pair.b->ep, to), CCI_SUCCESS);
+}
+
+TEST(rma_alloc_checks, ANYWHERE, "cci_rma_free: CCI_EBUSY while a part is registered, CCI_EINVAL for what it does not know") {
+    side_t *a = side_open(), *b = side_open();
+    cci_rma_handle_t *handle;
+    void *memory = NULL, *left = NULL;
+    uint8_t *bytes;
+    (void)state;
+    assert_int_equal(cci_rma_alloc(NULL, 1, &memory), CCI_EINVAL);
+    assert_int_equal(cci_rma_alloc(a->ep, 0, &memory), CCI_EINVAL);
+    assert_int_equal(cci_rma_alloc(a->ep, 1, NULL), CCI_EINVAL);
+    assert_int_equal(cci_rma_alloc(a->ep, UINT64_MAX, &memory), CCI_ENOMEM);
+    assert_int_equal(cci_rma_alloc(a->ep, 5000, &memory), CCI_SUCCESS);
+    bytes = (uint8_t *)memory;
+    memset(bytes, 1, 5000);
+    assert_int_equal(cci_rma_free(a->ep, NULL), CCI_EINVAL);
+    assert_int_equal(cci_rma_free(NULL, bytes), CCI_EINVAL);
+    assert_int_equal(cci_rma_free(a->ep, bytes + 1), CCI_EINVAL);
+    assert_int_equal(cci_rma_free(b->ep, bytes), CCI_EINVAL);
+    assert_int_equal(cci_rma_register(a->ep, bytes + 4999, 1, CCI_FLAG_READ, &handle), CCI_SUCCESS);
+    assert_int_equal(cci_rma_free(a->ep, bytes), CCI_EBUSY);
+    bytes[4999] = 2; /* it is still there */
+    assert_int_equal(cci_rma_deregister(a->ep, handle), CCI_SUCCESS);
+    assert_int_equal(cci_rma_free(a->ep, bytes), CCI_SUCCESS);
+    assert_int_equal(cci_rma_free(a->ep, bytes), CCI_EINVAL);
+    assert_int_equal(cci_rma_alloc(a->ep, 100000, &left), CCI_SUCCESS); /* what is left goes with the endpoint */
+    assert_int_equal(cci_rma_register(a->ep, left, 100000, READ_WRITE, &handle), CCI_SUCCESS);
+}
+
 TEST(disconnect_owes, ANYWHERE, "a message that the peer took before it disconnected completes with CCI_SUCCESS") {
     int i;
     (void)state;

@@ -243,15 +243,18 @@ static int fake_sendv(struct cci_connection *connection, const struct iovec *dat
 
 static int fake_rma_register(cci_endpoint_base_t *endpoint, void *start, uint64_t length, int flags,
                              cci_rma_handle_t **handle) {
-    (void)start, (void)length, (void)flags, (void)handle;
+    static struct cci_rma_handle made[16]; /* each with other bytes */
+    static uint64_t count;
+    (void)start, (void)length, (void)flags;
+    *handle = &made[count++ % 16];
+    (*handle)->stuff[0] = 1000 + count;
     note(endpoint, "rma_register");
     return CCI_SUCCESS;
 }
 
 static int fake_rma_deregister(cci_endpoint_base_t *endpoint, const struct cci_rma_handle *handle) {
-    (void)handle;
     note(endpoint, "rma_deregister");
-    return CCI_SUCCESS;
+    return handle->stuff[0] == 99 ? CCI_ERR_RMA_HANDLE : CCI_SUCCESS;
 }
 
 static int fake_rma(struct cci_connection *connection, const void *msg, uint32_t msg_len,
@@ -263,13 +266,27 @@ static int fake_rma(struct cci_connection *connection, const void *msg, uint32_t
     return CCI_SUCCESS;
 }
 
+static char fake_memory[100];
+
+static int fake_rma_alloc(cci_endpoint_base_t *endpoint, uint64_t length, void **memory) {
+    note(endpoint, "rma_alloc");
+    if (length > sizeof fake_memory) return length > 1000 ? CCI_ERR_NOT_IMPLEMENTED : CCI_ENOBUFS;
+    *memory = fake_memory;
+    return CCI_SUCCESS;
+}
+
+static void fake_rma_free(cci_endpoint_base_t *endpoint, void *memory) {
+    assert_ptr_equal(memory, fake_memory);
+    note(endpoint, "rma_free");
+}
+
 static const cci_endpoint_ops_t fake_ops = {
     fake_destroy,          fake_accept,           fake_reject,
     fake_connect,          fake_disconnect,       fake_arm,
     fake_get_event,        fake_return_event,     fake_set_endpoint_opt,
     fake_get_endpoint_opt, fake_set_connection_opt, fake_get_connection_opt,
     fake_sendv,            fake_rma_register,     fake_rma_deregister,
-    fake_rma};
+    fake_rma,              fake_rma_alloc,        fake_rma_free};
 
 static int fake_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
                        cci_os_handle_t *fd) {
@@ -550,6 +567,8 @@ static void transports_are_checked_when_they_are_registered(void **state) {
     assert_int_equal(cci_deregister_transport(NULL), CCI_EINVAL);
     assert_int_equal(cci_deregister_transport(&cherry), CCI_ERR_NOT_FOUND);
     bad.version = 0;
+    assert_int_equal(cci_register_transport(&bad), CCI_EINVAL);
+    bad.version = CCI_TRANSPORT_VERSION + 1;
     assert_int_equal(cci_register_transport(&bad), CCI_EINVAL);
     bad = cherry;
     bad.name = "";
@@ -1258,6 +1277,104 @@ static void events_and_connections_go_to_their_endpoint(void **state) {
     assert_called("disconnect");
 }
 
+static void memory_for_rma_comes_from_the_transport(void **state) {
+    cci_endpoint_t *ep, *other;
+    struct cci_rma_handle stale;
+    cci_rma_handle_t *whole, *part, *elsewhere;
+    void *memory = NULL;
+    char local[10];
+    (void)state;
+    fake_open(&ep);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &other, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_rma_alloc(NULL, 1, &memory), CCI_EINVAL);
+    assert_int_equal(cci_rma_alloc(ep, 0, &memory), CCI_EINVAL);
+    assert_int_equal(cci_rma_alloc(ep, 1, NULL), CCI_EINVAL);
+    assert_int_equal(cci_rma_free(NULL, local), CCI_EINVAL);
+    assert_int_equal(cci_rma_free(ep, NULL), CCI_EINVAL);
+    assert_int_equal(cci_rma_free(ep, local), CCI_EINVAL);
+    assert_null(fakes[0].last);
+    assert_int_equal(cci_rma_alloc(ep, 101, &memory), CCI_ENOBUFS);
+    assert_called("rma_alloc");
+    assert_int_equal(cci_rma_alloc(ep, 100, &memory), CCI_SUCCESS);
+    assert_called("rma_alloc");
+    assert_ptr_equal(memory, fake_memory);
+    assert_int_equal(cci_rma_free(ep, fake_memory + 1), CCI_EINVAL);
+    assert_int_equal(cci_rma_free(other, fake_memory), CCI_EINVAL);
+    assert_int_equal(cci_rma_register(ep, local, sizeof local, 0, &elsewhere), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(ep, fake_memory, 100, 0, &whole), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(ep, fake_memory + 99, 1, 0, &part), CCI_SUCCESS);
+    assert_called("rma_register");
+    assert_int_equal(cci_rma_free(ep, fake_memory), CCI_EBUSY);
+    stale = *part;
+    stale.stuff[0] = 99;
+    assert_int_equal(cci_rma_deregister(ep, &stale), CCI_ERR_RMA_HANDLE);
+    stale = *part; /* the bytes of a handle are the handle */
+    assert_int_equal(cci_rma_deregister(ep, &stale), CCI_SUCCESS);
+    assert_called("rma_deregister");
+    assert_int_equal(cci_rma_free(ep, fake_memory), CCI_EBUSY);
+    assert_null(fakes[0].last);
+    assert_int_equal(cci_rma_deregister(ep, whole), CCI_SUCCESS);
+    assert_called("rma_deregister");
+    assert_int_equal(cci_rma_free(ep, fake_memory), CCI_SUCCESS);
+    assert_called("rma_free");
+    assert_int_equal(cci_rma_free(ep, fake_memory), CCI_EINVAL);
+    assert_int_equal(cci_rma_deregister(ep, elsewhere), CCI_SUCCESS);
+}
+
+/* Takes memory from the core, which is what a transport leaves undone. */
+static void use_ordinary_memory(cci_endpoint_t *ep, uint64_t length) {
+    cci_rma_handle_t *handle;
+    void *memory = NULL, *more = NULL;
+    int before = blocks;
+    assert_int_equal(cci_rma_alloc(ep, UINT64_MAX, &memory), CCI_ENOMEM);
+    fail_at = allocations;
+    assert_int_equal(cci_rma_alloc(ep, length, &memory), CCI_ENOMEM);
+    fail_at = -1;
+    assert_int_equal(cci_rma_alloc(ep, length, &memory), CCI_SUCCESS);
+    assert_int_equal(cci_rma_alloc(ep, 1 + length, &more), CCI_SUCCESS);
+    assert_int_equal((uintptr_t)memory % 4096, 0);
+    assert_int_equal((uintptr_t)more % 4096, 0);
+    memset(memory, 1, (size_t)length);
+    memset(more, 2, (size_t)length + 1);
+    fail_at = allocations;
+    assert_int_equal(cci_rma_register(ep, memory, length, 0, &handle), CCI_ENOMEM);
+    fail_at = -1;
+    assert_int_equal(cci_rma_register(ep, memory, length, 0, &handle), CCI_SUCCESS);
+    assert_int_equal(cci_rma_free(ep, memory), CCI_EBUSY);
+    assert_int_equal(cci_rma_free(ep, more), CCI_SUCCESS);
+    assert_int_equal(cci_rma_deregister(ep, handle), CCI_SUCCESS);
+    assert_int_equal(cci_rma_free(ep, memory), CCI_SUCCESS);
+    assert_int_equal(blocks, before);
+}
+
+static void where_the_transport_has_none_memory_for_rma_is_ordinary_and_ends_with_its_endpoint(void **state) {
+    cci_endpoint_ops_t ops = fake_ops;
+    fake_endpoint_t *fake;
+    cci_endpoint_t *ep;
+    cci_rma_handle_t *handle;
+    void *memory;
+    int before;
+    (void)state;
+    fake = fake_open(&ep);
+    use_ordinary_memory(ep, 1001); /* of which the transport has no more */
+    ops.rma_alloc = NULL;
+    ops.rma_free = NULL;
+    fake->base.ops = &ops;
+    use_ordinary_memory(ep, 1);
+    fake->base.ops = &fake_ops;
+    apple.version = 1; /* whose table may end before */
+    use_ordinary_memory(ep, 100000);
+    assert_int_equal(cci_rma_alloc(ep, 1, &memory), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(ep, memory, 1, 0, &handle), CCI_SUCCESS);
+    before = blocks;
+    assert_int_equal(cci_destroy_endpoint(ep), CCI_SUCCESS);
+    assert_int_equal(blocks, before - 3);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &ep, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_rma_alloc(ep, 1, &memory), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(ep, memory, 1, 0, &handle), CCI_SUCCESS); /* the end of the test counts blocks */
+    apple.version = CCI_TRANSPORT_VERSION;
+}
+
 static void what_a_transport_leaves_out_is_not_implemented(void **state) {
     cci_endpoint_t *ep;
     fake_endpoint_t *fake = fake_open(&ep);
@@ -1330,6 +1447,8 @@ int main(void) {
         TEST(rma_checks_its_arguments),
         TEST(options_go_to_their_owner),
         TEST(events_and_connections_go_to_their_endpoint),
+        TEST(memory_for_rma_comes_from_the_transport),
+        TEST(where_the_transport_has_none_memory_for_rma_is_ordinary_and_ends_with_its_endpoint),
         TEST(what_a_transport_leaves_out_is_not_implemented),
     };
     return cmocka_run_group_tests_name("core", tests, NULL, NULL);
