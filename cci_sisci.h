@@ -809,6 +809,12 @@ typedef struct cci__sci_frame {
 } cci__sci_frame;
 
 /* An object that others connect to. */
+struct cci__sci_client;
+
+/* Who may connect to an object, where that is not for everybody. */
+typedef enum cci__sci_access { CCI__SCI_NO_ACCESS, CCI__SCI_READS, CCI__SCI_WRITES } cci__sci_access;
+typedef cci__sci_access (*cci__sci_guard_t)(void *argument, uint32_t id, const struct cci__sci_client *client);
+
 typedef struct cci__sci_served {
     cci__sci_target target;
     struct cci__sci_served *next;
@@ -819,6 +825,8 @@ typedef struct cci__sci_served {
     int available; /* others may connect                       */
     int fd;        /* what they get: memory, eventfd or socket */
     int counting;
+    cci__sci_guard_t guard; /* called with the lock held; NULL: everybody may */
+    void *guard_argument;
 } cci__sci_served;
 
 struct cci__sci_local_segment {
@@ -1915,12 +1923,38 @@ static size_t cci__sci_served_bytes(const cci__sci_served *served) {
     return served->target.kind == CCI__SCI_SEGMENT ? ((const struct cci__sci_local_segment *)object)->size_bytes : 0;
 }
 
+/* Opens memory once more, so that who gets the descriptor can't map it for writing. */
+static int cci__sci_reopen(int fd) {
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static cci__sci_access cci__sci_access_of(const cci__sci_served *served, const cci__sci_client *client, int attaches) {
+    if (!served->guard) {
+        return CCI__SCI_WRITES;
+    }
+    return attaches ? CCI__SCI_NO_ACCESS : served->guard(served->guard_argument, served->id, client);
+}
+
+/* Tells a client that it is connected, and hands over what it may have. */
+static int cci__sci_hand_over(cci__sci_desc_t sd, cci__sci_client *client, const cci__sci_served *served,
+                              const cci__sci_message *answer, cci__sci_access access) {
+    int fd = access == CCI__SCI_READS ? cci__sci_reopen(served->fd) : served->fd;
+    int told = fd >= 0 && cci__sci_tell(sd, client->fd, answer, fd);
+    if (access == CCI__SCI_READS && fd >= 0) {
+        close(fd);
+    }
+    return told;
+}
+
 /* Answers a request to connect: 0 if the client must be dropped. */
 static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci__sci_message *request) {
     int attaches = request->what == CCI__SCI_ATTACHMENT || request->what == CCI__SCI_MEMBER;
     cci__sci_served *served = cci__sci_find_served(sd, request->what, request->id);
     cci__sci_connection *c;
     cci__sci_message answer;
+    cci__sci_access access;
     if (client->count >= CCI__SCI_CONNECTIONS || cci__sci_find_connection(client, request->cookie)) {
         return 0;
     }
@@ -1930,7 +1964,8 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     if (attaches && !((cci__sci_local_segment_t)served)->shared) {
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie, CCI__SCI_ERR_ACCESS);
     }
-    if (!attaches && !served->available) {
+    access = cci__sci_access_of(served, client, attaches);
+    if ((!attaches && !served->available) || access == CCI__SCI_NO_ACCESS) {
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie,
                                    CCI__SCI_ERR_CONNECTION_REFUSED);
     }
@@ -1942,7 +1977,7 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     answer.size_bytes = cci__sci_served_bytes(served);
     answer.status = (uint32_t)served->available;
     answer.id = (uint32_t)(attaches && ((cci__sci_local_segment_t)served)->prepared);
-    if (!cci__sci_tell(sd, client->fd, &answer, served->fd)) {
+    if (!cci__sci_hand_over(sd, client, served, &answer, access)) {
         cci__sci_drop_connection(c);
         return 0;
     }
@@ -3386,6 +3421,34 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIAttachLocalSegment)(cci__sci_desc_t sd, cci__s
 /* The number of a segment, which the owner does not know with SCI_FLAG_AUTO_ID. */
 CCI__SCI_INTERNAL unsigned int cci__sci_segment_id(cci__sci_local_segment_t segment) {
     return segment->served.id;
+}
+
+/* From now on the guard says who may connect, and who may only read. Its memory can't be opened for writing through
+ * /proc any more, except by the owner's user. */
+CCI__SCI_INTERNAL void cci__sci_set_guard(cci__sci_local_segment_t segment, cci__sci_guard_t guard, void *argument) {
+    cci__sci_lock(segment->served.target.sd);
+    segment->served.guard = guard;
+    segment->served.guard_argument = argument;
+    (void)fchmod(segment->served.fd, S_IRUSR);
+    cci__sci_unlock(segment->served.target.sd);
+}
+
+/* Is this client connected to the segment? */
+CCI__SCI_INTERNAL int cci__sci_is_client_of(cci__sci_local_segment_t segment, const cci__sci_client *client) {
+    const cci__sci_connection *c = segment->served.connections;
+    while (c && c->client != client) {
+        c = c->next_of_served;
+    }
+    return c != NULL;
+}
+
+/* Do both belong to one device? */
+CCI__SCI_INTERNAL int cci__sci_is_same_peer(cci__sci_remote_segment_t one, cci__sci_remote_segment_t other) {
+    int is_same;
+    cci__sci_lock(one->remote.target.sd);
+    is_same = one->remote.peer && one->remote.peer == other->remote.peer;
+    cci__sci_unlock(one->remote.target.sd);
+    return is_same;
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIPrepareSegment)(cci__sci_local_segment_t segment, unsigned int localAdapterNo,
@@ -5680,6 +5743,9 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_IDLE (1000 * CCI__MS) /* how long a link outlives its last connection */
 #define CCI__SISCI_PATIENCE (10000 * CCI__MS) /* how long a handshake may take once the peer takes part in it */
 #define CCI__SISCI_VM_PIECE (UINT64_C(1) << 20)
+#define CCI__SISCI_VIEWS 16u       /* segments of the peer's memory that a link maps at once */
+#define CCI__SISCI_PERMITS 8u      /* to connect to segments, that a link's peer has and may not have used yet */
+#define CCI__SISCI_SHARED (UINT64_C(1) << 32) /* in a handle, beside the region's index: peers can map the memory */
 
 enum { /* places in an inbox */
     CCI__SISCI_AT_ACK = 256,
@@ -5687,6 +5753,7 @@ enum { /* places in an inbox */
     CCI__SISCI_AT_READY = 328,
     CCI__SISCI_AT_BUSY = 384,
     CCI__SISCI_AT_DONE = 448,
+    CCI__SISCI_AT_GRANT = 480,
     CCI__SISCI_AT_RETURNS = 512,
     CCI__SISCI_AT_RING = 1024
 };
@@ -5703,11 +5770,12 @@ enum { /* records */
     CCI__SISCI_DISCONNECT, /* how far the sender had consumed */
     CCI__SISCI_PING,
     CCI__SISCI_RMA_WRITE,
-    CCI__SISCI_RMA_READ
+    CCI__SISCI_RMA_READ,
+    CCI__SISCI_ASK /* to map memory: region, its key 8, number */
 };
 #define CCI__SISCI_VOID 0x100u /* in a record's word: withdrawn */
 
-enum { CCI__SISCI_RMA_AUTO, CCI__SISCI_RMA_COPY, CCI__SISCI_RMA_BOUNCE };
+enum { CCI__SISCI_RMA_AUTO, CCI__SISCI_RMA_MAP, CCI__SISCI_RMA_COPY, CCI__SISCI_RMA_BOUNCE };
 
 /* What an inbox tells about itself and its owner. */
 typedef struct cci__sisci_card {
@@ -5759,10 +5827,10 @@ typedef struct cci__sisci_item {
     const uint8_t *data; /* the program's with CCI_FLAG_NO_COPY, or `buffer` */
     uint8_t *buffer;
     uint32_t length;
-    uint8_t is_rma, is_read, has_message, dead;
+    uint8_t is_rma, is_read, has_message, dead, is_shared;
     uint8_t slots; /* that wait for an answer */
     int status;
-    uint64_t local_key, remote_key, local_offset, remote_offset, rma_length, begun;
+    uint64_t local_key, remote_key, local_offset, remote_offset, rma_length, begun, check;
     uint64_t deadline_ns; /* of a silent one, as in an operation */
     uint32_t local_region, remote_region;
 } cci__sisci_item;
@@ -5808,6 +5876,49 @@ typedef struct cci__sisci_slot {
     uint32_t length;
 } cci__sisci_slot;
 
+/* A registration of memory that peers can map, as its owner shows it to them: in the register, which they can't write
+ * to. It proves to who has the handle that it is valid, and does not give its key away. */
+typedef struct cci__sisci_entry {
+    uint64_t check; /* made of the key; 0: there is none */
+    uint64_t offset, length;
+    uint32_t block, flags; /* the number of a segment */
+} cci__sisci_entry;
+
+/* Memory of cci_rma_alloc(): a segment. */
+typedef struct cci__sisci_shared {
+    struct cci__sisci_shared *next;
+    cci__sci_local_segment_t segment;
+    cci__sci_map_t map;
+    uint8_t *base;
+    uint32_t size, id;
+} cci__sisci_shared;
+
+/* A segment of the peer's that is mapped, or will be. */
+typedef struct cci__sisci_view {
+    struct cci__sisci_link *link;
+    cci__sci_remote_segment_t segment;
+    cci__sci_map_t map;
+    uint8_t *base; /* NULL: not yet */
+    uint32_t id, size, turn;
+    int news; /* 1: connected, -1: failed or lost */
+    uint8_t is_writable;
+} cci__sisci_view;
+
+/* What a link has of the peer's memory; there is none before the first RMA that may need it. */
+typedef struct cci__sisci_views {
+    cci__sisci_view registry, block[CCI__SISCI_VIEWS];
+    uint32_t turn, number, connecting; /* turn counts RMAs, number counts questions */
+    int is_asking;
+    uint64_t key; /* of the registration that was asked about last */
+    int is_refused;
+} cci__sisci_views;
+
+/* What a peer may connect to. */
+typedef struct cci__sisci_permit {
+    uint32_t id;
+    cci__sci_access access;
+} cci__sisci_permit;
+
 typedef struct cci__sisci_link {
     cci_list_t node;   /* in hot or cold */
     cci_list_t notify; /* in `notify`: something was stored that the peer may be waiting for */
@@ -5827,6 +5938,9 @@ typedef struct cci__sisci_link {
     cci__sisci_card card; /* the peer's, checked */
     int vm;               /* process_vm works */
     int is_foreign;       /* the peer is another user, let in by the group */
+    cci__sisci_views *views;
+    cci__sisci_permit permit[CCI__SISCI_PERMITS];
+    uint32_t permits;
     /* sending */
     uint8_t *out, *out_ring, *out_blocks, *out_slots;
     uint32_t out_lines, head, freed, returned, free_count;
@@ -5869,6 +5983,8 @@ typedef struct cci__sisci {
     cci_conn_table_t conns;
     cci_rma_table_t rma;
     cci_rma_region_t *regions;
+    cci__sisci_shared registry, *shared; /* the register, made with the first memory of cci_rma_alloc(), and that memory */
+    uint64_t mapped_bytes;               /* moved without a copy */
     cci_wheel_t wheel;
     cci_list_t hot, cold, notify, due;
     cci_evq_event_t *free_ops;
@@ -6051,10 +6167,10 @@ static void cci__sisci_remove_segment(cci__sisci *ep, cci__sci_local_segment_t s
 
 /* Begins to connect; the callback says how it ended. 0: it was not possible. */
 static int cci__sisci_connect_segment(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id,
-                                      cci__sci_cb_remote_segment_t callback) {
+                                      cci__sci_cb_remote_segment_t callback, void *arg) {
     cci__sisci *ep = link->ep;
     cci__sci_error_t error;
-    ep->sci->call.SCIConnectSegment(ep->sd, segment, link->peer_node, id, ep->adapter, callback, link, 10000,
+    ep->sci->call.SCIConnectSegment(ep->sd, segment, link->peer_node, id, ep->adapter, callback, arg, 10000,
                                     ep->sci->flag.USE_CALLBACK | ep->sci->flag.ASYNCHRONOUS_CONNECT, &error);
     if (error != CCI__SCI_ERR_OK) {
         *segment = NULL;
@@ -6794,6 +6910,346 @@ static void cci__sisci_serve_bounce(cci__sisci *ep, cci__sisci_link *link, int i
     cci__sisci_touch(link);
 }
 
+/* ---- memory that peers map ---- */
+
+/* What tells of a key and does not give it away. */
+static uint64_t cci__sisci_check(uint64_t key) {
+    static const uint64_t constant[2] = {UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344)};
+    return cci__siphash(constant, &key, 1) | 1;
+}
+
+/* The key and index in a handle; whether its memory can be mapped. */
+static int cci__sisci_parse_handle(const struct cci_rma_handle *handle, uint64_t *key, uint32_t *region) {
+    const uint8_t *bytes = (const uint8_t *)handle->stuff;
+    uint64_t index = cci__load64(bytes + 8);
+    *key = cci__load64(bytes);
+    *region = (index & ~CCI__SISCI_SHARED) > 0xffffffff ? 0xffffffff : (uint32_t)index;
+    return (index & CCI__SISCI_SHARED) != 0;
+}
+
+static cci__sci_callback_action_t cci__sisci_on_view(void *arg, cci__sci_remote_segment_t segment,
+                                                     cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    cci__sisci_view *view = (cci__sisci_view *)arg;
+    (void)segment;
+    view->news = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
+    view->link->ep->rounds = 0;
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
+/* Forgets a segment of the peer's, whose memory is freed when nobody maps it any more. */
+static void cci__sisci_drop_view(cci__sisci_view *view) {
+    if (view->map) {
+        view->link->ep->sci->call.SCIUnmapSegment(view->map, 0, NULL);
+    }
+    if (view->segment) {
+        if (!view->base) {
+            view->link->views->connecting--;
+            view->link->ep->handshakes--;
+        }
+        view->link->ep->sci->call.SCIDisconnectSegment(view->segment, 0, NULL);
+    }
+    view->map = NULL;
+    view->segment = NULL;
+    view->base = NULL;
+    view->id = 0;
+    view->news = 0;
+}
+
+static void cci__sisci_drop_views(cci__sisci_link *link) {
+    uint32_t i;
+    if (!link->views) {
+        return;
+    }
+    cci__sisci_drop_view(&link->views->registry);
+    for (i = 0; i < CCI__SISCI_VIEWS; i++) {
+        cci__sisci_drop_view(&link->views->block[i]);
+    }
+    cci_release(link->views);
+    link->views = NULL;
+}
+
+static void cci__sisci_connect_view(cci__sisci_link *link, cci__sisci_view *view, uint32_t id, int is_writable) {
+    view->link = link;
+    if (!cci__sisci_connect_segment(link, &view->segment, id, cci__sisci_on_view, view)) {
+        return;
+    }
+    view->id = id;
+    view->is_writable = (uint8_t)is_writable;
+    view->turn = link->views->turn;
+    link->views->connecting++;
+    link->ep->handshakes++; /* look often */
+}
+
+/* Maps a segment that is connected, if it is the peer's. */
+static int cci__sisci_map_view(cci__sisci_link *link, cci__sisci_view *view) {
+    cci__sci_error_t error;
+    const cci__sci_provider *sci = link->ep->sci;
+    unsigned int size = sci->call.SCIGetRemoteSegmentSize(view->segment);
+    uint8_t *base;
+    if (size == 0 || !cci__sci_is_same_peer(view->segment, link->out_segment)) {
+        return 0;
+    }
+    base = (uint8_t *)(uintptr_t)sci->call.SCIMapRemoteSegment(view->segment, &view->map, 0, size, NULL,
+                                                               view->is_writable ? 0u : sci->flag.READONLY_MAP, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        view->map = NULL;
+        return 0;
+    }
+    link->views->connecting--;
+    link->ep->handshakes--;
+    view->base = base;
+    view->size = size;
+    return 1;
+}
+
+static void cci__sisci_step_view(cci__sisci_link *link, cci__sisci_view *view) {
+    int news = view->news;
+    view->news = 0;
+    if (news < 0 || (news > 0 && !view->base && !cci__sisci_map_view(link, view))) {
+        link->views->is_refused |= !view->base;
+        cci__sisci_drop_view(view);
+    }
+}
+
+static void cci__sisci_step_views(cci__sisci_link *link) {
+    uint32_t i;
+    if (!link->views) {
+        return;
+    }
+    cci__sisci_step_view(link, &link->views->registry);
+    for (i = 0; i < CCI__SISCI_VIEWS; i++) {
+        cci__sisci_step_view(link, &link->views->block[i]);
+    }
+}
+
+/* The view of a segment; with the number 0 a free one, or one that has not been used for a while. */
+static cci__sisci_view *cci__sisci_find_view(cci__sisci_views *views, uint32_t id) {
+    cci__sisci_view *oldest = &views->block[0];
+    uint32_t i;
+    for (i = 0; i < CCI__SISCI_VIEWS; i++) {
+        cci__sisci_view *view = &views->block[i];
+        if (view->id == id) {
+            return view;
+        }
+        if (views->turn - view->turn > views->turn - oldest->turn) {
+            oldest = view;
+        }
+    }
+    if (id != 0 || !oldest->base || views->turn - oldest->turn < 4 * CCI__SISCI_VIEWS) {
+        return NULL;
+    }
+    cci__sisci_drop_view(oldest);
+    return oldest;
+}
+
+/* The peer has answered: what may be connected to is connected. */
+static void cci__sisci_hear_grant(cci__sisci_link *link) {
+    cci__sisci_views *views = link->views;
+    const uint8_t *grant = link->in + CCI__SISCI_AT_GRANT;
+    cci__sisci_view *view;
+    uint32_t word[3];
+    if (cci__sisci_load(grant + 12) != views->number) {
+        return;
+    }
+    memcpy(word, grant, sizeof word);
+    views->is_asking = 0;
+    views->is_refused = word[1] == 0;
+    if (views->is_refused) {
+        return;
+    }
+    if (!views->registry.segment) {
+        cci__sisci_connect_view(link, &views->registry, word[0], 0);
+    }
+    view = cci__sisci_find_view(views, word[1]);
+    if (view && word[2] == CCI__SCI_WRITES && !view->is_writable) {
+        cci__sisci_drop_view(view);
+    } else if (!view) {
+        view = cci__sisci_find_view(views, 0);
+    }
+    if (view && !view->segment) {
+        cci__sisci_connect_view(link, view, word[1], word[2] == CCI__SCI_WRITES);
+    }
+    views->is_refused = !view || !view->segment || !views->registry.segment;
+}
+
+/* Asks the peer for the memory of a registration: 1 when it will be there soon. */
+static int cci__sisci_ask(cci__sisci_link *link, const cci__sisci_item *item) {
+    cci__sisci_views *views = link->views;
+    uint32_t head[4];
+    if (!views) {
+        views = (cci__sisci_views *)cci_alloc(sizeof *views);
+        if (!views) {
+            return 0;
+        }
+        memset(views, 0, sizeof *views);
+        link->views = views;
+    }
+    if (views->is_asking) {
+        cci__sisci_hear_grant(link);
+    }
+    if (views->is_asking || views->connecting > 0) {
+        return 1;
+    }
+    if (views->is_refused && views->key == item->remote_key) {
+        return 0;
+    }
+    head[0] = item->remote_region;
+    head[1] = (uint32_t)item->remote_key;
+    head[2] = (uint32_t)(item->remote_key >> 32);
+    head[3] = views->number + 1;
+    if (cci__sisci_post(link, CCI__SISCI_ASK, 0, head, sizeof head, NULL, 0)) {
+        views->number++;
+        views->key = item->remote_key;
+        views->is_asking = 1;
+        views->is_refused = 0;
+    }
+    return 1;
+}
+
+/* Where a piece is in the peer's memory. *place is NULL, and the status is CCI_SUCCESS, while that is not mapped. */
+static int cci__sisci_find_place(cci__sisci_link *link, const cci__sisci_item *item, uint64_t offset, uint64_t length,
+                                 uint8_t **place) {
+    cci__sisci_views *views = link->views;
+    const cci__sisci_entry *at = (const cci__sisci_entry *)(const void *)views->registry.base + item->remote_region;
+    uint32_t wanted = item->is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE;
+    cci__sisci_entry entry;
+    cci__sisci_view *view;
+    *place = NULL;
+    if (item->remote_region >= views->registry.size / sizeof entry ||
+        cci__sisci_load_long(&at->check) != item->check) {
+        return CCI_ERR_RMA_HANDLE;
+    }
+    memcpy(&entry, at, sizeof entry);
+    if ((entry.flags & wanted) == 0 || length > entry.length || offset > entry.length - length) {
+        return CCI_ERR_RMA_HANDLE;
+    }
+    view = entry.block ? cci__sisci_find_view(views, entry.block) : NULL;
+    if (!view || !view->base || (!item->is_read && !view->is_writable)) {
+        return CCI_SUCCESS;
+    }
+    if (entry.offset > view->size || entry.length > view->size - entry.offset) {
+        return CCI_ERR_RMA_HANDLE; /* that is not its memory */
+    }
+    view->turn = views->turn;
+    *place = view->base + (size_t)(entry.offset + offset);
+    return CCI_SUCCESS;
+}
+
+/* Moves up to `most` bytes between the memories: 1 when the RMA is over, -1 when the peer's is not mapped. */
+static int cci__sisci_mapped(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item, uint64_t most) {
+    if (!link->views || !link->views->registry.base) {
+        return -1;
+    }
+    link->views->turn++;
+    while (most > 0 && item->begun < item->rma_length && item->status == CCI_SUCCESS) {
+        uint64_t length = cci__min64(cci__min64(most, item->rma_length - item->begun), CCI__SISCI_VM_PIECE);
+        uint8_t *local = cci__sisci_local(ep, item, item->begun, length), *place = NULL;
+        if (!local) {
+            item->status = CCI_ERR_RMA_HANDLE;
+            break;
+        }
+        cci__sisci_tell(link, CCI__SISCI_AT_BUSY, 1);
+        CCI__SCI_FENCE(SEQ_CST); /* who deregisters either sees this, or we see that it has */
+        item->status = cci__sisci_find_place(link, item, item->remote_offset + item->begun, length, &place);
+        if (place) {
+            memcpy(item->is_read ? local : place, item->is_read ? place : local, (size_t)length);
+        }
+        cci__sisci_tell(link, CCI__SISCI_AT_BUSY, 0);
+        if (!place && item->status == CCI_SUCCESS) {
+            return -1;
+        }
+        item->begun += length;
+        most -= length;
+        ep->mapped_bytes += length;
+    }
+    item->deadline_ns = 0; /* as long as it gets on, it has time */
+    if (item->op) {
+        item->op->deadline_ns = 0;
+    }
+    return item->status != CCI_SUCCESS || item->begun == item->rma_length;
+}
+
+/* 1 when the RMA is over. Memory that can be mapped is; until then, and all other memory, is copied. */
+static int cci__sisci_move(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
+    const uint64_t most = 4 * CCI__SISCI_VM_PIECE;
+    int is_over;
+    if (item->is_shared && item->slots == 0 && ep->device.rma_mode < CCI__SISCI_RMA_COPY) {
+        is_over = cci__sisci_mapped(ep, link, item, most);
+        if (is_over >= 0) {
+            return is_over;
+        }
+        if (cci__sisci_ask(link, item) && ep->device.rma_mode == CCI__SISCI_RMA_MAP) {
+            return 0;
+        }
+    }
+    return link->vm ? cci__sisci_vm(ep, link, item, most) : cci__sisci_bounced(ep, link, item);
+}
+
+/* Something that an RMA waits for is there. */
+static int cci__sisci_can_move(cci__sisci_link *link) {
+    const cci__sisci_item *item = link->items;
+    if (!item || !item->is_rma) {
+        return 0;
+    }
+    if (link->vm || !link->views || !item->is_shared) {
+        return link->vm;
+    }
+    return link->views->is_asking ? cci__sisci_load(link->in + CCI__SISCI_AT_GRANT + 12) == link->views->number
+                                  : link->views->connecting == 0 && !link->views->is_refused;
+}
+
+/* A peer asks for memory: says which segment it is, if the key is right, and lets the peer connect to that. */
+static void cci__sisci_take_ask(cci__sisci *ep, cci__sisci_link *link, const uint32_t *head) {
+    uint64_t key = (uint64_t)head[2] << 32 | head[1];
+    const cci_rma_region_t *region = cci_rma_find(&ep->rma, key, head[0]);
+    const cci__sisci_entry *entry = (const cci__sisci_entry *)(const void *)ep->registry.base + head[0];
+    cci__sisci_permit *permit = &link->permit[link->permits++ % CCI__SISCI_PERMITS];
+    memset(permit, 0, sizeof *permit);
+    if (region && ep->registry.base && entry->check != 0) {
+        permit->id = entry->block;
+        permit->access = region->flags & CCI_FLAG_WRITE ? CCI__SCI_WRITES : CCI__SCI_READS;
+    }
+    cci__sisci_tell(link, CCI__SISCI_AT_GRANT, ep->registry.id);
+    cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 4, permit->id);
+    cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 8, (uint32_t)permit->access);
+    cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 12, head[3]);
+    cci__sisci_touch(link);
+}
+
+/* May the process at the other end of this channel connect? To the register who has a link, to memory who has shown its
+ * key. */
+static cci__sci_access cci__sisci_guard(void *arg, uint32_t id, const cci__sci_client *client) {
+    cci__sisci *ep = (cci__sisci *)arg;
+    cci__sci_access best = CCI__SCI_NO_ACCESS;
+    cci_list_t *lists[2], *at;
+    uint32_t i, k;
+    lists[0] = &ep->hot;
+    lists[1] = &ep->cold;
+    for (i = 0; i < 2; i++) {
+        for (at = lists[i]->next; at != lists[i]; at = at->next) {
+            const cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+            if (!link->in_segment || !cci__sci_is_client_of(link->in_segment, client)) {
+                continue;
+            }
+            if (id == ep->registry.id) {
+                return CCI__SCI_READS;
+            }
+            for (k = 0; k < CCI__SISCI_PERMITS; k++) {
+                best = link->permit[k].id == id && link->permit[k].access > best ? link->permit[k].access : best;
+            }
+        }
+    }
+    return best;
+}
+
+static void cci__sisci_remove_shared(cci__sisci *ep, cci__sisci_shared *shared) {
+    if (shared->base) {
+        ep->sci->call.SCIUnmapSegment(shared->map, 0, NULL);
+        cci__sisci_remove_segment(ep, shared->segment);
+    }
+    shared->base = NULL;
+}
+
 /* ---- the queue: what has not found room in the ring ---- */
 
 static void cci__sisci_pop_item(cci__sisci *ep, cci__sisci_link *link) {
@@ -6829,8 +7285,7 @@ static int cci__sisci_do_item(cci__sisci *ep, cci__sisci_link *link, cci__sisci_
         item->status = CCI_ERR_DISCONNECTED;
         item->begun = item->rma_length;
     }
-    if (item->is_rma && !(link->vm ? cci__sisci_vm(ep, link, item, 4 * CCI__SISCI_VM_PIECE)
-                                   : cci__sisci_bounced(ep, link, item))) {
+    if (item->is_rma && !cci__sisci_move(ep, link, item)) {
         return 0;
     }
     if (item->status == CCI_SUCCESS && item->conn->conn.state != CCI_CONN_OPEN) {
@@ -7088,6 +7543,9 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
     case CCI__SISCI_DISCONNECT:
         cci__sisci_take_disconnect(ep, link, conn, head[2]);
         break;
+    case CCI__SISCI_ASK:
+        cci__sisci_take_ask(ep, link, head);
+        break;
     default:
         break; /* a PING only wants to be consumed */
     }
@@ -7111,7 +7569,7 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
     record->lines = record->type == CCI__SISCI_PAD     ? link->in_lines - place
                     : record->type == CCI__SISCI_BLOCK ? 1
                                                        : cci__sisci_lines(record->length);
-    if (record->lines > link->in_lines - place || record->type == 0 || record->type > CCI__SISCI_RMA_READ) {
+    if (record->lines > link->in_lines - place || record->type == 0 || record->type > CCI__SISCI_ASK) {
         cci__sisci_lose(link);
         return 0;
     }
@@ -7302,6 +7760,7 @@ static void cci__sisci_leave_interrupt(cci__sisci_link *link) {
 /* Takes down all that SISCI has of a link. */
 static void cci__sisci_take_down(cci__sisci_link *link) {
     const cci__sci_functions *call = &link->ep->sci->call;
+    cci__sisci_drop_views(link);
     cci__sisci_leave_door(link);
     cci__sisci_leave_interrupt(link);
     if (link->out_map) {
@@ -7376,7 +7835,7 @@ static void cci__sisci_knock(cci__sisci *ep, cci__sisci_link *link) {
         link->retry_ns = cci__sci_now() + 100 * CCI__MS;
         return;
     }
-    if (!cci__sisci_connect_segment(link, &link->door_segment, link->service, cci__sisci_on_door)) {
+    if (!cci__sisci_connect_segment(link, &link->door_segment, link->service, cci__sisci_on_door, link)) {
         link->retry_ns = cci__sci_now() + 20 * CCI__MS;
     }
 }
@@ -7439,7 +7898,7 @@ static void cci__sisci_join(cci__sisci_link *link, uint64_t now_ns) {
     cci__sisci_leave_door(link);
     link->state = CCI__SISCI_JOINING;
     link->retry_ns = now_ns + CCI__SISCI_PATIENCE;
-    if (!cci__sisci_connect_segment(link, &link->out_segment, link->out_id, cci__sisci_on_out)) {
+    if (!cci__sisci_connect_segment(link, &link->out_segment, link->out_id, cci__sisci_on_out, link)) {
         link->news.out = -1;
     }
 }
@@ -7481,7 +7940,9 @@ static void cci__sisci_look_at_door(cci__sisci *ep) {
 static int cci__sisci_try_vm(const cci__sisci_link *link) {
     uint64_t seen = 0;
     struct iovec here, there;
-    if (!cci__sisci_is_owner(link) || link->ep->device.rma_mode == CCI__SISCI_RMA_BOUNCE || link->card.region_size != sizeof(cci_rma_region_t)) {
+    uint8_t mode = link->ep->device.rma_mode;
+    if (!cci__sisci_is_owner(link) || (mode != CCI__SISCI_RMA_AUTO && mode != CCI__SISCI_RMA_COPY) ||
+        link->card.region_size != sizeof(cci_rma_region_t)) {
         return 0;
     }
     here.iov_base = &seen;
@@ -7585,6 +8046,7 @@ static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
     link->peer_disconnects = cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4);
     cci__sisci_settle(ep, link);
     link->state = CCI__SISCI_LOST;
+    cci__sisci_drop_views(link);
     cci__sisci_fail_ops(link, NULL, link->ops.next, CCI_ERR_DISCONNECTED);
     while (link->items) {
         cci__sisci_pop_item(ep, link);
@@ -7669,6 +8131,7 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
         }
         break;
     case CCI__SISCI_OPEN:
+        cci__sisci_step_views(link);
         if (link->news.out < 0 || link->news.attached < 0) {
             cci__sisci_break_link(ep, link);
         }
@@ -7715,6 +8178,9 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
         cci__sisci_acknowledge(link);
     }
     if (link->state == CCI__SISCI_OPEN) {
+        if (link->views && link->views->is_asking) {
+            cci__sisci_hear_grant(link);
+        }
         if (!cci__list_empty(&link->ops)) {
             cci__sisci_settle(ep, link);
             link->idle_rounds = 0;
@@ -8007,7 +8473,7 @@ static int cci__sisci_lie_down(cci__sisci *ep) {
     CCI__SCI_FENCE(SEQ_CST); /* the word before this, the peers' stores after */
     for (at = ep->hot.next; at != &ep->hot; at = at->next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (cci__sisci_has_work(link) || (link->vm && link->items)) {
+        if (cci__sisci_has_work(link) || cci__sisci_can_move(link)) {
             return 0;
         }
     }
@@ -8298,6 +8764,13 @@ static void cci__sisci_free(cci__sisci *ep) {
     cci__sisci_close_fd(ep->self);
     cci__sisci_close_fd(ep->timer);
     cci__sisci_remove_interrupt(ep);
+    while (ep->shared) {
+        cci__sisci_shared *shared = ep->shared;
+        ep->shared = shared->next;
+        cci__sisci_remove_shared(ep, shared);
+        cci_release(shared);
+    }
+    cci__sisci_remove_shared(ep, &ep->registry);
     if (ep->door_map) {
         ep->sci->call.SCIUnmapSegment(ep->door_map, 0, NULL);
     }
@@ -8954,6 +9427,104 @@ static int cci__sisci_sendv(struct cci_connection *connection, const struct iove
 
 /* ---- remote memory access ---- */
 
+/* Makes a segment that peers can connect to if the guard lets them; a status. */
+static int cci__sisci_make_shared(cci__sisci *ep, cci__sisci_shared *made, uint64_t length) {
+    uint32_t size = (uint32_t)((length + 4095) & ~UINT64_C(4095));
+    cci__sci_error_t error;
+    memset(made, 0, sizeof *made);
+    error = cci__sisci_make_segment(ep, &made->segment, &made->id, size, NULL, NULL);
+    if (error != CCI__SCI_ERR_OK) {
+        return error == CCI__SCI_ERR_NOSPC ? CCI_ENOMEM : CCI_ERR_NOT_IMPLEMENTED;
+    }
+    cci__sci_set_guard(made->segment, cci__sisci_guard, ep);
+    made->base = (uint8_t *)ep->sci->call.SCIMapLocalSegment(made->segment, &made->map, 0, size, NULL, 0, &error);
+    made->size = size;
+    if (error == CCI__SCI_ERR_OK && cci__sisci_offer(ep, made->segment)) {
+        return CCI_SUCCESS;
+    }
+    if (error != CCI__SCI_ERR_OK) {
+        cci__sisci_remove_segment(ep, made->segment);
+        made->base = NULL;
+    } else {
+        cci__sisci_remove_shared(ep, made);
+    }
+    return CCI_ENOMEM;
+}
+
+static int cci__sisci_share(cci__sisci *ep, uint64_t length, cci__sisci_shared **made) {
+    int status = CCI_SUCCESS;
+    *made = (cci__sisci_shared *)cci_alloc(sizeof **made);
+    if (!*made) {
+        return CCI_ENOMEM;
+    }
+    if (!ep->registry.base) {
+        status = cci__sisci_make_shared(ep, &ep->registry, CCI__SISCI_REGIONS * sizeof(cci__sisci_entry));
+    }
+    if (status == CCI_SUCCESS) {
+        status = cci__sisci_make_shared(ep, *made, length);
+    }
+    if (status != CCI_SUCCESS) {
+        cci_release(*made);
+        return status;
+    }
+    (*made)->next = ep->shared;
+    ep->shared = *made;
+    return CCI_SUCCESS;
+}
+
+static int cci__sisci_rma_alloc(cci_endpoint_base_t *base, uint64_t length, void **memory) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    cci__sisci_shared *made;
+    int status;
+    if (ep->device.rma_mode >= CCI__SISCI_RMA_COPY || length > UINT32_MAX - 4095) {
+        return CCI_ERR_NOT_IMPLEMENTED;
+    }
+    cci__sisci_lock(ep);
+    status = cci__sisci_share(ep, length, &made);
+    cci__sisci_unlock(ep);
+    if (status == CCI_SUCCESS) {
+        *memory = made->base;
+    } else if (status == CCI_ERR_NOT_IMPLEMENTED) {
+        cci_log(CCI_LOG_WARN, "memory for RMA can't be shared: there are no descriptors left");
+    }
+    return status;
+}
+
+static void cci__sisci_rma_free(cci_endpoint_base_t *base, void *memory) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    cci__sisci_shared **at = &ep->shared, *found;
+    cci__sisci_lock(ep);
+    while ((*at)->base != (const uint8_t *)memory) {
+        at = &(*at)->next;
+    }
+    found = *at;
+    *at = found->next;
+    cci__sisci_remove_shared(ep, found);
+    cci_release(found);
+    cci__sisci_unlock(ep);
+}
+
+/* Shows a registration to peers if its memory can be mapped. */
+static void cci__sisci_show(cci__sisci *ep, cci_rma_region_t *region) {
+    uint32_t index = (uint32_t)(region - ep->regions);
+    cci__sisci_entry *entry = (cci__sisci_entry *)(void *)ep->registry.base + index;
+    uint8_t *bytes = (uint8_t *)region->handle.stuff;
+    const cci__sisci_shared *shared = ep->shared;
+    while (shared && ((uintptr_t)region->start < (uintptr_t)shared->base || region->length > shared->size ||
+                      (uintptr_t)region->start - (uintptr_t)shared->base > shared->size - region->length)) {
+        shared = shared->next;
+    }
+    if (!shared) {
+        return;
+    }
+    entry->offset = (uint64_t)(region->start - shared->base);
+    entry->length = region->length;
+    entry->block = shared->id;
+    entry->flags = region->flags;
+    cci__sisci_store_long(&entry->check, cci__sisci_check(region->key));
+    cci__store64(bytes + 8, index | CCI__SISCI_SHARED);
+}
+
 static int cci__sisci_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
                                    cci_rma_handle_t **handle) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
@@ -8963,6 +9534,9 @@ static int cci__sisci_rma_register(cci_endpoint_base_t *base, void *start, uint6
     }
     cci__sisci_lock(ep);
     region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
+    if (region && ep->shared) {
+        cci__sisci_show(ep, region);
+    }
     cci__sisci_unlock(ep);
     if (!region) {
         return CCI_ENOBUFS;
@@ -8997,10 +9571,13 @@ static int cci__sisci_rma_deregister(cci_endpoint_base_t *base, const struct cci
     cci_rma_region_t *region;
     uint64_t key;
     uint32_t index;
-    cci_rma_parse_handle(handle, &key, &index);
+    (void)cci__sisci_parse_handle(handle, &key, &index);
     cci__sisci_lock(ep);
     region = cci_rma_find(&ep->rma, key, index);
     if (region) {
+        if (ep->registry.base) {
+            cci__sisci_store_long(&((cci__sisci_entry *)(void *)ep->registry.base)[index].check, 0);
+        }
         cci_rma_remove(&ep->rma, region);
         CCI__SCI_FENCE(SEQ_CST);
         cci__sisci_wait_for_copies(ep, &ep->hot);
@@ -9031,8 +9608,9 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     if (!item) {
         return CCI_ENOBUFS;
     }
-    cci_rma_parse_handle(call->local, &item->local_key, &item->local_region);
-    cci_rma_parse_handle(call->remote, &item->remote_key, &item->remote_region);
+    (void)cci__sisci_parse_handle(call->local, &item->local_key, &item->local_region);
+    item->is_shared = (uint8_t)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
+    item->check = item->is_shared ? cci__sisci_check(item->remote_key) : 0;
     item->local_offset = call->local_offset;
     item->remote_offset = call->remote_offset;
     item->rma_length = call->length;
@@ -9102,7 +9680,8 @@ static const cci_endpoint_ops_t *cci__sisci_ops(void) {
         cci__sisci_destroy, cci__sisci_accept, cci__sisci_reject, cci__sisci_connect, cci__sisci_disconnect,
         cci__sisci_arm_os_handle, cci__sisci_get_event, cci__sisci_return_event, cci__sisci_set_endpoint_opt,
         cci__sisci_get_endpoint_opt, cci__sisci_set_connection_opt, cci__sisci_get_connection_opt, cci__sisci_sendv,
-        cci__sisci_rma_register, cci__sisci_rma_deregister, cci__sisci_rma, NULL, NULL};
+        cci__sisci_rma_register, cci__sisci_rma_deregister, cci__sisci_rma, cci__sisci_rma_alloc,
+        cci__sisci_rma_free};
     return &table;
 }
 
@@ -9187,8 +9766,13 @@ static const char *cci__sisci_take_key(const char *key, const char *value, cci__
         return d->progress_thread || strcmp(value, "poll") == 0 ? NULL : "thread or poll";
     }
     if (strcmp(key, "rma") == 0) {
-        d->rma_mode = strcmp(value, "bounce") == 0 ? CCI__SISCI_RMA_BOUNCE : CCI__SISCI_RMA_AUTO;
-        return d->rma_mode || strcmp(value, "auto") == 0 ? NULL : "auto or bounce";
+        static const char *const modes[] = {"auto", "map", "copy", "bounce"};
+        for (d->rma_mode = 0; d->rma_mode < 4; d->rma_mode++) {
+            if (strcmp(value, modes[d->rma_mode]) == 0) {
+                return NULL;
+            }
+        }
+        return "auto, map, copy or bounce";
     }
     return strcmp(key, "transport") == 0 || strcmp(key, "priority") == 0 || strcmp(key, "default") == 0 ? NULL : "";
 }

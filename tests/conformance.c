@@ -1770,11 +1770,22 @@ typedef struct region {
     cci_rma_handle_t *handle;
 } region_t;
 
+static int takes_shared_memory; /* memory for RMA comes from cci_rma_alloc() */
+
+static void *need_memory(cci_endpoint_t *endpoint, size_t size) {
+    void *memory = NULL;
+    if (!takes_shared_memory) {
+        return need(size);
+    }
+    assert_int_equal(cci_rma_alloc(endpoint, size, &memory), CCI_SUCCESS);
+    return memory;
+}
+
 static region_t make_region(cci_endpoint_t *endpoint, size_t size, int flags) {
     region_t region;
     region.endpoint = endpoint;
     region.size = size;
-    region.memory = (uint8_t *)need(size + 2 * GUARD);
+    region.memory = (uint8_t *)need_memory(endpoint, size + 2 * GUARD);
     region.start = region.memory + GUARD;
     region.handle = NULL;
     memset(region.memory, 0xa5, size + 2 * GUARD);
@@ -1787,7 +1798,11 @@ static void free_region(region_t *region) {
     if (region->handle != NULL) {
         assert_int_equal(cci_rma_deregister(region->endpoint, region->handle), CCI_SUCCESS);
     }
-    free(region->memory);
+    if (takes_shared_memory) {
+        assert_int_equal(cci_rma_free(region->endpoint, region->memory), CCI_SUCCESS);
+    } else {
+        free(region->memory);
+    }
 }
 
 static int all_bytes_are(const uint8_t *bytes, size_t count, uint8_t value) {
@@ -3562,6 +3577,17 @@ static void make_bounce(void) {
     more_config = "rma = bounce\n";
 }
 
+/* No peer's memory is reached in another way than by mapping it. */
+static void make_mapped(void) {
+    takes_shared_memory = 1;
+    more_config = "rma = map\n";
+}
+
+static void make_mapped_later(void) {
+    takes_shared_memory = 1;
+    is_one_sided = 1;
+}
+
 static void prepare_network(void) {
     more_config = "";
     if (make_worse != NULL) {
@@ -3603,7 +3629,9 @@ int main(int argc, char **argv) {
                   {"udp-sealed", ON_UDP | WHEN_CLEAN, make_sealed},
                   {"udp-crc", ON_UDP | WHEN_CLEAN, make_checked},
                   {"sisci", ON_SISCI | WHEN_CLEAN, make_one_sided},
-                  {"sisci-bounce", ON_SISCI | WHEN_CLEAN, make_bounce}};
+                  {"sisci-bounce", ON_SISCI | WHEN_CLEAN, make_bounce},
+                  {"sisci-mapped", ON_SISCI | WHEN_CLEAN, make_mapped},
+                  {"sisci-mapped-later", ON_SISCI | WHEN_CLEAN, make_mapped_later}};
     const char *place = argc > 1 ? argv[1] : "sim";
     const char *seed = getenv("CONFORMANCE_SEED");
     size_t i;
@@ -3624,7 +3652,7 @@ int main(int argc, char **argv) {
             return failures == 0 && test_seal != NULL ? !sealed_soundly() : failures;
         }
     }
-    fprintf(stderr, "usage: conformance udp|udp-crc|udp-sealed|sisci|sisci-bounce|"
+    fprintf(stderr, "usage: conformance udp|udp-crc|udp-sealed|sisci|sisci-bounce|sisci-mapped|sisci-mapped-later|"
                     "sim|sim-lossy|sim-tiny|sim-narrow|sim-crc|sim-sealed|"
                     "sim-sealed-noisy [PART | --list]\n");
     return 2;
