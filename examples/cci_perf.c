@@ -84,7 +84,7 @@ static uint64_t now_ns(void) {
 /* Request data, little-endian: "CCPF", role and version, session (8 bytes), test, flags, 8 bytes of zeros. Control
  * messages are nine 64-bit words: type, three values, the RMA handle, and one value more. */
 struct request {
-    uint32_t role, test, verify;
+    uint32_t role, test, verify, heap;
     uint64_t session_id;
 };
 
@@ -112,7 +112,7 @@ static void encode_request(uint8_t *to, const struct request *request) {
     uint64_t words[4];
     words[0] = 0x46504343u | (uint64_t)(PROTOCOL_VERSION << 8 | request->role) << 32;
     words[1] = request->session_id;
-    words[2] = request->test | (uint64_t)request->verify << 32;
+    words[2] = request->test | (uint64_t)(request->verify | request->heap << 1) << 32;
     words[3] = 0;
     put_words(to, words, 4);
 }
@@ -128,6 +128,7 @@ static int decode_request(const void *from, uint32_t length, struct request *req
     word = get_word(bytes + 16);
     request->test = (uint32_t)word;
     request->verify = (uint32_t)(word >> 32) & 1u;
+    request->heap = (uint32_t)(word >> 33) & 1u;
     return request->role <= ROLE_DATA && request->test < TEST_COUNT;
 }
 
@@ -204,6 +205,19 @@ static int message_check(const uint8_t *message, uint32_t length, uint64_t *numb
     return pattern_check(message + head, length - head, *number, 1);
 }
 
+/* ---- memory for RMA -------------------------------------------------------------------------------------------- */
+
+static uint8_t *take_memory(uint64_t length, int heap) {
+    void *memory = NULL;
+    if (heap) return (uint8_t *)malloc((size_t)length);
+    return cci_rma_alloc(endpoint, length, &memory) == CCI_SUCCESS ? (uint8_t *)memory : NULL;
+}
+
+static void give_memory_back(uint8_t *memory, int heap) {
+    if (heap) free(memory);
+    else if (memory) check(cci_rma_free(endpoint, memory), "cci_rma_free");
+}
+
 /* ---- the server ------------------------------------------------------------------------------------------------ */
 
 struct channel { /* what a connection's context points to */
@@ -216,7 +230,7 @@ struct session {
     int in_use;
     uint64_t id;
     enum test test;
-    int verify, in_order, unreliable;
+    int verify, heap, in_order, unreliable;
     struct channel channels[2];
     /* the run that START began */
     uint64_t size_bytes, slots, expected, received, duplicates, errors, first_ns, last_ns;
@@ -232,7 +246,7 @@ static int served_count, served_badly;
 
 static void session_end_run(struct session *session) {
     if (session->handle) cci_rma_deregister(endpoint, session->handle);
-    free(session->region);
+    give_memory_back(session->region, session->heap);
     free(session->seen);
     session->handle = NULL;
     session->region = session->seen = NULL;
@@ -277,6 +291,7 @@ static void session_request(cci_event_t *event) {
         session->id = request.session_id;
         session->test = (enum test)request.test;
         session->verify = (int)request.verify;
+        session->heap = (int)request.heap;
     } else {
         session->in_order = event->request.attribute == CCI_CONN_ATTR_RO;
         session->unreliable = event->request.attribute == CCI_CONN_ATTR_UU;
@@ -308,7 +323,7 @@ static int session_prepare_region(struct session *session) {
     uint64_t length = session->size_bytes * session->slots, slot;
     if (session->slots == 0 || session->size_bytes == 0 || session->size_bytes > REGION_LIMIT / session->slots)
         return CCI_ERANGE;
-    session->region = (uint8_t *)calloc(1, (size_t)length);
+    session->region = take_memory(length, session->heap);
     if (!session->region) return CCI_ENOMEM;
     for (slot = 0; session->verify && slot < session->slots; slot++)
         pattern_fill(session->region + slot * session->size_bytes, session->size_bytes, slot, 0);
@@ -496,7 +511,7 @@ struct options {
     int64_t warmup; /* < 0: default */
     uint32_t window, depth, every;
     int limits_messages; /* the window holds for messages too */
-    int verify, silent, no_copy, once, cpu;
+    int verify, silent, no_copy, heap, once, cpu;
 };
 
 struct result {
@@ -519,7 +534,7 @@ static struct {
     uint8_t slot_waits[POOL_COUNT]; /* what a slot still waits for: the completion, the server's check */
     uint8_t *buffer;
     uint32_t size_bytes;
-    int verify, is_rma, pooled;
+    int verify, is_rma, pooled, heap;
     enum test test;
 } client;
 
@@ -620,6 +635,7 @@ static cci_connection_t *client_connect(const struct options *options, enum role
     request.role = role;
     request.test = options->test;
     request.verify = (uint32_t)options->verify;
+    request.heap = (uint32_t)options->heap;
     request.session_id = session_id;
     encode_request(bytes, &request);
     client.connect_status = -1;
@@ -805,7 +821,8 @@ static void client_prepare(const struct options *options, uint32_t size_bytes) {
     client.pooled = client.is_rma || (options->verify && options->no_copy);
     client.free_count = client.is_rma ? is_latency(options->test) ? 1 : options->window : POOL_COUNT;
     buffers = client.pooled && options->verify ? client.free_count : 1;
-    client.buffer = (uint8_t *)malloc((size_t)size_bytes * buffers + 8);
+    client.heap = options->heap || !client.is_rma;
+    client.buffer = take_memory((uint64_t)size_bytes * buffers + 8, client.heap);
     if (!client.buffer) fail("buffers", CCI_ENOMEM);
     memset(client.buffer, 0xee, (size_t)size_bytes * buffers + 8);
     memset(client.slot_waits, 0, sizeof client.slot_waits);
@@ -849,7 +866,7 @@ static void run(const struct options *options, uint32_t size_bytes, uint64_t cou
     }
     result->errors += client.errors;
     if (options->attribute != CCI_CONN_ATTR_UU) result->errors += result->lost;
-    free(client.buffer);
+    give_memory_back(client.buffer, client.heap);
 }
 
 /* ---- what is printed ------------------------------------------------------------------------------------------- */
@@ -1059,6 +1076,7 @@ static const char help[] =
     "      --silent       messages without completion events\n"
     "      --no-copy      messages straight from the program's buffer\n"
     "      --verify       check every byte on the receiving side\n"
+    "      --heap         RMA uses memory of malloc() rather than of cci_rma_alloc()\n"
     "      --format F     text (default), csv or json\n"
     "      --cpu N        run on that processor only\n"
     "  -d, --device NAME  use this device (cci_info lists them)\n"
@@ -1086,6 +1104,7 @@ enum long_only {
     LONG_EVERY,
     LONG_NO_COPY,
     LONG_VERIFY,
+    LONG_HEAP,
     LONG_FORMAT,
     LONG_CPU,
     LONG_ONCE,
@@ -1112,6 +1131,7 @@ static void parse_option(struct options *options, int option, const char *value)
     case LONG_EVERY: options->every = (uint32_t)strtoul(value, NULL, 10); break;
     case LONG_NO_COPY: options->no_copy = 1; break;
     case LONG_VERIFY: options->verify = 1; break;
+    case LONG_HEAP: options->heap = 1; break;
     case LONG_FORMAT: options->format = (enum format)parse_name(value, formats, 3); break;
     case LONG_CPU: options->cpu = atoi(value); break;
     case LONG_ONCE: options->once = 1; break;
@@ -1139,7 +1159,7 @@ static void parse_options(struct options *options, int argc, char **argv) {
         {"help", 0, NULL, 'h'},          {"silent", 0, NULL, LONG_SILENT}, {"no-copy", 0, NULL, LONG_NO_COPY},
         {"verify", 0, NULL, LONG_VERIFY}, {"format", 1, NULL, LONG_FORMAT}, {"cpu", 1, NULL, LONG_CPU},
         {"once", 0, NULL, LONG_ONCE},    {"warmup", 1, NULL, LONG_WARMUP}, {"depth", 1, NULL, LONG_DEPTH},
-        {"every", 1, NULL, LONG_EVERY},
+        {"every", 1, NULL, LONG_EVERY},  {"heap", 0, NULL, LONG_HEAP},
         {NULL, 0, NULL, 0}};
     int option;
     memset(options, 0, sizeof *options);
