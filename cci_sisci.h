@@ -3212,6 +3212,23 @@ static cci__sci_error_t cci__sci_claim_segment(cci__sci_local_segment_t segment,
     return status;
 }
 
+static cci__sci_local_segment_t cci__sci_new_segment(cci__sci_desc_t sd, uint32_t id,
+                                                     cci__sci_cb_local_segment_t callback, void *argument,
+                                                     unsigned int flags) {
+    cci__sci_local_segment_t made = (cci__sci_local_segment_t)cci__sci_alloc(sizeof *made);
+    if (made) {
+        cci__sci_lock(sd);
+        cci__sci_init_target(&made->served.target, sd, CCI__SCI_SEGMENT, (flags & CCI__SCI_FLAG_USE_CALLBACK) != 0,
+                             argument);
+        made->served.target.callback.local = callback;
+        made->served.fd = -1;
+        made->served.id = id;
+        cci__sci_add_served(&made->served);
+        cci__sci_unlock(sd);
+    }
+    return made;
+}
+
 /* Gets the memory of another process's segment: `what` is CCI__SCI_ATTACHMENT or CCI__SCI_MEMBER. */
 static cci__sci_error_t cci__sci_attach(cci__sci_local_segment_t segment, int what) {
     cci__sci_desc_t sd = segment->served.target.sd;
@@ -3286,6 +3303,85 @@ static cci__sci_error_t cci__sci_join_broadcast(cci__sci_local_segment_t segment
     return status;
 }
 
+/* Begins to join a broadcast segment without waiting: cci__sci_step_broadcast() goes on. */
+CCI__SCI_INTERNAL cci__sci_local_segment_t cci__sci_begin_broadcast(cci__sci_desc_t sd, uint32_t id) {
+    cci__sci_local_segment_t made = cci__sci_new_segment(sd, id, NULL, NULL, 0);
+    if (made) {
+        made->broadcast = made->shared = 1;
+    }
+    return made;
+}
+
+static void cci__sci_connect_later(cci__sci_remote *r, uint64_t deadline_ns);
+
+/* Asks the first of the group for its memory. */
+static cci__sci_error_t cci__sci_ask_broadcast(cci__sci_local_segment_t segment) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    cci__sci_remote *r = (cci__sci_remote *)cci__sci_alloc(sizeof *r);
+    if (!r) {
+        return CCI__SCI_ERR_NOSPC;
+    }
+    cci__sci_init_remote(r, sd, CCI__SCI_REMOTE_OTHER, CCI__SCI_MEMBER, segment->served.id);
+    r->segment = segment;
+    segment->attachment = r;
+    cci__sci_connect_later(r, cci__sci_deadline(CCI__SCI_INFINITE_TIMEOUT));
+    if (r->state == CCI__SCI_CONNECTING) { /* its state tells all: nobody waits for an event */
+        r->asynchronous = 0;
+        sd->connecting--;
+    }
+    return CCI__SCI_ERR_BUSY;
+}
+
+/* What has become of the question. */
+static cci__sci_error_t cci__sci_hear_broadcast(cci__sci_local_segment_t segment, size_t size_bytes) {
+    cci__sci_remote *r = segment->attachment;
+    cci__sci_error_t status = r->status;
+    if (r->state == CCI__SCI_CONNECTING) {
+        return CCI__SCI_ERR_BUSY;
+    }
+    if (r->state == CCI__SCI_CONNECTED || r->state == CCI__SCI_INHERITED) {
+        return segment->size_bytes == size_bytes ? CCI__SCI_ERR_OK : CCI__SCI_ERR_SEGMENTID_USED;
+    }
+    cci__sci_disconnect(r);
+    cci__sci_free(r);
+    segment->attachment = NULL;
+    return status == CCI__SCI_ERR_NO_SUCH_SEGMENT || status == CCI__SCI_ERR_CONNECTION_REFUSED ||
+                   status == CCI__SCI_ERR_TIMEOUT
+               ? CCI__SCI_ERR_BUSY
+               : status;
+}
+
+/* To be called again, a millisecond later, when it says CCI__SCI_ERR_BUSY. Who finds the name of a dead owner leaves it to
+ * the others of the group for a moment: founds_too is 0 until then. */
+CCI__SCI_INTERNAL cci__sci_error_t cci__sci_step_broadcast(cci__sci_local_segment_t segment, size_t size_bytes,
+                                                           int founds_too) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    cci__sci_error_t status = CCI__SCI_ERR_SEGMENTID_USED;
+    char name[CCI__SCI_NAME], owner[CCI__SCI_NAME];
+    cci__sci_lock(sd);
+    cci__sci_name_of(&segment->served, name);
+    if (segment->attachment) {
+        status = cci__sci_hear_broadcast(segment, size_bytes);
+    } else {
+        if (founds_too || !cci__sci_owner_of(sd, name, owner)) {
+            segment->size_bytes = size_bytes;
+            status = cci__sci_found_broadcast(segment);
+        }
+        if (status == CCI__SCI_ERR_SEGMENTID_USED) {
+            status = cci__sci_ask_broadcast(segment);
+        }
+    }
+    cci__sci_unlock(sd);
+    return status;
+}
+
+/* Nobody of the group is left that we know of, and we don't have its name. */
+CCI__SCI_INTERNAL int cci__sci_is_broadcast_lost(cci__sci_local_segment_t segment) {
+    const cci__sci_remote *r = segment->attachment;
+    int state = r ? CCI__SCI_LOAD(r->state) : (int)CCI__SCI_INHERITED;
+    return state != CCI__SCI_CONNECTED && state != CCI__SCI_INHERITED;
+}
+
 static cci__sci_error_t cci__sci_fill_segment(cci__sci_local_segment_t segment, size_t size_bytes,
                                               unsigned int flags) {
     segment->size_bytes = size_bytes;
@@ -3309,23 +3405,6 @@ static cci__sci_error_t cci__sci_fill_segment(cci__sci_local_segment_t segment, 
     }
     return cci__sci_need_help(segment->served.target.sd) ? cci__sci_claim_segment(segment, flags)
                                                          : CCI__SCI_ERR_SYSTEM;
-}
-
-static cci__sci_local_segment_t cci__sci_new_segment(cci__sci_desc_t sd, uint32_t id,
-                                                     cci__sci_cb_local_segment_t callback, void *argument,
-                                                     unsigned int flags) {
-    cci__sci_local_segment_t made = (cci__sci_local_segment_t)cci__sci_alloc(sizeof *made);
-    if (made) {
-        cci__sci_lock(sd);
-        cci__sci_init_target(&made->served.target, sd, CCI__SCI_SEGMENT, (flags & CCI__SCI_FLAG_USE_CALLBACK) != 0,
-                             argument);
-        made->served.target.callback.local = callback;
-        made->served.fd = -1;
-        made->served.id = id;
-        cci__sci_add_served(&made->served);
-        cci__sci_unlock(sd);
-    }
-    return made;
 }
 
 /* Gives up our part of it; with the last part goes the memory. */
@@ -5745,6 +5824,12 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_VM_PIECE (UINT64_C(1) << 20)
 #define CCI__SISCI_VIEWS 16u       /* segments of the peer's memory that a link maps at once */
 #define CCI__SISCI_PERMITS 8u      /* to connect to segments, that a link's peer has and may not have used yet */
+#define CCI__SISCI_GROUPS 16u        /* multicast connections of an endpoint */
+#define CCI__SISCI_GROUP_BYTES 8192u /* of a multicast message at most */
+#define CCI__SISCI_GROUP_SLOTS 128u
+#define CCI__SISCI_STEAL (8 * CCI__SISCI_GROUP_SLOTS) /* messages after which a sender that stopped in the middle loses its slot */
+#define CCI__SISCI_RECEIVERS 64u     /* of a group that are woken */
+#define CCI__SISCI_GROUP_SIZE (4096u + CCI__SISCI_GROUP_SLOTS * (uint32_t)sizeof(cci__sisci_group_slot))
 #define CCI__SISCI_SHARED (UINT64_C(1) << 32) /* in a handle, beside the region's index: peers can map the memory */
 
 enum { /* places in an inbox */
@@ -5958,6 +6043,47 @@ typedef struct cci__sisci_link {
     uint8_t block_held[CCI__SISCI_BLOCKS];
 } cci__sisci_link;
 
+/* A multicast connection: its place in the memory of a group, which is a broadcast segment:
+ *
+ *      next 0        number of the next message: who adds one to it has that number
+ *      receivers 64  those who may sleep
+ *      slots 4096    message n is in slot n modulo their count
+ *
+ * All zeros are a good beginning. Nobody waits for anybody: a sender whose slot another one is still writing to takes the
+ * next number, and a receiver that is too slow loses what was overwritten. */
+typedef struct cci__sisci_group {
+    struct cci__sisci_group *next;
+    cci__sisci_conn *conn;
+    cci__sci_local_segment_t segment;
+    cci__sci_map_t map;
+    uint8_t *base; /* NULL: not in the group yet */
+    uint64_t began_ns, retry_ns;
+    uint32_t id;
+    /* receiving */
+    uint64_t tail;                           /* all before were taken, or are lost */
+    uint8_t taken[CCI__SISCI_GROUP_SLOTS];   /* of those from there on */
+    uint32_t place;                          /* among the receivers, from 1 on; 0: there was none free */
+    int told, stalled;                       /* told: senders know that we sleep */
+    /* sending */
+    cci__sci_remote_interrupt_t bell[CCI__SISCI_RECEIVERS];
+    uint32_t bell_of[CCI__SISCI_RECEIVERS];  /* what they are connected to */
+    uint8_t rings[CCI__SISCI_RECEIVERS];     /* as soon as it is connected */
+    uint64_t words[CCI__SISCI_GROUP_BYTES / 8];
+} cci__sisci_group;
+
+typedef struct cci__sisci_receiver {
+    uint32_t interrupt; /* its number and one; 0: nobody */
+    uint32_t sleeps;
+} cci__sisci_receiver;
+
+typedef struct cci__sisci_group_slot {
+    uint64_t number; /* of message n: 2n + 1 while it is being written, 2n + 2 then; 0: never used */
+    uint64_t check;  /* of all that was written, once the slot was taken from a sender that may go on writing */
+    uint32_t length, was_stolen;
+    uint64_t unused[5];
+    uint64_t words[CCI__SISCI_GROUP_BYTES / 8];
+} cci__sisci_group_slot;
+
 typedef struct cci__sisci_memory {
     struct cci__sisci_memory *next;
 } cci__sisci_memory;
@@ -5985,6 +6111,8 @@ typedef struct cci__sisci {
     cci_rma_region_t *regions;
     cci__sisci_shared registry, *shared; /* the register, made with the first memory of cci_rma_alloc(), and that memory */
     uint64_t mapped_bytes;               /* moved without a copy */
+    cci__sisci_group *groups;
+    uint32_t group_count;
     cci_wheel_t wheel;
     cci_list_t hot, cold, notify, due;
     cci_evq_event_t *free_ops;
@@ -6178,13 +6306,12 @@ static int cci__sisci_connect_segment(cci__sisci_link *link, cci__sci_remote_seg
     return error == CCI__SCI_ERR_OK;
 }
 
-/* Connects to the peer's interrupt without waiting: the other side may be this very thread. */
-static void cci__sisci_connect_interrupt(cci__sisci_link *link, unsigned int number) {
-    cci__sci_desc_t sd = link->ep->sd;
+/* Connects to an interrupt without waiting: the other side may be this very thread. */
+static cci__sci_remote_interrupt_t cci__sisci_begin_interrupt(const cci__sisci *ep, unsigned int number) {
+    cci__sci_desc_t sd = ep->sd;
     cci__sci_remote_interrupt_t made = (cci__sci_remote_interrupt_t)cci__sci_alloc(sizeof *made);
-    link->interrupt = made;
     if (!made) {
-        return;
+        return NULL;
     }
     cci__sci_lock(sd);
     cci__sci_init_remote(&made->remote, sd, CCI__SCI_REMOTE_OTHER, CCI__SCI_INTERRUPT, number);
@@ -6194,6 +6321,11 @@ static void cci__sisci_connect_interrupt(cci__sisci_link *link, unsigned int num
         sd->connecting--;
     }
     cci__sci_unlock(sd);
+    return made;
+}
+
+static void cci__sisci_connect_interrupt(cci__sisci_link *link, unsigned int number) {
+    link->interrupt = cci__sisci_begin_interrupt(link->ep, number);
 }
 
 /* CCI__SCI_CONNECTING, CCI__SCI_CONNECTED, or how it ended. */
@@ -6617,7 +6749,7 @@ static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
         cci_release(conn->data);
     }
     conn->data = NULL;
-    if (--conn->link->conn_count == 0) {
+    if (conn->link && --conn->link->conn_count == 0) {
         conn->link->idle_ns = cci__sci_now() + CCI__SISCI_IDLE;
         ep->idle_ns = cci__min64(ep->idle_ns, conn->link->idle_ns);
     }
@@ -6724,8 +6856,10 @@ static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *li
     conn->keepalive_us = attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU ? ep->keepalive_us : 0;
     cci__list_init(&conn->node);
     cci__list_init(&conn->asked);
-    conn->link = link;
-    link->conn_count++;
+    conn->link = link; /* of multicast connections: NULL */
+    if (link) {
+        link->conn_count++;
+    }
     return conn;
 }
 
@@ -7354,7 +7488,7 @@ typedef struct cci__sisci_record {
     int is_void;
 } cci__sisci_record;
 
-enum { CCI__SISCI_TAKEN, CCI__SISCI_STALLED };
+enum { CCI__SISCI_TAKEN, CCI__SISCI_STALLED, CCI__SISCI_LATER };
 
 /* A message for the program. */
 static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
@@ -8147,6 +8281,453 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
     }
 }
 
+/* ---- groups ---- */
+
+static cci__sisci_group_slot *cci__sisci_slot_of(const cci__sisci_group *group, uint64_t number) {
+    return (cci__sisci_group_slot *)(void *)(group->base + 4096) + number % CCI__SISCI_GROUP_SLOTS;
+}
+
+static cci__sisci_receiver *cci__sisci_receiver_at(const cci__sisci_group *group, uint32_t i) {
+    return (cci__sisci_receiver *)(void *)(group->base + 64) + i;
+}
+
+static int cci__sisci_receives(const cci__sisci_group *group) {
+    return group->conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX;
+}
+
+static int cci__sisci_swap_word(uint32_t *word, uint32_t from, uint32_t to) {
+    return __atomic_compare_exchange_n(word, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+static int cci__sisci_swap(uint64_t *word, uint64_t from, uint64_t to) {
+    return __atomic_compare_exchange_n(word, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+/* Vouches for a message whose slot somebody else may write to. */
+static uint64_t cci__sisci_group_check(uint64_t number, uint32_t length, const uint64_t *words) {
+    uint64_t key[2];
+    key[0] = number;
+    key[1] = length;
+    return cci__siphash(key, words, (length + 7) / 8);
+}
+
+/* Others may write meanwhile: whole words at least. */
+static void cci__sisci_copy_words(uint64_t *to, const uint64_t *from, uint32_t length) {
+    uint32_t i, count = (length + 7) / 8;
+    for (i = 0; i < count; i++) {
+        __atomic_store_n(&to[i], __atomic_load_n(&from[i], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    }
+}
+
+/* Takes a slot for a message, and gives its number; NULL: all that were tried are being written to. */
+static cci__sisci_group_slot *cci__sisci_take_slot(cci__sisci_group *group, uint64_t *number) {
+    uint32_t tries;
+    for (tries = 0; tries < CCI__SISCI_GROUP_SLOTS; tries++) {
+        uint64_t n = __atomic_fetch_add((uint64_t *)(void *)group->base, 1, __ATOMIC_SEQ_CST);
+        cci__sisci_group_slot *slot = cci__sisci_slot_of(group, n);
+        uint64_t old = cci__sisci_load_long(&slot->number);
+        int steals = (old & 1) && n - old / 2 >= CCI__SISCI_STEAL;
+        if ((int64_t)(old - 2 * n) > 0 || ((old & 1) && !steals)) {
+            continue; /* others have overtaken us, or one is not ready yet */
+        }
+        if (steals) {
+            cci__sisci_store(&slot->was_stolen, 1); /* for ever: its owner may wake up at any time */
+        }
+        if (cci__sisci_swap(&slot->number, old, 2 * n + 1)) {
+            *number = n;
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+/* Rings at those who sleep. */
+static void cci__sisci_ring_bell(cci__sisci *ep, cci__sisci_group *group, uint32_t i) {
+    cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, i);
+    uint32_t number = cci__sisci_load(&receiver->interrupt);
+    int state;
+    if (number == 0) {
+        return;
+    }
+    if (group->bell[i] && group->bell_of[i] != number) {
+        ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
+        group->bell[i] = NULL;
+    }
+    if (!group->bell[i]) {
+        group->bell[i] = cci__sisci_begin_interrupt(ep, number - 1);
+        group->bell_of[i] = number;
+    }
+    state = group->bell[i] ? CCI__SCI_LOAD(group->bell[i]->remote.state) : (int)CCI__SCI_CONNECTING;
+    group->rings[i] = group->bell[i] && state == CCI__SCI_CONNECTING;
+    if (state == CCI__SCI_CONNECTED) {
+        ep->sci->call.SCITriggerInterrupt(group->bell[i], 0, NULL);
+    } else if (state != CCI__SCI_CONNECTING) { /* it is gone */
+        ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
+        group->bell[i] = NULL;
+        (void)cci__sisci_swap_word(&receiver->interrupt, number, 0);
+    }
+}
+
+static void cci__sisci_wake_group(cci__sisci *ep, cci__sisci_group *group) {
+    uint32_t i;
+    CCI__SCI_FENCE(SEQ_CST); /* the message before this, the sleepers' words after */
+    for (i = 0; i < CCI__SISCI_RECEIVERS; i++) {
+        if (__atomic_load_n(&cci__sisci_receiver_at(group, i)->sleeps, __ATOMIC_RELAXED) != 0) {
+            cci__sisci_ring_bell(ep, group, i);
+        }
+    }
+}
+
+/* Whoever is too slow loses it. */
+static void cci__sisci_send_to_group(cci__sisci *ep, cci__sisci_group *group, const struct iovec *data, uint32_t count,
+                                     uint32_t length) {
+    cci__sisci_group_slot *slot;
+    uint64_t number;
+    if (!group->base || (slot = cci__sisci_take_slot(group, &number)) == NULL) {
+        return;
+    }
+    if (length > 0) {
+        group->words[(length - 1) / 8] = 0;
+    }
+    cci__sisci_gather((uint8_t *)group->words, data, count);
+    __atomic_store_n(&slot->length, length, __ATOMIC_RELAXED);
+    cci__sisci_copy_words(slot->words, group->words, length);
+    if (cci__sisci_load(&slot->was_stolen)) {
+        cci__sisci_store_long(&slot->check, cci__sisci_group_check(number, length, group->words));
+    }
+    (void)cci__sisci_swap(&slot->number, 2 * number + 1, 2 * number + 2); /* else it was stolen: the message is lost */
+    cci__sisci_wake_group(ep, group);
+}
+
+/* Copies a message out of its slot: 0 when it was overwritten meanwhile. */
+static int cci__sisci_copy_slot(const cci__sisci_group_slot *slot, uint64_t number, uint64_t *words, uint32_t length) {
+    uint64_t check;
+    int was_stolen;
+    cci__sisci_copy_words(words, slot->words, length);
+    check = __atomic_load_n(&slot->check, __ATOMIC_RELAXED);
+    was_stolen = cci__sisci_load(&slot->was_stolen) != 0;
+    CCI__SCI_FENCE(ACQUIRE);
+    return cci__sisci_load_long(&slot->number) == 2 * number + 2 &&
+           (!was_stolen || check == cci__sisci_group_check(number, length, words));
+}
+
+/* Message `number` of a group, if it is there. */
+static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, uint64_t number) {
+    const cci__sisci_group_slot *slot = cci__sisci_slot_of(group, number);
+    uint64_t state = cci__sisci_load_long(&slot->number);
+    uint32_t length = __atomic_load_n(&slot->length, __ATOMIC_RELAXED);
+    cci_evq_event_t *event;
+    if (state != 2 * number + 2) {
+        return (int64_t)(state - (2 * number + 2)) < 0 ? CCI__SISCI_LATER : CCI__SISCI_TAKEN;
+    }
+    if (length > CCI__SISCI_GROUP_BYTES || length > ep->stride) {
+        return CCI__SISCI_TAKEN;
+    }
+    event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+    if (event && (event->buffer = cci_evq_take_buffer(&ep->evq)) == NULL) {
+        cci_evq_return_event(&ep->evq, event);
+        event = NULL;
+    }
+    if (!event) {
+        return CCI__SISCI_STALLED;
+    }
+    if (!cci__sisci_copy_slot(slot, number, (uint64_t *)(void *)event->buffer->data, length)) {
+        cci_evq_return_event(&ep->evq, event);
+        return CCI__SISCI_TAKEN;
+    }
+    event->state = 0;
+    event->owner = NULL;
+    event->base.pub.recv.ptr = event->buffer->data;
+    event->base.pub.recv.type = CCI_EVENT_RECV;
+    event->base.pub.recv.len = length;
+    event->base.pub.recv.connection = (cci_connection_t *)&group->conn->conn.pub;
+    cci_evq_post(&ep->received, event);
+    return CCI__SISCI_TAKEN;
+}
+
+/* The numbers that may be there: from group->tail to what is returned. What was overwritten is given up. */
+static uint64_t cci__sisci_look_at_group(cci__sisci_group *group) {
+    uint64_t next = cci__sisci_load_long(group->base);
+    if (next - group->tail > UINT64_C(1) << 62 || next - group->tail > 2 * CCI__SISCI_GROUP_SLOTS) {
+        memset(group->taken, 0, sizeof group->taken);
+        group->tail = next - cci__min64(next, CCI__SISCI_GROUP_SLOTS);
+    }
+    while (next - group->tail > CCI__SISCI_GROUP_SLOTS ||
+           (group->tail != next && group->taken[group->tail % CCI__SISCI_GROUP_SLOTS])) {
+        group->taken[group->tail++ % CCI__SISCI_GROUP_SLOTS] = 0;
+    }
+    return next;
+}
+
+/* Takes what has come, up to a batch; how much it was. One that is late does not keep others back. */
+static int cci__sisci_hear_group(cci__sisci *ep, cci__sisci_group *group) {
+    uint64_t next = cci__sisci_look_at_group(group), n;
+    int count = 0, status = CCI__SISCI_TAKEN;
+    for (n = group->tail; n != next && count < CCI__SISCI_BATCH; n++) {
+        if (group->taken[n % CCI__SISCI_GROUP_SLOTS]) {
+            continue;
+        }
+        status = cci__sisci_take_from_group(ep, group, n);
+        if (status == CCI__SISCI_STALLED) {
+            break;
+        }
+        if (status == CCI__SISCI_TAKEN) {
+            group->taken[n % CCI__SISCI_GROUP_SLOTS] = 1;
+            count++;
+        }
+    }
+    group->stalled = status == CCI__SISCI_STALLED;
+    if (count > 0 && group->told) { /* awake */
+        group->told = 0;
+        cci__sisci_store(&cci__sisci_receiver_at(group, group->place - 1)->sleeps, 0);
+    }
+    return count;
+}
+
+static int cci__sisci_hear_groups(cci__sisci *ep) {
+    cci__sisci_group *group;
+    int count = 0;
+    for (group = ep->groups; group; group = group->next) {
+        if (group->base && cci__sisci_receives(group)) {
+            count += cci__sisci_hear_group(ep, group);
+        }
+    }
+    return count > 0;
+}
+
+/* Tells senders that they must interrupt from now on, or that they need not any more. */
+static void cci__sisci_tell_groups(cci__sisci *ep, int sleeps) {
+    cci__sisci_group *group;
+    for (group = ep->groups; group; group = group->next) {
+        if (group->base && group->place && group->told != sleeps) {
+            group->told = sleeps;
+            cci__sisci_store(&cci__sisci_receiver_at(group, group->place - 1)->sleeps, (uint32_t)sleeps);
+        }
+    }
+}
+
+/* Something has come that can be taken. */
+static int cci__sisci_groups_have_work(cci__sisci *ep) {
+    cci__sisci_group *group;
+    for (group = ep->groups; group; group = group->next) {
+        uint64_t next, n;
+        if (!group->base || !cci__sisci_receives(group) || group->stalled) {
+            continue;
+        }
+        next = cci__sisci_look_at_group(group);
+        for (n = group->tail; n != next; n++) {
+            if (!group->taken[n % CCI__SISCI_GROUP_SLOTS] &&
+                cci__sisci_load_long(&cci__sisci_slot_of(group, n)->number) == 2 * n + 2) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* A receiver has no place among those who are woken. */
+static int cci__sisci_must_look(const cci__sisci *ep) {
+    const cci__sisci_group *group = ep->groups;
+    while (group && (!group->base || group->place || !cci__sisci_receives(group))) {
+        group = group->next;
+    }
+    return group != NULL;
+}
+
+/* A place among those who are woken: there is none if this endpoint never sleeps. */
+static void cci__sisci_take_place(cci__sisci *ep, cci__sisci_group *group) {
+    uint32_t i;
+    for (i = 0; i < CCI__SISCI_RECEIVERS && cci__sisci_is_sleeper(ep) && !group->place; i++) {
+        cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, i);
+        if (cci__sisci_swap_word(&receiver->interrupt, 0, ep->interrupt_number + 1)) {
+            cci__sisci_store(&receiver->sleeps, 0);
+            group->place = i + 1;
+        }
+    }
+}
+
+static void cci__sisci_silence_bells(cci__sisci *ep, cci__sisci_group *group) {
+    uint32_t i;
+    for (i = 0; i < CCI__SISCI_RECEIVERS; i++) {
+        if (group->bell[i]) {
+            ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
+        }
+        group->bell[i] = NULL;
+        group->rings[i] = 0;
+    }
+}
+
+/* Leaves the memory of the group, which goes with its last member. */
+static void cci__sisci_unmap_group(cci__sisci *ep, cci__sisci_group *group) {
+    if (group->base && group->place) {
+        cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, group->place - 1);
+        cci__sisci_store(&receiver->sleeps, 0);
+        (void)cci__sisci_swap_word(&receiver->interrupt, ep->interrupt_number + 1, 0);
+    }
+    cci__sisci_silence_bells(ep, group);
+    if (group->base) {
+        ep->sci->call.SCIUnmapSegment(group->map, 0, NULL);
+    } else {
+        ep->handshakes--;
+    }
+    if (group->segment) {
+        cci__sisci_remove_segment(ep, group->segment);
+    }
+    group->segment = NULL;
+    group->base = NULL;
+    group->place = 0;
+    group->told = group->stalled = 0;
+}
+
+static void cci__sisci_leave_group(cci__sisci *ep, cci__sisci_group *group) {
+    cci__sisci_group **at = &ep->groups;
+    while (*at != group) {
+        at = &(*at)->next;
+    }
+    *at = group->next;
+    ep->group_count--;
+    cci__sisci_unmap_group(ep, group);
+    group->conn->data = NULL;
+    cci_release(group);
+}
+
+/* The connection fails, or was never told. */
+static void cci__sisci_refuse_group(cci__sisci *ep, cci__sisci_group *group, int status) {
+    cci__sisci_conn *conn = group->conn;
+    cci__sisci_leave_group(ep, group);
+    cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, status);
+    cci__sisci_close_conn(ep, conn);
+}
+
+/* The memory is there: from now on what is sent is received. */
+static int cci__sisci_enter_group(cci__sisci *ep, cci__sisci_group *group) {
+    cci__sci_error_t error;
+    uint8_t *base = (uint8_t *)ep->sci->call.SCIMapLocalSegment(group->segment, &group->map, 0, CCI__SISCI_GROUP_SIZE, NULL,
+                                                                0, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        return 0;
+    }
+    group->base = base;
+    group->tail = cci__sisci_load_long(base);
+    memset(group->taken, 0, sizeof group->taken);
+    ep->handshakes--;
+    if (cci__sisci_receives(group)) {
+        cci__sisci_take_place(ep, group);
+    }
+    if (group->conn->conn.state == CCI_CONN_CONNECTING) {
+        cci__sisci_opened(ep, group->conn);
+        cci__sisci_post_event(ep, group->conn, CCI_EVENT_CONNECT, CCI_SUCCESS);
+    }
+    return 1;
+}
+
+static void cci__sisci_begin_group(cci__sisci *ep, cci__sisci_group *group) {
+    group->segment = cci__sci_begin_broadcast(ep->sd, group->id);
+    group->began_ns = group->retry_ns = cci__sci_now();
+    ep->handshakes++; /* look often */
+}
+
+static void cci__sisci_step_joining(cci__sisci *ep, cci__sisci_group *group, uint64_t now_ns) {
+    cci__sci_error_t error = CCI__SCI_ERR_NOSPC;
+    int status = CCI_ENOMEM;
+    if (now_ns < group->retry_ns) {
+        return;
+    }
+    group->retry_ns = now_ns + CCI__MS;
+    if (group->segment) {
+        error = cci__sci_step_broadcast(group->segment, CCI__SISCI_GROUP_SIZE, now_ns - group->began_ns > 100 * CCI__MS);
+    }
+    if (error == CCI__SCI_ERR_BUSY || (error == CCI__SCI_ERR_OK && cci__sisci_enter_group(ep, group))) {
+        return;
+    }
+    if (error == CCI__SCI_ERR_SEGMENTID_USED) {
+        status = CCI_EADDRNOTAVAIL; /* by something else */
+    }
+    if (group->conn->conn.state == CCI_CONN_CONNECTING) {
+        cci__sisci_refuse_group(ep, group, status);
+    }
+}
+
+static void cci__sisci_step_groups(cci__sisci *ep) {
+    cci__sisci_group *group, *next;
+    uint64_t now_ns = ep->groups ? cci__sci_now() : 0;
+    uint32_t i;
+    for (group = ep->groups; group; group = next) {
+        next = group->next;
+        if (!group->base) {
+            cci__sisci_step_joining(ep, group, now_ns);
+            continue;
+        }
+        if (cci__sci_is_broadcast_lost(group->segment)) { /* the others have, or will have, new memory */
+            cci__sisci_unmap_group(ep, group);
+            cci__sisci_begin_group(ep, group);
+            continue;
+        }
+        for (i = 0; i < CCI__SISCI_RECEIVERS; i++) {
+            if (group->rings[i]) {
+                cci__sisci_ring_bell(ep, group, i);
+            }
+        }
+    }
+}
+
+/* A connection to a group. */
+static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute_t attribute, void *context,
+                                 uint64_t timeout_ns) {
+    cci__sisci_group *group = ep->group_count < CCI__SISCI_GROUPS ? (cci__sisci_group *)cci_alloc(sizeof *group) : NULL;
+    cci_evq_event_t *event = group ? cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL) : NULL;
+    cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, NULL, attribute, context) : NULL;
+    if (!conn) {
+        if (event) {
+            cci_evq_return_event(&ep->evq, event);
+        }
+        cci_release(group);
+        return CCI_ENOMEM;
+    }
+    memset(group, 0, sizeof *group);
+    group->conn = conn;
+    group->id = id;
+    group->next = ep->groups;
+    ep->groups = group;
+    ep->group_count++;
+    conn->event = event;
+    conn->data = group;
+    conn->conn.is_client = 1;
+    conn->conn.state = CCI_CONN_CONNECTING;
+    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, CCI__SISCI_GROUP_BYTES);
+    ep->now_ns = cci__sci_now();
+    cci__timer_arm(&ep->wheel, &conn->conn.timer, timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns);
+    cci__sisci_begin_group(ep, group);
+    cci__sisci_step_joining(ep, group, ep->now_ns);
+    return CCI_SUCCESS;
+}
+
+static void cci__sisci_arm(cci__sisci *ep);
+static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op);
+
+static int cci__sisci_send_multicast(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data, uint32_t count,
+                                     uint32_t length, void *context, int flags) {
+    cci__sisci_op *op = NULL;
+    int status = CCI_SUCCESS;
+    if (!(flags & CCI_FLAG_SILENT) || (flags & CCI_FLAG_BLOCKING)) {
+        op = cci__sisci_new_op(ep, conn, context, flags);
+        if (!op) {
+            return CCI_ENOBUFS;
+        }
+    }
+    cci__sisci_send_to_group(ep, (cci__sisci_group *)conn->data, data, count, length);
+    if (op) {
+        cci__sisci_complete(ep, op, CCI_SUCCESS);
+    }
+    if (flags & CCI_FLAG_BLOCKING) {
+        status = cci__sisci_block(ep, op);
+    }
+    if (cci__sisci_is_sleeper(ep)) {
+        cci__sisci_arm(ep);
+    }
+    return status;
+}
+
 /* ---- a round of work ---- */
 
 static void cci__sisci_look_at_device(cci__sisci *ep) {
@@ -8155,6 +8736,7 @@ static void cci__sisci_look_at_device(cci__sisci *ep) {
     int i;
     cci__sisci_hear(ep);
     cci__sisci_look_at_door(ep);
+    cci__sisci_step_groups(ep);
     now_ns = cci__sci_now();
     lists[0] = &ep->hot;
     lists[1] = &ep->cold;
@@ -8222,6 +8804,10 @@ static int cci__sisci_is_stalled(cci__sisci_link *link) {
 static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__sisci_link *link = conn->link;
     uint32_t nothing[4] = {0, 0, 0, 0};
+    if (!link) {
+        cci__sisci_refuse_group(ep, (cci__sisci_group *)conn->data, CCI_ETIMEDOUT);
+        return;
+    }
     if (conn->conn.state == CCI_CONN_CONNECTING) {
         cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ETIMEDOUT);
         if (link->state != CCI__SISCI_OPEN || conn->owes == CCI__SISCI_REQUEST) {
@@ -8393,6 +8979,9 @@ static uint64_t cci__sisci_timers(cci__sisci *ep) {
         cci__sisci_close_idle(ep, &ep->cold);
     }
     earliest_ns = cci__min64(earliest_ns, ep->idle_ns);
+    if (cci__sisci_must_look(ep)) {
+        earliest_ns = cci__min64(earliest_ns, ep->now_ns + CCI__MS);
+    }
     if (ep->handshakes > 0) {
         earliest_ns = cci__min64(earliest_ns, ep->now_ns + 10 * CCI__MS);
     }
@@ -8411,6 +9000,7 @@ static void cci__sisci_serve_all(cci__sisci *ep, cci_list_t *list) {
 static void cci__sisci_wake_up(cci__sisci *ep) {
     ep->sleeping = 0;
     cci__sisci_take_interrupts(ep);
+    cci__sisci_tell_groups(ep, 0);
     cci__sisci_serve_all(ep, &ep->cold);
 }
 
@@ -8428,6 +9018,9 @@ static int cci__sisci_pump(cci__sisci *ep) {
     for (at = ep->hot.next; at != &ep->hot; at = next) {
         next = at->next;
         came |= cci__sisci_serve(ep, CCI__CONTAINER(at, cci__sisci_link, node));
+    }
+    if (ep->groups) {
+        came |= cci__sisci_hear_groups(ep);
     }
     if (!cci__list_empty(&ep->cold)) { /* one of the others, by turns */
         cci__sisci_link *link = CCI__CONTAINER(ep->cold.next, cci__sisci_link, node);
@@ -8470,7 +9063,11 @@ static int cci__sisci_lie_down(cci__sisci *ep) {
             cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 1);
         }
     }
+    cci__sisci_tell_groups(ep, 1);
     CCI__SCI_FENCE(SEQ_CST); /* the word before this, the peers' stores after */
+    if (cci__sisci_groups_have_work(ep)) {
+        return 0;
+    }
     for (at = ep->hot.next; at != &ep->hot; at = at->next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
         if (cci__sisci_has_work(link) || cci__sisci_can_move(link)) {
@@ -8752,6 +9349,9 @@ static void cci__sisci_free(cci__sisci *ep) {
     cci__sisci_memory *block;
     cci__sci_error_t error;
     uint32_t i;
+    while (ep->groups) {
+        cci__sisci_leave_group(ep, ep->groups);
+    }
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, i);
         if (conn->data) {
@@ -9000,22 +9600,26 @@ static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, co
     cci__sisci *ep = (cci__sisci *)(void *)base;
     uint64_t timeout_ns = CCI__NEVER;
     uint32_t node, service;
-    int status = cci__sisci_parse(address, &node, &service);
+    int status = cci__sisci_parse(address, &node, &service), is_group = attribute > CCI_CONN_ATTR_UU;
     (void)flags;
-    if (status == CCI_SUCCESS && ep->sci == &cci__sci_software && node != CCI__SCI_NODE) {
+    if (status == CCI_SUCCESS && is_group != (node == CCI__SCI_BROADCAST_NODEID)) {
+        status = CCI_EINVAL;
+    }
+    if (status == CCI_SUCCESS && ep->sci == &cci__sci_software && node != CCI__SCI_NODE && !is_group) {
         status = CCI_EADDRNOTAVAIL; /* there is no other */
+    }
+    if (status == CCI_SUCCESS && ep->sci != &cci__sci_software && is_group) {
+        status = CCI_ERR_NOT_IMPLEMENTED;
     }
     if (status != CCI_SUCCESS) {
         return status;
-    }
-    if (attribute > CCI_CONN_ATTR_UU) {
-        return CCI_ERR_NOT_IMPLEMENTED;
     }
     if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000)) {
         timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
     }
     cci__sisci_lock(ep);
-    status = cci__sisci_connect_locked(ep, node, service, data, data_len, attribute, context, timeout_ns);
+    status = is_group ? cci__sisci_join_group(ep, service, attribute, context, timeout_ns)
+                      : cci__sisci_connect_locked(ep, node, service, data, data_len, attribute, context, timeout_ns);
     cci__sisci_arm(ep);
     cci__sisci_unlock(ep);
     return status;
@@ -9060,6 +9664,14 @@ static int cci__sisci_disconnect(struct cci_connection *connection) {
     if (conn->closing || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
         cci__sisci_unlock(ep);
         return CCI_EINVAL;
+    }
+    if (!link) {
+        cci__sisci_forget_messages(ep, conn);
+        cci__sisci_leave_group(ep, (cci__sisci_group *)conn->data);
+        cci__sisci_close_conn(ep, conn);
+        cci__sisci_arm(ep);
+        cci__sisci_unlock(ep);
+        return CCI_SUCCESS;
     }
     cci__sisci_fail_ops(link, conn, link->ops.next, CCI_ERR_DISCONNECTED);
     for (item = link->items; item; item = item->next) {
@@ -9364,6 +9976,9 @@ static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const s
     cci__sisci_link *link = conn->link;
     cci__sisci_op *op = NULL;
     int status = CCI_SUCCESS, posted;
+    if (!link) {
+        return cci__sisci_send_multicast(ep, conn, data, count, length, context, flags);
+    }
     if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) {
         return CCI_ERR_DISCONNECTED;
     }

@@ -854,7 +854,7 @@ TEST(connect_self, ANYWHERE, "[1.3.5] an endpoint can connect to itself") {
 
 TEST(connect_unicast, ANYWHERE, "[4.4.3.1] reliable connections and UU are unicast only, UU_MC is for groups only") {
     static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
-    const char *group = on_sim ? "sim://g7" : "udp://239.77.5.7:39475";
+    const char *group = on_sim ? "sim://g7" : on_sisci ? "sisci://252:7" : "udp://239.77.5.7:39475";
     side_t *a = side_open(), *b = side_open();
     int i;
     (void)state;
@@ -3111,6 +3111,11 @@ TEST(multicast_sim, ON_SIM | WHEN_CLEAN, "[4.4.4.1] UU_MC_TX sends to all UU_MC_
     multicast("sim://g5");
 }
 
+TEST(multicast_sisci, ON_SISCI, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of a group of this host") {
+    (void)state;
+    multicast("sisci://252:5");
+}
+
 TEST(multicast_v4, ON_UDP, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of an IPv4 group") {
     (void)state;
     multicast("udp://239.77.5.3:39475");
@@ -3141,9 +3146,10 @@ TEST(multicast_v6, ON_UDP, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of an IPv6 
     multicast("udp://[ff01::1:5]:39475");
 }
 
-TEST(multicast_rma, ON_NETWORK, "[4.4.4.1] multicast connections forbid RMA") {
+TEST(multicast_rma, ANYWHERE, "[4.4.4.1] multicast connections forbid RMA") {
     side_t *a = side_open();
-    cci_connection_t *tx = join_group(a, on_sim ? "sim://g6" : "udp://239.77.5.4:39475", CCI_CONN_ATTR_UU_MC_TX);
+    cci_connection_t *tx = join_group(a, on_sim ? "sim://g6" : on_sisci ? "sisci://252:6" : "udp://239.77.5.4:39475",
+                                      CCI_CONN_ATTR_UU_MC_TX);
     region_t region = make_region(a->ep, 64, READ_WRITE);
     (void)state;
     assert_int_equal(cci_rma(tx, NULL, 0, region.handle, 0, region.handle, 0, 8, NULL, CCI_FLAG_WRITE), CCI_EINVAL);
