@@ -7294,7 +7294,7 @@ static int cci__sisci_mapped(cci__sisci *ep, cci__sisci_link *link, cci__sisci_i
         }
         item->begun += length;
         most -= length;
-        ep->mapped_bytes += length;
+        ep->mapped_bytes += place ? length : 0;
     }
     item->deadline_ns = 0; /* as long as it gets on, it has time */
     if (item->op) {
@@ -10216,6 +10216,9 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     cci__sisci_item *item;
     cci__sisci_op *op = NULL;
     (void)cci__sisci_serve(ep, link); /* the peer may have ended the connection */
+    if (link->views && ((ep->rounds++ & 127) == 0 || link->views->connecting > 0)) {
+        cci__sisci_look_at_device(ep); /* a program may make no other calls, and mapped memory outlives the peer */
+    }
     if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) {
         return CCI_ERR_DISCONNECTED;
     }

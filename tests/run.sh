@@ -631,7 +631,7 @@ for unit in test_sisci test_sisci_peers test_sisci_memory; do
     step "$unit-raced" raced "$unit" "tests/$unit.c"
 done
 for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed \
-    sisci sisci-bounce; do
+    sisci sisci-bounce sisci-mapped sisci-mapped-later; do
     step "conformance-$network" plain conformance tests/conformance.c "$network"
 done
 step test_seal-ciphered ciphered test_seal tests/test_seal.c
@@ -643,6 +643,7 @@ step conformance-udp-sanitized sanitized conformance tests/conformance.c udp
 step conformance-udp-raced raced conformance tests/conformance.c udp thread
 step conformance-sisci-sanitized sanitized conformance tests/conformance.c sisci
 step conformance-sisci-bounce-sanitized sanitized conformance tests/conformance.c sisci-bounce
+step conformance-sisci-mapped-sanitized sanitized conformance tests/conformance.c sisci-mapped
 step conformance-sisci-raced raced conformance tests/conformance.c sisci thread
 # Long, and by name only, as `make soak` and `make mutants`.
 case $only in
