@@ -5621,6 +5621,9 @@ static void cci__sci_import_1(cci__sci_provider *vendor, const char *prefix) {
     vendor->call.name = cci__sci_lack_1_##name;                                                                        \
     vendor->found += cci__sci_import(vendor->library, prefix, #name, &vendor->call.name);
     CCI__SCI_FUNCTIONS(CCI__SCI_IMPORT_1, unsigned int)
+    if (vendor->call.SCIFlush == cci__sci_lack_1_SCIFlush) { /* it came later than the manual, and does less */
+        vendor->call.SCIFlush = vendor->call.SCIStoreBarrier;
+    }
 }
 
 static void cci__sci_import_2(cci__sci_provider *vendor, const char *prefix) {
@@ -5628,6 +5631,9 @@ static void cci__sci_import_2(cci__sci_provider *vendor, const char *prefix) {
     cci__sci_wide.name = cci__sci_lack_2_##name;                                                                       \
     vendor->found += cci__sci_import(vendor->library, prefix, #name, &cci__sci_wide.name);
     CCI__SCI_FUNCTIONS(CCI__SCI_IMPORT_2, size_t)
+    if (cci__sci_wide.SCIFlush == cci__sci_lack_2_SCIFlush) {
+        cci__sci_wide.SCIFlush = cci__sci_wide.SCIStoreBarrier;
+    }
     memcpy(&vendor->call, &cci__sci_wide, sizeof vendor->call);
 #define CCI__SCI_WIDEN(name) vendor->call.name = cci__sci_widen_##name;
     CCI__SCI_WIDENED(CCI__SCI_WIDEN)
@@ -5809,6 +5815,8 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_MORE 60u
 #define CCI__SISCI_SHORT 496u      /* bytes of a message that go in the ring */
 #define CCI__SISCI_HELLOS 64u
+#define CCI__SISCI_DOOR_SIZE 4096u
+#define CCI__SISCI_CONNECT_MS 100u /* how long a library may wait for another node */
 #define CCI__SISCI_BLOCKS 64u      /* per inbox at most */
 #define CCI__SISCI_RETURNS 128u
 #define CCI__SISCI_SLOTS 4u
@@ -5873,10 +5881,16 @@ typedef struct cci__sisci_card {
 } cci__sisci_card;
 
 /* A hello is one word, the numbers of the client's inbox and of the server's: a client that is killed leaves it there
- * or does not, but nothing in between. 0: free. */
+ * or does not, but nothing in between. 0: free. Through an adapter there are only stores: such hellos tell their own
+ * check, and who is overwritten knocks again. */
+typedef struct cci__sisci_far_hello {
+    uint32_t check, node, client_id, server_id;
+} cci__sisci_far_hello;
+
 typedef struct cci__sisci_door {
     uint32_t magic, interrupt, count, reserved;
     uint64_t hello[CCI__SISCI_HELLOS];
+    cci__sisci_far_hello far_hello[CCI__SISCI_HELLOS];
 } cci__sisci_door;
 
 typedef struct cci__sisci_device {
@@ -5954,6 +5968,46 @@ typedef struct cci__sisci_news {
     int door, attached, out; /* 1: connected, -1: failed or lost */
 } cci__sisci_news;
 
+/* What callbacks of an adapter's library set, in threads of that library. */
+enum {
+    CCI__SISCI_IN_JOINED = 1,
+    CCI__SISCI_IN_LOST = 2,
+    CCI__SISCI_OUT_LOST = 4,
+    CCI__SISCI_DOOR_LOST = 8,
+    CCI__SISCI_DOWN = 16,
+    CCI__SISCI_UP = 32
+};
+#define CCI__SISCI_NEWS 0xffffffu
+#define CCI__SISCI_TAGS 256u
+
+/* What a link has when it leads through an adapter. Then link->out is a copy of the peer's inbox in our memory: whatever
+ * is written there is stored in the peer's afterwards, and once more when the adapter has lost it on the way. A callback
+ * may come when its object is gone: so mirrors live as long as the device, and callbacks name the generation in the low
+ * bits of their argument. */
+typedef struct cci__sisci_mirror {
+    uint32_t news; /* a byte of generation, and what has happened */
+    struct cci__sisci_mirror *next;
+    struct cci__sisci_port *port;
+    cci__sci_local_segment_t left; /* could not be removed yet */
+    cci__sci_sequence_t sequence;
+    uint8_t *map, *memory;
+    size_t size_bytes;
+    uint64_t check_ns;
+    int stored; /* since the adapter was last asked whether it has lost anything */
+    int paused; /* nothing is stored until the way is open again: `down` says that we will be told */
+    int down;
+} cci__sisci_mirror;
+
+/* An adapter's device, with all that callbacks may reach. It is closed when peers have let go of what was theirs. */
+typedef struct cci__sisci_port {
+    struct cci__sisci_port *next;
+    const cci__sci_provider *sci;
+    cci__sci_desc_t sd;
+    cci__sci_local_interrupt_t interrupt;
+    cci__sisci_mirror *unused, *left;
+    int bell; /* an eventfd: callbacks write to it */
+} cci__sisci_port;
+
 typedef struct cci__sisci_slot {
     cci__sisci_item *item;
     uint64_t number;   /* that is awaited; 0: free */
@@ -6012,6 +6066,7 @@ typedef struct cci__sisci_link {
     cci__sisci_news news;
     uint64_t retry_ns, idle_ns; /* idle: when a link without connections is closed */
     uint32_t peer_node, service, in_id, out_id, conn_count, held, idle_rounds;
+    cci__sisci_mirror *mirror; /* or NULL */
     uint64_t *hello; /* at the door */
     char owner[CCI__SCI_NAME]; /* of the door */
     /* SISCI */
@@ -6094,7 +6149,8 @@ typedef struct cci__sisci {
     uint64_t probe;
     const cci__sci_provider *sci; /* the table of functions and flags */
     cci__sci_desc_t sd;
-    uint32_t adapter, node;
+    cci__sisci_port *port; /* of an adapter's library, or NULL */
+    uint32_t adapter, node, paused;
     cci__sci_local_segment_t door_segment;
     cci__sci_map_t door_map;
     cci__sisci_door *door;
@@ -6201,16 +6257,421 @@ static void cci__sisci_touch(cci__sisci_link *link) {
     }
 }
 
+/* ---- through an adapter ---- */
+
+/* Stores what is in our copy of the peer's inbox: offset and size are multiples of 4. */
+static void cci__sisci_copy_far(const cci__sisci_mirror *m, size_t at, size_t size) {
+    size_t end = at + size;
+    if ((at & 4) && at < end) {
+        *(volatile uint32_t *)(void *)(m->map + at) = *(const uint32_t *)(const void *)(m->memory + at);
+        at += 4;
+    }
+    for (; at + 8 <= end; at += 8) {
+        *(volatile uint64_t *)(void *)(m->map + at) = *(const uint64_t *)(const void *)(m->memory + at);
+    }
+    if (at < end) {
+        *(volatile uint32_t *)(void *)(m->map + at) = *(const uint32_t *)(const void *)(m->memory + at);
+    }
+}
+
+/* What was stored before this arrives before what is stored after it. */
+static void cci__sisci_flush_far(const cci__sisci_mirror *m) {
+    m->port->sci->call.SCIFlush(m->sequence, m->port->sci->flag.FLUSH_CPU_BUFFERS_ONLY);
+}
+
+static void cci__sisci_push(cci__sisci_link *link, const void *from, size_t size) {
+    cci__sisci_mirror *m = link->mirror;
+    if (m && !m->paused) {
+        cci__sisci_copy_far(m, (size_t)((const uint8_t *)from - m->memory), (size + 7) & ~(size_t)7);
+        cci__sisci_flush_far(m);
+        m->stored = 1;
+    }
+}
+
+/* A record: its first word when all else is there. */
+static void cci__sisci_push_record(cci__sisci_link *link, const uint8_t *record, uint32_t lines) {
+    cci__sisci_mirror *m = link->mirror;
+    size_t at = (size_t)(record - m->memory);
+    if (m->paused) {
+        return;
+    }
+    cci__sisci_copy_far(m, at + 4, (size_t)lines * CCI__SISCI_LINE - 4);
+    cci__sisci_flush_far(m);
+    cci__sisci_copy_far(m, at, 4);
+    cci__sisci_flush_far(m);
+    m->stored = 1;
+}
+
+/* Stores all of it, in the same order. What had arrived before is overwritten with what it is. */
+static void cci__sisci_push_all(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    size_t ring = CCI__SISCI_AT_RING, blocks = (size_t)(link->out_blocks - link->out), at;
+    cci__sisci_copy_far(m, blocks, m->size_bytes - blocks);
+    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE) {
+        cci__sisci_copy_far(m, at + 4, CCI__SISCI_LINE - 4);
+    }
+    cci__sisci_flush_far(m);
+    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE) {
+        cci__sisci_copy_far(m, at, 4);
+    }
+    cci__sisci_copy_far(m, CCI__SISCI_AT_ACK, ring - CCI__SISCI_AT_ACK);
+    cci__sisci_flush_far(m);
+}
+
+static void cci__sisci_pause(cci__sisci_link *link) {
+    if (!link->mirror->paused) {
+        link->mirror->paused = 1;
+        link->ep->paused++;
+    }
+}
+
+/* Has all arrived? Waits until it has, a microsecond or two. */
+static int cci__sisci_has_arrived(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    m->stored = 0;
+    return m->port->sci->call.SCICheckSequence(m->sequence, 0, &error) == CCI__SCI_SEQ_OK && error == CCI__SCI_ERR_OK;
+}
+
+/* The word that says that we sleep, and its arrival. The answer to a load comes after all that the peer had stored when
+ * it did not see that word: then we see that. */
+static void cci__sisci_confirm_sleep(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    if (m->paused) {
+        return;
+    }
+    if (!cci__sisci_has_arrived(link)) {
+        cci__sisci_pause(link);
+        return;
+    }
+    m->port->sci->call.SCIFlushReadBuffers(m->sequence);
+    (void)*(volatile uint32_t *)(void *)(m->map + CCI__SISCI_AT_SLEEP);
+}
+
+/* Is the way open again? Then all that may have been lost is stored once more. */
+static void cci__sisci_resume(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    if (m->port->sci->call.SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK) {
+        return;
+    }
+    cci__sisci_push_all(link);
+    if (!cci__sisci_has_arrived(link)) {
+        return;
+    }
+    m->paused = 0;
+    link->ep->paused--;
+    cci__sisci_confirm_sleep(link);
+    cci__sisci_touch(link);
+}
+
 /* Stores a word of the peer's inbox that is not in the ring. */
-static void cci__sisci_tell(cci__sisci_link *link, uint32_t at, uint32_t value) {
+static void cci__sisci_tell(cci__sisci_link *link, size_t at, uint32_t value) {
     cci__sisci_store(link->out + at, value);
+    if (CCI__UNLIKELY(link->mirror != NULL) && !link->mirror->paused) {
+        cci__sisci_copy_far(link->mirror, at, 4);
+        cci__sisci_flush_far(link->mirror);
+        link->mirror->stored = 1;
+    }
+}
+
+static void cci__sisci_tell_long(cci__sisci_link *link, size_t at, uint64_t value) {
+    cci__sisci_store_long(link->out + at, value);
+    cci__sisci_push(link, link->out + at, sizeof value);
+}
+
+/* ---- an adapter's library: its callbacks, and what it lets go of late ---- */
+
+static void cci__sisci_ring(const cci__sisci_port *port) {
+    uint64_t one = 1;
+    ssize_t n = write(port->bell, &one, sizeof one);
+    (void)n; /* it rings already */
+}
+
+static cci__sci_callback_action_t cci__sisci_note(void *arg, uint32_t set, uint32_t clear) {
+    uint32_t tag = (uint32_t)((uintptr_t)arg % CCI__SISCI_TAGS), was;
+    cci__sisci_mirror *m = (cci__sisci_mirror *)(void *)((char *)arg - tag);
+    was = CCI__SCI_LOAD(m->news);
+    do {
+        if (was >> 24 != tag) {
+            return CCI__SCI_CALLBACK_CONTINUE; /* that was another link */
+        }
+    } while (!__atomic_compare_exchange_n(&m->news, &was, (was & ~clear) | set, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    cci__sisci_ring(m->port);
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
+static cci__sci_callback_action_t cci__sisci_far_door(void *arg, cci__sci_remote_segment_t segment,
+                                                      cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    (void)segment, (void)status;
+    return reason == CCI__SCI_CB_DISCONNECT || reason == CCI__SCI_CB_LOST ? cci__sisci_note(arg, CCI__SISCI_DOOR_LOST, 0)
+                                                                          : CCI__SCI_CALLBACK_CONTINUE;
+}
+
+static cci__sci_callback_action_t cci__sisci_far_out(void *arg, cci__sci_remote_segment_t segment,
+                                                     cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    (void)segment, (void)status;
+    switch (reason) {
+    case CCI__SCI_CB_NOT_OPERATIONAL:
+        return cci__sisci_note(arg, CCI__SISCI_DOWN, CCI__SISCI_UP);
+    case CCI__SCI_CB_OPERATIONAL:
+        return cci__sisci_note(arg, CCI__SISCI_UP, 0);
+    case CCI__SCI_CB_DISCONNECT:
+    case CCI__SCI_CB_LOST:
+        return cci__sisci_note(arg, CCI__SISCI_OUT_LOST, 0);
+    default:
+        return CCI__SCI_CALLBACK_CONTINUE;
+    }
+}
+
+static cci__sci_callback_action_t cci__sisci_far_in(void *arg, cci__sci_local_segment_t segment,
+                                                    cci__sci_segment_cb_reason_t reason, unsigned int node,
+                                                    unsigned int adapter, cci__sci_error_t status) {
+    (void)segment, (void)node, (void)adapter, (void)status;
+    switch (reason) {
+    case CCI__SCI_CB_CONNECT:
+        return cci__sisci_note(arg, CCI__SISCI_IN_JOINED, 0);
+    case CCI__SCI_CB_DISCONNECT:
+    case CCI__SCI_CB_LOST:
+        return cci__sisci_note(arg, CCI__SISCI_IN_LOST, 0);
+    default: /* when the way is closed, who stores finds out */
+        return CCI__SCI_CALLBACK_CONTINUE;
+    }
+}
+
+static cci__sci_callback_action_t cci__sisci_far_interrupt(void *arg, cci__sci_local_interrupt_t interrupt,
+                                                           cci__sci_error_t status) {
+    (void)interrupt, (void)status;
+    cci__sisci_ring((const cci__sisci_port *)arg);
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
+/* Makes callbacks that are still under way find nobody. */
+static void cci__sisci_forget_news(cci__sisci_mirror *m) {
+    uint32_t was = CCI__SCI_LOAD(m->news);
+    CCI__SCI_STORE(m->news, (was & ~CCI__SISCI_NEWS) + CCI__SISCI_NEWS + 1);
+}
+
+static void *cci__sisci_callback_arg(cci__sisci_mirror *m) {
+    return (char *)m + (CCI__SCI_LOAD(m->news) >> 24);
+}
+
+/* Not from cci_alloc(): it may have to outlive cci_finalize(). */
+static cci__sisci_mirror *cci__sisci_take_mirror(cci__sisci_port *port) {
+    cci__sisci_mirror *m = port->unused;
+    void *memory;
+    if (m) {
+        port->unused = m->next;
+        return m;
+    }
+    if (posix_memalign(&memory, CCI__SISCI_TAGS, sizeof *m) != 0) {
+        return NULL;
+    }
+    m = (cci__sisci_mirror *)memory;
+    memset(m, 0, sizeof *m);
+    m->port = port;
+    return m;
+}
+
+static void cci__sisci_drop_mirror(cci__sisci_mirror *m) {
+    cci__sisci_forget_news(m);
+    m->next = m->port->unused;
+    m->port->unused = m;
+}
+
+/* Peers are told to go; the segment can be removed when they have. 0: not yet. */
+static int cci__sisci_remove_far(const cci__sisci_port *port, cci__sci_local_segment_t segment, uint32_t adapter) {
+    cci__sci_error_t error;
+    port->sci->call.SCISetSegmentUnavailable(segment, adapter, port->sci->flag.NOTIFY | port->sci->flag.FORCE_DISCONNECT,
+                                             &error);
+    error = CCI__SCI_ERR_OK;
+    port->sci->call.SCIRemoveSegment(segment, 0, &error);
+    return error != CCI__SCI_ERR_BUSY;
+}
+
+static void cci__sisci_remove_left(cci__sisci_port *port) {
+    cci__sisci_mirror **at = &port->left, *m;
+    while ((m = *at) != NULL) {
+        cci__sci_error_t error = CCI__SCI_ERR_OK;
+        port->sci->call.SCIRemoveSegment(m->left, 0, &error);
+        if (error == CCI__SCI_ERR_BUSY) {
+            at = &m->next;
+            continue;
+        }
+        *at = m->next;
+        cci__sisci_drop_mirror(m);
+    }
+}
+
+/* Closes the device; 0 if peers still have something of it. */
+static int cci__sisci_close_port(cci__sisci_port *port) {
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    if (port->interrupt) {
+        port->sci->call.SCIRemoveInterrupt(port->interrupt, 0, &error);
+        if (error == CCI__SCI_ERR_BUSY) {
+            return 0;
+        }
+        port->interrupt = NULL;
+    }
+    cci__sisci_remove_left(port);
+    if (port->left) {
+        return 0;
+    }
+    error = CCI__SCI_ERR_OK;
+    if (port->sd) {
+        port->sci->call.SCIClose(port->sd, 0, &error);
+    }
+    if (error == CCI__SCI_ERR_BUSY) {
+        return 0;
+    }
+    while (port->unused) {
+        cci__sisci_mirror *m = port->unused;
+        port->unused = m->next;
+        free(m);
+    }
+    close(port->bell);
+    free(port);
+    return 1;
+}
+
+/* Devices of endpoints that are gone; the next endpoint that comes or goes tries to close them again. */
+static cci__sisci_port *cci__sisci_left_ports;
+static int cci__sisci_left_lock;
+
+static void cci__sisci_close_left_ports(cci__sisci_port *another) {
+    cci__sisci_port **at = &cci__sisci_left_ports;
+    while (__atomic_exchange_n(&cci__sisci_left_lock, 1, __ATOMIC_ACQUIRE)) {
+        (void)sched_yield();
+    }
+    if (another) {
+        another->next = cci__sisci_left_ports;
+        cci__sisci_left_ports = another;
+    }
+    while (*at) {
+        cci__sisci_port *port = *at, *next = port->next;
+        if (cci__sisci_close_port(port)) {
+            *at = next;
+        } else {
+            at = &port->next;
+        }
+    }
+    __atomic_store_n(&cci__sisci_left_lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Opens an adapter's device; a status. */
+static int cci__sisci_open_port(cci__sisci *ep) {
+    cci__sisci_port *port = (cci__sisci_port *)calloc(1, sizeof *port);
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    cci__sisci_close_left_ports(NULL);
+    if (!port) {
+        return CCI_ENOMEM;
+    }
+    port->sci = ep->sci;
+    port->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (port->bell < 0) {
+        free(port);
+        return CCI_ERROR;
+    }
+    ep->port = port;
+    ep->sci->call.SCIOpen(&port->sd, ep->sci->flag.THREAD_SAFE, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        port->sd = NULL;
+        return CCI_ENODEV;
+    }
+    ep->sd = port->sd;
+    ep->sci->call.SCIGetLocalNodeId(ep->adapter, &ep->node, 0, &error);
+    return error == CCI__SCI_ERR_OK ? CCI_SUCCESS : CCI_ENODEV;
+}
+
+/* The peer's inbox, mapped at link->out, gets its copy. Its first bytes are the card. 0: it can't be used. */
+static int cci__sisci_make_mirror(cci__sisci_link *link, size_t size) {
+    cci__sisci_mirror *m = link->mirror;
+    const cci__sci_functions *call = &m->port->sci->call;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    m->map = link->out;
+    m->size_bytes = size;
+    m->memory = NULL;
+    link->out = NULL;
+    if (memory == MAP_FAILED) {
+        return 0;
+    }
+    call->SCICreateMapSequence(link->out_map, &m->sequence, 0, &error);
+    if (error != CCI__SCI_ERR_OK ||
+        call->SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK) {
+        (void)munmap(memory, size);
+        return 0;
+    }
+    m->memory = link->out = (uint8_t *)memory;
+    return 1;
+}
+
+static void cci__sisci_free_mirror(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    cci__sci_error_t error;
+    if (!m) {
+        return;
+    }
+    if (m->sequence) {
+        m->port->sci->call.SCIRemoveSequence(m->sequence, 0, &error);
+        m->sequence = NULL;
+    }
+    if (m->memory) {
+        (void)munmap(m->memory, m->size_bytes);
+    }
+    link->ep->paused -= (uint32_t)m->paused;
+    m->memory = m->map = NULL;
+    m->stored = m->paused = m->down = 0;
+}
+
+/* Takes what callbacks have told. */
+static void cci__sisci_take_news(cci__sisci_link *link) {
+    cci__sisci_mirror *m = link->mirror;
+    uint32_t bits = CCI__SCI_LOAD(m->news) & CCI__SISCI_NEWS;
+    if (bits == 0) {
+        return;
+    }
+    (void)__atomic_fetch_and(&m->news, ~bits, __ATOMIC_ACQ_REL);
+    link->news.attached = bits & CCI__SISCI_IN_LOST ? -1 : bits & CCI__SISCI_IN_JOINED ? 1 : link->news.attached;
+    link->news.out = bits & CCI__SISCI_OUT_LOST ? -1 : link->news.out;
+    link->news.door = bits & CCI__SISCI_DOOR_LOST ? -1 : link->news.door;
+    if (bits & CCI__SISCI_DOWN) {
+        m->down = 1;
+        if (m->memory) {
+            cci__sisci_pause(link);
+        }
+    }
+    if (bits & CCI__SISCI_UP) {
+        m->down = 0;
+        m->check_ns = 0;
+    }
+}
+
+/* Asks the adapter now and then whether stores were lost, and stores them again. */
+static void cci__sisci_step_mirror(cci__sisci_link *link, uint64_t now_ns) {
+    cci__sisci_mirror *m = link->mirror;
+    cci__sisci_take_news(link);
+    if (!m->memory || m->check_ns > now_ns || !(m->stored || m->paused)) {
+        return;
+    }
+    m->check_ns = now_ns + 2 * CCI__MS;
+    if (m->down) {
+        cci__sisci_pause(link);
+    } else if (m->paused) {
+        cci__sisci_resume(link);
+    } else if (!cci__sisci_has_arrived(link)) {
+        cci__sisci_pause(link);
+    }
 }
 
 /* ---- the provider: what the software and an adapter's library do not do alike ---- */
 
 static int cci__sisci_open_sd(cci__sisci *ep) {
     cci__sci_options options;
-    cci__sci_error_t error;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    if (ep->sci != &cci__sci_software) {
+        return cci__sisci_open_port(ep);
+    }
     memset(&options, 0, sizeof options);
     options.directory = ep->device.directory[0] ? ep->device.directory : NULL;
     options.group = ep->device.group[0] ? ep->device.group : NULL;
@@ -6226,7 +6687,15 @@ static int cci__sisci_open_sd(cci__sisci *ep) {
 
 /* What peers wake this endpoint with. */
 static int cci__sisci_make_interrupt(cci__sisci *ep) {
-    cci__sci_error_t error;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    if (ep->port) {
+        ep->sci->call.SCICreateInterrupt(ep->sd, &ep->port->interrupt, ep->adapter, &ep->interrupt_number,
+                                         cci__sisci_far_interrupt, ep->port, ep->sci->flag.USE_CALLBACK, &error);
+        if (error != CCI__SCI_ERR_OK) {
+            ep->port->interrupt = NULL;
+        }
+        return error == CCI__SCI_ERR_OK;
+    }
     ep->sci->call.SCICreateInterrupt(ep->sd, &ep->interrupt, ep->adapter, &ep->interrupt_number, NULL, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
         ep->interrupt = NULL;
@@ -6235,9 +6704,13 @@ static int cci__sisci_make_interrupt(cci__sisci *ep) {
 }
 
 /* Those who are connected to it are told by the end of the device. */
-static void cci__sisci_remove_interrupt(cci__sisci *ep) {
+static void cci__sisci_close_sd(cci__sisci *ep) {
     cci__sci_error_t error;
     uint32_t i;
+    if (ep->port) {
+        cci__sisci_close_left_ports(ep->port);
+        return;
+    }
     for (i = 0; ep->interrupt && i < 1000; i++) {
         ep->sci->call.SCIRemoveInterrupt(ep->interrupt, 0, &error);
         if (error != CCI__SCI_ERR_BUSY) {
@@ -6247,22 +6720,56 @@ static void cci__sisci_remove_interrupt(cci__sisci *ep) {
         cci__sci_end_connections(&ep->interrupt->served, 0, 0);
         cci__sci_unlock(ep->sd);
     }
+    if (ep->sd) {
+        ep->sci->call.SCIClose(ep->sd, 0, &error);
+        CCI_ASSERT(error == CCI__SCI_ERR_OK);
+    }
 }
 
 /* The descriptors by which a sleeper learns of events, -1 where there is none. */
 static void cci__sisci_event_fds(const cci__sisci *ep, int *fds) {
-    fds[0] = cci__sci_interrupt_fd(ep->interrupt);
-    fds[1] = cci__sci_fd(ep->sd);
+    fds[0] = ep->port ? ep->port->bell : cci__sci_interrupt_fd(ep->interrupt);
+    fds[1] = ep->port ? -1 : cci__sci_fd(ep->sd);
 }
 
 /* Interrupts have been heard of. */
 static void cci__sisci_take_interrupts(cci__sisci *ep) {
+    if (ep->port) {
+        uint64_t ignored;
+        ssize_t n = read(ep->port->bell, &ignored, sizeof ignored);
+        (void)n;
+        return;
+    }
     (void)cci__sci_take_interrupt(cci__sci_interrupt_fd(ep->interrupt));
 }
 
-/* Lets callbacks tell their news. */
+/* Lets callbacks tell their news. Those of a library come whenever they like. */
 static void cci__sisci_hear(cci__sisci *ep) {
+    if (ep->port) {
+        cci__sisci_remove_left(ep->port);
+        return;
+    }
     cci__sci_progress(ep->sd, 0);
+}
+
+/* As below: with a library's flags we would not learn the number. */
+static cci__sci_error_t cci__sisci_make_far_segment(cci__sisci *ep, cci__sci_local_segment_t *segment, uint32_t *id,
+                                                    size_t size, cci__sci_cb_local_segment_t callback, void *arg) {
+    unsigned int flags = callback ? ep->sci->flag.USE_CALLBACK : 0u, tries;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    for (tries = 0; tries < 16; tries++) {
+        uint32_t number = *id ? *id : (uint32_t)cci__sci_random() | 1;
+        ep->sci->call.SCICreateSegment(ep->sd, segment, number, (unsigned int)size, callback, arg, flags, &error);
+        if (error == CCI__SCI_ERR_OK) {
+            *id = number;
+            return error;
+        }
+        if (*id || error != CCI__SCI_ERR_SEGMENTID_USED) {
+            break;
+        }
+    }
+    *segment = NULL;
+    return error;
 }
 
 /* Makes a segment; a number of 0 becomes one that is free. */
@@ -6270,6 +6777,9 @@ static cci__sci_error_t cci__sisci_make_segment(cci__sisci *ep, cci__sci_local_s
                                                 size_t size, cci__sci_cb_local_segment_t callback, void *arg) {
     unsigned int flags = (callback ? ep->sci->flag.USE_CALLBACK : 0u) | (*id ? 0u : ep->sci->flag.AUTO_ID);
     cci__sci_error_t error;
+    if (ep->port) {
+        return cci__sisci_make_far_segment(ep, segment, id, size, callback, arg);
+    }
     ep->sci->call.SCICreateSegment(ep->sd, segment, *id, (unsigned int)size, callback, arg, flags, &error);
     if (error != CCI__SCI_ERR_OK) {
         *segment = NULL;
@@ -6281,7 +6791,7 @@ static cci__sci_error_t cci__sisci_make_segment(cci__sisci *ep, cci__sci_local_s
 
 /* Others may connect from now on. */
 static int cci__sisci_offer(cci__sisci *ep, cci__sci_local_segment_t segment) {
-    cci__sci_error_t error;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
     ep->sci->call.SCIPrepareSegment(segment, ep->adapter, 0, &error);
     if (error == CCI__SCI_ERR_OK) {
         ep->sci->call.SCISetSegmentAvailable(segment, ep->adapter, 0, &error);
@@ -6293,11 +6803,59 @@ static void cci__sisci_remove_segment(cci__sisci *ep, cci__sci_local_segment_t s
     ep->sci->call.SCIRemoveSegment(segment, ep->sci->flag.FORCE_REMOVE, NULL);
 }
 
+static void cci__sisci_remove_door(cci__sisci *ep) {
+    cci__sisci_mirror *m;
+    if (!ep->port) {
+        cci__sisci_remove_segment(ep, ep->door_segment);
+    } else if (!cci__sisci_remove_far(ep->port, ep->door_segment, ep->adapter) &&
+               (m = cci__sisci_take_mirror(ep->port)) != NULL) {
+        m->left = ep->door_segment;
+        m->next = ep->port->left;
+        ep->port->left = m;
+    }
+}
+
+static void cci__sisci_remove_inbox(cci__sisci_link *link) {
+    cci__sisci *ep = link->ep;
+    cci__sisci_mirror *m = link->mirror;
+    if (!m) {
+        cci__sisci_remove_segment(ep, link->in_segment);
+        return;
+    }
+    cci__sisci_forget_news(m);
+    if (!cci__sisci_remove_far(ep->port, link->in_segment, ep->adapter)) {
+        m->left = link->in_segment;
+        m->next = ep->port->left;
+        ep->port->left = m;
+        link->mirror = NULL;
+    }
+}
+
+/* As below. The manual says both that a callback tells how an asynchronous connect ended and that it does not: so this
+ * waits for the other node, but not long. */
+static int cci__sisci_connect_far(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id) {
+    cci__sisci *ep = link->ep;
+    int is_door = segment == &link->door_segment;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    ep->sci->call.SCIConnectSegment(ep->sd, segment, link->peer_node, id, ep->adapter,
+                                    is_door ? cci__sisci_far_door : cci__sisci_far_out,
+                                    cci__sisci_callback_arg(link->mirror), CCI__SISCI_CONNECT_MS,
+                                    ep->sci->flag.USE_CALLBACK, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        *segment = NULL;
+    }
+    *(is_door ? &link->news.door : &link->news.out) = *segment ? 1 : -1;
+    return 1;
+}
+
 /* Begins to connect; the callback says how it ended. 0: it was not possible. */
 static int cci__sisci_connect_segment(cci__sisci_link *link, cci__sci_remote_segment_t *segment, uint32_t id,
                                       cci__sci_cb_remote_segment_t callback, void *arg) {
     cci__sisci *ep = link->ep;
-    cci__sci_error_t error;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    if (ep->port) {
+        return cci__sisci_connect_far(link, segment, id);
+    }
     ep->sci->call.SCIConnectSegment(ep->sd, segment, link->peer_node, id, ep->adapter, callback, arg, 10000,
                                     ep->sci->flag.USE_CALLBACK | ep->sci->flag.ASYNCHRONOUS_CONNECT, &error);
     if (error != CCI__SCI_ERR_OK) {
@@ -6324,20 +6882,36 @@ static cci__sci_remote_interrupt_t cci__sisci_begin_interrupt(const cci__sisci *
     return made;
 }
 
+/* To the peer's, which is there at once or never when a library connects. */
 static void cci__sisci_connect_interrupt(cci__sisci_link *link, unsigned int number) {
-    link->interrupt = cci__sisci_begin_interrupt(link->ep, number);
+    cci__sisci *ep = link->ep;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    if (!ep->port) {
+        link->interrupt = cci__sisci_begin_interrupt(ep, number);
+        return;
+    }
+    ep->sci->call.SCIConnectInterrupt(ep->sd, &link->interrupt, link->peer_node, ep->adapter, number,
+                                      CCI__SISCI_CONNECT_MS, 0, &error);
+    link->interrupt = error == CCI__SCI_ERR_OK ? link->interrupt : NULL;
 }
 
 /* CCI__SCI_CONNECTING, CCI__SCI_CONNECTED, or how it ended. */
 static int cci__sisci_interrupt_state(const cci__sisci_link *link) {
-    return link->interrupt ? CCI__SCI_LOAD(link->interrupt->remote.state) : (int)CCI__SCI_CONNECTING;
+    if (link->ep->port || !link->interrupt) {
+        return link->interrupt ? CCI__SCI_CONNECTED : CCI__SCI_CONNECTING;
+    }
+    return CCI__SCI_LOAD(link->interrupt->remote.state);
 }
 
 /* Interrupts the peer, as soon as that is possible. */
 static void cci__sisci_wake_peer(cci__sisci_link *link) {
     link->knocks = link->interrupt && cci__sisci_interrupt_state(link) == CCI__SCI_CONNECTING;
     if (link->interrupt && !link->knocks) {
-        link->ep->sci->call.SCITriggerInterrupt(link->interrupt, 0, NULL);
+        cci__sci_error_t error;
+        if (link->mirror && link->mirror->sequence) { /* interrupts may overtake stores */
+            link->ep->sci->call.SCIStoreBarrier(link->mirror->sequence, 0);
+        }
+        link->ep->sci->call.SCITriggerInterrupt(link->interrupt, 0, &error);
     }
 }
 
@@ -6348,6 +6922,9 @@ static int cci__sisci_is_owner(const cci__sisci_link *link) {
     cci__sci_ucred who;
     socklen_t length = sizeof who;
     int is_owner;
+    if (link->ep->port) {
+        return 0; /* its memory is another node's */
+    }
     memset(&who, 0, sizeof who);
     cci__sci_lock(sd);
     is_owner = link->out_segment->remote.peer &&
@@ -6359,11 +6936,16 @@ static int cci__sisci_is_owner(const cci__sisci_link *link) {
 
 /* Who has the door that a client knocks at. */
 static void cci__sisci_note_owner(cci__sisci_link *link) {
-    memcpy(link->owner, link->door_segment->remote.owner, sizeof link->owner);
+    if (!link->ep->port) {
+        memcpy(link->owner, link->door_segment->remote.owner, sizeof link->owner);
+    }
 }
 
 /* Both inboxes are mapped, and nobody else will connect to ours: the descriptors of their memory are needed no more. */
 static void cci__sisci_save_descriptors(cci__sisci_link *link) {
+    if (link->ep->port) {
+        return;
+    }
     cci__sci_lock(link->ep->sd);
     cci__sisci_close_fd(link->in_segment->served.fd);
     cci__sisci_close_fd(link->out_segment->remote.fd);
@@ -6375,10 +6957,15 @@ static void cci__sisci_save_descriptors(cci__sisci_link *link) {
  * a client believes to be its server's inbox belongs to who has the door. */
 static int cci__sisci_is_private(cci__sisci_link *link) {
     const cci__sci_connection *c;
-    const cci__sci_remote *out = &link->out_segment->remote;
+    const cci__sci_remote *out;
     cci__sci_ucred in_who, out_who;
     socklen_t in_length = sizeof in_who, out_length = sizeof out_who;
     int is_private;
+    if (link->ep->port) {
+        link->is_foreign = 1;
+        return 1; /* a library does not tell who it is */
+    }
+    out = &link->out_segment->remote;
     memset(&in_who, 0, sizeof in_who);
     memset(&out_who, 0xff, sizeof out_who);
     cci__sci_lock(link->ep->sd);
@@ -6487,8 +7074,8 @@ static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
 /* Gives an operation up; what is in the ring and not consumed is withdrawn if that is still possible. */
 static void cci__sisci_fail_op(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *op, int status) {
     if (op->has_record && (int32_t)(link->freed - op->end) < 0 && link->state == CCI__SISCI_OPEN) {
-        cci__sisci_store(link->out_ring + (size_t)(op->start & (link->out_lines - 1)) * CCI__SISCI_LINE + 4,
-                         op->word | CCI__SISCI_VOID);
+        cci__sisci_tell(link, CCI__SISCI_AT_RING + (size_t)(op->start & (link->out_lines - 1)) * CCI__SISCI_LINE + 4,
+                        op->word | CCI__SISCI_VOID);
     }
     cci__sisci_complete(ep, op, status);
 }
@@ -6566,6 +7153,9 @@ static void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, uint32_t 
     memcpy(record + 8, header, sizeof header);
     __atomic_store_n((uint32_t *)(void *)(record + 4), word, __ATOMIC_RELAXED);
     cci__sisci_store(record, link->head * 2 + 1);
+    if (CCI__UNLIKELY(link->mirror != NULL)) {
+        cci__sisci_push_record(link, record, word == CCI__SISCI_PAD ? 1 : lines);
+    }
     link->head += lines;
     cci__sisci_touch(link);
 }
@@ -6723,6 +7313,7 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
         number = (uint32_t)block;
         memcpy(record + CCI__SISCI_HEADER, &number, sizeof number);
         cci__sisci_gather(link->out_blocks + (size_t)number * link->card.block_size, data, count);
+        cci__sisci_push(link, link->out_blocks + (size_t)number * link->card.block_size, length);
     }
     if (op) {
         op->start = link->head;
@@ -7005,6 +7596,7 @@ static int cci__sisci_bounced(cci__sisci *ep, cci__sisci_link *link, cci__sisci_
         }
         if (!item->is_read) {
             memcpy(link->out_slots + (size_t)i * CCI__SISCI_SLOT_SIZE, local, length);
+            cci__sisci_push(link, link->out_slots + (size_t)i * CCI__SISCI_SLOT_SIZE, length);
         }
         if (!cci__sisci_post(link, item->is_read ? CCI__SISCI_RMA_READ : CCI__SISCI_RMA_WRITE, 0, &bounce,
                              sizeof bounce, NULL, 0)) {
@@ -7032,15 +7624,16 @@ static void cci__sisci_serve_bounce(cci__sisci *ep, cci__sisci_link *link, int i
     memory = cci_rma_address(&ep->rma, bounce->key, bounce->region, bounce->offset, bounce->length,
                              is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE);
     if (memory && is_read) {
-        memcpy(link->out_slots + (size_t)(CCI__SISCI_SLOTS + bounce->slot) * CCI__SISCI_SLOT_SIZE, memory,
-               bounce->length);
+        uint8_t *slot = link->out_slots + (size_t)(CCI__SISCI_SLOTS + bounce->slot) * CCI__SISCI_SLOT_SIZE;
+        memcpy(slot, memory, bounce->length);
+        cci__sisci_push(link, slot, bounce->length);
         status = CCI_SUCCESS;
     } else if (memory) {
         memcpy(memory, link->in_slots + (size_t)bounce->slot * CCI__SISCI_SLOT_SIZE, bounce->length);
         status = CCI_SUCCESS;
     }
-    cci__sisci_store_long(link->out + CCI__SISCI_AT_DONE + 8 * bounce->slot,
-                          bounce->number << 8 | (uint64_t)(uint8_t)status);
+    cci__sisci_tell_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot,
+                         bounce->number << 8 | (uint64_t)(uint8_t)status);
     cci__sisci_touch(link);
 }
 
@@ -7828,8 +8421,14 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     cci__sci_error_t error;
     uint32_t lines = ep->device.ring_bytes / CCI__SISCI_LINE;
     size_t size = cci__sisci_inbox_size(lines, ep->stride, ep->device.block_count);
+    if (ep->port && !link->mirror && (link->mirror = cci__sisci_take_mirror(ep->port)) == NULL) {
+        return 0;
+    }
     link->in_id = in_id;
-    if (cci__sisci_make_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_on_in, link) != CCI__SCI_ERR_OK) {
+    error = link->mirror ? cci__sisci_make_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_far_in,
+                                                   cci__sisci_callback_arg(link->mirror))
+                         : cci__sisci_make_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_on_in, link);
+    if (error != CCI__SCI_ERR_OK) {
         return 0;
     }
     link->in = (uint8_t *)ep->sci->call.SCIMapLocalSegment(link->in_segment, &link->in_map, 0, (unsigned int)size, NULL, 0,
@@ -7844,6 +8443,9 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     link->in_ring = link->in + CCI__SISCI_AT_RING;
     link->in_blocks = link->in + cci__sisci_blocks_at(lines);
     link->in_slots = link->in + cci__sisci_slots_at(lines, ep->stride, ep->device.block_count);
+    if (link->mirror) { /* the kernel clears its shared memory; what a library gives may have been used before */
+        memset(link->in, 0, size);
+    }
     memset(&card, 0, sizeof card);
     card.magic = CCI__SISCI_MAGIC;
     card.other_id = out_id;
@@ -7867,25 +8469,27 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
 /* Leaves the door; a hello that nobody has taken goes with us. */
 static void cci__sisci_leave_door(cci__sisci_link *link) {
     const cci__sci_functions *call = &link->ep->sci->call;
+    cci__sci_error_t error;
     if (link->hello) {
         uint64_t ours = (uint64_t)link->in_id << 32 | link->out_id;
         (void)__atomic_compare_exchange_n(link->hello, &ours, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
         link->hello = NULL;
     }
     if (link->door_map) {
-        call->SCIUnmapSegment(link->door_map, 0, NULL);
+        call->SCIUnmapSegment(link->door_map, 0, &error);
         link->door_map = NULL;
     }
     if (link->door_segment) {
-        call->SCIDisconnectSegment(link->door_segment, 0, NULL);
+        call->SCIDisconnectSegment(link->door_segment, 0, &error);
         link->door_segment = NULL;
     }
     link->news.door = 0;
 }
 
 static void cci__sisci_leave_interrupt(cci__sisci_link *link) {
+    cci__sci_error_t error;
     if (link->interrupt) {
-        link->ep->sci->call.SCIDisconnectInterrupt(link->interrupt, 0, NULL);
+        link->ep->sci->call.SCIDisconnectInterrupt(link->interrupt, 0, &error);
         link->interrupt = NULL;
     }
     link->knocks = 0;
@@ -7894,20 +8498,22 @@ static void cci__sisci_leave_interrupt(cci__sisci_link *link) {
 /* Takes down all that SISCI has of a link. */
 static void cci__sisci_take_down(cci__sisci_link *link) {
     const cci__sci_functions *call = &link->ep->sci->call;
+    cci__sci_error_t error;
     cci__sisci_drop_views(link);
     cci__sisci_leave_door(link);
     cci__sisci_leave_interrupt(link);
+    cci__sisci_free_mirror(link);
     if (link->out_map) {
-        call->SCIUnmapSegment(link->out_map, 0, NULL);
+        call->SCIUnmapSegment(link->out_map, 0, &error);
     }
     if (link->out_segment) {
-        call->SCIDisconnectSegment(link->out_segment, 0, NULL);
+        call->SCIDisconnectSegment(link->out_segment, 0, &error);
     }
     if (link->in_map) {
-        call->SCIUnmapSegment(link->in_map, 0, NULL);
+        call->SCIUnmapSegment(link->in_map, 0, &error);
     }
     if (link->in_segment) {
-        cci__sisci_remove_segment(link->ep, link->in_segment);
+        cci__sisci_remove_inbox(link);
     }
     cci__list_remove(&link->notify);
     cci__list_init(&link->notify);
@@ -7934,6 +8540,9 @@ static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_take_down(link);
     cci__sisci_cool(link);
     cci__sisci_end_handshake(ep, link);
+    if (link->mirror) {
+        cci__sisci_drop_mirror(link->mirror);
+    }
     cci__list_remove(&link->node);
     cci_release(link);
 }
@@ -8000,11 +8609,58 @@ static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t node, uint32
     return link;
 }
 
+static uint32_t cci__sisci_check_of(const cci__sisci_far_hello *hello) {
+    static const uint64_t constant[2] = {UINT64_C(0x13198a2e03707344), UINT64_C(0x243f6a8885a308d3)};
+    uint64_t words[2];
+    words[0] = (uint64_t)hello->client_id << 32 | hello->server_id;
+    words[1] = hello->node;
+    return (uint32_t)cci__siphash(constant, words, 2) | 1;
+}
+
+/* Leaves a hello by stores alone: in a place that seems free, the check when all else is there. Who is overwritten by
+ * another client that came to the same place, or is not answered, knocks again. */
+static int cci__sisci_leave_far_hello(cci__sisci_link *link, cci__sisci_door *door) {
+    const cci__sci_provider *sci = link->ep->sci;
+    uint32_t i, place = (uint32_t)cci__sci_random() % CCI__SISCI_HELLOS;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    cci__sci_sequence_t sequence = NULL;
+    cci__sisci_far_hello hello;
+    int arrived;
+    hello.node = link->ep->node;
+    hello.client_id = link->in_id;
+    hello.server_id = link->out_id;
+    for (i = 0; i < CCI__SISCI_HELLOS && cci__sisci_load(&door->far_hello[place].check) != 0; i++) {
+        place = (place + 1) % CCI__SISCI_HELLOS;
+    }
+    sci->call.SCICreateMapSequence(link->door_map, &sequence, 0, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        return 0;
+    }
+    arrived = sci->call.SCIStartSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
+    if (arrived) {
+        cci__sisci_store(&door->far_hello[place].node, hello.node);
+        cci__sisci_store(&door->far_hello[place].client_id, hello.client_id);
+        cci__sisci_store(&door->far_hello[place].server_id, hello.server_id);
+        sci->call.SCIFlush(sequence, sci->flag.FLUSH_CPU_BUFFERS_ONLY);
+        cci__sisci_store(&door->far_hello[place].check, cci__sisci_check_of(&hello));
+        sci->call.SCIFlush(sequence, sci->flag.FLUSH_CPU_BUFFERS_ONLY);
+        cci__sisci_store(&door->count, (uint32_t)cci__sci_random());
+        arrived = sci->call.SCICheckSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
+    }
+    sci->call.SCIRemoveSequence(sequence, 0, &error);
+    if (arrived) {
+        link->retry_ns = cci__sci_now() + 1000 * CCI__MS;
+        cci__sisci_connect_interrupt(link, cci__sisci_load(&door->interrupt));
+        link->knocks = 1;
+    }
+    return link->interrupt != NULL;
+}
+
 /* Leaves the numbers of both inboxes at the door; 0 if there is no room. */
 static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
     cci__sci_error_t error;
     cci__sisci_door *door = (cci__sisci_door *)(uintptr_t)ep->sci->call.SCIMapRemoteSegment(
-        link->door_segment, &link->door_map, 0, sizeof(cci__sisci_door), NULL, 0, &error);
+        link->door_segment, &link->door_map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
     uint64_t ours = (uint64_t)link->in_id << 32 | link->out_id;
     uint32_t i;
     if (error != CCI__SCI_ERR_OK || cci__sisci_load(&door->magic) != CCI__SISCI_MAGIC) {
@@ -8012,6 +8668,9 @@ static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
             link->door_map = NULL;
         }
         return 0;
+    }
+    if (ep->port) {
+        return cci__sisci_leave_far_hello(link, door);
     }
     cci__sisci_note_owner(link);
     for (i = 0; i < CCI__SISCI_HELLOS && !link->hello; i++) {
@@ -8051,6 +8710,29 @@ static void cci__sisci_answer_hello(cci__sisci *ep, uint32_t node, uint32_t clie
     cci__sisci_join(link, cci__sci_now());
 }
 
+/* 0: the rest has to wait. */
+static int cci__sisci_look_at_far_hellos(cci__sisci *ep) {
+    uint32_t i;
+    for (i = 0; i < CCI__SISCI_HELLOS; i++) {
+        cci__sisci_far_hello *at = &ep->door->far_hello[i], hello;
+        hello.check = cci__sisci_load(&at->check);
+        if (hello.check == 0) {
+            continue;
+        }
+        if (ep->answers >= CCI__SISCI_ANSWERS) {
+            return 0;
+        }
+        hello.node = cci__sisci_load(&at->node);
+        hello.client_id = cci__sisci_load(&at->client_id);
+        hello.server_id = cci__sisci_load(&at->server_id);
+        cci__sisci_store(&at->check, 0);
+        if (hello.check == cci__sisci_check_of(&hello)) {
+            cci__sisci_answer_hello(ep, hello.node, hello.client_id, hello.server_id);
+        }
+    }
+    return 1;
+}
+
 /* Takes the hellos that are there; the rest waits while many are being answered. */
 static void cci__sisci_look_at_door(cci__sisci *ep) {
     uint32_t count = cci__sisci_load(&ep->door->count), i;
@@ -8067,7 +8749,9 @@ static void cci__sisci_look_at_door(cci__sisci *ep) {
             cci__sisci_answer_hello(ep, CCI__SCI_NODE, (uint32_t)(hello >> 32), (uint32_t)hello);
         }
     }
-    ep->hellos = count;
+    if (!ep->port || cci__sisci_look_at_far_hellos(ep)) {
+        ep->hellos = count;
+    }
 }
 
 /* Can the kernel copy from the peer's memory to ours? */
@@ -8090,8 +8774,9 @@ static int cci__sisci_try_vm(const cci__sisci_link *link) {
 static int cci__sisci_map_out(cci__sisci_link *link) {
     const cci__sci_functions *call = &link->ep->sci->call;
     cci__sisci_card *card = &link->card;
-    cci__sci_error_t error;
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
     unsigned int size = call->SCIGetRemoteSegmentSize(link->out_segment), i;
+    size_t used;
     if (size < CCI__SISCI_AT_RING) {
         return 0;
     }
@@ -8102,13 +8787,19 @@ static int cci__sisci_map_out(cci__sisci_link *link) {
         link->out = NULL;
         return 0;
     }
-    memcpy(card, link->out, sizeof *card);
+    for (i = 0; i < sizeof *card / 4; i++) { /* an adapter takes loads of whole words best */
+        uint32_t word = cci__sisci_load(link->out + 4 * (size_t)i);
+        memcpy((uint8_t *)card + 4 * (size_t)i, &word, sizeof word);
+    }
     if (card->magic != CCI__SISCI_MAGIC || card->other_id != link->in_id || card->ring_lines < 64 ||
         card->ring_lines > 65536 || (card->ring_lines & (card->ring_lines - 1)) != 0 || card->block_count == 0 ||
         card->block_count > CCI__SISCI_BLOCKS || card->block_size < 64 || card->block_size > 65536 ||
         (card->block_size & 63) != 0 || card->max_send_size > card->block_size || card->max_send_size == 0 ||
-        card->slot_size != CCI__SISCI_SLOT_SIZE ||
-        cci__sisci_inbox_size(card->ring_lines, card->block_size, card->block_count) > size) {
+        card->slot_size != CCI__SISCI_SLOT_SIZE) {
+        return 0;
+    }
+    used = cci__sisci_inbox_size(card->ring_lines, card->block_size, card->block_count);
+    if (used > size || (link->mirror && !cci__sisci_make_mirror(link, used))) {
         return 0;
     }
     link->out_lines = card->ring_lines;
@@ -8228,6 +8919,9 @@ static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
 /* What the callbacks have told, and what is to be tried again. The link may be gone afterwards. */
 static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
     cci__sisci_record record;
+    if (link->mirror) {
+        cci__sisci_step_mirror(link, now_ns);
+    }
     if (link->knocks) {
         cci__sisci_wake_peer(link);
     }
@@ -8251,7 +8945,7 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
             cci__sisci_join(link, now_ns);
         } else if (link->news.door < 0 || link->news.attached < 0 || link->retry_ns <= now_ns) {
             cci__sisci_knock(ep, link);
-        } else if (link->retry_ns == CCI__NEVER && cci__sisci_load_long(link->hello) == 0) {
+        } else if (link->retry_ns == CCI__NEVER && link->hello && cci__sisci_load_long(link->hello) == 0) {
             link->retry_ns = now_ns + 1000 * CCI__MS; /* the server works at it, or can't */
         }
         break;
@@ -8982,7 +9676,7 @@ static uint64_t cci__sisci_timers(cci__sisci *ep) {
     if (cci__sisci_must_look(ep)) {
         earliest_ns = cci__min64(earliest_ns, ep->now_ns + CCI__MS);
     }
-    if (ep->handshakes > 0) {
+    if (ep->handshakes > 0 || ep->paused > 0) {
         earliest_ns = cci__min64(earliest_ns, ep->now_ns + 10 * CCI__MS);
     }
     return cci__min64(earliest_ns, cci__wheel_deadline(&ep->wheel));
@@ -9061,6 +9755,9 @@ static int cci__sisci_lie_down(cci__sisci *ep) {
         if (!link->told && link->state == CCI__SISCI_OPEN) {
             link->told = 1;
             cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 1);
+        }
+        if (link->mirror && link->mirror->stored) {
+            cci__sisci_confirm_sleep(link);
         }
     }
     cci__sisci_tell_groups(ep, 1);
@@ -9292,16 +9989,19 @@ static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
     if (service && id == 0) {
         return CCI_EINVAL;
     }
-    error = cci__sisci_make_segment(ep, &ep->door_segment, &id, sizeof(cci__sisci_door), cci__sisci_on_visit, NULL);
+    error = cci__sisci_make_segment(ep, &ep->door_segment, &id, CCI__SISCI_DOOR_SIZE, cci__sisci_on_visit, NULL);
     if (error != CCI__SCI_ERR_OK) {
         return error == CCI__SCI_ERR_SEGMENTID_USED ? CCI_EBUSY : CCI_ERROR;
     }
     ep->service = id;
     ep->door = (cci__sisci_door *)ep->sci->call.SCIMapLocalSegment(
-        ep->door_segment, &ep->door_map, 0, (unsigned int)sizeof(cci__sisci_door), NULL, 0, &error);
+        ep->door_segment, &ep->door_map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
         ep->door_map = NULL;
         return CCI_ENOMEM;
+    }
+    if (ep->port) {
+        memset(ep->door, 0, CCI__SISCI_DOOR_SIZE);
     }
     if (!cci__sisci_make_interrupt(ep)) {
         return CCI_ERROR;
@@ -9363,7 +10063,6 @@ static void cci__sisci_free(cci__sisci *ep) {
     cci__sisci_close_fd(ep->epoll);
     cci__sisci_close_fd(ep->self);
     cci__sisci_close_fd(ep->timer);
-    cci__sisci_remove_interrupt(ep);
     while (ep->shared) {
         cci__sisci_shared *shared = ep->shared;
         ep->shared = shared->next;
@@ -9372,15 +10071,12 @@ static void cci__sisci_free(cci__sisci *ep) {
     }
     cci__sisci_remove_shared(ep, &ep->registry);
     if (ep->door_map) {
-        ep->sci->call.SCIUnmapSegment(ep->door_map, 0, NULL);
+        ep->sci->call.SCIUnmapSegment(ep->door_map, 0, &error);
     }
     if (ep->door_segment) {
-        cci__sisci_remove_segment(ep, ep->door_segment);
+        cci__sisci_remove_door(ep);
     }
-    if (ep->sd) {
-        ep->sci->call.SCIClose(ep->sd, 0, &error);
-        CCI_ASSERT(error == CCI__SCI_ERR_OK);
-    }
+    cci__sisci_close_sd(ep);
     for (block = ep->memory; block;) {
         cci__sisci_memory *next = block->next;
         cci_release(block);
@@ -10091,7 +10787,7 @@ static int cci__sisci_rma_alloc(cci_endpoint_base_t *base, uint64_t length, void
     cci__sisci *ep = (cci__sisci *)(void *)base;
     cci__sisci_shared *made;
     int status;
-    if (ep->device.rma_mode >= CCI__SISCI_RMA_COPY || length > UINT32_MAX - 4095) {
+    if (ep->port || ep->device.rma_mode >= CCI__SISCI_RMA_COPY || length > UINT32_MAX - 4095) {
         return CCI_ERR_NOT_IMPLEMENTED;
     }
     cci__sisci_lock(ep);
@@ -10228,6 +10924,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     }
     (void)cci__sisci_parse_handle(call->local, &item->local_key, &item->local_region);
     item->is_shared = (uint8_t)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
+    item->is_shared &= ep->port == NULL;
     item->check = item->is_shared ? cci__sisci_check(item->remote_key) : 0;
     item->local_offset = call->local_offset;
     item->remote_offset = call->remote_offset;
@@ -10305,6 +11002,33 @@ static const cci_endpoint_ops_t *cci__sisci_ops(void) {
 
 /* ---- devices ---- */
 
+/* The library of an adapter: one per process, opened when a device asks for it, and never closed, since it has threads
+ * of its own. The functions of devices are called by one thread at a time. */
+static struct {
+    cci__sci_provider provider;
+    char path[256];
+    int is_open;
+} cci__sisci_library;
+
+/* NULL, or why the library can't be used. */
+static const char *cci__sisci_open_library(const char *path) {
+    const char *fault;
+    if (cci__sisci_library.is_open) {
+        return strcmp(path, cci__sisci_library.path) == 0 ? NULL : "this process has opened another library of an adapter";
+    }
+    snprintf(cci__sisci_library.path, sizeof cci__sisci_library.path, "%s", path);
+    fault = cci__sci_load(&cci__sisci_library.provider, *path ? path : NULL);
+    cci__sisci_library.is_open = fault == NULL;
+    return fault;
+}
+
+static int cci__sisci_has_adapter(const cci__sisci_device *d) {
+    cci__sci_error_t error = CCI__SCI_ERR_OK;
+    unsigned int node;
+    d->sci->call.SCIGetLocalNodeId(d->adapter, &node, 0, &error);
+    return error == CCI__SCI_ERR_OK;
+}
+
 static void cci__sisci_default_device(cci__sisci_device *d) {
     memset(d, 0, sizeof *d);
     d->sci = &cci__sci_software;
@@ -10351,6 +11075,7 @@ static const cci__sisci_key cci__sisci_keys[] = {
     {"recv_buf_count", 1, 65536, offsetof(cci__sisci_device, recv_buf_count)},
     {"send_timeout", 1, 4294967295u, offsetof(cci__sisci_device, send_timeout_us)},
     {"service", 1, 4294967295u, offsetof(cci__sisci_device, service)},
+    {"adapter", 0, 255, offsetof(cci__sisci_device, adapter)},
 };
 
 /* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
@@ -10363,7 +11088,7 @@ static const char *cci__sisci_take_key(const char *key, const char *value, cci__
         if (strcmp(key, k->name) != 0) {
             continue;
         }
-        if (n >= k->smallest && n <= k->largest && (strcmp(key, "ring") != 0 || (n & (n - 1)) == 0)) {
+        if (n >= k->smallest && n <= k->largest && (n > 0 || strcmp(value, "0") == 0) && (strcmp(key, "ring") != 0 || (n & (n - 1)) == 0)) {
             memcpy((char *)d + k->offset, &n, sizeof n);
             return NULL;
         }
@@ -10383,6 +11108,10 @@ static const char *cci__sisci_take_key(const char *key, const char *value, cci__
         d->progress_thread = strcmp(value, "thread") == 0;
         return d->progress_thread || strcmp(value, "poll") == 0 ? NULL : "thread or poll";
     }
+    if (strcmp(key, "provider") == 0) {
+        d->sci = strcmp(value, "vendor") == 0 ? &cci__sisci_library.provider : &cci__sci_software;
+        return d->sci != &cci__sci_software || strcmp(value, "software") == 0 ? NULL : "software or vendor";
+    }
     if (strcmp(key, "rma") == 0) {
         static const char *const modes[] = {"auto", "map", "copy", "bounce"};
         for (d->rma_mode = 0; d->rma_mode < 4; d->rma_mode++) {
@@ -10395,23 +11124,60 @@ static const char *cci__sisci_take_key(const char *key, const char *value, cci__
     return strcmp(key, "transport") == 0 || strcmp(key, "priority") == 0 || strcmp(key, "default") == 0 ? NULL : "";
 }
 
+/* A device of an adapter is up when its library can be opened and has the adapter; gives why it is not. */
+static const char *cci__sisci_bring_up(cci_device_desc_t *desc, const char *path) {
+    cci__sisci_device d;
+    const char *fault;
+    memcpy(&d, desc->data, sizeof d);
+    fault = cci__sisci_open_library(path);
+    if (!fault && !cci__sisci_has_adapter(&d)) {
+        fault = "it has no such adapter";
+    }
+    desc->up = fault == NULL;
+    desc->info = fault ? fault : "an adapter of SISCI";
+    return fault;
+}
+
+static void cci__sisci_refresh(const cci_transport_t *self, cci_device_desc_t *desc) {
+    cci__sisci_device d;
+    (void)self;
+    memcpy(&d, desc->data, sizeof d);
+    if (d.sci != &cci__sci_software) {
+        (void)cci__sisci_bring_up(desc, cci__sisci_library.path);
+    }
+}
+
+/* Takes "key=value" apart, without the blanks. */
+static const char *cci__sisci_split_key(const char *text, char *key, size_t size) {
+    const char *equals = strchr(text, '='), *value = equals ? equals + 1 : "";
+    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    while (length && (text[length - 1] == ' ' || text[length - 1] == '\t')) {
+        length--;
+    }
+    snprintf(key, size, "%.*s", (int)(length < size - 1 ? length : size - 1), text);
+    return value + strspn(value, " \t");
+}
+
 static int cci__sisci_configure(const cci_transport_t *self, const char *name, const char *const *keys,
                                 cci_device_desc_t *desc, int *bad_key, char *why, size_t why_size) {
     cci__sisci_device d;
-    int i;
+    const char *library = "", *fault;
+    int i, library_key = -1, provider_key = -1, adapter_key = -1;
     (void)self;
     cci__sisci_default_device(&d);
     *bad_key = -1;
     for (i = 0; keys && keys[i]; i++) {
         char key[32], range[80];
-        const char *equals = strchr(keys[i], '='), *value = equals ? equals + 1 : "", *wanted;
-        size_t length = equals ? (size_t)(equals - keys[i]) : strlen(keys[i]);
-        while (length && (keys[i][length - 1] == ' ' || keys[i][length - 1] == '\t')) {
-            length--;
+        const char *value = cci__sisci_split_key(keys[i], key, sizeof key), *wanted;
+        if (strcmp(key, "library") == 0) {
+            library = value;
+            library_key = i;
+            wanted = *value && strlen(value) < sizeof cci__sisci_library.path ? NULL : "a path of 1 to 255 bytes";
+        } else {
+            wanted = cci__sisci_take_key(key, value, &d, range, sizeof range);
+            provider_key = strcmp(key, "provider") == 0 ? i : provider_key;
+            adapter_key = strcmp(key, "adapter") == 0 ? i : adapter_key;
         }
-        value += strspn(value, " \t");
-        snprintf(key, sizeof key, "%.*s", (int)(length < 31 ? length : 31), keys[i]);
-        wanted = cci__sisci_take_key(key, value, &d, range, sizeof range);
         if (wanted) {
             *bad_key = i;
             snprintf(why, why_size, *wanted ? "%s: \"%s\" is not %s" : "%s: the sisci transport has no such key", key,
@@ -10419,11 +11185,24 @@ static int cci__sisci_configure(const cci_transport_t *self, const char *name, c
             return CCI_EINVAL;
         }
     }
+    if (library_key >= 0 && provider_key < 0) {
+        d.sci = &cci__sisci_library.provider;
+    }
+    if (d.sci == &cci__sci_software && (library_key >= 0 || d.adapter != 0)) {
+        *bad_key = library_key >= 0 ? library_key : adapter_key;
+        snprintf(why, why_size, "%s: the software has none", library_key >= 0 ? "library" : "adapter");
+        return CCI_EINVAL;
+    }
 #ifdef CCI_NO_THREADS
     d.progress_thread = 0;
 #endif
     cci__sisci_describe(desc, &d, name);
     desc->priority = 50;
+    if (d.sci != &cci__sci_software && (fault = cci__sisci_bring_up(desc, library)) != NULL) {
+        char text[400];
+        snprintf(text, sizeof text, "device %s is down: %s: %s", name, *library ? library : "libsisci.so", fault);
+        cci_log(CCI_LOG_WARN, text);
+    }
     return CCI_SUCCESS;
 }
 
@@ -10431,7 +11210,7 @@ static int cci__sisci_configure(const cci_transport_t *self, const char *name, c
 static
 #endif
     const cci_transport_t cci_sisci_transport = {
-        CCI_TRANSPORT_VERSION, "sisci", NULL, NULL, cci__sisci_discover, cci__sisci_configure, NULL, NULL,
+        CCI_TRANSPORT_VERSION, "sisci", NULL, NULL, cci__sisci_discover, cci__sisci_configure, cci__sisci_refresh, NULL,
         cci__sisci_create,
 };
 
