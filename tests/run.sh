@@ -448,6 +448,36 @@ vendor() {
     build vendor-sanitized tests/vendor.c -O1 $sanitizers -ldl && run vendor-sanitized "$out/stubs"
 }
 
+# adapter NAME SIZE API FLAGS...: a library of an adapter that works, over shared memory.
+adapter() {
+    library=$out/$1.so size=$2 api=$3
+    shift 3
+    [ ! -e "$library" ] || return 0
+    "$cc" -std=gnu11 -g -shared -fPIC -I. -DSTUB_PREFIX=_SISCI_PUBLIC_FUNC_MT_ -DSTUB_SIZE="$size" -DSTUB_API="\"$api\"" \
+        "$@" -o "$library" tests/sisci_adapter.c -pthread || fail "$library does not compile"
+}
+# adapted HOW FLAGS PROGRAM SOURCE ARGUMENTS...: runs a program (built plain, sanitized, raced) over such a library.
+adapted() {
+    how=$1 flags=$2 program=$3 source=$4
+    shift 4
+    libraries=-ldl
+    # shellcheck disable=SC2086
+    adapter "adapter2-$how" size_t 2.1 -O1 $flags
+    [ "$program" = conformance ] || set -- "$out/adapter2-$how.so"
+    SISCI_LIBRARY=$out/adapter2-$how.so SISCI_ADAPTER=1 "$how" "$program" "$source" "$@"
+    libraries=
+}
+# The other libraries that there may be: of API 1.x, without SCIFlush, with functions and values as in the manual.
+adapted_others() {
+    libraries=-ldl
+    adapter adapter1 'unsigned int' 1.10 -O1 -DSTUB_WITHOUT_FLUSH
+    adapter adapter-plain size_t 1.10 -O1 -DSTUB_PLAIN
+    plain adapter tests/adapter.c "$out/adapter1.so"
+    libraries=
+    SISCI_LIBRARY=$out/adapter1.so SISCI_ADAPTER=1 plain conformance tests/conformance.c sisci-vendor
+    SISCI_LIBRARY=$out/adapter-plain.so SISCI_ADAPTER=0 plain conformance tests/conformance.c sisci-vendor
+}
+
 # Bounds of how well bad networks are used, in virtual time.
 netsim() {
     libraries=-lm
@@ -651,6 +681,13 @@ soak) step soak soak ;;
 mutants) step mutants sh_mutants ;;
 esac
 step vendor vendor
+step adapter adapted plain '' adapter tests/adapter.c
+step adapter-sanitized adapted sanitized "$sanitizers" adapter tests/adapter.c
+step adapter-raced adapted raced -fsanitize=thread adapter tests/adapter.c
+step adapter-others adapted_others
+step conformance-sisci-vendor adapted plain '' conformance tests/conformance.c sisci-vendor
+step conformance-sisci-vendor-sanitized adapted sanitized "$sanitizers" conformance tests/conformance.c sisci-vendor
+step conformance-sisci-vendor-raced adapted raced -fsanitize=thread conformance tests/conformance.c sisci-vendor thread
 step conformance-udp-sealed-raced raced conformance tests/conformance.c udp-sealed thread
 step soak soak
 step soak-capture soak_capture
