@@ -1030,6 +1030,7 @@ enum {
 };
 
 #define CCI__SCI_MAGIC 0x43534301u
+#define CCI__SCI_NO_ROOM (-2) /* a descriptor came, and we had none left */
 
 typedef struct cci__sci_message {
     uint32_t magic;
@@ -1744,6 +1745,9 @@ static int cci__sci_hear(int fd, cci__sci_message *message, int *passed) {
     }
     if (passed) {
         *passed = cci__sci_passed(&header);
+        if (*passed < 0 && (header.msg_flags & MSG_CTRUNC)) {
+            *passed = CCI__SCI_NO_ROOM;
+        }
     }
     if (n == (ssize_t)sizeof *message && !(header.msg_flags & MSG_TRUNC) && message->magic == CCI__SCI_MAGIC) {
         return 1;
@@ -2278,6 +2282,9 @@ static int cci__sci_is_sound(const cci__sci_remote *r, int fd, uint64_t size_byt
     struct stat status;
     int seals, type = 0;
     socklen_t length = sizeof type;
+    if (fd < 0) {
+        return 0;
+    }
     if (r->what == CCI__SCI_INTERRUPT) {
         return fcntl(fd, F_GETFL) >= 0 && (fcntl(fd, F_GETFL) & O_NONBLOCK);
     }
@@ -2313,7 +2320,7 @@ static int cci__sci_rejoined(cci__sci_remote *r, int fd) {
     return 1;
 }
 
-/* The descriptor has not come: we have no room for more, most likely. That ends this connect alone, not the channel. */
+/* We have no room for the descriptor. That ends this connect alone, not the channel. */
 static int cci__sci_note_missing(cci__sci_remote *r) {
     (void)cci__sci_tell_short(r->target.sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
     if (r->rejoining) {
@@ -2326,7 +2333,7 @@ static int cci__sci_note_missing(cci__sci_remote *r) {
 }
 
 static int cci__sci_note_accepted(cci__sci_remote *r, const cci__sci_message *news, int *passed) {
-    if (*passed < 0) {
+    if (*passed == CCI__SCI_NO_ROOM) {
         return cci__sci_note_missing(r);
     }
     if (!cci__sci_is_sound(r, *passed, news->size_bytes)) {
@@ -2914,25 +2921,26 @@ static const char *cci__sci_directory_fault(cci__sci_desc_t sd, const struct sta
     return NULL;
 }
 
-static int cci__sci_open_directory(cci__sci_desc_t sd) {
+static cci__sci_error_t cci__sci_open_directory(cci__sci_desc_t sd) {
     struct stat status;
     const char *fault;
     int made = mkdir(sd->path, 0700) == 0;
     sd->directory = open(sd->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (sd->directory < 0 || fstat(sd->directory, &status) != 0) {
-        cci__sci_log("can't open", sd->path, errno);
-        return 0;
+        int error = errno;
+        cci__sci_log("can't open", sd->path, error);
+        return error == EMFILE || error == ENFILE ? CCI__SCI_ERR_SYSTEM : CCI__SCI_ERR_ACCESS;
     }
     if (made && sd->has_group &&
         (fchown(sd->directory, (uid_t)-1, sd->group) != 0 || fchmod(sd->directory, 0750) != 0)) {
         cci__sci_log("can't give to the group:", sd->path, errno);
-        return 0;
+        return CCI__SCI_ERR_ACCESS;
     }
     fault = fstat(sd->directory, &status) == 0 ? cci__sci_directory_fault(sd, &status) : "can't be looked at:";
     if (fault) {
         cci__sci_log(fault, sd->path, 0);
     }
-    return !fault;
+    return fault ? CCI__SCI_ERR_ACCESS : CCI__SCI_ERR_OK;
 }
 
 static int cci__sci_choose_directory(cci__sci_desc_t sd, const cci__sci_options *options) {
@@ -3065,6 +3073,7 @@ static int cci__sci_open_waiting(cci__sci_desc_t sd) {
 
 static cci__sci_desc_t cci__sci_open(const cci__sci_options *options, cci__sci_error_t *error) {
     cci__sci_desc_t sd = (cci__sci_desc_t)cci__sci_alloc(sizeof *sd);
+    cci__sci_error_t status;
     cci__sci_set(error, CCI__SCI_ERR_SYSTEM);
     if (!sd) {
         return NULL;
@@ -3077,8 +3086,9 @@ static cci__sci_desc_t cci__sci_open(const cci__sci_options *options, cci__sci_e
         return NULL;
     }
 #endif
-    if (!cci__sci_choose_directory(sd, options) || !cci__sci_open_directory(sd)) {
-        cci__sci_set(error, CCI__SCI_ERR_ACCESS);
+    status = cci__sci_choose_directory(sd, options) ? cci__sci_open_directory(sd) : CCI__SCI_ERR_ACCESS;
+    if (status != CCI__SCI_ERR_OK) {
+        cci__sci_set(error, status);
         cci__sci_free_device(sd);
         return NULL;
     }

@@ -160,18 +160,18 @@ SIM_FN sim_datagram_t *sim_heap_pop(void) {
     sim_datagram_t *last = sim.heap[--sim.heap_count];
     size_t at = 0;
     for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= sim.heap_count) {
+        size_t below = 2 * at + 1;
+        if (below >= sim.heap_count) {
             break;
         }
-        if (child + 1 < sim.heap_count && sim_earlier(sim.heap[child + 1], sim.heap[child])) {
-            child++;
+        if (below + 1 < sim.heap_count && sim_earlier(sim.heap[below + 1], sim.heap[below])) {
+            below++;
         }
-        if (!sim_earlier(sim.heap[child], last)) {
+        if (!sim_earlier(sim.heap[below], last)) {
             break;
         }
-        sim.heap[at] = sim.heap[child];
-        at = child;
+        sim.heap[at] = sim.heap[below];
+        at = below;
     }
     sim.heap[at] = last;
     return top;
