@@ -6015,7 +6015,8 @@ typedef struct cci__sisci_port {
     cci__sci_desc_t sd;
     cci__sci_local_interrupt_t interrupt;
     cci__sisci_mirror *unused, *left;
-    int bell; /* an eventfd: callbacks write to it */
+    uint64_t retry_ns; /* when what is left is looked at again */
+    int bell;          /* an eventfd: callbacks write to it */
 } cci__sisci_port;
 
 typedef struct cci__sisci_slot {
@@ -6269,18 +6270,21 @@ static void cci__sisci_touch(cci__sisci_link *link) {
 
 /* ---- through an adapter ---- */
 
-/* Stores what is in our copy of the peer's inbox: offset and size are multiples of 4. */
+/* Stores what is in our copy of the peer's inbox, by whole words: offset and size are multiples of 4. */
 static void cci__sisci_copy_far(const cci__sisci_mirror *m, size_t at, size_t size) {
     size_t end = at + size;
-    if ((at & 4) && at < end) {
-        *(volatile uint32_t *)(void *)(m->map + at) = *(const uint32_t *)(const void *)(m->memory + at);
-        at += 4;
-    }
-    for (; at + 8 <= end; at += 8) {
-        *(volatile uint64_t *)(void *)(m->map + at) = *(const uint64_t *)(const void *)(m->memory + at);
-    }
-    if (at < end) {
-        *(volatile uint32_t *)(void *)(m->map + at) = *(const uint32_t *)(const void *)(m->memory + at);
+    uint64_t two;
+    uint32_t one;
+    while (at < end) {
+        if ((at & 4) || end - at < 8) {
+            memcpy(&one, m->memory + at, sizeof one);
+            *(volatile uint32_t *)(void *)(m->map + at) = one;
+            at += sizeof one;
+        } else {
+            memcpy(&two, m->memory + at, sizeof two);
+            *(volatile uint64_t *)(void *)(m->map + at) = two;
+            at += sizeof two;
+        }
     }
 }
 
@@ -6343,19 +6347,20 @@ static int cci__sisci_has_arrived(cci__sisci_link *link) {
     return m->port->sci->call.SCICheckSequence(m->sequence, 0, &error) == CCI__SCI_SEQ_OK && error == CCI__SCI_ERR_OK;
 }
 
-/* The word that says that we sleep, and its arrival. The answer to a load comes after all that the peer had stored when
- * it did not see that word: then we see that. */
-static void cci__sisci_confirm_sleep(cci__sisci_link *link) {
+/* Sees that the word arrives that says that we sleep. The answer to a load comes after all that the peer had stored when
+ * it did not see that word: then we see that. 0: the way has closed. */
+static int cci__sisci_confirm_sleep(cci__sisci_link *link) {
     cci__sisci_mirror *m = link->mirror;
-    if (m->paused) {
-        return;
+    if (m->paused || !m->stored) {
+        return 1;
     }
     if (!cci__sisci_has_arrived(link)) {
         cci__sisci_pause(link);
-        return;
+        return 0;
     }
     m->port->sci->call.SCIFlushReadBuffers(m->sequence);
     (void)*(volatile uint32_t *)(void *)(m->map + CCI__SISCI_AT_SLEEP);
+    return 1;
 }
 
 /* Is the way open again? Then all that may have been lost is stored once more. */
@@ -6371,7 +6376,8 @@ static void cci__sisci_resume(cci__sisci_link *link) {
     }
     m->paused = 0;
     link->ep->paused--;
-    cci__sisci_confirm_sleep(link);
+    m->stored = 1; /* the word that says that we sleep, perhaps */
+    (void)cci__sisci_confirm_sleep(link);
     cci__sisci_touch(link);
 }
 
@@ -6501,6 +6507,7 @@ static int cci__sisci_remove_far(const cci__sisci_port *port, cci__sci_local_seg
 
 static void cci__sisci_remove_left(cci__sisci_port *port) {
     cci__sisci_mirror **at = &port->left, *m;
+    port->retry_ns = cci__sci_now() + 10 * CCI__MS;
     while ((m = *at) != NULL) {
         cci__sci_error_t error = CCI__SCI_ERR_OK;
         port->sci->call.SCIRemoveSegment(m->left, 0, &error);
@@ -6607,8 +6614,10 @@ static int cci__sisci_make_mirror(cci__sisci_link *link, size_t size) {
         return 0;
     }
     call->SCICreateMapSequence(link->out_map, &m->sequence, 0, &error);
-    if (error != CCI__SCI_ERR_OK ||
-        call->SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK) {
+    if (error != CCI__SCI_ERR_OK) {
+        m->sequence = NULL;
+    }
+    if (!m->sequence || call->SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK) {
         (void)munmap(memory, size);
         return 0;
     }
@@ -6756,7 +6765,9 @@ static void cci__sisci_take_interrupts(cci__sisci *ep) {
 /* Lets callbacks tell their news. Those of a library come whenever they like. */
 static void cci__sisci_hear(cci__sisci *ep) {
     if (ep->port) {
-        cci__sisci_remove_left(ep->port);
+        if (ep->port->left && ep->port->retry_ns <= cci__sci_now()) {
+            cci__sisci_remove_left(ep->port);
+        }
         return;
     }
     cci__sci_progress(ep->sd, 0);
@@ -9766,8 +9777,8 @@ static int cci__sisci_lie_down(cci__sisci *ep) {
             link->told = 1;
             cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 1);
         }
-        if (link->mirror && link->mirror->stored) {
-            cci__sisci_confirm_sleep(link);
+        if (link->mirror && !cci__sisci_confirm_sleep(link)) {
+            return 0;
         }
     }
     cci__sisci_tell_groups(ep, 1);

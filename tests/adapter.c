@@ -256,25 +256,56 @@ static int sleep_until_readable(int fd, int timeout_ms) {
     return poll(&item, 1, timeout_ms) == 1;
 }
 
-TEST(sleeper, ON_SISCI, "who sleeps on the OS handle is woken by an interrupt, also after a pause") {
-    side_t *b = &sides[0], *a;
+/* A pair whose server sleeps. */
+static pair_t open_sleeping_pair(cci_os_handle_t *fd) {
+    side_t *b = &sides[0];
+    side_count = 1;
+    assert_int_equal(cci_create_endpoint(NULL, 0, &b->ep, fd), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(b->ep, CCI_OPT_ENDPT_URI, &b->uri), CCI_SUCCESS);
+    return connect_sides(side_open(), b, CCI_CONN_ATTR_RO);
+}
+
+/* Until there is nothing that wakes it up. */
+static void let_sleep(const pair_t *pair, cci_os_handle_t fd) {
+    do {
+        (void)poll_side(pair->a);
+        (void)poll_side(pair->b);
+    } while (sleep_until_readable(fd, 20));
+}
+
+TEST(lost_sleeper, ON_SISCI, "a sleeper whose stores were lost wakes up to make them again") {
     cci_os_handle_t fd = -1;
+    pair_t pair = open_sleeping_pair(&fd);
     patience_t patience = be_patient();
-    pair_t pair;
+    unsigned int started;
+    (void)state;
+    let_sleep(&pair, fd);
+    send_numbered(&pair, 1);
+    close_way(0);
+    (void)poll_side(pair.b); /* its acknowledgement is lost */
+    open_way(0);
+    expect_message(pair.b, length_of(1), 1);
+    started = calls_of("SCIStartSequence");
+    while (calls_of("SCIStartSequence") == started) { /* the sender does nothing that could wake it */
+        if (sleep_until_readable(fd, 1)) {
+            (void)poll_side(pair.b);
+        }
+        still_patient(&patience, "a way that is open again");
+    }
+    await_send(pair.a, pair.ac, as_context(1), CCI_SUCCESS);
+}
+
+TEST(sleeper, ON_SISCI, "who sleeps on the OS handle is woken by an interrupt, also after a pause") {
+    cci_os_handle_t fd = -1;
+    pair_t pair = open_sleeping_pair(&fd);
+    side_t *a = pair.a, *b = pair.b;
+    patience_t patience = be_patient();
     uint32_t i;
     (void)state;
-    side_count = 1;
-    assert_int_equal(cci_create_endpoint(NULL, 0, &b->ep, &fd), CCI_SUCCESS);
-    assert_int_equal(cci_get_opt(b->ep, CCI_OPT_ENDPT_URI, &b->uri), CCI_SUCCESS);
-    a = side_open();
-    pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
     for (i = 0; i < 40; i++) {
         int is_paused = i % 4 == 3;
         unsigned int interrupts;
-        while (sleep_until_readable(fd, 20)) { /* until it is asleep */
-            (void)poll_side(b);
-            (void)poll_side(a);
-        }
+        let_sleep(&pair, fd);
         interrupts = calls_of("SCITriggerInterrupt");
         if (is_paused) {
             close_way(i & 4);
