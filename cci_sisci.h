@@ -9490,7 +9490,9 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
             link->idle_rounds = 0;
         }
     }
-    if (count == 0 && ++link->idle_rounds > 1000 && ep->hot_count > CCI__SISCI_HOT) {
+    /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
+    if (count == 0 && ++link->idle_rounds > 1000 && ep->hot_count > CCI__SISCI_HOT &&
+        (link->told || !cci__sisci_is_sleeper(ep))) {
         cci__sisci_cool(link);
     }
     return count > 0;

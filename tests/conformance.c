@@ -2920,6 +2920,44 @@ TEST(os_handle_rests, ON_HOST, "an idle endpoint's OS handle is not readable: a 
     }
 }
 
+TEST(os_handle_quiet, ON_HOST, "a sleeper is woken by a connection that was quiet while others kept it busy") {
+    enum { BUSY = 9 };
+    cci_os_handle_t fd = -1;
+    side_t *b = side_open_with_fd(&fd);
+    pair_t quiet = connect_sides(side_open(), b, CCI_CONN_ATTR_RO), busy[BUSY];
+    patience_t patience = be_patient();
+    uint32_t timeout_us = 100000;
+    cci_event_t *event;
+    int i, got = 0;
+    (void)state;
+    for (i = 0; i < BUSY; i++) {
+        busy[i] = connect_sides(b, side_open(), CCI_CONN_ATTR_RO);
+        busy[i].b->deaf = 1;
+    }
+    for (i = 0; i < BUSY; i++) {
+        send_patiently(busy[i].ac, "no answer", 9, 1, 0);
+    }
+    b->deaf = 1;
+    send_patiently(quiet.ac, "first", 5, 0, CCI_FLAG_SILENT);
+    assert_int_equal(cci_set_opt(busy[0].ac, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us), CCI_SUCCESS);
+    assert_int_not_equal(cci_send(busy[0].ac, "x", 1, NULL, CCI_FLAG_BLOCKING), CCI_SUCCESS);
+    while (cci_get_event(b->ep, &event) == CCI_SUCCESS) {
+        got += event->type == CCI_EVENT_RECV;
+        drop(event);
+    }
+    assert_int_equal(got, 1);
+    send_patiently(quiet.ac, "second", 6, 0, CCI_FLAG_SILENT);
+    while (got < 2) {
+        poll_side(quiet.a);
+        assert_int_equal(poll_fd(fd, 5000), 1);
+        if (cci_get_event(b->ep, &event) == CCI_SUCCESS) {
+            got += event->type == CCI_EVENT_RECV;
+            drop(event);
+        }
+        still_patient(&patience, "the second message");
+    }
+}
+
 static uint32_t wakes_without_time;
 
 /* Waits on both handles as a sleeping program does, then polls each until there is nothing. */
