@@ -95,6 +95,15 @@
  * SCIEnableConditionalInterrupt, SCIDisableConditionalInterrupt, SCIGetConditionalInterruptTrigCounter. Maps that ask
  * for interrupts by stores are SCI_ERR_FLAG_NOT_IMPLEMENTED.
  *
+ * AN ADAPTER, with CCI (experimental: never tried with one). A device of the configuration with `library = PATH` (or with
+ * `provider = vendor`: libsisci.so, where the system finds it) and `adapter = NUMBER` (default 0) goes through that
+ * library, whose API may be 1.x or 2.x. One library per process. Its URIs are sisci://NODE:SERVICE, with the number of
+ * the adapter's node. A device whose library or adapter is missing is down, and the log says why. RMA goes through slots
+ * of 32 KiB, which the target's program empties; memory of cci_rma_alloc() is ordinary memory, and there are no groups.
+ * Connecting may wait for the other node, up to 100 milliseconds at a time. A link maps one inbox of the peer's, and
+ * needs as much memory for its copy: ring + blocks * max_send_size + 256 KiB, so choose small rings where mapped memory
+ * is scarce.
+ *
  * WHEN A PROCESS DIES. The kernel closes its sockets, and all who are connected get SCI_CB_LOST at once. It frees the
  * memory with the last map. The names that the dead process had are freed by who next opens a device or wants such a
  * name. Names of live processes, also of stopped ones, are left alone.
@@ -5379,7 +5388,7 @@ CCI__SCI_POSSIBLE(CCI__SCI_REFUSE, unsigned int)
 /* ==================================================================================================================
  * >>sisci-vendor
  *
- * EXPERIMENTAL: tested against a stub that records its calls, and never with an adapter. The library's functions have the
+ * EXPERIMENTAL: tested against libraries that the tests make, and never with an adapter. The library's functions have the
  * names of the manual or a prefix before them, for programs with threads (MT) or without (ST). Its flags and queries
  * are exported constants; what it lacks has the value it has here. Sizes are `unsigned int` up to API 1.x and `size_t`
  * since 2.0, which the library is asked for before any function that has one: for 2.x, functions in between widen them.
@@ -5783,6 +5792,16 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  * RMA is done by the initiator with process_vm_readv and process_vm_writev where the kernel allows that (the same user, no
  * wall between the two): the target's program need not take part. It reads the registration first, and says so in `busy`
  * meanwhile; deregistering waits for that. Elsewhere data goes through slots of the inboxes, and the target copies.
+ *
+ * The PROVIDER of SISCI is this header, or the library of an adapter: all calls go through a table of functions and flags
+ * (ep->sci), and what the two do not do alike is in functions of its own ("the provider", below). Where a link leads through
+ * an adapter (link->mirror), `out` is a copy of the peer's inbox in our memory. What is written there is then stored through
+ * the adapter: all but the first word of a record, a flush, that word, a flush. Callbacks run in threads of the library:
+ * they set flags of the mirror and ring the endpoint's descriptor. Stores may be lost: SCICheckSequence is asked every two
+ * milliseconds while there are any, before an endpoint sleeps, and not for each message. When it finds an error, and after
+ * SCI_CB_NOT_OPERATIONAL, nothing is stored until SCIStartSequence is content again; then the whole copy is, which changes
+ * nothing that had arrived. So a message comes once and late, or never and its operation says so. The end of a link is
+ * SCI_CB_LOST or SCI_CB_DISCONNECT. Loads across the adapter: the peer's card and the door once, one word before sleeping.
  *
  * Invariants: a link is in `hot` or `cold`; hot ones are looked at in each call, cold ones in turn. Whatever lies in an
  * inbox is read once, checked, and used as it was read; a peer that writes nonsense loses its link.
@@ -6268,7 +6287,7 @@ static void cci__sisci_touch(cci__sisci_link *link) {
     }
 }
 
-/* ---- through an adapter ---- */
+/* ---- through an adapter: the peer's inbox and its copy ---- */
 
 /* Stores what is in our copy of the peer's inbox, by whole words: offset and size are multiples of 4. */
 static void cci__sisci_copy_far(const cci__sisci_mirror *m, size_t at, size_t size) {
