@@ -10898,23 +10898,48 @@ static int cci__sisci_rma_register(cci_endpoint_base_t *base, void *start, uint6
     return CCI_SUCCESS;
 }
 
-/* Waits until no peer that may have seen the registration copies any more: each does so for as long as it takes to copy
- * a piece, unless it is stopped just then. Peers that can't reach our memory are not believed when they say so. */
+/* Is the process stopped, so that it may go on any time with what it was doing? */
+static int cci__sisci_is_stopped(uint32_t pid) {
+    char text[512];
+    const char *end;
+    ssize_t n;
+    int fd;
+    snprintf(text, sizeof text, "/proc/%lu/stat", (unsigned long)pid);
+    fd = open(text, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    cci__sisci_close_fd(fd);
+    text[n > 0 ? n : 0] = '\0';
+    end = strrchr(text, ')'); /* of the name, which may hold anything */
+    return end && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
+}
+
+/* Waits until the peer copies no more. It does so for as long as it takes to copy a piece; one that says so for longer and
+ * is not stopped is not believed any more. */
+static void cci__sisci_wait_for_copy(cci__sisci *ep, cci__sisci_link *link) {
+    uint64_t end_ns = 0;
+    while (link->news.out >= 0 && link->news.attached >= 0 && cci__sisci_load(link->in + CCI__SISCI_AT_BUSY) != 0) {
+        uint64_t now_ns = cci__sci_now();
+        end_ns = end_ns ? end_ns : now_ns + 1000 * CCI__MS;
+        if (now_ns > end_ns) {
+            cci_log(CCI_LOG_WARN, "a peer takes long to copy memory that is being deregistered");
+            if (!cci__sisci_is_stopped(link->card.pid)) {
+                cci__sisci_lose(link);
+                return;
+            }
+            end_ns = now_ns + 10000 * CCI__MS;
+        }
+        (void)sched_yield();
+        cci__sisci_hear(ep); /* tells when it dies */
+    }
+}
+
+/* Peers that can't reach our memory, other users, are not asked. */
 static void cci__sisci_wait_for_copies(cci__sisci *ep, cci_list_t *list) {
     cci_list_t *at;
     for (at = list->next; at != list; at = at->next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        uint64_t warn_ns = 0;
-        while (link->state == CCI__SISCI_OPEN && !link->is_foreign && link->news.out >= 0 && link->news.attached >= 0 &&
-               cci__sisci_load(link->in + CCI__SISCI_AT_BUSY) != 0) {
-            uint64_t now_ns = cci__sci_now();
-            warn_ns = warn_ns ? warn_ns : now_ns + 1000 * CCI__MS;
-            if (now_ns > warn_ns) {
-                cci_log(CCI_LOG_WARN, "a peer takes long to copy memory that is being deregistered: is it stopped?");
-                warn_ns = CCI__NEVER;
-            }
-            (void)sched_yield();
-            cci__sisci_hear(ep); /* tells when it dies */
+        if (link->state == CCI__SISCI_OPEN && !link->is_foreign) {
+            cci__sisci_wait_for_copy(ep, link);
         }
     }
 }
