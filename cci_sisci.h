@@ -117,6 +117,19 @@
  *   Interrupts are event descriptors that all who are connected share: one of them that means harm can swallow or hold
  * back interrupts of the others, but not block the receiver.
  *
+ * MEMORY OF cci_rma_alloc(), with CCI, is mapped by the peers that were given the handle of a registration in it: RMA is one
+ * copy. What is registered for reading alone is mapped for reading, and can't be mapped otherwise. Three things to know:
+ * a peer maps all that one cci_rma_alloc() gave, so give what different peers may use memory of its own; the kernel can't
+ * take a mapping back, so while cci_rma_deregister() ends RMA, a peer that means harm keeps what it has mapped until
+ * cci_rma_free(), after which the memory is not yours any more; and a link maps up to 16 of such memories at once, those
+ * used last (others are copied by the kernel). The key `rma` of a device chooses: auto (mapped, else copied by the kernel,
+ * else through slots), map (as auto, but waits for the mapping, and never asks the kernel), copy, bounce.
+ *
+ * GROUPS, with CCI: sisci://252:NUMBER is a multicast group of the processes that share the directory. Messages have up to
+ * 8 KiB; the last 128 of a group are kept for its receivers, whose own they are from when they are taken. Nobody waits for
+ * anybody. Each member can write to the memory of the group, so any can send in another's name. An endpoint has up to 16
+ * multicast connections; a group wakes up to 64 sleeping receivers, others look once in a millisecond.
+ *
  * THREADS. Every function may be called from any thread. A device gets one helper thread when it first has something to
  * serve (a segment, an interrupt, a connection, a transfer), because others connect whenever they like, and callbacks
  * come at any time. Callbacks run in that thread, without a lock, and may call anything but SCIClose. Removing an
@@ -5772,7 +5785,7 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  *             ack 256     how far the peer has consumed what the owner sent, how many connections it has ended
  *             sleep 320   the peer sleeps: it wants an interrupt; 328: the peer has closed its inbox to all others
  *             busy 384    the peer is copying from or to the owner's registered memory
- *             done 448    answers to the owner's bounced RMAs
+ *             done 448    answers to the owner's bounced RMAs; 480: what the owner may map of what it has asked for
  *             returns 512 blocks of the peer's inbox that are free again
  *             ring 1024   records of whole lines of 64 bytes; then blocks, then bounce slots
  *
@@ -5802,6 +5815,15 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  * SCI_CB_NOT_OPERATIONAL, nothing is stored until SCIStartSequence is content again; then the whole copy is, which changes
  * nothing that had arrived. So a message comes once and late, or never and its operation says so. The end of a link is
  * SCI_CB_LOST or SCI_CB_DISCONNECT. Loads across the adapter: the peer's card and the door once, one word before sleeping.
+ *
+ * Memory of cci_rma_alloc() is a segment. An initiator asks for it with the registration's key, connects, and from then
+ * on copies between its memory and the mapping: once, without the kernel or the target. The target's guard lets in who has
+ * shown a key, for reading only unless that registration may be written. Whether a registration is still there is
+ * looked up in the target's register, a segment that peers can't write to, under the same rule of `busy`. Later
+ * registrations in a segment that is mapped already need no question.
+ *
+ * A group is a broadcast segment with slots for messages (cci__sisci_group). Its receivers copy a message, and then look
+ * whether it was overwritten meanwhile.
  *
  * Invariants: a link is in `hot` or `cold`; hot ones are looked at in each call, cold ones in turn. Whatever lies in an
  * inbox is read once, checked, and used as it was read; a peer that writes nonsense loses its link.
@@ -6993,6 +7015,14 @@ static void cci__sisci_save_descriptors(cci__sisci_link *link) {
     cci__sci_unlock(link->ep->sd);
 }
 
+/* What is mapped needs no descriptor. */
+static void cci__sisci_save_descriptor(cci__sci_remote_segment_t segment) {
+    cci__sci_lock(segment->remote.target.sd);
+    cci__sisci_close_fd(segment->remote.fd);
+    segment->remote.fd = -1;
+    cci__sci_unlock(segment->remote.target.sd);
+}
+
 /* Nobody but the peer is connected to our inbox: one connection, of the process that has the inbox at the other end. What
  * a client believes to be its server's inbox belongs to who has the door. */
 static int cci__sisci_is_private(cci__sisci_link *link) {
@@ -7762,6 +7792,7 @@ static int cci__sisci_map_view(cci__sisci_link *link, cci__sisci_view *view) {
         view->map = NULL;
         return 0;
     }
+    cci__sisci_save_descriptor(view->segment);
     link->views->connecting--;
     link->ep->handshakes--;
     view->base = base;

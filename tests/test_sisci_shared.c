@@ -16,6 +16,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -298,11 +299,8 @@ static void reading_and_writing(void **state) {
     CHECK(rma(&reads, 0, SIZE, CCI_FLAG_READ) == CCI_SUCCESS && holds(mine, SIZE, 1));
     view = &views()->block[0];
     CHECK(view->base && !view->is_writable);
-    CHECK((fcntl(view->segment->remote.fd, F_GETFL) & O_ACCMODE) == O_RDONLY);
-    CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, view->segment->remote.fd, 0) == MAP_FAILED);
     CHECK(mprotect(view->base, 4096, PROT_READ | PROT_WRITE) != 0);
     view = &views()->registry;
-    CHECK((fcntl(view->segment->remote.fd, F_GETFL) & O_ACCMODE) == O_RDONLY);
     CHECK(mprotect(view->base, 4096, PROT_READ | PROT_WRITE) != 0);
     CHECK(rma(&writes, 0, 8, CCI_FLAG_READ) == CCI_ERR_RMA_HANDLE);
     CHECK(rma(&writes, 0, SIZE - 20, CCI_FLAG_WRITE) == CCI_SUCCESS);
@@ -573,6 +571,83 @@ static void a_lying_target(void **state) {
     }
     CHECK(good > 0 && bad > 0);
     put(c.in, ".", 1);
+    CHECK(end_of(&c) == 0);
+    give_local_back();
+    CHECK(cci_finalize() == CCI_SUCCESS);
+}
+
+/* Says that it copies, and dies. */
+static void die_copying(int in, int out) {
+    struct cci_rma_handle handle;
+    child parent;
+    begin("rma = map\n", 0);
+    parent.out = in;
+    connect_to(&parent);
+    get(in, &handle, sizeof handle);
+    take_local();
+    CHECK(rma(&handle, 0, SIZE, CCI_FLAG_WRITE) == CCI_SUCCESS);
+    cci__sisci_tell(((cci__sisci_conn *)(void *)(uintptr_t)connection)->link, CCI__SISCI_AT_BUSY, 1);
+    put(out, "!", 1);
+    _exit(0);
+}
+
+static void a_peer_that_dies_copying(void **state) {
+    child c = fork_child(die_copying);
+    cci_rma_handle_t *handle;
+    uint8_t *memory;
+    char letter;
+    (void)state;
+    begin("rma = map\n", 0);
+    memory = take(SIZE);
+    CHECK(cci_rma_register(endpoint, memory, SIZE, BOTH, &handle) == CCI_SUCCESS);
+    tell_uri(c.in);
+    put(c.in, handle, sizeof *handle);
+    serve_until(c.out);
+    get(c.out, &letter, 1);
+    CHECK(end_of(&c) == 0);
+    CHECK(cci_rma_deregister(endpoint, handle) == CCI_SUCCESS); /* else it waits for ever */
+    CHECK(cci_rma_free(endpoint, memory) == CCI_SUCCESS);
+    CHECK(cci_finalize() == CCI_SUCCESS);
+}
+
+/* With as few descriptors as this, RMA goes another way. */
+static void serve_without_descriptors(int in, int out) {
+    struct rlimit few, enough;
+    cci_rma_handle_t *handle;
+    uint8_t *memory;
+    begin("", 0);
+    tell_uri(out);
+    CHECK(getrlimit(RLIMIT_NOFILE, &enough) == 0);
+    few = enough;
+    few.rlim_cur = (rlim_t)dup(0);
+    close((int)few.rlim_cur);
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    memory = take(SIZE);
+    CHECK((uintptr_t)memory % 4096 == 0 && inside()->shared == NULL);
+    CHECK(setrlimit(RLIMIT_NOFILE, &enough) == 0);
+    fill(memory, SIZE, 1);
+    CHECK(cci_rma_register(endpoint, memory, SIZE, BOTH, &handle) == CCI_SUCCESS);
+    put(out, handle, sizeof *handle);
+    serve_until(in);
+    CHECK(holds(memory, SIZE, 2));
+    CHECK(cci_rma_deregister(endpoint, handle) == CCI_SUCCESS);
+    CHECK(cci_rma_free(endpoint, memory) == CCI_SUCCESS);
+    CHECK(cci_finalize() == CCI_SUCCESS);
+}
+
+static void no_descriptors_left(void **state) {
+    child c = fork_child(serve_without_descriptors);
+    struct cci_rma_handle handle;
+    (void)state;
+    begin("", 0);
+    connect_to(&c);
+    get(c.out, &handle, sizeof handle);
+    take_local();
+    CHECK(rma(&handle, 0, SIZE, CCI_FLAG_READ) == CCI_SUCCESS && holds(mine, SIZE, 1));
+    fill(mine, SIZE, 2);
+    CHECK(rma(&handle, 0, SIZE, CCI_FLAG_WRITE) == CCI_SUCCESS);
+    CHECK(mapped_count() == 0);
+    put(c.in, "!", 1);
     CHECK(end_of(&c) == 0);
     give_local_back();
     CHECK(cci_finalize() == CCI_SUCCESS);
@@ -1009,6 +1084,8 @@ int main(int argc, char **argv) {
         TEST(deregistering, "after cci_rma_deregister() no RMA touches memory that is mapped; nobody keeps what was freed"),
         TEST(more_than_are_mapped, "a link maps a few segments at once, and RMA works with any number"),
         TEST(a_killed_target, "RMAs to the memory of a process that is killed end with CCI_ERR_DISCONNECTED"),
+        TEST(a_peer_that_dies_copying, "cci_rma_deregister() does not wait for a peer that died while it copied"),
+        TEST(no_descriptors_left, "without descriptors cci_rma_alloc() gives memory that is not shared"),
         TEST(a_lying_target, "what the owner says about its memory is checked against what is mapped"),
         TEST(slow_receivers, "a group waits for nobody: slow receivers lose messages and get none that is torn"),
         TEST(overrun, "a receiver that was overrun gets the latest messages"),
