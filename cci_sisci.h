@@ -121,7 +121,7 @@
  * copy. What is registered for reading alone is mapped for reading, and can't be mapped otherwise. Three things to know:
  * a peer maps all that one cci_rma_alloc() gave, so give what different peers may use memory of its own; the kernel can't
  * take a mapping back, so while cci_rma_deregister() ends RMA, a peer that means harm keeps what it has mapped until
- * cci_rma_free(), after which the memory is not yours any more; and a link maps up to 16 of such memories at once, those
+ * cci_rma_free(), after which the memory is not yours any more (and a child of fork() shares it); and a link maps up to 16 of such memories at once, those
  * used last (others are copied by the kernel). The key `rma` of a device chooses: auto (mapped, else copied by the kernel,
  * else through slots), map (as auto, but waits for the mapping, and never asks the kernel), copy, bounce.
  *
@@ -1956,22 +1956,19 @@ static int cci__sci_reopen(int fd) {
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static cci__sci_access cci__sci_access_of(const cci__sci_served *served, const cci__sci_client *client, int attaches) {
-    if (!served->guard) {
-        return CCI__SCI_WRITES;
+/* The descriptor that a client gets, -1 if it may not connect. *is_opened: it is to be closed. */
+static int cci__sci_descriptor_for(const cci__sci_served *served, const cci__sci_client *client, int attaches,
+                                   int *is_opened) {
+    cci__sci_access access = served->guard ? CCI__SCI_NO_ACCESS : CCI__SCI_WRITES;
+    if (served->guard && !attaches) {
+        access = served->guard(served->guard_argument, served->id, client);
     }
-    return attaches ? CCI__SCI_NO_ACCESS : served->guard(served->guard_argument, served->id, client);
-}
-
-/* Tells a client that it is connected, and hands over what it may have. */
-static int cci__sci_hand_over(cci__sci_desc_t sd, cci__sci_client *client, const cci__sci_served *served,
-                              const cci__sci_message *answer, cci__sci_access access) {
-    int fd = access == CCI__SCI_READS ? cci__sci_reopen(served->fd) : served->fd;
-    int told = fd >= 0 && cci__sci_tell(sd, client->fd, answer, fd);
-    if (access == CCI__SCI_READS && fd >= 0) {
-        close(fd);
+    *is_opened = 0;
+    if ((!attaches && !served->available) || access == CCI__SCI_NO_ACCESS) {
+        return -1;
     }
-    return told;
+    *is_opened = access == CCI__SCI_READS;
+    return *is_opened ? cci__sci_reopen(served->fd) : served->fd;
 }
 
 /* Answers a request to connect: 0 if the client must be dropped. */
@@ -1980,7 +1977,7 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     cci__sci_served *served = cci__sci_find_served(sd, request->what, request->id);
     cci__sci_connection *c;
     cci__sci_message answer;
-    cci__sci_access access;
+    int fd, is_opened, told;
     if (client->count >= CCI__SCI_CONNECTIONS || cci__sci_find_connection(client, request->cookie)) {
         return 0;
     }
@@ -1990,21 +1987,24 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     if (attaches && !((cci__sci_local_segment_t)served)->shared) {
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie, CCI__SCI_ERR_ACCESS);
     }
-    access = cci__sci_access_of(served, client, attaches);
-    if ((!attaches && !served->available) || access == CCI__SCI_NO_ACCESS) {
+    fd = cci__sci_descriptor_for(served, client, attaches, &is_opened);
+    if (fd < 0) {
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie,
                                    CCI__SCI_ERR_CONNECTION_REFUSED);
     }
     c = cci__sci_add_connection(client, served, request->cookie, attaches);
-    if (!c) {
-        return 0;
-    }
     cci__sci_message_init(&answer, CCI__SCI_MSG_ACCEPT, request->cookie);
     answer.size_bytes = cci__sci_served_bytes(served);
     answer.status = (uint32_t)served->available;
     answer.id = (uint32_t)(attaches && ((cci__sci_local_segment_t)served)->prepared);
-    if (!cci__sci_hand_over(sd, client, served, &answer, access)) {
-        cci__sci_drop_connection(c);
+    told = c && cci__sci_tell(sd, client->fd, &answer, fd);
+    if (is_opened) {
+        close(fd);
+    }
+    if (!told) {
+        if (c) {
+            cci__sci_drop_connection(c);
+        }
         return 0;
     }
     if (!attaches) {
@@ -6102,11 +6102,13 @@ typedef struct cci__sisci_views {
     int is_asking;
     uint64_t key; /* of the registration that was asked about last */
     int is_refused;
+    uint32_t pause; /* RMAs before the next question, after one that led to nothing */
 } cci__sisci_views;
 
-/* What a peer may connect to. */
+/* What a peer may connect to, for as long as the registration is there that says so. */
 typedef struct cci__sisci_permit {
-    uint32_t id;
+    uint32_t id, region;
+    uint64_t key;
     cci__sci_access access;
 } cci__sisci_permit;
 
@@ -7804,7 +7806,10 @@ static void cci__sisci_step_view(cci__sisci_link *link, cci__sisci_view *view) {
     int news = view->news;
     view->news = 0;
     if (news < 0 || (news > 0 && !view->base && !cci__sisci_map_view(link, view))) {
-        link->views->is_refused |= !view->base;
+        if (!view->base) {
+            link->views->is_refused = 1;
+            link->views->pause = 1000;
+        }
         cci__sisci_drop_view(view);
     }
 }
@@ -7888,7 +7893,8 @@ static int cci__sisci_ask(cci__sisci_link *link, const cci__sisci_item *item) {
     if (views->is_asking || views->connecting > 0) {
         return 1;
     }
-    if (views->is_refused && views->key == item->remote_key) {
+    if ((views->is_refused && views->key == item->remote_key) || views->pause > 0) {
+        views->pause -= views->pause > 0;
         return 0;
     }
     head[0] = item->remote_region;
@@ -8005,6 +8011,8 @@ static void cci__sisci_take_ask(cci__sisci *ep, cci__sisci_link *link, const uin
     memset(permit, 0, sizeof *permit);
     if (region && ep->registry.base && entry->check != 0) {
         permit->id = entry->block;
+        permit->region = head[0];
+        permit->key = key;
         permit->access = region->flags & CCI_FLAG_WRITE ? CCI__SCI_WRITES : CCI__SCI_READS;
     }
     cci__sisci_tell(link, CCI__SISCI_AT_GRANT, ep->registry.id);
@@ -8033,7 +8041,10 @@ static cci__sci_access cci__sisci_guard(void *arg, uint32_t id, const cci__sci_c
                 return CCI__SCI_READS;
             }
             for (k = 0; k < CCI__SISCI_PERMITS; k++) {
-                best = link->permit[k].id == id && link->permit[k].access > best ? link->permit[k].access : best;
+                const cci__sisci_permit *permit = &link->permit[k];
+                if (permit->id == id && permit->access > best && cci_rma_find(&ep->rma, permit->key, permit->region)) {
+                    best = permit->access;
+                }
             }
         }
     }
@@ -10397,6 +10408,10 @@ static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, co
 /* Takes back an event of a message: its block goes back to the peer. */
 static void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *event) {
     cci__sisci_link *link = (cci__sisci_link *)event->owner;
+    cci__sisci_group *group;
+    for (group = ep->groups; group; group = group->next) {
+        group->stalled = 0;
+    }
     if (link) {
         uint32_t block = event->state - 1;
         link->block_held[block] = 0;

@@ -368,6 +368,64 @@ static void only_who_has_the_key(void **state) {
     CHECK(cci_finalize() == CCI_SUCCESS);
 }
 
+static void serve_until_told(int in, int out) {
+    cci_rma_handle_t *handle;
+    uint8_t *memory;
+    char letter;
+    begin("rma = map\n", 0);
+    tell_uri(out);
+    memory = take(SIZE);
+    CHECK(cci_rma_register(endpoint, memory, SIZE, BOTH, &handle) == CCI_SUCCESS);
+    put(out, handle, sizeof *handle);
+    serve_until(in);
+    get(in, &letter, 1);
+    CHECK(cci_rma_deregister(endpoint, handle) == CCI_SUCCESS);
+    put(out, "!", 1);
+    serve_until(in);
+    get(in, &letter, 1);
+    CHECK(cci_finalize() == CCI_SUCCESS);
+}
+
+/* Asks, and connects itself when it is too late. */
+static void a_late_connection(void **state) {
+    child c = fork_child(serve_until_told);
+    struct cci_rma_handle handle;
+    cci__sci_remote_segment_t segment;
+    cci__sci_error_t error = CCI__SCI_ERR_LAST_;
+    cci__sisci_link *link;
+    uint32_t head[4], id;
+    uint64_t end_ns = cci__sci_now() + PATIENCE_NS;
+    char letter;
+    int round;
+    (void)state;
+    begin("rma = map\n", 0);
+    connect_to(&c);
+    get(c.out, &handle, sizeof handle);
+    link = ((cci__sisci_conn *)(void *)(uintptr_t)connection)->link;
+    head[0] = (uint32_t)handle.stuff[1];
+    memcpy(&head[1], &handle.stuff[0], 8);
+    head[3] = 77;
+    CHECK(cci__sisci_post(link, CCI__SISCI_ASK, 0, head, sizeof head, NULL, 0));
+    while (cci__sisci_load(link->in + CCI__SISCI_AT_GRANT + 12) != 77) {
+        CHECK(cci__sci_now() < end_ns);
+    }
+    id = cci__sisci_load(link->in + CCI__SISCI_AT_GRANT + 4);
+    CHECK(id != 0 && cci__sisci_load(link->in + CCI__SISCI_AT_GRANT + 8) == CCI__SCI_WRITES);
+    for (round = 0; round < 2; round++) { /* in time, and too late */
+        CCI__SCI(SCIConnectSegment)(inside()->sd, &segment, CCI__SCI_NODE, id, 0, NULL, NULL, 60000, 0, &error);
+        CHECK(error == (round == 0 ? CCI__SCI_ERR_OK : CCI__SCI_ERR_CONNECTION_REFUSED));
+        if (round == 0) {
+            CCI__SCI(SCIDisconnectSegment)(segment, 0, NULL);
+        }
+        put(c.in, "!", 1);
+        if (round == 0) {
+            get(c.out, &letter, 1);
+        }
+    }
+    CHECK(end_of(&c) == 0);
+    CHECK(cci_finalize() == CCI_SUCCESS);
+}
+
 /* Deregisters while the peer writes, again and again, and looks whether the memory then rests. */
 static void deregister_under_fire(int in, int out) {
     uint8_t *memory, *before = (uint8_t *)malloc(SIZE);
@@ -887,6 +945,56 @@ static void sleeping_receivers(void **state) {
     CHECK(cci_finalize() == CCI_SUCCESS);
 }
 
+/* Holds all it can hold, and sleeps; each event that it returns makes room for another one. */
+static void hold_and_sleep(int in, int out) {
+    struct pollfd item;
+    cci_event_t *event, *held = NULL;
+    uint32_t count = 0;
+    char letter;
+    begin("recv_buf_count = 1\n", 1);
+    (void)join(CCI_CONN_ATTR_UU_MC_RX);
+    put(out, "!", 1);
+    serve_until(in); /* the sender has joined */
+    get(in, &letter, 1);
+    put(out, "!", 1);
+    get(in, &letter, 1); /* all are sent */
+    item.fd = os_handle;
+    item.events = POLLIN;
+    while (count < 20) {
+        if (cci_get_event(endpoint, &event) == CCI_SUCCESS) {
+            CHECK(event->type == CCI_EVENT_RECV && is_sound(event->recv.ptr, event->recv.len));
+            held = event;
+            count++;
+            continue;
+        }
+        CHECK(held && cci_return_event(held) == CCI_SUCCESS);
+        held = NULL;
+        CHECK(poll(&item, 1, count < 20 ? 60000 : 0) == (count < 20));
+    }
+    CHECK(cci_finalize() == CCI_SUCCESS);
+}
+
+static void room_again(void **state) {
+    child c = fork_child(hold_and_sleep);
+    cci_connection_t *tx;
+    uint32_t i;
+    char letter;
+    (void)state;
+    get(c.out, &letter, 1);
+    begin("", 0);
+    tx = join(CCI_CONN_ATTR_UU_MC_TX);
+    put(c.in, "!", 1);
+    serve_until(c.out);
+    get(c.out, &letter, 1);
+    for (i = 0; i < 20; i++) {
+        send_message(tx, i);
+    }
+    put(c.in, "!", 1);
+    serve_until(c.out); /* ends with its pipe */
+    CHECK(end_of(&c) == 0);
+    CHECK(cci_finalize() == CCI_SUCCESS);
+}
+
 /* The first of a group, until it is killed. */
 static void found_group(int in, int out) {
     begin("", 0);
@@ -1081,6 +1189,7 @@ int main(int argc, char **argv) {
         TEST(a_stopped_target, "memory that is mapped is read and written while its owner is stopped"),
         TEST(reading_and_writing, "what is registered for reading is mapped for reading, and can't be mapped otherwise"),
         TEST(only_who_has_the_key, "who has not got the key of a registration can't map its memory"),
+        TEST(a_late_connection, "who has shown a key can connect for as long as the registration is there"),
         TEST(deregistering, "after cci_rma_deregister() no RMA touches memory that is mapped; nobody keeps what was freed"),
         TEST(more_than_are_mapped, "a link maps a few segments at once, and RMA works with any number"),
         TEST(a_killed_target, "RMAs to the memory of a process that is killed end with CCI_ERR_DISCONNECTED"),
@@ -1091,6 +1200,7 @@ int main(int argc, char **argv) {
         TEST(overrun, "a receiver that was overrun gets the latest messages"),
         TEST(a_sender_in_the_middle, "a sender that stops in the middle of a message loses its slot and spoils none"),
         TEST(sleeping_receivers, "sleeping receivers of a group are woken"),
+        TEST(room_again, "messages of a group that waited for room wake a sleeper that has made some"),
         TEST(a_group_without_its_first, "a group goes on when its first member is killed or leaves"),
         TEST(a_scribbling_member, "a member that scribbles over the memory of its group crashes nobody"),
         TEST(group_addresses, "groups have addresses of their own, and joining one has its time-out"),
