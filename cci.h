@@ -667,7 +667,8 @@ typedef struct cci_transport {
     void (*refresh)(const struct cci_transport *self, cci_device_desc_t *desc);
     const struct cci_link *link; /* a mover of datagrams, or                                              */
     int (*create)(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
-                  cci_os_handle_t *fd); /* a native transport: sets endpoint->ops                         */
+                  cci_os_handle_t *fd); /* a native transport: sets endpoint->ops. With a link too, it returns
+                                           CCI_ERR_NOT_IMPLEMENTED for a device that is to use the link   */
 } cci_transport_t;
 
 /* The transport's own part of a device, as `discover` or `configure` left it. */
@@ -9232,8 +9233,10 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     }
     if (device == NULL || !device->pub.up || device->transport == NULL) return CCI_ENODEV;
     transport = device->transport;
-    status = transport->link != NULL ? cci_dgram_create(transport, &device->pub, service, flags, &base, fd)
-                                     : transport->create(&device->pub, service, flags, &base, fd);
+    status = transport->create != NULL ? transport->create(&device->pub, service, flags, &base, fd)
+                                       : (int)CCI_ERR_NOT_IMPLEMENTED;
+    if (status == CCI_ERR_NOT_IMPLEMENTED && transport->link != NULL)
+        status = cci_dgram_create(transport, &device->pub, service, flags, &base, fd);
     if (status != CCI_SUCCESS) return status;
     CCI_ASSERT(base != NULL && base->ops != NULL && base->ops->destroy != NULL && base->ops->get_event != NULL &&
                base->ops->return_event != NULL && base->ops->sendv != NULL);

@@ -7,6 +7,7 @@
  * Devices are numbered in the order of their priority; a program that asks for no particular device gets the one marked
  * "default". The exit status is 0 when there is a usable device. */
 #define CCI_IMPLEMENTATION
+#include "cci_verbs.h"
 #include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"
