@@ -749,7 +749,10 @@ typedef struct cci_link {
     int (*receive)(void *link, cci_link_rx_t *rx, int count);
     /* Nanoseconds of a clock that never goes back. */
     uint64_t (*now)(void *link);
-    /* The address in a URI behind "scheme://" to a link address; a status. May block on a name service. */
+    /* The address in a URI behind "scheme://" to a link address; a status. May block on a name service. A link that has
+     * to ask over the network leaves a note for itself in *to and returns CCI_EAGAIN: it is then called again with address
+     * NULL, under the lock, every millisecond while the connection has time, until it replaces the note (CCI_SUCCESS) or
+     * gives up (another status, which is the connection's). */
     int (*resolve)(void *link, const char *address, cci_link_addr_t *to);
     /* The link's own address in the same form, at most `size` bytes with the final 0. */
     int (*address)(void *link, char *text, size_t size);
@@ -5345,6 +5348,7 @@ typedef struct cci__dconn {
 
 #define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message has gone and nothing has come since */
 #define CCI__CONN_WORN 2u   /* no more packets can be sealed */
+#define CCI__CONN_ASKING 4u /* client: the link does not know the peer's address yet */
 
 /* The client's request while it is repeated; its data follows. */
 typedef struct cci__pending {
@@ -6732,8 +6736,20 @@ static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     conn->conn.deadline_ns = ep->now_ns + period_ns;
 }
 
+/* Does the link know by now where the peer is? */
+static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn) {
+    int status;
+    if (!(conn->conn.flags & CCI__CONN_ASKING))
+        return CCI_SUCCESS;
+    status = ep->link->resolve(ep->handle, NULL, &conn->conn.peer);
+    if (status == CCI_SUCCESS)
+        conn->conn.flags &= (uint8_t)~CCI__CONN_ASKING;
+    return status;
+}
+
 /* The handshake's next step is due. */
 static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
+    int asked, status;
     uint64_t give_up_ns = conn->state.floor_number; /* not used for numbers before the connection is open */
     switch (conn->conn.state) {
     case CCI_CONN_CONNECTING:
@@ -6741,7 +6757,17 @@ static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
             cci__dgram_connected(ep, conn, CCI_ETIMEDOUT);
             return;
         }
-        if (conn->conn.tries < 200)
+        asked = conn->conn.flags & CCI__CONN_ASKING;
+        status = cci__dgram_locate(ep, conn);
+        if (status == CCI_EAGAIN) {
+            conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, give_up_ns);
+            return;
+        }
+        if (status != CCI_SUCCESS) {
+            cci__dgram_connected(ep, conn, status);
+            return;
+        }
+        if (conn->conn.tries < 200 && !asked)
             conn->conn.tries++;
         cci__dgram_send_request(ep, conn);
         conn->conn.deadline_ns = cci__min64(ep->now_ns + cci_conn_retry_ns(conn->conn.tries), give_up_ns);
@@ -7306,9 +7332,9 @@ static int cci__dgram_connect_key(cci__dgram_t *ep, cci__dconn_t *conn, const ch
     return conn->key || ep->seal->plain_allowed ? CCI_SUCCESS : CCI_ERR_NOT_FOUND;
 }
 
-static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, const cci_link_addr_t *to, const void *data,
-                                     uint32_t data_len, cci_conn_attribute_t attribute, void *context,
-                                     uint64_t timeout_ns) {
+static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, const cci_link_addr_t *to, int is_known,
+                                     const void *data, uint32_t data_len, cci_conn_attribute_t attribute,
+                                     void *context, uint64_t timeout_ns) {
     int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status;
     cci__pending_t *pending = (cci__pending_t *)cci_alloc(sizeof *pending + data_len);
     cci_evq_event_t *event = cci__dgram_control_event(ep);
@@ -7336,8 +7362,13 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
         goto failed;
     }
     conn->state.floor_number = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
-    conn->conn.deadline_ns = cci__min64(ep->now_ns + cci_conn_retry_ns(0), conn->state.floor_number);
-    cci__dgram_send_request(ep, conn);
+    if (is_known) {
+        conn->conn.deadline_ns = cci__min64(ep->now_ns + cci_conn_retry_ns(0), conn->state.floor_number);
+        cci__dgram_send_request(ep, conn);
+    } else {
+        conn->conn.deadline_ns = ep->now_ns;
+        conn->conn.flags |= CCI__CONN_ASKING;
+    }
     cci__dgram_schedule(ep, conn);
     return CCI_SUCCESS;
 failed:
@@ -7362,7 +7393,7 @@ static int cci__dgram_connect(cci_endpoint_base_t *base, const char *address, co
         return CCI_ERR_NOT_IMPLEMENTED;
     memset(&to, 0, sizeof to);
     status = ep->link->resolve(ep->handle, address, &to); /* without the lock: it may ask a name service */
-    if (status != CCI_SUCCESS)
+    if (status != CCI_SUCCESS && status != CCI_EAGAIN)
         return status;
     if (is_group && (!ep->link->is_group || !ep->link->group))
         return CCI_ERR_NOT_IMPLEMENTED;
@@ -7372,7 +7403,7 @@ static int cci__dgram_connect(cci_endpoint_base_t *base, const char *address, co
         timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
     cci__dgram_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
-    status = cci__dgram_connect_locked(ep, address, &to, data, data_len, attribute, context, timeout_ns);
+    status = cci__dgram_connect_locked(ep, address, &to, status == CCI_SUCCESS, data, data_len, attribute, context, timeout_ns);
     cci__dgram_flush(ep);
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);

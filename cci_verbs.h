@@ -20,6 +20,14 @@
  *     >>verbs-text        log, numbers, files of the kernel
  *     >>verbs-ports       what the system tells about devices, ports and their addresses
  *     >>verbs-devices     proposed and configured devices
+ *     >>verbs-handles     address handles, kept in a table of fixed size
+ *     >>verbs-send        outgoing datagrams
+ *     >>verbs-receive     incoming datagrams
+ *     >>verbs-groups      multicast
+ *     >>verbs-names       addresses from and to text; asking hosts where their endpoints are
+ *     >>verbs-health      failures of queues, port and device
+ *     >>verbs-wait        waiting, and the OS handle
+ *     >>verbs-open        opening and closing
  *     >>verbs-table       the table
  *     >>verbs-license
  */
@@ -65,10 +73,11 @@
  *     qkey            1 to 0x7fffffff             0x00434349  what datagrams must carry; the same on all hosts
  *     traffic_class   0 to 255                    0           of the routing header (RoCE: DSCP and ECN)
  *     service_level   0 to 15                     0           of InfiniBand; on Ethernet the priority
- *     hop_limit       1 to 255                    64          routers that may be passed
+ *     hop_limit       1 to 255                    64 (groups: 1) routers that may be passed
  *     mtu             256, 512, 1024, 2048, 4096  port's      upper limit of one packet's payload, bytes
  *     recv_depth      16 to 32768                 1024        datagrams that the hardware can receive on its own
  *     send_depth      16 to 32768                 256         datagrams that the hardware can be given at once
+ *     address_handles 64 to 65536                 2048        peers to which the way is kept; with more it is found again
  *     send_buf_count  messages, 1 to 65536        cci.h's     messages that can be pending
  *     max_send_size   bytes, 256 to 65472     one datagram    largest message; longer than a datagram: in fragments
  *     recv_buf_count  messages, 1 to 65536        cci.h's     messages that can be received without dropping
@@ -145,6 +154,8 @@ CCI_API const cci_transport_t cci_verbs_transport;
 #define CCI__VERBS_WHY_NOT "no development header: <infiniband/verbs.h> was missing when this was compiled"
 #elif defined(CCI_NO_DLOPEN) && !defined(CCI_VERBS_LINK)
 #define CCI__VERBS_WHY_NOT "compiled with CCI_NO_DLOPEN and without CCI_VERBS_LINK"
+#elif defined(__GLIBC__) && !defined(__USE_MISC)
+#error "a system header was included in strict ISO mode: include cci_verbs.h first, or define _DEFAULT_SOURCE"
 #endif
 
 #ifdef CCI__VERBS_WHY_NOT
@@ -211,6 +222,7 @@ static
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 
 #ifndef CCI_VERBS_LINK
@@ -218,6 +230,14 @@ static
 #endif
 
 #include <infiniband/verbs.h>
+
+/* Numbers in byte order, and the keyed hash. */
+#define CCI_LAYERS_INCLUDING
+#ifndef CCI_BASE_IMPLEMENTATION
+#define CCI_BASE_IMPLEMENTATION
+#endif
+#include "cci.h"
+#undef CCI_LAYERS_INCLUDING
 
 /* ==================================================================================================================
  * >>verbs-library
@@ -365,7 +385,7 @@ typedef struct cci__verbs_device {
     uint32_t pkey;              /* 0: the table's first           */
     uint32_t qkey;
     uint32_t mtu; /* 0: the port's                  */
-    uint32_t recv_depth, send_depth;
+    uint32_t recv_depth, send_depth, address_handles;
     uint32_t send_buf_count, recv_buf_count;
     uint32_t max_send_size; /* 0: what a datagram takes       */
     uint32_t send_timeout_us;
@@ -392,6 +412,138 @@ typedef struct cci__verbs_port {
     int gid_kind;
     uint8_t gid[16];
 } cci__verbs_port;
+
+#define CCI__VERBS_GRH 40u        /* bytes that come before each datagram: the routing header */
+#define CCI__VERBS_PIECES 3       /* of a datagram that is sent */
+#define CCI__VERBS_BATCH 32       /* work requests posted, or completions taken, at once */
+#define CCI__VERBS_GROUPS 16u
+#define CCI__VERBS_WAYS 8u        /* places of the handle table in which an address may stand */
+#define CCI__VERBS_HANDLES 2048u  /* default */
+#define CCI__VERBS_QUESTIONS 256u /* addresses that are asked for at once */
+#define CCI__VERBS_HANDLE_AGE_NS UINT64_C(30000000000) /* then the Ethernet address behind it is looked up again */
+#define CCI__VERBS_HANDLE_RETRY_NS UINT64_C(100000000) /* after a failure */
+#define CCI__VERBS_RETIRED 64u
+#define CCI__VERBS_LOOK_NS UINT64_C(500000)    /* how often the socket is looked at where nobody waits */
+#define CCI__VERBS_REPAIR_NS UINT64_C(10000000) /* from one repair to the next */
+
+/* The canonical form of an address in cci_link_addr_t. Numbers are big-endian.
+ *     queue pair  1, 0, LID 2 (0 on Ethernet), 0 1, queue pair number 3, GID 16
+ *     group       2, 0, port 2, zeros 4, GID 16
+ *     host        4 or 6, 0, port 2, scope 4 (this host's order), address 4 or 16, zeros: to be asked for the first */
+enum { CCI__VERBS_TO_QP = 1, CCI__VERBS_TO_GROUP = 2 };
+
+/* What the hardware needs to send to an address, kept for as long as its place is not wanted by another. */
+typedef struct cci__verbs_handle {
+    cci_link_addr_t to;
+    struct ibv_ah *ah;    /* NULL: it could not be made, or the place is empty */
+    uint64_t made_ns;     /* or tried */
+    uint64_t used;        /* the last send's number */
+    uint32_t hits;
+    uint8_t is_taken, is_outdated;
+} cci__verbs_handle;
+
+/* A handle that has been replaced, while datagrams to it may still be under way. */
+typedef struct cci__verbs_retired {
+    struct ibv_ah *ah;
+    uint64_t used;
+} cci__verbs_retired;
+
+typedef struct cci__verbs_group {
+    cci_link_addr_t to;
+} cci__verbs_group;
+
+/* A host that was asked for its endpoint's address. */
+typedef struct cci__verbs_question {
+    cci_link_addr_t host;
+    cci_link_addr_t answer;
+    uint8_t nonce[8];
+    uint64_t asked_ns, wanted_ns, answered_ns; /* the last time; 0: never */
+    uint32_t tries;
+    int status; /* CCI_EAGAIN: no answer yet */
+} cci__verbs_question;
+
+/* How waiting works: two epoll sets watch the completion channel, asynchronous events, the socket and `more`, an eventfd
+ * that says that completions were left behind. `handle`, the OS handle, also has the timer and the eventfd that `arm` keeps
+ * readable; `sleeper`, which `wait` waits on, the eventfd that `wake` writes. */
+typedef struct cci__verbs_waiter {
+    int handle, sleeper, wake, more, readable, timer;
+    int is_readable, is_more;
+    int sleeps; /* somebody has called `wait` */
+    int has_pwait2;
+    uint64_t armed_ns;
+} cci__verbs_waiter;
+
+typedef struct cci__verbs_link {
+    cci__verbs_device device;
+    cci__verbs_port port;
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_comp_channel *channel;
+    struct ibv_cq *recv_cq, *send_cq;
+    struct ibv_qp *qp;
+    struct ibv_mr *mr;
+    struct ibv_cq *more_cq; /* see cci__verbs_share_channel() */
+    void (*on_event)(void *user, const struct ibv_async_event *event); /* what is not the link's own; or NULL */
+    void *on_event_user;
+    uint64_t key[2]; /* of the hash */
+    uint32_t mtu, max_inline;
+    uint32_t epoch; /* of the work requests */
+    int pkey_index;
+    /* sending: numbers count work requests, the slot is the number modulo the depth */
+    uint64_t send_next, send_done;
+    uint32_t send_depth, send_stride, signal_every;
+    uint8_t *send_packets;
+    struct ibv_send_wr send_wr[CCI__VERBS_BATCH];
+    struct ibv_sge send_piece[CCI__VERBS_BATCH][CCI__VERBS_PIECES];
+    /* receiving */
+    uint32_t recv_depth, recv_stride;
+    uint8_t *memory, *packets;
+    struct ibv_recv_wr *recv_wr, *to_post;
+    struct ibv_sge *recv_piece;
+    uint32_t to_post_count;
+    uint64_t strays; /* datagrams that were dropped: not from or for whom they should be */
+    /* address handles */
+    cci__verbs_handle *handles;
+    cci__verbs_retired retired[CCI__VERBS_RETIRED];
+    uint32_t retired_count;
+    uint64_t handles_again_ns; /* making them took long: none for new addresses until then */
+    uint64_t unreachable;      /* datagrams that had none */
+    /* groups */
+    int group_socket;
+    uint32_t group_count;
+    cci__verbs_group groups[CCI__VERBS_GROUPS];
+    /* names */
+    int socket;
+    cci_link_addr_t host; /* where it is bound; zeros: there is none */
+    cci__verbs_question questions[CCI__VERBS_QUESTIONS];
+    uint32_t question_count; /* without an answer */
+    uint64_t looked_ns;      /* at the socket */
+    /* state of the device */
+    int is_up, is_dead, is_news, is_broken, cq_is_broken;
+    uint32_t repairs;
+    uint64_t repaired_ns;
+    uint64_t now_ns; /* when the clock was read last */
+    /* waiting */
+    int wants_handle;
+    int is_armed, more_is_armed;
+    unsigned unacked, more_unacked;
+    cci__verbs_waiter waiter;
+} cci__verbs_link;
+
+/* What sections use of those behind them. */
+static void cci__verbs_broken(cci__verbs_link *l, const char *what, const char *reason);
+static int cci__verbs_works(cci__verbs_link *l);
+static void cci__verbs_check(const cci__verbs_link *l, int error, const char *what);
+static uint64_t cci__verbs_now(void *link);
+static void cci__verbs_look_around(cci__verbs_link *l);
+static int cci__verbs_arm_queues(cci__verbs_link *l);
+static void cci__verbs_leave(cci__verbs_link *l, int is_more);
+static int cci__verbs_open_queues(cci__verbs_link *l);
+static void cci__verbs_close_queues(cci__verbs_link *l);
+static int cci__verbs_start_qp(cci__verbs_link *l);
+static void cci__verbs_restart_rings(cci__verbs_link *l);
+static void cci__verbs_post(cci__verbs_link *l);
+static void cci__verbs_unwatch(int set, int fd);
 
 /* ==================================================================================================================
  * >>verbs-text
@@ -655,7 +807,7 @@ static void cci__verbs_defaults(cci__verbs_device *d) {
     d->qkey = CCI__VERBS_QKEY;
     d->recv_depth = CCI__VERBS_RECV_DEPTH;
     d->send_depth = CCI__VERBS_SEND_DEPTH;
-    d->hop_limit = 64;
+    d->address_handles = CCI__VERBS_HANDLES;
     d->mode = CCI__VERBS_UD;
 }
 
@@ -765,6 +917,7 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"hop_limit", 1, 255, CCI__VERBS_KEY(hop_limit)},
     {"recv_depth", 16, 32768, CCI__VERBS_KEY(recv_depth)},
     {"send_depth", 16, 32768, CCI__VERBS_KEY(send_depth)},
+    {"address_handles", 64, 65536, CCI__VERBS_KEY(address_handles)},
     {"max_send_size", 256, 65472, CCI__VERBS_KEY(max_send_size)},
     {"send_buf_count", 1, 65536, CCI__VERBS_KEY(send_buf_count)},
     {"recv_buf_count", 1, 65536, CCI__VERBS_KEY(recv_buf_count)},
@@ -899,6 +1052,1699 @@ static void cci__verbs_refresh(const cci_transport_t *self, cci_device_desc_t *d
 }
 
 /* ==================================================================================================================
+ * >>verbs-handles
+ *
+ * Address handles: a table of fixed size, eight places for each address, found by a keyed hash so that nobody can aim at
+ * another's place. The place of the least used goes first. Making one may ask the network for an Ethernet address and
+ * take a while, up to a second where nobody answers; so that strangers can't spend this endpoint's time, at most a
+ * tenth of it goes there.
+ * ================================================================================================================== */
+
+static void cci__verbs_make_addr(cci_link_addr_t *to, uint32_t lid, uint32_t qpn, const uint8_t *gid) {
+    memset(to, 0, sizeof *to);
+    to->bytes[0] = CCI__VERBS_TO_QP;
+    to->bytes[2] = (uint8_t)(lid >> 8);
+    to->bytes[3] = (uint8_t)lid;
+    to->bytes[5] = (uint8_t)(qpn >> 16);
+    to->bytes[6] = (uint8_t)(qpn >> 8);
+    to->bytes[7] = (uint8_t)qpn;
+    memcpy(to->bytes + 8, gid, 16);
+}
+
+static uint32_t cci__verbs_addr_lid(const cci_link_addr_t *to) {
+    return (uint32_t)to->bytes[2] << 8 | to->bytes[3];
+}
+
+static uint32_t cci__verbs_addr_qpn(const cci_link_addr_t *to) {
+    return to->bytes[0] == CCI__VERBS_TO_GROUP
+               ? 0xffffffu
+               : (uint32_t)to->bytes[5] << 16 | (uint32_t)to->bytes[6] << 8 | to->bytes[7];
+}
+
+/* The way to an address, for address handles and connected queue pairs. */
+static void cci__verbs_path(const cci__verbs_link *l, const cci_link_addr_t *to, struct ibv_ah_attr *a) {
+    int is_group = to->bytes[0] == CCI__VERBS_TO_GROUP;
+    memset(a, 0, sizeof *a);
+    memcpy(a->grh.dgid.raw, to->bytes + 8, 16);
+    a->grh.sgid_index = (uint8_t)l->port.gid_index;
+    a->grh.hop_limit = (uint8_t)(l->device.hop_limit ? l->device.hop_limit : is_group ? 1 : 64);
+    a->grh.traffic_class = l->device.traffic_class;
+    a->is_global = 1;
+    a->dlid = is_group ? 0 : (uint16_t)cci__verbs_addr_lid(to);
+    a->sl = l->device.service_level;
+    a->port_num = l->port.number;
+}
+
+static struct ibv_ah *cci__verbs_make_ah(cci__verbs_link *l, const cci_link_addr_t *to) {
+    struct ibv_ah_attr a;
+    struct ibv_ah *ah;
+    uint64_t began_ns = cci__verbs_now(l), took_ns;
+    cci__verbs_path(l, to, &a);
+    ah = cci__ibv.create_ah(l->pd, &a);
+    took_ns = cci__verbs_now(l) - began_ns;
+    if (took_ns > 2000000u) {
+        l->handles_again_ns = l->now_ns + took_ns * 9;
+    }
+    return ah;
+}
+
+static void cci__verbs_destroy_ah(cci__verbs_link *l, struct ibv_ah *ah) {
+    cci__verbs_check(l, cci__ibv.destroy_ah(ah), "destroying an address handle");
+}
+
+/* Destroys the retired handles that nothing is under way to any more; all of them when the queue pair has gone. */
+static void cci__verbs_bury(cci__verbs_link *l) {
+    uint32_t i, kept = 0;
+    for (i = 0; i < l->retired_count; i++) {
+        if (l->qp && l->retired[i].used >= l->send_done) {
+            l->retired[kept++] = l->retired[i];
+        } else {
+            cci__verbs_destroy_ah(l, l->retired[i].ah);
+        }
+    }
+    l->retired_count = kept;
+}
+
+/* Takes the handle away, now or when all that uses it has been sent; 0: it has to stay for now. */
+static int cci__verbs_retire(cci__verbs_link *l, struct ibv_ah *ah, uint64_t used) {
+    if (used < l->send_done) {
+        cci__verbs_destroy_ah(l, ah);
+        return 1;
+    }
+    if (l->retired_count == CCI__VERBS_RETIRED) {
+        cci__verbs_bury(l);
+    }
+    if (l->retired_count == CCI__VERBS_RETIRED) {
+        return 0;
+    }
+    l->retired[l->retired_count].ah = ah;
+    l->retired[l->retired_count++].used = used;
+    return 1;
+}
+
+/* All of them; the queue pair has gone. */
+static void cci__verbs_drop_handles(cci__verbs_link *l) {
+    uint32_t i;
+    for (i = 0; l->handles && i < l->device.address_handles; i++) {
+        if (l->handles[i].ah) {
+            cci__verbs_destroy_ah(l, l->handles[i].ah);
+        }
+        memset(&l->handles[i], 0, sizeof l->handles[i]);
+    }
+    cci__verbs_bury(l);
+}
+
+/* The port's own address has another place: all handles are to be made anew. */
+static void cci__verbs_outdate_handles(cci__verbs_link *l) {
+    uint32_t i;
+    for (i = 0; i < l->device.address_handles; i++) {
+        l->handles[i].is_outdated = 1;
+    }
+}
+
+/* The first of the places for an address. */
+static cci__verbs_handle *cci__verbs_places(const cci__verbs_link *l, const cci_link_addr_t *to) {
+    uint64_t words[3];
+    memcpy(words, to->bytes, sizeof words);
+    return l->handles +
+           cci__siphash(l->key, words, 3) % (l->device.address_handles / CCI__VERBS_WAYS) * CCI__VERBS_WAYS;
+}
+
+/* A place for a new address: an empty one, or that of the address which was used least. NULL if it can't be had now. */
+static cci__verbs_handle *cci__verbs_evict(cci__verbs_link *l, cci__verbs_handle *places) {
+    cci__verbs_handle *victim = &places[0];
+    uint32_t i;
+    for (i = 0; i < CCI__VERBS_WAYS; i++) {
+        cci__verbs_handle *h = &places[i];
+        if (!h->is_taken) {
+            return h;
+        }
+        if (h->hits < victim->hits || (h->hits == victim->hits && h->used < victim->used)) {
+            victim = h;
+        }
+    }
+    if (victim->ah && !cci__verbs_retire(l, victim->ah, victim->used)) {
+        return NULL;
+    }
+    memset(victim, 0, sizeof *victim);
+    for (i = 0; i < CCI__VERBS_WAYS; i++) {
+        places[i].hits /= 2; /* who was busy once is not busy for ever */
+    }
+    return victim;
+}
+
+/* The Ethernet address behind it may have changed, for a failure or a move: a fresh one replaces it, if there is one. */
+static void cci__verbs_renew(cci__verbs_link *l, cci__verbs_handle *h) {
+    struct ibv_ah *ah;
+    h->made_ns = l->now_ns;
+    if (l->now_ns < l->handles_again_ns || l->retired_count == CCI__VERBS_RETIRED) {
+        return;
+    }
+    ah = cci__verbs_make_ah(l, &h->to);
+    if (ah) {
+        (void)cci__verbs_retire(l, h->ah, h->used);
+        h->ah = ah;
+        h->is_outdated = 0;
+    }
+}
+
+/* The handle of an address, NULL when there is none now. */
+static struct ibv_ah *cci__verbs_handle_of(cci__verbs_link *l, const cci_link_addr_t *to) {
+    cci__verbs_handle *places = cci__verbs_places(l, to), *h = NULL;
+    uint32_t i;
+    for (i = 0; i < CCI__VERBS_WAYS && !h; i++) {
+        if (places[i].is_taken && memcmp(&places[i].to, to, sizeof *to) == 0) {
+            h = &places[i];
+        }
+    }
+    if (h && h->ah) {
+        if (h->is_outdated || (l->port.is_ethernet && l->now_ns - h->made_ns > CCI__VERBS_HANDLE_AGE_NS)) {
+            cci__verbs_renew(l, h);
+        }
+        h->hits += h->hits < 1000000;
+        h->used = l->send_next;
+        return h->ah;
+    }
+    if (l->now_ns < l->handles_again_ns || (h && l->now_ns - h->made_ns < CCI__VERBS_HANDLE_RETRY_NS)) {
+        return NULL;
+    }
+    if (!h) {
+        h = cci__verbs_evict(l, places);
+    }
+    if (!h) {
+        return NULL;
+    }
+    h->is_taken = 1;
+    h->to = *to;
+    h->used = l->send_next;
+    h->ah = cci__verbs_make_ah(l, to);
+    h->made_ns = l->now_ns;
+    return h->ah;
+}
+
+/* ==================================================================================================================
+ * >>verbs-send
+ *
+ * Short datagrams travel in the work request, longer ones in a slot of the ring. Only some requests ask for a completion;
+ * as they complete in order, one completion frees all slots before it.
+ * ================================================================================================================== */
+
+/* Takes completions of sends: slots are free again. */
+static void cci__verbs_reap(cci__verbs_link *l) {
+    struct ibv_wc wc[CCI__VERBS_BATCH];
+    int i, n = ibv_poll_cq(l->send_cq, CCI__VERBS_BATCH, wc);
+    for (i = 0; i < n; i++) {
+        uint32_t behind = (uint32_t)l->send_next - (uint32_t)wc[i].wr_id;
+        if ((uint32_t)(wc[i].wr_id >> 32) != l->epoch) {
+            continue;
+        }
+        if (wc[i].status != IBV_WC_SUCCESS) {
+            cci__verbs_broken(l, "a datagram can't be sent", cci__ibv.wc_status_str(wc[i].status));
+        } else if (behind <= l->send_next - l->send_done) {
+            l->send_done = l->send_next - behind + 1;
+        }
+    }
+    if (n < 0) {
+        cci__verbs_broken(l, "a completion queue can't be read", "");
+        l->cq_is_broken = 1;
+    }
+}
+
+/* One work request for the datagram, in the batch's place `at`; 0: there is no way to its address now. */
+static int cci__verbs_fill(cci__verbs_link *l, const cci_link_tx_t *tx, int at) {
+    struct ibv_send_wr *wr = &l->send_wr[at];
+    struct ibv_sge *piece = l->send_piece[at];
+    uint32_t slot = (uint32_t)(l->send_next % l->send_depth), i;
+    uint8_t *bytes = l->send_packets + (size_t)slot * l->send_stride;
+    struct ibv_ah *ah;
+    if (tx->length > l->mtu || tx->to->bytes[0] < CCI__VERBS_TO_QP || tx->to->bytes[0] > CCI__VERBS_TO_GROUP) {
+        return 0; /* it would vanish on the way */
+    }
+    ah = cci__verbs_handle_of(l, tx->to);
+    if (!ah) {
+        l->unreachable++;
+        return 0;
+    }
+    memset(wr, 0, sizeof *wr);
+    wr->wr_id = (uint64_t)l->epoch << 32 | (uint32_t)l->send_next;
+    wr->sg_list = piece;
+    wr->opcode = IBV_WR_SEND;
+    wr->send_flags = (l->send_next + 1) % l->signal_every == 0 ? IBV_SEND_SIGNALED : 0;
+    wr->wr.ud.ah = ah;
+    wr->wr.ud.remote_qpn = cci__verbs_addr_qpn(tx->to);
+    wr->wr.ud.remote_qkey = l->device.qkey;
+    if (tx->to->bytes[0] == CCI__VERBS_TO_GROUP) { /* the routing header has no room for the group's port */
+        uint16_t port;
+        memcpy(&port, tx->to->bytes + 2, sizeof port);
+        wr->opcode = IBV_WR_SEND_WITH_IMM;
+        wr->imm_data = htonl(ntohs(port));
+    }
+    if (tx->length <= l->max_inline) {
+        wr->send_flags |= IBV_SEND_INLINE;
+        wr->num_sge = (int)tx->piece_count;
+        for (i = 0; i < tx->piece_count; i++) {
+            piece[i].addr = (uintptr_t)tx->piece[i].data;
+            piece[i].length = tx->piece[i].length;
+            piece[i].lkey = 0;
+        }
+    } else {
+        piece->addr = (uintptr_t)bytes;
+        piece->length = tx->length;
+        piece->lkey = l->mr->lkey;
+        wr->num_sge = 1;
+        for (i = 0; i < tx->piece_count; i++) {
+            memcpy(bytes, tx->piece[i].data, tx->piece[i].length);
+            bytes += tx->piece[i].length;
+        }
+    }
+    l->send_next++;
+    return 1;
+}
+
+/* Posts a batch. What the hardware refuses is lost, as on any wire; its numbers are given back. */
+static void cci__verbs_ring(cci__verbs_link *l, int count) {
+    struct ibv_send_wr *bad = NULL;
+    int i, error;
+    if (count == 0) {
+        return;
+    }
+    for (i = 0; i < count; i++) {
+        l->send_wr[i].next = i + 1 < count ? &l->send_wr[i + 1] : NULL;
+    }
+    error = ibv_post_send(l->qp, l->send_wr, &bad);
+    if (error) {
+        l->send_next -= bad ? (uint64_t)(l->send_wr + count - bad) : (uint64_t)count;
+        if (error != ENOMEM) { /* that is: the queue is full */
+            cci__verbs_broken(l, "datagrams can't be handed to the hardware", strerror(error));
+        }
+    }
+}
+
+static int cci__verbs_send(void *link, const cci_link_tx_t *tx, int count) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    int i, batch = 0;
+    if (!cci__verbs_works(l)) {
+        return count; /* nothing reaches anybody */
+    }
+    if (l->send_next - l->send_done > l->send_depth / 2) {
+        cci__verbs_reap(l);
+    }
+    for (i = 0; i < count; i++) {
+        if (l->send_next - l->send_done == l->send_depth) {
+            break;
+        }
+        batch += cci__verbs_fill(l, &tx[i], batch);
+        if (batch == CCI__VERBS_BATCH) {
+            cci__verbs_ring(l, batch);
+            batch = 0;
+            cci__verbs_reap(l);
+            if (l->is_broken) {
+                return count; /* what is left is as lost as what was under way */
+            }
+        }
+    }
+    cci__verbs_ring(l, batch);
+    return i;
+}
+
+/* ==================================================================================================================
+ * >>verbs-receive
+ *
+ * The routing header tells who sent a datagram and to whom. On Ethernet with IPv4 addresses it is the IPv4 header, behind
+ * 20 bytes of nothing.
+ * ================================================================================================================== */
+
+/* Sender and receiver, as GIDs; 0: it is not a header of the port's own kind. */
+static int cci__verbs_read_header(const cci__verbs_link *l, const uint8_t *header, uint8_t *from, uint8_t *to) {
+    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    if (l->port.gid_kind != CCI__GID_V2_IPV4) {
+        memcpy(from, header + 8, 16);
+        memcpy(to, header + 24, 16);
+        return header[0] >> 4 == 6 && !cci__verbs_is_zero(from, 16) && from[0] != 0xff;
+    }
+    memcpy(from, mapped, sizeof mapped);
+    memcpy(to, mapped, sizeof mapped);
+    memcpy(from + 12, header + 32, 4);
+    memcpy(to + 12, header + 36, 4);
+    return header[20] == 0x45 && from[12] != 0 && from[12] < 224;
+}
+
+static int cci__verbs_is_group_gid(const uint8_t *gid) {
+    return cci__verbs_is_mapped_v4(gid) ? gid[12] >= 224 && gid[12] < 240 : gid[0] == 0xff;
+}
+
+/* Is it for a group that this endpoint has joined? */
+static int cci__verbs_for_group(const cci__verbs_link *l, const struct ibv_wc *wc, const uint8_t *gid, cci_link_rx_t *rx) {
+    uint32_t i, port = wc->wc_flags & IBV_WC_WITH_IMM ? ntohl(wc->imm_data) : 0;
+    if (port > 65535) {
+        return 0;
+    }
+    memset(&rx->group, 0, sizeof rx->group);
+    rx->is_group = 1;
+    rx->group.bytes[0] = CCI__VERBS_TO_GROUP;
+    rx->group.bytes[2] = (uint8_t)(port >> 8);
+    rx->group.bytes[3] = (uint8_t)port;
+    memcpy(rx->group.bytes + 8, gid, 16);
+    for (i = 0; i < l->group_count; i++) {
+        if (memcmp(&l->groups[i].to, &rx->group, sizeof rx->group) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Copies a datagram out of its slot; 0 when it is nothing for anybody here. */
+static int cci__verbs_take(cci__verbs_link *l, const struct ibv_wc *wc, cci_link_rx_t *rx) {
+    const uint8_t *bytes = l->packets + (size_t)(uint32_t)wc->wr_id * l->recv_stride;
+    uint8_t from[16], to[16];
+    uint32_t length = wc->byte_len - CCI__VERBS_GRH;
+    if (!(wc->wc_flags & IBV_WC_GRH) || wc->byte_len < CCI__VERBS_GRH || length > l->mtu || length > rx->capacity ||
+        !cci__verbs_read_header(l, bytes, from, to)) {
+        return 0;
+    }
+    rx->is_group = 0;
+    if (cci__verbs_is_group_gid(to) && !cci__verbs_for_group(l, wc, to, rx)) {
+        return 0;
+    }
+    cci__verbs_make_addr(&rx->from, l->port.is_ethernet ? 0 : wc->slid, wc->src_qp, from);
+    rx->length = rx->segment = length;
+    memcpy(rx->data, bytes + CCI__VERBS_GRH, length);
+    return 1;
+}
+
+/* Takes up to `count` completions; returns how many datagrams came of them. *seen: how many completions there were. */
+static int cci__verbs_poll(cci__verbs_link *l, cci_link_rx_t *rx, int count, int *seen) {
+    struct ibv_wc wc[CCI__VERBS_BATCH];
+    int i, got = 0;
+    int n = ibv_poll_cq(l->recv_cq, count < CCI__VERBS_BATCH ? count : CCI__VERBS_BATCH, wc);
+    *seen = n;
+    for (i = 0; i < n; i++) {
+        uint32_t slot = (uint32_t)wc[i].wr_id;
+        if ((uint32_t)(wc[i].wr_id >> 32) != l->epoch || slot >= l->recv_depth) {
+            continue;
+        }
+        if (wc[i].status != IBV_WC_SUCCESS) {
+            cci__verbs_broken(l, "a datagram can't be received", cci__ibv.wc_status_str(wc[i].status));
+            continue;
+        }
+        if (cci__verbs_take(l, &wc[i], &rx[got])) {
+            got++;
+        } else {
+            l->strays++;
+        }
+        l->recv_wr[slot].next = l->to_post;
+        l->to_post = &l->recv_wr[slot];
+        l->to_post_count++;
+    }
+    if (n < 0) {
+        cci__verbs_broken(l, "a completion queue can't be read", "");
+        l->cq_is_broken = 1;
+    }
+    if (l->to_post_count >= l->recv_depth / 16) {
+        cci__verbs_post(l);
+    }
+    return got;
+}
+
+static int cci__verbs_receive(void *link, cci_link_rx_t *rx, int count) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    int seen, got;
+    if (!cci__verbs_works(l)) {
+        cci__verbs_look_around(l);
+        return -1;
+    }
+    got = cci__verbs_poll(l, rx, count, &seen);
+    if (seen == 0) {
+        cci__verbs_post(l);
+        cci__verbs_look_around(l);
+        if (cci__verbs_arm_queues(l)) { /* what came before that rings no bell */
+            got = cci__verbs_poll(l, rx, count, &seen);
+        }
+    }
+    cci__verbs_leave(l, seen == count || seen == CCI__VERBS_BATCH);
+    return got > 0 || !l->is_broken ? got : -1;
+}
+
+/* ==================================================================================================================
+ * >>verbs-groups
+ *
+ * A group is attached to the queue pair; a socket that joins it, too, makes the network bring its datagrams here. Several
+ * groups may have one address and differ in their port.
+ * ================================================================================================================== */
+
+static int cci__verbs_is_group(void *link, const cci_link_addr_t *to) {
+    (void)link;
+    return to->bytes[0] == CCI__VERBS_TO_GROUP;
+}
+
+/* How many of the joined groups have this address. */
+static uint32_t cci__verbs_group_users(const cci__verbs_link *l, const uint8_t *gid) {
+    uint32_t i, users = 0;
+    for (i = 0; i < l->group_count; i++) {
+        users += memcmp(l->groups[i].to.bytes + 8, gid, 16) == 0;
+    }
+    return users;
+}
+
+/* Tells the network, through the interface that has the port's address. */
+static int cci__verbs_tell_network(cci__verbs_link *l, const uint8_t *gid, int join) {
+    unsigned index = if_nametoindex(l->port.interface_name);
+    if (cci__verbs_is_mapped_v4(gid)) {
+        struct ip_mreqn request;
+        memset(&request, 0, sizeof request);
+        memcpy(&request.imr_multiaddr, gid + 12, 4);
+        memcpy(&request.imr_address, l->port.gid + 12, 4);
+        request.imr_ifindex = (int)index;
+        return setsockopt(l->group_socket, IPPROTO_IP, join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP, &request,
+                          sizeof request);
+    } else {
+        struct ipv6_mreq request;
+        memset(&request, 0, sizeof request);
+        memcpy(&request.ipv6mr_multiaddr, gid, 16);
+        request.ipv6mr_interface = index;
+        return setsockopt(l->group_socket, IPPROTO_IPV6, join ? IPV6_JOIN_GROUP : IPV6_LEAVE_GROUP, &request,
+                          sizeof request);
+    }
+}
+
+static int cci__verbs_attach(cci__verbs_link *l, const cci_link_addr_t *to) {
+    union ibv_gid gid;
+    memcpy(gid.raw, to->bytes + 8, 16);
+    return cci__ibv.attach_mcast(l->qp, &gid, 0);
+}
+
+static void cci__verbs_detach(cci__verbs_link *l, const cci_link_addr_t *to) {
+    union ibv_gid gid;
+    memcpy(gid.raw, to->bytes + 8, 16);
+    if (cci__verbs_group_users(l, gid.raw) > 0) {
+        (void)cci__ibv.detach_mcast(l->qp, &gid, 0); /* a second time finds nothing */
+    }
+}
+
+static int cci__verbs_join(cci__verbs_link *l, const cci_link_addr_t *to) {
+    const uint8_t *gid = to->bytes + 8;
+    if (l->group_count == CCI__VERBS_GROUPS) {
+        return CCI_ENOBUFS;
+    }
+    if (cci__verbs_group_users(l, gid) == 0) {
+        int error;
+        if (l->group_socket < 0) {
+            l->group_socket = socket(cci__verbs_is_mapped_v4(gid) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        }
+        if (l->group_socket < 0 || cci__verbs_tell_network(l, gid, 1) != 0) {
+            cci__verbs_log(CCI_LOG_ERROR, l->port.device, "joining a group on its network interface", errno);
+            return CCI_ERROR;
+        }
+        error = cci__verbs_attach(l, to);
+        if (error) {
+            cci__verbs_log(CCI_LOG_ERROR, l->port.device, "attaching to a group", error > 0 ? error : errno);
+            (void)cci__verbs_tell_network(l, gid, 0);
+            return CCI_ERROR;
+        }
+    }
+    l->groups[l->group_count++].to = *to;
+    return CCI_SUCCESS;
+}
+
+static int cci__verbs_group_call(void *link, const cci_link_addr_t *to, int join) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    uint32_t i;
+    if (join) {
+        return cci__verbs_works(l) ? cci__verbs_join(l, to) : CCI_ENODEV;
+    }
+    for (i = 0; i < l->group_count; i++) {
+        if (memcmp(&l->groups[i].to, to, sizeof *to) == 0) {
+            if (cci__verbs_group_users(l, to->bytes + 8) == 1) {
+                cci__verbs_detach(l, to);
+                (void)cci__verbs_tell_network(l, to->bytes + 8, 0);
+            }
+            l->groups[i] = l->groups[--l->group_count];
+            return CCI_SUCCESS;
+        }
+    }
+    return CCI_ERR_NOT_FOUND;
+}
+
+/* ==================================================================================================================
+ * >>verbs-names
+ *
+ * A host and a UDP port stand for an endpoint: its socket there tells where its queue pair is. Question and answer have
+ * the same 64 bytes, so that nobody can use an endpoint to send a third party more than it sends itself. Numbers are
+ * little-endian:
+ *
+ *     "CCIv" 4, version 1 1, kind 1 (1 question, 2 answer), mode 1 (1 rc, 2 ud), 0 1, nonce 8, GID 16, queue pair 4,
+ *     qkey 4, LID 2, 0 2, MTU 4, zeros 16
+ *
+ * A question's nonce can't be guessed, and an answer must repeat it and come from where the question went.
+ * ================================================================================================================== */
+
+#define CCI__VERBS_CARD 64u
+#define CCI__VERBS_FRESH_NS UINT64_C(50000000) /* an answer stands for connections that are opened within this time */
+#define CCI__VERBS_STALE_NS UINT64_C(2000000000) /* a question that nobody has come back for is forgotten */
+
+static void cci__verbs_write_card(const cci__verbs_link *l, uint8_t kind, const uint8_t *nonce, uint8_t *card) {
+    memset(card, 0, CCI__VERBS_CARD);
+    memcpy(card, "CCIv", 4);
+    card[4] = 1;
+    card[5] = kind;
+    card[6] = (uint8_t)(l->device.mode + 1);
+    memcpy(card + 8, nonce, 8);
+    memcpy(card + 16, l->port.gid, 16);
+    cci__store32(card + 32, l->qp ? l->qp->qp_num : 0);
+    cci__store32(card + 36, l->device.qkey);
+    cci__store16(card + 40, l->port.is_ethernet ? 0 : l->port.lid);
+    cci__store32(card + 44, l->mtu);
+}
+
+/* The address on an answer, if it is one that can be sent to; a status. */
+static int cci__verbs_read_card(const cci__verbs_link *l, const uint8_t *card, cci_link_addr_t *to) {
+    uint32_t qpn = cci__load32(card + 32), lid = cci__load16(card + 40);
+    int is_v4 = cci__verbs_is_mapped_v4(card + 16);
+    if (card[6] != l->device.mode + 1 || cci__load32(card + 36) != l->device.qkey) {
+        cci__verbs_log(CCI_LOG_WARN, l->port.device, "a server has another mode or qkey", 0);
+        return CCI_ECONNREFUSED;
+    }
+    if (qpn < 2 || qpn >= 0xffffff || cci__verbs_is_zero(card + 16, 16) || cci__verbs_is_group_gid(card + 16) ||
+        is_v4 != (l->port.gid_kind == CCI__GID_V2_IPV4) || (l->port.is_ethernet ? lid != 0 : lid == 0 || lid > 0xbfff)) {
+        cci__verbs_log(CCI_LOG_WARN, l->port.device, "a server has an address that this port can't send to", 0);
+        return CCI_ECONNREFUSED;
+    }
+    cci__verbs_make_addr(to, lid, qpn, card + 16);
+    return CCI_SUCCESS;
+}
+
+typedef union cci__verbs_sockaddr {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} cci__verbs_sockaddr;
+
+static void cci__verbs_make_host(cci_link_addr_t *to, int family, const void *ip, unsigned port, uint32_t scope) {
+    memset(to, 0, sizeof *to);
+    to->bytes[0] = (uint8_t)family;
+    to->bytes[2] = (uint8_t)(port >> 8);
+    to->bytes[3] = (uint8_t)port;
+    memcpy(to->bytes + 4, &scope, 4);
+    memcpy(to->bytes + 8, ip, family == 4 ? 4 : 16);
+}
+
+static void cci__verbs_host_of(cci_link_addr_t *to, const cci__verbs_sockaddr *s) {
+    if (s->any.sa_family == AF_INET) {
+        cci__verbs_make_host(to, 4, &s->v4.sin_addr, ntohs(s->v4.sin_port), 0);
+    } else {
+        cci__verbs_make_host(to, 6, &s->v6.sin6_addr, ntohs(s->v6.sin6_port), s->v6.sin6_scope_id);
+    }
+}
+
+static socklen_t cci__verbs_to_system(cci__verbs_sockaddr *s, const cci_link_addr_t *host) {
+    memset(s, 0, sizeof *s);
+    if (host->bytes[0] == 4) {
+        s->v4.sin_family = AF_INET;
+        memcpy(&s->v4.sin_port, host->bytes + 2, 2);
+        memcpy(&s->v4.sin_addr, host->bytes + 8, 4);
+        return sizeof s->v4;
+    }
+    s->v6.sin6_family = AF_INET6;
+    memcpy(&s->v6.sin6_port, host->bytes + 2, 2);
+    memcpy(&s->v6.sin6_scope_id, host->bytes + 4, 4);
+    memcpy(&s->v6.sin6_addr, host->bytes + 8, 16);
+    return sizeof s->v6;
+}
+
+static void cci__verbs_put_card(const cci__verbs_link *l, const uint8_t *card, const cci_link_addr_t *host) {
+    cci__verbs_sockaddr s;
+    socklen_t size = cci__verbs_to_system(&s, host);
+    (void)sendto(l->socket, card, CCI__VERBS_CARD, MSG_DONTWAIT | MSG_NOSIGNAL, &s.any, size);
+}
+
+/* The first of the eight places for a host. */
+static cci__verbs_question *cci__verbs_question_places(cci__verbs_link *l, const cci_link_addr_t *host) {
+    uint64_t words[3];
+    memcpy(words, host->bytes, sizeof words);
+    return l->questions + cci__siphash(l->key, words, 3) % (CCI__VERBS_QUESTIONS / 8) * 8;
+}
+
+static cci__verbs_question *cci__verbs_find_question(cci__verbs_link *l, const cci_link_addr_t *host) {
+    cci__verbs_question *places = cci__verbs_question_places(l, host);
+    int i;
+    for (i = 0; i < 8; i++) {
+        if (memcmp(&places[i].host, host, sizeof *host) == 0) {
+            return &places[i];
+        }
+    }
+    return NULL;
+}
+
+/* A place for a new question, NULL if others wait for an answer in all of them. */
+static cci__verbs_question *cci__verbs_new_question(cci__verbs_link *l, const cci_link_addr_t *host) {
+    cci__verbs_question *places = cci__verbs_question_places(l, host);
+    int i;
+    for (i = 0; i < 8; i++) {
+        cci__verbs_question *q = &places[i];
+        if (q->host.bytes[0] == 0 || q->status != CCI_EAGAIN || l->now_ns - q->wanted_ns > CCI__VERBS_STALE_NS) {
+            memset(q, 0, sizeof *q);
+            if (cci_random(q->nonce, sizeof q->nonce) != CCI_SUCCESS) {
+                return NULL;
+            }
+            q->host = *host;
+            q->status = CCI_EAGAIN;
+            return q;
+        }
+    }
+    return NULL;
+}
+
+/* What has become of the question for a host; it is asked when it was not, or not lately. */
+static int cci__verbs_ask(cci__verbs_link *l, cci_link_addr_t *to) {
+    cci__verbs_question *q = cci__verbs_find_question(l, to);
+    uint64_t patience_ns;
+    cci__verbs_now(l);
+    if (q && q->status != CCI_EAGAIN) {
+        if (l->now_ns - q->answered_ns < CCI__VERBS_FRESH_NS) {
+            *to = q->status == CCI_SUCCESS ? q->answer : *to;
+            return q->status;
+        }
+        memset(q, 0, sizeof *q); /* meanwhile somebody else may be there */
+        q = NULL;
+    }
+    if (!q) {
+        q = cci__verbs_new_question(l, to);
+    }
+    if (!q) {
+        return CCI_EAGAIN;
+    }
+    q->wanted_ns = l->now_ns;
+    patience_ns = UINT64_C(20000000) << (q->tries < 6 ? q->tries : 6);
+    if (q->tries == 0 || l->now_ns - q->asked_ns >= patience_ns) {
+        uint8_t card[CCI__VERBS_CARD];
+        cci__verbs_write_card(l, 1, q->nonce, card);
+        cci__verbs_put_card(l, card, to);
+        q->asked_ns = l->now_ns;
+        q->tries += q->tries < 100;
+    }
+    return CCI_EAGAIN;
+}
+
+/* Reads questions and answers; the work is bounded. */
+static void cci__verbs_read_cards(cci__verbs_link *l) {
+    int turns;
+    l->looked_ns = l->now_ns;
+    for (turns = 0; turns < 16; turns++) {
+        uint8_t card[CCI__VERBS_CARD + 1];
+        cci__verbs_sockaddr s;
+        socklen_t size = sizeof s;
+        cci_link_addr_t from;
+        cci__verbs_question *q;
+        ssize_t n = recvfrom(l->socket, card, sizeof card, MSG_DONTWAIT, &s.any, &size);
+        if (n < 0 && errno != EINTR && errno != ECONNREFUSED) {
+            break;
+        }
+        if (n != (ssize_t)CCI__VERBS_CARD || memcmp(card, "CCIv", 4) != 0 || card[4] != 1) {
+            continue;
+        }
+        cci__verbs_host_of(&from, &s);
+        q = card[5] == 2 ? cci__verbs_find_question(l, &from) : NULL;
+        if (card[5] == 1) {
+            uint8_t nonce[8];
+            memcpy(nonce, card + 8, sizeof nonce);
+            cci__verbs_write_card(l, 2, nonce, card);
+            cci__verbs_put_card(l, card, &from);
+        } else if (q && q->status == CCI_EAGAIN && memcmp(q->nonce, card + 8, sizeof q->nonce) == 0) {
+            q->status = cci__verbs_read_card(l, card, &q->answer);
+            q->answered_ns = l->now_ns;
+        }
+    }
+}
+
+/* Splits "host:port", "[v6]:port"; 0 if it is something else. */
+static int cci__verbs_split(const char *text, char *host, size_t host_size, unsigned *port) {
+    const char *end, *colon;
+    uint64_t n;
+    size_t length;
+    if (*text == '[') {
+        text++;
+        end = strchr(text, ']');
+        colon = end ? end + 1 : NULL;
+    } else {
+        end = colon = strchr(text, ':');
+        if (end && strchr(end + 1, ':')) {
+            return 0; /* IPv6 without brackets */
+        }
+    }
+    if (!end || *colon != ':' || colon[1] == '0' || !cci__verbs_number(colon + 1, &n) || n < 1 || n > 65535) {
+        return 0;
+    }
+    length = (size_t)(end - text);
+    if (length == 0 || length >= host_size) {
+        return 0;
+    }
+    memcpy(host, text, length);
+    host[length] = 0;
+    *port = (unsigned)n;
+    return 1;
+}
+
+/* "[gid]/queue pair" or "[gid]/queue pair/LID"; 1, 0 when it has another form, -1 when a part of it is wrong. */
+static int cci__verbs_parse_direct(const cci__verbs_link *l, const char *text, cci_link_addr_t *to) {
+    char part[64];
+    uint8_t gid[16];
+    uint64_t qpn, lid = 0;
+    const char *end = *text == '[' ? strchr(text, ']') : NULL;
+    size_t length;
+    if (!end || end[1] != '/') {
+        return 0;
+    }
+    length = (size_t)(end - text) - 1;
+    if (length >= sizeof part) {
+        return -1;
+    }
+    memcpy(part, text + 1, length);
+    part[length] = 0;
+    if (inet_pton(AF_INET6, part, gid) != 1) {
+        return -1;
+    }
+    text = end + 2;
+    length = strcspn(text, "/");
+    if (length >= sizeof part) {
+        return -1;
+    }
+    memcpy(part, text, length);
+    part[length] = 0;
+    if (!cci__verbs_number(part, &qpn) || qpn < 2 || qpn >= 0xffffff ||
+        (text[length] == '/' && !cci__verbs_number(text + length + 1, &lid)) || cci__verbs_is_zero(gid, 16) ||
+        cci__verbs_is_group_gid(gid) || (l->port.is_ethernet ? lid != 0 : lid < 1 || lid > 0xbfff)) {
+        return -1;
+    }
+    cci__verbs_make_addr(to, (uint32_t)lid, (uint32_t)qpn, gid);
+    return 1;
+}
+
+/* The canonical form of what the resolver found, when this link can send there. */
+static int cci__verbs_reachable(const cci__verbs_link *l, const struct addrinfo *r, unsigned port, cci_link_addr_t *to) {
+    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    cci__verbs_sockaddr s;
+    uint8_t gid[16];
+    memset(&s, 0, sizeof s);
+    if (r->ai_addrlen > sizeof s) {
+        return 0;
+    }
+    memcpy(&s, r->ai_addr, r->ai_addrlen);
+    if (r->ai_family == AF_INET) {
+        memcpy(gid, mapped, sizeof mapped);
+        memcpy(gid + 12, &s.v4.sin_addr, 4);
+        s.v4.sin_port = htons((uint16_t)port);
+    } else if (r->ai_family == AF_INET6) {
+        memcpy(gid, &s.v6.sin6_addr, 16);
+        s.v6.sin6_port = htons((uint16_t)port);
+        if (!s.v6.sin6_scope_id && gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80) {
+            s.v6.sin6_scope_id = if_nametoindex(l->port.interface_name);
+        }
+    } else {
+        return 0;
+    }
+    if (cci__verbs_is_group_gid(gid)) { /* where the port's own addresses are those of IP */
+        if ((r->ai_family == AF_INET) != (l->port.gid_kind == CCI__GID_V2_IPV4) ||
+            l->port.gid_kind < CCI__GID_V2_LINK_LOCAL) {
+            return 0;
+        }
+        memset(to, 0, sizeof *to);
+        to->bytes[0] = CCI__VERBS_TO_GROUP;
+        to->bytes[2] = (uint8_t)(port >> 8);
+        to->bytes[3] = (uint8_t)port;
+        memcpy(to->bytes + 8, gid, 16);
+        return 1;
+    }
+    if (l->host.bytes[0] != (r->ai_family == AF_INET ? 4 : 6) || cci__verbs_is_zero(gid + 12, 4)) {
+        return 0;
+    }
+    cci__verbs_host_of(to, &s);
+    return 1;
+}
+
+/* With an address: what can be known without asking the host. Without: what it has answered by now. */
+static int cci__verbs_resolve(void *link, const char *address, cci_link_addr_t *to) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    char host[300];
+    unsigned port;
+    struct addrinfo hints, *list = NULL, *r;
+    int found;
+    if (!address) {
+        return cci__verbs_ask(l, to);
+    }
+    found = cci__verbs_parse_direct(l, address, to);
+    if (found) {
+        return found > 0 ? CCI_SUCCESS : CCI_EINVAL;
+    }
+    if (!cci__verbs_split(address, host, sizeof host, &port)) {
+        return CCI_EINVAL;
+    }
+    memset(&hints, 0, sizeof hints);
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_DGRAM;
+    hints.ai_flags = AI_NUMERICHOST; /* first without the name service, which may block */
+    if (getaddrinfo(host, NULL, &hints, &list) != 0) {
+        hints.ai_flags = 0;
+        list = NULL;
+        if (getaddrinfo(host, NULL, &hints, &list) != 0) {
+            return CCI_EADDRNOTAVAIL;
+        }
+    }
+    for (r = list; r && !found; r = r->ai_next) {
+        found = cci__verbs_reachable(l, r, port, to);
+    }
+    freeaddrinfo(list);
+    if (!found) {
+        return CCI_EADDRNOTAVAIL;
+    }
+    return to->bytes[0] == CCI__VERBS_TO_GROUP ? CCI_SUCCESS : CCI_EAGAIN;
+}
+
+static int cci__verbs_address(void *link, char *text, size_t size) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    char ip[INET6_ADDRSTRLEN] = "?", scope_name[IF_NAMESIZE + 1] = "", whole[128];
+    unsigned port = (unsigned)l->host.bytes[2] << 8 | l->host.bytes[3];
+    uint32_t scope;
+    if (l->host.bytes[0]) {
+        inet_ntop(l->host.bytes[0] == 4 ? AF_INET : AF_INET6, l->host.bytes + 8, ip, sizeof ip);
+        memcpy(&scope, l->host.bytes + 4, sizeof scope);
+        if (scope && if_indextoname(scope, scope_name + 1)) {
+            scope_name[0] = '%';
+        }
+        snprintf(whole, sizeof whole, l->host.bytes[0] == 4 ? "%s%s:%u" : "[%s%s]:%u", ip, scope_name, port);
+    } else {
+        inet_ntop(AF_INET6, l->port.gid, ip, sizeof ip);
+        snprintf(whole, sizeof whole, l->port.is_ethernet ? "[%s]/%lu" : "[%s]/%lu/%u", ip,
+                 (unsigned long)l->qp->qp_num, (unsigned)l->port.lid);
+    }
+    if (strlen(whole) >= size) {
+        return CCI_ERANGE;
+    }
+    memcpy(text, whole, strlen(whole) + 1);
+    return CCI_SUCCESS;
+}
+
+/* The port that a service means, 0 for any; -1 when there is no such service. */
+static int cci__verbs_service_port(const char *service) {
+    struct addrinfo hints, *list = NULL;
+    uint64_t n;
+    int port = -1;
+    if (*service >= '0' && *service <= '9') {
+        return cci__verbs_number(service, &n) && n <= 65535 ? (int)n : -1;
+    }
+    if (*service == 0) {
+        return -1;
+    }
+    memset(&hints, 0, sizeof hints);
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_DGRAM;
+    hints.ai_flags = AI_PASSIVE;
+    if (getaddrinfo(NULL, service, &hints, &list) == 0 && list) {
+        cci__verbs_sockaddr s;
+        memset(&s, 0, sizeof s);
+        memcpy(&s, list->ai_addr, list->ai_addrlen < sizeof s ? list->ai_addrlen : sizeof s);
+        port = ntohs(s.any.sa_family == AF_INET ? s.v4.sin_port : s.v6.sin6_port);
+    }
+    if (list) {
+        freeaddrinfo(list);
+    }
+    return port;
+}
+
+/* The IP address that stands for the port: its own, if that is one, or the interface's. */
+static int cci__verbs_find_host(const cci__verbs_port *port, cci_link_addr_t *host) {
+    struct ifaddrs *list, *a;
+    uint32_t scope = port->gid_kind == CCI__GID_V2_LINK_LOCAL ? if_nametoindex(port->interface_name) : 0;
+    memset(host, 0, sizeof *host);
+    if (port->gid_kind == CCI__GID_V2_IPV4) {
+        cci__verbs_make_host(host, 4, port->gid + 12, 0, 0);
+    } else if (port->gid_kind == CCI__GID_V2_IPV6 || (port->gid_kind == CCI__GID_V2_LINK_LOCAL && scope)) {
+        cci__verbs_make_host(host, 6, port->gid, 0, scope);
+    } else if (port->interface_name[0] && getifaddrs(&list) == 0) {
+        for (a = list; a; a = a->ifa_next) {
+            cci__verbs_sockaddr s;
+            if (!a->ifa_addr || strcmp(a->ifa_name, port->interface_name) != 0) {
+                continue;
+            }
+            memset(&s, 0, sizeof s);
+            if (a->ifa_addr->sa_family == AF_INET) {
+                memcpy(&s.v4, a->ifa_addr, sizeof s.v4);
+                cci__verbs_make_host(host, 4, &s.v4.sin_addr, 0, 0);
+                break;
+            }
+            if (a->ifa_addr->sa_family == AF_INET6 && !host->bytes[0]) {
+                memcpy(&s.v6, a->ifa_addr, sizeof s.v6);
+                cci__verbs_make_host(host, 6, &s.v6.sin6_addr, 0, s.v6.sin6_scope_id);
+            }
+        }
+        freeifaddrs(list);
+    }
+    return host->bytes[0] != 0;
+}
+
+/* The socket that answers for this endpoint; a status. A port without any IP address has none, and no services. */
+static int cci__verbs_open_socket(cci__verbs_link *l, const char *service) {
+    int port = service ? cci__verbs_service_port(service) : (int)l->device.service;
+    cci__verbs_sockaddr s;
+    socklen_t size;
+    if (port < 0) {
+        return CCI_EINVAL;
+    }
+    if (!cci__verbs_find_host(&l->port, &l->host)) {
+        if (port > 0) {
+            cci__verbs_log(CCI_LOG_ERROR, l->port.device, "services need an IP address, and the port has none", 0);
+        }
+        return port > 0 ? CCI_EINVAL : CCI_SUCCESS;
+    }
+    l->host.bytes[2] = (uint8_t)((unsigned)port >> 8);
+    l->host.bytes[3] = (uint8_t)port;
+    size = cci__verbs_to_system(&s, &l->host);
+    l->socket = socket(s.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (l->socket < 0 || bind(l->socket, &s.any, size) != 0 || getsockname(l->socket, &s.any, &size) != 0) {
+        int error = errno;
+        cci__verbs_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->port.device, "binding the UDP port", error);
+        return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_ENODEV : CCI_ERROR;
+    }
+    cci__verbs_host_of(&l->host, &s);
+    return CCI_SUCCESS;
+}
+
+/* ==================================================================================================================
+ * >>verbs-health
+ * ================================================================================================================== */
+
+/* The queue pair has failed, or a completion queue: the next call repairs it. */
+static void cci__verbs_broken(cci__verbs_link *l, const char *what, const char *reason) {
+    char text[160];
+    if (!l->is_broken && (l->repairs & (l->repairs - 1)) == 0) { /* not each of many */
+        snprintf(text, sizeof text, "%s: %s", what, reason);
+        cci__verbs_log(CCI_LOG_WARN, l->port.device, text, 0);
+    }
+    l->is_broken = 1;
+}
+
+/* The device is gone for good. Its descriptors would be readable for ever. */
+static void cci__verbs_die(cci__verbs_link *l) {
+    l->is_dead = 1;
+    cci__verbs_unwatch(l->waiter.handle, l->context->async_fd);
+    cci__verbs_unwatch(l->waiter.sleeper, l->context->async_fd);
+    cci__verbs_unwatch(l->waiter.handle, l->channel->fd);
+    cci__verbs_unwatch(l->waiter.sleeper, l->channel->fd);
+}
+
+/* Takes away what has completed of an older generation. */
+static void cci__verbs_drain(cci__verbs_link *l) {
+    struct ibv_wc wc[CCI__VERBS_BATCH];
+    uint32_t turns;
+    for (turns = 0; turns < l->recv_depth && ibv_poll_cq(l->recv_cq, CCI__VERBS_BATCH, wc) > 0; turns++) {
+    }
+    for (turns = 0; turns < l->send_depth && ibv_poll_cq(l->send_cq, CCI__VERBS_BATCH, wc) > 0; turns++) {
+    }
+}
+
+/* What was under way is lost, as on any wire. The queue pair keeps its number if it can, so that peers find it again; if
+ * not, they notice the new one by themselves. */
+static int cci__verbs_repair(cci__verbs_link *l) {
+    uint32_t i;
+    if (cci__verbs_now(l) - l->repaired_ns < CCI__VERBS_REPAIR_NS && l->repairs > 0) {
+        return 0;
+    }
+    l->repaired_ns = l->now_ns;
+    l->repairs++;
+    if (!l->cq_is_broken && l->qp && cci__verbs_start_qp(l)) {
+        cci__verbs_drain(l);
+        cci__verbs_restart_rings(l);
+        cci__verbs_post(l);
+    } else {
+        cci__verbs_close_queues(l);
+        if (cci__verbs_open_queues(l) != CCI_SUCCESS) {
+            cci__verbs_close_queues(l);
+            cci__verbs_die(l);
+            return 0;
+        }
+        for (i = 0; i < l->group_count; i++) {
+            (void)cci__verbs_attach(l, &l->groups[i].to);
+        }
+    }
+    l->is_broken = l->cq_is_broken = 0;
+    return 1;
+}
+
+/* Can it send and receive? */
+static int cci__verbs_works(cci__verbs_link *l) {
+    return !l->is_dead && (!l->is_broken || cci__verbs_repair(l));
+}
+
+static void cci__verbs_on_event(cci__verbs_link *l, const struct ibv_async_event *event) {
+    switch (event->event_type) {
+    case IBV_EVENT_DEVICE_FATAL:
+        cci__verbs_log(CCI_LOG_ERROR, l->port.device, "the device has failed or was taken away", 0);
+        cci__verbs_die(l);
+        break;
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+    case IBV_EVENT_GID_CHANGE:
+        l->is_news |= event->element.port_num == l->port.number;
+        break;
+    case IBV_EVENT_CQ_ERR:
+        if (event->element.cq == l->recv_cq || event->element.cq == l->send_cq) {
+            l->cq_is_broken = 1;
+            cci__verbs_broken(l, "a completion queue has failed", cci__ibv.event_type_str(event->event_type));
+            return;
+        }
+        break;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+        if (event->element.qp == l->qp) {
+            cci__verbs_broken(l, "the queue pair has failed", cci__ibv.event_type_str(event->event_type));
+            return;
+        }
+        break;
+    default:
+        break;
+    }
+    if (l->on_event) {
+        l->on_event(l->on_event_user, event);
+    }
+}
+
+static void cci__verbs_read_events(cci__verbs_link *l) {
+    struct ibv_async_event event;
+    int turns;
+    for (turns = 0; turns < 64; turns++) {
+        if (cci__ibv.get_async_event(l->context, &event) != 0) {
+            if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) { /* the device has gone */
+                cci__verbs_die(l);
+            }
+            return;
+        }
+        cci__verbs_on_event(l, &event);
+        cci__ibv.ack_async_event(&event);
+    }
+}
+
+/* Is the port active, and has it still the address that peers know? The address may have another place in the table. */
+static int cci__verbs_look(cci__verbs_link *l) {
+    cci__verbs_port now;
+    cci__verbs_device d = l->device;
+    uint32_t i;
+    d.gid_index = l->port.gid_index;
+    if (!cci__verbs_describe(l->context, l->port.device, l->port.number, &d, &now)) {
+        return 0;
+    }
+    for (i = 0; memcmp(now.gid, l->port.gid, 16) != 0 || now.gid_kind != l->port.gid_kind; i++) {
+        if (i == 64) {
+            return 0;
+        }
+        now.gid_kind = cci__verbs_gid_at(l->context, &l->port, i, now.gid);
+        now.gid_index = i;
+    }
+    if (now.gid_index != l->port.gid_index || now.lid != l->port.lid) {
+        cci__verbs_outdate_handles(l);
+    }
+    l->port.gid_index = now.gid_index;
+    l->port.lid = now.lid;
+    return now.is_active;
+}
+
+static int cci__verbs_up(void *link) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    if (!l->is_dead) {
+        cci__verbs_read_events(l);
+    }
+    if (l->is_news && !l->is_dead) {
+        l->is_news = 0;
+        l->is_up = cci__verbs_look(l);
+    }
+    return l->is_up && !l->is_dead;
+}
+
+/* ==================================================================================================================
+ * >>verbs-wait
+ * ================================================================================================================== */
+
+enum { CCI__VERBS_AT_CHANNEL, CCI__VERBS_AT_EVENTS, CCI__VERBS_AT_SOCKET, CCI__VERBS_AT_OTHER };
+
+/* `wait` runs in another thread than the rest. */
+#define CCI__VERBS_STORE(object, value) __atomic_store_n(&(object), (value), __ATOMIC_RELAXED)
+#define CCI__VERBS_LOAD(object) __atomic_load_n(&(object), __ATOMIC_RELAXED)
+
+static int cci__verbs_somebody_waits(const cci__verbs_link *l) {
+    return l->wants_handle || CCI__VERBS_LOAD(l->waiter.sleeps);
+}
+
+static void cci__verbs_watch(int set, int fd, uint32_t place) {
+    struct epoll_event e;
+    memset(&e, 0, sizeof e);
+    e.events = EPOLLIN;
+    e.data.u32 = place;
+    if (set >= 0 && fd >= 0) {
+        epoll_ctl(set, EPOLL_CTL_ADD, fd, &e);
+    }
+}
+
+static void cci__verbs_unwatch(int set, int fd) {
+    struct epoll_event e;
+    memset(&e, 0, sizeof e);
+    if (set >= 0 && fd >= 0) {
+        epoll_ctl(set, EPOLL_CTL_DEL, fd, &e);
+    }
+}
+
+static void cci__verbs_watch_all(cci__verbs_link *l, int set) {
+    cci__verbs_watch(set, l->channel->fd, CCI__VERBS_AT_CHANNEL);
+    cci__verbs_watch(set, l->context->async_fd, CCI__VERBS_AT_EVENTS);
+    cci__verbs_watch(set, l->socket, CCI__VERBS_AT_SOCKET);
+    cci__verbs_watch(set, l->waiter.more, CCI__VERBS_AT_OTHER);
+}
+
+static void cci__verbs_waiter_init(cci__verbs_link *l) {
+    cci__verbs_waiter *w = &l->waiter;
+    w->handle = w->sleeper = w->wake = w->more = w->readable = w->timer = -1;
+    w->armed_ns = UINT64_MAX;
+    w->has_pwait2 = 1;
+}
+
+static int cci__verbs_waiter_open(cci__verbs_link *l, int *os_handle) {
+    cci__verbs_waiter *w = &l->waiter;
+    w->sleeper = epoll_create1(EPOLL_CLOEXEC);
+    w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    w->more = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->sleeper < 0 || w->wake < 0 || w->more < 0) {
+        return 0;
+    }
+    cci__verbs_watch_all(l, w->sleeper);
+    cci__verbs_watch(w->sleeper, w->wake, CCI__VERBS_AT_OTHER);
+    if (l->wants_handle) {
+        w->handle = epoll_create1(EPOLL_CLOEXEC);
+        w->readable = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+        if (w->handle < 0 || w->readable < 0 || w->timer < 0) {
+            return 0;
+        }
+        cci__verbs_watch_all(l, w->handle);
+        cci__verbs_watch(w->handle, w->timer, CCI__VERBS_AT_OTHER);
+        cci__verbs_watch(w->handle, w->readable, CCI__VERBS_AT_OTHER);
+        *os_handle = w->handle;
+    }
+    return 1;
+}
+
+static void cci__verbs_waiter_close(cci__verbs_link *l) {
+    const cci__verbs_waiter *w = &l->waiter;
+    int fd[6], i;
+    fd[0] = w->handle, fd[1] = w->sleeper, fd[2] = w->wake;
+    fd[3] = w->more, fd[4] = w->readable, fd[5] = w->timer;
+    for (i = 0; i < 6; i++) {
+        if (fd[i] >= 0) {
+            close(fd[i]);
+        }
+    }
+}
+
+/* An eventfd is readable or not. */
+static void cci__verbs_flag(int fd, int *is_set, int set) {
+    uint64_t one = 1;
+    ssize_t r = 0;
+    if (set != *is_set) {
+        r = set ? write(fd, &one, sizeof one) : read(fd, &one, sizeof one);
+        *is_set = set;
+    }
+    (void)r;
+}
+
+/* The channel has rung: the queues that rang are not armed any more. */
+static void cci__verbs_read_channel(cci__verbs_link *l) {
+    struct ibv_cq *cq;
+    void *user;
+    int turns;
+    for (turns = 0; turns < 64 && cci__ibv.get_cq_event(l->channel, &cq, &user) == 0; turns++) {
+        if (cq == l->recv_cq) {
+            l->is_armed = 0;
+            l->unacked++;
+        } else if (cq == l->more_cq) {
+            l->more_is_armed = 0;
+            l->more_unacked++;
+        }
+    }
+    if (l->unacked >= 64) { /* each acknowledgement takes a lock */
+        cci__ibv.ack_cq_events(l->recv_cq, l->unacked);
+        l->unacked = 0;
+    }
+    if (l->more_unacked >= 64) {
+        cci__ibv.ack_cq_events(l->more_cq, l->more_unacked);
+        l->more_unacked = 0;
+    }
+}
+
+/* Nothing was received: time for everything else that may have come. Where somebody waits, one system call tells all. */
+static void cci__verbs_look_around(cci__verbs_link *l) {
+    struct epoll_event e[8];
+    int i, n, set = l->waiter.handle;
+    if (set < 0 && CCI__VERBS_LOAD(l->waiter.sleeps)) {
+        set = l->waiter.sleeper;
+    }
+    if (set < 0) {
+        if (l->socket >= 0 && l->now_ns - l->looked_ns > CCI__VERBS_LOOK_NS) {
+            cci__verbs_read_cards(l);
+        }
+        return;
+    }
+    n = epoll_wait(set, e, (int)(sizeof e / sizeof e[0]), 0);
+    for (i = 0; i < n; i++) {
+        if (e[i].data.u32 == CCI__VERBS_AT_CHANNEL) {
+            cci__verbs_read_channel(l);
+        } else if (e[i].data.u32 == CCI__VERBS_AT_EVENTS && !l->is_dead) {
+            cci__verbs_read_events(l);
+        } else if (e[i].data.u32 == CCI__VERBS_AT_SOCKET) {
+            cci__verbs_read_cards(l);
+        }
+    }
+}
+
+/* Where somebody waits, the next completion is to ring; 1: it was not so until now, so look once more. */
+static int cci__verbs_arm_queues(cci__verbs_link *l) {
+    int was_armed = l->is_armed;
+    if (!cci__verbs_somebody_waits(l)) {
+        return 0;
+    }
+    if (!l->is_armed) {
+        l->is_armed = ibv_req_notify_cq(l->recv_cq, 0) == 0;
+    }
+    if (l->more_cq && !l->more_is_armed) {
+        l->more_is_armed = ibv_req_notify_cq(l->more_cq, 0) == 0;
+    }
+    return !was_armed;
+}
+
+/* Completions that were left behind ring no bell: the descriptors stay readable until they are taken. */
+static void cci__verbs_leave(cci__verbs_link *l, int is_more) {
+    if (l->waiter.is_more != is_more && cci__verbs_somebody_waits(l)) {
+        cci__verbs_flag(l->waiter.more, &l->waiter.is_more, is_more);
+    }
+}
+
+static void cci__verbs_arm(void *link, int readable, uint64_t deadline_ns) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    cci__verbs_waiter *w = &l->waiter;
+    if (w->handle < 0) {
+        return;
+    }
+    cci__verbs_flag(w->readable, &w->is_readable, readable != 0);
+    /* A timer that fires too early costs one call of cci_get_event(), setting it anew each time costs a system call:
+     * so a deadline that moves away is left until the timer has fired. Setting it also ends its being readable. */
+    if (deadline_ns < w->armed_ns || (w->armed_ns != UINT64_MAX && w->armed_ns <= cci__verbs_now(l))) {
+        struct itimerspec t; /* zero turns the timer off */
+        memset(&t, 0, sizeof t);
+        if (deadline_ns == 0) {
+            deadline_ns = 1;
+        }
+        if (deadline_ns != UINT64_MAX) {
+            t.it_value.tv_sec = (time_t)(deadline_ns / 1000000000u);
+            t.it_value.tv_nsec = (long)(deadline_ns % 1000000000u);
+        }
+        if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &t, NULL) == 0) {
+            w->armed_ns = deadline_ns;
+        }
+    }
+}
+
+/* The first time it doesn't sleep: only from then on do completions ring. */
+static void cci__verbs_wait(void *link, uint64_t timeout_ns) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    cci__verbs_waiter *w = &l->waiter;
+    uint64_t ms = timeout_ns / 1000000u + (timeout_ns % 1000000u != 0), count;
+    struct epoll_event e[2];
+    ssize_t r;
+    if (!CCI__VERBS_LOAD(w->sleeps)) {
+        CCI__VERBS_STORE(w->sleeps, 1);
+        return;
+    }
+#ifdef SYS_epoll_pwait2
+    if (CCI__VERBS_LOAD(w->has_pwait2)) {
+        struct {
+            int64_t seconds, nanoseconds;
+        } t; /* the kernel's struct __kernel_timespec */
+        t.seconds = (int64_t)(timeout_ns / 1000000000u);
+        t.nanoseconds = (int64_t)(timeout_ns % 1000000000u);
+        if (syscall(SYS_epoll_pwait2, w->sleeper, e, 2, timeout_ns == UINT64_MAX ? NULL : &t, NULL, (size_t)8) < 0 &&
+            errno != EINTR) {
+            CCI__VERBS_STORE(w->has_pwait2, 0);
+        }
+    }
+    if (!CCI__VERBS_LOAD(w->has_pwait2))
+#endif
+    {
+        (void)epoll_wait(w->sleeper, e, 2, timeout_ns == UINT64_MAX ? -1 : ms > 1000000 ? 1000000 : (int)ms);
+    }
+    r = read(w->wake, &count, sizeof count);
+    (void)r;
+}
+
+static void cci__verbs_wake(void *link) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    uint64_t one = 1;
+    ssize_t r = write(l->waiter.wake, &one, sizeof one);
+    (void)r;
+}
+
+/* ==================================================================================================================
+ * >>verbs-open
+ *
+ * Opening and closing what a link has of the hardware: context, protection domain, memory, queues.
+ * ================================================================================================================== */
+
+static uint64_t cci__verbs_now(void *link) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    ((cci__verbs_link *)link)->now_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return ((cci__verbs_link *)link)->now_ns;
+}
+
+/* Opens the device by its name; NULL with the reason logged. */
+static struct ibv_context *cci__verbs_open_context(const char *name) {
+    int i, count = 0;
+    struct ibv_context *context = NULL;
+    struct ibv_device **list = cci__ibv.get_device_list(&count);
+    for (i = 0; list && i < count && !context; i++) {
+        if (strcmp(cci__ibv.get_device_name(list[i]), name) == 0) {
+            context = cci__ibv.open_device(list[i]);
+            if (!context) {
+                cci__verbs_log(CCI_LOG_ERROR, name, "can't be opened", errno);
+            }
+        }
+    }
+    if (list) {
+        cci__ibv.free_device_list(list);
+    }
+    if (context) { /* a read of these must never wait */
+        fcntl(context->async_fd, F_SETFL, fcntl(context->async_fd, F_GETFL) | O_NONBLOCK);
+    }
+    return context;
+}
+
+/* The place of a partition key in the port's table; the top bit, full or limited membership, doesn't matter. -1: not there. */
+static int cci__verbs_pkey_index(struct ibv_context *context, const cci__verbs_port *port, uint32_t pkey) {
+    int i;
+    uint16_t entry;
+    if (pkey == 0) {
+        return 0;
+    }
+    for (i = 0; i < 128 && cci__ibv.query_pkey(context, port->number, i, &entry) == 0; i++) {
+        if ((ntohs(entry) & 0x7fffu) == (pkey & 0x7fffu)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* What the device allows. */
+static int cci__verbs_fit(cci__verbs_link *l) {
+    struct ibv_device_attr a;
+    uint32_t most;
+    memset(&a, 0, sizeof a);
+    if (cci__ibv.query_device(l->context, &a) != 0) {
+        return 0;
+    }
+    most = a.max_qp_wr > 0 ? (uint32_t)a.max_qp_wr : 16;
+    most = a.max_cqe > 0 && (uint32_t)a.max_cqe < most ? (uint32_t)a.max_cqe : most;
+    l->recv_depth = l->device.recv_depth < most ? l->device.recv_depth : most;
+    l->send_depth = l->device.send_depth < most ? l->device.send_depth : most;
+    l->signal_every = l->send_depth / 4 < 64 ? l->send_depth / 4 : 64;
+    return 1;
+}
+
+/* One block of memory for all packets, in pages of their own, and its registration. */
+static int cci__verbs_open_memory(cci__verbs_link *l) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes;
+    uint32_t i;
+    l->recv_stride = (CCI__VERBS_GRH + l->mtu + 63u) & ~63u;
+    l->send_stride = (l->mtu + 63u) & ~63u;
+    bytes = (size_t)l->recv_depth * l->recv_stride + (size_t)l->send_depth * l->send_stride;
+    bytes = (bytes + page - 1) & ~(page - 1);
+    l->memory = (uint8_t *)cci_alloc(bytes + page);
+    l->recv_wr = (struct ibv_recv_wr *)cci_alloc(l->recv_depth * (sizeof *l->recv_wr + sizeof *l->recv_piece));
+    if (!l->memory || !l->recv_wr) {
+        return CCI_ENOMEM;
+    }
+    l->packets = l->memory + (page - (uintptr_t)l->memory % page);
+    memset(l->packets, 0, bytes);
+    l->recv_piece = (struct ibv_sge *)(void *)(l->recv_wr + l->recv_depth);
+    l->send_packets = l->packets + (size_t)l->recv_depth * l->recv_stride;
+    l->mr = cci__ibv.reg_mr(l->pd, l->packets, bytes, IBV_ACCESS_LOCAL_WRITE);
+    if (!l->mr) {
+        cci__verbs_log(CCI_LOG_ERROR, l->port.device, "registering memory (see ulimit -l, or lower recv_depth)", errno);
+        return CCI_ENOMEM;
+    }
+    for (i = 0; i < l->recv_depth; i++) {
+        memset(&l->recv_wr[i], 0, sizeof l->recv_wr[i]);
+        l->recv_piece[i].addr = (uintptr_t)(l->packets + (size_t)i * l->recv_stride);
+        l->recv_piece[i].length = CCI__VERBS_GRH + l->mtu;
+        l->recv_piece[i].lkey = l->mr->lkey;
+        l->recv_wr[i].sg_list = &l->recv_piece[i];
+        l->recv_wr[i].num_sge = 1;
+    }
+    return CCI_SUCCESS;
+}
+
+/* Brings the queue pair from any state to the one in which it sends and receives; 0 with errno when that fails. */
+static int cci__verbs_start_qp(cci__verbs_link *l) {
+    struct ibv_qp_attr a;
+    int error;
+    memset(&a, 0, sizeof a);
+    a.qp_state = IBV_QPS_RESET;
+    error = cci__ibv.modify_qp(l->qp, &a, IBV_QP_STATE);
+    a.qp_state = IBV_QPS_INIT;
+    a.pkey_index = (uint16_t)l->pkey_index;
+    a.port_num = l->port.number;
+    a.qkey = l->device.qkey;
+    if (!error) {
+        error = cci__ibv.modify_qp(l->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+    }
+    a.qp_state = IBV_QPS_RTR;
+    if (!error) {
+        error = cci__ibv.modify_qp(l->qp, &a, IBV_QP_STATE);
+    }
+    a.qp_state = IBV_QPS_RTS;
+    if (!error) {
+        error = cci__ibv.modify_qp(l->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN);
+    }
+    errno = error > 0 ? error : errno;
+    return !error;
+}
+
+/* A new generation of work requests: what completes of an older one is ignored. All receive buffers are to be posted. */
+static void cci__verbs_restart_rings(cci__verbs_link *l) {
+    uint32_t i;
+    l->epoch++;
+    l->send_done = l->send_next;
+    l->to_post = NULL;
+    l->to_post_count = 0;
+    for (i = 0; i < l->recv_depth; i++) {
+        l->recv_wr[i].wr_id = (uint64_t)l->epoch << 32 | i;
+        l->recv_wr[i].next = l->to_post;
+        l->to_post = &l->recv_wr[i];
+        l->to_post_count++;
+    }
+}
+
+/* Gives the hardware the receive buffers that are free. */
+static void cci__verbs_post(cci__verbs_link *l) {
+    struct ibv_recv_wr *bad = NULL;
+    int error;
+    if (!l->to_post) {
+        return;
+    }
+    error = ibv_post_recv(l->qp, l->to_post, &bad);
+    l->to_post = error ? bad : NULL; /* what was not taken stays for the next time */
+    if (!error) {
+        l->to_post_count = 0;
+    }
+}
+
+/* Queues and queue pair. Tried with less and less data in the work requests themselves. */
+static int cci__verbs_open_queues(cci__verbs_link *l) {
+    static const uint32_t inline_bytes[] = {256, 128, 64, 0};
+    struct ibv_qp_init_attr a;
+    size_t i;
+    l->recv_cq = cci__ibv.create_cq(l->context, (int)l->recv_depth, NULL, l->channel, 0);
+    l->send_cq = cci__ibv.create_cq(l->context, (int)l->send_depth, NULL, NULL, 0);
+    if (!l->recv_cq || !l->send_cq) {
+        cci__verbs_log(CCI_LOG_ERROR, l->port.device, "creating completion queues", errno);
+        return CCI_ERROR;
+    }
+    for (i = 0; i < sizeof inline_bytes / sizeof inline_bytes[0] && !l->qp; i++) {
+        memset(&a, 0, sizeof a);
+        a.send_cq = l->send_cq;
+        a.recv_cq = l->recv_cq;
+        a.cap.max_send_wr = l->send_depth;
+        a.cap.max_recv_wr = l->recv_depth;
+        a.cap.max_send_sge = CCI__VERBS_PIECES;
+        a.cap.max_recv_sge = 1;
+        a.cap.max_inline_data = inline_bytes[i];
+        a.qp_type = IBV_QPT_UD;
+        l->qp = cci__ibv.create_qp(l->pd, &a);
+        l->max_inline = inline_bytes[i];
+    }
+    if (!l->qp || !cci__verbs_start_qp(l)) {
+        cci__verbs_log(CCI_LOG_ERROR, l->port.device, "making a queue pair", errno);
+        return CCI_ERROR;
+    }
+    cci__verbs_restart_rings(l);
+    cci__verbs_post(l);
+    return CCI_SUCCESS;
+}
+
+static void cci__verbs_check(const cci__verbs_link *l, int error, const char *what) {
+    if (error && !l->is_dead) {
+        cci__verbs_log(CCI_LOG_ERROR, l->port.device, what, error > 0 ? error : errno);
+    }
+}
+
+static void cci__verbs_close_queues(cci__verbs_link *l) {
+    cci__verbs_drop_handles(l);
+    if (l->qp) {
+        cci__verbs_check(l, cci__ibv.destroy_qp(l->qp), "destroying the queue pair");
+    }
+    if (l->recv_cq) {
+        cci__ibv.ack_cq_events(l->recv_cq, l->unacked);
+        cci__verbs_check(l, cci__ibv.destroy_cq(l->recv_cq), "destroying a completion queue");
+    }
+    if (l->send_cq) {
+        cci__verbs_check(l, cci__ibv.destroy_cq(l->send_cq), "destroying a completion queue");
+    }
+    l->qp = NULL;
+    l->recv_cq = l->send_cq = NULL;
+    l->unacked = 0;
+    l->is_armed = 0;
+}
+
+/* Another CQ of the endpoint's, on the same channel: `receive` then arms it too. NULL takes it away: before it is destroyed. */
+CCI__UNUSED static void cci__verbs_share_channel(cci__verbs_link *l, struct ibv_cq *cq) {
+    if (l->more_cq) {
+        cci__ibv.ack_cq_events(l->more_cq, l->more_unacked);
+    }
+    l->more_cq = cq;
+    l->more_unacked = 0;
+    l->more_is_armed = 0;
+}
+
+static void cci__verbs_close(void *link) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    uint32_t i;
+    for (i = 0; i < l->group_count && l->qp; i++) {
+        cci__verbs_detach(l, &l->groups[i].to);
+    }
+    cci__verbs_close_queues(l);
+    if (l->mr) {
+        cci__verbs_check(l, cci__ibv.dereg_mr(l->mr), "deregistering memory");
+    }
+    if (l->channel) {
+        cci__verbs_check(l, cci__ibv.destroy_comp_channel(l->channel), "destroying the completion channel");
+    }
+    if (l->pd) {
+        cci__verbs_check(l, cci__ibv.dealloc_pd(l->pd), "freeing the protection domain");
+    }
+    cci__verbs_waiter_close(l);
+    if (l->context) {
+        cci__verbs_check(l, cci__ibv.close_device(l->context), "closing the device");
+    }
+    if (l->socket >= 0) {
+        close(l->socket);
+    }
+    if (l->group_socket >= 0) {
+        close(l->group_socket);
+    }
+    cci_release(l->memory);
+    cci_release(l->recv_wr);
+    cci_release(l->handles);
+    cci_release(l);
+}
+
+/* The parts in the order in which they need each other; a status. On failure the caller closes. */
+static int cci__verbs_start(cci__verbs_link *l, const char *service) {
+    cci__verbs_search s;
+    int status;
+    if (!cci__verbs_find(&l->device, &s) || !s.best.is_active) {
+        return CCI_ENODEV;
+    }
+    l->port = s.best;
+    l->is_up = 1;
+    l->mtu = cci__verbs_mtu(&l->device, &l->port);
+    if (cci_random(l->key, sizeof l->key) != CCI_SUCCESS) {
+        return CCI_ERROR;
+    }
+    status = cci__verbs_open_socket(l, service);
+    if (status != CCI_SUCCESS) {
+        return status;
+    }
+    l->context = cci__verbs_open_context(l->port.device);
+    if (!l->context || !cci__verbs_fit(l)) {
+        return CCI_ENODEV;
+    }
+    l->pkey_index = cci__verbs_pkey_index(l->context, &l->port, l->device.pkey);
+    if (l->pkey_index < 0) {
+        cci__verbs_log(CCI_LOG_ERROR, l->port.device, "the port is not in the partition that `pkey` names", 0);
+        return CCI_ENODEV;
+    }
+    l->handles = (cci__verbs_handle *)cci_alloc((size_t)l->device.address_handles * sizeof *l->handles);
+    l->pd = cci__ibv.alloc_pd(l->context);
+    l->channel = cci__ibv.create_comp_channel(l->context);
+    if (!l->handles || !l->pd || !l->channel) {
+        return CCI_ENOMEM;
+    }
+    memset(l->handles, 0, (size_t)l->device.address_handles * sizeof *l->handles);
+    fcntl(l->channel->fd, F_SETFL, fcntl(l->channel->fd, F_GETFL) | O_NONBLOCK);
+    status = cci__verbs_open_memory(l);
+    return status == CCI_SUCCESS ? cci__verbs_open_queues(l) : status;
+}
+
+static void cci__verbs_tell(const cci__verbs_link *l, cci_link_info_t *info) {
+    const cci__verbs_device *d = &l->device;
+    info->mtu = l->mtu;
+    info->base_mtu = l->mtu < 1024 ? l->mtu : 1024; /* what an Ethernet with frames of 1,500 bytes leaves */
+    info->receive_window = l->recv_depth * (l->mtu / 2);
+    info->send_buf_count = d->send_buf_count;
+    info->recv_buf_count = d->recv_buf_count;
+    info->max_send_size = d->max_send_size;
+    info->send_timeout_us = d->send_timeout_us;
+    info->progress_thread = d->progress_thread;
+    info->congestion = d->congestion[0] ? d->congestion : NULL;
+    info->crc = d->crc;
+}
+
+static int cci__verbs_open(cci_device_t *device, const char *service, int want_os_handle, void **link,
+                           cci_link_info_t *info) {
+    cci__verbs_link *l = (cci__verbs_link *)cci_alloc(sizeof *l);
+    int status;
+    if (!l) {
+        return CCI_ENOMEM;
+    }
+    memset(l, 0, sizeof *l);
+    memcpy(&l->device, cci_device_data(device), sizeof l->device);
+    l->socket = l->group_socket = -1;
+    l->wants_handle = want_os_handle;
+    cci__verbs_waiter_init(l);
+    info->os_handle = -1;
+    status = cci__verbs_start(l, service);
+    if (status == CCI_SUCCESS && !cci__verbs_waiter_open(l, &info->os_handle)) {
+        cci__verbs_log(CCI_LOG_ERROR, l->port.device, "opening descriptors to wait on", errno);
+        status = CCI_ERROR;
+    }
+    if (status != CCI_SUCCESS) {
+        cci__verbs_close(l);
+        return status;
+    }
+    cci__verbs_tell(l, info);
+    *link = l;
+    return CCI_SUCCESS;
+}
+
+/* ==================================================================================================================
  * >>verbs-table
  *
  * A native transport (mode = rc) that leaves devices with mode = ud to the datagram endpoint over the link.
@@ -906,20 +2752,26 @@ static void cci__verbs_refresh(const cci_transport_t *self, cci_device_desc_t *d
 
 static int cci__verbs_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
                              cci_os_handle_t *fd) {
-    (void)device;
+    const cci__verbs_device *d = (const cci__verbs_device *)cci_device_data(device);
     (void)service;
     (void)flags;
     (void)endpoint;
     (void)fd;
-    return CCI_ENODEV; /* nothing yet */
+    return d->mode == CCI__VERBS_UD ? CCI_ERR_NOT_IMPLEMENTED : CCI_ENODEV; /* no queue pairs per peer yet */
 }
+
+static const cci_link_t cci__verbs_link_table = {
+    CCI_LINK_VERSION,   cci__verbs_open,    cci__verbs_close,      cci__verbs_send,     cci__verbs_receive,
+    cci__verbs_now,     cci__verbs_resolve, cci__verbs_address,    cci__verbs_group_call, cci__verbs_is_group,
+    cci__verbs_wait,    cci__verbs_wake,    cci__verbs_arm,        cci__verbs_up,
+};
 
 #ifdef CCI_STATIC
 static
 #endif
     const cci_transport_t cci_verbs_transport = {
         CCI_TRANSPORT_VERSION, "verbs", NULL, NULL, cci__verbs_discover, cci__verbs_configure, cci__verbs_refresh,
-        NULL, cci__verbs_create,
+        &cci__verbs_link_table, cci__verbs_create,
 };
 
 #endif /* all that is needed is there */

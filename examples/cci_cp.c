@@ -24,6 +24,7 @@
  * receiver never follows a symbolic link below DIR. With --links the sender copies symbolic links too, and the
  * receiver makes those that stay within DIR; others are skipped. Set-user-id bits are not copied. */
 #define CCI_IMPLEMENTATION
+#include "cci_verbs.h"
 #include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"

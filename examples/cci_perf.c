@@ -21,6 +21,7 @@
  * byte at the receiving side. Reliable messages must come exactly once, and on RO in order. (Unordered messages
  * shorter than 8 bytes don't carry their whole number: there only the count and the pattern are checked.) */
 #define CCI_IMPLEMENTATION
+#include "cci_verbs.h"
 #include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"

@@ -5,6 +5,7 @@
  *     ./hello                     the server: prints its URI, then answers everybody, for ever
  *     ./hello udp://host:port     the client */
 #define CCI_IMPLEMENTATION
+#include "cci_verbs.h"
 #include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"

@@ -7,6 +7,7 @@
  *
  * Both sides poll, which is fastest and keeps a processor busy; with -b they sleep on the endpoint's OS handle. */
 #define CCI_IMPLEMENTATION
+#include "cci_verbs.h"
 #include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"

@@ -8,6 +8,7 @@
  * The handle of registered memory is 32 bytes that may travel in a message: who has them may use the memory as the
  * registration's flags allow, until it is deregistered. */
 #define CCI_IMPLEMENTATION
+#include "cci_verbs.h"
 #include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"
