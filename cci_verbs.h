@@ -1536,9 +1536,7 @@ static int cci__verbs_attach(cci__verbs_link *l, const cci_link_addr_t *to) {
 static void cci__verbs_detach(cci__verbs_link *l, const cci_link_addr_t *to) {
     union ibv_gid gid;
     memcpy(gid.raw, to->bytes + 8, 16);
-    if (cci__verbs_group_users(l, gid.raw) > 0) {
-        (void)cci__ibv.detach_mcast(l->qp, &gid, 0); /* a second time finds nothing */
-    }
+    (void)cci__ibv.detach_mcast(l->qp, &gid, 0); /* where several groups share the address, a second time finds nothing */
 }
 
 static int cci__verbs_join(cci__verbs_link *l, const cci_link_addr_t *to) {
@@ -2605,11 +2603,17 @@ static void cci__verbs_check(const cci__verbs_link *l, int error, const char *wh
     }
 }
 
+/* The groups stay known, for the queue pair that may come after this one. */
 static void cci__verbs_close_queues(cci__verbs_link *l) {
-    cci__verbs_drop_handles(l);
+    uint32_t i;
+    for (i = 0; i < l->group_count && l->qp; i++) {
+        cci__verbs_detach(l, &l->groups[i].to);
+    }
     if (l->qp) {
         cci__verbs_check(l, cci__ibv.destroy_qp(l->qp), "destroying the queue pair");
     }
+    l->qp = NULL;
+    cci__verbs_drop_handles(l);
     if (l->recv_cq) {
         cci__ibv.ack_cq_events(l->recv_cq, l->unacked);
         cci__verbs_check(l, cci__ibv.destroy_cq(l->recv_cq), "destroying a completion queue");
@@ -2617,7 +2621,6 @@ static void cci__verbs_close_queues(cci__verbs_link *l) {
     if (l->send_cq) {
         cci__verbs_check(l, cci__ibv.destroy_cq(l->send_cq), "destroying a completion queue");
     }
-    l->qp = NULL;
     l->recv_cq = l->send_cq = NULL;
     l->unacked = 0;
     l->is_armed = 0;
@@ -2635,10 +2638,6 @@ CCI__UNUSED static void cci__verbs_share_channel(cci__verbs_link *l, struct ibv_
 
 static void cci__verbs_close(void *link) {
     cci__verbs_link *l = (cci__verbs_link *)link;
-    uint32_t i;
-    for (i = 0; i < l->group_count && l->qp; i++) {
-        cci__verbs_detach(l, &l->groups[i].to);
-    }
     cci__verbs_close_queues(l);
     if (l->mr) {
         cci__verbs_check(l, cci__ibv.dereg_mr(l->mr), "deregistering memory");

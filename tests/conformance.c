@@ -5,6 +5,7 @@
  *     conformance sisci                shared memory of this host
  *     conformance sisci-bounce         the same, as if no process could reach another's memory
  *     conformance sisci-vendor         the same by the library of an adapter that SISCI_LIBRARY names
+ *     conformance verbs-ud             unreliable datagrams between the RDMA devices rxe0 and rxe1
  *     conformance sim                  the simulated network, perfect
  *     conformance sim-lossy            it loses, repeats, reorders and delays
  *     conformance sim-tiny             datagrams of 512 bytes
@@ -16,6 +17,7 @@
  * the manual that a test is about; a test without one is about what cci.h promises beyond it.
  */
 #define CCI_IMPLEMENTATION
+#include "cci_verbs.h"
 #include "cci_sisci.h"
 #include "cci_udp.h"
 
@@ -40,6 +42,7 @@
 #define SIM_CONFIG "[one]\ntransport = sim # a comment\ndevice = 0\nnote = fast\npriority = 60\ndefault = 1\n" \
                    "[two]\ntransport = sim\ndevice = 1\npriority = 70\n"
 #define UDP_CONFIG "[lo]\ntransport=udp\ninterface=lo\n"
+#define VERBS_CONFIG "[left]\ntransport=verbs\ndevice=rxe0\nmode=%s\n%s[right]\ntransport=verbs\ndevice=rxe1\nmode=%s\n%s"
 #define SISCI_CONFIG "[shm]\ntransport=sisci\nring=65536\n"
 
 static int lacks_groups; /* multicast is not implemented there */
@@ -51,6 +54,21 @@ static struct timeval *timeval_of(uint64_t duration_ns) {
     value.tv_sec = (time_t)(duration_ns / SECOND_NS);
     value.tv_usec = (suseconds_t)(duration_ns % SECOND_NS / 1000);
     return &value;
+}
+
+static const char *by_place(const char *sim_text, const char *sisci_text, const char *verbs_text, const char *udp_text) {
+    return on_sim ? sim_text : on_sisci ? sisci_text : on_verbs ? verbs_text : udp_text;
+}
+
+static const char *more_config = ""; /* keys of each device */
+static const char *verbs_mode = "rc";
+
+static void write_config(const char *keys) {
+    if (on_verbs) {
+        snprintf(config_text, sizeof config_text, VERBS_CONFIG, verbs_mode, keys, verbs_mode, keys);
+    } else {
+        snprintf(config_text, sizeof config_text, "%s%s", by_place(SIM_CONFIG, SISCI_CONFIG, "", UDP_CONFIG), keys);
+    }
 }
 
 /* Ends all that begin_test() began and begins again with another configuration. */
@@ -309,7 +327,7 @@ TEST(devices_array, ANYWHERE, "[4.2.4.1] cci_get_devices() gives a NULL-terminat
         assert_int_equal(devices[i]->up, 1);
         count++;
     }
-    assert_int_equal(count, on_sim ? 2 : 1);
+    assert_int_equal(count, on_sim || on_verbs ? 2 : 1);
 }
 
 TEST(devices_argv, ANYWHERE, "[5.3.3.5] conf_argv holds the section's key=value strings") {
@@ -320,7 +338,8 @@ TEST(devices_argv, ANYWHERE, "[5.3.3.5] conf_argv holds the section's key=value 
     for (; *devices != NULL; devices++) {
         for (i = 0; (*devices)->conf_argv[i] != NULL; i++) {
             assert_non_null(strchr((*devices)->conf_argv[i], '='));
-            found += strcmp((*devices)->conf_argv[i], on_sim ? "note=fast" : on_sisci ? "ring=65536" : "interface=lo") == 0;
+            found += strcmp((*devices)->conf_argv[i],
+                            by_place("note=fast", "ring=65536", "device=rxe0", "interface=lo")) == 0;
         }
     }
     assert_int_equal(found, 1);
@@ -544,7 +563,7 @@ TEST(opt_uri, ANYWHERE, "[4.6.3.1] the URI can be read, begins with the transpor
     assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
     assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_URI, &other), CCI_SUCCESS);
     assert_ptr_not_equal(uri, other);
-    assert_memory_equal(uri, on_sim ? "sim://" : on_sisci ? "sisci:" : "udp://", 6);
+    assert_memory_equal(uri, by_place("sim://", "sisci:", "verbs:", "udp://"), 6);
     assert_int_equal(cci_set_opt(a->ep, CCI_OPT_ENDPT_URI, &uri), CCI_EINVAL);
     free(uri);
     free(other);
@@ -645,8 +664,8 @@ TEST(connect_arguments, ANYWHERE, "[4.4.5.3] cci_connect() refuses too much data
     assert_int_equal(cci_connect(a->ep, "", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
     assert_int_equal(cci_connect(a->ep, "somewhere", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
     assert_int_equal(cci_connect(a->ep, "carrier-pigeon://1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
-    assert_int_not_equal(cci_connect(a->ep, on_sim ? "sim://x" : on_sisci ? "sisci://4" : "udp://127.0.0.1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0,
-                                     NULL),
+    assert_int_not_equal(cci_connect(a->ep, by_place("sim://x", "sisci://4", "verbs://10.0.0.2", "udp://127.0.0.1"), NULL, 0,
+                                     CCI_CONN_ATTR_RO, NULL, 0, NULL),
                          CCI_SUCCESS);
     elapse(10 * MILLISECOND_NS);
     assert_true(is_quiet(a));
@@ -857,7 +876,7 @@ TEST(connect_self, ANYWHERE, "[1.3.5] an endpoint can connect to itself") {
 
 TEST(connect_unicast, ANYWHERE, "[4.4.3.1] reliable connections and UU are unicast only, UU_MC is for groups only") {
     static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
-    const char *group = on_sim ? "sim://g7" : on_sisci ? "sisci://252:7" : "udp://239.77.5.7:39475";
+    const char *group = by_place("sim://g7", "sisci://252:7", "verbs://239.77.5.7:39475", "udp://239.77.5.7:39475");
     side_t *a = side_open(), *b = side_open();
     int i;
     (void)state;
@@ -2564,7 +2583,7 @@ static uint8_t *map_folded(size_t size, size_t fold, FILE *file) {
     return start;
 }
 
-TEST(rma_long, ON_HOST, "[4.7.2.5] an RMA of more than 4 GiB moves all of it") {
+TEST(rma_long, ON_UDP | ON_SISCI, "[4.7.2.5] an RMA of more than 4 GiB moves all of it") {
     const size_t fold = (size_t)16 << 20, size = sizeof(size_t) < 8 ? 0 : ((size_t)1 << 32) + fold;
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     FILE *from_file = tmpfile(), *to_file = tmpfile();
@@ -3162,9 +3181,9 @@ TEST(multicast_sisci, ON_SISCI, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of a g
     multicast("sisci://252:5");
 }
 
-TEST(multicast_v4, ON_UDP, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of an IPv4 group") {
+TEST(multicast_v4, ON_UDP | ON_VERBS, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of an IPv4 group") {
     (void)state;
-    multicast("udp://239.77.5.3:39475");
+    multicast(on_verbs ? "verbs://239.77.5.3:39475" : "udp://239.77.5.3:39475");
 }
 
 /* Whether this machine's loopback carries IPv6 multicast at all. */
@@ -3200,7 +3219,7 @@ TEST(multicast_rma, ANYWHERE, "[4.4.4.1] multicast connections forbid RMA") {
     if (lacks_groups) {
         skip();
     }
-    tx = join_group(a, on_sim ? "sim://g6" : on_sisci ? "sisci://252:6" : "udp://239.77.5.4:39475",
+    tx = join_group(a, by_place("sim://g6", "sisci://252:6", "verbs://239.77.5.4:39475", "udp://239.77.5.4:39475"),
                     CCI_CONN_ATTR_UU_MC_TX);
     region = make_region(a->ep, 64, READ_WRITE);
     assert_int_equal(cci_rma(tx, NULL, 0, region.handle, 0, region.handle, 0, 8, NULL, CCI_FLAG_WRITE), CCI_EINVAL);
@@ -3237,7 +3256,8 @@ static void bombard(const side_t *target, uint64_t *random_state) {
             memset(&to, 0, sizeof to);
             to.sin_family = AF_INET;
             to.sin_port = htons((uint16_t)strtoul(service_of(target), NULL, 10));
-            to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+            to.sin_addr.s_addr = on_verbs ? inet_addr(target == &sides[0] ? "10.0.0.1" : "10.0.0.2")
+                                          : htonl(INADDR_LOOPBACK);
             if (fd < 0) {
                 fd = socket(AF_INET, SOCK_DGRAM, 0);
             }
@@ -3552,9 +3572,11 @@ TEST(threads_reap, ON_HOST, "[4.3.2.1] several threads can get and return events
 TEST(progress_thread, ON_HOST, "with progress = thread a target serves messages and RMA while its program computes") {
     pair_t pair;
     region_t local, remote;
+    char keys[500];
     int i;
     (void)state;
-    snprintf(config_text + strlen(config_text), sizeof config_text - strlen(config_text), "progress = thread\n");
+    snprintf(keys, sizeof keys, "%sprogress = thread\n", more_config);
+    write_config(keys);
     restart_with(config_text);
     pair = open_pair(CCI_CONN_ATTR_RO);
     local = make_region(pair.a->ep, 500000, 0);
@@ -3634,8 +3656,6 @@ static int sealed_soundly(void) {
     return seal_state.sealed > 0 && seal_state.repeats == 0 && seal_state.given == seal_state.forgotten;
 }
 
-static const char *more_config = "";
-
 static void make_checked(void) {
     more_config = "crc = 1\n";
 }
@@ -3668,15 +3688,16 @@ static void make_vendor(void) {
     more_config = text;
 }
 
+static void make_ud(void) {
+    verbs_mode = "ud";
+}
+
 static void prepare_network(void) {
     more_config = "";
     if (make_worse != NULL) {
         make_worse();
     }
-    snprintf(config_text, sizeof config_text, "%s%s", on_sim     ? SIM_CONFIG
-                                                              : on_sisci ? SISCI_CONFIG
-                                                                         : UDP_CONFIG,
-             more_config);
+    write_config(more_config);
     if (seed_of_run != 0) {
         sim_set_seed(seed_of_run);
     }
@@ -3712,7 +3733,8 @@ int main(int argc, char **argv) {
                   {"sisci-bounce", ON_SISCI | WHEN_CLEAN, make_bounce},
                   {"sisci-mapped", ON_SISCI | WHEN_CLEAN, make_mapped},
                   {"sisci-mapped-later", ON_SISCI | WHEN_CLEAN, make_mapped_later},
-                  {"sisci-vendor", ON_SISCI | WHEN_CLEAN, make_vendor}};
+                  {"sisci-vendor", ON_SISCI | WHEN_CLEAN, make_vendor},
+                  {"verbs-ud", ON_VERBS | WHEN_CLEAN, make_ud}};
     const char *place = argc > 1 ? argv[1] : "sim";
     const char *seed = getenv("CONFORMANCE_SEED");
     size_t i;
@@ -3721,6 +3743,7 @@ int main(int argc, char **argv) {
         if (strcmp(place, places[i].name) == 0) {
             on_sim = (places[i].where & ON_SIM) != 0;
             on_sisci = (places[i].where & ON_SISCI) != 0;
+            on_verbs = (places[i].where & ON_VERBS) != 0;
             is_lossy = (places[i].where & WHEN_CLEAN) == 0;
             make_worse = places[i].worsen;
             seed_of_run = seed == NULL ? 0 : (uint64_t)strtoull(seed, NULL, 0);
@@ -3734,6 +3757,7 @@ int main(int argc, char **argv) {
         }
     }
     fprintf(stderr, "usage: conformance udp|udp-crc|udp-sealed|sisci|sisci-bounce|sisci-mapped|sisci-mapped-later|sisci-vendor|"
+                    "verbs-ud|"
                     "sim|sim-lossy|sim-tiny|sim-narrow|sim-crc|sim-sealed|"
                     "sim-sealed-noisy [PART | --list]\n");
     return 2;
