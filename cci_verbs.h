@@ -535,6 +535,7 @@ static void cci__verbs_broken(cci__verbs_link *l, const char *what, const char *
 static int cci__verbs_works(cci__verbs_link *l);
 static void cci__verbs_check(const cci__verbs_link *l, int error, const char *what);
 static uint64_t cci__verbs_now(void *link);
+static void cci__verbs_reap(cci__verbs_link *l);
 static void cci__verbs_look_around(cci__verbs_link *l);
 static int cci__verbs_arm_queues(cci__verbs_link *l);
 static void cci__verbs_leave(cci__verbs_link *l, int is_more);
@@ -1132,6 +1133,7 @@ static int cci__verbs_retire(cci__verbs_link *l, struct ibv_ah *ah, uint64_t use
         return 1;
     }
     if (l->retired_count == CCI__VERBS_RETIRED) {
+        cci__verbs_reap(l);
         cci__verbs_bury(l);
     }
     if (l->retired_count == CCI__VERBS_RETIRED) {
@@ -2147,26 +2149,27 @@ static void cci__verbs_read_events(cci__verbs_link *l) {
 
 /* Is the port active, and has it still the address that peers know? The address may have another place in the table. */
 static int cci__verbs_look(cci__verbs_link *l) {
-    cci__verbs_port now;
-    cci__verbs_device d = l->device;
-    uint32_t i;
-    d.gid_index = l->port.gid_index;
-    if (!cci__verbs_describe(l->context, l->port.device, l->port.number, &d, &now)) {
+    struct ibv_port_attr a;
+    uint8_t gid[16];
+    uint32_t i, index = l->port.gid_index;
+    memset(&a, 0, sizeof a);
+    if (cci__ibv.query_port(l->context, l->port.number, &a) != 0) {
         return 0;
     }
-    for (i = 0; memcmp(now.gid, l->port.gid, 16) != 0 || now.gid_kind != l->port.gid_kind; i++) {
-        if (i == 64) {
+    for (i = 0; cci__verbs_gid_at(l->context, &l->port, index, gid) != l->port.gid_kind ||
+                memcmp(gid, l->port.gid, sizeof gid) != 0;
+         i++) {
+        if (i == CCI__VERBS_GID_MAX || i >= (uint32_t)a.gid_tbl_len) {
             return 0;
         }
-        now.gid_kind = cci__verbs_gid_at(l->context, &l->port, i, now.gid);
-        now.gid_index = i;
+        index = i;
     }
-    if (now.gid_index != l->port.gid_index || now.lid != l->port.lid) {
+    if (index != l->port.gid_index || a.lid != l->port.lid) {
+        l->port.gid_index = index;
+        l->port.lid = a.lid;
         cci__verbs_outdate_handles(l);
     }
-    l->port.gid_index = now.gid_index;
-    l->port.lid = now.lid;
-    return now.is_active;
+    return a.state == IBV_PORT_ACTIVE;
 }
 
 static int cci__verbs_up(void *link) {
@@ -2691,12 +2694,16 @@ static int cci__verbs_start(cci__verbs_link *l, const char *service) {
         return CCI_ENODEV;
     }
     l->handles = (cci__verbs_handle *)cci_alloc((size_t)l->device.address_handles * sizeof *l->handles);
-    l->pd = cci__ibv.alloc_pd(l->context);
-    l->channel = cci__ibv.create_comp_channel(l->context);
-    if (!l->handles || !l->pd || !l->channel) {
+    if (!l->handles) {
         return CCI_ENOMEM;
     }
     memset(l->handles, 0, (size_t)l->device.address_handles * sizeof *l->handles);
+    l->pd = cci__ibv.alloc_pd(l->context);
+    l->channel = cci__ibv.create_comp_channel(l->context);
+    if (!l->pd || !l->channel) {
+        cci__verbs_log(CCI_LOG_ERROR, l->port.device, "making a protection domain or a completion channel", errno);
+        return CCI_ERROR;
+    }
     fcntl(l->channel->fd, F_SETFL, fcntl(l->channel->fd, F_GETFL) | O_NONBLOCK);
     status = cci__verbs_open_memory(l);
     return status == CCI_SUCCESS ? cci__verbs_open_queues(l) : status;

@@ -1,0 +1,705 @@
+/* fake_verbs.h - an RDMA device that is a few arrays in this process, for tests of cci_verbs.h without hardware.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * Include it behind cci_verbs.h in the file with the implementation: it fills the table of libibverbs' functions with its
+ * own. There are two devices, fake0 and fake1, whose addresses are 127.0.0.1 and 127.0.0.2, with a perfect network between
+ * them that carries unreliable datagrams. Everything that is made is counted, so that a test sees what is left; any
+ * making of something can be made to fail; events can be sent, and datagrams be forged. One thread.
+ */
+#ifndef CCI_TEST_FAKE_VERBS_H
+#define CCI_TEST_FAKE_VERBS_H
+
+#define FAKE_FN static __attribute__((unused))
+#define FAKE_QPS 64
+#define FAKE_RECVS 4096
+#define FAKE_WCS 8192
+#define FAKE_BELLS 64
+#define FAKE_LOG 256
+
+typedef struct fake_context {
+    struct ibv_context pub; /* first */
+    int device, is_open;
+    struct ibv_async_event events[16];
+    unsigned event_count;
+} fake_context;
+
+typedef struct fake_channel {
+    struct ibv_comp_channel pub; /* first */
+    struct ibv_cq *bells[FAKE_BELLS];
+    unsigned bell_count;
+} fake_channel;
+
+typedef struct fake_cq {
+    struct ibv_cq pub; /* first */
+    struct ibv_wc wc[FAKE_WCS];
+    unsigned first, count;
+    int is_armed, fails;
+    unsigned acked, rang;
+} fake_cq;
+
+typedef struct fake_qp {
+    struct ibv_qp pub; /* first */
+    int device;
+    uint32_t qkey;
+    struct ibv_recv_wr recv[FAKE_RECVS];
+    struct ibv_sge recv_piece[FAKE_RECVS];
+    unsigned recv_first, recv_count;
+    union ibv_gid groups[16];
+    unsigned group_count;
+} fake_qp;
+
+typedef struct fake_ah {
+    struct ibv_ah pub; /* first */
+    struct ibv_ah_attr attr;
+} fake_ah;
+
+static struct {
+    /* what a test may set */
+    int device_count;         /* 2 */
+    int no_devices_error;     /* errno of the list, 0: there is one */
+    int fail_at;              /* the making of something that fails: 1 the next, 0 none */
+    int port_state[2];        /* IBV_PORT_ACTIVE */
+    int link_layer;           /* IBV_LINK_LAYER_ETHERNET */
+    int mtu;                  /* IBV_MTU_1024 */
+    union ibv_gid gid[2][4];
+    uint16_t lid[2];
+    uint16_t pkey[2];
+    int ah_fails;             /* making address handles fails */
+    uint64_t ah_takes_ns;     /* ... or takes so long */
+    int drops;                /* the network loses everything */
+    int max_inline, max_qp_wr;
+    int modify_fails;         /* changes of queue pairs fail */
+    /* what a test may read */
+    int contexts, pds, mrs, channels, cqs, qps, ahs, ahs_made, most_ahs;
+    int post_count, largest_batch, signalled, inlined, sent;
+    uint32_t next_qpn;
+    fake_qp *qp[FAKE_QPS];
+    fake_context *context[FAKE_QPS];
+    struct ibv_ah_attr last_ah;
+    uint32_t last_imm;
+} fake;
+
+static struct ibv_device fake_devices[2];
+
+FAKE_FN int fake_may(void) {
+    if (fake.fail_at > 0 && --fake.fail_at == 0) {
+        errno = ENOMEM;
+        return 0;
+    }
+    return 1;
+}
+
+FAKE_FN void *fake_new(size_t size, int *counter) {
+    void *object = fake_may() ? calloc(1, size) : NULL;
+    *counter += object != NULL;
+    return object;
+}
+
+/* ---- devices and ports ------------------------------------------------------------------------------------------ */
+
+static struct ibv_device **fake_get_device_list(int *count) {
+    struct ibv_device **list = (struct ibv_device **)calloc(3, sizeof *list);
+    int i;
+    if (fake.no_devices_error) {
+        free((void *)list);
+        errno = fake.no_devices_error;
+        return NULL;
+    }
+    for (i = 0; i < fake.device_count; i++) {
+        snprintf(fake_devices[i].name, sizeof fake_devices[i].name, "fake%d", i);
+        list[i] = &fake_devices[i];
+    }
+    *count = fake.device_count;
+    return list;
+}
+
+static void fake_free_device_list(struct ibv_device **list) {
+    free((void *)list);
+}
+
+static const char *fake_get_device_name(struct ibv_device *device) {
+    return device->name;
+}
+
+static int fake_query_device(struct ibv_context *context, struct ibv_device_attr *attributes) {
+    (void)context;
+    attributes->phys_port_cnt = 1;
+    attributes->max_qp_wr = fake.max_qp_wr;
+    attributes->max_cqe = FAKE_WCS;
+    return 0;
+}
+
+static int fake_query_port(struct ibv_context *context, uint8_t port, void *attributes) {
+    struct ibv_port_attr *a = (struct ibv_port_attr *)attributes;
+    const fake_context *c = (const fake_context *)context;
+    if (port != 1) {
+        return EINVAL;
+    }
+    a->state = (enum ibv_port_state)fake.port_state[c->device];
+    a->link_layer = (uint8_t)fake.link_layer;
+    a->active_mtu = (enum ibv_mtu)fake.mtu;
+    a->active_width = 2;
+    a->active_speed = 32;
+    a->gid_tbl_len = 4;
+    a->lid = fake.lid[c->device];
+    return 0;
+}
+
+static int fake_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid) {
+    (void)port;
+    if (index < 0 || index >= 4) {
+        return -1;
+    }
+    *gid = fake.gid[((const fake_context *)context)->device][index];
+    return 0;
+}
+
+static int fake_query_pkey(struct ibv_context *context, uint8_t port, int index, uint16_t *pkey) {
+    (void)context;
+    (void)port;
+    if (index < 0 || index >= 2) {
+        return -1;
+    }
+    *pkey = htons(fake.pkey[index]);
+    return 0;
+}
+
+/* ---- events ----------------------------------------------------------------------------------------------------- */
+
+FAKE_FN void fake_ring(int fd) {
+    uint64_t one = 1;
+    assert_int_equal(write(fd, &one, sizeof one), sizeof one);
+}
+
+FAKE_FN void fake_silence(int fd) {
+    uint64_t count;
+    assert_int_equal(read(fd, &count, sizeof count), sizeof count);
+}
+
+/* Sends an event to all who have the device open. */
+FAKE_FN void fake_event(int device, enum ibv_event_type type) {
+    int i;
+    for (i = 0; i < FAKE_QPS; i++) {
+        fake_context *c = fake.context[i];
+        if (c != NULL && c->device == device) {
+            struct ibv_async_event *event = &c->events[c->event_count++];
+            memset(event, 0, sizeof *event);
+            event->event_type = type;
+            event->element.port_num = 1;
+            fake_ring(c->pub.async_fd);
+        }
+    }
+}
+
+/* Sends an event about a queue pair, or about its completion queue. */
+FAKE_FN void fake_event_of(const fake_qp *qp, enum ibv_event_type type) {
+    fake_context *c = (fake_context *)qp->pub.context;
+    struct ibv_async_event *event = &c->events[c->event_count++];
+    memset(event, 0, sizeof *event);
+    event->event_type = type;
+    if (type == IBV_EVENT_CQ_ERR) {
+        event->element.cq = qp->pub.recv_cq;
+    } else {
+        event->element.qp = (struct ibv_qp *)(uintptr_t)&qp->pub;
+    }
+    fake_ring(c->pub.async_fd);
+}
+
+static int fake_get_async_event(struct ibv_context *context, struct ibv_async_event *event) {
+    fake_context *c = (fake_context *)context;
+    if (c->event_count == 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    *event = c->events[0];
+    memmove(c->events, c->events + 1, --c->event_count * sizeof *c->events);
+    if (c->event_count == 0) {
+        fake_silence(context->async_fd);
+    }
+    return 0;
+}
+
+static void fake_ack_async_event(struct ibv_async_event *event) {
+    (void)event;
+}
+
+static const char *fake_event_type_str(enum ibv_event_type event) {
+    (void)event;
+    return "an event";
+}
+
+static const char *fake_wc_status_str(enum ibv_wc_status status) {
+    (void)status;
+    return "a status";
+}
+
+/* ---- queues ----------------------------------------------------------------------------------------------------- */
+
+FAKE_FN void fake_complete(struct ibv_cq *cq, const struct ibv_wc *wc) {
+    fake_cq *q = (fake_cq *)cq;
+    assert_true(q->count < (unsigned)q->pub.cqe); /* nothing may overrun a completion queue */
+    q->wc[(q->first + q->count++) % FAKE_WCS] = *wc;
+    if (q->is_armed) {
+        fake_channel *channel = (fake_channel *)q->pub.channel;
+        q->is_armed = 0;
+        q->rang++;
+        assert_true(channel->bell_count < FAKE_BELLS);
+        channel->bells[channel->bell_count++] = cq;
+        fake_ring(channel->pub.fd);
+    }
+}
+
+static int fake_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc) {
+    fake_cq *q = (fake_cq *)cq;
+    int i;
+    if (q->fails) {
+        return -1;
+    }
+    for (i = 0; i < count && q->count > 0; i++, q->count--) {
+        wc[i] = q->wc[q->first];
+        q->first = (q->first + 1) % FAKE_WCS;
+    }
+    return i;
+}
+
+static int fake_req_notify_cq(struct ibv_cq *cq, int solicited) {
+    (void)solicited;
+    ((fake_cq *)cq)->is_armed = 1;
+    return 0;
+}
+
+static int fake_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **user) {
+    fake_channel *c = (fake_channel *)channel;
+    if (c->bell_count == 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    *cq = c->bells[0];
+    *user = NULL;
+    memmove((void *)c->bells, (void *)(c->bells + 1), --c->bell_count * sizeof *c->bells);
+    if (c->bell_count == 0) {
+        fake_silence(channel->fd);
+    }
+    return 0;
+}
+
+static void fake_ack_cq_events(struct ibv_cq *cq, unsigned int count) {
+    ((fake_cq *)cq)->acked += count;
+}
+
+static int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
+    fake_qp *q = (fake_qp *)qp;
+    for (; wr != NULL; wr = wr->next) {
+        unsigned at = (q->recv_first + q->recv_count) % FAKE_RECVS;
+        if (q->recv_count == FAKE_RECVS || qp->state == IBV_QPS_RESET) {
+            *bad = wr;
+            return EINVAL;
+        }
+        q->recv[at] = *wr;
+        q->recv_piece[at] = wr->sg_list[0];
+        q->recv_count++;
+    }
+    return 0;
+}
+
+/* Writes what precedes each datagram: with IPv4 addresses an IPv4 header at the end of it. */
+FAKE_FN void fake_write_header(uint8_t *header, const uint8_t *from, const uint8_t *to) {
+    memset(header, 0, 40);
+    if (cci__verbs_is_mapped_v4(to)) {
+        header[20] = 0x45;
+        memcpy(header + 32, from + 12, 4);
+        memcpy(header + 36, to + 12, 4);
+    } else {
+        header[0] = 0x60;
+        memcpy(header + 8, from, 16);
+        memcpy(header + 24, to, 16);
+    }
+}
+
+/* A datagram reaches a queue pair, if it has a buffer for it. */
+FAKE_FN int fake_deliver(fake_qp *q, const uint8_t *header, const uint8_t *bytes, uint32_t length, uint32_t from_qp,
+                         unsigned flags, uint32_t imm) {
+    struct ibv_wc wc;
+    uint8_t *to;
+    if (q->recv_count == 0 || q->pub.state != IBV_QPS_RTS) {
+        return 0;
+    }
+    memset(&wc, 0, sizeof wc);
+    assert_true(q->recv_piece[q->recv_first].length >= length + 40);
+    to = (uint8_t *)(uintptr_t)q->recv_piece[q->recv_first].addr;
+    memcpy(to, header, 40);
+    memcpy(to + 40, bytes, length);
+    wc.wr_id = q->recv[q->recv_first].wr_id;
+    wc.status = IBV_WC_SUCCESS;
+    wc.byte_len = length + 40;
+    wc.src_qp = from_qp;
+    wc.wc_flags = IBV_WC_GRH | flags;
+    wc.imm_data = imm;
+    wc.slid = fake.lid[!q->device];
+    q->recv_first = (q->recv_first + 1) % FAKE_RECVS;
+    q->recv_count--;
+    fake_complete(q->pub.recv_cq, &wc);
+    return 1;
+}
+
+FAKE_FN int fake_has_group(const fake_qp *q, const uint8_t *gid) {
+    unsigned i;
+    for (i = 0; i < q->group_count; i++) {
+        if (memcmp(q->groups[i].raw, gid, 16) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+FAKE_FN int fake_device_of(const uint8_t *gid) {
+    int i, n;
+    for (i = 0; i < 2; i++) {
+        for (n = 0; n < 4; n++) {
+            if (memcmp(fake.gid[i][n].raw, gid, 16) == 0) {
+                return i;
+            }
+        }
+    }
+    return -1;
+}
+
+FAKE_FN void fake_transmit(const fake_qp *from, const struct ibv_send_wr *wr, const uint8_t *bytes, uint32_t length) {
+    const fake_ah *ah = (const fake_ah *)wr->wr.ud.ah;
+    const uint8_t *to = ah->attr.grh.dgid.raw;
+    int is_group = wr->wr.ud.remote_qpn == 0xffffff, i, device = fake_device_of(to);
+    uint8_t header[40];
+    fake.last_ah = ah->attr;
+    fake.last_imm = ntohl(wr->imm_data);
+    fake.sent++;
+    fake_write_header(header, fake.gid[from->device][ah->attr.grh.sgid_index].raw, to);
+    for (i = 0; i < FAKE_QPS && !fake.drops; i++) {
+        fake_qp *q = fake.qp[i];
+        if (q == NULL || q->qkey != wr->wr.ud.remote_qkey || fake.port_state[q->device] != IBV_PORT_ACTIVE ||
+            fake.port_state[from->device] != IBV_PORT_ACTIVE) {
+            continue;
+        }
+        if (is_group ? fake_has_group(q, to) : q->pub.qp_num == wr->wr.ud.remote_qpn && q->device == device) {
+            (void)fake_deliver(q, header, bytes, length, from->pub.qp_num,
+                               wr->opcode == IBV_WR_SEND_WITH_IMM ? IBV_WC_WITH_IMM : 0, wr->imm_data);
+        }
+    }
+}
+
+static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
+    fake_qp *q = (fake_qp *)qp;
+    int batch = 0;
+    fake.post_count++;
+    for (; wr != NULL; wr = wr->next, batch++) {
+        uint8_t bytes[8192];
+        uint32_t length = 0;
+        int i;
+        struct ibv_wc wc;
+        if (qp->state != IBV_QPS_RTS) {
+            *bad = wr;
+            return EINVAL;
+        }
+        for (i = 0; i < wr->num_sge; i++) {
+            memcpy(bytes + length, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+            length += wr->sg_list[i].length;
+            assert_true((wr->send_flags & IBV_SEND_INLINE) != 0 || wr->sg_list[i].lkey == 77);
+        }
+        assert_true((wr->send_flags & IBV_SEND_INLINE) == 0 || (int)length <= fake.max_inline);
+        fake.inlined += (wr->send_flags & IBV_SEND_INLINE) != 0;
+        fake_transmit(q, wr, bytes, length);
+        if (wr->send_flags & IBV_SEND_SIGNALED) {
+            memset(&wc, 0, sizeof wc);
+            wc.wr_id = wr->wr_id;
+            wc.status = IBV_WC_SUCCESS;
+            fake.signalled++;
+            fake_complete(qp->send_cq, &wc);
+        }
+    }
+    fake.largest_batch = batch > fake.largest_batch ? batch : fake.largest_batch;
+    return 0;
+}
+
+/* ---- making and unmaking ---------------------------------------------------------------------------------------- */
+
+static struct ibv_context *fake_open_device(struct ibv_device *device) {
+    fake_context *c = (fake_context *)fake_new(sizeof *c, &fake.contexts);
+    int i;
+    if (c == NULL) {
+        return NULL;
+    }
+    c->device = (int)(device - fake_devices);
+    c->pub.device = device;
+    c->pub.async_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    c->pub.ops.poll_cq = fake_poll_cq;
+    c->pub.ops.req_notify_cq = fake_req_notify_cq;
+    c->pub.ops.post_send = fake_post_send;
+    c->pub.ops.post_recv = fake_post_recv;
+    for (i = 0; i < FAKE_QPS && fake.context[i] != NULL; i++) {
+    }
+    assert_true(i < FAKE_QPS);
+    fake.context[i] = c;
+    return &c->pub;
+}
+
+static int fake_close_device(struct ibv_context *context) {
+    int i;
+    for (i = 0; i < FAKE_QPS; i++) {
+        if (fake.context[i] == (fake_context *)context) {
+            fake.context[i] = NULL;
+        }
+    }
+    close(context->async_fd);
+    fake.contexts--;
+    free(context);
+    return 0;
+}
+
+static struct ibv_pd *fake_alloc_pd(struct ibv_context *context) {
+    struct ibv_pd *pd = (struct ibv_pd *)fake_new(sizeof *pd, &fake.pds);
+    if (pd != NULL) {
+        pd->context = context;
+    }
+    return pd;
+}
+
+static int fake_dealloc_pd(struct ibv_pd *pd) {
+    fake.pds--;
+    free(pd);
+    return 0;
+}
+
+static struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *start, size_t length, int access) {
+    struct ibv_mr *mr = (struct ibv_mr *)fake_new(sizeof *mr, &fake.mrs);
+    (void)access;
+    if (mr != NULL) {
+        mr->pd = pd;
+        mr->addr = start;
+        mr->length = length;
+        mr->lkey = 77;
+    }
+    return mr;
+}
+
+static int fake_dereg_mr(struct ibv_mr *mr) {
+    fake.mrs--;
+    free(mr);
+    return 0;
+}
+
+static struct ibv_comp_channel *fake_create_comp_channel(struct ibv_context *context) {
+    fake_channel *c = (fake_channel *)fake_new(sizeof *c, &fake.channels);
+    if (c == NULL) {
+        return NULL;
+    }
+    c->pub.context = context;
+    c->pub.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    return &c->pub;
+}
+
+static int fake_destroy_comp_channel(struct ibv_comp_channel *channel) {
+    fake.channels--;
+    close(channel->fd);
+    free(channel);
+    return 0;
+}
+
+static struct ibv_cq *fake_create_cq(struct ibv_context *context, int depth, void *user,
+                                     struct ibv_comp_channel *channel, int vector) {
+    fake_cq *q = (fake_cq *)fake_new(sizeof *q, &fake.cqs);
+    (void)user;
+    (void)vector;
+    if (q == NULL) {
+        return NULL;
+    }
+    q->pub.context = context;
+    q->pub.channel = channel;
+    q->pub.cqe = depth;
+    return &q->pub;
+}
+
+/* As the real one, which would wait for ever, this wants each ring of the bell to have been acknowledged. */
+static int fake_destroy_cq(struct ibv_cq *cq) {
+    fake_cq *q = (fake_cq *)cq;
+    fake_channel *channel = (fake_channel *)cq->channel;
+    unsigned i, kept = 0;
+    for (i = 0; channel != NULL && i < channel->bell_count; i++) {
+        if (channel->bells[i] != cq) {
+            channel->bells[kept++] = channel->bells[i];
+        } else {
+            q->acked++; /* the kernel drops what nobody has taken */
+        }
+    }
+    if (channel != NULL && channel->bell_count > 0 && kept == 0) {
+        fake_silence(channel->pub.fd);
+    }
+    if (channel != NULL) {
+        channel->bell_count = kept;
+    }
+    assert_int_equal(q->rang, q->acked);
+    fake.cqs--;
+    free(q);
+    return 0;
+}
+
+static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attributes) {
+    fake_qp *q;
+    int i;
+    if ((int)attributes->cap.max_inline_data > fake.max_inline) {
+        errno = EINVAL;
+        return NULL;
+    }
+    q = (fake_qp *)fake_new(sizeof *q, &fake.qps);
+    for (i = 0; i < FAKE_QPS && fake.qp[i] != NULL; i++) {
+    }
+    assert_true(i < FAKE_QPS);
+    if (q == NULL) {
+        return NULL;
+    }
+    q->pub.context = pd->context;
+    q->pub.pd = pd;
+    q->pub.send_cq = attributes->send_cq;
+    q->pub.recv_cq = attributes->recv_cq;
+    q->pub.qp_num = fake.next_qpn++;
+    q->pub.qp_type = attributes->qp_type;
+    q->device = ((fake_context *)pd->context)->device;
+    fake.qp[i] = q;
+    return &q->pub;
+}
+
+static int fake_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int mask) {
+    fake_qp *q = (fake_qp *)qp;
+    if (fake.modify_fails) {
+        return EIO;
+    }
+    if (mask & IBV_QP_STATE) {
+        qp->state = attributes->qp_state;
+    }
+    if (mask & IBV_QP_QKEY) {
+        q->qkey = attributes->qkey;
+    }
+    if (qp->state == IBV_QPS_RESET) {
+        q->recv_count = 0;
+    }
+    return 0;
+}
+
+static int fake_destroy_qp(struct ibv_qp *qp) {
+    int i;
+    if (((fake_qp *)qp)->group_count > 0) {
+        return EBUSY;
+    }
+    for (i = 0; i < FAKE_QPS; i++) {
+        if (fake.qp[i] == (fake_qp *)qp) {
+            fake.qp[i] = NULL;
+        }
+    }
+    fake.qps--;
+    free(qp);
+    return 0;
+}
+
+static struct ibv_ah *fake_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attributes) {
+    fake_ah *ah;
+    struct timespec t;
+    if (fake.ah_takes_ns != 0) {
+        t.tv_sec = (time_t)(fake.ah_takes_ns / 1000000000u);
+        t.tv_nsec = (long)(fake.ah_takes_ns % 1000000000u);
+        nanosleep(&t, NULL);
+    }
+    fake.ahs_made++;
+    if (fake.ah_fails) {
+        errno = EHOSTUNREACH;
+        return NULL;
+    }
+    ah = (fake_ah *)fake_new(sizeof *ah, &fake.ahs);
+    if (ah == NULL) {
+        return NULL;
+    }
+    ah->pub.pd = pd;
+    ah->attr = *attributes;
+    fake.most_ahs = fake.ahs > fake.most_ahs ? fake.ahs : fake.most_ahs;
+    return &ah->pub;
+}
+
+static int fake_destroy_ah(struct ibv_ah *ah) {
+    fake.ahs--;
+    free(ah);
+    return 0;
+}
+
+static int fake_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid) {
+    fake_qp *q = (fake_qp *)qp;
+    (void)lid;
+    if (!fake_may() || q->group_count == 16) {
+        return ENOMEM;
+    }
+    q->groups[q->group_count++] = *gid;
+    return 0;
+}
+
+static int fake_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid) {
+    fake_qp *q = (fake_qp *)qp;
+    unsigned i;
+    (void)lid;
+    for (i = 0; i < q->group_count; i++) {
+        if (memcmp(&q->groups[i], gid, sizeof *gid) == 0) {
+            q->groups[i] = q->groups[--q->group_count];
+            return 0;
+        }
+    }
+    return EINVAL;
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------------- */
+
+FAKE_FN void fake_set_gid(int device, int index, const char *text) {
+    if (strchr(text, '.') != NULL && strchr(text, ':') == NULL) {
+        memset(fake.gid[device][index].raw, 0, 16);
+        memset(fake.gid[device][index].raw + 10, 0xff, 2);
+        assert_int_equal(inet_pton(AF_INET, text, fake.gid[device][index].raw + 12), 1);
+    } else {
+        assert_int_equal(inet_pton(AF_INET6, text, fake.gid[device][index].raw), 1);
+    }
+}
+
+/* Two good devices, in the place of whatever this machine has. */
+FAKE_FN void fake_begin(void) {
+    memset(&fake, 0, sizeof fake);
+    fake.device_count = 2;
+    fake.port_state[0] = fake.port_state[1] = IBV_PORT_ACTIVE;
+    fake.link_layer = IBV_LINK_LAYER_ETHERNET;
+    fake.mtu = IBV_MTU_1024;
+    fake.pkey[0] = 0xffff;
+    fake.pkey[1] = 0x8005;
+    fake.max_inline = 256;
+    fake.max_qp_wr = 4096;
+    fake.next_qpn = 100;
+    fake_set_gid(0, 0, "fe80::1");
+    fake_set_gid(0, 1, "127.0.0.1");
+    fake_set_gid(1, 0, "fe80::2");
+    fake_set_gid(1, 1, "127.0.0.2");
+    memset(&cci__ibv, 0, sizeof cci__ibv);
+#define FAKE(name) cci__ibv.name = fake_##name
+    FAKE(get_device_list), FAKE(free_device_list), FAKE(get_device_name), FAKE(open_device), FAKE(close_device);
+    FAKE(query_device), FAKE(query_port), FAKE(query_gid), FAKE(query_pkey);
+    FAKE(get_async_event), FAKE(ack_async_event), FAKE(event_type_str), FAKE(wc_status_str);
+    FAKE(alloc_pd), FAKE(dealloc_pd), FAKE(reg_mr), FAKE(dereg_mr);
+    FAKE(create_comp_channel), FAKE(destroy_comp_channel), FAKE(create_cq), FAKE(destroy_cq);
+    FAKE(get_cq_event), FAKE(ack_cq_events), FAKE(create_qp), FAKE(modify_qp), FAKE(destroy_qp);
+    FAKE(create_ah), FAKE(destroy_ah), FAKE(attach_mcast), FAKE(detach_mcast);
+#undef FAKE
+    cci__ibv_is_loaded = 1;
+}
+
+/* Nothing may be left. */
+FAKE_FN void fake_end(void) {
+    assert_int_equal(fake.contexts, 0);
+    assert_int_equal(fake.pds, 0);
+    assert_int_equal(fake.mrs, 0);
+    assert_int_equal(fake.channels, 0);
+    assert_int_equal(fake.cqs, 0);
+    assert_int_equal(fake.qps, 0);
+    assert_int_equal(fake.ahs, 0);
+}
+
+#endif /* CCI_TEST_FAKE_VERBS_H */

@@ -1,0 +1,1167 @@
+/* test_verbs.c - what is particular to cci_verbs.h: the library that is opened at run time, configuration, addresses,
+ * failures of devices. Without hardware: a few arrays in this process are the devices (fake_verbs.h).
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * With -DCCI_NO_VERBS_H it proves what is left without the header of libibverbs.
+ */
+static const char *test_library = "libibverbs.so.1";
+#define CCI_VERBS_LIBRARY test_library
+#define CCI_IMPLEMENTATION
+#include "cci_verbs.h"
+
+#include "cci.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+static char config[2048], log_text[16384];
+
+static void keep_log(void *user, int level, const char *text) {
+    (void)user;
+    (void)level;
+    if (strlen(log_text) + strlen(text) + 2 < sizeof log_text) {
+        strcat(strcat(log_text, text), "\n");
+    }
+}
+
+/* Begins with a configuration; what cci_init() says. */
+static int configured(const char *before, const char *line) {
+    cci_setup_t setup;
+    uint32_t caps;
+    log_text[0] = '\0';
+    memset(&setup, 0, sizeof setup);
+    snprintf(config, sizeof config, "%s%s\n", before, line);
+    setup.config = config[0] == '\n' ? NULL : config;
+    setup.log = keep_log;
+    assert_int_equal(cci_setup(&setup), CCI_SUCCESS);
+    return cci_init(CCI_ABI_VERSION, 0, &caps);
+}
+
+static const char *reason(void) {
+    const char *name = NULL, *why;
+    cci_device_t *const *devices;
+    (void)cci_get_devices(&devices);
+    why = cci_transport_reason(0, &name);
+    assert_string_equal(name, "verbs");
+    return why;
+}
+
+static void finalize(void) {
+    while (cci_finalize() == CCI_SUCCESS) {
+    }
+}
+
+#ifdef CCI_NO_VERBS_H
+
+static int end(void **state) {
+    (void)state;
+    finalize();
+    return 0;
+}
+
+static void without_header(void **state) {
+    (void)state;
+    assert_int_equal(configured("", ""), CCI_SUCCESS);
+    assert_non_null(strstr(reason(), "no development header"));
+}
+
+static void without_header_configured(void **state) {
+    cci_device_t *const *devices;
+    cci_endpoint_t *endpoint;
+    (void)state;
+    assert_int_equal(configured("[it]\ntransport = verbs\ndevice = mlx5_0\nmode = ud\n", ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_non_null(devices[0]);
+    assert_int_equal(devices[0]->up, 0);
+    assert_non_null(strstr(devices[0]->info, "no development header"));
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &endpoint, NULL), CCI_ENODEV);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        {"without the header of libibverbs the transport has no devices and says why", without_header, NULL, end, NULL},
+        {"... and a configured device never comes up", without_header_configured, NULL, end, NULL},
+    };
+    (void)test_library;
+    return cmocka_run_group_tests_name("verbs without its header", tests, NULL, NULL);
+}
+
+#else
+
+#include "tests/fake_verbs.h"
+
+#include <poll.h>
+
+#define FAKE0 "[it]\ntransport = verbs\ndevice = fake0\nmode = ud\n"
+#define PAIR "[left]\ntransport = verbs\ndevice = fake0\nmode = ud\n%s\n[right]\ntransport = verbs\ndevice = fake1\nmode = ud\n%s"
+#define SECOND_NS UINT64_C(1000000000)
+
+static int begin_fake(void **state) {
+    (void)state;
+    fake_begin();
+    return 0;
+}
+
+/* All that was made of the devices has been given back, whatever the test did. */
+static int end_fake(void **state) {
+    (void)state;
+    fake.modify_fails = 0;
+    finalize();
+    fake_end();
+    return 0;
+}
+
+/* ---- helpers ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static cci_endpoint_t *left, *right;
+static cci_os_handle_t left_fd;
+
+static cci__verbs_link *link_of(cci_endpoint_t *endpoint) {
+    return (cci__verbs_link *)((cci__dgram_t *)(void *)endpoint)->handle;
+}
+
+static fake_qp *qp_of(cci_endpoint_t *endpoint) {
+    return (fake_qp *)(void *)link_of(endpoint)->qp;
+}
+
+/* Two endpoints, on a device each; the left one with an OS handle. */
+static void open_both(const char *keys) {
+    cci_device_t *const *devices;
+    char text[1024];
+    snprintf(text, sizeof text, PAIR, keys, keys);
+    assert_int_equal(configured(text, ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &left, &left_fd), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[1], 0, &right, NULL), CCI_SUCCESS);
+}
+
+static char *uri_of(cci_endpoint_t *endpoint) {
+    static char text[2][200];
+    char *uri, *to = text[endpoint == left];
+    assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    snprintf(to, sizeof text[0], "%s", uri);
+    free(uri);
+    return to;
+}
+
+/* The next event of one of the two; the other one is served meanwhile. */
+static cci_event_t *next_event(cci_endpoint_t *endpoint, cci_event_type_t type) {
+    uint64_t end_ns = now_ns() + 60 * SECOND_NS;
+    while (now_ns() < end_ns) {
+        cci_endpoint_t *both[2];
+        int i;
+        both[0] = left, both[1] = right;
+        for (i = 0; i < 2; i++) {
+            cci_event_t *event;
+            if (both[i] == NULL || cci_get_event(both[i], &event) != CCI_SUCCESS) {
+                continue;
+            }
+            if (both[i] == endpoint && event->type == type) {
+                return event;
+            }
+            if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+                assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+            }
+            cci_return_event(event);
+        }
+    }
+    fail_msg("no %s", cci_event_type_str(type));
+    return NULL;
+}
+
+/* Serves both for a while. */
+static void serve(uint64_t ns) {
+    uint64_t end_ns = now_ns() + ns;
+    while (now_ns() < end_ns) {
+        cci_event_t *event;
+        if (left != NULL && cci_get_event(left, &event) == CCI_SUCCESS) {
+            cci_return_event(event);
+        }
+        if (right != NULL && cci_get_event(right, &event) == CCI_SUCCESS) {
+            cci_return_event(event);
+        }
+    }
+}
+
+static cci_connection_t *connect_to(const char *uri) {
+    cci_connection_t *connection;
+    cci_event_t *event;
+    assert_int_equal(cci_connect(left, uri, "hello", 5, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = next_event(left, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    connection = event->connect.connection;
+    cci_return_event(event);
+    return connection;
+}
+
+/* A message of the size goes over and is acknowledged. */
+static void exchange(cci_connection_t *connection, uint32_t size) {
+    static uint8_t bytes[65536];
+    cci_event_t *event;
+    uint32_t i;
+    for (i = 0; i < size; i++) {
+        bytes[i] = (uint8_t)(i * 7 + size);
+    }
+    assert_int_equal(cci_send(connection, bytes, size, NULL, 0), CCI_SUCCESS);
+    event = next_event(right, CCI_EVENT_RECV);
+    assert_int_equal(event->recv.len, size);
+    assert_memory_equal(event->recv.ptr, bytes, size);
+    cci_return_event(event);
+    event = next_event(left, CCI_EVENT_SEND);
+    assert_int_equal(event->send.status, CCI_SUCCESS);
+    cci_return_event(event);
+}
+
+/* ---- the library -------------------------------------------------------------------------------------------------- */
+
+static int begin_unloaded(void **state) {
+    (void)state;
+    memset(&cci__ibv, 0, sizeof cci__ibv);
+    cci__ibv_is_loaded = 0;
+    return 0;
+}
+
+static int end_unloaded(void **state) {
+    (void)state;
+    finalize();
+    test_library = "libibverbs.so.1";
+    return 0;
+}
+
+static void library_missing(void **state) {
+    (void)state;
+    test_library = "libno-such-verbs.so.1";
+    assert_int_equal(configured("", ""), CCI_SUCCESS);
+    assert_string_equal(reason(), "libno-such-verbs.so.1 not found");
+}
+
+static void library_incomplete(void **state) {
+    (void)state;
+    test_library = "libc.so.6";
+    assert_int_equal(configured("", ""), CCI_SUCCESS);
+    assert_string_equal(reason(), "libc.so.6 has no ibv_get_device_list");
+}
+
+static void library_configured(void **state) {
+    cci_device_t *const *devices;
+    cci_endpoint_t *endpoint;
+    (void)state;
+    test_library = "libno-such-verbs.so.1";
+    assert_int_equal(configured(FAKE0, ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(devices[0]->up, 0);
+    assert_string_equal(devices[0]->info, "libno-such-verbs.so.1 not found");
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &endpoint, NULL), CCI_ENODEV);
+}
+
+static void library_real(void **state) {
+    char why[200] = "";
+    (void)state;
+    if (!cci__verbs_load(why, sizeof why)) { /* a machine without it says so, and nothing else */
+        assert_string_equal(why, "libibverbs.so.1 not found");
+        skip();
+    }
+    assert_non_null(cci__ibv.create_qp);
+    assert_string_equal(cci__ibv.wc_status_str(IBV_WC_SUCCESS), "success");
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------------------ */
+
+static void no_devices(void **state) {
+    (void)state;
+    fake.device_count = 0;
+    assert_int_equal(configured("", ""), CCI_SUCCESS);
+    assert_non_null(strstr(reason(), "there is no RDMA device"));
+    finalize();
+    fake.no_devices_error = ENOSYS;
+    assert_int_equal(configured("", ""), CCI_SUCCESS);
+    assert_non_null(strstr(reason(), "the kernel has no RDMA"));
+}
+
+static void proposals(void **state) {
+    cci_device_t *const *devices;
+    (void)state;
+    fake.port_state[1] = IBV_PORT_DOWN;
+    assert_int_equal(configured("", ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_string_equal(reason(), "");
+    assert_string_equal(devices[0]->name, "fake0");
+    assert_int_equal(devices[0]->up, 1);
+    assert_int_equal(devices[0]->rate, UINT64_C(100000000000));
+    assert_int_equal(devices[0]->pci.bus, 0xffffffffu);
+    assert_non_null(strstr(devices[0]->info, "127.0.0.1"));
+    assert_string_equal(devices[1]->name, "fake1");
+    assert_int_equal(devices[1]->up, 0);
+    fake.port_state[1] = IBV_PORT_ACTIVE;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(devices[1]->up, 1);
+}
+
+static const char *gid_in_use(void) {
+    static char text[INET6_ADDRSTRLEN];
+    cci_device_t *const *devices;
+    cci_endpoint_t *endpoint;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &endpoint, NULL), CCI_SUCCESS);
+    inet_ntop(AF_INET6, link_of(endpoint)->port.gid, text, sizeof text);
+    assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+    return text;
+}
+
+static void gid_choice(void **state) {
+    (void)state;
+    fake_set_gid(0, 2, "127.0.0.3");
+    assert_int_equal(configured(FAKE0, ""), CCI_SUCCESS);
+    assert_string_equal(gid_in_use(), "::ffff:127.0.0.1");
+    finalize();
+    assert_int_equal(configured(FAKE0, "gid_index = 2"), CCI_SUCCESS);
+    assert_string_equal(gid_in_use(), "::ffff:127.0.0.3");
+    finalize();
+    fake.link_layer = IBV_LINK_LAYER_INFINIBAND;
+    assert_int_equal(configured(FAKE0, ""), CCI_SUCCESS);
+    assert_string_equal(gid_in_use(), "fe80::1");
+}
+
+/* An empty place of the address table, or a partition that the port is not in. */
+static void gid_or_pkey_missing(void **state) {
+    cci_device_t *const *devices;
+    cci_endpoint_t *endpoint;
+    (void)state;
+    assert_int_equal(configured(FAKE0, "gid_index = 3"), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(devices[0]->up, 0);
+    finalize();
+    assert_int_equal(configured(FAKE0, "pkey = 0x1234"), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_ENODEV);
+    assert_non_null(strstr(log_text, "partition"));
+    finalize();
+    assert_int_equal(configured(FAKE0, "pkey = 5"), CCI_SUCCESS); /* limited membership is membership */
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_int_equal(link_of(endpoint)->pkey_index, 1);
+}
+
+/* ---- configuration ------------------------------------------------------------------------------------------------ */
+
+static void good_keys(void **state) {
+    static const char *const lines[] = {"port = 1", "gid_index = 1", "service = 40404", "pkey = 0xffff", "qkey = 0x7fffffff",
+                                        "traffic_class = 104", "service_level = 3", "hop_limit = 255", "mtu = 512",
+                                        "recv_depth = 16", "send_depth = 16", "address_handles = 64",
+                                        "send_buf_count = 5", "max_send_size = 5000", "recv_buf_count = 33",
+                                        "send_timeout = 4294967295", "progress = thread", "congestion = newreno",
+                                        "crc = 1", "mode = rc"};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char text[300];
+        snprintf(text, sizeof text, "[it]\ntransport = verbs\ndevice = fake0\n%s", lines[i]);
+        assert_int_equal(configured(text, ""), CCI_SUCCESS);
+        finalize();
+    }
+}
+
+/* An error names the line and the key. */
+static void bad_keys(void **state) {
+    static const struct {
+        const char *line, *word;
+    } bad[] = {{"port = 0", "from 1 to 254"},       {"port = 255", "from 1 to 254"},   {"gid_index = x", "from 0 to 1023"},
+               {"qkey = 0x80000000", "qkey"},       {"mode = tcp", "rc or ud"},        {"mtu = 1500", "256, 512"},
+               {"mtu = 8192", "256, 512"},          {"recv_depth = 15", "from 16"},    {"service = 70000", "service"},
+               {"traffic_class = 256", "255"},      {"service_level = 16", "15"},      {"pkey = 0", "from 1"},
+               {"address_handles = 63", "from 64"}, {"progress = maybe", "thread or"}, {"congestion = hope", "congestion"},
+               {"colour = blue", "no such key"},    {"crc = 2", "from 0 to 1"},        {"send_depth = 0x", "from 16"}};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_not_equal(configured("[it]\ntransport = verbs\ndevice = fake0\n", bad[i].line), CCI_SUCCESS);
+        if (strstr(log_text, ":4:") == NULL || strstr(log_text, bad[i].word) == NULL) {
+            fail_msg("%s: %s", bad[i].line, log_text);
+        }
+    }
+}
+
+/* What keys say is done. */
+static void keys_work(void **state) {
+    cci_connection_t *connection;
+    (void)state;
+    open_both("traffic_class = 104\nservice_level = 3\nhop_limit = 9\nmtu = 512\nqkey = 0x1234\nmax_send_size = 3000\n"
+              "send_buf_count = 7\n");
+    assert_int_equal(link_of(left)->mtu, 512);
+    assert_int_equal(qp_of(left)->qkey, 0x1234);
+    connection = connect_to(uri_of(right));
+    assert_int_equal(connection->max_send_size, 3000);
+    exchange(connection, 3000); /* in fragments */
+    assert_int_equal(fake.last_ah.grh.traffic_class, 104);
+    assert_int_equal(fake.last_ah.grh.hop_limit, 9);
+    assert_int_equal(fake.last_ah.sl, 3);
+    assert_int_equal(fake.last_ah.grh.sgid_index, 1);
+}
+
+static void service_of_device(void **state) {
+    cci_endpoint_t *endpoint, *second;
+    char *uri;
+    (void)state;
+    assert_int_equal(configured(FAKE0, "service = 40411"), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_string_equal(uri, "verbs://127.0.0.1:40411");
+    free(uri);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &second, NULL), CCI_EBUSY);
+}
+
+/* ---- traffic ------------------------------------------------------------------------------------------------------ */
+
+static void messages(void **state) {
+    cci_connection_t *connection;
+    uint32_t size;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    for (size = 0; size <= connection->max_send_size; size += 31) {
+        exchange(connection, size);
+    }
+    assert_true(fake.inlined > 0 && fake.inlined < fake.sent);
+    assert_true(fake.signalled * 16 < fake.sent); /* most sends complete in silence */
+}
+
+/* Everything that a datagram may do without is left out: no inline data, few work requests. */
+static void small_device(void **state) {
+    cci_connection_t *connection;
+    int i;
+    (void)state;
+    fake.max_inline = 0;
+    fake.max_qp_wr = 16;
+    fake.mtu = IBV_MTU_256;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    for (i = 0; i < 200; i++) {
+        exchange(connection, (uint32_t)i);
+    }
+    assert_int_equal(fake.inlined, 0);
+}
+
+/* Many messages at once leave with few posts. */
+static void batches(void **state) {
+    cci_connection_t *connection;
+    uint8_t bytes[900];
+    int i;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    exchange(connection, 8);
+    memset(bytes, 1, sizeof bytes);
+    fake.largest_batch = 0;
+    for (i = 0; i < 500; i++) {
+        int status = cci_send(connection, bytes, sizeof bytes, NULL, CCI_FLAG_SILENT);
+        assert_true(status == CCI_SUCCESS || status == CCI_ENOBUFS);
+    }
+    for (i = 0; i < 400; i++) {
+        cci_return_event(next_event(right, CCI_EVENT_RECV));
+    }
+    assert_true(fake.largest_batch >= 8);
+}
+
+/* With an OS handle: it is readable when something has come, and rests when all is taken. */
+static void os_handle(void **state) {
+    cci_connection_t *connection;
+    struct pollfd item;
+    int round;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    exchange(connection, 8);
+    item.fd = left_fd;
+    item.events = POLLIN;
+    for (round = 0; round < 20; round++) {
+        cci_event_t *event;
+        int answers = 1 + round * 3, got = 0, i;
+        serve(30000000);
+        while (poll(&item, 1, 0) > 0) { /* a timer, at most */
+            assert_true(cci_get_event(left, &event) == CCI_EAGAIN);
+        }
+        /* `right` answers on the same connection */
+        assert_int_equal(cci_send(connection, "ask", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        event = next_event(right, CCI_EVENT_RECV);
+        for (i = 0; i < answers; i++) {
+            assert_int_equal(cci_send(event->recv.connection, "answer", 6, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        }
+        cci_return_event(event);
+        while (got < answers) {
+            cci_event_t *other;
+            if (cci_get_event(right, &other) == CCI_SUCCESS) {
+                cci_return_event(other);
+            }
+            if (poll(&item, 1, 5) <= 0) {
+                continue;
+            }
+            while (cci_get_event(left, &event) == CCI_SUCCESS) { /* until nothing is left, as a program does it */
+                got += event->type == CCI_EVENT_RECV;
+                cci_return_event(event);
+            }
+        }
+    }
+}
+
+static cci_connection_t *join(cci_endpoint_t *endpoint, const char *uri, cci_conn_attribute_t attribute) {
+    cci_connection_t *connection;
+    cci_event_t *event;
+    assert_int_equal(cci_connect(endpoint, uri, NULL, 0, attribute, NULL, 0, NULL), CCI_SUCCESS);
+    event = next_event(endpoint, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    connection = event->connect.connection;
+    cci_return_event(event);
+    return connection;
+}
+
+/* The routing header has no port: it travels beside the datagram. */
+static void groups_with_one_address(void **state) {
+    cci_connection_t *tx, *one, *two;
+    cci_event_t *event;
+    (void)state;
+    open_both("");
+    one = join(right, "verbs://239.77.8.1:1001", CCI_CONN_ATTR_UU_MC_RX);
+    two = join(right, "verbs://239.77.8.1:1002", CCI_CONN_ATTR_UU_MC_RX);
+    assert_int_equal(qp_of(right)->group_count, 1);
+    tx = join(left, "verbs://239.77.8.1:1002", CCI_CONN_ATTR_UU_MC_TX);
+    assert_int_equal(cci_send(tx, "two", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    event = next_event(right, CCI_EVENT_RECV);
+    assert_ptr_equal(event->recv.connection, two);
+    cci_return_event(event);
+    assert_int_equal(fake.last_ah.grh.hop_limit, 1);
+    assert_int_equal(cci_disconnect(two), CCI_SUCCESS);
+    assert_int_equal(qp_of(right)->group_count, 1);
+    assert_int_equal(cci_disconnect(one), CCI_SUCCESS);
+    assert_int_equal(qp_of(right)->group_count, 0);
+}
+
+/* ---- addresses ---------------------------------------------------------------------------------------------------- */
+
+static void direct_uri(void **state) {
+    char uri[128];
+    (void)state;
+    open_both("");
+    snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/%u", (unsigned)qp_of(right)->pub.qp_num);
+    exchange(connect_to(uri), 100);
+    snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/0x%x", (unsigned)qp_of(right)->pub.qp_num);
+    exchange(connect_to(uri), 100);
+}
+
+/* InfiniBand without IP: the URI is the GID, the queue pair and the LID. */
+static void infiniband(void **state) {
+    cci_endpoint_t *endpoint;
+    char uri[200];
+    (void)state;
+    fake.link_layer = IBV_LINK_LAYER_INFINIBAND;
+    fake.lid[0] = 17;
+    fake.lid[1] = 4711;
+    open_both("");
+    snprintf(uri, sizeof uri, "verbs://[fe80::2]/%u/4711", (unsigned)qp_of(right)->pub.qp_num);
+    assert_string_equal(uri_of(right), uri);
+    exchange(connect_to(uri), 100);
+    assert_true(fake.last_ah.dlid == 17 || fake.last_ah.dlid == 4711);
+    assert_int_equal(cci_create_endpoint_at(left->device, "4242", 0, &endpoint, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(left, "verbs://239.1.1.1:7", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL),
+                     CCI_EADDRNOTAVAIL);
+}
+
+static void bad_uris(void **state) {
+    static const char *const bad[] = {
+        "verbs://127.0.0.2",           "verbs://127.0.0.2:",          "verbs://127.0.0.2:0",     "verbs://127.0.0.2:70000",
+        "verbs://127.0.0.2:1x",        "verbs://:5",                  "verbs://::1:5",           "verbs://[::1",
+        "verbs://[::1]",               "verbs://[fe80::1]/",          "verbs://[fe80::1]/0",     "verbs://[fe80::1]/1",
+        "verbs://[fe80::1]/16777215",  "verbs://[fe80::1]/20/",       "verbs://[fe80::1]/20/5",  "verbs://[fe80::1]/20x",
+        "verbs://[::]/20",             "verbs://[ff02::1]/20",        "verbs://[nonsense]/20",   "verbs://[fe80::1]20",
+        "verbs://[::ffff:239.1.1.1]/20", "verbs://0.0.0.0:5",         "verbs://[fe80::1]:4242",  "verbs://[]/20",
+        "verbs://[fe80::1]/99999999999999999999"};
+    size_t i;
+    (void)state;
+    open_both("");
+    for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+        int status = cci_connect(left, bad[i], NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL);
+        if (status != CCI_EINVAL && status != CCI_EADDRNOTAVAIL) {
+            fail_msg("%s: %s", bad[i], cci_strerror(NULL, (cci_status_t)status));
+        }
+    }
+}
+
+/* Asks the endpoint's socket; returns the size of the answer, or -1. */
+static ssize_t ask(int fd, cci_endpoint_t *endpoint, const uint8_t *question, size_t size, uint8_t *answer, size_t room) {
+    cci__verbs_sockaddr s;
+    socklen_t length = cci__verbs_to_system(&s, &link_of(endpoint)->host);
+    assert_int_equal(sendto(fd, question, size, 0, &s.any, length), (ssize_t)size);
+    serve(3000000);
+    return recv(fd, answer, room, MSG_DONTWAIT);
+}
+
+/* Questions of any kind and length: none is answered by more bytes than it has. */
+static void questions(void **state) {
+    uint8_t question[200], answer[2000];
+    uint64_t random = 1;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0), i;
+    (void)state;
+    open_both("");
+    memset(question, 0, sizeof question);
+    memcpy(question, "CCIv\1\1\2", 7);
+    assert_int_equal(ask(fd, left, question, 64, answer, sizeof answer), 64);
+    assert_int_equal(answer[5], 2);
+    assert_memory_equal(answer + 16, link_of(left)->port.gid, 16);
+    assert_int_equal(cci__load32(answer + 32), qp_of(left)->pub.qp_num);
+    assert_int_equal(ask(fd, left, question, 63, answer, sizeof answer), -1);
+    assert_int_equal(ask(fd, left, question, 65, answer, sizeof answer), -1);
+    assert_int_equal(ask(fd, left, question, 0, answer, sizeof answer), -1);
+    question[4] = 2;
+    assert_int_equal(ask(fd, left, question, 64, answer, sizeof answer), -1);
+    for (i = 0; i < 300; i++) {
+        size_t size, n;
+        for (n = 0; n < sizeof question; n++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            question[n] = (uint8_t)(random >> 56);
+        }
+        size = i % 2 ? 64 : question[0] % sizeof question;
+        if (i % 3 == 0) {
+            memcpy(question, "CCIv\1\2\2", 7); /* answers that nobody has asked for */
+        }
+        assert_true(ask(fd, left, question, size, answer, sizeof answer) <= (ssize_t)size);
+    }
+    close(fd);
+    exchange(connect_to(uri_of(right)), 10);
+}
+
+/* A host that tells lies: a socket of the test. */
+typedef struct liar {
+    int fd;
+    char uri[64];
+    cci__verbs_sockaddr from;
+    uint8_t card[64];
+} liar;
+
+static void liar_open(liar *it) {
+    struct sockaddr_in at;
+    socklen_t size = sizeof at;
+    memset(&at, 0, sizeof at);
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    it->fd = socket(AF_INET, SOCK_DGRAM, 0);
+    assert_int_equal(bind(it->fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(getsockname(it->fd, (struct sockaddr *)&at, &size), 0);
+    snprintf(it->uri, sizeof it->uri, "verbs://127.0.0.1:%u", (unsigned)ntohs(at.sin_port));
+}
+
+/* Waits for a question and makes a true answer of it, which tells of `right`. */
+static void liar_hear(liar *it) {
+    uint64_t end_ns = now_ns() + 60 * SECOND_NS;
+    socklen_t size = sizeof it->from;
+    while (recvfrom(it->fd, it->card, sizeof it->card, MSG_DONTWAIT, &it->from.any, &size) != 64) {
+        assert_true(now_ns() < end_ns);
+        serve(1000000);
+        size = sizeof it->from;
+    }
+    assert_int_equal(it->card[5], 1);
+    it->card[5] = 2;
+    memcpy(it->card + 16, link_of(right)->port.gid, 16);
+    cci__store32(it->card + 32, qp_of(right)->pub.qp_num);
+}
+
+static void liar_say(const liar *it) {
+    assert_int_equal(sendto(it->fd, it->card, 64, 0, &it->from.any, sizeof it->from.v4), 64);
+}
+
+/* What the client makes of an answer that was changed at one place. */
+static void expect_lie(size_t at, uint8_t value, int status) {
+    liar it;
+    cci_event_t *event;
+    struct timeval soon = {0, 200000};
+    liar_open(&it);
+    assert_int_equal(cci_connect(left, it.uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &soon), CCI_SUCCESS);
+    liar_hear(&it);
+    it.card[at] = value;
+    liar_say(&it);
+    event = next_event(left, CCI_EVENT_CONNECT);
+    if ((int)event->connect.status != status) {
+        fail_msg("byte %u: %s", (unsigned)at, cci_strerror(NULL, event->connect.status));
+    }
+    cci_return_event(event);
+    close(it.fd);
+}
+
+static void lies(void **state) {
+    (void)state;
+    open_both("");
+    expect_lie(63, 0, CCI_SUCCESS);         /* nothing was changed */
+    expect_lie(0, 'X', CCI_ETIMEDOUT);      /* no answer at all */
+    expect_lie(4, 9, CCI_ETIMEDOUT);        /* another version */
+    expect_lie(6, 1, CCI_ECONNREFUSED);     /* another mode */
+    expect_lie(16, 0xff, CCI_ECONNREFUSED); /* a group */
+    expect_lie(28, 224, CCI_ECONNREFUSED);  /* an IPv4 group */
+    expect_lie(26, 0, CCI_ECONNREFUSED);    /* no IPv4 address */
+    expect_lie(35, 1, CCI_ECONNREFUSED);    /* a queue pair's number has 24 bits */
+    expect_lie(36, 1, CCI_ECONNREFUSED);    /* another qkey */
+    expect_lie(40, 1, CCI_ECONNREFUSED);    /* an Ethernet has no LIDs */
+}
+
+static void lies_of_strangers(void **state) {
+    liar it, stranger;
+    cci_event_t *event;
+    struct timeval soon = {0, 300000};
+    int i;
+    (void)state;
+    open_both("");
+    liar_open(&it);
+    liar_open(&stranger);
+    assert_int_equal(cci_connect(left, it.uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &soon), CCI_SUCCESS);
+    liar_hear(&it);
+    stranger.from = it.from;
+    memcpy(stranger.card, it.card, 64);
+    liar_say(&stranger); /* who saw the question, but is somewhere else */
+    for (i = 8; i < 16; i++) {
+        it.card[i] ^= 0x40; /* the right place, but the question was not seen */
+        liar_say(&it);
+        it.card[i] ^= 0x40;
+    }
+    event = next_event(left, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
+    cci_return_event(event);
+    close(it.fd);
+    close(stranger.fd);
+}
+
+/* Questions are repeated, ever more slowly, and many connections to one host ask together. */
+static void questions_again(void **state) {
+    liar it;
+    uint8_t card[64];
+    int i, asked = 0;
+    struct timeval soon = {1, 0};
+    (void)state;
+    open_both("");
+    liar_open(&it);
+    for (i = 0; i < 20; i++) {
+        assert_int_equal(cci_connect(left, it.uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &soon), CCI_SUCCESS);
+    }
+    liar_hear(&it);
+    serve(500000000);
+    while (recv(it.fd, card, sizeof card, MSG_DONTWAIT) == 64) {
+        asked++;
+        assert_memory_equal(card + 8, it.card + 8, 8);
+    }
+    assert_in_range(asked, 2, 8);
+    liar_say(&it);
+    for (i = 0; i < 20; i++) {
+        cci_event_t *event = next_event(left, CCI_EVENT_CONNECT);
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        cci_return_event(event);
+    }
+    close(it.fd);
+}
+
+/* More hosts than there are places for questions: who finds none has to wait, and nothing grows. */
+static void questions_beyond_count(void **state) {
+    struct timeval soon = {0, 400000};
+    size_t i, n = 3 * CCI__VERBS_QUESTIONS;
+    (void)state;
+    open_both("");
+    for (i = 0; i < n; i++) {
+        char uri[64];
+        snprintf(uri, sizeof uri, "verbs://127.0.%u.%u:9", (unsigned)(1 + i / 200), (unsigned)(i % 200 + 1));
+        assert_int_equal(cci_connect(left, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &soon), CCI_SUCCESS);
+    }
+    for (i = 0; i < n; i++) {
+        cci_event_t *event = next_event(left, CCI_EVENT_CONNECT);
+        assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
+        cci_return_event(event);
+    }
+    exchange(connect_to(uri_of(right)), 10);
+}
+
+/* ---- strangers ---------------------------------------------------------------------------------------------------- */
+
+/* A datagram with a header of the test's own. */
+static void forge(cci_endpoint_t *to, const uint8_t *from_gid, uint32_t from_qp, const uint8_t *bytes, uint32_t length) {
+    uint8_t header[40];
+    fake_write_header(header, from_gid, link_of(to)->port.gid);
+    (void)fake_deliver(qp_of(to), header, bytes, length, from_qp, 0, 0);
+}
+
+/* Requests from ever new addresses, each of which wants an answer: the table of handles does not grow, and a peer that
+ * is busy meanwhile goes on. */
+static void handles_are_bounded(void **state) {
+    cci_connection_t *connection;
+    uint8_t request[200], gid[16];
+    uint32_t i, n = 20000;
+    cci_conn_header_t header;
+    (void)state;
+    open_both("address_handles = 64");
+    connection = connect_to(uri_of(right));
+    exchange(connection, 100);
+    memset(request, 0, sizeof request);
+    memcpy(gid, link_of(left)->port.gid, 16);
+    for (i = 0; i < n; i++) {
+        cci_event_t *event;
+        cci_conn_t stranger;
+        cci_conn_request_t asked;
+        memset(&stranger, 0, sizeof stranger);
+        memset(&asked, 0, sizeof asked);
+        memcpy(gid + 12, &i, 3);
+        gid[12] = 10;
+        stranger.index = i;
+        stranger.token = i + 1;
+        asked.window = 65536;
+        asked.max_send_size = 500;
+        asked.unit = 8;
+        (void)cci_conn_write_request(&stranger, &asked, request);
+        assert_true(cci_conn_parse(request, 64, &header));
+        forge(right, gid, 5 + i % 1000, request, 64);
+        while (cci_get_event(right, &event) == CCI_SUCCESS) {
+            if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+                assert_int_equal(cci_reject(event), CCI_SUCCESS);
+            }
+            cci_return_event(event);
+        }
+        if (i % 1000 == 0) {
+            exchange(connection, 50);
+        }
+    }
+    assert_true(fake.ahs_made > 1000);
+    assert_in_range(fake.most_ahs, 64, 2 * 64 + 2 * CCI__VERBS_RETIRED);
+}
+
+/* Making a handle may take long, for addresses where nobody is: strangers get a tenth of the time at most. */
+static void handles_cost_little(void **state) {
+    cci_connection_t *connection;
+    uint8_t gid[16];
+    cci_link_addr_t to;
+    cci__verbs_link *l;
+    uint64_t began_ns;
+    uint32_t i;
+    int made;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    l = link_of(right);
+    fake.ah_takes_ns = 5000000;
+    fake.ah_fails = 1;
+    made = fake.ahs_made;
+    memcpy(gid, l->port.gid, 16);
+    began_ns = now_ns();
+    for (i = 0; now_ns() - began_ns < 300000000u; i++) {
+        cci__verbs_now(l);
+        gid[14] = (uint8_t)i;
+        gid[13] = (uint8_t)(i >> 8);
+        cci__verbs_make_addr(&to, 0, 77, gid);
+        assert_null(cci__verbs_handle_of(l, &to));
+    }
+    assert_in_range(fake.ahs_made - made, 2, 7);
+    exchange(connection, 100); /* who is known is not affected */
+}
+
+/* An address that can't be reached is not tried again with each packet. */
+static void handles_that_fail(void **state) {
+    cci_event_t *event;
+    struct timeval soon = {0, 500000};
+    (void)state;
+    open_both("");
+    fake.ah_fails = 1;
+    assert_int_equal(cci_connect(left, uri_of(right), NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &soon), CCI_SUCCESS);
+    event = next_event(left, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
+    cci_return_event(event);
+    assert_in_range(fake.ahs_made, 1, 7);
+    fake.ah_fails = 0;
+    exchange(connect_to(uri_of(right)), 10);
+}
+
+/* Completions with lengths and headers that can't be, and datagrams of noise. */
+static void odd_datagrams(void **state) {
+    cci_connection_t *connection;
+    uint8_t header[40], bytes[1024];
+    uint64_t random = 7;
+    struct ibv_wc wc;
+    uint32_t i, n;
+    fake_qp *q;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    q = qp_of(right);
+    for (i = 0; i < 3000; i++) {
+        cci_event_t *event;
+        for (n = 0; n < sizeof bytes; n++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            bytes[n] = (uint8_t)(random >> 56);
+        }
+        memcpy(header, bytes + 500, sizeof header);
+        if (i % 2) {
+            fake_write_header(header, bytes + 100, link_of(right)->port.gid);
+        }
+        bytes[0] = 1;
+        bytes[1] = (uint8_t)(i % 12);
+        (void)fake_deliver(q, header, bytes, (uint32_t)(random >> 40) % 1024, (uint32_t)random & 0xffffff, 0,
+                           (uint32_t)random);
+        if (i % 100 == 0) { /* too short for a header, and too long */
+            memset(&wc, 0, sizeof wc);
+            wc.wr_id = q->recv[q->recv_first].wr_id;
+            wc.byte_len = i % 200 ? 39 : 5000;
+            wc.wc_flags = i % 300 ? IBV_WC_GRH : 0;
+            q->recv_first = (q->recv_first + 1) % FAKE_RECVS;
+            q->recv_count--;
+            fake_complete(q->pub.recv_cq, &wc);
+        }
+        while (cci_get_event(right, &event) == CCI_SUCCESS) {
+            cci_return_event(event);
+        }
+    }
+    assert_true(link_of(right)->strays > 0);
+    exchange(connection, 100);
+    assert_int_equal(q->recv_count + link_of(right)->to_post_count, link_of(right)->recv_depth); /* no buffer is lost */
+}
+
+/* ---- failures ----------------------------------------------------------------------------------------------------- */
+
+/* Whatever can't be made, creating the endpoint fails cleanly; nothing is left behind (end_fake). */
+static void creation_fails(void **state) {
+    cci_device_t *const *devices;
+    cci_endpoint_t *endpoint;
+    cci_os_handle_t fd;
+    int n, failures = 0;
+    (void)state;
+    assert_int_equal(configured(FAKE0, ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    for (n = 1; n < 100; n++) {
+        int status;
+        fake.fail_at = n;
+        status = cci_create_endpoint(devices[0], 0, &endpoint, &fd);
+        if (status == CCI_SUCCESS) {
+            assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+            if (fake.fail_at > 0) {
+                break; /* it takes fewer than that */
+            }
+        } else {
+            failures++;
+            fake_end();
+        }
+        fake.fail_at = 0;
+    }
+    assert_in_range(failures, 6, 20);
+    fake.fail_at = 0;
+    fake.modify_fails = 1;
+    assert_int_not_equal(cci_create_endpoint(devices[0], 0, &endpoint, &fd), CCI_SUCCESS);
+    fake_end();
+}
+
+/* The queue pair is reset: it keeps its number, and nothing is lost to the program. */
+static void queue_pair_fails(void **state) {
+    cci_connection_t *connection;
+    uint32_t number;
+    int i;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    number = qp_of(right)->pub.qp_num;
+    for (i = 0; i < 5; i++) {
+        struct ibv_wc wc;
+        fake_qp *q = qp_of(i % 2 ? left : right);
+        q->pub.state = IBV_QPS_ERR;
+        q->recv_count = 0;
+        if (i < 2) { /* told by an event */
+            fake_event_of(q, IBV_EVENT_QP_FATAL);
+        } else { /* or by a receive buffer that comes back */
+            memset(&wc, 0, sizeof wc);
+            wc.wr_id = q->recv[q->recv_first].wr_id;
+            wc.status = IBV_WC_WR_FLUSH_ERR;
+            fake_complete(q->pub.recv_cq, &wc);
+        }
+        exchange(connection, 200);
+    }
+    assert_int_equal(qp_of(right)->pub.qp_num, number);
+    assert_in_range(link_of(right)->repairs, 3, 4); /* a late event may tell again what was noticed before */
+    assert_in_range(link_of(left)->repairs, 2, 3);
+}
+
+/* A send that fails tells so by its completion, and the next posts by an error. */
+static void send_fails(void **state) {
+    cci_connection_t *connection;
+    struct ibv_wc wc;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    exchange(connection, 200);
+    qp_of(left)->pub.state = IBV_QPS_SQE;
+    exchange(connection, 200);
+    assert_int_equal(link_of(left)->repairs, 1);
+    memset(&wc, 0, sizeof wc);
+    wc.wr_id = (uint64_t)link_of(left)->epoch << 32 | (uint32_t)link_of(left)->send_next;
+    wc.status = IBV_WC_LOC_QP_OP_ERR;
+    fake_complete(qp_of(left)->pub.send_cq, &wc);
+    cci__verbs_reap(link_of(left));
+    exchange(connection, 200);
+    assert_int_equal(link_of(left)->repairs, 2);
+}
+
+/* Completion queues that failed are made anew, and the queue pair with them: peers find its new number. */
+static void completion_queue_fails(void **state) {
+    cci_connection_t *connection, *tx;
+    uint32_t number;
+    cci_event_t *event;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    (void)join(right, "verbs://239.77.8.2:1001", CCI_CONN_ATTR_UU_MC_RX);
+    tx = join(left, "verbs://239.77.8.2:1001", CCI_CONN_ATTR_UU_MC_TX);
+    exchange(connection, 200);
+    number = qp_of(left)->pub.qp_num;
+    fake_event_of(qp_of(left), IBV_EVENT_CQ_ERR);
+    serve(400000000);
+    assert_int_not_equal(qp_of(left)->pub.qp_num, number);
+    exchange(connection, 200);
+    ((fake_cq *)(void *)qp_of(right)->pub.recv_cq)->fails = 1;
+    serve(20000000);
+    assert_int_equal(link_of(right)->repairs, 1);
+    assert_int_equal(cci_send(tx, "group", 5, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    event = next_event(right, CCI_EVENT_RECV); /* the group is still joined */
+    assert_int_equal(event->recv.len, 5);
+    cci_return_event(event);
+    exchange(connect_to(uri_of(right)), 20); /* and the host tells the new number */
+}
+
+/* What can't be repaired is a failed device. */
+static void repair_fails(void **state) {
+    (void)state;
+    open_both("");
+    fake_event_of(qp_of(left), IBV_EVENT_QP_FATAL);
+    fake.modify_fails = 1;
+    cci_return_event(next_event(left, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
+    fake.modify_fails = 0;
+    assert_int_equal(fake.qps, 1);
+}
+
+static void device_goes(void **state) {
+    cci_connection_t *connection;
+    cci_event_t *event;
+    struct pollfd item;
+    uint32_t timeout_us = 200000;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    exchange(connection, 10);
+    assert_int_equal(cci_set_opt(connection, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us), CCI_SUCCESS);
+    fake_event(0, IBV_EVENT_DEVICE_FATAL);
+    item.fd = left_fd;
+    item.events = POLLIN;
+    assert_int_equal(poll(&item, 1, 60000), 1); /* who sleeps is woken */
+    event = next_event(left, CCI_EVENT_ENDPOINT_DEVICE_FAILED);
+    assert_ptr_equal(event->dev_failed.endpoint, left);
+    cci_return_event(event);
+    assert_int_equal(left->device->up, 0);
+    assert_int_equal(cci_send(connection, "x", 1, NULL, 0), CCI_SUCCESS);
+    event = next_event(left, CCI_EVENT_SEND);
+    assert_int_equal(event->send.status, CCI_ETIMEDOUT);
+    cci_return_event(event);
+    while (poll(&item, 1, 0) > 0) { /* it does not stay readable for what is no more */
+        assert_true(cci_get_event(left, &event) != CCI_SUCCESS);
+    }
+    assert_int_equal(cci_destroy_endpoint(left), CCI_SUCCESS);
+    left = NULL;
+}
+
+static void port_goes_and_comes(void **state) {
+    cci_connection_t *connection;
+    int i;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    for (i = 0; i < 3; i++) {
+        exchange(connection, 10);
+        fake.port_state[0] = IBV_PORT_DOWN;
+        fake_event(0, IBV_EVENT_PORT_ERR);
+        cci_return_event(next_event(left, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
+        assert_int_equal(left->device->up, 0);
+        assert_int_equal(cci_send(connection, "later", 5, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        fake.port_state[0] = IBV_PORT_ACTIVE;
+        fake_event(0, IBV_EVENT_PORT_ACTIVE);
+        cci_return_event(next_event(right, CCI_EVENT_RECV)); /* the message was only late */
+        serve(200000000);
+        assert_int_equal(left->device->up, 1);
+    }
+}
+
+/* The port's address moves to another place in its table, and goes. */
+static void address_moves(void **state) {
+    cci_connection_t *connection;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    exchange(connection, 10);
+    fake_set_gid(0, 1, "::");
+    fake_set_gid(0, 3, "127.0.0.1");
+    fake_event(0, IBV_EVENT_GID_CHANGE);
+    serve(200000000);
+    assert_int_equal(left->device->up, 1);
+    exchange(connection, 10);
+    assert_int_equal(link_of(left)->port.gid_index, 3);
+    fake_set_gid(0, 3, "::");
+    fake_event(0, IBV_EVENT_GID_CHANGE);
+    cci_return_event(next_event(left, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
+    fake_set_gid(0, 2, "127.0.0.1");
+    fake_event(0, IBV_EVENT_GID_CHANGE);
+    serve(200000000);
+    assert_int_equal(left->device->up, 1);
+    exchange(connection, 10);
+}
+
+#define TEST(function, sentence) {sentence, function, begin_fake, end_fake, NULL}
+#define TEST_LIBRARY(function, sentence) {sentence, function, begin_unloaded, end_unloaded, NULL}
+
+int main(int argc, char **argv) {
+    static const struct CMUnitTest tests[] = {
+        TEST_LIBRARY(library_missing, "a missing library is told by its name"),
+        TEST_LIBRARY(library_incomplete, "a library that lacks a function is told with that function"),
+        TEST_LIBRARY(library_configured, "a configured device says why it is not up"),
+        TEST_LIBRARY(library_real, "the real library has all the functions"),
+        TEST(no_devices, "that there are no devices is told, and when the kernel has no RDMA"),
+        TEST(proposals, "each port is proposed, active or not, with its rate"),
+        TEST(gid_choice, "the address is chosen well, or as the key says"),
+        TEST(gid_or_pkey_missing, "an empty address or a foreign partition makes no endpoint"),
+        TEST(good_keys, "each key of the manual is accepted at its limits"),
+        TEST(bad_keys, "a bad value or key is an error that names line and reason"),
+        TEST(keys_work, "keys reach the hardware"),
+        TEST(service_of_device, "the device's service is where its endpoints are, and one can be there"),
+        TEST(messages, "messages of all sizes arrive; short ones travel inline, few sends ask for completions"),
+        TEST(small_device, "a device that can do little is enough"),
+        TEST(batches, "many packets are posted at once"),
+        TEST(os_handle, "the OS handle loses no wake-up and rests when all is taken"),
+        TEST(groups_with_one_address, "groups with one address differ by their port; the address is attached once"),
+        TEST(direct_uri, "a URI may name GID and queue pair"),
+        TEST(infiniband, "without IP the URI names GID, queue pair and LID"),
+        TEST(bad_uris, "URIs that are none are refused"),
+        TEST(questions, "questions are answered by no more bytes than they have, nonsense is not"),
+        TEST(lies, "an answer is checked before it is believed"),
+        TEST(lies_of_strangers, "answers of strangers and to other questions are ignored"),
+        TEST(questions_again, "questions are repeated, ever more slowly; connections to one host ask together"),
+        TEST(questions_beyond_count, "more hosts than there are questions wait for their turn"),
+        TEST(handles_are_bounded, "address handles are bounded, whoever sends"),
+        TEST(handles_cost_little, "handles that take long to make take a tenth of the time at most"),
+        TEST(handles_that_fail, "an address that can't be reached is tried now and then"),
+        TEST(odd_datagrams, "odd datagrams and completions are dropped, and lose no buffer"),
+        TEST(creation_fails, "an endpoint that can't be made leaves nothing behind"),
+        TEST(queue_pair_fails, "a failed queue pair is reset and goes on under its number"),
+        TEST(send_fails, "a failed send is repaired"),
+        TEST(completion_queue_fails, "failed completion queues are replaced, and peers find the new queue pair"),
+        TEST(repair_fails, "what can't be repaired is a failed device"),
+        TEST(device_goes, "a device that goes is told, to sleepers too"),
+        TEST(port_goes_and_comes, "a port that goes and comes is told; messages wait for it"),
+        TEST(address_moves, "a port's address may have another place in its table; without it the device is down"),
+    };
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    return cmocka_run_group_tests_name("verbs", tests, NULL, NULL);
+}
+
+#endif
