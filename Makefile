@@ -81,5 +81,5 @@ build/sisci: cci_sisci.h
 build/soak: tests/soak.c tests/soak_model.h tests/soak_net.h tests/soak_step.h tests/sim.h tests/seal.h tests/pcap.h cci.h | build
 	$(CC) $(CFLAGS) $(CPPFLAGS) -g -I. $(LDFLAGS) -o $@ tests/soak.c $(LDLIBS)
 
-build/%: examples/%.c cci.h cci_udp.h cci_sisci.h | build
+build/%: examples/%.c cci.h cci_udp.h cci_sisci.h cci_verbs.h | build
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. $(LDFLAGS) -o $@ $< -pthread $(LDLIBS)

@@ -92,8 +92,12 @@ write_users() {
     printf '#include "cci_sisci.h"\n%s\n' "$core" >"$out/use/sisci.c"
     printf '#define CCI_SISCI_API\n#include "cci_sisci.h"\n' >"$out/use/sisci-alone.c"
     printf '%s\n%s\n' "$udp" "$core" >"$out/use/udp.c"
+    verbs='#include "cci_verbs.h"'
+    printf '%s\n%s\n' "$verbs" "$core" >"$out/use/verbs.c"
+    printf '%s\n%s\n%s\n' "$verbs" "$udp" "$core" >"$out/use/verbs-udp.c"
     printf '%s\n%s\n%s\n%s\n' "$udp" "$core" "$udp" "$core" >"$out/use/twice.c"
     printf '%s\n%s\n%s\n' "$systems" "$udp" "$core" >"$out/use/after-system.c"
+    printf '%s\n%s\n%s\n' "$systems" "$verbs" "$core" >"$out/use/verbs-after-system.c"
     printf '#define CCI_IMPLEMENTATION\n%s\n%s\n' "$core" "$udp" >"$out/use/wrong-order.c"
     printf '#include "cci.h"\n#ifdef __cplusplus\nextern "C"\n#endif\nconst char *other(void);\n%s\n' \
         'const char *other(void) { return cci_strerror(NULL, CCI_SUCCESS); }' >"$out/use/other.c"
@@ -148,16 +152,26 @@ headers() {
     accept sisci-alone "$alone" -DCCI_NO_STDIO=
     accept sisci-alone "$alone" -DCCI_NO_DLOPEN=
     accept sisci-alone "$alone" -DCCI_SISCI_NO_SHARED_MEMORY=
+    for each in verbs verbs-udp; do
+        accept $each
+        accept $each "$all"
+        accept $each "$all" -DCCI_STATIC=
+    done
+    for each in CCI_NO_THREADS CCI_NO_STDIO CCI_NO_DLOPEN CCI_VERBS_LINK CCI_NO_VERBS_H NDEBUG; do
+        accept verbs "$all" "-D$each="
+    done
     for layer in BASE EVQ CONN REL RMA; do accept core "-DCCI_${layer}_IMPLEMENTATION="; done
     compile="$compiler -x $language -std=$strict -c -o /dev/null"
     accept udp "$all" -O2
     accept udp "$all" -O2 -DNDEBUG -DCCI_STATIC=
     accept sisci "$all" -O2
+    accept verbs-udp "$all" -O2
     accept sisci-alone "$alone" -O2
     compile="$compiler -x $language -std=$gnu $stop"
     accept udp "$all"
     accept after-system "$all"
     accept after-system "$all" -DCCI_UDP_PORTABLE=
+    accept verbs-after-system "$all"
     compile="$compiler -x $language -std=$modern $stop"
     accept udp "$all"
 }
@@ -226,7 +240,7 @@ purity() {
 
 exports() {
     has nm || { skip 'there is no nm' && return; }
-    if "$cc" -I. -DCCI_IMPLEMENTATION= -c -o "$out/all.o" "$out/use/udp.c"; then
+    if "$cc" -I. -DCCI_IMPLEMENTATION= -c -o "$out/all.o" "$out/use/verbs-udp.c"; then
         nm -g --defined-only "$out/all.o" | sed 's/.* //' >"$out/exported.txt"
         check 'nothing is exported' grep -q '^cci_init$' "$out/exported.txt"
         foreign=$(grep -vE '^cci_[a-z]' "$out/exported.txt" | tr '\n' ' ')
@@ -234,7 +248,7 @@ exports() {
     else
         fail 'the implementation does not compile'
     fi
-    if "$cc" -I. -DCCI_IMPLEMENTATION= -DCCI_STATIC= -c -o "$out/static.o" "$out/use/udp.c"; then
+    if "$cc" -I. -DCCI_IMPLEMENTATION= -DCCI_STATIC= -c -o "$out/static.o" "$out/use/verbs-udp.c"; then
         check 'CCI_STATIC exports something' [ -z "$(nm -g --defined-only "$out/static.o")" ]
     else
         fail 'the implementation does not compile with CCI_STATIC'
@@ -262,7 +276,7 @@ list_files() {
 
 tree() {
     list_files >"$out/files.txt"
-    for file in cci.h cci_udp.h cci_sisci.h Makefile README.md LICENSE .gitignore .ci/run tests/bench.sh tests/conformance.c \
+    for file in cci.h cci_udp.h cci_verbs.h cci_sisci.h Makefile README.md LICENSE .gitignore .ci/run tests/bench.sh tests/conformance.c \
         tests/field.c; do
         check "$file is missing" [ -f "$file" ]
     done
@@ -497,9 +511,9 @@ elsewhere() {
     for source in tests/test_*.c tests/conformance.c; do
         unit=$(basename "$source" .c)
         binary=$out/$unit-$machine
-        # tcc has none of the atomic operations that the tests of whole endpoints use; test_udp and test_sisci use this
+        # tcc has none of the atomic operations that the tests of whole endpoints use; test_udp, test_sisci and test_verbs use this
         # machine's sockets and shared memory. Warnings are errors here too, but for those of tests alone, which gcc and clang have looked at.
-        case $machine-$unit in tcc-conformance | tcc-test_seal | *-test_udp* | *-test_sisci*) continue ;; esac
+        case $machine-$unit in tcc-conformance | tcc-test_seal | *-test_udp* | *-test_sisci* | *-test_verbs*) continue ;; esac
         # shellcheck disable=SC2086
         $compiler -std=gnu11 -O1 -Itests/elsewhere -I. -o "$binary" "$source" $libraries -pthread ||
             { fail "$source does not compile for $machine" && continue; }
@@ -521,6 +535,11 @@ portability() {
 }
 
 # ---- attackers ----------------------------------------------------------------------------------------------------------
+
+# Without the header of libibverbs.
+headerless() {
+    build test_verbs-headerless tests/test_verbs.c -DCCI_NO_VERBS_H && run test_verbs-headerless
+}
 
 # The flag that makes the library count its steps; where the compiler has none, the test of the work is skipped.
 counting() {
@@ -660,6 +679,7 @@ for unit in test_sisci test_sisci_peers test_sisci_memory test_sisci_links; do
     step "$unit-threadless" threadless "$unit" "tests/$unit.c"
     step "$unit-raced" raced "$unit" "tests/$unit.c"
 done
+step test_verbs-headerless headerless
 for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed \
     sisci sisci-bounce sisci-mapped sisci-mapped-later; do
     step "conformance-$network" plain conformance tests/conformance.c "$network"
