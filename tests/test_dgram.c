@@ -872,6 +872,80 @@ static void a_link_without_names_addresses_or_groups_says_so(void **state) {
     assert_int_equal(dgram_of(client)->conns.used, 0);
 }
 
+/* ---- links that have to ask where a peer is ----------------------------------------------------------------------------- */
+
+static int asked, answers_after, answer_status;
+static cci_link_addr_t asked_for;
+
+/* With an address it leaves a note, without one it answers at the so manieth time. */
+static int asking_resolve(void *handle, const char *address, cci_link_addr_t *to) {
+    if (address) {
+        int status = sim_resolve(handle, address, &asked_for);
+        memset(to->bytes, 0xee, sizeof to->bytes);
+        return status == CCI_SUCCESS ? (int)CCI_EAGAIN : status;
+    }
+    assert_int_equal(to->bytes[23], 0xee);
+    if (asked++ < answers_after)
+        return CCI_EAGAIN;
+    if (answer_status == CCI_SUCCESS)
+        *to = asked_for;
+    return answer_status;
+}
+
+static void a_link_that_has_to_ask_is_asked_until_it_knows_where_the_peer_is(void **state) {
+    (void)state;
+    asked = 0;
+    answers_after = 7;
+    answer_status = CCI_SUCCESS;
+    bad_link.resolve = asking_resolve;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(asked, 8);
+    assert_int_equal(cci_send(at_client, "there", 5, NULL, 0), CCI_SUCCESS);
+    run_until(&received_count, 1);
+    connect_both(CCI_CONN_ATTR_UU); /* it is asked for each connection */
+    assert_int_equal(asked, 9);
+}
+
+/* The status with which a connection fails, and when. */
+static cci_status_t failed_connect(struct timeval *timeout, uint64_t *took_ns) {
+    uint64_t began_ns = sim.now_ns;
+    cci_event_t *event;
+    cci_status_t status;
+    int rounds;
+    assert_int_equal(cci_connect(client, "sim://1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, timeout), CCI_SUCCESS);
+    for (rounds = 0; cci_get_event(client, &event) != CCI_SUCCESS; rounds++)
+        assert_true(rounds < 500000);
+    assert_int_equal(event->type, CCI_EVENT_CONNECT);
+    assert_null(event->connect.connection);
+    status = event->connect.status;
+    assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    *took_ns = sim.now_ns - began_ns;
+    assert_int_equal(dgram_of(client)->conns.used, 0);
+    return status;
+}
+
+static void a_link_that_asks_in_vain_fails_the_connection_with_its_status_or_in_time(void **state) {
+    struct timeval timeout = {2, 0};
+    uint64_t took_ns;
+    (void)state;
+    asked = 0;
+    answers_after = 3;
+    answer_status = CCI_ECONNREFUSED;
+    bad_link.resolve = asking_resolve;
+    open_both();
+    assert_int_equal(failed_connect(&timeout, &took_ns), CCI_ECONNREFUSED);
+    assert_int_equal(asked, 4);
+    answers_after = 1000000;
+    assert_int_equal(failed_connect(&timeout, &took_ns), CCI_ETIMEDOUT);
+    assert_true(took_ns >= 2000 * CCI__MS && took_ns < 2100 * CCI__MS);
+    assert_true(asked < 2200);
+    timeout.tv_sec = 0;
+    assert_int_equal(failed_connect(&timeout, &took_ns), CCI_ETIMEDOUT);
+    assert_int_equal(cci_connect(client, "sim://1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    run(5); /* an endpoint that is destroyed while it asks: end() */
+}
+
 static void a_link_of_256_bytes_besides_a_checksum_is_enough_and_one_of_less_is_refused(void **state) {
     static const uint8_t bytes[200];
     cci_endpoint_t *endpoint;
@@ -940,6 +1014,8 @@ int main(void) {
         TEST(a_connection_that_was_closed_can_not_be_closed_again),
         TEST(an_endpoint_hears_sixteen_groups_and_no_more_until_it_leaves_one),
         TEST(a_link_without_names_addresses_or_groups_says_so),
+        TEST(a_link_that_has_to_ask_is_asked_until_it_knows_where_the_peer_is),
+        TEST(a_link_that_asks_in_vain_fails_the_connection_with_its_status_or_in_time),
         TEST(a_link_of_256_bytes_besides_a_checksum_is_enough_and_one_of_less_is_refused),
         TEST(congestion_control_that_there_is_not_is_refused_and_a_fixed_window_works),
     };
