@@ -1053,6 +1053,43 @@ static void an_endpoint_is_made_on_the_given_device(void **state) {
     assert_int_equal(cci_create_endpoint(devices()[1], 0, &endpoint, NULL), CCI_ENOMEM);
 }
 
+static int only_the_bus_has_a_link(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
+                                   cci_os_handle_t *fd) {
+    return strcmp(device->name, "bus") == 0 ? (int)CCI_ERR_NOT_IMPLEMENTED
+                                            : fake_create(device, service, flags, endpoint, fd);
+}
+
+static int opened_links;
+
+static int refusing_open(cci_device_t *device, const char *service, int want_os_handle, void **link,
+                         cci_link_info_t *info) {
+    (void)device, (void)service, (void)want_os_handle, (void)link, (void)info;
+    opened_links++;
+    return CCI_ENOBUFS;
+}
+
+static void a_transport_may_have_endpoints_and_a_link_too(void **state) {
+    cci_link_t link;
+    cci_endpoint_t *endpoint = NULL;
+    (void)state;
+    memset(&link, 0, sizeof link);
+    link.version = CCI_LINK_VERSION;
+    link.open = refusing_open;
+    propose(&fakes[0], "eth0", 1, 50);
+    propose(&fakes[0], "bus", 1, 40);
+    apple.link = &link;
+    apple.create = only_the_bus_has_a_link;
+    assert_int_equal(init_with(NULL), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices()[0], 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_int_equal(fakes[0].opened, 1);
+    assert_int_equal(opened_links, 0);
+    assert_int_equal(cci_create_endpoint(devices()[1], 0, &endpoint, NULL), CCI_ENOBUFS);
+    assert_int_equal(opened_links, 1);
+    cci_finalize();
+    apple.link = NULL;
+    apple.create = fake_create;
+}
+
 static void null_stands_for_the_default_device_or_the_first_that_is_up(void **state) {
     cci_endpoint_t *endpoint = NULL;
     (void)state;
@@ -1440,6 +1477,7 @@ int main(void) {
         TEST(a_configuration_file_that_cannot_be_read_gives_errno),
 #endif
         TEST(an_endpoint_is_made_on_the_given_device),
+        TEST(a_transport_may_have_endpoints_and_a_link_too),
         TEST(null_stands_for_the_default_device_or_the_first_that_is_up),
         TEST(finalize_destroys_the_endpoints_that_are_left),
         TEST(connect_checks_its_arguments),
