@@ -1,4 +1,4 @@
-/* cci_verbs.h - RDMA hardware (InfiniBand, RoCE) as a transport of CCI (cci.h).                                   v0.1.0
+/* cci_verbs.h - RDMA hardware (InfiniBand, RoCE) as a transport of CCI (cci.h).                                 v0.1.0
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * Speaks to the hardware through libibverbs alone, and opens that at run time: one program runs with RDMA and without.
@@ -67,8 +67,8 @@
  *                                                             for all peers, under cci.h's own reliability
  *     gid_index       0 to 1023                   chosen      the port's address. RoCE: version 2 before 1, IPv4 before
  *                                                             IPv6, global before link-local. InfiniBand: 0
- *     service         1 to 65535                  any free    UDP port that tells the address of endpoints which name no
- *                                                             service themselves (see ADDRESSES)
+ *     service         1 to 65535                  any free    UDP port of endpoints that name no service
+ *                                                             themselves (see ADDRESSES)
  *     pkey            1 to 0xffff                 table's 1st partition
  *     qkey            1 to 0x7fffffff             0x00434349  what datagrams must carry; the same on all hosts
  *     traffic_class   0 to 255                    0           of the routing header (RoCE: DSCP and ECN)
@@ -77,24 +77,50 @@
  *     mtu             256, 512, 1024, 2048, 4096  port's      upper limit of one packet's payload, bytes
  *     recv_depth      16 to 32768                 1024        datagrams that the hardware can receive on its own
  *     send_depth      16 to 32768                 256         datagrams that the hardware can be given at once
- *     address_handles 64 to 65536                 2048        peers to which the way is kept; with more it is found again
+ *     address_handles 64 to 65536                 2048        peers to which the way is kept; for more it is
+ *                                                             found again each time
  *     send_buf_count  messages, 1 to 65536        cci.h's     messages that can be pending
  *     max_send_size   bytes, 256 to 65472     one datagram    largest message; longer than a datagram: in fragments
  *     recv_buf_count  messages, 1 to 65536        cci.h's     messages that can be received without dropping
  *     send_timeout    microseconds, 1 to 2^32-1   30000000    send timeout of new endpoints
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
- *     crc             0 or 1                      0           1: every datagram carries a CRC-32C; both sides must have it
+ *     crc             0 or 1                      0           1: datagrams carry a CRC-32C; both sides must have it
  *
  * A device or port that does not exist makes a device of CCI that is not up; it comes up when it appears.
+ *
+ * ADDRESSES in URIs. verbs://192.0.2.1:4242, verbs://[2001:db8::1]:4242 or verbs://name:4242 names a UDP socket that the
+ * endpoint has on its port's network interface (RoCE: the port's own address; InfiniBand: that of IPoIB). It tells those
+ * who ask where the endpoint's queue pair is: 64 bytes are answered by 64 bytes, and nothing is kept. The client asks
+ * again, ever more slowly, until its time for connecting is over.
+ *   verbs://[fe80::1234]/289/17 names GID, queue pair and, on InfiniBand, LID themselves: for fabrics without IP, where
+ * this is what an endpoint's URI looks like.
+ *   Groups (UU_MC_TX, UU_MC_RX) are verbs://239.1.2.3:4242 or verbs://[ff15::1]:4242, of the kind of the port's address; at
+ * most 16 per endpoint. They need RoCE version 2: on InfiniBand only the subnet manager's own protocol joins groups.
+ *
+ * SERVICE. cci_create_endpoint_at() takes a UDP port number or a service name of the system. CCI_EBUSY: it is taken.
+ *
+ * MODE UD. One queue pair, two completion queues and a ring of registered buffers are all that an endpoint has of the
+ * hardware, whatever the number of its peers: (recv_depth + send_depth) times the MTU, 5 MiB at 4,096 bytes. Messages,
+ * RMA and their acknowledgements are cci.h's own datagrams of the port's MTU. All peers need the same qkey.
+ *
+ * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
+ * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not. A queue pair
+ * or completion queue that fails alone is repaired, and what was under way is sent again.
+ *
+ * WHAT IT NEEDS. Access to /dev/infiniband, and memory that may be locked (ulimit -l): CCI_ENOMEM otherwise, and the log
+ * says so. Where a program forks, Linux 5.12 or later, or RDMAV_FORK_SAFE=1 in its environment.
+ *
+ * LIMITS. The kernel finds the Ethernet address of a new peer, and may take up to a second when nobody is there. It is
+ * found again after 30 s, so a peer that gets another one is not lost for longer.
  * ==================================================================================================================
  * >>verbs-config
  *
  * CCI_VERBS_IMPLEMENTATION  emits the code of this header; CCI_IMPLEMENTATION implies it.
  * CCI_VERBS_LINK            the program is linked with libibverbs (-libverbs); default: it is opened at run time.
  * CCI_VERBS_LIBRARY         the name under which it is opened (default: "libibverbs.so.1").
- * CCI_NO_VERBS_H            there is no <infiniband/verbs.h>; default: found out by __has_include. The transport then has
- *                           no devices and says why.
+ * CCI_NO_VERBS_H            there is no <infiniband/verbs.h>; default: found out by __has_include. The transport then
+ *                           has no devices and says why.
  * CCI_STATIC, CCI_NO_THREADS, CCI_NO_STDIO, CCI_NO_DLOPEN as in cci.h.
  * ================================================================================================================== */
 
@@ -462,9 +488,9 @@ typedef struct cci__verbs_question {
     int status; /* CCI_EAGAIN: no answer yet */
 } cci__verbs_question;
 
-/* How waiting works: two epoll sets watch the completion channel, asynchronous events, the socket and `more`, an eventfd
- * that says that completions were left behind. `handle`, the OS handle, also has the timer and the eventfd that `arm` keeps
- * readable; `sleeper`, which `wait` waits on, the eventfd that `wake` writes. */
+/* How waiting works: two epoll sets watch the completion channel, asynchronous events, the socket and `more`, an
+ * eventfd that says that completions were left behind. `handle`, the OS handle, also has the timer and the eventfd that
+ * `arm` keeps readable; `sleeper`, which `wait` waits on, the eventfd that `wake` writes. */
 typedef struct cci__verbs_waiter {
     int handle, sleeper, wake, more, readable, timer;
     int is_readable, is_more;
@@ -649,6 +675,36 @@ static int cci__verbs_gid_at(struct ibv_context *context, const cci__verbs_port 
                                                              : CCI__GID_V2_IPV6;
 }
 
+/* Does an interface's hardware address, "80:00:01:...", end with this GID? That is so with IPoIB. */
+static int cci__verbs_ends_with_gid(const char *text, const uint8_t *gid) {
+    unsigned i, byte;
+    if (strlen(text) != 20 * 3 - 1) {
+        return 0;
+    }
+    for (i = 0; i < 16; i++) {
+        if (sscanf(text + (size_t)(4 + i) * 3, "%2x", &byte) != 1 || byte != gid[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The IPoIB interface of an InfiniBand port, "" if there is none. */
+static void cci__verbs_find_ipoib(cci__verbs_port *port) {
+    struct if_nameindex *list = if_nameindex(), *at;
+    for (at = list; at && at->if_name; at++) {
+        char path[80], text[80];
+        snprintf(path, sizeof path, "/sys/class/net/%.20s/address", at->if_name);
+        if (cci__verbs_read_file(path, text, sizeof text) && cci__verbs_ends_with_gid(text, port->gid)) {
+            snprintf(port->interface_name, sizeof port->interface_name, "%.15s", at->if_name);
+            break;
+        }
+    }
+    if (list) {
+        if_freenameindex(list);
+    }
+}
+
 /* The best address of the port, or the one that the device names; the first of several equals. */
 static void cci__verbs_choose_gid(struct ibv_context *context, const cci__verbs_device *d, int count,
                                   cci__verbs_port *port) {
@@ -668,6 +724,9 @@ static void cci__verbs_choose_gid(struct ibv_context *context, const cci__verbs_
     }
     cci__verbs_read_attribute(port->device, port->number, "gid_attrs/ndevs", port->gid_index, port->interface_name,
                               sizeof port->interface_name);
+    if (port->gid_kind == CCI__GID_IB && !port->interface_name[0]) {
+        cci__verbs_find_ipoib(port);
+    }
 }
 
 /* Bits per second. */
@@ -1396,7 +1455,8 @@ static int cci__verbs_is_group_gid(const uint8_t *gid) {
 }
 
 /* Is it for a group that this endpoint has joined? */
-static int cci__verbs_for_group(const cci__verbs_link *l, const struct ibv_wc *wc, const uint8_t *gid, cci_link_rx_t *rx) {
+static int cci__verbs_for_group(const cci__verbs_link *l, const struct ibv_wc *wc, const uint8_t *gid,
+                                cci_link_rx_t *rx) {
     uint32_t i, port = wc->wc_flags & IBV_WC_WITH_IMM ? ntohl(wc->imm_data) : 0;
     if (port > 65535) {
         return 0;
@@ -1538,7 +1598,7 @@ static int cci__verbs_attach(cci__verbs_link *l, const cci_link_addr_t *to) {
 static void cci__verbs_detach(cci__verbs_link *l, const cci_link_addr_t *to) {
     union ibv_gid gid;
     memcpy(gid.raw, to->bytes + 8, 16);
-    (void)cci__ibv.detach_mcast(l->qp, &gid, 0); /* where several groups share the address, a second time finds nothing */
+    (void)cci__ibv.detach_mcast(l->qp, &gid, 0); /* a second time, of groups with one address, finds nothing */
 }
 
 static int cci__verbs_join(cci__verbs_link *l, const cci_link_addr_t *to) {
@@ -1625,7 +1685,8 @@ static int cci__verbs_read_card(const cci__verbs_link *l, const uint8_t *card, c
         return CCI_ECONNREFUSED;
     }
     if (qpn < 2 || qpn >= 0xffffff || cci__verbs_is_zero(card + 16, 16) || cci__verbs_is_group_gid(card + 16) ||
-        is_v4 != (l->port.gid_kind == CCI__GID_V2_IPV4) || (l->port.is_ethernet ? lid != 0 : lid == 0 || lid > 0xbfff)) {
+        is_v4 != (l->port.gid_kind == CCI__GID_V2_IPV4) ||
+        (l->port.is_ethernet ? lid != 0 : lid == 0 || lid > 0xbfff)) {
         cci__verbs_log(CCI_LOG_WARN, l->port.device, "a server has an address that this port can't send to", 0);
         return CCI_ECONNREFUSED;
     }
@@ -1840,7 +1901,8 @@ static int cci__verbs_parse_direct(const cci__verbs_link *l, const char *text, c
 }
 
 /* The canonical form of what the resolver found, when this link can send there. */
-static int cci__verbs_reachable(const cci__verbs_link *l, const struct addrinfo *r, unsigned port, cci_link_addr_t *to) {
+static int cci__verbs_reachable(const cci__verbs_link *l, const struct addrinfo *r, unsigned port,
+                                cci_link_addr_t *to) {
     static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     cci__verbs_sockaddr s;
     uint8_t gid[16];
@@ -2021,7 +2083,8 @@ static int cci__verbs_open_socket(cci__verbs_link *l, const char *service) {
     l->socket = socket(s.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->socket < 0 || bind(l->socket, &s.any, size) != 0 || getsockname(l->socket, &s.any, &size) != 0) {
         int error = errno;
-        cci__verbs_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->port.device, "binding the UDP port", error);
+        cci__verbs_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->port.device, "binding to the service",
+                       error);
         return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_ENODEV : CCI_ERROR;
     }
     cci__verbs_host_of(&l->host, &s);
@@ -2448,7 +2511,8 @@ static struct ibv_context *cci__verbs_open_context(const char *name) {
     return context;
 }
 
-/* The place of a partition key in the port's table; the top bit, full or limited membership, doesn't matter. -1: not there. */
+/* The place of a partition key in the port's table, -1 if it is not there. The top bit, full or limited membership,
+ * doesn't matter. */
 static int cci__verbs_pkey_index(struct ibv_context *context, const cci__verbs_port *port, uint32_t pkey) {
     int i;
     uint16_t entry;
@@ -2629,7 +2693,8 @@ static void cci__verbs_close_queues(cci__verbs_link *l) {
     l->is_armed = 0;
 }
 
-/* Another CQ of the endpoint's, on the same channel: `receive` then arms it too. NULL takes it away: before it is destroyed. */
+/* Another completion queue of the endpoint's, on the same channel: `receive` then arms it too. NULL takes it away, before
+ * it is destroyed. */
 CCI__UNUSED static void cci__verbs_share_channel(cci__verbs_link *l, struct ibv_cq *cq) {
     if (l->more_cq) {
         cci__ibv.ack_cq_events(l->more_cq, l->more_unacked);

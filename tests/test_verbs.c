@@ -97,7 +97,8 @@ int main(void) {
 #include <poll.h>
 
 #define FAKE0 "[it]\ntransport = verbs\ndevice = fake0\nmode = ud\n"
-#define PAIR "[left]\ntransport = verbs\ndevice = fake0\nmode = ud\n%s\n[right]\ntransport = verbs\ndevice = fake1\nmode = ud\n%s"
+#define PAIR "[left]\ntransport = verbs\ndevice = fake0\nmode = ud\n%s\n"                                                \
+             "[right]\ntransport = verbs\ndevice = fake1\nmode = ud\n%s"
 #define SECOND_NS UINT64_C(1000000000)
 
 static int begin_fake(void **state) {
@@ -571,6 +572,19 @@ static void infiniband(void **state) {
     assert_int_equal(cci_create_endpoint_at(left->device, "4242", 0, &endpoint, NULL), CCI_EINVAL);
     assert_int_equal(cci_connect(left, "verbs://239.1.1.1:7", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL),
                      CCI_EADDRNOTAVAIL);
+}
+
+/* An IPoIB interface is known by its hardware address, the end of which is the port's GID. */
+static void ipoib(void **state) {
+    uint8_t gid[16];
+    (void)state;
+    assert_int_equal(inet_pton(AF_INET6, "fe80::2:c903:1:2345", gid), 1);
+    assert_true(cci__verbs_ends_with_gid("80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:01:23:45", gid));
+    assert_false(cci__verbs_ends_with_gid("80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:01:23:46", gid));
+    assert_false(cci__verbs_ends_with_gid("80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:01:23:4", gid));
+    assert_false(cci__verbs_ends_with_gid("00:02:c9:01:23:45", gid));
+    assert_false(cci__verbs_ends_with_gid("80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:01:zz:45", gid));
+    assert_false(cci__verbs_ends_with_gid("", gid));
 }
 
 static void bad_uris(void **state) {
@@ -1139,6 +1153,7 @@ int main(int argc, char **argv) {
         TEST(groups_with_one_address, "groups with one address differ by their port; the address is attached once"),
         TEST(direct_uri, "a URI may name GID and queue pair"),
         TEST(infiniband, "without IP the URI names GID, queue pair and LID"),
+        TEST(ipoib, "an interface of IPoIB is known by its hardware address"),
         TEST(bad_uris, "URIs that are none are refused"),
         TEST(questions, "questions are answered by no more bytes than they have, nonsense is not"),
         TEST(lies, "an answer is checked before it is believed"),
