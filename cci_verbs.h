@@ -1837,7 +1837,8 @@ static void cci__verbs_read_cards(cci__verbs_link *l) {
     }
 }
 
-/* Splits "host:port", "[v6]:port"; 0 if it is something else. */
+/* Splits "host:port", "[v6]:port"; 0 if it is something else. Link-local addresses are those on the port's own interface,
+ * so a "%interface", which may be the server's name for its own, is left out. */
 static int cci__verbs_split(const char *text, char *host, size_t host_size, unsigned *port) {
     const char *end, *colon;
     uint64_t n;
@@ -1861,6 +1862,7 @@ static int cci__verbs_split(const char *text, char *host, size_t host_size, unsi
     }
     memcpy(host, text, length);
     host[length] = 0;
+    host[strcspn(host, "%")] = 0;
     *port = (unsigned)n;
     return 1;
 }
@@ -1918,7 +1920,7 @@ static int cci__verbs_reachable(const cci__verbs_link *l, const struct addrinfo 
     } else if (r->ai_family == AF_INET6) {
         memcpy(gid, &s.v6.sin6_addr, 16);
         s.v6.sin6_port = htons((uint16_t)port);
-        if (!s.v6.sin6_scope_id && gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80) {
+        if (gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80) {
             s.v6.sin6_scope_id = if_nametoindex(l->port.interface_name);
         }
     } else {
@@ -1983,16 +1985,11 @@ static int cci__verbs_resolve(void *link, const char *address, cci_link_addr_t *
 
 static int cci__verbs_address(void *link, char *text, size_t size) {
     cci__verbs_link *l = (cci__verbs_link *)link;
-    char ip[INET6_ADDRSTRLEN] = "?", scope_name[IF_NAMESIZE + 1] = "", whole[128];
+    char ip[INET6_ADDRSTRLEN] = "?", whole[128];
     unsigned port = (unsigned)l->host.bytes[2] << 8 | l->host.bytes[3];
-    uint32_t scope;
     if (l->host.bytes[0]) {
         inet_ntop(l->host.bytes[0] == 4 ? AF_INET : AF_INET6, l->host.bytes + 8, ip, sizeof ip);
-        memcpy(&scope, l->host.bytes + 4, sizeof scope);
-        if (scope && if_indextoname(scope, scope_name + 1)) {
-            scope_name[0] = '%';
-        }
-        snprintf(whole, sizeof whole, l->host.bytes[0] == 4 ? "%s%s:%u" : "[%s%s]:%u", ip, scope_name, port);
+        snprintf(whole, sizeof whole, l->host.bytes[0] == 4 ? "%s:%u" : "[%s]:%u", ip, port);
     } else {
         inet_ntop(AF_INET6, l->port.gid, ip, sizeof ip);
         snprintf(whole, sizeof whole, l->port.is_ethernet ? "[%s]/%lu" : "[%s]/%lu/%u", ip,

@@ -587,6 +587,21 @@ static void ipoib(void **state) {
     assert_false(cci__verbs_ends_with_gid("", gid));
 }
 
+/* The name of an interface on another machine says nothing here. */
+static void hosts_and_ports(void **state) {
+    char host[64];
+    unsigned port;
+    (void)state;
+    assert_true(cci__verbs_split("[fe80::1%mlx5_7.100]:4242", host, sizeof host, &port));
+    assert_string_equal(host, "fe80::1");
+    assert_int_equal(port, 4242);
+    assert_true(cci__verbs_split("node7:1", host, sizeof host, &port));
+    assert_string_equal(host, "node7");
+    assert_false(cci__verbs_split("[fe80::1]:010", host, sizeof host, &port));
+    assert_false(cci__verbs_split("node7:-1", host, sizeof host, &port));
+    assert_false(cci__verbs_split("a-name-that-is-longer-than-the-room-for-it-is-which-is-64-bytes-x:1", host, sizeof host, &port));
+}
+
 static void bad_uris(void **state) {
     static const char *const bad[] = {
         "verbs://127.0.0.2",           "verbs://127.0.0.2:",          "verbs://127.0.0.2:0",     "verbs://127.0.0.2:70000",
@@ -1154,6 +1169,7 @@ int main(int argc, char **argv) {
         TEST(direct_uri, "a URI may name GID and queue pair"),
         TEST(infiniband, "without IP the URI names GID, queue pair and LID"),
         TEST(ipoib, "an interface of IPoIB is known by its hardware address"),
+        TEST(hosts_and_ports, "a URI has a host and a port; the interface of a link-local address is the port's own"),
         TEST(bad_uris, "URIs that are none are refused"),
         TEST(questions, "questions are answered by no more bytes than they have, nonsense is not"),
         TEST(lies, "an answer is checked before it is believed"),
