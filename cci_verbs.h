@@ -28,6 +28,13 @@
  *     >>verbs-health      failures of queues, port and device
  *     >>verbs-wait        waiting, and the OS handle
  *     >>verbs-open        opening and closing
+ *     >>verbs-rc          mode = rc: a queue pair for each connection
+ *     >>verbs-rc-work     posting, and completions
+ *     >>verbs-rc-pair     queue pairs: making, joining, making anew
+ *     >>verbs-rc-connect  the handshake
+ *     >>verbs-rc-progress time, rounds of work, waiting
+ *     >>verbs-rc-endpoint making and ending an endpoint
+ *     >>verbs-rc-calls    the operations
  *     >>verbs-table       the table
  *     >>verbs-license
  */
@@ -255,12 +262,29 @@ static
 #include <dlfcn.h>
 #endif
 
+#ifndef CCI_NO_THREADS
+#include <pthread.h>
+#endif
+
 #include <infiniband/verbs.h>
 
-/* Numbers in byte order, and the keyed hash. */
+#ifndef CCI_URI_ALLOC
+#define CCI_URI_ALLOC malloc /* programs give URIs back with free() */
+#endif
+
+/* Numbers in byte order, the keyed hash, and for mode = rc events, connections and registrations. */
 #define CCI_LAYERS_INCLUDING
 #ifndef CCI_BASE_IMPLEMENTATION
 #define CCI_BASE_IMPLEMENTATION
+#endif
+#ifndef CCI_EVQ_IMPLEMENTATION
+#define CCI_EVQ_IMPLEMENTATION
+#endif
+#ifndef CCI_CONN_IMPLEMENTATION
+#define CCI_CONN_IMPLEMENTATION
+#endif
+#ifndef CCI_RMA_IMPLEMENTATION
+#define CCI_RMA_IMPLEMENTATION
 #endif
 #include "cci.h"
 #undef CCI_LAYERS_INCLUDING
@@ -396,6 +420,9 @@ static int cci__verbs_load(char *why, size_t why_size) {
 #define CCI__VERBS_QKEY 0x00434349u /* default */
 #define CCI__VERBS_RECV_DEPTH 1024u
 #define CCI__VERBS_SEND_DEPTH 256u
+#define CCI__VERBS_RC_DEPTH 63u /* drivers take a power of two, and some keep one place for themselves */
+#define CCI__VERBS_SRQ_DEPTH 4096u
+#define CCI__VERBS_RC_MESSAGE 8192u /* default size of the largest message in mode rc */
 #define CCI__VERBS_GID_MAX 1024 /* entries of a port's address table that are looked at */
 
 enum { CCI__VERBS_RC, CCI__VERBS_UD };
@@ -418,6 +445,8 @@ typedef struct cci__verbs_device {
     uint8_t traffic_class, service_level, hop_limit;
     uint8_t mode;
     uint8_t progress_thread, crc;
+    uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc, as the two below */
+    uint32_t rc_depth, srq_depth;
 } cci__verbs_device;
 
 typedef char cci__verbs_device_fits[sizeof(cci__verbs_device) <= sizeof(((cci_device_desc_t *)0)->data) ? 1 : -1];
@@ -868,7 +897,11 @@ static void cci__verbs_defaults(cci__verbs_device *d) {
     d->recv_depth = CCI__VERBS_RECV_DEPTH;
     d->send_depth = CCI__VERBS_SEND_DEPTH;
     d->address_handles = CCI__VERBS_HANDLES;
-    d->mode = CCI__VERBS_UD;
+    d->ack_timeout = 14;
+    d->retry_count = 6;
+    d->rnr_timer = 12;
+    d->rc_depth = CCI__VERBS_RC_DEPTH;
+    d->srq_depth = CCI__VERBS_SRQ_DEPTH;
 }
 
 /* Bytes of the largest datagram. */
@@ -895,7 +928,9 @@ static void cci__verbs_make_desc(cci_device_desc_t *desc, const cci__verbs_devic
     desc->rate = port->rate;
     memcpy(desc->pci, port->pci, sizeof desc->pci);
     /* what the datagram endpoint leaves of a datagram: 24 bytes are the packet's header, 8 the message's */
-    desc->max_send_size = d->max_send_size ? d->max_send_size : cci__verbs_mtu(d, port) - 32;
+    desc->max_send_size = d->max_send_size           ? d->max_send_size
+                          : d->mode == CCI__VERBS_RC ? CCI__VERBS_RC_MESSAGE
+                                                     : cci__verbs_mtu(d, port) - 32;
     memcpy(desc->data, d, sizeof *d);
 }
 
@@ -983,6 +1018,11 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"recv_buf_count", 1, 65536, CCI__VERBS_KEY(recv_buf_count)},
     {"send_timeout", 1, 4294967295u, CCI__VERBS_KEY(send_timeout_us)},
     {"crc", 0, 1, CCI__VERBS_KEY(crc)},
+    {"ack_timeout", 1, 31, CCI__VERBS_KEY(ack_timeout)},
+    {"retry_count", 0, 6, CCI__VERBS_KEY(retry_count)},
+    {"rnr_timer", 1, 31, CCI__VERBS_KEY(rnr_timer)},
+    {"rc_depth", 16, 16384, CCI__VERBS_KEY(rc_depth)},
+    {"srq_depth", 16, 32768, CCI__VERBS_KEY(srq_depth)},
 };
 
 /* One of two words; 0 when it is neither. */
@@ -2812,6 +2852,3049 @@ static int cci__verbs_open(cci_device_t *device, const char *service, int want_o
     return CCI_SUCCESS;
 }
 
+static const cci_link_t cci__verbs_link_table = {
+    CCI_LINK_VERSION,   cci__verbs_open,    cci__verbs_close,      cci__verbs_send,     cci__verbs_receive,
+    cci__verbs_now,     cci__verbs_resolve, cci__verbs_address,    cci__verbs_group_call, cci__verbs_is_group,
+    cci__verbs_wait,    cci__verbs_wake,    cci__verbs_arm,        cci__verbs_up,
+};
+
+/* ==================================================================================================================
+ * >>verbs-rc
+ *
+ * mode = rc: an endpoint whose reliable connections are reliable connected queue pairs. Messages and RMAs are work
+ * requests of the hardware, which repeats, orders and acknowledges them; the peer's program need not run for that.
+ *
+ *      endpoint ── link (>>verbs-link)         one UD queue pair: handshake, states of pairs, UU, multicast
+ *               ├─ completion queue            all completions of all pairs
+ *               ├─ shared receive queue        the endpoint's receive buffers, whoever sends
+ *               └─ connection ── queue pair    when it is accepted, and no sooner: a flood of requests makes none
+ *
+ * CONNECTING is the handshake of cci.h's >>conn over the link, packet by packet, but a request is always answered with a
+ * cookie first, and nothing is kept before that comes back. ACCEPT, CONFIRM and CONFIRMED end with the state of the
+ * sender's queue pair; so does PAIR, which is nothing but that (type 32, behind the usual 24 bytes):
+ *
+ *       0                 4                 8                 12                16                20
+ *      ┌─────────────────┬─────────────────┬─────────────────┬─────────────────┬─────────────────┬───┬───┬───┬───┐
+ *      │ epoch           │ queue pair      │ first packet    │ messages got    │ epoch joined    │fl.│rd.│mtu│ 0 │
+ *      └─────────────────┴─────────────────┴─────────────────┴─────────────────┴─────────────────┴───┴───┴───┴───┘
+ *       24                                 32
+ *      ┌──────────────────────────────────┬──────────────────────────────────┐
+ *      │ key of its handles               │ 0                                │   flags: 1 asks for an answer,
+ *      └──────────────────────────────────┴──────────────────────────────────┘          2 no receive buffers
+ *
+ * A PAIR that fails (the peer was out of reach for longer than the hardware repeats, or an RMA named memory that is
+ * registered no more) is made anew: both sides take what their queue pair had finished, reset it, begin a new epoch and
+ * join the peer's. Both count the messages that they got, so each knows which of its own are to be sent again, and every
+ * message still comes once and in order. Only time ends a connection: the send timeout of its oldest operation, which then
+ * has CCI_ETIMEDOUT, or CCI_ERR_RNR when the peer has said last that it has no receive buffers; and the peer's leaving.
+ *
+ *      FRESH ──peer's new state──▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer epoch──▶ DRAINING ─▶ FRESH
+ *
+ * RECEIVER NOT READY. A shared receive queue that is empty makes the hardware repeat until it is not: that neither fails
+ * the pair nor holds up others. When an operation has used half of its time, the peer is asked over the link.
+ *
+ * SENDING. Each connection has its operations in a ring, oldest first, and work requests have numbers, so that one
+ * completion tells of all before it. Several messages are posted together; only the last of them is signalled. Small ones
+ * travel inside the work request. A message's bytes stay in their block until it is complete, for repeating.
+ *
+ * RMA is RDMA write and read. A handle holds address, rkey, length, rights, and a tag made of them with a key that the
+ * target gives to its peers: so the initiator refuses what is forged, foreign, out of range or not permitted before the
+ * hardware does, and the hardware only has to stop peers that lie. That costs them their queue pair, and nobody else
+ * anything. A completion message is a send behind the write, or behind the read with a fence.
+ *
+ * It allocates when a connection opens, and never for a message or an RMA. Invariants: an item is in the ring of one
+ * connection or free; a receive buffer is posted, waits in `received`, or is with the program; a queue pair is destroyed
+ * only when all its work requests have been accounted for. Limits: memory is pinned; handles know 2^48 bytes.
+ * ================================================================================================================== */
+
+#define CCI__RC_BUFS 512u          /* default of both buffer counts */
+#define CCI__RC_MAX_BUFS 65536u
+#define CCI__RC_INLINE 128u        /* bytes in a work request */
+#define CCI__RC_CHAIN 16u          /* work requests posted together */
+#define CCI__RC_WAITING 16u        /* messages that wait for company */
+#define CCI__RC_POLL 32            /* completions taken at once */
+#define CCI__RC_SENDS 8192u        /* work requests of the endpoint that are under way at most */
+#define CCI__RC_RMAS 1024u         /* RMAs at once */
+#define CCI__RC_CHUNK (1u << 20)   /* bytes of one RDMA write or read at most */
+#define CCI__RC_REGIONS 4096u
+#define CCI__RC_CONTROL 64u        /* events of connections that are there from the beginning */
+#define CCI__RC_GROUPS 16u
+#define CCI__RC_GONE 64u
+#define CCI__RC_REQUESTS 1024u     /* requests that have not been decided */
+#define CCI__RC_DATAGRAMS 16       /* taken from the link at once */
+#define CCI__RC_QUIET 8u           /* rounds between two looks at clock and link while messages come */
+#define CCI__RC_SEND_TIMEOUT_US 30000000u
+#define CCI__RC_ACCEPT_NS (UINT64_C(30000) * CCI__MS)
+#define CCI__RC_CONFIRM_TRIES 30
+#define CCI__RC_PAIR_TRIES 40      /* for a connection that has nothing to send */
+#define CCI__RC_LEAVE_NS (10 * CCI__MS)
+#define CCI__RC_DRAIN_NS (1000 * CCI__MS)
+#define CCI__RC_PKT_PAIR 32u
+#define CCI__RC_STATE_SIZE 40u
+#define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
+
+enum { CCI__RC_NO_PAIR, CCI__RC_FRESH, CCI__RC_JOINED, CCI__RC_PAIRED, CCI__RC_DRAINING };
+enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
+
+/* Flags of a connection. */
+#define CCI__RC_LISTED 1u    /* in `ready`, or in `drained` if it is draining */
+#define CCI__RC_CLOSING 2u   /* the program has closed it */
+#define CCI__RC_PINGED 4u    /* the peer owes a sign of life */
+#define CCI__RC_UNREADY 8u   /* the peer has said last that it has no receive buffers */
+#define CCI__RC_RESOLVING 16u
+#define CCI__RC_AWAITING 64u /* client: accepted; the peer has not said that it has joined */
+#define CCI__RC_FLUSHING 32u /* a work request of this epoch has failed: none behind it has succeeded */
+
+/* Flags of a state. */
+#define CCI__RC_ASKS 1u
+#define CCI__RC_IS_UNREADY 2u
+
+struct cci__rc_item;
+
+/* An operation of the program until its completion has been returned. */
+typedef struct cci__rc_op {
+    cci_evq_event_t event; /* first */
+    int status;
+    uint8_t blocking, done;
+} cci__rc_op;
+
+/* A message or an RMA on its way. */
+typedef struct cci__rc_item {
+    struct cci__rc_item *next; /* the next call's; of the newest: the oldest */
+    cci__rc_op *op;            /* NULL: no completion is wanted */
+    uint8_t *data;             /* a message's, or where the local memory is */
+    uint64_t deadline_ns;
+    uint64_t remote, tag;      /* remote address; the local registration's tag */
+    uint64_t length, at;       /* bytes; of them posted */
+    uint32_t region, lkey, rkey;
+    uint32_t first, last;      /* numbers of its work requests */
+    int status;
+    uint8_t kind, is_posted, is_done, is_fenced, has_message;
+} cci__rc_item;
+
+/* A receive buffer with its event. */
+typedef struct cci__rc_buffer {
+    cci_evq_event_t event; /* first */
+    struct ibv_recv_wr wr;
+    struct ibv_sge sge;
+} cci__rc_buffer;
+
+/* What cci_connect() was given. The data follows. */
+typedef struct cci__rc_pending {
+    cci_evq_event_t *event;
+    uint32_t data_len, reserved;
+} cci__rc_pending;
+
+/* A request that the program has not returned. The data follows. */
+typedef struct cci__rc_request {
+    cci_evq_event_t event; /* first */
+    cci_list_t node;
+    uint64_t missing; /* pieces */
+    uint32_t unit, reserved;
+} cci__rc_request;
+
+typedef struct cci__rc_conn {
+    cci_conn_t conn; /* first */
+    struct ibv_qp *qp;
+    cci__rc_item *newest, *unposted;
+    void *pending;     /* client: cci__rc_pending; server: the request, or the event kept for the outcome */
+    uint64_t retry_ns; /* connecting: when it is given up; then: when the pair's next step is due */
+    uint64_t peer_key; /* of its handles */
+    uint32_t next_listed, next_qp;
+    uint32_t send_timeout_us, keepalive_us;
+    uint32_t epoch, joined;    /* own; the peer's that the queue pair was joined to last */
+    uint32_t received, acked;  /* messages got; messages that the peer has got */
+    uint32_t posted, retired;  /* numbers of the next work request, and of the first that is under way */
+    uint16_t waiting;          /* messages not posted yet */
+    int16_t failure;           /* status of what is still pending */
+    uint8_t phase, rd_atomic, mtu, pair_tries;
+} cci__rc_conn;
+
+typedef struct cci__rc_memory {
+    struct cci__rc_memory *next;
+    struct ibv_mr *mr; /* or NULL */
+} cci__rc_memory;
+
+typedef struct cci__rc {
+    cci_endpoint_base_t base; /* first */
+    cci__verbs_device device;
+    cci__verbs_link *hw; /* what `handle` is */
+    const cci_link_t *link;
+    void *handle;
+    cci_link_info_t info;
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_cq *cq;
+    struct ibv_srq *srq;
+    uint32_t depth, inline_size, chunk, rd_atomic, srq_depth, datagram;
+    uint32_t under_way; /* work requests */
+    cci_evq_t evq;
+    cci_evq_fifo_t received;
+    cci_conn_table_t conns;
+    cci_rma_table_t rma;
+    cci_rma_region_t *regions;
+    struct ibv_mr **mrs;
+    uint64_t handle_key;
+    cci_wheel_t wheel;
+    uint32_t *qp_buckets;
+    uint32_t qp_bucket_count, ready, ready_last, drained, request_count;
+    cci_evq_event_t *free_ops;
+    cci__rc_item *free_messages, *free_rmas;
+    cci__rc_buffer *free_plain; /* for UU and multicast: no hardware writes there */
+    cci__rc_buffer *parked;
+    struct ibv_recv_wr *repost, **repost_tail;
+    uint32_t repost_count, posted_buffers, active_buffers, total_buffers;
+    uint32_t total_messages, used_messages;
+    cci_list_t requests;
+    cci__rc_memory *memory;
+    cci__rc_conn *groups[CCI__RC_GROUPS];
+    uint32_t group_count;
+    uint64_t gone[CCI__RC_GONE];
+    uint32_t gone_next, resets;
+    cci_link_rx_t rx[CCI__RC_DATAGRAMS];
+    uint64_t now_ns, check_ns, armed_ns, thread_until_ns;
+    uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
+    uint32_t quiet, turn;
+    int has_fd, armed_readable, device_failed, stopping;
+#ifndef CCI_NO_THREADS
+    pthread_mutex_t lock;
+    pthread_t thread;
+    int has_thread;
+#endif
+} cci__rc;
+
+static void cci__rc_lock(cci__rc *ep) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_lock(&ep->lock);
+#else
+    (void)ep;
+#endif
+}
+
+static void cci__rc_unlock(cci__rc *ep) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_unlock(&ep->lock);
+#else
+    (void)ep;
+#endif
+}
+
+static cci__rc *cci__rc_of(const cci__rc_conn *conn) {
+    return (cci__rc *)(uintptr_t)conn->conn.pub.endpoint;
+}
+
+static int cci__rc_is_reliable(const cci__rc_conn *conn) {
+    return conn->conn.pub.attribute == CCI_CONN_ATTR_RO || conn->conn.pub.attribute == CCI_CONN_ATTR_RU;
+}
+
+/* Memory that lives as long as the endpoint, aligned to 64 bytes; pinned if it is for the hardware. */
+static void *cci__rc_memory_of(cci__rc *ep, size_t size, struct ibv_mr **mr) {
+    uint8_t *bytes = (uint8_t *)cci_alloc(size + sizeof(cci__rc_memory) + 64);
+    cci__rc_memory *block = (cci__rc_memory *)(void *)bytes;
+    uint8_t *start;
+    if (!bytes) {
+        return NULL;
+    }
+    start = bytes + sizeof *block;
+    start += (64 - ((uintptr_t)start & 63)) & 63;
+    block->mr = NULL;
+    if (mr) {
+        block->mr = cci__ibv.reg_mr(ep->pd, start, size, IBV_ACCESS_LOCAL_WRITE);
+        if (!block->mr) {
+            cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "memory can't be pinned (see `ulimit -l`)", errno);
+            cci_release(bytes);
+            return NULL;
+        }
+        *mr = block->mr;
+    }
+    block->next = ep->memory;
+    ep->memory = block;
+    return start;
+}
+
+/* ---- lists of connections that have something to do: `ready` to post, `drained` to be reset ---- */
+
+static cci__rc_conn *cci__rc_at(const cci__rc *ep, uint32_t index) {
+    return (cci__rc_conn *)(void *)cci_conn_at(&ep->conns, index);
+}
+
+static void cci__rc_unlist(cci__rc *ep, cci__rc_conn *conn) {
+    uint32_t *at = conn->phase == CCI__RC_DRAINING ? &ep->drained : &ep->ready, last = CCI__CONN_NONE;
+    if (!(conn->conn.flags & CCI__RC_LISTED)) {
+        return;
+    }
+    while (*at != conn->conn.index) {
+        last = *at;
+        at = &cci__rc_at(ep, *at)->next_listed;
+    }
+    *at = conn->next_listed;
+    if (conn->phase != CCI__RC_DRAINING && ep->ready_last == conn->conn.index) {
+        ep->ready_last = last;
+    }
+    conn->conn.flags &= (uint8_t)~CCI__RC_LISTED;
+}
+
+static void cci__rc_list_ready(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.flags & CCI__RC_LISTED) {
+        return;
+    }
+    conn->conn.flags |= CCI__RC_LISTED;
+    conn->next_listed = CCI__CONN_NONE;
+    if (ep->ready == CCI__CONN_NONE) {
+        ep->ready = conn->conn.index;
+    } else {
+        cci__rc_at(ep, ep->ready_last)->next_listed = conn->conn.index;
+    }
+    ep->ready_last = conn->conn.index;
+}
+
+static void cci__rc_list_drained(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.flags & CCI__RC_LISTED) {
+        return;
+    }
+    conn->conn.flags |= CCI__RC_LISTED;
+    conn->next_listed = ep->drained;
+    ep->drained = conn->conn.index;
+}
+
+/* ---- time ---- */
+
+static cci__rc_item *cci__rc_oldest(const cci__rc_conn *conn) {
+    return conn->newest ? conn->newest->next : NULL;
+}
+
+/* Sees to it that the connection's timer comes early enough. One that comes too early looks again. */
+static void cci__rc_schedule(cci__rc *ep, cci__rc_conn *conn) {
+    const cci__rc_item *oldest = cci__rc_oldest(conn);
+    uint64_t at = cci__min64(conn->conn.deadline_ns, conn->retry_ns);
+    if (oldest && conn->conn.state == CCI_CONN_OPEN) {
+        at = cci__min64(at, oldest->deadline_ns);
+    }
+    if (at < conn->conn.timer.at_ns) {
+        cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
+    }
+}
+
+/* When the peer is to be asked why the oldest operation takes so long. */
+static uint64_t cci__rc_doubt_ns(const cci__rc_conn *conn) {
+    const cci__rc_item *oldest = cci__rc_oldest(conn);
+    if (!oldest || oldest->deadline_ns == CCI__NEVER) {
+        return CCI__NEVER;
+    }
+    return oldest->deadline_ns - (uint64_t)conn->send_timeout_us * 500;
+}
+
+/* ---- events ---- */
+
+static cci_evq_event_t *cci__rc_control_event(cci__rc *ep) {
+    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+    if (!event) {
+        cci_evq_event_t *more = (cci_evq_event_t *)cci__rc_memory_of(ep, CCI__RC_CONTROL * sizeof *more, NULL);
+        if (!more) {
+            return NULL;
+        }
+        cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, more, CCI__RC_CONTROL);
+        event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+    }
+    event->owner = NULL;
+    event->state = 0;
+    return event;
+}
+
+static void cci__rc_post_keepalive(cci__rc *ep, cci__rc_conn *conn) {
+    cci_evq_event_t *event = cci__rc_control_event(ep);
+    conn->keepalive_us = 0;
+    conn->conn.flags &= (uint8_t)~CCI__RC_PINGED;
+    if (!event) {
+        return;
+    }
+    event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
+    event->base.pub.keepalive.connection = &conn->conn.pub;
+    event->owner = conn;
+    cci_evq_post(&ep->evq.urgent, event);
+}
+
+static void cci__rc_free_op(cci__rc *ep, cci__rc_op *op) {
+    op->event.next = ep->free_ops;
+    ep->free_ops = &op->event;
+}
+
+static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
+    op->status = status;
+    op->done = 1;
+    if (op->blocking) {
+        return;
+    }
+    op->event.base.pub.send.status = (cci_status_t)status;
+    cci_evq_post(&ep->evq.done, &op->event);
+}
+
+/* ==================================================================================================================
+ * >>verbs-rc-work
+ *
+ * Work requests: posting what waits, and what their completions say.
+ * ================================================================================================================== */
+
+static void cci__rc_free_item(cci__rc *ep, cci__rc_item *item) {
+    if (item->kind == CCI__RC_MESSAGE_ITEM) {
+        item->next = ep->free_messages;
+        ep->free_messages = item;
+        ep->used_messages--;
+    } else {
+        item->next = ep->free_rmas;
+        ep->free_rmas = item;
+    }
+}
+
+static void cci__rc_append(cci__rc_conn *conn, cci__rc_item *item) {
+    if (conn->newest) {
+        item->next = conn->newest->next;
+        conn->newest->next = item;
+    } else {
+        item->next = item;
+    }
+    conn->newest = item;
+    if (!conn->unposted) {
+        conn->unposted = item;
+    }
+}
+
+/* Operations that are over leave the ring in the order of their calls. */
+static void cci__rc_reap(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_item *oldest;
+    while ((oldest = cci__rc_oldest(conn)) != NULL && oldest->is_done) {
+        if (conn->unposted == oldest) {
+            conn->unposted = oldest == conn->newest ? NULL : oldest->next;
+        }
+        if (oldest == conn->newest) {
+            conn->newest = NULL;
+        } else {
+            conn->newest->next = oldest->next;
+        }
+        if (oldest->op) {
+            cci__rc_complete_op(ep, oldest->op, oldest->status);
+        }
+        cci__rc_free_item(ep, oldest);
+    }
+}
+
+/* An item is over. No completion message comes of an RMA that failed. */
+static void cci__rc_end_item(cci__rc_conn *conn, cci__rc_item *item, int status) {
+    item->is_done = 1;
+    item->status = status;
+    if (item->kind == CCI__RC_MESSAGE_ITEM && status == CCI_SUCCESS) {
+        conn->acked++;
+    }
+    if (item->has_message && status != CCI_SUCCESS) {
+        item->next->is_done = 1;
+        item->next->status = status;
+    }
+}
+
+/* All that is pending ends with a status. Nothing of it is under way. */
+static void cci__rc_end_all(cci__rc *ep, cci__rc_conn *conn, int status) {
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    while (item) {
+        if (!item->is_done) {
+            cci__rc_end_item(conn, item, status);
+        }
+        item = item == newest ? NULL : item->next;
+    }
+    cci__rc_reap(ep, conn);
+}
+
+/* The work request for the next part of an item. */
+static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, struct ibv_send_wr *wr, struct ibv_sge *sge) {
+    uint64_t length = item->length - item->at;
+    memset(wr, 0, sizeof *wr);
+    wr->sg_list = sge;
+    wr->num_sge = item->length > 0;
+    if (item->is_fenced && item->at == 0) {
+        wr->send_flags = IBV_SEND_FENCE;
+    }
+    if (item->kind == CCI__RC_MESSAGE_ITEM) {
+        wr->opcode = IBV_WR_SEND;
+        if (length <= ep->inline_size) {
+            wr->send_flags |= IBV_SEND_INLINE;
+        }
+    } else {
+        length = cci__min64(length, ep->chunk);
+        wr->opcode = item->kind == CCI__RC_READ_ITEM ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+        wr->wr.rdma.remote_addr = item->remote + item->at;
+        wr->wr.rdma.rkey = item->rkey;
+    }
+    sge->addr = (uintptr_t)item->data + item->at;
+    sge->length = (uint32_t)length;
+    sge->lkey = item->lkey;
+    item->at += length;
+}
+
+/* Is the local memory of an RMA still registered? */
+static int cci__rc_has_memory(cci__rc *ep, const cci__rc_item *item) {
+    return item->kind == CCI__RC_MESSAGE_ITEM || cci_rma_find(&ep->rma, item->tag, item->region) != NULL;
+}
+
+static uint64_t cci__rc_wr_id(const cci__rc_conn *conn, uint32_t number) {
+    return CCI__RC_SEND_ID | (uint64_t)conn->conn.index << 32 | number;
+}
+
+/* Makes up to `most` work requests of what waits; returns how many. */
+static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_wr *wr, struct ibv_sge *sge,
+                               uint32_t most) {
+    uint32_t count = 0;
+    while (conn->unposted && count < most) {
+        cci__rc_item *item = conn->unposted;
+        if (!item->is_done && item->at == 0 && !cci__rc_has_memory(ep, item)) {
+            cci__rc_end_item(conn, item, CCI_ERR_RMA_HANDLE);
+        }
+        if (!item->is_done) {
+            uint32_t number = conn->posted + count;
+            if (!item->is_posted) {
+                item->is_posted = 1;
+                item->first = number;
+            }
+            cci__rc_fill_wr(ep, item, &wr[count], &sge[count]);
+            wr[count].wr_id = cci__rc_wr_id(conn, number);
+            if (count > 0) {
+                wr[count - 1].next = &wr[count];
+            }
+            count++;
+            if (item->at < item->length) {
+                continue;
+            }
+            item->last = number;
+        }
+        conn->unposted = item == conn->newest ? NULL : item->next;
+    }
+    return count;
+}
+
+static void cci__rc_break(cci__rc *ep, cci__rc_conn *conn, int status);
+
+/* Posts what waits on a pair, as much as has room. */
+static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
+    struct ibv_send_wr wr[CCI__RC_CHAIN], *bad = NULL;
+    struct ibv_sge sge[CCI__RC_CHAIN];
+    conn->waiting = 0;
+    while (conn->phase == CCI__RC_PAIRED && conn->unposted) {
+        uint32_t room = cci__min32(ep->depth - (conn->posted - conn->retired), CCI__RC_SENDS - ep->under_way), count;
+        if (room == 0) {
+            break; /* a completion goes on with it */
+        }
+        count = cci__rc_gather(ep, conn, wr, sge, cci__min32(room, CCI__RC_CHAIN));
+        if (count == 0) {
+            break;
+        }
+        wr[count - 1].send_flags |= IBV_SEND_SIGNALED;
+        conn->posted += count;
+        ep->under_way += count;
+        if (ibv_post_send(conn->qp, wr, &bad)) {
+            uint32_t refused = count - (uint32_t)(bad - wr); /* what was taken before is flushed */
+            conn->posted -= refused;
+            ep->under_way -= refused;
+            cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "the hardware takes no work", errno);
+            cci__rc_break(ep, conn, CCI_ERROR);
+            return;
+        }
+    }
+    cci__rc_reap(ep, conn); /* those whose memory has gone */
+}
+
+/* After something was appended: what may go at once goes at once, the rest with company or in the next round. */
+static void cci__rc_issued(cci__rc *ep, cci__rc_conn *conn, int now) {
+    if (conn->phase != CCI__RC_PAIRED) {
+        if (conn->phase == CCI__RC_FRESH || conn->phase == CCI__RC_JOINED) {
+            conn->pair_tries = (uint8_t)cci__min32(conn->pair_tries, CCI__RC_PAIR_TRIES - 1);
+            conn->retry_ns = cci__min64(conn->retry_ns, ep->now_ns + cci_conn_retry_ns(conn->pair_tries));
+            cci__rc_schedule(ep, conn);
+        }
+        return;
+    }
+    if (conn->retry_ns == CCI__NEVER) {
+        conn->retry_ns = cci__rc_doubt_ns(conn);
+        cci__rc_schedule(ep, conn);
+    }
+    conn->waiting++;
+    if (now || conn->posted == conn->retired || conn->waiting >= CCI__RC_WAITING) {
+        cci__rc_post(ep, conn);
+    } else {
+        cci__rc_list_ready(ep, conn);
+    }
+}
+
+/* All work requests before `number` are done. */
+static void cci__rc_retire(cci__rc *ep, cci__rc_conn *conn, uint32_t number) {
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    ep->under_way -= number - conn->retired;
+    conn->retired = number;
+    while (item && (item->is_done || (item->is_posted && item->at == item->length && (int32_t)(item->last - number) < 0))) {
+        if (!item->is_done) {
+            cci__rc_end_item(conn, item, CCI_SUCCESS);
+        }
+        item = item == newest ? NULL : item->next;
+    }
+    cci__rc_reap(ep, conn);
+}
+
+/* ---- the end of a queue pair ---- */
+
+static int cci__rc_modify(cci__rc *ep, cci__rc_conn *conn, enum ibv_qp_state state) {
+    struct ibv_qp_attr attr;
+    (void)ep;
+    memset(&attr, 0, sizeof attr);
+    attr.qp_state = state;
+    return cci__ibv.modify_qp(conn->qp, &attr, IBV_QP_STATE);
+}
+
+/* Stops the queue pair. What is under way is flushed; then cci__rc_settle() goes on. */
+static void cci__rc_drain(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->phase != CCI__RC_DRAINING) {
+        cci__rc_unlist(ep, conn);
+        if (conn->qp) {
+            (void)cci__rc_modify(ep, conn, IBV_QPS_ERR);
+        }
+        conn->phase = CCI__RC_DRAINING;
+        conn->retry_ns = ep->now_ns + CCI__RC_DRAIN_NS;
+        cci__rc_schedule(ep, conn);
+    }
+    if (conn->posted == conn->retired) {
+        cci__rc_list_drained(ep, conn);
+    }
+}
+
+/* Whatever is pending is to end with a status, and the queue pair with it. */
+static void cci__rc_fail(cci__rc *ep, cci__rc_conn *conn, int status) {
+    if (conn->failure == CCI_SUCCESS) {
+        conn->failure = (int16_t)status;
+    }
+    cci__rc_drain(ep, conn);
+}
+
+/* The peer has left or is lost. The connection stays until the program disconnects. */
+static void cci__rc_break(cci__rc *ep, cci__rc_conn *conn, int status) {
+    conn->conn.state = CCI_CONN_BROKEN;
+    conn->conn.confirming = 0;
+    conn->conn.deadline_ns = CCI__NEVER;
+    cci__rc_fail(ep, conn, status);
+    if (conn->keepalive_us) {
+        cci__rc_post_keepalive(ep, conn);
+    }
+}
+
+/* A work request has failed. One that named memory which isn't there fails alone: all others go on with a new pair. */
+static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number, enum ibv_wc_status why) {
+    cci__rc_item *item = NULL;
+    if (!(conn->conn.flags & CCI__RC_FLUSHING)) {
+        conn->conn.flags |= CCI__RC_FLUSHING;
+        cci__rc_retire(ep, conn, number); /* those before it have succeeded */
+        item = cci__rc_oldest(conn);
+    }
+    if (item && (!item->is_posted || (int32_t)(item->first - number) > 0)) {
+        item = NULL; /* it was a sign of life */
+    }
+    switch (why) {
+    case IBV_WC_WR_FLUSH_ERR:
+    case IBV_WC_RETRY_EXC_ERR:
+        break;
+    case IBV_WC_RNR_RETRY_EXC_ERR:
+        conn->conn.flags |= CCI__RC_UNREADY;
+        break;
+    case IBV_WC_LOC_PROT_ERR:
+    case IBV_WC_REM_ACCESS_ERR:
+    case IBV_WC_REM_INV_REQ_ERR:
+    case IBV_WC_REM_INV_RD_REQ_ERR:
+    case IBV_WC_REM_OP_ERR:
+        if (item && item->kind != CCI__RC_MESSAGE_ITEM) {
+            cci__rc_end_item(conn, item, CCI_ERR_RMA_HANDLE);
+            break;
+        } /* fall through */
+    default:
+        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, cci__ibv.wc_status_str(why), 0);
+        if (conn->conn.state == CCI_CONN_OPEN) {
+            cci__rc_break(ep, conn, CCI_ERROR);
+        }
+        break;
+    }
+    ep->under_way -= number + 1 - conn->retired;
+    conn->retired = number + 1;
+    cci__rc_drain(ep, conn);
+}
+
+static void cci__rc_sent(cci__rc *ep, const struct ibv_wc *wc) {
+    cci__rc_conn *conn = cci__rc_at(ep, (uint32_t)((wc->wr_id & ~CCI__RC_SEND_ID) >> 32));
+    uint32_t number = (uint32_t)wc->wr_id;
+    if (!conn || conn->conn.state == CCI_CONN_FREE || number - conn->retired >= conn->posted - conn->retired) {
+        return; /* of a queue pair that did not drain in time */
+    }
+    if (wc->status != IBV_WC_SUCCESS) {
+        cci__rc_work_failed(ep, conn, number, wc->status);
+        return;
+    }
+    conn->conn.flags &= (uint8_t)~(CCI__RC_PINGED | CCI__RC_UNREADY);
+    cci__rc_retire(ep, conn, number + 1);
+    if (conn->phase == CCI__RC_DRAINING) {
+        cci__rc_drain(ep, conn);
+        return;
+    }
+    if (conn->unposted) {
+        cci__rc_list_ready(ep, conn);
+    }
+    if (!conn->newest) {
+        conn->retry_ns = CCI__NEVER; /* no doubt any more */
+    }
+}
+
+/* ---- receive buffers ---- */
+
+static void cci__rc_repost(cci__rc *ep) {
+    struct ibv_recv_wr *bad = NULL;
+    if (ep->repost_count == 0) {
+        return;
+    }
+    if (ibv_post_srq_recv(ep->srq, ep->repost, &bad)) {
+        cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "the shared receive queue takes no buffers", errno);
+    }
+    ep->posted_buffers += ep->repost_count;
+    ep->repost_count = 0;
+    ep->repost_tail = &ep->repost;
+}
+
+/* The hardware may have the buffer again. */
+static void cci__rc_give_buffer(cci__rc *ep, cci__rc_buffer *buffer) {
+    if (ep->active_buffers > ep->recv_buf_count) {
+        buffer->event.next = &ep->parked->event;
+        ep->parked = buffer;
+        ep->active_buffers--;
+        return;
+    }
+    buffer->wr.next = NULL;
+    *ep->repost_tail = &buffer->wr;
+    ep->repost_tail = &buffer->wr.next;
+    ep->repost_count++;
+    if (ep->repost_count >= CCI__RC_CHAIN || ep->posted_buffers < 2 * CCI__RC_CHAIN) {
+        cci__rc_repost(ep);
+    }
+}
+
+static cci__rc_conn *cci__rc_find_qp(const cci__rc *ep, uint32_t qp_num) {
+    uint32_t at = ep->qp_buckets[(qp_num * 2654435761u >> 7) & (ep->qp_bucket_count - 1)];
+    while (at != CCI__CONN_NONE) {
+        cci__rc_conn *conn = cci__rc_at(ep, at);
+        if (conn->qp->qp_num == qp_num) {
+            return conn;
+        }
+        at = conn->next_qp;
+    }
+    return NULL;
+}
+
+static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn);
+static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status);
+static void cci__rc_confirmed(cci__rc *ep, cci__rc_conn *conn);
+static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status);
+
+/* A message for the program. */
+static void cci__rc_deliver(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *event, const uint8_t *data,
+                            uint32_t length) {
+    event->base.pub.recv.type = CCI_EVENT_RECV;
+    event->base.pub.recv.len = length;
+    event->base.pub.recv.ptr = data;
+    event->base.pub.recv.connection = &conn->conn.pub;
+    event->owner = conn;
+    cci_evq_post(&ep->received, event);
+}
+
+static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
+    cci__rc_buffer *buffer = (cci__rc_buffer *)(uintptr_t)wc->wr_id;
+    cci__rc_conn *conn;
+    ep->posted_buffers--;
+    if (wc->status != IBV_WC_SUCCESS || (conn = cci__rc_find_qp(ep, wc->qp_num)) == NULL ||
+        (conn->conn.flags & CCI__RC_CLOSING)) {
+        cci__rc_give_buffer(ep, buffer);
+        return;
+    }
+    conn->received++;
+    conn->conn.flags &= (uint8_t)~CCI__RC_PINGED;
+    if (CCI__UNLIKELY(conn->phase == CCI__RC_JOINED)) {
+        cci__rc_paired(ep, conn); /* who sends has joined */
+    }
+    if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED)) {
+        cci__rc_accepted(ep, conn, CCI_SUCCESS);
+    } else if (CCI__UNLIKELY(conn->conn.confirming)) {
+        cci__rc_confirmed(ep, conn);
+    }
+    cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, wc->byte_len);
+}
+
+/* Takes completions; returns how many there were. */
+static int cci__rc_poll(cci__rc *ep) {
+    struct ibv_wc wc[CCI__RC_POLL];
+    int i, count = ibv_poll_cq(ep->cq, CCI__RC_POLL, wc);
+    for (i = 0; i < count; i++) {
+        if (wc[i].wr_id & CCI__RC_SEND_ID) {
+            cci__rc_sent(ep, &wc[i]);
+        } else {
+            cci__rc_got(ep, &wc[i]);
+        }
+    }
+    return count;
+}
+
+/* ==================================================================================================================
+ * >>verbs-rc-pair
+ *
+ * Queue pairs: making, joining, and making them anew.
+ * ================================================================================================================== */
+
+static void cci__rc_send_datagram(cci__rc *ep, const cci_link_addr_t *to, const uint8_t *head, uint32_t head_length,
+                                  const void *data, uint32_t length) {
+    cci_link_tx_t tx;
+    memset(&tx, 0, sizeof tx);
+    tx.to = to;
+    tx.length = head_length + length;
+    tx.piece_count = length > 0 ? 2 : 1;
+    tx.piece[0].data = head;
+    tx.piece[0].length = head_length;
+    tx.piece[1].data = data;
+    tx.piece[1].length = length;
+    (void)ep->link->send(ep->handle, &tx, 1); /* one that isn't taken is lost: all are repeated */
+}
+
+static uint32_t cci__rc_first_packet(const cci__rc *ep, const cci__rc_conn *conn) {
+    uint64_t words[3];
+    words[0] = conn->conn.token;
+    words[1] = conn->epoch;
+    words[2] = 0x70736e;
+    return (uint32_t)cci__siphash(ep->conns.key, words, 3) & 0xffffff;
+}
+
+static int cci__rc_has_buffers(const cci__rc *ep) {
+    return ep->posted_buffers > 0 && ep->evq.recv_out < ep->evq.recv_limit;
+}
+
+static uint32_t cci__rc_write_state(const cci__rc *ep, const cci__rc_conn *conn, uint32_t flags, uint8_t *bytes) {
+    int has_joined = conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED;
+    memset(bytes, 0, CCI__RC_STATE_SIZE);
+    if (!cci__rc_has_buffers(ep)) {
+        flags |= CCI__RC_IS_UNREADY;
+    }
+    cci__store32(bytes, conn->epoch);
+    cci__store32(bytes + 4, conn->qp ? conn->qp->qp_num : 0);
+    cci__store32(bytes + 8, cci__rc_first_packet(ep, conn));
+    cci__store32(bytes + 12, conn->received);
+    cci__store32(bytes + 16, has_joined ? conn->joined : 0);
+    bytes[20] = (uint8_t)flags;
+    bytes[21] = (uint8_t)ep->rd_atomic;
+    bytes[22] = (uint8_t)(ep->hw->port.mtu / 256);
+    cci__store64(bytes + 24, ep->handle_key);
+    return CCI__RC_STATE_SIZE;
+}
+
+/* A packet of a connection with the state of its queue pair. */
+static void cci__rc_tell(cci__rc *ep, cci__rc_conn *conn, uint8_t type, uint32_t flags) {
+    uint8_t bytes[CCI__HEADER_SIZE + CCI__RC_STATE_SIZE];
+    cci_conn_write_header(bytes, type, 0, conn->conn.peer_index, conn->conn.peer_token, conn->conn.index, 0);
+    (void)cci__rc_write_state(ep, conn, flags, bytes + CCI__HEADER_SIZE);
+    cci__rc_send_datagram(ep, &conn->conn.peer, bytes, sizeof bytes, NULL, 0);
+}
+
+/* The state of a pair that is to be made, repeated until the peer has joined. */
+static void cci__rc_tell_pair(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
+    if (conn->pair_tries < 200) {
+        conn->pair_tries++;
+    }
+    conn->retry_ns = conn->pair_tries > CCI__RC_PAIR_TRIES && !conn->newest
+                         ? CCI__NEVER
+                         : ep->now_ns + cci_conn_retry_ns(conn->pair_tries);
+    cci__rc_schedule(ep, conn);
+}
+
+static void cci__rc_hash_qp(cci__rc *ep, cci__rc_conn *conn) {
+    uint32_t *bucket = &ep->qp_buckets[(conn->qp->qp_num * 2654435761u >> 7) & (ep->qp_bucket_count - 1)];
+    conn->next_qp = *bucket;
+    *bucket = conn->conn.index;
+}
+
+static void cci__rc_unhash_qp(cci__rc *ep, cci__rc_conn *conn) {
+    uint32_t *at = &ep->qp_buckets[(conn->qp->qp_num * 2654435761u >> 7) & (ep->qp_bucket_count - 1)];
+    while (*at != conn->conn.index) {
+        at = &cci__rc_at(ep, *at)->next_qp;
+    }
+    *at = conn->next_qp;
+}
+
+/* A queue pair that is reset, or new, begins an epoch. */
+static int cci__rc_begin_epoch(cci__rc *ep, cci__rc_conn *conn) {
+    struct ibv_qp_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.qp_state = IBV_QPS_INIT;
+    attr.pkey_index = (uint16_t)ep->hw->pkey_index;
+    attr.port_num = ep->hw->port.number;
+    attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+    conn->epoch++;
+    conn->conn.flags &= (uint8_t)~CCI__RC_FLUSHING;
+    conn->phase = CCI__RC_FRESH;
+    conn->pair_tries = 0;
+    return cci__ibv.modify_qp(conn->qp, &attr,
+                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+static int cci__rc_make_qp(cci__rc *ep, cci__rc_conn *conn) {
+    struct ibv_qp_init_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.send_cq = attr.recv_cq = ep->cq;
+    attr.srq = ep->srq;
+    attr.cap.max_send_wr = ep->depth;
+    attr.cap.max_send_sge = 1;
+    attr.cap.max_inline_data = ep->inline_size;
+    attr.qp_type = IBV_QPT_RC;
+    conn->qp = cci__ibv.create_qp(ep->pd, &attr);
+    if (!conn->qp) {
+        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "no queue pair for a connection", errno);
+        return CCI_ENOMEM;
+    }
+    cci__rc_hash_qp(ep, conn);
+    if (cci__rc_begin_epoch(ep, conn)) {
+        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be used", errno);
+        return CCI_ERROR;
+    }
+    return CCI_SUCCESS;
+}
+
+static void cci__rc_destroy_qp(cci__rc *ep, cci__rc_conn *conn) {
+    if (!conn->qp) {
+        return;
+    }
+    cci__rc_unhash_qp(ep, conn);
+    (void)cci__ibv.destroy_qp(conn->qp);
+    conn->qp = NULL;
+    conn->phase = CCI__RC_NO_PAIR;
+}
+
+static enum ibv_mtu cci__rc_mtu_code(uint32_t mtu) {
+    return mtu >= 4096 ? IBV_MTU_4096 : mtu >= 2048 ? IBV_MTU_2048 : mtu >= 1024 ? IBV_MTU_1024
+                                    : mtu >= 512    ? IBV_MTU_512
+                                                    : IBV_MTU_256;
+}
+
+/* Connects the queue pair to the one in the peer's state. */
+static int cci__rc_connect_qp(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
+    struct ibv_qp_attr attr;
+    uint32_t mtu = cci__min32(cci__verbs_mtu(&ep->device, &ep->hw->port), 256u * cci__max32(state[22], 1));
+    memset(&attr, 0, sizeof attr);
+    attr.qp_state = IBV_QPS_RTR;
+    attr.path_mtu = cci__rc_mtu_code(mtu);
+    attr.dest_qp_num = cci__load32(state + 4);
+    attr.rq_psn = cci__load32(state + 8) & 0xffffff;
+    attr.max_dest_rd_atomic = (uint8_t)ep->rd_atomic;
+    attr.min_rnr_timer = ep->device.rnr_timer;
+    cci__verbs_path(ep->hw, &conn->conn.peer, &attr.ah_attr);
+    if (cci__ibv.modify_qp(conn->qp, &attr,
+                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)) {
+        return 0;
+    }
+    memset(&attr, 0, sizeof attr);
+    attr.qp_state = IBV_QPS_RTS;
+    attr.timeout = ep->device.ack_timeout;
+    attr.retry_cnt = ep->device.retry_count;
+    attr.rnr_retry = 7; /* for ever: it is the send timeout that ends it */
+    attr.sq_psn = cci__rc_first_packet(ep, conn);
+    attr.max_rd_atomic = (uint8_t)cci__max32(cci__min32(ep->rd_atomic, state[21]), 1);
+    return !cci__ibv.modify_qp(conn->qp, &attr,
+                               IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                                   IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+/* What the peer had got of the messages that were under way when the pair failed is complete. 0 if it can't be so. */
+static int cci__rc_catch_up(cci__rc *ep, cci__rc_conn *conn, uint32_t peer_received) {
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    uint32_t more = peer_received - conn->acked;
+    while (item && more > 0) {
+        if (item->kind == CCI__RC_MESSAGE_ITEM && !item->is_done) {
+            cci__rc_end_item(conn, item, CCI_SUCCESS);
+            more--;
+        }
+        item = item == newest ? NULL : item->next;
+    }
+    cci__rc_reap(ep, conn);
+    return more == 0;
+}
+
+/* The peer has joined this epoch: what waits may go. */
+static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn) {
+    conn->phase = CCI__RC_PAIRED;
+    conn->retry_ns = cci__rc_doubt_ns(conn);
+    cci__rc_schedule(ep, conn);
+    if (conn->conn.flags & CCI__RC_AWAITING) {
+        cci__rc_connected(ep, conn, CCI_SUCCESS);
+    }
+    if (conn->unposted) {
+        cci__rc_list_ready(ep, conn);
+    }
+}
+
+static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
+    if (!cci__rc_catch_up(ep, conn, cci__load32(state + 12)) || !cci__rc_connect_qp(ep, conn, state)) {
+        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be joined to its peer", errno);
+        if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING)) {
+            cci__rc_break(ep, conn, CCI_ERROR);
+        }
+        return;
+    }
+    conn->joined = cci__load32(state);
+    conn->phase = CCI__RC_JOINED;
+    conn->pair_tries = 0;
+    conn->retry_ns = ep->now_ns + cci_conn_retry_ns(0);
+    cci__rc_schedule(ep, conn);
+}
+
+/* The peer's state has come, with this or that packet. `answers`: the packet is answered in any case. */
+static void cci__rc_input_state(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state, int answers) {
+    uint32_t epoch = cci__load32(state), joined = cci__load32(state + 16);
+    int wants = (state[20] & CCI__RC_ASKS) != 0;
+    conn->conn.flags &= (uint8_t)~CCI__RC_UNREADY;
+    if (state[20] & CCI__RC_IS_UNREADY) {
+        conn->conn.flags |= CCI__RC_UNREADY;
+    }
+    conn->peer_key = cci__load64(state + 24);
+    if (!conn->qp) {
+        return;
+    }
+    if (conn->phase == CCI__RC_FRESH && (int32_t)(epoch - conn->joined) > 0) {
+        cci__rc_join(ep, conn, state);
+        wants = 1;
+    } else if ((conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED) &&
+               (int32_t)(epoch - conn->joined) > 0) {
+        cci__rc_drain(ep, conn); /* it has begun anew, and so must this side */
+    } else if (epoch == conn->joined && joined != conn->epoch) {
+        wants = 1;
+    }
+    if (conn->phase == CCI__RC_JOINED && epoch == conn->joined && joined == conn->epoch) {
+        cci__rc_paired(ep, conn);
+    }
+    if (wants && !answers && conn->phase != CCI__RC_DRAINING) {
+        cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, 0);
+    }
+}
+
+/* ---- what has drained is reset, and goes on or is over ---- */
+
+static void cci__rc_discard(cci__rc *ep, cci__rc_conn *conn);
+
+/* What was under way waits again. */
+static void cci__rc_rewind(cci__rc_conn *conn) {
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    conn->unposted = item;
+    while (item) {
+        item->is_posted = 0;
+        item->at = 0;
+        item = item == newest ? NULL : item->next;
+    }
+}
+
+static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
+    conn->phase = CCI__RC_NO_PAIR;
+    conn->retry_ns = CCI__NEVER;
+    if (conn->failure != CCI_SUCCESS) {
+        cci__rc_end_all(ep, conn, conn->failure);
+        cci__rc_destroy_qp(ep, conn);
+        if (conn->conn.flags & CCI__RC_CLOSING) {
+            cci__rc_discard(ep, conn);
+        }
+        return;
+    }
+    cci__rc_rewind(conn);
+    if (cci__rc_begin_epoch(ep, conn)) {
+        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be used again", errno);
+        cci__rc_break(ep, conn, CCI_ERROR);
+        return;
+    }
+    cci__rc_tell_pair(ep, conn);
+}
+
+/* The completion queue is emptied between reset and what follows: then nothing is on its way of the old epoch. */
+static void cci__rc_settle(cci__rc *ep) {
+    while (ep->drained != CCI__CONN_NONE) {
+        uint32_t first = ep->drained, at;
+        ep->drained = CCI__CONN_NONE;
+        for (at = first; at != CCI__CONN_NONE; at = cci__rc_at(ep, at)->next_listed) {
+            cci__rc_conn *conn = cci__rc_at(ep, at);
+            if (conn->qp) {
+                (void)cci__rc_modify(ep, conn, IBV_QPS_RESET);
+            }
+        }
+        while (cci__rc_poll(ep) > 0) {
+        }
+        while (first != CCI__CONN_NONE) {
+            cci__rc_conn *conn = cci__rc_at(ep, first);
+            first = conn->next_listed;
+            conn->conn.flags &= (uint8_t)~CCI__RC_LISTED;
+            cci__rc_finish(ep, conn);
+        }
+    }
+}
+
+/* ==================================================================================================================
+ * >>verbs-rc-connect
+ *
+ * The handshake, with the packets of >>conn over the link.
+ * ================================================================================================================== */
+
+/* One slab of connections more, and hashes that keep up. */
+static int cci__rc_grow(cci__rc *ep) {
+    uint32_t capacity = (ep->conns.slab_count + 1) * CCI__CONN_SLAB, i;
+    uint8_t *slab;
+    uint32_t *buckets, *qp_buckets;
+    if (ep->conns.slab_count == CCI__CONN_SLABS) {
+        return 0;
+    }
+    slab = (uint8_t *)cci_alloc((size_t)CCI__CONN_SLAB * ep->conns.entry_size);
+    if (!slab) {
+        return 0;
+    }
+    if (capacity > ep->qp_bucket_count) {
+        uint32_t count = 2 * ep->qp_bucket_count;
+        buckets = (uint32_t *)cci_alloc(count * sizeof *buckets);
+        qp_buckets = (uint32_t *)cci_alloc(count * sizeof *qp_buckets);
+        if (!buckets || !qp_buckets) {
+            cci_release(buckets);
+            cci_release(qp_buckets);
+            cci_release(slab);
+            return 0;
+        }
+        cci_release(cci_conn_rehash(&ep->conns, buckets, count));
+        cci_release(ep->qp_buckets);
+        ep->qp_buckets = qp_buckets;
+        ep->qp_bucket_count = count;
+        memset(qp_buckets, 0xff, count * sizeof *qp_buckets);
+        for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+            cci__rc_conn *conn = cci__rc_at(ep, i);
+            if (conn->conn.state != CCI_CONN_FREE && conn->qp) {
+                cci__rc_hash_qp(ep, conn);
+            }
+        }
+    }
+    cci_conn_add_slab(&ep->conns, slab);
+    return 1;
+}
+
+static cci__rc_conn *cci__rc_open_conn(cci__rc *ep, cci_conn_attribute_t attribute, void *context) {
+    cci_conn_t *made = cci_conn_open(&ep->conns);
+    cci__rc_conn *conn;
+    if (!made && (!cci__rc_grow(ep) || (made = cci_conn_open(&ep->conns)) == NULL)) {
+        return NULL;
+    }
+    conn = (cci__rc_conn *)(void *)made;
+    made->pub.endpoint = (cci_endpoint_t *)&ep->base.pub;
+    made->pub.attribute = attribute;
+    made->pub.context = context;
+    made->deadline_ns = CCI__NEVER;
+    conn->retry_ns = CCI__NEVER;
+    conn->send_timeout_us = ep->send_timeout_us;
+    made->pub.max_send_size = cci__rc_is_reliable(conn) ? ep->max_send_size
+                                                        : cci__min32(ep->max_send_size, ep->info.mtu - CCI__HEADER_SIZE);
+    return conn;
+}
+
+/* Nothing of the connection is under way any more. */
+static void cci__rc_discard(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_unlist(ep, conn);
+    cci__rc_destroy_qp(ep, conn);
+    if (conn->conn.hashed) {
+        ep->gone[ep->gone_next++ % CCI__RC_GONE] = conn->conn.peer_token;
+    }
+    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
+    cci_conn_close(&ep->conns, &conn->conn);
+}
+
+/* ---- outcomes ---- */
+
+static uint32_t cci__rc_new_keepalive_us(const cci__rc *ep, const cci__rc_conn *conn) {
+    return cci__rc_is_reliable(conn) ? ep->keepalive_us : 0;
+}
+
+static void cci__rc_begin_keepalive(cci__rc *ep, cci__rc_conn *conn) {
+    conn->conn.deadline_ns = conn->keepalive_us ? ep->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER;
+    cci__rc_schedule(ep, conn);
+}
+
+/* Posts the outcome of cci_connect() with the event that was kept for it. */
+static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status) {
+    cci__rc_pending *pending = (cci__rc_pending *)conn->pending;
+    cci_evq_event_t *event = pending->event;
+    conn->pending = NULL;
+    conn->conn.flags &= (uint8_t)~CCI__RC_AWAITING;
+    cci_release(pending);
+    event->base.pub.connect.type = CCI_EVENT_CONNECT;
+    event->base.pub.connect.status = (cci_status_t)status;
+    event->base.pub.connect.context = conn->conn.pub.context;
+    event->base.pub.connect.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
+    event->owner = status == CCI_SUCCESS ? conn : NULL;
+    cci_evq_post(&ep->evq.urgent, event);
+    if (status != CCI_SUCCESS) {
+        cci__rc_discard(ep, conn);
+        return;
+    }
+    conn->conn.state = CCI_CONN_OPEN;
+    conn->keepalive_us = cci__rc_new_keepalive_us(ep, conn);
+}
+
+static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status) {
+    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
+    conn->pending = NULL;
+    event->base.pub.accept.type = CCI_EVENT_ACCEPT;
+    event->base.pub.accept.status = (cci_status_t)status;
+    event->base.pub.accept.context = conn->conn.pub.context;
+    event->base.pub.accept.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
+    event->owner = status == CCI_SUCCESS ? conn : NULL;
+    cci_evq_post(&ep->evq.urgent, event);
+    if (status != CCI_SUCCESS) {
+        cci__rc_discard(ep, conn);
+        return;
+    }
+    conn->conn.state = CCI_CONN_OPEN;
+    conn->keepalive_us = cci__rc_new_keepalive_us(ep, conn);
+    cci__rc_begin_keepalive(ep, conn);
+}
+
+static void cci__rc_confirmed(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.confirming) {
+        conn->conn.confirming = 0;
+        cci__rc_begin_keepalive(ep, conn);
+    }
+}
+
+/* ---- packets out ---- */
+
+static void cci__rc_send_request(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_pending *pending = (cci__rc_pending *)conn->pending;
+    cci_conn_request_t request;
+    uint8_t bytes[CCI__REQUEST_SIZE];
+    if (conn->conn.flags & CCI__RC_RESOLVING) {
+        return;
+    }
+    request.cookie = conn->conn.peer_token; /* where it is kept until the server's token is known */
+    request.max_send_size = conn->conn.pub.max_send_size;
+    request.window = 0;
+    request.data_len = pending->data_len;
+    request.unit = cci__min32(pending->data_len, (ep->info.base_mtu - CCI__REQUEST_SIZE) & ~7u);
+    request.offset = 0;
+    do {
+        request.length = cci__min32(request.unit, pending->data_len - request.offset);
+        (void)cci_conn_write_request(&conn->conn, &request, bytes);
+        cci__rc_send_datagram(ep, &conn->conn.peer, bytes, sizeof bytes,
+                              (const uint8_t *)(pending + 1) + request.offset, request.length);
+        request.offset += request.length;
+    } while (request.offset < pending->data_len && request.cookie != 0); /* the first only asks for a cookie */
+}
+
+static void cci__rc_send_accept(cci__rc *ep, cci__rc_conn *conn) {
+    uint8_t bytes[CCI__ACCEPT_SIZE + CCI__RC_STATE_SIZE];
+    uint32_t size = cci_conn_write_accept(&conn->conn, 0, bytes);
+    (void)cci__rc_write_state(ep, conn, 0, bytes + size);
+    cci__rc_send_datagram(ep, &conn->conn.peer, bytes, sizeof bytes, NULL, 0);
+}
+
+static void cci__rc_send_reject(cci__rc *ep, cci__rc_conn *conn) {
+    uint8_t bytes[CCI__HEADER_SIZE];
+    cci_conn_write_header(bytes, CCI__PKT_REJECT, 0, conn->conn.peer_index, conn->conn.peer_token, 0, 0);
+    cci__rc_send_datagram(ep, &conn->conn.peer, bytes, sizeof bytes, NULL, 0);
+}
+
+/* Answers a packet for a connection that isn't there. */
+static void cci__rc_send_reset(cci__rc *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header) {
+    uint8_t bytes[CCI__HEADER_SIZE];
+    if (ep->resets++ >= 16) {
+        return;
+    }
+    cci_conn_write_header(bytes, CCI__PKT_RESET, 0, header->peer_index, header->token, header->index, header->number);
+    cci__rc_send_datagram(ep, &rx->from, bytes, sizeof bytes, NULL, 0);
+}
+
+/* The peer may forget the connection now: its next use of it then fails at once and not after a time-out. */
+static void cci__rc_send_leave(cci__rc *ep, cci__rc_conn *conn) {
+    uint8_t bytes[CCI__HEADER_SIZE];
+    cci_conn_write_header(bytes, CCI__PKT_RESET, 0, conn->conn.peer_index, conn->conn.token, conn->conn.index, 0);
+    cci__rc_send_datagram(ep, &conn->conn.peer, bytes, sizeof bytes, NULL, 0);
+}
+
+static void cci__rc_send_cookie(cci__rc *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header, uint64_t epoch) {
+    uint8_t bytes[CCI__HEADER_SIZE];
+    cci_conn_write_header(bytes, CCI__PKT_COOKIE, 0, header->index, header->token, 0, 0);
+    cci__store64(bytes + 16, cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch));
+    cci__rc_send_datagram(ep, &rx->from, bytes, sizeof bytes, NULL, 0);
+}
+
+/* ---- requests in ---- */
+
+/* A request that came before: the answer, if there is one, was lost. */
+static void cci__rc_request_again(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.state == CCI_CONN_ACCEPTED || (conn->conn.state == CCI_CONN_OPEN && !conn->conn.is_client)) {
+        cci__rc_send_accept(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_REJECTED) {
+        cci__rc_send_reject(ep, conn);
+    }
+}
+
+static void cci__rc_free_request(cci__rc *ep, cci__rc_request *request) {
+    cci__list_remove(&request->node);
+    ep->request_count--;
+    cci_release(request);
+}
+
+/* Not all pieces of a request have come. */
+static void cci__rc_forget_request(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_free_request(ep, (cci__rc_request *)conn->pending);
+    conn->pending = NULL;
+    cci__rc_discard(ep, conn);
+}
+
+/* A piece of a request: when all have come, the program may decide. */
+static void cci__rc_collect(cci__rc *ep, cci__rc_conn *conn, const cci_conn_request_t *piece) {
+    cci__rc_request *request = (cci__rc_request *)conn->pending;
+    if (request->event.base.pub.request.data_len != piece->data_len || request->unit != piece->unit) {
+        return;
+    }
+    if (piece->length > 0) {
+        memcpy((uint8_t *)(request + 1) + piece->offset, piece->data, piece->length);
+    }
+    request->missing &= ~(UINT64_C(1) << (piece->unit ? piece->offset / piece->unit : 0));
+    if (request->missing != 0) {
+        return;
+    }
+    conn->conn.state = CCI_CONN_REQUESTED;
+    conn->conn.deadline_ns = CCI__NEVER;
+    cci_evq_post(&ep->evq.urgent, &request->event);
+}
+
+/* The first piece of a request whose sender is where it says. */
+static void cci__rc_new_request(cci__rc *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
+                                const cci_conn_request_t *piece) {
+    cci__rc_request *request;
+    cci__rc_conn *conn;
+    uint32_t pieces = piece->unit ? (piece->data_len + piece->unit - 1) / piece->unit : 1;
+    if (ep->request_count >= CCI__RC_REQUESTS) {
+        return; /* the client asks again */
+    }
+    request = (cci__rc_request *)cci_alloc(sizeof *request + piece->data_len);
+    conn = request ? cci__rc_open_conn(ep, (cci_conn_attribute_t)header->attribute, NULL) : NULL;
+    if (!conn) {
+        cci_release(request);
+        return;
+    }
+    memset(request, 0, sizeof *request);
+    request->event.base.endpoint = &ep->base;
+    request->event.base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
+    request->event.base.pub.request.data_len = piece->data_len;
+    request->event.base.pub.request.data_ptr = piece->data_len ? (void *)(request + 1) : NULL;
+    request->event.base.pub.request.attribute = conn->conn.pub.attribute;
+    request->event.owner = conn;
+    request->event.pool = CCI_EVQ_CONTROL;
+    request->unit = piece->unit;
+    request->missing = piece->length == piece->data_len ? 1 : (UINT64_C(1) << pieces) - 1;
+    cci__list_append(&ep->requests, &request->node);
+    ep->request_count++;
+    conn->pending = request;
+    conn->conn.state = CCI_CONN_COLLECTING;
+    conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
+    conn->conn.peer = rx->from;
+    conn->conn.peer_index = header->index;
+    conn->conn.peer_token = header->token;
+    conn->conn.proven = 1;
+    conn->conn.pub.max_send_size = cci__min32(conn->conn.pub.max_send_size, piece->max_send_size);
+    cci_conn_hash(&ep->conns, &conn->conn);
+    cci__rc_schedule(ep, conn);
+    cci__rc_collect(ep, conn, piece);
+}
+
+static void cci__rc_input_request(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length,
+                                  const cci_conn_header_t *header) {
+    cci_conn_request_t piece;
+    cci__rc_conn *conn;
+    uint64_t epoch = ep->now_ns >> 34; /* 17 s */
+    uint32_t i;
+    if (!cci_conn_parse_request(rx->data, length, &piece)) {
+        return;
+    }
+    conn = (cci__rc_conn *)(void *)cci_conn_find_request(&ep->conns, &rx->from, header->index, header->token);
+    if (conn) {
+        if (conn->conn.state == CCI_CONN_COLLECTING) {
+            cci__rc_collect(ep, conn, &piece);
+        } else {
+            cci__rc_request_again(ep, conn);
+        }
+        return;
+    }
+    for (i = 0; i < CCI__RC_GONE; i++) {
+        if (ep->gone[i] == header->token) {
+            return;
+        }
+    }
+    if (piece.cookie != 0 &&
+        (piece.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch) ||
+         piece.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch - 1))) {
+        cci__rc_new_request(ep, rx, header, &piece);
+    } else {
+        cci__rc_send_cookie(ep, rx, header, epoch);
+    }
+}
+
+/* ---- answers in ---- */
+
+/* The server has accepted: its queue pair waits for this side's. The program learns it when both have joined. */
+static void cci__rc_was_accepted(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
+    uint64_t give_up_ns = conn->retry_ns;
+    conn->retry_ns = CCI__NEVER;
+    if (!cci__rc_is_reliable(conn)) {
+        cci__rc_connected(ep, conn, CCI_SUCCESS);
+        cci__rc_schedule(ep, conn);
+        return;
+    }
+    conn->conn.state = CCI_CONN_OPEN;
+    conn->conn.flags |= CCI__RC_AWAITING;
+    if (cci__rc_make_qp(ep, conn) == CCI_SUCCESS) {
+        cci__rc_input_state(ep, conn, state, 1);
+    }
+    if (conn->phase != CCI__RC_JOINED) {
+        cci__rc_send_leave(ep, conn);
+        cci__rc_connected(ep, conn, CCI_ENOMEM);
+        return;
+    }
+    conn->retry_ns = give_up_ns; /* until then CONFIRM is repeated */
+    cci__rc_schedule(ep, conn);
+}
+
+static void cci__rc_input_accept(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length,
+                                 const cci_conn_header_t *header) {
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
+    cci_conn_accept_t accept;
+    if (!conn) {
+        cci__rc_send_reset(ep, rx, header);
+        return;
+    }
+    if (!conn->conn.is_client || length < CCI__ACCEPT_SIZE + CCI__RC_STATE_SIZE ||
+        !cci_conn_parse_accept(rx->data, length, &accept)) {
+        return;
+    }
+    if (conn->conn.state == CCI_CONN_CONNECTING) {
+        if (accept.max_send_size > conn->conn.pub.max_send_size) {
+            return;
+        }
+        conn->conn.pub.max_send_size = accept.max_send_size;
+        conn->conn.peer_index = header->peer_index;
+        conn->conn.peer_token = accept.token;
+        conn->conn.confirming = 1;
+        conn->conn.tries = 0;
+        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
+        cci__rc_was_accepted(ep, conn, rx->data + CCI__ACCEPT_SIZE);
+    } else if (conn->conn.state != CCI_CONN_OPEN || conn->conn.peer_token != accept.token) {
+        return;
+    }
+    cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
+}
+
+/* CONFIRM, CONFIRMED, PAIR: a connection's packet with the state of its sender's queue pair. */
+static void cci__rc_input_pair(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length, const cci_conn_header_t *header) {
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
+    int asks = header->type == CCI__PKT_CONFIRM;
+    if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
+        cci__rc_send_reset(ep, rx, header);
+        return;
+    }
+    if (length < CCI__HEADER_SIZE + CCI__RC_STATE_SIZE) {
+        return;
+    }
+    cci__rc_input_state(ep, conn, rx->data + CCI__HEADER_SIZE, asks);
+    if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        cci__rc_accepted(ep, conn, CCI_SUCCESS);
+    } else {
+        cci__rc_confirmed(ep, conn);
+    }
+    if (asks) {
+        cci__rc_tell(ep, conn, CCI__PKT_CONFIRMED, 0);
+    }
+}
+
+/* The peer has left. What it has acknowledged may still be on its way to the program's side of the queues. */
+static void cci__rc_left(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->posted == conn->retired || conn->phase == CCI__RC_DRAINING) {
+        cci__rc_break(ep, conn, CCI_ERR_DISCONNECTED);
+        return;
+    }
+    conn->conn.state = CCI_CONN_BROKEN;
+    conn->conn.confirming = 0;
+    conn->failure = CCI_ERR_DISCONNECTED;
+    conn->conn.deadline_ns = ep->now_ns + CCI__RC_LEAVE_NS;
+    cci__rc_schedule(ep, conn);
+}
+
+static void cci__rc_input_reset(cci__rc *ep, const cci_conn_header_t *header) {
+    cci__rc_conn *conn = cci__rc_at(ep, header->index);
+    if (!conn || conn->conn.peer_token != header->token || conn->conn.peer_index != header->peer_index ||
+        conn->conn.pub.attribute > CCI_CONN_ATTR_UU) {
+        return;
+    }
+    if (conn->conn.flags & CCI__RC_AWAITING) {
+        cci__rc_connected(ep, conn, CCI_ERR_DISCONNECTED);
+    } else if (conn->conn.state == CCI_CONN_OPEN) {
+        cci__rc_left(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        cci__rc_accepted(ep, conn, CCI_ERR_DISCONNECTED);
+    }
+}
+
+static void cci__rc_input_answer(cci__rc *ep, const cci_conn_header_t *header) {
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
+    if (!conn || conn->conn.state != CCI_CONN_CONNECTING) {
+        return;
+    }
+    if (header->type == CCI__PKT_REJECT) {
+        cci__rc_connected(ep, conn, CCI_ECONNREFUSED);
+    } else if (conn->conn.peer_token == 0 || conn->conn.tries > 3) { /* one answer to a cookie, not a game */
+        conn->conn.peer_token = cci_conn_cookie_in(header);
+        cci__rc_send_request(ep, conn);
+    }
+}
+
+/* ---- unreliable messages ---- */
+
+/* A copy of an unreliable message for the program; it is dropped if there is no buffer. */
+static void cci__rc_deliver_copy(cci__rc *ep, cci__rc_conn *conn, const uint8_t *bytes, uint32_t length) {
+    cci__rc_buffer *buffer = ep->free_plain;
+    if (!buffer || length > conn->conn.pub.max_send_size) {
+        return;
+    }
+    ep->free_plain = (cci__rc_buffer *)(void *)buffer->event.next;
+    memcpy((void *)(uintptr_t)buffer->sge.addr, bytes, length);
+    cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, length);
+}
+
+static void cci__rc_input_data(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length, const cci_conn_header_t *header) {
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
+    if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED) ||
+        cci__rc_is_reliable(conn)) {
+        cci__rc_send_reset(ep, rx, header);
+        return;
+    }
+    if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        cci__rc_accepted(ep, conn, CCI_SUCCESS);
+    } else {
+        cci__rc_confirmed(ep, conn);
+    }
+    cci__rc_deliver_copy(ep, conn, rx->data + CCI__HEADER_SIZE, length - CCI__HEADER_SIZE);
+}
+
+static void cci__rc_input_group(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length) {
+    uint32_t i;
+    for (i = 0; rx->is_group && i < ep->group_count; i++) {
+        if (!memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group)) {
+            cci__rc_deliver_copy(ep, ep->groups[i], rx->data + CCI__HEADER_SIZE, length - CCI__HEADER_SIZE);
+        }
+    }
+}
+
+static void cci__rc_input(cci__rc *ep, const cci_link_rx_t *rx) {
+    cci_conn_header_t header;
+    uint32_t length = rx->length;
+    if (!cci_conn_parse(rx->data, length, &header) || header.flags != 0 ||
+        (rx->is_group && header.type != CCI__PKT_GROUP)) {
+        return;
+    }
+    switch (header.type) {
+    case CCI__PKT_REQUEST:
+        cci__rc_input_request(ep, rx, length, &header);
+        break;
+    case CCI__PKT_COOKIE:
+    case CCI__PKT_REJECT:
+        cci__rc_input_answer(ep, &header);
+        break;
+    case CCI__PKT_ACCEPT:
+        cci__rc_input_accept(ep, rx, length, &header);
+        break;
+    case CCI__PKT_CONFIRM:
+    case CCI__PKT_CONFIRMED:
+    case CCI__RC_PKT_PAIR:
+        cci__rc_input_pair(ep, rx, length, &header);
+        break;
+    case CCI__PKT_DATA:
+        cci__rc_input_data(ep, rx, length, &header);
+        break;
+    case CCI__PKT_RESET:
+        cci__rc_input_reset(ep, &header);
+        break;
+    case CCI__PKT_GROUP:
+        cci__rc_input_group(ep, rx, length);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ==================================================================================================================
+ * >>verbs-rc-progress
+ *
+ * Time, rounds of work, waiting.
+ * ================================================================================================================== */
+
+static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
+    struct ibv_send_wr wr, *bad = NULL;
+    if (conn->conn.flags & CCI__RC_PINGED) {
+        cci__rc_post_keepalive(ep, conn);
+        conn->conn.deadline_ns = CCI__NEVER;
+        return;
+    }
+    conn->conn.flags |= CCI__RC_PINGED;
+    conn->conn.deadline_ns = ep->now_ns + (uint64_t)conn->keepalive_us * 1000;
+    if (conn->phase != CCI__RC_PAIRED) {
+        cci__rc_tell_pair(ep, conn);
+        return;
+    }
+    if (conn->posted - conn->retired >= ep->depth || ep->under_way >= CCI__RC_SENDS) {
+        return; /* their completions are signs of life */
+    }
+    memset(&wr, 0, sizeof wr);
+    wr.wr_id = cci__rc_wr_id(conn, conn->posted);
+    wr.opcode = IBV_WR_RDMA_WRITE; /* of nothing */
+    wr.send_flags = IBV_SEND_SIGNALED;
+    if (!ibv_post_send(conn->qp, &wr, &bad)) {
+        conn->posted++;
+        ep->under_way++;
+    }
+}
+
+/* Looks after a connection that is open: keepalive, confirmation, its pair, its oldest operation. */
+static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_item *oldest = cci__rc_oldest(conn);
+    int awaiting = (conn->conn.flags & CCI__RC_AWAITING) != 0;
+    if (awaiting && conn->retry_ns <= ep->now_ns) {
+        cci__rc_send_leave(ep, conn);
+        cci__rc_connected(ep, conn, CCI_ETIMEDOUT);
+        return;
+    }
+    if (conn->conn.deadline_ns <= ep->now_ns) {
+        if (!conn->conn.confirming) {
+            cci__rc_keepalive(ep, conn);
+        } else if (!awaiting && ++conn->conn.tries > CCI__RC_CONFIRM_TRIES) {
+            cci__rc_confirmed(ep, conn);
+        } else {
+            conn->conn.tries = (uint8_t)cci__min32(conn->conn.tries + (uint32_t)awaiting, 200);
+            cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
+            conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(conn->conn.tries);
+        }
+    }
+    if (oldest && oldest->deadline_ns <= ep->now_ns) {
+        cci__rc_break(ep, conn, conn->conn.flags & CCI__RC_UNREADY ? CCI_ERR_RNR : CCI_ETIMEDOUT);
+        return;
+    }
+    if (conn->retry_ns > ep->now_ns) {
+        return;
+    }
+    if (conn->phase == CCI__RC_FRESH || conn->phase == CCI__RC_JOINED) {
+        cci__rc_tell_pair(ep, conn);
+    } else if (conn->phase == CCI__RC_PAIRED) {
+        conn->retry_ns = cci__rc_doubt_ns(conn);
+        if (conn->retry_ns <= ep->now_ns) { /* eight times in what is left */
+            cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
+            conn->retry_ns = ep->now_ns + (uint64_t)conn->send_timeout_us * 62;
+        }
+    }
+}
+
+static void cci__rc_ask_resolver(cci__rc *ep, cci__rc_conn *conn) {
+    int status = ep->link->resolve(ep->handle, NULL, &conn->conn.peer);
+    if (status == CCI_EAGAIN) {
+        conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, conn->retry_ns);
+        return;
+    }
+    conn->conn.flags &= (uint8_t)~CCI__RC_RESOLVING;
+    if (status != CCI_SUCCESS) {
+        cci__rc_connected(ep, conn, status);
+        return;
+    }
+    conn->conn.deadline_ns = cci__min64(ep->now_ns + cci_conn_retry_ns(0), conn->retry_ns);
+    cci__rc_send_request(ep, conn);
+}
+
+static void cci__rc_keep_connecting(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.deadline_ns > ep->now_ns) {
+        return;
+    }
+    if (ep->now_ns >= conn->retry_ns) {
+        cci__rc_connected(ep, conn, CCI_ETIMEDOUT);
+        return;
+    }
+    if (conn->conn.flags & CCI__RC_RESOLVING) {
+        cci__rc_ask_resolver(ep, conn);
+        return;
+    }
+    if (conn->conn.tries < 200) {
+        conn->conn.tries++;
+    }
+    cci__rc_send_request(ep, conn);
+    conn->conn.deadline_ns = cci__min64(ep->now_ns + cci_conn_retry_ns(conn->conn.tries), conn->retry_ns);
+}
+
+/* A connection's timer has come, perhaps too early. */
+static void cci__rc_timeout(cci__rc *ep, cci__rc_conn *conn) {
+    int is_due = conn->conn.deadline_ns <= ep->now_ns;
+    switch (conn->conn.state) {
+    case CCI_CONN_CONNECTING:
+        cci__rc_keep_connecting(ep, conn);
+        break;
+    case CCI_CONN_OPEN:
+        cci__rc_look_after(ep, conn);
+        break;
+    case CCI_CONN_ACCEPTED:
+        if (is_due) {
+            cci__rc_accepted(ep, conn, CCI_ETIMEDOUT);
+        } else if (conn->retry_ns <= ep->now_ns) {
+            conn->retry_ns = CCI__NEVER; /* it is the client that repeats */
+        }
+        break;
+    case CCI_CONN_COLLECTING:
+        if (is_due) {
+            cci__rc_forget_request(ep, conn);
+        }
+        break;
+    case CCI_CONN_REJECTED:
+        if (is_due) {
+            cci__rc_discard(ep, conn);
+        }
+        break;
+    case CCI_CONN_BROKEN:
+        if (is_due) {
+            cci__rc_break(ep, conn, CCI_ERR_DISCONNECTED);
+        }
+        break;
+    default:
+        conn->conn.deadline_ns = CCI__NEVER;
+        break;
+    }
+    if (conn->phase == CCI__RC_DRAINING && conn->retry_ns <= ep->now_ns) { /* not all of it was flushed */
+        ep->under_way -= conn->posted - conn->retired;
+        conn->retired = conn->posted;
+        conn->retry_ns = CCI__NEVER;
+        cci__rc_drain(ep, conn);
+    }
+}
+
+static void cci__rc_timers(cci__rc *ep) {
+    cci_timer_t *timer;
+    while ((timer = cci__wheel_expire(&ep->wheel, ep->now_ns)) != NULL) {
+        cci__rc_conn *conn = (cci__rc_conn *)(void *)CCI__CONTAINER(timer, cci_conn_t, timer);
+        cci__rc_timeout(ep, conn);
+        if (conn->conn.state != CCI_CONN_FREE) {
+            cci__rc_schedule(ep, conn);
+        }
+    }
+}
+
+static void cci__rc_check_device(cci__rc *ep) {
+    struct cci_device *device = (struct cci_device *)(uintptr_t)ep->base.pub.device;
+    cci_evq_event_t *event;
+    int up = ep->link->up(ep->handle);
+    ep->check_ns = ep->now_ns + 100 * CCI__MS;
+    if (up && ep->device_failed) {
+        ep->device_failed = 0;
+        device->up = 1;
+    }
+    if (up || ep->device_failed || (event = cci__rc_control_event(ep)) == NULL) {
+        return;
+    }
+    device->up = 0;
+    ep->device_failed = 1;
+    event->base.pub.dev_failed.type = CCI_EVENT_ENDPOINT_DEVICE_FAILED;
+    event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.pub;
+    cci_evq_post(&ep->evq.urgent, event);
+}
+
+/* Posts what has waited for company. */
+static void cci__rc_post_ready(cci__rc *ep) {
+    uint32_t last = ep->ready_last;
+    while (ep->ready != CCI__CONN_NONE) {
+        cci__rc_conn *conn = cci__rc_at(ep, ep->ready);
+        int is_last = ep->ready == last; /* what is made ready meanwhile has its turn in the next round */
+        cci__rc_unlist(ep, conn);
+        cci__rc_post(ep, conn);
+        if (is_last) {
+            break;
+        }
+    }
+}
+
+/* Returns 1 when there may be more. */
+static int cci__rc_receive(cci__rc *ep) {
+    int i, count = ep->link->receive(ep->handle, ep->rx, CCI__RC_DATAGRAMS);
+    if (count < 0) {
+        ep->check_ns = 0;
+    }
+    for (i = 0; i < count; i++) {
+        cci__rc_input(ep, &ep->rx[i]);
+    }
+    return count > 0;
+}
+
+/* One round of work. `thorough`: the program has nothing else to do. Returns how many completions there were. */
+static int cci__rc_pump(cci__rc *ep, int thorough) {
+    int count = cci__rc_poll(ep);
+    ep->resets = 0;
+    if (thorough || ep->quiet++ >= CCI__RC_QUIET) {
+        ep->quiet = 0;
+        ep->now_ns = ep->link->now(ep->handle);
+        if (cci__rc_receive(ep)) {
+            ep->quiet = CCI__RC_QUIET; /* look again in the next round */
+        }
+        cci__rc_timers(ep);
+        if (ep->now_ns >= ep->check_ns) {
+            cci__rc_check_device(ep);
+        }
+    }
+    if (ep->drained != CCI__CONN_NONE) {
+        cci__rc_settle(ep);
+    }
+    cci__rc_post_ready(ep);
+    cci__rc_repost(ep);
+    return count;
+}
+
+/* ---- the OS handle, waiting, and the helper thread ---- */
+
+static int cci__rc_has_events(const cci__rc *ep) {
+    return ep->evq.urgent.head || ep->evq.done.head || ep->received.head;
+}
+
+static uint64_t cci__rc_deadline(const cci__rc *ep) {
+    uint64_t at = ep->ready == CCI__CONN_NONE && ep->drained == CCI__CONN_NONE ? cci__wheel_deadline(&ep->wheel) : 0;
+    return cci__min64(at, ep->check_ns + 900 * CCI__MS);
+}
+
+/* Makes the OS handle tell the truth, and the helper thread look again. */
+static void cci__rc_arm(cci__rc *ep) {
+    uint64_t deadline_ns;
+    int readable;
+    if (!ep->has_fd && !ep->info.progress_thread) {
+        return;
+    }
+    deadline_ns = cci__rc_deadline(ep);
+    if (ep->info.progress_thread && deadline_ns < ep->thread_until_ns) {
+        ep->thread_until_ns = 0; /* once is enough */
+        ep->link->wake(ep->handle);
+    }
+    if (!ep->has_fd) {
+        return;
+    }
+    readable = cci__rc_has_events(ep);
+    if (readable == ep->armed_readable && deadline_ns >= ep->armed_ns && ep->armed_ns > ep->now_ns) {
+        return;
+    }
+    ep->armed_readable = readable;
+    ep->armed_ns = deadline_ns;
+    ep->link->arm(ep->handle, readable, deadline_ns);
+}
+
+/* Sleeps, without the lock, until there may be something to do. */
+static void cci__rc_wait(cci__rc *ep, uint64_t most_ns) {
+    uint64_t deadline_ns, now_ns;
+    if (cci__rc_poll(ep) > 0) { /* the last round has asked for a bell; what came before that rings none */
+        return;
+    }
+    deadline_ns = cci__rc_deadline(ep);
+    now_ns = ep->link->now(ep->handle);
+    most_ns = deadline_ns > now_ns ? cci__min64(deadline_ns - now_ns, most_ns) : 0;
+    cci__rc_unlock(ep);
+    if (most_ns > 0) {
+        ep->link->wait(ep->handle, most_ns);
+    }
+    cci__rc_lock(ep);
+}
+
+#ifndef CCI_NO_THREADS
+static void *cci__rc_thread(void *arg) {
+    cci__rc *ep = (cci__rc *)arg;
+    cci__rc_lock(ep);
+    while (!ep->stopping) {
+        (void)cci__rc_pump(ep, 1);
+        cci__rc_arm(ep);
+        ep->thread_until_ns = cci__rc_deadline(ep);
+        cci__rc_wait(ep, 1000 * CCI__MS);
+        ep->thread_until_ns = 0;
+    }
+    cci__rc_unlock(ep);
+    return NULL;
+}
+#endif
+
+/* Waits until a BLOCKING operation is complete; its status. */
+static int cci__rc_block(cci__rc *ep, cci__rc_op *op) {
+    uint64_t start_ns = ep->link->now(ep->handle);
+    int status;
+    while (!op->done) {
+        (void)cci__rc_pump(ep, 1);
+        if (op->done) {
+            break;
+        }
+        if (ep->now_ns - start_ns < 200000) { /* an answer is usually near: sleeping would take longer */
+            cci__rc_unlock(ep);
+            cci__rc_lock(ep);
+        } else {
+            cci__rc_wait(ep, CCI__MS);
+        }
+    }
+    status = op->status;
+    cci__rc_free_op(ep, op);
+    return status;
+}
+
+/* ==================================================================================================================
+ * >>verbs-rc-endpoint
+ *
+ * Making and ending an endpoint.
+ * ================================================================================================================== */
+
+static int cci__rc_add_ops(cci__rc *ep, uint32_t count) {
+    cci__rc_op *ops = (cci__rc_op *)cci__rc_memory_of(ep, count * sizeof *ops, NULL);
+    if (!ops) {
+        return 0;
+    }
+    while (count-- > 0) {
+        memset(&ops[count], 0, sizeof ops[count]);
+        ops[count].event.base.endpoint = &ep->base;
+        ops[count].event.pool = CCI_EVQ_OPERATION;
+        cci__rc_free_op(ep, &ops[count]);
+    }
+    return 1;
+}
+
+/* Room for `count` more messages to be sent. */
+static int cci__rc_add_messages(cci__rc *ep, uint32_t count) {
+    struct ibv_mr *mr = NULL;
+    cci__rc_item *items = (cci__rc_item *)cci__rc_memory_of(ep, count * sizeof *items, NULL);
+    uint8_t *data = (uint8_t *)cci__rc_memory_of(ep, (size_t)count * ep->stride, &mr);
+    if (!items || !data || !cci__rc_add_ops(ep, count)) {
+        return 0;
+    }
+    ep->total_messages += count;
+    while (count-- > 0) {
+        memset(&items[count], 0, sizeof items[count]);
+        items[count].data = data + (size_t)count * ep->stride;
+        items[count].lkey = mr->lkey;
+        items[count].next = ep->free_messages;
+        ep->free_messages = &items[count];
+    }
+    return 1;
+}
+
+static int cci__rc_add_rmas(cci__rc *ep, uint32_t count) {
+    cci__rc_item *items = (cci__rc_item *)cci__rc_memory_of(ep, count * sizeof *items, NULL);
+    if (!items || !cci__rc_add_ops(ep, count)) {
+        return 0;
+    }
+    while (count-- > 0) {
+        items[count].kind = CCI__RC_WRITE_ITEM;
+        cci__rc_free_item(ep, &items[count]);
+    }
+    return 1;
+}
+
+static cci__rc_buffer *cci__rc_make_buffers(cci__rc *ep, uint32_t count, uint32_t stride, struct ibv_mr **mr) {
+    cci__rc_buffer *buffers = (cci__rc_buffer *)cci__rc_memory_of(ep, count * sizeof *buffers, NULL);
+    uint8_t *data = (uint8_t *)cci__rc_memory_of(ep, (size_t)count * stride, mr);
+    uint32_t i;
+    if (!buffers || !data) {
+        return NULL;
+    }
+    memset(buffers, 0, count * sizeof *buffers);
+    for (i = 0; i < count; i++) {
+        cci__rc_buffer *buffer = &buffers[i];
+        buffer->event.base.endpoint = &ep->base;
+        buffer->event.pool = CCI_EVQ_RECV;
+        buffer->event.state = mr != NULL;
+        buffer->sge.addr = (uintptr_t)data + (size_t)i * stride;
+        buffer->sge.length = stride;
+        buffer->sge.lkey = mr ? (*mr)->lkey : 0;
+        buffer->wr.wr_id = (uintptr_t)buffer;
+        buffer->wr.sg_list = &buffer->sge;
+        buffer->wr.num_sge = 1;
+    }
+    return buffers;
+}
+
+/* Room for `count` more messages to be received: for the hardware, and as many for copies of unreliable ones. */
+static int cci__rc_add_buffers(cci__rc *ep, uint32_t count) {
+    struct ibv_mr *mr = NULL;
+    cci__rc_buffer *buffers, *plain;
+    uint32_t i;
+    if (count > ep->srq_depth - ep->total_buffers) {
+        return 0;
+    }
+    buffers = cci__rc_make_buffers(ep, count, ep->stride, &mr);
+    plain = buffers ? cci__rc_make_buffers(ep, count, ep->datagram, NULL) : NULL;
+    if (!plain) {
+        return 0;
+    }
+    ep->total_buffers += count;
+    ep->active_buffers += count;
+    for (i = 0; i < count; i++) {
+        cci__rc_give_buffer(ep, &buffers[i]);
+        plain[i].event.next = &ep->free_plain->event;
+        ep->free_plain = &plain[i];
+    }
+    cci__rc_repost(ep);
+    return 1;
+}
+
+static int cci__rc_make_tables(cci__rc *ep, const uint64_t *keys) {
+    uint8_t **slabs = (uint8_t **)cci__rc_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs, NULL);
+    cci_rma_region_t *regions =
+        (cci_rma_region_t *)cci__rc_memory_of(ep, CCI__RC_REGIONS * sizeof *regions, NULL);
+    uint32_t *buckets = (uint32_t *)cci_alloc(CCI__CONN_SLAB * sizeof *buckets);
+    uint8_t *data = (uint8_t *)cci__rc_memory_of(ep, (size_t)CCI__RC_DATAGRAMS * ep->datagram, NULL);
+    int i;
+    ep->mrs = (struct ibv_mr **)cci__rc_memory_of(ep, CCI__RC_REGIONS * sizeof *ep->mrs, NULL);
+    ep->qp_buckets = (uint32_t *)cci_alloc(CCI__CONN_SLAB * sizeof *ep->qp_buckets);
+    if (!slabs || !regions || !buckets || !data || !ep->mrs || !ep->qp_buckets) {
+        cci_release(buckets);
+        return 0;
+    }
+    memset(ep->mrs, 0, CCI__RC_REGIONS * sizeof *ep->mrs);
+    memset(ep->qp_buckets, 0xff, CCI__CONN_SLAB * sizeof *ep->qp_buckets);
+    ep->qp_bucket_count = CCI__CONN_SLAB;
+    cci_conn_table_init(&ep->conns, keys, (uint32_t)sizeof(cci__rc_conn), slabs);
+    (void)cci_conn_rehash(&ep->conns, buckets, CCI__CONN_SLAB);
+    ep->regions = regions;
+    cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__RC_REGIONS, NULL, 0, NULL, 0, NULL, 0);
+    ep->handle_key = keys[4];
+    for (i = 0; i < CCI__RC_DATAGRAMS; i++) {
+        ep->rx[i].data = data + (size_t)i * ep->datagram;
+        ep->rx[i].capacity = ep->datagram;
+    }
+    return 1;
+}
+
+/* What the hardware can do, and what was configured. */
+static int cci__rc_limits(cci__rc *ep) {
+    struct ibv_device_attr attr;
+    memset(&attr, 0, sizeof attr);
+    if (cci__ibv.query_device(ep->context, &attr)) {
+        return 0;
+    }
+    ep->depth = cci__min32(ep->device.rc_depth, (uint32_t)attr.max_qp_wr);
+    ep->srq_depth = cci__min32(ep->device.srq_depth, (uint32_t)attr.max_srq_wr);
+    ep->srq_depth = cci__min32(ep->srq_depth, (uint32_t)attr.max_cqe - cci__min32((uint32_t)attr.max_cqe / 2, CCI__RC_SENDS));
+    ep->rd_atomic = cci__min32(16, cci__min32((uint32_t)attr.max_qp_rd_atom, (uint32_t)attr.max_qp_init_rd_atom));
+    ep->rd_atomic = cci__max32(ep->rd_atomic, 1);
+    ep->chunk = CCI__RC_CHUNK;
+    ep->inline_size = CCI__RC_INLINE;
+    ep->send_buf_count = ep->info.send_buf_count ? ep->info.send_buf_count : CCI__RC_BUFS;
+    ep->recv_buf_count = cci__min32(ep->info.recv_buf_count ? ep->info.recv_buf_count : CCI__RC_BUFS, ep->srq_depth);
+    ep->send_timeout_us = ep->info.send_timeout_us ? ep->info.send_timeout_us : CCI__RC_SEND_TIMEOUT_US;
+    ep->max_send_size = ep->base.pub.device->max_send_size;
+    ep->stride = (ep->max_send_size + 63) & ~63u;
+    ep->datagram = (cci__max32(ep->info.mtu, 256) + 63) & ~63u;
+    return 1;
+}
+
+static int cci__rc_make_queues(cci__rc *ep) {
+    struct ibv_srq_init_attr attr;
+    ep->cq = cci__ibv.create_cq(ep->context, (int)(ep->srq_depth + CCI__RC_SENDS), ep, ep->hw->channel, 0);
+    if (!ep->cq) {
+        cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "no completion queue", errno);
+        return 0;
+    }
+    cci__verbs_share_channel(ep->hw, ep->cq);
+    memset(&attr, 0, sizeof attr);
+    attr.attr.max_wr = ep->srq_depth;
+    attr.attr.max_sge = 1;
+    ep->srq = cci__ibv.create_srq(ep->pd, &attr);
+    if (!ep->srq) {
+        cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "no shared receive queue", errno);
+        return 0;
+    }
+    return 1;
+}
+
+static void cci__rc_free(cci__rc *ep) {
+    uint32_t i;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__rc_conn *conn = cci__rc_at(ep, i);
+        if (conn->conn.state != CCI_CONN_FREE) {
+            if (conn->qp) {
+                (void)cci__ibv.destroy_qp(conn->qp);
+            }
+            if (conn->conn.is_client) {
+                cci_release(conn->pending);
+            }
+        }
+    }
+    while (ep->requests.next && !cci__list_empty(&ep->requests)) {
+        cci__rc_free_request(ep, CCI__CONTAINER(ep->requests.next, cci__rc_request, node));
+    }
+    for (i = 0; ep->mrs && i < CCI__RC_REGIONS; i++) {
+        if (ep->mrs[i]) {
+            (void)cci__ibv.dereg_mr(ep->mrs[i]);
+        }
+    }
+    if (ep->srq) {
+        (void)cci__ibv.destroy_srq(ep->srq);
+    }
+    if (ep->cq) {
+        cci__verbs_share_channel(ep->hw, NULL);
+        (void)cci__ibv.destroy_cq(ep->cq);
+    }
+    for (i = 0; i < ep->conns.slab_count; i++) {
+        cci_release(ep->conns.slabs[i]);
+    }
+    cci_release(ep->conns.buckets);
+    cci_release(ep->qp_buckets);
+    while (ep->memory) {
+        cci__rc_memory *block = ep->memory;
+        ep->memory = block->next;
+        if (block->mr) {
+            (void)cci__ibv.dereg_mr(block->mr);
+        }
+        cci_release(block);
+    }
+    if (ep->handle) {
+        ep->link->close(ep->handle);
+    }
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_destroy(&ep->lock);
+#endif
+    cci_release(ep);
+}
+
+static const cci_endpoint_ops_t *cci__rc_ops(void);
+
+static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
+    uint64_t keys[5];
+    int status = ep->link->open(ep->base.pub.device, service, wants_fd, &ep->handle, &ep->info);
+    if (status != CCI_SUCCESS) {
+        return status;
+    }
+    ep->hw = (cci__verbs_link *)ep->handle;
+    ep->context = ep->hw->context;
+    ep->pd = ep->hw->pd;
+    if (!cci__rc_limits(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS) {
+        return CCI_ERROR;
+    }
+    if (!cci__rc_make_queues(ep) || !cci__rc_make_tables(ep, keys)) {
+        return CCI_ENOMEM;
+    }
+    cci_evq_init(&ep->evq);
+    ep->evq.recv_limit = ep->recv_buf_count;
+    if (!cci__rc_add_messages(ep, ep->send_buf_count) || !cci__rc_add_rmas(ep, CCI__RC_RMAS) ||
+        !cci__rc_add_buffers(ep, ep->recv_buf_count)) {
+        return CCI_ENOMEM;
+    }
+    ep->now_ns = ep->link->now(ep->handle);
+    cci__wheel_init(&ep->wheel, ep->now_ns);
+    return CCI_SUCCESS;
+}
+
+static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoint_base_t **endpoint,
+                          cci_os_handle_t *fd) {
+    cci__rc *ep = (cci__rc *)cci_alloc(sizeof *ep);
+    int status;
+    if (!ep) {
+        return CCI_ENOMEM;
+    }
+    memset(ep, 0, sizeof *ep);
+    memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
+    ep->base.pub.device = device;
+    ep->base.ops = cci__rc_ops();
+    ep->link = &cci__verbs_link_table;
+    ep->info.os_handle = -1;
+    ep->has_fd = fd != NULL;
+    ep->ready = ep->drained = CCI__CONN_NONE;
+    ep->received.tail = &ep->received.head;
+    ep->repost_tail = &ep->repost;
+    cci__list_init(&ep->requests);
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_init(&ep->lock, NULL);
+#endif
+    status = cci__rc_open(ep, service, fd != NULL);
+    if (status != CCI_SUCCESS) {
+        cci__rc_free(ep);
+        return status;
+    }
+    if (fd) {
+        *fd = ep->info.os_handle;
+        (void)cci__rc_pump(ep, 1);
+        cci__rc_arm(ep);
+    }
+    *endpoint = &ep->base;
+#ifndef CCI_NO_THREADS
+    if (ep->info.progress_thread) {
+        ep->has_thread = pthread_create(&ep->thread, NULL, cci__rc_thread, ep) == 0;
+        if (!ep->has_thread) {
+            cci_log(CCI_LOG_ERROR, "the helper thread could not be started");
+            cci__rc_free(ep);
+            return CCI_ENOMEM;
+        }
+    }
+#endif
+    return CCI_SUCCESS;
+}
+
+static int cci__rc_destroy(cci_endpoint_base_t *base) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    uint32_t i;
+#ifndef CCI_NO_THREADS
+    if (ep->has_thread) {
+        cci__rc_lock(ep);
+        ep->stopping = 1;
+        cci__rc_unlock(ep);
+        ep->link->wake(ep->handle);
+        (void)pthread_join(ep->thread, NULL);
+    }
+#endif
+    cci__rc_lock(ep);
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__rc_conn *conn = cci__rc_at(ep, i);
+        if (conn->conn.state == CCI_CONN_OPEN && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) {
+            cci__rc_send_leave(ep, conn);
+        }
+    }
+    for (i = 0; i < ep->group_count; i++) {
+        (void)ep->link->group(ep->handle, &ep->groups[i]->conn.peer, 0);
+    }
+    cci__rc_unlock(ep);
+    cci__rc_free(ep);
+    return CCI_SUCCESS;
+}
+
+/* ==================================================================================================================
+ * >>verbs-rc-calls
+ *
+ * The operations of an endpoint.
+ * ================================================================================================================== */
+
+/* ---- connecting ---- */
+
+static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, uint8_t state, uint64_t most_ns, void *context) {
+    cci__rc_conn *conn = (cci__rc_conn *)request->event.owner;
+    cci_evq_event_t *event = NULL;
+    if (request->event.base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->event.state != 0 || !conn) {
+        return CCI_EINVAL;
+    }
+    if (state == CCI_CONN_ACCEPTED) {
+        event = cci__rc_control_event(ep);
+        if (!event) {
+            return CCI_ENOMEM;
+        }
+        if (cci__rc_is_reliable(conn) && cci__rc_make_qp(ep, conn) != CCI_SUCCESS) {
+            cci_evq_return_event(&ep->evq, event);
+            cci__rc_destroy_qp(ep, conn);
+            return CCI_ENOMEM;
+        }
+    }
+    request->event.state = 1;
+    request->event.owner = NULL;
+    conn->pending = event;
+    conn->conn.pub.context = context;
+    conn->conn.state = state;
+    ep->now_ns = ep->link->now(ep->handle);
+    conn->conn.deadline_ns = ep->now_ns + most_ns;
+    cci__rc_request_again(ep, conn);
+    cci__rc_schedule(ep, conn);
+    cci__rc_arm(ep);
+    return CCI_SUCCESS;
+}
+
+static int cci__rc_accept(cci_event_base_t *base, void *context) {
+    cci__rc *ep = (cci__rc *)(void *)base->endpoint;
+    int status;
+    if (base->pub.type != CCI_EVENT_CONNECT_REQUEST) {
+        return CCI_EINVAL;
+    }
+    cci__rc_lock(ep);
+    status = cci__rc_decide(ep, (cci__rc_request *)(void *)base, CCI_CONN_ACCEPTED, CCI__RC_ACCEPT_NS, context);
+    cci__rc_unlock(ep);
+    return status;
+}
+
+static int cci__rc_reject(cci_event_base_t *base) {
+    cci__rc *ep = (cci__rc *)(void *)base->endpoint;
+    int status;
+    if (base->pub.type != CCI_EVENT_CONNECT_REQUEST) {
+        return CCI_EINVAL;
+    }
+    cci__rc_lock(ep);
+    status = cci__rc_decide(ep, (cci__rc_request *)(void *)base, CCI_CONN_REJECTED, 4000 * CCI__MS, NULL);
+    cci__rc_unlock(ep);
+    return status;
+}
+
+/* A multicast connection is open at once: there is no server. */
+static int cci__rc_connect_group(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX) {
+        int status;
+        if (ep->group_count == CCI__RC_GROUPS) {
+            return CCI_ENOBUFS;
+        }
+        status = ep->link->group(ep->handle, &conn->conn.peer, 1);
+        if (status != CCI_SUCCESS) {
+            return status;
+        }
+        ep->groups[ep->group_count++] = conn;
+    }
+    conn->conn.deadline_ns = conn->retry_ns = CCI__NEVER;
+    cci__rc_connected(ep, conn, CCI_SUCCESS);
+    return CCI_SUCCESS;
+}
+
+static int cci__rc_connect_locked(cci__rc *ep, const cci_link_addr_t *to, int resolving, const void *data,
+                                  uint32_t data_len, cci_conn_attribute_t attribute, void *context,
+                                  uint64_t timeout_ns) {
+    int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status = CCI_ENOMEM;
+    cci__rc_pending *pending = (cci__rc_pending *)cci_alloc(sizeof *pending + data_len);
+    cci_evq_event_t *event = cci__rc_control_event(ep);
+    cci__rc_conn *conn = pending && event ? cci__rc_open_conn(ep, attribute, context) : NULL;
+    if (conn) {
+        conn->pending = pending;
+        pending->event = event;
+        pending->data_len = data_len;
+        if (data_len) {
+            memcpy(pending + 1, data, data_len);
+        }
+        conn->conn.peer = *to;
+        conn->conn.is_client = 1;
+        conn->conn.proven = 1;
+        conn->conn.state = CCI_CONN_CONNECTING;
+        conn->conn.flags = resolving ? CCI__RC_RESOLVING : 0;
+        conn->retry_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
+        conn->conn.deadline_ns = ep->now_ns + (resolving ? 0 : cci_conn_retry_ns(0));
+        conn->conn.deadline_ns = cci__min64(conn->conn.deadline_ns, conn->retry_ns);
+        status = is_group ? cci__rc_connect_group(ep, conn) : (int)CCI_SUCCESS;
+    }
+    if (status == CCI_SUCCESS) {
+        if (!is_group) {
+            cci__rc_send_request(ep, conn);
+            cci__rc_schedule(ep, conn);
+        }
+        return CCI_SUCCESS;
+    }
+    cci_release(pending);
+    if (event) {
+        cci_evq_return_event(&ep->evq, event);
+    }
+    if (conn) {
+        cci__rc_discard(ep, conn);
+    }
+    return status;
+}
+
+static int cci__rc_connect(cci_endpoint_base_t *base, const char *address, const void *data, uint32_t data_len,
+                           cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status;
+    cci_link_addr_t to;
+    uint64_t timeout_ns = CCI__NEVER;
+    (void)flags;
+    memset(&to, 0, sizeof to);
+    status = ep->link->resolve(ep->handle, address, &to); /* without the lock: it may ask a name service */
+    if (status != CCI_SUCCESS && status != CCI_EAGAIN) {
+        return status;
+    }
+    if (ep->link->is_group(ep->handle, &to) != is_group) {
+        return CCI_EINVAL;
+    }
+    if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000)) {
+        timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
+    }
+    cci__rc_lock(ep);
+    ep->now_ns = ep->link->now(ep->handle);
+    status = cci__rc_connect_locked(ep, &to, status == CCI_EAGAIN, data, data_len, attribute, context, timeout_ns);
+    cci__rc_arm(ep);
+    cci__rc_unlock(ep);
+    return status;
+}
+
+/* Messages that the program has not taken are dropped, and no event names what is gone. */
+static void cci__rc_drop_events(cci__rc *ep, const cci__rc_conn *conn) {
+    cci_evq_event_t *event = ep->received.head, *next;
+    ep->received.head = NULL;
+    ep->received.tail = &ep->received.head;
+    for (; event; event = next) {
+        next = event->next;
+        if (event->owner != conn) {
+            cci_evq_post(&ep->received, event);
+        } else if (event->state) {
+            cci__rc_give_buffer(ep, (cci__rc_buffer *)(void *)event);
+        } else {
+            event->next = &ep->free_plain->event;
+            ep->free_plain = (cci__rc_buffer *)(void *)event;
+        }
+    }
+    for (event = ep->evq.urgent.head; event; event = event->next) {
+        if (event->owner == conn) {
+            event->base.pub.type = CCI_EVENT_NONE;
+        }
+    }
+}
+
+static int cci__rc_disconnect(struct cci_connection *connection) {
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
+    cci__rc *ep = cci__rc_of(conn);
+    uint32_t i;
+    cci__rc_lock(ep);
+    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) {
+        cci__rc_unlock(ep);
+        return CCI_EINVAL;
+    }
+    ep->now_ns = ep->link->now(ep->handle);
+    for (i = 0; i < ep->group_count; i++) {
+        if (ep->groups[i] == conn) {
+            (void)ep->link->group(ep->handle, &conn->conn.peer, 0);
+            ep->groups[i] = ep->groups[--ep->group_count];
+        }
+    }
+    if (conn->conn.state == CCI_CONN_OPEN && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) {
+        cci__rc_send_leave(ep, conn);
+    }
+    cci__rc_drop_events(ep, conn);
+    conn->conn.state = CCI_CONN_BROKEN;
+    conn->conn.confirming = 0;
+    conn->conn.flags |= CCI__RC_CLOSING;
+    conn->conn.deadline_ns = CCI__NEVER;
+    conn->keepalive_us = 0;
+    cci__rc_fail(ep, conn, CCI_ERR_DISCONNECTED);
+    cci__rc_settle(ep);
+    cci__rc_arm(ep);
+    cci__rc_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+/* ---- events ---- */
+
+static int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
+    cci_evq_event_t *next;
+    if (!ep->received.head) {
+        return CCI_EAGAIN;
+    }
+    if (ep->evq.recv_out >= ep->evq.recv_limit) {
+        return CCI_ENOBUFS;
+    }
+    next = cci_evq_next(&ep->received);
+    ep->evq.recv_out++;
+    *event = &next->base.pub;
+    return CCI_SUCCESS;
+}
+
+/* Takes an event that is there: of connections first, then completions and messages by turns. */
+static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
+    cci_evq_event_t *next;
+    int status = CCI_EAGAIN;
+    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
+        if (CCI__LIKELY(next->base.pub.type != CCI_EVENT_NONE)) {
+            *event = &next->base.pub;
+            return CCI_SUCCESS;
+        }
+        cci_evq_return_event(&ep->evq, next);
+    }
+    if (++ep->turn & 15) { /* messages are what somebody waits for; completions must not starve */
+        status = cci__rc_next_message(ep, event);
+        if (status == CCI_SUCCESS) {
+            return status;
+        }
+    }
+    next = cci_evq_next(&ep->evq.done);
+    if (next) {
+        *event = &next->base.pub;
+        return CCI_SUCCESS;
+    }
+    return status == CCI_EAGAIN ? cci__rc_next_message(ep, event) : status;
+}
+
+static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    int status;
+    cci__rc_lock(ep);
+    status = (ep->turn & 63) != 63 ? cci__rc_next(ep, event) : CCI_EAGAIN; /* the network has its turn all the same */
+    if (status != CCI_SUCCESS) {
+        (void)cci__rc_pump(ep, 0);
+        status = cci__rc_next(ep, event);
+        if (status == CCI_EAGAIN && ep->has_fd) { /* the program may go to sleep now */
+            (void)cci__rc_pump(ep, 1);
+            (void)cci__rc_poll(ep); /* what came before the bell was asked for */
+            status = cci__rc_next(ep, event);
+        }
+    }
+    if (status != CCI_SUCCESS) {
+        *event = NULL;
+        if (ep->evq.recv_out > 0 && ep->evq.recv_out >= ep->evq.recv_limit) {
+            status = CCI_ENOBUFS; /* the program holds what messages are received in */
+        }
+    }
+    cci__rc_arm(ep);
+    cci__rc_unlock(ep);
+    return status;
+}
+
+static int cci__rc_arm_os_handle(cci_endpoint_base_t *base, int flags) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    (void)flags;
+    if (!ep->has_fd) {
+        return CCI_EINVAL;
+    }
+    cci__rc_lock(ep);
+    (void)cci__rc_pump(ep, 1);
+    (void)cci__rc_poll(ep);
+    cci__rc_arm(ep);
+    cci__rc_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
+    if (event->pool == CCI_EVQ_OPERATION) {
+        cci__rc_free_op(ep, (cci__rc_op *)(void *)event);
+        return CCI_SUCCESS;
+    }
+    if (event->base.pub.type == CCI_EVENT_NONE) {
+        return CCI_EINVAL;
+    }
+    if (event->base.pub.type == CCI_EVENT_CONNECT_REQUEST) {
+        if (event->state == 0) {
+            return CCI_EINVAL;
+        }
+        cci__rc_free_request(ep, (cci__rc_request *)(void *)event);
+        return CCI_SUCCESS;
+    }
+    if (event->pool == CCI_EVQ_CONTROL) {
+        cci_evq_return_event(&ep->evq, event);
+        return CCI_SUCCESS;
+    }
+    event->base.pub.type = CCI_EVENT_NONE;
+    ep->evq.recv_out--;
+    if (event->state) {
+        cci__rc_give_buffer(ep, (cci__rc_buffer *)(void *)event);
+    } else {
+        event->next = &ep->free_plain->event;
+        ep->free_plain = (cci__rc_buffer *)(void *)event;
+    }
+    return CCI_SUCCESS;
+}
+
+static int cci__rc_return_event(cci_event_base_t *base) {
+    cci__rc *ep = (cci__rc *)(void *)base->endpoint;
+    int status;
+    cci__rc_lock(ep);
+    status = cci__rc_return_locked(ep, (cci_evq_event_t *)(void *)base);
+    cci__rc_unlock(ep);
+    return status;
+}
+
+/* ---- options ---- */
+
+static int cci__rc_set_send_count(cci__rc *ep, uint32_t count) {
+    if (count == 0 || count > CCI__RC_MAX_BUFS) {
+        return CCI_ERANGE;
+    }
+    if (count > ep->total_messages && !cci__rc_add_messages(ep, count - ep->total_messages)) {
+        return CCI_ENOMEM;
+    }
+    ep->send_buf_count = count;
+    return CCI_SUCCESS;
+}
+
+/* Buffers that are posted can't be taken back: they are parked as they return. */
+static int cci__rc_set_recv_count(cci__rc *ep, uint32_t count) {
+    if (count == 0 || count > ep->srq_depth) {
+        return CCI_ERANGE;
+    }
+    ep->recv_buf_count = count;
+    while (ep->parked && ep->active_buffers < count) {
+        cci__rc_buffer *buffer = ep->parked;
+        ep->parked = (cci__rc_buffer *)(void *)buffer->event.next;
+        ep->active_buffers++;
+        cci__rc_give_buffer(ep, buffer);
+    }
+    cci__rc_repost(ep);
+    if (count > ep->total_buffers && !cci__rc_add_buffers(ep, count - ep->total_buffers)) {
+        ep->recv_buf_count = ep->total_buffers;
+        return CCI_ENOMEM;
+    }
+    ep->evq.recv_limit = count;
+    return CCI_SUCCESS;
+}
+
+static void cci__rc_set_keepalive(cci__rc *ep, cci__rc_conn *conn, uint32_t keepalive_us) {
+    conn->keepalive_us = keepalive_us;
+    conn->conn.flags &= (uint8_t)~CCI__RC_PINGED;
+    if (conn->conn.state == CCI_CONN_BROKEN) {
+        if (keepalive_us) {
+            cci__rc_post_keepalive(ep, conn); /* there is nobody to answer */
+        }
+        return;
+    }
+    if (!conn->conn.confirming) { /* otherwise from the confirmation on */
+        cci__rc_begin_keepalive(ep, conn);
+    }
+}
+
+static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    int status = CCI_SUCCESS;
+    uint32_t value, i;
+    memcpy(&value, val, sizeof value);
+    cci__rc_lock(ep);
+    ep->now_ns = ep->link->now(ep->handle);
+    switch (name) {
+    case CCI_OPT_ENDPT_SEND_TIMEOUT:
+        ep->send_timeout_us = value;
+        break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT:
+        status = cci__rc_set_recv_count(ep, value);
+        break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT:
+        status = cci__rc_set_send_count(ep, value);
+        break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
+        ep->keepalive_us = value;
+        for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+            cci__rc_conn *conn = cci__rc_at(ep, i);
+            if ((conn->conn.state == CCI_CONN_OPEN || conn->conn.state == CCI_CONN_BROKEN) &&
+                !(conn->conn.flags & CCI__RC_CLOSING) && cci__rc_is_reliable(conn)) {
+                cci__rc_set_keepalive(ep, conn, value);
+            }
+        }
+        break;
+    default:
+        status = CCI_EINVAL;
+        break;
+    }
+    cci__rc_arm(ep);
+    cci__rc_unlock(ep);
+    return status;
+}
+
+/* "verbs://10.0.0.1:4242", for the program to free(). */
+static int cci__rc_uri(cci__rc *ep, char **uri) {
+    static const char scheme[] = "verbs://";
+    char text[256];
+    size_t size;
+    int status = ep->link->address(ep->handle, text, sizeof text);
+    if (status != CCI_SUCCESS) {
+        return status;
+    }
+    size = sizeof scheme + strlen(text);
+    *uri = (char *)CCI_URI_ALLOC(size);
+    if (!*uri) {
+        return CCI_ENOMEM;
+    }
+    memcpy(*uri, scheme, sizeof scheme - 1);
+    memcpy(*uri + sizeof scheme - 1, text, size - sizeof scheme + 1);
+    return CCI_SUCCESS;
+}
+
+static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    int status = CCI_SUCCESS;
+    cci__rc_lock(ep);
+    switch (name) {
+    case CCI_OPT_ENDPT_SEND_TIMEOUT:
+        memcpy(val, &ep->send_timeout_us, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT:
+        memcpy(val, &ep->recv_buf_count, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT:
+        memcpy(val, &ep->send_buf_count, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
+        memcpy(val, &ep->keepalive_us, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_URI:
+        status = cci__rc_uri(ep, (char **)val);
+        break;
+    case CCI_OPT_ENDPT_RMA_ALIGN:
+        memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
+        break;
+    default:
+        status = CCI_EINVAL;
+        break;
+    }
+    cci__rc_unlock(ep);
+    return status;
+}
+
+static int cci__rc_set_connection_opt(struct cci_connection *connection, cci_opt_name_t name, const void *val) {
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
+    cci__rc *ep = cci__rc_of(conn);
+    int status = CCI_SUCCESS;
+    uint32_t value;
+    memcpy(&value, val, sizeof value);
+    cci__rc_lock(ep);
+    ep->now_ns = ep->link->now(ep->handle);
+    if (!cci__rc_is_reliable(conn)) {
+        status = CCI_EINVAL;
+    } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
+        conn->send_timeout_us = value;
+    } else {
+        cci__rc_set_keepalive(ep, conn, value);
+    }
+    cci__rc_arm(ep);
+    cci__rc_unlock(ep);
+    return status;
+}
+
+static int cci__rc_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
+    cci__rc *ep = cci__rc_of(conn);
+    cci__rc_lock(ep);
+    memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+    cci__rc_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+/* ---- messages ---- */
+
+/* An operation for a completion, NULL if none is wanted; *status is CCI_ENOBUFS if there is none to be had. */
+static cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context, int flags, int *status) {
+    cci__rc_op *op = (cci__rc_op *)(void *)ep->free_ops;
+    *status = CCI_SUCCESS;
+    if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING)) {
+        return NULL;
+    }
+    if (!op) {
+        *status = CCI_ENOBUFS;
+        return NULL;
+    }
+    ep->free_ops = op->event.next;
+    op->event.base.pub.send.type = CCI_EVENT_SEND;
+    op->event.base.pub.send.connection = &conn->conn.pub;
+    op->event.base.pub.send.context = context;
+    op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
+    op->done = 0;
+    return op;
+}
+
+static uint64_t cci__rc_deadline_of(cci__rc *ep, const cci__rc_conn *conn) {
+    if (!conn->newest) {
+        ep->now_ns = ep->link->now(ep->handle); /* else the time of the last round will do */
+    }
+    return conn->send_timeout_us ? ep->now_ns + (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
+}
+
+/* A message's item with its bytes, NULL if there is none to be had. */
+static cci__rc_item *cci__rc_new_message(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
+                                         uint32_t length) {
+    cci__rc_item *item = ep->free_messages;
+    uint8_t *to;
+    uint32_t i;
+    if (!item || ep->used_messages >= ep->send_buf_count) {
+        return NULL;
+    }
+    ep->free_messages = item->next;
+    ep->used_messages++;
+    item->op = NULL;
+    item->length = length;
+    item->at = 0;
+    item->kind = CCI__RC_MESSAGE_ITEM;
+    item->is_posted = item->is_done = item->is_fenced = item->has_message = 0;
+    item->deadline_ns = cci__rc_deadline_of(ep, conn);
+    for (i = 0, to = item->data; i < count; i++) {
+        if (data[i].iov_len > 0) {
+            memcpy(to, data[i].iov_base, data[i].iov_len);
+            to += data[i].iov_len;
+        }
+    }
+    return item;
+}
+
+/* An unreliable message: it is complete when the link has it. */
+static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
+                                   uint32_t length, cci__rc_op *op, int flags) {
+    cci__rc_item *item = cci__rc_new_message(ep, conn, data, count, length);
+    uint8_t head[CCI__HEADER_SIZE];
+    cci_link_tx_t tx;
+    int is_group = conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_TX, sent, status = CCI_SUCCESS;
+    if (!item) {
+        return CCI_ENOBUFS;
+    }
+    cci_conn_write_header(head, is_group ? CCI__PKT_GROUP : CCI__PKT_DATA, 0, is_group ? 0 : conn->conn.peer_index,
+                          is_group ? 0 : conn->conn.peer_token, is_group ? 0 : conn->conn.index, 0);
+    memset(&tx, 0, sizeof tx);
+    tx.to = &conn->conn.peer;
+    tx.length = CCI__HEADER_SIZE + length;
+    tx.piece_count = length > 0 ? 2 : 1;
+    tx.piece[0].data = head;
+    tx.piece[0].length = CCI__HEADER_SIZE;
+    tx.piece[1].data = item->data;
+    tx.piece[1].length = length;
+    sent = ep->link->send(ep->handle, &tx, 1);
+    cci__rc_free_item(ep, item);
+    if (sent != 1) {
+        return CCI_ENOBUFS;
+    }
+    if (op) {
+        cci__rc_complete_op(ep, op, CCI_SUCCESS);
+        if (flags & CCI_FLAG_BLOCKING) {
+            status = op->status;
+            cci__rc_free_op(ep, op);
+        }
+    }
+    return status;
+}
+
+static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
+                                 uint32_t length, cci__rc_op *op, int flags) {
+    cci__rc_item *item = cci__rc_new_message(ep, conn, data, count, length);
+    if (!item) {
+        return CCI_ENOBUFS;
+    }
+    item->op = op;
+    cci__rc_append(conn, item);
+    cci__rc_issued(ep, conn, 0);
+    return flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
+}
+
+static int cci__rc_send_locked(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
+                               uint32_t length, void *context, int flags) {
+    cci__rc_op *op;
+    int status;
+    if (conn->conn.state != CCI_CONN_OPEN) {
+        return CCI_ERR_DISCONNECTED;
+    }
+    op = cci__rc_new_op(ep, conn, context, flags, &status);
+    if (status != CCI_SUCCESS) {
+        return status;
+    }
+    status = cci__rc_is_reliable(conn) ? cci__rc_send_reliable(ep, conn, data, count, length, op, flags)
+                                       : cci__rc_send_unreliable(ep, conn, data, count, length, op, flags);
+    if (status == CCI_ENOBUFS && op) {
+        cci__rc_free_op(ep, op);
+    }
+    return status;
+}
+
+static int cci__rc_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
+                         int flags) {
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
+    cci__rc *ep = cci__rc_of(conn);
+    uint64_t length = 0;
+    uint32_t i;
+    int status;
+    for (i = 0; i < count; i++) {
+        if (data[i].iov_len > connection->max_send_size) {
+            return CCI_EMSGSIZE;
+        }
+        length += data[i].iov_len;
+    }
+    if (length > connection->max_send_size) {
+        return CCI_EMSGSIZE;
+    }
+    cci__rc_lock(ep);
+    status = cci__rc_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
+    cci__rc_arm(ep);
+    cci__rc_unlock(ep);
+    return status;
+}
+
+/* ---- remote memory access ----
+ *
+ * A handle, little-endian: tag 8, index of the registration 2, generation 2, rkey 4, address 8, length 6, rights 1,
+ * generation 1. */
+
+typedef struct cci__rc_handle {
+    uint64_t tag, address, length;
+    uint32_t region, rkey, rights;
+} cci__rc_handle;
+
+static uint64_t cci__rc_handle_tag(uint64_t key, const uint8_t *bytes) {
+    uint64_t keys[2], words[3];
+    keys[0] = key;
+    keys[1] = ~key;
+    words[0] = cci__load64(bytes + 8);
+    words[1] = cci__load64(bytes + 16);
+    words[2] = cci__load64(bytes + 24);
+    return cci__siphash(keys, words, 3) | 1;
+}
+
+static void cci__rc_parse_handle(const struct cci_rma_handle *from, cci__rc_handle *handle) {
+    const uint8_t *bytes = (const uint8_t *)from->stuff;
+    handle->tag = cci__load64(bytes);
+    handle->region = cci__load16(bytes + 8);
+    handle->rkey = cci__load32(bytes + 12);
+    handle->address = cci__load64(bytes + 16);
+    handle->length = cci__load64(bytes + 24) & ((UINT64_C(1) << 48) - 1);
+    handle->rights = bytes[30];
+}
+
+static void cci__rc_write_handle(cci__rc *ep, cci_rma_region_t *region, const struct ibv_mr *mr) {
+    uint8_t *bytes = (uint8_t *)region->handle.stuff;
+    cci__store16(bytes + 8, (uint32_t)(region - ep->regions));
+    cci__store16(bytes + 10, (uint32_t)ep->rma.counter);
+    cci__store32(bytes + 12, mr->rkey);
+    cci__store64(bytes + 16, (uintptr_t)region->start);
+    cci__store64(bytes + 24, region->length | (uint64_t)region->flags << 48 | (ep->rma.counter >> 16 & 255) << 56);
+    region->key = cci__rc_handle_tag(ep->handle_key, bytes);
+    cci__store64(bytes, region->key);
+}
+
+static int cci__rc_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
+                                cci_rma_handle_t **handle) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    int access = (flags & CCI_FLAG_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0) | (flags & CCI_FLAG_READ ? IBV_ACCESS_REMOTE_READ : 0);
+    cci_rma_region_t *region;
+    struct ibv_mr *mr;
+    if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0) {
+        return CCI_EINVAL;
+    }
+    mr = cci__ibv.reg_mr(ep->pd, start, (size_t)length, access | IBV_ACCESS_LOCAL_WRITE);
+    if (!mr && !(flags & CCI_FLAG_WRITE)) {
+        mr = cci__ibv.reg_mr(ep->pd, start, (size_t)length, access); /* it may be read-only */
+    }
+    if (!mr) {
+        return errno == ENOMEM || errno == EAGAIN ? CCI_ENOMEM : errno == EFAULT ? CCI_EINVAL : CCI_ENOBUFS;
+    }
+    cci__rc_lock(ep);
+    region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
+    if (region) {
+        cci__rc_write_handle(ep, region, mr);
+        ep->mrs[region - ep->regions] = mr;
+    }
+    cci__rc_unlock(ep);
+    if (!region) {
+        (void)cci__ibv.dereg_mr(mr);
+        return CCI_ENOBUFS;
+    }
+    *handle = &region->handle;
+    return CCI_SUCCESS;
+}
+
+static int cci__rc_rma_deregister(cci_endpoint_base_t *base, const struct cci_rma_handle *from) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    cci__rc_handle handle;
+    cci_rma_region_t *region;
+    struct ibv_mr *mr = NULL;
+    cci__rc_parse_handle(from, &handle);
+    cci__rc_lock(ep);
+    region = cci_rma_find(&ep->rma, handle.tag, handle.region);
+    if (region) {
+        mr = ep->mrs[handle.region];
+        ep->mrs[handle.region] = NULL;
+        cci_rma_remove(&ep->rma, region);
+    }
+    cci__rc_unlock(ep);
+    if (!region) {
+        return CCI_ERR_RMA_HANDLE;
+    }
+    return cci__ibv.dereg_mr(mr) ? CCI_ERROR : CCI_SUCCESS;
+}
+
+typedef struct cci__rc_call {
+    cci__rc_handle local, remote;
+    struct iovec message;
+    uint64_t local_offset, remote_offset, length;
+    void *context;
+    int flags, has_message;
+} cci__rc_call;
+
+/* May the peer's memory be used so, as far as its handle says? */
+static int cci__rc_is_permitted(const cci__rc_conn *conn, const cci__rc_call *call, const struct cci_rma_handle *from) {
+    const cci__rc_handle *remote = &call->remote;
+    uint32_t rights = (uint32_t)call->flags & (CCI_FLAG_READ | CCI_FLAG_WRITE);
+    return remote->tag == cci__rc_handle_tag(conn->peer_key, (const uint8_t *)from->stuff) &&
+           (remote->rights & rights) == rights && call->length <= remote->length &&
+           call->remote_offset <= remote->length - call->length;
+}
+
+static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_call *call,
+                              const struct cci_rma_handle *remote) {
+    uint8_t *local;
+    cci__rc_item *item, *message = NULL;
+    cci__rc_op *op;
+    int status;
+    if (conn->conn.state != CCI_CONN_OPEN) {
+        return CCI_ERR_DISCONNECTED;
+    }
+    local = cci_rma_address(&ep->rma, call->local.tag, call->local.region, call->local_offset, call->length, 0);
+    if (!local || !cci__rc_is_permitted(conn, call, remote)) {
+        return CCI_ERR_RMA_HANDLE;
+    }
+    if (!ep->free_rmas) {
+        return CCI_ENOBUFS;
+    }
+    op = cci__rc_new_op(ep, conn, call->context, call->flags, &status);
+    if (status == CCI_SUCCESS && call->has_message) {
+        message = cci__rc_new_message(ep, conn, &call->message, 1, (uint32_t)call->message.iov_len);
+        if (!message) {
+            status = CCI_ENOBUFS;
+            if (op) {
+                cci__rc_free_op(ep, op);
+            }
+        }
+    }
+    if (status != CCI_SUCCESS) {
+        return status;
+    }
+    item = ep->free_rmas;
+    ep->free_rmas = item->next;
+    memset(item, 0, sizeof *item);
+    item->kind = call->flags & CCI_FLAG_READ ? CCI__RC_READ_ITEM : CCI__RC_WRITE_ITEM;
+    item->data = local;
+    item->length = call->length;
+    item->tag = call->local.tag;
+    item->region = call->local.region;
+    item->lkey = ep->mrs[call->local.region]->lkey;
+    item->rkey = call->remote.rkey;
+    item->remote = call->remote.address + call->remote_offset;
+    item->is_fenced = (call->flags & CCI_FLAG_FENCE) != 0;
+    item->deadline_ns = cci__rc_deadline_of(ep, conn);
+    item->op = message ? NULL : op;
+    cci__rc_append(conn, item);
+    if (message) {
+        item->has_message = 1;
+        message->op = op;
+        message->is_fenced = item->kind == CCI__RC_READ_ITEM;
+        cci__rc_append(conn, message);
+    }
+    cci__rc_issued(ep, conn, 1);
+    return call->flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
+}
+
+static int cci__rc_rma(struct cci_connection *connection, const void *msg, uint32_t msg_len,
+                       const struct cci_rma_handle *local, uint64_t local_offset, const struct cci_rma_handle *remote,
+                       uint64_t remote_offset, uint64_t length, void *context, int flags) {
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
+    cci__rc *ep = cci__rc_of(conn);
+    cci__rc_call call;
+    int status;
+    if (msg_len > connection->max_send_size) {
+        return CCI_EMSGSIZE;
+    }
+    memset(&call, 0, sizeof call);
+    cci__rc_parse_handle(local, &call.local);
+    cci__rc_parse_handle(remote, &call.remote);
+    call.message.iov_base = (void *)(uintptr_t)msg;
+    call.message.iov_len = msg_len;
+    call.has_message = msg != NULL && msg_len > 0;
+    call.local_offset = local_offset;
+    call.remote_offset = remote_offset;
+    call.length = length;
+    call.context = context;
+    call.flags = flags;
+    cci__rc_lock(ep);
+    status = cci__rc_rma_locked(ep, conn, &call, remote);
+    cci__rc_arm(ep);
+    cci__rc_unlock(ep);
+    return status;
+}
+
+static const cci_endpoint_ops_t *cci__rc_ops(void) {
+    static const cci_endpoint_ops_t table = {
+        cci__rc_destroy,          cci__rc_accept,           cci__rc_reject,
+        cci__rc_connect,          cci__rc_disconnect,       cci__rc_arm_os_handle,
+        cci__rc_get_event,        cci__rc_return_event,     cci__rc_set_endpoint_opt,
+        cci__rc_get_endpoint_opt, cci__rc_set_connection_opt, cci__rc_get_connection_opt,
+        cci__rc_sendv,            cci__rc_rma_register,     cci__rc_rma_deregister,
+        cci__rc_rma};
+    return &table;
+}
+
 /* ==================================================================================================================
  * >>verbs-table
  *
@@ -2821,18 +5904,9 @@ static int cci__verbs_open(cci_device_t *device, const char *service, int want_o
 static int cci__verbs_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
                              cci_os_handle_t *fd) {
     const cci__verbs_device *d = (const cci__verbs_device *)cci_device_data(device);
-    (void)service;
     (void)flags;
-    (void)endpoint;
-    (void)fd;
-    return d->mode == CCI__VERBS_UD ? CCI_ERR_NOT_IMPLEMENTED : CCI_ENODEV; /* no queue pairs per peer yet */
+    return d->mode == CCI__VERBS_UD ? (int)CCI_ERR_NOT_IMPLEMENTED : cci__rc_create(device, service, endpoint, fd);
 }
-
-static const cci_link_t cci__verbs_link_table = {
-    CCI_LINK_VERSION,   cci__verbs_open,    cci__verbs_close,      cci__verbs_send,     cci__verbs_receive,
-    cci__verbs_now,     cci__verbs_resolve, cci__verbs_address,    cci__verbs_group_call, cci__verbs_is_group,
-    cci__verbs_wait,    cci__verbs_wake,    cci__verbs_arm,        cci__verbs_up,
-};
 
 #ifdef CCI_STATIC
 static
