@@ -65,6 +65,7 @@ static int on_sim;
 static __attribute__((unused)) int on_sisci;
 static int on_verbs; /* there are two devices: sides use them in turn */
 static __attribute__((unused)) int is_one_sided; /* an RMA needs nothing of the target's program */
+static __attribute__((unused)) int is_rc; /* each connection is a queue pair: the hardware answers for the program */
 static __attribute__((unused)) int is_lossy;
 static char config_text[2048];
 static unsigned patience_s = 300; /* real seconds until a wait is given up */
@@ -223,6 +224,16 @@ HARNESS_FN void poll_all(void) {
     int i;
     for (i = 0; i < side_count; i++) {
         poll_side(&sides[i]);
+    }
+}
+
+static void (*on_silence)(side_t *side); /* what it takes besides to make a side seem dead */
+
+/* A side that answers no more, until `deaf` is 0 again. */
+HARNESS_FN void silence(side_t *side) {
+    side->deaf = 1;
+    if (on_silence != NULL) {
+        on_silence(side);
     }
 }
 
