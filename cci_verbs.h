@@ -3499,10 +3499,13 @@ static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number
     case IBV_WC_RNR_RETRY_EXC_ERR:
         conn->conn.flags |= CCI__RC_UNREADY;
         break;
+    case IBV_WC_LOC_LEN_ERR: /* which of these it is depends on the hardware and on the moment */
+    case IBV_WC_LOC_QP_OP_ERR:
     case IBV_WC_LOC_PROT_ERR:
-    case IBV_WC_REM_ACCESS_ERR:
+    case IBV_WC_LOC_ACCESS_ERR:
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_INV_RD_REQ_ERR:
+    case IBV_WC_REM_ACCESS_ERR:
     case IBV_WC_REM_OP_ERR:
         if (item && item->kind != CCI__RC_MESSAGE_ITEM) {
             cci__rc_end_item(conn, item, CCI_ERR_RMA_HANDLE);
