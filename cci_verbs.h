@@ -2891,7 +2891,7 @@ static const cci_link_t cci__verbs_link_table = {
  *      FRESH ──peer's new state──▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer epoch──▶ DRAINING ─▶ FRESH
  *
  * RECEIVER NOT READY. A shared receive queue that is empty makes the hardware repeat until it is not: that neither fails
- * the pair nor holds up others. When an operation has used half of its time, the peer is asked over the link.
+ * the pair nor holds up others. When nothing gets on for a while, the peer is asked over the link.
  *
  * SENDING. Each connection has its operations in a ring, oldest first, and work requests have numbers, so that one
  * completion tells of all before it. Several messages are posted together; only the last of them is signalled. Small ones
@@ -2929,6 +2929,8 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_PAIR_TRIES 40      /* for a connection that has nothing to send */
 #define CCI__RC_LEAVE_NS (10 * CCI__MS)
 #define CCI__RC_DRAIN_NS (1000 * CCI__MS)
+#define CCI__RC_LOOK_NS (250 * CCI__MS)
+#define CCI__RC_STUCK 4u           /* looks without progress after which the pair is made anew */
 #define CCI__RC_PKT_PAIR 32u
 #define CCI__RC_STATE_SIZE 40u
 #define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
@@ -2965,7 +2967,7 @@ typedef struct cci__rc_item {
     uint8_t *data;             /* a message's, or where the local memory is */
     uint64_t deadline_ns;
     uint64_t remote, tag;      /* remote address; the local registration's tag */
-    uint64_t length, at;       /* bytes; of them posted */
+    uint64_t length, at, base; /* bytes; of them posted, and moved before this epoch */
     uint32_t region, lkey, rkey;
     uint32_t first, last;      /* numbers of its work requests */
     int status;
@@ -3005,9 +3007,13 @@ typedef struct cci__rc_conn {
     uint32_t epoch, joined;    /* own; the peer's that the queue pair was joined to last */
     uint32_t received, acked;  /* messages got; messages that the peer has got */
     uint32_t posted, retired;  /* numbers of the next work request, and of the first that is under way */
+    uint32_t looked;           /* `retired` at the last look */
     uint16_t waiting;          /* messages not posted yet */
     int16_t failure;           /* status of what is still pending */
-    uint8_t phase, rd_atomic, mtu, pair_tries;
+    uint8_t phase, pair_tries;
+    uint8_t stuck;             /* looks without progress */
+    uint8_t answered;          /* the peer has said since then that it is ready */
+    uint8_t renewals;          /* of the pair since there was progress */
 } cci__rc_conn;
 
 typedef struct cci__rc_memory {
@@ -3175,13 +3181,10 @@ static void cci__rc_schedule(cci__rc *ep, cci__rc_conn *conn) {
     }
 }
 
-/* When the peer is to be asked why the oldest operation takes so long. */
-static uint64_t cci__rc_doubt_ns(const cci__rc_conn *conn) {
-    const cci__rc_item *oldest = cci__rc_oldest(conn);
-    if (!oldest || oldest->deadline_ns == CCI__NEVER) {
-        return CCI__NEVER;
-    }
-    return oldest->deadline_ns - (uint64_t)conn->send_timeout_us * 500;
+/* How often a pair with work under way is looked at. */
+static uint64_t cci__rc_look_ns(const cci__rc_conn *conn) {
+    uint64_t eighth_ns = (uint64_t)conn->send_timeout_us * 125;
+    return eighth_ns ? cci__min64(eighth_ns, CCI__RC_LOOK_NS) : CCI__RC_LOOK_NS;
 }
 
 /* ---- events ---- */
@@ -3344,7 +3347,7 @@ static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_
     uint32_t count = 0;
     while (conn->unposted && count < most) {
         cci__rc_item *item = conn->unposted;
-        if (!item->is_done && item->at == 0 && !cci__rc_has_memory(ep, item)) {
+        if (!item->is_done && item->at == item->base && !cci__rc_has_memory(ep, item)) {
             cci__rc_end_item(conn, item, CCI_ERR_RMA_HANDLE);
         }
         if (!item->is_done) {
@@ -3354,6 +3357,9 @@ static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_
                 item->first = number;
             }
             cci__rc_fill_wr(ep, item, &wr[count], &sge[count]);
+            if (sge[count].length == ep->chunk) {
+                wr[count].send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
+            }
             wr[count].wr_id = cci__rc_wr_id(conn, number);
             if (count > 0) {
                 wr[count - 1].next = &wr[count];
@@ -3411,7 +3417,9 @@ static void cci__rc_issued(cci__rc *ep, cci__rc_conn *conn, int now) {
         return;
     }
     if (conn->retry_ns == CCI__NEVER) {
-        conn->retry_ns = cci__rc_doubt_ns(conn);
+        conn->retry_ns = ep->now_ns + cci__rc_look_ns(conn);
+        conn->looked = conn->retired;
+        conn->stuck = 0;
         cci__rc_schedule(ep, conn);
     }
     conn->waiting++;
@@ -3491,6 +3499,8 @@ static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number
     }
     if (item && (!item->is_posted || (int32_t)(item->first - number) > 0)) {
         item = NULL; /* it was a sign of life */
+    } else if (item) {
+        item->base += (uint64_t)(number - item->first) * ep->chunk;
     }
     switch (why) {
     case IBV_WC_WR_FLUSH_ERR:
@@ -3543,7 +3553,7 @@ static void cci__rc_sent(cci__rc *ep, const struct ibv_wc *wc) {
         cci__rc_list_ready(ep, conn);
     }
     if (!conn->newest) {
-        conn->retry_ns = CCI__NEVER; /* no doubt any more */
+        conn->retry_ns = CCI__NEVER;
     }
 }
 
@@ -3828,7 +3838,9 @@ static int cci__rc_catch_up(cci__rc *ep, cci__rc_conn *conn, uint32_t peer_recei
 /* The peer has joined this epoch: what waits may go. */
 static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn) {
     conn->phase = CCI__RC_PAIRED;
-    conn->retry_ns = cci__rc_doubt_ns(conn);
+    conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
+    conn->looked = conn->retired;
+    conn->stuck = 0;
     cci__rc_schedule(ep, conn);
     if (conn->conn.flags & CCI__RC_AWAITING) {
         cci__rc_connected(ep, conn, CCI_SUCCESS);
@@ -3858,7 +3870,8 @@ static void cci__rc_input_state(cci__rc *ep, cci__rc_conn *conn, const uint8_t *
     uint32_t epoch = cci__load32(state), joined = cci__load32(state + 16);
     int wants = (state[20] & CCI__RC_ASKS) != 0;
     conn->conn.flags &= (uint8_t)~CCI__RC_UNREADY;
-    if (state[20] & CCI__RC_IS_UNREADY) {
+    conn->answered = (state[20] & CCI__RC_IS_UNREADY) == 0;
+    if (!conn->answered) {
         conn->conn.flags |= CCI__RC_UNREADY;
     }
     conn->peer_key = cci__load64(state + 24);
@@ -3892,7 +3905,7 @@ static void cci__rc_rewind(cci__rc_conn *conn) {
     conn->unposted = item;
     while (item) {
         item->is_posted = 0;
-        item->at = 0;
+        item->at = item->base;
         item = item == newest ? NULL : item->next;
     }
 }
@@ -4454,8 +4467,8 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_tell_pair(ep, conn);
         return;
     }
-    if (conn->posted - conn->retired >= ep->depth || ep->under_way >= CCI__RC_SENDS) {
-        return; /* their completions are signs of life */
+    if (conn->posted != conn->retired || ep->under_way >= CCI__RC_SENDS) {
+        return; /* the completions of what is under way are signs of life */
     }
     memset(&wr, 0, sizeof wr);
     wr.wr_id = cci__rc_wr_id(conn, conn->posted);
@@ -4465,6 +4478,28 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
         conn->posted++;
         ep->under_way++;
     }
+}
+
+/* Looks whether a pair gets on. The hardware repeats by itself, and for ever what the peer has no buffer for; only the
+ * peer can tell which it is. Drivers that emulate hardware have also been seen to forget a queue pair: a doorbell reminds
+ * them, and a pair that stands still though the peer is ready is made anew. */
+static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
+    struct ibv_send_wr *bad = NULL;
+    conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
+    if (!conn->newest || conn->looked != conn->retired) {
+        conn->looked = conn->retired;
+        conn->stuck = conn->answered = conn->renewals = 0;
+        return;
+    }
+    (void)ibv_post_send(conn->qp, NULL, &bad);
+    conn->stuck = (uint8_t)cci__min32(conn->stuck + 1u, 255);
+    if (conn->answered && conn->stuck >= CCI__RC_STUCK << conn->renewals) {
+        conn->answered = 0;
+        conn->renewals = (uint8_t)cci__min32(conn->renewals + 1u, 5); /* perhaps it is just slow */
+        cci__rc_drain(ep, conn);
+        return;
+    }
+    cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
 }
 
 /* Looks after a connection that is open: keepalive, confirmation, its pair, its oldest operation. */
@@ -4497,11 +4532,7 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->phase == CCI__RC_FRESH || conn->phase == CCI__RC_JOINED) {
         cci__rc_tell_pair(ep, conn);
     } else if (conn->phase == CCI__RC_PAIRED) {
-        conn->retry_ns = cci__rc_doubt_ns(conn);
-        if (conn->retry_ns <= ep->now_ns) { /* eight times in what is left */
-            cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
-            conn->retry_ns = ep->now_ns + (uint64_t)conn->send_timeout_us * 62;
-        }
+        cci__rc_look(ep, conn);
     }
 }
 
@@ -5594,7 +5625,7 @@ static cci__rc_item *cci__rc_new_message(cci__rc *ep, cci__rc_conn *conn, const 
     ep->used_messages++;
     item->op = NULL;
     item->length = length;
-    item->at = 0;
+    item->at = item->base = 0;
     item->kind = CCI__RC_MESSAGE_ITEM;
     item->is_posted = item->is_done = item->is_fenced = item->has_message = 0;
     item->deadline_ns = cci__rc_deadline_of(ep, conn);
