@@ -3046,8 +3046,8 @@ typedef struct cci__rc {
     uint32_t qp_bucket_count, ready, ready_last, drained, request_count;
     cci_evq_event_t *free_ops;
     cci__rc_item *free_messages, *free_rmas;
-    cci__rc_buffer *free_plain; /* for UU and multicast: no hardware writes there */
-    cci__rc_buffer *parked;
+    cci_evq_event_t *free_plain; /* buffers for UU and multicast: no hardware writes there */
+    cci_evq_event_t *parked;
     struct ibv_recv_wr *repost, **repost_tail;
     uint32_t repost_count, posted_buffers, active_buffers, total_buffers;
     uint32_t total_messages, used_messages;
@@ -3575,8 +3575,8 @@ static void cci__rc_repost(cci__rc *ep) {
 /* The hardware may have the buffer again. */
 static void cci__rc_give_buffer(cci__rc *ep, cci__rc_buffer *buffer) {
     if (ep->active_buffers > ep->recv_buf_count) {
-        buffer->event.next = &ep->parked->event;
-        ep->parked = buffer;
+        buffer->event.next = ep->parked;
+        ep->parked = &buffer->event;
         ep->active_buffers--;
         return;
     }
@@ -4378,11 +4378,11 @@ static void cci__rc_input_answer(cci__rc *ep, const cci_conn_header_t *header) {
 
 /* A copy of an unreliable message for the program; it is dropped if there is no buffer. */
 static void cci__rc_deliver_copy(cci__rc *ep, cci__rc_conn *conn, const uint8_t *bytes, uint32_t length) {
-    cci__rc_buffer *buffer = ep->free_plain;
+    cci__rc_buffer *buffer = (cci__rc_buffer *)(void *)ep->free_plain;
     if (!buffer || length > conn->conn.pub.max_send_size) {
         return;
     }
-    ep->free_plain = (cci__rc_buffer *)(void *)buffer->event.next;
+    ep->free_plain = buffer->event.next;
     memcpy((void *)(uintptr_t)buffer->sge.addr, bytes, length);
     cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, length);
 }
@@ -4872,8 +4872,8 @@ static int cci__rc_add_buffers(cci__rc *ep, uint32_t count) {
     ep->active_buffers += count;
     for (i = 0; i < count; i++) {
         cci__rc_give_buffer(ep, &buffers[i]);
-        plain[i].event.next = &ep->free_plain->event;
-        ep->free_plain = &plain[i];
+        plain[i].event.next = ep->free_plain;
+        ep->free_plain = &plain[i].event;
     }
     cci__rc_repost(ep);
     return 1;
@@ -5258,8 +5258,8 @@ static void cci__rc_drop_events(cci__rc *ep, const cci__rc_conn *conn) {
         } else if (event->state) {
             cci__rc_give_buffer(ep, (cci__rc_buffer *)(void *)event);
         } else {
-            event->next = &ep->free_plain->event;
-            ep->free_plain = (cci__rc_buffer *)(void *)event;
+            event->next = ep->free_plain;
+            ep->free_plain = event;
         }
     }
     for (event = ep->evq.urgent.head; event; event = event->next) {
@@ -5405,8 +5405,8 @@ static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
     if (event->state) {
         cci__rc_give_buffer(ep, (cci__rc_buffer *)(void *)event);
     } else {
-        event->next = &ep->free_plain->event;
-        ep->free_plain = (cci__rc_buffer *)(void *)event;
+        event->next = ep->free_plain;
+        ep->free_plain = event;
     }
     return CCI_SUCCESS;
 }
@@ -5440,8 +5440,8 @@ static int cci__rc_set_recv_count(cci__rc *ep, uint32_t count) {
     }
     ep->recv_buf_count = count;
     while (ep->parked && ep->active_buffers < count) {
-        cci__rc_buffer *buffer = ep->parked;
-        ep->parked = (cci__rc_buffer *)(void *)buffer->event.next;
+        cci__rc_buffer *buffer = (cci__rc_buffer *)(void *)ep->parked;
+        ep->parked = buffer->event.next;
         ep->active_buffers++;
         cci__rc_give_buffer(ep, buffer);
     }
