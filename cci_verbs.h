@@ -5925,7 +5925,7 @@ static const cci_endpoint_ops_t *cci__rc_ops(void) {
         cci__rc_get_event,        cci__rc_return_event,     cci__rc_set_endpoint_opt,
         cci__rc_get_endpoint_opt, cci__rc_set_connection_opt, cci__rc_get_connection_opt,
         cci__rc_sendv,            cci__rc_rma_register,     cci__rc_rma_deregister,
-        cci__rc_rma};
+        cci__rc_rma,              NULL,                     NULL};
     return &table;
 }
 
