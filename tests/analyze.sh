@@ -54,7 +54,7 @@ sources() {
 # of either. Parts of run.sh are looked at with it.
 use_shellcheck() {
     has shellcheck || return
-    for file in tests/*.sh .ci/run; do
+    for file in tests/*.sh tests/vm/*.sh .ci/run; do
         case $(head -n 1 "$file") in '#!'*) look "shellcheck $file" shellcheck -x -a -e SC2015,SC2016 "$file" ;; esac
     done
 }
