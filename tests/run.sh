@@ -356,15 +356,20 @@ run() {
     # shellcheck disable=SC2086
     CMOCKA_MESSAGE_OUTPUT=STDOUT timeout -k 10 900 ${runner:-} "$binary" "$@" >"$binary.out" 2>"$binary.err"
     status=$?
+    tally "$binary $*"
+}
+
+# tally WHAT: adds what the program of tests counted that has left $binary.out, $binary.err and its exit status in $status.
+tally() {
     cat "$binary.out" "$binary.err"
     good=$(grep -ac '^\[       OK \]' "$binary.out")
     bad=$(summary FAILED)
     left_out=$(summary SKIPPED)
     sed -n 's/^\[  SKIPPED \] /SKIP: /p; s/^\[  FAILED  \] /FAIL: /p' "$binary.out"
     passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + left_out))
-    if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then fail "$binary $* hung"
-    elif [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then fail "$binary $* ended with status $status"
-    elif [ $((good + bad + left_out)) -eq 0 ]; then fail "$binary $* tested nothing"
+    if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then fail "$1 hung"
+    elif [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then fail "$1 ended with status $status"
+    elif [ $((good + bad + left_out)) -eq 0 ]; then fail "$1 tested nothing"
     fi
 }
 
@@ -633,6 +638,7 @@ demo() {
 # The programs are tested in a file of their own.
 . tests/programs.sh
 . tests/wire.sh
+. tests/verbs.sh
 
 # ---- analysis -----------------------------------------------------------------------------------------------------------
 
@@ -721,6 +727,12 @@ step promises promises
 step netsim netsim
 step netns plain netns tests/netns.c
 step netns-portable portable netns tests/netns.c
+# In one virtual machine, one after the other.
+step verbs-info guest_info
+for name in rc ud conformance-rc conformance-ud rc-sanitized ud-sanitized conformance-rc-sanitized conformance-ud-sanitized; do
+    step "verbs-$name" guest_job "$name"
+done
+step verbs-end guest_end
 step portability portability
 step strangers strangers
 step wire wire

@@ -25,8 +25,9 @@ shift $((OPTIND - 1))
 files=$1
 shift
 
+[ -f "$cache/$architecture/stamp" ] || { echo "vm: first run tests/vm/fetch.sh $architecture" && exit 125; }
+cache=$(cd "$cache" && pwd)
 guest=$cache/$architecture
-[ -f "$guest/stamp" ] || { echo "vm: first run tests/vm/fetch.sh $architecture" && exit 125; }
 busybox=$cache/amd64/root/bin/busybox
 case $architecture in
 amd64) triplet=x86_64-linux-gnu name=qemu-system-x86_64 ;;
@@ -49,8 +50,10 @@ printf '%s\n' "$*" >"$work/files/t/command"
     sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u | while read -r library; do
     [ -e "$guest/base/usr/lib/$triplet/${library##*/}" ] || cp -L "$library" "$libraries/"
 done
-{ cat "$guest/base.cpio" && cd "$work/files" && find . | "$busybox" cpio -o -H newc -R 0:0 2>/dev/null; } >"$work/initrd" ||
-    exit 1
+(
+    cat "$guest/base.cpio"
+    cd "$work/files" && find . | "$busybox" cpio -o -H newc -R 0:0 2>/dev/null
+) >"$work/initrd" || exit 1
 
 # ---- the machine -----------------------------------------------------------------------------------------------------
 
