@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Unlicense
 # Nothing has to be built to use the library: copy cci.h and cci_udp.h. This file builds the examples and runs the tests.
 .NOTPARALLEL:
-.PHONY: help examples demo deps test soak mutants bench plots fuzz fuzz-afl coverage analyze prove clean
+.PHONY: help examples demo deps test soak mutants bench bench-verbs plots fuzz fuzz-afl coverage analyze prove clean
 
 CC = cc
 CFLAGS = -O2
@@ -20,6 +20,7 @@ help:
 	@echo 'make soak       many endpoints on a bad simulated network, SECONDS_TO_RUN=600 of them; a failure prints how to replay it'
 	@echo 'make mutants    small deliberate bugs in a copy of cci.h, each of which the soak test must find'
 	@echo 'make bench      measure side by side with raw sockets'
+	@echo 'make bench-verbs  measure RDMA side by side with perftest, in a virtual machine'
 	@echo 'make plots      draw how well bad networks are used: goodput, latency and shares (simulated)'
 	@echo 'make fuzz       fuzz every parser for FUZZ_SECONDS (60) each with libFuzzer; make fuzz-afl: with AFL++'
 	@echo 'make coverage   lines and branches of cci.h that all tests together reach'
@@ -49,6 +50,9 @@ mutants:
 
 bench:
 	@sh tests/bench.sh
+
+bench-verbs:
+	@sh tests/bench_verbs.sh
 
 plots:
 	@sh tests/netplot.sh

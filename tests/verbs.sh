@@ -126,7 +126,7 @@ guest_info() {
 
 # The end of the machine, and what it says of all jobs together.
 guest_end() {
-    case $guest_state in runs) ;; *) skip "$guest_state" && return ;; esac
+    case $guest_state in runs) ;; *) skip "${guest_state:-nothing else was asked of the machine}" && return ;; esac
     wait "$guest_process"
     status=$?
     cat "$guest/log"

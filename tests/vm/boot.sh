@@ -96,7 +96,7 @@ qemu=
 status=
 [ ! -f "$work/log" ] || status=$(tr -d '\r' <"$work/log" | sed -n 's/^@@exit \([0-9]*\)$/\1/p' | tail -n 1)
 if [ -n "$status" ]; then
-    tr -d '\r' <"$work/log" | sed '1,/^@@begin$/d' | sed '/^@@exit [0-9]*$/,$d'
+    tr -d '\r' <"$work/log" | awk '/^@@exit [0-9]+$/ { exit } inside { print } /^@@begin$/ { inside = 1 }'
     exit "$status"
 fi
 echo "vm: the machine ended with status $ended (124: it was too slow) and told none; its last words:"
