@@ -6,17 +6,18 @@ set -eu
 
 # Two compilers in two languages, the test library, `ip` for tests with network interfaces of their own, a cipher, and what
 # looks at captured packets: a checker in Python, tcpdump, and tshark for the dissector. Another C library and another
-# compiler; the compilers for other processors and their emulators are larger: the tests use them where they are. Then what
-# analyses the sources. The header of RDMA, for what runs in a virtual machine: the machine itself is not installed, see
-# tests/vm/fetch.sh.
+# compiler; most compilers for other processors and their emulators are larger: the tests use them where they are. The header
+# of RDMA and a compiler for arm64, for what runs in virtual machines: these are not installed, see tests/vm/fetch.sh. Then
+# what analyses the sources.
 packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev python3 tcpdump tshark musl-tools tcc
-    libibverbs-dev clang-tidy cppcheck shellcheck pyflakes3'
+    libibverbs-dev gcc-aarch64-linux-gnu clang-tidy cppcheck shellcheck pyflakes3'
 [ "${1:-}" != fuzz ] || packages="$packages libclang-rt-dev afl++"
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo 'There is no apt-get here. Please install by other means: gcc and g++ with their sanitizers, clang (optional),'
     echo 'make, cmocka with its header; optional: the command ip (iproute2), libsodium with its header, python3, tcpdump,'
-    echo 'tshark, musl-gcc, tcc, libibverbs with its header, clang-tidy, cppcheck, shellcheck, pyflakes3. Then run: make test'
+    echo 'tshark, musl-gcc, tcc, libibverbs with its header, aarch64-linux-gnu-gcc, clang-tidy, cppcheck, shellcheck,'
+    echo 'pyflakes3. Then run: make test'
     echo '#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

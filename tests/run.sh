@@ -727,10 +727,10 @@ step promises promises
 step netsim netsim
 step netns plain netns tests/netns.c
 step netns-portable portable netns tests/netns.c
-# In one virtual machine, one after the other.
+# In virtual machines that run meanwhile.
 step verbs-info guest_info
-for name in rc ud conformance-rc conformance-ud rc-sanitized ud-sanitized conformance-rc-sanitized conformance-ud-sanitized; do
-    step "verbs-$name" guest_job "$name"
+for job in conformance-rc conformance-ud rc ud conformance-arm64 conformance-rc-sanitized conformance-ud-sanitized; do
+    step "verbs-$job" guest_tests "$job"
 done
 step verbs-end guest_end
 step portability portability
