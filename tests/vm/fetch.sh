@@ -66,7 +66,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
 # The guest's shell and tools, what RDMA needs, and the programs it is measured with.
-programs='busybox-static dash coreutils iproute2 libibverbs1 ibverbs-providers ibverbs-utils perftest'
+programs='busybox-static dash coreutils util-linux iproute2 libibverbs1 ibverbs-providers ibverbs-utils perftest'
 # Libraries of sanitizers and of the tests are the host's, where the host is of the guest's kind.
 [ "$architecture" = amd64 ] || programs="$programs libc6 libgcc-s1 libcmocka0 libcmocka-dev libibverbs-dev libc6-dev"
 
@@ -165,7 +165,7 @@ for name in awk cat chmod cp cut date dmesg echo env expr false find free grep h
     ln -s busybox "$base/bin/$name"
 done
 for file in "$work"/root/bin/ip "$work"/root/sbin/tc "$work"/root/*bin/rdma "$work"/root/usr/*bin/rdma "$work"/root/usr/bin/ib* \
-    "$work"/root/usr/bin/timeout; do
+    "$work"/root/usr/bin/timeout "$work"/root/usr/bin/chrt; do
     [ ! -f "$file" ] || cp "$file" "$base/bin/"
 done
 cp "$work/root/$libraries"/libibverbs/librxe*.so "$base/$libraries/libibverbs/" || exit 1
