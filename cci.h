@@ -6757,7 +6757,7 @@ static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
             cci__dgram_connected(ep, conn, CCI_ETIMEDOUT);
             return;
         }
-        asked = conn->conn.flags & CCI__CONN_ASKING;
+        asked = (conn->conn.flags & CCI__CONN_ASKING) != 0;
         status = cci__dgram_locate(ep, conn);
         if (status == CCI_EAGAIN) {
             conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, give_up_ns);

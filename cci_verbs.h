@@ -1856,7 +1856,9 @@ static void cci__verbs_read_cards(cci__verbs_link *l) {
         socklen_t size = sizeof s;
         cci_link_addr_t from;
         cci__verbs_question *q;
-        ssize_t n = recvfrom(l->socket, card, sizeof card, MSG_DONTWAIT, &s.any, &size);
+        ssize_t n;
+        s.any.sa_family = AF_UNSPEC;
+        n = recvfrom(l->socket, card, sizeof card, MSG_DONTWAIT, &s.any, &size);
         if (n < 0 && errno != EINTR && errno != ECONNREFUSED) {
             break;
         }

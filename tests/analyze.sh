@@ -12,6 +12,7 @@ out=build/analyze
 rm -rf "$out"
 mkdir -p "$out" || exit 1
 printf '#define CCI_IMPLEMENTATION\n#include "cci_udp.h"\n#include "cci.h"\n' >"$out/all.c"
+printf '#define CCI_VERBS_IMPLEMENTATION\n#include "cci_verbs.h"\n' >"$out/verbs.c"
 # The library's code is looked at once, in all.c; the examples see its declarations, and _GNU_SOURCE which comes with it.
 for file in examples/*.c; do
     sed 's/^#define CCI_IMPLEMENTATION.*//' "$file" >"$out/$(basename "$file")"
@@ -44,6 +45,7 @@ look() {
 # sources: the library's code and the examples that can be compiled here.
 sources() {
     echo "$out/all.c"
+    echo "$out/verbs.c"
     for file in examples/*.c; do
         case $file in */secure.c) has_sodium || continue ;; esac
         echo "$out/$(basename "$file")"
@@ -72,7 +74,7 @@ use_pyflakes() {
 use_gcc() {
     has gcc || return
     for file in $(sources); do
-        case $quick$file in yes*/all.c) continue ;; esac
+        case $quick$file in yes*/all.c | yes*/verbs.c) continue ;; esac
         look "gcc -fanalyzer $file" gcc -std=gnu11 -D_GNU_SOURCE -fanalyzer -Wno-analyzer-malloc-leak \
             -Wno-analyzer-use-of-uninitialized-value -O0 -I. -c -o /dev/null "$file"
     done
@@ -107,8 +109,8 @@ use_cppcheck() {
 # Clang's checks that follow paths look at functions of headers only when told to. Tests are looked at without them (see
 # gcc), and without:
 # cert-env33-c, cert-msc*       they call ip and tc through the shell, and want the same random numbers in each run
-# What includes cci_sisci.h is looked at without:
-# bugprone-macro-parentheses    its list of functions has types and parameters as arguments, which can't have any
+# What includes cci_sisci.h or cci_verbs.h is looked at without:
+# bugprone-macro-parentheses    their lists of functions have types and parameters as arguments, which can't have any
 use_clang_tidy() {
     has clang-tidy || return
     paths='-D_GNU_SOURCE -Xclang -analyzer-opt-analyze-headers' without=
@@ -125,7 +127,7 @@ tidy() {
     file=$1
     shift
     config=.clang-tidy
-    if grep -q 'sisci\.h' "$file"; then
+    if grep -q '\(sisci\|verbs\)\.h' "$file"; then
         config=$out/sisci.clang-tidy
         sed 's/^  -performance-no-int-to-ptr$/&,\n  -bugprone-macro-parentheses/' .clang-tidy >"$config"
     fi
