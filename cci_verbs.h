@@ -489,12 +489,12 @@ enum { CCI__VERBS_TO_QP = 1, CCI__VERBS_TO_GROUP = 2 };
 
 /* What the hardware needs to send to an address, kept for as long as its place is not wanted by another. */
 typedef struct cci__verbs_handle {
-    cci_link_addr_t to;
-    struct ibv_ah *ah;    /* NULL: it could not be made, or the place is empty */
+    cci_link_addr_t to;   /* zeros: the place is empty */
+    struct ibv_ah *ah;    /* NULL: it could not be made */
     uint64_t made_ns;     /* or tried */
     uint64_t used;        /* the last send's number */
     uint32_t hits;
-    uint8_t is_taken, is_outdated;
+    uint8_t is_outdated;
 } cci__verbs_handle;
 
 /* A handle that has been replaced, while datagrams to it may still be under way. */
@@ -558,7 +558,7 @@ typedef struct cci__verbs_link {
     uint32_t to_post_count;
     uint64_t strays; /* datagrams that were dropped: not from or for whom they should be */
     /* address handles */
-    cci__verbs_handle *handles;
+    cci__verbs_handle *handles, *last_handle;
     cci__verbs_retired retired[CCI__VERBS_RETIRED];
     uint32_t retired_count;
     uint64_t handles_again_ns; /* making them took long: none for new addresses until then */
@@ -1277,7 +1277,7 @@ static cci__verbs_handle *cci__verbs_evict(cci__verbs_link *l, cci__verbs_handle
     uint32_t i;
     for (i = 0; i < CCI__VERBS_WAYS; i++) {
         cci__verbs_handle *h = &places[i];
-        if (!h->is_taken) {
+        if (h->to.bytes[0] == 0) {
             return h;
         }
         if (h->hits < victim->hits || (h->hits == victim->hits && h->used < victim->used)) {
@@ -1311,11 +1311,14 @@ static void cci__verbs_renew(cci__verbs_link *l, cci__verbs_handle *h) {
 
 /* The handle of an address, NULL when there is none now. */
 static struct ibv_ah *cci__verbs_handle_of(cci__verbs_link *l, const cci_link_addr_t *to) {
-    cci__verbs_handle *places = cci__verbs_places(l, to), *h = NULL;
+    cci__verbs_handle *places, *h = l->last_handle;
     uint32_t i;
-    for (i = 0; i < CCI__VERBS_WAYS && !h; i++) {
-        if (places[i].is_taken && memcmp(&places[i].to, to, sizeof *to) == 0) {
-            h = &places[i];
+    if (!h || memcmp(&h->to, to, sizeof *to) != 0) {
+        places = cci__verbs_places(l, to);
+        for (i = 0, h = NULL; i < CCI__VERBS_WAYS && !h; i++) {
+            if (memcmp(&places[i].to, to, sizeof *to) == 0) {
+                h = &places[i];
+            }
         }
     }
     if (h && h->ah) {
@@ -1324,18 +1327,18 @@ static struct ibv_ah *cci__verbs_handle_of(cci__verbs_link *l, const cci_link_ad
         }
         h->hits += h->hits < 1000000;
         h->used = l->send_next;
+        l->last_handle = h;
         return h->ah;
     }
     if (l->now_ns < l->handles_again_ns || (h && l->now_ns - h->made_ns < CCI__VERBS_HANDLE_RETRY_NS)) {
         return NULL;
     }
     if (!h) {
-        h = cci__verbs_evict(l, places);
+        h = cci__verbs_evict(l, cci__verbs_places(l, to));
     }
     if (!h) {
         return NULL;
     }
-    h->is_taken = 1;
     h->to = *to;
     h->used = l->send_next;
     h->ah = cci__verbs_make_ah(l, to);
