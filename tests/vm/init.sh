@@ -14,7 +14,7 @@ done </modules/order
 mkdir -p /dev/shm /dev/pts /out
 mount -t tmpfs shm /dev/shm
 mount -t devpts devpts /dev/pts
-mount -t tmpfs tmp /tmp
+cd / && mount -t tmpfs tmp tmp
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 out /out || echo 'vm: the shared directory can not be mounted'
 
 # rxe (of Linux 6.1) listens in the first network namespace alone, so both ends of the wire are there. Both addresses are then
