@@ -17,6 +17,7 @@
 # Missing a target is not an error; exit status 1 means that something could not be measured, 77 that there can be no virtual
 # machine here.
 set -u
+logs=${TMPDIR:-/tmp} # of the guest: it has a disk in memory there
 
 # ---- in the virtual machine ------------------------------------------------------------------------------------------
 
@@ -44,15 +45,15 @@ perftest() {
     peer_port=$((peer_port + 1)) # a port that was just used may not be free yet
     program=$1 size=$2 count=$3
     shift 3
-    timeout 60 taskset 1 "$program" -d rxe1 -s "$size" -n "$count" -p "$peer_port" -F "$@" >/tmp/server.log 2>&1 &
+    timeout 60 taskset 1 "$program" -d rxe1 -s "$size" -n "$count" -p "$peer_port" -F "$@" >"$logs/server.log" 2>&1 &
     server=$!
     listens "$peer_port"
-    timeout 60 taskset 2 "$program" -d rxe0 -s "$size" -n "$count" -p "$peer_port" -F "$@" 10.0.0.2 >/tmp/client.log 2>&1
+    timeout 60 taskset 2 "$program" -d rxe0 -s "$size" -n "$count" -p "$peer_port" -F "$@" 10.0.0.2 >"$logs/client.log" 2>&1
     wait "$server"
     # Under "#bytes #iterations" come the lowest, highest and typical latency, or peak and average in MiB/s and the rate in M/s.
     awk -v size="$size" -v program="$program" '$1 == size && NF >= 4 {
         printf "%.10g\n", program ~ /lat/ ? $5 : size <= 64 ? $5 * 1e6 : $4 * 1048576
-    }' /tmp/client.log
+    }' "$logs/client.log"
 }
 
 # cci FROM TO TEST SIZE [OPTIONS]: prints microseconds (the median), messages or bytes per second.
@@ -61,20 +62,20 @@ cci() {
     shift 4
     case $test in *lat) column=median_us ;; rate) column=msg_per_s ;; *) column=bytes_per_s ;; esac
     case $test in *write* | *read*) sleeps=--blocking ;; *) sleeps= ;; esac
-    : >/tmp/server.log
-    timeout 60 ./cci_perf -d "$to" --cpu 0 --once $sleeps >/tmp/server.log 2>&1 &
+    : >"$logs/server.log"
+    timeout 60 ./cci_perf -d "$to" --cpu 0 --once $sleeps >"$logs/server.log" 2>&1 &
     server=$!
     tries=0 uri=
     while [ -z "$uri" ] && [ "$tries" -lt 500 ]; do
         usleep 20000
-        uri=$(sed -n 's/^uri: //p' /tmp/server.log)
+        uri=$(sed -n 's/^uri: //p' "$logs/server.log")
         tries=$((tries + 1))
     done
-    timeout 60 ./cci_perf "$uri" -d "$from" --cpu 1 -t "$test" -s "$size" -D "$seconds" --format csv "$@" >/tmp/client.log 2>&1 ||
+    timeout 60 ./cci_perf "$uri" -d "$from" --cpu 1 -t "$test" -s "$size" -D "$seconds" --format csv "$@" >"$logs/client.log" 2>&1 ||
         kill "$server"
     wait "$server"
     awk -F, -v column="$column" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) c = i } NR == 2 && c { print $c }' \
-        /tmp/client.log
+        "$logs/client.log"
 }
 
 # compare ROW 'PERFTEST' 'CCI': keeps the values and the ratio.
@@ -87,7 +88,7 @@ compare() {
     after=$(perftest $2)
     if [ -z "$before" ] || [ -z "$value" ] || [ -z "$after" ]; then
         complain "$1 was not measured in this round (perftest $before, CCI $value, perftest $after)"
-        tail -n 3 /tmp/client.log /tmp/server.log
+        tail -n 3 "$logs/client.log" "$logs/server.log"
         return
     fi
     awk -v row="$1" -v a="$before" -v v="$value" -v b="$after" 'BEGIN {
@@ -99,7 +100,7 @@ compare() {
 # The most that a message takes: a longer one is refused with that number.
 most() {
     cci "$1" "$2" bw 16m >/dev/null 2>&1
-    sed -n 's/.*the most is \([0-9]*\).*/\1/p' /tmp/client.log
+    sed -n 's/.*the most is \([0-9]*\).*/\1/p' "$logs/client.log"
 }
 
 # Milliseconds of a fixed piece of work on both processors at once.
@@ -118,7 +119,7 @@ in_guest() {
     export CCI_CONFIG=/t/bench.ini
     full=$(most rc0 rc1)
     full_ud=$(most ud0 ud1)
-    [ -n "$full" ] && [ -n "$full_ud" ] || { complain 'CCI has no RDMA devices' && cat /tmp/client.log; return 1; }
+    [ -n "$full" ] && [ -n "$full_ud" ] || { complain 'CCI has no RDMA devices' && cat "$logs/client.log"; return 1; }
     echo "full $full" >"$data"
     echo "full-ud $full_ud" >>"$data"
     round=1
@@ -142,10 +143,10 @@ in_guest() {
         round=$((round + 1))
     done
     for kind in rc ud; do
-        timeout 300 ./bench_verbs "${kind}0" "${kind}1" 1 100 1000 >/tmp/counts 2>/tmp/errors ||
-            complain "connections with mode = $kind were not counted: $(cat /tmp/errors)"
+        timeout 300 ./bench_verbs "${kind}0" "${kind}1" 1 100 1000 >"$logs/counts" 2>"$logs/errors" ||
+            complain "connections with mode = $kind were not counted: $(cat "$logs/errors")"
         awk -F, -v kind="$kind" '{ print "library-" kind "-" $1, $2; print "machine-" kind "-" $1, $3; print "pairs-" kind "-" $1, $4 }' \
-            /tmp/counts >>"$data"
+            "$logs/counts" >>"$data"
     done
     [ "$failures" -eq 0 ]
 }
