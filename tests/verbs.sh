@@ -27,12 +27,13 @@ END
 write_jobs() {
     cat >"$guest/$1/files/jobs" <<'END'
 export CMOCKA_MESSAGE_OUTPUT=STDOUT ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
+logs=${TMPDIR:-/tmp}
 job() {
     name=$1 seconds=$2
     shift 2
-    timeout -k 10 "$seconds" "$@" >"/tmp/$name.out" 2>"/tmp/$name.err"
+    timeout -k 10 "$seconds" "$@" >"$logs/$name.out" 2>"$logs/$name.err"
     status=$?
-    cp "/tmp/$name.out" "/tmp/$name.err" /out/
+    cp "$logs/$name.out" "$logs/$name.err" /out/
     read -r up _ </proc/uptime
     echo "$name ended with $status, $up s after the start"
     echo "$status" >"/out/$name.new"

@@ -60,6 +60,7 @@ fi
 # ---- download --------------------------------------------------------------------------------------------------------
 
 work=$cache/$architecture.new
+unpacked=$work/root
 rm -rf "$work"
 mkdir -p "$work/debs" "$work/root" "$work/kernel" || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -164,12 +165,12 @@ for name in awk cat chmod cp cut date dmesg echo env expr false find free grep h
     umount uname uniq uptime usleep wc which; do
     ln -s busybox "$base/bin/$name"
 done
-for file in "$work"/root/bin/ip "$work"/root/sbin/tc "$work"/root/*bin/rdma "$work"/root/usr/*bin/rdma "$work"/root/usr/bin/ib* \
-    "$work"/root/usr/bin/timeout "$work"/root/usr/bin/chrt; do
+for file in "$unpacked"/bin/ip "$unpacked"/sbin/tc "$unpacked"/*bin/rdma "$unpacked"/usr/*bin/rdma "$unpacked"/usr/bin/ib* \
+    "$unpacked"/usr/bin/timeout "$unpacked"/usr/bin/chrt; do
     [ ! -f "$file" ] || cp "$file" "$base/bin/"
 done
 cp "$work/root/$libraries"/libibverbs/librxe*.so "$base/$libraries/libibverbs/" || exit 1
-cp "$work"/root/etc/libibverbs.d/rxe.driver "$base/etc/libibverbs.d/" || exit 1
+cp "$unpacked"/etc/libibverbs.d/rxe.driver "$base/etc/libibverbs.d/" || exit 1
 
 # add_libraries FILE...: copies what these need, and what that needs, from the packages or this machine.
 add_libraries() {
