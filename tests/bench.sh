@@ -82,7 +82,10 @@ printf '[lo1500m]\ntransport = udp\ninterface = lo\nmtu = 1500\nmax_send_size = 
 raw() {
     timeout 60 build/bench_raw -D "${2:-$seconds}" -c "$server_cpu,$client_cpu" "$1" \
         >"$work/raw.csv" 2>"$work/raw.log" || return
-    awk -F, '{ print "others", $4 }' "$work/raw.csv" >>"$data"
+    case $1 in
+    memcpy | vm_*) ;; # one of the two sleeps
+    *) awk -F, '{ print "others", $4 }' "$work/raw.csv" >>"$data" ;;
+    esac
     cut -d, -f2 "$work/raw.csv"
 }
 
@@ -98,6 +101,8 @@ await_line() {
     return 1
 }
 
+server_options=
+
 # cci DEVICE TEST SIZE [OPTIONS]: prints the value, in microseconds, messages or bytes per second. The server lives for
 # one client, so that nothing of CCI polls while raw sockets are measured.
 cci() {
@@ -105,7 +110,8 @@ cci() {
     unset CCI_CONFIG
     case $1 in lo1500*) export CCI_CONFIG="$work/lo1500.ini" ;; esac
     : >"$work/server.log"
-    timeout 60 build/cci_perf -d "$1" --cpu "$server_cpu" --once >"$work/server.log" 2>&1 &
+    # shellcheck disable=SC2086 # a list of words
+    timeout 60 build/cci_perf -d "$1" --cpu "$server_cpu" --once $server_options >"$work/server.log" 2>&1 &
     server=$!
     uri=$(await_line "$work/server.log" 'uri: ') || { stop_server; return 1; }
     # shellcheck disable=SC2086 # a list of words
@@ -137,6 +143,13 @@ compare() {
         if (raw <= 0) exit
         printf "raw-%s %.10g\ncci-%s %.10g\nratio-%s %.10g\n", row, raw, row, v, row, v / raw
     }' >>"$data"
+}
+
+# The same where the server sleeps meanwhile, as the second process does while memory is copied: RMA needs nothing of it.
+compare_asleep() {
+    server_options=-b
+    compare "$@"
+    server_options=
 }
 
 beside() {
@@ -215,6 +228,10 @@ while [ "$round" -le "$rounds" ]; do
     compare lent1500 bw1472 lo1500m bw 8192 "--no-copy -w 128"
     compare write1500 bw1472 lo1500 write_bw 1m
     compare read1500 bw1472 lo1500 read_bw 1m
+    compare_asleep shared-write memcpy sisci write_bw 1m
+    compare_asleep shared-read memcpy sisci read_bw 1m
+    compare_asleep heap-write vm_1m sisci write_bw 1m --heap
+    compare_asleep heap-read vm_read sisci read_bw 1m --heap
     for name in tcp_lat tcp_64k tcp_1m; do beside raw "$name"; done
     measure_peers
     awk -v round="$round" '/^bounce / { text = ""; count = others = 0; bounce = $2 } # this round: from its bounce on
@@ -304,6 +321,13 @@ END {
     print ""
     print "Messages and RMA are reliable and ordered (RO). Raw UDP is a busy-polling ping-pong; 64 B datagrams with sendto"
     print "and recvfrom; 8 KiB, or 1,472 B, datagrams with UDP_SEGMENT and UDP_GRO, counted where they arrive."
+    print ""
+    print "| two processes, shared memory (sisci) | CCI | raw | ratio: median (lowest–highest) | target | |"
+    print "| --- | ---: | ---: | ---: | ---: | --- |"
+    row("shared-write", "1 MiB RMA writes, memory of cci_rma_alloc · memcpy", "B", 0, 0.9)
+    row("shared-read", "1 MiB RMA reads, memory of cci_rma_alloc · memcpy", "B", 0, 0.9)
+    row("heap-write", "1 MiB RMA writes, other memory · process_vm_writev", "B", 0, 0.9)
+    row("heap-read", "1 MiB RMA reads, other memory · process_vm_readv", "B", 0, 0.9)
     print ""
     print "| beside it | median (lowest–highest) |"
     print "| --- | ---: |"

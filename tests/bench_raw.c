@@ -15,6 +15,7 @@
  *     ring8k    a ring of 64 slots of 8 KiB, read in place (one word of each 64): bytes taken
  *     memcpy    1 MiB from one memory to another, in one process: bytes
  *     vm_1m     1 MiB written to the other process' memory by process_vm_writev: bytes
+ *     vm_read   1 MiB read from the other process' memory, which that has filled, by process_vm_readv: bytes
  *     wake      half of the time in which two sleepers wake each other by writing to event descriptors
  *     lat       UDP, 64 bytes there and back, sendto and recvfrom on unconnected sockets: half of a round trip, median
  *     rate      UDP, 64 bytes one way, a system call for each: datagrams that arrived, per second
@@ -447,7 +448,7 @@ static void copy_here(struct bench *bench) {
 }
 
 /* The other process' buffer is at the same address as ours: it is our child. */
-static void copy_there(struct bench *bench) {
+static void copy_over(struct bench *bench, int reads) {
     uint64_t end_ns;
     struct iovec here, there;
     here.iov_base = there.iov_base = buffer;
@@ -455,11 +456,21 @@ static void copy_there(struct bench *bench) {
     end_ns = now_ns() + (uint64_t)(bench->seconds * 1e9);
     bench->shared->first_ns = now_ns();
     while (now_ns() < end_ns) {
-        if (process_vm_writev(bench->child, &here, 1, &there, 1, 0) != (ssize_t)sizeof buffer) die("process_vm_writev");
+        ssize_t count = reads ? process_vm_readv(bench->child, &here, 1, &there, 1, 0)
+                              : process_vm_writev(bench->child, &here, 1, &there, 1, 0);
+        if (count != (ssize_t)sizeof buffer) die("process_vm");
         bench->shared->arrived_bytes += sizeof buffer;
     }
     bench->shared->last_ns = now_ns();
     finish(bench);
+}
+
+static void copy_there(struct bench *bench) { copy_over(bench, 0); }
+static void copy_from_there(struct bench *bench) { copy_over(bench, 1); }
+
+static void fill_and_wait(struct bench *bench) {
+    memset(buffer, 7, sizeof buffer);
+    wait_until_finished(bench);
 }
 
 static void open_events(struct bench *bench) {
@@ -530,6 +541,7 @@ static const struct measure {
     {"ring8k", 8192, 0, open_nothing, take_slots, put_slots, arrived_bytes_per_second, "B/s"},
     {"memcpy", LARGE_BYTES, 0, open_nothing, wait_until_finished, copy_here, arrived_bytes_per_second, "B/s"},
     {"vm_1m", LARGE_BYTES, 0, open_nothing, wait_until_finished, copy_there, arrived_bytes_per_second, "B/s"},
+    {"vm_read", LARGE_BYTES, 0, open_nothing, fill_and_wait, copy_from_there, arrived_bytes_per_second, "B/s"},
     {"wake", 0, 0, open_events, wake_answer, wake_ask, median_us, "us"},
     {"lat", 64, 64, open_udp, udp_answer, udp_ask, half_round_trip_us, "us"},
     {"rate", 64, 64, open_udp, receive_datagrams, send_datagrams, arrived_per_second, "1/s"},
