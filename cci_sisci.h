@@ -6336,12 +6336,11 @@ static void cci__sisci_flush_far(const cci__sisci_mirror *m) {
     m->port->sci->call.SCIFlush(m->sequence, m->port->sci->flag.FLUSH_CPU_BUFFERS_ONLY);
 }
 
+/* Bytes that a record or a word tells of, which comes next and flushes them. */
 static void cci__sisci_push(cci__sisci_link *link, const void *from, size_t size) {
     cci__sisci_mirror *m = link->mirror;
     if (m && !m->paused) {
         cci__sisci_copy_far(m, (size_t)((const uint8_t *)from - m->memory), (size + 7) & ~(size_t)7);
-        cci__sisci_flush_far(m);
-        m->stored = 1;
     }
 }
 
@@ -6434,9 +6433,15 @@ static void cci__sisci_tell(cci__sisci_link *link, size_t at, uint32_t value) {
     }
 }
 
+/* The same with two words, and after what they tell of. */
 static void cci__sisci_tell_long(cci__sisci_link *link, size_t at, uint64_t value) {
     cci__sisci_store_long(link->out + at, value);
-    cci__sisci_push(link, link->out + at, sizeof value);
+    if (link->mirror && !link->mirror->paused) {
+        cci__sisci_flush_far(link->mirror);
+        cci__sisci_copy_far(link->mirror, at, sizeof value);
+        cci__sisci_flush_far(link->mirror);
+        link->mirror->stored = 1;
+    }
 }
 
 /* ---- an adapter's library: its callbacks, and what it lets go of late ---- */

@@ -15,6 +15,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -148,15 +149,65 @@ TEST(flushes, ON_SISCI, "a message is stored, flushed, told, flushed; nothing el
     checks = calls_of("SCICheckSequence");
     interrupts = calls_of("SCITriggerInterrupt");
     for (i = 0; i < 100; i++) {
-        send_numbered(&pair, 0);
+        send_numbered(&pair, i);
     }
     assert_int_equal(calls_of(flush) - flushes, 200);
     assert_int_equal(calls_of("SCICheckSequence"), checks);
     assert_int_equal(calls_of("SCITriggerInterrupt"), interrupts);
     pair.b->deaf = 0;
     for (i = 0; i < 100; i++) {
-        expect_message(pair.b, length_of(0), 0);
+        expect_message(pair.b, length_of(i), i);
     }
+}
+
+/* A server in a thread of its own, which reads while stores arrive. */
+typedef struct reader {
+    side_t *side;
+    pthread_t thread;
+    uint32_t got, wrong, stop;
+} reader_t;
+
+static void *read_messages(void *argument) {
+    reader_t *r = (reader_t *)argument;
+    while (!CCI__SCI_LOAD(r->stop)) {
+        cci_event_t *event;
+        if (cci_get_event(r->side->ep, &event) != CCI_SUCCESS) {
+            continue;
+        }
+        if (event->type == CCI_EVENT_RECV) {
+            r->wrong += event->recv.len != length_of(r->got) || !holds_pattern(event->recv.ptr, event->recv.len, r->got);
+            CCI__SCI_STORE(r->got, r->got + 1);
+        }
+        (void)cci_return_event(event);
+    }
+    return NULL;
+}
+
+TEST(order, ON_SISCI, "who reads while a message arrives gets all of it") {
+    enum { COUNT = 600 };
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    patience_t patience = be_patient();
+    reader_t reader;
+    uint32_t i;
+    (void)state;
+    memset(&reader, 0, sizeof reader);
+    reader.side = pair.b;
+    pair.b->deaf = 1;
+    assert_int_equal(pthread_create(&reader.thread, NULL, read_messages, &reader), 0);
+    for (i = 0; i < COUNT; i++) {
+        send_numbered(&pair, i);
+        while (CCI__SCI_LOAD(reader.got) + 4 < i) { /* it waits for each, nearly */
+            (void)poll_side(pair.a);
+            still_patient(&patience, "a reader");
+        }
+    }
+    while (CCI__SCI_LOAD(reader.got) < COUNT) {
+        (void)poll_side(pair.a);
+        still_patient(&patience, "a reader");
+    }
+    CCI__SCI_STORE(reader.stop, 1);
+    assert_int_equal(pthread_join(reader.thread, NULL), 0);
+    assert_int_equal(reader.wrong, 0);
 }
 
 /* ---- ways that close ------------------------------------------------------------------------------------------------------ */

@@ -486,13 +486,17 @@ adapted() {
     SISCI_LIBRARY=$out/adapter2-$how.so SISCI_ADAPTER=1 "$how" "$program" "$source" "$@"
     libraries=
 }
-# The other libraries that there may be: of API 1.x, without SCIFlush, with functions and values as in the manual.
+# The other libraries that there may be: of API 1.x, without SCIFlush; with functions and values as in the manual; and one
+# through which stores arrive late and in any order.
 adapted_others() {
     libraries=-ldl
     adapter adapter1 'unsigned int' 1.10 -O1 -DSTUB_WITHOUT_FLUSH
     adapter adapter-plain size_t 1.10 -O1 -DSTUB_PLAIN
+    adapter adapter-posted size_t 2.0 -O1 -DSTUB_POSTED
     plain adapter tests/adapter.c "$out/adapter1.so"
+    plain adapter tests/adapter.c "$out/adapter-posted.so"
     libraries=
+    SISCI_LIBRARY=$out/adapter-posted.so SISCI_ADAPTER=1 plain conformance tests/conformance.c sisci-vendor
     SISCI_LIBRARY=$out/adapter1.so SISCI_ADAPTER=1 plain conformance tests/conformance.c sisci-vendor
     SISCI_LIBRARY=$out/adapter-plain.so SISCI_ADAPTER=0 plain conformance tests/conformance.c sisci-vendor
 }

@@ -4,6 +4,7 @@
  * Built as a shared library. STUB_PREFIX, STUB_SIZE and STUB_API make it one of those that there may be. It is strict where
  * the software is not: every call gives a place for its error, and flags are this library's, nodes and adapters too. It
  * counts its calls, and can close and open the way to all other nodes (`adapter_*`): meanwhile stores are lost.
+ * With STUB_POSTED stores arrive when they are flushed, not before, and in no order that anybody may rely on.
  *
  * Two names of one symbol are needed where the prefix is empty: then this is the software as it is.
  */
@@ -113,8 +114,9 @@ typedef struct remote {
     cci__sci_cb_remote_segment_t callback;
     void *arg;
     cci__sci_map_t map;
-    void *base;
+    void *base; /* what the caller stores to */
     size_t size;
+    uint8_t *real, *posted; /* with STUB_POSTED: where stores arrive, and what has been posted */
 } remote;
 
 typedef struct started {
@@ -128,6 +130,13 @@ static started *sequences;
 
 static void cover(const remote *r) {
     void *memory = MAP_FAILED;
+    if (r->posted) {
+        if (r->map && !is_closed) { /* what was lost is nowhere */
+            memcpy(r->base, r->real, r->size);
+            memcpy(r->posted, r->real, r->size);
+        }
+        return;
+    }
     if (r->map && is_closed) {
         memory = mmap(r->base, r->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     } else if (r->map) {
@@ -137,6 +146,75 @@ static void cover(const remote *r) {
         fault("a map", "can't be changed");
     }
 }
+
+#ifdef STUB_POSTED
+enum { CHUNK = 1024 };
+
+static unsigned int posts; /* in turns from the first word to the last, and from the last to the first */
+
+/* Whole words arrive. Now and then there is time between the first and the next, in which others can see the first. */
+static void post_chunk(remote *r, size_t at, size_t size) {
+    static unsigned int chunks;
+    uint32_t *to = (uint32_t *)(void *)(r->real + at), word;
+    int hesitates = chunks++ % 7 == 0;
+    size_t i;
+    for (i = 0; i < size / 4; i++) {
+        size_t k = posts & 1 ? i : size / 4 - 1 - i;
+        memcpy(&word, (char *)r->base + at + 4 * k, 4);
+        if (memcmp(&word, r->posted + at + 4 * k, 4) != 0) {
+            memcpy(r->posted + at + 4 * k, &word, 4);
+            if (!is_closed) {
+                __atomic_store_n(&to[k], word, __ATOMIC_RELEASE);
+            }
+            if (hesitates) {
+                struct timespec moment = {0, 20000};
+                nanosleep(&moment, NULL);
+                hesitates = 0;
+            }
+        }
+    }
+}
+
+static void post(cci__sci_map_t map) {
+    remote *r = remotes;
+    size_t i, count;
+    while (r && r->map != map) {
+        r = r->next;
+    }
+    if (!r) {
+        fault("a flush", "of what is not mapped");
+    }
+    posts++;
+    count = r->size / CHUNK; /* segments have whole pages */
+    for (i = 0; i < count; i++) {
+        size_t at = CHUNK * (posts & 1 ? i : count - 1 - i);
+        if (memcmp((char *)r->base + at, r->posted + at, CHUNK) != 0) {
+            post_chunk(r, at, CHUNK);
+        }
+    }
+}
+
+static void begin_posting(remote *r) {
+    r->real = (uint8_t *)r->base;
+    r->posted = (uint8_t *)malloc(r->size);
+    r->base = malloc(r->size);
+    if (!r->posted || !r->base) {
+        fault("SCIMapRemoteSegment", "no memory");
+    }
+    memcpy(r->base, r->real, r->size);
+    memcpy(r->posted, r->real, r->size);
+}
+
+static void end_posting(remote *r) {
+    free(r->base);
+    free(r->posted);
+    r->posted = NULL;
+}
+#else
+static void post(cci__sci_map_t map) {
+    (void)map;
+}
+#endif
 
 static void change(int closed, int tells) {
     cci__sci_segment_cb_reason_t reason = closed ? CCI__SCI_CB_NOT_OPERATIONAL : CCI__SCI_CB_OPERATIONAL;
@@ -295,6 +373,10 @@ volatile void *NAME(SCIMapRemoteSegment)(cci__sci_remote_segment_t segment, cci_
             r->map = *map;
             r->base = (void *)(uintptr_t)base;
             r->size = size;
+#ifdef STUB_POSTED
+            begin_posting(r);
+            base = r->base;
+#endif
             if (is_closed) {
                 cover(r);
             }
@@ -309,7 +391,12 @@ void NAME(SCIUnmapSegment)(cci__sci_map_t map, unsigned int flags, cci__sci_erro
     count("SCIUnmapSegment", error);
     pthread_mutex_lock(&lock);
     for (r = remotes; r; r = r->next) {
-        r->map = r->map == map ? NULL : r->map;
+        if (r->map == map) {
+#ifdef STUB_POSTED
+            end_posting(r);
+#endif
+            r->map = NULL;
+        }
     }
     pthread_mutex_unlock(&lock);
     SCIUnmapSegment(map, flags, error);
@@ -379,6 +466,7 @@ cci__sci_sequence_status_t NAME(SCICheckSequence)(cci__sci_sequence_t sequence, 
     if (!at) {
         fault("SCICheckSequence", "the sequence was not started");
     }
+    post(sequence->map);
     if (is_closed) {
         status = CCI__SCI_SEQ_NOT_RETRIABLE;
     } else if (at->closings != closings) {
@@ -392,6 +480,9 @@ cci__sci_sequence_status_t NAME(SCICheckSequence)(cci__sci_sequence_t sequence, 
 
 void NAME(SCIStoreBarrier)(cci__sci_sequence_t sequence, unsigned int flags) {
     count("SCIStoreBarrier", calls);
+    pthread_mutex_lock(&lock);
+    post(sequence->map);
+    pthread_mutex_unlock(&lock);
     SCIStoreBarrier(sequence, flags);
 }
 
@@ -401,6 +492,9 @@ void NAME(SCIFlush)(cci__sci_sequence_t sequence, unsigned int flags) {
     if (flags_of("SCIFlush", flags) != CCI__SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY) {
         fault("SCIFlush", "takes long with these flags");
     }
+    pthread_mutex_lock(&lock);
+    post(sequence->map);
+    pthread_mutex_unlock(&lock);
     SCIFlush(sequence, flags >> 1);
 }
 #endif
