@@ -6002,7 +6002,7 @@ typedef struct cci__sisci_conn {
     uint8_t owes;           /* a record's type */
     uint8_t closing;        /* the program has closed it */
     uint8_t cancelled, pinged;
-    uint8_t ended;          /* the peer is told that it is over: what it still sends is dropped */
+    uint8_t ended;          /* one side has given it up: what still comes is dropped */
 } cci__sisci_conn;
 
 enum { /* states of a link */
@@ -8185,7 +8185,10 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
         }
         data = link->in_blocks + (size_t)block * ep->stride;
     }
-    if (!conn || conn->ended || record->is_void || record->length > ep->max_send_size ||
+    if (conn && record->is_void) {
+        conn->ended = 1; /* the peer has given the connection up: nothing may come behind the gap */
+    }
+    if (!conn || conn->ended || record->length > ep->max_send_size ||
         (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
         if (is_block) {
             cci__sisci_give_back(link, block);
@@ -8243,6 +8246,9 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     if (length > CCI_CONN_REQ_LEN || head[2] > CCI_CONN_ATTR_UU) {
         cci__sisci_lose(link);
         return CCI__SISCI_TAKEN;
+    }
+    if (link->state != CCI__SISCI_OPEN) {
+        return CCI__SISCI_TAKEN; /* nobody is there to be answered */
     }
     buffer = cci_evq_take_buffer(&ep->evq);
     event = buffer ? cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL) : NULL;
