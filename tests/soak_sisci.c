@@ -391,15 +391,17 @@ static void act(end_t *end) {
 }
 
 static int count_links(void) {
-    const cci__sisci *ep = (const cci__sisci *)(const void *)node.ep;
+    cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)node.ep;
     const cci_list_t *at;
     int count = 0;
+    cci__sisci_lock(ep);
     for (at = ep->hot.next; at != &ep->hot; at = at->next) {
         count++;
     }
     for (at = ep->cold.next; at != &ep->cold; at = at->next) {
         count++;
     }
+    cci__sisci_unlock(ep);
     return count;
 }
 
