@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Unlicense
 # Nothing has to be built to use the library: copy cci.h and cci_udp.h. This file builds the examples and runs the tests.
 .NOTPARALLEL:
-.PHONY: help examples demo deps test soak mutants bench bench-verbs plots fuzz fuzz-afl coverage analyze prove clean
+.PHONY: help examples demo deps test soak mutants bench bench-verbs plots fuzz fuzz-afl fuzz-sisci coverage analyze prove clean
 
 CC = cc
 CFLAGS = -O2
@@ -17,12 +17,14 @@ help:
 	@echo 'make examples   build all examples into build/'
 	@echo 'make deps       install what the tests need (Debian, Ubuntu)'
 	@echo 'make test       run all tests; sh tests/run.sh -k WORD runs those whose name contains WORD'
-	@echo 'make soak       many endpoints on a bad simulated network, SECONDS_TO_RUN=600 of them; a failure prints how to replay it'
+	@echo 'make soak       many endpoints on a bad simulated network, SECONDS_TO_RUN=600 of them; a failure prints how to replay it;'
+	@echo '                before it, processes that are killed and stopped while they talk over sisci://'
 	@echo 'make mutants    small deliberate bugs in a copy of cci.h, each of which the soak test must find'
 	@echo 'make bench      measure side by side with raw sockets'
 	@echo 'make bench-verbs  measure RDMA side by side with perftest, in a virtual machine'
 	@echo 'make plots      draw how well bad networks are used: goodput, latency and shares (simulated)'
-	@echo 'make fuzz       fuzz every parser for FUZZ_SECONDS (60) each with libFuzzer; make fuzz-afl: with AFL++'
+	@echo 'make fuzz       fuzz every parser for FUZZ_SECONDS (60) each with libFuzzer; make fuzz-afl: with AFL++;'
+	@echo '                make fuzz-sisci: what lies in shared memory, ROUNDS=5000 of attacks of each kind'
 	@echo 'make coverage   lines and branches of cci.h that all tests together reach'
 	@echo 'make analyze    gcc'\''s analyzer, cppcheck, clang-tidy, shellcheck and pyflakes: no open finding; minutes'
 	@echo 'make prove      what reads packets stays inside them, proven with CBMC; minutes'
@@ -42,7 +44,8 @@ test:
 
 SECONDS_TO_RUN = 600
 SOAK_SEED = $$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
-soak: build/soak
+soak: build/soak build/soak_sisci
+	build/soak_sisci --first $(SOAK_SEED) --seconds $$(($(SECONDS_TO_RUN) / 5))
 	build/soak --first $(SOAK_SEED) --seconds $(SECONDS_TO_RUN)
 
 mutants:
@@ -62,6 +65,12 @@ fuzz:
 
 fuzz-afl:
 	@sh tests/fuzz.sh afl $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+ROUNDS = 5000
+fuzz-sisci: | build
+	$(CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -I. $(LDFLAGS) \
+		-o build/fuzz_sisci tests/test_sisci_hostile.c -lcmocka -pthread
+	build/fuzz_sisci --first $(SOAK_SEED) --rounds $(ROUNDS)
 
 coverage:
 	@sh tests/coverage.sh
@@ -84,6 +93,9 @@ build/sisci: cci_sisci.h
 
 build/soak: tests/soak.c tests/soak_model.h tests/soak_net.h tests/soak_step.h tests/sim.h tests/seal.h tests/pcap.h cci.h | build
 	$(CC) $(CFLAGS) $(CPPFLAGS) -g -I. $(LDFLAGS) -o $@ tests/soak.c $(LDLIBS)
+
+build/soak_sisci: tests/soak_sisci.c cci_sisci.h cci.h | build
+	$(CC) $(CFLAGS) $(CPPFLAGS) -g -I. $(LDFLAGS) -o $@ tests/soak_sisci.c -pthread $(LDLIBS)
 
 build/%: examples/%.c cci.h cci_udp.h cci_sisci.h cci_verbs.h | build
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. $(LDFLAGS) -o $@ $< -pthread $(LDLIBS)

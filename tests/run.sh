@@ -631,6 +631,22 @@ soak() {
     check "seeds from $fresh on, sanitized" timeout 300 "$out/soak-sanitized" --first "$fresh" --seconds 18
 }
 
+# Processes that are killed, stopped and replaced while they talk. A failing round prints its seed.
+soak_sisci() {
+    check 'the soak test does not compile' make -s CC="$cc" CFLAGS=-O2 build/soak_sisci
+    [ -x build/soak_sisci ] || return
+    fresh=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
+    check 'the known seeds' timeout 200 build/soak_sisci --first 1 --rounds 3
+    check "the fresh seeds from $fresh on" timeout 200 build/soak_sisci --first "$fresh" --seconds 8
+    for kind in "$sanitizers" -fsanitize=thread; do
+        # shellcheck disable=SC2086
+        works $kind || { skip "$cc has no $kind here" && continue; }
+        # shellcheck disable=SC2086
+        check "it does not compile with $kind" "$cc" -std=gnu11 -g -O1 $kind -I. -o "$out/soak_sisci" tests/soak_sisci.c -pthread
+        check "seeds from $fresh on, $kind" timeout 200 "$out/soak_sisci" --first "$fresh" --seconds 6
+    done
+}
+
 # The soak test finds small deliberate bugs: five of them here, all by `make mutants`.
 mutants() {
     sh tests/mutants.sh 'no check for duplicates' 'acknowledged though refused' 'beyond the end' 'no probe timer' 'used twice'
@@ -723,6 +739,7 @@ step conformance-sisci-vendor-raced adapted raced -fsanitize=thread conformance 
 step conformance-udp-sealed-raced raced conformance tests/conformance.c udp-sealed thread
 step soak soak
 step soak-capture soak_capture
+step soak-sisci soak_sisci
 step mutants mutants
 step field plain field tests/field.c
 step field-portable portable field tests/field.c

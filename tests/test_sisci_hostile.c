@@ -21,7 +21,8 @@
 enum { REGION = 100000, STEPS = 150, SECRET = 16 };
 
 static uint64_t first_seed = 1;
-static uint32_t round_count = 300;
+static int allocates; /* memory comes from cci_rma_alloc() */
+static uint32_t round_count = 200;
 static uint32_t attacks_on_open_links, links_lost, forged; /* attacks that find nobody prove nothing */
 
 /* ---- chance ------------------------------------------------------------------------------------------------------------ */
@@ -49,7 +50,9 @@ typedef struct arena {
     cci_connection_t *to_victim, *from_bystander, *attack; /* of the bystander, of the victim with it, of the attacker */
     uint8_t *secret_memory, *shared_memory, *open_memory; /* of the victim: for nobody, the bystander and the attacker */
     cci_rma_handle_t secret, shared, open, attackers;
-    uint8_t *attackers_memory;
+    uint8_t *attackers_memory, *own_memory; /* own: of the victim, which writes to and reads from the attacker's */
+    cci_rma_handle_t *own;
+    cci_connection_t *to_attacker;
     uint8_t pattern[SECRET];
     uint32_t sent, received, answered, heard;
     uint32_t care; /* of this round's attacker: it lies in one thing of so many */
@@ -152,6 +155,8 @@ static int victim_gets(side_t *side, cci_event_t *event) {
     case CCI_EVENT_ACCEPT:
         if (event->accept.status == CCI_SUCCESS && below(8) == 0) {
             (void)cci_disconnect(event->accept.connection);
+        } else if (event->accept.status == CCI_SUCCESS) {
+            arena.to_attacker = event->accept.connection;
         }
         break;
     default:
@@ -251,7 +256,7 @@ static uint32_t forge_body(uint8_t *body, uint32_t type) {
 
 /* A record where the victim expects the next one, or where the attacker's next one would go. */
 static void forge_record(cci__sisci_link *link, const cci__sisci_link *its) {
-    uint32_t head = below(4) ? its->tail : link->head, type = lie() ? below(256) : 1 + below(13), length, header[3], lines;
+    uint32_t head = below(4) ? its->tail : link->head, type = lie() ? below(256) : 1 + below(CCI__SISCI_ASK), length, header[3], lines;
     uint8_t *record = its->in_ring + (size_t)(head & (its->in_lines - 1)) * CCI__SISCI_LINE;
     uint8_t body[64];
     length = forge_body(body, type);
@@ -343,11 +348,31 @@ static void attack_card(void) {
     }
 }
 
+static void *get_memory(side_t *side) {
+    void *memory = NULL;
+    if (!allocates) {
+        return need(REGION);
+    }
+    TRUE(cci_rma_alloc(side->ep, REGION, &memory) == CCI_SUCCESS);
+    return memory;
+}
+
+/* What the transport gave goes with its endpoint. */
+static void put_memory(void *memory) {
+    if (!allocates) {
+        free(memory);
+    }
+}
+
 static void come_again(void) {
+    if (arena.attackers_memory) {
+        put_memory(arena.attackers_memory);
+    }
     side_close(arena.attacker);
     TRUE(cci_create_endpoint(NULL, 0, &arena.attacker->ep, NULL) == CCI_SUCCESS);
     arena.attacker->handler = attacker_gets;
     arena.attack = NULL;
+    arena.attackers_memory = (uint8_t *)get_memory(arena.attacker);
     TRUE(cci_rma_register(arena.attacker->ep, arena.attackers_memory, REGION, CCI_FLAG_READ | CCI_FLAG_WRITE,
                           (cci_rma_handle_t **)&arena.attacker->user) == CCI_SUCCESS);
     memcpy((void *)&arena.attackers, arena.attacker->user, sizeof arena.attackers);
@@ -416,10 +441,23 @@ static void attack(void) {
     }
 }
 
+/* The victim writes to the attacker and reads from it, with a handle that the attacker gave. */
+static void reach_out(void) {
+    cci_rma_handle_t its = arena.attackers;
+    if (arena.to_attacker == NULL) {
+        return;
+    }
+    if (lie()) {
+        ((uint64_t *)(void *)&its)[below(4)] ^= below(2) ? UINT64_C(1) << below(64) : roll();
+    }
+    (void)cci_rma(arena.to_attacker, "so", 2, arena.own, below(REGION / 2), &its, lie() ? roll() : below(REGION / 2),
+                  1 + below(REGION / 2), NULL, below(2) ? CCI_FLAG_READ : CCI_FLAG_WRITE);
+}
+
 /* ---- a round ------------------------------------------------------------------------------------------------------------------------ */
 
 static void *make_memory(side_t *side, int flags, cci_rma_handle_t *handle, uint64_t seed) {
-    void *memory = need(REGION);
+    void *memory = get_memory(side);
     cci_rma_handle_t *registered;
     fill(memory, REGION, seed);
     TRUE(cci_rma_register(side->ep, memory, REGION, flags, &registered) == CCI_SUCCESS);
@@ -446,7 +484,8 @@ static void open_arena(uint64_t seed) {
     arena.secret_memory = (uint8_t *)make_memory(arena.victim, 0, &arena.secret, seed);
     arena.shared_memory = (uint8_t *)make_memory(arena.victim, both, &arena.shared, seed + 1);
     arena.open_memory = (uint8_t *)make_memory(arena.victim, both, &arena.open, seed + 2);
-    arena.attackers_memory = (uint8_t *)need(REGION);
+    arena.own_memory = (uint8_t *)get_memory(arena.victim);
+    TRUE(cci_rma_register(arena.victim->ep, arena.own_memory, REGION, 0, &arena.own) == CCI_SUCCESS);
     arena.victim->handler = victim_gets;
     arena.bystander->handler = bystander_gets;
     come_again();
@@ -472,24 +511,27 @@ static void close_arena(void) {
     }
     TRUE(holds_pattern(arena.secret_memory, REGION, first_seed));
     TRUE(holds_pattern(arena.shared_memory, REGION, first_seed + 1));
+    TRUE(cci_rma_deregister(arena.victim->ep, arena.own) == CCI_SUCCESS);
+    put_memory(arena.own_memory);
+    put_memory(arena.secret_memory);
+    put_memory(arena.shared_memory);
+    put_memory(arena.open_memory);
+    put_memory(arena.attackers_memory);
     while (side_count > 0) {
         side_close(&sides[--side_count]);
     }
-    free(arena.secret_memory);
-    free(arena.shared_memory);
-    free(arena.open_memory);
-    free(arena.attackers_memory);
 }
 
 static int begin(void **state) {
+    const char *mode = *state ? (const char *)*state : "auto";
     if (setup(state) != 0) {
         return -1;
     }
     alarm(0);
     on_sisci = 1;
     patience_s = 60;
-    snprintf(config_text, sizeof config_text, "[shm]\ntransport = sisci\nring = 4096\nblocks = 8\nrma = %s\n",
-             *state ? "bounce" : "auto");
+    snprintf(config_text, sizeof config_text, "[shm]\ntransport = sisci\nring = 4096\nblocks = 8\nrma = %s\n", mode);
+    allocates = strcmp(mode, "map") == 0;
     return begin_test(state);
 }
 
@@ -516,6 +558,9 @@ static void run_rounds(void) {
                 send_honestly(arena.from_bystander, &arena.answered);
             }
             attack();
+            if (below(8) == 0) {
+                reach_out();
+            }
             poll_all();
         }
         close_arena();
@@ -534,6 +579,11 @@ static void a_peer_that_scribbles_over_all_it_can_map_harms_nobody(void **state)
 }
 
 static void nor_where_memory_is_reached_through_the_inboxes(void **state) {
+    (void)state;
+    run_rounds();
+}
+
+static void nor_where_peers_map_memory(void **state) {
     (void)state;
     run_rounds();
 }
@@ -598,10 +648,11 @@ static void what_changes_while_it_is_read_harms_nobody(void **state) {
 #endif
 
 int main(int argc, char **argv) {
-    static int bounces = 1;
+    static char bounce[] = "bounce", map[] = "map";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_peer_that_scribbles_over_all_it_can_map_harms_nobody, begin, finish),
-        cmocka_unit_test_prestate_setup_teardown(nor_where_memory_is_reached_through_the_inboxes, begin, finish, &bounces),
+        cmocka_unit_test_prestate_setup_teardown(nor_where_memory_is_reached_through_the_inboxes, begin, finish, bounce),
+        cmocka_unit_test_prestate_setup_teardown(nor_where_peers_map_memory, begin, finish, map),
 #ifndef CCI_NO_THREADS
         cmocka_unit_test_setup_teardown(what_changes_while_it_is_read_harms_nobody, begin, finish),
 #endif
