@@ -10990,12 +10990,12 @@ static void cci__sisci_wait_for_copy(cci__sisci *ep, cci__sisci_link *link) {
     }
 }
 
-/* Peers that can't reach our memory, other users, are not asked. */
+/* Peers that can't reach our memory, other users who never asked to map any, are not asked. */
 static void cci__sisci_wait_for_copies(cci__sisci *ep, cci_list_t *list) {
     cci_list_t *at;
     for (at = list->next; at != list; at = at->next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (link->state == CCI__SISCI_OPEN && !link->is_foreign) {
+        if (link->state == CCI__SISCI_OPEN && (!link->is_foreign || link->permits > 0)) {
             cci__sisci_wait_for_copy(ep, link);
         }
     }
