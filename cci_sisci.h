@@ -5876,6 +5876,7 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_CONTROL 4096u   /* connection events at once */
 #define CCI__SISCI_EXTRA_OPS 1024u /* completions that the program has not returned */
 #define CCI__SISCI_BATCH 16        /* records taken from a link at a time */
+#define CCI__SISCI_LOOK (UINT64_C(50000)) /* ns: how often those who poll look at the device */
 #define CCI__SISCI_HOT 8u          /* links looked at in each call, however idle */
 #define CCI__SISCI_ANSWERS 64u     /* links that clients are making at once */
 #define CCI__SISCI_IDLE (1000 * CCI__MS) /* how long a link outlives its last connection */
@@ -5918,6 +5919,7 @@ enum { /* records */
     CCI__SISCI_ASK /* to map memory: region, its key 8, number */
 };
 #define CCI__SISCI_VOID 0x100u /* in a record's word: withdrawn */
+#define CCI__SISCI_ASKS 0x200u /* a program waits for its completion */
 
 enum { CCI__SISCI_RMA_AUTO, CCI__SISCI_RMA_MAP, CCI__SISCI_RMA_COPY, CCI__SISCI_RMA_BOUNCE };
 
@@ -6149,6 +6151,9 @@ typedef struct cci__sisci_link {
     uint32_t in_lines, tail, told_tail; /* told: acknowledged, by a word or a record */
     cci_list_t due;                     /* in `due`: there is something to acknowledge */
     uint32_t given_back, peer_disconnects, stalled;
+    struct cci__sisci_conn *last; /* that a message came for */
+    int batch;   /* records taken at a time */
+    int is_busy; /* there may be more to do than to look whether something has come */
     uint8_t block_held[CCI__SISCI_BLOCKS];
 } cci__sisci_link;
 
@@ -6211,8 +6216,8 @@ typedef struct cci__sisci {
     uint32_t service, hellos, answers, interrupt_number;
     cci__sci_local_interrupt_t interrupt;
     int has_fd, epoll, self, timer, armed_readable, sleeping;
-    uint64_t armed_ns, now_ns, scan_ns, idle_ns;
-    uint32_t rounds, turn, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
+    uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
+    uint32_t rounds, rma_calls, turn, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t send_total, recv_total, handshakes, hot_count;
     cci_evq_t evq;
     cci_evq_fifo_t received;
@@ -6225,10 +6230,12 @@ typedef struct cci__sisci {
     uint32_t group_count;
     cci_wheel_t wheel;
     cci_list_t hot, cold, notify, due;
+    cci__sisci_link *only; /* what a poll has to look at, if that is one link */
     cci_evq_event_t *free_ops;
     cci__sisci_item *free_items;
     cci__sisci_memory *memory;
     int stopping, thread_sleeps;
+    int is_asked; /* somebody waits for an acknowledgement */
 #ifndef CCI_NO_THREADS
     int lock;
     pthread_t thread;
@@ -6237,13 +6244,9 @@ typedef struct cci__sisci {
 } cci__sisci;
 
 /* Held for a moment only, and rarely wanted by two: half as dear as a mutex. */
-static void cci__sisci_lock(cci__sisci *ep) {
 #ifndef CCI_NO_THREADS
+static void cci__sisci_contend(cci__sisci *ep) {
     uint32_t tries = 0;
-    if (CCI__SISCI_IS_ALONE) {
-        __atomic_store_n(&ep->lock, 1, __ATOMIC_RELAXED);
-        return;
-    }
     while (CCI__UNLIKELY(__atomic_exchange_n(&ep->lock, 1, __ATOMIC_ACQUIRE))) {
         while (__atomic_load_n(&ep->lock, __ATOMIC_RELAXED)) {
             if (++tries > 100) {
@@ -6251,12 +6254,22 @@ static void cci__sisci_lock(cci__sisci *ep) {
             }
         }
     }
+}
+#endif
+
+static inline void cci__sisci_lock(cci__sisci *ep) {
+#ifndef CCI_NO_THREADS
+    if (CCI__SISCI_IS_ALONE) {
+        __atomic_store_n(&ep->lock, 1, __ATOMIC_RELAXED);
+    } else {
+        cci__sisci_contend(ep);
+    }
 #else
     (void)ep;
 #endif
 }
 
-static void cci__sisci_unlock(cci__sisci *ep) {
+static inline void cci__sisci_unlock(cci__sisci *ep) {
 #ifndef CCI_NO_THREADS
     __atomic_store_n(&ep->lock, 0, __ATOMIC_RELEASE);
 #else
@@ -7058,10 +7071,7 @@ static int cci__sisci_is_private(cci__sisci_link *link) {
 
 /* ---- telling peers ---- */
 
-static void cci__sisci_flush(cci__sisci *ep) {
-    if (cci__list_empty(&ep->notify)) {
-        return;
-    }
+static void cci__sisci_notify(cci__sisci *ep) {
     CCI__SCI_FENCE(SEQ_CST); /* the store before this, the sleeper's word after */
     while (!cci__list_empty(&ep->notify)) {
         cci__sisci_link *link = CCI__CONTAINER(ep->notify.next, cci__sisci_link, notify);
@@ -7073,10 +7083,17 @@ static void cci__sisci_flush(cci__sisci *ep) {
     }
 }
 
+static inline void cci__sisci_flush(cci__sisci *ep) {
+    if (CCI__UNLIKELY(!cci__list_empty(&ep->notify))) {
+        cci__sisci_notify(ep);
+    }
+}
+
 static void cci__sisci_heat(cci__sisci_link *link) {
     link->idle_rounds = 0;
     if (!link->is_hot) {
         link->is_hot = 1;
+        link->ep->only = NULL;
         link->ep->hot_count++;
         cci__list_remove(&link->node);
         cci__list_append(&link->ep->hot, &link->node);
@@ -7086,6 +7103,7 @@ static void cci__sisci_heat(cci__sisci_link *link) {
 static void cci__sisci_cool(cci__sisci_link *link) {
     if (link->is_hot) {
         link->is_hot = 0;
+        link->ep->only = NULL;
         link->ep->hot_count--;
         cci__list_remove(&link->node);
         cci__list_append(&link->ep->cold, &link->node);
@@ -7223,11 +7241,11 @@ static uint32_t cci__sisci_name(const cci__sisci_conn *conn) {
     return conn->conn.index | (uint32_t)(conn->conn.token & 0xfffu) << 20;
 }
 
-static void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, uint32_t lines, uint32_t word, uint32_t to) {
+static inline void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, uint32_t lines, uint32_t word, uint32_t to) {
     uint32_t header[2];
     header[0] = to;
     header[1] = link->told_tail = link->tail;
-    memcpy(record + 8, header, sizeof header);
+    memcpy(record + 8, header, 8);
     __atomic_store_n((uint32_t *)(void *)(record + 4), word, __ATOMIC_RELAXED);
     cci__sisci_store(record, link->head * 2 + 1);
     if (CCI__UNLIKELY(link->mirror != NULL)) {
@@ -7263,6 +7281,27 @@ typedef struct cci__sisci_place {
     uint32_t left; /* bytes in this line */
 } cci__sisci_place;
 
+/* Up to 64 bytes without a call and without a loop: copies that overlap. */
+static inline void cci__sisci_copy(uint8_t *to, const uint8_t *from, uint32_t length) {
+    if (length >= 32) {
+        memcpy(to, from, 32);
+        memcpy(to + length - 32, from + length - 32, 32);
+    } else if (length >= 16) {
+        memcpy(to, from, 16);
+        memcpy(to + length - 16, from + length - 16, 16);
+    } else if (length >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + length - 8, from + length - 8, 8);
+    } else if (length >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + length - 4, from + length - 4, 4);
+    } else if (length > 0) {
+        to[0] = from[0];
+        to[length / 2] = from[length / 2];
+        to[length - 1] = from[length - 1];
+    }
+}
+
 static void cci__sisci_put(cci__sisci_place *place, const void *data, size_t length) {
     const uint8_t *from = (const uint8_t *)data;
     while (length > 0) {
@@ -7273,11 +7312,7 @@ static void cci__sisci_put(cci__sisci_place *place, const void *data, size_t len
             place->left = CCI__SISCI_MORE;
         }
         n = length < place->left ? (uint32_t)length : place->left;
-        if (n == CCI__SISCI_FIRST) { /* compilers copy what has a constant length without a call */
-            memcpy(place->at, from, CCI__SISCI_FIRST);
-        } else {
-            memcpy(place->at, from, n);
-        }
+        cci__sisci_copy(place->at, from, n);
         place->at += n;
         place->left -= n;
         from += n;
@@ -7285,18 +7320,12 @@ static void cci__sisci_put(cci__sisci_place *place, const void *data, size_t len
     }
 }
 
+/* Copies whole lines, which needs no call: where it goes there is room for that. */
 static void cci__sisci_get(const uint8_t *from, uint8_t *to, uint32_t length) {
-    uint32_t n = cci__min32(length, CCI__SISCI_FIRST);
-    if (n == 0) {
-        return;
-    }
-    memcpy(to, from, CCI__SISCI_FIRST); /* there is room, and a constant length needs no call */
-    from += CCI__SISCI_FIRST;
-    while ((length -= n) > 0) {
-        to += n;
-        n = cci__min32(length, CCI__SISCI_MORE);
-        memcpy(to, from + 4, n);
-        from += CCI__SISCI_LINE;
+    uint32_t done = CCI__SISCI_FIRST;
+    memcpy(to, from, CCI__SISCI_FIRST);
+    for (from += CCI__SISCI_FIRST; done < length; from += CCI__SISCI_LINE, done += CCI__SISCI_MORE) {
+        memcpy(to + done, from + 4, CCI__SISCI_MORE);
     }
 }
 
@@ -7393,6 +7422,7 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
         cci__sisci_push(link, link->out_blocks + (size_t)number * link->card.block_size, length);
     }
     if (op) {
+        word |= CCI__SISCI_ASKS;
         op->start = link->head;
         op->word = word;
         op->has_record = 1;
@@ -7417,6 +7447,9 @@ static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
         cci_release(conn->data);
     }
     conn->data = NULL;
+    if (conn->link) {
+        conn->link->last = NULL;
+    }
     if (conn->link && --conn->link->conn_count == 0) {
         conn->link->idle_ns = cci__sci_now() + CCI__SISCI_IDLE;
         ep->idle_ns = cci__min64(ep->idle_ns, conn->link->idle_ns);
@@ -7466,6 +7499,7 @@ static void cci__sisci_owe(cci__sisci *ep, cci__sisci_conn *conn, uint8_t type) 
     conn->owes = type;
     if (cci__list_empty(&conn->node)) {
         cci__list_append(&conn->link->owing, &conn->node);
+        conn->link->is_busy = 1;
     }
     cci__sisci_heat(conn->link);
     if (conn->link->state == CCI__SISCI_OPEN) {
@@ -7781,6 +7815,7 @@ static void cci__sisci_connect_view(cci__sisci_link *link, cci__sisci_view *view
     view->is_writable = (uint8_t)is_writable;
     view->turn = link->views->turn;
     link->views->connecting++;
+    link->ep->only = NULL;
     link->ep->handshakes++; /* look often */
 }
 
@@ -7910,6 +7945,7 @@ static int cci__sisci_ask(cci__sisci_link *link, const cci__sisci_item *item) {
         views->number++;
         views->key = item->remote_key;
         views->is_asking = 1;
+        link->is_busy = 1;
         views->is_refused = 0;
     }
     return 1;
@@ -8241,7 +8277,7 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     cci_evq_buffer_t *buffer;
     cci_evq_event_t *event;
     cci__sisci_conn *conn;
-    uint8_t bytes[16 + CCI_CONN_REQ_LEN];
+    uint8_t bytes[16 + CCI_CONN_REQ_LEN + CCI__SISCI_MORE]; /* whole lines are copied */
     uint32_t length = record->length - 16;
     if (length > CCI_CONN_REQ_LEN || head[2] > CCI_CONN_ATTR_UU) {
         cci__sisci_lose(link);
@@ -8384,6 +8420,7 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
     memcpy(&record->ack, line + 12, 4);
     record->type = word & 0xff;
     record->is_void = (word & CCI__SISCI_VOID) != 0;
+    link->ep->is_asked |= (word & CCI__SISCI_ASKS) != 0;
     record->length = word >> 16;
     record->data = line + CCI__SISCI_HEADER;
     record->lines = record->type == CCI__SISCI_PAD     ? link->in_lines - place
@@ -8399,7 +8436,6 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
 /* Tells how far we have got. Records tell it too; a word is stored only when no record went since. */
 static void cci__sisci_acknowledge(cci__sisci_link *link) {
     cci__list_remove(&link->due);
-    cci__list_init(&link->due);
     if (link->told_tail != link->tail) {
         link->told_tail = link->tail;
         cci__sisci_tell(link, CCI__SISCI_AT_ACK, link->tail);
@@ -8408,16 +8444,79 @@ static void cci__sisci_acknowledge(cci__sisci_link *link) {
 }
 
 static void cci__sisci_acknowledge_all(cci__sisci *ep) {
+    ep->is_asked = 0;
     while (!cci__list_empty(&ep->due)) {
         cci__sisci_acknowledge(CCI__CONTAINER(ep->due.next, cci__sisci_link, due));
     }
+}
+
+/* Where the next record will be. */
+static inline const uint8_t *cci__sisci_next_line(const cci__sisci_link *link) {
+    return link->in_ring + (size_t)(link->tail & (link->in_lines - 1)) * CCI__SISCI_LINE;
+}
+
+/* The connection that a short message is for, if it may just be taken. */
+static inline cci__sisci_conn *cci__sisci_open_conn_of(cci__sisci *ep, cci__sisci_link *link, uint32_t name) {
+    cci__sisci_conn *conn = link->last;
+    if (!conn || cci__sisci_name(conn) != name) {
+        conn = link->last = cci__sisci_find_conn(ep, link, name);
+    }
+    return conn && conn->conn.state == CCI_CONN_OPEN && !conn->closing && !conn->ended ? conn : NULL;
+}
+
+/* Takes a short message for which there is room, and nothing else: 0 if it has to go the long way. */
+static inline int cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link, const uint8_t *line) {
+    uint32_t word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
+    uint32_t length = word >> 16, lines = length <= CCI__SISCI_FIRST ? 1 : 2, header[2];
+    cci_evq_event_t *event = ep->evq.free_events[CCI_EVQ_RECV];
+    cci__sisci_conn *conn;
+    uint8_t *to;
+    if ((word & (0xff | CCI__SISCI_VOID)) != CCI__SISCI_MESSAGE || length > CCI__SISCI_FIRST + CCI__SISCI_MORE ||
+        length > ep->max_send_size ||
+        (size_t)(line - link->in_ring) + CCI__SISCI_LINE * lines > (size_t)link->in_lines * CCI__SISCI_LINE ||
+        !event || !ep->evq.free_buffers || ep->evq.recv_out >= ep->evq.recv_limit) {
+        return 0;
+    }
+    memcpy(header, line + 8, sizeof header);
+    conn = cci__sisci_open_conn_of(ep, link, header[0]);
+    if (!conn) {
+        return 0;
+    }
+    event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+    event->buffer = cci_evq_take_buffer(&ep->evq);
+    event->owner = NULL;
+    to = event->buffer->data;
+    memcpy(to, line + CCI__SISCI_HEADER, CCI__SISCI_FIRST); /* whole lines: constant lengths need no call */
+    if (lines > 1) {
+        memcpy(to + CCI__SISCI_FIRST, line + CCI__SISCI_LINE + 4, CCI__SISCI_MORE);
+    }
+    event->base.pub.recv.type = CCI_EVENT_RECV;
+    event->base.pub.recv.len = length;
+    event->base.pub.recv.ptr = to;
+    event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
+    cci_evq_post(&ep->received, event);
+    ep->is_asked |= (word & CCI__SISCI_ASKS) != 0;
+    cci__sisci_hear_ack(link, header[1]);
+    link->tail += lines;
+    return 1;
 }
 
 /* Takes what has come, up to a batch, and sees that it is acknowledged; how much it was. */
 static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_record record;
     int count = 0, status = CCI__SISCI_TAKEN;
-    while (count < CCI__SISCI_BATCH && cci__sisci_read_record(link, &record)) {
+    while (count < link->batch) {
+        const uint8_t *line = cci__sisci_next_line(link);
+        if (cci__sisci_load(line) != link->tail * 2 + 1) {
+            break;
+        }
+        if (cci__sisci_take_short(ep, link, line)) {
+            count++;
+            continue;
+        }
+        if (!cci__sisci_read_record(link, &record)) {
+            break;
+        }
         if (record.type == CCI__SISCI_MESSAGE || record.type == CCI__SISCI_BLOCK) {
             status = cci__sisci_take_message(ep, link, &record);
         } else if (record.type == CCI__SISCI_RMA_WRITE || record.type == CCI__SISCI_RMA_READ) {
@@ -8443,11 +8542,14 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
         cci__sisci_tell(link, CCI__SISCI_AT_ACK + 8, link->stalled);
         cci__sisci_acknowledge(link);
     }
+    /* The first after a pause goes to the program at once: a look at the next one would take its line from the peer. */
+    link->batch = count < link->batch ? 1 : link->batch < CCI__SISCI_BATCH ? 2 * link->batch : CCI__SISCI_BATCH;
     if (count > 0) {
         if (link->tail - link->told_tail > link->in_lines / 4) {
             cci__sisci_acknowledge(link);
         } else if (status == CCI__SISCI_TAKEN && cci__list_empty(&link->due)) {
             cci__list_append(&ep->due, &link->due);
+            link->is_busy = 1;
         }
         if (link->told) { /* awake */
             link->told = 0;
@@ -8648,6 +8750,7 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
     memset(link, 0, sizeof *link);
     link->ep = ep;
     link->items_tail = &link->items;
+    link->batch = 1;
     cci__list_init(&link->notify);
     cci__list_init(&link->due);
     cci__list_init(&link->ops);
@@ -8655,6 +8758,7 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
     cci__list_init(&link->asked);
     cci__list_init(&link->silent);
     cci__list_append(&ep->cold, &link->node);
+    ep->only = NULL;
     link->is_client = is_client;
     ep->answers += !is_client;
     ep->handshakes++;
@@ -9476,6 +9580,7 @@ static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute
     group->id = id;
     group->next = ep->groups;
     ep->groups = group;
+    ep->only = NULL;
     ep->group_count++;
     conn->event = event;
     conn->data = group;
@@ -9562,6 +9667,8 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
             link->idle_rounds = 0;
         }
     }
+    link->is_busy = !cci__list_empty(&link->due) || !cci__list_empty(&link->ops) || link->items ||
+                    !cci__list_empty(&link->owing) || (link->views && link->views->is_asking);
     /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
     if (count == 0 && ++link->idle_rounds > 1000 && ep->hot_count > CCI__SISCI_HOT &&
         (link->told || !cci__sisci_is_sleeper(ep))) {
@@ -9793,20 +9900,53 @@ static void cci__sisci_wake_up(cci__sisci *ep) {
     cci__sisci_serve_all(ep, &ep->cold);
 }
 
-/* One round of work; 1 if anything came. */
-static int cci__sisci_pump(cci__sisci *ep) {
-    cci_list_t *at, *next;
-    int came = 0;
-    uint32_t round = ep->rounds++;
-    if ((round & 127) == 0 || ep->sleeping || (ep->handshakes > 0 && (round & 3) == 0)) {
+/* What is not done in each round: the clock is read in one of 32. 1 if it is time to look after deadlines. */
+static int cci__sisci_look_around(cci__sisci *ep, uint32_t round) {
+    uint64_t now_ns;
+    if ((round & 3) != 0 && !ep->sleeping) {
+        return 0;
+    }
+    now_ns = cci__sci_now();
+    if (round == 0 || ep->sleeping || ep->handshakes > 0 || now_ns >= ep->look_ns) {
         cci__sisci_look_at_device(ep);
+        ep->look_ns = now_ns + CCI__SISCI_LOOK;
     }
     if (ep->sleeping) {
         cci__sisci_wake_up(ep);
     }
+    return (round & 31) == 0 && now_ns >= ep->scan_ns;
+}
+
+/* Nothing has come and nothing waits: what most looks at a link find. */
+static inline int cci__sisci_is_quiet(const cci__sisci_link *link) {
+    return !link->is_busy && (!link->in || cci__sisci_load(cci__sisci_next_line(link)) != link->tail * 2 + 1);
+}
+
+/* The link of an endpoint that has but one, and nothing else to look at. */
+static inline cci__sisci_link *cci__sisci_only(const cci__sisci *ep) {
+    const cci_list_t *first = ep->hot.next;
+    return first != &ep->hot && first->next == &ep->hot && cci__list_empty(&ep->cold) && !ep->groups &&
+                   ep->handshakes == 0 && !cci__sisci_is_sleeper(ep)
+               ? CCI__CONTAINER(ep->hot.next, cci__sisci_link, node)
+               : NULL;
+}
+
+/* One round of work; 1 if anything came. */
+static int cci__sisci_pump(cci__sisci *ep) {
+    cci_list_t *at, *next;
+    int came = 0, is_late = 0;
+    uint32_t round = ep->rounds++;
+    if (CCI__UNLIKELY((round & 31) == 0 || ep->sleeping || ep->handshakes > 0)) {
+        is_late = cci__sisci_look_around(ep, round);
+    }
     for (at = ep->hot.next; at != &ep->hot; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
         next = at->next;
-        came |= cci__sisci_serve(ep, CCI__CONTAINER(at, cci__sisci_link, node));
+        if (cci__sisci_is_quiet(link) && ep->hot_count <= CCI__SISCI_HOT) {
+            link->batch = 1;
+            continue;
+        }
+        came |= cci__sisci_serve(ep, link);
     }
     if (ep->groups) {
         came |= cci__sisci_hear_groups(ep);
@@ -9817,10 +9957,11 @@ static int cci__sisci_pump(cci__sisci *ep) {
         cci__list_append(&ep->cold, &link->node);
         came |= cci__sisci_serve(ep, link);
     }
-    if ((round & 31) == 0 && cci__sci_now() >= ep->scan_ns) {
+    if (CCI__UNLIKELY(is_late)) {
         (void)cci__sisci_timers(ep);
     }
     cci__sisci_flush(ep);
+    ep->only = cci__sisci_only(ep);
     return came;
 }
 
@@ -10511,25 +10652,21 @@ static int cci__sisci_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     return CCI_SUCCESS;
 }
 
-/* An event that is there: of connections first, then messages, and completions by turns. */
-static int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
+/* Events of connections come before all others. */
+static cci_evq_event_t *cci__sisci_next_urgent(cci__sisci *ep) {
     cci_evq_event_t *next;
-    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
-        if (next->base.pub.type != CCI_EVENT_NONE) {
-            *event = &next->base.pub;
-            return CCI_SUCCESS;
-        }
+    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL && next->base.pub.type == CCI_EVENT_NONE) {
         cci_evq_return_event(&ep->evq, next);
     }
-    next = NULL;
-    if (++ep->turn & 15) {
-        next = cci_evq_next(&ep->received);
-    }
+    return next;
+}
+
+/* An event that is there: of connections first, then messages, and completions by turns. */
+static inline int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
+    cci_evq_event_t *next = CCI__UNLIKELY(ep->evq.urgent.head != NULL) ? cci__sisci_next_urgent(ep) : NULL;
     if (!next) {
-        next = cci_evq_next(&ep->evq.done);
-    }
-    if (!next) {
-        next = cci_evq_next(&ep->received);
+        int done_first = ep->evq.done.head && (!ep->received.head || (++ep->turn & 15) == 0);
+        next = cci_evq_next(done_first ? &ep->evq.done : &ep->received);
     }
     if (!next) {
         return CCI_EAGAIN;
@@ -10538,15 +10675,26 @@ static int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
     return CCI_SUCCESS;
 }
 
+/* What most calls of a program that polls find, told as fast as can be: a round in which there is nothing to do. */
+static inline int cci__sisci_found_nothing(cci__sisci *ep) {
+    if (!ep->only || (ep->rounds & 31) == 0 || !cci__sisci_is_quiet(ep->only)) {
+        return 0;
+    }
+    /* Most messages fill two lines: when they come, both are asked for at once. */
+    __builtin_prefetch(cci__sisci_next_line(ep->only) + CCI__SISCI_LINE);
+    ep->rounds++;
+    ep->only->batch = 1;
+    return 1;
+}
+
 static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
     int status;
     cci__sisci_lock(ep);
-    status = cci__sisci_next(ep, event);
-    if (status != CCI_SUCCESS) {
+    if (!cci__sisci_has_events(ep) && !cci__sisci_found_nothing(ep)) {
         (void)cci__sisci_pump(ep);
-        status = cci__sisci_next(ep, event);
     }
+    status = cci__sisci_next(ep, event);
     if (status != CCI_SUCCESS && ep->evq.recv_out > 0 &&
         (ep->evq.recv_out >= ep->evq.recv_limit || ep->evq.free_buffer_count == 0)) {
         status = CCI_ENOBUFS; /* the program holds what messages are received in */
@@ -10561,25 +10709,32 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     return status;
 }
 
+/* Who polls acknowledges with the next record, or when nothing comes any more; but at once what somebody waits for, for
+ * the program may not call again for long. */
+static void cci__sisci_message_returned(cci__sisci *ep) {
+    if (cci__sisci_is_sleeper(ep)) {
+        cci__sisci_arm(ep); /* a message may have waited for this */
+        return;
+    }
+    if (CCI__UNLIKELY(ep->is_asked) && !ep->received.head) {
+        cci__sisci_acknowledge_all(ep);
+    }
+    cci__sisci_flush(ep);
+}
+
 static int cci__sisci_return_event(cci_event_base_t *base) {
     cci_evq_event_t *event = (cci_evq_event_t *)(void *)base;
     cci__sisci *ep = (cci__sisci *)(void *)base->endpoint;
     int status = CCI_SUCCESS;
     cci__sisci_lock(ep);
-    if (event->pool == CCI_EVQ_OPERATION) {
+    if (base->pub.type == CCI_EVENT_RECV) {
+        cci__sisci_return_message(ep, event);
+        cci__sisci_message_returned(ep);
+    } else if (event->pool == CCI_EVQ_OPERATION) {
         cci__sisci_drop_op(ep, (cci__sisci_op *)(void *)event);
     } else if (base->pub.type == CCI_EVENT_NONE ||
                (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
         status = CCI_EINVAL;
-    } else if (event->pool == CCI_EVQ_RECV) {
-        cci__sisci_return_message(ep, event);
-        if (!ep->received.head) {
-            cci__sisci_acknowledge_all(ep);
-            cci__sisci_flush(ep);
-        }
-        if (cci__sisci_is_sleeper(ep)) {
-            cci__sisci_arm(ep); /* a message may have waited for this */
-        }
     } else {
         cci_evq_return_event(&ep->evq, event);
     }
@@ -10754,6 +10909,7 @@ static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_co
     }
     *link->items_tail = item;
     link->items_tail = &item->next;
+    link->is_busy = 1;
     return CCI_SUCCESS;
 }
 
@@ -10801,6 +10957,7 @@ static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const s
         cci__sisci_complete(ep, op, CCI_SUCCESS);
     } else if (op) {
         cci__list_append(&link->ops, &op->node);
+        link->is_busy = 1;
         conn->pending++;
     }
     cci__sisci_flush(ep);
@@ -10811,6 +10968,39 @@ static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const s
         cci__sisci_arm(ep);
     }
     return status;
+}
+
+/* What most messages are: in one piece, short, silent, with room for it. 0: it goes the long way. */
+static inline int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, const uint8_t *data, uint32_t length) {
+    cci__sisci_link *link = conn->link;
+    uint32_t lines = length <= CCI__SISCI_FIRST ? 1 : 2, place;
+    uint8_t *line;
+    if (!link || link->items || !cci__list_empty(&link->owing) || conn->conn.state != CCI_CONN_OPEN ||
+        link->state != CCI__SISCI_OPEN || conn->conn.pub.attribute == CCI_CONN_ATTR_UU) {
+        return 0;
+    }
+    place = link->head & (link->out_lines - 1);
+    if (place + lines > link->out_lines || link->head + lines + 1 - link->freed > link->out_lines) {
+        return 0;
+    }
+    line = link->out_ring + (size_t)place * CCI__SISCI_LINE;
+    if (lines == 1) {
+        cci__sisci_copy(line + CCI__SISCI_HEADER, data, length);
+    } else {
+        memcpy(line + CCI__SISCI_HEADER, data, CCI__SISCI_FIRST);
+        __atomic_store_n((uint32_t *)(void *)(line + CCI__SISCI_LINE), 0, __ATOMIC_RELAXED); /* no record begins here */
+        cci__sisci_copy(line + CCI__SISCI_LINE + 4, data + CCI__SISCI_FIRST, length - CCI__SISCI_FIRST);
+    }
+    cci__sisci_publish(link, line, lines, CCI__SISCI_MESSAGE | length << 16, conn->peer_name);
+    cci__sisci_watch_silent(link, conn);
+    if (!link->is_hot) {
+        cci__sisci_heat(link);
+    }
+    cci__sisci_flush(ep);
+    if (cci__sisci_is_sleeper(ep)) {
+        cci__sisci_arm(ep);
+    }
+    return 1;
 }
 
 static int cci__sisci_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
@@ -10830,6 +11020,12 @@ static int cci__sisci_sendv(struct cci_connection *connection, const struct iove
         return CCI_EMSGSIZE;
     }
     cci__sisci_lock(ep);
+    if (count == 1 && length <= CCI__SISCI_FIRST + CCI__SISCI_MORE &&
+        (flags & (CCI_FLAG_SILENT | CCI_FLAG_BLOCKING)) == CCI_FLAG_SILENT &&
+        cci__sisci_send_short(ep, conn, (const uint8_t *)data->iov_base, (uint32_t)length)) {
+        cci__sisci_unlock(ep);
+        return CCI_SUCCESS;
+    }
     status = cci__sisci_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
     cci__sisci_unlock(ep);
     return status;
@@ -11036,7 +11232,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     cci__sisci_item *item;
     cci__sisci_op *op = NULL;
     (void)cci__sisci_serve(ep, link); /* the peer may have ended the connection */
-    if (link->views && ((ep->rounds++ & 127) == 0 || link->views->connecting > 0)) {
+    if (link->views && ((ep->rma_calls++ & 127) == 0 || link->views->connecting > 0)) {
         cci__sisci_look_at_device(ep); /* a program may make no other calls, and mapped memory outlives the peer */
     }
     if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) {
@@ -11066,6 +11262,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
         }
         op->item = item;
         cci__list_append(&link->ops, &op->node);
+        link->is_busy = 1;
         conn->pending++;
     }
     item->op = op;
@@ -11079,6 +11276,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     }
     *link->items_tail = item;
     link->items_tail = &item->next;
+    link->is_busy = 1;
     cci__sisci_heat(link);
     cci__sisci_advance(ep, link);
     cci__sisci_flush(ep);
