@@ -85,7 +85,7 @@ static uint64_t now_ns(void) {
 /* Request data, little-endian: "CCPF", role and version, session (8 bytes), test, flags, 8 bytes of zeros. Control
  * messages are nine 64-bit words: type, three values, the RMA handle, and one value more. */
 struct request {
-    uint32_t role, test, verify, heap;
+    uint32_t role, test, verify, heap, touch;
     uint64_t session_id;
 };
 
@@ -113,7 +113,7 @@ static void encode_request(uint8_t *to, const struct request *request) {
     uint64_t words[4];
     words[0] = 0x46504343u | (uint64_t)(PROTOCOL_VERSION << 8 | request->role) << 32;
     words[1] = request->session_id;
-    words[2] = request->test | (uint64_t)(request->verify | request->heap << 1) << 32;
+    words[2] = request->test | (uint64_t)(request->verify | request->heap << 1 | request->touch << 2) << 32;
     words[3] = 0;
     put_words(to, words, 4);
 }
@@ -130,6 +130,7 @@ static int decode_request(const void *from, uint32_t length, struct request *req
     request->test = (uint32_t)word;
     request->verify = (uint32_t)(word >> 32) & 1u;
     request->heap = (uint32_t)(word >> 33) & 1u;
+    request->touch = (uint32_t)(word >> 34) & 1u;
     return request->role <= ROLE_DATA && request->test < TEST_COUNT;
 }
 
@@ -231,7 +232,7 @@ struct session {
     int in_use;
     uint64_t id;
     enum test test;
-    int verify, heap, in_order, unreliable;
+    int verify, heap, touch, in_order, unreliable;
     struct channel channels[2];
     /* the run that START began */
     uint64_t size_bytes, slots, expected, received, duplicates, errors, first_ns, last_ns;
@@ -293,6 +294,7 @@ static void session_request(cci_event_t *event) {
         session->test = (enum test)request.test;
         session->verify = (int)request.verify;
         session->heap = (int)request.heap;
+        session->touch = (int)request.touch;
     } else {
         session->in_order = event->request.attribute == CCI_CONN_ATTR_RO;
         session->unreliable = event->request.attribute == CCI_CONN_ATTR_UU;
@@ -419,6 +421,16 @@ static void session_written(struct session *session, const cci_event_recv_t *mes
     session_control(session, &checked);
 }
 
+/* Looks at all of a message, as a program would that uses it. */
+static void session_touch(const cci_event_recv_t *message) {
+    static volatile uint8_t seen;
+    const uint8_t *bytes = (const uint8_t *)message->ptr;
+    uint8_t sum = 0;
+    uint32_t i;
+    for (i = 0; i < message->len; i += 64) sum = (uint8_t)(sum + bytes[i]);
+    seen = sum;
+}
+
 static void session_data(struct session *session, const cci_event_recv_t *message) {
     if (!session->running) return; /* late, from the run before */
     if (is_rma(session->test)) {
@@ -427,6 +439,7 @@ static void session_data(struct session *session, const cci_event_recv_t *messag
     }
     if (session->first_ns == 0) session->first_ns = now_ns();
     if (session->verify) session_verify(session, message);
+    if (session->touch) session_touch(message);
     session->received++;
     session->fresh = 1;
     if (session->test == TEST_LAT)
@@ -512,7 +525,7 @@ struct options {
     int64_t warmup; /* < 0: default */
     uint32_t window, depth, every;
     int limits_messages; /* the window holds for messages too */
-    int verify, silent, no_copy, heap, once, cpu;
+    int verify, silent, no_copy, heap, touch, once, cpu;
 };
 
 struct result {
@@ -637,6 +650,7 @@ static cci_connection_t *client_connect(const struct options *options, enum role
     request.test = options->test;
     request.verify = (uint32_t)options->verify;
     request.heap = (uint32_t)options->heap;
+    request.touch = (uint32_t)options->touch;
     request.session_id = session_id;
     encode_request(bytes, &request);
     client.connect_status = -1;
@@ -1077,6 +1091,7 @@ static const char help[] =
     "      --silent       messages without completion events\n"
     "      --no-copy      messages straight from the program's buffer\n"
     "      --verify       check every byte on the receiving side\n"
+    "      --touch        the receiver reads one byte of each 64 of a message\n"
     "      --heap         RMA uses memory of malloc() rather than of cci_rma_alloc()\n"
     "      --format F     text (default), csv or json\n"
     "      --cpu N        run on that processor only\n"
@@ -1106,6 +1121,7 @@ enum long_only {
     LONG_NO_COPY,
     LONG_VERIFY,
     LONG_HEAP,
+    LONG_TOUCH,
     LONG_FORMAT,
     LONG_CPU,
     LONG_ONCE,
@@ -1133,6 +1149,7 @@ static void parse_option(struct options *options, int option, const char *value)
     case LONG_NO_COPY: options->no_copy = 1; break;
     case LONG_VERIFY: options->verify = 1; break;
     case LONG_HEAP: options->heap = 1; break;
+    case LONG_TOUCH: options->touch = 1; break;
     case LONG_FORMAT: options->format = (enum format)parse_name(value, formats, 3); break;
     case LONG_CPU: options->cpu = atoi(value); break;
     case LONG_ONCE: options->once = 1; break;
@@ -1161,6 +1178,7 @@ static void parse_options(struct options *options, int argc, char **argv) {
         {"verify", 0, NULL, LONG_VERIFY}, {"format", 1, NULL, LONG_FORMAT}, {"cpu", 1, NULL, LONG_CPU},
         {"once", 0, NULL, LONG_ONCE},    {"warmup", 1, NULL, LONG_WARMUP}, {"depth", 1, NULL, LONG_DEPTH},
         {"every", 1, NULL, LONG_EVERY},  {"heap", 0, NULL, LONG_HEAP},
+        {"touch", 0, NULL, LONG_TOUCH},
         {NULL, 0, NULL, 0}};
     int option;
     memset(options, 0, sizeof *options);

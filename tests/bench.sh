@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Unlicense
-# bench.sh [-q] [-r ROUNDS] [-D SECONDS] - measures CCI side by side with raw sockets, in one run, on the loopback.
+# bench.sh [-q] [-r ROUNDS] [-D SECONDS] [-s] - measures CCI side by side with raw sockets, in one run, on the loopback,
+# and over sisci:// side by side with raw shared memory.
 #
 # Two processes, each on a CPU of its own, both polling. Each round measures, for every row of the table, the raw
-# socket, CCI, and the raw socket again, and divides CCI's figure by the mean of the two around it; what is printed is
+# socket (or memory), CCI, and that again, and divides CCI's figure by the mean of the two around it; what is printed is
 # the median of the rounds' ratios with the lowest and the highest. Ratios, because on a shared or virtual machine
 # absolute figures change severalfold from one second to the next (two things are printed with each round that tell
 # how it was: the time in which a cache line goes from one CPU to the other, and the share of the time that other
@@ -13,6 +14,7 @@
 #     -q          quick: 2 short rounds
 #     -r ROUNDS   default 5
 #     -D SECONDS  of each measurement, default 0.3
+#     -s          shared memory only
 #
 # CPUS="2 3" in the environment chooses other CPUs than 0 and 1. Missing a target is not an error; exit status 1 means
 # that something could not be measured.
@@ -21,12 +23,14 @@ cd "$(dirname "$0")/.." || exit 1
 
 rounds=5
 seconds=0.3
-while getopts qr:D:h option; do
+only_shared=0
+while getopts qsr:D:h option; do
     case $option in
     q) rounds=2 seconds=0.15 ;;
+    s) only_shared=1 ;;
     r) rounds=$OPTARG ;;
     D) seconds=$OPTARG ;;
-    *) sed -n '3,20s/^# \{0,1\}//p' "$0"; [ "$option" = h ]; exit ;;
+    *) sed -n '3,22s/^# \{0,1\}//p' "$0"; [ "$option" = h ]; exit ;;
     esac
 done
 
@@ -138,8 +142,9 @@ compare() {
         cat "$work/raw.log" "$work/client.log" "$work/server.log" >&2 2>/dev/null
         return
     fi
-    awk -v row="$1" -v a="$before" -v v="$value" -v b="$after" 'BEGIN {
-        raw = (a + b) / 2
+    case $2 in bounce) unit=0.001 ;; *) unit=1 ;; esac # that is told in nanoseconds
+    awk -v row="$1" -v a="$before" -v v="$value" -v b="$after" -v unit="$unit" 'BEGIN {
+        raw = (a + b) / 2 * unit
         if (raw <= 0) exit
         printf "raw-%s %.10g\ncci-%s %.10g\nratio-%s %.10g\n", row, raw, row, v, row, v / raw
     }' >>"$data"
@@ -206,15 +211,39 @@ measure_peers() {
     fi
 }
 
+# Processes of one host. A connection's messages and memory are compared with the same done by hand.
+measure_shared() {
+    compare shm_lat bounce sisci lat 64
+    compare shm_rate ring sisci rate 64
+    compare shm_silent ring sisci rate 64 --silent
+    compare shm_events ring sisci rate 64 "--every 1"
+    compare shm_bw8k ring8k sisci bw 8192 --touch
+    compare_asleep shm_write memcpy sisci write_bw 1m
+    compare_asleep shm_read memcpy sisci read_bw 1m
+    compare_asleep shm_heap_write vm_1m sisci write_bw 1m --heap
+    compare_asleep shm_heap_read vm_read sisci read_bw 1m --heap
+    compare_asleep shm_wake wake sisci lat 64 -b
+}
+
 # ---- the rounds ------------------------------------------------------------------------------------------------------
 
 echo "CCI against raw sockets: loopback, CPUs $server_cpu and $client_cpu, $rounds rounds, $seconds s each measurement"
 echo "$(sed -n 's/^model name[^:]*: //p;T;q' /proc/cpuinfo), $(nproc) CPUs, Linux $(uname -r), $($cc --version | sed q)"
+tell_round() {
+    awk -v round="$round" '/^bounce / { text = ""; count = others = 0; bounce = $2 } # this round: from its bounce on
+        /^others / { others += $2; count++ }
+        /^ratio-/ { text = text sprintf(" %s %.3g", substr($1, 7), $2) }
+        END { printf "round %s: cache line %.0f ns, others took %.0f %%;%s\n", round, bounce, others / count, text }
+    ' "$data"
+}
+
 round=1
 while [ "$round" -le "$rounds" ]; do
     bounce=$(raw bounce 0.05)
     [ -n "$bounce" ] || { cat "$work/raw.log" >&2; die "two processes on CPUs $server_cpu and $client_cpu are needed"; }
     echo "bounce $bounce" >>"$data"
+    measure_shared
+    [ "$only_shared" = 0 ] || { tell_round; round=$((round + 1)); continue; }
     compare lat lat lo lat 64
     compare rate rate lo rate 64
     compare silent rate lo rate 64 --silent
@@ -228,17 +257,9 @@ while [ "$round" -le "$rounds" ]; do
     compare lent1500 bw1472 lo1500m bw 8192 "--no-copy -w 128"
     compare write1500 bw1472 lo1500 write_bw 1m
     compare read1500 bw1472 lo1500 read_bw 1m
-    compare_asleep shared-write memcpy sisci write_bw 1m
-    compare_asleep shared-read memcpy sisci read_bw 1m
-    compare_asleep heap-write vm_1m sisci write_bw 1m --heap
-    compare_asleep heap-read vm_read sisci read_bw 1m --heap
     for name in tcp_lat tcp_64k tcp_1m; do beside raw "$name"; done
     measure_peers
-    awk -v round="$round" '/^bounce / { text = ""; count = others = 0; bounce = $2 } # this round: from its bounce on
-        /^others / { others += $2; count++ }
-        /^ratio-/ { text = text sprintf(" %s %.3g", substr($1, 7), $2) }
-        END { printf "round %s: cache line %.0f ns, others took %.0f %%;%s\n", round, bounce, others / count, text }
-    ' "$data"
+    tell_round
     round=$((round + 1))
 done
 
@@ -247,11 +268,14 @@ done
 # keep NAME: takes bench_calls' lines from standard input; name-number value.
 keep() { awk -F, -v name="$1" '{ print name "-" $1 "-" $2, $3 }' >>"$data"; }
 
-for what in traffic memory; do
+timeout 120 build/bench_calls link >"$work/calls.log" || complain 'bench_calls link failed'
+keep link <"$work/calls.log"
+[ "$only_shared" = 0 ] || set -- # nothing of UDP
+for what in ${1:+traffic memory}; do
     timeout 120 build/bench_calls "$what" >"$work/calls.log" || complain "bench_calls $what failed"
     keep calls <"$work/calls.log"
 done
-for count in 1 10000; do
+for count in ${1:+1 10000}; do
     timeout 120 build/bench_calls poll "$count" >"$work/calls.log" || complain "bench_calls poll $count failed"
     keep time <"$work/calls.log"
     have valgrind || continue
@@ -269,7 +293,7 @@ done
 # ---- the tables ------------------------------------------------------------------------------------------------------
 
 echo
-awk -v full="$full_bytes" '
+awk -v full="$full_bytes" -v only_shared="$only_shared" '
 function sorted(name,    i, j, t) { # fills s[1..n]
     n = count[name]
     for (i = 1; i <= n; i++) s[i] = value[name, i]
@@ -301,8 +325,32 @@ function only(name) { return value[name, 1] }
 function fact(text, figure, target, good) {
     printf "| %s | %s | %s | %s |\n", text, figure, target, good ? "PASS" : "miss"
 }
+function costs() {
+    print "| cost | figure | target | |"
+    print "| --- | ---: | ---: | --- |"
+    if (count["link-segment_bytes-1"])
+        printf "| shared memory of a sisci link, both sides, bytes: reserved · used after a message each way | %s · %s | | |\n",
+            only("link-segment_bytes-1"), only("link-resident_bytes-1")
+    if (count["link-connection_bytes-256"])
+        fact("a further connection over a sisci link, bytes", only("link-connection_bytes-256"), "≤ 512",
+            only("link-connection_bytes-256") <= 512)
+}
 { value[$1, ++count[$1]] = $2 }
 END {
+    print "| two processes, shared memory | CCI | raw | ratio: median (lowest–highest) | target | |"
+    print "| --- | ---: | ---: | ---: | ---: | --- |"
+    row("shm_lat", "64 B message, half round-trip; cache line from CPU to CPU", "us", 1, 2)
+    row("shm_rate", "64 B messages, a completion event for every 64th; ring of 64 B slots", "msg", 0, 0.6)
+    row("shm_silent", "the same without completion events (SILENT)", "msg", 0, 0.6)
+    row("shm_events", "the same with a completion event for each", "msg", 0, 0)
+    row("shm_bw8k", "8 KiB messages; ring, read in place", "B", 0, 0.7)
+    row("shm_write", "1 MiB RMA writes, memory of cci_rma_alloc; memcpy", "B", 0, 0.9)
+    row("shm_read", "1 MiB RMA reads, memory of cci_rma_alloc; memcpy", "B", 0, 0.9)
+    row("shm_heap_write", "1 MiB RMA writes, other memory; process_vm_writev", "B", 0, 0.9)
+    row("shm_heap_read", "1 MiB RMA reads, other memory; process_vm_readv", "B", 0, 0.9)
+    row("shm_wake", "64 B message to a sleeper, half round-trip; eventfd", "us", 1, 1.3)
+    print ""
+    if (only_shared) { costs(); exit }
     print "| two processes, loopback | CCI | raw UDP | ratio: median (lowest–highest) | target | |"
     print "| --- | ---: | ---: | ---: | ---: | --- |"
     row("lat", "64 B message, half round-trip", "us", 1, 1.15)
@@ -322,13 +370,6 @@ END {
     print "Messages and RMA are reliable and ordered (RO). Raw UDP is a busy-polling ping-pong; 64 B datagrams with sendto"
     print "and recvfrom; 8 KiB, or 1,472 B, datagrams with UDP_SEGMENT and UDP_GRO, counted where they arrive."
     print ""
-    print "| two processes, shared memory (sisci) | CCI | raw | ratio: median (lowest–highest) | target | |"
-    print "| --- | ---: | ---: | ---: | ---: | --- |"
-    row("shared-write", "1 MiB RMA writes, memory of cci_rma_alloc · memcpy", "B", 0, 0.9)
-    row("shared-read", "1 MiB RMA reads, memory of cci_rma_alloc · memcpy", "B", 0, 0.9)
-    row("heap-write", "1 MiB RMA writes, other memory · process_vm_writev", "B", 0, 0.9)
-    row("heap-read", "1 MiB RMA reads, other memory · process_vm_readv", "B", 0, 0.9)
-    print ""
     print "| beside it | median (lowest–highest) |"
     print "| --- | ---: |"
     other("tcp_lat", "raw TCP, 64 B, half round-trip", "us")
@@ -345,8 +386,7 @@ END {
     sorted("bounce")
     printf "| cache line from CPU to CPU | %.0f ns (%.0f–%.0f) |\n", median("bounce"), s[1], s[n]
     print ""
-    print "| cost | figure | target | |"
-    print "| --- | ---: | ---: | --- |"
+    costs()
     for (name in count) if (name ~ /^calls-allocations-/) allocations = name
     if (allocations)
         fact("allocations under traffic (" substr(allocations, 19) " messages and RMAs)", only(allocations), 0,

@@ -5,12 +5,14 @@
  *     cc -O2 -I.. -o bench_calls bench_calls.c -pthread
  *     ./bench_calls traffic          allocations while messages and RMAs of all kinds go both ways
  *     ./bench_calls memory           bytes of an idle connection, at 1, 1,000 and 10,000 connections
+ *     ./bench_calls link             shared memory of a link of sisci, and bytes of a further connection over it; Linux
  *     ./bench_calls poll N           nanoseconds of cci_get_event() on an idle endpoint with N connections
  *     valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=poll_idle ./bench_calls poll N
  *                                    the same in instructions: "Collected" divided by POLL_COUNT
  *
  * The output is CSV: name,number,value,unit. Exit status 1 when the library did not do what was asked of it. */
 #define CCI_IMPLEMENTATION
+#include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"
 
@@ -138,14 +140,16 @@ static void open_connections(uint32_t count, cci_conn_attribute_t attribute) {
     }
 }
 
-static void open_endpoints(void) {
+static const char loopback[] = "[loopback]\ntransport = udp\ninterface = lo\n";
+
+static void open_endpoints(const char *config) {
     static cci_setup_t setup;
     cci_device_t *const *devices;
     uint32_t caps;
     int side;
     setup.alloc = counted_alloc;
     setup.release = counted_release;
-    setup.config = "[loopback]\ntransport = udp\ninterface = lo\n";
+    setup.config = config;
     check(cci_setup(&setup), "cci_setup");
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
     check(cci_get_devices(&devices), "cci_get_devices");
@@ -207,7 +211,7 @@ static void traffic(void) {
     uint64_t allocs_before, blocks_before;
     int side, i;
     void *memory[2];
-    open_endpoints();
+    open_endpoints(loopback);
     printf("endpoint_bytes,2,%llu,bytes of one endpoint (address space)\n", (unsigned long long)live_bytes / 2);
     open_attributes();
     settle();
@@ -246,7 +250,7 @@ static void memory(void) {
     uint64_t bytes_before;
     uint32_t count_before = 0;
     size_t i;
-    open_endpoints();
+    open_endpoints(loopback);
     bytes_before = live_bytes;
     for (i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         uint64_t start_ns = now_ns();
@@ -259,6 +263,70 @@ static void memory(void) {
         bytes_before = live_bytes;
         count_before = counts[i];
     }
+}
+
+/* ---- shared memory of a link ------------------------------------------------------------------------------------ */
+
+#define MOST_SEGMENTS 64
+
+struct segments {
+    unsigned long inode[MOST_SEGMENTS];
+    uint64_t bytes[MOST_SEGMENTS], used[MOST_SEGMENTS];
+    size_t count;
+};
+
+/* Which of the segments this is; a segment is mapped by both ends, here in one process. */
+static size_t segment_of(struct segments *found, unsigned long inode) {
+    size_t i = 0;
+    while (i < found->count && found->inode[i] != inode) i++;
+    if (i == MOST_SEGMENTS) fail("segments", CCI_ENOBUFS);
+    found->inode[i] = inode;
+    if (i == found->count) found->count++;
+    return i;
+}
+
+static void add_segments(uint64_t *bytes, uint64_t *used) {
+    static struct segments found;
+    char line[512];
+    size_t at = MOST_SEGMENTS, i;
+    FILE *file = fopen("/proc/self/smaps", "r");
+    if (!file) fail("/proc/self/smaps", CCI_ERROR);
+    memset(&found, 0, sizeof found);
+    while (fgets(line, sizeof line, file)) {
+        unsigned long begin, end, inode, kib;
+        if (sscanf(line, "%lx-%lx %*s %*s %*s %lu", &begin, &end, &inode) == 3) {
+            at = strstr(line, "/memfd:") ? segment_of(&found, inode) : MOST_SEGMENTS;
+            if (at < MOST_SEGMENTS) found.bytes[at] = end - begin;
+        } else if (at < MOST_SEGMENTS && sscanf(line, "Rss: %lu", &kib) == 1 && kib * 1024 > found.used[at]) {
+            found.used[at] = kib * 1024;
+        }
+    }
+    fclose(file);
+    *bytes = *used = 0;
+    for (i = 0; i < found.count; i++) {
+        *bytes += found.bytes[i];
+        *used += found.used[i];
+    }
+}
+
+static void link_memory(void) {
+    uint64_t bytes_before, used_before, bytes, used;
+    static char message[64];
+    int side;
+    open_endpoints("[shm]\ntransport = sisci\n");
+    add_segments(&bytes_before, &used_before);
+    open_connections(1, CCI_CONN_ATTR_RO);
+    for (side = 0; side < 2; side++) check(cci_send(connections[side], message, sizeof message, NULL, 0), "cci_send");
+    while (received[0] + received[1] + completed[0] + completed[1] < 4) poll_both();
+    add_segments(&bytes, &used);
+    if (bytes == bytes_before) fail("segments of a link", CCI_ERR_NOT_FOUND);
+    printf("segment_bytes,1,%llu,bytes of shared memory of a link\n", (unsigned long long)(bytes - bytes_before));
+    printf("resident_bytes,1,%llu,of which were touched\n", (unsigned long long)(used - used_before));
+    open_connections(256, CCI_CONN_ATTR_RO);
+    bytes_before = live_bytes;
+    open_connections(512, CCI_CONN_ATTR_RO);
+    printf("connection_bytes,256,%.1f,bytes at each side for each connection more\n",
+           (double)(live_bytes - bytes_before) / (2.0 * 256));
 }
 
 /* ---- an idle poll ---------------------------------------------------------------------------------------------- */
@@ -280,7 +348,7 @@ int poll_idle(cci_endpoint_t *end) {
 static void poll_cost(uint32_t count) {
     uint64_t best_ns = UINT64_MAX;
     int i, busy = 0;
-    open_endpoints();
+    open_endpoints(loopback);
     open_connections(count, CCI_CONN_ATTR_RO);
     settle();
     for (i = 0; i < 5; i++) {
@@ -297,9 +365,10 @@ static void poll_cost(uint32_t count) {
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "traffic") == 0) traffic();
     else if (argc == 2 && strcmp(argv[1], "memory") == 0) memory();
+    else if (argc == 2 && strcmp(argv[1], "link") == 0) link_memory();
     else if (argc == 3 && strcmp(argv[1], "poll") == 0) poll_cost((uint32_t)strtoul(argv[2], NULL, 10));
     else {
-        fprintf(stderr, "usage: bench_calls traffic | memory | poll connections\n");
+        fprintf(stderr, "usage: bench_calls traffic | memory | link | poll connections\n");
         return 2;
     }
     free(uri);
