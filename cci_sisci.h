@@ -156,6 +156,21 @@
  * CCI_SISCI_DIR             directory of the names, up to 80 bytes, made when missing (default:
  *                           /dev/shm/cci-sisci-UID). It must belong to the user or root and be closed to all others.
  * CCI_SISCI_GROUP           name or number of a group whose members may connect (default: none).
+ *
+ * Keys of a device with `transport = sisci` in CCI's configuration, with their defaults:
+ * ring = 65536              bytes of an inbox for messages of up to 496 bytes: 4096 to 4194304, a power of two
+ * blocks = 64               longer messages under way to a process: 2 to 64
+ * max_send_size = 8192      64 to 65472
+ * send_buf_count = 1024, recv_buf_count = 1024, send_timeout = 30000000 (microseconds), progress = poll (or thread)
+ * service                   the number in the URI of an endpoint that is made without one (default: any free one)
+ * rma = auto                how: see above
+ * directory, group          as the two variables of the environment
+ * provider = software       or vendor: through an adapter's library; adapter = 0 is its number
+ *
+ * Memory: all connections between two endpoints share one link, which is an inbox for each. An inbox has 4 KiB, the ring,
+ * `blocks` times max_send_size, and 256 KiB for RMA through slots: 836 KiB by default, 340 KiB with ring = 16384 and blocks
+ * = 8. That is address space: the kernel gives a page when it is first written to, so a link takes 8 KiB at first and
+ * what its traffic uses later. A further connection takes 256 bytes at each side.
  * ================================================================================================================== */
 
 /* ==================================================================================================================

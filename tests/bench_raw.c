@@ -11,6 +11,7 @@
  * CPU, the other on the second; both poll, nothing sleeps.
  *
  *     bounce    half of the time in which a cache line goes to the other process and comes back
+ *     pair      half of the time of 64 bytes there and back through two rings of records of two lines, polled
  *     ring      a ring of 1,024 slots of 64 bytes, each with its sequence word: slots taken, per second
  *     ring8k    a ring of 64 slots of 8 KiB, read in place (one word of each 64): bytes taken
  *     memcpy    1 MiB from one memory to another, in one process: bytes
@@ -223,6 +224,53 @@ static void bounce_ask(struct bench *bench) {
 static double bounce_value(struct bench *bench) {
     (void)bench;
     return median_ns();
+}
+
+/* ---- two rings ------------------------------------------------------------------------------------------------- */
+
+#define PAIR_RECORDS 512u
+#define PAIR_BYTES 128u
+
+static uint8_t *pair_record(const struct bench *bench, uint32_t way, uint32_t number) {
+    return bench->shared->ring + (size_t)(way * PAIR_RECORDS + number % PAIR_RECORDS) * PAIR_BYTES;
+}
+
+/* A number and 64 bytes, which with a few of a header are more than a line. */
+static void pair_put(const struct bench *bench, uint32_t way, uint32_t number) {
+    uint8_t *record = pair_record(bench, way, number);
+    memcpy(record + 16, buffer, SMALL_BYTES);
+    __atomic_store_n((uint32_t *)(void *)record, number + 1, __ATOMIC_RELEASE);
+}
+
+/* Returns 0 when the other side has ended. */
+static int pair_take(const struct bench *bench, uint32_t way, uint32_t number) {
+    uint8_t *record = pair_record(bench, way, number);
+    uint32_t polls = 0;
+    while (__atomic_load_n((uint32_t *)(void *)record, __ATOMIC_ACQUIRE) != number + 1) {
+        __builtin_prefetch(record + 64); /* both lines are asked for at once */
+        if ((++polls & 4095) == 0 && is_finished(bench)) return 0;
+    }
+    memcpy(buffer + SMALL_BYTES, record + 16, SMALL_BYTES);
+    return 1;
+}
+
+static void pair_answer(struct bench *bench) {
+    uint32_t number;
+    for (number = 0; pair_take(bench, 0, number); number++) pair_put(bench, 1, number);
+}
+
+static void pair_ask(struct bench *bench) {
+    uint32_t number = 0, i;
+    uint64_t begin_ns = now_ns(), end_ns = begin_ns + (uint64_t)(bench->seconds * 1e9), then_ns = begin_ns;
+    while (then_ns < end_ns) {
+        for (i = 0; i < BOUNCES_PER_SAMPLE; i++, number++) {
+            pair_put(bench, 0, number);
+            (void)pair_take(bench, 1, number);
+        }
+        add_sample((now_ns() - then_ns) / (2 * BOUNCES_PER_SAMPLE));
+        then_ns = now_ns();
+    }
+    finish(bench);
 }
 
 /* ---- there and back -------------------------------------------------------------------------------------------- */
@@ -537,6 +585,7 @@ static const struct measure {
     const char *unit;
 } measures[] = {
     {"bounce", 0, 0, open_nothing, bounce_answer, bounce_ask, bounce_value, "ns"},
+    {"pair", 64, 0, open_nothing, pair_answer, pair_ask, bounce_value, "ns"},
     {"ring", 64, 0, open_nothing, take_slots, put_slots, arrived_per_second, "1/s"},
     {"ring8k", 8192, 0, open_nothing, take_slots, put_slots, arrived_bytes_per_second, "B/s"},
     {"memcpy", LARGE_BYTES, 0, open_nothing, wait_until_finished, copy_here, arrived_bytes_per_second, "B/s"},
