@@ -1641,6 +1641,9 @@ static int cci__verbs_attach(cci__verbs_link *l, const cci_link_addr_t *to) {
 static void cci__verbs_detach(cci__verbs_link *l, const cci_link_addr_t *to) {
     union ibv_gid gid;
     memcpy(gid.raw, to->bytes + 8, 16);
+    if (!l->qp) {
+        return; /* the device has failed */
+    }
     (void)cci__ibv.detach_mcast(l->qp, &gid, 0); /* a second time, of groups with one address, finds nothing */
 }
 
@@ -2038,7 +2041,7 @@ static int cci__verbs_address(void *link, char *text, size_t size) {
     } else {
         inet_ntop(AF_INET6, l->port.gid, ip, sizeof ip);
         snprintf(whole, sizeof whole, l->port.is_ethernet ? "[%s]/%lu" : "[%s]/%lu/%u", ip,
-                 (unsigned long)l->qp->qp_num, (unsigned)l->port.lid);
+                 l->qp ? (unsigned long)l->qp->qp_num : 0, (unsigned)l->port.lid);
     }
     if (strlen(whole) >= size) {
         return CCI_ERANGE;
@@ -2150,6 +2153,7 @@ static void cci__verbs_broken(cci__verbs_link *l, const char *what, const char *
 /* The device is gone for good. Its descriptors would be readable for ever. */
 static void cci__verbs_die(cci__verbs_link *l) {
     l->is_dead = 1;
+    cci__verbs_leave(l, 0);
     cci__verbs_unwatch(l->waiter.handle, l->context->async_fd);
     cci__verbs_unwatch(l->waiter.sleeper, l->context->async_fd);
     cci__verbs_unwatch(l->waiter.handle, l->channel->fd);

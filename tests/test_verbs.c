@@ -1059,15 +1059,39 @@ static void completion_queue_fails(void **state) {
     exchange(connect_to(uri_of(right)), 20); /* and the host tells the new number */
 }
 
-/* What can't be repaired is a failed device. */
+/* What can't be repaired is a failed device; all calls on its endpoint still work. */
 static void repair_fails(void **state) {
+    cci_connection_t *connection, *rx;
+    struct pollfd item;
+    cci_event_t *event;
+    char *uri;
+    int i;
     (void)state;
     open_both("");
+    connection = connect_to(uri_of(right));
+    rx = join(left, "verbs://239.77.8.3:1001", CCI_CONN_ATTR_UU_MC_RX);
+    for (i = 0; i < 100; i++) { /* more than it takes at once */
+        forge(left, link_of(right)->port.gid, 99, (const uint8_t *)"noise", 5);
+    }
+    (void)cci_get_event(left, &event);
     fake_event_of(qp_of(left), IBV_EVENT_QP_FATAL);
     fake.modify_fails = 1;
     cci_return_event(next_event(left, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
     fake.modify_fails = 0;
     assert_int_equal(fake.qps, 1);
+    assert_int_equal(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    assert_int_not_equal(cci_connect(left, "verbs://239.77.8.4:1001", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL),
+                         CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(rx), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(left, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    free(uri);
+    assert_int_equal(cci_disconnect(connection), CCI_SUCCESS);
+    serve(50000000);
+    item.fd = left_fd;
+    item.events = POLLIN;
+    for (i = 0; poll(&item, 1, 0) > 0; i++) { /* nobody is woken for ever */
+        assert_true(i < 100 && cci_get_event(left, &event) != CCI_SUCCESS);
+    }
 }
 
 static void device_goes(void **state) {
