@@ -2924,7 +2924,8 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_POLL 32            /* completions taken at once */
 #define CCI__RC_SENDS 8192u        /* work requests of the endpoint that are under way at most */
 #define CCI__RC_RMAS 1024u         /* RMAs at once */
-#define CCI__RC_CHUNK (1u << 20)   /* bytes of one RDMA write or read at most */
+#define CCI__RC_CHUNK (1u << 20)   /* bytes of one RDMA write or read at most; less when these don't get through */
+#define CCI__RC_CHUNK_LEAST (1u << 14)
 #define CCI__RC_REGIONS 4096u
 #define CCI__RC_CONTROL 64u        /* events of connections that are there from the beginning */
 #define CCI__RC_GROUPS 16u
@@ -2938,8 +2939,9 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_PAIR_TRIES 40      /* for a connection that has nothing to send */
 #define CCI__RC_LEAVE_NS (10 * CCI__MS)
 #define CCI__RC_DRAIN_NS (1000 * CCI__MS)
-#define CCI__RC_LOOK_NS (250 * CCI__MS)
-#define CCI__RC_STUCK 4u           /* looks without progress after which the pair is made anew */
+#define CCI__RC_LOOK_NS (50 * CCI__MS)
+#define CCI__RC_ASK 4u             /* looks without progress after which the peer is asked, each time so many */
+#define CCI__RC_STUCK 16u          /* looks without progress after which the pair is made anew */
 #define CCI__RC_PKT_PAIR 32u
 #define CCI__RC_STATE_SIZE 40u
 #define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
@@ -2979,6 +2981,7 @@ typedef struct cci__rc_item {
     uint64_t length, at, base; /* bytes; of them posted, and moved before this epoch */
     uint32_t region, lkey, rkey;
     uint32_t first, last;      /* numbers of its work requests */
+    uint32_t chunk;            /* bytes that each of them moves, but the last */
     int status;
     uint8_t kind, is_posted, is_done, is_fenced, has_message;
 } cci__rc_item;
@@ -3020,7 +3023,7 @@ typedef struct cci__rc_conn {
     uint16_t waiting;          /* messages not posted yet */
     int16_t failure;           /* status of what is still pending */
     uint8_t phase, pair_tries;
-    uint8_t stuck;             /* looks without progress */
+    uint16_t stuck;            /* looks without progress */
     uint8_t answered;          /* the peer has said since then that it is ready */
     uint8_t renewals;          /* of the pair since there was progress */
 } cci__rc_conn;
@@ -3041,7 +3044,7 @@ typedef struct cci__rc {
     struct ibv_pd *pd;
     struct ibv_cq *cq;
     struct ibv_srq *srq;
-    uint32_t depth, inline_size, chunk, rd_atomic, srq_depth, datagram;
+    uint32_t depth, inline_size, rd_atomic, srq_depth, datagram;
     uint32_t under_way; /* work requests */
     cci_evq_t evq;
     cci_evq_fifo_t received;
@@ -3192,8 +3195,8 @@ static void cci__rc_schedule(cci__rc *ep, cci__rc_conn *conn) {
 
 /* How often a pair with work under way is looked at. */
 static uint64_t cci__rc_look_ns(const cci__rc_conn *conn) {
-    uint64_t eighth_ns = (uint64_t)conn->send_timeout_us * 125;
-    return eighth_ns ? cci__min64(eighth_ns, CCI__RC_LOOK_NS) : CCI__RC_LOOK_NS;
+    uint64_t part_ns = (uint64_t)conn->send_timeout_us * 1000 / 32;
+    return part_ns ? cci__min64(part_ns, CCI__RC_LOOK_NS) : CCI__RC_LOOK_NS;
 }
 
 /* ---- events ---- */
@@ -3330,7 +3333,7 @@ static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, struct ibv_se
             wr->send_flags |= IBV_SEND_INLINE;
         }
     } else {
-        length = cci__min64(length, ep->chunk);
+        length = cci__min64(length, item->chunk);
         wr->opcode = item->kind == CCI__RC_READ_ITEM ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
         wr->wr.rdma.remote_addr = item->remote + item->at;
         wr->wr.rdma.rkey = item->rkey;
@@ -3364,9 +3367,10 @@ static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_
             if (!item->is_posted) {
                 item->is_posted = 1;
                 item->first = number;
+                item->chunk = cci__max32(CCI__RC_CHUNK >> 2 * conn->renewals, CCI__RC_CHUNK_LEAST);
             }
             cci__rc_fill_wr(ep, item, &wr[count], &sge[count]);
-            if (sge[count].length == ep->chunk) {
+            if (item->kind != CCI__RC_MESSAGE_ITEM && sge[count].length == item->chunk) {
                 wr[count].send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
             }
             wr[count].wr_id = cci__rc_wr_id(conn, number);
@@ -3509,7 +3513,7 @@ static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number
     if (item && (!item->is_posted || (int32_t)(item->first - number) > 0)) {
         item = NULL; /* it was a sign of life */
     } else if (item) {
-        item->base += (uint64_t)(number - item->first) * ep->chunk;
+        item->base += (uint64_t)(number - item->first) * item->chunk;
     }
     switch (why) {
     case IBV_WC_WR_FLUSH_ERR:
@@ -4490,25 +4494,26 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 /* Looks whether a pair gets on. The hardware repeats by itself, and for ever what the peer has no buffer for; only the
- * peer can tell which it is. Drivers that emulate hardware have also been seen to forget a queue pair: a doorbell reminds
- * them, and a pair that stands still though the peer is ready is made anew. */
+ * peer can tell which it is. The driver that emulates hardware has been seen to repeat no more: a pair that stands still
+ * though the peer is ready is made anew. */
 static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
-    struct ibv_send_wr *bad = NULL;
     conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
     if (!conn->newest || conn->looked != conn->retired) {
         conn->looked = conn->retired;
         conn->stuck = conn->answered = conn->renewals = 0;
         return;
     }
-    (void)ibv_post_send(conn->qp, NULL, &bad);
-    conn->stuck = (uint8_t)cci__min32(conn->stuck + 1u, 255);
+    conn->stuck++;
     if (conn->answered && conn->stuck >= CCI__RC_STUCK << conn->renewals) {
         conn->answered = 0;
-        conn->renewals = (uint8_t)cci__min32(conn->renewals + 1u, 5); /* perhaps it is just slow */
+        conn->renewals = (uint8_t)cci__min32(conn->renewals + 1u, 3); /* perhaps it is just slow */
+        cci_log(CCI_LOG_INFO, "verbs: a queue pair that stands still is made anew");
         cci__rc_drain(ep, conn);
         return;
     }
-    cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
+    if (conn->stuck % CCI__RC_ASK == 0) {
+        cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
+    }
 }
 
 /* Looks after a connection that is open: keepalive, confirmation, its pair, its oldest operation. */
@@ -4928,7 +4933,6 @@ static int cci__rc_limits(cci__rc *ep) {
     ep->srq_depth = cci__min32(ep->srq_depth, (uint32_t)attr.max_cqe - cci__min32((uint32_t)attr.max_cqe / 2, CCI__RC_SENDS));
     ep->rd_atomic = cci__min32(16, cci__min32((uint32_t)attr.max_qp_rd_atom, (uint32_t)attr.max_qp_init_rd_atom));
     ep->rd_atomic = cci__max32(ep->rd_atomic, 1);
-    ep->chunk = CCI__RC_CHUNK;
     ep->inline_size = CCI__RC_INLINE;
     ep->send_buf_count = ep->info.send_buf_count ? ep->info.send_buf_count : CCI__RC_BUFS;
     ep->recv_buf_count = cci__min32(ep->info.recv_buf_count ? ep->info.recv_buf_count : CCI__RC_BUFS, ep->srq_depth);
