@@ -86,13 +86,24 @@
  *     send_depth      16 to 32768                 256         datagrams that the hardware can be given at once
  *     address_handles 64 to 65536                 2048        peers to which the way is kept; for more it is
  *                                                             found again each time
- *     send_buf_count  messages, 1 to 65536        cci.h's     messages that can be pending
- *     max_send_size   bytes, 256 to 65472     one datagram    largest message; longer than a datagram: in fragments
- *     recv_buf_count  messages, 1 to 65536        cci.h's     messages that can be received without dropping
+ *     send_buf_count  messages, 1 to 65536        rc: 512, ud: cci.h's  messages that can be pending
+ *     max_send_size   bytes, 256 to 65472         rc: 8192, ud: one datagram  largest message; ud: longer than a
+ *                                                             datagram in fragments; rc: of reliable connections
+ *     recv_buf_count  messages, 1 to 65536        rc: 512, ud: cci.h's  messages that can be received without
+ *                                                             dropping; rc: at most srq_depth
  *     send_timeout    microseconds, 1 to 2^32-1   30000000    send timeout of new endpoints
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
  *     crc             0 or 1                      0           1: datagrams carry a CRC-32C; both sides must have it
+ *   for mode = rc alone:
+ *     rc_depth        16 to 16384                 63          work requests that a queue pair can be given at once: most
+ *                                                             of what a connection costs
+ *     srq_depth       16 to 32768                 4096        receive buffers that the hardware can be given
+ *     ack_timeout     1 to 31                     14          the hardware repeats after 4.096 microseconds times 2 to
+ *                                                             the power of this (14: 67 ms)
+ *     retry_count     0 to 6                      6           so often; then the queue pair is made anew
+ *     rnr_timer       1 to 31                     12          how long to wait for receive buffers (12: 0.64 ms), in the
+ *                                                             code of the InfiniBand specification
  *
  * A device or port that does not exist makes a device of CCI that is not up; it comes up when it appears.
  *
@@ -110,6 +121,16 @@
  * MODE UD. One queue pair, two completion queues and a ring of registered buffers are all that an endpoint has of the
  * hardware, whatever the number of its peers: (recv_depth + send_depth) times the MTU, 5 MiB at 4,096 bytes. Messages,
  * RMA and their acknowledgements are cci.h's own datagrams of the port's MTU. All peers need the same qkey.
+ *
+ * MODE RC. Each reliable connection is a queue pair, joined when it is accepted; all of an endpoint's share one completion
+ * queue and one shared receive queue, beside the queue pair for datagrams, which carries handshakes, UU and multicast. A
+ * connection costs 256 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is pinned: 512
+ * buffers of max_send_size each way, and what cci_rma_register() is given. A send is complete when the peer's hardware
+ * has acknowledged it: the peer's program need not run for that, nor for RMA. CCI_FLAG_NO_COPY copies all the same.
+ *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks both
+ * queue pairs, and both sides make them anew without the programs noticing: >>verbs-rc tells how. The same happens when
+ * the peer was out of reach. Only after the send timeout is a connection broken.
+ *   A program's own encryption (cci_setup()) and crc don't hold here.
  *
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
  * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not. A queue pair
