@@ -3295,6 +3295,127 @@ TEST(hostile_random, ON_NETWORK, "any datagram to an endpoint in any state is su
     free_region(&remote);
 }
 
+#ifdef CCI__RC_BUFS
+
+/* A stranger's queue pair, and where a side's is. */
+static cci_link_addr_t find_queue_pair(side_t *side, void *link) {
+    cci_link_addr_t to;
+    patience_t patience = be_patient();
+    int status = cci__verbs_resolve(link, strstr(side->uri, "://") + 3, &to);
+    while (status == CCI_EAGAIN) {
+        cci_link_rx_t rx;
+        static uint8_t bytes[8192];
+        memset(&rx, 0, sizeof rx);
+        rx.data = bytes;
+        rx.capacity = sizeof bytes;
+        cci__verbs_receive(link, &rx, 1);
+        poll_all();
+        status = cci__verbs_resolve(link, NULL, &to);
+        still_patient(&patience, "an address");
+    }
+    assert_int_equal(status, CCI_SUCCESS);
+    return to;
+}
+
+static void send_to_queue_pair(void *link, const cci_link_addr_t *to, const uint8_t *bytes, uint32_t length) {
+    patience_t patience = be_patient();
+    cci_link_tx_t tx;
+    memset(&tx, 0, sizeof tx);
+    tx.to = to;
+    tx.length = tx.piece[0].length = length;
+    tx.piece_count = 1;
+    tx.piece[0].data = bytes;
+    while (cci__verbs_send(link, &tx, 1) != 1) {
+        poll_all();
+        still_patient(&patience, "room for a datagram");
+    }
+}
+
+TEST(hostile_requests, ON_VERBS, "requests of those who don't prove their address open no connection, queue pair or memory") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    cci_link_info_t info;
+    cci_link_addr_t to;
+    void *link = NULL;
+    uint64_t random_state = 7;
+    size_t before;
+    int i, n;
+    (void)state;
+    if (!is_rc) {
+        skip(); /* a datagram endpoint takes some without proof, into the buffers that it has */
+    }
+    memset(&info, 0, sizeof info);
+    assert_int_equal(cci__verbs_open(a->ep->device, NULL, 0, &link, &info), CCI_SUCCESS);
+    to = find_queue_pair(b, link);
+    before = live_bytes;
+    for (i = 0; i < 3000; i++) {
+        uint8_t bytes[1024];
+        uint32_t length = i % 2 == 0 ? CCI__REQUEST_SIZE : (uint32_t)sizeof bytes;
+        for (n = 0; n < (int)sizeof bytes; n++) {
+            random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+            bytes[n] = (uint8_t)(random_state >> 57);
+        }
+        bytes[0] = CCI__WIRE_VERSION;
+        bytes[3] = 0;
+        if (i % 3 == 0) { /* whatever else there is, as long as it says */
+            bytes[1] = (uint8_t)(bytes[1] % 40);
+        } else {
+            bytes[1] = CCI__PKT_REQUEST;
+            bytes[2] = CCI_CONN_ATTR_RO;
+            cci__store64(bytes + 16, i % 4 == 0 ? 0 : random_state);
+            memset(bytes + 32, 0, 8); /* no data */
+        }
+        send_to_queue_pair(link, &to, bytes, length);
+        if (i % 16 == 0) {
+            poll_all();
+        }
+    }
+    round_trip(&pair);
+    elapse(20 * MILLISECOND_NS);
+    assert_int_equal(live_bytes, before);
+    assert_int_equal(((cci__rc *)(void *)(uintptr_t)b->ep)->conns.used, 1);
+    assert_true(is_quiet(a));
+    assert_true(is_quiet(b));
+    cci__verbs_close(link);
+}
+
+TEST(hostile_peer, ON_VERBS, "a peer that lies to the hardware about memory loses its own queue pair; others don't notice") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t liar = connect_sides(a, b, CCI_CONN_ATTR_RO), other = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    region_t local = make_region(a->ep, 4096, 0), remote = make_region(b->ep, 4096, CCI_FLAG_READ);
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)(uintptr_t)other.ac;
+    struct cci_rma_handle forged;
+    uint8_t *bytes = (uint8_t *)forged.stuff;
+    uint32_t epoch;
+    int i;
+    (void)state;
+    if (!is_rc) {
+        skip();
+    }
+    epoch = conn->epoch;
+    for (i = 0; i < 4; i++) { /* without rights, with another key, behind the end: the tag is made to be right */
+        memcpy(&forged, remote.handle, sizeof forged);
+        bytes[30] = CCI_FLAG_READ | CCI_FLAG_WRITE;
+        bytes[12] = (uint8_t)(bytes[12] ^ (i == 1 ? 0x5a : 0));
+        cci__store64(bytes + 16, cci__load64(bytes + 16) + (i == 2 ? 1000000000 : 0));
+        cci__store64(bytes, cci__rc_handle_tag(((cci__rc_conn *)(void *)(uintptr_t)liar.ac)->peer_key, bytes));
+        assert_int_equal(cci_rma(liar.ac, "never", 5, local.handle, 0, &forged, 0, 4096, as_context(4), CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        send_patiently(other.ac, "meanwhile", 9, 5, CCI_FLAG_SILENT);
+        await_rma(a, as_context(4), CCI_ERR_RMA_HANDLE);
+        drop(await(b, CCI_EVENT_RECV));
+        round_trip(&other);
+        round_trip(&liar); /* by a new pair */
+        assert_untouched_around(&remote, 0, 0);
+    }
+    assert_int_equal(conn->epoch, epoch);
+    assert_true(is_quiet(b));
+    free_region(&local);
+    free_region(&remote);
+}
+
+#endif
+
 TEST(hostile_noise, ON_SIM, "mutilated copies of real datagrams do no harm") {
     static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
     int i;
