@@ -130,6 +130,20 @@
  * anybody. Each member can write to the memory of the group, so any can send in another's name. An endpoint has up to 16
  * multicast connections; a group wakes up to 64 sleeping receivers, others look once in a millisecond.
  *
+ * LINKS, with CCI. All connections that a client's endpoint has with one server's endpoint share a link: an inbox on each
+ * side, which nobody else can connect to once the link is open. It is made with the first connection and closed a second
+ * after the last. An inbox has ring + blocks * max_send_size + 256 KiB of memory (850 KiB by default), of which only what is
+ * used is ever touched. A link takes two descriptors on each side, and one more for each peer that sleeps or has a thread;
+ * four or five more while it is made. An endpoint takes seven, ten with an OS handle. Without descriptors
+ * cci_create_endpoint() is CCI_ERROR and cci_connect() CCI_ENOMEM; where the server has none, or they run out on the way,
+ * the client tries again until CCI_ETIMEDOUT. Links that are open go on.
+ *   A peer that dies is noticed at once: what it had not consumed ends with CCI_ERR_DISCONNECTED. One that is stopped, or
+ * makes no calls, is noticed by time-outs, which break reliable connections. Peers in other containers that share the
+ * directory, and other users, are reached through the inboxes alone: no process touches another's memory then.
+ *   What lies in an inbox is read once and checked; who writes nonsense loses its link. Long messages are read in place, so
+ * a peer of the same user could still change them while the program reads; those of other users are copied first. Members
+ * of a group can keep each other from connecting, but neither read nor change what others send.
+ *
  * THREADS. Every function may be called from any thread. A device gets one helper thread when it first has something to
  * serve (a segment, an interrupt, a connection, a transfer), because others connect whenever they like, and callbacks
  * come at any time. Callbacks run in that thread, without a lock, and may call anything but SCIClose. Removing an
@@ -165,7 +179,7 @@
  * service                   the number in the URI of an endpoint that is made without one (default: any free one)
  * rma = auto                how: see above
  * directory, group          as the two variables of the environment
- * provider = software       or vendor: through an adapter's library; adapter = 0 is its number
+ * provider = software       or vendor: through an adapter's library (library = its path; adapter = 0 is its number)
  *
  * Memory: all connections between two endpoints share one link, which is an inbox for each. An inbox has 4 KiB, the ring,
  * `blocks` times max_send_size, and 256 KiB for RMA through slots: 836 KiB by default, 340 KiB with ring = 16384 and blocks

@@ -96,6 +96,16 @@ for test in lat bw write_bw; do
 done
 stop_server
 
+if [ "$(uname)" = Linux ]; then
+    echo
+    echo 'The same between processes of one machine, through shared memory (sisci://).'
+    start perf-sisci "$bin/cci_perf" -d sisci
+    for test in lat bw write_bw; do
+        client "perf-sisci-$test" "$bin/cci_perf" -d sisci "$uri" -t "$test" -D 0.5
+    done
+    stop_server
+fi
+
 echo
 echo 'A file: copied to another process over UDP, compared byte by byte.'
 mkdir "$work/from" "$work/to"

@@ -233,3 +233,46 @@ strangers() {
         talk_both_ways env "CCI_CONFIG=$out/strangers.ini" "$emulator" "$out/cci_perf-$machine"
     done
 }
+
+# ---- sisci:// -------------------------------------------------------------------------------------------------------
+
+# through_memory NAME PATTERN PROGRAM: the server says PATTERN after a client was given its sisci:// URI and nothing else.
+through_memory() {
+    serve "$1" "build/$3" || return
+    check "$3: the URI is $uri" [ "${uri#sisci://4:}" != "$uri" ]
+    (unset CCI_CONFIG && status_of 0 timeout 60 "build/$3" "$uri" >"$out/$1.client" 2>&1)
+    check "$3: the client failed" [ $? -eq 0 ]
+    [ -z "$2" ] || check "$3: the server did not print $2" wait_for "$out/$1.server" "$2"
+    cat "$out/$1.client" "$server_log"
+    end_server
+}
+memories() {
+    [ "$(uname)" = Linux ] || { skip 'shared memory is for Linux' && return; }
+    build_examples || return
+    CCI_SISCI_DIR=$(mktemp -d) || { fail 'no directory' && return; }
+    export CCI_SISCI_DIR
+    for progress in poll thread; do
+        printf '[shm]\ntransport = sisci\nprogress = %s\n' "$progress" >"$out/memories.ini"
+        CCI_CONFIG=$out/memories.ini
+        export CCI_CONFIG
+        through_memory "hello-sisci-$progress" 'received: hello, world' hello
+        through_memory "rma-sisci-$progress" 'written: memory now begins' rma
+        through_memory "pingpong-sisci-$progress" '' pingpong
+        mkdir -p "$out/memories-$progress"
+        head -c 3000000 /dev/urandom >"$out/memories.file"
+        if serve "cp-sisci-$progress" build/cci_cp -l "$out/memories-$progress"; then
+            (unset CCI_CONFIG && status_of 0 build/cci_cp "$out/memories.file" "$uri")
+            check 'cci_cp failed' [ $? -eq 0 ]
+            check 'the copy differs' cmp "$out/memories.file" "$out/memories-$progress/memories.file"
+            end_server
+        fi
+        if serve "perf-sisci-$progress" build/cci_perf; then
+            (unset CCI_CONFIG && status_of 0 build/cci_perf "$uri" -t lat -D 0.2)
+            check 'cci_perf failed' [ $? -eq 0 ]
+            end_server
+        fi
+    done
+    unset CCI_CONFIG
+    rm -rf "$CCI_SISCI_DIR"
+    unset CCI_SISCI_DIR
+}

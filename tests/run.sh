@@ -698,6 +698,7 @@ step secret secret
 step copies copies
 step measures measures
 step shared shared
+step memories memories
 for unit in tests/test_*.c; do
     unit=$(basename "$unit" .c)
     step "$unit" plain "$unit" "tests/$unit.c"
