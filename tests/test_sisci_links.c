@@ -181,6 +181,7 @@ static void a_link_without_connections_is_closed_and_made_anew(void **state) {
         its = await_accepted(server);
         try_connection(mine, server);
         TRUE(links_of(client->ep) == 1 && links_of(server->ep) == 1);
+        TRUE(inside(client->ep)->handshakes == 0 && inside(server->ep)->handshakes == 0);
         TRUE(cci_disconnect(mine) == CCI_SUCCESS);
         AWAIT(links_of(client->ep) == 0); /* although the server has not closed its end */
         TRUE(cci_send(its, "x", 1, NULL, 0) == CCI_ERR_DISCONNECTED);
