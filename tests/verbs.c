@@ -221,19 +221,24 @@ TEST(asleep, WITH_ALL, "a program asleep in poll() on the OS handle is woken whe
 /* ---- bad wires --------------------------------------------------------------------------------------------------- */
 
 /* Messages both ways at once, and RMAs both ways, all of which arrive whole. */
-static void use_hard(int messages, int rmas) {
+static void use_hard(int messages, int rmas, uint32_t rma_size) {
     static uint8_t region_a[200000], region_b[200000], source[200000];
     side_t *a = side_on("zero"), *b = side_on("one");
-    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    pair_t pair;
     cci_rma_handle_t *at_a, *at_b;
     uint8_t bytes[1500];
+    const size_t size = rma_size;
     int i, sent = 0, at[2] = {0, 0}, completed = 0, moved = 0;
     patience_t patience = be_patient();
-    fill(source, sizeof source, 9);
-    assert_int_equal(cci_rma_register(a->ep, region_a, sizeof region_a, CCI_FLAG_READ | CCI_FLAG_WRITE, &at_a), CCI_SUCCESS);
-    assert_int_equal(cci_rma_register(b->ep, region_b, sizeof region_b, CCI_FLAG_READ | CCI_FLAG_WRITE, &at_b), CCI_SUCCESS);
-    memcpy(region_a, source, sizeof source);
-    memset(region_b, 0, sizeof region_b);
+    assert_true(size <= sizeof source);
+    set_number(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, 100000000);
+    set_number(b->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, 100000000);
+    pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    fill(source, size, 9);
+    assert_int_equal(cci_rma_register(a->ep, region_a, size, CCI_FLAG_READ | CCI_FLAG_WRITE, &at_a), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(b->ep, region_b, size, CCI_FLAG_READ | CCI_FLAG_WRITE, &at_b), CCI_SUCCESS);
+    memcpy(region_a, source, size);
+    memset(region_b, 0, size);
     while (at[0] < messages || at[1] < messages || completed < 2 * messages || moved < rmas) {
         if (sent < messages && sent - at[0] < 32 && sent - at[1] < 32) {
             fill(bytes, sizeof bytes, (uint64_t)sent++);
@@ -242,7 +247,7 @@ static void use_hard(int messages, int rmas) {
             if (sent * rmas / messages > (sent - 1) * rmas / messages) {
                 /* Written from a to b, then read back from b, in turns. */
                 int is_read = (sent * rmas / messages) % 2 == 0;
-                assert_int_equal(cci_rma(pair.ac, NULL, 0, at_a, 0, at_b, 0, sizeof source, as_context(2),
+                assert_int_equal(cci_rma(pair.ac, NULL, 0, at_a, 0, at_b, 0, size, as_context(2),
                                          is_read ? CCI_FLAG_READ | CCI_FLAG_FENCE : CCI_FLAG_WRITE | CCI_FLAG_FENCE),
                                  CCI_SUCCESS);
             }
@@ -264,10 +269,14 @@ static void use_hard(int messages, int rmas) {
         }
         still_patient(&patience, "messages and RMAs over a bad wire");
     }
-    assert_memory_equal(region_a, source, sizeof source);
-    assert_memory_equal(region_b, source, sizeof source);
+    assert_memory_equal(region_a, source, size);
+    assert_memory_equal(region_b, source, size);
     assert_int_equal(a->count + b->count, 0);
 }
+
+/* rxe (of Linux 6.1) never repeats a read of which an answer is lost: the library has to notice and begin it again, which
+ * takes seconds, so it had better need few packets. */
+#define SHORT_RMA 32000u
 
 static void worsen_wire(const char *how) {
     char text[200];
@@ -277,25 +286,25 @@ static void worsen_wire(const char *how) {
 
 TEST(good_wire, WITH_ALL, "messages and RMAs both ways at once arrive whole and in order") {
     (void)state;
-    use_hard(300, 8);
+    use_hard(300, 8, 200000);
 }
 
 TEST(lossy_wire, WITH_ALL, "messages and RMAs arrive whole and in order over a wire that loses 2 in 100 packets") {
     (void)state;
     worsen_wire("limit 10000 loss 2%");
-    use_hard(200, 4);
+    use_hard(200, 4, SHORT_RMA);
 }
 
 TEST(slow_wire, WITH_ALL, "messages and RMAs arrive whole and in order over a wire with a delay of 5 ms each way") {
     (void)state;
     worsen_wire("limit 10000 delay 5ms");
-    use_hard(200, 4);
+    use_hard(200, 4, 200000);
 }
 
 TEST(doubling_wire, WITH_ALL, "messages and RMAs arrive once over a wire that repeats and corrupts packets") {
     (void)state;
     worsen_wire("limit 10000 duplicate 5% corrupt 1%");
-    use_hard(200, 4);
+    use_hard(200, 4, SHORT_RMA);
 }
 
 TEST(outage, WITH_ALL, "connections outlive an outage of the wire that is shorter than their send timeout") {
@@ -895,7 +904,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     mode = argv[1];
-    patience_s = 60;
+    patience_s = 120;
     configure("zero", "rxe0", "v0");
     configure("one", "rxe1", "v1");
     configure("two", "rxe2", "w0");
