@@ -365,10 +365,10 @@ static void put_memory(void *memory) {
 }
 
 static void come_again(void) {
+    side_close(arena.attacker); /* what is registered is served until then */
     if (arena.attackers_memory) {
         put_memory(arena.attackers_memory);
     }
-    side_close(arena.attacker);
     TRUE(cci_create_endpoint(NULL, 0, &arena.attacker->ep, NULL) == CCI_SUCCESS);
     arena.attacker->handler = attacker_gets;
     arena.attack = NULL;
@@ -512,14 +512,14 @@ static void close_arena(void) {
     TRUE(holds_pattern(arena.secret_memory, REGION, first_seed));
     TRUE(holds_pattern(arena.shared_memory, REGION, first_seed + 1));
     TRUE(cci_rma_deregister(arena.victim->ep, arena.own) == CCI_SUCCESS);
+    while (side_count > 0) {
+        side_close(&sides[--side_count]);
+    }
     put_memory(arena.own_memory);
     put_memory(arena.secret_memory);
     put_memory(arena.shared_memory);
     put_memory(arena.open_memory);
     put_memory(arena.attackers_memory);
-    while (side_count > 0) {
-        side_close(&sides[--side_count]);
-    }
 }
 
 static int begin(void **state) {
