@@ -101,7 +101,6 @@ mutant 'an acknowledgement wants to be acknowledged' "$(in_function cci_rel_inpu
 mutant 'a wrong checksum is no harm' "$(in_function cci__dgram_check 's/== cci__load32(bytes + .length)/!= 0/')"
 mutant 'what does not open is taken' "$(in_function cci__dgram_open_sealed 's/.length - clear) == 0)/*length - clear) <= 0)/')"
 mutant 'a nonce for two packets of the handshake' "$(in_function cci__dgram_seal 's/conn->sealed_count++/conn->sealed_count/')"
-mutant 'refused messages in the order of loss' "$(in_function cci__rel_not_ready 's/rel->shuffled = 1;//')"
 mutant 'keepalive on an unreliable connection' "$(in_function cci__dgram_new_keepalive_us 's/cci__dgram_is_reliable(conn)/1/')"
 mutant 'a lost silent message is forgotten' "$(in_function cci__rel_lost 's/if (!sent->item) {/if (sent->item \&\& !sent->item->ops \&\& sent->item->kind == CCI__ITEM_RUN \&\& !(sent->item->flags \& CCI__ITEM_VOID)) { if (--sent->item->pieces == 0 \&\& (sent->item->flags \& CCI__ITEM_SENT)) { cci_rel_item_t *i = sent->item; sent->item = NULL; cci__rel_finish(rel, i); } sent->item = NULL; } if (!sent->item) {/')"
 mutant 'more is sent to a new address than came from there' "$(in_function cci__dgram_send_reset 's/uint32_t size = CCI__HEADER_SIZE;/uint32_t size = CCI__HEADER_SIZE + 160;/')"
