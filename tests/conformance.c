@@ -2953,7 +2953,7 @@ TEST(os_handle_quiet, ON_HOST, "a sleeper is woken by a connection that was quie
     (void)state;
     for (i = 0; i < BUSY; i++) {
         busy[i] = connect_sides(b, side_open(), CCI_CONN_ATTR_RO);
-        busy[i].b->deaf = 1;
+        silence(busy[i].b);
     }
     for (i = 0; i < BUSY; i++) {
         send_patiently(busy[i].ac, "no answer", 9, 1, 0);
