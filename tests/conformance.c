@@ -2951,9 +2951,12 @@ TEST(os_handle_quiet, ON_HOST, "a sleeper is woken by a connection that was quie
     cci_event_t *event;
     int i, got = 0;
     (void)state;
+    if (is_rc) {
+        skip(); /* the hardware answers for who does not poll: nothing keeps it busy */
+    }
     for (i = 0; i < BUSY; i++) {
         busy[i] = connect_sides(b, side_open(), CCI_CONN_ATTR_RO);
-        silence(busy[i].b);
+        busy[i].b->deaf = 1;
     }
     for (i = 0; i < BUSY; i++) {
         send_patiently(busy[i].ac, "no answer", 9, 1, 0);
