@@ -2899,8 +2899,8 @@ static const cci_link_t cci__verbs_link_table = {
  *               ├─ shared receive queue        the endpoint's receive buffers, whoever sends
  *               └─ connection ── queue pair    when it is accepted, and no sooner: a flood of requests makes none
  *
- * CONNECTING is the handshake of cci.h's >>conn over the link, packet by packet, but a request is always answered with
- * a cookie first, and nothing is kept before that comes back. ACCEPT, CONFIRM and CONFIRMED end with the state of the
+ * CONNECTING is the handshake of cci.h's >>conn over the link, packet by packet, but a request is always answered with a
+ * cookie first, and nothing is kept before that comes back. ACCEPT, CONFIRM and CONFIRMED end with the state of the
  * sender's queue pair; so does PAIR, which is nothing but that (type 32, behind the usual 24 bytes):
  *
  *       0                 4                 8                 12                16                20
@@ -2914,19 +2914,18 @@ static const cci_link_t cci__verbs_link_table = {
  *
  * A PAIR that fails (the peer was out of reach for longer than the hardware repeats, or an RMA named memory that is
  * registered no more) is made anew: both sides take what their queue pair had finished, reset it, begin a new epoch and
- * join the peer's. Both count the messages that they got, so each knows which of its own are to be sent again, and
- * every message still comes once and in order. Only time ends a connection: the send timeout of its oldest operation,
- * which then has CCI_ETIMEDOUT, or CCI_ERR_RNR when the peer has said last that it has no receive buffers; and the
- * peer's leaving.
+ * join the peer's. Both count the messages that they got, so each knows which of its own are to be sent again, and every
+ * message still comes once and in order. Only time ends a connection: the send timeout of its oldest operation, which then
+ * has CCI_ETIMEDOUT, or CCI_ERR_RNR when the peer has said last that it has no receive buffers; and the peer's leaving.
  *
- *      FRESH ─peer's new state──▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's new epoch──▶ DRAINING ▶ FRESH
+ *      FRESH ──peer's new state──▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer epoch──▶ DRAINING ─▶ FRESH
  *
- * RECEIVER NOT READY. A shared receive queue that is empty makes the hardware repeat until it is not: that neither
- * fails the pair nor holds up others. When nothing gets on for a while, the peer is asked over the link.
+ * RECEIVER NOT READY. A shared receive queue that is empty makes the hardware repeat until it is not: that neither fails
+ * the pair nor holds up others. When nothing gets on for a while, the peer is asked over the link.
  *
  * SENDING. Each connection has its operations in a ring, oldest first, and work requests have numbers, so that one
- * completion tells of all before it. Several messages are posted together; only the last of them is signalled. Small
- * ones travel inside the work request. A message's bytes stay in their block until it is complete, for repeating.
+ * completion tells of all before it. Several messages are posted together; only the last of them is signalled. Small ones
+ * travel inside the work request. A message's bytes stay in their block until it is complete, for repeating.
  *
  * RMA is RDMA write and read. A handle holds address, rkey, length, rights, and a tag made of them with a key that the
  * target gives to its peers: so the initiator refuses what is forged, foreign, out of range or not permitted before the
@@ -2934,8 +2933,8 @@ static const cci_link_t cci__verbs_link_table = {
  * anything. A completion message is a send behind the write, or behind the read with a fence.
  *
  * It allocates when a connection opens, and never for a message or an RMA. Invariants: an item is in the ring of one
- * connection or free; a receive buffer is posted, waits in `received`, or is with the program; a queue pair is
- * destroyed only when all its work requests have been accounted for. Limits: memory is pinned; handles know 2^48 bytes.
+ * connection or free; a receive buffer is posted, waits in `received`, or is with the program; a queue pair is destroyed
+ * only when all its work requests have been accounted for. Limits: memory is pinned; handles know 2^48 bytes.
  * ================================================================================================================== */
 
 #define CCI__RC_BUFS 512u          /* default of both buffer counts */
@@ -3067,7 +3066,7 @@ typedef struct cci__rc {
     struct ibv_cq *cq;
     struct ibv_srq *srq;
     uint32_t depth, inline_size, rd_atomic, srq_depth, datagram;
-    uint32_t under_way, sends; /* work requests, and how many there may be: the completion queue has room for all */
+    uint32_t under_way; /* work requests */
     cci_evq_t evq;
     cci_evq_fifo_t received;
     cci_conn_table_t conns;
@@ -3418,7 +3417,7 @@ static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
     struct ibv_sge sge[CCI__RC_CHAIN];
     conn->waiting = 0;
     while (conn->phase == CCI__RC_PAIRED && conn->unposted) {
-        uint32_t room = cci__min32(ep->depth - (conn->posted - conn->retired), ep->sends - ep->under_way), count;
+        uint32_t room = cci__min32(ep->depth - (conn->posted - conn->retired), CCI__RC_SENDS - ep->under_way), count;
         if (room == 0) {
             break; /* a completion goes on with it */
         }
@@ -3470,8 +3469,7 @@ static void cci__rc_retire(cci__rc *ep, cci__rc_conn *conn, uint32_t number) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     ep->under_way -= number - conn->retired;
     conn->retired = number;
-    while (item && (item->is_done || (item->is_posted && item->at == item->length &&
-                                      (int32_t)(item->last - number) < 0))) {
+    while (item && (item->is_done || (item->is_posted && item->at == item->length && (int32_t)(item->last - number) < 0))) {
         if (!item->is_done) {
             cci__rc_end_item(conn, item, CCI_SUCCESS);
         }
@@ -3822,11 +3820,9 @@ static void cci__rc_destroy_qp(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 static enum ibv_mtu cci__rc_mtu_code(uint32_t mtu) {
-    return mtu >= 4096   ? IBV_MTU_4096
-           : mtu >= 2048 ? IBV_MTU_2048
-           : mtu >= 1024 ? IBV_MTU_1024
-           : mtu >= 512  ? IBV_MTU_512
-                         : IBV_MTU_256;
+    return mtu >= 4096 ? IBV_MTU_4096 : mtu >= 2048 ? IBV_MTU_2048 : mtu >= 1024 ? IBV_MTU_1024
+                                    : mtu >= 512    ? IBV_MTU_512
+                                                    : IBV_MTU_256;
 }
 
 /* Connects the queue pair to the one in the peer's state. */
@@ -4047,10 +4043,8 @@ static cci__rc_conn *cci__rc_open_conn(cci__rc *ep, cci_conn_attribute_t attribu
     made->deadline_ns = CCI__NEVER;
     conn->retry_ns = CCI__NEVER;
     conn->send_timeout_us = ep->send_timeout_us;
-    made->pub.max_send_size = ep->max_send_size;
-    if (!cci__rc_is_reliable(conn)) {
-        made->pub.max_send_size = cci__min32(ep->max_send_size, ep->info.mtu - CCI__HEADER_SIZE);
-    }
+    made->pub.max_send_size = cci__rc_is_reliable(conn) ? ep->max_send_size
+                                                        : cci__min32(ep->max_send_size, ep->info.mtu - CCI__HEADER_SIZE);
     return conn;
 }
 
@@ -4507,7 +4501,7 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_tell_pair(ep, conn);
         return;
     }
-    if (conn->posted != conn->retired || ep->under_way >= ep->sends) {
+    if (conn->posted != conn->retired || ep->under_way >= CCI__RC_SENDS) {
         return; /* the completions of what is under way are signs of life */
     }
     memset(&wr, 0, sizeof wr);
@@ -4521,8 +4515,8 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 /* Looks whether a pair gets on. The hardware repeats by itself, and for ever what the peer has no buffer for; only the
- * peer can tell which it is. The driver that emulates hardware has been seen to repeat no more: a pair that stands
- * still though the peer is ready is made anew. */
+ * peer can tell which it is. The driver that emulates hardware has been seen to repeat no more: a pair that stands still
+ * though the peer is ready is made anew. */
 static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
     conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
     if (!conn->newest || conn->looked != conn->retired) {
@@ -4957,8 +4951,7 @@ static int cci__rc_limits(cci__rc *ep) {
     }
     ep->depth = cci__min32(ep->device.rc_depth, (uint32_t)attr.max_qp_wr);
     ep->srq_depth = cci__min32(ep->device.srq_depth, (uint32_t)attr.max_srq_wr);
-    ep->srq_depth = cci__min32(ep->srq_depth, (uint32_t)attr.max_cqe / 2);
-    ep->sends = cci__min32(CCI__RC_SENDS, (uint32_t)attr.max_cqe - ep->srq_depth);
+    ep->srq_depth = cci__min32(ep->srq_depth, (uint32_t)attr.max_cqe - cci__min32((uint32_t)attr.max_cqe / 2, CCI__RC_SENDS));
     ep->rd_atomic = cci__min32(16, cci__min32((uint32_t)attr.max_qp_rd_atom, (uint32_t)attr.max_qp_init_rd_atom));
     ep->rd_atomic = cci__max32(ep->rd_atomic, 1);
     ep->inline_size = CCI__RC_INLINE;
@@ -4973,7 +4966,7 @@ static int cci__rc_limits(cci__rc *ep) {
 
 static int cci__rc_make_queues(cci__rc *ep) {
     struct ibv_srq_init_attr attr;
-    ep->cq = cci__ibv.create_cq(ep->context, (int)(ep->srq_depth + ep->sends), ep, ep->hw->channel, 0);
+    ep->cq = cci__ibv.create_cq(ep->context, (int)(ep->srq_depth + CCI__RC_SENDS), ep, ep->hw->channel, 0);
     if (!ep->cq) {
         cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "no completion queue", errno);
         return 0;
@@ -5812,8 +5805,7 @@ static void cci__rc_write_handle(cci__rc *ep, cci_rma_region_t *region, const st
 static int cci__rc_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
                                 cci_rma_handle_t **handle) {
     cci__rc *ep = (cci__rc *)(void *)base;
-    int access = (flags & CCI_FLAG_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0) |
-                 (flags & CCI_FLAG_READ ? IBV_ACCESS_REMOTE_READ : 0);
+    int access = (flags & CCI_FLAG_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0) | (flags & CCI_FLAG_READ ? IBV_ACCESS_REMOTE_READ : 0);
     cci_rma_region_t *region;
     struct ibv_mr *mr;
     if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0) {
