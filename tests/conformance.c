@@ -2944,8 +2944,8 @@ TEST(os_handle_rests, ON_HOST, "an idle endpoint's OS handle is not readable: a 
 TEST(os_handle_quiet, ON_HOST, "a sleeper is woken by a connection that was quiet while others kept it busy") {
     enum { BUSY = 9 };
     cci_os_handle_t fd = -1;
-    side_t *b = side_open_with_fd(&fd);
-    pair_t quiet = connect_sides(side_open(), b, CCI_CONN_ATTR_RO), busy[BUSY];
+    side_t *b;
+    pair_t quiet, busy[BUSY];
     patience_t patience = be_patient();
     uint32_t timeout_us = 100000;
     cci_event_t *event;
@@ -2954,6 +2954,8 @@ TEST(os_handle_quiet, ON_HOST, "a sleeper is woken by a connection that was quie
     if (is_rc) {
         skip(); /* the hardware answers for who does not poll: nothing keeps it busy */
     }
+    b = side_open_with_fd(&fd);
+    quiet = connect_sides(side_open(), b, CCI_CONN_ATTR_RO);
     for (i = 0; i < BUSY; i++) {
         busy[i] = connect_sides(b, side_open(), CCI_CONN_ATTR_RO);
         busy[i].b->deaf = 1;

@@ -13,13 +13,9 @@ guest_state= # '', 'runs', or why there is none
 guest_jobs() {
     cat <<'END'
 whole info 60 ./cci_info
-whole conformance-rc 600 ./conformance verbs
 whole conformance-ud 600 ./conformance verbs-ud
-whole conformance-rc-sanitized 900 ./conformance-sanitized verbs
-whole conformance-ud-sanitized 900 ./conformance-sanitized verbs-ud
 broken rc 600 ./verbs rc
 broken ud 600 ./verbs ud
-arm64 conformance-arm64 600 ./conformance-arm64 verbs
 END
 }
 
