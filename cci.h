@@ -682,6 +682,18 @@ CCI_API int cci_random(void *bytes, size_t count);
 CCI_API const cci_seal_t *cci_seal_hooks(void); /* of cci_setup(), or NULL */
 CCI_API int cci_congestion_known(const char *name); /* 1 if a link may ask for that congestion control */
 
+/* Takes one key of a device's section into what `user` is. Returns NULL, or what the value should have been (a constant, or
+ * written to range[size]); "" when the transport has no such key. */
+typedef const char *(*cci_take_key_t)(void *user, int index, const char *key, const char *value, char *range, size_t size);
+
+/* For `configure`: hands each key and its value to `take`, without the blanks around them; not the core's own keys. At the first
+ * that is refused *bad_key and `why` say which and why, and the result is CCI_EINVAL. *bad_key is -1 otherwise. */
+CCI_API int cci_take_keys(const cci_transport_t *self, const char *const *keys, cci_take_key_t take, void *user, int *bad_key,
+                          char *why, size_t why_size);
+
+/* "scheme://address", for a program to free(). CCI_ENOMEM. */
+CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
+
 /* ==================================================================================================================
  * >>link
  *
@@ -5423,11 +5435,6 @@ typedef struct cci__dgram {
 #endif
 } cci__dgram_t;
 
-#ifndef CCI_URI_ALLOC
-#include <stdlib.h>
-#define CCI_URI_ALLOC malloc /* programs give URIs back with free() */
-#endif
-
 static const cci_endpoint_ops_t *cci__dgram_ops(void);
 
 static void cci__dgram_lock(cci__dgram_t *ep) {
@@ -7637,24 +7644,13 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     return status;
 }
 
-/* "udp://127.0.0.1:4242", for the program to free(). */
 static int cci__dgram_uri(cci__dgram_t *ep, char **uri) {
     char text[256];
-    size_t scheme = strlen(ep->transport->name), size;
     int status;
     if (!ep->link->address)
         return CCI_ERR_NOT_IMPLEMENTED;
     status = ep->link->address(ep->handle, text, sizeof text);
-    if (status != CCI_SUCCESS)
-        return status;
-    size = scheme + 3 + strlen(text) + 1;
-    *uri = (char *)CCI_URI_ALLOC(size);
-    if (!*uri)
-        return CCI_ENOMEM;
-    memcpy(*uri, ep->transport->name, scheme);
-    memcpy(*uri + scheme, "://", 3);
-    memcpy(*uri + scheme + 3, text, size - scheme - 3);
-    return CCI_SUCCESS;
+    return status == CCI_SUCCESS ? cci_make_uri(ep->transport->name, text, uri) : status;
 }
 
 static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
@@ -8218,6 +8214,20 @@ CCI_API int cci_congestion_known(const char *name) {
     return cci__find_congestion(name) != NULL;
 }
 
+#ifndef CCI_URI_ALLOC
+#define CCI_URI_ALLOC malloc /* programs give URIs back with free() */
+#endif
+
+CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri) {
+    size_t head = strlen(scheme), size = head + 3 + strlen(address) + 1;
+    *uri = (char *)CCI_URI_ALLOC(size);
+    if (!*uri) return CCI_ENOMEM;
+    memcpy(*uri, scheme, head);
+    memcpy(*uri + head, "://", 3);
+    memcpy(*uri + head + 3, address, size - head - 3);
+    return CCI_SUCCESS;
+}
+
 /* ---- messages to the log ----------------------------------------------------------------------------------------- */
 
 /* A text that is put together piece by piece. What does not fit is left out. */
@@ -8244,6 +8254,53 @@ static void cci__note_add_number(cci__note_t *note, uint32_t number) {
         number /= 10u;
     } while (number > 0);
     cci__note_add(note, digits + at);
+}
+
+/* "key: why it is refused", as far as there is room. */
+static void cci__explain_key(const cci_transport_t *self, const char *key, const char *value, const char *wanted, char *why,
+                             size_t why_size) {
+    cci__note_t note;
+    size_t length;
+    note.length = 0;
+    cci__note_add(&note, key);
+    if (*wanted) {
+        cci__note_add(&note, ": \"");
+        cci__note_add(&note, value);
+        cci__note_add(&note, "\" is not ");
+        cci__note_add(&note, wanted);
+    } else {
+        cci__note_add(&note, ": the ");
+        cci__note_add(&note, self->name);
+        cci__note_add(&note, " transport has no such key");
+    }
+    if (why_size == 0) return;
+    length = note.length < why_size - 1 ? note.length : why_size - 1;
+    memcpy(why, note.text, length);
+    why[length] = '\0';
+}
+
+CCI_API int cci_take_keys(const cci_transport_t *self, const char *const *keys, cci_take_key_t take, void *user, int *bad_key,
+                          char *why, size_t why_size) {
+    int i;
+    *bad_key = -1;
+    for (i = 0; keys && keys[i]; i++) {
+        char key[32], range[80];
+        const char *equals = strchr(keys[i], '='), *value = equals ? equals + 1 : "", *wanted;
+        size_t length = equals ? (size_t)(equals - keys[i]) : strlen(keys[i]);
+        while (length && (keys[i][length - 1] == ' ' || keys[i][length - 1] == '\t')) length--;
+        length = length < sizeof key - 1 ? length : sizeof key - 1;
+        memcpy(key, keys[i], length);
+        key[length] = '\0';
+        value += strspn(value, " \t");
+        if (strcmp(key, "transport") == 0 || strcmp(key, "priority") == 0 || strcmp(key, "default") == 0) continue;
+        wanted = take(user, i, key, value, range, sizeof range);
+        if (wanted) {
+            *bad_key = i;
+            cci__explain_key(self, key, value, wanted, why, why_size);
+            return CCI_EINVAL;
+        }
+    }
+    return CCI_SUCCESS;
 }
 
 /* Logs "file:line: " and three pieces of text. Without a file there is no such prefix, without a line (0) no number. */

@@ -5871,10 +5871,6 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #include "cci.h"
 #undef CCI_LAYERS_INCLUDING
 
-#ifndef CCI_URI_ALLOC
-#define CCI_URI_ALLOC malloc /* programs give URIs back with free() */
-#endif
-
 #if CCI__SCI_SOFTWARE
 
 #include <sched.h>
@@ -10843,16 +10839,9 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
 }
 
 static int cci__sisci_uri(const cci__sisci *ep, char **uri) {
-    char text[64];
-    size_t size;
-    snprintf(text, sizeof text, "sisci://%lu:%lu", (unsigned long)ep->node, (unsigned long)ep->service);
-    size = strlen(text) + 1;
-    *uri = (char *)CCI_URI_ALLOC(size);
-    if (!*uri) {
-        return CCI_ENOMEM;
-    }
-    memcpy(*uri, text, size);
-    return CCI_SUCCESS;
+    char text[32];
+    snprintf(text, sizeof text, "%lu:%lu", (unsigned long)ep->node, (unsigned long)ep->service);
+    return cci_make_uri("sisci", text, uri);
 }
 
 static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
@@ -11429,10 +11418,20 @@ static const cci__sisci_key cci__sisci_keys[] = {
     {"adapter", 0, 255, offsetof(cci__sisci_device, adapter)},
 };
 
+/* A section of the configuration: the device, and what is to be said of it. Keys by their index, -1 when they are not there. */
+typedef struct cci__sisci_section {
+    cci__sisci_device device;
+    const char *library;
+    int library_key, adapter_key, has_provider;
+} cci__sisci_section;
+
 /* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
-static const char *cci__sisci_take_key(const char *key, const char *value, cci__sisci_device *d, char *range,
+static const char *cci__sisci_take_key(void *user, int index, const char *key, const char *value, char *range,
                                        size_t size) {
+    cci__sisci_section *section = (cci__sisci_section *)user;
+    cci__sisci_device *d = &section->device;
     size_t i, length = strlen(value);
+    section->adapter_key = strcmp(key, "adapter") == 0 ? index : section->adapter_key;
     for (i = 0; i < sizeof cci__sisci_keys / sizeof cci__sisci_keys[0]; i++) {
         const cci__sisci_key *k = &cci__sisci_keys[i];
         uint32_t n = cci__sisci_number(value);
@@ -11459,7 +11458,13 @@ static const char *cci__sisci_take_key(const char *key, const char *value, cci__
         d->progress_thread = strcmp(value, "thread") == 0;
         return d->progress_thread || strcmp(value, "poll") == 0 ? NULL : "thread or poll";
     }
+    if (strcmp(key, "library") == 0) {
+        section->library = value;
+        section->library_key = index;
+        return length > 0 && length < sizeof cci__sisci_library.path ? NULL : "a path of 1 to 255 bytes";
+    }
     if (strcmp(key, "provider") == 0) {
+        section->has_provider = 1;
         d->sci = strcmp(value, "vendor") == 0 ? &cci__sisci_library.provider : &cci__sci_software;
         return d->sci != &cci__sci_software || strcmp(value, "software") == 0 ? NULL : "software or vendor";
     }
@@ -11472,7 +11477,7 @@ static const char *cci__sisci_take_key(const char *key, const char *value, cci__
         }
         return "auto, map, copy or bounce";
     }
-    return strcmp(key, "transport") == 0 || strcmp(key, "priority") == 0 || strcmp(key, "default") == 0 ? NULL : "";
+    return "";
 }
 
 /* A device of an adapter is up when its library can be opened and has the adapter; gives why it is not. */
@@ -11498,60 +11503,36 @@ static void cci__sisci_refresh(const cci_transport_t *self, cci_device_desc_t *d
     }
 }
 
-/* Takes "key=value" apart, without the blanks. */
-static const char *cci__sisci_split_key(const char *text, char *key, size_t size) {
-    const char *equals = strchr(text, '='), *value = equals ? equals + 1 : "";
-    size_t length = equals ? (size_t)(equals - text) : strlen(text);
-    while (length && (text[length - 1] == ' ' || text[length - 1] == '\t')) {
-        length--;
-    }
-    snprintf(key, size, "%.*s", (int)(length < size - 1 ? length : size - 1), text);
-    return value + strspn(value, " \t");
-}
-
 static int cci__sisci_configure(const cci_transport_t *self, const char *name, const char *const *keys,
                                 cci_device_desc_t *desc, int *bad_key, char *why, size_t why_size) {
-    cci__sisci_device d;
-    const char *library = "", *fault;
-    int i, library_key = -1, provider_key = -1, adapter_key = -1;
-    (void)self;
-    cci__sisci_default_device(&d);
-    *bad_key = -1;
-    for (i = 0; keys && keys[i]; i++) {
-        char key[32], range[80];
-        const char *value = cci__sisci_split_key(keys[i], key, sizeof key), *wanted;
-        if (strcmp(key, "library") == 0) {
-            library = value;
-            library_key = i;
-            wanted = *value && strlen(value) < sizeof cci__sisci_library.path ? NULL : "a path of 1 to 255 bytes";
-        } else {
-            wanted = cci__sisci_take_key(key, value, &d, range, sizeof range);
-            provider_key = strcmp(key, "provider") == 0 ? i : provider_key;
-            adapter_key = strcmp(key, "adapter") == 0 ? i : adapter_key;
-        }
-        if (wanted) {
-            *bad_key = i;
-            snprintf(why, why_size, *wanted ? "%s: \"%s\" is not %s" : "%s: the sisci transport has no such key", key,
-                     value, wanted);
-            return CCI_EINVAL;
-        }
+    cci__sisci_section section;
+    cci__sisci_device *d = &section.device;
+    const char *fault;
+    int status;
+    memset(&section, 0, sizeof section);
+    cci__sisci_default_device(d);
+    section.library = "";
+    section.library_key = section.adapter_key = -1;
+    status = cci_take_keys(self, keys, cci__sisci_take_key, &section, bad_key, why, why_size);
+    if (status != CCI_SUCCESS) {
+        return status;
     }
-    if (library_key >= 0 && provider_key < 0) {
-        d.sci = &cci__sisci_library.provider;
+    if (section.library_key >= 0 && !section.has_provider) {
+        d->sci = &cci__sisci_library.provider;
     }
-    if (d.sci == &cci__sci_software && (library_key >= 0 || d.adapter != 0)) {
-        *bad_key = library_key >= 0 ? library_key : adapter_key;
-        snprintf(why, why_size, "%s: the software has none", library_key >= 0 ? "library" : "adapter");
+    if (d->sci == &cci__sci_software && (section.library_key >= 0 || d->adapter != 0)) {
+        *bad_key = section.library_key >= 0 ? section.library_key : section.adapter_key;
+        snprintf(why, why_size, "%s: the software has none", section.library_key >= 0 ? "library" : "adapter");
         return CCI_EINVAL;
     }
 #ifdef CCI_NO_THREADS
-    d.progress_thread = 0;
+    d->progress_thread = 0;
 #endif
-    cci__sisci_describe(desc, &d, name);
+    cci__sisci_describe(desc, d, name);
     desc->priority = 50;
-    if (d.sci != &cci__sci_software && (fault = cci__sisci_bring_up(desc, library)) != NULL) {
+    if (d->sci != &cci__sci_software && (fault = cci__sisci_bring_up(desc, section.library)) != NULL) {
         char text[400];
-        snprintf(text, sizeof text, "device %s is down: %s: %s", name, *library ? library : "libsisci.so", fault);
+        snprintf(text, sizeof text, "device %s is down: %s: %s", name, *section.library ? section.library : "libsisci.so", fault);
         cci_log(CCI_LOG_WARN, text);
     }
     return CCI_SUCCESS;

@@ -927,8 +927,11 @@ static int cci__udp_parse_choice(const char *text, const char *zero, const char 
 }
 
 /* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
-static const char *cci__udp_take_key(const char *key, const char *value, cci__udp_device *d, char *range, size_t size) {
+static const char *cci__udp_take_key(void *device, int index, const char *key, const char *value, char *range,
+                                     size_t size) {
+    cci__udp_device *d = (cci__udp_device *)device;
     size_t i, length = strlen(value);
+    (void)index;
     for (i = 0; i < sizeof cci__udp_keys / sizeof cci__udp_keys[0]; i++) {
         const cci__udp_key *k = &cci__udp_keys[i];
         uint64_t n;
@@ -966,37 +969,7 @@ static const char *cci__udp_take_key(const char *key, const char *value, cci__ud
     if (strcmp(key, "offload") == 0) {
         return cci__udp_parse_choice(value, "off", "on", &d->offload) ? NULL : "on or off";
     }
-    if (strcmp(key, "transport") == 0 || strcmp(key, "priority") == 0 || strcmp(key, "default") == 0) {
-        return NULL; /* the core's own */
-    }
     return "";
-}
-
-static int cci__udp_take_keys(const char *const *keys, cci__udp_device *d, int *bad_key, char *why, size_t why_size) {
-    int i;
-    for (i = 0; keys && keys[i]; i++) {
-        char key[32], range[80];
-        const char *equals = strchr(keys[i], '=');
-        const char *value = equals ? equals + 1 : "";
-        size_t length = equals ? (size_t)(equals - keys[i]) : strlen(keys[i]);
-        const char *wanted;
-        while (length && (keys[i][length - 1] == ' ' || keys[i][length - 1] == '\t')) {
-            length--;
-        }
-        value += strspn(value, " \t");
-        snprintf(key, sizeof key, "%.*s", (int)(length < 31 ? length : 31), keys[i]);
-        wanted = cci__udp_take_key(key, value, d, range, sizeof range);
-        if (wanted) {
-            *bad_key = i;
-            if (*wanted) {
-                snprintf(why, why_size, "%s: \"%s\" is not %s", key, value, wanted);
-            } else {
-                snprintf(why, why_size, "%s: the udp transport has no such key", key);
-            }
-            return CCI_EINVAL;
-        }
-    }
-    return CCI_SUCCESS;
 }
 
 static int cci__udp_configure(const cci_transport_t *self, const char *name, const char *const *keys,
@@ -1004,11 +977,9 @@ static int cci__udp_configure(const cci_transport_t *self, const char *name, con
     cci__udp_device d;
     cci__udp_search s;
     int status;
-    (void)self;
     memset(&d, 0, sizeof d);
     d.offload = 1;
-    *bad_key = -1;
-    status = cci__udp_take_keys(keys, &d, bad_key, why, why_size);
+    status = cci_take_keys(self, keys, cci__udp_take_key, &d, bad_key, why, why_size);
     if (status != CCI_SUCCESS) {
         return status;
     }

@@ -289,10 +289,6 @@ static
 
 #include <infiniband/verbs.h>
 
-#ifndef CCI_URI_ALLOC
-#define CCI_URI_ALLOC malloc /* programs give URIs back with free() */
-#endif
-
 /* Numbers in byte order, the keyed hash, and for mode = rc events, connections and registrations. */
 #define CCI_LAYERS_INCLUDING
 #ifndef CCI_BASE_IMPLEMENTATION
@@ -1062,9 +1058,11 @@ static int cci__verbs_parse_mtu(const char *text, uint32_t *mtu) {
 }
 
 /* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
-static const char *cci__verbs_take_key(const char *key, const char *value, cci__verbs_device *d, char *range,
+static const char *cci__verbs_take_key(void *device, int index, const char *key, const char *value, char *range,
                                        size_t size) {
+    cci__verbs_device *d = (cci__verbs_device *)device;
     size_t i, length = strlen(value);
+    (void)index;
     for (i = 0; i < sizeof cci__verbs_keys / sizeof cci__verbs_keys[0]; i++) {
         const cci__verbs_key *k = &cci__verbs_keys[i];
         uint64_t n;
@@ -1101,38 +1099,7 @@ static const char *cci__verbs_take_key(const char *key, const char *value, cci__
                    ? NULL
                    : "a congestion control that cci.h has";
     }
-    if (strcmp(key, "transport") == 0 || strcmp(key, "priority") == 0 || strcmp(key, "default") == 0) {
-        return NULL; /* the core's own */
-    }
     return "";
-}
-
-static int cci__verbs_take_keys(const char *const *keys, cci__verbs_device *d, int *bad_key, char *why,
-                                size_t why_size) {
-    int i;
-    for (i = 0; keys && keys[i]; i++) {
-        char key[32], range[80];
-        const char *equals = strchr(keys[i], '=');
-        const char *value = equals ? equals + 1 : "";
-        size_t length = equals ? (size_t)(equals - keys[i]) : strlen(keys[i]);
-        const char *wanted;
-        while (length && (keys[i][length - 1] == ' ' || keys[i][length - 1] == '\t')) {
-            length--;
-        }
-        value += strspn(value, " \t");
-        snprintf(key, sizeof key, "%.*s", (int)(length < 31 ? length : 31), keys[i]);
-        wanted = cci__verbs_take_key(key, value, d, range, sizeof range);
-        if (wanted) {
-            *bad_key = i;
-            if (*wanted) {
-                snprintf(why, why_size, "%s: \"%s\" is not %s", key, value, wanted);
-            } else {
-                snprintf(why, why_size, "%s: the verbs transport has no such key", key);
-            }
-            return CCI_EINVAL;
-        }
-    }
-    return CCI_SUCCESS;
 }
 
 static int cci__verbs_configure(const cci_transport_t *self, const char *name, const char *const *keys,
@@ -1140,10 +1107,8 @@ static int cci__verbs_configure(const cci_transport_t *self, const char *name, c
     cci__verbs_device d;
     cci__verbs_search s;
     int status;
-    (void)self;
     cci__verbs_defaults(&d);
-    *bad_key = -1;
-    status = cci__verbs_take_keys(keys, &d, bad_key, why, why_size);
+    status = cci_take_keys(self, keys, cci__verbs_take_key, &d, bad_key, why, why_size);
     if (status != CCI_SUCCESS) {
         return status;
     }
@@ -4070,6 +4035,19 @@ static void cci__rc_begin_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_schedule(ep, conn);
 }
 
+/* Posts the outcome of a handshake. 1: the connection is open; 0: it is gone. */
+static int cci__rc_opened(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *event, int status) {
+    event->owner = status == CCI_SUCCESS ? conn : NULL;
+    cci_evq_post(&ep->evq.urgent, event);
+    if (status != CCI_SUCCESS) {
+        cci__rc_discard(ep, conn);
+        return 0;
+    }
+    conn->conn.state = CCI_CONN_OPEN;
+    conn->keepalive_us = cci__rc_new_keepalive_us(ep, conn);
+    return 1;
+}
+
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
 static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci__rc_pending *pending = (cci__rc_pending *)conn->pending;
@@ -4081,14 +4059,7 @@ static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status) {
     event->base.pub.connect.status = (cci_status_t)status;
     event->base.pub.connect.context = conn->conn.pub.context;
     event->base.pub.connect.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
-    event->owner = status == CCI_SUCCESS ? conn : NULL;
-    cci_evq_post(&ep->evq.urgent, event);
-    if (status != CCI_SUCCESS) {
-        cci__rc_discard(ep, conn);
-        return;
-    }
-    conn->conn.state = CCI_CONN_OPEN;
-    conn->keepalive_us = cci__rc_new_keepalive_us(ep, conn);
+    (void)cci__rc_opened(ep, conn, event, status);
 }
 
 static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status) {
@@ -4098,15 +4069,9 @@ static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status) {
     event->base.pub.accept.status = (cci_status_t)status;
     event->base.pub.accept.context = conn->conn.pub.context;
     event->base.pub.accept.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
-    event->owner = status == CCI_SUCCESS ? conn : NULL;
-    cci_evq_post(&ep->evq.urgent, event);
-    if (status != CCI_SUCCESS) {
-        cci__rc_discard(ep, conn);
-        return;
+    if (cci__rc_opened(ep, conn, event, status)) {
+        cci__rc_begin_keepalive(ep, conn);
     }
-    conn->conn.state = CCI_CONN_OPEN;
-    conn->keepalive_us = cci__rc_new_keepalive_us(ep, conn);
-    cci__rc_begin_keepalive(ep, conn);
 }
 
 static void cci__rc_confirmed(cci__rc *ep, cci__rc_conn *conn) {
@@ -5538,23 +5503,10 @@ static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     return status;
 }
 
-/* "verbs://10.0.0.1:4242", for the program to free(). */
 static int cci__rc_uri(cci__rc *ep, char **uri) {
-    static const char scheme[] = "verbs://";
     char text[256];
-    size_t size;
     int status = ep->link->address(ep->handle, text, sizeof text);
-    if (status != CCI_SUCCESS) {
-        return status;
-    }
-    size = sizeof scheme + strlen(text);
-    *uri = (char *)CCI_URI_ALLOC(size);
-    if (!*uri) {
-        return CCI_ENOMEM;
-    }
-    memcpy(*uri, scheme, sizeof scheme - 1);
-    memcpy(*uri + sizeof scheme - 1, text, size - sizeof scheme + 1);
-    return CCI_SUCCESS;
+    return status == CCI_SUCCESS ? cci_make_uri("verbs", text, uri) : status;
 }
 
 static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
