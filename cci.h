@@ -832,6 +832,13 @@ typedef struct cci_link {
 #endif
 #endif
 
+/* Some C libraries know whether the process has only one thread: then a lock is a plain store. */
+#if defined(__GLIBC__) && defined(__ATOMIC_RELEASE) && !defined(CCI_NO_THREADS) && \
+    (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 32))
+#include <sys/single_threaded.h>
+#define CCI__IS_ALONE __libc_single_threaded
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -2209,7 +2216,7 @@ typedef struct cci_rel_part {
 /* A packet to send: `head` is the caller's memory of CCI_REL_HEAD bytes, whose first CCI_REL_HEADER are left for it; with
  * `slots` it may come back as other memory, just in front of the body and of zeros for the padding: set it for each packet. */
 typedef struct cci_rel_packet {
-    uint8_t *head;
+    uint8_t *head;          /* the caller's memory of CCI_REL_HEAD bytes, or a slot where all of the packet lies */
     uint32_t head_length;
     const uint8_t *body;
     uint32_t body_length;
@@ -2536,18 +2543,24 @@ static void cci__rel_hold(cci_rel_t *rel, cci_rel_item_t *item) {
     cci__list_append(&rel->held, &item->queue);
 }
 
+/* The run at the end of the queue, if a frame of `need` bytes can join it. */
+static inline cci_rel_item_t *cci__rel_open_run(const cci_rel_t *rel, uint32_t need, uint64_t now_ns) {
+    cci_rel_item_t *item = CCI__CONTAINER(rel->runs.prev, cci_rel_item_t, queue);
+    if (&item->queue == &rel->runs || item->kind != CCI__ITEM_RUN || item->sent != 0 || item->fragment != 0 ||
+        item->length + need > rel->mtu - CCI_REL_HEADER || item->first + item->count != rel->next_sequence ||
+        item->node.next != &rel->items || (item->flags & CCI__ITEM_VOID) || item->timeout_us != rel->timeout_us ||
+        (item->timeout_us && now_ns - item->since_ns >= (uint64_t)item->timeout_us * 60))
+        return NULL;
+    return item;
+}
+
 /* The run that a frame of `need` bytes can join, or a new one; NULL if the pool is empty. */
 static cci_rel_item_t *cci__rel_room(cci_rel_t *rel, uint32_t need, uint64_t now_ns) {
-    cci_rel_item_t *item;
-    if (!cci__list_empty(&rel->runs)) {
-        item = CCI__CONTAINER(rel->runs.prev, cci_rel_item_t, queue);
-        if (item->kind == CCI__ITEM_RUN && item->sent == 0 && item->fragment == 0 &&
-            item->first + item->count == rel->next_sequence && item->length + need <= rel->mtu - CCI_REL_HEADER && !(item->flags & CCI__ITEM_VOID) &&
-            item->timeout_us == rel->timeout_us && item->node.next == &rel->items &&
-            (!item->timeout_us || now_ns - item->since_ns < (uint64_t)item->timeout_us * 60))
-            return item;
+    cci_rel_item_t *item = cci__rel_open_run(rel, need, now_ns);
+    if (item)
+        return item;
+    if (!cci__list_empty(&rel->runs))
         rel->want_mtu = 1; /* more is waiting than fits into a packet: larger ones would help */
-    }
     item = cci__rel_new_item(rel, CCI__ITEM_RUN, now_ns);
     if (item) {
         cci__rel_enqueue(rel, item);
@@ -2637,6 +2650,24 @@ static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_
     item->even = even;
     cci__rel_fill_slots(item->frames, even, data, count);
     cci__rel_single(rel, item, length, op);
+    return 1;
+}
+
+/* Sends a message that nobody waits for with others that wait to leave. 0, and nothing has happened, where it can't join them. */
+CCI_API int cci_rel_join(cci_rel_t *rel, const void *data, uint32_t length, uint64_t now_ns) {
+    uint32_t size = 8 + cci__pad8(length);
+    cci_rel_item_t *item = cci__rel_open_run(rel, size, now_ns);
+    uint8_t *at;
+    if (!item)
+        return 0;
+    at = item->frames + item->length;
+    if (length & 7)
+        memset(at + size - 8, 0, 8); /* what goes out is ours, not what lay there */
+    at = cci__rel_frame(at, CCI__FRAME_MESSAGE, 0, length, rel->next_sequence++);
+    if (length > 0)
+        memcpy(at, data, length);
+    item->length += size;
+    item->count++;
     return 1;
 }
 
@@ -3304,6 +3335,16 @@ static int cci__rel_write_next(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel
     return 1;
 }
 
+/* What may leave behind the last piece of an item with no more thought: the next message, if it is in SLOTS too and nothing
+ * else is to be sent. */
+static cci_rel_item_t *cci__rel_next_burst(const cci_rel_t *rel) {
+    cci_rel_item_t *item = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
+    return &item->queue != &rel->runs && item->kind == CCI__ITEM_SLOTS && !(item->flags & CCI__ITEM_VOID) && !rel->rnr &&
+                   cci__list_empty(&rel->bulks) && cci__list_empty(&rel->held) && cci__list_empty(&rel->follows)
+               ? item
+               : NULL;
+}
+
 /* Sends the next piece of an item that was not sent before. */
 static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, uint64_t now_ns) {
     cci_rel_sent_t *sent;
@@ -3327,8 +3368,8 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
         return 0;
     }
     cci__rel_track(rel, packet, sent, now_ns);
-    if (!is_void && (item->flags & CCI__ITEM_QUEUED))
-        rel->burst = item;
+    if (!is_void)
+        rel->burst = item->flags & CCI__ITEM_QUEUED ? item : cci__rel_next_burst(rel);
     return 1;
 }
 
@@ -3505,27 +3546,59 @@ made:
     return 1;
 }
 
+/* Lays out the next piece of a message in SLOTS, whose slot is the packet: only its heads are to be written. 0: the pieces are
+ * not what fits into a packet (the MTU has changed). */
+static inline int cci__rel_write_slot(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent) {
+    uint32_t even = item->even, fragment = item->fragment, length = cci__load16(item->head + 2), rest = length - fragment;
+    uint32_t slot = fragment / even, size = rest < even ? rest : even;
+    uint8_t *at;
+    if (CCI__UNLIKELY(slot * even != fragment || even + CCI__SLOT_HEAD > rel->mtu))
+        return 0;
+    packet->head = item->frames + (size_t)slot * (even + CCI__SLOT_HEAD);
+    at = cci__rel_frame(packet->head + CCI_REL_HEADER, CCI__FRAME_FRAGMENT, item->head[1], size, cci__load32(item->head + 4));
+    cci__store32(at, fragment);
+    cci__store32(at + 4, length);
+    packet->head_length = CCI__SLOT_HEAD + (even - size < 64 ? even : size); /* the next packet of a batch stays aligned */
+    sent->fragment = fragment;
+    sent->length = size;
+    sent->is_fragment = 1;
+    if (rest > even) {
+        item->fragment = fragment + even;
+    } else {
+        item->sent = item->length;
+        item->fragment = 0;
+        cci__rel_all_sent(item);
+    }
+    return 1;
+}
+
 /* After cci_rel_output() made a packet and before any other call: makes the next one if it carries just the next piece of
- * the same write or message, which costs less than to look at all there is. Returns 0 if there is more to be thought of. */
+ * the same write or message, or one of the next like it, which costs less than to look at all there is. Returns 0 if there is
+ * more to be thought of. */
 CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
     cci_rel_item_t *item = rel->burst;
     cci_rel_sent_t *sent;
-    if (!item || !(item->flags & CCI__ITEM_QUEUED) || !cci__list_empty(&rel->lost) || rel->ack_count > 0 ||
-        rel->nack_count > 0 || rel->in_flight + rel->mtu > cci__rel_limit(rel))
+    int wrote;
+    if (!item || !cci__list_empty(&rel->lost) || rel->ack_count > 0 || rel->nack_count > 0 ||
+        rel->in_flight + rel->mtu > cci__rel_limit(rel))
         return 0;
     sent = cci__rel_new_record(rel, item);
     if (!sent)
         return 0;
     packet->head_length = CCI_REL_HEADER;
+    packet->body = NULL;
     packet->body_length = packet->pad_length = 0;
     packet->spent = NULL;
     packet->number = rel->next_number++;
-    if (!cci__rel_write_next(rel, packet, item, sent)) { /* the number stays unused: that does no harm */
+    wrote = item->kind == CCI__ITEM_SLOTS && cci__rel_write_slot(rel, packet, item, sent);
+    if (!wrote && !cci__rel_write_next(rel, packet, item, sent)) { /* the number stays unused: that does no harm */
         item->pieces--;
         cci__rel_free_record(rel, sent);
         return 0;
     }
     cci__rel_track(rel, packet, sent, now_ns);
+    if (!(item->flags & CCI__ITEM_QUEUED))
+        rel->burst = cci__rel_next_burst(rel);
     return 1;
 }
 
@@ -5286,6 +5359,7 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
 
 #ifndef CCI_NO_THREADS
 #include <pthread.h>
+#include <sched.h>
 #endif
 
 #ifdef __cplusplus
@@ -5306,6 +5380,7 @@ extern "C" {
 #define CCI__DGRAM_GROUPS 16u
 #define CCI__DGRAM_GONE 64u
 #define CCI__DGRAM_COLLECTING 64u    /* requests in pieces that are arriving */
+#define CCI__DGRAM_UNCLOCKED 32u      /* messages to one look at the clock, in a stream */
 #define CCI__DGRAM_BURST 112000u      /* bytes of messages that leave at once even if others are under way */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
@@ -5420,6 +5495,7 @@ typedef struct cci__dgram {
     cci_link_tx_t tx[CCI__DGRAM_BATCH_TX];
     cci__tx_slot_t *slots;
     uint32_t tx_count;
+    int tx_needs_look; /* something ends when the batch has left */
     const cci_seal_t *seal;
     uint8_t *wire;         /* NULL, or room for a whole packet for each of tx: nothing is added to packets elsewhere */
     uint32_t wire_stride;
@@ -5430,6 +5506,7 @@ typedef struct cci__dgram {
     uint64_t packets_corrupt, packets_mismatched, packets_forged;
 #ifndef CCI_NO_THREADS
     pthread_mutex_t lock;
+    int held_alone; /* taken by the only thread, without the mutex */
     pthread_t thread;
     int has_thread;
 #endif
@@ -5437,15 +5514,31 @@ typedef struct cci__dgram {
 
 static const cci_endpoint_ops_t *cci__dgram_ops(void);
 
-static void cci__dgram_lock(cci__dgram_t *ep) {
-#ifndef CCI_NO_THREADS
+/* The only thread of a process needs no mutex. Should it make another while it is in here (a hook of the program's may), that
+ * one finds held_alone set, and waits until it has left. */
+static inline void cci__dgram_lock(cci__dgram_t *ep) {
+#ifdef CCI__IS_ALONE
+    if (CCI__IS_ALONE) {
+        __atomic_store_n(&ep->held_alone, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    (void)pthread_mutex_lock(&ep->lock);
+    while (CCI__UNLIKELY(__atomic_load_n(&ep->held_alone, __ATOMIC_ACQUIRE)))
+        (void)sched_yield();
+#elif !defined(CCI_NO_THREADS)
     (void)pthread_mutex_lock(&ep->lock);
 #else
     (void)ep;
 #endif
 }
 
-static void cci__dgram_unlock(cci__dgram_t *ep) {
+static inline void cci__dgram_unlock(cci__dgram_t *ep) {
+#ifdef CCI__IS_ALONE
+    if (__atomic_load_n(&ep->held_alone, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&ep->held_alone, 0, __ATOMIC_RELEASE);
+        return;
+    }
+#endif
 #ifndef CCI_NO_THREADS
     (void)pthread_mutex_unlock(&ep->lock);
 #else
@@ -5487,14 +5580,14 @@ static void cci__dgram_flush(cci__dgram_t *ep) {
         return;
     ep->tx_count = 0;
     sent = ep->link->send(ep->handle, ep->tx, (int)count);
-    for (i = 0; i < count; i++) {
+    for (i = ep->tx_needs_look ? 0 : sent > 0 ? (uint32_t)sent : 0; i < count; i++) {
         cci__tx_slot_t *slot = &ep->slots[i];
         if (CCI__UNLIKELY((int)i >= sent))
             cci__dgram_unsent(slot);
         if (slot->packet.spent)
             cci_rel_spent(&slot->active->rel, slot->packet.spent);
-        slot->active = NULL;
     }
+    ep->tx_needs_look = 0;
     ep->pool.packets_sent += sent > 0 ? (uint32_t)sent : 0;
 }
 
@@ -5555,6 +5648,25 @@ static int cci__dgram_wrap(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number
     return 1;
 }
 
+/* The pieces of a packet that has more than a head. */
+static void cci__dgram_lay_out(cci__dgram_t *ep, cci_rel_packet_t *packet, cci_link_tx_t *tx) {
+    uint32_t all = packet->head_length + packet->body_length;
+    if (packet->head + packet->head_length == packet->body) { /* all of it lies there together, the padding too */
+        packet->head_length = all + packet->pad_length;
+    } else if (all <= CCI_REL_HEAD && !packet->pad_length) {
+        memcpy(packet->head + packet->head_length, packet->body, packet->body_length); /* one piece costs less than two */
+        packet->head_length = all;
+    } else {
+        tx->piece[1].data = packet->body;
+        tx->piece[1].length = packet->body_length;
+        tx->piece[2].data = ep->pool.zeros;
+        tx->piece[2].length = packet->pad_length;
+        tx->piece_count = packet->pad_length > 0 ? 3 : 2;
+        return;
+    }
+    packet->body_length = packet->pad_length = 0;
+}
+
 /* Hands the packet in the next slot to the batch; `to` NULL: it goes where the one before it in the batch goes. `conn` is
  * the one that it belongs to, or NULL; `active` is given when the packet is one of the reliability protocol's. */
 static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__dconn_t *conn, cci__active_t *active) {
@@ -5568,22 +5680,13 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
         tx->to = tx[-1].to;
     }
     slot->active = active;
+    if (CCI__UNLIKELY(packet->spent != NULL))
+        ep->tx_needs_look = 1;
     tx->piece[0].data = packet->head;
-    if (packet->head + packet->head_length == packet->body) { /* all of it lies there together, the padding too */
-        packet->head_length += packet->body_length + packet->pad_length;
-        packet->body_length = packet->pad_length = 0;
-    } else if (packet->body_length > 0 && packet->head_length + packet->body_length <= CCI_REL_HEAD &&
-               !packet->pad_length) {
-        memcpy(packet->head + packet->head_length, packet->body, packet->body_length); /* one piece costs less than two */
-        packet->head_length += packet->body_length;
-        packet->body_length = 0;
-    }
+    tx->piece_count = 1;
+    if (packet->body_length > 0)
+        cci__dgram_lay_out(ep, packet, tx);
     tx->piece[0].length = packet->head_length;
-    tx->piece[1].data = packet->body;
-    tx->piece[1].length = packet->body_length;
-    tx->piece[2].data = ep->pool.zeros;
-    tx->piece[2].length = packet->pad_length;
-    tx->piece_count = packet->pad_length > 0 ? 3 : packet->body_length > 0 ? 2 : 1;
     tx->length = packet->head_length + packet->body_length + packet->pad_length;
     if (CCI__UNLIKELY(ep->wire != NULL) && !cci__dgram_wrap(ep, conn, packet->number, tx)) {
         ep->tx_count--; /* what was in it ends with the connection, which breaks, or is repeated by the handshake */
@@ -7774,6 +7877,21 @@ static int cci__dgram_queue(cci__dgram_t *ep, cci__active_t *active, const struc
     return cci_rel_send(&active->rel, data, count, length, op, ep->now_ns);
 }
 
+/* In a stream most messages only join others that wait to leave: all else has been seen to. 0: this one has more to it. */
+static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
+                                  uint32_t length, int flags) {
+    cci__active_t *active = conn->active;
+    if (flags != CCI_FLAG_SILENT || count != 1 || !active || conn->conn.state != CCI_CONN_OPEN ||
+        active->rel.in_flight == 0 || cci__list_empty(&active->ready) ||
+        active->unsent_bytes + length + 8 >= CCI__DGRAM_BURST || ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED ||
+        !cci_rel_join(&active->rel, data->iov_base, length, ep->now_ns))
+        return 0;
+    active->unsent_bytes += length + 8;
+    ep->unclocked++;
+    ep->idle_rounds = 0;
+    return 1;
+}
+
 static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, void *context, int flags) {
     cci__active_t *active;
@@ -7785,8 +7903,10 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     if (!active)
         return CCI_ENOBUFS;
     /* Reading the clock costs as much as the rest: what only joins others that wait can do with a time a little old. */
-    if (active->rel.in_flight == 0 || (++ep->unclocked & 15) == 0)
+    if (active->rel.in_flight == 0 || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
         ep->now_ns = ep->link->now(ep->handle);
+        ep->unclocked = 0;
+    }
     op = cci__dgram_op(ep, conn, context, flags, &status);
     if (status == CCI_SUCCESS)
         status = cci__dgram_queue(ep, active, data, count, length, op ? &op->rel : NULL, flags);
@@ -7815,7 +7935,9 @@ static int cci__dgram_sendv(struct cci_connection *connection, const struct iove
     if (length > connection->max_send_size)
         return CCI_EMSGSIZE;
     cci__dgram_lock(ep);
-    status = cci__dgram_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
+    status = cci__dgram_join(ep, conn, data, count, (uint32_t)length, flags)
+                 ? CCI_SUCCESS
+                 : cci__dgram_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
     cci__dgram_unlock(ep);
     return status;
 }

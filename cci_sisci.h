@@ -5876,14 +5876,6 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #include <sched.h>
 #include <sys/timerfd.h>
 
-/* Some C libraries know whether the process has one thread: then a lock is a plain store. */
-#if defined(__GLIBC__) && !defined(CCI_NO_THREADS) && (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 32))
-#include <sys/single_threaded.h>
-#define CCI__SISCI_IS_ALONE __libc_single_threaded
-#else
-#define CCI__SISCI_IS_ALONE 0
-#endif
-
 #define CCI__SISCI_MAGIC 0x43434931u
 #define CCI__SISCI_LINE 64u
 #define CCI__SISCI_HEADER 16u
@@ -6284,11 +6276,13 @@ static void cci__sisci_contend(cci__sisci *ep) {
 
 static inline void cci__sisci_lock(cci__sisci *ep) {
 #ifndef CCI_NO_THREADS
-    if (CCI__SISCI_IS_ALONE) {
+#ifdef CCI__IS_ALONE
+    if (CCI__IS_ALONE) {
         __atomic_store_n(&ep->lock, 1, __ATOMIC_RELAXED);
-    } else {
-        cci__sisci_contend(ep);
+        return;
     }
+#endif
+    cci__sisci_contend(ep);
 #else
     (void)ep;
 #endif

@@ -1553,7 +1553,8 @@ static int cci__udp_run(const cci__udp_link *l, const cci_link_tx_t *tx, int cou
     if (!l->gso || length == 0) {
         return 1;
     }
-    while (n < count && n < CCI__UDP_SEGMENTS && tx[n].length <= length && tx[n].length > 0) {
+    count = count < CCI__UDP_SEGMENTS ? count : CCI__UDP_SEGMENTS;
+    for (; n < count && tx[n].length <= length && tx[n].length > 0; n++) {
         if (tx[n].to != tx->to && memcmp(tx[n].to, tx->to, sizeof *tx->to) != 0) {
             break;
         }
@@ -1562,9 +1563,8 @@ static int cci__udp_run(const cci__udp_link *l, const cci_link_tx_t *tx, int cou
         if (bytes > most || pieces > pieces_left) {
             break;
         }
-        n++;
-        if (tx[n - 1].length < length) {
-            break; /* a shorter one can only be the last */
+        if (tx[n].length < length) {
+            return n + 1; /* a shorter one can only be the last */
         }
     }
     return n;
@@ -1579,6 +1579,11 @@ static int cci__udp_lay_out(cci__udp_link *l, int m, const cci_link_tx_t *tx, in
     int i, may_copy = n > 1 && tx->length <= CCI__UDP_SHORT;
     uint32_t j;
     for (i = 0; i < n && !(may_copy && used * 2 > n); i++) {
+        if (tx[i].piece_count == 1 && tx[i].piece[0].data == end) { /* often a batch lies in one piece */
+            piece[used - 1].iov_len += tx[i].length;
+            end += tx[i].length;
+            continue;
+        }
         for (j = 0; j < tx[i].piece_count; j++) {
             uint8_t *data = (uint8_t *)(uintptr_t)tx[i].piece[j].data; /* sendmsg only reads */
             if (used > 0 && data == end) {

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +31,7 @@
 /* ---- a link that misbehaves ------------------------------------------------------------------------------------- */
 
 static cci_link_t bad_link;
+static cci_endpoint_t *client, *server;
 static cci_transport_t transport;
 static const cci_transport_t *transports[2];
 
@@ -59,8 +62,40 @@ static void keep(const void *handle, const cci_link_tx_t *tx) {
     kept_length = at;
 }
 
+/* ---- a thread that comes while the only one is inside -------------------------------------------------------------- */
+
+static int makes_thread;         /* the next batch that is sent makes one, the process's first */
+static int thread_made, is_inside, met_inside;
+static pthread_t second;
+
+static void *come_too(void *endpoint) {
+    cci_event_t *event;
+    if (cci_get_event((cci_endpoint_t *)endpoint, &event) == CCI_SUCCESS)
+        cci_return_event(event);
+    return NULL;
+}
+
+/* The library is in a call while this runs: whoever gets into another call of the same endpoint's is met here. */
+static void let_another_in(void) {
+    int tries;
+    makes_thread = 0;
+    __atomic_store_n(&is_inside, 1, __ATOMIC_SEQ_CST);
+    thread_made = pthread_create(&second, NULL, come_too, client) == 0;
+    for (tries = 0; tries < 20000 && !__atomic_load_n(&met_inside, __ATOMIC_SEQ_CST); tries++)
+        sched_yield();
+    __atomic_store_n(&is_inside, 0, __ATOMIC_SEQ_CST);
+}
+
+static void watch_the_door(void) {
+    if (__atomic_load_n(&is_inside, __ATOMIC_SEQ_CST))
+        __atomic_store_n(&met_inside, 1, __ATOMIC_SEQ_CST);
+}
+
 static int bad_send(void *handle, const cci_link_tx_t *tx, int count) {
     int i;
+    watch_the_door();
+    if (makes_thread)
+        let_another_in();
     if (takes_parts && count > 3 && sim_below(2) == 0) {
         partial_sends++;
         return sim_send(handle, tx, count / 2);
@@ -104,7 +139,9 @@ static int bad_address(void *handle, char *text, size_t size) {
 /* Datagrams of one size that are there together come side by side in one buffer, as an offloading receiver leaves them. */
 static int joining_receive(void *handle, cci_link_rx_t *rx, int count) {
     const sim_endpoint_t *endpoint = (const sim_endpoint_t *)handle;
-    int filled = sim_receive(handle, rx, joins ? 1 : count), segments = 1;
+    int filled, segments = 1;
+    watch_the_door();
+    filled = sim_receive(handle, rx, joins ? 1 : count);
     if (!joins || filled == 0)
         return filled;
     for (; endpoint->first && endpoint->first->length == rx->segment && rx->capacity - rx->length >= rx->segment; segments++) {
@@ -150,7 +187,6 @@ static void no_log(void *user, int level, const char *text) {
 
 /* ---- a client and a server ---------------------------------------------------------------------------------------- */
 
-static cci_endpoint_t *client, *server;
 static cci_connection_t *at_client, *at_server; /* the newest connection */
 static cci_connection_t *of_client[ACTIVES + 1];
 static int client_count;
@@ -986,10 +1022,25 @@ static void congestion_control_that_there_is_not_is_refused_and_a_fixed_window_w
     assert_int_equal(failed_count, 0);
 }
 
+/* A hook may make the first other thread of the process in the middle of a call. It waits until the call is over. */
+static void a_thread_that_is_made_inside_a_call_waits_for_its_end(void **state) {
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    thread_made = met_inside = 0;
+    makes_thread = 1;
+    assert_int_equal(cci_send(at_client, "there", 5, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    assert_int_equal(thread_made, 1);
+    assert_int_equal(pthread_join(second, NULL), 0);
+    assert_int_equal(met_inside, 0);
+    run_until(&received_count, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        TEST(a_thread_that_is_made_inside_a_call_waits_for_its_end), /* first: no other makes a thread */
         TEST(a_client_whose_address_changes_is_still_known_and_its_connection_can_be_closed),
         TEST(a_replayed_old_packet_from_another_address_does_not_move_the_peers_address),
         TEST(a_link_that_takes_only_part_of_a_batch_costs_no_message),

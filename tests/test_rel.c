@@ -387,9 +387,9 @@ static void fly_mutated(world_t *w, side_t *to, const buf_t *from, uint32_t numb
 
 static void transmit(side_t *s, const cci_rel_packet_t *packet) {
     world_t *w = s->world;
-    uint32_t length = packet->head_length + packet->body_length, copies;
+    uint32_t length = packet->head_length + packet->body_length, copies, used;
     buf_t *buf;
-    assert_true(packet->head_length <= CCI_REL_HEAD);
+    if (packet->head == w->head) assert_true(packet->head_length <= CCI_REL_HEAD);
     assert_true(length <= MTU_MAX);
     if (packet->sent && !packet->sent->is_probe) assert_true(length <= cci__max32(s->rel.mtu, 40));
     w->packets++;
@@ -401,8 +401,11 @@ static void transmit(side_t *s, const cci_rel_packet_t *packet) {
     memcpy(buf->data, packet->head, packet->head_length);
     if (packet->body_length) memcpy(buf->data + packet->head_length, packet->body, packet->body_length);
     if (packet->head != w->head) { /* it lies together, and so do the zeros behind it */
-        assert_ptr_equal(packet->head + packet->head_length, packet->body);
-        for (copies = 0; copies < packet->pad_length; copies++) assert_int_equal(packet->body[packet->body_length + copies], 0);
+        if (packet->body_length > 0) assert_ptr_equal(packet->head + packet->head_length, packet->body);
+        used = CCI__SLOT_HEAD + cci__load16(packet->head + CCI_REL_HEADER + 2);
+        assert_int_equal(packet->head[CCI_REL_HEADER], CCI__FRAME_FRAGMENT);
+        assert_true(used <= length + packet->pad_length && length <= CCI__SLOT_HEAD + packet->sent->item->even);
+        for (; used < length + packet->pad_length; used++) assert_int_equal(packet->head[used], 0);
         w->in_place++;
     }
     if (w->hostile && chance(w, 4) == 0) fly_mutated(w, s->peer, buf, (uint32_t)packet->number);
@@ -712,6 +715,84 @@ static void test_a_long_message_lies_as_the_packets_it_leaves_in(void **state) {
         assert_int_equal(w->side[1].delivered_count, 1);
         if (lose) assert_true(w->in_place >= pieces);
         else assert_int_equal(w->in_place, pieces);
+        world_end(w);
+    }
+}
+
+/* A message that nobody waits for joins the packet that has not left, and no other. */
+static void test_messages_join_what_waits_to_leave_and_nothing_else(void **state) {
+    static uint8_t bytes[1200];
+    world_t *w = world_new(3, CCI_CONN_ATTR_RO, 1200);
+    side_t *s = &w->side[0];
+    cci_rel_packet_t packet;
+    uint32_t joined = 0, length, first;
+    (void)state;
+    memset(&packet, 0, sizeof packet);
+    packet.head = w->head;
+    message_fill(bytes, 0, 8);
+    assert_int_equal(cci_rel_join(&s->rel, bytes, 8, w->now_ns), 0); /* there is none */
+    send_sure(s, 8);
+    for (length = 4;; length++) {
+        message_fill(bytes, s->sent, length);
+        memset(&s->ops[s->sent], 0, sizeof s->ops[0]);
+        if (!cci_rel_join(&s->rel, bytes, length, w->now_ns)) break;
+        s->ops[s->sent].id = s->sent;
+        s->sent++;
+        joined++;
+    }
+    assert_true(joined > 20 && joined < 60); /* until the packet is full */
+    first = s->sent;
+    s->rel.timeout_us++;
+    message_fill(bytes, s->sent, 4);
+    assert_int_equal(cci_rel_join(&s->rel, bytes, 4, w->now_ns), 0); /* its time is another */
+    s->rel.timeout_us--;
+    assert_true(cci_rel_output(&s->rel, &packet, 1, w->now_ns));
+    transmit(s, &packet);
+    assert_int_equal(cci_rel_join(&s->rel, bytes, 4, w->now_ns), 0); /* it has left */
+    assert_true(run_until_idle(w, 60000 * MS));
+    assert_int_equal(w->side[1].delivered_count, first);
+    assert_int_equal(s->completed, 1);
+    s->completed = s->sent; /* the others' are not told */
+    assert_all_well(s);
+    world_end(w);
+}
+
+/* Long messages follow each other in a batch; but while the receiver was not ready for one, none goes behind it. */
+static void test_a_batch_of_long_messages_stops_where_the_receiver_was_not_ready(void **state) {
+    int rnr;
+    (void)state;
+    for (rnr = 0; rnr < 2; rnr++) {
+        world_t *w = world_sized(1, CCI_CONN_ATTR_RO, 1200, BLOCKS, BULKS, RECORDS, PARTS); /* odd: they lie in slots */
+        side_t *s = &w->side[0];
+        cci_rel_packet_t packet;
+        uint32_t packets = 1, items = 0;
+        const cci_rel_item_t *last = NULL;
+        memset(&packet, 0, sizeof packet);
+        packet.head = w->head;
+        while (s->sent < 3) {
+            static uint8_t bytes[4000];
+            struct iovec data = {bytes, sizeof bytes};
+            op_t *op = next_op(s);
+            message_fill(bytes, s->sent++, sizeof bytes);
+            assert_int_equal(cci_rel_send(&s->rel, &data, 1, sizeof bytes, &op->rel, w->now_ns), CCI_SUCCESS);
+        }
+        s->rel.flow.window = 1000000;
+        s->rel.want_mtu = 0;
+        s->rel.peer_window = 8000000;
+        s->rel.rnr = (uint8_t)rnr;
+        assert_true(cci_rel_output(&s->rel, &packet, 1, w->now_ns));
+        do {
+            items += packet.sent->item != last;
+            last = packet.sent->item;
+            transmit(s, &packet);
+            packet.head = w->head;
+            packets++;
+        } while (cci_rel_output_next(&s->rel, &packet, w->now_ns));
+        assert_int_equal(items, rnr ? 1 : 3);
+        assert_true(packets > 4 * items);
+        assert_true(run_until_idle(w, 60000 * MS));
+        assert_all_well(s);
+        assert_int_equal(w->side[1].delivered_count, 3);
         world_end(w);
     }
 }
@@ -1712,6 +1793,8 @@ int main(void) {
         cmocka_unit_test(test_a_completion_comes_only_after_the_delivery),
         cmocka_unit_test(test_a_lent_message_travels_from_where_it_is),
         cmocka_unit_test(test_a_long_message_lies_as_the_packets_it_leaves_in),
+        cmocka_unit_test(test_messages_join_what_waits_to_leave_and_nothing_else),
+        cmocka_unit_test(test_a_batch_of_long_messages_stops_where_the_receiver_was_not_ready),
         cmocka_unit_test(test_an_unreliable_message_is_delivered_as_it_comes),
         cmocka_unit_test(test_writes_place_exact_bytes_and_nothing_outside),
         cmocka_unit_test(test_a_message_comes_after_the_data_it_follows),
