@@ -1427,7 +1427,9 @@ static void step_garbage(void) {
         if (way < 2 && old != NULL && old->length <= sizeof bytes) {
             length = old->length;
             memcpy(bytes, old->bytes, length);
-            if (way == 0 || bytes[1] == CCI__PKT_REQUEST || bytes[1] == CCI__PKT_DATA) {
+            /* What a stranger repeats may not be what another node answers with a RESET: that one is authentic, since it
+             * has the connection's tokens, and may be repeated later. Who sees packets can reset what is not sealed. */
+            if (way == 0 || (bytes[1] != CCI__PKT_COOKIE && bytes[1] != CCI__PKT_REJECT && bytes[1] != CCI__PKT_RESET)) {
                 bytes[0] = (uint8_t)(CCI__WIRE_VERSION + (happens(500) ? 1 : -1)); /* an older or newer peer */
             }
         } else if (bytes[1] == CCI__PKT_REQUEST) {
