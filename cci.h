@@ -3335,12 +3335,14 @@ static int cci__rel_write_next(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel
     return 1;
 }
 
-/* What may leave behind the last piece of an item with no more thought: the next message, if it is in SLOTS too and nothing
- * else is to be sent. */
+/* What may leave behind the last piece of an item with no more thought: the next one, if it is a long message or a packet that
+ * waits for no company, and nothing else is to be sent. */
 static cci_rel_item_t *cci__rel_next_burst(const cci_rel_t *rel) {
     cci_rel_item_t *item = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
-    return &item->queue != &rel->runs && item->kind == CCI__ITEM_SLOTS && !(item->flags & CCI__ITEM_VOID) && !rel->rnr &&
-                   cci__list_empty(&rel->bulks) && cci__list_empty(&rel->held) && cci__list_empty(&rel->follows)
+    return &item->queue != &rel->runs &&
+                   (item->kind >= CCI__ITEM_LENT || item->length >= (rel->mtu - CCI_REL_HEADER) / 4 * 3) &&
+                   !(item->flags & CCI__ITEM_VOID) && !rel->rnr && cci__list_empty(&rel->bulks) &&
+                   cci__list_empty(&rel->held) && cci__list_empty(&rel->follows)
                ? item
                : NULL;
 }

@@ -209,9 +209,10 @@ static int message_check(const uint8_t *message, uint32_t length, uint64_t *numb
 
 /* ---- memory for RMA -------------------------------------------------------------------------------------------- */
 
+/* From the heap as from the transport aligned to pages: copies between memories that lie otherwise are slower by a tenth. */
 static uint8_t *take_memory(uint64_t length, int heap) {
     void *memory = NULL;
-    if (heap) return (uint8_t *)malloc((size_t)length);
+    if (heap) return posix_memalign(&memory, 4096, (size_t)length) == 0 ? (uint8_t *)memory : NULL;
     return cci_rma_alloc(endpoint, length, &memory) == CCI_SUCCESS ? (uint8_t *)memory : NULL;
 }
 
@@ -723,9 +724,11 @@ static uint64_t send_batch(uint64_t from, uint64_t count, int flags) {
     const uint8_t *buffer = client.buffer;
     uint32_t size_bytes = client.size_bytes;
     uint64_t i;
+    uint32_t left = client.every - (uint32_t)(from % client.every); /* until the next with an event; to divide each time is dear */
     int status = CCI_SUCCESS;
     for (i = 0; i < count; i++) {
-        int quiet = (from + i + 1) % client.every == 0 ? 0 : CCI_FLAG_SILENT;
+        int quiet = --left == 0 ? 0 : CCI_FLAG_SILENT;
+        if (left == 0) left = client.every;
         status = client.verify ? send_verified(from + i, flags)
                                : cci_send(connection, buffer, size_bytes, NULL, flags | quiet);
         if (status != CCI_SUCCESS) break;
