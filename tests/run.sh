@@ -724,11 +724,6 @@ step conformance-sisci-sanitized sanitized conformance tests/conformance.c sisci
 step conformance-sisci-bounce-sanitized sanitized conformance tests/conformance.c sisci-bounce
 step conformance-sisci-mapped-sanitized sanitized conformance tests/conformance.c sisci-mapped
 step conformance-sisci-raced raced conformance tests/conformance.c sisci thread
-# Long, and by name only, as `make soak` and `make mutants`.
-case $only in
-soak) step soak soak ;;
-mutants) step mutants sh_mutants ;;
-esac
 step vendor vendor
 step adapter adapted plain '' adapter tests/adapter.c
 step adapter-sanitized adapted sanitized "$sanitizers" adapter tests/adapter.c
