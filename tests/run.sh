@@ -615,7 +615,7 @@ warnings_of() {
 soak() {
     check 'the soak test does not compile' make -s CC="$cc" CFLAGS=-O2 build/soak
     [ -x build/soak ] || return
-    check 'the known seeds' timeout 300 build/soak --first 1 --seeds 80
+    check 'the known seeds' timeout 300 build/soak --first 1 --seeds 80 --every-fault
     fresh=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
     echo "fresh seeds from $fresh on"
     check "the fresh seeds from $fresh on" timeout 300 build/soak --first "$fresh" --seconds 12

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  *     soak [--seeds N] [--first SEED] [--seconds N]    runs seeds one after the other, each in a process of its own
+ *     soak ... --every-fault                           fails if a kind of fault was in none of them, or few connections
  *     soak --seed SEED [--steps N] [--keep LIST]       runs one; of its steps only the first N, or those listed ("0-7,12")
  *     soak --seed SEED [--without NAMES]               runs one without steps of some kinds ("alias,replay")
  *     soak --seed SEED --reduce                        looks for a short list of steps that fails in the same way
@@ -31,7 +32,7 @@ typedef struct options {
     const char *keep;      /* list of steps, or NULL for all */
     const char *without;   /* kinds of steps that are left out, or NULL */
     const char *pcap;
-    int is_verbose, is_single, reduces, forks;
+    int is_verbose, is_single, reduces, forks, wants_faults;
     uint32_t seed_count, seconds;
 } options_t;
 
@@ -150,10 +151,12 @@ static int run_forked(unsigned patience_s) {
 static void add_totals(soak_totals_t *sum) {
     const uint64_t *from = (const uint64_t *)(const void *)shared_totals;
     uint64_t *to = (uint64_t *)(void *)sum;
+    uint64_t most_conns = cci__max64(sum->most_conns, shared_totals->most_conns);
     size_t i;
     for (i = 0; i < sizeof *sum / sizeof *to; i++) {
         to[i] += from[i];
     }
+    sum->most_conns = most_conns;
 }
 
 static void tell_end(int how) {
@@ -248,6 +251,26 @@ static void tell_totals(const soak_totals_t *sum, uint32_t seeds, uint32_t faile
            (unsigned long)sum->calms, (unsigned long)failed);
 }
 
+/* Which faults there were; 0 if one that was wanted was not, or there were no thousands of connections. */
+static int tell_faults(const soak_totals_t *sum) {
+    int i, missing = sum->most_conns < 2000;
+    printf("faults:");
+    for (i = 0; i < FAULT_COUNT; i++) {
+        printf("%s %s %llu", i == 0 ? "" : ",", net_fault_texts[i], (unsigned long long)sum->faults[i]);
+        missing += sum->faults[i] == 0;
+    }
+    printf("; at most %llu connections at once\n", (unsigned long long)sum->most_conns);
+    for (i = 0; i < FAULT_COUNT && options.wants_faults; i++) {
+        if (sum->faults[i] == 0) {
+            printf("FAIL: never in these seeds: %s\n", net_fault_texts[i]);
+        }
+    }
+    if (sum->most_conns < 2000 && options.wants_faults) {
+        printf("FAIL: never 2,000 connections at once in these seeds\n");
+    }
+    return missing == 0 || !options.wants_faults;
+}
+
 /* The run of a seed says the same each time, or a failure could not be replayed. */
 static int check_repeatable(void) {
     uint64_t digest;
@@ -292,7 +315,7 @@ static int run_many(void) {
         }
     }
     tell_totals(&sum, i, failed);
-    return failed > 0;
+    return !tell_faults(&sum) || failed > 0;
 }
 
 static const char *value_of(int argc, char **argv, int *i) {
@@ -334,6 +357,8 @@ int main(int argc, char **argv) {
             options.is_verbose = 1;
         } else if (strcmp(argv[i], "--no-fork") == 0) {
             options.forks = 0;
+        } else if (strcmp(argv[i], "--every-fault") == 0) {
+            options.wants_faults = 1;
         } else if (strcmp(argv[i], "--stop") == 0) {
             options.is_single = 1; /* at the first failure */
         } else {

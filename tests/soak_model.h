@@ -169,7 +169,9 @@ typedef struct node {
 
 typedef struct soak_totals {
     uint64_t steps, operations, delivered, completed, failed_ops, connects, accepts, virtual_ns, datagrams, bytes;
-    uint64_t rma_bytes, polls, corrupted, replayed, calms, probes, endpoints, digest, work, work_at_most;
+    uint64_t rma_bytes, polls, calms, probes, endpoints, digest, work, work_at_most;
+    uint64_t most_conns; /* open at once; of many seeds, the most of one */
+    uint64_t faults[FAULT_COUNT];
 } soak_totals_t;
 
 static node_t nodes[NET_MAX_NODES];
@@ -639,6 +641,7 @@ static void op_completed(const cci_event_send_t *event, uint32_t node) {
         side->messages[op->message].failed = event->status != CCI_SUCCESS;
     }
     side->had_rnr |= event->status == CCI_ERR_RNR;
+    net.faults[FAULT_RECV_FULL] += event->status == CCI_ERR_RNR;
     side->is_broken |= event->status == CCI_ETIMEDOUT || event->status == CCI_ERR_DISCONNECTED;
     op->is_done = 1;
     op_not_pending(op);
@@ -691,6 +694,32 @@ static void check_left_out(const side_t *to, const side_t *from, uint32_t begin,
     }
 }
 
+/* Somebody sent this to the group. If there is room, it carries the sending connection behind its number. */
+static int is_of_group(uint32_t group, const uint8_t *bytes, uint32_t length) {
+    static uint8_t expected[65536];
+    uint32_t i, number;
+    for (i = length < 8 ? 0 : cci__load32(bytes + 4); i < conn_count; i++) {
+        const side_t *from = &conns[i].side[0];
+        int is_sender = conns[i].attribute == CCI_CONN_ATTR_UU_MC_TX && conns[i].group == group;
+        for (number = length < 4 ? 0 : cci__load32(bytes); is_sender && number < from->message_count; number++) {
+            fill_message(expected, length, i, 0, number);
+            if (length >= 8) {
+                cci__store32(expected + 4, i);
+            }
+            if (from->messages[number].length == length && memcmp(bytes, expected, length) == 0) {
+                return 1;
+            }
+            if (length >= 4) {
+                break;
+            }
+        }
+        if (length >= 8) {
+            break;
+        }
+    }
+    return 0;
+}
+
 static void message_arrived(uint32_t node, const cci_event_recv_t *event) {
     uintptr_t context = (uintptr_t)event->connection->context - 1;
     uint32_t id = (uint32_t)(context / 2), at = (uint32_t)(context % 2), number;
@@ -711,9 +740,9 @@ static void message_arrived(uint32_t node, const cci_event_recv_t *event) {
     if (!is_strict) {
         return;
     }
-    if (conn->attribute >= CCI_CONN_ATTR_UU_MC_TX) { /* group messages carry the sending connection */
-        REQUIRE(ORACLE_CONTENT, event->len < 8 || cci__load32((const uint8_t *)event->ptr + 4) < conn_count,
-                "a group message that nobody sent");
+    if (conn->attribute >= CCI_CONN_ATTR_UU_MC_TX) {
+        REQUIRE(ORACLE_CONTENT, is_of_group(conn->group, (const uint8_t *)event->ptr, event->len),
+                "connection %u got %u bytes that nobody sent to group %u", id, event->len, conn->group);
         return;
     }
     number = find_message(from, (const uint8_t *)event->ptr, event->len, id, !at, to->next_delivery,

@@ -23,6 +23,43 @@
 #define MS UINT64_C(1000000)
 #define SEC UINT64_C(1000000000)
 
+/* What has befallen the endpoints, counted: a fault that never happens proves nothing (see --every-fault). */
+#define NET_FAULTS(X)                                                                                                 \
+    X(LOST, "lost by chance")                                                                                         \
+    X(BURST, "lost in a burst")                                                                                       \
+    X(ONE_SIDED, "paths bad in one direction")                                                                        \
+    X(CUT, "lost in a partition")                                                                                     \
+    X(HEALED, "partitions healed")                                                                                    \
+    X(QUEUED, "waited in a queue")                                                                                    \
+    X(QUEUE_FULL, "lost at a full queue")                                                                             \
+    X(TOO_LONG, "longer than the path's MTU")                                                                         \
+    X(REPEATED, "repeated")                                                                                           \
+    X(OVERTAKEN, "held back")                                                                                         \
+    X(DELAYED, "delayed by a millisecond or more")                                                                    \
+    X(FLIPPED, "bits flipped")                                                                                        \
+    X(SHORTENED, "cut short")                                                                                         \
+    X(SPLICED, "spliced")                                                                                             \
+    X(REPLAYED, "replayed")                                                                                           \
+    X(REPLAYED_LATE, "replayed from a connection that was gone")                                                      \
+    X(GARBAGE, "garbage")                                                                                             \
+    X(VERSION, "of another version")                                                                                  \
+    X(REBOUND, "senders that changed their address")                                                                  \
+    X(FORGOTTEN, "sent to an address that was forgotten")                                                             \
+    X(BUSY, "batches that the link took in part")                                                                     \
+    X(PAUSED, "pauses")                                                                                               \
+    X(CLOCK, "clocks that jumped")                                                                                    \
+    X(HOARDED, "events kept")                                                                                         \
+    X(RECREATED, "endpoints made again")                                                                              \
+    X(KILLED, "of them without a goodbye")                                                                            \
+    X(ALLOCATION, "allocations that failed")                                                                          \
+    X(DEVICE, "devices that went down")                                                                               \
+    X(SEND_FULL, "refused, no send buffer")                                                                           \
+    X(RECV_FULL, "failed, no receive buffer")
+#define NET_FAULT_ENUM(name, text) FAULT_##name,
+typedef enum net_fault { NET_FAULTS(NET_FAULT_ENUM) FAULT_COUNT } net_fault_t;
+#define NET_FAULT_TEXT(name, text) text,
+static const char *const net_fault_texts[FAULT_COUNT] = {NET_FAULTS(NET_FAULT_TEXT)};
+
 typedef struct net_path {
     uint32_t loss_per_mille, duplicate_per_mille, reorder_per_mille, corrupt_per_mille;
     uint32_t burst_begin_per_mille, burst_end_per_mille, burst_loss_per_mille; /* Gilbert-Elliott */
@@ -40,13 +77,15 @@ typedef struct net_state {
     uint32_t alias_count;
     int translators_remember;               /* old numbers lead to their nodes, too */
     uint32_t busy_per_mille[NET_MAX_NODES]; /* the link takes only some of a batch */
+    int is_dead[NET_MAX_NODES];             /* it was killed: what its library still sends is lost */
     int corrupts_everything;                /* otherwise only what nobody could take for sound is changed */
     uint32_t base_mtu;
     sim_datagram_t *recorded[NET_RECORDED];
     uint32_t recorded_next;
     int64_t stranger_credit[NET_MAX_STRANGERS]; /* bytes from a spoofed address less bytes to it */
     uint64_t received, received_bytes;
-    uint64_t datagrams, bytes, lost, corrupted, replayed, oversized;
+    uint64_t datagrams, bytes;
+    uint64_t faults[FAULT_COUNT];
     uint64_t digest; /* of all that was sent: two runs of one seed must agree */
     FILE *pcap;
 } net_state_t;
@@ -99,6 +138,7 @@ static sim_datagram_t *net_splice(const sim_datagram_t *datagram, const sim_data
         free(spliced);
         return NULL;
     }
+    net.faults[FAULT_SPLICED]++;
     return spliced;
 }
 
@@ -114,6 +154,7 @@ static sim_datagram_t *net_corrupt(const sim_datagram_t *datagram) {
         }
         changed = sim_copy(datagram);
         changed->bytes[sim_happens(200) ? 0 : 4 + sim_below(12)] ^= (uint8_t)(1u << sim_below(8));
+        net.faults[FAULT_FLIPPED]++;
         return changed;
     }
     if (kind == 1 && other != NULL) {
@@ -122,6 +163,7 @@ static sim_datagram_t *net_corrupt(const sim_datagram_t *datagram) {
     length = kind == 0 ? (uint32_t)sim_below(length) : length;
     changed = net_make(&datagram->from, &datagram->to, length);
     memcpy(changed->bytes, datagram->bytes, length);
+    net.faults[kind == 0 ? FAULT_SHORTENED : FAULT_FLIPPED]++;
     if (kind > 1) {
         for (flips = 1 + (uint32_t)sim_below(4); flips > 0 && length > 0; flips--) {
             changed->bytes[sim_below(length)] ^= (uint8_t)(1u << sim_below(8));
@@ -134,8 +176,11 @@ static sim_datagram_t *net_corrupt(const sim_datagram_t *datagram) {
 
 static void net_launch(const net_path_t *path, sim_datagram_t *datagram, uint64_t queued_ns) {
     datagram->due_ns = sim.now_ns + queued_ns + path->delay_ns + sim_below(path->jitter_ns);
+    net.faults[FAULT_QUEUED] += queued_ns > 0;
+    net.faults[FAULT_DELAYED] += path->delay_ns >= MS;
     if (sim_happens(path->reorder_per_mille)) {
         datagram->due_ns += sim_below(path->reorder_ns);
+        net.faults[FAULT_OVERTAKEN]++;
     }
     datagram->order = sim.order++;
     sim_heap_push(datagram);
@@ -156,15 +201,22 @@ static uint64_t net_queue(net_path_t *path, uint32_t length) {
 }
 
 static int net_is_lost(net_path_t *path, uint32_t length) {
+    net_fault_t why = path->is_cut ? FAULT_CUT : FAULT_COUNT;
     path->in_burst = path->in_burst ? !sim_happens(path->burst_end_per_mille) : sim_happens(path->burst_begin_per_mille);
-    if (path->is_cut || sim_happens(path->loss_per_mille) || (path->in_burst && sim_happens(path->burst_loss_per_mille))) {
-        return 1;
+    if (why == FAULT_COUNT && sim_happens(path->loss_per_mille)) {
+        why = FAULT_LOST;
     }
-    if (path->mtu != 0 && length > path->mtu) {
-        net.oversized++;
-        return 1;
+    if (why == FAULT_COUNT && path->in_burst && sim_happens(path->burst_loss_per_mille)) {
+        why = FAULT_BURST;
     }
-    return 0;
+    if (why == FAULT_COUNT && path->mtu != 0 && length > path->mtu) {
+        why = FAULT_TOO_LONG;
+    }
+    if (why == FAULT_COUNT) {
+        return 0;
+    }
+    net.faults[why]++;
+    return 1;
 }
 
 static void net_carry(uint32_t from, uint32_t to, const sim_datagram_t *original) {
@@ -174,15 +226,19 @@ static void net_carry(uint32_t from, uint32_t to, const sim_datagram_t *original
     if (!datagram->is_group) {
         sim_make_address(&datagram->to, 1, NET_FIRST_NODE + to);
     }
-    if (net_is_lost(path, datagram->length) || (queued_ns = net_queue(path, datagram->length)) == UINT64_MAX) {
-        net.lost++;
+    if (net_is_lost(path, datagram->length)) {
+        free(datagram);
+        return;
+    }
+    queued_ns = net_queue(path, datagram->length);
+    if (queued_ns == UINT64_MAX) {
+        net.faults[FAULT_QUEUE_FULL]++;
         free(datagram);
         return;
     }
     if (sim_happens(path->corrupt_per_mille)) {
         sim_datagram_t *changed = net_corrupt(datagram);
         if (changed != NULL) {
-            net.corrupted++;
             net_launch(path, changed, queued_ns);
             if (sim_happens(500)) { /* instead of the sound one */
                 free(datagram);
@@ -191,6 +247,7 @@ static void net_carry(uint32_t from, uint32_t to, const sim_datagram_t *original
         }
     }
     if (sim_happens(path->duplicate_per_mille)) {
+        net.faults[FAULT_REPEATED]++;
         net_launch(path, sim_copy(datagram), queued_ns);
     }
     net_launch(path, datagram, queued_ns);
@@ -208,8 +265,12 @@ static void net_record(const sim_datagram_t *datagram) {
 /* Each datagram that a node sends. */
 static void net_route(const sim_datagram_t *original) {
     uint32_t from = net_number(&original->from) - NET_FIRST_NODE, number = net_number(&original->to), i;
-    sim_datagram_t *datagram = sim_copy(original);
+    sim_datagram_t *datagram;
     int to;
+    if (net.is_dead[from]) {
+        return;
+    }
+    datagram = sim_copy(original);
     net.datagrams++;
     net.bytes += original->length;
     for (i = 0; i < original->length; i += 7) {
@@ -232,6 +293,8 @@ static void net_route(const sim_datagram_t *original) {
         net.stranger_credit[number - NET_STRANGERS] -= datagram->length;
     } else if ((to = net_node_at(number)) >= 0) {
         net_carry(from, (uint32_t)to, datagram);
+    } else {
+        net.faults[FAULT_FORGOTTEN]++;
     }
     free(datagram);
 }
@@ -254,14 +317,16 @@ static void net_inject(const cci_link_addr_t *from, uint32_t to_node, const void
     }
 }
 
-static void net_replay(void) {
+/* Sends an old datagram once more, and returns it: NULL if there is none, or its receiver is no more. */
+static const sim_datagram_t *net_replay(void) {
     const sim_datagram_t *old = net_any_recorded();
     int to;
     if (old == NULL || old->is_group || (to = net_node_at(net_number(&old->to))) < 0) {
-        return;
+        return NULL;
     }
-    net.replayed++;
+    net.faults[FAULT_REPLAYED]++;
     net_inject(&old->from, (uint32_t)to, old->bytes, old->length);
+    return old;
 }
 
 /* ---- the link ------------------------------------------------------------------------------------------------------- */
@@ -303,6 +368,7 @@ static int net_send(void *link, const cci_link_tx_t *tx, int count) {
     net_work_is_counted = 0;
     if (sim_happens(net.busy_per_mille[node])) {
         count = (int)sim_below((uint64_t)count + 1);
+        net.faults[FAULT_BUSY]++;
     }
     count = count == 0 ? 0 : sim_send(link, tx, count);
     net_work_is_counted = is_counted;

@@ -118,6 +118,7 @@ static void *soak_alloc(void *user, size_t size) {
     (void)user;
     if (alloc_fails_at == 1) {
         alloc_fails_at = alloc_fails_for_ever ? 1 : 0;
+        net.faults[FAULT_ALLOCATION]++;
         return NULL;
     }
     alloc_fails_at -= alloc_fails_at > 1;
@@ -441,6 +442,7 @@ static void on_event(uint32_t index, cci_event_t *event) {
         message_arrived(index, &event->recv);
         if (sim.now_ns < node->hoard_until_ns) {
             *PUSH(node->hoard, node->hoard_count, node->hoard_capacity, cci_event_t *) = event;
+            net.faults[FAULT_HOARDED]++;
             return;
         }
         if (sim_happens(node->hold_per_mille)) {
@@ -606,6 +608,7 @@ static int soak_send(uint32_t id, uint32_t at, uint32_t length, int flags, int m
         }
         return 1;
     }
+    net.faults[FAULT_SEND_FULL] += status == CCI_ENOBUFS;
     REQUIRE(ORACLE_CALL, expected_refusal(status), "cci_send of %u bytes: %s", length, cci_strerror(NULL, (cci_status_t)status));
     op_release_buffer(op);
     op_count--;
@@ -914,6 +917,7 @@ static void do_task(const task_t *task) {
         }
         break;
     case TASK_UNCUT:
+        net.faults[FAULT_HEALED]++;
         for (i = 0; i < node_count * node_count; i++) {
             net.path[i / node_count][i % node_count].is_cut = 0;
         }
@@ -1170,10 +1174,12 @@ static uint32_t any_node(void) {
 }
 
 static void step_connect(void) {
-    uint32_t open = 0, i, times = profile.is_crowded ? between(1, 200) : happens(100) ? between(2, 12) : 1;
+    uint32_t open = 0, both = 0, i, times = profile.is_crowded ? between(100, 400) : happens(100) ? between(2, 12) : 1;
     for (i = 0; i < conn_count; i++) {
         open += conns[i].side[0].state == SIDE_OPEN || conns[i].is_connecting;
+        both += conns[i].side[0].state == SIDE_OPEN && conns[i].side[1].state == SIDE_OPEN;
     }
+    totals.most_conns = cci__max64(totals.most_conns, both);
     for (; times > 0 && open < profile.most_conns; times--, open++) {
         uint32_t from = any_node(), to = any_node();
         cci_conn_attribute_t attribute = (cci_conn_attribute_t)PICK(CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU,
@@ -1362,6 +1368,7 @@ static void worsen(net_path_t *path) {
 static void step_path(void) {
     uint32_t which = happens(400) ? NONE : below(node_count * node_count), i, count = between(1, 3);
     uint64_t state = chance();
+    net.faults[FAULT_ONE_SIDED] += which != NONE;
     for (i = 0; i < node_count * node_count; i++) {
         if (which == NONE || i == which) {
             uint32_t times = count;
@@ -1394,6 +1401,7 @@ static void step_pause(void) {
     if (node->endpoint != NULL && sim.now_ns + for_ns > node->paused_until_ns) {
         node->paused_until_ns = sim.now_ns + for_ns;
         node->was_slow = 1;
+        net.faults[FAULT_PAUSED]++;
         plan(for_ns, TASK_WAKE, index, 0, node->incarnation, NULL);
     }
 }
@@ -1435,8 +1443,19 @@ static void step_garbage(void) {
         } else if (bytes[1] == CCI__PKT_REQUEST) {
             bytes[1] = CCI__PKT_DATA; /* a sound request of a stranger would be a request */
         }
+        net.faults[length > 0 && bytes[0] != CCI__WIRE_VERSION ? FAULT_VERSION : FAULT_GARBAGE]++;
         sim_make_address(&from, 1, NET_STRANGERS + stranger);
         net_inject(&from, any_node(), bytes, length);
+    }
+}
+
+static void step_replay(void) {
+    const sim_datagram_t *old = net_replay();
+    if (old != NULL && old->length >= CCI__HEADER_SIZE && old->bytes[1] == CCI__PKT_DATA) {
+        const node_t *node = &nodes[net_node_at(net_number(&old->to))];
+        net.faults[FAULT_REPLAYED_LATE] +=
+            node->endpoint != NULL && cci_conn_find(&dgram_of(node)->conns, cci__load32(old->bytes + 4),
+                                                    cci__load64(old->bytes + 8)) == NULL;
     }
 }
 
@@ -1445,13 +1464,18 @@ static void step_alias(void) {
     if (net.alias_count < NET_MAX_ALIASES) {
         net.alias_owner[net.alias_count] = index;
         net.alias[index] = NET_FIRST_ALIAS + net.alias_count++;
+        net.faults[FAULT_REBOUND]++;
     }
 }
 
 static void step_recreate(void) {
     uint32_t index = any_node();
     if (nodes[index].endpoint != NULL && sim.up[index % 2] && alloc_fails_at == 0) {
+        net.is_dead[index] = happens(500); /* a process that is killed says no goodbye, and owes acknowledgements for ever */
+        net.faults[FAULT_KILLED] += (uint64_t)net.is_dead[index];
+        net.faults[FAULT_RECREATED]++;
         soak_destroy(index);
+        net.is_dead[index] = 0;
         soak_open(index);
     }
 }
@@ -1499,6 +1523,7 @@ static void do_step(step_kind_t kind) {
     case STEP_CLOCK:
         index = any_node();
         if (nodes[index].endpoint != NULL) {
+            net.faults[FAULT_CLOCK]++;
             nodes[index].link->clock_ahead_ns += between(1, happens(300) ? 20000 : 500) * MS;
             nodes[index].awake_ns = node_now_ns(&nodes[index]); /* to the library that is as if it had slept */
             wake_node(&nodes[index]);
@@ -1518,7 +1543,7 @@ static void do_step(step_kind_t kind) {
         break;
     case STEP_REPLAY:
         for (times = between(1, 40); times > 0; times--) {
-            net_replay();
+            step_replay();
         }
         break;
     case STEP_GARBAGE:
@@ -1530,6 +1555,7 @@ static void do_step(step_kind_t kind) {
     case STEP_DEVICE:
         index = below(2);
         sim_set_up((int)index, 0);
+        net.faults[FAULT_DEVICE]++;
         plan(between(1, 3000) * MS, TASK_DEVICE_UP, index, 0, 0, NULL);
         break;
     case STEP_NO_MEMORY:
@@ -1668,8 +1694,7 @@ static void soak_end(void) {
     totals.virtual_ns = sim.now_ns - 1000000000u;
     totals.datagrams = net.datagrams;
     totals.bytes = net.bytes;
-    totals.corrupted = net.corrupted;
-    totals.replayed = net.replayed;
+    memcpy(totals.faults, net.faults, sizeof totals.faults);
     totals.digest = net.digest;
 }
 
