@@ -880,6 +880,13 @@ CCI__UNUSED static inline uint64_t cci__max64(uint64_t a, uint64_t b) {
 CCI__UNUSED static inline int cci__share(uint32_t held, uint32_t left) {
     return held < 3 * left;
 }
+/* The same where peers that fall silent hold theirs until a time-out: an eighth of all is for those who hold next to nothing. */
+CCI__UNUSED static inline int cci__share_for_long(uint32_t held, uint32_t left, uint32_t all) {
+    uint32_t kept = all / 8;
+    if (held < cci__max32(kept / 64, 1))
+        return left > 0;
+    return left > kept && cci__share(held, left - kept);
+}
 CCI__UNUSED static inline uint32_t cci__pad8(uint32_t length) {
     return (length + 7u) & ~7u;
 }
@@ -2063,8 +2070,9 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  * of sequence numbers on an unordered connection, 96 gaps in a bulk write: what exceeds them is not acknowledged.
  *
  * Shares: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). So one connection
- * can have three quarters of it, n of them get equal parts, and something is left for whoever comes next. What is due
- * always has a quarter that what came too early may not touch. A connection that holds something and gets no further is
+ * can have three quarters of it, n of them get equal parts, and something is left for whoever comes next. Records of packets,
+ * which a peer that falls silent holds until the send time-out, have an eighth besides for those who hold next to none. What
+ * is due always has a quarter that what came too early may not touch. A connection that holds something and gets no further is
  * `stuck`: cci_rel_stuck_ns() says since when, and its user may end it when others go short.
  *
  * Frames follow the packet's header (>>conn) and fill multiples of 8 bytes, except the last. The first byte is the type:
@@ -2254,7 +2262,7 @@ typedef struct cci_rel_pool {
     uint8_t slots;                            /* packets leave as they are: long messages lie as packets */
     uint32_t block_total, block_limit, block_out;
     uint32_t part_total, part_free;
-    uint32_t record_free;
+    uint32_t record_free, record_total;
     uint32_t buffers_held; /* by all connections, with what can't be delivered yet */
     uint32_t starved;      /* something that was due had to be refused */
     uint32_t base_mtu;
@@ -2366,6 +2374,7 @@ CCI_API void cci_rel_pool_add(cci_rel_pool_t *pool, cci_rel_item_t *bulks, uint3
         cci__list_append(&pool->bulks, &bulks[bulk_count].node);
     }
     pool->record_free += record_count;
+    pool->record_total += record_count;
     while (record_count-- > 0)
         cci__list_append(&pool->records, &records[record_count].node);
     pool->part_total += part_count;
@@ -3029,7 +3038,7 @@ static void cci__rel_track(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sen
 static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item) {
     cci_rel_pool_t *pool = rel->pool;
     cci_rel_sent_t *sent;
-    if (!cci__share(rel->record_count, pool->record_free))
+    if (!cci__share_for_long(rel->record_count, pool->record_free, pool->record_total))
         return NULL;
     sent = CCI__CONTAINER(pool->records.next, cci_rel_sent_t, node);
     cci__list_remove(&sent->node);
@@ -3225,7 +3234,8 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
     int ok = 1;
     uint32_t frame = item->kind == CCI__ITEM_BULK ? 48 : sent->is_fragment ? 16 : 0;
     if (!(item->flags & CCI__ITEM_VOID) && sent->length > rel->mtu - CCI_REL_HEADER - frame &&
-        (rel->pool->record_free < 2 || !cci__share(rel->record_count + 1, rel->pool->record_free - 1))) {
+        (rel->pool->record_free < 2 ||
+         !cci__share_for_long(rel->record_count + 1, rel->pool->record_free - 1, rel->pool->record_total))) {
         cci__rel_restart(rel, item); /* a piece that has become too long for the path needs up to two records more */
         return 0;
     }
@@ -4997,7 +5007,8 @@ static int cci__rma_may_ask_again(const cci_rma_table_t *table, const cci_rma_re
 /* Is there something new to ask for, and room for it? */
 static int cci__rma_may_ask(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
     uint64_t size = cci__rma_chunk_size(table, reader);
-    return reader->again == 0 && !cci__list_empty(&reader->reads) && cci__share(reader->chunk_count, table->chunk_free) &&
+    return reader->again == 0 && !cci__list_empty(&reader->reads) &&
+           cci__share_for_long(reader->chunk_count, table->chunk_free, table->chunk_count) &&
            (reader->outstanding == 0 || (reader->outstanding + size / 2 <= reader->flow.window &&
                                          reader->outstanding + size <= table->receive_window));
 }

@@ -813,7 +813,7 @@ static void a_peer_that_stops_acknowledging_leaves_records_to_others(void **stat
     for (n = 0; n < 8; n++)
         assert_int_equal(cci_rma(insiders[0].pub, NULL, 0, local, 0, &remote, 0, sizeof large, NULL, CCI_FLAG_WRITE),
                          CCI_SUCCESS);
-    for (n = 0; n < 400 && insiders[0].conn->active->rel.record_count < total * 3 / 4 - 10; n++) {
+    for (n = 0; n < 400 && insiders[0].conn->active->rel.record_count < total * 5 / 8; n++) {
         uint8_t frames[16];
         (void)put_small(frames, CCI__FRAME_ACK, (uint32_t)insiders[0].conn->active->rel.next_number - 1,
                         insiders[0].conn->active->rel.next_number);
@@ -850,6 +850,117 @@ static void reads_that_a_peer_does_not_answer_leave_chunks_to_others(void **stat
     assert_int_equal(dgram_of(victim)->rma.chunk_free, CCI__DGRAM_CHUNKS);
     assert_int_equal(sent_count, 100);
     assert_int_equal(failed_count, 100);
+}
+
+/* Twelve connections from `other`, the victim's sides of which are put down. */
+static void connect_other(cci_connection_t **at_victims) {
+    uint32_t i;
+    assert_int_equal(cci_create_endpoint(NULL, 0, &other, NULL), CCI_SUCCESS);
+    for (i = 0; i < 12; i++) {
+        int before = accepted_count;
+        ask_for_connection(other, CCI_CONN_ATTR_RO);
+        run_until(&accepted_count, before + 1);
+        at_victims[i] = at_victim;
+    }
+}
+
+/* Peers that answer reads until many chunks are asked for of each, and then nothing any more. */
+static void peers_that_fall_silent_in_the_middle_of_reads_leave_chunks_to_others(void **state) {
+    static uint8_t own[4 << 20], theirs[4 << 20], small[100000];
+    cci_rma_handle_t *local, *remote, *honest;
+    cci_connection_t *silent[12], *trusted;
+    cci_endpoint_t *stopped;
+    uint32_t i, round, held;
+    uint64_t begin_ns;
+    int before;
+    (void)state;
+    sim.mtu = 60000;
+    sim.delay_ns = 5 * CCI__MS; /* so that much is under way */
+    open_both();
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    trusted = at_victim;
+    connect_other(silent);
+    assert_int_equal(cci_rma_register(victim, own, sizeof own, 0, &local), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(other, theirs, sizeof theirs, CCI_FLAG_READ, &remote), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(client, small, sizeof small, CCI_FLAG_READ, &honest), CCI_SUCCESS);
+    for (round = 0; round < 10; round++) {
+        before = sent_count;
+        for (i = 0; i < 12; i++)
+            assert_int_equal(cci_rma(silent[i], NULL, 0, local, 0, remote, 0, sizeof theirs, NULL, CCI_FLAG_READ),
+                             CCI_SUCCESS);
+        if (round < 9)
+            run_until(&sent_count, before + 12);
+    }
+    for (i = 0; i < 100000 && CCI__DGRAM_CHUNKS - dgram_of(victim)->rma.chunk_free < CCI__DGRAM_CHUNKS / 2; i++)
+        run(1);
+    stopped = other; /* a process that is stopped: it neither answers nor leaves */
+    other = NULL;
+    run_ms(200);
+    held = CCI__DGRAM_CHUNKS - dgram_of(victim)->rma.chunk_free;
+    assert_true(held > CCI__DGRAM_CHUNKS / 2); /* they do hold much */
+    assert_true(held <= CCI__DGRAM_CHUNKS - CCI__DGRAM_CHUNKS / 8 + 12);
+    before = sent_count;
+    begin_ns = sim.now_ns;
+    assert_int_equal(cci_rma(trusted, NULL, 0, local, 0, honest, 0, sizeof small, NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    while (sent_count == before && sim.now_ns - begin_ns < 20000 * CCI__MS)
+        run(1);
+    print_message("12 silent peers hold %u of %u chunks: a read of another took %u ms\n", held, CCI__DGRAM_CHUNKS,
+                  (unsigned)((sim.now_ns - begin_ns) / CCI__MS));
+    assert_int_equal(sent_count, before + 1);
+    assert_int_equal(last_status, CCI_SUCCESS);
+    assert_true(sim.now_ns - begin_ns < 1000 * CCI__MS);
+    run_ms(40000); /* the time-out of the reads gives everything back */
+    assert_int_equal(dgram_of(victim)->rma.chunk_free, CCI__DGRAM_CHUNKS);
+    assert_int_equal(failed_count, 12);
+    other = stopped;
+}
+
+/* The same with writes to them, of which they acknowledge nothing any more. */
+static void peers_that_fall_silent_in_the_middle_of_writes_leave_records_to_others(void **state) {
+    static uint8_t own[8 << 20];
+    cci_rma_handle_t *local, remote;
+    cci_connection_t *trusted;
+    uint32_t i, n, total, held, most;
+    uint64_t begin_ns;
+    int before;
+    (void)state;
+    open_both();
+    connect_to_victim(CCI_CONN_ATTR_RO);
+    trusted = at_victim;
+    insiders_connect(12, CCI_CONN_ATTR_RO);
+    sim.delay_ns = 5 * CCI__MS;
+    total = dgram_of(victim)->pool.record_free;
+    assert_int_equal(cci_rma_register(victim, own, sizeof own, CCI_FLAG_READ | CCI_FLAG_WRITE, &local), CCI_SUCCESS);
+    memset(&remote, 1, sizeof remote);
+    for (i = 0; i < 12; i++) { /* one after the other acknowledges everything until it has been sent much */
+        for (n = 0; n < 8; n++)
+            assert_int_equal(cci_rma(insiders[i].pub, NULL, 0, local, 0, &remote, 0, sizeof own, NULL, CCI_FLAG_WRITE),
+                             CCI_SUCCESS);
+        for (n = most = 0; n < 100; n++) {
+            const cci_rel_t *rel = &insiders[i].conn->active->rel;
+            uint8_t frames[16];
+            if (n > 20 && rel->record_count <= most)
+                break; /* that is all that it can have */
+            most = rel->record_count;
+            (void)put_small(frames, CCI__FRAME_ACK, (uint32_t)rel->next_number - 1, rel->next_number);
+            insider_says(&insiders[i], frames, 16);
+            run_ms(10);
+        }
+    }
+    run_ms(200);
+    held = total - dgram_of(victim)->pool.record_free;
+    assert_true(held > total / 2); /* they do hold much */
+    assert_true(dgram_of(victim)->pool.record_free >= total / 8 - 12 * 8);
+    before = sent_count;
+    begin_ns = sim.now_ns;
+    assert_int_equal(cci_send(trusted, own, 1000, NULL, 0), CCI_SUCCESS);
+    while (sent_count == before && sim.now_ns - begin_ns < 20000 * CCI__MS)
+        run(1);
+    print_message("12 silent peers hold %u of %u records: a message to another took %u ms\n", held, total,
+                  (unsigned)((sim.now_ns - begin_ns) / CCI__MS));
+    assert_int_equal(sent_count, before + 1);
+    assert_int_equal(last_status, CCI_SUCCESS);
+    assert_true(sim.now_ns - begin_ns < 1000 * CCI__MS);
 }
 
 static void keepalives_to_silent_peers_do_not_hold_what_others_need(void **state) {
@@ -1912,6 +2023,8 @@ int main(int argc, char **argv) {
         TEST(requests_for_reads_leave_their_share_to_others),
         TEST(a_peer_that_stops_acknowledging_leaves_records_to_others),
         TEST(reads_that_a_peer_does_not_answer_leave_chunks_to_others),
+        TEST(peers_that_fall_silent_in_the_middle_of_reads_leave_chunks_to_others),
+        TEST(peers_that_fall_silent_in_the_middle_of_writes_leave_records_to_others),
         TEST(keepalives_to_silent_peers_do_not_hold_what_others_need),
         TEST(a_packet_makes_bounded_work_whatever_is_in_it),
         TEST(a_million_spoofed_requests_take_no_memory_and_honest_peers_still_connect),
