@@ -2165,6 +2165,7 @@ enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN, CCI__ITEM_LENT, CCI__ITE
 #define CCI__ITEM_FENCE 32u
 #define CCI__ITEM_SENT 64u  /* all of it has been sent at least once */
 #define CCI__ITEM_PAIR 128u /* the next sequence number belongs to it: a completion message */
+#define CCI__ITEM_LEAVING 256u /* about to be withdrawn */
 
 typedef struct cci_rel_item {
     cci_list_t node;  /* in the connection's list of unfinished items, in the order of the calls */
@@ -2868,39 +2869,50 @@ static void cci__rel_finish(cci_rel_t *rel, cci_rel_item_t *item) {
     }
 }
 
-/* Forgets all packets of an item; what they carried will not be repeated. */
-static void cci__rel_forget_pieces(cci_rel_t *rel, cci_rel_item_t *item) {
+/* Forgets all packets of items that are LEAVING; what they carried will not be repeated. */
+static void cci__rel_forget_leaving(cci_rel_t *rel) {
     cci_list_t *node, *next;
-    if (!item->pieces)
-        return;
     for (node = rel->flight.next; node != &rel->flight; node = node->next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
-        if (sent->item == item)
+        if (sent->item && (sent->item->flags & CCI__ITEM_LEAVING))
             sent->item = NULL;
     }
     for (node = rel->lost.next; node != &rel->lost; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
-        if (sent->item == item)
+        if (sent->item->flags & CCI__ITEM_LEAVING)
             cci__rel_free_record(rel, sent);
     }
+}
+
+static void cci__rel_forget_pieces(cci_rel_t *rel, cci_rel_item_t *item) {
+    if (!item->pieces)
+        return;
+    item->flags |= CCI__ITEM_LEAVING;
+    cci__rel_forget_leaving(rel);
+    item->flags &= ~CCI__ITEM_LEAVING;
     item->pieces = 0;
 }
 
-/* Withdraws an item: its operations end with `status` in their turn, and the receiver is told to go on without it. */
-static void cci__rel_withdraw(cci_rel_t *rel, cci_rel_item_t *item, int status) {
+/* Withdraws an item: its operations end with `status` in their turn, and the receiver is told to go on without it. `behind`:
+ * where its place among those that have been withdrawn is looked for. */
+static void cci__rel_withdraw_behind(cci_rel_t *rel, cci_rel_item_t *item, int status, cci_list_t *behind) {
     cci_list_t *before;
     cci__rel_forget_pieces(rel, item);
     cci__list_remove(&item->queue);
     item->status = status;
-    item->flags &= ~(CCI__ITEM_SENT | CCI__ITEM_HELD | CCI__ITEM_QUEUED);
+    item->flags &= ~(CCI__ITEM_SENT | CCI__ITEM_HELD | CCI__ITEM_QUEUED | CCI__ITEM_LEAVING);
     item->flags |= CCI__ITEM_VOID | CCI__ITEM_QUEUED;
-    for (before = rel->runs.next; before != &rel->runs; before = before->next) { /* first, since the receiver may wait */
+    for (before = behind->next; before != &rel->runs; before = before->next) { /* first, since the receiver may wait */
         const cci_rel_item_t *other = CCI__CONTAINER(before, cci_rel_item_t, queue);
         if (!(other->flags & CCI__ITEM_VOID) || other->first > item->first)
             break; /* in order among themselves: what a fence waits for may be one of them */
     }
     cci__list_insert(before, &item->queue);
+}
+
+static void cci__rel_withdraw(cci_rel_t *rel, cci_rel_item_t *item, int status) {
+    cci__rel_withdraw_behind(rel, item, status, &rel->runs);
 }
 
 /* The operation of another layer is over. */
@@ -4554,34 +4566,57 @@ CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
     return at;
 }
 
+/* When the time-out of an item is over, CCI__NEVER if it has none (any more). */
+static uint64_t cci__rel_item_ends_ns(const cci_rel_t *rel, const cci_rel_item_t *item) {
+    uint64_t most_ns = (uint64_t)item->timeout_us * 1000;
+    if (!item->timeout_us || (item->flags & CCI__ITEM_DONE))
+        return CCI__NEVER;
+    if ((item->flags & CCI__ITEM_VOID) && !item->ops) /* its status has been told: as long again, for the peer to hear of it */
+        most_ns *= 2;
+    /* A message behind a long transfer waits its turn: what counts is that the peer takes nothing any more. */
+    return cci__max64(item->since_ns, rel->progress_ns) + most_ns;
+}
+
+/* Of the items from `node` on, those that are about to be withdrawn together lose their packets: in one walk, since there may
+ * be as many items as packets. */
+static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_t now_ns) {
+    for (; node != &rel->items; node = node->next) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        if (item->kind == CCI__ITEM_EXTERN || (item->flags & CCI__ITEM_VOID) ||
+            (!rel->ordered && cci__rel_item_ends_ns(rel, item) > now_ns))
+            continue;
+        item->flags |= CCI__ITEM_LEAVING;
+    }
+    cci__rel_forget_leaving(rel);
+}
+
 /* The send time-out of something may be over. */
 static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
-    cci_list_t *node, *next;
+    cci_list_t *node, *next, *behind = &rel->runs;
     int status;
     rel->expire_ns = CCI__NEVER;
     for (node = rel->items.next; node != &rel->items; node = next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
-        uint64_t at, most_ns = (uint64_t)item->timeout_us * 1000;
-        int is_void = (item->flags & CCI__ITEM_VOID) != 0;
+        uint64_t at = cci__rel_item_ends_ns(rel, item);
         next = node->next;
-        if (!item->timeout_us || (item->flags & CCI__ITEM_DONE))
-            continue;
-        if (is_void && !item->ops) /* its status has been told: as long again, for the peer to hear of it */
-            most_ns *= 2;
-        /* A message behind a long transfer waits its turn: what counts is that the peer takes nothing any more. */
-        at = cci__max64(item->since_ns, rel->progress_ns) + most_ns;
         if (at > now_ns) {
             rel->expire_ns = cci__min64(rel->expire_ns, at);
             continue;
         }
-        status = rel->rnr && item->kind != CCI__ITEM_EXTERN && !is_void ? CCI_ERR_RNR : CCI_ETIMEDOUT;
+        status = rel->rnr && item->kind != CCI__ITEM_EXTERN && !(item->flags & CCI__ITEM_VOID) ? CCI_ERR_RNR
+                                                                                               : CCI_ETIMEDOUT;
         if (status == CCI_ETIMEDOUT) {
             rel->pool->sink->broken(rel->user, status);
             return;
         }
-        rel->expire_ns = cci__min64(rel->expire_ns, now_ns + most_ns); /* of what is withdrawn, and of what follows */
+        if (behind == &rel->runs)
+            cci__rel_forget_late(rel, node, now_ns);
+        /* Of what is withdrawn, and of what follows: */
+        rel->expire_ns = cci__min64(rel->expire_ns, now_ns + (uint64_t)item->timeout_us * 1000);
         if (!rel->ordered) {
-            cci__rel_withdraw(rel, item, status);
+            item->pieces = 0;
+            cci__rel_withdraw_behind(rel, item, status, behind);
+            behind = &item->queue;
             cci__rel_complete_ops(rel, item);
             continue;
         }
@@ -4595,7 +4630,9 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
             if (item->kind == CCI__ITEM_EXTERN || (item->flags & CCI__ITEM_VOID))
                 continue;
             item->flags &= ~CCI__ITEM_DONE;
-            cci__rel_withdraw(rel, item, status);
+            item->pieces = 0;
+            cci__rel_withdraw_behind(rel, item, status, behind);
+            behind = &item->queue;
         }
         for (node = rel->items.next; node != &rel->items; node = node->next) {
             item = CCI__CONTAINER(node, cci_rel_item_t, node);

@@ -1162,6 +1162,50 @@ static void a_packet_makes_bounded_work_whatever_is_in_it(void **state) {
     }
 }
 
+/* Steps of the most expensive round in which so many messages end, since their receiver was not ready until the time-out. */
+static uint64_t steps_of_a_time_out(uint32_t count, uint8_t attribute) {
+    static uint8_t large[1400];
+    uint32_t timeout_us = 1000000, n;
+    uint64_t worst = 0, before;
+    uint8_t frames[16];
+    send_limit = 2048;
+    open_victim();
+    insiders_connect(1, attribute);
+    assert_int_equal(cci_set_opt(insiders[0].pub, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us), CCI_SUCCESS);
+    for (n = 0; n < count; n++)
+        assert_int_equal(cci_send(insiders[0].pub, large, sizeof large, NULL, 0), CCI_SUCCESS);
+    run_ms(1);
+    (void)put_small(frames, CCI__FRAME_NACK, 0, 0);
+    frames[1] = CCI_ERR_RNR;
+    insider_says(&insiders[0], frames, 8);
+    while (sent_count < (int)count) {
+        before = steps;
+        run(1);
+        worst = cci__max64(worst, steps - before);
+    }
+    assert_int_equal(last_status, CCI_ERR_RNR);
+    assert_int_equal(failed_count, count);
+    return worst;
+}
+
+static void messages_that_end_together_make_work_for_each_and_not_for_each_pair(void **state) {
+    static const uint32_t counts[] = {250, 2000};
+    uint64_t work[2];
+    uint32_t attribute, i;
+    (void)state;
+    if (steps == 0)
+        skip(); /* built without -fsanitize-coverage=trace-pc: nothing counts */
+    for (attribute = 0; attribute < 2; attribute++) {
+        for (i = 0; i < 2; i++) {
+            (void)end(NULL);
+            (void)begin(NULL);
+            work[i] = steps_of_a_time_out(counts[i], attribute ? CCI_CONN_ATTR_RU : CCI_CONN_ATTR_RO);
+            print_message("%s: %u messages end in %llu steps\n", attribute ? "RU" : "RO", counts[i], (unsigned long long)work[i]);
+        }
+        assert_true(work[1] < 12 * work[0]); /* eight times as many */
+    }
+}
+
 /* ---- somebody who can't see the traffic ---------------------------------------------------------------------------------- */
 
 static uint64_t guess_state = 88172645463325252u;
@@ -2027,6 +2071,7 @@ int main(int argc, char **argv) {
         TEST(peers_that_fall_silent_in_the_middle_of_writes_leave_records_to_others),
         TEST(keepalives_to_silent_peers_do_not_hold_what_others_need),
         TEST(a_packet_makes_bounded_work_whatever_is_in_it),
+        TEST(messages_that_end_together_make_work_for_each_and_not_for_each_pair),
         TEST(a_million_spoofed_requests_take_no_memory_and_honest_peers_still_connect),
         TEST(spoofed_requests_that_wait_leave_buffers_to_honest_peers),
         TEST(requests_that_are_never_completed_do_not_keep_others_out),
