@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Unlicense
 # mutants.sh [WORDS...] - proves the oracles of the soak test: small deliberate bugs, each put into a copy of cci.h, must be
-# found within a bounded number of seeds. WORDS: only the mutants in whose name one of them is. A bug that can't be put in any
+# found within a bounded number of seeds; and the tests of the attackers: for each promise the guard that keeps it is taken out,
+# and the test that the README names for it must fail. WORDS: only the mutants in whose name one of them is. A bug that can't be put in any
 # more, since the line it changes is gone, is a failure: then the list below wants care. The reducer is tested on the first
 # mutant that is found: what it prints must be short, and fail again.
 set -u
@@ -37,19 +38,24 @@ reduce() {
     fi
 }
 
-# mutant NAME SED-SCRIPT [FLAGS...]
-mutant() {
+# plant NAME SED-SCRIPT: a copy of the headers in $dir with the bug in it; fails if it is not wanted, or has no place any more.
+plant() {
     name=$1
     wanted "$name" || return
     dir=$out/$(echo "$name" | tr -c 'a-z0-9\n' '-')
     mkdir -p "$dir"
     sed "$2" cci.h >"$dir/cci.h"
-    shift 2
     if cmp -s cci.h "$dir/cci.h"; then
         echo "GONE      $name: the line that it changes is not there"
         bad=$((bad + 1))
-        return
+        return 1
     fi
+}
+
+# mutant NAME SED-SCRIPT [FLAGS...]
+mutant() {
+    plant "$1" "$2" || return
+    shift 2
     if ! "$cc" -std=gnu11 -O1 -w "$@" -I"$dir" -o "$dir/soak" tests/soak.c; then
         echo "BROKEN    $name: does not compile"
         bad=$((bad + 1))
@@ -61,6 +67,23 @@ mutant() {
             's/^replay.*--seed //p' "$dir/log" | head -n 1))"
         killed=$((killed + 1))
         [ "$reduced" -eq 1 ] || reduce "$dir/soak" "$(sed -n 's/^replay.*--seed //p' "$dir/log" | head -n 1)"
+    fi
+    rm -rf "$dir"
+}
+
+# unguarded NAME TEST SED-SCRIPT: without a guard, that test of tests/hostile.c fails.
+unguarded() {
+    plant "$1" "$3" || return
+    cp cci_udp.h "$dir"
+    if ! "$cc" -std=gnu11 -O1 -w -fsanitize-coverage=trace-pc -I"$dir" -I. -o "$dir/hostile" tests/hostile.c -lcmocka -pthread; then
+        echo "BROKEN    $name: does not compile"
+        bad=$((bad + 1))
+    elif timeout 300 "$dir/hostile" "$2" >"$dir/log" 2>&1 || ! grep -aq "RUN.*$2" "$dir/log"; then
+        echo "SURVIVED  $name: $2"
+        bad=$((bad + 1))
+    else
+        echo "killed    $name: $2"
+        killed=$((killed + 1))
     fi
     rm -rf "$dir"
 }
@@ -106,6 +129,87 @@ mutant 'a lost silent message is forgotten' "$(in_function cci__rel_lost 's/if (
 mutant 'more is sent to a new address than came from there' "$(in_function cci__dgram_send_reset 's/uint32_t size = CCI__HEADER_SIZE;/uint32_t size = CCI__HEADER_SIZE + 160;/')"
 mutant 'a look-up walks the table' "$(in_function cci_conn_find 's/cci_conn_t .conn = cci_conn_at(table, index);/cci_conn_t *conn; uint32_t i; for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) if (cci_conn_at(table, i)->token == token) index = i; conn = cci_conn_at(table, index);/')" -DSOAK_COUNTS_WORK -fsanitize-coverage=trace-pc
 mutant 'each item that is given up looks at all packets' "$(in_function cci_rel_abort 's/CCI__CONTAINER(node, cci_rel_item_t, node)->pieces = 0;/cci__rel_forget_pieces(rel, CCI__CONTAINER(node, cci_rel_item_t, node));/')" -DSOAK_COUNTS_WORK -fsanitize-coverage=trace-pc
+
+unguarded 'no cookie is asked for' a_million_spoofed_requests_take_no_memory_and_honest_peers_still_connect \
+    "$(in_function cci__dgram_input_request 's/ep->conns.unproven >= .* 1))) {/0)) {/')"
+unguarded 'no cookie is asked for over UDP' over_udp_a_flood_gets_no_more_than_it_sent_and_does_no_harm \
+    "$(in_function cci__dgram_input_request 's/ep->conns.unproven >= .* 1))) {/0)) {/')"
+unguarded 'requests take all buffers' spoofed_requests_that_wait_leave_buffers_to_honest_peers \
+    "$(in_function cci__dgram_input_request 's/reserve = ep->recv_buf_count > 1 .*;/reserve = 0;/; s/ep->conns.unproven >= .* 1))) {/0)) {/')"
+unguarded 'a request in pieces waits for ever' requests_that_are_never_completed_do_not_keep_others_out \
+    "$(in_function cci__dgram_begin_collecting 's/if (other && /if (0 \&\& /')"
+unguarded 'a reset is longer than what it answers' nobody_gets_more_bytes_than_came_in_its_name_before_its_address_is_proven \
+    "$(in_function cci__dgram_send_reset 's/uint32_t size = CCI__HEADER_SIZE;/uint32_t size = CCI__HEADER_SIZE + 64;/')"
+unguarded 'an accept is repeated to who has proven nothing' nobody_gets_more_bytes_than_came_in_its_name_before_its_address_is_proven \
+    "$(in_function cci__dgram_send_accept 's/cci__dgram_commit_bare(.*/&\n    if (!conn->conn.proven) cci__dgram_commit_bare(ep, \&conn->conn.peer, conn, size, NULL, 0);/')"
+unguarded 'a group answers' a_group_answers_nothing \
+    "$(in_function cci__dgram_input_group 's/active->rel.ack_count = active->rel.nack_count = 0;//')"
+unguarded 'tokens are counted' tokens_and_keys_are_64_distinct_bits_from_the_secure_source \
+    "$(in_function cci_conn_open 's/cci__siphash(table->key, words, 2)/words[0] * 0x9e3779b97f4a7c15u/')"
+unguarded 'keys are counted' tokens_and_keys_are_64_distinct_bits_from_the_secure_source \
+    "$(in_function cci_rma_add 's/cci__siphash(table->key, words, 2) | 1/(words[0] << 32 | words[0]) * 2 + 1/')"
+unguarded 'half of a token is enough' ten_million_guesses_are_dropped_and_counted_and_have_no_effect \
+    "$(in_function cci_conn_find 's/conn->token == token/(uint32_t)conn->token == (uint32_t)token/')"
+unguarded 'half of a key is enough' millions_of_guesses_at_a_key_read_and_write_nothing \
+    "$(in_function cci_rma_find 's/table->regions\[region\].key == key/(uint32_t)table->regions[region].key == (uint32_t)key/')"
+unguarded 'a refusal says that the key was right' a_refusal_does_not_tell_what_was_wrong \
+    "$(in_function cci__rma_input_read 's/if (reader->denied_count < /if (cci_rma_find(table, request->key, request->region) \&\& reader->denied_count < /')"
+unguarded 'any reset ends a connection' a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_connection \
+    "$(in_function cci__dgram_input_reset 's/conn->conn.peer_token != header->token || //')"
+unguarded 'any packet is taken in' a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_connection \
+    "$(in_function cci_conn_find 's/conn->token == token/1/')"
+unguarded 'any answer is one to a client' forged_answers_do_not_touch_a_connecting_client \
+    "$(in_function cci__dgram_input_accept 's/cci_conn_find(&ep->conns, header->index, header->token)/cci_conn_at(\&ep->conns, header->index)/')"
+unguarded 'a server may ask for longer messages' an_answer_that_allows_longer_messages_than_were_asked_for_is_ignored \
+    "$(in_function cci__dgram_input_accept 's/if (accept.max_send_size > conn->conn.pub.max_send_size)/if (0)/')"
+unguarded 'the hash has no key' chosen_addresses_indices_and_tokens_make_no_long_chains \
+    "$(in_function cci_conn_bucket 's/cci__siphash(table->key, words, 5)/(words[0] ^ words[1] ^ words[2] ^ words[3] ^ words[4])/')"
+unguarded 'an end that wraps around' a_peer_touches_nothing_outside_what_was_registered_for_it \
+    "$(in_function cci_rma_address 's/length > found->length || offset > found->length - length/offset + length > found->length/')"
+unguarded 'a read needs no right' a_peer_touches_nothing_outside_what_was_registered_for_it \
+    "$(in_function cci__rma_input_read 's/CCI_FLAG_READ)) {/0)) {/'); $(in_function cci_rma_answer 's/CCI_FLAG_READ)/0)/')"
+unguarded 'a key outlives its registration' a_handle_of_another_endpoint_or_one_that_is_gone_opens_nothing \
+    "$(in_function cci_rma_remove 's/region->key = 0;//; s/region->length = 0;//'); $(in_function cci_rma_add 's/words\[0\] = ++table->counter/words[0] = 1/')"
+unguarded 'three times what came is no limit' a_peer_cannot_direct_answers_at_a_third_party \
+    "$(in_function cci__path_deadline 's/<= 3 \* path->received/<= 300 * path->received/')"
+unguarded 'a new address need not be proven' a_peer_cannot_direct_answers_at_a_third_party \
+    "$(in_function cci__dgram_elsewhere 's/cci__dgram_challenge(ep, conn);/cci__dgram_moved(ep, conn);/')"
+unguarded 'any response proves an address' a_wrong_or_late_response_does_not_move_a_peer \
+    "$(in_function cci__dgram_input_path 's/active->path.challenge && active->path.challenge == bits/active->path.challenge/')"
+unguarded 'a peer that moves is not followed' a_peer_whose_address_changes_is_followed_when_it_has_proven_the_new_one \
+    "$(in_function cci__dgram_moved 's/conn->conn.peer = conn->active->path.to;//')"
+unguarded 'a challenge is sent once' a_challenge_that_is_lost_is_repeated \
+    "$(in_function cci__path_deadline 's/? path->again_ns/? (path->sent ? CCI__NEVER : path->again_ns)/')"
+unguarded 'nobody is ended who is stuck' a_thousand_peers_that_leave_gaps_do_not_keep_others_from_sending \
+    "$(in_function cci__dgram_evict 's/if (since_ns == CCI__NEVER || /if (1 || /')"
+unguarded 'no shares of buffers' early_messages_of_one_connection_leave_their_share_to_others \
+    "$(in_function cci__dgram_buffer_for 's/cci__share(active->rel.buffers_held, left - reserve)/1/')"
+unguarded 'no buffers for what is due' messages_that_wait_for_a_write_that_never_comes_leave_buffers_to_others \
+    "$(in_function cci__dgram_buffer_for 's/(in_order ? 0 : ep->recv_buf_count \/ 4)/0/')"
+unguarded 'want of buffers is not noticed' fragments_that_are_never_completed_do_not_hold_all_buffers \
+    "$(in_function cci__dgram_buffer_for 's/ep->pool.starved = 1/ep->pool.starved = 0/')"
+unguarded 'pieces stay for ever' unreliable_fragments_leave_buffers_to_others_and_go_after_a_second \
+    "$(in_function cci__rel_unreliable_part 's/rel->expire_ns = now_ns + 1000 \* CCI__MS;//')"
+unguarded 'what is sent to a group is due' pieces_that_anybody_sends_to_a_group_leave_buffers_to_others \
+    "$(in_function cci__dgram_buffer_for 's/(in_order ? 0 : ep->recv_buf_count \/ 4)/0/')"
+unguarded 'no shares of long writes' writes_that_are_never_completed_do_not_keep_others_from_writing \
+    "$(in_function cci__rel_part 's/!cci__share(rel->part_count, rel->pool->part_free - reserve)/0/')"
+unguarded 'no shares of answers' requests_for_reads_leave_their_share_to_others \
+    "$(in_function cci__rma_input_read 's/!cci__share(reader->request_count, table->request_free) || reader->request_count >= 256/table->request_free == 0/')"
+unguarded 'no shares of records' a_peer_that_stops_acknowledging_leaves_records_to_others \
+    "$(in_function cci__rel_new_record 's/!cci__share_for_long(.*))$/pool->record_free == 0)/')"
+unguarded 'many chunks before the first answer' reads_that_a_peer_does_not_answer_leave_chunks_to_others \
+    "$(in_function cci__rma_chunk_size 's/reader->srtt_ns == 0 ? 3/reader->srtt_ns == 0 ? 60/')"
+unguarded 'silent readers take everything' peers_that_fall_silent_in_the_middle_of_reads_leave_chunks_to_others \
+    "$(in_function cci__rma_may_ask 's/cci__share_for_long(reader->chunk_count, table->chunk_free, table->chunk_count)/cci__share(reader->chunk_count, table->chunk_free)/')"
+unguarded 'silent writers take everything' peers_that_fall_silent_in_the_middle_of_writes_leave_records_to_others \
+    "$(in_function cci__rel_new_record 's/cci__share_for_long(rel->record_count, pool->record_free, pool->record_total)/cci__share(rel->record_count, pool->record_free)/')"
+unguarded 'who is asked for a sign of life keeps what it has' keepalives_to_silent_peers_do_not_hold_what_others_need \
+    "$(in_function cci__dgram_reclaim 's/if (take)$/if (0)/')"
+unguarded 'each frame of a packet looks for lost ones' a_packet_makes_bounded_work_whatever_is_in_it \
+    "$(in_function cci__rel_input_ack 's/if (sent->number > largest)/if (0)/')"
+unguarded 'each message that ends looks at all others' messages_that_end_together_make_work_for_each_and_not_for_each_pair \
+    "$(in_function cci__rel_expire 's/item, status, behind)/item, status, \&rel->runs)/')"
 
 echo "$killed mutants killed, $bad not"
 [ "$bad" -eq 0 ] && [ "$killed" -gt 0 ]

@@ -84,15 +84,18 @@ static void print_kept(FILE *to) {
 }
 
 static void print_command(void) {
-    uint32_t i, all = 1;
+    uint32_t i, all = 1, any = 0;
     printf("replay: %s --seed 0x%llx", options.program, (unsigned long long)options.seed);
     for (i = 0; i < step_count; i++) {
         all &= kept[i];
+        any |= kept[i];
     }
     if (options.without != NULL) {
         printf(" --without '%s'", options.without);
     }
-    if (!all) {
+    if (!any) {
+        printf(" --steps 0"); /* the calm at the end is enough */
+    } else if (!all) {
         printf(" --keep ");
         print_kept(stdout);
     }
