@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Unlicense
-# mutants.sh [WORDS...] - proves the oracles of the soak test: small deliberate bugs, each put into a copy of cci.h, must be
-# found within a bounded number of seeds; and the tests of the attackers: for each promise the guard that keeps it is taken out,
-# and the test that the README names for it must fail. WORDS: only the mutants in whose name one of them is. A bug that can't be put in any
-# more, since the line it changes is gone, is a failure: then the list below wants care. The reducer is tested on the first
-# mutant that is found: what it prints must be short, and fail again.
+# mutants.sh [WORDS...] - small deliberate bugs, each put into a copy of cci.h: they prove the oracles of the soak test, which
+# must find them within a bounded number of seeds, and the tests of the attackers: for each promise the guard that keeps it is
+# taken out, and the test that the README names for it must fail. WORDS: only the mutants in whose name one of them is. A bug
+# that can't be put in any more, since the line it changes is gone, is a failure: then the list below wants care. The reducer
+# is tested on the first mutant that the soak test finds: what it prints must be short, and fail again (REDUCE=no: not now).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -66,7 +66,7 @@ mutant() {
         echo "killed    $name: $(grep -a '^FAIL' "$dir/log" | head -n 1 | cut -c 7-110) (seed $(sed -n \
             's/^replay.*--seed //p' "$dir/log" | head -n 1))"
         killed=$((killed + 1))
-        [ "$reduced" -eq 1 ] || reduce "$dir/soak" "$(sed -n 's/^replay.*--seed //p' "$dir/log" | head -n 1)"
+        [ "$reduced" -eq 1 ] || [ "${REDUCE:-yes}" = no ] || reduce "$dir/soak" "$(sed -n 's/^replay.*--seed //p' "$dir/log" | head -n 1)"
     fi
     rm -rf "$dir"
 }
