@@ -16,7 +16,7 @@
 #define NET_FIRST_ALIAS 2000u /* numbers that translators give out */
 #define NET_MAX_ALIASES 512u
 #define NET_STRANGERS 5000u   /* numbers from here on are of nobody: spoofed senders */
-#define NET_MAX_STRANGERS 64u
+#define NET_MAX_STRANGERS 4096u
 #define NET_RECORDED 512u
 
 #define US UINT64_C(1000)

@@ -1417,12 +1417,13 @@ static void step_hoard(void) {
     }
 }
 
-/* Random bytes, packets of other versions, and truncated or altered ones, from an address that nobody has. */
+/* Random bytes, packets of other versions, and truncated or altered ones, from an address that nobody has, or from many. */
 static void step_garbage(void) {
-    uint32_t times = between(1, 60), i, stranger = below(NET_MAX_STRANGERS);
+    uint32_t times = between(1, 60), i, stranger = below(NET_MAX_STRANGERS), many = happens(500);
     for (; times > 0; times--) {
         uint8_t bytes[2000];
         uint32_t length = below(happens(500) ? 100 : 1400), way = below(4);
+        stranger = many ? below(NET_MAX_STRANGERS) : stranger; /* what one is owed must not hide what another got */
         const sim_datagram_t *old = net_any_recorded();
         cci_link_addr_t from;
         for (i = 0; i < length; i++) {
