@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 
 #define NODE CCI__SCI_NODE
-#define PATIENCE_MS 20000u /* longer than any machine needs: reached only when a test fails */
+#define PATIENCE_MS 60000u /* longer than any machine needs: reached only when a test fails */
 
 /* Not every file of tests needs everything. */
 #define HELPER static __attribute__((unused))
@@ -88,7 +88,7 @@ static unsigned int descriptors_before;
 
 HELPER int setup(void **state) {
     (void)state;
-    alarm(120);
+    alarm(600);
     snprintf(directory, sizeof directory, "/dev/shm/cci-test-XXXXXX");
     if (!mkdtemp(directory)) return -1;
     descriptors_before = count_descriptors();
@@ -163,7 +163,7 @@ HELPER child start(void (*run)(int in, int out)) {
     TRUE(c.pid >= 0);
     if (c.pid == 0) {
         in_child = 1;
-        alarm(120);
+        alarm(600);
         close(to[1]);
         close(from[0]);
         run(to[0], from[1]);
