@@ -1056,6 +1056,7 @@ struct cci__sci_desc {
     cci__sci_job *jobs, *last_job;
     cci__sci_block *blocks; /* the latest first */
     uint64_t listener_back_ns; /* the listener rests until then */
+    int listener_is_full;      /* there was no descriptor for who knocked last: the log has it */
     int caller_progress;       /* no helper thread: the program calls cci__sci_progress() */
     unsigned int running;      /* depth of progress */
     unsigned int changes;      /* how often those who wait had to look again */
@@ -2110,15 +2111,20 @@ static void cci__sci_add_client(cci__sci_desc_t sd, int fd) {
     sd->clients = client;
 }
 
-/* Without a free descriptor nobody can be let in: the listener rests for a moment, so that this does not spin. */
+/* Without a free descriptor nobody can be let in: the listener rests for a moment, so that this does not spin. The log
+ * says so once, and again only when somebody was let in meanwhile. */
 static void cci__sci_accept(cci__sci_desc_t sd) {
     int budget;
     for (budget = 16; budget > 0; budget--) {
         int fd = (int)syscall(SYS_accept4, sd->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
+            sd->listener_is_full = 0;
             cci__sci_add_client(sd, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            cci__sci_log("can't let anybody in at", sd->owner, errno);
+            if (!sd->listener_is_full) {
+                cci__sci_log("can't let anybody in at", sd->owner, errno);
+            }
+            sd->listener_is_full = 1;
             cci__sci_unwatch(sd, sd->listener_slot);
             sd->listener_slot = -1;
             sd->listener_back_ns = cci__sci_now() + CCI__SCI_ACCEPT_PAUSE_MS * 1000000u;

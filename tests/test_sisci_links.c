@@ -656,6 +656,56 @@ static void a_link_goes_on_when_there_is_no_descriptor_for_another(void **state)
     try_connection(connection, server);
 }
 
+/* Knocks for as long as the other process lives, and says when it was let in. */
+static void knocks_until_let_in(int in, int out) {
+    begin_child();
+    (void)side_open();
+    say(out, 'r');
+    (void)hear_working(in);
+    request(&sides[0], CCI_CONN_ATTR_RO, 0);
+    (void)await_connection(&sides[0]);
+    say(out, 'c');
+    (void)hear_working(in);
+}
+
+static unsigned int count_in_log(const char *text) {
+    const char *at = log_text;
+    unsigned int count = 0;
+    while ((at = strstr(at, text)) != NULL) {
+        count++;
+        at += strlen(text);
+    }
+    return count;
+}
+
+static void who_can_let_nobody_in_says_so_once_until_somebody_came_in(void **state) {
+    static const char text[] = "can't let anybody in";
+    side_t *server = open_door();
+    cci__sci_desc_t sd = inside(server->ep)->sd;
+    unsigned int times;
+    (void)state;
+    for (times = 1; times <= 2; times++) {
+        child c = start(knocks_until_let_in);
+        int looks;
+        TRUE(hear_working(c.from) == 'r');
+        set_descriptor_limit(descriptors_end());
+        say(c.to, 'k');
+        log_text[0] = '\0';
+        AWAIT(count_in_log(text) > 0);
+        for (looks = 0; looks < 10; looks++) {
+            AWAIT(sd->listener_slot < 0);  /* it rests ... */
+            sd->listener_back_ns = 0;      /* ... and has rested long enough: it looks, and finds it cannot */
+            AWAIT(sd->listener_back_ns != 0);
+            poll_all();
+        }
+        TRUE(count_in_log(text) == 1);
+        set_descriptor_limit(1024);
+        TRUE(hear_working(c.from) == 'c');
+        say(c.to, 'q');
+        TRUE(end(&c) == 0);
+    }
+}
+
 #define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void) {
@@ -672,6 +722,7 @@ int main(void) {
         LINK_TEST(thousands_of_connections_share_a_link),
         LINK_TEST(who_runs_out_of_descriptors_is_told_and_leaves_nothing_behind),
         LINK_TEST(a_link_goes_on_when_there_is_no_descriptor_for_another),
+        LINK_TEST(who_can_let_nobody_in_says_so_once_until_somebody_came_in),
     };
     return cmocka_run_group_tests_name("test_sisci_links", tests, NULL, NULL);
 }
