@@ -588,6 +588,37 @@ static void nor_where_peers_map_memory(void **state) {
     run_rounds();
 }
 
+/* ---- one by one ----------------------------------------------------------------------------------------------------------------- */
+
+/* The peer says that blocks of its inbox are free again, by their numbers: one that it does not have would make us write
+ * behind its inbox. */
+static void a_block_that_the_peer_does_not_have_is_never_written_to(void **state) {
+    static const uint32_t numbers[] = {8, 9, 63, 64, 200, 255}; /* it has 8 */
+    static const uint8_t bytes[5000];
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        side_t *liar = side_open(), *victim = side_open();
+        pair_t pair = connect_sides(victim, liar, CCI_CONN_ATTR_RO);
+        cci__sisci_link *link = ((cci__sisci_conn *)(void *)(uintptr_t)pair.ac)->link;
+        uint32_t *word = (uint32_t *)(void *)(link->in + CCI__SISCI_AT_RETURNS), sent = 0;
+        liar->deaf = 1;
+        while (link->free_count > 0) {
+            TRUE(cci_send(pair.ac, bytes, sizeof bytes, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
+            sent++;
+        }
+        TRUE(sent == 8 && link->returned == 0 && *word == 0);
+        cci__sisci_store(word, 1u << 8 | numbers[i]);
+        TRUE(cci_send(pair.ac, bytes, sizeof bytes, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS); /* waits for a block */
+        AWAIT(link->state == CCI__SISCI_LOST);
+        TRUE(link->free_count == 0);
+        AWAIT(cci_send(pair.ac, bytes, sizeof bytes, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+        side_close(victim);
+        side_close(liar);
+        side_count -= 2;
+    }
+}
+
 /* ---- at the same time --------------------------------------------------------------------------------------------------------------- */
 
 #ifndef CCI_NO_THREADS
@@ -653,6 +684,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(a_peer_that_scribbles_over_all_it_can_map_harms_nobody, begin, finish),
         cmocka_unit_test_prestate_setup_teardown(nor_where_memory_is_reached_through_the_inboxes, begin, finish, bounce),
         cmocka_unit_test_prestate_setup_teardown(nor_where_peers_map_memory, begin, finish, map),
+        cmocka_unit_test_setup_teardown(a_block_that_the_peer_does_not_have_is_never_written_to, begin, finish),
 #ifndef CCI_NO_THREADS
         cmocka_unit_test_setup_teardown(what_changes_while_it_is_read_harms_nobody, begin, finish),
 #endif
