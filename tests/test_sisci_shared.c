@@ -1058,6 +1058,50 @@ static void a_group_without_its_first(void **state) {
     }
 }
 
+/* Says so when it has joined, and again when a message has come. */
+static void wait_for_message(int in, int out) {
+    cci_event_t *event;
+    (void)in;
+    begin("", 0);
+    (void)join(CCI_CONN_ATTR_UU_MC_RX);
+    put(out, "!", 1);
+    event = await(CCI_EVENT_RECV);
+    CHECK(is_sound(event->recv.ptr, event->recv.len));
+    put(out, "!", 1);
+    (void)cci_return_event(event);
+    CHECK(cci_finalize() == CCI_SUCCESS);
+}
+
+/* While a member is stopped, the only other one dies, and a third founds the group anew. */
+static void a_group_founded_anew(void **state) {
+    uint64_t end_ns = cci__sci_now() + PATIENCE_NS;
+    child first = fork_child(found_group), member;
+    cci_connection_t *tx;
+    cci_event_t *event;
+    struct pollfd item;
+    uint32_t i;
+    char letter;
+    (void)state;
+    get(first.out, &letter, 1);
+    member = fork_child(wait_for_message);
+    get(member.out, &letter, 1);
+    CHECK(kill(member.pid, SIGSTOP) == 0 && waitpid(member.pid, NULL, WUNTRACED) == member.pid);
+    end_child(&first);
+    begin("", 0);
+    tx = join(CCI_CONN_ATTR_UU_MC_TX);
+    kill(member.pid, SIGCONT);
+    item.fd = member.out;
+    item.events = POLLIN;
+    for (i = 0; poll(&item, 1, 0) == 0; i++) {
+        send_message(tx, i);
+        CHECK(cci_get_event(endpoint, &event) == CCI_EAGAIN && cci__sci_now() < end_ns);
+    }
+    get(member.out, &letter, 1);
+    serve_until(member.out); /* ends with its pipe */
+    CHECK(end_of(&member) == 0);
+    CHECK(cci_finalize() == CCI_SUCCESS);
+}
+
 /* Writes over the memory of the group. */
 static void scribble_on_group(int in, int out) {
     struct pollfd item;
@@ -1202,6 +1246,7 @@ int main(int argc, char **argv) {
         TEST(sleeping_receivers, "sleeping receivers of a group are woken"),
         TEST(room_again, "messages of a group that waited for room wake a sleeper that has made some"),
         TEST(a_group_without_its_first, "a group goes on when its first member is killed or leaves"),
+        TEST(a_group_founded_anew, "a member that missed the end of its group is in the one that was founded after it"),
         TEST(a_scribbling_member, "a member that scribbles over the memory of its group crashes nobody"),
         TEST(group_addresses, "groups have addresses of their own, and joining one has its time-out"),
     };
