@@ -137,6 +137,9 @@
  * four or five more while it is made. An endpoint takes seven, ten with an OS handle. Without descriptors
  * cci_create_endpoint() is CCI_ERROR and cci_connect() CCI_ENOMEM; where the server has none, or they run out on the way,
  * the client tries again until CCI_ETIMEDOUT. Links that are open go on.
+ *   Polling an idle endpoint costs the same whatever the number of links: each call looks at up to eight, those used last, and
+ * at one of the others in turn. So the first message after a pause may wait for as many calls as there are links. A sleeper
+ * that is woken looks at all.
  *   A peer that dies is noticed at once: what it had not consumed ends with CCI_ERR_DISCONNECTED. One that is stopped, or
  * makes no calls, is noticed by time-outs, which break reliable connections. Peers in other containers that share the
  * directory, and other users, are reached through the inboxes alone: no process touches another's memory then.
@@ -5860,7 +5863,8 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  * A group is a broadcast segment with slots for messages (cci__sisci_group). Its receivers copy a message, and then look
  * whether it was overwritten meanwhile.
  *
- * Invariants: a link is in `hot` or `cold`; hot ones are looked at in each call, cold ones in turn. Whatever lies in an
+ * Invariants: a link is in `hot` or `cold`; hot ones are looked at in each call, cold ones in turn. It is in `steps` too while
+ * it is made or taken down, leads through an adapter, or a callback has told news of it. Whatever lies in an
  * inbox is read once, checked, and used as it was read; a peer that writes nonsense loses its link.
  * ================================================================================================================== */
 
@@ -6140,6 +6144,7 @@ typedef struct cci__sisci_permit {
 typedef struct cci__sisci_link {
     cci_list_t node;   /* in hot or cold */
     cci_list_t notify; /* in `notify`: something was stored that the peer may be waiting for */
+    cci_list_t step;   /* in `steps`: to be looked at with the device */
     struct cci__sisci *ep;
     int state, is_client, is_hot, told; /* told: the peer knows that we sleep */
     cci__sisci_news news;
@@ -6252,7 +6257,7 @@ typedef struct cci__sisci {
     cci__sisci_group *groups;
     uint32_t group_count;
     cci_wheel_t wheel;
-    cci_list_t hot, cold, notify, due;
+    cci_list_t hot, cold, notify, due, steps;
     cci__sisci_link *only; /* what a poll has to look at, if that is one link */
     cci_evq_event_t *free_ops;
     cci__sisci_item *free_items;
@@ -6346,6 +6351,19 @@ static void cci__sisci_store_long(void *p, uint64_t value) {
 static void cci__sisci_touch(cci__sisci_link *link) {
     if (link->card.sleeps && cci__list_empty(&link->notify)) {
         cci__list_append(&link->ep->notify, &link->notify);
+    }
+}
+
+/* The link is looked at when the device is, until it wants nothing more from there: then news bring it back. */
+static void cci__sisci_attend(cci__sisci_link *link) {
+    if (cci__list_empty(&link->step)) {
+        cci__list_append(&link->ep->steps, &link->step);
+    }
+}
+
+static void cci__sisci_settle_down(cci__sisci_link *link) {
+    if (!link->mirror && !link->knocks) { /* callbacks of a library come in other threads, and only set flags */
+        cci__list_remove(&link->step);
     }
 }
 
@@ -7013,6 +7031,9 @@ static int cci__sisci_interrupt_state(const cci__sisci_link *link) {
 /* Interrupts the peer, as soon as that is possible. */
 static void cci__sisci_wake_peer(cci__sisci_link *link) {
     link->knocks = link->interrupt && cci__sisci_interrupt_state(link) == CCI__SCI_CONNECTING;
+    if (link->knocks) {
+        cci__sisci_attend(link);
+    }
     if (link->interrupt && !link->knocks) {
         cci__sci_error_t error;
         if (link->mirror && link->mirror->sequence) { /* interrupts may overtake stores */
@@ -7139,6 +7160,7 @@ static void cci__sisci_cool(cci__sisci_link *link) {
 static void cci__sisci_lose(cci__sisci_link *link) {
     if (link->state == CCI__SISCI_OPEN) {
         link->news.out = -1; /* dealt with at the next look at the device */
+        cci__sisci_attend(link);
         link->ep->rounds = 0;
     }
 }
@@ -7476,6 +7498,7 @@ static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
         conn->link->last = NULL;
     }
     if (conn->link && --conn->link->conn_count == 0) {
+        cci__sisci_attend(conn->link); /* it may be lost, and has waited for this */
         conn->link->idle_ns = cci__sci_now() + CCI__SISCI_IDLE;
         ep->idle_ns = cci__min64(ep->idle_ns, conn->link->idle_ns);
     }
@@ -7795,6 +7818,7 @@ static cci__sci_callback_action_t cci__sisci_on_view(void *arg, cci__sci_remote_
     cci__sisci_view *view = (cci__sisci_view *)arg;
     (void)segment;
     view->news = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
+    cci__sisci_attend(view->link);
     view->link->ep->rounds = 0;
     return CCI__SCI_CALLBACK_CONTINUE;
 }
@@ -8592,6 +8616,7 @@ static cci__sci_callback_action_t cci__sisci_on_door(void *arg, cci__sci_remote_
     cci__sisci_link *link = (cci__sisci_link *)arg;
     (void)segment;
     link->news.door = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
+    cci__sisci_attend(link);
     link->ep->rounds = 0;
     return CCI__SCI_CALLBACK_CONTINUE;
 }
@@ -8601,6 +8626,7 @@ static cci__sci_callback_action_t cci__sisci_on_out(void *arg, cci__sci_remote_s
     cci__sisci_link *link = (cci__sisci_link *)arg;
     (void)segment;
     link->news.out = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
+    cci__sisci_attend(link);
     link->ep->rounds = 0;
     return CCI__SCI_CALLBACK_CONTINUE;
 }
@@ -8611,6 +8637,7 @@ static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_seg
     cci__sisci_link *link = (cci__sisci_link *)arg;
     (void)segment, (void)node, (void)adapter, (void)status;
     link->news.attached = reason == CCI__SCI_CB_CONNECT ? 1 : -1;
+    cci__sisci_attend(link);
     link->ep->rounds = 0;
     return CCI__SCI_CALLBACK_CONTINUE;
 }
@@ -8764,6 +8791,7 @@ static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
         cci__sisci_drop_mirror(link->mirror);
     }
     cci__list_remove(&link->node);
+    cci__list_remove(&link->step);
     cci_release(link);
 }
 
@@ -8778,11 +8806,13 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
     link->batch = 1;
     cci__list_init(&link->notify);
     cci__list_init(&link->due);
+    cci__list_init(&link->step);
     cci__list_init(&link->ops);
     cci__list_init(&link->owing);
     cci__list_init(&link->asked);
     cci__list_init(&link->silent);
     cci__list_append(&ep->cold, &link->node);
+    cci__sisci_attend(link);
     ep->only = NULL;
     link->is_client = is_client;
     ep->answers += !is_client;
@@ -9184,6 +9214,8 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
         cci__sisci_step_views(link);
         if (link->news.out < 0 || link->news.attached < 0) {
             cci__sisci_break_link(ep, link);
+        } else {
+            cci__sisci_settle_down(link);
         }
         break;
     default:
@@ -9192,6 +9224,8 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
         } else if (link->in && link->held == 0 && !cci__sisci_read_record(link, &record)) {
             cci__sisci_take_down(link); /* connections that the program has not closed need no memory or descriptors */
             cci__sisci_cool(link);
+        } else if (!link->in) {
+            cci__sisci_settle_down(link);
         }
         break;
     }
@@ -9648,21 +9682,16 @@ static int cci__sisci_send_multicast(cci__sisci *ep, cci__sisci_conn *conn, cons
 /* ---- a round of work ---- */
 
 static void cci__sisci_look_at_device(cci__sisci *ep) {
-    cci_list_t *lists[2], *at, *next;
+    cci_list_t *at, *next;
     uint64_t now_ns;
-    int i;
     cci__sisci_hear(ep);
     cci__sisci_look_at_door(ep);
     cci__sisci_step_groups(ep);
     now_ns = cci__sci_now();
-    lists[0] = &ep->hot;
-    lists[1] = &ep->cold;
-    for (i = 0; i < 2; i++) {
-        for (at = lists[i]->next; at != lists[i]; at = next) {
-            cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-            next = at->next;
-            cci__sisci_step_link(ep, link, now_ns);
-        }
+    for (at = ep->steps.next; at != &ep->steps; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, step);
+        next = at->next;
+        cci__sisci_step_link(ep, link, now_ns);
     }
 }
 
@@ -9909,20 +9938,24 @@ static uint64_t cci__sisci_timers(cci__sisci *ep) {
     return cci__min64(earliest_ns, cci__wheel_deadline(&ep->wheel));
 }
 
-static void cci__sisci_serve_all(cci__sisci *ep, cci_list_t *list) {
-    cci_list_t *at, *next;
-    for (at = list->next; at != list; at = next) {
-        next = at->next;
-        (void)cci__sisci_serve(ep, CCI__CONTAINER(at, cci__sisci_link, node));
-    }
+/* Nothing has come and nothing waits: what most looks at a link find. */
+static inline int cci__sisci_is_quiet(const cci__sisci_link *link) {
+    return !link->is_busy && (!link->in || cci__sisci_load(cci__sisci_next_line(link)) != link->tail * 2 + 1);
 }
 
 /* Interrupts may have come from links that are not looked at otherwise. */
 static void cci__sisci_wake_up(cci__sisci *ep) {
+    cci_list_t *at, *next;
     ep->sleeping = 0;
     cci__sisci_take_interrupts(ep);
     cci__sisci_tell_groups(ep, 0);
-    cci__sisci_serve_all(ep, &ep->cold);
+    for (at = ep->cold.next; at != &ep->cold; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        next = at->next;
+        if (!cci__sisci_is_quiet(link)) {
+            (void)cci__sisci_serve(ep, link);
+        }
+    }
 }
 
 /* What is not done in each round: the clock is read in one of 32. 1 if it is time to look after deadlines. */
@@ -9940,11 +9973,6 @@ static int cci__sisci_look_around(cci__sisci *ep, uint32_t round) {
         cci__sisci_wake_up(ep);
     }
     return (round & 31) == 0 && now_ns >= ep->scan_ns;
-}
-
-/* Nothing has come and nothing waits: what most looks at a link find. */
-static inline int cci__sisci_is_quiet(const cci__sisci_link *link) {
-    return !link->is_busy && (!link->in || cci__sisci_load(cci__sisci_next_line(link)) != link->tail * 2 + 1);
 }
 
 /* The link of an endpoint that has but one, and nothing else to look at. */
@@ -9980,7 +10008,7 @@ static int cci__sisci_pump(cci__sisci *ep) {
         cci__sisci_link *link = CCI__CONTAINER(ep->cold.next, cci__sisci_link, node);
         cci__list_remove(&link->node);
         cci__list_append(&ep->cold, &link->node);
-        came |= cci__sisci_serve(ep, link);
+        came |= !cci__sisci_is_quiet(link) && cci__sisci_serve(ep, link);
     }
     if (CCI__UNLIKELY(is_late)) {
         (void)cci__sisci_timers(ep);
@@ -10395,6 +10423,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     cci__list_init(&ep->cold);
     cci__list_init(&ep->notify);
     cci__list_init(&ep->due);
+    cci__list_init(&ep->steps);
     ep->now_ns = cci__sci_now();
     cci__wheel_init(&ep->wheel, ep->now_ns);
     status = cci__sisci_start(ep, service);

@@ -225,6 +225,40 @@ static void a_sleeping_client_closes_its_idle_link(void **state) {
     }
 }
 
+static void links_that_nothing_happens_to_are_not_looked_at_but_not_forgotten(void **state) {
+    enum { CLIENTS = 14 };
+    side_t *server = open_door();
+    cci_connection_t *its[CLIENTS], *mine[CLIENTS];
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < CLIENTS; i++) {
+        side_t *client = side_open();
+        request(client, i & 1 ? CCI_CONN_ATTR_RU : CCI_CONN_ATTR_RO, 0);
+        mine[i] = await_connection(client);
+        its[i] = await_accepted(server);
+    }
+    AWAIT(inside(server->ep)->hot_count <= CCI__SISCI_HOT); /* the others are looked at in turn */
+    AWAIT(cci__list_empty(&inside(server->ep)->steps));     /* and none of them with the device */
+    TRUE(links_of(server->ep) == CLIENTS);
+    for (i = 0; i < CLIENTS; i++) {
+        try_connection(mine[i], server);
+        try_connection(its[i], &sides[1 + i]);
+    }
+    AWAIT(cci__list_empty(&inside(server->ep)->steps));
+    for (i = CLIENTS; i-- > 0;) {
+        if (i & 1) { /* its end is heard of before the connection is closed, or after it */
+            TRUE(cci_disconnect(its[i]) == CCI_SUCCESS);
+        }
+        side_close(&sides[--side_count]);
+        if (!(i & 1)) {
+            AWAIT(cci_send(its[i], "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+            AWAIT(cci__list_empty(&inside(server->ep)->steps));
+            TRUE(link_of(its[i])->in == NULL && cci_disconnect(its[i]) == CCI_SUCCESS);
+        }
+        AWAIT(links_of(server->ep) == i);
+    }
+}
+
 /* ---- peers that die or stop ----------------------------------------------------------------------------------------------- */
 
 enum { MANY = 50 };
@@ -713,6 +747,7 @@ int main(void) {
         LINK_TEST(clients_that_are_killed_while_they_knock_keep_nobody_out),
         LINK_TEST(a_link_without_connections_is_closed_and_made_anew),
         LINK_TEST(a_sleeping_client_closes_its_idle_link),
+        LINK_TEST(links_that_nothing_happens_to_are_not_looked_at_but_not_forgotten),
         LINK_TEST(of_a_dead_peer_only_the_handles_stay_until_they_are_closed),
         LINK_TEST(what_a_stopped_peer_does_not_take_in_time_breaks_the_connection_silent_or_not),
         LINK_TEST(silent_messages_that_wait_for_room_give_their_buffers_back_in_time),
