@@ -20,6 +20,9 @@
  * sender, only the rest is copied. At the end the digests of the whole file are compared, whatever its size. The
  * digest notices accidents; it is not cryptographic.
  *
+ * WHO DIES OR IS CUT OFF is given up when nothing was heard of it for 10 seconds; --timeout says otherwise, for a disk that
+ * takes longer to write 256 KiB.
+ *
  * NAMES are bytes, and not trusted: a path that is absolute or has empty, "." or ".." components is refused, and the
  * receiver never follows a symbolic link below DIR. With --links the sender copies symbolic links too, and the
  * receiver makes those that stay within DIR; others are skipped. Set-user-id bits are not copied. */
@@ -59,9 +62,18 @@
 static cci_endpoint_t *endpoint;
 static cci_os_handle_t os_handle;
 static int quiet;
+static int bar_stands;          /* the cursor is behind the progress bar */
+static uint32_t timeout_s = 10; /* after which a side that says nothing is given up */
+
+/* What is said next begins a line of its own. */
+static void leave_bar(void) {
+    if (bar_stands) fputc('\n', stderr);
+    bar_stands = 0;
+}
 
 static void fail(const char *what, int status) {
     const char *text = cci_strerror(endpoint, (cci_status_t)status);
+    leave_bar();
     fprintf(stderr, "cci_cp: %s: %s\n", what, text ? text : "unknown status");
     exit(1);
 }
@@ -415,6 +427,7 @@ struct incoming { /* the file that is being received */
     uint64_t size, position;
     struct timespec times[2];
     struct digest digest;
+    uint64_t came_bytes;
 };
 
 struct session {
@@ -512,7 +525,6 @@ static void session_request(cci_event_t *event) {
 /* Opens the directory and the memory, and tells the sender. */
 static void session_begin(struct session *session) {
     struct message hello;
-    uint32_t keepalive_us = 20000000;
     int root_fd = open(root_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root_fd >= 0) root_fd = open_subdirectory(root_fd, session->subdirectory);
     session->root_fd = root_fd;
@@ -527,7 +539,6 @@ static void session_begin(struct session *session) {
         session_error(session, ALL, "memory", strerror(ENOMEM));
         return;
     }
-    (void)cci_set_opt(session->connection, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &keepalive_us);
     memset(&hello, 0, sizeof hello);
     hello.type = MESSAGE_HELLO;
     hello.number = SLOT_COUNT;
@@ -607,7 +618,7 @@ static void take_file(struct session *session, const struct record *record, cons
     file->id = record->id;
     file->mode = record->mode & 0777;
     file->size = record->size;
-    file->position = file->failed = 0;
+    file->position = file->came_bytes = file->failed = 0;
     file->is_whole = 0;
     file->times[0].tv_sec = 0;
     file->times[0].tv_nsec = UTIME_OMIT;
@@ -651,7 +662,7 @@ static void take_data(struct session *session, const struct record *record, cons
     }
     digest_add(&file->digest, bytes, record->length_bytes);
     file->position += record->length_bytes;
-    session->bytes += record->length_bytes;
+    file->came_bytes += record->length_bytes;
 }
 
 static void take_file_end(struct session *session, const struct record *record) {
@@ -668,6 +679,7 @@ static void take_file_end(struct session *session, const struct record *record) 
         return;
     }
     session->files++;
+    session->bytes += file->came_bytes;
     file_close(file);
 }
 
@@ -817,9 +829,10 @@ struct entry {
     enum record_type type; /* RECORD_DIR, RECORD_DIR_END, RECORD_FILE or RECORD_LINK */
     char *source;
     size_t target_at; /* the path at the receiver is what stands from here on in `source` */
-    uint64_t size_bytes;
+    uint64_t size_bytes, sent_bytes;
     int64_t mtime_s;
     uint32_t mtime_ns, mode;
+    int failed;
 };
 
 static struct {
@@ -831,6 +844,7 @@ static struct {
 } list;
 
 static void complain(const char *path, const char *why) {
+    leave_bar();
     fprintf(stderr, "cci_cp: %s: %s\n", printable(path), why);
     list.complaints++;
 }
@@ -847,6 +861,7 @@ static void list_add(enum record_type type, const char *source, size_t target_at
         list.entries = (struct entry *)must(realloc(list.entries, list.capacity * sizeof *list.entries));
     }
     entry = &list.entries[list.count++];
+    memset(entry, 0, sizeof *entry);
     entry->type = type;
     entry->source = (char *)must(strdup(source));
     entry->target_at = target_at;
@@ -989,8 +1004,10 @@ static void show_progress(int last) {
         uint64_t eta = (uint64_t)((double)(list.bytes - done) / rate);
         if (eta < 360000) snprintf(left, sizeof left, "%u:%02u", (unsigned)(eta / 60), (unsigned)(eta % 60));
     }
-    fprintf(stderr, "\r%-*.*s %3.0f %% [%s] %8s %8s/s %6s%s", name_columns, name_columns,
-            printable(progress.name ? progress.name : ""), share * 100, bar, amount, speed, left, last ? "\n" : "");
+    fprintf(stderr, "\r%-*.*s %3.0f %% [%s] %8s %8s/s %6s", name_columns, name_columns,
+            printable(progress.name ? progress.name : ""), share * 100, bar, amount, speed, left);
+    bar_stands = 1;
+    if (last) leave_bar();
 }
 
 static void slot_release(uint32_t slot) {
@@ -1015,8 +1032,10 @@ static void sender_message(const cci_event_recv_t *received) {
     case MESSAGE_CREDIT: slot_release(message.number); break;
     case MESSAGE_OFFER: sender.offer = message; break;
     case MESSAGE_ERROR:
-        fprintf(stderr, "%scci_cp: receiver: %s\n", progress.is_tty ? "\r" : "", printable(message.body));
+        leave_bar();
+        fprintf(stderr, "cci_cp: receiver: %s\n", printable(message.body));
         if (message.number == ALL) exit(1);
+        if (message.number < list.count) list.entries[message.number].failed = 1;
         sender.failed_id = message.number;
         sender.remote_errors++;
         break;
@@ -1026,7 +1045,8 @@ static void sender_message(const cci_event_recv_t *received) {
 }
 
 static void sender_event(const cci_event_t *event) {
-    sender.heard_ns = 0; /* the clock is read when there is time for it */
+    if (sender.finished) return; /* the receiver has all and may have hung up */
+    sender.heard_ns = 0;         /* the clock is read when there is time for it */
     if (event->type == CCI_EVENT_RECV) sender_message(&event->recv);
     else if (event->type == CCI_EVENT_SEND) {
         check((int)event->send.status, "transfer");
@@ -1164,10 +1184,10 @@ static uint64_t send_bytes(uint32_t id, int fd, uint64_t position, uint64_t size
     return position;
 }
 
-static void send_opened(const struct entry *entry, uint32_t id, int fd) {
+static void send_opened(struct entry *entry, uint32_t id, int fd) {
     struct record record;
     struct digest digest;
-    uint64_t position = 0;
+    uint64_t position = 0, begin;
     const char *name = entry->source + entry->target_at;
     digest_begin(&digest);
     entry_record(entry, id, &record);
@@ -1180,13 +1200,18 @@ static void send_opened(const struct entry *entry, uint32_t id, int fd) {
         if (position) printf(", %llu of them there already", (unsigned long long)position);
         printf("\n");
     }
-    position = send_bytes(id, fd, position, entry->size_bytes, &digest);
+    begin = position;
+    position = send_bytes(id, fd, begin, entry->size_bytes, &digest);
+    entry->sent_bytes = position - begin;
+    list.bytes -= entry->size_bytes - position; /* what will never come is no part of the whole */
     if (sender.failed_id == id) return;
     record.type = position == entry->size_bytes ? RECORD_FILE_END : RECORD_ABORT;
     record.digest = digest_end(&digest);
     record.length_bytes = 0;
     slot_add(&record, NULL);
-    if (record.type == RECORD_ABORT) complain(entry->source, "can't be read to its end");
+    if (record.type == RECORD_FILE_END) return;
+    entry->failed = 1;
+    complain(entry->source, "can't be read to its end");
 }
 
 static void send_file(struct entry *entry, uint32_t id) {
@@ -1195,6 +1220,7 @@ static void send_file(struct entry *entry, uint32_t id) {
     progress.name = entry->source + entry->target_at;
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
         complain(entry->source, fd < 0 ? strerror(errno) : "is no file any more");
+        list.bytes -= entry->size_bytes;
         if (fd >= 0) close(fd);
         return;
     }
@@ -1221,11 +1247,17 @@ static void send_list(void) {
         free(entry->source);
         progress.name = NULL;
     }
+}
+
+/* Waits until all is on the receiver's disk. */
+static void send_finish(void) {
+    struct record record;
     memset(&record, 0, sizeof record);
     record.type = RECORD_FINISH;
     slot_add(&record, NULL);
     slot_flush();
-    while (!sender.finished || sender.free_count < sender.slot_count) sender_wait();
+    while (!sender.finished) sender_wait();
+    progress.done_bytes = list.bytes - progress.skipped_bytes;
 }
 
 /* Connects to "transport://address", and sends what follows the next "/" as the subdirectory. */
@@ -1233,8 +1265,8 @@ static void sender_connect(char *uri) {
     uint8_t request[CCI_CONN_REQ_LEN];
     char *address = strstr(uri, "://"), *subdirectory = address ? strchr(address + 3, '/') : NULL;
     size_t length = 0;
-    struct timeval patience = {10, 0};
-    uint32_t keepalive_us = 20000000;
+    struct timeval patience = {0, 0};
+    patience.tv_sec = (time_t)timeout_s;
     if (subdirectory) {
         *subdirectory++ = 0;
         subdirectory += strspn(subdirectory, "/");
@@ -1248,7 +1280,6 @@ static void sender_connect(char *uri) {
     check(cci_connect(endpoint, uri, request, (uint32_t)length + 4, CCI_CONN_ATTR_RO, NULL, 0, &patience), uri);
     while (sender.connect_status == -1) sender_wait();
     check(sender.connect_status, uri);
-    (void)cci_set_opt(sender.connection, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &keepalive_us);
 }
 
 static void sender_prepare(void) {
@@ -1263,21 +1294,30 @@ static void sender_prepare(void) {
     sender.failed_id = ALL;
 }
 
+/* What has arrived whole, and how many files have not. */
+static void tell_what_was_copied(void) {
+    char bytes[24], rate[24], failures[48] = "";
+    double seconds = (double)(now_ns() - progress.start_ns) / 1e9;
+    uint64_t copied = 0, failed = (uint64_t)list.complaints + sender.remote_errors;
+    size_t i;
+    for (i = 0; i < list.count; i++) copied += list.entries[i].failed ? 0 : list.entries[i].sent_bytes;
+    format_bytes(bytes, sizeof bytes, (double)copied);
+    format_bytes(rate, sizeof rate, (double)copied / (seconds > 0 ? seconds : 1));
+    if (failed) snprintf(failures, sizeof failures, "; %llu could not be copied", (unsigned long long)failed);
+    if (!quiet) printf("copied %s in %.2f s, %s/s%s\n", bytes, seconds, rate, failures);
+}
+
 static int send_files(int count, char **names, char *uri) {
     int i;
-    char bytes[24], rate[24];
-    double seconds;
     progress.is_tty = isatty(STDERR_FILENO);
     for (i = 0; i < count; i++) list_operand(names[i]);
     sender_connect(uri);
     sender_prepare();
     progress.start_ns = now_ns();
     send_list();
+    send_finish();
     show_progress(1);
-    seconds = (double)(now_ns() - progress.start_ns) / 1e9;
-    format_bytes(bytes, sizeof bytes, (double)progress.done_bytes);
-    format_bytes(rate, sizeof rate, (double)progress.done_bytes / (seconds > 0 ? seconds : 1));
-    if (!quiet) printf("copied %s in %.2f s, %s/s\n", bytes, seconds, rate);
+    tell_what_was_copied();
     free(list.entries);
     return list.complaints > 0 || sender.remote_errors > 0;
 }
@@ -1285,14 +1325,15 @@ static int send_files(int count, char **names, char *uri) {
 /* ---- options --------------------------------------------------------------------------------------------------- */
 
 static const char help[] =
-    "usage: cci_cp -l [-p port] [-d device] [--once] [-q] DIR      receive below DIR; prints the URI to send to\n"
-    "       cci_cp [-d device] [--links] [-q] FILE... URI[/subdir] send files and directories\n"
+    "usage: cci_cp -l [options] DIR               receive below DIR; prints the URI to send to\n"
+    "       cci_cp [options] FILE... URI[/subdir] send files and directories\n"
     "\n"
     "  -l, --listen       be the receiver\n"
     "  -p, --port PORT    at this port or service name\n"
     "  -d, --device NAME  use this device (cci_info lists them)\n"
     "      --once         end after one sender\n"
     "      --links        copy symbolic links that stay within the target; without it they are skipped\n"
+    "      --timeout S    give up a side of which nothing is heard for S seconds (10)\n"
     "  -q, --quiet        print errors only\n"
     "\n"
     "Copying the same again resumes what was interrupted. The exit status is 0 when everything was copied, 1 when\n"
@@ -1318,6 +1359,13 @@ static cci_device_t *device_for(const char *uri) {
     return *devices;
 }
 
+static void open_endpoint(cci_device_t *device, const char *port) {
+    uint32_t timeout_us = timeout_s * 1000000u;
+    check(cci_create_endpoint_at(device, port, 0, &endpoint, &os_handle), "endpoint");
+    check(cci_set_opt(endpoint, CCI_OPT_ENDPT_SEND_TIMEOUT, &timeout_us), "timeout");
+    check(cci_set_opt(endpoint, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, &timeout_us), "timeout");
+}
+
 static int listen_at(const char *directory, int once) {
     char *uri;
     struct stat status;
@@ -1336,7 +1384,7 @@ static int listen_at(const char *directory, int once) {
 int main(int argc, char **argv) {
     static const struct option longs[] = {{"listen", 0, NULL, 'l'}, {"port", 1, NULL, 'p'},  {"device", 1, NULL, 'd'},
                                           {"once", 0, NULL, 'o'},   {"links", 0, NULL, 'k'}, {"quiet", 0, NULL, 'q'},
-                                          {"help", 0, NULL, 'h'},   {NULL, 0, NULL, 0}};
+                                          {"timeout", 1, NULL, 't'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
     const char *port = NULL, *device = NULL;
     int option, is_receiver = 0, once = 0, result, operands;
     uint32_t caps;
@@ -1347,15 +1395,17 @@ int main(int argc, char **argv) {
         else if (option == 'o') once = 1;
         else if (option == 'k') list.links = 1;
         else if (option == 'q') quiet = 1;
+        else if (option == 't' && strspn(optarg, "0123456789") == strlen(optarg) && atol(optarg) > 0 && atol(optarg) < 4000)
+            timeout_s = (uint32_t)atol(optarg);
         else return fputs(help, option == 'h' ? stdout : stderr), option == 'h' ? 0 : 2;
     }
     operands = argc - optind;
     if (is_receiver ? operands != 1 : operands < 2 || !strstr(argv[argc - 1], "://")) return fputs(help, stderr), 2;
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
-    check(cci_create_endpoint_at(device         ? find_device(device)
-                                 : is_receiver ? NULL
-                                               : device_for(argv[argc - 1]),
-                                 port, 0, &endpoint, &os_handle), "endpoint");
+    open_endpoint(device        ? find_device(device)
+                  : is_receiver ? NULL
+                                : device_for(argv[argc - 1]),
+                  port);
     if (is_receiver) result = listen_at(argv[optind], once);
     else result = send_files(operands - 1, argv + optind, argv[argc - 1]);
     check(cci_finalize(), "cci_finalize");

@@ -106,6 +106,7 @@ copies() {
     cp=build/cci_cp from=$out/cp/from to=$out/cp/to outside=$out/cp/outside
     mkdir -p "$from" "$to" "$outside"
     make_tree "$from/tree"
+    "$cc" -std=gnu11 -O1 -I. -o "$out/cp_liar" tests/cp_liar.c -pthread || { fail 'cp_liar.c does not compile' && return; }
     serve cp "$cp" -l -q "$to" || return
 
     check 'a tree is copied' status_of 0 "$cp" -q "$from/tree" "$uri"
@@ -148,6 +149,99 @@ copies() {
     serve cp-once "$cp" -l --once -q "$to" || return
     check 'a sender is served' status_of 0 "$cp" -q "$from/tree/big" "$uri/once"
     check 'with --once the receiver ends after it' wait "$server"
+    copies_tell
+    copies_die
+    copies_lie
+}
+
+# What cci_cp says: only what has arrived whole is counted; on a terminal there is a bar with rate and time left.
+copies_tell() {
+    mkdir -p "$to/tell/failing"
+    head -c 100000 /dev/urandom >"$from/failing"
+    head -c 2000 /dev/urandom >"$from/fine"
+    serve cp-tell "$cp" -l --once "$to/tell" || return
+    status_of 1 "$cp" "$from/failing" "$from/fine" "$uri" >"$out/cp.said"
+    check 'a file whose name a directory has is no error' [ $? -eq 0 ]
+    cat "$out/cp.said"
+    check 'the sender counts what failed' grep -q '^copied 2\.00 kB in .*/s; 1 could not be copied$' "$out/cp.said"
+    wait "$server"
+    check 'the receiver counts what failed' grep -q '^received 1 files, 2000 bytes, 1 errors$' "$server_log"
+    has script || return
+    head -c 30000000 /dev/urandom >"$from/shown"
+    serve cp-show "$cp" -l --once -q "$to/tell" || return
+    timeout 60 script -qec "'$cp' '$from/shown' '$uri'" "$out/cp.shown" >/dev/null
+    tr '\r' '\n' <"$out/cp.shown" | sed -n '1p;$p'
+    check 'the bar does not become full' grep -q ' 100 % \[=\{20\}\]  *30\.0 MB  *[0-9.]* [kMG]B/s' "$out/cp.shown"
+    wait "$server"
+}
+
+# One side is killed in the middle of a file: the other one notices, and the next time the rest is copied.
+copies_die() {
+    mkdir -p "$to/die"
+    head -c 40000000 /dev/urandom >"$from/interrupted"
+    # The system kills who writes beyond the limit: 20,000 blocks of 512 or 1,024 bytes.
+    # shellcheck disable=SC2016
+    serve cp-die sh -c 'ulimit -c 0; ulimit -f 20000; exec "$@"' - "$cp" -l -q "$to/die" || return
+    began=$(date +%s)
+    if has script; then # makes a terminal
+        check 'a killed receiver is not noticed' status_of 1 \
+            script -qec "'$cp' --timeout 2 '$from/interrupted' '$uri'" "$out/cp.shown" >/dev/null
+        check 'the bar shows neither share, bytes, rate nor time left' \
+            grep -q 'interrupted  *[1-9][0-9] % \[==* *\]  *[0-9.]* MB  *[0-9.]* [kM]B/s  *[0-9]*:[0-9][0-9]' "$out/cp.shown"
+    else
+        skip 'there is no script(1) to make a terminal'
+        check 'a killed receiver is not noticed' status_of 1 "$cp" --timeout 2 "$from/interrupted" "$uri"
+    fi
+    check 'a killed receiver is noticed late' [ $(($(date +%s) - began)) -lt 20 ]
+    check 'the name is there before the file is whole' [ ! -e "$to/die/interrupted" ]
+    wait "$server"
+    serve cp-again "$cp" -l -q --once --timeout 2 "$to/die" || return
+    check 'the rest is not copied' status_of 0 "$cp" "$from/interrupted" "$uri" >"$out/cp.again"
+    cat "$out/cp.again"
+    check 'all was copied again' grep -q 'interrupted  40000000 bytes, [0-9]\{7,\} of them there already' "$out/cp.again"
+    check 'only the rest counts' grep -q '^copied [123]\(\.[0-9]*\|[0-9]\.[0-9]\) MB ' "$out/cp.again"
+    check 'what was interrupted is not whole' cmp "$from/interrupted" "$to/die/interrupted"
+    wait "$server"
+    serve cp-orphan "$cp" -l -q --once --timeout 2 "$to/die" || return
+    timeout 60 "$out/cp_liar" "$uri" die
+    wait "$server"
+    check 'a killed sender is not noticed' [ $? -eq 1 ]
+    check 'the receiver does not tell' grep -q 'sender dropped' "$server_log"
+    cat "$server_log"
+}
+
+# Senders that lie: refused WHAT LIE [PATH [TARGET]] ends with an error, and the receiver goes on.
+refused() {
+    refused_what=$1
+    shift
+    check "it is taken: $refused_what" status_of 1 "$out/cp_liar" "$uri" "$@"
+}
+copies_lie() {
+    mkdir -p "$to/lie"
+    serve cp-lie "$cp" -l -q --timeout 2 "$to/lie" || return
+    check 'the truth is taken' status_of 0 "$out/cp_liar" "$uri" truth told
+    check 'what was told is there' [ "$(cat "$to/lie/told")" = hello ]
+    check 'a set-user-id bit is copied' [ -f "$to/lie/told" ] && [ ! -u "$to/lie/told" ] && [ ! -g "$to/lie/told" ]
+    refused 'a checksum that differs' digest differs
+    refused 'a file that is longer than it said' long differs
+    refused 'a file that is shorter than it said' short differs
+    refused 'data that begins behind the beginning' gap differs
+    check 'of these something is left' [ ! -e "$to/lie/differs" ]
+    check 'a directory is taken' status_of 0 "$out/cp_liar" "$uri" directory a
+    for path in ../escaped /escaped "$PWD/$out/escaped" a/../../escaped ./escaped .. . '' a//escaped escaped/ a/./escaped; do
+        refused "a file called '$path'" truth "$path"
+        refused "a directory called '$path'" directory "$path"
+        refused "a link called '$path'" link "$path" told
+    done
+    for target in ../escaped /etc/passwd a/../../escaped ''; do refused "a link to '$target'" link link "$target"; done
+    check 'something escaped' [ -z "$(find "$out/cp" "$out" / -maxdepth 1 -name 'escaped*')" ]
+    check 'a link was made' [ ! -L "$to/lie/link" ]
+    check 'a link to a file beside it is not taken' status_of 0 "$out/cp_liar" "$uri" link link told
+    refused 'a file behind a link to a file' truth link/behind
+    for lie in zero endless beyond cut unknown slot; do refused "nonsense: $lie" "$lie"; done
+    check 'the receiver has not survived that' status_of 0 "$cp" -q "$from/fine" "$uri"
+    end_server
+    cat "$server_log"
 }
 
 # ---- the tools that measure -------------------------------------------------------------------------------------------
