@@ -91,6 +91,13 @@
  * PATH MTU. Datagrams are sent with "don't fragment", so that cci.h can find the path MTU itself. The loopback carries
  * datagrams of 65,504 bytes.
  *
+ * MEMORY of an endpoint. About 7 MB are used at once. Buffers are address space until they are first used, and then
+ * memory: for each of recv_buf_count 64 KiB, since Linux hands over that much at once of datagrams that it has put
+ * together (68 MB by default; the mtu with offload = off), and for each of send_buf_count the largest datagram (1.5
+ * MB; on the loopback, whose datagrams have 64 KiB, 70 MB). Where address space is scarce (32 bits, ulimit -v,
+ * vm.overcommit_memory = 2) lower the counts: with 64 of each an endpoint has 12 MB, on the loopback 16. A count that
+ * is raised later adds its part then.
+ *
  * OS HANDLE. On Linux an epoll descriptor over sockets, timer and the news that an interface went away. On other
  * systems a pipe that a helper thread fills; with CCI_NO_THREADS there the main socket itself, which tells of arriving
  * data only: a program that sleeps on it must wake up now and then by itself.

@@ -17,7 +17,27 @@
 
 #define LO "[it]\ntransport = udp\ninterface = lo\n"
 
+#if CCI__UDP_LINUX
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#endif
+
 static char config[1024], log_text[4096];
+static size_t allocated_bytes;
+
+static void *count_bytes(void *user, size_t size) {
+    (void)user;
+    allocated_bytes += size;
+    return malloc(size);
+}
+
+static void release(void *user, void *memory) {
+    (void)user;
+    free(memory);
+}
 
 static void keep_log(void *user, int level, const char *text) {
     (void)user;
@@ -36,6 +56,8 @@ static int configured(const char *before, const char *line) {
     snprintf(config, sizeof config, "%s%s\n", before, line);
     setup.config = config;
     setup.log = keep_log;
+    setup.alloc = count_bytes;
+    setup.release = release;
     assert_int_equal(cci_setup(&setup), CCI_SUCCESS);
     return cci_init(CCI_ABI_VERSION, 0, &caps);
 }
@@ -299,13 +321,171 @@ static void without_offload_everything_works(void **state) {
 }
 
 static void a_congestion_control_is_known_by_its_name(void **state) {
+    static const char *const names[] = {"discern", "newreno", "fixed"};
+    char line[40];
+    size_t i;
     (void)state;
-    talk_to_itself(endpoint_with("congestion = newreno"));
+    assert_string_equal(((const cci__dgram_t *)(const void *)endpoint_with(""))->pool.congestion->name, "discern");
+    for (i = 0; i < 3; i++) {
+        cci_endpoint_t *endpoint;
+        end(NULL);
+        snprintf(line, sizeof line, "congestion = %s", names[i]);
+        endpoint = endpoint_with(line);
+        assert_string_equal(((const cci__dgram_t *)(const void *)endpoint)->pool.congestion->name, names[i]);
+        talk_to_itself(endpoint);
+    }
 }
+
+/* What an endpoint takes from the hook, in megabytes. */
+static size_t megabytes_with(const char *line) {
+    cci_endpoint_t *endpoint;
+    size_t before;
+    assert_int_equal(configured(LO, line), CCI_SUCCESS);
+    before = allocated_bytes;
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    end(NULL);
+    return (allocated_bytes - before) / 1000000;
+}
+
+static void an_endpoint_takes_the_memory_that_the_manual_says_and_lower_counts_take_less(void **state) {
+    (void)state;
+    assert_in_range(megabytes_with(""), 130, 150);
+    assert_in_range(megabytes_with("mtu = 1500"), 9, 80); /* ten where the kernel does not coalesce */
+    assert_in_range(megabytes_with("mtu = 1500\noffload = off"), 8, 11);
+    assert_in_range(megabytes_with("recv_buf_count = 64\nsend_buf_count = 64"), 8, 17);
+    assert_in_range(megabytes_with("mtu = 1500\nrecv_buf_count = 64\nsend_buf_count = 64"), 5, 13);
+}
+
+#if CCI__UDP_LINUX
+enum { BURST = 200 };
+
+/* Enough messages at once that all that the kernel offers for many is tried. */
+static void burst_to_itself(cci_endpoint_t *endpoint) {
+    cci_connection_t *connection = NULL;
+    cci_event_t *event;
+    uint32_t i, sent = 0, received = 0;
+    uint8_t bytes[1000];
+    char *uri;
+    assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_int_equal(cci_connect(endpoint, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    free(uri);
+    alarm(60);
+    while (received < 20 * BURST) {
+        for (i = 0; connection != NULL && received == sent && i < BURST; i++) {
+            memset(bytes, (int)(sent + i), sizeof bytes);
+            assert_int_equal(cci_send(connection, bytes, sizeof bytes, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        }
+        sent += connection != NULL && received == sent ? BURST : 0;
+        if (cci_get_event(endpoint, &event) != CCI_SUCCESS) {
+            continue;
+        }
+        if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+            assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+        } else if (event->type == CCI_EVENT_CONNECT) {
+            connection = event->connect.connection;
+        } else if (event->type == CCI_EVENT_RECV) {
+            memset(bytes, (int)received++, sizeof bytes);
+            assert_int_equal(event->recv.len, sizeof bytes);
+            assert_memory_equal(event->recv.ptr, bytes, sizeof bytes);
+        }
+        assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    }
+    alarm(0);
+}
+
+/* Refuses a call with an error from now on; of setsockopt one option for UDP alone. 0: the system has no such filters. */
+static int lose(long call, int option, int error) {
+    const union {
+        uint32_t word;
+        uint8_t bytes[4];
+    } one = {1};
+    const uint32_t argument = (uint32_t)offsetof(struct seccomp_data, args) + (one.bytes[0] ? 0 : 4);
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 5),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument + 8),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CCI__UDP_SOL_UDP, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument + 16),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)option, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program;
+    if (option == 0) { /* whatever the arguments are */
+        code[1].jf = 1;
+        code[2] = code[6];
+        code[3] = code[7];
+    }
+    program.len = sizeof code / sizeof code[0];
+    program.filter = code;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static const struct older {
+    const char *lacks;
+    long call;
+    int option, error;
+} olders[] = {
+    {"sendmmsg", SYS_sendmmsg, 0, ENOSYS},
+    {"recvmmsg", SYS_recvmmsg, 0, ENOSYS},
+#ifdef SYS_epoll_pwait2
+    {"epoll_pwait2", SYS_epoll_pwait2, 0, ENOSYS},
+#endif
+#ifdef SYS_setsockopt
+    {"UDP_SEGMENT", SYS_setsockopt, CCI__UDP_SEGMENT, ENOPROTOOPT},
+    {"UDP_GRO", SYS_setsockopt, CCI__UDP_GRO, ENOPROTOOPT},
+#endif
+};
+static const struct older *lives_on; /* this process does */
+
+/* In a process of its own: the link finds out and does without. */
+static void all_works_without_it(void **state) {
+    cci_endpoint_t *endpoint = endpoint_with("mtu = 1500\nprogress = poll");
+    const cci__udp_link *link = (const cci__udp_link *)((const cci__dgram_t *)(const void *)endpoint)->handle;
+    (void)state;
+    burst_to_itself(endpoint);
+    assert_int_equal(link->mmsg, strstr(lives_on->lacks, "mmsg") == NULL);
+    assert_int_equal(link->gso, strcmp(lives_on->lacks, "UDP_SEGMENT") != 0);
+    assert_int_equal(link->gro, strcmp(lives_on->lacks, "UDP_GRO") != 0);
+    end(NULL);
+    endpoint = endpoint_with("mtu = 1500\nprogress = thread");
+    link = (const cci__udp_link *)((const cci__dgram_t *)(const void *)endpoint)->handle;
+    burst_to_itself(endpoint);
+#ifndef CCI_NO_THREADS
+    while (CCI__UDP_LOAD(link->waiter.has_pwait2) != (strcmp(lives_on->lacks, "epoll_pwait2") != 0)) {
+        (void)usleep(1000); /* the thread has not slept yet */
+    }
+#endif
+}
+
+static void what_an_older_kernel_lacks_is_done_without(void **state) {
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof olders / sizeof olders[0]; i++) {
+        int status = -1;
+        pid_t pid;
+        fflush(NULL);
+        pid = fork();
+        if (pid == 0) {
+            (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* who counts tests counts this one once */
+            execl("/proc/self/exe", "test_udp", olders[i].lacks, (char *)NULL);
+            _exit(127);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (status == 77 << 8) {
+            print_message("the system does not let processes filter their calls\n");
+            skip();
+        }
+        if (status != 0) {
+            fail_msg("without %s: status 0x%x", olders[i].lacks, (unsigned)status);
+        }
+    }
+}
+#endif
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, NULL, end)
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(a_key_that_is_not_known_or_a_bad_value_fails_init_and_names_line_and_key),
         TEST(the_ends_of_each_range_are_taken),
@@ -318,6 +498,24 @@ int main(void) {
         TEST(ttl_and_hops_are_the_time_to_live_of_both_families_and_of_multicast),
         TEST(without_offload_everything_works),
         TEST(a_congestion_control_is_known_by_its_name),
+        TEST(an_endpoint_takes_the_memory_that_the_manual_says_and_lower_counts_take_less),
+#if CCI__UDP_LINUX
+        TEST(what_an_older_kernel_lacks_is_done_without),
+#endif
     };
+#if CCI__UDP_LINUX
+    const struct CMUnitTest elsewhere[] = {TEST(all_works_without_it)};
+    size_t i;
+    for (i = 0; argc > 1 && i < sizeof olders / sizeof olders[0]; i++) {
+        if (strcmp(argv[1], olders[i].lacks) == 0) {
+            lives_on = &olders[i];
+            return lose(lives_on->call, lives_on->option, lives_on->error)
+                       ? cmocka_run_group_tests_name(argv[1], elsewhere, NULL, NULL)
+                       : 77;
+        }
+    }
+#else
+    (void)argc, (void)argv;
+#endif
     return cmocka_run_group_tests_name("udp", tests, NULL, NULL);
 }
