@@ -712,7 +712,7 @@ CCI__SCI_FUNCTIONS(CCI__SCI_DECLARE, unsigned int)
  * >>sisci-system
  *
  * A program may have included system headers before this one, without asking for GNU declarations: what Linux offers
- * beyond POSIX is called by number.
+ * beyond POSIX is called by number. So is what programs have names of their own for: accept, listen, shutdown.
  * ================================================================================================================== */
 
 #if defined(__GLIBC__) && !defined(__USE_MISC)
@@ -1497,7 +1497,7 @@ static int cci__sci_name_listener(cci__sci_desc_t sd, int fd) {
     if (bind(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
         return 0;
     }
-    if (listen(fd, 4096) == 0 && fchmodat(sd->directory, name, mode, 0) == 0 &&
+    if (syscall(SYS_listen, fd, 4096) == 0 && fchmodat(sd->directory, name, mode, 0) == 0 &&
         (!sd->has_group || fchownat(sd->directory, name, (uid_t)-1, sd->group, AT_SYMLINK_NOFOLLOW) == 0) &&
         renameat(sd->directory, name, sd->directory, owner) == 0) {
         memcpy(sd->owner, owner, sizeof owner);
@@ -1936,7 +1936,7 @@ static void cci__sci_end_connections(cci__sci_served *served, int attached, int 
     cci__sci_connection *c;
     while ((c = cci__sci_first_connection(served, attached)) != NULL) {
         if (!cci__sci_tell_short(sd, c->client->fd, CCI__SCI_MSG_END, c->cookie, (uint32_t)has_heir)) {
-            (void)shutdown(c->client->fd, SHUT_RDWR);
+            (void)syscall(SYS_shutdown, c->client->fd, SHUT_RDWR);
         }
         cci__sci_end_connection(c, CCI__SCI_CB_DISCONNECT);
     }
@@ -5231,7 +5231,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveDataInterrupt)(cci__sci_local_data_inter
     interrupt->served.target.removed = 1;
     receiver = interrupt->receiver;
     if (interrupt->served.target.waiters) { /* those who wait look up */
-        (void)shutdown(receiver, SHUT_RD);
+        (void)syscall(SYS_shutdown, receiver, SHUT_RD);
     }
     cci__sci_unwatch(sd, interrupt->slot);
     cci__sci_remove_served(&interrupt->served);

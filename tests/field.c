@@ -34,6 +34,9 @@ int link_count = 14, transport = 15, list = 16, queue = 17, wheel = 18, rel = 19
 #endif
 
 #define CCI_IMPLEMENTATION
+#ifdef __linux__
+#include "cci_sisci.h"
+#endif
 #include "cci_udp.h"
 
 #include "cci.h"
@@ -175,7 +178,7 @@ TEST(uri, ANYWHERE, "URIs begin with the transport's name and are given back wit
     for (i = 0; i < 10; i++) {
         char *text = NULL;
         assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_URI, &text), CCI_SUCCESS);
-        assert_memory_equal(text, on_sim ? "sim://" : "udp://", 6);
+        assert_memory_equal(text, on_sim ? "sim://" : on_sisci ? "sisci:" : "udp://", 6);
         assert_int_equal(strncmp(text, a->ep->device->transport, 3), 0);
         free(text);
     }
@@ -569,5 +572,10 @@ int main(int argc, char **argv) {
     on_sim = 0;
     place_config = "[lo]\ntransport=udp\ninterface=lo\n";
     failures += run_listed_tests("field, udp", ON_UDP | WHEN_CLEAN, part);
+#ifdef __linux__
+    on_sisci = 1;
+    place_config = "[shm]\ntransport=sisci\n";
+    failures += run_listed_tests("field, sisci", ON_SISCI | WHEN_CLEAN, part);
+#endif
     return failures != 0;
 }

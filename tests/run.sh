@@ -95,6 +95,11 @@ write_users() {
     verbs='#include "cci_verbs.h"'
     printf '%s\n%s\n' "$verbs" "$core" >"$out/use/verbs.c"
     printf '%s\n%s\n%s\n' "$verbs" "$udp" "$core" >"$out/use/verbs-udp.c"
+    printf '%s\n#include "cci_sisci.h"\n%s\n%s\n' "$verbs" "$udp" "$core" >"$out/use/everything.c"
+    printf '%s\n#include <type_traits>\n' "$core" >"$out/use/const.c"
+    for each in device endpoint connection rma_handle opt_handle; do
+        printf 'static_assert(std::is_const<cci_%s_t>::value, "");\n' "$each" >>"$out/use/const.c"
+    done
     printf '%s\n%s\n%s\n%s\n' "$udp" "$core" "$udp" "$core" >"$out/use/twice.c"
     printf '%s\n%s\n%s\n' "$systems" "$udp" "$core" >"$out/use/after-system.c"
     printf '%s\n%s\n%s\n' "$systems" "$verbs" "$core" >"$out/use/verbs-after-system.c"
@@ -129,6 +134,7 @@ headers() {
     all=-DCCI_IMPLEMENTATION=
     accept core
     accept udp
+    [ "$language" = c ] || accept const # of handles: C++ has it, C has not
     accept core "$all"
     accept udp "$all"
     accept twice "$all"
@@ -188,6 +194,16 @@ wrong_order() {
     done
 }
 
+# What a program sees of the headers declares no sockets: their names are free.
+no_sockets() {
+    for user in core udp sisci; do
+        "$cc" -M -I. "$out/use/$user.c" >"$out/included.txt" || { fail "$user.c does not compile" && continue; }
+        check "$user.c includes sockets" sh -c '! grep -q socket "$1"' - "$out/included.txt"
+    done
+    printf '#include "cci.h"\nvoid use(cci_connection_t *c);\nvoid use(cci_connection_t *c) { c->context = c; }\n' >"$out/use/plain.c"
+    check 'handles are const in C' "$cc" -I. -c -o /dev/null "$out/use/plain.c"
+}
+
 # link_two TEXT COMPILE-MAIN COMPILE-OTHER LINK: makes one program of two files and runs it.
 link_two() {
     text=$1 main=$2 other=$3
@@ -240,15 +256,18 @@ purity() {
 
 exports() {
     has nm || { skip 'there is no nm' && return; }
-    if "$cc" -I. -DCCI_IMPLEMENTATION= -c -o "$out/all.o" "$out/use/verbs-udp.c"; then
+    if "$cc" -I. -DCCI_IMPLEMENTATION= -c -o "$out/all.o" "$out/use/everything.c"; then
         nm -g --defined-only "$out/all.o" | sed 's/.* //' >"$out/exported.txt"
         check 'nothing is exported' grep -q '^cci_init$' "$out/exported.txt"
         foreign=$(grep -vE '^cci_[a-z]' "$out/exported.txt" | tr '\n' ' ')
         check "not public by name, but exported: $foreign" [ -z "$foreign" ]
+        # A program's own global of such a name would take the place of the C library's function.
+        taken=$(nm -u "$out/all.o" | sed 's/.* //' | grep -xE 'send|recv|accept|listen|shutdown' | tr '\n' ' ')
+        check "called, though programs have such names: $taken" [ -z "$taken" ]
     else
         fail 'the implementation does not compile'
     fi
-    if "$cc" -I. -DCCI_IMPLEMENTATION= -DCCI_STATIC= -c -o "$out/static.o" "$out/use/verbs-udp.c"; then
+    if "$cc" -I. -DCCI_IMPLEMENTATION= -DCCI_STATIC= -c -o "$out/static.o" "$out/use/everything.c"; then
         check 'CCI_STATIC exports something' [ -z "$(nm -g --defined-only "$out/static.o")" ]
     else
         fail 'the implementation does not compile with CCI_STATIC'
@@ -687,6 +706,7 @@ step headers-clang headers clang c c99 gnu11 gnu17
 step headers-clang++ headers clang++ c++ c++11 gnu++11 c++20
 step wrong-order wrong_order
 step two-files two_files
+step no-sockets no_sockets
 step purity purity
 step exports exports
 step warnings-examples warnings_of 'c99 gnu11' 'examples/*.c'
