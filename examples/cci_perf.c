@@ -525,6 +525,7 @@ struct options {
     uint64_t count; /* 0: timed */
     double seconds;
     int64_t warmup; /* < 0: default */
+    int any_size;   /* the size is a default: what does not fit is made smaller */
     uint32_t window, depth, every;
     int limits_messages; /* the window holds for messages too */
     int verify, silent, no_copy, heap, touch, once, cpu;
@@ -1054,6 +1055,7 @@ static int measure(const struct options *options) {
     client_open(options);
     while (next_size(&sizes) > 0) {
         uint64_t limit = is_rma(options->test) ? REGION_LIMIT / options->window - 1 : client.data->max_send_size;
+        if (options->any_size && sizes.size_bytes > limit) sizes.size_bytes = limit;
         if (sizes.size_bytes > limit || (is_rma(options->test) && sizes.size_bytes == 0)) {
             fprintf(stderr, "cci_perf: %llu bytes: not possible here (the most is %llu)\n",
                     (unsigned long long)sizes.size_bytes, (unsigned long long)limit);
@@ -1082,7 +1084,7 @@ static const char help[] =
     "                     rate, bw   messages one way (they differ in the default size)\n"
     "                     write_bw, read_bw    RMA, a window of them outstanding\n"
     "                     write_lat, read_lat  RMA, one at a time, from call to completion\n"
-    "  -s, --size LIST    bytes: 64 or 8,64,1k or 1:64k (doubling); default 64, 8k for bw, 1m for RMA bw\n"
+    "  -s, --size LIST    bytes: 64 or 8,64,1k or 1:64k (doubling); default 64, for bw 8k or the most, 1m for RMA bw\n"
     "  -n, --count N      messages or RMAs; or\n"
     "  -D, --seconds S    measure for that long (default 1)\n"
     "  -a, --attribute A  ro (default), ru or uu\n"
@@ -1208,7 +1210,8 @@ static void parse_options(struct options *options, int argc, char **argv) {
     if (options->uri && is_rma(options->test) && options->attribute == CCI_CONN_ATTR_UU) usage("RMA is reliable");
     if (options->silent && options->no_copy && (options->verify || options->attribute != CCI_CONN_ATTR_RO))
         usage("--silent --no-copy leaves nobody knowing when the buffer is free");
-    if (!options->sizes) {
+    options->any_size = !options->sizes;
+    if (options->any_size) {
         options->sizes = options->test == TEST_BW ? "8k" : "64";
         if (is_rma(options->test) && !is_latency(options->test)) options->sizes = "1m";
     }

@@ -1071,6 +1071,27 @@ TEST(never_early_ru, ANYWHERE, "RU: no RECV event comes before the CONNECT or AC
     never_early(CCI_CONN_ATTR_RU);
 }
 
+TEST(never_early_uu, ANYWHERE, "UU: no RECV event comes before the CONNECT or ACCEPT event of its connection") {
+    side_t *a = side_open(), *b = side_open();
+    patience_t patience = be_patient();
+    size_t known = 0;
+    uint8_t i;
+    (void)state;
+    memset(&early, 0, sizeof early);
+    a->handler = b->handler = speak_at_once;
+    for (i = 0; i < 32; i++) {
+        assert_int_equal(cci_connect(a->ep, b->uri, &i, 1, CCI_CONN_ATTR_UU, &early.known[i], 0, NULL), CCI_SUCCESS);
+    }
+    while (known < 64) {
+        poll_all();
+        still_patient(&patience, "all connections");
+        for (known = 0; known < 64 && early.known[known]; known++) {
+        }
+    }
+    AWAIT(early.received > 32); /* some are lost, or come too early to be taken */
+    assert_int_equal(early.too_early, 0);
+}
+
 /* ==================================================================================================================
  * Messages
  * ================================================================================================================== */

@@ -250,6 +250,10 @@ measures() {
     build_examples || return
     perf=build/cci_perf
     check 'cci_info shows devices' status_of 0 build/cci_info
+    for each in verbs sisci udp; do
+        check "cci_info shows neither devices of $each nor why there are none" sh -c \
+            'build/cci_info | grep -A 1 "^$1" | grep -qE "^$1: no devices: .*[a-z]|^  [0-9]+\. .*\((up|not up)"' - "$each"
+    done
     check 'wrong arguments give 2' status_of 2 "$perf" -t nonsense udp://127.0.0.1:1
     for sleeping in '' -b; do
         # shellcheck disable=SC2086 # an option or nothing
@@ -267,7 +271,10 @@ measures() {
             done
         done
         # shellcheck disable=SC2086
-        check "rate uu $sleeping" status_of 0 "$perf" "$uri" $sleeping -t rate -a uu -n 1000
+        for test in lat rate bw; do
+            # shellcheck disable=SC2086
+            check "$test uu $sleeping" status_of 0 "$perf" "$uri" $sleeping --verify -t "$test" -a uu -n 1000
+        done
         end_server
         cat "$server_log"
     done
@@ -279,6 +286,17 @@ measures() {
     check 'the JSON is a list of two objects' awk '
         { text = text $0 } END { exit !(text ~ /^\[ *\{[^{}]*"median_us": [0-9.]+[^{}]*\}, *\{[^{}]*\} *\]$/) }' "$out/perf.json"
     cat "$out/perf.csv" "$out/perf.json"
+    has python3 && check 'the JSON is no JSON' python3 -m json.tool "$out/perf.json" >/dev/null
+    # A client that makes or expects one wrong bit in some messages and RMAs.
+    sed 's/    x ^= x >> 32;/&\n    if (number % 7 == 0 \&\& position == 3) x ^= 1;/' examples/cci_perf.c >"$out/perf-lies.c"
+    check 'a client that lies does not compile' "$cc" -O1 -I. -o "$out/perf-lies" "$out/perf-lies.c" -pthread
+    for attribute in ro ru; do
+        for test in lat rate bw write_bw read_bw write_lat read_lat; do
+            check "--verify does not notice a wrong bit: $test $attribute" status_of 1 \
+                "$out/perf-lies" "$uri" --verify -t "$test" -a "$attribute" -n 200 -s 64
+            check "the truth is taken after it: $test" status_of 0 "$perf" "$uri" --verify -t "$test" -a "$attribute" -n 200 -s 64
+        done
+    done
     end_server
 
     for sleeping in '' -b; do
