@@ -17,6 +17,8 @@
  * memory), the client runs; END says how many messages were sent, and RESULT how many came and when. Unless asked to
  * sleep, both ends poll and create their endpoints without an OS handle, so that nothing but the library runs.
  *
+ * -a mc --group URI sends the data by multicast: the server joins the group to receive, and is ready when it has.
+ *
  * --verify fills each message and each RMA with a pattern of its number and the position in it, and checks every
  * byte at the receiving side. Reliable messages must come exactly once, and on RO in order. (Unordered messages
  * shorter than 8 bytes don't carry their whole number: there only the count and the pattern are checked.) */
@@ -34,8 +36,9 @@
 #include <string.h>
 #include <time.h>
 
-#define PROTOCOL_VERSION 1u
+#define PROTOCOL_VERSION 2u
 #define REQUEST_BYTES 32u
+#define GROUP_BYTES 128u       /* of the URI of a multicast group, with its final 0 */
 #define CONTROL_BYTES 72u
 #define WRITTEN_BYTES 16u      /* completion message of a verified write: number and slot               */
 #define SEND_BATCH 64          /* messages between two looks at the events                              */
@@ -50,7 +53,7 @@
 enum test { TEST_LAT, TEST_RATE, TEST_BW, TEST_WRITE_BW, TEST_READ_BW, TEST_WRITE_LAT, TEST_READ_LAT, TEST_COUNT };
 static const char *const test_names[TEST_COUNT] = {"lat",     "rate",      "bw",      "write_bw",
                                                    "read_bw", "write_lat", "read_lat"};
-static const char *const attribute_names[] = {"ro", "ru", "uu"};
+static const char *const attribute_names[] = {"ro", "ru", "uu", "mc"}; /* mc: CCI_CONN_ATTR_UU_MC_TX */
 
 enum format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON };
 enum role { ROLE_CONTROL, ROLE_DATA };
@@ -58,6 +61,7 @@ enum control_type { CONTROL_START = 1, CONTROL_READY, CONTROL_END, CONTROL_RESUL
 
 static int is_rma(enum test test) { return test >= TEST_WRITE_BW; }
 static int is_latency(enum test test) { return test == TEST_LAT || test >= TEST_WRITE_LAT; }
+static int is_unreliable(cci_conn_attribute_t attribute) { return attribute >= CCI_CONN_ATTR_UU; }
 static int is_read(enum test test) { return test == TEST_READ_BW || test == TEST_READ_LAT; }
 
 static cci_endpoint_t *endpoint;
@@ -82,11 +86,12 @@ static uint64_t now_ns(void) {
 
 /* ---- what goes over the wire ----------------------------------------------------------------------------------- */
 
-/* Request data, little-endian: "CCPF", role and version, session (8 bytes), test, flags, 8 bytes of zeros. Control
- * messages are nine 64-bit words: type, three values, the RMA handle, and one value more. */
+/* Request data, little-endian: "CCPF", role and version, session (8 bytes), test, flags, 8 bytes of zeros; then, for
+ * multicast, the URI of the group. Control messages are nine 64-bit words: type, three values, the RMA handle, and one value more. */
 struct request {
     uint32_t role, test, verify, heap, touch;
     uint64_t session_id;
+    char group[GROUP_BYTES]; /* or "" */
 };
 
 struct control {
@@ -121,7 +126,7 @@ static void encode_request(uint8_t *to, const struct request *request) {
 static int decode_request(const void *from, uint32_t length, struct request *request) {
     const uint8_t *bytes = (const uint8_t *)from;
     uint64_t word;
-    if (length != REQUEST_BYTES || (get_word(bytes) & 0xffffffffu) != 0x46504343u) return 0;
+    if (length < REQUEST_BYTES || length >= REQUEST_BYTES + GROUP_BYTES || (get_word(bytes) & 0xffffffffu) != 0x46504343u) return 0;
     word = get_word(bytes) >> 32;
     if (word >> 8 != PROTOCOL_VERSION) return 0;
     request->role = (uint32_t)(word & 0xff);
@@ -131,6 +136,8 @@ static int decode_request(const void *from, uint32_t length, struct request *req
     request->verify = (uint32_t)(word >> 32) & 1u;
     request->heap = (uint32_t)(word >> 33) & 1u;
     request->touch = (uint32_t)(word >> 34) & 1u;
+    memset(request->group, 0, sizeof request->group);
+    memcpy(request->group, bytes + REQUEST_BYTES, length - REQUEST_BYTES);
     return request->role <= ROLE_DATA && request->test < TEST_COUNT;
 }
 
@@ -234,6 +241,8 @@ struct session {
     uint64_t id;
     enum test test;
     int verify, heap, touch, in_order, unreliable;
+    int joins;            /* the group: what START asked for waits */
+    struct control start;
     struct channel channels[2];
     /* the run that START began */
     uint64_t size_bytes, slots, expected, received, duplicates, errors, first_ns, last_ns;
@@ -273,6 +282,16 @@ static void session_control(struct session *session, const struct control *contr
     if (status != CCI_SUCCESS) session_close(session, cci_strerror(endpoint, (cci_status_t)status));
 }
 
+/* Begins to join the group by which the data will come. */
+static int session_join(struct session *session, const char *group) {
+    struct channel *channel = &session->channels[ROLE_DATA];
+    struct timeval patience = {10, 0};
+    channel->session = session;
+    channel->role = ROLE_DATA;
+    session->unreliable = session->joins = 1;
+    return cci_connect(endpoint, group, NULL, 0, CCI_CONN_ATTR_UU_MC_RX, channel, 0, &patience) == CCI_SUCCESS;
+}
+
 static void session_request(cci_event_t *event) {
     struct request request;
     struct session *session = NULL;
@@ -296,6 +315,11 @@ static void session_request(cci_event_t *event) {
         session->verify = (int)request.verify;
         session->heap = (int)request.heap;
         session->touch = (int)request.touch;
+        if (*request.group && !session_join(session, request.group)) {
+            memset(session, 0, sizeof *session);
+            cci_reject(event);
+            return;
+        }
     } else {
         session->in_order = event->request.attribute == CCI_CONN_ATTR_RO;
         session->unreliable = event->request.attribute == CCI_CONN_ATTR_UU;
@@ -339,6 +363,10 @@ static int session_prepare_region(struct session *session) {
 
 static void session_start(struct session *session, const struct control *start) {
     struct control ready;
+    if (session->joins) {
+        session->start = *start;
+        return;
+    }
     memset(&ready, 0, sizeof ready);
     session_end_run(session);
     session->size_bytes = start->a;
@@ -351,6 +379,20 @@ static void session_start(struct session *session, const struct control *start) 
     if (is_rma(session->test)) ready.a = (uint64_t)session_prepare_region(session);
     if (session->handle) memcpy(ready.handle, session->handle, 32);
     session_control(session, &ready);
+}
+
+static void session_joined(const cci_event_connect_t *joined) {
+    struct channel *channel = (struct channel *)joined->context;
+    struct session *session = channel->session;
+    if (!session) { /* closed meanwhile */
+        if (joined->connection) cci_disconnect(joined->connection);
+    } else if (joined->status != CCI_SUCCESS) {
+        session_close(session, cci_strerror(endpoint, joined->status));
+    } else {
+        channel->connection = joined->connection;
+        session->joins = 0;
+        if (session->start.type == CONTROL_START) session_start(session, &session->start);
+    }
 }
 
 static void session_result(struct session *session) {
@@ -476,6 +518,8 @@ static void serve_event(cci_event_t *event) {
         session_request(event);
     } else if (event->type == CCI_EVENT_ACCEPT) {
         session_accepted(&event->accept);
+    } else if (event->type == CCI_EVENT_CONNECT) {
+        session_joined(&event->connect);
     } else if (event->type == CCI_EVENT_KEEPALIVE_TIMEDOUT) {
         channel = (struct channel *)event->keepalive.connection->context;
         if (channel->session) session_close(channel->session, "it does not answer any more");
@@ -518,7 +562,7 @@ static int serve(int once) {
 /* ---- the client ------------------------------------------------------------------------------------------------ */
 
 struct options {
-    const char *uri, *device, *service, *sizes;
+    const char *uri, *device, *service, *sizes, *group;
     enum test test;
     cci_conn_attribute_t attribute;
     enum format format;
@@ -645,7 +689,10 @@ static struct control client_await(enum control_type type) {
 
 static cci_connection_t *client_connect(const struct options *options, enum role role, uint64_t session_id) {
     struct request request;
-    uint8_t bytes[REQUEST_BYTES];
+    uint8_t bytes[REQUEST_BYTES + GROUP_BYTES];
+    uint32_t group_bytes = options->group && role == ROLE_CONTROL ? (uint32_t)strlen(options->group) : 0;
+    int sends_to_group = options->group && role == ROLE_DATA;
+    const char *uri = sends_to_group ? options->group : options->uri;
     struct timeval patience = {10, 0};
     uint64_t since_ns = 0;
     uint32_t polls = 0;
@@ -656,13 +703,13 @@ static cci_connection_t *client_connect(const struct options *options, enum role
     request.touch = (uint32_t)options->touch;
     request.session_id = session_id;
     encode_request(bytes, &request);
+    if (group_bytes) memcpy(bytes + REQUEST_BYTES, options->group, group_bytes);
     client.connect_status = -1;
-    check(cci_connect(endpoint, options->uri, bytes, sizeof bytes,
-                      role == ROLE_CONTROL ? CCI_CONN_ATTR_RO : options->attribute, NULL, 0, &patience),
-          options->uri);
+    check(cci_connect(endpoint, uri, sends_to_group ? NULL : bytes, sends_to_group ? 0 : REQUEST_BYTES + group_bytes,
+                      role == ROLE_CONTROL ? CCI_CONN_ATTR_RO : options->attribute, NULL, 0, &patience), uri);
     while (client.connect_status == -1)
-        if (!client_wait(&since_ns, &polls, PATIENCE_NS)) fail(options->uri, CCI_ETIMEDOUT);
-    check(client.connect_status, options->uri);
+        if (!client_wait(&since_ns, &polls, PATIENCE_NS)) fail(uri, CCI_ETIMEDOUT);
+    check(client.connect_status, uri);
     return client.just_connected;
 }
 
@@ -683,10 +730,10 @@ static void run_lat(const struct options *options, struct limit limit, struct re
         }
         check(cci_send(client.data, client.buffer, client.size_bytes, NULL, CCI_FLAG_SILENT), "cci_send");
         while (client.echoed == echoed && client_wait(&waiting_ns, &polls,
-               options->attribute == CCI_CONN_ATTR_UU ? QUIET_NS : PATIENCE_NS)) {}
+               is_unreliable(options->attribute) ? QUIET_NS : PATIENCE_NS)) {}
         end_ns = now_ns();
         if (client.echoed != echoed) result->samples_ns[result->sample_count++] = (uint32_t)((end_ns - start_ns) / 2);
-        else if (options->attribute == CCI_CONN_ATTR_UU) result->lost++;
+        else if (is_unreliable(options->attribute)) result->lost++;
         else fail("the echo", CCI_ETIMEDOUT);
         start_ns = end_ns;
     }
@@ -754,7 +801,7 @@ static void run_one_way(const struct options *options, struct limit limit, struc
         else client_drain();
         if (limit.deadline_ns != UINT64_MAX && now_ns() >= limit.deadline_ns) break;
     }
-    if (limit.count == UINT64_MAX || options->attribute == CCI_CONN_ATTR_UU) {
+    if (limit.count == UINT64_MAX || is_unreliable(options->attribute)) {
         memset(&message, 0, sizeof message);
         message.type = CONTROL_END;
         message.a = sent;
@@ -769,7 +816,7 @@ static void run_one_way(const struct options *options, struct limit limit, struc
     result->duplicates = message.d;
     result->lost = message.a < sent ? sent - message.a : 0;
     result->receiver_seconds = (double)message.c / 1e9;
-    if (options->attribute == CCI_CONN_ATTR_UU) /* the server's patience is not part of the time */
+    if (is_unreliable(options->attribute)) /* the server's patience is not part of the time */
         result->seconds = result->receiver_seconds > 0 ? result->receiver_seconds : result->seconds;
 }
 
@@ -855,7 +902,7 @@ static void run(const struct options *options, uint32_t size_bytes, uint64_t cou
     struct control message;
     struct limit limit;
     uint32_t *samples_ns = result->samples_ns;
-    int needs_end = options->attribute == CCI_CONN_ATTR_UU || is_latency(options->test) || is_rma(options->test);
+    int needs_end = is_unreliable(options->attribute) || is_latency(options->test) || is_rma(options->test);
     memset(result, 0, sizeof *result);
     result->samples_ns = samples_ns;
     result->size_bytes = size_bytes;
@@ -885,7 +932,7 @@ static void run(const struct options *options, uint32_t size_bytes, uint64_t cou
         result->errors = message.b;
     }
     result->errors += client.errors;
-    if (options->attribute != CCI_CONN_ATTR_UU) result->errors += result->lost;
+    if (!is_unreliable(options->attribute)) result->errors += result->lost;
     give_memory_back(client.buffer, client.heap);
 }
 
@@ -1087,7 +1134,8 @@ static const char help[] =
     "  -s, --size LIST    bytes: 64 or 8,64,1k or 1:64k (doubling); default 64, for bw 8k or the most, 1m for RMA bw\n"
     "  -n, --count N      messages or RMAs; or\n"
     "  -D, --seconds S    measure for that long (default 1)\n"
-    "  -a, --attribute A  ro (default), ru or uu\n"
+    "  -a, --attribute A  ro (default), ru, uu, or mc: multicast, for rate and bw\n"
+    "      --group URI    the group of -a mc\n"
     "  -w, --window N     RMAs outstanding (default 16), or messages (default: as many as the endpoint takes)\n"
     "      --every N      rate, bw: RO messages that share a completion event, that of the last (default 64; with a\n"
     "                     window half of it at most, with --verify 1)\n"
@@ -1142,7 +1190,8 @@ static void parse_option(struct options *options, int option, const char *value)
     case 's': options->sizes = value; break;
     case 'n': options->count = strtoull(value, NULL, 10); break;
     case 'D': options->seconds = strtod(value, NULL); break;
-    case 'a': options->attribute = (cci_conn_attribute_t)parse_name(value, attribute_names, 3); break;
+    case 'G': options->group = value; break;
+    case 'a': options->attribute = (cci_conn_attribute_t)parse_name(value, attribute_names, 4); break;
     case 'w':
         options->window = (uint32_t)strtoul(value, NULL, 10);
         options->limits_messages = 1;
@@ -1179,6 +1228,7 @@ static void parse_options(struct options *options, int argc, char **argv) {
     static const struct option longs[] = {
         {"test", 1, NULL, 't'},          {"size", 1, NULL, 's'},         {"count", 1, NULL, 'n'},
         {"seconds", 1, NULL, 'D'},       {"attribute", 1, NULL, 'a'},    {"window", 1, NULL, 'w'},
+        {"group", 1, NULL, 'G'},
         {"blocking", 0, NULL, 'b'},      {"device", 1, NULL, 'd'},       {"port", 1, NULL, 'p'},
         {"help", 0, NULL, 'h'},          {"silent", 0, NULL, LONG_SILENT}, {"no-copy", 0, NULL, LONG_NO_COPY},
         {"verify", 0, NULL, LONG_VERIFY}, {"format", 1, NULL, LONG_FORMAT}, {"cpu", 1, NULL, LONG_CPU},
@@ -1207,7 +1257,10 @@ static void parse_options(struct options *options, int argc, char **argv) {
         options->every = 1;
     if (options->limits_messages && options->every > (options->window + 1) / 2)
         options->every = (options->window + 1) / 2;
-    if (options->uri && is_rma(options->test) && options->attribute == CCI_CONN_ATTR_UU) usage("RMA is reliable");
+    if (options->uri && is_rma(options->test) && is_unreliable(options->attribute)) usage("RMA is reliable");
+    if ((options->attribute == CCI_CONN_ATTR_UU_MC_TX) != (options->group != NULL)) usage("-a mc and --group belong together");
+    if (options->group && (options->test == TEST_LAT || strlen(options->group) >= GROUP_BYTES))
+        usage("multicast goes one way: rate or bw");
     if (options->silent && options->no_copy && (options->verify || options->attribute != CCI_CONN_ATTR_RO))
         usage("--silent --no-copy leaves nobody knowing when the buffer is free");
     options->any_size = !options->sizes;
