@@ -4341,6 +4341,7 @@ static void cci__rc_left(cci__rc *ep, cci__rc_conn *conn) {
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.confirming = 0;
     conn->failure = CCI_ERR_DISCONNECTED;
+    conn->retry_ns = CCI__NEVER; /* its pair is looked at no more */
     conn->conn.deadline_ns = ep->now_ns + CCI__RC_LEAVE_NS;
     cci__rc_schedule(ep, conn);
 }
