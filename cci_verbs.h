@@ -2880,8 +2880,8 @@ static const cci_link_t cci__verbs_link_table = {
  * A PAIR that fails (the peer was out of reach for longer than the hardware repeats, or an RMA named memory that is
  * registered no more) is made anew: both sides take what their queue pair had finished, reset it, begin a new epoch and
  * join the peer's. Both count the messages that they got, so each knows which of its own are to be sent again, and every
- * message still comes once and in order. Only time ends a connection: the send timeout of its oldest operation, which then
- * has CCI_ETIMEDOUT, or CCI_ERR_RNR when the peer has said last that it has no receive buffers; and the peer's leaving.
+ * message still comes once and in order. Only time ends a connection: the send timeout of an operation; all then have
+ * CCI_ETIMEDOUT, or CCI_ERR_RNR when the peer has said last that it has no receive buffers; and the peer's leaving.
  *
  *      FRESH ──peer's new state──▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer epoch──▶ DRAINING ─▶ FRESH
  *
@@ -3247,7 +3247,21 @@ static void cci__rc_free_item(cci__rc *ep, cci__rc_item *item) {
     }
 }
 
-static void cci__rc_append(cci__rc_conn *conn, cci__rc_item *item) {
+/* Operations end in the order of their calls: where one has less time than those before it, they have no more. */
+static void cci__rc_hurry(cci__rc *ep, cci__rc_conn *conn, uint64_t deadline_ns) {
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    if (!item || newest->deadline_ns <= deadline_ns) {
+        return;
+    }
+    while (item) {
+        item->deadline_ns = cci__min64(item->deadline_ns, deadline_ns);
+        item = item == newest ? NULL : item->next;
+    }
+    cci__rc_schedule(ep, conn);
+}
+
+static void cci__rc_append(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item) {
+    cci__rc_hurry(ep, conn, item->deadline_ns);
     if (conn->newest) {
         item->next = conn->newest->next;
         conn->newest->next = item;
@@ -5667,7 +5681,7 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
         return CCI_ENOBUFS;
     }
     item->op = op;
-    cci__rc_append(conn, item);
+    cci__rc_append(ep, conn, item);
     cci__rc_issued(ep, conn, 0);
     return flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
 }
@@ -5866,12 +5880,12 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     item->is_fenced = (call->flags & CCI_FLAG_FENCE) != 0;
     item->deadline_ns = cci__rc_deadline_of(ep, conn);
     item->op = message ? NULL : op;
-    cci__rc_append(conn, item);
+    cci__rc_append(ep, conn, item);
     if (message) {
         item->has_message = 1;
         message->op = op;
         message->is_fenced = item->kind == CCI__RC_READ_ITEM;
-        cci__rc_append(conn, message);
+        cci__rc_append(ep, conn, message);
     }
     cci__rc_issued(ep, conn, 1);
     return call->flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;

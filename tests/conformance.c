@@ -1623,6 +1623,25 @@ TEST(timeout_uu, ANYWHERE, "[4.4.3.1] UU: sends never time out") {
     await_send(pair.a, pair.ac, as_context(3), CCI_SUCCESS);
 }
 
+TEST(timeout_lowered, ANYWHERE, "[4.6.3.1] a lower send timeout counts for what is sent from then on, behind what has more time") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    const unsigned patience_before_s = patience_s;
+    int i;
+    (void)state;
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, 0); /* for ever */
+    silence(pair.b);
+    for (i = 0; i < 3; i++) {
+        assert_int_equal(cci_send(pair.ac, "patient", 7, as_context((uintptr_t)i), 0), CCI_SUCCESS);
+    }
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+    assert_int_equal(cci_send(pair.ac, "hasty", 5, as_context(3), 0), CCI_SUCCESS);
+    patience_s = 60;
+    for (i = 0; i < 4; i++) {
+        await_send(pair.a, pair.ac, as_context((uintptr_t)i), CCI_ETIMEDOUT);
+    }
+    patience_s = patience_before_s;
+}
+
 TEST(timeout_endpoint, ANYWHERE, "[4.6.3.1] the endpoint's SEND_TIMEOUT rules new connections") {
     side_t *a = side_open(), *b = side_open();
     pair_t pair;
