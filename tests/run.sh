@@ -768,7 +768,7 @@ step netns plain netns tests/netns.c
 step netns-portable portable netns tests/netns.c
 # In virtual machines that run meanwhile.
 step verbs-info guest_info
-for job in conformance-ud rc ud; do
+for job in conformance-rc conformance-ud rc ud conformance-arm64 conformance-rc-sanitized conformance-ud-sanitized; do
     step "verbs-$job" guest_tests "$job"
 done
 step verbs-end guest_end
