@@ -3031,7 +3031,7 @@ typedef struct cci__rc {
     struct ibv_cq *cq;
     struct ibv_srq *srq;
     uint32_t depth, inline_size, rd_atomic, srq_depth, datagram;
-    uint32_t under_way; /* work requests */
+    uint32_t under_way, sends; /* work requests, and how many there may be: the completion queue has room for all */
     cci_evq_t evq;
     cci_evq_fifo_t received;
     cci_conn_table_t conns;
@@ -3390,15 +3390,23 @@ static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_
 
 static void cci__rc_break(cci__rc *ep, cci__rc_conn *conn, int status);
 
+/* Is as much under way as there may be? */
+static int cci__rc_is_full(const cci__rc *ep) {
+    return ep->under_way >= ep->sends;
+}
+
 /* Posts what waits on a pair, as much as has room. */
 static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
     struct ibv_send_wr wr[CCI__RC_CHAIN], *bad = NULL;
     struct ibv_sge sge[CCI__RC_CHAIN];
     conn->waiting = 0;
     while (conn->phase == CCI__RC_PAIRED && conn->unposted) {
-        uint32_t room = cci__min32(ep->depth - (conn->posted - conn->retired), CCI__RC_SENDS - ep->under_way), count;
-        if (room == 0) {
-            break; /* a completion goes on with it */
+        uint32_t room = cci__min32(ep->depth - (conn->posted - conn->retired), ep->sends - ep->under_way), count;
+        if (room == 0) { /* a completion goes on with it: its own, or any of the endpoint's */
+            if (cci__rc_is_full(ep)) {
+                cci__rc_list_ready(ep, conn);
+            }
+            break;
         }
         count = cci__rc_gather(ep, conn, wr, sge, cci__min32(room, CCI__RC_CHAIN));
         if (count == 0) {
@@ -4481,7 +4489,7 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_tell_pair(ep, conn);
         return;
     }
-    if (conn->posted != conn->retired || ep->under_way >= CCI__RC_SENDS) {
+    if (conn->posted != conn->retired || cci__rc_is_full(ep)) {
         return; /* the completions of what is under way are signs of life */
     }
     memset(&wr, 0, sizeof wr);
@@ -4499,7 +4507,7 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
  * though the peer is ready is made anew. */
 static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
     conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
-    if (!conn->newest || conn->looked != conn->retired) {
+    if (conn->posted == conn->retired || conn->looked != conn->retired) {
         conn->looked = conn->retired;
         conn->stuck = conn->answered = conn->renewals = 0;
         return;
@@ -4662,7 +4670,7 @@ static void cci__rc_check_device(cci__rc *ep) {
 /* Posts what has waited for company. */
 static void cci__rc_post_ready(cci__rc *ep) {
     uint32_t last = ep->ready_last;
-    while (ep->ready != CCI__CONN_NONE) {
+    while (ep->ready != CCI__CONN_NONE && !cci__rc_is_full(ep)) {
         cci__rc_conn *conn = cci__rc_at(ep, ep->ready);
         int is_last = ep->ready == last; /* what is made ready meanwhile has its turn in the next round */
         cci__rc_unlist(ep, conn);
@@ -4715,7 +4723,8 @@ static int cci__rc_has_events(const cci__rc *ep) {
 }
 
 static uint64_t cci__rc_deadline(const cci__rc *ep) {
-    uint64_t at = ep->ready == CCI__CONN_NONE && ep->drained == CCI__CONN_NONE ? cci__wheel_deadline(&ep->wheel) : 0;
+    int may_post = ep->ready != CCI__CONN_NONE && !cci__rc_is_full(ep);
+    uint64_t at = may_post || ep->drained != CCI__CONN_NONE ? 0 : cci__wheel_deadline(&ep->wheel);
     return cci__min64(at, ep->check_ns + 900 * CCI__MS);
 }
 
@@ -4931,7 +4940,8 @@ static int cci__rc_limits(cci__rc *ep) {
     }
     ep->depth = cci__min32(ep->device.rc_depth, (uint32_t)attr.max_qp_wr);
     ep->srq_depth = cci__min32(ep->device.srq_depth, (uint32_t)attr.max_srq_wr);
-    ep->srq_depth = cci__min32(ep->srq_depth, (uint32_t)attr.max_cqe - cci__min32((uint32_t)attr.max_cqe / 2, CCI__RC_SENDS));
+    ep->srq_depth = cci__min32(ep->srq_depth, (uint32_t)attr.max_cqe / 2);
+    ep->sends = cci__min32(CCI__RC_SENDS, (uint32_t)attr.max_cqe - ep->srq_depth);
     ep->rd_atomic = cci__min32(16, cci__min32((uint32_t)attr.max_qp_rd_atom, (uint32_t)attr.max_qp_init_rd_atom));
     ep->rd_atomic = cci__max32(ep->rd_atomic, 1);
     ep->inline_size = CCI__RC_INLINE;
@@ -4946,7 +4956,7 @@ static int cci__rc_limits(cci__rc *ep) {
 
 static int cci__rc_make_queues(cci__rc *ep) {
     struct ibv_srq_init_attr attr;
-    ep->cq = cci__ibv.create_cq(ep->context, (int)(ep->srq_depth + CCI__RC_SENDS), ep, ep->hw->channel, 0);
+    ep->cq = cci__ibv.create_cq(ep->context, (int)(ep->srq_depth + ep->sends), ep, ep->hw->channel, 0);
     if (!ep->cq) {
         cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "no completion queue", errno);
         return 0;

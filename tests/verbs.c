@@ -524,6 +524,8 @@ static struct {
     struct ibv_async_event event;
     int is_pending;
     struct ibv_qp *queue_pairs[64]; /* those that exist */
+    int most_completions;           /* that a completion queue takes; 0: as many as the device says */
+    int overruns;
 } faulty;
 
 static int is_on(const struct ibv_context *context, const char *device) {
@@ -534,6 +536,7 @@ static int tell_faulty(struct ibv_context *context, struct ibv_async_event *even
     if (faulty.real.get_async_event(context, event) != 0) {
         return -1;
     }
+    faulty.overruns += event->event_type == IBV_EVENT_CQ_ERR;
     if (faulty.is_pending && is_on(context, "rxe0")) {
         faulty.real.ack_async_event(event);
         *event = faulty.event;
@@ -570,12 +573,33 @@ static int destroy_counted(struct ibv_qp *qp) {
     return faulty.real.destroy_qp(qp);
 }
 
+static int query_small(struct ibv_context *context, struct ibv_device_attr *attributes) {
+    int status = faulty.real.query_device(context, attributes);
+    if (faulty.most_completions > 0) {
+        attributes->max_cqe = faulty.most_completions;
+    }
+    return status;
+}
+
+/* A device makes no queue that is longer than it says. */
+static struct ibv_cq *create_small(struct ibv_context *context, int length, void *user, struct ibv_comp_channel *channel,
+                                   int vector) {
+    if (faulty.most_completions > 0 && length > faulty.most_completions) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return faulty.real.create_cq(context, length, user, channel, vector);
+}
+
 /* Between tests there is no endpoint, so nobody uses the table. The devices were looked at by then, so it is filled. */
 static void insert_faults(void) {
     if (faulty.real.open_device == NULL) {
         faulty.real = cci__ibv;
     }
     memset(faulty.queue_pairs, 0, sizeof faulty.queue_pairs);
+    faulty.most_completions = faulty.overruns = 0;
+    cci__ibv.query_device = query_small;
+    cci__ibv.create_cq = create_small;
     cci__ibv.get_async_event = tell_faulty;
     cci__ibv.ack_async_event = acknowledge_faulty;
     cci__ibv.create_qp = create_counted;
@@ -766,6 +790,62 @@ TEST(pressure, WITH_ALL, "completions of many connections with full windows, and
         }
     }
     assert_int_equal(a->count + b->count, 0);
+}
+
+static size_t taken;
+
+static int take_message(side_t *side, cci_event_t *event) {
+    (void)side;
+    if (event->type != CCI_EVENT_RECV) {
+        return 0;
+    }
+    taken++;
+    drop(event);
+    return 1;
+}
+
+/* What has no room waits, on its own connection, until any of the endpoint's operations has completed. */
+TEST(short_queues, WITH_RC, "a device whose completion queues are short is never given more than they take, and all gets on") {
+    enum { CONNECTIONS = 24, RMAS = 10, MESSAGES = 10, RMA_SIZE = 2000 };
+    static uint8_t from[RMA_SIZE], to[RMA_SIZE];
+    side_t *a, *b;
+    pair_t pairs[CONNECTIONS];
+    cci_rma_handle_t *here, *there;
+    int i, n;
+    (void)state;
+    insert_faults();
+    faulty.most_completions = 31; /* that is what the driver takes, too: it rounds up to 32 and needs one */
+    a = side_on("zero");
+    b = side_on("one");
+    b->handler = take_message;
+    taken = 0;
+    for (i = 0; i < CONNECTIONS; i++) {
+        pairs[i] = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    }
+    assert_int_equal(cci_rma_register(a->ep, from, RMA_SIZE, 0, &here), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(b->ep, to, RMA_SIZE, CCI_FLAG_WRITE, &there), CCI_SUCCESS);
+    fill(from, RMA_SIZE, 4);
+    for (n = 0; n < RMAS + MESSAGES; n++) { /* RMAs first: for messages the hardware has to wait for the other program */
+        for (i = 0; i < CONNECTIONS; i++) {
+            int status = n < RMAS ? cci_rma(pairs[i].ac, NULL, 0, here, 0, there, 0, RMA_SIZE, as_context(2), CCI_FLAG_WRITE)
+                                  : cci_send(pairs[i].ac, &n, sizeof n, as_context(1), 0);
+            assert_int_equal(status, CCI_SUCCESS);
+        }
+    }
+    usleep(200000); /* the hardware goes on without the program */
+    AWAIT(count_of(a, CCI_EVENT_SEND) == CONNECTIONS * (RMAS + MESSAGES) && taken == CONNECTIONS * MESSAGES);
+    for (n = 0; n < CONNECTIONS * (RMAS + MESSAGES); n++) {
+        cci_event_t *event = take(a, CCI_EVENT_SEND);
+        assert_int_equal(event->send.status, CCI_SUCCESS);
+        drop(event);
+    }
+    assert_true(holds_pattern(to, RMA_SIZE, 4));
+    b->handler = NULL;
+    for (i = 0; i < CONNECTIONS; i++) {
+        both_ways(pairs[i]);
+    }
+    assert_int_equal(faulty.overruns, 0);
+    assert_null(strstr(log_text, "stands still")); /* a connection that waits for its turn has not failed */
 }
 
 /* ---- what stays behind ------------------------------------------------------------------------------------------- */
