@@ -3890,7 +3890,7 @@ static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) 
 static void cci__rc_input_state(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state, int answers) {
     uint32_t epoch = cci__load32(state), joined = cci__load32(state + 16);
     int wants = (state[20] & CCI__RC_ASKS) != 0;
-    conn->conn.flags &= (uint8_t)~CCI__RC_UNREADY;
+    conn->conn.flags &= (uint8_t)~(CCI__RC_UNREADY | CCI__RC_PINGED);
     conn->answered = (state[20] & CCI__RC_IS_UNREADY) == 0;
     if (!conn->answered) {
         conn->conn.flags |= CCI__RC_UNREADY;
@@ -4489,8 +4489,12 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_tell_pair(ep, conn);
         return;
     }
-    if (conn->posted != conn->retired || cci__rc_is_full(ep)) {
+    if (conn->posted != conn->retired) {
         return; /* the completions of what is under way are signs of life */
+    }
+    if (cci__rc_is_full(ep)) {
+        cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
+        return;
     }
     memset(&wr, 0, sizeof wr);
     wr.wr_id = cci__rc_wr_id(conn, conn->posted);

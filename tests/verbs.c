@@ -692,6 +692,25 @@ TEST(broken_pair, WITH_RC, "a queue pair that fails costs its own connection at 
     assert_int_equal(count_of(a, CCI_EVENT_ENDPOINT_DEVICE_FAILED), 0);
 }
 
+TEST(keepalive_mends, WITH_RC, "keepalive has a queue pair made anew that failed while nothing was sent; the program gets no event") {
+    pair_t pair;
+    size_t i;
+    (void)state;
+    insert_faults();
+    pair = connect_sides(side_on("zero"), side_on("one"), CCI_CONN_ATTR_RO);
+    both_ways(pair);
+    for (i = 0; i < 64; i++) {
+        struct ibv_qp *qp = faulty.queue_pairs[i];
+        if (qp != NULL && qp->qp_type == IBV_QPT_RC && is_on(qp->context, "rxe0")) {
+            break_queue_pair(qp);
+        }
+    }
+    set_number(pair.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, 1000000);
+    elapse(3500 * MILLISECOND_NS);
+    assert_int_equal(pair.a->count, 0);
+    both_ways(pair);
+}
+
 TEST(broken_datagrams, WITH_RDMA, "when the queue pair for datagrams fails, the endpoint mends it or tells that it has failed") {
     side_t *a;
     pair_t pair;
