@@ -133,8 +133,8 @@
  *   A program's own encryption (cci_setup()) and crc don't hold here.
  *
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
- * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not. A queue pair
- * or completion queue that fails alone is repaired, and what was under way is sent again.
+ * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not: in mode = rc
+ * all that is pending then ends with CCI_ERR_DEVICE_DEAD, and so do later calls. A queue pair or completion queue that fails alone is repaired, and what was under way is sent again.
  *
  * WHAT IT NEEDS. Access to /dev/infiniband, and memory that may be locked (ulimit -l): CCI_ENOMEM otherwise, and the log
  * says so. Where a program forks, Linux 5.12 or later, or RDMAV_FORK_SAFE=1 in its environment.
@@ -3059,7 +3059,7 @@ typedef struct cci__rc {
     uint64_t now_ns, check_ns, armed_ns, thread_until_ns;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t quiet, turn;
-    int has_fd, armed_readable, device_failed, stopping;
+    int has_fd, armed_readable, device_failed, is_dead, stopping;
 #ifndef CCI_NO_THREADS
     pthread_mutex_t lock;
     pthread_t thread;
@@ -4652,6 +4652,42 @@ static void cci__rc_timers(cci__rc *ep) {
     }
 }
 
+/* What a connection waits for comes no more. */
+static void cci__rc_lose_device(cci__rc *ep, cci__rc_conn *conn) {
+    switch (conn->conn.state) {
+    case CCI_CONN_CONNECTING:
+        cci__rc_connected(ep, conn, CCI_ERR_DEVICE_DEAD);
+        return;
+    case CCI_CONN_ACCEPTED:
+        cci__rc_accepted(ep, conn, CCI_ERR_DEVICE_DEAD);
+        return;
+    case CCI_CONN_OPEN:
+        if (conn->conn.flags & CCI__RC_AWAITING) {
+            cci__rc_connected(ep, conn, CCI_ERR_DEVICE_DEAD);
+            return;
+        }
+        break;
+    case CCI_CONN_BROKEN:
+        break;
+    default:
+        return;
+    }
+    cci__rc_break(ep, conn, CCI_ERR_DEVICE_DEAD);
+    ep->under_way -= conn->posted - conn->retired; /* nothing flushes it */
+    conn->retired = conn->posted;
+    cci__rc_drain(ep, conn);
+}
+
+/* The device is gone and does not come back. */
+static void cci__rc_die(cci__rc *ep) {
+    uint32_t i;
+    ep->is_dead = 1;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__rc_lose_device(ep, cci__rc_at(ep, i));
+    }
+    cci__rc_settle(ep);
+}
+
 static void cci__rc_check_device(cci__rc *ep) {
     struct cci_device *device = (struct cci_device *)(uintptr_t)ep->base.pub.device;
     cci_evq_event_t *event;
@@ -4661,14 +4697,16 @@ static void cci__rc_check_device(cci__rc *ep) {
         ep->device_failed = 0;
         device->up = 1;
     }
-    if (up || ep->device_failed || (event = cci__rc_control_event(ep)) == NULL) {
-        return;
+    if (!up && !ep->device_failed && (event = cci__rc_control_event(ep)) != NULL) {
+        device->up = 0;
+        ep->device_failed = 1;
+        event->base.pub.dev_failed.type = CCI_EVENT_ENDPOINT_DEVICE_FAILED;
+        event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.pub;
+        cci_evq_post(&ep->evq.urgent, event);
     }
-    device->up = 0;
-    ep->device_failed = 1;
-    event->base.pub.dev_failed.type = CCI_EVENT_ENDPOINT_DEVICE_FAILED;
-    event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.pub;
-    cci_evq_post(&ep->evq.urgent, event);
+    if (ep->hw->is_dead && !ep->is_dead) {
+        cci__rc_die(ep);
+    }
 }
 
 /* Posts what has waited for company. */
@@ -5268,7 +5306,9 @@ static int cci__rc_connect(cci_endpoint_base_t *base, const char *address, const
     }
     cci__rc_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
-    status = cci__rc_connect_locked(ep, &to, status == CCI_EAGAIN, data, data_len, attribute, context, timeout_ns);
+    status = ep->is_dead ? (int)CCI_ERR_DEVICE_DEAD
+                         : cci__rc_connect_locked(ep, &to, status == CCI_EAGAIN, data, data_len, attribute, context,
+                                                  timeout_ns);
     cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;
@@ -5705,7 +5745,7 @@ static int cci__rc_send_locked(cci__rc *ep, cci__rc_conn *conn, const struct iov
     cci__rc_op *op;
     int status;
     if (conn->conn.state != CCI_CONN_OPEN) {
-        return CCI_ERR_DISCONNECTED;
+        return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     }
     op = cci__rc_new_op(ep, conn, context, flags, &status);
     if (status != CCI_SUCCESS) {
@@ -5858,7 +5898,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     cci__rc_op *op;
     int status;
     if (conn->conn.state != CCI_CONN_OPEN) {
-        return CCI_ERR_DISCONNECTED;
+        return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     }
     local = cci_rma_address(&ep->rma, call->local.tag, call->local.region, call->local_offset, call->length, 0);
     if (!local || !cci__rc_is_permitted(conn, call, remote)) {

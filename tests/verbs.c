@@ -639,6 +639,46 @@ TEST(fatal, WITH_RDMA, "a device that fails for good fails its endpoint once, en
     side_close(a);
 }
 
+TEST(fatal_pending, WITH_RC, "what is pending when a device fails for good ends with CCI_ERR_DEVICE_DEAD, and so do later calls") {
+    static uint8_t memory[20000];
+    enum { MESSAGES = 5 };
+    cci_rma_handle_t *here, *there;
+    pair_t pair, unreliable;
+    side_t *a;
+    cci_event_t *event;
+    int i;
+    (void)state;
+    insert_faults();
+    a = side_on("zero");
+    pair = connect_sides(a, side_on("one"), CCI_CONN_ATTR_RO);
+    unreliable = connect_sides(a, pair.b, CCI_CONN_ATTR_UU);
+    assert_int_equal(cci_rma_register(a->ep, memory, 10000, 0, &here), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(pair.b->ep, memory + 10000, 10000, CCI_FLAG_WRITE, &there), CCI_SUCCESS);
+    worsen_wire("limit 10000 loss 100%");
+    for (i = 0; i < MESSAGES; i++) {
+        assert_int_equal(cci_send(pair.ac, &i, sizeof i, as_context((uintptr_t)i), 0), CCI_SUCCESS);
+    }
+    assert_int_equal(cci_rma(pair.ac, "behind", 6, here, 0, there, 0, 10000, as_context(MESSAGES), CCI_FLAG_WRITE), CCI_SUCCESS);
+    assert_int_equal(cci_connect(a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, &context_a, 0, NULL), CCI_SUCCESS);
+    inject(IBV_EVENT_DEVICE_FATAL, NULL);
+    await_failure(a);
+    for (i = 0; i <= MESSAGES; i++) {
+        await_send(a, pair.ac, as_context((uintptr_t)i), CCI_ERR_DEVICE_DEAD);
+    }
+    event = await(a, CCI_EVENT_CONNECT);
+    assert_ptr_equal(event->connect.context, &context_a);
+    assert_int_equal(event->connect.status, CCI_ERR_DEVICE_DEAD);
+    drop(event);
+    assert_int_equal(cci_send(pair.ac, "?", 1, NULL, 0), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_send(pair.ac, "?", 1, NULL, CCI_FLAG_BLOCKING), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_send(unreliable.ac, "?", 1, NULL, 0), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 100, NULL, CCI_FLAG_WRITE), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_connect(a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(a->count, 0);
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    side_close(a);
+}
+
 /* Puts a queue pair out of order, as a driver does with one that failed. */
 static void break_queue_pair(struct ibv_qp *qp) {
     struct ibv_qp_attr attributes;
