@@ -5,7 +5,7 @@
 
 CC = cc
 CFLAGS = -O2
-FUZZ_TARGETS = live handshake rma config uri
+FUZZ_TARGETS = live handshake rma config uri card
 FUZZ_SECONDS = 60
 EXAMPLES = hello readme pingpong rma cci_info cci_perf cci_cp sisci
 # What needs libsodium is built where it is there: all else needs a C compiler alone.

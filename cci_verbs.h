@@ -1838,6 +1838,24 @@ static int cci__verbs_ask(cci__verbs_link *l, cci_link_addr_t *to) {
     return CCI_EAGAIN;
 }
 
+/* A question is answered, in place; an answer is kept if this endpoint has asked for it, there. */
+static void cci__verbs_input_card(cci__verbs_link *l, uint8_t *card, size_t length, const cci_link_addr_t *from) {
+    cci__verbs_question *q;
+    if (length != CCI__VERBS_CARD || memcmp(card, "CCIv", 4) != 0 || card[4] != 1) {
+        return;
+    }
+    q = card[5] == 2 ? cci__verbs_find_question(l, from) : NULL;
+    if (card[5] == 1) {
+        uint8_t nonce[8];
+        memcpy(nonce, card + 8, sizeof nonce);
+        cci__verbs_write_card(l, 2, nonce, card);
+        cci__verbs_put_card(l, card, from);
+    } else if (q && q->status == CCI_EAGAIN && memcmp(q->nonce, card + 8, sizeof q->nonce) == 0) {
+        q->status = cci__verbs_read_card(l, card, &q->answer);
+        q->answered_ns = l->now_ns;
+    }
+}
+
 /* Reads questions and answers; the work is bounded. */
 static void cci__verbs_read_cards(cci__verbs_link *l) {
     int turns;
@@ -1847,27 +1865,17 @@ static void cci__verbs_read_cards(cci__verbs_link *l) {
         cci__verbs_sockaddr s;
         socklen_t size = sizeof s;
         cci_link_addr_t from;
-        cci__verbs_question *q;
         ssize_t n;
         s.any.sa_family = AF_UNSPEC;
         n = recvfrom(l->socket, card, sizeof card, MSG_DONTWAIT, &s.any, &size);
-        if (n < 0 && errno != EINTR && errno != ECONNREFUSED) {
-            break;
-        }
-        if (n != (ssize_t)CCI__VERBS_CARD || memcmp(card, "CCIv", 4) != 0 || card[4] != 1) {
+        if (n < 0) {
+            if (errno != EINTR && errno != ECONNREFUSED) {
+                break;
+            }
             continue;
         }
         cci__verbs_host_of(&from, &s);
-        q = card[5] == 2 ? cci__verbs_find_question(l, &from) : NULL;
-        if (card[5] == 1) {
-            uint8_t nonce[8];
-            memcpy(nonce, card + 8, sizeof nonce);
-            cci__verbs_write_card(l, 2, nonce, card);
-            cci__verbs_put_card(l, card, &from);
-        } else if (q && q->status == CCI_EAGAIN && memcmp(q->nonce, card + 8, sizeof q->nonce) == 0) {
-            q->status = cci__verbs_read_card(l, card, &q->answer);
-            q->answered_ns = l->now_ns;
-        }
+        cci__verbs_input_card(l, card, (size_t)n, &from);
     }
 }
 

@@ -7,6 +7,7 @@
  *     rma         READ, DATA and DENIED frames, and the 32 bytes of a handle, into the layer >>rma alone
  *     config      the text of a configuration
  *     uri         what cci_connect() and cci_create_endpoint_at() take as a name; no name service is asked
+ *     card        questions and answers where the queue pair of a host's endpoint is, as cci_verbs.h has them
  *
  * Besides what sanitizers see, each run checks: memory outside what was registered, and inside it where nobody may write, is
  * untouched; each operation completes once, and all of them when the network is gone; what was lent from the endpoint's
@@ -18,6 +19,7 @@
 #endif
 #include <netdb.h>
 #include <stddef.h>
+#include <sys/socket.h>
 
 /* Names are parsed, not looked up: the resolver sees numbers alone. */
 static int fuzz_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **list) {
@@ -25,8 +27,20 @@ static int fuzz_getaddrinfo(const char *host, const char *service, const struct 
 }
 #define getaddrinfo fuzz_getaddrinfo
 
+/* What the target `card` sends is looked at, and goes nowhere. */
+enum { CARD_SOCKET = 1 << 20 };
+static ssize_t look_at_sent_card(const void *bytes, size_t length, const struct sockaddr *to);
+static ssize_t fuzz_sendto(int fd, const void *bytes, size_t length, int flags, const struct sockaddr *to, socklen_t size) {
+    return fd == CARD_SOCKET ? look_at_sent_card(bytes, length, to) : sendto(fd, bytes, length, flags, to, size);
+}
+#define sendto fuzz_sendto
+
 #define CCI_IMPLEMENTATION
 #include "cci_udp.h"
+
+/* Its functions are called one by one: it is no transport of the endpoints here. */
+#include "cci_verbs.h"
+#undef CCI_TRANSPORT_2
 
 #include "cci.h"
 
@@ -2015,6 +2029,131 @@ static void run_uri(const uint8_t *data, size_t size) {
     free(text);
 }
 
+/* ================================================================================================================== *
+ * Where the queue pair of a host's endpoint is (cci_verbs.h)
+ *
+ * The input is a byte about the port, then records: what comes from a host, and 64 bytes, or fewer at the end.
+ * ================================================================================================================== */
+
+static const char *const card_words[] = {"CCIv\1\1\1", "CCIv\1\2\1", "CCIv\1\1\2", "CCIv\1\2\2", "ICC", "\377\377", "\1", "\2",
+                                         "\34", "\35", "\36", "\37", NULL};
+
+#ifndef CCI__VERBS_WHY_NOT
+
+enum { CARD_HOSTS = 4, CARD_ASKED = 4, CARD_NAMED = 8, CARD_KNOWN = 16 };
+
+static cci__verbs_link card_link;
+static cci_link_addr_t card_partner; /* who is asked, or asks */
+static uint32_t cards_sent;
+
+static ssize_t look_at_sent_card(const void *bytes, size_t length, const struct sockaddr *to) {
+    cci__verbs_sockaddr s;
+    cci_link_addr_t host;
+    memset(&s, 0, sizeof s);
+    memcpy(&s, to, to->sa_family == AF_INET ? sizeof s.v4 : sizeof s.v6);
+    cci__verbs_host_of(&host, &s);
+    FUZZ_CHECK(length == CCI__VERBS_CARD && memcmp(bytes, "CCIv", 4) == 0, "something else was sent");
+    FUZZ_CHECK(memcmp(&host, &card_partner, sizeof host) == 0, "sent to somebody else");
+    cards_sent++;
+    return (ssize_t)length;
+}
+
+static void begin_card_link(uint8_t choice) {
+    static const uint8_t gids[][16] = {{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0xff, 0xfe, 0, 0, 1},
+                                       {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1}};
+    cci_setup_t setup;
+    fuzz_allocs_left = 0;
+    fill_setup(&setup);
+    FUZZ_CHECK(cci_setup(&setup) == CCI_SUCCESS, "no beginning");
+    memset(&card_link, 0, sizeof card_link);
+    card_link.socket = CARD_SOCKET;
+    card_link.mtu = 1024;
+    card_link.device.mode = choice & 8 ? CCI__VERBS_UD : CCI__VERBS_RC;
+    card_link.device.qkey = 0x434349;
+    card_link.port.gid_kind = CCI__GID_V1 + (choice & 7) % 5;
+    card_link.port.is_ethernet = card_link.port.gid_kind != CCI__GID_IB;
+    memcpy(card_link.port.gid, gids[card_link.port.gid_kind == CCI__GID_V2_IPV4], 16);
+}
+
+/* One that datagrams can be sent to, and that its text names, too. */
+static void look_at_card_address(const cci_link_addr_t *to) {
+    char ip[INET6_ADDRSTRLEN], text[100];
+    cci_link_addr_t again;
+    uint32_t lid = cci__verbs_addr_lid(to);
+    FUZZ_CHECK(to->bytes[0] == CCI__VERBS_TO_QP && inet_ntop(AF_INET6, to->bytes + 8, ip, sizeof ip) != NULL, "no queue pair");
+    snprintf(text, sizeof text, lid ? "[%s]/%lu/%lu" : "[%s]/%lu", ip, (unsigned long)cci__verbs_addr_qpn(to),
+             (unsigned long)lid);
+    FUZZ_CHECK(cci__verbs_parse_direct(&card_link, text, &again) == 1 && memcmp(to, &again, sizeof again) == 0,
+               "an address that nobody could name");
+}
+
+/* What comes from one host changes at most what was asked of that host, and that only if it repeats the nonce. */
+static void hear_card(uint8_t *card, size_t length) {
+    static cci__verbs_question before[CCI__VERBS_QUESTIONS];
+    uint8_t nonce[8];
+    uint32_t i;
+    memcpy(before, card_link.questions, sizeof before);
+    memcpy(nonce, card + 8, sizeof nonce);
+    cards_sent = 0;
+    cci__verbs_input_card(&card_link, card, length, &card_partner);
+    FUZZ_CHECK(cards_sent <= (length == CCI__VERBS_CARD), "more was sent than came");
+    for (i = 0; i < CCI__VERBS_QUESTIONS; i++) {
+        const cci__verbs_question *now = &card_link.questions[i];
+        if (memcmp(now, &before[i], sizeof *now) != 0) {
+            FUZZ_CHECK(memcmp(&now->host, &card_partner, sizeof now->host) == 0 && before[i].status == CCI_EAGAIN &&
+                           memcmp(now->nonce, nonce, sizeof nonce) == 0, "believed without proof");
+            FUZZ_CHECK(now->status == CCI_SUCCESS || now->status == CCI_ECONNREFUSED, "an answer that is none");
+            if (now->status == CCI_SUCCESS) {
+                look_at_card_address(&now->answer);
+            }
+        }
+    }
+}
+
+static void run_card(const uint8_t *data, size_t size) {
+    size_t at = 1;
+    begin_card_link(size > 0 ? data[0] : 0);
+    while (at < size) {
+        uint8_t how = data[at++], card[CCI__VERBS_CARD + 1], ip[16] = {127, 0, 0, 2};
+        size_t length = size - at < CCI__VERBS_CARD ? size - at : CCI__VERBS_CARD;
+        const cci__verbs_question *q;
+        memset(card, 0, sizeof card);
+        memcpy(card, data + at, length);
+        at += length;
+        ip[3] = (uint8_t)(how % CARD_HOSTS);
+        cci__verbs_make_host(&card_partner, how % CARD_HOSTS == 3 ? 6 : 4, ip, 4000, 0);
+        if (how & CARD_ASKED) {
+            cci_link_addr_t to = card_partner;
+            int status = cci__verbs_ask(&card_link, &to);
+            FUZZ_CHECK(status == CCI_EAGAIN || status == CCI_SUCCESS || status == CCI_ECONNREFUSED, "a strange status");
+        }
+        if (how & CARD_NAMED) {
+            memcpy(card, "CCIv\1", 5);
+        }
+        q = cci__verbs_find_question(&card_link, &card_partner);
+        if ((how & CARD_KNOWN) && q != NULL) {
+            memcpy(card + 8, q->nonce, sizeof q->nonce);
+        }
+        hear_card(card, length);
+    }
+}
+
+#else
+
+static ssize_t look_at_sent_card(const void *bytes, size_t length, const struct sockaddr *to) {
+    (void)bytes;
+    (void)to;
+    return (ssize_t)length;
+}
+
+static void run_card(const uint8_t *data, size_t size) {
+    (void)data;
+    (void)size;
+    fuzz_fail(CCI__VERBS_WHY_NOT, __LINE__);
+}
+
+#endif
+
 /* ================================================================================================================== */
 
 #define COUNT(array) (uint32_t)(sizeof(array) / sizeof(array)[0])
@@ -2024,7 +2163,8 @@ static const fuzz_target_t fuzz_targets[] = {
     {"handshake", run_handshake, OP_COUNT, handshake_phrases, COUNT(handshake_phrases), NULL},
     {"rma", run_rma, RMA_COUNT, rma_phrases, COUNT(rma_phrases), NULL},
     {"config", run_config, 0, NULL, 0, config_words},
-    {"uri", run_uri, 0, NULL, 0, uri_words}};
+    {"uri", run_uri, 0, NULL, 0, uri_words},
+    {"card", run_card, 0, NULL, 0, card_words}};
 
 #define FUZZ_STRING(x) #x
 #define FUZZ_NAME(x) FUZZ_STRING(x)
@@ -2046,7 +2186,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
         }
     }
     if (fuzz_target == NULL) {
-        fprintf(stderr, "usage: %s live|handshake|rma|config|uri FILE-OR-DIRECTORY...\n", *argc > 0 ? (*argv)[0] : "fuzz");
+        fprintf(stderr, "usage: %s live|handshake|rma|config|uri|card FILE-OR-DIRECTORY...\n", *argc > 0 ? (*argv)[0] : "fuzz");
         exit(2);
     }
 #ifdef FUZZ_LIBFUZZER

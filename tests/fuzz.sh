@@ -21,6 +21,7 @@ longest() {
     case $1 in
     config) echo 4000 ;;
     uri) echo 300 ;;
+    card) echo 700 ;;
     *) echo 4104 ;;
     esac
 }

@@ -610,6 +610,9 @@ fuzz_replay() {
     for target in live handshake rma config uri; do
         check "fuzz $target tests/corpus/$target" timeout -k 10 300 "$out/fuzz" "$target" "tests/corpus/$target"
     done
+    echo '#include <infiniband/verbs.h>' | "$cc" -fsyntax-only -x c - 2>/dev/null ||
+        { skip 'there is no header of libibverbs' && return; }
+    check 'fuzz card tests/corpus/card' timeout -k 10 300 "$out/fuzz" card tests/corpus/card
 }
 
 # ---- warnings -----------------------------------------------------------------------------------------------------------
