@@ -127,6 +127,7 @@
  * connection costs 256 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is pinned: 512
  * buffers of max_send_size each way, and what cci_rma_register() is given. A send is complete when the peer's hardware
  * has acknowledged it: the peer's program need not run for that, nor for RMA. CCI_FLAG_NO_COPY copies all the same.
+ * CCI_OPT_ENDPT_RECV_BUF_COUNT that is lowered holds when the buffers which the hardware has by then have been used.
  *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks both
  * queue pairs, and both sides make them anew without the programs noticing: >>verbs-rc tells how. The same happens when
  * the peer was out of reach. Only after the send timeout is a connection broken.

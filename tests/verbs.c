@@ -907,6 +907,34 @@ TEST(short_queues, WITH_RC, "a device whose completion queues are short is never
     assert_null(strstr(log_text, "stands still")); /* a connection that waits for its turn has not failed */
 }
 
+/* Buffers that the hardware has can't be taken back: the count holds when they have been used. */
+TEST(fewer_buffers, WITH_RC, "a RECV_BUF_COUNT that is lowered holds when the buffers of the hardware have been used; it can be raised again") {
+    enum { FEW = 8, MANY = 600 };
+    side_t *a = side_on("zero"), *b = side_on("one");
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    uintptr_t i;
+    (void)state;
+    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, FEW);
+    b->handler = take_message;
+    taken = 0;
+    for (i = 0; i < MANY; i++) {
+        send_patiently(pair.ac, "used", 4, 0, CCI_FLAG_SILENT);
+    }
+    AWAIT(taken == MANY);
+    b->deaf = 1;
+    for (i = 0; i < FEW; i++) {
+        send_patiently(pair.ac, "room", 4, i, 0);
+        await_send(a, pair.ac, as_context(i), CCI_SUCCESS);
+    }
+    send_patiently(pair.ac, "no room", 7, FEW, 0);
+    elapse(200 * MILLISECOND_NS);
+    assert_int_equal(a->count, 0);
+    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, FEW + 1);
+    await_send(a, pair.ac, as_context(FEW), CCI_SUCCESS);
+    b->deaf = 0;
+    AWAIT(taken == MANY + FEW + 1);
+}
+
 /* ---- what stays behind ------------------------------------------------------------------------------------------- */
 
 /* What the kernel has for all processes: queue pairs, regions and so on, as text. */
