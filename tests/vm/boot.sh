@@ -83,12 +83,27 @@ arm64)
     set -- "$@" -M virt -cpu cortex-a72
     ;;
 esac
-# shellcheck disable=SC2086,SC2116 # the line breaks become spaces
-timeout -k 5 "$seconds" "$@" -accel tcg,thread=multi,tb-size=256 -smp 2 -m "$memory" -display none -nodefaults \
-    -no-user-config -no-reboot -serial "file:$work/log" -fsdev "local,id=out,path=$shared,security_model=none" \
-    -device virtio-9p-device,fsdev=out,mount_tag=out -kernel "$guest/vmlinux" -initrd "$work/initrd" \
-    -append "$(echo $arguments)" </dev/null >"$work/qemu.log" 2>&1 &
-qemu=$!
+set -- "$@" -accel tcg,thread=multi,tb-size=256 -smp 2 -m "$memory" -display none -nodefaults -no-user-config -no-reboot \
+    -serial "file:$work/log" -fsdev "local,id=out,path=$shared,security_model=none" \
+    -device virtio-9p-device,fsdev=out,mount_tag=out -kernel "$guest/vmlinux" -initrd "$work/initrd"
+# On a busy machine an emulated one has been seen to hang on its way to the command: it is started again, twice.
+attempt=1
+while :; do
+    # shellcheck disable=SC2086,SC2116 # the line breaks become spaces
+    timeout -k 5 "$seconds" "$@" -append "$(echo $arguments)" </dev/null >"$work/qemu.log" 2>&1 &
+    qemu=$!
+    waited=0
+    while [ -e "/proc/$qemu/exe" ] && ! grep -q '^@@begin' "$work/log" 2>/dev/null && [ "$waited" -lt 120 ]; do
+        sleep 1
+        waited=$((waited + 1))
+    done
+    if [ "$waited" -lt 120 ] || [ "$attempt" -eq 3 ]; then break; fi
+    echo "vm: the machine hangs at its start; again"
+    attempt=$((attempt + 1))
+    kill "$qemu"
+    wait "$qemu"
+    rm -f "$work/log"
+done
 wait "$qemu"
 ended=$?
 qemu=
