@@ -629,6 +629,29 @@ static void early_messages_of_one_connection_leave_their_share_to_others(void **
     assert_int_equal(dgram_of(victim)->pool.buffers_held, 0);
 }
 
+/* What they hold is no reason to let nobody in any more. */
+static void early_messages_do_not_keep_others_from_connecting(void **state) {
+    uint8_t frames[64];
+    uint64_t begin_ns;
+    uint32_t i, n;
+    (void)state;
+    open_both();
+    insiders_connect(8, CCI_CONN_ATTR_RO);
+    for (i = 0; i < 8; i++)
+        for (n = 1; n <= 1000; n++)
+            insider_says(&insiders[i], frames, (uint32_t)(put_message(frames, 0, n, 8) - frames));
+    drain();
+    assert_true(dgram_of(victim)->pool.buffers_held > dgram_of(victim)->recv_buf_count / 2);
+    begin_ns = sim.now_ns;
+    ask_for_connection(client, CCI_CONN_ATTR_RO);
+    while (client_count == 0 && sim.now_ns - begin_ns < 60000 * CCI__MS)
+        run(1);
+    print_message("8 peers hold %u of %u buffers: a connect took %u ms\n", dgram_of(victim)->pool.buffers_held,
+                  dgram_of(victim)->recv_buf_count, (unsigned)((sim.now_ns - begin_ns) / CCI__MS));
+    assert_int_equal(client_count, 1);
+    assert_true(sim.now_ns - begin_ns < 1000 * CCI__MS);
+}
+
 static void messages_that_wait_for_a_write_that_never_comes_leave_buffers_to_others(void **state) {
     uint8_t frames[64];
     uint32_t i, n;
@@ -2096,6 +2119,7 @@ int main(int argc, char **argv) {
         TEST(a_wrong_or_late_response_does_not_move_a_peer),
         TEST(a_thousand_peers_that_leave_gaps_do_not_keep_others_from_sending),
         TEST(early_messages_of_one_connection_leave_their_share_to_others),
+        TEST(early_messages_do_not_keep_others_from_connecting),
         TEST(messages_that_wait_for_a_write_that_never_comes_leave_buffers_to_others),
         TEST(fragments_that_are_never_completed_do_not_hold_all_buffers),
         TEST(unreliable_fragments_leave_buffers_to_others_and_go_after_a_second),

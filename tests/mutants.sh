@@ -184,8 +184,10 @@ unguarded 'nobody is ended who is stuck' a_thousand_peers_that_leave_gaps_do_not
     "$(in_function cci__dgram_evict 's/if (since_ns == CCI__NEVER || /if (1 || /')"
 unguarded 'no shares of buffers' early_messages_of_one_connection_leave_their_share_to_others \
     "$(in_function cci__dgram_buffer_for 's/cci__share(active->rel.buffers_held, left - reserve)/1/')"
+unguarded 'what comes early keeps newcomers out' early_messages_do_not_keep_others_from_connecting \
+    "$(in_function cci__dgram_buffer_for 's/ + cci__max32(ep->recv_buf_count \/ 16, 2)//'); $(in_function cci__dgram_input_request 's/cci__dgram_reclaim(ep, 0);/;/')"
 unguarded 'no buffers for what is due' messages_that_wait_for_a_write_that_never_comes_leave_buffers_to_others \
-    "$(in_function cci__dgram_buffer_for 's/(in_order ? 0 : ep->recv_buf_count \/ 4)/0/')"
+    "$(in_function cci__dgram_buffer_for 's/(in_order ? 0 : early)/0/')"
 unguarded 'want of buffers is not noticed' fragments_that_are_never_completed_do_not_hold_all_buffers \
     "$(in_function cci__dgram_buffer_for 's/ep->pool.starved = 1/ep->pool.starved = 0/')"
 unguarded 'pieces stay for ever' unreliable_fragments_leave_buffers_to_others_and_go_after_a_second \
@@ -193,7 +195,7 @@ unguarded 'pieces stay for ever' unreliable_fragments_leave_buffers_to_others_an
 unguarded 'what is sent to a group is due' pieces_that_anybody_sends_to_a_group_leave_buffers_to_others \
     "$(in_function cci__sink_keep 's/in_order = 0;/;/')"
 unguarded 'pieces of a group without number' pieces_that_anybody_sends_to_a_group_leave_buffers_to_others \
-    "$(in_function cci__rel_unreliable_part 's/if (count >= CCI__REL_UNRELIABLE_PARTS)/if (0)/'); $(in_function cci__dgram_buffer_for 's/(in_order ? 0 : ep->recv_buf_count \/ 4)/0/; s/cci__share(active->rel.buffers_held, left - reserve)/1/')"
+    "$(in_function cci__rel_unreliable_part 's/if (count >= CCI__REL_UNRELIABLE_PARTS)/if (0)/'); $(in_function cci__dgram_buffer_for 's/(in_order ? 0 : early)/0/; s/cci__share(active->rel.buffers_held, left - reserve)/1/')"
 unguarded 'no shares of long writes' writes_that_are_never_completed_do_not_keep_others_from_writing \
     "$(in_function cci__rel_part 's/!cci__share(rel->part_count, rel->pool->part_free - reserve)/0/')"
 unguarded 'no shares of answers' requests_for_reads_leave_their_share_to_others \
