@@ -1419,7 +1419,8 @@ static void step_hoard(void) {
 
 /* Random bytes, packets of other versions, and truncated or altered ones, from an address that nobody has, or from many. */
 static void step_garbage(void) {
-    uint32_t times = between(1, 60), i, stranger = below(NET_MAX_STRANGERS), many = happens(500);
+    uint32_t times = between(1, 60), i, stranger = below(NET_MAX_STRANGERS);
+    int many = happens(500);
     for (; times > 0; times--) {
         uint8_t bytes[2000];
         uint32_t length = below(happens(500) ? 100 : 1400), way = below(4);
