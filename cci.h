@@ -832,13 +832,6 @@ typedef struct cci_link {
 #endif
 #endif
 
-/* Some C libraries know whether the process has only one thread: then a lock is a plain store. */
-#if defined(__GLIBC__) && defined(__ATOMIC_RELEASE) && !defined(CCI_NO_THREADS) && \
-    (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 32))
-#include <sys/single_threaded.h>
-#define CCI__IS_ALONE __libc_single_threaded
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -1461,6 +1454,85 @@ CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t 
 }
 #endif
 #endif /* CCI_BASE_IMPLEMENTATION */
+
+/* The lock of an endpoint, for the layers that have one. */
+#if (defined(CCI_DGRAM_IMPLEMENTATION) || defined(CCI_LAYERS_INCLUDING)) && !defined(CCI__LOCK)
+#define CCI__LOCK
+
+#ifndef CCI_NO_THREADS
+#include <pthread.h>
+#include <sched.h>
+#endif
+
+/* Some C libraries know whether the process has only one thread: then a lock is a plain store. */
+#if defined(__GLIBC__) && defined(__ATOMIC_RELEASE) && !defined(CCI_NO_THREADS) && \
+    (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 32))
+#include <sys/single_threaded.h>
+#define CCI__IS_ALONE __libc_single_threaded
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cci__lock {
+#ifndef CCI_NO_THREADS
+    pthread_mutex_t mutex;
+#endif
+    int held_alone; /* taken by the only thread, without the mutex */
+} cci__lock_t;
+
+CCI__UNUSED static inline void cci__lock_init(cci__lock_t *lock) {
+    lock->held_alone = 0;
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_init(&lock->mutex, NULL);
+#endif
+}
+
+CCI__UNUSED static inline void cci__lock_destroy(cci__lock_t *lock) {
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_destroy(&lock->mutex);
+#else
+    (void)lock;
+#endif
+}
+
+/* The only thread of a process needs no mutex. Should it make another while it is in here (a hook of the program's may), that
+ * one finds held_alone set, and waits until it has left. */
+CCI__UNUSED static inline void cci__lock_take(cci__lock_t *lock) {
+#ifdef CCI__IS_ALONE
+    if (CCI__IS_ALONE) {
+        __atomic_store_n(&lock->held_alone, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    (void)pthread_mutex_lock(&lock->mutex);
+    while (CCI__UNLIKELY(__atomic_load_n(&lock->held_alone, __ATOMIC_ACQUIRE)))
+        (void)sched_yield();
+#elif !defined(CCI_NO_THREADS)
+    (void)pthread_mutex_lock(&lock->mutex);
+#else
+    (void)lock;
+#endif
+}
+
+CCI__UNUSED static inline void cci__lock_give(cci__lock_t *lock) {
+#ifdef CCI__IS_ALONE
+    if (__atomic_load_n(&lock->held_alone, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&lock->held_alone, 0, __ATOMIC_RELEASE);
+        return;
+    }
+#endif
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_unlock(&lock->mutex);
+#else
+    (void)lock;
+#endif
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CCI__LOCK */
 
 /* ==================================================================================================================
  * >>evq
@@ -5407,11 +5479,6 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
 #if defined(CCI_DGRAM_IMPLEMENTATION) && !defined(CCI_DGRAM_IMPLEMENTED)
 #define CCI_DGRAM_IMPLEMENTED
 
-#ifndef CCI_NO_THREADS
-#include <pthread.h>
-#include <sched.h>
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -5554,9 +5621,8 @@ typedef struct cci__dgram {
     uint8_t header_flags;  /* of each packet */
     /* dropped: the checksum is wrong; the flags are not ours; it does not open */
     uint64_t packets_corrupt, packets_mismatched, packets_forged;
+    cci__lock_t lock;
 #ifndef CCI_NO_THREADS
-    pthread_mutex_t lock;
-    int held_alone; /* taken by the only thread, without the mutex */
     pthread_t thread;
     int has_thread;
 #endif
@@ -5564,36 +5630,12 @@ typedef struct cci__dgram {
 
 static const cci_endpoint_ops_t *cci__dgram_ops(void);
 
-/* The only thread of a process needs no mutex. Should it make another while it is in here (a hook of the program's may), that
- * one finds held_alone set, and waits until it has left. */
 static inline void cci__dgram_lock(cci__dgram_t *ep) {
-#ifdef CCI__IS_ALONE
-    if (CCI__IS_ALONE) {
-        __atomic_store_n(&ep->held_alone, 1, __ATOMIC_RELAXED);
-        return;
-    }
-    (void)pthread_mutex_lock(&ep->lock);
-    while (CCI__UNLIKELY(__atomic_load_n(&ep->held_alone, __ATOMIC_ACQUIRE)))
-        (void)sched_yield();
-#elif !defined(CCI_NO_THREADS)
-    (void)pthread_mutex_lock(&ep->lock);
-#else
-    (void)ep;
-#endif
+    cci__lock_take(&ep->lock);
 }
 
 static inline void cci__dgram_unlock(cci__dgram_t *ep) {
-#ifdef CCI__IS_ALONE
-    if (__atomic_load_n(&ep->held_alone, __ATOMIC_RELAXED)) {
-        __atomic_store_n(&ep->held_alone, 0, __ATOMIC_RELEASE);
-        return;
-    }
-#endif
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_unlock(&ep->lock);
-#else
-    (void)ep;
-#endif
+    cci__lock_give(&ep->lock);
 }
 
 static cci__dgram_t *cci__dgram_of(const cci__dconn_t *conn) {
@@ -7287,9 +7329,7 @@ static void cci__dgram_free(cci__dgram_t *ep) {
     cci_release(ep->conns.buckets);
     if (ep->handle)
         ep->link->close(ep->handle);
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_destroy(&ep->lock);
-#endif
+    cci__lock_destroy(&ep->lock);
     while (block) {
         cci__memory_t *next = block->next;
         cci_release(block);
@@ -7348,9 +7388,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__list_init(&ep->inbox);
     cci__list_init(&ep->lent);
     cci__list_init(&ep->free_actives);
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_init(&ep->lock, NULL);
-#endif
+    cci__lock_init(&ep->lock);
     status = ep->link->open(device, service, fd != NULL, &ep->handle, &ep->info);
     if (status == CCI_SUCCESS && (!cci__dgram_defaults(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS))
         status = CCI_ERROR;

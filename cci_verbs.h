@@ -3069,27 +3069,19 @@ typedef struct cci__rc {
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t quiet, turn;
     int has_fd, armed_readable, device_failed, is_dead, stopping;
+    cci__lock_t lock;
 #ifndef CCI_NO_THREADS
-    pthread_mutex_t lock;
     pthread_t thread;
     int has_thread;
 #endif
 } cci__rc;
 
-static void cci__rc_lock(cci__rc *ep) {
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_lock(&ep->lock);
-#else
-    (void)ep;
-#endif
+static inline void cci__rc_lock(cci__rc *ep) {
+    cci__lock_take(&ep->lock);
 }
 
-static void cci__rc_unlock(cci__rc *ep) {
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_unlock(&ep->lock);
-#else
-    (void)ep;
-#endif
+static inline void cci__rc_unlock(cci__rc *ep) {
+    cci__lock_give(&ep->lock);
 }
 
 static cci__rc *cci__rc_of(const cci__rc_conn *conn) {
@@ -5068,9 +5060,7 @@ static void cci__rc_free(cci__rc *ep) {
     if (ep->handle) {
         ep->link->close(ep->handle);
     }
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_destroy(&ep->lock);
-#endif
+    cci__lock_destroy(&ep->lock);
     cci_release(ep);
 }
 
@@ -5120,9 +5110,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     ep->received.tail = &ep->received.head;
     ep->repost_tail = &ep->repost;
     cci__list_init(&ep->requests);
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_init(&ep->lock, NULL);
-#endif
+    cci__lock_init(&ep->lock);
     status = cci__rc_open(ep, service, fd != NULL);
     if (status != CCI_SUCCESS) {
         cci__rc_free(ep);
