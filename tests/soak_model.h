@@ -681,6 +681,14 @@ static void check_message_of_rma(const message_t *message) {
             "the message of a %s came before its bytes", op_text(message->op));
 }
 
+/* A silent message may have been given up because its receiver had no buffers (few, and others' messages in them that have not
+ * all come) until its time-out: no event says so when all that shared its fate was silent. */
+static int is_given_up_silently(const op_t *op, const side_t *to) {
+    const node_t *node = &nodes[to->node];
+    return op->timeout_us != 0 && node->endpoint != NULL && dgram_of(node)->pool.packets_refused > 0 &&
+           node_now_ns(&nodes[op->node]) >= op->issued_ns + (uint64_t)op->timeout_us * 1000;
+}
+
 /* Ordered: what was left out on the way must have failed, or fail. */
 static void check_left_out(const side_t *to, const side_t *from, uint32_t begin, uint32_t end) {
     uint32_t i;
@@ -689,7 +697,8 @@ static void check_left_out(const side_t *to, const side_t *from, uint32_t begin,
         REQUIRE(ORACLE_ORDER, !message->done || message->failed, "message %u was complete but left out", i);
         REQUIRE(ORACLE_ORDER, message->done || !(ops[message->op].flags & CCI_FLAG_SILENT) || from->had_rnr ||
                                   op_may_be_refused(&ops[message->op]) || ops[message->op].must_be_refused ||
-                                  from->state == SIDE_GONE || nodes[to->node].was_slow,
+                                  from->state == SIDE_GONE || nodes[to->node].was_slow ||
+                                  is_given_up_silently(&ops[message->op], to),
                 "silent message %u was left out", i);
     }
 }
@@ -781,7 +790,8 @@ static void check_nothing_lost(void) {
                 int is_silent = (op->flags & CCI_FLAG_SILENT) != 0;
                 REQUIRE(ORACLE_LOST, message->delivered || message->failed ||
                                          (!message->done && (!is_silent || from->had_rnr || nodes[to->node].was_slow ||
-                                                             op_may_be_refused(op) || op->must_be_refused)),
+                                                             op_may_be_refused(op) || op->must_be_refused ||
+                                                             is_given_up_silently(op, to))),
                         "message %u of connection %u side %u (%u bytes%s) was sent and never came", number, i, at,
                         message->length, is_silent ? ", silent" : "");
             }
