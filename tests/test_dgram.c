@@ -65,8 +65,23 @@ static void keep(const void *handle, const cci_link_tx_t *tx) {
 /* ---- a thread that comes while the only one is inside -------------------------------------------------------------- */
 
 static int makes_thread;         /* the next batch that is sent makes one, the process's first */
-static int thread_made, is_inside, met_inside;
+static int thread_made, is_inside, met_inside; /* the last two under `flags`: not all compilers have atomic operations */
+static pthread_mutex_t flags = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t second;
+
+static int get_flag(const int *flag) {
+    int value;
+    pthread_mutex_lock(&flags);
+    value = *flag;
+    pthread_mutex_unlock(&flags);
+    return value;
+}
+
+static void set_flag(int *flag, int value) {
+    pthread_mutex_lock(&flags);
+    *flag = value;
+    pthread_mutex_unlock(&flags);
+}
 
 static void *come_too(void *endpoint) {
     cci_event_t *event;
@@ -79,16 +94,16 @@ static void *come_too(void *endpoint) {
 static void let_another_in(void) {
     int tries;
     makes_thread = 0;
-    __atomic_store_n(&is_inside, 1, __ATOMIC_SEQ_CST);
+    set_flag(&is_inside, 1);
     thread_made = pthread_create(&second, NULL, come_too, client) == 0;
-    for (tries = 0; tries < 20000 && !__atomic_load_n(&met_inside, __ATOMIC_SEQ_CST); tries++)
+    for (tries = 0; tries < 20000 && !get_flag(&met_inside); tries++)
         sched_yield();
-    __atomic_store_n(&is_inside, 0, __ATOMIC_SEQ_CST);
+    set_flag(&is_inside, 0);
 }
 
 static void watch_the_door(void) {
-    if (__atomic_load_n(&is_inside, __ATOMIC_SEQ_CST))
-        __atomic_store_n(&met_inside, 1, __ATOMIC_SEQ_CST);
+    if (get_flag(&is_inside))
+        set_flag(&met_inside, 1);
 }
 
 static int bad_send(void *handle, const cci_link_tx_t *tx, int count) {
