@@ -6270,7 +6270,7 @@ static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status
 /* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves the last
  * quarter to what is due, a little more to requests for connections, and its share to other connections. */
 static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, int in_order, uint32_t spoken_for) {
-    uint32_t early = ep->recv_buf_count / 4 + cci__max32(ep->recv_buf_count / 16, 2);
+    uint32_t count = ep->recv_buf_count, early = count / 4 + (count < 16 ? count > 1 : cci__max32(count / 16, 2));
     uint32_t left = ep->evq.free_buffer_count, reserve = spoken_for + (in_order ? 0 : early);
     if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)))
         return 1;
@@ -6614,7 +6614,7 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
         cci__dgram_send_cookie(ep, rx, header, epoch);
         return;
     }
-    reserve = ep->recv_buf_count > 1 ? ep->recv_buf_count / 4 + 1 : 0; /* the only buffer can't be kept free */
+    reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= 16); /* of few, what is early leaves but one more */
     if ((ep->current->refs == 1 || !whole) && ep->evq.free_buffer_count <= reserve) {
         if (ep->pool.buffers_held >= ep->recv_buf_count / 2) /* else it is the program that holds them */
             cci__dgram_reclaim(ep, 0);
