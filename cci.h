@@ -2920,6 +2920,17 @@ static void cci__rel_retire(cci_rel_t *rel, cci_rel_item_t *item) {
         cci__rel_release_held(rel);
 }
 
+/* Ordered: what was withdrawn, and has been told so, holds nobody up who is done. */
+static void cci__rel_tell(cci_rel_t *rel) {
+    cci_list_t *node;
+    for (node = rel->items.next; node != &rel->items; node = node->next) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        if (!(item->flags & CCI__ITEM_DONE) && !((item->flags & CCI__ITEM_VOID) && !item->ops))
+            return;
+        cci__rel_complete_ops(rel, item);
+    }
+}
+
 /* The peer has all of the item. On an ordered connection it completes after all earlier ones. */
 static void cci__rel_finish(cci_rel_t *rel, cci_rel_item_t *item) {
     item->flags |= CCI__ITEM_DONE;
@@ -2935,8 +2946,11 @@ static void cci__rel_finish(cci_rel_t *rel, cci_rel_item_t *item) {
     }
     while (!cci__list_empty(&rel->items)) {
         item = CCI__CONTAINER(rel->items.next, cci_rel_item_t, node);
-        if (!(item->flags & CCI__ITEM_DONE))
+        if (!(item->flags & CCI__ITEM_DONE)) {
+            if (CCI__UNLIKELY((item->flags & CCI__ITEM_VOID) && !item->ops))
+                cci__rel_tell(rel);
             return;
+        }
         cci__rel_retire(rel, item);
     }
 }

@@ -1131,6 +1131,35 @@ static void test_an_operation_of_another_layer_behind_refused_messages_ends_at_i
     world_end(w);
 }
 
+/* The same, but it is done while the peer has not heard of the withdrawal: it waits for nothing any more. */
+static void test_an_operation_of_another_layer_behind_refused_messages_is_told_when_it_is_done(void **state) {
+    world_t *w = world_new(717, CCI_CONN_ATTR_RO, 1200);
+    side_t *s = &w->side[0];
+    cci_rel_item_t *item = NULL;
+    op_t *op;
+    (void)state;
+    s->rel.timeout_us = 500000;
+    w->side[1].refuse_keep = 256;
+    send_sure(s, 500);
+    run_for(w, 100 * MS);
+    op = next_op(s);
+    assert_int_equal(cci_rel_extern(&s->rel, 0, NULL, 0, 0, &op->rel, NULL, &item, w->now_ns), CCI_SUCCESS);
+    s->sent++;
+    w->down = 1;
+    run_for(w, 450 * MS);
+    assert_int_equal(s->completed, 1);
+    assert_int_equal(s->ops[0].rel.status, CCI_ERR_RNR);
+    cci_rel_extern_done(&s->rel, item, CCI_SUCCESS);
+    assert_int_equal(s->completed, 2);
+    assert_int_equal(s->ops[1].rel.status, CCI_SUCCESS);
+    w->down = 0;
+    w->side[1].refuse_keep = 0;
+    assert_true(run_until_idle(w, 60000 * MS));
+    assert_int_equal(s->completed, 2);
+    assert_pools_full(s, BLOCKS, BULKS, RECORDS, PARTS);
+    world_end(w);
+}
+
 /* The peer refuses a write and is gone before it can hear that the write was withdrawn. */
 static void test_a_withdrawal_that_nobody_hears_ends_at_the_timeout(void **state) {
     uint32_t i;
@@ -1810,6 +1839,7 @@ int main(void) {
         cmocka_unit_test(test_what_a_receiver_without_buffers_needs_next_is_sent_next),
         cmocka_unit_test(test_silence_breaks_the_connection_at_the_timeout),
         cmocka_unit_test(test_an_operation_of_another_layer_behind_refused_messages_ends_at_its_own_timeout),
+        cmocka_unit_test(test_an_operation_of_another_layer_behind_refused_messages_is_told_when_it_is_done),
         cmocka_unit_test(test_a_withdrawal_that_nobody_hears_ends_at_the_timeout),
         cmocka_unit_test(test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_connection),
         cmocka_unit_test(test_traffic_goes_on_after_a_cut),
