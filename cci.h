@@ -2920,14 +2920,16 @@ static void cci__rel_retire(cci_rel_t *rel, cci_rel_item_t *item) {
         cci__rel_release_held(rel);
 }
 
-/* Ordered: what was withdrawn, and has been told so, holds nobody up who is done. */
+/* Ordered: what was withdrawn, and has been told so, holds up no operation of another layer that is done. (A message behind it
+ * does wait: the peer delivers it when it has heard of the withdrawal.) */
 static void cci__rel_tell(cci_rel_t *rel) {
     cci_list_t *node;
     for (node = rel->items.next; node != &rel->items; node = node->next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
-        if (!(item->flags & CCI__ITEM_DONE) && !((item->flags & CCI__ITEM_VOID) && !item->ops))
+        if (item->kind == CCI__ITEM_EXTERN && (item->flags & CCI__ITEM_DONE))
+            cci__rel_complete_ops(rel, item);
+        else if (!(item->flags & CCI__ITEM_VOID) || item->ops)
             return;
-        cci__rel_complete_ops(rel, item);
     }
 }
 
