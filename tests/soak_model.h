@@ -694,7 +694,8 @@ static void check_left_out(const side_t *to, const side_t *from, uint32_t begin,
     uint32_t i;
     for (i = begin; i < end; i++) {
         const message_t *message = &from->messages[i];
-        REQUIRE(ORACLE_ORDER, !message->done || message->failed, "message %u was complete but left out", i);
+        /* Which of several messages that are too short for a number came can't be told. */
+        REQUIRE(ORACLE_ORDER, !message->done || message->failed || message->length < 4, "message %u was complete but left out", i);
         REQUIRE(ORACLE_ORDER, message->done || !(ops[message->op].flags & CCI_FLAG_SILENT) || from->had_rnr ||
                                   op_may_be_refused(&ops[message->op]) || ops[message->op].must_be_refused ||
                                   from->state == SIDE_GONE || nodes[to->node].was_slow ||
