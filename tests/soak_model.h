@@ -790,6 +790,7 @@ static void check_nothing_lost(void) {
                 const op_t *op = &ops[message->op];
                 int is_silent = (op->flags & CCI_FLAG_SILENT) != 0;
                 REQUIRE(ORACLE_LOST, message->delivered || message->failed ||
+                                         (message->length < 4 && from->had_rnr) || /* another as short may have been given up */
                                          (!message->done && (!is_silent || from->had_rnr || nodes[to->node].was_slow ||
                                                              op_may_be_refused(op) || op->must_be_refused ||
                                                              is_given_up_silently(op, to))),
