@@ -2661,7 +2661,7 @@ static uint8_t *cci__rel_frame(uint8_t *at, uint8_t type, uint8_t flags, uint32_
 }
 
 /* Copies a message of `length` bytes to the end of a run. */
-static void cci__rel_append(cci_rel_t *rel, cci_rel_item_t *item, const struct iovec *data, uint32_t count,
+static inline void cci__rel_append(cci_rel_t *rel, cci_rel_item_t *item, const struct iovec *data, uint32_t count,
                             uint32_t length, uint8_t flags, cci_rel_op_t *op) {
     uint32_t size = 8 + cci__pad8(length), i;
     uint8_t *at;
@@ -2736,20 +2736,11 @@ static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_
 }
 
 /* Sends a message that nobody waits for with others that wait to leave. 0, and nothing has happened, where it can't join them. */
-CCI_API int cci_rel_join(cci_rel_t *rel, const void *data, uint32_t length, uint64_t now_ns) {
-    uint32_t size = 8 + cci__pad8(length);
-    cci_rel_item_t *item = cci__rel_open_run(rel, size, now_ns);
-    uint8_t *at;
+CCI_API int cci_rel_join(cci_rel_t *rel, const struct iovec *data, uint32_t length, uint64_t now_ns) {
+    cci_rel_item_t *item = cci__rel_open_run(rel, 8 + cci__pad8(length), now_ns);
     if (!item)
         return 0;
-    at = item->frames + item->length;
-    if (length & 7)
-        memset(at + size - 8, 0, 8); /* what goes out is ours, not what lay there */
-    at = cci__rel_frame(at, CCI__FRAME_MESSAGE, 0, length, rel->next_sequence++);
-    if (length > 0)
-        memcpy(at, data, length);
-    item->length += size;
-    item->count++;
+    cci__rel_append(rel, item, data, 1, length, 0, NULL);
     return 1;
 }
 
@@ -3425,6 +3416,25 @@ static void cci__rel_advance_run(cci_rel_item_t *item, const cci_rel_sent_t *sen
     }
 }
 
+/* Lays out the next piece of a message in SLOTS, whose slot is the packet: only its heads are to be written. 0: something else
+ * is in the packet, or the pieces are not what fits into one (the MTU has changed). */
+static inline int cci__rel_write_slot(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent) {
+    uint32_t even = item->even, fragment = item->fragment, length = cci__load16(item->head + 2), rest = length - fragment;
+    uint32_t slot = fragment / even, size = rest < even ? rest : even;
+    uint8_t *at;
+    if (packet->head_length != CCI_REL_HEADER || slot * even != fragment || even + CCI__SLOT_HEAD > rel->mtu)
+        return 0;
+    packet->head = item->frames + (size_t)slot * (even + CCI__SLOT_HEAD);
+    at = cci__rel_frame(packet->head + CCI_REL_HEADER, CCI__FRAME_FRAGMENT, item->head[1], size, cci__load32(item->head + 4));
+    cci__store32(at, fragment);
+    cci__store32(at + 4, length);
+    packet->head_length = CCI__SLOT_HEAD + (even - size < 64 ? even : size); /* the next packet of a batch stays aligned */
+    sent->fragment = fragment;
+    sent->length = size;
+    sent->is_fragment = 1;
+    return 1;
+}
+
 /* Writes the next piece of a write or a message that was not sent before; 0 if nothing fits. */
 static int cci__rel_write_next(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent) {
     int all;
@@ -3434,7 +3444,8 @@ static int cci__rel_write_next(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel
         item->bulk_sent += sent->length;
         all = item->bulk_sent == item->bulk.length;
     } else {
-        if (!(item->fragment ? cci__rel_write_fragment(rel, packet, item, sent, item->sent, item->fragment)
+        if (!(item->kind == CCI__ITEM_SLOTS && cci__rel_write_slot(rel, packet, item, sent)) &&
+            !(item->fragment ? cci__rel_write_fragment(rel, packet, item, sent, item->sent, item->fragment)
                              : cci__rel_write_run(rel, packet, item, sent, item->sent, 0, item->length)))
             return 0;
         cci__rel_advance_run(item, sent);
@@ -3658,39 +3669,12 @@ made:
     return 1;
 }
 
-/* Lays out the next piece of a message in SLOTS, whose slot is the packet: only its heads are to be written. 0: the pieces are
- * not what fits into a packet (the MTU has changed). */
-static inline int cci__rel_write_slot(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent) {
-    uint32_t even = item->even, fragment = item->fragment, length = cci__load16(item->head + 2), rest = length - fragment;
-    uint32_t slot = fragment / even, size = rest < even ? rest : even;
-    uint8_t *at;
-    if (CCI__UNLIKELY(slot * even != fragment || even + CCI__SLOT_HEAD > rel->mtu))
-        return 0;
-    packet->head = item->frames + (size_t)slot * (even + CCI__SLOT_HEAD);
-    at = cci__rel_frame(packet->head + CCI_REL_HEADER, CCI__FRAME_FRAGMENT, item->head[1], size, cci__load32(item->head + 4));
-    cci__store32(at, fragment);
-    cci__store32(at + 4, length);
-    packet->head_length = CCI__SLOT_HEAD + (even - size < 64 ? even : size); /* the next packet of a batch stays aligned */
-    sent->fragment = fragment;
-    sent->length = size;
-    sent->is_fragment = 1;
-    if (rest > even) {
-        item->fragment = fragment + even;
-    } else {
-        item->sent = item->length;
-        item->fragment = 0;
-        cci__rel_all_sent(item);
-    }
-    return 1;
-}
-
 /* After cci_rel_output() made a packet and before any other call: makes the next one if it carries just the next piece of
  * the same write or message, or one of the next like it, which costs less than to look at all there is. Returns 0 if there is
  * more to be thought of. */
 CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
     cci_rel_item_t *item = rel->burst;
     cci_rel_sent_t *sent;
-    int wrote;
     if (!item || !cci__list_empty(&rel->lost) || rel->ack_count > 0 || rel->nack_count > 0 ||
         rel->in_flight + rel->mtu > cci__rel_limit(rel))
         return 0;
@@ -3702,8 +3686,7 @@ CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
     packet->body_length = packet->pad_length = 0;
     packet->spent = NULL;
     packet->number = rel->next_number++;
-    wrote = item->kind == CCI__ITEM_SLOTS && cci__rel_write_slot(rel, packet, item, sent);
-    if (!wrote && !cci__rel_write_next(rel, packet, item, sent)) { /* the number stays unused: that does no harm */
+    if (!cci__rel_write_next(rel, packet, item, sent)) { /* the number stays unused: that does no harm */
         item->pieces--;
         cci__rel_free_record(rel, sent);
         return 0;
@@ -5501,6 +5484,7 @@ extern "C" {
 
 #define CCI__DGRAM_BUFS 1024u        /* default of both buffer counts */
 #define CCI__DGRAM_MAX_BUFS 65536u
+#define CCI__DGRAM_FEW 16u           /* receive buffers: of fewer, less is kept free */
 #define CCI__DGRAM_BATCH_RX 16
 #define CCI__DGRAM_BATCH_TX 88 /* two full offloaded batches of an Ethernet's packets */
 #define CCI__DGRAM_ACTIVES 1024u     /* connections with traffic at once */
@@ -6283,14 +6267,19 @@ static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status
 
 /* ---- what the reliability protocol asks and tells ---- */
 
+/* Are the buffers with what came early rather than with the program? */
+static int cci__dgram_peers_hold(const cci__dgram_t *ep) {
+    return ep->pool.buffers_held >= ep->recv_buf_count / 2;
+}
+
 /* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves the last
  * quarter to what is due, a little more to requests for connections, and its share to other connections. */
 static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, int in_order, uint32_t spoken_for) {
-    uint32_t count = ep->recv_buf_count, early = count / 4 + (count < 16 ? count > 1 : cci__max32(count / 16, 2));
+    uint32_t count = ep->recv_buf_count, early = count / 4 + (count < CCI__DGRAM_FEW ? count > 1 : cci__max32(count / 16, 2));
     uint32_t left = ep->evq.free_buffer_count, reserve = spoken_for + (in_order ? 0 : early);
     if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)))
         return 1;
-    if (in_order && ep->pool.buffers_held >= ep->recv_buf_count / 2) /* else it is the program that holds them */
+    if (in_order && cci__dgram_peers_hold(ep))
         ep->pool.starved = 1;
     return 0;
 }
@@ -6630,9 +6619,9 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
         cci__dgram_send_cookie(ep, rx, header, epoch);
         return;
     }
-    reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= 16); /* of few, what is early leaves but one more */
+    reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW); /* of few, what is early leaves but one more */
     if ((ep->current->refs == 1 || !whole) && ep->evq.free_buffer_count <= reserve) {
-        if (ep->pool.buffers_held >= ep->recv_buf_count / 2) /* else it is the program that holds them */
+        if (cci__dgram_peers_hold(ep))
             cci__dgram_reclaim(ep, 0);
         return; /* the client asks again */
     }
@@ -7992,7 +7981,7 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
     if (flags != CCI_FLAG_SILENT || count != 1 || !active || conn->conn.state != CCI_CONN_OPEN ||
         active->rel.in_flight == 0 || cci__list_empty(&active->ready) ||
         active->unsent_bytes + length + 8 >= CCI__DGRAM_BURST || ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED ||
-        !cci_rel_join(&active->rel, data->iov_base, length, ep->now_ns))
+        !cci_rel_join(&active->rel, data, length, ep->now_ns))
         return 0;
     active->unsent_bytes += length + 8;
     ep->unclocked++;

@@ -135,7 +135,8 @@
  *
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
  * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not: in mode = rc
- * all that is pending then ends with CCI_ERR_DEVICE_DEAD, and so do later calls. A queue pair or completion queue that fails alone is repaired, and what was under way is sent again.
+ * all that is pending then ends with CCI_ERR_DEVICE_DEAD, and so do later calls. A queue pair or completion queue that fails
+ * alone is repaired, and what was under way is sent again.
  *
  * WHAT IT NEEDS. Access to /dev/infiniband, and memory that may be locked (ulimit -l): CCI_ENOMEM otherwise, and the log
  * says so. Where a program forks, Linux 5.12 or later, or RDMAV_FORK_SAFE=1 in its environment.
@@ -3808,9 +3809,11 @@ static void cci__rc_destroy_qp(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 static enum ibv_mtu cci__rc_mtu_code(uint32_t mtu) {
-    return mtu >= 4096 ? IBV_MTU_4096 : mtu >= 2048 ? IBV_MTU_2048 : mtu >= 1024 ? IBV_MTU_1024
-                                    : mtu >= 512    ? IBV_MTU_512
-                                                    : IBV_MTU_256;
+    return mtu >= 4096   ? IBV_MTU_4096
+           : mtu >= 2048 ? IBV_MTU_2048
+           : mtu >= 1024 ? IBV_MTU_1024
+           : mtu >= 512  ? IBV_MTU_512
+                         : IBV_MTU_256;
 }
 
 /* Connects the queue pair to the one in the peer's state. */

@@ -689,6 +689,12 @@ static int is_given_up_silently(const op_t *op, const side_t *to) {
            node_now_ns(&nodes[op->node]) >= op->issued_ns + (uint64_t)op->timeout_us * 1000;
 }
 
+/* May a message never come of which nothing was said? */
+static int may_stay_away(const op_t *op, const side_t *from, const side_t *to) {
+    return !(op->flags & CCI_FLAG_SILENT) || from->had_rnr || nodes[to->node].was_slow || op_may_be_refused(op) ||
+           op->must_be_refused || is_given_up_silently(op, to);
+}
+
 /* Ordered: what was left out on the way must have failed, or fail. */
 static void check_left_out(const side_t *to, const side_t *from, uint32_t begin, uint32_t end) {
     uint32_t i;
@@ -696,10 +702,7 @@ static void check_left_out(const side_t *to, const side_t *from, uint32_t begin,
         const message_t *message = &from->messages[i];
         /* Which of several messages that are too short for a number came can't be told. */
         REQUIRE(ORACLE_ORDER, !message->done || message->failed || message->length < 4, "message %u was complete but left out", i);
-        REQUIRE(ORACLE_ORDER, message->done || !(ops[message->op].flags & CCI_FLAG_SILENT) || from->had_rnr ||
-                                  op_may_be_refused(&ops[message->op]) || ops[message->op].must_be_refused ||
-                                  from->state == SIDE_GONE || nodes[to->node].was_slow ||
-                                  is_given_up_silently(&ops[message->op], to),
+        REQUIRE(ORACLE_ORDER, message->done || from->state == SIDE_GONE || may_stay_away(&ops[message->op], from, to),
                 "silent message %u was left out", i);
     }
 }
@@ -791,9 +794,7 @@ static void check_nothing_lost(void) {
                 int is_silent = (op->flags & CCI_FLAG_SILENT) != 0;
                 REQUIRE(ORACLE_LOST, message->delivered || message->failed ||
                                          (message->length < 4 && from->had_rnr) || /* another as short may have been given up */
-                                         (!message->done && (!is_silent || from->had_rnr || nodes[to->node].was_slow ||
-                                                             op_may_be_refused(op) || op->must_be_refused ||
-                                                             is_given_up_silently(op, to))),
+                                         (!message->done && may_stay_away(op, from, to)),
                         "message %u of connection %u side %u (%u bytes%s) was sent and never came", number, i, at,
                         message->length, is_silent ? ", silent" : "");
             }
