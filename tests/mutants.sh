@@ -44,8 +44,13 @@ plant() {
     wanted "$name" || return
     dir=$out/$(echo "$name" | tr -c 'a-z0-9\n' '-')
     mkdir -p "$dir"
-    sed "$2" cci.h >"$dir/cci.h"
-    if cmp -s cci.h "$dir/cci.h"; then
+    cp cci.h "$dir/cci.h"
+    # One function after the other: none of the changes may have lost its place.
+    if ! printf '%s\n' "$2" | sed 's/ }; \/^/ }\n\/^/g' | while read -r script; do
+        mv "$dir/cci.h" "$dir/before.h"
+        sed "$script" "$dir/before.h" >"$dir/cci.h"
+        ! cmp -s "$dir/before.h" "$dir/cci.h" || exit 1
+    done; then
         echo "GONE      $name: the line that it changes is not there"
         bad=$((bad + 1))
         return 1
@@ -187,7 +192,7 @@ unguarded 'nobody is ended who is stuck' a_thousand_peers_that_leave_gaps_do_not
 unguarded 'no shares of buffers' early_messages_of_one_connection_leave_their_share_to_others \
     "$(in_function cci__dgram_buffer_for 's/cci__share(active->rel.buffers_held, left - reserve)/1/')"
 unguarded 'what comes early keeps newcomers out' early_messages_do_not_keep_others_from_connecting \
-    "$(in_function cci__dgram_buffer_for 's/ + cci__max32(ep->recv_buf_count \/ 16, 2)//'); $(in_function cci__dgram_input_request 's/cci__dgram_reclaim(ep, 0);/;/')"
+    "$(in_function cci__dgram_buffer_for 's/ + (count < CCI__DGRAM_FEW ? count > 1 : cci__max32(count \/ 16, 2))//'); $(in_function cci__dgram_input_request 's/cci__dgram_reclaim(ep, 0);/;/')"
 unguarded 'no buffers for what is due' messages_that_wait_for_a_write_that_never_comes_leave_buffers_to_others \
     "$(in_function cci__dgram_buffer_for 's/(in_order ? 0 : early)/0/')"
 unguarded 'want of buffers is not noticed' fragments_that_are_never_completed_do_not_hold_all_buffers \
