@@ -142,7 +142,7 @@ compare() {
         cat "$work/raw.log" "$work/client.log" "$work/server.log" >&2 2>/dev/null
         return
     fi
-    case $2 in bounce | pair) unit=0.001 ;; *) unit=1 ;; esac # that is told in nanoseconds
+    case $2 in bounce | pair | words) unit=0.001 ;; *) unit=1 ;; esac # that is told in nanoseconds
     awk -v row="$1" -v a="$before" -v v="$value" -v b="$after" -v unit="$unit" 'BEGIN {
         raw = (a + b) / 2 * unit
         if (raw <= 0) exit
@@ -215,6 +215,7 @@ measure_peers() {
 measure_shared() {
     compare shm_lat bounce sisci lat 64
     compare shm_pair pair sisci lat 64
+    compare shm_words words sisci lat 64
     compare shm_rate ring sisci rate 64
     compare shm_silent ring sisci rate 64 --silent
     compare shm_events ring sisci rate 64 "--every 1"
@@ -342,6 +343,7 @@ END {
     print "| --- | ---: | ---: | ---: | ---: | --- |"
     row("shm_lat", "64 B message, half round-trip; cache line from CPU to CPU", "us", 1, 2)
     row("shm_pair", "the same; 64 B there and back through two rings by hand", "us", 1, 0)
+    row("shm_words", "the same; a number alone, each way in a line of its own", "us", 1, 0)
     row("shm_rate", "64 B messages, a completion event for every 64th; ring of 64 B slots", "msg", 0, 0.6)
     row("shm_silent", "the same without completion events (SILENT)", "msg", 0, 0.6)
     row("shm_events", "the same with a completion event for each", "msg", 0, 0)
