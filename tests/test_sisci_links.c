@@ -716,12 +716,13 @@ static void who_can_let_nobody_in_says_so_once_until_somebody_came_in(void **sta
     static const char text[] = "can't let anybody in";
     side_t *server = open_door();
     cci__sci_desc_t sd = inside(server->ep)->sd;
-    unsigned int times;
+    unsigned int descriptors = count_descriptors(), times;
     (void)state;
     for (times = 1; times <= 2; times++) {
         child c = start(knocks_until_let_in);
         int looks;
         TRUE(hear_working(c.from) == 'r');
+        AWAIT(count_descriptors() == descriptors + 2); /* one that is given back later would let somebody in */
         set_descriptor_limit(descriptors_end());
         say(c.to, 'k');
         log_text[0] = '\0';
