@@ -2911,16 +2911,16 @@ static void cci__rel_retire(cci_rel_t *rel, cci_rel_item_t *item) {
         cci__rel_release_held(rel);
 }
 
-/* Ordered: what was withdrawn, and has been told so, holds up no operation of another layer that is done. (A message behind it
- * does wait: the peer delivers it when it has heard of the withdrawal.) */
+/* Ordered: tells what waits for nothing but that the peer hears of withdrawals: those themselves, and operations on memory, or of
+ * another layer, that are done. (A message behind a withdrawal does wait: the peer delivers it when it has heard.) */
 static void cci__rel_tell(cci_rel_t *rel) {
     cci_list_t *node;
     for (node = rel->items.next; node != &rel->items; node = node->next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
-        if (item->kind == CCI__ITEM_EXTERN && (item->flags & CCI__ITEM_DONE))
-            cci__rel_complete_ops(rel, item);
-        else if (!(item->flags & CCI__ITEM_VOID) || item->ops)
+        int is_memory = item->kind == CCI__ITEM_EXTERN || item->kind == CCI__ITEM_BULK;
+        if (!(item->flags & CCI__ITEM_VOID) && !(is_memory && (item->flags & CCI__ITEM_DONE)))
             return;
+        cci__rel_complete_ops(rel, item);
     }
 }
 
@@ -4642,8 +4642,8 @@ static uint64_t cci__rel_item_ends_ns(const cci_rel_t *rel, const cci_rel_item_t
     uint64_t most_ns = (uint64_t)item->timeout_us * 1000;
     if (!item->timeout_us || (item->flags & CCI__ITEM_DONE))
         return CCI__NEVER;
-    if ((item->flags & CCI__ITEM_VOID) && !item->ops) /* its status has been told: as long again, for the peer to hear of it */
-        most_ns *= 2;
+    if ((item->flags & CCI__ITEM_VOID) && (!item->ops || item->status == CCI_ERR_RNR))
+        most_ns *= 2; /* its status has been told, or waits for its turn: as long again, for the peer to hear of it */
     /* A message behind a long transfer waits its turn: what counts is that the peer takes nothing any more. */
     return cci__max64(item->since_ns, rel->progress_ns) + most_ns;
 }
@@ -4705,12 +4705,7 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
             cci__rel_withdraw_behind(rel, item, status, behind);
             behind = &item->queue;
         }
-        for (node = rel->items.next; node != &rel->items; node = node->next) {
-            item = CCI__CONTAINER(node, cci_rel_item_t, node);
-            if (!(item->flags & (CCI__ITEM_VOID | CCI__ITEM_DONE))) /* a read that waits for its turn is done */
-                break;
-            cci__rel_complete_ops(rel, item);
-        }
+        cci__rel_tell(rel);
         return;
     }
 }

@@ -135,7 +135,7 @@ mutant 'more is sent to a new address than came from there' "$(in_function cci__
 mutant 'a look-up walks the table' "$(in_function cci_conn_find 's/cci_conn_t .conn = cci_conn_at(table, index);/cci_conn_t *conn; uint32_t i; for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) if (cci_conn_at(table, i)->token == token) index = i; conn = cci_conn_at(table, index);/')" -DSOAK_COUNTS_WORK -fsanitize-coverage=trace-pc
 mutant 'each item that is given up looks at all packets' "$(in_function cci_rel_abort 's/CCI__CONTAINER(node, cci_rel_item_t, node)->pieces = 0;/cci__rel_forget_pieces(rel, CCI__CONTAINER(node, cci_rel_item_t, node));/')" -DSOAK_COUNTS_WORK -fsanitize-coverage=trace-pc
 mutant 'messages behind a withdrawal are told at once' \
-    's/item->kind == CCI__ITEM_EXTERN \&\& (item->flags \& CCI__ITEM_DONE))/item->flags \& CCI__ITEM_DONE)/'
+    's/!(is_memory \&\& (item->flags \& CCI__ITEM_DONE))/!(item->flags \& CCI__ITEM_DONE)/'
 
 unguarded 'no cookie is asked for' a_million_spoofed_requests_take_no_memory_and_honest_peers_still_connect \
     "$(in_function cci__dgram_input_request 's/ep->conns.unproven >= .* 1))) {/0)) {/')"

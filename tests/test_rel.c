@@ -1162,6 +1162,101 @@ static void test_an_operation_of_another_layer_behind_refused_messages_is_told_w
     world_end(w);
 }
 
+/* Drops all that is under way to a side. */
+static void lose_what_flies_to(world_t *w, const side_t *to) {
+    uint32_t i, left = 0;
+    for (i = 0; i < w->flying_count; i++) {
+        if (w->flying[i].to == to)
+            buf_drop(w->flying[i].buf);
+        else
+            w->flying[left++] = w->flying[i];
+    }
+    w->flying_count = left;
+}
+
+/* Two messages are refused until their time-out. The peer hears that the first was withdrawn, but not that the second was, and
+ * takes a third, or a write, early. Then a packet with the second comes late, and is refused once more. */
+static world_t *behind_a_withdrawal_nobody_hears(int is_write) {
+    world_t *w = world_new(718, CCI_CONN_ATTR_RO, 256);
+    side_t *s = &w->side[0], *peer = &w->side[1];
+    static uint8_t memory[200]; /* too many for a packet with messages */
+    buf_t *late;
+    uint32_t late_number;
+    s->rel.timeout_us = 4000000;
+    peer->refuse_keep = 256;
+    send_sure(s, 100);
+    send_sure(s, 200); /* too long to travel with the first */
+    step(w);
+    assert_int_equal(w->flying_count, 2);
+    late = buf_copy(w->flying[1].buf, w->flying[1].buf->length);
+    late_number = w->flying[1].number;
+    while (s->completed < 2) step(w);
+    while (s->rel.rnr) step(w);
+    assert_int_equal(peer->rel.expected, 1);
+    lose_what_flies_to(w, peer);
+    peer->refuse_keep = 0;
+    if (is_write)
+        write_sure(s, memory, 0, sizeof memory, 0, 0);
+    else
+        send_sure(s, 100);
+    while (!(CCI__CONTAINER(s->rel.items.prev, cci_rel_item_t, node)->flags & CCI__ITEM_DONE)) step(w);
+    peer->refuse_keep = 256;
+    fly(w, peer, late, late_number, w->now_ns);
+    step(w);
+    lose_what_flies_to(w, peer); /* the withdrawal, once more */
+    while (!s->rel.rnr) step(w);
+    lose_what_flies_to(w, peer);
+    assert_int_equal(peer->rel.expected, 1);
+    w->down = 1;
+    return w;
+}
+
+/* A message that waits in the peer's memory behind a withdrawal is not delivered, even if what came behind it is given up: it is
+ * told when the peer has heard of the withdrawal, and never that it succeeded if the peer doesn't hear of it any more. */
+static void test_a_message_behind_a_withdrawal_is_not_told_when_a_later_one_is_given_up(void **state) {
+    int heals;
+    (void)state;
+    for (heals = 0; heals < 2; heals++) {
+        world_t *w = behind_a_withdrawal_nobody_hears(0);
+        side_t *s = &w->side[0], *peer = &w->side[1];
+        send_sure(s, 100);
+        run_for(w, 4100 * MS);
+        s->rel.timeout_us = 2000000; /* the end of one more is not yet the end of those that wait */
+        send_sure(s, 100);
+        run_for(w, 2100 * MS);
+        assert_int_equal(peer->delivered_count, 0);
+        assert_int_equal(s->broken, 0);
+        assert_int_equal(s->completed, 2);
+        w->down = !heals;
+        peer->refuse_keep = 0;
+        run_for(w, 3000 * MS);
+        assert_int_equal(s->broken, heals ? CCI_SUCCESS : CCI_ETIMEDOUT);
+        assert_int_equal(s->completed, 5);
+        assert_int_equal(s->ops[2].rel.status, heals ? CCI_SUCCESS : CCI_ETIMEDOUT);
+        assert_int_equal(s->ops[3].rel.status, CCI_ERR_RNR);
+        assert_int_equal(s->ops[4].rel.status, CCI_ERR_RNR);
+        assert_int_equal(peer->delivered[2], heals);
+        assert_int_equal(peer->delivered_count, heals);
+        assert_pools_full(s, BLOCKS, BULKS, RECORDS, PARTS);
+        world_end(w);
+    }
+}
+
+/* A write that is done leaves the peer nothing to deliver: it is told at once, and what is given up behind it, too. */
+static void test_a_write_behind_a_withdrawal_is_told_when_it_is_done(void **state) {
+    world_t *w = behind_a_withdrawal_nobody_hears(1);
+    side_t *s = &w->side[0];
+    (void)state;
+    assert_int_equal(s->completed, 3);
+    assert_int_equal(s->ops[2].rel.status, CCI_SUCCESS);
+    send_sure(s, 100);
+    run_for(w, 4100 * MS);
+    assert_int_equal(s->broken, 0);
+    assert_int_equal(s->completed, 4);
+    assert_int_equal(s->ops[3].rel.status, CCI_ERR_RNR);
+    world_end(w);
+}
+
 /* The peer refuses a write and is gone before it can hear that the write was withdrawn. */
 static void test_a_withdrawal_that_nobody_hears_ends_at_the_timeout(void **state) {
     uint32_t i;
@@ -1842,6 +1937,8 @@ int main(void) {
         cmocka_unit_test(test_silence_breaks_the_connection_at_the_timeout),
         cmocka_unit_test(test_an_operation_of_another_layer_behind_refused_messages_ends_at_its_own_timeout),
         cmocka_unit_test(test_an_operation_of_another_layer_behind_refused_messages_is_told_when_it_is_done),
+        cmocka_unit_test(test_a_message_behind_a_withdrawal_is_not_told_when_a_later_one_is_given_up),
+        cmocka_unit_test(test_a_write_behind_a_withdrawal_is_told_when_it_is_done),
         cmocka_unit_test(test_a_withdrawal_that_nobody_hears_ends_at_the_timeout),
         cmocka_unit_test(test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_connection),
         cmocka_unit_test(test_traffic_goes_on_after_a_cut),
