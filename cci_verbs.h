@@ -136,7 +136,10 @@
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
  * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not: in mode = rc
  * all that is pending then ends with CCI_ERR_DEVICE_DEAD, and so do later calls. A queue pair or completion queue that fails
- * alone is repaired, and what was under way is sent again.
+ * alone is repaired, or the shared receive queue: what was under way is sent again unless it is known to have arrived, and
+ * still comes once. What the queues can take along in mode = rc are messages that the hardware has acknowledged and the
+ * program has not seen: the sender's side finds them missing, and that connection ends on both sides with
+ * CCI_ERR_DISCONNECTED; those that lost nothing go on. An RMA is done again unless a message behind it has arrived.
  *
  * WHAT IT NEEDS. Access to /dev/infiniband, and memory that may be locked (ulimit -l): CCI_ENOMEM otherwise, and the log
  * says so. Where a program forks, Linux 5.12 or later, or RDMAV_FORK_SAFE=1 in its environment.
@@ -2890,8 +2893,11 @@ static const cci_link_t cci__verbs_link_table = {
  * A PAIR that fails (the peer was out of reach for longer than the hardware repeats, or an RMA named memory that is
  * registered no more) is made anew: both sides take what their queue pair had finished, reset it, begin a new epoch and
  * join the peer's. Both count the messages that they got, so each knows which of its own are to be sent again, and every
- * message still comes once and in order. Only time ends a connection: the send timeout of an operation; all then have
- * CCI_ETIMEDOUT, or CCI_ERR_RNR when the peer has said last that it has no receive buffers; and the peer's leaving.
+ * message still comes once and in order. A completion queue or shared receive queue that fails does so with all pairs at
+ * once, which get new ones; and where a side has got fewer messages than the other knows to have been acknowledged, they
+ * were lost with the queue, and the connection is over. Else only time ends a connection: the send timeout of an operation;
+ * all then have CCI_ETIMEDOUT, or CCI_ERR_RNR when the peer has said last that it has no receive buffers; and the peer's
+ * leaving.
  *
  *      FRESH ──peer's new state──▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer epoch──▶ DRAINING ─▶ FRESH
  *
@@ -2984,14 +2990,16 @@ typedef struct cci__rc_item {
 
 /* A receive buffer with its event. */
 typedef struct cci__rc_buffer {
-    cci_evq_event_t event; /* first */
+    cci_evq_event_t event; /* first; its type is CCI_EVENT_NONE unless it is the program's, or waits for it */
     struct ibv_recv_wr wr;
     struct ibv_sge sge;
+    struct cci__rc_buffer *made_before;
 } cci__rc_buffer;
 
 /* What cci_connect() was given. The data follows. */
 typedef struct cci__rc_pending {
     cci_evq_event_t *event;
+    uint64_t give_up_ns; /* once the server has accepted */
     uint32_t data_len, reserved;
 } cci__rc_pending;
 
@@ -3056,6 +3064,7 @@ typedef struct cci__rc {
     cci__rc_item *free_messages, *free_rmas;
     cci_evq_event_t *free_plain; /* buffers for UU and multicast: no hardware writes there */
     cci_evq_event_t *parked;
+    cci__rc_buffer *buffers; /* for the hardware: all that there are, the newest first */
     struct ibv_recv_wr *repost, **repost_tail;
     uint32_t repost_count, posted_buffers, active_buffers, total_buffers;
     uint32_t total_messages, used_messages;
@@ -3066,10 +3075,10 @@ typedef struct cci__rc {
     uint64_t gone[CCI__RC_GONE];
     uint32_t gone_next, resets;
     cci_link_rx_t rx[CCI__RC_DATAGRAMS];
-    uint64_t now_ns, check_ns, armed_ns, thread_until_ns;
+    uint64_t now_ns, check_ns, armed_ns, thread_until_ns, repaired_ns;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
-    uint32_t quiet, turn;
-    int has_fd, armed_readable, device_failed, is_dead, stopping;
+    uint32_t quiet, turn, repairs;
+    int has_fd, armed_readable, device_failed, is_dead, is_broken, stopping;
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
     pthread_t thread;
@@ -3651,8 +3660,12 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
     }
     conn->received++;
     conn->conn.flags &= (uint8_t)~CCI__RC_PINGED;
-    if (CCI__UNLIKELY(conn->phase == CCI__RC_JOINED)) {
-        cci__rc_paired(ep, conn); /* who sends has joined */
+    if (CCI__UNLIKELY(conn->phase != CCI__RC_PAIRED)) { /* who sends has joined, or had */
+        if (conn->phase == CCI__RC_JOINED) {
+            cci__rc_paired(ep, conn);
+        } else if (conn->conn.flags & CCI__RC_AWAITING) {
+            cci__rc_connected(ep, conn, CCI_SUCCESS);
+        }
     }
     if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED)) {
         cci__rc_accepted(ep, conn, CCI_SUCCESS);
@@ -3661,6 +3674,8 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
     }
     cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, wc->byte_len);
 }
+
+static void cci__rc_broken(cci__rc *ep, const char *what, const char *reason);
 
 /* Takes completions; returns how many there were. */
 static int cci__rc_poll(cci__rc *ep) {
@@ -3673,6 +3688,9 @@ static int cci__rc_poll(cci__rc *ep) {
             cci__rc_got(ep, &wc[i]);
         }
     }
+    if (CCI__UNLIKELY(count < 0)) {
+        cci__rc_broken(ep, "the completion queue can't be read", "");
+    }
     return count;
 }
 
@@ -3681,6 +3699,8 @@ static int cci__rc_poll(cci__rc *ep) {
  *
  * Queue pairs: making, joining, and making them anew.
  * ================================================================================================================== */
+
+static void cci__rc_send_leave(cci__rc *ep, cci__rc_conn *conn);
 
 static void cci__rc_send_datagram(cci__rc *ep, const cci_link_addr_t *to, const uint8_t *head, uint32_t head_length,
                                   const void *data, uint32_t length) {
@@ -3798,14 +3818,17 @@ static int cci__rc_make_qp(cci__rc *ep, cci__rc_conn *conn) {
     return CCI_SUCCESS;
 }
 
-static void cci__rc_destroy_qp(cci__rc *ep, cci__rc_conn *conn) {
-    if (!conn->qp) {
-        return;
-    }
+static void cci__rc_drop_qp(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_unhash_qp(ep, conn);
-    (void)cci__ibv.destroy_qp(conn->qp);
+    cci__verbs_check(ep->hw, cci__ibv.destroy_qp(conn->qp), "destroying a connection's queue pair");
     conn->qp = NULL;
-    conn->phase = CCI__RC_NO_PAIR;
+}
+
+static void cci__rc_destroy_qp(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->qp) {
+        cci__rc_drop_qp(ep, conn);
+        conn->phase = CCI__RC_NO_PAIR;
+    }
 }
 
 static enum ibv_mtu cci__rc_mtu_code(uint32_t mtu) {
@@ -3845,19 +3868,27 @@ static int cci__rc_connect_qp(cci__rc *ep, cci__rc_conn *conn, const uint8_t *st
                                    IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-/* What the peer had got of the messages that were under way when the pair failed is complete. 0 if it can't be so. */
-static int cci__rc_catch_up(cci__rc *ep, cci__rc_conn *conn, uint32_t peer_received) {
+/* Do both sides' counts of messages agree? The peer can't have got more than was sent, nor less than was acknowledged. */
+static int cci__rc_agrees(const cci__rc_conn *conn, uint32_t more) {
+    const cci__rc_item *item = cci__rc_oldest(conn);
+    for (; item && more > 0; item = item == conn->newest ? NULL : item->next) {
+        more -= item->kind == CCI__RC_MESSAGE_ITEM && !item->is_done;
+    }
+    return more == 0;
+}
+
+/* What the peer had got of the messages that were under way when the pair failed is complete, and so are the writes before
+ * them, and a read whose completion message is among them: hardware keeps that order. All else is done again. */
+static void cci__rc_catch_up(cci__rc *ep, cci__rc_conn *conn, uint32_t more) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
-    uint32_t more = peer_received - conn->acked;
     while (item && more > 0) {
-        if (item->kind == CCI__RC_MESSAGE_ITEM && !item->is_done) {
+        if (!item->is_done && (item->kind != CCI__RC_READ_ITEM || item->has_message)) {
+            more -= item->kind == CCI__RC_MESSAGE_ITEM;
             cci__rc_end_item(conn, item, CCI_SUCCESS);
-            more--;
         }
         item = item == newest ? NULL : item->next;
     }
     cci__rc_reap(ep, conn);
-    return more == 0;
 }
 
 /* The peer has joined this epoch: what waits may go. */
@@ -3875,8 +3906,24 @@ static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn) {
     }
 }
 
+/* Messages that were acknowledged have not reached the peer's program, as their completions were lost there: nothing can
+ * bring them back, so both programs learn that the connection is no more. */
+static void cci__rc_mourn(cci__rc *ep, cci__rc_conn *conn) {
+    cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a peer has lost messages: the connection ends", 0);
+    if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING)) {
+        cci__rc_send_leave(ep, conn);
+        cci__rc_break(ep, conn, CCI_ERR_DISCONNECTED);
+    }
+}
+
 static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
-    if (!cci__rc_catch_up(ep, conn, cci__load32(state + 12)) || !cci__rc_connect_qp(ep, conn, state)) {
+    uint32_t more = cci__load32(state + 12) - conn->acked;
+    if (!cci__rc_agrees(conn, more)) {
+        cci__rc_mourn(ep, conn);
+        return;
+    }
+    cci__rc_catch_up(ep, conn, more);
+    if (!cci__rc_connect_qp(ep, conn, state)) {
         cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be joined to its peer", errno);
         if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING)) {
             cci__rc_break(ep, conn, CCI_ERROR);
@@ -3888,6 +3935,13 @@ static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) 
     conn->pair_tries = 0;
     conn->retry_ns = ep->now_ns + cci_conn_retry_ns(0);
     cci__rc_schedule(ep, conn);
+}
+
+/* May this epoch join that of the peer, which has joined `joined`? One that has joined another is over, or will be as soon
+ * as the peer hears of this one; and one is joined once, unless what it has joined is this one. */
+static int cci__rc_may_join(const cci__rc_conn *conn, uint32_t epoch, uint32_t joined) {
+    return joined == conn->epoch ? (int32_t)(epoch - conn->joined) >= 0
+                                 : joined == 0 && (int32_t)(epoch - conn->joined) > 0;
 }
 
 /* The peer's state has come, with this or that packet. `answers`: the packet is answered in any case. */
@@ -3903,13 +3957,13 @@ static void cci__rc_input_state(cci__rc *ep, cci__rc_conn *conn, const uint8_t *
     if (!conn->qp) {
         return;
     }
-    if (conn->phase == CCI__RC_FRESH && (int32_t)(epoch - conn->joined) > 0) {
+    if (conn->phase == CCI__RC_FRESH && cci__rc_may_join(conn, epoch, joined)) {
         cci__rc_join(ep, conn, state);
         wants = 1;
     } else if ((conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED) &&
                (int32_t)(epoch - conn->joined) > 0) {
         cci__rc_drain(ep, conn); /* it has begun anew, and so must this side */
-    } else if (epoch == conn->joined && joined != conn->epoch) {
+    } else if (joined != conn->epoch && (epoch == conn->joined || (conn->phase == CCI__RC_FRESH && joined != 0))) {
         wants = 1;
     }
     if (conn->phase == CCI__RC_JOINED && epoch == conn->joined && joined == conn->epoch) {
@@ -3935,6 +3989,20 @@ static void cci__rc_rewind(cci__rc_conn *conn) {
     }
 }
 
+/* There is no queue pair for a connection any more. */
+static void cci__rc_give_up(cci__rc *ep, cci__rc_conn *conn) {
+    cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be used again", errno);
+    if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        cci__rc_accepted(ep, conn, CCI_ERROR);
+    } else if (conn->conn.flags & CCI__RC_AWAITING) {
+        cci__rc_connected(ep, conn, CCI_ERROR);
+    } else {
+        cci__rc_break(ep, conn, CCI_ERROR);
+    }
+}
+
+static void cci__rc_send_accept(cci__rc *ep, cci__rc_conn *conn);
+
 static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
     conn->phase = CCI__RC_NO_PAIR;
     conn->retry_ns = CCI__NEVER;
@@ -3947,18 +4015,23 @@ static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
         return;
     }
     cci__rc_rewind(conn);
-    if (cci__rc_begin_epoch(ep, conn)) {
-        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be used again", errno);
-        cci__rc_break(ep, conn, CCI_ERROR);
-        return;
+    if (conn->qp ? cci__rc_begin_epoch(ep, conn) : cci__rc_make_qp(ep, conn)) {
+        cci__rc_give_up(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        cci__rc_send_accept(ep, conn); /* the client may not know more of it, and repeats its request */
+    } else {
+        cci__rc_tell_pair(ep, conn);
     }
-    cci__rc_tell_pair(ep, conn);
 }
 
-/* The completion queue is emptied between reset and what follows: then nothing is on its way of the old epoch. */
+/* The completion queue is emptied between reset and what follows: then nothing is on its way of the old epoch. And before
+ * it, since some drivers take what is there of a queue pair out of the completion queue when they reset it. */
 static void cci__rc_settle(cci__rc *ep) {
     while (ep->drained != CCI__CONN_NONE) {
-        uint32_t first = ep->drained, at;
+        uint32_t first, at;
+        while (cci__rc_poll(ep) > 0) {
+        }
+        first = ep->drained;
         ep->drained = CCI__CONN_NONE;
         for (at = first; at != CCI__CONN_NONE; at = cci__rc_at(ep, at)->next_listed) {
             cci__rc_conn *conn = cci__rc_at(ep, at);
@@ -4286,7 +4359,7 @@ static void cci__rc_input_request(cci__rc *ep, const cci_link_rx_t *rx, uint32_t
 
 /* The server has accepted: its queue pair waits for this side's. The program learns it when both have joined. */
 static void cci__rc_was_accepted(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
-    uint64_t give_up_ns = conn->retry_ns;
+    ((cci__rc_pending *)conn->pending)->give_up_ns = conn->retry_ns;
     conn->retry_ns = CCI__NEVER;
     if (!cci__rc_is_reliable(conn)) {
         cci__rc_connected(ep, conn, CCI_SUCCESS);
@@ -4303,7 +4376,7 @@ static void cci__rc_was_accepted(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
         cci__rc_connected(ep, conn, CCI_ENOMEM);
         return;
     }
-    conn->retry_ns = give_up_ns; /* until then CONFIRM is repeated */
+    conn->retry_ns = CCI__NEVER; /* it is CONFIRM that is repeated */
     cci__rc_schedule(ep, conn);
 }
 
@@ -4537,7 +4610,7 @@ static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *oldest = cci__rc_oldest(conn);
     int awaiting = (conn->conn.flags & CCI__RC_AWAITING) != 0;
-    if (awaiting && conn->retry_ns <= ep->now_ns) {
+    if (awaiting && ((cci__rc_pending *)conn->pending)->give_up_ns <= ep->now_ns) {
         cci__rc_send_leave(ep, conn);
         cci__rc_connected(ep, conn, CCI_ETIMEDOUT);
         return;
@@ -4551,6 +4624,10 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
             conn->conn.tries = (uint8_t)cci__min32(conn->conn.tries + (uint32_t)awaiting, 200);
             cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
             conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(conn->conn.tries);
+            if (awaiting) {
+                conn->conn.deadline_ns =
+                    cci__min64(conn->conn.deadline_ns, ((cci__rc_pending *)conn->pending)->give_up_ns);
+            }
         }
     }
     if (oldest && oldest->deadline_ns <= ep->now_ns) {
@@ -4692,11 +4769,113 @@ static void cci__rc_die(cci__rc *ep) {
     cci__rc_settle(ep);
 }
 
+/* ---- a completion queue, or the shared receive queue, that has failed ---- */
+
+/* The next look at the device repairs it. */
+static void cci__rc_broken(cci__rc *ep, const char *what, const char *reason) {
+    char text[160];
+    if (!ep->is_broken && (ep->repairs & (ep->repairs - 1)) == 0) { /* not each of many */
+        snprintf(text, sizeof text, "%s%s%s", what, reason[0] ? ": " : "", reason);
+        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, text, 0);
+    }
+    ep->is_broken = 1;
+    ep->check_ns = 0;
+}
+
+/* What the link is told of the device, and is not its own. */
+static void cci__rc_on_event(void *user, const struct ibv_async_event *event) {
+    cci__rc *ep = (cci__rc *)user;
+    if (event->event_type == IBV_EVENT_CQ_ERR && event->element.cq == ep->cq) {
+        cci__rc_broken(ep, "the completion queue has failed", cci__ibv.event_type_str(event->event_type));
+    } else if (event->event_type == IBV_EVENT_SRQ_ERR && event->element.srq == ep->srq) {
+        cci__rc_broken(ep, "the shared receive queue has failed", cci__ibv.event_type_str(event->event_type));
+    }
+}
+
+/* Stops all pairs, takes what the old queue still has, and destroys them: whatever was not told is under way no more. */
+static void cci__rc_stop_pairs(cci__rc *ep) {
+    uint32_t i, turns;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__rc_conn *conn = cci__rc_at(ep, i);
+        if (conn->conn.state != CCI_CONN_FREE && conn->qp) {
+            cci__rc_drain(ep, conn);
+        }
+    }
+    for (turns = 0; turns <= (ep->srq_depth + ep->sends) / CCI__RC_POLL && cci__rc_poll(ep) > 0; turns++) {
+    }
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__rc_conn *conn = cci__rc_at(ep, i);
+        if (conn->conn.state != CCI_CONN_FREE && conn->qp) {
+            ep->under_way -= conn->posted - conn->retired;
+            conn->retired = conn->posted;
+            cci__rc_drain(ep, conn);
+            cci__rc_drop_qp(ep, conn);
+        }
+    }
+}
+
+/* The shared receive queue is a new one: all buffers that the old one had are to be posted, whatever came of them. */
+static void cci__rc_reclaim_buffers(cci__rc *ep) {
+    cci_evq_event_t *parked;
+    cci__rc_buffer *buffer;
+    for (parked = ep->parked; parked; parked = parked->next) {
+        parked->base.pub.type = CCI_EVENT_RECV; /* not of those */
+    }
+    ep->repost_tail = &ep->repost;
+    ep->repost_count = ep->posted_buffers = 0;
+    for (buffer = ep->buffers; buffer; buffer = buffer->made_before) {
+        if (buffer->event.base.pub.type == CCI_EVENT_NONE) {
+            buffer->wr.next = NULL;
+            *ep->repost_tail = &buffer->wr;
+            ep->repost_tail = &buffer->wr.next;
+            ep->repost_count++;
+        }
+    }
+    for (parked = ep->parked; parked; parked = parked->next) {
+        parked->base.pub.type = CCI_EVENT_NONE;
+    }
+    cci__rc_repost(ep);
+}
+
+static int cci__rc_make_queues(cci__rc *ep);
+static void cci__rc_destroy_queues(cci__rc *ep, struct ibv_cq *cq, struct ibv_srq *srq);
+
+/* Queue pairs can't change their queues, so all are made anew with new ones, as if each had failed: both sides count
+ * messages, so what was sent is told or repeated, and where messages that came were lost, the peer notices. 0: there are
+ * no new queues to be had. */
+static int cci__rc_repair(cci__rc *ep) {
+    struct ibv_cq *cq = ep->cq;
+    struct ibv_srq *srq = ep->srq;
+    if (ep->repairs > 0 && ep->now_ns - ep->repaired_ns < CCI__VERBS_REPAIR_NS) {
+        ep->check_ns = 0;
+        return 1;
+    }
+    cci__rc_stop_pairs(ep);
+    if (!cci__rc_make_queues(ep)) {
+        cci__verbs_share_channel(ep->hw, cq);
+        cci__rc_destroy_queues(ep, ep->cq, NULL);
+        ep->cq = cq; /* they stay for those who look, until the endpoint ends */
+        ep->srq = srq;
+        return 0;
+    }
+    cci__rc_destroy_queues(ep, cq, srq);
+    ep->repairs++;
+    ep->repaired_ns = ep->now_ns;
+    ep->is_broken = 0;
+    cci__rc_reclaim_buffers(ep);
+    cci__rc_settle(ep);
+    return 1;
+}
+
 static void cci__rc_check_device(cci__rc *ep) {
     struct cci_device *device = (struct cci_device *)(uintptr_t)ep->base.pub.device;
     cci_evq_event_t *event;
     int up = ep->link->up(ep->handle);
     ep->check_ns = ep->now_ns + 100 * CCI__MS;
+    if (ep->is_broken && !ep->hw->is_dead && !cci__rc_repair(ep)) {
+        cci__verbs_die(ep->hw); /* what can't be repaired has failed for good */
+        up = 0;
+    }
     if (up && ep->device_failed) {
         ep->device_failed = 0;
         device->up = 1;
@@ -4941,6 +5120,8 @@ static int cci__rc_add_buffers(cci__rc *ep, uint32_t count) {
     ep->total_buffers += count;
     ep->active_buffers += count;
     for (i = 0; i < count; i++) {
+        buffers[i].made_before = ep->buffers;
+        ep->buffers = &buffers[i];
         cci__rc_give_buffer(ep, &buffers[i]);
         plain[i].event.next = ep->free_plain;
         ep->free_plain = &plain[i].event;
@@ -5000,8 +5181,10 @@ static int cci__rc_limits(cci__rc *ep) {
     return 1;
 }
 
+/* New ones; what there was before is the caller's. 0: at most the first could be made. */
 static int cci__rc_make_queues(cci__rc *ep) {
     struct ibv_srq_init_attr attr;
+    ep->srq = NULL;
     ep->cq = cci__ibv.create_cq(ep->context, (int)(ep->srq_depth + ep->sends), ep, ep->hw->channel, 0);
     if (!ep->cq) {
         cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "no completion queue", errno);
@@ -5019,13 +5202,23 @@ static int cci__rc_make_queues(cci__rc *ep) {
     return 1;
 }
 
+/* Those that there are of the two. Nothing uses them any more. */
+static void cci__rc_destroy_queues(cci__rc *ep, struct ibv_cq *cq, struct ibv_srq *srq) {
+    if (srq) {
+        cci__verbs_check(ep->hw, cci__ibv.destroy_srq(srq), "destroying a shared receive queue");
+    }
+    if (cq) {
+        cci__verbs_check(ep->hw, cci__ibv.destroy_cq(cq), "destroying a connections' completion queue");
+    }
+}
+
 static void cci__rc_free(cci__rc *ep) {
     uint32_t i;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state != CCI_CONN_FREE) {
             if (conn->qp) {
-                (void)cci__ibv.destroy_qp(conn->qp);
+                cci__verbs_check(ep->hw, cci__ibv.destroy_qp(conn->qp), "destroying a connection's queue pair");
             }
             if (conn->conn.is_client) {
                 cci_release(conn->pending);
@@ -5037,15 +5230,12 @@ static void cci__rc_free(cci__rc *ep) {
     }
     for (i = 0; ep->mrs && i < CCI__RC_REGIONS; i++) {
         if (ep->mrs[i]) {
-            (void)cci__ibv.dereg_mr(ep->mrs[i]);
+            cci__verbs_check(ep->hw, cci__ibv.dereg_mr(ep->mrs[i]), "deregistering a program's memory");
         }
     }
-    if (ep->srq) {
-        (void)cci__ibv.destroy_srq(ep->srq);
-    }
-    if (ep->cq) {
+    if (ep->hw) {
         cci__verbs_share_channel(ep->hw, NULL);
-        (void)cci__ibv.destroy_cq(ep->cq);
+        cci__rc_destroy_queues(ep, ep->cq, ep->srq);
     }
     for (i = 0; i < ep->conns.slab_count; i++) {
         cci_release(ep->conns.slabs[i]);
@@ -5056,7 +5246,7 @@ static void cci__rc_free(cci__rc *ep) {
         cci__rc_memory *block = ep->memory;
         ep->memory = block->next;
         if (block->mr) {
-            (void)cci__ibv.dereg_mr(block->mr);
+            cci__verbs_check(ep->hw, cci__ibv.dereg_mr(block->mr), "deregistering memory");
         }
         cci_release(block);
     }
@@ -5076,6 +5266,8 @@ static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
         return status;
     }
     ep->hw = (cci__verbs_link *)ep->handle;
+    ep->hw->on_event = cci__rc_on_event;
+    ep->hw->on_event_user = ep;
     ep->context = ep->hw->context;
     ep->pd = ep->hw->pd;
     if (!cci__rc_limits(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS) {
@@ -5324,6 +5516,7 @@ static void cci__rc_drop_events(cci__rc *ep, const cci__rc_conn *conn) {
         if (event->owner != conn) {
             cci_evq_post(&ep->received, event);
         } else if (event->state) {
+            event->base.pub.type = CCI_EVENT_NONE;
             cci__rc_give_buffer(ep, (cci__rc_buffer *)(void *)event);
         } else {
             event->next = ep->free_plain;
@@ -5847,7 +6040,7 @@ static int cci__rc_rma_register(cci_endpoint_base_t *base, void *start, uint64_t
     }
     cci__rc_unlock(ep);
     if (!region) {
-        (void)cci__ibv.dereg_mr(mr);
+        cci__verbs_check(ep->hw, cci__ibv.dereg_mr(mr), "deregistering a program's memory");
         return CCI_ENOBUFS;
     }
     *handle = &region->handle;

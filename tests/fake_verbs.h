@@ -3,8 +3,9 @@
  *
  * Include it behind cci_verbs.h in the file with the implementation: it fills the table of libibverbs' functions with its
  * own. There are two devices, fake0 and fake1, whose addresses are 127.0.0.1 and 127.0.0.2, with a perfect network between
- * them that carries unreliable datagrams. Everything that is made is counted, so that a test sees what is left; any
- * making of something can be made to fail; events can be sent, and datagrams be forged. One thread.
+ * them that carries unreliable datagrams, and reliable connections with messages, writes and reads. Everything that is
+ * made is counted, so that a test sees what is left; any making of something can be made to fail; events can be sent, and
+ * datagrams be forged. One thread.
  */
 #ifndef CCI_TEST_FAKE_VERBS_H
 #define CCI_TEST_FAKE_VERBS_H
@@ -15,6 +16,8 @@
 #define FAKE_WCS 8192
 #define FAKE_BELLS 64
 #define FAKE_LOG 256
+#define FAKE_SENDS 128
+#define FAKE_MRS 256
 
 typedef struct fake_context {
     struct ibv_context pub; /* first */
@@ -33,9 +36,23 @@ typedef struct fake_cq {
     struct ibv_cq pub; /* first */
     struct ibv_wc wc[FAKE_WCS];
     unsigned first, count;
-    int is_armed, fails;
-    unsigned acked, rang;
+    int is_armed, fails, swallows; /* ... completions, and tells nobody */
+    unsigned acked, rang, swallowed;
 } fake_cq;
+
+typedef struct fake_srq {
+    struct ibv_srq pub; /* first */
+    struct ibv_recv_wr recv[FAKE_RECVS];
+    struct ibv_sge recv_piece[FAKE_RECVS];
+    unsigned recv_first, recv_count;
+} fake_srq;
+
+/* A work request of a reliable connection that has not been done. */
+typedef struct fake_send {
+    struct ibv_send_wr wr;
+    struct ibv_sge piece;
+    uint8_t inlined[256];
+} fake_send;
 
 typedef struct fake_qp {
     struct ibv_qp pub; /* first */
@@ -46,6 +63,10 @@ typedef struct fake_qp {
     unsigned recv_first, recv_count;
     union ibv_gid groups[16];
     unsigned group_count;
+    /* of a reliable connection */
+    uint32_t peer;
+    fake_send sends[FAKE_SENDS];
+    unsigned send_first, send_count;
 } fake_qp;
 
 typedef struct fake_ah {
@@ -69,11 +90,14 @@ static struct {
     int drops;                /* the network loses everything */
     int max_inline, max_qp_wr;
     int modify_fails;         /* changes of queue pairs fail */
+    int destroy_fails;        /* destroying and deregistering reports an error, and does it */
+    int reset_purges;         /* a queue pair that is reset takes its completions along, as with some drivers */
     /* what a test may read */
-    int contexts, pds, mrs, channels, cqs, qps, ahs, ahs_made, most_ahs;
+    int contexts, pds, mrs, channels, cqs, srqs, qps, ahs, ahs_made, most_ahs;
     int post_count, largest_batch, signalled, inlined, sent;
-    uint32_t next_qpn;
+    uint32_t next_qpn, next_rkey;
     fake_qp *qp[FAKE_QPS];
+    struct ibv_mr *mr[FAKE_MRS];
     fake_context *context[FAKE_QPS];
     struct ibv_ah_attr last_ah;
     uint32_t last_imm;
@@ -126,6 +150,8 @@ static int fake_query_device(struct ibv_context *context, struct ibv_device_attr
     attributes->phys_port_cnt = 1;
     attributes->max_qp_wr = fake.max_qp_wr;
     attributes->max_cqe = FAKE_WCS;
+    attributes->max_srq_wr = FAKE_RECVS;
+    attributes->max_qp_rd_atom = attributes->max_qp_init_rd_atom = 4;
     return 0;
 }
 
@@ -205,6 +231,20 @@ FAKE_FN void fake_event_of(const fake_qp *qp, enum ibv_event_type type) {
     fake_ring(c->pub.async_fd);
 }
 
+/* Sends one about a completion queue or a shared receive queue. */
+FAKE_FN void fake_event_of_queue(struct ibv_context *context, enum ibv_event_type type, void *queue) {
+    fake_context *c = (fake_context *)context;
+    struct ibv_async_event *event = &c->events[c->event_count++];
+    memset(event, 0, sizeof *event);
+    event->event_type = type;
+    if (type == IBV_EVENT_CQ_ERR) {
+        event->element.cq = (struct ibv_cq *)queue;
+    } else {
+        event->element.srq = (struct ibv_srq *)queue;
+    }
+    fake_ring(context->async_fd);
+}
+
 static int fake_get_async_event(struct ibv_context *context, struct ibv_async_event *event) {
     fake_context *c = (fake_context *)context;
     if (c->event_count == 0) {
@@ -237,6 +277,10 @@ static const char *fake_wc_status_str(enum ibv_wc_status status) {
 
 FAKE_FN void fake_complete(struct ibv_cq *cq, const struct ibv_wc *wc) {
     fake_cq *q = (fake_cq *)cq;
+    if (q->swallows) {
+        q->swallowed++;
+        return;
+    }
     assert_true(q->count < (unsigned)q->pub.cqe); /* nothing may overrun a completion queue */
     q->wc[(q->first + q->count++) % FAKE_WCS] = *wc;
     if (q->is_armed) {
@@ -249,9 +293,177 @@ FAKE_FN void fake_complete(struct ibv_cq *cq, const struct ibv_wc *wc) {
     }
 }
 
+/* Takes a queue pair's completions away. */
+FAKE_FN void fake_purge(struct ibv_cq *cq, uint32_t qp_num) {
+    fake_cq *q = (fake_cq *)cq;
+    unsigned i, kept = 0;
+    for (i = 0; i < q->count; i++) {
+        const struct ibv_wc *wc = &q->wc[(q->first + i) % FAKE_WCS];
+        if (wc->qp_num != qp_num) {
+            q->wc[(q->first + kept++) % FAKE_WCS] = *wc;
+        }
+    }
+    q->count = kept;
+}
+
+/* ---- reliable connections ---------------------------------------------------------------------------------------- */
+
+FAKE_FN fake_qp *fake_peer(const fake_qp *q) {
+    int i;
+    for (i = 0; i < FAKE_QPS; i++) {
+        fake_qp *peer = fake.qp[i];
+        if (peer != NULL && peer->pub.qp_num == q->peer) {
+            int listens = peer->pub.state == IBV_QPS_RTR || peer->pub.state == IBV_QPS_RTS;
+            return listens && peer->peer == q->pub.qp_num && fake.port_state[0] == IBV_PORT_ACTIVE &&
+                           fake.port_state[1] == IBV_PORT_ACTIVE && !fake.drops
+                       ? peer
+                       : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* Memory that may be accessed so from afar, NULL if it may not. */
+FAKE_FN uint8_t *fake_remote(const fake_qp *peer, const struct ibv_send_wr *wr, uint32_t length) {
+    int i;
+    for (i = 0; i < FAKE_MRS; i++) {
+        const struct ibv_mr *mr = fake.mr[i];
+        if (mr != NULL && mr->rkey == wr->wr.rdma.rkey && mr->pd == peer->pub.pd &&
+            wr->wr.rdma.remote_addr >= (uintptr_t)mr->addr &&
+            wr->wr.rdma.remote_addr + length <= (uintptr_t)mr->addr + mr->length) {
+            return (uint8_t *)(uintptr_t)wr->wr.rdma.remote_addr;
+        }
+    }
+    return NULL;
+}
+
+FAKE_FN void fake_done(fake_qp *q, const struct ibv_send_wr *wr, enum ibv_wc_status status) {
+    struct ibv_wc wc;
+    if (status == IBV_WC_SUCCESS && !(wr->send_flags & IBV_SEND_SIGNALED)) {
+        return;
+    }
+    memset(&wc, 0, sizeof wc);
+    wc.wr_id = wr->wr_id;
+    wc.status = status;
+    wc.qp_num = q->pub.qp_num;
+    fake_complete(q->pub.send_cq, &wc);
+}
+
+/* A message reaches the peer's shared receive queue; 0 if there is no buffer. */
+FAKE_FN int fake_arrive(fake_qp *peer, const void *bytes, uint32_t length) {
+    fake_srq *srq = (fake_srq *)peer->pub.srq;
+    struct ibv_wc wc;
+    if (srq->recv_count == 0) {
+        return 0;
+    }
+    memset(&wc, 0, sizeof wc);
+    assert_true(srq->recv_piece[srq->recv_first].length >= length);
+    memcpy((void *)(uintptr_t)srq->recv_piece[srq->recv_first].addr, bytes, length);
+    wc.wr_id = srq->recv[srq->recv_first].wr_id;
+    wc.status = IBV_WC_SUCCESS;
+    wc.opcode = IBV_WC_RECV;
+    wc.byte_len = length;
+    wc.qp_num = peer->pub.qp_num;
+    srq->recv_first = (srq->recv_first + 1) % FAKE_RECVS;
+    srq->recv_count--;
+    fake_complete(peer->pub.recv_cq, &wc);
+    return 1;
+}
+
+FAKE_FN void fake_flush(fake_qp *q) {
+    for (; q->send_count > 0; q->send_count--) {
+        fake_done(q, &q->sends[q->send_first].wr, IBV_WC_WR_FLUSH_ERR);
+        q->send_first = (q->send_first + 1) % FAKE_SENDS;
+    }
+}
+
+/* Does what a queue pair has to do, as far as its peer lets it. */
+FAKE_FN void fake_run(fake_qp *q) {
+    fake_qp *peer;
+    while (q->send_count > 0 && q->pub.state == IBV_QPS_RTS && (peer = fake_peer(q)) != NULL) {
+        struct ibv_send_wr *wr = &q->sends[q->send_first].wr;
+        uint32_t length = wr->num_sge > 0 ? q->sends[q->send_first].piece.length : 0;
+        void *local = (void *)(uintptr_t)q->sends[q->send_first].piece.addr;
+        uint8_t *remote = wr->opcode == IBV_WR_SEND || length == 0 ? NULL : fake_remote(peer, wr, length);
+        if (wr->opcode == IBV_WR_SEND) {
+            if (!fake_arrive(peer, local, length)) {
+                return;
+            }
+        } else if (remote == NULL && length > 0) {
+            fake_done(q, wr, IBV_WC_REM_ACCESS_ERR);
+            q->send_first = (q->send_first + 1) % FAKE_SENDS;
+            q->send_count--;
+            q->pub.state = peer->pub.state = IBV_QPS_ERR;
+            fake_flush(q);
+            fake_flush(peer);
+            return;
+        } else if (length > 0) {
+            memcpy(wr->opcode == IBV_WR_RDMA_READ ? local : remote, wr->opcode == IBV_WR_RDMA_READ ? remote : local,
+                   length);
+        }
+        fake_done(q, wr, IBV_WC_SUCCESS);
+        q->send_first = (q->send_first + 1) % FAKE_SENDS;
+        q->send_count--;
+    }
+}
+
+FAKE_FN void fake_run_all(void) {
+    int i;
+    for (i = 0; i < FAKE_QPS; i++) {
+        if (fake.qp[i] != NULL && fake.qp[i]->pub.qp_type == IBV_QPT_RC) {
+            fake_run(fake.qp[i]);
+        }
+    }
+}
+
+static int fake_post_reliable(fake_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
+    for (; wr != NULL; wr = wr->next) {
+        fake_send *send = &q->sends[(q->send_first + q->send_count) % FAKE_SENDS];
+        if (q->send_count == FAKE_SENDS || (q->pub.state != IBV_QPS_RTS && q->pub.state != IBV_QPS_ERR)) {
+            *bad = wr;
+            return EINVAL;
+        }
+        assert_true(wr->num_sge <= 1);
+        send->wr = *wr;
+        if (wr->num_sge > 0) {
+            send->piece = wr->sg_list[0];
+        }
+        if ((wr->send_flags & IBV_SEND_INLINE) && wr->num_sge > 0) {
+            assert_true(send->piece.length <= sizeof send->inlined);
+            memcpy(send->inlined, (const void *)(uintptr_t)send->piece.addr, send->piece.length);
+            send->piece.addr = (uintptr_t)send->inlined;
+        }
+        q->send_count++;
+    }
+    if (q->pub.state == IBV_QPS_ERR) {
+        fake_flush(q);
+    }
+    fake_run(q);
+    return 0;
+}
+
+static int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
+    fake_srq *q = (fake_srq *)srq;
+    for (; wr != NULL; wr = wr->next) {
+        unsigned at = (q->recv_first + q->recv_count) % FAKE_RECVS, i;
+        if (q->recv_count == FAKE_RECVS) {
+            *bad = wr;
+            return ENOMEM;
+        }
+        for (i = 0; i < q->recv_count; i++) { /* no buffer is given twice */
+            assert_true(q->recv[(q->recv_first + i) % FAKE_RECVS].wr_id != wr->wr_id);
+        }
+        q->recv[at] = *wr;
+        q->recv_piece[at] = wr->sg_list[0];
+        q->recv_count++;
+    }
+    return 0;
+}
+
 static int fake_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc) {
     fake_cq *q = (fake_cq *)cq;
     int i;
+    fake_run_all();
     if (q->fails) {
         return -1;
     }
@@ -390,6 +602,9 @@ static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
     fake_qp *q = (fake_qp *)qp;
     int batch = 0;
     fake.post_count++;
+    if (qp->qp_type == IBV_QPT_RC) {
+        return fake_post_reliable(q, wr, bad);
+    }
     for (; wr != NULL; wr = wr->next, batch++) {
         uint8_t bytes[8192];
         uint32_t length = 0;
@@ -434,6 +649,7 @@ static struct ibv_context *fake_open_device(struct ibv_device *device) {
     c->pub.ops.req_notify_cq = fake_req_notify_cq;
     c->pub.ops.post_send = fake_post_send;
     c->pub.ops.post_recv = fake_post_recv;
+    c->pub.ops.post_srq_recv = fake_post_srq_recv;
     for (i = 0; i < FAKE_QPS && fake.context[i] != NULL; i++) {
     }
     assert_true(i < FAKE_QPS);
@@ -470,20 +686,32 @@ static int fake_dealloc_pd(struct ibv_pd *pd) {
 
 static struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *start, size_t length, int access) {
     struct ibv_mr *mr = (struct ibv_mr *)fake_new(sizeof *mr, &fake.mrs);
+    int i;
     (void)access;
     if (mr != NULL) {
+        for (i = 0; i < FAKE_MRS && fake.mr[i] != NULL; i++) {
+        }
+        assert_true(i < FAKE_MRS);
+        fake.mr[i] = mr;
         mr->pd = pd;
         mr->addr = start;
         mr->length = length;
         mr->lkey = 77;
+        mr->rkey = ++fake.next_rkey;
     }
     return mr;
 }
 
 static int fake_dereg_mr(struct ibv_mr *mr) {
+    int i;
+    for (i = 0; i < FAKE_MRS; i++) {
+        if (fake.mr[i] == mr) {
+            fake.mr[i] = NULL;
+        }
+    }
     fake.mrs--;
     free(mr);
-    return 0;
+    return fake.destroy_fails ? EBUSY : 0;
 }
 
 static struct ibv_comp_channel *fake_create_comp_channel(struct ibv_context *context) {
@@ -522,6 +750,9 @@ static int fake_destroy_cq(struct ibv_cq *cq) {
     fake_cq *q = (fake_cq *)cq;
     fake_channel *channel = (fake_channel *)cq->channel;
     unsigned i, kept = 0;
+    for (i = 0; i < FAKE_QPS; i++) {
+        assert_true(fake.qp[i] == NULL || (fake.qp[i]->pub.send_cq != cq && fake.qp[i]->pub.recv_cq != cq));
+    }
     for (i = 0; channel != NULL && i < channel->bell_count; i++) {
         if (channel->bells[i] != cq) {
             channel->bells[kept++] = channel->bells[i];
@@ -538,7 +769,28 @@ static int fake_destroy_cq(struct ibv_cq *cq) {
     assert_int_equal(q->rang, q->acked);
     fake.cqs--;
     free(q);
-    return 0;
+    return fake.destroy_fails ? EBUSY : 0;
+}
+
+static struct ibv_srq *fake_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attributes) {
+    fake_srq *q = (fake_srq *)fake_new(sizeof *q, &fake.srqs);
+    if (q == NULL) {
+        return NULL;
+    }
+    assert_true(attributes->attr.max_wr <= FAKE_RECVS);
+    q->pub.context = pd->context;
+    q->pub.pd = pd;
+    return &q->pub;
+}
+
+static int fake_destroy_srq(struct ibv_srq *srq) {
+    int i;
+    for (i = 0; i < FAKE_QPS; i++) {
+        assert_true(fake.qp[i] == NULL || fake.qp[i]->pub.srq != srq);
+    }
+    fake.srqs--;
+    free(srq);
+    return fake.destroy_fails ? EBUSY : 0;
 }
 
 static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attributes) {
@@ -559,6 +811,7 @@ static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr 
     q->pub.pd = pd;
     q->pub.send_cq = attributes->send_cq;
     q->pub.recv_cq = attributes->recv_cq;
+    q->pub.srq = attributes->srq;
     q->pub.qp_num = fake.next_qpn++;
     q->pub.qp_type = attributes->qp_type;
     q->device = ((fake_context *)pd->context)->device;
@@ -577,8 +830,17 @@ static int fake_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int
     if (mask & IBV_QP_QKEY) {
         q->qkey = attributes->qkey;
     }
+    if (mask & IBV_QP_DEST_QPN) {
+        q->peer = attributes->dest_qp_num;
+    }
+    if (qp->state == IBV_QPS_ERR) {
+        fake_flush(q);
+    }
     if (qp->state == IBV_QPS_RESET) {
-        q->recv_count = 0;
+        q->recv_count = q->send_count = 0;
+        if (fake.reset_purges) {
+            fake_purge(qp->send_cq, qp->qp_num);
+        }
     }
     return 0;
 }
@@ -595,7 +857,7 @@ static int fake_destroy_qp(struct ibv_qp *qp) {
     }
     fake.qps--;
     free(qp);
-    return 0;
+    return fake.destroy_fails ? EBUSY : 0;
 }
 
 static struct ibv_ah *fake_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attributes) {
@@ -685,6 +947,7 @@ FAKE_FN void fake_begin(void) {
     FAKE(get_async_event), FAKE(ack_async_event), FAKE(event_type_str), FAKE(wc_status_str);
     FAKE(alloc_pd), FAKE(dealloc_pd), FAKE(reg_mr), FAKE(dereg_mr);
     FAKE(create_comp_channel), FAKE(destroy_comp_channel), FAKE(create_cq), FAKE(destroy_cq);
+    FAKE(create_srq), FAKE(destroy_srq);
     FAKE(get_cq_event), FAKE(ack_cq_events), FAKE(create_qp), FAKE(modify_qp), FAKE(destroy_qp);
     FAKE(create_ah), FAKE(destroy_ah), FAKE(attach_mcast), FAKE(detach_mcast);
 #undef FAKE
@@ -698,6 +961,7 @@ FAKE_FN void fake_end(void) {
     assert_int_equal(fake.mrs, 0);
     assert_int_equal(fake.channels, 0);
     assert_int_equal(fake.cqs, 0);
+    assert_int_equal(fake.srqs, 0);
     assert_int_equal(fake.qps, 0);
     assert_int_equal(fake.ahs, 0);
 }

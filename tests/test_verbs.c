@@ -110,7 +110,7 @@ static int begin_fake(void **state) {
 /* All that was made of the devices has been given back, whatever the test did. */
 static int end_fake(void **state) {
     (void)state;
-    fake.modify_fails = 0;
+    fake.modify_fails = fake.drops = 0;
     finalize();
     fake_end();
     return 0;
@@ -1168,6 +1168,386 @@ static void address_moves(void **state) {
     exchange(connection, 10);
 }
 
+/* ---- mode = rc: completion queues that fail ------------------------------------------------------------------------ */
+
+#define RC_CONNECTIONS 4
+
+/* One end of a connection: messages are numbered, so that each is known to have come once and in its turn. */
+typedef struct rc_end {
+    cci_connection_t *connection;
+    uint32_t sent, got, done, failed;
+    int status; /* of the last that failed */
+} rc_end;
+
+static rc_end ends[2][RC_CONNECTIONS];
+static uint8_t rc_memory[2][4096];
+static cci_rma_handle_t *rc_handle[2];
+static int device_failures[2];
+
+static cci__rc *rc_of(int side) {
+    return (cci__rc *)(void *)(side == 0 ? left : right);
+}
+
+static fake_cq *rc_cq(int side) {
+    return (fake_cq *)(void *)rc_of(side)->cq;
+}
+
+static void rc_tally(int side, cci_event_t *event) {
+    rc_end *end;
+    uint32_t number;
+    switch (event->type) {
+    case CCI_EVENT_CONNECT_REQUEST:
+        memcpy(&number, event->request.data_ptr, sizeof number);
+        assert_int_equal(cci_accept(event, &ends[side][number]), CCI_SUCCESS);
+        break;
+    case CCI_EVENT_ACCEPT:
+    case CCI_EVENT_CONNECT:
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        end = (rc_end *)event->connect.context;
+        assert_null(end->connection);
+        end->connection = event->connect.connection;
+        break;
+    case CCI_EVENT_RECV:
+        end = (rc_end *)event->recv.connection->context;
+        assert_ptr_equal(end->connection, event->recv.connection); /* no message comes before its connection */
+        assert_int_equal(event->recv.len, sizeof number);
+        memcpy(&number, event->recv.ptr, sizeof number);
+        assert_int_equal(number, end->got);
+        end->got++;
+        break;
+    case CCI_EVENT_SEND:
+        end = (rc_end *)event->send.connection->context;
+        if (event->send.status == CCI_SUCCESS) {
+            assert_int_equal(end->failed, 0);
+            end->done++;
+        } else {
+            end->failed++;
+            end->status = (int)event->send.status;
+        }
+        break;
+    default:
+        assert_int_equal(event->type, CCI_EVENT_ENDPOINT_DEVICE_FAILED);
+        device_failures[side]++;
+        break;
+    }
+    cci_return_event(event);
+}
+
+static void rc_serve(int side) {
+    cci_event_t *event;
+    if (cci_get_event(side == 0 ? left : right, &event) == CCI_SUCCESS) {
+        rc_tally(side, event);
+    }
+}
+
+#define RC_AWAIT(condition)                                                                                            \
+    {                                                                                                                  \
+        uint64_t end_ns = now_ns() + 60 * SECOND_NS;                                                                   \
+        while (!(condition)) {                                                                                         \
+            rc_serve(0);                                                                                               \
+            rc_serve(1);                                                                                               \
+            if (now_ns() > end_ns) {                                                                                   \
+                fail_msg("never: %s", #condition);                                                                     \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+static void rc_begin_connecting(uint32_t count) {
+    cci_device_t *const *devices;
+    uint32_t i;
+    memset(ends, 0, sizeof ends);
+    memset(rc_memory, 0, sizeof rc_memory);
+    memset(device_failures, 0, sizeof device_failures);
+    assert_int_equal(configured("[left]\ntransport = verbs\ndevice = fake0\n[right]\ntransport = verbs\ndevice = fake1", ""),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &left, &left_fd), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[1], 0, &right, NULL), CCI_SUCCESS);
+    for (i = 0; i < count; i++) {
+        char uri[100]; /* with no questions to be asked before */
+        snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/%lu", (unsigned long)rc_of(1)->hw->qp->qp_num);
+        assert_int_equal(cci_connect(left, uri, &i, sizeof i, CCI_CONN_ATTR_RO, &ends[0][i], 0, NULL), CCI_SUCCESS);
+    }
+    assert_int_equal(cci_rma_register(left, rc_memory[0], 4096, CCI_FLAG_READ | CCI_FLAG_WRITE, &rc_handle[0]), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(right, rc_memory[1], 4096, CCI_FLAG_READ | CCI_FLAG_WRITE, &rc_handle[1]), CCI_SUCCESS);
+}
+
+static int rc_all_connected(uint32_t count) {
+    uint32_t i;
+    for (i = 0; i < count; i++) {
+        if (ends[0][i].connection == NULL || ends[1][i].connection == NULL) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void rc_open(uint32_t count) {
+    rc_begin_connecting(count);
+    RC_AWAIT(rc_all_connected(count));
+}
+
+static void rc_send(int side, int index, uint32_t count) {
+    rc_end *end = &ends[side][index];
+    for (; count > 0; count--) {
+        uint32_t number = end->sent++;
+        assert_int_equal(cci_send(end->connection, &number, sizeof number, NULL, 0), CCI_SUCCESS);
+    }
+}
+
+/* Everything has arrived and is complete, both ways. */
+static int rc_is_settled(int index) {
+    const rc_end *l = &ends[0][index], *r = &ends[1][index];
+    return l->done == l->sent && r->done == r->sent && l->got == r->sent && r->got == l->sent;
+}
+
+/* ... and so is what comes now. */
+static void rc_works(int index) {
+    rc_send(0, index, 3);
+    rc_send(1, index, 3);
+    RC_AWAIT(rc_is_settled(index));
+}
+
+static void rc_fail_cq(int side) {
+    fake_event_of_queue(rc_of(side)->context, IBV_EVENT_CQ_ERR, rc_of(side)->cq);
+}
+
+static void rc_messages(void **state) {
+    (void)state;
+    rc_open(2);
+    rc_works(0);
+    rc_works(1);
+    memset(rc_memory[0], 7, 4096);
+    assert_int_equal(cci_rma(ends[0][0].connection, NULL, 0, rc_handle[0], 0, rc_handle[1], 0, 4096, NULL, CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    RC_AWAIT(ends[0][0].done == ends[0][0].sent + 1);
+    assert_memory_equal(rc_memory[0], rc_memory[1], 4096);
+}
+
+/* By an event, by a queue that can't be read, by the shared receive queue: all is replaced, and nobody notices. */
+static void rc_queue_fails(void **state) {
+    int side, i;
+    (void)state;
+    rc_open(RC_CONNECTIONS);
+    for (side = 0; side < 2; side++) {
+        for (i = 0; i < 3; i++) {
+            uint32_t repairs = rc_of(side)->repairs;
+            struct ibv_qp *ud = rc_of(side)->hw->qp;
+            if (i == 0) {
+                rc_fail_cq(side);
+            } else if (i == 1) {
+                rc_cq(side)->fails = 1;
+            } else {
+                fake_event_of_queue(rc_of(side)->context, IBV_EVENT_SRQ_ERR, rc_of(side)->srq);
+            }
+            RC_AWAIT(rc_of(side)->repairs == repairs + 1);
+            for (repairs = 0; repairs < RC_CONNECTIONS; repairs++) {
+                rc_works((int)repairs);
+            }
+            assert_ptr_equal(rc_of(side)->hw->qp, ud); /* the link's own queues are others */
+        }
+    }
+    assert_int_equal(device_failures[0] + device_failures[1], 0);
+    assert_int_equal(fake.qps, 2 + 2 * RC_CONNECTIONS);
+    assert_int_equal(fake.cqs, 6);
+    assert_int_equal(fake.srqs, 2);
+}
+
+/* All that the queue of this side is told of vanishes, until it is told to have failed. */
+static void rc_completions_lost(void **state) {
+    uint32_t value = 0, i;
+    (void)state;
+    rc_open(2);
+    rc_works(0);
+    rc_cq(0)->swallows = 1;
+    rc_send(0, 0, 20);
+    for (i = 0; i < 200; i++) {
+        rc_serve(0);
+        rc_serve(1);
+    }
+    assert_int_equal(ends[1][0].got, 23); /* they have arrived, but who sent them does not know it */
+    assert_int_equal(ends[0][0].done, 3);
+    memset(rc_memory[0], 5, 4096);
+    assert_int_equal(cci_rma(ends[0][0].connection, &ends[0][0].sent, 4, rc_handle[0], 0, rc_handle[1], 0, 4096, NULL,
+                             CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    ends[0][0].sent++;
+    for (i = 0; i < 200; i++) {
+        rc_serve(0);
+        rc_serve(1);
+    }
+    assert_int_equal(ends[1][0].got, 24);
+    assert_int_equal(rc_memory[1][4095], 5);
+    rc_memory[1][4095] = 9; /* the program has been told, and may use its memory again */
+    rc_send(0, 1, 1);
+    assert_true(rc_cq(0)->swallowed > 0);
+    rc_fail_cq(0);
+    RC_AWAIT(rc_is_settled(0) && rc_is_settled(1));
+    assert_int_equal(rc_memory[1][4095], 9); /* what is known to be written is not written again */
+    assert_int_equal(cci_rma(ends[0][0].connection, NULL, 0, rc_handle[0], 0, rc_handle[1], 0, 4, NULL, CCI_FLAG_READ),
+                     CCI_SUCCESS);
+    RC_AWAIT(ends[0][0].done == ends[0][0].sent + 1);
+    ends[0][0].done--;
+    rc_works(0);
+    memcpy(&value, rc_memory[0], sizeof value);
+    assert_int_equal(value, 0x05050505);
+}
+
+/* Messages that came, were acknowledged, and whose completions were lost can't be had any more. */
+static void rc_messages_lost(void **state) {
+    (void)state;
+    rc_open(3);
+    rc_works(0);
+    rc_works(1);
+    rc_cq(0)->swallows = 1;
+    rc_send(1, 0, 5);
+    RC_AWAIT(ends[1][0].done == ends[1][0].sent);
+    rc_send(0, 0, 4); /* under way at this side */
+    rc_send(0, 2, 4);
+    rc_fail_cq(0);
+    RC_AWAIT(ends[0][0].done == ends[0][0].sent); /* what had arrived is told so */
+    rc_send(0, 0, 1);
+    RC_AWAIT(ends[0][0].failed == 1);
+    assert_int_equal(ends[0][0].status, CCI_ERR_DISCONNECTED);
+    assert_int_equal(ends[0][0].got, 3);
+    assert_int_equal(cci_send(ends[0][0].connection, "?", 1, NULL, 0), CCI_ERR_DISCONNECTED);
+    assert_int_equal(cci_send(ends[1][0].connection, "?", 1, NULL, 0), CCI_ERR_DISCONNECTED);
+    rc_works(1);
+    rc_works(2);
+    assert_int_equal(cci_disconnect(ends[0][0].connection), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(ends[1][0].connection), CCI_SUCCESS);
+    assert_int_equal(fake.qps, 2 + 4);
+    assert_int_equal(device_failures[0] + device_failures[1], 0);
+}
+
+/* Completions that have not been looked at when the pair is made anew, on a device that drops them then. */
+static void rc_completions_late(void **state) {
+    uint32_t i;
+    (void)state;
+    rc_open(1);
+    fake.reset_purges = 1;
+    rc_works(0);
+    for (i = 0; i < 200; i++) {
+        rc_send(0, 0, 1);
+        rc_serve(0);
+    }
+    assert_int_equal(ends[1][0].got, 3);
+    rc_fail_cq(0);
+    while (rc_of(0)->repairs == 0) {
+        rc_serve(0);
+    }
+    RC_AWAIT(rc_is_settled(0));
+    rc_works(0);
+}
+
+/* At whatever step of the handshake a queue fails, on whichever side, the connection comes about. */
+static void rc_handshake(void **state) {
+    uint32_t step, failed = 0, i;
+    (void)state;
+    for (step = 0; step < 120; step++) {
+        int side = (int)step % 2;
+        rc_begin_connecting(1);
+        for (i = 0; i < step / 2; i++) {
+            rc_serve(side);
+            rc_serve(!side);
+        }
+        failed += !rc_all_connected(1);
+        if (step % 3 == 0) {
+            rc_fail_cq(!side);
+        }
+        rc_fail_cq(side);
+        RC_AWAIT(rc_all_connected(1));
+        rc_works(0);
+        assert_int_equal(cci_destroy_endpoint(left), CCI_SUCCESS);
+        assert_int_equal(cci_destroy_endpoint(right), CCI_SUCCESS);
+        finalize();
+        fake_end();
+    }
+    assert_in_range(failed, 10, 119);
+}
+
+static uint32_t rc_random(uint32_t below) {
+    static uint64_t seed = 12345;
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed >> 33) % below;
+}
+
+/* Failures at any time, of both sides, also close to each other; some with what is sent lost. */
+static void rc_often(void **state) {
+    int step, i, held = 0;
+    (void)state;
+    rc_open(RC_CONNECTIONS);
+    fake.reset_purges = 1;
+    for (step = 0; step < 20000; step++) {
+        int side = (int)rc_random(2), index = (int)rc_random(RC_CONNECTIONS);
+        if (ends[side][index].sent - ends[side][index].done < 60) {
+            rc_send(side, index, 1 + rc_random(3));
+        }
+        for (i = (int)rc_random(4); i > 0; i--) {
+            rc_serve((int)rc_random(2));
+        }
+        if (rc_random(500) == 0) {
+            rc_fail_cq(side);
+        }
+        if (rc_random(500) == 0) { /* as above, but no message may come: nobody else sends */
+            held++;
+            RC_AWAIT(rc_is_settled(0) && rc_is_settled(1) && rc_is_settled(2) && rc_is_settled(3));
+            rc_cq(side)->swallows = 1;
+            rc_send(side, index, 10);
+            for (i = (int)rc_random(50); i > 0; i--) {
+                rc_serve(!side);
+            }
+            rc_fail_cq(side);
+            while (rc_cq(side)->swallows) {
+                rc_serve(side);
+            }
+        }
+    }
+    for (i = 0; i < RC_CONNECTIONS; i++) {
+        rc_works(i);
+    }
+    assert_true(held > 5 && rc_of(0)->repairs > 5 && rc_of(1)->repairs > 5);
+    assert_int_equal(device_failures[0] + device_failures[1], 0);
+}
+
+/* Where no new queue can be made the device has failed, and all that is pending ends. */
+static void rc_repair_fails(void **state) {
+    int at;
+    (void)state;
+    for (at = 1; at <= 2; at++) {
+        rc_open(2);
+        rc_works(0);
+        fake.drops = 1;
+        rc_send(0, 0, 5);
+        rc_fail_cq(0);
+        fake.fail_at = at;
+        RC_AWAIT(device_failures[0] == 1 && ends[0][0].failed == 5);
+        assert_int_equal(ends[0][0].status, CCI_ERR_DEVICE_DEAD);
+        assert_int_equal(cci_send(ends[0][1].connection, "?", 1, NULL, 0), CCI_ERR_DEVICE_DEAD);
+        assert_int_equal(left->device->up, 0);
+        assert_int_equal(device_failures[1], 0);
+        assert_int_equal(cci_destroy_endpoint(left), CCI_SUCCESS);
+        assert_int_equal(cci_destroy_endpoint(right), CCI_SUCCESS);
+        finalize();
+        fake_end();
+        fake_begin();
+    }
+}
+
+static void rc_destroying_fails(void **state) {
+    (void)state;
+    rc_open(1);
+    fake.destroy_fails = 1;
+    assert_int_equal(cci_destroy_endpoint(left), CCI_SUCCESS);
+    left = NULL;
+    assert_non_null(strstr(log_text, "destroying a connection's queue pair"));
+    assert_non_null(strstr(log_text, "destroying a connections' completion queue"));
+    assert_non_null(strstr(log_text, "destroying a shared receive queue"));
+    assert_non_null(strstr(log_text, "deregistering a program's memory"));
+    assert_non_null(strstr(log_text, "deregistering memory"));
+    fake.destroy_fails = 0;
+}
+
 #define TEST(function, sentence) {sentence, function, begin_fake, end_fake, NULL}
 #define TEST_LIBRARY(function, sentence) {sentence, function, begin_unloaded, end_unloaded, NULL}
 
@@ -1211,6 +1591,15 @@ int main(int argc, char **argv) {
         TEST(repair_fails, "what can't be repaired is a failed device"),
         TEST(device_goes, "a device that goes is told, to sleepers too"),
         TEST(port_goes_and_comes, "a port that goes and comes is told; messages wait for it"),
+        TEST(rc_messages, "mode = rc: messages and RMA go over reliable connections"),
+        TEST(rc_queue_fails, "mode = rc: completion queue and shared receive queue that fail are replaced, and no program notices"),
+        TEST(rc_completions_lost, "mode = rc: what has arrived, and whose completion was lost, is complete, and comes once"),
+        TEST(rc_messages_lost, "mode = rc: where messages were lost with the queue both sides learn it; other connections go on"),
+        TEST(rc_completions_late, "mode = rc: completions that were not looked at yet outlive the making anew of a queue pair"),
+        TEST(rc_handshake, "mode = rc: a queue that fails at any step of a handshake does not spoil the connection"),
+        TEST(rc_often, "mode = rc: queues that fail time and again lose and repeat no message"),
+        TEST(rc_repair_fails, "mode = rc: what can't be repaired is a failed device, for all that is pending"),
+        TEST(rc_destroying_fails, "mode = rc: what can't be destroyed is told in the log"),
         TEST(address_moves, "a port's address may have another place in its table; without it the device is down"),
     };
     if (argc > 1) {

@@ -526,6 +526,10 @@ static struct {
     struct ibv_qp *queue_pairs[64]; /* those that exist */
     int most_completions;           /* that a completion queue takes; 0: as many as the device says */
     int overruns;
+    struct ibv_cq *cq;              /* of rxe0's connections */
+    struct ibv_cq *deaf;            /* its completions vanish */
+    int vanished;
+    int (*poll)(struct ibv_cq *cq, int count, struct ibv_wc *wc); /* the driver's */
 } faulty;
 
 static int is_on(const struct ibv_context *context, const char *device) {
@@ -581,12 +585,29 @@ static int query_small(struct ibv_context *context, struct ibv_device_attr *attr
     return status;
 }
 
+static int poll_faulty(struct ibv_cq *cq, int count, struct ibv_wc *wc) {
+    int taken_now = faulty.poll(cq, count, wc);
+    if (cq != faulty.deaf) {
+        return taken_now;
+    }
+    faulty.vanished += taken_now;
+    return 0;
+}
+
 /* A device makes no queue that is longer than it says. */
 static struct ibv_cq *create_small(struct ibv_context *context, int length, void *user, struct ibv_comp_channel *channel,
                                    int vector) {
     if (faulty.most_completions > 0 && length > faulty.most_completions) {
         errno = EINVAL;
         return NULL;
+    }
+    if (context->ops.poll_cq != poll_faulty) {
+        faulty.poll = context->ops.poll_cq;
+        context->ops.poll_cq = poll_faulty;
+    }
+    if (user != NULL && is_on(context, "rxe0")) { /* the library's others have no such mark */
+        faulty.cq = faulty.real.create_cq(context, length, user, channel, vector);
+        return faulty.cq;
     }
     return faulty.real.create_cq(context, length, user, channel, vector);
 }
@@ -597,7 +618,8 @@ static void insert_faults(void) {
         faulty.real = cci__ibv;
     }
     memset(faulty.queue_pairs, 0, sizeof faulty.queue_pairs);
-    faulty.most_completions = faulty.overruns = 0;
+    faulty.most_completions = faulty.overruns = faulty.vanished = 0;
+    faulty.cq = faulty.deaf = NULL;
     cci__ibv.query_device = query_small;
     cci__ibv.create_cq = create_small;
     cci__ibv.get_async_event = tell_faulty;
@@ -729,6 +751,92 @@ TEST(broken_pair, WITH_RC, "a queue pair that fails costs its own connection at 
     assert_int_equal(cci_disconnect(second.ac), CCI_SUCCESS);
     both_ways(connect_sides(a, b, CCI_CONN_ATTR_RO));
     both_ways(first);
+    assert_int_equal(count_of(a, CCI_EVENT_ENDPOINT_DEVICE_FAILED), 0);
+}
+
+/* The driver tells of a queue that has failed, of which nothing has come for a while. */
+static void inject_for_queue(void) {
+    assert_non_null(faulty.deaf);
+    inject(IBV_EVENT_CQ_ERR, (struct ibv_qp *)(void *)faulty.deaf); /* all members of the union begin there */
+}
+
+TEST(broken_queue, WITH_RC, "a completion queue that fails costs no connection, if no message was lost with it, and nothing comes twice") {
+    enum { CONNECTIONS = 3, MESSAGES = 10, RMA_SIZE = 50000 };
+    static uint8_t from[RMA_SIZE], to[RMA_SIZE];
+    pair_t pairs[CONNECTIONS];
+    cci_rma_handle_t *here, *there;
+    side_t *a, *b;
+    uint32_t i, n;
+    (void)state;
+    insert_faults();
+    a = side_on("zero");
+    b = side_on("one");
+    for (i = 0; i < CONNECTIONS; i++) {
+        pairs[i] = connect_sides(a, b, CCI_CONN_ATTR_RO);
+        both_ways(pairs[i]);
+    }
+    assert_int_equal(cci_rma_register(a->ep, from, RMA_SIZE, 0, &here), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(b->ep, to, RMA_SIZE, CCI_FLAG_WRITE, &there), CCI_SUCCESS);
+    fill(from, RMA_SIZE, 4);
+    faulty.deaf = faulty.cq;
+    for (i = 0; i < MESSAGES; i++) {
+        send_patiently(pairs[0].ac, &i, sizeof i, 1, 0);
+    }
+    assert_int_equal(cci_rma(pairs[1].ac, "done", 4, here, 0, there, 0, RMA_SIZE, as_context(1), CCI_FLAG_WRITE), CCI_SUCCESS);
+    AWAIT(count_of(b, CCI_EVENT_RECV) == MESSAGES + 1);
+    memset(to, 0, sizeof to); /* it has been told, and may use its memory */
+    assert_true(faulty.vanished > 0);
+    assert_int_equal(count_of(a, CCI_EVENT_SEND), 0);
+    inject_for_queue();
+    AWAIT(count_of(a, CCI_EVENT_SEND) == MESSAGES + 1);
+    elapse(300 * MILLISECOND_NS);
+    assert_int_equal(count_of(b, CCI_EVENT_RECV), MESSAGES + 1);
+    assert_true(to[0] == 0 && memcmp(to, to + 1, RMA_SIZE - 1) == 0);
+    for (n = 0; n <= MESSAGES; n++) {
+        cci_event_t *event = take(a, CCI_EVENT_SEND);
+        assert_int_equal(event->send.status, CCI_SUCCESS);
+        drop(event);
+        event = take(b, CCI_EVENT_RECV);
+        if (event->recv.connection == pairs[0].bc) {
+            uint32_t number;
+            memcpy(&number, event->recv.ptr, sizeof number);
+            assert_true(number == n || number + 1 == n);
+        }
+        drop(event);
+    }
+    for (i = 0; i < CONNECTIONS; i++) {
+        both_ways(pairs[i]);
+    }
+    both_ways(connect_sides(a, b, CCI_CONN_ATTR_RO));
+    assert_int_equal(count_of(a, CCI_EVENT_ENDPOINT_DEVICE_FAILED), 0);
+}
+
+TEST(lost_with_queue, WITH_RC, "messages that are lost with a completion queue end their connection on both sides, and no other") {
+    pair_t first, second;
+    side_t *a, *b;
+    uint32_t i;
+    (void)state;
+    insert_faults();
+    a = side_on("zero");
+    b = side_on("one");
+    first = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    second = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    both_ways(first);
+    both_ways(second);
+    faulty.deaf = faulty.cq;
+    for (i = 0; i < 5; i++) {
+        send_patiently(first.bc, &i, sizeof i, 1, 0);
+        await_send(b, first.bc, as_context(1), CCI_SUCCESS); /* the hardware has them */
+    }
+    AWAIT(faulty.vanished >= 5);
+    inject_for_queue();
+    AWAIT(cci_send(first.ac, "?", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+    AWAIT(cci_send(first.bc, "?", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+    assert_int_equal(count_of(a, CCI_EVENT_RECV), 0);
+    both_ways(second);
+    assert_int_equal(cci_disconnect(first.ac), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(first.bc), CCI_SUCCESS);
+    both_ways(connect_sides(a, b, CCI_CONN_ATTR_RO));
     assert_int_equal(count_of(a, CCI_EVENT_ENDPOINT_DEVICE_FAILED), 0);
 }
 
