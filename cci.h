@@ -334,7 +334,9 @@ typedef struct cci_event_keepalive_timedout { /* [5.10] */
     cci_connection_t *connection;
 } cci_event_keepalive_timedout_t;
 
-typedef struct cci_event_endpoint_device_failed { /* [5.9] */
+/* [5.9] Where the device may come back, what is pending goes on until its time is over. Where it can't, that ends with
+ * CCI_ERR_DEVICE_DEAD, and so do calls from then on that need the device. */
+typedef struct cci_event_endpoint_device_failed {
     cci_event_type_t type;
     cci_endpoint_t *endpoint;
 } cci_event_endpoint_device_failed_t;
@@ -779,7 +781,8 @@ typedef struct cci_link {
     /* Keeps the OS handle readable (1) or not (0) on account of waiting events, and readable from deadline_ns on
      * (UINT64_MAX: no deadline). */
     void (*arm)(void *link, int readable, uint64_t deadline_ns);
-    /* 1 while the device is usable, 0 when it failed. Called about 10 times a second and when `receive` returned < 0. */
+    /* 1 while the device is usable, 0 when it failed and may come back, -1 when it is gone for good: what is pending then
+     * ends with CCI_ERR_DEVICE_DEAD. Called about 10 times a second and when `receive` returned < 0. */
     int (*up)(void *link);
 } cci_link_t;
 
@@ -5577,7 +5580,7 @@ typedef struct cci__dgram {
     uint64_t now_ns, check_ns, thread_until_ns, received_ns;
     uint32_t max_send_size, buffer_size, resets;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
-    uint32_t idle_rounds, unread_rounds, taken, turn, unclocked, device_failed;
+    uint32_t idle_rounds, unread_rounds, taken, turn, unclocked, device_failed, is_dead;
     uint32_t backlog; /* packets in the inboxes */
     uint64_t challenges; /* so far: each is another */
     uint64_t awake_ns;   /* since when the program has called often enough to see what its peers do */
@@ -7027,25 +7030,43 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
     }
 }
 
-static void cci__dgram_check_device(cci__dgram_t *ep) {
-    struct cci_device *device = (struct cci_device *)(uintptr_t)ep->base.pub.device;
-    cci_evq_event_t *event;
-    int up = ep->link->up ? ep->link->up(ep->handle) : 1;
-    ep->check_ns = ep->now_ns + 100 * CCI__MS;
-    if (up && ep->device_failed) {
-        ep->device_failed = 0;
-        device->up = 1;
+/* The device is gone and does not come back: what is pending waits for nothing. */
+static void cci__dgram_die(cci__dgram_t *ep) {
+    uint32_t i;
+    ep->is_dead = 1;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+        if (conn->conn.state == CCI_CONN_CONNECTING)
+            cci__dgram_connected(ep, conn, CCI_ERR_DEVICE_DEAD);
+        else if (conn->conn.state == CCI_CONN_ACCEPTED)
+            cci__dgram_accepted(ep, conn, CCI_ERR_DEVICE_DEAD);
+        else
+            cci__dgram_break(ep, conn, CCI_ERR_DEVICE_DEAD);
     }
-    if (up || ep->device_failed)
-        return;
-    event = cci__dgram_control_event(ep);
+}
+
+static void cci__dgram_tell_failure(cci__dgram_t *ep) {
+    cci_evq_event_t *event = cci__dgram_control_event(ep);
     if (!event)
         return;
-    device->up = 0;
+    ((struct cci_device *)(uintptr_t)ep->base.pub.device)->up = 0;
     ep->device_failed = 1;
     event->base.pub.dev_failed.type = CCI_EVENT_ENDPOINT_DEVICE_FAILED;
     event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.pub;
     cci_evq_post(&ep->evq.urgent, event);
+}
+
+static void cci__dgram_check_device(cci__dgram_t *ep) {
+    int up = ep->link->up ? ep->link->up(ep->handle) : 1;
+    ep->check_ns = ep->now_ns + 100 * CCI__MS;
+    if (up > 0 && ep->device_failed) {
+        ep->device_failed = 0;
+        ((struct cci_device *)(uintptr_t)ep->base.pub.device)->up = 1;
+    }
+    if (up <= 0 && !ep->device_failed)
+        cci__dgram_tell_failure(ep);
+    if (up < 0 && !ep->is_dead)
+        cci__dgram_die(ep);
 }
 
 /* One round of work. `idle`: the program has nothing else to do, so nothing is kept back. */
@@ -7464,6 +7485,8 @@ static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, uint8_t
     cci_evq_event_t *event = NULL;
     if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn)
         return CCI_EINVAL;
+    if (state == CCI_CONN_ACCEPTED && ep->is_dead)
+        return CCI_ERR_DEVICE_DEAD;
     if (state == CCI_CONN_ACCEPTED && (event = cci__dgram_control_event(ep)) == NULL)
         return CCI_ENOMEM;
     request->state = 1;
@@ -7604,7 +7627,9 @@ static int cci__dgram_connect(cci_endpoint_base_t *base, const char *address, co
         timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
     cci__dgram_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
-    status = cci__dgram_connect_locked(ep, address, &to, status == CCI_SUCCESS, data, data_len, attribute, context, timeout_ns);
+    status = ep->is_dead ? (int)CCI_ERR_DEVICE_DEAD
+                         : cci__dgram_connect_locked(ep, address, &to, status == CCI_SUCCESS, data, data_len, attribute,
+                                                     context, timeout_ns);
     cci__dgram_flush(ep);
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);
@@ -7990,7 +8015,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     cci__op_t *op;
     int status = CCI_SUCCESS;
     if (conn->conn.state != CCI_CONN_OPEN)
-        return CCI_ERR_DISCONNECTED;
+        return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     active = cci__dgram_activate(ep, conn);
     if (!active)
         return CCI_ENOBUFS;
@@ -8112,7 +8137,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     uint32_t index;
     int status = CCI_SUCCESS;
     if (conn->conn.state != CCI_CONN_OPEN)
-        return CCI_ERR_DISCONNECTED;
+        return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     cci_rma_parse_handle(call->local, &key, &index);
     if (!cci_rma_address(&ep->rma, key, index, call->local_offset, call->length, 0) ||
         call->remote_offset > UINT64_MAX - call->length)

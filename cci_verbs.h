@@ -134,8 +134,8 @@
  *   A program's own encryption (cci_setup()) and crc don't hold here.
  *
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
- * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not: in mode = rc
- * all that is pending then ends with CCI_ERR_DEVICE_DEAD, and so do later calls. A queue pair or completion queue that fails
+ * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not: all that is
+ * pending then ends with CCI_ERR_DEVICE_DEAD, and so do later calls. A queue pair or completion queue that fails
  * alone is repaired, or the shared receive queue: what was under way is sent again unless it is known to have arrived, and
  * still comes once. What the queues can take along in mode = rc are messages that the hardware has acknowledged and the
  * program has not seen: the sender's side finds them missing, and that connection ends on both sides with
@@ -2289,7 +2289,7 @@ static int cci__verbs_up(void *link) {
         l->is_news = 0;
         l->is_up = cci__verbs_look(l);
     }
-    return l->is_up && !l->is_dead;
+    return l->is_dead ? -1 : l->is_up;
 }
 
 /* ==================================================================================================================
@@ -4870,7 +4870,7 @@ static int cci__rc_repair(cci__rc *ep) {
 static void cci__rc_check_device(cci__rc *ep) {
     struct cci_device *device = (struct cci_device *)(uintptr_t)ep->base.pub.device;
     cci_evq_event_t *event;
-    int up = ep->link->up(ep->handle);
+    int up = ep->link->up(ep->handle) > 0;
     ep->check_ns = ep->now_ns + 100 * CCI__MS;
     if (ep->is_broken && !ep->hw->is_dead && !cci__rc_repair(ep)) {
         cci__verbs_die(ep->hw); /* what can't be repaired has failed for good */
@@ -5372,6 +5372,9 @@ static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, uint8_t state, 
         return CCI_EINVAL;
     }
     if (state == CCI_CONN_ACCEPTED) {
+        if (ep->is_dead) {
+            return CCI_ERR_DEVICE_DEAD;
+        }
         event = cci__rc_control_event(ep);
         if (!event) {
             return CCI_ENOMEM;

@@ -2879,6 +2879,57 @@ TEST(device_failed_sends, ON_SIM, "[4.5.2.8] sends that are pending when the dev
     drop(event);
 }
 
+TEST(device_dead, ON_SIM, "[4.5.2.8] what is pending when the device is gone for good ends with CCI_ERR_DEVICE_DEAD, and so do later calls") {
+    enum { OPERATIONS = 7 };
+    static uint8_t memory[2][20000];
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO), unordered = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RU);
+    pair_t unreliable = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_UU);
+    cci_rma_handle_t *here, *there;
+    cci_event_t *request, *event;
+    int i;
+    (void)state;
+    assert_int_equal(cci_rma_register(pair.a->ep, memory[0], sizeof memory[0], 0, &here), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(pair.b->ep, memory[1], sizeof memory[1], CCI_FLAG_READ | CCI_FLAG_WRITE, &there),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, "?", 1, CCI_CONN_ATTR_RO, &context_a, 0, NULL), CCI_SUCCESS);
+    request = await(pair.b, CCI_EVENT_CONNECT_REQUEST); /* and is not answered: a's attempt is pending */
+    for (i = 0; i < 2; i++) {
+        send_patiently(pair.ac, "ordered", 7, 1, 0);
+        send_patiently(unordered.ac, "unordered", 9, 1, 0);
+    }
+    assert_int_equal(cci_rma(pair.ac, "behind", 6, here, 0, there, 0, sizeof memory[0], NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, sizeof memory[0], NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 100, NULL, CCI_FLAG_READ | CCI_FLAG_FENCE), CCI_SUCCESS);
+    sim_set_up(0, -1);
+    event = await(pair.a, CCI_EVENT_ENDPOINT_DEVICE_FAILED);
+    assert_ptr_equal(event->dev_failed.endpoint, pair.a->ep);
+    drop(event);
+    for (i = 0; i < OPERATIONS; i++) {
+        event = await(pair.a, CCI_EVENT_SEND);
+        assert_int_equal(event->send.status, CCI_ERR_DEVICE_DEAD);
+        drop(event);
+    }
+    event = await(pair.a, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ERR_DEVICE_DEAD);
+    assert_ptr_equal(event->connect.context, &context_a);
+    assert_null(event->connect.connection);
+    drop(event);
+    drop(await(pair.b, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
+    assert_int_equal(cci_accept(request, NULL), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_reject(request), CCI_SUCCESS);
+    drop(request);
+    assert_int_equal(cci_send(pair.ac, "?", 1, NULL, 0), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_send(pair.ac, "?", 1, NULL, CCI_FLAG_BLOCKING), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_send(unreliable.ac, "?", 1, NULL, CCI_FLAG_SILENT), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_send(pair.bc, "?", 1, NULL, 0), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 100, NULL, CCI_FLAG_WRITE), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_ERR_DEVICE_DEAD);
+    elapse(60 * SECOND_NS);
+    assert_int_equal(pair.a->count + pair.b->count, 0); /* told once */
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(unreliable.ac), CCI_SUCCESS);
+}
+
 static int poll_fd(int fd, int timeout_ms) {
     struct pollfd one;
     one.fd = fd;

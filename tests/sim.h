@@ -199,7 +199,7 @@ SIM_FN sim_datagram_t *sim_copy(const sim_datagram_t *from) {
 }
 
 SIM_FN void sim_arrive(sim_endpoint_t *endpoint, sim_datagram_t *datagram) {
-    if (!sim.up[endpoint->device] || endpoint->waiting_bytes + datagram->length > sim.inbox_bytes) {
+    if (sim.up[endpoint->device] <= 0 || endpoint->waiting_bytes + datagram->length > sim.inbox_bytes) {
         sim.overflow_count++;
         free(datagram);
         return;
@@ -502,7 +502,7 @@ SIM_FN int sim_send(void *link, const cci_link_tx_t *tx, int count) {
         sim.sent_bytes += at;
         sim.now_ns += sim.tick_ns;
         sim_was_busy();
-        if (!sim.up[endpoint->device]) {
+        if (sim.up[endpoint->device] <= 0) {
             sim.lost_count++;
         } else if (at > endpoint->mtu) {
             sim.oversized_count++;
@@ -633,7 +633,7 @@ SIM_FN void sim_describe(uint8_t index, cci_device_desc_t *desc) {
     memset(desc, 0, sizeof *desc);
     desc->name = names[index];
     desc->info = "simulated network";
-    desc->up = sim.up[index] != 0;
+    desc->up = sim.up[index] > 0;
     desc->priority = 50u - index;
     desc->max_send_size = sim.mtu;
     desc->rate = 1000000000u;
@@ -684,14 +684,14 @@ SIM_FN int sim_configure(const cci_transport_t *self, const char *name, const ch
 
 SIM_FN void sim_refresh(const cci_transport_t *self, cci_device_desc_t *desc) {
     (void)self;
-    desc->up = sim.up[desc->data[0]] != 0;
+    desc->up = sim.up[desc->data[0]] > 0;
 }
 
 static const cci_transport_t sim_transport = {CCI_TRANSPORT_VERSION, "sim",         NULL,        NULL, sim_discover,
                                               sim_configure,         sim_refresh,   &sim_link,   NULL};
 static const cci_transport_t *const sim_transports[] = {&sim_transport, NULL};
 
-/* Plugs the device in or out. */
+/* Plugs the device in (1) or out (0), or takes it away for good (-1). */
 SIM_FN void sim_set_up(int device, int up) {
     sim.up[device] = up;
 }

@@ -1079,7 +1079,7 @@ static void repair_fails(void **state) {
     cci_return_event(next_event(left, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
     fake.modify_fails = 0;
     assert_int_equal(fake.qps, 1);
-    assert_int_equal(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    assert_int_equal(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT), CCI_ERR_DEVICE_DEAD);
     assert_int_not_equal(cci_connect(left, "verbs://239.77.8.4:1001", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL),
                          CCI_SUCCESS);
     assert_int_equal(cci_disconnect(rx), CCI_SUCCESS);
@@ -1098,12 +1098,12 @@ static void device_goes(void **state) {
     cci_connection_t *connection;
     cci_event_t *event;
     struct pollfd item;
-    uint32_t timeout_us = 200000;
     (void)state;
     open_both("");
     connection = connect_to(uri_of(right));
     exchange(connection, 10);
-    assert_int_equal(cci_set_opt(connection, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us), CCI_SUCCESS);
+    fake.drops = 1;
+    assert_int_equal(cci_send(connection, "x", 1, NULL, 0), CCI_SUCCESS);
     fake_event(0, IBV_EVENT_DEVICE_FATAL);
     item.fd = left_fd;
     item.events = POLLIN;
@@ -1112,10 +1112,10 @@ static void device_goes(void **state) {
     assert_ptr_equal(event->dev_failed.endpoint, left);
     cci_return_event(event);
     assert_int_equal(left->device->up, 0);
-    assert_int_equal(cci_send(connection, "x", 1, NULL, 0), CCI_SUCCESS);
     event = next_event(left, CCI_EVENT_SEND);
-    assert_int_equal(event->send.status, CCI_ETIMEDOUT);
+    assert_int_equal(event->send.status, CCI_ERR_DEVICE_DEAD);
     cci_return_event(event);
+    assert_int_equal(cci_send(connection, "x", 1, NULL, 0), CCI_ERR_DEVICE_DEAD);
     while (poll(&item, 1, 0) > 0) { /* it does not stay readable for what is no more */
         assert_true(cci_get_event(left, &event) != CCI_SUCCESS);
     }
@@ -1589,7 +1589,7 @@ int main(int argc, char **argv) {
         TEST(send_fails, "a failed send is repaired"),
         TEST(completion_queue_fails, "failed completion queues are replaced, and peers find the new queue pair"),
         TEST(repair_fails, "what can't be repaired is a failed device"),
-        TEST(device_goes, "a device that goes is told, to sleepers too"),
+        TEST(device_goes, "a device that goes is told, to sleepers too, and ends what is pending"),
         TEST(port_goes_and_comes, "a port that goes and comes is told; messages wait for it"),
         TEST(rc_messages, "mode = rc: messages and RMA go over reliable connections"),
         TEST(rc_queue_fails, "mode = rc: completion queue and shared receive queue that fail are replaced, and no program notices"),

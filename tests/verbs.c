@@ -661,7 +661,7 @@ TEST(fatal, WITH_RDMA, "a device that fails for good fails its endpoint once, en
     side_close(a);
 }
 
-TEST(fatal_pending, WITH_RC, "what is pending when a device fails for good ends with CCI_ERR_DEVICE_DEAD, and so do later calls") {
+TEST(fatal_pending, WITH_RDMA, "what is pending when a device fails for good ends with CCI_ERR_DEVICE_DEAD, and so do later calls") {
     static uint8_t memory[20000];
     enum { MESSAGES = 5 };
     cci_rma_handle_t *here, *there;
