@@ -3078,6 +3078,7 @@ typedef struct cci__rc {
     uint64_t now_ns, check_ns, armed_ns, thread_until_ns, repaired_ns;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t quiet, turn, repairs;
+    uint32_t datagram_qp; /* number of the link's queue pair, as peers know it */
     int has_fd, armed_readable, device_failed, is_dead, is_broken, stopping;
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
@@ -4357,6 +4358,21 @@ static void cci__rc_input_request(cci__rc *ep, const cci_link_rx_t *rx, uint32_t
 
 /* ---- answers in ---- */
 
+/* A packet that proves to be the peer's comes from where it is: its queue pair for datagrams has another number when it was
+ * made anew. Another port is not believed. */
+static void cci__rc_follow(cci__rc *ep, cci__rc_conn *conn, const cci_link_addr_t *from) {
+    int hashed = conn->conn.hashed;
+    if (memcmp(&conn->conn.peer, from, sizeof *from) == 0 || memcmp(conn->conn.peer.bytes, from->bytes, 4) != 0 ||
+        memcmp(conn->conn.peer.bytes + 8, from->bytes + 8, 16) != 0) {
+        return;
+    }
+    cci_conn_unhash(&ep->conns, &conn->conn);
+    conn->conn.peer = *from;
+    if (hashed) {
+        cci_conn_hash(&ep->conns, &conn->conn);
+    }
+}
+
 /* The server has accepted: its queue pair waits for this side's. The program learns it when both have joined. */
 static void cci__rc_was_accepted(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
     ((cci__rc_pending *)conn->pending)->give_up_ns = conn->retry_ns;
@@ -4406,6 +4422,7 @@ static void cci__rc_input_accept(cci__rc *ep, const cci_link_rx_t *rx, uint32_t 
     } else if (conn->conn.state != CCI_CONN_OPEN || conn->conn.peer_token != accept.token) {
         return;
     }
+    cci__rc_follow(ep, conn, &rx->from);
     cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
 }
 
@@ -4420,6 +4437,7 @@ static void cci__rc_input_pair(cci__rc *ep, const cci_link_rx_t *rx, uint32_t le
     if (length < CCI__HEADER_SIZE + CCI__RC_STATE_SIZE) {
         return;
     }
+    cci__rc_follow(ep, conn, &rx->from);
     cci__rc_input_state(ep, conn, rx->data + CCI__HEADER_SIZE, asks);
     if (conn->conn.state == CCI_CONN_ACCEPTED) {
         cci__rc_accepted(ep, conn, CCI_SUCCESS);
@@ -4493,6 +4511,7 @@ static void cci__rc_input_data(cci__rc *ep, const cci_link_rx_t *rx, uint32_t le
         cci__rc_send_reset(ep, rx, header);
         return;
     }
+    cci__rc_follow(ep, conn, &rx->from);
     if (conn->conn.state == CCI_CONN_ACCEPTED) {
         cci__rc_accepted(ep, conn, CCI_SUCCESS);
     } else {
@@ -4867,11 +4886,29 @@ static int cci__rc_repair(cci__rc *ep) {
     return 1;
 }
 
+/* The link has made its queue pair anew, and it has another number: peers learn it. Who doesn't hear learns it from the
+ * next packet. */
+static void cci__rc_move(cci__rc *ep) {
+    uint32_t i;
+    ep->datagram_qp = ep->hw->qp->qp_num;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__rc_conn *conn = cci__rc_at(ep, i);
+        if (conn->conn.state == CCI_CONN_OPEN && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) {
+            cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, 0);
+        } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+            cci__rc_send_accept(ep, conn);
+        }
+    }
+}
+
 static void cci__rc_check_device(cci__rc *ep) {
     struct cci_device *device = (struct cci_device *)(uintptr_t)ep->base.pub.device;
     cci_evq_event_t *event;
     int up = ep->link->up(ep->handle) > 0;
     ep->check_ns = ep->now_ns + 100 * CCI__MS;
+    if (ep->hw->qp && ep->hw->qp->qp_num != ep->datagram_qp) {
+        cci__rc_move(ep);
+    }
     if (ep->is_broken && !ep->hw->is_dead && !cci__rc_repair(ep)) {
         cci__verbs_die(ep->hw); /* what can't be repaired has failed for good */
         up = 0;
@@ -5266,6 +5303,7 @@ static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
         return status;
     }
     ep->hw = (cci__verbs_link *)ep->handle;
+    ep->datagram_qp = ep->hw->qp->qp_num;
     ep->hw->on_event = cci__rc_on_event;
     ep->hw->on_event_user = ep;
     ep->context = ep->hw->context;

@@ -1466,6 +1466,54 @@ static void rc_handshake(void **state) {
     assert_in_range(failed, 10, 119);
 }
 
+/* The queue pair for datagrams gets another number when its own completion queue fails: both sides must be heard still. */
+static void rc_datagrams_move(void **state) {
+    int side, i;
+    (void)state;
+    rc_open(2);
+    for (side = 0; side < 2; side++) {
+        cci_event_t *event;
+        uint32_t number = rc_of(side)->hw->qp->qp_num;
+        cci_connection_t *unreliable, *connection = NULL;
+        assert_int_equal(cci_connect(right, uri_of(left), "u", 1, CCI_CONN_ATTR_UU, NULL, 0, NULL), CCI_SUCCESS);
+        unreliable = NULL;
+        while (unreliable == NULL || connection == NULL) {
+            if (cci_get_event(left, &event) == CCI_SUCCESS) {
+                if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+                    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+                } else {
+                    assert_int_equal(event->type, CCI_EVENT_ACCEPT);
+                    unreliable = event->accept.connection;
+                }
+                cci_return_event(event);
+            }
+            if (cci_get_event(right, &event) == CCI_SUCCESS) {
+                connection = event->connect.connection;
+                cci_return_event(event);
+            }
+        }
+        fake_event_of_queue(rc_of(side)->context, IBV_EVENT_CQ_ERR, rc_of(side)->hw->recv_cq);
+        for (i = 0; i < 2; i++) {
+            rc_works(i);
+        }
+        RC_AWAIT(rc_of(side)->hw->qp->qp_num != number && rc_of(side)->datagram_qp == rc_of(side)->hw->qp->qp_num);
+        rc_fail_cq(!side); /* who has not moved must find the other */
+        for (i = 0; i < 2; i++) {
+            rc_works(i);
+        }
+        rc_fail_cq(side);
+        for (i = 0; i < 2; i++) {
+            rc_works(i);
+        }
+        if (side == 1) {
+            connection = unreliable; /* the end at the side that has not moved */
+        }
+        RC_AWAIT(cci__verbs_addr_qpn(&((cci__rc_conn *)(void *)connection)->conn.peer) == rc_of(side)->datagram_qp);
+        assert_int_equal(cci_send(connection, "u", 1, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        cci_return_event(next_event(side == 0 ? left : right, CCI_EVENT_RECV));
+    }
+}
+
 static uint32_t rc_random(uint32_t below) {
     static uint64_t seed = 12345;
     seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -1597,6 +1645,7 @@ int main(int argc, char **argv) {
         TEST(rc_messages_lost, "mode = rc: where messages were lost with the queue both sides learn it; other connections go on"),
         TEST(rc_completions_late, "mode = rc: completions that were not looked at yet outlive the making anew of a queue pair"),
         TEST(rc_handshake, "mode = rc: a queue that fails at any step of a handshake does not spoil the connection"),
+        TEST(rc_datagrams_move, "mode = rc: peers follow a queue pair for datagrams that has got another number"),
         TEST(rc_often, "mode = rc: queues that fail time and again lose and repeat no message"),
         TEST(rc_repair_fails, "mode = rc: what can't be repaired is a failed device, for all that is pending"),
         TEST(rc_destroying_fails, "mode = rc: what can't be destroyed is told in the log"),
