@@ -1420,6 +1420,25 @@ static void rc_messages_lost(void **state) {
     assert_int_equal(device_failures[0] + device_failures[1], 0);
 }
 
+/* Buffers that are out of use stay so; and none is given to the hardware twice, which the fake device would notice. */
+static void rc_fewer_buffers(void **state) {
+    uint32_t few = 16, i;
+    (void)state;
+    rc_open(1);
+    assert_int_equal(cci_set_opt(right, CCI_OPT_ENDPT_RECV_BUF_COUNT, &few), CCI_SUCCESS);
+    for (i = 0; i < 200; i++) {
+        rc_works(0);
+    }
+    assert_int_equal(((fake_srq *)(void *)rc_of(1)->srq)->recv_count, few);
+    rc_fail_cq(1);
+    RC_AWAIT(rc_of(1)->repairs == 1);
+    assert_int_equal(((fake_srq *)(void *)rc_of(1)->srq)->recv_count, few);
+    few = 100;
+    assert_int_equal(cci_set_opt(right, CCI_OPT_ENDPT_RECV_BUF_COUNT, &few), CCI_SUCCESS);
+    assert_int_equal(((fake_srq *)(void *)rc_of(1)->srq)->recv_count, few);
+    rc_works(0);
+}
+
 /* Completions that have not been looked at when the pair is made anew, on a device that drops them then. */
 static void rc_completions_late(void **state) {
     uint32_t i;
@@ -1444,13 +1463,16 @@ static void rc_completions_late(void **state) {
 static void rc_handshake(void **state) {
     uint32_t step, failed = 0, i;
     (void)state;
-    for (step = 0; step < 120; step++) {
+    for (step = 0; step < 160; step++) {
         int side = (int)step % 2;
+        uint32_t rounds = step / 4;
         rc_begin_connecting(1);
-        for (i = 0; i < step / 2; i++) {
+        for (i = 0; i < rounds; i++) {
+            fake.drops = step % 4 >= 2 && i + 10 > rounds; /* and what was said last is not heard */
             rc_serve(side);
             rc_serve(!side);
         }
+        fake.drops = 0;
         failed += !rc_all_connected(1);
         if (step % 3 == 0) {
             rc_fail_cq(!side);
@@ -1463,7 +1485,7 @@ static void rc_handshake(void **state) {
         finalize();
         fake_end();
     }
-    assert_in_range(failed, 10, 119);
+    assert_in_range(failed, 30, 159);
 }
 
 /* The queue pair for datagrams gets another number when its own completion queue fails: both sides must be heard still. */
@@ -1511,6 +1533,40 @@ static void rc_datagrams_move(void **state) {
         RC_AWAIT(cci__verbs_addr_qpn(&((cci__rc_conn *)(void *)connection)->conn.peer) == rc_of(side)->datagram_qp);
         assert_int_equal(cci_send(connection, "u", 1, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
         cci_return_event(next_event(side == 0 ? left : right, CCI_EVENT_RECV));
+    }
+}
+
+/* The server's first message is there when the client's queue pair is stopped, and its program knows of no connection yet. */
+static void rc_early(void **state) {
+    cci__rc_conn *conn;
+    (void)state;
+    rc_begin_connecting(1);
+    while (ends[1][0].connection == NULL) {
+        rc_serve(0);
+        rc_serve(1);
+    }
+    rc_send(1, 0, 1);
+    conn = cci__rc_at(rc_of(0), 0);
+    assert_true(conn->conn.flags & CCI__RC_AWAITING);
+    cci__rc_drain(rc_of(0), conn);
+    RC_AWAIT(ends[0][0].connection != NULL && rc_is_settled(0));
+    rc_works(0);
+}
+
+/* Both sides begin anew twice before they hear of each other: what they hear first is over by then. */
+static void rc_crossing(void **state) {
+    int side, i;
+    (void)state;
+    rc_open(1);
+    for (side = 0; side < 2; side++) {
+        for (i = 0; i < 2; i++) {
+            cci__rc_drain(rc_of(side), (cci__rc_conn *)(void *)ends[side][0].connection);
+            cci__rc_settle(rc_of(side));
+        }
+    }
+    rc_works(0);
+    for (side = 0; side < 2; side++) {
+        assert_in_range(((cci__rc_conn *)(void *)ends[side][0].connection)->epoch, 3, 6);
     }
 }
 
@@ -1643,8 +1699,11 @@ int main(int argc, char **argv) {
         TEST(rc_queue_fails, "mode = rc: completion queue and shared receive queue that fail are replaced, and no program notices"),
         TEST(rc_completions_lost, "mode = rc: what has arrived, and whose completion was lost, is complete, and comes once"),
         TEST(rc_messages_lost, "mode = rc: where messages were lost with the queue both sides learn it; other connections go on"),
+        TEST(rc_fewer_buffers, "mode = rc: a queue that is made anew gets the buffers that are in use, each once"),
         TEST(rc_completions_late, "mode = rc: completions that were not looked at yet outlive the making anew of a queue pair"),
         TEST(rc_handshake, "mode = rc: a queue that fails at any step of a handshake does not spoil the connection"),
+        TEST(rc_early, "mode = rc: no message comes before its connection when the queue pair fails meanwhile"),
+        TEST(rc_crossing, "mode = rc: sides that begin anew at the same time, and again, come to an end"),
         TEST(rc_datagrams_move, "mode = rc: peers follow a queue pair for datagrams that has got another number"),
         TEST(rc_often, "mode = rc: queues that fail time and again lose and repeat no message"),
         TEST(rc_repair_fails, "mode = rc: what can't be repaired is a failed device, for all that is pending"),
