@@ -1310,6 +1310,8 @@ static void rc_works(int index) {
 
 static void rc_fail_cq(int side) {
     fake_event_of_queue(rc_of(side)->context, IBV_EVENT_CQ_ERR, rc_of(side)->cq);
+    rc_of(side)->check_ns = 0; /* it is looked at in the next round, where nobody sleeps too */
+    rc_of(side)->quiet = CCI__RC_QUIET;
 }
 
 static void rc_messages(void **state) {
@@ -1402,8 +1404,9 @@ static void rc_messages_lost(void **state) {
     rc_cq(0)->swallows = 1;
     rc_send(1, 0, 5);
     RC_AWAIT(ends[1][0].done == ends[1][0].sent);
-    rc_send(0, 0, 4); /* under way at this side */
+    rc_send(0, 0, 4);
     rc_send(0, 2, 4);
+    RC_AWAIT(ends[1][0].got == ends[0][0].sent); /* and this side does not know it */
     rc_fail_cq(0);
     RC_AWAIT(ends[0][0].done == ends[0][0].sent); /* what had arrived is told so */
     rc_send(0, 0, 1);
