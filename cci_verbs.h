@@ -2922,6 +2922,7 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_MAX_BUFS 65536u
 #define CCI__RC_INLINE 128u        /* bytes in a work request */
 #define CCI__RC_CHAIN 16u          /* work requests posted together */
+#define CCI__RC_AT_ONCE 4u         /* work requests under way of a connection below which a message leaves at once */
 #define CCI__RC_WAITING 16u        /* messages that wait for company */
 #define CCI__RC_POLL 32            /* completions taken at once */
 #define CCI__RC_SENDS 8192u        /* work requests of the endpoint that are under way at most */
@@ -2934,7 +2935,7 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_GONE 64u
 #define CCI__RC_REQUESTS 1024u     /* requests that have not been decided */
 #define CCI__RC_DATAGRAMS 16       /* taken from the link at once */
-#define CCI__RC_QUIET 8u           /* rounds between two looks at clock and link while messages come */
+#define CCI__RC_QUIET 32u          /* rounds between two looks at clock and link while messages come */
 #define CCI__RC_SEND_TIMEOUT_US 30000000u
 #define CCI__RC_ACCEPT_NS (UINT64_C(30000) * CCI__MS)
 #define CCI__RC_CONFIRM_TRIES 30
@@ -3456,7 +3457,7 @@ static void cci__rc_issued(cci__rc *ep, cci__rc_conn *conn, int now) {
         cci__rc_schedule(ep, conn);
     }
     conn->waiting++;
-    if (now || conn->posted == conn->retired || conn->waiting >= CCI__RC_WAITING) {
+    if (now || conn->posted - conn->retired < CCI__RC_AT_ONCE || conn->waiting >= CCI__RC_WAITING) {
         cci__rc_post(ep, conn);
     } else {
         cci__rc_list_ready(ep, conn);
