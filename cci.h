@@ -2141,8 +2141,9 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  *
  * Invariants: an item is finished when all of it has been sent and no piece of it is unacknowledged. A packet is
  * acknowledged only when everything in it has been taken. A packet number is taken once. A receiver that can't take
- * a message says so (NACK) and forgets the packet; the sender repeats. Limits: the pool's; 32 ranges of packet numbers, 128
- * of sequence numbers on an unordered connection, 96 gaps in a bulk write: what exceeds them is not acknowledged.
+ * a message says so (NACK) and forgets the packet; the sender repeats, and sends no other message meanwhile (but goes on with
+ * bulk writes on an unordered connection). Limits: the pool's; 32 ranges of packet numbers, 128 of sequence numbers on an
+ * unordered connection, 96 gaps in a bulk write: what exceeds them is not acknowledged.
  *
  * Shares: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). So one connection
  * can have three quarters of it, n of them get equal parts, and something is left for whoever comes next. Records of packets,
@@ -2359,6 +2360,7 @@ struct cci_rel {
     uint8_t ordered, reliable;
     uint8_t once; /* unreliable, but each packet is taken once at most: the user sets it after cci_rel_begin() */
     uint8_t ack_now, rnr, probing, mtu_tries, want_mtu;
+    uint8_t lost_writes; /* there may be segments of writes among what is lost */
     uint8_t shuffled; /* what is lost may not be in the order in which the receiver needs it */
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
@@ -2379,7 +2381,7 @@ struct cci_rel {
     uint64_t pace_ns;
     cci_rel_item_t *burst; /* after a packet: what goes on in the next one, if nothing else comes first */
     uint32_t probes; /* time-outs in a row */
-    uint64_t rnr_until_ns;
+    uint64_t rnr_until_ns; /* no message leaves before */
     uint32_t rnr_delay_ns;
     uint64_t rnr_sequence;
     /* path MTU */
@@ -3320,9 +3322,9 @@ static void cci__rel_sort_lost(cci_rel_t *rel) {
     }
 }
 
-/* Sends again what was lost, in the order of loss. */
-static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
-    cci_rel_sent_t *sent = CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node), *rest;
+/* Sends again one piece of what was lost. */
+static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sent_t *sent, uint64_t now_ns) {
+    cci_rel_sent_t *rest;
     cci_rel_item_t *item = sent->item;
     uint64_t end = sent->offset + sent->length;
     int ok = 1;
@@ -3346,7 +3348,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
         if (ok && sent->offset + sent->length < end && (rest = cci__rel_new_record(rel, item)) != NULL) {
             rest->offset = sent->offset + sent->length;
             rest->length = (uint32_t)(end - rest->offset);
-            cci__list_insert(rel->lost.next->next, &rest->node);
+            cci__list_insert(sent->node.next, &rest->node);
         }
     } else if (sent->is_fragment) {
         uint32_t to = sent->fragment + sent->length;
@@ -3364,7 +3366,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
             rest->fragment = sent->fragment + sent->length;
             rest->length = to - rest->fragment;
             rest->is_fragment = 1;
-            cci__list_insert(rel->lost.next->next, &rest->node);
+            cci__list_insert(sent->node.next, &rest->node);
         }
     } else {
         cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu), now_ns);
@@ -3378,7 +3380,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
                 rest->fragment = sent->length;
                 rest->length = length - sent->length;
                 rest->is_fragment = 1;
-                cci__list_insert(rel->lost.next->next, &rest->node);
+                cci__list_insert(sent->node.next, &rest->node);
             }
             if (sent->offset + size < end && (rest = cci__rel_new_record(rel, item)) != NULL) {
                 rest->offset = sent->offset + size;
@@ -3388,7 +3390,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
         } else if (ok && sent->offset + sent->length < end && (rest = cci__rel_new_record(rel, item)) != NULL) {
             rest->offset = sent->offset + sent->length;
             rest->length = (uint32_t)(end - rest->offset);
-            cci__list_insert(rel->lost.next->next, &rest->node);
+            cci__list_insert(sent->node.next, &rest->node);
         }
     }
     if (!ok)
@@ -3591,15 +3593,53 @@ static int cci__rel_ack_is_due(cci_rel_t *rel, int idle, uint64_t now_ns) {
     return 1;
 }
 
+/* Sends again what was lost, in the order of loss. */
 static int cci__rel_output_any_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
     while (!cci__list_empty(&rel->lost)) {
         cci_list_t *first = rel->lost.next;
-        if (cci__rel_output_lost(rel, packet, now_ns))
+        if (cci__rel_output_lost(rel, packet, CCI__CONTAINER(first, cci_rel_sent_t, node), now_ns))
             return 1;
         if (rel->lost.next == first)
             break; /* no records */
     }
     return 0;
+}
+
+/* Must messages wait, because the peer had no buffer for one? One tries at a time: the next one goes when that is answered, or
+ * lost, and a while after it was refused. */
+static int cci__rel_messages_wait(const cci_rel_t *rel, uint64_t now_ns) {
+    return now_ns < rel->rnr_until_ns || (rel->rnr && rel->ordered && rel->in_flight > 0);
+}
+
+/* The first segment of a write among what is lost, or NULL. */
+static cci_rel_sent_t *cci__rel_lost_write(cci_rel_t *rel) {
+    cci_list_t *node;
+    if (!rel->lost_writes)
+        return NULL;
+    for (node = rel->lost.next; node != &rel->lost; node = node->next)
+        if (CCI__CONTAINER(node, cci_rel_sent_t, node)->item->kind == CCI__ITEM_BULK)
+            return CCI__CONTAINER(node, cci_rel_sent_t, node);
+    rel->lost_writes = 0;
+    return NULL;
+}
+
+/* Unordered, while messages must wait: long writes go on at their own pace, since they need none of the peer's buffers. All of
+ * these may be held for messages behind the writes, and be free only when the writes are done. */
+static int cci__rel_output_write(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
+    cci_rel_sent_t *sent = cci__rel_lost_write(rel);
+    if (sent && (cci__list_empty(&rel->bulks) ||
+                 CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue)->first >= sent->item->first) &&
+        cci__rel_output_lost(rel, packet, sent, now_ns))
+        return 1;
+    while (!cci__list_empty(&rel->bulks)) {
+        cci_list_t *first = rel->bulks.next;
+        if (cci__rel_output_item(rel, packet, CCI__CONTAINER(first, cci_rel_item_t, queue), now_ns))
+            return 1;
+        if (rel->bulks.next == first)
+            break; /* no records */
+    }
+    sent = cci__rel_lost_write(rel); /* it has a record */
+    return sent && cci__rel_output_lost(rel, packet, sent, now_ns);
 }
 
 /* Does an item that was begun anew come before what is lost? Then it goes first: the receiver may have no room for the
@@ -3608,6 +3648,34 @@ static int cci__rel_queue_is_older(const cci_rel_t *rel) {
     uint64_t first = CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node)->item->first;
     return (!cci__list_empty(&rel->runs) && CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue)->first < first) ||
            (!cci__list_empty(&rel->bulks) && CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue)->first < first);
+}
+
+/* What is to arrive, in the order that suits the receiver. */
+static int cci__rel_output_reliable(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
+    cci_rel_item_t *item;
+    int older;
+    int wait = cci__rel_messages_wait(rel, now_ns);
+    if (CCI__UNLIKELY(wait) && rel->ordered)
+        return 0;
+    if (CCI__UNLIKELY(rel->shuffled))
+        cci__rel_sort_lost(rel);
+    if (CCI__UNLIKELY(wait))
+        return cci__rel_output_write(rel, packet, now_ns);
+    older = !cci__list_empty(&rel->lost) && cci__rel_queue_is_older(rel);
+    if (!older && cci__rel_output_any_lost(rel, packet, now_ns))
+        return 1;
+    while ((item = cci__rel_next_item(rel)) != NULL) {
+        /* A small packet waits for company while others are on their way, but not for long. */
+        if (item->kind == CCI__ITEM_RUN && rel->in_flight > 0 && !idle && now_ns < item->since_ns + CCI__REL_NAGLE_NS &&
+            item->length - item->sent < (rel->mtu - CCI_REL_HEADER) / 4 * 3 && item->queue.next == &rel->runs &&
+            !(item->flags & CCI__ITEM_VOID))
+            break;
+        if (cci__rel_output_item(rel, packet, item, now_ns))
+            return 1;
+        if (cci__rel_next_item(rel) == item)
+            break; /* no records */
+    }
+    return older && cci__rel_output_any_lost(rel, packet, now_ns);
 }
 
 /* Makes the next packet. `idle`: nothing else is going on, so what was kept back for company may go. Returns 1 and the
@@ -3620,31 +3688,16 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
     if (!rel->reliable) {
         if (cci__rel_output_unreliable(rel, packet, now_ns))
             return 1;
-    } else if (rel->rnr_until_ns <= now_ns && (!rel->rnr || rel->in_flight == 0) &&
-        (rel->in_flight == 0 || rel->in_flight + rel->mtu <= cci__rel_limit(rel)) &&
-        (now_ns >= rel->pace_ns || rel->in_flight == 0)) {
-        cci_rel_item_t *item;
-        int older;
-        if (CCI__UNLIKELY(rel->shuffled))
-            cci__rel_sort_lost(rel);
-        older = !cci__list_empty(&rel->lost) && cci__rel_queue_is_older(rel);
-        if (!older && cci__rel_output_any_lost(rel, packet, now_ns))
-            goto made;
-        while ((item = cci__rel_next_item(rel)) != NULL) {
-            /* A small packet waits for company while others are on their way, but not for long. */
-            if (item->kind == CCI__ITEM_RUN && rel->in_flight > 0 && !idle &&
-                now_ns < item->since_ns + CCI__REL_NAGLE_NS &&
-                item->length - item->sent < (rel->mtu - CCI_REL_HEADER) / 4 * 3 &&
-                item->queue.next == &rel->runs &&
-                !(item->flags & CCI__ITEM_VOID))
-                break;
-            if (cci__rel_output_item(rel, packet, item, now_ns))
-                goto made;
-            if (cci__rel_next_item(rel) == item)
-                break; /* no records */
+    } else if ((rel->in_flight == 0 || rel->in_flight + rel->mtu <= cci__rel_limit(rel)) &&
+               (now_ns >= rel->pace_ns || rel->in_flight == 0) && cci__rel_output_reliable(rel, packet, idle, now_ns)) {
+        if (CCI__UNLIKELY(rel->rnr) && !rel->ordered && packet->sent->item->kind != CCI__ITEM_BULK)
+            rel->rnr_until_ns = now_ns + cci__rel_pto_ns(rel); /* until then the peer may answer */
+        if (rel->srtt_ns > 2 * CCI__MS) { /* a long path: spread a window over the round trip, a quarter faster */
+            rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, CCI__MS)) +
+                           rel->srtt_ns * packet->sent->size * 4 / (rel->flow.window * 5);
+            rel->burst = NULL;
         }
-        if (older && cci__rel_output_any_lost(rel, packet, now_ns))
-            goto made;
+        return 1;
     }
     if (rel->ping) {
         cci_rel_sent_t *sent = cci__rel_new_record(rel, NULL);
@@ -3663,13 +3716,6 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
         return 1;
     }
     return 0;
-made:
-    if (rel->srtt_ns > 2 * CCI__MS) { /* a long path: spread a window over the round trip, a quarter faster */
-        rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, CCI__MS)) +
-                       rel->srtt_ns * packet->sent->size * 4 / (rel->flow.window * 5);
-        rel->burst = NULL;
-    }
-    return 1;
 }
 
 /* After cci_rel_output() made a packet and before any other call: makes the next one if it carries just the next piece of
@@ -3760,6 +3806,7 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
     if (sent->in_flight)
         rel->in_flight -= sent->size;
     sent->in_flight = 0;
+    rel->lost_writes |= sent->item->kind == CCI__ITEM_BULK;
     cci__list_remove(&sent->node);
     cci__list_append(&rel->lost, &sent->node);
 }
@@ -4632,9 +4679,13 @@ CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
         at = cci__min64(at, rel->last_sent_ns + cci__rel_pto_ns(rel));
     if (!waiting)
         return at;
-    if (rel->rnr)
-        at = cci__min64(at, rel->in_flight == 0 ? rel->rnr_until_ns : CCI__NEVER);
-    else if (!blocked && (rel->in_flight > 0 || !rel->reliable))
+    if (rel->rnr && rel->in_flight == 0)
+        return cci__min64(at, rel->rnr_until_ns);
+    if (rel->rnr && (rel->ordered || blocked))
+        return at;
+    if (rel->rnr && cci__list_empty(&rel->bulks) && !rel->lost_writes)
+        return cci__min64(at, cci__max64(rel->pace_ns, rel->rnr_until_ns));
+    if (!blocked && (rel->in_flight > 0 || !rel->reliable))
         at = cci__min64(at, cci__max64(rel->pace_ns, cci__list_empty(&rel->runs) ? 0
                         : CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue)->since_ns + CCI__REL_NAGLE_NS));
     return at;

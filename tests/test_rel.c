@@ -1069,6 +1069,100 @@ static void test_what_a_receiver_without_buffers_needs_next_is_sent_next(void **
     world_end(w);
 }
 
+/* A receiver keeps no message behind a write until that write is done, as one does whose buffers are short. The write needs
+ * none: it must not take its turn among messages that are refused again and again, nor wait as long as they. */
+static void test_writes_go_on_while_the_messages_behind_them_are_refused(void **state) {
+    static const uint32_t losses[2] = {0, 12};
+    static uint8_t memory[60000];
+    uint32_t i, n, loss;
+    (void)state;
+    for (i = 0; i < 2 * 40; i++) {
+        world_t *w = world_new(680 + i, CCI_CONN_ATTR_RU, 1500);
+        uint64_t began = w->now_ns;
+        loss = losses[i % 2];
+        w->lose = loss;
+        w->side[1].refuse_early = 1;
+        for (n = 0; n < 20; n++) write_sure(&w->side[0], memory, 0, 60000, 100 + i % 3 * 2000, 0);
+        if (!run_until_idle(w, 60000 * MS)) fail_msg("seed %u: not done, %u of 20", i, w->side[0].completed);
+        assert_all_well(&w->side[0]);
+        if (w->side[0].completed_ns - began > (loss ? 3000 : 600) * MS)
+            fail_msg("seed %u: 20 writes took %u ms", i, (unsigned)((w->side[0].completed_ns - began) / MS));
+        world_end(w);
+    }
+}
+
+/* The same, and the program goes on sending: what it sends later is refused as well. */
+static void test_a_write_is_not_starved_by_messages_that_are_refused(void **state) {
+    static uint8_t memory[60000];
+    world_t *w = world_new(690, CCI_CONN_ATTR_RU, 1500);
+    side_t *s = &w->side[0];
+    uint32_t n;
+    (void)state;
+    w->side[1].refuse_keep = 256;
+    send_sure(s, 100);
+    run_for(w, 20 * MS);
+    assert_true(s->rel.rnr);
+    write_sure(s, memory, 0, 60000, 0, 0);
+    for (n = 0; n < 50 && s->completed == 0; n++) {
+        (void)send_message(s, 1000);
+        run_for(w, MS);
+    }
+    assert_int_equal(s->completed, 1); /* the write */
+    assert_int_equal(w->side[1].delivered_count, 0);
+    w->side[1].refuse_keep = 0;
+    assert_true(run_until_idle(w, 10000 * MS));
+    assert_all_well(s);
+    world_end(w);
+}
+
+/* Nor do writes starve the messages: these try at their pace, though something is always under way. */
+static void test_a_refused_message_is_not_starved_by_writes(void **state) {
+    static uint8_t memory[60000];
+    world_t *w = world_new(691, CCI_CONN_ATTR_RU, 1500);
+    side_t *s = &w->side[0];
+    uint64_t ready_ns;
+    (void)state;
+    w->side[1].refuse_keep = 256;
+    send_sure(s, 100);
+    run_for(w, 20 * MS);
+    assert_true(s->rel.rnr);
+    w->side[1].refuse_keep = 0;
+    ready_ns = w->now_ns;
+    while (w->side[1].delivered_count == 0 && w->now_ns < ready_ns + 1000 * MS) {
+        while (list_length(&s->rel.bulks) < 3) write_sure(s, memory, 0, 60000, 0, 0);
+        step(w);
+    }
+    if (w->now_ns > ready_ns + 30 * MS) fail_msg("it took %u ms", (unsigned)((w->now_ns - ready_ns) / MS));
+    assert_true(run_until_idle(w, 10000 * MS));
+    assert_all_well(s);
+    world_end(w);
+}
+
+/* A message that is refused tries once in a while, not as often as the path answers. */
+static void test_a_refused_message_tries_at_its_own_pace_beside_writes(void **state) {
+    static uint8_t memory[60000];
+    world_t *w = world_new(692, CCI_CONN_ATTR_RU, 1500);
+    side_t *s = &w->side[0];
+    uint64_t refused;
+    uint32_t n;
+    (void)state;
+    w->side[1].refuse_keep = 256;
+    for (n = 0; n < 30; n++) send_sure(s, 1400);
+    run_for(w, 50 * MS);
+    refused = w->side[1].pool.packets_refused;
+    for (n = 0; n < 500; n++) {
+        while (list_length(&s->rel.bulks) < 3) write_sure(s, memory, 0, 60000, 0, 0);
+        step(w);
+    }
+    run_for(w, 100 * MS);
+    if (w->side[1].pool.packets_refused - refused > 20)
+        fail_msg("%u packets were refused", (unsigned)(w->side[1].pool.packets_refused - refused));
+    w->side[1].refuse_keep = 0;
+    assert_true(run_until_idle(w, 10000 * MS));
+    assert_all_well(s);
+    world_end(w);
+}
+
 /* ---- time-outs ---------------------------------------------------------------------------------------------------- */
 
 static void test_silence_breaks_the_connection_at_the_timeout(void **state) {
@@ -1934,6 +2028,10 @@ int main(void) {
         cmocka_unit_test(test_a_write_from_memory_that_is_gone_fails),
         cmocka_unit_test(test_a_write_that_was_refused_once_for_want_of_buffers_goes_on_at_full_speed),
         cmocka_unit_test(test_what_a_receiver_without_buffers_needs_next_is_sent_next),
+        cmocka_unit_test(test_writes_go_on_while_the_messages_behind_them_are_refused),
+        cmocka_unit_test(test_a_write_is_not_starved_by_messages_that_are_refused),
+        cmocka_unit_test(test_a_refused_message_is_not_starved_by_writes),
+        cmocka_unit_test(test_a_refused_message_tries_at_its_own_pace_beside_writes),
         cmocka_unit_test(test_silence_breaks_the_connection_at_the_timeout),
         cmocka_unit_test(test_an_operation_of_another_layer_behind_refused_messages_ends_at_its_own_timeout),
         cmocka_unit_test(test_an_operation_of_another_layer_behind_refused_messages_is_told_when_it_is_done),
