@@ -4821,7 +4821,9 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
  * A read is driven by the side that wants the data: it asks for chunks, of up to 64 segments each, and asks again for the
  * segments that did not come. The other side keeps nothing but the requests that it has not answered yet, and forgets
  * those when there are too many. An answer's packets are not acknowledged; what the reader has asked for and not got is
- * its window.
+ * its window. Segments are as long as packets that the reader may send. Those that the peer's link or the way back can't carry
+ * just don't come: after three tries the reader asks for short ones, and tries long ones again after a second, then two, and
+ * so on up to ten minutes.
  *
  * It does no I/O, reads no clock and never allocates. Invariants: a chunk is outstanding in one read; each byte of it is
  * placed once. Limits: the pools'. Frames, the last of their packet except READ, of which there may be several:
@@ -4891,6 +4893,8 @@ struct cci_rma_reader {
     cci_flow_t flow;
     uint64_t srtt_ns, rttvar_ns, heard_ns;
     uint32_t segment; /* bytes of data in a packet of the path */
+    uint32_t narrow;  /* the same of the way back, while nothing larger comes */
+    uint64_t narrow_until_ns, narrow_for_ns;
     uint32_t again;    /* chunks to be asked for once more */
     uint32_t timeouts; /* in a row */
     uint32_t request_count, chunk_count;
@@ -5193,6 +5197,23 @@ static cci_rma_chunk_t *cci__rma_new_chunk(cci_rma_table_t *table, cci_rma_reade
     return chunk;
 }
 
+/* Cuts a chunk, of which nothing is under way, into smaller segments if it has larger ones. A new segment of which only a part
+ * has come is asked for as a whole. */
+static void cci__rma_shrink(cci_rma_chunk_t *chunk, uint32_t segment) {
+    uint32_t i, count = (chunk->length + segment - 1) / segment, before = cci__rma_bytes(chunk, chunk->missing);
+    uint64_t missing = 0;
+    if (chunk->segment <= segment || count > 64)
+        return;
+    for (i = 0; i < count; i++) {
+        uint32_t first = i * segment, last = cci__min32(first + segment, chunk->length) - 1;
+        missing |= ((chunk->missing >> first / chunk->segment | chunk->missing >> last / chunk->segment) & 1) << i;
+    }
+    chunk->segment = segment;
+    chunk->missing = missing;
+    chunk->read->arrived -= cci__rma_bytes(chunk, missing) - before;
+    chunk->id += 0x10000; /* what was cut otherwise has another number */
+}
+
 /* Takes the next chunk that is to be asked for once more, or as much of it as there is room for: what would come in a burst
  * that the path can't carry would only be lost once more. */
 static cci_rma_chunk_t *cci__rma_take_again(cci_rma_table_t *table, cci_rma_reader_t *reader) {
@@ -5202,6 +5223,7 @@ static cci_rma_chunk_t *cci__rma_take_again(cci_rma_table_t *table, cci_rma_read
     while (!CCI__CONTAINER(node, cci_rma_chunk_t, node)->again)
         node = node->next;
     chunk = CCI__CONTAINER(node, cci_rma_chunk_t, node);
+    cci__rma_shrink(chunk, reader->segment); /* the path may have become smaller */
     do {
         chunk->asked |= (chunk->missing & ~chunk->asked) & (0 - (chunk->missing & ~chunk->asked)); /* the lowest */
     } while (chunk->asked != chunk->missing && cci__rma_bytes(chunk, chunk->asked) + chunk->segment <= room);
@@ -5219,7 +5241,7 @@ static cci_rma_chunk_t *cci__rma_take_again(cci_rma_table_t *table, cci_rma_read
 CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, uint32_t segment, uint8_t *at,
                              uint32_t room, uint64_t now_ns) {
     uint32_t used = 0;
-    reader->segment = segment;
+    reader->segment = now_ns < reader->narrow_until_ns ? cci__min32(segment, reader->narrow) : segment;
     while (used + 48 <= room) {
         cci_rma_chunk_t *chunk = NULL;
         uint8_t *frame = at + used;
@@ -5325,6 +5347,8 @@ static uint32_t cci__rma_input_data(cci_rma_table_t *table, cci_rma_reader_t *re
         return length;
     }
     memcpy(to, frame + 16, data);
+    if (data > reader->narrow)
+        reader->narrow_until_ns = reader->narrow_for_ns = 0;
     read->arrived += data;
     chunk->missing &= ~(UINT64_C(1) << number);
     was_asked = (int)(chunk->asked >> number & 1);
@@ -5453,21 +5477,14 @@ CCI_API uint64_t cci_rma_deadline(const cci_rma_reader_t *reader) {
            cci__rma_timeout_ns(reader);
 }
 
-/* Cuts a chunk into smaller segments: the way back may not carry larger ones. A new segment of which
- * only a part has come is asked for as a whole. */
-static void cci__rma_shrink(cci_rma_chunk_t *chunk, uint32_t segment) {
-    uint32_t i, count = (chunk->length + segment - 1) / segment, before = cci__rma_bytes(chunk, chunk->missing);
-    uint64_t missing = 0;
-    if (chunk->segment <= segment || count > 64)
-        return;
-    for (i = 0; i < count; i++) {
-        uint32_t first = i * segment, last = cci__min32(first + segment, chunk->length) - 1;
-        missing |= ((chunk->missing >> first / chunk->segment | chunk->missing >> last / chunk->segment) & 1) << i;
-    }
-    chunk->segment = segment;
-    chunk->missing = missing;
-    chunk->read->arrived -= cci__rma_bytes(chunk, missing) - before;
-    chunk->id += 0x10000; /* what was cut otherwise has another number */
+/* Larger segments than these don't come, or nothing does: the way back, or the peer's link, may not carry them. The next ones
+ * will be no larger for a while, which is the longer the more often larger ones have been tried in vain. */
+static void cci__rma_narrow(cci_rma_reader_t *reader, uint32_t segment, uint64_t now_ns) {
+    if (now_ns < reader->narrow_until_ns)
+        return; /* that is known, and the chunk is from before */
+    reader->narrow = segment;
+    reader->narrow_for_ns = cci__min64(cci__max64(2 * reader->narrow_for_ns, 1000 * CCI__MS), 600000 * CCI__MS);
+    reader->narrow_until_ns = now_ns + reader->narrow_for_ns;
 }
 
 /* Asks again for what has not come in time; in segments of `base` bytes after three tries. */
@@ -5483,8 +5500,10 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
             continue;
         cci__rma_lost(table, reader, chunk, now_ns);
         any = 1;
-        if (chunk->tries >= 2 && !chunk->heard)
+        if (chunk->tries >= 2 && !chunk->heard && chunk->segment > base) {
+            cci__rma_narrow(reader, base, now_ns);
             cci__rma_shrink(chunk, base);
+        }
     }
     if (!any)
         return;

@@ -330,6 +330,86 @@ static void test_a_short_last_segment_that_passes_a_narrow_way_does_not_keep_oth
     world_end(w);
 }
 
+/* What the reader has learned of one chunk, it knows for the next ones. */
+static void test_a_long_read_over_a_narrow_way_back_learns_it_once(void **state) {
+    world_t *w = world_new(132);
+    uint64_t began = w->now_ns;
+    uint32_t i;
+    (void)state;
+    w->path = 1200;
+    for (i = 0; i < 10; i++) {
+        (void)start(w, 0, MEMORY);
+        assert_true(run_until_idle(w, 60000 * MS));
+        assert_memory_equal(w->node[0].memory, w->node[1].memory, MEMORY);
+        memset(w->node[0].memory, 0, MEMORY);
+    }
+    if (w->now_ns - began > 2000 * MS) fail_msg("ten reads took %u ms", (unsigned)((w->now_ns - began) / MS));
+    world_end(w);
+}
+
+/* Nothing came for a while: that says little about the length of what could come. */
+static void test_an_outage_makes_segments_short_for_a_while_only(void **state) {
+    static const uint32_t outages_ms[] = {300, 1500, 8000, 30000};
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < sizeof outages_ms / sizeof outages_ms[0]; i++) {
+        world_t *w = world_new(133 + i);
+        uint64_t end;
+        (void)start(w, 0, MEMORY);
+        for (end = w->now_ns + MS; w->now_ns < end;) step(w);
+        assert_false(cci_rma_reader_idle(&w->node[0].reader));
+        w->lose = 256;
+        for (end = w->now_ns + outages_ms[i] * MS; w->now_ns < end;) step(w);
+        w->lose = 0;
+        assert_true(run_until_idle(w, 10000 * MS));
+        w->now_ns += (outages_ms[i] + 1000) * MS;
+        w->data_frames = 0;
+        (void)start(w, 0, MEMORY);
+        assert_true(run_until_idle(w, 10000 * MS));
+        if (w->data_frames > MEMORY / 1400 + 64)
+            fail_msg("outage of %u ms: %u segments", (unsigned)outages_ms[i], (unsigned)w->data_frames);
+        world_end(w);
+    }
+}
+
+/* The way back becomes as wide as the way there. */
+static void test_long_segments_are_tried_again_over_a_narrow_way_back(void **state) {
+    world_t *w = world_new(140);
+    uint64_t end, i;
+    (void)state;
+    w->path = 1200;
+    for (end = w->now_ns + 100000 * MS; w->now_ns < end;) {
+        (void)start(w, 0, MEMORY);
+        assert_true(run_until_idle(w, 10000 * MS));
+    }
+    w->path = PATH;
+    for (i = 0; i < 2; i++) {
+        w->now_ns += 600000 * MS;
+        w->data_frames = 0;
+        (void)start(w, 0, MEMORY);
+        assert_true(run_until_idle(w, 10000 * MS));
+    }
+    assert_true(w->data_frames <= MEMORY / 1400 + 64);
+    world_end(w);
+}
+
+/* The path's MTU is found to be smaller while chunks are under way: what is asked for again is so in segments that fit. */
+static void test_segments_follow_a_path_that_becomes_shorter(void **state) {
+    world_t *w = world_new(141);
+    uint64_t end, began;
+    (void)state;
+    (void)start(w, 0, MEMORY);
+    for (end = w->now_ns + MS; w->now_ns < end;) step(w);
+    assert_false(cci_rma_reader_idle(&w->node[0].reader));
+    w->path = 1050;
+    w->segment = 1024; /* less than what is tried when nothing comes */
+    began = w->now_ns;
+    assert_true(run_until_idle(w, 60000 * MS));
+    assert_memory_equal(w->node[0].memory, w->node[1].memory, MEMORY);
+    if (w->now_ns - began > 500 * MS) fail_msg("it took %u ms", (unsigned)((w->now_ns - began) / MS));
+    world_end(w);
+}
+
 static void test_a_read_of_what_may_not_be_read_is_denied(void **state) {
     world_t *w = world_new(140);
     cci_rma_read_t *read;
@@ -506,6 +586,10 @@ int main(void) {
         cmocka_unit_test(test_only_what_is_missing_is_asked_for_again),
         cmocka_unit_test(test_segments_shrink_when_the_way_back_is_narrow),
         cmocka_unit_test(test_a_short_last_segment_that_passes_a_narrow_way_does_not_keep_others_from_shrinking),
+        cmocka_unit_test(test_a_long_read_over_a_narrow_way_back_learns_it_once),
+        cmocka_unit_test(test_an_outage_makes_segments_short_for_a_while_only),
+        cmocka_unit_test(test_long_segments_are_tried_again_over_a_narrow_way_back),
+        cmocka_unit_test(test_segments_follow_a_path_that_becomes_shorter),
         cmocka_unit_test(test_a_read_of_what_may_not_be_read_is_denied),
         cmocka_unit_test(test_deregistration_in_the_middle_ends_the_read_on_either_side),
         cmocka_unit_test(test_a_flood_of_requests_is_bounded),
