@@ -869,6 +869,34 @@ static void one_read_more_than_there_can_be_is_refused_and_the_others_complete(v
     assert_int_equal(failed_count, 0);
 }
 
+/* The target's link is narrower than the reader's, which asks in packets as long as its own. */
+static void a_read_from_a_peer_whose_link_carries_less_goes_on_after_it_was_found_out(void **state) {
+    static uint8_t here[1 << 20], there[1 << 20];
+    cci_rma_handle_t *local, *remote;
+    uint64_t begin_ns;
+    uint32_t i;
+    (void)state;
+    sim.base_mtu = 1200;
+    message_limit = 8192; /* the same on both sides: it tells nothing about the links */
+    assert_int_equal(cci_create_endpoint(NULL, 0, &client, NULL), CCI_SUCCESS);
+    link_mtu = 1200;
+    assert_int_equal(cci_create_endpoint(NULL, 0, &server, NULL), CCI_SUCCESS);
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_rma_register(client, here, sizeof here, 0, &local), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(server, there, sizeof there, CCI_FLAG_READ | CCI_FLAG_WRITE, &remote), CCI_SUCCESS);
+    assert_int_equal(cci_rma(at_client, NULL, 0, local, 0, remote, 0, sizeof here, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    run_until(&sent_count, 1); /* the reader knows that the path carries more */
+    for (i = 0; i < sizeof there; i++)
+        there[i] = (uint8_t)(i % 251);
+    begin_ns = sim.now_ns;
+    assert_int_equal(cci_rma(at_client, NULL, 0, local, 0, remote, 0, sizeof here, NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    run_until(&sent_count, 2);
+    assert_int_equal(failed_count, 0);
+    assert_memory_equal(here, there, sizeof here);
+    print_message("1 MiB took %u ms\n", (unsigned)((sim.now_ns - begin_ns) / CCI__MS));
+    assert_true(sim.now_ns - begin_ns < 20000 * CCI__MS);
+}
+
 static void a_message_from_nowhere_is_refused(void **state) {
     struct iovec data[2] = {{NULL, 0}, {NULL, 1}};
     (void)state;
@@ -1076,6 +1104,7 @@ int main(void) {
         TEST(one_connection_more_than_can_have_traffic_gets_enobufs_until_another_has_none),
         TEST(one_registration_more_than_there_can_be_is_refused_until_another_ends),
         TEST(one_read_more_than_there_can_be_is_refused_and_the_others_complete),
+        TEST(a_read_from_a_peer_whose_link_carries_less_goes_on_after_it_was_found_out),
         TEST(a_message_from_nowhere_is_refused),
         TEST(a_connection_that_was_closed_can_not_be_closed_again),
         TEST(an_endpoint_hears_sixteen_groups_and_no_more_until_it_leaves_one),
