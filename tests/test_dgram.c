@@ -893,7 +893,6 @@ static void a_read_from_a_peer_whose_link_carries_less_goes_on_after_it_was_foun
     run_until(&sent_count, 2);
     assert_int_equal(failed_count, 0);
     assert_memory_equal(here, there, sizeof here);
-    print_message("1 MiB took %u ms\n", (unsigned)((sim.now_ns - begin_ns) / CCI__MS));
     assert_true(sim.now_ns - begin_ns < 20000 * CCI__MS);
 }
 
