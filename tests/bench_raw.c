@@ -239,7 +239,7 @@ static uint8_t *pair_record(const struct bench *bench, uint32_t way, uint32_t nu
 /* A number and 64 bytes, which with a few of a header are more than a line; or no bytes. */
 static void pair_put(const struct bench *bench, uint32_t way, uint32_t number) {
     uint8_t *record = pair_record(bench, way, number);
-    if (bench->message_bytes > 0) { /* the line that is polled last: nothing is faster of 24 ways that were tried */
+    if (bench->message_bytes > 0) { /* the line that is polled last: nothing was faster of some twenty ways */
         memcpy(record + 64, buffer + 48, SMALL_BYTES - 48);
         memcpy(record + 16, buffer, 48);
     }
