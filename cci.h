@@ -2666,7 +2666,7 @@ static uint8_t *cci__rel_frame(uint8_t *at, uint8_t type, uint8_t flags, uint32_
 }
 
 /* Copies a message of `length` bytes to the end of a run. */
-static inline void cci__rel_append(cci_rel_t *rel, cci_rel_item_t *item, const struct iovec *data, uint32_t count,
+static void cci__rel_append(cci_rel_t *rel, cci_rel_item_t *item, const struct iovec *data, uint32_t count,
                             uint32_t length, uint8_t flags, cci_rel_op_t *op) {
     uint32_t size = 8 + cci__pad8(length), i;
     uint8_t *at;

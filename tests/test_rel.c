@@ -1091,6 +1091,14 @@ static void test_writes_go_on_while_the_messages_behind_them_are_refused(void **
     }
 }
 
+/* A message is refused, and so will be the next ones. */
+static void refuse_a_message(world_t *w) {
+    w->side[1].refuse_keep = 256;
+    send_sure(&w->side[0], 100);
+    run_for(w, 20 * MS);
+    assert_true(w->side[0].rel.rnr);
+}
+
 /* The same, and the program goes on sending: what it sends later is refused as well. */
 static void test_a_write_is_not_starved_by_messages_that_are_refused(void **state) {
     static uint8_t memory[60000];
@@ -1098,10 +1106,7 @@ static void test_a_write_is_not_starved_by_messages_that_are_refused(void **stat
     side_t *s = &w->side[0];
     uint32_t n;
     (void)state;
-    w->side[1].refuse_keep = 256;
-    send_sure(s, 100);
-    run_for(w, 20 * MS);
-    assert_true(s->rel.rnr);
+    refuse_a_message(w);
     write_sure(s, memory, 0, 60000, 0, 0);
     for (n = 0; n < 50 && s->completed == 0; n++) {
         (void)send_message(s, 1000);
@@ -1122,10 +1127,7 @@ static void test_a_refused_message_is_not_starved_by_writes(void **state) {
     side_t *s = &w->side[0];
     uint64_t ready_ns;
     (void)state;
-    w->side[1].refuse_keep = 256;
-    send_sure(s, 100);
-    run_for(w, 20 * MS);
-    assert_true(s->rel.rnr);
+    refuse_a_message(w);
     w->side[1].refuse_keep = 0;
     ready_ns = w->now_ns;
     while (w->side[1].delivered_count == 0 && w->now_ns < ready_ns + 1000 * MS) {
