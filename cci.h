@@ -291,7 +291,8 @@ typedef enum cci_event_type {
     CCI_EVENT_CONNECT_REQUEST,       /* request:    accept or reject it, then return it                        */
     CCI_EVENT_ACCEPT,                /* accept:     the outcome of cci_accept()                                */
     CCI_EVENT_KEEPALIVE_TIMEDOUT,    /* keepalive:  the peer did not answer; the option is now 0               */
-    CCI_EVENT_ENDPOINT_DEVICE_FAILED /* dev_failed: the device of the endpoint is gone or down                 */
+    CCI_EVENT_ENDPOINT_DEVICE_FAILED, /* dev_failed: the device of the endpoint is gone or down                */
+    CCI_EVENT_DISCONNECT             /* disconnect: a connection has ended; only if CCI_OPT_ENDPT_EVENT_MASK asks */
 } cci_event_type_t;
 
 typedef struct cci_event_send { /* [5.12] */
@@ -341,6 +342,17 @@ typedef struct cci_event_endpoint_device_failed {
     cci_endpoint_t *endpoint;
 } cci_event_endpoint_device_failed_t;
 
+/* Beyond CCI 0.3.0: comes once for each connection, if CCI_OPT_ENDPT_EVENT_MASK has the bit 1u << CCI_EVENT_DISCONNECT, after
+ * the connection's last RECV event and after everything pending on it has completed. The program still calls
+ * cci_disconnect() to give the connection back. It does not come after the program's own cci_disconnect(). */
+typedef struct cci_event_disconnect {
+    cci_event_type_t type;
+    cci_status_t status; /* CCI_SUCCESS: the peer closed it in order; CCI_ERR_DISCONNECTED: the peer has forgotten it, it was
+                            restarted; CCI_ETIMEDOUT: the peer fell silent; CCI_ERR_DEVICE_DEAD: the local device is gone */
+    cci_connection_t *connection;
+    void *context; /* the connection's */
+} cci_event_disconnect_t;
+
 typedef union cci_event { /* [5.5] */
     cci_event_type_t type;
     cci_event_send_t send;
@@ -350,6 +362,7 @@ typedef union cci_event { /* [5.5] */
     cci_event_accept_t accept;
     cci_event_keepalive_timedout_t keepalive;
     cci_event_endpoint_device_failed_t dev_failed;
+    cci_event_disconnect_t disconnect;
 } cci_event_t;
 
 /* ---- options [4.6] ---------------------------------------------------------------------------------------------- */
@@ -362,7 +375,9 @@ typedef enum cci_opt_name {
     CCI_OPT_ENDPT_URI,               /* char *, get: the program frees it                                           */
     CCI_OPT_ENDPT_RMA_ALIGN,         /* cci_alignment_t, get                                                        */
     CCI_OPT_CONN_SEND_TIMEOUT,       /* uint32_t µs, get and set: for operations started from now on                */
-    CCI_OPT_CONN_KEEPALIVE_TIMEOUT   /* uint32_t µs, get and set                                                    */
+    CCI_OPT_CONN_KEEPALIVE_TIMEOUT,  /* uint32_t µs, get and set                                                    */
+    /* Beyond CCI 0.3.0: */
+    CCI_OPT_ENDPT_EVENT_MASK /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0 */
 } cci_opt_name_t;
 
 /* Required alignment in bytes of the parts of an RMA, 0 for none. [5.1] */
@@ -9518,6 +9533,7 @@ CCI_API const char *cci_event_type_str(cci_event_type_t type) {
     case CCI_EVENT_ACCEPT: return "CCI_EVENT_ACCEPT";
     case CCI_EVENT_KEEPALIVE_TIMEDOUT: return "CCI_EVENT_KEEPALIVE_TIMEDOUT";
     case CCI_EVENT_ENDPOINT_DEVICE_FAILED: return "CCI_EVENT_ENDPOINT_DEVICE_FAILED";
+    case CCI_EVENT_DISCONNECT: return "CCI_EVENT_DISCONNECT";
     default: return NULL;
     }
 }
@@ -9770,6 +9786,7 @@ static int cci__opt_owner(cci_opt_name_t name) {
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
     case CCI_OPT_ENDPT_URI:
     case CCI_OPT_ENDPT_RMA_ALIGN:
+    case CCI_OPT_ENDPT_EVENT_MASK:
         return 'e';
     case CCI_OPT_CONN_SEND_TIMEOUT:
     case CCI_OPT_CONN_KEEPALIVE_TIMEOUT:

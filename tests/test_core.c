@@ -548,7 +548,7 @@ static void statuses_and_event_types_have_texts(void **state) {
     assert_null(cci_strerror(NULL, (enum cci_status)9));
     assert_null(cci_strerror(NULL, CCI_STATUS_NONE_));
     assert_string_equal(cci_event_type_str(CCI_EVENT_RECV), "CCI_EVENT_RECV");
-    for (i = 0; i <= (int)CCI_EVENT_ENDPOINT_DEVICE_FAILED; i++) {
+    for (i = 0; i <= (int)CCI_EVENT_DISCONNECT; i++) {
         assert_non_null(cci_event_type_str((cci_event_type_t)i));
     }
     assert_null(cci_event_type_str((cci_event_type_t)99));
