@@ -764,6 +764,7 @@ typedef struct cci_link_info {
     int os_handle;            /* descriptor to wait on, or -1                                                    */
     const char *congestion;   /* "discern" (also if NULL), "newreno" or "fixed": see >>base                      */
     uint32_t crc;             /* 1: each packet carries a CRC-32C, for links without a checksum; both sides or none */
+    uint64_t memory_limit;    /* bytes that connections with traffic may take at most; 0: the header's, see MEMORY */
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -2207,6 +2208,10 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_RANGES 32u     /* of packet numbers */
 #define CCI__REL_SEQUENCES 128u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
 #define CCI__REL_GAPS 96u       /* in a bulk write */
+#define CCI__REL_FEW_NUMBERS 3u /* the ranges that there is space for before the pool is asked: of packet numbers */
+#define CCI__REL_FEW_SEQUENCES 1u /* of sequence numbers */
+#define CCI__REL_FEW_GAPS 3u      /* in a bulk write or a long message */
+#define CCI__REL_SMALL 256u     /* bytes of frames in a small block */
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
 #define CCI__REL_PIECES 4u       /* FRAGMENT, BULK and VOID frames in a packet; we send one */
 #define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
@@ -2271,7 +2276,8 @@ typedef struct cci_rel_item {
     uint8_t kind;
     int32_t status;
     uint32_t length, sent, fragment; /* bytes of frames; sent up to; of the message there, bytes sent in fragments */
-    uint8_t *frames;                 /* RUN, SLOTS: in the pool; else NULL */
+    uint32_t capacity;               /* bytes at `frames` */
+    uint8_t *frames;                 /* RUN, SLOTS: in the small block itself, or a large one; else NULL */
     uint8_t head[8];                 /* LENT, SLOTS: the frame's */
     uint32_t even;                   /* bytes of each fragment of the message that is being sent in fragments */
     struct cci_rel_item *follow;     /* EXTERN: a held item that goes when this is done */
@@ -2279,6 +2285,23 @@ typedef struct cci_rel_item {
     cci_rel_bulk_t bulk;
     uint64_t bulk_sent;
 } cci_rel_item_t;
+
+/* An item with space for the frames of a RUN that is small. */
+typedef struct cci_rel_block {
+    cci_rel_item_t item; /* first */
+    uint8_t bytes[CCI__REL_SMALL];
+} cci_rel_block_t;
+
+/* What a connection gets from the pool when it must remember more than a few ranges. */
+typedef union cci_rel_numbers {
+    cci_list_t node; /* while it is free */
+    cci_range_t range[CCI__REL_RANGES];
+} cci_rel_numbers_t;
+
+typedef union cci_rel_gaps {
+    cci_list_t node;
+    cci_range_t range[CCI__REL_SEQUENCES];
+} cci_rel_gaps_t;
 
 /* One packet that waits for its acknowledgement, or the part of it that must be sent again. */
 typedef struct cci_rel_sent {
@@ -2305,12 +2328,13 @@ typedef struct cci_rel_part {
     cci_list_t node; /* ascending by first */
     uint64_t first, total;
     uint32_t count;
-    uint32_t range_count;
+    uint32_t range_count, range_capacity;
     uint8_t complete;
     uint8_t after;   /* flags of the first frame */
     void *buffer;    /* FRAGMENT: memory for the whole, a run in front of it */
     uint8_t *memory;
-    cci_range_t ranges[CCI__REL_GAPS];
+    cci_range_t *ranges; /* that have come: `few`, or a cci_rel_gaps_t of the pool */
+    cci_range_t few[CCI__REL_FEW_GAPS];
 } cci_rel_part_t;
 
 /* A packet to send: `head` is the caller's memory of CCI_REL_HEAD bytes, whose first CCI_REL_HEADER are left for it; with
@@ -2344,17 +2368,25 @@ typedef struct cci_rel_sink {
     void (*broken)(void *user, int status); /* the peer does not answer any more */
 } cci_rel_sink_t;
 
-/* What the connections of an endpoint share. */
+/* What a pool is asked for when it has none left. */
+enum { CCI_REL_BLOCKS, CCI_REL_LARGE, CCI_REL_BULKS, CCI_REL_RECORDS, CCI_REL_PARTS, CCI_REL_NUMBERS, CCI_REL_GAPS };
+
+/* What the connections of an endpoint share. The lists have what is free at the moment. A count of what is free goes up to what
+ * the pool may have in all: `more` adds to a list that is empty, and returns 1 if it did. */
 typedef struct cci_rel_pool {
     const cci_rel_sink_t *sink;
     const cci_congestion_t *congestion;
-    cci_list_t blocks, bulks, records, parts; /* free ones */
+    int (*more)(struct cci_rel_pool *pool, int what); /* NULL: there are no more than were added */
+    cci_list_t blocks, large, bulks, records, parts, numbers, gaps;
     uint32_t ack_bytes;                       /* that may come before they are acknowledged */
-    uint32_t block_size;                      /* bytes of frames in a RUN */
+    uint32_t block_size;                      /* bytes of frames in a RUN: of a large block */
     uint8_t slots;                            /* packets leave as they are: long messages lie as packets */
-    uint32_t block_total, block_limit, block_out;
+    uint32_t block_limit, bulk_limit;         /* blocks that one connection may have, and writes, reads and lent messages */
+    uint32_t block_total, block_out;
+    uint32_t large_total, large_out;
     uint32_t part_total, part_free;
     uint32_t record_free, record_total;
+    uint32_t gap_free;
     uint32_t buffers_held; /* by all connections, with what can't be delivered yet */
     uint32_t starved;      /* something that was due had to be refused */
     uint32_t base_mtu;
@@ -2405,28 +2437,27 @@ struct cci_rel {
     uint64_t mtu_again_ns;
     /* receiving */
     uint64_t floor_number; /* all below have been seen */
-    cci_range_t numbers[CCI__REL_RANGES];
-    uint32_t number_count;
+    cci_range_t *numbers;  /* `few_numbers`, or a cci_rel_numbers_t of the pool */
+    uint32_t number_count, number_capacity;
     uint32_t ack_count, ack_bytes;
     uint32_t stream_bytes; /* that came since the peer last paused */
     uint64_t ack_at_ns, largest_ns;
     uint64_t heard_ns; /* when something sound last came, or the peer was last asked for a sign of life */
     uint64_t expected; /* all sequence numbers below have been taken */
-    cci_range_t sequences[CCI__REL_SEQUENCES];
-    uint32_t sequence_count;
+    cci_range_t *sequences; /* `few_sequences`, or a cci_rel_gaps_t of the pool */
+    uint32_t sequence_count, sequence_capacity;
     cci_rel_run_t *early; /* taken, not yet delivered; ascending */
     cci_rel_run_t *early_last; /* ordered: the last of them, if there are any */
     cci_list_t parts;
-    uint32_t part_count, record_count; /* lent by the pool */
+    uint32_t part_count, record_count, gap_count; /* lent by the pool */
+    uint32_t block_count, large_count, bulk_count; /* the same */
     uint32_t buffers_held;             /* buffers with what can't be delivered yet */
     uint8_t advanced;                  /* the packet brought it further */
     uint64_t stuck_ns;                 /* when it got further for the last time, or began to hold something */
-    struct {
-        uint32_t sequence;
-        uint8_t reason;
-    } nacks[4];
-    uint32_t nack_count;
-    uint32_t ping;
+    uint8_t nack_count, ping;
+    uint8_t nack_reasons[4];
+    uint32_t nacks[4]; /* sequence numbers */
+    cci_range_t few_numbers[CCI__REL_FEW_NUMBERS], few_sequences[CCI__REL_FEW_SEQUENCES];
 };
 
 /* What cci_rel_input() says of a packet: unsound; sound, perhaps late or once more; sound and newer than all before. */
@@ -2444,28 +2475,32 @@ CCI_API void cci_rel_pool_init(cci_rel_pool_t *pool, const cci_rel_sink_t *sink,
     pool->base_mtu = base_mtu;
     pool->ack_bytes = 131072;
     cci__list_init(&pool->blocks);
+    cci__list_init(&pool->large);
     cci__list_init(&pool->bulks);
     cci__list_init(&pool->records);
     cci__list_init(&pool->parts);
+    cci__list_init(&pool->numbers);
+    cci__list_init(&pool->gaps);
 }
 
-/* Adds `count` blocks: that many messages of any size can be pending. `bytes` has count times block_size bytes. */
-CCI_API void cci_rel_pool_add_blocks(cci_rel_pool_t *pool, cci_rel_item_t *items, uint8_t *bytes, uint32_t count) {
+/* Adds `count` blocks: that many messages of any size can be pending on each connection. `bytes` has count times block_size
+ * bytes, 8-byte aligned. */
+CCI_API void cci_rel_pool_add_blocks(cci_rel_pool_t *pool, cci_rel_block_t *blocks, uint8_t *bytes, uint32_t count) {
     uint32_t i;
     pool->block_total += count;
+    pool->large_total += count;
     pool->block_limit += count;
     for (i = 0; i < count; i++) {
-        items[i].frames = bytes + (size_t)i * pool->block_size;
-        cci__list_append(&pool->blocks, &items[i].node);
+        cci__list_append(&pool->blocks, &blocks[i].item.node);
+        cci__list_append(&pool->large, (cci_list_t *)(void *)(bytes + (size_t)i * pool->block_size));
     }
 }
 
 CCI_API void cci_rel_pool_add(cci_rel_pool_t *pool, cci_rel_item_t *bulks, uint32_t bulk_count, cci_rel_sent_t *records,
                               uint32_t record_count, cci_rel_part_t *parts, uint32_t part_count) {
-    while (bulk_count-- > 0) {
-        bulks[bulk_count].frames = NULL;
+    pool->bulk_limit += bulk_count;
+    while (bulk_count-- > 0)
         cci__list_append(&pool->bulks, &bulks[bulk_count].node);
-    }
     pool->record_free += record_count;
     pool->record_total += record_count;
     while (record_count-- > 0)
@@ -2476,17 +2511,68 @@ CCI_API void cci_rel_pool_add(cci_rel_pool_t *pool, cci_rel_item_t *bulks, uint3
         cci__list_append(&pool->parts, &parts[part_count].node);
 }
 
-static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint64_t now_ns) {
+CCI_API void cci_rel_pool_add_ranges(cci_rel_pool_t *pool, cci_rel_numbers_t *numbers, uint32_t number_count,
+                                     cci_rel_gaps_t *gaps, uint32_t gap_count) {
+    while (number_count-- > 0)
+        cci__list_append(&pool->numbers, &numbers[number_count].node);
+    pool->gap_free += gap_count;
+    while (gap_count-- > 0)
+        cci__list_append(&pool->gaps, &gaps[gap_count].node);
+}
+
+/* Is there one in the list, perhaps now? */
+static inline int cci__rel_has(cci_rel_pool_t *pool, const cci_list_t *list, int what) {
+    return CCI__LIKELY(!cci__list_empty(list)) || (pool->more && pool->more(pool, what));
+}
+
+/* May somebody who holds so many have one more of what is out? One may have all there are if the pool is for one alone. */
+static int cci__rel_block_share(const cci_rel_pool_t *pool, uint32_t held, uint32_t out, uint32_t total) {
+    return total <= pool->block_limit || cci__share(held, total - out);
+}
+
+/* May the connection have one more large block? */
+static int cci__rel_has_large(cci_rel_t *rel) {
+    cci_rel_pool_t *pool = rel->pool;
+    return pool->large_out < pool->large_total &&
+           cci__rel_block_share(pool, rel->large_count, pool->large_out, pool->large_total) &&
+           cci__rel_has(pool, &pool->large, CCI_REL_LARGE);
+}
+
+/* May the connection have one more block, or two, with `need` bytes of frames in the last? */
+static int cci__rel_has_blocks(cci_rel_t *rel, uint32_t count, uint32_t need) {
+    cci_rel_pool_t *pool = rel->pool;
+    if (rel->block_count + count > pool->block_limit || pool->block_out + count > pool->block_total ||
+        !cci__rel_block_share(pool, rel->block_count + count - 1, pool->block_out + count - 1, pool->block_total) ||
+        !cci__rel_has(pool, &pool->blocks, CCI_REL_BLOCKS))
+        return 0;
+    if (count == 2 && pool->blocks.next->next == &pool->blocks && !(pool->more && pool->more(pool, CCI_REL_BLOCKS)))
+        return 0;
+    return need <= CCI__REL_SMALL || cci__rel_has_large(rel);
+}
+
+/* A large block for the item's frames, in place of the small one. There is one: see cci__rel_has_blocks(). */
+static void cci__rel_enlarge(cci_rel_t *rel, cci_rel_item_t *item) {
+    cci_list_t *large = rel->pool->large.next;
+    cci__list_remove(large);
+    rel->pool->large_out++;
+    rel->large_count++;
+    if (item->length > 0)
+        memcpy(large, item->frames, item->length);
+    item->frames = (uint8_t *)(void *)large;
+    item->capacity = rel->pool->block_size;
+}
+
+/* An item, with space for `need` bytes of frames if it is a RUN or lies in SLOTS. NULL: the pool has none for the connection. */
+static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t need, uint64_t now_ns) {
     cci_rel_pool_t *pool = rel->pool;
     int in_block = kind == CCI__ITEM_RUN || kind == CCI__ITEM_SLOTS;
-    cci_list_t *list = in_block ? &pool->blocks : &pool->bulks;
     cci_rel_item_t *item;
-    if (cci__list_empty(list) || (in_block && pool->block_out >= pool->block_limit))
+    if (in_block ? !cci__rel_has_blocks(rel, 1, need)
+                 : rel->bulk_count >= pool->bulk_limit || !cci__rel_has(pool, &pool->bulks, CCI_REL_BULKS))
         return NULL;
-    item = CCI__CONTAINER(list->next, cci_rel_item_t, node);
+    item = CCI__CONTAINER(in_block ? pool->blocks.next : pool->bulks.next, cci_rel_item_t, node);
     cci__list_remove(&item->node);
     cci__list_init(&item->queue);
-    pool->block_out += in_block != 0;
     item->ops = NULL;
     item->ops_tail = &item->ops;
     item->since_ns = now_ns;
@@ -2495,9 +2581,20 @@ static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint64_t 
     item->timeout_us = rel->timeout_us;
     item->kind = kind;
     item->status = CCI_SUCCESS;
-    item->length = item->sent = item->fragment = 0;
+    item->length = item->sent = item->fragment = item->capacity = 0;
+    item->frames = NULL;
     item->follow = NULL;
     item->bulk_sent = 0;
+    if (in_block) {
+        pool->block_out++;
+        rel->block_count++;
+        item->frames = CCI__CONTAINER(item, cci_rel_block_t, item)->bytes;
+        item->capacity = CCI__REL_SMALL;
+        if (need > CCI__REL_SMALL)
+            cci__rel_enlarge(rel, item);
+    } else {
+        rel->bulk_count++;
+    }
     cci__list_append(&rel->items, &item->node);
     if (item->timeout_us)
         rel->expire_ns = cci__min64(rel->expire_ns, now_ns + (uint64_t)item->timeout_us * 1000);
@@ -2509,8 +2606,56 @@ static void cci__rel_free_item(cci_rel_t *rel, cci_rel_item_t *item) {
     CCI_ASSERT(item->pieces == 0 && !item->ops);
     cci__list_remove(&item->node);
     cci__list_remove(&item->queue);
-    pool->block_out -= item->frames != NULL;
-    cci__list_insert(item->frames ? pool->blocks.next : pool->bulks.next, &item->node); /* the last used is the warmest */
+    if (!item->frames) {
+        rel->bulk_count--;
+        cci__list_insert(pool->bulks.next, &item->node); /* the last used is the warmest */
+        return;
+    }
+    if (item->capacity > CCI__REL_SMALL) {
+        cci__list_insert(pool->large.next, (cci_list_t *)(void *)item->frames);
+        pool->large_out--;
+        rel->large_count--;
+    }
+    pool->block_out--;
+    rel->block_count--;
+    cci__list_insert(pool->blocks.next, &item->node);
+}
+
+/* Sees to it that [lo, hi) can be added to a set of ranges that come from the pool when there are more than a few; 0: it
+ * can't. `space`: where the set lies, of `capacity` ranges, and `most` with what the pool has. */
+static int cci__rel_gaps_fit(cci_rel_t *rel, cci_range_t **space, uint32_t count, uint32_t *capacity, uint32_t most,
+                             uint64_t lo, uint64_t hi) {
+    cci_rel_pool_t *pool = rel->pool;
+    cci_list_t *node;
+    if (CCI__LIKELY(cci__ranges_fit(*space, count, *capacity, lo, hi)))
+        return 1;
+    if (*capacity == most || !cci__share(rel->gap_count, pool->gap_free) || !cci__rel_has(pool, &pool->gaps, CCI_REL_GAPS))
+        return 0;
+    node = pool->gaps.next;
+    cci__list_remove(node);
+    pool->gap_free--;
+    rel->gap_count++;
+    memcpy(node, *space, count * sizeof **space);
+    *space = CCI__CONTAINER(node, cci_rel_gaps_t, node)->range;
+    *capacity = most;
+    return 1;
+}
+
+/* Gives back what a set had from the pool; its ranges are forgotten. */
+static void cci__rel_free_gaps(cci_rel_t *rel, cci_range_t **space, uint32_t *capacity, cci_range_t *few, uint32_t few_count) {
+    if (*capacity == few_count)
+        return;
+    cci__list_append(&rel->pool->gaps, &((cci_rel_gaps_t *)(void *)*space)->node);
+    rel->pool->gap_free++;
+    rel->gap_count--;
+    *space = few;
+    *capacity = few_count;
+}
+
+/* The sequence numbers that came too early are none any more. */
+static void cci__rel_free_sequences(cci_rel_t *rel) {
+    rel->sequence_count = 0;
+    cci__rel_free_gaps(rel, &rel->sequences, &rel->sequence_capacity, rel->few_sequences, CCI__REL_FEW_SEQUENCES);
 }
 
 static void cci__rel_free_record(cci_rel_t *rel, cci_rel_sent_t *sent) {
@@ -2540,6 +2685,7 @@ static void cci__rel_free_part(cci_rel_t *rel, cci_rel_part_t *part) {
         rel->pool->sink->drop(rel->user, part->buffer);
         cci__rel_hold_buffer(rel, -1);
     }
+    cci__rel_free_gaps(rel, &part->ranges, &part->range_capacity, part->few, CCI__REL_FEW_GAPS);
     rel->part_count--;
     cci__list_remove(&part->node);
     cci__list_append(&rel->pool->parts, &part->node);
@@ -2554,6 +2700,10 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->user = user;
     rel->ordered = attribute == CCI_CONN_ATTR_RO;
     rel->reliable = attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU;
+    rel->numbers = rel->few_numbers;
+    rel->number_capacity = CCI__REL_FEW_NUMBERS;
+    rel->sequences = rel->few_sequences;
+    rel->sequence_capacity = CCI__REL_FEW_SEQUENCES;
     cci__list_init(&rel->items);
     cci__list_init(&rel->runs);
     cci__list_init(&rel->bulks);
@@ -2598,12 +2748,14 @@ CCI_API uint64_t cci_rel_stuck_ns(const cci_rel_t *rel) {
 
 /* Forgets packets that nobody waits for: those that only wanted to be acknowledged. */
 CCI_API void cci_rel_forget(cci_rel_t *rel) {
-    if (cci__list_empty(&rel->items))
-        cci__rel_free_records(rel);
+    if (!cci__list_empty(&rel->items))
+        return;
+    cci__rel_free_records(rel);
+    rel->probing = 0;
 }
 
 /* Writes down what must outlive a pause. Only when idle. A packet that is late from before counts as seen. */
-CCI_API void cci_rel_end(const cci_rel_t *rel, cci_rel_state_t *state) {
+CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     state->next_number = rel->next_number;
     state->floor_number = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
     state->next_sequence = rel->next_sequence;
@@ -2612,6 +2764,13 @@ CCI_API void cci_rel_end(const cci_rel_t *rel, cci_rel_state_t *state) {
     state->rttvar_ns = (uint32_t)cci__min64(rel->rttvar_ns, UINT32_MAX);
     state->min_rtt_ns = (uint32_t)cci__min64(rel->min_rtt_ns, UINT32_MAX);
     state->mtu = rel->mtu;
+    cci__rel_free_sequences(rel);
+    if (rel->number_capacity > CCI__REL_FEW_NUMBERS) {
+        cci__list_append(&rel->pool->numbers, &((cci_rel_numbers_t *)(void *)rel->numbers)->node);
+        rel->numbers = rel->few_numbers;
+        rel->number_capacity = CCI__REL_FEW_NUMBERS;
+    }
+    rel->number_count = 0;
 }
 
 /* ---- going out: what the program issues ---- */
@@ -2646,13 +2805,18 @@ static void cci__rel_hold(cci_rel_t *rel, cci_rel_item_t *item) {
 }
 
 /* The run at the end of the queue, if a frame of `need` bytes can join it. */
-static inline cci_rel_item_t *cci__rel_open_run(const cci_rel_t *rel, uint32_t need, uint64_t now_ns) {
+static inline cci_rel_item_t *cci__rel_open_run(cci_rel_t *rel, uint32_t need, uint64_t now_ns) {
     cci_rel_item_t *item = CCI__CONTAINER(rel->runs.prev, cci_rel_item_t, queue);
     if (&item->queue == &rel->runs || item->kind != CCI__ITEM_RUN || item->sent != 0 || item->fragment != 0 ||
         item->length + need > rel->mtu - CCI_REL_HEADER || item->first + item->count != rel->next_sequence ||
         item->node.next != &rel->items || (item->flags & CCI__ITEM_VOID) || item->timeout_us != rel->timeout_us ||
         (item->timeout_us && now_ns - item->since_ns >= (uint64_t)item->timeout_us * 60))
         return NULL;
+    if (CCI__UNLIKELY(item->length + need > item->capacity)) { /* a run of small messages becomes a full packet */
+        if (!cci__rel_has_large(rel))
+            return NULL;
+        cci__rel_enlarge(rel, item);
+    }
     return item;
 }
 
@@ -2663,7 +2827,7 @@ static cci_rel_item_t *cci__rel_room(cci_rel_t *rel, uint32_t need, uint64_t now
         return item;
     if (!cci__list_empty(&rel->runs))
         rel->want_mtu = 1; /* more is waiting than fits into a packet: larger ones would help */
-    item = cci__rel_new_item(rel, CCI__ITEM_RUN, now_ns);
+    item = cci__rel_new_item(rel, CCI__ITEM_RUN, need, now_ns);
     if (item) {
         cci__rel_enqueue(rel, item);
         if (need + CCI_REL_HEADER > rel->mtu)
@@ -2685,7 +2849,7 @@ static void cci__rel_append(cci_rel_t *rel, cci_rel_item_t *item, const struct i
                             uint32_t length, uint8_t flags, cci_rel_op_t *op) {
     uint32_t size = 8 + cci__pad8(length), i;
     uint8_t *at;
-    CCI_ASSERT(item->length + size <= rel->pool->block_size && item->first + item->count == rel->next_sequence);
+    CCI_ASSERT(item->length + size <= item->capacity && item->first + item->count == rel->next_sequence);
     at = cci__rel_frame(item->frames + item->length, CCI__FRAME_MESSAGE, flags, length, rel->next_sequence);
     if (length & 7)
         memset(item->frames + item->length + size - 8, 0, 8); /* what goes out is ours, not what lay there */
@@ -2746,7 +2910,7 @@ static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_
     cci_rel_item_t *item;
     if ((even + CCI__SLOT_HEAD) * pieces > rel->pool->block_size)
         return 0;
-    item = cci__rel_new_item(rel, CCI__ITEM_SLOTS, now_ns);
+    item = cci__rel_new_item(rel, CCI__ITEM_SLOTS, (even + CCI__SLOT_HEAD) * pieces, now_ns);
     if (!item)
         return 0;
     item->even = even;
@@ -2781,7 +2945,7 @@ CCI_API int cci_rel_send(cci_rel_t *rel, const struct iovec *data, uint32_t coun
 /* Sends a message of CCI_REL_LENT_MIN bytes or more from where it is: `data` stays untouched until it completes.
  * CCI_ENOBUFS, and nothing has happened, when the pool is empty. */
 CCI_API int cci_rel_lend(cci_rel_t *rel, const void *data, uint32_t length, cci_rel_op_t *op, uint64_t now_ns) {
-    cci_rel_item_t *item = cci__rel_new_item(rel, CCI__ITEM_LENT, now_ns);
+    cci_rel_item_t *item = cci__rel_new_item(rel, CCI__ITEM_LENT, 0, now_ns);
     if (!item)
         return CCI_ENOBUFS;
     item->bulk.data = (const uint8_t *)data;
@@ -2813,7 +2977,7 @@ CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int messag
     cci_rel_item_t *item;
     int hold = !cci__list_empty(&rel->held) || (fence && rel->rma_open > 0);
     uint32_t behind = message ? 8 + cci__pad8(length) : 0; /* goes into the same run, so that both are refused together */
-    if (message && (cci__list_empty(&rel->pool->blocks) || rel->pool->block_out + 2 > rel->pool->block_limit))
+    if (message && !cci__rel_has_blocks(rel, 2, behind))
         return CCI_ENOBUFS;
     if (!hold && bulk->length <= CCI__REL_INLINE &&
         bulk->length + 56 + behind + CCI_REL_HEADER <= cci__min32(rel->mtu, rel->pool->base_mtu)) {
@@ -2828,7 +2992,7 @@ CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int messag
         memset(at + 48 + bulk->length, 0, size - 48 - (size_t)bulk->length);
         item->length += size;
     } else {
-        item = cci__rel_new_item(rel, CCI__ITEM_BULK, now_ns);
+        item = cci__rel_new_item(rel, CCI__ITEM_BULK, 0, now_ns);
         if (!item)
             return CCI_ENOBUFS;
         item->bulk = *bulk;
@@ -2857,9 +3021,9 @@ CCI_API int cci_rel_extern(cci_rel_t *rel, int message, const struct iovec *data
                            cci_rel_op_t *op, void *user_data, cci_rel_item_t **made, uint64_t now_ns) {
     cci_rel_item_t *item, *follow;
     int hold = !cci__list_empty(&rel->held) || (fence && rel->rma_open > 0);
-    if (message && (cci__list_empty(&rel->pool->blocks) || rel->pool->block_out >= rel->pool->block_limit))
+    if (message && !cci__rel_has_blocks(rel, 1, 8 + cci__pad8(length)))
         return CCI_ENOBUFS;
-    item = cci__rel_new_item(rel, CCI__ITEM_EXTERN, now_ns);
+    item = cci__rel_new_item(rel, CCI__ITEM_EXTERN, 0, now_ns);
     if (!item)
         return CCI_ENOBUFS;
     *made = item;
@@ -2867,7 +3031,7 @@ CCI_API int cci_rel_extern(cci_rel_t *rel, int message, const struct iovec *data
     item->flags |= fence ? CCI__ITEM_FENCE : 0u;
     cci__rel_attach(item, op, rel->next_sequence);
     if (message) {
-        follow = cci__rel_new_item(rel, CCI__ITEM_RUN, now_ns);
+        follow = cci__rel_new_item(rel, CCI__ITEM_RUN, 8 + cci__pad8(length), now_ns);
         cci__rel_append(rel, follow, data, 1, length, 0, op);
         follow->flags |= CCI__ITEM_HELD;
         cci__list_append(&rel->follows, &follow->queue);
@@ -3053,7 +3217,8 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     }
     while (!cci__list_empty(&rel->parts))
         cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
-    rel->ack_count = rel->nack_count = rel->ping = rel->sequence_count = 0;
+    cci__rel_free_sequences(rel);
+    rel->ack_count = rel->nack_count = rel->ping = 0;
     rel->expire_ns = rel->loss_ns = rel->ack_at_ns = CCI__NEVER;
 }
 
@@ -3121,8 +3286,7 @@ CCI_API void cci_rel_open_packet(cci_rel_t *rel, cci_rel_packet_t *packet, uint3
     while (rel->nack_count > 0 && room >= 8) {
         uint8_t *at = packet->head + packet->head_length;
         rel->nack_count--;
-        cci__rel_frame(at, CCI__FRAME_NACK, rel->nacks[rel->nack_count].reason, 0,
-                       rel->nacks[rel->nack_count].sequence);
+        cci__rel_frame(at, CCI__FRAME_NACK, rel->nack_reasons[rel->nack_count], 0, rel->nacks[rel->nack_count]);
         packet->head_length += 8;
         room -= 8;
     }
@@ -3149,7 +3313,8 @@ static void cci__rel_track(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sen
 static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item) {
     cci_rel_pool_t *pool = rel->pool;
     cci_rel_sent_t *sent;
-    if (!cci__share_for_long(rel->record_count, pool->record_free, pool->record_total))
+    if (!cci__share_for_long(rel->record_count, pool->record_free, pool->record_total) ||
+        !cci__rel_has(pool, &pool->records, CCI_REL_RECORDS))
         return NULL;
     sent = CCI__CONTAINER(pool->records.next, cci_rel_sent_t, node);
     cci__list_remove(&sent->node);
@@ -3982,8 +4147,8 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
 static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason) {
     if (rel->nack_count == sizeof rel->nacks / sizeof rel->nacks[0])
         rel->nack_count--; /* the oldest ones matter most */
-    rel->nacks[rel->nack_count].sequence = (uint32_t)sequence;
-    rel->nacks[rel->nack_count++].reason = (uint8_t)reason;
+    rel->nacks[rel->nack_count] = (uint32_t)sequence;
+    rel->nack_reasons[rel->nack_count++] = (uint8_t)reason;
 }
 
 /* ---- coming in: messages ---- */
@@ -4050,20 +4215,30 @@ static int cci__rel_have(const cci_rel_t *rel, uint64_t lo, uint64_t hi) {
     return cci__ranges_test(rel->sequences, rel->sequence_count, lo, hi);
 }
 
+/* Whether sequence numbers that came too early can be remembered. */
+static int cci__rel_room_for(cci_rel_t *rel, uint64_t lo, uint64_t hi) {
+    return rel->ordered || lo <= rel->expected ||
+           cci__rel_gaps_fit(rel, &rel->sequences, rel->sequence_count, &rel->sequence_capacity, CCI__REL_SEQUENCES, lo, hi);
+}
+
 /* Unordered: [lo, hi) has been taken. 0 if that can't be remembered. */
 static int cci__rel_take(cci_rel_t *rel, uint64_t lo, uint64_t hi) {
     lo = cci__max64(lo, rel->expected);
     if (hi <= lo)
         return 1;
-    if (lo > rel->expected &&
-        cci__ranges_add(rel->sequences, &rel->sequence_count, CCI__REL_SEQUENCES, lo, hi) == CCI__RANGE_FULL)
-        return 0;
+    if (lo > rel->expected) {
+        if (!cci__rel_room_for(rel, lo, hi))
+            return 0;
+        (void)cci__ranges_add(rel->sequences, &rel->sequence_count, rel->sequence_capacity, lo, hi);
+    }
     if (lo == rel->expected)
         rel->expected = hi;
     while (rel->sequence_count > 0 && rel->sequences[0].lo <= rel->expected) {
         rel->expected = cci__max64(rel->expected, rel->sequences[0].hi);
         memmove(rel->sequences, rel->sequences + 1, --rel->sequence_count * sizeof rel->sequences[0]);
     }
+    if (rel->sequence_count == 0)
+        cci__rel_free_sequences(rel);
     return 1;
 }
 
@@ -4125,12 +4300,6 @@ static int cci__rel_place_run(cci_rel_t *rel, const uint8_t *frame, uint32_t cou
             return 1;
         frame += cci_rel_frame_size(frame); /* never behind the last: it need not be padded */
     }
-}
-
-/* Whether sequence numbers that came too early can be remembered. */
-static int cci__rel_room_for(const cci_rel_t *rel, uint64_t lo, uint64_t hi) {
-    return rel->ordered || lo <= rel->expected ||
-           cci__ranges_fit(rel->sequences, rel->sequence_count, CCI__REL_SEQUENCES, lo, hi);
 }
 
 /* Is the message that is needed next arriving in pieces? The rest of it needs no more memory. */
@@ -4257,7 +4426,7 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
     }
     if (!make)
         return NULL;
-    if (cci__list_empty(&rel->pool->parts)) {
+    if (rel->pool->part_free == 0 || !cci__rel_has(rel->pool, &rel->pool->parts, CCI_REL_PARTS)) {
         rel->pool->starved = 1;
         return NULL;
     }
@@ -4277,6 +4446,8 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
     part->complete = part->after = 0;
     part->buffer = NULL;
     part->memory = NULL;
+    part->ranges = part->few;
+    part->range_capacity = CCI__REL_FEW_GAPS;
     return part;
 }
 
@@ -4284,7 +4455,7 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
 static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, uint32_t length) {
     uint64_t first = part->first;
     rel->advanced = 1;
-    (void)cci__ranges_add(part->ranges, &part->range_count, CCI__REL_GAPS, offset, offset + length);
+    (void)cci__ranges_add(part->ranges, &part->range_count, part->range_capacity, offset, offset + length);
     if (part->range_count != 1 || part->ranges[0].lo != 0 || part->ranges[0].hi != part->total)
         return CCI__TAKEN;
     part->complete = 1;
@@ -4312,10 +4483,9 @@ static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, 
 }
 
 /* Whether a piece may be marked: it must not open more gaps than are remembered, nor more holes in the sequence. */
-static int cci__rel_fits(const cci_rel_t *rel, const cci_rel_part_t *part, uint64_t sequence, uint64_t offset,
-                         uint64_t end) {
+static int cci__rel_fits(cci_rel_t *rel, cci_rel_part_t *part, uint64_t sequence, uint64_t offset, uint64_t end) {
     return cci__rel_room_for(rel, sequence, sequence + 1) &&
-           cci__ranges_fit(part->ranges, part->range_count, CCI__REL_GAPS, offset, end);
+           cci__rel_gaps_fit(rel, &part->ranges, part->range_count, &part->range_capacity, CCI__REL_GAPS, offset, end);
 }
 
 /* A segment of a bulk write. */
@@ -4555,6 +4725,24 @@ static int cci__rel_scan(const uint8_t *bytes, uint32_t length, uint32_t message
     return 1;
 }
 
+/* Notes a packet's number where its ranges are full: the pool may have space for more, or else the lowest range is forgotten, with
+ * the gap behind it. */
+static void cci__rel_note_number(cci_rel_t *rel, uint64_t number) {
+    cci_rel_pool_t *pool = rel->pool;
+    if (rel->number_capacity < CCI__REL_RANGES && cci__rel_has(pool, &pool->numbers, CCI_REL_NUMBERS)) {
+        cci_list_t *node = pool->numbers.next;
+        cci__list_remove(node);
+        memcpy(node, rel->numbers, rel->number_count * sizeof rel->numbers[0]);
+        rel->numbers = CCI__CONTAINER(node, cci_rel_numbers_t, node)->range;
+        rel->number_capacity = CCI__REL_RANGES;
+    } else {
+        rel->floor_number = rel->numbers[0].hi;
+        memmove(rel->numbers, rel->numbers + 1, --rel->number_count * sizeof rel->numbers[0]);
+    }
+    if (number >= rel->floor_number)
+        (void)cci__ranges_add(rel->numbers, &rel->number_count, rel->number_capacity, number, number + 1);
+}
+
 /* The whole number of a packet that comes now with these low bits. */
 CCI_API uint64_t cci_rel_expand(const cci_rel_t *rel, uint32_t number_low) {
     return cci__expand32(number_low, rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number);
@@ -4662,12 +4850,9 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     if (!rel->reliable && !pinged && !rel->once)
         return CCI_REL_SOUND; /* only the path's probes are acknowledged */
     gap = number != top;
-    if (cci__ranges_add(rel->numbers, &rel->number_count, CCI__REL_RANGES, number, number + 1) == CCI__RANGE_FULL) {
-        rel->floor_number = rel->numbers[0].hi;
-        memmove(rel->numbers, rel->numbers + 1, --rel->number_count * sizeof rel->numbers[0]);
-        if (number >= rel->floor_number)
-            (void)cci__ranges_add(rel->numbers, &rel->number_count, CCI__REL_RANGES, number, number + 1);
-    }
+    if (CCI__UNLIKELY(cci__ranges_add(rel->numbers, &rel->number_count, rel->number_capacity, number, number + 1) ==
+                      CCI__RANGE_FULL))
+        cci__rel_note_number(rel, number);
     if (number >= top)
         rel->largest_ns = now_ns;
     if (rel->reliable ? eliciting : pinged)
@@ -5385,7 +5570,8 @@ static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *re
     cci_rma_request_t *request;
     if (length < 48)
         return 0;
-    if (!cci__share(reader->request_count, table->request_free) || reader->request_count >= 256)
+    if (!cci__share(reader->request_count, table->request_free) || reader->request_count >= 256 ||
+        cci__list_empty(&table->requests))
         return 48; /* it will be asked for again */
     if (cci__load32(frame + 20) < 64 || cci__load32(frame + 20) > 0xfff8 || cci__load32(frame + 32) == 0 ||
         (cci__load32(frame + 32) - 1) / cci__load32(frame + 20) > 63)
@@ -5565,18 +5751,22 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
 extern "C" {
 #endif
 
-#define CCI__DGRAM_BUFS 1024u        /* default of both buffer counts */
+#define CCI__DGRAM_BUFS 1024u        /* default of both buffer counts, where memory allows */
 #define CCI__DGRAM_MAX_BUFS 65536u
 #define CCI__DGRAM_FEW 16u           /* receive buffers: of fewer, less is kept free */
 #define CCI__DGRAM_BATCH_RX 16
 #define CCI__DGRAM_BATCH_TX 88 /* two full offloaded batches of an Ethernet's packets */
-#define CCI__DGRAM_ACTIVES 1024u     /* connections with traffic at once */
-#define CCI__DGRAM_BULKS 1024u       /* RMAs at once */
-#define CCI__DGRAM_PARTS 512u        /* long messages and writes arriving at once */
+#define CCI__DGRAM_WARM 1024u        /* connections that had traffic last keep their state even if others are idle as well */
+#define CCI__DGRAM_BULKS 1024u       /* RMAs of a connection at once */
 #define CCI__DGRAM_REGIONS 4096u
-#define CCI__DGRAM_REQUESTS 1024u
 #define CCI__DGRAM_CHUNKS 512u
-#define CCI__DGRAM_CONTROL 8192u     /* connection events at once */
+#define CCI__DGRAM_CONTROL 64u       /* connection events that are made at once */
+#define CCI__DGRAM_SLAB 32768u       /* bytes of a slab, if not just one thing is longer */
+#ifdef CCI_MEMORY_BYTES
+#define CCI__DGRAM_MEMORY CCI_MEMORY_BYTES
+#else
+#define CCI__DGRAM_MEMORY (UINT64_C(1) << (sizeof(void *) > 4 ? 30 : 28)) /* bytes of the stores at most */
+#endif
 #define CCI__DGRAM_GROUPS 16u
 #define CCI__DGRAM_GONE 64u
 #define CCI__DGRAM_COLLECTING 64u    /* requests in pieces that are arriving */
@@ -5600,6 +5790,7 @@ enum { CCI__FRAME_CHALLENGE = 32, CCI__FRAME_RESPONSE };
 
 /* An address that the peer may have moved to, until that is proven. */
 typedef struct cci__path {
+    cci_list_t node; /* while it is free */
     cci_link_addr_t to;
     uint64_t challenge;      /* 0: there is none */
     uint64_t received, sent; /* bytes from there and to there */
@@ -5608,17 +5799,18 @@ typedef struct cci__path {
 } cci__path_t;
 
 typedef struct cci__active {
+    cci_list_t lent;    /* first; in `lent`, the longest unused first, or in `free_actives` */
     cci_rel_t rel;
-    cci_rma_reader_t reader;
     struct cci__dconn *conn;
     cci_list_t ready;   /* in `ready`: something can be sent; in `soon`: something waits for company or for an idle moment */
     cci_list_t inbox;   /* in `inbox`: has messages for the program */
-    cci_list_t lent;    /* in `lent`, the longest unused first, or in `free_actives` */
     cci_rel_run_t *runs, **runs_tail;
-    uint32_t unsent_bytes; /* of messages issued since something was sent */
-    uint32_t owes_response;
-    uint64_t response; /* to a challenge of the peer's */
-    cci__path_t path;
+    cci_rma_reader_t *reader; /* NULL: it has not read, nor been read */
+    cci__path_t *path;        /* NULL: the peer has not moved */
+    uint64_t response;        /* to a challenge of the peer's */
+    uint32_t unsent_bytes;    /* of messages issued since something was sent */
+    uint32_t op_count;        /* operations under way that the program waits for */
+    uint8_t owes_response;
 } cci__active_t;
 
 typedef struct cci__dconn {
@@ -5646,6 +5838,24 @@ typedef struct cci__pending {
 typedef struct cci__memory {
     struct cci__memory *next;
 } cci__memory_t;
+
+/* What grows as connections have traffic: each kind has its part of the memory limit, so that none can leave nothing to
+ * another. */
+enum {
+    CCI__STORE_ACTIVES = CCI_REL_GAPS + 1, /* those before are the pool's */
+    CCI__STORE_READERS,
+    CCI__STORE_PATHS,
+    CCI__STORE_READS,
+    CCI__STORE_REQUESTS,
+    CCI__STORE_OPS,
+    CCI__STORES
+};
+
+typedef struct cci__store {
+    cci_list_t *free; /* where new ones go; each begins with its node */
+    uint32_t size;    /* bytes of one */
+    uint32_t made, most;
+} cci__store_t;
 
 typedef struct cci__tx_slot {
     cci_link_addr_t to;
@@ -5686,7 +5896,11 @@ typedef struct cci__dgram {
     cci_wheel_t wheel;
     cci_list_t ready, soon, inbox, lent, free_actives;
     cci_evq_event_t *free_ops;
+    cci__store_t stores[CCI__STORES];
     cci__memory_t *memory;
+    uint64_t memory_limit;    /* bytes */
+    uint32_t buffers_unmade;  /* receive buffers that the program allows and that were not needed yet */
+    cci_list_t readers, paths; /* free ones */
     cci__dconn_t *groups[CCI__DGRAM_GROUPS];
     uint32_t group_count;
     cci_evq_buffer_t *current; /* the buffer that is being taken in */
@@ -5734,6 +5948,43 @@ static void *cci__dgram_memory(cci__dgram_t *ep, size_t size) {
     block->next = ep->memory;
     ep->memory = block;
     return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
+}
+
+/* Makes a slab more of one kind; 0 if its part of the memory is used up, or there is no more. */
+static int cci__dgram_grow_store(cci__dgram_t *ep, int kind) {
+    cci__store_t *store = &ep->stores[kind];
+    uint32_t count = cci__min32(cci__max32(CCI__DGRAM_SLAB / store->size, 1), store->most - store->made), i;
+    uint8_t *slab = count > 0 ? (uint8_t *)cci__dgram_memory(ep, (size_t)count * store->size) : NULL;
+    if (!slab)
+        return 0;
+    store->made += count;
+    for (i = 0; i < count; i++)
+        cci__list_append(store->free, (cci_list_t *)(void *)(slab + (size_t)i * store->size));
+    return 1;
+}
+
+static int cci__dgram_can_grow(const cci__dgram_t *ep, int kind) {
+    return ep->stores[kind].made < ep->stores[kind].most;
+}
+
+/* One of a kind, NULL if there is none. It is not zeroed. */
+static void *cci__dgram_take(cci__dgram_t *ep, int kind) {
+    cci_list_t *list = ep->stores[kind].free, *node;
+    if (cci__list_empty(list) && !cci__dgram_grow_store(ep, kind))
+        return NULL;
+    node = list->next;
+    cci__list_remove(node);
+    return node;
+}
+
+static void cci__dgram_give_back(cci__dgram_t *ep, int kind, void *thing) {
+    cci_list_t *list = ep->stores[kind].free;
+    cci__list_insert(list->next, (cci_list_t *)thing);
+}
+
+/* The reliability protocol's pool needs more. */
+static int cci__dgram_more(cci_rel_pool_t *pool, int what) {
+    return cci__dgram_grow_store(CCI__CONTAINER(pool, cci__dgram_t, pool), what);
 }
 
 /* ---- going out: packets into the batch, the batch to the link ---- */
@@ -5915,12 +6166,12 @@ static void cci__dgram_send_path(cci__dgram_t *ep, cci__dconn_t *conn, const cci
 
 /* When the challenge is to be repeated; CCI__NEVER while no more bytes may go to an address that is not proven. */
 static uint64_t cci__path_deadline(const cci__dgram_t *ep, const cci__path_t *path) {
-    return path->challenge && path->sent + CCI__PATH_PACKET + ep->overhead <= 3 * path->received ? path->again_ns
+    return path && path->challenge && path->sent + CCI__PATH_PACKET + ep->overhead <= 3 * path->received ? path->again_ns
                                                                                                   : CCI__NEVER;
 }
 
 static void cci__dgram_challenge(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__path_t *path = &conn->active->path;
+    cci__path_t *path = conn->active->path;
     if (ep->now_ns < cci__path_deadline(ep, path))
         return;
     path->sent += CCI__PATH_PACKET + ep->overhead;
@@ -5929,10 +6180,20 @@ static void cci__dgram_challenge(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_send_path(ep, conn, &path->to, CCI__FRAME_CHALLENGE, path->challenge);
 }
 
+static cci__path_t *cci__dgram_attach_path(cci__dgram_t *ep, cci__active_t *active) {
+    cci__path_t *path = (cci__path_t *)cci__dgram_take(ep, CCI__STORE_PATHS);
+    if (path)
+        memset(path, 0, sizeof *path);
+    active->path = path;
+    return path;
+}
+
 /* A sound packet of the peer's came from an address that is not known to be its own. */
 static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *from, uint32_t length,
                                  int newest) {
-    cci__path_t *path = &conn->active->path;
+    cci__path_t *path = conn->active->path;
+    if (!path && (!newest || (path = cci__dgram_attach_path(ep, conn->active)) == NULL))
+        return;
     if (!path->challenge || memcmp(&path->to, from, sizeof *from) != 0) {
         uint64_t words[4] = {0, 0, 0, 0}; /* other hashes of this key have other counts of words */
         if (!newest)
@@ -5949,14 +6210,20 @@ static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     cci__dgram_challenge(ep, conn);
 }
 
+/* The peer is where it was. */
+static inline void cci__dgram_stayed(cci__active_t *active) {
+    if (CCI__UNLIKELY(active->path != NULL))
+        active->path->challenge = 0;
+}
+
 /* The peer has answered the challenge: this is its address now. */
 static void cci__dgram_moved(cci__dgram_t *ep, cci__dconn_t *conn) {
     int hashed = conn->conn.hashed;
     cci_conn_unhash(&ep->conns, &conn->conn);
-    conn->conn.peer = conn->active->path.to;
+    conn->conn.peer = conn->active->path->to;
     if (hashed)
         cci_conn_hash(&ep->conns, &conn->conn);
-    conn->active->path.challenge = 0;
+    conn->active->path->challenge = 0;
 }
 
 /* A frame about addresses; returns its bytes, 0 if it is malformed. */
@@ -5969,7 +6236,7 @@ static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, cons
     if (frame[0] == CCI__FRAME_CHALLENGE) {
         active->response = bits;
         active->owes_response = 1;
-    } else if (active->path.challenge && active->path.challenge == bits) {
+    } else if (active->path && active->path->challenge && active->path->challenge == bits) {
         cci__dgram_moved(ep, conn);
     }
     return 16;
@@ -5987,11 +6254,14 @@ static void cci__dgram_commit_next(cci__dgram_t *ep, cci__dconn_t *conn, const u
 static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t now_ns) {
     cci__active_t *active = conn->active;
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
+    cci_rma_reader_t *reader = active->reader;
     uint32_t size;
-    if (cci_rma_wants_to_answer(&active->reader)) {
+    if (!reader)
+        return 0;
+    if (cci_rma_wants_to_answer(reader)) {
         /* An answer's segment fills its packet: what is owed goes in packets of its own. */
         cci_rel_open_packet(&active->rel, packet, active->rel.mtu, now_ns);
-        size = cci_rma_answer(&ep->rma, &active->reader, packet->head + packet->head_length,
+        size = cci_rma_answer(&ep->rma, reader, packet->head + packet->head_length,
                               ep->info.mtu - packet->head_length, &packet->body, &packet->body_length);
         if (size > 0) {
             packet->head_length += size;
@@ -5999,12 +6269,12 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
             return 1;
         }
     }
-    if (!cci_rma_wants_to_ask(&ep->rma, &active->reader))
+    if (!cci_rma_wants_to_ask(&ep->rma, reader))
         return 0;
     if (active->rel.mtu < active->rel.mtu_max && !active->rel.probing)
         active->rel.want_mtu = 1;
     cci_rel_open_packet(&active->rel, packet, 96, now_ns);
-    size = cci_rma_ask(&ep->rma, &active->reader, (active->rel.mtu - CCI_REL_HEADER - 16) & ~7u,
+    size = cci_rma_ask(&ep->rma, reader, (active->rel.mtu - CCI_REL_HEADER - 16) & ~7u,
                        packet->head + packet->head_length, cci__min32(CCI_REL_HEAD, active->rel.mtu) - packet->head_length,
                        now_ns);
     packet->head_length += size;
@@ -6021,7 +6291,7 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status);
 static int cci__active_stuck(const cci__active_t *active) {
     const cci_rel_t *rel = &active->rel;
     return (rel->in_flight == 0 && (!cci__list_empty(&rel->bulks) || !cci__list_empty(&rel->lost))) ||
-           (active->reader.outstanding == 0 && !cci__list_empty(&active->reader.reads));
+           (active->reader && active->reader->outstanding == 0 && !cci__list_empty(&active->reader->reads));
 }
 
 /* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after it. */
@@ -6072,7 +6342,7 @@ static void cci__dgram_make_ready(cci__dgram_t *ep, cci__active_t *active) {
 /* ---- connections and what is lent to them ---- */
 
 static int cci__active_idle(const cci__active_t *active) {
-    return !active->runs && cci_rel_idle(&active->rel) && cci_rma_reader_idle(&active->reader);
+    return !active->runs && cci_rel_idle(&active->rel) && (!active->reader || cci_rma_reader_idle(active->reader));
 }
 
 static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
@@ -6083,7 +6353,21 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_remove(&active->ready);
     cci__list_remove(&active->inbox);
     cci__list_remove(&active->lent);
-    cci__list_append(&ep->free_actives, &active->lent);
+    if (active->reader)
+        cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
+    if (active->path)
+        cci__dgram_give_back(ep, CCI__STORE_PATHS, active->path);
+    cci__dgram_give_back(ep, CCI__STORE_ACTIVES, active);
+}
+
+/* What the connection needs for reading, or for being read; NULL if there is none. */
+static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *active) {
+    if (active->reader)
+        return active->reader;
+    active->reader = (cci_rma_reader_t *)cci__dgram_take(ep, CCI__STORE_READERS);
+    if (active->reader)
+        cci_rma_reader_init(active->reader, active);
+    return active->reader;
 }
 
 /* Ends a connection that has long held what others need, and has got no further. Its peer learns it from a reset. */
@@ -6109,7 +6393,7 @@ static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
         cci__list_append(&ep->lent, &active->lent);
         if (take)
             cci_rel_forget(&active->rel);
-        evicted = cci__dgram_evict(ep, active);
+        evicted = (!take || !cci__dgram_can_grow(ep, CCI__STORE_ACTIVES)) && cci__dgram_evict(ep, active);
         if (take && cci__active_idle(active)) {
             cci__dgram_take_active(ep, active);
             return;
@@ -6117,6 +6401,14 @@ static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
         if (!take && evicted)
             return;
     }
+}
+
+/* A free one, which an idle connection gives back if it need be; NULL if there is none. */
+static cci__active_t *cci__dgram_new_active(cci__dgram_t *ep) {
+    if (cci__list_empty(&ep->free_actives) && (ep->stores[CCI__STORE_ACTIVES].made >= CCI__DGRAM_WARM ||
+                                               !cci__dgram_grow_store(ep, CCI__STORE_ACTIVES)))
+        cci__dgram_reclaim(ep, 1);
+    return (cci__active_t *)cci__dgram_take(ep, CCI__STORE_ACTIVES);
 }
 
 /* Lends the connection what it needs for traffic; NULL if everything is in use. */
@@ -6129,22 +6421,19 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
         }
         return active;
     }
-    if (cci__list_empty(&ep->free_actives)) {
-        cci__dgram_reclaim(ep, 1);
-        if (cci__list_empty(&ep->free_actives))
-            return NULL;
-    }
-    active = CCI__CONTAINER(ep->free_actives.next, cci__active_t, lent);
-    cci__list_remove(&active->lent);
+    active = cci__dgram_new_active(ep);
+    if (!active)
+        return NULL;
     cci__list_append(&ep->lent, &active->lent);
     cci__list_init(&active->ready);
     cci__list_init(&active->inbox);
     active->conn = conn;
     active->runs = NULL;
     active->runs_tail = &active->runs;
-    active->unsent_bytes = 0;
+    active->unsent_bytes = active->op_count = 0;
     active->owes_response = 0;
-    memset(&active->path, 0, sizeof active->path);
+    active->reader = NULL;
+    active->path = NULL;
     conn->active = active;
     cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
                   cci__max32(cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), 256),
@@ -6153,7 +6442,6 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     active->rel.progress_ns = ep->now_ns;
     active->rel.message_max = conn->conn.pub.max_send_size;
     active->rel.once = conn->key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
-    cci_rma_reader_init(&active->reader, active);
     return active;
 }
 
@@ -6161,8 +6449,11 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
 static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t at = CCI__NEVER;
     if (conn->active) {
-        at = cci__min64(cci_rel_deadline(&conn->active->rel), cci_rma_deadline(&conn->active->reader));
-        at = cci__min64(at, cci__path_deadline(ep, &conn->active->path));
+        at = cci_rel_deadline(&conn->active->rel);
+        if (CCI__UNLIKELY(conn->active->reader != NULL))
+            at = cci__min64(at, cci_rma_deadline(conn->active->reader));
+        if (CCI__UNLIKELY(conn->active->path != NULL))
+            at = cci__min64(at, cci__path_deadline(ep, conn->active->path));
     }
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
@@ -6228,7 +6519,8 @@ static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
             if (item->kind == CCI__ITEM_EXTERN) /* a read that waits for a fence: the reader does not know it yet */
                 cci_rma_free_read(&ep->rma, (cci_rma_read_t *)item->user_data);
         }
-        cci_rma_reader_abort(&ep->rma, &conn->active->reader);
+        if (conn->active->reader)
+            cci_rma_reader_abort(&ep->rma, conn->active->reader);
         cci_rel_abort(&conn->active->rel, status);
         cci__list_remove(&conn->active->ready);
     }
@@ -6265,10 +6557,10 @@ static void cci__dgram_proven(cci__dgram_t *ep, cci__dconn_t *conn) {
 static cci_evq_event_t *cci__dgram_control_event(cci__dgram_t *ep) {
     cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
     if (!event) {
-        cci_evq_event_t *more = (cci_evq_event_t *)cci__dgram_memory(ep, 256 * sizeof *more);
+        cci_evq_event_t *more = (cci_evq_event_t *)cci__dgram_memory(ep, CCI__DGRAM_CONTROL * sizeof *more);
         if (!more)
             return NULL;
-        cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, more, 256);
+        cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, more, CCI__DGRAM_CONTROL);
         event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
     }
     event->owner = NULL;
@@ -6289,6 +6581,10 @@ static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_event_t *event = cci__dgram_control_event(ep);
     conn->keepalive_us = 0;
     conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+    if (conn->active) { /* nobody waits for the answer any more */
+        conn->active->rel.ping = 0;
+        cci_rel_forget(&conn->active->rel);
+    }
     if (!event)
         return;
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
@@ -6355,12 +6651,45 @@ static int cci__dgram_peers_hold(const cci__dgram_t *ep) {
     return ep->pool.buffers_held >= ep->recv_buf_count / 2;
 }
 
+/* Makes receive buffers, a slab of them; 0 if there are to be no more. */
+static int cci__dgram_grow_buffers(cci__dgram_t *ep) {
+    uint32_t count = cci__min32(cci__max32(CCI__DGRAM_SLAB / ep->buffer_size, CCI__DGRAM_BATCH_RX), ep->buffers_unmade);
+    cci_evq_buffer_t *buffers = NULL;
+    uint8_t *bytes = NULL;
+    if (count > 0)
+        buffers = (cci_evq_buffer_t *)cci__dgram_memory(ep, count * sizeof *buffers);
+    if (buffers)
+        bytes = (uint8_t *)cci__dgram_memory(ep, (size_t)count * ep->buffer_size);
+    if (!bytes)
+        return 0;
+    ep->buffers_unmade -= count;
+    cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->buffer_size, count);
+    return 1;
+}
+
+/* Buffers that are free, and those that can be made. */
+static uint32_t cci__dgram_buffers_left(const cci__dgram_t *ep) {
+    return ep->evq.free_buffer_count + ep->buffers_unmade;
+}
+
+/* Is there one now, besides the one that takes the place in the batch of one that is kept? */
+static int cci__dgram_has_buffer(cci__dgram_t *ep) {
+    return ep->evq.free_buffer_count > 1 || cci__dgram_grow_buffers(ep) || ep->evq.free_buffer_count > 0;
+}
+
+static cci_evq_buffer_t *cci__dgram_take_buffer(cci__dgram_t *ep) {
+    if (ep->evq.free_buffer_count == 0)
+        (void)cci__dgram_grow_buffers(ep);
+    return cci_evq_take_buffer(&ep->evq);
+}
+
 /* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves the last
  * quarter to what is due, a little more to requests for connections, and its share to other connections. */
 static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, int in_order, uint32_t spoken_for) {
     uint32_t count = ep->recv_buf_count, early = count / 4 + (count < CCI__DGRAM_FEW ? count > 1 : cci__max32(count / 16, 2));
-    uint32_t left = ep->evq.free_buffer_count, reserve = spoken_for + (in_order ? 0 : early);
-    if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)))
+    uint32_t left = cci__dgram_buffers_left(ep), reserve = spoken_for + (in_order ? 0 : early);
+    if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)) &&
+        (CCI__LIKELY(ep->evq.free_buffer_count > spoken_for) || cci__dgram_grow_buffers(ep)))
         return 1;
     if (in_order && cci__dgram_peers_hold(ep))
         ep->pool.starved = 1;
@@ -6393,7 +6722,7 @@ static uint8_t *cci__sink_assemble(void *user, uint32_t size, int in_order, void
     if (size + CCI_REL_HEADER > ep->buffer_size ||
         !cci__dgram_buffer_for(ep, active, in_order, ep->current && ep->current->refs > 1))
         return NULL;
-    taken = cci_evq_take_buffer(&ep->evq);
+    taken = cci__dgram_take_buffer(ep);
     *buffer = taken;
     return taken->data;
 }
@@ -6430,7 +6759,9 @@ static int cci__sink_readable(void *user, const cci_rel_bulk_t *source) {
 
 static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
     cci__op_t *op = CCI__CONTAINER(rel_op, cci__op_t, rel);
-    cci__dgram_t *ep = cci__dgram_of(((cci__active_t *)user)->conn);
+    cci__active_t *active = (cci__active_t *)user;
+    cci__dgram_t *ep = cci__dgram_of(active->conn);
+    active->op_count--;
     if (op->blocking) {
         op->done = 1;
         if (ep->waiters > 0 && ep->link->wake)
@@ -6443,24 +6774,30 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
 
 static void cci__sink_start(void *user, cci_rel_item_t *item) {
     cci__active_t *active = (cci__active_t *)user;
-    cci_rma_read_start(&active->reader, (cci_rma_read_t *)item->user_data);
+    cci_rma_read_start(active->reader, (cci_rma_read_t *)item->user_data); /* see cci__dgram_read() */
 }
 
 static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
     uint32_t size, requests;
+    cci_rma_reader_t *reader;
     cci_rma_read_t *read;
     if (CCI__UNLIKELY(frame[0] == CCI__FRAME_CHALLENGE || frame[0] == CCI__FRAME_RESPONSE))
         return cci__dgram_input_path(ep, active->conn, frame, length);
     if (!active->rel.reliable)
         return 0;
-    requests = active->reader.request_count;
-    size = cci_rma_input(&ep->rma, &active->reader, frame, length, now_ns);
+    reader = cci__dgram_reader(ep, active);
+    if (!reader)
+        return 0; /* as if it were lost */
+    if (frame[0] == CCI__FRAME_READ && cci__list_empty(&ep->rma.requests))
+        (void)cci__dgram_grow_store(ep, CCI__STORE_REQUESTS);
+    requests = reader->request_count;
+    size = cci_rma_input(&ep->rma, reader, frame, length, now_ns);
     if (frame[0] == CCI__FRAME_DATA)
         active->rel.progress_ns = now_ns;
-    active->rel.advanced |= active->reader.request_count > requests; /* what waits may wait for a read to end */
-    while ((read = cci_rma_next_finished(&active->reader)) != NULL) {
+    active->rel.advanced |= reader->request_count > requests; /* what waits may wait for a read to end */
+    while ((read = cci_rma_next_finished(reader)) != NULL) {
         cci_rel_item_t *item = (cci_rel_item_t *)read->item;
         int status = read->status;
         cci_rma_free_read(&ep->rma, read);
@@ -6703,7 +7040,7 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
         return;
     }
     reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW); /* of few, what is early leaves but one more */
-    if ((ep->current->refs == 1 || !whole) && ep->evq.free_buffer_count <= reserve) {
+    if ((ep->current->refs == 1 || !whole) && (cci__dgram_buffers_left(ep) <= reserve || !cci__dgram_has_buffer(ep))) {
         if (cci__dgram_peers_hold(ep))
             cci__dgram_reclaim(ep, 0);
         return; /* the client asks again */
@@ -6742,7 +7079,7 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
         cci_evq_post(&ep->evq.urgent, event);
         return;
     }
-    event->buffer = cci_evq_take_buffer(&ep->evq);
+    event->buffer = cci__dgram_take_buffer(ep);
     event->base.pub.request.data_ptr = event->buffer->data;
     conn->conn.state = CCI_CONN_COLLECTING;
     conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
@@ -6833,7 +7170,7 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         if (outcome != CCI_REL_UNSOUND)
             cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
     } else if (outcome == CCI_REL_NEWEST) {
-        active->path.challenge = 0; /* the peer is where it was */
+        cci__dgram_stayed(active);
     }
     if (conn->conn.state == CCI_CONN_OPEN)
         cci__dgram_make_ready(ep, active);
@@ -6979,7 +7316,7 @@ static void cci__dgram_input_buffer(cci__dgram_t *ep, cci_link_rx_t *rx) {
         if (CCI__LIKELY((at & 7) == 0)) {
             cci__dgram_input(ep, rx, rx->data + at, length);
         } else { /* a peer with odd sizes: move it to where its messages are aligned */
-            cci_evq_buffer_t *outer = ep->current, *moved = cci_evq_take_buffer(&ep->evq);
+            cci_evq_buffer_t *outer = ep->current, *moved = cci__dgram_take_buffer(ep);
             if (!moved)
                 return;
             memcpy(moved->data, rx->data + at, length);
@@ -6999,7 +7336,7 @@ static int cci__dgram_receive(cci__dgram_t *ep, int most) {
         ep->current = ep->rx_buffer[i];
         cci__dgram_input_buffer(ep, &ep->rx[i]);
         if (ep->current->refs > 1) { /* kept: another takes its place in the batch; keep() saw to it that there is one */
-            cci_evq_buffer_t *fresh = cci_evq_take_buffer(&ep->evq);
+            cci_evq_buffer_t *fresh = cci__dgram_take_buffer(ep);
             CCI_ASSERT(fresh);
             cci_evq_release_buffer(&ep->evq, ep->current);
             ep->rx_buffer[i] = fresh;
@@ -7100,8 +7437,8 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
         if (conn->active && conn->conn.state == CCI_CONN_OPEN) {
             cci__active_t *active = conn->active;
             cci_rel_timeout(&active->rel, ep->now_ns);
-            cci_rma_timeout(&ep->rma, &active->reader,
-                            (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
+            if (CCI__UNLIKELY(active->reader != NULL))
+                cci_rma_timeout(&ep->rma, active->reader, (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
             cci__dgram_challenge(ep, conn);
             if (conn->conn.state == CCI_CONN_OPEN)
                 cci__dgram_make_ready(ep, active);
@@ -7307,10 +7644,54 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
 
 /* ---- creation and destruction ---- */
 
-static int cci__dgram_add_ops(cci__dgram_t *ep, uint32_t count) {
-    cci__op_t *ops = (cci__op_t *)cci__dgram_memory(ep, count * sizeof *ops);
+/* Gives a kind its part of the memory, in 64ths, and a list for those that are free. */
+static void cci__dgram_init_store(cci__dgram_t *ep, int kind, cci_list_t *list, size_t size, uint32_t part) {
+    cci__store_t *store = &ep->stores[kind];
+    uint64_t most = ep->memory_limit / 64 * part / size;
+    store->free = list;
+    store->size = (uint32_t)size;
+    store->made = 0;
+    store->most = (uint32_t)cci__min64(cci__max64(most, 4), UINT32_MAX / 16);
+}
+
+/* What the reliability protocol's pool may have. */
+static void cci__dgram_init_pool(cci__dgram_t *ep) {
+    cci_rel_pool_t *pool = &ep->pool;
+    cci__dgram_init_store(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), 12);
+    cci__dgram_init_store(ep, CCI_REL_LARGE, &pool->large, pool->block_size, 10);
+    cci__dgram_init_store(ep, CCI_REL_BULKS, &pool->bulks, sizeof(cci_rel_item_t), 2);
+    cci__dgram_init_store(ep, CCI_REL_RECORDS, &pool->records, sizeof(cci_rel_sent_t), 5);
+    cci__dgram_init_store(ep, CCI_REL_PARTS, &pool->parts, sizeof(cci_rel_part_t), 1);
+    cci__dgram_init_store(ep, CCI_REL_NUMBERS, &pool->numbers, sizeof(cci_rel_numbers_t), 1);
+    cci__dgram_init_store(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), 1);
+    pool->more = cci__dgram_more;
+    pool->bulk_limit = CCI__DGRAM_BULKS;
+    pool->block_total = ep->stores[CCI_REL_BLOCKS].most;
+    pool->large_total = ep->stores[CCI_REL_LARGE].most;
+    pool->record_free = pool->record_total = ep->stores[CCI_REL_RECORDS].most;
+    pool->part_free = pool->part_total = ep->stores[CCI_REL_PARTS].most;
+    pool->gap_free = ep->stores[CCI_REL_GAPS].most;
+}
+
+static void cci__dgram_init_stores(cci__dgram_t *ep) {
+    cci__dgram_init_store(ep, CCI__STORE_ACTIVES, &ep->free_actives, sizeof(cci__active_t), 14);
+    cci__dgram_init_store(ep, CCI__STORE_READERS, &ep->readers, sizeof(cci_rma_reader_t), 1);
+    cci__dgram_init_store(ep, CCI__STORE_PATHS, &ep->paths, sizeof(cci__path_t), 1);
+    cci__dgram_init_store(ep, CCI__STORE_READS, &ep->rma.reads, sizeof(cci_rma_read_t), 1);
+    cci__dgram_init_store(ep, CCI__STORE_REQUESTS, &ep->rma.requests, sizeof(cci_rma_request_t), 1);
+    cci__dgram_init_store(ep, CCI__STORE_OPS, NULL, sizeof(cci__op_t), 4);
+    ep->rma.request_free = ep->stores[CCI__STORE_REQUESTS].most;
+    cci__dgram_init_pool(ep);
+}
+
+/* Operations have lists of their own. */
+static int cci__dgram_grow_ops(cci__dgram_t *ep) {
+    cci__store_t *store = &ep->stores[CCI__STORE_OPS];
+    uint32_t count = cci__min32(CCI__DGRAM_SLAB / store->size, store->most - store->made);
+    cci__op_t *ops = count > 0 ? (cci__op_t *)cci__dgram_memory(ep, count * sizeof *ops) : NULL;
     if (!ops)
         return 0;
+    store->made += count;
     while (count-- > 0) {
         memset(&ops[count], 0, sizeof ops[count]);
         ops[count].event.base.endpoint = &ep->base;
@@ -7321,31 +7702,17 @@ static int cci__dgram_add_ops(cci__dgram_t *ep, uint32_t count) {
     return 1;
 }
 
-/* Buffers for `count` more messages to be sent. The bytes are not touched until they are used. */
-static int cci__dgram_add_send(cci__dgram_t *ep, uint32_t count) {
-    size_t stride = ep->pool.block_size;
-    cci_rel_item_t *items = (cci_rel_item_t *)cci__dgram_memory(ep, count * sizeof *items);
-    uint8_t *bytes = items ? (uint8_t *)cci__dgram_memory(ep, count * stride) : NULL;
-    if (!bytes || !cci__dgram_add_ops(ep, count))
-        return 0;
-    cci_rel_pool_add_blocks(&ep->pool, items, bytes, count);
-    return 1;
-}
-
-static int cci__dgram_add_recv(cci__dgram_t *ep, uint32_t count) {
-    cci_evq_buffer_t *buffers;
-    cci_evq_event_t *events;
-    uint8_t *bytes;
-    if (count > (SIZE_MAX - 128) / ep->buffer_size)
-        return 0;
-    buffers = (cci_evq_buffer_t *)cci__dgram_memory(ep, count * sizeof *buffers);
-    events = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *events);
-    bytes = (uint8_t *)cci__dgram_memory(ep, (size_t)count * ep->buffer_size);
-    if (!buffers || !events || !bytes)
-        return 0;
-    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, events, count);
-    cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->buffer_size, count);
-    return 1;
+/* An event for a message that has arrived, NULL if the program holds as many as it allows. */
+static cci_evq_event_t *cci__dgram_message_event(cci__dgram_t *ep) {
+    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+    uint32_t count = CCI__DGRAM_SLAB / sizeof *event / 4;
+    if (CCI__LIKELY(event != NULL) || ep->evq.recv_out >= ep->evq.recv_limit)
+        return event;
+    event = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *event);
+    if (!event)
+        return NULL;
+    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, event, count);
+    return cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
 }
 
 /* Memory for what is added to packets, if anything is. */
@@ -7363,63 +7730,96 @@ static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
     return ep->wire != NULL;
 }
 
-/* All memory that the endpoint needs, its connection table's growth excepted. */
-static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
+/* How many blocks a connection may have. What the program asks for, it gets, however little memory it has allowed. */
+static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
+    cci__store_t *blocks = &ep->stores[CCI_REL_BLOCKS], *large = &ep->stores[CCI_REL_LARGE];
+    blocks->most = cci__max32(blocks->most, count + (count + 2) / 3); /* of which one connection may have three quarters */
+    large->most = cci__max32(large->most, count + (count + 2) / 3);
+    ep->pool.block_total = blocks->most;
+    ep->pool.large_total = large->most;
+    ep->pool.block_limit = ep->send_buf_count = count;
+}
+
+/* The counts of buffers that the link and the configuration leave open, and what follows from them. */
+static int cci__dgram_set_counts(cci__dgram_t *ep) {
+    const cci_link_info_t *info = &ep->info;
+    uint64_t receive = cci__min64(ep->memory_limit / 8 / ep->buffer_size, CCI__DGRAM_BUFS);
+    uint32_t send = cci__min32(ep->stores[CCI_REL_LARGE].most, ep->stores[CCI_REL_BLOCKS].most) / 4 * 3;
+    cci__dgram_limit_blocks(ep, info->send_buf_count ? info->send_buf_count : cci__max32(cci__min32(send, CCI__DGRAM_BUFS), 1));
+    ep->recv_buf_count = info->recv_buf_count ? info->recv_buf_count : cci__max32((uint32_t)receive, CCI__DGRAM_FEW);
+    if (ep->recv_buf_count > SIZE_MAX / 2 / ep->buffer_size)
+        return 0;
+    ep->evq.recv_limit = ep->recv_buf_count;
+    ep->buffers_unmade = ep->recv_buf_count + CCI__DGRAM_BATCH_RX;
+    return 1;
+}
+
+/* The buffers of the batch that is received. */
+static int cci__dgram_fill_batch(cci__dgram_t *ep) {
     uint32_t i;
-    cci_evq_event_t *control = (cci_evq_event_t *)cci__dgram_memory(ep, CCI__DGRAM_CONTROL * sizeof *control);
-    cci__active_t *actives = (cci__active_t *)cci__dgram_memory(ep, CCI__DGRAM_ACTIVES * sizeof *actives);
-    cci_rel_item_t *bulks = (cci_rel_item_t *)cci__dgram_memory(ep, CCI__DGRAM_BULKS * sizeof *bulks);
-    uint32_t record_count = 4 * cci__max32(ep->send_buf_count, 1024), heads = 0;
-    cci_rel_sent_t *records = (cci_rel_sent_t *)cci__dgram_memory(ep, record_count * sizeof *records);
-    cci_rel_part_t *parts = (cci_rel_part_t *)cci__dgram_memory(ep, CCI__DGRAM_PARTS * sizeof *parts);
+    for (i = 0; i < CCI__DGRAM_BATCH_RX; i++) {
+        ep->rx_buffer[i] = cci__dgram_take_buffer(ep);
+        if (!ep->rx_buffer[i])
+            return 0;
+        ep->rx[i].data = ep->rx_buffer[i]->data;
+        ep->rx[i].capacity = ep->buffer_size;
+    }
+    return 1;
+}
+
+#ifdef CCI_MEMORY_BYTES
+/* Takes all of the memory at once: nothing is allocated afterwards. */
+static int cci__dgram_fill_stores(cci__dgram_t *ep) {
+    int kind;
+    for (kind = 0; kind < CCI__STORES; kind++)
+        while (ep->stores[kind].made < ep->stores[kind].most)
+            if (!(kind == CCI__STORE_OPS ? cci__dgram_grow_ops(ep) : cci__dgram_grow_store(ep, kind)))
+                return 0;
+    while (ep->buffers_unmade > 0)
+        if (!cci__dgram_grow_buffers(ep))
+            return 0;
+    return 1;
+}
+#endif
+
+/* The memory of an endpoint without traffic. All else is allocated when it is needed. */
+static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
+    uint32_t heads = 0;
     cci_rma_region_t *regions = (cci_rma_region_t *)cci__dgram_memory(ep, CCI__DGRAM_REGIONS * sizeof *regions);
-    cci_rma_read_t *reads = (cci_rma_read_t *)cci__dgram_memory(ep, CCI__DGRAM_BULKS * sizeof *reads);
     cci_rma_chunk_t *chunks = (cci_rma_chunk_t *)cci__dgram_memory(ep, CCI__DGRAM_CHUNKS * sizeof *chunks);
-    cci_rma_request_t *requests =
-        (cci_rma_request_t *)cci__dgram_memory(ep, CCI__DGRAM_REQUESTS * sizeof *requests);
     uint8_t **slabs = (uint8_t **)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof *slabs);
     uint8_t *zeros = (uint8_t *)cci__dgram_memory(ep, ep->info.mtu);
     uint32_t *buckets = (uint32_t *)cci_alloc(2 * CCI__CONN_SLAB * sizeof *buckets);
     ep->conns.buckets = buckets; /* so that it is released on failure */
     ep->slots = (cci__tx_slot_t *)cci__dgram_memory(ep, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
-    if (!cci__dgram_allocate_wire(ep))
-        return 0;
-    if (!control || !actives || !bulks || !records || !parts || !regions || !reads || !chunks || !requests || !slabs ||
-        !zeros || !buckets || !ep->slots)
+    if (!regions || !chunks || !slabs || !zeros || !buckets || !ep->slots)
         return 0;
     memset(ep->slots, 0, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
     memset(zeros, 0, ep->info.mtu);
     cci_evq_init(&ep->evq);
-    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, control, CCI__DGRAM_CONTROL);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__dconn_t), slabs);
     (void)cci_conn_rehash(&ep->conns, buckets, 2 * CCI__CONN_SLAB);
-    if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8) /* room for the packets' heads between the pieces */
+    if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8) /* space for the packets' heads between the pieces */
         heads = (ep->max_send_size / (ep->info.base_mtu - CCI__SLOT_HEAD - 7) + 1) * (CCI__SLOT_HEAD + 8);
     cci_rel_pool_init(&ep->pool, &cci__dgram_sink,
                       cci__max32(ep->info.mtu - CCI_REL_HEADER, 8 + cci__pad8(ep->max_send_size) + heads),
                       ep->info.base_mtu);
-    ep->pool.slots = ep->wire == NULL;
     ep->pool.congestion = cci__find_congestion(ep->info.congestion);
     ep->pool.zeros = zeros;
     ep->pool.overhead = ep->overhead;
-    cci_rel_pool_add(&ep->pool, bulks, CCI__DGRAM_BULKS, records, record_count, parts, CCI__DGRAM_PARTS);
-    cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, reads, CCI__DGRAM_BULKS, chunks,
-                       CCI__DGRAM_CHUNKS, requests, CCI__DGRAM_REQUESTS);
+    ep->pool.ack_bytes = cci__min32(ep->info.receive_window / 24, 196608); /* a third of what cci__rel_limit lets come */
+    cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, NULL, 0, chunks, CCI__DGRAM_CHUNKS, NULL, 0);
     ep->rma.endpoint_id = keys[4];
     ep->rma.receive_window = ep->info.receive_window;
-    ep->pool.ack_bytes = cci__min32(ep->info.receive_window / 24, 196608); /* a third of what cci__rel_limit lets come */
-    for (i = 0; i < CCI__DGRAM_ACTIVES; i++)
-        cci__list_append(&ep->free_actives, &actives[i].lent);
-    if (!cci__dgram_add_ops(ep, CCI__DGRAM_BULKS) || !cci__dgram_add_send(ep, ep->send_buf_count) ||
-        !cci__dgram_add_recv(ep, ep->recv_buf_count + CCI__DGRAM_BATCH_RX) || !cci__dgram_grow(ep))
+    cci__dgram_init_stores(ep);
+    if (!cci__dgram_set_counts(ep) || !cci__dgram_allocate_wire(ep) || !cci__dgram_grow(ep) || !cci__dgram_fill_batch(ep))
         return 0;
-    ep->evq.recv_limit = ep->recv_buf_count;
-    for (i = 0; i < CCI__DGRAM_BATCH_RX; i++) {
-        ep->rx_buffer[i] = cci_evq_take_buffer(&ep->evq);
-        ep->rx[i].data = ep->rx_buffer[i]->data;
-        ep->rx[i].capacity = ep->buffer_size;
-    }
+    ep->pool.slots = ep->wire == NULL;
+#ifdef CCI_MEMORY_BYTES
+    return cci__dgram_fill_stores(ep);
+#else
     return 1;
+#endif
 }
 
 static void cci__dgram_free(cci__dgram_t *ep) {
@@ -7463,13 +7863,12 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     if (info->receive_window == 0)
         info->receive_window = 64 * info->mtu;
     info->receive_window = cci__max32(info->receive_window, 2 * info->mtu);
-    ep->send_buf_count = info->send_buf_count ? info->send_buf_count : CCI__DGRAM_BUFS;
-    ep->recv_buf_count = info->recv_buf_count ? info->recv_buf_count : CCI__DGRAM_BUFS;
     ep->send_timeout_us = info->send_timeout_us ? info->send_timeout_us : CCI__DGRAM_SEND_TIMEOUT_US;
     ep->max_send_size = info->max_send_size ? cci__min32(info->max_send_size, 65472) : info->mtu - CCI_REL_HEADER - 8;
     if (ep->base.pub.device->max_send_size > 0)
         ep->max_send_size = cci__min32(ep->max_send_size, ep->base.pub.device->max_send_size);
     ep->buffer_size = cci__max32(wire_mtu, cci__max32(ep->max_send_size, 1024) + CCI_REL_HEADER + 8);
+    ep->memory_limit = info->memory_limit ? info->memory_limit : CCI__DGRAM_MEMORY;
     ep->buffer_size = info->coalesce ? 65536 : (ep->buffer_size + CCI_REL_HEADER + 8 + 63) & ~63u;
     return 1;
 }
@@ -7494,6 +7893,8 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__list_init(&ep->inbox);
     cci__list_init(&ep->lent);
     cci__list_init(&ep->free_actives);
+    cci__list_init(&ep->readers);
+    cci__list_init(&ep->paths);
     cci__lock_init(&ep->lock);
     status = ep->link->open(device, service, fd != NULL, &ep->handle, &ep->info);
     if (status == CCI_SUCCESS && (!cci__dgram_defaults(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS))
@@ -7775,7 +8176,7 @@ static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
         buffer = (cci_evq_buffer_t *)run->buffer;
         frame = (const uint8_t *)run + run->begin;
         if (frame[0] == CCI__FRAME_MESSAGE) {
-            made = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+            made = cci__dgram_message_event(ep);
             if (!made)
                 return CCI_ENOBUFS;
             made->base.pub.recv.type = CCI_EVENT_RECV;
@@ -7879,23 +8280,17 @@ static int cci__dgram_return_event(cci_event_base_t *base) {
 static int cci__dgram_set_send_count(cci__dgram_t *ep, uint32_t count) {
     if (count == 0 || count > CCI__DGRAM_MAX_BUFS)
         return CCI_ERANGE;
-    if (count > ep->pool.block_total && !cci__dgram_add_send(ep, count - ep->pool.block_total))
-        return CCI_ENOMEM;
-    ep->pool.block_limit = count;
-    ep->send_buf_count = count;
+    cci__dgram_limit_blocks(ep, count);
     return CCI_SUCCESS;
 }
 
 static int cci__dgram_set_recv_count(cci__dgram_t *ep, uint32_t count) {
-    uint32_t have = ep->evq.buffer_total;
-    cci_evq_buffer_t *parked;
     if (count == 0 || count > CCI__DGRAM_MAX_BUFS)
         return CCI_ERANGE;
-    for (parked = ep->evq.parked_buffers; parked; parked = parked->next)
-        have++;
-    if (count + CCI__DGRAM_BATCH_RX > have && !cci__dgram_add_recv(ep, count + CCI__DGRAM_BATCH_RX - have))
+    if (count > SIZE_MAX / 2 / ep->buffer_size)
         return CCI_ENOMEM;
     cci_evq_limit_buffers(&ep->evq, count + CCI__DGRAM_BATCH_RX);
+    ep->buffers_unmade = count + CCI__DGRAM_BATCH_RX > ep->evq.buffer_total ? count + CCI__DGRAM_BATCH_RX - ep->evq.buffer_total : 0;
     ep->evq.recv_limit = count;
     ep->recv_buf_count = count;
     return CCI_SUCCESS;
@@ -8027,12 +8422,13 @@ static cci__op_t *cci__dgram_op(cci__dgram_t *ep, cci__dconn_t *conn, void *cont
     cci__op_t *op;
     if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING))
         return NULL;
-    op = (cci__op_t *)(void *)ep->free_ops;
-    if (!op) {
+    if (conn->active->op_count >= ep->send_buf_count + CCI__DGRAM_BULKS || (!ep->free_ops && !cci__dgram_grow_ops(ep))) {
         *status = CCI_ENOBUFS;
         return NULL;
     }
+    op = (cci__op_t *)(void *)ep->free_ops;
     ep->free_ops = op->event.next;
+    conn->active->op_count++;
     op->event.base.pub.send.type = CCI_EVENT_SEND;
     op->event.base.pub.send.connection = &conn->conn.pub;
     op->event.base.pub.send.context = context;
@@ -8041,6 +8437,14 @@ static cci__op_t *cci__dgram_op(cci__dgram_t *ep, cci__dconn_t *conn, void *cont
     op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
     op->done = 0;
     return op;
+}
+
+/* It was not begun after all. */
+static void cci__dgram_undo_op(cci__dgram_t *ep, cci__active_t *active, cci__op_t *op) {
+    if (!op)
+        return;
+    active->op_count--;
+    cci__dgram_drop_op(ep, op);
 }
 
 /* After something has been given to the reliability protocol: what may go at once goes at once, the rest when there is
@@ -8113,7 +8517,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     if (status == CCI_SUCCESS)
         status = cci__dgram_queue(ep, active, data, count, length, op ? &op->rel : NULL, flags);
     if (status != CCI_SUCCESS) {
-        cci__dgram_drop_op(ep, op);
+        cci__dgram_undo_op(ep, active, op);
         return status;
     }
     active->unsent_bytes += length + 8;
@@ -8184,9 +8588,14 @@ typedef struct cci__rma_call {
 } cci__rma_call_t;
 
 static int cci__dgram_read(cci__dgram_t *ep, cci__active_t *active, const cci__rma_call_t *call, cci__op_t *op) {
-    cci_rma_read_t *read = cci_rma_new_read(&ep->rma);
+    cci_rma_read_t *read;
     cci_rel_item_t *item = NULL;
     int status;
+    if (!cci__dgram_reader(ep, active))
+        return CCI_ENOBUFS;
+    if (cci__list_empty(&ep->rma.reads))
+        (void)cci__dgram_grow_store(ep, CCI__STORE_READS);
+    read = cci_rma_new_read(&ep->rma);
     if (!read)
         return CCI_ENOBUFS;
     cci_rma_parse_handle(call->local, &read->local_key, &read->local_region);
@@ -8236,7 +8645,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)
                                                : cci__dgram_write(ep, active, call, op);
     if (status != CCI_SUCCESS) {
-        cci__dgram_drop_op(ep, op);
+        cci__dgram_undo_op(ep, active, op);
         return status;
     }
     active->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */

@@ -1014,10 +1014,9 @@ static void drain(uint64_t most_ns) {
     }
 }
 
-/* Of those whose other side is gone not too many at once: where packets are sealed each has its state until its time-out, and an
- * endpoint has CCI__DGRAM_ACTIVES of them. */
+/* Of those whose other side is gone not too many at once: where packets are sealed each has its state until its time-out. */
 static void probe_connections(void) {
-    uint32_t i, at, left = 400, left_gone = CCI__DGRAM_ACTIVES / 4;
+    uint32_t i, at, left = 400, left_gone = 256;
     for (i = conn_count; i-- > 0 && left > 0;) {
         for (at = 0; at < 2; at++) {
             conn_t *conn = &conns[i];
