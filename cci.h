@@ -2212,6 +2212,7 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_FEW_SEQUENCES 1u /* of sequence numbers */
 #define CCI__REL_FEW_GAPS 3u      /* in a bulk write or a long message */
 #define CCI__REL_SMALL 256u     /* bytes of frames in a small block */
+#define CCI__REL_PARTS 288u      /* long messages and writes arriving at once: each piece is looked up among them */
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
 #define CCI__REL_PIECES 4u       /* FRAGMENT, BULK and VOID frames in a packet; we send one */
 #define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
@@ -4432,7 +4433,7 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
     }
     if (!rel->reliable || first > rel->expected) { /* what comes too early leaves some to what is due */
         uint32_t reserve = cci__max32(rel->pool->part_total / 4, 1);
-        if (rel->pool->part_free <= reserve || !cci__share(rel->part_count, rel->pool->part_free - reserve))
+        if (rel->part_count >= CCI__REL_PARTS || rel->pool->part_free <= reserve || !cci__share(rel->part_count, rel->pool->part_free - reserve))
             return NULL;
     }
     rel->pool->part_free--;
@@ -7738,6 +7739,7 @@ static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
     ep->pool.block_total = blocks->most;
     ep->pool.large_total = large->most;
     ep->pool.block_limit = ep->send_buf_count = count;
+    ep->stores[CCI__STORE_OPS].most = cci__max32(ep->stores[CCI__STORE_OPS].most, count + CCI__DGRAM_BULKS);
 }
 
 /* The counts of buffers that the link and the configuration leave open, and what follows from them. */
