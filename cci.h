@@ -8252,7 +8252,7 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     }
     if (status != CCI_SUCCESS) {
         *event = NULL;
-        if (ep->evq.recv_out > 0 && (ep->evq.recv_out >= ep->evq.recv_limit || ep->evq.free_buffer_count == 0))
+        if (ep->evq.recv_out > 0 && (ep->evq.recv_out >= ep->evq.recv_limit || cci__dgram_buffers_left(ep) == 0))
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
     }
     cci__dgram_arm(ep); /* for the helper thread too */

