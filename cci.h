@@ -1793,6 +1793,9 @@ extern "C" {
 #define CCI__CONN_SLABS 4096u   /* slabs at most */
 #define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
 #define CCI__CONN_NONE 0xffffffffu
+#define CCI__CONN_CLOSE_TRIES 6u           /* CLOSE packets that are sent at most */
+#define CCI__CONN_CLOSE_NS UINT64_C(20000) /* between CLOSE packets of an endpoint, on average: 50,000 a second */
+#define CCI__CONN_CLOSE_BURST 32u          /* of them may leave at once */
 
 enum { /* packet types */
     CCI__PKT_REQUEST = 1,
@@ -1803,7 +1806,9 @@ enum { /* packet types */
     CCI__PKT_CONFIRMED,
     CCI__PKT_DATA,
     CCI__PKT_RESET,
-    CCI__PKT_GROUP /* multicast data: no index, no token */
+    CCI__PKT_GROUP, /* multicast data: no index, no token */
+    CCI__PKT_CLOSE,
+    CCI__PKT_CLOSED
 };
 
 typedef enum cci_conn_state {
@@ -1814,7 +1819,8 @@ typedef enum cci_conn_state {
     CCI_CONN_ACCEPTED,   /* server: waits for the client's confirmation                */
     CCI_CONN_REJECTED,   /* server: remembers the refusal for a while                  */
     CCI_CONN_OPEN,
-    CCI_CONN_BROKEN      /* the peer has left or is lost; the program has not closed   */
+    CCI_CONN_BROKEN,     /* the peer has left or is lost; the program has not closed   */
+    CCI_CONN_CLOSING     /* the program has closed: CLOSE is repeated                  */
 } cci_conn_state_t;
 
 typedef struct cci_conn {
@@ -1868,6 +1874,12 @@ CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
 CCI_API cci_conn_t *cci_conn_find(const cci_conn_table_t *table, uint32_t index, uint64_t token) {
     cci_conn_t *conn = cci_conn_at(table, index);
     return conn && conn->token == token && conn->state != CCI_CONN_FREE ? conn : NULL;
+}
+
+/* Do both sides know each other's tokens? */
+CCI_API int cci_conn_has_peer(const cci_conn_t *conn) {
+    return conn->state == CCI_CONN_ACCEPTED || conn->state == CCI_CONN_OPEN || conn->state == CCI_CONN_BROKEN ||
+           conn->state == CCI_CONN_CLOSING;
 }
 
 static void cci_conn_put_free(cci_conn_table_t *table, cci_conn_t *conn) {
@@ -2124,6 +2136,14 @@ CCI_API uint32_t cci_conn_clear_size(uint8_t type) {
            : type == CCI__PKT_ACCEPT ? CCI__ACCEPT_SIZE
            : type == CCI__PKT_REJECT ? CCI__SEALED_REJECT
                                      : CCI__HEADER_SIZE;
+}
+
+/* Many connections may end at once: each of their CLOSE packets has its time. Returns when the next may leave; *free_ns is
+ * when the line would be free of all that have been promised so far. */
+CCI_API uint64_t cci_conn_close_slot(uint64_t *free_ns, uint64_t now_ns) {
+    uint64_t burst_ns = CCI__CONN_CLOSE_BURST * CCI__CONN_CLOSE_NS;
+    *free_ns = cci__max64(*free_ns, now_ns) + CCI__CONN_CLOSE_NS;
+    return cci__max64(now_ns, *free_ns - cci__min64(*free_ns, burst_ns));
 }
 
 /* Milliseconds until try number `tries` of a handshake packet is followed by the next: 20 doubling to 1,000. */
@@ -5585,6 +5605,9 @@ extern "C" {
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
 #define CCI__DGRAM_CONFIRM_TRIES 30
+#define CCI__DGRAM_CLOSE_NS (100 * CCI__MS) /* an endpoint that goes waits for answers to its CLOSE packets at most */
+#define CCI__DGRAM_CLOSE_BATCHES 50u        /* one a millisecond, if there are many */
+#define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__DGRAM_STUCK_NS (UINT64_C(10000) * CCI__MS) /* a peer that gets no further so long makes room for others */
 
 /* What an operation of the program leaves until its completion has been returned. */
@@ -5630,11 +5653,15 @@ typedef struct cci__dconn {
     uint64_t peer_secret;  /* sealed: what the peer's RESET must hold */
     uint32_t sealed_count; /* sealed: of the handshake's packets that were sent */
     uint32_t send_timeout_us, keepalive_us;
+    int32_t end_status; /* BROKEN: that of the event about it */
+    cci_evq_event_t *keepalive_event, *end_event; /* that wait for the program */
 } cci__dconn_t;
 
 #define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message has gone and nothing has come since */
 #define CCI__CONN_WORN 2u   /* no more packets can be sealed */
 #define CCI__CONN_ASKING 4u /* client: the link does not know the peer's address yet */
+#define CCI__CONN_UNTOLD 8u /* BROKEN: the program is to have an event about it */
+#define CCI__CONN_SLOT 16u  /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
 
 /* The client's request while it is repeated; its data follows. */
 typedef struct cci__pending {
@@ -5671,6 +5698,8 @@ typedef struct cci__dgram {
     uint64_t awake_ns;   /* since when the program has called often enough to see what its peers do */
     uint64_t pumped_ns;
     uint64_t strays;     /* packets that are not ours, or for no connection of the endpoint: guesses among them */
+    uint64_t close_ns;   /* when the CLOSE packets that have been promised a time have left */
+    uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;    /* connections that were ended because they were stuck and others went short */
     uint64_t gone[CCI__DGRAM_GONE]; /* tokens of clients whose connections have ended: a late copy of a request is none */
     uint32_t gone_next, collecting_next;
@@ -6239,13 +6268,19 @@ static void cci__dgram_forget(const cci__dgram_t *ep, void *key) {
         ep->seal->forget(ep->seal->user, key);
 }
 
+/* Takes back what was lent to a connection on which nothing is pending. */
+static void cci__dgram_drop_active(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (!conn->active)
+        return;
+    cci__dgram_drop_runs(ep, conn->active);
+    cci__dgram_take_active(ep, conn->active);
+}
+
 static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (conn->conn.hashed)
         ep->gone[ep->gone_next++ % CCI__DGRAM_GONE] = conn->conn.peer_token;
-    if (conn->active) {
-        cci__dgram_drop_runs(ep, conn->active);
-        cci__dgram_take_active(ep, conn->active);
-    }
+    cci__dgram_drop_active(ep, conn);
+    ep->closing -= conn->conn.state == CCI_CONN_CLOSING;
     cci__dgram_forget(ep, conn->key);
     conn->key = NULL;
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
@@ -6286,7 +6321,7 @@ static uint32_t cci__dgram_new_keepalive_us(const cci__dgram_t *ep, const cci__d
 }
 
 static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci_evq_event_t *event = cci__dgram_control_event(ep);
+    cci_evq_event_t *event = conn->keepalive_event ? NULL : cci__dgram_control_event(ep);
     conn->keepalive_us = 0;
     conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
     if (!event)
@@ -6294,19 +6329,73 @@ static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = &conn->conn.pub;
     event->owner = conn;
+    conn->keepalive_event = event;
     cci_evq_post(&ep->evq.urgent, event);
 }
 
-/* The peer has left or is lost. The connection stays until the program disconnects. */
+/* Posts the event about the end of a connection, behind its completions, once the program has had its last message. */
+static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci_evq_event_t *event;
+    if (!(conn->conn.flags & CCI__CONN_UNTOLD) || (conn->active && conn->active->runs))
+        return;
+    event = cci__dgram_control_event(ep);
+    if (!event) { /* there is no memory now */
+        conn->conn.deadline_ns = ep->now_ns + 10 * CCI__MS;
+        cci__dgram_schedule(ep, conn);
+        return;
+    }
+    conn->conn.flags &= (uint8_t)~CCI__CONN_UNTOLD;
+    event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
+    event->base.pub.disconnect.status = (cci_status_t)conn->end_status;
+    event->base.pub.disconnect.connection = &conn->conn.pub;
+    event->base.pub.disconnect.context = conn->conn.pub.context;
+    event->owner = conn;
+    conn->end_event = event;
+    cci_evq_post(&ep->evq.done, event);
+}
+
+/* Events that wait for the program must not name a connection that is gone. */
+static void cci__dgram_take_back_events(cci__dconn_t *conn) {
+    if (conn->keepalive_event)
+        conn->keepalive_event->base.pub.type = CCI_EVENT_NONE;
+    if (conn->end_event)
+        conn->end_event->base.pub.type = CCI_EVENT_NONE;
+    conn->keepalive_event = conn->end_event = NULL;
+}
+
+/* An event leaves its queue for the program. 0: it was taken back meanwhile, and has been returned. */
+static int cci__dgram_hand_out(cci__dgram_t *ep, cci_evq_event_t *event) {
+    cci__dconn_t *conn = (cci__dconn_t *)event->owner;
+    switch (event->base.pub.type) {
+    case CCI_EVENT_NONE:
+        cci_evq_return_event(&ep->evq, event);
+        return 0;
+    case CCI_EVENT_KEEPALIVE_TIMEDOUT:
+        conn->keepalive_event = NULL;
+        return 1;
+    case CCI_EVENT_DISCONNECT:
+        conn->end_event = NULL;
+        return 1;
+    default:
+        return 1;
+    }
+}
+
+/* The peer has left (CCI_SUCCESS) or is lost. The connection stays until the program disconnects. */
 static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     if (conn->conn.state != CCI_CONN_OPEN)
         return;
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.confirming = 0;
     conn->conn.deadline_ns = CCI__NEVER;
-    cci__dgram_abort(ep, conn, status);
+    conn->end_status = status;
+    cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
     if (conn->keepalive_us)
         cci__dgram_post_keepalive(ep, conn);
+    if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT) {
+        conn->conn.flags |= CCI__CONN_UNTOLD;
+        cci__dgram_post_end(ep, conn);
+    }
 }
 
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
@@ -6507,15 +6596,33 @@ static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
     } while (request.offset < pending->data_len);
 }
 
-/* A packet of a connection that is nothing but its type: REJECT, CONFIRM, CONFIRMED. */
-static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) {
+/* A packet of a connection that is nothing but its type: REJECT, CONFIRM, CONFIRMED, CLOSE, CLOSED. */
+static void cci__dgram_tell_at(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type, const cci_link_addr_t *to) {
     uint8_t *head = cci__dgram_slot(ep)->head;
     int names_sender = type == CCI__PKT_REJECT && conn->key;
     cci_conn_write_header(head, type, 0, conn->conn.peer_index, conn->conn.peer_token,
                           type == CCI__PKT_REJECT ? 0 : conn->conn.index, 0);
     if (names_sender)
         cci__store64(head + CCI__HEADER_SIZE, conn->conn.token);
-    cci__dgram_commit_bare(ep, &conn->conn.peer, conn, names_sender ? CCI__SEALED_REJECT : CCI__HEADER_SIZE, NULL, 0);
+    cci__dgram_commit_bare(ep, to, conn, names_sender ? CCI__SEALED_REJECT : CCI__HEADER_SIZE, NULL, 0);
+}
+
+static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) {
+    cci__dgram_tell_at(ep, conn, type, &conn->conn.peer);
+}
+
+/* Sends a CLOSE as soon as it is its turn. The answer has more than a round trip's time, and twice as much each time. */
+static void cci__dgram_send_close(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t wait_ns = cci__max64(cci_conn_retry_ns(0), (uint64_t)conn->state.srtt_ns * 3 / 2);
+    if (!(conn->conn.flags & CCI__CONN_SLOT)) {
+        conn->conn.flags |= CCI__CONN_SLOT;
+        conn->conn.deadline_ns = cci_conn_close_slot(&ep->close_ns, ep->now_ns);
+    }
+    if (conn->conn.deadline_ns > ep->now_ns)
+        return;
+    conn->conn.flags &= (uint8_t)~CCI__CONN_SLOT;
+    conn->conn.deadline_ns = ep->now_ns + (wait_ns << conn->conn.tries++);
+    cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
 }
 
 /* Answers a packet of `length` bytes for a connection that is gone. */
@@ -6807,6 +6914,8 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     int outcome;
     if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
         ep->strays++;
+        if (conn && conn->conn.state == CCI_CONN_CLOSING)
+            return; /* the CLOSE will be repeated */
         if (!conn || !conn->key || conn->conn.state == CCI_CONN_BROKEN) /* no secret for one that may yet open */
             cci__dgram_send_reset(ep, rx, header, header->number, length);
         return;
@@ -6843,6 +6952,29 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     }
 }
 
+/* CLOSE: the peer has closed the connection. CLOSED: it knows that we have. */
+static void cci__dgram_input_close(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
+                                   const cci_conn_header_t *header) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
+    if (!conn) {
+        ep->strays++;
+        if (header->type == CCI__PKT_CLOSE)
+            cci__dgram_send_reset(ep, rx, header, header->number, length); /* as good an answer, from one that has forgotten it */
+        return;
+    }
+    if (conn->conn.pub.attribute > CCI_CONN_ATTR_UU || !cci_conn_has_peer(&conn->conn) ||
+        !cci__dgram_unseal(ep, conn, header->number, conn->conn.peer_token, bytes, &length))
+        return;
+    if (header->type == CCI__PKT_CLOSE)
+        cci__dgram_tell_at(ep, conn, CCI__PKT_CLOSED, &rx->from);
+    if (conn->conn.state == CCI_CONN_CLOSING)
+        cci__dgram_close_conn(ep, conn);
+    else if (header->type == CCI__PKT_CLOSE && conn->conn.state == CCI_CONN_ACCEPTED)
+        cci__dgram_accepted(ep, conn, CCI_ERR_DISCONNECTED);
+    else if (header->type == CCI__PKT_CLOSE)
+        cci__dgram_break(ep, conn, CCI_SUCCESS);
+}
+
 static void cci__dgram_input_reset(cci__dgram_t *ep, const uint8_t *bytes, uint32_t length,
                                    const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, header->index);
@@ -6858,6 +6990,8 @@ static void cci__dgram_input_reset(cci__dgram_t *ep, const uint8_t *bytes, uint3
         cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
     else if (conn->conn.state == CCI_CONN_ACCEPTED)
         cci__dgram_accepted(ep, conn, CCI_ERR_DISCONNECTED);
+    else if (conn->conn.state == CCI_CONN_CLOSING)
+        cci__dgram_close_conn(ep, conn);
 }
 
 /* Opens a packet of a group, if they are sealed. Who sent it is in it, and all of its number. */
@@ -6942,6 +7076,10 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         }
         ep->strays++;
         cci__dgram_send_reset(ep, rx, &header, 0, length);
+        break;
+    case CCI__PKT_CLOSE:
+    case CCI__PKT_CLOSED:
+        cci__dgram_input_close(ep, rx, bytes, length, &header);
         break;
     case CCI__PKT_RESET:
         cci__dgram_input_reset(ep, bytes, length, &header);
@@ -7087,8 +7225,16 @@ static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
         conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(conn->conn.tries);
         break;
-    default:
+    case CCI_CONN_CLOSING:
+        if (conn->conn.tries >= CCI__CONN_CLOSE_TRIES) { /* nobody is there to hear it */
+            cci__dgram_close_conn(ep, conn);
+            return;
+        }
+        cci__dgram_send_close(ep, conn);
+        break;
+    default: /* BROKEN: there was no memory for the event */
         conn->conn.deadline_ns = CCI__NEVER;
+        cci__dgram_post_end(ep, conn);
         break;
     }
 }
@@ -7532,9 +7678,86 @@ static void cci__dgram_send_owed(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_commit_data(ep, conn);
 }
 
+/* Ends what is pending, and what the program has not taken. */
+static void cci__dgram_quiet(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__dgram_send_owed(ep, conn);
+    cci__dgram_abort(ep, conn, CCI_ERR_DISCONNECTED);
+    cci__dgram_take_back_events(conn);
+    cci__dgram_drop_active(ep, conn);
+}
+
+/* Is there a peer that may think that the connection lives? */
+static int cci__dgram_has_listener(const cci__dgram_t *ep, const cci__dconn_t *conn) {
+    return conn->conn.pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(&conn->conn) && !ep->is_dead &&
+           !(conn->conn.flags & CCI__CONN_WORN) &&
+           (conn->conn.state != CCI_CONN_BROKEN || conn->end_status == CCI_ETIMEDOUT);
+}
+
+/* What is left of the connection waits until the peer knows that it has ended. */
+static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (!cci__dgram_has_listener(ep, conn)) {
+        cci__dgram_close_conn(ep, conn);
+        return;
+    }
+    ep->closing++;
+    conn->conn.state = CCI_CONN_CLOSING;
+    conn->conn.flags = 0;
+    conn->conn.tries = 0;
+    cci__dgram_send_close(ep, conn);
+    cci__dgram_schedule(ep, conn);
+}
+
+/* Lets the network work until a time, or until all peers know. */
+static void cci__dgram_linger(cci__dgram_t *ep, uint64_t until_ns) {
+    uint32_t rounds = 1u << 20; /* enough, if the link's clock stands still meanwhile */
+    cci__dgram_flush(ep);
+    while (ep->closing > 0 && rounds-- > 0 && ep->now_ns < until_ns) {
+        if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0 && ep->link->wait) {
+            cci__dgram_unlock(ep);
+            ep->link->wait(ep->handle, until_ns - ep->now_ns);
+            cci__dgram_lock(ep);
+        }
+        cci__dgram_flush(ep);
+        ep->resets = 0;
+        ep->now_ns = ep->link->now(ep->handle);
+    }
+}
+
+/* Sends a CLOSE for each connection whose peer has not answered yet, in so many batches that they are no burst. */
+static void cci__dgram_close_round(cci__dgram_t *ep, uint64_t until_ns) {
+    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__DGRAM_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB && ep->closing > 0 && ep->now_ns < until_ns; i++) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+        if (conn->conn.state != CCI_CONN_CLOSING)
+            continue;
+        cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
+        if (++sent % batch == 0)
+            cci__dgram_linger(ep, ep->now_ns + CCI__MS);
+    }
+}
+
+/* The endpoint goes: all peers are told, and told again if they don't answer, for a short time. */
+static void cci__dgram_close_all(cci__dgram_t *ep) {
+    uint32_t i, tries;
+    uint64_t until_ns = ep->now_ns + CCI__DGRAM_CLOSE_NS;
+    if (ep->device_failed)
+        return;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+        if (!cci__dgram_has_listener(ep, conn))
+            continue;
+        cci__dgram_quiet(ep, conn);
+        ep->closing += conn->conn.state != CCI_CONN_CLOSING;
+        conn->conn.state = CCI_CONN_CLOSING;
+    }
+    for (tries = 0; tries < 3 && ep->closing > 0 && ep->now_ns < until_ns; tries++) {
+        cci__dgram_close_round(ep, tries == 0 ? CCI__NEVER : until_ns); /* once at least, all of them */
+        cci__dgram_linger(ep, cci__min64(ep->now_ns + (10 * CCI__MS << tries), until_ns));
+    }
+}
+
 static int cci__dgram_destroy(cci_endpoint_base_t *base) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
-    uint32_t i;
     int round;
 #ifndef CCI_NO_THREADS
     if (ep->has_thread) {
@@ -7552,8 +7775,7 @@ static int cci__dgram_destroy(cci_endpoint_base_t *base) {
         if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0)
             break;
     }
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++)
-        cci__dgram_send_owed(ep, (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i));
+    cci__dgram_close_all(ep);
     cci__dgram_flush(ep);
     cci__dgram_unlock(ep);
     cci__dgram_free(ep);
@@ -7724,7 +7946,6 @@ static int cci__dgram_connect(cci_endpoint_base_t *base, const char *address, co
 static int cci__dgram_disconnect(struct cci_connection *connection) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
     cci__dgram_t *ep = cci__dgram_of(conn);
-    cci_evq_event_t *event;
     uint32_t i;
     cci__dgram_lock(ep);
     if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) {
@@ -7732,18 +7953,15 @@ static int cci__dgram_disconnect(struct cci_connection *connection) {
         return CCI_EINVAL;
     }
     ep->now_ns = ep->link->now(ep->handle);
-    cci__dgram_send_owed(ep, conn);
-    cci__dgram_abort(ep, conn, CCI_ERR_DISCONNECTED);
+    cci__dgram_quiet(ep, conn);
     for (i = 0; i < ep->group_count; i++) {
         if (ep->groups[i] == conn) {
             (void)ep->link->group(ep->handle, &conn->conn.peer, 0);
             ep->groups[i] = ep->groups[--ep->group_count];
         }
     }
-    for (event = ep->evq.urgent.head; event; event = event->next) /* a keepalive event must not name what is gone */
-        if (event->owner == conn)
-            event->base.pub.type = CCI_EVENT_NONE;
-    cci__dgram_close_conn(ep, conn);
+    cci__dgram_begin_close(ep, conn);
+    cci__dgram_flush(ep);
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);
     return CCI_SUCCESS;
@@ -7795,6 +8013,8 @@ static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
             else
                 active->runs_tail = &active->runs;
             cci_evq_release_buffer(&ep->evq, buffer);
+            if (CCI__UNLIKELY(active->conn->conn.state == CCI_CONN_BROKEN))
+                cci__dgram_post_end(ep, active->conn);
         }
         if (made) {
             *event = &made->base.pub;
@@ -7811,21 +8031,21 @@ static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     if (CCI__LIKELY(!cci__dgram_has_events(ep)))
         return status;
     while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
-        if (CCI__LIKELY(next->base.pub.type != CCI_EVENT_NONE)) {
+        if (CCI__LIKELY(cci__dgram_hand_out(ep, next))) {
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
-        cci_evq_return_event(&ep->evq, next);
     }
     if (++ep->turn & 15) { /* messages are what somebody waits for; completions must not starve */
         status = cci__dgram_next_message(ep, event);
         if (status == CCI_SUCCESS)
             return status;
     }
-    next = cci_evq_next(&ep->evq.done);
-    if (next) {
-        *event = &next->base.pub;
-        return CCI_SUCCESS;
+    while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
+        if (CCI__LIKELY(next->pool == CCI_EVQ_OPERATION || cci__dgram_hand_out(ep, next))) {
+            *event = &next->base.pub;
+            return CCI_SUCCESS;
+        }
     }
     return status == CCI_EAGAIN ? cci__dgram_next_message(ep, event) : status;
 }
@@ -7931,6 +8151,12 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_SEND_BUF_COUNT:
         status = cci__dgram_set_send_count(ep, value);
         break;
+    case CCI_OPT_ENDPT_EVENT_MASK:
+        if (value & ~CCI__DGRAM_EVENTS)
+            status = CCI_EINVAL;
+        else
+            ep->event_mask = value;
+        break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         ep->keepalive_us = value;
         for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
@@ -7974,6 +8200,9 @@ static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         memcpy(val, &ep->keepalive_us, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_EVENT_MASK:
+        memcpy(val, &ep->event_mask, sizeof(uint32_t));
         break;
     case CCI_OPT_ENDPT_URI:
         status = cci__dgram_uri(ep, (char **)val);
