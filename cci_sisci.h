@@ -129,7 +129,8 @@
  *
  * GROUPS, with CCI: sisci://252:NUMBER is a multicast group of the processes that share the directory. Messages have up to
  * 8 KiB; the last 128 of a group are kept for its receivers, whose own they are from when they are taken. Nobody waits for
- * anybody. Each member can write to the memory of the group, so any can send in another's name. An endpoint has up to 16
+ * anybody: where all members are stopped and the first has died, the next who comes founds the group anew after a second,
+ * and the others turn to that one when they go on. Each member can write to the memory of the group, so any can send in another's name. An endpoint has up to 16
  * multicast connections; a group wakes up to 64 sleeping receivers, others look once in a millisecond.
  *
  * LINKS, with CCI. All connections that a client's endpoint has with one server's endpoint share a link: an inbox on each
@@ -912,6 +913,7 @@ struct cci__sci_local_segment {
     unsigned int users; /* maps and entries of DMA queues */
     int empty, is_private, prepared, shared, broadcast;
     int marked; /* we share it, and may inherit it: others see that in the directory */
+    uint64_t since_ns; /* of one that is being joined: when its owner was missed first */
     struct cci__sci_remote *attachment; /* how we got the memory, if another process made it */
 };
 
@@ -1379,7 +1381,8 @@ static void cci__sci_close(cci__sci_desc_t sd, int fd) {
  *     a survivor       takes a name that is free or whose owner is dead, however many owners have died meanwhile
  *     users            are told that the segment is lost when the owner is dead and there is no mark
  * Whoever comes second sees what the first has done, so a segment never has two memories, and nobody waits for a time to
- * pass. Where the kernel has no such locks, survivors are given CCI__SCI_REJOIN_MS to act.
+ * pass. Where the kernel has no such locks, and in groups of the transport, survivors are given CCI__SCI_REJOIN_MS to act.
+ * Those who come too late find memory that is not theirs, and lose their segment.
  * ================================================================================================================== */
 
 static void cci__sci_name(char *name, int what, uint32_t id) {
@@ -1657,7 +1660,7 @@ static int cci__sci_listen(cci__sci_desc_t sd) {
 }
 
 /* Survivors of a segment are looked for when the name is ours already: see above. */
-static cci__sci_error_t cci__sci_claim(cci__sci_served *served, uint64_t since_ns) {
+static cci__sci_error_t cci__sci_claim(cci__sci_served *served, int yields) {
     cci__sci_desc_t sd = served->target.sd;
     int what = cci__sci_is_broadcast(served) ? (int)CCI__SCI_GROUP : served->target.kind, attempt;
     char name[CCI__SCI_NAME];
@@ -1668,8 +1671,8 @@ static cci__sci_error_t cci__sci_claim(cci__sci_served *served, uint64_t since_n
     for (attempt = 0; attempt < 3; attempt++) {
         if (symlinkat(sd->owner, sd->directory, name) == 0) {
             CCI__SCI_DELAY_POINT(CCI__SCI_AT_CLAIM);
-            served->named = what != CCI__SCI_SEGMENT && what != CCI__SCI_GROUP;
-            served->named |= !cci__sci_has_survivors(sd, what, served->id, since_ns);
+            yields = yields && (what == CCI__SCI_SEGMENT || what == CCI__SCI_GROUP);
+            served->named = !(yields && cci__sci_has_survivors(sd, what, served->id, 0));
             if (!served->named) {
                 (void)unlinkat(sd->directory, name, 0);
             }
@@ -3474,11 +3477,11 @@ static cci__sci_error_t cci__sci_claim_segment(cci__sci_local_segment_t segment,
     int attempt;
     cci__sci_error_t status = CCI__SCI_ERR_SEGMENTID_USED;
     if (!(flags & CCI__SCI_FLAG_AUTO_ID)) {
-        return cci__sci_claim(&segment->served, 0);
+        return cci__sci_claim(&segment->served, 1);
     }
     for (attempt = 0; attempt < 100 && status == CCI__SCI_ERR_SEGMENTID_USED; attempt++) {
         segment->served.id = (uint32_t)cci__sci_random();
-        status = cci__sci_claim(&segment->served, 0);
+        status = cci__sci_claim(&segment->served, 1);
     }
     return status;
 }
@@ -3532,18 +3535,22 @@ static cci__sci_error_t cci__sci_give_memory(cci__sci_local_segment_t segment) {
 }
 
 /* The first to come makes the memory of a broadcast segment. CCI__SCI_ERR_SEGMENTID_USED: it is there, or there are
- * survivors of a dead owner, who will take it over. */
-static cci__sci_error_t cci__sci_found_broadcast(cci__sci_local_segment_t segment, uint64_t since_ns) {
+ * survivors of a dead owner, who will take it over. Who does not yield founds it in spite of survivors that have not acted
+ * for a while: they must be stopped. */
+static cci__sci_error_t cci__sci_found_broadcast(cci__sci_local_segment_t segment, int yields) {
     cci__sci_desc_t sd = segment->served.target.sd;
+    uint64_t since_ns = segment->since_ns;
     cci__sci_error_t status;
     char name[CCI__SCI_NAME];
     cci__sci_name_of(&segment->served, name);
-    if (cci__sci_has_live_owner(sd, name) || cci__sci_has_survivors(sd, CCI__SCI_GROUP, segment->served.id, since_ns)) {
+    yields = yields || cci__sci_now() < since_ns + CCI__SCI_REJOIN_MS * UINT64_C(1000000);
+    if (cci__sci_has_live_owner(sd, name) ||
+        (yields && cci__sci_has_survivors(sd, CCI__SCI_GROUP, segment->served.id, since_ns))) {
         return CCI__SCI_ERR_SEGMENTID_USED;
     }
     status = cci__sci_give_memory(segment);
     if (status == CCI__SCI_ERR_OK) {
-        status = cci__sci_claim(&segment->served, since_ns);
+        status = cci__sci_claim(&segment->served, yields);
     }
     if (status != CCI__SCI_ERR_OK && segment->served.fd >= 0) {
         close(segment->served.fd);
@@ -3557,10 +3564,11 @@ static cci__sci_error_t cci__sci_join_broadcast(cci__sci_local_segment_t segment
     cci__sci_desc_t sd = segment->served.target.sd;
     size_t wanted_bytes = segment->size_bytes;
     cci__sci_error_t status;
-    uint64_t since_ns = cci__sci_now(), deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
+    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
     segment->shared = 1;
+    segment->since_ns = cci__sci_now();
     for (;;) {
-        status = cci__sci_found_broadcast(segment, since_ns);
+        status = cci__sci_found_broadcast(segment, 1);
         if (status != CCI__SCI_ERR_SEGMENTID_USED) {
             return status;
         }
@@ -3583,6 +3591,7 @@ CCI__SCI_INTERNAL cci__sci_local_segment_t cci__sci_begin_broadcast(cci__sci_des
     cci__sci_local_segment_t made = cci__sci_new_segment(sd, id, NULL, NULL, 0);
     if (made) {
         made->broadcast = made->shared = 1;
+        made->since_ns = cci__sci_now();
     }
     return made;
 }
@@ -3611,7 +3620,8 @@ static cci__sci_error_t cci__sci_ask_broadcast(cci__sci_local_segment_t segment)
 static cci__sci_error_t cci__sci_hear_broadcast(cci__sci_local_segment_t segment, size_t size_bytes) {
     cci__sci_remote *r = segment->attachment;
     cci__sci_error_t status = r->status;
-    if (r->state == CCI__SCI_CONNECTING) {
+    if (r->state == CCI__SCI_CONNECTING) { /* it has an owner */
+        segment->since_ns = cci__sci_now();
         return CCI__SCI_ERR_BUSY;
     }
     if (r->state == CCI__SCI_CONNECTED || r->state == CCI__SCI_INHERITED) {
@@ -3626,9 +3636,8 @@ static cci__sci_error_t cci__sci_hear_broadcast(cci__sci_local_segment_t segment
                : status;
 }
 
-/* To be called again, a millisecond later, when it says CCI__SCI_ERR_BUSY. It was first called at since_ns. */
-CCI__SCI_INTERNAL cci__sci_error_t cci__sci_step_broadcast(cci__sci_local_segment_t segment, size_t size_bytes,
-                                                           uint64_t since_ns) {
+/* To be called again, a millisecond later, when it says CCI__SCI_ERR_BUSY. */
+CCI__SCI_INTERNAL cci__sci_error_t cci__sci_step_broadcast(cci__sci_local_segment_t segment, size_t size_bytes) {
     cci__sci_desc_t sd = segment->served.target.sd;
     cci__sci_error_t status;
     cci__sci_lock(sd);
@@ -3636,7 +3645,7 @@ CCI__SCI_INTERNAL cci__sci_error_t cci__sci_step_broadcast(cci__sci_local_segmen
         status = cci__sci_hear_broadcast(segment, size_bytes);
     } else {
         segment->size_bytes = size_bytes;
-        status = cci__sci_found_broadcast(segment, since_ns);
+        status = cci__sci_found_broadcast(segment, 0);
         if (status == CCI__SCI_ERR_SEGMENTID_USED) {
             status = cci__sci_ask_broadcast(segment);
         }
@@ -4969,11 +4978,11 @@ static cci__sci_error_t cci__sci_claim_interrupt(cci__sci_served *served, unsign
     int attempt;
     if (flags & CCI__SCI_FLAG_FIXED_INTNO) {
         served->id = *number;
-        return cci__sci_claim(served, 0);
+        return cci__sci_claim(served, 1);
     }
     for (attempt = 0; attempt < 100 && status == CCI__SCI_ERR_INTNO_USED; attempt++) {
         served->id = (uint32_t)cci__sci_random() & 0x7fffffffu;
-        status = cci__sci_claim(served, 0);
+        status = cci__sci_claim(served, 1);
     }
     *number = served->id;
     return status;
@@ -6399,7 +6408,7 @@ typedef struct cci__sisci_group {
     cci__sci_local_segment_t segment;
     cci__sci_map_t map;
     uint8_t *base; /* NULL: not in the group yet */
-    uint64_t began_ns, retry_ns;
+    uint64_t retry_ns;
     uint32_t id;
     /* receiving */
     uint64_t tail;                           /* all before were taken, or are lost */
@@ -9795,7 +9804,7 @@ static int cci__sisci_enter_group(cci__sisci *ep, cci__sisci_group *group) {
 
 static void cci__sisci_begin_group(cci__sisci *ep, cci__sisci_group *group) {
     group->segment = cci__sci_begin_broadcast(ep->sd, group->id);
-    group->began_ns = group->retry_ns = cci__sci_now();
+    group->retry_ns = cci__sci_now();
     ep->handshakes++; /* look often */
 }
 
@@ -9807,7 +9816,7 @@ static void cci__sisci_step_joining(cci__sisci *ep, cci__sisci_group *group, uin
     }
     group->retry_ns = now_ns + CCI__MS;
     if (group->segment) {
-        error = cci__sci_step_broadcast(group->segment, CCI__SISCI_GROUP_SIZE, group->began_ns);
+        error = cci__sci_step_broadcast(group->segment, CCI__SISCI_GROUP_SIZE);
     }
     if (error == CCI__SCI_ERR_BUSY || (error == CCI__SCI_ERR_OK && cci__sisci_enter_group(ep, group))) {
         return;
