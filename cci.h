@@ -402,8 +402,8 @@ typedef CCI_CONST struct cci_rma_handle {
 
 /* Makes the library ready. Calls are counted: each success wants one cci_finalize(). `*caps` becomes a set of CCI_CAPS_.
  * CCI_EINVAL: caps is NULL, the ABI version is neither 1 nor 2, or flags is not 0. CCI_ERR_NOT_FOUND: no transport was
- * included or registered. CCI_ERROR: the configuration has an error (the log names file and line). CCI_ENOMEM. Otherwise
- * what fopen() set errno to. */
+ * included or registered, or the file that CCI_CONFIG names does not exist. CCI_ERROR: the configuration has an error or can't
+ * be read (the log names the file, and the line or the reason). CCI_ENOMEM: also when no more files can be open. */
 CCI_API int cci_init(uint32_t abi_ver, uint32_t flags, uint32_t *caps);
 
 /* Undoes one cci_init(); the last destroys all endpoints that are left and frees everything. CCI_ERROR when there was
@@ -480,7 +480,8 @@ CCI_API int cci_return_event(cci_event_t *event);
 
 /* ---- options [4.6] ---------------------------------------------------------------------------------------------- */
 
-/* CCI_EINVAL: handle or val is NULL, the option is get-only, or there is no such option. CCI_ERANGE: the value is. */
+/* CCI_EINVAL: handle or val is NULL, the option is get-only, there is no such option, or the handle is a connection where the
+ * option is an endpoint's, or the reverse. CCI_ERANGE: the value is. */
 CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val);
 CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val);
 
@@ -696,6 +697,7 @@ CCI_API void *cci_alloc(size_t size);
 CCI_API void cci_release(void *pointer);
 CCI_API void cci_log(int level, const char *text);
 CCI_API int cci_random(void *bytes, size_t count);
+CCI_API int cci_status_of_errno(int error); /* the status that names an errno best, CCI_ERROR if none does; never another */
 CCI_API const cci_seal_t *cci_seal_hooks(void); /* of cci_setup(), or NULL */
 CCI_API int cci_congestion_known(const char *name); /* 1 if a link may ask for that congestion control */
 
@@ -8523,7 +8525,8 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
  *
  * Invariants. One lock guards the table, the devices and the list of endpoints; it is held while a transport proposes,
  * configures or refreshes devices and creates an endpoint, so hooks and transports must not call back into functions
- * that make or list devices or endpoints. Another guards the books about memory of cci_rma_alloc() and its registrations.
+ * that make or list devices or endpoints. Another guards the books about memory of cci_rma_alloc() and its registrations, and the
+ * links between endpoints; nothing is called while it is held.
  * Nothing on the way of a message or an RMA takes either. Devices, their texts and every
  * array that cci_get_devices() ever gave live until the last cci_finalize(). What cci_setup() set stays set after it.
  *
@@ -8647,7 +8650,7 @@ typedef struct cci__core {
     cci__array_t *arrays; /* the newest first */
     uint32_t array_device_count;
     cci_endpoint_base_t *endpoints;
-    cci__shared_t *memories; /* these two have a lock of their own */
+    cci__shared_t *memories; /* these two and the links of `endpoints` have a lock of their own */
     cci__registered_t *registered;
 } cci__core_t;
 
@@ -8697,7 +8700,66 @@ static void cci__shared_unlock(void) {
 #endif
 }
 
+/* ---- the list of open endpoints ---------------------------------------------------------------------------------- */
+
+static void cci__endpoint_link(cci_endpoint_base_t *endpoint) {
+    cci__shared_lock();
+    endpoint->next_in_core = cci__core.endpoints;
+    cci__core.endpoints = endpoint;
+    cci__shared_unlock();
+}
+
+/* Takes an endpoint off the list; 0 when it is not there. */
+static int cci__endpoint_unlink(const cci_endpoint_base_t *endpoint) {
+    cci_endpoint_base_t **at = &cci__core.endpoints;
+    int is_there;
+    cci__shared_lock();
+    while (*at != NULL && *at != endpoint) at = &(*at)->next_in_core;
+    is_there = *at != NULL;
+    if (is_there) *at = endpoint->next_in_core;
+    cci__shared_unlock();
+    return is_there;
+}
+
+/* Is the handle an open endpoint? It may be a connection: only addresses are compared. */
+static int cci__endpoint_is_open(const void *handle) {
+    const cci_endpoint_base_t *at;
+    cci__shared_lock();
+    at = cci__core.endpoints;
+    while (at != NULL && (const void *)at != handle) at = at->next_in_core;
+    cci__shared_unlock();
+    return at != NULL;
+}
+
 /* ---- services -------------------------------------------------------------------------------------------------- */
+
+CCI_API int cci_status_of_errno(int error) {
+    switch (error) {
+    case EINVAL:
+    case ETIMEDOUT:
+    case ENOMEM:
+    case ENODEV:
+    case ENETDOWN:
+    case EBUSY:
+    case ERANGE:
+    case EAGAIN:
+    case ENOBUFS:
+    case EMSGSIZE:
+    case ENOMSG:
+    case EADDRNOTAVAIL:
+    case ECONNREFUSED:
+        return error; /* these statuses have the numbers of what they are named after */
+    case ENOENT:
+        return CCI_ERR_NOT_FOUND;
+    case EMFILE:
+    case ENFILE:
+        return CCI_ENOMEM;
+    case EADDRINUSE:
+        return CCI_EBUSY;
+    default:
+        return CCI_ERROR;
+    }
+}
 
 CCI_API void *cci_alloc(size_t size) {
     return cci__core.setup.alloc != NULL ? cci__core.setup.alloc(cci__core.setup.user, size) : malloc(size);
@@ -9113,14 +9175,14 @@ static int cci__ini_read_file(const char *name, cci__ini_t *ini) {
     errno = 0;
     file = fopen(name, "rb");
     if (file == NULL) {
-        status = errno != 0 ? errno : (int)CCI_ERROR;
-        cci__report(CCI_LOG_ERROR, name, 0, "cannot open the file that CCI_CONFIG names: ", strerror(status), "");
+        status = cci_status_of_errno(errno);
+        cci__report(CCI_LOG_ERROR, name, 0, "cannot open the file that CCI_CONFIG names: ", strerror(errno), "");
         return status;
     }
     status = cci__ini_slurp(file, &text, &length);
     if (status == CCI_SUCCESS && ferror(file)) { /* a directory, for one */
-        status = errno != 0 ? errno : (int)CCI_ERROR;
-        cci__report(CCI_LOG_ERROR, name, 0, "cannot read the file that CCI_CONFIG names: ", strerror(status), "");
+        status = cci_status_of_errno(errno);
+        cci__report(CCI_LOG_ERROR, name, 0, "cannot read the file that CCI_CONFIG names: ", strerror(errno), "");
     }
     fclose(file);
     if (status == CCI_SUCCESS) status = cci__ini_parse(name, text, length, ini);
@@ -9673,7 +9735,7 @@ static void cci__core_clear(void) {
     uint32_t i;
     while (cci__core.endpoints != NULL) {
         cci_endpoint_base_t *endpoint = cci__core.endpoints;
-        cci__core.endpoints = endpoint->next_in_core;
+        (void)cci__endpoint_unlink(endpoint);
         (void)cci__endpoint_destroy(endpoint);
     }
     while (cci__core.devices != NULL) {
@@ -9883,8 +9945,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
                base->ops->return_event != NULL && base->ops->sendv != NULL);
     if (base->pub.device != &device->pub) /* a helper thread may be reading it by now */
         base->pub.device = &device->pub;
-    base->next_in_core = cci__core.endpoints;
-    cci__core.endpoints = base;
+    cci__endpoint_link(base);
     cci__core.open_count[cci__table_find(transport)]++;
     *endpoint = &base->pub;
     return CCI_SUCCESS;
@@ -9902,15 +9963,6 @@ CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, in
 
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd) {
     return cci_create_endpoint_at(device, NULL, flags, endpoint, fd);
-}
-
-/* Takes an endpoint off the list; 0 when it is not there. */
-static int cci__endpoint_unlink(const cci_endpoint_base_t *endpoint) {
-    cci_endpoint_base_t **at = &cci__core.endpoints;
-    while (*at != NULL && *at != endpoint) at = &(*at)->next_in_core;
-    if (*at == NULL) return 0;
-    *at = endpoint->next_in_core;
-    return 1;
 }
 
 /* The lock is not held while the endpoint says good-bye to its peers, which may take a while; its transport counts as
@@ -10025,9 +10077,15 @@ static int cci__opt_owner(cci_opt_name_t name) {
     }
 }
 
-CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {
+/* 'e' or 'c' as above, 0 also when the handle is of the other kind. */
+static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     int owner = cci__opt_owner(name);
-    if (handle == NULL || val == NULL || owner == 0) return CCI_EINVAL;
+    return handle != NULL && cci__endpoint_is_open(handle) == (owner == 'e') ? owner : 0;
+}
+
+CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {
+    int owner = cci__opt_kind((const void *)handle, name);
+    if (val == NULL || owner == 0) return CCI_EINVAL;
     if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN) return CCI_EINVAL;
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
@@ -10042,8 +10100,8 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
 }
 
 CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val) {
-    int owner = cci__opt_owner(name);
-    if (handle == NULL || val == NULL || owner == 0) return CCI_EINVAL;
+    int owner = cci__opt_kind((const void *)handle, name);
+    if (val == NULL || owner == 0) return CCI_EINVAL;
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
         if (base->ops->get_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;

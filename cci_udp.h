@@ -2067,7 +2067,7 @@ static int cci__udp_group(void *link, const cci_link_addr_t *group, int join) {
         int error = errno;
         cci__udp_addr_text(group, text + 8, sizeof text - 8);
         cci__udp_log(CCI_LOG_ERROR, l->interface_.name, text, error);
-        return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_EADDRNOTAVAIL : CCI_ERROR;
+        return cci_status_of_errno(error);
     }
     l->socket[unused].family = group->bytes[0];
     l->socket[unused].group = *group;
@@ -2324,7 +2324,7 @@ static int cci__udp_bind(cci__udp_link *l, uint16_t port) {
         char text[96];
         snprintf(text, sizeof text, "binding to port %u", port);
         cci__udp_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->interface_.name, text, error);
-        return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_ENODEV : CCI_ERROR;
+        return error == EADDRNOTAVAIL ? (int)CCI_ENODEV : cci_status_of_errno(error);
     }
     return CCI_SUCCESS;
 }

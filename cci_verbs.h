@@ -2129,7 +2129,7 @@ static int cci__verbs_open_socket(cci__verbs_link *l, const char *service) {
         int error = errno;
         cci__verbs_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->port.device, "binding to the service",
                        error);
-        return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_ENODEV : CCI_ERROR;
+        return error == EADDRNOTAVAIL ? (int)CCI_ENODEV : cci_status_of_errno(error);
     }
     cci__verbs_host_of(&l->host, &s);
     return CCI_SUCCESS;

@@ -474,6 +474,23 @@ TEST(opt_arguments, ANYWHERE, "[4.6.4] options refuse a NULL handle, a NULL valu
     assert_int_equal(cci_get_opt(a->ep, (cci_opt_name_t)1000, &value), CCI_EINVAL);
 }
 
+TEST(opt_kind, ANYWHERE, "[4.6.4] an endpoint's option refuses a connection, a connection's option an endpoint") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    uint32_t value = 1000000;
+    char *uri = NULL;
+    (void)state;
+    assert_int_equal(cci_set_opt(pair.ac, CCI_OPT_ENDPT_SEND_TIMEOUT, &value), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(pair.ac, CCI_OPT_ENDPT_RECV_BUF_COUNT, &value), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(pair.bc, CCI_OPT_ENDPT_URI, &uri), CCI_EINVAL);
+    assert_int_equal(cci_set_opt(pair.a->ep, CCI_OPT_CONN_SEND_TIMEOUT, &value), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(pair.a->ep, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &value), CCI_EINVAL);
+    assert_int_equal(value, 1000000);
+    assert_null(uri);
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, value);
+    set_number(pair.a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, value);
+    round_trip(&pair);
+}
+
 TEST(opt_send_timeout, ANYWHERE, "[4.6.3.1] SEND_TIMEOUT is the default of new connections, each of which has its own") {
     side_t *a = side_open(), *b = side_open();
     pair_t first, second;
