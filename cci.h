@@ -1237,6 +1237,70 @@ CCI__UNUSED static uint64_t cci__wheel_deadline(const cci_wheel_t *wheel) {
     return tick == CCI__NEVER ? CCI__NEVER : tick << CCI__TICK_SHIFT;
 }
 
+/* A timer of the slot that comes next, NULL if there is none. */
+CCI__UNUSED static cci_timer_t *cci__wheel_first(const cci_wheel_t *wheel) {
+    uint64_t tick = cci__wheel_next(wheel);
+    uint32_t level;
+    if (!cci__list_empty(&wheel->due))
+        return CCI__CONTAINER(wheel->due.next, cci_timer_t, node);
+    for (level = 0; level < CCI__WHEEL_LEVELS && tick != CCI__NEVER; level++) {
+        uint32_t index = (uint32_t)(tick >> 6 * level) & 63;
+        if (wheel->occupied[level] >> index & 1)
+            return CCI__CONTAINER(wheel->slot[level][index].next, cci_timer_t, node);
+    }
+    return NULL;
+}
+
+/* ---- polls: a program that polls without pause has its clock read in one poll of several, since that costs as much as the
+ * rest. Only many readings close together show such a program: one that polls seldom has its clock read in each poll, so that
+ * a timer fires in the first poll after its time. ---- */
+
+#define CCI__POLLS_CLOSE_NS 100000u
+#define CCI__POLLS_MANY 256u
+
+typedef struct cci__polls {
+    uint64_t looked_ns;
+    uint32_t quick, skipped; /* readings close together so far; polls since the last one */
+} cci__polls_t;
+
+/* Is this poll to read the clock? One of `most + 1` does at least. */
+CCI__UNUSED static inline int cci__polls_look(cci__polls_t *polls, uint32_t most) {
+    return polls->quick < CCI__POLLS_MANY || polls->skipped++ >= most;
+}
+
+/* It did. */
+CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t now_ns) {
+    polls->quick = now_ns - polls->looked_ns > CCI__POLLS_CLOSE_NS ? 0 : polls->quick + (polls->quick < CCI__POLLS_MANY);
+    polls->looked_ns = now_ns;
+    polls->skipped = 0;
+}
+
+/* ---- OS handle: what its link was told. Each change costs system calls, each deadline that is told costs an interrupt too.
+ * So a deadline is told only before the program sleeps, only when it is earlier than the one told before or that one has
+ * passed, and never when it has itself passed. Between an event and the CCI_EAGAIN that follows the program is awake: a handle
+ * that stays readable until then takes the place of a deadline, also for a program that sleeps after each event. ---- */
+
+typedef struct cci__handle {
+    uint64_t armed_ns; /* the deadline, CCI__NEVER: none */
+    uint8_t readable, is_awake;
+} cci__handle_t;
+
+/* Takes what is true now; 1 if the link must be told what has changed. */
+CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint64_t deadline_ns, uint64_t now_ns) {
+    uint64_t armed_ns = handle->armed_ns;
+    if (handle->is_awake)
+        readable = readable || handle->readable || deadline_ns < armed_ns;
+    else if (deadline_ns <= now_ns)
+        readable = 1;
+    else if (deadline_ns < armed_ns || armed_ns <= now_ns)
+        armed_ns = deadline_ns;
+    if (readable == handle->readable && armed_ns == handle->armed_ns)
+        return 0;
+    handle->readable = (uint8_t)(readable != 0);
+    handle->armed_ns = armed_ns;
+    return 1;
+}
+
 /* ---- congestion: how many bytes of one flow may be under way ----
  *
  * A flow's owner reports round-trip times, what has arrived and what was lost; the congestion control, a table of
@@ -5689,12 +5753,13 @@ typedef struct cci__dgram {
     const cci_link_t *link;
     void *handle;
     cci_link_info_t info;
-    int has_fd, armed_readable;
-    uint64_t armed_ns;
+    int has_fd;
+    cci__handle_t os_handle;
+    cci__polls_t polls;
     uint64_t now_ns, check_ns, thread_until_ns, received_ns;
     uint32_t max_send_size, buffer_size, resets;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
-    uint32_t idle_rounds, unread_rounds, taken, turn, unclocked, device_failed, is_dead;
+    uint32_t idle_rounds, taken, turn, unclocked, device_failed, is_dead;
     uint32_t backlog; /* packets in the inboxes */
     uint64_t challenges; /* so far: each is another */
     uint64_t awake_ns;   /* since when the program has called often enough to see what its peers do */
@@ -6188,8 +6253,8 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     return active;
 }
 
-/* Arms the connection's timer for the next thing that time demands of it. */
-static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
+/* When time demands the next thing of a connection. */
+static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn) {
     uint64_t at = CCI__NEVER;
     if (conn->active) {
         at = cci__min64(cci_rel_deadline(&conn->active->rel), cci_rma_deadline(&conn->active->reader));
@@ -6197,6 +6262,12 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
+    return at;
+}
+
+/* Arms the connection's timer for that. It is not moved back: that can wait until it fires, or somebody wants to sleep. */
+static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t at = cci__dgram_due(ep, conn);
     if (at < conn->conn.timer.at_ns) /* never at once: what is overdue now and stays so must not stop the round */
         cci__timer_arm(&ep->wheel, &conn->conn.timer, cci__max64(at, ep->now_ns + (1u << CCI__TICK_SHIFT)));
 }
@@ -7302,15 +7373,18 @@ static void cci__dgram_check_device(cci__dgram_t *ep) {
         cci__dgram_die(ep);
 }
 
-/* One round of work. `idle`: the program has nothing else to do, so nothing is kept back. */
+enum { CCI__BUSY, CCI__IDLE_IF_NOTHING_COMES, CCI__IDLE };
+
+/* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it something to do,
+ * and acknowledgements a message to go with. */
 static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     cci_list_t round;
     int count;
     ep->resets = 0;
-    /* A round that finds nothing looks at the clock now and then only: that costs a fifth of it. */
-    if (most == 1 || idle || ep->unread_rounds++ >= 7 || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon)) {
-        ep->unread_rounds = 0;
+    if (most == 1 || idle || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon) ||
+        cci__polls_look(&ep->polls, 7)) {
         ep->now_ns = ep->link->now(ep->handle);
+        cci__polls_looked(&ep->polls, ep->now_ns);
     }
     if (CCI__UNLIKELY(ep->now_ns - ep->pumped_ns > 1000 * CCI__MS))
         ep->awake_ns = ep->now_ns; /* what peers did meanwhile is still waiting to be received */
@@ -7325,7 +7399,7 @@ static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     cci__dgram_timers(ep);
     if (ep->now_ns >= ep->check_ns)
         cci__dgram_check_device(ep);
-    idle = idle || ep->idle_rounds >= 2;
+    idle = idle == CCI__IDLE || (idle == CCI__IDLE_IF_NOTHING_COMES && count <= 0) || ep->idle_rounds >= 2;
     if (idle && !cci__list_empty(&ep->soon)) { /* all of `soon` behind `ready` */
         cci_list_t *first = ep->soon.next, *last = ep->soon.prev;
         cci__list_init(&ep->soon);
@@ -7360,10 +7434,24 @@ static uint64_t cci__dgram_deadline(const cci__dgram_t *ep) {
     return ep->link->up ? cci__min64(at, ep->check_ns + 900 * CCI__MS) : at;
 }
 
+/* The deadline for one who is going to sleep until then: timers that come first and whose time has moved back since they were
+ * armed are put where they belong. A packet makes one timer stale at most, so this costs little for each. */
+static uint64_t cci__dgram_sleep_deadline(cci__dgram_t *ep) {
+    cci_timer_t *timer;
+    uint32_t moved;
+    for (moved = 0; moved < 64 && (timer = cci__wheel_first(&ep->wheel)) != NULL; moved++) {
+        const cci__dconn_t *conn = (const cci__dconn_t *)(void *)CCI__CONTAINER(timer, cci_conn_t, timer);
+        uint64_t at = cci__dgram_due(ep, conn);
+        if (at <= timer->at_ns || timer->at_ns <= ep->now_ns)
+            break;
+        cci__timer_arm(&ep->wheel, timer, at);
+    }
+    return cci__dgram_deadline(ep);
+}
+
 /* Makes the OS handle tell the truth, and the helper thread look again. At the end of every call that may have changed
  * either. */
 static void cci__dgram_arm(cci__dgram_t *ep) {
-    int readable;
     uint64_t deadline_ns;
     if (!ep->has_fd && !ep->info.progress_thread)
         return;
@@ -7374,17 +7462,15 @@ static void cci__dgram_arm(cci__dgram_t *ep) {
     }
     if (!ep->has_fd || !ep->link->arm)
         return;
-    readable = cci__dgram_has_events(ep);
-    if (readable == ep->armed_readable && deadline_ns >= ep->armed_ns && ep->armed_ns > ep->now_ns)
-        return;
-    ep->armed_readable = readable;
-    ep->armed_ns = deadline_ns;
-    ep->link->arm(ep->handle, readable, deadline_ns);
+    if (!ep->os_handle.is_awake && deadline_ns < ep->os_handle.armed_ns)
+        deadline_ns = cci__dgram_sleep_deadline(ep);
+    if (cci__handle_set(&ep->os_handle, cci__dgram_has_events(ep), deadline_ns, ep->now_ns))
+        ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
 }
 
 /* Sleeps, without the lock, until there may be something to do. */
 static void cci__dgram_wait(cci__dgram_t *ep, uint64_t most_ns) {
-    uint64_t deadline_ns = cci__dgram_deadline(ep), now_ns = ep->link->now(ep->handle);
+    uint64_t deadline_ns = cci__dgram_sleep_deadline(ep), now_ns = ep->link->now(ep->handle);
     uint64_t wait_ns = deadline_ns > now_ns ? cci__min64(deadline_ns - now_ns, most_ns) : 0;
     if (!ep->link->wait || wait_ns == 0) {
         cci__dgram_unlock(ep); /* another thread may have something to do */
@@ -7404,9 +7490,9 @@ static void *cci__dgram_thread(void *arg) {
     cci__dgram_lock(ep);
     while (!ep->stopping) {
         uint64_t deadline_ns, now_ns;
-        cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX);
+        cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
         cci__dgram_arm(ep);
-        deadline_ns = cci__dgram_deadline(ep);
+        deadline_ns = cci__dgram_sleep_deadline(ep);
         now_ns = ep->link->now(ep->handle);
         if (deadline_ns <= now_ns) {
             cci__dgram_unlock(ep);
@@ -7438,7 +7524,7 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
     uint64_t start_ns = ep->link->now(ep->handle);
     int status;
     while (!op->done) {
-        cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX);
+        cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
         if (op->done)
             break;
         if (ep->now_ns - start_ns < 50000) { /* an answer is usually near: sleeping would take longer */
@@ -7637,6 +7723,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     ep->link = transport->link;
     ep->info.os_handle = -1;
     ep->has_fd = fd != NULL;
+    ep->os_handle.armed_ns = CCI__NEVER;
     cci__list_init(&ep->ready);
     cci__list_init(&ep->soon);
     cci__list_init(&ep->inbox);
@@ -7977,7 +8064,8 @@ static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     if (!ep->has_fd)
         return CCI_EINVAL;
     cci__dgram_lock(ep);
-    cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX);
+    cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
+    ep->os_handle.is_awake = 0;
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);
     return CCI_SUCCESS;
@@ -8061,11 +8149,12 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     if (status != CCI_SUCCESS) {
         /* What the program has not taken stays with the link as long as possible: there it holds the sender back, and what
          * is taken late has left the cache. */
-        cci__dgram_pump(ep, ep->has_fd && !ep->backlog, ep->backlog < 8 ? CCI__DGRAM_BATCH_RX / 2 : 1);
+        cci__dgram_pump(ep, ep->has_fd && !ep->backlog ? CCI__IDLE_IF_NOTHING_COMES : CCI__BUSY,
+                        ep->backlog < 8 ? CCI__DGRAM_BATCH_RX / 2 : 1);
         status = cci__dgram_next(ep, event);
         if (status == CCI_EAGAIN && ep->has_fd) {
             if (!cci__list_empty(&ep->soon) || !cci__list_empty(&ep->ready))
-                cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX); /* the program may go to sleep now */
+                cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX); /* the program may go to sleep now */
             status = cci__dgram_next(ep, event);
         }
     }
@@ -8074,6 +8163,7 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
         if (ep->evq.recv_out > 0 && (ep->evq.recv_out >= ep->evq.recv_limit || ep->evq.free_buffer_count == 0))
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
     }
+    ep->os_handle.is_awake = status == CCI_SUCCESS;
     cci__dgram_arm(ep); /* for the helper thread too */
     cci__dgram_unlock(ep);
     return status;

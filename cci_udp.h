@@ -1180,10 +1180,8 @@ static void cci__udp_arm(void *link, int readable, uint64_t deadline_ns) {
         w->is_readable = readable;
     }
     (void)r;
-    /* A timer that fires too early costs one call of cci_get_event(), setting it anew each time costs a system call:
-     * so a deadline that moves away is left until the timer has fired. Setting it also ends its being readable. */
-    if (deadline_ns < w->armed_ns || (w->armed_ns != UINT64_MAX && w->armed_ns <= cci__udp_now(l))) {
-        struct itimerspec t; /* zero turns the timer off */
+    if (deadline_ns != w->armed_ns) { /* setting a timer that has fired also ends its being readable */
+        struct itimerspec t;           /* zero turns the timer off */
         memset(&t, 0, sizeof t);
         if (deadline_ns == 0) {
             deadline_ns = 1;
