@@ -402,8 +402,8 @@ typedef CCI_CONST struct cci_rma_handle {
 
 /* Makes the library ready. Calls are counted: each success wants one cci_finalize(). `*caps` becomes a set of CCI_CAPS_.
  * CCI_EINVAL: caps is NULL, the ABI version is neither 1 nor 2, or flags is not 0. CCI_ERR_NOT_FOUND: no transport was
- * included or registered. CCI_ERROR: the configuration has an error (the log names file and line). CCI_ENOMEM. Otherwise
- * what fopen() set errno to. */
+ * included or registered, or the file that CCI_CONFIG names does not exist. CCI_ERROR: the configuration has an error or can't
+ * be read (the log names the file, and the line or the reason). CCI_ENOMEM: also when no more files can be open. */
 CCI_API int cci_init(uint32_t abi_ver, uint32_t flags, uint32_t *caps);
 
 /* Undoes one cci_init(); the last destroys all endpoints that are left and frees everything. CCI_ERROR when there was
@@ -480,7 +480,8 @@ CCI_API int cci_return_event(cci_event_t *event);
 
 /* ---- options [4.6] ---------------------------------------------------------------------------------------------- */
 
-/* CCI_EINVAL: handle or val is NULL, the option is get-only, or there is no such option. CCI_ERANGE: the value is. */
+/* CCI_EINVAL: handle or val is NULL, the option is get-only, there is no such option, or the handle is a connection where the
+ * option is an endpoint's, or the reverse. CCI_ERANGE: the value is. */
 CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val);
 CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val);
 
@@ -696,6 +697,7 @@ CCI_API void *cci_alloc(size_t size);
 CCI_API void cci_release(void *pointer);
 CCI_API void cci_log(int level, const char *text);
 CCI_API int cci_random(void *bytes, size_t count);
+CCI_API int cci_status_of_errno(int error); /* the status that names an errno best, CCI_ERROR if none does; never another */
 CCI_API const cci_seal_t *cci_seal_hooks(void); /* of cci_setup(), or NULL */
 CCI_API int cci_congestion_known(const char *name); /* 1 if a link may ask for that congestion control */
 
@@ -1234,6 +1236,70 @@ CCI__UNUSED static uint64_t cci__wheel_deadline(const cci_wheel_t *wheel) {
         return 0;
     tick = cci__wheel_next(wheel);
     return tick == CCI__NEVER ? CCI__NEVER : tick << CCI__TICK_SHIFT;
+}
+
+/* A timer of the slot that comes next, NULL if there is none. */
+CCI__UNUSED static cci_timer_t *cci__wheel_first(const cci_wheel_t *wheel) {
+    uint64_t tick = cci__wheel_next(wheel);
+    uint32_t level;
+    if (!cci__list_empty(&wheel->due))
+        return CCI__CONTAINER(wheel->due.next, cci_timer_t, node);
+    for (level = 0; level < CCI__WHEEL_LEVELS && tick != CCI__NEVER; level++) {
+        uint32_t index = (uint32_t)(tick >> 6 * level) & 63;
+        if (wheel->occupied[level] >> index & 1)
+            return CCI__CONTAINER(wheel->slot[level][index].next, cci_timer_t, node);
+    }
+    return NULL;
+}
+
+/* ---- polls: a program that polls without pause has its clock read in one poll of several, since that costs as much as the
+ * rest. Only many readings close together show such a program: one that polls seldom has its clock read in each poll, so that
+ * a timer fires in the first poll after its time. ---- */
+
+#define CCI__POLLS_CLOSE_NS 100000u
+#define CCI__POLLS_MANY 256u
+
+typedef struct cci__polls {
+    uint64_t looked_ns;
+    uint32_t quick, skipped; /* readings close together so far; polls since the last one */
+} cci__polls_t;
+
+/* Is this poll to read the clock? One of `most + 1` does at least. */
+CCI__UNUSED static inline int cci__polls_look(cci__polls_t *polls, uint32_t most) {
+    return polls->quick < CCI__POLLS_MANY || polls->skipped++ >= most;
+}
+
+/* It did. */
+CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t now_ns) {
+    polls->quick = now_ns - polls->looked_ns > CCI__POLLS_CLOSE_NS ? 0 : polls->quick + (polls->quick < CCI__POLLS_MANY);
+    polls->looked_ns = now_ns;
+    polls->skipped = 0;
+}
+
+/* ---- OS handle: what its link was told. Each change costs system calls, each deadline that is told costs an interrupt too.
+ * So a deadline is told only before the program sleeps, only when it is earlier than the one told before or that one has
+ * passed, and never when it has itself passed. Between an event and the CCI_EAGAIN that follows the program is awake: a handle
+ * that stays readable until then takes the place of a deadline, also for a program that sleeps after each event. ---- */
+
+typedef struct cci__handle {
+    uint64_t armed_ns; /* the deadline, CCI__NEVER: none */
+    uint8_t readable, is_awake;
+} cci__handle_t;
+
+/* Takes what is true now; 1 if the link must be told what has changed. */
+CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint64_t deadline_ns, uint64_t now_ns) {
+    uint64_t armed_ns = handle->armed_ns;
+    if (handle->is_awake)
+        readable = readable || handle->readable || deadline_ns < armed_ns;
+    else if (deadline_ns <= now_ns)
+        readable = 1;
+    else if (deadline_ns < armed_ns || armed_ns <= now_ns)
+        armed_ns = deadline_ns;
+    if (readable == handle->readable && armed_ns == handle->armed_ns)
+        return 0;
+    handle->readable = (uint8_t)(readable != 0);
+    handle->armed_ns = armed_ns;
+    return 1;
 }
 
 /* ---- congestion: how many bytes of one flow may be under way ----
@@ -1794,6 +1860,9 @@ extern "C" {
 #define CCI__CONN_SLABS 4096u   /* slabs at most */
 #define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
 #define CCI__CONN_NONE 0xffffffffu
+#define CCI__CONN_CLOSE_TRIES 6u           /* CLOSE packets that are sent at most */
+#define CCI__CONN_CLOSE_NS UINT64_C(20000) /* between CLOSE packets of an endpoint, on average: 50,000 a second */
+#define CCI__CONN_CLOSE_BURST 32u          /* of them may leave at once */
 
 enum { /* packet types */
     CCI__PKT_REQUEST = 1,
@@ -1804,7 +1873,9 @@ enum { /* packet types */
     CCI__PKT_CONFIRMED,
     CCI__PKT_DATA,
     CCI__PKT_RESET,
-    CCI__PKT_GROUP /* multicast data: no index, no token */
+    CCI__PKT_GROUP, /* multicast data: no index, no token */
+    CCI__PKT_CLOSE,
+    CCI__PKT_CLOSED
 };
 
 typedef enum cci_conn_state {
@@ -1815,7 +1886,8 @@ typedef enum cci_conn_state {
     CCI_CONN_ACCEPTED,   /* server: waits for the client's confirmation                */
     CCI_CONN_REJECTED,   /* server: remembers the refusal for a while                  */
     CCI_CONN_OPEN,
-    CCI_CONN_BROKEN      /* the peer has left or is lost; the program has not closed   */
+    CCI_CONN_BROKEN,     /* the peer has left or is lost; the program has not closed   */
+    CCI_CONN_CLOSING     /* the program has closed: CLOSE is repeated                  */
 } cci_conn_state_t;
 
 typedef struct cci_conn {
@@ -1869,6 +1941,12 @@ CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
 CCI_API cci_conn_t *cci_conn_find(const cci_conn_table_t *table, uint32_t index, uint64_t token) {
     cci_conn_t *conn = cci_conn_at(table, index);
     return conn && conn->token == token && conn->state != CCI_CONN_FREE ? conn : NULL;
+}
+
+/* Do both sides know each other's tokens? */
+CCI_API int cci_conn_has_peer(const cci_conn_t *conn) {
+    return conn->state == CCI_CONN_ACCEPTED || conn->state == CCI_CONN_OPEN || conn->state == CCI_CONN_BROKEN ||
+           conn->state == CCI_CONN_CLOSING;
 }
 
 static void cci_conn_put_free(cci_conn_table_t *table, cci_conn_t *conn) {
@@ -2125,6 +2203,14 @@ CCI_API uint32_t cci_conn_clear_size(uint8_t type) {
            : type == CCI__PKT_ACCEPT ? CCI__ACCEPT_SIZE
            : type == CCI__PKT_REJECT ? CCI__SEALED_REJECT
                                      : CCI__HEADER_SIZE;
+}
+
+/* Many connections may end at once: each of their CLOSE packets has its time. Returns when the next may leave; *free_ns is
+ * when the line would be free of all that have been promised so far. */
+CCI_API uint64_t cci_conn_close_slot(uint64_t *free_ns, uint64_t now_ns) {
+    uint64_t burst_ns = CCI__CONN_CLOSE_BURST * CCI__CONN_CLOSE_NS;
+    *free_ns = cci__max64(*free_ns, now_ns) + CCI__CONN_CLOSE_NS;
+    return cci__max64(now_ns, *free_ns - cci__min64(*free_ns, burst_ns));
 }
 
 /* Milliseconds until try number `tries` of a handshake packet is followed by the next: 20 doubling to 1,000. */
@@ -5776,6 +5862,9 @@ extern "C" {
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
 #define CCI__DGRAM_CONFIRM_TRIES 30
+#define CCI__DGRAM_CLOSE_NS (100 * CCI__MS) /* an endpoint that goes waits for answers to its CLOSE packets at most */
+#define CCI__DGRAM_CLOSE_BATCHES 50u        /* one a millisecond, if there are many */
+#define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__DGRAM_STUCK_NS (UINT64_C(10000) * CCI__MS) /* a peer that gets no further so long makes room for others */
 
 /* What an operation of the program leaves until its completion has been returned. */
@@ -5823,11 +5912,15 @@ typedef struct cci__dconn {
     uint64_t peer_secret;  /* sealed: what the peer's RESET must hold */
     uint32_t sealed_count; /* sealed: of the handshake's packets that were sent */
     uint32_t send_timeout_us, keepalive_us;
+    int32_t end_status; /* BROKEN: that of the event about it */
+    cci_evq_event_t *keepalive_event, *end_event; /* that wait for the program */
 } cci__dconn_t;
 
 #define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message has gone and nothing has come since */
 #define CCI__CONN_WORN 2u   /* no more packets can be sealed */
 #define CCI__CONN_ASKING 4u /* client: the link does not know the peer's address yet */
+#define CCI__CONN_UNTOLD 8u /* BROKEN: the program is to have an event about it */
+#define CCI__CONN_SLOT 16u  /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
 
 /* The client's request while it is repeated; its data follows. */
 typedef struct cci__pending {
@@ -5871,17 +5964,20 @@ typedef struct cci__dgram {
     const cci_link_t *link;
     void *handle;
     cci_link_info_t info;
-    int has_fd, armed_readable;
-    uint64_t armed_ns;
+    int has_fd;
+    cci__handle_t os_handle;
+    cci__polls_t polls;
     uint64_t now_ns, check_ns, thread_until_ns, received_ns;
     uint32_t max_send_size, buffer_size, resets;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
-    uint32_t idle_rounds, unread_rounds, taken, turn, unclocked, device_failed, is_dead;
+    uint32_t idle_rounds, taken, turn, unclocked, device_failed, is_dead;
     uint32_t backlog; /* packets in the inboxes */
     uint64_t challenges; /* so far: each is another */
     uint64_t awake_ns;   /* since when the program has called often enough to see what its peers do */
     uint64_t pumped_ns;
     uint64_t strays;     /* packets that are not ours, or for no connection of the endpoint: guesses among them */
+    uint64_t close_ns;   /* when the CLOSE packets that have been promised a time have left */
+    uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;    /* connections that were ended because they were stuck and others went short */
     uint64_t gone[CCI__DGRAM_GONE]; /* tokens of clients whose connections have ended: a late copy of a request is none */
     uint32_t gone_next, collecting_next;
@@ -6446,8 +6542,8 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     return active;
 }
 
-/* Arms the connection's timer for the next thing that time demands of it. */
-static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
+/* When time demands the next thing of a connection. */
+static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn) {
     uint64_t at = CCI__NEVER;
     if (conn->active) {
         at = cci_rel_deadline(&conn->active->rel);
@@ -6458,6 +6554,12 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
+    return at;
+}
+
+/* Arms the connection's timer for that. It is not moved back: that can wait until it fires, or somebody wants to sleep. */
+static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t at = cci__dgram_due(ep, conn);
     if (at < conn->conn.timer.at_ns) /* never at once: what is overdue now and stays so must not stop the round */
         cci__timer_arm(&ep->wheel, &conn->conn.timer, cci__max64(at, ep->now_ns + (1u << CCI__TICK_SHIFT)));
 }
@@ -6532,13 +6634,19 @@ static void cci__dgram_forget(const cci__dgram_t *ep, void *key) {
         ep->seal->forget(ep->seal->user, key);
 }
 
+/* Takes back what was lent to a connection on which nothing is pending. */
+static void cci__dgram_drop_active(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (!conn->active)
+        return;
+    cci__dgram_drop_runs(ep, conn->active);
+    cci__dgram_take_active(ep, conn->active);
+}
+
 static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (conn->conn.hashed)
         ep->gone[ep->gone_next++ % CCI__DGRAM_GONE] = conn->conn.peer_token;
-    if (conn->active) {
-        cci__dgram_drop_runs(ep, conn->active);
-        cci__dgram_take_active(ep, conn->active);
-    }
+    cci__dgram_drop_active(ep, conn);
+    ep->closing -= conn->conn.state == CCI_CONN_CLOSING;
     cci__dgram_forget(ep, conn->key);
     conn->key = NULL;
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
@@ -6579,7 +6687,7 @@ static uint32_t cci__dgram_new_keepalive_us(const cci__dgram_t *ep, const cci__d
 }
 
 static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci_evq_event_t *event = cci__dgram_control_event(ep);
+    cci_evq_event_t *event = conn->keepalive_event ? NULL : cci__dgram_control_event(ep);
     conn->keepalive_us = 0;
     conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
     if (conn->active) { /* nobody waits for the answer any more */
@@ -6591,19 +6699,73 @@ static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = &conn->conn.pub;
     event->owner = conn;
+    conn->keepalive_event = event;
     cci_evq_post(&ep->evq.urgent, event);
 }
 
-/* The peer has left or is lost. The connection stays until the program disconnects. */
+/* Posts the event about the end of a connection, behind its completions, once the program has had its last message. */
+static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci_evq_event_t *event;
+    if (!(conn->conn.flags & CCI__CONN_UNTOLD) || (conn->active && conn->active->runs))
+        return;
+    event = cci__dgram_control_event(ep);
+    if (!event) { /* there is no memory now */
+        conn->conn.deadline_ns = ep->now_ns + 10 * CCI__MS;
+        cci__dgram_schedule(ep, conn);
+        return;
+    }
+    conn->conn.flags &= (uint8_t)~CCI__CONN_UNTOLD;
+    event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
+    event->base.pub.disconnect.status = (cci_status_t)conn->end_status;
+    event->base.pub.disconnect.connection = &conn->conn.pub;
+    event->base.pub.disconnect.context = conn->conn.pub.context;
+    event->owner = conn;
+    conn->end_event = event;
+    cci_evq_post(&ep->evq.done, event);
+}
+
+/* Events that wait for the program must not name a connection that is gone. */
+static void cci__dgram_take_back_events(cci__dconn_t *conn) {
+    if (conn->keepalive_event)
+        conn->keepalive_event->base.pub.type = CCI_EVENT_NONE;
+    if (conn->end_event)
+        conn->end_event->base.pub.type = CCI_EVENT_NONE;
+    conn->keepalive_event = conn->end_event = NULL;
+}
+
+/* An event leaves its queue for the program. 0: it was taken back meanwhile, and has been returned. */
+static int cci__dgram_hand_out(cci__dgram_t *ep, cci_evq_event_t *event) {
+    cci__dconn_t *conn = (cci__dconn_t *)event->owner;
+    switch (event->base.pub.type) {
+    case CCI_EVENT_NONE:
+        cci_evq_return_event(&ep->evq, event);
+        return 0;
+    case CCI_EVENT_KEEPALIVE_TIMEDOUT:
+        conn->keepalive_event = NULL;
+        return 1;
+    case CCI_EVENT_DISCONNECT:
+        conn->end_event = NULL;
+        return 1;
+    default:
+        return 1;
+    }
+}
+
+/* The peer has left (CCI_SUCCESS) or is lost. The connection stays until the program disconnects. */
 static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     if (conn->conn.state != CCI_CONN_OPEN)
         return;
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.confirming = 0;
     conn->conn.deadline_ns = CCI__NEVER;
-    cci__dgram_abort(ep, conn, status);
+    conn->end_status = status;
+    cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
     if (conn->keepalive_us)
         cci__dgram_post_keepalive(ep, conn);
+    if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT) {
+        conn->conn.flags |= CCI__CONN_UNTOLD;
+        cci__dgram_post_end(ep, conn);
+    }
 }
 
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
@@ -6845,15 +7007,33 @@ static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
     } while (request.offset < pending->data_len);
 }
 
-/* A packet of a connection that is nothing but its type: REJECT, CONFIRM, CONFIRMED. */
-static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) {
+/* A packet of a connection that is nothing but its type: REJECT, CONFIRM, CONFIRMED, CLOSE, CLOSED. */
+static void cci__dgram_tell_at(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type, const cci_link_addr_t *to) {
     uint8_t *head = cci__dgram_slot(ep)->head;
     int names_sender = type == CCI__PKT_REJECT && conn->key;
     cci_conn_write_header(head, type, 0, conn->conn.peer_index, conn->conn.peer_token,
                           type == CCI__PKT_REJECT ? 0 : conn->conn.index, 0);
     if (names_sender)
         cci__store64(head + CCI__HEADER_SIZE, conn->conn.token);
-    cci__dgram_commit_bare(ep, &conn->conn.peer, conn, names_sender ? CCI__SEALED_REJECT : CCI__HEADER_SIZE, NULL, 0);
+    cci__dgram_commit_bare(ep, to, conn, names_sender ? CCI__SEALED_REJECT : CCI__HEADER_SIZE, NULL, 0);
+}
+
+static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) {
+    cci__dgram_tell_at(ep, conn, type, &conn->conn.peer);
+}
+
+/* Sends a CLOSE as soon as it is its turn. The answer has more than a round trip's time, and twice as much each time. */
+static void cci__dgram_send_close(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t wait_ns = cci__max64(cci_conn_retry_ns(0), (uint64_t)conn->state.srtt_ns * 3 / 2);
+    if (!(conn->conn.flags & CCI__CONN_SLOT)) {
+        conn->conn.flags |= CCI__CONN_SLOT;
+        conn->conn.deadline_ns = cci_conn_close_slot(&ep->close_ns, ep->now_ns);
+    }
+    if (conn->conn.deadline_ns > ep->now_ns)
+        return;
+    conn->conn.flags &= (uint8_t)~CCI__CONN_SLOT;
+    conn->conn.deadline_ns = ep->now_ns + (wait_ns << conn->conn.tries++);
+    cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
 }
 
 /* Answers a packet of `length` bytes for a connection that is gone. */
@@ -7145,6 +7325,8 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     int outcome;
     if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
         ep->strays++;
+        if (conn && conn->conn.state == CCI_CONN_CLOSING)
+            return; /* the CLOSE will be repeated */
         if (!conn || !conn->key || conn->conn.state == CCI_CONN_BROKEN) /* no secret for one that may yet open */
             cci__dgram_send_reset(ep, rx, header, header->number, length);
         return;
@@ -7181,6 +7363,29 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     }
 }
 
+/* CLOSE: the peer has closed the connection. CLOSED: it knows that we have. */
+static void cci__dgram_input_close(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
+                                   const cci_conn_header_t *header) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
+    if (!conn) {
+        ep->strays++;
+        if (header->type == CCI__PKT_CLOSE)
+            cci__dgram_send_reset(ep, rx, header, header->number, length); /* as good an answer, from one that has forgotten it */
+        return;
+    }
+    if (conn->conn.pub.attribute > CCI_CONN_ATTR_UU || !cci_conn_has_peer(&conn->conn) ||
+        !cci__dgram_unseal(ep, conn, header->number, conn->conn.peer_token, bytes, &length))
+        return;
+    if (header->type == CCI__PKT_CLOSE)
+        cci__dgram_tell_at(ep, conn, CCI__PKT_CLOSED, &rx->from);
+    if (conn->conn.state == CCI_CONN_CLOSING)
+        cci__dgram_close_conn(ep, conn);
+    else if (header->type == CCI__PKT_CLOSE && conn->conn.state == CCI_CONN_ACCEPTED)
+        cci__dgram_accepted(ep, conn, CCI_ERR_DISCONNECTED);
+    else if (header->type == CCI__PKT_CLOSE)
+        cci__dgram_break(ep, conn, CCI_SUCCESS);
+}
+
 static void cci__dgram_input_reset(cci__dgram_t *ep, const uint8_t *bytes, uint32_t length,
                                    const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, header->index);
@@ -7196,6 +7401,8 @@ static void cci__dgram_input_reset(cci__dgram_t *ep, const uint8_t *bytes, uint3
         cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
     else if (conn->conn.state == CCI_CONN_ACCEPTED)
         cci__dgram_accepted(ep, conn, CCI_ERR_DISCONNECTED);
+    else if (conn->conn.state == CCI_CONN_CLOSING)
+        cci__dgram_close_conn(ep, conn);
 }
 
 /* Opens a packet of a group, if they are sealed. Who sent it is in it, and all of its number. */
@@ -7280,6 +7487,10 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         }
         ep->strays++;
         cci__dgram_send_reset(ep, rx, &header, 0, length);
+        break;
+    case CCI__PKT_CLOSE:
+    case CCI__PKT_CLOSED:
+        cci__dgram_input_close(ep, rx, bytes, length, &header);
         break;
     case CCI__PKT_RESET:
         cci__dgram_input_reset(ep, bytes, length, &header);
@@ -7425,8 +7636,16 @@ static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
         conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(conn->conn.tries);
         break;
-    default:
+    case CCI_CONN_CLOSING:
+        if (conn->conn.tries >= CCI__CONN_CLOSE_TRIES) { /* nobody is there to hear it */
+            cci__dgram_close_conn(ep, conn);
+            return;
+        }
+        cci__dgram_send_close(ep, conn);
+        break;
+    default: /* BROKEN: there was no memory for the event */
         conn->conn.deadline_ns = CCI__NEVER;
+        cci__dgram_post_end(ep, conn);
         break;
     }
 }
@@ -7492,15 +7711,18 @@ static void cci__dgram_check_device(cci__dgram_t *ep) {
         cci__dgram_die(ep);
 }
 
-/* One round of work. `idle`: the program has nothing else to do, so nothing is kept back. */
+enum { CCI__BUSY, CCI__IDLE_IF_NOTHING_COMES, CCI__IDLE };
+
+/* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it something to do,
+ * and acknowledgements a message to go with. */
 static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     cci_list_t round;
     int count;
     ep->resets = 0;
-    /* A round that finds nothing looks at the clock now and then only: that costs a fifth of it. */
-    if (most == 1 || idle || ep->unread_rounds++ >= 7 || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon)) {
-        ep->unread_rounds = 0;
+    if (most == 1 || idle || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon) ||
+        cci__polls_look(&ep->polls, 7)) {
         ep->now_ns = ep->link->now(ep->handle);
+        cci__polls_looked(&ep->polls, ep->now_ns);
     }
     if (CCI__UNLIKELY(ep->now_ns - ep->pumped_ns > 1000 * CCI__MS))
         ep->awake_ns = ep->now_ns; /* what peers did meanwhile is still waiting to be received */
@@ -7515,7 +7737,7 @@ static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     cci__dgram_timers(ep);
     if (ep->now_ns >= ep->check_ns)
         cci__dgram_check_device(ep);
-    idle = idle || ep->idle_rounds >= 2;
+    idle = idle == CCI__IDLE || (idle == CCI__IDLE_IF_NOTHING_COMES && count <= 0) || ep->idle_rounds >= 2;
     if (idle && !cci__list_empty(&ep->soon)) { /* all of `soon` behind `ready` */
         cci_list_t *first = ep->soon.next, *last = ep->soon.prev;
         cci__list_init(&ep->soon);
@@ -7550,10 +7772,24 @@ static uint64_t cci__dgram_deadline(const cci__dgram_t *ep) {
     return ep->link->up ? cci__min64(at, ep->check_ns + 900 * CCI__MS) : at;
 }
 
+/* The deadline for one who is going to sleep until then: timers that come first and whose time has moved back since they were
+ * armed are put where they belong. A packet makes one timer stale at most, so this costs little for each. */
+static uint64_t cci__dgram_sleep_deadline(cci__dgram_t *ep) {
+    cci_timer_t *timer;
+    uint32_t moved;
+    for (moved = 0; moved < 64 && (timer = cci__wheel_first(&ep->wheel)) != NULL; moved++) {
+        const cci__dconn_t *conn = (const cci__dconn_t *)(void *)CCI__CONTAINER(timer, cci_conn_t, timer);
+        uint64_t at = cci__dgram_due(ep, conn);
+        if (at <= timer->at_ns || timer->at_ns <= ep->now_ns)
+            break;
+        cci__timer_arm(&ep->wheel, timer, at);
+    }
+    return cci__dgram_deadline(ep);
+}
+
 /* Makes the OS handle tell the truth, and the helper thread look again. At the end of every call that may have changed
  * either. */
 static void cci__dgram_arm(cci__dgram_t *ep) {
-    int readable;
     uint64_t deadline_ns;
     if (!ep->has_fd && !ep->info.progress_thread)
         return;
@@ -7564,17 +7800,15 @@ static void cci__dgram_arm(cci__dgram_t *ep) {
     }
     if (!ep->has_fd || !ep->link->arm)
         return;
-    readable = cci__dgram_has_events(ep);
-    if (readable == ep->armed_readable && deadline_ns >= ep->armed_ns && ep->armed_ns > ep->now_ns)
-        return;
-    ep->armed_readable = readable;
-    ep->armed_ns = deadline_ns;
-    ep->link->arm(ep->handle, readable, deadline_ns);
+    if (!ep->os_handle.is_awake && deadline_ns < ep->os_handle.armed_ns)
+        deadline_ns = cci__dgram_sleep_deadline(ep);
+    if (cci__handle_set(&ep->os_handle, cci__dgram_has_events(ep), deadline_ns, ep->now_ns))
+        ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
 }
 
 /* Sleeps, without the lock, until there may be something to do. */
 static void cci__dgram_wait(cci__dgram_t *ep, uint64_t most_ns) {
-    uint64_t deadline_ns = cci__dgram_deadline(ep), now_ns = ep->link->now(ep->handle);
+    uint64_t deadline_ns = cci__dgram_sleep_deadline(ep), now_ns = ep->link->now(ep->handle);
     uint64_t wait_ns = deadline_ns > now_ns ? cci__min64(deadline_ns - now_ns, most_ns) : 0;
     if (!ep->link->wait || wait_ns == 0) {
         cci__dgram_unlock(ep); /* another thread may have something to do */
@@ -7594,9 +7828,9 @@ static void *cci__dgram_thread(void *arg) {
     cci__dgram_lock(ep);
     while (!ep->stopping) {
         uint64_t deadline_ns, now_ns;
-        cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX);
+        cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
         cci__dgram_arm(ep);
-        deadline_ns = cci__dgram_deadline(ep);
+        deadline_ns = cci__dgram_sleep_deadline(ep);
         now_ns = ep->link->now(ep->handle);
         if (deadline_ns <= now_ns) {
             cci__dgram_unlock(ep);
@@ -7628,7 +7862,7 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
     uint64_t start_ns = ep->link->now(ep->handle);
     int status;
     while (!op->done) {
-        cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX);
+        cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
         if (op->done)
             break;
         if (ep->now_ns - start_ns < 50000) { /* an answer is usually near: sleeping would take longer */
@@ -7890,6 +8124,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     ep->link = transport->link;
     ep->info.os_handle = -1;
     ep->has_fd = fd != NULL;
+    ep->os_handle.armed_ns = CCI__NEVER;
     cci__list_init(&ep->ready);
     cci__list_init(&ep->soon);
     cci__list_init(&ep->inbox);
@@ -7935,9 +8170,86 @@ static void cci__dgram_send_owed(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_commit_data(ep, conn);
 }
 
+/* Ends what is pending, and what the program has not taken. */
+static void cci__dgram_quiet(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__dgram_send_owed(ep, conn);
+    cci__dgram_abort(ep, conn, CCI_ERR_DISCONNECTED);
+    cci__dgram_take_back_events(conn);
+    cci__dgram_drop_active(ep, conn);
+}
+
+/* Is there a peer that may think that the connection lives? */
+static int cci__dgram_has_listener(const cci__dgram_t *ep, const cci__dconn_t *conn) {
+    return conn->conn.pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(&conn->conn) && !ep->is_dead &&
+           !(conn->conn.flags & CCI__CONN_WORN) &&
+           (conn->conn.state != CCI_CONN_BROKEN || conn->end_status == CCI_ETIMEDOUT);
+}
+
+/* What is left of the connection waits until the peer knows that it has ended. */
+static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (!cci__dgram_has_listener(ep, conn)) {
+        cci__dgram_close_conn(ep, conn);
+        return;
+    }
+    ep->closing++;
+    conn->conn.state = CCI_CONN_CLOSING;
+    conn->conn.flags = 0;
+    conn->conn.tries = 0;
+    cci__dgram_send_close(ep, conn);
+    cci__dgram_schedule(ep, conn);
+}
+
+/* Lets the network work until a time, or until all peers know. */
+static void cci__dgram_linger(cci__dgram_t *ep, uint64_t until_ns) {
+    uint32_t rounds = 1u << 20; /* enough, if the link's clock stands still meanwhile */
+    cci__dgram_flush(ep);
+    while (ep->closing > 0 && rounds-- > 0 && ep->now_ns < until_ns) {
+        if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0 && ep->link->wait) {
+            cci__dgram_unlock(ep);
+            ep->link->wait(ep->handle, until_ns - ep->now_ns);
+            cci__dgram_lock(ep);
+        }
+        cci__dgram_flush(ep);
+        ep->resets = 0;
+        ep->now_ns = ep->link->now(ep->handle);
+    }
+}
+
+/* Sends a CLOSE for each connection whose peer has not answered yet, in so many batches that they are no burst. */
+static void cci__dgram_close_round(cci__dgram_t *ep, uint64_t until_ns) {
+    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__DGRAM_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB && ep->closing > 0 && ep->now_ns < until_ns; i++) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+        if (conn->conn.state != CCI_CONN_CLOSING)
+            continue;
+        cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
+        if (++sent % batch == 0)
+            cci__dgram_linger(ep, ep->now_ns + CCI__MS);
+    }
+}
+
+/* The endpoint goes: all peers are told, and told again if they don't answer, for a short time. */
+static void cci__dgram_close_all(cci__dgram_t *ep) {
+    uint32_t i, tries;
+    uint64_t until_ns = ep->now_ns + CCI__DGRAM_CLOSE_NS;
+    if (ep->device_failed)
+        return;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+        if (!cci__dgram_has_listener(ep, conn))
+            continue;
+        cci__dgram_quiet(ep, conn);
+        ep->closing += conn->conn.state != CCI_CONN_CLOSING;
+        conn->conn.state = CCI_CONN_CLOSING;
+    }
+    for (tries = 0; tries < 3 && ep->closing > 0 && ep->now_ns < until_ns; tries++) {
+        cci__dgram_close_round(ep, tries == 0 ? CCI__NEVER : until_ns); /* once at least, all of them */
+        cci__dgram_linger(ep, cci__min64(ep->now_ns + (10 * CCI__MS << tries), until_ns));
+    }
+}
+
 static int cci__dgram_destroy(cci_endpoint_base_t *base) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
-    uint32_t i;
     int round;
 #ifndef CCI_NO_THREADS
     if (ep->has_thread) {
@@ -7955,8 +8267,7 @@ static int cci__dgram_destroy(cci_endpoint_base_t *base) {
         if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0)
             break;
     }
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++)
-        cci__dgram_send_owed(ep, (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i));
+    cci__dgram_close_all(ep);
     cci__dgram_flush(ep);
     cci__dgram_unlock(ep);
     cci__dgram_free(ep);
@@ -8127,7 +8438,6 @@ static int cci__dgram_connect(cci_endpoint_base_t *base, const char *address, co
 static int cci__dgram_disconnect(struct cci_connection *connection) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
     cci__dgram_t *ep = cci__dgram_of(conn);
-    cci_evq_event_t *event;
     uint32_t i;
     cci__dgram_lock(ep);
     if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) {
@@ -8135,18 +8445,15 @@ static int cci__dgram_disconnect(struct cci_connection *connection) {
         return CCI_EINVAL;
     }
     ep->now_ns = ep->link->now(ep->handle);
-    cci__dgram_send_owed(ep, conn);
-    cci__dgram_abort(ep, conn, CCI_ERR_DISCONNECTED);
+    cci__dgram_quiet(ep, conn);
     for (i = 0; i < ep->group_count; i++) {
         if (ep->groups[i] == conn) {
             (void)ep->link->group(ep->handle, &conn->conn.peer, 0);
             ep->groups[i] = ep->groups[--ep->group_count];
         }
     }
-    for (event = ep->evq.urgent.head; event; event = event->next) /* a keepalive event must not name what is gone */
-        if (event->owner == conn)
-            event->base.pub.type = CCI_EVENT_NONE;
-    cci__dgram_close_conn(ep, conn);
+    cci__dgram_begin_close(ep, conn);
+    cci__dgram_flush(ep);
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);
     return CCI_SUCCESS;
@@ -8160,7 +8467,8 @@ static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     if (!ep->has_fd)
         return CCI_EINVAL;
     cci__dgram_lock(ep);
-    cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX);
+    cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
+    ep->os_handle.is_awake = 0;
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);
     return CCI_SUCCESS;
@@ -8198,6 +8506,8 @@ static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
             else
                 active->runs_tail = &active->runs;
             cci_evq_release_buffer(&ep->evq, buffer);
+            if (CCI__UNLIKELY(active->conn->conn.state == CCI_CONN_BROKEN))
+                cci__dgram_post_end(ep, active->conn);
         }
         if (made) {
             *event = &made->base.pub;
@@ -8214,21 +8524,21 @@ static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     if (CCI__LIKELY(!cci__dgram_has_events(ep)))
         return status;
     while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
-        if (CCI__LIKELY(next->base.pub.type != CCI_EVENT_NONE)) {
+        if (CCI__LIKELY(cci__dgram_hand_out(ep, next))) {
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
-        cci_evq_return_event(&ep->evq, next);
     }
     if (++ep->turn & 15) { /* messages are what somebody waits for; completions must not starve */
         status = cci__dgram_next_message(ep, event);
         if (status == CCI_SUCCESS)
             return status;
     }
-    next = cci_evq_next(&ep->evq.done);
-    if (next) {
-        *event = &next->base.pub;
-        return CCI_SUCCESS;
+    while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
+        if (CCI__LIKELY(next->pool == CCI_EVQ_OPERATION || cci__dgram_hand_out(ep, next))) {
+            *event = &next->base.pub;
+            return CCI_SUCCESS;
+        }
     }
     return status == CCI_EAGAIN ? cci__dgram_next_message(ep, event) : status;
 }
@@ -8242,11 +8552,12 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     if (status != CCI_SUCCESS) {
         /* What the program has not taken stays with the link as long as possible: there it holds the sender back, and what
          * is taken late has left the cache. */
-        cci__dgram_pump(ep, ep->has_fd && !ep->backlog, ep->backlog < 8 ? CCI__DGRAM_BATCH_RX / 2 : 1);
+        cci__dgram_pump(ep, ep->has_fd && !ep->backlog ? CCI__IDLE_IF_NOTHING_COMES : CCI__BUSY,
+                        ep->backlog < 8 ? CCI__DGRAM_BATCH_RX / 2 : 1);
         status = cci__dgram_next(ep, event);
         if (status == CCI_EAGAIN && ep->has_fd) {
             if (!cci__list_empty(&ep->soon) || !cci__list_empty(&ep->ready))
-                cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX); /* the program may go to sleep now */
+                cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX); /* the program may go to sleep now */
             status = cci__dgram_next(ep, event);
         }
     }
@@ -8255,6 +8566,7 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
         if (ep->evq.recv_out > 0 && (ep->evq.recv_out >= ep->evq.recv_limit || cci__dgram_buffers_left(ep) == 0))
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
     }
+    ep->os_handle.is_awake = status == CCI_SUCCESS;
     cci__dgram_arm(ep); /* for the helper thread too */
     cci__dgram_unlock(ep);
     return status;
@@ -8328,6 +8640,12 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_SEND_BUF_COUNT:
         status = cci__dgram_set_send_count(ep, value);
         break;
+    case CCI_OPT_ENDPT_EVENT_MASK:
+        if (value & ~CCI__DGRAM_EVENTS)
+            status = CCI_EINVAL;
+        else
+            ep->event_mask = value;
+        break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         ep->keepalive_us = value;
         for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
@@ -8371,6 +8689,9 @@ static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         memcpy(val, &ep->keepalive_us, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_EVENT_MASK:
+        memcpy(val, &ep->event_mask, sizeof(uint32_t));
         break;
     case CCI_OPT_ENDPT_URI:
         status = cci__dgram_uri(ep, (char **)val);
@@ -8705,7 +9026,8 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
  *
  * Invariants. One lock guards the table, the devices and the list of endpoints; it is held while a transport proposes,
  * configures or refreshes devices and creates an endpoint, so hooks and transports must not call back into functions
- * that make or list devices or endpoints. Another guards the books about memory of cci_rma_alloc() and its registrations.
+ * that make or list devices or endpoints. Another guards the books about memory of cci_rma_alloc() and its registrations, and the
+ * links between endpoints; nothing is called while it is held.
  * Nothing on the way of a message or an RMA takes either. Devices, their texts and every
  * array that cci_get_devices() ever gave live until the last cci_finalize(). What cci_setup() set stays set after it.
  *
@@ -8829,7 +9151,7 @@ typedef struct cci__core {
     cci__array_t *arrays; /* the newest first */
     uint32_t array_device_count;
     cci_endpoint_base_t *endpoints;
-    cci__shared_t *memories; /* these two have a lock of their own */
+    cci__shared_t *memories; /* these two and the links of `endpoints` have a lock of their own */
     cci__registered_t *registered;
 } cci__core_t;
 
@@ -8879,7 +9201,66 @@ static void cci__shared_unlock(void) {
 #endif
 }
 
+/* ---- the list of open endpoints ---------------------------------------------------------------------------------- */
+
+static void cci__endpoint_link(cci_endpoint_base_t *endpoint) {
+    cci__shared_lock();
+    endpoint->next_in_core = cci__core.endpoints;
+    cci__core.endpoints = endpoint;
+    cci__shared_unlock();
+}
+
+/* Takes an endpoint off the list; 0 when it is not there. */
+static int cci__endpoint_unlink(const cci_endpoint_base_t *endpoint) {
+    cci_endpoint_base_t **at = &cci__core.endpoints;
+    int is_there;
+    cci__shared_lock();
+    while (*at != NULL && *at != endpoint) at = &(*at)->next_in_core;
+    is_there = *at != NULL;
+    if (is_there) *at = endpoint->next_in_core;
+    cci__shared_unlock();
+    return is_there;
+}
+
+/* Is the handle an open endpoint? It may be a connection: only addresses are compared. */
+static int cci__endpoint_is_open(const void *handle) {
+    const cci_endpoint_base_t *at;
+    cci__shared_lock();
+    at = cci__core.endpoints;
+    while (at != NULL && (const void *)at != handle) at = at->next_in_core;
+    cci__shared_unlock();
+    return at != NULL;
+}
+
 /* ---- services -------------------------------------------------------------------------------------------------- */
+
+CCI_API int cci_status_of_errno(int error) {
+    switch (error) {
+    case EINVAL:
+    case ETIMEDOUT:
+    case ENOMEM:
+    case ENODEV:
+    case ENETDOWN:
+    case EBUSY:
+    case ERANGE:
+    case EAGAIN:
+    case ENOBUFS:
+    case EMSGSIZE:
+    case ENOMSG:
+    case EADDRNOTAVAIL:
+    case ECONNREFUSED:
+        return error; /* these statuses have the numbers of what they are named after */
+    case ENOENT:
+        return CCI_ERR_NOT_FOUND;
+    case EMFILE:
+    case ENFILE:
+        return CCI_ENOMEM;
+    case EADDRINUSE:
+        return CCI_EBUSY;
+    default:
+        return CCI_ERROR;
+    }
+}
 
 CCI_API void *cci_alloc(size_t size) {
     return cci__core.setup.alloc != NULL ? cci__core.setup.alloc(cci__core.setup.user, size) : malloc(size);
@@ -9295,14 +9676,14 @@ static int cci__ini_read_file(const char *name, cci__ini_t *ini) {
     errno = 0;
     file = fopen(name, "rb");
     if (file == NULL) {
-        status = errno != 0 ? errno : (int)CCI_ERROR;
-        cci__report(CCI_LOG_ERROR, name, 0, "cannot open the file that CCI_CONFIG names: ", strerror(status), "");
+        status = cci_status_of_errno(errno);
+        cci__report(CCI_LOG_ERROR, name, 0, "cannot open the file that CCI_CONFIG names: ", strerror(errno), "");
         return status;
     }
     status = cci__ini_slurp(file, &text, &length);
     if (status == CCI_SUCCESS && ferror(file)) { /* a directory, for one */
-        status = errno != 0 ? errno : (int)CCI_ERROR;
-        cci__report(CCI_LOG_ERROR, name, 0, "cannot read the file that CCI_CONFIG names: ", strerror(status), "");
+        status = cci_status_of_errno(errno);
+        cci__report(CCI_LOG_ERROR, name, 0, "cannot read the file that CCI_CONFIG names: ", strerror(errno), "");
     }
     fclose(file);
     if (status == CCI_SUCCESS) status = cci__ini_parse(name, text, length, ini);
@@ -9855,7 +10236,7 @@ static void cci__core_clear(void) {
     uint32_t i;
     while (cci__core.endpoints != NULL) {
         cci_endpoint_base_t *endpoint = cci__core.endpoints;
-        cci__core.endpoints = endpoint->next_in_core;
+        (void)cci__endpoint_unlink(endpoint);
         (void)cci__endpoint_destroy(endpoint);
     }
     while (cci__core.devices != NULL) {
@@ -10065,8 +10446,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
                base->ops->return_event != NULL && base->ops->sendv != NULL);
     if (base->pub.device != &device->pub) /* a helper thread may be reading it by now */
         base->pub.device = &device->pub;
-    base->next_in_core = cci__core.endpoints;
-    cci__core.endpoints = base;
+    cci__endpoint_link(base);
     cci__core.open_count[cci__table_find(transport)]++;
     *endpoint = &base->pub;
     return CCI_SUCCESS;
@@ -10084,15 +10464,6 @@ CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, in
 
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd) {
     return cci_create_endpoint_at(device, NULL, flags, endpoint, fd);
-}
-
-/* Takes an endpoint off the list; 0 when it is not there. */
-static int cci__endpoint_unlink(const cci_endpoint_base_t *endpoint) {
-    cci_endpoint_base_t **at = &cci__core.endpoints;
-    while (*at != NULL && *at != endpoint) at = &(*at)->next_in_core;
-    if (*at == NULL) return 0;
-    *at = endpoint->next_in_core;
-    return 1;
 }
 
 /* The lock is not held while the endpoint says good-bye to its peers, which may take a while; its transport counts as
@@ -10207,9 +10578,15 @@ static int cci__opt_owner(cci_opt_name_t name) {
     }
 }
 
-CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {
+/* 'e' or 'c' as above, 0 also when the handle is of the other kind. */
+static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     int owner = cci__opt_owner(name);
-    if (handle == NULL || val == NULL || owner == 0) return CCI_EINVAL;
+    return handle != NULL && cci__endpoint_is_open(handle) == (owner == 'e') ? owner : 0;
+}
+
+CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {
+    int owner = cci__opt_kind((const void *)handle, name);
+    if (val == NULL || owner == 0) return CCI_EINVAL;
     if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN) return CCI_EINVAL;
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
@@ -10224,8 +10601,8 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
 }
 
 CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val) {
-    int owner = cci__opt_owner(name);
-    if (handle == NULL || val == NULL || owner == 0) return CCI_EINVAL;
+    int owner = cci__opt_kind((const void *)handle, name);
+    if (val == NULL || owner == 0) return CCI_EINVAL;
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
         if (base->ops->get_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;

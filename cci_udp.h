@@ -1180,10 +1180,8 @@ static void cci__udp_arm(void *link, int readable, uint64_t deadline_ns) {
         w->is_readable = readable;
     }
     (void)r;
-    /* A timer that fires too early costs one call of cci_get_event(), setting it anew each time costs a system call:
-     * so a deadline that moves away is left until the timer has fired. Setting it also ends its being readable. */
-    if (deadline_ns < w->armed_ns || (w->armed_ns != UINT64_MAX && w->armed_ns <= cci__udp_now(l))) {
-        struct itimerspec t; /* zero turns the timer off */
+    if (deadline_ns != w->armed_ns) { /* setting a timer that has fired also ends its being readable */
+        struct itimerspec t;           /* zero turns the timer off */
         memset(&t, 0, sizeof t);
         if (deadline_ns == 0) {
             deadline_ns = 1;
@@ -2067,7 +2065,7 @@ static int cci__udp_group(void *link, const cci_link_addr_t *group, int join) {
         int error = errno;
         cci__udp_addr_text(group, text + 8, sizeof text - 8);
         cci__udp_log(CCI_LOG_ERROR, l->interface_.name, text, error);
-        return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_EADDRNOTAVAIL : CCI_ERROR;
+        return cci_status_of_errno(error);
     }
     l->socket[unused].family = group->bytes[0];
     l->socket[unused].group = *group;
@@ -2324,7 +2322,7 @@ static int cci__udp_bind(cci__udp_link *l, uint16_t port) {
         char text[96];
         snprintf(text, sizeof text, "binding to port %u", port);
         cci__udp_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->interface_.name, text, error);
-        return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_ENODEV : CCI_ERROR;
+        return error == EADDRNOTAVAIL ? (int)CCI_ENODEV : cci_status_of_errno(error);
     }
     return CCI_SUCCESS;
 }

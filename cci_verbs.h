@@ -2129,7 +2129,7 @@ static int cci__verbs_open_socket(cci__verbs_link *l, const char *service) {
         int error = errno;
         cci__verbs_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->port.device, "binding to the service",
                        error);
-        return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_ENODEV : CCI_ERROR;
+        return error == EADDRNOTAVAIL ? (int)CCI_ENODEV : cci_status_of_errno(error);
     }
     cci__verbs_host_of(&l->host, &s);
     return CCI_SUCCESS;
@@ -2464,10 +2464,8 @@ static void cci__verbs_arm(void *link, int readable, uint64_t deadline_ns) {
         return;
     }
     cci__verbs_flag(w->readable, &w->is_readable, readable != 0);
-    /* A timer that fires too early costs one call of cci_get_event(), setting it anew each time costs a system call:
-     * so a deadline that moves away is left until the timer has fired. Setting it also ends its being readable. */
-    if (deadline_ns < w->armed_ns || (w->armed_ns != UINT64_MAX && w->armed_ns <= cci__verbs_now(l))) {
-        struct itimerspec t; /* zero turns the timer off */
+    if (deadline_ns != w->armed_ns) { /* setting a timer that has fired also ends its being readable */
+        struct itimerspec t;           /* zero turns the timer off */
         memset(&t, 0, sizeof t);
         if (deadline_ns == 0) {
             deadline_ns = 1;
@@ -3076,11 +3074,13 @@ typedef struct cci__rc {
     uint64_t gone[CCI__RC_GONE];
     uint32_t gone_next, resets;
     cci_link_rx_t rx[CCI__RC_DATAGRAMS];
-    uint64_t now_ns, check_ns, armed_ns, thread_until_ns, repaired_ns;
+    uint64_t now_ns, check_ns, thread_until_ns, repaired_ns;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
-    uint32_t quiet, turn, repairs;
+    uint32_t turn, repairs;
     uint32_t datagram_qp; /* number of the link's queue pair, as peers know it */
-    int has_fd, armed_readable, device_failed, is_dead, is_broken, stopping;
+    cci__handle_t os_handle;
+    cci__polls_t polls;
+    int has_fd, device_failed, is_dead, is_broken, stopping;
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
     pthread_t thread;
@@ -4960,11 +4960,11 @@ static int cci__rc_receive(cci__rc *ep) {
 static int cci__rc_pump(cci__rc *ep, int thorough) {
     int count = cci__rc_poll(ep);
     ep->resets = 0;
-    if (thorough || ep->quiet++ >= CCI__RC_QUIET) {
-        ep->quiet = 0;
+    if (thorough || cci__polls_look(&ep->polls, CCI__RC_QUIET)) {
         ep->now_ns = ep->link->now(ep->handle);
+        cci__polls_looked(&ep->polls, ep->now_ns);
         if (cci__rc_receive(ep)) {
-            ep->quiet = CCI__RC_QUIET; /* look again in the next round */
+            ep->polls.quick = 0; /* look again in the next round */
         }
         cci__rc_timers(ep);
         if (ep->now_ns >= ep->check_ns) {
@@ -4994,7 +4994,6 @@ static uint64_t cci__rc_deadline(const cci__rc *ep) {
 /* Makes the OS handle tell the truth, and the helper thread look again. */
 static void cci__rc_arm(cci__rc *ep) {
     uint64_t deadline_ns;
-    int readable;
     if (!ep->has_fd && !ep->info.progress_thread) {
         return;
     }
@@ -5006,13 +5005,9 @@ static void cci__rc_arm(cci__rc *ep) {
     if (!ep->has_fd) {
         return;
     }
-    readable = cci__rc_has_events(ep);
-    if (readable == ep->armed_readable && deadline_ns >= ep->armed_ns && ep->armed_ns > ep->now_ns) {
-        return;
+    if (cci__handle_set(&ep->os_handle, cci__rc_has_events(ep), deadline_ns, ep->now_ns)) {
+        ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
     }
-    ep->armed_readable = readable;
-    ep->armed_ns = deadline_ns;
-    ep->link->arm(ep->handle, readable, deadline_ns);
 }
 
 /* Sleeps, without the lock, until there may be something to do. */
@@ -5340,6 +5335,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     ep->link = &cci__verbs_link_table;
     ep->info.os_handle = -1;
     ep->has_fd = fd != NULL;
+    ep->os_handle.armed_ns = CCI__NEVER;
     ep->ready = ep->drained = CCI__CONN_NONE;
     ep->received.tail = &ep->received.head;
     ep->repost_tail = &ep->repost;
@@ -5665,6 +5661,7 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
         }
     }
+    ep->os_handle.is_awake = status == CCI_SUCCESS;
     cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;
@@ -5679,6 +5676,7 @@ static int cci__rc_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     cci__rc_lock(ep);
     (void)cci__rc_pump(ep, 1);
     (void)cci__rc_poll(ep);
+    ep->os_handle.is_awake = 0;
     cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return CCI_SUCCESS;

@@ -727,7 +727,7 @@ for unit in tests/test_*.c; do
     step "$unit" plain "$unit" "tests/$unit.c"
     step "$unit-sanitized" sanitized "$unit" "tests/$unit.c"
 done
-for unit in test_sisci test_sisci_peers test_sisci_memory test_sisci_links; do
+for unit in test_sisci test_sisci_peers test_sisci_succession test_sisci_memory test_sisci_links; do
     step "$unit-threadless" threadless "$unit" "tests/$unit.c"
     step "$unit-raced" raced "$unit" "tests/$unit.c"
 done

@@ -17,7 +17,9 @@
 
 #define CCI_SISCI_API
 #define CCI_SISCI_IMPLEMENTATION
+#include "delays.h"
 #include "../cci_sisci.h"
+#include "delays.h"
 
 #include <ftw.h>
 #include <signal.h>
