@@ -2247,6 +2247,11 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  * bulk writes on an unordered connection). Limits: the pool's; 32 ranges of packet numbers, 128 of sequence numbers on an
  * unordered connection, 96 gaps in a bulk write: what exceeds them is not acknowledged.
  *
+ * Answers: what the program sends after it was given a message may answer it, and the peer's program is to learn that its own
+ * message has arrived before it gets the answer. So the packet with the first message that was issued after one was delivered
+ * carries an acknowledgement, however often it is repeated; on an unordered connection, each packet that begins a message does
+ * until the peer has acknowledged one that did.
+ *
  * Shares: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). So one connection
  * can have three quarters of it, n of them get equal parts, and something is left for whoever comes next. Records of packets,
  * which a peer that falls silent holds until the send time-out, have an eighth besides for those who hold next to none. What
@@ -2261,7 +2266,8 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  *              offset 8, total 8                                                             data
  *     SKIP     as MESSAGE: a message that was withdrawn
  *     VOID     type, flags, 0 2, sequence 4, count 4, 0 4      all of these were withdrawn
- *     ACK      type, n, delay 2 (4 µs), largest 4, length of the first range 4, 0 4, n times (gap 2, length 2)
+ *     ACK      type, n, delay 2 (4 µs), largest 4, length of the first range 4, expected 4, n times (gap 2, length 2)
+ *              expected: all sequence numbers below have been taken
  *     NACK     type, reason, 0 2, sequence 4                   not taken: no buffers, or memory not accessible
  *     PING     type, 0 7                                       only wants to be acknowledged
  *     PAD      0                                               the rest of the packet means nothing
@@ -2302,6 +2308,7 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
 #define CCI__REL_PIECES 4u       /* FRAGMENT, BULK and VOID frames in a packet; we send one */
 #define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
+#define CCI__REL_ACK_SMALL 32u   /* bytes that an answer leaves for one */
 #define CCI__REL_INLINE 1024u    /* writes up to here travel like messages */
 #define CCI_REL_LENT_MIN 2048u   /* below, a copy costs less than a packet of its own */
 #define CCI__REL_ACK_DELAY_NS (50 * 1000u)
@@ -2349,6 +2356,7 @@ enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN, CCI__ITEM_LENT, CCI__ITE
 #define CCI__ITEM_SENT 64u  /* all of it has been sent at least once */
 #define CCI__ITEM_PAIR 128u /* the next sequence number belongs to it: a completion message */
 #define CCI__ITEM_LEAVING 256u /* about to be withdrawn */
+#define CCI__ITEM_ANSWER 512u  /* may answer a message of the peer's: an acknowledgement travels with it */
 
 typedef struct cci_rel_item {
     cci_list_t node;  /* in the connection's list of unfinished items, in the order of the calls */
@@ -2399,7 +2407,7 @@ typedef struct cci_rel_sent {
     uint32_t length;
     uint32_t fragment; /* RUN: offset in the message at `offset`, if is_fragment */
     uint32_t size;     /* of the packet */
-    uint8_t is_fragment, is_probe, is_void, in_flight;
+    uint8_t is_fragment, is_probe, in_flight;
 } cci_rel_sent_t;
 
 /* A packet with messages that have been taken. It lies over the packet's header, in the buffer itself. */
@@ -2485,7 +2493,8 @@ typedef struct cci_rel_pool {
 /* What outlives a pause of traffic. */
 typedef struct cci_rel_state {
     uint64_t next_number, floor_number, next_sequence, expected_sequence;
-    uint32_t srtt_ns, rttvar_ns, min_rtt_ns, mtu;
+    uint32_t srtt_ns, rttvar_ns, min_rtt_ns;
+    uint16_t mtu, unsure;
 } cci_rel_state_t;
 
 struct cci_rel {
@@ -2496,6 +2505,9 @@ struct cci_rel {
     uint8_t ack_now, rnr, probing, mtu_tries, want_mtu;
     uint8_t lost_writes; /* there may be segments of writes among what is lost */
     uint8_t shuffled; /* what is lost may not be in the order in which the receiver needs it */
+    uint8_t unsure;   /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
+    uint32_t run_limit; /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
+    uint64_t unsure_from; /* unordered: the first packet number whose acknowledgement says all that the peer is to know */
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
     /* sending */
@@ -2649,6 +2661,15 @@ static void cci__rel_enlarge(cci_rel_t *rel, cci_rel_item_t *item) {
     item->capacity = rel->pool->block_size;
 }
 
+/* A message goes into the item now. Does it take an acknowledgement along? On an ordered connection what is issued later is
+ * delivered later, so the first does it for all. */
+static void cci__rel_note_answer(cci_rel_t *rel, cci_rel_item_t *item) {
+    if (CCI__UNLIKELY(rel->unsure))
+        item->flags |= CCI__ITEM_ANSWER;
+    rel->unsure = rel->unsure && !rel->ordered;
+    rel->run_limit = rel->mtu - CCI_REL_HEADER - (item->flags & CCI__ITEM_ANSWER ? CCI__REL_ACK_SMALL : 0);
+}
+
 /* An item, with space for `need` bytes of frames if it is a RUN or lies in SLOTS. NULL: the pool has none for the connection. */
 static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t need, uint64_t now_ns) {
     cci_rel_pool_t *pool = rel->pool;
@@ -2665,6 +2686,8 @@ static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t 
     item->since_ns = now_ns;
     item->first = rel->next_sequence;
     item->count = item->pieces = item->flags = 0;
+    if (kind != CCI__ITEM_BULK && kind != CCI__ITEM_EXTERN)
+        cci__rel_note_answer(rel, item);
     item->timeout_us = rel->timeout_us;
     item->kind = kind;
     item->status = CCI_SUCCESS;
@@ -2809,7 +2832,15 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->message_max = 0xffff;
     rel->mtu_max = mtu_max;
     rel->mtu = attribute <= CCI_CONN_ATTR_UU ? cci__min32(cci__max32(state->mtu, pool->base_mtu), mtu_max) : mtu_max;
+    rel->run_limit = rel->mtu - CCI_REL_HEADER;
     rel->mtu_failed = mtu_max + 8;
+    if (state->unsure && rel->floor_number > 0) { /* the last packet is what an answer acknowledges */
+        rel->unsure = 1;
+        rel->run_limit = 0;
+        rel->numbers[0].hi = rel->floor_number--;
+        rel->numbers[0].lo = rel->floor_number;
+        rel->number_count = 1;
+    }
     rel->peer_window = peer_window;
     rel->stuck_ns = CCI__NEVER;
     cci__flow_init(&rel->flow, cci__max64(12000, 4 * (uint64_t)rel->mtu));
@@ -2850,7 +2881,8 @@ CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     state->srtt_ns = (uint32_t)cci__min64(rel->srtt_ns, UINT32_MAX);
     state->rttvar_ns = (uint32_t)cci__min64(rel->rttvar_ns, UINT32_MAX);
     state->min_rtt_ns = (uint32_t)cci__min64(rel->min_rtt_ns, UINT32_MAX);
-    state->mtu = rel->mtu;
+    state->mtu = (uint16_t)rel->mtu;
+    state->unsure = rel->unsure;
     cci__rel_free_sequences(rel);
     if (rel->number_capacity > CCI__REL_FEW_NUMBERS) {
         cci__list_append(&rel->pool->numbers, &((cci_rel_numbers_t *)(void *)rel->numbers)->node);
@@ -2891,11 +2923,11 @@ static void cci__rel_hold(cci_rel_t *rel, cci_rel_item_t *item) {
     cci__list_append(&rel->held, &item->queue);
 }
 
-/* The run at the end of the queue, if a frame of `need` bytes can join it. */
-static inline cci_rel_item_t *cci__rel_open_run(cci_rel_t *rel, uint32_t need, uint64_t now_ns) {
+/* The run at the end of the queue, if a frame of `need` bytes can join it: the run may have `limit`. */
+static inline cci_rel_item_t *cci__rel_open_run(cci_rel_t *rel, uint32_t need, uint32_t limit, uint64_t now_ns) {
     cci_rel_item_t *item = CCI__CONTAINER(rel->runs.prev, cci_rel_item_t, queue);
     if (&item->queue == &rel->runs || item->kind != CCI__ITEM_RUN || item->sent != 0 || item->fragment != 0 ||
-        item->length + need > rel->mtu - CCI_REL_HEADER || item->first + item->count != rel->next_sequence ||
+        item->length + need > limit || item->first + item->count != rel->next_sequence ||
         item->node.next != &rel->items || (item->flags & CCI__ITEM_VOID) || item->timeout_us != rel->timeout_us ||
         (item->timeout_us && now_ns - item->since_ns >= (uint64_t)item->timeout_us * 60))
         return NULL;
@@ -2909,9 +2941,16 @@ static inline cci_rel_item_t *cci__rel_open_run(cci_rel_t *rel, uint32_t need, u
 
 /* The run that a frame of `need` bytes can join, or a new one; NULL if the pool is empty. */
 static cci_rel_item_t *cci__rel_room(cci_rel_t *rel, uint32_t need, uint64_t now_ns) {
-    cci_rel_item_t *item = cci__rel_open_run(rel, need, now_ns);
+    cci_rel_item_t *item = cci__rel_open_run(rel, need, rel->run_limit, now_ns);
     if (item)
         return item;
+    if (rel->run_limit == 0) { /* something was delivered: this may be an answer */
+        item = cci__rel_open_run(rel, need, rel->mtu - CCI_REL_HEADER - CCI__REL_ACK_SMALL, now_ns);
+        if (item) {
+            cci__rel_note_answer(rel, item);
+            return item;
+        }
+    }
     if (!cci__list_empty(&rel->runs))
         rel->want_mtu = 1; /* more is waiting than fits into a packet: larger ones would help */
     item = cci__rel_new_item(rel, CCI__ITEM_RUN, need, now_ns);
@@ -2993,7 +3032,8 @@ static void cci__rel_fill_slots(uint8_t *slot, uint32_t even, const struct iovec
 /* Sends a message of more than one packet so that nothing of it need be copied again. 0: its pieces don't fit. */
 static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_t count, uint32_t length,
                                cci_rel_op_t *op, uint64_t now_ns) {
-    uint32_t even = cci__rel_even(length, (rel->mtu - CCI__SLOT_HEAD) & ~7u), pieces = (length + even - 1) / even;
+    uint32_t space = rel->mtu - CCI__SLOT_HEAD - (rel->unsure ? CCI__REL_ACK_SMALL : 0);
+    uint32_t even = cci__rel_even(length, space & ~7u), pieces = (length + even - 1) / even;
     cci_rel_item_t *item;
     if ((even + CCI__SLOT_HEAD) * pieces > rel->pool->block_size)
         return 0;
@@ -3008,7 +3048,7 @@ static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_
 
 /* Sends a message that nobody waits for with others that wait to leave. 0, and nothing has happened, where it can't join them. */
 CCI_API int cci_rel_join(cci_rel_t *rel, const struct iovec *data, uint32_t length, uint64_t now_ns) {
-    cci_rel_item_t *item = cci__rel_open_run(rel, 8 + cci__pad8(length), now_ns);
+    cci_rel_item_t *item = cci__rel_open_run(rel, 8 + cci__pad8(length), rel->run_limit, now_ns);
     if (!item)
         return 0;
     cci__rel_append(rel, item, data, 1, length, 0, NULL);
@@ -3067,7 +3107,7 @@ CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int messag
     if (message && !cci__rel_has_blocks(rel, 2, behind))
         return CCI_ENOBUFS;
     if (!hold && bulk->length <= CCI__REL_INLINE &&
-        bulk->length + 56 + behind + CCI_REL_HEADER <= cci__min32(rel->mtu, rel->pool->base_mtu)) {
+        bulk->length + 56 + behind + CCI_REL_HEADER + CCI__REL_ACK_SMALL <= cci__min32(rel->mtu, rel->pool->base_mtu)) {
         uint32_t size = 48 + cci__pad8((uint32_t)bulk->length);
         uint8_t *at;
         item = cci__rel_room(rel, size + behind, now_ns);
@@ -3339,7 +3379,7 @@ static uint32_t cci__rel_write_ack(cci_rel_t *rel, uint8_t *at, uint32_t room, u
     cci__store32(at + 4, (uint32_t)(rel->numbers[i].hi - 1));
     length = rel->numbers[i].hi - rel->numbers[i].lo;
     cci__store32(at + 8, (uint32_t)cci__min64(length, 0x7fffffff));
-    cci__store32(at + 12, 0);
+    cci__store32(at + 12, (uint32_t)rel->expected);
     while (i > 0 && more < CCI__REL_ACK_MORE && 16 + 4 * more + 8 <= room) {
         uint64_t gap = rel->numbers[i].lo - rel->numbers[i - 1].hi;
         length = rel->numbers[i - 1].hi - rel->numbers[i - 1].lo;
@@ -3410,7 +3450,7 @@ static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item)
     sent->item = item;
     sent->offset = 0;
     sent->length = sent->fragment = sent->size = 0;
-    sent->is_fragment = sent->is_probe = sent->is_void = sent->in_flight = 0;
+    sent->is_fragment = sent->is_probe = sent->in_flight = 0;
     if (item)
         item->pieces++;
     return sent;
@@ -3525,13 +3565,23 @@ static int cci__rel_write_segment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_
     return 1;
 }
 
-static void cci__rel_write_void(cci_rel_packet_t *packet, const cci_rel_item_t *item, cci_rel_sent_t *sent) {
+static void cci__rel_write_void(cci_rel_packet_t *packet, const cci_rel_item_t *item) {
     uint8_t *at = packet->head + packet->head_length;
     at = cci__rel_frame(at, CCI__FRAME_VOID, item->flags & CCI__ITEM_PAIR ? CCI__FRAME_AFTER : 0, 0, item->first);
     cci__store32(at, item->count);
     cci__store32(at + 4, 0);
     packet->head_length += 16;
-    sent->is_void = 1;
+}
+
+/* Begins a packet with something of the item, `need` bytes if they fit. An answer that begins in it, or is repeated, takes an
+ * acknowledgement along; then less of it may fit. */
+static void cci__rel_open_for(cci_rel_t *rel, cci_rel_packet_t *packet, const cci_rel_item_t *item, int begins,
+                              uint32_t need, uint64_t now_ns) {
+    if (CCI__UNLIKELY(item->flags & CCI__ITEM_ANSWER) && begins && rel->number_count > 0) {
+        rel->ack_count += rel->ack_count == 0;
+        need = cci__min32(need, rel->mtu - CCI_REL_HEADER - CCI__REL_ACK_SMALL);
+    }
+    cci_rel_open_packet(rel, packet, need, now_ns);
 }
 
 /* Begins an item anew: its records are free afterwards. */
@@ -3596,15 +3646,16 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     uint64_t end = sent->offset + sent->length;
     int ok = 1;
     uint32_t frame = item->kind == CCI__ITEM_BULK ? 48 : sent->is_fragment ? 16 : 0;
-    if (!(item->flags & CCI__ITEM_VOID) && sent->length > rel->mtu - CCI_REL_HEADER - frame &&
+    uint32_t ack = item->flags & CCI__ITEM_ANSWER ? CCI__REL_ACK_SMALL : 0;
+    if (!(item->flags & CCI__ITEM_VOID) && sent->length > rel->mtu - CCI_REL_HEADER - frame - ack &&
         (rel->pool->record_free < 2 ||
          !cci__share_for_long(rel->record_count + 1, rel->pool->record_free - 1, rel->pool->record_total))) {
         cci__rel_restart(rel, item); /* a piece that has become too long for the path needs up to two records more */
         return 0;
     }
     if (item->flags & CCI__ITEM_VOID) {
-        cci_rel_open_packet(rel, packet, 16, now_ns);
-        cci__rel_write_void(packet, item, sent);
+        cci__rel_open_for(rel, packet, item, 1, 16, now_ns);
+        cci__rel_write_void(packet, item);
     } else if (item->kind == CCI__ITEM_BULK) {
         if (!rel->pool->sink->readable(rel->user, &item->bulk)) {
             cci__rel_withdraw(rel, item, CCI_ERR_RMA_HANDLE);
@@ -3619,7 +3670,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
         }
     } else if (sent->is_fragment) {
         uint32_t to = sent->fragment + sent->length;
-        cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu) + 16, now_ns);
+        cci__rel_open_for(rel, packet, item, 1, cci__min32(sent->length, rel->mtu) + 16, now_ns);
         ok = cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, sent->fragment, item->length);
         if (ok && sent->is_fragment && sent->fragment + sent->length > to) { /* not more than was lost */
             packet->pad_length = 0;
@@ -3636,7 +3687,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
             cci__list_insert(sent->node.next, &rest->node);
         }
     } else {
-        cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu), now_ns);
+        cci__rel_open_for(rel, packet, item, 1, cci__min32(sent->length, rel->mtu), now_ns);
         ok = cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, 0, (uint32_t)end);
         /* The path has become smaller: what did not fit goes with the next packets, by another record. */
         if (ok && sent->is_fragment) {
@@ -3734,7 +3785,7 @@ static cci_rel_item_t *cci__rel_next_burst(const cci_rel_t *rel) {
     cci_rel_item_t *item = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
     return &item->queue != &rel->runs &&
                    (item->kind >= CCI__ITEM_LENT || item->length >= (rel->mtu - CCI_REL_HEADER) / 4 * 3) &&
-                   !(item->flags & CCI__ITEM_VOID) && !rel->rnr && cci__list_empty(&rel->bulks) &&
+                   !(item->flags & (CCI__ITEM_VOID | CCI__ITEM_ANSWER)) && !rel->rnr && cci__list_empty(&rel->bulks) &&
                    cci__list_empty(&rel->held) && cci__list_empty(&rel->follows)
                ? item
                : NULL;
@@ -3753,9 +3804,9 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     if (!sent)
         return 0;
     /* full packets of one size: they leave together */
-    cci_rel_open_packet(rel, packet, is_void ? 16 : (uint32_t)cci__min64(rest, rel->mtu), now_ns);
+    cci__rel_open_for(rel, packet, item, item->fragment == 0, is_void ? 16 : (uint32_t)cci__min64(rest, rel->mtu), now_ns);
     if (is_void) {
-        cci__rel_write_void(packet, item, sent);
+        cci__rel_write_void(packet, item);
         cci__rel_all_sent(item);
     } else if (!cci__rel_write_next(rel, packet, item, sent)) {
         item->pieces--;
@@ -3764,7 +3815,9 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     }
     cci__rel_track(rel, packet, sent, now_ns);
     if (!is_void)
-        rel->burst = item->flags & CCI__ITEM_QUEUED ? item : cci__rel_next_burst(rel);
+        rel->burst = !(item->flags & CCI__ITEM_QUEUED)                          ? cci__rel_next_burst(rel)
+                     : item->flags & CCI__ITEM_ANSWER && item->fragment == 0 ? NULL
+                                                                             : item;
     return 1;
 }
 
@@ -4082,6 +4135,7 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
 static void cci__rel_shrink(cci_rel_t *rel) {
     rel->mtu_failed = cci__min32(rel->mtu_failed, rel->mtu);
     rel->mtu = cci__min32(rel->pool->base_mtu, rel->mtu_max);
+    rel->run_limit = cci__min32(rel->run_limit, rel->mtu - CCI_REL_HEADER);
     rel->large_lost = 0;
 }
 
@@ -4144,6 +4198,26 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
     return more + 1;
 }
 
+/* The peer has taken all sequence numbers below `expected`. Its acknowledgement may not name the packets that said so: of what
+ * was sent more than once, only the last number is known. Looks at a few items: behind a read others may wait. */
+static void cci__rel_taken(cci_rel_t *rel, uint64_t expected, uint64_t now_ns) {
+    cci_list_t *node = rel->items.next, *next;
+    uint32_t tries = 16;
+    for (; node != &rel->items && tries > 0; node = next, tries--) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        next = node->next;
+        if (CCI__LIKELY(item->first + item->count > expected))
+            return;
+        if (item->pieces == 0 || !(item->flags & CCI__ITEM_SENT))
+            continue;
+        rel->progress_ns = now_ns;
+        cci__rel_forget_pieces(rel, item);
+        cci__rel_finish(rel, item);
+        node = rel->items.next; /* it may have taken others along */
+        next = node;
+    }
+}
+
 /* An ACK of `length` bytes at most; 0 if it is malformed. */
 static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
@@ -4170,8 +4244,12 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         newly += sent->in_flight ? sent->size : 0;
         sent_ns = sent->time_ns;
         rel->probes = 0;
+        if (CCI__UNLIKELY(rel->unsure) && sent->number >= rel->unsure_from && sent->fragment == 0 && sent->item &&
+            (sent->item->flags & CCI__ITEM_ANSWER))
+            rel->unsure = 0; /* the packet had an acknowledgement in it */
         cci__rel_acked(rel, sent, now_ns);
     }
+    cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
     if (newly > 0)
         cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
     cci__rel_detect_loss(rel, now_ns);
@@ -4253,6 +4331,11 @@ CCI_API void cci_rel_run_skip(cci_rel_run_t *run) {
 
 static void cci__rel_deliver(cci_rel_t *rel, cci_rel_run_t *run) {
     run->next = NULL;
+    if (rel->reliable) { /* what the program issues from now on may answer it */
+        rel->unsure = 1;
+        rel->run_limit = 0;
+        rel->unsure_from = rel->next_number;
+    }
     rel->pool->sink->deliver(rel->user, run);
 }
 
@@ -5897,6 +5980,7 @@ typedef struct cci__active {
     cci_rel_run_t *runs, **runs_tail;
     cci_rma_reader_t *reader; /* NULL: it has not read, nor been read */
     cci__path_t *path;        /* NULL: the peer has not moved */
+    uint32_t stamp;           /* of the first of `runs` */
     uint64_t response;        /* to a challenge of the peer's */
     uint32_t unsent_bytes;    /* of messages issued since something was sent */
     uint32_t op_count;        /* operations under way that the program waits for */
@@ -5970,8 +6054,9 @@ typedef struct cci__dgram {
     uint64_t now_ns, check_ns, thread_until_ns, received_ns;
     uint32_t max_send_size, buffer_size, resets;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
-    uint32_t idle_rounds, taken, turn, unclocked, device_failed, is_dead;
+    uint32_t idle_rounds, taken, unclocked, device_failed, is_dead;
     uint32_t backlog; /* packets in the inboxes */
+    uint32_t stamp;   /* of the last completion: what happened before it has a lower one */
     uint64_t challenges; /* so far: each is another */
     uint64_t awake_ns;   /* since when the program has called often enough to see what its peers do */
     uint64_t pumped_ns;
@@ -6596,7 +6681,7 @@ static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t
     made->pub.max_send_size = ep->max_send_size;
     made->deadline_ns = CCI__NEVER;
     conn->send_timeout_us = ep->send_timeout_us;
-    conn->state.mtu = ep->info.base_mtu;
+    conn->state.mtu = (uint16_t)ep->info.base_mtu;
     return conn;
 }
 
@@ -6720,6 +6805,7 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
     event->base.pub.disconnect.connection = &conn->conn.pub;
     event->base.pub.disconnect.context = conn->conn.pub.context;
     event->owner = conn;
+    event->state = ++ep->stamp;
     conn->end_event = event;
     cci_evq_post(&ep->evq.done, event);
 }
@@ -6890,11 +6976,19 @@ static uint8_t *cci__sink_assemble(void *user, uint32_t size, int in_order, void
     return taken->data;
 }
 
+/* The first frame's sequence number has done its work: in its place stands since when the run waits for the program. */
+static uint8_t *cci__run_stamp(cci_rel_run_t *run) {
+    return (uint8_t *)run + run->begin + 4;
+}
+
 static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
-    if (!active->runs)
+    if (!active->runs) {
+        active->stamp = ep->stamp;
         cci__list_append(&ep->inbox, &active->inbox);
+    }
+    cci__store32(cci__run_stamp(run), ep->stamp);
     ep->backlog++;
     run->next = NULL;
     *active->runs_tail = run;
@@ -6932,6 +7026,7 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
         return;
     }
     op->event.base.pub.send.status = (cci_status_t)rel_op->status;
+    op->event.state = ++ep->stamp;
     cci_evq_post(&ep->evq.done, &op->event);
 }
 
@@ -8474,73 +8569,97 @@ static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     return CCI_SUCCESS;
 }
 
-/* The next message that has arrived. Returns CCI_ENOBUFS if there is one but no event to give it with. */
+/* The next message that has arrived; *event is NULL if it was withdrawn. Returns CCI_ENOBUFS if there is one but no event to give
+ * it with. */
 static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
-    while (!cci__list_empty(&ep->inbox)) {
-        cci__active_t *active = CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox);
-        cci_rel_run_t *run = active->runs;
-        cci_evq_buffer_t *buffer;
-        cci_evq_event_t *made = NULL;
-        const uint8_t *frame;
-        CCI_ASSERT(run); /* without one it would not be in the inbox */
-        buffer = (cci_evq_buffer_t *)run->buffer;
-        frame = (const uint8_t *)run + run->begin;
-        if (frame[0] == CCI__FRAME_MESSAGE) {
-            made = cci__dgram_message_event(ep);
-            if (!made)
-                return CCI_ENOBUFS;
-            made->base.pub.recv.type = CCI_EVENT_RECV;
-            made->base.pub.recv.len = cci__load16(frame + 2);
-            made->base.pub.recv.ptr = frame + 8;
-            made->base.pub.recv.connection = &active->conn->conn.pub;
-            made->buffer = buffer;
-            buffer->refs++;
-        }
-        cci_rel_run_skip(run);
-        if (run->count == 0) {
-            ep->backlog--;
-            active->runs = run->next;
-            cci__list_remove(&active->inbox);
-            if (active->runs)
-                cci__list_append(&ep->inbox, &active->inbox); /* the others' turn */
-            else
-                active->runs_tail = &active->runs;
-            cci_evq_release_buffer(&ep->evq, buffer);
-            if (CCI__UNLIKELY(active->conn->conn.state == CCI_CONN_BROKEN))
-                cci__dgram_post_end(ep, active->conn);
-        }
-        if (made) {
-            *event = &made->base.pub;
-            return CCI_SUCCESS;
-        }
+    cci__active_t *active = CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox);
+    cci_rel_run_t *run;
+    cci_evq_buffer_t *buffer;
+    cci_evq_event_t *made = NULL;
+    const uint8_t *frame;
+    if (cci__list_empty(&ep->inbox))
+        return CCI_EAGAIN;
+    run = active->runs;
+    CCI_ASSERT(run); /* without one it would not be in the inbox */
+    buffer = (cci_evq_buffer_t *)run->buffer;
+    frame = (const uint8_t *)run + run->begin;
+    if (frame[0] == CCI__FRAME_MESSAGE) {
+        made = cci__dgram_message_event(ep);
+        if (!made)
+            return CCI_ENOBUFS;
+        made->base.pub.recv.type = CCI_EVENT_RECV;
+        made->base.pub.recv.len = cci__load16(frame + 2);
+        made->base.pub.recv.ptr = frame + 8;
+        made->base.pub.recv.connection = &active->conn->conn.pub;
+        made->buffer = buffer;
+        buffer->refs++;
     }
-    return CCI_EAGAIN;
+    cci_rel_run_skip(run);
+    if (run->count == 0) {
+        ep->backlog--;
+        active->runs = run->next;
+        cci__list_remove(&active->inbox);
+        if (active->runs) {
+            active->stamp = cci__load32(cci__run_stamp(active->runs));
+            cci__list_append(&ep->inbox, &active->inbox); /* the others' turn */
+        } else {
+            active->runs_tail = &active->runs;
+        }
+        cci_evq_release_buffer(&ep->evq, buffer);
+        if (CCI__UNLIKELY(active->conn->conn.state == CCI_CONN_BROKEN))
+            cci__dgram_post_end(ep, active->conn);
+    }
+    *event = made ? &made->base.pub : NULL;
+    return CCI_SUCCESS;
 }
 
-/* Takes an event that is there: of connections first, then completions and messages by turns. */
+/* Did the completion happen before the connection's first message that waits? */
+static int cci__op_is_before(const cci_evq_event_t *completion, const cci__active_t *active) {
+    return (int32_t)(completion->state - active->stamp) <= 0;
+}
+
+/* Is the completion next, and not a message? What happened to one connection is told in the order in which it happened; and a
+ * completion comes before all messages that came after it, since one of them may be the answer on another connection. */
+static int cci__dgram_is_next(cci__dgram_t *ep, const cci_evq_event_t *completion) {
+    cci__active_t *active;
+    if (!completion || cci__list_empty(&ep->inbox))
+        return completion != NULL;
+    if (!cci__op_is_before(completion, CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox)))
+        return 0;
+    active = ((const cci__dconn_t *)(const void *)completion->base.pub.send.connection)->active;
+    if (!active || !active->runs || cci__op_is_before(completion, active))
+        return 1;
+    cci__list_remove(&active->inbox); /* its older messages first */
+    cci__list_insert(ep->inbox.next, &active->inbox);
+    return 0;
+}
+
+/* Takes an event that is there: of connections first, then completions and messages as they came. */
 static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     int status = CCI_EAGAIN;
     if (CCI__LIKELY(!cci__dgram_has_events(ep)))
-        return status;
+        return CCI_EAGAIN;
     while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
         if (CCI__LIKELY(cci__dgram_hand_out(ep, next))) {
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
     }
-    if (++ep->turn & 15) { /* messages are what somebody waits for; completions must not starve */
+    while (!cci__dgram_is_next(ep, ep->evq.done.head)) {
         status = cci__dgram_next_message(ep, event);
-        if (status == CCI_SUCCESS)
-            return status;
+        if (status == CCI_SUCCESS && *event)
+            return CCI_SUCCESS;
+        if (status != CCI_SUCCESS)
+            break;
     }
-    while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
+    while ((next = cci_evq_next(&ep->evq.done)) != NULL) { /* also before messages for which the program leaves no event */
         if (CCI__LIKELY(next->pool == CCI_EVQ_OPERATION || cci__dgram_hand_out(ep, next))) {
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
     }
-    return status == CCI_EAGAIN ? cci__dgram_next_message(ep, event) : status;
+    return status;
 }
 
 static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
