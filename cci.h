@@ -1257,23 +1257,30 @@ CCI__UNUSED static cci_timer_t *cci__wheel_first(const cci_wheel_t *wheel) {
  * a timer fires in the first poll after its time. ---- */
 
 #define CCI__POLLS_CLOSE_NS 100000u
-#define CCI__POLLS_MANY 256u
+#define CCI__POLLS_MANY 64u
 
 typedef struct cci__polls {
     uint64_t looked_ns;
-    uint32_t quick, skipped; /* readings close together so far; polls since the last one */
+    uint32_t quick, left; /* readings close together so far; polls that may do without the clock */
 } cci__polls_t;
 
-/* Is this poll to read the clock? One of `most + 1` does at least. */
-CCI__UNUSED static inline int cci__polls_look(cci__polls_t *polls, uint32_t most) {
-    return polls->quick < CCI__POLLS_MANY || polls->skipped++ >= most;
+/* A poll may do without the clock: 1 if this one is to read it. */
+CCI__UNUSED static inline int cci__polls_look(cci__polls_t *polls) {
+    if (CCI__UNLIKELY(polls->left == 0))
+        return 1;
+    polls->left--;
+    return 0;
 }
 
-/* It did. */
-CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t now_ns) {
-    polls->quick = now_ns - polls->looked_ns > CCI__POLLS_CLOSE_NS ? 0 : polls->quick + (polls->quick < CCI__POLLS_MANY);
+/* The clock was read, and `most` polls at most may do without it from now on. */
+CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t now_ns, uint32_t most) {
+    uint64_t close_ns = (uint64_t)CCI__POLLS_CLOSE_NS * (polls->quick == CCI__POLLS_MANY ? most + 1 : 1);
+    if (now_ns - polls->looked_ns > close_ns)
+        polls->quick = 0;
+    else if (polls->quick < CCI__POLLS_MANY)
+        polls->quick++;
     polls->looked_ns = now_ns;
-    polls->skipped = 0;
+    polls->left = polls->quick == CCI__POLLS_MANY ? most : 0;
 }
 
 /* ---- OS handle: what its link was told. Each change costs system calls, each deadline that is told costs an interrupt too.
@@ -7806,7 +7813,7 @@ static void cci__dgram_check_device(cci__dgram_t *ep) {
         cci__dgram_die(ep);
 }
 
-enum { CCI__BUSY, CCI__IDLE_IF_NOTHING_COMES, CCI__IDLE };
+enum { CCI__BUSY = 0, CCI__IDLE_IF_NOTHING_COMES = 1, CCI__IDLE = 2 };
 
 /* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it something to do,
  * and acknowledgements a message to go with. */
@@ -7815,24 +7822,25 @@ static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     int count;
     ep->resets = 0;
     if (most == 1 || idle || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon) ||
-        cci__polls_look(&ep->polls, 7)) {
+        cci__polls_look(&ep->polls)) {
         ep->now_ns = ep->link->now(ep->handle);
-        cci__polls_looked(&ep->polls, ep->now_ns);
+        cci__polls_looked(&ep->polls, ep->now_ns, 7);
     }
     if (CCI__UNLIKELY(ep->now_ns - ep->pumped_ns > 1000 * CCI__MS))
         ep->awake_ns = ep->now_ns; /* what peers did meanwhile is still waiting to be received */
     ep->pumped_ns = ep->now_ns;
     count = most == 1 && ep->now_ns < ep->received_ns + 200000 ? 0 : cci__dgram_receive(ep, most);
-    if (count > 0)
+    if (count > 0) {
         ep->idle_rounds = 0;
-    else if (ep->idle_rounds < 1000)
+        idle &= CCI__IDLE;
+    } else if (ep->idle_rounds < 1000)
         ep->idle_rounds++;
     if (CCI__UNLIKELY(count < 0))
         ep->check_ns = 0;
     cci__dgram_timers(ep);
     if (ep->now_ns >= ep->check_ns)
         cci__dgram_check_device(ep);
-    idle = idle == CCI__IDLE || (idle == CCI__IDLE_IF_NOTHING_COMES && count <= 0) || ep->idle_rounds >= 2;
+    idle = idle || ep->idle_rounds >= 2;
     if (idle && !cci__list_empty(&ep->soon)) { /* all of `soon` behind `ready` */
         cci_list_t *first = ep->soon.next, *last = ep->soon.prev;
         cci__list_init(&ep->soon);

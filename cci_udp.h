@@ -382,6 +382,7 @@ typedef struct cci__udp_link {
     uint32_t hot;      /* bit per socket: had traffic lately         */
     int wants_handle;
     int slept; /* `wait` returned: look at all sockets       */
+    int came;  /* the last call of `receive` found something */
     int gso, gro, mmsg; /* allowed and, as far as is known, there    */
     uint32_t lost;      /* datagrams that the system refused         */
     int warned_send, warned_receive;
@@ -1740,7 +1741,8 @@ static int cci__udp_send(void *link, const cci_link_tx_t *tx, int count) {
  * An idle call and a ping-pong cost one system call: one recvfrom on the socket that had traffic last. When a call
  * finds something, the next one takes as much as there is; when that is much, the kernel is asked to coalesce. Sockets
  * that are quiet are looked at in every 32nd call, and, when somebody sleeps on the OS handle or in `wait`, before a
- * call says that there is nothing.
+ * second call in succession says that there is nothing: what has kept the sleeper awake must be found, but epoll does not forget
+ * a socket that nobody looked at. (Portable: before every such call.)
  * ================================================================================================================== */
 
 /* Says what came. A datagram that did not fit is dropped: its length becomes 0. Of several side by side, those that fit
@@ -1937,7 +1939,7 @@ static int cci__udp_receive(void *link, cci_link_rx_t *rx, int count) {
     looked = l->calls % CCI__UDP_LOOK_AROUND == 0 || two_less != 0;
     got = cci__udp_take_mask(l, looked ? cci__udp_ready(l) : mask, rx, count);
     if (got == 0 && (l->wants_handle || CCI__UDP_LOAD(l->slept))) {
-        if (!looked) {
+        if (!looked && !(l->came && CCI__UDP_LINUX)) {
             got = cci__udp_take_mask(l, cci__udp_ready(l), rx, count);
         }
         if (got == 0) {
@@ -1945,6 +1947,7 @@ static int cci__udp_receive(void *link, cci_link_rx_t *rx, int count) {
             cci__udp_drained(l);
         }
     }
+    l->came = got > 0;
     /* News of the interface: a negative result makes the caller ask `up`, before it sleeps again. */
     return got == 0 && l->is_news ? -1 : got;
 }

@@ -4963,11 +4963,11 @@ static int cci__rc_receive(cci__rc *ep) {
 static int cci__rc_pump(cci__rc *ep, int thorough) {
     int count = cci__rc_poll(ep);
     ep->resets = 0;
-    if (thorough || cci__polls_look(&ep->polls, CCI__RC_QUIET)) {
+    if (thorough || cci__polls_look(&ep->polls)) {
         ep->now_ns = ep->link->now(ep->handle);
-        cci__polls_looked(&ep->polls, ep->now_ns);
+        cci__polls_looked(&ep->polls, ep->now_ns, CCI__RC_QUIET);
         if (cci__rc_receive(ep)) {
-            ep->polls.quick = 0; /* look again in the next round */
+            ep->polls.left = 0; /* look again in the next round */
         }
         cci__rc_timers(ep);
         if (ep->now_ns >= ep->check_ns) {
