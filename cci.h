@@ -261,7 +261,12 @@ typedef CCI_CONST struct cci_endpoint {
     cci_device_t *device;
 } cci_endpoint_t;
 
-typedef enum cci_endpoint_flags { CCI_ENDPOINT_FLAGS_NONE = 0 } cci_endpoint_flags_t;
+typedef enum cci_endpoint_flags {
+    CCI_ENDPOINT_FLAGS_NONE = 0,
+    /* Beyond CCI 0.3.0: other endpoints, of this process or of others of the same user, may have the same service of the
+     * device; all of them ask for it. Each connection belongs to one of them, and they share nothing else. */
+    CCI_ENDPOINT_SHARED = 1 << 0
+} cci_endpoint_flags_t;
 
 typedef enum cci_conn_attribute {
     CCI_CONN_ATTR_RO,       /* reliable, ordered: delivery and completion in the order of the calls           */
@@ -430,13 +435,14 @@ CCI_API int cci_get_devices(cci_device_t *const **devices);
 /* ---- endpoints [4.3] -------------------------------------------------------------------------------------------- */
 
 /* Creates an endpoint on a device, or on the default device for NULL. `fd` may be NULL for a program that only polls;
- * otherwise it becomes a descriptor that is readable while events wait or the library wants to be called. flags: 0.
- * CCI_EINVAL: endpoint is NULL, or the device is not one of cci_get_devices(). CCI_ENODEV: the device is not up, or there
- * is none. CCI_ENOMEM. CCI_ERROR: before cci_init(), or what the log says. */
+ * otherwise it becomes a descriptor that is readable while events wait or the library wants to be called. flags: a set of
+ * CCI_ENDPOINT_. CCI_EINVAL: endpoint is NULL, or the device is not one of cci_get_devices(). CCI_ENODEV: the device is not
+ * up, or there is none. CCI_ERR_NOT_IMPLEMENTED: CCI_ENDPOINT_SHARED on a transport that can't. CCI_ENOMEM. CCI_ERROR:
+ * before cci_init(), or what the log says. */
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd);
 
-/* The same at a given service: a port number or a service name for UDP. NULL chooses one. CCI_EBUSY: it is taken.
- * CCI_EINVAL: there is no such service. */
+/* The same at a given service: a port number or a service name for UDP. NULL chooses one. CCI_EBUSY: it is taken, by an
+ * endpoint that does not share it, by another user's, or by as many as can share it. CCI_EINVAL: there is no such service. */
 CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, int flags, cci_endpoint_t **endpoint,
                                    cci_os_handle_t *fd);
 
@@ -728,6 +734,13 @@ typedef struct cci_link_addr {
     uint8_t bytes[24];
 } cci_link_addr_t;
 
+/* What a link that shares its address may read of a datagram: the first byte of the library's packets, and of their types,
+ * the second byte, those without a receiver. All others have the receiver's index in bytes 4 to 7, little-endian. */
+#define CCI_PACKET_VERSION 0xC1
+#define CCI_PACKET_REQUEST 1
+#define CCI_PACKET_GROUP 9
+#define CCI_PACKET_HEADER 24u /* bytes of a packet at least */
+
 /* One datagram to send: its bytes are the pieces one after the other. */
 typedef struct cci_link_tx {
     const cci_link_addr_t *to;
@@ -751,7 +764,7 @@ typedef struct cci_link_rx {
     cci_link_addr_t group; /* out                                                             */
 } cci_link_rx_t;
 
-/* What `open` tells about the link; it comes zeroed. */
+/* What `open` tells about the link; it comes zeroed, but for `share`. */
 typedef struct cci_link_info {
     uint32_t mtu;             /* bytes of the largest datagram that the device can carry; at least 256, besides a
                                  checksum and a tag                                                              */
@@ -767,6 +780,10 @@ typedef struct cci_link_info {
     const char *congestion;   /* "discern" (also if NULL), "newreno" or "fixed": see >>base                      */
     uint32_t crc;             /* 1: each packet carries a CRC-32C, for links without a checksum; both sides or none */
     uint64_t memory_limit;    /* bytes that connections with traffic may take at most; 0: the header's, see MEMORY */
+    uint32_t share;           /* in: 1 when the program asks for an address that several endpoints have              */
+    uint32_t is_shared;       /* 1: several endpoints may have the address, and the link gives each the datagrams for it */
+    uint32_t index_base;      /* first of the endpoint's 2^20 connection indices, a multiple of 2^20: a link that shares
+                                 its address finds the endpoint that a datagram is for by the index (see >>conn)      */
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -1804,7 +1821,8 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  * It never allocates (memory for more connections is handed in) and sends nothing: it writes packets into buffers. A
  * server keeps nothing for a request that did not prove its address while more than CCI__CONN_UNPROVEN others wait: it
  * answers with a cookie. All that a server sends before the address is proven is an answer to a packet at least as
- * long; it is the client that repeats. Limits: 2^20 connections for 4,096 slabs of 256.
+ * long; it is the client that repeats. Limits: 2^20 connections for 4,096 slabs of 256. The upper 12 bits of an index are
+ * those of the table's base: of several endpoints with one address each has another base.
  *
  *      client                                 server
  *      REQUEST  (token c, data)   ──────────▶ (under load: COOKIE ◀── REQUEST with cookie ──▶)   CONNECT_REQUEST event
@@ -1852,8 +1870,8 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
 extern "C" {
 #endif
 
-#define CCI__WIRE_VERSION 0xC1
-#define CCI__HEADER_SIZE 24u
+#define CCI__WIRE_VERSION CCI_PACKET_VERSION
+#define CCI__HEADER_SIZE CCI_PACKET_HEADER
 #define CCI__HEADER_CRC 1u      /* flags of a packet: it ends with a checksum */
 #define CCI__HEADER_SEALED 2u   /* encrypted, and with a tag */
 #define CCI__CRC_SIZE 4u
@@ -1865,6 +1883,7 @@ extern "C" {
 #define CCI__ACCEPT_SIZE 40u
 #define CCI__CONN_SLAB 256u     /* connections in a slab */
 #define CCI__CONN_SLABS 4096u   /* slabs at most */
+#define CCI__CONN_MOST (CCI__CONN_SLAB * CCI__CONN_SLABS)
 #define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
 #define CCI__CONN_NONE 0xffffffffu
 #define CCI__CONN_CLOSE_TRIES 6u           /* CLOSE packets that are sent at most */
@@ -1872,7 +1891,7 @@ extern "C" {
 #define CCI__CONN_CLOSE_BURST 32u          /* of them may leave at once */
 
 enum { /* packet types */
-    CCI__PKT_REQUEST = 1,
+    CCI__PKT_REQUEST = CCI_PACKET_REQUEST,
     CCI__PKT_COOKIE,
     CCI__PKT_ACCEPT,
     CCI__PKT_REJECT,
@@ -1884,6 +1903,8 @@ enum { /* packet types */
     CCI__PKT_CLOSE,
     CCI__PKT_CLOSED
 };
+
+typedef char cci__conn_links_know_groups[CCI__PKT_GROUP == CCI_PACKET_GROUP ? 1 : -1];
 
 typedef enum cci_conn_state {
     CCI_CONN_FREE,
@@ -1921,6 +1942,7 @@ typedef struct cci_conn_table {
     uint8_t **slabs;
     uint32_t *buckets;
     uint32_t entry_size, slab_count, bucket_count;
+    uint32_t base; /* of the indices, a multiple of CCI__CONN_MOST; set before the first slab comes */
     uint32_t free, free_last; /* first in, first out: a name that was just given up is not given again soon */
     uint32_t used, unproven;
 } cci_conn_table_t;
@@ -1937,7 +1959,9 @@ CCI_API void cci_conn_table_init(cci_conn_table_t *table, const uint64_t key[2],
     table->free = CCI__CONN_NONE;
 }
 
+/* The base of an index does not count here. NULL when the table has not grown so far. */
 CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
+    index %= CCI__CONN_MOST;
     if (index / CCI__CONN_SLAB >= table->slab_count)
         return NULL;
     return (cci_conn_t *)(void *)(table->slabs[index / CCI__CONN_SLAB] +
@@ -1947,7 +1971,7 @@ CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
 /* The connection with this index and token, NULL if there is none. */
 CCI_API cci_conn_t *cci_conn_find(const cci_conn_table_t *table, uint32_t index, uint64_t token) {
     cci_conn_t *conn = cci_conn_at(table, index);
-    return conn && conn->token == token && conn->state != CCI_CONN_FREE ? conn : NULL;
+    return conn && conn->index == index && conn->token == token && conn->state != CCI_CONN_FREE ? conn : NULL;
 }
 
 /* Do both sides know each other's tokens? */
@@ -1967,7 +1991,7 @@ static void cci_conn_put_free(cci_conn_table_t *table, cci_conn_t *conn) {
 
 /* Adds CCI__CONN_SLAB connections; `memory` has CCI__CONN_SLAB * entry_size bytes. */
 CCI_API void cci_conn_add_slab(cci_conn_table_t *table, uint8_t *memory) {
-    uint32_t i, base = table->slab_count * CCI__CONN_SLAB;
+    uint32_t i, base = table->base + table->slab_count * CCI__CONN_SLAB;
     memset(memory, 0, (size_t)CCI__CONN_SLAB * table->entry_size);
     table->slabs[table->slab_count++] = memory;
     for (i = 0; i < CCI__CONN_SLAB; i++) {
@@ -1997,7 +2021,7 @@ CCI_API uint32_t *cci_conn_rehash(cci_conn_table_t *table, uint32_t *buckets, ui
         if (conn->hashed) {
             uint32_t *bucket = cci_conn_bucket(table, &conn->peer, conn->peer_index, conn->peer_token);
             conn->next = *bucket;
-            *bucket = i;
+            *bucket = conn->index;
         }
     }
     return old;
@@ -8137,6 +8161,7 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     memset(zeros, 0, ep->info.mtu);
     cci_evq_init(&ep->evq);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__dconn_t), slabs);
+    ep->conns.base = ep->info.index_base;
     (void)cci_conn_rehash(&ep->conns, buckets, 2 * CCI__CONN_SLAB);
     if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8) /* space for the packets' heads between the pieces */
         heads = (ep->max_send_size / (ep->info.base_mtu - CCI__SLOT_HEAD - 7) + 1) * (CCI__SLOT_HEAD + 8);
@@ -8217,7 +8242,6 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__dgram_t *ep = (cci__dgram_t *)cci_alloc(sizeof *ep);
     uint64_t keys[5];
     int status;
-    (void)flags;
     if (!ep)
         return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
@@ -8226,6 +8250,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     ep->transport = transport;
     ep->link = transport->link;
     ep->info.os_handle = -1;
+    ep->info.share = (flags & CCI_ENDPOINT_SHARED) != 0;
     ep->has_fd = fd != NULL;
     ep->os_handle.armed_ns = CCI__NEVER;
     cci__list_init(&ep->ready);
@@ -8237,6 +8262,8 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__list_init(&ep->paths);
     cci__lock_init(&ep->lock);
     status = ep->link->open(device, service, fd != NULL, &ep->handle, &ep->info);
+    if (status == CCI_SUCCESS && ep->info.share && !ep->info.is_shared)
+        status = CCI_ERR_NOT_IMPLEMENTED;
     if (status == CCI_SUCCESS && (!cci__dgram_defaults(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS))
         status = CCI_ERROR;
     if (status == CCI_SUCCESS && !cci__dgram_allocate(ep, keys))
@@ -10564,6 +10591,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     }
     if (device == NULL || !device->pub.up || device->transport == NULL) return CCI_ENODEV;
     transport = device->transport;
+    if ((flags & CCI_ENDPOINT_SHARED) && transport->create != NULL) return CCI_ERR_NOT_IMPLEMENTED;
     status = transport->create != NULL ? transport->create(&device->pub, service, flags, &base, fd)
                                        : (int)CCI_ERR_NOT_IMPLEMENTED;
     if (status == CCI_ERR_NOT_IMPLEMENTED && transport->link != NULL)
