@@ -23,9 +23,6 @@ make_library() {
     ${CC:-cc} -g -O0 -fPIC -fvisibility=hidden -shared "-Wl,-soname,$soname" "-I$1" -o "$out/$2/libcci.so" \
         "$1/.github/packaging/libcci.c" -pthread
     echo "$soname" >"$out/$2/soname"
-    # What abidiff may complain of: types that the public header declares.
-    mkdir -p "$out/$2/include"
-    sed '/^\/\* end of header \*\/$/q' "$1/cci.h" >"$out/$2/include/cci.h"
 }
 
 command -v abidiff >/dev/null || skip 'there is no abidiff'
@@ -45,14 +42,12 @@ if ! cmp -s "$out/old/soname" "$out/new/soname"; then
     echo "another soname: $(cat "$out/old/soname") and $(cat "$out/new/soname") may stand side by side"
     exit 0
 fi
-# Of the status, bit 3 (8) says that what exists was changed so that programs break; bit 2 (4) that anything was, additions
-# included, so that 4 alone is no failure unless something was taken away or changed, which the report counts.
+# What was added breaks no program. Everything else counts, also a change that abidiff does not call incompatible: the size of
+# a structure, for one.
 status=0
-abidiff --no-show-locs "$out/old/libcci.so" "$out/new/libcci.so" >"$out/report.txt" || status=$?
-cat "$out/report.txt"
-[ $((status & 3)) -eq 0 ] || { echo 'abi.sh: abidiff failed' >&2 && exit 1; }
-if [ $((status & 8)) -ne 0 ] || grep -Eq 'Functions changes summary: ([1-9][0-9]* Removed|[0-9]+ Removed, [1-9])' "$out/report.txt"; then
-    echo "FAIL: programs that link with $(cat "$out/old/soname") would break"
-    exit 1
-fi
-echo 'the binary interface fits'
+abidiff --no-added-syms --no-show-locs "$out/old/libcci.so" "$out/new/libcci.so" || status=$?
+case $status in
+0) echo 'the binary interface fits' ;;
+4 | 8 | 12) echo "FAIL: programs that link with $(cat "$out/old/soname") may break" && exit 1 ;;
+*) echo "abi.sh: abidiff failed with status $status" >&2 && exit 1 ;;
+esac

@@ -159,11 +159,7 @@ release_time() {
 stage() {
     rm -rf "$1"
     mkdir -p "$1"
-    released | while read -r file; do
-        mkdir -p "$1/$(dirname "$file")"
-        cp "$file" "$1/$file"
-        if [ -x "$file" ]; then chmod 755 "$1/$file"; else chmod 644 "$1/$file"; fi
-    done
+    released | tar -cf - -T - | tar -xf - -C "$1"
     cp $here/cmake/CMakeLists.txt $here/meson/meson.build "$1/"
 }
 
@@ -175,13 +171,11 @@ archive() {
 
 # bill_of_materials STAGE DIGEST TIME: SPDX 2.3 as JSON, of the archive and of each file in it.
 bill_of_materials() {
-    (cd "$1" && find . -type f | LC_ALL=C sort | while read -r file; do
-        echo "$(sha1sum <"$file" | cut -c 1-40) $(sha256sum <"$file" | cut -c 1-64) $file"
-    done) >build/dist/files.txt
-    code=$(cut -c 1-40 build/dist/files.txt | LC_ALL=C sort | tr -d '\n' | sha1sum | cut -c 1-40)
+    (cd "$1" && find . -type f | LC_ALL=C sort | xargs sha1sum) >"$work/sha1"
+    (cd "$1" && find . -type f | LC_ALL=C sort | xargs sha256sum) | cut -c 1-64 | paste -d ' ' - "$work/sha1" >"$work/files"
+    code=$(cut -c 1-40 "$work/sha1" | LC_ALL=C sort | tr -d '\n' | sha1sum | cut -c 1-40)
     awk -v version="$version" -v digest="$2" -v code="$code" -v created="$(date -u -d "@$3" +%Y-%m-%dT%H:%M:%SZ)" \
-        -v copyright="$(sed -n 's/^\(Copyright .*\)$/\1/p' LICENSE)" -f $here/spdx.awk build/dist/files.txt
-    rm build/dist/files.txt
+        -v copyright="$(sed -n 's/^\(Copyright .*\)$/\1/p' LICENSE)" -f $here/spdx.awk "$work/files"
 }
 
 # Recipes that want the archive's address and digest.
@@ -200,16 +194,17 @@ dist() {
         echo 'package.sh: the archive has changes that are not committed' >&2
     fi
     name=cci-$version
-    rm -rf build/dist
-    mkdir -p build/dist
+    work=build/package
+    rm -rf build/dist "$work"
+    mkdir -p build/dist "$work"
     time=$(release_time)
-    stage "build/dist/stage/$name"
-    archive build/dist/stage "$name" "$time" >"build/dist/$name.tar.gz"
+    stage "$work/$name"
+    archive "$work" "$name" "$time" >"build/dist/$name.tar.gz"
     (cd build/dist && sha256sum "$name.tar.gz" >"$name.tar.gz.sha256")
     digest=$(cut -c 1-64 "build/dist/$name.tar.gz.sha256")
-    bill_of_materials "build/dist/stage/$name" "$digest" "$time" >"build/dist/$name.spdx.json"
+    bill_of_materials "$work/$name" "$digest" "$time" >"build/dist/$name.spdx.json"
     recipes "$digest" "$(sha512sum "build/dist/$name.tar.gz" | cut -c 1-128)"
-    rm -rf build/dist/stage
+    rm -rf "$work"
     echo "build/dist/$name.tar.gz"
 }
 

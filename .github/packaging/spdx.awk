@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Unlicense
-# spdx.awk - lines "SHA1 SHA256 ./NAME" in, a bill of materials in SPDX 2.3 as JSON out. Variables: version, digest (of the
+# spdx.awk - lines "SHA256 SHA1  ./NAME" in, a bill of materials in SPDX 2.3 as JSON out. Variables: version, digest (of the
 # archive), code (the package verification code), created, copyright.
 
 function text(string) {
@@ -41,11 +41,10 @@ BEGIN {
 }
 
 {
-    name = substr($0, 41 + 65 + 1)
-    sub(/^ /, "", name)
-    printf "%s    {\"SPDXID\": \"SPDXRef-File-%d\", \"fileName\": %s,\n", NR > 1 ? ",\n" : "", NR, text(name)
-    printf "     \"checksums\": [{\"algorithm\": \"SHA1\", \"checksumValue\": \"%s\"},\n", $1
-    printf "       {\"algorithm\": \"SHA256\", \"checksumValue\": \"%s\"}],\n", $2
+    name = substr($0, 64 + 1 + 40 + 2 + 1)
+    printf "%s    {\"SPDXID\": \"SPDXRef-File-%d\", \"fileName\": %s,\n", (NR > 1 ? ",\n" : ""), NR, text(name)
+    printf "     \"checksums\": [{\"algorithm\": \"SHA1\", \"checksumValue\": \"%s\"},\n", $2
+    printf "       {\"algorithm\": \"SHA256\", \"checksumValue\": \"%s\"}],\n", $1
     printf "     \"licenseConcluded\": \"MIT OR Unlicense\", \"licenseInfoInFiles\": [\"NOASSERTION\"],\n"
     printf "     \"copyrightText\": %s}", text(copyright)
 }
