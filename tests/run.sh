@@ -778,6 +778,7 @@ for job in conformance-rc conformance-ud rc ud conformance-arm64 conformance-rc-
 done
 step verbs-end guest_end
 step portability portability
+step packages counted sh tests/packages.sh
 step strangers strangers
 step wire wire
 step second second
