@@ -261,7 +261,12 @@ typedef CCI_CONST struct cci_endpoint {
     cci_device_t *device;
 } cci_endpoint_t;
 
-typedef enum cci_endpoint_flags { CCI_ENDPOINT_FLAGS_NONE = 0 } cci_endpoint_flags_t;
+typedef enum cci_endpoint_flags {
+    CCI_ENDPOINT_FLAGS_NONE = 0,
+    /* Beyond CCI 0.3.0: other endpoints, of this process or of others of the same user, may have the same service of the
+     * device; all of them ask for it. Each connection belongs to one of them, and they share nothing else. */
+    CCI_ENDPOINT_SHARED = 1 << 0
+} cci_endpoint_flags_t;
 
 typedef enum cci_conn_attribute {
     CCI_CONN_ATTR_RO,       /* reliable, ordered: delivery and completion in the order of the calls           */
@@ -430,13 +435,14 @@ CCI_API int cci_get_devices(cci_device_t *const **devices);
 /* ---- endpoints [4.3] -------------------------------------------------------------------------------------------- */
 
 /* Creates an endpoint on a device, or on the default device for NULL. `fd` may be NULL for a program that only polls;
- * otherwise it becomes a descriptor that is readable while events wait or the library wants to be called. flags: 0.
- * CCI_EINVAL: endpoint is NULL, or the device is not one of cci_get_devices(). CCI_ENODEV: the device is not up, or there
- * is none. CCI_ENOMEM. CCI_ERROR: before cci_init(), or what the log says. */
+ * otherwise it becomes a descriptor that is readable while events wait or the library wants to be called. flags: a set of
+ * CCI_ENDPOINT_. CCI_EINVAL: endpoint is NULL, or the device is not one of cci_get_devices(). CCI_ENODEV: the device is not
+ * up, or there is none. CCI_ERR_NOT_IMPLEMENTED: CCI_ENDPOINT_SHARED on a transport that can't. CCI_ENOMEM. CCI_ERROR:
+ * before cci_init(), or what the log says. */
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd);
 
-/* The same at a given service: a port number or a service name for UDP. NULL chooses one. CCI_EBUSY: it is taken.
- * CCI_EINVAL: there is no such service. */
+/* The same at a given service: a port number or a service name for UDP. NULL chooses one. CCI_EBUSY: it is taken, by an
+ * endpoint that does not share it, by another user's, or by as many as can share it. CCI_EINVAL: there is no such service. */
 CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, int flags, cci_endpoint_t **endpoint,
                                    cci_os_handle_t *fd);
 
@@ -728,6 +734,13 @@ typedef struct cci_link_addr {
     uint8_t bytes[24];
 } cci_link_addr_t;
 
+/* What a link that shares its address may read of a datagram: the first byte of the library's packets, and of their types,
+ * the second byte, those without a receiver. All others have the receiver's index in bytes 4 to 7, little-endian. */
+#define CCI_PACKET_VERSION 0xC1
+#define CCI_PACKET_REQUEST 1
+#define CCI_PACKET_GROUP 9
+#define CCI_PACKET_HEADER 24u /* bytes of a packet at least */
+
 /* One datagram to send: its bytes are the pieces one after the other. */
 typedef struct cci_link_tx {
     const cci_link_addr_t *to;
@@ -751,7 +764,7 @@ typedef struct cci_link_rx {
     cci_link_addr_t group; /* out                                                             */
 } cci_link_rx_t;
 
-/* What `open` tells about the link; it comes zeroed. */
+/* What `open` tells about the link; it comes zeroed, but for `share`. */
 typedef struct cci_link_info {
     uint32_t mtu;             /* bytes of the largest datagram that the device can carry; at least 256, besides a
                                  checksum and a tag                                                              */
@@ -767,6 +780,10 @@ typedef struct cci_link_info {
     const char *congestion;   /* "discern" (also if NULL), "newreno" or "fixed": see >>base                      */
     uint32_t crc;             /* 1: each packet carries a CRC-32C, for links without a checksum; both sides or none */
     uint64_t memory_limit;    /* bytes that connections with traffic may take at most; 0: the header's, see MEMORY */
+    uint32_t share;           /* in: 1 when the program asks for an address that several endpoints have              */
+    uint32_t is_shared;       /* 1: several endpoints may have the address, and the link gives each the datagrams for it */
+    uint32_t index_base;      /* first of the endpoint's 2^20 connection indices, a multiple of 2^20: a link that shares
+                                 its address finds the endpoint that a datagram is for by the index (see >>conn)      */
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -1257,23 +1274,30 @@ CCI__UNUSED static cci_timer_t *cci__wheel_first(const cci_wheel_t *wheel) {
  * a timer fires in the first poll after its time. ---- */
 
 #define CCI__POLLS_CLOSE_NS 100000u
-#define CCI__POLLS_MANY 256u
+#define CCI__POLLS_MANY 64u
 
 typedef struct cci__polls {
     uint64_t looked_ns;
-    uint32_t quick, skipped; /* readings close together so far; polls since the last one */
+    uint32_t quick, left; /* readings close together so far; polls that may do without the clock */
 } cci__polls_t;
 
-/* Is this poll to read the clock? One of `most + 1` does at least. */
-CCI__UNUSED static inline int cci__polls_look(cci__polls_t *polls, uint32_t most) {
-    return polls->quick < CCI__POLLS_MANY || polls->skipped++ >= most;
+/* A poll may do without the clock: 1 if this one is to read it. */
+CCI__UNUSED static inline int cci__polls_look(cci__polls_t *polls) {
+    if (CCI__UNLIKELY(polls->left == 0))
+        return 1;
+    polls->left--;
+    return 0;
 }
 
-/* It did. */
-CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t now_ns) {
-    polls->quick = now_ns - polls->looked_ns > CCI__POLLS_CLOSE_NS ? 0 : polls->quick + (polls->quick < CCI__POLLS_MANY);
+/* The clock was read, and `most` polls at most may do without it from now on. */
+CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t now_ns, uint32_t most) {
+    uint64_t close_ns = (uint64_t)CCI__POLLS_CLOSE_NS * (polls->quick == CCI__POLLS_MANY ? most + 1 : 1);
+    if (now_ns - polls->looked_ns > close_ns)
+        polls->quick = 0;
+    else if (polls->quick < CCI__POLLS_MANY)
+        polls->quick++;
     polls->looked_ns = now_ns;
-    polls->skipped = 0;
+    polls->left = polls->quick == CCI__POLLS_MANY ? most : 0;
 }
 
 /* ---- OS handle: what its link was told. Each change costs system calls, each deadline that is told costs an interrupt too.
@@ -1329,7 +1353,7 @@ typedef struct cci_flow {
     uint32_t half_count;
     /* loss */
     uint32_t loss_share;     /* 1/65,536, smoothed */
-    uint64_t arrived, lost;  /* bytes in this half round trip */
+    uint32_t arrived, lost;  /* bytes in this half round trip */
     /* CUBIC */
     uint64_t peak, estimate; /* bytes: window at the last reduction; what NewReno would have */
     uint64_t epoch_ns, grown_ns;
@@ -1360,9 +1384,9 @@ CCI__UNUSED static uint64_t cci__flow_shortest_ns(const cci_flow_t *flow) {
 
 /* The half round trip is over. */
 CCI__UNUSED static void cci__flow_turn(cci_flow_t *flow, uint64_t now_ns) {
-    uint64_t all = flow->arrived + flow->lost;
+    uint64_t all = (uint64_t)flow->arrived + flow->lost;
     if (all > 0) {
-        uint32_t share = (uint32_t)(cci__min64(flow->lost, UINT32_MAX) * 65536 / all);
+        uint32_t share = (uint32_t)((uint64_t)flow->lost * 65536 / all);
         flow->loss_share = flow->loss_share - flow->loss_share / 32 + share / 32;
     }
     if (now_ns - flow->shortest_since_ns > CCI__FLOW_PERIOD_NS) {
@@ -1797,7 +1821,8 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  * It never allocates (memory for more connections is handed in) and sends nothing: it writes packets into buffers. A
  * server keeps nothing for a request that did not prove its address while more than CCI__CONN_UNPROVEN others wait: it
  * answers with a cookie. All that a server sends before the address is proven is an answer to a packet at least as
- * long; it is the client that repeats. Limits: 2^20 connections for 4,096 slabs of 256.
+ * long; it is the client that repeats. Limits: 2^20 connections for 4,096 slabs of 256. The upper 12 bits of an index are
+ * those of the table's base: of several endpoints with one address each has another base.
  *
  *      client                                 server
  *      REQUEST  (token c, data)   ──────────▶ (under load: COOKIE ◀── REQUEST with cookie ──▶)   CONNECT_REQUEST event
@@ -1845,8 +1870,8 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
 extern "C" {
 #endif
 
-#define CCI__WIRE_VERSION 0xC1
-#define CCI__HEADER_SIZE 24u
+#define CCI__WIRE_VERSION CCI_PACKET_VERSION
+#define CCI__HEADER_SIZE CCI_PACKET_HEADER
 #define CCI__HEADER_CRC 1u      /* flags of a packet: it ends with a checksum */
 #define CCI__HEADER_SEALED 2u   /* encrypted, and with a tag */
 #define CCI__CRC_SIZE 4u
@@ -1858,6 +1883,7 @@ extern "C" {
 #define CCI__ACCEPT_SIZE 40u
 #define CCI__CONN_SLAB 256u     /* connections in a slab */
 #define CCI__CONN_SLABS 4096u   /* slabs at most */
+#define CCI__CONN_MOST (CCI__CONN_SLAB * CCI__CONN_SLABS)
 #define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
 #define CCI__CONN_NONE 0xffffffffu
 #define CCI__CONN_CLOSE_TRIES 6u           /* CLOSE packets that are sent at most */
@@ -1865,7 +1891,7 @@ extern "C" {
 #define CCI__CONN_CLOSE_BURST 32u          /* of them may leave at once */
 
 enum { /* packet types */
-    CCI__PKT_REQUEST = 1,
+    CCI__PKT_REQUEST = CCI_PACKET_REQUEST,
     CCI__PKT_COOKIE,
     CCI__PKT_ACCEPT,
     CCI__PKT_REJECT,
@@ -1877,6 +1903,8 @@ enum { /* packet types */
     CCI__PKT_CLOSE,
     CCI__PKT_CLOSED
 };
+
+typedef char cci__conn_links_know_groups[CCI__PKT_GROUP == CCI_PACKET_GROUP ? 1 : -1];
 
 typedef enum cci_conn_state {
     CCI_CONN_FREE,
@@ -1914,6 +1942,7 @@ typedef struct cci_conn_table {
     uint8_t **slabs;
     uint32_t *buckets;
     uint32_t entry_size, slab_count, bucket_count;
+    uint32_t base; /* of the indices, a multiple of CCI__CONN_MOST; set before the first slab comes */
     uint32_t free, free_last; /* first in, first out: a name that was just given up is not given again soon */
     uint32_t used, unproven;
 } cci_conn_table_t;
@@ -1930,7 +1959,9 @@ CCI_API void cci_conn_table_init(cci_conn_table_t *table, const uint64_t key[2],
     table->free = CCI__CONN_NONE;
 }
 
+/* The base of an index does not count here. NULL when the table has not grown so far. */
 CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
+    index %= CCI__CONN_MOST;
     if (index / CCI__CONN_SLAB >= table->slab_count)
         return NULL;
     return (cci_conn_t *)(void *)(table->slabs[index / CCI__CONN_SLAB] +
@@ -1940,7 +1971,7 @@ CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
 /* The connection with this index and token, NULL if there is none. */
 CCI_API cci_conn_t *cci_conn_find(const cci_conn_table_t *table, uint32_t index, uint64_t token) {
     cci_conn_t *conn = cci_conn_at(table, index);
-    return conn && conn->token == token && conn->state != CCI_CONN_FREE ? conn : NULL;
+    return conn && conn->index == index && conn->token == token && conn->state != CCI_CONN_FREE ? conn : NULL;
 }
 
 /* Do both sides know each other's tokens? */
@@ -1960,7 +1991,7 @@ static void cci_conn_put_free(cci_conn_table_t *table, cci_conn_t *conn) {
 
 /* Adds CCI__CONN_SLAB connections; `memory` has CCI__CONN_SLAB * entry_size bytes. */
 CCI_API void cci_conn_add_slab(cci_conn_table_t *table, uint8_t *memory) {
-    uint32_t i, base = table->slab_count * CCI__CONN_SLAB;
+    uint32_t i, base = table->base + table->slab_count * CCI__CONN_SLAB;
     memset(memory, 0, (size_t)CCI__CONN_SLAB * table->entry_size);
     table->slabs[table->slab_count++] = memory;
     for (i = 0; i < CCI__CONN_SLAB; i++) {
@@ -1990,7 +2021,7 @@ CCI_API uint32_t *cci_conn_rehash(cci_conn_table_t *table, uint32_t *buckets, ui
         if (conn->hashed) {
             uint32_t *bucket = cci_conn_bucket(table, &conn->peer, conn->peer_index, conn->peer_token);
             conn->next = *bucket;
-            *bucket = i;
+            *bucket = conn->index;
         }
     }
     return old;
@@ -2247,6 +2278,11 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  * bulk writes on an unordered connection). Limits: the pool's; 32 ranges of packet numbers, 128 of sequence numbers on an
  * unordered connection, 96 gaps in a bulk write: what exceeds them is not acknowledged.
  *
+ * Answers: what the program sends after it was given a message may answer it, and the peer's program is to learn that its own
+ * message has arrived before it gets the answer. So the packet with the first message that was issued after one was delivered
+ * carries an acknowledgement, however often it is repeated; on an unordered connection, each packet that begins a message does
+ * until the peer has acknowledged one that did.
+ *
  * Shares: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). So one connection
  * can have three quarters of it, n of them get equal parts, and something is left for whoever comes next. Records of packets,
  * which a peer that falls silent holds until the send time-out, have an eighth besides for those who hold next to none. What
@@ -2261,7 +2297,8 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  *              offset 8, total 8                                                             data
  *     SKIP     as MESSAGE: a message that was withdrawn
  *     VOID     type, flags, 0 2, sequence 4, count 4, 0 4      all of these were withdrawn
- *     ACK      type, n, delay 2 (4 µs), largest 4, length of the first range 4, 0 4, n times (gap 2, length 2)
+ *     ACK      type, n, delay 2 (4 µs), largest 4, length of the first range 4, expected 4, n times (gap 2, length 2)
+ *              expected: all sequence numbers below have been taken
  *     NACK     type, reason, 0 2, sequence 4                   not taken: no buffers, or memory not accessible
  *     PING     type, 0 7                                       only wants to be acknowledged
  *     PAD      0                                               the rest of the packet means nothing
@@ -2295,13 +2332,13 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_SEQUENCES 128u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
 #define CCI__REL_GAPS 96u       /* in a bulk write */
 #define CCI__REL_FEW_NUMBERS 2u /* the ranges that there is space for before the pool is asked: of packet numbers */
-#define CCI__REL_FEW_SEQUENCES 1u /* of sequence numbers */
 #define CCI__REL_FEW_GAPS 3u      /* in a bulk write or a long message */
 #define CCI__REL_SMALL 256u     /* bytes of frames in a small block */
 #define CCI__REL_PARTS 288u      /* long messages and writes arriving at once: each piece is looked up among them */
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
 #define CCI__REL_PIECES 4u       /* FRAGMENT, BULK and VOID frames in a packet; we send one */
 #define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
+#define CCI__REL_ACK_SMALL 32u   /* bytes that an answer leaves for one */
 #define CCI__REL_INLINE 1024u    /* writes up to here travel like messages */
 #define CCI_REL_LENT_MIN 2048u   /* below, a copy costs less than a packet of its own */
 #define CCI__REL_ACK_DELAY_NS (50 * 1000u)
@@ -2349,6 +2386,7 @@ enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN, CCI__ITEM_LENT, CCI__ITE
 #define CCI__ITEM_SENT 64u  /* all of it has been sent at least once */
 #define CCI__ITEM_PAIR 128u /* the next sequence number belongs to it: a completion message */
 #define CCI__ITEM_LEAVING 256u /* about to be withdrawn */
+#define CCI__ITEM_ANSWER 512u  /* may answer a message of the peer's: an acknowledgement travels with it */
 
 typedef struct cci_rel_item {
     cci_list_t node;  /* in the connection's list of unfinished items, in the order of the calls */
@@ -2399,7 +2437,7 @@ typedef struct cci_rel_sent {
     uint32_t length;
     uint32_t fragment; /* RUN: offset in the message at `offset`, if is_fragment */
     uint32_t size;     /* of the packet */
-    uint8_t is_fragment, is_probe, is_void, in_flight;
+    uint8_t is_fragment, is_probe, in_flight;
 } cci_rel_sent_t;
 
 /* A packet with messages that have been taken. It lies over the packet's header, in the buffer itself. */
@@ -2485,7 +2523,8 @@ typedef struct cci_rel_pool {
 /* What outlives a pause of traffic. */
 typedef struct cci_rel_state {
     uint64_t next_number, floor_number, next_sequence, expected_sequence;
-    uint32_t srtt_ns, rttvar_ns, min_rtt_ns, mtu;
+    uint32_t srtt_ns, rttvar_ns, min_rtt_ns;
+    uint16_t mtu, unsure;
 } cci_rel_state_t;
 
 struct cci_rel {
@@ -2497,7 +2536,9 @@ struct cci_rel {
     uint8_t lost_writes; /* there may be segments of writes among what is lost */
     uint8_t shuffled; /* what is lost may not be in the order in which the receiver needs it */
     uint8_t advanced; /* the packet brought it further */
+    uint8_t unsure;   /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
     uint8_t ping, nack_count, nack_reasons[4];
+    uint32_t run_limit; /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
     uint32_t part_count, record_count, gap_count; /* lent by the pool */
@@ -2507,17 +2548,17 @@ struct cci_rel {
     uint32_t probes;       /* time-outs in a row */
     /* sending */
     uint64_t next_number, next_sequence;
+    uint64_t unsure_from; /* unordered: the first packet number whose acknowledgement says all that the peer is to know */
     cci_list_t items;                /* unfinished, in order */
     cci_list_t runs, bulks;          /* to be sent */
     cci_list_t held, follows;        /* waiting: for a fence, for an EXTERN item */
     cci_list_t flight, lost;         /* records: by number; to be sent again */
-    uint64_t in_flight;              /* bytes */
+    uint32_t in_flight, peer_window; /* bytes */
     uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
     /* round-trip time, loss, congestion */
     uint64_t srtt_ns, rttvar_ns, min_rtt_ns, last_sent_ns, loss_ns;
     uint64_t largest_acked, recovery_number;
     cci_flow_t flow;
-    uint64_t peer_window;
     uint64_t pace_ns;
     cci_rel_item_t *burst; /* after a packet: what goes on in the next one, if nothing else comes first */
     uint64_t rnr_until_ns; /* no message leaves before */
@@ -2535,7 +2576,7 @@ struct cci_rel {
     uint64_t ack_at_ns, largest_ns;
     uint64_t heard_ns; /* when something sound last came, or the peer was last asked for a sign of life */
     uint64_t expected; /* all sequence numbers below have been taken */
-    cci_range_t *sequences; /* `few_sequences`, or a cci_rel_gaps_t of the pool */
+    cci_range_t *sequences; /* in a cci_rel_gaps_t of the pool, or NULL */
     uint32_t sequence_count, sequence_capacity;
     cci_rel_run_t *early; /* taken, not yet delivered; ascending */
     cci_rel_run_t *early_last; /* ordered: the last of them, if there are any */
@@ -2543,7 +2584,7 @@ struct cci_rel {
     uint64_t stuck_ns;     /* when it got further for the last time, or began to hold something */
     uint32_t stream_bytes; /* that came since the peer last paused */
     uint32_t nacks[4];     /* sequence numbers */
-    cci_range_t few_numbers[CCI__REL_FEW_NUMBERS], few_sequences[CCI__REL_FEW_SEQUENCES];
+    cci_range_t few_numbers[CCI__REL_FEW_NUMBERS];
 };
 
 /* What cci_rel_input() says of a packet: unsound; sound, perhaps late or once more; sound and newer than all before. */
@@ -2648,6 +2689,15 @@ static void cci__rel_enlarge(cci_rel_t *rel, cci_rel_item_t *item) {
     item->capacity = rel->pool->block_size;
 }
 
+/* A message goes into the item now. Does it take an acknowledgement along? On an ordered connection what is issued later is
+ * delivered later, so the first does it for all. */
+static void cci__rel_note_answer(cci_rel_t *rel, cci_rel_item_t *item) {
+    if (CCI__UNLIKELY(rel->unsure))
+        item->flags |= CCI__ITEM_ANSWER;
+    rel->unsure = rel->unsure && !rel->ordered;
+    rel->run_limit = rel->mtu - CCI_REL_HEADER - (item->flags & CCI__ITEM_ANSWER ? CCI__REL_ACK_SMALL : 0);
+}
+
 /* An item, with space for `need` bytes of frames if it is a RUN or lies in SLOTS. NULL: the pool has none for the connection. */
 static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t need, uint64_t now_ns) {
     cci_rel_pool_t *pool = rel->pool;
@@ -2664,6 +2714,8 @@ static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t 
     item->since_ns = now_ns;
     item->first = rel->next_sequence;
     item->count = item->pieces = item->flags = 0;
+    if (kind != CCI__ITEM_BULK && kind != CCI__ITEM_EXTERN)
+        cci__rel_note_answer(rel, item);
     item->timeout_us = rel->timeout_us;
     item->kind = kind;
     item->status = CCI_SUCCESS;
@@ -2721,7 +2773,8 @@ static int cci__rel_gaps_fit(cci_rel_t *rel, cci_range_t **space, uint32_t count
     cci__list_remove(node);
     pool->gap_free--;
     rel->gap_count++;
-    memcpy(node, *space, count * sizeof **space);
+    if (count > 0)
+        memcpy(node, *space, count * sizeof **space);
     *space = CCI__CONTAINER(node, cci_rel_gaps_t, node)->range;
     *capacity = most;
     return 1;
@@ -2741,7 +2794,7 @@ static void cci__rel_free_gaps(cci_rel_t *rel, cci_range_t **space, uint32_t *ca
 /* The sequence numbers that came too early are none any more. */
 static void cci__rel_free_sequences(cci_rel_t *rel) {
     rel->sequence_count = 0;
-    cci__rel_free_gaps(rel, &rel->sequences, &rel->sequence_capacity, rel->few_sequences, CCI__REL_FEW_SEQUENCES);
+    cci__rel_free_gaps(rel, &rel->sequences, &rel->sequence_capacity, NULL, 0);
 }
 
 static void cci__rel_free_record(cci_rel_t *rel, cci_rel_sent_t *sent) {
@@ -2788,8 +2841,6 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->reliable = attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU;
     rel->numbers = rel->few_numbers;
     rel->number_capacity = CCI__REL_FEW_NUMBERS;
-    rel->sequences = rel->few_sequences;
-    rel->sequence_capacity = CCI__REL_FEW_SEQUENCES;
     cci__list_init(&rel->items);
     cci__list_init(&rel->runs);
     cci__list_init(&rel->bulks);
@@ -2808,7 +2859,15 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->message_max = 0xffff;
     rel->mtu_max = mtu_max;
     rel->mtu = attribute <= CCI_CONN_ATTR_UU ? cci__min32(cci__max32(state->mtu, pool->base_mtu), mtu_max) : mtu_max;
+    rel->run_limit = rel->mtu - CCI_REL_HEADER;
     rel->mtu_failed = mtu_max + 8;
+    if (state->unsure && rel->floor_number > 0) { /* the last packet is what an answer acknowledges */
+        rel->unsure = 1;
+        rel->run_limit = 0;
+        rel->numbers[0].hi = rel->floor_number--;
+        rel->numbers[0].lo = rel->floor_number;
+        rel->number_count = 1;
+    }
     rel->peer_window = peer_window;
     rel->stuck_ns = CCI__NEVER;
     cci__flow_init(&rel->flow, cci__max64(12000, 4 * (uint64_t)rel->mtu));
@@ -2849,7 +2908,8 @@ CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     state->srtt_ns = (uint32_t)cci__min64(rel->srtt_ns, UINT32_MAX);
     state->rttvar_ns = (uint32_t)cci__min64(rel->rttvar_ns, UINT32_MAX);
     state->min_rtt_ns = (uint32_t)cci__min64(rel->min_rtt_ns, UINT32_MAX);
-    state->mtu = rel->mtu;
+    state->mtu = (uint16_t)rel->mtu;
+    state->unsure = rel->unsure;
     cci__rel_free_sequences(rel);
     if (rel->number_capacity > CCI__REL_FEW_NUMBERS) {
         cci__list_append(&rel->pool->numbers, &((cci_rel_numbers_t *)(void *)rel->numbers)->node);
@@ -2890,11 +2950,11 @@ static void cci__rel_hold(cci_rel_t *rel, cci_rel_item_t *item) {
     cci__list_append(&rel->held, &item->queue);
 }
 
-/* The run at the end of the queue, if a frame of `need` bytes can join it. */
-static inline cci_rel_item_t *cci__rel_open_run(cci_rel_t *rel, uint32_t need, uint64_t now_ns) {
+/* The run at the end of the queue, if a frame of `need` bytes can join it: the run may have `limit`. */
+static inline cci_rel_item_t *cci__rel_open_run(cci_rel_t *rel, uint32_t need, uint32_t limit, uint64_t now_ns) {
     cci_rel_item_t *item = CCI__CONTAINER(rel->runs.prev, cci_rel_item_t, queue);
     if (&item->queue == &rel->runs || item->kind != CCI__ITEM_RUN || item->sent != 0 || item->fragment != 0 ||
-        item->length + need > rel->mtu - CCI_REL_HEADER || item->first + item->count != rel->next_sequence ||
+        item->length + need > limit || item->first + item->count != rel->next_sequence ||
         item->node.next != &rel->items || (item->flags & CCI__ITEM_VOID) || item->timeout_us != rel->timeout_us ||
         (item->timeout_us && now_ns - item->since_ns >= (uint64_t)item->timeout_us * 60))
         return NULL;
@@ -2908,9 +2968,16 @@ static inline cci_rel_item_t *cci__rel_open_run(cci_rel_t *rel, uint32_t need, u
 
 /* The run that a frame of `need` bytes can join, or a new one; NULL if the pool is empty. */
 static cci_rel_item_t *cci__rel_room(cci_rel_t *rel, uint32_t need, uint64_t now_ns) {
-    cci_rel_item_t *item = cci__rel_open_run(rel, need, now_ns);
+    cci_rel_item_t *item = cci__rel_open_run(rel, need, rel->run_limit, now_ns);
     if (item)
         return item;
+    if (rel->run_limit == 0) { /* something was delivered: this may be an answer */
+        item = cci__rel_open_run(rel, need, rel->mtu - CCI_REL_HEADER - CCI__REL_ACK_SMALL, now_ns);
+        if (item) {
+            cci__rel_note_answer(rel, item);
+            return item;
+        }
+    }
     if (!cci__list_empty(&rel->runs))
         rel->want_mtu = 1; /* more is waiting than fits into a packet: larger ones would help */
     item = cci__rel_new_item(rel, CCI__ITEM_RUN, need, now_ns);
@@ -2992,7 +3059,8 @@ static void cci__rel_fill_slots(uint8_t *slot, uint32_t even, const struct iovec
 /* Sends a message of more than one packet so that nothing of it need be copied again. 0: its pieces don't fit. */
 static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_t count, uint32_t length,
                                cci_rel_op_t *op, uint64_t now_ns) {
-    uint32_t even = cci__rel_even(length, (rel->mtu - CCI__SLOT_HEAD) & ~7u), pieces = (length + even - 1) / even;
+    uint32_t space = rel->mtu - CCI__SLOT_HEAD - (rel->unsure ? CCI__REL_ACK_SMALL : 0);
+    uint32_t even = cci__rel_even(length, space & ~7u), pieces = (length + even - 1) / even;
     cci_rel_item_t *item;
     if ((even + CCI__SLOT_HEAD) * pieces > rel->pool->block_size)
         return 0;
@@ -3007,7 +3075,7 @@ static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_
 
 /* Sends a message that nobody waits for with others that wait to leave. 0, and nothing has happened, where it can't join them. */
 CCI_API int cci_rel_join(cci_rel_t *rel, const struct iovec *data, uint32_t length, uint64_t now_ns) {
-    cci_rel_item_t *item = cci__rel_open_run(rel, 8 + cci__pad8(length), now_ns);
+    cci_rel_item_t *item = cci__rel_open_run(rel, 8 + cci__pad8(length), rel->run_limit, now_ns);
     if (!item)
         return 0;
     cci__rel_append(rel, item, data, 1, length, 0, NULL);
@@ -3066,7 +3134,7 @@ CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int messag
     if (message && !cci__rel_has_blocks(rel, 2, behind))
         return CCI_ENOBUFS;
     if (!hold && bulk->length <= CCI__REL_INLINE &&
-        bulk->length + 56 + behind + CCI_REL_HEADER <= cci__min32(rel->mtu, rel->pool->base_mtu)) {
+        bulk->length + 56 + behind + CCI_REL_HEADER + CCI__REL_ACK_SMALL <= cci__min32(rel->mtu, rel->pool->base_mtu)) {
         uint32_t size = 48 + cci__pad8((uint32_t)bulk->length);
         uint8_t *at;
         item = cci__rel_room(rel, size + behind, now_ns);
@@ -3338,7 +3406,7 @@ static uint32_t cci__rel_write_ack(cci_rel_t *rel, uint8_t *at, uint32_t room, u
     cci__store32(at + 4, (uint32_t)(rel->numbers[i].hi - 1));
     length = rel->numbers[i].hi - rel->numbers[i].lo;
     cci__store32(at + 8, (uint32_t)cci__min64(length, 0x7fffffff));
-    cci__store32(at + 12, 0);
+    cci__store32(at + 12, (uint32_t)rel->expected);
     while (i > 0 && more < CCI__REL_ACK_MORE && 16 + 4 * more + 8 <= room) {
         uint64_t gap = rel->numbers[i].lo - rel->numbers[i - 1].hi;
         length = rel->numbers[i - 1].hi - rel->numbers[i - 1].lo;
@@ -3409,7 +3477,7 @@ static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item)
     sent->item = item;
     sent->offset = 0;
     sent->length = sent->fragment = sent->size = 0;
-    sent->is_fragment = sent->is_probe = sent->is_void = sent->in_flight = 0;
+    sent->is_fragment = sent->is_probe = sent->in_flight = 0;
     if (item)
         item->pieces++;
     return sent;
@@ -3524,13 +3592,23 @@ static int cci__rel_write_segment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_
     return 1;
 }
 
-static void cci__rel_write_void(cci_rel_packet_t *packet, const cci_rel_item_t *item, cci_rel_sent_t *sent) {
+static void cci__rel_write_void(cci_rel_packet_t *packet, const cci_rel_item_t *item) {
     uint8_t *at = packet->head + packet->head_length;
     at = cci__rel_frame(at, CCI__FRAME_VOID, item->flags & CCI__ITEM_PAIR ? CCI__FRAME_AFTER : 0, 0, item->first);
     cci__store32(at, item->count);
     cci__store32(at + 4, 0);
     packet->head_length += 16;
-    sent->is_void = 1;
+}
+
+/* Begins a packet with something of the item, `need` bytes if they fit. An answer that begins in it, or is repeated, takes an
+ * acknowledgement along; then less of it may fit. */
+static void cci__rel_open_for(cci_rel_t *rel, cci_rel_packet_t *packet, const cci_rel_item_t *item, int begins,
+                              uint32_t need, uint64_t now_ns) {
+    if (CCI__UNLIKELY(item->flags & CCI__ITEM_ANSWER) && begins && rel->number_count > 0) {
+        rel->ack_count += rel->ack_count == 0;
+        need = cci__min32(need, rel->mtu - CCI_REL_HEADER - CCI__REL_ACK_SMALL);
+    }
+    cci_rel_open_packet(rel, packet, need, now_ns);
 }
 
 /* Begins an item anew: its records are free afterwards. */
@@ -3595,15 +3673,16 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     uint64_t end = sent->offset + sent->length;
     int ok = 1;
     uint32_t frame = item->kind == CCI__ITEM_BULK ? 48 : sent->is_fragment ? 16 : 0;
-    if (!(item->flags & CCI__ITEM_VOID) && sent->length > rel->mtu - CCI_REL_HEADER - frame &&
+    uint32_t ack = item->flags & CCI__ITEM_ANSWER ? CCI__REL_ACK_SMALL : 0;
+    if (!(item->flags & CCI__ITEM_VOID) && sent->length > rel->mtu - CCI_REL_HEADER - frame - ack &&
         (rel->pool->record_free < 2 ||
          !cci__share_for_long(rel->record_count + 1, rel->pool->record_free - 1, rel->pool->record_total))) {
         cci__rel_restart(rel, item); /* a piece that has become too long for the path needs up to two records more */
         return 0;
     }
     if (item->flags & CCI__ITEM_VOID) {
-        cci_rel_open_packet(rel, packet, 16, now_ns);
-        cci__rel_write_void(packet, item, sent);
+        cci__rel_open_for(rel, packet, item, 1, 16, now_ns);
+        cci__rel_write_void(packet, item);
     } else if (item->kind == CCI__ITEM_BULK) {
         if (!rel->pool->sink->readable(rel->user, &item->bulk)) {
             cci__rel_withdraw(rel, item, CCI_ERR_RMA_HANDLE);
@@ -3618,7 +3697,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
         }
     } else if (sent->is_fragment) {
         uint32_t to = sent->fragment + sent->length;
-        cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu) + 16, now_ns);
+        cci__rel_open_for(rel, packet, item, 1, cci__min32(sent->length, rel->mtu) + 16, now_ns);
         ok = cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, sent->fragment, item->length);
         if (ok && sent->is_fragment && sent->fragment + sent->length > to) { /* not more than was lost */
             packet->pad_length = 0;
@@ -3635,7 +3714,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
             cci__list_insert(sent->node.next, &rest->node);
         }
     } else {
-        cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu), now_ns);
+        cci__rel_open_for(rel, packet, item, 1, cci__min32(sent->length, rel->mtu), now_ns);
         ok = cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, 0, (uint32_t)end);
         /* The path has become smaller: what did not fit goes with the next packets, by another record. */
         if (ok && sent->is_fragment) {
@@ -3733,7 +3812,7 @@ static cci_rel_item_t *cci__rel_next_burst(const cci_rel_t *rel) {
     cci_rel_item_t *item = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
     return &item->queue != &rel->runs &&
                    (item->kind >= CCI__ITEM_LENT || item->length >= (rel->mtu - CCI_REL_HEADER) / 4 * 3) &&
-                   !(item->flags & CCI__ITEM_VOID) && !rel->rnr && cci__list_empty(&rel->bulks) &&
+                   !(item->flags & (CCI__ITEM_VOID | CCI__ITEM_ANSWER)) && !rel->rnr && cci__list_empty(&rel->bulks) &&
                    cci__list_empty(&rel->held) && cci__list_empty(&rel->follows)
                ? item
                : NULL;
@@ -3752,9 +3831,9 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     if (!sent)
         return 0;
     /* full packets of one size: they leave together */
-    cci_rel_open_packet(rel, packet, is_void ? 16 : (uint32_t)cci__min64(rest, rel->mtu), now_ns);
+    cci__rel_open_for(rel, packet, item, item->fragment == 0, is_void ? 16 : (uint32_t)cci__min64(rest, rel->mtu), now_ns);
     if (is_void) {
-        cci__rel_write_void(packet, item, sent);
+        cci__rel_write_void(packet, item);
         cci__rel_all_sent(item);
     } else if (!cci__rel_write_next(rel, packet, item, sent)) {
         item->pieces--;
@@ -3763,7 +3842,9 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     }
     cci__rel_track(rel, packet, sent, now_ns);
     if (!is_void)
-        rel->burst = item->flags & CCI__ITEM_QUEUED ? item : cci__rel_next_burst(rel);
+        rel->burst = !(item->flags & CCI__ITEM_QUEUED)                          ? cci__rel_next_burst(rel)
+                     : item->flags & CCI__ITEM_ANSWER && item->fragment == 0 ? NULL
+                                                                             : item;
     return 1;
 }
 
@@ -4081,6 +4162,7 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
 static void cci__rel_shrink(cci_rel_t *rel) {
     rel->mtu_failed = cci__min32(rel->mtu_failed, rel->mtu);
     rel->mtu = cci__min32(rel->pool->base_mtu, rel->mtu_max);
+    rel->run_limit = cci__min32(rel->run_limit, rel->mtu - CCI_REL_HEADER);
     rel->large_lost = 0;
 }
 
@@ -4143,6 +4225,26 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
     return more + 1;
 }
 
+/* The peer has taken all sequence numbers below `expected`. Its acknowledgement may not name the packets that said so: of what
+ * was sent more than once, only the last number is known. Looks at a few items: behind a read others may wait. */
+static void cci__rel_taken(cci_rel_t *rel, uint64_t expected, uint64_t now_ns) {
+    cci_list_t *node = rel->items.next, *next;
+    uint32_t tries = 16;
+    for (; node != &rel->items && tries > 0; node = next, tries--) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        next = node->next;
+        if (CCI__LIKELY(item->first + item->count > expected))
+            return;
+        if (item->pieces == 0 || !(item->flags & CCI__ITEM_SENT))
+            continue;
+        rel->progress_ns = now_ns;
+        cci__rel_forget_pieces(rel, item);
+        cci__rel_finish(rel, item);
+        node = rel->items.next; /* it may have taken others along */
+        next = node;
+    }
+}
+
 /* An ACK of `length` bytes at most; 0 if it is malformed. */
 static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
@@ -4169,8 +4271,12 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         newly += sent->in_flight ? sent->size : 0;
         sent_ns = sent->time_ns;
         rel->probes = 0;
+        if (CCI__UNLIKELY(rel->unsure) && sent->number >= rel->unsure_from && sent->fragment == 0 && sent->item &&
+            (sent->item->flags & CCI__ITEM_ANSWER))
+            rel->unsure = 0; /* the packet had an acknowledgement in it */
         cci__rel_acked(rel, sent, now_ns);
     }
+    cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
     if (newly > 0)
         cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
     cci__rel_detect_loss(rel, now_ns);
@@ -4252,6 +4358,11 @@ CCI_API void cci_rel_run_skip(cci_rel_run_t *run) {
 
 static void cci__rel_deliver(cci_rel_t *rel, cci_rel_run_t *run) {
     run->next = NULL;
+    if (rel->reliable) { /* what the program issues from now on may answer it */
+        rel->unsure = 1;
+        rel->run_limit = 0;
+        rel->unsure_from = rel->next_number;
+    }
     rel->pool->sink->deliver(rel->user, run);
 }
 
@@ -5898,6 +6009,7 @@ typedef struct cci__active {
     cci_rel_run_t *runs, **runs_tail;
     cci_rma_reader_t *reader; /* NULL: it has not read, nor been read */
     cci__path_t *path;        /* NULL: the peer has not moved */
+    uint32_t stamp;           /* of the first of `runs` */
     uint32_t unsent_bytes;    /* of messages issued since something was sent */
     uint32_t op_count;        /* operations under way that the program waits for */
 } cci__active_t;
@@ -5906,13 +6018,14 @@ typedef struct cci__dconn {
     cci_conn_t conn; /* first */
     cci_rel_state_t state;
     cci__active_t *active;
-    void *pending; /* client: the request's bytes; server: the request's event; then the reserved event */
+    void *pending; /* client: the request's bytes; server: the request's event; then the reserved event; BROKEN: the event
+                      about the end, while it waits for the program */
     void *key;     /* the program's, NULL: packets are not sealed */
     uint64_t peer_secret;  /* sealed: what the peer's RESET must hold */
     uint32_t sealed_count; /* sealed: of the handshake's packets that were sent */
     uint32_t send_timeout_us, keepalive_us;
     int32_t end_status; /* BROKEN: that of the event about it */
-    cci_evq_event_t *keepalive_event, *end_event; /* that wait for the program */
+    cci_evq_event_t *keepalive_event; /* that waits for the program */
 } cci__dconn_t;
 
 #define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message has gone and nothing has come since */
@@ -5969,8 +6082,9 @@ typedef struct cci__dgram {
     uint64_t now_ns, check_ns, thread_until_ns, received_ns;
     uint32_t max_send_size, buffer_size, resets;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
-    uint32_t idle_rounds, taken, turn, unclocked, device_failed, is_dead;
+    uint32_t idle_rounds, taken, unclocked, device_failed, is_dead;
     uint32_t backlog; /* packets in the inboxes */
+    uint32_t stamp;   /* of the last completion: what happened before it has a lower one */
     uint64_t challenges; /* so far: each is another */
     uint64_t awake_ns;   /* since when the program has called often enough to see what its peers do */
     uint64_t pumped_ns;
@@ -6597,7 +6711,7 @@ static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t
     made->pub.max_send_size = ep->max_send_size;
     made->deadline_ns = CCI__NEVER;
     conn->send_timeout_us = ep->send_timeout_us;
-    conn->state.mtu = ep->info.base_mtu;
+    conn->state.mtu = (uint16_t)ep->info.base_mtu;
     return conn;
 }
 
@@ -6721,7 +6835,8 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
     event->base.pub.disconnect.connection = &conn->conn.pub;
     event->base.pub.disconnect.context = conn->conn.pub.context;
     event->owner = conn;
-    conn->end_event = event;
+    event->state = ++ep->stamp;
+    conn->pending = event;
     cci_evq_post(&ep->evq.done, event);
 }
 
@@ -6729,9 +6844,11 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_take_back_events(cci__dconn_t *conn) {
     if (conn->keepalive_event)
         conn->keepalive_event->base.pub.type = CCI_EVENT_NONE;
-    if (conn->end_event)
-        conn->end_event->base.pub.type = CCI_EVENT_NONE;
-    conn->keepalive_event = conn->end_event = NULL;
+    if (conn->conn.state == CCI_CONN_BROKEN && conn->pending) {
+        ((cci_evq_event_t *)conn->pending)->base.pub.type = CCI_EVENT_NONE;
+        conn->pending = NULL;
+    }
+    conn->keepalive_event = NULL;
 }
 
 /* An event leaves its queue for the program. 0: it was taken back meanwhile, and has been returned. */
@@ -6745,7 +6862,7 @@ static int cci__dgram_hand_out(cci__dgram_t *ep, cci_evq_event_t *event) {
         conn->keepalive_event = NULL;
         return 1;
     case CCI_EVENT_DISCONNECT:
-        conn->end_event = NULL;
+        conn->pending = NULL;
         return 1;
     default:
         return 1;
@@ -6891,11 +7008,19 @@ static uint8_t *cci__sink_assemble(void *user, uint32_t size, int in_order, void
     return taken->data;
 }
 
+/* The first frame's sequence number has done its work: in its place stands since when the run waits for the program. */
+static uint8_t *cci__run_stamp(cci_rel_run_t *run) {
+    return (uint8_t *)run + run->begin + 4;
+}
+
 static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
-    if (!active->runs)
+    if (!active->runs) {
+        active->stamp = ep->stamp;
         cci__list_append(&ep->inbox, &active->inbox);
+    }
+    cci__store32(cci__run_stamp(run), ep->stamp);
     ep->backlog++;
     run->next = NULL;
     *active->runs_tail = run;
@@ -6933,6 +7058,7 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
         return;
     }
     op->event.base.pub.send.status = (cci_status_t)rel_op->status;
+    op->event.state = ++ep->stamp;
     cci_evq_post(&ep->evq.done, &op->event);
 }
 
@@ -7712,7 +7838,7 @@ static void cci__dgram_check_device(cci__dgram_t *ep) {
         cci__dgram_die(ep);
 }
 
-enum { CCI__BUSY, CCI__IDLE_IF_NOTHING_COMES, CCI__IDLE };
+enum { CCI__BUSY = 0, CCI__IDLE_IF_NOTHING_COMES = 1, CCI__IDLE = 2 };
 
 /* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it something to do,
  * and acknowledgements a message to go with. */
@@ -7721,24 +7847,25 @@ static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     int count;
     ep->resets = 0;
     if (most == 1 || idle || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon) ||
-        cci__polls_look(&ep->polls, 7)) {
+        cci__polls_look(&ep->polls)) {
         ep->now_ns = ep->link->now(ep->handle);
-        cci__polls_looked(&ep->polls, ep->now_ns);
+        cci__polls_looked(&ep->polls, ep->now_ns, 7);
     }
     if (CCI__UNLIKELY(ep->now_ns - ep->pumped_ns > 1000 * CCI__MS))
         ep->awake_ns = ep->now_ns; /* what peers did meanwhile is still waiting to be received */
     ep->pumped_ns = ep->now_ns;
     count = most == 1 && ep->now_ns < ep->received_ns + 200000 ? 0 : cci__dgram_receive(ep, most);
-    if (count > 0)
+    if (count > 0) {
         ep->idle_rounds = 0;
-    else if (ep->idle_rounds < 1000)
+        idle &= CCI__IDLE;
+    } else if (ep->idle_rounds < 1000)
         ep->idle_rounds++;
     if (CCI__UNLIKELY(count < 0))
         ep->check_ns = 0;
     cci__dgram_timers(ep);
     if (ep->now_ns >= ep->check_ns)
         cci__dgram_check_device(ep);
-    idle = idle == CCI__IDLE || (idle == CCI__IDLE_IF_NOTHING_COMES && count <= 0) || ep->idle_rounds >= 2;
+    idle = idle || ep->idle_rounds >= 2;
     if (idle && !cci__list_empty(&ep->soon)) { /* all of `soon` behind `ready` */
         cci_list_t *first = ep->soon.next, *last = ep->soon.prev;
         cci__list_init(&ep->soon);
@@ -8035,6 +8162,7 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     memset(zeros, 0, ep->info.mtu);
     cci_evq_init(&ep->evq);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__dconn_t), slabs);
+    ep->conns.base = ep->info.index_base;
     (void)cci_conn_rehash(&ep->conns, buckets, 2 * CCI__CONN_SLAB);
     if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8) /* space for the packets' heads between the pieces */
         heads = (ep->max_send_size / (ep->info.base_mtu - CCI__SLOT_HEAD - 7) + 1) * (CCI__SLOT_HEAD + 8);
@@ -8115,7 +8243,6 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__dgram_t *ep = (cci__dgram_t *)cci_alloc(sizeof *ep);
     uint64_t keys[5];
     int status;
-    (void)flags;
     if (!ep)
         return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
@@ -8124,6 +8251,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     ep->transport = transport;
     ep->link = transport->link;
     ep->info.os_handle = -1;
+    ep->info.share = (flags & CCI_ENDPOINT_SHARED) != 0;
     ep->has_fd = fd != NULL;
     ep->os_handle.armed_ns = CCI__NEVER;
     cci__list_init(&ep->ready);
@@ -8135,6 +8263,8 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__list_init(&ep->paths);
     cci__lock_init(&ep->lock);
     status = ep->link->open(device, service, fd != NULL, &ep->handle, &ep->info);
+    if (status == CCI_SUCCESS && ep->info.share && !ep->info.is_shared)
+        status = CCI_ERR_NOT_IMPLEMENTED;
     if (status == CCI_SUCCESS && (!cci__dgram_defaults(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS))
         status = CCI_ERROR;
     if (status == CCI_SUCCESS && !cci__dgram_allocate(ep, keys))
@@ -8475,73 +8605,97 @@ static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     return CCI_SUCCESS;
 }
 
-/* The next message that has arrived. Returns CCI_ENOBUFS if there is one but no event to give it with. */
+/* The next message that has arrived; *event is NULL if it was withdrawn. Returns CCI_ENOBUFS if there is one but no event to give
+ * it with. */
 static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
-    while (!cci__list_empty(&ep->inbox)) {
-        cci__active_t *active = CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox);
-        cci_rel_run_t *run = active->runs;
-        cci_evq_buffer_t *buffer;
-        cci_evq_event_t *made = NULL;
-        const uint8_t *frame;
-        CCI_ASSERT(run); /* without one it would not be in the inbox */
-        buffer = (cci_evq_buffer_t *)run->buffer;
-        frame = (const uint8_t *)run + run->begin;
-        if (frame[0] == CCI__FRAME_MESSAGE) {
-            made = cci__dgram_message_event(ep);
-            if (!made)
-                return CCI_ENOBUFS;
-            made->base.pub.recv.type = CCI_EVENT_RECV;
-            made->base.pub.recv.len = cci__load16(frame + 2);
-            made->base.pub.recv.ptr = frame + 8;
-            made->base.pub.recv.connection = &active->conn->conn.pub;
-            made->buffer = buffer;
-            buffer->refs++;
-        }
-        cci_rel_run_skip(run);
-        if (run->count == 0) {
-            ep->backlog--;
-            active->runs = run->next;
-            cci__list_remove(&active->inbox);
-            if (active->runs)
-                cci__list_append(&ep->inbox, &active->inbox); /* the others' turn */
-            else
-                active->runs_tail = &active->runs;
-            cci_evq_release_buffer(&ep->evq, buffer);
-            if (CCI__UNLIKELY(active->conn->conn.state == CCI_CONN_BROKEN))
-                cci__dgram_post_end(ep, active->conn);
-        }
-        if (made) {
-            *event = &made->base.pub;
-            return CCI_SUCCESS;
-        }
+    cci__active_t *active = CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox);
+    cci_rel_run_t *run;
+    cci_evq_buffer_t *buffer;
+    cci_evq_event_t *made = NULL;
+    const uint8_t *frame;
+    if (cci__list_empty(&ep->inbox))
+        return CCI_EAGAIN;
+    run = active->runs;
+    CCI_ASSERT(run); /* without one it would not be in the inbox */
+    buffer = (cci_evq_buffer_t *)run->buffer;
+    frame = (const uint8_t *)run + run->begin;
+    if (frame[0] == CCI__FRAME_MESSAGE) {
+        made = cci__dgram_message_event(ep);
+        if (!made)
+            return CCI_ENOBUFS;
+        made->base.pub.recv.type = CCI_EVENT_RECV;
+        made->base.pub.recv.len = cci__load16(frame + 2);
+        made->base.pub.recv.ptr = frame + 8;
+        made->base.pub.recv.connection = &active->conn->conn.pub;
+        made->buffer = buffer;
+        buffer->refs++;
     }
-    return CCI_EAGAIN;
+    cci_rel_run_skip(run);
+    if (run->count == 0) {
+        ep->backlog--;
+        active->runs = run->next;
+        cci__list_remove(&active->inbox);
+        if (active->runs) {
+            active->stamp = cci__load32(cci__run_stamp(active->runs));
+            cci__list_append(&ep->inbox, &active->inbox); /* the others' turn */
+        } else {
+            active->runs_tail = &active->runs;
+        }
+        cci_evq_release_buffer(&ep->evq, buffer);
+        if (CCI__UNLIKELY(active->conn->conn.state == CCI_CONN_BROKEN))
+            cci__dgram_post_end(ep, active->conn);
+    }
+    *event = made ? &made->base.pub : NULL;
+    return CCI_SUCCESS;
 }
 
-/* Takes an event that is there: of connections first, then completions and messages by turns. */
+/* Did the completion happen before the connection's first message that waits? */
+static int cci__op_is_before(const cci_evq_event_t *completion, const cci__active_t *active) {
+    return (int32_t)(completion->state - active->stamp) <= 0;
+}
+
+/* Is the completion next, and not a message? What happened to one connection is told in the order in which it happened; and a
+ * completion comes before all messages that came after it, since one of them may be the answer on another connection. */
+static int cci__dgram_is_next(cci__dgram_t *ep, const cci_evq_event_t *completion) {
+    cci__active_t *active;
+    if (!completion || cci__list_empty(&ep->inbox))
+        return completion != NULL;
+    if (!cci__op_is_before(completion, CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox)))
+        return 0;
+    active = ((const cci__dconn_t *)(const void *)completion->base.pub.send.connection)->active;
+    if (!active || !active->runs || cci__op_is_before(completion, active))
+        return 1;
+    cci__list_remove(&active->inbox); /* its older messages first */
+    cci__list_insert(ep->inbox.next, &active->inbox);
+    return 0;
+}
+
+/* Takes an event that is there: of connections first, then completions and messages as they came. */
 static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     int status = CCI_EAGAIN;
     if (CCI__LIKELY(!cci__dgram_has_events(ep)))
-        return status;
+        return CCI_EAGAIN;
     while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
         if (CCI__LIKELY(cci__dgram_hand_out(ep, next))) {
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
     }
-    if (++ep->turn & 15) { /* messages are what somebody waits for; completions must not starve */
+    while (!cci__dgram_is_next(ep, ep->evq.done.head)) {
         status = cci__dgram_next_message(ep, event);
-        if (status == CCI_SUCCESS)
-            return status;
+        if (status == CCI_SUCCESS && *event)
+            return CCI_SUCCESS;
+        if (status != CCI_SUCCESS)
+            break;
     }
-    while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
+    while ((next = cci_evq_next(&ep->evq.done)) != NULL) { /* also before messages for which the program leaves no event */
         if (CCI__LIKELY(next->pool == CCI_EVQ_OPERATION || cci__dgram_hand_out(ep, next))) {
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
     }
-    return status == CCI_EAGAIN ? cci__dgram_next_message(ep, event) : status;
+    return status;
 }
 
 static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
@@ -10438,6 +10592,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     }
     if (device == NULL || !device->pub.up || device->transport == NULL) return CCI_ENODEV;
     transport = device->transport;
+    if ((flags & CCI_ENDPOINT_SHARED) && transport->create != NULL) return CCI_ERR_NOT_IMPLEMENTED;
     status = transport->create != NULL ? transport->create(&device->pub, service, flags, &base, fd)
                                        : (int)CCI_ERR_NOT_IMPLEMENTED;
     if (status == CCI_ERR_NOT_IMPLEMENTED && transport->link != NULL)

@@ -6454,10 +6454,11 @@ typedef struct cci__sisci {
     cci__sci_local_interrupt_t interrupt;
     int has_fd, epoll, self, timer, armed_readable, sleeping;
     uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
-    uint32_t rounds, rma_calls, turn, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
+    uint32_t rounds, rma_calls, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t send_total, recv_total, handshakes, hot_count;
     cci_evq_t evq;
     cci_evq_fifo_t received;
+    uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
     cci_conn_table_t conns;
     cci_rma_table_t rma;
     cci_rma_region_t *regions;
@@ -7419,6 +7420,7 @@ static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
         return;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
+    op->event.state = ep->received_total; /* it comes behind these */
     cci_evq_post(&ep->evq.done, &op->event);
 }
 
@@ -8426,10 +8428,9 @@ static void cci__sisci_advance(cci__sisci *ep, cci__sisci_link *link) {
     }
 }
 
-/* Completes what the peer has consumed. While it has ended connections whose records we have not seen, nobody knows
- * whether it took what it consumed. */
-static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_see_freed(link);
+/* Completes what the peer is known to have consumed. While it has ended connections whose records we have not seen, nobody
+ * knows whether it took what it consumed. */
+static void cci__sisci_complete_consumed(cci__sisci *ep, cci__sisci_link *link) {
     if (cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) {
         return;
     }
@@ -8442,7 +8443,26 @@ static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
     }
 }
 
+static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_see_freed(link);
+    cci__sisci_complete_consumed(ep, link);
+}
+
 /* ---- the ring, coming in ---- */
+
+static inline void cci__sisci_post_received(cci__sisci *ep, cci_evq_event_t *event) {
+    ep->received_total++;
+    cci_evq_post(&ep->received, event);
+}
+
+/* A message has come with word of what the peer had consumed when it sent it: that is told first, since the message may be
+ * the answer. */
+static inline void cci__sisci_hear_answer(cci__sisci *ep, cci__sisci_link *link, uint32_t ack) {
+    cci__sisci_hear_ack(link, ack);
+    if (!cci__list_empty(&link->ops)) {
+        cci__sisci_complete_consumed(ep, link);
+    }
+}
 
 static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
     uint32_t place;
@@ -8526,7 +8546,8 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = record->length;
     event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
-    cci_evq_post(&ep->received, event);
+    cci__sisci_hear_answer(ep, link, record->ack);
+    cci__sisci_post_received(ep, event);
     return CCI__SISCI_TAKEN;
 }
 
@@ -8752,9 +8773,9 @@ static inline int cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link, c
     event->base.pub.recv.len = length;
     event->base.pub.recv.ptr = to;
     event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
-    cci_evq_post(&ep->received, event);
+    cci__sisci_hear_answer(ep, link, header[1]);
+    cci__sisci_post_received(ep, event);
     ep->is_asked |= (word & CCI__SISCI_ASKS) != 0;
-    cci__sisci_hear_ack(link, header[1]);
     link->tail += lines;
     return 1;
 }
@@ -9622,7 +9643,7 @@ static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, u
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
     event->base.pub.recv.connection = (cci_connection_t *)&group->conn->conn.pub;
-    cci_evq_post(&ep->received, event);
+    cci__sisci_post_received(ep, event);
     return CCI__SISCI_TAKEN;
 }
 
@@ -10869,6 +10890,7 @@ static void cci__sisci_forget_messages(cci__sisci *ep, const cci__sisci_conn *co
         first = event->next;
         if (event->base.pub.recv.connection == (cci_connection_t *)&conn->conn.pub) {
             cci__sisci_return_message(ep, event);
+            ep->taken_total++;
         } else {
             cci_evq_post(&ep->received, event);
         }
@@ -10946,12 +10968,14 @@ static cci_evq_event_t *cci__sisci_next_urgent(cci__sisci *ep) {
     return next;
 }
 
-/* An event that is there: of connections first, then messages, and completions by turns. */
+/* An event that is there: of connections first, then messages and completions as they came. */
 static inline int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
     cci_evq_event_t *next = CCI__UNLIKELY(ep->evq.urgent.head != NULL) ? cci__sisci_next_urgent(ep) : NULL;
     if (!next) {
-        int done_first = ep->evq.done.head && (!ep->received.head || (++ep->turn & 15) == 0);
+        const cci_evq_event_t *done = ep->evq.done.head;
+        int done_first = done && (!ep->received.head || (int32_t)(done->state - ep->taken_total) <= 0);
         next = cci_evq_next(done_first ? &ep->evq.done : &ep->received);
+        ep->taken_total += next && !done_first;
     }
     if (!next) {
         return CCI_EAGAIN;

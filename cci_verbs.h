@@ -3051,6 +3051,7 @@ typedef struct cci__rc {
     uint32_t under_way, sends; /* work requests, and how many there may be: the completion queue has room for all */
     cci_evq_t evq;
     cci_evq_fifo_t received;
+    uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
     cci_conn_table_t conns;
     cci_rma_table_t rma;
     cci_rma_region_t *regions;
@@ -3240,6 +3241,7 @@ static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
         return;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
+    op->event.state = ep->received_total; /* it comes behind these */
     cci_evq_post(&ep->evq.done, &op->event);
 }
 
@@ -3648,6 +3650,7 @@ static void cci__rc_deliver(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *ev
     event->base.pub.recv.ptr = data;
     event->base.pub.recv.connection = &conn->conn.pub;
     event->owner = conn;
+    ep->received_total++;
     cci_evq_post(&ep->received, event);
 }
 
@@ -4960,11 +4963,11 @@ static int cci__rc_receive(cci__rc *ep) {
 static int cci__rc_pump(cci__rc *ep, int thorough) {
     int count = cci__rc_poll(ep);
     ep->resets = 0;
-    if (thorough || cci__polls_look(&ep->polls, CCI__RC_QUIET)) {
+    if (thorough || cci__polls_look(&ep->polls)) {
         ep->now_ns = ep->link->now(ep->handle);
-        cci__polls_looked(&ep->polls, ep->now_ns);
+        cci__polls_looked(&ep->polls, ep->now_ns, CCI__RC_QUIET);
         if (cci__rc_receive(ep)) {
-            ep->polls.quick = 0; /* look again in the next round */
+            ep->polls.left = 0; /* look again in the next round */
         }
         cci__rc_timers(ep);
         if (ep->now_ns >= ep->check_ns) {
@@ -5553,7 +5556,10 @@ static void cci__rc_drop_events(cci__rc *ep, const cci__rc_conn *conn) {
         next = event->next;
         if (event->owner != conn) {
             cci_evq_post(&ep->received, event);
-        } else if (event->state) {
+            continue;
+        }
+        ep->taken_total++;
+        if (event->state) {
             event->base.pub.type = CCI_EVENT_NONE;
             cci__rc_give_buffer(ep, (cci__rc_buffer *)(void *)event);
         } else {
@@ -5611,12 +5617,13 @@ static int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
         return CCI_ENOBUFS;
     }
     next = cci_evq_next(&ep->received);
+    ep->taken_total++;
     ep->evq.recv_out++;
     *event = &next->base.pub;
     return CCI_SUCCESS;
 }
 
-/* Takes an event that is there: of connections first, then completions and messages by turns. */
+/* Takes an event that is there: of connections first, then completions and messages as they came. */
 static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     int status = CCI_EAGAIN;
@@ -5627,18 +5634,19 @@ static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
         }
         cci_evq_return_event(&ep->evq, next);
     }
-    if (++ep->turn & 15) { /* messages are what somebody waits for; completions must not starve */
+    ep->turn++;
+    if (!ep->evq.done.head || (int32_t)(ep->evq.done.head->state - ep->taken_total) > 0) {
         status = cci__rc_next_message(ep, event);
         if (status == CCI_SUCCESS) {
             return status;
         }
     }
-    next = cci_evq_next(&ep->evq.done);
-    if (next) {
-        *event = &next->base.pub;
-        return CCI_SUCCESS;
+    next = cci_evq_next(&ep->evq.done); /* also before messages that the program leaves no room for */
+    if (!next) {
+        return status;
     }
-    return status == CCI_EAGAIN ? cci__rc_next_message(ep, event) : status;
+    *event = &next->base.pub;
+    return CCI_SUCCESS;
 }
 
 static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {

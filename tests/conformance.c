@@ -1831,6 +1831,138 @@ TEST(send_enobufs, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT messages can be pending; 
     round_trip(&pair);
 }
 
+/* ---- a program that makes remote calls ---------------------------------------------------------------------------------- */
+
+/* A call: what its request's completion frees is needed no more when the answer is used. Programs are written so. */
+typedef struct call {
+    int is_sent, is_answered;
+} call_t;
+
+typedef struct caller {
+    call_t *calls;
+    uint32_t count, sent, answered, early; /* early: answers that came before the completion of what they answer */
+    uint32_t owed[256], owed_count;        /* server: answers that are still to be sent */
+    int is_slow;                           /* server: it answers later */
+    uint8_t *bytes;
+} caller_t;
+
+/* Short ones, those that fill a packet, and long ones. */
+static uint32_t call_length(uint32_t n, uint32_t largest) {
+    uint32_t hash = n * 2654435761u >> 9;
+    uint32_t length = hash % 8 == 0 ? largest - hash % 3 * 8 : hash % 8 == 1 ? largest / 2 : 4 + hash % 200;
+    return length < 4 ? 4 : length > largest ? largest : length;
+}
+
+static int client_handler(side_t *side, cci_event_t *event) {
+    caller_t *caller = (caller_t *)side->user;
+    uint32_t n;
+    if (event->type == CCI_EVENT_SEND) {
+        assert_int_equal(event->send.status, CCI_SUCCESS);
+        ((call_t *)event->send.context)->is_sent++;
+    } else if (event->type == CCI_EVENT_RECV) {
+        memcpy(&n, event->recv.ptr, sizeof n);
+        assert_true(n < caller->count);
+        caller->early += !caller->calls[n].is_sent;
+        caller->calls[n].is_answered++;
+        caller->answered++;
+    } else {
+        return 0;
+    }
+    drop(event);
+    return 1;
+}
+
+static int answer(caller_t *server_side, cci_connection_t *connection, uint32_t n) {
+    memcpy(server_side->bytes, &n, sizeof n);
+    return cci_send(connection, server_side->bytes, call_length(n * 7 + 1, connection->max_send_size), NULL,
+                    CCI_FLAG_SILENT) == CCI_SUCCESS;
+}
+
+static int answering_handler(side_t *side, cci_event_t *event) {
+    caller_t *caller = (caller_t *)side->user;
+    uint32_t n;
+    if (event->type != CCI_EVENT_RECV) {
+        return 0;
+    }
+    memcpy(&n, event->recv.ptr, sizeof n);
+    if (caller->is_slow || caller->owed_count > 0 || !answer(caller, event->recv.connection, n)) {
+        assert_true(caller->owed_count < 256);
+        caller->owed[caller->owed_count++] = n;
+    }
+    drop(event);
+    return 1;
+}
+
+static void make_calls(cci_conn_attribute_t attribute, uint32_t count, uint32_t window, uint64_t pause_ns) {
+    pair_t pair = open_pair(attribute);
+    patience_t patience = be_patient();
+    caller_t client, other;
+    uint32_t i;
+    memset(&client, 0, sizeof client);
+    memset(&other, 0, sizeof other);
+    other.is_slow = pause_ns > 0;
+    client.count = count;
+    client.calls = (call_t *)need(count * sizeof *client.calls);
+    client.bytes = (uint8_t *)need(pair.ac->max_send_size);
+    other.bytes = (uint8_t *)need(pair.ac->max_send_size);
+    pair.a->user = &client;
+    pair.b->user = &other;
+    pair.a->handler = client_handler;
+    pair.b->handler = answering_handler;
+    while (client.answered < count) {
+        while (client.sent < count && client.sent - client.answered < window) {
+            memcpy(client.bytes, &client.sent, sizeof client.sent);
+            if (cci_send(pair.ac, client.bytes, call_length(client.sent, pair.ac->max_send_size),
+                         &client.calls[client.sent], 0) != CCI_SUCCESS) {
+                break;
+            }
+            client.sent++;
+        }
+        if (pause_ns > 0) {
+            elapse(pause_ns); /* the acknowledgement leaves on its own, long before the answer */
+        }
+        poll_all();
+        for (i = 0; i < other.owed_count && answer(&other, pair.bc, other.owed[i]);) {
+            i++;
+        }
+        memmove(other.owed, other.owed + i, (other.owed_count - i) * sizeof other.owed[0]);
+        other.owed_count -= i;
+        still_patient(&patience, "answers");
+    }
+    AWAIT(client.calls[count - 1].is_sent);
+    for (i = 0; i < count; i++) {
+        assert_int_equal(client.calls[i].is_answered, 1);
+    }
+    assert_int_equal(client.early, 0);
+    pair.a->handler = pair.b->handler = NULL;
+    free(client.calls);
+    free(client.bytes);
+    free(other.bytes);
+    side_close(pair.a);
+    side_close(pair.b);
+    side_count -= 2;
+}
+
+TEST(calls_ro, ANYWHERE, "RO: the completion of a send comes before the answer that it provoked") {
+    (void)state;
+    make_calls(CCI_CONN_ATTR_RO, 2000, 1, 0);
+    make_calls(CCI_CONN_ATTR_RO, 6000, 64, 0);
+}
+
+TEST(calls_ru, ANYWHERE | WHEN_CLEAN, "RU: the completion of a send comes before the answer that it provoked") {
+    (void)state;
+    make_calls(CCI_CONN_ATTR_RU, 2000, 1, 0);
+    make_calls(CCI_CONN_ATTR_RU, 6000, 64, 0);
+}
+
+TEST(calls_late, ANYWHERE, "the completion of a send comes before an answer that the peer thinks about for a while") {
+    (void)state;
+    make_calls(CCI_CONN_ATTR_RO, long_or_short_us(600, 60), 3, 2 * MILLISECOND_NS);
+    if (!is_lossy) {
+        make_calls(CCI_CONN_ATTR_RU, long_or_short_us(600, 60), 3, 2 * MILLISECOND_NS);
+    }
+}
+
 /* ==================================================================================================================
  * Remote memory access
  * ================================================================================================================== */

@@ -731,6 +731,8 @@ for unit in test_sisci test_sisci_peers test_sisci_succession test_sisci_memory 
     step "$unit-threadless" threadless "$unit" "tests/$unit.c"
     step "$unit-raced" raced "$unit" "tests/$unit.c"
 done
+step test_udp_share-raced raced test_udp_share tests/test_udp_share.c
+step test_udp_share-portable portable test_udp_share tests/test_udp_share.c
 step test_verbs-headerless headerless
 for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed \
     sisci sisci-bounce sisci-mapped sisci-mapped-later; do
@@ -776,6 +778,7 @@ for job in conformance-rc conformance-ud rc ud conformance-arm64 conformance-rc-
 done
 step verbs-end guest_end
 step portability portability
+step packages counted sh tests/packages.sh
 step strangers strangers
 step wire wire
 step second second
