@@ -2825,6 +2825,8 @@ static void cci__rel_free_part(cci_rel_t *rel, cci_rel_part_t *part) {
         cci__rel_hold_buffer(rel, -1);
     }
     cci__rel_free_gaps(rel, &part->ranges, &part->range_capacity, part->few, CCI__REL_FEW_GAPS);
+    if (rel->sequence_count == 0)
+        cci__rel_free_sequences(rel); /* see cci__rel_fits() */
     rel->part_count--;
     cci__list_remove(&part->node);
     cci__list_append(&rel->pool->parts, &part->node);
@@ -5041,6 +5043,8 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     if (!held || rel->advanced || rel->expected != expected)
         rel->stuck_ns = now_ns;
     if (outcome == CCI__REFUSED) {
+        if (rel->sequence_count == 0)
+            cci__rel_free_sequences(rel); /* there may have been space for it, but not for all of it */
         rel->pool->packets_refused++;
         return CCI_REL_SOUND; /* not acknowledged: it comes again */
     }
