@@ -2538,6 +2538,7 @@ struct cci_rel {
     uint8_t advanced; /* the packet brought it further */
     uint8_t unsure;   /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
     uint8_t ping, nack_count, nack_reasons[4];
+    uint8_t leaving; /* 1: the user wants its memory back, so nothing new is taken; 2: and something was not */
     uint32_t run_limit; /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
@@ -2883,6 +2884,8 @@ CCI_API int cci_rel_idle(const cci_rel_t *rel) {
            !rel->nack_count && !rel->ping;
 }
 
+static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason);
+
 /* Does it hold something that belongs to all? */
 static int cci__rel_holds(const cci_rel_t *rel) {
     return rel->buffers_held || rel->part_count || rel->sequence_count;
@@ -2891,6 +2894,12 @@ static int cci__rel_holds(const cci_rel_t *rel) {
 /* Since when it has held something that belongs to all and got no further; CCI__NEVER if it holds nothing. */
 CCI_API uint64_t cci_rel_stuck_ns(const cci_rel_t *rel) {
     return cci__rel_holds(rel) ? rel->stuck_ns : CCI__NEVER;
+}
+
+/* Asks the peer to send again, at once, the message that is needed next: it had been dropped. */
+CCI_API void cci_rel_invite(cci_rel_t *rel) {
+    if (rel->reliable)
+        cci__rel_nack(rel, rel->expected, CCI_ERR_RNR);
 }
 
 /* Forgets packets that nobody waits for: those that only wanted to be acknowledged. */
@@ -4539,6 +4548,10 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
         have = cci__rel_have(rel, first, last);
         if (have == CCI__RANGE_OLD)
             return CCI__TAKEN; /* once more; it only wants its acknowledgement */
+        if (CCI__UNLIKELY(rel->leaving)) {
+            rel->leaving = 2;
+            return CCI__REFUSED;
+        }
         if (have == CCI__RANGE_MIXED) {
             if (first >= rel->expected ||
                 (!rel->ordered && cci__ranges_test(rel->sequences, rel->sequence_count, rel->expected, last) !=
@@ -4625,6 +4638,10 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
     }
     if (!make)
         return NULL;
+    if (CCI__UNLIKELY(rel->leaving)) {
+        rel->leaving = 2;
+        return NULL;
+    }
     if (rel->pool->part_free == 0 || !cci__rel_has(rel->pool, &rel->pool->parts, CCI_REL_PARTS)) {
         rel->pool->starved = 1;
         return NULL;
@@ -5962,6 +5979,9 @@ extern "C" {
 #define CCI__DGRAM_REGIONS 4096u
 #define CCI__DGRAM_CHUNKS 512u
 #define CCI__DGRAM_CONTROL 64u       /* connection events that are made at once */
+#define CCI__DGRAM_TURN 16u          /* packets that a connection sends in its turn, while others wait for theirs */
+#define CCI__DGRAM_TURN_NS (200 * CCI__MS) /* a turn that is not taken ends */
+#define CCI__DGRAM_LOOK 16u          /* connections that are looked at, at once, for one that can give something back */
 #define CCI__DGRAM_SLAB 32768u       /* bytes of a slab, if not just one thing is longer */
 #ifdef CCI_MEMORY_BYTES
 #define CCI__DGRAM_MEMORY CCI_MEMORY_BYTES
@@ -6036,6 +6056,7 @@ typedef struct cci__dconn {
 #define CCI__CONN_WORN 2u   /* no more packets can be sealed */
 #define CCI__CONN_ASKING 4u /* client: the link does not know the peer's address yet */
 #define CCI__CONN_UNTOLD 8u /* BROKEN: the program is to have an event about it */
+#define CCI__CONN_WAITING 32u /* wants what is lent for traffic, and has a place in the queue */
 #define CCI__CONN_SLOT 16u  /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
 
 /* The client's request while it is repeated; its data follows. */
@@ -6113,6 +6134,8 @@ typedef struct cci__dgram {
     cci__store_t stores[CCI__STORES];
     cci__memory_t *memory;
     uint64_t memory_limit;    /* bytes */
+    uint32_t *waiting;        /* indices of connections that wait for their turn: a ring */
+    uint32_t waiting_size, waiting_first, waiting_count;
     uint32_t buffers_unmade;  /* receive buffers that the program allows and that were not needed yet */
     cci_list_t readers, paths; /* free ones */
     cci__dconn_t *groups[CCI__DGRAM_GROUPS];
@@ -6562,6 +6585,26 @@ static int cci__active_idle(const cci__active_t *active) {
     return !active->runs && cci_rel_idle(&active->rel) && (!active->reader || cci_rma_reader_idle(active->reader));
 }
 
+/* The connection waits for its turn, behind all that wait already. Without memory for the queue it asks again. */
+static void cci__dgram_queue_up(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint32_t i, size = cci__max32(2 * ep->waiting_size, CCI__CONN_SLAB), *ring;
+    if ((conn->conn.flags & CCI__CONN_WAITING) || conn->conn.state != CCI_CONN_OPEN)
+        return;
+    if (ep->waiting_count == ep->waiting_size) {
+        ring = (uint32_t *)cci_alloc(size * sizeof *ring);
+        if (!ring)
+            return;
+        for (i = 0; i < ep->waiting_count; i++)
+            ring[i] = ep->waiting[(ep->waiting_first + i) % ep->waiting_size];
+        cci_release(ep->waiting);
+        ep->waiting = ring;
+        ep->waiting_size = size;
+        ep->waiting_first = 0;
+    }
+    ep->waiting[(ep->waiting_first + ep->waiting_count++) % ep->waiting_size] = conn->conn.index;
+    conn->conn.flags |= CCI__CONN_WAITING;
+}
+
 static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     CCI_ASSERT(cci__active_idle(active));
@@ -6570,6 +6613,8 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_remove(&active->ready);
     cci__list_remove(&active->inbox);
     cci__list_remove(&active->lent);
+    if (active->rel.leaving == 2)
+        cci__dgram_queue_up(ep, conn);
     if (active->reader)
         cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
     if (active->path)
@@ -6597,11 +6642,16 @@ static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
     return 1;
 }
 
+/* It has been used since the connection got it, or could have been for long enough. */
+static int cci__active_had_turn(const cci__dgram_t *ep, const cci__active_t *active) {
+    return ep->waiting_count == 0 || active->rel.heard_ns > 0 || ep->now_ns >= active->rel.progress_ns + CCI__DGRAM_TURN_NS;
+}
+
 /* Looks at the longest unused few of what is lent; those that stay go to the end, so that all have their turn. With
  * `take`, for one that is idle, which is taken back; else only for one that is stuck. */
 static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
     cci_list_t *node = ep->lent.next;
-    uint32_t tries = 16;
+    uint32_t tries = CCI__DGRAM_LOOK;
     while (tries-- > 0 && node != &ep->lent) {
         cci__active_t *active = CCI__CONTAINER(node, cci__active_t, lent);
         int evicted;
@@ -6611,7 +6661,7 @@ static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
         if (take)
             cci_rel_forget(&active->rel);
         evicted = (!take || !cci__dgram_can_grow(ep, CCI__STORE_ACTIVES)) && cci__dgram_evict(ep, active);
-        if (take && cci__active_idle(active)) {
+        if (take && cci__active_idle(active) && cci__active_had_turn(ep, active)) {
             cci__dgram_take_active(ep, active);
             return;
         }
@@ -6628,17 +6678,9 @@ static cci__active_t *cci__dgram_new_active(cci__dgram_t *ep) {
     return (cci__active_t *)cci__dgram_take(ep, CCI__STORE_ACTIVES);
 }
 
-/* Lends the connection what it needs for traffic; NULL if everything is in use. */
-static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__active_t *active = conn->active;
-    if (CCI__LIKELY(active != NULL)) {
-        if (ep->lent.prev != &active->lent) {
-            cci__list_remove(&active->lent);
-            cci__list_append(&ep->lent, &active->lent);
-        }
-        return active;
-    }
-    active = cci__dgram_new_active(ep);
+/* Lends a connection what it needs for traffic, in its turn; NULL if everything is in use. */
+static cci__active_t *cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__active_t *active = cci__dgram_new_active(ep);
     if (!active)
         return NULL;
     cci__list_append(&ep->lent, &active->lent);
@@ -6659,6 +6701,59 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     active->rel.message_max = conn->conn.pub.max_send_size;
     active->rel.once = conn->key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
     return active;
+}
+
+/* What the connection needs for traffic; NULL if it has to wait for its turn: that is when memory has reached its limit. */
+static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__active_t *active = conn->active;
+    if (CCI__LIKELY(active != NULL)) {
+        if (ep->lent.prev != &active->lent) {
+            cci__list_remove(&active->lent);
+            cci__list_append(&ep->lent, &active->lent);
+        }
+        if (CCI__UNLIKELY(active->rel.leaving && ep->waiting_count == 0))
+            active->rel.leaving = 0;
+        return active;
+    }
+    if (ep->waiting_count == 0)
+        active = cci__dgram_lend(ep, conn);
+    if (!active)
+        cci__dgram_queue_up(ep, conn);
+    return active;
+}
+
+/* Others wait: whoever has had a turn is to come to an end. */
+static void cci__dgram_end_turns(cci__dgram_t *ep) {
+    uint32_t tries = CCI__DGRAM_LOOK;
+    cci_list_t *node = ep->lent.next;
+    while (tries-- > 0 && node != &ep->lent) {
+        cci__active_t *active = CCI__CONTAINER(node, cci__active_t, lent);
+        node = node->next;
+        cci__list_remove(&active->lent);
+        cci__list_append(&ep->lent, &active->lent);
+        if (!active->rel.leaving && active->rel.next_number - active->conn->state.next_number >= CCI__DGRAM_TURN)
+            active->rel.leaving = 1;
+    }
+}
+
+/* Gives what has become free to those that wait, the first one first. What their peers sent meanwhile was dropped: they are
+ * asked for it. */
+static void cci__dgram_next_turns(cci__dgram_t *ep) {
+    while (ep->waiting_count > 0) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, ep->waiting[ep->waiting_first]);
+        int is_waiting = conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__CONN_WAITING) && !conn->active;
+        if (is_waiting && !cci__dgram_lend(ep, conn)) {
+            cci__dgram_end_turns(ep);
+            return;
+        }
+        ep->waiting_first = (ep->waiting_first + 1) % ep->waiting_size;
+        ep->waiting_count--;
+        conn->conn.flags &= (uint8_t)~CCI__CONN_WAITING;
+        if (!is_waiting)
+            continue;
+        cci_rel_invite(&conn->active->rel);
+        cci__list_append(&ep->ready, &conn->active->ready);
+    }
 }
 
 /* When time demands the next thing of a connection. */
@@ -7878,6 +7973,8 @@ static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         last->next = &ep->ready;
         ep->ready.prev = last;
     }
+    if (CCI__UNLIKELY(ep->waiting_count > 0))
+        cci__dgram_next_turns(ep);
     if (!cci__list_empty(&ep->ready)) { /* each once: what is made ready meanwhile has its turn in the next round */
         round = ep->ready;
         round.next->prev = &round;
@@ -8202,6 +8299,7 @@ static void cci__dgram_free(cci__dgram_t *ep) {
         cci__dgram_forget(ep, conn->key);
     }
     cci_release(ep->conns.buckets);
+    cci_release(ep->waiting);
     if (ep->handle)
         ep->link->close(ep->handle);
     cci__lock_destroy(&ep->lock);
@@ -8980,6 +9078,14 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
     return 1;
 }
 
+/* Its turn is over, and it has something under way: what the program issues more comes in its next turn. */
+static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__active_t *active) {
+    if (CCI__LIKELY(!active->rel.leaving) || ep->waiting_count == 0 || cci__list_empty(&active->rel.items))
+        return 0;
+    active->rel.leaving = 2;
+    return 1;
+}
+
 static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, void *context, int flags) {
     cci__active_t *active;
@@ -8988,7 +9094,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     if (conn->conn.state != CCI_CONN_OPEN)
         return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     active = cci__dgram_activate(ep, conn);
-    if (!active)
+    if (!active || cci__dgram_must_wait(ep, active))
         return CCI_ENOBUFS;
     /* Reading the clock costs as much as the rest: what only joins others that wait can do with a time a little old. */
     if (active->rel.in_flight == 0 || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
@@ -9120,7 +9226,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         return CCI_ERR_RMA_HANDLE;
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
-    if (!active)
+    if (!active || cci__dgram_must_wait(ep, active))
         return CCI_ENOBUFS;
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)
