@@ -2930,6 +2930,66 @@ CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     rel->number_count = 0;
 }
 
+/* Is there nothing but messages that wait for their acknowledgement? */
+static int cci__rel_can_park(const cci_rel_t *rel) {
+    const cci_list_t *node;
+    if (!rel->reliable || rel->early || !cci__list_empty(&rel->parts) || rel->sequence_count || cci__list_empty(&rel->items))
+        return 0;
+    for (node = rel->items.next; node != &rel->items; node = node->next) {
+        const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
+        if (!item->frames || (item->flags & (CCI__ITEM_VOID | CCI__ITEM_HELD | CCI__ITEM_RMA)))
+            return 0;
+    }
+    return 1;
+}
+
+/* The peer doesn't answer, and others need the memory: keeps only what is needed to repeat, the messages. Returns the first of
+ * them, for cci_rel_resume(); the others follow in a ring. NULL, and nothing has happened, if there is more to keep. */
+CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel, cci_rel_state_t *state) {
+    cci_list_t *node, *first = rel->items.next;
+    if (!cci__rel_can_park(rel))
+        return NULL;
+    for (node = first; node != &rel->items; node = node->next) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        cci__list_remove(&item->queue);
+        item->since_ns = cci__max64(item->since_ns, rel->progress_ns);
+        item->pieces = 0;
+        item->sent = item->fragment = 0;
+        item->flags &= ~(CCI__ITEM_QUEUED | CCI__ITEM_SENT);
+    }
+    cci__rel_free_records(rel);
+    rel->ack_count = rel->nack_count = rel->ping = 0; /* what is not acknowledged comes again */
+    cci_rel_end(rel, state);
+    cci__list_remove(&rel->items);
+    return CCI__CONTAINER(first, cci_rel_item_t, node);
+}
+
+/* After cci_rel_begin(): goes on with what was kept. The peer has not answered: one packet tries the path. */
+CCI_API void cci_rel_resume(cci_rel_t *rel, cci_rel_item_t *first) {
+    cci_list_t *node;
+    cci__list_insert(&first->node, &rel->items);
+    for (node = rel->items.next; node != &rel->items; node = node->next) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        rel->block_count++;
+        rel->large_count += item->capacity > CCI__REL_SMALL;
+        if (item->timeout_us)
+            rel->expire_ns = cci__min64(rel->expire_ns, item->since_ns + (uint64_t)item->timeout_us * 1000);
+        if (!(item->flags & CCI__ITEM_DONE)) {
+            item->flags |= CCI__ITEM_QUEUED;
+            cci__list_append(&rel->runs, &item->queue);
+        }
+    }
+    rel->run_limit = 0;
+    rel->probes = 2;
+    rel->flow.window = 2 * (uint64_t)rel->mtu;
+    rel->progress_ns = 0;
+}
+
+/* When the time-out of what was kept is over. */
+CCI_API uint64_t cci_rel_parked_until(const cci_rel_item_t *first) {
+    return first->timeout_us ? first->since_ns + (uint64_t)first->timeout_us * 1000 : CCI__NEVER;
+}
+
 /* ---- going out: what the program issues ---- */
 
 static void cci__rel_attach(cci_rel_item_t *item, cci_rel_op_t *op, uint64_t sequence) {
@@ -6042,8 +6102,8 @@ typedef struct cci__dconn {
     cci_conn_t conn; /* first */
     cci_rel_state_t state;
     cci__active_t *active;
-    void *pending; /* client: the request's bytes; server: the request's event; then the reserved event; BROKEN: the event
-                      about the end, while it waits for the program */
+    void *pending; /* client: the request's bytes; server: the request's event; then the reserved event; OPEN and PARKED: the
+                      first message; BROKEN: the event about the end, while it waits for the program */
     void *key;     /* the program's, NULL: packets are not sealed */
     uint64_t peer_secret;  /* sealed: what the peer's RESET must hold */
     uint32_t sealed_count; /* sealed: of the handshake's packets that were sent */
@@ -6057,6 +6117,7 @@ typedef struct cci__dconn {
 #define CCI__CONN_ASKING 4u /* client: the link does not know the peer's address yet */
 #define CCI__CONN_UNTOLD 8u /* BROKEN: the program is to have an event about it */
 #define CCI__CONN_WAITING 32u /* wants what is lent for traffic, and has a place in the queue */
+#define CCI__CONN_PARKED 64u  /* the peer doesn't answer: only its messages are kept */
 #define CCI__CONN_SLOT 16u  /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
 
 /* The client's request while it is repeated; its data follows. */
@@ -6678,12 +6739,8 @@ static cci__active_t *cci__dgram_new_active(cci__dgram_t *ep) {
     return (cci__active_t *)cci__dgram_take(ep, CCI__STORE_ACTIVES);
 }
 
-/* Lends a connection what it needs for traffic, in its turn; NULL if everything is in use. */
-static cci__active_t *cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__active_t *active = cci__dgram_new_active(ep);
-    if (!active)
-        return NULL;
-    cci__list_append(&ep->lent, &active->lent);
+/* Readies what is lent to a connection. */
+static void cci__active_begin(cci__dgram_t *ep, cci__active_t *active, cci__dconn_t *conn) {
     cci__list_init(&active->ready);
     cci__list_init(&active->inbox);
     active->conn = conn;
@@ -6692,7 +6749,6 @@ static cci__active_t *cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn) {
     active->unsent_bytes = active->op_count = 0;
     active->reader = NULL;
     active->path = NULL;
-    conn->active = active;
     cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
                   cci__max32(cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), 256),
                   conn->conn.peer_window);
@@ -6700,6 +6756,32 @@ static cci__active_t *cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn) {
     active->rel.progress_ns = ep->now_ns;
     active->rel.message_max = conn->conn.pub.max_send_size;
     active->rel.once = conn->key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
+}
+
+/* Goes on with the messages that were kept. */
+static void cci__dgram_unpark(cci__active_t *active) {
+    cci__dconn_t *conn = active->conn;
+    cci_rel_item_t *first = (cci_rel_item_t *)conn->pending;
+    cci_rel_link_t *link;
+    cci_list_t *node;
+    cci_rel_resume(&active->rel, first);
+    for (node = active->rel.items.next; node != &active->rel.items; node = node->next)
+        for (link = CCI__CONTAINER(node, cci_rel_item_t, node)->ops; link; link = link->next)
+            active->op_count += link == &link->op->link[0];
+    conn->pending = NULL;
+    conn->conn.flags &= (uint8_t)~CCI__CONN_PARKED;
+}
+
+/* Lends a connection what it needs for traffic, in its turn; NULL if everything is in use. */
+static cci__active_t *cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__active_t *active = cci__dgram_new_active(ep);
+    if (!active)
+        return NULL;
+    cci__list_append(&ep->lent, &active->lent);
+    cci__active_begin(ep, active, conn);
+    conn->active = active;
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
+        cci__dgram_unpark(active);
     return active;
 }
 
@@ -6722,18 +6804,40 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     return active;
 }
 
-/* Others wait: whoever has had a turn is to come to an end. */
-static void cci__dgram_end_turns(cci__dgram_t *ep) {
-    uint32_t tries = CCI__DGRAM_LOOK;
+/* The peer has not answered for three probe time-outs: of what the connection has only its messages stay. It takes its turns
+ * to send them again. 0: there is more that can't be left. */
+static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
+    cci__dconn_t *conn = active->conn;
+    cci_rel_item_t *first;
+    if (conn->conn.state != CCI_CONN_OPEN || active->runs || (active->reader && !cci_rma_reader_idle(active->reader)))
+        return 0;
+    cci__dgram_flush(ep); /* the batch may name records of the connection */
+    first = cci_rel_park(&active->rel, &conn->state);
+    if (!first)
+        return 0;
+    cci__dgram_take_active(ep, active);
+    conn->pending = first;
+    conn->conn.flags |= CCI__CONN_PARKED;
+    cci__dgram_queue_up(ep, conn);
+    cci__dgram_schedule(ep, conn);
+    return 1;
+}
+
+/* Others wait: whoever has had a turn is to come to an end, and who doesn't answer ends it now. Returns how many did. */
+static uint32_t cci__dgram_end_turns(cci__dgram_t *ep) {
+    uint32_t tries = CCI__DGRAM_LOOK, parked = 0;
     cci_list_t *node = ep->lent.next;
     while (tries-- > 0 && node != &ep->lent) {
         cci__active_t *active = CCI__CONTAINER(node, cci__active_t, lent);
         node = node->next;
         cci__list_remove(&active->lent);
         cci__list_append(&ep->lent, &active->lent);
-        if (!active->rel.leaving && active->rel.next_number - active->conn->state.next_number >= CCI__DGRAM_TURN)
+        if (active->rel.probes >= 3 && cci__dgram_park(ep, active))
+            parked++;
+        else if (!active->rel.leaving && active->rel.next_number - active->conn->state.next_number >= CCI__DGRAM_TURN)
             active->rel.leaving = 1;
     }
+    return parked;
 }
 
 /* Gives what has become free to those that wait, the first one first. What their peers sent meanwhile was dropped: they are
@@ -6743,8 +6847,9 @@ static void cci__dgram_next_turns(cci__dgram_t *ep) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, ep->waiting[ep->waiting_first]);
         int is_waiting = conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__CONN_WAITING) && !conn->active;
         if (is_waiting && !cci__dgram_lend(ep, conn)) {
-            cci__dgram_end_turns(ep);
-            return;
+            if (cci__dgram_end_turns(ep) == 0)
+                return;
+            continue;
         }
         ep->waiting_first = (ep->waiting_first + 1) % ep->waiting_size;
         ep->waiting_count--;
@@ -6768,6 +6873,8 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
     }
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
+        at = cci__min64(at, cci_rel_parked_until((const cci_rel_item_t *)conn->pending));
     return at;
 }
 
@@ -6826,9 +6933,20 @@ static void cci__dgram_drop_runs(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_remove(&active->inbox);
 }
 
+/* Ends messages that were kept. */
+static void cci__dgram_abort_parked(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
+    cci__active_t passing; /* only for as long as it takes */
+    cci__active_begin(ep, &passing, conn);
+    cci__dgram_unpark(&passing);
+    cci_rel_abort(&passing.rel, status);
+    cci_rel_end(&passing.rel, &conn->state);
+}
+
 /* Ends everything that is pending with a status. */
 static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci__dgram_flush(ep); /* the batch names records of the connection */
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
+        cci__dgram_abort_parked(ep, conn, status);
     if (conn->active) {
         cci_list_t *node;
         for (node = conn->active->rel.held.next; node != &conn->active->rel.held; node = node->next) {
@@ -7889,6 +8007,9 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
             if (conn->conn.state == CCI_CONN_OPEN)
                 cci__dgram_make_ready(ep, active);
         }
+        if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED) &&
+            cci_rel_parked_until((const cci_rel_item_t *)conn->pending) <= ep->now_ns)
+            cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
         if (conn->conn.deadline_ns <= ep->now_ns) {
             cci__dgram_handshake(ep, conn);
             if (conn->conn.state == CCI_CONN_FREE)
