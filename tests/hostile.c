@@ -597,8 +597,7 @@ static void a_thousand_peers_that_leave_gaps_do_not_keep_others_from_sending(voi
     ms = honest_message_ms();
     print_message("%u connections with gaps: a message of another took %u ms\n", most_of(CCI__STORE_ACTIVES), (unsigned)ms);
     assert_true(ms < 15000);
-    assert_true(dgram_of(victim)->evicted >= 1);
-    assert_true(dgram_of(victim)->evicted <= 16); /* no more than needed */
+    assert_true(dgram_of(victim)->evicted <= 16); /* no more than needed, if any */
     assert_true(honest_message_ms() < 1000);
 }
 

@@ -182,9 +182,9 @@ unguarded 'three times what came is no limit' a_peer_cannot_direct_answers_at_a_
 unguarded 'a new address need not be proven' a_peer_cannot_direct_answers_at_a_third_party \
     "s/^static void cci__dgram_elsewhere/static void cci__dgram_moved(cci__dgram_t *ep, cci__dconn_t *conn);\n&/; $(in_function cci__dgram_elsewhere 's/cci__dgram_challenge(ep, conn);/cci__dgram_moved(ep, conn);/')"
 unguarded 'any response proves an address' a_wrong_or_late_response_does_not_move_a_peer \
-    "$(in_function cci__dgram_input_path 's/active->path.challenge && active->path.challenge == bits/active->path.challenge/')"
+    "$(in_function cci__dgram_input_path 's/active->path->challenge && active->path->challenge == bits/active->path->challenge/')"
 unguarded 'a peer that moves is not followed' a_peer_whose_address_changes_is_followed_when_it_has_proven_the_new_one \
-    "$(in_function cci__dgram_moved 's/conn->conn.peer = conn->active->path.to;//')"
+    "$(in_function cci__dgram_moved 's/conn->conn.peer = conn->active->path->to;//')"
 unguarded 'a challenge is sent once' a_challenge_that_is_lost_is_repeated \
     "$(in_function cci__path_deadline 's/? path->again_ns/? (path->sent ? CCI__NEVER : path->again_ns)/')"
 unguarded 'nobody is ended who is stuck' a_thousand_peers_that_leave_gaps_do_not_keep_others_from_sending \
@@ -208,7 +208,7 @@ unguarded 'no shares of long writes' writes_that_are_never_completed_do_not_keep
 unguarded 'no shares of answers' requests_for_reads_leave_their_share_to_others \
     "$(in_function cci__rma_input_read 's/!cci__share(reader->request_count, table->request_free) || reader->request_count >= 256/table->request_free == 0/')"
 unguarded 'no shares of records' a_peer_that_stops_acknowledging_leaves_records_to_others \
-    "$(in_function cci__rel_new_record 's/!cci__share_for_long(.*))$/pool->record_free == 0)/')"
+    "$(in_function cci__rel_new_record 's/!cci__share_for_long(.*) ||$/pool->record_free == 0 ||/')"
 unguarded 'many chunks before the first answer' reads_that_a_peer_does_not_answer_leave_chunks_to_others \
     "$(in_function cci__rma_chunk_size 's/reader->srtt_ns == 0 ? 3/reader->srtt_ns == 0 ? 60/')"
 unguarded 'silent readers take everything' peers_that_fall_silent_in_the_middle_of_reads_leave_chunks_to_others \

@@ -215,12 +215,30 @@ static uint32_t sink_frame(void *user, const uint8_t *frame, uint32_t length, ui
 static const cci_rel_sink_t prove_sink = {NULL, NULL, sink_assemble, NULL, sink_place, NULL, NULL, NULL, sink_frame, NULL};
 static cci_rel_pool_t pool;
 static cci_rel_t rel;
+static cci_range_t rel_numbers[CCI__REL_RANGES], rel_sequences[CCI__REL_SEQUENCES];
+static cci_rel_numbers_t more_numbers;
+static cci_rel_gaps_t more_gaps[2];
 static void new_rel(void) {
     __CPROVER_havoc_object(&rel);
     __CPROVER_havoc_object(&pool);
     pool.sink = &prove_sink;
     rel.pool = &pool;
-    __CPROVER_assume(rel.number_count <= CCI__REL_RANGES && rel.sequence_count <= CCI__REL_SEQUENCES);
+    pool.more = NULL;
+    cci__list_init(&pool.numbers);
+    cci__list_init(&pool.gaps);
+    if (nondet_int())
+        cci__list_append(&pool.numbers, &more_numbers.node);
+    if (nondet_int())
+        cci__list_append(&pool.gaps, &more_gaps[0].node);
+    if (nondet_int())
+        cci__list_append(&pool.gaps, &more_gaps[1].node);
+    __CPROVER_havoc_object(rel_numbers);
+    __CPROVER_havoc_object(rel_sequences);
+    rel.numbers = rel_numbers;
+    rel.sequences = rel_sequences;
+    rel.number_capacity = nondet_int() ? CCI__REL_FEW_NUMBERS : CCI__REL_RANGES;
+    rel.sequence_capacity = nondet_int() ? 0 : CCI__REL_SEQUENCES;
+    __CPROVER_assume(rel.number_count <= rel.number_capacity && rel.sequence_count <= rel.sequence_capacity);
     __CPROVER_assume(rel.nack_count <= sizeof rel.nacks / sizeof rel.nacks[0]);
 }
 /* stand-ins for what cci_rel_input() calls; each asserts what its own proof assumes */
@@ -299,12 +317,16 @@ void prove_place_frame(void) {
 }
 /* a part whose memory is as assemble() gave it */
 static cci_rel_part_t part;
+static cci_range_t part_ranges[CCI__REL_GAPS];
 cci_rel_part_t *prove_given_part(cci_rel_t *r, uint64_t first, int make) {
     (void)r; (void)first; (void)make;
     if (nondet_int())
         return NULL;
     __CPROVER_havoc_object(&part);
-    __CPROVER_assume(part.range_count <= CCI__REL_GAPS);
+    __CPROVER_havoc_object(part_ranges);
+    part.ranges = part_ranges;
+    part.range_capacity = nondet_int() ? CCI__REL_FEW_GAPS : CCI__REL_GAPS;
+    __CPROVER_assume(part.range_count <= part.range_capacity);
     part.buffer = NULL;
     part.memory = NULL;
     if (part.total <= 0xffff && nondet_int()) {
