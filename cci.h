@@ -67,8 +67,22 @@
  * peers (they will see CCI_ETIMEDOUT), unless the device has `progress = thread`. A program that would rather sleep
  * passes the OS handle of its endpoint to select, poll or epoll and calls cci_get_event() until CCI_EAGAIN when it wakes.
  *
- * MEMORY. All memory of an endpoint is allocated when it is created (and when its buffer counts are raised); only the
- * connection table grows, in slabs, when connections open. Pages that are never used are never touched.
+ * MEMORY of a datagram endpoint (>>dgram). It is created small, with less than 1 MB in use, and grows in slabs when there is need;
+ * slabs are kept until the endpoint is destroyed. On 64-bit machines:
+ *     an idle connection               at most 256 bytes (2^20 connections at most)
+ *     a connection with traffic        768 bytes more, while something is under way; the 1,024 last keep them
+ *     a message that is pending        460 bytes, or a datagram's length; 64 bytes for each of its packets
+ *     losses, reads, a new address     60 to 2,000 bytes, for as long as they last
+ *     a receive buffer                 the largest datagram or message (64 KiB where the link coalesces)
+ * Limits, and what happens when they are reached:
+ *     CCI_OPT_ENDPT_SEND_BUF_COUNT     blocks of messages pending on each connection: CCI_ENOBUFS
+ *     CCI_OPT_ENDPT_RECV_BUF_COUNT     receive buffers of the endpoint: the sender repeats, at last with CCI_ERR_RNR
+ *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, 1 GiB by default (256 MiB on 32-bit
+ *                                      machines), receive buffers and idle connections excepted. Each kind of thing has its part
+ * At the memory limit idle connections give back what they have. If that is not enough, connections take turns, in the order
+ * in which they asked: sends on one whose turn has not come get CCI_ENOBUFS, and what its peer sends is dropped and asked for again
+ * when its turn comes. A peer that has not acknowledged for three probe time-outs gives way: of what it has only its messages
+ * are kept. Nothing that was accepted is lost. With CCI_MEMORY_BYTES all is allocated when an endpoint is created.
  *
  * THREADS. Any function may be called from any thread; calls on one endpoint are serialised by a lock, different
  * endpoints share nothing. After cci_destroy_endpoint() and cci_disconnect() the handle is stale: the program sees to it
@@ -122,6 +136,8 @@
  * CCI_NO_DLOPEN         no transport opens a shared library at run time.
  * CCI_HAVE_TIMEVAL      where there is no POSIX: struct timeval is defined already.
  * CCI_HAVE_IOVEC        where there is no POSIX: struct iovec is defined already.
+ * CCI_MEMORY_BYTES      for small machines: the memory limit of each datagram endpoint, all of which is allocated when it is
+ *                       created (but the data of a request for a connection, and the table for more than 256 connections).
  * CCI_URI_ALLOC(size)   memory for what CCI_OPT_ENDPT_URI gives (default: malloc(), since programs call free()).
  * ================================================================================================================== */
 
@@ -2262,7 +2278,8 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  * has a new packet number, acknowledgements name ranges of numbers, loss is found by later packets being acknowledged and
  * by a probe timer.
  *
- * It does no I/O, reads no clock and never allocates: time is an argument, memory comes with the pool, datagrams go in
+ * It does no I/O, reads no clock and never allocates: time is an argument, memory comes with the pool, which asks its user for
+ * more when one of its lists is empty (cci_rel_pool_t.more), datagrams go in
  * through cci_rel_input() and are pulled out through cci_rel_output(); cci_rel_deadline() says when to call
  * cci_rel_timeout(). What it has for its user it tells through the table cci_rel_sink_t.
  *
@@ -2283,7 +2300,12 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  * carries an acknowledgement, however often it is repeated; on an unordered connection, each packet that begins a message does
  * until the peer has acknowledged one that did.
  *
- * Shares: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). So one connection
+ * Blocks: a RUN begins in a small block of 256 bytes, which is all that a lonely small message needs, and moves to a large one,
+ * of a packet's length, when more messages join than fit. A connection may have `block_limit` of them, whatever others have.
+ * Ranges: there is space for two ranges of packet numbers and three of a write; for more a connection gets space from the pool.
+ *
+ * Quotas: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). What is free counts
+ * up to what the pool may have in all, not what it has now: so quotas matter near its limit. So one connection
  * can have three quarters of it, n of them get equal parts, and something is left for whoever comes next. Records of packets,
  * which a peer that falls silent holds until the send time-out, have an eighth besides for those who hold next to none. What
  * is due always has a quarter that what came too early may not touch. A connection that holds something and gets no further is
@@ -6004,10 +6026,17 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
  * work; protocol it leaves to the layers above. One round of work ("pump"): receive a batch, let the layers take it, let
  * due timers run, make packets of what is ready, send them in a batch.
  *
- * What a connection needs only while it has traffic (struct cci__active) is lent from a pool; an idle connection gives it
- * back when another wants it. Invariants: a connection with anything under way has its cci__active; a receive buffer of the
- * batch is always free to receive in, since a message is refused rather than kept in the last one. Limits: the pools,
- * all sized when the endpoint is created; 16 multicast groups.
+ * What a connection needs only while it has traffic (struct cci__active) is lent to it; an idle connection gives it
+ * back when another wants it. All that is lent grows in slabs (cci__store_t), each kind up to its part of the memory limit.
+ *
+ * Turns: when no more can be made and nobody is idle, connections queue up (`waiting`). The first gets what is given back next,
+ * and its peer is asked for what was dropped (cci_rel_invite()). Who has sent CCI__DGRAM_TURN packets while others wait takes
+ * nothing new (`leaving`), so that it becomes idle when what is under way is acknowledged. Who isn't answered is parked: its
+ * messages stay, all else goes, and it queues up to repeat them.
+ *
+ * Invariants: a connection with anything under way has its cci__active or is parked; a receive buffer of the
+ * batch is always free to receive in, since a message is refused rather than kept in the last one. Limits: the memory limit;
+ * the buffer counts; 16 multicast groups.
  *
  * A peer's address may change (a NAT forgets). The token in its packets proves that they are the peer's, but not that it
  * receives where they say they come from: else a peer could direct what we send at a third party. So the old address stays

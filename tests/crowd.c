@@ -749,6 +749,7 @@ static void test_what_is_kept_for_silent_peers_at_the_memory_limit_arrives_when_
 static int print_table(void) {
     static const uint32_t peers[] = {1000, 1020, 1500, 3000, 10000, 100000}, rtts_us[] = {2000, 20000, 200000};
     uint32_t i, k;
+    printf("| peers | round trip | round trips, of the ideal | Jain | longest wait, round trips |\n| ---: | ---: | ---: | ---: | ---: |\n");
     for (i = 0; i < sizeof peers / sizeof peers[0]; i++)
         for (k = 0; k < sizeof rtts_us / sizeof rtts_us[0]; k++) {
             measurement_t m = usual;
@@ -757,7 +758,7 @@ static int print_table(void) {
             m.rtt_us = rtts_us[k];
             m.rounds = peers[i] > 10000 ? 5 : 20;
             r = measure(&m);
-            print_result(&m, &r);
+            printf("| %u | %u ms | %.3f | %.4f | %.2f |\n", m.peers, m.rtt_us / 1000, r.throughput, r.jain, r.worst_rtts);
         }
     return 0;
 }
