@@ -969,6 +969,7 @@ typedef struct cci__sci_remote {
     uint64_t deadline_ns;         /* of an asynchronous connect                              */
     struct cci__sci_remote *later; /* the next of those who rejoin                            */
     int rejoining;                /* the owner is gone, and we are looking for its successor */
+    unsigned int losses;          /* how often that has happened                             */
     uint64_t since_ns, retry_ns;  /* when that began, and when to try next                   */
     cci__sci_local_segment_t segment; /* of an attachment                                     */
     unsigned int sets;            /* how often its owner has said whether it is available     */
@@ -2380,6 +2381,7 @@ static void cci__sci_rejoin_later(cci__sci_remote *r) {
     uint64_t now_ns = cci__sci_now(), pause_ns = 1000000u;
     if (!r->rejoining) {
         r->rejoining = 1;
+        r->losses++;
         r->since_ns = r->retry_ns = now_ns;
     } else {
         pause_ns += (now_ns - r->since_ns) / 8;
@@ -3822,30 +3824,43 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIPrepareSegment)(cci__sci_local_segment_t segme
     cci__sci_set(error, CCI__SCI_ERR_OK);
 }
 
-/* Makes a segment available or not, where it is owned. */
-static cci__sci_error_t cci__sci_change(cci__sci_local_segment_t segment, int available, unsigned int flags) {
-    cci__sci_desc_t sd = segment->served.target.sd;
-    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
-    cci__sci_remote *r = segment->attachment;
+/* Asks the owner to make a segment available or not. CCI__SCI_ERR_BUSY: it died, or left, without an answer. */
+static cci__sci_error_t cci__sci_ask_to_change(cci__sci_remote *r, int available, unsigned int flags,
+                                               uint64_t deadline_ns) {
+    cci__sci_desc_t sd = r->target.sd;
+    unsigned int sets = r->sets, losses = r->losses;
     cci__sci_message request;
-    unsigned int before;
-    while (r && r->rejoining && cci__sci_wait(sd, deadline_ns)) { /* there will be an owner soon */
-    }
-    if (!r || r->state == CCI__SCI_INHERITED) {
-        cci__sci_set_available(&segment->served, available, flags);
-        return CCI__SCI_ERR_OK;
-    }
     if (r->state != CCI__SCI_CONNECTED || !r->peer) {
         return CCI__SCI_ERR_NOT_CONNECTED;
     }
     cci__sci_message_init(&request, CCI__SCI_MSG_SET, r->cookie);
     request.status = (uint32_t)available;
     request.id = flags;
-    before = r->sets;
     (void)cci__sci_tell(sd, r->peer->fd, &request, -1);
-    while (r->sets == before && r->state == CCI__SCI_CONNECTED && !r->rejoining && cci__sci_wait(sd, deadline_ns)) {
+    while (r->sets == sets && r->losses == losses && r->state == CCI__SCI_CONNECTED && cci__sci_wait(sd, deadline_ns)) {
     }
-    return r->sets != before ? CCI__SCI_ERR_OK : CCI__SCI_ERR_TIMEOUT;
+    if (r->sets != sets) {
+        return CCI__SCI_ERR_OK;
+    }
+    return cci__sci_now() < deadline_ns ? CCI__SCI_ERR_BUSY : CCI__SCI_ERR_TIMEOUT;
+}
+
+/* Makes a segment available or not, where it is owned. */
+static cci__sci_error_t cci__sci_change(cci__sci_local_segment_t segment, int available, unsigned int flags) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
+    cci__sci_remote *r = segment->attachment;
+    cci__sci_error_t status = CCI__SCI_ERR_BUSY;
+    while (status == CCI__SCI_ERR_BUSY) {
+        while (r && r->rejoining && cci__sci_wait(sd, deadline_ns)) { /* there will be an owner soon */
+        }
+        if (!r || r->state == CCI__SCI_INHERITED) {
+            cci__sci_set_available(&segment->served, available, flags);
+            return CCI__SCI_ERR_OK;
+        }
+        status = cci__sci_ask_to_change(r, available, flags, deadline_ns);
+    }
+    return status;
 }
 
 static cci__sci_error_t cci__sci_make_available(cci__sci_local_segment_t segment) {
