@@ -6,8 +6,11 @@
  * directory of names of its own.
  */
 #define CCI_IMPLEMENTATION
+#include "delays.h"
+
 #include "cci_sisci.h"
 #include "cci.h"
+#include "delays.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * Members are processes. A test holds one of them at a step of the library (delays.h), lets the others die or come
- * meanwhile, and lets it go on.
+ * meanwhile, and lets it go on. The last test lets all happen at random; for long runs of it alone:
+ *
+ *     CCI_TEST_ROUNDS=1000 test_sisci_succession 'successions*'
  */
 #include "sisci.h"
 
@@ -336,6 +338,71 @@ static void a_change_outlives_the_owner_that_was_asked(void **state) {
     }
 }
 
+/* ---- at random ---------------------------------------------------------------------------------------------------- */
+
+enum { MEMBERS = 6, DELAYS_US = 20000 };
+
+static unsigned int below(unsigned int end) {
+    return (unsigned int)(cci__sci_random() % end);
+}
+
+/* One dies or leaves, whoever it is. */
+static void loses_one(child *member, int *count) {
+    int i = (int)below((unsigned int)*count);
+    if (below(3) == 0) {
+        say(member[i].to, 'q'); /* and is killed before it has left, or afterwards */
+        if (below(2)) TRUE(hear(member[i].from) == 'q');
+    }
+    kill_child(&member[i]);
+    member[i] = member[--*count];
+}
+
+/* The members of a segment, and a user, until the last of them is gone: 2 to 4 at first, and others that come later. */
+static void lives_and_ends(void) {
+    int count = 2 + (int)below(3), others = 3;
+    unsigned int counted = (unsigned int)count;
+    sci_remote_segment_t remote;
+    child member[MEMBERS];
+    sci_desc_t sd;
+    start_members(member, count, -1);
+    sd = open_device();
+    remote = join_in_the_end(sd);
+    while (count > 1) {
+        loses_one(member, &count);
+        if (below(2)) is_served(sd, counted);
+        if (is_group && below(2) && others-- > 0) {
+            member[count] = start(shares);
+            TRUE(hear(member[count++].from) == 'r');
+            counted++;
+        }
+        if (is_group) GIVES(SCI_ERR_TIMEOUT, SCIWaitForRemoteSegmentEvent(remote, NULL, 0, 0, &error));
+    }
+    is_served(sd, counted);
+    kill_child(&member[0]);
+    TRUE(remote_event(remote) == SCI_CB_LOST || !is_group);
+    OK(SCIDisconnectSegment(remote, 0, &error));
+    member[0] = start(founds);
+    TRUE(hear(member[0].from) == 'r');
+    is_served(sd, 1);
+    finish(sd, member, 0, 1);
+}
+
+/* With delays at all steps, for so many seconds (environment: CCI_TEST_SECONDS) or rounds (CCI_TEST_ROUNDS). */
+static void successions_at_random(void **state) {
+    const char *seconds = getenv("CCI_TEST_SECONDS"), *rounds = getenv("CCI_TEST_ROUNDS");
+    uint64_t end_ns = cci__sci_deadline(1000u * (unsigned int)(seconds ? atoi(seconds) : 6));
+    int most = rounds ? atoi(rounds) : 1000000, round;
+    (void)state;
+    alarm(0);
+    delays_us = getenv("CCI_TEST_DELAYS") ? -1 : (long)DELAYS_US;
+    for (round = 0; round < most && (rounds || cci__sci_now() < end_ns); round++) {
+        is_group = round % 2;
+        lives_and_ends();
+    }
+    delays_us = -1;
+    print_message("%d successions\n", round);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv) {
@@ -349,6 +416,7 @@ int main(int argc, char **argv) {
         TEST(an_heir_dies_before_it_inherits),
         TEST(users_stay_with_a_survivor_that_the_owner_does_not_know),
         TEST(a_change_outlives_the_owner_that_was_asked),
+        TEST(successions_at_random),
     };
     signal(SIGPIPE, SIG_IGN);
     setvbuf(stdout, NULL, _IONBF, 0);
