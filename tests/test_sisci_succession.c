@@ -28,7 +28,8 @@ static void rests(void) {
 }
 
 /* Shares the segment and counts itself in its second word. Letters: 'a' holds the process when it comes to the step, 'l'
- * too, and lets it leave, 'q' lets it leave, 's' changes something. A process that has left lives on. */
+ * too, and lets it leave, 'q' lets it leave, 's' changes something, 'u' does so and is held when the owner dies. A process
+ * that has left lives on. */
 static void has_a_share(int in, int out, sci_local_segment_t segment) {
     sci_map_t map;
     char letter;
@@ -40,13 +41,13 @@ static void has_a_share(int in, int out, sci_local_segment_t segment) {
     say(out, 'r');
     letter = hear(in);
     if (letter != 'q') {
-        CCI__SCI_STORE(held_at, hold_at);
+        CCI__SCI_STORE(held_at, letter == 'u' ? (int)CCI__SCI_AT_LOSE : hold_at);
         say(out, 'a');
     }
     if (letter == 'a') {
         rests();
     }
-    if (letter == 's') {
+    if (letter == 's' || letter == 'u') {
         OK(SCISetSegmentUnavailable(segment, 0, 0, &error));
         say(out, 's');
         rests();
@@ -338,6 +339,85 @@ static void a_change_outlives_the_owner_that_was_asked(void **state) {
     }
 }
 
+static sci_error_t connects_in_the_end(sci_desc_t sd) {
+    uint64_t deadline_ns = cci__sci_deadline(PATIENCE_MS);
+    sci_remote_segment_t remote = NULL;
+    sci_error_t result = SCI_ERR_OK;
+    do {
+        TRUE(cci__sci_now() < deadline_ns);
+        breathe();
+        SCIConnectSegment(sd, &remote, the_node(), ID, 0, NULL, NULL, PATIENCE_MS, 0, &result);
+    } while (result == SCI_ERR_NO_SUCH_SEGMENT);
+    if (result == SCI_ERR_OK) {
+        OK(SCIDisconnectSegment(remote, 0, &error));
+    }
+    return result;
+}
+
+/* The owner dies when it has told only one of the others of a change. Who asked for it must not take it for done while the
+ * next owner does not know of it. */
+static void whoever_inherits_knows_of_a_change_that_is_done(void **state) {
+    (void)state;
+    for (is_group = 0; is_group < 2; is_group++) {
+        child member[3];
+        sci_desc_t sd;
+        char letter;
+        held_skips = 1;
+        start_members(member, 3, CCI__SCI_AT_TELL);
+        arm(&member[0], 'a');
+        held_skips = 0;
+        arm(&member[2], 'u');
+        is_held(&member[0]);
+        kill_child(&member[0]);
+        letter = hear(member[2].from);
+        if (letter == 's') { /* done: it is held now, so the other one inherits */
+            is_held(&member[2]);
+        } else { /* not done yet */
+            let_go(&member[2]);
+            TRUE(letter == 'h' && hear(member[2].from) == 's');
+        }
+        sd = open_device();
+        TRUE(connects_in_the_end(sd) == SCI_ERR_CONNECTION_REFUSED);
+        finish(sd, member, 1, 3);
+    }
+}
+
+static int is_rejoining(sci_remote_segment_t remote) {
+    int is;
+    cci__sci_lock(remote->remote.target.sd);
+    is = remote->remote.rejoining || !remote->remote.peer;
+    is = is && remote->remote.state == CCI__SCI_CONNECTED;
+    cci__sci_unlock(remote->remote.target.sd);
+    return is;
+}
+
+/* Nobody else can connect to the group any more, but who was connected when its owner dies stays. */
+static void users_stay_although_the_group_is_not_available(void **state) {
+    uint64_t deadline_ns = cci__sci_deadline(PATIENCE_MS);
+    sci_remote_segment_t remote;
+    child member[2];
+    sci_desc_t sd;
+    (void)state;
+    is_group = 1;
+    held_skips = 0;
+    start_members(member, 2, -1);
+    sd = open_device();
+    remote = join_in_the_end(sd);
+    arm(&member[0], 's');
+    TRUE(hear(member[0].from) == 's');
+    kill_child(&member[0]);
+    TRUE(connects_in_the_end(sd) == SCI_ERR_CONNECTION_REFUSED);
+    while (is_rejoining(remote)) {
+        TRUE(cci__sci_now() < deadline_ns);
+        breathe();
+    }
+    GIVES(SCI_ERR_TIMEOUT, SCIWaitForRemoteSegmentEvent(remote, NULL, 0, 0, &error));
+    kill_child(&member[1]);
+    TRUE(remote_event(remote) == SCI_CB_LOST);
+    OK(SCIDisconnectSegment(remote, 0, &error));
+    finish(sd, member, 2, 2);
+}
+
 /* ---- at random ---------------------------------------------------------------------------------------------------- */
 
 enum { MEMBERS = 6, DELAYS_US = 20000 };
@@ -416,6 +496,8 @@ int main(int argc, char **argv) {
         TEST(an_heir_dies_before_it_inherits),
         TEST(users_stay_with_a_survivor_that_the_owner_does_not_know),
         TEST(a_change_outlives_the_owner_that_was_asked),
+        TEST(whoever_inherits_knows_of_a_change_that_is_done),
+        TEST(users_stay_although_the_group_is_not_available),
         TEST(successions_at_random),
     };
     signal(SIGPIPE, SIG_IGN);
