@@ -899,6 +899,7 @@ typedef struct cci__sci_served {
     uint32_t id;
     int named;     /* the name in the directory is ours        */
     int available; /* others may connect                       */
+    int cleared;   /* of a segment: nor may those who were connected to its last owner */
     int fd;        /* what they get: memory, eventfd or socket */
     int counting;
     cci__sci_guard_t guard; /* called with the lock held; NULL: everybody may */
@@ -969,6 +970,7 @@ typedef struct cci__sci_remote {
     uint64_t deadline_ns;         /* of an asynchronous connect                              */
     struct cci__sci_remote *later; /* the next of those who rejoin                            */
     int rejoining;                /* the owner is gone, and we are looking for its successor */
+    unsigned int losses;          /* how often that has happened                             */
     uint64_t since_ns, retry_ns;  /* when that began, and when to try next                   */
     cci__sci_local_segment_t segment; /* of an attachment                                     */
     unsigned int sets;            /* how often its owner has said whether it is available     */
@@ -1113,7 +1115,7 @@ enum {
 
 /* Messages between two devices; both run on one host, so the order of bytes is that host's. */
 enum {
-    CCI__SCI_MSG_CONNECT = 1, /* cookie, what, id                                        */
+    CCI__SCI_MSG_CONNECT = 1, /* cookie, what, id; status 1: a user of its last owner    */
     CCI__SCI_MSG_BYE,         /* cookie: the connection is not needed any more           */
     CCI__SCI_MSG_ACCEPT,      /* cookie, size, and a descriptor                          */
     CCI__SCI_MSG_REFUSE,      /* cookie, status                                          */
@@ -2087,15 +2089,32 @@ static void cci__sci_notify(cci__sci_served *served) {
     }
 }
 
-/* Makes a segment available or not, and tells all who share it. */
-static void cci__sci_set_available(cci__sci_served *served, int available, unsigned int flags) {
-    cci__sci_connection *c;
+static void cci__sci_tell_available(const cci__sci_connection *c, int available, unsigned int flags) {
+    cci__sci_message news;
+    cci__sci_message_init(&news, CCI__SCI_MSG_SET, c->cookie);
+    news.status = (uint32_t)available;
+    news.id = flags;
+    (void)cci__sci_tell(c->served->target.sd, c->client->fd, &news, -1);
+}
+
+static void cci__sci_note_available(cci__sci_served *served, int available, unsigned int flags) {
     served->available = available;
+    served->cleared = !available && (flags & CCI__SCI_FLAG_FORCE_DISCONNECT) != 0;
+}
+
+/* Makes a segment available or not, and tells all who share it; who has asked for it comes last, so that whoever inherits
+ * the segment knows of it when it is done. */
+static void cci__sci_set_available(cci__sci_served *served, int available, unsigned int flags,
+                                   const cci__sci_connection *asker) {
+    cci__sci_connection *c;
+    cci__sci_note_available(served, available, flags);
     for (c = served->connections; c; c = c->next_of_served) {
-        if (c->attached) {
-            (void)cci__sci_tell_short(served->target.sd, c->client->fd, CCI__SCI_MSG_SET, c->cookie,
-                                      (uint32_t)available);
+        if (c->attached && c != asker) {
+            cci__sci_tell_available(c, available, flags);
         }
+    }
+    if (asker) {
+        cci__sci_tell_available(asker, available, flags);
     }
     if (!available && (flags & CCI__SCI_FLAG_FORCE_DISCONNECT)) {
         cci__sci_end_connections(served, 0, 0);
@@ -2145,7 +2164,7 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     cci__sci_served *served = cci__sci_find_served(sd, request->what, request->id);
     cci__sci_connection *c;
     cci__sci_message answer;
-    int fd, is_opened, told;
+    int fd, is_opened, told, stays;
     if (client->count >= CCI__SCI_CONNECTIONS || cci__sci_find_connection(client, request->cookie)) {
         return 0;
     }
@@ -2155,7 +2174,8 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     if (attaches && !((cci__sci_local_segment_t)served)->shared) {
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie, CCI__SCI_ERR_ACCESS);
     }
-    fd = cci__sci_descriptor_for(served, client, attaches, &is_opened);
+    stays = request->what == CCI__SCI_GROUP && request->status == 1 && !served->cleared;
+    fd = cci__sci_descriptor_for(served, client, attaches || stays, &is_opened);
     if (fd < 0) {
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie,
                                    CCI__SCI_ERR_CONNECTION_REFUSED);
@@ -2196,7 +2216,7 @@ static int cci__sci_obey(cci__sci_desc_t sd, cci__sci_client *client, const cci_
     }
     if (request->type == CCI__SCI_MSG_SET && c && c->attached) {
         ((cci__sci_local_segment_t)c->served)->prepared = 1; /* one who shares it has done so */
-        cci__sci_set_available(c->served, request->status != 0, request->id);
+        cci__sci_set_available(c->served, request->status != 0, request->id, c);
         return 1;
     }
     return 0;
@@ -2380,6 +2400,7 @@ static void cci__sci_rejoin_later(cci__sci_remote *r) {
     uint64_t now_ns = cci__sci_now(), pause_ns = 1000000u;
     if (!r->rejoining) {
         r->rejoining = 1;
+        r->losses++;
         r->since_ns = r->retry_ns = now_ns;
     } else {
         pause_ns += (now_ns - r->since_ns) / 8;
@@ -2485,6 +2506,7 @@ static cci__sci_error_t cci__sci_ask(cci__sci_remote *r) {
     cci__sci_message_init(&request, CCI__SCI_MSG_CONNECT, r->cookie);
     request.what = (uint16_t)r->what;
     request.id = r->id;
+    request.status = (uint32_t)r->rejoining;
     r->next = peer->remotes;
     r->back = &peer->remotes;
     if (r->next) {
@@ -2532,12 +2554,16 @@ static int cci__sci_is_same_memory(int one, int other) {
 }
 
 /* A successor lets us in: 0 if what it has is not what we had. */
-static int cci__sci_rejoined(cci__sci_remote *r, int fd) {
+static int cci__sci_rejoined(cci__sci_remote *r, const cci__sci_message *news, int fd) {
     if (!cci__sci_is_same_memory(fd, r->segment ? r->segment->served.fd : r->fd)) {
         (void)cci__sci_tell_short(r->target.sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
         cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
         cci__sci_detach(r);
         return 1;
+    }
+    if (r->segment) {
+        r->segment->served.available = news->status != 0;
+        r->segment->prepared |= news->id != 0;
     }
     r->rejoining = 0;
     return 1;
@@ -2563,7 +2589,7 @@ static int cci__sci_note_accepted(cci__sci_remote *r, const cci__sci_message *ne
         return 0;
     }
     if (r->rejoining) {
-        return cci__sci_rejoined(r, *passed);
+        return cci__sci_rejoined(r, news, *passed);
     }
     if (r->segment && !cci__sci_mark(r->segment, r->what, r->owner)) {
         (void)cci__sci_tell_short(r->target.sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
@@ -2636,7 +2662,7 @@ static int cci__sci_note(cci__sci_remote *r, const cci__sci_message *news, int *
         if (connecting || !r->segment) {
             return 0;
         }
-        r->segment->served.available = news->status != 0;
+        cci__sci_note_available(&r->segment->served, news->status != 0, news->id);
         r->sets++;
         cci__sci_changed(r->target.sd);
         return 1;
@@ -3822,30 +3848,43 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIPrepareSegment)(cci__sci_local_segment_t segme
     cci__sci_set(error, CCI__SCI_ERR_OK);
 }
 
-/* Makes a segment available or not, where it is owned. */
-static cci__sci_error_t cci__sci_change(cci__sci_local_segment_t segment, int available, unsigned int flags) {
-    cci__sci_desc_t sd = segment->served.target.sd;
-    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
-    cci__sci_remote *r = segment->attachment;
+/* Asks the owner to make a segment available or not. CCI__SCI_ERR_BUSY: it died, or left, without an answer. */
+static cci__sci_error_t cci__sci_ask_to_change(cci__sci_remote *r, int available, unsigned int flags,
+                                               uint64_t deadline_ns) {
+    cci__sci_desc_t sd = r->target.sd;
+    unsigned int sets = r->sets, losses = r->losses;
     cci__sci_message request;
-    unsigned int before;
-    while (r && r->rejoining && cci__sci_wait(sd, deadline_ns)) { /* there will be an owner soon */
-    }
-    if (!r || r->state == CCI__SCI_INHERITED) {
-        cci__sci_set_available(&segment->served, available, flags);
-        return CCI__SCI_ERR_OK;
-    }
     if (r->state != CCI__SCI_CONNECTED || !r->peer) {
         return CCI__SCI_ERR_NOT_CONNECTED;
     }
     cci__sci_message_init(&request, CCI__SCI_MSG_SET, r->cookie);
     request.status = (uint32_t)available;
     request.id = flags;
-    before = r->sets;
     (void)cci__sci_tell(sd, r->peer->fd, &request, -1);
-    while (r->sets == before && r->state == CCI__SCI_CONNECTED && !r->rejoining && cci__sci_wait(sd, deadline_ns)) {
+    while (r->sets == sets && r->losses == losses && r->state == CCI__SCI_CONNECTED && cci__sci_wait(sd, deadline_ns)) {
     }
-    return r->sets != before ? CCI__SCI_ERR_OK : CCI__SCI_ERR_TIMEOUT;
+    if (r->sets != sets) {
+        return CCI__SCI_ERR_OK;
+    }
+    return cci__sci_now() < deadline_ns ? CCI__SCI_ERR_BUSY : CCI__SCI_ERR_TIMEOUT;
+}
+
+/* Makes a segment available or not, where it is owned. */
+static cci__sci_error_t cci__sci_change(cci__sci_local_segment_t segment, int available, unsigned int flags) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
+    cci__sci_remote *r = segment->attachment;
+    cci__sci_error_t status = CCI__SCI_ERR_BUSY;
+    while (status == CCI__SCI_ERR_BUSY) {
+        while (r && r->rejoining && cci__sci_wait(sd, deadline_ns)) { /* there will be an owner soon */
+        }
+        if (!r || r->state == CCI__SCI_INHERITED) {
+            cci__sci_set_available(&segment->served, available, flags, NULL);
+            return CCI__SCI_ERR_OK;
+        }
+        status = cci__sci_ask_to_change(r, available, flags, deadline_ns);
+    }
+    return status;
 }
 
 static cci__sci_error_t cci__sci_make_available(cci__sci_local_segment_t segment) {
