@@ -814,20 +814,138 @@ static int cci__udp_find(const cci__udp_device *d, cci__udp_search *s) {
     return s->found;
 }
 
-/* Is the device usable: has its interface carrier, and the address that the link is bound to? */
-static int cci__udp_look(cci__udp_link *l) {
-    cci__udp_device d = l->device;
-    cci__udp_search s;
-    memcpy(d.interface_name, l->interface_.name, sizeof d.interface_name);
-    d.mac_length = 0;
-    if (l->socket[0].family == 4) {
-        d.ip_family = 4;
-        memcpy(d.ip, l->interface_.v4, 4);
+/* The address that the socket of a slot is bound to. */
+static void cci__udp_own_addr(const cci__udp_link *l, int slot, unsigned port, cci_link_addr_t *addr) {
+    if (l->socket[slot].family == 4) {
+        cci__udp_make_addr(addr, 4, l->interface_.v4, port, 0);
     } else {
-        d.ip_family = 6;
-        memcpy(d.ip, l->interface_.v6, 16);
+        cci__udp_make_addr(addr, 6, l->interface_.v6, port, l->interface_.v6_scope);
     }
-    return cci__udp_find(&d, &s) && s.best.running;
+}
+
+#if CCI__UDP_LINUX
+/* The kernel's struct nlmsghdr with its struct ifaddrmsg. */
+typedef struct cci__udp_route {
+    uint32_t length;
+    uint16_t type, flags;
+    uint32_t sequence, process;
+    uint8_t family, prefix_length, address_flags, scope;
+    uint32_t index;
+} cci__udp_route;
+
+enum {
+    CCI__UDP_NETLINK = 270,   /* the level of options */
+    CCI__UDP_STRICT = 12,     /* the option: what a request names limits the answer, since Linux 4.20 */
+    CCI__UDP_NEW_ADDRESS = 20,
+    CCI__UDP_GET_ADDRESS = 22,
+    CCI__UDP_DUMP = 0x301,    /* a request for all that match */
+    CCI__UDP_IFA_ADDRESS = 1, /* attributes; where there is a LOCAL one, ADDRESS is the peer's */
+    CCI__UDP_IFA_LOCAL = 2
+};
+
+/* Is a message of the kernel about this address? */
+static int cci__udp_is_about(const uint8_t *message, uint32_t length, const uint8_t *ip, uint32_t ip_size) {
+    uint32_t at = sizeof(cci__udp_route);
+    int has_local = 0, matches = 0;
+    while (length >= at && length - at >= 4) {
+        uint16_t size, type;
+        memcpy(&size, message + at, sizeof size);
+        memcpy(&type, message + at + 2, sizeof type);
+        if (size < 4 || size > length - at) {
+            break;
+        }
+        if (type == CCI__UDP_IFA_LOCAL || (type == CCI__UDP_IFA_ADDRESS && !has_local)) {
+            has_local |= type == CCI__UDP_IFA_LOCAL;
+            matches = size - 4u == ip_size && memcmp(message + at + 4, ip, ip_size) == 0;
+        }
+        at += (size + 3u) & ~3u;
+    }
+    return matches;
+}
+
+/* Goes through what one read gave: 1 when it is about the address, 0 when it was all, -1 when more is to come. */
+static int cci__udp_look_through(const uint8_t *bytes, size_t length, uint32_t index, const uint8_t *ip, uint32_t ip_size) {
+    size_t at = 0;
+    while (length - at >= 16) {
+        cci__udp_route r;
+        memcpy(&r, bytes + at, 16);
+        if (r.length < 16 || r.length > length - at || r.type != CCI__UDP_NEW_ADDRESS) {
+            return 0; /* the end, or an error */
+        }
+        if (r.length >= sizeof r) {
+            memcpy(&r, bytes + at, sizeof r);
+            if (r.index == index && cci__udp_is_about(bytes + at, r.length, ip, ip_size)) {
+                return 1;
+            }
+        }
+        at += (r.length + 3u) & ~3u;
+        at = at < length ? at : length;
+    }
+    return -1;
+}
+
+/* Asks for the addresses of one interface: 1 when one is the given one, 0 when none is, -1 when the kernel does not say. */
+static int cci__udp_ask_address(uint32_t index, const cci_link_addr_t *own) {
+    int on = 1, found = -1, turns = 1024, fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    cci__udp_route request;
+    uint8_t bytes[8192];
+    memset(&request, 0, sizeof request);
+    request.length = sizeof request;
+    request.type = CCI__UDP_GET_ADDRESS;
+    request.flags = CCI__UDP_DUMP;
+    request.family = own->bytes[0] == 4 ? AF_INET : AF_INET6;
+    request.index = index;
+    if (fd >= 0 && setsockopt(fd, CCI__UDP_NETLINK, CCI__UDP_STRICT, &on, sizeof on) == 0 &&
+        sendto(fd, &request, sizeof request, 0, NULL, 0) == (ssize_t)sizeof request) {
+        do {
+            ssize_t n = recvfrom(fd, bytes, sizeof bytes, 0, NULL, NULL);
+            if (n < 0) {
+                break;
+            }
+            found = cci__udp_look_through(bytes, (size_t)n, index, own->bytes + 8, own->bytes[0] == 4 ? 4 : 16);
+        } while (found < 0 && --turns);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return found;
+}
+#endif
+
+/* Has this host the address? */
+static int cci__udp_can_bind(const cci_link_addr_t *own) {
+    cci__udp_sockaddr a;
+    socklen_t size = cci__udp_to_system(&a, own);
+    int can, fd = socket(a.any.sa_family, SOCK_DGRAM, 0);
+    if (fd < 0) {
+        return 1; /* nobody knows */
+    }
+    can = bind(fd, &a.any, size) == 0 || errno != EADDRNOTAVAIL;
+    close(fd);
+    return can;
+}
+
+/* Is the device usable: has its interface carrier, and the address that the link is bound to? This happens while a program
+ * waits, so it asks about this interface alone: listing thousands of them takes long. */
+static int cci__udp_look(cci__udp_link *l) {
+    struct ifreq request;
+    cci_link_addr_t own;
+    memset(&request, 0, sizeof request);
+    memcpy(request.ifr_name, l->interface_.name, sizeof l->interface_.name);
+    if (ioctl(l->socket[0].fd, SIOCGIFFLAGS, &request) != 0 || !(request.ifr_flags & IFF_UP) ||
+        !(request.ifr_flags & IFF_RUNNING)) {
+        return 0;
+    }
+    cci__udp_own_addr(l, 0, 0, &own);
+#if CCI__UDP_LINUX
+    if (ioctl(l->socket[0].fd, SIOCGIFINDEX, &request) == 0) {
+        int has = cci__udp_ask_address((uint32_t)request.ifr_ifindex, &own);
+        if (has >= 0) {
+            return has;
+        }
+    }
+#endif
+    return cci__udp_can_bind(&own);
 }
 
 /* ==================================================================================================================
@@ -1128,7 +1246,7 @@ static int cci__udp_open_netlink(void) {
     return fd;
 }
 
-/* Any message is news: `up` then asks the system for the whole truth. */
+/* Any message is news: `up` then asks for the whole truth about the link's interface. */
 static void cci__udp_drain_netlink(cci__udp_link *l) {
     char text[2048];
     ssize_t n;
@@ -1865,13 +1983,6 @@ static int cci__udp_send_mail(cci__udp_link *l, uint32_t member, const cci__udp_
     return sendmsg(l->socket[CCI__UDP_MAIL].fd, &h, 0) >= 0;
 }
 
-/* The address that the socket of a slot shares. */
-static void cci__udp_own_addr(const cci__udp_link *l, int slot, cci_link_addr_t *addr) {
-    int v4 = l->socket[slot].family == 4;
-    uint32_t scope = !v4 && cci__udp_is_link_local(l->interface_.v6) ? l->interface_.v6_scope : 0;
-    cci__udp_make_addr(addr, v4 ? 4 : 6, v4 ? l->interface_.v4 : l->interface_.v6, l->port, scope);
-}
-
 /* ---- steering ---- */
 
 static uint32_t cci__udp_add_filter(cci__udp_filter *at, uint32_t n, uint16_t code, uint32_t k, uint8_t if_true,
@@ -1942,7 +2053,7 @@ static void cci__udp_probe(cci__udp_link *l, int slot) {
     cci__udp_sockaddr to;
     socklen_t to_size;
     uint32_t end = l->share.asked[slot] + CCI__UDP_PROBES;
-    cci__udp_own_addr(l, slot, &own);
+    cci__udp_own_addr(l, slot, l->port, &own);
     to_size = cci__udp_to_system(&to, &own);
     memset(probe, 0, sizeof probe);
     probe[0] = CCI__UDP_PROBE;
@@ -2004,7 +2115,7 @@ static int cci__udp_answer_probe(cci__udp_link *l, const cci_link_rx_t *rx, int 
     if (rx->length != CCI_PACKET_HEADER || probe[0] != CCI__UDP_PROBE) {
         return 0;
     }
-    cci__udp_own_addr(l, slot, &own);
+    cci__udp_own_addr(l, slot, l->port, &own);
     if (memcmp(&own, &rx->from, sizeof own) != 0) {
         return 0; /* not one that shares it */
     }
@@ -2656,11 +2767,7 @@ static int cci__udp_address(void *link, char *text, size_t size) {
     cci__udp_link *l = (cci__udp_link *)link;
     cci_link_addr_t a;
     char whole[INET6_ADDRSTRLEN + IF_NAMESIZE + 16];
-    if (l->socket[0].family == 4) {
-        cci__udp_make_addr(&a, 4, l->interface_.v4, l->port, 0);
-    } else {
-        cci__udp_make_addr(&a, 6, l->interface_.v6, l->port, l->interface_.v6_scope);
-    }
+    cci__udp_own_addr(l, 0, l->port, &a);
     cci__udp_addr_text(&a, whole, sizeof whole);
     if (strlen(whole) >= size) {
         return CCI_ERANGE;
