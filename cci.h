@@ -326,6 +326,8 @@ typedef struct cci_event_connect_request { /* [5.8] */
     uint32_t data_len;
     const void *data_ptr; /* 8-byte aligned, valid until the event is returned */
     cci_conn_attribute_t attribute;
+    /* Beyond CCI 0.3.0: */
+    const char *peer_uri; /* who asks, as text, valid until the event is returned; NULL if the transport can't say */
 } cci_event_connect_request_t;
 
 typedef struct cci_event_accept { /* [5.6] */
@@ -727,7 +729,8 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  * at a time (under the endpoint's lock), except `wait` and `wake`.
  * ================================================================================================================== */
 
-#define CCI_LINK_VERSION 1
+/* 2: the table ends with `text` and `prefix`. A table of version 1, which ends with `up`, is taken too. */
+#define CCI_LINK_VERSION 2
 
 /* An address of the link's own making; unused bytes are 0, since addresses are compared byte by byte. */
 typedef struct cci_link_addr {
@@ -784,6 +787,7 @@ typedef struct cci_link_info {
     uint32_t is_shared;       /* 1: several endpoints may have the address, and the link gives each the datagrams for it */
     uint32_t index_base;      /* first of the endpoint's 2^20 connection indices, a multiple of 2^20: a link that shares
                                  its address finds the endpoint that a datagram is for by the index (see >>conn)      */
+    uint32_t probe_idle_s;    /* a peer that was silent for so long is asked for a sign of life; 0: never            */
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -819,6 +823,11 @@ typedef struct cci_link {
     /* 1 while the device is usable, 0 when it failed and may come back, -1 when it is gone for good: what is pending then
      * ends with CCI_ERR_DEVICE_DEAD. Called about 10 times a second and when `receive` returned < 0. */
     int (*up)(void *link);
+    /* An address as text, in the form that `resolve` takes, at most `size` bytes with the final 0; a status. */
+    int (*text)(void *link, const cci_link_addr_t *address, char *text, size_t size);
+    /* Writes the network that an address belongs to, as whoever holds one address of it is likely to hold others (IPv4 /24, IPv6
+     * /64): up to 16 bytes. Returns how many; 0: all are equal. One network can't take all connections of an endpoint. */
+    uint32_t (*prefix)(void *link, const cci_link_addr_t *address, uint8_t bytes[16]);
 } cci_link_t;
 
 #ifdef __cplusplus
@@ -1901,7 +1910,8 @@ enum { /* packet types */
     CCI__PKT_RESET,
     CCI__PKT_GROUP, /* multicast data: no index, no token */
     CCI__PKT_CLOSE,
-    CCI__PKT_CLOSED
+    CCI__PKT_CLOSED,
+    CCI__PKT_BUSY
 };
 
 typedef char cci__conn_links_know_groups[CCI__PKT_GROUP == CCI_PACKET_GROUP ? 1 : -1];
@@ -1928,7 +1938,7 @@ typedef struct cci_conn {
     uint32_t peer_window;
     cci_link_addr_t peer;
     uint8_t state;
-    uint8_t tries;      /* of the handshake packet that is repeated */
+    uint8_t tries;      /* of the packet that is repeated */
     uint8_t is_client;
     uint8_t proven;     /* server: the client's address was proven by a cookie or by its token */
     uint8_t confirming; /* client: CONFIRM is repeated */
@@ -1936,15 +1946,30 @@ typedef struct cci_conn {
     uint8_t flags;      /* the user's */
 } cci_conn_t;
 
+/* Tokens of clients whose connections have ended lately: a copy of their request is none. An open hash, at most half full. */
+typedef struct cci_conn_seen {
+    uint64_t *slots; /* 0: empty */
+    uint32_t capacity, count;
+} cci_conn_seen_t;
+
+#define CCI__CONN_SOURCES 512u /* counters in a row */
+
+/* How many connections each network has: a keyed sketch of two rows, whose smaller counter is at least the true number. */
+typedef struct cci_conn_sources {
+    uint32_t all[2][CCI__CONN_SOURCES], opening[2][CCI__CONN_SOURCES];
+} cci_conn_sources_t;
+
 typedef struct cci_conn_table {
     uint64_t key[2];
     uint64_t counter; /* of tokens */
     uint8_t **slabs;
     uint32_t *buckets;
-    uint32_t entry_size, slab_count, bucket_count;
+    uint32_t entry_size, slab_count, slab_limit, bucket_count;
     uint32_t base; /* of the indices, a multiple of CCI__CONN_MOST; set before the first slab comes */
     uint32_t free, free_last; /* first in, first out: a name that was just given up is not given again soon */
     uint32_t used, unproven;
+    cci_conn_seen_t seen[2]; /* in this epoch, and in the one before */
+    cci_conn_sources_t sources;
 } cci_conn_table_t;
 
 /* `slabs` has room for CCI__CONN_SLABS pointers; `entry_size` bytes are kept for each connection, of which cci_conn_t is
@@ -1956,6 +1981,7 @@ CCI_API void cci_conn_table_init(cci_conn_table_t *table, const uint64_t key[2],
     table->key[1] = key[1];
     table->entry_size = entry_size;
     table->slabs = slabs;
+    table->slab_limit = CCI__CONN_SLABS;
     table->free = CCI__CONN_NONE;
 }
 
@@ -2084,6 +2110,87 @@ CCI_API void cci_conn_close(cci_conn_table_t *table, cci_conn_t *conn) {
     conn->token = 0;
     cci_conn_put_free(table, conn);
     table->used--;
+}
+
+/* ---- requests that come again after their connection has ended ---- */
+
+static uint32_t cci__conn_seen_at(const cci_conn_table_t *table, const cci_conn_seen_t *seen, uint64_t token) {
+    uint32_t at = (uint32_t)cci__siphash(table->key, &token, 1) & (seen->capacity - 1);
+    while (seen->slots[at] != 0 && seen->slots[at] != token)
+        at = (at + 1) & (seen->capacity - 1);
+    return at;
+}
+
+/* Has a connection of this client's token ended in this epoch, or in the one before? */
+CCI_API int cci_conn_was_seen(const cci_conn_table_t *table, uint64_t token) {
+    uint32_t i;
+    for (i = 0; i < 2; i++)
+        if (table->seen[i].count > 0 && table->seen[i].slots[cci__conn_seen_at(table, &table->seen[i], token)] == token)
+            return 1;
+    return 0;
+}
+
+/* Remembers the token of a connection that ends; 0 if there is no space: see cci_conn_widen_seen(). */
+CCI_API int cci_conn_remember(cci_conn_table_t *table, uint64_t token) {
+    cci_conn_seen_t *seen = &table->seen[0];
+    uint32_t at;
+    if (seen->count >= seen->capacity / 2)
+        return 0;
+    at = cci__conn_seen_at(table, seen, token);
+    seen->count += seen->slots[at] != token && token != 0;
+    seen->slots[at] = token;
+    return 1;
+}
+
+/* Gives what is remembered of this epoch `capacity` (a power of two) slots; returns the old ones. */
+CCI_API uint64_t *cci_conn_widen_seen(cci_conn_table_t *table, uint64_t *slots, uint32_t capacity) {
+    cci_conn_seen_t old = table->seen[0];
+    uint32_t i;
+    memset(slots, 0, capacity * sizeof *slots);
+    table->seen[0].slots = slots;
+    table->seen[0].capacity = capacity;
+    table->seen[0].count = 0;
+    for (i = 0; i < old.capacity; i++)
+        if (old.slots[i] != 0)
+            (void)cci_conn_remember(table, old.slots[i]);
+    return old.slots;
+}
+
+/* A new epoch begins: what was remembered in the one before the last is forgotten; returns its slots. */
+CCI_API uint64_t *cci_conn_next_epoch(cci_conn_table_t *table) {
+    uint64_t *oldest = table->seen[1].slots;
+    table->seen[1] = table->seen[0];
+    memset(&table->seen[0], 0, sizeof table->seen[0]);
+    return oldest;
+}
+
+/* ---- shares of the table ---- */
+
+static uint32_t cci__conn_source_at(const cci_conn_table_t *table, const uint8_t prefix[16], uint64_t row) {
+    uint64_t words[3];
+    words[0] = cci__load64(prefix);
+    words[1] = cci__load64(prefix + 8);
+    words[2] = row ^ 0x736f75726365; /* other hashes of this key have other counts of words, or another last word */
+    return (uint32_t)(cci__siphash(table->key, words, 3) % CCI__CONN_SOURCES);
+}
+
+/* Counts connections of a network, those that are not open yet too: `all` and `opening` are 1, 0 or -1. */
+CCI_API void cci_conn_count_source(cci_conn_table_t *table, const uint8_t prefix[16], int all, int opening) {
+    uint32_t row;
+    for (row = 0; row < 2; row++) {
+        uint32_t at = cci__conn_source_at(table, prefix, row);
+        table->sources.all[row][at] += (uint32_t)all;
+        table->sources.opening[row][at] += (uint32_t)opening;
+    }
+}
+
+/* May a network have one connection more, where `opening_left` that are not open yet can still be held? Three quarters at
+ * most are for one, so that others find something. */
+CCI_API int cci_conn_source_may(const cci_conn_table_t *table, const uint8_t prefix[16], uint32_t opening_left) {
+    uint32_t a = cci__conn_source_at(table, prefix, 0), b = cci__conn_source_at(table, prefix, 1);
+    return cci__share(cci__min32(table->sources.all[0][a], table->sources.all[1][b]),
+                      table->slab_limit * CCI__CONN_SLAB - table->used) &&
+           cci__share(cci__min32(table->sources.opening[0][a], table->sources.opening[1][b]), opening_left);
 }
 
 /* ---- packets ---- */
@@ -5969,7 +6076,8 @@ extern "C" {
 #define CCI__DGRAM_MEMORY (UINT64_C(1) << (sizeof(void *) > 4 ? 30 : 28)) /* bytes of the stores at most */
 #endif
 #define CCI__DGRAM_GROUPS 16u
-#define CCI__DGRAM_GONE 64u
+#define CCI__DGRAM_SEEN 1048576u     /* connections that end in 17 s and whose requests can't be repeated by others */
+#define CCI__DGRAM_PROBES 8u         /* that a silent peer may leave unanswered */
 #define CCI__DGRAM_COLLECTING 64u    /* requests in pieces that are arriving */
 #define CCI__DGRAM_UNCLOCKED 32u      /* messages to one look at the clock, in a stream */
 #define CCI__DGRAM_BURST 112000u      /* bytes of messages that leave at once even if others are under way */
@@ -6022,19 +6130,33 @@ typedef struct cci__dconn {
     cci_conn_t conn; /* first */
     cci_rel_state_t state;
     cci__active_t *active;
-    void *pending; /* client: the request's bytes; server: the request's event; then the reserved event */
+    union { /* by conn.state */
+        struct cci__pending *request; /* CONNECTING: what is repeated                                        */
+        cci_evq_event_t *event;       /* COLLECTING, REQUESTED: of the request; ACCEPTED: kept for the outcome */
+        struct {
+            cci_evq_event_t *keepalive_event; /* that waits for the program */
+            uint64_t probe_ns;                /* when to look whether something has come */
+        } open;
+        struct {
+            cci_evq_event_t *keepalive_event, *end_event; /* that wait for the program */
+        } broken;
+    } in;
     void *key;     /* the program's, NULL: packets are not sealed */
     uint64_t peer_secret;  /* sealed: what the peer's RESET must hold */
     uint32_t sealed_count; /* sealed: of the handshake's packets that were sent */
     uint32_t send_timeout_us, keepalive_us;
-    int32_t end_status; /* BROKEN: that of the event about it */
-    cci_evq_event_t *keepalive_event, *end_event; /* that wait for the program */
+    uint32_t peer_count; /* sealed: of the peer's packets of the handshake, one more than the latest that has come */
+    uint32_t heard;      /* when something came from the peer, in units of 2^20 ns */
+    int32_t end_status;  /* BROKEN: that of the event about it */
 } cci__dconn_t;
 
 #define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message has gone and nothing has come since */
 #define CCI__CONN_WORN 2u   /* no more packets can be sealed */
 #define CCI__CONN_ASKING 4u /* client: the link does not know the peer's address yet */
 #define CCI__CONN_UNTOLD 8u /* BROKEN: the program is to have an event about it */
+#define CCI__CONN_OPENING 32u /* server: counts among those of its network that are not open yet */
+#define CCI__CONN_COUNTED 64u /* server: counts among those of its network */
+#define CCI__CONN_BUSY 128u   /* client: the server has no space for it */
 #define CCI__CONN_SLOT 16u  /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
 
 /* The client's request while it is repeated; its data follows. */
@@ -6066,6 +6188,12 @@ typedef struct cci__store {
     uint32_t made, most;
 } cci__store_t;
 
+/* Who asks for a connection, while the program has the event. */
+typedef struct cci__uri {
+    struct cci__uri *next;
+    char text[120];
+} cci__uri_t;
+
 typedef struct cci__tx_slot {
     cci_link_addr_t to;
     cci__active_t *active;
@@ -6095,8 +6223,11 @@ typedef struct cci__dgram {
     uint64_t close_ns;   /* when the CLOSE packets that have been promised a time have left */
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;    /* connections that were ended because they were stuck and others went short */
-    uint64_t gone[CCI__DGRAM_GONE]; /* tokens of clients whose connections have ended: a late copy of a request is none */
-    uint32_t gone_next, collecting_next;
+    uint64_t epoch;      /* of cookies */
+    uint64_t busy_log_ns; /* when the log may tell again that requests are refused */
+    uint32_t forgetful;  /* in this epoch and the one before there was no space for all requests to be remembered */
+    uint32_t collecting_next;
+    struct cci__uri *uris; /* free ones */
     struct {
         uint64_t token;
         uint32_t index;
@@ -6361,7 +6492,16 @@ static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_commit_data_to(ep, conn, &conn->conn.peer);
 }
 
+/* The network of an address; 0 if there is none. */
+static uint32_t cci__dgram_prefix(const cci__dgram_t *ep, const cci_link_addr_t *address, uint8_t prefix[16]) {
+    memset(prefix, 0, 16);
+    return ep->link->version >= 2 && ep->link->prefix ? ep->link->prefix(ep->handle, address, prefix) : 0;
+}
+
 /* ---- a peer whose address changes ---- */
+
+static void cci__dgram_remember(cci__dgram_t *ep, const cci__dconn_t *conn);
+static void cci__dgram_count(cci__dgram_t *ep, const cci__dconn_t *conn, int all, int opening);
 
 /* Sends a CHALLENGE or a RESPONSE: nothing else is in the packet, and nobody acknowledges it. */
 static void cci__dgram_send_path(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *to, uint8_t type,
@@ -6431,11 +6571,14 @@ static inline void cci__dgram_stayed(cci__active_t *active) {
 
 /* The peer has answered the challenge: this is its address now. */
 static void cci__dgram_moved(cci__dgram_t *ep, cci__dconn_t *conn) {
-    int hashed = conn->conn.hashed;
+    int hashed = conn->conn.hashed, counted = (conn->conn.flags & CCI__CONN_COUNTED) != 0;
+    cci__dgram_remember(ep, conn);
+    cci__dgram_count(ep, conn, -counted, 0);
     cci_conn_unhash(&ep->conns, &conn->conn);
     conn->conn.peer = conn->active->path->to;
     if (hashed)
         cci_conn_hash(&ep->conns, &conn->conn);
+    cci__dgram_count(ep, conn, counted, 0);
     conn->active->path->challenge = 0;
 }
 
@@ -6670,6 +6813,8 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
     }
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
+    if (conn->conn.state == CCI_CONN_OPEN)
+        at = cci__min64(at, conn->in.open.probe_ns);
     return at;
 }
 
@@ -6684,7 +6829,7 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
 static int cci__dgram_grow(cci__dgram_t *ep) {
     size_t size = (size_t)CCI__CONN_SLAB * ep->conns.entry_size;
     uint8_t *memory;
-    if (ep->conns.slab_count == CCI__CONN_SLABS)
+    if (ep->conns.slab_count == ep->conns.slab_limit)
         return 0;
     if ((ep->conns.slab_count + 1) * CCI__CONN_SLAB > ep->conns.bucket_count) {
         uint32_t count = ep->conns.bucket_count * 2;
@@ -6758,9 +6903,51 @@ static void cci__dgram_drop_active(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_take_active(ep, conn->active);
 }
 
+/* Brings the epoch of cookies, and what is remembered with it, up to date. */
+static void cci__dgram_turn_epoch(cci__dgram_t *ep) {
+    uint64_t epoch = ep->now_ns >> 34; /* 17 s */
+    uint32_t turns = (uint32_t)cci__min64(epoch - ep->epoch, 2);
+    ep->epoch = epoch;
+    for (; turns > 0; turns--) {
+        cci_release(cci_conn_next_epoch(&ep->conns));
+        ep->forgetful -= ep->forgetful > 0;
+    }
+}
+
+/* The request of a connection that ends, or that is found at another address from now on, must not be heard again. */
+static void cci__dgram_remember(cci__dgram_t *ep, const cci__dconn_t *conn) {
+    uint32_t capacity;
+    uint64_t *slots;
+    if (!conn->conn.hashed)
+        return;
+    cci__dgram_turn_epoch(ep);
+    capacity = cci__max32(2 * ep->conns.seen[0].capacity, 256);
+    if (cci_conn_remember(&ep->conns, conn->conn.peer_token))
+        return;
+    slots = capacity <= 2 * CCI__DGRAM_SEEN ? (uint64_t *)cci_alloc(capacity * sizeof *slots) : NULL;
+    if (!slots) {
+        ep->forgetful = 2;
+        return;
+    }
+    cci_release(cci_conn_widen_seen(&ep->conns, slots, capacity));
+    (void)cci_conn_remember(&ep->conns, conn->conn.peer_token);
+}
+
+/* Counts a connection where its network is counted, if the link knows networks. */
+static void cci__dgram_count(cci__dgram_t *ep, const cci__dconn_t *conn, int all, int opening) {
+    uint8_t prefix[16];
+    if ((all || opening) && cci__dgram_prefix(ep, &conn->conn.peer, prefix))
+        cci_conn_count_source(&ep->conns, prefix, all, opening);
+}
+
+static void cci__dgram_uncount(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__dgram_count(ep, conn, -((conn->conn.flags & CCI__CONN_COUNTED) != 0), -((conn->conn.flags & CCI__CONN_OPENING) != 0));
+    conn->conn.flags &= (uint8_t) ~(CCI__CONN_COUNTED | CCI__CONN_OPENING);
+}
+
 static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
-    if (conn->conn.hashed)
-        ep->gone[ep->gone_next++ % CCI__DGRAM_GONE] = conn->conn.peer_token;
+    cci__dgram_remember(ep, conn);
+    cci__dgram_uncount(ep, conn);
     cci__dgram_drop_active(ep, conn);
     ep->closing -= conn->conn.state == CCI_CONN_CLOSING;
     cci__dgram_forget(ep, conn->key);
@@ -6802,8 +6989,22 @@ static uint32_t cci__dgram_new_keepalive_us(const cci__dgram_t *ep, const cci__d
     return cci__dgram_is_reliable(conn) ? ep->keepalive_us : 0;
 }
 
+/* The connection opens: its peer is heard of, from now on. */
+static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__dgram_count(ep, conn, 0, -((conn->conn.flags & CCI__CONN_OPENING) != 0));
+    conn->conn.flags &= (uint8_t)~CCI__CONN_OPENING;
+    conn->conn.state = CCI_CONN_OPEN;
+    conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
+    conn->conn.tries = 0;
+    conn->heard = (uint32_t)(ep->now_ns >> 20);
+    conn->in.open.keepalive_event = NULL;
+    conn->in.open.probe_ns = CCI__NEVER;
+    if (ep->info.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
+        conn->in.open.probe_ns = ep->now_ns + ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+}
+
 static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci_evq_event_t *event = conn->keepalive_event ? NULL : cci__dgram_control_event(ep);
+    cci_evq_event_t *event = conn->in.open.keepalive_event ? NULL : cci__dgram_control_event(ep);
     conn->keepalive_us = 0;
     conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
     if (conn->active) { /* nobody waits for the answer any more */
@@ -6815,7 +7016,7 @@ static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = &conn->conn.pub;
     event->owner = conn;
-    conn->keepalive_event = event;
+    conn->in.open.keepalive_event = event; /* in the same place when it is broken */
     cci_evq_post(&ep->evq.urgent, event);
 }
 
@@ -6837,17 +7038,51 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
     event->base.pub.disconnect.context = conn->conn.pub.context;
     event->owner = conn;
     event->state = ++ep->stamp;
-    conn->end_event = event;
+    conn->in.broken.end_event = event;
     cci_evq_post(&ep->evq.done, event);
 }
 
 /* Events that wait for the program must not name a connection that is gone. */
-static void cci__dgram_take_back_events(cci__dconn_t *conn) {
-    if (conn->keepalive_event)
-        conn->keepalive_event->base.pub.type = CCI_EVENT_NONE;
-    if (conn->end_event)
-        conn->end_event->base.pub.type = CCI_EVENT_NONE;
-    conn->keepalive_event = conn->end_event = NULL;
+static void cci__dgram_take_back_events(const cci__dconn_t *conn) {
+    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)
+        return;
+    if (conn->in.open.keepalive_event)
+        conn->in.open.keepalive_event->base.pub.type = CCI_EVENT_NONE;
+    if (conn->conn.state == CCI_CONN_BROKEN && conn->in.broken.end_event)
+        conn->in.broken.end_event->base.pub.type = CCI_EVENT_NONE;
+}
+
+/* An address as a URI, in memory that cci__dgram_free_uri() takes back; NULL if the link has no text for it. */
+static const char *cci__dgram_peer_uri(cci__dgram_t *ep, const cci_link_addr_t *address) {
+    cci__uri_t *uri = ep->uris;
+    size_t length = strlen(ep->transport->name);
+    uint32_t i;
+    if (ep->link->version < 2 || !ep->link->text || length + 4 > sizeof uri->text)
+        return NULL;
+    if (!uri) {
+        uri = (cci__uri_t *)cci__dgram_memory(ep, 16 * sizeof *uri);
+        for (i = 0; uri && i < 16; i++) {
+            uri[i].next = ep->uris;
+            ep->uris = &uri[i];
+        }
+        if ((uri = ep->uris) == NULL)
+            return NULL;
+    }
+    memcpy(uri->text, ep->transport->name, length);
+    memcpy(uri->text + length, "://", 3);
+    if (ep->link->text(ep->handle, address, uri->text + length + 3, sizeof uri->text - length - 3) != CCI_SUCCESS)
+        return NULL;
+    ep->uris = uri->next;
+    return uri->text;
+}
+
+static void cci__dgram_free_uri(cci__dgram_t *ep, const char *text) {
+    cci__uri_t *uri;
+    if (!text)
+        return;
+    uri = CCI__CONTAINER((uintptr_t)text, cci__uri_t, text);
+    uri->next = ep->uris;
+    ep->uris = uri;
 }
 
 /* An event leaves its queue for the program. 0: it was taken back meanwhile, and has been returned. */
@@ -6858,10 +7093,13 @@ static int cci__dgram_hand_out(cci__dgram_t *ep, cci_evq_event_t *event) {
         cci_evq_return_event(&ep->evq, event);
         return 0;
     case CCI_EVENT_KEEPALIVE_TIMEDOUT:
-        conn->keepalive_event = NULL;
+        conn->in.open.keepalive_event = NULL;
         return 1;
     case CCI_EVENT_DISCONNECT:
-        conn->end_event = NULL;
+        conn->in.broken.end_event = NULL;
+        return 1;
+    case CCI_EVENT_CONNECT_REQUEST:
+        event->base.pub.request.peer_uri = cci__dgram_peer_uri(ep, &conn->conn.peer);
         return 1;
     default:
         return 1;
@@ -6876,6 +7114,7 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     conn->conn.confirming = 0;
     conn->conn.deadline_ns = CCI__NEVER;
     conn->end_status = status;
+    conn->in.broken.end_event = NULL;
     cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
     if (conn->keepalive_us)
         cci__dgram_post_keepalive(ep, conn);
@@ -6887,10 +7126,9 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
 
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
 static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
-    cci__pending_t *pending = (cci__pending_t *)conn->pending;
+    cci__pending_t *pending = conn->in.request;
     cci_evq_event_t *event = pending->event;
     cci__dgram_flush(ep); /* the batch may hold a request, which names the data in `pending` */
-    conn->pending = NULL;
     cci_release(pending);
     event->base.pub.connect.type = CCI_EVENT_CONNECT;
     event->base.pub.connect.status = (cci_status_t)status;
@@ -6898,13 +7136,14 @@ static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int statu
     event->base.pub.connect.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
     event->owner = status == CCI_SUCCESS ? conn : NULL;
     cci_evq_post(&ep->evq.urgent, event);
-    if (status != CCI_SUCCESS)
+    if (status == CCI_SUCCESS)
+        cci__dgram_opened(ep, conn);
+    else
         cci__dgram_close_conn(ep, conn);
 }
 
 static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
-    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
-    conn->pending = NULL;
+    cci_evq_event_t *event = conn->in.event;
     cci__dgram_proven(ep, conn);
     event->base.pub.accept.type = CCI_EVENT_ACCEPT;
     event->base.pub.accept.status = (cci_status_t)status;
@@ -6916,9 +7155,8 @@ static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status
         cci__dgram_close_conn(ep, conn);
         return;
     }
-    conn->conn.state = CCI_CONN_OPEN;
+    cci__dgram_opened(ep, conn);
     conn->conn.deadline_ns = CCI__NEVER;
-    conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
     if (conn->keepalive_us)
         conn->conn.deadline_ns = ep->now_ns + (uint64_t)conn->keepalive_us * 1000;
     cci__dgram_schedule(ep, conn);
@@ -7107,7 +7345,7 @@ static const cci_rel_sink_t cci__dgram_sink = {cci__sink_keep,     cci__sink_dro
 /* ---- coming in ---- */
 
 static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__pending_t *pending = (cci__pending_t *)conn->pending;
+    cci__pending_t *pending = conn->in.request;
     cci_conn_request_t request;
     uint32_t head = conn->key ? CCI__SEALED_REQUEST + CCI__SECRET_SIZE : CCI__REQUEST_SIZE;
     request.cookie = conn->conn.peer_token; /* where it is kept until the server's token is known */
@@ -7198,7 +7436,7 @@ static void cci__dgram_request_again(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 /* A request that the program has not seen is given up. */
 static void cci__dgram_forget_request(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci_evq_return_event(&ep->evq, (cci_evq_event_t *)conn->pending);
+    cci_evq_return_event(&ep->evq, conn->in.event);
     cci__dgram_proven(ep, conn);
     cci__dgram_close_conn(ep, conn);
 }
@@ -7218,7 +7456,7 @@ static void cci__dgram_begin_collecting(cci__dgram_t *ep, const cci__dconn_t *co
 
 /* A piece of a request: when all have come, the program may decide. */
 static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request) {
-    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
+    cci_evq_event_t *event = conn->in.event;
     uint64_t *missing = &conn->state.next_sequence; /* not used for sequence numbers before the connection is open */
     uint32_t count = request->unit ? (request->data_len + request->unit - 1) / request->unit : 1;
     if (event->base.pub.request.data_len != request->data_len || conn->state.expected_sequence != request->unit)
@@ -7305,16 +7543,112 @@ static void cci__dgram_send_cookie(cci__dgram_t *ep, const cci_link_rx_t *rx, co
     cci__dgram_commit_bare(ep, &rx->from, NULL, CCI__HEADER_SIZE, NULL, 0);
 }
 
+/* There is no space for a request now. The client, which asks again, learns so; no state is kept. */
+static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header, const char *why) {
+    cci_conn_write_header(cci__dgram_slot(ep)->head, CCI__PKT_BUSY, 0, header->index, header->token, 0, 0);
+    cci__dgram_commit_bare(ep, &rx->from, NULL, CCI__HEADER_SIZE, NULL, 0);
+    if (ep->now_ns < ep->busy_log_ns)
+        return;
+    ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
+    cci_log(CCI_LOG_WARN, why);
+}
+
+/* Why there is no space for a request, NULL if there is. */
+static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_link_rx_t *rx, int whole, int sealed) {
+    uint32_t reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW); /* of few, what is early leaves but one more */
+    uint32_t left = cci__dgram_buffers_left(ep);
+    uint8_t prefix[16];
+    if ((ep->current->refs == 1 || !whole) && (left <= reserve || !cci__dgram_has_buffer(ep))) {
+        if (cci__dgram_peers_hold(ep))
+            cci__dgram_reclaim(ep, 0);
+        return "clients have to wait: the receive buffers are full of requests and messages";
+    }
+    if (sealed && ep->forgetful)
+        return "clients have to wait: connections end too fast for their requests to be remembered";
+    if (cci__dgram_prefix(ep, &rx->from, prefix) &&
+        !cci_conn_source_may(&ep->conns, prefix, left - cci__min32(reserve, left - 1)))
+        return "clients have to wait: one network has the most connections that it may have";
+    return NULL;
+}
+
+/* A request that is to be heard: `event` for the program when all of it is there. */
+static void cci__dgram_hear(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request, cci_evq_event_t *event) {
+    event->owner = conn;
+    conn->in.event = event;
+    event->base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
+    event->base.pub.request.data_len = request->data_len;
+    event->base.pub.request.attribute = conn->conn.pub.attribute;
+    event->base.pub.request.peer_uri = NULL;
+    if (request->length == request->data_len) {
+        ep->current->refs++;
+        event->buffer = ep->current;
+        event->base.pub.request.data_ptr = request->data_len ? request->data : NULL;
+        cci_evq_post(&ep->evq.urgent, event);
+        return;
+    }
+    event->buffer = cci__dgram_take_buffer(ep);
+    event->base.pub.request.data_ptr = event->buffer->data;
+    conn->conn.state = CCI_CONN_COLLECTING;
+    conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
+    conn->state.expected_sequence = request->unit;
+    cci__dgram_begin_collecting(ep, conn);
+    cci__dgram_collect(ep, conn, request);
+    cci__dgram_schedule(ep, conn);
+}
+
+/* A request of a client that is new. */
+static void cci__dgram_new_request(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
+                                   const cci_conn_header_t *header, const cci_conn_request_t *request, int proven) {
+    int sealed = (header->flags & CCI__HEADER_SEALED) != 0;
+    const char *refusal = cci__dgram_refusal(ep, rx, request->length == request->data_len, sealed);
+    void *key = NULL;
+    cci_evq_event_t *event;
+    cci__dconn_t *conn;
+    if (refusal) {
+        cci__dgram_send_busy(ep, rx, header, refusal);
+        return;
+    }
+    if (sealed && (key = cci__dgram_request_key(ep, rx, header, bytes, length)) == NULL)
+        return;
+    event = cci__dgram_control_event(ep);
+    conn = event ? cci__dgram_open_conn(ep, (cci_conn_attribute_t)header->attribute, NULL) : NULL;
+    if (!conn) {
+        cci__dgram_forget(ep, key);
+        if (event)
+            cci_evq_return_event(&ep->evq, event);
+        cci__dgram_send_busy(ep, rx, header, "clients have to wait: the connection table is full, or there is no memory for more");
+        return;
+    }
+    conn->key = key;
+    if (key)
+        conn->peer_secret = cci__load64(bytes + CCI__SEALED_REQUEST);
+    conn->conn.state = CCI_CONN_REQUESTED;
+    conn->conn.peer = rx->from;
+    conn->conn.peer_index = header->index;
+    conn->conn.peer_token = header->token;
+    conn->conn.peer_window = cci__max32(request->window, 4096);
+    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, request->max_send_size);
+    conn->conn.proven = (uint8_t)proven;
+    conn->conn.flags = CCI__CONN_OPENING | CCI__CONN_COUNTED;
+    ep->conns.unproven += !proven;
+    cci_conn_hash(&ep->conns, &conn->conn);
+    cci__dgram_count(ep, conn, 1, 1);
+    cci__dgram_hear(ep, conn, request, event);
+}
+
+/* Does a request have a cookie of this epoch or of the one before? */
+static int cci__dgram_is_proven(const cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
+                                uint64_t cookie) {
+    return cookie != 0 &&
+           (cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, ep->epoch) ||
+            cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, ep->epoch - 1));
+}
+
 static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
                                      const cci_conn_header_t *header) {
     cci_conn_request_t request;
     cci__dconn_t *conn;
-    void *key = NULL;
-    int sealed = (header->flags & CCI__HEADER_SEALED) != 0;
-    cci_evq_event_t *event;
-    uint64_t epoch = ep->now_ns >> 34; /* 17 s */
-    uint32_t i, reserve;
-    int proven, whole;
+    int sealed = (header->flags & CCI__HEADER_SEALED) != 0, proven;
     if (sealed && length < ep->seal->tag_size)
         return;
     if (!cci_conn_parse_request(bytes, sealed ? length - ep->seal->tag_size : length, &request))
@@ -7334,66 +7668,15 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
         cci__dgram_request_again(ep, conn);
         return;
     }
-    for (i = 0; i < CCI__DGRAM_GONE; i++)
-        if (ep->gone[i] == header->token)
-            return;
-    whole = request.length == request.data_len;
-    proven = request.cookie != 0 &&
-             (request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch) ||
-              request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch - 1));
+    cci__dgram_turn_epoch(ep);
+    if (cci_conn_was_seen(&ep->conns, header->token))
+        return;
+    proven = cci__dgram_is_proven(ep, rx, header, request.cookie);
     if (!proven &&
-        (sealed || ep->conns.unproven >= cci__max32(cci__min32(ep->recv_buf_count / 4, CCI__CONN_UNPROVEN), 1))) {
-        cci__dgram_send_cookie(ep, rx, header, epoch);
-        return;
-    }
-    reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW); /* of few, what is early leaves but one more */
-    if ((ep->current->refs == 1 || !whole) && (cci__dgram_buffers_left(ep) <= reserve || !cci__dgram_has_buffer(ep))) {
-        if (cci__dgram_peers_hold(ep))
-            cci__dgram_reclaim(ep, 0);
-        return; /* the client asks again */
-    }
-    if (sealed && (key = cci__dgram_request_key(ep, rx, header, bytes, length)) == NULL)
-        return;
-    event = cci__dgram_control_event(ep);
-    conn = event ? cci__dgram_open_conn(ep, (cci_conn_attribute_t)header->attribute, NULL) : NULL;
-    if (!conn) {
-        cci__dgram_forget(ep, key);
-        if (event)
-            cci_evq_return_event(&ep->evq, event);
-        return;
-    }
-    conn->key = key;
-    if (key)
-        conn->peer_secret = cci__load64(bytes + CCI__SEALED_REQUEST);
-    conn->conn.state = CCI_CONN_REQUESTED;
-    conn->conn.peer = rx->from;
-    conn->conn.peer_index = header->index;
-    conn->conn.peer_token = header->token;
-    conn->conn.peer_window = cci__max32(request.window, 4096);
-    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, request.max_send_size);
-    conn->conn.proven = (uint8_t)proven;
-    ep->conns.unproven += !proven;
-    cci_conn_hash(&ep->conns, &conn->conn);
-    event->owner = conn;
-    conn->pending = event;
-    event->base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
-    event->base.pub.request.data_len = request.data_len;
-    event->base.pub.request.attribute = conn->conn.pub.attribute;
-    if (whole) {
-        ep->current->refs++;
-        event->buffer = ep->current;
-        event->base.pub.request.data_ptr = request.data_len ? request.data : NULL;
-        cci_evq_post(&ep->evq.urgent, event);
-        return;
-    }
-    event->buffer = cci__dgram_take_buffer(ep);
-    event->base.pub.request.data_ptr = event->buffer->data;
-    conn->conn.state = CCI_CONN_COLLECTING;
-    conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
-    conn->state.expected_sequence = request.unit;
-    cci__dgram_begin_collecting(ep, conn);
-    cci__dgram_collect(ep, conn, &request);
-    cci__dgram_schedule(ep, conn);
+        (sealed || ep->conns.unproven >= cci__max32(cci__min32(ep->recv_buf_count / 4, CCI__CONN_UNPROVEN), 1)))
+        cci__dgram_send_cookie(ep, rx, header, ep->epoch);
+    else
+        cci__dgram_new_request(ep, rx, bytes, length, header, &request, proven);
 }
 
 static void cci__dgram_input_accept(cci__dgram_t *ep, uint8_t *bytes, uint32_t length, const cci_conn_header_t *header) {
@@ -7413,13 +7696,10 @@ static void cci__dgram_input_accept(cci__dgram_t *ep, uint8_t *bytes, uint32_t l
         conn->conn.peer_token = accept.token;
         if (conn->key)
             conn->peer_secret = cci__load64(bytes + CCI__ACCEPT_SIZE);
-        conn->conn.state = CCI_CONN_OPEN;
         conn->state.floor_number = 0;
-        conn->conn.confirming = 1;
-        conn->conn.tries = 0;
-        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
-        conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
         cci__dgram_connected(ep, conn, CCI_SUCCESS);
+        conn->conn.confirming = 1;
+        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
         cci__dgram_schedule(ep, conn);
     } else if (conn->conn.state != CCI_CONN_OPEN || conn->conn.peer_token != accept.token) {
         return;
@@ -7459,8 +7739,11 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     }
     if (!cci__dgram_unseal(ep, conn, cci__dgram_number(conn, header), conn->conn.peer_token, bytes, &length))
         return;
-    if (!conn->key)
+    if (!conn->key || (header->type != CCI__PKT_DATA && header->number >= conn->peer_count)) {
         conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED; /* the peer is there */
+        conn->heard = (uint32_t)(ep->now_ns >> 20);
+        conn->peer_count = header->number + 1;
+    }
     if (conn->conn.state == CCI_CONN_ACCEPTED)
         cci__dgram_accepted(ep, conn, CCI_SUCCESS);
     else
@@ -7473,8 +7756,10 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     if (!active)
         return; /* as if it were lost */
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
-    if (outcome == CCI_REL_NEWEST)
-        conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED; /* sealed ones can be repeated by others, but are then not new */
+    if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
+        conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+        conn->heard = (uint32_t)(ep->now_ns >> 20);
+    }
     if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
         if (outcome != CCI_REL_UNSOUND)
             cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
@@ -7626,12 +7911,15 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         break;
     case CCI__PKT_COOKIE:
     case CCI__PKT_REJECT:
+    case CCI__PKT_BUSY:
         conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header.index, header.token);
         if (!conn || conn->conn.state != CCI_CONN_CONNECTING) {
             ep->strays++;
             break;
         }
-        if (header.type == CCI__PKT_REJECT) {
+        if (header.type == CCI__PKT_BUSY) {
+            conn->conn.flags |= CCI__CONN_BUSY; /* the request is repeated anyway */
+        } else if (header.type == CCI__PKT_REJECT) {
             uint64_t token = length < CCI__SEALED_REJECT ? 0 : cci__load64(bytes + CCI__HEADER_SIZE);
             if (cci__dgram_unseal(ep, conn, header.number, token, bytes, &length))
                 cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
@@ -7704,6 +7992,22 @@ static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     conn->conn.deadline_ns = ep->now_ns + period_ns;
 }
 
+/* Asks a peer that has been silent for long whether it is still there. It needs no hot state, and answers with CONFIRMED. */
+static void cci__dgram_probe(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t silent_ns = (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->heard) << 20;
+    uint64_t period_ns = ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+    if (silent_ns < period_ns) {
+        conn->conn.tries = 0;
+        conn->in.open.probe_ns = ep->now_ns + period_ns - silent_ns;
+    } else if (conn->conn.tries < CCI__DGRAM_PROBES) {
+        conn->conn.tries++;
+        conn->in.open.probe_ns = ep->now_ns + period_ns / CCI__DGRAM_PROBES;
+        cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
+    } else {
+        cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
+    }
+}
+
 /* Does the link know by now where the peer is? */
 static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn) {
     int status;
@@ -7722,6 +8026,8 @@ static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
     switch (conn->conn.state) {
     case CCI_CONN_CONNECTING:
         if (ep->now_ns >= give_up_ns) {
+            if (conn->conn.flags & CCI__CONN_BUSY)
+                cci_log(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
             cci__dgram_connected(ep, conn, CCI_ETIMEDOUT);
             return;
         }
@@ -7789,6 +8095,8 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
             if (conn->conn.state == CCI_CONN_OPEN)
                 cci__dgram_make_ready(ep, active);
         }
+        if (conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns <= ep->now_ns)
+            cci__dgram_probe(ep, conn);
         if (conn->conn.deadline_ns <= ep->now_ns) {
             cci__dgram_handshake(ep, conn);
             if (conn->conn.state == CCI_CONN_FREE)
@@ -8193,10 +8501,12 @@ static void cci__dgram_free(cci__dgram_t *ep) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
         CCI_ASSERT(conn);
         if (conn->conn.state == CCI_CONN_CONNECTING)
-            cci_release(conn->pending);
+            cci_release(conn->in.request);
         cci__dgram_forget(ep, conn->key);
     }
     cci_release(ep->conns.buckets);
+    cci_release(ep->conns.seen[0].slots);
+    cci_release(ep->conns.seen[1].slots);
     if (ep->handle)
         ep->link->close(ep->handle);
     cci__lock_destroy(&ep->lock);
@@ -8323,7 +8633,7 @@ static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     ep->closing++;
     conn->conn.state = CCI_CONN_CLOSING;
-    conn->conn.flags = 0;
+    conn->conn.flags &= CCI__CONN_COUNTED;
     conn->conn.tries = 0;
     cci__dgram_send_close(ep, conn);
     cci__dgram_schedule(ep, conn);
@@ -8420,7 +8730,7 @@ static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, uint8_t
         return CCI_ENOMEM;
     request->state = 1;
     request->owner = NULL;
-    conn->pending = event;
+    conn->in.event = event;
     conn->conn.pub.context = context;
     conn->conn.state = state;
     ep->now_ns = ep->link->now(ep->handle);
@@ -8462,7 +8772,6 @@ static int cci__dgram_connect_group(cci__dgram_t *ep, cci__dconn_t *conn) {
             return status;
         ep->groups[ep->group_count++] = conn;
     }
-    conn->conn.state = CCI_CONN_OPEN;
     conn->conn.deadline_ns = CCI__NEVER;
     conn->state.floor_number = 0;
     cci__dgram_connected(ep, conn, CCI_SUCCESS);
@@ -8481,7 +8790,7 @@ static int cci__dgram_connect_key(cci__dgram_t *ep, cci__dconn_t *conn, const ch
     peer.address = address;
     peer.context = conn->conn.pub.context;
     conn->key = ep->seal->key(ep->seal->user, &peer);
-    ((cci__pending_t *)conn->pending)->key_id = peer.key_id;
+    conn->in.request->key_id = peer.key_id;
     return conn->key || ep->seal->plain_allowed ? CCI_SUCCESS : CCI_ERR_NOT_FOUND;
 }
 
@@ -8496,7 +8805,7 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
         status = CCI_ENOMEM;
         goto failed;
     }
-    conn->pending = pending;
+    conn->in.request = pending;
     pending->event = event;
     pending->data_len = data_len;
     if (data_len)
@@ -8737,6 +9046,8 @@ static int cci__dgram_return_event(cci_event_base_t *base) {
                (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
         status = CCI_EINVAL;
     } else {
+        if (base->pub.type == CCI_EVENT_CONNECT_REQUEST)
+            cci__dgram_free_uri(ep, base->pub.request.peer_uri);
         cci_evq_return_event(&ep->evq, event);
     }
     cci__dgram_unlock(ep);
@@ -9866,7 +10177,7 @@ static int cci__table_append(const cci_transport_t **table, uint32_t *count, con
     if (transport->version == 0 || transport->version > CCI_TRANSPORT_VERSION || !cci__name_is_valid(transport->name)) {
         return CCI_EINVAL;
     }
-    if (transport->link == NULL ? transport->create == NULL : transport->link->version != CCI_LINK_VERSION) {
+    if (transport->link == NULL ? transport->create == NULL : transport->link->version - 1u >= CCI_LINK_VERSION) {
         return CCI_EINVAL;
     }
     for (i = 0; i < *count; i++) {

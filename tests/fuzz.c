@@ -440,7 +440,8 @@ static int fuzz_is_group(void *link, const cci_link_addr_t *to) {
 
 static const cci_link_t fuzz_link = {CCI_LINK_VERSION, fuzz_open,    fuzz_close, fuzz_send, fuzz_receive,
                                      fuzz_now,         fuzz_resolve, fuzz_address, fuzz_group, fuzz_is_group,
-                                     NULL,             NULL,         NULL,       NULL};
+                                     NULL,             NULL,         NULL,         NULL,       NULL,
+                                     NULL};
 
 static void describe(uint8_t index, cci_device_desc_t *desc) {
     static const char *const names[SIDES] = {"fuzz0", "fuzz1"};

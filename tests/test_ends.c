@@ -426,8 +426,8 @@ static void a_program_that_leaves_waiting_events_gets_none_of_a_connection_that_
     assert_int_equal(cci_set_opt(at_server, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &keepalive_us), CCI_SUCCESS);
     assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
     let_server_work(ROUND_TRIP_NS);
-    assert_non_null(dconn_of(at_server)->keepalive_event); /* both wait */
-    assert_non_null(dconn_of(at_server)->end_event);
+    assert_non_null(dconn_of(at_server)->in.broken.keepalive_event); /* both wait */
+    assert_non_null(dconn_of(at_server)->in.broken.end_event);
     assert_int_equal(cci_disconnect(at_server), CCI_SUCCESS);
     run_for(3 * ROUND_TRIP_NS);
     assert_int_equal(seen.ends + seen.keepalives, 0);
@@ -515,8 +515,8 @@ static double time_of_disconnects(uint32_t count) {
         let_server_work(100000);
     assert_int_equal(cci_set_opt(server, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, &keepalive_us), CCI_SUCCESS);
     for (i = 0; i < count; i++) {
-        assert_non_null(dconn_of(of_server[i])->keepalive_event);
-        assert_non_null(dconn_of(of_server[i])->end_event);
+        assert_non_null(dconn_of(of_server[i])->in.broken.keepalive_event);
+        assert_non_null(dconn_of(of_server[i])->in.broken.end_event);
     }
     start = clock();
     for (i = 0; i < count; i++)
