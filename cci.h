@@ -1362,7 +1362,7 @@ typedef struct cci_flow {
     uint32_t half_count;
     /* loss */
     uint32_t loss_share;     /* 1/65,536, smoothed */
-    uint64_t arrived, lost;  /* bytes in this half round trip */
+    uint32_t arrived, lost;  /* bytes in this half round trip */
     /* CUBIC */
     uint64_t peak, estimate; /* bytes: window at the last reduction; what NewReno would have */
     uint64_t epoch_ns, grown_ns;
@@ -1393,9 +1393,9 @@ CCI__UNUSED static uint64_t cci__flow_shortest_ns(const cci_flow_t *flow) {
 
 /* The half round trip is over. */
 CCI__UNUSED static void cci__flow_turn(cci_flow_t *flow, uint64_t now_ns) {
-    uint64_t all = flow->arrived + flow->lost;
+    uint64_t all = (uint64_t)flow->arrived + flow->lost;
     if (all > 0) {
-        uint32_t share = (uint32_t)(cci__min64(flow->lost, UINT32_MAX) * 65536 / all);
+        uint32_t share = (uint32_t)((uint64_t)flow->lost * 65536 / all);
         flow->loss_share = flow->loss_share - flow->loss_share / 32 + share / 32;
     }
     if (now_ns - flow->shortest_since_ns > CCI__FLOW_PERIOD_NS) {
@@ -2438,8 +2438,7 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_RANGES 32u     /* of packet numbers */
 #define CCI__REL_SEQUENCES 128u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
 #define CCI__REL_GAPS 96u       /* in a bulk write */
-#define CCI__REL_FEW_NUMBERS 3u /* the ranges that there is space for before the pool is asked: of packet numbers */
-#define CCI__REL_FEW_SEQUENCES 1u /* of sequence numbers */
+#define CCI__REL_FEW_NUMBERS 2u /* the ranges that there is space for before the pool is asked: of packet numbers */
 #define CCI__REL_FEW_GAPS 3u      /* in a bulk write or a long message */
 #define CCI__REL_SMALL 256u     /* bytes of frames in a small block */
 #define CCI__REL_PARTS 288u      /* long messages and writes arriving at once: each piece is looked up among them */
@@ -2643,58 +2642,56 @@ struct cci_rel {
     uint8_t ack_now, rnr, probing, mtu_tries, want_mtu;
     uint8_t lost_writes; /* there may be segments of writes among what is lost */
     uint8_t shuffled; /* what is lost may not be in the order in which the receiver needs it */
+    uint8_t advanced; /* the packet brought it further */
     uint8_t unsure;   /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
+    uint8_t ping, nack_count, nack_reasons[4];
     uint32_t run_limit; /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
-    uint64_t unsure_from; /* unordered: the first packet number whose acknowledgement says all that the peer is to know */
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
+    uint32_t part_count, record_count, gap_count; /* lent by the pool */
+    uint32_t block_count, large_count, bulk_count; /* the same */
+    uint32_t buffers_held; /* buffers with what can't be delivered yet */
+    uint32_t rma_open;     /* RMAs on their way */
+    uint32_t probes;       /* time-outs in a row */
     /* sending */
     uint64_t next_number, next_sequence;
+    uint64_t unsure_from; /* unordered: the first packet number whose acknowledgement says all that the peer is to know */
     cci_list_t items;                /* unfinished, in order */
     cci_list_t runs, bulks;          /* to be sent */
     cci_list_t held, follows;        /* waiting: for a fence, for an EXTERN item */
     cci_list_t flight, lost;         /* records: by number; to be sent again */
-    uint64_t in_flight;              /* bytes */
-    uint32_t rma_open;               /* RMAs on their way */
+    uint32_t in_flight, peer_window; /* bytes */
     uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
     /* round-trip time, loss, congestion */
     uint64_t srtt_ns, rttvar_ns, min_rtt_ns, last_sent_ns, loss_ns;
     uint64_t largest_acked, recovery_number;
     cci_flow_t flow;
-    uint64_t peer_window;
     uint64_t pace_ns;
     cci_rel_item_t *burst; /* after a packet: what goes on in the next one, if nothing else comes first */
-    uint32_t probes; /* time-outs in a row */
     uint64_t rnr_until_ns; /* no message leaves before */
-    uint32_t rnr_delay_ns;
     uint64_t rnr_sequence;
+    uint32_t rnr_delay_ns;
     /* path MTU */
-    uint32_t mtu, mtu_max, mtu_failed;
     uint32_t large_lost; /* windows in which large packets were lost, since one arrived */
+    uint32_t mtu, mtu_max, mtu_failed;
     uint64_t mtu_again_ns;
     /* receiving */
     uint64_t floor_number; /* all below have been seen */
     cci_range_t *numbers;  /* `few_numbers`, or a cci_rel_numbers_t of the pool */
     uint32_t number_count, number_capacity;
     uint32_t ack_count, ack_bytes;
-    uint32_t stream_bytes; /* that came since the peer last paused */
     uint64_t ack_at_ns, largest_ns;
     uint64_t heard_ns; /* when something sound last came, or the peer was last asked for a sign of life */
     uint64_t expected; /* all sequence numbers below have been taken */
-    cci_range_t *sequences; /* `few_sequences`, or a cci_rel_gaps_t of the pool */
+    cci_range_t *sequences; /* in a cci_rel_gaps_t of the pool, or NULL */
     uint32_t sequence_count, sequence_capacity;
     cci_rel_run_t *early; /* taken, not yet delivered; ascending */
     cci_rel_run_t *early_last; /* ordered: the last of them, if there are any */
     cci_list_t parts;
-    uint32_t part_count, record_count, gap_count; /* lent by the pool */
-    uint32_t block_count, large_count, bulk_count; /* the same */
-    uint32_t buffers_held;             /* buffers with what can't be delivered yet */
-    uint8_t advanced;                  /* the packet brought it further */
-    uint64_t stuck_ns;                 /* when it got further for the last time, or began to hold something */
-    uint8_t nack_count, ping;
-    uint8_t nack_reasons[4];
-    uint32_t nacks[4]; /* sequence numbers */
-    cci_range_t few_numbers[CCI__REL_FEW_NUMBERS], few_sequences[CCI__REL_FEW_SEQUENCES];
+    uint64_t stuck_ns;     /* when it got further for the last time, or began to hold something */
+    uint32_t stream_bytes; /* that came since the peer last paused */
+    uint32_t nacks[4];     /* sequence numbers */
+    cci_range_t few_numbers[CCI__REL_FEW_NUMBERS];
 };
 
 /* What cci_rel_input() says of a packet: unsound; sound, perhaps late or once more; sound and newer than all before. */
@@ -2883,7 +2880,8 @@ static int cci__rel_gaps_fit(cci_rel_t *rel, cci_range_t **space, uint32_t count
     cci__list_remove(node);
     pool->gap_free--;
     rel->gap_count++;
-    memcpy(node, *space, count * sizeof **space);
+    if (count > 0)
+        memcpy(node, *space, count * sizeof **space);
     *space = CCI__CONTAINER(node, cci_rel_gaps_t, node)->range;
     *capacity = most;
     return 1;
@@ -2903,7 +2901,7 @@ static void cci__rel_free_gaps(cci_rel_t *rel, cci_range_t **space, uint32_t *ca
 /* The sequence numbers that came too early are none any more. */
 static void cci__rel_free_sequences(cci_rel_t *rel) {
     rel->sequence_count = 0;
-    cci__rel_free_gaps(rel, &rel->sequences, &rel->sequence_capacity, rel->few_sequences, CCI__REL_FEW_SEQUENCES);
+    cci__rel_free_gaps(rel, &rel->sequences, &rel->sequence_capacity, NULL, 0);
 }
 
 static void cci__rel_free_record(cci_rel_t *rel, cci_rel_sent_t *sent) {
@@ -2950,8 +2948,6 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->reliable = attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU;
     rel->numbers = rel->few_numbers;
     rel->number_capacity = CCI__REL_FEW_NUMBERS;
-    rel->sequences = rel->few_sequences;
-    rel->sequence_capacity = CCI__REL_FEW_SEQUENCES;
     cci__list_init(&rel->items);
     cci__list_init(&rel->runs);
     cci__list_init(&rel->bulks);
@@ -6100,14 +6096,16 @@ enum { CCI__FRAME_CHALLENGE = 32, CCI__FRAME_RESPONSE };
 
 #define CCI__PATH_PACKET (CCI_REL_HEADER + 16u) /* bytes of a packet with one of them, besides what is added to it */
 
-/* An address that the peer may have moved to, until that is proven. */
+/* An address that the peer may have moved to, until that is proven; and what the peer wants to have proven. */
 typedef struct cci__path {
     cci_list_t node; /* while it is free */
     cci_link_addr_t to;
     uint64_t challenge;      /* 0: there is none */
     uint64_t received, sent; /* bytes from there and to there */
     uint64_t again_ns;       /* when the challenge may be repeated */
+    uint64_t response;       /* to a challenge of the peer's, if it is owed */
     uint32_t tries;
+    uint32_t owes_response;
 } cci__path_t;
 
 typedef struct cci__active {
@@ -6120,10 +6118,8 @@ typedef struct cci__active {
     cci_rma_reader_t *reader; /* NULL: it has not read, nor been read */
     cci__path_t *path;        /* NULL: the peer has not moved */
     uint32_t stamp;           /* of the first of `runs` */
-    uint64_t response;        /* to a challenge of the peer's */
     uint32_t unsent_bytes;    /* of messages issued since something was sent */
     uint32_t op_count;        /* operations under way that the program waits for */
-    uint8_t owes_response;
 } cci__active_t;
 
 typedef struct cci__dconn {
@@ -6554,7 +6550,8 @@ static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         words[0] = ++ep->challenges;
         words[1] = conn->conn.index;
         words[2] = conn->conn.token;
-        memset(path, 0, sizeof *path);
+        path->received = path->sent = 0;
+        path->tries = 0;
         path->to = *from;
         path->challenge = cci__siphash(ep->conns.key, words, 4) | 1;
         path->again_ns = ep->now_ns;
@@ -6590,8 +6587,10 @@ static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, cons
         return 0;
     bits = cci__load64(frame + 8);
     if (frame[0] == CCI__FRAME_CHALLENGE) {
-        active->response = bits;
-        active->owes_response = 1;
+        if (active->path || cci__dgram_attach_path(ep, active)) { /* else it is as if it were lost */
+            active->path->response = bits;
+            active->path->owes_response = 1;
+        }
     } else if (active->path && active->path->challenge && active->path->challenge == bits) {
         cci__dgram_moved(ep, conn);
     }
@@ -6655,9 +6654,9 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
     cci__dconn_t *conn = active->conn;
     int left = CCI__DGRAM_BATCH_TX, more = 1;
     cci__list_remove(&active->ready);
-    if (CCI__UNLIKELY(active->owes_response)) {
-        active->owes_response = 0;
-        cci__dgram_send_path(ep, conn, &conn->conn.peer, CCI__FRAME_RESPONSE, active->response);
+    if (CCI__UNLIKELY(active->path && active->path->owes_response)) {
+        active->path->owes_response = 0;
+        cci__dgram_send_path(ep, conn, &conn->conn.peer, CCI__FRAME_RESPONSE, active->path->response);
     }
     while (left-- > 0 && more) {
         cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
@@ -6787,7 +6786,6 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     active->runs = NULL;
     active->runs_tail = &active->runs;
     active->unsent_bytes = active->op_count = 0;
-    active->owes_response = 0;
     active->reader = NULL;
     active->path = NULL;
     conn->active = active;

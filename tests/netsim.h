@@ -461,8 +461,18 @@ NET_FN void net_arm(void *link, int readable, uint64_t deadline_ns) {
     net_wake_at(endpoint, deadline_ns);
 }
 
+NET_FN void net_advance(uint64_t limit_ns);
+
+/* An endpoint that goes waits for answers: meanwhile the network works, and no other program does. */
+NET_FN void net_wait(void *link, uint64_t timeout_ns) {
+    const net_endpoint_t *endpoint = (const net_endpoint_t *)link;
+    uint64_t end_ns = net.now_ns + timeout_ns;
+    while (net.now_ns < end_ns && endpoint->first == NULL)
+        net_advance(end_ns);
+}
+
 static const cci_link_t net_link = {CCI_LINK_VERSION, net_open, net_close, net_send, net_receive, net_clock, net_resolve,
-                                    net_address,      NULL,     NULL,      NULL,     NULL,        net_arm,   NULL, NULL,
+                                    net_address,      NULL,     NULL,      net_wait, NULL,        net_arm,   NULL, NULL,
                                     NULL};
 
 NET_FN int net_discover(const cci_transport_t *self, void *list, int (*add)(void *list, const cci_device_desc_t *desc),
