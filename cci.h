@@ -1895,6 +1895,7 @@ extern "C" {
 #define CCI__CONN_MOST (CCI__CONN_SLAB * CCI__CONN_SLABS)
 #define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
 #define CCI__CONN_NONE 0xffffffffu
+#define CCI__CONN_EPOCH_NS (UINT64_C(1) << 34) /* of cookies: 17 s */
 #define CCI__CONN_CLOSE_TRIES 6u           /* CLOSE packets that are sent at most */
 #define CCI__CONN_CLOSE_NS UINT64_C(20000) /* between CLOSE packets of an endpoint, on average: 50,000 a second */
 #define CCI__CONN_CLOSE_BURST 32u          /* of them may leave at once */
@@ -1946,12 +1947,13 @@ typedef struct cci_conn {
     uint8_t flags;      /* the user's */
 } cci_conn_t;
 
-/* Tokens of clients whose connections have ended lately: a copy of their request is none. An open hash, at most half full. */
+/* Tokens of clients whose connections have ended in one epoch: a copy of their request is none. */
 typedef struct cci_conn_seen {
-    uint64_t *slots; /* 0: empty */
-    uint32_t capacity, count;
+    uint64_t *slots; /* CCI__CONN_SEEN of them, an open hash; 0: empty */
+    uint32_t count;
 } cci_conn_seen_t;
 
+#define CCI__CONN_SEEN 16384u   /* slots; an epoch ends when half of them are in use */
 #define CCI__CONN_SOURCES 512u /* counters in a row */
 
 /* How many connections each network has: a keyed sketch of two rows, whose smaller counter is at least the true number. */
@@ -1968,7 +1970,10 @@ typedef struct cci_conn_table {
     uint32_t base; /* of the indices, a multiple of CCI__CONN_MOST; set before the first slab comes */
     uint32_t free, free_last; /* first in, first out: a name that was just given up is not given again soon */
     uint32_t used, unproven;
-    cci_conn_seen_t seen[2]; /* in this epoch, and in the one before */
+    /* Cookies are good for the epoch in which they were given, and for the next. So long it is remembered which requests have been
+     * heard, and since there is an end to that, an epoch that has seen many ends early: this costs a client a new cookie. */
+    uint64_t epoch, epoch_ns; /* its number, and when it began */
+    cci_conn_seen_t seen[2];  /* in this epoch, and in the one before */
     cci_conn_sources_t sources;
 } cci_conn_table_t;
 
@@ -1983,6 +1988,13 @@ CCI_API void cci_conn_table_init(cci_conn_table_t *table, const uint64_t key[2],
     table->slabs = slabs;
     table->slab_limit = CCI__CONN_SLABS;
     table->free = CCI__CONN_NONE;
+}
+
+/* Memory for what was heard lately: 2 * CCI__CONN_SEEN numbers. */
+CCI_API void cci_conn_table_remembers(cci_conn_table_t *table, uint64_t *slots) {
+    memset(slots, 0, 2 * CCI__CONN_SEEN * sizeof *slots);
+    table->seen[0].slots = slots;
+    table->seen[1].slots = slots + CCI__CONN_SEEN;
 }
 
 /* The base of an index does not count here. NULL when the table has not grown so far. */
@@ -2115,10 +2127,29 @@ CCI_API void cci_conn_close(cci_conn_table_t *table, cci_conn_t *conn) {
 /* ---- requests that come again after their connection has ended ---- */
 
 static uint32_t cci__conn_seen_at(const cci_conn_table_t *table, const cci_conn_seen_t *seen, uint64_t token) {
-    uint32_t at = (uint32_t)cci__siphash(table->key, &token, 1) & (seen->capacity - 1);
+    uint32_t at = (uint32_t)cci__siphash(table->key, &token, 1) & (CCI__CONN_SEEN - 1);
     while (seen->slots[at] != 0 && seen->slots[at] != token)
-        at = (at + 1) & (seen->capacity - 1);
+        at = (at + 1) & (CCI__CONN_SEEN - 1);
     return at;
+}
+
+static void cci__conn_next_epoch(cci_conn_table_t *table) {
+    cci_conn_seen_t oldest = table->seen[1];
+    table->seen[1] = table->seen[0];
+    if (oldest.count > 0)
+        memset(oldest.slots, 0, CCI__CONN_SEEN * sizeof *oldest.slots);
+    oldest.count = 0;
+    table->seen[0] = oldest;
+    table->epoch++;
+}
+
+/* Ends the epoch if it is over. */
+CCI_API void cci_conn_turn_epoch(cci_conn_table_t *table, uint64_t now_ns) {
+    uint32_t turns = (uint32_t)cci__min64((now_ns - table->epoch_ns) / CCI__CONN_EPOCH_NS, 2);
+    if (turns > 0)
+        table->epoch_ns = now_ns;
+    while (turns-- > 0)
+        cci__conn_next_epoch(table);
 }
 
 /* Has a connection of this client's token ended in this epoch, or in the one before? */
@@ -2130,38 +2161,15 @@ CCI_API int cci_conn_was_seen(const cci_conn_table_t *table, uint64_t token) {
     return 0;
 }
 
-/* Remembers the token of a connection that ends; 0 if there is no space: see cci_conn_widen_seen(). */
-CCI_API int cci_conn_remember(cci_conn_table_t *table, uint64_t token) {
-    cci_conn_seen_t *seen = &table->seen[0];
+/* The request of a connection that ends, or that is found at another address from now on, must not be heard again. */
+CCI_API void cci_conn_remember(cci_conn_table_t *table, uint64_t token, uint64_t now_ns) {
     uint32_t at;
-    if (seen->count >= seen->capacity / 2)
-        return 0;
-    at = cci__conn_seen_at(table, seen, token);
-    seen->count += seen->slots[at] != token && token != 0;
-    seen->slots[at] = token;
-    return 1;
-}
-
-/* Gives what is remembered of this epoch `capacity` (a power of two) slots; returns the old ones. */
-CCI_API uint64_t *cci_conn_widen_seen(cci_conn_table_t *table, uint64_t *slots, uint32_t capacity) {
-    cci_conn_seen_t old = table->seen[0];
-    uint32_t i;
-    memset(slots, 0, capacity * sizeof *slots);
-    table->seen[0].slots = slots;
-    table->seen[0].capacity = capacity;
-    table->seen[0].count = 0;
-    for (i = 0; i < old.capacity; i++)
-        if (old.slots[i] != 0)
-            (void)cci_conn_remember(table, old.slots[i]);
-    return old.slots;
-}
-
-/* A new epoch begins: what was remembered in the one before the last is forgotten; returns its slots. */
-CCI_API uint64_t *cci_conn_next_epoch(cci_conn_table_t *table) {
-    uint64_t *oldest = table->seen[1].slots;
-    table->seen[1] = table->seen[0];
-    memset(&table->seen[0], 0, sizeof table->seen[0]);
-    return oldest;
+    cci_conn_turn_epoch(table, now_ns);
+    if (table->seen[0].count == CCI__CONN_SEEN / 2)
+        cci__conn_next_epoch(table);
+    at = cci__conn_seen_at(table, &table->seen[0], token);
+    table->seen[0].count += table->seen[0].slots[at] != token;
+    table->seen[0].slots[at] = token;
 }
 
 /* ---- shares of the table ---- */
@@ -6072,7 +6080,6 @@ extern "C" {
 #define CCI__DGRAM_MEMORY (UINT64_C(1) << (sizeof(void *) > 4 ? 30 : 28)) /* bytes of the stores at most */
 #endif
 #define CCI__DGRAM_GROUPS 16u
-#define CCI__DGRAM_SEEN 1048576u     /* connections that end in 17 s and whose requests can't be repeated by others */
 #define CCI__DGRAM_PROBES 8u         /* that a silent peer may leave unanswered */
 #define CCI__DGRAM_COLLECTING 64u    /* requests in pieces that are arriving */
 #define CCI__DGRAM_UNCLOCKED 32u      /* messages to one look at the clock, in a stream */
@@ -6219,9 +6226,7 @@ typedef struct cci__dgram {
     uint64_t close_ns;   /* when the CLOSE packets that have been promised a time have left */
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;    /* connections that were ended because they were stuck and others went short */
-    uint64_t epoch;      /* of cookies */
     uint64_t busy_log_ns; /* when the log may tell again that requests are refused */
-    uint32_t forgetful;  /* in this epoch and the one before there was no space for all requests to be remembered */
     uint32_t collecting_next;
     struct cci__uri *uris; /* free ones */
     struct {
@@ -6901,34 +6906,9 @@ static void cci__dgram_drop_active(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_take_active(ep, conn->active);
 }
 
-/* Brings the epoch of cookies, and what is remembered with it, up to date. */
-static void cci__dgram_turn_epoch(cci__dgram_t *ep) {
-    uint64_t epoch = ep->now_ns >> 34; /* 17 s */
-    uint32_t turns = (uint32_t)cci__min64(epoch - ep->epoch, 2);
-    ep->epoch = epoch;
-    for (; turns > 0; turns--) {
-        cci_release(cci_conn_next_epoch(&ep->conns));
-        ep->forgetful -= ep->forgetful > 0;
-    }
-}
-
-/* The request of a connection that ends, or that is found at another address from now on, must not be heard again. */
 static void cci__dgram_remember(cci__dgram_t *ep, const cci__dconn_t *conn) {
-    uint32_t capacity;
-    uint64_t *slots;
-    if (!conn->conn.hashed)
-        return;
-    cci__dgram_turn_epoch(ep);
-    capacity = cci__max32(2 * ep->conns.seen[0].capacity, 256);
-    if (cci_conn_remember(&ep->conns, conn->conn.peer_token))
-        return;
-    slots = capacity <= 2 * CCI__DGRAM_SEEN ? (uint64_t *)cci_alloc(capacity * sizeof *slots) : NULL;
-    if (!slots) {
-        ep->forgetful = 2;
-        return;
-    }
-    cci_release(cci_conn_widen_seen(&ep->conns, slots, capacity));
-    (void)cci_conn_remember(&ep->conns, conn->conn.peer_token);
+    if (conn->conn.hashed)
+        cci_conn_remember(&ep->conns, conn->conn.peer_token, ep->now_ns);
 }
 
 /* Counts a connection where its network is counted, if the link knows networks. */
@@ -7552,7 +7532,7 @@ static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_link_rx_t *rx, cons
 }
 
 /* Why there is no space for a request, NULL if there is. */
-static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_link_rx_t *rx, int whole, int sealed) {
+static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_link_rx_t *rx, int whole) {
     uint32_t reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW); /* of few, what is early leaves but one more */
     uint32_t left = cci__dgram_buffers_left(ep);
     uint8_t prefix[16];
@@ -7561,8 +7541,6 @@ static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_link_rx_t *rx,
             cci__dgram_reclaim(ep, 0);
         return "clients have to wait: the receive buffers are full of requests and messages";
     }
-    if (sealed && ep->forgetful)
-        return "clients have to wait: connections end too fast for their requests to be remembered";
     if (cci__dgram_prefix(ep, &rx->from, prefix) &&
         !cci_conn_source_may(&ep->conns, prefix, left - cci__min32(reserve, left - 1)))
         return "clients have to wait: one network has the most connections that it may have";
@@ -7598,7 +7576,7 @@ static void cci__dgram_hear(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn
 static void cci__dgram_new_request(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
                                    const cci_conn_header_t *header, const cci_conn_request_t *request, int proven) {
     int sealed = (header->flags & CCI__HEADER_SEALED) != 0;
-    const char *refusal = cci__dgram_refusal(ep, rx, request->length == request->data_len, sealed);
+    const char *refusal = cci__dgram_refusal(ep, rx, request->length == request->data_len);
     void *key = NULL;
     cci_evq_event_t *event;
     cci__dconn_t *conn;
@@ -7638,8 +7616,8 @@ static void cci__dgram_new_request(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
 static int cci__dgram_is_proven(const cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
                                 uint64_t cookie) {
     return cookie != 0 &&
-           (cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, ep->epoch) ||
-            cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, ep->epoch - 1));
+           (cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, ep->conns.epoch) ||
+            cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, ep->conns.epoch - 1));
 }
 
 static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
@@ -7666,13 +7644,13 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
         cci__dgram_request_again(ep, conn);
         return;
     }
-    cci__dgram_turn_epoch(ep);
+    cci_conn_turn_epoch(&ep->conns, ep->now_ns);
     if (cci_conn_was_seen(&ep->conns, header->token))
         return;
     proven = cci__dgram_is_proven(ep, rx, header, request.cookie);
     if (!proven &&
         (sealed || ep->conns.unproven >= cci__max32(cci__min32(ep->recv_buf_count / 4, CCI__CONN_UNPROVEN), 1)))
-        cci__dgram_send_cookie(ep, rx, header, ep->epoch);
+        cci__dgram_send_cookie(ep, rx, header, ep->conns.epoch);
     else
         cci__dgram_new_request(ep, rx, bytes, length, header, &request, proven);
 }
@@ -8458,16 +8436,18 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     cci_rma_chunk_t *chunks = (cci_rma_chunk_t *)cci__dgram_memory(ep, CCI__DGRAM_CHUNKS * sizeof *chunks);
     uint8_t **slabs = (uint8_t **)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof *slabs);
     uint8_t *zeros = (uint8_t *)cci__dgram_memory(ep, ep->info.mtu);
+    uint64_t *seen = (uint64_t *)cci__dgram_memory(ep, 2 * CCI__CONN_SEEN * sizeof *seen);
     uint32_t *buckets = (uint32_t *)cci_alloc(2 * CCI__CONN_SLAB * sizeof *buckets);
     ep->conns.buckets = buckets; /* so that it is released on failure */
     ep->slots = (cci__tx_slot_t *)cci__dgram_memory(ep, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
-    if (!regions || !chunks || !slabs || !zeros || !buckets || !ep->slots)
+    if (!regions || !chunks || !slabs || !zeros || !seen || !buckets || !ep->slots)
         return 0;
     memset(ep->slots, 0, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
     memset(zeros, 0, ep->info.mtu);
     cci_evq_init(&ep->evq);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__dconn_t), slabs);
     ep->conns.base = ep->info.index_base;
+    cci_conn_table_remembers(&ep->conns, seen);
     (void)cci_conn_rehash(&ep->conns, buckets, 2 * CCI__CONN_SLAB);
     if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8) /* space for the packets' heads between the pieces */
         heads = (ep->max_send_size / (ep->info.base_mtu - CCI__SLOT_HEAD - 7) + 1) * (CCI__SLOT_HEAD + 8);
@@ -8503,8 +8483,6 @@ static void cci__dgram_free(cci__dgram_t *ep) {
         cci__dgram_forget(ep, conn->key);
     }
     cci_release(ep->conns.buckets);
-    cci_release(ep->conns.seen[0].slots);
-    cci_release(ep->conns.seen[1].slots);
     if (ep->handle)
         ep->link->close(ep->handle);
     cci__lock_destroy(&ep->lock);
