@@ -321,6 +321,8 @@ typedef struct cci_event_connect_request { /* [5.8] */
     uint32_t data_len;
     const void *data_ptr; /* 8-byte aligned, valid until the event is returned */
     cci_conn_attribute_t attribute;
+    /* Beyond CCI 0.3.0: */
+    const char *peer_uri; /* who asks, as text, valid until the event is returned; NULL if the transport can't say */
 } cci_event_connect_request_t;
 
 typedef struct cci_event_accept { /* [5.6] */
@@ -719,7 +721,8 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  * at a time (under the endpoint's lock), except `wait` and `wake`.
  * ================================================================================================================== */
 
-#define CCI_LINK_VERSION 1
+/* 2: the table ends with `text` and `prefix`. A table of version 1, which ends with `up`, is taken too. */
+#define CCI_LINK_VERSION 2
 
 /* An address of the link's own making; unused bytes are 0, since addresses are compared byte by byte. */
 typedef struct cci_link_addr {
@@ -764,6 +767,7 @@ typedef struct cci_link_info {
     int os_handle;            /* descriptor to wait on, or -1                                                    */
     const char *congestion;   /* "discern" (also if NULL), "newreno" or "fixed": see >>base                      */
     uint32_t crc;             /* 1: each packet carries a CRC-32C, for links without a checksum; both sides or none */
+    uint32_t probe_idle_s;    /* a peer that was silent for so long is asked for a sign of life; 0: never            */
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -799,6 +803,11 @@ typedef struct cci_link {
     /* 1 while the device is usable, 0 when it failed and may come back, -1 when it is gone for good: what is pending then
      * ends with CCI_ERR_DEVICE_DEAD. Called about 10 times a second and when `receive` returned < 0. */
     int (*up)(void *link);
+    /* An address as text, in the form that `resolve` takes, at most `size` bytes with the final 0; a status. */
+    int (*text)(void *link, const cci_link_addr_t *address, char *text, size_t size);
+    /* Writes the network that an address belongs to, as whoever holds one address of it is likely to hold others (IPv4 /24, IPv6
+     * /64): up to 16 bytes. Returns how many; 0: all are equal. One network can't take all connections of an endpoint. */
+    uint32_t (*prefix)(void *link, const cci_link_addr_t *address, uint8_t bytes[16]);
 } cci_link_t;
 
 #ifdef __cplusplus
@@ -1793,6 +1802,10 @@ extern "C" {
 #define CCI__CONN_SLABS 4096u   /* slabs at most */
 #define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
 #define CCI__CONN_NONE 0xffffffffu
+#define CCI__CONN_EPOCH_NS (UINT64_C(1) << 34) /* of cookies: 17 s */
+#define CCI__CONN_CLOSE_TRIES 6u           /* CLOSE packets that are sent at most */
+#define CCI__CONN_CLOSE_NS UINT64_C(20000) /* between CLOSE packets of an endpoint, on average: 50,000 a second */
+#define CCI__CONN_CLOSE_BURST 32u          /* of them may leave at once */
 
 enum { /* packet types */
     CCI__PKT_REQUEST = 1,
@@ -1803,7 +1816,10 @@ enum { /* packet types */
     CCI__PKT_CONFIRMED,
     CCI__PKT_DATA,
     CCI__PKT_RESET,
-    CCI__PKT_GROUP /* multicast data: no index, no token */
+    CCI__PKT_GROUP, /* multicast data: no index, no token */
+    CCI__PKT_CLOSE,
+    CCI__PKT_CLOSED,
+    CCI__PKT_BUSY
 };
 
 typedef enum cci_conn_state {
@@ -1814,7 +1830,8 @@ typedef enum cci_conn_state {
     CCI_CONN_ACCEPTED,   /* server: waits for the client's confirmation                */
     CCI_CONN_REJECTED,   /* server: remembers the refusal for a while                  */
     CCI_CONN_OPEN,
-    CCI_CONN_BROKEN      /* the peer has left or is lost; the program has not closed   */
+    CCI_CONN_BROKEN,     /* the peer has left or is lost; the program has not closed   */
+    CCI_CONN_CLOSING     /* the program has closed: CLOSE is repeated                  */
 } cci_conn_state_t;
 
 typedef struct cci_conn {
@@ -1827,7 +1844,7 @@ typedef struct cci_conn {
     uint32_t peer_window;
     cci_link_addr_t peer;
     uint8_t state;
-    uint8_t tries;      /* of the handshake packet that is repeated */
+    uint8_t tries;      /* of the packet that is repeated */
     uint8_t is_client;
     uint8_t proven;     /* server: the client's address was proven by a cookie or by its token */
     uint8_t confirming; /* client: CONFIRM is repeated */
@@ -1835,14 +1852,33 @@ typedef struct cci_conn {
     uint8_t flags;      /* the user's */
 } cci_conn_t;
 
+/* Tokens of clients whose connections have ended in one epoch: a copy of their request is none. */
+typedef struct cci_conn_seen {
+    uint64_t *slots; /* CCI__CONN_SEEN of them, an open hash; 0: empty */
+    uint32_t count;
+} cci_conn_seen_t;
+
+#define CCI__CONN_SEEN 16384u   /* slots; an epoch ends when half of them are in use */
+#define CCI__CONN_SOURCES 512u /* counters in a row */
+
+/* How many connections each network has: a keyed sketch of two rows, whose smaller counter is at least the true number. */
+typedef struct cci_conn_sources {
+    uint32_t all[2][CCI__CONN_SOURCES], opening[2][CCI__CONN_SOURCES];
+} cci_conn_sources_t;
+
 typedef struct cci_conn_table {
     uint64_t key[2];
     uint64_t counter; /* of tokens */
     uint8_t **slabs;
     uint32_t *buckets;
-    uint32_t entry_size, slab_count, bucket_count;
+    uint32_t entry_size, slab_count, slab_limit, bucket_count;
     uint32_t free, free_last; /* first in, first out: a name that was just given up is not given again soon */
     uint32_t used, unproven;
+    /* Cookies are good for the epoch in which they were given, and for the next. So long it is remembered which requests have been
+     * heard, and since there is an end to that, an epoch that has seen many ends early: this costs a client a new cookie. */
+    uint64_t epoch, epoch_ns; /* its number, and when it began */
+    cci_conn_seen_t seen[2];  /* in this epoch, and in the one before */
+    cci_conn_sources_t sources;
 } cci_conn_table_t;
 
 /* `slabs` has room for CCI__CONN_SLABS pointers; `entry_size` bytes are kept for each connection, of which cci_conn_t is
@@ -1854,7 +1890,15 @@ CCI_API void cci_conn_table_init(cci_conn_table_t *table, const uint64_t key[2],
     table->key[1] = key[1];
     table->entry_size = entry_size;
     table->slabs = slabs;
+    table->slab_limit = CCI__CONN_SLABS;
     table->free = CCI__CONN_NONE;
+}
+
+/* Memory for what was heard lately: 2 * CCI__CONN_SEEN numbers. */
+CCI_API void cci_conn_table_remembers(cci_conn_table_t *table, uint64_t *slots) {
+    memset(slots, 0, 2 * CCI__CONN_SEEN * sizeof *slots);
+    table->seen[0].slots = slots;
+    table->seen[1].slots = slots + CCI__CONN_SEEN;
 }
 
 CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
@@ -1868,6 +1912,12 @@ CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
 CCI_API cci_conn_t *cci_conn_find(const cci_conn_table_t *table, uint32_t index, uint64_t token) {
     cci_conn_t *conn = cci_conn_at(table, index);
     return conn && conn->token == token && conn->state != CCI_CONN_FREE ? conn : NULL;
+}
+
+/* Do both sides know each other's tokens? */
+CCI_API int cci_conn_has_peer(const cci_conn_t *conn) {
+    return conn->state == CCI_CONN_ACCEPTED || conn->state == CCI_CONN_OPEN || conn->state == CCI_CONN_BROKEN ||
+           conn->state == CCI_CONN_CLOSING;
 }
 
 static void cci_conn_put_free(cci_conn_table_t *table, cci_conn_t *conn) {
@@ -1974,6 +2024,83 @@ CCI_API void cci_conn_close(cci_conn_table_t *table, cci_conn_t *conn) {
     conn->token = 0;
     cci_conn_put_free(table, conn);
     table->used--;
+}
+
+/* ---- requests that come again after their connection has ended ---- */
+
+static uint32_t cci__conn_seen_at(const cci_conn_table_t *table, const cci_conn_seen_t *seen, uint64_t token) {
+    uint32_t at = (uint32_t)cci__siphash(table->key, &token, 1) & (CCI__CONN_SEEN - 1);
+    while (seen->slots[at] != 0 && seen->slots[at] != token)
+        at = (at + 1) & (CCI__CONN_SEEN - 1);
+    return at;
+}
+
+static void cci__conn_next_epoch(cci_conn_table_t *table) {
+    cci_conn_seen_t oldest = table->seen[1];
+    table->seen[1] = table->seen[0];
+    if (oldest.count > 0)
+        memset(oldest.slots, 0, CCI__CONN_SEEN * sizeof *oldest.slots);
+    oldest.count = 0;
+    table->seen[0] = oldest;
+    table->epoch++;
+}
+
+/* Ends the epoch if it is over. */
+CCI_API void cci_conn_turn_epoch(cci_conn_table_t *table, uint64_t now_ns) {
+    uint32_t turns = (uint32_t)cci__min64((now_ns - table->epoch_ns) / CCI__CONN_EPOCH_NS, 2);
+    if (turns > 0)
+        table->epoch_ns = now_ns;
+    while (turns-- > 0)
+        cci__conn_next_epoch(table);
+}
+
+/* Has a connection of this client's token ended in this epoch, or in the one before? */
+CCI_API int cci_conn_was_seen(const cci_conn_table_t *table, uint64_t token) {
+    uint32_t i;
+    for (i = 0; i < 2; i++)
+        if (table->seen[i].count > 0 && table->seen[i].slots[cci__conn_seen_at(table, &table->seen[i], token)] == token)
+            return 1;
+    return 0;
+}
+
+/* The request of a connection that ends, or that is found at another address from now on, must not be heard again. */
+CCI_API void cci_conn_remember(cci_conn_table_t *table, uint64_t token, uint64_t now_ns) {
+    uint32_t at;
+    cci_conn_turn_epoch(table, now_ns);
+    if (table->seen[0].count == CCI__CONN_SEEN / 2)
+        cci__conn_next_epoch(table);
+    at = cci__conn_seen_at(table, &table->seen[0], token);
+    table->seen[0].count += table->seen[0].slots[at] != token;
+    table->seen[0].slots[at] = token;
+}
+
+/* ---- shares of the table ---- */
+
+static uint32_t cci__conn_source_at(const cci_conn_table_t *table, const uint8_t prefix[16], uint64_t row) {
+    uint64_t words[3];
+    words[0] = cci__load64(prefix);
+    words[1] = cci__load64(prefix + 8);
+    words[2] = row ^ 0x736f75726365; /* other hashes of this key have other counts of words, or another last word */
+    return (uint32_t)(cci__siphash(table->key, words, 3) % CCI__CONN_SOURCES);
+}
+
+/* Counts connections of a network, those that are not open yet too: `all` and `opening` are 1, 0 or -1. */
+CCI_API void cci_conn_count_source(cci_conn_table_t *table, const uint8_t prefix[16], int all, int opening) {
+    uint32_t row;
+    for (row = 0; row < 2; row++) {
+        uint32_t at = cci__conn_source_at(table, prefix, row);
+        table->sources.all[row][at] += (uint32_t)all;
+        table->sources.opening[row][at] += (uint32_t)opening;
+    }
+}
+
+/* May a network have one connection more, where `opening_left` that are not open yet can still be held? Three quarters at
+ * most are for one, so that others find something. */
+CCI_API int cci_conn_source_may(const cci_conn_table_t *table, const uint8_t prefix[16], uint32_t opening_left) {
+    uint32_t a = cci__conn_source_at(table, prefix, 0), b = cci__conn_source_at(table, prefix, 1);
+    return cci__share(cci__min32(table->sources.all[0][a], table->sources.all[1][b]),
+                      table->slab_limit * CCI__CONN_SLAB - table->used) &&
+           cci__share(cci__min32(table->sources.opening[0][a], table->sources.opening[1][b]), opening_left);
 }
 
 /* ---- packets ---- */
@@ -2124,6 +2251,14 @@ CCI_API uint32_t cci_conn_clear_size(uint8_t type) {
            : type == CCI__PKT_ACCEPT ? CCI__ACCEPT_SIZE
            : type == CCI__PKT_REJECT ? CCI__SEALED_REJECT
                                      : CCI__HEADER_SIZE;
+}
+
+/* Many connections may end at once: each of their CLOSE packets has its time. Returns when the next may leave; *free_ns is
+ * when the line would be free of all that have been promised so far. */
+CCI_API uint64_t cci_conn_close_slot(uint64_t *free_ns, uint64_t now_ns) {
+    uint64_t burst_ns = CCI__CONN_CLOSE_BURST * CCI__CONN_CLOSE_NS;
+    *free_ns = cci__max64(*free_ns, now_ns) + CCI__CONN_CLOSE_NS;
+    return cci__max64(now_ns, *free_ns - cci__min64(*free_ns, burst_ns));
 }
 
 /* Milliseconds until try number `tries` of a handshake packet is followed by the next: 20 doubling to 1,000. */
@@ -5578,13 +5713,16 @@ extern "C" {
 #define CCI__DGRAM_CHUNKS 512u
 #define CCI__DGRAM_CONTROL 8192u     /* connection events at once */
 #define CCI__DGRAM_GROUPS 16u
-#define CCI__DGRAM_GONE 64u
+#define CCI__DGRAM_PROBES 8u         /* that a silent peer may leave unanswered */
 #define CCI__DGRAM_COLLECTING 64u    /* requests in pieces that are arriving */
 #define CCI__DGRAM_UNCLOCKED 32u      /* messages to one look at the clock, in a stream */
 #define CCI__DGRAM_BURST 112000u      /* bytes of messages that leave at once even if others are under way */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
 #define CCI__DGRAM_CONFIRM_TRIES 30
+#define CCI__DGRAM_CLOSE_NS (100 * CCI__MS) /* an endpoint that goes waits for answers to its CLOSE packets at most */
+#define CCI__DGRAM_CLOSE_BATCHES 50u        /* one a millisecond, if there are many */
+#define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__DGRAM_STUCK_NS (UINT64_C(10000) * CCI__MS) /* a peer that gets no further so long makes room for others */
 
 /* What an operation of the program leaves until its completion has been returned. */
@@ -5625,16 +5763,34 @@ typedef struct cci__dconn {
     cci_conn_t conn; /* first */
     cci_rel_state_t state;
     cci__active_t *active;
-    void *pending; /* client: the request's bytes; server: the request's event; then the reserved event */
+    union { /* by conn.state */
+        struct cci__pending *request; /* CONNECTING: what is repeated                                        */
+        cci_evq_event_t *event;       /* COLLECTING, REQUESTED: of the request; ACCEPTED: kept for the outcome */
+        struct {
+            cci_evq_event_t *keepalive_event; /* that waits for the program */
+            uint64_t probe_ns;                /* when to look whether something has come */
+        } open;
+        struct {
+            cci_evq_event_t *keepalive_event, *end_event; /* that wait for the program */
+        } broken;
+    } in;
     void *key;     /* the program's, NULL: packets are not sealed */
     uint64_t peer_secret;  /* sealed: what the peer's RESET must hold */
     uint32_t sealed_count; /* sealed: of the handshake's packets that were sent */
     uint32_t send_timeout_us, keepalive_us;
+    uint32_t peer_count; /* sealed: of the peer's packets of the handshake, one more than the latest that has come */
+    uint32_t heard;      /* when something came from the peer, in units of 2^20 ns */
+    int32_t end_status;  /* BROKEN: that of the event about it */
 } cci__dconn_t;
 
 #define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message has gone and nothing has come since */
 #define CCI__CONN_WORN 2u   /* no more packets can be sealed */
 #define CCI__CONN_ASKING 4u /* client: the link does not know the peer's address yet */
+#define CCI__CONN_UNTOLD 8u /* BROKEN: the program is to have an event about it */
+#define CCI__CONN_OPENING 32u /* server: counts among those of its network that are not open yet */
+#define CCI__CONN_COUNTED 64u /* server: counts among those of its network */
+#define CCI__CONN_BUSY 128u   /* client: the server has no space for it */
+#define CCI__CONN_SLOT 16u  /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
 
 /* The client's request while it is repeated; its data follows. */
 typedef struct cci__pending {
@@ -5646,6 +5802,12 @@ typedef struct cci__pending {
 typedef struct cci__memory {
     struct cci__memory *next;
 } cci__memory_t;
+
+/* Who asks for a connection, while the program has the event. */
+typedef struct cci__uri {
+    struct cci__uri *next;
+    char text[120];
+} cci__uri_t;
 
 typedef struct cci__tx_slot {
     cci_link_addr_t to;
@@ -5671,9 +5833,12 @@ typedef struct cci__dgram {
     uint64_t awake_ns;   /* since when the program has called often enough to see what its peers do */
     uint64_t pumped_ns;
     uint64_t strays;     /* packets that are not ours, or for no connection of the endpoint: guesses among them */
+    uint64_t close_ns;   /* when the CLOSE packets that have been promised a time have left */
+    uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;    /* connections that were ended because they were stuck and others went short */
-    uint64_t gone[CCI__DGRAM_GONE]; /* tokens of clients whose connections have ended: a late copy of a request is none */
-    uint32_t gone_next, collecting_next;
+    uint64_t busy_log_ns; /* when the log may tell again that requests are refused */
+    uint32_t collecting_next;
+    struct cci__uri *uris; /* free ones */
     struct {
         uint64_t token;
         uint32_t index;
@@ -5897,7 +6062,16 @@ static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_commit_data_to(ep, conn, &conn->conn.peer);
 }
 
+/* The network of an address; 0 if there is none. */
+static uint32_t cci__dgram_prefix(const cci__dgram_t *ep, const cci_link_addr_t *address, uint8_t prefix[16]) {
+    memset(prefix, 0, 16);
+    return ep->link->version >= 2 && ep->link->prefix ? ep->link->prefix(ep->handle, address, prefix) : 0;
+}
+
 /* ---- a peer whose address changes ---- */
+
+static void cci__dgram_remember(cci__dgram_t *ep, const cci__dconn_t *conn);
+static void cci__dgram_count(cci__dgram_t *ep, const cci__dconn_t *conn, int all, int opening);
 
 /* Sends a CHALLENGE or a RESPONSE: nothing else is in the packet, and nobody acknowledges it. */
 static void cci__dgram_send_path(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *to, uint8_t type,
@@ -5951,11 +6125,14 @@ static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci
 
 /* The peer has answered the challenge: this is its address now. */
 static void cci__dgram_moved(cci__dgram_t *ep, cci__dconn_t *conn) {
-    int hashed = conn->conn.hashed;
+    int hashed = conn->conn.hashed, counted = (conn->conn.flags & CCI__CONN_COUNTED) != 0;
+    cci__dgram_remember(ep, conn);
+    cci__dgram_count(ep, conn, -counted, 0);
     cci_conn_unhash(&ep->conns, &conn->conn);
     conn->conn.peer = conn->active->path.to;
     if (hashed)
         cci_conn_hash(&ep->conns, &conn->conn);
+    cci__dgram_count(ep, conn, counted, 0);
     conn->active->path.challenge = 0;
 }
 
@@ -6166,6 +6343,8 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
+    if (conn->conn.state == CCI_CONN_OPEN)
+        at = cci__min64(at, conn->in.open.probe_ns);
     if (at < conn->conn.timer.at_ns) /* never at once: what is overdue now and stays so must not stop the round */
         cci__timer_arm(&ep->wheel, &conn->conn.timer, cci__max64(at, ep->now_ns + (1u << CCI__TICK_SHIFT)));
 }
@@ -6174,7 +6353,7 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
 static int cci__dgram_grow(cci__dgram_t *ep) {
     size_t size = (size_t)CCI__CONN_SLAB * ep->conns.entry_size;
     uint8_t *memory;
-    if (ep->conns.slab_count == CCI__CONN_SLABS)
+    if (ep->conns.slab_count == ep->conns.slab_limit)
         return 0;
     if ((ep->conns.slab_count + 1) * CCI__CONN_SLAB > ep->conns.bucket_count) {
         uint32_t count = ep->conns.bucket_count * 2;
@@ -6239,13 +6418,36 @@ static void cci__dgram_forget(const cci__dgram_t *ep, void *key) {
         ep->seal->forget(ep->seal->user, key);
 }
 
-static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
+/* Takes back what was lent to a connection on which nothing is pending. */
+static void cci__dgram_drop_active(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (!conn->active)
+        return;
+    cci__dgram_drop_runs(ep, conn->active);
+    cci__dgram_take_active(ep, conn->active);
+}
+
+static void cci__dgram_remember(cci__dgram_t *ep, const cci__dconn_t *conn) {
     if (conn->conn.hashed)
-        ep->gone[ep->gone_next++ % CCI__DGRAM_GONE] = conn->conn.peer_token;
-    if (conn->active) {
-        cci__dgram_drop_runs(ep, conn->active);
-        cci__dgram_take_active(ep, conn->active);
-    }
+        cci_conn_remember(&ep->conns, conn->conn.peer_token, ep->now_ns);
+}
+
+/* Counts a connection where its network is counted, if the link knows networks. */
+static void cci__dgram_count(cci__dgram_t *ep, const cci__dconn_t *conn, int all, int opening) {
+    uint8_t prefix[16];
+    if ((all || opening) && cci__dgram_prefix(ep, &conn->conn.peer, prefix))
+        cci_conn_count_source(&ep->conns, prefix, all, opening);
+}
+
+static void cci__dgram_uncount(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__dgram_count(ep, conn, -((conn->conn.flags & CCI__CONN_COUNTED) != 0), -((conn->conn.flags & CCI__CONN_OPENING) != 0));
+    conn->conn.flags &= (uint8_t) ~(CCI__CONN_COUNTED | CCI__CONN_OPENING);
+}
+
+static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__dgram_remember(ep, conn);
+    cci__dgram_uncount(ep, conn);
+    cci__dgram_drop_active(ep, conn);
+    ep->closing -= conn->conn.state == CCI_CONN_CLOSING;
     cci__dgram_forget(ep, conn->key);
     conn->key = NULL;
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
@@ -6285,8 +6487,22 @@ static uint32_t cci__dgram_new_keepalive_us(const cci__dgram_t *ep, const cci__d
     return cci__dgram_is_reliable(conn) ? ep->keepalive_us : 0;
 }
 
+/* The connection opens: its peer is heard of, from now on. */
+static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__dgram_count(ep, conn, 0, -((conn->conn.flags & CCI__CONN_OPENING) != 0));
+    conn->conn.flags &= (uint8_t)~CCI__CONN_OPENING;
+    conn->conn.state = CCI_CONN_OPEN;
+    conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
+    conn->conn.tries = 0;
+    conn->heard = (uint32_t)(ep->now_ns >> 20);
+    conn->in.open.keepalive_event = NULL;
+    conn->in.open.probe_ns = CCI__NEVER;
+    if (ep->info.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
+        conn->in.open.probe_ns = ep->now_ns + ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+}
+
 static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci_evq_event_t *event = cci__dgram_control_event(ep);
+    cci_evq_event_t *event = conn->in.open.keepalive_event ? NULL : cci__dgram_control_event(ep);
     conn->keepalive_us = 0;
     conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
     if (!event)
@@ -6294,27 +6510,118 @@ static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = &conn->conn.pub;
     event->owner = conn;
+    conn->in.open.keepalive_event = event; /* in the same place when it is broken */
     cci_evq_post(&ep->evq.urgent, event);
 }
 
-/* The peer has left or is lost. The connection stays until the program disconnects. */
+/* Posts the event about the end of a connection, behind its completions, once the program has had its last message. */
+static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci_evq_event_t *event;
+    if (!(conn->conn.flags & CCI__CONN_UNTOLD) || (conn->active && conn->active->runs))
+        return;
+    event = cci__dgram_control_event(ep);
+    if (!event) { /* there is no memory now */
+        conn->conn.deadline_ns = ep->now_ns + 10 * CCI__MS;
+        cci__dgram_schedule(ep, conn);
+        return;
+    }
+    conn->conn.flags &= (uint8_t)~CCI__CONN_UNTOLD;
+    event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
+    event->base.pub.disconnect.status = (cci_status_t)conn->end_status;
+    event->base.pub.disconnect.connection = &conn->conn.pub;
+    event->base.pub.disconnect.context = conn->conn.pub.context;
+    event->owner = conn;
+    conn->in.broken.end_event = event;
+    cci_evq_post(&ep->evq.done, event);
+}
+
+/* Events that wait for the program must not name a connection that is gone. */
+static void cci__dgram_take_back_events(const cci__dconn_t *conn) {
+    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)
+        return;
+    if (conn->in.open.keepalive_event)
+        conn->in.open.keepalive_event->base.pub.type = CCI_EVENT_NONE;
+    if (conn->conn.state == CCI_CONN_BROKEN && conn->in.broken.end_event)
+        conn->in.broken.end_event->base.pub.type = CCI_EVENT_NONE;
+}
+
+/* An address as a URI, in memory that cci__dgram_free_uri() takes back; NULL if the link has no text for it. */
+static const char *cci__dgram_peer_uri(cci__dgram_t *ep, const cci_link_addr_t *address) {
+    cci__uri_t *uri = ep->uris;
+    size_t length = strlen(ep->transport->name);
+    uint32_t i;
+    if (ep->link->version < 2 || !ep->link->text || length + 4 > sizeof uri->text)
+        return NULL;
+    if (!uri) {
+        uri = (cci__uri_t *)cci__dgram_memory(ep, 16 * sizeof *uri);
+        for (i = 0; uri && i < 16; i++) {
+            uri[i].next = ep->uris;
+            ep->uris = &uri[i];
+        }
+        if ((uri = ep->uris) == NULL)
+            return NULL;
+    }
+    memcpy(uri->text, ep->transport->name, length);
+    memcpy(uri->text + length, "://", 3);
+    if (ep->link->text(ep->handle, address, uri->text + length + 3, sizeof uri->text - length - 3) != CCI_SUCCESS)
+        return NULL;
+    ep->uris = uri->next;
+    return uri->text;
+}
+
+static void cci__dgram_free_uri(cci__dgram_t *ep, const char *text) {
+    cci__uri_t *uri;
+    if (!text)
+        return;
+    uri = CCI__CONTAINER((uintptr_t)text, cci__uri_t, text);
+    uri->next = ep->uris;
+    ep->uris = uri;
+}
+
+/* An event leaves its queue for the program. 0: it was taken back meanwhile, and has been returned. */
+static int cci__dgram_hand_out(cci__dgram_t *ep, cci_evq_event_t *event) {
+    cci__dconn_t *conn = (cci__dconn_t *)event->owner;
+    switch (event->base.pub.type) {
+    case CCI_EVENT_NONE:
+        cci_evq_return_event(&ep->evq, event);
+        return 0;
+    case CCI_EVENT_KEEPALIVE_TIMEDOUT:
+        conn->in.open.keepalive_event = NULL;
+        return 1;
+    case CCI_EVENT_DISCONNECT:
+        conn->in.broken.end_event = NULL;
+        return 1;
+    case CCI_EVENT_CONNECT_REQUEST:
+        event->base.pub.request.peer_uri = cci__dgram_peer_uri(ep, &conn->conn.peer);
+        return 1;
+    default:
+        return 1;
+    }
+}
+
+/* The peer has left (CCI_SUCCESS) or is lost. The connection stays until the program disconnects. */
 static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     if (conn->conn.state != CCI_CONN_OPEN)
         return;
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.confirming = 0;
     conn->conn.deadline_ns = CCI__NEVER;
-    cci__dgram_abort(ep, conn, status);
+    conn->end_status = status;
+    conn->in.broken.end_event = NULL;
+    cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
     if (conn->keepalive_us)
         cci__dgram_post_keepalive(ep, conn);
+    if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT) {
+        conn->conn.flags |= CCI__CONN_UNTOLD;
+        cci__dgram_post_end(ep, conn);
+    }
 }
 
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
 static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
-    cci__pending_t *pending = (cci__pending_t *)conn->pending;
+    cci__pending_t *pending = conn->in.request;
     cci_evq_event_t *event = pending->event;
     cci__dgram_flush(ep); /* the batch may hold a request, which names the data in `pending` */
-    conn->pending = NULL;
     cci_release(pending);
     event->base.pub.connect.type = CCI_EVENT_CONNECT;
     event->base.pub.connect.status = (cci_status_t)status;
@@ -6322,13 +6629,14 @@ static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int statu
     event->base.pub.connect.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
     event->owner = status == CCI_SUCCESS ? conn : NULL;
     cci_evq_post(&ep->evq.urgent, event);
-    if (status != CCI_SUCCESS)
+    if (status == CCI_SUCCESS)
+        cci__dgram_opened(ep, conn);
+    else
         cci__dgram_close_conn(ep, conn);
 }
 
 static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
-    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
-    conn->pending = NULL;
+    cci_evq_event_t *event = conn->in.event;
     cci__dgram_proven(ep, conn);
     event->base.pub.accept.type = CCI_EVENT_ACCEPT;
     event->base.pub.accept.status = (cci_status_t)status;
@@ -6340,9 +6648,8 @@ static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status
         cci__dgram_close_conn(ep, conn);
         return;
     }
-    conn->conn.state = CCI_CONN_OPEN;
+    cci__dgram_opened(ep, conn);
     conn->conn.deadline_ns = CCI__NEVER;
-    conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
     if (conn->keepalive_us)
         conn->conn.deadline_ns = ep->now_ns + (uint64_t)conn->keepalive_us * 1000;
     cci__dgram_schedule(ep, conn);
@@ -6481,7 +6788,7 @@ static const cci_rel_sink_t cci__dgram_sink = {cci__sink_keep,     cci__sink_dro
 /* ---- coming in ---- */
 
 static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__pending_t *pending = (cci__pending_t *)conn->pending;
+    cci__pending_t *pending = conn->in.request;
     cci_conn_request_t request;
     uint32_t head = conn->key ? CCI__SEALED_REQUEST + CCI__SECRET_SIZE : CCI__REQUEST_SIZE;
     request.cookie = conn->conn.peer_token; /* where it is kept until the server's token is known */
@@ -6507,15 +6814,33 @@ static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
     } while (request.offset < pending->data_len);
 }
 
-/* A packet of a connection that is nothing but its type: REJECT, CONFIRM, CONFIRMED. */
-static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) {
+/* A packet of a connection that is nothing but its type: REJECT, CONFIRM, CONFIRMED, CLOSE, CLOSED. */
+static void cci__dgram_tell_at(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type, const cci_link_addr_t *to) {
     uint8_t *head = cci__dgram_slot(ep)->head;
     int names_sender = type == CCI__PKT_REJECT && conn->key;
     cci_conn_write_header(head, type, 0, conn->conn.peer_index, conn->conn.peer_token,
                           type == CCI__PKT_REJECT ? 0 : conn->conn.index, 0);
     if (names_sender)
         cci__store64(head + CCI__HEADER_SIZE, conn->conn.token);
-    cci__dgram_commit_bare(ep, &conn->conn.peer, conn, names_sender ? CCI__SEALED_REJECT : CCI__HEADER_SIZE, NULL, 0);
+    cci__dgram_commit_bare(ep, to, conn, names_sender ? CCI__SEALED_REJECT : CCI__HEADER_SIZE, NULL, 0);
+}
+
+static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) {
+    cci__dgram_tell_at(ep, conn, type, &conn->conn.peer);
+}
+
+/* Sends a CLOSE as soon as it is its turn. The answer has more than a round trip's time, and twice as much each time. */
+static void cci__dgram_send_close(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t wait_ns = cci__max64(cci_conn_retry_ns(0), (uint64_t)conn->state.srtt_ns * 3 / 2);
+    if (!(conn->conn.flags & CCI__CONN_SLOT)) {
+        conn->conn.flags |= CCI__CONN_SLOT;
+        conn->conn.deadline_ns = cci_conn_close_slot(&ep->close_ns, ep->now_ns);
+    }
+    if (conn->conn.deadline_ns > ep->now_ns)
+        return;
+    conn->conn.flags &= (uint8_t)~CCI__CONN_SLOT;
+    conn->conn.deadline_ns = ep->now_ns + (wait_ns << conn->conn.tries++);
+    cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
 }
 
 /* Answers a packet of `length` bytes for a connection that is gone. */
@@ -6554,7 +6879,7 @@ static void cci__dgram_request_again(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 /* A request that the program has not seen is given up. */
 static void cci__dgram_forget_request(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci_evq_return_event(&ep->evq, (cci_evq_event_t *)conn->pending);
+    cci_evq_return_event(&ep->evq, conn->in.event);
     cci__dgram_proven(ep, conn);
     cci__dgram_close_conn(ep, conn);
 }
@@ -6574,7 +6899,7 @@ static void cci__dgram_begin_collecting(cci__dgram_t *ep, const cci__dconn_t *co
 
 /* A piece of a request: when all have come, the program may decide. */
 static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request) {
-    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
+    cci_evq_event_t *event = conn->in.event;
     uint64_t *missing = &conn->state.next_sequence; /* not used for sequence numbers before the connection is open */
     uint32_t count = request->unit ? (request->data_len + request->unit - 1) / request->unit : 1;
     if (event->base.pub.request.data_len != request->data_len || conn->state.expected_sequence != request->unit)
@@ -6661,16 +6986,109 @@ static void cci__dgram_send_cookie(cci__dgram_t *ep, const cci_link_rx_t *rx, co
     cci__dgram_commit_bare(ep, &rx->from, NULL, CCI__HEADER_SIZE, NULL, 0);
 }
 
+/* There is no space for a request now. The client, which asks again, learns so; no state is kept. */
+static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header, const char *why) {
+    cci_conn_write_header(cci__dgram_slot(ep)->head, CCI__PKT_BUSY, 0, header->index, header->token, 0, 0);
+    cci__dgram_commit_bare(ep, &rx->from, NULL, CCI__HEADER_SIZE, NULL, 0);
+    if (ep->now_ns < ep->busy_log_ns)
+        return;
+    ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
+    cci_log(CCI_LOG_WARN, why);
+}
+
+/* Why there is no space for a request, NULL if there is. */
+static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_link_rx_t *rx, int whole) {
+    uint32_t reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW); /* of few, what is early leaves but one more */
+    uint8_t prefix[16];
+    if ((ep->current->refs == 1 || !whole) && ep->evq.free_buffer_count <= reserve) {
+        if (cci__dgram_peers_hold(ep))
+            cci__dgram_reclaim(ep, 0);
+        return "clients have to wait: the receive buffers are full of requests and messages";
+    }
+    if (cci__dgram_prefix(ep, &rx->from, prefix) &&
+        !cci_conn_source_may(&ep->conns, prefix, ep->evq.free_buffer_count - cci__min32(reserve, ep->evq.free_buffer_count - 1)))
+        return "clients have to wait: one network has the most connections that it may have";
+    return NULL;
+}
+
+/* A request that is to be heard: `event` for the program when all of it is there. */
+static void cci__dgram_hear(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request, cci_evq_event_t *event) {
+    event->owner = conn;
+    conn->in.event = event;
+    event->base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
+    event->base.pub.request.data_len = request->data_len;
+    event->base.pub.request.attribute = conn->conn.pub.attribute;
+    event->base.pub.request.peer_uri = NULL;
+    if (request->length == request->data_len) {
+        ep->current->refs++;
+        event->buffer = ep->current;
+        event->base.pub.request.data_ptr = request->data_len ? request->data : NULL;
+        cci_evq_post(&ep->evq.urgent, event);
+        return;
+    }
+    event->buffer = cci_evq_take_buffer(&ep->evq);
+    event->base.pub.request.data_ptr = event->buffer->data;
+    conn->conn.state = CCI_CONN_COLLECTING;
+    conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
+    conn->state.expected_sequence = request->unit;
+    cci__dgram_begin_collecting(ep, conn);
+    cci__dgram_collect(ep, conn, request);
+    cci__dgram_schedule(ep, conn);
+}
+
+/* A request of a client that is new. */
+static void cci__dgram_new_request(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
+                                   const cci_conn_header_t *header, const cci_conn_request_t *request, int proven) {
+    int sealed = (header->flags & CCI__HEADER_SEALED) != 0;
+    const char *refusal = cci__dgram_refusal(ep, rx, request->length == request->data_len);
+    void *key = NULL;
+    cci_evq_event_t *event;
+    cci__dconn_t *conn;
+    if (refusal) {
+        cci__dgram_send_busy(ep, rx, header, refusal);
+        return;
+    }
+    if (sealed && (key = cci__dgram_request_key(ep, rx, header, bytes, length)) == NULL)
+        return;
+    event = cci__dgram_control_event(ep);
+    conn = event ? cci__dgram_open_conn(ep, (cci_conn_attribute_t)header->attribute, NULL) : NULL;
+    if (!conn) {
+        cci__dgram_forget(ep, key);
+        if (event)
+            cci_evq_return_event(&ep->evq, event);
+        cci__dgram_send_busy(ep, rx, header, "clients have to wait: the connection table is full, or there is no memory for more");
+        return;
+    }
+    conn->key = key;
+    if (key)
+        conn->peer_secret = cci__load64(bytes + CCI__SEALED_REQUEST);
+    conn->conn.state = CCI_CONN_REQUESTED;
+    conn->conn.peer = rx->from;
+    conn->conn.peer_index = header->index;
+    conn->conn.peer_token = header->token;
+    conn->conn.peer_window = cci__max32(request->window, 4096);
+    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, request->max_send_size);
+    conn->conn.proven = (uint8_t)proven;
+    conn->conn.flags = CCI__CONN_OPENING | CCI__CONN_COUNTED;
+    ep->conns.unproven += !proven;
+    cci_conn_hash(&ep->conns, &conn->conn);
+    cci__dgram_count(ep, conn, 1, 1);
+    cci__dgram_hear(ep, conn, request, event);
+}
+
+/* Does a request have a cookie of this epoch or of the one before? */
+static int cci__dgram_is_proven(const cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
+                                uint64_t cookie) {
+    return cookie != 0 &&
+           (cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, ep->conns.epoch) ||
+            cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, ep->conns.epoch - 1));
+}
+
 static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
                                      const cci_conn_header_t *header) {
     cci_conn_request_t request;
     cci__dconn_t *conn;
-    void *key = NULL;
-    int sealed = (header->flags & CCI__HEADER_SEALED) != 0;
-    cci_evq_event_t *event;
-    uint64_t epoch = ep->now_ns >> 34; /* 17 s */
-    uint32_t i, reserve;
-    int proven, whole;
+    int sealed = (header->flags & CCI__HEADER_SEALED) != 0, proven;
     if (sealed && length < ep->seal->tag_size)
         return;
     if (!cci_conn_parse_request(bytes, sealed ? length - ep->seal->tag_size : length, &request))
@@ -6690,66 +7108,15 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
         cci__dgram_request_again(ep, conn);
         return;
     }
-    for (i = 0; i < CCI__DGRAM_GONE; i++)
-        if (ep->gone[i] == header->token)
-            return;
-    whole = request.length == request.data_len;
-    proven = request.cookie != 0 &&
-             (request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch) ||
-              request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch - 1));
+    cci_conn_turn_epoch(&ep->conns, ep->now_ns);
+    if (cci_conn_was_seen(&ep->conns, header->token))
+        return;
+    proven = cci__dgram_is_proven(ep, rx, header, request.cookie);
     if (!proven &&
-        (sealed || ep->conns.unproven >= cci__max32(cci__min32(ep->recv_buf_count / 4, CCI__CONN_UNPROVEN), 1))) {
-        cci__dgram_send_cookie(ep, rx, header, epoch);
-        return;
-    }
-    reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW); /* of few, what is early leaves but one more */
-    if ((ep->current->refs == 1 || !whole) && ep->evq.free_buffer_count <= reserve) {
-        if (cci__dgram_peers_hold(ep))
-            cci__dgram_reclaim(ep, 0);
-        return; /* the client asks again */
-    }
-    if (sealed && (key = cci__dgram_request_key(ep, rx, header, bytes, length)) == NULL)
-        return;
-    event = cci__dgram_control_event(ep);
-    conn = event ? cci__dgram_open_conn(ep, (cci_conn_attribute_t)header->attribute, NULL) : NULL;
-    if (!conn) {
-        cci__dgram_forget(ep, key);
-        if (event)
-            cci_evq_return_event(&ep->evq, event);
-        return;
-    }
-    conn->key = key;
-    if (key)
-        conn->peer_secret = cci__load64(bytes + CCI__SEALED_REQUEST);
-    conn->conn.state = CCI_CONN_REQUESTED;
-    conn->conn.peer = rx->from;
-    conn->conn.peer_index = header->index;
-    conn->conn.peer_token = header->token;
-    conn->conn.peer_window = cci__max32(request.window, 4096);
-    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, request.max_send_size);
-    conn->conn.proven = (uint8_t)proven;
-    ep->conns.unproven += !proven;
-    cci_conn_hash(&ep->conns, &conn->conn);
-    event->owner = conn;
-    conn->pending = event;
-    event->base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
-    event->base.pub.request.data_len = request.data_len;
-    event->base.pub.request.attribute = conn->conn.pub.attribute;
-    if (whole) {
-        ep->current->refs++;
-        event->buffer = ep->current;
-        event->base.pub.request.data_ptr = request.data_len ? request.data : NULL;
-        cci_evq_post(&ep->evq.urgent, event);
-        return;
-    }
-    event->buffer = cci_evq_take_buffer(&ep->evq);
-    event->base.pub.request.data_ptr = event->buffer->data;
-    conn->conn.state = CCI_CONN_COLLECTING;
-    conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
-    conn->state.expected_sequence = request.unit;
-    cci__dgram_begin_collecting(ep, conn);
-    cci__dgram_collect(ep, conn, &request);
-    cci__dgram_schedule(ep, conn);
+        (sealed || ep->conns.unproven >= cci__max32(cci__min32(ep->recv_buf_count / 4, CCI__CONN_UNPROVEN), 1)))
+        cci__dgram_send_cookie(ep, rx, header, ep->conns.epoch);
+    else
+        cci__dgram_new_request(ep, rx, bytes, length, header, &request, proven);
 }
 
 static void cci__dgram_input_accept(cci__dgram_t *ep, uint8_t *bytes, uint32_t length, const cci_conn_header_t *header) {
@@ -6769,13 +7136,10 @@ static void cci__dgram_input_accept(cci__dgram_t *ep, uint8_t *bytes, uint32_t l
         conn->conn.peer_token = accept.token;
         if (conn->key)
             conn->peer_secret = cci__load64(bytes + CCI__ACCEPT_SIZE);
-        conn->conn.state = CCI_CONN_OPEN;
         conn->state.floor_number = 0;
-        conn->conn.confirming = 1;
-        conn->conn.tries = 0;
-        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
-        conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
         cci__dgram_connected(ep, conn, CCI_SUCCESS);
+        conn->conn.confirming = 1;
+        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
         cci__dgram_schedule(ep, conn);
     } else if (conn->conn.state != CCI_CONN_OPEN || conn->conn.peer_token != accept.token) {
         return;
@@ -6807,14 +7171,19 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     int outcome;
     if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
         ep->strays++;
+        if (conn && conn->conn.state == CCI_CONN_CLOSING)
+            return; /* the CLOSE will be repeated */
         if (!conn || !conn->key || conn->conn.state == CCI_CONN_BROKEN) /* no secret for one that may yet open */
             cci__dgram_send_reset(ep, rx, header, header->number, length);
         return;
     }
     if (!cci__dgram_unseal(ep, conn, cci__dgram_number(conn, header), conn->conn.peer_token, bytes, &length))
         return;
-    if (!conn->key)
+    if (!conn->key || (header->type != CCI__PKT_DATA && header->number >= conn->peer_count)) {
         conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED; /* the peer is there */
+        conn->heard = (uint32_t)(ep->now_ns >> 20);
+        conn->peer_count = header->number + 1;
+    }
     if (conn->conn.state == CCI_CONN_ACCEPTED)
         cci__dgram_accepted(ep, conn, CCI_SUCCESS);
     else
@@ -6827,8 +7196,10 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     if (!active)
         return; /* as if it were lost */
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
-    if (outcome == CCI_REL_NEWEST)
-        conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED; /* sealed ones can be repeated by others, but are then not new */
+    if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
+        conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+        conn->heard = (uint32_t)(ep->now_ns >> 20);
+    }
     if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
         if (outcome != CCI_REL_UNSOUND)
             cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
@@ -6841,6 +7212,29 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         ep->pool.starved = 0;
         cci__dgram_reclaim(ep, 0);
     }
+}
+
+/* CLOSE: the peer has closed the connection. CLOSED: it knows that we have. */
+static void cci__dgram_input_close(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
+                                   const cci_conn_header_t *header) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
+    if (!conn) {
+        ep->strays++;
+        if (header->type == CCI__PKT_CLOSE)
+            cci__dgram_send_reset(ep, rx, header, header->number, length); /* as good an answer, from one that has forgotten it */
+        return;
+    }
+    if (conn->conn.pub.attribute > CCI_CONN_ATTR_UU || !cci_conn_has_peer(&conn->conn) ||
+        !cci__dgram_unseal(ep, conn, header->number, conn->conn.peer_token, bytes, &length))
+        return;
+    if (header->type == CCI__PKT_CLOSE)
+        cci__dgram_tell_at(ep, conn, CCI__PKT_CLOSED, &rx->from);
+    if (conn->conn.state == CCI_CONN_CLOSING)
+        cci__dgram_close_conn(ep, conn);
+    else if (header->type == CCI__PKT_CLOSE && conn->conn.state == CCI_CONN_ACCEPTED)
+        cci__dgram_accepted(ep, conn, CCI_ERR_DISCONNECTED);
+    else if (header->type == CCI__PKT_CLOSE)
+        cci__dgram_break(ep, conn, CCI_SUCCESS);
 }
 
 static void cci__dgram_input_reset(cci__dgram_t *ep, const uint8_t *bytes, uint32_t length,
@@ -6858,6 +7252,8 @@ static void cci__dgram_input_reset(cci__dgram_t *ep, const uint8_t *bytes, uint3
         cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
     else if (conn->conn.state == CCI_CONN_ACCEPTED)
         cci__dgram_accepted(ep, conn, CCI_ERR_DISCONNECTED);
+    else if (conn->conn.state == CCI_CONN_CLOSING)
+        cci__dgram_close_conn(ep, conn);
 }
 
 /* Opens a packet of a group, if they are sealed. Who sent it is in it, and all of its number. */
@@ -6943,6 +7339,10 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         ep->strays++;
         cci__dgram_send_reset(ep, rx, &header, 0, length);
         break;
+    case CCI__PKT_CLOSE:
+    case CCI__PKT_CLOSED:
+        cci__dgram_input_close(ep, rx, bytes, length, &header);
+        break;
     case CCI__PKT_RESET:
         cci__dgram_input_reset(ep, bytes, length, &header);
         break;
@@ -6951,12 +7351,15 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         break;
     case CCI__PKT_COOKIE:
     case CCI__PKT_REJECT:
+    case CCI__PKT_BUSY:
         conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header.index, header.token);
         if (!conn || conn->conn.state != CCI_CONN_CONNECTING) {
             ep->strays++;
             break;
         }
-        if (header.type == CCI__PKT_REJECT) {
+        if (header.type == CCI__PKT_BUSY) {
+            conn->conn.flags |= CCI__CONN_BUSY; /* the request is repeated anyway */
+        } else if (header.type == CCI__PKT_REJECT) {
             uint64_t token = length < CCI__SEALED_REJECT ? 0 : cci__load64(bytes + CCI__HEADER_SIZE);
             if (cci__dgram_unseal(ep, conn, header.number, token, bytes, &length))
                 cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
@@ -7029,6 +7432,22 @@ static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     conn->conn.deadline_ns = ep->now_ns + period_ns;
 }
 
+/* Asks a peer that has been silent for long whether it is still there. It needs no hot state, and answers with CONFIRMED. */
+static void cci__dgram_probe(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t silent_ns = (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->heard) << 20;
+    uint64_t period_ns = ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+    if (silent_ns < period_ns) {
+        conn->conn.tries = 0;
+        conn->in.open.probe_ns = ep->now_ns + period_ns - silent_ns;
+    } else if (conn->conn.tries < CCI__DGRAM_PROBES) {
+        conn->conn.tries++;
+        conn->in.open.probe_ns = ep->now_ns + period_ns / CCI__DGRAM_PROBES;
+        cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
+    } else {
+        cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
+    }
+}
+
 /* Does the link know by now where the peer is? */
 static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn) {
     int status;
@@ -7047,6 +7466,8 @@ static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
     switch (conn->conn.state) {
     case CCI_CONN_CONNECTING:
         if (ep->now_ns >= give_up_ns) {
+            if (conn->conn.flags & CCI__CONN_BUSY)
+                cci_log(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
             cci__dgram_connected(ep, conn, CCI_ETIMEDOUT);
             return;
         }
@@ -7087,8 +7508,16 @@ static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
         conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(conn->conn.tries);
         break;
-    default:
+    case CCI_CONN_CLOSING:
+        if (conn->conn.tries >= CCI__CONN_CLOSE_TRIES) { /* nobody is there to hear it */
+            cci__dgram_close_conn(ep, conn);
+            return;
+        }
+        cci__dgram_send_close(ep, conn);
+        break;
+    default: /* BROKEN: there was no memory for the event */
         conn->conn.deadline_ns = CCI__NEVER;
+        cci__dgram_post_end(ep, conn);
         break;
     }
 }
@@ -7106,6 +7535,8 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
             if (conn->conn.state == CCI_CONN_OPEN)
                 cci__dgram_make_ready(ep, active);
         }
+        if (conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns <= ep->now_ns)
+            cci__dgram_probe(ep, conn);
         if (conn->conn.deadline_ns <= ep->now_ns) {
             cci__dgram_handshake(ep, conn);
             if (conn->conn.state == CCI_CONN_FREE)
@@ -7379,19 +7810,21 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
         (cci_rma_request_t *)cci__dgram_memory(ep, CCI__DGRAM_REQUESTS * sizeof *requests);
     uint8_t **slabs = (uint8_t **)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof *slabs);
     uint8_t *zeros = (uint8_t *)cci__dgram_memory(ep, ep->info.mtu);
+    uint64_t *seen = (uint64_t *)cci__dgram_memory(ep, 2 * CCI__CONN_SEEN * sizeof *seen);
     uint32_t *buckets = (uint32_t *)cci_alloc(2 * CCI__CONN_SLAB * sizeof *buckets);
     ep->conns.buckets = buckets; /* so that it is released on failure */
     ep->slots = (cci__tx_slot_t *)cci__dgram_memory(ep, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
     if (!cci__dgram_allocate_wire(ep))
         return 0;
     if (!control || !actives || !bulks || !records || !parts || !regions || !reads || !chunks || !requests || !slabs ||
-        !zeros || !buckets || !ep->slots)
+        !zeros || !seen || !buckets || !ep->slots)
         return 0;
     memset(ep->slots, 0, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
     memset(zeros, 0, ep->info.mtu);
     cci_evq_init(&ep->evq);
     cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, control, CCI__DGRAM_CONTROL);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__dconn_t), slabs);
+    cci_conn_table_remembers(&ep->conns, seen);
     (void)cci_conn_rehash(&ep->conns, buckets, 2 * CCI__CONN_SLAB);
     if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8) /* room for the packets' heads between the pieces */
         heads = (ep->max_send_size / (ep->info.base_mtu - CCI__SLOT_HEAD - 7) + 1) * (CCI__SLOT_HEAD + 8);
@@ -7429,7 +7862,7 @@ static void cci__dgram_free(cci__dgram_t *ep) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
         CCI_ASSERT(conn);
         if (conn->conn.state == CCI_CONN_CONNECTING)
-            cci_release(conn->pending);
+            cci_release(conn->in.request);
         cci__dgram_forget(ep, conn->key);
     }
     cci_release(ep->conns.buckets);
@@ -7532,9 +7965,86 @@ static void cci__dgram_send_owed(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_commit_data(ep, conn);
 }
 
+/* Ends what is pending, and what the program has not taken. */
+static void cci__dgram_quiet(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__dgram_send_owed(ep, conn);
+    cci__dgram_abort(ep, conn, CCI_ERR_DISCONNECTED);
+    cci__dgram_take_back_events(conn);
+    cci__dgram_drop_active(ep, conn);
+}
+
+/* Is there a peer that may think that the connection lives? */
+static int cci__dgram_has_listener(const cci__dgram_t *ep, const cci__dconn_t *conn) {
+    return conn->conn.pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(&conn->conn) && !ep->is_dead &&
+           !(conn->conn.flags & CCI__CONN_WORN) &&
+           (conn->conn.state != CCI_CONN_BROKEN || conn->end_status == CCI_ETIMEDOUT);
+}
+
+/* What is left of the connection waits until the peer knows that it has ended. */
+static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (!cci__dgram_has_listener(ep, conn)) {
+        cci__dgram_close_conn(ep, conn);
+        return;
+    }
+    ep->closing++;
+    conn->conn.state = CCI_CONN_CLOSING;
+    conn->conn.flags &= CCI__CONN_COUNTED;
+    conn->conn.tries = 0;
+    cci__dgram_send_close(ep, conn);
+    cci__dgram_schedule(ep, conn);
+}
+
+/* Lets the network work until a time, or until all peers know. */
+static void cci__dgram_linger(cci__dgram_t *ep, uint64_t until_ns) {
+    uint32_t rounds = 1u << 20; /* enough, if the link's clock stands still meanwhile */
+    cci__dgram_flush(ep);
+    while (ep->closing > 0 && rounds-- > 0 && ep->now_ns < until_ns) {
+        if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0 && ep->link->wait) {
+            cci__dgram_unlock(ep);
+            ep->link->wait(ep->handle, until_ns - ep->now_ns);
+            cci__dgram_lock(ep);
+        }
+        cci__dgram_flush(ep);
+        ep->resets = 0;
+        ep->now_ns = ep->link->now(ep->handle);
+    }
+}
+
+/* Sends a CLOSE for each connection whose peer has not answered yet, in so many batches that they are no burst. */
+static void cci__dgram_close_round(cci__dgram_t *ep, uint64_t until_ns) {
+    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__DGRAM_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB && ep->closing > 0 && ep->now_ns < until_ns; i++) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+        if (conn->conn.state != CCI_CONN_CLOSING)
+            continue;
+        cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
+        if (++sent % batch == 0)
+            cci__dgram_linger(ep, ep->now_ns + CCI__MS);
+    }
+}
+
+/* The endpoint goes: all peers are told, and told again if they don't answer, for a short time. */
+static void cci__dgram_close_all(cci__dgram_t *ep) {
+    uint32_t i, tries;
+    uint64_t until_ns = ep->now_ns + CCI__DGRAM_CLOSE_NS;
+    if (ep->device_failed)
+        return;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+        if (!cci__dgram_has_listener(ep, conn))
+            continue;
+        cci__dgram_quiet(ep, conn);
+        ep->closing += conn->conn.state != CCI_CONN_CLOSING;
+        conn->conn.state = CCI_CONN_CLOSING;
+    }
+    for (tries = 0; tries < 3 && ep->closing > 0 && ep->now_ns < until_ns; tries++) {
+        cci__dgram_close_round(ep, tries == 0 ? CCI__NEVER : until_ns); /* once at least, all of them */
+        cci__dgram_linger(ep, cci__min64(ep->now_ns + (10 * CCI__MS << tries), until_ns));
+    }
+}
+
 static int cci__dgram_destroy(cci_endpoint_base_t *base) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
-    uint32_t i;
     int round;
 #ifndef CCI_NO_THREADS
     if (ep->has_thread) {
@@ -7552,8 +8062,7 @@ static int cci__dgram_destroy(cci_endpoint_base_t *base) {
         if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0)
             break;
     }
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++)
-        cci__dgram_send_owed(ep, (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i));
+    cci__dgram_close_all(ep);
     cci__dgram_flush(ep);
     cci__dgram_unlock(ep);
     cci__dgram_free(ep);
@@ -7576,7 +8085,7 @@ static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, uint8_t
         return CCI_ENOMEM;
     request->state = 1;
     request->owner = NULL;
-    conn->pending = event;
+    conn->in.event = event;
     conn->conn.pub.context = context;
     conn->conn.state = state;
     ep->now_ns = ep->link->now(ep->handle);
@@ -7618,7 +8127,6 @@ static int cci__dgram_connect_group(cci__dgram_t *ep, cci__dconn_t *conn) {
             return status;
         ep->groups[ep->group_count++] = conn;
     }
-    conn->conn.state = CCI_CONN_OPEN;
     conn->conn.deadline_ns = CCI__NEVER;
     conn->state.floor_number = 0;
     cci__dgram_connected(ep, conn, CCI_SUCCESS);
@@ -7637,7 +8145,7 @@ static int cci__dgram_connect_key(cci__dgram_t *ep, cci__dconn_t *conn, const ch
     peer.address = address;
     peer.context = conn->conn.pub.context;
     conn->key = ep->seal->key(ep->seal->user, &peer);
-    ((cci__pending_t *)conn->pending)->key_id = peer.key_id;
+    conn->in.request->key_id = peer.key_id;
     return conn->key || ep->seal->plain_allowed ? CCI_SUCCESS : CCI_ERR_NOT_FOUND;
 }
 
@@ -7652,7 +8160,7 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
         status = CCI_ENOMEM;
         goto failed;
     }
-    conn->pending = pending;
+    conn->in.request = pending;
     pending->event = event;
     pending->data_len = data_len;
     if (data_len)
@@ -7724,7 +8232,6 @@ static int cci__dgram_connect(cci_endpoint_base_t *base, const char *address, co
 static int cci__dgram_disconnect(struct cci_connection *connection) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
     cci__dgram_t *ep = cci__dgram_of(conn);
-    cci_evq_event_t *event;
     uint32_t i;
     cci__dgram_lock(ep);
     if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) {
@@ -7732,18 +8239,15 @@ static int cci__dgram_disconnect(struct cci_connection *connection) {
         return CCI_EINVAL;
     }
     ep->now_ns = ep->link->now(ep->handle);
-    cci__dgram_send_owed(ep, conn);
-    cci__dgram_abort(ep, conn, CCI_ERR_DISCONNECTED);
+    cci__dgram_quiet(ep, conn);
     for (i = 0; i < ep->group_count; i++) {
         if (ep->groups[i] == conn) {
             (void)ep->link->group(ep->handle, &conn->conn.peer, 0);
             ep->groups[i] = ep->groups[--ep->group_count];
         }
     }
-    for (event = ep->evq.urgent.head; event; event = event->next) /* a keepalive event must not name what is gone */
-        if (event->owner == conn)
-            event->base.pub.type = CCI_EVENT_NONE;
-    cci__dgram_close_conn(ep, conn);
+    cci__dgram_begin_close(ep, conn);
+    cci__dgram_flush(ep);
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);
     return CCI_SUCCESS;
@@ -7795,6 +8299,8 @@ static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
             else
                 active->runs_tail = &active->runs;
             cci_evq_release_buffer(&ep->evq, buffer);
+            if (CCI__UNLIKELY(active->conn->conn.state == CCI_CONN_BROKEN))
+                cci__dgram_post_end(ep, active->conn);
         }
         if (made) {
             *event = &made->base.pub;
@@ -7811,21 +8317,21 @@ static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     if (CCI__LIKELY(!cci__dgram_has_events(ep)))
         return status;
     while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
-        if (CCI__LIKELY(next->base.pub.type != CCI_EVENT_NONE)) {
+        if (CCI__LIKELY(cci__dgram_hand_out(ep, next))) {
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
-        cci_evq_return_event(&ep->evq, next);
     }
     if (++ep->turn & 15) { /* messages are what somebody waits for; completions must not starve */
         status = cci__dgram_next_message(ep, event);
         if (status == CCI_SUCCESS)
             return status;
     }
-    next = cci_evq_next(&ep->evq.done);
-    if (next) {
-        *event = &next->base.pub;
-        return CCI_SUCCESS;
+    while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
+        if (CCI__LIKELY(next->pool == CCI_EVQ_OPERATION || cci__dgram_hand_out(ep, next))) {
+            *event = &next->base.pub;
+            return CCI_SUCCESS;
+        }
     }
     return status == CCI_EAGAIN ? cci__dgram_next_message(ep, event) : status;
 }
@@ -7868,6 +8374,8 @@ static int cci__dgram_return_event(cci_event_base_t *base) {
                (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
         status = CCI_EINVAL;
     } else {
+        if (base->pub.type == CCI_EVENT_CONNECT_REQUEST)
+            cci__dgram_free_uri(ep, base->pub.request.peer_uri);
         cci_evq_return_event(&ep->evq, event);
     }
     cci__dgram_unlock(ep);
@@ -7931,6 +8439,12 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_SEND_BUF_COUNT:
         status = cci__dgram_set_send_count(ep, value);
         break;
+    case CCI_OPT_ENDPT_EVENT_MASK:
+        if (value & ~CCI__DGRAM_EVENTS)
+            status = CCI_EINVAL;
+        else
+            ep->event_mask = value;
+        break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         ep->keepalive_us = value;
         for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
@@ -7974,6 +8488,9 @@ static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         memcpy(val, &ep->keepalive_us, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_EVENT_MASK:
+        memcpy(val, &ep->event_mask, sizeof(uint32_t));
         break;
     case CCI_OPT_ENDPT_URI:
         status = cci__dgram_uri(ep, (char **)val);
@@ -8920,7 +9437,7 @@ static int cci__table_append(const cci_transport_t **table, uint32_t *count, con
     if (transport->version == 0 || transport->version > CCI_TRANSPORT_VERSION || !cci__name_is_valid(transport->name)) {
         return CCI_EINVAL;
     }
-    if (transport->link == NULL ? transport->create == NULL : transport->link->version != CCI_LINK_VERSION) {
+    if (transport->link == NULL ? transport->create == NULL : transport->link->version - 1u >= CCI_LINK_VERSION) {
         return CCI_EINVAL;
     }
     for (i = 0; i < *count; i++) {

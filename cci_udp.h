@@ -76,6 +76,9 @@
  *                                                             never, for a network of one's own
  *     crc             0 or 1                      0           1: every packet carries a CRC-32C, where the checksum of UDP
  *                                                             is off or not enough; both sides must have it
+ *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a sign of
+ *                                                             life; after as long again without one the connection
+ *                                                             ends; 0: never
  *     ttl, hops       hops, 1 to 255              system's    time to live of what is sent, multicast too (default 1)
  *     offload         on or off                   on          off: no segmentation offload, no batched system calls
  *
@@ -270,7 +273,10 @@ typedef struct cci__udp_device {
     uint32_t sndbuf_bytes;
     uint32_t ttl_hops; /* 0: the system's                 */
     uint32_t crc;
+    uint32_t probe_idle_s; /* 0: never                    */
 } cci__udp_device;
+
+#define CCI__UDP_PROBE_IDLE_S 300u
 
 typedef char cci__udp_device_fits[sizeof(cci__udp_device) <= sizeof(((cci_device_desc_t *)0)->data) ? 1 : -1];
 
@@ -840,6 +846,7 @@ static int cci__udp_propose(void *user, const cci__udp_interface *f) {
     memset(&d, 0, sizeof d);
     memset(&desc, 0, sizeof desc);
     d.offload = 1;
+    d.probe_idle_s = CCI__UDP_PROBE_IDLE_S;
     memcpy(d.interface_name, f->name, sizeof d.interface_name);
     cci__udp_make_desc(&desc, &d, f);
     cci__udp_make_info(&d, f);
@@ -891,6 +898,7 @@ static const cci__udp_key cci__udp_keys[] = {
     {"rcvbuf", 4096, 1073741824, offsetof(cci__udp_device, rcvbuf_bytes), 1},
     {"sndbuf", 4096, 1073741824, offsetof(cci__udp_device, sndbuf_bytes), 1},
     {"crc", 0, 1, offsetof(cci__udp_device, crc), 0},
+    {"probe_idle", 0, 86400, offsetof(cci__udp_device, probe_idle_s), 0},
     {"ttl", 1, 255, offsetof(cci__udp_device, ttl_hops), 0},
     {"hops", 1, 255, offsetof(cci__udp_device, ttl_hops), 0},
 };
@@ -986,6 +994,7 @@ static int cci__udp_configure(const cci_transport_t *self, const char *name, con
     int status;
     memset(&d, 0, sizeof d);
     d.offload = 1;
+    d.probe_idle_s = CCI__UDP_PROBE_IDLE_S;
     status = cci_take_keys(self, keys, cci__udp_take_key, &d, bad_key, why, why_size);
     if (status != CCI_SUCCESS) {
         return status;
@@ -2167,21 +2176,36 @@ static int cci__udp_resolve(void *link, const char *address, cci_link_addr_t *to
     return found ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
 }
 
-static int cci__udp_address(void *link, char *text, size_t size) {
-    cci__udp_link *l = (cci__udp_link *)link;
-    cci_link_addr_t a;
+/* An address as it stands in a URI. */
+static int cci__udp_text(void *link, const cci_link_addr_t *address, char *text, size_t size) {
     char whole[INET6_ADDRSTRLEN + IF_NAMESIZE + 16];
-    if (l->socket[0].family == 4) {
-        cci__udp_make_addr(&a, 4, l->interface_.v4, l->port, 0);
-    } else {
-        cci__udp_make_addr(&a, 6, l->interface_.v6, l->port, l->interface_.v6_scope);
-    }
-    cci__udp_addr_text(&a, whole, sizeof whole);
+    (void)link;
+    cci__udp_addr_text(address, whole, sizeof whole);
     if (strlen(whole) >= size) {
         return CCI_ERANGE;
     }
     memcpy(text, whole, strlen(whole) + 1);
     return CCI_SUCCESS;
+}
+
+static int cci__udp_address(void *link, char *text, size_t size) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    cci_link_addr_t a;
+    if (l->socket[0].family == 4) {
+        cci__udp_make_addr(&a, 4, l->interface_.v4, l->port, 0);
+    } else {
+        cci__udp_make_addr(&a, 6, l->interface_.v6, l->port, l->interface_.v6_scope);
+    }
+    return cci__udp_text(l, &a, text, size);
+}
+
+/* The network that an address belongs to: of IPv4 /24, of IPv6 /64 and the interface, as far as it matters. */
+static uint32_t cci__udp_prefix(void *link, const cci_link_addr_t *address, uint8_t bytes[16]) {
+    (void)link;
+    bytes[0] = address->bytes[0];
+    memcpy(bytes + 1, address->bytes + 4, 4);
+    memcpy(bytes + 5, address->bytes + 8, address->bytes[0] == 4 ? 3 : 8);
+    return address->bytes[0] == 4 ? 8 : 13;
 }
 
 /* The port that a service means, 0 for any; -1 when there is no such service. */
@@ -2376,6 +2400,7 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
     info->coalesce = (uint32_t)l->gro;
     info->congestion = d->congestion[0] ? d->congestion : NULL;
     info->crc = d->crc;
+    info->probe_idle_s = d->probe_idle_s;
 }
 
 static void cci__udp_close(void *link) {
@@ -2451,7 +2476,7 @@ static int cci__udp_open(cci_device_t *device, const char *service, int want_os_
 static const cci_link_t cci__udp_link_table = {
     CCI_LINK_VERSION,  cci__udp_open,    cci__udp_close, cci__udp_send,     cci__udp_receive, cci__udp_now,
     cci__udp_resolve,  cci__udp_address, cci__udp_group, cci__udp_is_group, cci__udp_wait,    cci__udp_wake,
-    cci__udp_arm,      cci__udp_up,
+    cci__udp_arm,      cci__udp_up,      cci__udp_text,  cci__udp_prefix,
 };
 
 #ifdef CCI_STATIC

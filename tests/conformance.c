@@ -75,8 +75,7 @@ static void write_config(const char *keys) {
 /* Ends all that begin_test() began and begins again with another configuration. */
 static void restart_with(const char *config) {
     uint32_t caps;
-    while (cci_finalize() == CCI_SUCCESS) {
-    }
+    finalize_all();
     if (config != config_text) {
         snprintf(config_text, sizeof config_text, "%s", config);
     }
@@ -405,8 +404,7 @@ TEST(create_busy, ANYWHERE, "cci_create_endpoint_at() tells that a service is ta
     (void)state;
     snprintf(service, sizeof service, "%s", service_of(a));
     assert_int_equal(cci_create_endpoint_at(NULL, service, 0, &endpoint, NULL), CCI_EBUSY);
-    assert_int_equal(cci_destroy_endpoint(a->ep), CCI_SUCCESS);
-    a->ep = NULL;
+    side_destroy(a);
     assert_int_equal(cci_create_endpoint_at(NULL, service, 0, &endpoint, NULL), CCI_SUCCESS);
     assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
     assert_string_equal(uri, a->uri);
@@ -446,10 +444,8 @@ TEST(destroy_all, ANYWHERE, "[4.3.4.2] destroying an endpoint releases its conne
         send_patiently(pair.ac, "held", 4, 0, 0);
     }
     AWAIT(pair.b->count == 20);
-    assert_int_equal(cci_destroy_endpoint(pair.b->ep), CCI_SUCCESS);
-    pair.b->ep = NULL;
-    assert_int_equal(cci_destroy_endpoint(pair.a->ep), CCI_SUCCESS);
-    pair.a->ep = NULL;
+    side_destroy(pair.b);
+    side_destroy(pair.a);
 }
 
 /* ==================================================================================================================

@@ -1340,7 +1340,7 @@ static void requests_that_are_never_completed_do_not_keep_others_out(void **stat
         sim_make_address(&address, 1, SPOOFED + i % 3);
         inject(SPOOFED + i % 3, packet,
                write_request(packet, 0, i, token,
-                             cci_conn_cookie(&dgram_of(victim)->conns, &address, i, token, sim.now_ns >> 34), 1000, 200, 0));
+                             cci_conn_cookie(&dgram_of(victim)->conns, &address, i, token, dgram_of(victim)->conns.epoch), 1000, 200, 0));
         drain();
     }
     print_message("2,000 begun requests hold %u of %u buffers\n",

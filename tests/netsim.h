@@ -409,7 +409,8 @@ NET_FN void net_arm(void *link, int readable, uint64_t deadline_ns) {
 }
 
 static const cci_link_t net_link = {CCI_LINK_VERSION, net_open, net_close, net_send, net_receive, net_clock, net_resolve,
-                                    net_address,      NULL,     NULL,      NULL,     NULL,        net_arm,   NULL};
+                                    net_address,      NULL,     NULL,      NULL,     NULL,        net_arm,   NULL, NULL,
+                                    NULL};
 
 NET_FN int net_discover(const cci_transport_t *self, void *list, int (*add)(void *list, const cci_device_desc_t *desc),
                         char *why, size_t why_size) {

@@ -570,9 +570,21 @@ SIM_FN int sim_resolve(void *link, const char *address, cci_link_addr_t *to) {
     return CCI_SUCCESS;
 }
 
+SIM_FN int sim_text(void *link, const cci_link_addr_t *address, char *text, size_t size) {
+    (void)link;
+    return snprintf(text, size, "%lu", (unsigned long)sim_number_of(address)) < (int)size ? CCI_SUCCESS : CCI_ERANGE;
+}
+
 SIM_FN int sim_address(void *link, char *text, size_t size) {
-    snprintf(text, size, "%lu", (unsigned long)((sim_endpoint_t *)link)->number);
-    return CCI_SUCCESS;
+    return sim_text(link, &((sim_endpoint_t *)link)->address, text, size);
+}
+
+/* Numbers that differ in the low 8 bits alone are neighbours. */
+SIM_FN uint32_t sim_prefix(void *link, const cci_link_addr_t *address, uint8_t bytes[16]) {
+    uint32_t number = sim_number_of(address) >> 8;
+    (void)link;
+    memcpy(bytes, &number, 4);
+    return 4;
 }
 
 SIM_FN int sim_group(void *link, const cci_link_addr_t *group, int join) {
@@ -624,7 +636,7 @@ SIM_FN int sim_is_up(void *link) {
 
 static const cci_link_t sim_link = {CCI_LINK_VERSION, sim_open,     sim_close, sim_send, sim_receive, sim_now,
                                     sim_resolve,      sim_address,  sim_group, sim_is_group, sim_wait, sim_wake,
-                                    NULL,             sim_is_up};
+                                    NULL,             sim_is_up, sim_text, sim_prefix};
 
 /* ---- the transport ----------------------------------------------------------------------------------------------------- */
 

@@ -1066,7 +1066,8 @@ static void check_prompt(void) {
     }
 }
 
-/* When nothing is under way, nothing is sent but what keeps connections alive or waits for a peer that never confirms. */
+/* When nothing is under way, nothing is sent but what keeps connections alive, or waits for a peer that never confirms, or
+ * that does not answer that its connection is closed. */
 static void check_silence(void) {
     uint64_t before = net.datagrams;
     uint32_t i, n, excused = 0;
@@ -1074,7 +1075,7 @@ static void check_silence(void) {
         const cci_conn_table_t *table = &dgram_of(&nodes[n])->conns;
         for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
             const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)cci_conn_at(table, i);
-            excused += conn->conn.state == CCI_CONN_ACCEPTED ||
+            excused += conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.state == CCI_CONN_CLOSING ||
                        (conn->keepalive_us > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_RU);
         }
     }
