@@ -640,6 +640,9 @@ typedef struct cci_endpoint_base {
     struct cci_endpoint pub;
     const struct cci_endpoint_ops *ops;
     struct cci_endpoint_base *next_in_core; /* the core's list of open endpoints */
+    /* NULL, or what is called in the child of fork(): it closes the endpoint's descriptors and forgets their numbers, and does
+     * nothing else. Another thread of the parent may have been anywhere inside the endpoint: no lock, no allocation. */
+    void (*forked)(struct cci_endpoint_base *endpoint);
 } cci_endpoint_base_t;
 
 /* Every event of a native transport begins with this. */
@@ -788,6 +791,7 @@ typedef struct cci_link_info {
     uint32_t index_base;      /* first of the endpoint's 2^20 connection indices, a multiple of 2^20: a link that shares
                                  its address finds the endpoint that a datagram is for by the index (see >>conn)      */
     uint32_t probe_idle_s;    /* a peer that was silent for so long is asked for a sign of life; 0: never            */
+    void (*forked)(void *link); /* NULL, or as in cci_endpoint_base_t: closes the link's descriptors in the child of fork() */
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -8523,6 +8527,12 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     return 1;
 }
 
+static void cci__dgram_forked(cci_endpoint_base_t *base) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    if (ep->info.forked)
+        ep->info.forked(ep->handle);
+}
+
 static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *device, const char *service, int flags,
                             cci_endpoint_base_t **endpoint, cci_os_handle_t *fd) {
     cci__dgram_t *ep = (cci__dgram_t *)cci_alloc(sizeof *ep);
@@ -8533,6 +8543,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     memset(ep, 0, sizeof *ep);
     ep->base.pub.device = device;
     ep->base.ops = cci__dgram_ops();
+    ep->base.forked = cci__dgram_forked;
     ep->transport = transport;
     ep->link = transport->link;
     ep->info.os_handle = -1;
@@ -9487,10 +9498,11 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 #ifndef CCI_NO_STDIO
 #include <stdio.h>
 #endif
-#ifndef CCI_NO_THREADS
+#if !defined(CCI_NO_THREADS) || CCI_POSIX
 #include <pthread.h>
 #endif
 #if CCI_POSIX
+#include <time.h>
 #include <unistd.h>
 #endif
 #if defined(__linux__)
@@ -9594,9 +9606,24 @@ typedef struct cci__core {
     cci_endpoint_base_t *endpoints;
     cci__shared_t *memories; /* these two and the links of `endpoints` have a lock of their own */
     cci__registered_t *registered;
+    uint32_t is_forked;            /* this is the child of fork(), and cci_init() was not called in it */
+    uint32_t has_told_fork;
+    cci_endpoint_base_t *dead;     /* endpoints of the parent */
+    cci__device_t *parent_devices; /* what the child keeps and never looks at, since the program may have pointers to it */
+    cci__array_t *parent_arrays;
+    cci__ini_t parent_ini;
 } cci__core_t;
 
 static cci__core_t cci__core;
+
+/* Can fork() be noticed? (Before version 2.34, glibc had pthread_atfork() in the library of threads alone.) */
+#if CCI_POSIX && (!defined(CCI_NO_THREADS) || !defined(__GLIBC__))
+#define CCI__HAS_ATFORK 1
+#elif CCI_POSIX && (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 34))
+#define CCI__HAS_ATFORK 1
+#else
+#define CCI__HAS_ATFORK 0
+#endif
 
 /* The included transports, in the order of their inclusion. */
 static const cci_transport_t *const cci__included[] = {
@@ -9651,9 +9678,8 @@ static void cci__endpoint_link(cci_endpoint_base_t *endpoint) {
     cci__shared_unlock();
 }
 
-/* Takes an endpoint off the list; 0 when it is not there. */
-static int cci__endpoint_unlink(const cci_endpoint_base_t *endpoint) {
-    cci_endpoint_base_t **at = &cci__core.endpoints;
+/* Takes an endpoint off a list; 0 when it is not there. */
+static int cci__endpoint_unlink(cci_endpoint_base_t **at, const cci_endpoint_base_t *endpoint) {
     int is_there;
     cci__shared_lock();
     while (*at != NULL && *at != endpoint) at = &(*at)->next_in_core;
@@ -9663,11 +9689,13 @@ static int cci__endpoint_unlink(const cci_endpoint_base_t *endpoint) {
     return is_there;
 }
 
-/* Is the handle an open endpoint? It may be a connection: only addresses are compared. */
-static int cci__endpoint_is_open(const void *handle) {
+/* Is the handle an endpoint, open or dead? It may be a connection: only addresses are compared. */
+static int cci__is_endpoint(const void *handle) {
     const cci_endpoint_base_t *at;
     cci__shared_lock();
     at = cci__core.endpoints;
+    while (at != NULL && (const void *)at != handle) at = at->next_in_core;
+    if (at == NULL) at = cci__core.dead;
     while (at != NULL && (const void *)at != handle) at = at->next_in_core;
     cci__shared_unlock();
     return at != NULL;
@@ -10211,7 +10239,7 @@ static int cci__core_can_seal(const cci_seal_t *seal) {
 
 static int cci__setup_locked(const cci_setup_t *setup) {
     int status;
-    if (cci__core.init_count > 0) return CCI_EBUSY;
+    if (cci__core.init_count > 0 && !cci__core.is_forked) return CCI_EBUSY;
     if (setup != NULL && (setup->alloc == NULL) != (setup->release == NULL)) return CCI_EINVAL;
     if (setup != NULL && setup->seal != NULL && !cci__core_can_seal(setup->seal)) return CCI_EINVAL;
     status = cci__table_build(setup != NULL ? setup->transports : NULL);
@@ -10291,7 +10319,7 @@ static const char *cci__reason_locked(uint32_t index) {
         if (device->transport == cci__core.table[index]) return "";
     }
     if (cci__core.reason[index][0] != '\0') return cci__core.reason[index];
-    if (cci__core.init_count == 0) return "the library is not initialized";
+    if (cci__core.init_count == 0 || cci__core.is_forked) return "the library is not initialized";
     return cci__core.is_configured ? "the configuration has no device of it" : "no device was looked for yet";
 }
 
@@ -10611,6 +10639,210 @@ static void cci__configure_again(void) {
     }
 }
 
+/* ---- fork ----------------------------------------------------------------------------------------------------------
+ *
+ * A child shares its parent's sockets and has a copy of everything else: keys, packet numbers, locks that a thread held which it
+ * does not have. Nothing of that may be used. So before fork() returns in the child, each of its endpoints gets a table of
+ * operations that fail, and closes its descriptors; its memory stays as it was, since nobody knows in which state that is.
+ * Calls pay nothing for this. */
+
+static int cci__is_initialized(void) {
+    return cci__core.init_count > 0 && !cci__core.is_forked;
+}
+
+/* All that cci_init() and cci_get_devices() made is gone, or not this process's. */
+static void cci__core_forget(void) {
+    uint32_t i;
+    cci__core.devices = NULL;
+    cci__core.arrays = NULL;
+    memset(&cci__core.ini, 0, sizeof cci__core.ini);
+    cci__core.is_configured = 0;
+    cci__core.device_count = 0;
+    cci__core.array_device_count = 0;
+    for (i = 0; i < CCI__TRANSPORT_MAX; i++) {
+        cci__core.open_count[i] = 0;
+        cci__core.reason[i][0] = '\0';
+    }
+}
+
+#if CCI__HAS_ATFORK
+
+/* The one line of the log; not written by the handler, where the program's hook might wait for ever. */
+static int cci__fork_refuse(void) {
+    if (!cci__core.has_told_fork) {
+        cci__core.has_told_fork = 1;
+        cci_log(CCI_LOG_ERROR, "fork(): endpoints of the parent are dead in the child; it calls cci_init() and makes its own");
+    }
+    return CCI_ERR_DEVICE_DEAD;
+}
+
+static int cci__dead_destroy(cci_endpoint_base_t *endpoint) {
+    (void)endpoint;
+    return CCI_SUCCESS;
+}
+
+static int cci__dead_accept(cci_event_base_t *request, void *context) {
+    (void)request, (void)context;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_reject(cci_event_base_t *request) {
+    (void)request;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_connect(cci_endpoint_base_t *endpoint, const char *address, const void *data, uint32_t data_len,
+                             cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
+    (void)endpoint, (void)address, (void)data, (void)data_len, (void)attribute, (void)context, (void)flags, (void)timeout;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_disconnect(struct cci_connection *connection) {
+    (void)connection;
+    return CCI_SUCCESS;
+}
+
+static int cci__dead_arm_os_handle(cci_endpoint_base_t *endpoint, int flags) {
+    (void)endpoint, (void)flags;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_get_event(cci_endpoint_base_t *endpoint, cci_event_t **event) {
+    (void)endpoint, (void)event;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_return_event(cci_event_base_t *event) {
+    (void)event;
+    return CCI_SUCCESS;
+}
+
+static int cci__dead_set_endpoint_opt(cci_endpoint_base_t *endpoint, cci_opt_name_t name, const void *val) {
+    (void)endpoint, (void)name, (void)val;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_get_endpoint_opt(cci_endpoint_base_t *endpoint, cci_opt_name_t name, void *val) {
+    (void)endpoint, (void)name, (void)val;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_set_connection_opt(struct cci_connection *connection, cci_opt_name_t name, const void *val) {
+    (void)connection, (void)name, (void)val;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
+    (void)connection, (void)name, (void)val;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
+                           int flags) {
+    (void)connection, (void)data, (void)count, (void)context, (void)flags;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_rma_register(cci_endpoint_base_t *endpoint, void *start, uint64_t length, int flags,
+                                  cci_rma_handle_t **handle) {
+    (void)endpoint, (void)start, (void)length, (void)flags, (void)handle;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_rma_deregister(cci_endpoint_base_t *endpoint, const struct cci_rma_handle *handle) {
+    (void)endpoint, (void)handle;
+    return CCI_SUCCESS;
+}
+
+static int cci__dead_rma(struct cci_connection *connection, const void *msg, uint32_t msg_len,
+                         const struct cci_rma_handle *local, uint64_t local_offset, const struct cci_rma_handle *remote,
+                         uint64_t remote_offset, uint64_t length, void *context, int flags) {
+    (void)connection, (void)msg, (void)msg_len, (void)local, (void)local_offset, (void)remote, (void)remote_offset;
+    (void)length, (void)context, (void)flags;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_rma_alloc(cci_endpoint_base_t *endpoint, uint64_t length, void **memory) {
+    (void)endpoint, (void)length, (void)memory;
+    return cci__fork_refuse();
+}
+
+static void cci__dead_rma_free(cci_endpoint_base_t *endpoint, void *memory) {
+    (void)endpoint, (void)memory;
+}
+
+static const cci_endpoint_ops_t cci__dead_ops = {
+    cci__dead_destroy, cci__dead_accept, cci__dead_reject, cci__dead_connect, cci__dead_disconnect, cci__dead_arm_os_handle,
+    cci__dead_get_event, cci__dead_return_event, cci__dead_set_endpoint_opt, cci__dead_get_endpoint_opt,
+    cci__dead_set_connection_opt, cci__dead_get_connection_opt, cci__dead_sendv, cci__dead_rma_register,
+    cci__dead_rma_deregister, cci__dead_rma, cci__dead_rma_alloc, cci__dead_rma_free};
+
+#ifndef CCI_NO_THREADS
+static __thread int cci__fork_holds_core, cci__fork_holds_shared;
+
+/* Takes a lock that may be that of the caller of fork() himself, who is in a hook: then it is not to be had. */
+static int cci__fork_lock(pthread_mutex_t *mutex) {
+    const struct timespec pause = {0, 1000000};
+    int tries = 1000;
+    while (pthread_mutex_trylock(mutex) != 0) {
+        if (--tries == 0) return 0;
+        (void)nanosleep(&pause, NULL);
+    }
+    return 1;
+}
+#endif
+
+/* While memory is copied nobody writes in the lists. */
+static void cci__fork_prepare(void) {
+#ifndef CCI_NO_THREADS
+    cci__fork_holds_core = cci__fork_lock(&cci__core_mutex);
+    cci__fork_holds_shared = cci__fork_lock(&cci__shared_mutex);
+#endif
+}
+
+static void cci__fork_in_parent(void) {
+#ifndef CCI_NO_THREADS
+    if (cci__fork_holds_shared) cci__shared_unlock();
+    if (cci__fork_holds_core) cci__core_unlock();
+#endif
+}
+
+static void cci__fork_in_child(void) {
+    cci_endpoint_base_t *endpoint, *last = NULL;
+    for (endpoint = cci__core.endpoints; endpoint != NULL; endpoint = endpoint->next_in_core) {
+        endpoint->ops = &cci__dead_ops;
+        if (endpoint->forked != NULL) endpoint->forked(endpoint);
+        last = endpoint;
+    }
+    if (last != NULL) {
+        last->next_in_core = cci__core.dead;
+        cci__core.dead = cci__core.endpoints;
+        cci__core.endpoints = NULL;
+    }
+    if (cci__is_initialized()) {
+        cci__core.parent_devices = cci__core.devices;
+        cci__core.parent_arrays = cci__core.arrays;
+        cci__core.parent_ini = cci__core.ini;
+        cci__core_forget();
+        cci__core.is_forked = 1;
+        cci__core.has_told_fork = 0;
+    }
+    cci__core.memories = NULL; /* it is the parent's, and so are its registrations */
+    cci__core.registered = NULL;
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_init(&cci__core_mutex, NULL);
+    (void)pthread_mutex_init(&cci__shared_mutex, NULL);
+#endif
+}
+
+static void cci__fork_watch(void) {
+    static int is_watching;
+    if (!is_watching) is_watching = pthread_atfork(cci__fork_prepare, cci__fork_in_parent, cci__fork_in_child) == 0;
+}
+#else
+static void cci__fork_watch(void) {}
+#endif
+
 /* ---- initialization ---------------------------------------------------------------------------------------------- */
 
 static int cci__read_configuration(void) {
@@ -10674,10 +10906,9 @@ static int cci__endpoint_destroy(cci_endpoint_base_t *endpoint) {
 
 /* Frees everything that cci_init() and cci_get_devices() made. Endpoints go first, since they use their device. */
 static void cci__core_clear(void) {
-    uint32_t i;
     while (cci__core.endpoints != NULL) {
         cci_endpoint_base_t *endpoint = cci__core.endpoints;
-        (void)cci__endpoint_unlink(endpoint);
+        (void)cci__endpoint_unlink(&cci__core.endpoints, endpoint);
         (void)cci__endpoint_destroy(endpoint);
     }
     while (cci__core.devices != NULL) {
@@ -10691,18 +10922,17 @@ static void cci__core_clear(void) {
         cci_release(array);
     }
     cci__ini_free(&cci__core.ini);
-    cci__core.is_configured = 0;
-    cci__core.device_count = 0;
-    cci__core.array_device_count = 0;
-    for (i = 0; i < CCI__TRANSPORT_MAX; i++) {
-        cci__core.open_count[i] = 0;
-        cci__core.reason[i][0] = '\0';
-    }
+    cci__core_forget();
 }
 
 static int cci__init_locked(void) {
     int status;
+    if (cci__core.is_forked) {
+        cci__core.is_forked = 0;
+        cci__core.init_count = 0;
+    }
     if (cci__core.init_count > 0) return CCI_SUCCESS;
+    cci__fork_watch();
     status = cci__table_load();
     if (status != CCI_SUCCESS) return status;
     if (cci__core.table_count == 0) {
@@ -10797,7 +11027,7 @@ static int cci__array_make(cci_device_t *const **devices) {
 static int cci__get_devices_locked(cci_device_t *const **devices) {
     cci__device_t *device;
     int status;
-    if (cci__core.init_count == 0) return CCI_ERROR;
+    if (!cci__is_initialized()) return CCI_ERROR;
     if (cci__core.is_configured) {
         cci__configure_again();
         status = cci__configure(0);
@@ -10868,7 +11098,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     const cci_transport_t *transport;
     cci_endpoint_base_t *base = NULL;
     int status;
-    if (cci__core.init_count == 0) return CCI_ERROR;
+    if (!cci__is_initialized()) return CCI_ERROR;
     if (wanted == NULL) {
         device = cci__device_any();
     } else {
@@ -10913,11 +11143,13 @@ CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t 
 CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     const cci_transport_t *transport = NULL;
-    int status;
+    int status, was_dead;
     if (endpoint == NULL) return CCI_EINVAL;
     cci__core_lock();
-    if (cci__endpoint_unlink(base)) transport = cci__device_of(base->pub.device)->transport;
+    if (cci__endpoint_unlink(&cci__core.endpoints, base)) transport = cci__device_of(base->pub.device)->transport;
+    was_dead = transport == NULL && cci__endpoint_unlink(&cci__core.dead, base);
     cci__core_unlock();
+    if (was_dead) return CCI_SUCCESS; /* the parent's: nothing of it is touched */
     if (transport == NULL) return CCI_EINVAL;
     status = cci__endpoint_destroy(base);
     cci__core_lock();
@@ -11023,7 +11255,7 @@ static int cci__opt_owner(cci_opt_name_t name) {
 /* 'e' or 'c' as above, 0 also when the handle is of the other kind. */
 static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     int owner = cci__opt_owner(name);
-    return handle != NULL && cci__endpoint_is_open(handle) == (owner == 'e') ? owner : 0;
+    return handle != NULL && cci__is_endpoint(handle) == (owner == 'e') ? owner : 0;
 }
 
 CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {

@@ -10907,6 +10907,17 @@ static int cci__sisci_start(cci__sisci *ep, const char *service) {
 
 static const cci_endpoint_ops_t *cci__sisci_ops(void);
 
+/* The rest is closed by the software SISCI beneath, which hears of fork() by itself. */
+static void cci__sisci_forked(cci_endpoint_base_t *base) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    int fd[3], i;
+    fd[0] = ep->epoll, fd[1] = ep->self, fd[2] = ep->timer;
+    ep->epoll = ep->self = ep->timer = -1;
+    for (i = 0; i < 3; i++) {
+        cci__sisci_close_fd(fd[i]);
+    }
+}
+
 static int cci__sisci_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
                              cci_os_handle_t *fd) {
     cci__sisci *ep = (cci__sisci *)cci_alloc(sizeof *ep);
@@ -10919,6 +10930,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
     ep->base.pub.device = device;
     ep->base.ops = cci__sisci_ops();
+    ep->base.forked = cci__sisci_forked;
     ep->sci = ep->device.sci;
     ep->adapter = ep->device.adapter;
     ep->has_fd = fd != NULL;

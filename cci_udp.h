@@ -464,6 +464,15 @@ static void cci__udp_set(int fd, int level, int name, int value) {
     setsockopt(fd, level, name, &value, sizeof value);
 }
 
+/* Forgets a descriptor and closes it, in this order: fork() may come in between. */
+static void cci__udp_drop(int *fd) {
+    int was = *fd;
+    *fd = -1;
+    if (was >= 0) {
+        close(was);
+    }
+}
+
 static void cci__udp_lock(cci__udp_link *l) {
 #ifndef CCI_NO_THREADS
     pthread_mutex_lock(&l->waiter.lock);
@@ -1229,7 +1238,19 @@ static void cci__udp_watch_all(cci__udp_link *l, int set) {
     cci__udp_watch(set, l->waiter.netlink, CCI__UDP_SLOT_NETLINK);
 }
 
-/* A socket came; a closed one leaves the sets by itself. Called with the lock held. */
+/* A socket is about to be closed. It would leave the sets by itself, unless a child of fork() still has it. */
+static void cci__udp_unwatch(cci__udp_link *l, int fd) {
+    struct epoll_event unused;
+    memset(&unused, 0, sizeof unused); /* old kernels want one */
+    if (l->waiter.handle >= 0) {
+        epoll_ctl(l->waiter.handle, EPOLL_CTL_DEL, fd, &unused);
+    }
+    if (l->waiter.sleeps) {
+        epoll_ctl(l->waiter.sleeper, EPOLL_CTL_DEL, fd, &unused);
+    }
+}
+
+/* A socket came or went. Called with the lock held. */
 static void cci__udp_slot_changed(cci__udp_link *l, int slot) {
     cci__udp_watch(l->waiter.handle, l->socket[slot].fd, (uint32_t)slot);
     if (l->waiter.sleeps) {
@@ -1303,16 +1324,18 @@ static int cci__udp_waiter_open(cci__udp_link *l, int *os_handle) {
     return 1;
 }
 
+static void cci__udp_waiter_drop(cci__udp_waiter *w) {
+    cci__udp_drop(&w->handle);
+    cci__udp_drop(&w->sleeper);
+    cci__udp_drop(&w->wake);
+    cci__udp_drop(&w->readable);
+    cci__udp_drop(&w->timer);
+    cci__udp_drop(&w->netlink);
+}
+
 static void cci__udp_waiter_close(cci__udp_link *l) {
     cci__udp_waiter *w = &l->waiter;
-    int fd[6], i;
-    fd[0] = w->handle, fd[1] = w->sleeper, fd[2] = w->wake;
-    fd[3] = w->readable, fd[4] = w->timer, fd[5] = w->netlink;
-    for (i = 0; i < 6; i++) {
-        if (fd[i] >= 0) {
-            close(fd[i]);
-        }
-    }
+    cci__udp_waiter_drop(w);
 #ifndef CCI_NO_THREADS
     pthread_mutex_destroy(&w->lock);
 #endif
@@ -1558,9 +1581,17 @@ static int cci__udp_waiter_open(cci__udp_link *l, int *os_handle) {
     return 1;
 }
 
+static void cci__udp_waiter_drop(cci__udp_waiter *w) {
+    int i;
+    for (i = 0; i < 2; i++) {
+        cci__udp_drop(&w->wake[i]);
+        cci__udp_drop(&w->handle[i]);
+        cci__udp_drop(&w->control[i]);
+    }
+}
+
 static void cci__udp_waiter_close(cci__udp_link *l) {
     cci__udp_waiter *w = &l->waiter;
-    int fd[6], i;
 #ifndef CCI_NO_THREADS
     if (w->has_thread) {
         cci__udp_lock(l);
@@ -1571,13 +1602,11 @@ static void cci__udp_waiter_close(cci__udp_link *l) {
     }
     pthread_mutex_destroy(&w->lock);
 #endif
-    fd[0] = w->wake[0], fd[1] = w->wake[1], fd[2] = w->handle[0], fd[3] = w->handle[1];
-    fd[4] = w->control[0], fd[5] = w->control[1];
-    for (i = 0; i < 6; i++) {
-        if (fd[i] >= 0) {
-            close(fd[i]);
-        }
-    }
+    cci__udp_waiter_drop(w);
+}
+
+static void cci__udp_unwatch(cci__udp_link *l, int fd) {
+    (void)l, (void)fd;
 }
 
 /* A socket came or went: the thread must look again. Called with the lock held. */
@@ -2632,6 +2661,7 @@ static void cci__udp_set_slot(cci__udp_link *l, int slot, int fd) {
     old = l->socket[slot].fd;
     l->socket[slot].fd = fd;
     if (old >= 0) {
+        cci__udp_unwatch(l, old);
         close(old);
     }
     cci__udp_slot_changed(l, slot);
@@ -3038,6 +3068,16 @@ static uint32_t cci__udp_set_up_sockets(cci__udp_link *l) {
     return smallest;
 }
 
+/* In the child of fork() nothing must be left that keeps the parent's sockets open, or that would send. */
+static void cci__udp_forked(void *link) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    int i;
+    for (i = 0; i < CCI__UDP_SOCKETS; i++) {
+        cci__udp_drop(&l->socket[i].fd);
+    }
+    cci__udp_waiter_drop(&l->waiter);
+}
+
 static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes, cci_link_info_t *info) {
     const cci__udp_device *d = &l->device;
     info->mtu = l->largest[l->socket[0].family == 6];
@@ -3051,6 +3091,7 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
     info->progress_thread = d->progress_thread;
     info->coalesce = (uint32_t)l->gro;
     info->congestion = d->congestion[0] ? d->congestion : NULL;
+    info->forked = cci__udp_forked;
     info->crc = d->crc;
     info->is_shared = (uint32_t)l->share.is_on;
     info->index_base = l->share.member << CCI__UDP_MEMBER_SHIFT;
@@ -3064,9 +3105,7 @@ static void cci__udp_close_sockets(cci__udp_link *l) {
         if (i == CCI__UDP_MAIL && l->socket[i].fd >= 0) {
             cci__udp_leave_members(l);
         }
-        if (l->socket[i].fd >= 0) {
-            close(l->socket[i].fd);
-        }
+        cci__udp_drop(&l->socket[i].fd);
     }
 }
 

@@ -2393,16 +2393,23 @@ static int cci__verbs_waiter_open(cci__verbs_link *l, int *os_handle) {
     return 1;
 }
 
-static void cci__verbs_waiter_close(cci__verbs_link *l) {
-    const cci__verbs_waiter *w = &l->waiter;
-    int fd[6], i;
-    fd[0] = w->handle, fd[1] = w->sleeper, fd[2] = w->wake;
-    fd[3] = w->more, fd[4] = w->readable, fd[5] = w->timer;
-    for (i = 0; i < 6; i++) {
-        if (fd[i] >= 0) {
-            close(fd[i]);
-        }
+/* Forgets a descriptor and closes it, in this order: fork() may come in between. */
+static void cci__verbs_drop(int *fd) {
+    int was = *fd;
+    *fd = -1;
+    if (was >= 0) {
+        close(was);
     }
+}
+
+static void cci__verbs_waiter_close(cci__verbs_link *l) {
+    cci__verbs_waiter *w = &l->waiter;
+    cci__verbs_drop(&w->handle);
+    cci__verbs_drop(&w->sleeper);
+    cci__verbs_drop(&w->wake);
+    cci__verbs_drop(&w->more);
+    cci__verbs_drop(&w->readable);
+    cci__verbs_drop(&w->timer);
 }
 
 /* An eventfd is readable or not. */
@@ -2777,6 +2784,21 @@ CCI__UNUSED static void cci__verbs_share_channel(cci__verbs_link *l, struct ibv_
     l->more_is_armed = 0;
 }
 
+/* In the child of fork() the device's own descriptors are closed too: while one is left, the parent's queue pairs outlive it. */
+static void cci__verbs_forked(void *link) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    cci__verbs_waiter_close(l);
+    cci__verbs_drop(&l->socket);
+    cci__verbs_drop(&l->group_socket);
+    if (l->channel) {
+        cci__verbs_drop(&l->channel->fd);
+    }
+    if (l->context) {
+        cci__verbs_drop(&l->context->async_fd);
+        cci__verbs_drop(&l->context->cmd_fd);
+    }
+}
+
 static void cci__verbs_close(void *link) {
     cci__verbs_link *l = (cci__verbs_link *)link;
     cci__verbs_close_queues(l);
@@ -2858,6 +2880,7 @@ static void cci__verbs_tell(const cci__verbs_link *l, cci_link_info_t *info) {
     info->send_timeout_us = d->send_timeout_us;
     info->progress_thread = d->progress_thread;
     info->congestion = d->congestion[0] ? d->congestion : NULL;
+    info->forked = cci__verbs_forked;
     info->crc = d->crc;
     info->probe_idle_s = d->probe_idle_s;
 }
@@ -5327,6 +5350,10 @@ static void cci__rc_free(cci__rc *ep) {
 
 static const cci_endpoint_ops_t *cci__rc_ops(void);
 
+static void cci__rc_forked(cci_endpoint_base_t *base) {
+    cci__verbs_forked(((cci__rc *)(void *)base)->handle);
+}
+
 static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     uint64_t keys[5];
     int status = ep->link->open(ep->base.pub.device, service, wants_fd, &ep->handle, &ep->info);
@@ -5367,6 +5394,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
     ep->base.pub.device = device;
     ep->base.ops = cci__rc_ops();
+    ep->base.forked = cci__rc_forked;
     ep->link = &cci__verbs_link_table;
     ep->info.os_handle = -1;
     ep->has_fd = fd != NULL;
