@@ -531,6 +531,14 @@ netsim() {
     libraries=
 }
 
+# Crowds of peers, in virtual time; with a compiler that counts the library's steps, also what each reply costs.
+crowd() {
+    libraries=-lm
+    # shellcheck disable=SC2046
+    build crowd tests/crowd.c -O2 $(counting | sed 's/$/ -DCROWD_COUNTS_WORK/') && run crowd
+    libraries=
+}
+
 # ---- other machines -----------------------------------------------------------------------------------------------------
 
 # elsewhere MACHINE 'COMPILER FLAGS' 'EMULATOR' LIBRARIES: everything without a network, for another processor or with another
@@ -771,6 +779,7 @@ step hostile hostile
 step hostile-sanitized hostile_sanitized
 step promises promises
 step netsim netsim
+step crowd crowd
 step netns plain netns tests/netns.c
 step netns-portable portable netns tests/netns.c
 # In virtual machines that run meanwhile.
