@@ -344,11 +344,15 @@ meson_wraps() {
     cp "$out/dist/cci.wrap" "$project/subprojects/"
     cp "$out/dist/$archive" "$project/subprojects/packagecache/"
     build_meson
-    # The repository as it is, with meson.build beside the wrap.
+    # The repository as it is: meson.build comes from beside the wrap.
     meson_project meson_repository
-    printf '[wrap-file]\ndirectory = repository\npatch_directory = cci\n' >"$project/subprojects/cci.wrap"
-    mkdir -p "$project/subprojects/repository"
-    cp cci*.h .github/packaging/meson/meson.build "$project/subprojects/repository/"
+    printf '[wrap-file]\ndirectory = repository\nsource_filename = repository.tar.gz\npatch_directory = cci\n' \
+        >"$project/subprojects/cci.wrap"
+    mkdir "$out/repository"
+    cp cci*.h "$out/repository/"
+    tar -czf "$project/subprojects/packagefiles/repository.tar.gz" -C "$out" repository
+    rm -rf "$out/repository"
+    cp .github/packaging/meson/meson.build "$project/subprojects/packagefiles/cci/"
     build_meson
 }
 
