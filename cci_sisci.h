@@ -83,7 +83,9 @@
  *   BROADCAST SEGMENTS (reflective memory): processes that create the same number with SCI_FLAG_BROADCAST and the same
  * size have one memory, so whatever anybody writes is with all of them at once. Connect to node 252
  * (SCI_BROADCAST_NODEID). Users keep their connection for as long as the group has a member; whether it can be
- * connected to, each member decides for all.
+ * connected to, each member decides for all. While no successor has taken over from an owner that died, connecting is
+ * SCI_ERR_NO_SUCH_SEGMENT, and nobody else can have the number. A member that is stopped counts as one: if it is the last,
+ * the group waits for it.
  *
  * WHERE IT DIFFERS FROM AN ADAPTER. Sizes and offsets are multiples of 4 bytes. Stores never fail on their way: a
  * sequence is SCI_SEQ_OK until the connection ends, and SCI_CB_NOT_OPERATIONAL never comes. The kernel can't take a
@@ -127,7 +129,8 @@
  *
  * GROUPS, with CCI: sisci://252:NUMBER is a multicast group of the processes that share the directory. Messages have up to
  * 8 KiB; the last 128 of a group are kept for its receivers, whose own they are from when they are taken. Nobody waits for
- * anybody. Each member can write to the memory of the group, so any can send in another's name. An endpoint has up to 16
+ * anybody: where all members are stopped and the first has died, the next who comes founds the group anew after a second,
+ * and the others turn to that one when they go on. Each member can write to the memory of the group, so any can send in another's name. An endpoint has up to 16
  * multicast connections; a group wakes up to 64 sleeping receivers, others look once in a millisecond.
  *
  * LINKS, with CCI. All connections that a client's endpoint has with one server's endpoint share a link: an inbox on each
@@ -755,6 +758,19 @@ CCI__SCI_FUNCTIONS(CCI__SCI_DECLARE, unsigned int)
 #define CCI__SCI_SEALS (1 /* no more seals */ | 2 /* can't shrink */ | 4 /* can't grow */)
 #define CCI__SCI_MFD_CLOEXEC_SEALING 3u
 #define CCI__SCI_RWF_NOWAIT 8
+#define CCI__SCI_F_OFD_GETLK 36
+#define CCI__SCI_F_OFD_SETLK 37
+#ifdef SYS_fcntl64
+#define CCI__SCI_SYS_FCNTL SYS_fcntl64
+#else
+#define CCI__SCI_SYS_FCNTL SYS_fcntl
+#endif
+
+typedef struct cci__sci_range { /* the kernel's struct flock64 */
+    int16_t type, whence;
+    int64_t start, length;
+    int32_t pid;
+} cci__sci_range;
 
 typedef struct cci__sci_ucred { /* the kernel's struct ucred */
     int32_t pid;
@@ -776,6 +792,11 @@ typedef union cci__sci_control {
 #define CCI__SCI_FENCE(order) ((void)0)
 #else
 #define CCI__SCI_FENCE(order) __atomic_thread_fence(__ATOMIC_##order)
+#endif
+
+/* The steps between which other processes can come in: tests hold a process there, or make it wait for a moment. */
+#ifndef CCI__SCI_DELAY_POINT
+#define CCI__SCI_DELAY_POINT(point) ((void)0)
 #endif
 
 /* What the transport calls: a program that takes SISCI alone has no use for it. */
@@ -802,7 +823,8 @@ typedef union cci__sci_control {
 #define CCI__SCI_ENTRIES 1048576u     /* per DMA queue                                  */
 #define CCI__SCI_BLOCKS_KEPT 256u     /* finished block transfers that nobody waited for */
 #define CCI__SCI_ATTACH_MS 10000u     /* how long an owner may take to answer           */
-#define CCI__SCI_REJOIN_MS 1000u      /* how long a successor of an owner is looked for */
+#define CCI__SCI_REJOIN_MS 1000u      /* how long a survivor puts up with failures      */
+#define CCI__SCI_REJOIN_PAUSE_MS 100u /* the longest time between two attempts          */
 #define CCI__SCI_ACCEPT_PAUSE_MS 100u /* when there are no descriptors left             */
 #define CCI__SCI_NEVER UINT64_MAX
 #define CCI__SCI_PATH 81
@@ -877,6 +899,7 @@ typedef struct cci__sci_served {
     uint32_t id;
     int named;     /* the name in the directory is ours        */
     int available; /* others may connect                       */
+    int cleared;   /* of a segment: nor may those who were connected to its last owner */
     int fd;        /* what they get: memory, eventfd or socket */
     int counting;
     cci__sci_guard_t guard; /* called with the lock held; NULL: everybody may */
@@ -890,6 +913,8 @@ struct cci__sci_local_segment {
     void *whole;       /* the engine's mapping     */
     unsigned int users; /* maps and entries of DMA queues */
     int empty, is_private, prepared, shared, broadcast;
+    int marked; /* we share it, and may inherit it: others see that in the directory */
+    uint64_t since_ns; /* of one that is being joined: when its owner was missed first */
     struct cci__sci_remote *attachment; /* how we got the memory, if another process made it */
 };
 
@@ -942,9 +967,11 @@ typedef struct cci__sci_remote {
     int asynchronous;
     cci__sci_error_t status;
     uint64_t size_bytes;
-    uint64_t deadline_ns;         /* of an asynchronous connect, or of rejoining              */
+    uint64_t deadline_ns;         /* of an asynchronous connect                              */
     struct cci__sci_remote *later; /* the next of those who rejoin                            */
     int rejoining;                /* the owner is gone, and we are looking for its successor */
+    unsigned int losses;          /* how often that has happened                             */
+    uint64_t since_ns, retry_ns;  /* when that began, and when to try next                   */
     cci__sci_local_segment_t segment; /* of an attachment                                     */
     unsigned int sets;            /* how often its owner has said whether it is available     */
     char owner[CCI__SCI_NAME];    /* who was asked last                                       */
@@ -1072,9 +1099,23 @@ struct cci__sci_desc {
 #endif
 };
 
+/* The names of the steps for CCI__SCI_DELAY_POINT(). */
+enum {
+    CCI__SCI_AT_CALL,      /* a channel to an owner is about to be made             */
+    CCI__SCI_AT_CLAIM,     /* a name was claimed that may belong to survivors       */
+    CCI__SCI_AT_BURY,      /* the owner of a name was found dead                    */
+    CCI__SCI_AT_TAKE_OVER, /* the same, by a survivor that will take the name over  */
+    CCI__SCI_AT_TELL,      /* a message is about to be sent                         */
+    CCI__SCI_AT_HEAR,      /* the kernel has said that there is a message or an end */
+    CCI__SCI_AT_LOSE,      /* the channel to an owner has ended                     */
+    CCI__SCI_AT_REJOIN,    /* a survivor is about to look for the owner             */
+    CCI__SCI_AT_MARK,      /* a process shares a segment from now on                */
+    CCI__SCI_AT_LEAVE      /* an owner has given up the name                        */
+};
+
 /* Messages between two devices; both run on one host, so the order of bytes is that host's. */
 enum {
-    CCI__SCI_MSG_CONNECT = 1, /* cookie, what, id                                        */
+    CCI__SCI_MSG_CONNECT = 1, /* cookie, what, id; status 1: a user of its last owner    */
     CCI__SCI_MSG_BYE,         /* cookie: the connection is not needed any more           */
     CCI__SCI_MSG_ACCEPT,      /* cookie, size, and a descriptor                          */
     CCI__SCI_MSG_REFUSE,      /* cookie, status                                          */
@@ -1335,6 +1376,15 @@ static void cci__sci_close(cci__sci_desc_t sd, int fd) {
  * "b" of a broadcast segment, in eight hexadecimal digits. Making the link claims the number. The socket gets its name when it listens already, so
  * one that refuses connections is dead, and so are the links to it. Only who holds the lock on the directory removes
  * names of the dead, after having looked again; an owner removes its own link before it stops listening.
+ *   SURVIVORS. Who shares a segment holds a read lock on a byte of the directory that stands for the segment: its mark.
+ * The kernel removes a mark when its process dies. While a segment has a mark, nobody but a survivor may have its name:
+ *     who shares       sets its mark, and only then looks whether the owner that accepted it still lives and has the name
+ *     who claims       makes the link, and only then looks for marks; where there is one it removes its link again
+ *     a survivor       takes a name that is free or whose owner is dead, however many owners have died meanwhile
+ *     users            are told that the segment is lost when the owner is dead and there is no mark
+ * Whoever comes second sees what the first has done, so a segment never has two memories, and nobody waits for a time to
+ * pass. Where the kernel has no such locks, and in groups of the transport, survivors are given CCI__SCI_REJOIN_MS to act.
+ * Those who come too late find memory that is not theirs, and lose their segment.
  * ================================================================================================================== */
 
 static void cci__sci_name(char *name, int what, uint32_t id) {
@@ -1380,6 +1430,7 @@ static int cci__sci_call(cci__sci_desc_t sd, const char *owner) {
     if (fd < 0) {
         return -1;
     }
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_CALL);
     cci__sci_socket_name(sd, owner, &address);
     if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) {
         return fd;
@@ -1404,7 +1455,7 @@ static int cci__sci_is_alive(cci__sci_desc_t sd, const char *owner) {
     return errno != ECONNREFUSED && errno != ENOENT;
 }
 
-/* Who has this name: 1, and 0 if nobody. */
+/* Who has this name, dead or alive: 1, and 0 if nobody. */
 static int cci__sci_owner_of(cci__sci_desc_t sd, const char *name, char *owner) {
     ssize_t n = readlinkat(sd->directory, name, owner, CCI__SCI_NAME - 1);
     if (n < 0) {
@@ -1412,6 +1463,80 @@ static int cci__sci_owner_of(cci__sci_desc_t sd, const char *name, char *owner) 
     }
     owner[n] = '\0';
     return cci__sci_is_owner_name(owner);
+}
+
+static int cci__sci_has_live_owner(cci__sci_desc_t sd, const char *name) {
+    char owner[CCI__SCI_NAME];
+    return cci__sci_owner_of(sd, name, owner) && cci__sci_is_alive(sd, owner);
+}
+
+static int cci__sci_is_group(int what) {
+    return what == CCI__SCI_GROUP || what == CCI__SCI_MEMBER;
+}
+
+/* Locks or unlocks the byte of a segment, or asks for the locks of others: 1 if there is one, -1 and errno if the kernel
+ * can't tell. */
+static int cci__sci_lock_byte(cci__sci_desc_t sd, int command, int type, int what, uint32_t id) {
+    cci__sci_range range;
+    memset(&range, 0, sizeof range);
+    range.type = (int16_t)type;
+    range.whence = SEEK_SET;
+    range.start = (int64_t)((uint64_t)(cci__sci_is_group(what) ? 1 : 0) << 32 | id);
+    range.length = 1;
+    return syscall(CCI__SCI_SYS_FCNTL, sd->directory, command, &range) == 0 ? range.type != F_UNLCK : -1;
+}
+
+/* One of this device's own segments that shares the same memory, and does not own it. */
+static int cci__sci_is_shared_here(cci__sci_desc_t sd, int what, uint32_t id) {
+    const cci__sci_served *served;
+    for (served = sd->served; served; served = served->next) {
+        const void *object = served;
+        if (served->target.kind == CCI__SCI_SEGMENT && served->id == id && !served->named &&
+            cci__sci_is_broadcast(served) == cci__sci_is_group(what) &&
+            ((const struct cci__sci_local_segment *)object)->marked) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Is there anybody who shares the segment and can inherit it? If the kernel can't tell there may be until some time after
+ * since_ns. */
+static int cci__sci_has_survivors(cci__sci_desc_t sd, int what, uint32_t id, uint64_t since_ns) {
+    int is_marked;
+    if (cci__sci_is_shared_here(sd, what, id)) {
+        return 1;
+    }
+    is_marked = cci__sci_lock_byte(sd, CCI__SCI_F_OFD_GETLK, F_WRLCK, what, id);
+    return is_marked < 0 ? cci__sci_now() < since_ns + CCI__SCI_REJOIN_MS * UINT64_C(1000000) : is_marked;
+}
+
+static void cci__sci_unmark(cci__sci_local_segment_t segment, int what) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    if (!segment->marked) {
+        return;
+    }
+    segment->marked = 0;
+    if (!cci__sci_is_shared_here(sd, what, segment->served.id)) {
+        (void)cci__sci_lock_byte(sd, CCI__SCI_F_OFD_SETLK, F_UNLCK, what, segment->served.id);
+    }
+}
+
+/* Shares the segment with this owner from now on: 0 if that has died, or given up the name, before all could see it. */
+static int cci__sci_mark(cci__sci_local_segment_t segment, int what, const char *owner) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    char name[CCI__SCI_NAME], other[CCI__SCI_NAME];
+    segment->marked = 1;
+    if (cci__sci_lock_byte(sd, CCI__SCI_F_OFD_SETLK, F_RDLCK, what, segment->served.id) < 0) {
+        cci__sci_log("no lock for a byte of", sd->path, errno);
+    }
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_MARK);
+    cci__sci_name(name, what, segment->served.id);
+    if (cci__sci_owner_of(sd, name, other) && strcmp(owner, other) == 0 && cci__sci_is_alive(sd, owner)) {
+        return 1;
+    }
+    cci__sci_unmark(segment, what);
+    return 0;
 }
 
 /* The lock on the directory; a stopped process may hold it, so nobody waits for ever. */
@@ -1433,15 +1558,15 @@ static void cci__sci_unlock_directory(cci__sci_desc_t sd) {
 
 /* Frees a name whose owner is dead; 0 if it lives. */
 static int cci__sci_bury(cci__sci_desc_t sd, const char *name) {
-    char owner[CCI__SCI_NAME];
     int is_free = 0;
-    if (cci__sci_owner_of(sd, name, owner) && cci__sci_is_alive(sd, owner)) {
+    if (cci__sci_has_live_owner(sd, name)) {
         return 0;
     }
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_BURY);
     if (!cci__sci_lock_directory(sd, 1000)) {
         return 0;
     }
-    if (!cci__sci_owner_of(sd, name, owner) || !cci__sci_is_alive(sd, owner)) {
+    if (!cci__sci_has_live_owner(sd, name)) {
         is_free = unlinkat(sd->directory, name, 0) == 0 || errno == ENOENT;
     }
     cci__sci_unlock_directory(sd);
@@ -1536,18 +1661,24 @@ static int cci__sci_listen(cci__sci_desc_t sd) {
     return sd->listener >= 0;
 }
 
-static cci__sci_error_t cci__sci_claim(cci__sci_served *served) {
+/* Survivors of a segment are looked for when the name is ours already: see above. */
+static cci__sci_error_t cci__sci_claim(cci__sci_served *served, int yields) {
     cci__sci_desc_t sd = served->target.sd;
+    int what = cci__sci_is_broadcast(served) ? (int)CCI__SCI_GROUP : served->target.kind, attempt;
     char name[CCI__SCI_NAME];
-    int attempt;
     if (sd->forked || !cci__sci_listen(sd)) {
         return CCI__SCI_ERR_SYSTEM;
     }
     cci__sci_name_of(served, name);
     for (attempt = 0; attempt < 3; attempt++) {
         if (symlinkat(sd->owner, sd->directory, name) == 0) {
-            served->named = 1;
-            return CCI__SCI_ERR_OK;
+            CCI__SCI_DELAY_POINT(CCI__SCI_AT_CLAIM);
+            yields = yields && (what == CCI__SCI_SEGMENT || what == CCI__SCI_GROUP);
+            served->named = !(yields && cci__sci_has_survivors(sd, what, served->id, 0));
+            if (!served->named) {
+                (void)unlinkat(sd->directory, name, 0);
+            }
+            return served->named ? CCI__SCI_ERR_OK : CCI__SCI_ERR_SEGMENTID_USED;
         }
         if (errno != EEXIST) {
             cci__sci_log("can't claim", name, errno);
@@ -1574,25 +1705,30 @@ static void cci__sci_unclaim(cci__sci_served *served) {
     }
 }
 
-/* Takes the name over from an owner that has left it to us, or died: 1 if it is ours now. */
-static int cci__sci_take_over(cci__sci_served *served, const char *from) {
+/* A survivor takes the name of an owner that has left or died. CCI__SCI_ERR_BUSY: somebody else has it, or is at it. */
+static cci__sci_error_t cci__sci_take_over(cci__sci_served *served) {
     cci__sci_desc_t sd = served->target.sd;
     char name[CCI__SCI_NAME], owner[CCI__SCI_NAME], ours[CCI__SCI_NAME];
-    if (sd->forked || !cci__sci_listen(sd) || !cci__sci_lock_directory(sd, 0)) {
-        return 0;
+    if (sd->forked || !cci__sci_listen(sd)) {
+        return CCI__SCI_ERR_SYSTEM;
+    }
+    if (!cci__sci_lock_directory(sd, 0)) {
+        return CCI__SCI_ERR_BUSY;
     }
     cci__sci_name_of(served, name);
     snprintf(ours, sizeof ours, "t%016llx", (unsigned long long)cci__sci_random());
     if (!cci__sci_owner_of(sd, name, owner)) {
         served->named = symlinkat(sd->owner, sd->directory, name) == 0;
-    } else if (strcmp(owner, from) == 0 && symlinkat(sd->owner, sd->directory, ours) == 0) {
-        served->named = renameat(sd->directory, ours, sd->directory, name) == 0;
+    } else if (!cci__sci_is_alive(sd, owner)) {
+        CCI__SCI_DELAY_POINT(CCI__SCI_AT_TAKE_OVER);
+        served->named = symlinkat(sd->owner, sd->directory, ours) == 0 &&
+                        renameat(sd->directory, ours, sd->directory, name) == 0;
         if (!served->named) {
             (void)unlinkat(sd->directory, ours, 0);
         }
     }
     cci__sci_unlock_directory(sd);
-    return served->named;
+    return served->named ? CCI__SCI_ERR_OK : CCI__SCI_ERR_BUSY;
 }
 
 /* ==================================================================================================================
@@ -1739,6 +1875,7 @@ static int cci__sci_tell(cci__sci_desc_t sd, int fd, const cci__sci_message *mes
     if (sd->forked) {
         return 1;
     }
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_TELL);
     memset(&header, 0, sizeof header);
     memset(&control, 0, sizeof control);
     piece.iov_base = (void *)(uintptr_t)message;
@@ -1829,7 +1966,7 @@ static int cci__sci_is_welcome(cci__sci_desc_t sd, int fd) {
  * ================================================================================================================== */
 
 static cci__sci_served *cci__sci_find_served(cci__sci_desc_t sd, int what, uint32_t id) {
-    int is_group = what == CCI__SCI_GROUP || what == CCI__SCI_MEMBER;
+    int is_group = cci__sci_is_group(what);
     int kind = is_group || what == CCI__SCI_ATTACHMENT ? (int)CCI__SCI_SEGMENT : what;
     cci__sci_served *served;
     for (served = sd->served; served; served = served->next) {
@@ -1952,15 +2089,32 @@ static void cci__sci_notify(cci__sci_served *served) {
     }
 }
 
-/* Makes a segment available or not, and tells all who share it. */
-static void cci__sci_set_available(cci__sci_served *served, int available, unsigned int flags) {
-    cci__sci_connection *c;
+static void cci__sci_tell_available(const cci__sci_connection *c, int available, unsigned int flags) {
+    cci__sci_message news;
+    cci__sci_message_init(&news, CCI__SCI_MSG_SET, c->cookie);
+    news.status = (uint32_t)available;
+    news.id = flags;
+    (void)cci__sci_tell(c->served->target.sd, c->client->fd, &news, -1);
+}
+
+static void cci__sci_note_available(cci__sci_served *served, int available, unsigned int flags) {
     served->available = available;
+    served->cleared = !available && (flags & CCI__SCI_FLAG_FORCE_DISCONNECT) != 0;
+}
+
+/* Makes a segment available or not, and tells all who share it; who has asked for it comes last, so that whoever inherits
+ * the segment knows of it when it is done. */
+static void cci__sci_set_available(cci__sci_served *served, int available, unsigned int flags,
+                                   const cci__sci_connection *asker) {
+    cci__sci_connection *c;
+    cci__sci_note_available(served, available, flags);
     for (c = served->connections; c; c = c->next_of_served) {
-        if (c->attached) {
-            (void)cci__sci_tell_short(served->target.sd, c->client->fd, CCI__SCI_MSG_SET, c->cookie,
-                                      (uint32_t)available);
+        if (c->attached && c != asker) {
+            cci__sci_tell_available(c, available, flags);
         }
+    }
+    if (asker) {
+        cci__sci_tell_available(asker, available, flags);
     }
     if (!available && (flags & CCI__SCI_FLAG_FORCE_DISCONNECT)) {
         cci__sci_end_connections(served, 0, 0);
@@ -2010,7 +2164,7 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     cci__sci_served *served = cci__sci_find_served(sd, request->what, request->id);
     cci__sci_connection *c;
     cci__sci_message answer;
-    int fd, is_opened, told;
+    int fd, is_opened, told, stays;
     if (client->count >= CCI__SCI_CONNECTIONS || cci__sci_find_connection(client, request->cookie)) {
         return 0;
     }
@@ -2020,7 +2174,8 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     if (attaches && !((cci__sci_local_segment_t)served)->shared) {
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie, CCI__SCI_ERR_ACCESS);
     }
-    fd = cci__sci_descriptor_for(served, client, attaches, &is_opened);
+    stays = request->what == CCI__SCI_GROUP && request->status == 1 && !served->cleared;
+    fd = cci__sci_descriptor_for(served, client, attaches || stays, &is_opened);
     if (fd < 0) {
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie,
                                    CCI__SCI_ERR_CONNECTION_REFUSED);
@@ -2061,7 +2216,7 @@ static int cci__sci_obey(cci__sci_desc_t sd, cci__sci_client *client, const cci_
     }
     if (request->type == CCI__SCI_MSG_SET && c && c->attached) {
         ((cci__sci_local_segment_t)c->served)->prepared = 1; /* one who shares it has done so */
-        cci__sci_set_available(c->served, request->status != 0, request->id);
+        cci__sci_set_available(c->served, request->status != 0, request->id, c);
         return 1;
     }
     return 0;
@@ -2144,18 +2299,25 @@ static void cci__sci_add_served(cci__sci_served *served) {
     sd->served = served;
 }
 
+/* Others share the segment. */
+static int cci__sci_has_heirs(const cci__sci_served *served) {
+    int what = cci__sci_is_broadcast(served) ? CCI__SCI_GROUP : CCI__SCI_SEGMENT;
+    return served->target.kind == CCI__SCI_SEGMENT &&
+           (served->attachment_count != 0 || cci__sci_has_survivors(served->target.sd, what, served->id, 0));
+}
+
 /* Takes an object out of service and frees it. Those who share it inherit it with its name: the first takes it over, the
  * others and, of a broadcast segment, the users turn to that one. */
 static void cci__sci_remove_served(cci__sci_served *served) {
     cci__sci_desc_t sd = served->target.sd;
     cci__sci_served **at = &sd->served;
-    int has_heir = served->attachment_count != 0;
-    if (!has_heir) {
-        cci__sci_unclaim(served);
-    }
+    int users_stay;
+    cci__sci_unclaim(served);
     served->named = 0;
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_LEAVE);
+    users_stay = served->connection_count != 0 && cci__sci_is_broadcast(served) && cci__sci_has_heirs(served);
     cci__sci_end_connections(served, 1, 1);
-    cci__sci_end_connections(served, 0, has_heir && cci__sci_is_broadcast(served));
+    cci__sci_end_connections(served, 0, users_stay);
     while (*at != served) {
         at = &(*at)->next;
     }
@@ -2216,6 +2378,9 @@ static void cci__sci_decide(cci__sci_remote *r, int state, cci__sci_error_t stat
 static void cci__sci_end_remote(cci__sci_remote *r, int state, cci__sci_segment_cb_reason_t reason) {
     r->rejoining = 0;
     CCI__SCI_STORE(r->state, state);
+    if (r->segment) {
+        cci__sci_unmark(r->segment, r->what);
+    }
     if (r->target.kind == CCI__SCI_REMOTE_SEGMENT) {
         cci__sci_post(&r->target, reason, CCI__SCI_ERR_OK);
     } else if (r->segment) {
@@ -2228,16 +2393,34 @@ static int cci__sci_outlives(const cci__sci_remote *r) {
     return r->state == CCI__SCI_CONNECTED && (r->segment || r->what == CCI__SCI_GROUP);
 }
 
-/* Looks for the owner's successor from now on, or becomes it. The remote has no peer. */
+/* Looks for the owner's successor from now on, or becomes it. The remote has no peer. At first it looks often: the longer
+ * that takes, the less it hurries. */
 static void cci__sci_rejoin_later(cci__sci_remote *r) {
     cci__sci_desc_t sd = r->target.sd;
+    uint64_t now_ns = cci__sci_now(), pause_ns = 1000000u;
     if (!r->rejoining) {
         r->rejoining = 1;
-        r->deadline_ns = cci__sci_now() + CCI__SCI_REJOIN_MS * UINT64_C(1000000);
+        r->losses++;
+        r->since_ns = r->retry_ns = now_ns;
+    } else {
+        pause_ns += (now_ns - r->since_ns) / 8;
+        r->retry_ns = now_ns + (pause_ns < CCI__SCI_REJOIN_PAUSE_MS * UINT64_C(1000000)
+                                    ? pause_ns
+                                    : CCI__SCI_REJOIN_PAUSE_MS * UINT64_C(1000000));
     }
     r->later = sd->rejoining;
     sd->rejoining = r;
     cci__sci_wake(sd);
+}
+
+/* An attempt has failed, and not because there is no successor yet. */
+static void cci__sci_rejoin_or_fail(cci__sci_remote *r) {
+    if (cci__sci_now() < r->since_ns + CCI__SCI_REJOIN_MS * UINT64_C(1000000)) {
+        cci__sci_rejoin_later(r);
+    } else {
+        cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
+        cci__sci_changed(r->target.sd);
+    }
 }
 
 static void cci__sci_forget_rejoining(cci__sci_remote *r) {
@@ -2251,6 +2434,7 @@ static void cci__sci_forget_rejoining(cci__sci_remote *r) {
 }
 
 static void cci__sci_lose_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_LOSE);
     while (peer->remotes) {
         cci__sci_remote *r = peer->remotes;
         cci__sci_leave_peer(r);
@@ -2322,6 +2506,7 @@ static cci__sci_error_t cci__sci_ask(cci__sci_remote *r) {
     cci__sci_message_init(&request, CCI__SCI_MSG_CONNECT, r->cookie);
     request.what = (uint16_t)r->what;
     request.id = r->id;
+    request.status = (uint32_t)r->rejoining;
     r->next = peer->remotes;
     r->back = &peer->remotes;
     if (r->next) {
@@ -2369,12 +2554,16 @@ static int cci__sci_is_same_memory(int one, int other) {
 }
 
 /* A successor lets us in: 0 if what it has is not what we had. */
-static int cci__sci_rejoined(cci__sci_remote *r, int fd) {
+static int cci__sci_rejoined(cci__sci_remote *r, const cci__sci_message *news, int fd) {
     if (!cci__sci_is_same_memory(fd, r->segment ? r->segment->served.fd : r->fd)) {
         (void)cci__sci_tell_short(r->target.sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
         cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
         cci__sci_detach(r);
         return 1;
+    }
+    if (r->segment) {
+        r->segment->served.available = news->status != 0;
+        r->segment->prepared |= news->id != 0;
     }
     r->rejoining = 0;
     return 1;
@@ -2400,7 +2589,13 @@ static int cci__sci_note_accepted(cci__sci_remote *r, const cci__sci_message *ne
         return 0;
     }
     if (r->rejoining) {
-        return cci__sci_rejoined(r, *passed);
+        return cci__sci_rejoined(r, news, *passed);
+    }
+    if (r->segment && !cci__sci_mark(r->segment, r->what, r->owner)) {
+        (void)cci__sci_tell_short(r->target.sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
+        cci__sci_decide(r, CCI__SCI_REFUSED, CCI__SCI_ERR_NO_SUCH_SEGMENT);
+        cci__sci_detach(r);
+        return 1;
     }
     if (r->segment) {
         r->segment->served.fd = *passed;
@@ -2419,7 +2614,11 @@ static int cci__sci_note_accepted(cci__sci_remote *r, const cci__sci_message *ne
 static int cci__sci_note_refused(cci__sci_remote *r, const cci__sci_message *news) {
     if (r->rejoining) {
         cci__sci_detach(r);
-        cci__sci_rejoin_later(r); /* the successor may not be there yet */
+        if (news->status == CCI__SCI_ERR_NO_SUCH_SEGMENT) { /* it has just left, or may not have it */
+            cci__sci_rejoin_later(r);
+        } else {
+            cci__sci_rejoin_or_fail(r);
+        }
         return 1;
     }
     cci__sci_decide(r, CCI__SCI_REFUSED, cci__sci_refusal(news->status));
@@ -2463,7 +2662,7 @@ static int cci__sci_note(cci__sci_remote *r, const cci__sci_message *news, int *
         if (connecting || !r->segment) {
             return 0;
         }
-        r->segment->served.available = news->status != 0;
+        cci__sci_note_available(&r->segment->served, news->status != 0, news->id);
         r->sets++;
         cci__sci_changed(r->target.sd);
         return 1;
@@ -2500,6 +2699,9 @@ static void cci__sci_disconnect(cci__sci_remote *r) {
         sd->connecting--;
     }
     cci__sci_forget_rejoining(r);
+    if (r->segment) {
+        cci__sci_unmark(r->segment, r->what);
+    }
     if (r->peer && !cci__sci_tell_short(sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0)) {
         cci__sci_remote *gone = r; /* the owner does not read: end the channel, which it can't miss */
         cci__sci_peer *peer = r->peer;
@@ -2516,37 +2718,64 @@ static void cci__sci_disconnect(cci__sci_remote *r) {
     r->fd = -1;
 }
 
-/* Becomes the successor, or asks it: 0 if there is none yet. */
-static int cci__sci_rejoin(cci__sci_remote *r) {
-    if (r->segment && cci__sci_take_over(&r->segment->served, r->owner)) {
-        r->rejoining = 0;
-        CCI__SCI_STORE(r->state, CCI__SCI_INHERITED);
-        return 1;
+/* Asks the successor, or becomes it: CCI__SCI_ERR_BUSY if there is none yet, CCI__SCI_ERR_NOT_CONNECTED if there will be
+ * none. */
+static cci__sci_error_t cci__sci_rejoin(cci__sci_remote *r) {
+    cci__sci_error_t status = cci__sci_ask(r);
+    if (status != CCI__SCI_ERR_NO_SUCH_SEGMENT) {
+        return status;
     }
-    return cci__sci_ask(r) == CCI__SCI_ERR_OK;
+    if (r->segment) {
+        status = cci__sci_take_over(&r->segment->served);
+        if (status == CCI__SCI_ERR_OK) {
+            r->rejoining = 0;
+            CCI__SCI_STORE(r->state, CCI__SCI_INHERITED);
+        }
+        return status;
+    }
+    return cci__sci_has_survivors(r->target.sd, r->what, r->id, r->since_ns) ? CCI__SCI_ERR_BUSY
+                                                                              : CCI__SCI_ERR_NOT_CONNECTED;
 }
 
-/* All who rejoin try once, and give up when their time is over; gives the time of the next attempt. */
+static void cci__sci_try_to_rejoin(cci__sci_remote *r) {
+    cci__sci_error_t status = cci__sci_rejoin(r);
+    if (status == CCI__SCI_ERR_BUSY) {
+        cci__sci_rejoin_later(r);
+        return;
+    }
+    if (status == CCI__SCI_ERR_NOT_CONNECTED) {
+        cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
+    } else if (status != CCI__SCI_ERR_OK) {
+        cci__sci_rejoin_or_fail(r);
+        return;
+    }
+    cci__sci_changed(r->target.sd);
+}
+
+/* All who rejoin try, each at its time; gives the time of the next attempt. Survivors never give up while they live: all
+ * others depend on them. */
 static uint64_t cci__sci_rejoin_all(cci__sci_desc_t sd) {
     cci__sci_remote *r = sd->rejoining, *next;
-    uint64_t now_ns;
+    uint64_t next_ns = CCI__SCI_NEVER, now_ns;
     if (!r) {
-        return CCI__SCI_NEVER;
+        return next_ns;
     }
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_REJOIN);
     now_ns = cci__sci_now();
     sd->rejoining = NULL;
     for (; r; r = next) {
         next = r->later;
-        if (cci__sci_rejoin(r)) {
-            cci__sci_changed(sd);
-        } else if (now_ns < r->deadline_ns) {
-            cci__sci_rejoin_later(r);
+        if (r->retry_ns <= now_ns) {
+            cci__sci_try_to_rejoin(r);
         } else {
-            cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
-            cci__sci_changed(sd);
+            r->later = sd->rejoining;
+            sd->rejoining = r;
         }
     }
-    return sd->rejoining ? now_ns + 1000000u : CCI__SCI_NEVER;
+    for (r = sd->rejoining; r; r = r->later) {
+        next_ns = r->retry_ns < next_ns ? r->retry_ns : next_ns;
+    }
+    return next_ns;
 }
 
 /* Asynchronous connects whose time is over; gives the next deadline. */
@@ -2795,6 +3024,7 @@ static void cci__sci_run(cci__sci_desc_t sd, uint64_t deadline_ns) {
     due_ns = cci__sci_due(sd);
     cci__sci_unlock(sd);
     n = epoll_wait(sd->epoll, event, 16, cci__sci_until(due_ns < deadline_ns ? due_ns : deadline_ns));
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_HEAR);
     cci__sci_lock(sd);
     for (i = 0; i < n; i++) {
         cci__sci_handle(sd, event[i].data.u64);
@@ -3273,11 +3503,11 @@ static cci__sci_error_t cci__sci_claim_segment(cci__sci_local_segment_t segment,
     int attempt;
     cci__sci_error_t status = CCI__SCI_ERR_SEGMENTID_USED;
     if (!(flags & CCI__SCI_FLAG_AUTO_ID)) {
-        return cci__sci_claim(&segment->served);
+        return cci__sci_claim(&segment->served, 1);
     }
     for (attempt = 0; attempt < 100 && status == CCI__SCI_ERR_SEGMENTID_USED; attempt++) {
         segment->served.id = (uint32_t)cci__sci_random();
-        status = cci__sci_claim(&segment->served);
+        status = cci__sci_claim(&segment->served, 1);
     }
     return status;
 }
@@ -3330,11 +3560,23 @@ static cci__sci_error_t cci__sci_give_memory(cci__sci_local_segment_t segment) {
     return errno == EMFILE || errno == ENFILE ? CCI__SCI_ERR_SYSTEM : CCI__SCI_ERR_NOSPC;
 }
 
-/* The first to come makes the memory of a broadcast segment. */
-static cci__sci_error_t cci__sci_found_broadcast(cci__sci_local_segment_t segment) {
-    cci__sci_error_t status = cci__sci_give_memory(segment);
+/* The first to come makes the memory of a broadcast segment. CCI__SCI_ERR_SEGMENTID_USED: it is there, or there are
+ * survivors of a dead owner, who will take it over. Who does not yield founds it in spite of survivors that have not acted
+ * for a while: they must be stopped. */
+static cci__sci_error_t cci__sci_found_broadcast(cci__sci_local_segment_t segment, int yields) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    uint64_t since_ns = segment->since_ns;
+    cci__sci_error_t status;
+    char name[CCI__SCI_NAME];
+    cci__sci_name_of(&segment->served, name);
+    yields = yields || cci__sci_now() < since_ns + CCI__SCI_REJOIN_MS * UINT64_C(1000000);
+    if (cci__sci_has_live_owner(sd, name) ||
+        (yields && cci__sci_has_survivors(sd, CCI__SCI_GROUP, segment->served.id, since_ns))) {
+        return CCI__SCI_ERR_SEGMENTID_USED;
+    }
+    status = cci__sci_give_memory(segment);
     if (status == CCI__SCI_ERR_OK) {
-        status = cci__sci_claim(&segment->served);
+        status = cci__sci_claim(&segment->served, yields);
     }
     if (status != CCI__SCI_ERR_OK && segment->served.fd >= 0) {
         close(segment->served.fd);
@@ -3343,34 +3585,31 @@ static cci__sci_error_t cci__sci_found_broadcast(cci__sci_local_segment_t segmen
     return status;
 }
 
-/* All others share it. Who finds the name of a dead owner leaves it to the others of the group for a moment. */
+/* All others share it. Neither has worked while a dead owner has no successor yet. */
 static cci__sci_error_t cci__sci_join_broadcast(cci__sci_local_segment_t segment) {
     cci__sci_desc_t sd = segment->served.target.sd;
     size_t wanted_bytes = segment->size_bytes;
-    cci__sci_error_t status = CCI__SCI_ERR_OK;
-    char name[CCI__SCI_NAME], owner[CCI__SCI_NAME];
-    unsigned int attempt;
-    cci__sci_name_of(&segment->served, name);
+    cci__sci_error_t status;
+    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
     segment->shared = 1;
-    for (attempt = 0; attempt < 2 * CCI__SCI_REJOIN_MS; attempt++) {
-        if (!cci__sci_owner_of(sd, name, owner) || attempt > CCI__SCI_REJOIN_MS / 10) {
-            status = cci__sci_found_broadcast(segment);
-            if (status != CCI__SCI_ERR_SEGMENTID_USED) {
-                return status;
-            }
+    segment->since_ns = cci__sci_now();
+    for (;;) {
+        status = cci__sci_found_broadcast(segment, 1);
+        if (status != CCI__SCI_ERR_SEGMENTID_USED) {
+            return status;
         }
         status = cci__sci_attach(segment, CCI__SCI_MEMBER);
         if (status == CCI__SCI_ERR_OK) {
             return segment->size_bytes == wanted_bytes ? CCI__SCI_ERR_OK : CCI__SCI_ERR_SEGMENTID_USED;
         }
-        if (status != CCI__SCI_ERR_NO_SUCH_SEGMENT && status != CCI__SCI_ERR_CONNECTION_REFUSED) {
+        if ((status != CCI__SCI_ERR_NO_SUCH_SEGMENT && status != CCI__SCI_ERR_CONNECTION_REFUSED) ||
+            cci__sci_now() >= deadline_ns) {
             return status;
         }
         cci__sci_unlock(sd);
         cci__sci_nap();
         cci__sci_lock(sd);
     }
-    return status;
 }
 
 /* Begins to join a broadcast segment without waiting: cci__sci_step_broadcast() goes on. */
@@ -3378,6 +3617,7 @@ CCI__SCI_INTERNAL cci__sci_local_segment_t cci__sci_begin_broadcast(cci__sci_des
     cci__sci_local_segment_t made = cci__sci_new_segment(sd, id, NULL, NULL, 0);
     if (made) {
         made->broadcast = made->shared = 1;
+        made->since_ns = cci__sci_now();
     }
     return made;
 }
@@ -3406,7 +3646,8 @@ static cci__sci_error_t cci__sci_ask_broadcast(cci__sci_local_segment_t segment)
 static cci__sci_error_t cci__sci_hear_broadcast(cci__sci_local_segment_t segment, size_t size_bytes) {
     cci__sci_remote *r = segment->attachment;
     cci__sci_error_t status = r->status;
-    if (r->state == CCI__SCI_CONNECTING) {
+    if (r->state == CCI__SCI_CONNECTING) { /* it has an owner */
+        segment->since_ns = cci__sci_now();
         return CCI__SCI_ERR_BUSY;
     }
     if (r->state == CCI__SCI_CONNECTED || r->state == CCI__SCI_INHERITED) {
@@ -3421,22 +3662,16 @@ static cci__sci_error_t cci__sci_hear_broadcast(cci__sci_local_segment_t segment
                : status;
 }
 
-/* To be called again, a millisecond later, when it says CCI__SCI_ERR_BUSY. Who finds the name of a dead owner leaves it to
- * the others of the group for a moment: founds_too is 0 until then. */
-CCI__SCI_INTERNAL cci__sci_error_t cci__sci_step_broadcast(cci__sci_local_segment_t segment, size_t size_bytes,
-                                                           int founds_too) {
+/* To be called again, a millisecond later, when it says CCI__SCI_ERR_BUSY. */
+CCI__SCI_INTERNAL cci__sci_error_t cci__sci_step_broadcast(cci__sci_local_segment_t segment, size_t size_bytes) {
     cci__sci_desc_t sd = segment->served.target.sd;
-    cci__sci_error_t status = CCI__SCI_ERR_SEGMENTID_USED;
-    char name[CCI__SCI_NAME], owner[CCI__SCI_NAME];
+    cci__sci_error_t status;
     cci__sci_lock(sd);
-    cci__sci_name_of(&segment->served, name);
     if (segment->attachment) {
         status = cci__sci_hear_broadcast(segment, size_bytes);
     } else {
-        if (founds_too || !cci__sci_owner_of(sd, name, owner)) {
-            segment->size_bytes = size_bytes;
-            status = cci__sci_found_broadcast(segment);
-        }
+        segment->size_bytes = size_bytes;
+        status = cci__sci_found_broadcast(segment, 0);
         if (status == CCI__SCI_ERR_SEGMENTID_USED) {
             status = cci__sci_ask_broadcast(segment);
         }
@@ -3613,30 +3848,43 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIPrepareSegment)(cci__sci_local_segment_t segme
     cci__sci_set(error, CCI__SCI_ERR_OK);
 }
 
-/* Makes a segment available or not, where it is owned. */
-static cci__sci_error_t cci__sci_change(cci__sci_local_segment_t segment, int available, unsigned int flags) {
-    cci__sci_desc_t sd = segment->served.target.sd;
-    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
-    cci__sci_remote *r = segment->attachment;
+/* Asks the owner to make a segment available or not. CCI__SCI_ERR_BUSY: it died, or left, without an answer. */
+static cci__sci_error_t cci__sci_ask_to_change(cci__sci_remote *r, int available, unsigned int flags,
+                                               uint64_t deadline_ns) {
+    cci__sci_desc_t sd = r->target.sd;
+    unsigned int sets = r->sets, losses = r->losses;
     cci__sci_message request;
-    unsigned int before;
-    while (r && r->rejoining && cci__sci_wait(sd, deadline_ns)) { /* there will be an owner soon */
-    }
-    if (!r || r->state == CCI__SCI_INHERITED) {
-        cci__sci_set_available(&segment->served, available, flags);
-        return CCI__SCI_ERR_OK;
-    }
     if (r->state != CCI__SCI_CONNECTED || !r->peer) {
         return CCI__SCI_ERR_NOT_CONNECTED;
     }
     cci__sci_message_init(&request, CCI__SCI_MSG_SET, r->cookie);
     request.status = (uint32_t)available;
     request.id = flags;
-    before = r->sets;
     (void)cci__sci_tell(sd, r->peer->fd, &request, -1);
-    while (r->sets == before && r->state == CCI__SCI_CONNECTED && !r->rejoining && cci__sci_wait(sd, deadline_ns)) {
+    while (r->sets == sets && r->losses == losses && r->state == CCI__SCI_CONNECTED && cci__sci_wait(sd, deadline_ns)) {
     }
-    return r->sets != before ? CCI__SCI_ERR_OK : CCI__SCI_ERR_TIMEOUT;
+    if (r->sets != sets) {
+        return CCI__SCI_ERR_OK;
+    }
+    return cci__sci_now() < deadline_ns ? CCI__SCI_ERR_BUSY : CCI__SCI_ERR_TIMEOUT;
+}
+
+/* Makes a segment available or not, where it is owned. */
+static cci__sci_error_t cci__sci_change(cci__sci_local_segment_t segment, int available, unsigned int flags) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
+    cci__sci_remote *r = segment->attachment;
+    cci__sci_error_t status = CCI__SCI_ERR_BUSY;
+    while (status == CCI__SCI_ERR_BUSY) {
+        while (r && r->rejoining && cci__sci_wait(sd, deadline_ns)) { /* there will be an owner soon */
+        }
+        if (!r || r->state == CCI__SCI_INHERITED) {
+            cci__sci_set_available(&segment->served, available, flags, NULL);
+            return CCI__SCI_ERR_OK;
+        }
+        status = cci__sci_ask_to_change(r, available, flags, deadline_ns);
+    }
+    return status;
 }
 
 static cci__sci_error_t cci__sci_make_available(cci__sci_local_segment_t segment) {
@@ -3680,7 +3928,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCISetSegmentUnavailable)(cci__sci_local_segment_
 
 /* Users are in the way of a removal, unless they can turn to another member of the group. */
 static int cci__sci_is_needed(const cci__sci_served *served) {
-    return served->connection_count != 0 && !(cci__sci_is_broadcast(served) && served->attachment_count != 0);
+    return served->connection_count != 0 && !(cci__sci_is_broadcast(served) && cci__sci_has_heirs(served));
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveSegment)(cci__sci_local_segment_t segment, unsigned int flags,
@@ -4769,11 +5017,11 @@ static cci__sci_error_t cci__sci_claim_interrupt(cci__sci_served *served, unsign
     int attempt;
     if (flags & CCI__SCI_FLAG_FIXED_INTNO) {
         served->id = *number;
-        return cci__sci_claim(served);
+        return cci__sci_claim(served, 1);
     }
     for (attempt = 0; attempt < 100 && status == CCI__SCI_ERR_INTNO_USED; attempt++) {
         served->id = (uint32_t)cci__sci_random() & 0x7fffffffu;
-        status = cci__sci_claim(served);
+        status = cci__sci_claim(served, 1);
     }
     *number = served->id;
     return status;
@@ -5821,6 +6069,7 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  *
  *      inbox: card 0      who owns it, sizes: written by the owner before it is offered
  *             ack 256     how far the peer has consumed what the owner sent, how many connections it has ended
+ *             left 268    the peer has closed its endpoint, and with it all connections: not set by one that was killed
  *             sleep 320   the peer sleeps: it wants an interrupt; 328: the peer has closed its inbox to all others
  *             busy 384    the peer is copying from or to the owner's registered memory
  *             done 448    answers to the owner's bounced RMAs; 480: what the owner may map of what it has asked for
@@ -5900,7 +6149,8 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_SLOTS 4u
 #define CCI__SISCI_SLOT_SIZE 32768u
 #define CCI__SISCI_REGIONS 4096u
-#define CCI__SISCI_CONTROL 4096u   /* connection events at once */
+#define CCI__SISCI_CONTROL 1024u   /* events about connections that are made at a time */
+#define CCI__SISCI_REQUESTS 1024u  /* that the program has not returned */
 #define CCI__SISCI_EXTRA_OPS 1024u /* completions that the program has not returned */
 #define CCI__SISCI_BATCH 16        /* records taken from a link at a time */
 #define CCI__SISCI_LOOK (UINT64_C(50000)) /* ns: how often those who poll look at the device */
@@ -5921,6 +6171,7 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 
 enum { /* places in an inbox */
     CCI__SISCI_AT_ACK = 256,
+    CCI__SISCI_AT_LEFT = 268,
     CCI__SISCI_AT_SLEEP = 320,
     CCI__SISCI_AT_READY = 328,
     CCI__SISCI_AT_BUSY = 384,
@@ -5937,14 +6188,17 @@ enum { /* records */
     CCI__SISCI_REQUEST,    /* client's index, generation, attribute, max_send_size; data */
     CCI__SISCI_CANCEL,     /* client's index, generation */
     CCI__SISCI_ACCEPT,     /* server's index, generation, max_send_size */
-    CCI__SISCI_REJECT,
+    CCI__SISCI_REJECT,     /* 0, 0, 0; 1 if the server is busy: the client may ask again */
     CCI__SISCI_CONFIRM,
-    CCI__SISCI_DISCONNECT, /* how far the sender had consumed */
+    CCI__SISCI_DISCONNECT, /* 0, 0, how far the sender had consumed; 1 if it has given the connection up */
     CCI__SISCI_PING,
     CCI__SISCI_RMA_WRITE,
     CCI__SISCI_RMA_READ,
     CCI__SISCI_ASK /* to map memory: region, its key 8, number */
 };
+#define CCI__SISCI_BUSY 1u     /* in a REJECT */
+#define CCI__SISCI_GIVEN_UP 1u /* in a DISCONNECT */
+#define CCI__SISCI_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__SISCI_VOID 0x100u /* in a record's word: withdrawn */
 #define CCI__SISCI_ASKS 0x200u /* a program waits for its completion */
 
@@ -5990,6 +6244,7 @@ struct cci__sisci_item;
 typedef struct cci__sisci_op {
     cci_evq_event_t event; /* first */
     cci_list_t node;       /* in its link, in the order of the calls */
+    cci_list_t sibling;    /* in its connection, likewise */
     struct cci__sisci_conn *conn;
     struct cci__sisci_item *item; /* what is not in the ring yet */
     uint64_t deadline_ns;         /* 0: the next look at the clock says */
@@ -6011,27 +6266,36 @@ typedef struct cci__sisci_item {
     int status;
     uint64_t local_key, remote_key, local_offset, remote_offset, rma_length, begun, check;
     uint64_t deadline_ns; /* of a silent one, as in an operation */
+    uint64_t token;       /* the connection's; when it has another by now, nobody wants the item */
     uint32_t local_region, remote_region;
 } cci__sisci_item;
 
+/* An event that waits for the program. */
+typedef struct cci__sisci_event {
+    cci_evq_event_t event; /* first */
+    uint64_t token;        /* as in an item */
+} cci__sisci_event;
+
 typedef struct cci__sisci_conn {
-    cci_conn_t conn; /* first */
+    cci_conn_t conn; /* first; its peer_index is the name of the peer's end; its token is 0 once the program has closed it */
     struct cci__sisci_link *link;
     cci_evq_event_t *event; /* kept for the outcome of connect or accept */
     void *data;             /* client: the request's bytes */
     cci_list_t node;        /* in its link's `owing` */
-    cci_list_t asked;       /* server: in its link's `asked`; open: in `silent` */
-    uint64_t silent_ns;     /* deadline of silent messages up to `silent_mark`; 0: the next look at the clock says */
-    uint32_t silent_mark, silent_end;
-    uint32_t peer_name; /* index and generation of the peer's end */
+    cci_list_t asked;       /* server: in its link's `asked`; open: in `silent`; broken: in the endpoint's `ending` */
+    cci_list_t *ops;        /* its oldest operation, from which the others hang; NULL: there is none */
+    uint32_t before, after; /* connections of the same link */
+    uint32_t silent_mark, silent_end; /* silent messages up to the mark have until conn.deadline_ns; 0: to be set */
     uint32_t send_timeout_us, keepalive_us;
-    uint32_t pending;       /* operations */
     uint32_t mark;          /* end of the record that asks whether the peer is there; consumed when it was closed */
+    int16_t end_status;     /* of the event about its end */
     uint16_t data_len;
     uint8_t owes;           /* a record's type */
     uint8_t closing;        /* the program has closed it */
     uint8_t cancelled, pinged;
     uint8_t ended;          /* one side has given it up: what still comes is dropped */
+    uint8_t waits;          /* client: the server is busy, and will be asked again */
+    uint8_t is_over;        /* broken, and nothing of it will come any more */
 } cci__sisci_conn;
 
 enum { /* states of a link */
@@ -6147,6 +6411,7 @@ typedef struct cci__sisci_link {
     cci_list_t step;   /* in `steps`: to be looked at with the device */
     struct cci__sisci *ep;
     int state, is_client, is_hot, told; /* told: the peer knows that we sleep */
+    int is_over;                        /* lost, and all that had come is taken */
     cci__sisci_news news;
     uint64_t retry_ns, idle_ns; /* idle: when a link without connections is closed */
     uint32_t peer_node, service, in_id, out_id, conn_count, held, idle_rounds;
@@ -6171,6 +6436,7 @@ typedef struct cci__sisci_link {
     uint8_t free_block[CCI__SISCI_BLOCKS];
     uint32_t disconnects; /* that we have made */
     cci_list_t ops, owing, asked, silent; /* silent: connections with silent messages under way */
+    uint32_t conns;                       /* the first of all of them */
     cci__sisci_item *items, **items_tail;
     cci__sisci_slot slot[CCI__SISCI_SLOTS];
     uint64_t slot_number;
@@ -6199,7 +6465,7 @@ typedef struct cci__sisci_group {
     cci__sci_local_segment_t segment;
     cci__sci_map_t map;
     uint8_t *base; /* NULL: not in the group yet */
-    uint64_t began_ns, retry_ns;
+    uint64_t retry_ns;
     uint32_t id;
     /* receiving */
     uint64_t tail;                           /* all before were taken, or are lost */
@@ -6245,10 +6511,13 @@ typedef struct cci__sisci {
     cci__sci_local_interrupt_t interrupt;
     int has_fd, epoll, self, timer, armed_readable, sleeping;
     uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
-    uint32_t rounds, rma_calls, turn, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
+    uint32_t rounds, rma_calls, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t send_total, recv_total, handshakes, hot_count;
+    uint32_t event_mask;
+    uint32_t requests, refusals; /* that the program has not returned; that were answered with `busy` */
     cci_evq_t evq;
     cci_evq_fifo_t received;
+    uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
     cci_conn_table_t conns;
     cci_rma_table_t rma;
     cci_rma_region_t *regions;
@@ -6258,6 +6527,7 @@ typedef struct cci__sisci {
     uint32_t group_count;
     cci_wheel_t wheel;
     cci_list_t hot, cold, notify, due, steps;
+    cci_list_t ending; /* connections that have ended, which the program is to be told of */
     cci__sisci_link *only; /* what a poll has to look at, if that is one link */
     cci_evq_event_t *free_ops;
     cci__sisci_item *free_items;
@@ -7184,6 +7454,7 @@ static cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, v
     op->event.base.pub.send.connection = &conn->conn.pub;
     op->event.base.pub.send.context = context;
     cci__list_init(&op->node);
+    cci__list_init(&op->sibling);
     op->conn = conn;
     op->item = NULL;
     op->deadline_ns = 0;
@@ -7193,11 +7464,29 @@ static cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, v
     return op;
 }
 
+/* Its completion comes when the peer has taken it. */
+static void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
+    cci__list_append(&link->ops, &op->node);
+    link->is_busy = 1;
+    if (op->conn->ops) {
+        cci__list_append(op->conn->ops, &op->sibling);
+    } else {
+        op->conn->ops = &op->sibling;
+    }
+}
+
+static void cci__sisci_remove_op(cci__sisci_op *op) {
+    cci__list_remove(&op->node);
+    cci__list_init(&op->node);
+    if (op->conn->ops == &op->sibling) {
+        op->conn->ops = op->sibling.next == &op->sibling ? NULL : op->sibling.next;
+    }
+    cci__list_remove(&op->sibling);
+}
+
 static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
     if (!cci__list_empty(&op->node)) {
-        cci__list_remove(&op->node);
-        cci__list_init(&op->node);
-        op->conn->pending--;
+        cci__sisci_remove_op(op);
     }
     if (op->item) {
         op->item->op = NULL;
@@ -7210,6 +7499,7 @@ static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
         return;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
+    op->event.state = ep->received_total; /* it comes behind these */
     cci_evq_post(&ep->evq.done, &op->event);
 }
 
@@ -7222,14 +7512,10 @@ static void cci__sisci_fail_op(cci__sisci *ep, cci__sisci_link *link, cci__sisci
     cci__sisci_complete(ep, op, status);
 }
 
-/* Gives up the operations of a connection (or of all) from `from` on. */
-static void cci__sisci_fail_ops(cci__sisci_link *link, cci__sisci_conn *conn, cci_list_t *from, int status) {
-    while (from != &link->ops) {
-        cci__sisci_op *op = CCI__CONTAINER(from, cci__sisci_op, node);
-        from = from->next;
-        if (!conn || op->conn == conn) {
-            cci__sisci_fail_op(link->ep, link, op, status);
-        }
+/* Gives up the operations of a connection. */
+static void cci__sisci_fail_ops(cci__sisci_link *link, cci__sisci_conn *conn, int status) {
+    while (conn->ops) {
+        cci__sisci_fail_op(link->ep, link, CCI__CONTAINER(conn->ops, cci__sisci_op, sibling), status);
     }
 }
 
@@ -7253,7 +7539,13 @@ static cci__sisci_item *cci__sisci_new_item(cci__sisci *ep, cci__sisci_conn *con
     memset(item, 0, sizeof *item);
     item->buffer = buffer;
     item->conn = conn;
+    item->token = conn->conn.token;
     return item;
+}
+
+/* Its operation is over, or its connection. */
+static int cci__sisci_is_dead(const cci__sisci_item *item) {
+    return item->dead || item->token != item->conn->conn.token || item->conn->conn.state != CCI_CONN_OPEN;
 }
 
 /* ---- the ring, going out ---- */
@@ -7431,7 +7723,7 @@ static void cci__sisci_watch_silent(cci__sisci_link *link, cci__sisci_conn *conn
     conn->silent_end = link->head;
     if (cci__list_empty(&conn->asked) && cci__sisci_is_reliable(conn)) {
         conn->silent_mark = link->head;
-        conn->silent_ns = 0;
+        conn->conn.deadline_ns = 0;
         cci__list_append(&link->silent, &conn->asked);
     }
 }
@@ -7474,7 +7766,7 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
         op->word = word;
         op->has_record = 1;
     }
-    cci__sisci_publish(link, record, lines, word, conn->peer_name);
+    cci__sisci_publish(link, record, lines, word, conn->conn.peer_index);
     if (op) {
         op->end = link->head;
         op->posted = 1;
@@ -7485,6 +7777,59 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
 }
 
 /* ---- what connections owe: records of the handshake, which are never dropped ---- */
+
+static void cci__sisci_add_events(cci__sisci *ep, uint32_t pool, cci__sisci_event *events, uint32_t count) {
+    while (count-- > 0) {
+        cci_evq_add_events(&ep->evq, &ep->base, pool, &events[count].event, 1);
+    }
+}
+
+/* An event about a connection; more are made when all are in use. */
+static cci_evq_event_t *cci__sisci_control_event(cci__sisci *ep) {
+    if (!ep->evq.free_events[CCI_EVQ_CONTROL]) {
+        cci__sisci_event *more = (cci__sisci_event *)cci__sisci_memory_of(ep, CCI__SISCI_CONTROL * sizeof *more);
+        if (!more) {
+            return NULL;
+        }
+        cci__sisci_add_events(ep, CCI_EVQ_CONTROL, more, CCI__SISCI_CONTROL);
+    }
+    return cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+}
+
+/* ---- the connections of a link ---- */
+
+static cci__sisci_conn *cci__sisci_conn_at(const cci__sisci *ep, uint32_t index) {
+    return index == CCI__CONN_NONE ? NULL : (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, index);
+}
+
+/* The connection is of this link from now on; those of multicast are of none. */
+static void cci__sisci_assign(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_link *link) {
+    cci__sisci_conn *after = link ? cci__sisci_conn_at(ep, link->conns) : NULL;
+    conn->link = link;
+    conn->before = conn->after = CCI__CONN_NONE;
+    if (after) {
+        after->before = conn->conn.index;
+        conn->after = after->conn.index;
+    }
+    if (link) {
+        link->conn_count++;
+        link->conns = conn->conn.index;
+    }
+}
+
+/* How many it has then. */
+static uint32_t cci__sisci_unassign(const cci__sisci *ep, const cci__sisci_conn *conn) {
+    cci__sisci_conn *before = cci__sisci_conn_at(ep, conn->before), *after = cci__sisci_conn_at(ep, conn->after);
+    if (after) {
+        after->before = conn->before;
+    }
+    if (before) {
+        before->after = conn->after;
+    } else {
+        conn->link->conns = conn->after;
+    }
+    return --conn->link->conn_count;
+}
 
 static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
@@ -7497,7 +7842,7 @@ static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     if (conn->link) {
         conn->link->last = NULL;
     }
-    if (conn->link && --conn->link->conn_count == 0) {
+    if (conn->link && cci__sisci_unassign(ep, conn) == 0) {
         cci__sisci_attend(conn->link); /* it may be lost, and has waited for this */
         conn->link->idle_ns = cci__sci_now() + CCI__SISCI_IDLE;
         ep->idle_ns = cci__min64(ep->idle_ns, conn->link->idle_ns);
@@ -7519,11 +7864,12 @@ static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
         break;
     case CCI__SISCI_DISCONNECT:
         head[2] = conn->mark;
+        head[3] = conn->conn.state == CCI_CONN_BROKEN ? CCI__SISCI_GIVEN_UP : 0;
         break;
     default:
         break;
     }
-    return cci__sisci_post(link, conn->owes, conn->peer_name, head, 16, NULL, 0);
+    return cci__sisci_post(link, conn->owes, conn->conn.peer_index, head, 16, NULL, 0);
 }
 
 static int cci__sisci_pay(cci__sisci *ep, cci__sisci_link *link) {
@@ -7573,6 +7919,46 @@ static void cci__sisci_post_event(cci__sisci *ep, cci__sisci_conn *conn, int typ
     cci_evq_post(&ep->evq.urgent, event);
 }
 
+/* Such an event is forgotten when the program has closed the connection before its turn comes. */
+static void cci__sisci_post_about(cci_evq_fifo_t *fifo, cci__sisci_conn *conn, cci_evq_event_t *event) {
+    event->owner = conn;
+    event->state = 1;
+    ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
+    cci_evq_post(fifo, event);
+}
+
+/* Events about connections that have ended, as far as there are free ones. Each waits behind the messages that have come,
+ * and then behind the completions. */
+static void cci__sisci_post_ends(cci__sisci *ep) {
+    cci_evq_event_t *event;
+    while (!cci__list_empty(&ep->ending) && (event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL)) != NULL) {
+        cci__sisci_conn *conn = CCI__CONTAINER(ep->ending.next, cci__sisci_conn, asked);
+        cci__list_remove(&conn->asked);
+        cci__list_init(&conn->asked);
+        event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
+        event->base.pub.disconnect.status = (cci_status_t)conn->end_status;
+        event->base.pub.disconnect.connection = (cci_connection_t *)&conn->conn.pub;
+        event->base.pub.disconnect.context = conn->conn.pub.context;
+        ep->received_total++;
+        cci__sisci_post_about(&ep->received, conn, event);
+    }
+}
+
+/* A connection is broken, nothing is pending on it, and no message of it will come any more. */
+static void cci__sisci_end_conn(cci__sisci *ep, cci__sisci_conn *conn, int status) {
+    if (conn->is_over) {
+        return;
+    }
+    conn->is_over = 1;
+    conn->end_status = (int16_t)status;
+    cci__list_remove(&conn->asked); /* of `silent` */
+    cci__list_init(&conn->asked);
+    if (ep->event_mask & (1u << CCI_EVENT_DISCONNECT)) {
+        cci__list_append(&ep->ending, &conn->asked);
+        cci__sisci_post_ends(ep);
+    }
+}
+
 static void cci__sisci_set_timer(cci__sisci *ep, cci__sisci_conn *conn) {
     conn->pinged = 0;
     cci__timer_arm(&ep->wheel, &conn->conn.timer,
@@ -7606,10 +7992,7 @@ static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *li
     conn->keepalive_us = attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU ? ep->keepalive_us : 0;
     cci__list_init(&conn->node);
     cci__list_init(&conn->asked);
-    conn->link = link; /* of multicast connections: NULL */
-    if (link) {
-        link->conn_count++;
-    }
+    cci__sisci_assign(ep, conn, link);
     return conn;
 }
 
@@ -8172,7 +8555,7 @@ static void cci__sisci_end_rma(cci__sisci *ep, cci__sisci_link *link, cci__sisci
     op->status = status;
     op->posted = 1;
     op->end = link->head;
-    if (op->conn->conn.pub.attribute != CCI_CONN_ATTR_RO || op->conn->pending == 1) {
+    if (op->conn->conn.pub.attribute != CCI_CONN_ATTR_RO || op->sibling.next == &op->sibling) {
         cci__sisci_complete(ep, op, status);
     }
 }
@@ -8180,15 +8563,8 @@ static void cci__sisci_end_rma(cci__sisci *ep, cci__sisci_link *link, cci__sisci
 /* The first item of the queue; 0 if it has to wait. */
 static int cci__sisci_do_item(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
     struct iovec piece;
-    if (item->is_rma && item->status == CCI_SUCCESS && item->conn->conn.state != CCI_CONN_OPEN) {
-        item->status = CCI_ERR_DISCONNECTED;
-        item->begun = item->rma_length;
-    }
     if (item->is_rma && !cci__sisci_move(ep, link, item)) {
         return 0;
-    }
-    if (item->status == CCI_SUCCESS && item->conn->conn.state != CCI_CONN_OPEN) {
-        item->status = CCI_ERR_DISCONNECTED;
     }
     if (item->status == CCI_SUCCESS && item->has_message) {
         piece.iov_base = (void *)(uintptr_t)item->data;
@@ -8210,17 +8586,16 @@ static void cci__sisci_advance(cci__sisci *ep, cci__sisci_link *link) {
         return;
     }
     while (link->items) {
-        if (!link->items->dead && !cci__sisci_do_item(ep, link, link->items)) {
+        if (!cci__sisci_is_dead(link->items) && !cci__sisci_do_item(ep, link, link->items)) {
             return;
         }
         cci__sisci_pop_item(ep, link);
     }
 }
 
-/* Completes what the peer has consumed. While it has ended connections whose records we have not seen, nobody knows
- * whether it took what it consumed. */
-static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_see_freed(link);
+/* Completes what the peer is known to have consumed. While it has ended connections whose records we have not seen, nobody
+ * knows whether it took what it consumed. */
+static void cci__sisci_complete_consumed(cci__sisci *ep, cci__sisci_link *link) {
     if (cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) {
         return;
     }
@@ -8233,7 +8608,26 @@ static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
     }
 }
 
+static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_see_freed(link);
+    cci__sisci_complete_consumed(ep, link);
+}
+
 /* ---- the ring, coming in ---- */
+
+static inline void cci__sisci_post_received(cci__sisci *ep, cci_evq_event_t *event) {
+    ep->received_total++;
+    cci_evq_post(&ep->received, event);
+}
+
+/* A message has come with word of what the peer had consumed when it sent it: that is told first, since the message may be
+ * the answer. */
+static inline void cci__sisci_hear_answer(cci__sisci *ep, cci__sisci_link *link, uint32_t ack) {
+    cci__sisci_hear_ack(link, ack);
+    if (!cci__list_empty(&link->ops)) {
+        cci__sisci_complete_consumed(ep, link);
+    }
+}
 
 static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
     uint32_t place;
@@ -8254,6 +8648,13 @@ typedef struct cci__sisci_record {
 } cci__sisci_record;
 
 enum { CCI__SISCI_TAKEN, CCI__SISCI_STALLED, CCI__SISCI_LATER };
+
+/* A message waits for the program. */
+static inline void cci__sisci_deliver(cci__sisci *ep, cci__sisci_conn *conn, cci_evq_event_t *event) {
+    event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
+    ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
+    cci__sisci_post_received(ep, event);
+}
 
 /* A message for the program. */
 static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
@@ -8316,8 +8717,22 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
     }
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = record->length;
-    event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
-    cci_evq_post(&ep->received, event);
+    cci__sisci_hear_answer(ep, link, record->ack);
+    cci__sisci_deliver(ep, conn, event);
+    return CCI__SISCI_TAKEN;
+}
+
+/* There is no room for a request: its client may ask again, and nobody behind it has to wait. */
+static int cci__sisci_refuse(cci__sisci *ep, cci__sisci_link *link, uint32_t client, int has_buffer) {
+    uint32_t head[4] = {0, 0, 0, CCI__SISCI_BUSY};
+    if (!cci__sisci_post(link, CCI__SISCI_REJECT, client, head, sizeof head, NULL, 0)) {
+        return CCI__SISCI_STALLED;
+    }
+    if ((ep->refusals & (ep->refusals + 1)) == 0) { /* not each of many */
+        cci_log(CCI_LOG_WARN, has_buffer ? "sisci: a client has to wait: there is no memory for another connection"
+                                         : "sisci: a client has to wait: the program has too many requests or messages");
+    }
+    ep->refusals++;
     return CCI__SISCI_TAKEN;
 }
 
@@ -8335,8 +8750,8 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     if (link->state != CCI__SISCI_OPEN) {
         return CCI__SISCI_TAKEN; /* nobody is there to be answered */
     }
-    buffer = cci_evq_take_buffer(&ep->evq);
-    event = buffer ? cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL) : NULL;
+    buffer = ep->requests < CCI__SISCI_REQUESTS ? cci_evq_take_buffer(&ep->evq) : NULL;
+    event = buffer ? cci__sisci_control_event(ep) : NULL;
     conn = event ? cci__sisci_open_conn(ep, link, (cci_conn_attribute_t)head[2], NULL) : NULL;
     if (!conn) {
         if (event) {
@@ -8345,9 +8760,9 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
         if (buffer) {
             cci_evq_release_buffer(&ep->evq, buffer);
         }
-        return CCI__SISCI_STALLED;
+        return cci__sisci_refuse(ep, link, head[0], buffer != NULL);
     }
-    conn->peer_name = head[0];
+    conn->conn.peer_index = head[0];
     conn->conn.state = CCI_CONN_REQUESTED;
     conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
     cci__list_append(&link->asked, &conn->asked);
@@ -8360,6 +8775,7 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     event->base.pub.request.data_len = length;
     event->base.pub.request.data_ptr = length ? buffer->data : NULL;
     event->base.pub.request.attribute = (cci_conn_attribute_t)head[2];
+    ep->requests++;
     cci_evq_post(&ep->evq.urgent, event);
     return CCI__SISCI_TAKEN;
 }
@@ -8369,7 +8785,7 @@ static void cci__sisci_take_cancel(cci__sisci *ep, cci__sisci_link *link, const 
     cci_list_t *at;
     for (at = link->asked.next; at != &link->asked; at = at->next) {
         cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, asked);
-        if (conn->peer_name != head[0]) {
+        if (conn->conn.peer_index != head[0]) {
             continue;
         }
         if (conn->conn.state == CCI_CONN_REQUESTED) {
@@ -8382,9 +8798,19 @@ static void cci__sisci_take_cancel(cci__sisci *ep, cci__sisci_link *link, const 
     }
 }
 
-/* The peer has ended a connection; it had consumed as much as `mark` then. */
-static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, uint32_t mark) {
-    cci_list_t *at;
+/* The peer has ended a connection; it had consumed as much as `mark` then, and will take nothing else. */
+static void cci__sisci_mark_ops(cci__sisci_conn *conn, uint32_t mark) {
+    cci_list_t *at = conn->ops;
+    while (at) {
+        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, sibling);
+        if (!op->posted || (op->has_record && (int32_t)(op->end - mark) > 0)) {
+            op->status = CCI_ERR_DISCONNECTED;
+        }
+        at = at->next == conn->ops ? NULL : at->next;
+    }
+}
+
+static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, const uint32_t *head) {
     link->peer_disconnects++;
     if (!conn) {
         return;
@@ -8394,16 +8820,30 @@ static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cc
         cci__sisci_close_conn(ep, conn);
         return;
     }
-    if (conn->conn.state != CCI_CONN_OPEN) {
+    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) {
         return;
     }
     conn->conn.state = CCI_CONN_BROKEN;
-    for (at = link->ops.next; at != &link->ops; at = at->next) {
-        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
-        if (op->conn == conn && op->has_record && (int32_t)(op->end - mark) > 0) {
-            op->status = CCI_ERR_DISCONNECTED;
-        }
+    cci__sisci_mark_ops(conn, head[2]);
+    while (conn->ops) {
+        cci__sisci_op *op = CCI__CONTAINER(conn->ops, cci__sisci_op, sibling);
+        cci__sisci_fail_op(ep, link, op, op->status);
     }
+    cci__sisci_end_conn(ep, conn, head[3] == 0 ? CCI_SUCCESS : CCI_ERR_DISCONNECTED);
+}
+
+/* The server is busy: it will be asked again. */
+static void cci__sisci_try_later(cci__sisci *ep, cci__sisci_conn *conn) {
+    uint64_t at_ns = cci__sci_now() + cci_conn_retry_ns(conn->conn.tries);
+    conn->conn.tries = (uint8_t)cci__min32(conn->conn.tries + 1u, 200);
+    conn->waits = 1;
+    cci__timer_arm(&ep->wheel, &conn->conn.timer, cci__min64(at_ns, conn->conn.deadline_ns));
+}
+
+static void cci__sisci_ask_to_connect(cci__sisci *ep, cci__sisci_conn *conn) {
+    conn->waits = 0;
+    cci__timer_arm(&ep->wheel, &conn->conn.timer, conn->conn.deadline_ns);
+    cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
 }
 
 static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
@@ -8422,7 +8862,7 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
         break;
     case CCI__SISCI_ACCEPT:
         if (conn && conn->conn.state == CCI_CONN_CONNECTING && conn->conn.is_client) {
-            conn->peer_name = head[0];
+            conn->conn.peer_index = head[0];
             conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
             cci_release(conn->data);
             conn->data = NULL;
@@ -8433,6 +8873,10 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
         break;
     case CCI__SISCI_REJECT:
         if (conn && conn->conn.state == CCI_CONN_CONNECTING && conn->conn.is_client) {
+            if (head[3] == CCI__SISCI_BUSY) {
+                cci__sisci_try_later(ep, conn);
+                break;
+            }
             cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
             cci__sisci_close_conn(ep, conn);
         }
@@ -8446,7 +8890,7 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
         }
         break;
     case CCI__SISCI_DISCONNECT:
-        cci__sisci_take_disconnect(ep, link, conn, head[2]);
+        cci__sisci_take_disconnect(ep, link, conn, head);
         break;
     case CCI__SISCI_ASK:
         cci__sisci_take_ask(ep, link, head);
@@ -8542,10 +8986,9 @@ static inline int cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link, c
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
     event->base.pub.recv.ptr = to;
-    event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
-    cci_evq_post(&ep->received, event);
+    cci__sisci_hear_answer(ep, link, header[1]);
+    cci__sisci_deliver(ep, conn, event);
     ep->is_asked |= (word & CCI__SISCI_ASKS) != 0;
-    cci__sisci_hear_ack(link, header[1]);
     link->tail += lines;
     return 1;
 }
@@ -8833,6 +9276,7 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
     cci__list_init(&link->owing);
     cci__list_init(&link->asked);
     cci__list_init(&link->silent);
+    link->conns = CCI__CONN_NONE;
     cci__list_append(&ep->cold, &link->node);
     cci__sisci_attend(link);
     ep->only = NULL;
@@ -9138,45 +9582,85 @@ static void cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_heat(link);
 }
 
+/* Connections that the peer ended before it went, in records that are still to be taken: what it consumed of them after
+ * that, it dropped. */
+static void cci__sisci_foresee_disconnects(cci__sisci *ep, cci__sisci_link *link) {
+    uint32_t tail = link->tail;
+    cci__sisci_record record;
+    while (link->tail - tail < link->in_lines && cci__sisci_read_record(link, &record)) {
+        uint32_t head[4];
+        cci__sisci_conn *conn =
+            record.type == CCI__SISCI_DISCONNECT ? cci__sisci_find_conn(ep, link, record.to) : NULL;
+        if (conn && record.length >= sizeof head) {
+            memcpy(head, record.data, sizeof head);
+            cci__sisci_mark_ops(conn, head[2]);
+        }
+        link->tail += record.lines;
+    }
+    link->tail = tail;
+}
+
+/* Its server may come back: the request goes over a new link. */
+static void cci__sisci_connect_again(cci__sisci *ep, cci__sisci_conn *conn) {
+    cci__sisci_link *next = cci__sisci_link_to(ep, conn->link->peer_node, conn->link->service);
+    if (next) {
+        (void)cci__sisci_unassign(ep, conn);
+        cci__sisci_assign(ep, conn, next);
+        cci__list_remove(&conn->node);
+        cci__list_init(&conn->node);
+        cci__sisci_ask_to_connect(ep, conn);
+    }
+}
+
+/* What the loss of its link is for a connection. */
+static void cci__sisci_lose_conn(cci__sisci *ep, cci__sisci_conn *conn) {
+    if (conn->closing) {
+        cci__sisci_close_conn(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_OPEN) {
+        conn->conn.state = CCI_CONN_BROKEN;
+    } else if (conn->conn.state == CCI_CONN_REQUESTED) {
+        conn->cancelled = 1;
+    } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
+        cci__sisci_close_conn(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_CONNECTING) {
+        cci__sisci_connect_again(ep, conn);
+    }
+}
+
 /* The peer is gone, or is not to be trusted: what it had consumed is complete, and nothing else ever will be. */
 static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
-    uint32_t i;
+    cci__sisci_conn *conn, *next;
     cci__sisci_see_freed(link);
+    cci__sisci_foresee_disconnects(ep, link);
     link->peer_disconnects = cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4);
     cci__sisci_settle(ep, link);
     link->state = CCI__SISCI_LOST;
     cci__sisci_drop_views(link);
-    cci__sisci_fail_ops(link, NULL, link->ops.next, CCI_ERR_DISCONNECTED);
+    while (!cci__list_empty(&link->ops)) {
+        cci__sisci_fail_op(ep, link, CCI__CONTAINER(link->ops.next, cci__sisci_op, node), CCI_ERR_DISCONNECTED);
+    }
     while (link->items) {
         cci__sisci_pop_item(ep, link);
     }
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
-        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, i);
-        if (conn->conn.state == CCI_CONN_FREE || conn->link != link) {
-            continue;
-        }
-        if (conn->closing) {
-            cci__sisci_close_conn(ep, conn);
-        } else if (conn->conn.state == CCI_CONN_OPEN) {
-            conn->conn.state = CCI_CONN_BROKEN;
-        } else if (conn->conn.state == CCI_CONN_REQUESTED) {
-            conn->cancelled = 1;
-        } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
-            cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
-            cci__sisci_close_conn(ep, conn);
-        } else if (conn->conn.state == CCI_CONN_CONNECTING) { /* its server may come back */
-            cci__sisci_link *next = cci__sisci_link_to(ep, link->peer_node, link->service);
-            if (next) {
-                link->conn_count--;
-                next->conn_count++;
-                conn->link = next;
-                cci__list_remove(&conn->node);
-                cci__list_init(&conn->node);
-                cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
-            }
+    for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = next) {
+        next = cci__sisci_conn_at(ep, conn->after);
+        cci__sisci_lose_conn(ep, conn);
+    }
+    link->is_busy = 1; /* until all that had come is taken */
+    cci__sisci_heat(link);
+}
+
+/* Lost, and it has brought all that the peer had sent: its connections are over. */
+static void cci__sisci_end_link(cci__sisci *ep, cci__sisci_link *link) {
+    int status = cci__sisci_load(link->in + CCI__SISCI_AT_LEFT) == 1 ? CCI_SUCCESS : CCI_ERR_DISCONNECTED;
+    cci__sisci_conn *conn;
+    link->is_over = 1;
+    for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = cci__sisci_conn_at(ep, conn->after)) {
+        if (conn->conn.state == CCI_CONN_BROKEN) {
+            cci__sisci_end_conn(ep, conn, status);
         }
     }
-    cci__sisci_heat(link);
 }
 
 /* A handshake came to nothing: a client tries again. */
@@ -9192,7 +9676,6 @@ static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
 
 /* What the callbacks have told, and what is to be tried again. The link may be gone afterwards. */
 static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
-    cci__sisci_record record;
     if (link->mirror) {
         cci__sisci_step_mirror(link, now_ns);
     }
@@ -9243,7 +9726,7 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
     default:
         if (link->conn_count == 0 && link->held == 0) {
             cci__sisci_free_link(ep, link);
-        } else if (link->in && link->held == 0 && !cci__sisci_read_record(link, &record)) {
+        } else if (link->is_over && link->in && link->held == 0) {
             cci__sisci_take_down(link); /* connections that the program has not closed need no memory or descriptors */
             cci__sisci_cool(link);
         } else if (!link->in) {
@@ -9412,8 +9895,7 @@ static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, u
     event->base.pub.recv.ptr = event->buffer->data;
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
-    event->base.pub.recv.connection = (cci_connection_t *)&group->conn->conn.pub;
-    cci_evq_post(&ep->received, event);
+    cci__sisci_deliver(ep, group->conn, event);
     return CCI__SISCI_TAKEN;
 }
 
@@ -9595,7 +10077,7 @@ static int cci__sisci_enter_group(cci__sisci *ep, cci__sisci_group *group) {
 
 static void cci__sisci_begin_group(cci__sisci *ep, cci__sisci_group *group) {
     group->segment = cci__sci_begin_broadcast(ep->sd, group->id);
-    group->began_ns = group->retry_ns = cci__sci_now();
+    group->retry_ns = cci__sci_now();
     ep->handshakes++; /* look often */
 }
 
@@ -9607,7 +10089,7 @@ static void cci__sisci_step_joining(cci__sisci *ep, cci__sisci_group *group, uin
     }
     group->retry_ns = now_ns + CCI__MS;
     if (group->segment) {
-        error = cci__sci_step_broadcast(group->segment, CCI__SISCI_GROUP_SIZE, now_ns - group->began_ns > 100 * CCI__MS);
+        error = cci__sci_step_broadcast(group->segment, CCI__SISCI_GROUP_SIZE);
     }
     if (error == CCI__SCI_ERR_BUSY || (error == CCI__SCI_ERR_OK && cci__sisci_enter_group(ep, group))) {
         return;
@@ -9647,7 +10129,7 @@ static void cci__sisci_step_groups(cci__sisci *ep) {
 static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute_t attribute, void *context,
                                  uint64_t timeout_ns) {
     cci__sisci_group *group = ep->group_count < CCI__SISCI_GROUPS ? (cci__sisci_group *)cci_alloc(sizeof *group) : NULL;
-    cci_evq_event_t *event = group ? cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL) : NULL;
+    cci_evq_event_t *event = group ? cci__sisci_control_event(ep) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, NULL, attribute, context) : NULL;
     if (!conn) {
         if (event) {
@@ -9717,6 +10199,12 @@ static void cci__sisci_look_at_device(cci__sisci *ep) {
     }
 }
 
+/* A link is lost, and what the peer had sent is taken. Its connections have not ended yet. */
+static int cci__sisci_is_drained(cci__sisci_link *link) {
+    cci__sisci_record record;
+    return link->state == CCI__SISCI_LOST && !link->is_over && link->in && !cci__sisci_read_record(link, &record);
+}
+
 /* 1 if anything came. */
 static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
     int count;
@@ -9743,6 +10231,9 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
             link->idle_rounds = 0;
         }
     }
+    if (CCI__UNLIKELY(cci__sisci_is_drained(link))) {
+        cci__sisci_end_link(ep, link);
+    }
     link->is_busy = !cci__list_empty(&link->due) || !cci__list_empty(&link->ops) || link->items ||
                     !cci__list_empty(&link->owing) || (link->views && link->views->is_asking);
     /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
@@ -9754,18 +10245,16 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
 }
 
 static void cci__sisci_post_keepalive(cci__sisci *ep, cci__sisci_conn *conn) {
-    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+    cci_evq_event_t *event = cci__sisci_control_event(ep);
     if (!event) {
         cci__sisci_set_timer(ep, conn);
         return;
     }
     conn->keepalive_us = 0;
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
-    event->owner = conn;
-    event->state = 1;
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = (cci_connection_t *)&conn->conn.pub;
-    cci_evq_post(&ep->evq.urgent, event);
+    cci__sisci_post_about(&ep->evq.urgent, conn, event);
 }
 
 static int cci__sisci_is_stalled(cci__sisci_link *link) {
@@ -9780,9 +10269,13 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
         cci__sisci_refuse_group(ep, (cci__sisci_group *)conn->data, CCI_ETIMEDOUT);
         return;
     }
+    if (conn->conn.state == CCI_CONN_CONNECTING && conn->waits && conn->conn.deadline_ns > ep->now_ns) {
+        cci__sisci_ask_to_connect(ep, conn);
+        return;
+    }
     if (conn->conn.state == CCI_CONN_CONNECTING) {
         cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ETIMEDOUT);
-        if (link->state != CCI__SISCI_OPEN || conn->owes == CCI__SISCI_REQUEST) {
+        if (link->state != CCI__SISCI_OPEN || conn->owes == CCI__SISCI_REQUEST || conn->waits) {
             cci__sisci_close_conn(ep, conn);
         } else {
             conn->closing = 1;
@@ -9807,18 +10300,13 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
 
 /* A reliable connection that could not deliver in time is broken: all that is under way ends, and the peer is told. */
 static void cci__sisci_break_conn(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, int status) {
-    cci__sisci_item *item;
     conn->conn.state = CCI_CONN_BROKEN;
     conn->ended = 1;
     conn->mark = link->tail;
-    cci__list_remove(&conn->asked);
-    cci__list_init(&conn->asked);
-    cci__sisci_fail_ops(link, conn, link->ops.next, status);
-    for (item = link->items; item; item = item->next) {
-        item->dead |= item->conn == conn;
-    }
+    cci__sisci_fail_ops(link, conn, status);
     cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
     cci__sisci_owe(ep, conn, CCI__SISCI_DISCONNECT);
+    cci__sisci_end_conn(ep, conn, CCI_ETIMEDOUT);
 }
 
 static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn) {
@@ -9863,7 +10351,7 @@ static int cci__sisci_look_at_ops(cci__sisci *ep, cci__sisci_link *link, cci__si
 static int cci__sisci_look_at_items(cci__sisci *ep, cci__sisci_link *link, cci__sisci_late *late) {
     cci__sisci_item *item;
     for (item = link->items; item; item = item->next) {
-        if (!item->op && !item->dead && cci__sisci_is_late(ep, late, item->conn, &item->deadline_ns)) {
+        if (!item->op && !cci__sisci_is_dead(item) && cci__sisci_is_late(ep, late, item->conn, &item->deadline_ns)) {
             late->status = cci__sisci_late_status(link, !item->is_rma);
             return 1;
         }
@@ -9883,9 +10371,9 @@ static int cci__sisci_look_at_silent(cci__sisci *ep, cci__sisci_link *link, cci_
         }
         if ((int32_t)(link->freed - conn->silent_mark) >= 0) { /* the peer gets on */
             conn->silent_mark = conn->silent_end;
-            conn->silent_ns = 0;
+            conn->conn.deadline_ns = 0;
         }
-        if (cci__sisci_is_late(ep, late, conn, &conn->silent_ns)) {
+        if (cci__sisci_is_late(ep, late, conn, &conn->conn.deadline_ns)) {
             late->status = cci__sisci_late_status(link, 1);
             return 1;
         }
@@ -10048,12 +10536,13 @@ static int cci__sisci_has_events(const cci__sisci *ep) {
 
 /* Something has come, or an acknowledgement that somebody waits for. */
 static int cci__sisci_has_work(cci__sisci_link *link) {
-    if (link->state != CCI__SISCI_OPEN) {
+    if (link->state < CCI__SISCI_OPEN || !link->in) {
         return 0;
     }
     return (cci__sisci_load(link->in_ring + (size_t)(link->tail & (link->in_lines - 1)) * CCI__SISCI_LINE) ==
                 link->tail * 2 + 1 &&
             link->stalled != link->tail * 2 + 1) ||
+           cci__sisci_is_drained(link) ||
            ((!cci__list_empty(&link->ops) || link->items) &&
             (int32_t)(cci__sisci_load(link->in + CCI__SISCI_AT_ACK) - link->freed) > 0);
 }
@@ -10256,26 +10745,26 @@ static int cci__sisci_add_send(cci__sisci *ep, uint32_t count) {
 
 static int cci__sisci_add_recv(cci__sisci *ep, uint32_t count) {
     cci_evq_buffer_t *buffers = (cci_evq_buffer_t *)cci__sisci_memory_of(ep, count * sizeof *buffers);
-    cci_evq_event_t *events = (cci_evq_event_t *)cci__sisci_memory_of(ep, count * sizeof *events);
+    cci__sisci_event *events = (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *events);
     uint8_t *bytes = (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride);
     if (!buffers || !events || !bytes) {
         return 0;
     }
-    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, events, count);
+    cci__sisci_add_events(ep, CCI_EVQ_RECV, events, count);
     cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->stride, count);
     ep->recv_total += count;
     return 1;
 }
 
 static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
-    cci_evq_event_t *control = (cci_evq_event_t *)cci__sisci_memory_of(ep, CCI__SISCI_CONTROL * sizeof *control);
+    cci__sisci_event *control = (cci__sisci_event *)cci__sisci_memory_of(ep, CCI__SISCI_CONTROL * sizeof *control);
     uint8_t **slabs = (uint8_t **)cci__sisci_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs);
     ep->regions = (cci_rma_region_t *)cci__sisci_memory_of(ep, CCI__SISCI_REGIONS * sizeof *ep->regions);
     if (!control || !slabs || !ep->regions) {
         return 0;
     }
     cci_evq_init(&ep->evq);
-    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, control, CCI__SISCI_CONTROL);
+    cci__sisci_add_events(ep, CCI_EVQ_CONTROL, control, CCI__SISCI_CONTROL);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__sisci_conn), slabs);
     cci_rma_table_init(&ep->rma, keys + 2, ep->regions, CCI__SISCI_REGIONS, NULL, 0, NULL, 0, NULL, 0);
     ep->rma.endpoint_id = keys[4];
@@ -10458,6 +10947,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     cci__list_init(&ep->notify);
     cci__list_init(&ep->due);
     cci__list_init(&ep->steps);
+    cci__list_init(&ep->ending);
     ep->now_ns = cci__sci_now();
     cci__wheel_init(&ep->wheel, ep->now_ns);
     status = cci__sisci_start(ep, service);
@@ -10482,6 +10972,17 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     return CCI_SUCCESS;
 }
 
+/* The peers learn that their connections were closed. */
+static void cci__sisci_tell_leaving(cci_list_t *links) {
+    cci_list_t *at;
+    for (at = links->next; at != links; at = at->next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        if (link->state == CCI__SISCI_OPEN) {
+            cci__sisci_tell(link, CCI__SISCI_AT_LEFT, 1);
+        }
+    }
+}
+
 static int cci__sisci_destroy(cci_endpoint_base_t *base) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
 #ifndef CCI_NO_THREADS
@@ -10499,6 +11000,8 @@ static int cci__sisci_destroy(cci_endpoint_base_t *base) {
     cci__sisci_lock(ep);
     (void)cci__sisci_pump(ep); /* what has arrived already is taken, and said to be */
     cci__sisci_acknowledge_all(ep);
+    cci__sisci_tell_leaving(&ep->hot);
+    cci__sisci_tell_leaving(&ep->cold);
     cci__sisci_flush(ep);
     cci__sisci_unlock(ep);
     cci__sisci_free(ep);
@@ -10513,7 +11016,7 @@ static int cci__sisci_decide(cci__sisci *ep, cci_evq_event_t *request, int accep
     if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) {
         return CCI_EINVAL;
     }
-    if (accepts && (event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL)) == NULL) {
+    if (accepts && (event = cci__sisci_control_event(ep)) == NULL) {
         return CCI_ENOMEM;
     }
     request->state = 1;
@@ -10588,7 +11091,7 @@ static cci__sisci_link *cci__sisci_link_that_works(cci__sisci *ep, uint32_t node
 static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t service, const void *data, uint32_t data_len,
                                      cci_conn_attribute_t attribute, void *context, uint64_t timeout_ns) {
     cci__sisci_link *link = cci__sisci_link_that_works(ep, node, service);
-    cci_evq_event_t *event = link ? cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL) : NULL;
+    cci_evq_event_t *event = link ? cci__sisci_control_event(ep) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, attribute, context) : NULL;
     void *copy = conn && data_len ? cci_alloc(data_len) : NULL;
     if (!conn || (data_len && !copy)) {
@@ -10610,8 +11113,8 @@ static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t ser
     conn->conn.is_client = 1;
     conn->conn.state = CCI_CONN_CONNECTING;
     ep->now_ns = cci__sci_now();
-    cci__timer_arm(&ep->wheel, &conn->conn.timer, timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns);
-    cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
+    conn->conn.deadline_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
+    cci__sisci_ask_to_connect(ep, conn);
     return CCI_SUCCESS;
 }
 
@@ -10663,54 +11166,31 @@ static void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *event) {
     cci_evq_return_event(&ep->evq, event);
 }
 
-/* Drops the messages of a connection that the program has not taken. */
-static void cci__sisci_forget_messages(cci__sisci *ep, const cci__sisci_conn *conn) {
-    cci_evq_event_t *event, *first = ep->received.head;
-    ep->received.head = NULL;
-    ep->received.tail = &ep->received.head;
-    while ((event = first) != NULL) {
-        first = event->next;
-        if (event->base.pub.recv.connection == (cci_connection_t *)&conn->conn.pub) {
-            cci__sisci_return_message(ep, event);
-        } else {
-            cci_evq_post(&ep->received, event);
-        }
+/* What is pending ends, and what waits for the program is dropped when its turn comes. */
+static void cci__sisci_forget(cci__sisci *ep, cci__sisci_conn *conn) {
+    conn->conn.token = 0;
+    if (conn->link) {
+        cci__sisci_fail_ops(conn->link, conn, CCI_ERR_DISCONNECTED);
     }
+    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
+    cci__list_remove(&conn->asked);
+    cci__list_init(&conn->asked);
 }
 
 static int cci__sisci_disconnect(struct cci_connection *connection) {
     cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
     cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
     cci__sisci_link *link = conn->link;
-    cci__sisci_item *item;
-    cci_evq_event_t *event;
     cci__sisci_lock(ep);
     if (conn->closing || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
         cci__sisci_unlock(ep);
         return CCI_EINVAL;
     }
+    cci__sisci_forget(ep, conn);
     if (!link) {
-        cci__sisci_forget_messages(ep, conn);
         cci__sisci_leave_group(ep, (cci__sisci_group *)conn->data);
         cci__sisci_close_conn(ep, conn);
-        cci__sisci_arm(ep);
-        cci__sisci_unlock(ep);
-        return CCI_SUCCESS;
-    }
-    cci__sisci_fail_ops(link, conn, link->ops.next, CCI_ERR_DISCONNECTED);
-    for (item = link->items; item; item = item->next) {
-        item->dead |= item->conn == conn;
-    }
-    cci__sisci_forget_messages(ep, conn);
-    for (event = ep->evq.urgent.head; event; event = event->next) { /* a keepalive event must not name what is gone */
-        if (event->owner == conn && event->base.pub.type == CCI_EVENT_KEEPALIVE_TIMEDOUT) {
-            event->base.pub.type = CCI_EVENT_NONE;
-        }
-    }
-    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
-    cci__list_remove(&conn->asked);
-    cci__list_init(&conn->asked);
-    if (conn->conn.state == CCI_CONN_OPEN && link->state == CCI__SISCI_OPEN) {
+    } else if (conn->conn.state == CCI_CONN_OPEN && link->state == CCI__SISCI_OPEN) {
         conn->closing = 1;
         conn->mark = link->tail;
         cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
@@ -10740,21 +11220,73 @@ static int cci__sisci_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     return CCI_SUCCESS;
 }
 
+
+static void cci__sisci_return_control(cci__sisci *ep, cci_evq_event_t *event) {
+    ep->requests -= event->base.pub.type == CCI_EVENT_CONNECT_REQUEST;
+    cci_evq_return_event(&ep->evq, event);
+    cci__sisci_post_ends(ep);
+}
+
+/* Is it about a connection that the program has closed? */
+static inline int cci__sisci_is_stale(const cci_evq_event_t *event, const cci__sisci_conn *conn) {
+    return ((const cci__sisci_event *)(const void *)event)->token != conn->conn.token;
+}
+
 /* Events of connections come before all others. */
 static cci_evq_event_t *cci__sisci_next_urgent(cci__sisci *ep) {
     cci_evq_event_t *next;
-    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL && next->base.pub.type == CCI_EVENT_NONE) {
-        cci_evq_return_event(&ep->evq, next);
+    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL && next->base.pub.type == CCI_EVENT_KEEPALIVE_TIMEDOUT &&
+           cci__sisci_is_stale(next, (const cci__sisci_conn *)next->owner)) {
+        cci__sisci_return_control(ep, next);
     }
     return next;
 }
 
-/* An event that is there: of connections first, then messages, and completions by turns. */
+/* An event about the end of a connection has come to the front of a queue. 1: the program gets it now. */
+static int cci__sisci_is_end_due(cci__sisci *ep, cci_evq_event_t *event, const cci_evq_fifo_t *from) {
+    if (cci__sisci_is_stale(event, (const cci__sisci_conn *)event->owner)) {
+        cci__sisci_return_control(ep, event);
+        return 0;
+    }
+    if (from == &ep->received) {
+        event->state = ep->taken_total;
+        cci_evq_post(&ep->evq.done, event); /* the connection's messages have gone before it; now its completions do */
+        return 0;
+    }
+    return 1;
+}
+
+/* The next event of a queue that is not of a connection that the program has closed. */
+static inline cci_evq_event_t *cci__sisci_next_of(cci__sisci *ep, cci_evq_fifo_t *fifo) {
+    cci_evq_event_t *next;
+    while ((next = cci_evq_next(fifo)) != NULL) {
+        ep->taken_total += fifo == &ep->received;
+        if (CCI__LIKELY(next->pool == CCI_EVQ_RECV)) {
+            if (CCI__LIKELY(!cci__sisci_is_stale(
+                    next, (const cci__sisci_conn *)(const void *)next->base.pub.recv.connection))) {
+                return next;
+            }
+            cci__sisci_return_message(ep, next);
+        } else if (next->pool == CCI_EVQ_OPERATION || cci__sisci_is_end_due(ep, next, fifo)) {
+            return next;
+        }
+    }
+    return NULL;
+}
+
+/* An event that is there: of connections first, then messages and completions as they came. */
 static inline int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
     cci_evq_event_t *next = CCI__UNLIKELY(ep->evq.urgent.head != NULL) ? cci__sisci_next_urgent(ep) : NULL;
     if (!next) {
-        int done_first = ep->evq.done.head && (!ep->received.head || (++ep->turn & 15) == 0);
-        next = cci_evq_next(done_first ? &ep->evq.done : &ep->received);
+        const cci_evq_event_t *done = ep->evq.done.head;
+        int done_first = done && (!ep->received.head || (int32_t)(done->state - ep->taken_total) <= 0);
+        next = cci__sisci_next_of(ep, done_first ? &ep->evq.done : &ep->received);
+    }
+    if (!next && ep->received.head) {
+        next = cci__sisci_next_of(ep, &ep->received);
+    }
+    if (!next && ep->evq.done.head) {
+        next = cci__sisci_next_of(ep, &ep->evq.done);
     }
     if (!next) {
         return CCI_EAGAIN;
@@ -10824,7 +11356,7 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
                (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
         status = CCI_EINVAL;
     } else {
-        cci_evq_return_event(&ep->evq, event);
+        cci__sisci_return_control(ep, event);
     }
     cci__sisci_unlock(ep);
     return status;
@@ -10882,6 +11414,13 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_SEND_BUF_COUNT:
         status = cci__sisci_set_send_count(ep, value);
         break;
+    case CCI_OPT_ENDPT_EVENT_MASK:
+        if (value & ~CCI__SISCI_EVENTS) {
+            status = CCI_EINVAL;
+        } else {
+            ep->event_mask = value;
+        }
+        break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         ep->keepalive_us = value;
         for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
@@ -10923,6 +11462,9 @@ static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         memcpy(val, &ep->keepalive_us, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_EVENT_MASK:
+        memcpy(val, &ep->event_mask, sizeof(uint32_t));
         break;
     case CCI_OPT_ENDPT_URI:
         status = cci__sisci_uri(ep, (char **)val);
@@ -11037,9 +11579,7 @@ static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const s
     if (op && conn->conn.pub.attribute == CCI_CONN_ATTR_UU) {
         cci__sisci_complete(ep, op, CCI_SUCCESS);
     } else if (op) {
-        cci__list_append(&link->ops, &op->node);
-        link->is_busy = 1;
-        conn->pending++;
+        cci__sisci_add_op(link, op);
     }
     cci__sisci_flush(ep);
     if (flags & CCI_FLAG_BLOCKING) {
@@ -11072,7 +11612,7 @@ static inline int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, c
         cci__sisci_copy(line + CCI__SISCI_LINE + 4, data + CCI__SISCI_FIRST, length - CCI__SISCI_FIRST);
         memcpy(line + CCI__SISCI_HEADER, data, CCI__SISCI_FIRST);
     }
-    cci__sisci_publish(link, line, lines, CCI__SISCI_MESSAGE | length << 16, conn->peer_name);
+    cci__sisci_publish(link, line, lines, CCI__SISCI_MESSAGE | length << 16, conn->conn.peer_index);
     cci__sisci_watch_silent(link, conn);
     if (!link->is_hot) {
         cci__sisci_heat(link);
@@ -11342,9 +11882,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
             return CCI_ENOBUFS;
         }
         op->item = item;
-        cci__list_append(&link->ops, &op->node);
-        link->is_busy = 1;
-        conn->pending++;
+        cci__sisci_add_op(link, op);
     }
     item->op = op;
     item->is_rma = 1;

@@ -95,6 +95,9 @@
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
  *     crc             0 or 1                      0           1: datagrams carry a CRC-32C; both sides must have it
+ *     probe_idle      seconds, 0 to 86400         300         ud: a peer that was silent for so long is asked for a
+ *                                                             sign of life; after as long again without one the
+ *                                                             connection ends; 0: never
  *   for mode = rc alone:
  *     rc_depth        16 to 16384                 63          work requests that a queue pair can be given at once: most
  *                                                             of what a connection costs
@@ -444,6 +447,7 @@ static int cci__verbs_load(char *why, size_t why_size) {
 #define CCI__VERBS_SEND_DEPTH 256u
 #define CCI__VERBS_RC_DEPTH 63u /* drivers take a power of two, and some keep one place for themselves */
 #define CCI__VERBS_SRQ_DEPTH 4096u
+#define CCI__VERBS_PROBE_IDLE_S 300u
 #define CCI__VERBS_RC_MESSAGE 8192u /* default size of the largest message in mode rc */
 #define CCI__VERBS_GID_MAX 1024 /* entries of a port's address table that are looked at */
 
@@ -469,6 +473,7 @@ typedef struct cci__verbs_device {
     uint8_t progress_thread, crc;
     uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc, as the two below */
     uint32_t rc_depth, srq_depth;
+    uint32_t probe_idle_s; /* mode = ud; 0: never           */
 } cci__verbs_device;
 
 typedef char cci__verbs_device_fits[sizeof(cci__verbs_device) <= sizeof(((cci_device_desc_t *)0)->data) ? 1 : -1];
@@ -916,6 +921,7 @@ static void cci__verbs_defaults(cci__verbs_device *d) {
     memset(d, 0, sizeof *d);
     d->gid_index = UINT32_MAX;
     d->qkey = CCI__VERBS_QKEY;
+    d->probe_idle_s = CCI__VERBS_PROBE_IDLE_S;
     d->recv_depth = CCI__VERBS_RECV_DEPTH;
     d->send_depth = CCI__VERBS_SEND_DEPTH;
     d->address_handles = CCI__VERBS_HANDLES;
@@ -1040,6 +1046,7 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"recv_buf_count", 1, 65536, CCI__VERBS_KEY(recv_buf_count)},
     {"send_timeout", 1, 4294967295u, CCI__VERBS_KEY(send_timeout_us)},
     {"crc", 0, 1, CCI__VERBS_KEY(crc)},
+    {"probe_idle", 0, 86400, CCI__VERBS_KEY(probe_idle_s)},
     {"ack_timeout", 1, 31, CCI__VERBS_KEY(ack_timeout)},
     {"retry_count", 0, 6, CCI__VERBS_KEY(retry_count)},
     {"rnr_timer", 1, 31, CCI__VERBS_KEY(rnr_timer)},
@@ -2030,6 +2037,29 @@ static int cci__verbs_resolve(void *link, const char *address, cci_link_addr_t *
     return to->bytes[0] == CCI__VERBS_TO_GROUP ? CCI_SUCCESS : CCI_EAGAIN;
 }
 
+/* The address of a queue pair as it stands in a URI. */
+static int cci__verbs_text(void *link, const cci_link_addr_t *address, char *text, size_t size) {
+    const cci__verbs_link *l = (const cci__verbs_link *)link;
+    char ip[INET6_ADDRSTRLEN] = "?", whole[128];
+    inet_ntop(AF_INET6, address->bytes + 8, ip, sizeof ip);
+    snprintf(whole, sizeof whole, l->port.is_ethernet ? "[%s]/%lu" : "[%s]/%lu/%u", ip,
+             (unsigned long)cci__verbs_addr_qpn(address), (unsigned)cci__verbs_addr_lid(address));
+    if (strlen(whole) >= size) {
+        return CCI_ERANGE;
+    }
+    memcpy(text, whole, strlen(whole) + 1);
+    return CCI_SUCCESS;
+}
+
+/* The network that an address belongs to: /24 of an IPv4 address in the GID, otherwise its subnet's 8 bytes. */
+static uint32_t cci__verbs_prefix(void *link, const cci_link_addr_t *address, uint8_t bytes[16]) {
+    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    uint32_t length = memcmp(address->bytes + 8, mapped, sizeof mapped) == 0 ? 15 : 8;
+    (void)link;
+    memcpy(bytes, address->bytes + 8, length);
+    return length;
+}
+
 static int cci__verbs_address(void *link, char *text, size_t size) {
     cci__verbs_link *l = (cci__verbs_link *)link;
     char ip[INET6_ADDRSTRLEN] = "?", whole[128];
@@ -2129,7 +2159,7 @@ static int cci__verbs_open_socket(cci__verbs_link *l, const char *service) {
         int error = errno;
         cci__verbs_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->port.device, "binding to the service",
                        error);
-        return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_ENODEV : CCI_ERROR;
+        return error == EADDRNOTAVAIL ? (int)CCI_ENODEV : cci_status_of_errno(error);
     }
     cci__verbs_host_of(&l->host, &s);
     return CCI_SUCCESS;
@@ -2852,6 +2882,7 @@ static void cci__verbs_tell(const cci__verbs_link *l, cci_link_info_t *info) {
     info->congestion = d->congestion[0] ? d->congestion : NULL;
     info->forked = cci__verbs_forked;
     info->crc = d->crc;
+    info->probe_idle_s = d->probe_idle_s;
 }
 
 static int cci__verbs_open(cci_device_t *device, const char *service, int want_os_handle, void **link,
@@ -2884,7 +2915,8 @@ static int cci__verbs_open(cci_device_t *device, const char *service, int want_o
 static const cci_link_t cci__verbs_link_table = {
     CCI_LINK_VERSION,   cci__verbs_open,    cci__verbs_close,      cci__verbs_send,     cci__verbs_receive,
     cci__verbs_now,     cci__verbs_resolve, cci__verbs_address,    cci__verbs_group_call, cci__verbs_is_group,
-    cci__verbs_wait,    cci__verbs_wake,    cci__verbs_arm,        cci__verbs_up,
+    cci__verbs_wait,    cci__verbs_wake,    cci__verbs_arm,        cci__verbs_up,       cci__verbs_text,
+    cci__verbs_prefix,
 };
 
 /* ==================================================================================================================
@@ -3074,6 +3106,7 @@ typedef struct cci__rc {
     uint32_t under_way, sends; /* work requests, and how many there may be: the completion queue has room for all */
     cci_evq_t evq;
     cci_evq_fifo_t received;
+    uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
     cci_conn_table_t conns;
     cci_rma_table_t rma;
     cci_rma_region_t *regions;
@@ -3263,6 +3296,7 @@ static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
         return;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
+    op->event.state = ep->received_total; /* it comes behind these */
     cci_evq_post(&ep->evq.done, &op->event);
 }
 
@@ -3671,6 +3705,7 @@ static void cci__rc_deliver(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *ev
     event->base.pub.recv.ptr = data;
     event->base.pub.recv.connection = &conn->conn.pub;
     event->owner = conn;
+    ep->received_total++;
     cci_evq_post(&ep->received, event);
 }
 
@@ -5581,7 +5616,10 @@ static void cci__rc_drop_events(cci__rc *ep, const cci__rc_conn *conn) {
         next = event->next;
         if (event->owner != conn) {
             cci_evq_post(&ep->received, event);
-        } else if (event->state) {
+            continue;
+        }
+        ep->taken_total++;
+        if (event->state) {
             event->base.pub.type = CCI_EVENT_NONE;
             cci__rc_give_buffer(ep, (cci__rc_buffer *)(void *)event);
         } else {
@@ -5639,12 +5677,13 @@ static int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
         return CCI_ENOBUFS;
     }
     next = cci_evq_next(&ep->received);
+    ep->taken_total++;
     ep->evq.recv_out++;
     *event = &next->base.pub;
     return CCI_SUCCESS;
 }
 
-/* Takes an event that is there: of connections first, then completions and messages by turns. */
+/* Takes an event that is there: of connections first, then completions and messages as they came. */
 static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     int status = CCI_EAGAIN;
@@ -5655,18 +5694,19 @@ static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
         }
         cci_evq_return_event(&ep->evq, next);
     }
-    if (++ep->turn & 15) { /* messages are what somebody waits for; completions must not starve */
+    ep->turn++;
+    if (!ep->evq.done.head || (int32_t)(ep->evq.done.head->state - ep->taken_total) > 0) {
         status = cci__rc_next_message(ep, event);
         if (status == CCI_SUCCESS) {
             return status;
         }
     }
-    next = cci_evq_next(&ep->evq.done);
-    if (next) {
-        *event = &next->base.pub;
-        return CCI_SUCCESS;
+    next = cci_evq_next(&ep->evq.done); /* also before messages that the program leaves no room for */
+    if (!next) {
+        return status;
     }
-    return status == CCI_EAGAIN ? cci__rc_next_message(ep, event) : status;
+    *event = &next->base.pub;
+    return CCI_SUCCESS;
 }
 
 static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {

@@ -15,6 +15,7 @@ import time
 
 VERSION = 0xC1
 REQUEST, COOKIE, ACCEPT, REJECT, CONFIRM, CONFIRMED, DATA, RESET = range(1, 9)
+CLOSE, CLOSED, BUSY = range(10, 13)
 PAD, MESSAGE, FRAGMENT, BULK, SKIP, VOID, ACK, NACK, PING = range(9)
 READ, SEGMENT, DENIED, CHALLENGE, RESPONSE = 16, 17, 18, 32, 33
 SIZE_OF = {MESSAGE: 8, FRAGMENT: 16, BULK: 48, SKIP: 8, VOID: 16, ACK: 16, NACK: 8, PING: 8,
@@ -236,7 +237,8 @@ class Connection:
                 break
             more += struct.pack("<HH", below - high - 1, high - low + 1)
             below = low
-        return padded(struct.pack("<BBHIII", ACK, len(more) // 4, 0, largest & 0xFFFFFFFF, first, 0) + more)
+        return padded(struct.pack("<BBHIII", ACK, len(more) // 4, 0, largest & 0xFFFFFFFF, first,
+                                  self.expected & 0xFFFFFFFF) + more)
 
     def on_ack(self, frame, now):
         more, _, largest, first = struct.unpack_from("<BHII", frame, 1)

@@ -1014,10 +1014,9 @@ static void drain(uint64_t most_ns) {
     }
 }
 
-/* Of those whose other side is gone not too many at once: where packets are sealed each has its state until its time-out, and an
- * endpoint has CCI__DGRAM_ACTIVES of them. */
+/* Of those whose other side is gone not too many at once: where packets are sealed each has its state until its time-out. */
 static void probe_connections(void) {
-    uint32_t i, at, left = 400, left_gone = CCI__DGRAM_ACTIVES / 4;
+    uint32_t i, at, left = 400, left_gone = 256;
     for (i = conn_count; i-- > 0 && left > 0;) {
         for (at = 0; at < 2; at++) {
             conn_t *conn = &conns[i];
@@ -1066,7 +1065,8 @@ static void check_prompt(void) {
     }
 }
 
-/* When nothing is under way, nothing is sent but what keeps connections alive or waits for a peer that never confirms. */
+/* When nothing is under way, nothing is sent but what keeps connections alive, or waits for a peer that never confirms, or
+ * that does not answer that its connection is closed. */
 static void check_silence(void) {
     uint64_t before = net.datagrams;
     uint32_t i, n, excused = 0;
@@ -1074,7 +1074,7 @@ static void check_silence(void) {
         const cci_conn_table_t *table = &dgram_of(&nodes[n])->conns;
         for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
             const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)cci_conn_at(table, i);
-            excused += conn->conn.state == CCI_CONN_ACCEPTED ||
+            excused += conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.state == CCI_CONN_CLOSING ||
                        (conn->keepalive_us > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_RU);
         }
     }

@@ -566,12 +566,45 @@ static void an_old_request_is_not_heard_again(void **state) {
     tamper = NULL;
     assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
     assert_int_equal(cci_disconnect(at_server), CCI_SUCCESS);
-    memset(dgram_of(server)->gone, 0, sizeof dgram_of(server)->gone);
     sim_advance_to(sim.now_ns + UINT64_C(40000000000));
     for (i = 0; i < tape_count; i++)
         replay(i);
     run(1000);
     assert_int_equal(requests, 1);
+    free(tape);
+}
+
+/* The copy of a request has a good cookie for 17 s at least and 34 s at most. Other connections come and go meanwhile. */
+static void a_request_is_heard_once_after_every_delay(void **state) {
+    uint32_t i, step, phase, expected;
+    (void)state;
+    tape = (packet_t *)malloc(MAX_PACKETS * sizeof *tape);
+    assert_non_null(tape);
+    open_both();
+    for (phase = 0; phase < 4; phase++) {
+        tape_count = 0;
+        tamper = record;
+        connect_both(CCI_CONN_ATTR_RO);
+        tamper = NULL;
+        for (step = 0; step < 161; step++) {
+            assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
+            assert_int_equal(cci_disconnect(at_server), CCI_SUCCESS);
+            expected = requests;
+            for (i = 0; i < tape_count; i++)
+                replay(i);
+            run(40);
+            assert_int_equal(requests, expected);
+            for (i = 0; i < 4; i++) {
+                connect_both(CCI_CONN_ATTR_RO);
+                if (i < 3) {
+                    assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
+                    assert_int_equal(cci_disconnect(at_server), CCI_SUCCESS);
+                }
+            }
+            sim_advance_to(sim.now_ns + UINT64_C(250000000));
+        }
+        sim_advance_to(sim.now_ns + UINT64_C(4300000000));
+    }
     free(tape);
 }
 
@@ -1323,6 +1356,7 @@ int main(void) {
         SEALED(a_rejected_request_is_sealed_too),
         SEALED(what_was_captured_has_no_effect_when_it_is_sent_again),
         SEALED(an_old_request_is_not_heard_again),
+        SEALED(a_request_is_heard_once_after_every_delay),
         SEALED(nonces_never_repeat_over_losses_connections_and_restarts),
         SEALED(nonces_never_repeat_when_addresses_change_or_come_back),
         SEALED(nothing_is_sealed_or_heard_twice_after_a_connection_was_idle),

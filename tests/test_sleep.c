@@ -182,7 +182,8 @@ static uint64_t earliest_ns(const side_t *side) {
         const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)cci_conn_at(&ep->conns, i);
         if (conn->active) {
             at = cci__min64(at, cci_rel_deadline(&conn->active->rel));
-            at = cci__min64(at, cci_rma_deadline(&conn->active->reader));
+            if (conn->active->reader)
+                at = cci__min64(at, cci_rma_deadline(conn->active->reader));
         }
         if (conn->conn.state != CCI_CONN_FREE && (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us))
             at = cci__min64(at, conn->conn.deadline_ns);
