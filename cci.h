@@ -67,6 +67,25 @@
  * peers (they will see CCI_ETIMEDOUT), unless the device has `progress = thread`. A program that would rather sleep
  * passes the OS handle of its endpoint to select, poll or epoll and calls cci_get_event() until CCI_EAGAIN when it wakes.
  *
+ * SLEEPING. The handle is readable while events wait, when data arrives, and when the protocol needs a call: to repeat a
+ * message, to acknowledge, to notice a time-out. Some wake-ups therefore bring no event. After CCI_EAGAIN the handle is
+ * exact; after an event it stays readable until CCI_EAGAIN, unless nothing is left to do. A program that takes one event for
+ * each wake-up works too, with more wake-ups. A call from another thread, such as cci_send(), arms the handle as well.
+ *   A program without a handle that calls seldom, once for each frame of a picture for one, gets each time-out, repetition
+ * and acknowledgement in the first call after its time.
+ *
+ * FORK. Endpoints belong to the process that made them. In the child of fork() they are dead: their calls return
+ * CCI_ERR_DEVICE_DEAD (the log says so once), except that cci_return_event(), cci_disconnect(), cci_rma_deregister() and
+ * cci_destroy_endpoint() succeed and do nothing. Their descriptors are closed before fork() returns in the child; nothing is sent
+ * and no nonce is used there. Devices of the parent are not the child's either. cci_finalize() in the child is harmless, but
+ * not needed: cci_init() begins anew. The parent goes on undisturbed, except that its fork() waits (1 s at most) for a thread
+ * that makes an endpoint or lists devices. What the child inherits costs memory until it ends or calls exec. All descriptors are
+ * closed by exec. A daemon forks before cci_init(). A hook must not call fork(), and a hook `random` of the program's own must
+ * not give the child what it gives the parent.
+ *   It needs pthread_atfork(). Where that is missing (CCI_NO_THREADS with a glibc before 2.34, or no POSIX), the child must not
+ * call the library, except for exec or _exit(). RDMA devices need Linux 5.12, which copies memory that the adapter uses for the child at
+ * once, or RDMAV_FORK_SAFE=1 in the environment.
+ *
  * MEMORY. All memory of an endpoint is allocated when it is created (and when its buffer counts are raised); only the
  * connection table grows, in slabs, when connections open. Pages that are never used are never touched.
  *
@@ -407,7 +426,8 @@ typedef CCI_CONST struct cci_rma_handle {
 
 /* ---- initialization [4.1] --------------------------------------------------------------------------------------- */
 
-/* Makes the library ready. Calls are counted: each success wants one cci_finalize(). `*caps` becomes a set of CCI_CAPS_.
+/* Makes the library ready. Calls are counted: each success wants one cci_finalize(). In the child of fork() the count begins
+ * anew (see FORK in >>manual). `*caps` becomes a set of CCI_CAPS_.
  * CCI_EINVAL: caps is NULL, the ABI version is neither 1 nor 2, or flags is not 0. CCI_ERR_NOT_FOUND: no transport was
  * included or registered, or the file that CCI_CONFIG names does not exist. CCI_ERROR: the configuration has an error or can't
  * be read (the log names the file, and the line or the reason). CCI_ENOMEM: also when no more files can be open. */
@@ -474,7 +494,8 @@ CCI_API int cci_disconnect(cci_connection_t *connection);
 
 /* ---- getting events [4.5] --------------------------------------------------------------------------------------- */
 
-/* Makes the OS handle ready for sleeping: what is outstanding is sent and the next deadline armed. Calling it is optional.
+/* Makes the OS handle ready for sleeping: what is outstanding is sent and the next deadline armed, as a cci_get_event() that
+ * returns CCI_EAGAIN does. Calling it is optional.
  * flags: 0. CCI_EINVAL: endpoint is NULL, or has no OS handle. */
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
 
@@ -822,7 +843,8 @@ typedef struct cci_link {
     /* Ends a `wait` of another thread, now or its next. */
     void (*wake)(void *link);
     /* Keeps the OS handle readable (1) or not (0) on account of waiting events, and readable from deadline_ns on
-     * (UINT64_MAX: no deadline). */
+     * (UINT64_MAX: no deadline). Called only when one of the two changes: a deadline that is the same needs no work, another one
+     * also ends the readability of one that has passed. */
     void (*arm)(void *link, int readable, uint64_t deadline_ns);
     /* 1 while the device is usable, 0 when it failed and may come back, -1 when it is gone for good: what is pending then
      * ends with CCI_ERR_DEVICE_DEAD. Called about 10 times a second and when `receive` returned < 0. */
