@@ -101,7 +101,9 @@
  *   Limits: 256 endpoints for one port of an interface, of one user and one network namespace. Each of them has to call the
  * library for the kernel's table to follow a change; until then packets that come to the wrong endpoint are handed over,
  * which costs time. sysctl net.unix.max_dgram_qlen is how many batches of these can wait. Where the kernel takes no program
- * (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5) all is as before with more handed over. Elsewhere: CCI_ERR_NOT_IMPLEMENTED.
+ * (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5) all is as before with more handed over. Elsewhere: CCI_ERR_NOT_IMPLEMENTED. Another
+ * user of the machine can occupy numbers of endpoints (CCI_EBUSY when none is left), and what would be handed over to one that
+ * is gone then reaches that user, as if it listened on the network; it can hand nothing over to yours.
  *
  * ADDRESSES in URIs (udp:// or ip://) are 192.0.2.1:4242, [2001:db8::1]:4242, [fe80::1%eth0]:4242 or name:4242. An
  * endpoint on an interface that has both families talks to both; its own URI names the IPv4 address. Groups are

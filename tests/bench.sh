@@ -56,6 +56,7 @@ $cc $cflags -o build/bench_raw tests/bench_raw.c || die 'building bench_raw fail
 $cc $cflags -I. -o build/bench_calls tests/bench_calls.c -pthread || die 'building bench_calls failed'
 # shellcheck disable=SC2086
 $cc $cflags -I. -o build/bench_sleep tests/bench_sleep.c -pthread || die 'building bench_sleep failed'
+$cc $cflags -I. -o build/bench_cores tests/bench_cores.c -pthread || die 'building bench_cores failed'
 
 work=$(mktemp -d) || exit 1
 server=
@@ -332,6 +333,10 @@ for count in ${1:+1 10000}; do
     fi
 done
 
+if [ "$only_shared" = 0 ]; then
+    timeout 300 build/bench_cores 3 >>"$data" || complain 'bench_cores failed'
+fi
+
 # ---- the tables ------------------------------------------------------------------------------------------------------
 
 echo
@@ -462,6 +467,10 @@ END {
         else fact("an idle poll, ns (valgrind, to count instructions, is not installed): 1 · 10,000 connections", text,
             "1 (± 50 %)", ratio <= 1.5)
     }
+    if (count["cores-ratio"])
+        fact("two endpoints of one address beside one: requests per second of the servers, from their processor time", \
+            sprintf("%.0f · %.0f, ratio %.2f", median("cores-1"), median("cores-2"), median("cores-ratio")), "≥ 1.7", \
+            median("cores-ratio") >= 1.7)
     if (count["calls-connects-10000"])
         printf "| connections opened and accepted per second (one thread) | %s | | |\n", only("calls-connects-10000")
 }' "$data"
