@@ -8360,6 +8360,7 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     event->base.pub.request.data_len = length;
     event->base.pub.request.data_ptr = length ? buffer->data : NULL;
     event->base.pub.request.attribute = (cci_conn_attribute_t)head[2];
+    event->base.pub.request.peer_uri = NULL;
     cci_evq_post(&ep->evq.urgent, event);
     return CCI__SISCI_TAKEN;
 }
