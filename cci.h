@@ -110,7 +110,7 @@
  *     connections             2^20        clients are told "busy"; cci_connect() goes on trying until its time-out
  *     requests undecided      3/4 of the receive buffers       likewise; the log tells it every 10 s
  *     of one network          3/4 of what is left of either    likewise (IPv4 /24, IPv6 /64)
- *     CLOSE packets           50,000 a second; 6 for a connection, over 1.3 s or 60 round trips; a connection that was closed keeps its
+ *     CLOSE packets           50,000 a second; 6 for a connection, within 1.3 s (more on paths longer than 13 ms); it keeps its
  *                             place in the table until the peer has answered, or the last was sent
  *     cci_destroy_endpoint()  waits 0.1 s at most for its peers' answers; longer only if it takes so long to tell each peer once
  *
