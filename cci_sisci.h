@@ -8776,6 +8776,7 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     event->base.pub.request.data_ptr = length ? buffer->data : NULL;
     event->base.pub.request.attribute = (cci_conn_attribute_t)head[2];
     ep->requests++;
+    event->base.pub.request.peer_uri = NULL;
     cci_evq_post(&ep->evq.urgent, event);
     return CCI__SISCI_TAKEN;
 }
