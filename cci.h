@@ -2413,6 +2413,8 @@ struct cci_rel {
     uint64_t rnr_until_ns; /* no message leaves before */
     uint32_t rnr_delay_ns;
     uint64_t rnr_sequence;
+    uint64_t overdue_ns; /* since when a time-out waits for the answer to the last try; 0: none does */
+    uint64_t taken;      /* the peer has said that it has all sequence numbers below */
     /* path MTU */
     uint32_t mtu, mtu_max, mtu_failed;
     uint32_t large_lost; /* windows in which large packets were lost, since one arrived */
@@ -2962,6 +2964,18 @@ static void cci__rel_complete_ops(cci_rel_t *rel, cci_rel_item_t *item) {
             rel->pool->sink->complete(rel->user, op);
         link = next;
     }
+}
+
+/* The item is to be withdrawn, but its first messages may have gone in a packet of their own, and have been taken. */
+static void cci__rel_complete_first(cci_rel_t *rel, cci_rel_item_t *item) {
+    while (item->ops && item->ops->sequence < rel->taken && item->kind == CCI__ITEM_RUN) {
+        cci_rel_op_t *op = item->ops->op;
+        item->ops = item->ops->next;
+        if (--op->parts == 0)
+            rel->pool->sink->complete(rel->user, op);
+    }
+    if (!item->ops)
+        item->ops_tail = &item->ops;
 }
 
 static void cci__rel_retire(cci_rel_t *rel, cci_rel_item_t *item) {
@@ -3953,6 +3967,7 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
 static void cci__rel_taken(cci_rel_t *rel, uint64_t expected, uint64_t now_ns) {
     cci_list_t *node = rel->items.next, *next;
     uint32_t tries = 16;
+    rel->taken = cci__max64(rel->taken, expected);
     for (; node != &rel->items && tries > 0; node = next, tries--) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         next = node->next;
@@ -4013,6 +4028,8 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_n
     rel->rnr_sequence = sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
     rel->rnr_until_ns = now_ns + rel->rnr_delay_ns;
+    if (rel->overdue_ns)
+        rel->expire_ns = now_ns; /* that was the last try */
     for (node = rel->flight.next; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
@@ -4815,10 +4832,25 @@ static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_
     cci__rel_forget_leaving(rel);
 }
 
+/* The peer had no buffers so far, but may have taken the last try, and its answer is under way. Is it worth the wait? */
+static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
+    uint64_t most_ns = rel->srtt_ns ? 2 * rel->srtt_ns + 8 * rel->rttvar_ns + CCI__MS : 20 * CCI__MS;
+    if (!rel->rnr || rel->in_flight == 0 || (rel->overdue_ns && now_ns >= rel->overdue_ns + most_ns)) {
+        rel->overdue_ns = 0;
+        return 0;
+    }
+    if (!rel->overdue_ns)
+        rel->overdue_ns = now_ns;
+    rel->expire_ns = rel->overdue_ns + most_ns;
+    return 1;
+}
+
 /* The send time-out of something may be over. */
 static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
     cci_list_t *node, *next, *behind = &rel->runs;
     int status;
+    if (cci__rel_awaits_answer(rel, now_ns))
+        return;
     rel->expire_ns = CCI__NEVER;
     for (node = rel->items.next; node != &rel->items; node = next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
@@ -4856,6 +4888,7 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
                 continue;
             item->flags &= ~CCI__ITEM_DONE;
             item->pieces = 0;
+            cci__rel_complete_first(rel, item);
             cci__rel_withdraw_behind(rel, item, status, behind);
             behind = &item->queue;
         }
@@ -5721,6 +5754,7 @@ typedef struct cci__dconn {
 #define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message has gone and nothing has come since */
 #define CCI__CONN_WORN 2u   /* no more packets can be sealed */
 #define CCI__CONN_ASKING 4u /* client: the link does not know the peer's address yet */
+#define CCI__CONN_UNREADY 64u /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
 
 /* The client's request while it is repeated; its data follows. */
 typedef struct cci__pending {
@@ -6523,6 +6557,18 @@ static int cci__sink_readable(void *user, const cci_rel_bulk_t *source) {
     return cci_rma_find(&cci__dgram_of(active->conn)->rma, source->local_key, source->local_region) != NULL;
 }
 
+static void cci__dgram_complete(cci__dgram_t *ep, cci__op_t *op, int status) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)(uintptr_t)op->event.base.pub.send.connection;
+    if (CCI__UNLIKELY(status == CCI_ERR_RNR) && conn->conn.pub.attribute == CCI_CONN_ATTR_RO &&
+        !(conn->conn.flags & CCI__CONN_UNREADY)) {
+        conn->conn.flags |= CCI__CONN_UNREADY;
+        op->done = 1; /* this is the event that the program is to hear of */
+    }
+    op->event.base.pub.send.status = (cci_status_t)status;
+    op->event.state = ++ep->stamp;
+    cci_evq_post(&ep->evq.done, &op->event);
+}
+
 static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
     cci__op_t *op = CCI__CONTAINER(rel_op, cci__op_t, rel);
     cci__dgram_t *ep = cci__dgram_of(((cci__active_t *)user)->conn);
@@ -6532,9 +6578,7 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
             ep->link->wake(ep->handle);
         return;
     }
-    op->event.base.pub.send.status = (cci_status_t)rel_op->status;
-    op->event.state = ++ep->stamp;
-    cci_evq_post(&ep->evq.done, &op->event);
+    cci__dgram_complete(ep, op, rel_op->status);
 }
 
 static void cci__sink_start(void *user, cci_rel_item_t *item) {
@@ -7945,6 +7989,8 @@ static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     next = cci_evq_next(&ep->evq.done); /* also before messages for which the program leaves no event */
     if (!next)
         return status;
+    if (CCI__UNLIKELY(((cci__op_t *)(void *)next)->done)) /* what is issued from now on starts afresh */
+        ((cci__dconn_t *)(void *)(uintptr_t)next->base.pub.send.connection)->conn.flags &= (uint8_t)~CCI__CONN_UNREADY;
     *event = &next->base.pub;
     return CCI_SUCCESS;
 }
@@ -8203,6 +8249,7 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
                                   uint32_t length, int flags) {
     cci__active_t *active = conn->active;
     if (flags != CCI_FLAG_SILENT || count != 1 || !active || conn->conn.state != CCI_CONN_OPEN ||
+        (conn->conn.flags & CCI__CONN_UNREADY) ||
         active->rel.in_flight == 0 || cci__list_empty(&active->ready) ||
         active->unsent_bytes + length + 8 >= CCI__DGRAM_BURST || ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED ||
         !cci_rel_join(&active->rel, data, length, ep->now_ns))
@@ -8213,6 +8260,20 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
     return 1;
 }
 
+/* [4.1.4.1] Ordered: sends behind one that ended with CCI_ERR_RNR end likewise, up to the moment when the program hears of it.
+ * Else they would be delivered where it can't know that something before them is missing. */
+static int cci__dgram_end_unready(cci__dgram_t *ep, cci__dconn_t *conn, void *context, int flags) {
+    int status = CCI_SUCCESS;
+    cci__op_t *op;
+    if (flags & CCI_FLAG_BLOCKING)
+        return CCI_ERR_RNR;
+    op = cci__dgram_op(ep, conn, context, flags, &status);
+    if (op)
+        cci__dgram_complete(ep, op, CCI_ERR_RNR);
+    cci__dgram_arm(ep);
+    return status;
+}
+
 static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, void *context, int flags) {
     cci__active_t *active;
@@ -8220,6 +8281,8 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     int status = CCI_SUCCESS;
     if (conn->conn.state != CCI_CONN_OPEN)
         return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY))
+        return cci__dgram_end_unready(ep, conn, context, flags);
     active = cci__dgram_activate(ep, conn);
     if (!active)
         return CCI_ENOBUFS;
@@ -8346,6 +8409,8 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     if (!cci_rma_address(&ep->rma, key, index, call->local_offset, call->length, 0) ||
         call->remote_offset > UINT64_MAX - call->length)
         return CCI_ERR_RMA_HANDLE;
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY) && call->has_message)
+        return cci__dgram_end_unready(ep, conn, call->context, call->flags);
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
     if (!active)

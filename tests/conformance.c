@@ -1792,6 +1792,166 @@ TEST(rnr_status, ANYWHERE, "[4.1.4.1] RO: when the timeout expires with the rece
     connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO); /* the endpoints are as good as ever */
 }
 
+/* Numbered messages to a peer whose program holds all its receive buffers for longer than the send time-out. */
+typedef struct refused {
+    uint8_t status[4000], arrived[4000]; /* status + 1 of each message, 0: not completed yet */
+    uint32_t sent, completed, last_arrived, disorder, failed;
+    uint32_t none_before; /* ordered: what was issued up to the first event with RNR ends likewise */
+    int holds;            /* the receiver keeps what comes */
+} refused_t;
+
+static int refused_handler(side_t *side, cci_event_t *event) {
+    refused_t *r = (refused_t *)side->user;
+    uint32_t n;
+    if (event->type == CCI_EVENT_SEND && event->send.connection->attribute == CCI_CONN_ATTR_UU) {
+        assert_int_equal(event->send.status, CCI_SUCCESS);
+    } else if (event->type == CCI_EVENT_SEND) {
+        n = (uint32_t)(uintptr_t)event->send.context;
+        assert_int_equal(r->status[n], 0);
+        r->status[n] = (uint8_t)(event->send.status + 1);
+        if (event->send.connection->attribute == CCI_CONN_ATTR_RO) {
+            r->disorder += n != r->completed || (event->send.status == CCI_SUCCESS && n < r->none_before);
+            if (event->send.status != CCI_SUCCESS && n >= r->none_before) {
+                r->none_before = r->sent;
+            }
+        }
+        r->failed += event->send.status != CCI_SUCCESS;
+        r->completed++;
+    } else if (event->type == CCI_EVENT_RECV && event->recv.len >= sizeof n) {
+        memcpy(&n, event->recv.ptr, sizeof n);
+        assert_true(n < r->sent);
+        assert_int_equal(r->arrived[n], 0);
+        r->arrived[n] = 1;
+        r->disorder += event->recv.connection->attribute == CCI_CONN_ATTR_RO && n < r->last_arrived;
+        r->last_arrived = n;
+        if (r->holds) {
+            return 0;
+        }
+    } else if (event->type != CCI_EVENT_RECV) {
+        return 0;
+    }
+    drop(event);
+    return 1;
+}
+
+static void send_refused(refused_t *r, const pair_t *pair, uint32_t count) {
+    uint8_t *bytes = (uint8_t *)need(pair->ac->max_send_size);
+    patience_t patience = be_patient();
+    uint32_t end = r->sent + count;
+    while (r->sent < end) {
+        uint32_t length = r->sent % 7 == 0 ? pair->ac->max_send_size : 4 + r->sent % 50;
+        memcpy(bytes, &r->sent, sizeof r->sent);
+        if (cci_send(pair->ac, bytes, length, as_context(r->sent), 0) == CCI_SUCCESS) {
+            r->sent++;
+        } else {
+            poll_all();
+            still_patient(&patience, "a send buffer");
+        }
+    }
+    free(bytes);
+}
+
+/* Goes on sending while it takes events slowly: those of another connection wait in front. */
+static void send_on(refused_t *r, const pair_t *pair, cci_connection_t *other) {
+    uint32_t failed = r->failed, waiting = 0, i;
+    patience_t patience = be_patient();
+    while (r->failed < failed + 20) {
+        cci_event_t *event;
+        if (r->sent < 3000 && cci_send(pair->ac, &r->sent, sizeof r->sent, as_context(r->sent), 0) == CCI_SUCCESS) {
+            r->sent++;
+        }
+        for (i = 0; i < 2 && waiting < 100; i++) {
+            waiting += cci_send(other, "x", 1, NULL, 0) == CCI_SUCCESS;
+        }
+        if (cci_get_event(pair->a->ep, &event) == CCI_SUCCESS) {
+            waiting -= event->type == CCI_EVENT_SEND && event->send.connection == other;
+            (void)refused_handler(pair->a, event);
+        }
+        for (i = 0; i < 2 && r->sent < 3000; i++) {
+            if (cci_send(pair->ac, &r->sent, sizeof r->sent, as_context(r->sent), 0) == CCI_SUCCESS) {
+                r->sent++;
+            }
+        }
+        pair->a->deaf = 1;
+        if (on_sim) {
+            sim_advance_to(sim.now_ns + 5 * MILLISECOND_NS);
+            poll_all();
+        } else {
+            elapse(MILLISECOND_NS);
+        }
+        pair->a->deaf = 0;
+        still_patient(&patience, "CCI_ERR_RNR");
+    }
+}
+
+/* What arrived completed with success, and nothing else did; and the connection goes on. */
+static void assert_told_rightly(const refused_t *r, int is_ordered) {
+    uint32_t i, failed = 0;
+    for (i = 0; i < r->sent; i++) {
+        assert_true(r->status[i] == CCI_SUCCESS + 1 || r->status[i] == CCI_ERR_RNR + 1);
+        assert_int_equal(r->arrived[i], r->status[i] == CCI_SUCCESS + 1);
+        failed += r->status[i] != CCI_SUCCESS + 1;
+    }
+    assert_true(failed > 0);
+    assert_int_equal(r->disorder, is_ordered ? 0 : r->disorder);
+}
+
+static void hold_until_refused(cci_conn_attribute_t attribute) {
+    side_t *a = side_open(), *b = side_open();
+    refused_t r;
+    pair_t pair;
+    cci_connection_t *other;
+    cci_event_t *event;
+    uint32_t i, round, before;
+    memset(&r, 0, sizeof r);
+    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 40);
+    pair = connect_sides(a, b, attribute);
+    other = connect_sides(a, b, CCI_CONN_ATTR_UU).ac;
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(2000000, 400000));
+    a->user = b->user = &r;
+    a->handler = b->handler = refused_handler;
+    for (round = 0; round < 3; round++) {
+        r.holds = 1;
+        before = r.sent;
+        send_refused(&r, &pair, 300);
+        if (round == 2) {
+            send_on(&r, &pair, other);
+            before = r.sent;
+        }
+        AWAIT(r.completed == r.sent);
+        for (i = before; attribute == CCI_CONN_ATTR_RO && i + 1 < r.sent; i++) { /* [4.1.4.1] all behind the first */
+            assert_true(r.status[i] == CCI_SUCCESS + 1 || r.status[i + 1] == CCI_ERR_RNR + 1);
+        }
+        r.holds = 0;
+        while ((event = take(b, CCI_EVENT_RECV)) != NULL) {
+            drop(event);
+        }
+        before = r.sent;
+        send_refused(&r, &pair, 200); /* these start afresh */
+        AWAIT(r.completed == r.sent);
+        for (i = before; i < r.sent; i++) {
+            assert_int_equal(r.status[i], CCI_SUCCESS + 1);
+        }
+        elapse(long_or_short_ns(3 * SECOND_NS, 20 * MILLISECOND_NS));
+        assert_told_rightly(&r, attribute == CCI_CONN_ATTR_RO);
+    }
+    a->handler = b->handler = NULL;
+    round_trip(&pair);
+    side_close(a);
+    side_close(b);
+    side_count -= 2;
+}
+
+TEST(rnr_gap_ro, ANYWHERE, "[4.1.4.1] RO: what ends with RNR was not delivered, all behind it ends likewise, the connection lives") {
+    (void)state;
+    hold_until_refused(CCI_CONN_ATTR_RO);
+}
+
+TEST(rnr_gap_ru, ANYWHERE, "[4.1.4.1] RU: what ends with RNR was not delivered, all else was, the connection lives") {
+    (void)state;
+    hold_until_refused(CCI_CONN_ATTR_RU);
+}
+
 TEST(rnr_others, ANYWHERE | WHEN_CLEAN, "[4.1.4.1] unreliable sends never end with CCI_ERR_RNR") {
     side_t *a = side_open(), *b = side_open();
     pair_t uu = connect_sides(a, b, CCI_CONN_ATTR_UU), ro = connect_sides(a, b, CCI_CONN_ATTR_RO);
