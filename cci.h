@@ -370,7 +370,7 @@ typedef union cci_event { /* [5.5] */
 typedef enum cci_opt_name {
     CCI_OPT_ENDPT_SEND_TIMEOUT,      /* uint32_t µs, get and set: for new connections; 0 is for ever, default 30 s  */
     CCI_OPT_ENDPT_RECV_BUF_COUNT,    /* uint32_t, get and set: messages that can be received without dropping       */
-    CCI_OPT_ENDPT_SEND_BUF_COUNT,    /* uint32_t, get and set: messages that can be pending                         */
+    CCI_OPT_ENDPT_SEND_BUF_COUNT,    /* uint32_t, get and set: messages that can be pending, and RMAs (1,024 at least) */
     CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, /* uint32_t µs, get and set: all connections, present and future; 0 is off     */
     CCI_OPT_ENDPT_URI,               /* char *, get: the program frees it                                           */
     CCI_OPT_ENDPT_RMA_ALIGN,         /* cci_alignment_t, get                                                        */
@@ -5051,6 +5051,12 @@ typedef struct cci_rma_table {
 
 /* ---- registrations ---- */
 
+/* Adds `count` reads that may be under way. */
+CCI_API void cci_rma_add_reads(cci_rma_table_t *table, cci_rma_read_t *reads, uint32_t count) {
+    while (count-- > 0)
+        cci__list_append(&table->reads, &reads[count].node);
+}
+
 CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], cci_rma_region_t *regions,
                                 uint32_t region_count, cci_rma_read_t *reads, uint32_t read_count,
                                 cci_rma_chunk_t *chunks, uint32_t chunk_count, cci_rma_request_t *requests,
@@ -5073,8 +5079,7 @@ CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], c
         regions[region_count].next = table->free;
         table->free = region_count;
     }
-    while (read_count-- > 0)
-        cci__list_append(&table->reads, &reads[read_count].node);
+    cci_rma_add_reads(table, reads, read_count);
     while (chunk_count-- > 0) {
         chunks[chunk_count].id = chunk_count;
         chunks[chunk_count].read = NULL;
@@ -5689,7 +5694,8 @@ extern "C" {
 #define CCI__DGRAM_BATCH_RX 16
 #define CCI__DGRAM_BATCH_TX 88 /* two full offloaded batches of an Ethernet's packets */
 #define CCI__DGRAM_ACTIVES 1024u     /* connections with traffic at once */
-#define CCI__DGRAM_BULKS 1024u       /* RMAs at once */
+#define CCI__DGRAM_BULKS 1024u       /* RMAs at once, or as many as messages that may be pending if these are more */
+#define CCI__DGRAM_MORE_BULKS 256u   /* so many are added at a time */
 #define CCI__DGRAM_PARTS 512u        /* long messages and writes arriving at once */
 #define CCI__DGRAM_REGIONS 4096u
 #define CCI__DGRAM_REQUESTS 1024u
@@ -5785,6 +5791,7 @@ typedef struct cci__dgram {
     uint64_t now_ns, check_ns, thread_until_ns, received_ns;
     uint32_t max_send_size, buffer_size, resets;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
+    uint32_t rma_total; /* RMAs that there is memory for */
     uint32_t idle_rounds, unread_rounds, taken, unclocked, device_failed, is_dead;
     uint32_t backlog; /* packets in the inboxes */
     uint32_t stamp;   /* of the last completion: what happened before it has a lower one */
@@ -7461,6 +7468,24 @@ static int cci__dgram_add_ops(cci__dgram_t *ep, uint32_t count) {
     return 1;
 }
 
+/* Memory for more RMAs, up to as many as the program lets be pending; 0 if there is none. */
+static int cci__dgram_add_rmas(cci__dgram_t *ep) {
+    uint32_t most = cci__max32(ep->send_buf_count, CCI__DGRAM_BULKS), count;
+    cci_rel_item_t *items;
+    cci_rma_read_t *reads;
+    if (ep->rma_total >= most)
+        return 0;
+    count = cci__min32(most - ep->rma_total, CCI__DGRAM_MORE_BULKS);
+    items = (cci_rel_item_t *)cci__dgram_memory(ep, count * sizeof *items);
+    reads = items ? (cci_rma_read_t *)cci__dgram_memory(ep, count * sizeof *reads) : NULL;
+    if (!reads || !cci__dgram_add_ops(ep, count))
+        return 0;
+    ep->rma_total += count;
+    cci_rel_pool_add(&ep->pool, items, count, NULL, 0, NULL, 0);
+    cci_rma_add_reads(&ep->rma, reads, count);
+    return 1;
+}
+
 /* Buffers for `count` more messages to be sent. The bytes are not touched until they are used. */
 static int cci__dgram_add_send(cci__dgram_t *ep, uint32_t count) {
     size_t stride = ep->pool.block_size;
@@ -7542,6 +7567,7 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     ep->pool.congestion = cci__find_congestion(ep->info.congestion);
     ep->pool.zeros = zeros;
     ep->pool.overhead = ep->overhead;
+    ep->rma_total = CCI__DGRAM_BULKS;
     cci_rel_pool_add(&ep->pool, bulks, CCI__DGRAM_BULKS, records, record_count, parts, CCI__DGRAM_PARTS);
     cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, reads, CCI__DGRAM_BULKS, chunks,
                        CCI__DGRAM_CHUNKS, requests, CCI__DGRAM_REQUESTS);
@@ -8415,6 +8441,8 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     active = cci__dgram_activate(ep, conn);
     if (!active)
         return CCI_ENOBUFS;
+    if (CCI__UNLIKELY(cci__list_empty(&ep->pool.bulks) || cci__list_empty(&ep->rma.reads) || !ep->free_ops))
+        (void)cci__dgram_add_rmas(ep);
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)
         status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)

@@ -2303,6 +2303,53 @@ TEST(rma_both_ways, ANYWHERE, "[4.7.2.5] either end may initiate; many transfers
     free_region(&b);
 }
 
+/* As many RMAs as the program lets be pending, each with a completion of its own. */
+static void many_at_once(cci_conn_attribute_t attribute, int flags) {
+    enum { COUNT = 8192, SIZE = 64 };
+    side_t *a = side_open(), *b = side_open();
+    region_t local, remote;
+    pair_t pair;
+    uint32_t i, pending = 0;
+    uint8_t *is_done = (uint8_t *)need(COUNT);
+    set_number(a->ep, CCI_OPT_ENDPT_SEND_BUF_COUNT, COUNT);
+    pair = connect_sides(a, b, attribute);
+    local = make_region(a->ep, COUNT * SIZE, CCI_FLAG_READ | CCI_FLAG_WRITE);
+    remote = make_region(b->ep, COUNT * SIZE, CCI_FLAG_READ | CCI_FLAG_WRITE);
+    fill(flags & CCI_FLAG_READ ? remote.start : local.start, COUNT * SIZE, 5);
+    for (i = 0; i < COUNT; i++) {
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, i * SIZE, remote.handle, i * SIZE, SIZE, as_context(i), flags),
+                         CCI_SUCCESS);
+    }
+    for (pending = COUNT; pending > 0; pending--) {
+        cci_event_t *event = await(a, CCI_EVENT_SEND);
+        i = (uint32_t)(uintptr_t)event->send.context;
+        assert_int_equal(event->send.status, CCI_SUCCESS);
+        assert_int_equal(is_done[i], 0);
+        is_done[i] = 1;
+        drop(event);
+    }
+    assert_true(holds_pattern(local.start, COUNT * SIZE, 5));
+    assert_true(holds_pattern(remote.start, COUNT * SIZE, 5));
+    free_region(&local);
+    free_region(&remote);
+    free(is_done);
+    side_close(a);
+    side_close(b);
+    side_count -= 2;
+}
+
+TEST(rma_many_writes, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT is what limits writes: 8,192 are pending at once") {
+    (void)state;
+    many_at_once(CCI_CONN_ATTR_RO, CCI_FLAG_WRITE);
+    many_at_once(CCI_CONN_ATTR_RU, CCI_FLAG_WRITE);
+}
+
+TEST(rma_many_reads, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT is what limits reads: 8,192 are pending at once") {
+    (void)state;
+    many_at_once(CCI_CONN_ATTR_RO, CCI_FLAG_READ);
+    many_at_once(CCI_CONN_ATTR_RU, CCI_FLAG_READ);
+}
+
 TEST(rma_overlap, ANYWHERE, "[4.7.2.3] registrations may overlap") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     region_t local = make_region(pair.a->ep, 1000, 0), remote = make_region(pair.b->ep, 1000, CCI_FLAG_WRITE);
