@@ -1857,7 +1857,7 @@ static void send_on(refused_t *r, const pair_t *pair, cci_connection_t *other) {
     patience_t patience = be_patient();
     while (r->failed < failed + 20) {
         cci_event_t *event;
-        if (r->sent < 3000 && cci_send(pair->ac, &r->sent, sizeof r->sent, as_context(r->sent), 0) == CCI_SUCCESS) {
+        if (r->sent < 2000 && cci_send(pair->ac, &r->sent, sizeof r->sent, as_context(r->sent), 0) == CCI_SUCCESS) {
             r->sent++;
         }
         for (i = 0; i < 2 && waiting < 100; i++) {
@@ -1867,7 +1867,7 @@ static void send_on(refused_t *r, const pair_t *pair, cci_connection_t *other) {
             waiting -= event->type == CCI_EVENT_SEND && event->send.connection == other;
             (void)refused_handler(pair->a, event);
         }
-        for (i = 0; i < 2 && r->sent < 3000; i++) {
+        for (i = 0; i < 2 && r->sent < 2000; i++) {
             if (cci_send(pair->ac, &r->sent, sizeof r->sent, as_context(r->sent), 0) == CCI_SUCCESS) {
                 r->sent++;
             }
@@ -1968,6 +1968,26 @@ TEST(rnr_others, ANYWHERE | WHEN_CLEAN, "[4.1.4.1] unreliable sends never end wi
             drop(event);
         } while (!is_unreliable);
     }
+}
+
+TEST(uu_never_refused, ANYWHERE, "UU: a peer that takes nothing refuses nothing: what it has no room for is lost") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_UU);
+    uint32_t i, size = pair.ac->max_send_size;
+    uint8_t *bytes = (uint8_t *)need(size);
+    cci_event_t *event;
+    (void)state;
+    pair.b->deaf = 1;
+    for (i = 0; i < 3000; i++) {
+        int status = cci_send(pair.ac, bytes, i % 5 == 0 ? size : i % 100, as_context(i), 0);
+        assert_int_equal(status, CCI_SUCCESS);
+        await_send(pair.a, pair.ac, as_context(i), CCI_SUCCESS);
+    }
+    pair.b->deaf = 0;
+    elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
+    while ((event = take(pair.b, CCI_EVENT_RECV)) != NULL) {
+        drop(event);
+    }
+    free(bytes);
 }
 
 TEST(send_enobufs, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT messages can be pending; then CCI_ENOBUFS, until some complete") {
