@@ -413,7 +413,7 @@ typedef union cci_event { /* [5.5] */
 typedef enum cci_opt_name {
     CCI_OPT_ENDPT_SEND_TIMEOUT,      /* uint32_t µs, get and set: for new connections; 0 is for ever, default 30 s  */
     CCI_OPT_ENDPT_RECV_BUF_COUNT,    /* uint32_t, get and set: messages that can be received without dropping       */
-    CCI_OPT_ENDPT_SEND_BUF_COUNT,    /* uint32_t, get and set: messages that can be pending                         */
+    CCI_OPT_ENDPT_SEND_BUF_COUNT,    /* uint32_t, get and set: messages that can be pending, and RMAs (1,024 at least) */
     CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, /* uint32_t µs, get and set: all connections, present and future; 0 is off     */
     CCI_OPT_ENDPT_URI,               /* char *, get: the program frees it                                           */
     CCI_OPT_ENDPT_RMA_ALIGN,         /* cci_alignment_t, get                                                        */
@@ -1996,7 +1996,7 @@ typedef struct cci_conn {
     uint8_t proven;     /* server: the client's address was proven by a cookie or by its token */
     uint8_t confirming; /* client: CONFIRM is repeated */
     uint8_t hashed;
-    uint8_t flags;      /* the user's */
+    uint16_t flags;     /* the user's */
 } cci_conn_t;
 
 /* Tokens of clients whose connections have ended in one epoch: a copy of their request is none. */
@@ -2730,6 +2730,8 @@ struct cci_rel {
     cci_rel_item_t *burst; /* after a packet: what goes on in the next one, if nothing else comes first */
     uint64_t rnr_until_ns; /* no message leaves before */
     uint64_t rnr_sequence;
+    uint64_t overdue_ns; /* since when a time-out waits for the answer to the last try; 0: none does */
+    uint64_t taken;      /* the peer has said that it has all sequence numbers below */
     uint32_t rnr_delay_ns;
     /* path MTU */
     uint32_t large_lost; /* windows in which large packets were lost, since one arrived */
@@ -3405,6 +3407,18 @@ static void cci__rel_complete_ops(cci_rel_t *rel, cci_rel_item_t *item) {
             rel->pool->sink->complete(rel->user, op);
         link = next;
     }
+}
+
+/* The item is to be withdrawn, but its first messages may have gone in a packet of their own, and have been taken. */
+static void cci__rel_complete_first(cci_rel_t *rel, cci_rel_item_t *item) {
+    while (item->ops && item->ops->sequence < rel->taken && item->kind == CCI__ITEM_RUN) {
+        cci_rel_op_t *op = item->ops->op;
+        item->ops = item->ops->next;
+        if (--op->parts == 0)
+            rel->pool->sink->complete(rel->user, op);
+    }
+    if (!item->ops)
+        item->ops_tail = &item->ops;
 }
 
 static void cci__rel_retire(cci_rel_t *rel, cci_rel_item_t *item) {
@@ -4397,6 +4411,7 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
 static void cci__rel_taken(cci_rel_t *rel, uint64_t expected, uint64_t now_ns) {
     cci_list_t *node = rel->items.next, *next;
     uint32_t tries = 16;
+    rel->taken = cci__max64(rel->taken, expected);
     for (; node != &rel->items && tries > 0; node = next, tries--) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         next = node->next;
@@ -4457,6 +4472,8 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_n
     rel->rnr_sequence = sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
     rel->rnr_until_ns = now_ns + rel->rnr_delay_ns;
+    if (rel->overdue_ns)
+        rel->expire_ns = now_ns; /* that was the last try */
     for (node = rel->flight.next; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
@@ -5279,10 +5296,25 @@ static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_
     cci__rel_forget_leaving(rel);
 }
 
+/* The peer had no buffers so far, but may have taken the last try, and its answer is under way. Is it worth the wait? */
+static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
+    uint64_t most_ns = rel->srtt_ns ? 2 * rel->srtt_ns + 8 * rel->rttvar_ns + CCI__MS : 20 * CCI__MS;
+    if (!rel->rnr || rel->in_flight == 0 || (rel->overdue_ns && now_ns >= rel->overdue_ns + most_ns)) {
+        rel->overdue_ns = 0;
+        return 0;
+    }
+    if (!rel->overdue_ns)
+        rel->overdue_ns = now_ns;
+    rel->expire_ns = rel->overdue_ns + most_ns;
+    return 1;
+}
+
 /* The send time-out of something may be over. */
 static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
     cci_list_t *node, *next, *behind = &rel->runs;
     int status;
+    if (cci__rel_awaits_answer(rel, now_ns))
+        return;
     rel->expire_ns = CCI__NEVER;
     for (node = rel->items.next; node != &rel->items; node = next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
@@ -5320,6 +5352,7 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
                 continue;
             item->flags &= ~CCI__ITEM_DONE;
             item->pieces = 0;
+            cci__rel_complete_first(rel, item);
             cci__rel_withdraw_behind(rel, item, status, behind);
             behind = &item->queue;
         }
@@ -5482,6 +5515,12 @@ typedef struct cci_rma_table {
 
 /* ---- registrations ---- */
 
+/* Adds `count` reads that may be under way. */
+CCI_API void cci_rma_add_reads(cci_rma_table_t *table, cci_rma_read_t *reads, uint32_t count) {
+    while (count-- > 0)
+        cci__list_append(&table->reads, &reads[count].node);
+}
+
 CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], cci_rma_region_t *regions,
                                 uint32_t region_count, cci_rma_read_t *reads, uint32_t read_count,
                                 cci_rma_chunk_t *chunks, uint32_t chunk_count, cci_rma_request_t *requests,
@@ -5504,8 +5543,7 @@ CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], c
         regions[region_count].next = table->free;
         table->free = region_count;
     }
-    while (read_count-- > 0)
-        cci__list_append(&table->reads, &reads[read_count].node);
+    cci_rma_add_reads(table, reads, read_count);
     while (chunk_count-- > 0) {
         chunks[chunk_count].id = chunk_count;
         chunks[chunk_count].read = NULL;
@@ -6121,7 +6159,7 @@ extern "C" {
 #define CCI__DGRAM_BATCH_RX 16
 #define CCI__DGRAM_BATCH_TX 88 /* two full offloaded batches of an Ethernet's packets */
 #define CCI__DGRAM_WARM 1024u        /* connections that had traffic last keep their state even if others are idle as well */
-#define CCI__DGRAM_BULKS 1024u       /* RMAs of a connection at once */
+#define CCI__DGRAM_BULKS 1024u       /* RMAs of a connection at once, or as many as messages that may be pending if these are more */
 #define CCI__DGRAM_REGIONS 4096u
 #define CCI__DGRAM_CHUNKS 512u
 #define CCI__DGRAM_CONTROL 64u       /* connection events that are made at once */
@@ -6213,6 +6251,7 @@ typedef struct cci__dconn {
 #define CCI__CONN_COUNTED 64u /* server: counts among those of its network */
 #define CCI__CONN_BUSY 128u   /* client: the server has no space for it */
 #define CCI__CONN_SLOT 16u  /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
+#define CCI__CONN_UNREADY 256u /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
 
 /* The client's request while it is repeated; its data follows. */
 typedef struct cci__pending {
@@ -7022,7 +7061,7 @@ static uint32_t cci__dgram_new_keepalive_us(const cci__dgram_t *ep, const cci__d
 /* The connection opens: its peer is heard of, from now on. */
 static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_count(ep, conn, 0, -((conn->conn.flags & CCI__CONN_OPENING) != 0));
-    conn->conn.flags &= (uint8_t)~CCI__CONN_OPENING;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_OPENING;
     conn->conn.state = CCI_CONN_OPEN;
     conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
     conn->conn.tries = 0;
@@ -7036,7 +7075,7 @@ static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_event_t *event = conn->in.open.keepalive_event ? NULL : cci__dgram_control_event(ep);
     conn->keepalive_us = 0;
-    conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (conn->active) { /* nobody waits for the answer any more */
         conn->active->rel.ping = 0;
         cci_rel_forget(&conn->active->rel);
@@ -7061,7 +7100,7 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_schedule(ep, conn);
         return;
     }
-    conn->conn.flags &= (uint8_t)~CCI__CONN_UNTOLD;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_UNTOLD;
     event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
     event->base.pub.disconnect.status = (cci_status_t)conn->end_status;
     event->base.pub.disconnect.connection = &conn->conn.pub;
@@ -7313,6 +7352,18 @@ static int cci__sink_readable(void *user, const cci_rel_bulk_t *source) {
     return cci_rma_find(&cci__dgram_of(active->conn)->rma, source->local_key, source->local_region) != NULL;
 }
 
+static void cci__dgram_complete(cci__dgram_t *ep, cci__op_t *op, int status) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)(uintptr_t)op->event.base.pub.send.connection;
+    if (CCI__UNLIKELY(status == CCI_ERR_RNR) && conn->conn.pub.attribute == CCI_CONN_ATTR_RO &&
+        !(conn->conn.flags & CCI__CONN_UNREADY)) {
+        conn->conn.flags |= CCI__CONN_UNREADY;
+        op->done = 1; /* this is the event that the program is to hear of */
+    }
+    op->event.base.pub.send.status = (cci_status_t)status;
+    op->event.state = ++ep->stamp;
+    cci_evq_post(&ep->evq.done, &op->event);
+}
+
 static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
     cci__op_t *op = CCI__CONTAINER(rel_op, cci__op_t, rel);
     cci__active_t *active = (cci__active_t *)user;
@@ -7324,9 +7375,7 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
             ep->link->wake(ep->handle);
         return;
     }
-    op->event.base.pub.send.status = (cci_status_t)rel_op->status;
-    op->event.state = ++ep->stamp;
-    cci_evq_post(&ep->evq.done, &op->event);
+    cci__dgram_complete(ep, op, rel_op->status);
 }
 
 static void cci__sink_start(void *user, cci_rel_item_t *item) {
@@ -7425,7 +7474,7 @@ static void cci__dgram_send_close(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     if (conn->conn.deadline_ns > ep->now_ns)
         return;
-    conn->conn.flags &= (uint8_t)~CCI__CONN_SLOT;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_SLOT;
     conn->conn.deadline_ns = ep->now_ns + (wait_ns << conn->conn.tries++);
     cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
 }
@@ -7768,7 +7817,7 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     if (!cci__dgram_unseal(ep, conn, cci__dgram_number(conn, header), conn->conn.peer_token, bytes, &length))
         return;
     if (!conn->key || (header->type != CCI__PKT_DATA && header->number >= conn->peer_count)) {
-        conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED; /* the peer is there */
+        conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED; /* the peer is there */
         conn->heard = (uint32_t)(ep->now_ns >> 20);
         conn->peer_count = header->number + 1;
     }
@@ -7785,7 +7834,7 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         return; /* as if it were lost */
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
     if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
-        conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+        conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
         conn->heard = (uint32_t)(ep->now_ns >> 20);
     }
     if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
@@ -8043,7 +8092,7 @@ static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn) {
         return CCI_SUCCESS;
     status = ep->link->resolve(ep->handle, NULL, &conn->conn.peer);
     if (status == CCI_SUCCESS)
-        conn->conn.flags &= (uint8_t)~CCI__CONN_ASKING;
+        conn->conn.flags &= (uint16_t)~CCI__CONN_ASKING;
     return status;
 }
 
@@ -8363,7 +8412,6 @@ static void cci__dgram_init_pool(cci__dgram_t *ep) {
     cci__dgram_init_store(ep, CCI_REL_NUMBERS, &pool->numbers, sizeof(cci_rel_numbers_t), 1);
     cci__dgram_init_store(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), 1);
     pool->more = cci__dgram_more;
-    pool->bulk_limit = CCI__DGRAM_BULKS;
     pool->block_total = ep->stores[CCI_REL_BLOCKS].most;
     pool->large_total = ep->stores[CCI_REL_LARGE].most;
     pool->record_free = pool->record_total = ep->stores[CCI_REL_RECORDS].most;
@@ -8431,12 +8479,16 @@ static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
 /* How many blocks a connection may have. What the program asks for, it gets, however little memory it has allowed. */
 static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
     cci__store_t *blocks = &ep->stores[CCI_REL_BLOCKS], *large = &ep->stores[CCI_REL_LARGE];
+    cci__store_t *bulks = &ep->stores[CCI_REL_BULKS], *reads = &ep->stores[CCI__STORE_READS];
     blocks->most = cci__max32(blocks->most, count + (count + 2) / 3); /* of which one connection may have three quarters */
     large->most = cci__max32(large->most, count + (count + 2) / 3);
     ep->pool.block_total = blocks->most;
     ep->pool.large_total = large->most;
     ep->pool.block_limit = ep->send_buf_count = count;
-    ep->stores[CCI__STORE_OPS].most = cci__max32(ep->stores[CCI__STORE_OPS].most, count + CCI__DGRAM_BULKS);
+    ep->pool.bulk_limit = cci__max32(count, CCI__DGRAM_BULKS);
+    bulks->most = cci__max32(bulks->most, ep->pool.bulk_limit);
+    reads->most = cci__max32(reads->most, ep->pool.bulk_limit);
+    ep->stores[CCI__STORE_OPS].most = cci__max32(ep->stores[CCI__STORE_OPS].most, count + ep->pool.bulk_limit);
 }
 
 /* The counts of buffers that the link and the configuration leave open, and what follows from them. */
@@ -9036,10 +9088,12 @@ static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
         next = cci_evq_next(&ep->evq.done); /* also before messages for which the program leaves no event */
         if (!next)
             return status;
-        if (CCI__LIKELY(next->pool == CCI_EVQ_OPERATION || cci__dgram_hand_out(ep, next))) {
-            *event = &next->base.pub;
-            return CCI_SUCCESS;
-        }
+        if (next->pool != CCI_EVQ_OPERATION && !cci__dgram_hand_out(ep, next))
+            continue;
+        if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__op_t *)(void *)next)->done)) /* now all starts afresh */
+            ((cci__dconn_t *)(void *)(uintptr_t)next->base.pub.send.connection)->conn.flags &= (uint16_t)~CCI__CONN_UNREADY;
+        *event = &next->base.pub;
+        return CCI_SUCCESS;
     }
 }
 
@@ -9114,7 +9168,7 @@ static int cci__dgram_set_recv_count(cci__dgram_t *ep, uint32_t count) {
 
 static void cci__dgram_set_keepalive(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t keepalive_us) {
     conn->keepalive_us = keepalive_us;
-    conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (conn->conn.state == CCI_CONN_BROKEN && keepalive_us) {
         cci__dgram_post_keepalive(ep, conn); /* there is nobody to answer */
         return;
@@ -9313,6 +9367,7 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
                                   uint32_t length, int flags) {
     cci__active_t *active = conn->active;
     if (flags != CCI_FLAG_SILENT || count != 1 || !active || conn->conn.state != CCI_CONN_OPEN ||
+        (conn->conn.flags & CCI__CONN_UNREADY) ||
         active->rel.in_flight == 0 || cci__list_empty(&active->ready) ||
         active->unsent_bytes + length + 8 >= CCI__DGRAM_BURST || ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED ||
         !cci_rel_join(&active->rel, data, length, ep->now_ns))
@@ -9323,6 +9378,20 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
     return 1;
 }
 
+/* [4.1.4.1] Ordered: sends behind one that ended with CCI_ERR_RNR end likewise, up to the moment when the program hears of it.
+ * Else they would be delivered where it can't know that something before them is missing. */
+static int cci__dgram_end_unready(cci__dgram_t *ep, cci__dconn_t *conn, void *context, int flags) {
+    int status = CCI_SUCCESS;
+    cci__op_t *op;
+    if (flags & CCI_FLAG_BLOCKING)
+        return CCI_ERR_RNR;
+    op = cci__dgram_op(ep, conn, context, flags, &status);
+    if (op)
+        cci__dgram_complete(ep, op, CCI_ERR_RNR);
+    cci__dgram_arm(ep);
+    return status;
+}
+
 static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, void *context, int flags) {
     cci__active_t *active;
@@ -9330,6 +9399,8 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     int status = CCI_SUCCESS;
     if (conn->conn.state != CCI_CONN_OPEN)
         return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY))
+        return cci__dgram_end_unready(ep, conn, context, flags);
     active = cci__dgram_activate(ep, conn);
     if (!active)
         return CCI_ENOBUFS;
@@ -9461,6 +9532,8 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     if (!cci_rma_address(&ep->rma, key, index, call->local_offset, call->length, 0) ||
         call->remote_offset > UINT64_MAX - call->length)
         return CCI_ERR_RMA_HANDLE;
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY) && call->has_message)
+        return cci__dgram_end_unready(ep, conn, call->context, call->flags);
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
     if (!active)

@@ -2983,7 +2983,8 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_WAITING 16u        /* messages that wait for company */
 #define CCI__RC_POLL 32            /* completions taken at once */
 #define CCI__RC_SENDS 8192u        /* work requests of the endpoint that are under way at most */
-#define CCI__RC_RMAS 1024u         /* RMAs at once */
+#define CCI__RC_RMAS 1024u         /* RMAs at once, or as many as messages that may be pending if these are more */
+#define CCI__RC_MORE_RMAS 256u     /* so many are added at a time */
 #define CCI__RC_CHUNK (1u << 20)   /* bytes of one RDMA write or read at most; less when these don't get through */
 #define CCI__RC_CHUNK_LEAST (1u << 14)
 #define CCI__RC_REGIONS 4096u
@@ -3147,7 +3148,7 @@ typedef struct cci__rc {
     cci__rc_buffer *buffers; /* for the hardware: all that there are, the newest first */
     struct ibv_recv_wr *repost, **repost_tail;
     uint32_t repost_count, posted_buffers, active_buffers, total_buffers;
-    uint32_t total_messages, used_messages;
+    uint32_t total_messages, used_messages, total_rmas;
     cci_list_t requests;
     cci__rc_memory *memory;
     cci__rc_conn *groups[CCI__RC_GROUPS];
@@ -5404,6 +5405,7 @@ static int cci__rc_add_rmas(cci__rc *ep, uint32_t count) {
     if (!items || !cci__rc_add_ops(ep, count)) {
         return 0;
     }
+    ep->total_rmas += count;
     while (count-- > 0) {
         items[count].kind = CCI__RC_WRITE_ITEM;
         cci__rc_free_item(ep, &items[count]);
@@ -6514,6 +6516,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     uint8_t *local;
     cci__rc_item *item, *message = NULL;
     cci__rc_op *op;
+    uint32_t most;
     int status;
     if (conn->conn.state != CCI_CONN_OPEN) {
         return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
@@ -6522,7 +6525,9 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     if (!local || !cci__rc_is_permitted(conn, call, remote)) {
         return CCI_ERR_RMA_HANDLE;
     }
-    if (!ep->free_rmas) {
+    most = cci__max32(ep->send_buf_count, CCI__RC_RMAS);
+    if (!ep->free_rmas && (ep->total_rmas >= most ||
+                           !cci__rc_add_rmas(ep, cci__min32(most - ep->total_rmas, CCI__RC_MORE_RMAS)))) {
         return CCI_ENOBUFS;
     }
     op = cci__rc_new_op(ep, conn, call->context, call->flags, &status);
