@@ -2705,6 +2705,7 @@ struct cci_rel {
     uint8_t advanced; /* the packet brought it further */
     uint8_t unsure;   /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
     uint8_t ping, nack_count, nack_reasons[4];
+    uint8_t leaving; /* 1: the user wants its memory back, so nothing new is taken; 2: and something was not */
     uint32_t run_limit; /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
@@ -2994,6 +2995,8 @@ static void cci__rel_free_part(cci_rel_t *rel, cci_rel_part_t *part) {
         cci__rel_hold_buffer(rel, -1);
     }
     cci__rel_free_gaps(rel, &part->ranges, &part->range_capacity, part->few, CCI__REL_FEW_GAPS);
+    if (rel->sequence_count == 0)
+        cci__rel_free_sequences(rel); /* see cci__rel_fits() */
     rel->part_count--;
     cci__list_remove(&part->node);
     cci__list_append(&rel->pool->parts, &part->node);
@@ -3050,6 +3053,8 @@ CCI_API int cci_rel_idle(const cci_rel_t *rel) {
            !rel->nack_count && !rel->ping;
 }
 
+static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason);
+
 /* Does it hold something that belongs to all? */
 static int cci__rel_holds(const cci_rel_t *rel) {
     return rel->buffers_held || rel->part_count || rel->sequence_count;
@@ -3058,6 +3063,12 @@ static int cci__rel_holds(const cci_rel_t *rel) {
 /* Since when it has held something that belongs to all and got no further; CCI__NEVER if it holds nothing. */
 CCI_API uint64_t cci_rel_stuck_ns(const cci_rel_t *rel) {
     return cci__rel_holds(rel) ? rel->stuck_ns : CCI__NEVER;
+}
+
+/* Asks the peer to send again, at once, the message that is needed next: it had been dropped. */
+CCI_API void cci_rel_invite(cci_rel_t *rel) {
+    if (rel->reliable)
+        cci__rel_nack(rel, rel->expected, CCI_ERR_RNR);
 }
 
 /* Forgets packets that nobody waits for: those that only wanted to be acknowledged. */
@@ -3086,6 +3097,66 @@ CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
         rel->number_capacity = CCI__REL_FEW_NUMBERS;
     }
     rel->number_count = 0;
+}
+
+/* Is there nothing but messages that wait for their acknowledgement? */
+static int cci__rel_can_park(const cci_rel_t *rel) {
+    const cci_list_t *node;
+    if (!rel->reliable || rel->early || !cci__list_empty(&rel->parts) || rel->sequence_count || cci__list_empty(&rel->items))
+        return 0;
+    for (node = rel->items.next; node != &rel->items; node = node->next) {
+        const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
+        if (!item->frames || (item->flags & (CCI__ITEM_VOID | CCI__ITEM_HELD | CCI__ITEM_RMA)))
+            return 0;
+    }
+    return 1;
+}
+
+/* The peer doesn't answer, and others need the memory: keeps only what is needed to repeat, the messages. Returns the first of
+ * them, for cci_rel_resume(); the others follow in a ring. NULL, and nothing has happened, if there is more to keep. */
+CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel, cci_rel_state_t *state) {
+    cci_list_t *node, *first = rel->items.next;
+    if (!cci__rel_can_park(rel))
+        return NULL;
+    for (node = first; node != &rel->items; node = node->next) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        cci__list_remove(&item->queue);
+        item->since_ns = cci__max64(item->since_ns, rel->progress_ns);
+        item->pieces = 0;
+        item->sent = item->fragment = 0;
+        item->flags &= ~(CCI__ITEM_QUEUED | CCI__ITEM_SENT);
+    }
+    cci__rel_free_records(rel);
+    rel->ack_count = rel->nack_count = rel->ping = 0; /* what is not acknowledged comes again */
+    cci_rel_end(rel, state);
+    cci__list_remove(&rel->items);
+    return CCI__CONTAINER(first, cci_rel_item_t, node);
+}
+
+/* After cci_rel_begin(): goes on with what was kept. The peer has not answered: one packet tries the path. */
+CCI_API void cci_rel_resume(cci_rel_t *rel, cci_rel_item_t *first) {
+    cci_list_t *node;
+    cci__list_insert(&first->node, &rel->items);
+    for (node = rel->items.next; node != &rel->items; node = node->next) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        rel->block_count++;
+        rel->large_count += item->capacity > CCI__REL_SMALL;
+        if (item->timeout_us)
+            rel->expire_ns = cci__min64(rel->expire_ns, item->since_ns + (uint64_t)item->timeout_us * 1000);
+        if (!(item->flags & CCI__ITEM_DONE)) {
+            item->flags |= CCI__ITEM_QUEUED;
+            cci__list_append(&rel->runs, &item->queue);
+        }
+    }
+    rel->run_limit = 0;
+    rel->probes = 2;
+    rel->flow.window = 2 * (uint64_t)rel->mtu;
+    rel->progress_ns = 0;
+}
+
+/* When the time-out of what was kept is over. */
+CCI_API uint64_t cci_rel_parked_until(const cci_rel_item_t *first) {
+    return first->timeout_us ? first->since_ns + (uint64_t)first->timeout_us * 1000 : CCI__NEVER;
 }
 
 /* ---- going out: what the program issues ---- */
@@ -4721,6 +4792,10 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
         have = cci__rel_have(rel, first, last);
         if (have == CCI__RANGE_OLD)
             return CCI__TAKEN; /* once more; it only wants its acknowledgement */
+        if (CCI__UNLIKELY(rel->leaving)) {
+            rel->leaving = 2;
+            return CCI__REFUSED;
+        }
         if (have == CCI__RANGE_MIXED) {
             if (first >= rel->expected ||
                 (!rel->ordered && cci__ranges_test(rel->sequences, rel->sequence_count, rel->expected, last) !=
@@ -4807,6 +4882,10 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
     }
     if (!make)
         return NULL;
+    if (CCI__UNLIKELY(rel->leaving)) {
+        rel->leaving = 2;
+        return NULL;
+    }
     if (rel->pool->part_free == 0 || !cci__rel_has(rel->pool, &rel->pool->parts, CCI_REL_PARTS)) {
         rel->pool->starved = 1;
         return NULL;
@@ -5225,6 +5304,8 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     if (!held || rel->advanced || rel->expected != expected)
         rel->stuck_ns = now_ns;
     if (outcome == CCI__REFUSED) {
+        if (rel->sequence_count == 0)
+            cci__rel_free_sequences(rel); /* there may have been space for it, but not for all of it */
         rel->pool->packets_refused++;
         return CCI_REL_SOUND; /* not acknowledged: it comes again */
     }
@@ -6163,6 +6244,9 @@ extern "C" {
 #define CCI__DGRAM_REGIONS 4096u
 #define CCI__DGRAM_CHUNKS 512u
 #define CCI__DGRAM_CONTROL 64u       /* connection events that are made at once */
+#define CCI__DGRAM_TURN 16u          /* packets that a connection sends in its turn, while others wait for theirs */
+#define CCI__DGRAM_TURN_NS (200 * CCI__MS) /* a turn that is not taken ends */
+#define CCI__DGRAM_LOOK 16u          /* connections that are looked at, at once, for one that can give something back */
 #define CCI__DGRAM_SLAB 32768u       /* bytes of a slab, if not just one thing is longer */
 #ifdef CCI_MEMORY_BYTES
 #define CCI__DGRAM_MEMORY CCI_MEMORY_BYTES
@@ -6230,6 +6314,10 @@ typedef struct cci__dconn {
             cci_evq_event_t *keepalive_event; /* that waits for the program */
             uint64_t probe_ns;                /* when to look whether something has come */
         } open;
+        struct { /* OPEN and PARKED */
+            cci_evq_event_t *keepalive_event; /* as in `open` */
+            cci_rel_item_t *first;            /* of the messages that are kept */
+        } parked;
         struct {
             cci_evq_event_t *keepalive_event, *end_event; /* that wait for the program */
         } broken;
@@ -6250,6 +6338,8 @@ typedef struct cci__dconn {
 #define CCI__CONN_OPENING 32u /* server: counts among those of its network that are not open yet */
 #define CCI__CONN_COUNTED 64u /* server: counts among those of its network */
 #define CCI__CONN_BUSY 128u   /* client: the server has no space for it */
+#define CCI__CONN_WAITING 512u/* wants what is lent for traffic, and has a place in the queue */
+#define CCI__CONN_PARKED 1024u /* the peer doesn't answer: only its messages are kept */
 #define CCI__CONN_SLOT 16u  /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
 #define CCI__CONN_UNREADY 256u /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
 
@@ -6335,6 +6425,8 @@ typedef struct cci__dgram {
     cci__store_t stores[CCI__STORES];
     cci__memory_t *memory;
     uint64_t memory_limit;    /* bytes */
+    uint32_t *waiting;        /* indices of connections that wait for their turn: a ring */
+    uint32_t waiting_size, waiting_first, waiting_count;
     uint32_t buffers_unmade;  /* receive buffers that the program allows and that were not needed yet */
     cci_list_t readers, paths; /* free ones */
     cci__dconn_t *groups[CCI__DGRAM_GROUPS];
@@ -6796,6 +6888,26 @@ static int cci__active_idle(const cci__active_t *active) {
     return !active->runs && cci_rel_idle(&active->rel) && (!active->reader || cci_rma_reader_idle(active->reader));
 }
 
+/* The connection waits for its turn, behind all that wait already. Without memory for the queue it asks again. */
+static void cci__dgram_queue_up(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint32_t i, size = cci__max32(2 * ep->waiting_size, CCI__CONN_SLAB), *ring;
+    if ((conn->conn.flags & CCI__CONN_WAITING) || conn->conn.state != CCI_CONN_OPEN)
+        return;
+    if (ep->waiting_count == ep->waiting_size) {
+        ring = (uint32_t *)cci_alloc(size * sizeof *ring);
+        if (!ring)
+            return;
+        for (i = 0; i < ep->waiting_count; i++)
+            ring[i] = ep->waiting[(ep->waiting_first + i) % ep->waiting_size];
+        cci_release(ep->waiting);
+        ep->waiting = ring;
+        ep->waiting_size = size;
+        ep->waiting_first = 0;
+    }
+    ep->waiting[(ep->waiting_first + ep->waiting_count++) % ep->waiting_size] = conn->conn.index;
+    conn->conn.flags |= CCI__CONN_WAITING;
+}
+
 static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     CCI_ASSERT(cci__active_idle(active));
@@ -6804,6 +6916,8 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_remove(&active->ready);
     cci__list_remove(&active->inbox);
     cci__list_remove(&active->lent);
+    if (active->rel.leaving == 2)
+        cci__dgram_queue_up(ep, conn);
     if (active->reader)
         cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
     if (active->path)
@@ -6831,11 +6945,16 @@ static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
     return 1;
 }
 
+/* It has been used since the connection got it, or could have been for long enough. */
+static int cci__active_had_turn(const cci__dgram_t *ep, const cci__active_t *active) {
+    return ep->waiting_count == 0 || active->rel.heard_ns > 0 || ep->now_ns >= active->rel.progress_ns + CCI__DGRAM_TURN_NS;
+}
+
 /* Looks at the longest unused few of what is lent; those that stay go to the end, so that all have their turn. With
  * `take`, for one that is idle, which is taken back; else only for one that is stuck. */
 static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
     cci_list_t *node = ep->lent.next;
-    uint32_t tries = 16;
+    uint32_t tries = CCI__DGRAM_LOOK;
     while (tries-- > 0 && node != &ep->lent) {
         cci__active_t *active = CCI__CONTAINER(node, cci__active_t, lent);
         int evicted;
@@ -6845,7 +6964,7 @@ static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
         if (take)
             cci_rel_forget(&active->rel);
         evicted = (!take || !cci__dgram_can_grow(ep, CCI__STORE_ACTIVES)) && cci__dgram_evict(ep, active);
-        if (take && cci__active_idle(active)) {
+        if (take && cci__active_idle(active) && cci__active_had_turn(ep, active)) {
             cci__dgram_take_active(ep, active);
             return;
         }
@@ -6862,20 +6981,8 @@ static cci__active_t *cci__dgram_new_active(cci__dgram_t *ep) {
     return (cci__active_t *)cci__dgram_take(ep, CCI__STORE_ACTIVES);
 }
 
-/* Lends the connection what it needs for traffic; NULL if everything is in use. */
-static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__active_t *active = conn->active;
-    if (CCI__LIKELY(active != NULL)) {
-        if (ep->lent.prev != &active->lent) {
-            cci__list_remove(&active->lent);
-            cci__list_append(&ep->lent, &active->lent);
-        }
-        return active;
-    }
-    active = cci__dgram_new_active(ep);
-    if (!active)
-        return NULL;
-    cci__list_append(&ep->lent, &active->lent);
+/* Readies what is lent to a connection. */
+static void cci__active_begin(cci__dgram_t *ep, cci__active_t *active, cci__dconn_t *conn) {
     cci__list_init(&active->ready);
     cci__list_init(&active->inbox);
     active->conn = conn;
@@ -6884,7 +6991,6 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     active->unsent_bytes = active->op_count = 0;
     active->reader = NULL;
     active->path = NULL;
-    conn->active = active;
     cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
                   cci__max32(cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), 256),
                   conn->conn.peer_window);
@@ -6892,7 +6998,115 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     active->rel.progress_ns = ep->now_ns;
     active->rel.message_max = conn->conn.pub.max_send_size;
     active->rel.once = conn->key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
+}
+
+/* From now on the peer is asked for a sign of life when it has been silent for long. */
+static void cci__dgram_watch(const cci__dgram_t *ep, cci__dconn_t *conn) {
+    conn->in.open.probe_ns = CCI__NEVER;
+    if (ep->info.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
+        conn->in.open.probe_ns = ep->now_ns + ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+}
+
+/* Goes on with the messages that were kept. */
+static void cci__dgram_unpark(cci__active_t *active) {
+    cci__dconn_t *conn = active->conn;
+    cci_rel_link_t *link;
+    cci_list_t *node;
+    cci_rel_resume(&active->rel, conn->in.parked.first);
+    for (node = active->rel.items.next; node != &active->rel.items; node = node->next)
+        for (link = CCI__CONTAINER(node, cci_rel_item_t, node)->ops; link; link = link->next)
+            active->op_count += link == &link->op->link[0];
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PARKED;
+    cci__dgram_watch(cci__dgram_of(conn), conn);
+}
+
+/* Lends a connection what it needs for traffic, in its turn; NULL if everything is in use. */
+static cci__active_t *cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__active_t *active = cci__dgram_new_active(ep);
+    if (!active)
+        return NULL;
+    cci__list_append(&ep->lent, &active->lent);
+    cci__active_begin(ep, active, conn);
+    conn->active = active;
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
+        cci__dgram_unpark(active);
     return active;
+}
+
+/* What the connection needs for traffic; NULL if it has to wait for its turn: that is when memory has reached its limit. */
+static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__active_t *active = conn->active;
+    if (CCI__LIKELY(active != NULL)) {
+        if (ep->lent.prev != &active->lent) {
+            cci__list_remove(&active->lent);
+            cci__list_append(&ep->lent, &active->lent);
+        }
+        if (CCI__UNLIKELY(active->rel.leaving && ep->waiting_count == 0))
+            active->rel.leaving = 0;
+        return active;
+    }
+    if (ep->waiting_count == 0)
+        active = cci__dgram_lend(ep, conn);
+    if (!active)
+        cci__dgram_queue_up(ep, conn);
+    return active;
+}
+
+/* The peer has not answered for three probe time-outs: of what the connection has only its messages stay. It takes its turns
+ * to send them again. 0: there is more that can't be left. */
+static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
+    cci__dconn_t *conn = active->conn;
+    cci_rel_item_t *first;
+    if (conn->conn.state != CCI_CONN_OPEN || active->runs || (active->reader && !cci_rma_reader_idle(active->reader)))
+        return 0;
+    cci__dgram_flush(ep); /* the batch may name records of the connection */
+    first = cci_rel_park(&active->rel, &conn->state);
+    if (!first)
+        return 0;
+    cci__dgram_take_active(ep, active);
+    conn->in.parked.first = first;
+    conn->conn.flags |= CCI__CONN_PARKED;
+    cci__dgram_queue_up(ep, conn);
+    cci__dgram_schedule(ep, conn);
+    return 1;
+}
+
+/* Others wait: whoever has had a turn is to come to an end, and who doesn't answer ends it now. Returns how many did. */
+static uint32_t cci__dgram_end_turns(cci__dgram_t *ep) {
+    uint32_t tries = CCI__DGRAM_LOOK, parked = 0;
+    cci_list_t *node = ep->lent.next;
+    while (tries-- > 0 && node != &ep->lent) {
+        cci__active_t *active = CCI__CONTAINER(node, cci__active_t, lent);
+        node = node->next;
+        cci__list_remove(&active->lent);
+        cci__list_append(&ep->lent, &active->lent);
+        if (active->rel.probes >= 3 && cci__dgram_park(ep, active))
+            parked++;
+        else if (!active->rel.leaving && active->rel.next_number - active->conn->state.next_number >= CCI__DGRAM_TURN)
+            active->rel.leaving = 1;
+    }
+    return parked;
+}
+
+/* Gives what has become free to those that wait, the first one first. What their peers sent meanwhile was dropped: they are
+ * asked for it. */
+static void cci__dgram_next_turns(cci__dgram_t *ep) {
+    while (ep->waiting_count > 0) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, ep->waiting[ep->waiting_first]);
+        int is_waiting = conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__CONN_WAITING) && !conn->active;
+        if (is_waiting && !cci__dgram_lend(ep, conn)) {
+            if (cci__dgram_end_turns(ep) == 0)
+                return;
+            continue;
+        }
+        ep->waiting_first = (ep->waiting_first + 1) % ep->waiting_size;
+        ep->waiting_count--;
+        conn->conn.flags &= (uint16_t)~CCI__CONN_WAITING;
+        if (!is_waiting)
+            continue;
+        cci_rel_invite(&conn->active->rel);
+        cci__list_append(&ep->ready, &conn->active->ready);
+    }
 }
 
 /* When time demands the next thing of a connection. */
@@ -6907,7 +7121,9 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
     }
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
-    if (conn->conn.state == CCI_CONN_OPEN)
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
+        at = cci__min64(at, cci_rel_parked_until(conn->in.parked.first));
+    else if (conn->conn.state == CCI_CONN_OPEN)
         at = cci__min64(at, conn->in.open.probe_ns);
     return at;
 }
@@ -6967,9 +7183,20 @@ static void cci__dgram_drop_runs(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_remove(&active->inbox);
 }
 
+/* Ends messages that were kept. */
+static void cci__dgram_abort_parked(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
+    cci__active_t passing; /* only for as long as it takes */
+    cci__active_begin(ep, &passing, conn);
+    cci__dgram_unpark(&passing);
+    cci_rel_abort(&passing.rel, status);
+    cci_rel_end(&passing.rel, &conn->state);
+}
+
 /* Ends everything that is pending with a status. */
 static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci__dgram_flush(ep); /* the batch names records of the connection */
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
+        cci__dgram_abort_parked(ep, conn, status);
     if (conn->active) {
         cci_list_t *node;
         for (node = conn->active->rel.held.next; node != &conn->active->rel.held; node = node->next) {
@@ -7067,9 +7294,7 @@ static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
     conn->conn.tries = 0;
     conn->heard = (uint32_t)(ep->now_ns >> 20);
     conn->in.open.keepalive_event = NULL;
-    conn->in.open.probe_ns = CCI__NEVER;
-    if (ep->info.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
-        conn->in.open.probe_ns = ep->now_ns + ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+    cci__dgram_watch(ep, conn);
 }
 
 static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
@@ -7183,8 +7408,8 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     conn->conn.confirming = 0;
     conn->conn.deadline_ns = CCI__NEVER;
     conn->end_status = status;
-    conn->in.broken.end_event = NULL;
     cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
+    conn->in.broken.end_event = NULL; /* not before: what was kept for a silent peer stands in its place */
     if (conn->keepalive_us)
         cci__dgram_post_keepalive(ep, conn);
     if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT) {
@@ -8172,8 +8397,12 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
             if (conn->conn.state == CCI_CONN_OPEN)
                 cci__dgram_make_ready(ep, active);
         }
-        if (conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns <= ep->now_ns)
+        if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) {
+            if (cci_rel_parked_until(conn->in.parked.first) <= ep->now_ns)
+                cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
+        } else if (conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns <= ep->now_ns) {
             cci__dgram_probe(ep, conn);
+        }
         if (conn->conn.deadline_ns <= ep->now_ns) {
             cci__dgram_handshake(ep, conn);
             if (conn->conn.state == CCI_CONN_FREE)
@@ -8258,6 +8487,8 @@ static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         last->next = &ep->ready;
         ep->ready.prev = last;
     }
+    if (CCI__UNLIKELY(ep->waiting_count > 0))
+        cci__dgram_next_turns(ep);
     if (!cci__list_empty(&ep->ready)) { /* each once: what is made ready meanwhile has its turn in the next round */
         round = ep->ready;
         round.next->prev = &round;
@@ -8587,6 +8818,7 @@ static void cci__dgram_free(cci__dgram_t *ep) {
         cci__dgram_forget(ep, conn->key);
     }
     cci_release(ep->conns.buckets);
+    cci_release(ep->waiting);
     if (ep->handle)
         ep->link->close(ep->handle);
     cci__lock_destroy(&ep->lock);
@@ -9392,6 +9624,14 @@ static int cci__dgram_end_unready(cci__dgram_t *ep, cci__dconn_t *conn, void *co
     return status;
 }
 
+/* Its turn is over, and it has something under way: what the program issues more comes in its next turn. */
+static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__active_t *active) {
+    if (CCI__LIKELY(!active->rel.leaving) || ep->waiting_count == 0 || cci__list_empty(&active->rel.items))
+        return 0;
+    active->rel.leaving = 2;
+    return 1;
+}
+
 static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, void *context, int flags) {
     cci__active_t *active;
@@ -9402,7 +9642,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY))
         return cci__dgram_end_unready(ep, conn, context, flags);
     active = cci__dgram_activate(ep, conn);
-    if (!active)
+    if (!active || cci__dgram_must_wait(ep, active))
         return CCI_ENOBUFS;
     /* Reading the clock costs as much as the rest: what only joins others that wait can do with a time a little old. */
     if (active->rel.in_flight == 0 || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
@@ -9536,7 +9776,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         return cci__dgram_end_unready(ep, conn, call->context, call->flags);
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
-    if (!active)
+    if (!active || cci__dgram_must_wait(ep, active))
         return CCI_ENOBUFS;
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)

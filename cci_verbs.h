@@ -91,6 +91,8 @@
  *                                                             datagram in fragments; rc: of reliable connections
  *     recv_buf_count  messages, 1 to 65536        rc: 512, ud: cci.h's  messages that can be received without
  *                                                             dropping; rc: at most srq_depth
+ *     memory          bytes, 65536 to 2^32-1      1073741824  ud: what connections with traffic may take at most; see
+ *                                                             MEMORY in cci.h
  *     send_timeout    microseconds, 1 to 2^32-1   30000000    send timeout of new endpoints
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
@@ -465,7 +467,7 @@ typedef struct cci__verbs_device {
     uint32_t qkey;
     uint32_t mtu; /* 0: the port's                  */
     uint32_t recv_depth, send_depth, address_handles;
-    uint32_t send_buf_count, recv_buf_count;
+    uint32_t send_buf_count, recv_buf_count, memory_bytes;
     uint32_t max_send_size; /* 0: what a datagram takes       */
     uint32_t send_timeout_us;
     uint8_t traffic_class, service_level, hop_limit;
@@ -1045,6 +1047,7 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"send_buf_count", 1, 65536, CCI__VERBS_KEY(send_buf_count)},
     {"recv_buf_count", 1, 65536, CCI__VERBS_KEY(recv_buf_count)},
     {"send_timeout", 1, 4294967295u, CCI__VERBS_KEY(send_timeout_us)},
+    {"memory", 65536, 4294967295u, CCI__VERBS_KEY(memory_bytes)},
     {"crc", 0, 1, CCI__VERBS_KEY(crc)},
     {"probe_idle", 0, 86400, CCI__VERBS_KEY(probe_idle_s)},
     {"ack_timeout", 1, 31, CCI__VERBS_KEY(ack_timeout)},
@@ -2876,6 +2879,7 @@ static void cci__verbs_tell(const cci__verbs_link *l, cci_link_info_t *info) {
     info->receive_window = l->recv_depth * (l->mtu / 2);
     info->send_buf_count = d->send_buf_count;
     info->recv_buf_count = d->recv_buf_count;
+    info->memory_limit = d->memory_bytes;
     info->max_send_size = d->max_send_size;
     info->send_timeout_us = d->send_timeout_us;
     info->progress_thread = d->progress_thread;
