@@ -78,7 +78,7 @@
  * hooks that choose a key when a connection is made, and seal and open its packets (cci_seal_t; examples/secure.c does
  * it with libsodium). Both sides must have them. They hold for datagram transports: all that an endpoint of one sends.
  *   What it gives: nobody without the key reads or changes messages, memory or request data, or gets as far as a
- * CCI_EVENT_CONNECT_REQUEST; each packet is taken once at most, and none that is not sealed. What stays readable is
+ * CCI_EVENT_CONNECT_REQUEST; each packet is taken once at most, a request too, and none that is not sealed. What stays readable is
  * needed before a key is found: tokens, packet numbers, sizes, the key's id. It is authenticated.
  *   Keys: the client's hook knows the address that it connects to, and may send 64 bits (key_id) in the clear, with
  * which the server's hook finds the key; nothing is kept, and no hook is asked, before the client's address is proven.
@@ -90,12 +90,29 @@
  * last 8. A connection that has sent 2^56 packets, or whose key the hook calls worn out, breaks.
  * All this rests on the source of chance: a hook `random` that gives both sides what it gave before makes nonces repeat.
  *   What it does not give: old traffic is only as safe as the key is kept; whoever has a key can pose as any other that
- * has it. Who sits on the path can still drop, delay and divert packets, see how many and how long they are, and within
- * 34 s may repeat a request that the program then gets once more; but nobody confirms it, so accepting it ends with
- * CCI_ETIMEDOUT. A peer that was restarted can't prove that it forgot a connection: that is noticed by time-outs. In a
- * multicast group a packet that is repeated is taken again.
+ * has it. Who sits on the path can still drop, delay and divert packets, and see how many and how long they are. A peer that
+ * was restarted can't prove that it forgot a connection: that is noticed by time-outs. In a multicast group a packet that is
+ * repeated is taken again.
  *   What it costs: a tag in each packet (max_send_size is smaller by it), a copy of what is sent, and a round trip more
  * to connect.
+ *
+ * CONNECTIONS THAT END. Over a datagram transport cci_disconnect(), cci_destroy_endpoint() and cci_finalize() tell the peer. There
+ * the messages that had arrived are delivered first, what is pending ends with CCI_ERR_DISCONNECTED, and later calls return that.
+ * A server that serves for long asks for CCI_EVENT_DISCONNECT (CCI_OPT_ENDPT_EVENT_MASK) and calls cci_disconnect() for each:
+ * otherwise connections of clients that have left stay in its table. Without a word from the peer a connection ends
+ *     - when a message is not taken in the send time-out (CCI_ETIMEDOUT),
+ *     - when the peer answers that it does not know it, as one does that was restarted (CCI_ERR_DISCONNECTED),
+ *     - when the peer was silent for `probe_idle` seconds (a key of udp, and of verbs in mode ud; 300), and for as long again while
+ *       it was asked eight times for a sign of life (CCI_ETIMEDOUT). Peers that do not call the library for longer than that need
+ *       a larger value, or 0. Such questions are small, need no buffers, and are not seen by programs.
+ *
+ * LIMITS of an endpoint on a datagram transport, and what happens when one is reached:
+ *     connections             2^20        clients are told "busy"; cci_connect() goes on trying until its time-out
+ *     requests undecided      3/4 of the receive buffers       likewise; the log tells it every 10 s
+ *     of one network          3/4 of what is left of either    likewise (IPv4 /24, IPv6 /64)
+ *     CLOSE packets           50,000 a second; 6 for a connection, within 1.3 s (more on paths longer than 13 ms); it keeps its
+ *                             place in the table until the peer has answered, or the last was sent
+ *     cci_destroy_endpoint()  waits 0.1 s at most for its peers' answers; longer only if it takes so long to tell each peer once
  *
  * CHECKSUMS. Links that have none ask for a CRC-32C of each packet (cci_link_info_t; the key `crc` of udp). It finds
  * accidents, not attacks. Both sides must have it; otherwise packets are dropped and the log says so.
@@ -443,7 +460,8 @@ CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, in
                                    cci_os_handle_t *fd);
 
 /* Closes all connections, sends the acknowledgements owed and frees everything that belongs to the endpoint, events and
- * registrations included. CCI_EINVAL: endpoint is NULL. */
+ * registrations included. It waits a short time for peers that were told of the end to answer, with datagram transports 0.1 s at
+ * most: no other thread may use the endpoint meanwhile. CCI_EINVAL: endpoint is NULL. */
 CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint);
 
 /* ---- connections [4.4] ------------------------------------------------------------------------------------------ */
@@ -462,8 +480,9 @@ CCI_API int cci_reject(cci_event_t *conn_req);
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
                         cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout);
 
-/* Tears a connection down, locally: the peer learns it when it next uses its side. Operations still pending complete with
- * CCI_ERR_DISCONNECTED; messages not yet taken are dropped. CCI_EINVAL: connection is NULL. */
+/* Tears a connection down, at once: the handle is stale from now on. The peer is told, as far as the transport can. Operations still
+ * pending complete with CCI_ERR_DISCONNECTED; messages not yet taken are dropped, and so are events that wait and name only the
+ * connection (keepalive, disconnect). CCI_EINVAL: connection is NULL. */
 CCI_API int cci_disconnect(cci_connection_t *connection);
 
 /* ---- getting events [4.5] --------------------------------------------------------------------------------------- */
@@ -1747,6 +1766,13 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  *      CONFIRM, or data           ──────────▶ ACCEPT event
  *                     ◀────────── CONFIRMED, or data
  *
+ *      who closes                             the other
+ *      CLOSE  (up to 6 times)     ──────────▶ messages that had arrived, completions, then the DISCONNECT event
+ *                     ◀────────── CLOSED; RESET from one that has forgotten the connection
+ *
+ * CONFIRM is also the question to a peer that was silent for long. A server that has no space answers a REQUEST with BUSY, and
+ * keeps nothing; the client goes on. One network gets at most three quarters of what is left, by counters in a sketch.
+ *
  * Every packet begins with the same 24 bytes, little-endian:
  *
  *       0        1        2                 4                                 8
@@ -1776,7 +1802,7 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  * of the number: its low 56 bits, then the type, with 0x80 added by the server. The number is that of the packet, for
  * DATA and GROUP; all others of a connection count for themselves, from 0, in the same place of the header, a REQUEST at
  * 56. A sealed GROUP has its sender's token in the place of the receiver's, and the high half of its number in that of
- * the index. COOKIE and RESET come from where no key is known, and are never sealed; a RESET of a sealed connection ends
+ * the index. COOKIE, BUSY and RESET come from where no key is known, and are never sealed; a RESET of a sealed connection ends
  * with the secret of 8 bytes that its sender gave to the peer when it was made. A sealed REQUEST is heard only with a
  * cookie.
  * ================================================================================================================== */

@@ -991,6 +991,106 @@ TEST(disconnect_pending, ANYWHERE, "cci_disconnect() completes what is pending w
     }
 }
 
+/* Asks for the event about the end of connections. */
+static void ask_for_ends(const side_t *side) {
+    uint32_t mask = 1u << CCI_EVENT_DISCONNECT, got = 0;
+    assert_int_equal(cci_set_opt(side->ep, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_EVENT_MASK, &got), CCI_SUCCESS);
+    assert_int_equal(got, mask);
+    mask |= 1u << CCI_EVENT_SEND;
+    assert_int_equal(cci_set_opt(side->ep, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_EINVAL);
+}
+
+static void await_end(side_t *side, cci_connection_t *connection, const void *context) {
+    cci_event_t *event = await(side, CCI_EVENT_DISCONNECT);
+    assert_int_equal(event->disconnect.status, CCI_SUCCESS);
+    assert_ptr_equal(event->disconnect.connection, connection);
+    assert_ptr_equal(event->disconnect.context, context);
+    drop(event);
+}
+
+TEST(disconnect_event, ANYWHERE, "CCI_EVENT_DISCONNECT comes once, after the last message and after what was pending") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    int i, n, failed;
+    (void)state;
+    ask_for_ends(pair.b);
+    for (i = 0; i < 2; i++) {
+        pair_t other = connect_sides(pair.a, pair.b, attributes[i]);
+        for (n = 0; n < 10; n++) {
+            send_patiently(other.ac, "before", 6, 0, 0);
+        }
+        for (n = 0; n < 10; n++) {
+            await_send(other.a, other.ac, NULL, CCI_SUCCESS);
+        }
+        assert_int_equal(cci_disconnect(other.ac), CCI_SUCCESS);
+        AWAIT(count_of(other.b, CCI_EVENT_DISCONNECT) == 1);
+        for (n = 0; n < 10; n++) { /* in the order in which they came */
+            cci_event_t *event = other.b->queue[0];
+            assert_int_equal(event->type, CCI_EVENT_RECV);
+            drop(take(other.b, CCI_EVENT_RECV));
+        }
+        await_end(other.b, other.bc, other.bc->context);
+        failed = cci_send(other.bc, "later", 5, NULL, 0);
+        assert_int_equal(failed, CCI_ERR_DISCONNECTED);
+        assert_int_equal(cci_disconnect(other.bc), CCI_SUCCESS);
+    }
+    round_trip(&pair);
+    assert_true(is_quiet(pair.a) && is_quiet(pair.b));
+}
+
+TEST(disconnect_event_late, ANYWHERE, "no CCI_EVENT_DISCONNECT comes after the program's own cci_disconnect(), or if nobody asked") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO), first = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO),
+           second = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO);
+    (void)state;
+    ask_for_ends(pair.b);
+    assert_int_equal(cci_disconnect(first.ac), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(first.bc), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(second.bc), CCI_SUCCESS); /* a has not asked */
+    assert_int_equal(cci_disconnect(second.ac), CCI_SUCCESS);
+    round_trip(&pair);
+    assert_int_equal(count_of(pair.a, CCI_EVENT_DISCONNECT) + count_of(pair.b, CCI_EVENT_DISCONNECT), 0);
+}
+
+TEST(destroy_event, ANYWHERE, "cci_destroy_endpoint() tells all peers, whose reads under way end at once") {
+    static uint8_t memory[1 << 20];
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    cci_rma_handle_t *ours, *theirs;
+    uint64_t count = 0;
+    (void)state;
+    ask_for_ends(pair.b);
+    assert_int_equal(cci_rma_register(pair.b->ep, memory, sizeof memory, 0, &ours), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(pair.a->ep, memory, sizeof memory, CCI_FLAG_READ, &theirs), CCI_SUCCESS);
+    while (count < 8) {
+        count += cci_rma(pair.bc, NULL, 0, ours, 0, theirs, 0, sizeof memory, NULL, CCI_FLAG_READ) == CCI_SUCCESS;
+    }
+    side_close(pair.a);
+    AWAIT(count_of(pair.b, CCI_EVENT_DISCONNECT) == 1);
+    assert_int_equal(count_of(pair.b, CCI_EVENT_SEND), count);
+    while (count-- > 0) {
+        cci_event_t *event = take(pair.b, CCI_EVENT_SEND);
+        assert_true(event->send.status == CCI_SUCCESS || event->send.status == CCI_ERR_DISCONNECTED);
+        drop(event);
+    }
+    await_end(pair.b, pair.bc, pair.bc->context);
+}
+
+TEST(request_peer_uri, ANYWHERE, "a connection request tells who asks, as a URI, where the transport can") {
+    side_t *a = side_open(), *b = side_open();
+    cci_event_t *request;
+    (void)state;
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    request = await(b, CCI_EVENT_CONNECT_REQUEST);
+    if (!on_verbs) { /* there the URI of an endpoint has a host and a port, and that of who asks a queue pair */
+        assert_string_equal(request->request.peer_uri, a->uri);
+    } else {
+        assert_memory_equal(request->request.peer_uri, "verbs://[", 9);
+    }
+    assert_int_equal(cci_reject(request), CCI_SUCCESS);
+    drop(request);
+    await(a, CCI_EVENT_CONNECT);
+}
+
 TEST(disconnect_held, ANYWHERE, "[4.5.4.3] events of a connection can still be returned after it was disconnected") {
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     cci_event_t *held[8];

@@ -96,7 +96,7 @@ class SealedLink(Link):
             number = self.number = nearest(struct.unpack_from("<I", packet, 20)[0], self.number)
         else:
             self.count += 1
-        if kind == CONFIRM:
+        if kind not in (REQUEST, DATA):
             packet = packet[:20] + struct.pack("<I", number)
         clear = CLEAR_BYTES[kind]
         nonce = struct.pack("<QQQ", self.token, peer, number | kind << 56)

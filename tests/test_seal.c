@@ -589,7 +589,7 @@ static void a_request_is_heard_once_after_every_delay(void **state) {
         for (step = 0; step < 161; step++) {
             assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
             assert_int_equal(cci_disconnect(at_server), CCI_SUCCESS);
-            expected = requests;
+            expected = (uint32_t)requests;
             for (i = 0; i < tape_count; i++)
                 replay(i);
             run(40);
@@ -831,6 +831,31 @@ static void where_it_is_allowed_sealed_and_plain_connections_live_side_by_side(v
     connect_both(CCI_CONN_ATTR_RO);
     exchange(local, remote);
     assert_true(seal_state.sealed > 0);
+}
+
+/* Only who has the key closes a connection, or answers that it is closed. */
+static void a_close_that_an_observer_could_make_does_not_end_a_sealed_connection(void **state) {
+    uint8_t bytes[64];
+    uint32_t i;
+    cci__dconn_t *conn;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    conn = dconn_of(at_server);
+    for (i = 0; i < 64; i++) {
+        memset(bytes, (int)i, sizeof bytes);
+        cci_conn_write_header(bytes, i & 1 ? CCI__PKT_CLOSE : CCI__PKT_CLOSED, 0, conn->conn.index, conn->conn.token,
+                              conn->conn.peer_index, i);
+        bytes[3] = i & 2 ? CCI__HEADER_SEALED : 0;
+        sim_inject(number_at(client), number_at(server), bytes, 24 + i % 41);
+    }
+    run(1000);
+    assert_int_equal(conn->conn.state, CCI_CONN_OPEN);
+    assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
+    run(1000);
+    assert_int_equal(conn->conn.state, CCI_CONN_BROKEN);
+    assert_int_equal(conn->end_status, CCI_SUCCESS);
+    assert_int_equal(dgram_of(client)->conns.used, 0); /* the answer opened */
 }
 
 /* Whoever sees a packet knows index and token: what is sealed must not be had for less. */
@@ -1368,6 +1393,7 @@ int main(void) {
         SEALED(where_it_is_allowed_sealed_and_plain_connections_live_side_by_side),
         SEALED(a_plain_packet_for_a_sealed_connection_is_refused),
         SEALED(a_reset_that_an_observer_could_make_does_not_end_a_sealed_connection),
+        SEALED(a_close_that_an_observer_could_make_does_not_end_a_sealed_connection),
         SEALED(the_peer_of_a_sealed_connection_that_was_closed_learns_it_at_once),
         SEALED(the_secret_of_resets_is_not_told_while_a_connection_is_being_made),
         SEALED(packets_that_are_repeated_do_not_pass_for_a_peer_that_is_gone),
