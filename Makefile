@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT OR Unlicense
-# Nothing has to be built to use the library: copy cci.h and cci_udp.h. This file builds the examples and runs the tests.
+# Nothing has to be built to use the library: copy cci.h and cci_udp.h. This file builds the examples, runs the tests and
+# makes packages.
 .NOTPARALLEL:
-.PHONY: help examples demo deps test soak mutants bench bench-verbs plots fuzz fuzz-afl fuzz-sisci coverage analyze prove clean
+.PHONY: help examples demo deps test soak mutants bench bench-verbs plots fuzz fuzz-afl fuzz-sisci coverage analyze prove \
+	lib install uninstall dist clean
 
 CC = cc
 CFLAGS = -O2
@@ -28,6 +30,10 @@ help:
 	@echo 'make coverage   lines and branches of cci.h that all tests together reach'
 	@echo 'make analyze    gcc'\''s analyzer, cppcheck, clang-tidy, shellcheck and pyflakes: no open finding; minutes'
 	@echo 'make prove      what reads packets stays inside them, proven with CBMC; minutes'
+	@echo 'make install    headers, tools, man pages, shared library, files for pkg-config and CMake: below PREFIX=/usr/local,'
+	@echo '                or DESTDIR and PREFIX; make uninstall takes them away again'
+	@echo 'make lib        the shared library alone, build/libcci.so, which exports the public API and nothing else'
+	@echo 'make dist       archive, checksum, bill of materials (SPDX) and recipes in build/dist/; URL= says where it will lie'
 	@echo 'make clean      remove build/'
 
 examples: $(EXAMPLES:%=build/%)
@@ -81,6 +87,27 @@ analyze:
 prove:
 	@sh tests/prove.sh
 
+PREFIX = /usr/local
+BINDIR = $(PREFIX)/bin
+INCLUDEDIR = $(PREFIX)/include
+LIBDIR = $(PREFIX)/lib
+MANDIR = $(PREFIX)/share/man
+DOCDIR = $(PREFIX)/share/doc/cci
+PACKAGE = CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' \
+	DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' BINDIR='$(BINDIR)' INCLUDEDIR='$(INCLUDEDIR)' LIBDIR='$(LIBDIR)' \
+	MANDIR='$(MANDIR)' DOCDIR='$(DOCDIR)' URL='$(URL)' sh .github/packaging/package.sh
+
+lib: build/libcci.so
+
+install: build/cci_info build/cci_perf build/cci_cp build/libcci.so
+	@$(PACKAGE) install
+
+uninstall:
+	@$(PACKAGE) uninstall
+
+dist:
+	@$(PACKAGE) dist
+
 clean:
 	rm -rf build
 
@@ -90,6 +117,9 @@ build:
 build/secure: LDLIBS += -lsodium
 
 build/sisci: cci_sisci.h
+
+build/libcci.so: .github/packaging/libcci.c cci.h cci_udp.h cci_sisci.h cci_verbs.h | build
+	@$(PACKAGE) lib
 
 build/soak: tests/soak.c tests/soak_model.h tests/soak_net.h tests/soak_step.h tests/sim.h tests/seal.h tests/pcap.h cci.h | build
 	$(CC) $(CFLAGS) $(CPPFLAGS) -g -I. $(LDFLAGS) -o $@ tests/soak.c $(LDLIBS)

@@ -67,6 +67,25 @@
  * peers (they will see CCI_ETIMEDOUT), unless the device has `progress = thread`. A program that would rather sleep
  * passes the OS handle of its endpoint to select, poll or epoll and calls cci_get_event() until CCI_EAGAIN when it wakes.
  *
+ * SLEEPING. The handle is readable while events wait, when data arrives, and when the protocol needs a call: to repeat a
+ * message, to acknowledge, to notice a time-out. Some wake-ups therefore bring no event. After CCI_EAGAIN the handle is
+ * exact; after an event it stays readable until CCI_EAGAIN, unless nothing is left to do. A program that takes one event for
+ * each wake-up works too, with more wake-ups. A call from another thread, such as cci_send(), arms the handle as well.
+ *   A program without a handle that calls seldom, once for each frame of a picture for one, gets each time-out, repetition
+ * and acknowledgement in the first call after its time.
+ *
+ * FORK. Endpoints belong to the process that made them. In the child of fork() they are dead: their calls return
+ * CCI_ERR_DEVICE_DEAD (the log says so once), except that cci_return_event(), cci_disconnect(), cci_rma_deregister() and
+ * cci_destroy_endpoint() succeed and do nothing. Their descriptors are closed before fork() returns in the child; nothing is sent
+ * and no nonce is used there. Devices of the parent are not the child's either. cci_finalize() in the child is harmless, but
+ * not needed: cci_init() begins anew. The parent goes on undisturbed, except that its fork() waits (1 s at most) for a thread
+ * that makes an endpoint or lists devices. What the child inherits costs memory until it ends or calls exec. All descriptors are
+ * closed by exec. A daemon forks before cci_init(). A hook must not call fork(), and a hook `random` of the program's own must
+ * not give the child what it gives the parent.
+ *   It needs pthread_atfork(). Where that is missing (CCI_NO_THREADS with a glibc before 2.34, or no POSIX), the child must not
+ * call the library, except for exec or _exit(). RDMA devices need Linux 5.12, which copies memory that the adapter uses for the child at
+ * once, or RDMAV_FORK_SAFE=1 in the environment.
+ *
  * MEMORY. All memory of an endpoint is allocated when it is created (and when its buffer counts are raised); only the
  * connection table grows, in slabs, when connections open. Pages that are never used are never touched.
  *
@@ -278,7 +297,12 @@ typedef CCI_CONST struct cci_endpoint {
     cci_device_t *device;
 } cci_endpoint_t;
 
-typedef enum cci_endpoint_flags { CCI_ENDPOINT_FLAGS_NONE = 0 } cci_endpoint_flags_t;
+typedef enum cci_endpoint_flags {
+    CCI_ENDPOINT_FLAGS_NONE = 0,
+    /* Beyond CCI 0.3.0: other endpoints, of this process or of others of the same user, may have the same service of the
+     * device; all of them ask for it. Each connection belongs to one of them, and they share nothing else. */
+    CCI_ENDPOINT_SHARED = 1 << 0
+} cci_endpoint_flags_t;
 
 typedef enum cci_conn_attribute {
     CCI_CONN_ATTR_RO,       /* reliable, ordered: delivery and completion in the order of the calls           */
@@ -419,10 +443,11 @@ typedef CCI_CONST struct cci_rma_handle {
 
 /* ---- initialization [4.1] --------------------------------------------------------------------------------------- */
 
-/* Makes the library ready. Calls are counted: each success wants one cci_finalize(). `*caps` becomes a set of CCI_CAPS_.
+/* Makes the library ready. Calls are counted: each success wants one cci_finalize(). In the child of fork() the count begins
+ * anew (see FORK in >>manual). `*caps` becomes a set of CCI_CAPS_.
  * CCI_EINVAL: caps is NULL, the ABI version is neither 1 nor 2, or flags is not 0. CCI_ERR_NOT_FOUND: no transport was
- * included or registered. CCI_ERROR: the configuration has an error (the log names file and line). CCI_ENOMEM. Otherwise
- * what fopen() set errno to. */
+ * included or registered, or the file that CCI_CONFIG names does not exist. CCI_ERROR: the configuration has an error or can't
+ * be read (the log names the file, and the line or the reason). CCI_ENOMEM: also when no more files can be open. */
 CCI_API int cci_init(uint32_t abi_ver, uint32_t flags, uint32_t *caps);
 
 /* Undoes one cci_init(); the last destroys all endpoints that are left and frees everything. CCI_ERROR when there was
@@ -449,13 +474,14 @@ CCI_API int cci_get_devices(cci_device_t *const **devices);
 /* ---- endpoints [4.3] -------------------------------------------------------------------------------------------- */
 
 /* Creates an endpoint on a device, or on the default device for NULL. `fd` may be NULL for a program that only polls;
- * otherwise it becomes a descriptor that is readable while events wait or the library wants to be called. flags: 0.
- * CCI_EINVAL: endpoint is NULL, or the device is not one of cci_get_devices(). CCI_ENODEV: the device is not up, or there
- * is none. CCI_ENOMEM. CCI_ERROR: before cci_init(), or what the log says. */
+ * otherwise it becomes a descriptor that is readable while events wait or the library wants to be called. flags: a set of
+ * CCI_ENDPOINT_. CCI_EINVAL: endpoint is NULL, or the device is not one of cci_get_devices(). CCI_ENODEV: the device is not
+ * up, or there is none. CCI_ERR_NOT_IMPLEMENTED: CCI_ENDPOINT_SHARED on a transport that can't. CCI_ENOMEM. CCI_ERROR:
+ * before cci_init(), or what the log says. */
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd);
 
-/* The same at a given service: a port number or a service name for UDP. NULL chooses one. CCI_EBUSY: it is taken.
- * CCI_EINVAL: there is no such service. */
+/* The same at a given service: a port number or a service name for UDP. NULL chooses one. CCI_EBUSY: it is taken, by an
+ * endpoint that does not share it, by another user's, or by as many as can share it. CCI_EINVAL: there is no such service. */
 CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, int flags, cci_endpoint_t **endpoint,
                                    cci_os_handle_t *fd);
 
@@ -487,7 +513,8 @@ CCI_API int cci_disconnect(cci_connection_t *connection);
 
 /* ---- getting events [4.5] --------------------------------------------------------------------------------------- */
 
-/* Makes the OS handle ready for sleeping: what is outstanding is sent and the next deadline armed. Calling it is optional.
+/* Makes the OS handle ready for sleeping: what is outstanding is sent and the next deadline armed, as a cci_get_event() that
+ * returns CCI_EAGAIN does. Calling it is optional.
  * flags: 0. CCI_EINVAL: endpoint is NULL, or has no OS handle. */
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
 
@@ -501,7 +528,8 @@ CCI_API int cci_return_event(cci_event_t *event);
 
 /* ---- options [4.6] ---------------------------------------------------------------------------------------------- */
 
-/* CCI_EINVAL: handle or val is NULL, the option is get-only, or there is no such option. CCI_ERANGE: the value is. */
+/* CCI_EINVAL: handle or val is NULL, the option is get-only, there is no such option, or the handle is a connection where the
+ * option is an endpoint's, or the reverse. CCI_ERANGE: the value is. */
 CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val);
 CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val);
 
@@ -652,6 +680,9 @@ typedef struct cci_endpoint_base {
     struct cci_endpoint pub;
     const struct cci_endpoint_ops *ops;
     struct cci_endpoint_base *next_in_core; /* the core's list of open endpoints */
+    /* NULL, or what is called in the child of fork(): it closes the endpoint's descriptors and forgets their numbers, and does
+     * nothing else. Another thread of the parent may have been anywhere inside the endpoint: no lock, no allocation. */
+    void (*forked)(struct cci_endpoint_base *endpoint);
 } cci_endpoint_base_t;
 
 /* Every event of a native transport begins with this. */
@@ -717,6 +748,7 @@ CCI_API void *cci_alloc(size_t size);
 CCI_API void cci_release(void *pointer);
 CCI_API void cci_log(int level, const char *text);
 CCI_API int cci_random(void *bytes, size_t count);
+CCI_API int cci_status_of_errno(int error); /* the status that names an errno best, CCI_ERROR if none does; never another */
 CCI_API const cci_seal_t *cci_seal_hooks(void); /* of cci_setup(), or NULL */
 CCI_API int cci_congestion_known(const char *name); /* 1 if a link may ask for that congestion control */
 
@@ -748,6 +780,13 @@ typedef struct cci_link_addr {
     uint8_t bytes[24];
 } cci_link_addr_t;
 
+/* What a link that shares its address may read of a datagram: the first byte of the library's packets, and of their types,
+ * the second byte, those without a receiver. All others have the receiver's index in bytes 4 to 7, little-endian. */
+#define CCI_PACKET_VERSION 0xC1
+#define CCI_PACKET_REQUEST 1
+#define CCI_PACKET_GROUP 9
+#define CCI_PACKET_HEADER 24u /* bytes of a packet at least */
+
 /* One datagram to send: its bytes are the pieces one after the other. */
 typedef struct cci_link_tx {
     const cci_link_addr_t *to;
@@ -771,7 +810,7 @@ typedef struct cci_link_rx {
     cci_link_addr_t group; /* out                                                             */
 } cci_link_rx_t;
 
-/* What `open` tells about the link; it comes zeroed. */
+/* What `open` tells about the link; it comes zeroed, but for `share`. */
 typedef struct cci_link_info {
     uint32_t mtu;             /* bytes of the largest datagram that the device can carry; at least 256, besides a
                                  checksum and a tag                                                              */
@@ -786,7 +825,13 @@ typedef struct cci_link_info {
     int os_handle;            /* descriptor to wait on, or -1                                                    */
     const char *congestion;   /* "discern" (also if NULL), "newreno" or "fixed": see >>base                      */
     uint32_t crc;             /* 1: each packet carries a CRC-32C, for links without a checksum; both sides or none */
+    uint64_t memory_limit;    /* bytes that connections with traffic may take at most; 0: the header's, see MEMORY */
+    uint32_t share;           /* in: 1 when the program asks for an address that several endpoints have              */
+    uint32_t is_shared;       /* 1: several endpoints may have the address, and the link gives each the datagrams for it */
+    uint32_t index_base;      /* first of the endpoint's 2^20 connection indices, a multiple of 2^20: a link that shares
+                                 its address finds the endpoint that a datagram is for by the index (see >>conn)      */
     uint32_t probe_idle_s;    /* a peer that was silent for so long is asked for a sign of life; 0: never            */
+    void (*forked)(void *link); /* NULL, or as in cci_endpoint_base_t: closes the link's descriptors in the child of fork() */
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -817,7 +862,8 @@ typedef struct cci_link {
     /* Ends a `wait` of another thread, now or its next. */
     void (*wake)(void *link);
     /* Keeps the OS handle readable (1) or not (0) on account of waiting events, and readable from deadline_ns on
-     * (UINT64_MAX: no deadline). */
+     * (UINT64_MAX: no deadline). Called only when one of the two changes: a deadline that is the same needs no work, another one
+     * also ends the readability of one that has passed. */
     void (*arm)(void *link, int readable, uint64_t deadline_ns);
     /* 1 while the device is usable, 0 when it failed and may come back, -1 when it is gone for good: what is pending then
      * ends with CCI_ERR_DEVICE_DEAD. Called about 10 times a second and when `receive` returned < 0. */
@@ -1263,6 +1309,77 @@ CCI__UNUSED static uint64_t cci__wheel_deadline(const cci_wheel_t *wheel) {
     return tick == CCI__NEVER ? CCI__NEVER : tick << CCI__TICK_SHIFT;
 }
 
+/* A timer of the slot that comes next, NULL if there is none. */
+CCI__UNUSED static cci_timer_t *cci__wheel_first(const cci_wheel_t *wheel) {
+    uint64_t tick = cci__wheel_next(wheel);
+    uint32_t level;
+    if (!cci__list_empty(&wheel->due))
+        return CCI__CONTAINER(wheel->due.next, cci_timer_t, node);
+    for (level = 0; level < CCI__WHEEL_LEVELS && tick != CCI__NEVER; level++) {
+        uint32_t index = (uint32_t)(tick >> 6 * level) & 63;
+        if (wheel->occupied[level] >> index & 1)
+            return CCI__CONTAINER(wheel->slot[level][index].next, cci_timer_t, node);
+    }
+    return NULL;
+}
+
+/* ---- polls: a program that polls without pause has its clock read in one poll of several, since that costs as much as the
+ * rest. Only many readings close together show such a program: one that polls seldom has its clock read in each poll, so that
+ * a timer fires in the first poll after its time. ---- */
+
+#define CCI__POLLS_CLOSE_NS 100000u
+#define CCI__POLLS_MANY 64u
+
+typedef struct cci__polls {
+    uint64_t looked_ns;
+    uint32_t quick, left; /* readings close together so far; polls that may do without the clock */
+} cci__polls_t;
+
+/* A poll may do without the clock: 1 if this one is to read it. */
+CCI__UNUSED static inline int cci__polls_look(cci__polls_t *polls) {
+    if (CCI__UNLIKELY(polls->left == 0))
+        return 1;
+    polls->left--;
+    return 0;
+}
+
+/* The clock was read, and `most` polls at most may do without it from now on. */
+CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t now_ns, uint32_t most) {
+    uint64_t close_ns = (uint64_t)CCI__POLLS_CLOSE_NS * (polls->quick == CCI__POLLS_MANY ? most + 1 : 1);
+    if (now_ns - polls->looked_ns > close_ns)
+        polls->quick = 0;
+    else if (polls->quick < CCI__POLLS_MANY)
+        polls->quick++;
+    polls->looked_ns = now_ns;
+    polls->left = polls->quick == CCI__POLLS_MANY ? most : 0;
+}
+
+/* ---- OS handle: what its link was told. Each change costs system calls, each deadline that is told costs an interrupt too.
+ * So a deadline is told only before the program sleeps, only when it is earlier than the one told before or that one has
+ * passed, and never when it has itself passed. Between an event and the CCI_EAGAIN that follows the program is awake: a handle
+ * that stays readable until then takes the place of a deadline, also for a program that sleeps after each event. ---- */
+
+typedef struct cci__handle {
+    uint64_t armed_ns; /* the deadline, CCI__NEVER: none */
+    uint8_t readable, is_awake;
+} cci__handle_t;
+
+/* Takes what is true now; 1 if the link must be told what has changed. */
+CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint64_t deadline_ns, uint64_t now_ns) {
+    uint64_t armed_ns = handle->armed_ns;
+    if (handle->is_awake)
+        readable = readable || handle->readable || deadline_ns < armed_ns;
+    else if (deadline_ns <= now_ns)
+        readable = 1;
+    else if (deadline_ns < armed_ns || armed_ns <= now_ns)
+        armed_ns = deadline_ns;
+    if (readable == handle->readable && armed_ns == handle->armed_ns)
+        return 0;
+    handle->readable = (uint8_t)(readable != 0);
+    handle->armed_ns = armed_ns;
+    return 1;
+}
+
 /* ---- congestion: how many bytes of one flow may be under way ----
  *
  * A flow's owner reports round-trip times, what has arrived and what was lost; the congestion control, a table of
@@ -1290,7 +1407,7 @@ typedef struct cci_flow {
     uint32_t half_count;
     /* loss */
     uint32_t loss_share;     /* 1/65,536, smoothed */
-    uint64_t arrived, lost;  /* bytes in this half round trip */
+    uint32_t arrived, lost;  /* bytes in this half round trip */
     /* CUBIC */
     uint64_t peak, estimate; /* bytes: window at the last reduction; what NewReno would have */
     uint64_t epoch_ns, grown_ns;
@@ -1321,9 +1438,9 @@ CCI__UNUSED static uint64_t cci__flow_shortest_ns(const cci_flow_t *flow) {
 
 /* The half round trip is over. */
 CCI__UNUSED static void cci__flow_turn(cci_flow_t *flow, uint64_t now_ns) {
-    uint64_t all = flow->arrived + flow->lost;
+    uint64_t all = (uint64_t)flow->arrived + flow->lost;
     if (all > 0) {
-        uint32_t share = (uint32_t)(cci__min64(flow->lost, UINT32_MAX) * 65536 / all);
+        uint32_t share = (uint32_t)((uint64_t)flow->lost * 65536 / all);
         flow->loss_share = flow->loss_share - flow->loss_share / 32 + share / 32;
     }
     if (now_ns - flow->shortest_since_ns > CCI__FLOW_PERIOD_NS) {
@@ -1758,7 +1875,8 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  * It never allocates (memory for more connections is handed in) and sends nothing: it writes packets into buffers. A
  * server keeps nothing for a request that did not prove its address while more than CCI__CONN_UNPROVEN others wait: it
  * answers with a cookie. All that a server sends before the address is proven is an answer to a packet at least as
- * long; it is the client that repeats. Limits: 2^20 connections for 4,096 slabs of 256.
+ * long; it is the client that repeats. Limits: 2^20 connections for 4,096 slabs of 256. The upper 12 bits of an index are
+ * those of the table's base: of several endpoints with one address each has another base.
  *
  *      client                                 server
  *      REQUEST  (token c, data)   ──────────▶ (under load: COOKIE ◀── REQUEST with cookie ──▶)   CONNECT_REQUEST event
@@ -1813,8 +1931,8 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
 extern "C" {
 #endif
 
-#define CCI__WIRE_VERSION 0xC1
-#define CCI__HEADER_SIZE 24u
+#define CCI__WIRE_VERSION CCI_PACKET_VERSION
+#define CCI__HEADER_SIZE CCI_PACKET_HEADER
 #define CCI__HEADER_CRC 1u      /* flags of a packet: it ends with a checksum */
 #define CCI__HEADER_SEALED 2u   /* encrypted, and with a tag */
 #define CCI__CRC_SIZE 4u
@@ -1826,6 +1944,7 @@ extern "C" {
 #define CCI__ACCEPT_SIZE 40u
 #define CCI__CONN_SLAB 256u     /* connections in a slab */
 #define CCI__CONN_SLABS 4096u   /* slabs at most */
+#define CCI__CONN_MOST (CCI__CONN_SLAB * CCI__CONN_SLABS)
 #define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
 #define CCI__CONN_NONE 0xffffffffu
 #define CCI__CONN_EPOCH_NS (UINT64_C(1) << 34) /* of cookies: 17 s */
@@ -1834,7 +1953,7 @@ extern "C" {
 #define CCI__CONN_CLOSE_BURST 32u          /* of them may leave at once */
 
 enum { /* packet types */
-    CCI__PKT_REQUEST = 1,
+    CCI__PKT_REQUEST = CCI_PACKET_REQUEST,
     CCI__PKT_COOKIE,
     CCI__PKT_ACCEPT,
     CCI__PKT_REJECT,
@@ -1847,6 +1966,8 @@ enum { /* packet types */
     CCI__PKT_CLOSED,
     CCI__PKT_BUSY
 };
+
+typedef char cci__conn_links_know_groups[CCI__PKT_GROUP == CCI_PACKET_GROUP ? 1 : -1];
 
 typedef enum cci_conn_state {
     CCI_CONN_FREE,
@@ -1898,6 +2019,7 @@ typedef struct cci_conn_table {
     uint8_t **slabs;
     uint32_t *buckets;
     uint32_t entry_size, slab_count, slab_limit, bucket_count;
+    uint32_t base; /* of the indices, a multiple of CCI__CONN_MOST; set before the first slab comes */
     uint32_t free, free_last; /* first in, first out: a name that was just given up is not given again soon */
     uint32_t used, unproven;
     /* Cookies are good for the epoch in which they were given, and for the next. So long it is remembered which requests have been
@@ -1927,7 +2049,9 @@ CCI_API void cci_conn_table_remembers(cci_conn_table_t *table, uint64_t *slots) 
     table->seen[1].slots = slots + CCI__CONN_SEEN;
 }
 
+/* The base of an index does not count here. NULL when the table has not grown so far. */
 CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
+    index %= CCI__CONN_MOST;
     if (index / CCI__CONN_SLAB >= table->slab_count)
         return NULL;
     return (cci_conn_t *)(void *)(table->slabs[index / CCI__CONN_SLAB] +
@@ -1937,7 +2061,7 @@ CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
 /* The connection with this index and token, NULL if there is none. */
 CCI_API cci_conn_t *cci_conn_find(const cci_conn_table_t *table, uint32_t index, uint64_t token) {
     cci_conn_t *conn = cci_conn_at(table, index);
-    return conn && conn->token == token && conn->state != CCI_CONN_FREE ? conn : NULL;
+    return conn && conn->index == index && conn->token == token && conn->state != CCI_CONN_FREE ? conn : NULL;
 }
 
 /* Do both sides know each other's tokens? */
@@ -1957,7 +2081,7 @@ static void cci_conn_put_free(cci_conn_table_t *table, cci_conn_t *conn) {
 
 /* Adds CCI__CONN_SLAB connections; `memory` has CCI__CONN_SLAB * entry_size bytes. */
 CCI_API void cci_conn_add_slab(cci_conn_table_t *table, uint8_t *memory) {
-    uint32_t i, base = table->slab_count * CCI__CONN_SLAB;
+    uint32_t i, base = table->base + table->slab_count * CCI__CONN_SLAB;
     memset(memory, 0, (size_t)CCI__CONN_SLAB * table->entry_size);
     table->slabs[table->slab_count++] = memory;
     for (i = 0; i < CCI__CONN_SLAB; i++) {
@@ -1987,7 +2111,7 @@ CCI_API uint32_t *cci_conn_rehash(cci_conn_table_t *table, uint32_t *buckets, ui
         if (conn->hashed) {
             uint32_t *bucket = cci_conn_bucket(table, &conn->peer, conn->peer_index, conn->peer_token);
             conn->next = *bucket;
-            *bucket = i;
+            *bucket = conn->index;
         }
     }
     return old;
@@ -2321,6 +2445,11 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  * bulk writes on an unordered connection). Limits: the pool's; 32 ranges of packet numbers, 128 of sequence numbers on an
  * unordered connection, 96 gaps in a bulk write: what exceeds them is not acknowledged.
  *
+ * Answers: what the program sends after it was given a message may answer it, and the peer's program is to learn that its own
+ * message has arrived before it gets the answer. So the packet with the first message that was issued after one was delivered
+ * carries an acknowledgement, however often it is repeated; on an unordered connection, each packet that begins a message does
+ * until the peer has acknowledged one that did.
+ *
  * Shares: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). So one connection
  * can have three quarters of it, n of them get equal parts, and something is left for whoever comes next. Records of packets,
  * which a peer that falls silent holds until the send time-out, have an eighth besides for those who hold next to none. What
@@ -2335,7 +2464,8 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  *              offset 8, total 8                                                             data
  *     SKIP     as MESSAGE: a message that was withdrawn
  *     VOID     type, flags, 0 2, sequence 4, count 4, 0 4      all of these were withdrawn
- *     ACK      type, n, delay 2 (4 µs), largest 4, length of the first range 4, 0 4, n times (gap 2, length 2)
+ *     ACK      type, n, delay 2 (4 µs), largest 4, length of the first range 4, expected 4, n times (gap 2, length 2)
+ *              expected: all sequence numbers below have been taken
  *     NACK     type, reason, 0 2, sequence 4                   not taken: no buffers, or memory not accessible
  *     PING     type, 0 7                                       only wants to be acknowledged
  *     PAD      0                                               the rest of the packet means nothing
@@ -2368,9 +2498,14 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_RANGES 32u     /* of packet numbers */
 #define CCI__REL_SEQUENCES 128u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
 #define CCI__REL_GAPS 96u       /* in a bulk write */
+#define CCI__REL_FEW_NUMBERS 2u /* the ranges that there is space for before the pool is asked: of packet numbers */
+#define CCI__REL_FEW_GAPS 3u      /* in a bulk write or a long message */
+#define CCI__REL_SMALL 256u     /* bytes of frames in a small block */
+#define CCI__REL_PARTS 288u      /* long messages and writes arriving at once: each piece is looked up among them */
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
 #define CCI__REL_PIECES 4u       /* FRAGMENT, BULK and VOID frames in a packet; we send one */
 #define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
+#define CCI__REL_ACK_SMALL 32u   /* bytes that an answer leaves for one */
 #define CCI__REL_INLINE 1024u    /* writes up to here travel like messages */
 #define CCI_REL_LENT_MIN 2048u   /* below, a copy costs less than a packet of its own */
 #define CCI__REL_ACK_DELAY_NS (50 * 1000u)
@@ -2418,6 +2553,7 @@ enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN, CCI__ITEM_LENT, CCI__ITE
 #define CCI__ITEM_SENT 64u  /* all of it has been sent at least once */
 #define CCI__ITEM_PAIR 128u /* the next sequence number belongs to it: a completion message */
 #define CCI__ITEM_LEAVING 256u /* about to be withdrawn */
+#define CCI__ITEM_ANSWER 512u  /* may answer a message of the peer's: an acknowledgement travels with it */
 
 typedef struct cci_rel_item {
     cci_list_t node;  /* in the connection's list of unfinished items, in the order of the calls */
@@ -2432,7 +2568,8 @@ typedef struct cci_rel_item {
     uint8_t kind;
     int32_t status;
     uint32_t length, sent, fragment; /* bytes of frames; sent up to; of the message there, bytes sent in fragments */
-    uint8_t *frames;                 /* RUN, SLOTS: in the pool; else NULL */
+    uint32_t capacity;               /* bytes at `frames` */
+    uint8_t *frames;                 /* RUN, SLOTS: in the small block itself, or a large one; else NULL */
     uint8_t head[8];                 /* LENT, SLOTS: the frame's */
     uint32_t even;                   /* bytes of each fragment of the message that is being sent in fragments */
     struct cci_rel_item *follow;     /* EXTERN: a held item that goes when this is done */
@@ -2440,6 +2577,23 @@ typedef struct cci_rel_item {
     cci_rel_bulk_t bulk;
     uint64_t bulk_sent;
 } cci_rel_item_t;
+
+/* An item with space for the frames of a RUN that is small. */
+typedef struct cci_rel_block {
+    cci_rel_item_t item; /* first */
+    uint8_t bytes[CCI__REL_SMALL];
+} cci_rel_block_t;
+
+/* What a connection gets from the pool when it must remember more than a few ranges. */
+typedef union cci_rel_numbers {
+    cci_list_t node; /* while it is free */
+    cci_range_t range[CCI__REL_RANGES];
+} cci_rel_numbers_t;
+
+typedef union cci_rel_gaps {
+    cci_list_t node;
+    cci_range_t range[CCI__REL_SEQUENCES];
+} cci_rel_gaps_t;
 
 /* One packet that waits for its acknowledgement, or the part of it that must be sent again. */
 typedef struct cci_rel_sent {
@@ -2450,7 +2604,7 @@ typedef struct cci_rel_sent {
     uint32_t length;
     uint32_t fragment; /* RUN: offset in the message at `offset`, if is_fragment */
     uint32_t size;     /* of the packet */
-    uint8_t is_fragment, is_probe, is_void, in_flight;
+    uint8_t is_fragment, is_probe, in_flight;
 } cci_rel_sent_t;
 
 /* A packet with messages that have been taken. It lies over the packet's header, in the buffer itself. */
@@ -2466,12 +2620,13 @@ typedef struct cci_rel_part {
     cci_list_t node; /* ascending by first */
     uint64_t first, total;
     uint32_t count;
-    uint32_t range_count;
+    uint32_t range_count, range_capacity;
     uint8_t complete;
     uint8_t after;   /* flags of the first frame */
     void *buffer;    /* FRAGMENT: memory for the whole, a run in front of it */
     uint8_t *memory;
-    cci_range_t ranges[CCI__REL_GAPS];
+    cci_range_t *ranges; /* that have come: `few`, or a cci_rel_gaps_t of the pool */
+    cci_range_t few[CCI__REL_FEW_GAPS];
 } cci_rel_part_t;
 
 /* A packet to send: `head` is the caller's memory of CCI_REL_HEAD bytes, whose first CCI_REL_HEADER are left for it; with
@@ -2505,17 +2660,25 @@ typedef struct cci_rel_sink {
     void (*broken)(void *user, int status); /* the peer does not answer any more */
 } cci_rel_sink_t;
 
-/* What the connections of an endpoint share. */
+/* What a pool is asked for when it has none left. */
+enum { CCI_REL_BLOCKS, CCI_REL_LARGE, CCI_REL_BULKS, CCI_REL_RECORDS, CCI_REL_PARTS, CCI_REL_NUMBERS, CCI_REL_GAPS };
+
+/* What the connections of an endpoint share. The lists have what is free at the moment. A count of what is free goes up to what
+ * the pool may have in all: `more` adds to a list that is empty, and returns 1 if it did. */
 typedef struct cci_rel_pool {
     const cci_rel_sink_t *sink;
     const cci_congestion_t *congestion;
-    cci_list_t blocks, bulks, records, parts; /* free ones */
+    int (*more)(struct cci_rel_pool *pool, int what); /* NULL: there are no more than were added */
+    cci_list_t blocks, large, bulks, records, parts, numbers, gaps;
     uint32_t ack_bytes;                       /* that may come before they are acknowledged */
-    uint32_t block_size;                      /* bytes of frames in a RUN */
+    uint32_t block_size;                      /* bytes of frames in a RUN: of a large block */
     uint8_t slots;                            /* packets leave as they are: long messages lie as packets */
-    uint32_t block_total, block_limit, block_out;
+    uint32_t block_limit, bulk_limit;         /* blocks that one connection may have, and writes, reads and lent messages */
+    uint32_t block_total, block_out;
+    uint32_t large_total, large_out;
     uint32_t part_total, part_free;
     uint32_t record_free, record_total;
+    uint32_t gap_free;
     uint32_t buffers_held; /* by all connections, with what can't be delivered yet */
     uint32_t starved;      /* something that was due had to be refused */
     uint32_t base_mtu;
@@ -2527,7 +2690,8 @@ typedef struct cci_rel_pool {
 /* What outlives a pause of traffic. */
 typedef struct cci_rel_state {
     uint64_t next_number, floor_number, next_sequence, expected_sequence;
-    uint32_t srtt_ns, rttvar_ns, min_rtt_ns, mtu;
+    uint32_t srtt_ns, rttvar_ns, min_rtt_ns;
+    uint16_t mtu, unsure;
 } cci_rel_state_t;
 
 struct cci_rel {
@@ -2538,56 +2702,56 @@ struct cci_rel {
     uint8_t ack_now, rnr, probing, mtu_tries, want_mtu;
     uint8_t lost_writes; /* there may be segments of writes among what is lost */
     uint8_t shuffled; /* what is lost may not be in the order in which the receiver needs it */
+    uint8_t advanced; /* the packet brought it further */
+    uint8_t unsure;   /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
+    uint8_t ping, nack_count, nack_reasons[4];
+    uint32_t run_limit; /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
+    uint32_t part_count, record_count, gap_count; /* lent by the pool */
+    uint32_t block_count, large_count, bulk_count; /* the same */
+    uint32_t buffers_held; /* buffers with what can't be delivered yet */
+    uint32_t rma_open;     /* RMAs on their way */
+    uint32_t probes;       /* time-outs in a row */
     /* sending */
     uint64_t next_number, next_sequence;
+    uint64_t unsure_from; /* unordered: the first packet number whose acknowledgement says all that the peer is to know */
     cci_list_t items;                /* unfinished, in order */
     cci_list_t runs, bulks;          /* to be sent */
     cci_list_t held, follows;        /* waiting: for a fence, for an EXTERN item */
     cci_list_t flight, lost;         /* records: by number; to be sent again */
-    uint64_t in_flight;              /* bytes */
-    uint32_t rma_open;               /* RMAs on their way */
+    uint32_t in_flight, peer_window; /* bytes */
     uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
     /* round-trip time, loss, congestion */
     uint64_t srtt_ns, rttvar_ns, min_rtt_ns, last_sent_ns, loss_ns;
     uint64_t largest_acked, recovery_number;
     cci_flow_t flow;
-    uint64_t peer_window;
     uint64_t pace_ns;
     cci_rel_item_t *burst; /* after a packet: what goes on in the next one, if nothing else comes first */
-    uint32_t probes; /* time-outs in a row */
     uint64_t rnr_until_ns; /* no message leaves before */
-    uint32_t rnr_delay_ns;
     uint64_t rnr_sequence;
+    uint32_t rnr_delay_ns;
     /* path MTU */
-    uint32_t mtu, mtu_max, mtu_failed;
     uint32_t large_lost; /* windows in which large packets were lost, since one arrived */
+    uint32_t mtu, mtu_max, mtu_failed;
     uint64_t mtu_again_ns;
     /* receiving */
     uint64_t floor_number; /* all below have been seen */
-    cci_range_t numbers[CCI__REL_RANGES];
-    uint32_t number_count;
+    cci_range_t *numbers;  /* `few_numbers`, or a cci_rel_numbers_t of the pool */
+    uint32_t number_count, number_capacity;
     uint32_t ack_count, ack_bytes;
-    uint32_t stream_bytes; /* that came since the peer last paused */
     uint64_t ack_at_ns, largest_ns;
     uint64_t heard_ns; /* when something sound last came, or the peer was last asked for a sign of life */
     uint64_t expected; /* all sequence numbers below have been taken */
-    cci_range_t sequences[CCI__REL_SEQUENCES];
-    uint32_t sequence_count;
+    cci_range_t *sequences; /* in a cci_rel_gaps_t of the pool, or NULL */
+    uint32_t sequence_count, sequence_capacity;
     cci_rel_run_t *early; /* taken, not yet delivered; ascending */
     cci_rel_run_t *early_last; /* ordered: the last of them, if there are any */
     cci_list_t parts;
-    uint32_t part_count, record_count; /* lent by the pool */
-    uint32_t buffers_held;             /* buffers with what can't be delivered yet */
-    uint8_t advanced;                  /* the packet brought it further */
-    uint64_t stuck_ns;                 /* when it got further for the last time, or began to hold something */
-    struct {
-        uint32_t sequence;
-        uint8_t reason;
-    } nacks[4];
-    uint32_t nack_count;
-    uint32_t ping;
+    uint64_t stuck_ns;     /* when it got further for the last time, or began to hold something */
+    uint32_t stream_bytes; /* that came since the peer last paused */
+    uint32_t nacks[4];     /* sequence numbers */
+    cci_range_t few_numbers[CCI__REL_FEW_NUMBERS];
 };
 
 /* What cci_rel_input() says of a packet: unsound; sound, perhaps late or once more; sound and newer than all before. */
@@ -2605,28 +2769,32 @@ CCI_API void cci_rel_pool_init(cci_rel_pool_t *pool, const cci_rel_sink_t *sink,
     pool->base_mtu = base_mtu;
     pool->ack_bytes = 131072;
     cci__list_init(&pool->blocks);
+    cci__list_init(&pool->large);
     cci__list_init(&pool->bulks);
     cci__list_init(&pool->records);
     cci__list_init(&pool->parts);
+    cci__list_init(&pool->numbers);
+    cci__list_init(&pool->gaps);
 }
 
-/* Adds `count` blocks: that many messages of any size can be pending. `bytes` has count times block_size bytes. */
-CCI_API void cci_rel_pool_add_blocks(cci_rel_pool_t *pool, cci_rel_item_t *items, uint8_t *bytes, uint32_t count) {
+/* Adds `count` blocks: that many messages of any size can be pending on each connection. `bytes` has count times block_size
+ * bytes, 8-byte aligned. */
+CCI_API void cci_rel_pool_add_blocks(cci_rel_pool_t *pool, cci_rel_block_t *blocks, uint8_t *bytes, uint32_t count) {
     uint32_t i;
     pool->block_total += count;
+    pool->large_total += count;
     pool->block_limit += count;
     for (i = 0; i < count; i++) {
-        items[i].frames = bytes + (size_t)i * pool->block_size;
-        cci__list_append(&pool->blocks, &items[i].node);
+        cci__list_append(&pool->blocks, &blocks[i].item.node);
+        cci__list_append(&pool->large, (cci_list_t *)(void *)(bytes + (size_t)i * pool->block_size));
     }
 }
 
 CCI_API void cci_rel_pool_add(cci_rel_pool_t *pool, cci_rel_item_t *bulks, uint32_t bulk_count, cci_rel_sent_t *records,
                               uint32_t record_count, cci_rel_part_t *parts, uint32_t part_count) {
-    while (bulk_count-- > 0) {
-        bulks[bulk_count].frames = NULL;
+    pool->bulk_limit += bulk_count;
+    while (bulk_count-- > 0)
         cci__list_append(&pool->bulks, &bulks[bulk_count].node);
-    }
     pool->record_free += record_count;
     pool->record_total += record_count;
     while (record_count-- > 0)
@@ -2637,28 +2805,101 @@ CCI_API void cci_rel_pool_add(cci_rel_pool_t *pool, cci_rel_item_t *bulks, uint3
         cci__list_append(&pool->parts, &parts[part_count].node);
 }
 
-static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint64_t now_ns) {
+CCI_API void cci_rel_pool_add_ranges(cci_rel_pool_t *pool, cci_rel_numbers_t *numbers, uint32_t number_count,
+                                     cci_rel_gaps_t *gaps, uint32_t gap_count) {
+    while (number_count-- > 0)
+        cci__list_append(&pool->numbers, &numbers[number_count].node);
+    pool->gap_free += gap_count;
+    while (gap_count-- > 0)
+        cci__list_append(&pool->gaps, &gaps[gap_count].node);
+}
+
+/* Is there one in the list, perhaps now? */
+static inline int cci__rel_has(cci_rel_pool_t *pool, const cci_list_t *list, int what) {
+    return CCI__LIKELY(!cci__list_empty(list)) || (pool->more && pool->more(pool, what));
+}
+
+/* May somebody who holds so many have one more of what is out? One may have all there are if the pool is for one alone. */
+static int cci__rel_block_share(const cci_rel_pool_t *pool, uint32_t held, uint32_t out, uint32_t total) {
+    return total <= pool->block_limit || cci__share(held, total - out);
+}
+
+/* May the connection have one more large block? */
+static int cci__rel_has_large(cci_rel_t *rel) {
+    cci_rel_pool_t *pool = rel->pool;
+    return pool->large_out < pool->large_total &&
+           cci__rel_block_share(pool, rel->large_count, pool->large_out, pool->large_total) &&
+           cci__rel_has(pool, &pool->large, CCI_REL_LARGE);
+}
+
+/* May the connection have one more block, or two, with `need` bytes of frames in the last? */
+static int cci__rel_has_blocks(cci_rel_t *rel, uint32_t count, uint32_t need) {
+    cci_rel_pool_t *pool = rel->pool;
+    if (rel->block_count + count > pool->block_limit || pool->block_out + count > pool->block_total ||
+        !cci__rel_block_share(pool, rel->block_count + count - 1, pool->block_out + count - 1, pool->block_total) ||
+        !cci__rel_has(pool, &pool->blocks, CCI_REL_BLOCKS))
+        return 0;
+    if (count == 2 && pool->blocks.next->next == &pool->blocks && !(pool->more && pool->more(pool, CCI_REL_BLOCKS)))
+        return 0;
+    return need <= CCI__REL_SMALL || cci__rel_has_large(rel);
+}
+
+/* A large block for the item's frames, in place of the small one. There is one: see cci__rel_has_blocks(). */
+static void cci__rel_enlarge(cci_rel_t *rel, cci_rel_item_t *item) {
+    cci_list_t *large = rel->pool->large.next;
+    cci__list_remove(large);
+    rel->pool->large_out++;
+    rel->large_count++;
+    if (item->length > 0)
+        memcpy(large, item->frames, item->length);
+    item->frames = (uint8_t *)(void *)large;
+    item->capacity = rel->pool->block_size;
+}
+
+/* A message goes into the item now. Does it take an acknowledgement along? On an ordered connection what is issued later is
+ * delivered later, so the first does it for all. */
+static void cci__rel_note_answer(cci_rel_t *rel, cci_rel_item_t *item) {
+    if (CCI__UNLIKELY(rel->unsure))
+        item->flags |= CCI__ITEM_ANSWER;
+    rel->unsure = rel->unsure && !rel->ordered;
+    rel->run_limit = rel->mtu - CCI_REL_HEADER - (item->flags & CCI__ITEM_ANSWER ? CCI__REL_ACK_SMALL : 0);
+}
+
+/* An item, with space for `need` bytes of frames if it is a RUN or lies in SLOTS. NULL: the pool has none for the connection. */
+static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t need, uint64_t now_ns) {
     cci_rel_pool_t *pool = rel->pool;
     int in_block = kind == CCI__ITEM_RUN || kind == CCI__ITEM_SLOTS;
-    cci_list_t *list = in_block ? &pool->blocks : &pool->bulks;
     cci_rel_item_t *item;
-    if (cci__list_empty(list) || (in_block && pool->block_out >= pool->block_limit))
+    if (in_block ? !cci__rel_has_blocks(rel, 1, need)
+                 : rel->bulk_count >= pool->bulk_limit || !cci__rel_has(pool, &pool->bulks, CCI_REL_BULKS))
         return NULL;
-    item = CCI__CONTAINER(list->next, cci_rel_item_t, node);
+    item = CCI__CONTAINER(in_block ? pool->blocks.next : pool->bulks.next, cci_rel_item_t, node);
     cci__list_remove(&item->node);
     cci__list_init(&item->queue);
-    pool->block_out += in_block != 0;
     item->ops = NULL;
     item->ops_tail = &item->ops;
     item->since_ns = now_ns;
     item->first = rel->next_sequence;
     item->count = item->pieces = item->flags = 0;
+    if (kind != CCI__ITEM_BULK && kind != CCI__ITEM_EXTERN)
+        cci__rel_note_answer(rel, item);
     item->timeout_us = rel->timeout_us;
     item->kind = kind;
     item->status = CCI_SUCCESS;
-    item->length = item->sent = item->fragment = 0;
+    item->length = item->sent = item->fragment = item->capacity = 0;
+    item->frames = NULL;
     item->follow = NULL;
     item->bulk_sent = 0;
+    if (in_block) {
+        pool->block_out++;
+        rel->block_count++;
+        item->frames = CCI__CONTAINER(item, cci_rel_block_t, item)->bytes;
+        item->capacity = CCI__REL_SMALL;
+        if (need > CCI__REL_SMALL)
+            cci__rel_enlarge(rel, item);
+    } else {
+        rel->bulk_count++;
+    }
     cci__list_append(&rel->items, &item->node);
     if (item->timeout_us)
         rel->expire_ns = cci__min64(rel->expire_ns, now_ns + (uint64_t)item->timeout_us * 1000);
@@ -2670,8 +2911,57 @@ static void cci__rel_free_item(cci_rel_t *rel, cci_rel_item_t *item) {
     CCI_ASSERT(item->pieces == 0 && !item->ops);
     cci__list_remove(&item->node);
     cci__list_remove(&item->queue);
-    pool->block_out -= item->frames != NULL;
-    cci__list_insert(item->frames ? pool->blocks.next : pool->bulks.next, &item->node); /* the last used is the warmest */
+    if (!item->frames) {
+        rel->bulk_count--;
+        cci__list_insert(pool->bulks.next, &item->node); /* the last used is the warmest */
+        return;
+    }
+    if (item->capacity > CCI__REL_SMALL) {
+        cci__list_insert(pool->large.next, (cci_list_t *)(void *)item->frames);
+        pool->large_out--;
+        rel->large_count--;
+    }
+    pool->block_out--;
+    rel->block_count--;
+    cci__list_insert(pool->blocks.next, &item->node);
+}
+
+/* Sees to it that [lo, hi) can be added to a set of ranges that come from the pool when there are more than a few; 0: it
+ * can't. `space`: where the set lies, of `capacity` ranges, and `most` with what the pool has. */
+static int cci__rel_gaps_fit(cci_rel_t *rel, cci_range_t **space, uint32_t count, uint32_t *capacity, uint32_t most,
+                             uint64_t lo, uint64_t hi) {
+    cci_rel_pool_t *pool = rel->pool;
+    cci_list_t *node;
+    if (CCI__LIKELY(cci__ranges_fit(*space, count, *capacity, lo, hi)))
+        return 1;
+    if (*capacity == most || !cci__share(rel->gap_count, pool->gap_free) || !cci__rel_has(pool, &pool->gaps, CCI_REL_GAPS))
+        return 0;
+    node = pool->gaps.next;
+    cci__list_remove(node);
+    pool->gap_free--;
+    rel->gap_count++;
+    if (count > 0)
+        memcpy(node, *space, count * sizeof **space);
+    *space = CCI__CONTAINER(node, cci_rel_gaps_t, node)->range;
+    *capacity = most;
+    return 1;
+}
+
+/* Gives back what a set had from the pool; its ranges are forgotten. */
+static void cci__rel_free_gaps(cci_rel_t *rel, cci_range_t **space, uint32_t *capacity, cci_range_t *few, uint32_t few_count) {
+    if (*capacity == few_count)
+        return;
+    cci__list_append(&rel->pool->gaps, &((cci_rel_gaps_t *)(void *)*space)->node);
+    rel->pool->gap_free++;
+    rel->gap_count--;
+    *space = few;
+    *capacity = few_count;
+}
+
+/* The sequence numbers that came too early are none any more. */
+static void cci__rel_free_sequences(cci_rel_t *rel) {
+    rel->sequence_count = 0;
+    cci__rel_free_gaps(rel, &rel->sequences, &rel->sequence_capacity, NULL, 0);
 }
 
 static void cci__rel_free_record(cci_rel_t *rel, cci_rel_sent_t *sent) {
@@ -2701,6 +2991,7 @@ static void cci__rel_free_part(cci_rel_t *rel, cci_rel_part_t *part) {
         rel->pool->sink->drop(rel->user, part->buffer);
         cci__rel_hold_buffer(rel, -1);
     }
+    cci__rel_free_gaps(rel, &part->ranges, &part->range_capacity, part->few, CCI__REL_FEW_GAPS);
     rel->part_count--;
     cci__list_remove(&part->node);
     cci__list_append(&rel->pool->parts, &part->node);
@@ -2715,6 +3006,8 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->user = user;
     rel->ordered = attribute == CCI_CONN_ATTR_RO;
     rel->reliable = attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU;
+    rel->numbers = rel->few_numbers;
+    rel->number_capacity = CCI__REL_FEW_NUMBERS;
     cci__list_init(&rel->items);
     cci__list_init(&rel->runs);
     cci__list_init(&rel->bulks);
@@ -2733,7 +3026,15 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->message_max = 0xffff;
     rel->mtu_max = mtu_max;
     rel->mtu = attribute <= CCI_CONN_ATTR_UU ? cci__min32(cci__max32(state->mtu, pool->base_mtu), mtu_max) : mtu_max;
+    rel->run_limit = rel->mtu - CCI_REL_HEADER;
     rel->mtu_failed = mtu_max + 8;
+    if (state->unsure && rel->floor_number > 0) { /* the last packet is what an answer acknowledges */
+        rel->unsure = 1;
+        rel->run_limit = 0;
+        rel->numbers[0].hi = rel->floor_number--;
+        rel->numbers[0].lo = rel->floor_number;
+        rel->number_count = 1;
+    }
     rel->peer_window = peer_window;
     rel->stuck_ns = CCI__NEVER;
     cci__flow_init(&rel->flow, cci__max64(12000, 4 * (uint64_t)rel->mtu));
@@ -2759,12 +3060,14 @@ CCI_API uint64_t cci_rel_stuck_ns(const cci_rel_t *rel) {
 
 /* Forgets packets that nobody waits for: those that only wanted to be acknowledged. */
 CCI_API void cci_rel_forget(cci_rel_t *rel) {
-    if (cci__list_empty(&rel->items))
-        cci__rel_free_records(rel);
+    if (!cci__list_empty(&rel->items))
+        return;
+    cci__rel_free_records(rel);
+    rel->probing = 0;
 }
 
 /* Writes down what must outlive a pause. Only when idle. A packet that is late from before counts as seen. */
-CCI_API void cci_rel_end(const cci_rel_t *rel, cci_rel_state_t *state) {
+CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     state->next_number = rel->next_number;
     state->floor_number = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
     state->next_sequence = rel->next_sequence;
@@ -2772,7 +3075,15 @@ CCI_API void cci_rel_end(const cci_rel_t *rel, cci_rel_state_t *state) {
     state->srtt_ns = (uint32_t)cci__min64(rel->srtt_ns, UINT32_MAX);
     state->rttvar_ns = (uint32_t)cci__min64(rel->rttvar_ns, UINT32_MAX);
     state->min_rtt_ns = (uint32_t)cci__min64(rel->min_rtt_ns, UINT32_MAX);
-    state->mtu = rel->mtu;
+    state->mtu = (uint16_t)rel->mtu;
+    state->unsure = rel->unsure;
+    cci__rel_free_sequences(rel);
+    if (rel->number_capacity > CCI__REL_FEW_NUMBERS) {
+        cci__list_append(&rel->pool->numbers, &((cci_rel_numbers_t *)(void *)rel->numbers)->node);
+        rel->numbers = rel->few_numbers;
+        rel->number_capacity = CCI__REL_FEW_NUMBERS;
+    }
+    rel->number_count = 0;
 }
 
 /* ---- going out: what the program issues ---- */
@@ -2806,25 +3117,37 @@ static void cci__rel_hold(cci_rel_t *rel, cci_rel_item_t *item) {
     cci__list_append(&rel->held, &item->queue);
 }
 
-/* The run at the end of the queue, if a frame of `need` bytes can join it. */
-static inline cci_rel_item_t *cci__rel_open_run(const cci_rel_t *rel, uint32_t need, uint64_t now_ns) {
+/* The run at the end of the queue, if a frame of `need` bytes can join it: the run may have `limit`. */
+static inline cci_rel_item_t *cci__rel_open_run(cci_rel_t *rel, uint32_t need, uint32_t limit, uint64_t now_ns) {
     cci_rel_item_t *item = CCI__CONTAINER(rel->runs.prev, cci_rel_item_t, queue);
     if (&item->queue == &rel->runs || item->kind != CCI__ITEM_RUN || item->sent != 0 || item->fragment != 0 ||
-        item->length + need > rel->mtu - CCI_REL_HEADER || item->first + item->count != rel->next_sequence ||
+        item->length + need > limit || item->first + item->count != rel->next_sequence ||
         item->node.next != &rel->items || (item->flags & CCI__ITEM_VOID) || item->timeout_us != rel->timeout_us ||
         (item->timeout_us && now_ns - item->since_ns >= (uint64_t)item->timeout_us * 60))
         return NULL;
+    if (CCI__UNLIKELY(item->length + need > item->capacity)) { /* a run of small messages becomes a full packet */
+        if (!cci__rel_has_large(rel))
+            return NULL;
+        cci__rel_enlarge(rel, item);
+    }
     return item;
 }
 
 /* The run that a frame of `need` bytes can join, or a new one; NULL if the pool is empty. */
 static cci_rel_item_t *cci__rel_room(cci_rel_t *rel, uint32_t need, uint64_t now_ns) {
-    cci_rel_item_t *item = cci__rel_open_run(rel, need, now_ns);
+    cci_rel_item_t *item = cci__rel_open_run(rel, need, rel->run_limit, now_ns);
     if (item)
         return item;
+    if (rel->run_limit == 0) { /* something was delivered: this may be an answer */
+        item = cci__rel_open_run(rel, need, rel->mtu - CCI_REL_HEADER - CCI__REL_ACK_SMALL, now_ns);
+        if (item) {
+            cci__rel_note_answer(rel, item);
+            return item;
+        }
+    }
     if (!cci__list_empty(&rel->runs))
         rel->want_mtu = 1; /* more is waiting than fits into a packet: larger ones would help */
-    item = cci__rel_new_item(rel, CCI__ITEM_RUN, now_ns);
+    item = cci__rel_new_item(rel, CCI__ITEM_RUN, need, now_ns);
     if (item) {
         cci__rel_enqueue(rel, item);
         if (need + CCI_REL_HEADER > rel->mtu)
@@ -2846,7 +3169,7 @@ static void cci__rel_append(cci_rel_t *rel, cci_rel_item_t *item, const struct i
                             uint32_t length, uint8_t flags, cci_rel_op_t *op) {
     uint32_t size = 8 + cci__pad8(length), i;
     uint8_t *at;
-    CCI_ASSERT(item->length + size <= rel->pool->block_size && item->first + item->count == rel->next_sequence);
+    CCI_ASSERT(item->length + size <= item->capacity && item->first + item->count == rel->next_sequence);
     at = cci__rel_frame(item->frames + item->length, CCI__FRAME_MESSAGE, flags, length, rel->next_sequence);
     if (length & 7)
         memset(item->frames + item->length + size - 8, 0, 8); /* what goes out is ours, not what lay there */
@@ -2903,11 +3226,12 @@ static void cci__rel_fill_slots(uint8_t *slot, uint32_t even, const struct iovec
 /* Sends a message of more than one packet so that nothing of it need be copied again. 0: its pieces don't fit. */
 static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_t count, uint32_t length,
                                cci_rel_op_t *op, uint64_t now_ns) {
-    uint32_t even = cci__rel_even(length, (rel->mtu - CCI__SLOT_HEAD) & ~7u), pieces = (length + even - 1) / even;
+    uint32_t space = rel->mtu - CCI__SLOT_HEAD - (rel->unsure ? CCI__REL_ACK_SMALL : 0);
+    uint32_t even = cci__rel_even(length, space & ~7u), pieces = (length + even - 1) / even;
     cci_rel_item_t *item;
     if ((even + CCI__SLOT_HEAD) * pieces > rel->pool->block_size)
         return 0;
-    item = cci__rel_new_item(rel, CCI__ITEM_SLOTS, now_ns);
+    item = cci__rel_new_item(rel, CCI__ITEM_SLOTS, (even + CCI__SLOT_HEAD) * pieces, now_ns);
     if (!item)
         return 0;
     item->even = even;
@@ -2918,7 +3242,7 @@ static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_
 
 /* Sends a message that nobody waits for with others that wait to leave. 0, and nothing has happened, where it can't join them. */
 CCI_API int cci_rel_join(cci_rel_t *rel, const struct iovec *data, uint32_t length, uint64_t now_ns) {
-    cci_rel_item_t *item = cci__rel_open_run(rel, 8 + cci__pad8(length), now_ns);
+    cci_rel_item_t *item = cci__rel_open_run(rel, 8 + cci__pad8(length), rel->run_limit, now_ns);
     if (!item)
         return 0;
     cci__rel_append(rel, item, data, 1, length, 0, NULL);
@@ -2942,7 +3266,7 @@ CCI_API int cci_rel_send(cci_rel_t *rel, const struct iovec *data, uint32_t coun
 /* Sends a message of CCI_REL_LENT_MIN bytes or more from where it is: `data` stays untouched until it completes.
  * CCI_ENOBUFS, and nothing has happened, when the pool is empty. */
 CCI_API int cci_rel_lend(cci_rel_t *rel, const void *data, uint32_t length, cci_rel_op_t *op, uint64_t now_ns) {
-    cci_rel_item_t *item = cci__rel_new_item(rel, CCI__ITEM_LENT, now_ns);
+    cci_rel_item_t *item = cci__rel_new_item(rel, CCI__ITEM_LENT, 0, now_ns);
     if (!item)
         return CCI_ENOBUFS;
     item->bulk.data = (const uint8_t *)data;
@@ -2974,10 +3298,10 @@ CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int messag
     cci_rel_item_t *item;
     int hold = !cci__list_empty(&rel->held) || (fence && rel->rma_open > 0);
     uint32_t behind = message ? 8 + cci__pad8(length) : 0; /* goes into the same run, so that both are refused together */
-    if (message && (cci__list_empty(&rel->pool->blocks) || rel->pool->block_out + 2 > rel->pool->block_limit))
+    if (message && !cci__rel_has_blocks(rel, 2, behind))
         return CCI_ENOBUFS;
     if (!hold && bulk->length <= CCI__REL_INLINE &&
-        bulk->length + 56 + behind + CCI_REL_HEADER <= cci__min32(rel->mtu, rel->pool->base_mtu)) {
+        bulk->length + 56 + behind + CCI_REL_HEADER + CCI__REL_ACK_SMALL <= cci__min32(rel->mtu, rel->pool->base_mtu)) {
         uint32_t size = 48 + cci__pad8((uint32_t)bulk->length);
         uint8_t *at;
         item = cci__rel_room(rel, size + behind, now_ns);
@@ -2989,7 +3313,7 @@ CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int messag
         memset(at + 48 + bulk->length, 0, size - 48 - (size_t)bulk->length);
         item->length += size;
     } else {
-        item = cci__rel_new_item(rel, CCI__ITEM_BULK, now_ns);
+        item = cci__rel_new_item(rel, CCI__ITEM_BULK, 0, now_ns);
         if (!item)
             return CCI_ENOBUFS;
         item->bulk = *bulk;
@@ -3018,9 +3342,9 @@ CCI_API int cci_rel_extern(cci_rel_t *rel, int message, const struct iovec *data
                            cci_rel_op_t *op, void *user_data, cci_rel_item_t **made, uint64_t now_ns) {
     cci_rel_item_t *item, *follow;
     int hold = !cci__list_empty(&rel->held) || (fence && rel->rma_open > 0);
-    if (message && (cci__list_empty(&rel->pool->blocks) || rel->pool->block_out >= rel->pool->block_limit))
+    if (message && !cci__rel_has_blocks(rel, 1, 8 + cci__pad8(length)))
         return CCI_ENOBUFS;
-    item = cci__rel_new_item(rel, CCI__ITEM_EXTERN, now_ns);
+    item = cci__rel_new_item(rel, CCI__ITEM_EXTERN, 0, now_ns);
     if (!item)
         return CCI_ENOBUFS;
     *made = item;
@@ -3028,7 +3352,7 @@ CCI_API int cci_rel_extern(cci_rel_t *rel, int message, const struct iovec *data
     item->flags |= fence ? CCI__ITEM_FENCE : 0u;
     cci__rel_attach(item, op, rel->next_sequence);
     if (message) {
-        follow = cci__rel_new_item(rel, CCI__ITEM_RUN, now_ns);
+        follow = cci__rel_new_item(rel, CCI__ITEM_RUN, 8 + cci__pad8(length), now_ns);
         cci__rel_append(rel, follow, data, 1, length, 0, op);
         follow->flags |= CCI__ITEM_HELD;
         cci__list_append(&rel->follows, &follow->queue);
@@ -3214,7 +3538,8 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     }
     while (!cci__list_empty(&rel->parts))
         cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
-    rel->ack_count = rel->nack_count = rel->ping = rel->sequence_count = 0;
+    cci__rel_free_sequences(rel);
+    rel->ack_count = rel->nack_count = rel->ping = 0;
     rel->expire_ns = rel->loss_ns = rel->ack_at_ns = CCI__NEVER;
 }
 
@@ -3248,7 +3573,7 @@ static uint32_t cci__rel_write_ack(cci_rel_t *rel, uint8_t *at, uint32_t room, u
     cci__store32(at + 4, (uint32_t)(rel->numbers[i].hi - 1));
     length = rel->numbers[i].hi - rel->numbers[i].lo;
     cci__store32(at + 8, (uint32_t)cci__min64(length, 0x7fffffff));
-    cci__store32(at + 12, 0);
+    cci__store32(at + 12, (uint32_t)rel->expected);
     while (i > 0 && more < CCI__REL_ACK_MORE && 16 + 4 * more + 8 <= room) {
         uint64_t gap = rel->numbers[i].lo - rel->numbers[i - 1].hi;
         length = rel->numbers[i - 1].hi - rel->numbers[i - 1].lo;
@@ -3282,8 +3607,7 @@ CCI_API void cci_rel_open_packet(cci_rel_t *rel, cci_rel_packet_t *packet, uint3
     while (rel->nack_count > 0 && room >= 8) {
         uint8_t *at = packet->head + packet->head_length;
         rel->nack_count--;
-        cci__rel_frame(at, CCI__FRAME_NACK, rel->nacks[rel->nack_count].reason, 0,
-                       rel->nacks[rel->nack_count].sequence);
+        cci__rel_frame(at, CCI__FRAME_NACK, rel->nack_reasons[rel->nack_count], 0, rel->nacks[rel->nack_count]);
         packet->head_length += 8;
         room -= 8;
     }
@@ -3310,7 +3634,8 @@ static void cci__rel_track(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_sen
 static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item) {
     cci_rel_pool_t *pool = rel->pool;
     cci_rel_sent_t *sent;
-    if (!cci__share_for_long(rel->record_count, pool->record_free, pool->record_total))
+    if (!cci__share_for_long(rel->record_count, pool->record_free, pool->record_total) ||
+        !cci__rel_has(pool, &pool->records, CCI_REL_RECORDS))
         return NULL;
     sent = CCI__CONTAINER(pool->records.next, cci_rel_sent_t, node);
     cci__list_remove(&sent->node);
@@ -3319,7 +3644,7 @@ static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item)
     sent->item = item;
     sent->offset = 0;
     sent->length = sent->fragment = sent->size = 0;
-    sent->is_fragment = sent->is_probe = sent->is_void = sent->in_flight = 0;
+    sent->is_fragment = sent->is_probe = sent->in_flight = 0;
     if (item)
         item->pieces++;
     return sent;
@@ -3434,13 +3759,23 @@ static int cci__rel_write_segment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_
     return 1;
 }
 
-static void cci__rel_write_void(cci_rel_packet_t *packet, const cci_rel_item_t *item, cci_rel_sent_t *sent) {
+static void cci__rel_write_void(cci_rel_packet_t *packet, const cci_rel_item_t *item) {
     uint8_t *at = packet->head + packet->head_length;
     at = cci__rel_frame(at, CCI__FRAME_VOID, item->flags & CCI__ITEM_PAIR ? CCI__FRAME_AFTER : 0, 0, item->first);
     cci__store32(at, item->count);
     cci__store32(at + 4, 0);
     packet->head_length += 16;
-    sent->is_void = 1;
+}
+
+/* Begins a packet with something of the item, `need` bytes if they fit. An answer that begins in it, or is repeated, takes an
+ * acknowledgement along; then less of it may fit. */
+static void cci__rel_open_for(cci_rel_t *rel, cci_rel_packet_t *packet, const cci_rel_item_t *item, int begins,
+                              uint32_t need, uint64_t now_ns) {
+    if (CCI__UNLIKELY(item->flags & CCI__ITEM_ANSWER) && begins && rel->number_count > 0) {
+        rel->ack_count += rel->ack_count == 0;
+        need = cci__min32(need, rel->mtu - CCI_REL_HEADER - CCI__REL_ACK_SMALL);
+    }
+    cci_rel_open_packet(rel, packet, need, now_ns);
 }
 
 /* Begins an item anew: its records are free afterwards. */
@@ -3505,15 +3840,16 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     uint64_t end = sent->offset + sent->length;
     int ok = 1;
     uint32_t frame = item->kind == CCI__ITEM_BULK ? 48 : sent->is_fragment ? 16 : 0;
-    if (!(item->flags & CCI__ITEM_VOID) && sent->length > rel->mtu - CCI_REL_HEADER - frame &&
+    uint32_t ack = item->flags & CCI__ITEM_ANSWER ? CCI__REL_ACK_SMALL : 0;
+    if (!(item->flags & CCI__ITEM_VOID) && sent->length > rel->mtu - CCI_REL_HEADER - frame - ack &&
         (rel->pool->record_free < 2 ||
          !cci__share_for_long(rel->record_count + 1, rel->pool->record_free - 1, rel->pool->record_total))) {
         cci__rel_restart(rel, item); /* a piece that has become too long for the path needs up to two records more */
         return 0;
     }
     if (item->flags & CCI__ITEM_VOID) {
-        cci_rel_open_packet(rel, packet, 16, now_ns);
-        cci__rel_write_void(packet, item, sent);
+        cci__rel_open_for(rel, packet, item, 1, 16, now_ns);
+        cci__rel_write_void(packet, item);
     } else if (item->kind == CCI__ITEM_BULK) {
         if (!rel->pool->sink->readable(rel->user, &item->bulk)) {
             cci__rel_withdraw(rel, item, CCI_ERR_RMA_HANDLE);
@@ -3528,7 +3864,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
         }
     } else if (sent->is_fragment) {
         uint32_t to = sent->fragment + sent->length;
-        cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu) + 16, now_ns);
+        cci__rel_open_for(rel, packet, item, 1, cci__min32(sent->length, rel->mtu) + 16, now_ns);
         ok = cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, sent->fragment, item->length);
         if (ok && sent->is_fragment && sent->fragment + sent->length > to) { /* not more than was lost */
             packet->pad_length = 0;
@@ -3545,7 +3881,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
             cci__list_insert(sent->node.next, &rest->node);
         }
     } else {
-        cci_rel_open_packet(rel, packet, cci__min32(sent->length, rel->mtu), now_ns);
+        cci__rel_open_for(rel, packet, item, 1, cci__min32(sent->length, rel->mtu), now_ns);
         ok = cci__rel_write_run(rel, packet, item, sent, (uint32_t)sent->offset, 0, (uint32_t)end);
         /* The path has become smaller: what did not fit goes with the next packets, by another record. */
         if (ok && sent->is_fragment) {
@@ -3643,7 +3979,7 @@ static cci_rel_item_t *cci__rel_next_burst(const cci_rel_t *rel) {
     cci_rel_item_t *item = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
     return &item->queue != &rel->runs &&
                    (item->kind >= CCI__ITEM_LENT || item->length >= (rel->mtu - CCI_REL_HEADER) / 4 * 3) &&
-                   !(item->flags & CCI__ITEM_VOID) && !rel->rnr && cci__list_empty(&rel->bulks) &&
+                   !(item->flags & (CCI__ITEM_VOID | CCI__ITEM_ANSWER)) && !rel->rnr && cci__list_empty(&rel->bulks) &&
                    cci__list_empty(&rel->held) && cci__list_empty(&rel->follows)
                ? item
                : NULL;
@@ -3662,9 +3998,9 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     if (!sent)
         return 0;
     /* full packets of one size: they leave together */
-    cci_rel_open_packet(rel, packet, is_void ? 16 : (uint32_t)cci__min64(rest, rel->mtu), now_ns);
+    cci__rel_open_for(rel, packet, item, item->fragment == 0, is_void ? 16 : (uint32_t)cci__min64(rest, rel->mtu), now_ns);
     if (is_void) {
-        cci__rel_write_void(packet, item, sent);
+        cci__rel_write_void(packet, item);
         cci__rel_all_sent(item);
     } else if (!cci__rel_write_next(rel, packet, item, sent)) {
         item->pieces--;
@@ -3673,7 +4009,9 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     }
     cci__rel_track(rel, packet, sent, now_ns);
     if (!is_void)
-        rel->burst = item->flags & CCI__ITEM_QUEUED ? item : cci__rel_next_burst(rel);
+        rel->burst = !(item->flags & CCI__ITEM_QUEUED)                          ? cci__rel_next_burst(rel)
+                     : item->flags & CCI__ITEM_ANSWER && item->fragment == 0 ? NULL
+                                                                             : item;
     return 1;
 }
 
@@ -3991,6 +4329,7 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
 static void cci__rel_shrink(cci_rel_t *rel) {
     rel->mtu_failed = cci__min32(rel->mtu_failed, rel->mtu);
     rel->mtu = cci__min32(rel->pool->base_mtu, rel->mtu_max);
+    rel->run_limit = cci__min32(rel->run_limit, rel->mtu - CCI_REL_HEADER);
     rel->large_lost = 0;
 }
 
@@ -4053,6 +4392,26 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
     return more + 1;
 }
 
+/* The peer has taken all sequence numbers below `expected`. Its acknowledgement may not name the packets that said so: of what
+ * was sent more than once, only the last number is known. Looks at a few items: behind a read others may wait. */
+static void cci__rel_taken(cci_rel_t *rel, uint64_t expected, uint64_t now_ns) {
+    cci_list_t *node = rel->items.next, *next;
+    uint32_t tries = 16;
+    for (; node != &rel->items && tries > 0; node = next, tries--) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        next = node->next;
+        if (CCI__LIKELY(item->first + item->count > expected))
+            return;
+        if (item->pieces == 0 || !(item->flags & CCI__ITEM_SENT))
+            continue;
+        rel->progress_ns = now_ns;
+        cci__rel_forget_pieces(rel, item);
+        cci__rel_finish(rel, item);
+        node = rel->items.next; /* it may have taken others along */
+        next = node;
+    }
+}
+
 /* An ACK of `length` bytes at most; 0 if it is malformed. */
 static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
@@ -4079,8 +4438,12 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         newly += sent->in_flight ? sent->size : 0;
         sent_ns = sent->time_ns;
         rel->probes = 0;
+        if (CCI__UNLIKELY(rel->unsure) && sent->number >= rel->unsure_from && sent->fragment == 0 && sent->item &&
+            (sent->item->flags & CCI__ITEM_ANSWER))
+            rel->unsure = 0; /* the packet had an acknowledgement in it */
         cci__rel_acked(rel, sent, now_ns);
     }
+    cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
     if (newly > 0)
         cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
     cci__rel_detect_loss(rel, now_ns);
@@ -4143,8 +4506,8 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
 static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason) {
     if (rel->nack_count == sizeof rel->nacks / sizeof rel->nacks[0])
         rel->nack_count--; /* the oldest ones matter most */
-    rel->nacks[rel->nack_count].sequence = (uint32_t)sequence;
-    rel->nacks[rel->nack_count++].reason = (uint8_t)reason;
+    rel->nacks[rel->nack_count] = (uint32_t)sequence;
+    rel->nack_reasons[rel->nack_count++] = (uint8_t)reason;
 }
 
 /* ---- coming in: messages ---- */
@@ -4162,6 +4525,11 @@ CCI_API void cci_rel_run_skip(cci_rel_run_t *run) {
 
 static void cci__rel_deliver(cci_rel_t *rel, cci_rel_run_t *run) {
     run->next = NULL;
+    if (rel->reliable) { /* what the program issues from now on may answer it */
+        rel->unsure = 1;
+        rel->run_limit = 0;
+        rel->unsure_from = rel->next_number;
+    }
     rel->pool->sink->deliver(rel->user, run);
 }
 
@@ -4211,20 +4579,30 @@ static int cci__rel_have(const cci_rel_t *rel, uint64_t lo, uint64_t hi) {
     return cci__ranges_test(rel->sequences, rel->sequence_count, lo, hi);
 }
 
+/* Whether sequence numbers that came too early can be remembered. */
+static int cci__rel_room_for(cci_rel_t *rel, uint64_t lo, uint64_t hi) {
+    return rel->ordered || lo <= rel->expected ||
+           cci__rel_gaps_fit(rel, &rel->sequences, rel->sequence_count, &rel->sequence_capacity, CCI__REL_SEQUENCES, lo, hi);
+}
+
 /* Unordered: [lo, hi) has been taken. 0 if that can't be remembered. */
 static int cci__rel_take(cci_rel_t *rel, uint64_t lo, uint64_t hi) {
     lo = cci__max64(lo, rel->expected);
     if (hi <= lo)
         return 1;
-    if (lo > rel->expected &&
-        cci__ranges_add(rel->sequences, &rel->sequence_count, CCI__REL_SEQUENCES, lo, hi) == CCI__RANGE_FULL)
-        return 0;
+    if (lo > rel->expected) {
+        if (!cci__rel_room_for(rel, lo, hi))
+            return 0;
+        (void)cci__ranges_add(rel->sequences, &rel->sequence_count, rel->sequence_capacity, lo, hi);
+    }
     if (lo == rel->expected)
         rel->expected = hi;
     while (rel->sequence_count > 0 && rel->sequences[0].lo <= rel->expected) {
         rel->expected = cci__max64(rel->expected, rel->sequences[0].hi);
         memmove(rel->sequences, rel->sequences + 1, --rel->sequence_count * sizeof rel->sequences[0]);
     }
+    if (rel->sequence_count == 0)
+        cci__rel_free_sequences(rel);
     return 1;
 }
 
@@ -4286,12 +4664,6 @@ static int cci__rel_place_run(cci_rel_t *rel, const uint8_t *frame, uint32_t cou
             return 1;
         frame += cci_rel_frame_size(frame); /* never behind the last: it need not be padded */
     }
-}
-
-/* Whether sequence numbers that came too early can be remembered. */
-static int cci__rel_room_for(const cci_rel_t *rel, uint64_t lo, uint64_t hi) {
-    return rel->ordered || lo <= rel->expected ||
-           cci__ranges_fit(rel->sequences, rel->sequence_count, CCI__REL_SEQUENCES, lo, hi);
 }
 
 /* Is the message that is needed next arriving in pieces? The rest of it needs no more memory. */
@@ -4418,13 +4790,13 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
     }
     if (!make)
         return NULL;
-    if (cci__list_empty(&rel->pool->parts)) {
+    if (rel->pool->part_free == 0 || !cci__rel_has(rel->pool, &rel->pool->parts, CCI_REL_PARTS)) {
         rel->pool->starved = 1;
         return NULL;
     }
     if (!rel->reliable || first > rel->expected) { /* what comes too early leaves some to what is due */
         uint32_t reserve = cci__max32(rel->pool->part_total / 4, 1);
-        if (rel->pool->part_free <= reserve || !cci__share(rel->part_count, rel->pool->part_free - reserve))
+        if (rel->part_count >= CCI__REL_PARTS || rel->pool->part_free <= reserve || !cci__share(rel->part_count, rel->pool->part_free - reserve))
             return NULL;
     }
     rel->pool->part_free--;
@@ -4438,6 +4810,8 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
     part->complete = part->after = 0;
     part->buffer = NULL;
     part->memory = NULL;
+    part->ranges = part->few;
+    part->range_capacity = CCI__REL_FEW_GAPS;
     return part;
 }
 
@@ -4445,7 +4819,7 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
 static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, uint32_t length) {
     uint64_t first = part->first;
     rel->advanced = 1;
-    (void)cci__ranges_add(part->ranges, &part->range_count, CCI__REL_GAPS, offset, offset + length);
+    (void)cci__ranges_add(part->ranges, &part->range_count, part->range_capacity, offset, offset + length);
     if (part->range_count != 1 || part->ranges[0].lo != 0 || part->ranges[0].hi != part->total)
         return CCI__TAKEN;
     part->complete = 1;
@@ -4473,10 +4847,9 @@ static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, 
 }
 
 /* Whether a piece may be marked: it must not open more gaps than are remembered, nor more holes in the sequence. */
-static int cci__rel_fits(const cci_rel_t *rel, const cci_rel_part_t *part, uint64_t sequence, uint64_t offset,
-                         uint64_t end) {
+static int cci__rel_fits(cci_rel_t *rel, cci_rel_part_t *part, uint64_t sequence, uint64_t offset, uint64_t end) {
     return cci__rel_room_for(rel, sequence, sequence + 1) &&
-           cci__ranges_fit(part->ranges, part->range_count, CCI__REL_GAPS, offset, end);
+           cci__rel_gaps_fit(rel, &part->ranges, part->range_count, &part->range_capacity, CCI__REL_GAPS, offset, end);
 }
 
 /* A segment of a bulk write. */
@@ -4716,6 +5089,24 @@ static int cci__rel_scan(const uint8_t *bytes, uint32_t length, uint32_t message
     return 1;
 }
 
+/* Notes a packet's number where its ranges are full: the pool may have space for more, or else the lowest range is forgotten, with
+ * the gap behind it. */
+static void cci__rel_note_number(cci_rel_t *rel, uint64_t number) {
+    cci_rel_pool_t *pool = rel->pool;
+    if (rel->number_capacity < CCI__REL_RANGES && cci__rel_has(pool, &pool->numbers, CCI_REL_NUMBERS)) {
+        cci_list_t *node = pool->numbers.next;
+        cci__list_remove(node);
+        memcpy(node, rel->numbers, rel->number_count * sizeof rel->numbers[0]);
+        rel->numbers = CCI__CONTAINER(node, cci_rel_numbers_t, node)->range;
+        rel->number_capacity = CCI__REL_RANGES;
+    } else {
+        rel->floor_number = rel->numbers[0].hi;
+        memmove(rel->numbers, rel->numbers + 1, --rel->number_count * sizeof rel->numbers[0]);
+    }
+    if (number >= rel->floor_number)
+        (void)cci__ranges_add(rel->numbers, &rel->number_count, rel->number_capacity, number, number + 1);
+}
+
 /* The whole number of a packet that comes now with these low bits. */
 CCI_API uint64_t cci_rel_expand(const cci_rel_t *rel, uint32_t number_low) {
     return cci__expand32(number_low, rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number);
@@ -4823,12 +5214,9 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     if (!rel->reliable && !pinged && !rel->once)
         return CCI_REL_SOUND; /* only the path's probes are acknowledged */
     gap = number != top;
-    if (cci__ranges_add(rel->numbers, &rel->number_count, CCI__REL_RANGES, number, number + 1) == CCI__RANGE_FULL) {
-        rel->floor_number = rel->numbers[0].hi;
-        memmove(rel->numbers, rel->numbers + 1, --rel->number_count * sizeof rel->numbers[0]);
-        if (number >= rel->floor_number)
-            (void)cci__ranges_add(rel->numbers, &rel->number_count, CCI__REL_RANGES, number, number + 1);
-    }
+    if (CCI__UNLIKELY(cci__ranges_add(rel->numbers, &rel->number_count, rel->number_capacity, number, number + 1) ==
+                      CCI__RANGE_FULL))
+        cci__rel_note_number(rel, number);
     if (number >= top)
         rel->largest_ns = now_ns;
     if (rel->reliable ? eliciting : pinged)
@@ -5546,7 +5934,8 @@ static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *re
     cci_rma_request_t *request;
     if (length < 48)
         return 0;
-    if (!cci__share(reader->request_count, table->request_free) || reader->request_count >= 256)
+    if (!cci__share(reader->request_count, table->request_free) || reader->request_count >= 256 ||
+        cci__list_empty(&table->requests))
         return 48; /* it will be asked for again */
     if (cci__load32(frame + 20) < 64 || cci__load32(frame + 20) > 0xfff8 || cci__load32(frame + 32) == 0 ||
         (cci__load32(frame + 32) - 1) / cci__load32(frame + 20) > 63)
@@ -5726,18 +6115,22 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
 extern "C" {
 #endif
 
-#define CCI__DGRAM_BUFS 1024u        /* default of both buffer counts */
+#define CCI__DGRAM_BUFS 1024u        /* default of both buffer counts, where memory allows */
 #define CCI__DGRAM_MAX_BUFS 65536u
 #define CCI__DGRAM_FEW 16u           /* receive buffers: of fewer, less is kept free */
 #define CCI__DGRAM_BATCH_RX 16
 #define CCI__DGRAM_BATCH_TX 88 /* two full offloaded batches of an Ethernet's packets */
-#define CCI__DGRAM_ACTIVES 1024u     /* connections with traffic at once */
-#define CCI__DGRAM_BULKS 1024u       /* RMAs at once */
-#define CCI__DGRAM_PARTS 512u        /* long messages and writes arriving at once */
+#define CCI__DGRAM_WARM 1024u        /* connections that had traffic last keep their state even if others are idle as well */
+#define CCI__DGRAM_BULKS 1024u       /* RMAs of a connection at once */
 #define CCI__DGRAM_REGIONS 4096u
-#define CCI__DGRAM_REQUESTS 1024u
 #define CCI__DGRAM_CHUNKS 512u
-#define CCI__DGRAM_CONTROL 8192u     /* connection events at once */
+#define CCI__DGRAM_CONTROL 64u       /* connection events that are made at once */
+#define CCI__DGRAM_SLAB 32768u       /* bytes of a slab, if not just one thing is longer */
+#ifdef CCI_MEMORY_BYTES
+#define CCI__DGRAM_MEMORY CCI_MEMORY_BYTES
+#else
+#define CCI__DGRAM_MEMORY (UINT64_C(1) << (sizeof(void *) > 4 ? 30 : 28)) /* bytes of the stores at most */
+#endif
 #define CCI__DGRAM_GROUPS 16u
 #define CCI__DGRAM_PROBES 8u         /* that a silent peer may leave unanswered */
 #define CCI__DGRAM_COLLECTING 64u    /* requests in pieces that are arriving */
@@ -5762,27 +6155,30 @@ enum { CCI__FRAME_CHALLENGE = 32, CCI__FRAME_RESPONSE };
 
 #define CCI__PATH_PACKET (CCI_REL_HEADER + 16u) /* bytes of a packet with one of them, besides what is added to it */
 
-/* An address that the peer may have moved to, until that is proven. */
+/* An address that the peer may have moved to, until that is proven; and what the peer wants to have proven. */
 typedef struct cci__path {
+    cci_list_t node; /* while it is free */
     cci_link_addr_t to;
     uint64_t challenge;      /* 0: there is none */
     uint64_t received, sent; /* bytes from there and to there */
     uint64_t again_ns;       /* when the challenge may be repeated */
+    uint64_t response;       /* to a challenge of the peer's, if it is owed */
     uint32_t tries;
+    uint32_t owes_response;
 } cci__path_t;
 
 typedef struct cci__active {
+    cci_list_t lent;    /* first; in `lent`, the longest unused first, or in `free_actives` */
     cci_rel_t rel;
-    cci_rma_reader_t reader;
     struct cci__dconn *conn;
     cci_list_t ready;   /* in `ready`: something can be sent; in `soon`: something waits for company or for an idle moment */
     cci_list_t inbox;   /* in `inbox`: has messages for the program */
-    cci_list_t lent;    /* in `lent`, the longest unused first, or in `free_actives` */
     cci_rel_run_t *runs, **runs_tail;
-    uint32_t unsent_bytes; /* of messages issued since something was sent */
-    uint32_t owes_response;
-    uint64_t response; /* to a challenge of the peer's */
-    cci__path_t path;
+    cci_rma_reader_t *reader; /* NULL: it has not read, nor been read */
+    cci__path_t *path;        /* NULL: the peer has not moved */
+    uint32_t stamp;           /* of the first of `runs` */
+    uint32_t unsent_bytes;    /* of messages issued since something was sent */
+    uint32_t op_count;        /* operations under way that the program waits for */
 } cci__active_t;
 
 typedef struct cci__dconn {
@@ -5829,6 +6225,24 @@ typedef struct cci__memory {
     struct cci__memory *next;
 } cci__memory_t;
 
+/* What grows as connections have traffic: each kind has its part of the memory limit, so that none can leave nothing to
+ * another. */
+enum {
+    CCI__STORE_ACTIVES = CCI_REL_GAPS + 1, /* those before are the pool's */
+    CCI__STORE_READERS,
+    CCI__STORE_PATHS,
+    CCI__STORE_READS,
+    CCI__STORE_REQUESTS,
+    CCI__STORE_OPS,
+    CCI__STORES
+};
+
+typedef struct cci__store {
+    cci_list_t *free; /* where new ones go; each begins with its node */
+    uint32_t size;    /* bytes of one */
+    uint32_t made, most;
+} cci__store_t;
+
 /* Who asks for a connection, while the program has the event. */
 typedef struct cci__uri {
     struct cci__uri *next;
@@ -5848,13 +6262,15 @@ typedef struct cci__dgram {
     const cci_link_t *link;
     void *handle;
     cci_link_info_t info;
-    int has_fd, armed_readable;
-    uint64_t armed_ns;
+    int has_fd;
+    cci__handle_t os_handle;
+    cci__polls_t polls;
     uint64_t now_ns, check_ns, thread_until_ns, received_ns;
     uint32_t max_send_size, buffer_size, resets;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
-    uint32_t idle_rounds, unread_rounds, taken, turn, unclocked, device_failed, is_dead;
+    uint32_t idle_rounds, taken, unclocked, device_failed, is_dead;
     uint32_t backlog; /* packets in the inboxes */
+    uint32_t stamp;   /* of the last completion: what happened before it has a lower one */
     uint64_t challenges; /* so far: each is another */
     uint64_t awake_ns;   /* since when the program has called often enough to see what its peers do */
     uint64_t pumped_ns;
@@ -5877,7 +6293,11 @@ typedef struct cci__dgram {
     cci_wheel_t wheel;
     cci_list_t ready, soon, inbox, lent, free_actives;
     cci_evq_event_t *free_ops;
+    cci__store_t stores[CCI__STORES];
     cci__memory_t *memory;
+    uint64_t memory_limit;    /* bytes */
+    uint32_t buffers_unmade;  /* receive buffers that the program allows and that were not needed yet */
+    cci_list_t readers, paths; /* free ones */
     cci__dconn_t *groups[CCI__DGRAM_GROUPS];
     uint32_t group_count;
     cci_evq_buffer_t *current; /* the buffer that is being taken in */
@@ -5925,6 +6345,43 @@ static void *cci__dgram_memory(cci__dgram_t *ep, size_t size) {
     block->next = ep->memory;
     ep->memory = block;
     return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
+}
+
+/* Makes a slab more of one kind; 0 if its part of the memory is used up, or there is no more. */
+static int cci__dgram_grow_store(cci__dgram_t *ep, int kind) {
+    cci__store_t *store = &ep->stores[kind];
+    uint32_t count = cci__min32(cci__max32(CCI__DGRAM_SLAB / store->size, 1), store->most - store->made), i;
+    uint8_t *slab = count > 0 ? (uint8_t *)cci__dgram_memory(ep, (size_t)count * store->size) : NULL;
+    if (!slab)
+        return 0;
+    store->made += count;
+    for (i = 0; i < count; i++)
+        cci__list_append(store->free, (cci_list_t *)(void *)(slab + (size_t)i * store->size));
+    return 1;
+}
+
+static int cci__dgram_can_grow(const cci__dgram_t *ep, int kind) {
+    return ep->stores[kind].made < ep->stores[kind].most;
+}
+
+/* One of a kind, NULL if there is none. It is not zeroed. */
+static void *cci__dgram_take(cci__dgram_t *ep, int kind) {
+    cci_list_t *list = ep->stores[kind].free, *node;
+    if (cci__list_empty(list) && !cci__dgram_grow_store(ep, kind))
+        return NULL;
+    node = list->next;
+    cci__list_remove(node);
+    return node;
+}
+
+static void cci__dgram_give_back(cci__dgram_t *ep, int kind, void *thing) {
+    cci_list_t *list = ep->stores[kind].free;
+    cci__list_insert(list->next, (cci_list_t *)thing);
+}
+
+/* The reliability protocol's pool needs more. */
+static int cci__dgram_more(cci_rel_pool_t *pool, int what) {
+    return cci__dgram_grow_store(CCI__CONTAINER(pool, cci__dgram_t, pool), what);
 }
 
 /* ---- going out: packets into the batch, the batch to the link ---- */
@@ -6115,12 +6572,12 @@ static void cci__dgram_send_path(cci__dgram_t *ep, cci__dconn_t *conn, const cci
 
 /* When the challenge is to be repeated; CCI__NEVER while no more bytes may go to an address that is not proven. */
 static uint64_t cci__path_deadline(const cci__dgram_t *ep, const cci__path_t *path) {
-    return path->challenge && path->sent + CCI__PATH_PACKET + ep->overhead <= 3 * path->received ? path->again_ns
+    return path && path->challenge && path->sent + CCI__PATH_PACKET + ep->overhead <= 3 * path->received ? path->again_ns
                                                                                                   : CCI__NEVER;
 }
 
 static void cci__dgram_challenge(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__path_t *path = &conn->active->path;
+    cci__path_t *path = conn->active->path;
     if (ep->now_ns < cci__path_deadline(ep, path))
         return;
     path->sent += CCI__PATH_PACKET + ep->overhead;
@@ -6129,10 +6586,20 @@ static void cci__dgram_challenge(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_send_path(ep, conn, &path->to, CCI__FRAME_CHALLENGE, path->challenge);
 }
 
+static cci__path_t *cci__dgram_attach_path(cci__dgram_t *ep, cci__active_t *active) {
+    cci__path_t *path = (cci__path_t *)cci__dgram_take(ep, CCI__STORE_PATHS);
+    if (path)
+        memset(path, 0, sizeof *path);
+    active->path = path;
+    return path;
+}
+
 /* A sound packet of the peer's came from an address that is not known to be its own. */
 static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *from, uint32_t length,
                                  int newest) {
-    cci__path_t *path = &conn->active->path;
+    cci__path_t *path = conn->active->path;
+    if (!path && (!newest || (path = cci__dgram_attach_path(ep, conn->active)) == NULL))
+        return;
     if (!path->challenge || memcmp(&path->to, from, sizeof *from) != 0) {
         uint64_t words[4] = {0, 0, 0, 0}; /* other hashes of this key have other counts of words */
         if (!newest)
@@ -6140,7 +6607,8 @@ static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         words[0] = ++ep->challenges;
         words[1] = conn->conn.index;
         words[2] = conn->conn.token;
-        memset(path, 0, sizeof *path);
+        path->received = path->sent = 0;
+        path->tries = 0;
         path->to = *from;
         path->challenge = cci__siphash(ep->conns.key, words, 4) | 1;
         path->again_ns = ep->now_ns;
@@ -6149,17 +6617,23 @@ static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     cci__dgram_challenge(ep, conn);
 }
 
+/* The peer is where it was. */
+static inline void cci__dgram_stayed(cci__active_t *active) {
+    if (CCI__UNLIKELY(active->path != NULL))
+        active->path->challenge = 0;
+}
+
 /* The peer has answered the challenge: this is its address now. */
 static void cci__dgram_moved(cci__dgram_t *ep, cci__dconn_t *conn) {
     int hashed = conn->conn.hashed, counted = (conn->conn.flags & CCI__CONN_COUNTED) != 0;
     cci__dgram_remember(ep, conn);
     cci__dgram_count(ep, conn, -counted, 0);
     cci_conn_unhash(&ep->conns, &conn->conn);
-    conn->conn.peer = conn->active->path.to;
+    conn->conn.peer = conn->active->path->to;
     if (hashed)
         cci_conn_hash(&ep->conns, &conn->conn);
     cci__dgram_count(ep, conn, counted, 0);
-    conn->active->path.challenge = 0;
+    conn->active->path->challenge = 0;
 }
 
 /* A frame about addresses; returns its bytes, 0 if it is malformed. */
@@ -6170,9 +6644,11 @@ static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, cons
         return 0;
     bits = cci__load64(frame + 8);
     if (frame[0] == CCI__FRAME_CHALLENGE) {
-        active->response = bits;
-        active->owes_response = 1;
-    } else if (active->path.challenge && active->path.challenge == bits) {
+        if (active->path || cci__dgram_attach_path(ep, active)) { /* else it is as if it were lost */
+            active->path->response = bits;
+            active->path->owes_response = 1;
+        }
+    } else if (active->path && active->path->challenge && active->path->challenge == bits) {
         cci__dgram_moved(ep, conn);
     }
     return 16;
@@ -6190,11 +6666,14 @@ static void cci__dgram_commit_next(cci__dgram_t *ep, cci__dconn_t *conn, const u
 static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t now_ns) {
     cci__active_t *active = conn->active;
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
+    cci_rma_reader_t *reader = active->reader;
     uint32_t size;
-    if (cci_rma_wants_to_answer(&active->reader)) {
+    if (!reader)
+        return 0;
+    if (cci_rma_wants_to_answer(reader)) {
         /* An answer's segment fills its packet: what is owed goes in packets of its own. */
         cci_rel_open_packet(&active->rel, packet, active->rel.mtu, now_ns);
-        size = cci_rma_answer(&ep->rma, &active->reader, packet->head + packet->head_length,
+        size = cci_rma_answer(&ep->rma, reader, packet->head + packet->head_length,
                               ep->info.mtu - packet->head_length, &packet->body, &packet->body_length);
         if (size > 0) {
             packet->head_length += size;
@@ -6202,12 +6681,12 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
             return 1;
         }
     }
-    if (!cci_rma_wants_to_ask(&ep->rma, &active->reader))
+    if (!cci_rma_wants_to_ask(&ep->rma, reader))
         return 0;
     if (active->rel.mtu < active->rel.mtu_max && !active->rel.probing)
         active->rel.want_mtu = 1;
     cci_rel_open_packet(&active->rel, packet, 96, now_ns);
-    size = cci_rma_ask(&ep->rma, &active->reader, (active->rel.mtu - CCI_REL_HEADER - 16) & ~7u,
+    size = cci_rma_ask(&ep->rma, reader, (active->rel.mtu - CCI_REL_HEADER - 16) & ~7u,
                        packet->head + packet->head_length, cci__min32(CCI_REL_HEAD, active->rel.mtu) - packet->head_length,
                        now_ns);
     packet->head_length += size;
@@ -6224,7 +6703,7 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status);
 static int cci__active_stuck(const cci__active_t *active) {
     const cci_rel_t *rel = &active->rel;
     return (rel->in_flight == 0 && (!cci__list_empty(&rel->bulks) || !cci__list_empty(&rel->lost))) ||
-           (active->reader.outstanding == 0 && !cci__list_empty(&active->reader.reads));
+           (active->reader && active->reader->outstanding == 0 && !cci__list_empty(&active->reader->reads));
 }
 
 /* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after it. */
@@ -6232,9 +6711,9 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
     cci__dconn_t *conn = active->conn;
     int left = CCI__DGRAM_BATCH_TX, more = 1;
     cci__list_remove(&active->ready);
-    if (CCI__UNLIKELY(active->owes_response)) {
-        active->owes_response = 0;
-        cci__dgram_send_path(ep, conn, &conn->conn.peer, CCI__FRAME_RESPONSE, active->response);
+    if (CCI__UNLIKELY(active->path && active->path->owes_response)) {
+        active->path->owes_response = 0;
+        cci__dgram_send_path(ep, conn, &conn->conn.peer, CCI__FRAME_RESPONSE, active->path->response);
     }
     while (left-- > 0 && more) {
         cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
@@ -6275,7 +6754,7 @@ static void cci__dgram_make_ready(cci__dgram_t *ep, cci__active_t *active) {
 /* ---- connections and what is lent to them ---- */
 
 static int cci__active_idle(const cci__active_t *active) {
-    return !active->runs && cci_rel_idle(&active->rel) && cci_rma_reader_idle(&active->reader);
+    return !active->runs && cci_rel_idle(&active->rel) && (!active->reader || cci_rma_reader_idle(active->reader));
 }
 
 static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
@@ -6286,7 +6765,21 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_remove(&active->ready);
     cci__list_remove(&active->inbox);
     cci__list_remove(&active->lent);
-    cci__list_append(&ep->free_actives, &active->lent);
+    if (active->reader)
+        cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
+    if (active->path)
+        cci__dgram_give_back(ep, CCI__STORE_PATHS, active->path);
+    cci__dgram_give_back(ep, CCI__STORE_ACTIVES, active);
+}
+
+/* What the connection needs for reading, or for being read; NULL if there is none. */
+static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *active) {
+    if (active->reader)
+        return active->reader;
+    active->reader = (cci_rma_reader_t *)cci__dgram_take(ep, CCI__STORE_READERS);
+    if (active->reader)
+        cci_rma_reader_init(active->reader, active);
+    return active->reader;
 }
 
 /* Ends a connection that has long held what others need, and has got no further. Its peer learns it from a reset. */
@@ -6312,7 +6805,7 @@ static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
         cci__list_append(&ep->lent, &active->lent);
         if (take)
             cci_rel_forget(&active->rel);
-        evicted = cci__dgram_evict(ep, active);
+        evicted = (!take || !cci__dgram_can_grow(ep, CCI__STORE_ACTIVES)) && cci__dgram_evict(ep, active);
         if (take && cci__active_idle(active)) {
             cci__dgram_take_active(ep, active);
             return;
@@ -6320,6 +6813,14 @@ static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
         if (!take && evicted)
             return;
     }
+}
+
+/* A free one, which an idle connection gives back if it need be; NULL if there is none. */
+static cci__active_t *cci__dgram_new_active(cci__dgram_t *ep) {
+    if (cci__list_empty(&ep->free_actives) && (ep->stores[CCI__STORE_ACTIVES].made >= CCI__DGRAM_WARM ||
+                                               !cci__dgram_grow_store(ep, CCI__STORE_ACTIVES)))
+        cci__dgram_reclaim(ep, 1);
+    return (cci__active_t *)cci__dgram_take(ep, CCI__STORE_ACTIVES);
 }
 
 /* Lends the connection what it needs for traffic; NULL if everything is in use. */
@@ -6332,22 +6833,18 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
         }
         return active;
     }
-    if (cci__list_empty(&ep->free_actives)) {
-        cci__dgram_reclaim(ep, 1);
-        if (cci__list_empty(&ep->free_actives))
-            return NULL;
-    }
-    active = CCI__CONTAINER(ep->free_actives.next, cci__active_t, lent);
-    cci__list_remove(&active->lent);
+    active = cci__dgram_new_active(ep);
+    if (!active)
+        return NULL;
     cci__list_append(&ep->lent, &active->lent);
     cci__list_init(&active->ready);
     cci__list_init(&active->inbox);
     active->conn = conn;
     active->runs = NULL;
     active->runs_tail = &active->runs;
-    active->unsent_bytes = 0;
-    active->owes_response = 0;
-    memset(&active->path, 0, sizeof active->path);
+    active->unsent_bytes = active->op_count = 0;
+    active->reader = NULL;
+    active->path = NULL;
     conn->active = active;
     cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
                   cci__max32(cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), 256),
@@ -6356,21 +6853,29 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     active->rel.progress_ns = ep->now_ns;
     active->rel.message_max = conn->conn.pub.max_send_size;
     active->rel.once = conn->key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
-    cci_rma_reader_init(&active->reader, active);
     return active;
 }
 
-/* Arms the connection's timer for the next thing that time demands of it. */
-static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
+/* When time demands the next thing of a connection. */
+static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn) {
     uint64_t at = CCI__NEVER;
     if (conn->active) {
-        at = cci__min64(cci_rel_deadline(&conn->active->rel), cci_rma_deadline(&conn->active->reader));
-        at = cci__min64(at, cci__path_deadline(ep, &conn->active->path));
+        at = cci_rel_deadline(&conn->active->rel);
+        if (CCI__UNLIKELY(conn->active->reader != NULL))
+            at = cci__min64(at, cci_rma_deadline(conn->active->reader));
+        if (CCI__UNLIKELY(conn->active->path != NULL))
+            at = cci__min64(at, cci__path_deadline(ep, conn->active->path));
     }
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
     if (conn->conn.state == CCI_CONN_OPEN)
         at = cci__min64(at, conn->in.open.probe_ns);
+    return at;
+}
+
+/* Arms the connection's timer for that. It is not moved back: that can wait until it fires, or somebody wants to sleep. */
+static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t at = cci__dgram_due(ep, conn);
     if (at < conn->conn.timer.at_ns) /* never at once: what is overdue now and stays so must not stop the round */
         cci__timer_arm(&ep->wheel, &conn->conn.timer, cci__max64(at, ep->now_ns + (1u << CCI__TICK_SHIFT)));
 }
@@ -6407,7 +6912,7 @@ static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t
     made->pub.max_send_size = ep->max_send_size;
     made->deadline_ns = CCI__NEVER;
     conn->send_timeout_us = ep->send_timeout_us;
-    conn->state.mtu = ep->info.base_mtu;
+    conn->state.mtu = (uint16_t)ep->info.base_mtu;
     return conn;
 }
 
@@ -6433,7 +6938,8 @@ static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
             if (item->kind == CCI__ITEM_EXTERN) /* a read that waits for a fence: the reader does not know it yet */
                 cci_rma_free_read(&ep->rma, (cci_rma_read_t *)item->user_data);
         }
-        cci_rma_reader_abort(&ep->rma, &conn->active->reader);
+        if (conn->active->reader)
+            cci_rma_reader_abort(&ep->rma, conn->active->reader);
         cci_rel_abort(&conn->active->rel, status);
         cci__list_remove(&conn->active->ready);
     }
@@ -6493,10 +6999,10 @@ static void cci__dgram_proven(cci__dgram_t *ep, cci__dconn_t *conn) {
 static cci_evq_event_t *cci__dgram_control_event(cci__dgram_t *ep) {
     cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
     if (!event) {
-        cci_evq_event_t *more = (cci_evq_event_t *)cci__dgram_memory(ep, 256 * sizeof *more);
+        cci_evq_event_t *more = (cci_evq_event_t *)cci__dgram_memory(ep, CCI__DGRAM_CONTROL * sizeof *more);
         if (!more)
             return NULL;
-        cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, more, 256);
+        cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, more, CCI__DGRAM_CONTROL);
         event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
     }
     event->owner = NULL;
@@ -6531,6 +7037,10 @@ static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_event_t *event = conn->in.open.keepalive_event ? NULL : cci__dgram_control_event(ep);
     conn->keepalive_us = 0;
     conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+    if (conn->active) { /* nobody waits for the answer any more */
+        conn->active->rel.ping = 0;
+        cci_rel_forget(&conn->active->rel);
+    }
     if (!event)
         return;
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
@@ -6557,6 +7067,7 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
     event->base.pub.disconnect.connection = &conn->conn.pub;
     event->base.pub.disconnect.context = conn->conn.pub.context;
     event->owner = conn;
+    event->state = ++ep->stamp;
     conn->in.broken.end_event = event;
     cci_evq_post(&ep->evq.done, event);
 }
@@ -6688,12 +7199,45 @@ static int cci__dgram_peers_hold(const cci__dgram_t *ep) {
     return ep->pool.buffers_held >= ep->recv_buf_count / 2;
 }
 
+/* Makes receive buffers, a slab of them; 0 if there are to be no more. */
+static int cci__dgram_grow_buffers(cci__dgram_t *ep) {
+    uint32_t count = cci__min32(cci__max32(CCI__DGRAM_SLAB / ep->buffer_size, CCI__DGRAM_BATCH_RX), ep->buffers_unmade);
+    cci_evq_buffer_t *buffers = NULL;
+    uint8_t *bytes = NULL;
+    if (count > 0)
+        buffers = (cci_evq_buffer_t *)cci__dgram_memory(ep, count * sizeof *buffers);
+    if (buffers)
+        bytes = (uint8_t *)cci__dgram_memory(ep, (size_t)count * ep->buffer_size);
+    if (!bytes)
+        return 0;
+    ep->buffers_unmade -= count;
+    cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->buffer_size, count);
+    return 1;
+}
+
+/* Buffers that are free, and those that can be made. */
+static uint32_t cci__dgram_buffers_left(const cci__dgram_t *ep) {
+    return ep->evq.free_buffer_count + ep->buffers_unmade;
+}
+
+/* Is there one now, besides the one that takes the place in the batch of one that is kept? */
+static int cci__dgram_has_buffer(cci__dgram_t *ep) {
+    return ep->evq.free_buffer_count > 1 || cci__dgram_grow_buffers(ep) || ep->evq.free_buffer_count > 0;
+}
+
+static cci_evq_buffer_t *cci__dgram_take_buffer(cci__dgram_t *ep) {
+    if (ep->evq.free_buffer_count == 0)
+        (void)cci__dgram_grow_buffers(ep);
+    return cci_evq_take_buffer(&ep->evq);
+}
+
 /* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves the last
  * quarter to what is due, a little more to requests for connections, and its share to other connections. */
 static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, int in_order, uint32_t spoken_for) {
     uint32_t count = ep->recv_buf_count, early = count / 4 + (count < CCI__DGRAM_FEW ? count > 1 : cci__max32(count / 16, 2));
-    uint32_t left = ep->evq.free_buffer_count, reserve = spoken_for + (in_order ? 0 : early);
-    if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)))
+    uint32_t left = cci__dgram_buffers_left(ep), reserve = spoken_for + (in_order ? 0 : early);
+    if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)) &&
+        (CCI__LIKELY(ep->evq.free_buffer_count > spoken_for) || cci__dgram_grow_buffers(ep)))
         return 1;
     if (in_order && cci__dgram_peers_hold(ep))
         ep->pool.starved = 1;
@@ -6726,16 +7270,24 @@ static uint8_t *cci__sink_assemble(void *user, uint32_t size, int in_order, void
     if (size + CCI_REL_HEADER > ep->buffer_size ||
         !cci__dgram_buffer_for(ep, active, in_order, ep->current && ep->current->refs > 1))
         return NULL;
-    taken = cci_evq_take_buffer(&ep->evq);
+    taken = cci__dgram_take_buffer(ep);
     *buffer = taken;
     return taken->data;
+}
+
+/* The first frame's sequence number has done its work: in its place stands since when the run waits for the program. */
+static uint8_t *cci__run_stamp(cci_rel_run_t *run) {
+    return (uint8_t *)run + run->begin + 4;
 }
 
 static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
-    if (!active->runs)
+    if (!active->runs) {
+        active->stamp = ep->stamp;
         cci__list_append(&ep->inbox, &active->inbox);
+    }
+    cci__store32(cci__run_stamp(run), ep->stamp);
     ep->backlog++;
     run->next = NULL;
     *active->runs_tail = run;
@@ -6763,7 +7315,9 @@ static int cci__sink_readable(void *user, const cci_rel_bulk_t *source) {
 
 static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
     cci__op_t *op = CCI__CONTAINER(rel_op, cci__op_t, rel);
-    cci__dgram_t *ep = cci__dgram_of(((cci__active_t *)user)->conn);
+    cci__active_t *active = (cci__active_t *)user;
+    cci__dgram_t *ep = cci__dgram_of(active->conn);
+    active->op_count--;
     if (op->blocking) {
         op->done = 1;
         if (ep->waiters > 0 && ep->link->wake)
@@ -6771,29 +7325,36 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
         return;
     }
     op->event.base.pub.send.status = (cci_status_t)rel_op->status;
+    op->event.state = ++ep->stamp;
     cci_evq_post(&ep->evq.done, &op->event);
 }
 
 static void cci__sink_start(void *user, cci_rel_item_t *item) {
     cci__active_t *active = (cci__active_t *)user;
-    cci_rma_read_start(&active->reader, (cci_rma_read_t *)item->user_data);
+    cci_rma_read_start(active->reader, (cci_rma_read_t *)item->user_data); /* see cci__dgram_read() */
 }
 
 static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
     uint32_t size, requests;
+    cci_rma_reader_t *reader;
     cci_rma_read_t *read;
     if (CCI__UNLIKELY(frame[0] == CCI__FRAME_CHALLENGE || frame[0] == CCI__FRAME_RESPONSE))
         return cci__dgram_input_path(ep, active->conn, frame, length);
     if (!active->rel.reliable)
         return 0;
-    requests = active->reader.request_count;
-    size = cci_rma_input(&ep->rma, &active->reader, frame, length, now_ns);
+    reader = cci__dgram_reader(ep, active);
+    if (!reader)
+        return 0; /* as if it were lost */
+    if (frame[0] == CCI__FRAME_READ && cci__list_empty(&ep->rma.requests))
+        (void)cci__dgram_grow_store(ep, CCI__STORE_REQUESTS);
+    requests = reader->request_count;
+    size = cci_rma_input(&ep->rma, reader, frame, length, now_ns);
     if (frame[0] == CCI__FRAME_DATA)
         active->rel.progress_ns = now_ns;
-    active->rel.advanced |= active->reader.request_count > requests; /* what waits may wait for a read to end */
-    while ((read = cci_rma_next_finished(&active->reader)) != NULL) {
+    active->rel.advanced |= reader->request_count > requests; /* what waits may wait for a read to end */
+    while ((read = cci_rma_next_finished(reader)) != NULL) {
         cci_rel_item_t *item = (cci_rel_item_t *)read->item;
         int status = read->status;
         cci_rma_free_read(&ep->rma, read);
@@ -7025,14 +7586,15 @@ static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_link_rx_t *rx, cons
 /* Why there is no space for a request, NULL if there is. */
 static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_link_rx_t *rx, int whole) {
     uint32_t reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW); /* of few, what is early leaves but one more */
+    uint32_t left = cci__dgram_buffers_left(ep);
     uint8_t prefix[16];
-    if ((ep->current->refs == 1 || !whole) && ep->evq.free_buffer_count <= reserve) {
+    if ((ep->current->refs == 1 || !whole) && (left <= reserve || !cci__dgram_has_buffer(ep))) {
         if (cci__dgram_peers_hold(ep))
             cci__dgram_reclaim(ep, 0);
         return "clients have to wait: the receive buffers are full of requests and messages";
     }
     if (cci__dgram_prefix(ep, &rx->from, prefix) &&
-        !cci_conn_source_may(&ep->conns, prefix, ep->evq.free_buffer_count - cci__min32(reserve, ep->evq.free_buffer_count - 1)))
+        !cci_conn_source_may(&ep->conns, prefix, left - cci__min32(reserve, left - 1)))
         return "clients have to wait: one network has the most connections that it may have";
     return NULL;
 }
@@ -7052,7 +7614,7 @@ static void cci__dgram_hear(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn
         cci_evq_post(&ep->evq.urgent, event);
         return;
     }
-    event->buffer = cci_evq_take_buffer(&ep->evq);
+    event->buffer = cci__dgram_take_buffer(ep);
     event->base.pub.request.data_ptr = event->buffer->data;
     conn->conn.state = CCI_CONN_COLLECTING;
     conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
@@ -7230,7 +7792,7 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         if (outcome != CCI_REL_UNSOUND)
             cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
     } else if (outcome == CCI_REL_NEWEST) {
-        active->path.challenge = 0; /* the peer is where it was */
+        cci__dgram_stayed(active);
     }
     if (conn->conn.state == CCI_CONN_OPEN)
         cci__dgram_make_ready(ep, active);
@@ -7408,7 +7970,7 @@ static void cci__dgram_input_buffer(cci__dgram_t *ep, cci_link_rx_t *rx) {
         if (CCI__LIKELY((at & 7) == 0)) {
             cci__dgram_input(ep, rx, rx->data + at, length);
         } else { /* a peer with odd sizes: move it to where its messages are aligned */
-            cci_evq_buffer_t *outer = ep->current, *moved = cci_evq_take_buffer(&ep->evq);
+            cci_evq_buffer_t *outer = ep->current, *moved = cci__dgram_take_buffer(ep);
             if (!moved)
                 return;
             memcpy(moved->data, rx->data + at, length);
@@ -7428,7 +7990,7 @@ static int cci__dgram_receive(cci__dgram_t *ep, int most) {
         ep->current = ep->rx_buffer[i];
         cci__dgram_input_buffer(ep, &ep->rx[i]);
         if (ep->current->refs > 1) { /* kept: another takes its place in the batch; keep() saw to it that there is one */
-            cci_evq_buffer_t *fresh = cci_evq_take_buffer(&ep->evq);
+            cci_evq_buffer_t *fresh = cci__dgram_take_buffer(ep);
             CCI_ASSERT(fresh);
             cci_evq_release_buffer(&ep->evq, ep->current);
             ep->rx_buffer[i] = fresh;
@@ -7555,8 +8117,8 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
         if (conn->active && conn->conn.state == CCI_CONN_OPEN) {
             cci__active_t *active = conn->active;
             cci_rel_timeout(&active->rel, ep->now_ns);
-            cci_rma_timeout(&ep->rma, &active->reader,
-                            (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
+            if (CCI__UNLIKELY(active->reader != NULL))
+                cci_rma_timeout(&ep->rma, active->reader, (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
             cci__dgram_challenge(ep, conn);
             if (conn->conn.state == CCI_CONN_OPEN)
                 cci__dgram_make_ready(ep, active);
@@ -7611,23 +8173,27 @@ static void cci__dgram_check_device(cci__dgram_t *ep) {
         cci__dgram_die(ep);
 }
 
-/* One round of work. `idle`: the program has nothing else to do, so nothing is kept back. */
+enum { CCI__BUSY = 0, CCI__IDLE_IF_NOTHING_COMES = 1, CCI__IDLE = 2 };
+
+/* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it something to do,
+ * and acknowledgements a message to go with. */
 static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     cci_list_t round;
     int count;
     ep->resets = 0;
-    /* A round that finds nothing looks at the clock now and then only: that costs a fifth of it. */
-    if (most == 1 || idle || ep->unread_rounds++ >= 7 || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon)) {
-        ep->unread_rounds = 0;
+    if (most == 1 || idle || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon) ||
+        cci__polls_look(&ep->polls)) {
         ep->now_ns = ep->link->now(ep->handle);
+        cci__polls_looked(&ep->polls, ep->now_ns, 7);
     }
     if (CCI__UNLIKELY(ep->now_ns - ep->pumped_ns > 1000 * CCI__MS))
         ep->awake_ns = ep->now_ns; /* what peers did meanwhile is still waiting to be received */
     ep->pumped_ns = ep->now_ns;
     count = most == 1 && ep->now_ns < ep->received_ns + 200000 ? 0 : cci__dgram_receive(ep, most);
-    if (count > 0)
+    if (count > 0) {
         ep->idle_rounds = 0;
-    else if (ep->idle_rounds < 1000)
+        idle &= CCI__IDLE;
+    } else if (ep->idle_rounds < 1000)
         ep->idle_rounds++;
     if (CCI__UNLIKELY(count < 0))
         ep->check_ns = 0;
@@ -7669,10 +8235,24 @@ static uint64_t cci__dgram_deadline(const cci__dgram_t *ep) {
     return ep->link->up ? cci__min64(at, ep->check_ns + 900 * CCI__MS) : at;
 }
 
+/* The deadline for one who is going to sleep until then: timers that come first and whose time has moved back since they were
+ * armed are put where they belong. A packet makes one timer stale at most, so this costs little for each. */
+static uint64_t cci__dgram_sleep_deadline(cci__dgram_t *ep) {
+    cci_timer_t *timer;
+    uint32_t moved;
+    for (moved = 0; moved < 64 && (timer = cci__wheel_first(&ep->wheel)) != NULL; moved++) {
+        const cci__dconn_t *conn = (const cci__dconn_t *)(void *)CCI__CONTAINER(timer, cci_conn_t, timer);
+        uint64_t at = cci__dgram_due(ep, conn);
+        if (at <= timer->at_ns || timer->at_ns <= ep->now_ns)
+            break;
+        cci__timer_arm(&ep->wheel, timer, at);
+    }
+    return cci__dgram_deadline(ep);
+}
+
 /* Makes the OS handle tell the truth, and the helper thread look again. At the end of every call that may have changed
  * either. */
 static void cci__dgram_arm(cci__dgram_t *ep) {
-    int readable;
     uint64_t deadline_ns;
     if (!ep->has_fd && !ep->info.progress_thread)
         return;
@@ -7683,17 +8263,15 @@ static void cci__dgram_arm(cci__dgram_t *ep) {
     }
     if (!ep->has_fd || !ep->link->arm)
         return;
-    readable = cci__dgram_has_events(ep);
-    if (readable == ep->armed_readable && deadline_ns >= ep->armed_ns && ep->armed_ns > ep->now_ns)
-        return;
-    ep->armed_readable = readable;
-    ep->armed_ns = deadline_ns;
-    ep->link->arm(ep->handle, readable, deadline_ns);
+    if (!ep->os_handle.is_awake && deadline_ns < ep->os_handle.armed_ns)
+        deadline_ns = cci__dgram_sleep_deadline(ep);
+    if (cci__handle_set(&ep->os_handle, cci__dgram_has_events(ep), deadline_ns, ep->now_ns))
+        ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
 }
 
 /* Sleeps, without the lock, until there may be something to do. */
 static void cci__dgram_wait(cci__dgram_t *ep, uint64_t most_ns) {
-    uint64_t deadline_ns = cci__dgram_deadline(ep), now_ns = ep->link->now(ep->handle);
+    uint64_t deadline_ns = cci__dgram_sleep_deadline(ep), now_ns = ep->link->now(ep->handle);
     uint64_t wait_ns = deadline_ns > now_ns ? cci__min64(deadline_ns - now_ns, most_ns) : 0;
     if (!ep->link->wait || wait_ns == 0) {
         cci__dgram_unlock(ep); /* another thread may have something to do */
@@ -7713,9 +8291,9 @@ static void *cci__dgram_thread(void *arg) {
     cci__dgram_lock(ep);
     while (!ep->stopping) {
         uint64_t deadline_ns, now_ns;
-        cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX);
+        cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
         cci__dgram_arm(ep);
-        deadline_ns = cci__dgram_deadline(ep);
+        deadline_ns = cci__dgram_sleep_deadline(ep);
         now_ns = ep->link->now(ep->handle);
         if (deadline_ns <= now_ns) {
             cci__dgram_unlock(ep);
@@ -7747,7 +8325,7 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
     uint64_t start_ns = ep->link->now(ep->handle);
     int status;
     while (!op->done) {
-        cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX);
+        cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
         if (op->done)
             break;
         if (ep->now_ns - start_ns < 50000) { /* an answer is usually near: sleeping would take longer */
@@ -7764,10 +8342,54 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
 
 /* ---- creation and destruction ---- */
 
-static int cci__dgram_add_ops(cci__dgram_t *ep, uint32_t count) {
-    cci__op_t *ops = (cci__op_t *)cci__dgram_memory(ep, count * sizeof *ops);
+/* Gives a kind its part of the memory, in 64ths, and a list for those that are free. */
+static void cci__dgram_init_store(cci__dgram_t *ep, int kind, cci_list_t *list, size_t size, uint32_t part) {
+    cci__store_t *store = &ep->stores[kind];
+    uint64_t most = ep->memory_limit / 64 * part / size;
+    store->free = list;
+    store->size = (uint32_t)size;
+    store->made = 0;
+    store->most = (uint32_t)cci__min64(cci__max64(most, 4), UINT32_MAX / 16);
+}
+
+/* What the reliability protocol's pool may have. */
+static void cci__dgram_init_pool(cci__dgram_t *ep) {
+    cci_rel_pool_t *pool = &ep->pool;
+    cci__dgram_init_store(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), 12);
+    cci__dgram_init_store(ep, CCI_REL_LARGE, &pool->large, pool->block_size, 10);
+    cci__dgram_init_store(ep, CCI_REL_BULKS, &pool->bulks, sizeof(cci_rel_item_t), 2);
+    cci__dgram_init_store(ep, CCI_REL_RECORDS, &pool->records, sizeof(cci_rel_sent_t), 5);
+    cci__dgram_init_store(ep, CCI_REL_PARTS, &pool->parts, sizeof(cci_rel_part_t), 1);
+    cci__dgram_init_store(ep, CCI_REL_NUMBERS, &pool->numbers, sizeof(cci_rel_numbers_t), 1);
+    cci__dgram_init_store(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), 1);
+    pool->more = cci__dgram_more;
+    pool->bulk_limit = CCI__DGRAM_BULKS;
+    pool->block_total = ep->stores[CCI_REL_BLOCKS].most;
+    pool->large_total = ep->stores[CCI_REL_LARGE].most;
+    pool->record_free = pool->record_total = ep->stores[CCI_REL_RECORDS].most;
+    pool->part_free = pool->part_total = ep->stores[CCI_REL_PARTS].most;
+    pool->gap_free = ep->stores[CCI_REL_GAPS].most;
+}
+
+static void cci__dgram_init_stores(cci__dgram_t *ep) {
+    cci__dgram_init_store(ep, CCI__STORE_ACTIVES, &ep->free_actives, sizeof(cci__active_t), 14);
+    cci__dgram_init_store(ep, CCI__STORE_READERS, &ep->readers, sizeof(cci_rma_reader_t), 1);
+    cci__dgram_init_store(ep, CCI__STORE_PATHS, &ep->paths, sizeof(cci__path_t), 1);
+    cci__dgram_init_store(ep, CCI__STORE_READS, &ep->rma.reads, sizeof(cci_rma_read_t), 1);
+    cci__dgram_init_store(ep, CCI__STORE_REQUESTS, &ep->rma.requests, sizeof(cci_rma_request_t), 1);
+    cci__dgram_init_store(ep, CCI__STORE_OPS, NULL, sizeof(cci__op_t), 4);
+    ep->rma.request_free = ep->stores[CCI__STORE_REQUESTS].most;
+    cci__dgram_init_pool(ep);
+}
+
+/* Operations have lists of their own. */
+static int cci__dgram_grow_ops(cci__dgram_t *ep) {
+    cci__store_t *store = &ep->stores[CCI__STORE_OPS];
+    uint32_t count = cci__min32(CCI__DGRAM_SLAB / store->size, store->most - store->made);
+    cci__op_t *ops = count > 0 ? (cci__op_t *)cci__dgram_memory(ep, count * sizeof *ops) : NULL;
     if (!ops)
         return 0;
+    store->made += count;
     while (count-- > 0) {
         memset(&ops[count], 0, sizeof ops[count]);
         ops[count].event.base.endpoint = &ep->base;
@@ -7778,31 +8400,17 @@ static int cci__dgram_add_ops(cci__dgram_t *ep, uint32_t count) {
     return 1;
 }
 
-/* Buffers for `count` more messages to be sent. The bytes are not touched until they are used. */
-static int cci__dgram_add_send(cci__dgram_t *ep, uint32_t count) {
-    size_t stride = ep->pool.block_size;
-    cci_rel_item_t *items = (cci_rel_item_t *)cci__dgram_memory(ep, count * sizeof *items);
-    uint8_t *bytes = items ? (uint8_t *)cci__dgram_memory(ep, count * stride) : NULL;
-    if (!bytes || !cci__dgram_add_ops(ep, count))
-        return 0;
-    cci_rel_pool_add_blocks(&ep->pool, items, bytes, count);
-    return 1;
-}
-
-static int cci__dgram_add_recv(cci__dgram_t *ep, uint32_t count) {
-    cci_evq_buffer_t *buffers;
-    cci_evq_event_t *events;
-    uint8_t *bytes;
-    if (count > (SIZE_MAX - 128) / ep->buffer_size)
-        return 0;
-    buffers = (cci_evq_buffer_t *)cci__dgram_memory(ep, count * sizeof *buffers);
-    events = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *events);
-    bytes = (uint8_t *)cci__dgram_memory(ep, (size_t)count * ep->buffer_size);
-    if (!buffers || !events || !bytes)
-        return 0;
-    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, events, count);
-    cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->buffer_size, count);
-    return 1;
+/* An event for a message that has arrived, NULL if the program holds as many as it allows. */
+static cci_evq_event_t *cci__dgram_message_event(cci__dgram_t *ep) {
+    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+    uint32_t count = CCI__DGRAM_SLAB / sizeof *event / 4;
+    if (CCI__LIKELY(event != NULL) || ep->evq.recv_out >= ep->evq.recv_limit)
+        return event;
+    event = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *event);
+    if (!event)
+        return NULL;
+    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, event, count);
+    return cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
 }
 
 /* Memory for what is added to packets, if anything is. */
@@ -7820,65 +8428,100 @@ static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
     return ep->wire != NULL;
 }
 
-/* All memory that the endpoint needs, its connection table's growth excepted. */
-static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
+/* How many blocks a connection may have. What the program asks for, it gets, however little memory it has allowed. */
+static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
+    cci__store_t *blocks = &ep->stores[CCI_REL_BLOCKS], *large = &ep->stores[CCI_REL_LARGE];
+    blocks->most = cci__max32(blocks->most, count + (count + 2) / 3); /* of which one connection may have three quarters */
+    large->most = cci__max32(large->most, count + (count + 2) / 3);
+    ep->pool.block_total = blocks->most;
+    ep->pool.large_total = large->most;
+    ep->pool.block_limit = ep->send_buf_count = count;
+    ep->stores[CCI__STORE_OPS].most = cci__max32(ep->stores[CCI__STORE_OPS].most, count + CCI__DGRAM_BULKS);
+}
+
+/* The counts of buffers that the link and the configuration leave open, and what follows from them. */
+static int cci__dgram_set_counts(cci__dgram_t *ep) {
+    const cci_link_info_t *info = &ep->info;
+    uint64_t receive = cci__min64(ep->memory_limit / 8 / ep->buffer_size, CCI__DGRAM_BUFS);
+    uint32_t send = cci__min32(ep->stores[CCI_REL_LARGE].most, ep->stores[CCI_REL_BLOCKS].most) / 4 * 3;
+    cci__dgram_limit_blocks(ep, info->send_buf_count ? info->send_buf_count : cci__max32(cci__min32(send, CCI__DGRAM_BUFS), 1));
+    ep->recv_buf_count = info->recv_buf_count ? info->recv_buf_count : cci__max32((uint32_t)receive, CCI__DGRAM_FEW);
+    if (ep->recv_buf_count > SIZE_MAX / 2 / ep->buffer_size)
+        return 0;
+    ep->evq.recv_limit = ep->recv_buf_count;
+    ep->buffers_unmade = ep->recv_buf_count + CCI__DGRAM_BATCH_RX;
+    return 1;
+}
+
+/* The buffers of the batch that is received. */
+static int cci__dgram_fill_batch(cci__dgram_t *ep) {
     uint32_t i;
-    cci_evq_event_t *control = (cci_evq_event_t *)cci__dgram_memory(ep, CCI__DGRAM_CONTROL * sizeof *control);
-    cci__active_t *actives = (cci__active_t *)cci__dgram_memory(ep, CCI__DGRAM_ACTIVES * sizeof *actives);
-    cci_rel_item_t *bulks = (cci_rel_item_t *)cci__dgram_memory(ep, CCI__DGRAM_BULKS * sizeof *bulks);
-    uint32_t record_count = 4 * cci__max32(ep->send_buf_count, 1024), heads = 0;
-    cci_rel_sent_t *records = (cci_rel_sent_t *)cci__dgram_memory(ep, record_count * sizeof *records);
-    cci_rel_part_t *parts = (cci_rel_part_t *)cci__dgram_memory(ep, CCI__DGRAM_PARTS * sizeof *parts);
+    for (i = 0; i < CCI__DGRAM_BATCH_RX; i++) {
+        ep->rx_buffer[i] = cci__dgram_take_buffer(ep);
+        if (!ep->rx_buffer[i])
+            return 0;
+        ep->rx[i].data = ep->rx_buffer[i]->data;
+        ep->rx[i].capacity = ep->buffer_size;
+    }
+    return 1;
+}
+
+#ifdef CCI_MEMORY_BYTES
+/* Takes all of the memory at once: nothing is allocated afterwards. */
+static int cci__dgram_fill_stores(cci__dgram_t *ep) {
+    int kind;
+    for (kind = 0; kind < CCI__STORES; kind++)
+        while (ep->stores[kind].made < ep->stores[kind].most)
+            if (!(kind == CCI__STORE_OPS ? cci__dgram_grow_ops(ep) : cci__dgram_grow_store(ep, kind)))
+                return 0;
+    while (ep->buffers_unmade > 0)
+        if (!cci__dgram_grow_buffers(ep))
+            return 0;
+    return 1;
+}
+#endif
+
+/* The memory of an endpoint without traffic. All else is allocated when it is needed. */
+static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
+    uint32_t heads = 0;
     cci_rma_region_t *regions = (cci_rma_region_t *)cci__dgram_memory(ep, CCI__DGRAM_REGIONS * sizeof *regions);
-    cci_rma_read_t *reads = (cci_rma_read_t *)cci__dgram_memory(ep, CCI__DGRAM_BULKS * sizeof *reads);
     cci_rma_chunk_t *chunks = (cci_rma_chunk_t *)cci__dgram_memory(ep, CCI__DGRAM_CHUNKS * sizeof *chunks);
-    cci_rma_request_t *requests =
-        (cci_rma_request_t *)cci__dgram_memory(ep, CCI__DGRAM_REQUESTS * sizeof *requests);
     uint8_t **slabs = (uint8_t **)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof *slabs);
     uint8_t *zeros = (uint8_t *)cci__dgram_memory(ep, ep->info.mtu);
     uint64_t *seen = (uint64_t *)cci__dgram_memory(ep, 2 * CCI__CONN_SEEN * sizeof *seen);
     uint32_t *buckets = (uint32_t *)cci_alloc(2 * CCI__CONN_SLAB * sizeof *buckets);
     ep->conns.buckets = buckets; /* so that it is released on failure */
     ep->slots = (cci__tx_slot_t *)cci__dgram_memory(ep, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
-    if (!cci__dgram_allocate_wire(ep))
-        return 0;
-    if (!control || !actives || !bulks || !records || !parts || !regions || !reads || !chunks || !requests || !slabs ||
-        !zeros || !seen || !buckets || !ep->slots)
+    if (!regions || !chunks || !slabs || !zeros || !seen || !buckets || !ep->slots)
         return 0;
     memset(ep->slots, 0, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
     memset(zeros, 0, ep->info.mtu);
     cci_evq_init(&ep->evq);
-    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, control, CCI__DGRAM_CONTROL);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__dconn_t), slabs);
+    ep->conns.base = ep->info.index_base;
     cci_conn_table_remembers(&ep->conns, seen);
     (void)cci_conn_rehash(&ep->conns, buckets, 2 * CCI__CONN_SLAB);
-    if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8) /* room for the packets' heads between the pieces */
+    if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8) /* space for the packets' heads between the pieces */
         heads = (ep->max_send_size / (ep->info.base_mtu - CCI__SLOT_HEAD - 7) + 1) * (CCI__SLOT_HEAD + 8);
     cci_rel_pool_init(&ep->pool, &cci__dgram_sink,
                       cci__max32(ep->info.mtu - CCI_REL_HEADER, 8 + cci__pad8(ep->max_send_size) + heads),
                       ep->info.base_mtu);
-    ep->pool.slots = ep->wire == NULL;
     ep->pool.congestion = cci__find_congestion(ep->info.congestion);
     ep->pool.zeros = zeros;
     ep->pool.overhead = ep->overhead;
-    cci_rel_pool_add(&ep->pool, bulks, CCI__DGRAM_BULKS, records, record_count, parts, CCI__DGRAM_PARTS);
-    cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, reads, CCI__DGRAM_BULKS, chunks,
-                       CCI__DGRAM_CHUNKS, requests, CCI__DGRAM_REQUESTS);
+    ep->pool.ack_bytes = cci__min32(ep->info.receive_window / 24, 196608); /* a third of what cci__rel_limit lets come */
+    cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, NULL, 0, chunks, CCI__DGRAM_CHUNKS, NULL, 0);
     ep->rma.endpoint_id = keys[4];
     ep->rma.receive_window = ep->info.receive_window;
-    ep->pool.ack_bytes = cci__min32(ep->info.receive_window / 24, 196608); /* a third of what cci__rel_limit lets come */
-    for (i = 0; i < CCI__DGRAM_ACTIVES; i++)
-        cci__list_append(&ep->free_actives, &actives[i].lent);
-    if (!cci__dgram_add_ops(ep, CCI__DGRAM_BULKS) || !cci__dgram_add_send(ep, ep->send_buf_count) ||
-        !cci__dgram_add_recv(ep, ep->recv_buf_count + CCI__DGRAM_BATCH_RX) || !cci__dgram_grow(ep))
+    cci__dgram_init_stores(ep);
+    if (!cci__dgram_set_counts(ep) || !cci__dgram_allocate_wire(ep) || !cci__dgram_grow(ep) || !cci__dgram_fill_batch(ep))
         return 0;
-    ep->evq.recv_limit = ep->recv_buf_count;
-    for (i = 0; i < CCI__DGRAM_BATCH_RX; i++) {
-        ep->rx_buffer[i] = cci_evq_take_buffer(&ep->evq);
-        ep->rx[i].data = ep->rx_buffer[i]->data;
-        ep->rx[i].capacity = ep->buffer_size;
-    }
+    ep->pool.slots = ep->wire == NULL;
+#ifdef CCI_MEMORY_BYTES
+    return cci__dgram_fill_stores(ep);
+#else
     return 1;
+#endif
 }
 
 static void cci__dgram_free(cci__dgram_t *ep) {
@@ -7922,15 +8565,20 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     if (info->receive_window == 0)
         info->receive_window = 64 * info->mtu;
     info->receive_window = cci__max32(info->receive_window, 2 * info->mtu);
-    ep->send_buf_count = info->send_buf_count ? info->send_buf_count : CCI__DGRAM_BUFS;
-    ep->recv_buf_count = info->recv_buf_count ? info->recv_buf_count : CCI__DGRAM_BUFS;
     ep->send_timeout_us = info->send_timeout_us ? info->send_timeout_us : CCI__DGRAM_SEND_TIMEOUT_US;
     ep->max_send_size = info->max_send_size ? cci__min32(info->max_send_size, 65472) : info->mtu - CCI_REL_HEADER - 8;
     if (ep->base.pub.device->max_send_size > 0)
         ep->max_send_size = cci__min32(ep->max_send_size, ep->base.pub.device->max_send_size);
     ep->buffer_size = cci__max32(wire_mtu, cci__max32(ep->max_send_size, 1024) + CCI_REL_HEADER + 8);
+    ep->memory_limit = info->memory_limit ? info->memory_limit : CCI__DGRAM_MEMORY;
     ep->buffer_size = info->coalesce ? 65536 : (ep->buffer_size + CCI_REL_HEADER + 8 + 63) & ~63u;
     return 1;
+}
+
+static void cci__dgram_forked(cci_endpoint_base_t *base) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    if (ep->info.forked)
+        ep->info.forked(ep->handle);
 }
 
 static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *device, const char *service, int flags,
@@ -7938,23 +8586,29 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__dgram_t *ep = (cci__dgram_t *)cci_alloc(sizeof *ep);
     uint64_t keys[5];
     int status;
-    (void)flags;
     if (!ep)
         return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
     ep->base.pub.device = device;
     ep->base.ops = cci__dgram_ops();
+    ep->base.forked = cci__dgram_forked;
     ep->transport = transport;
     ep->link = transport->link;
     ep->info.os_handle = -1;
+    ep->info.share = (flags & CCI_ENDPOINT_SHARED) != 0;
     ep->has_fd = fd != NULL;
+    ep->os_handle.armed_ns = CCI__NEVER;
     cci__list_init(&ep->ready);
     cci__list_init(&ep->soon);
     cci__list_init(&ep->inbox);
     cci__list_init(&ep->lent);
     cci__list_init(&ep->free_actives);
+    cci__list_init(&ep->readers);
+    cci__list_init(&ep->paths);
     cci__lock_init(&ep->lock);
     status = ep->link->open(device, service, fd != NULL, &ep->handle, &ep->info);
+    if (status == CCI_SUCCESS && ep->info.share && !ep->info.is_shared)
+        status = CCI_ERR_NOT_IMPLEMENTED;
     if (status == CCI_SUCCESS && (!cci__dgram_defaults(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS))
         status = CCI_ERROR;
     if (status == CCI_SUCCESS && !cci__dgram_allocate(ep, keys))
@@ -8287,79 +8941,106 @@ static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     if (!ep->has_fd)
         return CCI_EINVAL;
     cci__dgram_lock(ep);
-    cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX);
+    cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
+    ep->os_handle.is_awake = 0;
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);
     return CCI_SUCCESS;
 }
 
-/* The next message that has arrived. Returns CCI_ENOBUFS if there is one but no event to give it with. */
+/* The next message that has arrived; *event is NULL if it was withdrawn. Returns CCI_ENOBUFS if there is one but no event to give
+ * it with. */
 static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
-    while (!cci__list_empty(&ep->inbox)) {
-        cci__active_t *active = CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox);
-        cci_rel_run_t *run = active->runs;
-        cci_evq_buffer_t *buffer;
-        cci_evq_event_t *made = NULL;
-        const uint8_t *frame;
-        CCI_ASSERT(run); /* without one it would not be in the inbox */
-        buffer = (cci_evq_buffer_t *)run->buffer;
-        frame = (const uint8_t *)run + run->begin;
-        if (frame[0] == CCI__FRAME_MESSAGE) {
-            made = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
-            if (!made)
-                return CCI_ENOBUFS;
-            made->base.pub.recv.type = CCI_EVENT_RECV;
-            made->base.pub.recv.len = cci__load16(frame + 2);
-            made->base.pub.recv.ptr = frame + 8;
-            made->base.pub.recv.connection = &active->conn->conn.pub;
-            made->buffer = buffer;
-            buffer->refs++;
-        }
-        cci_rel_run_skip(run);
-        if (run->count == 0) {
-            ep->backlog--;
-            active->runs = run->next;
-            cci__list_remove(&active->inbox);
-            if (active->runs)
-                cci__list_append(&ep->inbox, &active->inbox); /* the others' turn */
-            else
-                active->runs_tail = &active->runs;
-            cci_evq_release_buffer(&ep->evq, buffer);
-            if (CCI__UNLIKELY(active->conn->conn.state == CCI_CONN_BROKEN))
-                cci__dgram_post_end(ep, active->conn);
-        }
-        if (made) {
-            *event = &made->base.pub;
-            return CCI_SUCCESS;
-        }
+    cci__active_t *active = CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox);
+    cci_rel_run_t *run;
+    cci_evq_buffer_t *buffer;
+    cci_evq_event_t *made = NULL;
+    const uint8_t *frame;
+    if (cci__list_empty(&ep->inbox))
+        return CCI_EAGAIN;
+    run = active->runs;
+    CCI_ASSERT(run); /* without one it would not be in the inbox */
+    buffer = (cci_evq_buffer_t *)run->buffer;
+    frame = (const uint8_t *)run + run->begin;
+    if (frame[0] == CCI__FRAME_MESSAGE) {
+        made = cci__dgram_message_event(ep);
+        if (!made)
+            return CCI_ENOBUFS;
+        made->base.pub.recv.type = CCI_EVENT_RECV;
+        made->base.pub.recv.len = cci__load16(frame + 2);
+        made->base.pub.recv.ptr = frame + 8;
+        made->base.pub.recv.connection = &active->conn->conn.pub;
+        made->buffer = buffer;
+        buffer->refs++;
     }
-    return CCI_EAGAIN;
+    cci_rel_run_skip(run);
+    if (run->count == 0) {
+        ep->backlog--;
+        active->runs = run->next;
+        cci__list_remove(&active->inbox);
+        if (active->runs) {
+            active->stamp = cci__load32(cci__run_stamp(active->runs));
+            cci__list_append(&ep->inbox, &active->inbox); /* the others' turn */
+        } else {
+            active->runs_tail = &active->runs;
+        }
+        cci_evq_release_buffer(&ep->evq, buffer);
+        if (CCI__UNLIKELY(active->conn->conn.state == CCI_CONN_BROKEN))
+            cci__dgram_post_end(ep, active->conn);
+    }
+    *event = made ? &made->base.pub : NULL;
+    return CCI_SUCCESS;
 }
 
-/* Takes an event that is there: of connections first, then completions and messages by turns. */
+/* Did the completion happen before the connection's first message that waits? */
+static int cci__op_is_before(const cci_evq_event_t *completion, const cci__active_t *active) {
+    return (int32_t)(completion->state - active->stamp) <= 0;
+}
+
+/* Is the completion next, and not a message? What happened to one connection is told in the order in which it happened; and a
+ * completion comes before all messages that came after it, since one of them may be the answer on another connection. */
+static int cci__dgram_is_next(cci__dgram_t *ep, const cci_evq_event_t *completion) {
+    cci__active_t *active;
+    if (!completion || cci__list_empty(&ep->inbox))
+        return completion != NULL;
+    if (!cci__op_is_before(completion, CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox)))
+        return 0;
+    active = ((const cci__dconn_t *)(const void *)completion->base.pub.send.connection)->active;
+    if (!active || !active->runs || cci__op_is_before(completion, active))
+        return 1;
+    cci__list_remove(&active->inbox); /* its older messages first */
+    cci__list_insert(ep->inbox.next, &active->inbox);
+    return 0;
+}
+
+/* Takes an event that is there: of connections first, then completions and messages as they came. */
 static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     int status = CCI_EAGAIN;
     if (CCI__LIKELY(!cci__dgram_has_events(ep)))
-        return status;
+        return CCI_EAGAIN;
     while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
         if (CCI__LIKELY(cci__dgram_hand_out(ep, next))) {
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
     }
-    if (++ep->turn & 15) { /* messages are what somebody waits for; completions must not starve */
-        status = cci__dgram_next_message(ep, event);
-        if (status == CCI_SUCCESS)
+    for (;;) {
+        while (!cci__dgram_is_next(ep, ep->evq.done.head)) {
+            status = cci__dgram_next_message(ep, event);
+            if (status == CCI_SUCCESS && *event)
+                return CCI_SUCCESS;
+            if (status != CCI_SUCCESS)
+                break;
+        }
+        next = cci_evq_next(&ep->evq.done); /* also before messages for which the program leaves no event */
+        if (!next)
             return status;
-    }
-    while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
         if (CCI__LIKELY(next->pool == CCI_EVQ_OPERATION || cci__dgram_hand_out(ep, next))) {
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
     }
-    return status == CCI_EAGAIN ? cci__dgram_next_message(ep, event) : status;
 }
 
 static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
@@ -8371,19 +9052,21 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     if (status != CCI_SUCCESS) {
         /* What the program has not taken stays with the link as long as possible: there it holds the sender back, and what
          * is taken late has left the cache. */
-        cci__dgram_pump(ep, ep->has_fd && !ep->backlog, ep->backlog < 8 ? CCI__DGRAM_BATCH_RX / 2 : 1);
+        cci__dgram_pump(ep, ep->has_fd && !ep->backlog ? CCI__IDLE_IF_NOTHING_COMES : CCI__BUSY,
+                        ep->backlog < 8 ? CCI__DGRAM_BATCH_RX / 2 : 1);
         status = cci__dgram_next(ep, event);
         if (status == CCI_EAGAIN && ep->has_fd) {
             if (!cci__list_empty(&ep->soon) || !cci__list_empty(&ep->ready))
-                cci__dgram_pump(ep, 1, CCI__DGRAM_BATCH_RX); /* the program may go to sleep now */
+                cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX); /* the program may go to sleep now */
             status = cci__dgram_next(ep, event);
         }
     }
     if (status != CCI_SUCCESS) {
         *event = NULL;
-        if (ep->evq.recv_out > 0 && (ep->evq.recv_out >= ep->evq.recv_limit || ep->evq.free_buffer_count == 0))
+        if (ep->evq.recv_out > 0 && (ep->evq.recv_out >= ep->evq.recv_limit || cci__dgram_buffers_left(ep) == 0))
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
     }
+    ep->os_handle.is_awake = status == CCI_SUCCESS;
     cci__dgram_arm(ep); /* for the helper thread too */
     cci__dgram_unlock(ep);
     return status;
@@ -8413,23 +9096,17 @@ static int cci__dgram_return_event(cci_event_base_t *base) {
 static int cci__dgram_set_send_count(cci__dgram_t *ep, uint32_t count) {
     if (count == 0 || count > CCI__DGRAM_MAX_BUFS)
         return CCI_ERANGE;
-    if (count > ep->pool.block_total && !cci__dgram_add_send(ep, count - ep->pool.block_total))
-        return CCI_ENOMEM;
-    ep->pool.block_limit = count;
-    ep->send_buf_count = count;
+    cci__dgram_limit_blocks(ep, count);
     return CCI_SUCCESS;
 }
 
 static int cci__dgram_set_recv_count(cci__dgram_t *ep, uint32_t count) {
-    uint32_t have = ep->evq.buffer_total;
-    cci_evq_buffer_t *parked;
     if (count == 0 || count > CCI__DGRAM_MAX_BUFS)
         return CCI_ERANGE;
-    for (parked = ep->evq.parked_buffers; parked; parked = parked->next)
-        have++;
-    if (count + CCI__DGRAM_BATCH_RX > have && !cci__dgram_add_recv(ep, count + CCI__DGRAM_BATCH_RX - have))
+    if (count > SIZE_MAX / 2 / ep->buffer_size)
         return CCI_ENOMEM;
     cci_evq_limit_buffers(&ep->evq, count + CCI__DGRAM_BATCH_RX);
+    ep->buffers_unmade = count + CCI__DGRAM_BATCH_RX > ep->evq.buffer_total ? count + CCI__DGRAM_BATCH_RX - ep->evq.buffer_total : 0;
     ep->evq.recv_limit = count;
     ep->recv_buf_count = count;
     return CCI_SUCCESS;
@@ -8570,12 +9247,13 @@ static cci__op_t *cci__dgram_op(cci__dgram_t *ep, cci__dconn_t *conn, void *cont
     cci__op_t *op;
     if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING))
         return NULL;
-    op = (cci__op_t *)(void *)ep->free_ops;
-    if (!op) {
+    if (conn->active->op_count >= ep->send_buf_count + CCI__DGRAM_BULKS || (!ep->free_ops && !cci__dgram_grow_ops(ep))) {
         *status = CCI_ENOBUFS;
         return NULL;
     }
+    op = (cci__op_t *)(void *)ep->free_ops;
     ep->free_ops = op->event.next;
+    conn->active->op_count++;
     op->event.base.pub.send.type = CCI_EVENT_SEND;
     op->event.base.pub.send.connection = &conn->conn.pub;
     op->event.base.pub.send.context = context;
@@ -8584,6 +9262,14 @@ static cci__op_t *cci__dgram_op(cci__dgram_t *ep, cci__dconn_t *conn, void *cont
     op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
     op->done = 0;
     return op;
+}
+
+/* It was not begun after all. */
+static void cci__dgram_undo_op(cci__dgram_t *ep, cci__active_t *active, cci__op_t *op) {
+    if (!op)
+        return;
+    active->op_count--;
+    cci__dgram_drop_op(ep, op);
 }
 
 /* After something has been given to the reliability protocol: what may go at once goes at once, the rest when there is
@@ -8656,7 +9342,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     if (status == CCI_SUCCESS)
         status = cci__dgram_queue(ep, active, data, count, length, op ? &op->rel : NULL, flags);
     if (status != CCI_SUCCESS) {
-        cci__dgram_drop_op(ep, op);
+        cci__dgram_undo_op(ep, active, op);
         return status;
     }
     active->unsent_bytes += length + 8;
@@ -8727,9 +9413,14 @@ typedef struct cci__rma_call {
 } cci__rma_call_t;
 
 static int cci__dgram_read(cci__dgram_t *ep, cci__active_t *active, const cci__rma_call_t *call, cci__op_t *op) {
-    cci_rma_read_t *read = cci_rma_new_read(&ep->rma);
+    cci_rma_read_t *read;
     cci_rel_item_t *item = NULL;
     int status;
+    if (!cci__dgram_reader(ep, active))
+        return CCI_ENOBUFS;
+    if (cci__list_empty(&ep->rma.reads))
+        (void)cci__dgram_grow_store(ep, CCI__STORE_READS);
+    read = cci_rma_new_read(&ep->rma);
     if (!read)
         return CCI_ENOBUFS;
     cci_rma_parse_handle(call->local, &read->local_key, &read->local_region);
@@ -8779,7 +9470,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)
                                                : cci__dgram_write(ep, active, call, op);
     if (status != CCI_SUCCESS) {
-        cci__dgram_drop_op(ep, op);
+        cci__dgram_undo_op(ep, active, op);
         return status;
     }
     active->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
@@ -8837,7 +9528,8 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
  *
  * Invariants. One lock guards the table, the devices and the list of endpoints; it is held while a transport proposes,
  * configures or refreshes devices and creates an endpoint, so hooks and transports must not call back into functions
- * that make or list devices or endpoints. Another guards the books about memory of cci_rma_alloc() and its registrations.
+ * that make or list devices or endpoints. Another guards the books about memory of cci_rma_alloc() and its registrations, and the
+ * links between endpoints; nothing is called while it is held.
  * Nothing on the way of a message or an RMA takes either. Devices, their texts and every
  * array that cci_get_devices() ever gave live until the last cci_finalize(). What cci_setup() set stays set after it.
  *
@@ -8856,10 +9548,11 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 #ifndef CCI_NO_STDIO
 #include <stdio.h>
 #endif
-#ifndef CCI_NO_THREADS
+#if !defined(CCI_NO_THREADS) || CCI_POSIX
 #include <pthread.h>
 #endif
 #if CCI_POSIX
+#include <time.h>
 #include <unistd.h>
 #endif
 #if defined(__linux__)
@@ -8961,11 +9654,26 @@ typedef struct cci__core {
     cci__array_t *arrays; /* the newest first */
     uint32_t array_device_count;
     cci_endpoint_base_t *endpoints;
-    cci__shared_t *memories; /* these two have a lock of their own */
+    cci__shared_t *memories; /* these two and the links of `endpoints` have a lock of their own */
     cci__registered_t *registered;
+    uint32_t is_forked;            /* this is the child of fork(), and cci_init() was not called in it */
+    uint32_t has_told_fork;
+    cci_endpoint_base_t *dead;     /* endpoints of the parent */
+    cci__device_t *parent_devices; /* what the child keeps and never looks at, since the program may have pointers to it */
+    cci__array_t *parent_arrays;
+    cci__ini_t parent_ini;
 } cci__core_t;
 
 static cci__core_t cci__core;
+
+/* Can fork() be noticed? (Before version 2.34, glibc had pthread_atfork() in the library of threads alone.) */
+#if CCI_POSIX && (!defined(CCI_NO_THREADS) || !defined(__GLIBC__))
+#define CCI__HAS_ATFORK 1
+#elif CCI_POSIX && (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 34))
+#define CCI__HAS_ATFORK 1
+#else
+#define CCI__HAS_ATFORK 0
+#endif
 
 /* The included transports, in the order of their inclusion. */
 static const cci_transport_t *const cci__included[] = {
@@ -9011,7 +9719,67 @@ static void cci__shared_unlock(void) {
 #endif
 }
 
+/* ---- the list of open endpoints ---------------------------------------------------------------------------------- */
+
+static void cci__endpoint_link(cci_endpoint_base_t *endpoint) {
+    cci__shared_lock();
+    endpoint->next_in_core = cci__core.endpoints;
+    cci__core.endpoints = endpoint;
+    cci__shared_unlock();
+}
+
+/* Takes an endpoint off a list; 0 when it is not there. */
+static int cci__endpoint_unlink(cci_endpoint_base_t **at, const cci_endpoint_base_t *endpoint) {
+    int is_there;
+    cci__shared_lock();
+    while (*at != NULL && *at != endpoint) at = &(*at)->next_in_core;
+    is_there = *at != NULL;
+    if (is_there) *at = endpoint->next_in_core;
+    cci__shared_unlock();
+    return is_there;
+}
+
+/* Is the handle an endpoint, open or dead? It may be a connection: only addresses are compared. */
+static int cci__is_endpoint(const void *handle) {
+    const cci_endpoint_base_t *at;
+    cci__shared_lock();
+    at = cci__core.endpoints;
+    while (at != NULL && (const void *)at != handle) at = at->next_in_core;
+    if (at == NULL) at = cci__core.dead;
+    while (at != NULL && (const void *)at != handle) at = at->next_in_core;
+    cci__shared_unlock();
+    return at != NULL;
+}
+
 /* ---- services -------------------------------------------------------------------------------------------------- */
+
+CCI_API int cci_status_of_errno(int error) {
+    switch (error) {
+    case EINVAL:
+    case ETIMEDOUT:
+    case ENOMEM:
+    case ENODEV:
+    case ENETDOWN:
+    case EBUSY:
+    case ERANGE:
+    case EAGAIN:
+    case ENOBUFS:
+    case EMSGSIZE:
+    case ENOMSG:
+    case EADDRNOTAVAIL:
+    case ECONNREFUSED:
+        return error; /* these statuses have the numbers of what they are named after */
+    case ENOENT:
+        return CCI_ERR_NOT_FOUND;
+    case EMFILE:
+    case ENFILE:
+        return CCI_ENOMEM;
+    case EADDRINUSE:
+        return CCI_EBUSY;
+    default:
+        return CCI_ERROR;
+    }
+}
 
 CCI_API void *cci_alloc(size_t size) {
     return cci__core.setup.alloc != NULL ? cci__core.setup.alloc(cci__core.setup.user, size) : malloc(size);
@@ -9427,14 +10195,14 @@ static int cci__ini_read_file(const char *name, cci__ini_t *ini) {
     errno = 0;
     file = fopen(name, "rb");
     if (file == NULL) {
-        status = errno != 0 ? errno : (int)CCI_ERROR;
-        cci__report(CCI_LOG_ERROR, name, 0, "cannot open the file that CCI_CONFIG names: ", strerror(status), "");
+        status = cci_status_of_errno(errno);
+        cci__report(CCI_LOG_ERROR, name, 0, "cannot open the file that CCI_CONFIG names: ", strerror(errno), "");
         return status;
     }
     status = cci__ini_slurp(file, &text, &length);
     if (status == CCI_SUCCESS && ferror(file)) { /* a directory, for one */
-        status = errno != 0 ? errno : (int)CCI_ERROR;
-        cci__report(CCI_LOG_ERROR, name, 0, "cannot read the file that CCI_CONFIG names: ", strerror(status), "");
+        status = cci_status_of_errno(errno);
+        cci__report(CCI_LOG_ERROR, name, 0, "cannot read the file that CCI_CONFIG names: ", strerror(errno), "");
     }
     fclose(file);
     if (status == CCI_SUCCESS) status = cci__ini_parse(name, text, length, ini);
@@ -9521,7 +10289,7 @@ static int cci__core_can_seal(const cci_seal_t *seal) {
 
 static int cci__setup_locked(const cci_setup_t *setup) {
     int status;
-    if (cci__core.init_count > 0) return CCI_EBUSY;
+    if (cci__core.init_count > 0 && !cci__core.is_forked) return CCI_EBUSY;
     if (setup != NULL && (setup->alloc == NULL) != (setup->release == NULL)) return CCI_EINVAL;
     if (setup != NULL && setup->seal != NULL && !cci__core_can_seal(setup->seal)) return CCI_EINVAL;
     status = cci__table_build(setup != NULL ? setup->transports : NULL);
@@ -9601,7 +10369,7 @@ static const char *cci__reason_locked(uint32_t index) {
         if (device->transport == cci__core.table[index]) return "";
     }
     if (cci__core.reason[index][0] != '\0') return cci__core.reason[index];
-    if (cci__core.init_count == 0) return "the library is not initialized";
+    if (cci__core.init_count == 0 || cci__core.is_forked) return "the library is not initialized";
     return cci__core.is_configured ? "the configuration has no device of it" : "no device was looked for yet";
 }
 
@@ -9921,6 +10689,210 @@ static void cci__configure_again(void) {
     }
 }
 
+/* ---- fork ----------------------------------------------------------------------------------------------------------
+ *
+ * A child shares its parent's sockets and has a copy of everything else: keys, packet numbers, locks that a thread held which it
+ * does not have. Nothing of that may be used. So before fork() returns in the child, each of its endpoints gets a table of
+ * operations that fail, and closes its descriptors; its memory stays as it was, since nobody knows in which state that is.
+ * Calls pay nothing for this. */
+
+static int cci__is_initialized(void) {
+    return cci__core.init_count > 0 && !cci__core.is_forked;
+}
+
+/* All that cci_init() and cci_get_devices() made is gone, or not this process's. */
+static void cci__core_forget(void) {
+    uint32_t i;
+    cci__core.devices = NULL;
+    cci__core.arrays = NULL;
+    memset(&cci__core.ini, 0, sizeof cci__core.ini);
+    cci__core.is_configured = 0;
+    cci__core.device_count = 0;
+    cci__core.array_device_count = 0;
+    for (i = 0; i < CCI__TRANSPORT_MAX; i++) {
+        cci__core.open_count[i] = 0;
+        cci__core.reason[i][0] = '\0';
+    }
+}
+
+#if CCI__HAS_ATFORK
+
+/* The one line of the log; not written by the handler, where the program's hook might wait for ever. */
+static int cci__fork_refuse(void) {
+    if (!cci__core.has_told_fork) {
+        cci__core.has_told_fork = 1;
+        cci_log(CCI_LOG_ERROR, "fork(): endpoints of the parent are dead in the child; it calls cci_init() and makes its own");
+    }
+    return CCI_ERR_DEVICE_DEAD;
+}
+
+static int cci__dead_destroy(cci_endpoint_base_t *endpoint) {
+    (void)endpoint;
+    return CCI_SUCCESS;
+}
+
+static int cci__dead_accept(cci_event_base_t *request, void *context) {
+    (void)request, (void)context;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_reject(cci_event_base_t *request) {
+    (void)request;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_connect(cci_endpoint_base_t *endpoint, const char *address, const void *data, uint32_t data_len,
+                             cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
+    (void)endpoint, (void)address, (void)data, (void)data_len, (void)attribute, (void)context, (void)flags, (void)timeout;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_disconnect(struct cci_connection *connection) {
+    (void)connection;
+    return CCI_SUCCESS;
+}
+
+static int cci__dead_arm_os_handle(cci_endpoint_base_t *endpoint, int flags) {
+    (void)endpoint, (void)flags;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_get_event(cci_endpoint_base_t *endpoint, cci_event_t **event) {
+    (void)endpoint, (void)event;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_return_event(cci_event_base_t *event) {
+    (void)event;
+    return CCI_SUCCESS;
+}
+
+static int cci__dead_set_endpoint_opt(cci_endpoint_base_t *endpoint, cci_opt_name_t name, const void *val) {
+    (void)endpoint, (void)name, (void)val;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_get_endpoint_opt(cci_endpoint_base_t *endpoint, cci_opt_name_t name, void *val) {
+    (void)endpoint, (void)name, (void)val;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_set_connection_opt(struct cci_connection *connection, cci_opt_name_t name, const void *val) {
+    (void)connection, (void)name, (void)val;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
+    (void)connection, (void)name, (void)val;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
+                           int flags) {
+    (void)connection, (void)data, (void)count, (void)context, (void)flags;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_rma_register(cci_endpoint_base_t *endpoint, void *start, uint64_t length, int flags,
+                                  cci_rma_handle_t **handle) {
+    (void)endpoint, (void)start, (void)length, (void)flags, (void)handle;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_rma_deregister(cci_endpoint_base_t *endpoint, const struct cci_rma_handle *handle) {
+    (void)endpoint, (void)handle;
+    return CCI_SUCCESS;
+}
+
+static int cci__dead_rma(struct cci_connection *connection, const void *msg, uint32_t msg_len,
+                         const struct cci_rma_handle *local, uint64_t local_offset, const struct cci_rma_handle *remote,
+                         uint64_t remote_offset, uint64_t length, void *context, int flags) {
+    (void)connection, (void)msg, (void)msg_len, (void)local, (void)local_offset, (void)remote, (void)remote_offset;
+    (void)length, (void)context, (void)flags;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_rma_alloc(cci_endpoint_base_t *endpoint, uint64_t length, void **memory) {
+    (void)endpoint, (void)length, (void)memory;
+    return cci__fork_refuse();
+}
+
+static void cci__dead_rma_free(cci_endpoint_base_t *endpoint, void *memory) {
+    (void)endpoint, (void)memory;
+}
+
+static const cci_endpoint_ops_t cci__dead_ops = {
+    cci__dead_destroy, cci__dead_accept, cci__dead_reject, cci__dead_connect, cci__dead_disconnect, cci__dead_arm_os_handle,
+    cci__dead_get_event, cci__dead_return_event, cci__dead_set_endpoint_opt, cci__dead_get_endpoint_opt,
+    cci__dead_set_connection_opt, cci__dead_get_connection_opt, cci__dead_sendv, cci__dead_rma_register,
+    cci__dead_rma_deregister, cci__dead_rma, cci__dead_rma_alloc, cci__dead_rma_free};
+
+#ifndef CCI_NO_THREADS
+static __thread int cci__fork_holds_core, cci__fork_holds_shared;
+
+/* Takes a lock that may be that of the caller of fork() himself, who is in a hook: then it is not to be had. */
+static int cci__fork_lock(pthread_mutex_t *mutex) {
+    const struct timespec pause = {0, 1000000};
+    int tries = 1000;
+    while (pthread_mutex_trylock(mutex) != 0) {
+        if (--tries == 0) return 0;
+        (void)nanosleep(&pause, NULL);
+    }
+    return 1;
+}
+#endif
+
+/* While memory is copied nobody writes in the lists. */
+static void cci__fork_prepare(void) {
+#ifndef CCI_NO_THREADS
+    cci__fork_holds_core = cci__fork_lock(&cci__core_mutex);
+    cci__fork_holds_shared = cci__fork_lock(&cci__shared_mutex);
+#endif
+}
+
+static void cci__fork_in_parent(void) {
+#ifndef CCI_NO_THREADS
+    if (cci__fork_holds_shared) cci__shared_unlock();
+    if (cci__fork_holds_core) cci__core_unlock();
+#endif
+}
+
+static void cci__fork_in_child(void) {
+    cci_endpoint_base_t *endpoint, *last = NULL;
+    for (endpoint = cci__core.endpoints; endpoint != NULL; endpoint = endpoint->next_in_core) {
+        endpoint->ops = &cci__dead_ops;
+        if (endpoint->forked != NULL) endpoint->forked(endpoint);
+        last = endpoint;
+    }
+    if (last != NULL) {
+        last->next_in_core = cci__core.dead;
+        cci__core.dead = cci__core.endpoints;
+        cci__core.endpoints = NULL;
+    }
+    if (cci__is_initialized()) {
+        cci__core.parent_devices = cci__core.devices;
+        cci__core.parent_arrays = cci__core.arrays;
+        cci__core.parent_ini = cci__core.ini;
+        cci__core_forget();
+        cci__core.is_forked = 1;
+        cci__core.has_told_fork = 0;
+    }
+    cci__core.memories = NULL; /* it is the parent's, and so are its registrations */
+    cci__core.registered = NULL;
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_init(&cci__core_mutex, NULL);
+    (void)pthread_mutex_init(&cci__shared_mutex, NULL);
+#endif
+}
+
+static void cci__fork_watch(void) {
+    static int is_watching;
+    if (!is_watching) is_watching = pthread_atfork(cci__fork_prepare, cci__fork_in_parent, cci__fork_in_child) == 0;
+}
+#else
+static void cci__fork_watch(void) {}
+#endif
+
 /* ---- initialization ---------------------------------------------------------------------------------------------- */
 
 static int cci__read_configuration(void) {
@@ -9984,10 +10956,9 @@ static int cci__endpoint_destroy(cci_endpoint_base_t *endpoint) {
 
 /* Frees everything that cci_init() and cci_get_devices() made. Endpoints go first, since they use their device. */
 static void cci__core_clear(void) {
-    uint32_t i;
     while (cci__core.endpoints != NULL) {
         cci_endpoint_base_t *endpoint = cci__core.endpoints;
-        cci__core.endpoints = endpoint->next_in_core;
+        (void)cci__endpoint_unlink(&cci__core.endpoints, endpoint);
         (void)cci__endpoint_destroy(endpoint);
     }
     while (cci__core.devices != NULL) {
@@ -10001,18 +10972,17 @@ static void cci__core_clear(void) {
         cci_release(array);
     }
     cci__ini_free(&cci__core.ini);
-    cci__core.is_configured = 0;
-    cci__core.device_count = 0;
-    cci__core.array_device_count = 0;
-    for (i = 0; i < CCI__TRANSPORT_MAX; i++) {
-        cci__core.open_count[i] = 0;
-        cci__core.reason[i][0] = '\0';
-    }
+    cci__core_forget();
 }
 
 static int cci__init_locked(void) {
     int status;
+    if (cci__core.is_forked) {
+        cci__core.is_forked = 0;
+        cci__core.init_count = 0;
+    }
     if (cci__core.init_count > 0) return CCI_SUCCESS;
+    cci__fork_watch();
     status = cci__table_load();
     if (status != CCI_SUCCESS) return status;
     if (cci__core.table_count == 0) {
@@ -10107,7 +11077,7 @@ static int cci__array_make(cci_device_t *const **devices) {
 static int cci__get_devices_locked(cci_device_t *const **devices) {
     cci__device_t *device;
     int status;
-    if (cci__core.init_count == 0) return CCI_ERROR;
+    if (!cci__is_initialized()) return CCI_ERROR;
     if (cci__core.is_configured) {
         cci__configure_again();
         status = cci__configure(0);
@@ -10178,7 +11148,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     const cci_transport_t *transport;
     cci_endpoint_base_t *base = NULL;
     int status;
-    if (cci__core.init_count == 0) return CCI_ERROR;
+    if (!cci__is_initialized()) return CCI_ERROR;
     if (wanted == NULL) {
         device = cci__device_any();
     } else {
@@ -10188,6 +11158,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     }
     if (device == NULL || !device->pub.up || device->transport == NULL) return CCI_ENODEV;
     transport = device->transport;
+    if ((flags & CCI_ENDPOINT_SHARED) && transport->create != NULL) return CCI_ERR_NOT_IMPLEMENTED;
     status = transport->create != NULL ? transport->create(&device->pub, service, flags, &base, fd)
                                        : (int)CCI_ERR_NOT_IMPLEMENTED;
     if (status == CCI_ERR_NOT_IMPLEMENTED && transport->link != NULL)
@@ -10197,8 +11168,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
                base->ops->return_event != NULL && base->ops->sendv != NULL);
     if (base->pub.device != &device->pub) /* a helper thread may be reading it by now */
         base->pub.device = &device->pub;
-    base->next_in_core = cci__core.endpoints;
-    cci__core.endpoints = base;
+    cci__endpoint_link(base);
     cci__core.open_count[cci__table_find(transport)]++;
     *endpoint = &base->pub;
     return CCI_SUCCESS;
@@ -10218,25 +11188,18 @@ CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t 
     return cci_create_endpoint_at(device, NULL, flags, endpoint, fd);
 }
 
-/* Takes an endpoint off the list; 0 when it is not there. */
-static int cci__endpoint_unlink(const cci_endpoint_base_t *endpoint) {
-    cci_endpoint_base_t **at = &cci__core.endpoints;
-    while (*at != NULL && *at != endpoint) at = &(*at)->next_in_core;
-    if (*at == NULL) return 0;
-    *at = endpoint->next_in_core;
-    return 1;
-}
-
 /* The lock is not held while the endpoint says good-bye to its peers, which may take a while; its transport counts as
  * busy until that is over. */
 CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     const cci_transport_t *transport = NULL;
-    int status;
+    int status, was_dead;
     if (endpoint == NULL) return CCI_EINVAL;
     cci__core_lock();
-    if (cci__endpoint_unlink(base)) transport = cci__device_of(base->pub.device)->transport;
+    if (cci__endpoint_unlink(&cci__core.endpoints, base)) transport = cci__device_of(base->pub.device)->transport;
+    was_dead = transport == NULL && cci__endpoint_unlink(&cci__core.dead, base);
     cci__core_unlock();
+    if (was_dead) return CCI_SUCCESS; /* the parent's: nothing of it is touched */
     if (transport == NULL) return CCI_EINVAL;
     status = cci__endpoint_destroy(base);
     cci__core_lock();
@@ -10339,9 +11302,15 @@ static int cci__opt_owner(cci_opt_name_t name) {
     }
 }
 
-CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {
+/* 'e' or 'c' as above, 0 also when the handle is of the other kind. */
+static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     int owner = cci__opt_owner(name);
-    if (handle == NULL || val == NULL || owner == 0) return CCI_EINVAL;
+    return handle != NULL && cci__is_endpoint(handle) == (owner == 'e') ? owner : 0;
+}
+
+CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {
+    int owner = cci__opt_kind((const void *)handle, name);
+    if (val == NULL || owner == 0) return CCI_EINVAL;
     if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN) return CCI_EINVAL;
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
@@ -10356,8 +11325,8 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
 }
 
 CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val) {
-    int owner = cci__opt_owner(name);
-    if (handle == NULL || val == NULL || owner == 0) return CCI_EINVAL;
+    int owner = cci__opt_kind((const void *)handle, name);
+    if (val == NULL || owner == 0) return CCI_EINVAL;
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
         if (base->ops->get_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;

@@ -83,7 +83,9 @@
  *   BROADCAST SEGMENTS (reflective memory): processes that create the same number with SCI_FLAG_BROADCAST and the same
  * size have one memory, so whatever anybody writes is with all of them at once. Connect to node 252
  * (SCI_BROADCAST_NODEID). Users keep their connection for as long as the group has a member; whether it can be
- * connected to, each member decides for all.
+ * connected to, each member decides for all. While no successor has taken over from an owner that died, connecting is
+ * SCI_ERR_NO_SUCH_SEGMENT, and nobody else can have the number. A member that is stopped counts as one: if it is the last,
+ * the group waits for it.
  *
  * WHERE IT DIFFERS FROM AN ADAPTER. Sizes and offsets are multiples of 4 bytes. Stores never fail on their way: a
  * sequence is SCI_SEQ_OK until the connection ends, and SCI_CB_NOT_OPERATIONAL never comes. The kernel can't take a
@@ -127,7 +129,8 @@
  *
  * GROUPS, with CCI: sisci://252:NUMBER is a multicast group of the processes that share the directory. Messages have up to
  * 8 KiB; the last 128 of a group are kept for its receivers, whose own they are from when they are taken. Nobody waits for
- * anybody. Each member can write to the memory of the group, so any can send in another's name. An endpoint has up to 16
+ * anybody: where all members are stopped and the first has died, the next who comes founds the group anew after a second,
+ * and the others turn to that one when they go on. Each member can write to the memory of the group, so any can send in another's name. An endpoint has up to 16
  * multicast connections; a group wakes up to 64 sleeping receivers, others look once in a millisecond.
  *
  * LINKS, with CCI. All connections that a client's endpoint has with one server's endpoint share a link: an inbox on each
@@ -755,6 +758,19 @@ CCI__SCI_FUNCTIONS(CCI__SCI_DECLARE, unsigned int)
 #define CCI__SCI_SEALS (1 /* no more seals */ | 2 /* can't shrink */ | 4 /* can't grow */)
 #define CCI__SCI_MFD_CLOEXEC_SEALING 3u
 #define CCI__SCI_RWF_NOWAIT 8
+#define CCI__SCI_F_OFD_GETLK 36
+#define CCI__SCI_F_OFD_SETLK 37
+#ifdef SYS_fcntl64
+#define CCI__SCI_SYS_FCNTL SYS_fcntl64
+#else
+#define CCI__SCI_SYS_FCNTL SYS_fcntl
+#endif
+
+typedef struct cci__sci_range { /* the kernel's struct flock64 */
+    int16_t type, whence;
+    int64_t start, length;
+    int32_t pid;
+} cci__sci_range;
 
 typedef struct cci__sci_ucred { /* the kernel's struct ucred */
     int32_t pid;
@@ -776,6 +792,11 @@ typedef union cci__sci_control {
 #define CCI__SCI_FENCE(order) ((void)0)
 #else
 #define CCI__SCI_FENCE(order) __atomic_thread_fence(__ATOMIC_##order)
+#endif
+
+/* The steps between which other processes can come in: tests hold a process there, or make it wait for a moment. */
+#ifndef CCI__SCI_DELAY_POINT
+#define CCI__SCI_DELAY_POINT(point) ((void)0)
 #endif
 
 /* What the transport calls: a program that takes SISCI alone has no use for it. */
@@ -802,7 +823,8 @@ typedef union cci__sci_control {
 #define CCI__SCI_ENTRIES 1048576u     /* per DMA queue                                  */
 #define CCI__SCI_BLOCKS_KEPT 256u     /* finished block transfers that nobody waited for */
 #define CCI__SCI_ATTACH_MS 10000u     /* how long an owner may take to answer           */
-#define CCI__SCI_REJOIN_MS 1000u      /* how long a successor of an owner is looked for */
+#define CCI__SCI_REJOIN_MS 1000u      /* how long a survivor puts up with failures      */
+#define CCI__SCI_REJOIN_PAUSE_MS 100u /* the longest time between two attempts          */
 #define CCI__SCI_ACCEPT_PAUSE_MS 100u /* when there are no descriptors left             */
 #define CCI__SCI_NEVER UINT64_MAX
 #define CCI__SCI_PATH 81
@@ -877,6 +899,7 @@ typedef struct cci__sci_served {
     uint32_t id;
     int named;     /* the name in the directory is ours        */
     int available; /* others may connect                       */
+    int cleared;   /* of a segment: nor may those who were connected to its last owner */
     int fd;        /* what they get: memory, eventfd or socket */
     int counting;
     cci__sci_guard_t guard; /* called with the lock held; NULL: everybody may */
@@ -890,6 +913,8 @@ struct cci__sci_local_segment {
     void *whole;       /* the engine's mapping     */
     unsigned int users; /* maps and entries of DMA queues */
     int empty, is_private, prepared, shared, broadcast;
+    int marked; /* we share it, and may inherit it: others see that in the directory */
+    uint64_t since_ns; /* of one that is being joined: when its owner was missed first */
     struct cci__sci_remote *attachment; /* how we got the memory, if another process made it */
 };
 
@@ -942,9 +967,11 @@ typedef struct cci__sci_remote {
     int asynchronous;
     cci__sci_error_t status;
     uint64_t size_bytes;
-    uint64_t deadline_ns;         /* of an asynchronous connect, or of rejoining              */
+    uint64_t deadline_ns;         /* of an asynchronous connect                              */
     struct cci__sci_remote *later; /* the next of those who rejoin                            */
     int rejoining;                /* the owner is gone, and we are looking for its successor */
+    unsigned int losses;          /* how often that has happened                             */
+    uint64_t since_ns, retry_ns;  /* when that began, and when to try next                   */
     cci__sci_local_segment_t segment; /* of an attachment                                     */
     unsigned int sets;            /* how often its owner has said whether it is available     */
     char owner[CCI__SCI_NAME];    /* who was asked last                                       */
@@ -1072,9 +1099,23 @@ struct cci__sci_desc {
 #endif
 };
 
+/* The names of the steps for CCI__SCI_DELAY_POINT(). */
+enum {
+    CCI__SCI_AT_CALL,      /* a channel to an owner is about to be made             */
+    CCI__SCI_AT_CLAIM,     /* a name was claimed that may belong to survivors       */
+    CCI__SCI_AT_BURY,      /* the owner of a name was found dead                    */
+    CCI__SCI_AT_TAKE_OVER, /* the same, by a survivor that will take the name over  */
+    CCI__SCI_AT_TELL,      /* a message is about to be sent                         */
+    CCI__SCI_AT_HEAR,      /* the kernel has said that there is a message or an end */
+    CCI__SCI_AT_LOSE,      /* the channel to an owner has ended                     */
+    CCI__SCI_AT_REJOIN,    /* a survivor is about to look for the owner             */
+    CCI__SCI_AT_MARK,      /* a process shares a segment from now on                */
+    CCI__SCI_AT_LEAVE      /* an owner has given up the name                        */
+};
+
 /* Messages between two devices; both run on one host, so the order of bytes is that host's. */
 enum {
-    CCI__SCI_MSG_CONNECT = 1, /* cookie, what, id                                        */
+    CCI__SCI_MSG_CONNECT = 1, /* cookie, what, id; status 1: a user of its last owner    */
     CCI__SCI_MSG_BYE,         /* cookie: the connection is not needed any more           */
     CCI__SCI_MSG_ACCEPT,      /* cookie, size, and a descriptor                          */
     CCI__SCI_MSG_REFUSE,      /* cookie, status                                          */
@@ -1335,6 +1376,15 @@ static void cci__sci_close(cci__sci_desc_t sd, int fd) {
  * "b" of a broadcast segment, in eight hexadecimal digits. Making the link claims the number. The socket gets its name when it listens already, so
  * one that refuses connections is dead, and so are the links to it. Only who holds the lock on the directory removes
  * names of the dead, after having looked again; an owner removes its own link before it stops listening.
+ *   SURVIVORS. Who shares a segment holds a read lock on a byte of the directory that stands for the segment: its mark.
+ * The kernel removes a mark when its process dies. While a segment has a mark, nobody but a survivor may have its name:
+ *     who shares       sets its mark, and only then looks whether the owner that accepted it still lives and has the name
+ *     who claims       makes the link, and only then looks for marks; where there is one it removes its link again
+ *     a survivor       takes a name that is free or whose owner is dead, however many owners have died meanwhile
+ *     users            are told that the segment is lost when the owner is dead and there is no mark
+ * Whoever comes second sees what the first has done, so a segment never has two memories, and nobody waits for a time to
+ * pass. Where the kernel has no such locks, and in groups of the transport, survivors are given CCI__SCI_REJOIN_MS to act.
+ * Those who come too late find memory that is not theirs, and lose their segment.
  * ================================================================================================================== */
 
 static void cci__sci_name(char *name, int what, uint32_t id) {
@@ -1380,6 +1430,7 @@ static int cci__sci_call(cci__sci_desc_t sd, const char *owner) {
     if (fd < 0) {
         return -1;
     }
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_CALL);
     cci__sci_socket_name(sd, owner, &address);
     if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) {
         return fd;
@@ -1404,7 +1455,7 @@ static int cci__sci_is_alive(cci__sci_desc_t sd, const char *owner) {
     return errno != ECONNREFUSED && errno != ENOENT;
 }
 
-/* Who has this name: 1, and 0 if nobody. */
+/* Who has this name, dead or alive: 1, and 0 if nobody. */
 static int cci__sci_owner_of(cci__sci_desc_t sd, const char *name, char *owner) {
     ssize_t n = readlinkat(sd->directory, name, owner, CCI__SCI_NAME - 1);
     if (n < 0) {
@@ -1412,6 +1463,80 @@ static int cci__sci_owner_of(cci__sci_desc_t sd, const char *name, char *owner) 
     }
     owner[n] = '\0';
     return cci__sci_is_owner_name(owner);
+}
+
+static int cci__sci_has_live_owner(cci__sci_desc_t sd, const char *name) {
+    char owner[CCI__SCI_NAME];
+    return cci__sci_owner_of(sd, name, owner) && cci__sci_is_alive(sd, owner);
+}
+
+static int cci__sci_is_group(int what) {
+    return what == CCI__SCI_GROUP || what == CCI__SCI_MEMBER;
+}
+
+/* Locks or unlocks the byte of a segment, or asks for the locks of others: 1 if there is one, -1 and errno if the kernel
+ * can't tell. */
+static int cci__sci_lock_byte(cci__sci_desc_t sd, int command, int type, int what, uint32_t id) {
+    cci__sci_range range;
+    memset(&range, 0, sizeof range);
+    range.type = (int16_t)type;
+    range.whence = SEEK_SET;
+    range.start = (int64_t)((uint64_t)(cci__sci_is_group(what) ? 1 : 0) << 32 | id);
+    range.length = 1;
+    return syscall(CCI__SCI_SYS_FCNTL, sd->directory, command, &range) == 0 ? range.type != F_UNLCK : -1;
+}
+
+/* One of this device's own segments that shares the same memory, and does not own it. */
+static int cci__sci_is_shared_here(cci__sci_desc_t sd, int what, uint32_t id) {
+    const cci__sci_served *served;
+    for (served = sd->served; served; served = served->next) {
+        const void *object = served;
+        if (served->target.kind == CCI__SCI_SEGMENT && served->id == id && !served->named &&
+            cci__sci_is_broadcast(served) == cci__sci_is_group(what) &&
+            ((const struct cci__sci_local_segment *)object)->marked) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Is there anybody who shares the segment and can inherit it? If the kernel can't tell there may be until some time after
+ * since_ns. */
+static int cci__sci_has_survivors(cci__sci_desc_t sd, int what, uint32_t id, uint64_t since_ns) {
+    int is_marked;
+    if (cci__sci_is_shared_here(sd, what, id)) {
+        return 1;
+    }
+    is_marked = cci__sci_lock_byte(sd, CCI__SCI_F_OFD_GETLK, F_WRLCK, what, id);
+    return is_marked < 0 ? cci__sci_now() < since_ns + CCI__SCI_REJOIN_MS * UINT64_C(1000000) : is_marked;
+}
+
+static void cci__sci_unmark(cci__sci_local_segment_t segment, int what) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    if (!segment->marked) {
+        return;
+    }
+    segment->marked = 0;
+    if (!cci__sci_is_shared_here(sd, what, segment->served.id)) {
+        (void)cci__sci_lock_byte(sd, CCI__SCI_F_OFD_SETLK, F_UNLCK, what, segment->served.id);
+    }
+}
+
+/* Shares the segment with this owner from now on: 0 if that has died, or given up the name, before all could see it. */
+static int cci__sci_mark(cci__sci_local_segment_t segment, int what, const char *owner) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    char name[CCI__SCI_NAME], other[CCI__SCI_NAME];
+    segment->marked = 1;
+    if (cci__sci_lock_byte(sd, CCI__SCI_F_OFD_SETLK, F_RDLCK, what, segment->served.id) < 0) {
+        cci__sci_log("no lock for a byte of", sd->path, errno);
+    }
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_MARK);
+    cci__sci_name(name, what, segment->served.id);
+    if (cci__sci_owner_of(sd, name, other) && strcmp(owner, other) == 0 && cci__sci_is_alive(sd, owner)) {
+        return 1;
+    }
+    cci__sci_unmark(segment, what);
+    return 0;
 }
 
 /* The lock on the directory; a stopped process may hold it, so nobody waits for ever. */
@@ -1433,15 +1558,15 @@ static void cci__sci_unlock_directory(cci__sci_desc_t sd) {
 
 /* Frees a name whose owner is dead; 0 if it lives. */
 static int cci__sci_bury(cci__sci_desc_t sd, const char *name) {
-    char owner[CCI__SCI_NAME];
     int is_free = 0;
-    if (cci__sci_owner_of(sd, name, owner) && cci__sci_is_alive(sd, owner)) {
+    if (cci__sci_has_live_owner(sd, name)) {
         return 0;
     }
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_BURY);
     if (!cci__sci_lock_directory(sd, 1000)) {
         return 0;
     }
-    if (!cci__sci_owner_of(sd, name, owner) || !cci__sci_is_alive(sd, owner)) {
+    if (!cci__sci_has_live_owner(sd, name)) {
         is_free = unlinkat(sd->directory, name, 0) == 0 || errno == ENOENT;
     }
     cci__sci_unlock_directory(sd);
@@ -1536,18 +1661,24 @@ static int cci__sci_listen(cci__sci_desc_t sd) {
     return sd->listener >= 0;
 }
 
-static cci__sci_error_t cci__sci_claim(cci__sci_served *served) {
+/* Survivors of a segment are looked for when the name is ours already: see above. */
+static cci__sci_error_t cci__sci_claim(cci__sci_served *served, int yields) {
     cci__sci_desc_t sd = served->target.sd;
+    int what = cci__sci_is_broadcast(served) ? (int)CCI__SCI_GROUP : served->target.kind, attempt;
     char name[CCI__SCI_NAME];
-    int attempt;
     if (sd->forked || !cci__sci_listen(sd)) {
         return CCI__SCI_ERR_SYSTEM;
     }
     cci__sci_name_of(served, name);
     for (attempt = 0; attempt < 3; attempt++) {
         if (symlinkat(sd->owner, sd->directory, name) == 0) {
-            served->named = 1;
-            return CCI__SCI_ERR_OK;
+            CCI__SCI_DELAY_POINT(CCI__SCI_AT_CLAIM);
+            yields = yields && (what == CCI__SCI_SEGMENT || what == CCI__SCI_GROUP);
+            served->named = !(yields && cci__sci_has_survivors(sd, what, served->id, 0));
+            if (!served->named) {
+                (void)unlinkat(sd->directory, name, 0);
+            }
+            return served->named ? CCI__SCI_ERR_OK : CCI__SCI_ERR_SEGMENTID_USED;
         }
         if (errno != EEXIST) {
             cci__sci_log("can't claim", name, errno);
@@ -1574,25 +1705,30 @@ static void cci__sci_unclaim(cci__sci_served *served) {
     }
 }
 
-/* Takes the name over from an owner that has left it to us, or died: 1 if it is ours now. */
-static int cci__sci_take_over(cci__sci_served *served, const char *from) {
+/* A survivor takes the name of an owner that has left or died. CCI__SCI_ERR_BUSY: somebody else has it, or is at it. */
+static cci__sci_error_t cci__sci_take_over(cci__sci_served *served) {
     cci__sci_desc_t sd = served->target.sd;
     char name[CCI__SCI_NAME], owner[CCI__SCI_NAME], ours[CCI__SCI_NAME];
-    if (sd->forked || !cci__sci_listen(sd) || !cci__sci_lock_directory(sd, 0)) {
-        return 0;
+    if (sd->forked || !cci__sci_listen(sd)) {
+        return CCI__SCI_ERR_SYSTEM;
+    }
+    if (!cci__sci_lock_directory(sd, 0)) {
+        return CCI__SCI_ERR_BUSY;
     }
     cci__sci_name_of(served, name);
     snprintf(ours, sizeof ours, "t%016llx", (unsigned long long)cci__sci_random());
     if (!cci__sci_owner_of(sd, name, owner)) {
         served->named = symlinkat(sd->owner, sd->directory, name) == 0;
-    } else if (strcmp(owner, from) == 0 && symlinkat(sd->owner, sd->directory, ours) == 0) {
-        served->named = renameat(sd->directory, ours, sd->directory, name) == 0;
+    } else if (!cci__sci_is_alive(sd, owner)) {
+        CCI__SCI_DELAY_POINT(CCI__SCI_AT_TAKE_OVER);
+        served->named = symlinkat(sd->owner, sd->directory, ours) == 0 &&
+                        renameat(sd->directory, ours, sd->directory, name) == 0;
         if (!served->named) {
             (void)unlinkat(sd->directory, ours, 0);
         }
     }
     cci__sci_unlock_directory(sd);
-    return served->named;
+    return served->named ? CCI__SCI_ERR_OK : CCI__SCI_ERR_BUSY;
 }
 
 /* ==================================================================================================================
@@ -1739,6 +1875,7 @@ static int cci__sci_tell(cci__sci_desc_t sd, int fd, const cci__sci_message *mes
     if (sd->forked) {
         return 1;
     }
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_TELL);
     memset(&header, 0, sizeof header);
     memset(&control, 0, sizeof control);
     piece.iov_base = (void *)(uintptr_t)message;
@@ -1829,7 +1966,7 @@ static int cci__sci_is_welcome(cci__sci_desc_t sd, int fd) {
  * ================================================================================================================== */
 
 static cci__sci_served *cci__sci_find_served(cci__sci_desc_t sd, int what, uint32_t id) {
-    int is_group = what == CCI__SCI_GROUP || what == CCI__SCI_MEMBER;
+    int is_group = cci__sci_is_group(what);
     int kind = is_group || what == CCI__SCI_ATTACHMENT ? (int)CCI__SCI_SEGMENT : what;
     cci__sci_served *served;
     for (served = sd->served; served; served = served->next) {
@@ -1952,15 +2089,32 @@ static void cci__sci_notify(cci__sci_served *served) {
     }
 }
 
-/* Makes a segment available or not, and tells all who share it. */
-static void cci__sci_set_available(cci__sci_served *served, int available, unsigned int flags) {
-    cci__sci_connection *c;
+static void cci__sci_tell_available(const cci__sci_connection *c, int available, unsigned int flags) {
+    cci__sci_message news;
+    cci__sci_message_init(&news, CCI__SCI_MSG_SET, c->cookie);
+    news.status = (uint32_t)available;
+    news.id = flags;
+    (void)cci__sci_tell(c->served->target.sd, c->client->fd, &news, -1);
+}
+
+static void cci__sci_note_available(cci__sci_served *served, int available, unsigned int flags) {
     served->available = available;
+    served->cleared = !available && (flags & CCI__SCI_FLAG_FORCE_DISCONNECT) != 0;
+}
+
+/* Makes a segment available or not, and tells all who share it; who has asked for it comes last, so that whoever inherits
+ * the segment knows of it when it is done. */
+static void cci__sci_set_available(cci__sci_served *served, int available, unsigned int flags,
+                                   const cci__sci_connection *asker) {
+    cci__sci_connection *c;
+    cci__sci_note_available(served, available, flags);
     for (c = served->connections; c; c = c->next_of_served) {
-        if (c->attached) {
-            (void)cci__sci_tell_short(served->target.sd, c->client->fd, CCI__SCI_MSG_SET, c->cookie,
-                                      (uint32_t)available);
+        if (c->attached && c != asker) {
+            cci__sci_tell_available(c, available, flags);
         }
+    }
+    if (asker) {
+        cci__sci_tell_available(asker, available, flags);
     }
     if (!available && (flags & CCI__SCI_FLAG_FORCE_DISCONNECT)) {
         cci__sci_end_connections(served, 0, 0);
@@ -2010,7 +2164,7 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     cci__sci_served *served = cci__sci_find_served(sd, request->what, request->id);
     cci__sci_connection *c;
     cci__sci_message answer;
-    int fd, is_opened, told;
+    int fd, is_opened, told, stays;
     if (client->count >= CCI__SCI_CONNECTIONS || cci__sci_find_connection(client, request->cookie)) {
         return 0;
     }
@@ -2020,7 +2174,8 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     if (attaches && !((cci__sci_local_segment_t)served)->shared) {
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie, CCI__SCI_ERR_ACCESS);
     }
-    fd = cci__sci_descriptor_for(served, client, attaches, &is_opened);
+    stays = request->what == CCI__SCI_GROUP && request->status == 1 && !served->cleared;
+    fd = cci__sci_descriptor_for(served, client, attaches || stays, &is_opened);
     if (fd < 0) {
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie,
                                    CCI__SCI_ERR_CONNECTION_REFUSED);
@@ -2061,7 +2216,7 @@ static int cci__sci_obey(cci__sci_desc_t sd, cci__sci_client *client, const cci_
     }
     if (request->type == CCI__SCI_MSG_SET && c && c->attached) {
         ((cci__sci_local_segment_t)c->served)->prepared = 1; /* one who shares it has done so */
-        cci__sci_set_available(c->served, request->status != 0, request->id);
+        cci__sci_set_available(c->served, request->status != 0, request->id, c);
         return 1;
     }
     return 0;
@@ -2144,18 +2299,25 @@ static void cci__sci_add_served(cci__sci_served *served) {
     sd->served = served;
 }
 
+/* Others share the segment. */
+static int cci__sci_has_heirs(const cci__sci_served *served) {
+    int what = cci__sci_is_broadcast(served) ? CCI__SCI_GROUP : CCI__SCI_SEGMENT;
+    return served->target.kind == CCI__SCI_SEGMENT &&
+           (served->attachment_count != 0 || cci__sci_has_survivors(served->target.sd, what, served->id, 0));
+}
+
 /* Takes an object out of service and frees it. Those who share it inherit it with its name: the first takes it over, the
  * others and, of a broadcast segment, the users turn to that one. */
 static void cci__sci_remove_served(cci__sci_served *served) {
     cci__sci_desc_t sd = served->target.sd;
     cci__sci_served **at = &sd->served;
-    int has_heir = served->attachment_count != 0;
-    if (!has_heir) {
-        cci__sci_unclaim(served);
-    }
+    int users_stay;
+    cci__sci_unclaim(served);
     served->named = 0;
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_LEAVE);
+    users_stay = served->connection_count != 0 && cci__sci_is_broadcast(served) && cci__sci_has_heirs(served);
     cci__sci_end_connections(served, 1, 1);
-    cci__sci_end_connections(served, 0, has_heir && cci__sci_is_broadcast(served));
+    cci__sci_end_connections(served, 0, users_stay);
     while (*at != served) {
         at = &(*at)->next;
     }
@@ -2216,6 +2378,9 @@ static void cci__sci_decide(cci__sci_remote *r, int state, cci__sci_error_t stat
 static void cci__sci_end_remote(cci__sci_remote *r, int state, cci__sci_segment_cb_reason_t reason) {
     r->rejoining = 0;
     CCI__SCI_STORE(r->state, state);
+    if (r->segment) {
+        cci__sci_unmark(r->segment, r->what);
+    }
     if (r->target.kind == CCI__SCI_REMOTE_SEGMENT) {
         cci__sci_post(&r->target, reason, CCI__SCI_ERR_OK);
     } else if (r->segment) {
@@ -2228,16 +2393,34 @@ static int cci__sci_outlives(const cci__sci_remote *r) {
     return r->state == CCI__SCI_CONNECTED && (r->segment || r->what == CCI__SCI_GROUP);
 }
 
-/* Looks for the owner's successor from now on, or becomes it. The remote has no peer. */
+/* Looks for the owner's successor from now on, or becomes it. The remote has no peer. At first it looks often: the longer
+ * that takes, the less it hurries. */
 static void cci__sci_rejoin_later(cci__sci_remote *r) {
     cci__sci_desc_t sd = r->target.sd;
+    uint64_t now_ns = cci__sci_now(), pause_ns = 1000000u;
     if (!r->rejoining) {
         r->rejoining = 1;
-        r->deadline_ns = cci__sci_now() + CCI__SCI_REJOIN_MS * UINT64_C(1000000);
+        r->losses++;
+        r->since_ns = r->retry_ns = now_ns;
+    } else {
+        pause_ns += (now_ns - r->since_ns) / 8;
+        r->retry_ns = now_ns + (pause_ns < CCI__SCI_REJOIN_PAUSE_MS * UINT64_C(1000000)
+                                    ? pause_ns
+                                    : CCI__SCI_REJOIN_PAUSE_MS * UINT64_C(1000000));
     }
     r->later = sd->rejoining;
     sd->rejoining = r;
     cci__sci_wake(sd);
+}
+
+/* An attempt has failed, and not because there is no successor yet. */
+static void cci__sci_rejoin_or_fail(cci__sci_remote *r) {
+    if (cci__sci_now() < r->since_ns + CCI__SCI_REJOIN_MS * UINT64_C(1000000)) {
+        cci__sci_rejoin_later(r);
+    } else {
+        cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
+        cci__sci_changed(r->target.sd);
+    }
 }
 
 static void cci__sci_forget_rejoining(cci__sci_remote *r) {
@@ -2251,6 +2434,7 @@ static void cci__sci_forget_rejoining(cci__sci_remote *r) {
 }
 
 static void cci__sci_lose_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_LOSE);
     while (peer->remotes) {
         cci__sci_remote *r = peer->remotes;
         cci__sci_leave_peer(r);
@@ -2322,6 +2506,7 @@ static cci__sci_error_t cci__sci_ask(cci__sci_remote *r) {
     cci__sci_message_init(&request, CCI__SCI_MSG_CONNECT, r->cookie);
     request.what = (uint16_t)r->what;
     request.id = r->id;
+    request.status = (uint32_t)r->rejoining;
     r->next = peer->remotes;
     r->back = &peer->remotes;
     if (r->next) {
@@ -2369,12 +2554,16 @@ static int cci__sci_is_same_memory(int one, int other) {
 }
 
 /* A successor lets us in: 0 if what it has is not what we had. */
-static int cci__sci_rejoined(cci__sci_remote *r, int fd) {
+static int cci__sci_rejoined(cci__sci_remote *r, const cci__sci_message *news, int fd) {
     if (!cci__sci_is_same_memory(fd, r->segment ? r->segment->served.fd : r->fd)) {
         (void)cci__sci_tell_short(r->target.sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
         cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
         cci__sci_detach(r);
         return 1;
+    }
+    if (r->segment) {
+        r->segment->served.available = news->status != 0;
+        r->segment->prepared |= news->id != 0;
     }
     r->rejoining = 0;
     return 1;
@@ -2400,7 +2589,13 @@ static int cci__sci_note_accepted(cci__sci_remote *r, const cci__sci_message *ne
         return 0;
     }
     if (r->rejoining) {
-        return cci__sci_rejoined(r, *passed);
+        return cci__sci_rejoined(r, news, *passed);
+    }
+    if (r->segment && !cci__sci_mark(r->segment, r->what, r->owner)) {
+        (void)cci__sci_tell_short(r->target.sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
+        cci__sci_decide(r, CCI__SCI_REFUSED, CCI__SCI_ERR_NO_SUCH_SEGMENT);
+        cci__sci_detach(r);
+        return 1;
     }
     if (r->segment) {
         r->segment->served.fd = *passed;
@@ -2419,7 +2614,11 @@ static int cci__sci_note_accepted(cci__sci_remote *r, const cci__sci_message *ne
 static int cci__sci_note_refused(cci__sci_remote *r, const cci__sci_message *news) {
     if (r->rejoining) {
         cci__sci_detach(r);
-        cci__sci_rejoin_later(r); /* the successor may not be there yet */
+        if (news->status == CCI__SCI_ERR_NO_SUCH_SEGMENT) { /* it has just left, or may not have it */
+            cci__sci_rejoin_later(r);
+        } else {
+            cci__sci_rejoin_or_fail(r);
+        }
         return 1;
     }
     cci__sci_decide(r, CCI__SCI_REFUSED, cci__sci_refusal(news->status));
@@ -2463,7 +2662,7 @@ static int cci__sci_note(cci__sci_remote *r, const cci__sci_message *news, int *
         if (connecting || !r->segment) {
             return 0;
         }
-        r->segment->served.available = news->status != 0;
+        cci__sci_note_available(&r->segment->served, news->status != 0, news->id);
         r->sets++;
         cci__sci_changed(r->target.sd);
         return 1;
@@ -2500,6 +2699,9 @@ static void cci__sci_disconnect(cci__sci_remote *r) {
         sd->connecting--;
     }
     cci__sci_forget_rejoining(r);
+    if (r->segment) {
+        cci__sci_unmark(r->segment, r->what);
+    }
     if (r->peer && !cci__sci_tell_short(sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0)) {
         cci__sci_remote *gone = r; /* the owner does not read: end the channel, which it can't miss */
         cci__sci_peer *peer = r->peer;
@@ -2516,37 +2718,64 @@ static void cci__sci_disconnect(cci__sci_remote *r) {
     r->fd = -1;
 }
 
-/* Becomes the successor, or asks it: 0 if there is none yet. */
-static int cci__sci_rejoin(cci__sci_remote *r) {
-    if (r->segment && cci__sci_take_over(&r->segment->served, r->owner)) {
-        r->rejoining = 0;
-        CCI__SCI_STORE(r->state, CCI__SCI_INHERITED);
-        return 1;
+/* Asks the successor, or becomes it: CCI__SCI_ERR_BUSY if there is none yet, CCI__SCI_ERR_NOT_CONNECTED if there will be
+ * none. */
+static cci__sci_error_t cci__sci_rejoin(cci__sci_remote *r) {
+    cci__sci_error_t status = cci__sci_ask(r);
+    if (status != CCI__SCI_ERR_NO_SUCH_SEGMENT) {
+        return status;
     }
-    return cci__sci_ask(r) == CCI__SCI_ERR_OK;
+    if (r->segment) {
+        status = cci__sci_take_over(&r->segment->served);
+        if (status == CCI__SCI_ERR_OK) {
+            r->rejoining = 0;
+            CCI__SCI_STORE(r->state, CCI__SCI_INHERITED);
+        }
+        return status;
+    }
+    return cci__sci_has_survivors(r->target.sd, r->what, r->id, r->since_ns) ? CCI__SCI_ERR_BUSY
+                                                                              : CCI__SCI_ERR_NOT_CONNECTED;
 }
 
-/* All who rejoin try once, and give up when their time is over; gives the time of the next attempt. */
+static void cci__sci_try_to_rejoin(cci__sci_remote *r) {
+    cci__sci_error_t status = cci__sci_rejoin(r);
+    if (status == CCI__SCI_ERR_BUSY) {
+        cci__sci_rejoin_later(r);
+        return;
+    }
+    if (status == CCI__SCI_ERR_NOT_CONNECTED) {
+        cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
+    } else if (status != CCI__SCI_ERR_OK) {
+        cci__sci_rejoin_or_fail(r);
+        return;
+    }
+    cci__sci_changed(r->target.sd);
+}
+
+/* All who rejoin try, each at its time; gives the time of the next attempt. Survivors never give up while they live: all
+ * others depend on them. */
 static uint64_t cci__sci_rejoin_all(cci__sci_desc_t sd) {
     cci__sci_remote *r = sd->rejoining, *next;
-    uint64_t now_ns;
+    uint64_t next_ns = CCI__SCI_NEVER, now_ns;
     if (!r) {
-        return CCI__SCI_NEVER;
+        return next_ns;
     }
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_REJOIN);
     now_ns = cci__sci_now();
     sd->rejoining = NULL;
     for (; r; r = next) {
         next = r->later;
-        if (cci__sci_rejoin(r)) {
-            cci__sci_changed(sd);
-        } else if (now_ns < r->deadline_ns) {
-            cci__sci_rejoin_later(r);
+        if (r->retry_ns <= now_ns) {
+            cci__sci_try_to_rejoin(r);
         } else {
-            cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
-            cci__sci_changed(sd);
+            r->later = sd->rejoining;
+            sd->rejoining = r;
         }
     }
-    return sd->rejoining ? now_ns + 1000000u : CCI__SCI_NEVER;
+    for (r = sd->rejoining; r; r = r->later) {
+        next_ns = r->retry_ns < next_ns ? r->retry_ns : next_ns;
+    }
+    return next_ns;
 }
 
 /* Asynchronous connects whose time is over; gives the next deadline. */
@@ -2795,6 +3024,7 @@ static void cci__sci_run(cci__sci_desc_t sd, uint64_t deadline_ns) {
     due_ns = cci__sci_due(sd);
     cci__sci_unlock(sd);
     n = epoll_wait(sd->epoll, event, 16, cci__sci_until(due_ns < deadline_ns ? due_ns : deadline_ns));
+    CCI__SCI_DELAY_POINT(CCI__SCI_AT_HEAR);
     cci__sci_lock(sd);
     for (i = 0; i < n; i++) {
         cci__sci_handle(sd, event[i].data.u64);
@@ -3273,11 +3503,11 @@ static cci__sci_error_t cci__sci_claim_segment(cci__sci_local_segment_t segment,
     int attempt;
     cci__sci_error_t status = CCI__SCI_ERR_SEGMENTID_USED;
     if (!(flags & CCI__SCI_FLAG_AUTO_ID)) {
-        return cci__sci_claim(&segment->served);
+        return cci__sci_claim(&segment->served, 1);
     }
     for (attempt = 0; attempt < 100 && status == CCI__SCI_ERR_SEGMENTID_USED; attempt++) {
         segment->served.id = (uint32_t)cci__sci_random();
-        status = cci__sci_claim(&segment->served);
+        status = cci__sci_claim(&segment->served, 1);
     }
     return status;
 }
@@ -3330,11 +3560,23 @@ static cci__sci_error_t cci__sci_give_memory(cci__sci_local_segment_t segment) {
     return errno == EMFILE || errno == ENFILE ? CCI__SCI_ERR_SYSTEM : CCI__SCI_ERR_NOSPC;
 }
 
-/* The first to come makes the memory of a broadcast segment. */
-static cci__sci_error_t cci__sci_found_broadcast(cci__sci_local_segment_t segment) {
-    cci__sci_error_t status = cci__sci_give_memory(segment);
+/* The first to come makes the memory of a broadcast segment. CCI__SCI_ERR_SEGMENTID_USED: it is there, or there are
+ * survivors of a dead owner, who will take it over. Who does not yield founds it in spite of survivors that have not acted
+ * for a while: they must be stopped. */
+static cci__sci_error_t cci__sci_found_broadcast(cci__sci_local_segment_t segment, int yields) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    uint64_t since_ns = segment->since_ns;
+    cci__sci_error_t status;
+    char name[CCI__SCI_NAME];
+    cci__sci_name_of(&segment->served, name);
+    yields = yields || cci__sci_now() < since_ns + CCI__SCI_REJOIN_MS * UINT64_C(1000000);
+    if (cci__sci_has_live_owner(sd, name) ||
+        (yields && cci__sci_has_survivors(sd, CCI__SCI_GROUP, segment->served.id, since_ns))) {
+        return CCI__SCI_ERR_SEGMENTID_USED;
+    }
+    status = cci__sci_give_memory(segment);
     if (status == CCI__SCI_ERR_OK) {
-        status = cci__sci_claim(&segment->served);
+        status = cci__sci_claim(&segment->served, yields);
     }
     if (status != CCI__SCI_ERR_OK && segment->served.fd >= 0) {
         close(segment->served.fd);
@@ -3343,34 +3585,31 @@ static cci__sci_error_t cci__sci_found_broadcast(cci__sci_local_segment_t segmen
     return status;
 }
 
-/* All others share it. Who finds the name of a dead owner leaves it to the others of the group for a moment. */
+/* All others share it. Neither has worked while a dead owner has no successor yet. */
 static cci__sci_error_t cci__sci_join_broadcast(cci__sci_local_segment_t segment) {
     cci__sci_desc_t sd = segment->served.target.sd;
     size_t wanted_bytes = segment->size_bytes;
-    cci__sci_error_t status = CCI__SCI_ERR_OK;
-    char name[CCI__SCI_NAME], owner[CCI__SCI_NAME];
-    unsigned int attempt;
-    cci__sci_name_of(&segment->served, name);
+    cci__sci_error_t status;
+    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
     segment->shared = 1;
-    for (attempt = 0; attempt < 2 * CCI__SCI_REJOIN_MS; attempt++) {
-        if (!cci__sci_owner_of(sd, name, owner) || attempt > CCI__SCI_REJOIN_MS / 10) {
-            status = cci__sci_found_broadcast(segment);
-            if (status != CCI__SCI_ERR_SEGMENTID_USED) {
-                return status;
-            }
+    segment->since_ns = cci__sci_now();
+    for (;;) {
+        status = cci__sci_found_broadcast(segment, 1);
+        if (status != CCI__SCI_ERR_SEGMENTID_USED) {
+            return status;
         }
         status = cci__sci_attach(segment, CCI__SCI_MEMBER);
         if (status == CCI__SCI_ERR_OK) {
             return segment->size_bytes == wanted_bytes ? CCI__SCI_ERR_OK : CCI__SCI_ERR_SEGMENTID_USED;
         }
-        if (status != CCI__SCI_ERR_NO_SUCH_SEGMENT && status != CCI__SCI_ERR_CONNECTION_REFUSED) {
+        if ((status != CCI__SCI_ERR_NO_SUCH_SEGMENT && status != CCI__SCI_ERR_CONNECTION_REFUSED) ||
+            cci__sci_now() >= deadline_ns) {
             return status;
         }
         cci__sci_unlock(sd);
         cci__sci_nap();
         cci__sci_lock(sd);
     }
-    return status;
 }
 
 /* Begins to join a broadcast segment without waiting: cci__sci_step_broadcast() goes on. */
@@ -3378,6 +3617,7 @@ CCI__SCI_INTERNAL cci__sci_local_segment_t cci__sci_begin_broadcast(cci__sci_des
     cci__sci_local_segment_t made = cci__sci_new_segment(sd, id, NULL, NULL, 0);
     if (made) {
         made->broadcast = made->shared = 1;
+        made->since_ns = cci__sci_now();
     }
     return made;
 }
@@ -3406,7 +3646,8 @@ static cci__sci_error_t cci__sci_ask_broadcast(cci__sci_local_segment_t segment)
 static cci__sci_error_t cci__sci_hear_broadcast(cci__sci_local_segment_t segment, size_t size_bytes) {
     cci__sci_remote *r = segment->attachment;
     cci__sci_error_t status = r->status;
-    if (r->state == CCI__SCI_CONNECTING) {
+    if (r->state == CCI__SCI_CONNECTING) { /* it has an owner */
+        segment->since_ns = cci__sci_now();
         return CCI__SCI_ERR_BUSY;
     }
     if (r->state == CCI__SCI_CONNECTED || r->state == CCI__SCI_INHERITED) {
@@ -3421,22 +3662,16 @@ static cci__sci_error_t cci__sci_hear_broadcast(cci__sci_local_segment_t segment
                : status;
 }
 
-/* To be called again, a millisecond later, when it says CCI__SCI_ERR_BUSY. Who finds the name of a dead owner leaves it to
- * the others of the group for a moment: founds_too is 0 until then. */
-CCI__SCI_INTERNAL cci__sci_error_t cci__sci_step_broadcast(cci__sci_local_segment_t segment, size_t size_bytes,
-                                                           int founds_too) {
+/* To be called again, a millisecond later, when it says CCI__SCI_ERR_BUSY. */
+CCI__SCI_INTERNAL cci__sci_error_t cci__sci_step_broadcast(cci__sci_local_segment_t segment, size_t size_bytes) {
     cci__sci_desc_t sd = segment->served.target.sd;
-    cci__sci_error_t status = CCI__SCI_ERR_SEGMENTID_USED;
-    char name[CCI__SCI_NAME], owner[CCI__SCI_NAME];
+    cci__sci_error_t status;
     cci__sci_lock(sd);
-    cci__sci_name_of(&segment->served, name);
     if (segment->attachment) {
         status = cci__sci_hear_broadcast(segment, size_bytes);
     } else {
-        if (founds_too || !cci__sci_owner_of(sd, name, owner)) {
-            segment->size_bytes = size_bytes;
-            status = cci__sci_found_broadcast(segment);
-        }
+        segment->size_bytes = size_bytes;
+        status = cci__sci_found_broadcast(segment, 0);
         if (status == CCI__SCI_ERR_SEGMENTID_USED) {
             status = cci__sci_ask_broadcast(segment);
         }
@@ -3613,30 +3848,43 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIPrepareSegment)(cci__sci_local_segment_t segme
     cci__sci_set(error, CCI__SCI_ERR_OK);
 }
 
-/* Makes a segment available or not, where it is owned. */
-static cci__sci_error_t cci__sci_change(cci__sci_local_segment_t segment, int available, unsigned int flags) {
-    cci__sci_desc_t sd = segment->served.target.sd;
-    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
-    cci__sci_remote *r = segment->attachment;
+/* Asks the owner to make a segment available or not. CCI__SCI_ERR_BUSY: it died, or left, without an answer. */
+static cci__sci_error_t cci__sci_ask_to_change(cci__sci_remote *r, int available, unsigned int flags,
+                                               uint64_t deadline_ns) {
+    cci__sci_desc_t sd = r->target.sd;
+    unsigned int sets = r->sets, losses = r->losses;
     cci__sci_message request;
-    unsigned int before;
-    while (r && r->rejoining && cci__sci_wait(sd, deadline_ns)) { /* there will be an owner soon */
-    }
-    if (!r || r->state == CCI__SCI_INHERITED) {
-        cci__sci_set_available(&segment->served, available, flags);
-        return CCI__SCI_ERR_OK;
-    }
     if (r->state != CCI__SCI_CONNECTED || !r->peer) {
         return CCI__SCI_ERR_NOT_CONNECTED;
     }
     cci__sci_message_init(&request, CCI__SCI_MSG_SET, r->cookie);
     request.status = (uint32_t)available;
     request.id = flags;
-    before = r->sets;
     (void)cci__sci_tell(sd, r->peer->fd, &request, -1);
-    while (r->sets == before && r->state == CCI__SCI_CONNECTED && !r->rejoining && cci__sci_wait(sd, deadline_ns)) {
+    while (r->sets == sets && r->losses == losses && r->state == CCI__SCI_CONNECTED && cci__sci_wait(sd, deadline_ns)) {
     }
-    return r->sets != before ? CCI__SCI_ERR_OK : CCI__SCI_ERR_TIMEOUT;
+    if (r->sets != sets) {
+        return CCI__SCI_ERR_OK;
+    }
+    return cci__sci_now() < deadline_ns ? CCI__SCI_ERR_BUSY : CCI__SCI_ERR_TIMEOUT;
+}
+
+/* Makes a segment available or not, where it is owned. */
+static cci__sci_error_t cci__sci_change(cci__sci_local_segment_t segment, int available, unsigned int flags) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
+    cci__sci_remote *r = segment->attachment;
+    cci__sci_error_t status = CCI__SCI_ERR_BUSY;
+    while (status == CCI__SCI_ERR_BUSY) {
+        while (r && r->rejoining && cci__sci_wait(sd, deadline_ns)) { /* there will be an owner soon */
+        }
+        if (!r || r->state == CCI__SCI_INHERITED) {
+            cci__sci_set_available(&segment->served, available, flags, NULL);
+            return CCI__SCI_ERR_OK;
+        }
+        status = cci__sci_ask_to_change(r, available, flags, deadline_ns);
+    }
+    return status;
 }
 
 static cci__sci_error_t cci__sci_make_available(cci__sci_local_segment_t segment) {
@@ -3680,7 +3928,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCISetSegmentUnavailable)(cci__sci_local_segment_
 
 /* Users are in the way of a removal, unless they can turn to another member of the group. */
 static int cci__sci_is_needed(const cci__sci_served *served) {
-    return served->connection_count != 0 && !(cci__sci_is_broadcast(served) && served->attachment_count != 0);
+    return served->connection_count != 0 && !(cci__sci_is_broadcast(served) && cci__sci_has_heirs(served));
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveSegment)(cci__sci_local_segment_t segment, unsigned int flags,
@@ -4769,11 +5017,11 @@ static cci__sci_error_t cci__sci_claim_interrupt(cci__sci_served *served, unsign
     int attempt;
     if (flags & CCI__SCI_FLAG_FIXED_INTNO) {
         served->id = *number;
-        return cci__sci_claim(served);
+        return cci__sci_claim(served, 1);
     }
     for (attempt = 0; attempt < 100 && status == CCI__SCI_ERR_INTNO_USED; attempt++) {
         served->id = (uint32_t)cci__sci_random() & 0x7fffffffu;
-        status = cci__sci_claim(served);
+        status = cci__sci_claim(served, 1);
     }
     *number = served->id;
     return status;
@@ -6219,7 +6467,7 @@ typedef struct cci__sisci_group {
     cci__sci_local_segment_t segment;
     cci__sci_map_t map;
     uint8_t *base; /* NULL: not in the group yet */
-    uint64_t began_ns, retry_ns;
+    uint64_t retry_ns;
     uint32_t id;
     /* receiving */
     uint64_t tail;                           /* all before were taken, or are lost */
@@ -6265,12 +6513,13 @@ typedef struct cci__sisci {
     cci__sci_local_interrupt_t interrupt;
     int has_fd, epoll, self, timer, armed_readable, sleeping;
     uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
-    uint32_t rounds, rma_calls, turn, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
+    uint32_t rounds, rma_calls, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t send_total, recv_total, handshakes, hot_count;
     uint32_t event_mask;
     uint32_t requests, refusals; /* that the program has not returned; that were answered with `busy` */
     cci_evq_t evq;
     cci_evq_fifo_t received;
+    uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
     cci_conn_table_t conns;
     cci_rma_table_t rma;
     cci_rma_region_t *regions;
@@ -7252,6 +7501,7 @@ static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
         return;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
+    op->event.state = ep->received_total; /* it comes behind these */
     cci_evq_post(&ep->evq.done, &op->event);
 }
 
@@ -7691,6 +7941,7 @@ static void cci__sisci_post_ends(cci__sisci *ep) {
         event->base.pub.disconnect.status = (cci_status_t)conn->end_status;
         event->base.pub.disconnect.connection = (cci_connection_t *)&conn->conn.pub;
         event->base.pub.disconnect.context = conn->conn.pub.context;
+        ep->received_total++;
         cci__sisci_post_about(&ep->received, conn, event);
     }
 }
@@ -8344,10 +8595,9 @@ static void cci__sisci_advance(cci__sisci *ep, cci__sisci_link *link) {
     }
 }
 
-/* Completes what the peer has consumed. While it has ended connections whose records we have not seen, nobody knows
- * whether it took what it consumed. */
-static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_see_freed(link);
+/* Completes what the peer is known to have consumed. While it has ended connections whose records we have not seen, nobody
+ * knows whether it took what it consumed. */
+static void cci__sisci_complete_consumed(cci__sisci *ep, cci__sisci_link *link) {
     if (cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) {
         return;
     }
@@ -8360,7 +8610,26 @@ static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
     }
 }
 
+static void cci__sisci_settle(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_see_freed(link);
+    cci__sisci_complete_consumed(ep, link);
+}
+
 /* ---- the ring, coming in ---- */
+
+static inline void cci__sisci_post_received(cci__sisci *ep, cci_evq_event_t *event) {
+    ep->received_total++;
+    cci_evq_post(&ep->received, event);
+}
+
+/* A message has come with word of what the peer had consumed when it sent it: that is told first, since the message may be
+ * the answer. */
+static inline void cci__sisci_hear_answer(cci__sisci *ep, cci__sisci_link *link, uint32_t ack) {
+    cci__sisci_hear_ack(link, ack);
+    if (!cci__list_empty(&link->ops)) {
+        cci__sisci_complete_consumed(ep, link);
+    }
+}
 
 static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
     uint32_t place;
@@ -8386,7 +8655,7 @@ enum { CCI__SISCI_TAKEN, CCI__SISCI_STALLED, CCI__SISCI_LATER };
 static inline void cci__sisci_deliver(cci__sisci *ep, cci__sisci_conn *conn, cci_evq_event_t *event) {
     event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
     ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
-    cci_evq_post(&ep->received, event);
+    cci__sisci_post_received(ep, event);
 }
 
 /* A message for the program. */
@@ -8450,6 +8719,7 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
     }
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = record->length;
+    cci__sisci_hear_answer(ep, link, record->ack);
     cci__sisci_deliver(ep, conn, event);
     return CCI__SISCI_TAKEN;
 }
@@ -8728,9 +8998,9 @@ static inline int cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link, c
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
     event->base.pub.recv.ptr = to;
+    cci__sisci_hear_answer(ep, link, header[1]);
     cci__sisci_deliver(ep, conn, event);
     ep->is_asked |= (word & CCI__SISCI_ASKS) != 0;
-    cci__sisci_hear_ack(link, header[1]);
     link->tail += lines;
     return 1;
 }
@@ -9820,7 +10090,7 @@ static int cci__sisci_enter_group(cci__sisci *ep, cci__sisci_group *group) {
 
 static void cci__sisci_begin_group(cci__sisci *ep, cci__sisci_group *group) {
     group->segment = cci__sci_begin_broadcast(ep->sd, group->id);
-    group->began_ns = group->retry_ns = cci__sci_now();
+    group->retry_ns = cci__sci_now();
     ep->handshakes++; /* look often */
 }
 
@@ -9832,7 +10102,7 @@ static void cci__sisci_step_joining(cci__sisci *ep, cci__sisci_group *group, uin
     }
     group->retry_ns = now_ns + CCI__MS;
     if (group->segment) {
-        error = cci__sci_step_broadcast(group->segment, CCI__SISCI_GROUP_SIZE, now_ns - group->began_ns > 100 * CCI__MS);
+        error = cci__sci_step_broadcast(group->segment, CCI__SISCI_GROUP_SIZE);
     }
     if (error == CCI__SCI_ERR_BUSY || (error == CCI__SCI_ERR_OK && cci__sisci_enter_group(ep, group))) {
         return;
@@ -10650,6 +10920,17 @@ static int cci__sisci_start(cci__sisci *ep, const char *service) {
 
 static const cci_endpoint_ops_t *cci__sisci_ops(void);
 
+/* The rest is closed by the software SISCI beneath, which hears of fork() by itself. */
+static void cci__sisci_forked(cci_endpoint_base_t *base) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    int fd[3], i;
+    fd[0] = ep->epoll, fd[1] = ep->self, fd[2] = ep->timer;
+    ep->epoll = ep->self = ep->timer = -1;
+    for (i = 0; i < 3; i++) {
+        cci__sisci_close_fd(fd[i]);
+    }
+}
+
 static int cci__sisci_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
                              cci_os_handle_t *fd) {
     cci__sisci *ep = (cci__sisci *)cci_alloc(sizeof *ep);
@@ -10662,6 +10943,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
     ep->base.pub.device = device;
     ep->base.ops = cci__sisci_ops();
+    ep->base.forked = cci__sisci_forked;
     ep->sci = ep->device.sci;
     ep->adapter = ep->device.adapter;
     ep->has_fd = fd != NULL;
@@ -10980,6 +11262,7 @@ static int cci__sisci_is_end_due(cci__sisci *ep, cci_evq_event_t *event, const c
         return 0;
     }
     if (from == &ep->received) {
+        event->state = ep->taken_total;
         cci_evq_post(&ep->evq.done, event); /* the connection's messages have gone before it; now its completions do */
         return 0;
     }
@@ -10990,6 +11273,7 @@ static int cci__sisci_is_end_due(cci__sisci *ep, cci_evq_event_t *event, const c
 static inline cci_evq_event_t *cci__sisci_next_of(cci__sisci *ep, cci_evq_fifo_t *fifo) {
     cci_evq_event_t *next;
     while ((next = cci_evq_next(fifo)) != NULL) {
+        ep->taken_total += fifo == &ep->received;
         if (CCI__LIKELY(next->pool == CCI_EVQ_RECV)) {
             if (CCI__LIKELY(!cci__sisci_is_stale(
                     next, (const cci__sisci_conn *)(const void *)next->base.pub.recv.connection))) {
@@ -11003,11 +11287,12 @@ static inline cci_evq_event_t *cci__sisci_next_of(cci__sisci *ep, cci_evq_fifo_t
     return NULL;
 }
 
-/* An event that is there: of connections first, then messages, and completions by turns. */
+/* An event that is there: of connections first, then messages and completions as they came. */
 static inline int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
     cci_evq_event_t *next = CCI__UNLIKELY(ep->evq.urgent.head != NULL) ? cci__sisci_next_urgent(ep) : NULL;
     if (!next) {
-        int done_first = ep->evq.done.head && (!ep->received.head || (++ep->turn & 15) == 0);
+        const cci_evq_event_t *done = ep->evq.done.head;
+        int done_first = done && (!ep->received.head || (int32_t)(done->state - ep->taken_total) <= 0);
         next = cci__sisci_next_of(ep, done_first ? &ep->evq.done : &ep->received);
     }
     if (!next && ep->received.head) {

@@ -22,6 +22,7 @@
  *     >>udp-linux       waiting with epoll, and news of the interface through netlink
  *     >>udp-posix       waiting with poll, and a helper thread behind the OS handle
  *     >>udp-send        outgoing datagrams
+ *     >>udp-share       several endpoints with one address
  *     >>udp-receive     incoming datagrams
  *     >>udp-groups      multicast
  *     >>udp-names       addresses from and to text
@@ -81,10 +82,28 @@
  *                                                             ends; 0: never
  *     ttl, hops       hops, 1 to 255              system's    time to live of what is sent, multicast too (default 1)
  *     offload         on or off                   on          off: no segmentation offload, no batched system calls
+ *     share           0 or 1                      0           1: endpoints of the device are made with CCI_ENDPOINT_SHARED
  *
  * An `ip`, `mac` or `interface` that does not exist makes a device that is not up; it comes up when it appears.
  *
  * SERVICE. cci_create_endpoint_at() takes a port number or a service name of the system. CCI_EBUSY: the port is taken.
+ *
+ * ONE ADDRESS FOR SEVERAL ENDPOINTS (Linux). A server uses several cores with one endpoint for each thread, or process: all
+ * of them are made with the flag CCI_ENDPOINT_SHARED or the key `share`, at the same service, and have the same URI.
+ *
+ *     cci_create_endpoint_at(device, "4242", CCI_ENDPOINT_SHARED, &endpoint, NULL);    (in each thread)
+ *
+ * A client's connection belongs to the endpoint that got its request; which one that is the kernel chooses by a hash of both
+ * addresses, so that one client endpoint is usually served by one of them. They share nothing: a message, a registration, an
+ * event of one is no other's. The kernel takes each packet to the endpoint of its connection, also when the peer's address
+ * changes. Endpoints may come and go at any time, and processes may be killed: the connections of the others go on. The
+ * connections of one that is gone end by their time-outs, or earlier when a new endpoint takes its place.
+ *   Limits: 256 endpoints for one port of an interface, of one user and one network namespace. Each of them has to call the
+ * library for the kernel's table to follow a change; until then packets that come to the wrong endpoint are handed over,
+ * which costs time. sysctl net.unix.max_dgram_qlen is how many batches of these can wait. Where the kernel takes no program
+ * (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5) all is as before with more handed over. Elsewhere: CCI_ERR_NOT_IMPLEMENTED. Another
+ * user of the machine can occupy numbers of endpoints (CCI_EBUSY when none is left), and what would be handed over to one that
+ * is gone then reaches that user, as if it listened on the network; it can hand nothing over to yours.
  *
  * ADDRESSES in URIs (udp:// or ip://) are 192.0.2.1:4242, [2001:db8::1]:4242, [fe80::1%eth0]:4242 or name:4242. An
  * endpoint on an interface that has both families talks to both; its own URI names the IPv4 address. Groups are
@@ -191,6 +210,7 @@ CCI_API const cci_transport_t cci_udp_transport;
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/un.h>
 #else
 #define CCI__UDP_LINUX 0
 #include <poll.h>
@@ -213,6 +233,12 @@ CCI_API const cci_transport_t cci_udp_transport;
 #define CCI__UDP_PMTUDISC_PROBE 3
 #define CCI__UDP_IP_MULTICAST_ALL 49
 #define CCI__UDP_IPV6_MULTICAST_ALL 29
+#define CCI__UDP_SCM_CREDENTIALS 2
+#ifdef SO_ATTACH_REUSEPORT_CBPF
+#define CCI__UDP_ATTACH SO_ATTACH_REUSEPORT_CBPF
+#else
+#define CCI__UDP_ATTACH 51
+#endif
 
 /* `wait` runs in another thread than the rest; the flags they share are read and written whole. */
 #if defined(__GNUC__) || defined(__clang__)
@@ -226,11 +252,13 @@ CCI_API const cci_transport_t cci_udp_transport;
 /* ==================================================================================================================
  * >>udp-state
  *
- * A link has up to 18 sockets: slot 0 for the main family, slot 1 for the other one, 16 for multicast groups.
+ * A link has up to 19 sockets: slot 0 for the main family, slot 1 for the other one, 16 for multicast groups, and the mailbox
+ * of an endpoint that shares its address.
  * ================================================================================================================== */
 
 #define CCI__UDP_GROUPS 16
-#define CCI__UDP_SOCKETS (2 + CCI__UDP_GROUPS)
+#define CCI__UDP_MAIL (2 + CCI__UDP_GROUPS) /* the mailbox's slot */
+#define CCI__UDP_SOCKETS (CCI__UDP_MAIL + 1)
 #define CCI__UDP_ALL_SOCKETS ((1u << CCI__UDP_SOCKETS) - 1u)
 #define CCI__UDP_LOOK_AROUND 32u /* every so many calls of `receive` look at all sockets ...          */
 #define CCI__UDP_HOT 1024u       /* ... and at one that had traffic in each of the next calls         */
@@ -249,6 +277,8 @@ CCI_API const cci_transport_t cci_udp_transport;
 #define CCI__UDP_FLAT 131072u /* bytes: two offloaded batches */
 #define CCI__UDP_SHORT 4096u  /* bytes of a datagram that is put side by side with others before the kernel copies it */
 #define CCI__UDP_IN_MESSAGES 32
+#define CCI__UDP_MEMBERS 256u /* endpoints that can share one address: the upper 8 bits of their indices tell them apart */
+#define CCI__UDP_MEMBER_SHIFT 24
 #define CCI__UDP_BULK 16u /* so many datagrams that came in company make a socket coalesce from then on */
 
 /* A device, as `discover` or `configure` made it: which interface is meant and what the keys said. Lives in
@@ -273,6 +303,7 @@ typedef struct cci__udp_device {
     uint32_t sndbuf_bytes;
     uint32_t ttl_hops; /* 0: the system's                 */
     uint32_t crc;
+    uint32_t share;
     uint32_t probe_idle_s; /* 0: never                    */
 } cci__udp_device;
 
@@ -306,6 +337,7 @@ typedef struct cci__udp_socket {
     int family;         /* 4 or 6                                       */
     int busy;           /* so many calls in a row found datagrams       */
     int coalesces;      /* UDP_GRO is on                                */
+    int is_shared;      /* other endpoints have sockets at its address  */
     uint32_t company;   /* datagrams that came together with others ... */
     uint32_t company_at; /* ... the last of them in this call            */
     uint32_t hot_until; /* call number                                  */
@@ -377,6 +409,23 @@ typedef struct cci__udp_waiter {
 } cci__udp_waiter;
 #endif
 
+/* What a member of those that share an address knows. */
+typedef struct cci__udp_share {
+    int is_on;
+    int refused;          /* the kernel takes no program                            */
+    int astray;           /* what the program should have given to another came     */
+    int answered;         /* positions were told since the program was made         */
+    uint32_t member;      /* this one's number                                      */
+    uint32_t round;       /* of measuring                                           */
+    uint32_t asked[2];    /* per slot: positions that were asked for in this round  */
+    uint64_t asked_ns;    /* when it began                                          */
+    uint64_t patience_ns; /* ... and how long the next waits                        */
+    uint64_t handed_over; /* buffers that were another's                            */
+    uint64_t unclaimed;   /* ... and those for members that are gone, or full       */
+    uint16_t position[2][CCI__UDP_MEMBERS]; /* per slot and member, of its socket, plus 1; 0: not known */
+    uint8_t seen[2][CCI__UDP_MEMBERS];      /* it was told in this round */
+} cci__udp_share;
+
 typedef struct cci__udp_link {
     cci__udp_device device;
     cci__udp_interface interface_;
@@ -388,12 +437,14 @@ typedef struct cci__udp_link {
     uint32_t hot;      /* bit per socket: had traffic lately         */
     int wants_handle;
     int slept; /* `wait` returned: look at all sockets       */
+    int came;  /* the last call of `receive` found something */
     int gso, gro, mmsg; /* allowed and, as far as is known, there    */
     uint32_t lost;      /* datagrams that the system refused         */
     int warned_send, warned_receive;
     int is_up, is_news;
     uint64_t looked_ns;
     cci__udp_waiter waiter;
+    cci__udp_share share;
 #if CCI__UDP_LINUX
     cci__udp_out out;
     cci__udp_in in;
@@ -409,6 +460,19 @@ static uint64_t cci__udp_now(void *link) {
     (void)link;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void cci__udp_set(int fd, int level, int name, int value) {
+    setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/* Forgets a descriptor and closes it, in this order: fork() may come in between. */
+static void cci__udp_drop(int *fd) {
+    int was = *fd;
+    *fd = -1;
+    if (was >= 0) {
+        close(was);
+    }
 }
 
 static void cci__udp_lock(cci__udp_link *l) {
@@ -767,20 +831,138 @@ static int cci__udp_find(const cci__udp_device *d, cci__udp_search *s) {
     return s->found;
 }
 
-/* Is the device usable: has its interface carrier, and the address that the link is bound to? */
-static int cci__udp_look(cci__udp_link *l) {
-    cci__udp_device d = l->device;
-    cci__udp_search s;
-    memcpy(d.interface_name, l->interface_.name, sizeof d.interface_name);
-    d.mac_length = 0;
-    if (l->socket[0].family == 4) {
-        d.ip_family = 4;
-        memcpy(d.ip, l->interface_.v4, 4);
+/* The address that the socket of a slot is bound to. */
+static void cci__udp_own_addr(const cci__udp_link *l, int slot, unsigned port, cci_link_addr_t *addr) {
+    if (l->socket[slot].family == 4) {
+        cci__udp_make_addr(addr, 4, l->interface_.v4, port, 0);
     } else {
-        d.ip_family = 6;
-        memcpy(d.ip, l->interface_.v6, 16);
+        cci__udp_make_addr(addr, 6, l->interface_.v6, port, l->interface_.v6_scope);
     }
-    return cci__udp_find(&d, &s) && s.best.running;
+}
+
+#if CCI__UDP_LINUX
+/* The kernel's struct nlmsghdr with its struct ifaddrmsg. */
+typedef struct cci__udp_route {
+    uint32_t length;
+    uint16_t type, flags;
+    uint32_t sequence, process;
+    uint8_t family, prefix_length, address_flags, scope;
+    uint32_t index;
+} cci__udp_route;
+
+enum {
+    CCI__UDP_NETLINK = 270,   /* the level of options */
+    CCI__UDP_STRICT = 12,     /* the option: what a request names limits the answer, since Linux 4.20 */
+    CCI__UDP_NEW_ADDRESS = 20,
+    CCI__UDP_GET_ADDRESS = 22,
+    CCI__UDP_DUMP = 0x301,    /* a request for all that match */
+    CCI__UDP_IFA_ADDRESS = 1, /* attributes; where there is a LOCAL one, ADDRESS is the peer's */
+    CCI__UDP_IFA_LOCAL = 2
+};
+
+/* Is a message of the kernel about this address? */
+static int cci__udp_is_about(const uint8_t *message, uint32_t length, const uint8_t *ip, uint32_t ip_size) {
+    uint32_t at = sizeof(cci__udp_route);
+    int has_local = 0, matches = 0;
+    while (length >= at && length - at >= 4) {
+        uint16_t size, type;
+        memcpy(&size, message + at, sizeof size);
+        memcpy(&type, message + at + 2, sizeof type);
+        if (size < 4 || size > length - at) {
+            break;
+        }
+        if (type == CCI__UDP_IFA_LOCAL || (type == CCI__UDP_IFA_ADDRESS && !has_local)) {
+            has_local |= type == CCI__UDP_IFA_LOCAL;
+            matches = size - 4u == ip_size && memcmp(message + at + 4, ip, ip_size) == 0;
+        }
+        at += (size + 3u) & ~3u;
+    }
+    return matches;
+}
+
+/* Goes through what one read gave: 1 when it is about the address, 0 when it was all, -1 when more is to come. */
+static int cci__udp_look_through(const uint8_t *bytes, size_t length, uint32_t index, const uint8_t *ip, uint32_t ip_size) {
+    size_t at = 0;
+    while (length - at >= 16) {
+        cci__udp_route r;
+        memcpy(&r, bytes + at, 16);
+        if (r.length < 16 || r.length > length - at || r.type != CCI__UDP_NEW_ADDRESS) {
+            return 0; /* the end, or an error */
+        }
+        if (r.length >= sizeof r) {
+            memcpy(&r, bytes + at, sizeof r);
+            if (r.index == index && cci__udp_is_about(bytes + at, r.length, ip, ip_size)) {
+                return 1;
+            }
+        }
+        at += (r.length + 3u) & ~3u;
+        at = at < length ? at : length;
+    }
+    return -1;
+}
+
+/* Asks for the addresses of one interface: 1 when one is the given one, 0 when none is, -1 when the kernel does not say. */
+static int cci__udp_ask_address(uint32_t index, const cci_link_addr_t *own) {
+    int on = 1, found = -1, turns = 1024, fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    cci__udp_route request;
+    uint8_t bytes[8192];
+    memset(&request, 0, sizeof request);
+    request.length = sizeof request;
+    request.type = CCI__UDP_GET_ADDRESS;
+    request.flags = CCI__UDP_DUMP;
+    request.family = own->bytes[0] == 4 ? AF_INET : AF_INET6;
+    request.index = index;
+    if (fd >= 0 && setsockopt(fd, CCI__UDP_NETLINK, CCI__UDP_STRICT, &on, sizeof on) == 0 &&
+        sendto(fd, &request, sizeof request, 0, NULL, 0) == (ssize_t)sizeof request) {
+        do {
+            ssize_t n = recvfrom(fd, bytes, sizeof bytes, 0, NULL, NULL);
+            if (n < 0) {
+                break;
+            }
+            found = cci__udp_look_through(bytes, (size_t)n, index, own->bytes + 8, own->bytes[0] == 4 ? 4 : 16);
+        } while (found < 0 && --turns);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return found;
+}
+#endif
+
+/* Has this host the address? */
+static int cci__udp_can_bind(const cci_link_addr_t *own) {
+    cci__udp_sockaddr a;
+    socklen_t size = cci__udp_to_system(&a, own);
+    int can, fd = socket(a.any.sa_family, SOCK_DGRAM, 0);
+    if (fd < 0) {
+        return 1; /* nobody knows */
+    }
+    can = bind(fd, &a.any, size) == 0 || errno != EADDRNOTAVAIL;
+    close(fd);
+    return can;
+}
+
+/* Is the device usable: has its interface carrier, and the address that the link is bound to? This happens while a program
+ * waits, so it asks about this interface alone: listing thousands of them takes long. */
+static int cci__udp_look(cci__udp_link *l) {
+    struct ifreq request;
+    cci_link_addr_t own;
+    memset(&request, 0, sizeof request);
+    memcpy(request.ifr_name, l->interface_.name, sizeof l->interface_.name);
+    if (ioctl(l->socket[0].fd, SIOCGIFFLAGS, &request) != 0 || !(request.ifr_flags & IFF_UP) ||
+        !(request.ifr_flags & IFF_RUNNING)) {
+        return 0;
+    }
+    cci__udp_own_addr(l, 0, 0, &own);
+#if CCI__UDP_LINUX
+    if (ioctl(l->socket[0].fd, SIOCGIFINDEX, &request) == 0) {
+        int has = cci__udp_ask_address((uint32_t)request.ifr_ifindex, &own);
+        if (has >= 0) {
+            return has;
+        }
+    }
+#endif
+    return cci__udp_can_bind(&own);
 }
 
 /* ==================================================================================================================
@@ -898,6 +1080,7 @@ static const cci__udp_key cci__udp_keys[] = {
     {"rcvbuf", 4096, 1073741824, offsetof(cci__udp_device, rcvbuf_bytes), 1},
     {"sndbuf", 4096, 1073741824, offsetof(cci__udp_device, sndbuf_bytes), 1},
     {"crc", 0, 1, offsetof(cci__udp_device, crc), 0},
+    {"share", 0, 1, offsetof(cci__udp_device, share), 0},
     {"probe_idle", 0, 86400, offsetof(cci__udp_device, probe_idle_s), 0},
     {"ttl", 1, 255, offsetof(cci__udp_device, ttl_hops), 0},
     {"hops", 1, 255, offsetof(cci__udp_device, ttl_hops), 0},
@@ -1057,7 +1240,19 @@ static void cci__udp_watch_all(cci__udp_link *l, int set) {
     cci__udp_watch(set, l->waiter.netlink, CCI__UDP_SLOT_NETLINK);
 }
 
-/* A socket came; a closed one leaves the sets by itself. Called with the lock held. */
+/* A socket is about to be closed. It would leave the sets by itself, unless a child of fork() still has it. */
+static void cci__udp_unwatch(cci__udp_link *l, int fd) {
+    struct epoll_event unused;
+    memset(&unused, 0, sizeof unused); /* old kernels want one */
+    if (l->waiter.handle >= 0) {
+        epoll_ctl(l->waiter.handle, EPOLL_CTL_DEL, fd, &unused);
+    }
+    if (l->waiter.sleeps) {
+        epoll_ctl(l->waiter.sleeper, EPOLL_CTL_DEL, fd, &unused);
+    }
+}
+
+/* A socket came or went. Called with the lock held. */
 static void cci__udp_slot_changed(cci__udp_link *l, int slot) {
     cci__udp_watch(l->waiter.handle, l->socket[slot].fd, (uint32_t)slot);
     if (l->waiter.sleeps) {
@@ -1083,7 +1278,7 @@ static int cci__udp_open_netlink(void) {
     return fd;
 }
 
-/* Any message is news: `up` then asks the system for the whole truth. */
+/* Any message is news: `up` then asks for the whole truth about the link's interface. */
 static void cci__udp_drain_netlink(cci__udp_link *l) {
     char text[2048];
     ssize_t n;
@@ -1131,16 +1326,18 @@ static int cci__udp_waiter_open(cci__udp_link *l, int *os_handle) {
     return 1;
 }
 
+static void cci__udp_waiter_drop(cci__udp_waiter *w) {
+    cci__udp_drop(&w->handle);
+    cci__udp_drop(&w->sleeper);
+    cci__udp_drop(&w->wake);
+    cci__udp_drop(&w->readable);
+    cci__udp_drop(&w->timer);
+    cci__udp_drop(&w->netlink);
+}
+
 static void cci__udp_waiter_close(cci__udp_link *l) {
     cci__udp_waiter *w = &l->waiter;
-    int fd[6], i;
-    fd[0] = w->handle, fd[1] = w->sleeper, fd[2] = w->wake;
-    fd[3] = w->readable, fd[4] = w->timer, fd[5] = w->netlink;
-    for (i = 0; i < 6; i++) {
-        if (fd[i] >= 0) {
-            close(fd[i]);
-        }
-    }
+    cci__udp_waiter_drop(w);
 #ifndef CCI_NO_THREADS
     pthread_mutex_destroy(&w->lock);
 #endif
@@ -1189,10 +1386,8 @@ static void cci__udp_arm(void *link, int readable, uint64_t deadline_ns) {
         w->is_readable = readable;
     }
     (void)r;
-    /* A timer that fires too early costs one call of cci_get_event(), setting it anew each time costs a system call:
-     * so a deadline that moves away is left until the timer has fired. Setting it also ends its being readable. */
-    if (deadline_ns < w->armed_ns || (w->armed_ns != UINT64_MAX && w->armed_ns <= cci__udp_now(l))) {
-        struct itimerspec t; /* zero turns the timer off */
+    if (deadline_ns != w->armed_ns) { /* setting a timer that has fired also ends its being readable */
+        struct itimerspec t;           /* zero turns the timer off */
         memset(&t, 0, sizeof t);
         if (deadline_ns == 0) {
             deadline_ns = 1;
@@ -1388,9 +1583,17 @@ static int cci__udp_waiter_open(cci__udp_link *l, int *os_handle) {
     return 1;
 }
 
+static void cci__udp_waiter_drop(cci__udp_waiter *w) {
+    int i;
+    for (i = 0; i < 2; i++) {
+        cci__udp_drop(&w->wake[i]);
+        cci__udp_drop(&w->handle[i]);
+        cci__udp_drop(&w->control[i]);
+    }
+}
+
 static void cci__udp_waiter_close(cci__udp_link *l) {
     cci__udp_waiter *w = &l->waiter;
-    int fd[6], i;
 #ifndef CCI_NO_THREADS
     if (w->has_thread) {
         cci__udp_lock(l);
@@ -1401,13 +1604,11 @@ static void cci__udp_waiter_close(cci__udp_link *l) {
     }
     pthread_mutex_destroy(&w->lock);
 #endif
-    fd[0] = w->wake[0], fd[1] = w->wake[1], fd[2] = w->handle[0], fd[3] = w->handle[1];
-    fd[4] = w->control[0], fd[5] = w->control[1];
-    for (i = 0; i < 6; i++) {
-        if (fd[i] >= 0) {
-            close(fd[i]);
-        }
-    }
+    cci__udp_waiter_drop(w);
+}
+
+static void cci__udp_unwatch(cci__udp_link *l, int fd) {
+    (void)l, (void)fd;
 }
 
 /* A socket came or went: the thread must look again. Called with the lock held. */
@@ -1746,12 +1947,433 @@ static int cci__udp_send(void *link, const cci_link_tx_t *tx, int count) {
 }
 
 /* ==================================================================================================================
+ * >>udp-share
+ *
+ * Several endpoints, the members, have one address. The kernel gives a datagram to the socket at some position among
+ * theirs; a program of its packet filter, which any member may replace, reads the member's number from the upper 8 bits of
+ * the receiver's index and returns the position of that member's socket. What names no receiver, or one whose position is
+ * not known, goes where the kernel's hash of both addresses says, so that repeats of a request reach the same member.
+ *
+ * Each member has a mailbox: a Unix socket with an abstract name of interface, port and member. So no number is taken
+ * twice, and the name ends with its process, however that ends. What a member receives for another it sends to that
+ * one's mailbox. Correctness rests on this alone; the program only saves the work. The kernel vouches for the user that
+ * mail comes from, and mail of other users is dropped.
+ *
+ * When a socket is closed, the last one takes its position. Nobody keeps an account of that: a member that joins, is told
+ * that another has left, or gets what the program should have given to another, measures. It sends probes to the address
+ * itself, one for each position; the program takes the position from the probe, and whoever receives it answers to the
+ * mailbox of the member that asks. Behind the last position the kernel's hash chooses a member that has answered before.
+ * With each answer the program is made anew of all that is known. Nothing here waits for another member.
+ *
+ *       0      1          2         3      4         8                                     24
+ *      ┌──────┬──────────┬─────────┬──────┬─────────┬─────────────────────────────────────┐
+ *      │ 0xC0 │ position │ who asks│ slot │ round   │ 0                                   │  probe
+ *      └──────┴──────────┴─────────┴──────┴─────────┴─────────────────────────────────────┘
+ * ================================================================================================================== */
+
+#define CCI__UDP_PROBE 0xC0
+#define CCI__UDP_PROBES 8u /* positions that are asked for at a time */
+#define CCI__UDP_PATIENCE_NS 10000000u             /* from one measurement to the next, ...           */
+#define CCI__UDP_MOST_PATIENCE_NS 5000000000u      /* ... doubling while nothing new is found         */
+
+#if CCI__UDP_LINUX
+
+/* What stands in front of each mail; both sides are on this machine. */
+typedef struct cci__udp_mail {
+    uint8_t kind, sender;
+    uint8_t slot, position; /* POSITION: which socket of the sender is where */
+    uint32_t number;        /* POSITION: the round; PACKETS: bytes of each but the last */
+    cci_link_addr_t from;   /* PACKETS: where they came from */
+} cci__udp_mail;
+
+enum { CCI__UDP_MAIL_PACKETS = 1, CCI__UDP_MAIL_POSITION, CCI__UDP_MAIL_LEFT };
+
+typedef struct cci__udp_filter { /* the kernel's struct sock_filter */
+    uint16_t code;
+    uint8_t if_true, if_false;
+    uint32_t k;
+} cci__udp_filter;
+
+#define CCI__UDP_FILTERS (16u + 2u * CCI__UDP_MEMBERS)
+
+static socklen_t cci__udp_mailbox(const cci__udp_link *l, uint32_t member, struct sockaddr_un *a) {
+    int length;
+    memset(a, 0, sizeof *a);
+    a->sun_family = AF_UNIX;
+    length = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "cci-udp %u %u %u", (unsigned)l->interface_.index,
+                      (unsigned)l->port, (unsigned)member);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+/* Sends mail to a member; 0 when it is gone, or has too much. */
+static int cci__udp_send_mail(cci__udp_link *l, uint32_t member, const cci__udp_mail *mail, const uint8_t *bytes,
+                              uint32_t length) {
+    struct sockaddr_un to;
+    struct iovec piece[2];
+    struct msghdr h;
+    memset(&h, 0, sizeof h);
+    piece[0].iov_base = (void *)(uintptr_t)mail; /* sendmsg only reads */
+    piece[0].iov_len = sizeof *mail;
+    piece[1].iov_base = (void *)(uintptr_t)bytes;
+    piece[1].iov_len = length;
+    h.msg_namelen = cci__udp_mailbox(l, member, &to);
+    h.msg_name = &to;
+    h.msg_iov = piece;
+    h.msg_iovlen = 2;
+    return sendmsg(l->socket[CCI__UDP_MAIL].fd, &h, 0) >= 0;
+}
+
+/* ---- steering ---- */
+
+static uint32_t cci__udp_add_filter(cci__udp_filter *at, uint32_t n, uint16_t code, uint32_t k, uint8_t if_true,
+                                    uint8_t if_false) {
+    at[n].code = code;
+    at[n].if_true = if_true;
+    at[n].if_false = if_false;
+    at[n].k = k;
+    return n + 1;
+}
+
+/* The program for the sockets of one slot; returns its instructions. It sees what is behind the UDP header. A position
+ * that does not exist leaves the choice to the kernel's hash. */
+static uint32_t cci__udp_make_program(const cci__udp_link *l, int slot, cci__udp_filter *f) {
+    enum { LENGTH = 0x80, BYTE = 0x30, AT_LEAST = 0x35, EQUAL = 0x15, RETURN = 0x06, RETURN_IT = 0x16 };
+    const uint32_t hash = 0xffffffffu;
+    uint32_t n = 0, member;
+    n = cci__udp_add_filter(f, n, LENGTH, 0, 0, 0);
+    n = cci__udp_add_filter(f, n, AT_LEAST, CCI_PACKET_HEADER, 1, 0);
+    n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
+    n = cci__udp_add_filter(f, n, BYTE, 0, 0, 0);
+    n = cci__udp_add_filter(f, n, EQUAL, CCI__UDP_PROBE, 0, 2);
+    n = cci__udp_add_filter(f, n, BYTE, 1, 0, 0);
+    n = cci__udp_add_filter(f, n, RETURN_IT, 0, 0, 0);
+    n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_VERSION, 1, 0);
+    n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
+    n = cci__udp_add_filter(f, n, BYTE, 1, 0, 0);
+    n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_REQUEST, 1, 0);
+    n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_GROUP, 0, 1);
+    n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
+    n = cci__udp_add_filter(f, n, BYTE, 7, 0, 0);
+    for (member = 0; member < CCI__UDP_MEMBERS; member++) {
+        if (l->share.position[slot][member]) {
+            n = cci__udp_add_filter(f, n, EQUAL, member, 0, 1);
+            n = cci__udp_add_filter(f, n, RETURN, l->share.position[slot][member] - 1u, 0, 0);
+        }
+    }
+    return cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
+}
+
+/* Gives the kernel a program of all positions that are known. */
+static void cci__udp_steer(cci__udp_link *l) {
+    cci__udp_filter filter[CCI__UDP_FILTERS];
+    struct {
+        unsigned short count;
+        cci__udp_filter *filter;
+    } program; /* the kernel's struct sock_fprog */
+    int slot;
+    l->share.answered = 0;
+    for (slot = 0; slot < 2 && !l->share.refused; slot++) {
+        if (!l->socket[slot].is_shared) {
+            continue;
+        }
+        program.count = (unsigned short)cci__udp_make_program(l, slot, filter);
+        program.filter = filter;
+        if (setsockopt(l->socket[slot].fd, SOL_SOCKET, CCI__UDP_ATTACH, &program, sizeof program) != 0) {
+            l->share.refused = 1;
+            cci__udp_log(CCI_LOG_WARN, l->interface_.name,
+                         "the kernel does not take packets to the endpoint of their connection: they are handed over", errno);
+        }
+    }
+}
+
+/* Asks for the next positions of one slot. */
+static void cci__udp_probe(cci__udp_link *l, int slot) {
+    uint8_t probe[CCI_PACKET_HEADER];
+    cci_link_addr_t own;
+    cci__udp_sockaddr to;
+    socklen_t to_size;
+    uint32_t end = l->share.asked[slot] + CCI__UDP_PROBES;
+    cci__udp_own_addr(l, slot, l->port, &own);
+    to_size = cci__udp_to_system(&to, &own);
+    memset(probe, 0, sizeof probe);
+    probe[0] = CCI__UDP_PROBE;
+    probe[2] = (uint8_t)l->share.member;
+    probe[3] = (uint8_t)slot;
+    memcpy(probe + 4, &l->share.round, 4);
+    for (; l->share.asked[slot] < end && l->share.asked[slot] < CCI__UDP_MEMBERS; l->share.asked[slot]++) {
+        probe[1] = (uint8_t)l->share.asked[slot];
+        if (sendto(l->socket[slot].fd, probe, sizeof probe, 0, &to.any, to_size) < 0) {
+            return; /* whatever goes astray leads to another measurement */
+        }
+    }
+}
+
+/* Begins to measure which member's socket is at which position. */
+static void cci__udp_measure(cci__udp_link *l) {
+    cci__udp_share *s = &l->share;
+    int slot;
+    s->round++;
+    s->asked_ns = cci__udp_now(l);
+    s->patience_ns = s->patience_ns * 2 < CCI__UDP_MOST_PATIENCE_NS ? s->patience_ns * 2 : CCI__UDP_MOST_PATIENCE_NS;
+    memset(s->seen, 0, sizeof s->seen);
+    for (slot = 0; slot < 2 && !s->refused; slot++) {
+        s->asked[slot] = 0;
+        if (l->socket[slot].is_shared) {
+            cci__udp_probe(l, slot);
+        }
+    }
+}
+
+/* A member tells that a probe for a position has reached it. The hash gives it those behind the last position too. */
+static void cci__udp_note_position(cci__udp_link *l, int slot, uint32_t position, uint32_t member, uint32_t round) {
+    cci__udp_share *s = &l->share;
+    int is_first;
+    if (slot >= 2 || round != s->round) {
+        return;
+    }
+    is_first = !s->seen[slot][member];
+    if (!is_first && position + 1u >= s->position[slot][member]) {
+        return;
+    }
+    if (s->position[slot][member] != position + 1u) {
+        s->patience_ns = CCI__UDP_PATIENCE_NS;
+    }
+    s->seen[slot][member] = 1;
+    s->position[slot][member] = (uint16_t)(position + 1u);
+    s->answered = 1;
+    if (is_first && position + CCI__UDP_PROBES / 2 >= s->asked[slot]) {
+        cci__udp_probe(l, slot);
+    }
+}
+
+/* Answers a probe of a member; 0 when the datagram is something else. */
+static int cci__udp_answer_probe(cci__udp_link *l, const cci_link_rx_t *rx, int slot) {
+    const uint8_t *probe = rx->data;
+    cci__udp_mail mail;
+    cci_link_addr_t own;
+    uint32_t round;
+    if (rx->length != CCI_PACKET_HEADER || probe[0] != CCI__UDP_PROBE) {
+        return 0;
+    }
+    cci__udp_own_addr(l, slot, l->port, &own);
+    if (memcmp(&own, &rx->from, sizeof own) != 0) {
+        return 0; /* not one that shares it */
+    }
+    memcpy(&round, probe + 4, 4);
+    if (probe[2] == l->share.member) {
+        cci__udp_note_position(l, probe[3], probe[1], l->share.member, round);
+        return 1;
+    }
+    memset(&mail, 0, sizeof mail);
+    mail.kind = CCI__UDP_MAIL_POSITION;
+    mail.sender = (uint8_t)l->share.member;
+    mail.position = probe[1];
+    mail.slot = probe[3];
+    mail.number = round;
+    cci__udp_send_mail(l, probe[2], &mail, NULL, 0);
+    return 1;
+}
+
+/* Something came that was for another: the program is missing, or has positions that are no more. Or members have told
+ * their positions. */
+static void cci__udp_steer_again(cci__udp_link *l) {
+    int was_astray = l->share.astray;
+    l->share.astray = 0;
+    if (l->share.answered) {
+        cci__udp_steer(l);
+    }
+    if (was_astray && cci__udp_now(l) - l->share.asked_ns >= l->share.patience_ns) {
+        cci__udp_measure(l);
+    }
+}
+
+/* ---- handing over ---- */
+
+/* The member that a datagram is for; what has no receiver is for whoever got it. */
+static uint32_t cci__udp_owner(const cci__udp_link *l, const uint8_t *bytes, uint32_t length) {
+    if (length < CCI_PACKET_HEADER || bytes[0] != CCI_PACKET_VERSION || bytes[1] == CCI_PACKET_REQUEST ||
+        bytes[1] == CCI_PACKET_GROUP) {
+        return l->share.member;
+    }
+    return bytes[CCI__UDP_MEMBER_SHIFT / 8 + 4];
+}
+
+/* Sends a part of a buffer to the member that it is for. Nobody answers for one that is gone. */
+static void cci__udp_hand_over(cci__udp_link *l, uint32_t owner, const cci_link_rx_t *rx, uint32_t at, uint32_t length) {
+    cci__udp_mail mail;
+    memset(&mail, 0, sizeof mail);
+    mail.kind = CCI__UDP_MAIL_PACKETS;
+    mail.sender = (uint8_t)l->share.member;
+    mail.number = rx->segment ? rx->segment : rx->length;
+    mail.from = rx->from;
+    if (!cci__udp_send_mail(l, owner, &mail, rx->data + at, length)) {
+        l->share.unclaimed++;
+        return;
+    }
+    l->share.handed_over++;
+    l->share.astray |= at == 0; /* the kernel goes by the first of several */
+}
+
+/* Of what has come to a shared address, what is for other members goes to them, and this one's stays. */
+static void cci__udp_sort(cci__udp_link *l, int slot, cci_link_rx_t *rx) {
+    uint32_t step = rx->segment ? rx->segment : rx->length, at = 0, kept = 0;
+    if (cci__udp_answer_probe(l, rx, slot)) {
+        rx->length = 0;
+        return;
+    }
+    while (at < rx->length) {
+        uint32_t end = at, left, owner = cci__udp_owner(l, rx->data + at, rx->length - at < step ? rx->length - at : step);
+        do {
+            left = rx->length - end;
+            end += left < step ? left : step;
+            left = rx->length - end;
+        } while (left > 0 && cci__udp_owner(l, rx->data + end, left < step ? left : step) == owner);
+        if (owner == l->share.member) {
+            memmove(rx->data + kept, rx->data + at, end - at);
+            kept += end - at;
+        } else {
+            cci__udp_hand_over(l, owner, rx, at, end - at);
+        }
+        at = end;
+    }
+    rx->length = kept;
+    rx->segment = kept < step ? kept : step;
+}
+
+/* Packets that another member has handed over; 0 when they are none for this one. */
+static int cci__udp_take_over(const cci__udp_link *l, const cci__udp_mail *mail, cci_link_rx_t *rx, uint32_t length) {
+    uint32_t at, step = mail->number;
+    if (length == 0 || length > rx->capacity || step == 0 || (mail->from.bytes[0] != 4 && mail->from.bytes[0] != 6)) {
+        return 0;
+    }
+    for (at = 0; at < length; at += length - at < step ? length - at : step) {
+        if (cci__udp_owner(l, rx->data + at, length - at < step ? length - at : step) != l->share.member) {
+            return 0;
+        }
+    }
+    rx->length = length;
+    rx->segment = step < length ? step : length;
+    rx->is_group = 0;
+    rx->from = mail->from;
+    return 1;
+}
+
+/* 1 when the kernel says that a mail is of this process' user. Whoever sends descriptors along loses them: there is no
+ * room for these in the control message. */
+static int cci__udp_is_trusted(const struct msghdr *h) {
+    const struct cmsghdr *c = h->msg_controllen >= sizeof(struct cmsghdr) ? CMSG_FIRSTHDR(h) : NULL;
+    uint32_t who[3]; /* the kernel's struct ucred: process, user, group */
+    if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != CCI__UDP_SCM_CREDENTIALS ||
+        c->cmsg_len < CMSG_LEN(sizeof who)) {
+        return 0;
+    }
+    memcpy(who, CMSG_DATA(c), sizeof who);
+    return who[1] == (uint32_t)getuid();
+}
+
+/* Takes mail; returns how many buffers got packets. */
+static int cci__udp_take_mail(cci__udp_link *l, cci_link_rx_t *rx, int count) {
+    int got = 0, turns;
+    for (turns = 0; turns < 2 * CCI__UDP_IN_MESSAGES && got < count; turns++) {
+        cci__udp_control control;
+        cci__udp_mail mail;
+        struct iovec piece[2];
+        struct msghdr h;
+        ssize_t n;
+        memset(&h, 0, sizeof h);
+        piece[0].iov_base = &mail;
+        piece[0].iov_len = sizeof mail;
+        piece[1].iov_base = rx[got].data;
+        piece[1].iov_len = rx[got].capacity;
+        h.msg_iov = piece;
+        h.msg_iovlen = 2;
+        h.msg_control = &control;
+        h.msg_controllen = CMSG_SPACE(3 * sizeof(uint32_t));
+        n = recvmsg(l->socket[CCI__UDP_MAIL].fd, &h, 0);
+        if (n < 0) {
+            break;
+        }
+        if ((size_t)n < sizeof mail || (h.msg_flags & MSG_TRUNC) || !cci__udp_is_trusted(&h)) {
+            continue;
+        }
+        if (mail.kind == CCI__UDP_MAIL_PACKETS) {
+            got += cci__udp_take_over(l, &mail, &rx[got], (uint32_t)((size_t)n - sizeof mail));
+        } else if (mail.kind == CCI__UDP_MAIL_POSITION) {
+            cci__udp_note_position(l, mail.slot, mail.position, mail.sender, mail.number);
+        } else if (mail.kind == CCI__UDP_MAIL_LEFT) {
+            cci__udp_measure(l);
+        }
+    }
+    return got;
+}
+
+/* ---- joining and leaving ---- */
+
+/* Opens the mailbox under a number that no other member has; a status. */
+static int cci__udp_open_mailbox(cci__udp_link *l) {
+    struct sockaddr_un a;
+    uint32_t member;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return CCI_ERROR;
+    }
+    l->socket[CCI__UDP_MAIL].fd = fd;
+    cci__udp_set(fd, SOL_SOCKET, SO_PASSCRED, 1);
+    cci__udp_set(fd, SOL_SOCKET, SO_SNDBUF, 1 << 20);
+    for (member = 0; member < CCI__UDP_MEMBERS; member++) {
+        socklen_t size = cci__udp_mailbox(l, member, &a);
+        if (bind(fd, (const struct sockaddr *)(const void *)&a, size) == 0) {
+            l->share.member = member;
+            return CCI_SUCCESS;
+        }
+        if (errno != EADDRINUSE) {
+            return CCI_ERROR;
+        }
+    }
+    return CCI_EBUSY;
+}
+
+static void cci__udp_leave_members(cci__udp_link *l) {
+    cci__udp_mail mail;
+    uint32_t i;
+    memset(&mail, 0, sizeof mail);
+    mail.kind = CCI__UDP_MAIL_LEFT;
+    mail.sender = (uint8_t)l->share.member;
+    for (i = 1; i < CCI__UDP_MEMBERS; i++) { /* one will do */
+        if (cci__udp_send_mail(l, (l->share.member + i) % CCI__UDP_MEMBERS, &mail, NULL, 0)) {
+            return;
+        }
+    }
+}
+
+#else
+
+static void cci__udp_sort(cci__udp_link *l, int slot, cci_link_rx_t *rx) {
+    (void)l, (void)slot, (void)rx;
+}
+
+static void cci__udp_steer_again(cci__udp_link *l) {
+    (void)l;
+}
+
+static int cci__udp_take_mail(cci__udp_link *l, cci_link_rx_t *rx, int count) {
+    (void)l, (void)rx, (void)count;
+    return 0;
+}
+
+static void cci__udp_leave_members(cci__udp_link *l) {
+    (void)l;
+}
+#endif
+
+/* ==================================================================================================================
  * >>udp-receive
  *
  * An idle call and a ping-pong cost one system call: one recvfrom on the socket that had traffic last. When a call
  * finds something, the next one takes as much as there is; when that is much, the kernel is asked to coalesce. Sockets
  * that are quiet are looked at in every 32nd call, and, when somebody sleeps on the OS handle or in `wait`, before a
- * call says that there is nothing.
+ * second call in succession says that there is nothing: what has kept the sleeper awake must be found, but epoll does not forget
+ * a socket that nobody looked at. (Portable: before every such call.)
  * ================================================================================================================== */
 
 /* Says what came. A datagram that did not fit is dropped: its length becomes 0. Of several side by side, those that fit
@@ -1897,7 +2519,9 @@ static int cci__udp_take_many(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_
 static int cci__udp_take(cci__udp_link *l, int slot, cci_link_rx_t *rx, int count) {
     cci__udp_socket *s = &l->socket[slot];
     int got = -2, r;
-    if (s->busy > 1 && count > 1 && l->mmsg) {
+    if (slot == CCI__UDP_MAIL) {
+        got = cci__udp_take_mail(l, rx, count);
+    } else if (s->busy > 1 && count > 1 && l->mmsg) {
         got = cci__udp_take_many(l, s, rx, count);
     }
     if (got == -2) {
@@ -1906,6 +2530,9 @@ static int cci__udp_take(cci__udp_link *l, int slot, cci_link_rx_t *rx, int coun
             r = cci__udp_take_one(l, s, &rx[got]);
         }
         got = got == 0 && r < 0 ? -1 : got;
+    }
+    for (r = 0; s->is_shared && r < got; r++) {
+        cci__udp_sort(l, slot, &rx[r]);
     }
     s->busy = got > 0 ? s->busy + (s->busy < 2) : 0;
     if (got > 0) {
@@ -1948,13 +2575,17 @@ static int cci__udp_receive(void *link, cci_link_rx_t *rx, int count) {
     looked = l->calls % CCI__UDP_LOOK_AROUND == 0 || two_less != 0;
     got = cci__udp_take_mask(l, looked ? cci__udp_ready(l) : mask, rx, count);
     if (got == 0 && (l->wants_handle || CCI__UDP_LOAD(l->slept))) {
-        if (!looked) {
+        if (!looked && !(l->came && CCI__UDP_LINUX)) {
             got = cci__udp_take_mask(l, cci__udp_ready(l), rx, count);
         }
         if (got == 0) {
             CCI__UDP_STORE(l->slept, 0);
             cci__udp_drained(l);
         }
+    }
+    l->came = got > 0;
+    if (l->share.answered || l->share.astray) {
+        cci__udp_steer_again(l);
     }
     /* News of the interface: a negative result makes the caller ask `up`, before it sleeps again. */
     return got == 0 && l->is_news ? -1 : got;
@@ -1967,10 +2598,6 @@ static int cci__udp_receive(void *link, cci_link_rx_t *rx, int count) {
 static int cci__udp_is_group(void *link, const cci_link_addr_t *to) {
     (void)link;
     return to->bytes[0] == 4 ? (to->bytes[8] & 0xf0) == 0xe0 : to->bytes[8] == 0xff;
-}
-
-static void cci__udp_set(int fd, int level, int name, int value) {
-    setsockopt(fd, level, name, &value, sizeof value);
 }
 
 /* Tells the socket to be a member on the device's interface; 0 with errno when it can't. */
@@ -2036,6 +2663,7 @@ static void cci__udp_set_slot(cci__udp_link *l, int slot, int fd) {
     old = l->socket[slot].fd;
     l->socket[slot].fd = fd;
     if (old >= 0) {
+        cci__udp_unwatch(l, old);
         close(old);
     }
     cci__udp_slot_changed(l, slot);
@@ -2055,7 +2683,7 @@ static int cci__udp_group(void *link, const cci_link_addr_t *group, int join) {
     if (!cci__udp_is_group(l, group)) {
         return CCI_EINVAL;
     }
-    for (i = 2; i < CCI__UDP_SOCKETS; i++) {
+    for (i = 2; i < CCI__UDP_MAIL; i++) {
         if (l->socket[i].fd < 0) {
             unused = unused < 0 ? i : unused;
         } else if (memcmp(&l->socket[i].group, group, sizeof *group) == 0) {
@@ -2076,7 +2704,7 @@ static int cci__udp_group(void *link, const cci_link_addr_t *group, int join) {
         int error = errno;
         cci__udp_addr_text(group, text + 8, sizeof text - 8);
         cci__udp_log(CCI_LOG_ERROR, l->interface_.name, text, error);
-        return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_EADDRNOTAVAIL : CCI_ERROR;
+        return cci_status_of_errno(error);
     }
     l->socket[unused].family = group->bytes[0];
     l->socket[unused].group = *group;
@@ -2191,11 +2819,7 @@ static int cci__udp_text(void *link, const cci_link_addr_t *address, char *text,
 static int cci__udp_address(void *link, char *text, size_t size) {
     cci__udp_link *l = (cci__udp_link *)link;
     cci_link_addr_t a;
-    if (l->socket[0].family == 4) {
-        cci__udp_make_addr(&a, 4, l->interface_.v4, l->port, 0);
-    } else {
-        cci__udp_make_addr(&a, 6, l->interface_.v6, l->port, l->interface_.v6_scope);
-    }
+    cci__udp_own_addr(l, 0, l->port, &a);
     return cci__udp_text(l, &a, text, size);
 }
 
@@ -2300,6 +2924,11 @@ static int cci__udp_open_socket(const cci__udp_link *l, int family, uint16_t *po
     if (family == 6) {
         cci__udp_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
     }
+#if CCI__UDP_LINUX
+    if (l->share.is_on && *port != 0) {
+        cci__udp_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    }
+#endif
     if (bind(fd, &a.any, size) != 0 || getsockname(fd, &a.any, &size) != 0) {
         error = errno;
         close(fd);
@@ -2348,10 +2977,65 @@ static int cci__udp_bind(cci__udp_link *l, uint16_t port) {
         char text[96];
         snprintf(text, sizeof text, "binding to port %u", port);
         cci__udp_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->interface_.name, text, error);
-        return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_ENODEV : CCI_ERROR;
+        return error == EADDRNOTAVAIL ? (int)CCI_ENODEV : cci_status_of_errno(error);
     }
     return CCI_SUCCESS;
 }
+
+#if CCI__UDP_LINUX
+/* The port that a socket is bound to. */
+static uint16_t cci__udp_port_of(int fd) {
+    cci__udp_sockaddr a;
+    socklen_t size = sizeof a;
+    memset(&a, 0, sizeof a);
+    if (getsockname(fd, &a.any, &size) != 0) {
+        return 0;
+    }
+    return ntohs(a.any.sa_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
+}
+
+/* From now on others may bind to the address of a socket; 0 with errno when that can't be. Only a socket that asks before
+ * it is bound is one of those that the kernel chooses from. */
+static int cci__udp_let_share(cci__udp_link *l, int slot) {
+    int fd, old = l->socket[slot].fd;
+    uint16_t port = l->port;
+    cci__udp_set(old, SOL_SOCKET, SO_REUSEPORT, 1);
+    fd = cci__udp_open_socket(l, l->socket[slot].family, &port);
+    if (fd < 0) {
+        return 0;
+    }
+    l->socket[slot].fd = fd;
+    close(old);
+    return 1;
+}
+
+/* Becomes one of those that share the address; a status. */
+static int cci__udp_join_members(cci__udp_link *l) {
+    int slot, status, is_alone = !l->share.is_on;
+    l->share.is_on = 1;
+    for (slot = 0; slot < 2; slot++) {
+        cci__udp_socket *s = &l->socket[slot];
+        s->is_shared = s->fd >= 0 && cci__udp_port_of(s->fd) == l->port;
+        if (s->is_shared && is_alone && !cci__udp_let_share(l, slot)) {
+            cci__udp_log(CCI_LOG_ERROR, l->interface_.name, "sharing the address", errno);
+            return CCI_ERROR;
+        }
+    }
+    status = cci__udp_open_mailbox(l);
+    if (status != CCI_SUCCESS) {
+        cci__udp_log(CCI_LOG_ERROR, l->interface_.name, "no number is free for one more endpoint of the address", errno);
+        return status;
+    }
+    l->share.patience_ns = CCI__UDP_PATIENCE_NS / 2;
+    cci__udp_measure(l);
+    return CCI_SUCCESS;
+}
+#else
+static int cci__udp_join_members(cci__udp_link *l) {
+    cci__udp_log(CCI_LOG_ERROR, l->interface_.name, "endpoints can share an address on Linux alone", 0);
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+#endif
 
 /* Buffers and offloads of the bound sockets; returns the receive buffer of the smaller one. */
 static uint32_t cci__udp_set_up_sockets(cci__udp_link *l) {
@@ -2386,6 +3070,16 @@ static uint32_t cci__udp_set_up_sockets(cci__udp_link *l) {
     return smallest;
 }
 
+/* In the child of fork() nothing must be left that keeps the parent's sockets open, or that would send. */
+static void cci__udp_forked(void *link) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    int i;
+    for (i = 0; i < CCI__UDP_SOCKETS; i++) {
+        cci__udp_drop(&l->socket[i].fd);
+    }
+    cci__udp_waiter_drop(&l->waiter);
+}
+
 static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes, cci_link_info_t *info) {
     const cci__udp_device *d = &l->device;
     info->mtu = l->largest[l->socket[0].family == 6];
@@ -2399,19 +3093,28 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
     info->progress_thread = d->progress_thread;
     info->coalesce = (uint32_t)l->gro;
     info->congestion = d->congestion[0] ? d->congestion : NULL;
+    info->forked = cci__udp_forked;
     info->crc = d->crc;
+    info->is_shared = (uint32_t)l->share.is_on;
+    info->index_base = l->share.member << CCI__UDP_MEMBER_SHIFT;
     info->probe_idle_s = d->probe_idle_s;
+}
+
+/* Closes all sockets, the mailbox last: from it the other members hear that this one's position is free. */
+static void cci__udp_close_sockets(cci__udp_link *l) {
+    int i;
+    for (i = 0; i < CCI__UDP_SOCKETS; i++) {
+        if (i == CCI__UDP_MAIL && l->socket[i].fd >= 0) {
+            cci__udp_leave_members(l);
+        }
+        cci__udp_drop(&l->socket[i].fd);
+    }
 }
 
 static void cci__udp_close(void *link) {
     cci__udp_link *l = (cci__udp_link *)link;
-    int i;
     cci__udp_waiter_close(l); /* first: its thread uses the sockets */
-    for (i = 0; i < CCI__UDP_SOCKETS; i++) {
-        if (l->socket[i].fd >= 0) {
-            close(l->socket[i].fd);
-        }
-    }
+    cci__udp_close_sockets(l);
     cci_release(l);
 }
 
@@ -2420,6 +3123,7 @@ static int cci__udp_start(cci__udp_link *l, const char *service, cci_link_info_t
     cci__udp_search s;
     int status, port = service ? cci__udp_service_port(service) : (int)l->device.port;
     uint32_t granted;
+    int shares = l->device.share || info->share;
     if (port < 0) {
         return CCI_EINVAL;
     }
@@ -2429,7 +3133,11 @@ static int cci__udp_start(cci__udp_link *l, const char *service, cci_link_info_t
     l->interface_ = s.best;
     l->is_up = 1;
     l->looked_ns = cci__udp_now(l);
+    l->share.is_on = shares && port != 0; /* a port that the kernel chooses must be nobody's yet */
     status = cci__udp_bind(l, (uint16_t)port);
+    if (status == CCI_SUCCESS && shares) {
+        status = cci__udp_join_members(l);
+    }
     if (status != CCI_SUCCESS) {
         return status;
     }
@@ -2456,11 +3164,7 @@ static int cci__udp_open(cci_device_t *device, const char *service, int want_os_
     info->os_handle = -1;
     status = cci__udp_start(l, service, info);
     if (status != CCI_SUCCESS) {
-        for (i = 0; i < 2; i++) {
-            if (l->socket[i].fd >= 0) {
-                close(l->socket[i].fd);
-            }
-        }
+        cci__udp_close_sockets(l);
         cci_release(l);
         return status;
     }

@@ -2159,7 +2159,7 @@ static int cci__verbs_open_socket(cci__verbs_link *l, const char *service) {
         int error = errno;
         cci__verbs_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->port.device, "binding to the service",
                        error);
-        return error == EADDRINUSE ? CCI_EBUSY : error == EADDRNOTAVAIL ? CCI_ENODEV : CCI_ERROR;
+        return error == EADDRNOTAVAIL ? (int)CCI_ENODEV : cci_status_of_errno(error);
     }
     cci__verbs_host_of(&l->host, &s);
     return CCI_SUCCESS;
@@ -2393,16 +2393,23 @@ static int cci__verbs_waiter_open(cci__verbs_link *l, int *os_handle) {
     return 1;
 }
 
-static void cci__verbs_waiter_close(cci__verbs_link *l) {
-    const cci__verbs_waiter *w = &l->waiter;
-    int fd[6], i;
-    fd[0] = w->handle, fd[1] = w->sleeper, fd[2] = w->wake;
-    fd[3] = w->more, fd[4] = w->readable, fd[5] = w->timer;
-    for (i = 0; i < 6; i++) {
-        if (fd[i] >= 0) {
-            close(fd[i]);
-        }
+/* Forgets a descriptor and closes it, in this order: fork() may come in between. */
+static void cci__verbs_drop(int *fd) {
+    int was = *fd;
+    *fd = -1;
+    if (was >= 0) {
+        close(was);
     }
+}
+
+static void cci__verbs_waiter_close(cci__verbs_link *l) {
+    cci__verbs_waiter *w = &l->waiter;
+    cci__verbs_drop(&w->handle);
+    cci__verbs_drop(&w->sleeper);
+    cci__verbs_drop(&w->wake);
+    cci__verbs_drop(&w->more);
+    cci__verbs_drop(&w->readable);
+    cci__verbs_drop(&w->timer);
 }
 
 /* An eventfd is readable or not. */
@@ -2494,10 +2501,8 @@ static void cci__verbs_arm(void *link, int readable, uint64_t deadline_ns) {
         return;
     }
     cci__verbs_flag(w->readable, &w->is_readable, readable != 0);
-    /* A timer that fires too early costs one call of cci_get_event(), setting it anew each time costs a system call:
-     * so a deadline that moves away is left until the timer has fired. Setting it also ends its being readable. */
-    if (deadline_ns < w->armed_ns || (w->armed_ns != UINT64_MAX && w->armed_ns <= cci__verbs_now(l))) {
-        struct itimerspec t; /* zero turns the timer off */
+    if (deadline_ns != w->armed_ns) { /* setting a timer that has fired also ends its being readable */
+        struct itimerspec t;           /* zero turns the timer off */
         memset(&t, 0, sizeof t);
         if (deadline_ns == 0) {
             deadline_ns = 1;
@@ -2779,6 +2784,21 @@ CCI__UNUSED static void cci__verbs_share_channel(cci__verbs_link *l, struct ibv_
     l->more_is_armed = 0;
 }
 
+/* In the child of fork() the device's own descriptors are closed too: while one is left, the parent's queue pairs outlive it. */
+static void cci__verbs_forked(void *link) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    cci__verbs_waiter_close(l);
+    cci__verbs_drop(&l->socket);
+    cci__verbs_drop(&l->group_socket);
+    if (l->channel) {
+        cci__verbs_drop(&l->channel->fd);
+    }
+    if (l->context) {
+        cci__verbs_drop(&l->context->async_fd);
+        cci__verbs_drop(&l->context->cmd_fd);
+    }
+}
+
 static void cci__verbs_close(void *link) {
     cci__verbs_link *l = (cci__verbs_link *)link;
     cci__verbs_close_queues(l);
@@ -2860,6 +2880,7 @@ static void cci__verbs_tell(const cci__verbs_link *l, cci_link_info_t *info) {
     info->send_timeout_us = d->send_timeout_us;
     info->progress_thread = d->progress_thread;
     info->congestion = d->congestion[0] ? d->congestion : NULL;
+    info->forked = cci__verbs_forked;
     info->crc = d->crc;
     info->probe_idle_s = d->probe_idle_s;
 }
@@ -3110,6 +3131,7 @@ typedef struct cci__rc {
     uint32_t under_way, sends; /* work requests, and how many there may be: the completion queue has room for all */
     cci_evq_t evq;
     cci_evq_fifo_t received;
+    uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
     cci_conn_table_t conns;
     cci_rma_table_t rma;
     cci_rma_region_t *regions;
@@ -3133,14 +3155,16 @@ typedef struct cci__rc {
     uint64_t gone[CCI__RC_GONE];
     uint32_t gone_next, resets;
     cci_link_rx_t rx[CCI__RC_DATAGRAMS];
-    uint64_t now_ns, check_ns, armed_ns, thread_until_ns, repaired_ns;
+    uint64_t now_ns, check_ns, thread_until_ns, repaired_ns;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
-    uint32_t quiet, turn, repairs;
+    uint32_t turn, repairs;
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and that are still there */
     uint64_t close_ns;            /* when the CLOSE packets that have been promised a time have left */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
     uint32_t datagram_qp; /* number of the link's queue pair, as peers know it */
-    int has_fd, armed_readable, device_failed, is_dead, is_broken, stopping;
+    cci__handle_t os_handle;
+    cci__polls_t polls;
+    int has_fd, device_failed, is_dead, is_broken, stopping;
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
     pthread_t thread;
@@ -3343,6 +3367,7 @@ static void cci__rc_post_end(cci__rc *ep, cci__rc_conn *conn) {
     event->base.pub.disconnect.status = (cci_status_t)status;
     event->base.pub.disconnect.connection = &conn->conn.pub;
     event->base.pub.disconnect.context = conn->conn.pub.context;
+    ep->received_total++;
     cci__rc_post_about(&ep->received, conn, event);
 }
 
@@ -3371,6 +3396,7 @@ static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
         return;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
+    op->event.state = ep->received_total; /* it comes behind these */
     cci_evq_post(&ep->evq.done, &op->event);
 }
 
@@ -3780,6 +3806,7 @@ static void cci__rc_deliver(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *ev
     event->base.pub.recv.connection = &conn->conn.pub;
     event->owner = conn;
     ((cci__rc_buffer *)(void *)event)->token = conn->conn.token;
+    ep->received_total++;
     cci_evq_post(&ep->received, event);
     cci__rc_hear_of(ep, conn);
 }
@@ -5229,11 +5256,11 @@ static int cci__rc_receive(cci__rc *ep) {
 static int cci__rc_pump(cci__rc *ep, int thorough) {
     int count = cci__rc_poll(ep);
     ep->resets = 0;
-    if (thorough || ep->quiet++ >= CCI__RC_QUIET) {
-        ep->quiet = 0;
+    if (thorough || cci__polls_look(&ep->polls)) {
         ep->now_ns = ep->link->now(ep->handle);
+        cci__polls_looked(&ep->polls, ep->now_ns, CCI__RC_QUIET);
         if (cci__rc_receive(ep)) {
-            ep->quiet = CCI__RC_QUIET; /* look again in the next round */
+            ep->polls.left = 0; /* look again in the next round */
         }
         cci__rc_timers(ep);
         if (ep->now_ns >= ep->check_ns) {
@@ -5263,7 +5290,6 @@ static uint64_t cci__rc_deadline(const cci__rc *ep) {
 /* Makes the OS handle tell the truth, and the helper thread look again. */
 static void cci__rc_arm(cci__rc *ep) {
     uint64_t deadline_ns;
-    int readable;
     if (!ep->has_fd && !ep->info.progress_thread) {
         return;
     }
@@ -5275,13 +5301,9 @@ static void cci__rc_arm(cci__rc *ep) {
     if (!ep->has_fd) {
         return;
     }
-    readable = cci__rc_has_events(ep);
-    if (readable == ep->armed_readable && deadline_ns >= ep->armed_ns && ep->armed_ns > ep->now_ns) {
-        return;
+    if (cci__handle_set(&ep->os_handle, cci__rc_has_events(ep), deadline_ns, ep->now_ns)) {
+        ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
     }
-    ep->armed_readable = readable;
-    ep->armed_ns = deadline_ns;
-    ep->link->arm(ep->handle, readable, deadline_ns);
 }
 
 /* Sleeps, without the lock, until there may be something to do. */
@@ -5566,6 +5588,10 @@ static void cci__rc_free(cci__rc *ep) {
 
 static const cci_endpoint_ops_t *cci__rc_ops(void);
 
+static void cci__rc_forked(cci_endpoint_base_t *base) {
+    cci__verbs_forked(((cci__rc *)(void *)base)->handle);
+}
+
 static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     uint64_t keys[5];
     int status = ep->link->open(ep->base.pub.device, service, wants_fd, &ep->handle, &ep->info);
@@ -5606,9 +5632,11 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
     ep->base.pub.device = device;
     ep->base.ops = cci__rc_ops();
+    ep->base.forked = cci__rc_forked;
     ep->link = &cci__verbs_link_table;
     ep->info.os_handle = -1;
     ep->has_fd = fd != NULL;
+    ep->os_handle.armed_ns = CCI__NEVER;
     ep->ready = ep->drained = CCI__CONN_NONE;
     ep->received.tail = &ep->received.head;
     ep->repost_tail = &ep->repost;
@@ -5932,6 +5960,7 @@ static int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
             return CCI_ENOBUFS;
         }
         (void)cci_evq_next(&ep->received);
+        ep->taken_total++;
         if (next->pool == CCI_EVQ_RECV && !is_stale) {
             ep->evq.recv_out++;
             *event = &next->base.pub;
@@ -5942,6 +5971,7 @@ static int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
         } else if (is_stale) {
             cci_evq_return_event(&ep->evq, next);
         } else { /* a connection's end: its messages have gone before it, and now its completions do */
+            next->state = ep->taken_total;
             cci_evq_post(&ep->evq.done, next);
         }
     }
@@ -5972,17 +6002,23 @@ static int cci__rc_next_urgent(cci__rc *ep, cci_event_t **event) {
     return CCI_EAGAIN;
 }
 
-/* Takes an event that is there: of connections first, then completions and messages by turns. */
+/* Takes an event that is there: of connections first, then completions and messages as they came. */
 static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
     int status = CCI_EAGAIN;
     if (CCI__UNLIKELY(ep->evq.urgent.head != NULL) && cci__rc_next_urgent(ep, event) == CCI_SUCCESS) {
         return CCI_SUCCESS;
     }
-    if ((++ep->turn & 15) == 0 && cci__rc_next_done(ep, event) == CCI_SUCCESS) {
-        return CCI_SUCCESS; /* messages are what somebody waits for; completions must not starve */
+    ep->turn++;
+    if (!ep->evq.done.head || (int32_t)(ep->evq.done.head->state - ep->taken_total) > 0) {
+        status = cci__rc_next_message(ep, event);
+        if (status == CCI_SUCCESS) {
+            return status;
+        }
     }
-    status = cci__rc_next_message(ep, event);
-    return status == CCI_SUCCESS || cci__rc_next_done(ep, event) != CCI_SUCCESS ? status : (int)CCI_SUCCESS;
+    if (cci__rc_next_done(ep, event) == CCI_SUCCESS) { /* also before messages that the program leaves no space for */
+        return CCI_SUCCESS;
+    }
+    return status == CCI_EAGAIN ? cci__rc_next_message(ep, event) : status;
 }
 
 static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
@@ -6005,6 +6041,7 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
         }
     }
+    ep->os_handle.is_awake = status == CCI_SUCCESS;
     cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;
@@ -6019,6 +6056,7 @@ static int cci__rc_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     cci__rc_lock(ep);
     (void)cci__rc_pump(ep, 1);
     (void)cci__rc_poll(ep);
+    ep->os_handle.is_awake = 0;
     cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return CCI_SUCCESS;

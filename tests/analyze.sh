@@ -56,14 +56,14 @@ sources() {
 # of either. Parts of run.sh are looked at with it.
 use_shellcheck() {
     has shellcheck || return
-    for file in tests/*.sh tests/vm/*.sh .ci/run; do
+    for file in tests/*.sh tests/vm/*.sh .github/packaging/*.sh .ci/run; do
         case $(head -n 1 "$file") in '#!'*) look "shellcheck $file" shellcheck -x -a -e SC2015,SC2016 "$file" ;; esac
     done
 }
 
 use_pyflakes() {
     has pyflakes3 || return
-    for file in tests/*.py; do look "pyflakes3 $file" pyflakes3 "$file"; done
+    for file in tests/*.py .github/packaging/conan/*.py .github/packaging/conan/test_package/*.py; do look "pyflakes3 $file" pyflakes3 "$file"; done
 }
 
 # gcc's analyzer does C alone. Without optimisation: that folds conditions together before the analyzer sees them, and then

@@ -36,6 +36,7 @@
 #define MILLIONS 1000000u
 #endif
 #define MAX_CONNECTIONS 2048
+#define MEMORY (4u << 20) /* that peers may take of an endpoint: so that they can take it all */
 #define SPOOFED 100000u      /* numbers of addresses at which nobody is, and in whose name the attacker sends */
 #define SPOOFED_COUNT 1100000u
 
@@ -285,7 +286,9 @@ static int begin(void **state) {
     uint32_t caps;
     (void)state;
     sim_reset();
-    message_limit = recv_limit = send_limit = base_limit = 0;
+    sim.memory_limit = MEMORY;
+    message_limit = base_limit = 0;
+    recv_limit = send_limit = CCI__DGRAM_BUFS;
     memset(bytes_to, 0, sizeof bytes_to);
     memset(bytes_from, 0, sizeof bytes_from);
     memset(packets_of_type, 0, sizeof packets_of_type);
@@ -523,7 +526,7 @@ static void a_wrong_or_late_response_does_not_move_a_peer(void **state) {
     insider_connect(&insider, SPOOFED, CCI_CONN_ATTR_RO);
     insider_says_from(&insider, SPOOFED + 1, ping, 8);
     drain();
-    bits = insider.conn->active->path.challenge;
+    bits = insider.conn->active->path->challenge;
     assert_true(bits != 0);
     (void)put_small(frames, CCI__FRAME_RESPONSE, 0, bits ^ 2);
     insider_says_from(&insider, SPOOFED + 1, frames, 16);
@@ -537,7 +540,7 @@ static void a_wrong_or_late_response_does_not_move_a_peer(void **state) {
     insider_says_from(&insider, SPOOFED + 1, frames, 16);
     drain();
     assert_int_equal(number_of(&insider.conn->conn.peer), SPOOFED);
-    bits = insider.conn->active->path.challenge; /* that packet was a new attempt, with other bits */
+    bits = insider.conn->active->path->challenge; /* that packet was a new attempt, with other bits */
     (void)put_small(frames, CCI__FRAME_RESPONSE, 0, bits);
     insider_says_from(&insider, SPOOFED + 1, frames, 16);
     drain();
@@ -546,7 +549,12 @@ static void a_wrong_or_late_response_does_not_move_a_peer(void **state) {
 
 /* ---- a peer that takes more than its share ----------------------------------------------------------------------------- */
 
-static insider_t insiders[1100];
+static insider_t insiders[1400];
+
+/* How many of a kind the victim can have. */
+static uint32_t most_of(int kind) {
+    return dgram_of(victim)->stores[kind].most;
+}
 
 static void insiders_connect(uint32_t count, uint8_t attribute) {
     uint32_t i;
@@ -576,10 +584,10 @@ static void a_thousand_peers_that_leave_gaps_do_not_keep_others_from_sending(voi
     int round;
     (void)state;
     open_both();
-    insiders_connect(CCI__DGRAM_ACTIVES, CCI_CONN_ATTR_RU);
+    insiders_connect(most_of(CCI__STORE_ACTIVES), CCI_CONN_ATTR_RU);
     connect_to_victim(CCI_CONN_ATTR_RO);
     for (round = 0; round < 3; round++, sequence++) { /* message 0 never comes, others do */
-        for (i = 0; i < CCI__DGRAM_ACTIVES; i++)
+        for (i = 0; i < most_of(CCI__STORE_ACTIVES); i++)
             insider_says(&insiders[i], frames, (uint32_t)(put_message(frames, 0, sequence, 8) - frames));
         drain();
         run_ms(1000);
@@ -587,7 +595,7 @@ static void a_thousand_peers_that_leave_gaps_do_not_keep_others_from_sending(voi
     assert_true(cci__list_empty(&dgram_of(victim)->free_actives)); /* they do hold all there is */
     assert_null(dconn_of(at_victim)->active);
     ms = honest_message_ms();
-    print_message("%u connections with gaps: a message of another took %u ms\n", CCI__DGRAM_ACTIVES, (unsigned)ms);
+    print_message("%u connections with gaps: a message of another took %u ms\n", most_of(CCI__STORE_ACTIVES), (unsigned)ms);
     assert_true(ms < 15000);
     assert_true(dgram_of(victim)->evicted >= 1);
     assert_true(dgram_of(victim)->evicted <= 16); /* no more than needed */
@@ -607,12 +615,12 @@ static void early_messages_of_one_connection_leave_their_share_to_others(void **
     i = insiders[0].conn->active->rel.buffers_held;
     print_message("one connection holds %u of %u buffers\n", i, dgram_of(victim)->recv_buf_count);
     assert_true(i > 100 && i <= dgram_of(victim)->recv_buf_count * 3 / 4 * 3 / 4);
-    assert_true(dgram_of(victim)->evq.free_buffer_count >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->recv_buf_count / 4);
     for (n = 1; n <= 1000; n++)
         for (i = 1; i < count; i++)
             insider_says(&insiders[i], frames, (uint32_t)(put_message(frames, 0, n, 8) - frames));
     drain();
-    assert_true(dgram_of(victim)->evq.free_buffer_count >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->recv_buf_count / 4);
     for (i = 1; i < count; i++)
         assert_true(insiders[i].conn->active->rel.buffers_held >= 8);
     sim.reorder_per_mille = 500; /* an honest peer needs some of it too */
@@ -665,7 +673,7 @@ static void messages_that_wait_for_a_write_that_never_comes_leave_buffers_to_oth
     drain();
     print_message("100 connections hold %u buffers with messages that wait\n", dgram_of(victim)->pool.buffers_held);
     assert_true(dgram_of(victim)->pool.buffers_held > 300);
-    assert_true(dgram_of(victim)->evq.free_buffer_count >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->recv_buf_count / 4);
     assert_true(honest_message_ms() < 1000);
 }
 
@@ -683,7 +691,7 @@ static void fragments_that_are_never_completed_do_not_hold_all_buffers(void **st
     for (i = 0; i < 400; i++)
         insider_says(&insiders[i], frames, (uint32_t)(put_fragment(frames, 0, 0, 100, 1400) - frames));
     drain();
-    assert_int_equal(dgram_of(victim)->evq.free_buffer_count, 0); /* they do hold all there is */
+    assert_int_equal(cci__dgram_buffers_left(dgram_of(victim)), 0); /* they do hold all there is */
     ms = honest_message_ms();
     print_message("300 buffers with unfinished messages: a message of another took %u ms\n", (unsigned)ms);
     assert_true(ms < 15000);
@@ -708,7 +716,7 @@ static void unreliable_fragments_leave_buffers_to_others_and_go_after_a_second(v
             insider_says(&insiders[i], frames, (uint32_t)(put_fragment(frames, n, 0, 100, 1400) - frames));
     drain();
     assert_true(dgram_of(victim)->pool.buffers_held > 100);
-    assert_true(dgram_of(victim)->evq.free_buffer_count >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->recv_buf_count / 4);
     assert_true(honest_message_ms() < 1000);
     run_ms(3000);
     assert_int_equal(dgram_of(victim)->pool.buffers_held, 0);
@@ -742,7 +750,7 @@ static void pieces_that_anybody_sends_to_a_group_leave_buffers_to_others(void **
         group_says(SPOOFED + n, frames, (uint32_t)(put_fragment(frames, n, 0, 100, 1400) - frames));
     drain();
     assert_true(dgram_of(victim)->pool.buffers_held > 4);
-    assert_true(dgram_of(victim)->evq.free_buffer_count >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->recv_buf_count / 4);
     assert_true(honest_message_ms() < 1000);
     run_ms(3000);
     assert_int_equal(dgram_of(victim)->pool.buffers_held, 0);
@@ -752,7 +760,7 @@ static void pieces_that_anybody_sends_to_a_group_leave_buffers_to_others(void **
     while (count < 64 && cci_get_event(victim, &taken[count]) == CCI_SUCCESS)
         count++;
     assert_true(count > 16);
-    assert_true(dgram_of(victim)->evq.free_buffer_count >= dgram_of(victim)->recv_buf_count / 4);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) >= dgram_of(victim)->recv_buf_count / 4);
     assert_true(honest_message_ms() < 1000);
     while (count > 0)
         assert_int_equal(cci_return_event(taken[--count]), CCI_SUCCESS);
@@ -785,19 +793,19 @@ static void writes_that_are_never_completed_do_not_keep_others_from_writing(void
     assert_int_equal(cci_rma_register(victim, memory, sizeof memory, CCI_FLAG_WRITE, &handle), CCI_SUCCESS);
     cci_rma_parse_handle(handle, &key, &region);
     insiders_connect(600, CCI_CONN_ATTR_RO);
-    for (n = 1; n <= CCI__DGRAM_PARTS; n++) /* one connection begins all that it can */
+    for (n = 1; n <= most_of(CCI_REL_PARTS); n++) /* one connection begins all that it can */
         insider_says(&insiders[0], frames, (uint32_t)(put_bulk(frames, n, key, region, 0, 0, 64, 4096) - frames));
     drain();
     assert_true(insiders[0].conn->active->rel.part_count > 50);
-    assert_true(insiders[0].conn->active->rel.part_count <= CCI__DGRAM_PARTS * 3 / 4 * 3 / 4);
-    assert_true(dgram_of(victim)->pool.part_free > CCI__DGRAM_PARTS / 4);
+    assert_true(insiders[0].conn->active->rel.part_count <= most_of(CCI_REL_PARTS) * 3 / 4 * 3 / 4);
+    assert_true(dgram_of(victim)->pool.part_free > most_of(CCI_REL_PARTS) / 4);
     assert_true(honest_rma_ms(handle, 100000, CCI_FLAG_WRITE) < 1000);
     for (i = 0; i < 600; i++) /* and then each begins the one that is next */
         insider_says(&insiders[i], frames, (uint32_t)(put_bulk(frames, 0, key, region, 0, 0, 64, 4096) - frames));
     drain();
     assert_int_equal(dgram_of(victim)->pool.part_free, 0);
     ms = honest_rma_ms(handle, 100000, CCI_FLAG_WRITE);
-    print_message("%u unfinished writes: a write of another took %u ms\n", CCI__DGRAM_PARTS, (unsigned)ms);
+    print_message("%u unfinished writes: a write of another took %u ms\n", most_of(CCI_REL_PARTS), (unsigned)ms);
     assert_true(ms < 15000);
 }
 
@@ -827,11 +835,12 @@ static void requests_for_reads_leave_their_share_to_others(void **state) {
             cci__dgram_flush(dgram_of(victim));
         }
         for (i = held = 0; i < count; i++) {
-            uint32_t mine = insiders[i].conn->active ? insiders[i].conn->active->reader.request_count : 0;
-            assert_true(mine <= CCI__DGRAM_REQUESTS / 4);
+            uint32_t mine = insiders[i].conn->active && insiders[i].conn->active->reader
+                                ? insiders[i].conn->active->reader->request_count : 0;
+            assert_true(mine <= most_of(CCI__STORE_REQUESTS) / 4);
             held += mine;
         }
-        assert_true(held > CCI__DGRAM_REQUESTS / 2);
+        assert_true(held > most_of(CCI__STORE_REQUESTS) / 2);
         assert_true(dgram_of(victim)->rma.request_free > 0);
         ms = cci__max64(ms, honest_rma_ms(handle, 10000, CCI_FLAG_READ));
         assert_true(dgram_of(victim)->rma.request_free > 0);
@@ -889,7 +898,7 @@ static void reads_that_a_peer_does_not_answer_leave_chunks_to_others(void **stat
         assert_int_equal(cci_rma(insiders[i].pub, NULL, 0, local, 0, &remote, 0, sizeof own, NULL, CCI_FLAG_READ),
                          CCI_SUCCESS);
     run_ms(100);
-    assert_true(insiders[0].conn->active->reader.chunk_count > 0);
+    assert_true(insiders[0].conn->active->reader->chunk_count > 0);
     assert_true(dgram_of(victim)->rma.chunk_free >= CCI__DGRAM_CHUNKS - 4 * 100);
     run_ms(40000); /* the time-out of the sends gives everything back */
     assert_int_equal(dgram_of(victim)->rma.chunk_free, CCI__DGRAM_CHUNKS);
@@ -1009,7 +1018,7 @@ static void keepalives_to_silent_peers_do_not_hold_what_others_need(void **state
     uint32_t keepalive_us = 100000;
     (void)state;
     open_both();
-    insiders_connect(CCI__DGRAM_ACTIVES, CCI_CONN_ATTR_RO);
+    insiders_connect(most_of(CCI__STORE_ACTIVES), CCI_CONN_ATTR_RO);
     assert_int_equal(cci_set_opt(victim, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, &keepalive_us), CCI_SUCCESS);
     run_ms(1000);
     keepalive_us = 0;
@@ -1344,8 +1353,8 @@ static void requests_that_are_never_completed_do_not_keep_others_out(void **stat
         drain();
     }
     print_message("2,000 begun requests hold %u of %u buffers\n",
-                  dgram_of(victim)->recv_buf_count - dgram_of(victim)->evq.free_buffer_count, dgram_of(victim)->recv_buf_count);
-    assert_true(dgram_of(victim)->evq.free_buffer_count > dgram_of(victim)->recv_buf_count / 2);
+                  dgram_of(victim)->recv_buf_count - cci__dgram_buffers_left(dgram_of(victim)), dgram_of(victim)->recv_buf_count);
+    assert_true(cci__dgram_buffers_left(dgram_of(victim)) > dgram_of(victim)->recv_buf_count / 2);
     assert_int_equal(cci_get_opt(victim, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
     assert_int_equal(cci_connect(client, uri, data, sizeof data, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
     free(uri);
@@ -2006,7 +2015,7 @@ static void a_handle_of_another_endpoint_or_one_that_is_gone_opens_nothing(void 
         insider_says(&reader, frames, 48);
         sim_advance_to(sim.now_ns + sim.delay_ns + 1);
         assert_int_equal(cci__dgram_receive(dgram_of(victim), 1), 1);
-        assert_int_equal(reader.conn->active->reader.request_count, 1);
+        assert_int_equal(reader.conn->active->reader->request_count, 1);
         assert_int_equal(cci_rma_deregister(victim, handle), CCI_SUCCESS);
         assert_int_equal(cci_rma_register(victim, sheet + SHEET, OFFERED, CCI_FLAG_READ | CCI_FLAG_WRITE, &next),
                          CCI_SUCCESS);
@@ -2052,7 +2061,7 @@ static void over_udp_a_flood_gets_no_more_than_it_sent_and_does_no_harm(void **s
     cci_setup_t setup;
     uint8_t packet[512];
     uint64_t sent = 0, answered = 0;
-    uint32_t caps, i, port;
+    uint32_t caps, i, port, buffers;
     size_t before;
     int fd;
     (void)state;
@@ -2075,6 +2084,7 @@ static void over_udp_a_flood_gets_no_more_than_it_sent_and_does_no_harm(void **s
     address.sin_port = htons((uint16_t)port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     before = memory_bytes;
+    buffers = dgram_of(victim)->evq.buffer_total + dgram_of(client)->evq.buffer_total;
     for (i = 0; i < MILLIONS / 10; i++) {
         uint32_t length = 24 + (uint32_t)guess() % 200, k;
         for (k = 0; k < length; k++)
@@ -2098,7 +2108,9 @@ static void over_udp_a_flood_gets_no_more_than_it_sent_and_does_no_harm(void **s
     print_message("over UDP: %u KB sent blindly, %u KB came back\n", (unsigned)(sent / 1000), (unsigned)(answered / 1000));
     assert_true(answered > 0);
     assert_true(answered <= sent);
-    assert_true(memory_bytes - before <= CCI__CONN_SLAB * sizeof(cci__dconn_t) + 65536); /* one more slab */
+    buffers = dgram_of(victim)->evq.buffer_total + dgram_of(client)->evq.buffer_total - buffers;
+    before += (size_t)buffers * (dgram_of(victim)->buffer_size + 64);
+    assert_true(memory_bytes - before <= CCI__CONN_SLAB * sizeof(cci__dconn_t) + 16 * CCI__DGRAM_SLAB); /* and some slabs */
     assert_true(dgram_of(victim)->conns.unproven <= CCI__CONN_UNPROVEN);
     connect_to_victim(CCI_CONN_ATTR_RU); /* and others still connect */
     both_ways();

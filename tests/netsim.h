@@ -12,6 +12,11 @@
  * The TCP-like flows are models of a sender with endless data: slow start, growth as NewReno [RFC 5681] or CUBIC
  * [RFC 9438], loss known by three later acknowledgements, one reduction in each window, a retransmission time-out. Each
  * packet is acknowledged on its own, as selective acknowledgements do in effect.
+ *
+ * There may be any number of endpoints: those with something to look at stand in a queue (net_next_awake()), and what an
+ * endpoint waits for stands with the packets in one heap. An endpoint that is silenced (net_silence()) has lost its network:
+ * nothing reaches it, and nothing that it sends leaves. A test may speak for a peer of its own making: net_speaker() gives it an
+ * address, and a function that gets what is sent there.
  */
 #ifndef CCI_TEST_NETSIM_H
 #define CCI_TEST_NETSIM_H
@@ -33,12 +38,11 @@
 #define NET_TCP_PAYLOAD 1448u
 #define NET_TCP_PACKET 1500u
 #define NET_TCP_ACK 52u
-#define NET_ENDPOINTS 16
 #define NET_TCPS 8
 #define NET_TCP_RING 65536u    /* packets of a TCP flow between the oldest unacknowledged and the next, at most */
 
 enum { NET_LEFT, NET_RIGHT };
-enum { NET_DATAGRAM, NET_TCP_DATA, NET_TCP_ACKNOWLEDGEMENT };
+enum { NET_DATAGRAM, NET_TCP_DATA, NET_TCP_ACKNOWLEDGEMENT, NET_WAKE };
 
 /* A packet on its way. */
 typedef struct net_packet {
@@ -62,10 +66,15 @@ typedef struct net_line {
 } net_line_t;
 
 typedef struct net_endpoint {
-    int open, side;
+    int open, side, is_silent;
+    uint32_t index;
     net_packet_t *first, *last; /* arrived */
     uint64_t deadline_ns;
+    uint64_t wake_ns; /* of the earliest NET_WAKE in the heap */
     int readable;
+    int is_queued;    /* among those that are awake */
+    struct net_endpoint *next_awake;
+    void (*hear)(const uint8_t *bytes, uint32_t length, uint32_t from); /* a speaker's; else NULL */
 } net_endpoint_t;
 
 typedef struct net_tcp {
@@ -89,8 +98,10 @@ typedef struct net_state {
     const char *congestion; /* NULL: the default */
     net_line_t line[2];     /* from the left, from the right */
     uint64_t last_due_ns[2];
-    net_endpoint_t endpoint[NET_ENDPOINTS];
-    uint32_t endpoint_count;
+    net_endpoint_t **endpoint;
+    uint32_t endpoint_count, endpoint_capacity;
+    net_endpoint_t *awake, **awake_tail;
+    uint32_t memory_limit;  /* of an endpoint; 0: the default */
     int next_side;          /* of the endpoint that is opened next */
     net_packet_t **heap;
     size_t heap_count, heap_capacity;
@@ -313,28 +324,54 @@ NET_FN void net_tcp_timer(net_tcp_t *tcp) {
 
 NET_FN void net_address_of(uint32_t index, cci_link_addr_t *address) {
     memset(address, 0, sizeof *address);
-    address->bytes[0] = (uint8_t)(index + 1);
+    index++;
+    memcpy(address->bytes, &index, sizeof index);
+}
+
+NET_FN uint32_t net_index_of(const cci_link_addr_t *address) {
+    uint32_t index;
+    memcpy(&index, address->bytes, sizeof index);
+    return index - 1;
+}
+
+/* The endpoint has something to look at. */
+NET_FN void net_queue(net_endpoint_t *endpoint) {
+    if (endpoint->is_queued || endpoint->is_silent || !endpoint->open)
+        return;
+    endpoint->is_queued = 1;
+    endpoint->next_awake = NULL;
+    *net.awake_tail = endpoint;
+    net.awake_tail = &endpoint->next_awake;
+}
+
+NET_FN net_endpoint_t *net_new_endpoint(void) {
+    net_endpoint_t *endpoint = (net_endpoint_t *)calloc(1, sizeof *endpoint);
+    if (net.endpoint_count == net.endpoint_capacity) {
+        net.endpoint_capacity = net.endpoint_capacity == 0 ? 16 : 2 * net.endpoint_capacity;
+        net.endpoint = (net_endpoint_t **)realloc((void *)net.endpoint, net.endpoint_capacity * sizeof *net.endpoint);
+    }
+    if (endpoint == NULL || net.endpoint == NULL)
+        abort();
+    endpoint->index = net.endpoint_count;
+    endpoint->open = 1;
+    endpoint->side = net.next_side;
+    endpoint->deadline_ns = endpoint->wake_ns = UINT64_MAX;
+    net.endpoint[net.endpoint_count++] = endpoint;
+    return endpoint;
 }
 
 NET_FN int net_open(cci_device_t *device, const char *service, int want_os_handle, void **link, cci_link_info_t *info) {
-    net_endpoint_t *endpoint = &net.endpoint[net.endpoint_count];
     (void)device;
     (void)service;
     (void)want_os_handle;
-    if (net.endpoint_count == NET_ENDPOINTS)
-        return CCI_ENOMEM;
-    net.endpoint_count++;
-    memset(endpoint, 0, sizeof *endpoint);
-    endpoint->open = 1;
-    endpoint->side = net.next_side;
-    endpoint->deadline_ns = UINT64_MAX;
     info->mtu = NET_MTU;
     info->base_mtu = 1200;
     info->receive_window = 4u << 20;
     info->send_buf_count = info->recv_buf_count = net.buffers;
+    info->memory_limit = net.memory_limit;
     info->congestion = net.congestion;
+    *link = net_new_endpoint();
     info->os_handle = (int)net.endpoint_count;
-    *link = endpoint;
     return CCI_SUCCESS;
 }
 
@@ -348,25 +385,28 @@ NET_FN void net_close(void *link) {
     }
 }
 
-NET_FN int net_send(void *link, const cci_link_tx_t *tx, int count) {
-    net_endpoint_t *endpoint = (net_endpoint_t *)link;
-    int i;
-    for (i = 0; i < count; i++) {
-        uint32_t to = tx[i].to->bytes[0] - 1u, piece, at = 0;
-        uint64_t due_ns;
-        net_packet_t *packet;
-        if (tx[i].length > NET_MTU || !net_cross(endpoint->side, tx[i].length + NET_IP_UDP, &due_ns))
-            continue;
-        packet = net_packet(NET_DATAGRAM, (uint32_t)(endpoint - net.endpoint), to, tx[i].length);
-        for (piece = 0; piece < tx[i].piece_count; piece++) {
-            if (tx[i].piece[piece].length > tx[i].length - at)
-                abort();
-            memcpy(packet->bytes + at, tx[i].piece[piece].data, tx[i].piece[piece].length);
-            at += tx[i].piece[piece].length;
-        }
-        packet->due_ns = due_ns;
-        net_push(packet);
+/* Sends a datagram of an endpoint, which is lost or will arrive. */
+NET_FN void net_transmit(const net_endpoint_t *endpoint, const cci_link_tx_t *tx) {
+    uint32_t piece, at = 0;
+    uint64_t due_ns;
+    net_packet_t *packet;
+    if (tx->length > NET_MTU || endpoint->is_silent || !net_cross(endpoint->side, tx->length + NET_IP_UDP, &due_ns))
+        return;
+    packet = net_packet(NET_DATAGRAM, endpoint->index, net_index_of(tx->to), tx->length);
+    for (piece = 0; piece < tx->piece_count; piece++) {
+        if (tx->piece[piece].length > tx->length - at)
+            abort();
+        memcpy(packet->bytes + at, tx->piece[piece].data, tx->piece[piece].length);
+        at += tx->piece[piece].length;
     }
+    packet->due_ns = due_ns;
+    net_push(packet);
+}
+
+NET_FN int net_send(void *link, const cci_link_tx_t *tx, int count) {
+    int i;
+    for (i = 0; i < count; i++)
+        net_transmit((const net_endpoint_t *)link, &tx[i]);
     return count;
 }
 
@@ -398,18 +438,41 @@ NET_FN int net_resolve(void *link, const char *address, cci_link_addr_t *to) {
 }
 
 NET_FN int net_address(void *link, char *text, size_t size) {
-    snprintf(text, size, "%u", (unsigned)((net_endpoint_t *)link - net.endpoint));
+    snprintf(text, size, "%u", (unsigned)((net_endpoint_t *)link)->index);
     return CCI_SUCCESS;
+}
+
+/* The heap is to let the endpoint's deadline come. */
+NET_FN void net_wake_at(net_endpoint_t *endpoint, uint64_t at_ns) {
+    net_packet_t *wake;
+    if (at_ns >= endpoint->wake_ns)
+        return;
+    wake = net_packet(NET_WAKE, 0, endpoint->index, 0);
+    wake->due_ns = endpoint->wake_ns = at_ns;
+    net_push(wake);
 }
 
 NET_FN void net_arm(void *link, int readable, uint64_t deadline_ns) {
     net_endpoint_t *endpoint = (net_endpoint_t *)link;
     endpoint->readable = readable;
     endpoint->deadline_ns = deadline_ns;
+    if (readable)
+        net_queue(endpoint);
+    net_wake_at(endpoint, deadline_ns);
+}
+
+NET_FN void net_advance(uint64_t limit_ns);
+
+/* An endpoint that goes waits for answers: meanwhile the network works, and no other program does. */
+NET_FN void net_wait(void *link, uint64_t timeout_ns) {
+    const net_endpoint_t *endpoint = (const net_endpoint_t *)link;
+    uint64_t end_ns = net.now_ns + timeout_ns;
+    while (net.now_ns < end_ns && endpoint->first == NULL)
+        net_advance(end_ns);
 }
 
 static const cci_link_t net_link = {CCI_LINK_VERSION, net_open, net_close, net_send, net_receive, net_clock, net_resolve,
-                                    net_address,      NULL,     NULL,      NULL,     NULL,        net_arm,   NULL, NULL,
+                                    net_address,      NULL,     NULL,      net_wait, NULL,        net_arm,   NULL, NULL,
                                     NULL};
 
 NET_FN int net_discover(const cci_transport_t *self, void *list, int (*add)(void *list, const cci_device_desc_t *desc),
@@ -434,18 +497,29 @@ static const cci_transport_t *const net_transports[] = {&net_transport, NULL};
 
 /* ---- time ------------------------------------------------------------------------------------------------------------------ */
 
+NET_FN void net_arrive_at(net_endpoint_t *endpoint, net_packet_t *packet) {
+    packet->next = NULL;
+    if (endpoint->first != NULL)
+        endpoint->last->next = packet;
+    else
+        endpoint->first = packet;
+    endpoint->last = packet;
+    net_queue(endpoint);
+}
+
 NET_FN void net_arrive(net_packet_t *packet) {
     if (packet->kind == NET_DATAGRAM) {
-        net_endpoint_t *endpoint = &net.endpoint[packet->to];
-        if (packet->to < net.endpoint_count && endpoint->open) {
-            packet->next = NULL;
-            if (endpoint->first != NULL)
-                endpoint->last->next = packet;
-            else
-                endpoint->first = packet;
-            endpoint->last = packet;
+        net_endpoint_t *endpoint = packet->to < net.endpoint_count ? net.endpoint[packet->to] : NULL;
+        if (endpoint != NULL && endpoint->open && !endpoint->is_silent && endpoint->hear == NULL) {
+            net_arrive_at(endpoint, packet);
             return;
         }
+        if (endpoint != NULL && endpoint->hear != NULL)
+            endpoint->hear(packet->bytes, packet->length, packet->from);
+    } else if (packet->kind == NET_WAKE) {
+        net_endpoint_t *endpoint = net.endpoint[packet->to];
+        endpoint->wake_ns = UINT64_MAX;
+        net_queue(endpoint);
     } else if (packet->kind == NET_TCP_DATA) {
         uint64_t due_ns;
         net_tcp[packet->to].delivered += NET_TCP_PAYLOAD;
@@ -461,30 +535,85 @@ NET_FN void net_arrive(net_packet_t *packet) {
     free(packet);
 }
 
+/* Takes from the heap's top what would wake endpoints whose deadlines have moved to later. */
+NET_FN void net_drop_stale_wakes(void) {
+    while (net.heap_count > 0 && net.heap[0]->kind == NET_WAKE) {
+        net_endpoint_t *endpoint = net.endpoint[net.heap[0]->to];
+        if (endpoint->open && endpoint->deadline_ns <= net.heap[0]->due_ns)
+            return;
+        endpoint->wake_ns = UINT64_MAX;
+        free(net_pop());
+        if (endpoint->open)
+            net_wake_at(endpoint, endpoint->deadline_ns);
+    }
+}
+
 /* Goes to the next event, but not past `limit_ns`, and lets it happen. */
 NET_FN void net_advance(uint64_t limit_ns) {
-    uint64_t next_ns = net.heap_count > 0 ? net.heap[0]->due_ns : UINT64_MAX;
+    uint64_t next_ns;
     uint32_t i;
-    for (i = 0; i < net.endpoint_count; i++)
-        if (net.endpoint[i].open && net.endpoint[i].deadline_ns < next_ns)
-            next_ns = net.endpoint[i].deadline_ns;
+    net_drop_stale_wakes();
+    next_ns = net.heap_count > 0 ? net.heap[0]->due_ns : UINT64_MAX;
     for (i = 0; i < NET_TCPS; i++)
         if (net_tcp_deadline(&net_tcp[i]) < next_ns)
             next_ns = net_tcp_deadline(&net_tcp[i]);
     if (next_ns < net.now_ns + NET_US)
         next_ns = net.now_ns + NET_US; /* what is overdue and stays so must not stop the time */
     net.now_ns = next_ns < limit_ns ? next_ns : limit_ns;
-    while (net.heap_count > 0 && net.heap[0]->due_ns <= net.now_ns)
+    while (net.heap_count > 0 && net.heap[0]->due_ns <= net.now_ns) {
         net_arrive(net_pop());
+        net_drop_stale_wakes();
+    }
     for (i = 0; i < NET_TCPS; i++)
         if (net_tcp_deadline(&net_tcp[i]) <= net.now_ns)
             net_tcp_timer(&net_tcp[i]);
 }
 
+/* Takes the next endpoint whose program has something to look at out of the queue; NULL: none has. `last`: the one before,
+ * whose program may have left something. */
+NET_FN net_endpoint_t *net_next_awake(net_endpoint_t *last) {
+    net_endpoint_t *endpoint;
+    if (last != NULL && last->first != NULL)
+        net_queue(last);
+    endpoint = net.awake;
+    if (endpoint == NULL)
+        return NULL;
+    net.awake = endpoint->next_awake;
+    if (net.awake == NULL)
+        net.awake_tail = &net.awake;
+    endpoint->is_queued = 0;
+    return endpoint;
+}
+
+/* From now on the endpoint has no network, or (0) has one again. What was on its way to it is lost. */
+NET_FN void net_silence(uint32_t index, int is_silent) {
+    net.endpoint[index]->is_silent = is_silent;
+}
+
+/* A peer that a test speaks for: its index. `hear` gets what is sent to it. */
+NET_FN uint32_t net_speaker(void (*hear)(const uint8_t *bytes, uint32_t length, uint32_t from)) {
+    net_endpoint_t *endpoint = net_new_endpoint();
+    endpoint->hear = hear;
+    return endpoint->index;
+}
+
+/* A speaker says something. */
+NET_FN void net_speak(uint32_t index, uint32_t to, const uint8_t *bytes, uint32_t length) {
+    cci_link_addr_t address;
+    cci_link_tx_t tx;
+    net_address_of(to, &address);
+    memset(&tx, 0, sizeof tx);
+    tx.to = &address;
+    tx.length = tx.piece[0].length = length;
+    tx.piece_count = 1;
+    tx.piece[0].data = bytes;
+    net_transmit(net.endpoint[index], &tx);
+}
+
 /* Has this endpoint's program something to look at? */
 NET_FN int net_awake(uint32_t index) {
-    const net_endpoint_t *endpoint = &net.endpoint[index];
-    return endpoint->open && (endpoint->first != NULL || endpoint->readable || endpoint->deadline_ns <= net.now_ns);
+    const net_endpoint_t *endpoint = net.endpoint[index];
+    return endpoint->open && !endpoint->is_silent && (endpoint->first != NULL || endpoint->readable || endpoint->deadline_ns <= net.now_ns);
 }
 
 /* Counts from now on. */
@@ -503,7 +632,11 @@ NET_FN void net_reset(uint64_t seed, uint64_t rate, uint64_t rtt_ns, uint32_t qu
     while (net.heap_count > 0)
         free(net_pop());
     free((void *)net.heap);
+    while (net.endpoint_count > 0)
+        free(net.endpoint[--net.endpoint_count]);
+    free((void *)net.endpoint);
     memset(&net, 0, sizeof net);
+    net.awake_tail = &net.awake;
     memset(net_tcp, 0, sizeof net_tcp);
     net.seed = seed;
     net.random = seed * 0x9e3779b97f4a7c15u + 0x1234567u;

@@ -237,7 +237,8 @@ class Connection:
                 break
             more += struct.pack("<HH", below - high - 1, high - low + 1)
             below = low
-        return padded(struct.pack("<BBHIII", ACK, len(more) // 4, 0, largest & 0xFFFFFFFF, first, 0) + more)
+        return padded(struct.pack("<BBHIII", ACK, len(more) // 4, 0, largest & 0xFFFFFFFF, first,
+                                  self.expected & 0xFFFFFFFF) + more)
 
     def on_ack(self, frame, now):
         more, _, largest, first = struct.unpack_from("<BHII", frame, 1)

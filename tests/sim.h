@@ -85,6 +85,7 @@ typedef struct sim_state {
     uint32_t noise_per_mille;     /* so many datagrams are followed by a mutilated copy of themselves */
     uint32_t flip_per_mille;      /* in so many datagrams one to three bits are turned over */
     uint32_t crc;                 /* as in cci_link_info_t */
+    uint64_t memory_limit;        /* as in cci_link_info_t */
     uint32_t probe_idle_s;        /* likewise */
     uint64_t bytes_per_second;    /* 0: unlimited; otherwise a bottleneck with a queue of queue_bytes */
     uint64_t queue_bytes;
@@ -430,6 +431,7 @@ SIM_FN int sim_open(cci_device_t *device, const char *service, int want_os_handl
     info->mtu = sim.mtu;
     info->base_mtu = sim.base_mtu;
     info->crc = sim.crc;
+    info->memory_limit = sim.memory_limit;
     info->probe_idle_s = sim.probe_idle_s;
     info->os_handle = -1;
     *link = endpoint;

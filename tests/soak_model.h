@@ -89,6 +89,7 @@ typedef struct side {
     uint32_t node, incarnation;
     side_state_t state;
     int is_broken; /* the library has said so */
+    int has_ended; /* its event has come: nothing else may */
     cci_connection_t *handle;
     uint32_t timeout_us;
     message_t *messages; /* sent by this side */
@@ -144,7 +145,7 @@ typedef struct op {
 } op_t;
 
 typedef struct pools { /* free things of an endpoint */
-    uint32_t blocks, bulks, records, parts, reads, chunks, requests, actives, control, ops, recv;
+    uint32_t store[CCI__STORES], chunks, control;
 } pools_t;
 
 typedef struct node {
@@ -825,17 +826,11 @@ static uint32_t count_events(const cci_evq_event_t *event) {
 static pools_t count_pools(const node_t *node) {
     const cci__dgram_t *ep = dgram_of(node);
     pools_t pools;
-    pools.blocks = count_list(&ep->pool.blocks);
-    pools.bulks = count_list(&ep->pool.bulks);
-    pools.records = count_list(&ep->pool.records);
-    pools.parts = count_list(&ep->pool.parts);
-    pools.reads = count_list(&ep->rma.reads);
+    int kind;
+    for (kind = 0; kind < CCI__STORES; kind++)
+        pools.store[kind] = kind == CCI__STORE_OPS ? count_events(ep->free_ops) : count_list(ep->stores[kind].free);
     pools.chunks = count_list(&ep->rma.chunks);
-    pools.requests = count_list(&ep->rma.requests);
-    pools.actives = count_list(&ep->free_actives);
     pools.control = count_events(ep->evq.free_events[CCI_EVQ_CONTROL]);
-    pools.recv = count_events(ep->evq.free_events[CCI_EVQ_RECV]);
-    pools.ops = count_events(ep->free_ops);
     return pools;
 }
 
@@ -849,39 +844,42 @@ static void check_idle(uint32_t index) {
     const pools_t *all = &node->pools;
     pools_t pools = count_pools(node);
     const cci_list_t *lent;
-    uint32_t lent_count = 0, i;
+    uint32_t lent_count = 0, i, with[CCI__STORES] = {0};
+    int kind;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) { /* an accept in vain waits for half a minute */
         pools.control += cci_conn_at(&ep->conns, i)->state == CCI_CONN_ACCEPTED;
     }
     for (lent = ep->lent.next; lent != &ep->lent; lent = lent->next, lent_count++) {
         const cci__active_t *active = CCI__CONTAINER(lent, const cci__active_t, lent);
-        REQUIRE(ORACLE_LEAK, cci__active_idle(active) && active->rel.in_flight == 0 && active->reader.outstanding == 0,
+        REQUIRE(ORACLE_LEAK, cci__active_idle(active) && active->rel.in_flight == 0 &&
+                             (!active->reader || active->reader->outstanding == 0),
                 "node %u: connection %u (attribute %d, state %d) is not idle: items %d flight %d lost %d early %d parts %d "
                 "sequences %u acks %u nacks %u ping %u runs %d reader %d",
                 index, (uint32_t)(((uintptr_t)active->conn->conn.pub.context - 1) / 2),
                 (int)active->conn->conn.pub.attribute, active->conn->conn.state, !cci__list_empty(&active->rel.items),
                 !cci__list_empty(&active->rel.flight), !cci__list_empty(&active->rel.lost), active->rel.early != NULL,
                 !cci__list_empty(&active->rel.parts), active->rel.sequence_count, active->rel.ack_count,
-                active->rel.nack_count, active->rel.ping, active->runs != NULL, !cci_rma_reader_idle(&active->reader));
+                active->rel.nack_count, active->rel.ping, active->runs != NULL, active->reader && !cci_rma_reader_idle(active->reader));
+        with[CCI__STORE_READERS] += active->reader != NULL;
+        with[CCI__STORE_PATHS] += active->path != NULL;
+        with[CCI_REL_NUMBERS] += active->rel.number_capacity > CCI__REL_FEW_NUMBERS;
     }
-    HAS_ALL(blocks, ep->pool.block_total);
-    HAS_ALL(bulks, all->bulks);
-    HAS_ALL(records, all->records);
-    HAS_ALL(parts, all->parts);
-    HAS_ALL(reads, all->reads);
+    with[CCI__STORE_ACTIVES] = lent_count;
+    for (kind = 0; kind < CCI__STORES; kind++) {
+        REQUIRE(ORACLE_LEAK, pools.store[kind] + with[kind] == ep->stores[kind].made, "node %u: %u of store %d are free, not %u",
+                index, pools.store[kind], kind, ep->stores[kind].made - with[kind]);
+    }
     HAS_ALL(chunks, all->chunks);
-    HAS_ALL(requests, all->requests);
-    HAS_ALL(ops, all->ops + ep->pool.block_total - all->blocks);
-    REQUIRE(ORACLE_LEAK, pools.control >= all->control && (pools.control - all->control) % 256 == 0,
+    REQUIRE(ORACLE_LEAK, pools.control >= all->control && (pools.control - all->control) % CCI__DGRAM_CONTROL == 0,
             "node %u: %u events of connections are free", index, pools.control);
-    REQUIRE(ORACLE_LEAK, ep->pool.block_out == 0 && ep->pool.part_free == ep->pool.part_total,
-            "node %u: counts of blocks and parts", index);
+    REQUIRE(ORACLE_LEAK, ep->pool.block_out == 0 && ep->pool.large_out == 0 && ep->pool.part_free == ep->pool.part_total &&
+                             ep->pool.gap_free == ep->stores[CCI_REL_GAPS].most && ep->pool.record_free == ep->pool.record_total,
+            "node %u: counts of blocks, parts, gaps and records", index);
     REQUIRE(ORACLE_LEAK, ep->evq.recv_out == 0 && ep->evq.free_buffer_count + CCI__DGRAM_BATCH_RX == ep->evq.buffer_total,
             "node %u: %u of %u receive buffers are free, %u events out", index, ep->evq.free_buffer_count,
             ep->evq.buffer_total, ep->evq.recv_out);
     REQUIRE(ORACLE_LEAK, ep->backlog == 0 && cci__list_empty(&ep->inbox) && cci__list_empty(&ep->ready) &&
                              cci__list_empty(&ep->soon), "node %u: something is ready though nothing is to be done", index);
-    REQUIRE(ORACLE_LEAK, lent_count + pools.actives == all->actives, "node %u: lent and free do not make all", index);
 }
 
 /* No connection is left: no timer either. */
@@ -891,7 +889,7 @@ static void check_empty(uint32_t index) {
     pools_t pools = count_pools(node);
     uint32_t level;
     check_idle(index);
-    HAS_ALL(actives, node->pools.actives);
+    HAS_ALL(store[CCI__STORE_ACTIVES], ep->stores[CCI__STORE_ACTIVES].made);
     REQUIRE(ORACLE_LEAK, ep->conns.used == 0 && ep->conns.unproven == 0 && ep->group_count == 0,
             "node %u: %u connections and %u unproven are left", index, ep->conns.used, ep->conns.unproven);
     REQUIRE(ORACLE_LEAK, cci__list_empty(&ep->wheel.due), "node %u: a timer is left", index);

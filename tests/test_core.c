@@ -13,14 +13,28 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* The configuration's file is opened here, so that it can fail in every way. */
+static int open_error;
+
+static FILE *opening(const char *name, const char *mode) {
+    if (open_error != 0) {
+        errno = open_error;
+        return NULL;
+    }
+    return fopen(name, mode);
+}
+
 /* No transport is included, so that the table holds only what a test puts there. */
+#define fopen opening
 #define CCI_IMPLEMENTATION
 #include "cci.h"
+#undef fopen
 
 /* ---- hooks that count ------------------------------------------------------------------------------------------ */
 
@@ -1014,13 +1028,41 @@ static void the_environment_names_the_configuration_file(void **state) {
     free(large);
 }
 
-static void a_configuration_file_that_cannot_be_read_gives_errno(void **state) {
+static void a_configuration_file_that_cannot_be_read_gives_a_status_of_its_own(void **state) {
     (void)state;
     setenv("CCI_CONFIG", "/nonexistent/cci.ini", 1);
-    assert_int_equal(init_with(NULL), ENOENT);
+    assert_int_equal(init_with(NULL), CCI_ERR_NOT_FOUND);
     assert_logged("/nonexistent/cci.ini: cannot open the file");
     setenv("CCI_CONFIG", "/", 1);
-    assert_int_equal(init_with(NULL), EISDIR);
+    assert_int_equal(init_with(NULL), CCI_ERROR);
+    assert_logged(strerror(EISDIR));
+    assert_int_equal(blocks, 0);
+}
+
+static void no_errno_of_the_system_is_taken_for_a_status(void **state) {
+    int error, status;
+    (void)state;
+    setenv("CCI_CONFIG", "any.ini", 1);
+    for (error = 1; error < 140; error++) {
+        open_error = error;
+        status = init_with(NULL);
+        open_error = 0;
+        assert_int_equal(status, cci_status_of_errno(error));
+        assert_int_not_equal(status, CCI_SUCCESS);
+        assert_non_null(cci_strerror(NULL, (cci_status_t)status));
+        assert_logged(strerror(error));
+        /* what has a status of its own, and the three that come near one; all others are a generic error */
+        if (status != CCI_ERROR && status != error)
+            assert_true(error == ENOENT || error == EMFILE || error == ENFILE || error == EADDRINUSE);
+        assert_true(status != error || status > CCI_ERR_NOT_FOUND || error == EPERM);
+    }
+    assert_int_equal(cci_status_of_errno(ENOENT), CCI_ERR_NOT_FOUND);
+    assert_int_equal(cci_status_of_errno(EPERM), CCI_ERROR);
+    assert_int_equal(cci_status_of_errno(EACCES), CCI_ERROR);
+    assert_int_equal(cci_status_of_errno(EIO), CCI_ERROR);
+    assert_int_equal(cci_status_of_errno(EMFILE), CCI_ENOMEM);
+    assert_int_equal(cci_status_of_errno(EADDRINUSE), CCI_EBUSY);
+    assert_int_equal(cci_status_of_errno(0), CCI_ERROR);
     assert_int_equal(blocks, 0);
 }
 #endif
@@ -1474,7 +1516,8 @@ int main(void) {
         TEST(a_transport_can_fail_to_configure_without_reason),
 #ifndef CCI_NO_STDIO
         TEST(the_environment_names_the_configuration_file),
-        TEST(a_configuration_file_that_cannot_be_read_gives_errno),
+        TEST(a_configuration_file_that_cannot_be_read_gives_a_status_of_its_own),
+        TEST(no_errno_of_the_system_is_taken_for_a_status),
 #endif
         TEST(an_endpoint_is_made_on_the_given_device),
         TEST(a_transport_may_have_endpoints_and_a_link_too),

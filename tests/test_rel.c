@@ -53,9 +53,12 @@ typedef struct side {
     cci_rel_pool_t pool;
     cci_rel_t rel;
     cci_rel_state_t state;
-    cci_rel_item_t blocks[BLOCKS], bulks[BULKS];
+    cci_rel_block_t blocks[BLOCKS];
+    cci_rel_item_t bulks[BULKS];
     cci_rel_sent_t records[RECORDS];
     cci_rel_part_t parts[PARTS];
+    cci_rel_numbers_t numbers;
+    cci_rel_gaps_t gaps[PARTS + 1];
     uint8_t *bytes;
     struct side *peer;
     struct world *world;
@@ -284,6 +287,7 @@ static void side_pool(side_t *s, uint32_t blocks, uint32_t bulks, uint32_t recor
     assert_true(s->pool.zeros && s->bytes && s->arena);
     cci_rel_pool_add_blocks(&s->pool, s->blocks, s->bytes, blocks);
     cci_rel_pool_add(&s->pool, s->bulks, bulks, s->records, records, s->parts, parts);
+    cci_rel_pool_add_ranges(&s->pool, &s->numbers, 1, s->gaps, PARTS + 1);
 }
 
 static world_t *world_sized(uint64_t seed, int attribute, uint32_t mtu, uint32_t blocks, uint32_t bulks,
@@ -330,7 +334,11 @@ static void assert_pools_full(const side_t *s, uint32_t blocks, uint32_t bulks, 
     assert_int_equal(list_length(&s->pool.bulks), bulks);
     assert_int_equal(list_length(&s->pool.records), records);
     assert_int_equal(list_length(&s->pool.parts), parts);
+    assert_int_equal(list_length(&s->pool.large), blocks);
+    assert_int_equal(list_length(&s->pool.gaps), PARTS + 1);
+    assert_int_equal(s->pool.gap_free, PARTS + 1);
     assert_int_equal(s->pool.block_out, 0);
+    assert_int_equal(s->pool.large_out, 0);
     assert_int_equal(s->rel.in_flight, 0);
 }
 

@@ -765,7 +765,7 @@ static void a_peer_that_scribbles_over_all_it_can_reach_harms_nobody(void **stat
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(two_processes_share_memory_and_events),
         TEST(a_killed_owner_is_LOST_and_its_successor_takes_the_same_numbers),
@@ -787,5 +787,8 @@ int main(void) {
     };
     signal(SIGPIPE, SIG_IGN);
     setvbuf(stdout, NULL, _IONBF, 0);
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]); /* with * and ? */
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

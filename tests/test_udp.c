@@ -3,10 +3,47 @@
  *
  * Everything happens on the loopback. What can't be seen from outside, options of a socket, is asked of the socket.
  */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <sys/socket.h>
+
+/* What the system refuses, and why; 0: nothing. */
+static int socket_error, bind_error, join_error;
+
+static int opening(int family, int type, int protocol) {
+    if (socket_error != 0) {
+        errno = socket_error;
+        return -1;
+    }
+    return socket(family, type, protocol);
+}
+
+static int binding(int fd, const struct sockaddr *address, socklen_t size) {
+    if (bind_error != 0) {
+        errno = bind_error;
+        return -1;
+    }
+    return bind(fd, address, size);
+}
+
+static int setting(int fd, int level, int name, const void *value, socklen_t size) {
+    if (join_error != 0 && size > sizeof(int)) {
+        errno = join_error;
+        return -1;
+    }
+    return setsockopt(fd, level, name, value, size);
+}
+
+#define socket(family, type, protocol) opening(family, type, protocol)
+#define bind(fd, address, size) binding(fd, address, size)
+#define setsockopt(fd, level, name, value, size) setting(fd, level, name, value, size)
 #define CCI_IMPLEMENTATION
 #include "cci_udp.h"
 
 #include "cci.h"
+#undef socket
+#undef bind
+#undef setsockopt
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -483,6 +520,36 @@ static void what_an_older_kernel_lacks_is_done_without(void **state) {
 }
 #endif
 
+/* Whatever the system says, the program gets a status that tells of it, and never another that has the errno's number. */
+static void assert_is_told(int error, int status) {
+    assert_int_not_equal(status, CCI_SUCCESS);
+    assert_non_null(cci_strerror(NULL, (cci_status_t)status));
+    assert_true(status == cci_status_of_errno(error) || (error == EADDRNOTAVAIL && status == CCI_ENODEV));
+}
+
+static void what_the_system_refuses_is_told_by_a_status_of_ours(void **state) {
+    cci_endpoint_t *endpoint;
+    int error;
+    (void)state;
+    assert_int_equal(configured(LO, ""), CCI_SUCCESS);
+    for (error = 1; error < 134; error++) {
+        socket_error = error;
+        assert_is_told(error, cci_create_endpoint(NULL, 0, &endpoint, NULL));
+        socket_error = 0;
+        bind_error = error;
+        assert_is_told(error, cci_create_endpoint(NULL, 0, &endpoint, NULL));
+        bind_error = 0;
+        log_text[0] = '\0';
+    }
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    for (error = 1; error < 134; error++) {
+        join_error = error;
+        assert_is_told(error, cci_connect(endpoint, "udp://224.0.0.77:5000", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL));
+        join_error = 0;
+        log_text[0] = '\0';
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, NULL, end)
 
 int main(int argc, char **argv) {
@@ -499,6 +566,7 @@ int main(int argc, char **argv) {
         TEST(without_offload_everything_works),
         TEST(a_congestion_control_is_known_by_its_name),
         TEST(an_endpoint_takes_the_memory_that_the_manual_says_and_lower_counts_take_less),
+        TEST(what_the_system_refuses_is_told_by_a_status_of_ours),
 #if CCI__UDP_LINUX
         TEST(what_an_older_kernel_lacks_is_done_without),
 #endif

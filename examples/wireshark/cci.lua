@@ -350,7 +350,7 @@ layout("Frame", "ACK", {
     {"delay", 2, "2", "any", "time since the largest number arrived, in 4 µs; 65,535 stands for more, too"},
     {"largest", 4, "4", "any", "low 32 bits of the largest packet number that has arrived"},
     {"first", 8, "4", "1..0x7fffffff", "so many numbers, from the largest down, have arrived"},
-    {"reserved_12", 12, "4", "0", ""},
+    {"expected", 12, "4", "any", "low 32 bits of a sequence number: all below have been taken (0 on a UU connection)"},
     {"ranges", 16, "more of ACK_RANGE", "", "downwards"},
 })
 

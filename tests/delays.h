@@ -1,0 +1,57 @@
+/* delays.h - delays inside software SISCI: at random, or until a test says so.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * Include it before cci_sisci.h. The environment variable CCI_TEST_DELAYS = N makes every process sleep for up to N
+ * microseconds at one in eight of the steps that the library names, which is where others can come in between. A program
+ * sets delays_us itself where it wants delays without being asked. A test holds its process at one step with held_at, after
+ * that has been passed held_skips times: the process says 'h' to held_out there, and goes on when held_in has a letter.
+ */
+#ifndef TESTS_DELAYS_H
+#define TESTS_DELAYS_H
+
+#define CCI__SCI_DELAY_POINT(point) delay_at(point)
+
+static void delay_at(int point);
+
+#endif
+
+#if defined(CCI_SISCI_IMPLEMENTED) && !defined(TESTS_DELAYS_DEFINED)
+#define TESTS_DELAYS_DEFINED
+
+static int held_at = -1, held_skips = 0, held_in = -1, held_out = -1;
+static long delays_us = -1; /* the longest; -1: not known yet */
+
+static void hold(void) {
+    char letter = 'h';
+    ssize_t n;
+    CCI__SCI_STORE(held_at, -1);
+    n = write(held_out, &letter, 1);
+    while (n == 1 && read(held_in, &letter, 1) < 0 && errno == EINTR) {
+    }
+}
+
+static void delay_at(int point) {
+    long longest_us = CCI__SCI_LOAD(delays_us);
+    int error = errno;
+    if (longest_us < 0) {
+        const char *text = getenv("CCI_TEST_DELAYS");
+        longest_us = text ? strtol(text, NULL, 10) : 0;
+        CCI__SCI_STORE(delays_us, longest_us);
+    }
+    if (point == CCI__SCI_LOAD(held_at) && held_skips-- == 0) {
+        hold();
+    }
+    if (longest_us > 0) {
+        uint64_t dice = cci__sci_random();
+        if (dice % 8 == 0) {
+            struct timespec t = {0, 0};
+            long us = (long)((dice >> 8) % (uint64_t)longest_us);
+            t.tv_sec = us / 1000000;
+            t.tv_nsec = us % 1000000 * 1000;
+            (void)nanosleep(&t, NULL);
+        }
+    }
+    errno = error;
+}
+
+#endif

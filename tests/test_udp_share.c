@@ -1,0 +1,779 @@
+/* test_udp_share.c - several endpoints with one address: each connection is served by one of them, whoever comes and goes.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * Clients and servers ("members") talk over the loopback. A client sends a request, waits for the answer and sends the next;
+ * answers name the member that gave them. No connection of a member that lives may break, and its answers come from it alone.
+ */
+#define CCI_IMPLEMENTATION
+#include "cci_udp.h"
+
+#include "cci.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#if CCI__UDP_LINUX
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+enum { CLIENTS = 24, MEMBERS = 8, BYTES = 200, PATIENCE_S = 120 };
+
+static char config[256], log_text[4096];
+
+static void keep_log(void *user, int level, const char *text) {
+    (void)user;
+    (void)level;
+    if (strlen(log_text) + strlen(text) + 2 < sizeof log_text) {
+        strcat(strcat(log_text, text), "\n");
+    }
+}
+
+static void begin_with(const char *line) {
+    cci_setup_t setup;
+    uint32_t caps;
+    log_text[0] = '\0';
+    memset(&setup, 0, sizeof setup);
+    snprintf(config, sizeof config, "[it]\ntransport = udp\ninterface = lo\nsend_buf_count = 64\nrecv_buf_count = 64\n%s\n", line);
+    setup.config = config;
+    setup.log = keep_log;
+    assert_int_equal(cci_setup(&setup), CCI_SUCCESS);
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+}
+
+static int begin(void **state) {
+    (void)state;
+    begin_with("");
+    alarm(PATIENCE_S); /* what waits so long waits for ever */
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    alarm(0);
+    while (cci_finalize() == CCI_SUCCESS) {
+    }
+    return 0;
+}
+
+static cci__udp_link *link_of(cci_endpoint_t *endpoint) {
+    return (cci__udp_link *)((cci__dgram_t *)(uintptr_t)endpoint)->handle;
+}
+
+/* ---- members and clients ---------------------------------------------------------------------------------------- */
+
+typedef struct member {
+    cci_endpoint_t *endpoint;
+    uint32_t name;
+    unsigned served, refused;
+} member_t;
+
+typedef struct request {
+    uint32_t client, number;
+    uint32_t member; /* of an answer: who gave it */
+    uint8_t filling[BYTES - 12];
+} request_t;
+
+typedef struct client {
+    cci_endpoint_t *endpoint;
+    cci_connection_t *connection;
+    uint32_t name, number, member; /* the member that serves it, from the first answer on */
+    int is_waiting, ended;
+} client_t;
+
+static char uri[128];
+
+/* Joins those at `uri`, or begins such an address. */
+static void join(member_t *member, uint32_t name) {
+    const char *port = uri[0] ? strrchr(uri, ':') + 1 : NULL;
+    char *text;
+    memset(member, 0, sizeof *member);
+    member->name = name;
+    assert_int_equal(cci_create_endpoint_at(NULL, port, CCI_ENDPOINT_SHARED, &member->endpoint, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(member->endpoint, CCI_OPT_ENDPT_URI, &text), CCI_SUCCESS);
+    if (uri[0]) {
+        assert_string_equal(text, uri);
+    }
+    snprintf(uri, sizeof uri, "%s", text);
+    free(text);
+}
+
+static void leave(member_t *member) {
+    assert_int_equal(cci_destroy_endpoint(member->endpoint), CCI_SUCCESS);
+    member->endpoint = NULL;
+}
+
+/* A member's turn; the number of requests that it has answered. */
+static unsigned serve(member_t *member) {
+    cci_event_t *event;
+    unsigned answered = 0;
+    int turn;
+    for (turn = 0; turn < 32 && member->endpoint && cci_get_event(member->endpoint, &event) == CCI_SUCCESS; turn++) {
+        if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+            assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+        } else if (event->type == CCI_EVENT_RECV) {
+            request_t request;
+            assert_int_equal(event->recv.len, sizeof request);
+            memcpy(&request, event->recv.ptr, sizeof request);
+            request.member = member->name;
+            if (cci_send(event->recv.connection, &request, sizeof request, NULL, CCI_FLAG_SILENT) != CCI_SUCCESS) {
+                member->refused++;
+            }
+            answered++;
+        }
+        assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    }
+    member->served += answered;
+    return answered;
+}
+
+static void begin_client(client_t *client, uint32_t name) {
+    memset(client, 0, sizeof *client);
+    client->name = name;
+    client->member = UINT32_MAX;
+    assert_int_equal(cci_create_endpoint(NULL, 0, &client->endpoint, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_connect(client->endpoint, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+}
+
+static void take_answer(client_t *client, const cci_event_recv_t *event) {
+    request_t answer;
+    assert_int_equal(event->len, sizeof answer);
+    memcpy(&answer, event->ptr, sizeof answer);
+    assert_true(client->is_waiting);
+    assert_int_equal(answer.client, client->name);
+    assert_int_equal(answer.number, client->number); /* none twice, none left out */
+    if (client->member == UINT32_MAX) {
+        client->member = answer.member;
+    }
+    assert_int_equal(answer.member, client->member);
+    client->is_waiting = 0;
+}
+
+/* A client's turn. `ended` tells of a connection that broke. */
+static void ask(client_t *client) {
+    cci_event_t *event;
+    while (cci_get_event(client->endpoint, &event) == CCI_SUCCESS) {
+        if (event->type == CCI_EVENT_CONNECT) {
+            assert_int_equal(event->connect.status, CCI_SUCCESS);
+            client->connection = event->connect.connection;
+        } else if (event->type == CCI_EVENT_RECV) {
+            take_answer(client, &event->recv);
+        } else if (event->type == CCI_EVENT_SEND && event->send.status != CCI_SUCCESS) {
+            client->ended = 1;
+        }
+        assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    }
+    if (client->connection && !client->is_waiting && !client->ended) {
+        request_t request;
+        memset(&request, 0, sizeof request);
+        request.client = client->name;
+        request.number = ++client->number;
+        if (cci_send(client->connection, &request, sizeof request, NULL, 0) == CCI_SUCCESS) {
+            client->is_waiting = 1;
+        } else {
+            client->ended = 1;
+        }
+    }
+}
+
+static void end_client(client_t *client) {
+    assert_int_equal(cci_destroy_endpoint(client->endpoint), CCI_SUCCESS);
+    client->endpoint = NULL;
+}
+
+static member_t members[MEMBERS];
+static client_t clients[CLIENTS];
+
+static void turn_of_all(void) {
+    int i;
+    for (i = 0; i < MEMBERS; i++) {
+        serve(&members[i]);
+    }
+    for (i = 0; i < CLIENTS; i++) {
+        if (clients[i].endpoint) {
+            ask(&clients[i]);
+        }
+    }
+}
+
+/* Until each client has had so many more answers; none of them may break. */
+static void run(uint32_t answers) {
+    uint32_t from[CLIENTS];
+    int i, left = 1;
+    for (i = 0; i < CLIENTS; i++) {
+        from[i] = clients[i].number;
+    }
+    while (left) {
+        turn_of_all();
+        for (i = 0, left = 0; i < CLIENTS; i++) {
+            assert_false(clients[i].endpoint && clients[i].ended);
+            left += clients[i].endpoint && clients[i].number <= from[i] + answers;
+        }
+    }
+}
+
+static uint64_t handed_over(void) {
+    uint64_t sum = 0;
+    int i;
+    for (i = 0; i < MEMBERS; i++) {
+        sum += members[i].endpoint ? link_of(members[i].endpoint)->share.handed_over : 0;
+    }
+    return sum;
+}
+
+/* Until the kernel takes all packets to the right member. */
+static void settle(void) {
+    uint64_t before;
+    do {
+        before = handed_over();
+        run(20);
+    } while (handed_over() != before);
+}
+
+static void begin_all(int member_count, int client_count) {
+    int i;
+    memset(members, 0, sizeof members);
+    memset(clients, 0, sizeof clients);
+    uri[0] = '\0';
+    for (i = 0; i < member_count; i++) {
+        join(&members[i], (uint32_t)i);
+    }
+    for (i = 0; i < client_count; i++) {
+        begin_client(&clients[i], (uint32_t)i);
+    }
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------ */
+
+static void endpoints_share_an_address_when_all_of_them_ask_for_it(void **state) {
+    cci_endpoint_t *other = NULL;
+    const char *port;
+    (void)state;
+    begin_all(3, 0);
+    port = strrchr(uri, ':') + 1;
+    assert_int_equal(cci_create_endpoint_at(NULL, port, 0, &other, NULL), CCI_EBUSY);
+    leave(&members[0]);
+    leave(&members[1]);
+    assert_int_equal(cci_create_endpoint_at(NULL, port, 0, &other, NULL), CCI_EBUSY);
+    leave(&members[2]);
+    assert_int_equal(cci_create_endpoint_at(NULL, port, 0, &other, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint_at(NULL, port, CCI_ENDPOINT_SHARED, &members[0].endpoint, NULL), CCI_EBUSY);
+    end(NULL);
+    begin_with("share = 1");
+    assert_int_equal(cci_create_endpoint(NULL, 0, &other, NULL), CCI_SUCCESS);
+    assert_int_equal(link_of(other)->share.is_on, 1);
+}
+
+static void a_port_that_the_system_chooses_is_nobody_elses(void **state) {
+    cci_endpoint_t *endpoint;
+    int i;
+    (void)state;
+    for (i = 0; i < 100; i++) {
+        assert_int_equal(cci_create_endpoint_at(NULL, NULL, CCI_ENDPOINT_SHARED, &endpoint, NULL), CCI_SUCCESS);
+        assert_int_equal(link_of(endpoint)->share.member, 0);
+    }
+}
+
+static void each_connection_is_served_by_one_member_to_which_the_kernel_takes_its_packets(void **state) {
+    uint64_t before;
+    (void)state;
+    begin_all(2, CLIENTS);
+    settle();
+    before = handed_over();
+    run(200);
+    assert_int_equal(handed_over(), before);
+    assert_true(members[0].served > 0 && members[1].served > 0); /* 1 in 2^23 that the hash has it otherwise */
+    assert_false(link_of(members[0].endpoint)->share.refused);
+}
+
+/* Members come and go in any order while those that were there at first serve theirs. */
+static void churn(int times) {
+    uint32_t chance = 12345;
+    int i;
+    begin_all(2, CLIENTS);
+    run(1);
+    for (i = 0; i < times; i++) {
+        int at;
+        chance = chance * 1664525u + 1013904223u;
+        at = 2 + (int)(chance >> 16) % (MEMBERS - 2);
+        if (members[at].endpoint) {
+            leave(&members[at]);
+        } else {
+            join(&members[at], (uint32_t)at);
+        }
+        run((chance >> 8) % 4 == 0 ? 10 : 0);
+    }
+    run(50);
+    for (i = 0; i < CLIENTS; i++) {
+        assert_in_range(clients[i].member, 0, 1);
+    }
+}
+
+static void no_connection_of_a_member_breaks_when_others_join_and_leave(void **state) {
+    (void)state;
+    churn(300);
+    settle();
+}
+
+static void members_that_are_born_later_serve_theirs_when_the_first_leave(void **state) {
+    int i;
+    (void)state;
+    begin_all(3, 0);
+    for (i = 0; i < CLIENTS; i++) {
+        begin_client(&clients[i], (uint32_t)i);
+    }
+    run(2);
+    for (i = 0; i < CLIENTS; i++) {
+        if (clients[i].member == 0) {
+            end_client(&clients[i]);
+        }
+    }
+    leave(&members[0]);
+    run(100);
+    settle();
+}
+
+/* Sends a packet for a receiver's index, and what comes back within so many turns of all. */
+static ssize_t answer_to(uint32_t index, uint8_t *answer, size_t size, int turns) {
+    struct sockaddr_in to;
+    uint8_t packet[64];
+    ssize_t n = -1;
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    assert_true(fd >= 0);
+    memset(&to, 0, sizeof to);
+    to.sin_family = AF_INET;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons((uint16_t)atoi(strrchr(uri, ':') + 1));
+    memset(packet, 0, sizeof packet);
+    cci_conn_write_header(packet, CCI__PKT_DATA, 0, index, 0x1122334455667788u, 77, 1);
+    assert_int_equal(sendto(fd, packet, sizeof packet, 0, (const struct sockaddr *)&to, sizeof to), sizeof packet);
+    while (n < 0 && turns-- > 0) {
+        turn_of_all();
+        n = recv(fd, answer, size, 0);
+    }
+    close(fd);
+    return n;
+}
+
+static void a_packet_for_a_member_that_is_gone_is_answered_by_none_and_for_another_by_that_one_alone(void **state) {
+    uint8_t answer[100];
+    uint64_t before = 0;
+    int i, most;
+    (void)state;
+    begin_all(3, 0);
+    settle();
+    for (i = 0; i < 3; i++) { /* a stray: the one that it is for says that there is no such connection */
+        uint32_t index = (uint32_t)i << CCI__UDP_MEMBER_SHIFT;
+        assert_int_equal(answer_to(index, answer, sizeof answer, INT32_MAX), CCI__HEADER_SIZE);
+        assert_int_equal(answer[1], CCI__PKT_RESET);
+        assert_int_equal(cci__load32(answer + 16), index);
+    }
+    leave(&members[1]);
+    for (most = 0; most < 100; most++) {
+        assert_int_equal(answer_to(1u << CCI__UDP_MEMBER_SHIFT, answer, sizeof answer, 50), -1);
+        assert_int_equal(answer_to(200u << CCI__UDP_MEMBER_SHIFT, answer, sizeof answer, 50), -1);
+    }
+    for (i = 0; i < 3; i++) {
+        before += members[i].endpoint ? link_of(members[i].endpoint)->share.unclaimed : 0;
+    }
+    assert_int_equal(before, 200); /* they did arrive */
+}
+
+/* One endpoint with two connections, and who serves each. */
+typedef struct twin {
+    cci_endpoint_t *endpoint;
+    cci_connection_t *connection[2];
+    uint32_t member[2], sent[2], got[2];
+} twin_t;
+
+/* A turn of the servers and of the endpoint; answers of each connection come from its member, in order. */
+static void turn_of_twin(twin_t *twin) {
+    cci_event_t *event;
+    serve(&members[0]);
+    serve(&members[1]);
+    while (cci_get_event(twin->endpoint, &event) == CCI_SUCCESS) {
+        if (event->type == CCI_EVENT_CONNECT) {
+            assert_int_equal(event->connect.status, CCI_SUCCESS);
+            twin->connection[twin->connection[0] != NULL] = event->connect.connection;
+        } else if (event->type == CCI_EVENT_RECV) {
+            int which = event->recv.connection == twin->connection[1];
+            request_t answer;
+            memcpy(&answer, event->recv.ptr, sizeof answer);
+            assert_int_equal(answer.number, twin->got[which]++);
+            twin->member[which] = answer.number == 0 ? answer.member : twin->member[which];
+            assert_int_equal(answer.member, twin->member[which]);
+        }
+        assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    }
+}
+
+static void send_of_twin(twin_t *twin, int which) {
+    request_t request;
+    memset(&request, 0, sizeof request);
+    request.number = twin->sent[which];
+    if (cci_send(twin->connection[which], &request, sizeof request, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS) {
+        twin->sent[which]++;
+    }
+}
+
+static void begin_connection(twin_t *twin, int which) {
+    assert_int_equal(cci_connect(twin->endpoint, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    while (twin->connection[which] == NULL) {
+        turn_of_twin(twin);
+    }
+    send_of_twin(twin, which);
+    while (twin->got[which] == 0) {
+        turn_of_twin(twin);
+    }
+}
+
+static void one_client_endpoint_may_have_connections_to_several_members(void **state) {
+    enum { BURST = 48, ROUNDS = 30 };
+    static twin_t twins[CLIENTS];
+    twin_t *twin = NULL;
+    int i, round;
+    (void)state;
+    memset(twins, 0, sizeof twins);
+    begin_all(1, 0);
+    for (i = 0; i < CLIENTS; i++) {
+        assert_int_equal(cci_create_endpoint(NULL, 0, &twins[i].endpoint, NULL), CCI_SUCCESS);
+        begin_connection(&twins[i], 0);
+    }
+    join(&members[1], 1);
+    for (i = 0; i < CLIENTS && twin == NULL; i++) {
+        begin_connection(&twins[i], 1);
+        twin = twins[i].member[1] == 1 ? &twins[i] : NULL;
+    }
+    assert_non_null(twin); /* 1 in 2^24 that the hash has it otherwise */
+    for (round = 0; round < ROUNDS; round++) { /* messages for both in turn, which leave side by side */
+        for (i = 0; i < BURST; i++) {
+            send_of_twin(twin, i & 1);
+        }
+        while (twin->got[0] < twin->sent[0] || twin->got[1] < twin->sent[1]) {
+            turn_of_twin(twin);
+        }
+    }
+    assert_true(twin->got[0] > ROUNDS && twin->got[1] > ROUNDS);
+}
+
+/* A way in between, as a NAT has it: `front` is the server for a client, `back` the client for the server. */
+typedef struct nat {
+    int front, back;
+    struct sockaddr_in client, server;
+} nat_t;
+
+static int bound_socket(void) {
+    struct sockaddr_in a;
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    memset(&a, 0, sizeof a);
+    a.sin_family = AF_INET;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&a, sizeof a), 0);
+    return fd;
+}
+
+static void turn_of_nat(nat_t *nat) {
+    static uint8_t bytes[65536];
+    struct sockaddr_in from;
+    socklen_t size = sizeof from;
+    ssize_t n;
+    while ((n = recvfrom(nat->front, bytes, sizeof bytes, 0, (struct sockaddr *)&from, &size)) >= 0) {
+        nat->client = from;
+        (void)sendto(nat->back, bytes, (size_t)n, 0, (const struct sockaddr *)&nat->server, sizeof nat->server);
+    }
+    while ((n = recv(nat->back, bytes, sizeof bytes, 0)) >= 0) {
+        (void)sendto(nat->front, bytes, (size_t)n, 0, (const struct sockaddr *)&nat->client, sizeof nat->client);
+    }
+}
+
+static void a_connection_stays_with_its_member_when_the_peers_address_changes(void **state) {
+    char direct[sizeof uri];
+    struct sockaddr_in a;
+    socklen_t size = sizeof a;
+    nat_t nat;
+    int moves;
+    (void)state;
+    begin_all(4, 0);
+    memset(&nat, 0, sizeof nat);
+    nat.front = bound_socket();
+    nat.back = bound_socket();
+    nat.server.sin_family = AF_INET;
+    nat.server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    nat.server.sin_port = htons((uint16_t)atoi(strrchr(uri, ':') + 1));
+    assert_int_equal(getsockname(nat.front, (struct sockaddr *)&a, &size), 0);
+    memcpy(direct, uri, sizeof direct);
+    snprintf(uri, sizeof uri, "udp://127.0.0.1:%u", ntohs(a.sin_port));
+    begin_client(&clients[0], 0);
+    memcpy(uri, direct, sizeof direct);
+    for (moves = 0; moves < 12; moves++) {
+        uint32_t until = clients[0].number + 20;
+        while (clients[0].number < until) {
+            turn_of_nat(&nat);
+            turn_of_all();
+            assert_false(clients[0].ended);
+        }
+        close(nat.back);
+        nat.back = bound_socket();
+    }
+    close(nat.back);
+    close(nat.front);
+}
+
+/* ---- threads ---------------------------------------------------------------------------------------------------- */
+
+#ifndef CCI_NO_THREADS
+static int stop_threads, joined_threads;
+static unsigned thread_refused;
+
+/* One thread, one endpoint. */
+static void *serve_alone(void *number) {
+    member_t member;
+    const char *port = strrchr(uri, ':') + 1;
+    memset(&member, 0, sizeof member);
+    member.name = (uint32_t)(uintptr_t)number;
+    if (cci_create_endpoint_at(NULL, port, CCI_ENDPOINT_SHARED, &member.endpoint, NULL) != CCI_SUCCESS) {
+        __atomic_add_fetch(&thread_refused, 1, __ATOMIC_SEQ_CST);
+    }
+    __atomic_add_fetch(&joined_threads, 1, __ATOMIC_SEQ_CST);
+    while (!__atomic_load_n(&stop_threads, __ATOMIC_SEQ_CST) && member.endpoint) {
+        if (serve(&member) == 0) {
+            sched_yield();
+        }
+    }
+    if (member.endpoint) {
+        cci_destroy_endpoint(member.endpoint);
+    }
+    return NULL;
+}
+
+static void *come_and_go(void *unused) {
+    const char *port = strrchr(uri, ':') + 1;
+    int i, k;
+    for (i = 0; i < 20; i++) {
+        member_t member;
+        memset(&member, 0, sizeof member);
+        member.name = 100;
+        if (cci_create_endpoint_at(NULL, port, CCI_ENDPOINT_SHARED, &member.endpoint, NULL) != CCI_SUCCESS) {
+            __atomic_add_fetch(&thread_refused, 1, __ATOMIC_SEQ_CST);
+            break;
+        }
+        for (k = 0; k < 100; k++) {
+            serve(&member);
+            sched_yield();
+        }
+        cci_destroy_endpoint(member.endpoint);
+    }
+    return unused;
+}
+
+static void each_thread_has_its_endpoint_and_nothing_is_shared_between_them(void **state) {
+    enum { THREADS = 3 };
+    pthread_t thread[THREADS], other;
+    uintptr_t i;
+    (void)state;
+    begin_all(1, 0); /* the main thread's own */
+    for (i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&thread[i], NULL, serve_alone, (void *)(i + 1)), 0);
+    }
+    while (__atomic_load_n(&joined_threads, __ATOMIC_SEQ_CST) < THREADS) {
+        turn_of_all();
+    }
+    for (i = 0; i < CLIENTS; i++) {
+        begin_client(&clients[i], (uint32_t)i);
+    }
+    run(5);
+    assert_int_equal(pthread_create(&other, NULL, come_and_go, NULL), 0);
+    run(200);
+    pthread_join(other, NULL);
+    run(20);
+    __atomic_store_n(&stop_threads, 1, __ATOMIC_SEQ_CST);
+    for (i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    assert_int_equal(thread_refused, 0);
+}
+#endif
+
+/* ---- processes -------------------------------------------------------------------------------------------------- */
+
+/* A process that is a member until it is killed. */
+static int be_member(const char *address, const char *name) {
+    member_t member;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    begin_with("");
+    snprintf(uri, sizeof uri, "%s", address);
+    join(&member, (uint32_t)atoi(name));
+    if (write(STDOUT_FILENO, "r", 1) != 1) {
+        return 1;
+    }
+    for (;;) {
+        if (serve(&member) == 0) {
+            sched_yield();
+        }
+    }
+}
+
+static pid_t start_member(uint32_t name) {
+    char text[16], byte;
+    int ends[2];
+    pid_t pid;
+    snprintf(text, sizeof text, "%u", (unsigned)name);
+    assert_int_equal(pipe(ends), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        execl("/proc/self/exe", "test_udp_share", "--member", uri, text, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    close(ends[0]);
+    return pid;
+}
+
+static void stop_member(pid_t pid) {
+    kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+}
+
+static void processes_that_are_killed_break_no_connection_of_another(void **state) {
+    pid_t first, second, pid[3];
+    int i, k;
+    (void)state;
+    begin_all(1, 0);
+    first = start_member(1);
+    pid[0] = start_member(10); /* of which one lies in front of the others */
+    second = start_member(2);
+    for (i = 0; i < CLIENTS; i++) {
+        begin_client(&clients[i], (uint32_t)i);
+    }
+    run(2);
+    for (i = 0; i < CLIENTS; i++) { /* those of the process that is going to be killed don't count */
+        if (clients[i].member >= 10) {
+            end_client(&clients[i]);
+        }
+    }
+    stop_member(pid[0]);
+    run(20);
+    for (i = 0; i < 5; i++) {
+        for (k = 0; k < 3; k++) {
+            pid[k] = start_member((uint32_t)(11 + k));
+            run(5);
+        }
+        for (k = 0; k < 3; k++) {
+            stop_member(pid[(k + i) % 3]);
+            run(5);
+        }
+    }
+    run(50);
+    for (i = 0; i < CLIENTS; i++) {
+        assert_true(clients[i].endpoint == NULL || clients[i].member <= 2);
+    }
+    stop_member(first);
+    stop_member(second);
+}
+
+/* ---- where the kernel takes no program --------------------------------------------------------------------------- */
+
+static int refuse_programs(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)SYS_setsockopt, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                 (uint32_t)offsetof(struct seccomp_data, args) + 16 + (cci__load32((const uint8_t *)"\1\0\0\0") == 1 ? 0 : 4)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CCI__UDP_ATTACH, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)ENOPROTOOPT),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program;
+    program.len = sizeof code / sizeof code[0];
+    program.filter = code;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void all_works_without_programs(void **state) {
+    (void)state;
+    churn(100);
+    run(20);
+    assert_true(link_of(members[0].endpoint)->share.refused);
+    assert_non_null(strstr(log_text, "handed over"));
+    assert_true(handed_over() > 0);
+}
+
+static void without_the_kernels_program_all_is_handed_over(void **state) {
+    int status = -1;
+    pid_t pid;
+    (void)state;
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* who counts tests counts this one once */
+        execl("/proc/self/exe", "test_udp_share", "--refused", (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (status == 77 << 8) {
+        print_message("the system does not let processes filter their calls\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+#else
+static void it_is_refused_where_it_is_not_implemented(void **state) {
+    cci_endpoint_t *endpoint;
+    uint32_t caps;
+    (void)state;
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint_at(NULL, NULL, CCI_ENDPOINT_SHARED, &endpoint, NULL), CCI_ERR_NOT_IMPLEMENTED);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+}
+#endif
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(int argc, char **argv) {
+#if CCI__UDP_LINUX
+    const struct CMUnitTest tests[] = {
+        TEST(endpoints_share_an_address_when_all_of_them_ask_for_it),
+        TEST(a_port_that_the_system_chooses_is_nobody_elses),
+        TEST(each_connection_is_served_by_one_member_to_which_the_kernel_takes_its_packets),
+        TEST(no_connection_of_a_member_breaks_when_others_join_and_leave),
+        TEST(members_that_are_born_later_serve_theirs_when_the_first_leave),
+        TEST(a_packet_for_a_member_that_is_gone_is_answered_by_none_and_for_another_by_that_one_alone),
+        TEST(one_client_endpoint_may_have_connections_to_several_members),
+        TEST(a_connection_stays_with_its_member_when_the_peers_address_changes),
+#ifndef CCI_NO_THREADS
+        TEST(each_thread_has_its_endpoint_and_nothing_is_shared_between_them),
+#endif
+        TEST(processes_that_are_killed_break_no_connection_of_another),
+        TEST(without_the_kernels_program_all_is_handed_over),
+    };
+    const struct CMUnitTest refused[] = {TEST(all_works_without_programs)};
+    if (argc == 4 && strcmp(argv[1], "--member") == 0) {
+        return be_member(argv[2], argv[3]);
+    }
+    if (argc == 2 && strcmp(argv[1], "--refused") == 0) {
+        return refuse_programs() ? cmocka_run_group_tests_name("refused", refused, NULL, NULL) : 77;
+    }
+    if (argc == 2) {
+        cmocka_set_test_filter(argv[1]);
+    }
+#else
+    const struct CMUnitTest tests[] = {cmocka_unit_test(it_is_refused_where_it_is_not_implemented)};
+    (void)argc, (void)argv;
+#endif
+    return cmocka_run_group_tests_name("share", tests, NULL, NULL);
+}
