@@ -6151,6 +6151,7 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_REGIONS 4096u
 #define CCI__SISCI_CONTROL 1024u   /* events about connections that are made at a time */
 #define CCI__SISCI_REQUESTS 1024u  /* that the program has not returned */
+#define CCI__SISCI_URI 48u         /* bytes of a peer's URI, behind a request's data */
 #define CCI__SISCI_EXTRA_OPS 1024u /* completions that the program has not returned */
 #define CCI__SISCI_BATCH 16        /* records taken from a link at a time */
 #define CCI__SISCI_LOOK (UINT64_C(50000)) /* ns: how often those who poll look at the device */
@@ -6214,6 +6215,7 @@ typedef struct cci__sisci_card {
     uint32_t sleeps; /* the owner may want interrupts */
     uint64_t probe_at, probe; /* where this number is in the owner's memory */
     uint64_t regions_at;
+    uint32_t service, reserved; /* the number of the owner's door */
 } cci__sisci_card;
 
 /* A hello is one word, the numbers of the client's inbox and of the server's: a client that is killed leaves it there
@@ -8782,6 +8784,15 @@ static int cci__sisci_refuse(cci__sisci *ep, cci__sisci_link *link, uint32_t cli
     return CCI__SISCI_TAKEN;
 }
 
+/* What the peer's inbox says about its endpoint. */
+static const char *cci__sisci_peer_uri(const cci__sisci_link *link, char *text) {
+    if (link->card.service == 0) {
+        return NULL;
+    }
+    snprintf(text, CCI__SISCI_URI, "sisci://%lu:%lu", (unsigned long)link->peer_node, (unsigned long)link->card.service);
+    return text;
+}
+
 static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record,
                                    const uint32_t *head) {
     cci_evq_buffer_t *buffer;
@@ -8821,8 +8832,8 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     event->base.pub.request.data_len = length;
     event->base.pub.request.data_ptr = length ? buffer->data : NULL;
     event->base.pub.request.attribute = (cci_conn_attribute_t)head[2];
+    event->base.pub.request.peer_uri = cci__sisci_peer_uri(link, (char *)buffer->data + CCI_CONN_REQ_LEN);
     ep->requests++;
-    event->base.pub.request.peer_uri = NULL;
     cci_evq_post(&ep->evq.urgent, event);
     return CCI__SISCI_TAKEN;
 }
@@ -9229,6 +9240,7 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     card.probe_at = (uint64_t)(uintptr_t)&ep->probe;
     card.probe = ep->probe;
     card.regions_at = (uint64_t)(uintptr_t)ep->regions;
+    card.service = ep->service;
     memcpy(link->in, &card, sizeof card);
     return cci__sisci_offer(ep, link->in_segment);
 }
@@ -11052,7 +11064,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     ep->recv_buf_count = ep->device.recv_buf_count;
     ep->send_timeout_us = ep->device.send_timeout_us;
     ep->max_send_size = ep->device.max_send_size;
-    ep->stride = (cci__max32(ep->max_send_size, CCI_CONN_REQ_LEN) + 63) & ~63u;
+    ep->stride = (cci__max32(ep->max_send_size, CCI_CONN_REQ_LEN + CCI__SISCI_URI) + 63) & ~63u;
     ep->received.tail = &ep->received.head;
     cci__list_init(&ep->hot);
     cci__list_init(&ep->cold);

@@ -4516,7 +4516,6 @@ static void cci__rc_new_request(cci__rc *ep, const cci_link_rx_t *rx, const cci_
     request->event.base.pub.request.data_len = piece->data_len;
     request->event.base.pub.request.data_ptr = piece->data_len ? (void *)(request + 1) : NULL;
     request->event.base.pub.request.attribute = conn->conn.pub.attribute;
-    request->event.base.pub.request.peer_uri = NULL;
     request->event.owner = conn;
     request->event.pool = CCI_EVQ_CONTROL;
     request->unit = piece->unit;
