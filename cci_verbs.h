@@ -3045,6 +3045,7 @@ typedef struct cci__rc_op {
     cci_evq_event_t event; /* first */
     int status;
     uint8_t blocking, done;
+    uint8_t is_first; /* its event is the first that tells the program of CCI_ERR_RNR */
 } cci__rc_op;
 
 /* A message or an RMA on its way. */
@@ -3060,6 +3061,7 @@ typedef struct cci__rc_item {
     uint32_t chunk;            /* bytes that each of them moves, but the last */
     int status;
     uint8_t kind, is_posted, is_done, is_fenced, has_message;
+    uint8_t is_withdrawn; /* it ends with CCI_ERR_RNR unless the peer has it: that is known when the pair is made anew */
 } cci__rc_item;
 
 /* A receive buffer with its event. */
@@ -3114,7 +3116,11 @@ typedef struct cci__rc_conn {
     uint8_t renewals;          /* of the pair since there was progress */
     uint8_t probes;            /* that were not answered */
     uint8_t end;               /* flags of its end */
+    uint8_t unready;           /* ordered: messages were withdrawn, and the program has not heard of the first yet */
 } cci__rc_conn;
+#define CCI__RC_WITHDREW 1u /* in `unready`: so it is */
+#define CCI__RC_MARKED 2u   /* an event that waits tells the program of it */
+
 
 typedef struct cci__rc_memory {
     struct cci__rc_memory *next;
@@ -3399,6 +3405,11 @@ static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
     op->done = 1;
     if (op->blocking) {
         return;
+    }
+    if (status == CCI_ERR_RNR && op->event.base.pub.send.connection->attribute == CCI_CONN_ATTR_RO) {
+        cci__rc_conn *conn = (cci__rc_conn *)(void *)(uintptr_t)op->event.base.pub.send.connection;
+        op->is_first = !(conn->unready & CCI__RC_MARKED);
+        conn->unready = CCI__RC_WITHDREW | CCI__RC_MARKED;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
     op->event.state = ep->received_total; /* it comes behind these */
@@ -4059,6 +4070,18 @@ static void cci__rc_catch_up(cci__rc *ep, cci__rc_conn *conn, uint32_t more) {
 }
 
 /* The peer has joined this epoch: what waits may go. */
+/* What was withdrawn and the peer does not have ends. */
+static void cci__rc_end_withdrawn(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    while (item) {
+        if (item->is_withdrawn && !item->is_done) {
+            cci__rc_end_item(conn, item, CCI_ERR_RNR);
+        }
+        item = item == newest ? NULL : item->next;
+    }
+    cci__rc_reap(ep, conn);
+}
+
 static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn) {
     conn->phase = CCI__RC_PAIRED;
     conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
@@ -4090,6 +4113,7 @@ static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) 
         return;
     }
     cci__rc_catch_up(ep, conn, more);
+    cci__rc_end_withdrawn(ep, conn);
     if (!cci__rc_connect_qp(ep, conn, state)) {
         cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be joined to its peer", errno);
         if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING)) {
@@ -4909,6 +4933,30 @@ static void cci__rc_probe(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 /* Looks after a connection that is open: keepalive, confirmation, its pair, its oldest operation. */
+/* [4.1.4.1] The peer had no buffer for a message until its time was over: it ends with CCI_ERR_RNR and, on an ordered connection,
+ * all behind it. The pair is made anew, since then both sides know what has arrived. 0: that was tried before. */
+static int cci__rc_withdraw(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO;
+    if (item->is_withdrawn || (item->kind != CCI__RC_MESSAGE_ITEM && !item->has_message)) {
+        return 0;
+    }
+    while (item) {
+        if (is_ordered || item->deadline_ns <= ep->now_ns) {
+            item->is_withdrawn = item->kind == CCI__RC_MESSAGE_ITEM || item->has_message;
+        }
+        if (conn->send_timeout_us) { /* so long again, for the peer to answer */
+            item->deadline_ns = cci__max64(item->deadline_ns, ep->now_ns + (uint64_t)conn->send_timeout_us * 1000);
+        }
+        item = item == newest ? NULL : item->next;
+    }
+    if (is_ordered) {
+        conn->unready |= CCI__RC_WITHDREW;
+    }
+    cci__rc_drain(ep, conn);
+    return 1;
+}
+
 static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *oldest = cci__rc_oldest(conn);
     int awaiting = (conn->conn.flags & CCI__RC_AWAITING) != 0;
@@ -4931,6 +4979,10 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
                     cci__min64(conn->conn.deadline_ns, ((cci__rc_pending *)conn->pending)->give_up_ns);
             }
         }
+    }
+    if (oldest && oldest->deadline_ns <= ep->now_ns && (conn->conn.flags & CCI__RC_UNREADY) &&
+        cci__rc_withdraw(ep, conn)) {
+        return;
     }
     if (oldest && oldest->deadline_ns <= ep->now_ns) {
         cci__rc_break(ep, conn, conn->conn.flags & CCI__RC_UNREADY ? CCI_ERR_RNR : CCI_ETIMEDOUT);
@@ -5988,6 +6040,9 @@ static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
         if (next->pool == CCI_EVQ_OPERATION || !cci__rc_is_stale(next)) {
+            if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__rc_op *)(void *)next)->is_first)) {
+                ((cci__rc_conn *)(void *)(uintptr_t)next->base.pub.send.connection)->unready = 0; /* all starts afresh */
+            }
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
@@ -6279,7 +6334,7 @@ static cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context
     op->event.base.pub.send.connection = &conn->conn.pub;
     op->event.base.pub.send.context = context;
     op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
-    op->done = 0;
+    op->done = op->is_first = 0;
     return op;
 }
 
@@ -6305,7 +6360,7 @@ static cci__rc_item *cci__rc_new_message(cci__rc *ep, cci__rc_conn *conn, const 
     item->length = length;
     item->at = item->base = 0;
     item->kind = CCI__RC_MESSAGE_ITEM;
-    item->is_posted = item->is_done = item->is_fenced = item->has_message = 0;
+    item->is_posted = item->is_done = item->is_fenced = item->has_message = item->is_withdrawn = 0;
     item->deadline_ns = cci__rc_deadline_of(ep, conn);
     for (i = 0, to = item->data; i < count; i++) {
         if (data[i].iov_len > 0) {
@@ -6359,6 +6414,11 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
     }
     item->op = op;
     cci__rc_append(ep, conn, item);
+    if (CCI__UNLIKELY(conn->unready)) { /* what is before it has ended so, and the program does not know it yet */
+        item->is_done = 1;
+        item->status = CCI_ERR_RNR;
+        cci__rc_reap(ep, conn);
+    }
     cci__rc_issued(ep, conn, 0);
     return flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
 }
