@@ -6244,6 +6244,7 @@ extern "C" {
 #define CCI__DGRAM_REGIONS 4096u
 #define CCI__DGRAM_CHUNKS 512u
 #define CCI__DGRAM_CONTROL 64u       /* connection events that are made at once */
+#define CCI__DGRAM_QUANTUM 131072    /* bytes that a connection sends while others are ready: about a batch */
 #define CCI__DGRAM_TURN 16u          /* packets that a connection sends in its turn, while others wait for theirs */
 #define CCI__DGRAM_TURN_NS (200 * CCI__MS) /* a turn that is not taken ends */
 #define CCI__DGRAM_LOOK 16u          /* connections that are looked at, at once, for one that can give something back */
@@ -6301,6 +6302,7 @@ typedef struct cci__active {
     uint32_t stamp;           /* of the first of `runs` */
     uint32_t unsent_bytes;    /* of messages issued since something was sent */
     uint32_t op_count;        /* operations under way that the program waits for */
+    int32_t credit;           /* bytes that it may send in its next turn besides the quantum, or has sent too many */
 } cci__active_t;
 
 typedef struct cci__dconn {
@@ -6437,6 +6439,7 @@ typedef struct cci__dgram {
     cci_link_tx_t tx[CCI__DGRAM_BATCH_TX];
     cci__tx_slot_t *slots;
     uint32_t tx_count;
+    uint32_t laid_out; /* bytes of packets so far */
     int tx_needs_look; /* something ends when the batch has left */
     const cci_seal_t *seal;
     uint8_t *wire;         /* NULL, or room for a whole packet for each of tx: nothing is added to packets elsewhere */
@@ -6642,6 +6645,7 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
         cci__dgram_lay_out(ep, packet, tx);
     tx->piece[0].length = packet->head_length;
     tx->length = packet->head_length + packet->body_length + packet->pad_length;
+    ep->laid_out += tx->length;
     if (CCI__UNLIKELY(ep->wire != NULL) && !cci__dgram_wrap(ep, conn, packet->number, tx)) {
         ep->tx_count--; /* what was in it ends with the connection, which breaks, or is repeated by the handshake */
         slot->active = NULL;
@@ -6837,23 +6841,25 @@ static int cci__active_stuck(const cci__active_t *active) {
            (active->reader && active->reader->outstanding == 0 && !cci__list_empty(&active->reader->reads));
 }
 
-/* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after it. */
-static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle, uint64_t now_ns) {
+/* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after it. Unless it
+ * is `alone` it gets as many bytes as others get in their turns, whatever the size of its packets (deficit round robin). */
+static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle, int alone, uint64_t now_ns) {
     cci__dconn_t *conn = active->conn;
     int left = CCI__DGRAM_BATCH_TX, more = 1;
+    uint32_t begin = ep->laid_out, most = alone ? UINT32_MAX : (uint32_t)(active->credit + CCI__DGRAM_QUANTUM);
     cci__list_remove(&active->ready);
     if (CCI__UNLIKELY(active->path && active->path->owes_response)) {
         active->path->owes_response = 0;
         cci__dgram_send_path(ep, conn, &conn->conn.peer, CCI__FRAME_RESPONSE, active->path->response);
     }
-    while (left-- > 0 && more) {
+    while (left-- > 0 && more && ep->laid_out - begin < most) {
         cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
         if (!cci_rel_output(&active->rel, packet, idle, now_ns)) {
             more = cci__dgram_output_rma(ep, conn, now_ns);
             continue;
         }
         cci__dgram_commit_data(ep, conn);
-        while (left > 0 && !(conn->conn.flags & CCI__CONN_WORN)) {
+        while (left > 0 && ep->laid_out - begin < most && !(conn->conn.flags & CCI__CONN_WORN)) {
             const uint8_t *head = packet->head;
             packet = &cci__dgram_slot(ep)->packet;
             if (!cci_rel_output_next(&active->rel, packet, now_ns))
@@ -6870,6 +6876,9 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
         cci__list_remove(&active->ready);
         more = 1;
     }
+    active->credit = more && !alone ? (int32_t)(most - (ep->laid_out - begin)) : 0;
+    if (active->credit > CCI__DGRAM_QUANTUM)
+        active->credit = CCI__DGRAM_QUANTUM;
     if (more) /* others first */
         cci__list_append(&ep->ready, &active->ready);
     else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
@@ -6989,6 +6998,7 @@ static void cci__active_begin(cci__dgram_t *ep, cci__active_t *active, cci__dcon
     active->runs = NULL;
     active->runs_tail = &active->runs;
     active->unsent_bytes = active->op_count = 0;
+    active->credit = 0;
     active->reader = NULL;
     active->path = NULL;
     cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
@@ -8457,6 +8467,7 @@ enum { CCI__BUSY = 0, CCI__IDLE_IF_NOTHING_COMES = 1, CCI__IDLE = 2 };
  * and acknowledgements a message to go with. */
 static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     cci_list_t round;
+    int alone;
     int count;
     ep->resets = 0;
     if (most == 1 || idle || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon) ||
@@ -8494,10 +8505,11 @@ static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         round.next->prev = &round;
         round.prev->next = &round;
         cci__list_init(&ep->ready);
+        alone = round.next == round.prev;
         while (!cci__list_empty(&round)) {
             cci__active_t *active = CCI__CONTAINER(round.next, cci__active_t, ready);
             cci__dconn_t *conn = active->conn;
-            cci__dgram_output(ep, active, idle, ep->now_ns);
+            cci__dgram_output(ep, active, idle, alone, ep->now_ns);
             cci__dgram_schedule(ep, conn);
         }
     }
@@ -8512,6 +8524,8 @@ static int cci__dgram_has_events(const cci__dgram_t *ep) {
 
 static uint64_t cci__dgram_deadline(const cci__dgram_t *ep) {
     uint64_t at = cci__list_empty(&ep->ready) ? cci__wheel_deadline(&ep->wheel) : 0;
+    if (CCI__UNLIKELY(ep->waiting_count > 0)) /* turns that are not taken end */
+        at = cci__min64(at, ep->now_ns + 10 * CCI__MS);
     return ep->link->up ? cci__min64(at, ep->check_ns + 900 * CCI__MS) : at;
 }
 
@@ -9571,7 +9585,7 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
             ep->now_ns = ep->link->now(ep->handle); /* see cci__dgram_send_locked */
         if (!rel->reliable)
             rel->last_sent_ns = ep->now_ns;
-        cci__dgram_output(ep, active, 0, ep->now_ns);
+        cci__dgram_output(ep, active, 0, 1, ep->now_ns);
         cci__dgram_flush(ep);
         cci__dgram_schedule(ep, conn); /* the peer works already */
     } else if (cci__list_empty(&active->ready)) {
