@@ -67,6 +67,25 @@
  * peers (they will see CCI_ETIMEDOUT), unless the device has `progress = thread`. A program that would rather sleep
  * passes the OS handle of its endpoint to select, poll or epoll and calls cci_get_event() until CCI_EAGAIN when it wakes.
  *
+ * SLEEPING. The handle is readable while events wait, when data arrives, and when the protocol needs a call: to repeat a
+ * message, to acknowledge, to notice a time-out. Some wake-ups therefore bring no event. After CCI_EAGAIN the handle is
+ * exact; after an event it stays readable until CCI_EAGAIN, unless nothing is left to do. A program that takes one event for
+ * each wake-up works too, with more wake-ups. A call from another thread, such as cci_send(), arms the handle as well.
+ *   A program without a handle that calls seldom, once for each frame of a picture for one, gets each time-out, repetition
+ * and acknowledgement in the first call after its time.
+ *
+ * FORK. Endpoints belong to the process that made them. In the child of fork() they are dead: their calls return
+ * CCI_ERR_DEVICE_DEAD (the log says so once), except that cci_return_event(), cci_disconnect(), cci_rma_deregister() and
+ * cci_destroy_endpoint() succeed and do nothing. Their descriptors are closed before fork() returns in the child; nothing is sent
+ * and no nonce is used there. Devices of the parent are not the child's either. cci_finalize() in the child is harmless, but
+ * not needed: cci_init() begins anew. The parent goes on undisturbed, except that its fork() waits (1 s at most) for a thread
+ * that makes an endpoint or lists devices. What the child inherits costs memory until it ends or calls exec. All descriptors are
+ * closed by exec. A daemon forks before cci_init(). A hook must not call fork(), and a hook `random` of the program's own must
+ * not give the child what it gives the parent.
+ *   It needs pthread_atfork(). Where that is missing (CCI_NO_THREADS with a glibc before 2.34, or no POSIX), the child must not
+ * call the library, except for exec or _exit(). RDMA devices need Linux 5.12, which copies memory that the adapter uses for the child at
+ * once, or RDMAV_FORK_SAFE=1 in the environment.
+ *
  * MEMORY of a datagram endpoint (>>dgram). It is created small, with less than 1 MB in use, and grows in slabs when there is need;
  * slabs are kept until the endpoint is destroyed. On 64-bit machines:
  *     an idle connection               at most 256 bytes (2^20 connections at most)
@@ -92,7 +111,7 @@
  * hooks that choose a key when a connection is made, and seal and open its packets (cci_seal_t; examples/secure.c does
  * it with libsodium). Both sides must have them. They hold for datagram transports: all that an endpoint of one sends.
  *   What it gives: nobody without the key reads or changes messages, memory or request data, or gets as far as a
- * CCI_EVENT_CONNECT_REQUEST; each packet is taken once at most, and none that is not sealed. What stays readable is
+ * CCI_EVENT_CONNECT_REQUEST; each packet is taken once at most, a request too, and none that is not sealed. What stays readable is
  * needed before a key is found: tokens, packet numbers, sizes, the key's id. It is authenticated.
  *   Keys: the client's hook knows the address that it connects to, and may send 64 bits (key_id) in the clear, with
  * which the server's hook finds the key; nothing is kept, and no hook is asked, before the client's address is proven.
@@ -104,12 +123,29 @@
  * last 8. A connection that has sent 2^56 packets, or whose key the hook calls worn out, breaks.
  * All this rests on the source of chance: a hook `random` that gives both sides what it gave before makes nonces repeat.
  *   What it does not give: old traffic is only as safe as the key is kept; whoever has a key can pose as any other that
- * has it. Who sits on the path can still drop, delay and divert packets, see how many and how long they are, and within
- * 34 s may repeat a request that the program then gets once more; but nobody confirms it, so accepting it ends with
- * CCI_ETIMEDOUT. A peer that was restarted can't prove that it forgot a connection: that is noticed by time-outs. In a
- * multicast group a packet that is repeated is taken again.
+ * has it. Who sits on the path can still drop, delay and divert packets, and see how many and how long they are. A peer that
+ * was restarted can't prove that it forgot a connection: that is noticed by time-outs. In a multicast group a packet that is
+ * repeated is taken again.
  *   What it costs: a tag in each packet (max_send_size is smaller by it), a copy of what is sent, and a round trip more
  * to connect.
+ *
+ * CONNECTIONS THAT END. Over a datagram transport cci_disconnect(), cci_destroy_endpoint() and cci_finalize() tell the peer. There
+ * the messages that had arrived are delivered first, what is pending ends with CCI_ERR_DISCONNECTED, and later calls return that.
+ * A server that serves for long asks for CCI_EVENT_DISCONNECT (CCI_OPT_ENDPT_EVENT_MASK) and calls cci_disconnect() for each:
+ * otherwise connections of clients that have left stay in its table. Without a word from the peer a connection ends
+ *     - when a message is not taken in the send time-out (CCI_ETIMEDOUT),
+ *     - when the peer answers that it does not know it, as one does that was restarted (CCI_ERR_DISCONNECTED),
+ *     - when the peer was silent for `probe_idle` seconds (a key of udp, and of verbs in mode ud; 300), and for as long again while
+ *       it was asked eight times for a sign of life (CCI_ETIMEDOUT). Peers that do not call the library for longer than that need
+ *       a larger value, or 0. Such questions are small, need no buffers, and are not seen by programs.
+ *
+ * LIMITS of an endpoint on a datagram transport, and what happens when one is reached:
+ *     connections             2^20        clients are told "busy"; cci_connect() goes on trying until its time-out
+ *     requests undecided      3/4 of the receive buffers       likewise; the log tells it every 10 s
+ *     of one network          3/4 of what is left of either    likewise (IPv4 /24, IPv6 /64)
+ *     CLOSE packets           50,000 a second; 6 for a connection, within 1.3 s (more on paths longer than 13 ms); it keeps its
+ *                             place in the table until the peer has answered, or the last was sent
+ *     cci_destroy_endpoint()  waits 0.1 s at most for its peers' answers; longer only if it takes so long to tell each peer once
  *
  * CHECKSUMS. Links that have none ask for a CRC-32C of each packet (cci_link_info_t; the key `crc` of udp). It finds
  * accidents, not attacks. Both sides must have it; otherwise packets are dropped and the log says so.
@@ -342,6 +378,8 @@ typedef struct cci_event_connect_request { /* [5.8] */
     uint32_t data_len;
     const void *data_ptr; /* 8-byte aligned, valid until the event is returned */
     cci_conn_attribute_t attribute;
+    /* Beyond CCI 0.3.0: */
+    const char *peer_uri; /* who asks, as text, valid until the event is returned; NULL if the transport can't say */
 } cci_event_connect_request_t;
 
 typedef struct cci_event_accept { /* [5.6] */
@@ -391,7 +429,7 @@ typedef union cci_event { /* [5.5] */
 typedef enum cci_opt_name {
     CCI_OPT_ENDPT_SEND_TIMEOUT,      /* uint32_t µs, get and set: for new connections; 0 is for ever, default 30 s  */
     CCI_OPT_ENDPT_RECV_BUF_COUNT,    /* uint32_t, get and set: messages that can be received without dropping       */
-    CCI_OPT_ENDPT_SEND_BUF_COUNT,    /* uint32_t, get and set: messages that can be pending                         */
+    CCI_OPT_ENDPT_SEND_BUF_COUNT,    /* uint32_t, get and set: messages that can be pending, and RMAs (1,024 at least) */
     CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, /* uint32_t µs, get and set: all connections, present and future; 0 is off     */
     CCI_OPT_ENDPT_URI,               /* char *, get: the program frees it                                           */
     CCI_OPT_ENDPT_RMA_ALIGN,         /* cci_alignment_t, get                                                        */
@@ -421,7 +459,8 @@ typedef CCI_CONST struct cci_rma_handle {
 
 /* ---- initialization [4.1] --------------------------------------------------------------------------------------- */
 
-/* Makes the library ready. Calls are counted: each success wants one cci_finalize(). `*caps` becomes a set of CCI_CAPS_.
+/* Makes the library ready. Calls are counted: each success wants one cci_finalize(). In the child of fork() the count begins
+ * anew (see FORK in >>manual). `*caps` becomes a set of CCI_CAPS_.
  * CCI_EINVAL: caps is NULL, the ABI version is neither 1 nor 2, or flags is not 0. CCI_ERR_NOT_FOUND: no transport was
  * included or registered, or the file that CCI_CONFIG names does not exist. CCI_ERROR: the configuration has an error or can't
  * be read (the log names the file, and the line or the reason). CCI_ENOMEM: also when no more files can be open. */
@@ -463,7 +502,8 @@ CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, in
                                    cci_os_handle_t *fd);
 
 /* Closes all connections, sends the acknowledgements owed and frees everything that belongs to the endpoint, events and
- * registrations included. CCI_EINVAL: endpoint is NULL. */
+ * registrations included. It waits a short time for peers that were told of the end to answer, with datagram transports 0.1 s at
+ * most: no other thread may use the endpoint meanwhile. CCI_EINVAL: endpoint is NULL. */
 CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint);
 
 /* ---- connections [4.4] ------------------------------------------------------------------------------------------ */
@@ -482,13 +522,15 @@ CCI_API int cci_reject(cci_event_t *conn_req);
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
                         cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout);
 
-/* Tears a connection down, locally: the peer learns it when it next uses its side. Operations still pending complete with
- * CCI_ERR_DISCONNECTED; messages not yet taken are dropped. CCI_EINVAL: connection is NULL. */
+/* Tears a connection down, at once: the handle is stale from now on. The peer is told, as far as the transport can. Operations still
+ * pending complete with CCI_ERR_DISCONNECTED; messages not yet taken are dropped, and so are events that wait and name only the
+ * connection (keepalive, disconnect). CCI_EINVAL: connection is NULL. */
 CCI_API int cci_disconnect(cci_connection_t *connection);
 
 /* ---- getting events [4.5] --------------------------------------------------------------------------------------- */
 
-/* Makes the OS handle ready for sleeping: what is outstanding is sent and the next deadline armed. Calling it is optional.
+/* Makes the OS handle ready for sleeping: what is outstanding is sent and the next deadline armed, as a cci_get_event() that
+ * returns CCI_EAGAIN does. Calling it is optional.
  * flags: 0. CCI_EINVAL: endpoint is NULL, or has no OS handle. */
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
 
@@ -654,6 +696,9 @@ typedef struct cci_endpoint_base {
     struct cci_endpoint pub;
     const struct cci_endpoint_ops *ops;
     struct cci_endpoint_base *next_in_core; /* the core's list of open endpoints */
+    /* NULL, or what is called in the child of fork(): it closes the endpoint's descriptors and forgets their numbers, and does
+     * nothing else. Another thread of the parent may have been anywhere inside the endpoint: no lock, no allocation. */
+    void (*forked)(struct cci_endpoint_base *endpoint);
 } cci_endpoint_base_t;
 
 /* Every event of a native transport begins with this. */
@@ -743,7 +788,8 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  * at a time (under the endpoint's lock), except `wait` and `wake`.
  * ================================================================================================================== */
 
-#define CCI_LINK_VERSION 1
+/* 2: the table ends with `text` and `prefix`. A table of version 1, which ends with `up`, is taken too. */
+#define CCI_LINK_VERSION 2
 
 /* An address of the link's own making; unused bytes are 0, since addresses are compared byte by byte. */
 typedef struct cci_link_addr {
@@ -800,6 +846,8 @@ typedef struct cci_link_info {
     uint32_t is_shared;       /* 1: several endpoints may have the address, and the link gives each the datagrams for it */
     uint32_t index_base;      /* first of the endpoint's 2^20 connection indices, a multiple of 2^20: a link that shares
                                  its address finds the endpoint that a datagram is for by the index (see >>conn)      */
+    uint32_t probe_idle_s;    /* a peer that was silent for so long is asked for a sign of life; 0: never            */
+    void (*forked)(void *link); /* NULL, or as in cci_endpoint_base_t: closes the link's descriptors in the child of fork() */
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -830,11 +878,17 @@ typedef struct cci_link {
     /* Ends a `wait` of another thread, now or its next. */
     void (*wake)(void *link);
     /* Keeps the OS handle readable (1) or not (0) on account of waiting events, and readable from deadline_ns on
-     * (UINT64_MAX: no deadline). */
+     * (UINT64_MAX: no deadline). Called only when one of the two changes: a deadline that is the same needs no work, another one
+     * also ends the readability of one that has passed. */
     void (*arm)(void *link, int readable, uint64_t deadline_ns);
     /* 1 while the device is usable, 0 when it failed and may come back, -1 when it is gone for good: what is pending then
      * ends with CCI_ERR_DEVICE_DEAD. Called about 10 times a second and when `receive` returned < 0. */
     int (*up)(void *link);
+    /* An address as text, in the form that `resolve` takes, at most `size` bytes with the final 0; a status. */
+    int (*text)(void *link, const cci_link_addr_t *address, char *text, size_t size);
+    /* Writes the network that an address belongs to, as whoever holds one address of it is likely to hold others (IPv4 /24, IPv6
+     * /64): up to 16 bytes. Returns how many; 0: all are equal. One network can't take all connections of an endpoint. */
+    uint32_t (*prefix)(void *link, const cci_link_addr_t *address, uint8_t bytes[16]);
 } cci_link_t;
 
 #ifdef __cplusplus
@@ -1846,6 +1900,13 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  *      CONFIRM, or data           ──────────▶ ACCEPT event
  *                     ◀────────── CONFIRMED, or data
  *
+ *      who closes                             the other
+ *      CLOSE  (up to 6 times)     ──────────▶ messages that had arrived, completions, then the DISCONNECT event
+ *                     ◀────────── CLOSED; RESET from one that has forgotten the connection
+ *
+ * CONFIRM is also the question to a peer that was silent for long. A server that has no space answers a REQUEST with BUSY, and
+ * keeps nothing; the client goes on. One network gets at most three quarters of what is left, by counters in a sketch.
+ *
  * Every packet begins with the same 24 bytes, little-endian:
  *
  *       0        1        2                 4                                 8
@@ -1875,7 +1936,7 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  * of the number: its low 56 bits, then the type, with 0x80 added by the server. The number is that of the packet, for
  * DATA and GROUP; all others of a connection count for themselves, from 0, in the same place of the header, a REQUEST at
  * 56. A sealed GROUP has its sender's token in the place of the receiver's, and the high half of its number in that of
- * the index. COOKIE and RESET come from where no key is known, and are never sealed; a RESET of a sealed connection ends
+ * the index. COOKIE, BUSY and RESET come from where no key is known, and are never sealed; a RESET of a sealed connection ends
  * with the secret of 8 bytes that its sender gave to the peer when it was made. A sealed REQUEST is heard only with a
  * cookie.
  * ================================================================================================================== */
@@ -1902,6 +1963,7 @@ extern "C" {
 #define CCI__CONN_MOST (CCI__CONN_SLAB * CCI__CONN_SLABS)
 #define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
 #define CCI__CONN_NONE 0xffffffffu
+#define CCI__CONN_EPOCH_NS (UINT64_C(1) << 34) /* of cookies: 17 s */
 #define CCI__CONN_CLOSE_TRIES 6u           /* CLOSE packets that are sent at most */
 #define CCI__CONN_CLOSE_NS UINT64_C(20000) /* between CLOSE packets of an endpoint, on average: 50,000 a second */
 #define CCI__CONN_CLOSE_BURST 32u          /* of them may leave at once */
@@ -1917,7 +1979,8 @@ enum { /* packet types */
     CCI__PKT_RESET,
     CCI__PKT_GROUP, /* multicast data: no index, no token */
     CCI__PKT_CLOSE,
-    CCI__PKT_CLOSED
+    CCI__PKT_CLOSED,
+    CCI__PKT_BUSY
 };
 
 typedef char cci__conn_links_know_groups[CCI__PKT_GROUP == CCI_PACKET_GROUP ? 1 : -1];
@@ -1944,23 +2007,42 @@ typedef struct cci_conn {
     uint32_t peer_window;
     cci_link_addr_t peer;
     uint8_t state;
-    uint8_t tries;      /* of the handshake packet that is repeated */
+    uint8_t tries;      /* of the packet that is repeated */
     uint8_t is_client;
     uint8_t proven;     /* server: the client's address was proven by a cookie or by its token */
     uint8_t confirming; /* client: CONFIRM is repeated */
     uint8_t hashed;
-    uint8_t flags;      /* the user's */
+    uint16_t flags;     /* the user's */
 } cci_conn_t;
+
+/* Tokens of clients whose connections have ended in one epoch: a copy of their request is none. */
+typedef struct cci_conn_seen {
+    uint64_t *slots; /* CCI__CONN_SEEN of them, an open hash; 0: empty */
+    uint32_t count;
+} cci_conn_seen_t;
+
+#define CCI__CONN_SEEN 16384u   /* slots; an epoch ends when half of them are in use */
+#define CCI__CONN_SOURCES 512u /* counters in a row */
+
+/* How many connections each network has: a keyed sketch of two rows, whose smaller counter is at least the true number. */
+typedef struct cci_conn_sources {
+    uint32_t all[2][CCI__CONN_SOURCES], opening[2][CCI__CONN_SOURCES];
+} cci_conn_sources_t;
 
 typedef struct cci_conn_table {
     uint64_t key[2];
     uint64_t counter; /* of tokens */
     uint8_t **slabs;
     uint32_t *buckets;
-    uint32_t entry_size, slab_count, bucket_count;
+    uint32_t entry_size, slab_count, slab_limit, bucket_count;
     uint32_t base; /* of the indices, a multiple of CCI__CONN_MOST; set before the first slab comes */
     uint32_t free, free_last; /* first in, first out: a name that was just given up is not given again soon */
     uint32_t used, unproven;
+    /* Cookies are good for the epoch in which they were given, and for the next. So long it is remembered which requests have been
+     * heard, and since there is an end to that, an epoch that has seen many ends early: this costs a client a new cookie. */
+    uint64_t epoch, epoch_ns; /* its number, and when it began */
+    cci_conn_seen_t seen[2];  /* in this epoch, and in the one before */
+    cci_conn_sources_t sources;
 } cci_conn_table_t;
 
 /* `slabs` has room for CCI__CONN_SLABS pointers; `entry_size` bytes are kept for each connection, of which cci_conn_t is
@@ -1972,7 +2054,15 @@ CCI_API void cci_conn_table_init(cci_conn_table_t *table, const uint64_t key[2],
     table->key[1] = key[1];
     table->entry_size = entry_size;
     table->slabs = slabs;
+    table->slab_limit = CCI__CONN_SLABS;
     table->free = CCI__CONN_NONE;
+}
+
+/* Memory for what was heard lately: 2 * CCI__CONN_SEEN numbers. */
+CCI_API void cci_conn_table_remembers(cci_conn_table_t *table, uint64_t *slots) {
+    memset(slots, 0, 2 * CCI__CONN_SEEN * sizeof *slots);
+    table->seen[0].slots = slots;
+    table->seen[1].slots = slots + CCI__CONN_SEEN;
 }
 
 /* The base of an index does not count here. NULL when the table has not grown so far. */
@@ -2100,6 +2190,83 @@ CCI_API void cci_conn_close(cci_conn_table_t *table, cci_conn_t *conn) {
     conn->token = 0;
     cci_conn_put_free(table, conn);
     table->used--;
+}
+
+/* ---- requests that come again after their connection has ended ---- */
+
+static uint32_t cci__conn_seen_at(const cci_conn_table_t *table, const cci_conn_seen_t *seen, uint64_t token) {
+    uint32_t at = (uint32_t)cci__siphash(table->key, &token, 1) & (CCI__CONN_SEEN - 1);
+    while (seen->slots[at] != 0 && seen->slots[at] != token)
+        at = (at + 1) & (CCI__CONN_SEEN - 1);
+    return at;
+}
+
+static void cci__conn_next_epoch(cci_conn_table_t *table) {
+    cci_conn_seen_t oldest = table->seen[1];
+    table->seen[1] = table->seen[0];
+    if (oldest.count > 0)
+        memset(oldest.slots, 0, CCI__CONN_SEEN * sizeof *oldest.slots);
+    oldest.count = 0;
+    table->seen[0] = oldest;
+    table->epoch++;
+}
+
+/* Ends the epoch if it is over. */
+CCI_API void cci_conn_turn_epoch(cci_conn_table_t *table, uint64_t now_ns) {
+    uint32_t turns = (uint32_t)cci__min64((now_ns - table->epoch_ns) / CCI__CONN_EPOCH_NS, 2);
+    if (turns > 0)
+        table->epoch_ns = now_ns;
+    while (turns-- > 0)
+        cci__conn_next_epoch(table);
+}
+
+/* Has a connection of this client's token ended in this epoch, or in the one before? */
+CCI_API int cci_conn_was_seen(const cci_conn_table_t *table, uint64_t token) {
+    uint32_t i;
+    for (i = 0; i < 2; i++)
+        if (table->seen[i].count > 0 && table->seen[i].slots[cci__conn_seen_at(table, &table->seen[i], token)] == token)
+            return 1;
+    return 0;
+}
+
+/* The request of a connection that ends, or that is found at another address from now on, must not be heard again. */
+CCI_API void cci_conn_remember(cci_conn_table_t *table, uint64_t token, uint64_t now_ns) {
+    uint32_t at;
+    cci_conn_turn_epoch(table, now_ns);
+    if (table->seen[0].count == CCI__CONN_SEEN / 2)
+        cci__conn_next_epoch(table);
+    at = cci__conn_seen_at(table, &table->seen[0], token);
+    table->seen[0].count += table->seen[0].slots[at] != token;
+    table->seen[0].slots[at] = token;
+}
+
+/* ---- shares of the table ---- */
+
+static uint32_t cci__conn_source_at(const cci_conn_table_t *table, const uint8_t prefix[16], uint64_t row) {
+    uint64_t words[3];
+    words[0] = cci__load64(prefix);
+    words[1] = cci__load64(prefix + 8);
+    words[2] = row ^ 0x736f75726365; /* other hashes of this key have other counts of words, or another last word */
+    return (uint32_t)(cci__siphash(table->key, words, 3) % CCI__CONN_SOURCES);
+}
+
+/* Counts connections of a network, those that are not open yet too: `all` and `opening` are 1, 0 or -1. */
+CCI_API void cci_conn_count_source(cci_conn_table_t *table, const uint8_t prefix[16], int all, int opening) {
+    uint32_t row;
+    for (row = 0; row < 2; row++) {
+        uint32_t at = cci__conn_source_at(table, prefix, row);
+        table->sources.all[row][at] += (uint32_t)all;
+        table->sources.opening[row][at] += (uint32_t)opening;
+    }
+}
+
+/* May a network have one connection more, where `opening_left` that are not open yet can still be held? Three quarters at
+ * most are for one, so that others find something. */
+CCI_API int cci_conn_source_may(const cci_conn_table_t *table, const uint8_t prefix[16], uint32_t opening_left) {
+    uint32_t a = cci__conn_source_at(table, prefix, 0), b = cci__conn_source_at(table, prefix, 1);
+    return cci__share(cci__min32(table->sources.all[0][a], table->sources.all[1][b]),
+                      table->slab_limit * CCI__CONN_SLAB - table->used) &&
+           cci__share(cci__min32(table->sources.opening[0][a], table->sources.opening[1][b]), opening_left);
 }
 
 /* ---- packets ---- */
@@ -2302,7 +2469,7 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
  *
  * Blocks: a RUN begins in a small block of 256 bytes, which is all that a lonely small message needs, and moves to a large one,
  * of a packet's length, when more messages join than fit. A connection may have `block_limit` of them, whatever others have.
- * Ranges: there is space for two ranges of packet numbers and three of a write; for more a connection gets space from the pool.
+ * Ranges: there is space for one range of packet numbers and three of a write; for more a connection gets space from the pool.
  *
  * Quotas: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). What is free counts
  * up to what the pool may have in all, not what it has now: so quotas matter near its limit. So one connection
@@ -2353,7 +2520,7 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_RANGES 32u     /* of packet numbers */
 #define CCI__REL_SEQUENCES 128u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
 #define CCI__REL_GAPS 96u       /* in a bulk write */
-#define CCI__REL_FEW_NUMBERS 2u /* the ranges that there is space for before the pool is asked: of packet numbers */
+#define CCI__REL_FEW_NUMBERS 1u /* the ranges that there is space for before the pool is asked: of packet numbers */
 #define CCI__REL_FEW_GAPS 3u      /* in a bulk write or a long message */
 #define CCI__REL_SMALL 256u     /* bytes of frames in a small block */
 #define CCI__REL_PARTS 288u      /* long messages and writes arriving at once: each piece is looked up among them */
@@ -2569,6 +2736,7 @@ struct cci_rel {
     uint32_t buffers_held; /* buffers with what can't be delivered yet */
     uint32_t rma_open;     /* RMAs on their way */
     uint32_t probes;       /* time-outs in a row */
+    uint32_t stream_bytes; /* that came since the peer last paused */
     /* sending */
     uint64_t next_number, next_sequence;
     uint64_t unsure_from; /* unordered: the first packet number whose acknowledgement says all that the peer is to know */
@@ -2586,6 +2754,8 @@ struct cci_rel {
     cci_rel_item_t *burst; /* after a packet: what goes on in the next one, if nothing else comes first */
     uint64_t rnr_until_ns; /* no message leaves before */
     uint64_t rnr_sequence;
+    uint64_t overdue_ns; /* since when a time-out waits for the answer to the last try; 0: none does */
+    uint64_t taken;      /* the peer has said that it has all sequence numbers below */
     uint32_t rnr_delay_ns;
     /* path MTU */
     uint32_t large_lost; /* windows in which large packets were lost, since one arrived */
@@ -2605,7 +2775,6 @@ struct cci_rel {
     cci_rel_run_t *early_last; /* ordered: the last of them, if there are any */
     cci_list_t parts;
     uint64_t stuck_ns;     /* when it got further for the last time, or began to hold something */
-    uint32_t stream_bytes; /* that came since the peer last paused */
     uint32_t nacks[4];     /* sequence numbers */
     cci_range_t few_numbers[CCI__REL_FEW_NUMBERS];
 };
@@ -3331,6 +3500,18 @@ static void cci__rel_complete_ops(cci_rel_t *rel, cci_rel_item_t *item) {
             rel->pool->sink->complete(rel->user, op);
         link = next;
     }
+}
+
+/* The item is to be withdrawn, but its first messages may have gone in a packet of their own, and have been taken. */
+static void cci__rel_complete_first(cci_rel_t *rel, cci_rel_item_t *item) {
+    while (item->ops && item->ops->sequence < rel->taken && item->kind == CCI__ITEM_RUN) {
+        cci_rel_op_t *op = item->ops->op;
+        item->ops = item->ops->next;
+        if (--op->parts == 0)
+            rel->pool->sink->complete(rel->user, op);
+    }
+    if (!item->ops)
+        item->ops_tail = &item->ops;
 }
 
 static void cci__rel_retire(cci_rel_t *rel, cci_rel_item_t *item) {
@@ -4323,6 +4504,7 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
 static void cci__rel_taken(cci_rel_t *rel, uint64_t expected, uint64_t now_ns) {
     cci_list_t *node = rel->items.next, *next;
     uint32_t tries = 16;
+    rel->taken = cci__max64(rel->taken, expected);
     for (; node != &rel->items && tries > 0; node = next, tries--) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         next = node->next;
@@ -4383,6 +4565,8 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_n
     rel->rnr_sequence = sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
     rel->rnr_until_ns = now_ns + rel->rnr_delay_ns;
+    if (rel->overdue_ns)
+        rel->expire_ns = now_ns; /* that was the last try */
     for (node = rel->flight.next; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
@@ -5215,10 +5399,25 @@ static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_
     cci__rel_forget_leaving(rel);
 }
 
+/* The peer had no buffers so far, but may have taken the last try, and its answer is under way. Is it worth the wait? */
+static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
+    uint64_t most_ns = rel->srtt_ns ? 2 * rel->srtt_ns + 8 * rel->rttvar_ns + CCI__MS : 20 * CCI__MS;
+    if (!rel->rnr || rel->in_flight == 0 || (rel->overdue_ns && now_ns >= rel->overdue_ns + most_ns)) {
+        rel->overdue_ns = 0;
+        return 0;
+    }
+    if (!rel->overdue_ns)
+        rel->overdue_ns = now_ns;
+    rel->expire_ns = rel->overdue_ns + most_ns;
+    return 1;
+}
+
 /* The send time-out of something may be over. */
 static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
     cci_list_t *node, *next, *behind = &rel->runs;
     int status;
+    if (cci__rel_awaits_answer(rel, now_ns))
+        return;
     rel->expire_ns = CCI__NEVER;
     for (node = rel->items.next; node != &rel->items; node = next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
@@ -5256,6 +5455,7 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
                 continue;
             item->flags &= ~CCI__ITEM_DONE;
             item->pieces = 0;
+            cci__rel_complete_first(rel, item);
             cci__rel_withdraw_behind(rel, item, status, behind);
             behind = &item->queue;
         }
@@ -5418,6 +5618,12 @@ typedef struct cci_rma_table {
 
 /* ---- registrations ---- */
 
+/* Adds `count` reads that may be under way. */
+CCI_API void cci_rma_add_reads(cci_rma_table_t *table, cci_rma_read_t *reads, uint32_t count) {
+    while (count-- > 0)
+        cci__list_append(&table->reads, &reads[count].node);
+}
+
 CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], cci_rma_region_t *regions,
                                 uint32_t region_count, cci_rma_read_t *reads, uint32_t read_count,
                                 cci_rma_chunk_t *chunks, uint32_t chunk_count, cci_rma_request_t *requests,
@@ -5440,8 +5646,7 @@ CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], c
         regions[region_count].next = table->free;
         table->free = region_count;
     }
-    while (read_count-- > 0)
-        cci__list_append(&table->reads, &reads[read_count].node);
+    cci_rma_add_reads(table, reads, read_count);
     while (chunk_count-- > 0) {
         chunks[chunk_count].id = chunk_count;
         chunks[chunk_count].read = NULL;
@@ -6064,7 +6269,7 @@ extern "C" {
 #define CCI__DGRAM_BATCH_RX 16
 #define CCI__DGRAM_BATCH_TX 88 /* two full offloaded batches of an Ethernet's packets */
 #define CCI__DGRAM_WARM 1024u        /* connections that had traffic last keep their state even if others are idle as well */
-#define CCI__DGRAM_BULKS 1024u       /* RMAs of a connection at once */
+#define CCI__DGRAM_BULKS 1024u       /* RMAs of a connection at once, or as many as messages that may be pending if these are more */
 #define CCI__DGRAM_REGIONS 4096u
 #define CCI__DGRAM_CHUNKS 512u
 #define CCI__DGRAM_CONTROL 64u       /* connection events that are made at once */
@@ -6079,7 +6284,7 @@ extern "C" {
 #define CCI__DGRAM_MEMORY (UINT64_C(1) << (sizeof(void *) > 4 ? 30 : 28)) /* bytes of the stores at most */
 #endif
 #define CCI__DGRAM_GROUPS 16u
-#define CCI__DGRAM_GONE 64u
+#define CCI__DGRAM_PROBES 8u         /* that a silent peer may leave unanswered */
 #define CCI__DGRAM_COLLECTING 64u    /* requests in pieces that are arriving */
 #define CCI__DGRAM_UNCLOCKED 32u      /* messages to one look at the clock, in a stream */
 #define CCI__DGRAM_BURST 112000u      /* bytes of messages that leave at once even if others are under way */
@@ -6133,23 +6338,41 @@ typedef struct cci__dconn {
     cci_conn_t conn; /* first */
     cci_rel_state_t state;
     cci__active_t *active;
-    void *pending; /* client: the request's bytes; server: the request's event; then the reserved event; OPEN and PARKED: the
-                      first message; BROKEN: the event about the end, while it waits for the program */
+    union { /* by conn.state */
+        struct cci__pending *request; /* CONNECTING: what is repeated                                        */
+        cci_evq_event_t *event;       /* COLLECTING, REQUESTED: of the request; ACCEPTED: kept for the outcome */
+        struct {
+            cci_evq_event_t *keepalive_event; /* that waits for the program */
+            uint64_t probe_ns;                /* when to look whether something has come */
+        } open;
+        struct { /* OPEN and PARKED */
+            cci_evq_event_t *keepalive_event; /* as in `open` */
+            cci_rel_item_t *first;            /* of the messages that are kept */
+        } parked;
+        struct {
+            cci_evq_event_t *keepalive_event, *end_event; /* that wait for the program */
+        } broken;
+    } in;
     void *key;     /* the program's, NULL: packets are not sealed */
     uint64_t peer_secret;  /* sealed: what the peer's RESET must hold */
     uint32_t sealed_count; /* sealed: of the handshake's packets that were sent */
     uint32_t send_timeout_us, keepalive_us;
-    int32_t end_status; /* BROKEN: that of the event about it */
-    cci_evq_event_t *keepalive_event; /* that waits for the program */
+    uint32_t peer_count; /* sealed: of the peer's packets of the handshake, one more than the latest that has come */
+    uint32_t heard;      /* when something came from the peer, in units of 2^20 ns */
+    int32_t end_status;  /* BROKEN: that of the event about it */
 } cci__dconn_t;
 
 #define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message has gone and nothing has come since */
 #define CCI__CONN_WORN 2u   /* no more packets can be sealed */
 #define CCI__CONN_ASKING 4u /* client: the link does not know the peer's address yet */
 #define CCI__CONN_UNTOLD 8u /* BROKEN: the program is to have an event about it */
-#define CCI__CONN_WAITING 32u /* wants what is lent for traffic, and has a place in the queue */
-#define CCI__CONN_PARKED 64u  /* the peer doesn't answer: only its messages are kept */
+#define CCI__CONN_OPENING 32u /* server: counts among those of its network that are not open yet */
+#define CCI__CONN_COUNTED 64u /* server: counts among those of its network */
+#define CCI__CONN_BUSY 128u   /* client: the server has no space for it */
+#define CCI__CONN_WAITING 512u/* wants what is lent for traffic, and has a place in the queue */
+#define CCI__CONN_PARKED 1024u /* the peer doesn't answer: only its messages are kept */
 #define CCI__CONN_SLOT 16u  /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
+#define CCI__CONN_UNREADY 256u /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
 
 /* The client's request while it is repeated; its data follows. */
 typedef struct cci__pending {
@@ -6180,6 +6403,12 @@ typedef struct cci__store {
     uint32_t made, most;
 } cci__store_t;
 
+/* Who asks for a connection, while the program has the event. */
+typedef struct cci__uri {
+    struct cci__uri *next;
+    char text[120];
+} cci__uri_t;
+
 typedef struct cci__tx_slot {
     cci_link_addr_t to;
     cci__active_t *active;
@@ -6209,8 +6438,9 @@ typedef struct cci__dgram {
     uint64_t close_ns;   /* when the CLOSE packets that have been promised a time have left */
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;    /* connections that were ended because they were stuck and others went short */
-    uint64_t gone[CCI__DGRAM_GONE]; /* tokens of clients whose connections have ended: a late copy of a request is none */
-    uint32_t gone_next, collecting_next;
+    uint64_t busy_log_ns; /* when the log may tell again that requests are refused */
+    uint32_t collecting_next;
+    struct cci__uri *uris; /* free ones */
     struct {
         uint64_t token;
         uint32_t index;
@@ -6479,7 +6709,16 @@ static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_commit_data_to(ep, conn, &conn->conn.peer);
 }
 
+/* The network of an address; 0 if there is none. */
+static uint32_t cci__dgram_prefix(const cci__dgram_t *ep, const cci_link_addr_t *address, uint8_t prefix[16]) {
+    memset(prefix, 0, 16);
+    return ep->link->version >= 2 && ep->link->prefix ? ep->link->prefix(ep->handle, address, prefix) : 0;
+}
+
 /* ---- a peer whose address changes ---- */
+
+static void cci__dgram_remember(cci__dgram_t *ep, const cci__dconn_t *conn);
+static void cci__dgram_count(cci__dgram_t *ep, const cci__dconn_t *conn, int all, int opening);
 
 /* Sends a CHALLENGE or a RESPONSE: nothing else is in the packet, and nobody acknowledges it. */
 static void cci__dgram_send_path(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *to, uint8_t type,
@@ -6550,11 +6789,14 @@ static inline void cci__dgram_stayed(cci__active_t *active) {
 
 /* The peer has answered the challenge: this is its address now. */
 static void cci__dgram_moved(cci__dgram_t *ep, cci__dconn_t *conn) {
-    int hashed = conn->conn.hashed;
+    int hashed = conn->conn.hashed, counted = (conn->conn.flags & CCI__CONN_COUNTED) != 0;
+    cci__dgram_remember(ep, conn);
+    cci__dgram_count(ep, conn, -counted, 0);
     cci_conn_unhash(&ep->conns, &conn->conn);
     conn->conn.peer = conn->active->path->to;
     if (hashed)
         cci_conn_hash(&ep->conns, &conn->conn);
+    cci__dgram_count(ep, conn, counted, 0);
     conn->active->path->challenge = 0;
 }
 
@@ -6797,18 +7039,24 @@ static void cci__active_begin(cci__dgram_t *ep, cci__active_t *active, cci__dcon
     active->rel.once = conn->key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
 }
 
+/* From now on the peer is asked for a sign of life when it has been silent for long. */
+static void cci__dgram_watch(const cci__dgram_t *ep, cci__dconn_t *conn) {
+    conn->in.open.probe_ns = CCI__NEVER;
+    if (ep->info.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
+        conn->in.open.probe_ns = ep->now_ns + ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+}
+
 /* Goes on with the messages that were kept. */
 static void cci__dgram_unpark(cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
-    cci_rel_item_t *first = (cci_rel_item_t *)conn->pending;
     cci_rel_link_t *link;
     cci_list_t *node;
-    cci_rel_resume(&active->rel, first);
+    cci_rel_resume(&active->rel, conn->in.parked.first);
     for (node = active->rel.items.next; node != &active->rel.items; node = node->next)
         for (link = CCI__CONTAINER(node, cci_rel_item_t, node)->ops; link; link = link->next)
             active->op_count += link == &link->op->link[0];
-    conn->pending = NULL;
-    conn->conn.flags &= (uint8_t)~CCI__CONN_PARKED;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PARKED;
+    cci__dgram_watch(cci__dgram_of(conn), conn);
 }
 
 /* Lends a connection what it needs for traffic, in its turn; NULL if everything is in use. */
@@ -6855,7 +7103,7 @@ static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
     if (!first)
         return 0;
     cci__dgram_take_active(ep, active);
-    conn->pending = first;
+    conn->in.parked.first = first;
     conn->conn.flags |= CCI__CONN_PARKED;
     cci__dgram_queue_up(ep, conn);
     cci__dgram_schedule(ep, conn);
@@ -6892,7 +7140,7 @@ static void cci__dgram_next_turns(cci__dgram_t *ep) {
         }
         ep->waiting_first = (ep->waiting_first + 1) % ep->waiting_size;
         ep->waiting_count--;
-        conn->conn.flags &= (uint8_t)~CCI__CONN_WAITING;
+        conn->conn.flags &= (uint16_t)~CCI__CONN_WAITING;
         if (!is_waiting)
             continue;
         cci_rel_invite(&conn->active->rel);
@@ -6913,7 +7161,9 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
-        at = cci__min64(at, cci_rel_parked_until((const cci_rel_item_t *)conn->pending));
+        at = cci__min64(at, cci_rel_parked_until(conn->in.parked.first));
+    else if (conn->conn.state == CCI_CONN_OPEN)
+        at = cci__min64(at, conn->in.open.probe_ns);
     return at;
 }
 
@@ -6928,7 +7178,7 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
 static int cci__dgram_grow(cci__dgram_t *ep) {
     size_t size = (size_t)CCI__CONN_SLAB * ep->conns.entry_size;
     uint8_t *memory;
-    if (ep->conns.slab_count == CCI__CONN_SLABS)
+    if (ep->conns.slab_count == ep->conns.slab_limit)
         return 0;
     if ((ep->conns.slab_count + 1) * CCI__CONN_SLAB > ep->conns.bucket_count) {
         uint32_t count = ep->conns.bucket_count * 2;
@@ -7013,9 +7263,26 @@ static void cci__dgram_drop_active(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_take_active(ep, conn->active);
 }
 
-static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
+static void cci__dgram_remember(cci__dgram_t *ep, const cci__dconn_t *conn) {
     if (conn->conn.hashed)
-        ep->gone[ep->gone_next++ % CCI__DGRAM_GONE] = conn->conn.peer_token;
+        cci_conn_remember(&ep->conns, conn->conn.peer_token, ep->now_ns);
+}
+
+/* Counts a connection where its network is counted, if the link knows networks. */
+static void cci__dgram_count(cci__dgram_t *ep, const cci__dconn_t *conn, int all, int opening) {
+    uint8_t prefix[16];
+    if ((all || opening) && cci__dgram_prefix(ep, &conn->conn.peer, prefix))
+        cci_conn_count_source(&ep->conns, prefix, all, opening);
+}
+
+static void cci__dgram_uncount(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__dgram_count(ep, conn, -((conn->conn.flags & CCI__CONN_COUNTED) != 0), -((conn->conn.flags & CCI__CONN_OPENING) != 0));
+    conn->conn.flags &= (uint8_t) ~(CCI__CONN_COUNTED | CCI__CONN_OPENING);
+}
+
+static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__dgram_remember(ep, conn);
+    cci__dgram_uncount(ep, conn);
     cci__dgram_drop_active(ep, conn);
     ep->closing -= conn->conn.state == CCI_CONN_CLOSING;
     cci__dgram_forget(ep, conn->key);
@@ -7057,10 +7324,22 @@ static uint32_t cci__dgram_new_keepalive_us(const cci__dgram_t *ep, const cci__d
     return cci__dgram_is_reliable(conn) ? ep->keepalive_us : 0;
 }
 
+/* The connection opens: its peer is heard of, from now on. */
+static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__dgram_count(ep, conn, 0, -((conn->conn.flags & CCI__CONN_OPENING) != 0));
+    conn->conn.flags &= (uint16_t)~CCI__CONN_OPENING;
+    conn->conn.state = CCI_CONN_OPEN;
+    conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
+    conn->conn.tries = 0;
+    conn->heard = (uint32_t)(ep->now_ns >> 20);
+    conn->in.open.keepalive_event = NULL;
+    cci__dgram_watch(ep, conn);
+}
+
 static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci_evq_event_t *event = conn->keepalive_event ? NULL : cci__dgram_control_event(ep);
+    cci_evq_event_t *event = conn->in.open.keepalive_event ? NULL : cci__dgram_control_event(ep);
     conn->keepalive_us = 0;
-    conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (conn->active) { /* nobody waits for the answer any more */
         conn->active->rel.ping = 0;
         cci_rel_forget(&conn->active->rel);
@@ -7070,7 +7349,7 @@ static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = &conn->conn.pub;
     event->owner = conn;
-    conn->keepalive_event = event;
+    conn->in.open.keepalive_event = event; /* in the same place when it is broken */
     cci_evq_post(&ep->evq.urgent, event);
 }
 
@@ -7085,26 +7364,58 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_schedule(ep, conn);
         return;
     }
-    conn->conn.flags &= (uint8_t)~CCI__CONN_UNTOLD;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_UNTOLD;
     event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
     event->base.pub.disconnect.status = (cci_status_t)conn->end_status;
     event->base.pub.disconnect.connection = &conn->conn.pub;
     event->base.pub.disconnect.context = conn->conn.pub.context;
     event->owner = conn;
     event->state = ++ep->stamp;
-    conn->pending = event;
+    conn->in.broken.end_event = event;
     cci_evq_post(&ep->evq.done, event);
 }
 
 /* Events that wait for the program must not name a connection that is gone. */
-static void cci__dgram_take_back_events(cci__dconn_t *conn) {
-    if (conn->keepalive_event)
-        conn->keepalive_event->base.pub.type = CCI_EVENT_NONE;
-    if (conn->conn.state == CCI_CONN_BROKEN && conn->pending) {
-        ((cci_evq_event_t *)conn->pending)->base.pub.type = CCI_EVENT_NONE;
-        conn->pending = NULL;
+static void cci__dgram_take_back_events(const cci__dconn_t *conn) {
+    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)
+        return;
+    if (conn->in.open.keepalive_event)
+        conn->in.open.keepalive_event->base.pub.type = CCI_EVENT_NONE;
+    if (conn->conn.state == CCI_CONN_BROKEN && conn->in.broken.end_event)
+        conn->in.broken.end_event->base.pub.type = CCI_EVENT_NONE;
+}
+
+/* An address as a URI, in memory that cci__dgram_free_uri() takes back; NULL if the link has no text for it. */
+static const char *cci__dgram_peer_uri(cci__dgram_t *ep, const cci_link_addr_t *address) {
+    cci__uri_t *uri = ep->uris;
+    size_t length = strlen(ep->transport->name);
+    uint32_t i;
+    if (ep->link->version < 2 || !ep->link->text || length + 4 > sizeof uri->text)
+        return NULL;
+    if (!uri) {
+        uri = (cci__uri_t *)cci__dgram_memory(ep, 16 * sizeof *uri);
+        for (i = 0; uri && i < 16; i++) {
+            uri[i].next = ep->uris;
+            ep->uris = &uri[i];
+        }
+        if ((uri = ep->uris) == NULL)
+            return NULL;
     }
-    conn->keepalive_event = NULL;
+    memcpy(uri->text, ep->transport->name, length);
+    memcpy(uri->text + length, "://", 3);
+    if (ep->link->text(ep->handle, address, uri->text + length + 3, sizeof uri->text - length - 3) != CCI_SUCCESS)
+        return NULL;
+    ep->uris = uri->next;
+    return uri->text;
+}
+
+static void cci__dgram_free_uri(cci__dgram_t *ep, const char *text) {
+    cci__uri_t *uri;
+    if (!text)
+        return;
+    uri = CCI__CONTAINER((uintptr_t)text, cci__uri_t, text);
+    uri->next = ep->uris;
+    ep->uris = uri;
 }
 
 /* An event leaves its queue for the program. 0: it was taken back meanwhile, and has been returned. */
@@ -7115,10 +7426,13 @@ static int cci__dgram_hand_out(cci__dgram_t *ep, cci_evq_event_t *event) {
         cci_evq_return_event(&ep->evq, event);
         return 0;
     case CCI_EVENT_KEEPALIVE_TIMEDOUT:
-        conn->keepalive_event = NULL;
+        conn->in.open.keepalive_event = NULL;
         return 1;
     case CCI_EVENT_DISCONNECT:
-        conn->pending = NULL;
+        conn->in.broken.end_event = NULL;
+        return 1;
+    case CCI_EVENT_CONNECT_REQUEST:
+        event->base.pub.request.peer_uri = cci__dgram_peer_uri(ep, &conn->conn.peer);
         return 1;
     default:
         return 1;
@@ -7134,6 +7448,7 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     conn->conn.deadline_ns = CCI__NEVER;
     conn->end_status = status;
     cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
+    conn->in.broken.end_event = NULL; /* not before: what was kept for a silent peer stands in its place */
     if (conn->keepalive_us)
         cci__dgram_post_keepalive(ep, conn);
     if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT) {
@@ -7144,10 +7459,9 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
 
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
 static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
-    cci__pending_t *pending = (cci__pending_t *)conn->pending;
+    cci__pending_t *pending = conn->in.request;
     cci_evq_event_t *event = pending->event;
     cci__dgram_flush(ep); /* the batch may hold a request, which names the data in `pending` */
-    conn->pending = NULL;
     cci_release(pending);
     event->base.pub.connect.type = CCI_EVENT_CONNECT;
     event->base.pub.connect.status = (cci_status_t)status;
@@ -7155,13 +7469,14 @@ static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int statu
     event->base.pub.connect.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
     event->owner = status == CCI_SUCCESS ? conn : NULL;
     cci_evq_post(&ep->evq.urgent, event);
-    if (status != CCI_SUCCESS)
+    if (status == CCI_SUCCESS)
+        cci__dgram_opened(ep, conn);
+    else
         cci__dgram_close_conn(ep, conn);
 }
 
 static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
-    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
-    conn->pending = NULL;
+    cci_evq_event_t *event = conn->in.event;
     cci__dgram_proven(ep, conn);
     event->base.pub.accept.type = CCI_EVENT_ACCEPT;
     event->base.pub.accept.status = (cci_status_t)status;
@@ -7173,9 +7488,8 @@ static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status
         cci__dgram_close_conn(ep, conn);
         return;
     }
-    conn->conn.state = CCI_CONN_OPEN;
+    cci__dgram_opened(ep, conn);
     conn->conn.deadline_ns = CCI__NEVER;
-    conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
     if (conn->keepalive_us)
         conn->conn.deadline_ns = ep->now_ns + (uint64_t)conn->keepalive_us * 1000;
     cci__dgram_schedule(ep, conn);
@@ -7302,6 +7616,18 @@ static int cci__sink_readable(void *user, const cci_rel_bulk_t *source) {
     return cci_rma_find(&cci__dgram_of(active->conn)->rma, source->local_key, source->local_region) != NULL;
 }
 
+static void cci__dgram_complete(cci__dgram_t *ep, cci__op_t *op, int status) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)(uintptr_t)op->event.base.pub.send.connection;
+    if (CCI__UNLIKELY(status == CCI_ERR_RNR) && conn->conn.pub.attribute == CCI_CONN_ATTR_RO &&
+        !(conn->conn.flags & CCI__CONN_UNREADY)) {
+        conn->conn.flags |= CCI__CONN_UNREADY;
+        op->done = 1; /* this is the event that the program is to hear of */
+    }
+    op->event.base.pub.send.status = (cci_status_t)status;
+    op->event.state = ++ep->stamp;
+    cci_evq_post(&ep->evq.done, &op->event);
+}
+
 static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
     cci__op_t *op = CCI__CONTAINER(rel_op, cci__op_t, rel);
     cci__active_t *active = (cci__active_t *)user;
@@ -7313,9 +7639,7 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
             ep->link->wake(ep->handle);
         return;
     }
-    op->event.base.pub.send.status = (cci_status_t)rel_op->status;
-    op->event.state = ++ep->stamp;
-    cci_evq_post(&ep->evq.done, &op->event);
+    cci__dgram_complete(ep, op, rel_op->status);
 }
 
 static void cci__sink_start(void *user, cci_rel_item_t *item) {
@@ -7364,7 +7688,7 @@ static const cci_rel_sink_t cci__dgram_sink = {cci__sink_keep,     cci__sink_dro
 /* ---- coming in ---- */
 
 static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__pending_t *pending = (cci__pending_t *)conn->pending;
+    cci__pending_t *pending = conn->in.request;
     cci_conn_request_t request;
     uint32_t head = conn->key ? CCI__SEALED_REQUEST + CCI__SECRET_SIZE : CCI__REQUEST_SIZE;
     request.cookie = conn->conn.peer_token; /* where it is kept until the server's token is known */
@@ -7414,7 +7738,7 @@ static void cci__dgram_send_close(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     if (conn->conn.deadline_ns > ep->now_ns)
         return;
-    conn->conn.flags &= (uint8_t)~CCI__CONN_SLOT;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_SLOT;
     conn->conn.deadline_ns = ep->now_ns + (wait_ns << conn->conn.tries++);
     cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
 }
@@ -7455,7 +7779,7 @@ static void cci__dgram_request_again(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 /* A request that the program has not seen is given up. */
 static void cci__dgram_forget_request(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci_evq_return_event(&ep->evq, (cci_evq_event_t *)conn->pending);
+    cci_evq_return_event(&ep->evq, conn->in.event);
     cci__dgram_proven(ep, conn);
     cci__dgram_close_conn(ep, conn);
 }
@@ -7475,7 +7799,7 @@ static void cci__dgram_begin_collecting(cci__dgram_t *ep, const cci__dconn_t *co
 
 /* A piece of a request: when all have come, the program may decide. */
 static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request) {
-    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
+    cci_evq_event_t *event = conn->in.event;
     uint64_t *missing = &conn->state.next_sequence; /* not used for sequence numbers before the connection is open */
     uint32_t count = request->unit ? (request->data_len + request->unit - 1) / request->unit : 1;
     if (event->base.pub.request.data_len != request->data_len || conn->state.expected_sequence != request->unit)
@@ -7562,16 +7886,110 @@ static void cci__dgram_send_cookie(cci__dgram_t *ep, const cci_link_rx_t *rx, co
     cci__dgram_commit_bare(ep, &rx->from, NULL, CCI__HEADER_SIZE, NULL, 0);
 }
 
+/* There is no space for a request now. The client, which asks again, learns so; no state is kept. */
+static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header, const char *why) {
+    cci_conn_write_header(cci__dgram_slot(ep)->head, CCI__PKT_BUSY, 0, header->index, header->token, 0, 0);
+    cci__dgram_commit_bare(ep, &rx->from, NULL, CCI__HEADER_SIZE, NULL, 0);
+    if (ep->now_ns < ep->busy_log_ns)
+        return;
+    ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
+    cci_log(CCI_LOG_WARN, why);
+}
+
+/* Why there is no space for a request, NULL if there is. */
+static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_link_rx_t *rx, int whole) {
+    uint32_t reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW); /* of few, what is early leaves but one more */
+    uint32_t left = cci__dgram_buffers_left(ep);
+    uint8_t prefix[16];
+    if ((ep->current->refs == 1 || !whole) && (left <= reserve || !cci__dgram_has_buffer(ep))) {
+        if (cci__dgram_peers_hold(ep))
+            cci__dgram_reclaim(ep, 0);
+        return "clients have to wait: the receive buffers are full of requests and messages";
+    }
+    if (cci__dgram_prefix(ep, &rx->from, prefix) &&
+        !cci_conn_source_may(&ep->conns, prefix, left - cci__min32(reserve, left - 1)))
+        return "clients have to wait: one network has the most connections that it may have";
+    return NULL;
+}
+
+/* A request that is to be heard: `event` for the program when all of it is there. */
+static void cci__dgram_hear(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request, cci_evq_event_t *event) {
+    event->owner = conn;
+    conn->in.event = event;
+    event->base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
+    event->base.pub.request.data_len = request->data_len;
+    event->base.pub.request.attribute = conn->conn.pub.attribute;
+    event->base.pub.request.peer_uri = NULL;
+    if (request->length == request->data_len) {
+        ep->current->refs++;
+        event->buffer = ep->current;
+        event->base.pub.request.data_ptr = request->data_len ? request->data : NULL;
+        cci_evq_post(&ep->evq.urgent, event);
+        return;
+    }
+    event->buffer = cci__dgram_take_buffer(ep);
+    event->base.pub.request.data_ptr = event->buffer->data;
+    conn->conn.state = CCI_CONN_COLLECTING;
+    conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
+    conn->state.expected_sequence = request->unit;
+    cci__dgram_begin_collecting(ep, conn);
+    cci__dgram_collect(ep, conn, request);
+    cci__dgram_schedule(ep, conn);
+}
+
+/* A request of a client that is new. */
+static void cci__dgram_new_request(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
+                                   const cci_conn_header_t *header, const cci_conn_request_t *request, int proven) {
+    int sealed = (header->flags & CCI__HEADER_SEALED) != 0;
+    const char *refusal = cci__dgram_refusal(ep, rx, request->length == request->data_len);
+    void *key = NULL;
+    cci_evq_event_t *event;
+    cci__dconn_t *conn;
+    if (refusal) {
+        cci__dgram_send_busy(ep, rx, header, refusal);
+        return;
+    }
+    if (sealed && (key = cci__dgram_request_key(ep, rx, header, bytes, length)) == NULL)
+        return;
+    event = cci__dgram_control_event(ep);
+    conn = event ? cci__dgram_open_conn(ep, (cci_conn_attribute_t)header->attribute, NULL) : NULL;
+    if (!conn) {
+        cci__dgram_forget(ep, key);
+        if (event)
+            cci_evq_return_event(&ep->evq, event);
+        cci__dgram_send_busy(ep, rx, header, "clients have to wait: the connection table is full, or there is no memory for more");
+        return;
+    }
+    conn->key = key;
+    if (key)
+        conn->peer_secret = cci__load64(bytes + CCI__SEALED_REQUEST);
+    conn->conn.state = CCI_CONN_REQUESTED;
+    conn->conn.peer = rx->from;
+    conn->conn.peer_index = header->index;
+    conn->conn.peer_token = header->token;
+    conn->conn.peer_window = cci__max32(request->window, 4096);
+    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, request->max_send_size);
+    conn->conn.proven = (uint8_t)proven;
+    conn->conn.flags = CCI__CONN_OPENING | CCI__CONN_COUNTED;
+    ep->conns.unproven += !proven;
+    cci_conn_hash(&ep->conns, &conn->conn);
+    cci__dgram_count(ep, conn, 1, 1);
+    cci__dgram_hear(ep, conn, request, event);
+}
+
+/* Does a request have a cookie of this epoch or of the one before? */
+static int cci__dgram_is_proven(const cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
+                                uint64_t cookie) {
+    return cookie != 0 &&
+           (cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, ep->conns.epoch) ||
+            cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, ep->conns.epoch - 1));
+}
+
 static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
                                      const cci_conn_header_t *header) {
     cci_conn_request_t request;
     cci__dconn_t *conn;
-    void *key = NULL;
-    int sealed = (header->flags & CCI__HEADER_SEALED) != 0;
-    cci_evq_event_t *event;
-    uint64_t epoch = ep->now_ns >> 34; /* 17 s */
-    uint32_t i, reserve;
-    int proven, whole;
+    int sealed = (header->flags & CCI__HEADER_SEALED) != 0, proven;
     if (sealed && length < ep->seal->tag_size)
         return;
     if (!cci_conn_parse_request(bytes, sealed ? length - ep->seal->tag_size : length, &request))
@@ -7591,66 +8009,15 @@ static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, 
         cci__dgram_request_again(ep, conn);
         return;
     }
-    for (i = 0; i < CCI__DGRAM_GONE; i++)
-        if (ep->gone[i] == header->token)
-            return;
-    whole = request.length == request.data_len;
-    proven = request.cookie != 0 &&
-             (request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch) ||
-              request.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch - 1));
+    cci_conn_turn_epoch(&ep->conns, ep->now_ns);
+    if (cci_conn_was_seen(&ep->conns, header->token))
+        return;
+    proven = cci__dgram_is_proven(ep, rx, header, request.cookie);
     if (!proven &&
-        (sealed || ep->conns.unproven >= cci__max32(cci__min32(ep->recv_buf_count / 4, CCI__CONN_UNPROVEN), 1))) {
-        cci__dgram_send_cookie(ep, rx, header, epoch);
-        return;
-    }
-    reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW); /* of few, what is early leaves but one more */
-    if ((ep->current->refs == 1 || !whole) && (cci__dgram_buffers_left(ep) <= reserve || !cci__dgram_has_buffer(ep))) {
-        if (cci__dgram_peers_hold(ep))
-            cci__dgram_reclaim(ep, 0);
-        return; /* the client asks again */
-    }
-    if (sealed && (key = cci__dgram_request_key(ep, rx, header, bytes, length)) == NULL)
-        return;
-    event = cci__dgram_control_event(ep);
-    conn = event ? cci__dgram_open_conn(ep, (cci_conn_attribute_t)header->attribute, NULL) : NULL;
-    if (!conn) {
-        cci__dgram_forget(ep, key);
-        if (event)
-            cci_evq_return_event(&ep->evq, event);
-        return;
-    }
-    conn->key = key;
-    if (key)
-        conn->peer_secret = cci__load64(bytes + CCI__SEALED_REQUEST);
-    conn->conn.state = CCI_CONN_REQUESTED;
-    conn->conn.peer = rx->from;
-    conn->conn.peer_index = header->index;
-    conn->conn.peer_token = header->token;
-    conn->conn.peer_window = cci__max32(request.window, 4096);
-    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, request.max_send_size);
-    conn->conn.proven = (uint8_t)proven;
-    ep->conns.unproven += !proven;
-    cci_conn_hash(&ep->conns, &conn->conn);
-    event->owner = conn;
-    conn->pending = event;
-    event->base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
-    event->base.pub.request.data_len = request.data_len;
-    event->base.pub.request.attribute = conn->conn.pub.attribute;
-    if (whole) {
-        ep->current->refs++;
-        event->buffer = ep->current;
-        event->base.pub.request.data_ptr = request.data_len ? request.data : NULL;
-        cci_evq_post(&ep->evq.urgent, event);
-        return;
-    }
-    event->buffer = cci__dgram_take_buffer(ep);
-    event->base.pub.request.data_ptr = event->buffer->data;
-    conn->conn.state = CCI_CONN_COLLECTING;
-    conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
-    conn->state.expected_sequence = request.unit;
-    cci__dgram_begin_collecting(ep, conn);
-    cci__dgram_collect(ep, conn, &request);
-    cci__dgram_schedule(ep, conn);
+        (sealed || ep->conns.unproven >= cci__max32(cci__min32(ep->recv_buf_count / 4, CCI__CONN_UNPROVEN), 1)))
+        cci__dgram_send_cookie(ep, rx, header, ep->conns.epoch);
+    else
+        cci__dgram_new_request(ep, rx, bytes, length, header, &request, proven);
 }
 
 static void cci__dgram_input_accept(cci__dgram_t *ep, uint8_t *bytes, uint32_t length, const cci_conn_header_t *header) {
@@ -7670,13 +8037,10 @@ static void cci__dgram_input_accept(cci__dgram_t *ep, uint8_t *bytes, uint32_t l
         conn->conn.peer_token = accept.token;
         if (conn->key)
             conn->peer_secret = cci__load64(bytes + CCI__ACCEPT_SIZE);
-        conn->conn.state = CCI_CONN_OPEN;
         conn->state.floor_number = 0;
-        conn->conn.confirming = 1;
-        conn->conn.tries = 0;
-        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
-        conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
         cci__dgram_connected(ep, conn, CCI_SUCCESS);
+        conn->conn.confirming = 1;
+        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
         cci__dgram_schedule(ep, conn);
     } else if (conn->conn.state != CCI_CONN_OPEN || conn->conn.peer_token != accept.token) {
         return;
@@ -7716,8 +8080,11 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     }
     if (!cci__dgram_unseal(ep, conn, cci__dgram_number(conn, header), conn->conn.peer_token, bytes, &length))
         return;
-    if (!conn->key)
-        conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED; /* the peer is there */
+    if (!conn->key || (header->type != CCI__PKT_DATA && header->number >= conn->peer_count)) {
+        conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED; /* the peer is there */
+        conn->heard = (uint32_t)(ep->now_ns >> 20);
+        conn->peer_count = header->number + 1;
+    }
     if (conn->conn.state == CCI_CONN_ACCEPTED)
         cci__dgram_accepted(ep, conn, CCI_SUCCESS);
     else
@@ -7730,8 +8097,10 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     if (!active)
         return; /* as if it were lost */
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
-    if (outcome == CCI_REL_NEWEST)
-        conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED; /* sealed ones can be repeated by others, but are then not new */
+    if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
+        conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
+        conn->heard = (uint32_t)(ep->now_ns >> 20);
+    }
     if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
         if (outcome != CCI_REL_UNSOUND)
             cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
@@ -7883,12 +8252,15 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         break;
     case CCI__PKT_COOKIE:
     case CCI__PKT_REJECT:
+    case CCI__PKT_BUSY:
         conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header.index, header.token);
         if (!conn || conn->conn.state != CCI_CONN_CONNECTING) {
             ep->strays++;
             break;
         }
-        if (header.type == CCI__PKT_REJECT) {
+        if (header.type == CCI__PKT_BUSY) {
+            conn->conn.flags |= CCI__CONN_BUSY; /* the request is repeated anyway */
+        } else if (header.type == CCI__PKT_REJECT) {
             uint64_t token = length < CCI__SEALED_REJECT ? 0 : cci__load64(bytes + CCI__HEADER_SIZE);
             if (cci__dgram_unseal(ep, conn, header.number, token, bytes, &length))
                 cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
@@ -7961,6 +8333,22 @@ static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     conn->conn.deadline_ns = ep->now_ns + period_ns;
 }
 
+/* Asks a peer that has been silent for long whether it is still there. It needs no hot state, and answers with CONFIRMED. */
+static void cci__dgram_probe(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t silent_ns = (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->heard) << 20;
+    uint64_t period_ns = ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+    if (silent_ns < period_ns) {
+        conn->conn.tries = 0;
+        conn->in.open.probe_ns = ep->now_ns + period_ns - silent_ns;
+    } else if (conn->conn.tries < CCI__DGRAM_PROBES) {
+        conn->conn.tries++;
+        conn->in.open.probe_ns = ep->now_ns + period_ns / CCI__DGRAM_PROBES;
+        cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
+    } else {
+        cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
+    }
+}
+
 /* Does the link know by now where the peer is? */
 static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn) {
     int status;
@@ -7968,7 +8356,7 @@ static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn) {
         return CCI_SUCCESS;
     status = ep->link->resolve(ep->handle, NULL, &conn->conn.peer);
     if (status == CCI_SUCCESS)
-        conn->conn.flags &= (uint8_t)~CCI__CONN_ASKING;
+        conn->conn.flags &= (uint16_t)~CCI__CONN_ASKING;
     return status;
 }
 
@@ -7979,6 +8367,8 @@ static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
     switch (conn->conn.state) {
     case CCI_CONN_CONNECTING:
         if (ep->now_ns >= give_up_ns) {
+            if (conn->conn.flags & CCI__CONN_BUSY)
+                cci_log(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
             cci__dgram_connected(ep, conn, CCI_ETIMEDOUT);
             return;
         }
@@ -8046,9 +8436,12 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
             if (conn->conn.state == CCI_CONN_OPEN)
                 cci__dgram_make_ready(ep, active);
         }
-        if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED) &&
-            cci_rel_parked_until((const cci_rel_item_t *)conn->pending) <= ep->now_ns)
-            cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
+        if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) {
+            if (cci_rel_parked_until(conn->in.parked.first) <= ep->now_ns)
+                cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
+        } else if (conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns <= ep->now_ns) {
+            cci__dgram_probe(ep, conn);
+        }
         if (conn->conn.deadline_ns <= ep->now_ns) {
             cci__dgram_handshake(ep, conn);
             if (conn->conn.state == CCI_CONN_FREE)
@@ -8293,7 +8686,6 @@ static void cci__dgram_init_pool(cci__dgram_t *ep) {
     cci__dgram_init_store(ep, CCI_REL_NUMBERS, &pool->numbers, sizeof(cci_rel_numbers_t), 1);
     cci__dgram_init_store(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), 1);
     pool->more = cci__dgram_more;
-    pool->bulk_limit = CCI__DGRAM_BULKS;
     pool->block_total = ep->stores[CCI_REL_BLOCKS].most;
     pool->large_total = ep->stores[CCI_REL_LARGE].most;
     pool->record_free = pool->record_total = ep->stores[CCI_REL_RECORDS].most;
@@ -8361,12 +8753,16 @@ static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
 /* How many blocks a connection may have. What the program asks for, it gets, however little memory it has allowed. */
 static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
     cci__store_t *blocks = &ep->stores[CCI_REL_BLOCKS], *large = &ep->stores[CCI_REL_LARGE];
+    cci__store_t *bulks = &ep->stores[CCI_REL_BULKS], *reads = &ep->stores[CCI__STORE_READS];
     blocks->most = cci__max32(blocks->most, count + (count + 2) / 3); /* of which one connection may have three quarters */
     large->most = cci__max32(large->most, count + (count + 2) / 3);
     ep->pool.block_total = blocks->most;
     ep->pool.large_total = large->most;
     ep->pool.block_limit = ep->send_buf_count = count;
-    ep->stores[CCI__STORE_OPS].most = cci__max32(ep->stores[CCI__STORE_OPS].most, count + CCI__DGRAM_BULKS);
+    ep->pool.bulk_limit = cci__max32(count, CCI__DGRAM_BULKS);
+    bulks->most = cci__max32(bulks->most, ep->pool.bulk_limit);
+    reads->most = cci__max32(reads->most, ep->pool.bulk_limit);
+    ep->stores[CCI__STORE_OPS].most = cci__max32(ep->stores[CCI__STORE_OPS].most, count + ep->pool.bulk_limit);
 }
 
 /* The counts of buffers that the link and the configuration leave open, and what follows from them. */
@@ -8418,16 +8814,18 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     cci_rma_chunk_t *chunks = (cci_rma_chunk_t *)cci__dgram_memory(ep, CCI__DGRAM_CHUNKS * sizeof *chunks);
     uint8_t **slabs = (uint8_t **)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof *slabs);
     uint8_t *zeros = (uint8_t *)cci__dgram_memory(ep, ep->info.mtu);
+    uint64_t *seen = (uint64_t *)cci__dgram_memory(ep, 2 * CCI__CONN_SEEN * sizeof *seen);
     uint32_t *buckets = (uint32_t *)cci_alloc(2 * CCI__CONN_SLAB * sizeof *buckets);
     ep->conns.buckets = buckets; /* so that it is released on failure */
     ep->slots = (cci__tx_slot_t *)cci__dgram_memory(ep, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
-    if (!regions || !chunks || !slabs || !zeros || !buckets || !ep->slots)
+    if (!regions || !chunks || !slabs || !zeros || !seen || !buckets || !ep->slots)
         return 0;
     memset(ep->slots, 0, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
     memset(zeros, 0, ep->info.mtu);
     cci_evq_init(&ep->evq);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__dconn_t), slabs);
     ep->conns.base = ep->info.index_base;
+    cci_conn_table_remembers(&ep->conns, seen);
     (void)cci_conn_rehash(&ep->conns, buckets, 2 * CCI__CONN_SLAB);
     if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8) /* space for the packets' heads between the pieces */
         heads = (ep->max_send_size / (ep->info.base_mtu - CCI__SLOT_HEAD - 7) + 1) * (CCI__SLOT_HEAD + 8);
@@ -8459,7 +8857,7 @@ static void cci__dgram_free(cci__dgram_t *ep) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
         CCI_ASSERT(conn);
         if (conn->conn.state == CCI_CONN_CONNECTING)
-            cci_release(conn->pending);
+            cci_release(conn->in.request);
         cci__dgram_forget(ep, conn->key);
     }
     cci_release(ep->conns.buckets);
@@ -8504,6 +8902,12 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     return 1;
 }
 
+static void cci__dgram_forked(cci_endpoint_base_t *base) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    if (ep->info.forked)
+        ep->info.forked(ep->handle);
+}
+
 static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *device, const char *service, int flags,
                             cci_endpoint_base_t **endpoint, cci_os_handle_t *fd) {
     cci__dgram_t *ep = (cci__dgram_t *)cci_alloc(sizeof *ep);
@@ -8514,6 +8918,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     memset(ep, 0, sizeof *ep);
     ep->base.pub.device = device;
     ep->base.ops = cci__dgram_ops();
+    ep->base.forked = cci__dgram_forked;
     ep->transport = transport;
     ep->link = transport->link;
     ep->info.os_handle = -1;
@@ -8590,7 +8995,7 @@ static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     ep->closing++;
     conn->conn.state = CCI_CONN_CLOSING;
-    conn->conn.flags = 0;
+    conn->conn.flags &= CCI__CONN_COUNTED;
     conn->conn.tries = 0;
     cci__dgram_send_close(ep, conn);
     cci__dgram_schedule(ep, conn);
@@ -8687,7 +9092,7 @@ static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, uint8_t
         return CCI_ENOMEM;
     request->state = 1;
     request->owner = NULL;
-    conn->pending = event;
+    conn->in.event = event;
     conn->conn.pub.context = context;
     conn->conn.state = state;
     ep->now_ns = ep->link->now(ep->handle);
@@ -8729,7 +9134,6 @@ static int cci__dgram_connect_group(cci__dgram_t *ep, cci__dconn_t *conn) {
             return status;
         ep->groups[ep->group_count++] = conn;
     }
-    conn->conn.state = CCI_CONN_OPEN;
     conn->conn.deadline_ns = CCI__NEVER;
     conn->state.floor_number = 0;
     cci__dgram_connected(ep, conn, CCI_SUCCESS);
@@ -8748,7 +9152,7 @@ static int cci__dgram_connect_key(cci__dgram_t *ep, cci__dconn_t *conn, const ch
     peer.address = address;
     peer.context = conn->conn.pub.context;
     conn->key = ep->seal->key(ep->seal->user, &peer);
-    ((cci__pending_t *)conn->pending)->key_id = peer.key_id;
+    conn->in.request->key_id = peer.key_id;
     return conn->key || ep->seal->plain_allowed ? CCI_SUCCESS : CCI_ERR_NOT_FOUND;
 }
 
@@ -8763,7 +9167,7 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
         status = CCI_ENOMEM;
         goto failed;
     }
-    conn->pending = pending;
+    conn->in.request = pending;
     pending->event = event;
     pending->data_len = data_len;
     if (data_len)
@@ -8948,20 +9352,24 @@ static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
             return CCI_SUCCESS;
         }
     }
-    while (!cci__dgram_is_next(ep, ep->evq.done.head)) {
-        status = cci__dgram_next_message(ep, event);
-        if (status == CCI_SUCCESS && *event)
-            return CCI_SUCCESS;
-        if (status != CCI_SUCCESS)
-            break;
-    }
-    while ((next = cci_evq_next(&ep->evq.done)) != NULL) { /* also before messages for which the program leaves no event */
-        if (CCI__LIKELY(next->pool == CCI_EVQ_OPERATION || cci__dgram_hand_out(ep, next))) {
-            *event = &next->base.pub;
-            return CCI_SUCCESS;
+    for (;;) {
+        while (!cci__dgram_is_next(ep, ep->evq.done.head)) {
+            status = cci__dgram_next_message(ep, event);
+            if (status == CCI_SUCCESS && *event)
+                return CCI_SUCCESS;
+            if (status != CCI_SUCCESS)
+                break;
         }
+        next = cci_evq_next(&ep->evq.done); /* also before messages for which the program leaves no event */
+        if (!next)
+            return status;
+        if (next->pool != CCI_EVQ_OPERATION && !cci__dgram_hand_out(ep, next))
+            continue;
+        if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__op_t *)(void *)next)->done)) /* now all starts afresh */
+            ((cci__dconn_t *)(void *)(uintptr_t)next->base.pub.send.connection)->conn.flags &= (uint16_t)~CCI__CONN_UNREADY;
+        *event = &next->base.pub;
+        return CCI_SUCCESS;
     }
-    return status;
 }
 
 static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
@@ -9004,6 +9412,8 @@ static int cci__dgram_return_event(cci_event_base_t *base) {
                (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
         status = CCI_EINVAL;
     } else {
+        if (base->pub.type == CCI_EVENT_CONNECT_REQUEST)
+            cci__dgram_free_uri(ep, base->pub.request.peer_uri);
         cci_evq_return_event(&ep->evq, event);
     }
     cci__dgram_unlock(ep);
@@ -9033,7 +9443,7 @@ static int cci__dgram_set_recv_count(cci__dgram_t *ep, uint32_t count) {
 
 static void cci__dgram_set_keepalive(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t keepalive_us) {
     conn->keepalive_us = keepalive_us;
-    conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (conn->conn.state == CCI_CONN_BROKEN && keepalive_us) {
         cci__dgram_post_keepalive(ep, conn); /* there is nobody to answer */
         return;
@@ -9232,6 +9642,7 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
                                   uint32_t length, int flags) {
     cci__active_t *active = conn->active;
     if (flags != CCI_FLAG_SILENT || count != 1 || !active || conn->conn.state != CCI_CONN_OPEN ||
+        (conn->conn.flags & CCI__CONN_UNREADY) ||
         active->rel.in_flight == 0 || cci__list_empty(&active->ready) ||
         active->unsent_bytes + length + 8 >= CCI__DGRAM_BURST || ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED ||
         !cci_rel_join(&active->rel, data, length, ep->now_ns))
@@ -9240,6 +9651,20 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
     ep->unclocked++;
     ep->idle_rounds = 0;
     return 1;
+}
+
+/* [4.1.4.1] Ordered: sends behind one that ended with CCI_ERR_RNR end likewise, up to the moment when the program hears of it.
+ * Else they would be delivered where it can't know that something before them is missing. */
+static int cci__dgram_end_unready(cci__dgram_t *ep, cci__dconn_t *conn, void *context, int flags) {
+    int status = CCI_SUCCESS;
+    cci__op_t *op;
+    if (flags & CCI_FLAG_BLOCKING)
+        return CCI_ERR_RNR;
+    op = cci__dgram_op(ep, conn, context, flags, &status);
+    if (op)
+        cci__dgram_complete(ep, op, CCI_ERR_RNR);
+    cci__dgram_arm(ep);
+    return status;
 }
 
 /* Its turn is over, and it has something under way: what the program issues more comes in its next turn. */
@@ -9257,6 +9682,8 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     int status = CCI_SUCCESS;
     if (conn->conn.state != CCI_CONN_OPEN)
         return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY))
+        return cci__dgram_end_unready(ep, conn, context, flags);
     active = cci__dgram_activate(ep, conn);
     if (!active || cci__dgram_must_wait(ep, active))
         return CCI_ENOBUFS;
@@ -9388,6 +9815,8 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     if (!cci_rma_address(&ep->rma, key, index, call->local_offset, call->length, 0) ||
         call->remote_offset > UINT64_MAX - call->length)
         return CCI_ERR_RMA_HANDLE;
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY) && call->has_message)
+        return cci__dgram_end_unready(ep, conn, call->context, call->flags);
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
     if (!active || cci__dgram_must_wait(ep, active))
@@ -9475,10 +9904,11 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 #ifndef CCI_NO_STDIO
 #include <stdio.h>
 #endif
-#ifndef CCI_NO_THREADS
+#if !defined(CCI_NO_THREADS) || CCI_POSIX
 #include <pthread.h>
 #endif
 #if CCI_POSIX
+#include <time.h>
 #include <unistd.h>
 #endif
 #if defined(__linux__)
@@ -9582,9 +10012,24 @@ typedef struct cci__core {
     cci_endpoint_base_t *endpoints;
     cci__shared_t *memories; /* these two and the links of `endpoints` have a lock of their own */
     cci__registered_t *registered;
+    uint32_t is_forked;            /* this is the child of fork(), and cci_init() was not called in it */
+    uint32_t has_told_fork;
+    cci_endpoint_base_t *dead;     /* endpoints of the parent */
+    cci__device_t *parent_devices; /* what the child keeps and never looks at, since the program may have pointers to it */
+    cci__array_t *parent_arrays;
+    cci__ini_t parent_ini;
 } cci__core_t;
 
 static cci__core_t cci__core;
+
+/* Can fork() be noticed? (Before version 2.34, glibc had pthread_atfork() in the library of threads alone.) */
+#if CCI_POSIX && (!defined(CCI_NO_THREADS) || !defined(__GLIBC__))
+#define CCI__HAS_ATFORK 1
+#elif CCI_POSIX && (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 34))
+#define CCI__HAS_ATFORK 1
+#else
+#define CCI__HAS_ATFORK 0
+#endif
 
 /* The included transports, in the order of their inclusion. */
 static const cci_transport_t *const cci__included[] = {
@@ -9639,9 +10084,8 @@ static void cci__endpoint_link(cci_endpoint_base_t *endpoint) {
     cci__shared_unlock();
 }
 
-/* Takes an endpoint off the list; 0 when it is not there. */
-static int cci__endpoint_unlink(const cci_endpoint_base_t *endpoint) {
-    cci_endpoint_base_t **at = &cci__core.endpoints;
+/* Takes an endpoint off a list; 0 when it is not there. */
+static int cci__endpoint_unlink(cci_endpoint_base_t **at, const cci_endpoint_base_t *endpoint) {
     int is_there;
     cci__shared_lock();
     while (*at != NULL && *at != endpoint) at = &(*at)->next_in_core;
@@ -9651,11 +10095,13 @@ static int cci__endpoint_unlink(const cci_endpoint_base_t *endpoint) {
     return is_there;
 }
 
-/* Is the handle an open endpoint? It may be a connection: only addresses are compared. */
-static int cci__endpoint_is_open(const void *handle) {
+/* Is the handle an endpoint, open or dead? It may be a connection: only addresses are compared. */
+static int cci__is_endpoint(const void *handle) {
     const cci_endpoint_base_t *at;
     cci__shared_lock();
     at = cci__core.endpoints;
+    while (at != NULL && (const void *)at != handle) at = at->next_in_core;
+    if (at == NULL) at = cci__core.dead;
     while (at != NULL && (const void *)at != handle) at = at->next_in_core;
     cci__shared_unlock();
     return at != NULL;
@@ -10141,7 +10587,7 @@ static int cci__table_append(const cci_transport_t **table, uint32_t *count, con
     if (transport->version == 0 || transport->version > CCI_TRANSPORT_VERSION || !cci__name_is_valid(transport->name)) {
         return CCI_EINVAL;
     }
-    if (transport->link == NULL ? transport->create == NULL : transport->link->version != CCI_LINK_VERSION) {
+    if (transport->link == NULL ? transport->create == NULL : transport->link->version - 1u >= CCI_LINK_VERSION) {
         return CCI_EINVAL;
     }
     for (i = 0; i < *count; i++) {
@@ -10199,7 +10645,7 @@ static int cci__core_can_seal(const cci_seal_t *seal) {
 
 static int cci__setup_locked(const cci_setup_t *setup) {
     int status;
-    if (cci__core.init_count > 0) return CCI_EBUSY;
+    if (cci__core.init_count > 0 && !cci__core.is_forked) return CCI_EBUSY;
     if (setup != NULL && (setup->alloc == NULL) != (setup->release == NULL)) return CCI_EINVAL;
     if (setup != NULL && setup->seal != NULL && !cci__core_can_seal(setup->seal)) return CCI_EINVAL;
     status = cci__table_build(setup != NULL ? setup->transports : NULL);
@@ -10279,7 +10725,7 @@ static const char *cci__reason_locked(uint32_t index) {
         if (device->transport == cci__core.table[index]) return "";
     }
     if (cci__core.reason[index][0] != '\0') return cci__core.reason[index];
-    if (cci__core.init_count == 0) return "the library is not initialized";
+    if (cci__core.init_count == 0 || cci__core.is_forked) return "the library is not initialized";
     return cci__core.is_configured ? "the configuration has no device of it" : "no device was looked for yet";
 }
 
@@ -10599,6 +11045,210 @@ static void cci__configure_again(void) {
     }
 }
 
+/* ---- fork ----------------------------------------------------------------------------------------------------------
+ *
+ * A child shares its parent's sockets and has a copy of everything else: keys, packet numbers, locks that a thread held which it
+ * does not have. Nothing of that may be used. So before fork() returns in the child, each of its endpoints gets a table of
+ * operations that fail, and closes its descriptors; its memory stays as it was, since nobody knows in which state that is.
+ * Calls pay nothing for this. */
+
+static int cci__is_initialized(void) {
+    return cci__core.init_count > 0 && !cci__core.is_forked;
+}
+
+/* All that cci_init() and cci_get_devices() made is gone, or not this process's. */
+static void cci__core_forget(void) {
+    uint32_t i;
+    cci__core.devices = NULL;
+    cci__core.arrays = NULL;
+    memset(&cci__core.ini, 0, sizeof cci__core.ini);
+    cci__core.is_configured = 0;
+    cci__core.device_count = 0;
+    cci__core.array_device_count = 0;
+    for (i = 0; i < CCI__TRANSPORT_MAX; i++) {
+        cci__core.open_count[i] = 0;
+        cci__core.reason[i][0] = '\0';
+    }
+}
+
+#if CCI__HAS_ATFORK
+
+/* The one line of the log; not written by the handler, where the program's hook might wait for ever. */
+static int cci__fork_refuse(void) {
+    if (!cci__core.has_told_fork) {
+        cci__core.has_told_fork = 1;
+        cci_log(CCI_LOG_ERROR, "fork(): endpoints of the parent are dead in the child; it calls cci_init() and makes its own");
+    }
+    return CCI_ERR_DEVICE_DEAD;
+}
+
+static int cci__dead_destroy(cci_endpoint_base_t *endpoint) {
+    (void)endpoint;
+    return CCI_SUCCESS;
+}
+
+static int cci__dead_accept(cci_event_base_t *request, void *context) {
+    (void)request, (void)context;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_reject(cci_event_base_t *request) {
+    (void)request;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_connect(cci_endpoint_base_t *endpoint, const char *address, const void *data, uint32_t data_len,
+                             cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
+    (void)endpoint, (void)address, (void)data, (void)data_len, (void)attribute, (void)context, (void)flags, (void)timeout;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_disconnect(struct cci_connection *connection) {
+    (void)connection;
+    return CCI_SUCCESS;
+}
+
+static int cci__dead_arm_os_handle(cci_endpoint_base_t *endpoint, int flags) {
+    (void)endpoint, (void)flags;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_get_event(cci_endpoint_base_t *endpoint, cci_event_t **event) {
+    (void)endpoint, (void)event;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_return_event(cci_event_base_t *event) {
+    (void)event;
+    return CCI_SUCCESS;
+}
+
+static int cci__dead_set_endpoint_opt(cci_endpoint_base_t *endpoint, cci_opt_name_t name, const void *val) {
+    (void)endpoint, (void)name, (void)val;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_get_endpoint_opt(cci_endpoint_base_t *endpoint, cci_opt_name_t name, void *val) {
+    (void)endpoint, (void)name, (void)val;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_set_connection_opt(struct cci_connection *connection, cci_opt_name_t name, const void *val) {
+    (void)connection, (void)name, (void)val;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
+    (void)connection, (void)name, (void)val;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
+                           int flags) {
+    (void)connection, (void)data, (void)count, (void)context, (void)flags;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_rma_register(cci_endpoint_base_t *endpoint, void *start, uint64_t length, int flags,
+                                  cci_rma_handle_t **handle) {
+    (void)endpoint, (void)start, (void)length, (void)flags, (void)handle;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_rma_deregister(cci_endpoint_base_t *endpoint, const struct cci_rma_handle *handle) {
+    (void)endpoint, (void)handle;
+    return CCI_SUCCESS;
+}
+
+static int cci__dead_rma(struct cci_connection *connection, const void *msg, uint32_t msg_len,
+                         const struct cci_rma_handle *local, uint64_t local_offset, const struct cci_rma_handle *remote,
+                         uint64_t remote_offset, uint64_t length, void *context, int flags) {
+    (void)connection, (void)msg, (void)msg_len, (void)local, (void)local_offset, (void)remote, (void)remote_offset;
+    (void)length, (void)context, (void)flags;
+    return cci__fork_refuse();
+}
+
+static int cci__dead_rma_alloc(cci_endpoint_base_t *endpoint, uint64_t length, void **memory) {
+    (void)endpoint, (void)length, (void)memory;
+    return cci__fork_refuse();
+}
+
+static void cci__dead_rma_free(cci_endpoint_base_t *endpoint, void *memory) {
+    (void)endpoint, (void)memory;
+}
+
+static const cci_endpoint_ops_t cci__dead_ops = {
+    cci__dead_destroy, cci__dead_accept, cci__dead_reject, cci__dead_connect, cci__dead_disconnect, cci__dead_arm_os_handle,
+    cci__dead_get_event, cci__dead_return_event, cci__dead_set_endpoint_opt, cci__dead_get_endpoint_opt,
+    cci__dead_set_connection_opt, cci__dead_get_connection_opt, cci__dead_sendv, cci__dead_rma_register,
+    cci__dead_rma_deregister, cci__dead_rma, cci__dead_rma_alloc, cci__dead_rma_free};
+
+#ifndef CCI_NO_THREADS
+static __thread int cci__fork_holds_core, cci__fork_holds_shared;
+
+/* Takes a lock that may be that of the caller of fork() himself, who is in a hook: then it is not to be had. */
+static int cci__fork_lock(pthread_mutex_t *mutex) {
+    const struct timespec pause = {0, 1000000};
+    int tries = 1000;
+    while (pthread_mutex_trylock(mutex) != 0) {
+        if (--tries == 0) return 0;
+        (void)nanosleep(&pause, NULL);
+    }
+    return 1;
+}
+#endif
+
+/* While memory is copied nobody writes in the lists. */
+static void cci__fork_prepare(void) {
+#ifndef CCI_NO_THREADS
+    cci__fork_holds_core = cci__fork_lock(&cci__core_mutex);
+    cci__fork_holds_shared = cci__fork_lock(&cci__shared_mutex);
+#endif
+}
+
+static void cci__fork_in_parent(void) {
+#ifndef CCI_NO_THREADS
+    if (cci__fork_holds_shared) cci__shared_unlock();
+    if (cci__fork_holds_core) cci__core_unlock();
+#endif
+}
+
+static void cci__fork_in_child(void) {
+    cci_endpoint_base_t *endpoint, *last = NULL;
+    for (endpoint = cci__core.endpoints; endpoint != NULL; endpoint = endpoint->next_in_core) {
+        endpoint->ops = &cci__dead_ops;
+        if (endpoint->forked != NULL) endpoint->forked(endpoint);
+        last = endpoint;
+    }
+    if (last != NULL) {
+        last->next_in_core = cci__core.dead;
+        cci__core.dead = cci__core.endpoints;
+        cci__core.endpoints = NULL;
+    }
+    if (cci__is_initialized()) {
+        cci__core.parent_devices = cci__core.devices;
+        cci__core.parent_arrays = cci__core.arrays;
+        cci__core.parent_ini = cci__core.ini;
+        cci__core_forget();
+        cci__core.is_forked = 1;
+        cci__core.has_told_fork = 0;
+    }
+    cci__core.memories = NULL; /* it is the parent's, and so are its registrations */
+    cci__core.registered = NULL;
+#ifndef CCI_NO_THREADS
+    (void)pthread_mutex_init(&cci__core_mutex, NULL);
+    (void)pthread_mutex_init(&cci__shared_mutex, NULL);
+#endif
+}
+
+static void cci__fork_watch(void) {
+    static int is_watching;
+    if (!is_watching) is_watching = pthread_atfork(cci__fork_prepare, cci__fork_in_parent, cci__fork_in_child) == 0;
+}
+#else
+static void cci__fork_watch(void) {}
+#endif
+
 /* ---- initialization ---------------------------------------------------------------------------------------------- */
 
 static int cci__read_configuration(void) {
@@ -10662,10 +11312,9 @@ static int cci__endpoint_destroy(cci_endpoint_base_t *endpoint) {
 
 /* Frees everything that cci_init() and cci_get_devices() made. Endpoints go first, since they use their device. */
 static void cci__core_clear(void) {
-    uint32_t i;
     while (cci__core.endpoints != NULL) {
         cci_endpoint_base_t *endpoint = cci__core.endpoints;
-        (void)cci__endpoint_unlink(endpoint);
+        (void)cci__endpoint_unlink(&cci__core.endpoints, endpoint);
         (void)cci__endpoint_destroy(endpoint);
     }
     while (cci__core.devices != NULL) {
@@ -10679,18 +11328,17 @@ static void cci__core_clear(void) {
         cci_release(array);
     }
     cci__ini_free(&cci__core.ini);
-    cci__core.is_configured = 0;
-    cci__core.device_count = 0;
-    cci__core.array_device_count = 0;
-    for (i = 0; i < CCI__TRANSPORT_MAX; i++) {
-        cci__core.open_count[i] = 0;
-        cci__core.reason[i][0] = '\0';
-    }
+    cci__core_forget();
 }
 
 static int cci__init_locked(void) {
     int status;
+    if (cci__core.is_forked) {
+        cci__core.is_forked = 0;
+        cci__core.init_count = 0;
+    }
     if (cci__core.init_count > 0) return CCI_SUCCESS;
+    cci__fork_watch();
     status = cci__table_load();
     if (status != CCI_SUCCESS) return status;
     if (cci__core.table_count == 0) {
@@ -10785,7 +11433,7 @@ static int cci__array_make(cci_device_t *const **devices) {
 static int cci__get_devices_locked(cci_device_t *const **devices) {
     cci__device_t *device;
     int status;
-    if (cci__core.init_count == 0) return CCI_ERROR;
+    if (!cci__is_initialized()) return CCI_ERROR;
     if (cci__core.is_configured) {
         cci__configure_again();
         status = cci__configure(0);
@@ -10856,7 +11504,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     const cci_transport_t *transport;
     cci_endpoint_base_t *base = NULL;
     int status;
-    if (cci__core.init_count == 0) return CCI_ERROR;
+    if (!cci__is_initialized()) return CCI_ERROR;
     if (wanted == NULL) {
         device = cci__device_any();
     } else {
@@ -10901,11 +11549,13 @@ CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t 
 CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     const cci_transport_t *transport = NULL;
-    int status;
+    int status, was_dead;
     if (endpoint == NULL) return CCI_EINVAL;
     cci__core_lock();
-    if (cci__endpoint_unlink(base)) transport = cci__device_of(base->pub.device)->transport;
+    if (cci__endpoint_unlink(&cci__core.endpoints, base)) transport = cci__device_of(base->pub.device)->transport;
+    was_dead = transport == NULL && cci__endpoint_unlink(&cci__core.dead, base);
     cci__core_unlock();
+    if (was_dead) return CCI_SUCCESS; /* the parent's: nothing of it is touched */
     if (transport == NULL) return CCI_EINVAL;
     status = cci__endpoint_destroy(base);
     cci__core_lock();
@@ -11011,7 +11661,7 @@ static int cci__opt_owner(cci_opt_name_t name) {
 /* 'e' or 'c' as above, 0 also when the handle is of the other kind. */
 static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     int owner = cci__opt_owner(name);
-    return handle != NULL && cci__endpoint_is_open(handle) == (owner == 'e') ? owner : 0;
+    return handle != NULL && cci__is_endpoint(handle) == (owner == 'e') ? owner : 0;
 }
 
 CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {

@@ -899,6 +899,7 @@ typedef struct cci__sci_served {
     uint32_t id;
     int named;     /* the name in the directory is ours        */
     int available; /* others may connect                       */
+    int cleared;   /* of a segment: nor may those who were connected to its last owner */
     int fd;        /* what they get: memory, eventfd or socket */
     int counting;
     cci__sci_guard_t guard; /* called with the lock held; NULL: everybody may */
@@ -969,6 +970,7 @@ typedef struct cci__sci_remote {
     uint64_t deadline_ns;         /* of an asynchronous connect                              */
     struct cci__sci_remote *later; /* the next of those who rejoin                            */
     int rejoining;                /* the owner is gone, and we are looking for its successor */
+    unsigned int losses;          /* how often that has happened                             */
     uint64_t since_ns, retry_ns;  /* when that began, and when to try next                   */
     cci__sci_local_segment_t segment; /* of an attachment                                     */
     unsigned int sets;            /* how often its owner has said whether it is available     */
@@ -1113,7 +1115,7 @@ enum {
 
 /* Messages between two devices; both run on one host, so the order of bytes is that host's. */
 enum {
-    CCI__SCI_MSG_CONNECT = 1, /* cookie, what, id                                        */
+    CCI__SCI_MSG_CONNECT = 1, /* cookie, what, id; status 1: a user of its last owner    */
     CCI__SCI_MSG_BYE,         /* cookie: the connection is not needed any more           */
     CCI__SCI_MSG_ACCEPT,      /* cookie, size, and a descriptor                          */
     CCI__SCI_MSG_REFUSE,      /* cookie, status                                          */
@@ -2087,15 +2089,32 @@ static void cci__sci_notify(cci__sci_served *served) {
     }
 }
 
-/* Makes a segment available or not, and tells all who share it. */
-static void cci__sci_set_available(cci__sci_served *served, int available, unsigned int flags) {
-    cci__sci_connection *c;
+static void cci__sci_tell_available(const cci__sci_connection *c, int available, unsigned int flags) {
+    cci__sci_message news;
+    cci__sci_message_init(&news, CCI__SCI_MSG_SET, c->cookie);
+    news.status = (uint32_t)available;
+    news.id = flags;
+    (void)cci__sci_tell(c->served->target.sd, c->client->fd, &news, -1);
+}
+
+static void cci__sci_note_available(cci__sci_served *served, int available, unsigned int flags) {
     served->available = available;
+    served->cleared = !available && (flags & CCI__SCI_FLAG_FORCE_DISCONNECT) != 0;
+}
+
+/* Makes a segment available or not, and tells all who share it; who has asked for it comes last, so that whoever inherits
+ * the segment knows of it when it is done. */
+static void cci__sci_set_available(cci__sci_served *served, int available, unsigned int flags,
+                                   const cci__sci_connection *asker) {
+    cci__sci_connection *c;
+    cci__sci_note_available(served, available, flags);
     for (c = served->connections; c; c = c->next_of_served) {
-        if (c->attached) {
-            (void)cci__sci_tell_short(served->target.sd, c->client->fd, CCI__SCI_MSG_SET, c->cookie,
-                                      (uint32_t)available);
+        if (c->attached && c != asker) {
+            cci__sci_tell_available(c, available, flags);
         }
+    }
+    if (asker) {
+        cci__sci_tell_available(asker, available, flags);
     }
     if (!available && (flags & CCI__SCI_FLAG_FORCE_DISCONNECT)) {
         cci__sci_end_connections(served, 0, 0);
@@ -2145,7 +2164,7 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     cci__sci_served *served = cci__sci_find_served(sd, request->what, request->id);
     cci__sci_connection *c;
     cci__sci_message answer;
-    int fd, is_opened, told;
+    int fd, is_opened, told, stays;
     if (client->count >= CCI__SCI_CONNECTIONS || cci__sci_find_connection(client, request->cookie)) {
         return 0;
     }
@@ -2155,7 +2174,8 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     if (attaches && !((cci__sci_local_segment_t)served)->shared) {
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie, CCI__SCI_ERR_ACCESS);
     }
-    fd = cci__sci_descriptor_for(served, client, attaches, &is_opened);
+    stays = request->what == CCI__SCI_GROUP && request->status == 1 && !served->cleared;
+    fd = cci__sci_descriptor_for(served, client, attaches || stays, &is_opened);
     if (fd < 0) {
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie,
                                    CCI__SCI_ERR_CONNECTION_REFUSED);
@@ -2196,7 +2216,7 @@ static int cci__sci_obey(cci__sci_desc_t sd, cci__sci_client *client, const cci_
     }
     if (request->type == CCI__SCI_MSG_SET && c && c->attached) {
         ((cci__sci_local_segment_t)c->served)->prepared = 1; /* one who shares it has done so */
-        cci__sci_set_available(c->served, request->status != 0, request->id);
+        cci__sci_set_available(c->served, request->status != 0, request->id, c);
         return 1;
     }
     return 0;
@@ -2380,6 +2400,7 @@ static void cci__sci_rejoin_later(cci__sci_remote *r) {
     uint64_t now_ns = cci__sci_now(), pause_ns = 1000000u;
     if (!r->rejoining) {
         r->rejoining = 1;
+        r->losses++;
         r->since_ns = r->retry_ns = now_ns;
     } else {
         pause_ns += (now_ns - r->since_ns) / 8;
@@ -2485,6 +2506,7 @@ static cci__sci_error_t cci__sci_ask(cci__sci_remote *r) {
     cci__sci_message_init(&request, CCI__SCI_MSG_CONNECT, r->cookie);
     request.what = (uint16_t)r->what;
     request.id = r->id;
+    request.status = (uint32_t)r->rejoining;
     r->next = peer->remotes;
     r->back = &peer->remotes;
     if (r->next) {
@@ -2532,12 +2554,16 @@ static int cci__sci_is_same_memory(int one, int other) {
 }
 
 /* A successor lets us in: 0 if what it has is not what we had. */
-static int cci__sci_rejoined(cci__sci_remote *r, int fd) {
+static int cci__sci_rejoined(cci__sci_remote *r, const cci__sci_message *news, int fd) {
     if (!cci__sci_is_same_memory(fd, r->segment ? r->segment->served.fd : r->fd)) {
         (void)cci__sci_tell_short(r->target.sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
         cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
         cci__sci_detach(r);
         return 1;
+    }
+    if (r->segment) {
+        r->segment->served.available = news->status != 0;
+        r->segment->prepared |= news->id != 0;
     }
     r->rejoining = 0;
     return 1;
@@ -2563,7 +2589,7 @@ static int cci__sci_note_accepted(cci__sci_remote *r, const cci__sci_message *ne
         return 0;
     }
     if (r->rejoining) {
-        return cci__sci_rejoined(r, *passed);
+        return cci__sci_rejoined(r, news, *passed);
     }
     if (r->segment && !cci__sci_mark(r->segment, r->what, r->owner)) {
         (void)cci__sci_tell_short(r->target.sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
@@ -2636,7 +2662,7 @@ static int cci__sci_note(cci__sci_remote *r, const cci__sci_message *news, int *
         if (connecting || !r->segment) {
             return 0;
         }
-        r->segment->served.available = news->status != 0;
+        cci__sci_note_available(&r->segment->served, news->status != 0, news->id);
         r->sets++;
         cci__sci_changed(r->target.sd);
         return 1;
@@ -3822,30 +3848,43 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIPrepareSegment)(cci__sci_local_segment_t segme
     cci__sci_set(error, CCI__SCI_ERR_OK);
 }
 
-/* Makes a segment available or not, where it is owned. */
-static cci__sci_error_t cci__sci_change(cci__sci_local_segment_t segment, int available, unsigned int flags) {
-    cci__sci_desc_t sd = segment->served.target.sd;
-    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
-    cci__sci_remote *r = segment->attachment;
+/* Asks the owner to make a segment available or not. CCI__SCI_ERR_BUSY: it died, or left, without an answer. */
+static cci__sci_error_t cci__sci_ask_to_change(cci__sci_remote *r, int available, unsigned int flags,
+                                               uint64_t deadline_ns) {
+    cci__sci_desc_t sd = r->target.sd;
+    unsigned int sets = r->sets, losses = r->losses;
     cci__sci_message request;
-    unsigned int before;
-    while (r && r->rejoining && cci__sci_wait(sd, deadline_ns)) { /* there will be an owner soon */
-    }
-    if (!r || r->state == CCI__SCI_INHERITED) {
-        cci__sci_set_available(&segment->served, available, flags);
-        return CCI__SCI_ERR_OK;
-    }
     if (r->state != CCI__SCI_CONNECTED || !r->peer) {
         return CCI__SCI_ERR_NOT_CONNECTED;
     }
     cci__sci_message_init(&request, CCI__SCI_MSG_SET, r->cookie);
     request.status = (uint32_t)available;
     request.id = flags;
-    before = r->sets;
     (void)cci__sci_tell(sd, r->peer->fd, &request, -1);
-    while (r->sets == before && r->state == CCI__SCI_CONNECTED && !r->rejoining && cci__sci_wait(sd, deadline_ns)) {
+    while (r->sets == sets && r->losses == losses && r->state == CCI__SCI_CONNECTED && cci__sci_wait(sd, deadline_ns)) {
     }
-    return r->sets != before ? CCI__SCI_ERR_OK : CCI__SCI_ERR_TIMEOUT;
+    if (r->sets != sets) {
+        return CCI__SCI_ERR_OK;
+    }
+    return cci__sci_now() < deadline_ns ? CCI__SCI_ERR_BUSY : CCI__SCI_ERR_TIMEOUT;
+}
+
+/* Makes a segment available or not, where it is owned. */
+static cci__sci_error_t cci__sci_change(cci__sci_local_segment_t segment, int available, unsigned int flags) {
+    cci__sci_desc_t sd = segment->served.target.sd;
+    uint64_t deadline_ns = cci__sci_deadline(CCI__SCI_ATTACH_MS);
+    cci__sci_remote *r = segment->attachment;
+    cci__sci_error_t status = CCI__SCI_ERR_BUSY;
+    while (status == CCI__SCI_ERR_BUSY) {
+        while (r && r->rejoining && cci__sci_wait(sd, deadline_ns)) { /* there will be an owner soon */
+        }
+        if (!r || r->state == CCI__SCI_INHERITED) {
+            cci__sci_set_available(&segment->served, available, flags, NULL);
+            return CCI__SCI_ERR_OK;
+        }
+        status = cci__sci_ask_to_change(r, available, flags, deadline_ns);
+    }
+    return status;
 }
 
 static cci__sci_error_t cci__sci_make_available(cci__sci_local_segment_t segment) {
@@ -6030,6 +6069,7 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  *
  *      inbox: card 0      who owns it, sizes: written by the owner before it is offered
  *             ack 256     how far the peer has consumed what the owner sent, how many connections it has ended
+ *             left 268    the peer has closed its endpoint, and with it all connections: not set by one that was killed
  *             sleep 320   the peer sleeps: it wants an interrupt; 328: the peer has closed its inbox to all others
  *             busy 384    the peer is copying from or to the owner's registered memory
  *             done 448    answers to the owner's bounced RMAs; 480: what the owner may map of what it has asked for
@@ -6109,7 +6149,9 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_SLOTS 4u
 #define CCI__SISCI_SLOT_SIZE 32768u
 #define CCI__SISCI_REGIONS 4096u
-#define CCI__SISCI_CONTROL 4096u   /* connection events at once */
+#define CCI__SISCI_CONTROL 1024u   /* events about connections that are made at a time */
+#define CCI__SISCI_REQUESTS 1024u  /* that the program has not returned */
+#define CCI__SISCI_URI 48u         /* bytes of a peer's URI, behind a request's data */
 #define CCI__SISCI_EXTRA_OPS 1024u /* completions that the program has not returned */
 #define CCI__SISCI_BATCH 16        /* records taken from a link at a time */
 #define CCI__SISCI_LOOK (UINT64_C(50000)) /* ns: how often those who poll look at the device */
@@ -6130,6 +6172,7 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 
 enum { /* places in an inbox */
     CCI__SISCI_AT_ACK = 256,
+    CCI__SISCI_AT_LEFT = 268,
     CCI__SISCI_AT_SLEEP = 320,
     CCI__SISCI_AT_READY = 328,
     CCI__SISCI_AT_BUSY = 384,
@@ -6146,14 +6189,19 @@ enum { /* records */
     CCI__SISCI_REQUEST,    /* client's index, generation, attribute, max_send_size; data */
     CCI__SISCI_CANCEL,     /* client's index, generation */
     CCI__SISCI_ACCEPT,     /* server's index, generation, max_send_size */
-    CCI__SISCI_REJECT,
+    CCI__SISCI_REJECT,     /* 0, 0, 0; 1 if the server is busy: the client may ask again */
     CCI__SISCI_CONFIRM,
-    CCI__SISCI_DISCONNECT, /* how far the sender had consumed */
+    CCI__SISCI_DISCONNECT, /* 0, 0, how far the sender had consumed; 1 if it has given the connection up */
     CCI__SISCI_PING,
     CCI__SISCI_RMA_WRITE,
     CCI__SISCI_RMA_READ,
-    CCI__SISCI_ASK /* to map memory: region, its key 8, number */
+    CCI__SISCI_ASK,    /* to map memory: region, its key 8, number */
+    CCI__SISCI_VOIDED, /* receiver: a message that was withdrawn was not delivered; where its record ends */
+    CCI__SISCI_RESUME  /* ordered: what comes behind a withdrawal begins here */
 };
+#define CCI__SISCI_BUSY 1u     /* in a REJECT */
+#define CCI__SISCI_GIVEN_UP 1u /* in a DISCONNECT */
+#define CCI__SISCI_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__SISCI_VOID 0x100u /* in a record's word: withdrawn */
 #define CCI__SISCI_ASKS 0x200u /* a program waits for its completion */
 
@@ -6167,6 +6215,7 @@ typedef struct cci__sisci_card {
     uint32_t sleeps; /* the owner may want interrupts */
     uint64_t probe_at, probe; /* where this number is in the owner's memory */
     uint64_t regions_at;
+    uint32_t service, reserved; /* the number of the owner's door */
 } cci__sisci_card;
 
 /* A hello is one word, the numbers of the client's inbox and of the server's: a client that is killed leaves it there
@@ -6199,12 +6248,15 @@ struct cci__sisci_item;
 typedef struct cci__sisci_op {
     cci_evq_event_t event; /* first */
     cci_list_t node;       /* in its link, in the order of the calls */
+    cci_list_t sibling;    /* in its connection, likewise */
     struct cci__sisci_conn *conn;
     struct cci__sisci_item *item; /* what is not in the ring yet */
     uint64_t deadline_ns;         /* 0: the next look at the clock says */
     uint32_t start, end, word;    /* the record */
     int status;
-    uint8_t posted, blocking, done, has_record;
+    uint8_t posted, blocking, has_record;
+    uint8_t done;      /* blocking: it is over; else its event is the first that tells of CCI_ERR_RNR */
+    uint8_t withdrawn; /* the peer was asked not to deliver it */
 } cci__sisci_op;
 
 /* What waits for the ring. */
@@ -6220,28 +6272,42 @@ typedef struct cci__sisci_item {
     int status;
     uint64_t local_key, remote_key, local_offset, remote_offset, rma_length, begun, check;
     uint64_t deadline_ns; /* of a silent one, as in an operation */
+    uint64_t token;       /* the connection's; when it has another by now, nobody wants the item */
     uint32_t local_region, remote_region;
 } cci__sisci_item;
 
+/* An event that waits for the program. */
+typedef struct cci__sisci_event {
+    cci_evq_event_t event; /* first */
+    uint64_t token;        /* as in an item */
+} cci__sisci_event;
+
 typedef struct cci__sisci_conn {
-    cci_conn_t conn; /* first */
+    cci_conn_t conn; /* first; its peer_index is the name of the peer's end; its token is 0 once the program has closed it */
     struct cci__sisci_link *link;
     cci_evq_event_t *event; /* kept for the outcome of connect or accept */
     void *data;             /* client: the request's bytes */
     cci_list_t node;        /* in its link's `owing` */
-    cci_list_t asked;       /* server: in its link's `asked`; open: in `silent` */
-    uint64_t silent_ns;     /* deadline of silent messages up to `silent_mark`; 0: the next look at the clock says */
-    uint32_t silent_mark, silent_end;
-    uint32_t peer_name; /* index and generation of the peer's end */
+    cci_list_t asked;       /* server: in its link's `asked`; open: in `silent`; broken: in the endpoint's `ending` */
+    cci_list_t *ops;        /* its oldest operation, from which the others hang; NULL: there is none */
+    uint32_t before, after; /* connections of the same link */
+    uint32_t silent_mark, silent_end; /* silent messages up to the mark have until conn.deadline_ns; 0: to be set */
     uint32_t send_timeout_us, keepalive_us;
-    uint32_t pending;       /* operations */
     uint32_t mark;          /* end of the record that asks whether the peer is there; consumed when it was closed */
+    int16_t end_status;     /* of the event about its end */
     uint16_t data_len;
     uint8_t owes;           /* a record's type */
     uint8_t closing;        /* the program has closed it */
     uint8_t cancelled, pinged;
     uint8_t ended;          /* one side has given it up: what still comes is dropped */
+    uint8_t waits;          /* client: the server is busy, and will be asked again */
+    uint8_t is_over;        /* broken, and nothing of it will come any more */
+    uint8_t skips;          /* the peer has withdrawn a message: what comes is dropped until it resumes */
+    uint8_t unready;        /* ordered: messages were withdrawn, and the program has not heard of the first yet */
 } cci__sisci_conn;
+#define CCI__SISCI_UNREADY 1u /* in `unready`: so it is */
+#define CCI__SISCI_MARKED 2u  /* an event that waits tells the program of it */
+
 
 enum { /* states of a link */
     CCI__SISCI_KNOCKING, /* client: connects to the door */
@@ -6356,6 +6422,7 @@ typedef struct cci__sisci_link {
     cci_list_t step;   /* in `steps`: to be looked at with the device */
     struct cci__sisci *ep;
     int state, is_client, is_hot, told; /* told: the peer knows that we sleep */
+    int is_over;                        /* lost, and all that had come is taken */
     cci__sisci_news news;
     uint64_t retry_ns, idle_ns; /* idle: when a link without connections is closed */
     uint32_t peer_node, service, in_id, out_id, conn_count, held, idle_rounds;
@@ -6380,6 +6447,7 @@ typedef struct cci__sisci_link {
     uint8_t free_block[CCI__SISCI_BLOCKS];
     uint32_t disconnects; /* that we have made */
     cci_list_t ops, owing, asked, silent; /* silent: connections with silent messages under way */
+    uint32_t conns;                       /* the first of all of them */
     cci__sisci_item *items, **items_tail;
     cci__sisci_slot slot[CCI__SISCI_SLOTS];
     uint64_t slot_number;
@@ -6454,8 +6522,10 @@ typedef struct cci__sisci {
     cci__sci_local_interrupt_t interrupt;
     int has_fd, epoll, self, timer, armed_readable, sleeping;
     uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
-    uint32_t rounds, rma_calls, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
+    uint32_t rounds, rma_calls, given, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t send_total, recv_total, handshakes, hot_count;
+    uint32_t event_mask;
+    uint32_t requests, refusals; /* that the program has not returned; that were answered with `busy` */
     cci_evq_t evq;
     cci_evq_fifo_t received;
     uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
@@ -6468,6 +6538,7 @@ typedef struct cci__sisci {
     uint32_t group_count;
     cci_wheel_t wheel;
     cci_list_t hot, cold, notify, due, steps;
+    cci_list_t ending; /* connections that have ended, which the program is to be told of */
     cci__sisci_link *only; /* what a poll has to look at, if that is one link */
     cci_evq_event_t *free_ops;
     cci__sisci_item *free_items;
@@ -7394,20 +7465,39 @@ static cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, v
     op->event.base.pub.send.connection = &conn->conn.pub;
     op->event.base.pub.send.context = context;
     cci__list_init(&op->node);
+    cci__list_init(&op->sibling);
     op->conn = conn;
     op->item = NULL;
     op->deadline_ns = 0;
     op->status = CCI_SUCCESS;
-    op->posted = op->done = op->has_record = 0;
+    op->posted = op->done = op->has_record = op->withdrawn = 0;
     op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
     return op;
 }
 
+/* Its completion comes when the peer has taken it. */
+static void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
+    cci__list_append(&link->ops, &op->node);
+    link->is_busy = 1;
+    if (op->conn->ops) {
+        cci__list_append(op->conn->ops, &op->sibling);
+    } else {
+        op->conn->ops = &op->sibling;
+    }
+}
+
+static void cci__sisci_remove_op(cci__sisci_op *op) {
+    cci__list_remove(&op->node);
+    cci__list_init(&op->node);
+    if (op->conn->ops == &op->sibling) {
+        op->conn->ops = op->sibling.next == &op->sibling ? NULL : op->sibling.next;
+    }
+    cci__list_remove(&op->sibling);
+}
+
 static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
     if (!cci__list_empty(&op->node)) {
-        cci__list_remove(&op->node);
-        cci__list_init(&op->node);
-        op->conn->pending--;
+        cci__sisci_remove_op(op);
     }
     if (op->item) {
         op->item->op = NULL;
@@ -7418,6 +7508,11 @@ static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
         op->status = status;
         op->done = 1;
         return;
+    }
+    if (status == CCI_ERR_RNR && op->conn->conn.pub.attribute == CCI_CONN_ATTR_RO &&
+        !(op->conn->unready & CCI__SISCI_MARKED)) {
+        op->conn->unready = CCI__SISCI_UNREADY | CCI__SISCI_MARKED;
+        op->done = 1;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
     op->event.state = ep->received_total; /* it comes behind these */
@@ -7433,14 +7528,10 @@ static void cci__sisci_fail_op(cci__sisci *ep, cci__sisci_link *link, cci__sisci
     cci__sisci_complete(ep, op, status);
 }
 
-/* Gives up the operations of a connection (or of all) from `from` on. */
-static void cci__sisci_fail_ops(cci__sisci_link *link, cci__sisci_conn *conn, cci_list_t *from, int status) {
-    while (from != &link->ops) {
-        cci__sisci_op *op = CCI__CONTAINER(from, cci__sisci_op, node);
-        from = from->next;
-        if (!conn || op->conn == conn) {
-            cci__sisci_fail_op(link->ep, link, op, status);
-        }
+/* Gives up the operations of a connection. */
+static void cci__sisci_fail_ops(cci__sisci_link *link, cci__sisci_conn *conn, int status) {
+    while (conn->ops) {
+        cci__sisci_fail_op(link->ep, link, CCI__CONTAINER(conn->ops, cci__sisci_op, sibling), status);
     }
 }
 
@@ -7464,7 +7555,13 @@ static cci__sisci_item *cci__sisci_new_item(cci__sisci *ep, cci__sisci_conn *con
     memset(item, 0, sizeof *item);
     item->buffer = buffer;
     item->conn = conn;
+    item->token = conn->conn.token;
     return item;
+}
+
+/* Its operation is over, or its connection. */
+static int cci__sisci_is_dead(const cci__sisci_item *item) {
+    return item->dead || item->token != item->conn->conn.token || item->conn->conn.state != CCI_CONN_OPEN;
 }
 
 /* ---- the ring, going out ---- */
@@ -7642,7 +7739,7 @@ static void cci__sisci_watch_silent(cci__sisci_link *link, cci__sisci_conn *conn
     conn->silent_end = link->head;
     if (cci__list_empty(&conn->asked) && cci__sisci_is_reliable(conn)) {
         conn->silent_mark = link->head;
-        conn->silent_ns = 0;
+        conn->conn.deadline_ns = 0;
         cci__list_append(&link->silent, &conn->asked);
     }
 }
@@ -7685,7 +7782,7 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
         op->word = word;
         op->has_record = 1;
     }
-    cci__sisci_publish(link, record, lines, word, conn->peer_name);
+    cci__sisci_publish(link, record, lines, word, conn->conn.peer_index);
     if (op) {
         op->end = link->head;
         op->posted = 1;
@@ -7696,6 +7793,59 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
 }
 
 /* ---- what connections owe: records of the handshake, which are never dropped ---- */
+
+static void cci__sisci_add_events(cci__sisci *ep, uint32_t pool, cci__sisci_event *events, uint32_t count) {
+    while (count-- > 0) {
+        cci_evq_add_events(&ep->evq, &ep->base, pool, &events[count].event, 1);
+    }
+}
+
+/* An event about a connection; more are made when all are in use. */
+static cci_evq_event_t *cci__sisci_control_event(cci__sisci *ep) {
+    if (!ep->evq.free_events[CCI_EVQ_CONTROL]) {
+        cci__sisci_event *more = (cci__sisci_event *)cci__sisci_memory_of(ep, CCI__SISCI_CONTROL * sizeof *more);
+        if (!more) {
+            return NULL;
+        }
+        cci__sisci_add_events(ep, CCI_EVQ_CONTROL, more, CCI__SISCI_CONTROL);
+    }
+    return cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+}
+
+/* ---- the connections of a link ---- */
+
+static cci__sisci_conn *cci__sisci_conn_at(const cci__sisci *ep, uint32_t index) {
+    return index == CCI__CONN_NONE ? NULL : (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, index);
+}
+
+/* The connection is of this link from now on; those of multicast are of none. */
+static void cci__sisci_assign(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_link *link) {
+    cci__sisci_conn *after = link ? cci__sisci_conn_at(ep, link->conns) : NULL;
+    conn->link = link;
+    conn->before = conn->after = CCI__CONN_NONE;
+    if (after) {
+        after->before = conn->conn.index;
+        conn->after = after->conn.index;
+    }
+    if (link) {
+        link->conn_count++;
+        link->conns = conn->conn.index;
+    }
+}
+
+/* How many it has then. */
+static uint32_t cci__sisci_unassign(const cci__sisci *ep, const cci__sisci_conn *conn) {
+    cci__sisci_conn *before = cci__sisci_conn_at(ep, conn->before), *after = cci__sisci_conn_at(ep, conn->after);
+    if (after) {
+        after->before = conn->before;
+    }
+    if (before) {
+        before->after = conn->after;
+    } else {
+        conn->link->conns = conn->after;
+    }
+    return --conn->link->conn_count;
+}
 
 static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
@@ -7708,7 +7858,7 @@ static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     if (conn->link) {
         conn->link->last = NULL;
     }
-    if (conn->link && --conn->link->conn_count == 0) {
+    if (conn->link && cci__sisci_unassign(ep, conn) == 0) {
         cci__sisci_attend(conn->link); /* it may be lost, and has waited for this */
         conn->link->idle_ns = cci__sci_now() + CCI__SISCI_IDLE;
         ep->idle_ns = cci__min64(ep->idle_ns, conn->link->idle_ns);
@@ -7730,11 +7880,12 @@ static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
         break;
     case CCI__SISCI_DISCONNECT:
         head[2] = conn->mark;
+        head[3] = conn->conn.state == CCI_CONN_BROKEN ? CCI__SISCI_GIVEN_UP : 0;
         break;
     default:
         break;
     }
-    return cci__sisci_post(link, conn->owes, conn->peer_name, head, 16, NULL, 0);
+    return cci__sisci_post(link, conn->owes, conn->conn.peer_index, head, 16, NULL, 0);
 }
 
 static int cci__sisci_pay(cci__sisci *ep, cci__sisci_link *link) {
@@ -7784,6 +7935,46 @@ static void cci__sisci_post_event(cci__sisci *ep, cci__sisci_conn *conn, int typ
     cci_evq_post(&ep->evq.urgent, event);
 }
 
+/* Such an event is forgotten when the program has closed the connection before its turn comes. */
+static void cci__sisci_post_about(cci_evq_fifo_t *fifo, cci__sisci_conn *conn, cci_evq_event_t *event) {
+    event->owner = conn;
+    event->state = 1;
+    ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
+    cci_evq_post(fifo, event);
+}
+
+/* Events about connections that have ended, as far as there are free ones. Each waits behind the messages that have come,
+ * and then behind the completions. */
+static void cci__sisci_post_ends(cci__sisci *ep) {
+    cci_evq_event_t *event;
+    while (!cci__list_empty(&ep->ending) && (event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL)) != NULL) {
+        cci__sisci_conn *conn = CCI__CONTAINER(ep->ending.next, cci__sisci_conn, asked);
+        cci__list_remove(&conn->asked);
+        cci__list_init(&conn->asked);
+        event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
+        event->base.pub.disconnect.status = (cci_status_t)conn->end_status;
+        event->base.pub.disconnect.connection = (cci_connection_t *)&conn->conn.pub;
+        event->base.pub.disconnect.context = conn->conn.pub.context;
+        ep->received_total++;
+        cci__sisci_post_about(&ep->received, conn, event);
+    }
+}
+
+/* A connection is broken, nothing is pending on it, and no message of it will come any more. */
+static void cci__sisci_end_conn(cci__sisci *ep, cci__sisci_conn *conn, int status) {
+    if (conn->is_over) {
+        return;
+    }
+    conn->is_over = 1;
+    conn->end_status = (int16_t)status;
+    cci__list_remove(&conn->asked); /* of `silent` */
+    cci__list_init(&conn->asked);
+    if (ep->event_mask & (1u << CCI_EVENT_DISCONNECT)) {
+        cci__list_append(&ep->ending, &conn->asked);
+        cci__sisci_post_ends(ep);
+    }
+}
+
 static void cci__sisci_set_timer(cci__sisci *ep, cci__sisci_conn *conn) {
     conn->pinged = 0;
     cci__timer_arm(&ep->wheel, &conn->conn.timer,
@@ -7813,14 +8004,12 @@ static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *li
     conn->conn.pub.attribute = attribute;
     conn->conn.pub.context = context;
     conn->conn.pub.max_send_size = ep->max_send_size;
+    conn->skips = conn->unready = 0;
     conn->send_timeout_us = ep->send_timeout_us;
     conn->keepalive_us = attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU ? ep->keepalive_us : 0;
     cci__list_init(&conn->node);
     cci__list_init(&conn->asked);
-    conn->link = link; /* of multicast connections: NULL */
-    if (link) {
-        link->conn_count++;
-    }
+    cci__sisci_assign(ep, conn, link);
     return conn;
 }
 
@@ -8383,7 +8572,7 @@ static void cci__sisci_end_rma(cci__sisci *ep, cci__sisci_link *link, cci__sisci
     op->status = status;
     op->posted = 1;
     op->end = link->head;
-    if (op->conn->conn.pub.attribute != CCI_CONN_ATTR_RO || op->conn->pending == 1) {
+    if (op->conn->conn.pub.attribute != CCI_CONN_ATTR_RO || op->sibling.next == &op->sibling) {
         cci__sisci_complete(ep, op, status);
     }
 }
@@ -8391,15 +8580,8 @@ static void cci__sisci_end_rma(cci__sisci *ep, cci__sisci_link *link, cci__sisci
 /* The first item of the queue; 0 if it has to wait. */
 static int cci__sisci_do_item(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
     struct iovec piece;
-    if (item->is_rma && item->status == CCI_SUCCESS && item->conn->conn.state != CCI_CONN_OPEN) {
-        item->status = CCI_ERR_DISCONNECTED;
-        item->begun = item->rma_length;
-    }
     if (item->is_rma && !cci__sisci_move(ep, link, item)) {
         return 0;
-    }
-    if (item->status == CCI_SUCCESS && item->conn->conn.state != CCI_CONN_OPEN) {
-        item->status = CCI_ERR_DISCONNECTED;
     }
     if (item->status == CCI_SUCCESS && item->has_message) {
         piece.iov_base = (void *)(uintptr_t)item->data;
@@ -8421,7 +8603,7 @@ static void cci__sisci_advance(cci__sisci *ep, cci__sisci_link *link) {
         return;
     }
     while (link->items) {
-        if (!link->items->dead && !cci__sisci_do_item(ep, link, link->items)) {
+        if (!cci__sisci_is_dead(link->items) && !cci__sisci_do_item(ep, link, link->items)) {
             return;
         }
         cci__sisci_pop_item(ep, link);
@@ -8484,6 +8666,41 @@ typedef struct cci__sisci_record {
 
 enum { CCI__SISCI_TAKEN, CCI__SISCI_STALLED, CCI__SISCI_LATER };
 
+/* A message waits for the program. */
+static inline void cci__sisci_deliver(cci__sisci *ep, cci__sisci_conn *conn, cci_evq_event_t *event) {
+    event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
+    ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
+    cci__sisci_post_received(ep, event);
+}
+
+/* Tells the peer that a message which it has withdrawn was not delivered, before it can see that it is consumed; 0 if there is
+ * no room. */
+static int cci__sisci_tell_voided(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
+    uint32_t head[4] = {0, 0, 0, 0};
+    head[2] = end;
+    if (link->state != CCI__SISCI_OPEN) {
+        return 1;
+    }
+    if (!cci__sisci_has_room(link, 2 * cci__sisci_lines(sizeof head))) {
+        return 0;
+    }
+    cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
+    return cci__sisci_post(link, CCI__SISCI_VOIDED, conn->conn.peer_index, head, sizeof head, NULL, 0);
+}
+
+/* The peer has not delivered what we withdrew: on an ordered connection, the message that ends there and all behind it. */
+static void cci__sisci_take_voided(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
+    cci_list_t *at;
+    link->peer_disconnects++;
+    for (at = link->ops.next; conn && at != &link->ops; at = at->next) {
+        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
+        if (op->conn == conn && op->withdrawn && op->status == CCI_SUCCESS &&
+            (op->end == end || (conn->conn.pub.attribute == CCI_CONN_ATTR_RO && (int32_t)(op->end - end) > 0))) {
+            op->status = CCI_ERR_RNR;
+        }
+    }
+}
+
 /* A message for the program. */
 static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
     cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
@@ -8500,9 +8717,12 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
         data = link->in_blocks + (size_t)block * ep->stride;
     }
     if (conn && record->is_void) {
-        conn->ended = 1; /* the peer has given the connection up: nothing may come behind the gap */
+        if (!conn->skips && !cci__sisci_tell_voided(link, conn, link->tail + record->lines)) {
+            return CCI__SISCI_STALLED;
+        }
+        conn->skips = conn->conn.pub.attribute == CCI_CONN_ATTR_RO; /* nothing may come behind the gap */
     }
-    if (!conn || conn->ended || record->length > ep->max_send_size ||
+    if (!conn || conn->ended || conn->skips || record->is_void || record->length > ep->max_send_size ||
         (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
         if (is_block) {
             cci__sisci_give_back(link, block);
@@ -8545,10 +8765,32 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
     }
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = record->length;
-    event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
     cci__sisci_hear_answer(ep, link, record->ack);
-    cci__sisci_post_received(ep, event);
+    cci__sisci_deliver(ep, conn, event);
     return CCI__SISCI_TAKEN;
+}
+
+/* There is no room for a request: its client may ask again, and nobody behind it has to wait. */
+static int cci__sisci_refuse(cci__sisci *ep, cci__sisci_link *link, uint32_t client, int has_buffer) {
+    uint32_t head[4] = {0, 0, 0, CCI__SISCI_BUSY};
+    if (!cci__sisci_post(link, CCI__SISCI_REJECT, client, head, sizeof head, NULL, 0)) {
+        return CCI__SISCI_STALLED;
+    }
+    if ((ep->refusals & (ep->refusals + 1)) == 0) { /* not each of many */
+        cci_log(CCI_LOG_WARN, has_buffer ? "sisci: a client has to wait: there is no memory for another connection"
+                                         : "sisci: a client has to wait: the program has too many requests or messages");
+    }
+    ep->refusals++;
+    return CCI__SISCI_TAKEN;
+}
+
+/* What the peer's inbox says about its endpoint. */
+static const char *cci__sisci_peer_uri(const cci__sisci_link *link, char *text) {
+    if (link->card.service == 0) {
+        return NULL;
+    }
+    snprintf(text, CCI__SISCI_URI, "sisci://%lu:%lu", (unsigned long)link->peer_node, (unsigned long)link->card.service);
+    return text;
 }
 
 static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record,
@@ -8565,8 +8807,8 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     if (link->state != CCI__SISCI_OPEN) {
         return CCI__SISCI_TAKEN; /* nobody is there to be answered */
     }
-    buffer = cci_evq_take_buffer(&ep->evq);
-    event = buffer ? cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL) : NULL;
+    buffer = ep->requests < CCI__SISCI_REQUESTS ? cci_evq_take_buffer(&ep->evq) : NULL;
+    event = buffer ? cci__sisci_control_event(ep) : NULL;
     conn = event ? cci__sisci_open_conn(ep, link, (cci_conn_attribute_t)head[2], NULL) : NULL;
     if (!conn) {
         if (event) {
@@ -8575,9 +8817,9 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
         if (buffer) {
             cci_evq_release_buffer(&ep->evq, buffer);
         }
-        return CCI__SISCI_STALLED;
+        return cci__sisci_refuse(ep, link, head[0], buffer != NULL);
     }
-    conn->peer_name = head[0];
+    conn->conn.peer_index = head[0];
     conn->conn.state = CCI_CONN_REQUESTED;
     conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
     cci__list_append(&link->asked, &conn->asked);
@@ -8590,6 +8832,8 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     event->base.pub.request.data_len = length;
     event->base.pub.request.data_ptr = length ? buffer->data : NULL;
     event->base.pub.request.attribute = (cci_conn_attribute_t)head[2];
+    event->base.pub.request.peer_uri = cci__sisci_peer_uri(link, (char *)buffer->data + CCI_CONN_REQ_LEN);
+    ep->requests++;
     cci_evq_post(&ep->evq.urgent, event);
     return CCI__SISCI_TAKEN;
 }
@@ -8599,7 +8843,7 @@ static void cci__sisci_take_cancel(cci__sisci *ep, cci__sisci_link *link, const 
     cci_list_t *at;
     for (at = link->asked.next; at != &link->asked; at = at->next) {
         cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, asked);
-        if (conn->peer_name != head[0]) {
+        if (conn->conn.peer_index != head[0]) {
             continue;
         }
         if (conn->conn.state == CCI_CONN_REQUESTED) {
@@ -8612,9 +8856,19 @@ static void cci__sisci_take_cancel(cci__sisci *ep, cci__sisci_link *link, const 
     }
 }
 
-/* The peer has ended a connection; it had consumed as much as `mark` then. */
-static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, uint32_t mark) {
-    cci_list_t *at;
+/* The peer has ended a connection; it had consumed as much as `mark` then, and will take nothing else. */
+static void cci__sisci_mark_ops(cci__sisci_conn *conn, uint32_t mark) {
+    cci_list_t *at = conn->ops;
+    while (at) {
+        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, sibling);
+        if (!op->posted || (op->has_record && (int32_t)(op->end - mark) > 0)) {
+            op->status = CCI_ERR_DISCONNECTED;
+        }
+        at = at->next == conn->ops ? NULL : at->next;
+    }
+}
+
+static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, const uint32_t *head) {
     link->peer_disconnects++;
     if (!conn) {
         return;
@@ -8624,16 +8878,30 @@ static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cc
         cci__sisci_close_conn(ep, conn);
         return;
     }
-    if (conn->conn.state != CCI_CONN_OPEN) {
+    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) {
         return;
     }
     conn->conn.state = CCI_CONN_BROKEN;
-    for (at = link->ops.next; at != &link->ops; at = at->next) {
-        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
-        if (op->conn == conn && op->has_record && (int32_t)(op->end - mark) > 0) {
-            op->status = CCI_ERR_DISCONNECTED;
-        }
+    cci__sisci_mark_ops(conn, head[2]);
+    while (conn->ops) {
+        cci__sisci_op *op = CCI__CONTAINER(conn->ops, cci__sisci_op, sibling);
+        cci__sisci_fail_op(ep, link, op, op->status);
     }
+    cci__sisci_end_conn(ep, conn, head[3] == 0 ? CCI_SUCCESS : CCI_ERR_DISCONNECTED);
+}
+
+/* The server is busy: it will be asked again. */
+static void cci__sisci_try_later(cci__sisci *ep, cci__sisci_conn *conn) {
+    uint64_t at_ns = cci__sci_now() + cci_conn_retry_ns(conn->conn.tries);
+    conn->conn.tries = (uint8_t)cci__min32(conn->conn.tries + 1u, 200);
+    conn->waits = 1;
+    cci__timer_arm(&ep->wheel, &conn->conn.timer, cci__min64(at_ns, conn->conn.deadline_ns));
+}
+
+static void cci__sisci_ask_to_connect(cci__sisci *ep, cci__sisci_conn *conn) {
+    conn->waits = 0;
+    cci__timer_arm(&ep->wheel, &conn->conn.timer, conn->conn.deadline_ns);
+    cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
 }
 
 static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
@@ -8652,7 +8920,7 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
         break;
     case CCI__SISCI_ACCEPT:
         if (conn && conn->conn.state == CCI_CONN_CONNECTING && conn->conn.is_client) {
-            conn->peer_name = head[0];
+            conn->conn.peer_index = head[0];
             conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
             cci_release(conn->data);
             conn->data = NULL;
@@ -8663,6 +8931,10 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
         break;
     case CCI__SISCI_REJECT:
         if (conn && conn->conn.state == CCI_CONN_CONNECTING && conn->conn.is_client) {
+            if (head[3] == CCI__SISCI_BUSY) {
+                cci__sisci_try_later(ep, conn);
+                break;
+            }
             cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
             cci__sisci_close_conn(ep, conn);
         }
@@ -8676,10 +8948,18 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
         }
         break;
     case CCI__SISCI_DISCONNECT:
-        cci__sisci_take_disconnect(ep, link, conn, head[2]);
+        cci__sisci_take_disconnect(ep, link, conn, head);
         break;
     case CCI__SISCI_ASK:
         cci__sisci_take_ask(ep, link, head);
+        break;
+    case CCI__SISCI_VOIDED:
+        cci__sisci_take_voided(link, conn, head[2]);
+        break;
+    case CCI__SISCI_RESUME:
+        if (conn) {
+            conn->skips = 0;
+        }
         break;
     default:
         break; /* a PING only wants to be consumed */
@@ -8705,7 +8985,7 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
     record->lines = record->type == CCI__SISCI_PAD     ? link->in_lines - place
                     : record->type == CCI__SISCI_BLOCK ? 1
                                                        : cci__sisci_lines(record->length);
-    if (record->lines > link->in_lines - place || record->type == 0 || record->type > CCI__SISCI_ASK) {
+    if (record->lines > link->in_lines - place || record->type == 0 || record->type > CCI__SISCI_RESUME) {
         cci__sisci_lose(link);
         return 0;
     }
@@ -8740,7 +9020,7 @@ static inline cci__sisci_conn *cci__sisci_open_conn_of(cci__sisci *ep, cci__sisc
     if (!conn || cci__sisci_name(conn) != name) {
         conn = link->last = cci__sisci_find_conn(ep, link, name);
     }
-    return conn && conn->conn.state == CCI_CONN_OPEN && !conn->closing && !conn->ended ? conn : NULL;
+    return conn && conn->conn.state == CCI_CONN_OPEN && !conn->closing && !conn->ended && !conn->skips ? conn : NULL;
 }
 
 /* Takes a short message for which there is room, and nothing else: 0 if it has to go the long way. */
@@ -8772,9 +9052,8 @@ static inline int cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link, c
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
     event->base.pub.recv.ptr = to;
-    event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
     cci__sisci_hear_answer(ep, link, header[1]);
-    cci__sisci_post_received(ep, event);
+    cci__sisci_deliver(ep, conn, event);
     ep->is_asked |= (word & CCI__SISCI_ASKS) != 0;
     link->tail += lines;
     return 1;
@@ -8961,6 +9240,7 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     card.probe_at = (uint64_t)(uintptr_t)&ep->probe;
     card.probe = ep->probe;
     card.regions_at = (uint64_t)(uintptr_t)ep->regions;
+    card.service = ep->service;
     memcpy(link->in, &card, sizeof card);
     return cci__sisci_offer(ep, link->in_segment);
 }
@@ -9063,6 +9343,7 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
     cci__list_init(&link->owing);
     cci__list_init(&link->asked);
     cci__list_init(&link->silent);
+    link->conns = CCI__CONN_NONE;
     cci__list_append(&ep->cold, &link->node);
     cci__sisci_attend(link);
     ep->only = NULL;
@@ -9368,45 +9649,85 @@ static void cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_heat(link);
 }
 
+/* Connections that the peer ended before it went, in records that are still to be taken: what it consumed of them after
+ * that, it dropped. */
+static void cci__sisci_foresee_disconnects(cci__sisci *ep, cci__sisci_link *link) {
+    uint32_t tail = link->tail;
+    cci__sisci_record record;
+    while (link->tail - tail < link->in_lines && cci__sisci_read_record(link, &record)) {
+        uint32_t head[4];
+        cci__sisci_conn *conn =
+            record.type == CCI__SISCI_DISCONNECT ? cci__sisci_find_conn(ep, link, record.to) : NULL;
+        if (conn && record.length >= sizeof head) {
+            memcpy(head, record.data, sizeof head);
+            cci__sisci_mark_ops(conn, head[2]);
+        }
+        link->tail += record.lines;
+    }
+    link->tail = tail;
+}
+
+/* Its server may come back: the request goes over a new link. */
+static void cci__sisci_connect_again(cci__sisci *ep, cci__sisci_conn *conn) {
+    cci__sisci_link *next = cci__sisci_link_to(ep, conn->link->peer_node, conn->link->service);
+    if (next) {
+        (void)cci__sisci_unassign(ep, conn);
+        cci__sisci_assign(ep, conn, next);
+        cci__list_remove(&conn->node);
+        cci__list_init(&conn->node);
+        cci__sisci_ask_to_connect(ep, conn);
+    }
+}
+
+/* What the loss of its link is for a connection. */
+static void cci__sisci_lose_conn(cci__sisci *ep, cci__sisci_conn *conn) {
+    if (conn->closing) {
+        cci__sisci_close_conn(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_OPEN) {
+        conn->conn.state = CCI_CONN_BROKEN;
+    } else if (conn->conn.state == CCI_CONN_REQUESTED) {
+        conn->cancelled = 1;
+    } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
+        cci__sisci_close_conn(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_CONNECTING) {
+        cci__sisci_connect_again(ep, conn);
+    }
+}
+
 /* The peer is gone, or is not to be trusted: what it had consumed is complete, and nothing else ever will be. */
 static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
-    uint32_t i;
+    cci__sisci_conn *conn, *next;
     cci__sisci_see_freed(link);
+    cci__sisci_foresee_disconnects(ep, link);
     link->peer_disconnects = cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4);
     cci__sisci_settle(ep, link);
     link->state = CCI__SISCI_LOST;
     cci__sisci_drop_views(link);
-    cci__sisci_fail_ops(link, NULL, link->ops.next, CCI_ERR_DISCONNECTED);
+    while (!cci__list_empty(&link->ops)) {
+        cci__sisci_fail_op(ep, link, CCI__CONTAINER(link->ops.next, cci__sisci_op, node), CCI_ERR_DISCONNECTED);
+    }
     while (link->items) {
         cci__sisci_pop_item(ep, link);
     }
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
-        cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, i);
-        if (conn->conn.state == CCI_CONN_FREE || conn->link != link) {
-            continue;
-        }
-        if (conn->closing) {
-            cci__sisci_close_conn(ep, conn);
-        } else if (conn->conn.state == CCI_CONN_OPEN) {
-            conn->conn.state = CCI_CONN_BROKEN;
-        } else if (conn->conn.state == CCI_CONN_REQUESTED) {
-            conn->cancelled = 1;
-        } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
-            cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
-            cci__sisci_close_conn(ep, conn);
-        } else if (conn->conn.state == CCI_CONN_CONNECTING) { /* its server may come back */
-            cci__sisci_link *next = cci__sisci_link_to(ep, link->peer_node, link->service);
-            if (next) {
-                link->conn_count--;
-                next->conn_count++;
-                conn->link = next;
-                cci__list_remove(&conn->node);
-                cci__list_init(&conn->node);
-                cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
-            }
+    for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = next) {
+        next = cci__sisci_conn_at(ep, conn->after);
+        cci__sisci_lose_conn(ep, conn);
+    }
+    link->is_busy = 1; /* until all that had come is taken */
+    cci__sisci_heat(link);
+}
+
+/* Lost, and it has brought all that the peer had sent: its connections are over. */
+static void cci__sisci_end_link(cci__sisci *ep, cci__sisci_link *link) {
+    int status = cci__sisci_load(link->in + CCI__SISCI_AT_LEFT) == 1 ? CCI_SUCCESS : CCI_ERR_DISCONNECTED;
+    cci__sisci_conn *conn;
+    link->is_over = 1;
+    for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = cci__sisci_conn_at(ep, conn->after)) {
+        if (conn->conn.state == CCI_CONN_BROKEN) {
+            cci__sisci_end_conn(ep, conn, status);
         }
     }
-    cci__sisci_heat(link);
 }
 
 /* A handshake came to nothing: a client tries again. */
@@ -9422,7 +9743,6 @@ static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
 
 /* What the callbacks have told, and what is to be tried again. The link may be gone afterwards. */
 static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
-    cci__sisci_record record;
     if (link->mirror) {
         cci__sisci_step_mirror(link, now_ns);
     }
@@ -9473,7 +9793,7 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
     default:
         if (link->conn_count == 0 && link->held == 0) {
             cci__sisci_free_link(ep, link);
-        } else if (link->in && link->held == 0 && !cci__sisci_read_record(link, &record)) {
+        } else if (link->is_over && link->in && link->held == 0) {
             cci__sisci_take_down(link); /* connections that the program has not closed need no memory or descriptors */
             cci__sisci_cool(link);
         } else if (!link->in) {
@@ -9642,8 +9962,7 @@ static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, u
     event->base.pub.recv.ptr = event->buffer->data;
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
-    event->base.pub.recv.connection = (cci_connection_t *)&group->conn->conn.pub;
-    cci__sisci_post_received(ep, event);
+    cci__sisci_deliver(ep, group->conn, event);
     return CCI__SISCI_TAKEN;
 }
 
@@ -9877,7 +10196,7 @@ static void cci__sisci_step_groups(cci__sisci *ep) {
 static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute_t attribute, void *context,
                                  uint64_t timeout_ns) {
     cci__sisci_group *group = ep->group_count < CCI__SISCI_GROUPS ? (cci__sisci_group *)cci_alloc(sizeof *group) : NULL;
-    cci_evq_event_t *event = group ? cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL) : NULL;
+    cci_evq_event_t *event = group ? cci__sisci_control_event(ep) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, NULL, attribute, context) : NULL;
     if (!conn) {
         if (event) {
@@ -9947,6 +10266,12 @@ static void cci__sisci_look_at_device(cci__sisci *ep) {
     }
 }
 
+/* A link is lost, and what the peer had sent is taken. Its connections have not ended yet. */
+static int cci__sisci_is_drained(cci__sisci_link *link) {
+    cci__sisci_record record;
+    return link->state == CCI__SISCI_LOST && !link->is_over && link->in && !cci__sisci_read_record(link, &record);
+}
+
 /* 1 if anything came. */
 static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
     int count;
@@ -9954,6 +10279,13 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
         return 0;
     }
     count = cci__sisci_receive(ep, link);
+    while (CCI__UNLIKELY(cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) && count < 1024) {
+        int more = cci__sisci_receive(ep, link); /* nothing completes before these records have come */
+        if (more == 0) {
+            break;
+        }
+        count += more;
+    }
     if (count == 0 && !cci__list_empty(&link->due)) {
         cci__sisci_acknowledge(link);
     }
@@ -9973,6 +10305,9 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
             link->idle_rounds = 0;
         }
     }
+    if (CCI__UNLIKELY(cci__sisci_is_drained(link))) {
+        cci__sisci_end_link(ep, link);
+    }
     link->is_busy = !cci__list_empty(&link->due) || !cci__list_empty(&link->ops) || link->items ||
                     !cci__list_empty(&link->owing) || (link->views && link->views->is_asking);
     /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
@@ -9984,18 +10319,16 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
 }
 
 static void cci__sisci_post_keepalive(cci__sisci *ep, cci__sisci_conn *conn) {
-    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+    cci_evq_event_t *event = cci__sisci_control_event(ep);
     if (!event) {
         cci__sisci_set_timer(ep, conn);
         return;
     }
     conn->keepalive_us = 0;
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
-    event->owner = conn;
-    event->state = 1;
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = (cci_connection_t *)&conn->conn.pub;
-    cci_evq_post(&ep->evq.urgent, event);
+    cci__sisci_post_about(&ep->evq.urgent, conn, event);
 }
 
 static int cci__sisci_is_stalled(cci__sisci_link *link) {
@@ -10010,9 +10343,13 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
         cci__sisci_refuse_group(ep, (cci__sisci_group *)conn->data, CCI_ETIMEDOUT);
         return;
     }
+    if (conn->conn.state == CCI_CONN_CONNECTING && conn->waits && conn->conn.deadline_ns > ep->now_ns) {
+        cci__sisci_ask_to_connect(ep, conn);
+        return;
+    }
     if (conn->conn.state == CCI_CONN_CONNECTING) {
         cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ETIMEDOUT);
-        if (link->state != CCI__SISCI_OPEN || conn->owes == CCI__SISCI_REQUEST) {
+        if (link->state != CCI__SISCI_OPEN || conn->owes == CCI__SISCI_REQUEST || conn->waits) {
             cci__sisci_close_conn(ep, conn);
         } else {
             conn->closing = 1;
@@ -10037,18 +10374,53 @@ static void cci__sisci_on_timer(cci__sisci *ep, cci__sisci_conn *conn) {
 
 /* A reliable connection that could not deliver in time is broken: all that is under way ends, and the peer is told. */
 static void cci__sisci_break_conn(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, int status) {
-    cci__sisci_item *item;
     conn->conn.state = CCI_CONN_BROKEN;
     conn->ended = 1;
     conn->mark = link->tail;
-    cci__list_remove(&conn->asked);
-    cci__list_init(&conn->asked);
-    cci__sisci_fail_ops(link, conn, link->ops.next, status);
-    for (item = link->items; item; item = item->next) {
-        item->dead |= item->conn == conn;
-    }
+    cci__sisci_fail_ops(link, conn, status);
     cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
     cci__sisci_owe(ep, conn, CCI__SISCI_DISCONNECT);
+    cci__sisci_end_conn(ep, conn, CCI_ETIMEDOUT);
+}
+
+static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn);
+
+/* [4.1.4.1] The receiver had no buffer for a message until its time was over: the message ends with CCI_ERR_RNR and, on an ordered
+ * connection, all behind it. Of those in the ring the peer says whether it delivered them before it saw that they are withdrawn. */
+static void cci__sisci_withdraw(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *from) {
+    cci__sisci_conn *conn = from->conn;
+    cci_list_t *at;
+    int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO, resumes = 0;
+    for (at = &from->node; at != &link->ops; at = at->next) {
+        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
+        if (op->conn != conn || op->withdrawn || (op->item && !op->item->has_message)) {
+            continue;
+        }
+        op->withdrawn = 1;
+        op->deadline_ns = cci__sisci_new_deadline(ep, conn);
+        if (op->has_record) {
+            resumes = is_ordered;
+            cci__sisci_tell(link, CCI__SISCI_AT_RING + (size_t)(op->start & (link->out_lines - 1)) * CCI__SISCI_LINE + 4,
+                            op->word | CCI__SISCI_VOID);
+            cci__sisci_touch(link);
+        } else if (op->item) {
+            op->item->op = NULL;
+            op->item->dead = 1;
+            op->item = NULL;
+            op->posted = 1;
+            op->end = link->head;
+            op->status = CCI_ERR_RNR;
+        }
+        if (!is_ordered) {
+            break;
+        }
+    }
+    if (is_ordered) {
+        conn->unready |= CCI__SISCI_UNREADY;
+    }
+    if (resumes) {
+        cci__sisci_owe(ep, conn, CCI__SISCI_RESUME);
+    }
 }
 
 static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn) {
@@ -10065,6 +10437,7 @@ static int cci__sisci_late_status(cci__sisci_link *link, int is_message) {
 typedef struct cci__sisci_late {
     uint64_t earliest_ns;
     cci__sisci_conn *conn;
+    cci__sisci_op *op; /* that can be withdrawn, or NULL */
     int status;
 } cci__sisci_late;
 
@@ -10084,6 +10457,7 @@ static int cci__sisci_look_at_ops(cci__sisci *ep, cci__sisci_link *link, cci__si
         if (cci__sisci_is_late(ep, late, op->conn, &op->deadline_ns)) {
             late->status = cci__sisci_late_status(
                 link, op->has_record || (op->item && op->item->has_message && !op->item->is_rma));
+            late->op = late->status == CCI_ERR_RNR && !op->withdrawn ? op : NULL;
             return 1;
         }
     }
@@ -10093,7 +10467,7 @@ static int cci__sisci_look_at_ops(cci__sisci *ep, cci__sisci_link *link, cci__si
 static int cci__sisci_look_at_items(cci__sisci *ep, cci__sisci_link *link, cci__sisci_late *late) {
     cci__sisci_item *item;
     for (item = link->items; item; item = item->next) {
-        if (!item->op && !item->dead && cci__sisci_is_late(ep, late, item->conn, &item->deadline_ns)) {
+        if (!item->op && !cci__sisci_is_dead(item) && cci__sisci_is_late(ep, late, item->conn, &item->deadline_ns)) {
             late->status = cci__sisci_late_status(link, !item->is_rma);
             return 1;
         }
@@ -10113,27 +10487,36 @@ static int cci__sisci_look_at_silent(cci__sisci *ep, cci__sisci_link *link, cci_
         }
         if ((int32_t)(link->freed - conn->silent_mark) >= 0) { /* the peer gets on */
             conn->silent_mark = conn->silent_end;
-            conn->silent_ns = 0;
+            conn->conn.deadline_ns = 0;
         }
-        if (cci__sisci_is_late(ep, late, conn, &conn->silent_ns)) {
+        if (cci__sisci_is_late(ep, late, conn, &conn->conn.deadline_ns)) {
             late->status = cci__sisci_late_status(link, 1);
+            if (late->status == CCI_ERR_RNR) { /* nobody would hear of it: the peer may have them when it has room */
+                conn->conn.deadline_ns = cci__sisci_new_deadline(ep, conn);
+                continue;
+            }
             return 1;
         }
     }
     return 0;
 }
 
-/* Breaks the connections of what has no more time; gives the next deadline. */
+/* Withdraws what has no more time, or breaks its connection; gives the next deadline. */
 static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_late late;
     for (;;) {
         late.earliest_ns = CCI__NEVER;
+        late.op = NULL;
         cci__sisci_see_freed(link);
         if (!cci__sisci_look_at_ops(ep, link, &late) && !cci__sisci_look_at_items(ep, link, &late) &&
             !cci__sisci_look_at_silent(ep, link, &late)) {
             return late.earliest_ns;
         }
-        cci__sisci_break_conn(ep, link, late.conn, late.status);
+        if (late.op) {
+            cci__sisci_withdraw(ep, link, late.op);
+        } else {
+            cci__sisci_break_conn(ep, link, late.conn, late.status);
+        }
     }
 }
 
@@ -10278,12 +10661,12 @@ static int cci__sisci_has_events(const cci__sisci *ep) {
 
 /* Something has come, or an acknowledgement that somebody waits for. */
 static int cci__sisci_has_work(cci__sisci_link *link) {
-    if (link->state != CCI__SISCI_OPEN) {
+    if (link->state < CCI__SISCI_OPEN || !link->in) {
         return 0;
     }
-    return (cci__sisci_load(link->in_ring + (size_t)(link->tail & (link->in_lines - 1)) * CCI__SISCI_LINE) ==
-                link->tail * 2 + 1 &&
-            link->stalled != link->tail * 2 + 1) ||
+    return (cci__sisci_load(cci__sisci_next_line(link)) == link->tail * 2 + 1 &&
+            (link->stalled != link->tail * 2 + 1 || (cci__sisci_load(cci__sisci_next_line(link) + 4) & CCI__SISCI_VOID))) ||
+           cci__sisci_is_drained(link) ||
            ((!cci__list_empty(&link->ops) || link->items) &&
             (int32_t)(cci__sisci_load(link->in + CCI__SISCI_AT_ACK) - link->freed) > 0);
 }
@@ -10486,26 +10869,26 @@ static int cci__sisci_add_send(cci__sisci *ep, uint32_t count) {
 
 static int cci__sisci_add_recv(cci__sisci *ep, uint32_t count) {
     cci_evq_buffer_t *buffers = (cci_evq_buffer_t *)cci__sisci_memory_of(ep, count * sizeof *buffers);
-    cci_evq_event_t *events = (cci_evq_event_t *)cci__sisci_memory_of(ep, count * sizeof *events);
+    cci__sisci_event *events = (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *events);
     uint8_t *bytes = (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride);
     if (!buffers || !events || !bytes) {
         return 0;
     }
-    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, events, count);
+    cci__sisci_add_events(ep, CCI_EVQ_RECV, events, count);
     cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->stride, count);
     ep->recv_total += count;
     return 1;
 }
 
 static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
-    cci_evq_event_t *control = (cci_evq_event_t *)cci__sisci_memory_of(ep, CCI__SISCI_CONTROL * sizeof *control);
+    cci__sisci_event *control = (cci__sisci_event *)cci__sisci_memory_of(ep, CCI__SISCI_CONTROL * sizeof *control);
     uint8_t **slabs = (uint8_t **)cci__sisci_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs);
     ep->regions = (cci_rma_region_t *)cci__sisci_memory_of(ep, CCI__SISCI_REGIONS * sizeof *ep->regions);
     if (!control || !slabs || !ep->regions) {
         return 0;
     }
     cci_evq_init(&ep->evq);
-    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, control, CCI__SISCI_CONTROL);
+    cci__sisci_add_events(ep, CCI_EVQ_CONTROL, control, CCI__SISCI_CONTROL);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__sisci_conn), slabs);
     cci_rma_table_init(&ep->rma, keys + 2, ep->regions, CCI__SISCI_REGIONS, NULL, 0, NULL, 0, NULL, 0);
     ep->rma.endpoint_id = keys[4];
@@ -10648,6 +11031,17 @@ static int cci__sisci_start(cci__sisci *ep, const char *service) {
 
 static const cci_endpoint_ops_t *cci__sisci_ops(void);
 
+/* The rest is closed by the software SISCI beneath, which hears of fork() by itself. */
+static void cci__sisci_forked(cci_endpoint_base_t *base) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    int fd[3], i;
+    fd[0] = ep->epoll, fd[1] = ep->self, fd[2] = ep->timer;
+    ep->epoll = ep->self = ep->timer = -1;
+    for (i = 0; i < 3; i++) {
+        cci__sisci_close_fd(fd[i]);
+    }
+}
+
 static int cci__sisci_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
                              cci_os_handle_t *fd) {
     cci__sisci *ep = (cci__sisci *)cci_alloc(sizeof *ep);
@@ -10660,6 +11054,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
     ep->base.pub.device = device;
     ep->base.ops = cci__sisci_ops();
+    ep->base.forked = cci__sisci_forked;
     ep->sci = ep->device.sci;
     ep->adapter = ep->device.adapter;
     ep->has_fd = fd != NULL;
@@ -10669,13 +11064,14 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     ep->recv_buf_count = ep->device.recv_buf_count;
     ep->send_timeout_us = ep->device.send_timeout_us;
     ep->max_send_size = ep->device.max_send_size;
-    ep->stride = (cci__max32(ep->max_send_size, CCI_CONN_REQ_LEN) + 63) & ~63u;
+    ep->stride = (cci__max32(ep->max_send_size, CCI_CONN_REQ_LEN + CCI__SISCI_URI) + 63) & ~63u;
     ep->received.tail = &ep->received.head;
     cci__list_init(&ep->hot);
     cci__list_init(&ep->cold);
     cci__list_init(&ep->notify);
     cci__list_init(&ep->due);
     cci__list_init(&ep->steps);
+    cci__list_init(&ep->ending);
     ep->now_ns = cci__sci_now();
     cci__wheel_init(&ep->wheel, ep->now_ns);
     status = cci__sisci_start(ep, service);
@@ -10700,6 +11096,17 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     return CCI_SUCCESS;
 }
 
+/* The peers learn that their connections were closed. */
+static void cci__sisci_tell_leaving(cci_list_t *links) {
+    cci_list_t *at;
+    for (at = links->next; at != links; at = at->next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        if (link->state == CCI__SISCI_OPEN) {
+            cci__sisci_tell(link, CCI__SISCI_AT_LEFT, 1);
+        }
+    }
+}
+
 static int cci__sisci_destroy(cci_endpoint_base_t *base) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
 #ifndef CCI_NO_THREADS
@@ -10717,6 +11124,8 @@ static int cci__sisci_destroy(cci_endpoint_base_t *base) {
     cci__sisci_lock(ep);
     (void)cci__sisci_pump(ep); /* what has arrived already is taken, and said to be */
     cci__sisci_acknowledge_all(ep);
+    cci__sisci_tell_leaving(&ep->hot);
+    cci__sisci_tell_leaving(&ep->cold);
     cci__sisci_flush(ep);
     cci__sisci_unlock(ep);
     cci__sisci_free(ep);
@@ -10731,7 +11140,7 @@ static int cci__sisci_decide(cci__sisci *ep, cci_evq_event_t *request, int accep
     if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) {
         return CCI_EINVAL;
     }
-    if (accepts && (event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL)) == NULL) {
+    if (accepts && (event = cci__sisci_control_event(ep)) == NULL) {
         return CCI_ENOMEM;
     }
     request->state = 1;
@@ -10806,7 +11215,7 @@ static cci__sisci_link *cci__sisci_link_that_works(cci__sisci *ep, uint32_t node
 static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t service, const void *data, uint32_t data_len,
                                      cci_conn_attribute_t attribute, void *context, uint64_t timeout_ns) {
     cci__sisci_link *link = cci__sisci_link_that_works(ep, node, service);
-    cci_evq_event_t *event = link ? cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL) : NULL;
+    cci_evq_event_t *event = link ? cci__sisci_control_event(ep) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, attribute, context) : NULL;
     void *copy = conn && data_len ? cci_alloc(data_len) : NULL;
     if (!conn || (data_len && !copy)) {
@@ -10828,8 +11237,8 @@ static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t ser
     conn->conn.is_client = 1;
     conn->conn.state = CCI_CONN_CONNECTING;
     ep->now_ns = cci__sci_now();
-    cci__timer_arm(&ep->wheel, &conn->conn.timer, timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns);
-    cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
+    conn->conn.deadline_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
+    cci__sisci_ask_to_connect(ep, conn);
     return CCI_SUCCESS;
 }
 
@@ -10881,55 +11290,31 @@ static void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *event) {
     cci_evq_return_event(&ep->evq, event);
 }
 
-/* Drops the messages of a connection that the program has not taken. */
-static void cci__sisci_forget_messages(cci__sisci *ep, const cci__sisci_conn *conn) {
-    cci_evq_event_t *event, *first = ep->received.head;
-    ep->received.head = NULL;
-    ep->received.tail = &ep->received.head;
-    while ((event = first) != NULL) {
-        first = event->next;
-        if (event->base.pub.recv.connection == (cci_connection_t *)&conn->conn.pub) {
-            cci__sisci_return_message(ep, event);
-            ep->taken_total++;
-        } else {
-            cci_evq_post(&ep->received, event);
-        }
+/* What is pending ends, and what waits for the program is dropped when its turn comes. */
+static void cci__sisci_forget(cci__sisci *ep, cci__sisci_conn *conn) {
+    conn->conn.token = 0;
+    if (conn->link) {
+        cci__sisci_fail_ops(conn->link, conn, CCI_ERR_DISCONNECTED);
     }
+    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
+    cci__list_remove(&conn->asked);
+    cci__list_init(&conn->asked);
 }
 
 static int cci__sisci_disconnect(struct cci_connection *connection) {
     cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
     cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
     cci__sisci_link *link = conn->link;
-    cci__sisci_item *item;
-    cci_evq_event_t *event;
     cci__sisci_lock(ep);
     if (conn->closing || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
         cci__sisci_unlock(ep);
         return CCI_EINVAL;
     }
+    cci__sisci_forget(ep, conn);
     if (!link) {
-        cci__sisci_forget_messages(ep, conn);
         cci__sisci_leave_group(ep, (cci__sisci_group *)conn->data);
         cci__sisci_close_conn(ep, conn);
-        cci__sisci_arm(ep);
-        cci__sisci_unlock(ep);
-        return CCI_SUCCESS;
-    }
-    cci__sisci_fail_ops(link, conn, link->ops.next, CCI_ERR_DISCONNECTED);
-    for (item = link->items; item; item = item->next) {
-        item->dead |= item->conn == conn;
-    }
-    cci__sisci_forget_messages(ep, conn);
-    for (event = ep->evq.urgent.head; event; event = event->next) { /* a keepalive event must not name what is gone */
-        if (event->owner == conn && event->base.pub.type == CCI_EVENT_KEEPALIVE_TIMEDOUT) {
-            event->base.pub.type = CCI_EVENT_NONE;
-        }
-    }
-    cci__timer_disarm(&ep->wheel, &conn->conn.timer);
-    cci__list_remove(&conn->asked);
-    cci__list_init(&conn->asked);
-    if (conn->conn.state == CCI_CONN_OPEN && link->state == CCI__SISCI_OPEN) {
+    } else if (conn->conn.state == CCI_CONN_OPEN && link->state == CCI__SISCI_OPEN) {
         conn->closing = 1;
         conn->mark = link->tail;
         cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
@@ -10959,13 +11344,58 @@ static int cci__sisci_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     return CCI_SUCCESS;
 }
 
+
+static void cci__sisci_return_control(cci__sisci *ep, cci_evq_event_t *event) {
+    ep->requests -= event->base.pub.type == CCI_EVENT_CONNECT_REQUEST;
+    cci_evq_return_event(&ep->evq, event);
+    cci__sisci_post_ends(ep);
+}
+
+/* Is it about a connection that the program has closed? */
+static inline int cci__sisci_is_stale(const cci_evq_event_t *event, const cci__sisci_conn *conn) {
+    return ((const cci__sisci_event *)(const void *)event)->token != conn->conn.token;
+}
+
 /* Events of connections come before all others. */
 static cci_evq_event_t *cci__sisci_next_urgent(cci__sisci *ep) {
     cci_evq_event_t *next;
-    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL && next->base.pub.type == CCI_EVENT_NONE) {
-        cci_evq_return_event(&ep->evq, next);
+    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL && next->base.pub.type == CCI_EVENT_KEEPALIVE_TIMEDOUT &&
+           cci__sisci_is_stale(next, (const cci__sisci_conn *)next->owner)) {
+        cci__sisci_return_control(ep, next);
     }
     return next;
+}
+
+/* An event about the end of a connection has come to the front of a queue. 1: the program gets it now. */
+static int cci__sisci_is_end_due(cci__sisci *ep, cci_evq_event_t *event, const cci_evq_fifo_t *from) {
+    if (cci__sisci_is_stale(event, (const cci__sisci_conn *)event->owner)) {
+        cci__sisci_return_control(ep, event);
+        return 0;
+    }
+    if (from == &ep->received) {
+        event->state = ep->taken_total;
+        cci_evq_post(&ep->evq.done, event); /* the connection's messages have gone before it; now its completions do */
+        return 0;
+    }
+    return 1;
+}
+
+/* The next event of a queue that is not of a connection that the program has closed. */
+static inline cci_evq_event_t *cci__sisci_next_of(cci__sisci *ep, cci_evq_fifo_t *fifo) {
+    cci_evq_event_t *next;
+    while ((next = cci_evq_next(fifo)) != NULL) {
+        ep->taken_total += fifo == &ep->received;
+        if (CCI__LIKELY(next->pool == CCI_EVQ_RECV)) {
+            if (CCI__LIKELY(!cci__sisci_is_stale(
+                    next, (const cci__sisci_conn *)(const void *)next->base.pub.recv.connection))) {
+                return next;
+            }
+            cci__sisci_return_message(ep, next);
+        } else if (next->pool == CCI_EVQ_OPERATION || cci__sisci_is_end_due(ep, next, fifo)) {
+            return next;
+        }
+    }
+    return NULL;
 }
 
 /* An event that is there: of connections first, then messages and completions as they came. */
@@ -10974,11 +11404,19 @@ static inline int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
     if (!next) {
         const cci_evq_event_t *done = ep->evq.done.head;
         int done_first = done && (!ep->received.head || (int32_t)(done->state - ep->taken_total) <= 0);
-        next = cci_evq_next(done_first ? &ep->evq.done : &ep->received);
-        ep->taken_total += next && !done_first;
+        next = cci__sisci_next_of(ep, done_first ? &ep->evq.done : &ep->received);
+    }
+    if (!next && ep->received.head) {
+        next = cci__sisci_next_of(ep, &ep->received);
+    }
+    if (!next && ep->evq.done.head) {
+        next = cci__sisci_next_of(ep, &ep->evq.done);
     }
     if (!next) {
         return CCI_EAGAIN;
+    }
+    if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__sisci_op *)(void *)next)->done)) {
+        ((cci__sisci_op *)(void *)next)->conn->unready = 0; /* what is sent from now on starts afresh */
     }
     *event = &next->base.pub;
     return CCI_SUCCESS;
@@ -11000,8 +11438,8 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     cci__sisci *ep = (cci__sisci *)(void *)base;
     int status;
     cci__sisci_lock(ep);
-    if (!cci__sisci_has_events(ep) && !cci__sisci_found_nothing(ep)) {
-        (void)cci__sisci_pump(ep);
+    if (cci__sisci_has_events(ep) ? (++ep->given & 31) == 0 : !cci__sisci_found_nothing(ep)) {
+        (void)cci__sisci_pump(ep); /* also now and then when there are events: others may have waited for long */
     }
     status = cci__sisci_next(ep, event);
     if (status != CCI_SUCCESS && ep->evq.recv_out > 0 &&
@@ -11045,7 +11483,7 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
                (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
         status = CCI_EINVAL;
     } else {
-        cci_evq_return_event(&ep->evq, event);
+        cci__sisci_return_control(ep, event);
     }
     cci__sisci_unlock(ep);
     return status;
@@ -11103,6 +11541,13 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_SEND_BUF_COUNT:
         status = cci__sisci_set_send_count(ep, value);
         break;
+    case CCI_OPT_ENDPT_EVENT_MASK:
+        if (value & ~CCI__SISCI_EVENTS) {
+            status = CCI_EINVAL;
+        } else {
+            ep->event_mask = value;
+        }
+        break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         ep->keepalive_us = value;
         for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
@@ -11144,6 +11589,9 @@ static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         memcpy(val, &ep->keepalive_us, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_EVENT_MASK:
+        memcpy(val, &ep->event_mask, sizeof(uint32_t));
         break;
     case CCI_OPT_ENDPT_URI:
         status = cci__sisci_uri(ep, (char **)val);
@@ -11215,13 +11663,17 @@ static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_co
     return CCI_SUCCESS;
 }
 
-/* Unreliable messages are dropped where the peer takes nothing for a while. */
-static int cci__sisci_drop_or_wait(cci__sisci_link *link) {
-    uint64_t now_ns = cci__sci_now();
-    if (link->retry_ns == CCI__NEVER || link->retry_ns == 0) {
-        link->retry_ns = now_ns + 2 * CCI__MS;
+/* Ordered: the program has not heard yet that messages were withdrawn. What it sends meanwhile ends likewise, in its turn. */
+static int cci__sisci_end_unready(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_op *op, int flags) {
+    cci__sisci_link *link = conn->link;
+    if (op) {
+        op->withdrawn = op->posted = 1;
+        op->end = link->head;
+        op->status = CCI_ERR_RNR;
+        cci__sisci_add_op(link, op);
+        cci__sisci_settle(ep, link);
     }
-    return now_ns < link->retry_ns ? CCI_ENOBUFS : CCI_SUCCESS;
+    return flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : (int)CCI_SUCCESS;
 }
 
 static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data, uint32_t count,
@@ -11241,11 +11693,11 @@ static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const s
             return CCI_ENOBUFS;
         }
     }
+    if (CCI__UNLIKELY(conn->unready)) {
+        return cci__sisci_end_unready(ep, conn, op, flags);
+    }
     posted = !link->items && cci__list_empty(&link->owing) && cci__sisci_post_message(link, conn, data, count, length, op);
-    if (conn->conn.pub.attribute == CCI_CONN_ATTR_UU) {
-        status = posted ? CCI_SUCCESS : cci__sisci_drop_or_wait(link);
-        link->retry_ns = posted ? 0 : link->retry_ns;
-    } else if (!posted) {
+    if (!posted && conn->conn.pub.attribute != CCI_CONN_ATTR_UU) { /* what is unreliable and finds no room is lost */
         status = cci__sisci_queue(ep, link, conn, data, count, length, op, flags);
     }
     if (status != CCI_SUCCESS) {
@@ -11258,9 +11710,7 @@ static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const s
     if (op && conn->conn.pub.attribute == CCI_CONN_ATTR_UU) {
         cci__sisci_complete(ep, op, CCI_SUCCESS);
     } else if (op) {
-        cci__list_append(&link->ops, &op->node);
-        link->is_busy = 1;
-        conn->pending++;
+        cci__sisci_add_op(link, op);
     }
     cci__sisci_flush(ep);
     if (flags & CCI_FLAG_BLOCKING) {
@@ -11277,7 +11727,7 @@ static inline int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, c
     cci__sisci_link *link = conn->link;
     uint32_t lines = length <= CCI__SISCI_FIRST ? 1 : 2, place;
     uint8_t *line;
-    if (!link || link->items || !cci__list_empty(&link->owing) || conn->conn.state != CCI_CONN_OPEN ||
+    if (!link || link->items || !cci__list_empty(&link->owing) || conn->conn.state != CCI_CONN_OPEN || conn->unready ||
         link->state != CCI__SISCI_OPEN || conn->conn.pub.attribute == CCI_CONN_ATTR_UU) {
         return 0;
     }
@@ -11293,7 +11743,7 @@ static inline int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, c
         cci__sisci_copy(line + CCI__SISCI_LINE + 4, data + CCI__SISCI_FIRST, length - CCI__SISCI_FIRST);
         memcpy(line + CCI__SISCI_HEADER, data, CCI__SISCI_FIRST);
     }
-    cci__sisci_publish(link, line, lines, CCI__SISCI_MESSAGE | length << 16, conn->peer_name);
+    cci__sisci_publish(link, line, lines, CCI__SISCI_MESSAGE | length << 16, conn->conn.peer_index);
     cci__sisci_watch_silent(link, conn);
     if (!link->is_hot) {
         cci__sisci_heat(link);
@@ -11540,6 +11990,15 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) {
         return CCI_ERR_DISCONNECTED;
     }
+    if (CCI__UNLIKELY(conn->unready) && call->msg_len > 0) {
+        if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
+            op = cci__sisci_new_op(ep, conn, call->context, call->flags);
+            if (!op) {
+                return CCI_ENOBUFS;
+            }
+        }
+        return cci__sisci_end_unready(ep, conn, op, call->flags);
+    }
     item = cci__sisci_new_item(ep, conn);
     if (!item) {
         return CCI_ENOBUFS;
@@ -11563,9 +12022,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
             return CCI_ENOBUFS;
         }
         op->item = item;
-        cci__list_append(&link->ops, &op->node);
-        link->is_busy = 1;
-        conn->pending++;
+        cci__sisci_add_op(link, op);
     }
     item->op = op;
     item->is_rma = 1;

@@ -79,6 +79,9 @@
  *                                                             never, for a network of one's own
  *     crc             0 or 1                      0           1: every packet carries a CRC-32C, where the checksum of UDP
  *                                                             is off or not enough; both sides must have it
+ *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a sign of
+ *                                                             life; after as long again without one the connection
+ *                                                             ends; 0: never
  *     ttl, hops       hops, 1 to 255              system's    time to live of what is sent, multicast too (default 1)
  *     offload         on or off                   on          off: no segmentation offload, no batched system calls
  *     share           0 or 1                      0           1: endpoints of the device are made with CCI_ENDPOINT_SHARED
@@ -100,7 +103,9 @@
  *   Limits: 256 endpoints for one port of an interface, of one user and one network namespace. Each of them has to call the
  * library for the kernel's table to follow a change; until then packets that come to the wrong endpoint are handed over,
  * which costs time. sysctl net.unix.max_dgram_qlen is how many batches of these can wait. Where the kernel takes no program
- * (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5) all is as before with more handed over. Elsewhere: CCI_ERR_NOT_IMPLEMENTED.
+ * (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5) all is as before with more handed over. Elsewhere: CCI_ERR_NOT_IMPLEMENTED. Another
+ * user of the machine can occupy numbers of endpoints (CCI_EBUSY when none is left), and what would be handed over to one that
+ * is gone then reaches that user, as if it listened on the network; it can hand nothing over to yours.
  *
  * ADDRESSES in URIs (udp:// or ip://) are 192.0.2.1:4242, [2001:db8::1]:4242, [fe80::1%eth0]:4242 or name:4242. An
  * endpoint on an interface that has both families talks to both; its own URI names the IPv4 address. Groups are
@@ -303,7 +308,10 @@ typedef struct cci__udp_device {
     uint32_t ttl_hops; /* 0: the system's                 */
     uint32_t crc;
     uint32_t share;
+    uint32_t probe_idle_s; /* 0: never                    */
 } cci__udp_device;
+
+#define CCI__UDP_PROBE_IDLE_S 300u
 
 typedef char cci__udp_device_fits[sizeof(cci__udp_device) <= sizeof(((cci_device_desc_t *)0)->data) ? 1 : -1];
 
@@ -460,6 +468,15 @@ static uint64_t cci__udp_now(void *link) {
 
 static void cci__udp_set(int fd, int level, int name, int value) {
     setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/* Forgets a descriptor and closes it, in this order: fork() may come in between. */
+static void cci__udp_drop(int *fd) {
+    int was = *fd;
+    *fd = -1;
+    if (was >= 0) {
+        close(was);
+    }
 }
 
 static void cci__udp_lock(cci__udp_link *l) {
@@ -818,20 +835,138 @@ static int cci__udp_find(const cci__udp_device *d, cci__udp_search *s) {
     return s->found;
 }
 
-/* Is the device usable: has its interface carrier, and the address that the link is bound to? */
-static int cci__udp_look(cci__udp_link *l) {
-    cci__udp_device d = l->device;
-    cci__udp_search s;
-    memcpy(d.interface_name, l->interface_.name, sizeof d.interface_name);
-    d.mac_length = 0;
-    if (l->socket[0].family == 4) {
-        d.ip_family = 4;
-        memcpy(d.ip, l->interface_.v4, 4);
+/* The address that the socket of a slot is bound to. */
+static void cci__udp_own_addr(const cci__udp_link *l, int slot, unsigned port, cci_link_addr_t *addr) {
+    if (l->socket[slot].family == 4) {
+        cci__udp_make_addr(addr, 4, l->interface_.v4, port, 0);
     } else {
-        d.ip_family = 6;
-        memcpy(d.ip, l->interface_.v6, 16);
+        cci__udp_make_addr(addr, 6, l->interface_.v6, port, l->interface_.v6_scope);
     }
-    return cci__udp_find(&d, &s) && s.best.running;
+}
+
+#if CCI__UDP_LINUX
+/* The kernel's struct nlmsghdr with its struct ifaddrmsg. */
+typedef struct cci__udp_route {
+    uint32_t length;
+    uint16_t type, flags;
+    uint32_t sequence, process;
+    uint8_t family, prefix_length, address_flags, scope;
+    uint32_t index;
+} cci__udp_route;
+
+enum {
+    CCI__UDP_NETLINK = 270,   /* the level of options */
+    CCI__UDP_STRICT = 12,     /* the option: what a request names limits the answer, since Linux 4.20 */
+    CCI__UDP_NEW_ADDRESS = 20,
+    CCI__UDP_GET_ADDRESS = 22,
+    CCI__UDP_DUMP = 0x301,    /* a request for all that match */
+    CCI__UDP_IFA_ADDRESS = 1, /* attributes; where there is a LOCAL one, ADDRESS is the peer's */
+    CCI__UDP_IFA_LOCAL = 2
+};
+
+/* Is a message of the kernel about this address? */
+static int cci__udp_is_about(const uint8_t *message, uint32_t length, const uint8_t *ip, uint32_t ip_size) {
+    uint32_t at = sizeof(cci__udp_route);
+    int has_local = 0, matches = 0;
+    while (length >= at && length - at >= 4) {
+        uint16_t size, type;
+        memcpy(&size, message + at, sizeof size);
+        memcpy(&type, message + at + 2, sizeof type);
+        if (size < 4 || size > length - at) {
+            break;
+        }
+        if (type == CCI__UDP_IFA_LOCAL || (type == CCI__UDP_IFA_ADDRESS && !has_local)) {
+            has_local |= type == CCI__UDP_IFA_LOCAL;
+            matches = size - 4u == ip_size && memcmp(message + at + 4, ip, ip_size) == 0;
+        }
+        at += (size + 3u) & ~3u;
+    }
+    return matches;
+}
+
+/* Goes through what one read gave: 1 when it is about the address, 0 when it was all, -1 when more is to come. */
+static int cci__udp_look_through(const uint8_t *bytes, size_t length, uint32_t index, const uint8_t *ip, uint32_t ip_size) {
+    size_t at = 0;
+    while (length - at >= 16) {
+        cci__udp_route r;
+        memcpy(&r, bytes + at, 16);
+        if (r.length < 16 || r.length > length - at || r.type != CCI__UDP_NEW_ADDRESS) {
+            return 0; /* the end, or an error */
+        }
+        if (r.length >= sizeof r) {
+            memcpy(&r, bytes + at, sizeof r);
+            if (r.index == index && cci__udp_is_about(bytes + at, r.length, ip, ip_size)) {
+                return 1;
+            }
+        }
+        at += (r.length + 3u) & ~3u;
+        at = at < length ? at : length;
+    }
+    return -1;
+}
+
+/* Asks for the addresses of one interface: 1 when one is the given one, 0 when none is, -1 when the kernel does not say. */
+static int cci__udp_ask_address(uint32_t index, const cci_link_addr_t *own) {
+    int on = 1, found = -1, turns = 1024, fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    cci__udp_route request;
+    uint8_t bytes[8192];
+    memset(&request, 0, sizeof request);
+    request.length = sizeof request;
+    request.type = CCI__UDP_GET_ADDRESS;
+    request.flags = CCI__UDP_DUMP;
+    request.family = own->bytes[0] == 4 ? AF_INET : AF_INET6;
+    request.index = index;
+    if (fd >= 0 && setsockopt(fd, CCI__UDP_NETLINK, CCI__UDP_STRICT, &on, sizeof on) == 0 &&
+        sendto(fd, &request, sizeof request, 0, NULL, 0) == (ssize_t)sizeof request) {
+        do {
+            ssize_t n = recvfrom(fd, bytes, sizeof bytes, 0, NULL, NULL);
+            if (n < 0) {
+                break;
+            }
+            found = cci__udp_look_through(bytes, (size_t)n, index, own->bytes + 8, own->bytes[0] == 4 ? 4 : 16);
+        } while (found < 0 && --turns);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return found;
+}
+#endif
+
+/* Has this host the address? */
+static int cci__udp_can_bind(const cci_link_addr_t *own) {
+    cci__udp_sockaddr a;
+    socklen_t size = cci__udp_to_system(&a, own);
+    int can, fd = socket(a.any.sa_family, SOCK_DGRAM, 0);
+    if (fd < 0) {
+        return 1; /* nobody knows */
+    }
+    can = bind(fd, &a.any, size) == 0 || errno != EADDRNOTAVAIL;
+    close(fd);
+    return can;
+}
+
+/* Is the device usable: has its interface carrier, and the address that the link is bound to? This happens while a program
+ * waits, so it asks about this interface alone: listing thousands of them takes long. */
+static int cci__udp_look(cci__udp_link *l) {
+    struct ifreq request;
+    cci_link_addr_t own;
+    memset(&request, 0, sizeof request);
+    memcpy(request.ifr_name, l->interface_.name, sizeof l->interface_.name);
+    if (ioctl(l->socket[0].fd, SIOCGIFFLAGS, &request) != 0 || !(request.ifr_flags & IFF_UP) ||
+        !(request.ifr_flags & IFF_RUNNING)) {
+        return 0;
+    }
+    cci__udp_own_addr(l, 0, 0, &own);
+#if CCI__UDP_LINUX
+    if (ioctl(l->socket[0].fd, SIOCGIFINDEX, &request) == 0) {
+        int has = cci__udp_ask_address((uint32_t)request.ifr_ifindex, &own);
+        if (has >= 0) {
+            return has;
+        }
+    }
+#endif
+    return cci__udp_can_bind(&own);
 }
 
 /* ==================================================================================================================
@@ -897,6 +1032,7 @@ static int cci__udp_propose(void *user, const cci__udp_interface *f) {
     memset(&d, 0, sizeof d);
     memset(&desc, 0, sizeof desc);
     d.offload = 1;
+    d.probe_idle_s = CCI__UDP_PROBE_IDLE_S;
     memcpy(d.interface_name, f->name, sizeof d.interface_name);
     cci__udp_make_desc(&desc, &d, f);
     cci__udp_make_info(&d, f);
@@ -950,6 +1086,7 @@ static const cci__udp_key cci__udp_keys[] = {
     {"memory", 65536, 4294967295u, offsetof(cci__udp_device, memory_bytes), 1},
     {"crc", 0, 1, offsetof(cci__udp_device, crc), 0},
     {"share", 0, 1, offsetof(cci__udp_device, share), 0},
+    {"probe_idle", 0, 86400, offsetof(cci__udp_device, probe_idle_s), 0},
     {"ttl", 1, 255, offsetof(cci__udp_device, ttl_hops), 0},
     {"hops", 1, 255, offsetof(cci__udp_device, ttl_hops), 0},
 };
@@ -1045,6 +1182,7 @@ static int cci__udp_configure(const cci_transport_t *self, const char *name, con
     int status;
     memset(&d, 0, sizeof d);
     d.offload = 1;
+    d.probe_idle_s = CCI__UDP_PROBE_IDLE_S;
     status = cci_take_keys(self, keys, cci__udp_take_key, &d, bad_key, why, why_size);
     if (status != CCI_SUCCESS) {
         return status;
@@ -1107,7 +1245,19 @@ static void cci__udp_watch_all(cci__udp_link *l, int set) {
     cci__udp_watch(set, l->waiter.netlink, CCI__UDP_SLOT_NETLINK);
 }
 
-/* A socket came; a closed one leaves the sets by itself. Called with the lock held. */
+/* A socket is about to be closed. It would leave the sets by itself, unless a child of fork() still has it. */
+static void cci__udp_unwatch(cci__udp_link *l, int fd) {
+    struct epoll_event unused;
+    memset(&unused, 0, sizeof unused); /* old kernels want one */
+    if (l->waiter.handle >= 0) {
+        epoll_ctl(l->waiter.handle, EPOLL_CTL_DEL, fd, &unused);
+    }
+    if (l->waiter.sleeps) {
+        epoll_ctl(l->waiter.sleeper, EPOLL_CTL_DEL, fd, &unused);
+    }
+}
+
+/* A socket came or went. Called with the lock held. */
 static void cci__udp_slot_changed(cci__udp_link *l, int slot) {
     cci__udp_watch(l->waiter.handle, l->socket[slot].fd, (uint32_t)slot);
     if (l->waiter.sleeps) {
@@ -1133,7 +1283,7 @@ static int cci__udp_open_netlink(void) {
     return fd;
 }
 
-/* Any message is news: `up` then asks the system for the whole truth. */
+/* Any message is news: `up` then asks for the whole truth about the link's interface. */
 static void cci__udp_drain_netlink(cci__udp_link *l) {
     char text[2048];
     ssize_t n;
@@ -1181,16 +1331,18 @@ static int cci__udp_waiter_open(cci__udp_link *l, int *os_handle) {
     return 1;
 }
 
+static void cci__udp_waiter_drop(cci__udp_waiter *w) {
+    cci__udp_drop(&w->handle);
+    cci__udp_drop(&w->sleeper);
+    cci__udp_drop(&w->wake);
+    cci__udp_drop(&w->readable);
+    cci__udp_drop(&w->timer);
+    cci__udp_drop(&w->netlink);
+}
+
 static void cci__udp_waiter_close(cci__udp_link *l) {
     cci__udp_waiter *w = &l->waiter;
-    int fd[6], i;
-    fd[0] = w->handle, fd[1] = w->sleeper, fd[2] = w->wake;
-    fd[3] = w->readable, fd[4] = w->timer, fd[5] = w->netlink;
-    for (i = 0; i < 6; i++) {
-        if (fd[i] >= 0) {
-            close(fd[i]);
-        }
-    }
+    cci__udp_waiter_drop(w);
 #ifndef CCI_NO_THREADS
     pthread_mutex_destroy(&w->lock);
 #endif
@@ -1436,9 +1588,17 @@ static int cci__udp_waiter_open(cci__udp_link *l, int *os_handle) {
     return 1;
 }
 
+static void cci__udp_waiter_drop(cci__udp_waiter *w) {
+    int i;
+    for (i = 0; i < 2; i++) {
+        cci__udp_drop(&w->wake[i]);
+        cci__udp_drop(&w->handle[i]);
+        cci__udp_drop(&w->control[i]);
+    }
+}
+
 static void cci__udp_waiter_close(cci__udp_link *l) {
     cci__udp_waiter *w = &l->waiter;
-    int fd[6], i;
 #ifndef CCI_NO_THREADS
     if (w->has_thread) {
         cci__udp_lock(l);
@@ -1449,13 +1609,11 @@ static void cci__udp_waiter_close(cci__udp_link *l) {
     }
     pthread_mutex_destroy(&w->lock);
 #endif
-    fd[0] = w->wake[0], fd[1] = w->wake[1], fd[2] = w->handle[0], fd[3] = w->handle[1];
-    fd[4] = w->control[0], fd[5] = w->control[1];
-    for (i = 0; i < 6; i++) {
-        if (fd[i] >= 0) {
-            close(fd[i]);
-        }
-    }
+    cci__udp_waiter_drop(w);
+}
+
+static void cci__udp_unwatch(cci__udp_link *l, int fd) {
+    (void)l, (void)fd;
 }
 
 /* A socket came or went: the thread must look again. Called with the lock held. */
@@ -1870,13 +2028,6 @@ static int cci__udp_send_mail(cci__udp_link *l, uint32_t member, const cci__udp_
     return sendmsg(l->socket[CCI__UDP_MAIL].fd, &h, 0) >= 0;
 }
 
-/* The address that the socket of a slot shares. */
-static void cci__udp_own_addr(const cci__udp_link *l, int slot, cci_link_addr_t *addr) {
-    int v4 = l->socket[slot].family == 4;
-    uint32_t scope = !v4 && cci__udp_is_link_local(l->interface_.v6) ? l->interface_.v6_scope : 0;
-    cci__udp_make_addr(addr, v4 ? 4 : 6, v4 ? l->interface_.v4 : l->interface_.v6, l->port, scope);
-}
-
 /* ---- steering ---- */
 
 static uint32_t cci__udp_add_filter(cci__udp_filter *at, uint32_t n, uint16_t code, uint32_t k, uint8_t if_true,
@@ -1947,7 +2098,7 @@ static void cci__udp_probe(cci__udp_link *l, int slot) {
     cci__udp_sockaddr to;
     socklen_t to_size;
     uint32_t end = l->share.asked[slot] + CCI__UDP_PROBES;
-    cci__udp_own_addr(l, slot, &own);
+    cci__udp_own_addr(l, slot, l->port, &own);
     to_size = cci__udp_to_system(&to, &own);
     memset(probe, 0, sizeof probe);
     probe[0] = CCI__UDP_PROBE;
@@ -2009,7 +2160,7 @@ static int cci__udp_answer_probe(cci__udp_link *l, const cci_link_rx_t *rx, int 
     if (rx->length != CCI_PACKET_HEADER || probe[0] != CCI__UDP_PROBE) {
         return 0;
     }
-    cci__udp_own_addr(l, slot, &own);
+    cci__udp_own_addr(l, slot, l->port, &own);
     if (memcmp(&own, &rx->from, sizeof own) != 0) {
         return 0; /* not one that shares it */
     }
@@ -2517,6 +2668,7 @@ static void cci__udp_set_slot(cci__udp_link *l, int slot, int fd) {
     old = l->socket[slot].fd;
     l->socket[slot].fd = fd;
     if (old >= 0) {
+        cci__udp_unwatch(l, old);
         close(old);
     }
     cci__udp_slot_changed(l, slot);
@@ -2657,21 +2809,32 @@ static int cci__udp_resolve(void *link, const char *address, cci_link_addr_t *to
     return found ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
 }
 
-static int cci__udp_address(void *link, char *text, size_t size) {
-    cci__udp_link *l = (cci__udp_link *)link;
-    cci_link_addr_t a;
+/* An address as it stands in a URI. */
+static int cci__udp_text(void *link, const cci_link_addr_t *address, char *text, size_t size) {
     char whole[INET6_ADDRSTRLEN + IF_NAMESIZE + 16];
-    if (l->socket[0].family == 4) {
-        cci__udp_make_addr(&a, 4, l->interface_.v4, l->port, 0);
-    } else {
-        cci__udp_make_addr(&a, 6, l->interface_.v6, l->port, l->interface_.v6_scope);
-    }
-    cci__udp_addr_text(&a, whole, sizeof whole);
+    (void)link;
+    cci__udp_addr_text(address, whole, sizeof whole);
     if (strlen(whole) >= size) {
         return CCI_ERANGE;
     }
     memcpy(text, whole, strlen(whole) + 1);
     return CCI_SUCCESS;
+}
+
+static int cci__udp_address(void *link, char *text, size_t size) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    cci_link_addr_t a;
+    cci__udp_own_addr(l, 0, l->port, &a);
+    return cci__udp_text(l, &a, text, size);
+}
+
+/* The network that an address belongs to: of IPv4 /24, of IPv6 /64 and the interface, as far as it matters. */
+static uint32_t cci__udp_prefix(void *link, const cci_link_addr_t *address, uint8_t bytes[16]) {
+    (void)link;
+    bytes[0] = address->bytes[0];
+    memcpy(bytes + 1, address->bytes + 4, 4);
+    memcpy(bytes + 5, address->bytes + 8, address->bytes[0] == 4 ? 3 : 8);
+    return address->bytes[0] == 4 ? 8 : 13;
 }
 
 /* The port that a service means, 0 for any; -1 when there is no such service. */
@@ -2912,6 +3075,16 @@ static uint32_t cci__udp_set_up_sockets(cci__udp_link *l) {
     return smallest;
 }
 
+/* In the child of fork() nothing must be left that keeps the parent's sockets open, or that would send. */
+static void cci__udp_forked(void *link) {
+    cci__udp_link *l = (cci__udp_link *)link;
+    int i;
+    for (i = 0; i < CCI__UDP_SOCKETS; i++) {
+        cci__udp_drop(&l->socket[i].fd);
+    }
+    cci__udp_waiter_drop(&l->waiter);
+}
+
 static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes, cci_link_info_t *info) {
     const cci__udp_device *d = &l->device;
     info->mtu = l->largest[l->socket[0].family == 6];
@@ -2926,9 +3099,11 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
     info->progress_thread = d->progress_thread;
     info->coalesce = (uint32_t)l->gro;
     info->congestion = d->congestion[0] ? d->congestion : NULL;
+    info->forked = cci__udp_forked;
     info->crc = d->crc;
     info->is_shared = (uint32_t)l->share.is_on;
     info->index_base = l->share.member << CCI__UDP_MEMBER_SHIFT;
+    info->probe_idle_s = d->probe_idle_s;
 }
 
 /* Closes all sockets, the mailbox last: from it the other members hear that this one's position is free. */
@@ -2938,9 +3113,7 @@ static void cci__udp_close_sockets(cci__udp_link *l) {
         if (i == CCI__UDP_MAIL && l->socket[i].fd >= 0) {
             cci__udp_leave_members(l);
         }
-        if (l->socket[i].fd >= 0) {
-            close(l->socket[i].fd);
-        }
+        cci__udp_drop(&l->socket[i].fd);
     }
 }
 
@@ -3013,7 +3186,7 @@ static int cci__udp_open(cci_device_t *device, const char *service, int want_os_
 static const cci_link_t cci__udp_link_table = {
     CCI_LINK_VERSION,  cci__udp_open,    cci__udp_close, cci__udp_send,     cci__udp_receive, cci__udp_now,
     cci__udp_resolve,  cci__udp_address, cci__udp_group, cci__udp_is_group, cci__udp_wait,    cci__udp_wake,
-    cci__udp_arm,      cci__udp_up,
+    cci__udp_arm,      cci__udp_up,      cci__udp_text,  cci__udp_prefix,
 };
 
 #ifdef CCI_STATIC

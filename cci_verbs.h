@@ -97,6 +97,9 @@
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
  *     crc             0 or 1                      0           1: datagrams carry a CRC-32C; both sides must have it
+ *     probe_idle      seconds, 0 to 86400         300         ud: a peer that was silent for so long is asked for a
+ *                                                             sign of life; after as long again without one the
+ *                                                             connection ends; 0: never
  *   for mode = rc alone:
  *     rc_depth        16 to 16384                 63          work requests that a queue pair can be given at once: most
  *                                                             of what a connection costs
@@ -446,6 +449,7 @@ static int cci__verbs_load(char *why, size_t why_size) {
 #define CCI__VERBS_SEND_DEPTH 256u
 #define CCI__VERBS_RC_DEPTH 63u /* drivers take a power of two, and some keep one place for themselves */
 #define CCI__VERBS_SRQ_DEPTH 4096u
+#define CCI__VERBS_PROBE_IDLE_S 300u
 #define CCI__VERBS_RC_MESSAGE 8192u /* default size of the largest message in mode rc */
 #define CCI__VERBS_GID_MAX 1024 /* entries of a port's address table that are looked at */
 
@@ -471,6 +475,7 @@ typedef struct cci__verbs_device {
     uint8_t progress_thread, crc;
     uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc, as the two below */
     uint32_t rc_depth, srq_depth;
+    uint32_t probe_idle_s; /* mode = ud; 0: never           */
 } cci__verbs_device;
 
 typedef char cci__verbs_device_fits[sizeof(cci__verbs_device) <= sizeof(((cci_device_desc_t *)0)->data) ? 1 : -1];
@@ -918,6 +923,7 @@ static void cci__verbs_defaults(cci__verbs_device *d) {
     memset(d, 0, sizeof *d);
     d->gid_index = UINT32_MAX;
     d->qkey = CCI__VERBS_QKEY;
+    d->probe_idle_s = CCI__VERBS_PROBE_IDLE_S;
     d->recv_depth = CCI__VERBS_RECV_DEPTH;
     d->send_depth = CCI__VERBS_SEND_DEPTH;
     d->address_handles = CCI__VERBS_HANDLES;
@@ -1043,6 +1049,7 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"send_timeout", 1, 4294967295u, CCI__VERBS_KEY(send_timeout_us)},
     {"memory", 65536, 4294967295u, CCI__VERBS_KEY(memory_bytes)},
     {"crc", 0, 1, CCI__VERBS_KEY(crc)},
+    {"probe_idle", 0, 86400, CCI__VERBS_KEY(probe_idle_s)},
     {"ack_timeout", 1, 31, CCI__VERBS_KEY(ack_timeout)},
     {"retry_count", 0, 6, CCI__VERBS_KEY(retry_count)},
     {"rnr_timer", 1, 31, CCI__VERBS_KEY(rnr_timer)},
@@ -2033,6 +2040,29 @@ static int cci__verbs_resolve(void *link, const char *address, cci_link_addr_t *
     return to->bytes[0] == CCI__VERBS_TO_GROUP ? CCI_SUCCESS : CCI_EAGAIN;
 }
 
+/* The address of a queue pair as it stands in a URI. */
+static int cci__verbs_text(void *link, const cci_link_addr_t *address, char *text, size_t size) {
+    const cci__verbs_link *l = (const cci__verbs_link *)link;
+    char ip[INET6_ADDRSTRLEN] = "?", whole[128];
+    inet_ntop(AF_INET6, address->bytes + 8, ip, sizeof ip);
+    snprintf(whole, sizeof whole, l->port.is_ethernet ? "[%s]/%lu" : "[%s]/%lu/%u", ip,
+             (unsigned long)cci__verbs_addr_qpn(address), (unsigned)cci__verbs_addr_lid(address));
+    if (strlen(whole) >= size) {
+        return CCI_ERANGE;
+    }
+    memcpy(text, whole, strlen(whole) + 1);
+    return CCI_SUCCESS;
+}
+
+/* The network that an address belongs to: /24 of an IPv4 address in the GID, otherwise its subnet's 8 bytes. */
+static uint32_t cci__verbs_prefix(void *link, const cci_link_addr_t *address, uint8_t bytes[16]) {
+    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    uint32_t length = memcmp(address->bytes + 8, mapped, sizeof mapped) == 0 ? 15 : 8;
+    (void)link;
+    memcpy(bytes, address->bytes + 8, length);
+    return length;
+}
+
 static int cci__verbs_address(void *link, char *text, size_t size) {
     cci__verbs_link *l = (cci__verbs_link *)link;
     char ip[INET6_ADDRSTRLEN] = "?", whole[128];
@@ -2366,16 +2396,23 @@ static int cci__verbs_waiter_open(cci__verbs_link *l, int *os_handle) {
     return 1;
 }
 
-static void cci__verbs_waiter_close(cci__verbs_link *l) {
-    const cci__verbs_waiter *w = &l->waiter;
-    int fd[6], i;
-    fd[0] = w->handle, fd[1] = w->sleeper, fd[2] = w->wake;
-    fd[3] = w->more, fd[4] = w->readable, fd[5] = w->timer;
-    for (i = 0; i < 6; i++) {
-        if (fd[i] >= 0) {
-            close(fd[i]);
-        }
+/* Forgets a descriptor and closes it, in this order: fork() may come in between. */
+static void cci__verbs_drop(int *fd) {
+    int was = *fd;
+    *fd = -1;
+    if (was >= 0) {
+        close(was);
     }
+}
+
+static void cci__verbs_waiter_close(cci__verbs_link *l) {
+    cci__verbs_waiter *w = &l->waiter;
+    cci__verbs_drop(&w->handle);
+    cci__verbs_drop(&w->sleeper);
+    cci__verbs_drop(&w->wake);
+    cci__verbs_drop(&w->more);
+    cci__verbs_drop(&w->readable);
+    cci__verbs_drop(&w->timer);
 }
 
 /* An eventfd is readable or not. */
@@ -2750,6 +2787,21 @@ CCI__UNUSED static void cci__verbs_share_channel(cci__verbs_link *l, struct ibv_
     l->more_is_armed = 0;
 }
 
+/* In the child of fork() the device's own descriptors are closed too: while one is left, the parent's queue pairs outlive it. */
+static void cci__verbs_forked(void *link) {
+    cci__verbs_link *l = (cci__verbs_link *)link;
+    cci__verbs_waiter_close(l);
+    cci__verbs_drop(&l->socket);
+    cci__verbs_drop(&l->group_socket);
+    if (l->channel) {
+        cci__verbs_drop(&l->channel->fd);
+    }
+    if (l->context) {
+        cci__verbs_drop(&l->context->async_fd);
+        cci__verbs_drop(&l->context->cmd_fd);
+    }
+}
+
 static void cci__verbs_close(void *link) {
     cci__verbs_link *l = (cci__verbs_link *)link;
     cci__verbs_close_queues(l);
@@ -2832,7 +2884,9 @@ static void cci__verbs_tell(const cci__verbs_link *l, cci_link_info_t *info) {
     info->send_timeout_us = d->send_timeout_us;
     info->progress_thread = d->progress_thread;
     info->congestion = d->congestion[0] ? d->congestion : NULL;
+    info->forked = cci__verbs_forked;
     info->crc = d->crc;
+    info->probe_idle_s = d->probe_idle_s;
 }
 
 static int cci__verbs_open(cci_device_t *device, const char *service, int want_os_handle, void **link,
@@ -2865,7 +2919,8 @@ static int cci__verbs_open(cci_device_t *device, const char *service, int want_o
 static const cci_link_t cci__verbs_link_table = {
     CCI_LINK_VERSION,   cci__verbs_open,    cci__verbs_close,      cci__verbs_send,     cci__verbs_receive,
     cci__verbs_now,     cci__verbs_resolve, cci__verbs_address,    cci__verbs_group_call, cci__verbs_is_group,
-    cci__verbs_wait,    cci__verbs_wake,    cci__verbs_arm,        cci__verbs_up,
+    cci__verbs_wait,    cci__verbs_wake,    cci__verbs_arm,        cci__verbs_up,       cci__verbs_text,
+    cci__verbs_prefix,
 };
 
 /* ==================================================================================================================
@@ -2880,7 +2935,7 @@ static const cci_link_t cci__verbs_link_table = {
  *               └─ connection ── queue pair    when it is accepted, and no sooner: a flood of requests makes none
  *
  * CONNECTING is the handshake of cci.h's >>conn over the link, packet by packet, but a request is always answered with a
- * cookie first, and nothing is kept before that comes back. ACCEPT, CONFIRM and CONFIRMED end with the state of the
+ * cookie first, and nothing is kept before that comes back. ACCEPT, CONFIRM, CONFIRMED and CLOSE end with the state of the
  * sender's queue pair; so does PAIR, which is nothing but that (type 32, behind the usual 24 bytes):
  *
  *       0                 4                 8                 12                16                20
@@ -2900,6 +2955,10 @@ static const cci_link_t cci__verbs_link_table = {
  * were lost with the queue, and the connection is over. Else only time ends a connection: the send timeout of an operation;
  * all then have CCI_ETIMEDOUT, or CCI_ERR_RNR when the peer has said last that it has no receive buffers; and the peer's
  * leaving.
+ *
+ * CLOSING. Who disconnects sends CLOSE until it is answered with CLOSED, and the peer takes from it how many of its messages
+ * were got: those are complete, and what else is pending ends as disconnected. An open connection whose peer was silent for
+ * `probe_idle` seconds repeats CONFIRM until there is a CONFIRMED.
  *
  *      FRESH ──peer's new state──▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer epoch──▶ DRAINING ─▶ FRESH
  *
@@ -2928,7 +2987,8 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_WAITING 16u        /* messages that wait for company */
 #define CCI__RC_POLL 32            /* completions taken at once */
 #define CCI__RC_SENDS 8192u        /* work requests of the endpoint that are under way at most */
-#define CCI__RC_RMAS 1024u         /* RMAs at once */
+#define CCI__RC_RMAS 1024u         /* RMAs at once, or as many as messages that may be pending if these are more */
+#define CCI__RC_MORE_RMAS 256u     /* so many are added at a time */
 #define CCI__RC_CHUNK (1u << 20)   /* bytes of one RDMA write or read at most; less when these don't get through */
 #define CCI__RC_CHUNK_LEAST (1u << 14)
 #define CCI__RC_REGIONS 4096u
@@ -2949,6 +3009,11 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_STUCK 16u          /* looks without progress after which the pair is made anew */
 #define CCI__RC_PKT_PAIR 32u
 #define CCI__RC_STATE_SIZE 40u
+#define CCI__RC_PROBES 8u          /* that a silent peer may leave unanswered */
+#define CCI__RC_URI 160u           /* bytes of a peer's URI */
+#define CCI__RC_LINGER_NS (100 * CCI__MS) /* an endpoint that goes waits for answers to its CLOSE packets at most */
+#define CCI__RC_CLOSE_BATCHES 50u  /* one a millisecond, if there are many */
+#define CCI__RC_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
 
 enum { CCI__RC_NO_PAIR, CCI__RC_FRESH, CCI__RC_JOINED, CCI__RC_PAIRED, CCI__RC_DRAINING };
@@ -2956,12 +3021,18 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 
 /* Flags of a connection. */
 #define CCI__RC_LISTED 1u    /* in `ready`, or in `drained` if it is draining */
-#define CCI__RC_CLOSING 2u   /* the program has closed it */
+#define CCI__RC_TOLD 2u      /* closing: the peer knows it, or will never hear it */
 #define CCI__RC_PINGED 4u    /* the peer owes a sign of life */
 #define CCI__RC_UNREADY 8u   /* the peer has said last that it has no receive buffers */
 #define CCI__RC_RESOLVING 16u
 #define CCI__RC_AWAITING 64u /* client: accepted; the peer has not said that it has joined */
 #define CCI__RC_FLUSHING 32u /* a work request of this epoch has failed: none behind it has succeeded */
+
+/* Flags of a connection's end. */
+#define CCI__RC_UNTOLD 1u    /* broken: the program is to have an event about it */
+#define CCI__RC_ORDERLY 2u   /* broken: the peer has closed it */
+#define CCI__RC_COUNTS 4u    /* ... and had got as many messages as `joined` says */
+#define CCI__RC_HAS_SLOT 8u  /* closing: deadline_ns is when the next CLOSE may leave */
 
 /* Flags of a state. */
 #define CCI__RC_ASKS 1u
@@ -2974,6 +3045,7 @@ typedef struct cci__rc_op {
     cci_evq_event_t event; /* first */
     int status;
     uint8_t blocking, done;
+    uint8_t is_first; /* its event is the first that tells the program of CCI_ERR_RNR */
 } cci__rc_op;
 
 /* A message or an RMA on its way. */
@@ -2989,6 +3061,7 @@ typedef struct cci__rc_item {
     uint32_t chunk;            /* bytes that each of them moves, but the last */
     int status;
     uint8_t kind, is_posted, is_done, is_fenced, has_message;
+    uint8_t is_withdrawn; /* it ends with CCI_ERR_RNR unless the peer has it: that is known when the pair is made anew */
 } cci__rc_item;
 
 /* A receive buffer with its event. */
@@ -2997,7 +3070,14 @@ typedef struct cci__rc_buffer {
     struct ibv_recv_wr wr;
     struct ibv_sge sge;
     struct cci__rc_buffer *made_before;
+    uint64_t token; /* of the connection that its message came for */
 } cci__rc_buffer;
+
+/* An event about a connection. It is forgotten when the connection is closed before the program has got it. */
+typedef struct cci__rc_event {
+    cci_evq_event_t event; /* first */
+    uint64_t token;        /* of the connection */
+} cci__rc_event;
 
 /* What cci_connect() was given. The data follows. */
 typedef struct cci__rc_pending {
@@ -3021,7 +3101,8 @@ typedef struct cci__rc_conn {
     void *pending;     /* client: cci__rc_pending; server: the request, or the event kept for the outcome */
     uint64_t retry_ns; /* connecting: when it is given up; then: when the pair's next step is due */
     uint64_t peer_key; /* of its handles */
-    uint32_t next_listed, next_qp;
+    uint32_t heard;    /* when something came last, in units of 2^20 ns */
+    uint32_t next_listed, last_listed, next_qp;
     uint32_t send_timeout_us, keepalive_us;
     uint32_t epoch, joined;    /* own; the peer's that the queue pair was joined to last */
     uint32_t received, acked;  /* messages got; messages that the peer has got */
@@ -3033,7 +3114,13 @@ typedef struct cci__rc_conn {
     uint16_t stuck;            /* looks without progress */
     uint8_t answered;          /* the peer has said since then that it is ready */
     uint8_t renewals;          /* of the pair since there was progress */
+    uint8_t probes;            /* that were not answered */
+    uint8_t end;               /* flags of its end */
+    uint8_t unready;           /* ordered: messages were withdrawn, and the program has not heard of the first yet */
 } cci__rc_conn;
+#define CCI__RC_WITHDREW 1u /* in `unready`: so it is */
+#define CCI__RC_MARKED 2u   /* an event that waits tells the program of it */
+
 
 typedef struct cci__rc_memory {
     struct cci__rc_memory *next;
@@ -3071,7 +3158,7 @@ typedef struct cci__rc {
     cci__rc_buffer *buffers; /* for the hardware: all that there are, the newest first */
     struct ibv_recv_wr *repost, **repost_tail;
     uint32_t repost_count, posted_buffers, active_buffers, total_buffers;
-    uint32_t total_messages, used_messages;
+    uint32_t total_messages, used_messages, total_rmas;
     cci_list_t requests;
     cci__rc_memory *memory;
     cci__rc_conn *groups[CCI__RC_GROUPS];
@@ -3082,6 +3169,9 @@ typedef struct cci__rc {
     uint64_t now_ns, check_ns, thread_until_ns, repaired_ns;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t turn, repairs;
+    uint32_t event_mask, closing; /* the latter: connections that the program has closed and that are still there */
+    uint64_t close_ns;            /* when the CLOSE packets that have been promised a time have left */
+    uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
     uint32_t datagram_qp; /* number of the link's queue pair, as peers know it */
     cci__handle_t os_handle;
     cci__polls_t polls;
@@ -3141,16 +3231,21 @@ static cci__rc_conn *cci__rc_at(const cci__rc *ep, uint32_t index) {
 }
 
 static void cci__rc_unlist(cci__rc *ep, cci__rc_conn *conn) {
-    uint32_t *at = conn->phase == CCI__RC_DRAINING ? &ep->drained : &ep->ready, last = CCI__CONN_NONE;
+    int is_drained = conn->phase == CCI__RC_DRAINING;
+    uint32_t next = conn->next_listed, last = conn->last_listed;
     if (!(conn->conn.flags & CCI__RC_LISTED)) {
         return;
     }
-    while (*at != conn->conn.index) {
-        last = *at;
-        at = &cci__rc_at(ep, *at)->next_listed;
+    if (last != CCI__CONN_NONE) {
+        cci__rc_at(ep, last)->next_listed = next;
+    } else if (is_drained) {
+        ep->drained = next;
+    } else {
+        ep->ready = next;
     }
-    *at = conn->next_listed;
-    if (conn->phase != CCI__RC_DRAINING && ep->ready_last == conn->conn.index) {
+    if (next != CCI__CONN_NONE) {
+        cci__rc_at(ep, next)->last_listed = last;
+    } else if (!is_drained) {
         ep->ready_last = last;
     }
     conn->conn.flags &= (uint8_t)~CCI__RC_LISTED;
@@ -3161,10 +3256,11 @@ static void cci__rc_list_ready(cci__rc *ep, cci__rc_conn *conn) {
         return;
     }
     conn->conn.flags |= CCI__RC_LISTED;
-    conn->next_listed = CCI__CONN_NONE;
+    conn->next_listed = conn->last_listed = CCI__CONN_NONE;
     if (ep->ready == CCI__CONN_NONE) {
         ep->ready = conn->conn.index;
     } else {
+        conn->last_listed = ep->ready_last;
         cci__rc_at(ep, ep->ready_last)->next_listed = conn->conn.index;
     }
     ep->ready_last = conn->conn.index;
@@ -3176,6 +3272,10 @@ static void cci__rc_list_drained(cci__rc *ep, cci__rc_conn *conn) {
     }
     conn->conn.flags |= CCI__RC_LISTED;
     conn->next_listed = ep->drained;
+    conn->last_listed = CCI__CONN_NONE;
+    if (ep->drained != CCI__CONN_NONE) {
+        cci__rc_at(ep, ep->drained)->last_listed = conn->conn.index;
+    }
     ep->drained = conn->conn.index;
 }
 
@@ -3185,12 +3285,27 @@ static cci__rc_item *cci__rc_oldest(const cci__rc_conn *conn) {
     return conn->newest ? conn->newest->next : NULL;
 }
 
+/* For how long nothing has come. */
+static uint64_t cci__rc_silent_ns(const cci__rc *ep, const cci__rc_conn *conn) {
+    return (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->heard) << 20;
+}
+
+/* When to look whether anything has come of late: a period after that, and then eight times in another. */
+static uint64_t cci__rc_probe_ns(const cci__rc *ep, const cci__rc_conn *conn) {
+    uint64_t period_ns = ep->device.probe_idle_s * UINT64_C(1000) * CCI__MS, silent_ns = cci__rc_silent_ns(ep, conn);
+    uint64_t due_ns = period_ns + conn->probes * (period_ns / CCI__RC_PROBES);
+    if (period_ns == 0 || conn->conn.pub.attribute > CCI_CONN_ATTR_UU || conn->conn.flags & CCI__RC_AWAITING) {
+        return CCI__NEVER;
+    }
+    return due_ns > silent_ns ? ep->now_ns + due_ns - silent_ns : ep->now_ns;
+}
+
 /* Sees to it that the connection's timer comes early enough. One that comes too early looks again. */
 static void cci__rc_schedule(cci__rc *ep, cci__rc_conn *conn) {
     const cci__rc_item *oldest = cci__rc_oldest(conn);
     uint64_t at = cci__min64(conn->conn.deadline_ns, conn->retry_ns);
-    if (oldest && conn->conn.state == CCI_CONN_OPEN) {
-        at = cci__min64(at, oldest->deadline_ns);
+    if (conn->conn.state == CCI_CONN_OPEN) {
+        at = cci__min64(at, cci__min64(cci__rc_probe_ns(ep, conn), oldest ? oldest->deadline_ns : CCI__NEVER));
     }
     if (at < conn->conn.timer.at_ns) {
         cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
@@ -3208,16 +3323,25 @@ static uint64_t cci__rc_look_ns(const cci__rc_conn *conn) {
 static cci_evq_event_t *cci__rc_control_event(cci__rc *ep) {
     cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
     if (!event) {
-        cci_evq_event_t *more = (cci_evq_event_t *)cci__rc_memory_of(ep, CCI__RC_CONTROL * sizeof *more, NULL);
+        cci__rc_event *more = (cci__rc_event *)cci__rc_memory_of(ep, CCI__RC_CONTROL * sizeof *more, NULL);
+        uint32_t i;
         if (!more) {
             return NULL;
         }
-        cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, more, CCI__RC_CONTROL);
+        for (i = 0; i < CCI__RC_CONTROL; i++) {
+            cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, &more[i].event, 1);
+        }
         event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
     }
     event->owner = NULL;
     event->state = 0;
     return event;
+}
+
+static void cci__rc_post_about(cci_evq_fifo_t *fifo, cci__rc_conn *conn, cci_evq_event_t *event) {
+    event->owner = conn;
+    ((cci__rc_event *)(void *)event)->token = conn->conn.token;
+    cci_evq_post(fifo, event);
 }
 
 static void cci__rc_post_keepalive(cci__rc *ep, cci__rc_conn *conn) {
@@ -3229,8 +3353,46 @@ static void cci__rc_post_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     }
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = &conn->conn.pub;
-    event->owner = conn;
-    cci_evq_post(&ep->evq.urgent, event);
+    cci__rc_post_about(&ep->evq.urgent, conn, event);
+}
+
+/* Posts the event about the end of a connection, behind its messages; it goes behind its completions then. */
+static void cci__rc_post_end(cci__rc *ep, cci__rc_conn *conn) {
+    int is_untold = (conn->end & CCI__RC_UNTOLD) != 0, status = conn->failure;
+    cci_evq_event_t *event = is_untold ? cci__rc_control_event(ep) : NULL;
+    if (!event) {
+        conn->conn.deadline_ns = is_untold ? ep->now_ns + 10 * CCI__MS : CCI__NEVER; /* there is no memory now */
+        cci__rc_schedule(ep, conn);
+        return;
+    }
+    if (conn->end & CCI__RC_ORDERLY) {
+        status = CCI_SUCCESS;
+    } else if (status == CCI_ERR_RNR) {
+        status = CCI_ETIMEDOUT;
+    } else if (status == CCI_ERROR) {
+        status = CCI_ERR_DISCONNECTED;
+    }
+    conn->end &= (uint8_t)~CCI__RC_UNTOLD;
+    conn->conn.deadline_ns = CCI__NEVER;
+    event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
+    event->base.pub.disconnect.status = (cci_status_t)status;
+    event->base.pub.disconnect.connection = &conn->conn.pub;
+    event->base.pub.disconnect.context = conn->conn.pub.context;
+    ep->received_total++;
+    cci__rc_post_about(&ep->received, conn, event);
+}
+
+/* A connection that was open is no more; the program learns it when nothing of it is under way. */
+static void cci__rc_begin_end(const cci__rc *ep, cci__rc_conn *conn, unsigned how) {
+    if (conn->conn.state == CCI_CONN_OPEN) {
+        conn->end = (uint8_t)(how | (ep->event_mask & (1u << CCI_EVENT_DISCONNECT) ? CCI__RC_UNTOLD : 0));
+    }
+    conn->conn.state = CCI_CONN_BROKEN;
+    conn->conn.confirming = 0;
+}
+
+static void cci__rc_hear_of(const cci__rc *ep, cci__rc_conn *conn) {
+    conn->heard = (uint32_t)(ep->now_ns >> 20);
 }
 
 static void cci__rc_free_op(cci__rc *ep, cci__rc_op *op) {
@@ -3243,6 +3405,11 @@ static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
     op->done = 1;
     if (op->blocking) {
         return;
+    }
+    if (status == CCI_ERR_RNR && op->event.base.pub.send.connection->attribute == CCI_CONN_ATTR_RO) {
+        cci__rc_conn *conn = (cci__rc_conn *)(void *)(uintptr_t)op->event.base.pub.send.connection;
+        op->is_first = !(conn->unready & CCI__RC_MARKED);
+        conn->unready = CCI__RC_WITHDREW | CCI__RC_MARKED;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
     op->event.state = ep->received_total; /* it comes behind these */
@@ -3520,8 +3687,7 @@ static void cci__rc_fail(cci__rc *ep, cci__rc_conn *conn, int status) {
 
 /* The peer has left or is lost. The connection stays until the program disconnects. */
 static void cci__rc_break(cci__rc *ep, cci__rc_conn *conn, int status) {
-    conn->conn.state = CCI_CONN_BROKEN;
-    conn->conn.confirming = 0;
+    cci__rc_begin_end(ep, conn, 0);
     conn->conn.deadline_ns = CCI__NEVER;
     cci__rc_fail(ep, conn, status);
     if (conn->keepalive_us) {
@@ -3584,6 +3750,7 @@ static void cci__rc_sent(cci__rc *ep, const struct ibv_wc *wc) {
         return;
     }
     conn->conn.flags &= (uint8_t)~(CCI__RC_PINGED | CCI__RC_UNREADY);
+    cci__rc_hear_of(ep, conn);
     cci__rc_retire(ep, conn, number + 1);
     if (conn->phase == CCI__RC_DRAINING) {
         cci__rc_drain(ep, conn);
@@ -3654,8 +3821,10 @@ static void cci__rc_deliver(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *ev
     event->base.pub.recv.ptr = data;
     event->base.pub.recv.connection = &conn->conn.pub;
     event->owner = conn;
+    ((cci__rc_buffer *)(void *)event)->token = conn->conn.token;
     ep->received_total++;
     cci_evq_post(&ep->received, event);
+    cci__rc_hear_of(ep, conn);
 }
 
 static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
@@ -3663,7 +3832,7 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
     cci__rc_conn *conn;
     ep->posted_buffers--;
     if (wc->status != IBV_WC_SUCCESS || (conn = cci__rc_find_qp(ep, wc->qp_num)) == NULL ||
-        (conn->conn.flags & CCI__RC_CLOSING)) {
+        conn->conn.state == CCI_CONN_CLOSING) {
         cci__rc_give_buffer(ep, buffer);
         return;
     }
@@ -3901,6 +4070,18 @@ static void cci__rc_catch_up(cci__rc *ep, cci__rc_conn *conn, uint32_t more) {
 }
 
 /* The peer has joined this epoch: what waits may go. */
+/* What was withdrawn and the peer does not have ends. */
+static void cci__rc_end_withdrawn(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    while (item) {
+        if (item->is_withdrawn && !item->is_done) {
+            cci__rc_end_item(conn, item, CCI_ERR_RNR);
+        }
+        item = item == newest ? NULL : item->next;
+    }
+    cci__rc_reap(ep, conn);
+}
+
 static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn) {
     conn->phase = CCI__RC_PAIRED;
     conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
@@ -3932,6 +4113,7 @@ static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) 
         return;
     }
     cci__rc_catch_up(ep, conn, more);
+    cci__rc_end_withdrawn(ep, conn);
     if (!cci__rc_connect_qp(ep, conn, state)) {
         cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be joined to its peer", errno);
         if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING)) {
@@ -4016,9 +4198,14 @@ static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
     conn->phase = CCI__RC_NO_PAIR;
     conn->retry_ns = CCI__NEVER;
     if (conn->failure != CCI_SUCCESS) {
+        if ((conn->end & CCI__RC_COUNTS) && cci__rc_agrees(conn, conn->joined - conn->acked)) {
+            cci__rc_catch_up(ep, conn, conn->joined - conn->acked);
+        }
         cci__rc_end_all(ep, conn, conn->failure);
         cci__rc_destroy_qp(ep, conn);
-        if (conn->conn.flags & CCI__RC_CLOSING) {
+        if (conn->conn.state != CCI_CONN_CLOSING) {
+            cci__rc_post_end(ep, conn);
+        } else if (conn->conn.flags & CCI__RC_TOLD) {
             cci__rc_discard(ep, conn);
         }
         return;
@@ -4125,6 +4312,7 @@ static cci__rc_conn *cci__rc_open_conn(cci__rc *ep, cci_conn_attribute_t attribu
 static void cci__rc_discard(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_unlist(ep, conn);
     cci__rc_destroy_qp(ep, conn);
+    ep->closing -= conn->conn.state == CCI_CONN_CLOSING;
     if (conn->conn.hashed) {
         ep->gone[ep->gone_next++ % CCI__RC_GONE] = conn->conn.peer_token;
     }
@@ -4153,6 +4341,8 @@ static int cci__rc_opened(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *even
     }
     conn->conn.state = CCI_CONN_OPEN;
     conn->keepalive_us = cci__rc_new_keepalive_us(ep, conn);
+    cci__rc_hear_of(ep, conn);
+    cci__rc_schedule(ep, conn);
     return 1;
 }
 
@@ -4220,10 +4410,37 @@ static void cci__rc_send_accept(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_send_datagram(ep, &conn->conn.peer, bytes, sizeof bytes, NULL, 0);
 }
 
-static void cci__rc_send_reject(cci__rc *ep, cci__rc_conn *conn) {
+/* A packet of a connection that is nothing but its type: REJECT, CLOSED. */
+static void cci__rc_send_bare(cci__rc *ep, cci__rc_conn *conn, uint8_t type) {
     uint8_t bytes[CCI__HEADER_SIZE];
-    cci_conn_write_header(bytes, CCI__PKT_REJECT, 0, conn->conn.peer_index, conn->conn.peer_token, 0, 0);
+    cci_conn_write_header(bytes, type, 0, conn->conn.peer_index, conn->conn.peer_token,
+                          type == CCI__PKT_REJECT ? 0 : conn->conn.index, 0);
     cci__rc_send_datagram(ep, &conn->conn.peer, bytes, sizeof bytes, NULL, 0);
+}
+
+/* Sends a CLOSE as soon as it is its turn. The answer has twice as much time each time. */
+static void cci__rc_send_close(cci__rc *ep, cci__rc_conn *conn) {
+    if (!(conn->end & CCI__RC_HAS_SLOT)) {
+        conn->end |= CCI__RC_HAS_SLOT;
+        conn->conn.deadline_ns = cci_conn_close_slot(&ep->close_ns, ep->now_ns);
+    }
+    if (conn->conn.deadline_ns <= ep->now_ns) {
+        conn->end &= (uint8_t)~CCI__RC_HAS_SLOT;
+        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(conn->conn.tries++);
+        cci__rc_tell(ep, conn, CCI__PKT_CLOSE, 0);
+    }
+    cci__rc_schedule(ep, conn);
+}
+
+/* There is no space for a request: its client learns it, and repeats the request. */
+static void cci__rc_send_busy(cci__rc *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header, const char *why) {
+    uint8_t bytes[CCI__HEADER_SIZE];
+    cci_conn_write_header(bytes, CCI__PKT_BUSY, 0, header->index, header->token, 0, 0);
+    cci__rc_send_datagram(ep, &rx->from, bytes, sizeof bytes, NULL, 0);
+    if (ep->now_ns >= ep->busy_log_ns) {
+        ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
+        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, why, 0);
+    }
 }
 
 /* Answers a packet for a connection that isn't there. */
@@ -4257,7 +4474,7 @@ static void cci__rc_request_again(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.state == CCI_CONN_ACCEPTED || (conn->conn.state == CCI_CONN_OPEN && !conn->conn.is_client)) {
         cci__rc_send_accept(ep, conn);
     } else if (conn->conn.state == CCI_CONN_REJECTED) {
-        cci__rc_send_reject(ep, conn);
+        cci__rc_send_bare(ep, conn, CCI__PKT_REJECT);
     }
 }
 
@@ -4292,6 +4509,12 @@ static void cci__rc_collect(cci__rc *ep, cci__rc_conn *conn, const cci_conn_requ
     cci_evq_post(&ep->evq.urgent, &request->event);
 }
 
+static const char *cci__rc_peer_uri(cci__rc *ep, const cci_link_addr_t *from, char *text, size_t size) {
+    static const char scheme[] = "verbs://";
+    memcpy(text, scheme, sizeof scheme);
+    return ep->link->text(ep->handle, from, text + sizeof scheme - 1, size - sizeof scheme + 1) == CCI_SUCCESS ? text : NULL;
+}
+
 /* The first piece of a request whose sender is where it says. */
 static void cci__rc_new_request(cci__rc *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
                                 const cci_conn_request_t *piece) {
@@ -4299,15 +4522,19 @@ static void cci__rc_new_request(cci__rc *ep, const cci_link_rx_t *rx, const cci_
     cci__rc_conn *conn;
     uint32_t pieces = piece->unit ? (piece->data_len + piece->unit - 1) / piece->unit : 1;
     if (ep->request_count >= CCI__RC_REQUESTS) {
-        return; /* the client asks again */
+        cci__rc_send_busy(ep, rx, header, "clients have to wait: the program has too many requests");
+        return;
     }
-    request = (cci__rc_request *)cci_alloc(sizeof *request + piece->data_len);
+    request = (cci__rc_request *)cci_alloc(sizeof *request + piece->data_len + CCI__RC_URI);
     conn = request ? cci__rc_open_conn(ep, (cci_conn_attribute_t)header->attribute, NULL) : NULL;
     if (!conn) {
         cci_release(request);
+        cci__rc_send_busy(ep, rx, header, "clients have to wait: there is no memory for another connection");
         return;
     }
     memset(request, 0, sizeof *request);
+    request->event.base.pub.request.peer_uri =
+        cci__rc_peer_uri(ep, &rx->from, (char *)(request + 1) + piece->data_len, CCI__RC_URI);
     request->event.base.endpoint = &ep->base;
     request->event.base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
     request->event.base.pub.request.data_len = piece->data_len;
@@ -4438,6 +4665,9 @@ static void cci__rc_input_accept(cci__rc *ep, const cci_link_rx_t *rx, uint32_t 
 static void cci__rc_input_pair(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length, const cci_conn_header_t *header) {
     cci__rc_conn *conn = (cci__rc_conn *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
     int asks = header->type == CCI__PKT_CONFIRM;
+    if (conn && conn->conn.state == CCI_CONN_CLOSING) {
+        return; /* the CLOSE will be repeated */
+    }
     if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
         cci__rc_send_reset(ep, rx, header);
         return;
@@ -4445,6 +4675,7 @@ static void cci__rc_input_pair(cci__rc *ep, const cci_link_rx_t *rx, uint32_t le
     if (length < CCI__HEADER_SIZE + CCI__RC_STATE_SIZE) {
         return;
     }
+    cci__rc_hear_of(ep, conn);
     cci__rc_follow(ep, conn, &rx->from);
     cci__rc_input_state(ep, conn, rx->data + CCI__HEADER_SIZE, asks);
     if (conn->conn.state == CCI_CONN_ACCEPTED) {
@@ -4463,12 +4694,59 @@ static void cci__rc_left(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_break(ep, conn, CCI_ERR_DISCONNECTED);
         return;
     }
-    conn->conn.state = CCI_CONN_BROKEN;
-    conn->conn.confirming = 0;
+    cci__rc_begin_end(ep, conn, 0);
     conn->failure = CCI_ERR_DISCONNECTED;
     conn->retry_ns = CCI__NEVER; /* its pair is looked at no more */
     conn->conn.deadline_ns = ep->now_ns + CCI__RC_LEAVE_NS;
     cci__rc_schedule(ep, conn);
+}
+
+/* The peer knows that the program has closed the connection, or nobody is there to hear it. */
+static void cci__rc_closed(cci__rc *ep, cci__rc_conn *conn) {
+    conn->conn.flags |= CCI__RC_TOLD;
+    conn->conn.deadline_ns = CCI__NEVER;
+    if (conn->phase == CCI__RC_NO_PAIR || ep->stopping) {
+        cci__rc_discard(ep, conn);
+    }
+}
+
+/* The peer has closed the connection. What it has got is complete when nothing is under way any more; and what it has sent
+ * before is in the completion queue already. */
+static void cci__rc_was_closed(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
+    cci__rc_begin_end(ep, conn, CCI__RC_ORDERLY | (state ? CCI__RC_COUNTS : 0));
+    if (state) {
+        conn->joined = cci__load32(state + 12);
+    }
+    cci__rc_break(ep, conn, CCI_ERR_DISCONNECTED);
+}
+
+/* CLOSE: the peer has closed the connection. CLOSED: it knows that we have. */
+static void cci__rc_input_close(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length, const cci_conn_header_t *header) {
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
+    int is_close = header->type == CCI__PKT_CLOSE;
+    if (!conn) {
+        if (is_close) {
+            cci__rc_send_reset(ep, rx, header);
+        }
+        return;
+    }
+    if (conn->conn.pub.attribute > CCI_CONN_ATTR_UU || !cci_conn_has_peer(&conn->conn)) {
+        return;
+    }
+    cci__rc_follow(ep, conn, &rx->from);
+    if (is_close) {
+        cci__rc_send_bare(ep, conn, CCI__PKT_CLOSED);
+    }
+    if (conn->conn.state == CCI_CONN_CLOSING) {
+        cci__rc_closed(ep, conn);
+    } else if (is_close && (conn->conn.flags & CCI__RC_AWAITING)) {
+        cci__rc_connected(ep, conn, CCI_ERR_DISCONNECTED);
+    } else if (is_close && conn->conn.state == CCI_CONN_ACCEPTED) {
+        cci__rc_accepted(ep, conn, CCI_ERR_DISCONNECTED);
+    } else if (is_close && conn->conn.state == CCI_CONN_OPEN) {
+        cci__rc_was_closed(ep, conn,
+                           length >= CCI__HEADER_SIZE + CCI__RC_STATE_SIZE ? rx->data + CCI__HEADER_SIZE : NULL);
+    }
 }
 
 static void cci__rc_input_reset(cci__rc *ep, const cci_conn_header_t *header) {
@@ -4483,6 +4761,8 @@ static void cci__rc_input_reset(cci__rc *ep, const cci_conn_header_t *header) {
         cci__rc_left(ep, conn);
     } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
         cci__rc_accepted(ep, conn, CCI_ERR_DISCONNECTED);
+    } else if (conn->conn.state == CCI_CONN_CLOSING) {
+        cci__rc_closed(ep, conn);
     }
 }
 
@@ -4514,6 +4794,9 @@ static void cci__rc_deliver_copy(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
 
 static void cci__rc_input_data(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length, const cci_conn_header_t *header) {
     cci__rc_conn *conn = (cci__rc_conn *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
+    if (conn && conn->conn.state == CCI_CONN_CLOSING) {
+        return;
+    }
     if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED) ||
         cci__rc_is_reliable(conn)) {
         cci__rc_send_reset(ep, rx, header);
@@ -4562,6 +4845,10 @@ static void cci__rc_input(cci__rc *ep, const cci_link_rx_t *rx) {
         break;
     case CCI__PKT_DATA:
         cci__rc_input_data(ep, rx, length, &header);
+        break;
+    case CCI__PKT_CLOSE:
+    case CCI__PKT_CLOSED:
+        cci__rc_input_close(ep, rx, length, &header);
         break;
     case CCI__PKT_RESET:
         cci__rc_input_reset(ep, &header);
@@ -4633,7 +4920,43 @@ static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
     }
 }
 
+/* Asks a peer that has been silent for long whether it is still there; after as long again without an answer it is not. */
+static void cci__rc_probe(cci__rc *ep, cci__rc_conn *conn) {
+    if (cci__rc_silent_ns(ep, conn) < ep->device.probe_idle_s * UINT64_C(1000) * CCI__MS) {
+        conn->probes = 0;
+    } else if (conn->probes < CCI__RC_PROBES) {
+        conn->probes++;
+        cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
+    } else {
+        cci__rc_break(ep, conn, CCI_ETIMEDOUT);
+    }
+}
+
 /* Looks after a connection that is open: keepalive, confirmation, its pair, its oldest operation. */
+/* [4.1.4.1] The peer had no buffer for a message until its time was over: it ends with CCI_ERR_RNR and, on an ordered connection,
+ * all behind it. The pair is made anew, since then both sides know what has arrived. 0: that was tried before. */
+static int cci__rc_withdraw(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO;
+    if (item->is_withdrawn || (item->kind != CCI__RC_MESSAGE_ITEM && !item->has_message)) {
+        return 0;
+    }
+    while (item) {
+        if (is_ordered || item->deadline_ns <= ep->now_ns) {
+            item->is_withdrawn = item->kind == CCI__RC_MESSAGE_ITEM || item->has_message;
+        }
+        if (conn->send_timeout_us) { /* so long again, for the peer to answer */
+            item->deadline_ns = cci__max64(item->deadline_ns, ep->now_ns + (uint64_t)conn->send_timeout_us * 1000);
+        }
+        item = item == newest ? NULL : item->next;
+    }
+    if (is_ordered) {
+        conn->unready |= CCI__RC_WITHDREW;
+    }
+    cci__rc_drain(ep, conn);
+    return 1;
+}
+
 static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *oldest = cci__rc_oldest(conn);
     int awaiting = (conn->conn.flags & CCI__RC_AWAITING) != 0;
@@ -4657,9 +4980,16 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
             }
         }
     }
+    if (oldest && oldest->deadline_ns <= ep->now_ns && (conn->conn.flags & CCI__RC_UNREADY) &&
+        cci__rc_withdraw(ep, conn)) {
+        return;
+    }
     if (oldest && oldest->deadline_ns <= ep->now_ns) {
         cci__rc_break(ep, conn, conn->conn.flags & CCI__RC_UNREADY ? CCI_ERR_RNR : CCI_ETIMEDOUT);
         return;
+    }
+    if (cci__rc_probe_ns(ep, conn) <= ep->now_ns) {
+        cci__rc_probe(ep, conn);
     }
     if (conn->retry_ns > ep->now_ns) {
         return;
@@ -4733,8 +5063,17 @@ static void cci__rc_timeout(cci__rc *ep, cci__rc_conn *conn) {
         }
         break;
     case CCI_CONN_BROKEN:
-        if (is_due) {
+        if (is_due && conn->phase == CCI__RC_NO_PAIR && conn->failure != CCI_SUCCESS) {
+            cci__rc_post_end(ep, conn);
+        } else if (is_due) {
             cci__rc_break(ep, conn, CCI_ERR_DISCONNECTED);
+        }
+        break;
+    case CCI_CONN_CLOSING:
+        if (is_due && conn->conn.tries >= CCI__CONN_CLOSE_TRIES) { /* nobody is there to hear it */
+            cci__rc_closed(ep, conn);
+        } else if (is_due) {
+            cci__rc_send_close(ep, conn);
         }
         break;
     default:
@@ -4776,11 +5115,18 @@ static void cci__rc_lose_device(cci__rc *ep, cci__rc_conn *conn) {
         }
         break;
     case CCI_CONN_BROKEN:
+    case CCI_CONN_CLOSING:
         break;
     default:
         return;
     }
-    cci__rc_break(ep, conn, CCI_ERR_DEVICE_DEAD);
+    if (conn->conn.state == CCI_CONN_CLOSING) {
+        conn->conn.flags |= CCI__RC_TOLD;
+        conn->conn.deadline_ns = CCI__NEVER;
+        cci__rc_fail(ep, conn, CCI_ERR_DEVICE_DEAD);
+    } else {
+        cci__rc_break(ep, conn, CCI_ERR_DEVICE_DEAD);
+    }
     ep->under_way -= conn->posted - conn->retired; /* nothing flushes it */
     conn->retired = conn->posted;
     cci__rc_drain(ep, conn);
@@ -5114,6 +5460,7 @@ static int cci__rc_add_rmas(cci__rc *ep, uint32_t count) {
     if (!items || !cci__rc_add_ops(ep, count)) {
         return 0;
     }
+    ep->total_rmas += count;
     while (count-- > 0) {
         items[count].kind = CCI__RC_WRITE_ITEM;
         cci__rc_free_item(ep, &items[count]);
@@ -5299,6 +5646,10 @@ static void cci__rc_free(cci__rc *ep) {
 
 static const cci_endpoint_ops_t *cci__rc_ops(void);
 
+static void cci__rc_forked(cci_endpoint_base_t *base) {
+    cci__verbs_forked(((cci__rc *)(void *)base)->handle);
+}
+
 static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     uint64_t keys[5];
     int status = ep->link->open(ep->base.pub.device, service, wants_fd, &ep->handle, &ep->info);
@@ -5339,6 +5690,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
     ep->base.pub.device = device;
     ep->base.ops = cci__rc_ops();
+    ep->base.forked = cci__rc_forked;
     ep->link = &cci__verbs_link_table;
     ep->info.os_handle = -1;
     ep->has_fd = fd != NULL;
@@ -5372,6 +5724,61 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     return CCI_SUCCESS;
 }
 
+/* Lets the network work until a time, or until all peers know. */
+static void cci__rc_linger(cci__rc *ep, uint64_t until_ns) {
+    while (ep->closing > 0 && ep->now_ns < until_ns) {
+        if (!cci__rc_receive(ep)) {
+            cci__rc_unlock(ep);
+            ep->link->wait(ep->handle, until_ns - ep->now_ns);
+            cci__rc_lock(ep);
+        }
+        ep->resets = 0;
+        ep->now_ns = ep->link->now(ep->handle);
+    }
+}
+
+/* Is there a peer that may think that the connection lives? */
+static int cci__rc_has_listener(const cci__rc *ep, const cci__rc_conn *conn) {
+    return conn->conn.pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(&conn->conn) && !ep->is_dead &&
+           !(conn->conn.flags & (CCI__RC_AWAITING | CCI__RC_TOLD)) &&
+           (conn->conn.state != CCI_CONN_BROKEN || conn->failure == CCI_ETIMEDOUT || conn->failure == CCI_ERR_RNR);
+}
+
+/* Sends a CLOSE for each connection whose peer has not answered yet, in so many batches that they are no burst. */
+static void cci__rc_close_round(cci__rc *ep, uint64_t until_ns) {
+    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__RC_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB && ep->closing > 0 && ep->now_ns < until_ns; i++) {
+        cci__rc_conn *conn = cci__rc_at(ep, i);
+        if (conn->conn.state == CCI_CONN_CLOSING && !(conn->conn.flags & CCI__RC_TOLD)) {
+            cci__rc_tell(ep, conn, CCI__PKT_CLOSE, 0);
+            if (++sent % batch == 0) {
+                cci__rc_linger(ep, ep->now_ns + CCI__MS);
+            }
+        }
+    }
+}
+
+/* The endpoint goes: all peers are told, and told again if they don't answer, for a short time. */
+static void cci__rc_close_all(cci__rc *ep) {
+    uint32_t i, tries;
+    uint64_t until_ns;
+    ep->now_ns = ep->link->now(ep->handle);
+    until_ns = ep->now_ns + CCI__RC_LINGER_NS;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__rc_conn *conn = cci__rc_at(ep, i);
+        if (conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__RC_AWAITING)) {
+            cci__rc_send_leave(ep, conn);
+        } else if (cci__rc_has_listener(ep, conn) && conn->conn.state != CCI_CONN_CLOSING) {
+            conn->conn.state = CCI_CONN_CLOSING;
+            ep->closing++;
+        }
+    }
+    for (tries = 0; tries < 3 && ep->closing > 0 && !ep->device_failed; tries++) {
+        cci__rc_close_round(ep, tries == 0 ? CCI__NEVER : until_ns); /* once at least, all of them */
+        cci__rc_linger(ep, cci__min64(ep->now_ns + (10 * CCI__MS << tries), until_ns));
+    }
+}
+
 static int cci__rc_destroy(cci_endpoint_base_t *base) {
     cci__rc *ep = (cci__rc *)(void *)base;
     uint32_t i;
@@ -5385,12 +5792,10 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
     }
 #endif
     cci__rc_lock(ep);
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
-        cci__rc_conn *conn = cci__rc_at(ep, i);
-        if (conn->conn.state == CCI_CONN_OPEN && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) {
-            cci__rc_send_leave(ep, conn);
-        }
+    ep->stopping = 1;
+    for (i = 0; i <= ep->srq_depth / CCI__RC_POLL && cci__rc_poll(ep) > 0; i++) { /* what has come, peers may take as got */
     }
+    cci__rc_close_all(ep);
     for (i = 0; i < ep->group_count; i++) {
         (void)ep->link->group(ep->handle, &ep->groups[i]->conn.peer, 0);
     }
@@ -5551,33 +5956,6 @@ static int cci__rc_connect(cci_endpoint_base_t *base, const char *address, const
     return status;
 }
 
-/* Messages that the program has not taken are dropped, and no event names what is gone. */
-static void cci__rc_drop_events(cci__rc *ep, const cci__rc_conn *conn) {
-    cci_evq_event_t *event = ep->received.head, *next;
-    ep->received.head = NULL;
-    ep->received.tail = &ep->received.head;
-    for (; event; event = next) {
-        next = event->next;
-        if (event->owner != conn) {
-            cci_evq_post(&ep->received, event);
-            continue;
-        }
-        ep->taken_total++;
-        if (event->state) {
-            event->base.pub.type = CCI_EVENT_NONE;
-            cci__rc_give_buffer(ep, (cci__rc_buffer *)(void *)event);
-        } else {
-            event->next = ep->free_plain;
-            ep->free_plain = event;
-        }
-    }
-    for (event = ep->evq.urgent.head; event; event = event->next) {
-        if (event->owner == conn) {
-            event->base.pub.type = CCI_EVENT_NONE;
-        }
-    }
-}
-
 static int cci__rc_disconnect(struct cci_connection *connection) {
     cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
     cci__rc *ep = cci__rc_of(conn);
@@ -5594,15 +5972,17 @@ static int cci__rc_disconnect(struct cci_connection *connection) {
             ep->groups[i] = ep->groups[--ep->group_count];
         }
     }
-    if (conn->conn.state == CCI_CONN_OPEN && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) {
-        cci__rc_send_leave(ep, conn);
+    if (!cci__rc_has_listener(ep, conn)) {
+        conn->conn.flags |= CCI__RC_TOLD;
     }
-    cci__rc_drop_events(ep, conn);
-    conn->conn.state = CCI_CONN_BROKEN;
-    conn->conn.confirming = 0;
-    conn->conn.flags |= CCI__RC_CLOSING;
+    ep->closing++;
+    conn->conn.state = CCI_CONN_CLOSING;
+    conn->conn.confirming = conn->conn.tries = 0;
     conn->conn.deadline_ns = CCI__NEVER;
     conn->keepalive_us = 0;
+    if (!(conn->conn.flags & CCI__RC_TOLD)) {
+        cci__rc_send_close(ep, conn);
+    }
     cci__rc_fail(ep, conn, CCI_ERR_DISCONNECTED);
     cci__rc_settle(ep);
     cci__rc_arm(ep);
@@ -5612,31 +5992,82 @@ static int cci__rc_disconnect(struct cci_connection *connection) {
 
 /* ---- events ---- */
 
-static int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
-    cci_evq_event_t *next;
-    if (!ep->received.head) {
-        return CCI_EAGAIN;
+static void cci__rc_return_message(cci__rc *ep, cci_evq_event_t *event) {
+    event->base.pub.type = CCI_EVENT_NONE;
+    if (event->state) {
+        cci__rc_give_buffer(ep, (cci__rc_buffer *)(void *)event);
+    } else {
+        event->next = ep->free_plain;
+        ep->free_plain = event;
     }
-    if (ep->evq.recv_out >= ep->evq.recv_limit) {
-        return CCI_ENOBUFS;
-    }
-    next = cci_evq_next(&ep->received);
-    ep->taken_total++;
-    ep->evq.recv_out++;
-    *event = &next->base.pub;
-    return CCI_SUCCESS;
 }
 
-/* Takes an event that is there: of connections first, then completions and messages as they came. */
-static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
+/* Is it about a connection that the program has closed? */
+static int cci__rc_is_stale(const cci_evq_event_t *event) {
+    const cci__rc_conn *conn = (const cci__rc_conn *)event->owner;
+    uint64_t token = event->pool == CCI_EVQ_RECV ? ((const cci__rc_buffer *)(const void *)event)->token
+                                                 : ((const cci__rc_event *)(const void *)event)->token;
+    return conn->conn.token != token || conn->conn.state == CCI_CONN_CLOSING;
+}
+
+static int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
+    while (ep->received.head) {
+        cci_evq_event_t *next = ep->received.head;
+        int is_stale = cci__rc_is_stale(next);
+        if (next->pool == CCI_EVQ_RECV && !is_stale && ep->evq.recv_out >= ep->evq.recv_limit) {
+            return CCI_ENOBUFS;
+        }
+        (void)cci_evq_next(&ep->received);
+        ep->taken_total++;
+        if (next->pool == CCI_EVQ_RECV && !is_stale) {
+            ep->evq.recv_out++;
+            *event = &next->base.pub;
+            return CCI_SUCCESS;
+        }
+        if (next->pool == CCI_EVQ_RECV) {
+            cci__rc_return_message(ep, next);
+        } else if (is_stale) {
+            cci_evq_return_event(&ep->evq, next);
+        } else { /* a connection's end: its messages have gone before it, and now its completions do */
+            next->state = ep->taken_total;
+            cci_evq_post(&ep->evq.done, next);
+        }
+    }
+    return CCI_EAGAIN;
+}
+
+static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
-    int status = CCI_EAGAIN;
-    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
-        if (CCI__LIKELY(next->base.pub.type != CCI_EVENT_NONE)) {
+    while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
+        if (next->pool == CCI_EVQ_OPERATION || !cci__rc_is_stale(next)) {
+            if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__rc_op *)(void *)next)->is_first)) {
+                ((cci__rc_conn *)(void *)(uintptr_t)next->base.pub.send.connection)->unready = 0; /* all starts afresh */
+            }
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
         cci_evq_return_event(&ep->evq, next);
+    }
+    return CCI_EAGAIN;
+}
+
+static int cci__rc_next_urgent(cci__rc *ep, cci_event_t **event) {
+    cci_evq_event_t *next;
+    while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
+        if (next->base.pub.type != CCI_EVENT_KEEPALIVE_TIMEDOUT || !cci__rc_is_stale(next)) {
+            *event = &next->base.pub;
+            return CCI_SUCCESS;
+        }
+        cci_evq_return_event(&ep->evq, next);
+    }
+    return CCI_EAGAIN;
+}
+
+/* Takes an event that is there: of connections first, then completions and messages as they came. */
+static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
+    int status = CCI_EAGAIN;
+    if (CCI__UNLIKELY(ep->evq.urgent.head != NULL) && cci__rc_next_urgent(ep, event) == CCI_SUCCESS) {
+        return CCI_SUCCESS;
     }
     ep->turn++;
     if (!ep->evq.done.head || (int32_t)(ep->evq.done.head->state - ep->taken_total) > 0) {
@@ -5645,12 +6076,10 @@ static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
             return status;
         }
     }
-    next = cci_evq_next(&ep->evq.done); /* also before messages that the program leaves no room for */
-    if (!next) {
-        return status;
+    if (cci__rc_next_done(ep, event) == CCI_SUCCESS) { /* also before messages that the program leaves no space for */
+        return CCI_SUCCESS;
     }
-    *event = &next->base.pub;
-    return CCI_SUCCESS;
+    return status == CCI_EAGAIN ? cci__rc_next_message(ep, event) : status;
 }
 
 static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
@@ -5713,14 +6142,8 @@ static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
         cci_evq_return_event(&ep->evq, event);
         return CCI_SUCCESS;
     }
-    event->base.pub.type = CCI_EVENT_NONE;
     ep->evq.recv_out--;
-    if (event->state) {
-        cci__rc_give_buffer(ep, (cci__rc_buffer *)(void *)event);
-    } else {
-        event->next = ep->free_plain;
-        ep->free_plain = event;
-    }
+    cci__rc_return_message(ep, event);
     return CCI_SUCCESS;
 }
 
@@ -5798,12 +6221,19 @@ static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     case CCI_OPT_ENDPT_SEND_BUF_COUNT:
         status = cci__rc_set_send_count(ep, value);
         break;
+    case CCI_OPT_ENDPT_EVENT_MASK:
+        if (value & ~CCI__RC_EVENTS) {
+            status = CCI_EINVAL;
+        } else {
+            ep->event_mask = value;
+        }
+        break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         ep->keepalive_us = value;
         for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
             cci__rc_conn *conn = cci__rc_at(ep, i);
             if ((conn->conn.state == CCI_CONN_OPEN || conn->conn.state == CCI_CONN_BROKEN) &&
-                !(conn->conn.flags & CCI__RC_CLOSING) && cci__rc_is_reliable(conn)) {
+                cci__rc_is_reliable(conn)) {
                 cci__rc_set_keepalive(ep, conn, value);
             }
         }
@@ -5839,6 +6269,9 @@ static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         memcpy(val, &ep->keepalive_us, sizeof(uint32_t));
+        break;
+    case CCI_OPT_ENDPT_EVENT_MASK:
+        memcpy(val, &ep->event_mask, sizeof(uint32_t));
         break;
     case CCI_OPT_ENDPT_URI:
         status = cci__rc_uri(ep, (char **)val);
@@ -5901,7 +6334,7 @@ static cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context
     op->event.base.pub.send.connection = &conn->conn.pub;
     op->event.base.pub.send.context = context;
     op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
-    op->done = 0;
+    op->done = op->is_first = 0;
     return op;
 }
 
@@ -5927,7 +6360,7 @@ static cci__rc_item *cci__rc_new_message(cci__rc *ep, cci__rc_conn *conn, const 
     item->length = length;
     item->at = item->base = 0;
     item->kind = CCI__RC_MESSAGE_ITEM;
-    item->is_posted = item->is_done = item->is_fenced = item->has_message = 0;
+    item->is_posted = item->is_done = item->is_fenced = item->has_message = item->is_withdrawn = 0;
     item->deadline_ns = cci__rc_deadline_of(ep, conn);
     for (i = 0, to = item->data; i < count; i++) {
         if (data[i].iov_len > 0) {
@@ -5981,6 +6414,11 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
     }
     item->op = op;
     cci__rc_append(ep, conn, item);
+    if (CCI__UNLIKELY(conn->unready)) { /* what is before it has ended so, and the program does not know it yet */
+        item->is_done = 1;
+        item->status = CCI_ERR_RNR;
+        cci__rc_reap(ep, conn);
+    }
     cci__rc_issued(ep, conn, 0);
     return flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
 }
@@ -6141,6 +6579,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     uint8_t *local;
     cci__rc_item *item, *message = NULL;
     cci__rc_op *op;
+    uint32_t most;
     int status;
     if (conn->conn.state != CCI_CONN_OPEN) {
         return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
@@ -6149,7 +6588,9 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     if (!local || !cci__rc_is_permitted(conn, call, remote)) {
         return CCI_ERR_RMA_HANDLE;
     }
-    if (!ep->free_rmas) {
+    most = cci__max32(ep->send_buf_count, CCI__RC_RMAS);
+    if (!ep->free_rmas && (ep->total_rmas >= most ||
+                           !cci__rc_add_rmas(ep, cci__min32(most - ep->total_rmas, CCI__RC_MORE_RMAS)))) {
         return CCI_ENOBUFS;
     }
     op = cci__rc_new_op(ep, conn, call->context, call->flags, &status);

@@ -799,6 +799,7 @@ static void receiver_event(cci_event_t *event) {
         session_end((struct session *)event->send.connection->context,
                     event->send.status == CCI_SUCCESS ? "" : cci_strerror(endpoint, event->send.status));
         break;
+    case CCI_EVENT_DISCONNECT: session_end((struct session *)event->disconnect.context, "it has left"); break;
     case CCI_EVENT_KEEPALIVE_TIMEDOUT:
         session_end((struct session *)event->keepalive.connection->context, "it does not answer any more");
         break;
@@ -1367,6 +1368,7 @@ static void open_endpoint(cci_device_t *device, const char *port) {
 }
 
 static int listen_at(const char *directory, int once) {
+    uint32_t events = 1u << CCI_EVENT_DISCONNECT;
     char *uri;
     struct stat status;
     if (stat(directory, &status) != 0 || !S_ISDIR(status.st_mode)) {
@@ -1375,6 +1377,7 @@ static int listen_at(const char *directory, int once) {
     }
     root_name = directory;
     check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
+    (void)cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events); /* senders that leave, if the transport can tell */
     printf("uri: %s\n", uri);
     fflush(stdout);
     free(uri);

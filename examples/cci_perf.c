@@ -507,6 +507,13 @@ static void session_message(struct session *session, const cci_event_recv_t *mes
     }
 }
 
+/* A session ends with its control channel; what the client said there last has been heard by now. */
+static void serve_disconnect(const cci_event_disconnect_t *ended) {
+    struct channel *channel = (struct channel *)ended->context;
+    if (!channel->session) cci_disconnect(ended->connection);
+    else if (channel->role == ROLE_CONTROL) session_close(channel->session, "it has left");
+}
+
 static void serve_event(cci_event_t *event) {
     struct channel *channel;
     if (event->type == CCI_EVENT_RECV) {
@@ -523,6 +530,8 @@ static void serve_event(cci_event_t *event) {
     } else if (event->type == CCI_EVENT_KEEPALIVE_TIMEDOUT) {
         channel = (struct channel *)event->keepalive.connection->context;
         if (channel->session) session_close(channel->session, "it does not answer any more");
+    } else if (event->type == CCI_EVENT_DISCONNECT) {
+        serve_disconnect(&event->disconnect);
     } else if (event->type == CCI_EVENT_ENDPOINT_DEVICE_FAILED) {
         fail("device", CCI_ERR_DEVICE_DEAD);
     }
@@ -1315,7 +1324,7 @@ static void open_endpoint(const struct options *options) {
 
 int main(int argc, char **argv) {
     struct options options;
-    uint32_t caps;
+    uint32_t caps, events = 1u << CCI_EVENT_DISCONNECT;
     char *uri;
     int failed;
     parse_options(&options, argc, argv);
@@ -1325,6 +1334,7 @@ int main(int argc, char **argv) {
     if (options.uri) failed = measure(&options);
     else {
         check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
+        (void)cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events); /* clients that leave, if the transport can tell */
         printf("uri: %s\n", uri);
         fflush(stdout);
         free(uri);

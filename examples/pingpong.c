@@ -38,12 +38,15 @@ static cci_event_t *next_event(void) {
 }
 
 static void serve(void) {
+    uint32_t events = 1u << CCI_EVENT_DISCONNECT;
+    (void)cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events); /* tell us of clients that leave, if the transport can */
     for (;;) {
         cci_event_t *event = next_event();
         if (event->type == CCI_EVENT_CONNECT_REQUEST) check(cci_accept(event, NULL), "accept");
         /* A client that has left in the meantime is no reason to stop: the status is not looked at. */
         if (event->type == CCI_EVENT_RECV)
             (void)cci_send(event->recv.connection, event->recv.ptr, event->recv.len, NULL, CCI_FLAG_SILENT);
+        if (event->type == CCI_EVENT_DISCONNECT) check(cci_disconnect(event->disconnect.connection), "disconnect");
         cci_return_event(event);
     }
 }

@@ -38,11 +38,14 @@ static cci_event_t *next_event(void) {
 }
 
 static void serve(unsigned char *memory, cci_rma_handle_t *handle) {
+    uint32_t events = 1u << CCI_EVENT_DISCONNECT;
+    (void)cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events); /* tell us of clients that leave, if the transport can */
     for (;;) {
         cci_event_t *event = next_event();
         if (event->type == CCI_EVENT_CONNECT_REQUEST) check(cci_accept(event, NULL), "accept");
         if (event->type == CCI_EVENT_ACCEPT && event->accept.status == CCI_SUCCESS)
-            check(cci_send(event->accept.connection, handle, sizeof *handle, NULL, CCI_FLAG_SILENT), "send handle");
+            (void)cci_send(event->accept.connection, handle, sizeof *handle, NULL, CCI_FLAG_SILENT);
+        if (event->type == CCI_EVENT_DISCONNECT) check(cci_disconnect(event->disconnect.connection), "disconnect");
         if (event->type == CCI_EVENT_RECV) { /* the completion message: by now all of the data is there */
             printf("%.*s: memory now begins with %u and ends with %u\n", (int)event->recv.len,
                    (const char *)event->recv.ptr, memory[0], memory[SIZE_BYTES - 1]);

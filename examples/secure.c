@@ -81,10 +81,11 @@ static int on_event(cci_event_t *event, int is_server) {
         check((int)event->connect.status, "connect"); /* with a wrong key it times out */
         check(cci_send(event->connect.connection, "hello, friend", 13, NULL, CCI_FLAG_SILENT), "send");
     }
+    if (event->type == CCI_EVENT_DISCONNECT) check(cci_disconnect(event->disconnect.connection), "disconnect");
     if (event->type != CCI_EVENT_RECV) return 0;
     printf("received: %.*s\n", (int)event->recv.len, (const char *)event->recv.ptr);
     if (is_server)
-        check(cci_send(event->recv.connection, event->recv.ptr, event->recv.len, NULL, CCI_FLAG_SILENT), "answer");
+        (void)cci_send(event->recv.connection, event->recv.ptr, event->recv.len, NULL, CCI_FLAG_SILENT);
     return !is_server;
 }
 
@@ -93,7 +94,7 @@ int main(int argc, char **argv) {
     static cci_seal_t hooks = {crypto_aead_xchacha20poly1305_ietf_ABYTES, 0, &secret, choose_key, NULL, seal, unseal};
     static cci_setup_t setup;
     int is_server = argc == 2, done = 0;
-    uint32_t caps;
+    uint32_t caps, events = 1u << CCI_EVENT_DISCONNECT;
     cci_endpoint_t *endpoint;
     cci_os_handle_t fd;
     char *uri;
@@ -106,6 +107,7 @@ int main(int argc, char **argv) {
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
     check(cci_create_endpoint(NULL, 0, &endpoint, &fd), "cci_create_endpoint");
     check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
+    check(cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events), "cci_set_opt");
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (is_server) printf("uri: %s\n", uri);
     else check(cci_connect(endpoint, argv[2], NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &patience), argv[2]);

@@ -54,6 +54,9 @@ make -s CC="$cc" build/cci_perf || die 'building the examples failed'
 $cc $cflags -o build/bench_raw tests/bench_raw.c || die 'building bench_raw failed'
 # shellcheck disable=SC2086
 $cc $cflags -I. -o build/bench_calls tests/bench_calls.c -pthread || die 'building bench_calls failed'
+# shellcheck disable=SC2086
+$cc $cflags -I. -o build/bench_sleep tests/bench_sleep.c -pthread || die 'building bench_sleep failed'
+$cc $cflags -I. -o build/bench_cores tests/bench_cores.c -pthread || die 'building bench_cores failed'
 
 work=$(mktemp -d) || exit 1
 server=
@@ -155,6 +158,42 @@ compare_asleep() {
     server_options=-b
     compare "$@"
     server_options=
+}
+
+# sleeper KIND DEPTH: round trips per second of two programs that sleep on epoll; see bench_sleep.c.
+sleeper() {
+    timeout 60 build/bench_sleep -D "$seconds" -c "$server_cpu,$client_cpu" "$1" "$2" 2>"$work/client.log" | cut -d, -f2
+}
+
+# compare_sleepers DEPTH: raw, CCI, raw, and CCI polling.
+compare_sleepers() {
+    before=$(sleeper raw "$1")
+    value=$(sleeper cci "$1")
+    after=$(sleeper raw "$1")
+    polled=$(sleeper poll "$1")
+    if [ -z "$before" ] || [ -z "$value" ] || [ -z "$after" ] || [ -z "$polled" ]; then
+        complain "sleepers with $1 in flight were not measured in this round:"
+        cat "$work/client.log" >&2
+        return
+    fi
+    awk -v row="sleep$1" -v a="$before" -v v="$value" -v b="$after" -v p="$polled" 'BEGIN {
+        printf "raw-%s %.10g\ncci-%s %.10g\nratio-%s %.10g\npolled-%s %.10g\n", row, (a + b) / 2, row, v, row, 2 * v / (a + b),
+            row, p
+    }' >>"$data"
+}
+
+# `cci_perf -b` beside cci_perf polling.
+compare_blocking() {
+    polled=$(cci lo rate 64)
+    server_options=-b
+    value=$(cci lo rate 64 -b)
+    server_options=
+    if [ -z "$polled" ] || [ -z "$value" ]; then
+        complain 'cci_perf -b was not measured in this round'
+        return
+    fi
+    awk -v v="$value" -v p="$polled" 'BEGIN { printf "raw-blocking %.10g\ncci-blocking %.10g\nratio-blocking %.10g\n", p, v, v / p }' \
+        >>"$data"
 }
 
 beside() {
@@ -259,6 +298,8 @@ while [ "$round" -le "$rounds" ]; do
     compare lent1500 bw1472 lo1500m bw 8192 "--no-copy -w 128"
     compare write1500 bw1472 lo1500 write_bw 1m
     compare read1500 bw1472 lo1500 read_bw 1m
+    for depth in 1 16 1000; do compare_sleepers "$depth"; done
+    compare_blocking
     for name in tcp_lat tcp_64k tcp_1m; do beside raw "$name"; done
     measure_peers
     tell_round
@@ -291,6 +332,10 @@ for count in ${1:+1 10000}; do
         complain "counting instructions with valgrind failed"
     fi
 done
+
+if [ "$only_shared" = 0 ]; then
+    timeout 300 build/bench_cores 3 >>"$data" || complain 'bench_cores failed'
+fi
 
 # ---- the tables ------------------------------------------------------------------------------------------------------
 
@@ -374,8 +419,18 @@ END {
     print "Messages and RMA are reliable and ordered (RO). Raw UDP is a busy-polling ping-pong; 64 B datagrams with sendto"
     print "and recvfrom; 8 KiB, or 1,472 B, datagrams with UDP_SEGMENT and UDP_GRO, counted where they arrive."
     print ""
+    print "| two programs that sleep on epoll, loopback | CCI | raw UDP | ratio: median (lowest–highest) | target | |"
+    print "| --- | ---: | ---: | ---: | ---: | --- |"
+    row("sleep1", "64 B requests and replies, 1 in flight", "msg", 0, 0.7)
+    row("sleep16", "the same, 16 in flight", "msg", 0, 1)
+    row("sleep1000", "the same, 1,000 in flight", "msg", 0, 1)
+    row("blocking", "64 B messages one way, asleep (cci_perf -b); beside it CCI polling", "msg", 0, 0.5)
+    print ""
     print "| beside it | median (lowest–highest) |"
     print "| --- | ---: |"
+    other("polled-sleep1", "CCI polling, 64 B requests and replies, 1 in flight", "msg")
+    other("polled-sleep16", "the same, 16 in flight", "msg")
+    other("polled-sleep1000", "the same, 1,000 in flight", "msg")
     other("tcp_lat", "raw TCP, 64 B, half round-trip", "us")
     other("tcp_64k", "raw TCP, 64 KiB writes", "B")
     other("tcp_1m", "raw TCP, 1 MiB writes", "B")
@@ -412,6 +467,10 @@ END {
         else fact("an idle poll, ns (valgrind, to count instructions, is not installed): 1 · 10,000 connections", text,
             "1 (± 50 %)", ratio <= 1.5)
     }
+    if (count["cores-ratio"])
+        fact("two endpoints of one address beside one: requests per second of the servers, from their processor time", \
+            sprintf("%.0f · %.0f, ratio %.2f", median("cores-1"), median("cores-2"), median("cores-ratio")), "≥ 1.7", \
+            median("cores-ratio") >= 1.7)
     if (count["calls-connects-10000"])
         printf "| connections opened and accepted per second (one thread) | %s | | |\n", only("calls-connects-10000")
 }' "$data"

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * Include it before cci_sisci.h. The environment variable CCI_TEST_DELAYS = N makes every process sleep for up to N
- * microseconds at one in eight of the steps that the library names, which is where others can come in between. A test
- * holds its process at one step with `held_at`: the process says 'h' to held_out there, and goes on when held_in has a
- * letter.
+ * microseconds at one in eight of the steps that the library names, which is where others can come in between. A program
+ * sets delays_us itself where it wants delays without being asked. A test holds its process at one step with held_at, after
+ * that has been passed held_skips times: the process says 'h' to held_out there, and goes on when held_in has a letter.
  */
 #ifndef TESTS_DELAYS_H
 #define TESTS_DELAYS_H
@@ -18,7 +18,8 @@ static void delay_at(int point);
 #if defined(CCI_SISCI_IMPLEMENTED) && !defined(TESTS_DELAYS_DEFINED)
 #define TESTS_DELAYS_DEFINED
 
-static int held_at = -1, held_in = -1, held_out = -1;
+static int held_at = -1, held_skips = 0, held_in = -1, held_out = -1;
+static long delays_us = -1; /* the longest; -1: not known yet */
 
 static void hold(void) {
     char letter = 'h';
@@ -30,15 +31,14 @@ static void hold(void) {
 }
 
 static void delay_at(int point) {
-    static long known_us = -1;
-    long longest_us = CCI__SCI_LOAD(known_us);
+    long longest_us = CCI__SCI_LOAD(delays_us);
     int error = errno;
     if (longest_us < 0) {
         const char *text = getenv("CCI_TEST_DELAYS");
         longest_us = text ? strtol(text, NULL, 10) : 0;
-        CCI__SCI_STORE(known_us, longest_us);
+        CCI__SCI_STORE(delays_us, longest_us);
     }
-    if (point == CCI__SCI_LOAD(held_at)) {
+    if (point == CCI__SCI_LOAD(held_at) && held_skips-- == 0) {
         hold();
     }
     if (longest_us > 0) {

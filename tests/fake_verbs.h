@@ -645,6 +645,7 @@ static struct ibv_context *fake_open_device(struct ibv_device *device) {
     c->device = (int)(device - fake_devices);
     c->pub.device = device;
     c->pub.async_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    c->pub.cmd_fd = -1;
     c->pub.ops.poll_cq = fake_poll_cq;
     c->pub.ops.req_notify_cq = fake_req_notify_cq;
     c->pub.ops.post_send = fake_post_send;

@@ -440,7 +440,8 @@ static int fuzz_is_group(void *link, const cci_link_addr_t *to) {
 
 static const cci_link_t fuzz_link = {CCI_LINK_VERSION, fuzz_open,    fuzz_close, fuzz_send, fuzz_receive,
                                      fuzz_now,         fuzz_resolve, fuzz_address, fuzz_group, fuzz_is_group,
-                                     NULL,             NULL,         NULL,       NULL};
+                                     NULL,             NULL,         NULL,         NULL,       NULL,
+                                     NULL};
 
 static void describe(uint8_t index, cci_device_desc_t *desc) {
     static const char *const names[SIDES] = {"fuzz0", "fuzz1"};
@@ -1160,6 +1161,7 @@ static void do_frame(const fuzz_record_t *r) {
 static void do_inject(const fuzz_record_t *r) {
     static const uint8_t types[] = {CCI__PKT_DATA, CCI__PKT_DATA, CCI__PKT_DATA, CCI__PKT_CONFIRM, CCI__PKT_CONFIRMED,
                                     CCI__PKT_GROUP, CCI__PKT_RESET, CCI__PKT_DATA};
+    uint8_t type = r->pick < 240 ? types[r->pick % sizeof types] : (uint8_t)(CCI__PKT_CLOSE + r->pick % 2);
     side_t *side = &world.side[r->which % SIDES];
     packet_t *packet;
     uint32_t index = side->known.index;
@@ -1172,13 +1174,13 @@ static void do_inject(const fuzz_record_t *r) {
     side->made.length = 0;
     packet->to = (uint8_t)(r->which % SIDES);
     packet->from = r->field & 1 ? (uint8_t)(STRANGER + r->b % STRANGERS) : (uint8_t)!packet->to;
-    packet->is_group = types[r->pick % sizeof types] == CCI__PKT_GROUP;
+    packet->is_group = type == CCI__PKT_GROUP;
     if (packet->is_group) {
         packet->to = 5;
         index = r->field & 4 ? (uint32_t)fuzz_number(r->d) : 0; /* the upper half of the number, if it is sealed */
     }
     side->known.number += r->field & 2 ? (uint32_t)fuzz_number(r->c) : 1 + r->c % 4;
-    cci_conn_write_header(packet->bytes, types[r->pick % sizeof types], 0, index, side->known.token,
+    cci_conn_write_header(packet->bytes, type, 0, index, side->known.token,
                           r->field & 4 ? (uint32_t)fuzz_number(r->d) : side->known.peer_index, side->known.number);
     wrap_up(packet, world.sealing >= SEALED && !(r->which & 64));
     if (r->field & 8) {
@@ -1214,7 +1216,7 @@ static void make_request(const fuzz_record_t *r, packet_t *packet, const known_t
 
 /* One packet of the handshake with fields of the enemy's choice. */
 static void do_handshake(const fuzz_record_t *r) {
-    uint8_t to = (uint8_t)(r->which % SIDES), type = (uint8_t)(1 + r->pick % 10);
+    uint8_t to = (uint8_t)(r->which % SIDES), type = (uint8_t)(r->pick < 220 ? 1 + r->pick % 10 : CCI__PKT_CLOSED + r->pick % 2);
     const known_t *known = &world.side[to].known, *peer = &world.side[!to].known;
     packet_t *packet = new_flying();
     uint64_t c = fuzz_number(r->c), d = fuzz_number(r->d), token;
@@ -1244,7 +1246,8 @@ static void do_handshake(const fuzz_record_t *r) {
     } else if (type == CCI__PKT_COOKIE) {
         cci__store64(packet->bytes + 16, c);
     }
-    wrap_up(packet, world.sealing >= SEALED && type != CCI__PKT_COOKIE && type != CCI__PKT_RESET && !(r->which & 64));
+    wrap_up(packet, world.sealing >= SEALED && type != CCI__PKT_COOKIE && type != CCI__PKT_RESET &&
+                        type != CCI__PKT_BUSY && !(r->which & 64));
 }
 
 /* Many clients that are none. */

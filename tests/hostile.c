@@ -1348,7 +1348,7 @@ static void requests_that_are_never_completed_do_not_keep_others_out(void **stat
         sim_make_address(&address, 1, SPOOFED + i % 3);
         inject(SPOOFED + i % 3, packet,
                write_request(packet, 0, i, token,
-                             cci_conn_cookie(&dgram_of(victim)->conns, &address, i, token, sim.now_ns >> 34), 1000, 200, 0));
+                             cci_conn_cookie(&dgram_of(victim)->conns, &address, i, token, dgram_of(victim)->conns.epoch), 1000, 200, 0));
         drain();
     }
     print_message("2,000 begun requests hold %u of %u buffers\n",
@@ -1540,7 +1540,8 @@ static void feed(cci_endpoint_t *endpoint, uint32_t number, const uint8_t *bytes
 
 static void ten_million_guesses_are_dropped_and_counted_and_have_no_effect(void **state) {
     static const uint8_t types[] = {CCI__PKT_DATA, CCI__PKT_CONFIRM, CCI__PKT_RESET, CCI__PKT_ACCEPT,
-                                    CCI__PKT_REJECT, CCI__PKT_COOKIE, CCI__PKT_CONFIRMED};
+                                    CCI__PKT_REJECT, CCI__PKT_COOKIE, CCI__PKT_CONFIRMED, CCI__PKT_CLOSE,
+                                    CCI__PKT_CLOSED, CCI__PKT_BUSY};
     cci__dconn_t before_victim, before_client;
     cci__dgram_t *ep;
     cci_rel_t before_rel;
@@ -1687,7 +1688,8 @@ static void a_refusal_does_not_tell_what_was_wrong(void **state) {
  * forged packets in anybody's name to both. */
 static uint64_t exchange_us(int messages, uint32_t forged_per_round) {
     static const uint8_t types[] = {CCI__PKT_RESET, CCI__PKT_DATA, CCI__PKT_CONFIRM, CCI__PKT_REJECT, CCI__PKT_ACCEPT,
-                                    CCI__PKT_COOKIE, CCI__PKT_CONFIRMED, CCI__PKT_REQUEST};
+                                    CCI__PKT_COOKIE, CCI__PKT_CONFIRMED, CCI__PKT_REQUEST, CCI__PKT_CLOSE,
+                                    CCI__PKT_CLOSED, CCI__PKT_BUSY};
     static uint8_t bytes[1000];
     uint8_t packet[256], *at;
     uint64_t begin_ns = sim.now_ns;

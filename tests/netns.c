@@ -9,6 +9,38 @@
  */
 #define _GNU_SOURCE 1
 
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+/* What the library asks of the system, counted: how much it does in one call must not depend on how many interfaces there are. */
+static struct work {
+    unsigned long calls, bytes, questions, listings;
+} work;
+
+static ssize_t counted_recvfrom(int fd, void *bytes, size_t size, int flags, struct sockaddr *from, socklen_t *from_size) {
+    ssize_t n = recvfrom(fd, bytes, size, flags, from, from_size);
+    work.calls++;
+    work.bytes += n > 0 ? (unsigned long)n : 0;
+    return n;
+}
+
+static int counted_ioctl(int fd, unsigned long request, void *argument) {
+    work.calls++;
+    work.questions++;
+    return ioctl(fd, request, argument);
+}
+
+static int counted_getifaddrs(struct ifaddrs **list) {
+    work.listings++;
+    return getifaddrs(list);
+}
+
+#define recvfrom counted_recvfrom
+#define ioctl counted_ioctl
+#define getifaddrs counted_getifaddrs
+
 #define CCI_IMPLEMENTATION
 #include "cci_udp.h"
 
@@ -416,6 +448,62 @@ TEST(mtu_far, ON_UDP, "a connection goes on when the far end silently drops what
     /* The cable would carry what the kernel is to cut up as a whole: so without offloads. */
     shrink_while_sending("plain", "nsenter -t %d -n ip link set w1 mtu 1280");
     assert_int_equal(command("awk '$1 == \"w0:\" { exit !($13 > 0) }' /proc/net/dev"), 0); /* it did drop some */
+}
+
+/* ---- very many interfaces ---------------------------------------------------------------------------------------- */
+
+/* So many more, as pairs with an address each; 0 when the system can't. */
+static int crowd_in(int pairs) {
+    FILE *ip = popen("ip -batch - >/dev/null 2>&1", "w");
+    int i;
+    assert_non_null(ip);
+    for (i = 0; i < pairs; i++) {
+        fprintf(ip, "link add c%d type veth peer name e%d\naddr add 10.%d.%d.1/32 dev c%d\naddr add 10.%d.%d.1/32 dev e%d\n",
+                i, i, 20 + i / 250, i % 250, i, 40 + i / 250, i % 250, i);
+    }
+    return pclose(ip) == 0;
+}
+
+/* Lets the library work until it has looked at its interface; the work of the call that did most. */
+static struct work most_work(side_t *side) {
+    unsigned long before = work.questions + work.listings;
+    struct work most = {0, 0, 0, 0};
+    patience_t patience = be_patient();
+    int rest = 1000;
+    while (rest > 0) {
+        struct work start = work;
+        cci_event_t *event;
+        assert_int_equal(cci_get_event(side->ep, &event), CCI_EAGAIN);
+        most.calls = work.calls - start.calls > most.calls ? work.calls - start.calls : most.calls;
+        most.bytes = work.bytes - start.bytes > most.bytes ? work.bytes - start.bytes : most.bytes;
+        most.listings += work.listings - start.listings;
+        rest -= work.questions + work.listings > before;
+        still_patient(&patience, "a look at the interface");
+    }
+    return most;
+}
+
+TEST(crowd, ON_UDP, "a change of addresses among 1,500 interfaces makes no call list them, nor do more than a little") {
+    side_t *side;
+    int i;
+    (void)state;
+    if (!crowd_in(750)) {
+        skip();
+    }
+    side = side_open_at(device_named("zero"), NULL);
+    for (i = 0; i < 5; i++) {
+        struct work most;
+        char text[120];
+        snprintf(text, sizeof text, "ip addr add 10.9.7.%d/32 dev v0; for i in 0 1 2 3 4 5 6 7 8 9; do ip addr add 10.8.%d.$i/32 dev "
+                 "c$i; done", i, i);
+        assert_int_equal(command(text), 0);
+        most = most_work(side);
+        assert_int_equal(most.listings, 0);
+        assert_in_range(most.calls, 0, 100);
+        assert_in_range(most.bytes, 0, 200000);
+    }
+    assert_int_equal(command("ip addr del 10.9.0.1/24 dev v0"), 0);
+    await_failure(side);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */

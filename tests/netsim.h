@@ -472,7 +472,8 @@ NET_FN void net_wait(void *link, uint64_t timeout_ns) {
 }
 
 static const cci_link_t net_link = {CCI_LINK_VERSION, net_open, net_close, net_send, net_receive, net_clock, net_resolve,
-                                    net_address,      NULL,     NULL,      net_wait, NULL,        net_arm,   NULL};
+                                    net_address,      NULL,     NULL,      net_wait, NULL,        net_arm,   NULL, NULL,
+                                    NULL};
 
 NET_FN int net_discover(const cci_transport_t *self, void *list, int (*add)(void *list, const cci_device_desc_t *desc),
                         char *why, size_t why_size) {

@@ -146,12 +146,15 @@ archive() {
     check 'make dist failed' make -s dist URL=https://example.org/releases || return
     check 'the checksum is wrong' sh -c 'cd build/dist && sha256sum -c *.sha256'
     cp -R build/dist "$out/dist"
+    check 'the names in the archive are not in order' sh -c 'tar -tzf "$1" | sed "s|/\$||" | LC_ALL=C sort -c' - "$out/dist/$archive"
     tar -xzf "$out/dist/$archive" -C "$out" || fail 'the archive does not unpack'
     if has python3; then
         check 'the bill of materials' check_bill "$out/dist/cci-$version.spdx.json" "$tree" "$out/dist/$archive"
     else
         skip "$part: there is no python3 to read the bill of materials"
     fi
+    check 'the tests do not take the archive for a tree' sh "$tree/tests/run.sh" -k tree
+    rm -rf "$tree/build"
     check 'make dist in the archive failed' make -s -C "$tree" dist URL=https://example.org/releases
     check 'an archive of the archive differs' diff -r "$out/dist" "$tree/build/dist"
     time=$(date -r "$tree/cci.h" +%s)
@@ -203,6 +206,11 @@ uninstall() {
     check 'LIBDIR is not used' [ -e "$other/opt/x/lib/a/cmake/cci/cci-config.cmake" ]
     check 'MANDIR is not used' [ -e "$other/opt/man/man3/cci.3" ]
     check 'a relative directory is taken' sh -c '! make "$@" install PREFIX=here' - "$@"
+    make "$@" install LIBDIR=/opt/y/lib >"$out/log" 2>&1
+    check 'LIBDIR outside of PREFIX: the files for CMake do not name the headers' \
+        grep -q '"/opt/x/include"' "$other/opt/y/lib/cmake/cci/cci-config.cmake"
+    make "$@" uninstall LIBDIR=/opt/y/lib >"$out/log" 2>&1
+    make "$@" install >"$out/log" 2>&1
     check 'make uninstall failed' make "$@" uninstall
     check 'make uninstall leaves something' [ -z "$(find "$other" ! -type d ! -name libother.so -o -type d -name '*cci*')" ]
     check 'make uninstall takes what is not ours' [ -e "$other/opt/x/lib/a/libother.so" ]
@@ -326,7 +334,7 @@ meson_project() {
         >"$project/meson.build"
 }
 build_meson() {
-    check "$part: meson does not configure" meson setup --wrap-mode=forcefallback "$project/build" "$project" || return
+    check "$part: meson does not configure" meson setup --buildtype=plain --wrap-mode=forcefallback "$project/build" "$project" || return
     check "$part: meson does not build" meson compile -C "$project/build" || return
     run_users "$project/build" headers
 }
@@ -336,11 +344,15 @@ meson_wraps() {
     cp "$out/dist/cci.wrap" "$project/subprojects/"
     cp "$out/dist/$archive" "$project/subprojects/packagecache/"
     build_meson
-    # The repository as it is, with meson.build beside the wrap.
+    # The repository as it is: meson.build comes from beside the wrap.
     meson_project meson_repository
-    printf '[wrap-file]\ndirectory = repository\npatch_directory = cci\n' >"$project/subprojects/cci.wrap"
-    mkdir -p "$project/subprojects/repository"
-    cp cci*.h .github/packaging/meson/meson.build "$project/subprojects/repository/"
+    printf '[wrap-file]\ndirectory = repository\nsource_filename = repository.tar.gz\npatch_directory = cci\n' \
+        >"$project/subprojects/cci.wrap"
+    mkdir "$out/repository"
+    cp cci*.h "$out/repository/"
+    tar -czf "$project/subprojects/packagefiles/repository.tar.gz" -C "$out" repository
+    rm -rf "$out/repository"
+    cp .github/packaging/meson/meson.build "$project/subprojects/packagefiles/cci/"
     build_meson
 }
 
@@ -468,8 +480,7 @@ debian() {
     source=$out/debian/cci-$version
     cp -R .github/packaging/debian "$source/"
     chmod 755 "$source/debian/rules"
-    # Tools of another name that do the same are no reason to stop: -d.
-    check 'the Debian packages are not built' sh -c 'cd "$1" && DEB_BUILD_OPTIONS="noopt noautodbgsym" dpkg-buildpackage -b -d -us -uc' - \
+    check 'the Debian packages are not built' sh -c 'cd "$1" && DEB_CFLAGS_STRIP=-g DEB_BUILD_OPTIONS="noopt noautodbgsym" dpkg-buildpackage -b -us -uc' - \
         "$source" || return
     for package in "libcci$abi" libcci-dev cci-tools; do
         check "there is no package $package" ls "$out/debian/${package}_"*.deb

@@ -18,8 +18,8 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-from second import (ACCEPT, CONFIRM, CONFIRMED, DATA, PING, REQUEST, RESET, Connection, Link, address_of, connect, fail,
-                    on_request, request, reset, unguessable)
+from second import (ACCEPT, CLOSE, CLOSED, CONFIRM, CONFIRMED, DATA, PING, REQUEST, RESET, Connection, Link, address_of,
+                    connect, fail, on_request, request, reset, unguessable)
 from second_seal import SealedLink, key_from
 
 MEMORY_BYTES = 1 << 20  # that examples/rma offers, and so does `offer`
@@ -41,7 +41,7 @@ def serve(link, offers):
         index, token = struct.unpack_from("<IQ", packet, 4)
         if packet[1] == REQUEST:
             on_request(link, connections, packet, address, bytearray(MEMORY_BYTES) if offers else None)
-        elif packet[1] not in (CONFIRM, CONFIRMED, DATA):
+        elif packet[1] not in (CONFIRM, CONFIRMED, DATA, CLOSE):
             continue
         elif index >= len(connections) or connections[index].token != token:
             reset(link, packet, address)
@@ -50,6 +50,10 @@ def serve(link, offers):
             if not connection.is_open and offers:
                 connection.send(struct.pack("<QQQQ", connection.key, connection.region, MEMORY_BYTES, 1))
             connection.is_open = True
+            if packet[1] == CLOSE:
+                connection.confirm(CLOSED)
+                connections[index].token = None  # a RESET is the answer from now on
+                continue
             if packet[1] == CONFIRM:
                 connection.confirm(CONFIRMED)
             if packet[1] == DATA:
@@ -78,6 +82,8 @@ def pump(connection, until, what):
         index, token = struct.unpack_from("<IQ", got[0], 4)
         if got[0][1] == DATA and (index, token) == (connection.index, connection.token):
             connection.input(*got, time.monotonic())
+        elif got[0][1] == CONFIRM and (index, token) == (connection.index, connection.token):
+            connection.confirm(CONFIRMED)
         elif got[0][1] == ACCEPT and (index, token) == (connection.index, connection.token):
             connection.confirm(CONFIRM)
         elif got[0][1] == RESET and token == connection.peer_token:
@@ -120,6 +126,23 @@ def use_memory(connection):
     if connection.read_into != data:
         fail("what was read is not what was written")
     print("wrote and read back %d bytes" % MEMORY_BYTES)
+
+
+def close(connection):
+    """Tells the peer that the connection ends, until it knows (5.3)."""
+    for tries in range(6):
+        connection.confirm(CLOSE)
+        end = time.monotonic() + min(0.02 * 2 ** tries, 1)
+        while time.monotonic() < end:
+            got = connection.link.receive(0.02)
+            if not got:
+                continue
+            index, token = struct.unpack_from("<IQ", got[0], 4)
+            if got[0][1] == CLOSED and (index, token) == (connection.index, connection.token) or \
+                    got[0][1] == RESET and token == connection.peer_token:
+                print("closed")
+                return
+    fail("nobody answers CLOSE")
 
 
 def crowd(link, address):
@@ -175,6 +198,7 @@ def main(arguments):
         move(connection)
     else:
         exchange(connection, 40)
+    close(connection)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@ against who measures time: it is for tests.
 """
 import struct
 
-from second import ACCEPT, COOKIE, CONFIRM, CONFIRMED, DATA, REJECT, REQUEST, RESET, Link, fail, nearest
+from second import ACCEPT, CLOSE, CLOSED, COOKIE, CONFIRM, CONFIRMED, DATA, REJECT, REQUEST, RESET, Link, fail, nearest
 
 SEALED = 2              # of the header's flags
 FROM_SERVER = 0x80      # of the type in a nonce
 TAG_BYTES = 16
-CLEAR_BYTES = {REQUEST: 64, ACCEPT: 40, REJECT: 32, CONFIRM: 24, CONFIRMED: 24, DATA: 24}
+CLEAR_BYTES = {REQUEST: 64, ACCEPT: 40, REJECT: 32, CONFIRM: 24, CONFIRMED: 24, DATA: 24, CLOSE: 24, CLOSED: 24}
 
 
 # ---- the cipher -----------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ class SealedLink(Link):
             number = self.number = nearest(struct.unpack_from("<I", packet, 20)[0], self.number)
         else:
             self.count += 1
-        if kind == CONFIRM:
+        if kind not in (REQUEST, DATA):
             packet = packet[:20] + struct.pack("<I", number)
         clear = CLEAR_BYTES[kind]
         nonce = struct.pack("<QQQ", self.token, peer, number | kind << 56)

@@ -86,6 +86,7 @@ typedef struct sim_state {
     uint32_t flip_per_mille;      /* in so many datagrams one to three bits are turned over */
     uint32_t crc;                 /* as in cci_link_info_t */
     uint64_t memory_limit;        /* as in cci_link_info_t */
+    uint32_t probe_idle_s;        /* likewise */
     uint64_t bytes_per_second;    /* 0: unlimited; otherwise a bottleneck with a queue of queue_bytes */
     uint64_t queue_bytes;
     size_t inbox_bytes;           /* what waits unreceived beyond this is lost, as with a socket buffer */
@@ -431,6 +432,7 @@ SIM_FN int sim_open(cci_device_t *device, const char *service, int want_os_handl
     info->base_mtu = sim.base_mtu;
     info->crc = sim.crc;
     info->memory_limit = sim.memory_limit;
+    info->probe_idle_s = sim.probe_idle_s;
     info->os_handle = -1;
     *link = endpoint;
     return CCI_SUCCESS;
@@ -572,9 +574,21 @@ SIM_FN int sim_resolve(void *link, const char *address, cci_link_addr_t *to) {
     return CCI_SUCCESS;
 }
 
+SIM_FN int sim_text(void *link, const cci_link_addr_t *address, char *text, size_t size) {
+    (void)link;
+    return snprintf(text, size, "%lu", (unsigned long)sim_number_of(address)) < (int)size ? CCI_SUCCESS : CCI_ERANGE;
+}
+
 SIM_FN int sim_address(void *link, char *text, size_t size) {
-    snprintf(text, size, "%lu", (unsigned long)((sim_endpoint_t *)link)->number);
-    return CCI_SUCCESS;
+    return sim_text(link, &((sim_endpoint_t *)link)->address, text, size);
+}
+
+/* Numbers that differ in the low 8 bits alone are neighbours. */
+SIM_FN uint32_t sim_prefix(void *link, const cci_link_addr_t *address, uint8_t bytes[16]) {
+    uint32_t number = sim_number_of(address) >> 8;
+    (void)link;
+    memcpy(bytes, &number, 4);
+    return 4;
 }
 
 SIM_FN int sim_group(void *link, const cci_link_addr_t *group, int join) {
@@ -626,7 +640,7 @@ SIM_FN int sim_is_up(void *link) {
 
 static const cci_link_t sim_link = {CCI_LINK_VERSION, sim_open,     sim_close, sim_send, sim_receive, sim_now,
                                     sim_resolve,      sim_address,  sim_group, sim_is_group, sim_wait, sim_wake,
-                                    NULL,             sim_is_up};
+                                    NULL,             sim_is_up, sim_text, sim_prefix};
 
 /* ---- the transport ----------------------------------------------------------------------------------------------------- */
 

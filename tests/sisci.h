@@ -23,6 +23,7 @@
 
 #include <ftw.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -165,6 +166,7 @@ HELPER child start(void (*run)(int in, int out)) {
     TRUE(c.pid >= 0);
     if (c.pid == 0) {
         in_child = 1;
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
         alarm(600);
         close(to[1]);
         close(from[0]);

@@ -89,6 +89,7 @@ typedef struct side {
     uint32_t node, incarnation;
     side_state_t state;
     int is_broken; /* the library has said so */
+    int has_ended; /* its event has come: nothing else may */
     cci_connection_t *handle;
     uint32_t timeout_us;
     message_t *messages; /* sent by this side */

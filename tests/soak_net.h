@@ -389,7 +389,7 @@ static int net_receive(void *link, cci_link_rx_t *rx, int count) {
 
 static const cci_link_t net_link = {CCI_LINK_VERSION, net_open,  sim_close, net_send,     net_receive, sim_now,
                                     sim_resolve,      sim_address, sim_group, sim_is_group, sim_wait,    sim_wake,
-                                    sim_arm,          sim_is_up};
+                                    sim_arm,          sim_is_up, sim_text, sim_prefix};
 static const cci_transport_t net_transport = {CCI_TRANSPORT_VERSION, "sim",       NULL,      NULL, sim_discover,
                                               sim_configure,         sim_refresh, &net_link, NULL};
 static const cci_transport_t *const net_transports[] = {&net_transport, NULL};

@@ -12,9 +12,12 @@
  * printed with the seed, and likely to fail again.
  */
 #define CCI_IMPLEMENTATION
+#include "delays.h"
+
 #include "cci_sisci.h"
 
 #include "cci.h"
+#include "delays.h"
 
 #include <dirent.h>
 #include <fcntl.h>

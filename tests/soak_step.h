@@ -306,6 +306,7 @@ static void side_opened(uint32_t id, uint32_t at, uint32_t node, cci_connection_
             "connection %u opens with other values than it was asked for", id);
     side->state = SIDE_OPEN;
     side->handle = handle;
+    side->has_ended = 0;
     if (is_reliable(&conns[id]) &&
         cci_get_opt(handle, CCI_OPT_CONN_SEND_TIMEOUT, &side->timeout_us) != CCI_SUCCESS) {
         soak_fail(ORACLE_CALL, "no send time-out");
@@ -423,6 +424,24 @@ static void on_send(uint32_t node, const cci_event_send_t *event) {
     }
 }
 
+static int has_ended(const cci_connection_t *connection) {
+    uintptr_t context = (uintptr_t)connection->context - 1;
+    return context / 2 < conn_count && conns[context / 2].side[context % 2].has_ended;
+}
+
+/* Comes once, after everything else of the connection, and not after the program has closed it. */
+static void on_end(const cci_event_disconnect_t *event) {
+    uintptr_t context = (uintptr_t)event->context - 1;
+    side_t *side;
+    REQUIRE(ORACLE_CALL, context / 2 < conn_count, "the end of a connection that nobody knows");
+    side = &conns[context / 2].side[context % 2];
+    REQUIRE(ORACLE_CALL, side->state == SIDE_OPEN && side->handle == event->connection, "the end of a connection that is closed");
+    REQUIRE(ORACLE_CALL, !side->has_ended, "a connection ended twice");
+    REQUIRE(ORACLE_CALL, side->open_ops == 0, "a connection ended before %u operations", side->open_ops);
+    side->has_ended = 1;
+    close_later((uint32_t)(context / 2), (uint32_t)(context % 2));
+}
+
 static void on_event(uint32_t index, cci_event_t *event) {
     node_t *node = &nodes[index];
     switch (event->type) {
@@ -439,6 +458,7 @@ static void on_event(uint32_t index, cci_event_t *event) {
         on_send(index, &event->send);
         break;
     case CCI_EVENT_RECV:
+        REQUIRE(ORACLE_CALL, !has_ended(event->recv.connection), "a message after the end of its connection");
         message_arrived(index, &event->recv);
         if (sim.now_ns < node->hoard_until_ns) {
             *PUSH(node->hoard, node->hoard_count, node->hoard_capacity, cci_event_t *) = event;
@@ -457,6 +477,9 @@ static void on_event(uint32_t index, cci_event_t *event) {
         close_later((uint32_t)(context / 2), (uint32_t)(context % 2));
         break;
     }
+    case CCI_EVENT_DISCONNECT:
+        on_end(&event->disconnect);
+        break;
     case CCI_EVENT_ENDPOINT_DEVICE_FAILED:
         REQUIRE(ORACLE_CALL, event->dev_failed.endpoint == node->endpoint, "another endpoint's device failed");
         break;
@@ -705,6 +728,7 @@ static void soak_rma(uint32_t id, uint32_t at, const rma_plan_t *rma, uint32_t b
 static void soak_open(uint32_t index) {
     node_t *node = &nodes[index];
     char service[16];
+    uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
     int status, fd = -1;
     uint32_t tries = 0;
     size_t blocks;
@@ -721,6 +745,7 @@ static void soak_open(uint32_t index) {
     net_opening.recv_buf_count = profile.recv_bufs;
     net_opening.send_timeout_us = profile.timeout_us;
     net_opening.congestion = profile.congestion;
+    net_opening.probe_idle_s = index % 3 == 0 ? 20 : 0;
     net_opening.crc = profile.protection == PROTECTION_CRC;
     snprintf(service, sizeof service, "%lu", (unsigned long)(NET_FIRST_NODE + index));
     node->sleeps = happens(400);
@@ -737,6 +762,7 @@ static void soak_open(uint32_t index) {
     }
     alloc_fails_at = 0;
     REQUIRE(ORACLE_CALL, status == CCI_SUCCESS, "cci_create_endpoint_at: %s", cci_strerror(NULL, (cci_status_t)status));
+    REQUIRE(ORACLE_CALL, cci_set_opt(node->endpoint, CCI_OPT_ENDPT_EVENT_MASK, &mask) == CCI_SUCCESS, "the mask was refused");
     for (node->link = NULL, tries = 0; tries < (uint32_t)sim.endpoint_count; tries++) {
         if (sim.endpoints[tries]->number == NET_FIRST_NODE + index) {
             node->link = sim.endpoints[tries];
@@ -1074,6 +1100,7 @@ static void check_silence(void) {
         const cci_conn_table_t *table = &dgram_of(&nodes[n])->conns;
         for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
             const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)cci_conn_at(table, i);
+            excused += conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns < sim.now_ns + 2 * SEC;
             excused += conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.state == CCI_CONN_CLOSING ||
                        (conn->keepalive_us > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_RU);
         }

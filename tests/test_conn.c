@@ -329,11 +329,39 @@ static void test_retries_double_up_to_a_second(void **state) {
     for (tries = 6; tries < 256; tries++) assert_int_equal(cci_conn_retry_ns((uint8_t)tries), 1000000000);
 }
 
+static void test_a_table_with_a_base_finds_its_own_indices_alone(void **state) {
+    uint32_t i;
+    cci_conn_t *conn[2 * CCI__CONN_SLAB];
+    (void)state;
+    teardown(NULL);
+    memset(slabs, 0, sizeof slabs);
+    cci_conn_table_init(&table, key, ENTRY, slabs);
+    table.base = 0xff000000u; /* the highest */
+    rehash(4);
+    grow();
+    for (i = 0; i < 2 * CCI__CONN_SLAB; i++) {
+        conn[i] = open_one();
+        assert_int_equal(conn[i]->index - table.base, i);
+        conn[i]->peer = address(i);
+        cci_conn_hash(&table, conn[i]);
+    }
+    rehash(64);
+    for (i = 0; i < 2 * CCI__CONN_SLAB; i++) {
+        assert_ptr_equal(cci_conn_find(&table, conn[i]->index, conn[i]->token), conn[i]);
+        assert_null(cci_conn_find(&table, i, conn[i]->token));
+        assert_null(cci_conn_find(&table, conn[i]->index - CCI__CONN_MOST, conn[i]->token));
+        assert_ptr_equal(cci_conn_find_request(&table, &conn[i]->peer, 0, 0), conn[i]);
+        cci_conn_close(&table, conn[i]);
+    }
+    assert_non_null(open_one());
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_a_connection_is_found_by_its_index_and_token_alone),
         TEST(test_a_stale_token_finds_nothing),
+        TEST(test_a_table_with_a_base_finds_its_own_indices_alone),
         TEST(test_the_table_grows_without_moving_connections),
         TEST(test_a_request_is_found_again_also_after_the_hash_has_grown),
         TEST(test_a_header_is_read_as_it_was_written_and_nothing_shorter),

@@ -3,6 +3,8 @@
  *
  * A client and a server on the simulated network, with 1 ms each way. What they send passes through route(), which counts
  * the packets by type, notes when each CLOSE left, and loses those of a type that the test names.
+ *
+ *     test_ends [CYCLES]     so many connections come and go in the last test; the figure of the README took 10,000,000
  */
 #define _GNU_SOURCE 1
 #include <setjmp.h>
@@ -38,9 +40,13 @@ static uint32_t most_at_once;   /* CLOSE packets in one millisecond */
 static uint64_t window_ns;
 static uint32_t in_window;
 static uint32_t blocks;
+static int all_fail; /* there is no memory */
+static uint32_t warnings;
+static uint32_t cycles = 100000;
+static char asked_by[64]; /* peer_uri of the last request */
 
 static struct seen {
-    uint32_t received, received_after_end, sent, failed, accepted_failed, connected, ends, keepalives;
+    uint32_t received, received_after_end, sent, failed, accepted_failed, connected, refused, ends, keepalives;
     int send_status, end_status;
     uint64_t end_ns, failed_ns;
     cci_connection_t *end_connection;
@@ -72,6 +78,8 @@ static void route(const sim_datagram_t *datagram) {
 
 static void *counting_alloc(void *user, size_t size_bytes) {
     (void)user;
+    if (all_fail)
+        return NULL;
     blocks++;
     return malloc(size_bytes);
 }
@@ -84,8 +92,8 @@ static void counting_release(void *user, void *pointer) {
 
 static void no_log(void *user, int level, const char *text) {
     (void)user;
-    (void)level;
     (void)text;
+    warnings += level == CCI_LOG_WARN;
 }
 
 static cci__dgram_t *dgram_of(cci_endpoint_t *endpoint) {
@@ -105,7 +113,10 @@ static uint32_t used(cci_endpoint_t *endpoint) {
 }
 
 static void on_connect(cci_event_t *event) {
-    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    if (event->connect.status != CCI_SUCCESS) {
+        seen.refused++;
+        return;
+    }
     at_client = event->connect.connection;
     seen.connected++;
 }
@@ -134,6 +145,7 @@ static void on_send(cci_event_t *event) {
 static void on_event(cci_event_t *event) {
     switch (event->type) {
     case CCI_EVENT_CONNECT_REQUEST:
+        snprintf(asked_by, sizeof asked_by, "%s", event->request.peer_uri ? event->request.peer_uri : "nobody");
         assert_int_equal(cci_accept(event, (void *)0x77), CCI_SUCCESS);
         break;
     case CCI_EVENT_ACCEPT:
@@ -240,6 +252,8 @@ static int begin(void **state) {
     memset(kept_length, 0, sizeof kept_length);
     most_at_once = in_window = of_server_count = blocks = 0;
     window_ns = 0;
+    all_fail = 0;
+    warnings = 0;
     at_client = at_server = NULL;
     transports[0] = &sim_transport;
     memset(&setup, 0, sizeof setup);
@@ -426,8 +440,8 @@ static void a_program_that_leaves_waiting_events_gets_none_of_a_connection_that_
     assert_int_equal(cci_set_opt(at_server, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &keepalive_us), CCI_SUCCESS);
     assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
     let_server_work(ROUND_TRIP_NS);
-    assert_non_null(dconn_of(at_server)->keepalive_event); /* both wait */
-    assert_non_null(dconn_of(at_server)->pending);
+    assert_non_null(dconn_of(at_server)->in.broken.keepalive_event); /* both wait */
+    assert_non_null(dconn_of(at_server)->in.broken.end_event);
     assert_int_equal(cci_disconnect(at_server), CCI_SUCCESS);
     run_for(3 * ROUND_TRIP_NS);
     assert_int_equal(seen.ends + seen.keepalives, 0);
@@ -515,8 +529,8 @@ static double time_of_disconnects(uint32_t count) {
         let_server_work(100000);
     assert_int_equal(cci_set_opt(server, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, &keepalive_us), CCI_SUCCESS);
     for (i = 0; i < count; i++) {
-        assert_non_null(dconn_of(of_server[i])->keepalive_event);
-        assert_non_null(dconn_of(of_server[i])->pending);
+        assert_non_null(dconn_of(of_server[i])->in.broken.keepalive_event);
+        assert_non_null(dconn_of(of_server[i])->in.broken.end_event);
     }
     start = clock();
     for (i = 0; i < count; i++)
@@ -620,9 +634,191 @@ static void a_close_does_not_end_a_handshake_or_a_group(void **state) {
     assert_int_equal(seen.ends, 0);
 }
 
+/* ---- peers that vanish ---------------------------------------------------------------------------------------------------- */
+
+/* Endpoints that look after silent peers. */
+static void open_watchful(uint32_t probe_idle_s) {
+    destroy(&client);
+    destroy(&server);
+    sim.probe_idle_s = probe_idle_s;
+    assert_int_equal(cci_create_endpoint_at(NULL, "77", 0, &client, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &server, NULL), CCI_SUCCESS);
+    set_mask(server);
+    connect_both(CCI_CONN_ATTR_RO);
+}
+
+static void a_peer_that_vanished_is_found_out_by_a_probe_without_hot_state(void **state) {
+    uint64_t since_ns;
+    (void)state;
+    open_watchful(2);
+    client = NULL;
+    since_ns = sim.now_ns;
+    while (seen.ends == 0 && sim.now_ns < since_ns + 10000 * MS)
+        run_for(10 * MS);
+    assert_int_equal(seen.ends, 1);
+    assert_int_equal(seen.end_status, CCI_ETIMEDOUT);
+    assert_true(seen.end_ns - since_ns > 3500 * MS && seen.end_ns - since_ns < 4500 * MS);
+    assert_int_equal(of_type[CCI__PKT_CONFIRM], 1 + CCI__DGRAM_PROBES); /* the first opened the connection */
+    assert_null(dconn_of(at_server)->active);
+}
+
+static void a_peer_that_was_restarted_is_found_out_by_the_answer_to_a_probe(void **state) {
+    (void)state;
+    open_watchful(2);
+    lose[CCI__PKT_CLOSE] = 100;
+    destroy(&client);
+    assert_int_equal(cci_create_endpoint_at(NULL, "77", 0, &client, NULL), CCI_SUCCESS);
+    run_for(2500 * MS);
+    assert_int_equal(seen.ends, 1);
+    assert_int_equal(seen.end_status, CCI_ERR_DISCONNECTED);
+}
+
+static void peers_that_are_silent_but_there_stay_connected(void **state) {
+    (void)state;
+    open_watchful(2);
+    set_mask(client);
+    run_for(60000 * MS);
+    assert_int_equal(seen.ends, 0);
+    assert_true(of_type[CCI__PKT_CONFIRM] > 20 && of_type[CCI__PKT_CONFIRM] < 70);
+    assert_int_equal(cci_send(at_client, "here", 4, NULL, 0), CCI_SUCCESS);
+    run_for(3 * ROUND_TRIP_NS);
+    assert_int_equal(seen.received, 1);
+}
+
+static void without_probes_an_idle_connection_sends_nothing(void **state) {
+    uint64_t before;
+    (void)state;
+    open_watchful(0);
+    before = sim.sent_count;
+    run_for(60000 * MS);
+    assert_int_equal(sim.sent_count, before);
+}
+
+/* ---- servers that have no space ------------------------------------------------------------------------------------------- */
+
+static void a_server_without_memory_says_that_it_is_busy_and_its_log_says_why(void **state) {
+    (void)state;
+    connect_many(CCI__CONN_SLAB);
+    start_connect(CCI_CONN_ATTR_RO);
+    all_fail = 1;
+    run_for(500 * MS);
+    assert_true(of_type[CCI__PKT_BUSY] >= 4);
+    assert_int_equal(warnings, 1);
+    assert_int_equal(seen.connected, CCI__CONN_SLAB);
+    all_fail = 0;
+    run_for(1500 * MS);
+    assert_int_equal(seen.connected, CCI__CONN_SLAB + 1);
+    assert_int_equal(seen.refused, 0);
+}
+
+static void a_full_table_is_busy_until_a_connection_ends_and_then_takes_who_waits(void **state) {
+    static const struct timeval patience = {3, 0};
+    uint32_t used_before;
+    char *uri;
+    (void)state;
+    dgram_of(server)->conns.slab_limit = 1;
+    assert_int_equal(cci_get_opt(server, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    connect_many(3 * CCI__CONN_SLAB / 4); /* what one network may have */
+    used_before = used(server);
+    assert_int_equal(cci_connect(client, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &patience), CCI_SUCCESS);
+    run_for(3500 * MS);
+    assert_int_equal(used(server), used_before);
+    assert_int_equal(seen.refused, 1); /* its time is over */
+    start_connect(CCI_CONN_ATTR_RO);
+    run_for(1500 * MS);
+    assert_int_equal(cci_disconnect(of_server[0]), CCI_SUCCESS);
+    run_for(1500 * MS);
+    assert_int_equal(used(server), used_before);
+    assert_int_equal(seen.connected, used_before + 1);
+    free(uri);
+}
+
+static void one_network_leaves_others_a_part_of_the_table(void **state) {
+    cci_endpoint_t *crowd = client;
+    uint32_t i;
+    (void)state;
+    dgram_of(server)->conns.slab_limit = 1;
+    for (i = 0; i < 2 * CCI__CONN_SLAB; i++)
+        start_connect(CCI_CONN_ATTR_RO);
+    run_for(3000 * MS);
+    assert_int_equal(seen.connected, 3 * CCI__CONN_SLAB / 4);
+    assert_int_equal(cci_create_endpoint_at(NULL, "90000", 0, &client, NULL), CCI_SUCCESS);
+    start_connect(CCI_CONN_ATTR_RO);
+    for (i = 0; i < 10; i++) {
+        run_for(MS);
+        serve(crowd);
+    }
+    assert_int_equal(seen.connected, 3 * CCI__CONN_SLAB / 4 + 1);
+    assert_string_equal(asked_by, "sim://90000");
+}
+
+static void a_link_of_version_1_is_taken_and_not_read_beyond_its_end(void **state) {
+    static const cci_transport_t *transports[2];
+    cci_link_t *old = (cci_link_t *)malloc(offsetof(cci_link_t, text));
+    static cci_transport_t transport;
+    cci_setup_t setup;
+    uint32_t caps;
+    (void)state;
+    assert_non_null(old);
+    memcpy(old, &sim_link, offsetof(cci_link_t, text));
+    old->version = 1;
+    transport = sim_transport;
+    transport.link = old;
+    transports[0] = &transport;
+    memset(&setup, 0, sizeof setup);
+    setup.transports = transports;
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    assert_int_equal(cci_setup(&setup), CCI_SUCCESS);
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &client, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &server, NULL), CCI_SUCCESS);
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_string_equal(asked_by, "nobody");
+    destroy(&client);
+    destroy(&server);
+    free(old);
+}
+
+/* ---- for ever -------------------------------------------------------------------------------------------------------------- */
+
+/* Clients connect, say something and leave; the server gives each connection back at the event about its end. */
+static void connections_that_come_and_go_leave_the_memory_of_the_first_thousand(void **state) {
+    uint32_t i, blocks_before = 0;
+    cci_event_t *event;
+    (void)state;
+    set_mask(server);
+    sim.delay_ns = 10000;
+    for (i = 0; i < cycles; i++) {
+        uint32_t open_before = of_server_count = 0, ends_before = seen.ends;
+        at_client = NULL;
+        start_connect(i & 1 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_UU);
+        while (!at_client || of_server_count == open_before) {
+            serve(client);
+            serve(server);
+        }
+        assert_int_equal(cci_send(at_client, "hello", 5, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
+        while (seen.ends == ends_before) {
+            serve(client);
+            while (cci_get_event(server, &event) == CCI_SUCCESS) {
+                on_event(event);
+                if (event->type == CCI_EVENT_DISCONNECT)
+                    assert_int_equal(cci_disconnect(event->disconnect.connection), CCI_SUCCESS);
+                assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+            }
+        }
+        if (i == 1000)
+            blocks_before = blocks;
+    }
+    run_for(2000 * MS);
+    assert_int_equal(used(client) + used(server), 0);
+    assert_int_equal(blocks, blocks_before);
+    assert_int_equal(dgram_of(server)->conns.slab_count, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(what_a_peer_had_pending_ends_within_a_round_trip_of_a_disconnect),
         TEST(the_event_comes_once_with_the_connection_and_its_context),
@@ -641,6 +837,17 @@ int main(void) {
         TEST(a_close_with_another_token_or_for_a_connection_that_is_not_open_does_nothing),
         TEST(a_close_that_comes_again_later_ends_no_other_connection),
         TEST(a_close_does_not_end_a_handshake_or_a_group),
+        TEST(a_peer_that_vanished_is_found_out_by_a_probe_without_hot_state),
+        TEST(a_peer_that_was_restarted_is_found_out_by_the_answer_to_a_probe),
+        TEST(peers_that_are_silent_but_there_stay_connected),
+        TEST(without_probes_an_idle_connection_sends_nothing),
+        TEST(a_server_without_memory_says_that_it_is_busy_and_its_log_says_why),
+        TEST(a_full_table_is_busy_until_a_connection_ends_and_then_takes_who_waits),
+        TEST(one_network_leaves_others_a_part_of_the_table),
+        TEST(a_link_of_version_1_is_taken_and_not_read_beyond_its_end),
+        TEST(connections_that_come_and_go_leave_the_memory_of_the_first_thousand),
     };
+    if (argc > 1)
+        cycles = (uint32_t)strtoul(argv[1], NULL, 10);
     return cmocka_run_group_tests_name("ends", tests, NULL, NULL);
 }

@@ -566,12 +566,45 @@ static void an_old_request_is_not_heard_again(void **state) {
     tamper = NULL;
     assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
     assert_int_equal(cci_disconnect(at_server), CCI_SUCCESS);
-    memset(dgram_of(server)->gone, 0, sizeof dgram_of(server)->gone);
     sim_advance_to(sim.now_ns + UINT64_C(40000000000));
     for (i = 0; i < tape_count; i++)
         replay(i);
     run(1000);
     assert_int_equal(requests, 1);
+    free(tape);
+}
+
+/* The copy of a request has a good cookie for 17 s at least and 34 s at most. Other connections come and go meanwhile. */
+static void a_request_is_heard_once_after_every_delay(void **state) {
+    uint32_t i, step, phase, expected;
+    (void)state;
+    tape = (packet_t *)malloc(MAX_PACKETS * sizeof *tape);
+    assert_non_null(tape);
+    open_both();
+    for (phase = 0; phase < 4; phase++) {
+        tape_count = 0;
+        tamper = record;
+        connect_both(CCI_CONN_ATTR_RO);
+        tamper = NULL;
+        for (step = 0; step < 161; step++) {
+            assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
+            assert_int_equal(cci_disconnect(at_server), CCI_SUCCESS);
+            expected = (uint32_t)requests;
+            for (i = 0; i < tape_count; i++)
+                replay(i);
+            run(40);
+            assert_int_equal(requests, expected);
+            for (i = 0; i < 4; i++) {
+                connect_both(CCI_CONN_ATTR_RO);
+                if (i < 3) {
+                    assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
+                    assert_int_equal(cci_disconnect(at_server), CCI_SUCCESS);
+                }
+            }
+            sim_advance_to(sim.now_ns + UINT64_C(250000000));
+        }
+        sim_advance_to(sim.now_ns + UINT64_C(4300000000));
+    }
     free(tape);
 }
 
@@ -798,6 +831,31 @@ static void where_it_is_allowed_sealed_and_plain_connections_live_side_by_side(v
     connect_both(CCI_CONN_ATTR_RO);
     exchange(local, remote);
     assert_true(seal_state.sealed > 0);
+}
+
+/* Only who has the key closes a connection, or answers that it is closed. */
+static void a_close_that_an_observer_could_make_does_not_end_a_sealed_connection(void **state) {
+    uint8_t bytes[64];
+    uint32_t i;
+    cci__dconn_t *conn;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    conn = dconn_of(at_server);
+    for (i = 0; i < 64; i++) {
+        memset(bytes, (int)i, sizeof bytes);
+        cci_conn_write_header(bytes, i & 1 ? CCI__PKT_CLOSE : CCI__PKT_CLOSED, 0, conn->conn.index, conn->conn.token,
+                              conn->conn.peer_index, i);
+        bytes[3] = i & 2 ? CCI__HEADER_SEALED : 0;
+        sim_inject(number_at(client), number_at(server), bytes, 24 + i % 41);
+    }
+    run(1000);
+    assert_int_equal(conn->conn.state, CCI_CONN_OPEN);
+    assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
+    run(1000);
+    assert_int_equal(conn->conn.state, CCI_CONN_BROKEN);
+    assert_int_equal(conn->end_status, CCI_SUCCESS);
+    assert_int_equal(dgram_of(client)->conns.used, 0); /* the answer opened */
 }
 
 /* Whoever sees a packet knows index and token: what is sealed must not be had for less. */
@@ -1323,6 +1381,7 @@ int main(void) {
         SEALED(a_rejected_request_is_sealed_too),
         SEALED(what_was_captured_has_no_effect_when_it_is_sent_again),
         SEALED(an_old_request_is_not_heard_again),
+        SEALED(a_request_is_heard_once_after_every_delay),
         SEALED(nonces_never_repeat_over_losses_connections_and_restarts),
         SEALED(nonces_never_repeat_when_addresses_change_or_come_back),
         SEALED(nothing_is_sealed_or_heard_twice_after_a_connection_was_idle),
@@ -1334,6 +1393,7 @@ int main(void) {
         SEALED(where_it_is_allowed_sealed_and_plain_connections_live_side_by_side),
         SEALED(a_plain_packet_for_a_sealed_connection_is_refused),
         SEALED(a_reset_that_an_observer_could_make_does_not_end_a_sealed_connection),
+        SEALED(a_close_that_an_observer_could_make_does_not_end_a_sealed_connection),
         SEALED(the_peer_of_a_sealed_connection_that_was_closed_learns_it_at_once),
         SEALED(the_secret_of_resets_is_not_told_while_a_connection_is_being_made),
         SEALED(packets_that_are_repeated_do_not_pass_for_a_peer_that_is_gone),

@@ -6,8 +6,11 @@
  * otherwise, no memory is reached in another way than by mapping it (rma = map).
  */
 #define CCI_IMPLEMENTATION
+#include "delays.h"
+
 #include "cci_sisci.h"
 #include "cci.h"
+#include "delays.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -1102,6 +1105,91 @@ static void a_group_founded_anew(void **state) {
     CHECK(cci_finalize() == CCI_SUCCESS);
 }
 
+/* Is in the group until it is killed. It sends the number that it is told until it hears a greater one, and says the
+ * greatest that it has heard. */
+static void take_part(int in, int out) {
+    struct pollfd item;
+    cci_event_t *event;
+    cci_connection_t *tx;
+    uint32_t number = 0, heard = 0, seed;
+    begin("", 0);
+    (void)join(CCI_CONN_ATTR_UU_MC_RX);
+    tx = join(CCI_CONN_ATTR_UU_MC_TX);
+    put(out, &heard, sizeof heard);
+    item.fd = in;
+    item.events = POLLIN;
+    for (;;) {
+        if (poll(&item, 1, 1) > 0) {
+            get(in, &number, sizeof number);
+        }
+        while (cci_get_event(endpoint, &event) == CCI_SUCCESS) {
+            if (event->type == CCI_EVENT_RECV) {
+                CHECK(is_sound(event->recv.ptr, event->recv.len));
+                memcpy(&seed, event->recv.ptr, sizeof seed);
+                if (seed > heard) {
+                    put(out, &seed, sizeof seed);
+                    heard = seed;
+                }
+            }
+            (void)cci_return_event(event);
+        }
+        if (number >= heard && number) {
+            send_message(tx, number);
+        }
+    }
+}
+
+static void hears(const child *c, uint32_t wanted) {
+    struct pollfd item;
+    uint32_t seed = UINT32_MAX;
+    item.fd = c->out;
+    item.events = POLLIN;
+    while (seed != wanted) {
+        CHECK(poll(&item, 1, (int)(PATIENCE_NS / 1000000)) == 1);
+        get(c->out, &seed, sizeof seed);
+    }
+}
+
+/* Members are killed in any order, also two at once, and others come, with delays at all steps of succession: then whoever
+ * sends is heard by all. For so many seconds (environment: CCI_TEST_SECONDS) or rounds (CCI_TEST_ROUNDS). */
+static void a_group_at_random(void **state) {
+    const char *seconds = getenv("CCI_TEST_SECONDS"), *rounds = getenv("CCI_TEST_ROUNDS");
+    uint64_t end_ns = cci__sci_now() + (seconds ? strtoul(seconds, NULL, 10) : 6) * SECOND_NS;
+    uint32_t most = rounds ? (uint32_t)strtoul(rounds, NULL, 10) : UINT32_MAX, round, k, i;
+    child c[4];
+    (void)state;
+    delays_us = getenv("CCI_TEST_DELAYS") ? -1 : 20000;
+    for (i = 0; i < 4; i++) {
+        c[i] = fork_child(take_part);
+        hears(&c[i], 0);
+    }
+    for (round = 1; round <= most && (rounds || cci__sci_now() < end_ns); round++) {
+        uint32_t deaths = 1 + (uint32_t)(cci__sci_random() % 3), first = (uint32_t)(cci__sci_random() % 4);
+        for (k = 0; k < deaths; k++) {
+            end_child(&c[(first + k) % 4]);
+            if (cci__sci_random() % 2) {
+                cci__sci_nap();
+            }
+        }
+        for (k = 0; k < deaths; k++) {
+            c[(first + k) % 4] = fork_child(take_part);
+        }
+        for (k = 0; k < deaths; k++) {
+            hears(&c[(first + k) % 4], 0);
+        }
+        first = (uint32_t)(cci__sci_random() % 4);
+        put(c[first].in, &round, sizeof round);
+        for (i = 0; i < 4; i++) {
+            hears(&c[i], round);
+        }
+    }
+    print_message("%lu rounds\n", (unsigned long)(round - 1));
+    for (i = 0; i < 4; i++) {
+        end_child(&c[i]);
+    }
+    delays_us = -1;
+}
+
 /* Writes over the memory of the group. */
 static void scribble_on_group(int in, int out) {
     struct pollfd item;
@@ -1247,6 +1335,7 @@ int main(int argc, char **argv) {
         TEST(room_again, "messages of a group that waited for room wake a sleeper that has made some"),
         TEST(a_group_without_its_first, "a group goes on when its first member is killed or leaves"),
         TEST(a_group_founded_anew, "a member that missed the end of its group is in the one that was founded after it"),
+        TEST(a_group_at_random, "whoever sends to a group is heard by all, whoever died at whatever moment"),
         TEST(a_scribbling_member, "a member that scribbles over the memory of its group crashes nobody"),
         TEST(group_addresses, "groups have addresses of their own, and joining one has its time-out"),
     };

@@ -1655,6 +1655,261 @@ static void rc_destroying_fails(void **state) {
     fake.destroy_fails = 0;
 }
 
+/* ---- mode = rc: connections that end -------------------------------------------------------------------------------- */
+
+/* What a side has seen; `order` is that of the events. */
+static struct rc_side {
+    uint32_t opened, got, done, failed, closed, requests, got_after_end;
+    int status, end_status;
+    cci_connection_t *newest;
+    cci_event_t *held[2048];
+    char uri[160];
+} rc_side[2];
+static int holds_requests, lets_go;
+
+static void rc_take(int side, cci_event_t *event) {
+    struct rc_side *s = &rc_side[side];
+    if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+        assert_non_null(event->request.peer_uri);
+        snprintf(s->uri, sizeof s->uri, "%s", event->request.peer_uri);
+        if (holds_requests) {
+            s->held[s->requests++] = event;
+            return;
+        }
+        assert_int_equal(cci_accept(event, s), CCI_SUCCESS);
+    } else if (event->type == CCI_EVENT_ACCEPT || event->type == CCI_EVENT_CONNECT) {
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        s->newest = event->connect.connection;
+        s->opened++;
+    } else if (event->type == CCI_EVENT_RECV) {
+        s->got++;
+        s->got_after_end += s->closed > 0 && !lets_go;
+    } else if (event->type == CCI_EVENT_SEND) {
+        assert_true(s->closed == 0 || lets_go);
+        *(event->send.status == CCI_SUCCESS ? &s->done : &s->failed) += 1;
+        s->status = event->send.status == CCI_SUCCESS ? s->status : (int)event->send.status;
+    } else {
+        assert_int_equal(event->type, CCI_EVENT_DISCONNECT);
+        assert_ptr_equal(event->disconnect.context, s);
+        s->end_status = (int)event->disconnect.status;
+        s->closed++;
+        if (lets_go) {
+            assert_int_equal(cci_disconnect(event->disconnect.connection), CCI_SUCCESS);
+        }
+    }
+    cci_return_event(event);
+}
+
+static void rc_look(int side) {
+    cci_event_t *event;
+    if ((side == 0 ? left : right) != NULL && cci_get_event(side == 0 ? left : right, &event) == CCI_SUCCESS) {
+        rc_take(side, event);
+    }
+}
+
+#define ENDS_AWAIT(condition)                                                                                          \
+    {                                                                                                                  \
+        uint64_t end_ns = now_ns() + 60 * SECOND_NS;                                                                   \
+        while (!(condition)) {                                                                                         \
+            rc_look(0);                                                                                                \
+            rc_look(1);                                                                                                \
+            if (now_ns() > end_ns) {                                                                                   \
+                fail_msg("never: %s", #condition);                                                                     \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+static void ends_open(const char *keys) {
+    cci_device_t *const *devices;
+    char text[512];
+    uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
+    memset(rc_side, 0, sizeof rc_side);
+    holds_requests = lets_go = 0;
+    snprintf(text, sizeof text, "[left]\ntransport = verbs\ndevice = fake0\n%s\n[right]\ntransport = verbs\ndevice = fake1\n%s",
+             keys, keys);
+    assert_int_equal(configured(text, ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &left, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[1], 0, &right, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_set_opt(left, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    assert_int_equal(cci_set_opt(right, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+}
+
+static void ends_connect(cci_conn_attribute_t attribute) {
+    char uri[100];
+    snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/%lu", (unsigned long)rc_of(1)->hw->qp->qp_num);
+    assert_int_equal(cci_connect(left, uri, "hello", 5, attribute, &rc_side[0], 0, NULL), CCI_SUCCESS);
+}
+
+static void ends_begin(const char *keys, cci_conn_attribute_t attribute) {
+    ends_open(keys);
+    ends_connect(attribute);
+    ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
+}
+
+static void rc_mask(void **state) {
+    uint32_t mask = 77;
+    (void)state;
+    ends_open("");
+    assert_int_equal(cci_get_opt(left, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    assert_int_equal(mask, 1u << CCI_EVENT_DISCONNECT);
+    mask = 1;
+    assert_int_equal(cci_set_opt(left, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_EINVAL);
+    mask = 0;
+    assert_int_equal(cci_set_opt(left, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    ends_connect(CCI_CONN_ATTR_RO);
+    ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
+    assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+    ENDS_AWAIT(cci_send(rc_side[0].newest, "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+    assert_int_equal(rc_side[0].closed + rc_side[1].closed, 0);
+}
+
+/* The peer takes 5 messages, and has buffers for 8 more; the first CLOSE is lost, or not. */
+static void rc_peer_closes(void **state) {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    int how;
+    (void)state;
+    for (how = 0; how < 4; how++) {
+        uint32_t i;
+        ends_begin("recv_buf_count = 8", attributes[how & 1]);
+        for (i = 0; i < 5; i++) {
+            assert_int_equal(cci_send(rc_side[0].newest, "taken", 5, NULL, 0), CCI_SUCCESS);
+        }
+        ENDS_AWAIT(rc_side[1].got == 5);
+        for (; i < 20; i++) {
+            assert_int_equal(cci_send(rc_side[0].newest, "pending", 7, NULL, 0), CCI_SUCCESS);
+        }
+        while (((fake_srq *)(void *)rc_of(1)->srq)->recv_count > 0) {
+            rc_look(0); /* what the peer has buffers for has got there */
+        }
+        if (how & 2) {
+            assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+        } else {
+            fake.drops = 1;
+            assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+            fake.drops = 0;
+        }
+        ENDS_AWAIT(rc_side[0].closed == 1);
+        assert_int_equal(rc_side[0].end_status, CCI_SUCCESS);
+        assert_int_equal(rc_side[0].done + rc_side[0].failed, 20);
+        assert_true(rc_side[0].done >= 5 && rc_side[0].failed > 0);
+        assert_int_equal(rc_side[0].status, CCI_ERR_DISCONNECTED);
+        assert_int_equal(cci_send(rc_side[0].newest, "x", 1, NULL, 0), CCI_ERR_DISCONNECTED);
+        assert_int_equal(cci_disconnect(rc_side[0].newest), CCI_SUCCESS);
+        ENDS_AWAIT(rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0);
+        assert_int_equal(rc_side[0].closed + rc_side[1].closed, 1);
+        finalize();
+    }
+}
+
+/* In each way that there is to close. */
+static void rc_messages_before_end(void **state) {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    int how;
+    (void)state;
+    for (how = 0; how < 6; how++) {
+        uint32_t i;
+        ends_begin("", attributes[how % 3]);
+        for (i = 0; i < 100; i++) {
+            assert_int_equal(cci_send(rc_side[0].newest, "before", 6, NULL, CCI_FLAG_SILENT | CCI_FLAG_BLOCKING),
+                             CCI_SUCCESS);
+        }
+        if (how < 3) {
+            assert_int_equal(cci_disconnect(rc_side[0].newest), CCI_SUCCESS);
+        } else {
+            assert_int_equal(cci_destroy_endpoint(left), CCI_SUCCESS);
+            left = NULL;
+        }
+        ENDS_AWAIT(rc_side[1].closed == 1);
+        assert_int_equal(rc_side[1].got, 100);
+        assert_int_equal(rc_side[1].got_after_end, 0);
+        assert_int_equal(rc_side[1].end_status, CCI_SUCCESS);
+        assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+        ENDS_AWAIT(rc_of(1)->conns.used == 0);
+        finalize();
+        left = right = NULL;
+    }
+}
+
+/* The endpoint that forgets is one that was there before, under the same queue pair, for all that its peer knows. */
+static void rc_forgotten(void **state) {
+    uint8_t bytes[CCI__HEADER_SIZE];
+    cci__rc_conn *conn;
+    (void)state;
+    ends_begin("", CCI_CONN_ATTR_RO);
+    conn = (cci__rc_conn *)(void *)rc_side[1].newest;
+    cci_conn_write_header(bytes, CCI__PKT_RESET, 0, conn->conn.peer_index, conn->conn.token, conn->conn.index, 0);
+    cci__rc_send_datagram(rc_of(1), &conn->conn.peer, bytes, sizeof bytes, NULL, 0);
+    ENDS_AWAIT(rc_side[0].closed == 1);
+    assert_int_equal(rc_side[0].end_status, CCI_ERR_DISCONNECTED);
+}
+
+/* Nothing is sent, and the network is cut: both sides notice, and not before their time. */
+static void rc_silent(void **state) {
+    uint64_t began_ns;
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        ends_begin("probe_idle = 1", i ? CCI_CONN_ATTR_UU : CCI_CONN_ATTR_RO);
+        began_ns = now_ns();
+        while (now_ns() - began_ns < 3 * SECOND_NS) { /* each is asked, and answers */
+            rc_look(0);
+            rc_look(1);
+        }
+        assert_int_equal(rc_side[0].closed + rc_side[1].closed, 0);
+        fake.drops = 1;
+        ENDS_AWAIT(rc_side[0].closed == 1 && rc_side[1].closed == 1);
+        assert_int_equal(rc_side[0].end_status, CCI_ETIMEDOUT);
+        assert_int_equal(rc_side[1].end_status, CCI_ETIMEDOUT);
+        assert_int_equal(cci_disconnect(rc_side[0].newest), CCI_SUCCESS);
+        assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+        ENDS_AWAIT(rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0); /* CLOSE finds nobody */
+        fake.drops = 0;
+        finalize();
+    }
+}
+
+static void rc_many(void **state) {
+    uint32_t i, slabs = 0, memory = 0;
+    (void)state;
+    ends_open("");
+    lets_go = 1;
+    for (i = 1; i <= 10000; i++) {
+        ends_connect(i % 3 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU);
+        ENDS_AWAIT(rc_side[0].opened == i && rc_side[1].opened == i);
+        assert_int_equal(cci_send(rc_side[0].newest, "bye", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        assert_int_equal(cci_disconnect(rc_side[i & 1].newest), CCI_SUCCESS);
+        ENDS_AWAIT(rc_side[0].closed + rc_side[1].closed == i && rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0);
+        if (i == 1000) {
+            slabs = rc_of(0)->conns.slab_count + rc_of(1)->conns.slab_count;
+            memory = (uint32_t)(fake.mrs + fake.qps + fake.ahs);
+        }
+    }
+    assert_int_equal(rc_of(0)->conns.slab_count + rc_of(1)->conns.slab_count, slabs);
+    assert_int_equal(fake.mrs + fake.qps + fake.ahs, memory);
+    assert_int_equal(rc_of(0)->closing + rc_of(1)->closing, 0);
+}
+
+static void rc_busy(void **state) {
+    uint32_t i, count = CCI__RC_REQUESTS + 10;
+    char uri[100];
+    (void)state;
+    ends_open("");
+    holds_requests = 1;
+    for (i = 0; i < count; i++) {
+        ends_connect(CCI_CONN_ATTR_UU);
+        ENDS_AWAIT(rc_side[1].requests == i + 1 || i >= CCI__RC_REQUESTS);
+    }
+    ENDS_AWAIT(rc_side[1].requests == CCI__RC_REQUESTS && strstr(log_text, "clients have to wait") != NULL);
+    snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.1]/%lu", (unsigned long)rc_of(0)->hw->qp->qp_num);
+    assert_string_equal(rc_side[1].uri, uri);
+    holds_requests = 0;
+    for (i = 0; i < CCI__RC_REQUESTS; i++) {
+        rc_take(1, rc_side[1].held[i]);
+    }
+    ENDS_AWAIT(rc_side[0].opened == count && rc_side[1].opened == count);
+}
+
 #define TEST(function, sentence) {sentence, function, begin_fake, end_fake, NULL}
 #define TEST_LIBRARY(function, sentence) {sentence, function, begin_unloaded, end_unloaded, NULL}
 
@@ -1711,6 +1966,13 @@ int main(int argc, char **argv) {
         TEST(rc_often, "mode = rc: queues that fail time and again lose and repeat no message"),
         TEST(rc_repair_fails, "mode = rc: what can't be repaired is a failed device, for all that is pending"),
         TEST(rc_destroying_fails, "mode = rc: what can't be destroyed is told in the log"),
+        TEST(rc_mask, "mode = rc: the event about a connection's end comes if it is asked for"),
+        TEST(rc_peer_closes, "mode = rc: what is pending ends when the peer closes, and CLOSE is repeated until it is heard"),
+        TEST(rc_messages_before_end, "mode = rc: what was sent before a connection's end comes before it"),
+        TEST(rc_forgotten, "mode = rc: a peer that has forgotten a connection is not one that has closed it"),
+        TEST(rc_silent, "mode = rc: a peer that vanished is noticed though nothing is sent, one that is silent is not lost"),
+        TEST(rc_many, "mode = rc: ten thousand connections leave nothing behind"),
+        TEST(rc_busy, "mode = rc: who can't be served is told so, and served later; a request says who asks"),
         TEST(address_moves, "a port's address may have another place in its table; without it the device is down"),
     };
     if (argc > 1) {

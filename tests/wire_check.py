@@ -410,7 +410,7 @@ class Side:
         self.reads = {}  # by this side, of the peer's memory
         self.challenges = set()  # sent to this side
         self.acked = []  # what the last ACK sent to this side named
-        self.confirmed_at = False
+        self.confirmed_at = self.closed_at = False
 
 
 class Rules:
@@ -484,6 +484,11 @@ class Rules:
         if known:
             self.hold('reject-answers', not known['accept'], 'rejected after it was accepted')
 
+    def busy(self, p):
+        known = self.answered('busy-answers', p)
+        if known:
+            self.hold('busy-answers', not known['accept'], 'busy after it was accepted')
+
     def receiver(self, rule, p):
         """The side that a packet is for."""
         self.headers.add((p['sender_index'], p['receiver_token'], p['receiver_index'], p['number']))
@@ -504,6 +509,16 @@ class Rules:
         side = self.receiver('confirmed-follows', p)
         if side:
             self.hold('confirmed-follows', side.peer.confirmed_at or self.partial, 'nobody has sent CONFIRM')
+
+    def close(self, p):
+        side = self.receiver('close-follows', p)
+        if side:
+            side.closed_at = True
+
+    def closed(self, p):
+        side = self.receiver('closed-follows', p)
+        if side:
+            self.hold('closed-follows', side.peer.closed_at or self.partial, 'nobody has sent CLOSE')
 
     def reset(self, p):
         if not self.hostile and not self.partial:
@@ -660,7 +675,7 @@ class Rules:
     def packet(self, datagram, items):
         (_, name), _, p, _ = items[0]
         token = p.get('first_token', p.get('receiver_token', p.get('client_token')))
-        if token and name not in ('COOKIE', 'RESET'):
+        if token and name not in ('COOKIE', 'BUSY', 'RESET'):
             sealed = name == 'SEALED'
             self.hold('sealed-apart', self.sealed.setdefault(token, sealed) == sealed, 'sealed and not sealed')
         if name == 'SEALED':
@@ -680,9 +695,10 @@ class Rules:
 
 
 RULES = ('request-once', 'cookie-answers', 'cookie-returned', 'accept-answers', 'reject-answers', 'confirm-follows',
-         'confirmed-follows', 'data-follows', 'reset-answers', 'token-new', 'number-increases', 'ack-names-sent',
-         'ack-stays', 'sealed-apart', 'few-pieces', 'response-answers', 'nack-names-sent', 'one-content', 'run-adjacent',
-         'message-fits', 'frame-allowed', 'read-answered', 'denied-answers', 'group-by-multicast')
+         'confirmed-follows', 'close-follows', 'closed-follows', 'busy-answers', 'data-follows', 'reset-answers',
+         'token-new', 'number-increases', 'ack-names-sent', 'ack-stays', 'sealed-apart', 'few-pieces', 'response-answers',
+         'nack-names-sent', 'one-content', 'run-adjacent', 'message-fits', 'frame-allowed', 'read-answered',
+         'denied-answers', 'group-by-multicast')
 
 
 # ---- checking a capture ----------------------------------------------------------------------------------------------

@@ -206,11 +206,34 @@ static void show_keepalive(side_t *a, side_t *b) {
     assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
 }
 
+/* More requests than a server with few buffers can hold: the rest is told to wait, and gets its turn. */
+static void show_busy(side_t *a, side_t *b) {
+    uint32_t few = 16, many = 1024;
+    int i, open = 0;
+    assert_int_equal(cci_set_opt(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, &few), CCI_SUCCESS);
+    for (i = 0; i < 40; i++) {
+        assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_RU, NULL, 0, NULL), CCI_SUCCESS);
+    }
+    for (i = 0; i < 1000; i++) {
+        poll_all();
+    }
+    while (open < 40) {
+        cci_event_t *request = await(b, CCI_EVENT_CONNECT_REQUEST);
+        assert_int_equal(cci_accept(request, NULL), CCI_SUCCESS);
+        drop(request);
+        drop(await(b, CCI_EVENT_ACCEPT));
+        drop(await(a, CCI_EVENT_CONNECT));
+        open++;
+    }
+    assert_int_equal(cci_set_opt(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, &many), CCI_SUCCESS);
+}
+
 TEST(all, ANYWHERE, "each kind of packet and frame is on the wire, and every operation ends as it should") {
     side_t *a = side_open(), *b = side_open();
     (void)state;
     fill(message, sizeof message, 3);
     show_handshakes(a, b);
+    show_busy(a, b);
     show_messages(a, b, CCI_CONN_ATTR_RO);
     show_messages(a, b, CCI_CONN_ATTR_RU);
     show_messages(a, b, CCI_CONN_ATTR_UU);

@@ -92,16 +92,20 @@ below() {
     esac
 }
 
-# fill_in FILE: a template with the words between @ replaced.
+# fill_in FILE: a template with the words between @ replaced. CMake finds the prefix from where its files lie, so these must
+# be below it.
 fill_in() {
+    cmake_includedir=$INCLUDEDIR cmake_libdir=$LIBDIR up=.
     case $LIBDIR in
-    "$PREFIX"/*) up=$(echo "${LIBDIR#"$PREFIX"/}/cmake/cci" | sed 's|[^/][^/]*|..|g') ;;
-    *) up=. ;;
+    "$PREFIX"/*)
+        up=$(echo "${LIBDIR#"$PREFIX"/}/cmake/cci" | sed 's|[^/][^/]*|..|g')
+        cmake_includedir=$(below _cci_prefix "$INCLUDEDIR")
+        cmake_libdir=$(below _cci_prefix "$LIBDIR")
+        ;;
     esac
     sed -e "s|@VERSION@|$version|g" -e "s|@PREFIX@|$PREFIX|g" -e "s|@UP@|$up|g" -e "s|@SHARED@|$link|g" \
         -e "s|@PC_INCLUDEDIR@|$(below prefix "$INCLUDEDIR")|g" -e "s|@PC_LIBDIR@|$(below prefix "$LIBDIR")|g" \
-        -e "s|@CMAKE_INCLUDEDIR@|$(below _cci_prefix "$INCLUDEDIR")|g" \
-        -e "s|@CMAKE_LIBDIR@|$(below _cci_prefix "$LIBDIR")|g" "$here/$1.in"
+        -e "s|@CMAKE_INCLUDEDIR@|$cmake_includedir|g" -e "s|@CMAKE_LIBDIR@|$cmake_libdir|g" "$here/$1.in"
 }
 
 # Names of directories stand as they are in scripts of sh and sed, and in files of pkg-config and CMake.
@@ -173,9 +177,11 @@ archive() {
 bill_of_materials() {
     (cd "$1" && find . -type f | LC_ALL=C sort | xargs sha1sum) >"$work/sha1"
     (cd "$1" && find . -type f | LC_ALL=C sort | xargs sha256sum) | cut -c 1-64 | paste -d ' ' - "$work/sha1" >"$work/files"
+    (cd "$1" && find . -type f | LC_ALL=C sort |
+        xargs grep -l 'SPDX-License-Identifier: MIT OR Unlicense' | sed 's/^/licensed /') >"$work/licensed"
     code=$(cut -c 1-40 "$work/sha1" | LC_ALL=C sort | tr -d '\n' | sha1sum | cut -c 1-40)
     awk -v version="$version" -v digest="$2" -v code="$code" -v created="$(date -u -d "@$3" +%Y-%m-%dT%H:%M:%SZ)" \
-        -v copyright="$(sed -n 's/^\(Copyright .*\)$/\1/p' LICENSE)" -f $here/spdx.awk "$work/files"
+        -v copyright="$(sed -n 's/^\(Copyright .*\)$/\1/p' LICENSE)" -f $here/spdx.awk "$work/licensed" "$work/files"
 }
 
 # Recipes that want the archive's address and digest.

@@ -118,6 +118,9 @@ kind("Packet", 6, "CONFIRMED", "24", "nothing")
 kind("Packet", 7, "DATA", "24", "frames")
 kind("Packet", 8, "RESET", "end", "nothing")
 kind("Packet", 9, "GROUP", "24", "frames")
+kind("Packet", 10, "CLOSE", "24", "nothing")
+kind("Packet", 11, "CLOSED", "24", "nothing")
+kind("Packet", 12, "BUSY", "24", "nothing")
 
 kind("Frame", 0, "PAD", "end", "R U G")
 kind("Frame", 1, "MESSAGE", "8+length", "R U G")
@@ -254,6 +257,39 @@ layout("Packet", "GROUP", {
     {"number", 20, "4", "any", ""},
 })
 
+layout("Packet", "CLOSE", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "10", ""},
+    {"attribute", 2, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"receiver_index", 4, "4", "any", "the receiver's; a connection that is not there is answered with RESET"},
+    {"receiver_token", 8, "8", "any", "the receiver's; likewise"},
+    {"sender_index", 16, "4", "any", "the sender's, for a RESET"},
+    {"number", 20, "4", "0", ""},
+})
+
+layout("Packet", "CLOSED", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "11", ""},
+    {"attribute", 2, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"receiver_index", 4, "4", "any", "the receiver's"},
+    {"receiver_token", 8, "8", "any", "the receiver's"},
+    {"sender_index", 16, "4", "any", "the sender's"},
+    {"number", 20, "4", "0", ""},
+})
+
+layout("Packet", "BUSY", {
+    {"version", 0, "1", "0xC1", ""},
+    {"type", 1, "1", "12", ""},
+    {"attribute", 2, "1", "0", ""},
+    {"flags", 3, "1", "0..1", "bit 0: a checksum is behind the packet (section 13)"},
+    {"client_index", 4, "4", "any", "of the REQUEST"},
+    {"client_token", 8, "8", "any", "of the REQUEST"},
+    {"sender_index", 16, "4", "0", ""},
+    {"number", 20, "4", "0", ""},
+})
+
 layout("Frame", "PAD", {
     {"type", 0, "1", "0", ""},
     {"zeros", 1, "end-1", "0", ""},
@@ -376,7 +412,7 @@ layout("Frame", "RESPONSE", {
 
 layout("Packet", "SEALED", {
     {"version", 0, "1", "0xC1", ""},
-    {"type", 1, "1", "1, 3..7, 9", "of the packet"},
+    {"type", 1, "1", "1, 3..7, 9..11", "of the packet"},
     {"attribute", 2, "1", "0..2", ""},
     {"flags", 3, "1", "2..3", ""},
     {"first_index", 4, "4", "any", "as in the layout of the type"},
