@@ -5851,7 +5851,7 @@ typedef struct cci__dconn {
         cci_evq_event_t *event;       /* REQUESTED: of the request; ACCEPTED: kept for the outcome */
         struct {
             cci_evq_event_t *event; /* of the request */
-            uint64_t missing;       /* bit n: piece n has not come */
+            uint32_t missing;       /* bit n: piece n of at most 32 has not come */
             uint32_t unit;          /* bytes of each piece but the last */
         } collecting;
         struct {
@@ -6983,15 +6983,15 @@ static void cci__dgram_begin_collecting(cci__dgram_t *ep, const cci__dconn_t *co
 /* A piece of a request: when all have come, the program may decide. */
 static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request) {
     cci_evq_event_t *event = conn->in.event;
-    uint64_t *missing = &conn->in.collecting.missing;
+    uint32_t *missing = &conn->in.collecting.missing;
     uint32_t count = request->unit ? (request->data_len + request->unit - 1) / request->unit : 1;
     if (event->base.pub.request.data_len != request->data_len || conn->in.collecting.unit != request->unit)
         return;
     CCI_ASSERT(request->unit != 0); /* that of the first piece */
     if (*missing == 0)
-        *missing = (UINT64_C(1) << count) - 1;
+        *missing = (uint32_t)((UINT64_C(1) << count) - 1);
     memcpy(event->buffer->data + request->offset, request->data, request->length);
-    *missing &= ~(UINT64_C(1) << request->offset / request->unit);
+    *missing &= ~(1u << request->offset / request->unit);
     if (*missing != 0)
         return;
     conn->conn.state = CCI_CONN_REQUESTED;
