@@ -1964,6 +1964,7 @@ extern "C" {
 #define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
 #define CCI__CONN_NONE 0xffffffffu
 #define CCI__CONN_EPOCH_NS (UINT64_C(1) << 34) /* of cookies: 17 s */
+#define CCI__CONN_CONFIRM_TRIES 30u         /* CONFIRM packets that are sent again at most */
 #define CCI__CONN_CLOSE_TRIES 6u           /* CLOSE packets that are sent at most */
 #define CCI__CONN_CLOSE_NS UINT64_C(20000) /* between CLOSE packets of an endpoint, on average: 50,000 a second */
 #define CCI__CONN_CLOSE_BURST 32u          /* of them may leave at once */
@@ -2010,7 +2011,10 @@ typedef struct cci_conn {
     uint8_t tries;      /* of the packet that is repeated */
     uint8_t is_client;
     uint8_t proven;     /* server: the client's address was proven by a cookie or by its token */
-    uint8_t confirming; /* client: CONFIRM is repeated */
+    union { /* by state */
+        uint8_t confirming; /* OPEN, client: CONFIRM is repeated */
+        uint8_t in_line;    /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
+    } step;
     uint8_t hashed;
     uint16_t flags;     /* the user's */
 } cci_conn_t;
@@ -2393,6 +2397,53 @@ CCI_API uint64_t cci_conn_cookie(const cci_conn_table_t *table, const cci_link_a
     return cci__siphash(table->key, words, 6) | 1; /* 0 stands for no cookie */
 }
 
+/* Milliseconds until try number `tries` of a handshake packet is followed by the next: 20 doubling to 1,000. */
+CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
+    return cci__min64((uint64_t)20 << cci__min32(tries, 8), 1000) * CCI__MS;
+}
+
+/* What a connection wants when its deadline is over. */
+typedef enum cci_conn_due {
+    CCI_CONN_DUE_NOTHING,
+    CCI_CONN_DUE_REQUEST,   /* a REQUEST is to be sent                                      */
+    CCI_CONN_DUE_CONFIRM,   /* a CONFIRM is to be sent                                      */
+    CCI_CONN_DUE_CLOSE,     /* a CLOSE is to be sent, as soon as cci_conn_close_output() says */
+    CCI_CONN_DUE_TIMED_OUT, /* it does not open in time                                     */
+    CCI_CONN_DUE_FORGOTTEN, /* nobody needs it any more                                     */
+    CCI_CONN_DUE_IDLE       /* OPEN, BROKEN: something of the user's                        */
+} cci_conn_due_t;
+
+/* The deadline is over; `give_up_ns` is when the program's time for connecting is. Sets the next deadline, unless the connection
+ * times out or is forgotten, or its user has something to do. */
+CCI_API cci_conn_due_t cci_conn_timeout(cci_conn_t *conn, uint64_t give_up_ns, uint64_t now_ns) {
+    switch (conn->state) {
+    case CCI_CONN_CONNECTING:
+        if (now_ns >= give_up_ns)
+            return CCI_CONN_DUE_TIMED_OUT;
+        if (conn->tries < 200)
+            conn->tries++;
+        conn->deadline_ns = cci__min64(now_ns + cci_conn_retry_ns(conn->tries), give_up_ns);
+        return CCI_CONN_DUE_REQUEST;
+    case CCI_CONN_ACCEPTED:
+        return CCI_CONN_DUE_TIMED_OUT;
+    case CCI_CONN_COLLECTING:
+    case CCI_CONN_REJECTED:
+        return CCI_CONN_DUE_FORGOTTEN;
+    case CCI_CONN_CLOSING:
+        return conn->step.in_line || conn->tries < CCI__CONN_CLOSE_TRIES ? CCI_CONN_DUE_CLOSE : CCI_CONN_DUE_FORGOTTEN;
+    case CCI_CONN_OPEN:
+        if (!conn->step.confirming || ++conn->tries > CCI__CONN_CONFIRM_TRIES)
+            return CCI_CONN_DUE_IDLE;
+        conn->deadline_ns = now_ns + cci_conn_retry_ns(conn->tries);
+        return CCI_CONN_DUE_CONFIRM;
+    case CCI_CONN_BROKEN:
+        return CCI_CONN_DUE_IDLE;
+    default:
+        conn->deadline_ns = CCI__NEVER;
+        return CCI_CONN_DUE_NOTHING;
+    }
+}
+
 /* What a RESET must hold that is to end a sealed connection of the peer with this index and token of ours. It needs no
  * state, and nobody learns it who sees the packets of a connection that is alive. */
 CCI_API uint64_t cci_conn_reset_secret(const cci_conn_table_t *table, uint32_t index, uint64_t token) {
@@ -2427,9 +2478,18 @@ CCI_API uint64_t cci_conn_close_slot(uint64_t *free_ns, uint64_t now_ns) {
     return cci__max64(now_ns, *free_ns - cci__min64(*free_ns, burst_ns));
 }
 
-/* Milliseconds until try number `tries` of a handshake packet is followed by the next: 20 doubling to 1,000. */
-CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
-    return cci__min64((uint64_t)20 << cci__min32(tries, 8), 1000) * CCI__MS;
+/* Takes a CLOSE's place in the line, if it has none yet. 1: it is to be sent now; its answer has more than a round trip's time,
+ * and twice as much each time. 0: not before deadline_ns. */
+CCI_API int cci_conn_close_output(cci_conn_t *conn, uint64_t *free_ns, uint64_t srtt_ns, uint64_t now_ns) {
+    if (!conn->step.in_line) {
+        conn->step.in_line = 1;
+        conn->deadline_ns = cci_conn_close_slot(free_ns, now_ns);
+    }
+    if (conn->deadline_ns > now_ns)
+        return 0;
+    conn->step.in_line = 0;
+    conn->deadline_ns = now_ns + (cci__max64(20 * CCI__MS, srtt_ns * 3 / 2) << conn->tries++);
+    return 1;
 }
 
 #ifdef __cplusplus
@@ -6290,7 +6350,6 @@ extern "C" {
 #define CCI__DGRAM_BURST 112000u      /* bytes of messages that leave at once even if others are under way */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
-#define CCI__DGRAM_CONFIRM_TRIES 30
 #define CCI__DGRAM_CLOSE_NS (100 * CCI__MS) /* an endpoint that goes waits for answers to its CLOSE packets at most */
 #define CCI__DGRAM_CLOSE_BATCHES 50u        /* one a millisecond, if there are many */
 #define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
@@ -6340,7 +6399,12 @@ typedef struct cci__dconn {
     cci__active_t *active;
     union { /* by conn.state */
         struct cci__pending *request; /* CONNECTING: what is repeated                                        */
-        cci_evq_event_t *event;       /* COLLECTING, REQUESTED: of the request; ACCEPTED: kept for the outcome */
+        cci_evq_event_t *event;       /* REQUESTED: of the request; ACCEPTED: kept for the outcome */
+        struct {
+            cci_evq_event_t *event; /* of the request */
+            uint32_t missing;       /* bit n: piece n of at most 32 has not come */
+            uint32_t unit;          /* bytes of each piece but the last */
+        } collecting;
         struct {
             cci_evq_event_t *keepalive_event; /* that waits for the program */
             uint64_t probe_ns;                /* when to look whether something has come */
@@ -6369,15 +6433,16 @@ typedef struct cci__dconn {
 #define CCI__CONN_OPENING 32u /* server: counts among those of its network that are not open yet */
 #define CCI__CONN_COUNTED 64u /* server: counts among those of its network */
 #define CCI__CONN_BUSY 128u   /* client: the server has no space for it */
-#define CCI__CONN_WAITING 512u/* wants what is lent for traffic, and has a place in the queue */
+#define CCI__CONN_WAITING 512u /* wants what is lent for traffic, and has a place in the queue */
 #define CCI__CONN_PARKED 1024u /* the peer doesn't answer: only its messages are kept */
-#define CCI__CONN_SLOT 16u  /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
 #define CCI__CONN_UNREADY 256u /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
 
 /* The client's request while it is repeated; its data follows. */
 typedef struct cci__pending {
     cci_evq_event_t *event;
     uint64_t key_id;
+    uint64_t cookie;     /* 0: none yet */
+    uint64_t give_up_ns; /* when the time for connecting is over */
     uint32_t data_len;
 } cci__pending_t;
 
@@ -6602,8 +6667,10 @@ static int cci__dgram_seal(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number
         cci__store32(wire + (type == CCI__PKT_REQUEST ? 56 : 20), (uint32_t)number);
     }
     wire[3] |= CCI__HEADER_SEALED;
-    if (number < CCI__SEAL_NUMBERS) { /* a client's peer_token is the cookie, or 0, until it knows the server's */
-        cci_conn_write_nonce(nonce, conn->conn.token, conn->conn.peer_token, number, type, !conn->conn.is_client);
+    if (number < CCI__SEAL_NUMBERS) { /* a client does not know the server's token yet when it asks */
+        cci_conn_write_nonce(nonce, conn->conn.token,
+                             type == CCI__PKT_REQUEST ? conn->in.request->cookie : conn->conn.peer_token, number, type,
+                             !conn->conn.is_client);
         if (ep->seal->seal(ep->seal->user, conn->key, nonce, wire, clear, wire + clear, *length - clear) == 0) {
             *length += ep->seal->tag_size;
             return 1;
@@ -7158,7 +7225,7 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
         if (CCI__UNLIKELY(conn->active->path != NULL))
             at = cci__min64(at, cci__path_deadline(ep, conn->active->path));
     }
-    if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
+    if (conn->conn.state != CCI_CONN_OPEN || conn->conn.step.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
         at = cci__min64(at, cci_rel_parked_until(conn->in.parked.first));
@@ -7444,7 +7511,7 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     if (conn->conn.state != CCI_CONN_OPEN)
         return;
     conn->conn.state = CCI_CONN_BROKEN;
-    conn->conn.confirming = 0;
+    conn->conn.step.confirming = 0;
     conn->conn.deadline_ns = CCI__NEVER;
     conn->end_status = status;
     cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
@@ -7691,7 +7758,7 @@ static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__pending_t *pending = conn->in.request;
     cci_conn_request_t request;
     uint32_t head = conn->key ? CCI__SEALED_REQUEST + CCI__SECRET_SIZE : CCI__REQUEST_SIZE;
-    request.cookie = conn->conn.peer_token; /* where it is kept until the server's token is known */
+    request.cookie = pending->cookie;
     request.max_send_size = conn->conn.pub.max_send_size;
     request.window = ep->info.receive_window;
     request.data_len = pending->data_len;
@@ -7729,18 +7796,10 @@ static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) 
     cci__dgram_tell_at(ep, conn, type, &conn->conn.peer);
 }
 
-/* Sends a CLOSE as soon as it is its turn. The answer has more than a round trip's time, and twice as much each time. */
+/* Sends a CLOSE as soon as it is its turn. */
 static void cci__dgram_send_close(cci__dgram_t *ep, cci__dconn_t *conn) {
-    uint64_t wait_ns = cci__max64(cci_conn_retry_ns(0), (uint64_t)conn->state.srtt_ns * 3 / 2);
-    if (!(conn->conn.flags & CCI__CONN_SLOT)) {
-        conn->conn.flags |= CCI__CONN_SLOT;
-        conn->conn.deadline_ns = cci_conn_close_slot(&ep->close_ns, ep->now_ns);
-    }
-    if (conn->conn.deadline_ns > ep->now_ns)
-        return;
-    conn->conn.flags &= (uint16_t)~CCI__CONN_SLOT;
-    conn->conn.deadline_ns = ep->now_ns + (wait_ns << conn->conn.tries++);
-    cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
+    if (cci_conn_close_output(&conn->conn, &ep->close_ns, conn->state.srtt_ns, ep->now_ns))
+        cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
 }
 
 /* Answers a packet of `length` bytes for a connection that is gone. */
@@ -7800,18 +7859,17 @@ static void cci__dgram_begin_collecting(cci__dgram_t *ep, const cci__dconn_t *co
 /* A piece of a request: when all have come, the program may decide. */
 static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request) {
     cci_evq_event_t *event = conn->in.event;
-    uint64_t *missing = &conn->state.next_sequence; /* not used for sequence numbers before the connection is open */
+    uint32_t *missing = &conn->in.collecting.missing;
     uint32_t count = request->unit ? (request->data_len + request->unit - 1) / request->unit : 1;
-    if (event->base.pub.request.data_len != request->data_len || conn->state.expected_sequence != request->unit)
+    if (event->base.pub.request.data_len != request->data_len || conn->in.collecting.unit != request->unit)
         return;
     CCI_ASSERT(request->unit != 0); /* that of the first piece */
     if (*missing == 0)
-        *missing = (UINT64_C(1) << count) - 1;
+        *missing = (uint32_t)((UINT64_C(1) << count) - 1);
     memcpy(event->buffer->data + request->offset, request->data, request->length);
-    *missing &= ~(UINT64_C(1) << request->offset / request->unit);
+    *missing &= ~(1u << request->offset / request->unit);
     if (*missing != 0)
         return;
-    conn->state.expected_sequence = 0;
     conn->conn.state = CCI_CONN_REQUESTED;
     conn->conn.deadline_ns = CCI__NEVER;
     cci_evq_post(&ep->evq.urgent, event);
@@ -7907,7 +7965,7 @@ static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_link_rx_t *rx,
         return "clients have to wait: the receive buffers are full of requests and messages";
     }
     if (cci__dgram_prefix(ep, &rx->from, prefix) &&
-        !cci_conn_source_may(&ep->conns, prefix, left - cci__min32(reserve, left - 1)))
+        !cci_conn_source_may(&ep->conns, prefix, left > reserve ? left - reserve : 1))
         return "clients have to wait: one network has the most connections that it may have";
     return NULL;
 }
@@ -7931,7 +7989,7 @@ static void cci__dgram_hear(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn
     event->base.pub.request.data_ptr = event->buffer->data;
     conn->conn.state = CCI_CONN_COLLECTING;
     conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
-    conn->state.expected_sequence = request->unit;
+    conn->in.collecting.unit = request->unit;
     cci__dgram_begin_collecting(ep, conn);
     cci__dgram_collect(ep, conn, request);
     cci__dgram_schedule(ep, conn);
@@ -8037,9 +8095,8 @@ static void cci__dgram_input_accept(cci__dgram_t *ep, uint8_t *bytes, uint32_t l
         conn->conn.peer_token = accept.token;
         if (conn->key)
             conn->peer_secret = cci__load64(bytes + CCI__ACCEPT_SIZE);
-        conn->state.floor_number = 0;
         cci__dgram_connected(ep, conn, CCI_SUCCESS);
-        conn->conn.confirming = 1;
+        conn->conn.step.confirming = 1;
         conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
         cci__dgram_schedule(ep, conn);
     } else if (conn->conn.state != CCI_CONN_OPEN || conn->conn.peer_token != accept.token) {
@@ -8049,9 +8106,9 @@ static void cci__dgram_input_accept(cci__dgram_t *ep, uint8_t *bytes, uint32_t l
 }
 
 static void cci__dgram_confirmed(cci__dgram_t *ep, cci__dconn_t *conn) {
-    if (!conn->conn.confirming)
+    if (!conn->conn.step.confirming)
         return;
-    conn->conn.confirming = 0; /* keepalive begins */
+    conn->conn.step.confirming = conn->conn.tries = 0; /* keepalive begins */
     conn->conn.deadline_ns = conn->keepalive_us ? ep->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER;
     cci__dgram_schedule(ep, conn);
 }
@@ -8264,8 +8321,8 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
             uint64_t token = length < CCI__SEALED_REJECT ? 0 : cci__load64(bytes + CCI__HEADER_SIZE);
             if (cci__dgram_unseal(ep, conn, header.number, token, bytes, &length))
                 cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
-        } else if (conn->conn.peer_token == 0 || conn->conn.tries > 3) { /* one answer to a cookie, not a game */
-            conn->conn.peer_token = cci_conn_cookie_in(&header);
+        } else if (conn->in.request->cookie == 0 || conn->conn.tries > 3) { /* one answer to a cookie, not a game */
+            conn->in.request->cookie = cci_conn_cookie_in(&header);
             cci__dgram_send_request(ep, conn);
         }
         break;
@@ -8360,65 +8417,67 @@ static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn) {
     return status;
 }
 
-/* The handshake's next step is due. */
-static void cci__dgram_handshake(cci__dgram_t *ep, cci__dconn_t *conn) {
-    int asked, status;
-    uint64_t give_up_ns = conn->state.floor_number; /* not used for numbers before the connection is open */
-    switch (conn->conn.state) {
-    case CCI_CONN_CONNECTING:
-        if (ep->now_ns >= give_up_ns) {
-            if (conn->conn.flags & CCI__CONN_BUSY)
-                cci_log(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
-            cci__dgram_connected(ep, conn, CCI_ETIMEDOUT);
-            return;
-        }
-        asked = (conn->conn.flags & CCI__CONN_ASKING) != 0;
-        status = cci__dgram_locate(ep, conn);
-        if (status == CCI_EAGAIN) {
-            conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, give_up_ns);
-            return;
-        }
-        if (status != CCI_SUCCESS) {
-            cci__dgram_connected(ep, conn, status);
-            return;
-        }
-        if (conn->conn.tries < 200 && !asked)
-            conn->conn.tries++;
+/* A REQUEST is due: it is sent, or the link is asked once more where to. */
+static void cci__dgram_ask(cci__dgram_t *ep, cci__dconn_t *conn) {
+    int asked = (conn->conn.flags & CCI__CONN_ASKING) != 0, status = cci__dgram_locate(ep, conn);
+    conn->conn.tries -= (uint8_t)(asked && conn->conn.tries > 0); /* what could not be sent is no try */
+    if (status == CCI_EAGAIN)
+        conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, conn->in.request->give_up_ns);
+    else if (status != CCI_SUCCESS)
+        cci__dgram_connected(ep, conn, status);
+    else
         cci__dgram_send_request(ep, conn);
-        conn->conn.deadline_ns = cci__min64(ep->now_ns + cci_conn_retry_ns(conn->conn.tries), give_up_ns);
-        break;
-    case CCI_CONN_ACCEPTED:
+}
+
+/* A connection does not open in time. */
+static void cci__dgram_timed_out(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (conn->conn.flags & CCI__CONN_BUSY)
+        cci_log(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
+    if (conn->conn.state == CCI_CONN_CONNECTING)
+        cci__dgram_connected(ep, conn, CCI_ETIMEDOUT);
+    else
         cci__dgram_accepted(ep, conn, CCI_ETIMEDOUT);
-        return;
-    case CCI_CONN_COLLECTING:
-        cci__dgram_forget_request(ep, conn);
-        return;
-    case CCI_CONN_REJECTED:
-        cci__dgram_proven(ep, conn);
-        cci__dgram_close_conn(ep, conn);
-        return;
-    case CCI_CONN_OPEN:
-        if (!conn->conn.confirming) {
-            cci__dgram_keepalive(ep, conn);
-            break;
-        }
-        if (++conn->conn.tries > CCI__DGRAM_CONFIRM_TRIES) {
-            cci__dgram_confirmed(ep, conn); /* a server that sleeps so long learns it from the first message */
-            break;
-        }
-        cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
-        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(conn->conn.tries);
-        break;
-    case CCI_CONN_CLOSING:
-        if (conn->conn.tries >= CCI__CONN_CLOSE_TRIES) { /* nobody is there to hear it */
-            cci__dgram_close_conn(ep, conn);
-            return;
-        }
-        cci__dgram_send_close(ep, conn);
-        break;
-    default: /* BROKEN: there was no memory for the event */
+}
+
+/* The user's deadline of a connection, or what has to be done again. */
+static void cci__dgram_idle(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (conn->conn.state == CCI_CONN_BROKEN) { /* there was no memory for the event */
         conn->conn.deadline_ns = CCI__NEVER;
         cci__dgram_post_end(ep, conn);
+    } else if (conn->conn.step.confirming) {
+        cci__dgram_confirmed(ep, conn); /* a server that sleeps so long learns it from the first message */
+    } else {
+        cci__dgram_keepalive(ep, conn);
+    }
+}
+
+/* The next step of a connection's opening, use or end is due. */
+static void cci__dgram_step(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t give_up_ns = conn->conn.state == CCI_CONN_CONNECTING ? conn->in.request->give_up_ns : CCI__NEVER;
+    switch (cci_conn_timeout(&conn->conn, give_up_ns, ep->now_ns)) {
+    case CCI_CONN_DUE_NOTHING:
+        break;
+    case CCI_CONN_DUE_REQUEST:
+        cci__dgram_ask(ep, conn);
+        break;
+    case CCI_CONN_DUE_CONFIRM:
+        cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
+        break;
+    case CCI_CONN_DUE_CLOSE:
+        cci__dgram_send_close(ep, conn);
+        break;
+    case CCI_CONN_DUE_TIMED_OUT:
+        cci__dgram_timed_out(ep, conn);
+        break;
+    case CCI_CONN_DUE_FORGOTTEN:
+        if (conn->conn.state == CCI_CONN_COLLECTING)
+            cci_evq_return_event(&ep->evq, conn->in.event);
+        if (conn->conn.state != CCI_CONN_CLOSING)
+            cci__dgram_proven(ep, conn);
+        cci__dgram_close_conn(ep, conn);
+        break;
+    case CCI_CONN_DUE_IDLE:
+        cci__dgram_idle(ep, conn);
         break;
     }
 }
@@ -8443,7 +8502,7 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
             cci__dgram_probe(ep, conn);
         }
         if (conn->conn.deadline_ns <= ep->now_ns) {
-            cci__dgram_handshake(ep, conn);
+            cci__dgram_step(ep, conn);
             if (conn->conn.state == CCI_CONN_FREE)
                 continue;
         }
@@ -8996,7 +9055,7 @@ static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
     ep->closing++;
     conn->conn.state = CCI_CONN_CLOSING;
     conn->conn.flags &= CCI__CONN_COUNTED;
-    conn->conn.tries = 0;
+    conn->conn.tries = conn->conn.step.in_line = 0;
     cci__dgram_send_close(ep, conn);
     cci__dgram_schedule(ep, conn);
 }
@@ -9135,7 +9194,6 @@ static int cci__dgram_connect_group(cci__dgram_t *ep, cci__dconn_t *conn) {
         ep->groups[ep->group_count++] = conn;
     }
     conn->conn.deadline_ns = CCI__NEVER;
-    conn->state.floor_number = 0;
     cci__dgram_connected(ep, conn, CCI_SUCCESS);
     return CCI_SUCCESS;
 }
@@ -9169,6 +9227,7 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
     }
     conn->in.request = pending;
     pending->event = event;
+    pending->cookie = pending->key_id = 0;
     pending->data_len = data_len;
     if (data_len)
         memcpy(pending + 1, data, data_len);
@@ -9185,9 +9244,9 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
             return status;
         goto failed;
     }
-    conn->state.floor_number = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
+    pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
     if (is_known) {
-        conn->conn.deadline_ns = cci__min64(ep->now_ns + cci_conn_retry_ns(0), conn->state.floor_number);
+        conn->conn.deadline_ns = cci__min64(ep->now_ns + cci_conn_retry_ns(0), pending->give_up_ns);
         cci__dgram_send_request(ep, conn);
     } else {
         conn->conn.deadline_ns = ep->now_ns;
@@ -9448,7 +9507,7 @@ static void cci__dgram_set_keepalive(cci__dgram_t *ep, cci__dconn_t *conn, uint3
         cci__dgram_post_keepalive(ep, conn); /* there is nobody to answer */
         return;
     }
-    if (conn->conn.confirming)
+    if (conn->conn.step.confirming)
         return; /* from the confirmation on */
     conn->conn.deadline_ns = keepalive_us ? ep->now_ns + (uint64_t)keepalive_us * 1000 : CCI__NEVER;
     cci__dgram_schedule(ep, conn);

@@ -3388,7 +3388,7 @@ static void cci__rc_begin_end(const cci__rc *ep, cci__rc_conn *conn, unsigned ho
         conn->end = (uint8_t)(how | (ep->event_mask & (1u << CCI_EVENT_DISCONNECT) ? CCI__RC_UNTOLD : 0));
     }
     conn->conn.state = CCI_CONN_BROKEN;
-    conn->conn.confirming = 0;
+    conn->conn.step.confirming = 0;
 }
 
 static void cci__rc_hear_of(const cci__rc *ep, cci__rc_conn *conn) {
@@ -3847,7 +3847,7 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
     }
     if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED)) {
         cci__rc_accepted(ep, conn, CCI_SUCCESS);
-    } else if (CCI__UNLIKELY(conn->conn.confirming)) {
+    } else if (CCI__UNLIKELY(conn->conn.step.confirming)) {
         cci__rc_confirmed(ep, conn);
     }
     cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, wc->byte_len);
@@ -4373,8 +4373,8 @@ static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status) {
 }
 
 static void cci__rc_confirmed(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->conn.confirming) {
-        conn->conn.confirming = 0;
+    if (conn->conn.step.confirming) {
+        conn->conn.step.confirming = 0;
         cci__rc_begin_keepalive(ep, conn);
     }
 }
@@ -4650,7 +4650,7 @@ static void cci__rc_input_accept(cci__rc *ep, const cci_link_rx_t *rx, uint32_t 
         conn->conn.pub.max_send_size = accept.max_send_size;
         conn->conn.peer_index = header->peer_index;
         conn->conn.peer_token = accept.token;
-        conn->conn.confirming = 1;
+        conn->conn.step.confirming = 1;
         conn->conn.tries = 0;
         conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
         cci__rc_was_accepted(ep, conn, rx->data + CCI__ACCEPT_SIZE);
@@ -4966,7 +4966,7 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
         return;
     }
     if (conn->conn.deadline_ns <= ep->now_ns) {
-        if (!conn->conn.confirming) {
+        if (!conn->conn.step.confirming) {
             cci__rc_keepalive(ep, conn);
         } else if (!awaiting && ++conn->conn.tries > CCI__RC_CONFIRM_TRIES) {
             cci__rc_confirmed(ep, conn);
@@ -5977,7 +5977,7 @@ static int cci__rc_disconnect(struct cci_connection *connection) {
     }
     ep->closing++;
     conn->conn.state = CCI_CONN_CLOSING;
-    conn->conn.confirming = conn->conn.tries = 0;
+    conn->conn.step.confirming = conn->conn.tries = 0;
     conn->conn.deadline_ns = CCI__NEVER;
     conn->keepalive_us = 0;
     if (!(conn->conn.flags & CCI__RC_TOLD)) {
@@ -6199,7 +6199,7 @@ static void cci__rc_set_keepalive(cci__rc *ep, cci__rc_conn *conn, uint32_t keep
         }
         return;
     }
-    if (!conn->conn.confirming) { /* otherwise from the confirmation on */
+    if (!conn->conn.step.confirming) { /* otherwise from the confirmation on */
         cci__rc_begin_keepalive(ep, conn);
     }
 }

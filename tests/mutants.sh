@@ -138,11 +138,11 @@ mutant 'messages behind a withdrawal are told at once' \
     's/!(is_memory \&\& (item->flags \& CCI__ITEM_DONE))/!(item->flags \& CCI__ITEM_DONE)/'
 
 unguarded 'no cookie is asked for' a_million_spoofed_requests_take_no_memory_and_honest_peers_still_connect \
-    "$(in_function cci__dgram_input_request 's/ep->conns.unproven >= .* 1))) {/0)) {/')"
+    "$(in_function cci__dgram_input_request 's/ep->conns.unproven >= .* 1)))$/0))/')"
 unguarded 'no cookie is asked for over UDP' over_udp_a_flood_gets_no_more_than_it_sent_and_does_no_harm \
-    "$(in_function cci__dgram_input_request 's/ep->conns.unproven >= .* 1))) {/0)) {/')"
+    "$(in_function cci__dgram_input_request 's/ep->conns.unproven >= .* 1)))$/0))/')"
 unguarded 'requests take all buffers' spoofed_requests_that_wait_leave_buffers_to_honest_peers \
-    "$(in_function cci__dgram_input_request 's/reserve = ep->recv_buf_count > 1 .*;/reserve = 0;/; s/ep->conns.unproven >= .* 1))) {/0)) {/')"
+    "$(in_function cci__dgram_refusal 's/reserve = ep->recv_buf_count .*DGRAM_FEW);/reserve = 0;/'); $(in_function cci__dgram_input_request 's/ep->conns.unproven >= .* 1)))$/0))/')"
 unguarded 'a request in pieces waits for ever' requests_that_are_never_completed_do_not_keep_others_out \
     "$(in_function cci__dgram_begin_collecting 's/if (other && /if (0 \&\& /')"
 unguarded 'a reset is longer than what it answers' nobody_gets_more_bytes_than_came_in_its_name_before_its_address_is_proven \
@@ -192,7 +192,7 @@ unguarded 'nobody is ended who is stuck' a_thousand_peers_that_leave_gaps_do_not
 unguarded 'no shares of buffers' early_messages_of_one_connection_leave_their_share_to_others \
     "$(in_function cci__dgram_buffer_for 's/cci__share(active->rel.buffers_held, left - reserve)/1/')"
 unguarded 'what comes early keeps newcomers out' early_messages_do_not_keep_others_from_connecting \
-    "$(in_function cci__dgram_buffer_for 's/ + (count < CCI__DGRAM_FEW ? count > 1 : cci__max32(count \/ 16, 2))//'); $(in_function cci__dgram_input_request 's/cci__dgram_reclaim(ep, 0);/;/')"
+    "$(in_function cci__dgram_buffer_for 's/ + (count < CCI__DGRAM_FEW ? count > 1 : cci__max32(count \/ 16, 2))//'); $(in_function cci__dgram_refusal 's/cci__dgram_reclaim(ep, 0);/;/')"
 unguarded 'no buffers for what is due' messages_that_wait_for_a_write_that_never_comes_leave_buffers_to_others \
     "$(in_function cci__dgram_buffer_for 's/(in_order ? 0 : early)/0/')"
 unguarded 'want of buffers is not noticed' fragments_that_are_never_completed_do_not_hold_all_buffers \

@@ -356,6 +356,111 @@ static void test_a_table_with_a_base_finds_its_own_indices_alone(void **state) {
     assert_non_null(open_one());
 }
 
+/* ---- what is due, and what is remembered --------------------------------------------------------------------------- */
+
+static void test_each_state_has_its_next_step(void **state) {
+    cci_conn_t *conn = open_one();
+    int n;
+    (void)state;
+    conn->state = CCI_CONN_CONNECTING;
+    for (n = 1; n < 300; n++) {
+        assert_int_equal(cci_conn_timeout(conn, CCI__NEVER, 1000), CCI_CONN_DUE_REQUEST);
+        assert_true(conn->deadline_ns == 1000 + cci_conn_retry_ns(conn->tries));
+    }
+    assert_int_equal(cci_conn_timeout(conn, 5000, 1000), CCI_CONN_DUE_REQUEST);
+    assert_true(conn->deadline_ns == 5000);
+    assert_int_equal(cci_conn_timeout(conn, 5000, 5000), CCI_CONN_DUE_TIMED_OUT);
+    conn->state = CCI_CONN_ACCEPTED;
+    assert_int_equal(cci_conn_timeout(conn, CCI__NEVER, 0), CCI_CONN_DUE_TIMED_OUT);
+    conn->state = CCI_CONN_COLLECTING;
+    assert_int_equal(cci_conn_timeout(conn, CCI__NEVER, 0), CCI_CONN_DUE_FORGOTTEN);
+    conn->state = CCI_CONN_REJECTED;
+    assert_int_equal(cci_conn_timeout(conn, CCI__NEVER, 0), CCI_CONN_DUE_FORGOTTEN);
+    conn->state = CCI_CONN_OPEN;
+    conn->tries = 0;
+    assert_int_equal(cci_conn_timeout(conn, CCI__NEVER, 0), CCI_CONN_DUE_IDLE);
+    conn->step.confirming = 1;
+    for (n = 0; n < (int)CCI__CONN_CONFIRM_TRIES; n++)
+        assert_int_equal(cci_conn_timeout(conn, CCI__NEVER, 0), CCI_CONN_DUE_CONFIRM);
+    assert_int_equal(cci_conn_timeout(conn, CCI__NEVER, 0), CCI_CONN_DUE_IDLE);
+    conn->state = CCI_CONN_BROKEN;
+    assert_int_equal(cci_conn_timeout(conn, CCI__NEVER, 0), CCI_CONN_DUE_IDLE);
+    conn->state = CCI_CONN_REQUESTED;
+    assert_int_equal(cci_conn_timeout(conn, CCI__NEVER, 0), CCI_CONN_DUE_NOTHING);
+    assert_true(conn->deadline_ns == CCI__NEVER);
+    conn->state = CCI_CONN_OPEN;
+}
+
+static void test_closes_leave_in_line_and_end(void **state) {
+    uint64_t free_ns = 0, now_ns = 1000000, last_ns = 0;
+    uint32_t i, at_once = 0, tries = 0;
+    cci_conn_t *conn[100];
+    (void)state;
+    for (i = 0; i < 100; i++) {
+        conn[i] = open_one();
+        conn[i]->state = CCI_CONN_CLOSING;
+        at_once += (uint32_t)cci_conn_close_output(conn[i], &free_ns, 0, now_ns);
+        if (conn[i]->step.in_line) {
+            assert_true(conn[i]->deadline_ns >= last_ns + CCI__CONN_CLOSE_NS || last_ns == 0);
+            last_ns = conn[i]->deadline_ns;
+        }
+    }
+    assert_int_equal(at_once, CCI__CONN_CLOSE_BURST);
+    while (cci_conn_timeout(conn[99], CCI__NEVER, now_ns) == CCI_CONN_DUE_CLOSE) {
+        now_ns = cci__max64(now_ns, conn[99]->deadline_ns);
+        tries += (uint32_t)cci_conn_close_output(conn[99], &free_ns, 0, now_ns);
+        assert_true(tries <= CCI__CONN_CLOSE_TRIES);
+    }
+    assert_int_equal(tries, CCI__CONN_CLOSE_TRIES);
+    assert_int_equal(cci_conn_timeout(conn[99], CCI__NEVER, now_ns), CCI_CONN_DUE_FORGOTTEN);
+}
+
+static void test_what_ended_is_remembered_for_two_epochs_at_most_and_one_at_least(void **state) {
+    uint64_t *slots = (uint64_t *)malloc(2 * CCI__CONN_SEEN * sizeof *slots), token, epoch;
+    (void)state;
+    assert_non_null(slots);
+    cci_conn_table_remembers(&table, slots);
+    assert_false(cci_conn_was_seen(&table, 1));
+    cci_conn_turn_epoch(&table, CCI__CONN_EPOCH_NS);
+    epoch = table.epoch;
+    for (token = 1; token <= CCI__CONN_SEEN / 2; token++)
+        cci_conn_remember(&table, token, CCI__CONN_EPOCH_NS + 1);
+    assert_true(table.epoch == epoch);
+    cci_conn_remember(&table, 1000000, CCI__CONN_EPOCH_NS + 1); /* one more than there is space for */
+    assert_true(table.epoch == epoch + 1);                      /* cookies of the epoch before the last are void now */
+    for (token = 1; token <= CCI__CONN_SEEN / 2; token++)
+        assert_true(cci_conn_was_seen(&table, token));
+    assert_true(cci_conn_was_seen(&table, 1000000));
+    assert_false(cci_conn_was_seen(&table, 1000001));
+    cci_conn_turn_epoch(&table, 2 * CCI__CONN_EPOCH_NS);
+    assert_false(cci_conn_was_seen(&table, 5));
+    assert_true(cci_conn_was_seen(&table, 1000000));
+    cci_conn_turn_epoch(&table, 9 * CCI__CONN_EPOCH_NS);
+    assert_false(cci_conn_was_seen(&table, 1000000));
+    free(slots);
+}
+
+static void test_a_network_has_three_quarters_at_most_and_others_the_rest(void **state) {
+    uint8_t one[16] = {1}, other[16] = {2};
+    uint32_t count = 0;
+    (void)state;
+    table.slab_limit = 4; /* 1,024 connections */
+    table.used = 0;
+    while (cci_conn_source_may(&table, one, 1000000)) {
+        cci_conn_count_source(&table, one, 1, 1);
+        table.used++;
+        count++;
+    }
+    assert_int_equal(count, 768);
+    assert_true(cci_conn_source_may(&table, other, 1));
+    assert_false(cci_conn_source_may(&table, one, 1));
+    cci_conn_count_source(&table, one, -1, -1);
+    table.used--;
+    assert_true(cci_conn_source_may(&table, one, 1000000));
+    assert_false(cci_conn_source_may(&table, one, 200)); /* so many that are not open yet */
+    table.used = 0;
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
@@ -372,6 +477,10 @@ int main(void) {
         TEST(test_a_cookie_is_read_from_where_a_request_has_it),
         TEST(test_a_cookie_depends_on_address_index_token_epoch_and_key),
         TEST(test_retries_double_up_to_a_second),
+        TEST(test_each_state_has_its_next_step),
+        TEST(test_closes_leave_in_line_and_end),
+        TEST(test_what_ended_is_remembered_for_two_epochs_at_most_and_one_at_least),
+        TEST(test_a_network_has_three_quarters_at_most_and_others_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

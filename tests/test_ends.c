@@ -754,14 +754,14 @@ static void one_network_leaves_others_a_part_of_the_table(void **state) {
 
 static void a_link_of_version_1_is_taken_and_not_read_beyond_its_end(void **state) {
     static const cci_transport_t *transports[2];
-    cci_link_t *old = (cci_link_t *)malloc(offsetof(cci_link_t, text));
+    cci_link_t whole = sim_link, *old = (cci_link_t *)malloc(offsetof(cci_link_t, text));
     static cci_transport_t transport;
     cci_setup_t setup;
     uint32_t caps;
     (void)state;
     assert_non_null(old);
-    memcpy(old, &sim_link, offsetof(cci_link_t, text));
-    old->version = 1;
+    whole.version = 1;
+    memcpy(old, &whole, offsetof(cci_link_t, text));
     transport = sim_transport;
     transport.link = old;
     transports[0] = &transport;

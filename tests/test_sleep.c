@@ -185,7 +185,7 @@ static uint64_t earliest_ns(const side_t *side) {
             if (conn->active->reader)
                 at = cci__min64(at, cci_rma_deadline(conn->active->reader));
         }
-        if (conn->conn.state != CCI_CONN_FREE && (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us))
+        if (conn->conn.state != CCI_CONN_FREE && (conn->conn.state != CCI_CONN_OPEN || conn->conn.step.confirming || conn->keepalive_us))
             at = cci__min64(at, conn->conn.deadline_ns);
     }
     return at;
