@@ -2895,9 +2895,9 @@ static const cci_link_t cci__verbs_link_table = {
  * join the peer's. Both count the messages that they got, so each knows which of its own are to be sent again, and every
  * message still comes once and in order. A completion queue or shared receive queue that fails does so with all pairs at
  * once, which get new ones; and where a side has got fewer messages than the other knows to have been acknowledged, they
- * were lost with the queue, and the connection is over. Else only time ends a connection: the send timeout of an operation;
- * all then have CCI_ETIMEDOUT, or CCI_ERR_RNR when the peer has said last that it has no receive buffers; and the peer's
- * leaving.
+ * were lost with the queue, and the connection is over. Else only time ends a connection: the send timeout of an operation, all
+ * then have CCI_ETIMEDOUT; and the peer's leaving. When the peer has said last that it has no receive buffers, messages are withdrawn
+ * instead: the pair is made anew, and those that the peer then has not got end with CCI_ERR_RNR.
  *
  *      FRESH ──peer's new state──▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer epoch──▶ DRAINING ─▶ FRESH
  *
