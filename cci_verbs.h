@@ -2952,9 +2952,9 @@ static const cci_link_t cci__verbs_link_table = {
  * join the peer's. Both count the messages that they got, so each knows which of its own are to be sent again, and every
  * message still comes once and in order. A completion queue or shared receive queue that fails does so with all pairs at
  * once, which get new ones; and where a side has got fewer messages than the other knows to have been acknowledged, they
- * were lost with the queue, and the connection is over. Else only time ends a connection: the send timeout of an operation;
- * all then have CCI_ETIMEDOUT, or CCI_ERR_RNR when the peer has said last that it has no receive buffers; and the peer's
- * leaving.
+ * were lost with the queue, and the connection is over. Else only time ends a connection: the send timeout of an operation, all
+ * then have CCI_ETIMEDOUT; and the peer's leaving. When the peer has said last that it has no receive buffers, messages are withdrawn
+ * instead: the pair is made anew, and those that the peer then has not got end with CCI_ERR_RNR.
  *
  * CLOSING. Who disconnects sends CLOSE until it is answered with CLOSED, and the peer takes from it how many of its messages
  * were got: those are complete, and what else is pending ends as disconnected. An open connection whose peer was silent for
@@ -3504,8 +3504,10 @@ static void cci__rc_end_all(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci__rc_reap(ep, conn);
 }
 
-/* The work request for the next part of an item. */
-static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, struct ibv_send_wr *wr, struct ibv_sge *sge) {
+/* The work request for the next part of an item. A message brings along how many of the peer's have been received: the
+ * hardware may tell the peer later than the message does, which may be the answer to one. */
+static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t received, struct ibv_send_wr *wr,
+                            struct ibv_sge *sge) {
     uint64_t length = item->length - item->at;
     memset(wr, 0, sizeof *wr);
     wr->sg_list = sge;
@@ -3514,7 +3516,8 @@ static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, struct ibv_se
         wr->send_flags = IBV_SEND_FENCE;
     }
     if (item->kind == CCI__RC_MESSAGE_ITEM) {
-        wr->opcode = IBV_WR_SEND;
+        wr->opcode = IBV_WR_SEND_WITH_IMM;
+        wr->imm_data = htonl(received);
         if (length <= ep->inline_size) {
             wr->send_flags |= IBV_SEND_INLINE;
         }
@@ -3555,7 +3558,7 @@ static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_
                 item->first = number;
                 item->chunk = cci__max32(CCI__RC_CHUNK >> 2 * conn->renewals, CCI__RC_CHUNK_LEAST);
             }
-            cci__rc_fill_wr(ep, item, &wr[count], &sge[count]);
+            cci__rc_fill_wr(ep, item, conn->received, &wr[count], &sge[count]);
             if (item->kind != CCI__RC_MESSAGE_ITEM && sge[count].length == item->chunk) {
                 wr[count].send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
             }
@@ -3827,6 +3830,26 @@ static void cci__rc_deliver(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *ev
     cci__rc_hear_of(ep, conn);
 }
 
+/* The peer has received so many messages of ours: what waits for that is complete, though the hardware does not know it yet and
+ * keeps the items. Behind a read nobody knows. */
+static void cci__rc_hear_answer(cci__rc *ep, cci__rc_conn *conn, uint32_t received) {
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    uint32_t more = received - conn->acked;
+    if (more > UINT32_MAX / 2) {
+        return;
+    }
+    while (item && more > 0 && item->is_posted && (item->is_done || item->kind != CCI__RC_READ_ITEM)) {
+        if (!item->is_done) {
+            more -= item->kind == CCI__RC_MESSAGE_ITEM;
+            if (item->op) {
+                cci__rc_complete_op(ep, item->op, CCI_SUCCESS);
+            }
+            item->op = NULL;
+        }
+        item = item == newest ? NULL : item->next;
+    }
+}
+
 static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
     cci__rc_buffer *buffer = (cci__rc_buffer *)(uintptr_t)wc->wr_id;
     cci__rc_conn *conn;
@@ -3849,6 +3872,9 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
         cci__rc_accepted(ep, conn, CCI_SUCCESS);
     } else if (CCI__UNLIKELY(conn->conn.step.confirming)) {
         cci__rc_confirmed(ep, conn);
+    }
+    if (wc->wc_flags & IBV_WC_WITH_IMM) {
+        cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
     }
     cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, wc->byte_len);
 }

@@ -350,7 +350,7 @@ FAKE_FN void fake_done(fake_qp *q, const struct ibv_send_wr *wr, enum ibv_wc_sta
 }
 
 /* A message reaches the peer's shared receive queue; 0 if there is no buffer. */
-FAKE_FN int fake_arrive(fake_qp *peer, const void *bytes, uint32_t length) {
+FAKE_FN int fake_arrive(fake_qp *peer, const struct ibv_send_wr *wr, const void *bytes, uint32_t length) {
     fake_srq *srq = (fake_srq *)peer->pub.srq;
     struct ibv_wc wc;
     if (srq->recv_count == 0) {
@@ -364,6 +364,8 @@ FAKE_FN int fake_arrive(fake_qp *peer, const void *bytes, uint32_t length) {
     wc.opcode = IBV_WC_RECV;
     wc.byte_len = length;
     wc.qp_num = peer->pub.qp_num;
+    wc.wc_flags = wr->opcode == IBV_WR_SEND_WITH_IMM ? IBV_WC_WITH_IMM : 0;
+    wc.imm_data = wr->imm_data;
     srq->recv_first = (srq->recv_first + 1) % FAKE_RECVS;
     srq->recv_count--;
     fake_complete(peer->pub.recv_cq, &wc);
@@ -384,9 +386,10 @@ FAKE_FN void fake_run(fake_qp *q) {
         struct ibv_send_wr *wr = &q->sends[q->send_first].wr;
         uint32_t length = wr->num_sge > 0 ? q->sends[q->send_first].piece.length : 0;
         void *local = (void *)(uintptr_t)q->sends[q->send_first].piece.addr;
-        uint8_t *remote = wr->opcode == IBV_WR_SEND || length == 0 ? NULL : fake_remote(peer, wr, length);
-        if (wr->opcode == IBV_WR_SEND) {
-            if (!fake_arrive(peer, local, length)) {
+        int is_send = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM;
+        uint8_t *remote = is_send || length == 0 ? NULL : fake_remote(peer, wr, length);
+        if (is_send) {
+            if (!fake_arrive(peer, wr, local, length)) {
                 return;
             }
         } else if (remote == NULL && length > 0) {
