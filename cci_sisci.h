@@ -6522,6 +6522,7 @@ typedef struct cci__sisci {
     cci__sci_local_interrupt_t interrupt;
     int has_fd, epoll, self, timer, armed_readable, sleeping;
     uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
+    cci__polls_t polls;
     uint32_t rounds, rma_calls, given, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t send_total, recv_total, handshakes, hot_count;
     uint32_t event_mask;
@@ -10593,13 +10594,17 @@ static void cci__sisci_wake_up(cci__sisci *ep) {
     }
 }
 
-/* What is not done in each round: the clock is read in one of 32. 1 if it is time to look after deadlines. */
+/* What is not done in each round: the clock is read in one of 32, if the program polls without pause. 1 if it is time to look after deadlines. */
 static int cci__sisci_look_around(cci__sisci *ep, uint32_t round) {
     uint64_t now_ns;
     if ((round & 3) != 0 && !ep->sleeping) {
         return 0;
     }
     now_ns = cci__sci_now();
+    cci__polls_looked(&ep->polls, now_ns, 31);
+    if (ep->polls.left == 0) { /* a program that calls seldom has its deadlines looked after in each call */
+        ep->rounds = 32;
+    }
     if (round == 0 || ep->sleeping || ep->handshakes > 0 || now_ns >= ep->look_ns) {
         cci__sisci_look_at_device(ep);
         ep->look_ns = now_ns + CCI__SISCI_LOOK;

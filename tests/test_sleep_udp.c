@@ -67,6 +67,7 @@ static int counted_epoll_wait(int set, struct epoll_event *events, int count, in
 #define read counted_read
 #define epoll_wait counted_epoll_wait
 #define CCI_IMPLEMENTATION
+#include "cci_sisci.h"
 #include "cci_udp.h"
 #include "cci.h"
 #undef timerfd_settime
@@ -214,6 +215,57 @@ static void sleepers_that_take_one_event_each_time(void **state) {
     round_trips(16, 10000);
 }
 
+/* ---- programs that call seldom --------------------------------------------------------------------------------------- */
+
+/* A program that calls once in 20 ms, of a peer that has stopped calling: whatever else the machine does, a time-out of 300 ms
+ * is noticed in the call that follows it. */
+static void seldom_calls_notice_a_timeout(const char *config) {
+    const struct timespec pause = {0, 20000000};
+    uint32_t timeout_us = 300000, calls = 0, caps;
+    cci_event_t *event;
+    cci_setup_t setup;
+    char *uri;
+    (void)end(NULL);
+    memset(&setup, 0, sizeof setup);
+    setup.config = config;
+    connection = NULL;
+    assert_int_equal(cci_setup(&setup), CCI_SUCCESS);
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &server, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &client, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(server, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_int_equal(cci_connect(client, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    free(uri);
+    while (connection == NULL) {
+        if (cci_get_event(server, &event) == CCI_SUCCESS) take(event);
+        if (cci_get_event(client, &event) == CCI_SUCCESS) take(event);
+    }
+    assert_int_equal(cci_set_opt(connection, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us), CCI_SUCCESS);
+    while (calls++ < 40) { /* so long the library may still expect calls that follow each other closely */
+        (void)cci_get_event(client, &event);
+        (void)nanosleep(&pause, NULL);
+    }
+    assert_int_equal(cci_send(connection, "?", 1, NULL, 0), CCI_SUCCESS);
+    calls = 0;
+    do {
+        assert_true(++calls <= 18); /* in the second call 20 ms are over, in the 17th 320, however slow the machine is */
+        (void)nanosleep(&pause, NULL);
+    } while (cci_get_event(client, &event) != CCI_SUCCESS);
+    assert_int_equal(event->type, CCI_EVENT_SEND);
+    assert_int_equal(event->send.status, CCI_ETIMEDOUT);
+    assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+}
+
+static void seldom_calls_over_udp_notice_a_timeout(void **state) {
+    (void)state;
+    seldom_calls_notice_a_timeout("[lo]\ntransport = udp\ninterface = lo\n");
+}
+
+static void seldom_calls_over_sisci_notice_a_timeout(void **state) {
+    (void)state;
+    seldom_calls_notice_a_timeout("[here]\ntransport = sisci\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
@@ -222,6 +274,8 @@ int main(void) {
         TEST(sleepers_with_16_in_flight),
         TEST(sleepers_with_1000_in_flight),
         TEST(sleepers_that_take_one_event_each_time),
+        TEST(seldom_calls_over_udp_notice_a_timeout),
+        TEST(seldom_calls_over_sisci_notice_a_timeout),
     };
     return cmocka_run_group_tests_name("sleep_udp", tests, NULL, NULL);
 }
