@@ -413,7 +413,7 @@ typedef union cci_event { /* [5.5] */
 typedef enum cci_opt_name {
     CCI_OPT_ENDPT_SEND_TIMEOUT,      /* uint32_t µs, get and set: for new connections; 0 is for ever, default 30 s  */
     CCI_OPT_ENDPT_RECV_BUF_COUNT,    /* uint32_t, get and set: messages that can be received without dropping       */
-    CCI_OPT_ENDPT_SEND_BUF_COUNT,    /* uint32_t, get and set: messages that can be pending                         */
+    CCI_OPT_ENDPT_SEND_BUF_COUNT,    /* uint32_t, get and set: messages that can be pending, and RMAs (1,024 at least) */
     CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, /* uint32_t µs, get and set: all connections, present and future; 0 is off     */
     CCI_OPT_ENDPT_URI,               /* char *, get: the program frees it                                           */
     CCI_OPT_ENDPT_RMA_ALIGN,         /* cci_alignment_t, get                                                        */
@@ -1996,7 +1996,7 @@ typedef struct cci_conn {
     uint8_t proven;     /* server: the client's address was proven by a cookie or by its token */
     uint8_t confirming; /* client: CONFIRM is repeated */
     uint8_t hashed;
-    uint8_t flags;      /* the user's */
+    uint16_t flags;     /* the user's */
 } cci_conn_t;
 
 /* Tokens of clients whose connections have ended in one epoch: a copy of their request is none. */
@@ -2705,6 +2705,7 @@ struct cci_rel {
     uint8_t advanced; /* the packet brought it further */
     uint8_t unsure;   /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
     uint8_t ping, nack_count, nack_reasons[4];
+    uint8_t leaving; /* 1: the user wants its memory back, so nothing new is taken; 2: and something was not */
     uint32_t run_limit; /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
@@ -2730,6 +2731,8 @@ struct cci_rel {
     cci_rel_item_t *burst; /* after a packet: what goes on in the next one, if nothing else comes first */
     uint64_t rnr_until_ns; /* no message leaves before */
     uint64_t rnr_sequence;
+    uint64_t overdue_ns; /* since when a time-out waits for the answer to the last try; 0: none does */
+    uint64_t taken;      /* the peer has said that it has all sequence numbers below */
     uint32_t rnr_delay_ns;
     /* path MTU */
     uint32_t large_lost; /* windows in which large packets were lost, since one arrived */
@@ -2992,6 +2995,8 @@ static void cci__rel_free_part(cci_rel_t *rel, cci_rel_part_t *part) {
         cci__rel_hold_buffer(rel, -1);
     }
     cci__rel_free_gaps(rel, &part->ranges, &part->range_capacity, part->few, CCI__REL_FEW_GAPS);
+    if (rel->sequence_count == 0)
+        cci__rel_free_sequences(rel); /* see cci__rel_fits() */
     rel->part_count--;
     cci__list_remove(&part->node);
     cci__list_append(&rel->pool->parts, &part->node);
@@ -3048,6 +3053,8 @@ CCI_API int cci_rel_idle(const cci_rel_t *rel) {
            !rel->nack_count && !rel->ping;
 }
 
+static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason);
+
 /* Does it hold something that belongs to all? */
 static int cci__rel_holds(const cci_rel_t *rel) {
     return rel->buffers_held || rel->part_count || rel->sequence_count;
@@ -3056,6 +3063,12 @@ static int cci__rel_holds(const cci_rel_t *rel) {
 /* Since when it has held something that belongs to all and got no further; CCI__NEVER if it holds nothing. */
 CCI_API uint64_t cci_rel_stuck_ns(const cci_rel_t *rel) {
     return cci__rel_holds(rel) ? rel->stuck_ns : CCI__NEVER;
+}
+
+/* Asks the peer to send again, at once, the message that is needed next: it had been dropped. */
+CCI_API void cci_rel_invite(cci_rel_t *rel) {
+    if (rel->reliable)
+        cci__rel_nack(rel, rel->expected, CCI_ERR_RNR);
 }
 
 /* Forgets packets that nobody waits for: those that only wanted to be acknowledged. */
@@ -3084,6 +3097,66 @@ CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
         rel->number_capacity = CCI__REL_FEW_NUMBERS;
     }
     rel->number_count = 0;
+}
+
+/* Is there nothing but messages that wait for their acknowledgement? */
+static int cci__rel_can_park(const cci_rel_t *rel) {
+    const cci_list_t *node;
+    if (!rel->reliable || rel->early || !cci__list_empty(&rel->parts) || rel->sequence_count || cci__list_empty(&rel->items))
+        return 0;
+    for (node = rel->items.next; node != &rel->items; node = node->next) {
+        const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
+        if (!item->frames || (item->flags & (CCI__ITEM_VOID | CCI__ITEM_HELD | CCI__ITEM_RMA)))
+            return 0;
+    }
+    return 1;
+}
+
+/* The peer doesn't answer, and others need the memory: keeps only what is needed to repeat, the messages. Returns the first of
+ * them, for cci_rel_resume(); the others follow in a ring. NULL, and nothing has happened, if there is more to keep. */
+CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel, cci_rel_state_t *state) {
+    cci_list_t *node, *first = rel->items.next;
+    if (!cci__rel_can_park(rel))
+        return NULL;
+    for (node = first; node != &rel->items; node = node->next) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        cci__list_remove(&item->queue);
+        item->since_ns = cci__max64(item->since_ns, rel->progress_ns);
+        item->pieces = 0;
+        item->sent = item->fragment = 0;
+        item->flags &= ~(CCI__ITEM_QUEUED | CCI__ITEM_SENT);
+    }
+    cci__rel_free_records(rel);
+    rel->ack_count = rel->nack_count = rel->ping = 0; /* what is not acknowledged comes again */
+    cci_rel_end(rel, state);
+    cci__list_remove(&rel->items);
+    return CCI__CONTAINER(first, cci_rel_item_t, node);
+}
+
+/* After cci_rel_begin(): goes on with what was kept. The peer has not answered: one packet tries the path. */
+CCI_API void cci_rel_resume(cci_rel_t *rel, cci_rel_item_t *first) {
+    cci_list_t *node;
+    cci__list_insert(&first->node, &rel->items);
+    for (node = rel->items.next; node != &rel->items; node = node->next) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        rel->block_count++;
+        rel->large_count += item->capacity > CCI__REL_SMALL;
+        if (item->timeout_us)
+            rel->expire_ns = cci__min64(rel->expire_ns, item->since_ns + (uint64_t)item->timeout_us * 1000);
+        if (!(item->flags & CCI__ITEM_DONE)) {
+            item->flags |= CCI__ITEM_QUEUED;
+            cci__list_append(&rel->runs, &item->queue);
+        }
+    }
+    rel->run_limit = 0;
+    rel->probes = 2;
+    rel->flow.window = 2 * (uint64_t)rel->mtu;
+    rel->progress_ns = 0;
+}
+
+/* When the time-out of what was kept is over. */
+CCI_API uint64_t cci_rel_parked_until(const cci_rel_item_t *first) {
+    return first->timeout_us ? first->since_ns + (uint64_t)first->timeout_us * 1000 : CCI__NEVER;
 }
 
 /* ---- going out: what the program issues ---- */
@@ -3405,6 +3478,18 @@ static void cci__rel_complete_ops(cci_rel_t *rel, cci_rel_item_t *item) {
             rel->pool->sink->complete(rel->user, op);
         link = next;
     }
+}
+
+/* The item is to be withdrawn, but its first messages may have gone in a packet of their own, and have been taken. */
+static void cci__rel_complete_first(cci_rel_t *rel, cci_rel_item_t *item) {
+    while (item->ops && item->ops->sequence < rel->taken && item->kind == CCI__ITEM_RUN) {
+        cci_rel_op_t *op = item->ops->op;
+        item->ops = item->ops->next;
+        if (--op->parts == 0)
+            rel->pool->sink->complete(rel->user, op);
+    }
+    if (!item->ops)
+        item->ops_tail = &item->ops;
 }
 
 static void cci__rel_retire(cci_rel_t *rel, cci_rel_item_t *item) {
@@ -4397,6 +4482,7 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
 static void cci__rel_taken(cci_rel_t *rel, uint64_t expected, uint64_t now_ns) {
     cci_list_t *node = rel->items.next, *next;
     uint32_t tries = 16;
+    rel->taken = cci__max64(rel->taken, expected);
     for (; node != &rel->items && tries > 0; node = next, tries--) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         next = node->next;
@@ -4457,6 +4543,8 @@ static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_n
     rel->rnr_sequence = sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
     rel->rnr_until_ns = now_ns + rel->rnr_delay_ns;
+    if (rel->overdue_ns)
+        rel->expire_ns = now_ns; /* that was the last try */
     for (node = rel->flight.next; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
@@ -4704,6 +4792,10 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
         have = cci__rel_have(rel, first, last);
         if (have == CCI__RANGE_OLD)
             return CCI__TAKEN; /* once more; it only wants its acknowledgement */
+        if (CCI__UNLIKELY(rel->leaving)) {
+            rel->leaving = 2;
+            return CCI__REFUSED;
+        }
         if (have == CCI__RANGE_MIXED) {
             if (first >= rel->expected ||
                 (!rel->ordered && cci__ranges_test(rel->sequences, rel->sequence_count, rel->expected, last) !=
@@ -4790,6 +4882,10 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
     }
     if (!make)
         return NULL;
+    if (CCI__UNLIKELY(rel->leaving)) {
+        rel->leaving = 2;
+        return NULL;
+    }
     if (rel->pool->part_free == 0 || !cci__rel_has(rel->pool, &rel->pool->parts, CCI_REL_PARTS)) {
         rel->pool->starved = 1;
         return NULL;
@@ -5208,6 +5304,8 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     if (!held || rel->advanced || rel->expected != expected)
         rel->stuck_ns = now_ns;
     if (outcome == CCI__REFUSED) {
+        if (rel->sequence_count == 0)
+            cci__rel_free_sequences(rel); /* there may have been space for it, but not for all of it */
         rel->pool->packets_refused++;
         return CCI_REL_SOUND; /* not acknowledged: it comes again */
     }
@@ -5279,10 +5377,25 @@ static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_
     cci__rel_forget_leaving(rel);
 }
 
+/* The peer had no buffers so far, but may have taken the last try, and its answer is under way. Is it worth the wait? */
+static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
+    uint64_t most_ns = rel->srtt_ns ? 2 * rel->srtt_ns + 8 * rel->rttvar_ns + CCI__MS : 20 * CCI__MS;
+    if (!rel->rnr || rel->in_flight == 0 || (rel->overdue_ns && now_ns >= rel->overdue_ns + most_ns)) {
+        rel->overdue_ns = 0;
+        return 0;
+    }
+    if (!rel->overdue_ns)
+        rel->overdue_ns = now_ns;
+    rel->expire_ns = rel->overdue_ns + most_ns;
+    return 1;
+}
+
 /* The send time-out of something may be over. */
 static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
     cci_list_t *node, *next, *behind = &rel->runs;
     int status;
+    if (cci__rel_awaits_answer(rel, now_ns))
+        return;
     rel->expire_ns = CCI__NEVER;
     for (node = rel->items.next; node != &rel->items; node = next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
@@ -5320,6 +5433,7 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
                 continue;
             item->flags &= ~CCI__ITEM_DONE;
             item->pieces = 0;
+            cci__rel_complete_first(rel, item);
             cci__rel_withdraw_behind(rel, item, status, behind);
             behind = &item->queue;
         }
@@ -5482,6 +5596,12 @@ typedef struct cci_rma_table {
 
 /* ---- registrations ---- */
 
+/* Adds `count` reads that may be under way. */
+CCI_API void cci_rma_add_reads(cci_rma_table_t *table, cci_rma_read_t *reads, uint32_t count) {
+    while (count-- > 0)
+        cci__list_append(&table->reads, &reads[count].node);
+}
+
 CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], cci_rma_region_t *regions,
                                 uint32_t region_count, cci_rma_read_t *reads, uint32_t read_count,
                                 cci_rma_chunk_t *chunks, uint32_t chunk_count, cci_rma_request_t *requests,
@@ -5504,8 +5624,7 @@ CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], c
         regions[region_count].next = table->free;
         table->free = region_count;
     }
-    while (read_count-- > 0)
-        cci__list_append(&table->reads, &reads[read_count].node);
+    cci_rma_add_reads(table, reads, read_count);
     while (chunk_count-- > 0) {
         chunks[chunk_count].id = chunk_count;
         chunks[chunk_count].read = NULL;
@@ -6121,10 +6240,14 @@ extern "C" {
 #define CCI__DGRAM_BATCH_RX 16
 #define CCI__DGRAM_BATCH_TX 88 /* two full offloaded batches of an Ethernet's packets */
 #define CCI__DGRAM_WARM 1024u        /* connections that had traffic last keep their state even if others are idle as well */
-#define CCI__DGRAM_BULKS 1024u       /* RMAs of a connection at once */
+#define CCI__DGRAM_BULKS 1024u       /* RMAs of a connection at once, or as many as messages that may be pending if these are more */
 #define CCI__DGRAM_REGIONS 4096u
 #define CCI__DGRAM_CHUNKS 512u
 #define CCI__DGRAM_CONTROL 64u       /* connection events that are made at once */
+#define CCI__DGRAM_QUANTUM 131072    /* bytes that a connection sends while others are ready: about a batch */
+#define CCI__DGRAM_TURN 16u          /* packets that a connection sends in its turn, while others wait for theirs */
+#define CCI__DGRAM_TURN_NS (200 * CCI__MS) /* a turn that is not taken ends */
+#define CCI__DGRAM_LOOK 16u          /* connections that are looked at, at once, for one that can give something back */
 #define CCI__DGRAM_SLAB 32768u       /* bytes of a slab, if not just one thing is longer */
 #ifdef CCI_MEMORY_BYTES
 #define CCI__DGRAM_MEMORY CCI_MEMORY_BYTES
@@ -6179,6 +6302,7 @@ typedef struct cci__active {
     uint32_t stamp;           /* of the first of `runs` */
     uint32_t unsent_bytes;    /* of messages issued since something was sent */
     uint32_t op_count;        /* operations under way that the program waits for */
+    int32_t credit;           /* bytes that it may send in its next turn besides the quantum, or has sent too many */
 } cci__active_t;
 
 typedef struct cci__dconn {
@@ -6192,6 +6316,10 @@ typedef struct cci__dconn {
             cci_evq_event_t *keepalive_event; /* that waits for the program */
             uint64_t probe_ns;                /* when to look whether something has come */
         } open;
+        struct { /* OPEN and PARKED */
+            cci_evq_event_t *keepalive_event; /* as in `open` */
+            cci_rel_item_t *first;            /* of the messages that are kept */
+        } parked;
         struct {
             cci_evq_event_t *keepalive_event, *end_event; /* that wait for the program */
         } broken;
@@ -6212,7 +6340,10 @@ typedef struct cci__dconn {
 #define CCI__CONN_OPENING 32u /* server: counts among those of its network that are not open yet */
 #define CCI__CONN_COUNTED 64u /* server: counts among those of its network */
 #define CCI__CONN_BUSY 128u   /* client: the server has no space for it */
+#define CCI__CONN_WAITING 512u/* wants what is lent for traffic, and has a place in the queue */
+#define CCI__CONN_PARKED 1024u /* the peer doesn't answer: only its messages are kept */
 #define CCI__CONN_SLOT 16u  /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
+#define CCI__CONN_UNREADY 256u /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
 
 /* The client's request while it is repeated; its data follows. */
 typedef struct cci__pending {
@@ -6296,6 +6427,8 @@ typedef struct cci__dgram {
     cci__store_t stores[CCI__STORES];
     cci__memory_t *memory;
     uint64_t memory_limit;    /* bytes */
+    uint32_t *waiting;        /* indices of connections that wait for their turn: a ring */
+    uint32_t waiting_size, waiting_first, waiting_count;
     uint32_t buffers_unmade;  /* receive buffers that the program allows and that were not needed yet */
     cci_list_t readers, paths; /* free ones */
     cci__dconn_t *groups[CCI__DGRAM_GROUPS];
@@ -6306,6 +6439,7 @@ typedef struct cci__dgram {
     cci_link_tx_t tx[CCI__DGRAM_BATCH_TX];
     cci__tx_slot_t *slots;
     uint32_t tx_count;
+    uint32_t laid_out; /* bytes of packets so far */
     int tx_needs_look; /* something ends when the batch has left */
     const cci_seal_t *seal;
     uint8_t *wire;         /* NULL, or room for a whole packet for each of tx: nothing is added to packets elsewhere */
@@ -6511,6 +6645,7 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
         cci__dgram_lay_out(ep, packet, tx);
     tx->piece[0].length = packet->head_length;
     tx->length = packet->head_length + packet->body_length + packet->pad_length;
+    ep->laid_out += tx->length;
     if (CCI__UNLIKELY(ep->wire != NULL) && !cci__dgram_wrap(ep, conn, packet->number, tx)) {
         ep->tx_count--; /* what was in it ends with the connection, which breaks, or is repeated by the handshake */
         slot->active = NULL;
@@ -6706,23 +6841,25 @@ static int cci__active_stuck(const cci__active_t *active) {
            (active->reader && active->reader->outstanding == 0 && !cci__list_empty(&active->reader->reads));
 }
 
-/* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after it. */
-static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle, uint64_t now_ns) {
+/* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after it. Unless it
+ * is `alone` it gets as many bytes as others get in their turns, whatever the size of its packets (deficit round robin). */
+static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle, int alone, uint64_t now_ns) {
     cci__dconn_t *conn = active->conn;
     int left = CCI__DGRAM_BATCH_TX, more = 1;
+    uint32_t begin = ep->laid_out, most = alone ? UINT32_MAX : (uint32_t)(active->credit + CCI__DGRAM_QUANTUM);
     cci__list_remove(&active->ready);
     if (CCI__UNLIKELY(active->path && active->path->owes_response)) {
         active->path->owes_response = 0;
         cci__dgram_send_path(ep, conn, &conn->conn.peer, CCI__FRAME_RESPONSE, active->path->response);
     }
-    while (left-- > 0 && more) {
+    while (left-- > 0 && more && ep->laid_out - begin < most) {
         cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
         if (!cci_rel_output(&active->rel, packet, idle, now_ns)) {
             more = cci__dgram_output_rma(ep, conn, now_ns);
             continue;
         }
         cci__dgram_commit_data(ep, conn);
-        while (left > 0 && !(conn->conn.flags & CCI__CONN_WORN)) {
+        while (left > 0 && ep->laid_out - begin < most && !(conn->conn.flags & CCI__CONN_WORN)) {
             const uint8_t *head = packet->head;
             packet = &cci__dgram_slot(ep)->packet;
             if (!cci_rel_output_next(&active->rel, packet, now_ns))
@@ -6739,6 +6876,9 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
         cci__list_remove(&active->ready);
         more = 1;
     }
+    active->credit = more && !alone ? (int32_t)(most - (ep->laid_out - begin)) : 0;
+    if (active->credit > CCI__DGRAM_QUANTUM)
+        active->credit = CCI__DGRAM_QUANTUM;
     if (more) /* others first */
         cci__list_append(&ep->ready, &active->ready);
     else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
@@ -6757,6 +6897,26 @@ static int cci__active_idle(const cci__active_t *active) {
     return !active->runs && cci_rel_idle(&active->rel) && (!active->reader || cci_rma_reader_idle(active->reader));
 }
 
+/* The connection waits for its turn, behind all that wait already. Without memory for the queue it asks again. */
+static void cci__dgram_queue_up(cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint32_t i, size = cci__max32(2 * ep->waiting_size, CCI__CONN_SLAB), *ring;
+    if ((conn->conn.flags & CCI__CONN_WAITING) || conn->conn.state != CCI_CONN_OPEN)
+        return;
+    if (ep->waiting_count == ep->waiting_size) {
+        ring = (uint32_t *)cci_alloc(size * sizeof *ring);
+        if (!ring)
+            return;
+        for (i = 0; i < ep->waiting_count; i++)
+            ring[i] = ep->waiting[(ep->waiting_first + i) % ep->waiting_size];
+        cci_release(ep->waiting);
+        ep->waiting = ring;
+        ep->waiting_size = size;
+        ep->waiting_first = 0;
+    }
+    ep->waiting[(ep->waiting_first + ep->waiting_count++) % ep->waiting_size] = conn->conn.index;
+    conn->conn.flags |= CCI__CONN_WAITING;
+}
+
 static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     CCI_ASSERT(cci__active_idle(active));
@@ -6765,6 +6925,8 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_remove(&active->ready);
     cci__list_remove(&active->inbox);
     cci__list_remove(&active->lent);
+    if (active->rel.leaving == 2)
+        cci__dgram_queue_up(ep, conn);
     if (active->reader)
         cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
     if (active->path)
@@ -6792,11 +6954,16 @@ static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
     return 1;
 }
 
+/* It has been used since the connection got it, or could have been for long enough. */
+static int cci__active_had_turn(const cci__dgram_t *ep, const cci__active_t *active) {
+    return ep->waiting_count == 0 || active->rel.heard_ns > 0 || ep->now_ns >= active->rel.progress_ns + CCI__DGRAM_TURN_NS;
+}
+
 /* Looks at the longest unused few of what is lent; those that stay go to the end, so that all have their turn. With
  * `take`, for one that is idle, which is taken back; else only for one that is stuck. */
 static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
     cci_list_t *node = ep->lent.next;
-    uint32_t tries = 16;
+    uint32_t tries = CCI__DGRAM_LOOK;
     while (tries-- > 0 && node != &ep->lent) {
         cci__active_t *active = CCI__CONTAINER(node, cci__active_t, lent);
         int evicted;
@@ -6806,7 +6973,7 @@ static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
         if (take)
             cci_rel_forget(&active->rel);
         evicted = (!take || !cci__dgram_can_grow(ep, CCI__STORE_ACTIVES)) && cci__dgram_evict(ep, active);
-        if (take && cci__active_idle(active)) {
+        if (take && cci__active_idle(active) && cci__active_had_turn(ep, active)) {
             cci__dgram_take_active(ep, active);
             return;
         }
@@ -6823,29 +6990,17 @@ static cci__active_t *cci__dgram_new_active(cci__dgram_t *ep) {
     return (cci__active_t *)cci__dgram_take(ep, CCI__STORE_ACTIVES);
 }
 
-/* Lends the connection what it needs for traffic; NULL if everything is in use. */
-static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__active_t *active = conn->active;
-    if (CCI__LIKELY(active != NULL)) {
-        if (ep->lent.prev != &active->lent) {
-            cci__list_remove(&active->lent);
-            cci__list_append(&ep->lent, &active->lent);
-        }
-        return active;
-    }
-    active = cci__dgram_new_active(ep);
-    if (!active)
-        return NULL;
-    cci__list_append(&ep->lent, &active->lent);
+/* Readies what is lent to a connection. */
+static void cci__active_begin(cci__dgram_t *ep, cci__active_t *active, cci__dconn_t *conn) {
     cci__list_init(&active->ready);
     cci__list_init(&active->inbox);
     active->conn = conn;
     active->runs = NULL;
     active->runs_tail = &active->runs;
     active->unsent_bytes = active->op_count = 0;
+    active->credit = 0;
     active->reader = NULL;
     active->path = NULL;
-    conn->active = active;
     cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
                   cci__max32(cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), 256),
                   conn->conn.peer_window);
@@ -6853,7 +7008,115 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     active->rel.progress_ns = ep->now_ns;
     active->rel.message_max = conn->conn.pub.max_send_size;
     active->rel.once = conn->key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
+}
+
+/* From now on the peer is asked for a sign of life when it has been silent for long. */
+static void cci__dgram_watch(const cci__dgram_t *ep, cci__dconn_t *conn) {
+    conn->in.open.probe_ns = CCI__NEVER;
+    if (ep->info.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
+        conn->in.open.probe_ns = ep->now_ns + ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+}
+
+/* Goes on with the messages that were kept. */
+static void cci__dgram_unpark(cci__active_t *active) {
+    cci__dconn_t *conn = active->conn;
+    cci_rel_link_t *link;
+    cci_list_t *node;
+    cci_rel_resume(&active->rel, conn->in.parked.first);
+    for (node = active->rel.items.next; node != &active->rel.items; node = node->next)
+        for (link = CCI__CONTAINER(node, cci_rel_item_t, node)->ops; link; link = link->next)
+            active->op_count += link == &link->op->link[0];
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PARKED;
+    cci__dgram_watch(cci__dgram_of(conn), conn);
+}
+
+/* Lends a connection what it needs for traffic, in its turn; NULL if everything is in use. */
+static cci__active_t *cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__active_t *active = cci__dgram_new_active(ep);
+    if (!active)
+        return NULL;
+    cci__list_append(&ep->lent, &active->lent);
+    cci__active_begin(ep, active, conn);
+    conn->active = active;
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
+        cci__dgram_unpark(active);
     return active;
+}
+
+/* What the connection needs for traffic; NULL if it has to wait for its turn: that is when memory has reached its limit. */
+static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__active_t *active = conn->active;
+    if (CCI__LIKELY(active != NULL)) {
+        if (ep->lent.prev != &active->lent) {
+            cci__list_remove(&active->lent);
+            cci__list_append(&ep->lent, &active->lent);
+        }
+        if (CCI__UNLIKELY(active->rel.leaving && ep->waiting_count == 0))
+            active->rel.leaving = 0;
+        return active;
+    }
+    if (ep->waiting_count == 0)
+        active = cci__dgram_lend(ep, conn);
+    if (!active)
+        cci__dgram_queue_up(ep, conn);
+    return active;
+}
+
+/* The peer has not answered for three probe time-outs: of what the connection has only its messages stay. It takes its turns
+ * to send them again. 0: there is more that can't be left. */
+static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
+    cci__dconn_t *conn = active->conn;
+    cci_rel_item_t *first;
+    if (conn->conn.state != CCI_CONN_OPEN || active->runs || (active->reader && !cci_rma_reader_idle(active->reader)))
+        return 0;
+    cci__dgram_flush(ep); /* the batch may name records of the connection */
+    first = cci_rel_park(&active->rel, &conn->state);
+    if (!first)
+        return 0;
+    cci__dgram_take_active(ep, active);
+    conn->in.parked.first = first;
+    conn->conn.flags |= CCI__CONN_PARKED;
+    cci__dgram_queue_up(ep, conn);
+    cci__dgram_schedule(ep, conn);
+    return 1;
+}
+
+/* Others wait: whoever has had a turn is to come to an end, and who doesn't answer ends it now. Returns how many did. */
+static uint32_t cci__dgram_end_turns(cci__dgram_t *ep) {
+    uint32_t tries = CCI__DGRAM_LOOK, parked = 0;
+    cci_list_t *node = ep->lent.next;
+    while (tries-- > 0 && node != &ep->lent) {
+        cci__active_t *active = CCI__CONTAINER(node, cci__active_t, lent);
+        node = node->next;
+        cci__list_remove(&active->lent);
+        cci__list_append(&ep->lent, &active->lent);
+        if (active->rel.probes >= 3 && cci__dgram_park(ep, active))
+            parked++;
+        else if (!active->rel.leaving && active->rel.next_number - active->conn->state.next_number >= CCI__DGRAM_TURN)
+            active->rel.leaving = 1;
+    }
+    return parked;
+}
+
+/* Gives what has become free to those that wait, the first one first. What their peers sent meanwhile was dropped: they are
+ * asked for it. */
+static void cci__dgram_next_turns(cci__dgram_t *ep) {
+    while (ep->waiting_count > 0) {
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, ep->waiting[ep->waiting_first]);
+        int is_waiting = conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__CONN_WAITING) && !conn->active;
+        if (is_waiting && !cci__dgram_lend(ep, conn)) {
+            if (cci__dgram_end_turns(ep) == 0)
+                return;
+            continue;
+        }
+        ep->waiting_first = (ep->waiting_first + 1) % ep->waiting_size;
+        ep->waiting_count--;
+        conn->conn.flags &= (uint16_t)~CCI__CONN_WAITING;
+        if (!is_waiting)
+            continue;
+        cci_rel_invite(&conn->active->rel);
+        cci__list_append(&ep->ready, &conn->active->ready);
+    }
 }
 
 /* When time demands the next thing of a connection. */
@@ -6868,7 +7131,9 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
     }
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
-    if (conn->conn.state == CCI_CONN_OPEN)
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
+        at = cci__min64(at, cci_rel_parked_until(conn->in.parked.first));
+    else if (conn->conn.state == CCI_CONN_OPEN)
         at = cci__min64(at, conn->in.open.probe_ns);
     return at;
 }
@@ -6928,9 +7193,20 @@ static void cci__dgram_drop_runs(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_remove(&active->inbox);
 }
 
+/* Ends messages that were kept. */
+static void cci__dgram_abort_parked(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
+    cci__active_t passing; /* only for as long as it takes */
+    cci__active_begin(ep, &passing, conn);
+    cci__dgram_unpark(&passing);
+    cci_rel_abort(&passing.rel, status);
+    cci_rel_end(&passing.rel, &conn->state);
+}
+
 /* Ends everything that is pending with a status. */
 static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci__dgram_flush(ep); /* the batch names records of the connection */
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
+        cci__dgram_abort_parked(ep, conn, status);
     if (conn->active) {
         cci_list_t *node;
         for (node = conn->active->rel.held.next; node != &conn->active->rel.held; node = node->next) {
@@ -7022,21 +7298,19 @@ static uint32_t cci__dgram_new_keepalive_us(const cci__dgram_t *ep, const cci__d
 /* The connection opens: its peer is heard of, from now on. */
 static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_count(ep, conn, 0, -((conn->conn.flags & CCI__CONN_OPENING) != 0));
-    conn->conn.flags &= (uint8_t)~CCI__CONN_OPENING;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_OPENING;
     conn->conn.state = CCI_CONN_OPEN;
     conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
     conn->conn.tries = 0;
     conn->heard = (uint32_t)(ep->now_ns >> 20);
     conn->in.open.keepalive_event = NULL;
-    conn->in.open.probe_ns = CCI__NEVER;
-    if (ep->info.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
-        conn->in.open.probe_ns = ep->now_ns + ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
+    cci__dgram_watch(ep, conn);
 }
 
 static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_event_t *event = conn->in.open.keepalive_event ? NULL : cci__dgram_control_event(ep);
     conn->keepalive_us = 0;
-    conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (conn->active) { /* nobody waits for the answer any more */
         conn->active->rel.ping = 0;
         cci_rel_forget(&conn->active->rel);
@@ -7061,7 +7335,7 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_schedule(ep, conn);
         return;
     }
-    conn->conn.flags &= (uint8_t)~CCI__CONN_UNTOLD;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_UNTOLD;
     event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
     event->base.pub.disconnect.status = (cci_status_t)conn->end_status;
     event->base.pub.disconnect.connection = &conn->conn.pub;
@@ -7144,8 +7418,8 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     conn->conn.confirming = 0;
     conn->conn.deadline_ns = CCI__NEVER;
     conn->end_status = status;
-    conn->in.broken.end_event = NULL;
     cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
+    conn->in.broken.end_event = NULL; /* not before: what was kept for a silent peer stands in its place */
     if (conn->keepalive_us)
         cci__dgram_post_keepalive(ep, conn);
     if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT) {
@@ -7313,6 +7587,18 @@ static int cci__sink_readable(void *user, const cci_rel_bulk_t *source) {
     return cci_rma_find(&cci__dgram_of(active->conn)->rma, source->local_key, source->local_region) != NULL;
 }
 
+static void cci__dgram_complete(cci__dgram_t *ep, cci__op_t *op, int status) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)(uintptr_t)op->event.base.pub.send.connection;
+    if (CCI__UNLIKELY(status == CCI_ERR_RNR) && conn->conn.pub.attribute == CCI_CONN_ATTR_RO &&
+        !(conn->conn.flags & CCI__CONN_UNREADY)) {
+        conn->conn.flags |= CCI__CONN_UNREADY;
+        op->done = 1; /* this is the event that the program is to hear of */
+    }
+    op->event.base.pub.send.status = (cci_status_t)status;
+    op->event.state = ++ep->stamp;
+    cci_evq_post(&ep->evq.done, &op->event);
+}
+
 static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
     cci__op_t *op = CCI__CONTAINER(rel_op, cci__op_t, rel);
     cci__active_t *active = (cci__active_t *)user;
@@ -7324,9 +7610,7 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
             ep->link->wake(ep->handle);
         return;
     }
-    op->event.base.pub.send.status = (cci_status_t)rel_op->status;
-    op->event.state = ++ep->stamp;
-    cci_evq_post(&ep->evq.done, &op->event);
+    cci__dgram_complete(ep, op, rel_op->status);
 }
 
 static void cci__sink_start(void *user, cci_rel_item_t *item) {
@@ -7425,7 +7709,7 @@ static void cci__dgram_send_close(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     if (conn->conn.deadline_ns > ep->now_ns)
         return;
-    conn->conn.flags &= (uint8_t)~CCI__CONN_SLOT;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_SLOT;
     conn->conn.deadline_ns = ep->now_ns + (wait_ns << conn->conn.tries++);
     cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
 }
@@ -7768,7 +8052,7 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     if (!cci__dgram_unseal(ep, conn, cci__dgram_number(conn, header), conn->conn.peer_token, bytes, &length))
         return;
     if (!conn->key || (header->type != CCI__PKT_DATA && header->number >= conn->peer_count)) {
-        conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED; /* the peer is there */
+        conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED; /* the peer is there */
         conn->heard = (uint32_t)(ep->now_ns >> 20);
         conn->peer_count = header->number + 1;
     }
@@ -7785,7 +8069,7 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         return; /* as if it were lost */
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
     if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
-        conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+        conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
         conn->heard = (uint32_t)(ep->now_ns >> 20);
     }
     if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
@@ -8043,7 +8327,7 @@ static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn) {
         return CCI_SUCCESS;
     status = ep->link->resolve(ep->handle, NULL, &conn->conn.peer);
     if (status == CCI_SUCCESS)
-        conn->conn.flags &= (uint8_t)~CCI__CONN_ASKING;
+        conn->conn.flags &= (uint16_t)~CCI__CONN_ASKING;
     return status;
 }
 
@@ -8123,8 +8407,12 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
             if (conn->conn.state == CCI_CONN_OPEN)
                 cci__dgram_make_ready(ep, active);
         }
-        if (conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns <= ep->now_ns)
+        if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) {
+            if (cci_rel_parked_until(conn->in.parked.first) <= ep->now_ns)
+                cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
+        } else if (conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns <= ep->now_ns) {
             cci__dgram_probe(ep, conn);
+        }
         if (conn->conn.deadline_ns <= ep->now_ns) {
             cci__dgram_handshake(ep, conn);
             if (conn->conn.state == CCI_CONN_FREE)
@@ -8179,6 +8467,7 @@ enum { CCI__BUSY = 0, CCI__IDLE_IF_NOTHING_COMES = 1, CCI__IDLE = 2 };
  * and acknowledgements a message to go with. */
 static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     cci_list_t round;
+    int alone;
     int count;
     ep->resets = 0;
     if (most == 1 || idle || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon) ||
@@ -8209,15 +8498,18 @@ static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         last->next = &ep->ready;
         ep->ready.prev = last;
     }
+    if (CCI__UNLIKELY(ep->waiting_count > 0))
+        cci__dgram_next_turns(ep);
     if (!cci__list_empty(&ep->ready)) { /* each once: what is made ready meanwhile has its turn in the next round */
         round = ep->ready;
         round.next->prev = &round;
         round.prev->next = &round;
         cci__list_init(&ep->ready);
+        alone = round.next == round.prev;
         while (!cci__list_empty(&round)) {
             cci__active_t *active = CCI__CONTAINER(round.next, cci__active_t, ready);
             cci__dconn_t *conn = active->conn;
-            cci__dgram_output(ep, active, idle, ep->now_ns);
+            cci__dgram_output(ep, active, idle, alone, ep->now_ns);
             cci__dgram_schedule(ep, conn);
         }
     }
@@ -8232,6 +8524,8 @@ static int cci__dgram_has_events(const cci__dgram_t *ep) {
 
 static uint64_t cci__dgram_deadline(const cci__dgram_t *ep) {
     uint64_t at = cci__list_empty(&ep->ready) ? cci__wheel_deadline(&ep->wheel) : 0;
+    if (CCI__UNLIKELY(ep->waiting_count > 0)) /* turns that are not taken end */
+        at = cci__min64(at, ep->now_ns + 10 * CCI__MS);
     return ep->link->up ? cci__min64(at, ep->check_ns + 900 * CCI__MS) : at;
 }
 
@@ -8363,7 +8657,6 @@ static void cci__dgram_init_pool(cci__dgram_t *ep) {
     cci__dgram_init_store(ep, CCI_REL_NUMBERS, &pool->numbers, sizeof(cci_rel_numbers_t), 1);
     cci__dgram_init_store(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), 1);
     pool->more = cci__dgram_more;
-    pool->bulk_limit = CCI__DGRAM_BULKS;
     pool->block_total = ep->stores[CCI_REL_BLOCKS].most;
     pool->large_total = ep->stores[CCI_REL_LARGE].most;
     pool->record_free = pool->record_total = ep->stores[CCI_REL_RECORDS].most;
@@ -8431,12 +8724,16 @@ static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
 /* How many blocks a connection may have. What the program asks for, it gets, however little memory it has allowed. */
 static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
     cci__store_t *blocks = &ep->stores[CCI_REL_BLOCKS], *large = &ep->stores[CCI_REL_LARGE];
+    cci__store_t *bulks = &ep->stores[CCI_REL_BULKS], *reads = &ep->stores[CCI__STORE_READS];
     blocks->most = cci__max32(blocks->most, count + (count + 2) / 3); /* of which one connection may have three quarters */
     large->most = cci__max32(large->most, count + (count + 2) / 3);
     ep->pool.block_total = blocks->most;
     ep->pool.large_total = large->most;
     ep->pool.block_limit = ep->send_buf_count = count;
-    ep->stores[CCI__STORE_OPS].most = cci__max32(ep->stores[CCI__STORE_OPS].most, count + CCI__DGRAM_BULKS);
+    ep->pool.bulk_limit = cci__max32(count, CCI__DGRAM_BULKS);
+    bulks->most = cci__max32(bulks->most, ep->pool.bulk_limit);
+    reads->most = cci__max32(reads->most, ep->pool.bulk_limit);
+    ep->stores[CCI__STORE_OPS].most = cci__max32(ep->stores[CCI__STORE_OPS].most, count + ep->pool.bulk_limit);
 }
 
 /* The counts of buffers that the link and the configuration leave open, and what follows from them. */
@@ -8535,6 +8832,7 @@ static void cci__dgram_free(cci__dgram_t *ep) {
         cci__dgram_forget(ep, conn->key);
     }
     cci_release(ep->conns.buckets);
+    cci_release(ep->waiting);
     if (ep->handle)
         ep->link->close(ep->handle);
     cci__lock_destroy(&ep->lock);
@@ -9036,10 +9334,12 @@ static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
         next = cci_evq_next(&ep->evq.done); /* also before messages for which the program leaves no event */
         if (!next)
             return status;
-        if (CCI__LIKELY(next->pool == CCI_EVQ_OPERATION || cci__dgram_hand_out(ep, next))) {
-            *event = &next->base.pub;
-            return CCI_SUCCESS;
-        }
+        if (next->pool != CCI_EVQ_OPERATION && !cci__dgram_hand_out(ep, next))
+            continue;
+        if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__op_t *)(void *)next)->done)) /* now all starts afresh */
+            ((cci__dconn_t *)(void *)(uintptr_t)next->base.pub.send.connection)->conn.flags &= (uint16_t)~CCI__CONN_UNREADY;
+        *event = &next->base.pub;
+        return CCI_SUCCESS;
     }
 }
 
@@ -9114,7 +9414,7 @@ static int cci__dgram_set_recv_count(cci__dgram_t *ep, uint32_t count) {
 
 static void cci__dgram_set_keepalive(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t keepalive_us) {
     conn->keepalive_us = keepalive_us;
-    conn->conn.flags &= (uint8_t)~CCI__CONN_PINGED;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (conn->conn.state == CCI_CONN_BROKEN && keepalive_us) {
         cci__dgram_post_keepalive(ep, conn); /* there is nobody to answer */
         return;
@@ -9285,7 +9585,7 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
             ep->now_ns = ep->link->now(ep->handle); /* see cci__dgram_send_locked */
         if (!rel->reliable)
             rel->last_sent_ns = ep->now_ns;
-        cci__dgram_output(ep, active, 0, ep->now_ns);
+        cci__dgram_output(ep, active, 0, 1, ep->now_ns);
         cci__dgram_flush(ep);
         cci__dgram_schedule(ep, conn); /* the peer works already */
     } else if (cci__list_empty(&active->ready)) {
@@ -9313,6 +9613,7 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
                                   uint32_t length, int flags) {
     cci__active_t *active = conn->active;
     if (flags != CCI_FLAG_SILENT || count != 1 || !active || conn->conn.state != CCI_CONN_OPEN ||
+        (conn->conn.flags & CCI__CONN_UNREADY) ||
         active->rel.in_flight == 0 || cci__list_empty(&active->ready) ||
         active->unsent_bytes + length + 8 >= CCI__DGRAM_BURST || ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED ||
         !cci_rel_join(&active->rel, data, length, ep->now_ns))
@@ -9323,6 +9624,28 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
     return 1;
 }
 
+/* [4.1.4.1] Ordered: sends behind one that ended with CCI_ERR_RNR end likewise, up to the moment when the program hears of it.
+ * Else they would be delivered where it can't know that something before them is missing. */
+static int cci__dgram_end_unready(cci__dgram_t *ep, cci__dconn_t *conn, void *context, int flags) {
+    int status = CCI_SUCCESS;
+    cci__op_t *op;
+    if (flags & CCI_FLAG_BLOCKING)
+        return CCI_ERR_RNR;
+    op = cci__dgram_op(ep, conn, context, flags, &status);
+    if (op)
+        cci__dgram_complete(ep, op, CCI_ERR_RNR);
+    cci__dgram_arm(ep);
+    return status;
+}
+
+/* Its turn is over, and it has something under way: what the program issues more comes in its next turn. */
+static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__active_t *active) {
+    if (CCI__LIKELY(!active->rel.leaving) || ep->waiting_count == 0 || cci__list_empty(&active->rel.items))
+        return 0;
+    active->rel.leaving = 2;
+    return 1;
+}
+
 static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, void *context, int flags) {
     cci__active_t *active;
@@ -9330,8 +9653,10 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     int status = CCI_SUCCESS;
     if (conn->conn.state != CCI_CONN_OPEN)
         return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY))
+        return cci__dgram_end_unready(ep, conn, context, flags);
     active = cci__dgram_activate(ep, conn);
-    if (!active)
+    if (!active || cci__dgram_must_wait(ep, active))
         return CCI_ENOBUFS;
     /* Reading the clock costs as much as the rest: what only joins others that wait can do with a time a little old. */
     if (active->rel.in_flight == 0 || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
@@ -9461,9 +9786,11 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     if (!cci_rma_address(&ep->rma, key, index, call->local_offset, call->length, 0) ||
         call->remote_offset > UINT64_MAX - call->length)
         return CCI_ERR_RMA_HANDLE;
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY) && call->has_message)
+        return cci__dgram_end_unready(ep, conn, call->context, call->flags);
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
-    if (!active)
+    if (!active || cci__dgram_must_wait(ep, active))
         return CCI_ENOBUFS;
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)

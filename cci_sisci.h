@@ -6195,7 +6195,9 @@ enum { /* records */
     CCI__SISCI_PING,
     CCI__SISCI_RMA_WRITE,
     CCI__SISCI_RMA_READ,
-    CCI__SISCI_ASK /* to map memory: region, its key 8, number */
+    CCI__SISCI_ASK,    /* to map memory: region, its key 8, number */
+    CCI__SISCI_VOIDED, /* receiver: a message that was withdrawn was not delivered; where its record ends */
+    CCI__SISCI_RESUME  /* ordered: what comes behind a withdrawal begins here */
 };
 #define CCI__SISCI_BUSY 1u     /* in a REJECT */
 #define CCI__SISCI_GIVEN_UP 1u /* in a DISCONNECT */
@@ -6252,7 +6254,9 @@ typedef struct cci__sisci_op {
     uint64_t deadline_ns;         /* 0: the next look at the clock says */
     uint32_t start, end, word;    /* the record */
     int status;
-    uint8_t posted, blocking, done, has_record;
+    uint8_t posted, blocking, has_record;
+    uint8_t done;      /* blocking: it is over; else its event is the first that tells of CCI_ERR_RNR */
+    uint8_t withdrawn; /* the peer was asked not to deliver it */
 } cci__sisci_op;
 
 /* What waits for the ring. */
@@ -6298,7 +6302,12 @@ typedef struct cci__sisci_conn {
     uint8_t ended;          /* one side has given it up: what still comes is dropped */
     uint8_t waits;          /* client: the server is busy, and will be asked again */
     uint8_t is_over;        /* broken, and nothing of it will come any more */
+    uint8_t skips;          /* the peer has withdrawn a message: what comes is dropped until it resumes */
+    uint8_t unready;        /* ordered: messages were withdrawn, and the program has not heard of the first yet */
 } cci__sisci_conn;
+#define CCI__SISCI_UNREADY 1u /* in `unready`: so it is */
+#define CCI__SISCI_MARKED 2u  /* an event that waits tells the program of it */
+
 
 enum { /* states of a link */
     CCI__SISCI_KNOCKING, /* client: connects to the door */
@@ -6513,7 +6522,7 @@ typedef struct cci__sisci {
     cci__sci_local_interrupt_t interrupt;
     int has_fd, epoll, self, timer, armed_readable, sleeping;
     uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
-    uint32_t rounds, rma_calls, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
+    uint32_t rounds, rma_calls, given, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t send_total, recv_total, handshakes, hot_count;
     uint32_t event_mask;
     uint32_t requests, refusals; /* that the program has not returned; that were answered with `busy` */
@@ -7461,7 +7470,7 @@ static cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, v
     op->item = NULL;
     op->deadline_ns = 0;
     op->status = CCI_SUCCESS;
-    op->posted = op->done = op->has_record = 0;
+    op->posted = op->done = op->has_record = op->withdrawn = 0;
     op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
     return op;
 }
@@ -7499,6 +7508,11 @@ static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
         op->status = status;
         op->done = 1;
         return;
+    }
+    if (status == CCI_ERR_RNR && op->conn->conn.pub.attribute == CCI_CONN_ATTR_RO &&
+        !(op->conn->unready & CCI__SISCI_MARKED)) {
+        op->conn->unready = CCI__SISCI_UNREADY | CCI__SISCI_MARKED;
+        op->done = 1;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
     op->event.state = ep->received_total; /* it comes behind these */
@@ -7990,6 +8004,7 @@ static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *li
     conn->conn.pub.attribute = attribute;
     conn->conn.pub.context = context;
     conn->conn.pub.max_send_size = ep->max_send_size;
+    conn->skips = conn->unready = 0;
     conn->send_timeout_us = ep->send_timeout_us;
     conn->keepalive_us = attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU ? ep->keepalive_us : 0;
     cci__list_init(&conn->node);
@@ -8658,6 +8673,34 @@ static inline void cci__sisci_deliver(cci__sisci *ep, cci__sisci_conn *conn, cci
     cci__sisci_post_received(ep, event);
 }
 
+/* Tells the peer that a message which it has withdrawn was not delivered, before it can see that it is consumed; 0 if there is
+ * no room. */
+static int cci__sisci_tell_voided(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
+    uint32_t head[4] = {0, 0, 0, 0};
+    head[2] = end;
+    if (link->state != CCI__SISCI_OPEN) {
+        return 1;
+    }
+    if (!cci__sisci_has_room(link, 2 * cci__sisci_lines(sizeof head))) {
+        return 0;
+    }
+    cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
+    return cci__sisci_post(link, CCI__SISCI_VOIDED, conn->conn.peer_index, head, sizeof head, NULL, 0);
+}
+
+/* The peer has not delivered what we withdrew: on an ordered connection, the message that ends there and all behind it. */
+static void cci__sisci_take_voided(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
+    cci_list_t *at;
+    link->peer_disconnects++;
+    for (at = link->ops.next; conn && at != &link->ops; at = at->next) {
+        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
+        if (op->conn == conn && op->withdrawn && op->status == CCI_SUCCESS &&
+            (op->end == end || (conn->conn.pub.attribute == CCI_CONN_ATTR_RO && (int32_t)(op->end - end) > 0))) {
+            op->status = CCI_ERR_RNR;
+        }
+    }
+}
+
 /* A message for the program. */
 static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
     cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
@@ -8674,9 +8717,12 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
         data = link->in_blocks + (size_t)block * ep->stride;
     }
     if (conn && record->is_void) {
-        conn->ended = 1; /* the peer has given the connection up: nothing may come behind the gap */
+        if (!conn->skips && !cci__sisci_tell_voided(link, conn, link->tail + record->lines)) {
+            return CCI__SISCI_STALLED;
+        }
+        conn->skips = conn->conn.pub.attribute == CCI_CONN_ATTR_RO; /* nothing may come behind the gap */
     }
-    if (!conn || conn->ended || record->length > ep->max_send_size ||
+    if (!conn || conn->ended || conn->skips || record->is_void || record->length > ep->max_send_size ||
         (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
         if (is_block) {
             cci__sisci_give_back(link, block);
@@ -8907,6 +8953,14 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
     case CCI__SISCI_ASK:
         cci__sisci_take_ask(ep, link, head);
         break;
+    case CCI__SISCI_VOIDED:
+        cci__sisci_take_voided(link, conn, head[2]);
+        break;
+    case CCI__SISCI_RESUME:
+        if (conn) {
+            conn->skips = 0;
+        }
+        break;
     default:
         break; /* a PING only wants to be consumed */
     }
@@ -8931,7 +8985,7 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
     record->lines = record->type == CCI__SISCI_PAD     ? link->in_lines - place
                     : record->type == CCI__SISCI_BLOCK ? 1
                                                        : cci__sisci_lines(record->length);
-    if (record->lines > link->in_lines - place || record->type == 0 || record->type > CCI__SISCI_ASK) {
+    if (record->lines > link->in_lines - place || record->type == 0 || record->type > CCI__SISCI_RESUME) {
         cci__sisci_lose(link);
         return 0;
     }
@@ -8966,7 +9020,7 @@ static inline cci__sisci_conn *cci__sisci_open_conn_of(cci__sisci *ep, cci__sisc
     if (!conn || cci__sisci_name(conn) != name) {
         conn = link->last = cci__sisci_find_conn(ep, link, name);
     }
-    return conn && conn->conn.state == CCI_CONN_OPEN && !conn->closing && !conn->ended ? conn : NULL;
+    return conn && conn->conn.state == CCI_CONN_OPEN && !conn->closing && !conn->ended && !conn->skips ? conn : NULL;
 }
 
 /* Takes a short message for which there is room, and nothing else: 0 if it has to go the long way. */
@@ -10225,6 +10279,13 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
         return 0;
     }
     count = cci__sisci_receive(ep, link);
+    while (CCI__UNLIKELY(cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) && count < 1024) {
+        int more = cci__sisci_receive(ep, link); /* nothing completes before these records have come */
+        if (more == 0) {
+            break;
+        }
+        count += more;
+    }
     if (count == 0 && !cci__list_empty(&link->due)) {
         cci__sisci_acknowledge(link);
     }
@@ -10322,6 +10383,46 @@ static void cci__sisci_break_conn(cci__sisci *ep, cci__sisci_link *link, cci__si
     cci__sisci_end_conn(ep, conn, CCI_ETIMEDOUT);
 }
 
+static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn);
+
+/* [4.1.4.1] The receiver had no buffer for a message until its time was over: the message ends with CCI_ERR_RNR and, on an ordered
+ * connection, all behind it. Of those in the ring the peer says whether it delivered them before it saw that they are withdrawn. */
+static void cci__sisci_withdraw(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *from) {
+    cci__sisci_conn *conn = from->conn;
+    cci_list_t *at;
+    int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO, resumes = 0;
+    for (at = &from->node; at != &link->ops; at = at->next) {
+        cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
+        if (op->conn != conn || op->withdrawn || (op->item && !op->item->has_message)) {
+            continue;
+        }
+        op->withdrawn = 1;
+        op->deadline_ns = cci__sisci_new_deadline(ep, conn);
+        if (op->has_record) {
+            resumes = is_ordered;
+            cci__sisci_tell(link, CCI__SISCI_AT_RING + (size_t)(op->start & (link->out_lines - 1)) * CCI__SISCI_LINE + 4,
+                            op->word | CCI__SISCI_VOID);
+            cci__sisci_touch(link);
+        } else if (op->item) {
+            op->item->op = NULL;
+            op->item->dead = 1;
+            op->item = NULL;
+            op->posted = 1;
+            op->end = link->head;
+            op->status = CCI_ERR_RNR;
+        }
+        if (!is_ordered) {
+            break;
+        }
+    }
+    if (is_ordered) {
+        conn->unready |= CCI__SISCI_UNREADY;
+    }
+    if (resumes) {
+        cci__sisci_owe(ep, conn, CCI__SISCI_RESUME);
+    }
+}
+
 static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn) {
     return conn->send_timeout_us ? ep->now_ns + (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
 }
@@ -10336,6 +10437,7 @@ static int cci__sisci_late_status(cci__sisci_link *link, int is_message) {
 typedef struct cci__sisci_late {
     uint64_t earliest_ns;
     cci__sisci_conn *conn;
+    cci__sisci_op *op; /* that can be withdrawn, or NULL */
     int status;
 } cci__sisci_late;
 
@@ -10355,6 +10457,7 @@ static int cci__sisci_look_at_ops(cci__sisci *ep, cci__sisci_link *link, cci__si
         if (cci__sisci_is_late(ep, late, op->conn, &op->deadline_ns)) {
             late->status = cci__sisci_late_status(
                 link, op->has_record || (op->item && op->item->has_message && !op->item->is_rma));
+            late->op = late->status == CCI_ERR_RNR && !op->withdrawn ? op : NULL;
             return 1;
         }
     }
@@ -10388,23 +10491,32 @@ static int cci__sisci_look_at_silent(cci__sisci *ep, cci__sisci_link *link, cci_
         }
         if (cci__sisci_is_late(ep, late, conn, &conn->conn.deadline_ns)) {
             late->status = cci__sisci_late_status(link, 1);
+            if (late->status == CCI_ERR_RNR) { /* nobody would hear of it: the peer may have them when it has room */
+                conn->conn.deadline_ns = cci__sisci_new_deadline(ep, conn);
+                continue;
+            }
             return 1;
         }
     }
     return 0;
 }
 
-/* Breaks the connections of what has no more time; gives the next deadline. */
+/* Withdraws what has no more time, or breaks its connection; gives the next deadline. */
 static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_late late;
     for (;;) {
         late.earliest_ns = CCI__NEVER;
+        late.op = NULL;
         cci__sisci_see_freed(link);
         if (!cci__sisci_look_at_ops(ep, link, &late) && !cci__sisci_look_at_items(ep, link, &late) &&
             !cci__sisci_look_at_silent(ep, link, &late)) {
             return late.earliest_ns;
         }
-        cci__sisci_break_conn(ep, link, late.conn, late.status);
+        if (late.op) {
+            cci__sisci_withdraw(ep, link, late.op);
+        } else {
+            cci__sisci_break_conn(ep, link, late.conn, late.status);
+        }
     }
 }
 
@@ -10552,9 +10664,8 @@ static int cci__sisci_has_work(cci__sisci_link *link) {
     if (link->state < CCI__SISCI_OPEN || !link->in) {
         return 0;
     }
-    return (cci__sisci_load(link->in_ring + (size_t)(link->tail & (link->in_lines - 1)) * CCI__SISCI_LINE) ==
-                link->tail * 2 + 1 &&
-            link->stalled != link->tail * 2 + 1) ||
+    return (cci__sisci_load(cci__sisci_next_line(link)) == link->tail * 2 + 1 &&
+            (link->stalled != link->tail * 2 + 1 || (cci__sisci_load(cci__sisci_next_line(link) + 4) & CCI__SISCI_VOID))) ||
            cci__sisci_is_drained(link) ||
            ((!cci__list_empty(&link->ops) || link->items) &&
             (int32_t)(cci__sisci_load(link->in + CCI__SISCI_AT_ACK) - link->freed) > 0);
@@ -11304,6 +11415,9 @@ static inline int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
     if (!next) {
         return CCI_EAGAIN;
     }
+    if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__sisci_op *)(void *)next)->done)) {
+        ((cci__sisci_op *)(void *)next)->conn->unready = 0; /* what is sent from now on starts afresh */
+    }
     *event = &next->base.pub;
     return CCI_SUCCESS;
 }
@@ -11324,8 +11438,8 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     cci__sisci *ep = (cci__sisci *)(void *)base;
     int status;
     cci__sisci_lock(ep);
-    if (!cci__sisci_has_events(ep) && !cci__sisci_found_nothing(ep)) {
-        (void)cci__sisci_pump(ep);
+    if (cci__sisci_has_events(ep) ? (++ep->given & 31) == 0 : !cci__sisci_found_nothing(ep)) {
+        (void)cci__sisci_pump(ep); /* also now and then when there are events: others may have waited for long */
     }
     status = cci__sisci_next(ep, event);
     if (status != CCI_SUCCESS && ep->evq.recv_out > 0 &&
@@ -11549,13 +11663,17 @@ static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_co
     return CCI_SUCCESS;
 }
 
-/* Unreliable messages are dropped where the peer takes nothing for a while. */
-static int cci__sisci_drop_or_wait(cci__sisci_link *link) {
-    uint64_t now_ns = cci__sci_now();
-    if (link->retry_ns == CCI__NEVER || link->retry_ns == 0) {
-        link->retry_ns = now_ns + 2 * CCI__MS;
+/* Ordered: the program has not heard yet that messages were withdrawn. What it sends meanwhile ends likewise, in its turn. */
+static int cci__sisci_end_unready(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_op *op, int flags) {
+    cci__sisci_link *link = conn->link;
+    if (op) {
+        op->withdrawn = op->posted = 1;
+        op->end = link->head;
+        op->status = CCI_ERR_RNR;
+        cci__sisci_add_op(link, op);
+        cci__sisci_settle(ep, link);
     }
-    return now_ns < link->retry_ns ? CCI_ENOBUFS : CCI_SUCCESS;
+    return flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : (int)CCI_SUCCESS;
 }
 
 static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data, uint32_t count,
@@ -11575,11 +11693,11 @@ static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const s
             return CCI_ENOBUFS;
         }
     }
+    if (CCI__UNLIKELY(conn->unready)) {
+        return cci__sisci_end_unready(ep, conn, op, flags);
+    }
     posted = !link->items && cci__list_empty(&link->owing) && cci__sisci_post_message(link, conn, data, count, length, op);
-    if (conn->conn.pub.attribute == CCI_CONN_ATTR_UU) {
-        status = posted ? CCI_SUCCESS : cci__sisci_drop_or_wait(link);
-        link->retry_ns = posted ? 0 : link->retry_ns;
-    } else if (!posted) {
+    if (!posted && conn->conn.pub.attribute != CCI_CONN_ATTR_UU) { /* what is unreliable and finds no room is lost */
         status = cci__sisci_queue(ep, link, conn, data, count, length, op, flags);
     }
     if (status != CCI_SUCCESS) {
@@ -11609,7 +11727,7 @@ static inline int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, c
     cci__sisci_link *link = conn->link;
     uint32_t lines = length <= CCI__SISCI_FIRST ? 1 : 2, place;
     uint8_t *line;
-    if (!link || link->items || !cci__list_empty(&link->owing) || conn->conn.state != CCI_CONN_OPEN ||
+    if (!link || link->items || !cci__list_empty(&link->owing) || conn->conn.state != CCI_CONN_OPEN || conn->unready ||
         link->state != CCI__SISCI_OPEN || conn->conn.pub.attribute == CCI_CONN_ATTR_UU) {
         return 0;
     }
@@ -11871,6 +11989,15 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     }
     if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) {
         return CCI_ERR_DISCONNECTED;
+    }
+    if (CCI__UNLIKELY(conn->unready) && call->msg_len > 0) {
+        if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
+            op = cci__sisci_new_op(ep, conn, call->context, call->flags);
+            if (!op) {
+                return CCI_ENOBUFS;
+            }
+        }
+        return cci__sisci_end_unready(ep, conn, op, call->flags);
     }
     item = cci__sisci_new_item(ep, conn);
     if (!item) {

@@ -64,7 +64,9 @@
  *     interface       name                        -           the interface itself; with none of these three, the best
  *     port            1 to 65535                  any free    local port of endpoints that name no service
  *     mtu             bytes, 576 to 65535         interface's upper limit of the IP packet (1500 even on the loopback)
- *     send_buf_count  messages, 1 to 65536        cci.h's     messages that can be pending
+ *     memory          bytes, 64K to 4294967295,   1G          what connections with traffic may take at most, receive
+ *                     K M G work                              buffers excepted; see MEMORY in cci.h
+ *     send_buf_count  messages, 1 to 65536        cci.h's     messages that can be pending on each connection
  *     max_send_size   bytes, 256 to 65472     one datagram    largest message; longer than a datagram: in fragments
  *     recv_buf_count  messages, 1 to 65536        cci.h's     messages that can be received without dropping
  *     send_timeout    microseconds, 1 to 2^32-1   30000000    send timeout of new endpoints
@@ -113,12 +115,13 @@
  * PATH MTU. Datagrams are sent with "don't fragment", so that cci.h can find the path MTU itself. The loopback carries
  * datagrams of 65,504 bytes.
  *
- * MEMORY of an endpoint. About 7 MB are used at once. Buffers are address space until they are first used, and then
- * memory: for each of recv_buf_count 64 KiB, since Linux hands over that much at once of datagrams that it has put
- * together (68 MB by default; the mtu with offload = off), and for each of send_buf_count the largest datagram (1.5
- * MB; on the loopback, whose datagrams have 64 KiB, 70 MB). Where address space is scarce (32 bits, ulimit -v,
- * vm.overcommit_memory = 2) lower the counts: with 64 of each an endpoint has 12 MB, on the loopback 16. A count that
- * is raised later adds its part then.
+ * MEMORY of an endpoint (MEMORY in cci.h has the rest). An endpoint without traffic takes 2 MB of address space and uses less
+ * than 1 MB. With traffic it grows:
+ *     receive buffers    64 KiB each, up to recv_buf_count, since Linux hands over that much at once of datagrams that it has
+ *                        put together (the mtu with offload = off); they are made when they are needed
+ *     messages to send   256 bytes each, or the largest datagram (on the loopback 64 KiB), up to send_buf_count for each
+ *                        connection and `memory` for all
+ * Where memory is scarce lower `memory` and recv_buf_count.
  *
  * OS HANDLE. On Linux an epoll descriptor over sockets, timer and the news that an interface went away. On other
  * systems a pipe that a helper thread fills; with CCI_NO_THREADS there the main socket itself, which tells of arriving
@@ -297,6 +300,7 @@ typedef struct cci__udp_device {
     uint32_t mtu; /* 0: the interface's              */
     uint32_t send_buf_count;
     uint32_t recv_buf_count;
+    uint32_t memory_bytes;
     uint32_t max_send_size; /* 0: what a datagram takes */
     uint32_t send_timeout_us;
     uint32_t rcvbuf_bytes;
@@ -1079,6 +1083,7 @@ static const cci__udp_key cci__udp_keys[] = {
     {"send_timeout", 1, 4294967295u, offsetof(cci__udp_device, send_timeout_us), 0},
     {"rcvbuf", 4096, 1073741824, offsetof(cci__udp_device, rcvbuf_bytes), 1},
     {"sndbuf", 4096, 1073741824, offsetof(cci__udp_device, sndbuf_bytes), 1},
+    {"memory", 65536, 4294967295u, offsetof(cci__udp_device, memory_bytes), 1},
     {"crc", 0, 1, offsetof(cci__udp_device, crc), 0},
     {"share", 0, 1, offsetof(cci__udp_device, share), 0},
     {"probe_idle", 0, 86400, offsetof(cci__udp_device, probe_idle_s), 0},
@@ -3088,6 +3093,7 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
     info->receive_window = receive_buffer_bytes / 2;
     info->send_buf_count = d->send_buf_count;
     info->recv_buf_count = d->recv_buf_count;
+    info->memory_limit = d->memory_bytes;
     info->max_send_size = d->max_send_size;
     info->send_timeout_us = d->send_timeout_us;
     info->progress_thread = d->progress_thread;

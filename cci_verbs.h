@@ -91,6 +91,8 @@
  *                                                             datagram in fragments; rc: of reliable connections
  *     recv_buf_count  messages, 1 to 65536        rc: 512, ud: cci.h's  messages that can be received without
  *                                                             dropping; rc: at most srq_depth
+ *     memory          bytes, 65536 to 2^32-1      1073741824  ud: what connections with traffic may take at most; see
+ *                                                             MEMORY in cci.h
  *     send_timeout    microseconds, 1 to 2^32-1   30000000    send timeout of new endpoints
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
@@ -465,7 +467,7 @@ typedef struct cci__verbs_device {
     uint32_t qkey;
     uint32_t mtu; /* 0: the port's                  */
     uint32_t recv_depth, send_depth, address_handles;
-    uint32_t send_buf_count, recv_buf_count;
+    uint32_t send_buf_count, recv_buf_count, memory_bytes;
     uint32_t max_send_size; /* 0: what a datagram takes       */
     uint32_t send_timeout_us;
     uint8_t traffic_class, service_level, hop_limit;
@@ -1045,6 +1047,7 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"send_buf_count", 1, 65536, CCI__VERBS_KEY(send_buf_count)},
     {"recv_buf_count", 1, 65536, CCI__VERBS_KEY(recv_buf_count)},
     {"send_timeout", 1, 4294967295u, CCI__VERBS_KEY(send_timeout_us)},
+    {"memory", 65536, 4294967295u, CCI__VERBS_KEY(memory_bytes)},
     {"crc", 0, 1, CCI__VERBS_KEY(crc)},
     {"probe_idle", 0, 86400, CCI__VERBS_KEY(probe_idle_s)},
     {"ack_timeout", 1, 31, CCI__VERBS_KEY(ack_timeout)},
@@ -2876,6 +2879,7 @@ static void cci__verbs_tell(const cci__verbs_link *l, cci_link_info_t *info) {
     info->receive_window = l->recv_depth * (l->mtu / 2);
     info->send_buf_count = d->send_buf_count;
     info->recv_buf_count = d->recv_buf_count;
+    info->memory_limit = d->memory_bytes;
     info->max_send_size = d->max_send_size;
     info->send_timeout_us = d->send_timeout_us;
     info->progress_thread = d->progress_thread;
@@ -2983,7 +2987,8 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_WAITING 16u        /* messages that wait for company */
 #define CCI__RC_POLL 32            /* completions taken at once */
 #define CCI__RC_SENDS 8192u        /* work requests of the endpoint that are under way at most */
-#define CCI__RC_RMAS 1024u         /* RMAs at once */
+#define CCI__RC_RMAS 1024u         /* RMAs at once, or as many as messages that may be pending if these are more */
+#define CCI__RC_MORE_RMAS 256u     /* so many are added at a time */
 #define CCI__RC_CHUNK (1u << 20)   /* bytes of one RDMA write or read at most; less when these don't get through */
 #define CCI__RC_CHUNK_LEAST (1u << 14)
 #define CCI__RC_REGIONS 4096u
@@ -3029,6 +3034,8 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 #define CCI__RC_COUNTS 4u    /* ... and had got as many messages as `joined` says */
 #define CCI__RC_HAS_SLOT 8u  /* closing: deadline_ns is when the next CLOSE may leave */
 #define CCI__RC_GETS_ON 16u  /* open: work requests were done since the last look */
+#define CCI__RC_WITHDREW 32u /* ordered: messages were withdrawn, and the program has not heard of the first yet */
+#define CCI__RC_MARKED 64u   /* ... and an event that waits tells it */
 
 /* Flags of a state. */
 #define CCI__RC_ASKS 1u
@@ -3041,6 +3048,7 @@ typedef struct cci__rc_op {
     cci_evq_event_t event; /* first */
     int status;
     uint8_t blocking, done;
+    uint8_t is_first; /* its event is the first that tells the program of CCI_ERR_RNR */
 } cci__rc_op;
 
 /* A message or an RMA on its way. */
@@ -3056,6 +3064,7 @@ typedef struct cci__rc_item {
     uint32_t chunk;            /* bytes that each of them moves, but the last */
     int status;
     uint8_t kind, is_posted, is_done, is_fenced, has_message;
+    uint8_t is_withdrawn; /* it ends with CCI_ERR_RNR unless the peer has it: that is known when the pair is made anew */
 } cci__rc_item;
 
 /* A receive buffer with its event. */
@@ -3107,7 +3116,7 @@ typedef struct cci__rc_conn {
     uint8_t answered;          /* the peer has said since then that it is ready */
     uint8_t renewals;          /* of the pair since there was progress */
     uint8_t probes;            /* that were not answered */
-    uint8_t marks;              /* more flags */
+    uint8_t marks;             /* more flags */
 } cci__rc_conn;
 
 typedef struct cci__rc_memory {
@@ -3146,7 +3155,7 @@ typedef struct cci__rc {
     cci__rc_buffer *buffers; /* for the hardware: all that there are, the newest first */
     struct ibv_recv_wr *repost, **repost_tail;
     uint32_t repost_count, posted_buffers, active_buffers, total_buffers;
-    uint32_t total_messages, used_messages;
+    uint32_t total_messages, used_messages, total_rmas;
     cci_list_t requests;
     cci__rc_memory *memory;
     cci__rc_conn *groups[CCI__RC_GROUPS];
@@ -3373,7 +3382,7 @@ static void cci__rc_post_end(cci__rc *ep, cci__rc_conn *conn) {
 /* A connection that was open is no more; the program learns it when nothing of it is under way. */
 static void cci__rc_begin_end(const cci__rc *ep, cci__rc_conn *conn, unsigned how) {
     if (conn->conn.state == CCI_CONN_OPEN) {
-        conn->marks = (uint8_t)(how | (ep->event_mask & (1u << CCI_EVENT_DISCONNECT) ? CCI__RC_UNTOLD : 0));
+        conn->marks |= (uint8_t)(how | (ep->event_mask & (1u << CCI_EVENT_DISCONNECT) ? CCI__RC_UNTOLD : 0));
     }
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.confirming = 0;
@@ -3393,6 +3402,11 @@ static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
     op->done = 1;
     if (op->blocking) {
         return;
+    }
+    if (status == CCI_ERR_RNR && op->event.base.pub.send.connection->attribute == CCI_CONN_ATTR_RO) {
+        cci__rc_conn *conn = (cci__rc_conn *)(void *)(uintptr_t)op->event.base.pub.send.connection;
+        op->is_first = !(conn->marks & CCI__RC_MARKED);
+        conn->marks |= CCI__RC_WITHDREW | CCI__RC_MARKED;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
     op->event.state = ep->received_total; /* it comes behind these */
@@ -4054,6 +4068,18 @@ static void cci__rc_catch_up(cci__rc *ep, cci__rc_conn *conn, uint32_t more) {
 }
 
 /* The peer has joined this epoch: what waits may go. */
+/* What was withdrawn and the peer does not have ends. */
+static void cci__rc_end_withdrawn(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    while (item) {
+        if (item->is_withdrawn && !item->is_done) {
+            cci__rc_end_item(conn, item, CCI_ERR_RNR);
+        }
+        item = item == newest ? NULL : item->next;
+    }
+    cci__rc_reap(ep, conn);
+}
+
 static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn) {
     conn->phase = CCI__RC_PAIRED;
     conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
@@ -4085,6 +4111,7 @@ static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) 
         return;
     }
     cci__rc_catch_up(ep, conn, more);
+    cci__rc_end_withdrawn(ep, conn);
     if (!cci__rc_connect_qp(ep, conn, state)) {
         cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be joined to its peer", errno);
         if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING)) {
@@ -4904,6 +4931,30 @@ static void cci__rc_probe(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 /* Looks after a connection that is open: keepalive, confirmation, its pair, its oldest operation. */
+/* [4.1.4.1] The peer had no buffer for a message until its time was over: it ends with CCI_ERR_RNR and, on an ordered connection,
+ * all behind it. The pair is made anew, since then both sides know what has arrived. 0: that was tried before. */
+static int cci__rc_withdraw(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO;
+    if (item->is_withdrawn || (item->kind != CCI__RC_MESSAGE_ITEM && !item->has_message)) {
+        return 0;
+    }
+    while (item) {
+        if (is_ordered || item->deadline_ns <= ep->now_ns) {
+            item->is_withdrawn = item->kind == CCI__RC_MESSAGE_ITEM || item->has_message;
+        }
+        if (conn->send_timeout_us) { /* so long again, for the peer to answer */
+            item->deadline_ns = cci__max64(item->deadline_ns, ep->now_ns + (uint64_t)conn->send_timeout_us * 1000);
+        }
+        item = item == newest ? NULL : item->next;
+    }
+    if (is_ordered) {
+        conn->marks |= CCI__RC_WITHDREW;
+    }
+    cci__rc_drain(ep, conn);
+    return 1;
+}
+
 static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *oldest = cci__rc_oldest(conn);
     int awaiting = (conn->conn.flags & CCI__RC_AWAITING) != 0;
@@ -4926,6 +4977,10 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
                     cci__min64(conn->conn.deadline_ns, ((cci__rc_pending *)conn->pending)->give_up_ns);
             }
         }
+    }
+    if (oldest && oldest->deadline_ns <= ep->now_ns && (conn->conn.flags & CCI__RC_UNREADY) &&
+        cci__rc_withdraw(ep, conn)) {
+        return;
     }
     if (oldest && oldest->deadline_ns <= ep->now_ns) {
         cci__rc_break(ep, conn, conn->conn.flags & CCI__RC_UNREADY ? CCI_ERR_RNR : CCI_ETIMEDOUT);
@@ -5403,6 +5458,7 @@ static int cci__rc_add_rmas(cci__rc *ep, uint32_t count) {
     if (!items || !cci__rc_add_ops(ep, count)) {
         return 0;
     }
+    ep->total_rmas += count;
     while (count-- > 0) {
         items[count].kind = CCI__RC_WRITE_ITEM;
         cci__rc_free_item(ep, &items[count]);
@@ -5982,6 +6038,10 @@ static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
         if (next->pool == CCI_EVQ_OPERATION || !cci__rc_is_stale(next)) {
+            if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__rc_op *)(void *)next)->is_first)) {
+                ((cci__rc_conn *)(void *)(uintptr_t)next->base.pub.send.connection)->marks &=
+                    (uint8_t)~(CCI__RC_WITHDREW | CCI__RC_MARKED); /* all starts afresh */
+            }
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
@@ -6273,7 +6333,7 @@ static cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context
     op->event.base.pub.send.connection = &conn->conn.pub;
     op->event.base.pub.send.context = context;
     op->blocking = (flags & CCI_FLAG_BLOCKING) != 0;
-    op->done = 0;
+    op->done = op->is_first = 0;
     return op;
 }
 
@@ -6299,7 +6359,7 @@ static cci__rc_item *cci__rc_new_message(cci__rc *ep, cci__rc_conn *conn, const 
     item->length = length;
     item->at = item->base = 0;
     item->kind = CCI__RC_MESSAGE_ITEM;
-    item->is_posted = item->is_done = item->is_fenced = item->has_message = 0;
+    item->is_posted = item->is_done = item->is_fenced = item->has_message = item->is_withdrawn = 0;
     item->deadline_ns = cci__rc_deadline_of(ep, conn);
     for (i = 0, to = item->data; i < count; i++) {
         if (data[i].iov_len > 0) {
@@ -6353,6 +6413,11 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
     }
     item->op = op;
     cci__rc_append(ep, conn, item);
+    if (CCI__UNLIKELY(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED))) { /* what is before it has ended so, and the program does not know it yet */
+        item->is_done = 1;
+        item->status = CCI_ERR_RNR;
+        cci__rc_reap(ep, conn);
+    }
     cci__rc_issued(ep, conn, 0);
     return flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
 }
@@ -6513,6 +6578,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     uint8_t *local;
     cci__rc_item *item, *message = NULL;
     cci__rc_op *op;
+    uint32_t most;
     int status;
     if (conn->conn.state != CCI_CONN_OPEN) {
         return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
@@ -6521,7 +6587,9 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     if (!local || !cci__rc_is_permitted(conn, call, remote)) {
         return CCI_ERR_RMA_HANDLE;
     }
-    if (!ep->free_rmas) {
+    most = cci__max32(ep->send_buf_count, CCI__RC_RMAS);
+    if (!ep->free_rmas && (ep->total_rmas >= most ||
+                           !cci__rc_add_rmas(ep, cci__min32(most - ep->total_rmas, CCI__RC_MORE_RMAS)))) {
         return CCI_ENOBUFS;
     }
     op = cci__rc_new_op(ep, conn, call->context, call->flags, &status);

@@ -1888,6 +1888,166 @@ TEST(rnr_status, ANYWHERE, "[4.1.4.1] RO: when the timeout expires with the rece
     connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO); /* the endpoints are as good as ever */
 }
 
+/* Numbered messages to a peer whose program holds all its receive buffers for longer than the send time-out. */
+typedef struct refused {
+    uint8_t status[4000], arrived[4000]; /* status + 1 of each message, 0: not completed yet */
+    uint32_t sent, completed, last_arrived, disorder, failed;
+    uint32_t none_before; /* ordered: what was issued up to the first event with RNR ends likewise */
+    int holds;            /* the receiver keeps what comes */
+} refused_t;
+
+static int refused_handler(side_t *side, cci_event_t *event) {
+    refused_t *r = (refused_t *)side->user;
+    uint32_t n;
+    if (event->type == CCI_EVENT_SEND && event->send.connection->attribute == CCI_CONN_ATTR_UU) {
+        assert_int_equal(event->send.status, CCI_SUCCESS);
+    } else if (event->type == CCI_EVENT_SEND) {
+        n = (uint32_t)(uintptr_t)event->send.context;
+        assert_int_equal(r->status[n], 0);
+        r->status[n] = (uint8_t)(event->send.status + 1);
+        if (event->send.connection->attribute == CCI_CONN_ATTR_RO) {
+            r->disorder += n != r->completed || (event->send.status == CCI_SUCCESS && n < r->none_before);
+            if (event->send.status != CCI_SUCCESS && n >= r->none_before) {
+                r->none_before = r->sent;
+            }
+        }
+        r->failed += event->send.status != CCI_SUCCESS;
+        r->completed++;
+    } else if (event->type == CCI_EVENT_RECV && event->recv.len >= sizeof n) {
+        memcpy(&n, event->recv.ptr, sizeof n);
+        assert_true(n < r->sent);
+        assert_int_equal(r->arrived[n], 0);
+        r->arrived[n] = 1;
+        r->disorder += event->recv.connection->attribute == CCI_CONN_ATTR_RO && n < r->last_arrived;
+        r->last_arrived = n;
+        if (r->holds) {
+            return 0;
+        }
+    } else if (event->type != CCI_EVENT_RECV) {
+        return 0;
+    }
+    drop(event);
+    return 1;
+}
+
+static void send_refused(refused_t *r, const pair_t *pair, uint32_t count) {
+    uint8_t *bytes = (uint8_t *)need(pair->ac->max_send_size);
+    patience_t patience = be_patient();
+    uint32_t end = r->sent + count;
+    while (r->sent < end) {
+        uint32_t length = r->sent % 7 == 0 ? pair->ac->max_send_size : 4 + r->sent % 50;
+        memcpy(bytes, &r->sent, sizeof r->sent);
+        if (cci_send(pair->ac, bytes, length, as_context(r->sent), 0) == CCI_SUCCESS) {
+            r->sent++;
+        } else {
+            poll_all();
+            still_patient(&patience, "a send buffer");
+        }
+    }
+    free(bytes);
+}
+
+/* Goes on sending while it takes events slowly: those of another connection wait in front. */
+static void send_on(refused_t *r, const pair_t *pair, cci_connection_t *other) {
+    uint32_t failed = r->failed, waiting = 0, i;
+    patience_t patience = be_patient();
+    while (r->failed < failed + 20) {
+        cci_event_t *event;
+        if (r->sent < 2000 && cci_send(pair->ac, &r->sent, sizeof r->sent, as_context(r->sent), 0) == CCI_SUCCESS) {
+            r->sent++;
+        }
+        for (i = 0; i < 2 && waiting < 100; i++) {
+            waiting += cci_send(other, "x", 1, NULL, 0) == CCI_SUCCESS;
+        }
+        if (cci_get_event(pair->a->ep, &event) == CCI_SUCCESS) {
+            waiting -= event->type == CCI_EVENT_SEND && event->send.connection == other;
+            (void)refused_handler(pair->a, event);
+        }
+        for (i = 0; i < 2 && r->sent < 2000; i++) {
+            if (cci_send(pair->ac, &r->sent, sizeof r->sent, as_context(r->sent), 0) == CCI_SUCCESS) {
+                r->sent++;
+            }
+        }
+        pair->a->deaf = 1;
+        if (on_sim) {
+            sim_advance_to(sim.now_ns + 5 * MILLISECOND_NS);
+            poll_all();
+        } else {
+            elapse(MILLISECOND_NS);
+        }
+        pair->a->deaf = 0;
+        still_patient(&patience, "CCI_ERR_RNR");
+    }
+}
+
+/* What arrived completed with success, and nothing else did; and the connection goes on. */
+static void assert_told_rightly(const refused_t *r, int is_ordered) {
+    uint32_t i, failed = 0;
+    for (i = 0; i < r->sent; i++) {
+        assert_true(r->status[i] == CCI_SUCCESS + 1 || r->status[i] == CCI_ERR_RNR + 1);
+        assert_int_equal(r->arrived[i], r->status[i] == CCI_SUCCESS + 1);
+        failed += r->status[i] != CCI_SUCCESS + 1;
+    }
+    assert_true(failed > 0);
+    assert_int_equal(r->disorder, is_ordered ? 0 : r->disorder);
+}
+
+static void hold_until_refused(cci_conn_attribute_t attribute) {
+    side_t *a = side_open(), *b = side_open();
+    refused_t r;
+    pair_t pair;
+    cci_connection_t *other;
+    cci_event_t *event;
+    uint32_t i, round, before;
+    memset(&r, 0, sizeof r);
+    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 40);
+    pair = connect_sides(a, b, attribute);
+    other = connect_sides(a, b, CCI_CONN_ATTR_UU).ac;
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(2000000, 400000));
+    a->user = b->user = &r;
+    a->handler = b->handler = refused_handler;
+    for (round = 0; round < 3; round++) {
+        r.holds = 1;
+        before = r.sent;
+        send_refused(&r, &pair, 300);
+        if (round == 2) {
+            send_on(&r, &pair, other);
+            before = r.sent;
+        }
+        AWAIT(r.completed == r.sent);
+        for (i = before; attribute == CCI_CONN_ATTR_RO && i + 1 < r.sent; i++) { /* [4.1.4.1] all behind the first */
+            assert_true(r.status[i] == CCI_SUCCESS + 1 || r.status[i + 1] == CCI_ERR_RNR + 1);
+        }
+        r.holds = 0;
+        while ((event = take(b, CCI_EVENT_RECV)) != NULL) {
+            drop(event);
+        }
+        before = r.sent;
+        send_refused(&r, &pair, 200); /* these start afresh */
+        AWAIT(r.completed == r.sent);
+        for (i = before; i < r.sent; i++) {
+            assert_int_equal(r.status[i], CCI_SUCCESS + 1);
+        }
+        elapse(long_or_short_ns(3 * SECOND_NS, 20 * MILLISECOND_NS));
+        assert_told_rightly(&r, attribute == CCI_CONN_ATTR_RO);
+    }
+    a->handler = b->handler = NULL;
+    round_trip(&pair);
+    side_close(a);
+    side_close(b);
+    side_count -= 2;
+}
+
+TEST(rnr_gap_ro, ANYWHERE, "[4.1.4.1] RO: what ends with RNR was not delivered, all behind it ends likewise, the connection lives") {
+    (void)state;
+    hold_until_refused(CCI_CONN_ATTR_RO);
+}
+
+TEST(rnr_gap_ru, ANYWHERE, "[4.1.4.1] RU: what ends with RNR was not delivered, all else was, the connection lives") {
+    (void)state;
+    hold_until_refused(CCI_CONN_ATTR_RU);
+}
+
 TEST(rnr_others, ANYWHERE | WHEN_CLEAN, "[4.1.4.1] unreliable sends never end with CCI_ERR_RNR") {
     side_t *a = side_open(), *b = side_open();
     pair_t uu = connect_sides(a, b, CCI_CONN_ATTR_UU), ro = connect_sides(a, b, CCI_CONN_ATTR_RO);
@@ -1904,6 +2064,26 @@ TEST(rnr_others, ANYWHERE | WHEN_CLEAN, "[4.1.4.1] unreliable sends never end wi
             drop(event);
         } while (!is_unreliable);
     }
+}
+
+TEST(uu_never_refused, ANYWHERE, "UU: a peer that takes nothing refuses nothing: what it has no room for is lost") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_UU);
+    uint32_t i, size = pair.ac->max_send_size;
+    uint8_t *bytes = (uint8_t *)need(size);
+    cci_event_t *event;
+    (void)state;
+    pair.b->deaf = 1;
+    for (i = 0; i < 3000; i++) {
+        int status = cci_send(pair.ac, bytes, i % 5 == 0 ? size : i % 100, as_context(i), 0);
+        assert_int_equal(status, CCI_SUCCESS);
+        await_send(pair.a, pair.ac, as_context(i), CCI_SUCCESS);
+    }
+    pair.b->deaf = 0;
+    elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
+    while ((event = take(pair.b, CCI_EVENT_RECV)) != NULL) {
+        drop(event);
+    }
+    free(bytes);
 }
 
 TEST(send_enobufs, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT messages can be pending; then CCI_ENOBUFS, until some complete") {
@@ -2237,6 +2417,53 @@ TEST(rma_both_ways, ANYWHERE, "[4.7.2.5] either end may initiate; many transfers
     }
     free_region(&a);
     free_region(&b);
+}
+
+/* As many RMAs as the program lets be pending, each with a completion of its own. */
+static void many_at_once(cci_conn_attribute_t attribute, int flags) {
+    enum { COUNT = 8192, SIZE = 64 };
+    side_t *a = side_open(), *b = side_open();
+    region_t local, remote;
+    pair_t pair;
+    uint32_t i, pending = 0;
+    uint8_t *is_done = (uint8_t *)need(COUNT);
+    set_number(a->ep, CCI_OPT_ENDPT_SEND_BUF_COUNT, COUNT);
+    pair = connect_sides(a, b, attribute);
+    local = make_region(a->ep, COUNT * SIZE, CCI_FLAG_READ | CCI_FLAG_WRITE);
+    remote = make_region(b->ep, COUNT * SIZE, CCI_FLAG_READ | CCI_FLAG_WRITE);
+    fill(flags & CCI_FLAG_READ ? remote.start : local.start, COUNT * SIZE, 5);
+    for (i = 0; i < COUNT; i++) {
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, i * SIZE, remote.handle, i * SIZE, SIZE, as_context(i), flags),
+                         CCI_SUCCESS);
+    }
+    for (pending = COUNT; pending > 0; pending--) {
+        cci_event_t *event = await(a, CCI_EVENT_SEND);
+        i = (uint32_t)(uintptr_t)event->send.context;
+        assert_int_equal(event->send.status, CCI_SUCCESS);
+        assert_int_equal(is_done[i], 0);
+        is_done[i] = 1;
+        drop(event);
+    }
+    assert_true(holds_pattern(local.start, COUNT * SIZE, 5));
+    assert_true(holds_pattern(remote.start, COUNT * SIZE, 5));
+    free_region(&local);
+    free_region(&remote);
+    free(is_done);
+    side_close(a);
+    side_close(b);
+    side_count -= 2;
+}
+
+TEST(rma_many_writes, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT is what limits writes: 8,192 are pending at once") {
+    (void)state;
+    many_at_once(CCI_CONN_ATTR_RO, CCI_FLAG_WRITE);
+    many_at_once(CCI_CONN_ATTR_RU, CCI_FLAG_WRITE);
+}
+
+TEST(rma_many_reads, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT is what limits reads: 8,192 are pending at once") {
+    (void)state;
+    many_at_once(CCI_CONN_ATTR_RO, CCI_FLAG_READ);
+    many_at_once(CCI_CONN_ATTR_RU, CCI_FLAG_READ);
 }
 
 TEST(rma_overlap, ANYWHERE, "[4.7.2.3] registrations may overlap") {

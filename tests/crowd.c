@@ -87,7 +87,6 @@ static struct crowd {
     uint64_t requests; /* that the server got */
     uint64_t rtt_ns;
     int is_running; /* who has a reply sends the next request */
-    int is_deaf;    /* the server does not reply */
 } crowd;
 
 static void must(int status, const char *what) {
@@ -220,7 +219,7 @@ static void take_server_event(cci_event_t *event) {
         break;
     case CCI_EVENT_RECV:
         crowd.requests++;
-        if (!crowd.is_deaf && !send_reply(event->recv.connection))
+        if (!send_reply(event->recv.connection))
             keep_reply(event->recv.connection);
         break;
     case CCI_EVENT_KEEPALIVE_TIMEDOUT:
@@ -700,6 +699,51 @@ static void test_two_thousand_peers_that_never_acknowledge_do_not_slow_down_anot
     disperse();
 }
 
+/* ---- tests: the memory limit ------------------------------------------------------------------------------------------- */
+
+/* Four times as many peers as can have traffic at once: they take turns. */
+static void test_at_the_memory_limit_peers_take_turns_and_nobody_is_starved(void **state) {
+    static const measurement_t m = {600, 1, 20000, 400, 1u << 19, 0, 0};
+    result_t r = measure(&m);
+    (void)state;
+    print_result(&m, &r);
+    assert_int_equal(r.unanswered, 0);
+    assert_true(r.jain >= 0.99);
+    assert_true(r.throughput >= 0.2); /* a quarter of them at a time, less what passing on costs */
+    assert_true(r.worst_rtts <= 100);
+}
+
+/* Half of the peers fall silent, and there is memory for half of all: those that answer get most of it. */
+static void test_at_the_memory_limit_peers_that_do_not_answer_give_way(void **state) {
+    static const measurement_t m = {600, 2, 20000, 400, 1u << 20, 0, 50};
+    result_t r = measure(&m);
+    (void)state;
+    print_result(&m, &r);
+    assert_int_equal(r.unanswered, 0);
+    assert_true(r.jain >= 0.98);
+    assert_true(r.throughput >= 0.35);
+}
+
+/* Those that were silent get what was kept for them when they are back: nothing is lost. */
+static void test_what_is_kept_for_silent_peers_at_the_memory_limit_arrives_when_they_are_back(void **state) {
+    static const measurement_t m = {600, 2, 20000, 0, 1u << 20, 0, 0};
+    uint32_t i;
+    (void)state;
+    gather(&m);
+    start_talking();
+    run_until(net.now_ns + 3 * crowd.rtt_ns);
+    net_silence(crowd.clients[0].index, 1);
+    run_until(net.now_ns + 10 * NET_S);
+    crowd.is_running = 0;
+    net_silence(crowd.clients[0].index, 0);
+    run_client(&crowd.clients[0]);
+    run_until(net.now_ns + 30 * NET_S);
+    for (i = 0; i < m.peers; i++)
+        assert_int_equal(crowd.peers[i].began_ns, 0); /* whoever has asked has its reply */
+    assert_int_equal(crowd.failed + crowd.broken, 0);
+    disperse();
+}
+
 /* ---- all of it ------------------------------------------------------------------------------------------------------------- */
 
 static int print_table(void) {
@@ -727,6 +771,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_an_idle_connection_takes_256_bytes_and_one_with_traffic_a_kibibyte),
         cmocka_unit_test(test_a_client_with_1500_connections_is_killed_and_a_new_peer_is_served_at_once),
         cmocka_unit_test(test_two_thousand_peers_that_never_acknowledge_do_not_slow_down_another),
+        cmocka_unit_test(test_at_the_memory_limit_peers_take_turns_and_nobody_is_starved),
+        cmocka_unit_test(test_at_the_memory_limit_peers_that_do_not_answer_give_way),
+        cmocka_unit_test(test_what_is_kept_for_silent_peers_at_the_memory_limit_arrives_when_they_are_back),
     };
     if (argc >= 2 && strcmp(argv[1], "try") == 0)
         return try_words(argc - 2, argv + 2);

@@ -307,7 +307,7 @@ static world_t *world_sized(uint64_t seed, int attribute, uint32_t mtu, uint32_t
         s->peer = &w->side[1 - i];
         s->kept_tail = &s->kept;
         side_pool(s, blocks, bulks, records, parts);
-        s->state.mtu = mtu;
+        s->state.mtu = (uint16_t)mtu;
         cci_rel_begin(&s->rel, &s->pool, s, &s->state, attribute, cci__max32(mtu, 256), 1u << 30);
         s->pool.base_mtu = cci__min32(mtu, 256);
         s->pool.slots = seed & 1; /* half of all tests have long messages lie as packets */
@@ -1413,7 +1413,7 @@ static world_t *world_of_few_records(uint64_t seed, int attribute, uint32_t mtu,
     for (i = 0; i < 2; i++) {
         side_t *s = &w->side[i];
         s->pool.base_mtu = base;
-        s->state.mtu = base;
+        s->state.mtu = (uint16_t)base;
         cci_rel_begin(&s->rel, &s->pool, s, &s->state, attribute, mtu, 1u << 30);
     }
     return w;

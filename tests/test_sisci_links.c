@@ -109,7 +109,9 @@ static cci_connection_t *await_accepted(side_t *side) {
 
 /* A second process has no part in its parent's endpoints. */
 static void begin_child(void) {
+    uint32_t caps;
     side_count = 0;
+    TRUE(cci_setup(&test_setup) == CCI_SUCCESS && cci_init(CCI_ABI_VERSION, 0, &caps) == CCI_SUCCESS); /* its own */
 }
 
 /* A connection that works. */

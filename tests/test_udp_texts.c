@@ -73,7 +73,7 @@ static void the_smallest_and_the_largest_value_of_each_number_are_taken_and_noth
         uint64_t smallest, largest;
     } keys[] = {{"port", 1, 65535},           {"mtu", 576, 65535},          {"max_send_size", 256, 65472},
                 {"send_buf_count", 1, 65536}, {"recv_buf_count", 1, 65536}, {"send_timeout", 1, 4294967295u},
-                {"rcvbuf", 4096, 1u << 30},   {"sndbuf", 4096, 1u << 30},   {"crc", 0, 1},
+                {"memory", 65536, 4294967295u}, {"rcvbuf", 4096, 1u << 30},   {"sndbuf", 4096, 1u << 30},   {"crc", 0, 1},
                 {"ttl", 1, 255},              {"hops", 1, 255}};
     char line[80];
     size_t i;
