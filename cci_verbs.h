@@ -97,7 +97,7 @@
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
  *     crc             0 or 1                      0           1: datagrams carry a CRC-32C; both sides must have it
- *     probe_idle      seconds, 0 to 86400         300         ud: a peer that was silent for so long is asked for a
+ *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a
  *                                                             sign of life; after as long again without one the
  *                                                             connection ends; 0: never
  *   for mode = rc alone:
@@ -136,6 +136,13 @@
  *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks both
  * queue pairs, and both sides make them anew without the programs noticing: >>verbs-rc tells how. The same happens when
  * the peer was out of reach. Only after the send timeout is a connection broken.
+ *   Who closes a connection or an endpoint tells the peer, up to six times until it answers (an endpoint waits for 0.1 s at
+ * most): what the peer had got is complete, everything else that is pending ends with CCI_ERR_DISCONNECTED, and messages
+ * that had come are still received. CCI_EVENT_DISCONNECT, if CCI_OPT_ENDPT_EVENT_MASK asks for it, comes behind all that.
+ * A process that is killed says nothing: it is noticed by the send timeout, or by `probe_idle` where nothing is sent.
+ * A server with 1,024 requests that its program has not returned, or without memory for another connection, answers
+ * "busy" and says so in its log; the client asks again until its time for connecting is over. In a request, `peer_uri`
+ * names the GID and the queue pair of who asks.
  *   A program's own encryption (cci_setup()) and crc don't hold here.
  *
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
@@ -475,7 +482,7 @@ typedef struct cci__verbs_device {
     uint8_t progress_thread, crc;
     uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc, as the two below */
     uint32_t rc_depth, srq_depth;
-    uint32_t probe_idle_s; /* mode = ud; 0: never           */
+    uint32_t probe_idle_s; /* 0: never                      */
 } cci__verbs_device;
 
 typedef char cci__verbs_device_fits[sizeof(cci__verbs_device) <= sizeof(((cci_device_desc_t *)0)->data) ? 1 : -1];
