@@ -143,7 +143,15 @@
  *   Polling an idle endpoint costs the same whatever the number of links: each call looks at up to eight, those used last, and
  * at one of the others in turn. So the first message after a pause may wait for as many calls as there are links. A sleeper
  * that is woken looks at all.
- *   A peer that dies is noticed at once: what it had not consumed ends with CCI_ERR_DISCONNECTED. One that is stopped, or
+ *   Connections end at once on both sides: what the peer had consumed before it closed a connection, or its endpoint, is
+ * complete, everything else that is pending ends with CCI_ERR_DISCONNECTED, and messages that it had sent before are still
+ * received. CCI_EVENT_DISCONNECT, if CCI_OPT_ENDPT_EVENT_MASK asks for it, comes behind all that:
+ *     CCI_SUCCESS           the peer called cci_disconnect(), cci_destroy_endpoint() or cci_finalize()
+ *     CCI_ERR_DISCONNECTED  the peer's process died, or the link to it is lost, or the peer has given the connection up
+ *     CCI_ETIMEDOUT         the peer was stopped, or made no calls, for longer than the send timeout
+ * A server that gets 1,024 requests which its program has not returned, or has no receive buffer or memory for another,
+ * answers "busy" at once and says so in its log; the client asks again until its time for connecting is over.
+ *   A peer that dies is noticed at once. One that is stopped, or
  * makes no calls, is noticed by time-outs, which break reliable connections. Peers in other containers that share the
  * directory, and other users, are reached through the inboxes alone: no process touches another's memory then.
  *   What lies in an inbox is read once and checked; who writes nonsense loses its link. Long messages are read in place, so

@@ -97,7 +97,7 @@
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
  *     crc             0 or 1                      0           1: datagrams carry a CRC-32C; both sides must have it
- *     probe_idle      seconds, 0 to 86400         300         ud: a peer that was silent for so long is asked for a
+ *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a
  *                                                             sign of life; after as long again without one the
  *                                                             connection ends; 0: never
  *   for mode = rc alone:
@@ -136,6 +136,13 @@
  *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks both
  * queue pairs, and both sides make them anew without the programs noticing: >>verbs-rc tells how. The same happens when
  * the peer was out of reach. Only after the send timeout is a connection broken.
+ *   Who closes a connection or an endpoint tells the peer, up to six times until it answers (an endpoint waits for 0.1 s at
+ * most): what the peer had got is complete, everything else that is pending ends with CCI_ERR_DISCONNECTED, and messages
+ * that had come are still received. CCI_EVENT_DISCONNECT, if CCI_OPT_ENDPT_EVENT_MASK asks for it, comes behind all that.
+ * A process that is killed says nothing: it is noticed by the send timeout, or by `probe_idle` where nothing is sent.
+ * A server with 1,024 requests that its program has not returned, or without memory for another connection, answers
+ * "busy" and says so in its log; the client asks again until its time for connecting is over. In a request, `peer_uri`
+ * names the GID and the queue pair of who asks.
  *   A program's own encryption (cci_setup()) and crc don't hold here.
  *
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
@@ -475,7 +482,7 @@ typedef struct cci__verbs_device {
     uint8_t progress_thread, crc;
     uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc, as the two below */
     uint32_t rc_depth, srq_depth;
-    uint32_t probe_idle_s; /* mode = ud; 0: never           */
+    uint32_t probe_idle_s; /* 0: never                      */
 } cci__verbs_device;
 
 typedef char cci__verbs_device_fits[sizeof(cci__verbs_device) <= sizeof(((cci_device_desc_t *)0)->data) ? 1 : -1];
@@ -3028,11 +3035,14 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 #define CCI__RC_AWAITING 64u /* client: accepted; the peer has not said that it has joined */
 #define CCI__RC_FLUSHING 32u /* a work request of this epoch has failed: none behind it has succeeded */
 
-/* Flags of a connection's end. */
+/* More flags of a connection. */
 #define CCI__RC_UNTOLD 1u    /* broken: the program is to have an event about it */
 #define CCI__RC_ORDERLY 2u   /* broken: the peer has closed it */
 #define CCI__RC_COUNTS 4u    /* ... and had got as many messages as `joined` says */
 #define CCI__RC_HAS_SLOT 8u  /* closing: deadline_ns is when the next CLOSE may leave */
+#define CCI__RC_GETS_ON 16u  /* open: work requests were done since the last look */
+#define CCI__RC_WITHDREW 32u /* ordered: messages were withdrawn, and the program has not heard of the first yet */
+#define CCI__RC_MARKED 64u   /* ... and an event that waits tells it */
 
 /* Flags of a state. */
 #define CCI__RC_ASKS 1u
@@ -3095,19 +3105,17 @@ typedef struct cci__rc_request {
 } cci__rc_request;
 
 typedef struct cci__rc_conn {
-    cci_conn_t conn; /* first */
+    cci_conn_t conn; /* first; its peer_window is when something came last, in units of 2^20 ns */
     struct ibv_qp *qp;
     cci__rc_item *newest, *unposted;
     void *pending;     /* client: cci__rc_pending; server: the request, or the event kept for the outcome */
     uint64_t retry_ns; /* connecting: when it is given up; then: when the pair's next step is due */
     uint64_t peer_key; /* of its handles */
-    uint32_t heard;    /* when something came last, in units of 2^20 ns */
     uint32_t next_listed, last_listed, next_qp;
     uint32_t send_timeout_us, keepalive_us;
     uint32_t epoch, joined;    /* own; the peer's that the queue pair was joined to last */
     uint32_t received, acked;  /* messages got; messages that the peer has got */
     uint32_t posted, retired;  /* numbers of the next work request, and of the first that is under way */
-    uint32_t looked;           /* `retired` at the last look */
     uint16_t waiting;          /* messages not posted yet */
     int16_t failure;           /* status of what is still pending */
     uint8_t phase, pair_tries;
@@ -3115,12 +3123,8 @@ typedef struct cci__rc_conn {
     uint8_t answered;          /* the peer has said since then that it is ready */
     uint8_t renewals;          /* of the pair since there was progress */
     uint8_t probes;            /* that were not answered */
-    uint8_t end;               /* flags of its end */
-    uint8_t unready;           /* ordered: messages were withdrawn, and the program has not heard of the first yet */
+    uint8_t marks;             /* more flags */
 } cci__rc_conn;
-#define CCI__RC_WITHDREW 1u /* in `unready`: so it is */
-#define CCI__RC_MARKED 2u   /* an event that waits tells the program of it */
-
 
 typedef struct cci__rc_memory {
     struct cci__rc_memory *next;
@@ -3287,7 +3291,7 @@ static cci__rc_item *cci__rc_oldest(const cci__rc_conn *conn) {
 
 /* For how long nothing has come. */
 static uint64_t cci__rc_silent_ns(const cci__rc *ep, const cci__rc_conn *conn) {
-    return (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->heard) << 20;
+    return (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->conn.peer_window) << 20;
 }
 
 /* When to look whether anything has come of late: a period after that, and then eight times in another. */
@@ -3358,21 +3362,21 @@ static void cci__rc_post_keepalive(cci__rc *ep, cci__rc_conn *conn) {
 
 /* Posts the event about the end of a connection, behind its messages; it goes behind its completions then. */
 static void cci__rc_post_end(cci__rc *ep, cci__rc_conn *conn) {
-    int is_untold = (conn->end & CCI__RC_UNTOLD) != 0, status = conn->failure;
+    int is_untold = (conn->marks & CCI__RC_UNTOLD) != 0, status = conn->failure;
     cci_evq_event_t *event = is_untold ? cci__rc_control_event(ep) : NULL;
     if (!event) {
         conn->conn.deadline_ns = is_untold ? ep->now_ns + 10 * CCI__MS : CCI__NEVER; /* there is no memory now */
         cci__rc_schedule(ep, conn);
         return;
     }
-    if (conn->end & CCI__RC_ORDERLY) {
+    if (conn->marks & CCI__RC_ORDERLY) {
         status = CCI_SUCCESS;
     } else if (status == CCI_ERR_RNR) {
         status = CCI_ETIMEDOUT;
     } else if (status == CCI_ERROR) {
         status = CCI_ERR_DISCONNECTED;
     }
-    conn->end &= (uint8_t)~CCI__RC_UNTOLD;
+    conn->marks &= (uint8_t)~CCI__RC_UNTOLD;
     conn->conn.deadline_ns = CCI__NEVER;
     event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
     event->base.pub.disconnect.status = (cci_status_t)status;
@@ -3385,14 +3389,14 @@ static void cci__rc_post_end(cci__rc *ep, cci__rc_conn *conn) {
 /* A connection that was open is no more; the program learns it when nothing of it is under way. */
 static void cci__rc_begin_end(const cci__rc *ep, cci__rc_conn *conn, unsigned how) {
     if (conn->conn.state == CCI_CONN_OPEN) {
-        conn->end = (uint8_t)(how | (ep->event_mask & (1u << CCI_EVENT_DISCONNECT) ? CCI__RC_UNTOLD : 0));
+        conn->marks |= (uint8_t)(how | (ep->event_mask & (1u << CCI_EVENT_DISCONNECT) ? CCI__RC_UNTOLD : 0));
     }
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.step.confirming = 0;
 }
 
 static void cci__rc_hear_of(const cci__rc *ep, cci__rc_conn *conn) {
-    conn->heard = (uint32_t)(ep->now_ns >> 20);
+    conn->conn.peer_window = (uint32_t)(ep->now_ns >> 20);
 }
 
 static void cci__rc_free_op(cci__rc *ep, cci__rc_op *op) {
@@ -3408,8 +3412,8 @@ static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
     }
     if (status == CCI_ERR_RNR && op->event.base.pub.send.connection->attribute == CCI_CONN_ATTR_RO) {
         cci__rc_conn *conn = (cci__rc_conn *)(void *)(uintptr_t)op->event.base.pub.send.connection;
-        op->is_first = !(conn->unready & CCI__RC_MARKED);
-        conn->unready = CCI__RC_WITHDREW | CCI__RC_MARKED;
+        op->is_first = !(conn->marks & CCI__RC_MARKED);
+        conn->marks |= CCI__RC_WITHDREW | CCI__RC_MARKED;
     }
     op->event.base.pub.send.status = (cci_status_t)status;
     op->event.state = ep->received_total; /* it comes behind these */
@@ -3628,7 +3632,7 @@ static void cci__rc_issued(cci__rc *ep, cci__rc_conn *conn, int now) {
     }
     if (conn->retry_ns == CCI__NEVER) {
         conn->retry_ns = ep->now_ns + cci__rc_look_ns(conn);
-        conn->looked = conn->retired;
+        conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
         conn->stuck = 0;
         cci__rc_schedule(ep, conn);
     }
@@ -3645,6 +3649,7 @@ static void cci__rc_retire(cci__rc *ep, cci__rc_conn *conn, uint32_t number) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     ep->under_way -= number - conn->retired;
     conn->retired = number;
+    conn->marks |= CCI__RC_GETS_ON;
     while (item && (item->is_done || (item->is_posted && item->at == item->length && (int32_t)(item->last - number) < 0))) {
         if (!item->is_done) {
             cci__rc_end_item(conn, item, CCI_SUCCESS);
@@ -4111,7 +4116,7 @@ static void cci__rc_end_withdrawn(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn) {
     conn->phase = CCI__RC_PAIRED;
     conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
-    conn->looked = conn->retired;
+    conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
     conn->stuck = 0;
     cci__rc_schedule(ep, conn);
     if (conn->conn.flags & CCI__RC_AWAITING) {
@@ -4224,7 +4229,7 @@ static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
     conn->phase = CCI__RC_NO_PAIR;
     conn->retry_ns = CCI__NEVER;
     if (conn->failure != CCI_SUCCESS) {
-        if ((conn->end & CCI__RC_COUNTS) && cci__rc_agrees(conn, conn->joined - conn->acked)) {
+        if ((conn->marks & CCI__RC_COUNTS) && cci__rc_agrees(conn, conn->joined - conn->acked)) {
             cci__rc_catch_up(ep, conn, conn->joined - conn->acked);
         }
         cci__rc_end_all(ep, conn, conn->failure);
@@ -4446,12 +4451,12 @@ static void cci__rc_send_bare(cci__rc *ep, cci__rc_conn *conn, uint8_t type) {
 
 /* Sends a CLOSE as soon as it is its turn. The answer has twice as much time each time. */
 static void cci__rc_send_close(cci__rc *ep, cci__rc_conn *conn) {
-    if (!(conn->end & CCI__RC_HAS_SLOT)) {
-        conn->end |= CCI__RC_HAS_SLOT;
+    if (!(conn->marks & CCI__RC_HAS_SLOT)) {
+        conn->marks |= CCI__RC_HAS_SLOT;
         conn->conn.deadline_ns = cci_conn_close_slot(&ep->close_ns, ep->now_ns);
     }
     if (conn->conn.deadline_ns <= ep->now_ns) {
-        conn->end &= (uint8_t)~CCI__RC_HAS_SLOT;
+        conn->marks &= (uint8_t)~CCI__RC_HAS_SLOT;
         conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(conn->conn.tries++);
         cci__rc_tell(ep, conn, CCI__PKT_CLOSE, 0);
     }
@@ -4928,8 +4933,8 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
  * though the peer is ready is made anew. */
 static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
     conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
-    if (conn->posted == conn->retired || conn->looked != conn->retired) {
-        conn->looked = conn->retired;
+    if (conn->posted == conn->retired || (conn->marks & CCI__RC_GETS_ON)) {
+        conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
         conn->stuck = conn->answered = conn->renewals = 0;
         return;
     }
@@ -4977,7 +4982,7 @@ static int cci__rc_withdraw(cci__rc *ep, cci__rc_conn *conn) {
         item = item == newest ? NULL : item->next;
     }
     if (is_ordered) {
-        conn->unready |= CCI__RC_WITHDREW;
+        conn->marks |= CCI__RC_WITHDREW;
     }
     cci__rc_drain(ep, conn);
     return 1;
@@ -6067,7 +6072,8 @@ static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
     while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
         if (next->pool == CCI_EVQ_OPERATION || !cci__rc_is_stale(next)) {
             if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__rc_op *)(void *)next)->is_first)) {
-                ((cci__rc_conn *)(void *)(uintptr_t)next->base.pub.send.connection)->unready = 0; /* all starts afresh */
+                ((cci__rc_conn *)(void *)(uintptr_t)next->base.pub.send.connection)->marks &=
+                    (uint8_t)~(CCI__RC_WITHDREW | CCI__RC_MARKED); /* all starts afresh */
             }
             *event = &next->base.pub;
             return CCI_SUCCESS;
@@ -6440,7 +6446,7 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
     }
     item->op = op;
     cci__rc_append(ep, conn, item);
-    if (CCI__UNLIKELY(conn->unready)) { /* what is before it has ended so, and the program does not know it yet */
+    if (CCI__UNLIKELY(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED))) { /* what is before it has ended so, and the program does not know it yet */
         item->is_done = 1;
         item->status = CCI_ERR_RNR;
         cci__rc_reap(ep, conn);

@@ -337,7 +337,9 @@ static void connects(int in, int out) {
     side_t *side;
     cci_connection_t *connection;
     cci_event_t *event;
+    uint32_t caps;
     side_count = 0;
+    TRUE(cci_setup(&test_setup) == CCI_SUCCESS && cci_init(CCI_ABI_VERSION, 0, &caps) == CCI_SUCCESS); /* its own */
     side = side_open();
     TRUE(cci_connect(side->ep, DOOR_URI, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL) == CCI_SUCCESS);
     event = await(side, CCI_EVENT_CONNECT);

@@ -109,7 +109,9 @@ static cci_connection_t *await_accepted(side_t *side) {
 
 /* A second process has no part in its parent's endpoints. */
 static void begin_child(void) {
+    uint32_t caps;
     side_count = 0;
+    TRUE(cci_setup(&test_setup) == CCI_SUCCESS && cci_init(CCI_ABI_VERSION, 0, &caps) == CCI_SUCCESS); /* its own */
 }
 
 /* A connection that works. */
@@ -518,7 +520,6 @@ static void uses_from_afar(int in, int out) {
     cci_event_t *event;
     pid_t pid;
     int status = -1;
-    begin_child();
     if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) {
         say(out, 's');
         return;
@@ -530,6 +531,7 @@ static void uses_from_afar(int in, int out) {
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
     }
     TRUE(getpid() == 1 && mount("proc", "/proc", "proc", 0, NULL) == 0);
+    begin_child();
     side_open();
     request(&sides[0], CCI_CONN_ATTR_RO, 0);
     connection = await_connection(&sides[0]);
