@@ -7420,10 +7420,15 @@ static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_post(&ep->evq.urgent, event);
 }
 
-/* Posts the event about the end of a connection, behind its completions, once the program has had its last message. */
+/* Posts the events about the end of a connection, once the program has had its last message: that of keepalive, and behind the
+ * completions that which the program has asked for. */
 static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_event_t *event;
-    if (!(conn->conn.flags & CCI__CONN_UNTOLD) || (conn->active && conn->active->runs))
+    if (conn->active && conn->active->runs)
+        return;
+    if (conn->keepalive_us)
+        cci__dgram_post_keepalive(ep, conn);
+    if (!(conn->conn.flags & CCI__CONN_UNTOLD))
         return;
     event = cci__dgram_control_event(ep);
     if (!event) { /* there is no memory now */
@@ -7516,12 +7521,9 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     conn->end_status = status;
     cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
     conn->in.broken.end_event = NULL; /* not before: what was kept for a silent peer stands in its place */
-    if (conn->keepalive_us)
-        cci__dgram_post_keepalive(ep, conn);
-    if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT) {
+    if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT)
         conn->conn.flags |= CCI__CONN_UNTOLD;
-        cci__dgram_post_end(ep, conn);
-    }
+    cci__dgram_post_end(ep, conn);
 }
 
 /* Posts the outcome of cci_connect() with the event that was kept for it. */

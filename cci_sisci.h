@@ -10337,7 +10337,12 @@ static void cci__sisci_post_keepalive(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = (cci_connection_t *)&conn->conn.pub;
-    cci__sisci_post_about(&ep->evq.urgent, conn, event);
+    if (conn->conn.state == CCI_CONN_BROKEN) { /* behind the messages that have come */
+        ep->received_total++;
+        cci__sisci_post_about(&ep->received, conn, event);
+    } else {
+        cci__sisci_post_about(&ep->evq.urgent, conn, event);
+    }
 }
 
 static int cci__sisci_is_stalled(cci__sisci_link *link) {

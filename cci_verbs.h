@@ -3357,7 +3357,12 @@ static void cci__rc_post_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     }
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = &conn->conn.pub;
-    cci__rc_post_about(&ep->evq.urgent, conn, event);
+    if (conn->conn.state == CCI_CONN_BROKEN) { /* behind the messages that have come */
+        ep->received_total++;
+        cci__rc_post_about(&ep->received, conn, event);
+    } else {
+        cci__rc_post_about(&ep->evq.urgent, conn, event);
+    }
 }
 
 /* Posts the event about the end of a connection, behind its messages; it goes behind its completions then. */
