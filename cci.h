@@ -5268,7 +5268,8 @@ static int cci__rel_scan(const uint8_t *bytes, uint32_t length, uint32_t message
 }
 
 /* Notes a packet's number where its ranges are full: the pool may have space for more, or else the lowest range is forgotten, with
- * the gap behind it. */
+ * the gap behind it. A packet from before all ranges is then not named to the peer, but no range goes for it: one at least stays,
+ * for the acknowledgement that is due. */
 static void cci__rel_note_number(cci_rel_t *rel, uint64_t number) {
     cci_rel_pool_t *pool = rel->pool;
     if (rel->number_capacity < CCI__REL_RANGES && cci__rel_has(pool, &pool->numbers, CCI_REL_NUMBERS)) {
@@ -5277,6 +5278,8 @@ static void cci__rel_note_number(cci_rel_t *rel, uint64_t number) {
         memcpy(node, rel->numbers, rel->number_count * sizeof rel->numbers[0]);
         rel->numbers = CCI__CONTAINER(node, cci_rel_numbers_t, node)->range;
         rel->number_capacity = CCI__REL_RANGES;
+    } else if (number < rel->numbers[0].lo) {
+        rel->floor_number = number + 1;
     } else {
         rel->floor_number = rel->numbers[0].hi;
         memmove(rel->numbers, rel->numbers + 1, --rel->number_count * sizeof rel->numbers[0]);

@@ -8,7 +8,7 @@
  *     ./bench_calls link             shared memory of a link of sisci, and bytes of a further connection over it; Linux
  *     ./bench_calls poll N           nanoseconds of cci_get_event() on an idle endpoint with N connections
  *     valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=poll_idle ./bench_calls poll N
- *                                    the same in instructions: "Collected" divided by POLL_COUNT
+ *                                    the same in instructions: "Collected" divided by the polls counted
  *
  * The output is CSV: name,number,value,unit. Exit status 1 when the library did not do what was asked of it. */
 #define CCI_IMPLEMENTATION

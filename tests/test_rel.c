@@ -1893,6 +1893,26 @@ static void test_huge_jumps_of_numbers_do_no_harm(void **state) {
     world_end(w);
 }
 
+static void test_late_packets_are_acknowledged_once_where_there_is_no_memory_for_their_numbers(void **state) {
+    world_t *w = world_new(1131, CCI_CONN_ATTR_RO, 1200);
+    cci_rel_t *rel = &w->side[1].rel;
+    cci_rel_packet_t packet;
+    uint8_t frame[8] = {CCI__FRAME_PING}, head[CCI_REL_HEAD];
+    uint32_t numbers[] = {9, 5, 7, 5, 3}, i;
+    (void)state;
+    w->hostile = 1;
+    cci__list_init(&w->side[1].pool.numbers); /* all in use elsewhere */
+    packet.head = head;
+    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        assert_true(feed(w, &w->side[1], frame, sizeof frame, numbers[i]));
+        assert_int_equal(rel->number_count, 1);
+        assert_true(rel->numbers[0].lo <= 9 && rel->numbers[0].hi == 10);
+        if (cci_rel_output(rel, &packet, 1, w->now_ns)) assert_true(packet.head_length > CCI_REL_HEADER);
+        assert_false(cci_rel_output(rel, &packet, 1, w->now_ns));
+    }
+    world_end(w);
+}
+
 static void test_withdrawals_beyond_what_can_be_remembered_are_refused_until_a_gap_closes(void **state) {
     world_t *w = world_new(1135, CCI_CONN_ATTR_RU, 1200);
     cci_rel_t *rel = &w->side[1].rel;
@@ -2069,6 +2089,7 @@ int main(void) {
         cmocka_unit_test(test_a_packet_of_too_many_pieces_is_malformed),
         cmocka_unit_test(test_a_packet_refuses_four_operations_at_most),
         cmocka_unit_test(test_huge_jumps_of_numbers_do_no_harm),
+        cmocka_unit_test(test_late_packets_are_acknowledged_once_where_there_is_no_memory_for_their_numbers),
         cmocka_unit_test(test_withdrawals_beyond_what_can_be_remembered_are_refused_until_a_gap_closes),
         cmocka_unit_test(test_random_frames_do_no_harm),
         cmocka_unit_test(test_truncated_packets_do_no_harm),
