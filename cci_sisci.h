@@ -6554,6 +6554,7 @@ typedef struct cci__sisci {
     cci__sisci_memory *memory;
     int stopping, thread_sleeps;
     int is_asked; /* somebody waits for an acknowledgement */
+    int is_short; /* something that has come waits for what the program holds */
 #ifndef CCI_NO_THREADS
     int lock;
     pthread_t thread;
@@ -9128,6 +9129,7 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
     }
     if (status == CCI__SISCI_STALLED && link->stalled != link->tail * 2 + 1) {
         link->stalled = link->tail * 2 + 1;
+        ep->is_short = 1;
         cci__sisci_tell(link, CCI__SISCI_AT_ACK + 8, link->stalled);
         cci__sisci_acknowledge(link);
     }
@@ -10007,6 +10009,7 @@ static int cci__sisci_hear_group(cci__sisci *ep, cci__sisci_group *group) {
         }
     }
     group->stalled = status == CCI__SISCI_STALLED;
+    ep->is_short |= group->stalled;
     if (count > 0 && group->told) { /* awake */
         group->told = 0;
         cci__sisci_store(&cci__sisci_receiver_at(group, group->place - 1)->sleeps, 0);
@@ -11290,13 +11293,36 @@ static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, co
     return status;
 }
 
-/* Takes back an event of a message: its block goes back to the peer. */
-static void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *event) {
-    cci__sisci_link *link = (cci__sisci_link *)event->owner;
+/* Links of a list whose next record waits for the program count as work again. */
+static void cci__sisci_retry_links(const cci_list_t *list) {
+    cci_list_t *at, *next;
+    for (at = list->next; at != list; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        next = at->next;
+        if (link->stalled == link->tail * 2 + 1) {
+            link->stalled = 0;
+            cci__sisci_heat(link); /* only hot ones are looked at before sleep */
+        }
+    }
+}
+
+/* The program has given something back: what waits for that counts as work again, and keeps a sleeper awake. */
+static inline void cci__sisci_retry(cci__sisci *ep) {
     cci__sisci_group *group;
+    if (CCI__LIKELY(!ep->is_short) || !cci__sisci_is_sleeper(ep)) {
+        return; /* who polls looks at everything in any case */
+    }
+    ep->is_short = 0;
+    cci__sisci_retry_links(&ep->hot);
+    cci__sisci_retry_links(&ep->cold);
     for (group = ep->groups; group; group = group->next) {
         group->stalled = 0;
     }
+}
+
+/* Takes back an event of a message: its block goes back to the peer. */
+static void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *event) {
+    cci__sisci_link *link = (cci__sisci_link *)event->owner;
     if (link) {
         uint32_t block = event->state - 1;
         link->block_held[block] = 0;
@@ -11306,6 +11332,7 @@ static void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *event) {
         event->state = 0;
     }
     cci_evq_return_event(&ep->evq, event);
+    cci__sisci_retry(ep);
 }
 
 /* What is pending ends, and what waits for the program is dropped when its turn comes. */
@@ -11367,6 +11394,7 @@ static void cci__sisci_return_control(cci__sisci *ep, cci_evq_event_t *event) {
     ep->requests -= event->base.pub.type == CCI_EVENT_CONNECT_REQUEST;
     cci_evq_return_event(&ep->evq, event);
     cci__sisci_post_ends(ep);
+    cci__sisci_retry(ep); /* a request holds a buffer */
 }
 
 /* Is it about a connection that the program has closed? */
@@ -11502,6 +11530,9 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
         status = CCI_EINVAL;
     } else {
         cci__sisci_return_control(ep, event);
+        if (cci__sisci_is_sleeper(ep)) {
+            cci__sisci_arm(ep); /* the end of a connection, or a message, may have waited for this */
+        }
     }
     cci__sisci_unlock(ep);
     return status;
@@ -11530,6 +11561,7 @@ static int cci__sisci_set_recv_count(cci__sisci *ep, uint32_t count) {
     cci_evq_limit_buffers(&ep->evq, count);
     ep->evq.recv_limit = count;
     ep->recv_buf_count = count;
+    cci__sisci_retry(ep);
     return CCI_SUCCESS;
 }
 

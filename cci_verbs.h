@@ -5052,6 +5052,14 @@ static void cci__rc_ask_resolver(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_send_request(ep, conn);
 }
 
+/* When a request is repeated if nothing answers. Requests that went together are repeated apart, each time in another order:
+ * a server that has too few buffers for all of them at once would have none for the same ones for ever. */
+static uint64_t cci__rc_request_due(const cci__rc *ep, const cci__rc_conn *conn) {
+    uint64_t wait_ns = cci_conn_retry_ns(conn->conn.tries);
+    uint64_t place = ((conn->conn.index + conn->conn.tries) * UINT32_C(0x9e3779b1)) >> 24;
+    return cci__min64(ep->now_ns + wait_ns - wait_ns / 1024 * place, conn->retry_ns); /* up to a quarter earlier */
+}
+
 static void cci__rc_keep_connecting(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.deadline_ns > ep->now_ns) {
         return;
@@ -5068,7 +5076,7 @@ static void cci__rc_keep_connecting(cci__rc *ep, cci__rc_conn *conn) {
         conn->conn.tries++;
     }
     cci__rc_send_request(ep, conn);
-    conn->conn.deadline_ns = cci__min64(ep->now_ns + cci_conn_retry_ns(conn->conn.tries), conn->retry_ns);
+    conn->conn.deadline_ns = cci__rc_request_due(ep, conn);
 }
 
 /* A connection's timer has come, perhaps too early. */

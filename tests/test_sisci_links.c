@@ -261,6 +261,126 @@ static void links_that_nothing_happens_to_are_not_looked_at_but_not_forgotten(vo
     }
 }
 
+/* ---- a sleeping program that gives back --------------------------------------------------------------------------------- */
+
+enum { DOOR_ROOM = 4 }; /* messages that the program may hold */
+
+/* A server that sleeps, and is deaf until its handle wakes it. */
+static side_t *open_sleeping_door(cci_os_handle_t *fd) {
+    uint32_t room = DOOR_ROOM, mask = 1u << CCI_EVENT_DISCONNECT;
+    side_t *side = &sides[side_count];
+    memset(side, 0, sizeof *side);
+    TRUE(cci_create_endpoint_at(NULL, DOOR, 0, &side->ep, fd) == CCI_SUCCESS);
+    side->handler = accept_all;
+    side_count++;
+    TRUE(cci_set_opt(side->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, &room) == CCI_SUCCESS);
+    TRUE(cci_set_opt(side->ep, CCI_OPT_ENDPT_EVENT_MASK, &mask) == CCI_SUCCESS);
+    return side;
+}
+
+/* Takes all events until the handle says that there is nothing to do. */
+static void fall_asleep(side_t *side, cci_os_handle_t fd) {
+    patience_t patience = be_patient();
+    side->deaf = 0;
+    do {
+        poll_all();
+        still_patient(&patience, "an endpoint that has nothing to do");
+    } while (is_readable(fd));
+    side->deaf = 1;
+}
+
+/* The next event, which the program asks for when its handle has woken it. */
+static cci_event_t *be_woken(side_t *side, cci_os_handle_t fd) {
+    patience_t patience = be_patient();
+    cci_event_t *event = NULL;
+    do {
+        while (!is_readable(fd)) {
+            still_patient(&patience, "a handle that is readable");
+        }
+    } while (cci_get_event(side->ep, &event) != CCI_SUCCESS);
+    return event;
+}
+
+/* Returns an event that the program holds: that wakes it for the event that waited for this. */
+static void return_and_be_woken(side_t *side, cci_os_handle_t fd, cci_event_type_t held, cci_event_type_t waits) {
+    cci_event_t *event = take(side, held);
+    TRUE(event != NULL);
+    drop(event);
+    event = be_woken(side, fd);
+    TRUE(event->type == waits);
+    drop(event);
+}
+
+static void send_many(cci_connection_t *connection, int count) {
+    for (; count > 0; count--) {
+        TRUE(cci_send(connection, "here", 4, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
+    }
+}
+
+static void a_program_is_woken_when_it_returns_what_a_message_waits_for(void **state) {
+    cci_os_handle_t fd;
+    side_t *server = open_sleeping_door(&fd), *client = side_open();
+    uint32_t room = DOOR_ROOM + 1;
+    cci_connection_t *mine;
+    cci_event_t *event;
+    (void)state;
+    request(client, CCI_CONN_ATTR_RO, 0);
+    mine = await_connection(client);
+    drop(await(server, CCI_EVENT_ACCEPT));
+    send_many(mine, DOOR_ROOM + 2);
+    fall_asleep(server, fd);
+    TRUE(count_of(server, CCI_EVENT_RECV) == DOOR_ROOM);
+    return_and_be_woken(server, fd, CCI_EVENT_RECV, CCI_EVENT_RECV);
+    fall_asleep(server, fd); /* with all that it may hold again */
+    TRUE(count_of(server, CCI_EVENT_RECV) == DOOR_ROOM);
+    send_many(mine, 1);
+    fall_asleep(server, fd);
+    TRUE(cci_set_opt(server->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, &room) == CCI_SUCCESS); /* there is room for one more */
+    event = be_woken(server, fd);
+    TRUE(event->type == CCI_EVENT_RECV);
+    drop(event);
+}
+
+static void a_program_is_woken_when_it_returns_the_request_whose_buffer_a_message_waits_for(void **state) {
+    cci_os_handle_t fd;
+    side_t *server = open_sleeping_door(&fd), *client = side_open();
+    cci_connection_t *mine;
+    (void)state;
+    request(client, CCI_CONN_ATTR_RO, 0);
+    mine = await_connection(client);
+    drop(await(server, CCI_EVENT_ACCEPT));
+    server->handler = NULL;
+    request(client, CCI_CONN_ATTR_RO, 0);
+    AWAIT(count_of(server, CCI_EVENT_CONNECT_REQUEST) == 1);
+    send_many(mine, DOOR_ROOM);
+    fall_asleep(server, fd);
+    TRUE(count_of(server, CCI_EVENT_RECV) == DOOR_ROOM - 1);
+    TRUE(cci_reject(server->queue[0]) == CCI_SUCCESS);
+    return_and_be_woken(server, fd, CCI_EVENT_CONNECT_REQUEST, CCI_EVENT_RECV);
+}
+
+/* All events about connections are held, the last of them as a request. */
+static void a_program_is_woken_when_it_returns_the_event_that_the_end_of_a_connection_waits_for(void **state) {
+    cci_os_handle_t fd;
+    side_t *server = open_sleeping_door(&fd), *client = side_open();
+    cci_connection_t *mine = NULL;
+    uint32_t i;
+    (void)state;
+    for (i = 1; i < CCI__SISCI_CONTROL; i++) {
+        request(client, CCI_CONN_ATTR_RO, 0);
+        mine = await_connection(client);
+        AWAIT(count_of(server, CCI_EVENT_ACCEPT) == i);
+    }
+    server->handler = NULL;
+    request(client, CCI_CONN_ATTR_RO, 0);
+    AWAIT(count_of(server, CCI_EVENT_CONNECT_REQUEST) == 1);
+    TRUE(inside(server->ep)->evq.free_events[CCI_EVQ_CONTROL] == NULL);
+    TRUE(cci_disconnect(mine) == CCI_SUCCESS);
+    AWAIT(!cci__list_empty(&inside(server->ep)->ending));
+    fall_asleep(server, fd);
+    return_and_be_woken(server, fd, CCI_EVENT_ACCEPT, CCI_EVENT_DISCONNECT);
+}
+
 /* ---- peers that die or stop ----------------------------------------------------------------------------------------------- */
 
 enum { MANY = 50 };
@@ -751,6 +871,9 @@ int main(void) {
         LINK_TEST(a_link_without_connections_is_closed_and_made_anew),
         LINK_TEST(a_sleeping_client_closes_its_idle_link),
         LINK_TEST(links_that_nothing_happens_to_are_not_looked_at_but_not_forgotten),
+        LINK_TEST(a_program_is_woken_when_it_returns_what_a_message_waits_for),
+        LINK_TEST(a_program_is_woken_when_it_returns_the_request_whose_buffer_a_message_waits_for),
+        LINK_TEST(a_program_is_woken_when_it_returns_the_event_that_the_end_of_a_connection_waits_for),
         LINK_TEST(of_a_dead_peer_only_the_handles_stay_until_they_are_closed),
         LINK_TEST(what_a_stopped_peer_does_not_take_in_time_breaks_the_connection_silent_or_not),
         LINK_TEST(silent_messages_that_wait_for_room_give_their_buffers_back_in_time),
