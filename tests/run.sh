@@ -539,6 +539,12 @@ crowd() {
     libraries=
 }
 
+# The same over UDP sockets: a server, clients and a relay, each a process of its own.
+crowd_udp() {
+    [ "$(uname -s)" = Linux ] || { skip 'the relay needs Linux' && return; }
+    build crowd_udp tests/crowd_udp.c -O2 && run crowd_udp test
+}
+
 # ---- other machines -----------------------------------------------------------------------------------------------------
 
 # elsewhere MACHINE 'COMPILER FLAGS' 'EMULATOR' LIBRARIES: everything without a network, for another processor or with another
@@ -781,6 +787,7 @@ step hostile-sanitized hostile_sanitized
 step promises promises
 step netsim netsim
 step crowd crowd
+step crowd-udp crowd_udp
 step netns plain netns tests/netns.c
 step netns-portable portable netns tests/netns.c
 # In virtual machines that run meanwhile.
