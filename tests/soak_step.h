@@ -99,7 +99,7 @@ static void choose_profile(uint64_t seed) {
         profile.node_count = between(2, 4);
         profile.mtu = 1472;
     }
-    profile.memory_limit = happens(200) ? PICK(128, 192, 256, 1024) * 1024 : 0;
+    profile.memory_limit = happens(200) ? (profile.is_crowded ? PICK(128, 256, 1024) : PICK(48, 64, 96, 128, 256)) * 1024 : 0;
 }
 
 /* ---- memory, log, random numbers ------------------------------------------------------------------------------------------ */
@@ -1112,7 +1112,7 @@ static void settle_turns(void) {
 }
 
 /* When nothing is under way, nothing is sent but what keeps connections alive, or waits for a peer that never confirms, or
- * that does not answer that its connection is closed. */
+ * that does not answer that its connection is closed, or where it is: its endpoint may have no memory for that. */
 static void check_silence(void) {
     uint64_t before = net.datagrams;
     uint32_t i, n, excused = 0;
@@ -1122,6 +1122,7 @@ static void check_silence(void) {
         for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
             const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)cci_conn_at(table, i);
             excused += conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns < now_ns + 2 * SEC;
+            excused += conn->active && cci__path_deadline(dgram_of(&nodes[n]), conn->active->path) != CCI__NEVER;
             excused += conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.state == CCI_CONN_CLOSING ||
                        (conn->keepalive_us > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_RU);
         }
