@@ -5267,6 +5267,18 @@ static int cci__rel_scan(const uint8_t *bytes, uint32_t length, uint32_t message
     return 1;
 }
 
+/* Does a packet carry nothing but acknowledgements and refusals? Who has nothing under way has no use for it. */
+CCI_API int cci_rel_only_answers(const uint8_t *bytes, uint32_t length) {
+    uint32_t at, size;
+    for (at = CCI_REL_HEADER; at < length; at += size) {
+        int type = bytes[at];
+        size = type == CCI__FRAME_ACK || type == CCI__FRAME_NACK ? cci__rel_check_for(bytes + at, length - at, 0) : 0;
+        if (size == 0)
+            return 0;
+    }
+    return 1;
+}
+
 /* Notes a packet's number where its ranges are full: the pool may have space for more, or else the lowest range is forgotten, with
  * the gap behind it. A packet from before all ranges is then not named to the peer, but no range goes for it: one at least stays,
  * for the acknowledgement that is due. */
@@ -7161,6 +7173,13 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
     return active;
 }
 
+/* What has come asks for nothing, and nothing waits for it: no turn is taken for it. Otherwise, where both sides are at their
+ * limits, each invitation would ask for another one. */
+static int cci__dgram_needs_no_turn(const cci__dgram_t *ep, const cci__dconn_t *conn, const uint8_t *bytes, uint32_t length) {
+    return !conn->active && !(conn->conn.flags & CCI__CONN_PARKED) &&
+           (ep->waiting_count > 0 || !cci__dgram_can_grow(ep, CCI__STORE_ACTIVES)) && cci_rel_only_answers(bytes, length);
+}
+
 /* The peer has not answered for three probe time-outs: of what the connection has only its messages stay. It takes its turns
  * to send them again. 0: there is more that can't be left. */
 static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
@@ -8154,6 +8173,8 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     if (header->type == CCI__PKT_CONFIRM)
         cci__dgram_tell(ep, conn, CCI__PKT_CONFIRMED);
     if (header->type != CCI__PKT_DATA)
+        return;
+    if (CCI__UNLIKELY(cci__dgram_needs_no_turn(ep, conn, bytes, length)))
         return;
     active = cci__dgram_activate(ep, conn);
     if (!active)

@@ -59,6 +59,7 @@ typedef struct profile {
     uint32_t node_count, step_count, gap_us, most_conns;
     uint32_t mtu, base_mtu, overhead, max_send_size, send_bufs, recv_bufs, timeout_us;
     uint32_t fault_per_mille;
+    uint32_t memory_limit; /* of an endpoint, in bytes; 0: the default */
     protection_t protection;
     int corrupts_everything, is_crowded;
     const char *congestion;
@@ -98,6 +99,7 @@ static void choose_profile(uint64_t seed) {
         profile.node_count = between(2, 4);
         profile.mtu = 1472;
     }
+    profile.memory_limit = happens(200) ? (profile.is_crowded ? PICK(128, 256, 1024) : PICK(48, 64, 96, 128, 256)) * 1024 : 0;
 }
 
 /* ---- memory, log, random numbers ------------------------------------------------------------------------------------------ */
@@ -746,6 +748,7 @@ static void soak_open(uint32_t index) {
     net_opening.send_timeout_us = profile.timeout_us;
     net_opening.congestion = profile.congestion;
     net_opening.probe_idle_s = index % 3 == 0 ? 20 : 0;
+    net_opening.memory_limit = profile.memory_limit;
     net_opening.crc = profile.protection == PROTECTION_CRC;
     snprintf(service, sizeof service, "%lu", (unsigned long)(NET_FIRST_NODE + index));
     node->sleeps = happens(400);
@@ -1091,16 +1094,35 @@ static void check_prompt(void) {
     }
 }
 
+static uint32_t count_waiting(void) {
+    uint32_t n, count = 0;
+    for (n = 0; n < node_count; n++) {
+        count += dgram_of(&nodes[n])->waiting_count;
+    }
+    return count;
+}
+
+/* Who waits for a turn at the memory limit gets it, though nothing is under way any more: a turn that is not taken ends. */
+static void settle_turns(void) {
+    uint32_t most = count_waiting(), i;
+    for (i = 0; i < most && count_waiting() > 0; i++) {
+        drive_until(sim.now_ns + 250 * MS);
+    }
+    REQUIRE(ORACLE_LIVENESS, count_waiting() == 0, "%u connections still wait for their turn", count_waiting());
+}
+
 /* When nothing is under way, nothing is sent but what keeps connections alive, or waits for a peer that never confirms, or
- * that does not answer that its connection is closed. */
+ * that does not answer that its connection is closed, or where it is: its endpoint may have no memory for that. */
 static void check_silence(void) {
     uint64_t before = net.datagrams;
     uint32_t i, n, excused = 0;
     for (n = 0; n < node_count; n++) {
         const cci_conn_table_t *table = &dgram_of(&nodes[n])->conns;
+        uint64_t now_ns = sim.now_ns + nodes[n].link->clock_ahead_ns;
         for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
             const cci__dconn_t *conn = (const cci__dconn_t *)(const void *)cci_conn_at(table, i);
-            excused += conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns < sim.now_ns + 2 * SEC;
+            excused += conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns < now_ns + 2 * SEC;
+            excused += conn->active && cci__path_deadline(dgram_of(&nodes[n]), conn->active->path) != CCI__NEVER;
             excused += conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.state == CCI_CONN_CLOSING ||
                        (conn->keepalive_us > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_RU);
         }
@@ -1141,6 +1163,7 @@ static void calm(void) {
     close_orphans();
     check_nothing_lost();
     settle_silent();
+    settle_turns();
     for (i = 0; i < region_count; i++) {
         region_check(regions[i]);
         region_forget_failed(regions[i]);
