@@ -8711,6 +8711,20 @@ static void cci__sisci_take_voided(cci__sisci_link *link, const cci__sisci_conn 
     }
 }
 
+/* An event for a message, with a buffer unless the message stays where it is; NULL if there is none. */
+static inline cci_evq_event_t *cci__sisci_message_event(cci__sisci *ep, int in_place) {
+    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+    if (event && !in_place && (event->buffer = cci_evq_take_buffer(&ep->evq)) == NULL) {
+        cci_evq_return_event(&ep->evq, event);
+        event = NULL;
+    }
+    if (event) {
+        event->state = 0;
+        event->owner = NULL;
+    }
+    return event;
+}
+
 /* A message for the program. */
 static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
     cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
@@ -8740,11 +8754,7 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
         return CCI__SISCI_TAKEN;
     }
     in_place = is_block && !link->is_foreign && link->held < ep->device.block_count / 2;
-    event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
-    if (event && !in_place && (event->buffer = cci_evq_take_buffer(&ep->evq)) == NULL) {
-        cci_evq_return_event(&ep->evq, event);
-        event = NULL;
-    }
+    event = cci__sisci_message_event(ep, in_place);
     if (!event) {
         if (cci__sisci_is_reliable(conn)) {
             return CCI__SISCI_STALLED;
@@ -8754,25 +8764,18 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
         }
         return CCI__SISCI_TAKEN;
     }
-    event->state = 0;
-    event->owner = NULL;
     if (in_place) {
         event->owner = link;
         event->state = block + 1;
         link->block_held[block] = 1;
         link->held++;
-        event->base.pub.recv.ptr = data;
+    } else if (is_block) {
+        memcpy(event->buffer->data, data, record->length);
+        cci__sisci_give_back(link, block);
     } else {
-        if (is_block) {
-            memcpy(event->buffer->data, data, record->length);
-        } else {
-            cci__sisci_get(data, event->buffer->data, record->length);
-        }
-        event->base.pub.recv.ptr = event->buffer->data;
-        if (is_block) {
-            cci__sisci_give_back(link, block);
-        }
+        cci__sisci_get(data, event->buffer->data, record->length);
     }
+    event->base.pub.recv.ptr = in_place ? data : event->buffer->data;
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = record->length;
     cci__sisci_hear_answer(ep, link, record->ack);
@@ -8914,6 +8917,33 @@ static void cci__sisci_ask_to_connect(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
 }
 
+/* The server has accepted. */
+static void cci__sisci_take_accept(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, const uint32_t *head) {
+    if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) {
+        return;
+    }
+    conn->conn.peer_index = head[0];
+    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
+    cci_release(conn->data);
+    conn->data = NULL;
+    cci__sisci_opened(ep, conn);
+    cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_SUCCESS);
+    cci__sisci_owe(ep, conn, CCI__SISCI_CONFIRM);
+}
+
+/* The server has rejected, or is busy. */
+static void cci__sisci_take_reject(cci__sisci *ep, cci__sisci_conn *conn, const uint32_t *head) {
+    if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) {
+        return;
+    }
+    if (head[3] == CCI__SISCI_BUSY) {
+        cci__sisci_try_later(ep, conn);
+        return;
+    }
+    cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
+    cci__sisci_close_conn(ep, conn);
+}
+
 static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
     cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
     uint32_t head[4];
@@ -8929,25 +8959,10 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
         cci__sisci_take_cancel(ep, link, head);
         break;
     case CCI__SISCI_ACCEPT:
-        if (conn && conn->conn.state == CCI_CONN_CONNECTING && conn->conn.is_client) {
-            conn->conn.peer_index = head[0];
-            conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
-            cci_release(conn->data);
-            conn->data = NULL;
-            cci__sisci_opened(ep, conn);
-            cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_SUCCESS);
-            cci__sisci_owe(ep, conn, CCI__SISCI_CONFIRM);
-        }
+        cci__sisci_take_accept(ep, link, conn, head);
         break;
     case CCI__SISCI_REJECT:
-        if (conn && conn->conn.state == CCI_CONN_CONNECTING && conn->conn.is_client) {
-            if (head[3] == CCI__SISCI_BUSY) {
-                cci__sisci_try_later(ep, conn);
-                break;
-            }
-            cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
-            cci__sisci_close_conn(ep, conn);
-        }
+        cci__sisci_take_reject(ep, conn, head);
         break;
     case CCI__SISCI_CONFIRM:
         if (conn && conn->conn.state == CCI_CONN_ACCEPTED) {
@@ -9088,6 +9103,16 @@ static inline void cci__sisci_expect_answer(const cci__sisci_link *link) {
     }
 }
 
+/* The next record waits for the program: the peer learns that, and how far we have got. */
+static void cci__sisci_stall(cci__sisci *ep, cci__sisci_link *link) {
+    if (link->stalled != link->tail * 2 + 1) {
+        link->stalled = link->tail * 2 + 1;
+        ep->is_short = 1;
+        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 8, link->stalled);
+        cci__sisci_acknowledge(link);
+    }
+}
+
 /* Takes what has come, up to a batch, and sees that it is acknowledged; how much it was. */
 static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_record record;
@@ -9127,11 +9152,8 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
         link->tail += record.lines;
         count++;
     }
-    if (status == CCI__SISCI_STALLED && link->stalled != link->tail * 2 + 1) {
-        link->stalled = link->tail * 2 + 1;
-        ep->is_short = 1;
-        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 8, link->stalled);
-        cci__sisci_acknowledge(link);
+    if (CCI__UNLIKELY(status == CCI__SISCI_STALLED)) {
+        cci__sisci_stall(ep, link);
     }
     /* The first after a pause goes to the program at once: a look at the next one would take its line from the peer. */
     link->batch = count < link->batch ? 1 : link->batch < CCI__SISCI_BATCH ? 2 * link->batch : CCI__SISCI_BATCH;
@@ -9956,11 +9978,7 @@ static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, u
     if (length > CCI__SISCI_GROUP_BYTES || length > ep->stride) {
         return CCI__SISCI_TAKEN;
     }
-    event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
-    if (event && (event->buffer = cci_evq_take_buffer(&ep->evq)) == NULL) {
-        cci_evq_return_event(&ep->evq, event);
-        event = NULL;
-    }
+    event = cci__sisci_message_event(ep, 0);
     if (!event) {
         return CCI__SISCI_STALLED;
     }
@@ -9968,8 +9986,6 @@ static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, u
         cci_evq_return_event(&ep->evq, event);
         return CCI__SISCI_TAKEN;
     }
-    event->state = 0;
-    event->owner = NULL;
     event->base.pub.recv.ptr = event->buffer->data;
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
@@ -12024,6 +12040,19 @@ typedef struct cci__sisci_rma_call {
     int flags;
 } cci__sisci_rma_call;
 
+/* Puts into an item what an RMA reads and writes; 0 if that can't be. */
+static int cci__sisci_aim(cci__sisci *ep, cci__sisci_item *item, const cci__sisci_rma_call *call) {
+    (void)cci__sisci_parse_handle(call->local, &item->local_key, &item->local_region);
+    item->is_shared = (uint8_t)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
+    item->is_shared &= ep->port == NULL;
+    item->check = item->is_shared ? cci__sisci_check(item->remote_key) : 0;
+    item->local_offset = call->local_offset;
+    item->remote_offset = call->remote_offset;
+    item->rma_length = call->length;
+    return cci_rma_address(&ep->rma, item->local_key, item->local_region, call->local_offset, call->length, 0) &&
+           call->remote_offset <= UINT64_MAX - call->length;
+}
+
 static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_rma_call *call) {
     cci__sisci_link *link = conn->link;
     cci__sisci_item *item;
@@ -12048,15 +12077,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     if (!item) {
         return CCI_ENOBUFS;
     }
-    (void)cci__sisci_parse_handle(call->local, &item->local_key, &item->local_region);
-    item->is_shared = (uint8_t)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
-    item->is_shared &= ep->port == NULL;
-    item->check = item->is_shared ? cci__sisci_check(item->remote_key) : 0;
-    item->local_offset = call->local_offset;
-    item->remote_offset = call->remote_offset;
-    item->rma_length = call->length;
-    if (!cci_rma_address(&ep->rma, item->local_key, item->local_region, call->local_offset, call->length, 0) ||
-        call->remote_offset > UINT64_MAX - call->length) {
+    if (!cci__sisci_aim(ep, item, call)) {
         cci__sisci_free_item(ep, item);
         return CCI_ERR_RMA_HANDLE;
     }
