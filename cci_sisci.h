@@ -6464,6 +6464,7 @@ typedef struct cci__sisci_link {
     uint32_t in_lines, tail, told_tail; /* told: acknowledged, by a word or a record */
     cci_list_t due;                     /* in `due`: there is something to acknowledge */
     uint32_t given_back, peer_disconnects, stalled;
+    uint64_t stalled_ns; /* when the peer was last seen to have no buffer for what we sent */
     struct cci__sisci_conn *last; /* that a message came for */
     int batch;   /* records taken at a time */
     int is_busy; /* there may be more to do than to look whether something has come */
@@ -10455,9 +10456,13 @@ static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_c
     return conn->send_timeout_us ? ep->now_ns + (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
 }
 
-/* How an operation that has no more time ends: the peer could take nothing, or is not heard of. */
-static int cci__sisci_late_status(cci__sisci_link *link, int is_message) {
-    return is_message && cci__sisci_is_stalled(link) ? CCI_ERR_RNR : CCI_ETIMEDOUT;
+/* How an operation that has no more time ends: the peer could take nothing while it waited, or is not heard of. A peer that
+ * could take nothing until a moment ago may not have come to this one yet. */
+static int cci__sisci_late_status(const cci__sisci *ep, const cci__sisci_link *link, const cci__sisci_conn *conn,
+                                  int is_message) {
+    return is_message && link->stalled_ns != 0 && ep->now_ns - link->stalled_ns <= (uint64_t)conn->send_timeout_us * 1000
+               ? CCI_ERR_RNR
+               : CCI_ETIMEDOUT;
 }
 
 /* These three look for what has no more time; what is new gets its deadline. They give the connection that must be broken
@@ -10484,7 +10489,7 @@ static int cci__sisci_look_at_ops(cci__sisci *ep, cci__sisci_link *link, cci__si
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
         if (cci__sisci_is_late(ep, late, op->conn, &op->deadline_ns)) {
             late->status = cci__sisci_late_status(
-                link, op->has_record || (op->item && op->item->has_message && !op->item->is_rma));
+                ep, link, op->conn, op->has_record || (op->item && op->item->has_message && !op->item->is_rma));
             late->op = late->status == CCI_ERR_RNR && !op->withdrawn ? op : NULL;
             return 1;
         }
@@ -10496,7 +10501,7 @@ static int cci__sisci_look_at_items(cci__sisci *ep, cci__sisci_link *link, cci__
     cci__sisci_item *item;
     for (item = link->items; item; item = item->next) {
         if (!item->op && !cci__sisci_is_dead(item) && cci__sisci_is_late(ep, late, item->conn, &item->deadline_ns)) {
-            late->status = cci__sisci_late_status(link, !item->is_rma);
+            late->status = cci__sisci_late_status(ep, link, item->conn, !item->is_rma);
             return 1;
         }
     }
@@ -10518,7 +10523,7 @@ static int cci__sisci_look_at_silent(cci__sisci *ep, cci__sisci_link *link, cci_
             conn->conn.deadline_ns = 0;
         }
         if (cci__sisci_is_late(ep, late, conn, &conn->conn.deadline_ns)) {
-            late->status = cci__sisci_late_status(link, 1);
+            late->status = cci__sisci_late_status(ep, link, conn, 1);
             if (late->status == CCI_ERR_RNR) { /* nobody would hear of it: the peer may have them when it has room */
                 conn->conn.deadline_ns = cci__sisci_new_deadline(ep, conn);
                 continue;
@@ -10536,6 +10541,7 @@ static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
         late.earliest_ns = CCI__NEVER;
         late.op = NULL;
         cci__sisci_see_freed(link);
+        link->stalled_ns = cci__sisci_is_stalled(link) ? ep->now_ns : link->stalled_ns;
         if (!cci__sisci_look_at_ops(ep, link, &late) && !cci__sisci_look_at_items(ep, link, &late) &&
             !cci__sisci_look_at_silent(ep, link, &late)) {
             return late.earliest_ns;
