@@ -8289,10 +8289,28 @@ static int cci__dgram_check(cci__dgram_t *ep, const uint8_t *bytes, uint32_t *le
     return 0;
 }
 
+/* COOKIE, REJECT, BUSY: what answers a request and opens nothing. */
+static void cci__dgram_input_answer(cci__dgram_t *ep, uint8_t *bytes, uint32_t length, const cci_conn_header_t *header) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
+    if (!conn || conn->conn.state != CCI_CONN_CONNECTING) {
+        ep->strays++;
+        return;
+    }
+    if (header->type == CCI__PKT_BUSY) {
+        conn->conn.flags |= CCI__CONN_BUSY; /* the request is repeated anyway */
+    } else if (header->type == CCI__PKT_REJECT) {
+        uint64_t token = length < CCI__SEALED_REJECT ? 0 : cci__load64(bytes + CCI__HEADER_SIZE);
+        if (cci__dgram_unseal(ep, conn, header->number, token, bytes, &length))
+            cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
+    } else if (conn->in.request->cookie == 0 || conn->conn.tries > 3) { /* one answer to a cookie, not a game */
+        conn->in.request->cookie = cci_conn_cookie_in(header);
+        cci__dgram_send_request(ep, conn);
+    }
+}
+
 /* One datagram. */
 static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
     cci_conn_header_t header;
-    cci__dconn_t *conn;
     if (CCI__UNLIKELY(ep->header_flags & CCI__HEADER_CRC) && !cci__dgram_check(ep, bytes, &length))
         return;
     if (!cci_conn_parse(bytes, length, &header)) {
@@ -8336,21 +8354,7 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
     case CCI__PKT_COOKIE:
     case CCI__PKT_REJECT:
     case CCI__PKT_BUSY:
-        conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header.index, header.token);
-        if (!conn || conn->conn.state != CCI_CONN_CONNECTING) {
-            ep->strays++;
-            break;
-        }
-        if (header.type == CCI__PKT_BUSY) {
-            conn->conn.flags |= CCI__CONN_BUSY; /* the request is repeated anyway */
-        } else if (header.type == CCI__PKT_REJECT) {
-            uint64_t token = length < CCI__SEALED_REJECT ? 0 : cci__load64(bytes + CCI__HEADER_SIZE);
-            if (cci__dgram_unseal(ep, conn, header.number, token, bytes, &length))
-                cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
-        } else if (conn->in.request->cookie == 0 || conn->conn.tries > 3) { /* one answer to a cookie, not a game */
-            conn->in.request->cookie = cci_conn_cookie_in(&header);
-            cci__dgram_send_request(ep, conn);
-        }
+        cci__dgram_input_answer(ep, bytes, length, &header);
         break;
     default:
         ep->strays++;

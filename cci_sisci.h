@@ -6464,6 +6464,7 @@ typedef struct cci__sisci_link {
     uint32_t in_lines, tail, told_tail; /* told: acknowledged, by a word or a record */
     cci_list_t due;                     /* in `due`: there is something to acknowledge */
     uint32_t given_back, peer_disconnects, stalled;
+    uint64_t stalled_ns; /* when the peer was last seen to have no buffer for what we sent */
     struct cci__sisci_conn *last; /* that a message came for */
     int batch;   /* records taken at a time */
     int is_busy; /* there may be more to do than to look whether something has come */
@@ -8711,6 +8712,20 @@ static void cci__sisci_take_voided(cci__sisci_link *link, const cci__sisci_conn 
     }
 }
 
+/* An event for a message, with a buffer unless the message stays where it is; NULL if there is none. */
+static inline cci_evq_event_t *cci__sisci_message_event(cci__sisci *ep, int in_place) {
+    cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+    if (event && !in_place && (event->buffer = cci_evq_take_buffer(&ep->evq)) == NULL) {
+        cci_evq_return_event(&ep->evq, event);
+        event = NULL;
+    }
+    if (event) {
+        event->state = 0;
+        event->owner = NULL;
+    }
+    return event;
+}
+
 /* A message for the program. */
 static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
     cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
@@ -8740,11 +8755,7 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
         return CCI__SISCI_TAKEN;
     }
     in_place = is_block && !link->is_foreign && link->held < ep->device.block_count / 2;
-    event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
-    if (event && !in_place && (event->buffer = cci_evq_take_buffer(&ep->evq)) == NULL) {
-        cci_evq_return_event(&ep->evq, event);
-        event = NULL;
-    }
+    event = cci__sisci_message_event(ep, in_place);
     if (!event) {
         if (cci__sisci_is_reliable(conn)) {
             return CCI__SISCI_STALLED;
@@ -8754,25 +8765,18 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
         }
         return CCI__SISCI_TAKEN;
     }
-    event->state = 0;
-    event->owner = NULL;
     if (in_place) {
         event->owner = link;
         event->state = block + 1;
         link->block_held[block] = 1;
         link->held++;
-        event->base.pub.recv.ptr = data;
+    } else if (is_block) {
+        memcpy(event->buffer->data, data, record->length);
+        cci__sisci_give_back(link, block);
     } else {
-        if (is_block) {
-            memcpy(event->buffer->data, data, record->length);
-        } else {
-            cci__sisci_get(data, event->buffer->data, record->length);
-        }
-        event->base.pub.recv.ptr = event->buffer->data;
-        if (is_block) {
-            cci__sisci_give_back(link, block);
-        }
+        cci__sisci_get(data, event->buffer->data, record->length);
     }
+    event->base.pub.recv.ptr = in_place ? data : event->buffer->data;
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = record->length;
     cci__sisci_hear_answer(ep, link, record->ack);
@@ -8914,6 +8918,33 @@ static void cci__sisci_ask_to_connect(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
 }
 
+/* The server has accepted. */
+static void cci__sisci_take_accept(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, const uint32_t *head) {
+    if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) {
+        return;
+    }
+    conn->conn.peer_index = head[0];
+    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
+    cci_release(conn->data);
+    conn->data = NULL;
+    cci__sisci_opened(ep, conn);
+    cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_SUCCESS);
+    cci__sisci_owe(ep, conn, CCI__SISCI_CONFIRM);
+}
+
+/* The server has rejected, or is busy. */
+static void cci__sisci_take_reject(cci__sisci *ep, cci__sisci_conn *conn, const uint32_t *head) {
+    if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) {
+        return;
+    }
+    if (head[3] == CCI__SISCI_BUSY) {
+        cci__sisci_try_later(ep, conn);
+        return;
+    }
+    cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
+    cci__sisci_close_conn(ep, conn);
+}
+
 static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
     cci__sisci_conn *conn = cci__sisci_find_conn(ep, link, record->to);
     uint32_t head[4];
@@ -8929,25 +8960,10 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
         cci__sisci_take_cancel(ep, link, head);
         break;
     case CCI__SISCI_ACCEPT:
-        if (conn && conn->conn.state == CCI_CONN_CONNECTING && conn->conn.is_client) {
-            conn->conn.peer_index = head[0];
-            conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
-            cci_release(conn->data);
-            conn->data = NULL;
-            cci__sisci_opened(ep, conn);
-            cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_SUCCESS);
-            cci__sisci_owe(ep, conn, CCI__SISCI_CONFIRM);
-        }
+        cci__sisci_take_accept(ep, link, conn, head);
         break;
     case CCI__SISCI_REJECT:
-        if (conn && conn->conn.state == CCI_CONN_CONNECTING && conn->conn.is_client) {
-            if (head[3] == CCI__SISCI_BUSY) {
-                cci__sisci_try_later(ep, conn);
-                break;
-            }
-            cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
-            cci__sisci_close_conn(ep, conn);
-        }
+        cci__sisci_take_reject(ep, conn, head);
         break;
     case CCI__SISCI_CONFIRM:
         if (conn && conn->conn.state == CCI_CONN_ACCEPTED) {
@@ -9088,6 +9104,16 @@ static inline void cci__sisci_expect_answer(const cci__sisci_link *link) {
     }
 }
 
+/* The next record waits for the program: the peer learns that, and how far we have got. */
+static void cci__sisci_stall(cci__sisci *ep, cci__sisci_link *link) {
+    if (link->stalled != link->tail * 2 + 1) {
+        link->stalled = link->tail * 2 + 1;
+        ep->is_short = 1;
+        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 8, link->stalled);
+        cci__sisci_acknowledge(link);
+    }
+}
+
 /* Takes what has come, up to a batch, and sees that it is acknowledged; how much it was. */
 static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_record record;
@@ -9127,11 +9153,8 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
         link->tail += record.lines;
         count++;
     }
-    if (status == CCI__SISCI_STALLED && link->stalled != link->tail * 2 + 1) {
-        link->stalled = link->tail * 2 + 1;
-        ep->is_short = 1;
-        cci__sisci_tell(link, CCI__SISCI_AT_ACK + 8, link->stalled);
-        cci__sisci_acknowledge(link);
+    if (CCI__UNLIKELY(status == CCI__SISCI_STALLED)) {
+        cci__sisci_stall(ep, link);
     }
     /* The first after a pause goes to the program at once: a look at the next one would take its line from the peer. */
     link->batch = count < link->batch ? 1 : link->batch < CCI__SISCI_BATCH ? 2 * link->batch : CCI__SISCI_BATCH;
@@ -9956,11 +9979,7 @@ static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, u
     if (length > CCI__SISCI_GROUP_BYTES || length > ep->stride) {
         return CCI__SISCI_TAKEN;
     }
-    event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
-    if (event && (event->buffer = cci_evq_take_buffer(&ep->evq)) == NULL) {
-        cci_evq_return_event(&ep->evq, event);
-        event = NULL;
-    }
+    event = cci__sisci_message_event(ep, 0);
     if (!event) {
         return CCI__SISCI_STALLED;
     }
@@ -9968,8 +9987,6 @@ static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, u
         cci_evq_return_event(&ep->evq, event);
         return CCI__SISCI_TAKEN;
     }
-    event->state = 0;
-    event->owner = NULL;
     event->base.pub.recv.ptr = event->buffer->data;
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
@@ -10444,9 +10461,13 @@ static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_c
     return conn->send_timeout_us ? ep->now_ns + (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
 }
 
-/* How an operation that has no more time ends: the peer could take nothing, or is not heard of. */
-static int cci__sisci_late_status(cci__sisci_link *link, int is_message) {
-    return is_message && cci__sisci_is_stalled(link) ? CCI_ERR_RNR : CCI_ETIMEDOUT;
+/* How an operation that has no more time ends: the peer could take nothing while it waited, or is not heard of. A peer that
+ * could take nothing until a moment ago may not have come to this one yet. */
+static int cci__sisci_late_status(const cci__sisci *ep, const cci__sisci_link *link, const cci__sisci_conn *conn,
+                                  int is_message) {
+    return is_message && link->stalled_ns != 0 && ep->now_ns - link->stalled_ns <= (uint64_t)conn->send_timeout_us * 1000
+               ? CCI_ERR_RNR
+               : CCI_ETIMEDOUT;
 }
 
 /* These three look for what has no more time; what is new gets its deadline. They give the connection that must be broken
@@ -10473,7 +10494,7 @@ static int cci__sisci_look_at_ops(cci__sisci *ep, cci__sisci_link *link, cci__si
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
         if (cci__sisci_is_late(ep, late, op->conn, &op->deadline_ns)) {
             late->status = cci__sisci_late_status(
-                link, op->has_record || (op->item && op->item->has_message && !op->item->is_rma));
+                ep, link, op->conn, op->has_record || (op->item && op->item->has_message && !op->item->is_rma));
             late->op = late->status == CCI_ERR_RNR && !op->withdrawn ? op : NULL;
             return 1;
         }
@@ -10485,7 +10506,7 @@ static int cci__sisci_look_at_items(cci__sisci *ep, cci__sisci_link *link, cci__
     cci__sisci_item *item;
     for (item = link->items; item; item = item->next) {
         if (!item->op && !cci__sisci_is_dead(item) && cci__sisci_is_late(ep, late, item->conn, &item->deadline_ns)) {
-            late->status = cci__sisci_late_status(link, !item->is_rma);
+            late->status = cci__sisci_late_status(ep, link, item->conn, !item->is_rma);
             return 1;
         }
     }
@@ -10507,7 +10528,7 @@ static int cci__sisci_look_at_silent(cci__sisci *ep, cci__sisci_link *link, cci_
             conn->conn.deadline_ns = 0;
         }
         if (cci__sisci_is_late(ep, late, conn, &conn->conn.deadline_ns)) {
-            late->status = cci__sisci_late_status(link, 1);
+            late->status = cci__sisci_late_status(ep, link, conn, 1);
             if (late->status == CCI_ERR_RNR) { /* nobody would hear of it: the peer may have them when it has room */
                 conn->conn.deadline_ns = cci__sisci_new_deadline(ep, conn);
                 continue;
@@ -10525,6 +10546,7 @@ static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
         late.earliest_ns = CCI__NEVER;
         late.op = NULL;
         cci__sisci_see_freed(link);
+        link->stalled_ns = cci__sisci_is_stalled(link) ? ep->now_ns : link->stalled_ns;
         if (!cci__sisci_look_at_ops(ep, link, &late) && !cci__sisci_look_at_items(ep, link, &late) &&
             !cci__sisci_look_at_silent(ep, link, &late)) {
             return late.earliest_ns;
@@ -12029,6 +12051,19 @@ typedef struct cci__sisci_rma_call {
     int flags;
 } cci__sisci_rma_call;
 
+/* Puts into an item what an RMA reads and writes; 0 if that can't be. */
+static int cci__sisci_aim(cci__sisci *ep, cci__sisci_item *item, const cci__sisci_rma_call *call) {
+    (void)cci__sisci_parse_handle(call->local, &item->local_key, &item->local_region);
+    item->is_shared = (uint8_t)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
+    item->is_shared &= ep->port == NULL;
+    item->check = item->is_shared ? cci__sisci_check(item->remote_key) : 0;
+    item->local_offset = call->local_offset;
+    item->remote_offset = call->remote_offset;
+    item->rma_length = call->length;
+    return cci_rma_address(&ep->rma, item->local_key, item->local_region, call->local_offset, call->length, 0) &&
+           call->remote_offset <= UINT64_MAX - call->length;
+}
+
 static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_rma_call *call) {
     cci__sisci_link *link = conn->link;
     cci__sisci_item *item;
@@ -12053,15 +12088,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     if (!item) {
         return CCI_ENOBUFS;
     }
-    (void)cci__sisci_parse_handle(call->local, &item->local_key, &item->local_region);
-    item->is_shared = (uint8_t)cci__sisci_parse_handle(call->remote, &item->remote_key, &item->remote_region);
-    item->is_shared &= ep->port == NULL;
-    item->check = item->is_shared ? cci__sisci_check(item->remote_key) : 0;
-    item->local_offset = call->local_offset;
-    item->remote_offset = call->remote_offset;
-    item->rma_length = call->length;
-    if (!cci_rma_address(&ep->rma, item->local_key, item->local_region, call->local_offset, call->length, 0) ||
-        call->remote_offset > UINT64_MAX - call->length) {
+    if (!cci__sisci_aim(ep, item, call)) {
         cci__sisci_free_item(ep, item);
         return CCI_ERR_RMA_HANDLE;
     }
