@@ -34,7 +34,7 @@
  * >>manual
  *
  * WHAT IT IS. CCI gives a program endpoints, connections between them, messages, remote memory access and events. One
- * endpoint talks to any number of peers; its buffers belong to the endpoint and not to a connection, so memory does not
+ * endpoint talks to any number of peers; its buffers belong to the endpoint and not to a connection, so they do not
  * grow with the number of peers. Everything is asynchronous: a call starts an operation, cci_get_event() tells the end
  * of it. References like "[4.7.2.1]" name the section of the CCI 0.3.0 manual that rules.
  *
@@ -70,7 +70,7 @@
  * SLEEPING. The handle is readable while events wait, when data arrives, and when the protocol needs a call: to repeat a
  * message, to acknowledge, to notice a time-out. Some wake-ups therefore bring no event. After CCI_EAGAIN the handle is
  * exact; after an event it stays readable until CCI_EAGAIN, unless nothing is left to do. A program that takes one event for
- * each wake-up works too, with more wake-ups. A call from another thread, such as cci_send(), arms the handle as well.
+ * each wake-up works too, with more wake-ups, if it waits for the level and not for an edge. A call from another thread, such as cci_send(), arms the handle as well.
  *   A program without a handle that calls seldom, once for each frame of a picture for one, gets each time-out, repetition
  * and acknowledgement in the first call after its time.
  *
@@ -131,6 +131,7 @@
  *
  * CONNECTIONS THAT END. Over a datagram transport cci_disconnect(), cci_destroy_endpoint() and cci_finalize() tell the peer. There
  * the messages that had arrived are delivered first, what is pending ends with CCI_ERR_DISCONNECTED, and later calls return that.
+ * cci_disconnect() returns at once, and its word leaves in turn: a program that ends right after many of them calls cci_finalize().
  * A server that serves for long asks for CCI_EVENT_DISCONNECT (CCI_OPT_ENDPT_EVENT_MASK) and calls cci_disconnect() for each:
  * otherwise connections of clients that have left stay in its table. Without a word from the peer a connection ends
  *     - when a message is not taken in the send time-out (CCI_ETIMEDOUT),
@@ -3456,7 +3457,7 @@ CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int messag
     cci_rel_item_t *item;
     int hold = !cci__list_empty(&rel->held) || (fence && rel->rma_open > 0);
     uint32_t behind = message ? 8 + cci__pad8(length) : 0; /* goes into the same run, so that both are refused together */
-    if (message && !cci__rel_has_blocks(rel, 2, behind))
+    if (message && !cci__rel_has_blocks(rel, cci__min32(2, rel->pool->block_limit), behind)) /* one is enough, if it is new */
         return CCI_ENOBUFS;
     if (!hold && bulk->length <= CCI__REL_INLINE &&
         bulk->length + 56 + behind + CCI_REL_HEADER + CCI__REL_ACK_SMALL <= cci__min32(rel->mtu, rel->pool->base_mtu)) {
@@ -6387,6 +6388,7 @@ extern "C" {
 #define CCI__DGRAM_GROUPS 16u
 #define CCI__DGRAM_PROBES 8u         /* that a silent peer may leave unanswered */
 #define CCI__DGRAM_COLLECTING 64u    /* requests in pieces that are arriving */
+#define CCI__DGRAM_DRAIN 1024u        /* batches without an event that one call takes in at most */
 #define CCI__DGRAM_UNCLOCKED 32u      /* messages to one look at the clock, in a stream */
 #define CCI__DGRAM_BURST 112000u      /* bytes of messages that leave at once even if others are under way */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
@@ -8016,7 +8018,7 @@ static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_link_rx_t *rx,
     }
     if (cci__dgram_prefix(ep, &rx->from, prefix) &&
         !cci_conn_source_may(&ep->conns, prefix, left > reserve ? left - reserve : 1))
-        return "clients have to wait: one network has the most connections that it may have";
+        return "clients have to wait: one network has the most connections, or undecided requests, that it may have";
     return NULL;
 }
 
@@ -8609,7 +8611,7 @@ enum { CCI__BUSY = 0, CCI__IDLE_IF_NOTHING_COMES = 1, CCI__IDLE = 2 };
 
 /* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it something to do,
  * and acknowledgements a message to go with. */
-static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
+static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     cci_list_t round;
     int alone;
     int count;
@@ -8658,6 +8660,7 @@ static void cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         }
     }
     cci__dgram_flush(ep);
+    return count;
 }
 
 /* ---- the OS handle, waiting, and the helper thread ---- */
@@ -8729,7 +8732,7 @@ static void *cci__dgram_thread(void *arg) {
     cci__dgram_lock(ep);
     while (!ep->stopping) {
         uint64_t deadline_ns, now_ns;
-        cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
+        (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
         cci__dgram_arm(ep);
         deadline_ns = cci__dgram_sleep_deadline(ep);
         now_ns = ep->link->now(ep->handle);
@@ -8763,7 +8766,7 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
     uint64_t start_ns = ep->link->now(ep->handle);
     int status;
     while (!op->done) {
-        cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
+        (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
         if (op->done)
             break;
         if (ep->now_ns - start_ns < 50000) { /* an answer is usually near: sleeping would take longer */
@@ -9148,7 +9151,7 @@ static void cci__dgram_close_round(cci__dgram_t *ep, uint64_t until_ns) {
 /* The endpoint goes: all peers are told, and told again if they don't answer, for a short time. */
 static void cci__dgram_close_all(cci__dgram_t *ep) {
     uint32_t i, tries;
-    uint64_t until_ns = ep->now_ns + CCI__DGRAM_CLOSE_NS;
+    uint64_t until_ns;
     if (ep->device_failed)
         return;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
@@ -9159,10 +9162,13 @@ static void cci__dgram_close_all(cci__dgram_t *ep) {
         ep->closing += conn->conn.state != CCI_CONN_CLOSING;
         conn->conn.state = CCI_CONN_CLOSING;
     }
+    cci__dgram_close_round(ep, CCI__NEVER); /* once at least, all of them */
+    until_ns = ep->now_ns + CCI__DGRAM_CLOSE_NS;
     for (tries = 0; tries < 3 && ep->closing > 0 && ep->now_ns < until_ns; tries++) {
-        cci__dgram_close_round(ep, tries == 0 ? CCI__NEVER : until_ns); /* once at least, all of them */
         cci__dgram_linger(ep, cci__min64(ep->now_ns + (10 * CCI__MS << tries), until_ns));
+        cci__dgram_close_round(ep, until_ns);
     }
+    cci__dgram_linger(ep, until_ns);
 }
 
 static int cci__dgram_destroy(cci_endpoint_base_t *base) {
@@ -9383,7 +9389,7 @@ static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     if (!ep->has_fd)
         return CCI_EINVAL;
     cci__dgram_lock(ep);
-    cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
+    (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
     ep->os_handle.is_awake = 0;
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);
@@ -9496,14 +9502,18 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     if (status != CCI_SUCCESS) {
         /* What the program has not taken stays with the link as long as possible: there it holds the sender back, and what
          * is taken late has left the cache. */
-        cci__dgram_pump(ep, ep->has_fd && !ep->backlog ? CCI__IDLE_IF_NOTHING_COMES : CCI__BUSY,
-                        ep->backlog < 8 ? CCI__DGRAM_BATCH_RX / 2 : 1);
-        status = cci__dgram_next(ep, event);
-        if (status == CCI_EAGAIN && ep->has_fd) {
-            if (!cci__list_empty(&ep->soon) || !cci__list_empty(&ep->ready))
-                cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX); /* the program may go to sleep now */
+        uint32_t rounds = CCI__DGRAM_DRAIN;
+        int came;
+        do { /* what has come may hold no event, and what is behind it one */
+            came = cci__dgram_pump(ep, ep->has_fd && !ep->backlog ? CCI__IDLE_IF_NOTHING_COMES : CCI__BUSY,
+                                   ep->backlog < 8 ? CCI__DGRAM_BATCH_RX / 2 : 1);
             status = cci__dgram_next(ep, event);
-        }
+            if (status == CCI_EAGAIN && came <= 0 && ep->has_fd) {
+                if (!cci__list_empty(&ep->soon) || !cci__list_empty(&ep->ready))
+                    came = cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX); /* the program may go to sleep now */
+                status = cci__dgram_next(ep, event);
+            }
+        } while (status == CCI_EAGAIN && came > 0 && --rounds > 0);
     }
     if (status != CCI_SUCCESS) {
         *event = NULL;

@@ -135,7 +135,7 @@
  *
  * LINKS, with CCI. All connections that a client's endpoint has with one server's endpoint share a link: an inbox on each
  * side, which nobody else can connect to once the link is open. It is made with the first connection and closed a second
- * after the last. An inbox has ring + blocks * max_send_size + 256 KiB of memory (850 KiB by default), of which only what is
+ * after the last. An inbox has ring + blocks * max_send_size + 256 KiB of memory (836 KiB by default), of which only what is
  * used is ever touched. A link takes two descriptors on each side, and one more for each peer that sleeps or has a thread;
  * four or five more while it is made. An endpoint takes seven, ten with an OS handle. Without descriptors
  * cci_create_endpoint() is CCI_ERROR and cci_connect() CCI_ENOMEM; where the server has none, or they run out on the way,
