@@ -1096,6 +1096,25 @@ static void a_thread_that_is_made_inside_a_call_waits_for_its_end(void **state) 
     run_until(&received_count, 1);
 }
 
+/* ---- what has come is taken in -------------------------------------------------------------------------------------- */
+
+static void a_call_that_says_that_there_is_nothing_has_looked_at_all_that_has_come(void **state) {
+    static const uint8_t nonsense[64] = {1, 2, 3};
+    cci_event_t *event;
+    int i;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    run(100);
+    for (i = 0; i < 500; i++) /* many times what one look at the link takes */
+        sim_inject(STRANGER, sim_of(server)->number, nonsense, sizeof nonsense);
+    assert_int_equal(cci_send(at_client, "here", 4, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    sim.now_ns += 1000000000u;
+    assert_int_equal(cci_get_event(server, &event), CCI_SUCCESS);
+    assert_int_equal(event->type, CCI_EVENT_RECV);
+    assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
@@ -1105,6 +1124,7 @@ int main(void) {
         TEST(a_replayed_old_packet_from_another_address_does_not_move_the_peers_address),
         TEST(a_link_that_takes_only_part_of_a_batch_costs_no_message),
         TEST(a_link_that_takes_only_part_of_a_batch_costs_no_write),
+        TEST(a_call_that_says_that_there_is_nothing_has_looked_at_all_that_has_come),
         TEST(odd_segments_side_by_side_find_buffers_however_few_there_are),
         TEST(an_unordered_connection_with_a_gap_can_be_disconnected_and_leaves_nothing_to_the_next),
         TEST(a_reset_of_zeros_does_not_touch_a_multicast_connection),
