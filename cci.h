@@ -146,7 +146,8 @@
  *     of one network          3/4 of what is left of either    likewise (IPv4 /24, IPv6 /64)
  *     CLOSE packets           50,000 a second; 6 for a connection, within 1.3 s (more on paths longer than 13 ms); it keeps its
  *                             place in the table until the peer has answered, or the last was sent
- *     cci_destroy_endpoint()  waits 0.1 s at most for its peers' answers; longer only if it takes so long to tell each peer once
+ *     cci_destroy_endpoint()  tells each peer once, 50 batches for many peers, one a millisecond; then it waits 0.1 s at most for
+ *                             their answers, and tells those again that did not answer
  *
  * CHECKSUMS. Links that have none ask for a CRC-32C of each packet (cci_link_info_t; the key `crc` of udp). It finds
  * accidents, not attacks. Both sides must have it; otherwise packets are dropped and the log says so.
