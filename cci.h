@@ -2593,7 +2593,6 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_INLINE 1024u    /* writes up to here travel like messages */
 #define CCI_REL_LENT_MIN 2048u   /* below, a copy costs less than a packet of its own */
 #define CCI__REL_ACK_DELAY_NS (50 * 1000u)
-#define CCI__REL_PATH_NS UINT64_C(4000000000) /* longest round trip of a path: what takes longer is a pause of the peer */
 #define CCI__REL_SILENCE_NS (10 * 1000u)
 #define CCI__REL_STREAM 262144u /* bytes in a row that make a stream */
 #define CCI__REL_NAGLE_NS (50 * 1000u)
@@ -2791,7 +2790,6 @@ struct cci_rel {
     uint8_t unsure;   /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
     uint8_t ping, nack_count, nack_reasons[4];
     uint8_t leaving; /* 1: the user wants its memory back, so nothing new is taken; 2: and something was not */
-    uint8_t probes;  /* time-outs in a row, 255 at most */
     uint32_t run_limit; /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
@@ -2799,7 +2797,7 @@ struct cci_rel {
     uint32_t block_count, large_count, bulk_count; /* the same */
     uint32_t buffers_held; /* buffers with what can't be delivered yet */
     uint32_t rma_open;     /* RMAs on their way */
-    uint32_t late_number;  /* the first packet repeated since the last sample of the round trip, its lower half */
+    uint32_t probes;       /* time-outs in a row */
     uint32_t stream_bytes; /* that came since the peer last paused */
     /* sending */
     uint64_t next_number, next_sequence;
@@ -2821,7 +2819,6 @@ struct cci_rel {
     uint64_t overdue_ns; /* since when a time-out waits for the answer to the last try; 0: none does */
     uint64_t taken;      /* the peer has said that it has all sequence numbers below */
     uint32_t rnr_delay_ns;
-    uint32_t late_at; /* when that packet was sent, in 1,024 ns; 0: there is none */
     /* path MTU */
     uint32_t large_lost; /* windows in which large packets were lost, since one arrived */
     uint32_t mtu, mtu_max, mtu_failed;
@@ -3723,8 +3720,7 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
      * answer to another, half of all losses are known by this time-out alone. */
     uint64_t margin = cci__max64(4 * rel->rttvar_ns, cci__max64(rel->srtt_ns / 8, 200000));
     uint64_t pto = rel->srtt_ns ? rel->srtt_ns + margin + CCI__REL_ACK_DELAY_NS : 100 * CCI__MS;
-    uint64_t most = cci__max64(cci__min64(pto, CCI__REL_PATH_NS), 1000 * CCI__MS);
-    return cci__min64(cci__max64(pto, 2 * CCI__MS) << cci__min32(rel->probes, 10), most);
+    return cci__min64(cci__max64(pto, 2 * CCI__MS) << cci__min32(rel->probes, 10), 1000 * CCI__MS);
 }
 
 /* Bytes that may be under way. On a short path all of them may wait in the receiver's queue, where a packet costs up to
@@ -4436,7 +4432,6 @@ CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
 /* ---- coming in: acknowledgements and refusals ---- */
 
 static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t sample_ns, uint64_t delay_ns, uint64_t now_ns) {
-    rel->late_at = 0;
     rel->min_rtt_ns = cci__min64(rel->min_rtt_ns, sample_ns);
     if (sample_ns > rel->min_rtt_ns + delay_ns)
         sample_ns -= delay_ns;
@@ -4449,20 +4444,6 @@ static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t sample_ns, uint64_t del
     rel->rttvar_ns = (3 * rel->rttvar_ns +
                       (rel->srtt_ns > sample_ns ? rel->srtt_ns - sample_ns : sample_ns - rel->srtt_ns)) / 4;
     rel->srtt_ns = cci__max64((7 * rel->srtt_ns + sample_ns) / 8, 1);
-}
-
-/* An acknowledgement that names no packet in flight may name one that was repeated too early: a path that has become longer than
- * the time-out is learnt from it, since on such a path every packet is repeated before its acknowledgement comes. */
-static void cci__rel_sample_late(cci_rel_t *rel, const cci_range_t *range, uint32_t count, uint64_t delay_ns, uint64_t now_ns) {
-    uint64_t number = cci__expand32(rel->late_number, rel->next_number);
-    uint64_t sample_ns = (uint64_t)((uint32_t)(now_ns >> 10) - rel->late_at) << 10;
-    for (; count > 0 && sample_ns > 0 && sample_ns <= CCI__REL_PATH_NS; count--) {
-        if (number >= range[count - 1].lo && number < range[count - 1].hi) {
-            cci__rel_sample_rtt(rel, sample_ns, delay_ns, now_ns);
-            rel->probes = 0;
-            return;
-        }
-    }
 }
 
 /* The packet arrived. */
@@ -4494,10 +4475,6 @@ static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns
 
 /* The packet is taken to be lost: what it carried will be sent again. */
 static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
-    if (rel->late_at == 0) {
-        rel->late_number = (uint32_t)sent->number;
-        rel->late_at = (uint32_t)(sent->time_ns >> 10) | 1;
-    }
     if (sent->is_probe) {
         rel->probing = 0;
         if (++rel->mtu_tries >= 2) {
@@ -4608,14 +4585,13 @@ static void cci__rel_taken(cci_rel_t *rel, uint64_t expected, uint64_t now_ns) {
 /* An ACK of `length` bytes at most; 0 if it is malformed. */
 static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
-    uint32_t all = cci__rel_parse_ack(frame, length, rel->next_number, range), count = all, newly = 0;
+    uint32_t count = cci__rel_parse_ack(frame, length, rel->next_number, range), newly = 0;
     int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->flow.window;
-    uint64_t largest, delay_ns, sent_ns = 0;
+    uint64_t largest, sent_ns = 0;
     cci_list_t *node;
     if (count == 0)
         return 0;
     largest = range[0].hi - 1;
-    delay_ns = (uint64_t)cci__load16(frame + 2) * 4000;
     node = rel->flight.next;
     while (node != &rel->flight) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
@@ -4627,7 +4603,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         if (sent->number < range[count - 1].lo || sent->number >= range[count - 1].hi)
             continue;
         if (sent->number == largest && now_ns > sent->time_ns)
-            cci__rel_sample_rtt(rel, now_ns - sent->time_ns, delay_ns, now_ns);
+            cci__rel_sample_rtt(rel, now_ns - sent->time_ns, (uint64_t)cci__load16(frame + 2) * 4000, now_ns);
         rel->largest_acked = cci__max64(rel->largest_acked, sent->number);
         newly += sent->in_flight ? sent->size : 0;
         sent_ns = sent->time_ns;
@@ -4637,8 +4613,6 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
             rel->unsure = 0; /* the packet had an acknowledgement in it */
         cci__rel_acked(rel, sent, now_ns);
     }
-    if (CCI__UNLIKELY(rel->late_at) && newly == 0)
-        cci__rel_sample_late(rel, range, all, delay_ns, now_ns);
     cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
     if (newly > 0)
         cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
@@ -5578,7 +5552,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
             cci__rel_lost(rel, sent);
             return;
         }
-        rel->probes = (uint8_t)cci__min32(rel->probes + 1u, 255);
+        rel->probes++;
         if (!sent->item)
             rel->ping = 1;
         if (rel->probes >= 3 && sent->size > rel->pool->base_mtu &&

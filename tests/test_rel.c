@@ -664,30 +664,6 @@ static void test_a_completion_comes_only_after_the_delivery(void **state) {
     }
 }
 
-/* A queue may make a path many times longer than it was. What is repeated before the first acknowledgement comes must not hide how
- * long that took: the round trip is learnt, also if it is longer than a second, and repetitions end. */
-static void test_a_path_that_becomes_longer_is_learnt_although_all_is_repeated(void **state) {
-    const uint64_t delays_ns[] = {10 * MS, 200 * MS, 1500 * MS};
-    uint32_t i, k, n;
-    (void)state;
-    for (i = 0; i < 2; i++) {
-        world_t *w = world_new(700 + i, attributes[i], 1200);
-        for (k = 0; k < 3; k++) {
-            uint32_t before = 0;
-            w->delay_ns = delays_ns[k];
-            for (n = 0; n < 30; n++) {
-                if (n == 20) before = w->packets;
-                send_sure(&w->side[0], 64);
-                assert_true(run_until_idle(w, 60000 * MS));
-                run_for(w, 2 * w->delay_ns + 100 * MS);
-            }
-            assert_true(w->packets - before <= 25); /* ten messages, ten acknowledgements */
-        }
-        assert_all_well(&w->side[0]);
-        world_end(w);
-    }
-}
-
 /* Nothing of a lent message is copied: the packets' bodies are the program's memory, for a whole message and for fragments. */
 static void test_a_lent_message_travels_from_where_it_is(void **state) {
     static const uint32_t mtu[2] = {1200, 9000};
@@ -2066,7 +2042,6 @@ int main(void) {
         cmocka_unit_test(test_messages_of_all_sizes_arrive_once_on_a_bad_network),
         cmocka_unit_test(test_messages_that_are_refused_at_random_arrive_once),
         cmocka_unit_test(test_a_completion_comes_only_after_the_delivery),
-        cmocka_unit_test(test_a_path_that_becomes_longer_is_learnt_although_all_is_repeated),
         cmocka_unit_test(test_a_lent_message_travels_from_where_it_is),
         cmocka_unit_test(test_a_long_message_lies_as_the_packets_it_leaves_in),
         cmocka_unit_test(test_messages_join_what_waits_to_leave_and_nothing_else),
