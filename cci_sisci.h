@@ -2117,7 +2117,8 @@ static void cci__sci_set_available(cci__sci_served *served, int available, unsig
     cci__sci_connection *c;
     cci__sci_note_available(served, available, flags);
     for (c = served->connections; c; c = c->next_of_served) {
-        if (c->attached && c != asker) {
+        int is_asker = c == asker;
+        if (c->attached && !is_asker) {
             cci__sci_tell_available(c, available, flags);
         }
     }

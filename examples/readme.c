@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
     if (argc < 2 && cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri) == CCI_SUCCESS) puts(uri);
     if (argc > 1 && cci_connect(endpoint, argv[1], NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL)) return 1;
     for (cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events); status == CCI_EAGAIN; cci_return_event(event)) {
-        while (cci_get_event(endpoint, &event) != CCI_SUCCESS) continue;
+        while (cci_get_event(endpoint, &event) != CCI_SUCCESS) {}
         if (event->type == CCI_EVENT_CONNECT_REQUEST) cci_accept(event, NULL);
         if (event->type == CCI_EVENT_DISCONNECT) cci_disconnect(event->disconnect.connection); /* the client has left */
         if (event->type == CCI_EVENT_RECV) printf("%.*s\n", (int)event->recv.len, (const char *)event->recv.ptr);

@@ -477,12 +477,14 @@ END {
 echo
 echo 'Crowds: each peer asks one server, waits for the answer and asks again; simulated, so the same on every machine.'
 echo
-"$cc" $cflags -std=gnu11 -I. -o build/crowd tests/crowd.c -lcmocka -lm -pthread && build/crowd table || complain 'crowd failed'
+# shellcheck disable=SC2086
+$cc $cflags -std=gnu11 -I. -o build/crowd tests/crowd.c -lcmocka -lm -pthread && build/crowd table || complain 'crowd failed'
 if [ "$only_shared" = 0 ]; then
     echo
     echo 'The same over UDP sockets, in real time: a client, a server and a relay that adds 10 ms each way, each a process that sleeps.'
     echo
-    "$cc" $cflags -std=gnu11 -I. -o build/crowd_udp tests/crowd_udp.c -lcmocka -pthread && timeout 300 build/crowd_udp table ||
+    # shellcheck disable=SC2086
+    $cc $cflags -std=gnu11 -I. -o build/crowd_udp tests/crowd_udp.c -lcmocka -pthread && timeout 300 build/crowd_udp table ||
         complain 'crowd_udp failed'
 fi
 [ "$failures" -eq 0 ] || die "$failures measurements failed"
