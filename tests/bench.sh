@@ -56,6 +56,7 @@ $cc $cflags -o build/bench_raw tests/bench_raw.c || die 'building bench_raw fail
 $cc $cflags -I. -o build/bench_calls tests/bench_calls.c -pthread || die 'building bench_calls failed'
 # shellcheck disable=SC2086
 $cc $cflags -I. -o build/bench_sleep tests/bench_sleep.c -pthread || die 'building bench_sleep failed'
+# shellcheck disable=SC2086
 $cc $cflags -I. -o build/bench_cores tests/bench_cores.c -pthread || die 'building bench_cores failed'
 
 work=$(mktemp -d) || exit 1
