@@ -237,7 +237,8 @@ static void soak_connect(uint32_t from, uint32_t to, cci_conn_attribute_t attrib
     conn->side[0].last_rma = conn->side[0].last_fence = conn->side[1].last_rma = conn->side[1].last_fence = NONE;
     conn->connect_by_ns = sim.now_ns + (uint64_t)timeout_us * 1000;
     conn->is_connecting = 1;
-    conn->must_succeed = (uint8_t)must_succeed;
+    /* Where thousands want the few buffers that requests are received in, one may be told "busy" until its time is over. */
+    conn->must_succeed = (uint8_t)(must_succeed && !(profile.is_crowded && profile.recv_bufs > 0 && profile.recv_bufs < 16));
     fill_request(data, conn->data_length, id);
     timeout.tv_sec = (long)(timeout_us / 1000000u);
     timeout.tv_usec = (long)(timeout_us % 1000000u);
