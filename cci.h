@@ -6448,12 +6448,12 @@ typedef struct cci__dconn {
 #define CCI__CONN_WORN 2u   /* no more packets can be sealed */
 #define CCI__CONN_ASKING 4u /* client: the link does not know the peer's address yet */
 #define CCI__CONN_UNTOLD 8u /* BROKEN: the program is to have an event about it */
-#define CCI__CONN_OPENING 32u /* server: counts among those of its network that are not open yet */
-#define CCI__CONN_COUNTED 64u /* server: counts among those of its network */
-#define CCI__CONN_BUSY 128u   /* client: the server has no space for it */
-#define CCI__CONN_WAITING 512u /* wants what is lent for traffic, and has a place in the queue */
-#define CCI__CONN_PARKED 1024u /* the peer doesn't answer: only its messages are kept */
-#define CCI__CONN_UNREADY 256u /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
+#define CCI__CONN_OPENING 16u /* server: counts among those of its network that are not open yet */
+#define CCI__CONN_COUNTED 32u /* server: counts among those of its network */
+#define CCI__CONN_BUSY 64u    /* client: the server has no space for it */
+#define CCI__CONN_UNREADY 128u /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
+#define CCI__CONN_WAITING 256u /* wants what is lent for traffic, and has a place in the queue */
+#define CCI__CONN_PARKED 512u  /* the peer doesn't answer: only its messages are kept */
 
 /* The client's request while it is repeated; its data follows. */
 typedef struct cci__pending {
