@@ -106,6 +106,17 @@
  * needs as much memory for its copy: ring + blocks * max_send_size + 256 KiB, so choose small rings where mapped memory
  * is scarce.
  *
+ *   NOT TESTED with the vendor's library or with an adapter. The tests make libraries of their own: a software SISCI behind the
+ * vendor's symbols, which loses stores when told to. The whole conformance suite passes over it. What that cannot show:
+ *     - whether the vendor's symbols, constants and structures are as assumed,
+ *     - whether stores arrive in the order that SCIFlush promises, on all adapters and processors,
+ *     - whether the answer to a load pushes the peer's stores ahead of it (a sleeper relies on it), and whether an interrupt
+ *       stays behind the stores before SCIStoreBarrier,
+ *     - what the library's callbacks report, in which threads, and how long its calls wait for an unreachable node,
+ *     - whether SCICheckSequence reports stores that failed while a cable was pulled before the peer reads what came of
+ *       them: a message has no checksum of its own,
+ *     - how fast it is.
+ *
  * WHEN A PROCESS DIES. The kernel closes its sockets, and all who are connected get SCI_CB_LOST at once. It frees the
  * memory with the last map. The names that the dead process had are freed by who next opens a device or wants such a
  * name. Names of live processes, also of stopped ones, are left alone.

@@ -158,6 +158,30 @@
  *
  * LIMITS. The kernel finds the Ethernet address of a new peer, and may take up to a second when nobody is there. It is
  * found again after 30 s, so a peer that gets another one is not lost for longer.
+ *
+ * CHECKLIST for a new machine:
+ *     ibv_devinfo                                 is a port PORT_ACTIVE? (Debian: ibverbs-utils)
+ *     ulimit -l                                   memory that may be locked; better "unlimited"
+ *     cci_info                                    the same ports, with address, MTU, rate and PCI address, or what is missing
+ *     cci_perf -d mlx5_0                          on one machine: prints a URI
+ *     cci_perf -d mlx5_0 verbs://192.0.2.1:40312 -t lat    on the other
+ * On RoCE the port's network interface needs an IP address, which is the port's address then. On lossless networks set
+ * traffic_class to what the switches take for lossless traffic. Compare with perftest on the same two ports (ib_send_lat,
+ * ib_send_bw, ib_write_bw, ib_read_bw). If both are slow, read `rdma statistic` and the port's counters in
+ * /sys/class/infiniband/DEVICE/ports/1/hw_counters:
+ *     out_of_sequence, packet_seq_err, local_ack_timeout_err    the network loses: flow control or ECN is not set up
+ *     rnr_nak_retry_err, out_of_buffer                          a receiver is too slow for its recv_depth
+ *
+ * BLUEFIELD. The DPU's Arm cores and the host are two machines with a switch between them, and each needs an RDMA device whose
+ * network interface has an IP address. On the host that is its ordinary port (mlx5_0). On the Arm side it is a scalable
+ * function, such as enp3s0f0s0 with its device mlx5_2 or mlx5_3; the uplink (p0) and the host's representor (pf0hpf) are
+ * ports of the switch and do not serve. Join the representors of both (pf0hpf and en3f0pf0sf0) and the uplink in one
+ * bridge of the switch, and give both functions addresses of one subnet. Check with ping and ib_send_lat between host, Arm
+ * cores and other machines first. show_gids tells which device has which address.
+ *
+ * TESTED on the Linux kernel's software driver (rxe, RoCE version 2) in a virtual machine, and on a simulated device that
+ * also plays InfiniBand, failing hardware and hostile peers. NOT TESTED on any adapter, InfiniBand fabric or BlueField: rates,
+ * PCI placement, congestion of real switches, limits of drivers, IPoIB, partitions, and the removal of a busy device.
  * ==================================================================================================================
  * >>verbs-config
  *

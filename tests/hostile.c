@@ -1,7 +1,7 @@
 /* hostile.c - the attacker: what somebody who can send any packet, and what a peer inside a connection, can't do.
  * SPDX-License-Identifier: MIT OR Unlicense
  *
- * Each test plays the attacker for one promise of the README's section "Security", which names the test; tests/run.sh
+ * Each test plays the attacker for one promise of .github/SECURITY.md, which names the test; tests/run.sh
  * compares the two lists. The victim is an endpoint on the simulated network; honest clients are endpoints like it, while
  * an attacker is nothing but packets with whatever source they claim. Over UDP the attacker is a bare socket.
  *

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Unlicense
 # mutants.sh [WORDS...] - small deliberate bugs, each put into a copy of cci.h: they prove the oracles of the soak test, which
 # must find them within a bounded number of seeds, and the tests of the attackers: for each promise the guard that keeps it is
-# taken out, and the test that the README names for it must fail. WORDS: only the mutants in whose name one of them is. A bug
+# taken out, and the test that SECURITY.md names for it must fail. WORDS: only the mutants in whose name one of them is. A bug
 # that can't be put in any more, since the line it changes is gone, is a failure: then the list below wants care. The reducer
 # is tested on the first mutant that the soak test finds: what it prints must be short, and fail again (REDUCE=no: not now).
 set -u

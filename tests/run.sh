@@ -604,17 +604,17 @@ hostile_sanitized() {
     build hostile-sanitized tests/hostile.c -O1 $sanitizers $(counting) && run hostile-sanitized
 }
 
-# Every promise of the README's section Security names tests that there are: attacks on what is not sealed, each of which is
+# Every promise of .github/SECURITY.md names tests that there are: attacks on what is not sealed, each of which is
 # named there, and some of those on what is.
 promises() {
-    sed -n '/^## Security$/,/^## [^S]/p' README.md | tr '`' '\n' | grep -E '^[a-z0-9]+(_[a-z0-9]+){3,}$' | sort \
+    tr '`' '\n' <.github/SECURITY.md | grep -E '^[a-z0-9]+(_[a-z0-9]+){3,}$' | sort \
         >"$out/promised.txt"
     sed -n 's/^ *SEALED(\([a-z0-9_]*\)),$/\1/p' tests/test_seal.c >"$out/sealed.txt"
-    check 'README.md promises nothing of what is sealed' grep -qxFf "$out/sealed.txt" "$out/promised.txt"
+    check 'SECURITY.md promises nothing of what is sealed' grep -qxFf "$out/sealed.txt" "$out/promised.txt"
     grep -vxFf "$out/sealed.txt" "$out/promised.txt" >"$out/unsealed.txt"
     sed -n 's/^ *TEST(\([a-z0-9_]*\)),$/\1/p' tests/hostile.c | sort >"$out/tested.txt"
-    check 'README.md promises nothing' [ -s "$out/unsealed.txt" ]
-    check 'what README.md promises (-) and tests/hostile.c tests (+) differ' diff -u "$out/unsealed.txt" "$out/tested.txt"
+    check 'SECURITY.md promises nothing' [ -s "$out/unsealed.txt" ]
+    check 'what SECURITY.md promises (-) and tests/hostile.c tests (+) differ' diff -u "$out/unsealed.txt" "$out/tested.txt"
 }
 
 # The inputs that fuzzing left behind, and those that found something once. The last line of the log names one that fails.
