@@ -475,6 +475,10 @@ CCI_API int cci_finalize(void);
 /* The text of a status, NULL if it is none. The endpoint may be NULL. */
 CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status status);
 
+/* Beyond CCI 0.3.0: what the program or its user can do about a status, NULL if it is none. Where a call refuses a URI or a
+ * device, the log (level warning) names the part that is wrong. */
+CCI_API const char *cci_status_hint(enum cci_status status);
+
 /* The name of an event type, "CCI_EVENT_RECV" for one, NULL if it is none. */
 CCI_API const char *cci_event_type_str(cci_event_type_t type);
 
@@ -761,6 +765,14 @@ typedef struct cci_transport {
 /* The transport's own part of a device, as `discover` or `configure` left it. */
 CCI_API const void *cci_device_data(cci_device_t *device);
 
+#ifndef CCI_STATIC
+/* Names for the linker's message: two files have the implementation, or a file has that of a transport without cci.h. */
+CCI_API const char cci_only_one_file_may_define_CCI_IMPLEMENTATION, cci_h_is_missing_after_the_header_of_a_transport;
+#define CCI__CORE_IS_LINKED cci_h_is_missing_after_the_header_of_a_transport
+#else
+#define CCI__CORE_IS_LINKED 1
+#endif
+
 /* Services that transports may use; valid between cci_init() and cci_finalize(). */
 CCI_API void *cci_alloc(size_t size);
 CCI_API void cci_release(void *pointer);
@@ -904,6 +916,10 @@ typedef struct cci_link {
 
 #if defined(CCI_IMPLEMENTATION) && !defined(CCI_LAYERS_INCLUDING) /* or a transport header wants some layers early */
 #define CCI_CORE_IMPLEMENTATION
+#if (defined(CCI_HAVE_UDP) && !defined(CCI_UDP_IMPLEMENTED)) || (defined(CCI_HAVE_VERBS) && !defined(CCI_VERBS_IMPLEMENTED)) || \
+    (defined(CCI_HAVE_SISCI) && !defined(CCI_SISCI_IMPLEMENTED))
+#error "define CCI_IMPLEMENTATION before the first header of CCI in this file, not between a transport's header and cci.h"
+#endif
 #endif
 #ifdef CCI_CORE_IMPLEMENTATION
 #define CCI_DGRAM_IMPLEMENTATION
@@ -10094,6 +10110,10 @@ typedef struct cci__registered {
     struct cci_rma_handle handle;
 } cci__registered_t;
 
+#ifndef CCI_STATIC
+const char cci_only_one_file_may_define_CCI_IMPLEMENTATION = 1, cci_h_is_missing_after_the_header_of_a_transport = 1;
+#endif
+
 typedef struct cci__core {
     cci_setup_t setup;
     uint32_t init_count;
@@ -11492,6 +11512,18 @@ CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status statu
     }
 }
 
+CCI_API const char *cci_status_hint(enum cci_status status) {
+    switch ((int)status) {
+#define CCI__HINT_CASE(name, value, text, hint)                                                                        \
+    case value:                                                                                                        \
+        return hint;
+        CCI_STATUS_TABLE(CCI__HINT_CASE)
+#undef CCI__HINT_CASE
+    default:
+        return NULL;
+    }
+}
+
 CCI_API const char *cci_event_type_str(cci_event_type_t type) {
     switch ((int)type) {
     case CCI_EVENT_NONE: return "CCI_EVENT_NONE";
@@ -11530,10 +11562,17 @@ static int cci__array_make(cci_device_t *const **devices) {
     return CCI_SUCCESS;
 }
 
+/* Logs why nothing works; the status for it. */
+static int cci__not_initialized(const char *function) {
+    cci__report(CCI_LOG_WARN, NULL, 0, function, ": call cci_init() first",
+                cci__core.is_forked ? ", also in the child of fork()" : "");
+    return CCI_ERROR;
+}
+
 static int cci__get_devices_locked(cci_device_t *const **devices) {
     cci__device_t *device;
     int status;
-    if (!cci__is_initialized()) return CCI_ERROR;
+    if (!cci__is_initialized()) return cci__not_initialized("cci_get_devices()");
     if (cci__core.is_configured) {
         cci__configure_again();
         status = cci__configure(0);
@@ -11580,9 +11619,14 @@ static void *cci__context_of(const void *context) {
     return (void *)(uintptr_t)context;
 }
 
+/* How much better than the device that is taken another has to be for the log to say that it is down: real interfaces are
+ * that much better than bridges, tunnels and the loopback. */
+#define CCI__PRIORITY_GAP 10
+
 /* The device that NULL stands for: the default if it is up, or the first that is up. */
 static cci__device_t *cci__device_any(void) {
     cci__device_t *device, *first = NULL, *down = NULL;
+    const char *which = ", the default device, is down; the endpoint is made on ";
     for (device = cci__core.devices; device != NULL; device = device->next) {
         if (device->is_default || first == NULL) cci__device_refresh(device);
         if (device->is_default) {
@@ -11591,11 +11635,24 @@ static cci__device_t *cci__device_any(void) {
         }
         if (first == NULL && device->pub.up) first = device;
     }
-    if (first != NULL && down != NULL) {
-        cci__report(CCI_LOG_WARN, NULL, 0, down->pub.name, ", the default device, is down; the endpoint is made on ",
-                    first->pub.name);
+    if (first != NULL && down == NULL && cci__core.devices->priority >= first->priority + CCI__PRIORITY_GAP) {
+        down = cci__core.devices;
+        which = " is down; the endpoint is made on ";
     }
+    if (first != NULL && down != NULL) cci__report(CCI_LOG_WARN, NULL, 0, down->pub.name, which, first->pub.name);
     return first;
+}
+
+/* Logs why there is no endpoint; the status for it. */
+static int cci__device_is_down(const cci__device_t *device) {
+    if (device == NULL) device = cci__core.devices; /* the best of those that are all down */
+    if (device == NULL) {
+        cci_log(CCI_LOG_WARN, "there is no device: cci_transport_reason() and the tool cci_info say why");
+    } else {
+        cci__report(CCI_LOG_WARN, NULL, 0, device->pub.name, " is down: ",
+                    device->transport != NULL ? device->pub.info : "its transport is not registered");
+    }
+    return CCI_ENODEV;
 }
 
 static int cci__create_locked(cci_device_t *wanted, const char *service, int flags, cci_endpoint_t **endpoint,
@@ -11604,7 +11661,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     const cci_transport_t *transport;
     cci_endpoint_base_t *base = NULL;
     int status;
-    if (!cci__is_initialized()) return CCI_ERROR;
+    if (!cci__is_initialized()) return cci__not_initialized("cci_create_endpoint()");
     if (wanted == NULL) {
         device = cci__device_any();
     } else {
@@ -11612,7 +11669,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
         if (device == NULL) return CCI_EINVAL;
         cci__device_refresh(device);
     }
-    if (device == NULL || !device->pub.up || device->transport == NULL) return CCI_ENODEV;
+    if (device == NULL || !device->pub.up || device->transport == NULL) return cci__device_is_down(device);
     transport = device->transport;
     if ((flags & CCI_ENDPOINT_SHARED) && transport->create != NULL) return CCI_ERR_NOT_IMPLEMENTED;
     status = transport->create != NULL ? transport->create(&device->pub, service, flags, &base, fd)
@@ -11696,11 +11753,65 @@ static const char *cci__uri_address(const char *uri, const char *scheme) {
     return uri[length + 3] != '\0' ? uri + length + 3 : NULL;
 }
 
+/* What is wrong with the part before "://", as far as it tells. `*name` becomes what the text ends with. */
+static const char *cci__scheme_fault(const char *uri, const cci_transport_t *own, char *name, size_t size) {
+    const char *end = strstr(uri, "://");
+    size_t length = end != NULL ? (size_t)(end - uri) : 0;
+    uint32_t i;
+    name[0] = '\0';
+    if (length == 0) return "it does not begin with a transport, as in udp://host:port";
+    if (end[3] == '\0') return "nothing stands behind ://";
+    length = length < size ? length : size - 1;
+    memcpy(name, uri, length);
+    name[length] = '\0';
+    cci__core_lock();
+    for (i = 0; i < cci__core.table_count; i++) {
+        const cci_transport_t *transport = cci__core.table[i];
+        if (strcmp(name, transport->name) == 0 || (transport->scheme != NULL && strcmp(name, transport->scheme) == 0)) break;
+    }
+    cci__core_unlock();
+    if (i == cci__core.table_count) return "this program has no transport ";
+    length = strlen(own->name) < size ? strlen(own->name) : size - 1;
+    memcpy(name, own->name, length);
+    name[length] = '\0';
+    return "it needs an endpoint of another device; this one's transport is ";
+}
+
+/* What is wrong with the part behind "://": host and port, or node and service. */
+static const char *cci__address_fault(const char *address, int status) {
+    const char *bracket = strrchr(address, ']'), *colon = strrchr(bracket != NULL ? bracket : address, ':');
+    unsigned long port = 0;
+    const char *digit;
+    if (status == CCI_EADDRNOTAVAIL) return "no such host, or none that this device can reach";
+    if (colon == NULL) return "it has no port";
+    if (colon == address) return "it has no host";
+    if (bracket == NULL && strchr(address, ':') != colon) return "an IPv6 address stands in brackets, [address]:port";
+    for (digit = colon + 1; *digit >= '0' && *digit <= '9' && port <= 65535; digit++)
+        port = 10 * port + (unsigned long)(*digit - '0');
+    if (*digit != '\0' || port < 1 || port > 65535) return "its port is not a number from 1 to 65535";
+    return "its address is none for a connection of this attribute";
+}
+
+/* Logs which part of a URI is wrong, and passes the status on. */
+static int cci__uri_refuse(const char *uri, const char *address, const cci_transport_t *own, int status) {
+    char name[32] = "";
+    cci__note_t note;
+    note.length = 0;
+    cci__note_add(&note, "cannot connect to \"");
+    cci__note_add(&note, uri);
+    cci__note_add(&note, "\": ");
+    cci__note_add(&note, address != NULL ? cci__address_fault(address, status) : cci__scheme_fault(uri, own, name, sizeof name));
+    cci__note_add(&note, name);
+    cci_log(CCI_LOG_WARN, note.text);
+    return status;
+}
+
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
                         cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     const cci_transport_t *transport;
     const char *address;
+    int status;
     if (endpoint == NULL || server_uri == NULL) return CCI_EINVAL;
     if (data_len > CCI_CONN_REQ_LEN || (data_ptr == NULL && data_len > 0)) return CCI_EINVAL;
     if ((unsigned)attribute > (unsigned)CCI_CONN_ATTR_UU_MC_RX) return CCI_EINVAL;
@@ -11710,9 +11821,11 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
     transport = cci__device_of(endpoint->device)->transport;
     address = cci__uri_address(server_uri, transport->name);
     if (address == NULL) address = cci__uri_address(server_uri, transport->scheme);
-    if (address == NULL) return CCI_EINVAL;
+    if (address == NULL) return cci__uri_refuse(server_uri, NULL, transport, CCI_EINVAL);
     if (base->ops->connect == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    return base->ops->connect(base, address, data_ptr, data_len, attribute, cci__context_of(context), flags, timeout);
+    status = base->ops->connect(base, address, data_ptr, data_len, attribute, cci__context_of(context), flags, timeout);
+    if (status == CCI_EINVAL || status == CCI_EADDRNOTAVAIL) return cci__uri_refuse(server_uri, address, transport, status);
+    return status;
 }
 
 CCI_API int cci_disconnect(cci_connection_t *connection) {

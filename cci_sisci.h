@@ -12225,6 +12225,9 @@ static int cci__sisci_discover(const cci_transport_t *self, void *list, int (*ad
     cci__sisci_device d;
     cci_device_desc_t desc;
     (void)self, (void)why, (void)why_size;
+    if (!CCI__CORE_IS_LINKED) {
+        return CCI_ERROR;
+    }
     cci__sisci_default_device(&d);
     cci__sisci_describe(&desc, &d, "sisci");
     return add(list, &desc);

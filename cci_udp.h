@@ -1049,6 +1049,9 @@ static int cci__udp_discover(const cci_transport_t *self, void *list, int (*add)
     cci__udp_device any;
     int result;
     (void)self;
+    if (!CCI__CORE_IS_LINKED) {
+        return CCI_ERROR;
+    }
     memset(&any, 0, sizeof any);
     p.list = list;
     p.add = add;

@@ -1032,6 +1032,9 @@ static int cci__verbs_discover(const cci_transport_t *self, void *list, int (*ad
     cci__verbs_device any;
     int result;
     (void)self;
+    if (!CCI__CORE_IS_LINKED) {
+        return CCI_ERROR;
+    }
     if (!cci__verbs_load(why, why_size)) {
         return CCI_ENODEV;
     }

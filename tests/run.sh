@@ -254,6 +254,27 @@ purity() {
     done
 }
 
+# What goes wrong in a first program that includes the headers in the wrong way is said by the compiler or the linker.
+# blunder TEXT FILES...: they do not build, and TEXT is in what is printed.
+blunder() {
+    blunder_text=$1
+    shift
+    if "$cc" -I. -o "$out/blunder" "$@" -pthread >"$out/blunder.txt" 2>&1; then fail "built: $*"
+    else check "not said of $*: $blunder_text" grep -qF "$blunder_text" "$out/blunder.txt"
+    fi
+}
+blunders() {
+    printf '#include "cci_udp.h"\n#define CCI_IMPLEMENTATION\n#include "cci.h"\nint main(void) { return 0; }\n' >"$out/between.c"
+    printf '#define CCI_IMPLEMENTATION\n#include "cci_udp.h"\nint main(void) { return 0; }\n' >"$out/coreless.c"
+    printf '#define CCI_IMPLEMENTATION\n#include "cci.h"\n#include "cci_udp.h"\nint main(void) { return 0; }\n' >"$out/late.c"
+    printf '#define CCI_IMPLEMENTATION\n#include "cci_udp.h"\n#include "cci.h"\n' >"$out/one.c"
+    { cat "$out/one.c" && echo 'int main(void) { return 0; }'; } >"$out/two.c"
+    blunder 'define CCI_IMPLEMENTATION before the first header of CCI' "$out/between.c"
+    blunder 'cci_h_is_missing_after_the_header_of_a_transport' "$out/coreless.c"
+    blunder 'include cci_udp.h before cci.h' "$out/late.c"
+    blunder 'cci_only_one_file_may_define_CCI_IMPLEMENTATION' "$out/one.c" "$out/two.c"
+}
+
 exports() {
     has nm || { skip 'there is no nm' && return; }
     if "$cc" -I. -DCCI_IMPLEMENTATION= -c -o "$out/all.o" "$out/use/everything.c"; then
@@ -728,6 +749,7 @@ step two-files two_files
 step no-sockets no_sockets
 step purity purity
 step exports exports
+step blunders blunders
 step warnings-examples warnings_of 'c99 gnu11' 'examples/*.c'
 # The proofs' harnesses (prove_*.c) are C with the model checker's additions.
 step warnings-tests warnings_of gnu11 'tests/[!p]*.c'

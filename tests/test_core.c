@@ -561,6 +561,8 @@ static void statuses_and_event_types_have_texts(void **state) {
     assert_string_equal(cci_strerror(NULL, CCI_ECONNREFUSED), "connection refused");
     assert_null(cci_strerror(NULL, (enum cci_status)9));
     assert_null(cci_strerror(NULL, CCI_STATUS_NONE_));
+    assert_string_equal(cci_status_hint(CCI_ETIMEDOUT), "check that the peer runs and calls cci_get_event()");
+    assert_null(cci_status_hint((enum cci_status)9));
     assert_string_equal(cci_event_type_str(CCI_EVENT_RECV), "CCI_EVENT_RECV");
     for (i = 0; i <= (int)CCI_EVENT_DISCONNECT; i++) {
         assert_non_null(cci_event_type_str((cci_event_type_t)i));
@@ -1143,10 +1145,32 @@ static void null_stands_for_the_default_device_or_the_first_that_is_up(void **st
     assert_string_equal(endpoint->device->name, "x");
     assert_logged("y, the default device, is down; the endpoint is made on x");
     fakes[0].refresh_up = 0;
+    fakes[0].refresh_info = "no carrier";
     assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_ENODEV);
+    assert_logged("x is down: no carrier");
     fakes[1].refresh_up = 1;
     assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
     assert_string_equal(endpoint->device->name, "y");
+}
+
+static void a_much_better_device_that_is_down_is_named(void **state) {
+    cci_endpoint_t *endpoint = NULL;
+    (void)state;
+    assert_int_equal(init_with("[x]\ntransport=apple\npriority=50\n[y]\ntransport=berry\npriority=41\n"
+                               "[z]\ntransport=berry\npriority=30\n"), CCI_SUCCESS);
+    fakes[0].refresh_up = 0;
+    log_clear();
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_string_equal(endpoint->device->name, "y");
+    assert_int_equal(log_count, 0); /* about as good */
+    cci_finalize();
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_ERROR);
+    assert_logged("cci_create_endpoint(): call cci_init() first");
+    assert_int_equal(init_with("[x]\ntransport=apple\npriority=50\n[z]\ntransport=berry\npriority=30\n"), CCI_SUCCESS);
+    log_clear();
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_string_equal(endpoint->device->name, "z");
+    assert_logged("x is down; the endpoint is made on z");
 }
 
 static void finalize_destroys_the_endpoints_that_are_left(void **state) {
@@ -1215,6 +1239,59 @@ static void connect_checks_its_arguments(void **state) {
     assert_int_equal(cci_connect(ep, "any://h", NULL, 0, CCI_CONN_ATTR_RU, NULL, 0, NULL), CCI_SUCCESS);
     assert_string_equal(fakes[0].address, "h");
 #undef CONNECT
+}
+
+static int refuse_address(cci_endpoint_base_t *endpoint, const char *address, const void *data, uint32_t data_len,
+                          cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
+    (void)endpoint, (void)data, (void)data_len, (void)attribute, (void)context, (void)flags, (void)timeout;
+    return strncmp(address, "nowhere", 7) == 0 ? CCI_EADDRNOTAVAIL : CCI_EINVAL;
+}
+
+static void the_log_says_what_is_wrong_with_a_uri(void **state) {
+    static const struct {
+        const char *uri, *fault;
+    } refused[] = {
+        {"", "cannot connect to \"\": it does not begin with a transport, as in udp://host:port"},
+        {"192.0.2.1:80", "does not begin with a transport"},
+        {"apple:/host:80", "does not begin with a transport"},
+        {"://host:80", "does not begin with a transport"},
+        {"durian://host:80", "this program has no transport durian"},
+        {"berry://host:80", "it needs an endpoint of another device; this one's transport is apple"},
+        {"apple://", "nothing stands behind ://"},
+        {"apple://host", "cannot connect to \"apple://host\": it has no port"},
+        {"any://host", "it has no port"},
+        {"apple://[2001:db8::1]", "it has no port"},
+        {"apple://:80", "it has no host"},
+        {"apple://host:", "its port is not a number from 1 to 65535"},
+        {"apple://host:0", "its port is not a number"},
+        {"apple://host:65536", "its port is not a number"},
+        {"apple://host:99999999999999999999999999", "its port is not a number"},
+        {"apple://host:80x", "its port is not a number"},
+        {"apple://2001:db8::1:80", "an IPv6 address stands in brackets"},
+        {"apple://host:80", "its address is none for a connection of this attribute"},
+        {"apple://nowhere:80", "no such host, or none that this device can reach"},
+    };
+    cci_endpoint_t *ep;
+    cci_endpoint_ops_t ops = fake_ops;
+    char longest[2000];
+    size_t i;
+    (void)state;
+    fake_open(&ep);
+    ops.connect = refuse_address;
+    ((cci_endpoint_base_t *)(void *)(uintptr_t)ep)->ops = &ops;
+    for (i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        log_clear();
+        assert_int_equal(cci_connect(ep, refused[i].uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL),
+                         strstr(refused[i].uri, "nowhere") ? CCI_EADDRNOTAVAIL : CCI_EINVAL);
+        assert_logged(refused[i].fault);
+        assert_int_equal(log_count, 1);
+        assert_int_equal(worst_level, CCI_LOG_WARN);
+    }
+    memset(longest, 'a', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    memcpy(longest + 1000, "://", 3);
+    assert_int_equal(cci_connect(ep, longest, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    ((cci_endpoint_base_t *)(void *)(uintptr_t)ep)->ops = &fake_ops;
 }
 
 static void sends_check_their_arguments(void **state) {
@@ -1522,8 +1599,10 @@ int main(void) {
         TEST(an_endpoint_is_made_on_the_given_device),
         TEST(a_transport_may_have_endpoints_and_a_link_too),
         TEST(null_stands_for_the_default_device_or_the_first_that_is_up),
+        TEST(a_much_better_device_that_is_down_is_named),
         TEST(finalize_destroys_the_endpoints_that_are_left),
         TEST(connect_checks_its_arguments),
+        TEST(the_log_says_what_is_wrong_with_a_uri),
         TEST(sends_check_their_arguments),
         TEST(rma_checks_its_arguments),
         TEST(options_go_to_their_owner),
