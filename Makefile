@@ -40,10 +40,10 @@ examples: $(EXAMPLES:%=build/%)
 	@for each in $(SODIUM); do $(MAKE) --no-print-directory "build/$$each" || exit; done
 
 demo: build/hello build/rma build/cci_perf build/cci_cp
-	@sh tests/demo.sh build
+	@sh tests/tools/demo.sh build
 
 deps:
-	@sh tests/deps.sh
+	@sh tests/support/deps.sh
 
 test:
 	@sh tests/run.sh
@@ -55,37 +55,37 @@ soak: build/soak build/soak_sisci
 	build/soak --first $(SOAK_SEED) --seconds $(SECONDS_TO_RUN)
 
 mutants:
-	@sh tests/mutants.sh
+	@sh tests/tools/mutants.sh
 
 bench:
-	@sh tests/bench.sh
+	@sh tests/bench/bench.sh
 
 bench-verbs:
-	@sh tests/bench_verbs.sh
+	@sh tests/bench/bench_verbs.sh
 
 plots:
-	@sh tests/netplot.sh
+	@sh tests/bench/netplot.sh
 
 fuzz:
-	@sh tests/fuzz.sh libfuzzer $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+	@sh tests/fuzz/fuzz.sh libfuzzer $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 fuzz-afl:
-	@sh tests/fuzz.sh afl $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+	@sh tests/fuzz/fuzz.sh afl $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 ROUNDS = 5000
 fuzz-sisci: | build
 	$(CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -I. $(LDFLAGS) \
-		-o build/fuzz_sisci tests/test_sisci_hostile.c -lcmocka -pthread
+		-o build/fuzz_sisci tests/sisci/test_sisci_hostile.c -lcmocka -pthread
 	build/fuzz_sisci --first $(SOAK_SEED) --rounds $(ROUNDS)
 
 coverage:
-	@sh tests/coverage.sh
+	@sh tests/tools/coverage.sh
 
 analyze:
-	@sh tests/analyze.sh
+	@sh tests/tools/analyze.sh
 
 prove:
-	@sh tests/prove.sh
+	@sh tests/prove/prove.sh
 
 PREFIX = /usr/local
 BINDIR = $(PREFIX)/bin
@@ -121,11 +121,11 @@ build/sisci: cci_sisci.h
 build/libcci.so: .github/packaging/libcci.c cci.h cci_udp.h cci_sisci.h cci_verbs.h | build
 	@$(PACKAGE) lib
 
-build/soak: tests/soak.c tests/soak_model.h tests/soak_net.h tests/soak_step.h tests/sim.h tests/seal.h tests/pcap.h cci.h | build
-	$(CC) $(CFLAGS) $(CPPFLAGS) -g -I. $(LDFLAGS) -o $@ tests/soak.c $(LDLIBS)
+build/soak: tests/soak/soak.c tests/soak/soak_model.h tests/soak/soak_net.h tests/soak/soak_step.h tests/support/sim.h tests/support/seal.h tests/support/pcap.h cci.h | build
+	$(CC) $(CFLAGS) $(CPPFLAGS) -g -I. $(LDFLAGS) -o $@ tests/soak/soak.c $(LDLIBS)
 
-build/soak_sisci: tests/soak_sisci.c cci_sisci.h cci.h | build
-	$(CC) $(CFLAGS) $(CPPFLAGS) -g -I. $(LDFLAGS) -o $@ tests/soak_sisci.c -pthread $(LDLIBS)
+build/soak_sisci: tests/soak/soak_sisci.c cci_sisci.h cci.h | build
+	$(CC) $(CFLAGS) $(CPPFLAGS) -g -I. $(LDFLAGS) -o $@ tests/soak/soak_sisci.c -pthread $(LDLIBS)
 
 build/%: examples/%.c cci.h cci_udp.h cci_sisci.h cci_verbs.h | build
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. $(LDFLAGS) -o $@ $< -pthread $(LDLIBS)

@@ -316,8 +316,8 @@ list_files() {
 
 tree() {
     list_files >"$out/files.txt"
-    for file in cci.h cci_udp.h cci_verbs.h cci_sisci.h Makefile README.md LICENSE .gitignore .ci/run tests/bench.sh tests/conformance.c \
-        tests/field.c; do
+    for file in cci.h cci_udp.h cci_verbs.h cci_sisci.h Makefile README.md LICENSE .gitignore .ci/run tests/bench/bench.sh tests/conformance/conformance.c \
+        tests/conformance/field.c; do
         check "$file is missing" [ -f "$file" ]
     done
     for file in $examples secure; do check "examples/$file.c is missing" [ -f "examples/$file.c" ]; done
@@ -479,15 +479,15 @@ stub() {
     api=-DSTUB_API=\"$4\"
     shift 4
     # shellcheck disable=SC2086
-    "$cc" $stub_flags "$size" "$api" "$@" -DSTUB_PART=1 -c -o "$library.1.o" tests/sisci_stub.c &&
-        "$cc" $stub_flags "$size" "$api" "$@" -DSTUB_PART=2 -c -o "$library.2.o" tests/sisci_stub.c &&
+    "$cc" $stub_flags "$size" "$api" "$@" -DSTUB_PART=1 -c -o "$library.1.o" tests/sisci/sisci_stub.c &&
+        "$cc" $stub_flags "$size" "$api" "$@" -DSTUB_PART=2 -c -o "$library.2.o" tests/sisci/sisci_stub.c &&
         "$cc" -shared -o "$library.so" "$library.1.o" "$library.2.o" && return
     fail "$library.so does not compile"
 }
 few() {
     # shellcheck disable=SC2086
     "$cc" -shared -fPIC -I. -DSTUB_PREFIX= -DSTUB_SIZE="$2" -DSTUB_API="\"$3\"" -DSTUB_PART=3 -o "$out/stubs/$1.so" \
-        tests/sisci_stub.c || fail "$1.so does not compile"
+        tests/sisci/sisci_stub.c || fail "$1.so does not compile"
 }
 vendor() {
     mkdir -p "$out/stubs"
@@ -502,11 +502,11 @@ vendor() {
     few silent size_t 'none'
     echo 'int nothing;' >"$out/empty.c"
     "$cc" -shared -fPIC -o "$out/stubs/empty.so" "$out/empty.c" || fail 'empty.so does not compile'
-    build vendor tests/vendor.c -O2 -ldl && run vendor "$out/stubs"
+    build vendor tests/sisci/vendor.c -O2 -ldl && run vendor "$out/stubs"
     # shellcheck disable=SC2086
     works $sanitizers || { skip "$cc has no sanitizers here" && return; }
     # shellcheck disable=SC2086
-    build vendor-sanitized tests/vendor.c -O1 $sanitizers -ldl && run vendor-sanitized "$out/stubs"
+    build vendor-sanitized tests/sisci/vendor.c -O1 $sanitizers -ldl && run vendor-sanitized "$out/stubs"
 }
 
 # adapter NAME SIZE API FLAGS...: a library of an adapter that works, over shared memory.
@@ -515,7 +515,7 @@ adapter() {
     shift 3
     [ ! -e "$library" ] || return 0
     "$cc" -std=gnu11 -g -shared -fPIC -I. -DSTUB_PREFIX=_SISCI_PUBLIC_FUNC_MT_ -DSTUB_SIZE="$size" -DSTUB_API="\"$api\"" \
-        "$@" -o "$library" tests/sisci_adapter.c -pthread || fail "$library does not compile"
+        "$@" -o "$library" tests/sisci/sisci_adapter.c -pthread || fail "$library does not compile"
 }
 # adapted HOW FLAGS PROGRAM SOURCE ARGUMENTS...: runs a program (built plain, sanitized, raced) over such a library.
 adapted() {
@@ -535,20 +535,20 @@ adapted_others() {
     adapter adapter1 'unsigned int' 1.10 -O1 -DSTUB_WITHOUT_FLUSH
     adapter adapter-plain size_t 1.10 -O1 -DSTUB_PLAIN
     adapter adapter-posted size_t 2.0 -O1 -DSTUB_POSTED
-    plain adapter tests/adapter.c "$out/adapter1.so"
-    plain adapter tests/adapter.c "$out/adapter-posted.so"
+    plain adapter tests/sisci/adapter.c "$out/adapter1.so"
+    plain adapter tests/sisci/adapter.c "$out/adapter-posted.so"
     libraries=
     for part in message fence; do # all of it takes minutes
-        SISCI_LIBRARY=$out/adapter-posted.so SISCI_ADAPTER=1 plain conformance tests/conformance.c sisci-vendor "$part"
+        SISCI_LIBRARY=$out/adapter-posted.so SISCI_ADAPTER=1 plain conformance tests/conformance/conformance.c sisci-vendor "$part"
     done
-    SISCI_LIBRARY=$out/adapter1.so SISCI_ADAPTER=1 plain conformance tests/conformance.c sisci-vendor
-    SISCI_LIBRARY=$out/adapter-plain.so SISCI_ADAPTER=0 plain conformance tests/conformance.c sisci-vendor
+    SISCI_LIBRARY=$out/adapter1.so SISCI_ADAPTER=1 plain conformance tests/conformance/conformance.c sisci-vendor
+    SISCI_LIBRARY=$out/adapter-plain.so SISCI_ADAPTER=0 plain conformance tests/conformance/conformance.c sisci-vendor
 }
 
 # Bounds of how well bad networks are used, in virtual time.
 netsim() {
     libraries=-lm
-    plain netsim tests/netsim.c
+    plain netsim tests/net/netsim.c
     libraries=
 }
 
@@ -556,14 +556,14 @@ netsim() {
 crowd() {
     libraries=-lm
     # shellcheck disable=SC2046
-    build crowd tests/crowd.c -O2 $(counting | sed 's/$/ -DCROWD_COUNTS_WORK/') && run crowd
+    build crowd tests/net/crowd.c -O2 $(counting | sed 's/$/ -DCROWD_COUNTS_WORK/') && run crowd
     libraries=
 }
 
 # The same over UDP sockets: a server, clients and a relay, each a process of its own.
 crowd_udp() {
     [ "$(uname -s)" = Linux ] || { skip 'the relay needs Linux' && return; }
-    build crowd_udp tests/crowd_udp.c -O2 && run crowd_udp test
+    build crowd_udp tests/net/crowd_udp.c -O2 && run crowd_udp test
 }
 
 # ---- other machines -----------------------------------------------------------------------------------------------------
@@ -575,14 +575,14 @@ elsewhere() {
     for tool in ${compiler%% *} ${runner%% *}; do
         has "$tool" || { skip "there is no $tool" && return; }
     done
-    for source in tests/test_*.c tests/conformance.c; do
+    for source in tests/unit/test_*.c tests/sisci/test_*.c tests/net/test_*.c tests/verbs/test_*.c tests/attack/test_*.c tests/conformance/conformance.c; do
         unit=$(basename "$source" .c)
         binary=$out/$unit-$machine
         # tcc has none of the atomic operations that the tests of whole endpoints use; test_udp, test_sisci and test_verbs use this
         # machine's sockets and shared memory. Warnings are errors here too, but for those of tests alone, which gcc and clang have looked at.
         case $machine-$unit in tcc-conformance | tcc-test_seal | *-test_udp* | *-test_sisci* | *-test_verbs*) continue ;; esac
         # shellcheck disable=SC2086
-        $compiler -std=gnu11 -O1 -Itests/elsewhere -I. -o "$binary" "$source" $libraries -pthread ||
+        $compiler -std=gnu11 -O1 -Itests/support/elsewhere -I. -o "$binary" "$source" $libraries -pthread ||
             { fail "$source does not compile for $machine" && continue; }
         case $unit in
         conformance) run "$unit-$machine" sim ;;
@@ -590,7 +590,7 @@ elsewhere() {
         esac
     done
     # shellcheck disable=SC2086
-    check "$machine warns" $compiler -std=c99 -O2 $warnings -I. -c -o "$out/user-$machine.o" tests/elsewhere/user.c
+    check "$machine warns" $compiler -std=c99 -O2 $warnings -I. -c -o "$out/user-$machine.o" tests/support/elsewhere/user.c
     runner='' libraries=
 }
 portability() {
@@ -605,7 +605,7 @@ portability() {
 
 # Without the header of libibverbs.
 headerless() {
-    build test_verbs-headerless tests/test_verbs.c -DCCI_NO_VERBS_H && run test_verbs-headerless
+    build test_verbs-headerless tests/verbs/test_verbs.c -DCCI_NO_VERBS_H && run test_verbs-headerless
 }
 
 # The flag that makes the library count its steps; where the compiler has none, the test of the work is skipped.
@@ -616,13 +616,13 @@ counting() {
 }
 hostile() {
     # shellcheck disable=SC2046
-    build hostile tests/hostile.c -O2 $(counting) && run hostile
+    build hostile tests/attack/hostile.c -O2 $(counting) && run hostile
 }
 hostile_sanitized() {
     # shellcheck disable=SC2086
     works $sanitizers || { skip "$cc has no sanitizers here" && return; }
     # shellcheck disable=SC2046,SC2086
-    build hostile-sanitized tests/hostile.c -O1 $sanitizers $(counting) && run hostile-sanitized
+    build hostile-sanitized tests/attack/hostile.c -O1 $sanitizers $(counting) && run hostile-sanitized
 }
 
 # Every promise of .github/SECURITY.md names tests that there are: attacks on what is not sealed, each of which is
@@ -630,12 +630,12 @@ hostile_sanitized() {
 promises() {
     tr '`' '\n' <.github/SECURITY.md | grep -E '^[a-z0-9]+(_[a-z0-9]+){3,}$' | sort \
         >"$out/promised.txt"
-    sed -n 's/^ *SEALED(\([a-z0-9_]*\)),$/\1/p' tests/test_seal.c >"$out/sealed.txt"
+    sed -n 's/^ *SEALED(\([a-z0-9_]*\)),$/\1/p' tests/attack/test_seal.c >"$out/sealed.txt"
     check 'SECURITY.md promises nothing of what is sealed' grep -qxFf "$out/sealed.txt" "$out/promised.txt"
     grep -vxFf "$out/sealed.txt" "$out/promised.txt" >"$out/unsealed.txt"
-    sed -n 's/^ *TEST(\([a-z0-9_]*\)),$/\1/p' tests/hostile.c | sort >"$out/tested.txt"
+    sed -n 's/^ *TEST(\([a-z0-9_]*\)),$/\1/p' tests/attack/hostile.c | sort >"$out/tested.txt"
     check 'SECURITY.md promises nothing' [ -s "$out/unsealed.txt" ]
-    check 'what SECURITY.md promises (-) and tests/hostile.c tests (+) differ' diff -u "$out/unsealed.txt" "$out/tested.txt"
+    check 'what SECURITY.md promises (-) and tests/attack/hostile.c tests (+) differ' diff -u "$out/unsealed.txt" "$out/tested.txt"
 }
 
 # The inputs that fuzzing left behind, and those that found something once. The last line of the log names one that fails.
@@ -643,13 +643,13 @@ fuzz_replay() {
     # shellcheck disable=SC2086
     works $sanitizers || { skip "$cc has no sanitizers here" && return; }
     # shellcheck disable=SC2086
-    build fuzz tests/fuzz.c -O1 $sanitizers || return
+    build fuzz tests/fuzz/fuzz.c -O1 $sanitizers || return
     for target in live handshake rma config uri; do
-        check "fuzz $target tests/corpus/$target" timeout -k 10 300 "$out/fuzz" "$target" "tests/corpus/$target"
+        check "fuzz $target tests/fuzz/corpus/$target" timeout -k 10 300 "$out/fuzz" "$target" "tests/fuzz/corpus/$target"
     done
     echo '#include <infiniband/verbs.h>' | "$cc" -fsyntax-only -x c - 2>/dev/null ||
         { skip 'there is no header of libibverbs' && return; }
-    check 'fuzz card tests/corpus/card' timeout -k 10 300 "$out/fuzz" card tests/corpus/card
+    check 'fuzz card tests/fuzz/corpus/card' timeout -k 10 300 "$out/fuzz" card tests/fuzz/corpus/card
 }
 
 # ---- warnings -----------------------------------------------------------------------------------------------------------
@@ -681,12 +681,12 @@ soak() {
     # shellcheck disable=SC2086
     works $sanitizers || { skip "$cc has no sanitizers here" && return; }
     # shellcheck disable=SC2086
-    counting='-fsanitize-coverage=trace-pc -DSOAK_COUNTS_WORK' # see tests/soak_net.h
+    counting='-fsanitize-coverage=trace-pc -DSOAK_COUNTS_WORK' # see tests/soak/soak_net.h
     # shellcheck disable=SC2086
     works $sanitizers $counting || counting=
     # shellcheck disable=SC2086
     check 'the soak test does not compile with sanitizers' "$cc" -std=gnu11 -g -O1 $sanitizers $counting -I. \
-        -o "$out/soak-sanitized" tests/soak.c
+        -o "$out/soak-sanitized" tests/soak/soak.c
     check "seeds from $fresh on, sanitized" timeout 300 "$out/soak-sanitized" --first "$fresh" --seconds 18
 }
 
@@ -701,14 +701,14 @@ soak_sisci() {
         # shellcheck disable=SC2086
         works $kind || { skip "$cc has no $kind here" && continue; }
         # shellcheck disable=SC2086
-        check "it does not compile with $kind" "$cc" -std=gnu11 -g -O1 $kind -I. -o "$out/soak_sisci" tests/soak_sisci.c -pthread
+        check "it does not compile with $kind" "$cc" -std=gnu11 -g -O1 $kind -I. -o "$out/soak_sisci" tests/soak/soak_sisci.c -pthread
         check "seeds from $fresh on, $kind" timeout 200 "$out/soak_sisci" --first "$fresh" --seconds 6
     done
 }
 
 # The soak test finds small deliberate bugs: five of them here, all by `make mutants`.
 mutants() {
-    sh tests/mutants.sh 'no check for duplicates' 'acknowledged though refused' 'beyond the end' 'no probe timer' 'used twice'
+    sh tests/tools/mutants.sh 'no check for duplicates' 'acknowledged though refused' 'beyond the end' 'no probe timer' 'used twice'
     check 'a mutant survived, or applies no more' [ $? -eq 0 ]
 }
 
@@ -717,9 +717,9 @@ demo() {
 }
 
 # The programs are tested in a file of their own.
-. tests/programs.sh
-. tests/wire.sh
-. tests/verbs.sh
+. tests/tools/programs.sh
+. tests/wire/wire.sh
+. tests/verbs/verbs.sh
 
 # ---- analysis -----------------------------------------------------------------------------------------------------------
 
@@ -752,7 +752,7 @@ step exports exports
 step blunders blunders
 step warnings-examples warnings_of 'c99 gnu11' 'examples/*.c'
 # The proofs' harnesses (prove_*.c) are C with the model checker's additions.
-step warnings-tests warnings_of gnu11 'tests/[!p]*.c'
+step warnings-tests warnings_of gnu11 'tests/[!p]*/*.c'
 step readme readme
 step demo demo
 step secret secret
@@ -760,58 +760,59 @@ step copies copies
 step measures measures
 step shared shared
 step memories memories
-for unit in tests/test_*.c; do
-    unit=$(basename "$unit" .c)
-    step "$unit" plain "$unit" "tests/$unit.c"
-    step "$unit-sanitized" sanitized "$unit" "tests/$unit.c"
+for source in tests/*/test_*.c; do
+    unit=$(basename "$source" .c)
+    step "$unit" plain "$unit" "$source"
+    step "$unit-sanitized" sanitized "$unit" "$source"
 done
-for unit in test_sisci test_sisci_peers test_sisci_succession test_sisci_memory test_sisci_links; do
-    step "$unit-threadless" threadless "$unit" "tests/$unit.c"
-    step "$unit-raced" raced "$unit" "tests/$unit.c"
+for unit in test_sisci test_sisci_deaths test_sisci_succession test_sisci_memory test_sisci_links; do
+    step "$unit-threadless" threadless "$unit" "tests/sisci/$unit.c"
+    step "$unit-raced" raced "$unit" "tests/sisci/$unit.c"
 done
-for unit in test_fork test_sleep_udp; do step "$unit-raced" raced "$unit" "tests/$unit.c"; done
-step test_udp_share-raced raced test_udp_share tests/test_udp_share.c
-step test_udp_share-portable portable test_udp_share tests/test_udp_share.c
+step test_fork-raced raced test_fork tests/unit/test_fork.c
+step test_sleep_udp-raced raced test_sleep_udp tests/net/test_sleep_udp.c
+step test_udp_share-raced raced test_udp_share tests/net/test_udp_share.c
+step test_udp_share-portable portable test_udp_share tests/net/test_udp_share.c
 step test_verbs-headerless headerless
 for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed \
     sisci sisci-bounce sisci-mapped sisci-mapped-later; do
-    step "conformance-$network" plain conformance tests/conformance.c "$network"
+    step "conformance-$network" plain conformance tests/conformance/conformance.c "$network"
 done
-step test_seal-ciphered ciphered test_seal tests/test_seal.c
-step conformance-sim-ciphered ciphered conformance tests/conformance.c sim-sealed-noisy
-step conformance-sim-sealed-sanitized sanitized conformance tests/conformance.c sim-sealed
-step conformance-udp-portable portable conformance tests/conformance.c udp
-step conformance-sim-sanitized sanitized conformance tests/conformance.c sim
-step conformance-udp-sanitized sanitized conformance tests/conformance.c udp
-step conformance-udp-raced raced conformance tests/conformance.c udp thread
-step conformance-sisci-sanitized sanitized conformance tests/conformance.c sisci
-step conformance-sisci-bounce-sanitized sanitized conformance tests/conformance.c sisci-bounce
-step conformance-sisci-mapped-sanitized sanitized conformance tests/conformance.c sisci-mapped
-step conformance-sisci-raced raced conformance tests/conformance.c sisci thread
+step test_seal-ciphered ciphered test_seal tests/attack/test_seal.c
+step conformance-sim-ciphered ciphered conformance tests/conformance/conformance.c sim-sealed-noisy
+step conformance-sim-sealed-sanitized sanitized conformance tests/conformance/conformance.c sim-sealed
+step conformance-udp-portable portable conformance tests/conformance/conformance.c udp
+step conformance-sim-sanitized sanitized conformance tests/conformance/conformance.c sim
+step conformance-udp-sanitized sanitized conformance tests/conformance/conformance.c udp
+step conformance-udp-raced raced conformance tests/conformance/conformance.c udp thread
+step conformance-sisci-sanitized sanitized conformance tests/conformance/conformance.c sisci
+step conformance-sisci-bounce-sanitized sanitized conformance tests/conformance/conformance.c sisci-bounce
+step conformance-sisci-mapped-sanitized sanitized conformance tests/conformance/conformance.c sisci-mapped
+step conformance-sisci-raced raced conformance tests/conformance/conformance.c sisci thread
 step vendor vendor
-step adapter adapted plain '' adapter tests/adapter.c
-step adapter-sanitized adapted sanitized "$sanitizers" adapter tests/adapter.c
-step adapter-raced adapted raced -fsanitize=thread adapter tests/adapter.c
+step adapter adapted plain '' adapter tests/sisci/adapter.c
+step adapter-sanitized adapted sanitized "$sanitizers" adapter tests/sisci/adapter.c
+step adapter-raced adapted raced -fsanitize=thread adapter tests/sisci/adapter.c
 step adapter-others adapted_others
-step conformance-sisci-vendor adapted plain '' conformance tests/conformance.c sisci-vendor
-step conformance-sisci-vendor-sanitized adapted sanitized "$sanitizers" conformance tests/conformance.c sisci-vendor
-step conformance-sisci-vendor-raced adapted raced -fsanitize=thread conformance tests/conformance.c sisci-vendor thread
-step conformance-udp-sealed-raced raced conformance tests/conformance.c udp-sealed thread
+step conformance-sisci-vendor adapted plain '' conformance tests/conformance/conformance.c sisci-vendor
+step conformance-sisci-vendor-sanitized adapted sanitized "$sanitizers" conformance tests/conformance/conformance.c sisci-vendor
+step conformance-sisci-vendor-raced adapted raced -fsanitize=thread conformance tests/conformance/conformance.c sisci-vendor thread
+step conformance-udp-sealed-raced raced conformance tests/conformance/conformance.c udp-sealed thread
 step soak soak
 step soak-capture soak_capture
 step soak-sisci soak_sisci
 step mutants mutants
-step field plain field tests/field.c
-step field-portable portable field tests/field.c
-step field-sanitized sanitized field tests/field.c
+step field plain field tests/conformance/field.c
+step field-portable portable field tests/conformance/field.c
+step field-sanitized sanitized field tests/conformance/field.c
 step hostile hostile
 step hostile-sanitized hostile_sanitized
 step promises promises
 step netsim netsim
 step crowd crowd
 step crowd-udp crowd_udp
-step netns plain netns tests/netns.c
-step netns-portable portable netns tests/netns.c
+step netns plain netns tests/net/netns.c
+step netns-portable portable netns tests/net/netns.c
 # In virtual machines that run meanwhile.
 step verbs-info guest_info
 for job in conformance-rc conformance-ud rc ud conformance-arm64 conformance-rc-sanitized conformance-ud-sanitized; do
@@ -819,15 +820,15 @@ for job in conformance-rc conformance-ud rc ud conformance-arm64 conformance-rc-
 done
 step verbs-end guest_end
 step portability portability
-step packages counted sh tests/packages.sh
+step packages counted sh tests/tools/packages.sh
 step strangers strangers
 step wire wire
 step second second
 step wireshark wireshark
 step fuzz-replay fuzz_replay
 # Both leave out what takes minutes: make analyze and make prove have it.
-step analyze counted sh tests/analyze.sh --quick
-step prove counted sh tests/prove.sh --quick
+step analyze counted sh tests/tools/analyze.sh --quick
+step prove counted sh tests/prove/prove.sh --quick
 
 echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
 [ "$total_failed" -eq 0 ] && [ "$total_passed" -gt 0 ]

@@ -3,7 +3,7 @@
 # package.sh lib | install | uninstall | dist | version | soname - what `make lib`, `make install` and the like do.
 #
 # The Makefile hands over CC, CPPFLAGS, CFLAGS, LDFLAGS, LDLIBS, DESTDIR and the directories. The version stands in cci.h and
-# nowhere else; tests/packages.sh checks the copies that recipes need.
+# nowhere else; tests/tools/packages.sh checks the copies that recipes need.
 set -eu
 umask 022
 cd "$(dirname "$0")/../.."

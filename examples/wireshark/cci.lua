@@ -5,7 +5,7 @@
 --     tshark -X lua_script:cci.lua -r capture.pcap -Y 'cci.nack or cci.type == 8'
 --
 -- or copy it to the directory of personal Lua plugins (Help, About, Folders). UDP packets are recognised by how they
--- begin; where they are not, choose Decode As, CCI. Every field has the name that tests/spec/wire.md gives it: those of
+-- begin; where they are not, choose Decode As, CCI. Every field has the name that tests/wire/wire.md gives it: those of
 -- a packet's own part are cci.NAME, those of a frame are cci.FRAME.NAME, and cci.FRAME alone finds packets with such a
 -- frame. The tables below are those of that document; a test compares them.
 --

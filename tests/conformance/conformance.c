@@ -1,0 +1,4493 @@
+/* conformance.c - the CCI 0.3.0 manual, sentence by sentence, over any transport.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ *     conformance udp                  sockets on the loopback
+ *     conformance sisci                shared memory of this host
+ *     conformance sisci-bounce         the same, as if no process could reach another's memory
+ *     conformance sisci-vendor         the same by the library of an adapter that SISCI_LIBRARY names
+ *     conformance verbs                a queue pair for each connection between the RDMA devices rxe0 and rxe1
+ *     conformance verbs-ud             unreliable datagrams between the RDMA devices rxe0 and rxe1
+ *     conformance sim                  the simulated network, perfect
+ *     conformance sim-lossy            it loses, repeats, reorders and delays
+ *     conformance sim-tiny             datagrams of 512 bytes
+ *     conformance sim-narrow           the path carries less than the device
+ *     conformance WHERE PART           only tests whose sentence contains PART
+ *     conformance WHERE --list         their sentences
+ *
+ * CONFORMANCE_SEED in the environment replaces the seed of the simulated network. A number in brackets is the section of
+ * the manual that a test is about; a test without one is about what cci.h promises beyond it.
+ */
+#define CCI_IMPLEMENTATION
+#include "cci_verbs.h"
+#include "cci_sisci.h"
+#include "cci_udp.h"
+
+#include "cci.h"
+
+#include "tests/support/harness.h"
+#include "tests/support/seal.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
+#include <arpa/inet.h>
+#ifdef __linux__
+#include <sys/epoll.h>
+#endif
+#ifndef CCI_NO_THREADS
+#include <pthread.h>
+#endif
+
+#define SIM_CONFIG "[one]\ntransport = sim # a comment\ndevice = 0\nnote = fast\npriority = 60\ndefault = 1\n" \
+                   "[two]\ntransport = sim\ndevice = 1\npriority = 70\n"
+#define UDP_CONFIG "[lo]\ntransport=udp\ninterface=lo\n"
+#define VERBS_CONFIG "[left]\ntransport=verbs\ndevice=rxe0\nmode=%s\n%s[right]\ntransport=verbs\ndevice=rxe1\nmode=%s\n%s"
+#define SISCI_CONFIG "[shm]\ntransport=sisci\nring=65536\n"
+
+static int lacks_groups; /* multicast is not implemented there */
+
+/* ---- small helpers ------------------------------------------------------------------------------------------------ */
+
+static struct timeval *timeval_of(uint64_t duration_ns) {
+    static struct timeval value;
+    value.tv_sec = (time_t)(duration_ns / SECOND_NS);
+    value.tv_usec = (suseconds_t)(duration_ns % SECOND_NS / 1000);
+    return &value;
+}
+
+static const char *by_place(const char *sim_text, const char *sisci_text, const char *verbs_text, const char *udp_text) {
+    return on_sim ? sim_text : on_sisci ? sisci_text : on_verbs ? verbs_text : udp_text;
+}
+
+static const char *more_config = ""; /* keys of each device */
+static const char *verbs_mode = "rc";
+
+static void write_config(const char *keys) {
+    if (on_verbs) {
+        snprintf(config_text, sizeof config_text, VERBS_CONFIG, verbs_mode, keys, verbs_mode, keys);
+    } else {
+        snprintf(config_text, sizeof config_text, "%s%s", by_place(SIM_CONFIG, SISCI_CONFIG, "", UDP_CONFIG), keys);
+    }
+}
+
+/* Ends all that begin_test() began and begins again with another configuration. */
+static void restart_with(const char *config) {
+    uint32_t caps;
+    finalize_all();
+    if (config != config_text) {
+        snprintf(config_text, sizeof config_text, "%s", config);
+    }
+    assert_int_equal(cci_setup(&test_setup), CCI_SUCCESS);
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+}
+
+static const char *service_of(const side_t *side) {
+    return strrchr(side->uri, on_sim ? '/' : ':') + 1;
+}
+
+/* A URI at which nobody is. */
+static const char *nobodys_uri(void) {
+    static char uri[128];
+    side_t *gone = side_open();
+    snprintf(uri, sizeof uri, "%s", gone->uri);
+    side_close(gone);
+    side_count--;
+    return uri;
+}
+
+static int is_quiet(const side_t *side) {
+    return side->count == 0;
+}
+
+/* Sends an empty message and waits for its completion and arrival: on RO everything before it has then arrived too. */
+static void round_trip(const pair_t *pair) {
+    cci_event_t *event;
+    send_patiently(pair->ac, "ping", 4, 77, 0);
+    event = await(pair->b, CCI_EVENT_RECV);
+    assert_ptr_equal(event->recv.connection, pair->bc);
+    assert_int_equal(event->recv.len, 4);
+    assert_memory_equal(event->recv.ptr, "ping", 4);
+    drop(event);
+    await_send(pair->a, pair->ac, as_context(77), CCI_SUCCESS);
+}
+
+/* When both ends of a connection are gone, a late copy of its request may come as a request of its own: away with it. */
+static void lay_ghosts(side_t *side) {
+    cci_event_t *ghost;
+    elapse(long_or_short_ns(5 * MILLISECOND_NS, 0));
+    while ((ghost = take(side, CCI_EVENT_CONNECT_REQUEST)) != NULL) {
+        assert_int_equal(cci_reject(ghost), CCI_SUCCESS);
+        drop(ghost);
+    }
+}
+
+static int count_and_drop(side_t *side, cci_event_t *event) {
+    if (event->type == CCI_EVENT_RECV) {
+        ++*(size_t *)side->user;
+        drop(event);
+        return 1;
+    }
+    return 0;
+}
+
+/* ---- a peer that is served while this thread blocks ------------------------------------------------------------------ */
+
+typedef struct server {
+    side_t *side;
+    int is_running;
+    int stop;
+    int failures;
+    size_t received;
+#ifndef CCI_NO_THREADS
+    pthread_t thread;
+#endif
+} server_t;
+
+static server_t server;
+
+#ifndef CCI_NO_THREADS
+static void *serve_loop(void *argument) {
+    (void)argument;
+    while (!__atomic_load_n(&server.stop, __ATOMIC_ACQUIRE)) {
+        cci_event_t *event;
+        if (cci_get_event(server.side->ep, &event) != CCI_SUCCESS) {
+            usleep(20);
+            continue;
+        }
+        if (event->type == CCI_EVENT_RECV) {
+            __atomic_add_fetch(&server.received, 1, __ATOMIC_RELAXED);
+        } else if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+            server.failures += cci_accept(event, NULL) != CCI_SUCCESS;
+        }
+        server.failures += cci_return_event(event) != CCI_SUCCESS;
+    }
+    return NULL;
+}
+#endif
+
+/* Starts serving a side: in a thread, or when the simulated network is waited for. */
+static void serve(side_t *side) {
+    memset(&server, 0, sizeof server);
+    server.side = side;
+    if (on_sim) {
+        side->handler = count_and_drop;
+        side->user = &server.received;
+        return;
+    }
+#ifdef CCI_NO_THREADS
+    skip();
+#else
+    side->deaf = 1;
+    server.is_running = pthread_create(&server.thread, NULL, serve_loop, NULL) == 0;
+    assert_true(server.is_running);
+#endif
+}
+
+static void stop_serving(void) {
+#ifndef CCI_NO_THREADS
+    if (server.is_running) {
+        __atomic_store_n(&server.stop, 1, __ATOMIC_RELEASE);
+        pthread_join(server.thread, NULL);
+        server.is_running = 0;
+        server.side->deaf = 0;
+    }
+#endif
+    if (server.side != NULL) {
+        server.side->handler = NULL;
+        server.side = NULL;
+    }
+}
+
+/* ==================================================================================================================
+ * Core
+ * ================================================================================================================== */
+
+TEST(init_arguments, ANYWHERE, "[4.1.5.1] cci_init() refuses a NULL caps, an unknown ABI version and unknown flags") {
+    uint32_t caps;
+    (void)state;
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_init(0, 0, &caps), CCI_EINVAL);
+    assert_int_equal(cci_init(CCI_ABI_VERSION + 1, 0, &caps), CCI_EINVAL);
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 1, &caps), CCI_EINVAL);
+}
+
+TEST(init_counts, ANYWHERE, "[4.1.5.1] cci_init() may be called again; each success wants its own cci_finalize()") {
+    uint32_t caps = 0;
+    side_t *a;
+    (void)state;
+    assert_int_equal(cci_init(1, 0, &caps), CCI_SUCCESS);
+    assert_int_equal(cci_init(2, 0, &caps), CCI_SUCCESS);
+    a = side_open();
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    poll_all();
+    side_close(a);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    assert_int_equal(cci_finalize(), CCI_ERROR);
+}
+
+TEST(init_again, ANYWHERE, "[4.1.5.1] a cci_init() that fails leaves what the one before has made") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    uint32_t caps;
+    (void)state;
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 1, &caps), CCI_EINVAL);
+    assert_int_equal(cci_init(99, 0, &caps), CCI_EINVAL);
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, NULL), CCI_EINVAL);
+    round_trip(&pair);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS); /* it was counted once, in begin_test() */
+    assert_int_not_equal(cci_finalize(), CCI_SUCCESS);
+    side_forget(a);
+    side_forget(b);
+    side_count = 0;
+}
+
+TEST(init_caps, ANYWHERE, "[4.1.5.1] caps tells of thread safety") {
+    uint32_t caps = 0;
+    (void)state;
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+#ifdef CCI_NO_THREADS
+    assert_int_equal(caps & CCI_CAPS_THREAD_SAFETY, 0);
+#else
+    assert_int_equal(caps & CCI_CAPS_THREAD_SAFETY, CCI_CAPS_THREAD_SAFETY);
+#endif
+}
+
+TEST(setup_busy, ANYWHERE, "cci_setup() is refused after cci_init()") {
+    (void)state;
+    assert_int_equal(cci_setup(&test_setup), CCI_EBUSY);
+}
+
+TEST(finalize_again, ANYWHERE, "cci_finalize() destroys what is left, and cci_init() works again") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    int i;
+    (void)state;
+    round_trip(&pair);
+    side_open();
+    for (i = 0; i < 10; i++) {
+        send_patiently(pair.ac, "left", 4, 0, 0);
+    }
+    restart_with(config_text);
+    assert_int_equal(live_blocks > 0, 1);
+    for (i = 0; i < side_count; i++) {
+        side_forget(&sides[i]);
+    }
+    side_count = 0;
+    pair = open_pair(CCI_CONN_ATTR_RO);
+    round_trip(&pair);
+}
+
+TEST(strerror_all, ANYWHERE, "[4.1.5.2] cci_strerror() gives a text for each status") {
+    side_t *a = side_open();
+    (void)state;
+#define HAS_TEXT(name, value, text, hint)                                                                             \
+    assert_string_equal(cci_strerror(NULL, name), text);                                                              \
+    assert_string_equal(cci_strerror(a->ep, name), text);
+    CCI_STATUS_TABLE(HAS_TEXT)
+}
+
+TEST(strerror_none, ANYWHERE, "[4.1.5.2] cci_strerror() gives NULL for what is no status") {
+    (void)state;
+    assert_null(cci_strerror(NULL, (cci_status_t)-1));
+    assert_null(cci_strerror(NULL, (cci_status_t)12345));
+    assert_null(cci_strerror(NULL, (cci_status_t)0x7fffffff));
+}
+
+TEST(event_names, ANYWHERE, "cci_event_type_str() names each event type and nothing else") {
+    (void)state;
+    assert_string_equal(cci_event_type_str(CCI_EVENT_SEND), "CCI_EVENT_SEND");
+    assert_string_equal(cci_event_type_str(CCI_EVENT_RECV), "CCI_EVENT_RECV");
+    assert_string_equal(cci_event_type_str(CCI_EVENT_CONNECT), "CCI_EVENT_CONNECT");
+    assert_string_equal(cci_event_type_str(CCI_EVENT_CONNECT_REQUEST), "CCI_EVENT_CONNECT_REQUEST");
+    assert_string_equal(cci_event_type_str(CCI_EVENT_ACCEPT), "CCI_EVENT_ACCEPT");
+    assert_string_equal(cci_event_type_str(CCI_EVENT_KEEPALIVE_TIMEDOUT), "CCI_EVENT_KEEPALIVE_TIMEDOUT");
+    assert_string_equal(cci_event_type_str(CCI_EVENT_ENDPOINT_DEVICE_FAILED), "CCI_EVENT_ENDPOINT_DEVICE_FAILED");
+    assert_null(cci_event_type_str((cci_event_type_t)99));
+}
+
+TEST(devices_null, ANYWHERE, "[4.2.4.1] cci_get_devices() refuses NULL") {
+    (void)state;
+    assert_int_equal(cci_get_devices(NULL), CCI_EINVAL);
+}
+
+TEST(devices_array, ANYWHERE, "[4.2.4.1] cci_get_devices() gives a NULL-terminated array; each device tells what it is") {
+    cci_device_t *const *devices = NULL;
+    int i, count = 0;
+    (void)state;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_non_null(devices);
+    for (i = 0; devices[i] != NULL; i++) {
+        assert_non_null(devices[i]->name);
+        assert_non_null(devices[i]->transport);
+        assert_non_null(devices[i]->info);
+        assert_non_null(devices[i]->conf_argv);
+        assert_true(devices[i]->max_send_size > 0);
+        assert_int_equal(devices[i]->up, 1);
+        count++;
+    }
+    assert_int_equal(count, on_sim || on_verbs ? 2 : 1);
+}
+
+TEST(devices_argv, ANYWHERE, "[5.3.3.5] conf_argv holds the section's key=value strings") {
+    cci_device_t *const *devices = NULL;
+    int i, found = 0;
+    (void)state;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    for (; *devices != NULL; devices++) {
+        for (i = 0; (*devices)->conf_argv[i] != NULL; i++) {
+            assert_non_null(strchr((*devices)->conf_argv[i], '='));
+            found += strcmp((*devices)->conf_argv[i],
+                            by_place("note=fast", "ring=65536", "device=rxe0", "interface=lo")) == 0;
+        }
+    }
+    assert_int_equal(found, 1);
+}
+
+TEST(devices_order, ON_SIM, "[4.2.3] devices are ordered by priority, the highest first; NULL means the default one") {
+    cci_device_t *const *devices = NULL;
+    (void)state;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_string_equal(devices[0]->name, "two");
+    assert_string_equal(devices[1]->name, "one");
+    assert_ptr_equal(side_open()->ep->device, devices[1]);
+    assert_ptr_equal(side_open_at(devices[0], NULL)->ep->device, devices[0]);
+}
+
+TEST(devices_again, ANYWHERE, "[4.2.4.1] devices that were given before are in the next array too") {
+    cci_device_t *const *devices = NULL;
+    cci_device_t *first;
+    (void)state;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    first = devices[0];
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_ptr_equal(devices[0], first);
+}
+
+TEST(devices_up, ON_SIM, "[4.2.4.1] a later cci_get_devices() shows that a device is not up any more") {
+    cci_device_t *const *devices = NULL;
+    cci_endpoint_t *endpoint = NULL;
+    (void)state;
+    sim_set_up(0, 0);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(devices[0]->up, 1);
+    assert_int_equal(devices[1]->up, 0);
+    assert_int_equal(cci_create_endpoint(devices[1], 0, &endpoint, NULL), CCI_ENODEV);
+    sim_set_up(0, 1);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(devices[1]->up, 1);
+    assert_int_equal(cci_create_endpoint(devices[1], 0, &endpoint, NULL), CCI_SUCCESS);
+}
+
+TEST(create_arguments, ANYWHERE, "[4.3.4.1] cci_create_endpoint() refuses a NULL endpoint") {
+    cci_os_handle_t fd;
+    (void)state;
+    assert_int_equal(cci_create_endpoint(NULL, 0, NULL, &fd), CCI_EINVAL);
+}
+
+TEST(create_device, ANYWHERE, "[5.4.2.1] an endpoint tells its device") {
+    cci_device_t *const *devices = NULL;
+    cci_endpoint_t *endpoint = NULL;
+    (void)state;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_ptr_equal(endpoint->device, devices[0]);
+    assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+}
+
+TEST(create_busy, ANYWHERE, "cci_create_endpoint_at() tells that a service is taken, and takes it when it is free") {
+    side_t *a = side_open();
+    cci_endpoint_t *endpoint = NULL;
+    char service[32];
+    char *uri = NULL;
+    (void)state;
+    snprintf(service, sizeof service, "%s", service_of(a));
+    assert_int_equal(cci_create_endpoint_at(NULL, service, 0, &endpoint, NULL), CCI_EBUSY);
+    side_destroy(a);
+    assert_int_equal(cci_create_endpoint_at(NULL, service, 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_string_equal(uri, a->uri);
+    free(uri);
+}
+
+TEST(create_service, ANYWHERE, "cci_create_endpoint_at() refuses what is no service") {
+    cci_endpoint_t *endpoint = NULL;
+    (void)state;
+    assert_int_equal(cci_create_endpoint_at(NULL, "no-such-service", 0, &endpoint, NULL), CCI_EINVAL);
+    assert_int_equal(cci_create_endpoint_at(NULL, "", 0, &endpoint, NULL), CCI_EINVAL);
+    assert_int_equal(cci_create_endpoint_at(NULL, "99999999999", 0, &endpoint, NULL), CCI_EINVAL);
+}
+
+TEST(create_local, ON_SIM, "[4.3.4.1] creating and destroying an endpoint is local: nothing is sent") {
+    uint64_t before = sim.sent_count;
+    side_t *a = side_open();
+    (void)state;
+    elapse(5 * SECOND_NS);
+    side_close(a);
+    assert_int_equal(sim.sent_count, before);
+}
+
+TEST(destroy_null, ANYWHERE, "[4.3.4.2] cci_destroy_endpoint() refuses NULL") {
+    (void)state;
+    assert_int_equal(cci_destroy_endpoint(NULL), CCI_EINVAL);
+}
+
+TEST(destroy_all, ANYWHERE, "[4.3.4.2] destroying an endpoint releases its connections, events and registrations") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    static uint8_t memory[4096];
+    cci_rma_handle_t *handle;
+    int i;
+    (void)state;
+    assert_int_equal(cci_rma_register(pair.b->ep, memory, sizeof memory, 0, &handle), CCI_SUCCESS);
+    for (i = 0; i < 20; i++) {
+        send_patiently(pair.ac, "held", 4, 0, 0);
+    }
+    AWAIT(pair.b->count == 20);
+    side_destroy(pair.b);
+    side_destroy(pair.a);
+}
+
+/* ==================================================================================================================
+ * Options
+ * ================================================================================================================== */
+
+static void set_number(cci_opt_handle_t *handle, cci_opt_name_t name, uint32_t value) {
+    assert_int_equal(cci_set_opt(handle, name, &value), CCI_SUCCESS);
+}
+
+static uint32_t get_number(cci_opt_handle_t *handle, cci_opt_name_t name) {
+    uint32_t value = 0xdeadbeefu;
+    assert_int_equal(cci_get_opt(handle, name, &value), CCI_SUCCESS);
+    return value;
+}
+
+TEST(opt_arguments, ANYWHERE, "[4.6.4] options refuse a NULL handle, a NULL value and an unknown name") {
+    side_t *a = side_open();
+    uint32_t value = 1;
+    (void)state;
+    assert_int_equal(cci_set_opt(NULL, CCI_OPT_ENDPT_SEND_TIMEOUT, &value), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(NULL, CCI_OPT_ENDPT_SEND_TIMEOUT, &value), CCI_EINVAL);
+    assert_int_equal(cci_set_opt(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, NULL), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, NULL), CCI_EINVAL);
+    assert_int_equal(cci_set_opt(a->ep, (cci_opt_name_t)1000, &value), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(a->ep, (cci_opt_name_t)1000, &value), CCI_EINVAL);
+}
+
+TEST(opt_kind, ANYWHERE, "[4.6.4] an endpoint's option refuses a connection, a connection's option an endpoint") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    uint32_t value = 1000000;
+    char *uri = NULL;
+    (void)state;
+    assert_int_equal(cci_set_opt(pair.ac, CCI_OPT_ENDPT_SEND_TIMEOUT, &value), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(pair.ac, CCI_OPT_ENDPT_RECV_BUF_COUNT, &value), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(pair.bc, CCI_OPT_ENDPT_URI, &uri), CCI_EINVAL);
+    assert_int_equal(cci_set_opt(pair.a->ep, CCI_OPT_CONN_SEND_TIMEOUT, &value), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(pair.a->ep, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &value), CCI_EINVAL);
+    assert_int_equal(value, 1000000);
+    assert_null(uri);
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, value);
+    set_number(pair.a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, value);
+    round_trip(&pair);
+}
+
+TEST(opt_send_timeout, ANYWHERE, "[4.6.3.1] SEND_TIMEOUT is the default of new connections, each of which has its own") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t first, second;
+    (void)state;
+    assert_int_equal(get_number(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT), 30000000);
+    first = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    set_number(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, 1234567);
+    assert_int_equal(get_number(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT), 1234567);
+    second = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    assert_int_equal(get_number(first.ac, CCI_OPT_CONN_SEND_TIMEOUT), 30000000);
+    assert_int_equal(get_number(second.ac, CCI_OPT_CONN_SEND_TIMEOUT), 1234567);
+    set_number(first.ac, CCI_OPT_CONN_SEND_TIMEOUT, 7654321);
+    assert_int_equal(get_number(first.ac, CCI_OPT_CONN_SEND_TIMEOUT), 7654321);
+    assert_int_equal(get_number(second.ac, CCI_OPT_CONN_SEND_TIMEOUT), 1234567);
+    assert_int_equal(get_number(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT), 1234567);
+}
+
+TEST(opt_counts, ANYWHERE, "[4.6.3.1] RECV_BUF_COUNT and SEND_BUF_COUNT can be read and set") {
+    static const cci_opt_name_t names[2] = {CCI_OPT_ENDPT_RECV_BUF_COUNT, CCI_OPT_ENDPT_SEND_BUF_COUNT};
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    uint32_t i, before, zero = 0;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        before = get_number(pair.a->ep, names[i]);
+        assert_true(before >= 100);
+        set_number(pair.a->ep, names[i], before * 2);
+        assert_true(get_number(pair.a->ep, names[i]) >= before * 2);
+        assert_int_not_equal(cci_set_opt(pair.a->ep, names[i], &zero), CCI_SUCCESS);
+    }
+    round_trip(&pair);
+}
+
+TEST(opt_counts_least, ANYWHERE, "[4.6.3.1] an endpoint with one receive buffer and one send buffer connects and works") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair;
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        set_number(i == 0 ? a->ep : b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 1);
+        set_number(i == 0 ? a->ep : b->ep, CCI_OPT_ENDPT_SEND_BUF_COUNT, 1);
+    }
+    pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    for (i = 0; i < 20; i++) {
+        round_trip(&pair);
+    }
+}
+
+TEST(opt_recv_count, ANYWHERE | WHEN_CLEAN, "[4.6.3.1] RECV_BUF_COUNT messages can be received without dropping") {
+    enum { COUNT = 300 };
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair;
+    int i;
+    (void)state;
+    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, COUNT);
+    pair = connect_sides(a, b, CCI_CONN_ATTR_UU);
+    for (i = 0; i < COUNT; i++) {
+        send_patiently(pair.ac, &i, sizeof i, 0, CCI_FLAG_SILENT);
+        AWAIT(count_of(b, CCI_EVENT_RECV) == (size_t)i + 1); /* all are held until the end */
+    }
+}
+
+TEST(opt_keepalive, ANYWHERE, "[4.6.3.1] the endpoint's KEEPALIVE_TIMEOUT is that of all reliable connections, present and future") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t first = connect_sides(a, b, CCI_CONN_ATTR_RO), second, unreliable;
+    (void)state;
+    assert_int_equal(get_number(a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT), 0);
+    assert_int_equal(get_number(first.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 0);
+    set_number(a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, 50000000);
+    assert_int_equal(get_number(first.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 50000000);
+    second = connect_sides(a, b, CCI_CONN_ATTR_RU);
+    assert_int_equal(get_number(second.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 50000000);
+    unreliable = connect_sides(a, b, CCI_CONN_ATTR_UU);
+    assert_int_equal(get_number(unreliable.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 0);
+    set_number(second.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, 0);
+    assert_int_equal(get_number(second.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 0);
+    assert_int_equal(get_number(first.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 50000000);
+    assert_int_equal(get_number(a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT), 50000000);
+}
+
+TEST(opt_uri, ANYWHERE, "[4.6.3.1] the URI can be read, begins with the transport's name and is freed by the program") {
+    side_t *a = side_open();
+    char *uri = NULL, *other = NULL;
+    (void)state;
+    assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_URI, &other), CCI_SUCCESS);
+    assert_ptr_not_equal(uri, other);
+    assert_memory_equal(uri, by_place("sim://", "sisci:", "verbs:", "udp://"), 6);
+    assert_int_equal(cci_set_opt(a->ep, CCI_OPT_ENDPT_URI, &uri), CCI_EINVAL);
+    free(uri);
+    free(other);
+}
+
+TEST(opt_align, ANYWHERE, "[4.6.3.1] RMA_ALIGN can be read and not set") {
+    side_t *a = side_open();
+    cci_alignment_t align;
+    (void)state;
+    memset(&align, 0xff, sizeof align);
+    assert_int_equal(cci_get_opt(a->ep, CCI_OPT_ENDPT_RMA_ALIGN, &align), CCI_SUCCESS);
+    assert_true(align.rma_write_local_addr <= 4096 && align.rma_read_length <= 4096);
+    assert_int_equal(cci_set_opt(a->ep, CCI_OPT_ENDPT_RMA_ALIGN, &align), CCI_EINVAL);
+}
+
+/* ==================================================================================================================
+ * Connections
+ * ================================================================================================================== */
+
+static void connects_and_talks(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    cci_event_t *event;
+    assert_int_equal(pair.ac->attribute, attribute);
+    assert_int_equal(pair.bc->attribute, attribute);
+    assert_ptr_equal(pair.ac->endpoint, pair.a->ep);
+    assert_ptr_equal(pair.bc->endpoint, pair.b->ep);
+    assert_ptr_equal(pair.ac->context, &context_a);
+    assert_ptr_equal(pair.bc->context, &context_b);
+    assert_true(pair.ac->max_send_size > 0 && pair.ac->max_send_size <= pair.a->ep->device->max_send_size);
+    assert_int_equal(pair.ac->max_send_size, pair.bc->max_send_size);
+    if (is_lossy && attribute == CCI_CONN_ATTR_UU) {
+        return;
+    }
+    send_patiently(pair.bc, "to the client", 13, 5, 0);
+    await_send(pair.b, pair.bc, as_context(5), CCI_SUCCESS);
+    event = await(pair.a, CCI_EVENT_RECV);
+    assert_ptr_equal(event->recv.connection, pair.ac);
+    assert_int_equal(event->recv.len, 13);
+    assert_memory_equal(event->recv.ptr, "to the client", 13);
+    drop(event);
+    round_trip(&pair);
+}
+
+TEST(connect_ro, ANYWHERE, "[4.4.4.1] RO: both ends get a connection with attribute, endpoint, context and size; it works") {
+    (void)state;
+    connects_and_talks(CCI_CONN_ATTR_RO);
+}
+
+TEST(connect_ru, ANYWHERE, "[4.4.4.1] RU: both ends get a connection with attribute, endpoint, context and size; it works") {
+    (void)state;
+    connects_and_talks(CCI_CONN_ATTR_RU);
+}
+
+TEST(connect_uu, ANYWHERE, "[4.4.4.1] UU: both ends get a connection with attribute, endpoint, context and size; it works") {
+    (void)state;
+    connects_and_talks(CCI_CONN_ATTR_UU);
+}
+
+TEST(connect_data, ANYWHERE, "[4.4.5.3] the request carries up to 1,024 bytes, intact and 8-byte aligned") {
+    static const uint32_t lengths[] = {0, 1, 7, 8, 9, 255, 256, 500, 1000, 1023, 1024};
+    side_t *a = side_open(), *b = side_open();
+    uint8_t data[CCI_CONN_REQ_LEN];
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        cci_event_t *event;
+        fill(data, sizeof data, i);
+        assert_int_equal(cci_connect(a->ep, b->uri, lengths[i] == 0 ? NULL : data, lengths[i], CCI_CONN_ATTR_RU,
+                                     as_context(i), 0, NULL),
+                         CCI_SUCCESS);
+        memset(data, 0, sizeof data); /* it was copied */
+        event = await(b, CCI_EVENT_CONNECT_REQUEST);
+        assert_int_equal(event->request.data_len, lengths[i]);
+        assert_int_equal(event->request.attribute, CCI_CONN_ATTR_RU);
+        if (lengths[i] > 0) {
+            assert_int_equal((uintptr_t)event->request.data_ptr % 8, 0);
+        }
+        assert_true(holds_pattern(event->request.data_ptr, lengths[i], i));
+        assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+        drop(event);
+        drop(await(b, CCI_EVENT_ACCEPT));
+        event = await(a, CCI_EVENT_CONNECT);
+        assert_ptr_equal(event->connect.context, as_context(i));
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        drop(event);
+    }
+}
+
+TEST(connect_arguments, ANYWHERE, "[4.4.5.3] cci_connect() refuses too much data, NULL, and what is no URI of the transport") {
+    side_t *a = side_open(), *b = side_open();
+    static uint8_t data[CCI_CONN_REQ_LEN + 1];
+    (void)state;
+    assert_int_equal(cci_connect(a->ep, b->uri, data, sizeof data, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(NULL, b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, NULL, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 5, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, (cci_conn_attribute_t)17, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, "", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, "somewhere", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, "carrier-pigeon://1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_not_equal(cci_connect(a->ep, by_place("sim://x", "sisci://4", "verbs://10.0.0.2", "udp://127.0.0.1"), NULL, 0,
+                                     CCI_CONN_ATTR_RO, NULL, 0, NULL),
+                         CCI_SUCCESS);
+    elapse(10 * MILLISECOND_NS);
+    assert_true(is_quiet(a));
+    assert_true(is_quiet(b));
+}
+
+TEST(connect_scheme, ON_UDP, "[6.1] URIs that begin with ip:// are accepted too, and so are names") {
+    side_t *a = side_open(), *b = side_open();
+    char uri[128];
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        cci_event_t *event;
+        if (i == 0) {
+            snprintf(uri, sizeof uri, "ip%s", strstr(b->uri, "://"));
+        } else {
+            snprintf(uri, sizeof uri, "udp://localhost:%s", service_of(b));
+        }
+        assert_int_equal(cci_connect(a->ep, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+        event = await(b, CCI_EVENT_CONNECT_REQUEST);
+        assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+        drop(event);
+        drop(await(b, CCI_EVENT_ACCEPT));
+        event = await(a, CCI_EVENT_CONNECT);
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        drop(event);
+    }
+}
+
+TEST(reject, ANYWHERE, "[4.4.5.2] a rejected client gets CCI_ECONNREFUSED, its context and no connection") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    size_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        cci_event_t *event;
+        assert_int_equal(cci_connect(a->ep, b->uri, "please", 6, attributes[i], &context_a, 0, NULL), CCI_SUCCESS);
+        event = await(b, CCI_EVENT_CONNECT_REQUEST);
+        assert_int_equal(cci_reject(event), CCI_SUCCESS);
+        drop(event);
+        event = await(a, CCI_EVENT_CONNECT);
+        assert_int_equal(event->connect.status, CCI_ECONNREFUSED);
+        assert_ptr_equal(event->connect.context, &context_a);
+        assert_null(event->connect.connection);
+        drop(event);
+    }
+    elapse(long_or_short_ns(40 * SECOND_NS, 20 * MILLISECOND_NS));
+    assert_true(is_quiet(a)); /* once */
+    assert_true(is_quiet(b)); /* no accept event for what was rejected */
+}
+
+static void expect_connect_timeout(side_t *a, const char *uri) {
+    cci_event_t *event;
+    assert_int_equal(cci_connect(a->ep, uri, NULL, 0, CCI_CONN_ATTR_RO, &context_a, 0,
+                                 timeval_of(long_or_short_ns(5 * SECOND_NS, 200 * MILLISECOND_NS))),
+                     CCI_SUCCESS);
+    event = await(a, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
+    assert_ptr_equal(event->connect.context, &context_a);
+    assert_null(event->connect.connection);
+    drop(event);
+}
+
+TEST(connect_nobody, ANYWHERE, "[4.4.5.3] connecting to nobody ends with CCI_ETIMEDOUT when the timeout expires") {
+    side_t *a = side_open();
+    (void)state;
+    expect_connect_timeout(a, nobodys_uri());
+}
+
+static int accept_requests(side_t *side, cci_event_t *event) {
+    (void)side;
+    if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+        assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+        drop(event);
+        return 1;
+    }
+    return 0;
+}
+
+TEST(connect_deaf, ANYWHERE, "[4.4.5.3] connecting to a server that isn't polled ends with CCI_ETIMEDOUT") {
+    side_t *a = side_open(), *b = side_open();
+    cci_event_t *event;
+    cci_status_t status;
+    (void)state;
+    b->deaf = 1;
+    expect_connect_timeout(a, b->uri);
+    b->deaf = 0;
+    b->handler = accept_requests; /* the first request may be there as well */
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = await(a, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    drop(event);
+    do {
+        event = await(b, CCI_EVENT_ACCEPT);
+        status = event->accept.status;
+        drop(event);
+    } while (status != CCI_SUCCESS);
+}
+
+TEST(connect_undecided, ANYWHERE, "[4.4.5.3] a request that is not decided times out; accepting it then fails with the context") {
+    side_t *a = side_open(), *b = side_open();
+    cci_event_t *event;
+    (void)state;
+    expect_connect_timeout(a, b->uri);
+    event = await(b, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_accept(event, &context_b), CCI_SUCCESS);
+    drop(event);
+    event = await(b, CCI_EVENT_ACCEPT);
+    assert_ptr_equal(event->accept.context, &context_b);
+    assert_int_not_equal(event->accept.status, CCI_SUCCESS);
+    assert_null(event->accept.connection);
+    drop(event);
+    assert_int_equal(count_of(a, CCI_EVENT_CONNECT), 0);
+}
+
+TEST(connect_forever, ANYWHERE, "[4.4.5.3] a NULL timeout means for ever") {
+    side_t *a = side_open(), *b = side_open();
+    cci_event_t *event;
+    (void)state;
+    b->deaf = 1;
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    elapse(long_or_short_ns(200 * SECOND_NS, 1500 * MILLISECOND_NS));
+    assert_true(is_quiet(a));
+    b->deaf = 0;
+    event = await(b, CCI_EVENT_CONNECT_REQUEST);
+    elapse(long_or_short_ns(200 * SECOND_NS, 300 * MILLISECOND_NS));
+    assert_true(is_quiet(a));
+    assert_true(is_quiet(b)); /* the request comes once, however often it was repeated */
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    drop(event);
+    event = await(a, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    drop(event);
+}
+
+TEST(connect_several, ANYWHERE, "[1.3.4] two endpoints may have several connections of a mix of types") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU,
+                                                      CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    pair_t pairs[5];
+    int i;
+    (void)state;
+    for (i = 0; i < 5; i++) {
+        pairs[i] = connect_sides(a, b, attributes[i]);
+    }
+    for (i = is_lossy ? 3 : 4; i >= 0; i--) {
+        round_trip(&pairs[i]);
+    }
+    assert_int_equal(cci_disconnect(pairs[1].ac), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(pairs[1].bc), CCI_SUCCESS);
+    round_trip(&pairs[0]);
+    round_trip(&pairs[2]);
+}
+
+TEST(connect_at_once, ANYWHERE, "[1.3.5] every endpoint can connect and be connected to, also at the same time") {
+    side_t *sides_of[2];
+    cci_connection_t *clients[2], *servers[2];
+    cci_event_t *event;
+    int i;
+    (void)state;
+    sides_of[0] = side_open();
+    sides_of[1] = side_open();
+    for (i = 0; i < 2; i++) {
+        assert_int_equal(cci_connect(sides_of[i]->ep, sides_of[1 - i]->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL),
+                         CCI_SUCCESS);
+    }
+    for (i = 0; i < 2; i++) {
+        event = await(sides_of[i], CCI_EVENT_CONNECT_REQUEST);
+        assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+        drop(event);
+    }
+    for (i = 0; i < 2; i++) {
+        event = await(sides_of[i], CCI_EVENT_CONNECT);
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        clients[i] = event->connect.connection;
+        drop(event);
+        event = await(sides_of[i], CCI_EVENT_ACCEPT);
+        assert_int_equal(event->accept.status, CCI_SUCCESS);
+        servers[i] = event->accept.connection;
+        drop(event);
+    }
+    for (i = 0; i < 2; i++) {
+        assert_ptr_not_equal(clients[i], servers[i]);
+        send_patiently(clients[i], "x", 1, 1, 0);
+        event = await(sides_of[1 - i], CCI_EVENT_RECV);
+        assert_ptr_equal(event->recv.connection, servers[1 - i]);
+        drop(event);
+    }
+}
+
+TEST(connect_self, ANYWHERE, "[1.3.5] an endpoint can connect to itself") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    side_t *a = side_open();
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = connect_sides(a, a, attributes[i]);
+        cci_event_t *event;
+        assert_ptr_not_equal(pair.ac, pair.bc);
+        round_trip(&pair);
+        send_patiently(pair.bc, "back", 4, 9, 0);
+        event = await(a, CCI_EVENT_RECV);
+        assert_ptr_equal(event->recv.connection, pair.ac);
+        drop(event);
+        await_send(a, pair.bc, as_context(9), CCI_SUCCESS);
+    }
+}
+
+TEST(connect_unicast, ANYWHERE, "[4.4.3.1] reliable connections and UU are unicast only, UU_MC is for groups only") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    const char *group = by_place("sim://g7", "sisci://252:7", "verbs://239.77.5.7:39475", "udp://239.77.5.7:39475");
+    side_t *a = side_open(), *b = side_open();
+    int i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        assert_int_equal(cci_connect(a->ep, group, NULL, 0, attributes[i], NULL, 0, NULL), CCI_EINVAL);
+    }
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_UU_MC_TX, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL), CCI_EINVAL);
+    elapse(5 * MILLISECOND_NS);
+    assert_true(is_quiet(a) && is_quiet(b));
+}
+
+TEST(accept_twice, ANYWHERE, "[4.4.5.1] a request can be decided only once, and something else not at all") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *event;
+    (void)state;
+    assert_int_equal(cci_accept(NULL, NULL), CCI_EINVAL);
+    assert_int_equal(cci_reject(NULL), CCI_EINVAL);
+    send_patiently(pair.ac, "no request", 10, 0, CCI_FLAG_SILENT);
+    event = await(pair.b, CCI_EVENT_RECV);
+    assert_int_equal(cci_accept(event, NULL), CCI_EINVAL);
+    assert_int_equal(cci_reject(event), CCI_EINVAL);
+    drop(event);
+    assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = await(pair.b, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_accept(event, NULL), CCI_EINVAL);
+    assert_int_equal(cci_reject(event), CCI_EINVAL);
+    drop(event);
+    drop(await(pair.b, CCI_EVENT_ACCEPT));
+    drop(await(pair.a, CCI_EVENT_CONNECT));
+    assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = await(pair.b, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_reject(event), CCI_SUCCESS);
+    assert_int_equal(cci_reject(event), CCI_EINVAL);
+    assert_int_equal(cci_accept(event, NULL), CCI_EINVAL);
+    drop(event);
+    drop(await(pair.a, CCI_EVENT_CONNECT));
+}
+
+TEST(return_undecided, ANYWHERE, "[4.5.4.3] a request that was neither accepted nor rejected can't be returned") {
+    side_t *a = side_open(), *b = side_open();
+    cci_event_t *event;
+    (void)state;
+    assert_int_equal(cci_return_event(NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = await(b, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_return_event(event), CCI_EINVAL);
+    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+    drop(await(a, CCI_EVENT_CONNECT));
+}
+
+TEST(disconnect_null, ANYWHERE, "[4.4.5.4] cci_disconnect() refuses NULL") {
+    (void)state;
+    assert_int_equal(cci_disconnect(NULL), CCI_EINVAL);
+}
+
+static void learns_of_disconnect(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    patience_t patience = be_patient();
+    int status;
+    assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+    elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
+    assert_true(is_quiet(pair.a)); /* the remote side is not notified */
+    for (;;) {
+        still_patient(&patience, "CCI_ERR_DISCONNECTED");
+        status = cci_send(pair.ac, "still there?", 12, NULL, 0);
+        if (status == CCI_SUCCESS) {
+            cci_event_t *event = await(pair.a, CCI_EVENT_SEND);
+            status = (int)event->send.status;
+            drop(event);
+        }
+        if (status == CCI_ERR_DISCONNECTED) {
+            break;
+        }
+        assert_int_equal(attribute, CCI_CONN_ATTR_UU); /* unreliable sends complete before the peer can say so */
+        assert_int_equal(status, CCI_SUCCESS);
+        poll_all();
+    }
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    lay_ghosts(pair.b);
+    connect_sides(pair.a, pair.b, attribute);
+}
+
+TEST(disconnect_ro, ANYWHERE, "[4.1.4.1] RO: a send to a peer that disconnected ends with CCI_ERR_DISCONNECTED, not a timeout") {
+    (void)state;
+    learns_of_disconnect(CCI_CONN_ATTR_RO);
+}
+
+TEST(disconnect_ru, ANYWHERE, "[4.1.4.1] RU: a send to a peer that disconnected ends with CCI_ERR_DISCONNECTED, not a timeout") {
+    (void)state;
+    learns_of_disconnect(CCI_CONN_ATTR_RU);
+}
+
+TEST(disconnect_uu, ANYWHERE, "[4.1.4.1] UU: sends to a peer that disconnected end with CCI_ERR_DISCONNECTED") {
+    (void)state;
+    learns_of_disconnect(CCI_CONN_ATTR_UU);
+}
+
+TEST(disconnect_pending, ANYWHERE, "cci_disconnect() completes what is pending with CCI_ERR_DISCONNECTED") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    int i;
+    (void)state;
+    silence(pair.b);
+    for (i = 0; i < 20; i++) {
+        assert_int_equal(cci_send(pair.ac, "lost", 4, as_context((uintptr_t)i), 0), CCI_SUCCESS);
+    }
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    for (i = 0; i < 20; i++) {
+        cci_event_t *event = await(pair.a, CCI_EVENT_SEND);
+        assert_int_equal(event->send.status, CCI_ERR_DISCONNECTED);
+        assert_ptr_equal(event->send.context, as_context((uintptr_t)i));
+        drop(event);
+    }
+}
+
+/* Asks for the event about the end of connections. */
+static void ask_for_ends(const side_t *side) {
+    uint32_t mask = 1u << CCI_EVENT_DISCONNECT, got = 0;
+    assert_int_equal(cci_set_opt(side->ep, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_EVENT_MASK, &got), CCI_SUCCESS);
+    assert_int_equal(got, mask);
+    mask |= 1u << CCI_EVENT_SEND;
+    assert_int_equal(cci_set_opt(side->ep, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_EINVAL);
+}
+
+static void await_end(side_t *side, cci_connection_t *connection, const void *context) {
+    cci_event_t *event = await(side, CCI_EVENT_DISCONNECT);
+    assert_int_equal(event->disconnect.status, CCI_SUCCESS);
+    assert_ptr_equal(event->disconnect.connection, connection);
+    assert_ptr_equal(event->disconnect.context, context);
+    drop(event);
+}
+
+TEST(disconnect_event, ANYWHERE, "CCI_EVENT_DISCONNECT comes once, after the last message and after what was pending") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    int i, n, failed;
+    (void)state;
+    ask_for_ends(pair.b);
+    for (i = 0; i < 2; i++) {
+        pair_t other = connect_sides(pair.a, pair.b, attributes[i]);
+        for (n = 0; n < 10; n++) {
+            send_patiently(other.ac, "before", 6, 0, 0);
+        }
+        for (n = 0; n < 10; n++) {
+            await_send(other.a, other.ac, NULL, CCI_SUCCESS);
+        }
+        assert_int_equal(cci_disconnect(other.ac), CCI_SUCCESS);
+        AWAIT(count_of(other.b, CCI_EVENT_DISCONNECT) == 1);
+        for (n = 0; n < 10; n++) { /* in the order in which they came */
+            cci_event_t *event = other.b->queue[0];
+            assert_int_equal(event->type, CCI_EVENT_RECV);
+            drop(take(other.b, CCI_EVENT_RECV));
+        }
+        await_end(other.b, other.bc, other.bc->context);
+        failed = cci_send(other.bc, "later", 5, NULL, 0);
+        assert_int_equal(failed, CCI_ERR_DISCONNECTED);
+        assert_int_equal(cci_disconnect(other.bc), CCI_SUCCESS);
+    }
+    round_trip(&pair);
+    assert_true(is_quiet(pair.a) && is_quiet(pair.b));
+}
+
+TEST(disconnect_event_late, ANYWHERE, "no CCI_EVENT_DISCONNECT comes after the program's own cci_disconnect(), or if nobody asked") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO), first = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO),
+           second = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO);
+    (void)state;
+    ask_for_ends(pair.b);
+    assert_int_equal(cci_disconnect(first.ac), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(first.bc), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(second.bc), CCI_SUCCESS); /* a has not asked */
+    assert_int_equal(cci_disconnect(second.ac), CCI_SUCCESS);
+    round_trip(&pair);
+    assert_int_equal(count_of(pair.a, CCI_EVENT_DISCONNECT) + count_of(pair.b, CCI_EVENT_DISCONNECT), 0);
+}
+
+TEST(destroy_event, ANYWHERE, "cci_destroy_endpoint() tells all peers, whose reads under way end at once") {
+    static uint8_t memory[1 << 20];
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    cci_rma_handle_t *ours, *theirs;
+    uint64_t count = 0;
+    (void)state;
+    ask_for_ends(pair.b);
+    assert_int_equal(cci_rma_register(pair.b->ep, memory, sizeof memory, 0, &ours), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(pair.a->ep, memory, sizeof memory, CCI_FLAG_READ, &theirs), CCI_SUCCESS);
+    while (count < 8) {
+        count += cci_rma(pair.bc, NULL, 0, ours, 0, theirs, 0, sizeof memory, NULL, CCI_FLAG_READ) == CCI_SUCCESS;
+    }
+    side_close(pair.a);
+    AWAIT(count_of(pair.b, CCI_EVENT_DISCONNECT) == 1);
+    assert_int_equal(count_of(pair.b, CCI_EVENT_SEND), count);
+    while (count-- > 0) {
+        cci_event_t *event = take(pair.b, CCI_EVENT_SEND);
+        assert_true(event->send.status == CCI_SUCCESS || event->send.status == CCI_ERR_DISCONNECTED);
+        drop(event);
+    }
+    await_end(pair.b, pair.bc, pair.bc->context);
+}
+
+TEST(request_peer_uri, ANYWHERE, "a connection request tells who asks, as a URI, where the transport can") {
+    side_t *a = side_open(), *b = side_open();
+    cci_event_t *request;
+    (void)state;
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    request = await(b, CCI_EVENT_CONNECT_REQUEST);
+    if (!on_verbs) { /* there the URI of an endpoint has a host and a port, and that of who asks a queue pair */
+        assert_string_equal(request->request.peer_uri, a->uri);
+    } else {
+        assert_memory_equal(request->request.peer_uri, "verbs://[", 9);
+    }
+    assert_int_equal(cci_reject(request), CCI_SUCCESS);
+    drop(request);
+    await(a, CCI_EVENT_CONNECT);
+}
+
+TEST(disconnect_held, ANYWHERE, "[4.5.4.3] events of a connection can still be returned after it was disconnected") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *held[8];
+    int i;
+    (void)state;
+    for (i = 0; i < 8; i++) {
+        send_patiently(pair.ac, "held", 4, 0, CCI_FLAG_SILENT);
+        held[i] = await(pair.b, CCI_EVENT_RECV);
+    }
+    assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    lay_ghosts(pair.b);
+    pair = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO);
+    for (i = 7; i >= 0; i--) {
+        assert_memory_equal(held[i]->recv.ptr, "held", 4);
+        drop(held[i]);
+    }
+    round_trip(&pair);
+}
+
+/* Each connection has a flag behind its context: the CONNECT or ACCEPT event was there. */
+typedef struct early {
+    int known[64];
+    size_t received;
+    int too_early;
+} early_t;
+
+static early_t early;
+
+static int speak_at_once(side_t *side, cci_event_t *event) {
+    cci_connection_t *connection = NULL;
+    (void)side;
+    if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+        uint8_t number = *(const uint8_t *)event->request.data_ptr;
+        assert_int_equal(cci_accept(event, &early.known[32 + number]), CCI_SUCCESS);
+    } else if (event->type == CCI_EVENT_ACCEPT) {
+        connection = event->accept.connection;
+        assert_int_equal(event->accept.status, CCI_SUCCESS);
+    } else if (event->type == CCI_EVENT_CONNECT) {
+        connection = event->connect.connection;
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+    } else if (event->type == CCI_EVENT_RECV) {
+        early.too_early += *(int *)event->recv.connection->context != 1;
+        early.received++;
+    }
+    if (connection != NULL) {
+        *(int *)connection->context = 1;
+        assert_int_equal(cci_send(connection, "hello", 5, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        assert_int_equal(cci_send(connection, "again", 5, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    }
+    drop(event);
+    return 1;
+}
+
+static void never_early(cci_conn_attribute_t attribute) {
+    side_t *a = side_open(), *b = side_open();
+    uint8_t i;
+    memset(&early, 0, sizeof early);
+    a->handler = b->handler = speak_at_once;
+    for (i = 0; i < 32; i++) {
+        assert_int_equal(cci_connect(a->ep, b->uri, &i, 1, attribute, &early.known[i], 0, NULL), CCI_SUCCESS);
+    }
+    AWAIT(early.received == 32 * 4);
+    assert_int_equal(early.too_early, 0);
+}
+
+TEST(never_early_ro, ANYWHERE, "RO: no RECV event comes before the CONNECT or ACCEPT event of its connection") {
+    (void)state;
+    never_early(CCI_CONN_ATTR_RO);
+}
+
+TEST(never_early_ru, ANYWHERE, "RU: no RECV event comes before the CONNECT or ACCEPT event of its connection") {
+    (void)state;
+    never_early(CCI_CONN_ATTR_RU);
+}
+
+TEST(never_early_uu, ANYWHERE, "UU: no RECV event comes before the CONNECT or ACCEPT event of its connection") {
+    side_t *a = side_open(), *b = side_open();
+    patience_t patience = be_patient();
+    size_t known = 0;
+    uint8_t i;
+    (void)state;
+    memset(&early, 0, sizeof early);
+    a->handler = b->handler = speak_at_once;
+    for (i = 0; i < 32; i++) {
+        assert_int_equal(cci_connect(a->ep, b->uri, &i, 1, CCI_CONN_ATTR_UU, &early.known[i], 0, NULL), CCI_SUCCESS);
+    }
+    while (known < 64) {
+        poll_all();
+        still_patient(&patience, "all connections");
+        for (known = 0; known < 64 && early.known[known]; known++) {
+        }
+    }
+    AWAIT(early.received > 32); /* some are lost, or come too early to be taken */
+    assert_int_equal(early.too_early, 0);
+}
+
+/* ==================================================================================================================
+ * Messages
+ * ================================================================================================================== */
+
+/* Sizes from 0 to `largest` that have shown bugs before: around words, datagrams and the end. */
+static uint32_t nth_size(uint32_t n, uint32_t largest) {
+    static const uint32_t around[] = {100, 128, 255, 256, 257, 500, 512, 1000, 1023, 1024, 1025, 1400, 1401, 1408,
+                                      1416, 1424, 1432, 1440, 1448, 1456, 1464, 1472, 1473, 2048, 4095, 4096, 8192,
+                                      9000, 16384, 32768, 65000, 65535};
+    const uint32_t around_count = sizeof around / sizeof *around;
+    if (n < 66) {
+        return n < largest ? n : largest;
+    }
+    if (n < 66 + around_count) {
+        return around[n - 66] < largest ? around[n - 66] : largest;
+    }
+    return n - 66 - around_count < largest ? largest - (n - 66 - around_count) : largest;
+}
+#define SIZE_COUNT (66 + 32 + 18)
+
+static void sends_all_sizes(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    uint32_t largest = pair.ac->max_send_size, n;
+    uint8_t *bytes = (uint8_t *)need(largest);
+    for (n = 0; n < SIZE_COUNT; n++) {
+        uint32_t size = nth_size(n, largest);
+        cci_event_t *event;
+        fill(bytes, size, n);
+        send_patiently(pair.ac, size == 0 ? NULL : bytes, size, n, 0);
+        memset(bytes, 0xee, size); /* the buffer is the program's again */
+        event = await(pair.b, CCI_EVENT_RECV);
+        assert_int_equal(event->recv.len, size);
+        assert_true(holds_pattern(event->recv.ptr, size, n));
+        if (size > 0) {
+            assert_int_equal((uintptr_t)event->recv.ptr % 8, 0);
+        }
+        drop(event);
+        await_send(pair.a, pair.ac, as_context(n), CCI_SUCCESS);
+    }
+    free(bytes);
+}
+
+TEST(sizes_ro, ANYWHERE, "[4.7.2.1] RO: messages of 0 to max_send_size bytes arrive intact, 8-byte aligned") {
+    (void)state;
+    sends_all_sizes(CCI_CONN_ATTR_RO);
+}
+
+TEST(sizes_ru, ANYWHERE, "[4.7.2.1] RU: messages of 0 to max_send_size bytes arrive intact, 8-byte aligned") {
+    (void)state;
+    sends_all_sizes(CCI_CONN_ATTR_RU);
+}
+
+TEST(sizes_uu, ANYWHERE | WHEN_CLEAN, "[4.7.2.1] UU: messages of 0 to max_send_size bytes arrive intact, 8-byte aligned") {
+    (void)state;
+    sends_all_sizes(CCI_CONN_ATTR_UU);
+}
+
+TEST(send_too_long, ANYWHERE, "[4.7.2.1] one byte more than max_send_size is CCI_EMSGSIZE, also in pieces") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    int i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        pair_t pair = connect_sides(a, b, attributes[i]);
+        uint32_t largest = pair.ac->max_send_size;
+        uint8_t *bytes = (uint8_t *)need(largest + 1);
+        struct iovec pieces[2];
+        assert_int_equal(cci_send(pair.ac, bytes, largest + 1, NULL, 0), CCI_EMSGSIZE);
+        assert_int_equal(cci_send(pair.ac, bytes, 0xffffffffu, NULL, 0), CCI_EMSGSIZE);
+        pieces[0].iov_base = pieces[1].iov_base = bytes;
+        pieces[0].iov_len = largest;
+        pieces[1].iov_len = 1;
+        assert_int_equal(cci_sendv(pair.ac, pieces, 2, NULL, 0), CCI_EMSGSIZE);
+        pieces[1].iov_len = (size_t)0 - (size_t)largest + 1; /* the sum wraps around to 1 */
+        assert_int_equal(cci_sendv(pair.ac, pieces, 2, NULL, 0), CCI_EMSGSIZE);
+        free(bytes);
+    }
+    elapse(10 * MILLISECOND_NS);
+    assert_true(is_quiet(a));
+    assert_true(is_quiet(b));
+}
+
+TEST(send_arguments, ANYWHERE, "[4.7.2.1] cci_send() refuses a NULL connection, and a NULL message that has a length") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    struct iovec piece;
+    (void)state;
+    assert_int_equal(cci_send(NULL, "x", 1, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_send(pair.ac, NULL, 1, NULL, 0), CCI_EINVAL);
+    piece.iov_base = NULL;
+    piece.iov_len = 0;
+    assert_int_equal(cci_sendv(NULL, &piece, 1, NULL, 0), CCI_EINVAL);
+    piece.iov_len = 1;
+    assert_int_equal(cci_sendv(pair.ac, &piece, 1, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_sendv(pair.ac, NULL, 1, NULL, 0), CCI_EINVAL);
+    round_trip(&pair);
+}
+
+TEST(sendv_pieces, ANYWHERE, "[4.7.2.2] cci_sendv() gathers many pieces, empty ones too") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    static uint8_t bytes[256];
+    struct iovec pieces[40];
+    uint32_t i, count, at;
+    (void)state;
+    fill(bytes, sizeof bytes, 3);
+    for (count = 0; count <= 40; count++) {
+        cci_event_t *event;
+        at = 0;
+        for (i = 0; i < count; i++) {
+            uint32_t length = i * 7 % 5 * (i % 3);
+            pieces[i].iov_base = length == 0 ? NULL : bytes + at;
+            pieces[i].iov_len = length;
+            at += length;
+        }
+        assert_true(at <= sizeof bytes);
+        assert_int_equal(cci_sendv(pair.ac, count == 0 ? NULL : pieces, count, as_context(count), 0), CCI_SUCCESS);
+        event = await(pair.b, CCI_EVENT_RECV);
+        assert_int_equal(event->recv.len, at);
+        assert_true(holds_pattern(event->recv.ptr, at, 3));
+        drop(event);
+        await_send(pair.a, pair.ac, as_context(count), CCI_SUCCESS);
+    }
+}
+
+TEST(recv_hold, ANYWHERE, "[4.5.4.3] many receive events can be held, and returned in any order") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    uint32_t i;
+    uint8_t bytes[200];
+    int round;
+    (void)state;
+    for (round = 0; round < 4; round++) {
+        for (i = 0; i < 64; i++) {
+            fill(bytes, sizeof bytes, i);
+            send_patiently(pair.ac, bytes, sizeof bytes, 0, CCI_FLAG_SILENT);
+        }
+        AWAIT(count_of(pair.b, CCI_EVENT_RECV) == 64);
+        for (i = 0; i < 64; i++) {
+            assert_int_equal(pair.b->queue[i]->recv.len, sizeof bytes);
+            assert_true(holds_pattern(pair.b->queue[i]->recv.ptr, sizeof bytes, i));
+        }
+        for (i = 0; i < 64; i++) {
+            drop(pair.b->queue[round % 2 == 0 ? 63 - i : i * 37 % 64]);
+        }
+        pair.b->count = 0;
+    }
+    round_trip(&pair);
+}
+
+TEST(recv_in_place, ANYWHERE, "[1.3.6] a message can be changed in place and sent on from there") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *event, *back;
+    (void)state;
+    send_patiently(pair.ac, "ping-pong", 9, 0, CCI_FLAG_SILENT);
+    event = await(pair.b, CCI_EVENT_RECV);
+    memcpy((void *)(uintptr_t)event->recv.ptr, "PONG", 4);
+    send_patiently(pair.bc, event->recv.ptr, event->recv.len, 4, CCI_FLAG_NO_COPY);
+    back = await(pair.a, CCI_EVENT_RECV);
+    assert_memory_equal(back->recv.ptr, "PONG-pong", 9);
+    drop(back);
+    await_send(pair.b, pair.bc, as_context(4), CCI_SUCCESS);
+    drop(event);
+}
+
+TEST(recv_held_others, ANYWHERE, "[1.3.6] a held event doesn't stop the library from serving other connections") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t first = connect_sides(a, b, CCI_CONN_ATTR_RO), second = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    cci_event_t *held;
+    int i;
+    (void)state;
+    send_patiently(first.ac, "held", 4, 0, CCI_FLAG_SILENT);
+    held = await(b, CCI_EVENT_RECV);
+    for (i = 0; i < 300; i++) {
+        round_trip(&second);
+    }
+    round_trip(&first);
+    assert_memory_equal(held->recv.ptr, "held", 4);
+    drop(held);
+}
+
+TEST(send_buffered, ANYWHERE, "[4.7.2.1] when cci_send() returns the buffer is the program's again, and the list of pieces too") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    int i, flags;
+    (void)state;
+    for (i = 0; i < (is_lossy ? 2 : 3); i++) {
+        pair_t pair = connect_sides(a, b, attributes[i]);
+        uint32_t size = pair.ac->max_send_size;
+        uint8_t *bytes = (uint8_t *)need(size);
+        for (flags = 0; flags < 2; flags++) {
+            struct iovec pieces[2];
+            cci_event_t *event;
+            fill(bytes, size, (uint64_t)i);
+            pieces[0].iov_base = bytes;
+            pieces[0].iov_len = size / 3;
+            pieces[1].iov_base = bytes + size / 3;
+            pieces[1].iov_len = size - size / 3;
+            assert_int_equal(cci_sendv(pair.ac, pieces, 2, NULL, flags ? CCI_FLAG_SILENT : 0), CCI_SUCCESS);
+            memset(bytes, 0xee, size);
+            memset(pieces, 0xee, sizeof pieces);
+            event = await(b, CCI_EVENT_RECV);
+            assert_int_equal(event->recv.len, size);
+            assert_true(holds_pattern(event->recv.ptr, size, (uint64_t)i));
+            drop(event);
+        }
+        await_send(a, pair.ac, NULL, CCI_SUCCESS);
+        free(bytes);
+    }
+}
+
+TEST(flag_silent, ANYWHERE, "[4.7.2.1] CCI_FLAG_SILENT: no completion event") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    int i, j;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        pair_t pair = connect_sides(a, b, attributes[i]);
+        for (j = 0; j < 10; j++) {
+            send_patiently(pair.ac, "silent", 6, 1, CCI_FLAG_SILENT);
+        }
+        send_patiently(pair.ac, "silent", 6, 2, 0);
+        await_send(a, pair.ac, as_context(2), CCI_SUCCESS);
+        elapse(long_or_short_ns(SECOND_NS, 5 * MILLISECOND_NS));
+        assert_true(is_quiet(a));
+    }
+}
+
+TEST(flag_silent_order, ANYWHERE, "[4.7.2.1] RO: the completion of a send implies that of silent sends before it") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    int i;
+    (void)state;
+    for (i = 0; i < 50; i++) {
+        send_patiently(pair.ac, "silent", 6, 1, CCI_FLAG_SILENT);
+    }
+    send_patiently(pair.ac, "loud", 4, 2, 0);
+    await_send(pair.a, pair.ac, as_context(2), CCI_SUCCESS);
+    /* complete means that the peer's endpoint has it: it needs nothing more from here */
+    pair.a->deaf = 1;
+    AWAIT(count_of(pair.b, CCI_EVENT_RECV) == 51);
+}
+
+TEST(flag_no_copy, ANYWHERE, "[4.7.2.1] CCI_FLAG_NO_COPY: the message is what the buffer holds, and completes") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    side_t *a = side_open(), *b = side_open();
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = connect_sides(a, b, attributes[i]);
+        uint32_t size = pair.ac->max_send_size, n;
+        uint8_t *bytes = (uint8_t *)need(size);
+        cci_event_t *event;
+        fill(bytes, size, 8);
+        for (n = 0; n < 8; n++) {
+            send_patiently(pair.ac, bytes + n, size - n, n, CCI_FLAG_NO_COPY);
+            event = await(b, CCI_EVENT_RECV);
+            assert_int_equal(event->recv.len, size - n);
+            assert_memory_equal(event->recv.ptr, bytes + n, size - n);
+            drop(event);
+            await_send(a, pair.ac, as_context(n), CCI_SUCCESS);
+        }
+        free(bytes);
+    }
+}
+
+TEST(flag_forbidden, ANYWHERE, "[4.7.2.1] NO_COPY together with SILENT is only allowed on RO connections") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t ro = connect_sides(a, b, CCI_CONN_ATTR_RO), ru = connect_sides(a, b, CCI_CONN_ATTR_RU),
+           uu = connect_sides(a, b, CCI_CONN_ATTR_UU);
+    (void)state;
+    assert_int_equal(cci_send(ru.ac, "x", 1, NULL, CCI_FLAG_NO_COPY | CCI_FLAG_SILENT), CCI_EINVAL);
+    assert_int_equal(cci_send(uu.ac, "x", 1, NULL, CCI_FLAG_NO_COPY | CCI_FLAG_SILENT), CCI_EINVAL);
+    assert_int_equal(cci_send(ro.ac, "x", 1, NULL, CCI_FLAG_NO_COPY | CCI_FLAG_SILENT), CCI_SUCCESS);
+    drop(await(b, CCI_EVENT_RECV));
+    round_trip(&ro);
+    assert_true(is_quiet(a));
+}
+
+TEST(flag_blocking_self, ANYWHERE, "[4.7.2.1] CCI_FLAG_BLOCKING to oneself returns the status; no event comes") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open();
+    int i, j;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        pair_t pair = connect_sides(a, a, attributes[i]);
+        for (j = 0; j < 20; j++) {
+            assert_int_equal(cci_send(pair.ac, "block", 5, NULL, CCI_FLAG_BLOCKING | (j & 1 ? CCI_FLAG_SILENT : 0)),
+                             CCI_SUCCESS);
+            if (attributes[i] != CCI_CONN_ATTR_UU) {
+                drop(await(a, CCI_EVENT_RECV));
+            }
+        }
+        elapse(5 * MILLISECOND_NS);
+        assert_int_equal(count_of(a, CCI_EVENT_SEND), 0);
+    }
+}
+
+TEST(flag_blocking, ANYWHERE, "[4.7.2.1] CCI_FLAG_BLOCKING returns when the peer has the message; no event comes") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    side_t *a = side_open(), *b = side_open();
+    int i, j;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = connect_sides(a, b, attributes[i]);
+        serve(b);
+        for (j = 0; j < 100; j++) {
+            assert_int_equal(cci_send(pair.ac, "block", 5, NULL, CCI_FLAG_BLOCKING), CCI_SUCCESS);
+        }
+        AWAIT(__atomic_load_n(&server.received, __ATOMIC_RELAXED) == 100);
+        stop_serving();
+        assert_int_equal(server.failures, 0);
+        assert_true(is_quiet(a));
+    }
+}
+
+TEST(flag_blocking_timeout, ANYWHERE, "[4.7.2.1] CCI_FLAG_BLOCKING returns CCI_ETIMEDOUT when the peer doesn't answer") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    (void)state;
+    silence(pair.b);
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+    assert_int_equal(cci_send(pair.ac, "block", 5, NULL, CCI_FLAG_BLOCKING), CCI_ETIMEDOUT);
+    assert_int_equal(count_of(pair.a, CCI_EVENT_SEND), 0);
+}
+
+/* ---- many messages ------------------------------------------------------------------------------------------------------ */
+
+/* Message n is its number and then a pattern; its length follows from n. */
+typedef struct stream {
+    uint32_t count;
+    uint32_t largest;
+    uint32_t received, completed;
+    uint32_t out_of_order, corrupt, failed, duplicated;
+    uint8_t *seen;
+} stream_t;
+
+static uint32_t stream_length(const stream_t *stream, uint32_t n) {
+    uint32_t hash = n * 2654435761u >> 7;
+    uint32_t length = hash % 16 == 0 ? stream->largest - hash % 5 : hash % 16 < 4 ? hash % 1500 : hash % 100;
+    length = length < stream->largest ? length : stream->largest;
+    return length < 4 ? 4 : length;
+}
+
+static int stream_handler(side_t *side, cci_event_t *event) {
+    stream_t *stream = (stream_t *)side->user;
+    uint32_t n;
+    if (event->type == CCI_EVENT_RECV) {
+        if (event->recv.len < 4) {
+            stream->corrupt++;
+        } else {
+            memcpy(&n, event->recv.ptr, 4);
+            if (n >= stream->count || event->recv.len != stream_length(stream, n) ||
+                !holds_pattern((const uint8_t *)event->recv.ptr + 4, event->recv.len - 4, n)) {
+                stream->corrupt++;
+            } else {
+                stream->out_of_order += n != stream->received;
+                stream->duplicated += stream->seen[n];
+                stream->seen[n] = 1;
+            }
+        }
+        stream->received++;
+    } else if (event->type == CCI_EVENT_SEND) {
+        stream->failed += event->send.status != CCI_SUCCESS;
+        stream->out_of_order += (uintptr_t)event->send.context != stream->completed;
+        stream->completed++;
+    } else {
+        return 0;
+    }
+    drop(event);
+    return 1;
+}
+
+/* Sends `count` messages of mixed sizes from one end to the other, or in both directions. */
+static void run_stream(const pair_t *pair, stream_t *to_b, stream_t *to_a, uint32_t count, int is_reliable) {
+    stream_t *streams[2];
+    cci_connection_t *connections[2];
+    stream_t *completions[2];
+    uint32_t sent[2] = {0, 0};
+    patience_t patience = be_patient();
+    uint8_t *bytes = (uint8_t *)need(pair->ac->max_send_size + 4u);
+    int i;
+    streams[0] = to_b;
+    streams[1] = to_a;
+    connections[0] = pair->ac;
+    connections[1] = pair->bc;
+    for (i = 0; i < 2; i++) {
+        memset(streams[i], 0, sizeof *streams[i]);
+        streams[i]->count = count;
+        streams[i]->largest = connections[i]->max_send_size;
+        streams[i]->seen = (uint8_t *)need(count);
+    }
+    pair->b->user = to_b;
+    pair->a->user = to_a;
+    pair->a->handler = pair->b->handler = stream_handler;
+    completions[0] = to_a; /* what a sends is completed in what a handles */
+    completions[1] = to_b;
+    while (completions[0]->completed < count || completions[1]->completed < count ||
+           (is_reliable && (to_a->received < count || to_b->received < count))) {
+        for (i = 0; i < 2; i++) {
+            int burst;
+            for (burst = 0; burst < 16 && sent[i] < count; burst++) {
+                uint32_t length = stream_length(streams[i], sent[i]);
+                int status;
+                memcpy(bytes, &sent[i], 4);
+                fill(bytes + 4, length - 4, sent[i]);
+                status = cci_send(connections[i], bytes, length, as_context(sent[i]), 0);
+                if (status == CCI_ENOBUFS) {
+                    break;
+                }
+                assert_int_equal(status, CCI_SUCCESS);
+                sent[i]++;
+            }
+        }
+        poll_all();
+        still_patient(&patience, "a stream of messages");
+    }
+    elapse(10 * MILLISECOND_NS);
+    pair->a->handler = pair->b->handler = NULL;
+    for (i = 0; i < 2; i++) {
+        free(streams[i]->seen);
+        assert_int_equal(streams[i]->corrupt, 0);
+        assert_int_equal(streams[i]->failed, 0);
+    }
+    free(bytes);
+}
+
+TEST(stream_ro, ANYWHERE, "[4.4.4.1] RO: delivery and completions are in the order of the calls, each message once") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    stream_t to_a, to_b;
+    uint32_t count = 5000;
+    (void)state;
+    run_stream(&pair, &to_b, &to_a, count, 1);
+    assert_int_equal(to_a.out_of_order + to_b.out_of_order, 0);
+    assert_int_equal(to_a.received, count);
+    assert_int_equal(to_b.received, count);
+    assert_int_equal(to_a.completed, count);
+    assert_int_equal(to_b.completed, count);
+}
+
+TEST(stream_ru, ANYWHERE, "[4.4.4.1] RU: each message is delivered exactly once and completes once") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    stream_t to_a, to_b;
+    uint32_t count = 5000;
+    (void)state;
+    run_stream(&pair, &to_b, &to_a, count, 1);
+    assert_int_equal(to_a.duplicated + to_b.duplicated, 0);
+    assert_int_equal(to_a.received, count);
+    assert_int_equal(to_b.received, count);
+    assert_int_equal(to_a.completed, count);
+    assert_int_equal(to_b.completed, count);
+}
+
+TEST(stream_uu, ANYWHERE, "[4.4.4.1] UU: what arrives is intact; all sends complete with CCI_SUCCESS") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_UU);
+    stream_t to_a, to_b;
+    (void)state;
+    run_stream(&pair, &to_b, &to_a, 3000, 0);
+    assert_true(to_a.received > 1500);
+    assert_true(to_b.received > 1500);
+}
+
+TEST(stream_shared, ANYWHERE, "[4.4.4.1] RO connections between the same endpoints don't disturb each other's order") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pairs[4];
+    uint32_t sent[4] = {0}, got[4] = {0}, i, done = 0;
+    patience_t patience = be_patient();
+    (void)state;
+    for (i = 0; i < 4; i++) {
+        pairs[i] = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    }
+    while (done < 4 * 500) {
+        cci_event_t *event;
+        for (i = 0; i < 4; i++) {
+            if (sent[i] < 500 && cci_send(pairs[i].ac, &sent[i], 4, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS) {
+                sent[i]++;
+            }
+        }
+        poll_all();
+        while ((event = take(b, CCI_EVENT_RECV)) != NULL) {
+            for (i = 0; event->recv.connection != pairs[i].bc; i++) {
+                assert_true(i < 3);
+            }
+            assert_int_equal(event->recv.len, 4);
+            assert_memory_equal(event->recv.ptr, &got[i], 4);
+            got[i]++;
+            done++;
+            drop(event);
+        }
+        still_patient(&patience, "four streams");
+    }
+}
+
+/* ---- when it doesn't work ------------------------------------------------------------------------------------------------ */
+
+static void times_out(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    uintptr_t i;
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+    silence(pair.b);
+    for (i = 0; i < 5; i++) {
+        assert_int_equal(cci_send(pair.ac, "hello?", 6, as_context(i), 0), CCI_SUCCESS);
+    }
+    for (i = 0; i < 5; i++) {
+        cci_event_t *event = await(pair.a, CCI_EVENT_SEND);
+        assert_int_equal(event->send.status, CCI_ETIMEDOUT);
+        assert_ptr_equal(event->send.connection, pair.ac);
+        if (attribute == CCI_CONN_ATTR_RO) {
+            assert_ptr_equal(event->send.context, as_context(i));
+        }
+        drop(event);
+    }
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    pair.b->deaf = 0;
+    connect_sides(pair.a, pair.b, attribute); /* the endpoints are as good as ever */
+}
+
+TEST(timeout_ro, ANYWHERE, "[4.1.4.1] RO: sends to a peer that doesn't answer end with CCI_ETIMEDOUT, in order") {
+    (void)state;
+    times_out(CCI_CONN_ATTR_RO);
+}
+
+TEST(timeout_ru, ANYWHERE, "[4.1.4.1] RU: sends to a peer that doesn't answer end with CCI_ETIMEDOUT") {
+    (void)state;
+    times_out(CCI_CONN_ATTR_RU);
+}
+
+TEST(timeout_uu, ANYWHERE, "[4.4.3.1] UU: sends never time out") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_UU);
+    (void)state;
+    pair.b->deaf = 1;
+    set_number(pair.a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, 1000);
+    send_patiently(pair.ac, "hello?", 6, 3, 0);
+    await_send(pair.a, pair.ac, as_context(3), CCI_SUCCESS);
+}
+
+TEST(timeout_lowered, ANYWHERE, "[4.6.3.1] a lower send timeout counts for what is sent from then on, behind what has more time") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    const unsigned patience_before_s = patience_s;
+    int i;
+    (void)state;
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, 0); /* for ever */
+    silence(pair.b);
+    for (i = 0; i < 3; i++) {
+        assert_int_equal(cci_send(pair.ac, "patient", 7, as_context((uintptr_t)i), 0), CCI_SUCCESS);
+    }
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+    assert_int_equal(cci_send(pair.ac, "hasty", 5, as_context(3), 0), CCI_SUCCESS);
+    patience_s = 60;
+    for (i = 0; i < 4; i++) {
+        await_send(pair.a, pair.ac, as_context((uintptr_t)i), CCI_ETIMEDOUT);
+    }
+    patience_s = patience_before_s;
+}
+
+TEST(timeout_endpoint, ANYWHERE, "[4.6.3.1] the endpoint's SEND_TIMEOUT rules new connections") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair;
+    (void)state;
+    set_number(a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+    pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    silence(b);
+    send_patiently(pair.ac, "hello?", 6, 3, 0);
+    await_send(a, pair.ac, as_context(3), CCI_ETIMEDOUT);
+}
+
+TEST(timeout_patience, ANYWHERE, "[4.1.4.1] a peer that comes back before the timeout gets everything") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    int i;
+    (void)state;
+    silence(pair.b);
+    for (i = 0; i < 100; i++) {
+        send_patiently(pair.ac, "patience", 8, 3, 0);
+    }
+    elapse(long_or_short_ns(20 * SECOND_NS, 500 * MILLISECOND_NS));
+    assert_true(is_quiet(pair.a));
+    pair.b->deaf = 0;
+    AWAIT(count_of(pair.b, CCI_EVENT_RECV) == 100);
+    for (i = 0; i < 100; i++) {
+        await_send(pair.a, pair.ac, as_context(3), CCI_SUCCESS);
+    }
+}
+
+/* Sends until the peer's program holds all its receive buffers; returns how many messages that took. */
+static uint32_t exhaust(const pair_t *pair) {
+    uint32_t size = pair->ac->max_send_size, sent = 0;
+    uint8_t *bytes = (uint8_t *)need(size);
+    patience_t patience = be_patient();
+    cci_event_t *event;
+    pair->b->last_status = CCI_SUCCESS;
+    while (pair->b->last_status != CCI_ENOBUFS) {
+        if (sent < pair->b->count + 4) {
+            assert_int_equal(cci_send(pair->ac, bytes, size, as_context(1), 0), CCI_SUCCESS);
+            sent++;
+        }
+        poll_all();
+        while ((event = take(pair->a, CCI_EVENT_SEND)) != NULL) {
+            drop(event);
+        }
+        still_patient(&patience, "CCI_ENOBUFS from cci_get_event()");
+    }
+    free(bytes);
+    return sent;
+}
+
+TEST(get_event_enobufs, ANYWHERE, "[4.5.4.2] cci_get_event() says CCI_ENOBUFS while the program holds all receive buffers") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *event;
+    uint32_t sent;
+    (void)state;
+    sent = exhaust(&pair);
+    assert_true(pair.b->count > 0 && sent >= pair.b->count);
+    assert_int_equal(cci_get_event(pair.b->ep, &event), CCI_ENOBUFS);
+    assert_null(event);
+    while ((event = take(pair.b, CCI_EVENT_RECV)) != NULL) {
+        drop(event);
+        sent--;
+    }
+    while (sent > 0) {
+        drop(await(pair.b, CCI_EVENT_RECV));
+        sent--;
+    }
+}
+
+TEST(rnr_recovers, ANYWHERE, "[4.1.4.1] a sender keeps retrying while the receiver is not ready") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = open_pair(attributes[i]);
+        uint32_t sent = exhaust(&pair), got = 0;
+        cci_event_t *event;
+        elapse(long_or_short_ns(3 * SECOND_NS, 100 * MILLISECOND_NS));
+        while (got < sent) {
+            event = take(pair.b, CCI_EVENT_RECV);
+            if (event == NULL) {
+                event = await(pair.b, CCI_EVENT_RECV);
+            }
+            assert_int_equal(event->recv.len, pair.bc->max_send_size);
+            drop(event);
+            got++;
+        }
+        /* the completions of `exhaust` come before this one on RO only: wait for a quiet moment */
+        send_patiently(pair.ac, "last", 4, 99, 0);
+        drop(await(pair.b, CCI_EVENT_RECV));
+        elapse(long_or_short_ns(10 * SECOND_NS, 100 * MILLISECOND_NS));
+        while ((event = take(pair.a, CCI_EVENT_SEND)) != NULL) {
+            assert_int_equal(event->send.status, CCI_SUCCESS);
+            drop(event);
+        }
+        round_trip(&pair);
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+
+TEST(rnr_status, ANYWHERE, "[4.1.4.1] RO: when the timeout expires with the receiver not ready, it and all later sends end with RNR") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *event;
+    uint32_t i, failed = 0;
+    (void)state;
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(5000000, 1500000));
+    exhaust(&pair);
+    for (i = 0; i < 8; i++) {
+        int status = cci_send(pair.ac, "later", 5, as_context(100 + i), 0);
+        assert_int_equal(status, CCI_SUCCESS);
+    }
+    for (i = 0; i < 8;) {
+        event = await(pair.a, CCI_EVENT_SEND);
+        if ((uintptr_t)event->send.context >= 100) {
+            assert_ptr_equal(event->send.context, as_context(100 + i));
+            assert_int_equal(event->send.status, CCI_ERR_RNR);
+            i++;
+        }
+        if (event->send.status != CCI_SUCCESS) {
+            assert_int_equal(event->send.status, CCI_ERR_RNR);
+            failed++;
+        } else {
+            assert_int_equal(failed, 0); /* nothing succeeds after the first failure */
+        }
+        drop(event);
+    }
+    while ((event = take(pair.b, CCI_EVENT_RECV)) != NULL) {
+        drop(event);
+    }
+    connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO); /* the endpoints are as good as ever */
+}
+
+/* Numbered messages to a peer whose program holds all its receive buffers for longer than the send time-out. */
+typedef struct refused {
+    uint8_t status[16000], arrived[16000]; /* status + 1 of each message, 0: not completed yet */
+    uint32_t sent, completed, last_arrived, disorder, failed;
+    uint32_t none_before; /* ordered: what was issued up to the first event with RNR ends likewise */
+    int holds;            /* the receiver keeps what comes */
+} refused_t;
+
+static int refused_handler(side_t *side, cci_event_t *event) {
+    refused_t *r = (refused_t *)side->user;
+    uint32_t n;
+    if (event->type == CCI_EVENT_SEND && event->send.connection->attribute == CCI_CONN_ATTR_UU) {
+        assert_int_equal(event->send.status, CCI_SUCCESS);
+    } else if (event->type == CCI_EVENT_SEND) {
+        n = (uint32_t)(uintptr_t)event->send.context;
+        assert_int_equal(r->status[n], 0);
+        r->status[n] = (uint8_t)(event->send.status + 1);
+        if (event->send.connection->attribute == CCI_CONN_ATTR_RO) {
+            r->disorder += n != r->completed || (event->send.status == CCI_SUCCESS && n < r->none_before);
+            if (event->send.status != CCI_SUCCESS && n >= r->none_before) {
+                r->none_before = r->sent;
+            }
+        }
+        r->failed += event->send.status != CCI_SUCCESS;
+        r->completed++;
+    } else if (event->type == CCI_EVENT_RECV && event->recv.len >= sizeof n) {
+        memcpy(&n, event->recv.ptr, sizeof n);
+        assert_true(n < r->sent);
+        assert_int_equal(r->arrived[n], 0);
+        r->arrived[n] = 1;
+        r->disorder += event->recv.connection->attribute == CCI_CONN_ATTR_RO && n < r->last_arrived;
+        r->last_arrived = n;
+        if (r->holds) {
+            return 0;
+        }
+    } else if (event->type != CCI_EVENT_RECV) {
+        return 0;
+    }
+    drop(event);
+    return 1;
+}
+
+static void send_refused(refused_t *r, const pair_t *pair, uint32_t count) {
+    uint8_t *bytes = (uint8_t *)need(pair->ac->max_send_size);
+    patience_t patience = be_patient();
+    uint32_t end = r->sent + count;
+    while (r->sent < end) {
+        uint32_t length = r->sent % 7 == 0 ? pair->ac->max_send_size : 4 + r->sent % 50;
+        memcpy(bytes, &r->sent, sizeof r->sent);
+        if (cci_send(pair->ac, bytes, length, as_context(r->sent), 0) == CCI_SUCCESS) {
+            r->sent++;
+        } else {
+            poll_all();
+            still_patient(&patience, "a send buffer");
+        }
+    }
+    free(bytes);
+}
+
+/* Goes on sending while it takes events slowly: those of another connection wait in front. */
+static void send_on(refused_t *r, const pair_t *pair, cci_connection_t *other) {
+    uint32_t failed = r->failed, most = r->sent + 1500, waiting = 0, i;
+    patience_t patience = be_patient();
+    while (r->failed < failed + 20) {
+        cci_event_t *event;
+        if (r->sent < most && cci_send(pair->ac, &r->sent, sizeof r->sent, as_context(r->sent), 0) == CCI_SUCCESS) {
+            r->sent++;
+        }
+        for (i = 0; i < 2 && waiting < 100; i++) {
+            waiting += cci_send(other, "x", 1, NULL, 0) == CCI_SUCCESS;
+        }
+        if (cci_get_event(pair->a->ep, &event) == CCI_SUCCESS) {
+            waiting -= event->type == CCI_EVENT_SEND && event->send.connection == other;
+            (void)refused_handler(pair->a, event);
+        }
+        for (i = 0; i < 2 && r->sent < most; i++) {
+            if (cci_send(pair->ac, &r->sent, sizeof r->sent, as_context(r->sent), 0) == CCI_SUCCESS) {
+                r->sent++;
+            }
+        }
+        pair->a->deaf = 1;
+        if (on_sim) {
+            sim_advance_to(sim.now_ns + 5 * MILLISECOND_NS);
+            poll_all();
+        } else {
+            elapse(MILLISECOND_NS);
+        }
+        pair->a->deaf = 0;
+        still_patient(&patience, "CCI_ERR_RNR");
+    }
+}
+
+/* What arrived completed with success, and nothing else did; and the connection goes on. */
+static void assert_told_rightly(const refused_t *r, int is_ordered) {
+    uint32_t i, failed = 0;
+    for (i = 0; i < r->sent; i++) {
+        assert_true(r->status[i] == CCI_SUCCESS + 1 || r->status[i] == CCI_ERR_RNR + 1);
+        assert_int_equal(r->arrived[i], r->status[i] == CCI_SUCCESS + 1);
+        failed += r->status[i] != CCI_SUCCESS + 1;
+    }
+    assert_true(failed > 0);
+    assert_int_equal(r->disorder, is_ordered ? 0 : r->disorder);
+}
+
+static void hold_until_refused(cci_conn_attribute_t attribute) {
+    side_t *a = side_open(), *b = side_open();
+    static refused_t r;
+    pair_t pair;
+    cci_connection_t *other;
+    cci_event_t *event;
+    uint32_t i, round, before;
+    memset(&r, 0, sizeof r);
+    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, 40);
+    pair = connect_sides(a, b, attribute);
+    other = connect_sides(a, b, CCI_CONN_ATTR_UU).ac;
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(2000000, 400000));
+    a->user = b->user = &r;
+    a->handler = b->handler = refused_handler;
+    for (round = 0; round < 3; round++) {
+        r.holds = 1;
+        before = r.sent;
+        send_refused(&r, &pair, is_rc ? 3000 : 300); /* a queue of the hardware holds some besides */
+        if (round == 2) {
+            send_on(&r, &pair, other);
+            before = r.sent;
+        }
+        AWAIT(r.completed == r.sent);
+        for (i = before; attribute == CCI_CONN_ATTR_RO && i + 1 < r.sent; i++) { /* [4.1.4.1] all behind the first */
+            assert_true(r.status[i] == CCI_SUCCESS + 1 || r.status[i + 1] == CCI_ERR_RNR + 1);
+        }
+        r.holds = 0;
+        while ((event = take(b, CCI_EVENT_RECV)) != NULL) {
+            drop(event);
+        }
+        before = r.sent;
+        send_refused(&r, &pair, 200); /* these start afresh */
+        AWAIT(r.completed == r.sent);
+        for (i = before; i < r.sent; i++) {
+            assert_int_equal(r.status[i], CCI_SUCCESS + 1);
+        }
+        elapse(long_or_short_ns(3 * SECOND_NS, 20 * MILLISECOND_NS));
+        assert_told_rightly(&r, attribute == CCI_CONN_ATTR_RO);
+    }
+    a->handler = b->handler = NULL;
+    round_trip(&pair);
+    side_close(a);
+    side_close(b);
+    side_count -= 2;
+}
+
+TEST(rnr_gap_ro, ANYWHERE, "[4.1.4.1] RO: what ends with RNR was not delivered, all behind it ends likewise, the connection lives") {
+    (void)state;
+    hold_until_refused(CCI_CONN_ATTR_RO);
+}
+
+TEST(rnr_gap_ru, ANYWHERE, "[4.1.4.1] RU: what ends with RNR was not delivered, all else was, the connection lives") {
+    (void)state;
+    hold_until_refused(CCI_CONN_ATTR_RU);
+}
+
+TEST(rnr_others, ANYWHERE | WHEN_CLEAN, "[4.1.4.1] unreliable sends never end with CCI_ERR_RNR") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t uu = connect_sides(a, b, CCI_CONN_ATTR_UU), ro = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    int i, is_unreliable;
+    (void)state;
+    exhaust(&ro);
+    for (i = 0; i < 50; i++) {
+        cci_event_t *event;
+        send_patiently(uu.ac, "dropped", 7, 5, 0);
+        do {
+            event = await(a, CCI_EVENT_SEND);
+            is_unreliable = event->send.connection == uu.ac;
+            assert_int_equal(event->send.status, CCI_SUCCESS);
+            drop(event);
+        } while (!is_unreliable);
+    }
+}
+
+TEST(uu_never_refused, ANYWHERE, "UU: a peer that takes nothing refuses nothing: what it has no room for is lost") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_UU);
+    uint32_t i, size = pair.ac->max_send_size;
+    uint8_t *bytes = (uint8_t *)need(size);
+    cci_event_t *event;
+    (void)state;
+    pair.b->deaf = 1;
+    for (i = 0; i < 3000; i++) {
+        int status = cci_send(pair.ac, bytes, i % 5 == 0 ? size : i % 100, as_context(i), 0);
+        assert_int_equal(status, CCI_SUCCESS);
+        await_send(pair.a, pair.ac, as_context(i), CCI_SUCCESS);
+    }
+    pair.b->deaf = 0;
+    elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
+    while ((event = take(pair.b, CCI_EVENT_RECV)) != NULL) {
+        drop(event);
+    }
+    free(bytes);
+}
+
+TEST(send_enobufs, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT messages can be pending; then CCI_ENOBUFS, until some complete") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    uint32_t count = get_number(pair.a->ep, CCI_OPT_ENDPT_SEND_BUF_COUNT), sent = 0, i;
+    int status;
+    (void)state;
+    pair.b->deaf = 1;
+    while ((status = cci_send(pair.ac, "pending", 7, as_context(sent), 0)) == CCI_SUCCESS) {
+        sent++;
+        assert_true(sent <= 4u * count + 1000);
+    }
+    assert_int_equal(status, CCI_ENOBUFS);
+    assert_true(sent >= count);
+    assert_true(sent >= 200);
+    pair.b->deaf = 0;
+    pair.b->handler = count_and_drop;
+    pair.b->user = &server.received;
+    server.received = 0;
+    AWAIT(server.received == sent);
+    for (i = 0; i < sent; i++) {
+        await_send(pair.a, pair.ac, as_context(i), CCI_SUCCESS);
+    }
+    pair.b->handler = NULL;
+    round_trip(&pair);
+}
+
+/* ---- a program that makes remote calls ---------------------------------------------------------------------------------- */
+
+/* A call: what its request's completion frees is needed no more when the answer is used. Programs are written so. */
+typedef struct call {
+    int is_sent, is_answered;
+} call_t;
+
+typedef struct caller {
+    call_t *calls;
+    uint32_t count, sent, answered, early; /* early: answers that came before the completion of what they answer */
+    uint32_t owed[256], owed_count;        /* server: answers that are still to be sent */
+    int is_slow;                           /* server: it answers later */
+    uint8_t *bytes;
+} caller_t;
+
+/* Short ones, those that fill a packet, and long ones. */
+static uint32_t call_length(uint32_t n, uint32_t largest) {
+    uint32_t hash = n * 2654435761u >> 9;
+    uint32_t length = hash % 8 == 0 ? largest - hash % 3 * 8 : hash % 8 == 1 ? largest / 2 : 4 + hash % 200;
+    return length < 4 ? 4 : length > largest ? largest : length;
+}
+
+static int client_handler(side_t *side, cci_event_t *event) {
+    caller_t *caller = (caller_t *)side->user;
+    uint32_t n;
+    if (event->type == CCI_EVENT_SEND) {
+        assert_int_equal(event->send.status, CCI_SUCCESS);
+        ((call_t *)event->send.context)->is_sent++;
+    } else if (event->type == CCI_EVENT_RECV) {
+        memcpy(&n, event->recv.ptr, sizeof n);
+        assert_true(n < caller->count);
+        caller->early += !caller->calls[n].is_sent;
+        caller->calls[n].is_answered++;
+        caller->answered++;
+    } else {
+        return 0;
+    }
+    drop(event);
+    return 1;
+}
+
+static int answer(caller_t *server_side, cci_connection_t *connection, uint32_t n) {
+    memcpy(server_side->bytes, &n, sizeof n);
+    return cci_send(connection, server_side->bytes, call_length(n * 7 + 1, connection->max_send_size), NULL,
+                    CCI_FLAG_SILENT) == CCI_SUCCESS;
+}
+
+static int answering_handler(side_t *side, cci_event_t *event) {
+    caller_t *caller = (caller_t *)side->user;
+    uint32_t n;
+    if (event->type != CCI_EVENT_RECV) {
+        return 0;
+    }
+    memcpy(&n, event->recv.ptr, sizeof n);
+    if (caller->is_slow || caller->owed_count > 0 || !answer(caller, event->recv.connection, n)) {
+        assert_true(caller->owed_count < 256);
+        caller->owed[caller->owed_count++] = n;
+    }
+    drop(event);
+    return 1;
+}
+
+static void make_calls(cci_conn_attribute_t attribute, uint32_t count, uint32_t window, uint64_t pause_ns) {
+    pair_t pair = open_pair(attribute);
+    patience_t patience = be_patient();
+    caller_t client, other;
+    uint32_t i;
+    memset(&client, 0, sizeof client);
+    memset(&other, 0, sizeof other);
+    other.is_slow = pause_ns > 0;
+    client.count = count;
+    client.calls = (call_t *)need(count * sizeof *client.calls);
+    client.bytes = (uint8_t *)need(pair.ac->max_send_size);
+    other.bytes = (uint8_t *)need(pair.ac->max_send_size);
+    pair.a->user = &client;
+    pair.b->user = &other;
+    pair.a->handler = client_handler;
+    pair.b->handler = answering_handler;
+    while (client.answered < count) {
+        while (client.sent < count && client.sent - client.answered < window) {
+            memcpy(client.bytes, &client.sent, sizeof client.sent);
+            if (cci_send(pair.ac, client.bytes, call_length(client.sent, pair.ac->max_send_size),
+                         &client.calls[client.sent], 0) != CCI_SUCCESS) {
+                break;
+            }
+            client.sent++;
+        }
+        if (pause_ns > 0) {
+            elapse(pause_ns); /* the acknowledgement leaves on its own, long before the answer */
+        }
+        poll_all();
+        for (i = 0; i < other.owed_count && answer(&other, pair.bc, other.owed[i]);) {
+            i++;
+        }
+        memmove(other.owed, other.owed + i, (other.owed_count - i) * sizeof other.owed[0]);
+        other.owed_count -= i;
+        still_patient(&patience, "answers");
+    }
+    AWAIT(client.calls[count - 1].is_sent);
+    for (i = 0; i < count; i++) {
+        assert_int_equal(client.calls[i].is_answered, 1);
+    }
+    assert_int_equal(client.early, 0);
+    pair.a->handler = pair.b->handler = NULL;
+    free(client.calls);
+    free(client.bytes);
+    free(other.bytes);
+    side_close(pair.a);
+    side_close(pair.b);
+    side_count -= 2;
+}
+
+TEST(calls_ro, ANYWHERE, "RO: the completion of a send comes before the answer that it provoked") {
+    (void)state;
+    make_calls(CCI_CONN_ATTR_RO, 2000, 1, 0);
+    make_calls(CCI_CONN_ATTR_RO, 6000, 64, 0);
+}
+
+TEST(calls_ru, ANYWHERE | WHEN_CLEAN, "RU: the completion of a send comes before the answer that it provoked") {
+    (void)state;
+    make_calls(CCI_CONN_ATTR_RU, 2000, 1, 0);
+    make_calls(CCI_CONN_ATTR_RU, 6000, 64, 0);
+}
+
+TEST(calls_late, ANYWHERE, "the completion of a send comes before an answer that the peer thinks about for a while") {
+    (void)state;
+    make_calls(CCI_CONN_ATTR_RO, long_or_short_us(600, 60), 3, 2 * MILLISECOND_NS);
+    if (!is_lossy) {
+        make_calls(CCI_CONN_ATTR_RU, long_or_short_us(600, 60), 3, 2 * MILLISECOND_NS);
+    }
+}
+
+/* ==================================================================================================================
+ * Remote memory access
+ * ================================================================================================================== */
+
+#define GUARD 64
+
+/* Registered memory with guard bytes around it. */
+typedef struct region {
+    cci_endpoint_t *endpoint;
+    uint8_t *memory;
+    uint8_t *start;
+    size_t size;
+    cci_rma_handle_t *handle;
+} region_t;
+
+static int takes_shared_memory; /* memory for RMA comes from cci_rma_alloc() */
+
+static void *need_memory(cci_endpoint_t *endpoint, size_t size) {
+    void *memory = NULL;
+    if (!takes_shared_memory) {
+        return need(size);
+    }
+    assert_int_equal(cci_rma_alloc(endpoint, size, &memory), CCI_SUCCESS);
+    return memory;
+}
+
+static region_t make_region(cci_endpoint_t *endpoint, size_t size, int flags) {
+    region_t region;
+    region.endpoint = endpoint;
+    region.size = size;
+    region.memory = (uint8_t *)need_memory(endpoint, size + 2 * GUARD);
+    region.start = region.memory + GUARD;
+    region.handle = NULL;
+    memset(region.memory, 0xa5, size + 2 * GUARD);
+    assert_int_equal(cci_rma_register(endpoint, region.start, size, flags, &region.handle), CCI_SUCCESS);
+    assert_non_null(region.handle);
+    return region;
+}
+
+static void free_region(region_t *region) {
+    if (region->handle != NULL) {
+        assert_int_equal(cci_rma_deregister(region->endpoint, region->handle), CCI_SUCCESS);
+    }
+    if (takes_shared_memory) {
+        assert_int_equal(cci_rma_free(region->endpoint, region->memory), CCI_SUCCESS);
+    } else {
+        free(region->memory);
+    }
+}
+
+static int all_bytes_are(const uint8_t *bytes, size_t count, uint8_t value) {
+    size_t i;
+    for (i = 0; i < count; i++) {
+        if (bytes[i] != value) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Everything but the given range still is 0xa5. */
+static void assert_untouched_around(const region_t *region, size_t offset, size_t length) {
+    assert_true(all_bytes_are(region->memory, GUARD + offset, 0xa5));
+    assert_true(all_bytes_are(region->start + offset + length, region->size - offset - length + GUARD, 0xa5));
+}
+
+static void await_rma(side_t *side, const void *context, cci_status_t status) {
+    cci_event_t *event = await(side, CCI_EVENT_SEND);
+    assert_ptr_equal(event->send.context, context);
+    assert_int_equal(event->send.status, status);
+    drop(event);
+}
+
+/* An RMA that must fail: at once or with its completion. */
+static void assert_handle_error(const pair_t *pair, cci_rma_handle_t *local, uint64_t local_offset,
+                                cci_rma_handle_t *remote, uint64_t remote_offset, uint64_t length, int flags) {
+    int status = cci_rma(pair->ac, NULL, 0, local, local_offset, remote, remote_offset, length, &context_a, flags);
+    if (status == CCI_SUCCESS) {
+        await_rma(pair->a, &context_a, CCI_ERR_RMA_HANDLE);
+    } else {
+        assert_int_equal(status, CCI_ERR_RMA_HANDLE);
+    }
+}
+
+#define READ_WRITE (CCI_FLAG_READ | CCI_FLAG_WRITE)
+
+/* Where memory is shared the first RMAs see that it is mapped, and sooner or later one finds it so. */
+static void map_for(const pair_t *pair, const region_t *local, const region_t *remote) {
+    const cci__sisci *ep = (const cci__sisci *)(const void *)pair->a->ep;
+    patience_t patience = be_patient();
+    while (takes_shared_memory && ep->mapped_bytes == 0) {
+        assert_int_equal(cci_rma(pair->ac, NULL, 0, local->handle, 0, remote->handle, 0, 1, NULL, CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        await_rma(pair->a, NULL, CCI_SUCCESS);
+        still_patient(&patience, "memory to be mapped");
+    }
+}
+
+/* One transfer of `length` bytes between odd places, checked to the byte. */
+static void transfer(const pair_t *pair, size_t length, size_t local_offset, size_t remote_offset, int flag) {
+    region_t local = make_region(pair->a->ep, local_offset + length + 13, 0);
+    region_t remote = make_region(pair->b->ep, remote_offset + length + 29, flag);
+    region_t *from = flag == CCI_FLAG_WRITE ? &local : &remote, *to = flag == CCI_FLAG_WRITE ? &remote : &local;
+    size_t from_offset = flag == CCI_FLAG_WRITE ? local_offset : remote_offset;
+    size_t to_offset = flag == CCI_FLAG_WRITE ? remote_offset : local_offset;
+    fill(from->start + from_offset, length, length);
+    assert_int_equal(cci_rma(pair->ac, NULL, 0, local.handle, local_offset, remote.handle, remote_offset, length,
+                             as_context(length), flag),
+                     CCI_SUCCESS);
+    await_rma(pair->a, as_context(length), CCI_SUCCESS);
+    assert_true(holds_pattern(to->start + to_offset, length, length));
+    assert_true(holds_pattern(from->start + from_offset, length, length));
+    assert_untouched_around(to, to_offset, length);
+    assert_true(is_quiet(pair->b)); /* no event without a completion message */
+    free_region(&local);
+    free_region(&remote);
+}
+
+static void transfers_of_all_sizes(cci_conn_attribute_t attribute, int flag) {
+    static const size_t lengths[] = {1,    2,    3,    7,     8,     9,     63,     64,      65,     1000,
+                                     1400, 1472, 1473, 4095,  4096,  4097,  10000,  65535,   65536,  65537,
+                                     99999, 262144 + 5, 1048576, 3145728 + 7};
+    pair_t pair = open_pair(attribute);
+    size_t i, count = sizeof lengths / sizeof *lengths;
+    for (i = 0; i < count - (is_lossy ? 1 : 0); i++) {
+        transfer(&pair, lengths[i], i % 9, i * 5 % 17, flag);
+        transfer(&pair, lengths[i], 0, 0, flag);
+    }
+}
+
+TEST(rma_write_ro, ANYWHERE, "[4.7.2.5] RO: WRITE moves local to remote memory, any length and offset, and nothing around it") {
+    (void)state;
+    transfers_of_all_sizes(CCI_CONN_ATTR_RO, CCI_FLAG_WRITE);
+}
+
+TEST(rma_write_ru, ANYWHERE, "[4.7.2.5] RU: WRITE moves local to remote memory, any length and offset, and nothing around it") {
+    (void)state;
+    transfers_of_all_sizes(CCI_CONN_ATTR_RU, CCI_FLAG_WRITE);
+}
+
+TEST(rma_read_ro, ANYWHERE, "[4.7.2.5] RO: READ moves remote to local memory, any length and offset, and nothing around it") {
+    (void)state;
+    transfers_of_all_sizes(CCI_CONN_ATTR_RO, CCI_FLAG_READ);
+}
+
+TEST(rma_read_ru, ANYWHERE, "[4.7.2.5] RU: READ moves remote to local memory, any length and offset, and nothing around it") {
+    (void)state;
+    transfers_of_all_sizes(CCI_CONN_ATTR_RU, CCI_FLAG_READ);
+}
+
+TEST(rma_both_ways, ANYWHERE, "[4.7.2.5] either end may initiate; many transfers may be under way at once") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    enum { EACH = 8192, COUNT = 32 };
+    region_t a = make_region(pair.a->ep, EACH * COUNT, READ_WRITE);
+    region_t b = make_region(pair.b->ep, EACH * COUNT, READ_WRITE);
+    uintptr_t i;
+    (void)state;
+    /* a writes the even pieces to b, b writes the odd ones to a; then each reads them back from the other */
+    for (i = 0; i < COUNT; i++) {
+        region_t *from = i % 2 == 0 ? &a : &b, *to = i % 2 == 0 ? &b : &a;
+        fill(from->start + i * EACH, EACH, i);
+        assert_int_equal(cci_rma(i % 2 == 0 ? pair.ac : pair.bc, NULL, 0, from->handle, i * EACH, to->handle, i * EACH,
+                                 EACH, as_context(i), CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+    }
+    for (i = 0; i < COUNT; i++) {
+        await_rma(i % 2 == 0 ? pair.a : pair.b, as_context(i), CCI_SUCCESS);
+    }
+    for (i = 0; i < COUNT; i++) {
+        assert_true(holds_pattern(a.start + i * EACH, EACH, i));
+        assert_true(holds_pattern(b.start + i * EACH, EACH, i));
+    }
+    free_region(&a);
+    free_region(&b);
+}
+
+/* As many RMAs as the program lets be pending, each with a completion of its own. */
+static void many_at_once(cci_conn_attribute_t attribute, int flags) {
+    enum { COUNT = 8192, SIZE = 64 };
+    side_t *a = side_open(), *b = side_open();
+    region_t local, remote;
+    pair_t pair;
+    uint32_t i, pending = 0;
+    uint8_t *is_done = (uint8_t *)need(COUNT);
+    set_number(a->ep, CCI_OPT_ENDPT_SEND_BUF_COUNT, COUNT);
+    pair = connect_sides(a, b, attribute);
+    local = make_region(a->ep, COUNT * SIZE, CCI_FLAG_READ | CCI_FLAG_WRITE);
+    remote = make_region(b->ep, COUNT * SIZE, CCI_FLAG_READ | CCI_FLAG_WRITE);
+    fill(flags & CCI_FLAG_READ ? remote.start : local.start, COUNT * SIZE, 5);
+    for (i = 0; i < COUNT; i++) {
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, i * SIZE, remote.handle, i * SIZE, SIZE, as_context(i), flags),
+                         CCI_SUCCESS);
+    }
+    for (pending = COUNT; pending > 0; pending--) {
+        cci_event_t *event = await(a, CCI_EVENT_SEND);
+        i = (uint32_t)(uintptr_t)event->send.context;
+        assert_int_equal(event->send.status, CCI_SUCCESS);
+        assert_int_equal(is_done[i], 0);
+        is_done[i] = 1;
+        drop(event);
+    }
+    assert_true(holds_pattern(local.start, COUNT * SIZE, 5));
+    assert_true(holds_pattern(remote.start, COUNT * SIZE, 5));
+    free_region(&local);
+    free_region(&remote);
+    free(is_done);
+    side_close(a);
+    side_close(b);
+    side_count -= 2;
+}
+
+TEST(rma_many_writes, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT is what limits writes: 8,192 are pending at once") {
+    (void)state;
+    many_at_once(CCI_CONN_ATTR_RO, CCI_FLAG_WRITE);
+    many_at_once(CCI_CONN_ATTR_RU, CCI_FLAG_WRITE);
+}
+
+TEST(rma_many_reads, ANYWHERE, "[4.6.3.1] SEND_BUF_COUNT is what limits reads: 8,192 are pending at once") {
+    (void)state;
+    many_at_once(CCI_CONN_ATTR_RO, CCI_FLAG_READ);
+    many_at_once(CCI_CONN_ATTR_RU, CCI_FLAG_READ);
+}
+
+TEST(rma_overlap, ANYWHERE, "[4.7.2.3] registrations may overlap") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 1000, 0), remote = make_region(pair.b->ep, 1000, CCI_FLAG_WRITE);
+    cci_rma_handle_t *same, *part;
+    (void)state;
+    assert_int_equal(cci_rma_register(pair.b->ep, remote.start, 1000, CCI_FLAG_WRITE, &same), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(pair.b->ep, remote.start + 500, 100, CCI_FLAG_WRITE, &part), CCI_SUCCESS);
+    fill(local.start, 1000, 1);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 1000, NULL, CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    assert_int_equal(cci_rma_deregister(pair.b->ep, remote.handle), CCI_SUCCESS);
+    remote.handle = same;
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, part, 50, 50, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    assert_true(holds_pattern(remote.start, 550, 1));
+    assert_true(holds_pattern(remote.start + 550, 50, 1));
+    assert_memory_equal(remote.start + 600, local.start + 600, 400);
+    assert_int_equal(cci_rma_deregister(pair.b->ep, part), CCI_SUCCESS);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_register_arguments, ANYWHERE, "[4.7.2.3] cci_rma_register() refuses NULL and a length of 0") {
+    side_t *a = side_open();
+    static uint8_t memory[16];
+    cci_rma_handle_t *handle = NULL;
+    (void)state;
+    assert_int_equal(cci_rma_register(NULL, memory, 16, 0, &handle), CCI_EINVAL);
+    assert_int_equal(cci_rma_register(a->ep, NULL, 16, 0, &handle), CCI_EINVAL);
+    assert_int_equal(cci_rma_register(a->ep, memory, 0, 0, &handle), CCI_EINVAL);
+    assert_int_equal(cci_rma_register(a->ep, memory, 16, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_rma_register(a->ep, memory, UINT64_MAX, 0, &handle), CCI_EINVAL);
+    assert_int_equal(cci_rma_deregister(NULL, handle), CCI_EINVAL);
+    assert_int_equal(cci_rma_deregister(a->ep, NULL), CCI_EINVAL);
+}
+
+TEST(rma_deregister_stale, ANYWHERE, "[4.7.2.4] once deregistered a handle is stale; the place is used again safely") {
+    side_t *a = side_open();
+    static uint8_t memory[16];
+    cci_rma_handle_t *handle = NULL;
+    struct cci_rma_handle old;
+    int i;
+    (void)state;
+    assert_int_equal(cci_rma_register(a->ep, memory, 16, 0, &handle), CCI_SUCCESS);
+    memcpy(&old, handle, sizeof old);
+    assert_int_equal(cci_rma_deregister(a->ep, handle), CCI_SUCCESS);
+    for (i = 0; i < 1000; i++) {
+        assert_int_equal(cci_rma_deregister(a->ep, &old), CCI_ERR_RMA_HANDLE);
+        assert_int_equal(cci_rma_register(a->ep, memory, 16, 0, &handle), CCI_SUCCESS);
+        assert_memory_not_equal(handle, &old, sizeof old);
+        assert_int_equal(cci_rma_deregister(a->ep, handle), CCI_SUCCESS);
+    }
+}
+
+TEST(rma_arguments, ANYWHERE, "[4.7.2.5] cci_rma() refuses NULL, unreliable connections, no bytes, and not just one of READ and WRITE") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO), uu = connect_sides(a, b, CCI_CONN_ATTR_UU);
+    region_t local = make_region(a->ep, 64, READ_WRITE), remote = make_region(b->ep, 64, READ_WRITE);
+    (void)state;
+    assert_int_equal(cci_rma(NULL, NULL, 0, local.handle, 0, remote.handle, 0, 8, NULL, CCI_FLAG_READ), CCI_EINVAL);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, NULL, 0, remote.handle, 0, 8, NULL, CCI_FLAG_READ), CCI_EINVAL);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, NULL, 0, 8, NULL, CCI_FLAG_READ), CCI_EINVAL);
+    assert_int_equal(cci_rma(uu.ac, NULL, 0, local.handle, 0, remote.handle, 0, 8, NULL, CCI_FLAG_READ), CCI_EINVAL);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 0, NULL, CCI_FLAG_READ), CCI_EINVAL);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 8, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 8, NULL, READ_WRITE), CCI_EINVAL);
+    assert_int_equal(cci_rma(pair.ac, "x", pair.ac->max_send_size + 1, local.handle, 0, remote.handle, 0, 8, NULL,
+                             CCI_FLAG_WRITE),
+                     CCI_EMSGSIZE);
+    elapse(10 * MILLISECOND_NS);
+    assert_true(is_quiet(a));
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_message, ANYWHERE, "[4.7.2.5] RO: the completion message comes after the data, in order with sends before and after it") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 200000, 0), remote = make_region(pair.b->ep, 200000, READ_WRITE);
+    uintptr_t round;
+    (void)state;
+    for (round = 0; round < 6; round++) {
+        size_t length = round % 2 == 0 ? 200000 : 100;
+        cci_event_t *event;
+        uintptr_t i;
+        fill(local.start, length, round);
+        send_patiently(pair.ac, "before", 6, 1, 0);
+        assert_int_equal(cci_rma(pair.ac, "done", 4, local.handle, 0, remote.handle, 0, length, as_context(2),
+                                 CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        send_patiently(pair.ac, "after", 5, 3, 0);
+        event = await(pair.b, CCI_EVENT_RECV);
+        assert_memory_equal(event->recv.ptr, "before", 6);
+        drop(event);
+        event = await(pair.b, CCI_EVENT_RECV);
+        assert_ptr_equal(event->recv.connection, pair.bc);
+        assert_int_equal(event->recv.len, 4);
+        assert_memory_equal(event->recv.ptr, "done", 4);
+        assert_true(holds_pattern(remote.start, length, round)); /* the data was there first */
+        drop(event);
+        event = await(pair.b, CCI_EVENT_RECV);
+        assert_memory_equal(event->recv.ptr, "after", 5);
+        drop(event);
+        for (i = 1; i <= 3; i++) {
+            await_rma(pair.a, as_context(i), CCI_SUCCESS);
+        }
+    }
+    assert_true(is_quiet(pair.b));
+    free_region(&local);
+    free_region(&remote);
+}
+
+static int check_data_at_message(side_t *side, cci_event_t *event) {
+    const region_t *remote = (const region_t *)side->user;
+    uint32_t n;
+    if (event->type != CCI_EVENT_RECV) {
+        return 0;
+    }
+    assert_int_equal(event->recv.len, 4);
+    memcpy(&n, event->recv.ptr, 4);
+    assert_true(n < 16);
+    assert_true(holds_pattern(remote->start + n * 20000u, 20000, n));
+    drop(event);
+    server.received++;
+    return 1;
+}
+
+TEST(rma_message_ru, ANYWHERE, "[4.7.2.5] RU: the completion message comes after the data") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    region_t local = make_region(pair.a->ep, 16 * 20000, 0), remote = make_region(pair.b->ep, 16 * 20000, READ_WRITE);
+    uint32_t n;
+    (void)state;
+    server.received = 0;
+    pair.b->handler = check_data_at_message;
+    pair.b->user = &remote;
+    for (n = 0; n < 16; n++) {
+        fill(local.start + n * 20000u, 20000, n);
+        assert_int_equal(cci_rma(pair.ac, &n, 4, local.handle, n * 20000u, remote.handle, n * 20000u, 20000, &context_a,
+                                 CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+    }
+    for (n = 0; n < 16; n++) {
+        await_rma(pair.a, &context_a, CCI_SUCCESS);
+    }
+    AWAIT(server.received == 16);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_message_read, ANYWHERE, "[4.7.2.5] a READ can have a completion message too") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 50000, 0), remote = make_region(pair.b->ep, 50000, CCI_FLAG_READ);
+    cci_event_t *event;
+    (void)state;
+    fill(remote.start, 50000, 4);
+    assert_int_equal(cci_rma(pair.ac, "taken", 5, local.handle, 0, remote.handle, 0, 50000, as_context(1), CCI_FLAG_READ),
+                     CCI_SUCCESS);
+    event = await(pair.b, CCI_EVENT_RECV);
+    assert_memory_equal(event->recv.ptr, "taken", 5);
+    assert_true(holds_pattern(local.start, 50000, 4));
+    drop(event);
+    await_rma(pair.a, as_context(1), CCI_SUCCESS);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_order, ANYWHERE, "[4.7.2.5] RO: RMAs and sends complete in the order of the calls") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 300000, 0), remote = make_region(pair.b->ep, 300000, READ_WRITE);
+    uintptr_t i;
+    (void)state;
+    for (i = 0; i < 30; i++) {
+        if (i % 3 == 0) {
+            assert_int_equal(cci_send(pair.ac, "small", 5, as_context(i), 0), CCI_SUCCESS);
+        } else {
+            assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, i % 5 == 0 ? 100000 : 100,
+                                     as_context(i), i % 3 == 1 ? CCI_FLAG_WRITE : CCI_FLAG_READ),
+                             CCI_SUCCESS);
+        }
+    }
+    for (i = 0; i < 30; i++) {
+        await_rma(pair.a, as_context(i), CCI_SUCCESS);
+    }
+    free_region(&local);
+    free_region(&remote);
+}
+
+static void fences(cci_conn_attribute_t attribute) {
+    pair_t pair = open_pair(attribute);
+    region_t source = make_region(pair.a->ep, 300000, 0), target = make_region(pair.b->ep, 300000, READ_WRITE);
+    region_t back = make_region(pair.a->ep, 300000, 0);
+    uintptr_t round, i;
+    for (round = 0; round < 5; round++) {
+        fill(source.start, 300000, round);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, source.handle, 0, target.handle, 0, 300000, as_context(1),
+                                 CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, back.handle, 0, target.handle, 0, 300000, as_context(2),
+                                 CCI_FLAG_READ | CCI_FLAG_FENCE),
+                         CCI_SUCCESS);
+        for (i = 0; i < 2; i++) {
+            cci_event_t *event = await(pair.a, CCI_EVENT_SEND);
+            assert_int_equal(event->send.status, CCI_SUCCESS);
+            drop(event);
+        }
+        assert_true(holds_pattern(back.start, 300000, round));
+    }
+    free_region(&source);
+    free_region(&target);
+    free_region(&back);
+}
+
+TEST(rma_fence_ro, ANYWHERE, "[4.7.2.5] RO: with CCI_FLAG_FENCE all previous RMAs complete remotely before it") {
+    (void)state;
+    fences(CCI_CONN_ATTR_RO);
+}
+
+TEST(rma_fence_ru, ANYWHERE, "[4.7.2.5] RU: with CCI_FLAG_FENCE all previous RMAs complete remotely before it") {
+    (void)state;
+    fences(CCI_CONN_ATTR_RU);
+}
+
+TEST(rma_fence_all_following, ANYWHERE, "[4.7.2.5] RU: a fence holds for all subsequent operations, not just the fenced one") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    region_t source = make_region(pair.a->ep, 200000, 0), target = make_region(pair.b->ep, 200000, READ_WRITE);
+    region_t back = make_region(pair.a->ep, 200000, 0);
+    int i;
+    (void)state;
+    fill(source.start, 200000, 5);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, source.handle, 0, target.handle, 0, 200000, NULL, CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, back.handle, 0, target.handle, 0, 8, NULL, CCI_FLAG_READ | CCI_FLAG_FENCE),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, back.handle, 0, target.handle, 0, 200000, NULL, CCI_FLAG_READ),
+                     CCI_SUCCESS);
+    for (i = 0; i < 3; i++) {
+        await_rma(pair.a, NULL, CCI_SUCCESS);
+    }
+    assert_true(holds_pattern(back.start, 200000, 5));
+    free_region(&source);
+    free_region(&target);
+    free_region(&back);
+}
+
+TEST(rma_fence_own, ANYWHERE, "[4.7.2.5] a fence waits for the RMAs of its own connection alone") {
+    side_t *a = side_open(), *b = side_open(), *c = side_open();
+    pair_t stuck = connect_sides(a, b, CCI_CONN_ATTR_RU), other = connect_sides(a, c, CCI_CONN_ATTR_RU);
+    region_t local = make_region(a->ep, 100000, 0), of_b = make_region(b->ep, 100000, READ_WRITE);
+    region_t of_c = make_region(c->ep, 100000, READ_WRITE);
+    (void)state;
+    silence(b);
+    assert_int_equal(cci_rma(stuck.ac, NULL, 0, local.handle, 0, of_b.handle, 0, 100000, as_context(1), CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_rma(other.ac, NULL, 0, local.handle, 0, of_c.handle, 0, 100000, as_context(2),
+                             CCI_FLAG_WRITE | CCI_FLAG_FENCE),
+                     CCI_SUCCESS);
+    if (is_one_sided) { /* nothing holds it up */
+        await_rma(a, as_context(1), CCI_SUCCESS);
+    }
+    await_rma(a, as_context(2), CCI_SUCCESS);
+    b->deaf = 0;
+    if (!is_one_sided) {
+        await_rma(a, as_context(1), CCI_SUCCESS);
+    }
+    free_region(&local);
+    free_region(&of_b);
+    free_region(&of_c);
+}
+
+TEST(rma_unseen, ANYWHERE, "[4.7.2.5] without a completion message the target gets no event") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 5000, 0), remote = make_region(pair.b->ep, 5000, READ_WRITE);
+    (void)state;
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 5000, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 5000, NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    elapse(long_or_short_ns(SECOND_NS, 5 * MILLISECOND_NS));
+    assert_true(is_quiet(pair.a) && is_quiet(pair.b));
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_silent, ANYWHERE, "[4.7.2.5] CCI_FLAG_SILENT: no completion event; the data arrives") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 10000, 0), remote = make_region(pair.b->ep, 10000, READ_WRITE);
+    (void)state;
+    fill(local.start, 10000, 6);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 10000, as_context(1),
+                             CCI_FLAG_WRITE | CCI_FLAG_SILENT),
+                     CCI_SUCCESS);
+    send_patiently(pair.ac, "x", 1, 2, 0);
+    await_rma(pair.a, as_context(2), CCI_SUCCESS);
+    assert_true(holds_pattern(remote.start, 10000, 6)); /* RO: its completion is implied */
+    drop(await(pair.b, CCI_EVENT_RECV));
+    elapse(5 * MILLISECOND_NS);
+    assert_true(is_quiet(pair.a));
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_blocking, ANYWHERE, "[4.7.2.5] CCI_FLAG_BLOCKING returns the status when the RMA is complete; no event comes") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    side_t *a = side_open(), *b = side_open();
+    region_t local = make_region(a->ep, 100000, 0), remote = make_region(b->ep, 100000, READ_WRITE);
+    struct cci_rma_handle forged;
+    int i;
+    (void)state;
+    memcpy(&forged, remote.handle, sizeof forged);
+    forged.stuff[0] ^= 1;
+    forged.stuff[1] ^= 1;
+    forged.stuff[2] ^= 1;
+    forged.stuff[3] ^= 1;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = connect_sides(a, b, attributes[i]);
+        serve(b);
+        fill(local.start, 100000, 7);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 100000, NULL,
+                                 CCI_FLAG_WRITE | CCI_FLAG_BLOCKING),
+                         CCI_SUCCESS);
+        memset(local.start, 0, 100000);
+        assert_int_equal(cci_rma(pair.ac, "m", 1, local.handle, 0, remote.handle, 0, 100000, NULL,
+                                 CCI_FLAG_READ | CCI_FLAG_BLOCKING),
+                         CCI_SUCCESS);
+        assert_true(holds_pattern(local.start, 100000, 7));
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, &forged, 0, 100000, NULL,
+                                 CCI_FLAG_WRITE | CCI_FLAG_BLOCKING),
+                         CCI_ERR_RMA_HANDLE);
+        stop_serving(); /* only now may this thread look at what the other one has written */
+        assert_true(holds_pattern(remote.start, 100000, 7));
+        memset(remote.start, 0, 100000);
+        assert_true(is_quiet(a));
+    }
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_copied, ANYWHERE, "[5.13] a copy of the 32 bytes of a handle is as good as the original, remotely and locally") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 1000, 0), remote = make_region(pair.b->ep, 1000, READ_WRITE);
+    struct cci_rma_handle local_copy, remote_copy;
+    cci_event_t *event;
+    (void)state;
+    assert_int_equal(sizeof(struct cci_rma_handle), 32);
+    memcpy(&local_copy, local.handle, 32);
+    send_patiently(pair.bc, remote.handle, 32, 0, CCI_FLAG_SILENT);
+    event = await(pair.a, CCI_EVENT_RECV);
+    assert_int_equal(event->recv.len, 32);
+    memcpy(&remote_copy, event->recv.ptr, 32);
+    drop(event);
+    fill(local.start, 1000, 9);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, &local_copy, 0, &remote_copy, 0, 1000, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    memset(&local_copy, 0, 32);
+    memset(&remote_copy, 0, 32); /* they need not outlive the call */
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    assert_true(holds_pattern(remote.start, 1000, 9));
+    memcpy(&local_copy, local.handle, 32);
+    assert_int_equal(cci_rma_deregister(pair.a->ep, &local_copy), CCI_SUCCESS);
+    local.handle = NULL;
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_forged, ANYWHERE, "[4.1.4.1] a handle with a bit changed is CCI_ERR_RMA_HANDLE and touches nothing, unless the bit says nothing") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+    region_t local = make_region(pair.a->ep, 256, 0), remote = make_region(pair.b->ep, 256, READ_WRITE);
+    struct cci_rma_handle forged;
+    int bit, refused = 0;
+    (void)state;
+    memset(local.start, 0x11, 256);
+    for (bit = 0; bit < 256; bit += is_lossy ? 7 : 1) {
+        int status;
+        memcpy(&forged, remote.handle, sizeof forged);
+        forged.stuff[bit / 64] ^= (uint64_t)1 << bit % 64;
+        status = cci_rma(pair.ac, NULL, 0, local.handle, 0, &forged, 0, 256, NULL, CCI_FLAG_WRITE);
+        if (status == CCI_SUCCESS) {
+            cci_event_t *event = await(pair.a, CCI_EVENT_SEND);
+            status = (int)event->send.status;
+            drop(event);
+        }
+        assert_true(status == CCI_SUCCESS || status == CCI_ERR_RMA_HANDLE);
+        refused += status != CCI_SUCCESS;
+        assert_untouched_around(&remote, 0, status == CCI_SUCCESS ? 256 : 0);
+        memset(remote.start, 0xa5, 256);
+    }
+    assert_true(refused >= (is_lossy ? 9 : 64));
+    memset(&forged, 0, sizeof forged);
+    assert_handle_error(&pair, local.handle, 0, &forged, 0, 8, CCI_FLAG_WRITE);
+    assert_handle_error(&pair, &forged, 0, remote.handle, 0, 8, CCI_FLAG_WRITE);
+    memset(&forged, 0xff, sizeof forged);
+    assert_handle_error(&pair, local.handle, 0, &forged, 0, 8, CCI_FLAG_READ);
+    assert_handle_error(&pair, &forged, 0, remote.handle, 0, 8, CCI_FLAG_READ);
+    assert_untouched_around(&remote, 0, 0);
+    assert_true(all_bytes_are(local.start, 256, 0x11));
+    round_trip(&pair);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_foreign, ANYWHERE, "[4.7.2.3] memory registered with one endpoint may not be accessed via another") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    side_t *c = side_open();
+    region_t local = make_region(pair.a->ep, 64, READ_WRITE), remote = make_region(pair.b->ep, 64, READ_WRITE);
+    region_t other = make_region(c->ep, 64, READ_WRITE);
+    (void)state;
+    assert_handle_error(&pair, local.handle, 0, other.handle, 0, 64, CCI_FLAG_WRITE);
+    assert_handle_error(&pair, local.handle, 0, other.handle, 0, 64, CCI_FLAG_READ);
+    assert_handle_error(&pair, other.handle, 0, remote.handle, 0, 64, CCI_FLAG_WRITE);
+    assert_handle_error(&pair, other.handle, 0, remote.handle, 0, 64, CCI_FLAG_READ);
+    assert_handle_error(&pair, remote.handle, 0, local.handle, 0, 64, CCI_FLAG_READ);
+    assert_int_equal(cci_rma_deregister(pair.a->ep, other.handle), CCI_ERR_RMA_HANDLE);
+    assert_untouched_around(&local, 0, 0);
+    assert_untouched_around(&remote, 0, 0);
+    assert_untouched_around(&other, 0, 0);
+    round_trip(&pair);
+    free_region(&local);
+    free_region(&remote);
+    free_region(&other);
+}
+
+TEST(rma_permission, ANYWHERE, "[4.7.2.5] the remote handle's flags must permit the operation") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 64, 0), none = make_region(pair.b->ep, 64, 0);
+    region_t read = make_region(pair.b->ep, 64, CCI_FLAG_READ), written = make_region(pair.b->ep, 64, CCI_FLAG_WRITE);
+    (void)state;
+    assert_handle_error(&pair, local.handle, 0, none.handle, 0, 64, CCI_FLAG_READ);
+    assert_handle_error(&pair, local.handle, 0, none.handle, 0, 64, CCI_FLAG_WRITE);
+    assert_handle_error(&pair, local.handle, 0, read.handle, 0, 64, CCI_FLAG_WRITE);
+    assert_handle_error(&pair, local.handle, 0, written.handle, 0, 64, CCI_FLAG_READ);
+    assert_untouched_around(&none, 0, 0);
+    assert_untouched_around(&read, 0, 0);
+    assert_untouched_around(&written, 0, 0);
+    assert_untouched_around(&local, 0, 0);
+    round_trip(&pair);
+    free_region(&local);
+    free_region(&none);
+    free_region(&read);
+    free_region(&written);
+}
+
+TEST(rma_bounds, ANYWHERE, "[4.1.4.1] a range that leaves the registration, also by overflow, is CCI_ERR_RMA_HANDLE") {
+    static const uint64_t ranges[][2] = {{0, 65},
+                                         {64, 1},
+                                         {1, 64},
+                                         {65, 1},
+                                         {63, 2},
+                                         {UINT64_MAX, 1},
+                                         {UINT64_MAX, 2},
+                                         {1, UINT64_MAX},
+                                         {UINT64_MAX - 7, 8},
+                                         {UINT64_MAX - 7, 72},
+                                         {(uint64_t)1 << 63, 64},
+                                         {0, (uint64_t)1 << 63},
+                                         {(uint64_t)1 << 32, 64},
+                                         {0, ((uint64_t)1 << 32) + 64}};
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t small = make_region(pair.a->ep, 64, 0), remote = make_region(pair.b->ep, 64, READ_WRITE);
+    region_t large = make_region(pair.a->ep, 1000, 0), remote_large = make_region(pair.b->ep, 1000, READ_WRITE);
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        assert_handle_error(&pair, large.handle, 0, remote.handle, ranges[i][0], ranges[i][1], CCI_FLAG_WRITE);
+        assert_handle_error(&pair, large.handle, 0, remote.handle, ranges[i][0], ranges[i][1], CCI_FLAG_READ);
+        assert_handle_error(&pair, small.handle, ranges[i][0], remote_large.handle, 0, ranges[i][1], CCI_FLAG_WRITE);
+        assert_handle_error(&pair, small.handle, ranges[i][0], remote_large.handle, 0, ranges[i][1], CCI_FLAG_READ);
+    }
+    assert_untouched_around(&remote, 0, 0);
+    assert_untouched_around(&remote_large, 0, 0);
+    assert_untouched_around(&small, 0, 0);
+    assert_untouched_around(&large, 0, 0);
+    round_trip(&pair);
+    free_region(&small);
+    free_region(&large);
+    free_region(&remote);
+    free_region(&remote_large);
+}
+
+TEST(rma_failed_message, ANYWHERE, "[4.7.2.5] no completion message comes of an RMA that failed") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 5000, 0), remote = make_region(pair.b->ep, 5000, CCI_FLAG_READ);
+    cci_event_t *event;
+    int status;
+    (void)state;
+    status = cci_rma(pair.ac, "never", 5, local.handle, 0, remote.handle, 0, 5000, NULL, CCI_FLAG_WRITE);
+    if (status == CCI_SUCCESS) {
+        await_rma(pair.a, NULL, CCI_ERR_RMA_HANDLE);
+    }
+    send_patiently(pair.ac, "next", 4, 0, CCI_FLAG_SILENT);
+    event = await(pair.b, CCI_EVENT_RECV);
+    assert_int_equal(event->recv.len, 4);
+    assert_memory_equal(event->recv.ptr, "next", 4);
+    drop(event);
+    assert_untouched_around(&remote, 0, 0);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(rma_deregister_busy, ANYWHERE, "[4.7.2.4] deregistering in use may abort the RMA; then nothing touches the memory") {
+    enum { SIZE = 2000000 };
+    int mode;
+    (void)state;
+    for (mode = 0; mode < 4; mode++) { /* WRITE or READ; the local or the remote side deregisters */
+        pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+        region_t local = make_region(pair.a->ep, SIZE, 0), remote = make_region(pair.b->ep, SIZE, READ_WRITE);
+        region_t *leaving = mode & 2 ? &local : &remote;
+        uint8_t *snapshot = (uint8_t *)need(SIZE);
+        cci_event_t *event;
+        int i;
+        memset(local.start, 1, SIZE);
+        memset(remote.start, 2, SIZE);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, SIZE, NULL,
+                                 mode & 1 ? CCI_FLAG_READ : CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        for (i = 0; i < 3; i++) {
+            poll_all();
+        }
+        assert_int_equal(cci_rma_deregister(leaving->endpoint, leaving->handle), CCI_SUCCESS);
+        leaving->handle = NULL;
+        memcpy(snapshot, leaving->start, SIZE);
+        event = await(pair.a, CCI_EVENT_SEND);
+        assert_true(event->send.status == CCI_SUCCESS || event->send.status == CCI_ERR_RMA_HANDLE);
+        drop(event);
+        elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
+        assert_memory_equal(snapshot, leaving->start, SIZE);
+        round_trip(&pair);
+        free(snapshot);
+        free_region(&local);
+        free_region(&remote);
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+
+TEST(rma_alloc, ANYWHERE, "memory of cci_rma_alloc begins at a page and is moved by RMA, whole or a part of it") {
+    enum { SIZE = 200000, PART = 70000, AT = 4567 };
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_rma_handle_t *local, *remote;
+    uint8_t *from, *to;
+    void *memory = NULL;
+    int i;
+    (void)state;
+    assert_int_equal(cci_rma_alloc(pair.a->ep, SIZE, &memory), CCI_SUCCESS);
+    from = (uint8_t *)memory;
+    assert_int_equal(cci_rma_alloc(pair.b->ep, SIZE, &memory), CCI_SUCCESS);
+    to = (uint8_t *)memory;
+    assert_int_equal((uintptr_t)from % (uintptr_t)sysconf(_SC_PAGESIZE), 0);
+    assert_int_equal((uintptr_t)to % (uintptr_t)sysconf(_SC_PAGESIZE), 0);
+    for (i = 0; i < 4; i++) { /* WRITE or READ, all of it or a part */
+        size_t at = i & 1 ? AT : 0, size = i & 1 ? PART : SIZE;
+        int flag = i & 2 ? CCI_FLAG_READ : CCI_FLAG_WRITE;
+        uint8_t *source = i & 2 ? to : from, *target = i & 2 ? from : to;
+        memset(target, 0xa5, SIZE);
+        fill(source + at, size, (uint64_t)i);
+        assert_int_equal(cci_rma_register(pair.a->ep, from + at, size, 0, &local), CCI_SUCCESS);
+        assert_int_equal(cci_rma_register(pair.b->ep, to + at, size, flag, &remote), CCI_SUCCESS);
+        assert_int_equal(cci_rma(pair.ac, "done", 4, local, 0, remote, 0, size, NULL, flag), CCI_SUCCESS);
+        await_rma(pair.a, NULL, CCI_SUCCESS);
+        drop(await(pair.b, CCI_EVENT_RECV));
+        assert_true(holds_pattern(target + at, size, (uint64_t)i));
+        assert_true(all_bytes_are(target, at, 0xa5) && all_bytes_are(target + at + size, SIZE - at - size, 0xa5));
+        assert_handle_error(&pair, local, 0, remote, 1, size, flag);
+        assert_handle_error(&pair, local, 0, remote, 0, size, READ_WRITE ^ flag);
+        assert_int_equal(cci_rma_deregister(pair.a->ep, local), CCI_SUCCESS);
+        assert_int_equal(cci_rma_deregister(pair.b->ep, remote), CCI_SUCCESS);
+    }
+    assert_int_equal(cci_rma_free(pair.a->ep, from), CCI_SUCCESS);
+    assert_int_equal(cci_rma_free(pair.b->ep, to), CCI_SUCCESS);
+}
+
+TEST(rma_alloc_checks, ANYWHERE, "cci_rma_free: CCI_EBUSY while a part is registered, CCI_EINVAL for what it does not know") {
+    side_t *a = side_open(), *b = side_open();
+    cci_rma_handle_t *handle;
+    void *memory = NULL, *left = NULL;
+    uint8_t *bytes;
+    (void)state;
+    assert_int_equal(cci_rma_alloc(NULL, 1, &memory), CCI_EINVAL);
+    assert_int_equal(cci_rma_alloc(a->ep, 0, &memory), CCI_EINVAL);
+    assert_int_equal(cci_rma_alloc(a->ep, 1, NULL), CCI_EINVAL);
+    assert_int_equal(cci_rma_alloc(a->ep, UINT64_MAX, &memory), CCI_ENOMEM);
+    assert_int_equal(cci_rma_alloc(a->ep, 5000, &memory), CCI_SUCCESS);
+    bytes = (uint8_t *)memory;
+    memset(bytes, 1, 5000);
+    assert_int_equal(cci_rma_free(a->ep, NULL), CCI_EINVAL);
+    assert_int_equal(cci_rma_free(NULL, bytes), CCI_EINVAL);
+    assert_int_equal(cci_rma_free(a->ep, bytes + 1), CCI_EINVAL);
+    assert_int_equal(cci_rma_free(b->ep, bytes), CCI_EINVAL);
+    assert_int_equal(cci_rma_register(a->ep, bytes + 4999, 1, CCI_FLAG_READ, &handle), CCI_SUCCESS);
+    assert_int_equal(cci_rma_free(a->ep, bytes), CCI_EBUSY);
+    bytes[4999] = 2; /* it is still there */
+    assert_int_equal(cci_rma_deregister(a->ep, handle), CCI_SUCCESS);
+    assert_int_equal(cci_rma_free(a->ep, bytes), CCI_SUCCESS);
+    assert_int_equal(cci_rma_free(a->ep, bytes), CCI_EINVAL);
+    assert_int_equal(cci_rma_alloc(a->ep, 100000, &left), CCI_SUCCESS); /* what is left goes with the endpoint */
+    assert_int_equal(cci_rma_register(a->ep, left, 100000, READ_WRITE, &handle), CCI_SUCCESS);
+}
+
+TEST(disconnect_owes, ANYWHERE, "a message that the peer took before it disconnected completes with CCI_SUCCESS") {
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = open_pair(i & 1 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU);
+        cci_event_t *event;
+        assert_int_equal(cci_send(pair.ac, "bye", 3, &context_a, 0), CCI_SUCCESS);
+        drop(await(pair.b, CCI_EVENT_RECV));
+        assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+        event = await(pair.a, CCI_EVENT_SEND);
+        if (!is_lossy) {
+            assert_int_equal(event->send.status, CCI_SUCCESS);
+        }
+        drop(event);
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+
+/* More than 4 GiB of address space over 16 MiB of memory, which shows again and again. */
+static uint8_t *map_folded(size_t size, size_t fold, FILE *file) {
+    uint8_t *start = (uint8_t *)mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t at;
+    if (start == (uint8_t *)MAP_FAILED || ftruncate(fileno(file), (off_t)fold) != 0) {
+        return NULL;
+    }
+    for (at = 0; at < size; at += fold) {
+        if (mmap(start + at, fold, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fileno(file), 0) == MAP_FAILED) {
+            return NULL;
+        }
+    }
+    return start;
+}
+
+TEST(rma_long, ON_UDP | ON_SISCI, "[4.7.2.5] an RMA of more than 4 GiB moves all of it") {
+    const size_t fold = (size_t)16 << 20, size = sizeof(size_t) < 8 ? 0 : ((size_t)1 << 32) + fold;
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    FILE *from_file = tmpfile(), *to_file = tmpfile();
+    uint8_t *from, *to;
+    cci_rma_handle_t *local, *remote;
+    unsigned patience_before_s = patience_s;
+    (void)state;
+    patience_s = 3600; /* 8 GiB through two checksums, on a machine that does much else */
+    if (size == 0 || from_file == NULL || to_file == NULL) {
+        skip();
+    }
+    from = map_folded(size, fold, from_file);
+    to = map_folded(size, fold, to_file);
+    assert_non_null(from);
+    assert_non_null(to);
+    fill(from, fold, 5);
+    assert_int_equal(cci_rma_register(pair.a->ep, from, size, 0, &local), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(pair.b->ep, to, size, READ_WRITE, &remote), CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local, 0, remote, 0, size, NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    assert_true(holds_pattern(to, fold, 5));
+    fill(to, fold, 6);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local, 0, remote, 0, size, NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    await_rma(pair.a, NULL, CCI_SUCCESS);
+    assert_true(holds_pattern(from, fold, 6));
+    munmap(from, size);
+    munmap(to, size);
+    fclose(from_file);
+    fclose(to_file);
+    side_close(pair.a);
+    side_close(pair.b);
+    patience_s = patience_before_s;
+}
+
+TEST(rma_far, ANYWHERE, "[4.7.2.5] offsets and registrations beyond 4 GiB work") {
+    const uint64_t size = (uint64_t)5 << 30, edge = (uint64_t)4 << 30;
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 100000, 0);
+    cci_rma_handle_t *handle;
+    uint8_t *far_memory;
+    int i;
+    (void)state;
+    if (sizeof(size_t) < 8 || is_rc) { /* the hardware wants all of it in memory */
+        free_region(&local);
+        skip();
+    }
+    far_memory = (uint8_t *)mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (far_memory == (uint8_t *)MAP_FAILED) {
+        skip();
+    }
+    assert_int_equal(cci_rma_register(pair.b->ep, far_memory, size, READ_WRITE, &handle), CCI_SUCCESS);
+    for (i = 0; i < 3; i++) {
+        uint64_t offset = i == 0 ? edge - 50001 : i == 1 ? edge + 77777 : size - 100000;
+        fill(local.start, 100000, (uint64_t)i);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, handle, offset, 100000, NULL, CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        await_rma(pair.a, NULL, CCI_SUCCESS);
+        assert_true(holds_pattern(far_memory + offset, 100000, (uint64_t)i));
+        assert_int_equal(far_memory[offset - 1], 0);
+        memset(local.start, 0, 100000);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, handle, offset, 100000, NULL, CCI_FLAG_READ),
+                         CCI_SUCCESS);
+        await_rma(pair.a, NULL, CCI_SUCCESS);
+        assert_true(holds_pattern(local.start, 100000, (uint64_t)i));
+    }
+    assert_true(all_bytes_are(far_memory, 4096, 0)); /* nothing was cut to 32 bits */
+    assert_handle_error(&pair, local.handle, 0, handle, size - 99999, 100000, CCI_FLAG_WRITE);
+    assert_int_equal(cci_rma_deregister(pair.b->ep, handle), CCI_SUCCESS);
+    munmap(far_memory, (size_t)size);
+    free_region(&local);
+}
+
+TEST(rma_timeout, ANYWHERE, "[4.1.4.1] an RMA with a peer that doesn't answer ends with CCI_ETIMEDOUT") {
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+        region_t local = make_region(pair.a->ep, 100000, 0), remote = make_region(pair.b->ep, 100000, READ_WRITE);
+        set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+        silence(pair.b);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 100000, NULL,
+                                 i == 0 ? CCI_FLAG_WRITE : CCI_FLAG_READ),
+                         CCI_SUCCESS);
+        await_rma(pair.a, NULL, is_one_sided ? CCI_SUCCESS : CCI_ETIMEDOUT);
+        free_region(&local);
+        free_region(&remote);
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+
+/* What could not be delivered in time breaks the connection: later calls say so at once. */
+TEST(timeout_breaks, ANYWHERE, "[4.4.3.1] when a message can't be delivered in time the reliable connection is broken") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = open_pair(attributes[i]);
+        region_t local = make_region(pair.a->ep, 64, 0);
+        set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(3000000, 200000));
+        silence(pair.b);
+        assert_int_equal(cci_send(pair.ac, "hello?", 6, as_context(1), 0), CCI_SUCCESS);
+        await_send(pair.a, pair.ac, as_context(1), CCI_ETIMEDOUT);
+        pair.b->deaf = 0;
+        assert_int_equal(cci_send(pair.ac, "hello?", 6, NULL, 0), CCI_ERR_DISCONNECTED);
+        assert_int_equal(cci_send(pair.ac, "hello?", 6, NULL, CCI_FLAG_BLOCKING), CCI_ERR_DISCONNECTED);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, local.handle, 0, 64, NULL, CCI_FLAG_WRITE),
+                         CCI_ERR_DISCONNECTED);
+        elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
+        assert_true(is_quiet(pair.a));
+        free_region(&local);
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+
+TEST(rma_disconnected, ANYWHERE, "[4.7.2.5] an RMA to a peer that disconnected fails with CCI_ERR_DISCONNECTED") {
+    static const int flags[2] = {CCI_FLAG_WRITE, CCI_FLAG_READ};
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = open_pair(CCI_CONN_ATTR_RU);
+        region_t local = make_region(pair.a->ep, 5000, 0), remote = make_region(pair.b->ep, 5000, READ_WRITE);
+        int status;
+        assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+        status = cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 5000, NULL, flags[i]);
+        if (status == CCI_SUCCESS) {
+            await_rma(pair.a, NULL, CCI_ERR_DISCONNECTED);
+        } else {
+            assert_int_equal(status, CCI_ERR_DISCONNECTED);
+        }
+        assert_untouched_around(&remote, 0, 0);
+        free_region(&local);
+        free_region(&remote);
+        side_close(pair.a);
+        side_close(pair.b);
+    }
+}
+
+/* ==================================================================================================================
+ * Keepalive, failing devices, OS handles
+ * ================================================================================================================== */
+
+TEST(keepalive_quiet, ANYWHERE, "[4.6.3.1] keepalive: no event while the peer answers, and nothing of it is visible") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    (void)state;
+    set_number(pair.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, long_or_short_us(1000000, 200000));
+    elapse(long_or_short_ns(20 * SECOND_NS, 700 * MILLISECOND_NS));
+    assert_true(is_quiet(pair.a));
+    assert_true(is_quiet(pair.b));
+    round_trip(&pair);
+}
+
+TEST(keepalive_event, ANYWHERE, "[4.6.3.1] keepalive: one event when the peer doesn't answer; then it is 0 until it is armed again") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    int round;
+    (void)state;
+    silence(pair.b);
+    for (round = 0; round < 3; round++) {
+        cci_event_t *event;
+        if (round == 1) {
+            set_number(pair.a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, long_or_short_us(1000000, 50000));
+        } else {
+            set_number(pair.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, long_or_short_us(1000000, 50000));
+        }
+        event = await(pair.a, CCI_EVENT_KEEPALIVE_TIMEDOUT);
+        assert_ptr_equal(event->keepalive.connection, pair.ac);
+        drop(event);
+        assert_int_equal(get_number(pair.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT), 0);
+        elapse(long_or_short_ns(10 * SECOND_NS, 200 * MILLISECOND_NS));
+        assert_true(is_quiet(pair.a));
+    }
+    pair.b->deaf = 0;
+    round_trip(&pair); /* the connection was not disconnected */
+}
+
+TEST(keepalive_goes_on, ANYWHERE, "[4.6.3.1] after a keepalive event the program may send and RMA: it arrives when the peer is back") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 5000, 0), remote = make_region(pair.b->ep, 5000, READ_WRITE);
+    (void)state;
+    fill(local.start, 5000, 3);
+    silence(pair.b);
+    set_number(pair.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, long_or_short_us(1000000, 50000));
+    drop(await(pair.a, CCI_EVENT_KEEPALIVE_TIMEDOUT));
+    assert_int_equal(cci_rma(pair.ac, "after", 5, local.handle, 0, remote.handle, 0, 5000, as_context(7), CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    pair.b->deaf = 0;
+    await_rma(pair.a, as_context(7), CCI_SUCCESS);
+    drop(await(pair.b, CCI_EVENT_RECV));
+    assert_true(holds_pattern(remote.start, 5000, 3));
+    round_trip(&pair);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(keepalive_unreliable, ANYWHERE, "[4.6.3.1] keepalive is for reliable connections: UU has no event of it") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_UU);
+    (void)state;
+    pair.b->deaf = 1;
+    set_number(pair.a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, long_or_short_us(1000000, 50000));
+    elapse(long_or_short_ns(20 * SECOND_NS, 300 * MILLISECOND_NS));
+    assert_true(is_quiet(pair.a));
+}
+
+TEST(keepalive_ru, ANYWHERE, "[4.6.3.1] keepalive works on each reliable connection of an endpoint") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t ro = connect_sides(a, b, CCI_CONN_ATTR_RO), ru = connect_sides(a, b, CCI_CONN_ATTR_RU);
+    cci_event_t *first, *second;
+    (void)state;
+    silence(b);
+    set_number(a->ep, CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, long_or_short_us(1000000, 50000));
+    first = await(a, CCI_EVENT_KEEPALIVE_TIMEDOUT);
+    second = await(a, CCI_EVENT_KEEPALIVE_TIMEDOUT);
+    assert_ptr_not_equal(first->keepalive.connection, second->keepalive.connection);
+    assert_true(first->keepalive.connection == ro.ac || first->keepalive.connection == ru.ac);
+    assert_true(second->keepalive.connection == ro.ac || second->keepalive.connection == ru.ac);
+    drop(first);
+    drop(second);
+}
+
+TEST(device_failed, ON_SIM, "[4.5.2.8] when the device fails each of its endpoints gets one DEVICE_FAILED event") {
+    side_t *a = side_open(), *b = side_open();
+    cci_device_t *const *devices;
+    side_t *other;
+    cci_event_t *event;
+    (void)state;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    other = side_open_at(devices[0], NULL);
+    connect_sides(a, b, CCI_CONN_ATTR_RO);
+    sim_set_up(0, 0);
+    event = await(a, CCI_EVENT_ENDPOINT_DEVICE_FAILED);
+    assert_ptr_equal(event->dev_failed.endpoint, a->ep);
+    drop(event);
+    event = await(b, CCI_EVENT_ENDPOINT_DEVICE_FAILED);
+    assert_ptr_equal(event->dev_failed.endpoint, b->ep);
+    drop(event);
+    elapse(5 * SECOND_NS);
+    assert_true(is_quiet(a));
+    assert_true(is_quiet(b));
+    assert_true(is_quiet(other));
+}
+
+TEST(device_failed_sends, ON_SIM, "[4.5.2.8] sends that are pending when the device fails complete with a failure") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *event;
+    (void)state;
+    sim_set_up(0, 0);
+    send_patiently(pair.ac, "nowhere", 7, 1, 0);
+    event = await(pair.a, CCI_EVENT_SEND);
+    assert_int_not_equal(event->send.status, CCI_SUCCESS);
+    drop(event);
+}
+
+TEST(device_dead, ON_SIM, "[4.5.2.8] what is pending when the device is gone for good ends with CCI_ERR_DEVICE_DEAD, and so do later calls") {
+    enum { OPERATIONS = 7 };
+    static uint8_t memory[2][20000];
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO), unordered = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RU);
+    pair_t unreliable = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_UU);
+    cci_rma_handle_t *here, *there;
+    cci_event_t *request, *event;
+    int i;
+    (void)state;
+    assert_int_equal(cci_rma_register(pair.a->ep, memory[0], sizeof memory[0], 0, &here), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(pair.b->ep, memory[1], sizeof memory[1], CCI_FLAG_READ | CCI_FLAG_WRITE, &there),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, "?", 1, CCI_CONN_ATTR_RO, &context_a, 0, NULL), CCI_SUCCESS);
+    request = await(pair.b, CCI_EVENT_CONNECT_REQUEST); /* and is not answered: a's attempt is pending */
+    for (i = 0; i < 2; i++) {
+        send_patiently(pair.ac, "ordered", 7, 1, 0);
+        send_patiently(unordered.ac, "unordered", 9, 1, 0);
+    }
+    assert_int_equal(cci_rma(pair.ac, "behind", 6, here, 0, there, 0, sizeof memory[0], NULL, CCI_FLAG_WRITE), CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, sizeof memory[0], NULL, CCI_FLAG_READ), CCI_SUCCESS);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 100, NULL, CCI_FLAG_READ | CCI_FLAG_FENCE), CCI_SUCCESS);
+    sim_set_up(0, -1);
+    event = await(pair.a, CCI_EVENT_ENDPOINT_DEVICE_FAILED);
+    assert_ptr_equal(event->dev_failed.endpoint, pair.a->ep);
+    drop(event);
+    for (i = 0; i < OPERATIONS; i++) {
+        event = await(pair.a, CCI_EVENT_SEND);
+        assert_int_equal(event->send.status, CCI_ERR_DEVICE_DEAD);
+        drop(event);
+    }
+    event = await(pair.a, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ERR_DEVICE_DEAD);
+    assert_ptr_equal(event->connect.context, &context_a);
+    assert_null(event->connect.connection);
+    drop(event);
+    drop(await(pair.b, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
+    assert_int_equal(cci_accept(request, NULL), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_reject(request), CCI_SUCCESS);
+    drop(request);
+    assert_int_equal(cci_send(pair.ac, "?", 1, NULL, 0), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_send(pair.ac, "?", 1, NULL, CCI_FLAG_BLOCKING), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_send(unreliable.ac, "?", 1, NULL, CCI_FLAG_SILENT), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_send(pair.bc, "?", 1, NULL, 0), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 100, NULL, CCI_FLAG_WRITE), CCI_ERR_DEVICE_DEAD);
+    assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_ERR_DEVICE_DEAD);
+    elapse(60 * SECOND_NS);
+    assert_int_equal(pair.a->count + pair.b->count, 0); /* told once */
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(unreliable.ac), CCI_SUCCESS);
+}
+
+static int poll_fd(int fd, int timeout_ms) {
+    struct pollfd one;
+    one.fd = fd;
+    one.events = POLLIN;
+    one.revents = 0;
+    return poll(&one, 1, timeout_ms);
+}
+
+/* A side with an OS handle. */
+static side_t *side_open_with_fd(cci_os_handle_t *fd) {
+    side_t *side = &sides[side_count++];
+    memset(side, 0, sizeof *side);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &side->ep, fd), CCI_SUCCESS);
+    assert_true(*fd >= 0);
+    assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_URI, &side->uri), CCI_SUCCESS);
+    return side;
+}
+
+TEST(os_handle_kinds, ON_HOST, "[4.5.4.2] the OS handle works with select, poll and epoll") {
+    cci_os_handle_t fd = -1;
+    side_t *b = side_open_with_fd(&fd), *a = side_open();
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    int kind;
+    (void)state;
+    for (kind = 0; kind < 3; kind++) {
+        patience_t patience = be_patient();
+        cci_event_t *event = NULL;
+        assert_int_equal(cci_arm_os_handle(b->ep, 0), CCI_SUCCESS);
+        b->deaf = 1;
+        send_patiently(pair.ac, "wake", 4, 0, CCI_FLAG_SILENT);
+        poll_all();
+        while (event == NULL) { /* it may also become readable for the library's own needs */
+            if (kind == 0) {
+                fd_set set;
+                struct timeval timeout = {10, 0};
+                FD_ZERO(&set);
+                FD_SET(fd, &set);
+                assert_int_equal(select(fd + 1, &set, NULL, NULL, &timeout), 1);
+            } else if (kind == 1) {
+                assert_int_equal(poll_fd(fd, 10000), 1);
+            } else {
+#ifdef __linux__
+                struct epoll_event wanted, got;
+                int set = epoll_create1(0);
+                memset(&wanted, 0, sizeof wanted);
+                wanted.events = EPOLLIN;
+                assert_int_equal(epoll_ctl(set, EPOLL_CTL_ADD, fd, &wanted), 0);
+                assert_int_equal(epoll_wait(set, &got, 1, 10000), 1);
+                close(set);
+#endif
+            }
+            cci_get_event(b->ep, &event);
+            still_patient(&patience, "the message");
+        }
+        assert_int_equal(event->type, CCI_EVENT_RECV);
+        drop(event);
+        b->deaf = 0;
+        round_trip(&pair);
+    }
+}
+
+TEST(os_handle_queued, ON_HOST, "the OS handle stays readable while events are queued") {
+    cci_os_handle_t fd = -1;
+    side_t *b = side_open_with_fd(&fd), *a = side_open();
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    cci_event_t *event;
+    int i;
+    (void)state;
+    b->deaf = 1;
+    for (i = 0; i < 10; i++) {
+        send_patiently(pair.ac, "queued", 6, 0, CCI_FLAG_SILENT);
+    }
+    elapse(20 * MILLISECOND_NS);
+    for (i = 0; i < 10; i++) {
+        patience_t patience = be_patient();
+        do {
+            poll_all();
+            assert_int_equal(poll_fd(fd, 10000), 1);
+            still_patient(&patience, "ten messages");
+        } while (cci_get_event(b->ep, &event) != CCI_SUCCESS);
+        drop(event);
+    }
+}
+
+TEST(os_handle_rests, ON_HOST, "an idle endpoint's OS handle is not readable: a program on it sleeps") {
+    cci_os_handle_t fd = -1;
+    side_t *b = side_open_with_fd(&fd), *a = side_open();
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    patience_t patience = be_patient();
+    int slept = 0;
+    (void)state;
+    round_trip(&pair);
+    while (slept < 3) {
+        cci_event_t *event;
+        while (cci_get_event(b->ep, &event) == CCI_SUCCESS) {
+            drop(event);
+        }
+        slept = poll_fd(fd, 100) == 0 ? slept + 1 : 0;
+        still_patient(&patience, "sleep");
+    }
+}
+
+TEST(os_handle_quiet, ON_HOST, "a sleeper is woken by a connection that was quiet while others kept it busy") {
+    enum { BUSY = 9 };
+    cci_os_handle_t fd = -1;
+    side_t *b;
+    pair_t quiet, busy[BUSY];
+    patience_t patience = be_patient();
+    uint32_t timeout_us = 100000;
+    cci_event_t *event;
+    int i, got = 0;
+    (void)state;
+    b = side_open_with_fd(&fd);
+    quiet = connect_sides(side_open(), b, CCI_CONN_ATTR_RO);
+    for (i = 0; i < BUSY; i++) {
+        busy[i] = connect_sides(b, side_open(), CCI_CONN_ATTR_RO);
+        silence(busy[i].b);
+    }
+    for (i = 0; i < BUSY; i++) {
+        send_patiently(busy[i].ac, "no answer", 9, 1, 0);
+    }
+    b->deaf = 1;
+    send_patiently(quiet.ac, "first", 5, 0, CCI_FLAG_SILENT);
+    assert_int_equal(cci_set_opt(busy[0].ac, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us), CCI_SUCCESS);
+    assert_int_not_equal(cci_send(busy[0].ac, "x", 1, NULL, CCI_FLAG_BLOCKING), CCI_SUCCESS);
+    while (cci_get_event(b->ep, &event) == CCI_SUCCESS) {
+        got += event->type == CCI_EVENT_RECV;
+        drop(event);
+    }
+    assert_int_equal(got, 1);
+    send_patiently(quiet.ac, "second", 6, 0, CCI_FLAG_SILENT);
+    while (got < 2) {
+        poll_side(quiet.a);
+        assert_int_equal(poll_fd(fd, 5000), 1);
+        if (cci_get_event(b->ep, &event) == CCI_SUCCESS) {
+            got += event->type == CCI_EVENT_RECV;
+            drop(event);
+        }
+        still_patient(&patience, "the second message");
+    }
+}
+
+static uint32_t wakes_without_time;
+
+/* Waits on both handles as a sleeping program does, then polls each until there is nothing. */
+static void sleep_and_poll(side_t *a, int a_fd, side_t *b, int b_fd) {
+    struct pollfd both[2];
+    both[0].fd = a_fd;
+    both[1].fd = b_fd;
+    both[0].events = both[1].events = POLLIN;
+    assert_true(poll(both, 2, 20000) > 0); /* asleep for so long means that a wake-up was missed */
+    wakes_without_time++;
+    if (both[0].revents != 0) {
+        poll_side(a);
+        while (a->last_status == CCI_SUCCESS) {
+            poll_side(a);
+        }
+    }
+    if (both[1].revents != 0) {
+        poll_side(b);
+        while (b->last_status == CCI_SUCCESS) {
+            poll_side(b);
+        }
+    }
+}
+
+TEST(os_handle_transfers, ON_HOST, "programs that sleep on their OS handles finish transfers and miss no timer") {
+    cci_os_handle_t a_fd = -1, b_fd = -1;
+    side_t *a = side_open_with_fd(&a_fd), *b = side_open_with_fd(&b_fd);
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    region_t local = make_region(a->ep, 1500000, 0), remote = make_region(b->ep, 1500000, READ_WRITE);
+    size_t received = 0;
+    uint32_t sent = 0, completed = 0;
+    cci_event_t *event;
+    (void)state;
+    b->handler = count_and_drop;
+    b->user = &received;
+    while (completed < 3000 || received < 3000) {
+        while (sent < 3000 && cci_send(pair.ac, &sent, 4, NULL, 0) == CCI_SUCCESS) {
+            sent++;
+        }
+        sleep_and_poll(a, a_fd, b, b_fd);
+        while ((event = take(a, CCI_EVENT_SEND)) != NULL) {
+            assert_int_equal(event->send.status, CCI_SUCCESS);
+            drop(event);
+            completed++;
+        }
+    }
+    fill(local.start, local.size, 2);
+    for (completed = 0; completed < 2;) {
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, local.size, NULL,
+                                 completed == 0 ? CCI_FLAG_WRITE : CCI_FLAG_READ),
+                         CCI_SUCCESS);
+        while ((event = take(a, CCI_EVENT_SEND)) == NULL) {
+            sleep_and_poll(a, a_fd, b, b_fd);
+        }
+        assert_int_equal(event->send.status, CCI_SUCCESS);
+        drop(event);
+        completed++;
+    }
+    assert_true(holds_pattern(remote.start, remote.size, 2));
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(os_handle_timer, ON_HOST, "a program asleep on its OS handle gets its time-outs") {
+    cci_os_handle_t fd = -1;
+    side_t *a = side_open_with_fd(&fd), *b = side_open();
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    cci_event_t *event = NULL;
+    (void)state;
+    silence(b);
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, 200000);
+    send_patiently(pair.ac, "hello?", 6, 0, 0);
+    while (cci_get_event(a->ep, &event) != CCI_SUCCESS) {
+        assert_int_equal(poll_fd(fd, 20000), 1);
+    }
+    assert_int_equal(event->type, CCI_EVENT_SEND);
+    assert_int_equal(event->send.status, CCI_ETIMEDOUT);
+    drop(event);
+}
+
+TEST(os_handle_arm, ANYWHERE, "[4.5.4.1] cci_arm_os_handle() refuses NULL and an endpoint that has no OS handle") {
+    side_t *a = side_open();
+    (void)state;
+    assert_int_equal(cci_arm_os_handle(NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_arm_os_handle(a->ep, 0), CCI_EINVAL);
+}
+
+TEST(get_event_arguments, ANYWHERE, "[4.5.4.2] cci_get_event() never blocks, says CCI_EAGAIN and sets *event to NULL") {
+    side_t *a = side_open();
+    cci_event_t *event = (cci_event_t *)&context_a;
+    (void)state;
+    assert_int_equal(cci_get_event(a->ep, &event), CCI_EAGAIN);
+    assert_null(event);
+    assert_int_equal(cci_get_event(NULL, &event), CCI_EINVAL);
+    assert_int_equal(cci_get_event(a->ep, NULL), CCI_EINVAL);
+}
+
+TEST(destroy_acknowledges, ANYWHERE | WHEN_CLEAN, "cci_destroy_endpoint() first sends the acknowledgements that it owes") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    int i, j;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        for (j = 1; j < 4; j++) {
+            pair_t pair = open_pair(attributes[i]);
+            int n;
+            for (n = 0; n < j; n++) {
+                send_patiently(pair.ac, "last", 4, (uintptr_t)n, 0);
+            }
+            AWAIT(count_of(pair.b, CCI_EVENT_RECV) == (size_t)j);
+            side_close(pair.b);
+            for (n = 0; n < j; n++) {
+                await_send(pair.a, pair.ac, as_context((uintptr_t)n), CCI_SUCCESS);
+            }
+            side_close(pair.a);
+            side_count -= 2;
+        }
+    }
+}
+
+/* The send timeout also tells how often a connection is looked at: the peer's leaving may come before any of that. */
+TEST(destroy_disconnects, ANYWHERE, "[4.3.4.2] destroying an endpoint is as if each connection were disconnected") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t other = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    int i;
+    (void)state;
+    for (i = 0; i < 5; i++) {
+        pair_t pair = connect_sides(a, side_open(), CCI_CONN_ATTR_RO);
+        int status;
+        set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, long_or_short_us(3000000, 30000u << i));
+        side_close(pair.b);
+        /* nobody is there to tell: the timeout does */
+        status = cci_send(pair.ac, "gone?", 5, &context_a, 0);
+        if (status == CCI_SUCCESS) {
+            cci_event_t *event = await(a, CCI_EVENT_SEND);
+            status = (int)event->send.status;
+            drop(event);
+        }
+        assert_true(status == CCI_ERR_DISCONNECTED || status == CCI_ETIMEDOUT);
+        round_trip(&other);
+    }
+}
+
+/* ==================================================================================================================
+ * Multicast
+ * ================================================================================================================== */
+
+static cci_connection_t *join_group(side_t *side, const char *uri, cci_conn_attribute_t attribute) {
+    cci_connection_t *connection;
+    cci_event_t *event;
+    assert_int_equal(cci_connect(side->ep, uri, NULL, 0, attribute, &context_a, 0, NULL), CCI_SUCCESS);
+    event = await(side, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    assert_ptr_equal(event->connect.context, &context_a);
+    connection = event->connect.connection;
+    assert_int_equal(connection->attribute, attribute);
+    assert_ptr_equal(connection->context, &context_a);
+    drop(event);
+    return connection;
+}
+
+static void multicast(const char *uri) {
+    side_t *sender = side_open(), *receivers[3];
+    cci_connection_t *tx, *rx[3];
+    struct timeval soon = {1, 0};
+    uint8_t bytes[300];
+    int i, n;
+    for (i = 0; i < 3; i++) {
+        receivers[i] = side_open();
+        rx[i] = join_group(receivers[i], uri, CCI_CONN_ATTR_UU_MC_RX);
+    }
+    (void)soon;
+    tx = join_group(sender, uri, CCI_CONN_ATTR_UU_MC_TX);
+    assert_true(tx->max_send_size >= sizeof bytes);
+    assert_int_equal(cci_send(rx[0], "x", 1, NULL, 0), CCI_EINVAL);
+    for (n = 0; n < 10; n++) {
+        fill(bytes, sizeof bytes, (uint64_t)n);
+        send_patiently(tx, bytes, sizeof bytes, 3, 0);
+        await_send(sender, tx, as_context(3), CCI_SUCCESS);
+        for (i = 0; i < 3; i++) {
+            cci_event_t *event = await(receivers[i], CCI_EVENT_RECV);
+            assert_ptr_equal(event->recv.connection, rx[i]);
+            assert_int_equal(event->recv.len, sizeof bytes);
+            assert_int_equal((uintptr_t)event->recv.ptr % 8, 0);
+            assert_true(holds_pattern(event->recv.ptr, sizeof bytes, (uint64_t)n));
+            drop(event);
+        }
+    }
+    assert_int_equal(cci_disconnect(rx[1]), CCI_SUCCESS);
+    send_patiently(tx, "bye", 3, 3, CCI_FLAG_SILENT);
+    drop(await(receivers[0], CCI_EVENT_RECV));
+    drop(await(receivers[2], CCI_EVENT_RECV));
+    elapse(10 * MILLISECOND_NS);
+    assert_true(is_quiet(receivers[1])); /* it left the group */
+    assert_true(is_quiet(sender));
+    assert_int_equal(cci_disconnect(tx), CCI_SUCCESS);
+}
+
+TEST(multicast_sim, ON_SIM | WHEN_CLEAN, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of a group") {
+    (void)state;
+    multicast("sim://g5");
+}
+
+TEST(multicast_sisci, ON_SISCI, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of a group of this host") {
+    (void)state;
+    if (lacks_groups) {
+        assert_int_equal(cci_connect(side_open()->ep, "sisci://252:5", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL),
+                         CCI_ERR_NOT_IMPLEMENTED);
+        return;
+    }
+    multicast("sisci://252:5");
+}
+
+TEST(multicast_v4, ON_UDP | ON_VERBS, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of an IPv4 group") {
+    (void)state;
+    multicast(on_verbs ? "verbs://239.77.5.3:39475" : "udp://239.77.5.3:39475");
+}
+
+/* Whether this machine's loopback carries IPv6 multicast at all. */
+static int loopback_has_v6_groups(void) {
+    struct sockaddr_in6 to;
+    int fd = socket(AF_INET6, SOCK_DGRAM, 0), works;
+    unsigned index = 1;
+    memset(&to, 0, sizeof to);
+    to.sin6_family = AF_INET6;
+    to.sin6_port = htons(39476);
+    inet_pton(AF_INET6, "ff01::1:5", &to.sin6_addr);
+    works = fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &index, sizeof index) == 0 &&
+            sendto(fd, "x", 1, 0, (struct sockaddr *)&to, sizeof to) == 1;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return works;
+}
+
+TEST(multicast_v6, ON_UDP, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of an IPv6 group") {
+    (void)state;
+    if (!loopback_has_v6_groups()) {
+        skip();
+    }
+    multicast("udp://[ff01::1:5]:39475");
+}
+
+TEST(multicast_rma, ANYWHERE, "[4.4.4.1] multicast connections forbid RMA") {
+    side_t *a = side_open();
+    cci_connection_t *tx;
+    region_t region;
+    (void)state;
+    if (lacks_groups) {
+        skip();
+    }
+    tx = join_group(a, by_place("sim://g6", "sisci://252:6", "verbs://239.77.5.4:39475", "udp://239.77.5.4:39475"),
+                    CCI_CONN_ATTR_UU_MC_TX);
+    region = make_region(a->ep, 64, READ_WRITE);
+    assert_int_equal(cci_rma(tx, NULL, 0, region.handle, 0, region.handle, 0, 8, NULL, CCI_FLAG_WRITE), CCI_EINVAL);
+    free_region(&region);
+}
+
+/* ==================================================================================================================
+ * Hostile networks, limits, threads
+ * ================================================================================================================== */
+
+#define BOMBS 60
+
+/* Throws random datagrams at an endpoint; on UDP from a plain socket. */
+static void bombard(const side_t *target, uint64_t *random_state) {
+    static int fd = -1;
+    static uint8_t bytes[2000];
+    int n;
+    for (n = 0; n < BOMBS; n++) {
+        uint32_t length, i;
+        *random_state = *random_state * 6364136223846793005u + 1442695040888963407u;
+        length = (uint32_t)(*random_state >> 33) % (n % 3 == 0 ? 2000 : 100);
+        if (on_sim && length > sim.mtu) {
+            length = sim.mtu;
+        }
+        for (i = 0; i < length; i++) {
+            *random_state = *random_state * 6364136223846793005u + 1442695040888963407u;
+            bytes[i] = (uint8_t)(*random_state >> 57);
+        }
+        bytes[0] = n % 4 == 0 ? bytes[0] : (uint8_t)(n % 3); /* often a version that is known */
+        if (on_sim) {
+            sim_inject(900u + (uint32_t)n % 3, (uint32_t)strtoul(service_of(target), NULL, 10), bytes, length);
+        } else {
+            struct sockaddr_in to;
+            memset(&to, 0, sizeof to);
+            to.sin_family = AF_INET;
+            to.sin_port = htons((uint16_t)strtoul(service_of(target), NULL, 10));
+            to.sin_addr.s_addr = on_verbs ? inet_addr(target == &sides[0] ? "10.0.0.1" : "10.0.0.2")
+                                          : htonl(INADDR_LOOPBACK);
+            if (fd < 0) {
+                fd = socket(AF_INET, SOCK_DGRAM, 0);
+            }
+            sendto(fd, bytes, length, 0, (struct sockaddr *)&to, sizeof to);
+        }
+    }
+}
+
+TEST(hostile_random, ON_NETWORK, "any datagram to an endpoint in any state is survived, while real traffic flows") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 50000, 0), remote = make_region(pair.b->ep, 50000, READ_WRITE);
+    uint64_t random_state = sim.seed;
+    int round;
+    (void)state;
+    for (round = 0; round < 200; round++) {
+        bombard(pair.a, &random_state);
+        bombard(pair.b, &random_state);
+        round_trip(&pair);
+        if (round % 20 == 0) {
+            fill(local.start, 50000, (uint64_t)round);
+            assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 50000, NULL, CCI_FLAG_WRITE),
+                             CCI_SUCCESS);
+            bombard(pair.b, &random_state);
+            await_rma(pair.a, NULL, CCI_SUCCESS);
+            assert_true(holds_pattern(remote.start, 50000, (uint64_t)round));
+            assert_untouched_around(&remote, 0, 50000);
+        }
+    }
+    assert_true(is_quiet(pair.a));
+    assert_true(is_quiet(pair.b));
+    free_region(&local);
+    free_region(&remote);
+}
+
+#ifdef CCI__RC_BUFS
+
+/* A stranger's queue pair, and where a side's is. */
+static cci_link_addr_t find_queue_pair(side_t *side, void *link) {
+    cci_link_addr_t to;
+    patience_t patience = be_patient();
+    int status = cci__verbs_resolve(link, strstr(side->uri, "://") + 3, &to);
+    while (status == CCI_EAGAIN) {
+        cci_link_rx_t rx;
+        static uint8_t bytes[8192];
+        memset(&rx, 0, sizeof rx);
+        rx.data = bytes;
+        rx.capacity = sizeof bytes;
+        cci__verbs_receive(link, &rx, 1);
+        poll_all();
+        status = cci__verbs_resolve(link, NULL, &to);
+        still_patient(&patience, "an address");
+    }
+    assert_int_equal(status, CCI_SUCCESS);
+    return to;
+}
+
+static void send_to_queue_pair(void *link, const cci_link_addr_t *to, const uint8_t *bytes, uint32_t length) {
+    patience_t patience = be_patient();
+    cci_link_tx_t tx;
+    memset(&tx, 0, sizeof tx);
+    tx.to = to;
+    tx.length = tx.piece[0].length = length;
+    tx.piece_count = 1;
+    tx.piece[0].data = bytes;
+    while (cci__verbs_send(link, &tx, 1) != 1) {
+        poll_all();
+        still_patient(&patience, "room for a datagram");
+    }
+}
+
+TEST(hostile_requests, ON_VERBS, "requests of those who don't prove their address open no connection, queue pair or memory") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    cci_link_info_t info;
+    cci_link_addr_t to;
+    void *link = NULL;
+    uint64_t random_state = 7;
+    size_t before;
+    int i, n;
+    (void)state;
+    if (!is_rc) {
+        skip(); /* a datagram endpoint takes some without proof, into the buffers that it has */
+    }
+    memset(&info, 0, sizeof info);
+    assert_int_equal(cci__verbs_open(a->ep->device, NULL, 0, &link, &info), CCI_SUCCESS);
+    to = find_queue_pair(b, link);
+    before = live_bytes;
+    for (i = 0; i < 3000; i++) {
+        uint8_t bytes[1024];
+        uint32_t length = i % 2 == 0 ? CCI__REQUEST_SIZE : (uint32_t)sizeof bytes;
+        for (n = 0; n < (int)sizeof bytes; n++) {
+            random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+            bytes[n] = (uint8_t)(random_state >> 57);
+        }
+        bytes[0] = CCI__WIRE_VERSION;
+        bytes[3] = 0;
+        if (i % 3 == 0) { /* whatever else there is, as long as it says */
+            bytes[1] = (uint8_t)(bytes[1] % 40);
+        } else {
+            bytes[1] = CCI__PKT_REQUEST;
+            bytes[2] = CCI_CONN_ATTR_RO;
+            cci__store64(bytes + 16, i % 4 == 0 ? 0 : random_state);
+            memset(bytes + 32, 0, 8); /* no data */
+        }
+        send_to_queue_pair(link, &to, bytes, length);
+        if (i % 16 == 0) {
+            poll_all();
+        }
+    }
+    round_trip(&pair);
+    elapse(20 * MILLISECOND_NS);
+    assert_int_equal(live_bytes, before);
+    assert_int_equal(((cci__rc *)(void *)(uintptr_t)b->ep)->conns.used, 1);
+    assert_true(is_quiet(a));
+    assert_true(is_quiet(b));
+    cci__verbs_close(link);
+}
+
+TEST(hostile_peer, ON_VERBS, "a peer that lies to the hardware about memory loses its own queue pair; others don't notice") {
+    side_t *a = side_open(), *b = side_open();
+    pair_t liar = connect_sides(a, b, CCI_CONN_ATTR_RO), other = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    region_t local = make_region(a->ep, 4096, 0), remote = make_region(b->ep, 4096, CCI_FLAG_READ);
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)(uintptr_t)other.ac;
+    struct cci_rma_handle forged;
+    uint8_t *bytes = (uint8_t *)forged.stuff;
+    uint32_t epoch;
+    int i;
+    (void)state;
+    if (!is_rc) {
+        free_region(&local);
+        free_region(&remote);
+        skip();
+    }
+    epoch = conn->epoch;
+    for (i = 0; i < 4; i++) { /* without rights, with another key, behind the end: the tag is made to be right */
+        memcpy(&forged, remote.handle, sizeof forged);
+        bytes[30] = CCI_FLAG_READ | CCI_FLAG_WRITE;
+        bytes[12] = (uint8_t)(bytes[12] ^ (i == 1 ? 0x5a : 0));
+        cci__store64(bytes + 16, cci__load64(bytes + 16) + (i == 2 ? 1000000000 : 0));
+        cci__store64(bytes, cci__rc_handle_tag(((cci__rc_conn *)(void *)(uintptr_t)liar.ac)->peer_key, bytes));
+        assert_int_equal(cci_rma(liar.ac, "never", 5, local.handle, 0, &forged, 0, 4096, as_context(4), CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        send_patiently(other.ac, "meanwhile", 9, 5, CCI_FLAG_SILENT);
+        await_rma(a, as_context(4), CCI_ERR_RMA_HANDLE);
+        drop(await(b, CCI_EVENT_RECV));
+        round_trip(&other);
+        round_trip(&liar); /* by a new pair */
+        assert_untouched_around(&remote, 0, 0);
+    }
+    assert_int_equal(conn->epoch, epoch);
+    assert_true(is_quiet(b));
+    free_region(&local);
+    free_region(&remote);
+}
+
+#endif
+
+TEST(hostile_noise, ON_SIM, "mutilated copies of real datagrams do no harm") {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    int i;
+    (void)state;
+    sim.noise_per_mille = 500;
+    for (i = 0; i < 2; i++) {
+        pair_t pair = open_pair(attributes[i]);
+        stream_t to_a, to_b;
+        int n;
+        run_stream(&pair, &to_b, &to_a, 1000, 1);
+        assert_int_equal(to_a.duplicated + to_b.duplicated, 0);
+        if (attributes[i] == CCI_CONN_ATTR_RO) {
+            assert_int_equal(to_a.out_of_order + to_b.out_of_order, 0);
+        }
+        for (n = 0; n < 5; n++) {
+            transfer(&pair, 30000u + (size_t)n, 3, 5, n % 2 ? CCI_FLAG_WRITE : CCI_FLAG_READ);
+        }
+        assert_true(sim.noise_count > 100);
+    }
+}
+
+/* Streams both ways and one large transfer each way. */
+static void carries_everything(cci_conn_attribute_t attribute, size_t bytes) {
+    pair_t pair = open_pair(attribute);
+    stream_t to_a, to_b;
+    transfer(&pair, bytes, 1, 2, CCI_FLAG_WRITE);
+    transfer(&pair, bytes, 3, 4, CCI_FLAG_READ);
+    run_stream(&pair, &to_b, &to_a, 500, 1);
+    assert_int_equal(to_a.duplicated + to_b.duplicated, 0);
+    if (attribute == CCI_CONN_ATTR_RO) {
+        assert_int_equal(to_a.out_of_order + to_b.out_of_order, 0);
+    }
+    side_close(pair.a);
+    side_close(pair.b);
+}
+
+TEST(path_bottleneck, ON_SIM, "a path with a bottleneck and a short queue carries everything") {
+    (void)state;
+    sim.bytes_per_second = 12500000;
+    sim.queue_bytes = 65536;
+    sim.delay_ns = MILLISECOND_NS;
+    carries_everything(CCI_CONN_ATTR_RO, 2000000);
+    carries_everything(CCI_CONN_ATTR_RU, 2000000);
+}
+
+TEST(path_long, ON_SIM, "a long path carries everything") {
+    (void)state;
+    sim.delay_ns = 80 * MILLISECOND_NS;
+    carries_everything(CCI_CONN_ATTR_RO, 300000);
+    carries_everything(CCI_CONN_ATTR_RU, 300000);
+}
+
+TEST(path_inbox, ON_SIM, "an endpoint whose socket buffer holds few datagrams gets everything") {
+    (void)state;
+    sim.inbox_bytes = 16u * sim.mtu;
+    carries_everything(CCI_CONN_ATTR_RO, 500000);
+    carries_everything(CCI_CONN_ATTR_RU, 500000);
+}
+
+static int accept_all(side_t *side, cci_event_t *event) {
+    if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+        assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+    } else if (event->type == CCI_EVENT_CONNECT || event->type == CCI_EVENT_ACCEPT) {
+        cci_connection_t *connection = event->type == CCI_EVENT_CONNECT ? event->connect.connection : event->accept.connection;
+        cci_connection_t **list = (cci_connection_t **)side->user;
+        assert_non_null(connection);
+        list[1 + (size_t)list[0]] = connection;
+        list[0] = (cci_connection_t *)((uintptr_t)list[0] + 1);
+    } else {
+        return 0;
+    }
+    drop(event);
+    return 1;
+}
+
+TEST(limit_connections, ANYWHERE | WHEN_CLEAN, "an endpoint has 10,000 connections (1,000 queue pairs), of at most 256 bytes each while idle") {
+    const size_t most = is_rc ? 1000 : 40 * CCI__CONN_SLAB; /* whole slabs */
+    side_t *a = side_open(), *b = side_open();
+    cci_connection_t **of_a = (cci_connection_t **)need((most + 1) * sizeof *of_a);
+    cci_connection_t **of_b = (cci_connection_t **)need((most + 1) * sizeof *of_b);
+    size_t before = 0, asked = 0, i, round;
+    pair_t pair;
+    (void)state;
+    a->handler = b->handler = accept_all;
+    a->user = (void *)of_a;
+    b->user = (void *)of_b;
+    while ((size_t)of_a[0] < most || (size_t)of_b[0] < most) {
+        patience_t patience = be_patient();
+        size_t until = asked + 64 < most ? asked + 64 : most;
+        if (before == 0 && asked >= most / 2) { /* what all of them share is there now */
+            before = live_bytes;
+        }
+        for (; asked < until; asked++) {
+            assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+        }
+        while ((size_t)of_a[0] < asked || (size_t)of_b[0] < asked) {
+            poll_all();
+            still_patient(&patience, "connections");
+        }
+    }
+    a->handler = b->handler = NULL;
+    elapse(long_or_short_ns(5 * SECOND_NS, 50 * MILLISECOND_NS));
+    if (sizeof(void *) == 8) {
+        print_message("%u bytes each\n", (unsigned)((live_bytes - before) / most));
+        assert_true((live_bytes - before) / most <= 256);
+    }
+    pair.a = a;
+    pair.b = b;
+    for (round = 0; round < 2; round++) {
+        before = total_allocs;
+        for (i = 1; i <= most; i += 97) {
+            cci_event_t *event;
+            pair.ac = of_a[i];
+            send_patiently(pair.ac, "one of many", 11, i, 0);
+            event = await(b, CCI_EVENT_RECV);
+            assert_memory_equal(event->recv.ptr, "one of many", 11);
+            drop(event);
+            await_send(a, pair.ac, as_context(i), CCI_SUCCESS);
+        }
+    }
+    assert_true(total_allocs - before <= 8); /* what the first round needed is used again */
+    free((void *)of_a);
+    free((void *)of_b);
+}
+
+TEST(limit_allocations, ANYWHERE, "what messages and RMAs need is allocated once, and then used again") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    region_t local = make_region(pair.a->ep, 100000, 0), remote = make_region(pair.b->ep, 100000, READ_WRITE);
+    size_t before = 0;
+    int round;
+    stream_t to_a, to_b;
+    (void)state;
+    map_for(&pair, &local, &remote);
+    for (round = 0; round < 3; round++) {
+        before = total_allocs;
+        run_stream(&pair, &to_b, &to_a, 1000, 1);
+        assert_int_equal(cci_rma(pair.ac, "done", 4, local.handle, 0, remote.handle, 0, 100000, NULL, CCI_FLAG_WRITE),
+                         CCI_SUCCESS);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 100000, NULL, CCI_FLAG_READ),
+                         CCI_SUCCESS);
+        await_rma(pair.a, NULL, CCI_SUCCESS);
+        await_rma(pair.a, NULL, CCI_SUCCESS);
+        drop(await(pair.b, CCI_EVENT_RECV));
+    }
+    assert_true(total_allocs - before <= 8); /* the deepest queue may have grown once more */
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(limit_churn, ANYWHERE, "connections that come and go leave nothing behind") {
+    side_t *a = side_open(), *b = side_open();
+    size_t settled = 0;
+    int i;
+    (void)state;
+    for (i = 0; i < 300; i++) {
+        pair_t pair = connect_sides(a, b, i % 2 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU);
+        round_trip(&pair);
+        assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+        assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+        lay_ghosts(b);
+        if (i == 150) {
+            settled = live_bytes;
+        }
+    }
+    assert_int_equal(live_bytes, settled);
+}
+
+#ifndef CCI_NO_THREADS
+
+typedef struct sender {
+    pthread_t thread;
+    cci_connection_t *connection;
+    int failures;
+} sender_t;
+
+static void *send_blocking(void *argument) {
+    sender_t *sender = (sender_t *)argument;
+    int i;
+    for (i = 0; i < 200; i++) {
+        sender->failures += cci_send(sender->connection, "threads", 7, NULL, CCI_FLAG_BLOCKING) != CCI_SUCCESS;
+    }
+    return NULL;
+}
+
+static void block_in_threads(int polls_too) {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_RO,
+                                                      CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    sender_t senders[4];
+    int i;
+    for (i = 0; i < 4; i++) {
+        memset(&senders[i], 0, sizeof senders[i]);
+        senders[i].connection = connect_sides(a, b, attributes[i]).ac;
+    }
+    serve(b);
+    for (i = 0; i < 4; i++) {
+        assert_int_equal(pthread_create(&senders[i].thread, NULL, send_blocking, &senders[i]), 0);
+    }
+    if (polls_too) {
+        patience_t patience = be_patient();
+        while (__atomic_load_n(&server.received, __ATOMIC_RELAXED) < 600 &&
+               real_now_ns() < patience.real_end_ns) {
+            poll_all();
+        }
+    }
+    for (i = 0; i < 4; i++) {
+        pthread_join(senders[i].thread, NULL);
+    }
+    AWAIT(__atomic_load_n(&server.received, __ATOMIC_RELAXED) >= 600);
+    stop_serving();
+    for (i = 0; i < 4; i++) {
+        assert_int_equal(senders[i].failures, 0);
+    }
+    assert_int_equal(server.failures, 0);
+    assert_true(is_quiet(a));
+}
+
+TEST(threads_block, ON_HOST, "[4.3.2.1] several threads can block on one endpoint; nobody else polls it") {
+    (void)state;
+    block_in_threads(0);
+}
+
+TEST(threads_block_and_poll, ON_HOST, "[4.3.2.1] several threads can block on one endpoint while another polls it") {
+    (void)state;
+    block_in_threads(1);
+}
+
+typedef struct reaper {
+    pthread_t thread;
+    cci_endpoint_t *endpoint;
+    size_t received;
+    int failures;
+    int stop;
+} reaper_t;
+
+static void *reap(void *argument) {
+    reaper_t *reaper = (reaper_t *)argument;
+    while (!__atomic_load_n(&reaper->stop, __ATOMIC_ACQUIRE)) {
+        cci_event_t *event;
+        if (cci_get_event(reaper->endpoint, &event) == CCI_SUCCESS) {
+            reaper->received += event->type == CCI_EVENT_RECV;
+            reaper->failures += cci_return_event(event) != CCI_SUCCESS;
+        }
+    }
+    return NULL;
+}
+
+TEST(threads_reap, ON_HOST, "[4.3.2.1] several threads can get and return events of one endpoint; each event comes once") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    reaper_t reapers[3];
+    uint32_t sent = 0, completed = 0;
+    patience_t patience = be_patient();
+    size_t received = 0;
+    int i, failures = 0;
+    (void)state;
+    pair.b->deaf = 1;
+    memset(reapers, 0, sizeof reapers);
+    for (i = 0; i < 3; i++) {
+        reapers[i].endpoint = pair.b->ep;
+        assert_int_equal(pthread_create(&reapers[i].thread, NULL, reap, &reapers[i]), 0);
+    }
+    while (completed < 3000 && real_now_ns() < patience.real_end_ns) {
+        cci_event_t *event;
+        while (sent < 3000 && cci_send(pair.ac, &sent, 4, NULL, 0) == CCI_SUCCESS) {
+            sent++;
+        }
+        poll_all();
+        while ((event = take(pair.a, CCI_EVENT_SEND)) != NULL) {
+            failures += event->send.status != CCI_SUCCESS;
+            cci_return_event(event);
+            completed++;
+        }
+    }
+    usleep(50000); /* what is complete may still be on its way to a reaper */
+    for (i = 0; i < 3; i++) {
+        __atomic_store_n(&reapers[i].stop, 1, __ATOMIC_RELEASE);
+        pthread_join(reapers[i].thread, NULL);
+        received += reapers[i].received;
+        failures += reapers[i].failures;
+    }
+    pair.b->deaf = 0;
+    AWAIT(received + count_of(pair.b, CCI_EVENT_RECV) >= 3000);
+    assert_int_equal(received + count_of(pair.b, CCI_EVENT_RECV), 3000);
+    assert_int_equal(failures, 0);
+}
+
+TEST(progress_thread, ON_HOST, "with progress = thread a target serves messages and RMA while its program computes") {
+    pair_t pair;
+    region_t local, remote;
+    char keys[500];
+    int i;
+    (void)state;
+    snprintf(keys, sizeof keys, "%sprogress = thread\n", more_config);
+    write_config(keys);
+    restart_with(config_text);
+    pair = open_pair(CCI_CONN_ATTR_RO);
+    local = make_region(pair.a->ep, 500000, 0);
+    remote = make_region(pair.b->ep, 500000, READ_WRITE);
+    fill(local.start, 500000, 3);
+    /* nobody polls b from here on */
+    for (i = 0; i < 20; i++) {
+        assert_int_equal(cci_send(pair.ac, "served", 6, NULL, CCI_FLAG_BLOCKING), CCI_SUCCESS);
+    }
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 500000, NULL,
+                             CCI_FLAG_WRITE | CCI_FLAG_BLOCKING),
+                     CCI_SUCCESS);
+    memset(local.start, 0, 500000);
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 500000, NULL,
+                             CCI_FLAG_READ | CCI_FLAG_BLOCKING),
+                     CCI_SUCCESS);
+    assert_true(holds_pattern(local.start, 500000, 3));
+    for (i = 0; i < 20; i++) {
+        drop(await(pair.b, CCI_EVENT_RECV));
+    }
+    assert_true(holds_pattern(remote.start, 500000, 3));
+    free_region(&local);
+    free_region(&remote);
+}
+
+#endif /* CCI_NO_THREADS */
+
+/* ==================================================================================================================
+ * Where
+ * ================================================================================================================== */
+
+static void make_lossy(void) {
+    sim.loss_per_mille = 50;
+    sim.duplicate_per_mille = 20;
+    sim.reorder_per_mille = 100;
+    sim.jitter_ns = 50000;
+}
+
+static void make_tiny(void) {
+    sim.mtu = 512;
+}
+
+static void make_narrow(void) {
+    sim.mtu = 8192;
+    sim.path_mtu = 1480;
+    sim.base_mtu = 1200;
+}
+
+/* Bits are turned over in datagrams that are otherwise sound, and what is delivered is right all the same. */
+static void make_flipping(void) {
+    sim.crc = 1;
+    sim.flip_per_mille = 50;
+    sim.noise_per_mille = 50;
+}
+
+/* Adds the seed to what makes the network worse, so that one run can be repeated. */
+static void (*make_worse)(void);
+static uint64_t seed_of_run;
+
+/* Each packet is encrypted; with libsodium's AEAD where it is there. */
+static void make_sealed(void) {
+    test_seal = &seal_hooks;
+}
+
+static void make_sealed_noisy(void) {
+    make_sealed();
+    make_lossy();
+    sim.flip_per_mille = 50;
+    sim.noise_per_mille = 50;
+}
+
+/* Over all tests together. */
+static int sealed_soundly(void) {
+    printf("sealed %lu packets, opened %lu, refused %lu; nonces repeated: %lu; keys given %d, taken back %d\n",
+           (unsigned long)seal_state.sealed, (unsigned long)seal_state.opened, (unsigned long)seal_state.refused,
+           (unsigned long)seal_state.repeats, seal_state.given, seal_state.forgotten);
+    return seal_state.sealed > 0 && seal_state.repeats == 0 && seal_state.given == seal_state.forgotten;
+}
+
+static void make_checked(void) {
+    more_config = "crc = 1\n";
+}
+
+static void make_one_sided(void) {
+    is_one_sided = 1;
+}
+
+static void make_bounce(void) {
+    more_config = "rma = bounce\n";
+}
+
+/* No peer's memory is reached in another way than by mapping it. */
+static void make_mapped(void) {
+    takes_shared_memory = 1;
+    more_config = "rma = map\n";
+}
+
+static void make_mapped_later(void) {
+    takes_shared_memory = 1;
+    is_one_sided = 1;
+}
+
+static void make_vendor(void) {
+    static char text[400];
+    const char *library = getenv("SISCI_LIBRARY"), *adapter = getenv("SISCI_ADAPTER");
+    lacks_groups = 1;
+    snprintf(text, sizeof text, "library = %s\nadapter = %s\n", library == NULL ? "libsisci.so" : library,
+             adapter == NULL ? "0" : adapter);
+    more_config = text;
+}
+
+static void make_ud(void) {
+    verbs_mode = "ud";
+}
+
+/* The hardware would answer for a program that doesn't. */
+#ifdef CCI__RC_BUFS
+static void stop_queue_pairs(side_t *side) {
+    cci__rc *ep = (cci__rc *)(void *)(uintptr_t)side->ep;
+    uint32_t i;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__rc_conn *conn = cci__rc_at(ep, i);
+        if (conn->conn.state != CCI_CONN_FREE && conn->qp != NULL) {
+            assert_int_equal(cci__rc_modify(ep, conn, IBV_QPS_ERR), 0);
+        }
+    }
+}
+#else
+#define stop_queue_pairs NULL /* no development header: the transport has no devices */
+#endif
+
+static void make_rc(void) {
+    is_rc = 1;
+    on_silence = stop_queue_pairs;
+}
+
+static void prepare_network(void) {
+    more_config = "";
+    if (make_worse != NULL) {
+        make_worse();
+    }
+    write_config(more_config);
+    if (seed_of_run != 0) {
+        sim_set_seed(seed_of_run);
+    }
+}
+
+static int list_tests(int where) {
+    int i;
+    for (i = 0; i < listed_test_count; i++) {
+        if ((listed_tests[i].where & where & ANYWHERE) != 0 &&
+            ((listed_tests[i].where & WHEN_CLEAN) == 0 || (where & WHEN_CLEAN) != 0)) {
+            printf("%s\n", listed_tests[i].sentence);
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        int where;
+        void (*worsen)(void);
+    } places[] = {{"udp", ON_UDP | WHEN_CLEAN, NULL},
+                  {"sim", ON_SIM | WHEN_CLEAN, NULL},
+                  {"sim-lossy", ON_SIM, make_lossy},
+                  {"sim-tiny", ON_SIM | WHEN_CLEAN, make_tiny},
+                  {"sim-narrow", ON_SIM, make_narrow},
+                  {"sim-crc", ON_SIM, make_flipping},
+                  {"sim-sealed", ON_SIM | WHEN_CLEAN, make_sealed},
+                  {"sim-sealed-noisy", ON_SIM, make_sealed_noisy},
+                  {"udp-sealed", ON_UDP | WHEN_CLEAN, make_sealed},
+                  {"udp-crc", ON_UDP | WHEN_CLEAN, make_checked},
+                  {"sisci", ON_SISCI | WHEN_CLEAN, make_one_sided},
+                  {"sisci-bounce", ON_SISCI | WHEN_CLEAN, make_bounce},
+                  {"sisci-mapped", ON_SISCI | WHEN_CLEAN, make_mapped},
+                  {"sisci-mapped-later", ON_SISCI | WHEN_CLEAN, make_mapped_later},
+                  {"sisci-vendor", ON_SISCI | WHEN_CLEAN, make_vendor},
+                  {"verbs", ON_VERBS | WHEN_CLEAN, make_rc},
+                  {"verbs-ud", ON_VERBS | WHEN_CLEAN, make_ud}};
+    const char *place = argc > 1 ? argv[1] : "sim";
+    const char *seed = getenv("CONFORMANCE_SEED");
+    size_t i;
+    int failures;
+    for (i = 0; i < sizeof places / sizeof *places; i++) {
+        if (strcmp(place, places[i].name) == 0) {
+            on_sim = (places[i].where & ON_SIM) != 0;
+            on_sisci = (places[i].where & ON_SISCI) != 0;
+            on_verbs = (places[i].where & ON_VERBS) != 0;
+            is_lossy = (places[i].where & WHEN_CLEAN) == 0;
+            make_worse = places[i].worsen;
+            seed_of_run = seed == NULL ? 0 : (uint64_t)strtoull(seed, NULL, 0);
+            worsen_network = prepare_network;
+            before_end = stop_serving;
+            if (argc > 2 && strcmp(argv[2], "--list") == 0) {
+                return list_tests(places[i].where);
+            }
+            failures = run_listed_tests(place, places[i].where, argc > 2 ? argv[2] : NULL);
+            return failures == 0 && test_seal != NULL ? !sealed_soundly() : failures;
+        }
+    }
+    fprintf(stderr, "usage: conformance udp|udp-crc|udp-sealed|sisci|sisci-bounce|sisci-mapped|sisci-mapped-later|sisci-vendor|"
+                    "verbs|verbs-ud|"
+                    "sim|sim-lossy|sim-tiny|sim-narrow|sim-crc|sim-sealed|"
+                    "sim-sealed-noisy [PART | --list]\n");
+    return 2;
+}

@@ -1,0 +1,649 @@
+/* netsim.c - how well bad networks are used: goodput under loss, latency under loss, shares of a bottleneck.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ *     netsim                 tests: the bounds that the library keeps to
+ *     netsim plots           the figures that tests/bench/netplot.sh draws, as CSV
+ *     netsim try WORDS...    one measurement: rate= (Mbit/s) rtt= (µs) queue= (% of what is under way) loss= (1/1,000,000)
+ *                            flows= newreno= cubic= kind=ro|ru|write|read|pingpong seconds= seed= jitter= (µs) buffers=
+ *                            congestion= trace=1
+ *
+ * The whole library runs over the network of netsim.h, in virtual time: figures are the same on every machine, and no bound
+ * depends on how fast one is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CCI_IMPLEMENTATION
+#include "cci.h"
+
+#include "tests/support/netsim.h"
+
+#define MAX_FLOWS 6
+#define MESSAGE_BYTES 1024u
+#define PING_BYTES 64u
+#define RMA_BYTES (256u * 1024u)
+#define RMA_DEPTH 16u /* under way at once */
+#define MAX_PINGS 40000
+
+enum kind { STREAM_RO, STREAM_RU, WRITES, READS, PINGPONG };
+
+typedef struct measurement {
+    uint64_t seed, rate_mbit, rtt_us, loss_per_million, jitter_us;
+    uint32_t queue_percent, flows, newreno, cubic, buffers;
+    enum kind kind;
+    double warm_up_s, seconds;
+    const char *congestion;
+    const char *trace; /* NULL, or what begins each line that tells the flows' rates every fifth of a second */
+} measurement_t;
+
+typedef struct result {
+    double goodput[MAX_FLOWS + NET_TCPS]; /* bytes per second: ours first, then NewReno-like, then CUBIC-like ones */
+    uint32_t count;
+    double total, jain;
+    double used, queue; /* shares of the bottleneck's rate and of its queue, on average */
+    double dropped;     /* share of the packets that the queue had no room for */
+    uint64_t again;     /* packets that ours sent once more */
+    uint64_t lost;      /* packets that the path lost on the way to the right */
+    uint32_t pings;
+} result_t;
+
+/* Ours: the sender or client on the left, the other on the right. */
+typedef struct flow {
+    enum kind kind;
+    cci_endpoint_t *end[2];
+    cci_connection_t *connection;
+    cci_rma_handle_t *memory[2];
+    uint8_t *bytes[2];
+    uint32_t under_way, first; /* first: index of its left endpoint in the network */
+    uint64_t received, began_ns;
+} flow_t;
+
+static flow_t flows[MAX_FLOWS];
+static uint32_t flow_count;
+static uint64_t pings_ns[MAX_PINGS];
+static uint32_t ping_count;
+
+static void must(int status, const char *what) {
+    if (status == CCI_SUCCESS)
+        return;
+    fprintf(stderr, "netsim: %s: %s\n", what, cci_strerror(NULL, (cci_status_t)status));
+    abort();
+}
+
+/* ---- the programs at both ends ------------------------------------------------------------------------------------------- */
+
+static void send_more(flow_t *flow) {
+    static const uint8_t message[MESSAGE_BYTES];
+    int status = CCI_SUCCESS;
+    if (flow->kind == PINGPONG) {
+        flow->began_ns = net.now_ns;
+        must(cci_send(flow->connection, message, PING_BYTES, NULL, CCI_FLAG_SILENT), "cci_send");
+        return;
+    }
+    while (status == CCI_SUCCESS && (flow->kind <= STREAM_RU || flow->under_way < RMA_DEPTH)) {
+        if (flow->kind <= STREAM_RU)
+            status = cci_send(flow->connection, message, MESSAGE_BYTES, NULL, 0);
+        else
+            status = cci_rma(flow->connection, NULL, 0, flow->memory[0], 0, flow->memory[1], 0, RMA_BYTES, NULL,
+                             flow->kind == WRITES ? CCI_FLAG_WRITE : CCI_FLAG_READ);
+        flow->under_way += status == CCI_SUCCESS;
+    }
+    if (status != CCI_ENOBUFS)
+        must(status, "sending");
+}
+
+static void take_ping(flow_t *flow, int side, const cci_event_recv_t *message) {
+    if (side == NET_RIGHT) {
+        must(cci_send(message->connection, message->ptr, message->len, NULL, CCI_FLAG_SILENT), "answering");
+        return;
+    }
+    if (ping_count < MAX_PINGS)
+        pings_ns[ping_count++] = net.now_ns - flow->began_ns;
+    send_more(flow);
+}
+
+static void take_event(flow_t *flow, int side, cci_event_t *event) {
+    switch (event->type) {
+    case CCI_EVENT_CONNECT_REQUEST:
+        must(cci_accept(event, NULL), "cci_accept");
+        break;
+    case CCI_EVENT_ACCEPT:
+        must((int)event->accept.status, "accepting");
+        break;
+    case CCI_EVENT_CONNECT:
+        must((int)event->connect.status, "connecting");
+        flow->connection = event->connect.connection;
+        send_more(flow);
+        break;
+    case CCI_EVENT_RECV:
+        flow->received += event->recv.len;
+        if (flow->kind == PINGPONG)
+            take_ping(flow, side, &event->recv);
+        break;
+    case CCI_EVENT_SEND:
+        must((int)event->send.status, "a completion");
+        flow->under_way--;
+        if (flow->kind > STREAM_RU)
+            flow->received += RMA_BYTES;
+        send_more(flow);
+        break;
+    default:
+        must(CCI_ERROR, "an unexpected event");
+    }
+    must(cci_return_event(event), "cci_return_event");
+}
+
+/* A program that polls: it has nothing to do when four polls in a row brought nothing. */
+static void poll_end(flow_t *flow, int side) {
+    int empty = 0;
+    while (empty < 4) {
+        cci_event_t *event;
+        int status = cci_get_event(flow->end[side], &event);
+        if (status == CCI_SUCCESS) {
+            empty = 0;
+            take_event(flow, side, event);
+        } else {
+            empty++;
+        }
+    }
+}
+
+static void open_flow(const measurement_t *m) {
+    flow_t *flow = &flows[flow_count++];
+    cci_conn_attribute_t attribute = m->kind == STREAM_RU ? CCI_CONN_ATTR_RU : CCI_CONN_ATTR_RO;
+    cci_os_handle_t fd;
+    char *uri;
+    int side;
+    memset(flow, 0, sizeof *flow);
+    flow->kind = m->kind;
+    flow->first = net.endpoint_count;
+    for (side = 0; side < 2; side++) {
+        net.next_side = side;
+        must(cci_create_endpoint(NULL, 0, &flow->end[side], &fd), "cci_create_endpoint");
+        flow->bytes[side] = (uint8_t *)calloc(1, RMA_BYTES);
+        must(cci_rma_register(flow->end[side], flow->bytes[side], RMA_BYTES, CCI_FLAG_READ | CCI_FLAG_WRITE,
+                              &flow->memory[side]), "cci_rma_register");
+    }
+    must(cci_get_opt(flow->end[NET_RIGHT], CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
+    must(cci_connect(flow->end[NET_LEFT], uri, NULL, 0, attribute, NULL, 0, NULL), "cci_connect");
+    poll_end(flow, NET_LEFT);
+    free(uri);
+}
+
+static void run_until(uint64_t until_ns) {
+    while (net.now_ns < until_ns) {
+        uint32_t i;
+        net_advance(until_ns);
+        for (i = 0; i < flow_count; i++) {
+            int side;
+            for (side = 0; side < 2; side++)
+                if (net_awake(flows[i].first + (uint32_t)side))
+                    poll_end(&flows[i], side);
+        }
+    }
+}
+
+/* ---- one measurement ------------------------------------------------------------------------------------------------------- */
+
+static int seeded_random(void *user, void *bytes, size_t count) {
+    uint8_t *at = (uint8_t *)bytes;
+    (void)user;
+    while (count-- > 0)
+        *at++ = (uint8_t)(net_random() >> 32);
+    return 0;
+}
+
+static void counters(uint64_t *counts) {
+    uint32_t i;
+    for (i = 0; i < flow_count; i++)
+        counts[i] = flows[i].received;
+    for (i = 0; i < NET_TCPS; i++)
+        if (net_tcp[i].active)
+            counts[flow_count + i] = net_tcp[i].delivered;
+}
+
+static void trace(const measurement_t *m, double seconds) {
+    uint64_t before[MAX_FLOWS + NET_TCPS], after[MAX_FLOWS + NET_TCPS];
+    uint64_t step_ns = NET_S / 5, begin_ns = net.now_ns, end_ns = begin_ns + (uint64_t)(seconds * 1e9);
+    uint32_t i;
+    counters(before);
+    while (net.now_ns < end_ns) {
+        run_until(net.now_ns + step_ns);
+        counters(after);
+        printf("%s,%.1f", m->trace, (double)(net.now_ns - begin_ns) * 1e-9);
+        for (i = 0; i < flow_count + m->newreno + m->cubic; i++)
+            printf(",%.2f", (double)(after[i] - before[i]) * 5 * 8e-6);
+        printf("\n");
+        memcpy(before, after, sizeof before);
+    }
+}
+
+static void set_up(const measurement_t *m) {
+    cci_setup_t setup;
+    uint32_t caps, i;
+    net_reset(m->seed, m->rate_mbit * 125000, m->rtt_us * NET_US, m->queue_percent, (uint32_t)m->loss_per_million);
+    net.jitter_ns = m->jitter_us * NET_US;
+    net.buffers = m->buffers;
+    net.congestion = m->congestion;
+    memset(&setup, 0, sizeof setup);
+    setup.random = seeded_random;
+    setup.transports = net_transports;
+    must(cci_setup(&setup), "cci_setup");
+    must(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
+    flow_count = ping_count = 0;
+    for (i = 0; i < m->flows; i++) { /* not all at the same moment */
+        open_flow(m);
+        run_until(net.now_ns + m->rtt_us * NET_US * 3 + net_below(m->rtt_us) * NET_US);
+    }
+    for (i = 0; i < m->newreno + m->cubic; i++)
+        net_tcp_start((int)i, i >= m->newreno, net.now_ns + net_below(10 * m->rtt_us) * NET_US);
+}
+
+static void tear_down(void) {
+    uint32_t i;
+    for (i = 0; i < flow_count; i++) {
+        must(cci_destroy_endpoint(flows[i].end[0]), "cci_destroy_endpoint");
+        must(cci_destroy_endpoint(flows[i].end[1]), "cci_destroy_endpoint");
+        free(flows[i].bytes[0]);
+        free(flows[i].bytes[1]);
+    }
+    must(cci_finalize(), "cci_finalize");
+}
+
+/* Packets that our senders sent again since they began. */
+static uint64_t sent_again(void) {
+    uint64_t count = 0;
+    uint32_t i;
+    for (i = 0; i < flow_count; i++)
+        count += ((const cci__dgram_t *)(const void *)flows[i].end[NET_LEFT])->pool.retransmitted;
+    return count;
+}
+
+static result_t measure(const measurement_t *m) {
+    uint64_t before[MAX_FLOWS + NET_TCPS], after[MAX_FLOWS + NET_TCPS];
+    uint64_t again;
+    double squares = 0;
+    const net_line_t *line;
+    result_t r;
+    uint32_t i;
+    memset(&r, 0, sizeof r);
+    set_up(m);
+    if (m->trace) {
+        trace(m, m->seconds);
+    } else {
+        run_until(net.now_ns + (uint64_t)(m->warm_up_s * 1e9));
+        net_forget();
+        again = sent_again();
+        ping_count = 0;
+        counters(before);
+        run_until(net.now_ns + (uint64_t)(m->seconds * 1e9));
+        counters(after);
+        r.count = flow_count + m->newreno + m->cubic;
+        for (i = 0; i < r.count; i++) {
+            r.goodput[i] = (double)(after[i] - before[i]) / m->seconds;
+            r.total += r.goodput[i];
+            squares += r.goodput[i] * r.goodput[i];
+        }
+        r.jain = squares > 0 ? r.total * r.total / (r.count * squares) : 0;
+        line = &net.line[m->kind == READS ? NET_RIGHT : NET_LEFT];
+        r.used = (double)line->bytes / m->seconds / (double)line->bytes_per_second;
+        r.queue = line->packets == 0 ? 0 : line->queued_bytes / (double)line->packets / (double)line->queue_bytes;
+        r.dropped = line->packets == 0 ? 0 : (double)line->dropped / (double)line->packets;
+        r.again = sent_again() - again;
+        r.lost = line->lost + line->dropped;
+        r.pings = ping_count;
+    }
+    tear_down();
+    return r;
+}
+
+static int compare_times(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The time that this share of the pings of the last measurement took at most. */
+static double percentile_ns(double share) {
+    if (ping_count == 0)
+        return 0;
+    qsort(pings_ns, ping_count, sizeof pings_ns[0], compare_times);
+    return (double)pings_ns[(uint32_t)((double)(ping_count - 1) * share)];
+}
+
+static const measurement_t usual = {1, 100, 4000, 0, 0, 100, 1, 0, 0, 4096, STREAM_RO, 2, 10, NULL, NULL};
+
+/* ---- one measurement by hand --------------------------------------------------------------------------------------------- */
+
+static int set_word(measurement_t *m, const char *word) {
+    static const char *const kinds[] = {"ro", "ru", "write", "read", "pingpong"};
+    const char *value = strchr(word, '=');
+    double number;
+    int i;
+    if (value == NULL)
+        return 0;
+    number = atof(++value);
+#define IS(name) (strncmp(word, (name), sizeof(name) - 1) == 0 && word[sizeof(name) - 1] == '=')
+    if (IS("rate")) m->rate_mbit = (uint64_t)number;
+    else if (IS("rtt")) m->rtt_us = (uint64_t)number;
+    else if (IS("queue")) m->queue_percent = (uint32_t)number;
+    else if (IS("loss")) m->loss_per_million = (uint64_t)number;
+    else if (IS("jitter")) m->jitter_us = (uint64_t)number;
+    else if (IS("flows")) m->flows = (uint32_t)number;
+    else if (IS("newreno")) m->newreno = (uint32_t)number;
+    else if (IS("cubic")) m->cubic = (uint32_t)number;
+    else if (IS("buffers")) m->buffers = (uint32_t)number;
+    else if (IS("seconds")) m->seconds = number;
+    else if (IS("warm")) m->warm_up_s = number;
+    else if (IS("seed")) m->seed = (uint64_t)number;
+    else if (IS("trace")) m->trace = value;
+    else if (IS("congestion")) m->congestion = value;
+    else if (IS("kind")) {
+        for (i = 0; i < 5; i++)
+            if (strcmp(kinds[i], value) == 0)
+                m->kind = (enum kind)i;
+    } else return 0;
+#undef IS
+    return 1;
+}
+
+static int try_words(int count, char **words) {
+    measurement_t m = usual;
+    result_t r;
+    uint32_t i;
+    while (count-- > 0)
+        if (!set_word(&m, *words++)) {
+            fprintf(stderr, "netsim: what is %s?\n", words[-1]);
+            return 2;
+        }
+    r = measure(&m);
+    if (m.trace)
+        return 0;
+    for (i = 0; i < r.count; i++)
+        printf("%.2f ", r.goodput[i] * 8e-6);
+    printf("Mbit/s jain %.3f used %.3f queue %.2f dropped %.4f lost %u again %u", r.jain, r.used, r.queue, r.dropped,
+           (unsigned)r.lost, (unsigned)r.again);
+    if (r.pings > 0)
+        printf(" pings %u p50 %.3f p90 %.3f p98 %.3f p99 %.3f p99.9 %.3f RTT", (unsigned)r.pings,
+               percentile_ns(.5) / 1e3 / (double)m.rtt_us, percentile_ns(.9) / 1e3 / (double)m.rtt_us,
+               percentile_ns(.98) / 1e3 / (double)m.rtt_us, percentile_ns(.99) / 1e3 / (double)m.rtt_us,
+               percentile_ns(.999) / 1e3 / (double)m.rtt_us);
+    printf("\n");
+    return 0;
+}
+
+/* ---- the figures of the plots ---------------------------------------------------------------------------------------------- */
+
+static void plot_goodput(void) {
+    static const uint32_t losses[] = {0, 1000, 3000, 10000, 20000, 30000, 50000, 70000, 100000, 150000};
+    static const struct {
+        const char *name, *congestion;
+        enum kind kind;
+    } series[] = {{"messages", NULL, STREAM_RO}, {"writes", NULL, WRITES}, {"reads", NULL, READS}, {"newreno", "newreno", STREAM_RO}};
+    uint32_t i, k;
+    for (k = 0; k < sizeof series / sizeof series[0]; k++)
+        for (i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+            measurement_t m = usual;
+            m.kind = series[k].kind;
+            m.congestion = series[k].congestion;
+            m.loss_per_million = losses[i];
+            printf("goodput,%s,%g,%.3f\n", series[k].name, losses[i] / 1e4, measure(&m).total * 8e-6);
+        }
+}
+
+static void plot_latency(void) {
+    static const uint32_t losses[] = {0, 10000, 50000};
+    static const double shares[] = {.5, .8, .9, .95, .97, .98, .99, .995, .998, .999};
+    uint32_t i, k;
+    for (i = 0; i < 3; i++) {
+        measurement_t m = usual;
+        m.kind = PINGPONG;
+        m.loss_per_million = losses[i];
+        m.seconds = 100;
+        (void)measure(&m);
+        for (k = 0; k < sizeof shares / sizeof shares[0]; k++)
+            printf("latency,%g,%g,%.3f\n", losses[i] / 1e4, shares[k] * 100,
+                   percentile_ns(shares[k]) / 1e3 / (double)m.rtt_us);
+    }
+}
+
+static void plot_shares(void) {
+    static const char *const names[] = {"shares,newreno", "shares,cubic", "shares,ours"};
+    uint32_t i;
+    for (i = 0; i < 3; i++) {
+        measurement_t m = usual;
+        m.newreno = i == 0;
+        m.cubic = i == 1;
+        m.flows = i == 2 ? 2 : 1;
+        m.seconds = 15;
+        m.trace = names[i];
+        (void)measure(&m);
+    }
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------------------ */
+
+#define SEEDS 2u
+
+/* Goodput at this loss must be at least `least` of that without loss. */
+static void hold(measurement_t m, uint32_t loss_per_million, double least) {
+    for (m.seed = 1; m.seed <= SEEDS; m.seed++) {
+        double clean, lossy;
+        m.loss_per_million = 0;
+        clean = measure(&m).total;
+        m.loss_per_million = loss_per_million;
+        lossy = measure(&m).total;
+        printf("kind %d, %u Mbit/s, %.1f ms, loss %.1f %%, seed %u: %.1f Mbit/s of %.1f: %.3f\n", (int)m.kind,
+               (unsigned)m.rate_mbit, (double)m.rtt_us / 1e3, loss_per_million / 1e4, (unsigned)m.seed, lossy * 8e-6,
+               clean * 8e-6, lossy / clean);
+        assert_true(clean * 8 > 0.85 * 1e6 * (double)m.rate_mbit);
+        if (lossy < least * clean)
+            fail_msg("%.3f of the goodput without loss is less than %.2f", lossy / clean, least);
+    }
+}
+
+static measurement_t path(enum kind kind, uint32_t rate_mbit, uint32_t rtt_us) {
+    measurement_t m = usual;
+    m.kind = kind;
+    m.rate_mbit = rate_mbit;
+    m.rtt_us = rtt_us;
+    m.seconds = rtt_us > 10000 ? 10 : 4;
+    m.warm_up_s = rtt_us > 10000 ? 4 : 1;
+    m.buffers = rtt_us > 50000 || rate_mbit > 500 ? 16384 : 4096;
+    return m;
+}
+
+static void test_messages(void **state) {
+    (void)state;
+    hold(path(STREAM_RO, 100, 4000), 10000, 0.95);
+    hold(path(STREAM_RO, 100, 4000), 50000, 0.90);
+    hold(path(STREAM_RU, 100, 4000), 10000, 0.95);
+    hold(path(STREAM_RU, 100, 4000), 50000, 0.90);
+}
+
+static void test_messages_fast(void **state) {
+    (void)state;
+    hold(path(STREAM_RO, 1000, 4000), 10000, 0.95);
+    hold(path(STREAM_RO, 1000, 4000), 50000, 0.90);
+}
+
+static void test_messages_far(void **state) {
+    (void)state;
+    hold(path(STREAM_RO, 100, 20000), 10000, 0.95);
+    hold(path(STREAM_RO, 100, 20000), 50000, 0.90);
+    hold(path(STREAM_RO, 100, 100000), 10000, 0.95);
+    hold(path(STREAM_RO, 100, 100000), 50000, 0.90);
+}
+
+static void test_writes(void **state) {
+    (void)state;
+    hold(path(WRITES, 100, 4000), 10000, 0.95);
+    hold(path(WRITES, 100, 4000), 50000, 0.90);
+    hold(path(WRITES, 100, 20000), 10000, 0.95);
+}
+
+/* Here a loss costs more: the requests are lost too, and one request asks for many packets. */
+static void test_reads(void **state) {
+    (void)state;
+    hold(path(READS, 100, 4000), 10000, 0.95);
+    hold(path(READS, 100, 4000), 50000, 0.90);
+    hold(path(READS, 100, 20000), 10000, 0.95);
+}
+
+/* On a short path four packets fill the line and four more the queue, so a queue that overflows costs too. */
+static void test_short_path(void **state) {
+    static const enum kind kinds[] = {STREAM_RO, WRITES, READS};
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        hold(path(kinds[i], 100, 400), 10000, 0.90);
+        hold(path(kinds[i], 100, 400), 50000, 0.80);
+    }
+}
+
+static void answer_within(uint32_t rtt_us, uint32_t jitter_us, uint32_t loss_per_million, double round_trips) {
+    measurement_t m = path(PINGPONG, 100, rtt_us);
+    m.loss_per_million = loss_per_million;
+    m.jitter_us = jitter_us;
+    m.seconds = (double)rtt_us * 5e-3; /* five thousand of them */
+    for (m.seed = 1; m.seed <= SEEDS; m.seed++) {
+        double mean_rtt_ns = ((double)rtt_us + (double)jitter_us) * 1e3, p99;
+        (void)measure(&m);
+        p99 = percentile_ns(.99) / mean_rtt_ns;
+        printf("ping-pong, %.1f ms, jitter %.1f ms, loss %.1f %%, seed %u: 99 of 100 of %u within %.3f round-trips\n", rtt_us / 1e3,
+               jitter_us / 1e3, loss_per_million / 1e4, (unsigned)m.seed, (unsigned)ping_count, p99);
+        assert_true(ping_count > 3000);
+        if (p99 >= round_trips)
+            fail_msg("%.3f round-trips are not less than %.1f", p99, round_trips);
+    }
+}
+
+static void test_answers(void **state) {
+    (void)state;
+    answer_within(4000, 0, 0, 1.05);
+    answer_within(4000, 0, 10000, 2.5);
+    answer_within(20000, 0, 10000, 2.5);
+    answer_within(100000, 0, 10000, 2.5);
+}
+
+static void test_answers_jitter(void **state) {
+    (void)state;
+    answer_within(4000, 400, 10000, 2.5);
+    answer_within(20000, 2000, 10000, 2.5);
+}
+
+static void share(measurement_t m) {
+    for (m.seed = 1; m.seed <= SEEDS; m.seed++) {
+        result_t r = measure(&m);
+        uint32_t i;
+        printf("queue %.1f, ours and %u NewReno-like, %u CUBIC-like, seed %u:", m.queue_percent / 100., (unsigned)m.newreno,
+               (unsigned)m.cubic, (unsigned)m.seed);
+        for (i = 0; i < r.count; i++)
+            printf(" %.1f", r.goodput[i] * 8e-6);
+        printf(" Mbit/s, Jain %.3f, line used %.3f, queue %.2f full, dropped %.4f\n", r.jain, r.used, r.queue, r.dropped);
+        assert_true(r.used > 0.95);
+        assert_true(r.dropped < 0.02);
+        if (r.jain < 0.9)
+            fail_msg("Jain's index is %.3f", r.jain);
+    }
+}
+
+static void share_with(uint32_t newreno, uint32_t cubic, uint32_t ours) {
+    static const uint32_t queues[] = {30, 50, 100, 200};
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        measurement_t m = usual;
+        m.queue_percent = queues[i];
+        m.newreno = newreno;
+        m.cubic = cubic;
+        m.flows = ours;
+        m.warm_up_s = 3;
+        m.seconds = 10;
+        share(m);
+    }
+}
+
+static void test_fair_to_newreno(void **state) {
+    (void)state;
+    share_with(1, 0, 1);
+    share_with(3, 0, 1);
+}
+
+static void test_fair_to_cubic(void **state) {
+    (void)state;
+    share_with(0, 1, 1);
+    share_with(0, 3, 1);
+}
+
+static void test_fair_to_itself(void **state) {
+    (void)state;
+    share_with(0, 0, 2);
+    share_with(0, 0, 4);
+}
+
+/* What drops without queueing limits by dropping: then a tenth is lost, not more and more. */
+static void test_shallow_queue(void **state) {
+    measurement_t m = path(STREAM_RO, 100, 20000);
+    result_t r;
+    (void)state;
+    m.queue_percent = 2;
+    r = measure(&m);
+    printf("queue 0.02: %.1f Mbit/s, dropped %.3f\n", r.total * 8e-6, r.dropped);
+    assert_true(r.total * 8e-6 > 60);
+    assert_true(r.dropped < 0.12);
+}
+
+/* Nothing is sent again that was not lost, but for a probe now and then. */
+static void test_nothing_twice(void **state) {
+    static const uint32_t losses[] = {0, 10000, 50000};
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        measurement_t m = path(STREAM_RO, 100, 4000);
+        result_t r;
+        m.loss_per_million = losses[i];
+        r = measure(&m);
+        printf("loss %.1f %%: %u lost, %u sent again\n", losses[i] / 1e4, (unsigned)r.lost, (unsigned)r.again);
+        assert_true(r.again <= r.lost + r.lost / 50 + 5);
+    }
+}
+
+static int test_all(void) {
+#define NAMED(function, sentence) {sentence, function, NULL, NULL, NULL}
+    const struct CMUnitTest tests[] = {
+        NAMED(test_messages, "1 % and 5 % loss leave messages 0.95 and 0.90 of their goodput at 4 ms"),
+        NAMED(test_messages_fast, "they do so at 1 Gbit/s"),
+        NAMED(test_messages_far, "they do so at 20 and 100 ms"),
+        NAMED(test_writes, "they leave writes of remote memory as much"),
+        NAMED(test_reads, "they leave reads of remote memory as much"),
+        NAMED(test_short_path, "they leave each 0.90 and 0.80 at 0.4 ms with a queue of four packets"),
+        NAMED(test_answers, "at 1 % loss 99 of 100 answers are there within 2.5 round-trips"),
+        NAMED(test_answers_jitter, "they are so with a tenth of jitter too"),
+        NAMED(test_fair_to_newreno, "a flow shares a bottleneck fairly with one and three NewReno-like ones"),
+        NAMED(test_fair_to_cubic, "a flow shares a bottleneck fairly with one and three CUBIC-like ones"),
+        NAMED(test_fair_to_itself, "two and four of our flows share a bottleneck fairly"),
+        NAMED(test_shallow_queue, "a path that drops without queueing is not flooded"),
+        NAMED(test_nothing_twice, "nothing is sent again that was not lost"),
+    };
+#undef NAMED
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv) {
+    unsetenv("CCI_CONFIG");
+    if (argc > 1 && strcmp(argv[1], "try") == 0)
+        return try_words(argc - 2, argv + 2);
+    if (argc > 1 && strcmp(argv[1], "plots") == 0) {
+        plot_goodput();
+        plot_latency();
+        plot_shares();
+        return 0;
+    }
+    return test_all();
+}

@@ -1,0 +1,889 @@
+/* test_sisci_links.c - what the transport over SISCI keeps for its peers, and what becomes of it when they die, stop, lie or
+ * are too many.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ */
+#define CCI_IMPLEMENTATION
+#include "tests/support/sisci.h"
+
+#include "tests/support/harness.h"
+
+#include <grp.h>
+#include <sched.h>
+#include <sys/mount.h>
+
+#define DOOR "77"
+#define DOOR_URI "sisci://4:" DOOR
+
+/* ---- looking inside ------------------------------------------------------------------------------------------------- */
+
+static cci__sisci *inside(cci_endpoint_t *ep) {
+    return (cci__sisci *)(void *)(uintptr_t)ep;
+}
+
+static unsigned int count_list(const cci_list_t *list) {
+    const cci_list_t *at;
+    unsigned int count = 0;
+    for (at = list->next; at != list; at = at->next) {
+        count++;
+    }
+    return count;
+}
+
+static unsigned int links_of(cci_endpoint_t *ep) {
+    return count_list(&inside(ep)->hot) + count_list(&inside(ep)->cold);
+}
+
+static cci__sisci_link *link_of(cci_connection_t *connection) {
+    return ((cci__sisci_conn *)(void *)(uintptr_t)connection)->link;
+}
+
+/* ---- before and after ------------------------------------------------------------------------------------------------- */
+
+static int begin(void **state) {
+    if (setup(state) != 0) {
+        return -1;
+    }
+    alarm(600); /* each wait has an end of its own, however busy the machine is */
+    on_sisci = 1;
+    patience_s = 60;
+    snprintf(config_text, sizeof config_text, "[shm]\ntransport = sisci\n");
+    return begin_test(state);
+}
+
+/* Names of processes that were killed go when the next device is opened. */
+static int finish(void **state) {
+    int ended = end_test(state);
+    close_device(open_device());
+    return teardown(state) == 0 ? ended : -1;
+}
+
+/* Lets all sides work until another process says something, and returns that. */
+static char hear_working(int fd) {
+    patience_t patience = be_patient();
+    struct pollfd item;
+    char letter = 0;
+    item.fd = fd;
+    item.events = POLLIN;
+    while (poll(&item, 1, 0) == 0) {
+        poll_all();
+        still_patient(&patience, "another process");
+    }
+    return read(fd, &letter, 1) == 1 ? letter : (char)0;
+}
+
+static void request(side_t *side, cci_conn_attribute_t attribute, uintptr_t context) {
+    TRUE(cci_connect(side->ep, DOOR_URI, NULL, 0, attribute, as_context(context), 0, NULL) == CCI_SUCCESS);
+}
+
+/* Accepts whoever asks. */
+static int accept_all(side_t *side, cci_event_t *event) {
+    if (event->type != CCI_EVENT_CONNECT_REQUEST) {
+        return 0;
+    }
+    TRUE(cci_accept(event, side->user) == CCI_SUCCESS);
+    drop(event);
+    return 1;
+}
+
+static side_t *open_door(void) {
+    side_t *side = side_open_at(NULL, DOOR);
+    side->handler = accept_all;
+    return side;
+}
+
+static cci_connection_t *await_connection(side_t *side) {
+    cci_event_t *event = await(side, CCI_EVENT_CONNECT);
+    cci_connection_t *connection = event->connect.connection;
+    TRUE(event->connect.status == CCI_SUCCESS && connection != NULL);
+    drop(event);
+    return connection;
+}
+
+static cci_connection_t *await_accepted(side_t *side) {
+    cci_event_t *event = await(side, CCI_EVENT_ACCEPT);
+    cci_connection_t *connection = event->accept.connection;
+    TRUE(event->accept.status == CCI_SUCCESS && connection != NULL);
+    drop(event);
+    return connection;
+}
+
+/* A second process has no part in its parent's endpoints. */
+static void begin_child(void) {
+    uint32_t caps;
+    side_count = 0;
+    TRUE(cci_setup(&test_setup) == CCI_SUCCESS && cci_init(CCI_ABI_VERSION, 0, &caps) == CCI_SUCCESS); /* its own */
+}
+
+/* A connection that works. */
+static void try_connection(cci_connection_t *from, side_t *to) {
+    cci_event_t *event;
+    send_patiently(from, "alive?", 6, 0, CCI_FLAG_SILENT);
+    event = await(to, CCI_EVENT_RECV);
+    TRUE(event->recv.len == 6 && memcmp(event->recv.ptr, "alive?", 6) == 0);
+    drop(event);
+}
+
+/* ---- clients that die at the door ------------------------------------------------------------------------------------- */
+
+enum { KNOCKERS = 8 };
+
+/* Knocks with several endpoints, and gets a little further with each number it hears. */
+static void knocks(int in, int out) {
+    int i, rounds;
+    begin_child();
+    for (i = 0; i < KNOCKERS; i++) {
+        request(side_open(), CCI_CONN_ATTR_RO, 0);
+    }
+    for (rounds = hear(in); rounds > 0; rounds--) {
+        poll_all();
+    }
+    say(out, 'k');
+    (void)hear(in);
+}
+
+static void clients_that_are_killed_while_they_knock_keep_nobody_out(void **state) {
+    side_t *server = open_door();
+    unsigned int descriptors = count_descriptors();
+    patience_t patience;
+    int i;
+    (void)state;
+    for (i = 1; i <= 24; i++) {
+        child c = start(knocks);
+        say(c.to, (char)(i * 4));
+        TRUE(hear_working(c.from) == 'k');
+        kill_child(&c);
+    }
+    patience = be_patient(); /* only now: on a busy machine the processes above take their time */
+    while (links_of(server->ep) > 0) {
+        cci_event_t *event = take(server, CCI_EVENT_ACCEPT); /* some got as far as that */
+        if (event != NULL) {
+            TRUE(event->accept.status != CCI_SUCCESS || cci_disconnect(event->accept.connection) == CCI_SUCCESS);
+            drop(event);
+        }
+        poll_all();
+        still_patient(&patience, "the end of all links");
+    }
+    AWAIT(count_descriptors() == descriptors);
+    {
+        side_t *client = side_open();
+        request(client, CCI_CONN_ATTR_RO, 0);
+        try_connection(await_connection(client), server);
+    }
+}
+
+/* ---- links without connections ------------------------------------------------------------------------------------------ */
+
+static void a_link_without_connections_is_closed_and_made_anew(void **state) {
+    side_t *server = open_door(), *client = side_open();
+    unsigned int descriptors = count_descriptors();
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        cci_connection_t *mine, *its;
+        request(client, CCI_CONN_ATTR_RO, 0);
+        mine = await_connection(client);
+        its = await_accepted(server);
+        try_connection(mine, server);
+        TRUE(links_of(client->ep) == 1 && links_of(server->ep) == 1);
+        TRUE(inside(client->ep)->handshakes == 0 && inside(server->ep)->handshakes == 0);
+        TRUE(cci_disconnect(mine) == CCI_SUCCESS);
+        AWAIT(links_of(client->ep) == 0); /* although the server has not closed its end */
+        TRUE(cci_send(its, "x", 1, NULL, 0) == CCI_ERR_DISCONNECTED);
+        AWAIT(count_descriptors() == descriptors);
+        TRUE(cci_disconnect(its) == CCI_SUCCESS);
+        AWAIT(links_of(server->ep) == 0);
+    }
+}
+
+static void a_sleeping_client_closes_its_idle_link(void **state) {
+    cci_os_handle_t fd;
+    cci_endpoint_t *sleeper = NULL;
+    side_t *client;
+    cci_connection_t *mine;
+    patience_t patience = be_patient();
+    (void)state;
+    (void)open_door();
+    TRUE(cci_create_endpoint(NULL, 0, &sleeper, &fd) == CCI_SUCCESS);
+    client = &sides[side_count];
+    memset(client, 0, sizeof *client);
+    client->ep = sleeper;
+    side_count++;
+    request(client, CCI_CONN_ATTR_RU, 0);
+    mine = await_connection(client);
+    TRUE(cci_disconnect(mine) == CCI_SUCCESS);
+    client->deaf = 1; /* polled when its handle says so */
+    while (links_of(client->ep) > 0) {
+        struct pollfd item;
+        item.fd = fd;
+        item.events = POLLIN;
+        poll_all();
+        if (poll(&item, 1, 10) == 1) {
+            client->deaf = 0;
+            while (poll_side(client) > 0) {
+            }
+            client->deaf = 1;
+        }
+        still_patient(&patience, "the end of the link");
+    }
+}
+
+static void links_that_nothing_happens_to_are_not_looked_at_but_not_forgotten(void **state) {
+    enum { CLIENTS = 14 };
+    side_t *server = open_door();
+    cci_connection_t *its[CLIENTS], *mine[CLIENTS];
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < CLIENTS; i++) {
+        side_t *client = side_open();
+        request(client, i & 1 ? CCI_CONN_ATTR_RU : CCI_CONN_ATTR_RO, 0);
+        mine[i] = await_connection(client);
+        its[i] = await_accepted(server);
+    }
+    AWAIT(inside(server->ep)->hot_count <= CCI__SISCI_HOT); /* the others are looked at in turn */
+    AWAIT(cci__list_empty(&inside(server->ep)->steps));     /* and none of them with the device */
+    TRUE(links_of(server->ep) == CLIENTS);
+    for (i = 0; i < CLIENTS; i++) {
+        try_connection(mine[i], server);
+        try_connection(its[i], &sides[1 + i]);
+    }
+    AWAIT(cci__list_empty(&inside(server->ep)->steps));
+    for (i = CLIENTS; i-- > 0;) {
+        if (i & 1) { /* its end is heard of before the connection is closed, or after it */
+            TRUE(cci_disconnect(its[i]) == CCI_SUCCESS);
+        }
+        side_close(&sides[--side_count]);
+        if (!(i & 1)) {
+            AWAIT(cci_send(its[i], "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+            AWAIT(cci__list_empty(&inside(server->ep)->steps));
+            TRUE(link_of(its[i])->in == NULL && cci_disconnect(its[i]) == CCI_SUCCESS);
+        }
+        AWAIT(links_of(server->ep) == i);
+    }
+}
+
+/* ---- a sleeping program that gives back --------------------------------------------------------------------------------- */
+
+enum { DOOR_ROOM = 4 }; /* messages that the program may hold */
+
+/* A server that sleeps, and is deaf until its handle wakes it. */
+static side_t *open_sleeping_door(cci_os_handle_t *fd) {
+    uint32_t room = DOOR_ROOM, mask = 1u << CCI_EVENT_DISCONNECT;
+    side_t *side = &sides[side_count];
+    memset(side, 0, sizeof *side);
+    TRUE(cci_create_endpoint_at(NULL, DOOR, 0, &side->ep, fd) == CCI_SUCCESS);
+    side->handler = accept_all;
+    side_count++;
+    TRUE(cci_set_opt(side->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, &room) == CCI_SUCCESS);
+    TRUE(cci_set_opt(side->ep, CCI_OPT_ENDPT_EVENT_MASK, &mask) == CCI_SUCCESS);
+    return side;
+}
+
+/* Takes all events until the handle says that there is nothing to do. */
+static void fall_asleep(side_t *side, cci_os_handle_t fd) {
+    patience_t patience = be_patient();
+    side->deaf = 0;
+    do {
+        poll_all();
+        still_patient(&patience, "an endpoint that has nothing to do");
+    } while (is_readable(fd));
+    side->deaf = 1;
+}
+
+/* The next event, which the program asks for when its handle has woken it. */
+static cci_event_t *be_woken(side_t *side, cci_os_handle_t fd) {
+    patience_t patience = be_patient();
+    cci_event_t *event = NULL;
+    do {
+        while (!is_readable(fd)) {
+            still_patient(&patience, "a handle that is readable");
+        }
+    } while (cci_get_event(side->ep, &event) != CCI_SUCCESS);
+    return event;
+}
+
+/* Returns an event that the program holds: that wakes it for the event that waited for this. */
+static void return_and_be_woken(side_t *side, cci_os_handle_t fd, cci_event_type_t held, cci_event_type_t waits) {
+    cci_event_t *event = take(side, held);
+    TRUE(event != NULL);
+    drop(event);
+    event = be_woken(side, fd);
+    TRUE(event->type == waits);
+    drop(event);
+}
+
+static void send_many(cci_connection_t *connection, int count) {
+    for (; count > 0; count--) {
+        TRUE(cci_send(connection, "here", 4, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
+    }
+}
+
+static void a_program_is_woken_when_it_returns_what_a_message_waits_for(void **state) {
+    cci_os_handle_t fd;
+    side_t *server = open_sleeping_door(&fd), *client = side_open();
+    uint32_t room = DOOR_ROOM + 1;
+    cci_connection_t *mine;
+    cci_event_t *event;
+    (void)state;
+    request(client, CCI_CONN_ATTR_RO, 0);
+    mine = await_connection(client);
+    drop(await(server, CCI_EVENT_ACCEPT));
+    send_many(mine, DOOR_ROOM + 2);
+    fall_asleep(server, fd);
+    TRUE(count_of(server, CCI_EVENT_RECV) == DOOR_ROOM);
+    return_and_be_woken(server, fd, CCI_EVENT_RECV, CCI_EVENT_RECV);
+    fall_asleep(server, fd); /* with all that it may hold again */
+    TRUE(count_of(server, CCI_EVENT_RECV) == DOOR_ROOM);
+    send_many(mine, 1);
+    fall_asleep(server, fd);
+    TRUE(cci_set_opt(server->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, &room) == CCI_SUCCESS); /* there is room for one more */
+    event = be_woken(server, fd);
+    TRUE(event->type == CCI_EVENT_RECV);
+    drop(event);
+}
+
+static void a_program_is_woken_when_it_returns_the_request_whose_buffer_a_message_waits_for(void **state) {
+    cci_os_handle_t fd;
+    side_t *server = open_sleeping_door(&fd), *client = side_open();
+    cci_connection_t *mine;
+    (void)state;
+    request(client, CCI_CONN_ATTR_RO, 0);
+    mine = await_connection(client);
+    drop(await(server, CCI_EVENT_ACCEPT));
+    server->handler = NULL;
+    request(client, CCI_CONN_ATTR_RO, 0);
+    AWAIT(count_of(server, CCI_EVENT_CONNECT_REQUEST) == 1);
+    send_many(mine, DOOR_ROOM);
+    fall_asleep(server, fd);
+    TRUE(count_of(server, CCI_EVENT_RECV) == DOOR_ROOM - 1);
+    TRUE(cci_reject(server->queue[0]) == CCI_SUCCESS);
+    return_and_be_woken(server, fd, CCI_EVENT_CONNECT_REQUEST, CCI_EVENT_RECV);
+}
+
+/* All events about connections are held, the last of them as a request. */
+static void a_program_is_woken_when_it_returns_the_event_that_the_end_of_a_connection_waits_for(void **state) {
+    cci_os_handle_t fd;
+    side_t *server = open_sleeping_door(&fd), *client = side_open();
+    cci_connection_t *mine = NULL;
+    uint32_t i;
+    (void)state;
+    for (i = 1; i < CCI__SISCI_CONTROL; i++) {
+        request(client, CCI_CONN_ATTR_RO, 0);
+        mine = await_connection(client);
+        AWAIT(count_of(server, CCI_EVENT_ACCEPT) == i);
+    }
+    server->handler = NULL;
+    request(client, CCI_CONN_ATTR_RO, 0);
+    AWAIT(count_of(server, CCI_EVENT_CONNECT_REQUEST) == 1);
+    TRUE(inside(server->ep)->evq.free_events[CCI_EVQ_CONTROL] == NULL);
+    TRUE(cci_disconnect(mine) == CCI_SUCCESS);
+    AWAIT(!cci__list_empty(&inside(server->ep)->ending));
+    fall_asleep(server, fd);
+    return_and_be_woken(server, fd, CCI_EVENT_ACCEPT, CCI_EVENT_DISCONNECT);
+}
+
+/* ---- peers that die or stop ----------------------------------------------------------------------------------------------- */
+
+enum { MANY = 50 };
+
+static void connects_many(int in, int out) {
+    side_t *side;
+    int i;
+    begin_child();
+    side = side_open();
+    for (i = 0; i < MANY; i++) {
+        request(side, CCI_CONN_ATTR_RO, 0);
+    }
+    for (i = 0; i < MANY; i++) {
+        cci_connection_t *connection = await_connection(side);
+        send_patiently(connection, "here", 4, 0, CCI_FLAG_SILENT);
+    }
+    say(out, 'r');
+    (void)hear(in);
+}
+
+static void of_a_dead_peer_only_the_handles_stay_until_they_are_closed(void **state) {
+    side_t *server = open_door();
+    cci_connection_t *connection[MANY];
+    unsigned int descriptors = count_descriptors();
+    child c = start(connects_many);
+    int i;
+    (void)state;
+    TRUE(hear_working(c.from) == 'r');
+    for (i = 0; i < MANY; i++) {
+        connection[i] = await_accepted(server);
+    }
+    AWAIT(count_of(server, CCI_EVENT_RECV) == MANY);
+    kill_child(&c);
+    AWAIT(cci_send(connection[0], "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+    AWAIT(count_descriptors() == descriptors); /* the pipes are closed too */
+    for (i = 0; i < MANY; i++) {
+        TRUE(cci_send(connection[i], "x", 1, NULL, 0) == CCI_ERR_DISCONNECTED);
+        TRUE(cci_disconnect(connection[i]) == CCI_SUCCESS);
+    }
+    AWAIT(links_of(server->ep) == 0);
+}
+
+/* Serves; says how often its own connection was found broken when asked to. */
+static void serves(int in, int out) {
+    cci_connection_t *connection;
+    side_t *side;
+    begin_child();
+    side = open_door();
+    say(out, 'r');
+    connection = await_accepted(side);
+    say(out, 'c');
+    while (hear_working(in) == 's') {
+        AWAIT(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+        say(out, 'd');
+    }
+}
+
+static void what_a_stopped_peer_does_not_take_in_time_breaks_the_connection_silent_or_not(void **state) {
+    static const int flags[] = {0, CCI_FLAG_SILENT};
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        child c = start(serves);
+        side_t *client = side_open();
+        cci_connection_t *connection;
+        uint32_t timeout_us = 200000;
+        TRUE(hear_working(c.from) == 'r');
+        request(client, CCI_CONN_ATTR_RO, 0);
+        connection = await_connection(client);
+        TRUE(hear_working(c.from) == 'c');
+        TRUE(cci_set_opt(connection, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us) == CCI_SUCCESS);
+        stop_child(&c);
+        TRUE(cci_send(connection, "late", 4, as_context(1), flags[i]) == CCI_SUCCESS);
+        if (flags[i]) {
+            AWAIT(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+        } else {
+            await_send(client, connection, as_context(1), CCI_ETIMEDOUT);
+            TRUE(cci_send(connection, "x", 1, NULL, 0) == CCI_ERR_DISCONNECTED);
+        }
+        TRUE(kill(c.pid, SIGCONT) == 0);
+        say(c.to, 's');
+        TRUE(hear_working(c.from) == 'd'); /* the peer is told */
+        request(client, CCI_CONN_ATTR_RO, 0); /* on the same link */
+        TRUE(link_of(await_connection(client)) == link_of(connection));
+        say(c.to, 'q');
+        TRUE(end(&c) == 0);
+        side_close(client);
+        side_count--;
+    }
+}
+
+static void silent_messages_that_wait_for_room_give_their_buffers_back_in_time(void **state) {
+    side_t *server = open_door(), *client = side_open();
+    cci_connection_t *connection;
+    uint32_t timeout_us = 100000, sent = 0;
+    static const char big[4000];
+    int status;
+    (void)state;
+    request(client, CCI_CONN_ATTR_RU, 0);
+    connection = await_connection(client);
+    TRUE(cci_set_opt(connection, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us) == CCI_SUCCESS);
+    server->deaf = 1;
+    while ((status = cci_send(connection, big, sizeof big, NULL, CCI_FLAG_SILENT)) == CCI_SUCCESS) {
+        sent++;
+    }
+    TRUE(status == CCI_ENOBUFS && sent > 1000);
+    AWAIT(cci_send(connection, big, sizeof big, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+    server->deaf = 0;
+    AWAIT(inside(client->ep)->hot_count == 1 && link_of(connection)->items == NULL);
+    request(client, CCI_CONN_ATTR_RU, 0);
+    TRUE(cci_send(await_connection(client), big, sizeof big, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
+}
+
+/* ---- others who want to read along --------------------------------------------------------------------------------------- */
+
+/* Connects to every segment that it sees, again and again, and holds on to what it gets. */
+static void lurks(int in, int out) {
+    static sci_remote_segment_t got[256];
+    unsigned int count = 0;
+    struct pollfd item;
+    sci_desc_t sd;
+    begin_child();
+    sd = open_device();
+    say(out, 'r');
+    item.fd = in;
+    item.events = POLLIN;
+    while (poll(&item, 1, 0) == 0) {
+        DIR *list = opendir(directory);
+        struct dirent *entry;
+        TRUE(list != NULL);
+        while ((entry = readdir(list)) != NULL) {
+            unsigned int id = (unsigned int)strtoul(entry->d_name + 1, NULL, 16);
+            sci_error_t error = SCI_ERR_OK;
+            if (entry->d_name[0] != 's' || id == 77 || count == 256) {
+                continue;
+            }
+            SCIConnectSegment(sd, &got[count], NODE, id, 0, NULL, NULL, 1000, 0, &error);
+            count += error == SCI_ERR_OK;
+        }
+        closedir(list);
+    }
+    say(out, count > 0 ? 'g' : 'n');
+    while (count > 0) {
+        SCIDisconnectSegment(got[--count], 0, NULL);
+    }
+    close_device(sd);
+}
+
+static void nobody_but_the_peer_is_connected_to_an_inbox_of_an_open_link(void **state) {
+    child c = start(lurks);
+    side_t *server = open_door();
+    int i;
+    (void)state;
+    TRUE(hear_working(c.from) == 'r');
+    for (i = 0; i < 40; i++) {
+        side_t *client = side_open();
+        cci_connection_t *connection;
+        unsigned int j;
+        request(client, CCI_CONN_ATTR_RO, 0);
+        connection = await_connection(client);
+        try_connection(connection, server);
+        for (j = 0; j < 2; j++) {
+            const cci__sisci_link *link = link_of(j ? connection : await_accepted(server));
+            TRUE(link->in_segment->served.connection_count == 1 && !link->in_segment->served.available);
+        }
+        side_close(client);
+        side_count--;
+    }
+    say(c.to, 'q');
+    (void)hear_working(c.from); /* whether it was ever in the way depends on chance */
+    TRUE(end(&c) == 0);
+}
+
+/* ---- other users --------------------------------------------------------------------------------------------------------------- */
+
+enum { OTHER_USER = 65534, GROUP = 54321 };
+
+static void become_other_user(void) {
+    gid_t group = GROUP;
+    TRUE(setgroups(1, &group) == 0 && setgid(GROUP) == 0 && setuid(OTHER_USER) == 0);
+}
+
+static void serves_as_other_user(int in, int out) {
+    static uint8_t memory[100000];
+    cci_rma_handle_t *handle;
+    cci_connection_t *connection;
+    cci_event_t *event;
+    uint32_t caps;
+    side_t *side;
+    begin_child();
+    become_other_user();
+    TRUE(cci_init(CCI_ABI_VERSION, 0, &caps) == CCI_SUCCESS);
+    side = open_door();
+    TRUE(cci_rma_register(side->ep, memory, sizeof memory, CCI_FLAG_READ | CCI_FLAG_WRITE, &handle) == CCI_SUCCESS);
+    say(out, 'r');
+    connection = await_accepted(side);
+    TRUE(link_of(connection)->is_foreign && !link_of(connection)->vm);
+    send_patiently(connection, handle, sizeof *handle, 0, CCI_FLAG_SILENT);
+    event = await(side, CCI_EVENT_RECV);
+    TRUE(event->recv.len == 5000 && holds_pattern(event->recv.ptr, 5000, 3));
+    {   /* what the program reads is out of the peer's reach */
+        const cci__sisci_link *link = link_of(connection);
+        const uint8_t *at = (const uint8_t *)event->recv.ptr;
+        TRUE(at < link->in || at >= link->in + ((const struct cci__sci_map *)link->in_map)->size_bytes);
+    }
+    TRUE(holds_pattern(memory, sizeof memory, 4));
+    drop(event);
+    say(out, 'd');
+    TRUE(hear_working(in) == 'q');
+}
+
+static void a_user_whom_the_group_lets_in_gets_copies_and_no_memory(void **state) {
+    static uint8_t memory[100000], bytes[5000];
+    cci_rma_handle_t *mine, its;
+    cci_connection_t *connection;
+    cci_event_t *event;
+    side_t *client;
+    child c;
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("only root can become another user\n");
+        skip();
+    }
+    setenv("CCI_SISCI_GROUP", "54321", 1);
+    TRUE(chown(directory, (uid_t)-1, GROUP) == 0 && chmod(directory, 01770) == 0);
+    c = start(serves_as_other_user);
+    TRUE(hear(c.from) == 'r');
+    client = side_open();
+    request(client, CCI_CONN_ATTR_RO, 0);
+    connection = await_connection(client);
+    TRUE(link_of(connection)->is_foreign && !link_of(connection)->vm);
+    event = await(client, CCI_EVENT_RECV);
+    memcpy((void *)&its, event->recv.ptr, sizeof its);
+    drop(event);
+    fill(memory, sizeof memory, 4);
+    fill(bytes, sizeof bytes, 3);
+    TRUE(cci_rma_register(client->ep, memory, sizeof memory, 0, &mine) == CCI_SUCCESS);
+    TRUE(cci_rma(connection, NULL, 0, mine, 0, &its, 0, sizeof memory, NULL, CCI_FLAG_WRITE) == CCI_SUCCESS);
+    await_send(client, connection, NULL, CCI_SUCCESS);
+    memset(memory, 0, sizeof memory);
+    TRUE(cci_rma(connection, NULL, 0, mine, 0, &its, 0, sizeof memory, NULL, CCI_FLAG_READ) == CCI_SUCCESS);
+    await_send(client, connection, NULL, CCI_SUCCESS);
+    TRUE(holds_pattern(memory, sizeof memory, 4));
+    send_patiently(connection, bytes, sizeof bytes, 0, CCI_FLAG_SILENT);
+    TRUE(hear_working(c.from) == 'd');
+    say(c.to, 'q');
+    TRUE(end(&c) == 0);
+}
+
+/* ---- containers ----------------------------------------------------------------------------------------------------------- */
+
+/* The first process of another pid namespace. */
+static void uses_from_afar(int in, int out) {
+    static uint8_t memory[100000];
+    cci_rma_handle_t *mine, its;
+    cci_connection_t *connection;
+    cci_event_t *event;
+    pid_t pid;
+    int status = -1;
+    if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) {
+        say(out, 's');
+        return;
+    }
+    pid = fork();
+    TRUE(pid >= 0);
+    if (pid > 0) {
+        TRUE(waitpid(pid, &status, 0) == pid);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    }
+    TRUE(getpid() == 1 && mount("proc", "/proc", "proc", 0, NULL) == 0);
+    begin_child();
+    side_open();
+    request(&sides[0], CCI_CONN_ATTR_RO, 0);
+    connection = await_connection(&sides[0]);
+    TRUE(!link_of(connection)->vm);
+    event = await(&sides[0], CCI_EVENT_RECV);
+    memcpy((void *)&its, event->recv.ptr, sizeof its);
+    drop(event);
+    fill(memory, sizeof memory, 9);
+    TRUE(cci_rma_register(sides[0].ep, memory, sizeof memory, 0, &mine) == CCI_SUCCESS);
+    TRUE(cci_rma(connection, "done", 4, mine, 0, &its, 0, sizeof memory, NULL, CCI_FLAG_WRITE) == CCI_SUCCESS);
+    await_send(&sides[0], connection, NULL, CCI_SUCCESS);
+    say(out, 'd');
+    (void)hear_working(in);
+}
+
+static void containers_that_share_the_directory_reach_each_other_through_the_inboxes(void **state) {
+    static uint8_t memory[100000];
+    child c = start(uses_from_afar);
+    side_t *server = open_door();
+    cci_rma_handle_t *handle;
+    cci_connection_t *connection;
+    cci_event_t *event;
+    struct pollfd item;
+    (void)state;
+    item.fd = c.from;
+    item.events = POLLIN;
+    while (poll(&item, 1, 0) == 0 && count_of(server, CCI_EVENT_ACCEPT) == 0) {
+        poll_all();
+    }
+    if (count_of(server, CCI_EVENT_ACCEPT) == 0) {
+        char letter = hear(c.from);
+        (void)end(&c);
+        TRUE(letter == 's');
+        print_message("this process may not make namespaces\n");
+        skip();
+    }
+    connection = await_accepted(server);
+    TRUE(cci_rma_register(server->ep, memory, sizeof memory, CCI_FLAG_WRITE, &handle) == CCI_SUCCESS);
+    send_patiently(connection, handle, sizeof *handle, 0, CCI_FLAG_SILENT);
+    event = await(server, CCI_EVENT_RECV);
+    TRUE(event->recv.len == 4 && holds_pattern(memory, sizeof memory, 9));
+    drop(event);
+    TRUE(hear_working(c.from) == 'd');
+    kill_child(&c); /* whose process in the namespace sees the end of its pipe */
+    AWAIT(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+}
+
+/* ---- limits -------------------------------------------------------------------------------------------------------------- */
+
+static void thousands_of_connections_share_a_link(void **state) {
+    side_t *server = open_door(), *client = side_open();
+    unsigned int before = count_descriptors(), i;
+    (void)state;
+    for (i = 0; i < 3000; i++) {
+        request(client, i & 1 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU, 0);
+        if (i % 100 == 99) {
+            AWAIT(count_of(client, CCI_EVENT_CONNECT) == 100 && count_of(server, CCI_EVENT_ACCEPT) == 100);
+            while (client->count > 0) {
+                TRUE(client->queue[0]->connect.status == CCI_SUCCESS);
+                drop(take(client, CCI_EVENT_CONNECT));
+                drop(take(server, CCI_EVENT_ACCEPT));
+            }
+        }
+    }
+    TRUE(links_of(client->ep) == 1 && links_of(server->ep) == 1);
+    TRUE(count_descriptors() - before <= 4); /* both ends are in this process: the head comment says two each */
+}
+
+static void set_descriptor_limit(rlim_t limit) {
+    struct rlimit r;
+    TRUE(getrlimit(RLIMIT_NOFILE, &r) == 0);
+    r.rlim_cur = limit;
+    TRUE(setrlimit(RLIMIT_NOFILE, &r) == 0);
+}
+
+/* One more than the highest descriptor that is open. */
+static rlim_t descriptors_end(void) {
+    int fd = dup(0);
+    TRUE(fd >= 0);
+    close(fd);
+    return (rlim_t)fd;
+}
+
+/* Makes two endpoints and connects them with no more than `spare` descriptors; 1 when all went well. What does not work
+ * says why, and what could be made is whole. */
+static int connect_with(rlim_t spare) {
+    struct timeval second = {0, 300000};
+    cci_endpoint_t *ep[2] = {NULL, NULL};
+    cci_event_t *event;
+    int i, status = CCI_SUCCESS, works = 0;
+    set_descriptor_limit(descriptors_end() + spare);
+    for (i = 0; i < 2 && status == CCI_SUCCESS; i++) {
+        status = cci_create_endpoint_at(NULL, i ? NULL : DOOR, 0, &ep[i], NULL);
+        if (status != CCI_SUCCESS && status != CCI_ERROR) {
+            failed(__LINE__, "cci_create_endpoint_at", (unsigned int)status);
+        }
+    }
+    for (i = 0; i < 2 && ep[i] != NULL; i++) {
+        sides[side_count].ep = ep[i];
+        sides[side_count].handler = i ? NULL : accept_all;
+        side_count++;
+    }
+    if (status == CCI_SUCCESS) {
+        status = cci_connect(ep[1], DOOR_URI, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &second);
+        TRUE(status == CCI_SUCCESS || status == CCI_ENOMEM);
+        if (status == CCI_SUCCESS) {
+            event = await(&sides[1], CCI_EVENT_CONNECT);
+            TRUE(event->connect.status == CCI_SUCCESS || event->connect.status == CCI_ETIMEDOUT);
+            works = event->connect.status == CCI_SUCCESS;
+            TRUE(works == (event->connect.connection != NULL));
+            drop(event);
+        }
+    }
+    set_descriptor_limit(1024);
+    while (side_count > 0) {
+        side_close(&sides[--side_count]);
+    }
+    return works;
+}
+
+static void who_runs_out_of_descriptors_is_told_and_leaves_nothing_behind(void **state) {
+    unsigned int descriptors = count_descriptors(), names = count_names(NULL), worked = 0;
+    size_t blocks = live_blocks;
+    rlim_t spare;
+    (void)state;
+    for (spare = 0; spare < 40 && worked < 3; spare++) {
+        worked += connect_with(spare) != 0;
+        TRUE(count_descriptors() == descriptors && count_names(NULL) == names && live_blocks == blocks);
+    }
+    TRUE(spare > 10 && worked == 3);
+}
+
+static void a_link_goes_on_when_there_is_no_descriptor_for_another(void **state) {
+    side_t *server = open_door(), *client = side_open(), *other = side_open();
+    struct timeval moment = {0, 300000};
+    cci_connection_t *connection;
+    cci_event_t *event;
+    int status;
+    (void)state;
+    request(client, CCI_CONN_ATTR_RO, 0);
+    connection = await_connection(client);
+    set_descriptor_limit(descriptors_end());
+    status = cci_connect(client->ep, other->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &moment);
+    TRUE(status == CCI_ENOMEM);
+    set_descriptor_limit(1024);
+    set_descriptor_limit(descriptors_end() + 3);
+    status = cci_connect(client->ep, other->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &moment);
+    if (status == CCI_SUCCESS) {
+        event = await(client, CCI_EVENT_CONNECT);
+        TRUE(event->connect.status == CCI_ETIMEDOUT);
+        drop(event);
+    }
+    try_connection(connection, server);
+    set_descriptor_limit(1024);
+    other->handler = accept_all;
+    TRUE(cci_connect(client->ep, other->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL) == CCI_SUCCESS);
+    try_connection(await_connection(client), other);
+    try_connection(connection, server);
+}
+
+/* Knocks for as long as the other process lives, and says when it was let in. */
+static void knocks_until_let_in(int in, int out) {
+    begin_child();
+    (void)side_open();
+    say(out, 'r');
+    (void)hear_working(in);
+    request(&sides[0], CCI_CONN_ATTR_RO, 0);
+    (void)await_connection(&sides[0]);
+    say(out, 'c');
+    (void)hear_working(in);
+}
+
+static unsigned int count_in_log(const char *text) {
+    const char *at = log_text;
+    unsigned int count = 0;
+    while ((at = strstr(at, text)) != NULL) {
+        count++;
+        at += strlen(text);
+    }
+    return count;
+}
+
+static void who_can_let_nobody_in_says_so_once_until_somebody_came_in(void **state) {
+    static const char text[] = "can't let anybody in";
+    side_t *server = open_door();
+    cci__sci_desc_t sd = inside(server->ep)->sd;
+    unsigned int descriptors = count_descriptors(), times;
+    (void)state;
+    for (times = 1; times <= 2; times++) {
+        child c = start(knocks_until_let_in);
+        int looks;
+        TRUE(hear_working(c.from) == 'r');
+        AWAIT(count_descriptors() == descriptors + 2); /* one that is given back later would let somebody in */
+        set_descriptor_limit(descriptors_end());
+        say(c.to, 'k');
+        log_text[0] = '\0';
+        AWAIT(count_in_log(text) > 0);
+        for (looks = 0; looks < 10; looks++) {
+            AWAIT(sd->listener_slot < 0);  /* it rests ... */
+            sd->listener_back_ns = 0;      /* ... and has rested long enough: it looks, and finds it cannot */
+            AWAIT(sd->listener_back_ns != 0);
+            poll_all();
+        }
+        TRUE(count_in_log(text) == 1);
+        set_descriptor_limit(1024);
+        TRUE(hear_working(c.from) == 'c');
+        say(c.to, 'q');
+        TRUE(end(&c) == 0);
+    }
+}
+
+#define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        LINK_TEST(clients_that_are_killed_while_they_knock_keep_nobody_out),
+        LINK_TEST(a_link_without_connections_is_closed_and_made_anew),
+        LINK_TEST(a_sleeping_client_closes_its_idle_link),
+        LINK_TEST(links_that_nothing_happens_to_are_not_looked_at_but_not_forgotten),
+        LINK_TEST(a_program_is_woken_when_it_returns_what_a_message_waits_for),
+        LINK_TEST(a_program_is_woken_when_it_returns_the_request_whose_buffer_a_message_waits_for),
+        LINK_TEST(a_program_is_woken_when_it_returns_the_event_that_the_end_of_a_connection_waits_for),
+        LINK_TEST(of_a_dead_peer_only_the_handles_stay_until_they_are_closed),
+        LINK_TEST(what_a_stopped_peer_does_not_take_in_time_breaks_the_connection_silent_or_not),
+        LINK_TEST(silent_messages_that_wait_for_room_give_their_buffers_back_in_time),
+        LINK_TEST(nobody_but_the_peer_is_connected_to_an_inbox_of_an_open_link),
+        LINK_TEST(a_user_whom_the_group_lets_in_gets_copies_and_no_memory),
+        LINK_TEST(containers_that_share_the_directory_reach_each_other_through_the_inboxes),
+        LINK_TEST(thousands_of_connections_share_a_link),
+        LINK_TEST(who_runs_out_of_descriptors_is_told_and_leaves_nothing_behind),
+        LINK_TEST(a_link_goes_on_when_there_is_no_descriptor_for_another),
+        LINK_TEST(who_can_let_nobody_in_says_so_once_until_somebody_came_in),
+    };
+    return cmocka_run_group_tests_name("test_sisci_links", tests, NULL, NULL);
+}

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Unlicense
+# deps.sh [fuzz] - installs what the tests need, by package name, on systems with apt-get. Quick when everything is there.
+# With `fuzz` also what `make fuzz` and `make fuzz-afl` need: libFuzzer, in the libraries of clang's sanitizers, and AFL++.
+set -eu
+
+# Two compilers in two languages, the test library, `ip` for tests with network interfaces of their own, a cipher, and what
+# looks at captured packets: a checker in Python, tcpdump, and tshark for the dissector. Another C library and another
+# compiler; most compilers for other processors and their emulators are larger: the tests use them where they are. The header
+# of RDMA and a compiler for arm64, for what runs in virtual machines: these are not installed, see tests/verbs/vm/fetch.sh. Then
+# what analyses the sources, and what makes and uses packages.
+packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev python3 tcpdump tshark musl-tools tcc
+    libibverbs-dev gcc-aarch64-linux-gnu clang-tidy cppcheck shellcheck pyflakes3
+    cmake pkgconf meson ninja-build mandoc debhelper lintian abigail-tools'
+[ "${1:-}" != fuzz ] || packages="$packages libclang-rt-dev afl++"
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    echo 'There is no apt-get here. Please install by other means: gcc and g++ with their sanitizers, clang (optional),'
+    echo 'make, cmocka with its header; optional: the command ip (iproute2), libsodium with its header, python3, tcpdump,'
+    echo 'tshark, musl-gcc, tcc, libibverbs with its header, aarch64-linux-gnu-gcc, clang-tidy, cppcheck, shellcheck,'
+    echo 'pyflakes3, cmake, pkg-config, meson, ninja, mandoc, debhelper, lintian, abidiff. Then run: make test'
+    echo '#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>' | ${CC:-cc} -fsyntax-only -x c - || exit 1
+    echo 'cmocka is there: the tests can run.'
+    exit 0
+fi
+
+missing=
+for package in $packages; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing="$missing $package"
+done
+if [ -z "$missing" ]; then
+    echo "deps: everything is installed ($packages)"
+    exit 0
+fi
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "deps: please run as root: apt-get install$missing" >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+echo "deps: installing$missing"
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get update
+# shellcheck disable=SC2086 # a list of words
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing

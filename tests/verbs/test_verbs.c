@@ -1,0 +1,1990 @@
+/* test_verbs.c - what is particular to cci_verbs.h: the library that is opened at run time, configuration, addresses,
+ * failures of devices. Without hardware: a few arrays in this process are the devices (fake_verbs.h).
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * Without the header of libibverbs, or with -DCCI_NO_VERBS_H, it proves what is left then.
+ */
+static const char *test_library = "libibverbs.so.1";
+#define CCI_VERBS_LIBRARY test_library
+#define CCI_IMPLEMENTATION
+#include "cci_verbs.h"
+
+#include "cci.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+static char config[2048], log_text[16384];
+
+static void keep_log(void *user, int level, const char *text) {
+    (void)user;
+    (void)level;
+    if (strlen(log_text) + strlen(text) + 2 < sizeof log_text) {
+        strcat(strcat(log_text, text), "\n");
+    }
+}
+
+/* Begins with a configuration; what cci_init() says. */
+static int configured(const char *before, const char *line) {
+    cci_setup_t setup;
+    uint32_t caps;
+    log_text[0] = '\0';
+    memset(&setup, 0, sizeof setup);
+    snprintf(config, sizeof config, "%s%s\n", before, line);
+    setup.config = config[0] == '\n' ? NULL : config;
+    setup.log = keep_log;
+    assert_int_equal(cci_setup(&setup), CCI_SUCCESS);
+    return cci_init(CCI_ABI_VERSION, 0, &caps);
+}
+
+static const char *reason(void) {
+    const char *name = NULL, *why;
+    cci_device_t *const *devices;
+    (void)cci_get_devices(&devices);
+    why = cci_transport_reason(0, &name);
+    assert_string_equal(name, "verbs");
+    return why;
+}
+
+static void finalize(void) {
+    while (cci_finalize() == CCI_SUCCESS) {
+    }
+}
+
+#ifdef CCI__VERBS_WHY_NOT
+
+static int end(void **state) {
+    (void)state;
+    finalize();
+    return 0;
+}
+
+static void without_header(void **state) {
+    (void)state;
+    assert_int_equal(configured("", ""), CCI_SUCCESS);
+    assert_non_null(strstr(reason(), "no development header"));
+}
+
+static void without_header_configured(void **state) {
+    cci_device_t *const *devices;
+    cci_endpoint_t *endpoint;
+    (void)state;
+    assert_int_equal(configured("[it]\ntransport = verbs\ndevice = mlx5_0\nmode = ud\n", ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_non_null(devices[0]);
+    assert_int_equal(devices[0]->up, 0);
+    assert_non_null(strstr(devices[0]->info, "no development header"));
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &endpoint, NULL), CCI_ENODEV);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        {"without the header of libibverbs the transport has no devices and says why", without_header, NULL, end, NULL},
+        {"... and a configured device never comes up", without_header_configured, NULL, end, NULL},
+    };
+    (void)test_library;
+    return cmocka_run_group_tests_name("verbs without its header", tests, NULL, NULL);
+}
+
+#else
+
+#include "tests/verbs/fake_verbs.h"
+
+#include <poll.h>
+
+#define FAKE0 "[it]\ntransport = verbs\ndevice = fake0\nmode = ud\n"
+#define PAIR "[left]\ntransport = verbs\ndevice = fake0\nmode = ud\n%s\n"                                                \
+             "[right]\ntransport = verbs\ndevice = fake1\nmode = ud\n%s"
+#define SECOND_NS UINT64_C(1000000000)
+
+static int begin_fake(void **state) {
+    (void)state;
+    fake_begin();
+    return 0;
+}
+
+/* All that was made of the devices has been given back, whatever the test did. */
+static int end_fake(void **state) {
+    (void)state;
+    fake.modify_fails = fake.drops = 0;
+    finalize();
+    fake_end();
+    return 0;
+}
+
+/* ---- helpers ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static cci_endpoint_t *left, *right;
+static cci_os_handle_t left_fd;
+
+static cci__verbs_link *link_of(cci_endpoint_t *endpoint) {
+    return (cci__verbs_link *)((cci__dgram_t *)(void *)endpoint)->handle;
+}
+
+static fake_qp *qp_of(cci_endpoint_t *endpoint) {
+    return (fake_qp *)(void *)link_of(endpoint)->qp;
+}
+
+/* Two endpoints, on a device each; the left one with an OS handle. */
+static void open_both(const char *keys) {
+    cci_device_t *const *devices;
+    char text[1024];
+    snprintf(text, sizeof text, PAIR, keys, keys);
+    assert_int_equal(configured(text, ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &left, &left_fd), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[1], 0, &right, NULL), CCI_SUCCESS);
+}
+
+static char *uri_of(cci_endpoint_t *endpoint) {
+    static char text[2][200];
+    char *uri, *to = text[endpoint == left];
+    assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    snprintf(to, sizeof text[0], "%s", uri);
+    free(uri);
+    return to;
+}
+
+/* The next event of one of the two; the other one is served meanwhile. */
+static cci_event_t *next_event(cci_endpoint_t *endpoint, cci_event_type_t type) {
+    uint64_t end_ns = now_ns() + 60 * SECOND_NS;
+    while (now_ns() < end_ns) {
+        cci_endpoint_t *both[2];
+        int i;
+        both[0] = left, both[1] = right;
+        for (i = 0; i < 2; i++) {
+            cci_event_t *event;
+            if (both[i] == NULL || cci_get_event(both[i], &event) != CCI_SUCCESS) {
+                continue;
+            }
+            if (both[i] == endpoint && event->type == type) {
+                return event;
+            }
+            if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+                assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+            }
+            cci_return_event(event);
+        }
+    }
+    fail_msg("no %s", cci_event_type_str(type));
+    return NULL;
+}
+
+/* Serves both for a while. */
+static void serve(uint64_t ns) {
+    uint64_t end_ns = now_ns() + ns;
+    while (now_ns() < end_ns) {
+        cci_event_t *event;
+        if (left != NULL && cci_get_event(left, &event) == CCI_SUCCESS) {
+            cci_return_event(event);
+        }
+        if (right != NULL && cci_get_event(right, &event) == CCI_SUCCESS) {
+            cci_return_event(event);
+        }
+    }
+}
+
+static cci_connection_t *connect_to(const char *uri) {
+    cci_connection_t *connection;
+    cci_event_t *event;
+    assert_int_equal(cci_connect(left, uri, "hello", 5, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = next_event(left, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    connection = event->connect.connection;
+    cci_return_event(event);
+    return connection;
+}
+
+/* A message of the size goes over and is acknowledged. */
+static void exchange(cci_connection_t *connection, uint32_t size) {
+    static uint8_t bytes[65536];
+    cci_event_t *event;
+    uint32_t i;
+    for (i = 0; i < size; i++) {
+        bytes[i] = (uint8_t)(i * 7 + size);
+    }
+    assert_int_equal(cci_send(connection, bytes, size, NULL, 0), CCI_SUCCESS);
+    event = next_event(right, CCI_EVENT_RECV);
+    assert_int_equal(event->recv.len, size);
+    assert_memory_equal(event->recv.ptr, bytes, size);
+    cci_return_event(event);
+    event = next_event(left, CCI_EVENT_SEND);
+    assert_int_equal(event->send.status, CCI_SUCCESS);
+    cci_return_event(event);
+}
+
+/* ---- the library -------------------------------------------------------------------------------------------------- */
+
+static int begin_unloaded(void **state) {
+    (void)state;
+    memset(&cci__ibv, 0, sizeof cci__ibv);
+    cci__ibv_is_loaded = 0;
+    return 0;
+}
+
+static int end_unloaded(void **state) {
+    (void)state;
+    finalize();
+    test_library = "libibverbs.so.1";
+    return 0;
+}
+
+static void library_missing(void **state) {
+    (void)state;
+    test_library = "libno-such-verbs.so.1";
+    assert_int_equal(configured("", ""), CCI_SUCCESS);
+    assert_string_equal(reason(), "libno-such-verbs.so.1 not found");
+}
+
+static void library_incomplete(void **state) {
+    (void)state;
+    test_library = "libc.so.6";
+    assert_int_equal(configured("", ""), CCI_SUCCESS);
+    assert_string_equal(reason(), "libc.so.6 has no ibv_get_device_list");
+}
+
+static void library_configured(void **state) {
+    cci_device_t *const *devices;
+    cci_endpoint_t *endpoint;
+    (void)state;
+    test_library = "libno-such-verbs.so.1";
+    assert_int_equal(configured(FAKE0, ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(devices[0]->up, 0);
+    assert_string_equal(devices[0]->info, "libno-such-verbs.so.1 not found");
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &endpoint, NULL), CCI_ENODEV);
+}
+
+static void library_real(void **state) {
+    char why[200] = "";
+    (void)state;
+    if (!cci__verbs_load(why, sizeof why)) { /* a machine without it says so, and nothing else */
+        assert_string_equal(why, "libibverbs.so.1 not found");
+        skip();
+    }
+    assert_non_null(cci__ibv.create_qp);
+    assert_string_equal(cci__ibv.wc_status_str(IBV_WC_SUCCESS), "success");
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------------------ */
+
+static void no_devices(void **state) {
+    (void)state;
+    fake.device_count = 0;
+    assert_int_equal(configured("", ""), CCI_SUCCESS);
+    assert_non_null(strstr(reason(), "there is no RDMA device"));
+    finalize();
+    fake.no_devices_error = ENOSYS;
+    assert_int_equal(configured("", ""), CCI_SUCCESS);
+    assert_non_null(strstr(reason(), "the kernel has no RDMA"));
+}
+
+static void proposals(void **state) {
+    cci_device_t *const *devices;
+    (void)state;
+    fake.port_state[1] = IBV_PORT_DOWN;
+    assert_int_equal(configured("", ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_string_equal(reason(), "");
+    assert_string_equal(devices[0]->name, "fake0");
+    assert_int_equal(devices[0]->up, 1);
+    assert_int_equal(devices[0]->rate, UINT64_C(100000000000));
+    assert_int_equal(devices[0]->pci.bus, 0xffffffffu);
+    assert_non_null(strstr(devices[0]->info, "127.0.0.1"));
+    assert_string_equal(devices[1]->name, "fake1");
+    assert_int_equal(devices[1]->up, 0);
+    fake.port_state[1] = IBV_PORT_ACTIVE;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(devices[1]->up, 1);
+}
+
+static const char *gid_in_use(void) {
+    static char text[INET6_ADDRSTRLEN];
+    cci_device_t *const *devices;
+    cci_endpoint_t *endpoint;
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &endpoint, NULL), CCI_SUCCESS);
+    inet_ntop(AF_INET6, link_of(endpoint)->port.gid, text, sizeof text);
+    assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+    return text;
+}
+
+static void gid_choice(void **state) {
+    (void)state;
+    fake_set_gid(0, 2, "127.0.0.3");
+    assert_int_equal(configured(FAKE0, ""), CCI_SUCCESS);
+    assert_string_equal(gid_in_use(), "::ffff:127.0.0.1");
+    finalize();
+    assert_int_equal(configured(FAKE0, "gid_index = 2"), CCI_SUCCESS);
+    assert_string_equal(gid_in_use(), "::ffff:127.0.0.3");
+    finalize();
+    fake.link_layer = IBV_LINK_LAYER_INFINIBAND;
+    assert_int_equal(configured(FAKE0, ""), CCI_SUCCESS);
+    assert_string_equal(gid_in_use(), "fe80::1");
+}
+
+/* An empty place of the address table, or a partition that the port is not in. */
+static void gid_or_pkey_missing(void **state) {
+    cci_device_t *const *devices;
+    cci_endpoint_t *endpoint;
+    (void)state;
+    assert_int_equal(configured(FAKE0, "gid_index = 3"), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(devices[0]->up, 0);
+    finalize();
+    assert_int_equal(configured(FAKE0, "pkey = 0x1234"), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_ENODEV);
+    assert_non_null(strstr(log_text, "partition"));
+    finalize();
+    assert_int_equal(configured(FAKE0, "pkey = 5"), CCI_SUCCESS); /* limited membership is membership */
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_int_equal(link_of(endpoint)->pkey_index, 1);
+}
+
+/* ---- configuration ------------------------------------------------------------------------------------------------ */
+
+static void good_keys(void **state) {
+    static const char *const lines[] = {"port = 1", "gid_index = 1", "service = 40404", "pkey = 0xffff", "qkey = 0x7fffffff",
+                                        "traffic_class = 104", "service_level = 3", "hop_limit = 255", "mtu = 512",
+                                        "recv_depth = 16", "send_depth = 16", "address_handles = 64",
+                                        "send_buf_count = 5", "max_send_size = 5000", "recv_buf_count = 33",
+                                        "send_timeout = 4294967295", "progress = thread", "congestion = newreno",
+                                        "crc = 1", "mode = rc"};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char text[300];
+        snprintf(text, sizeof text, "[it]\ntransport = verbs\ndevice = fake0\n%s", lines[i]);
+        assert_int_equal(configured(text, ""), CCI_SUCCESS);
+        finalize();
+    }
+}
+
+/* An error names the line and the key. */
+static void bad_keys(void **state) {
+    static const struct {
+        const char *line, *word;
+    } bad[] = {{"port = 0", "from 1 to 254"},       {"port = 255", "from 1 to 254"},   {"gid_index = x", "from 0 to 1023"},
+               {"qkey = 0x80000000", "qkey"},       {"mode = tcp", "rc or ud"},        {"mtu = 1500", "256, 512"},
+               {"mtu = 8192", "256, 512"},          {"recv_depth = 15", "from 16"},    {"service = 70000", "service"},
+               {"traffic_class = 256", "255"},      {"service_level = 16", "15"},      {"pkey = 0", "from 1"},
+               {"address_handles = 63", "from 64"}, {"progress = maybe", "thread or"}, {"congestion = hope", "congestion"},
+               {"colour = blue", "no such key"},    {"crc = 2", "from 0 to 1"},        {"send_depth = 0x", "from 16"}};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_not_equal(configured("[it]\ntransport = verbs\ndevice = fake0\n", bad[i].line), CCI_SUCCESS);
+        if (strstr(log_text, ":4:") == NULL || strstr(log_text, bad[i].word) == NULL) {
+            fail_msg("%s: %s", bad[i].line, log_text);
+        }
+    }
+}
+
+/* What keys say is done. */
+static void keys_work(void **state) {
+    cci_connection_t *connection;
+    (void)state;
+    open_both("traffic_class = 104\nservice_level = 3\nhop_limit = 9\nmtu = 512\nqkey = 0x1234\nmax_send_size = 3000\n"
+              "send_buf_count = 7\n");
+    assert_int_equal(link_of(left)->mtu, 512);
+    assert_int_equal(qp_of(left)->qkey, 0x1234);
+    connection = connect_to(uri_of(right));
+    assert_int_equal(connection->max_send_size, 3000);
+    exchange(connection, 3000); /* in fragments */
+    assert_int_equal(fake.last_ah.grh.traffic_class, 104);
+    assert_int_equal(fake.last_ah.grh.hop_limit, 9);
+    assert_int_equal(fake.last_ah.sl, 3);
+    assert_int_equal(fake.last_ah.grh.sgid_index, 1);
+}
+
+static void service_of_device(void **state) {
+    cci_endpoint_t *endpoint, *second;
+    char *uri;
+    (void)state;
+    assert_int_equal(configured(FAKE0, "service = 40411"), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_string_equal(uri, "verbs://127.0.0.1:40411");
+    free(uri);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &second, NULL), CCI_EBUSY);
+}
+
+/* ---- traffic ------------------------------------------------------------------------------------------------------ */
+
+static void messages(void **state) {
+    cci_connection_t *connection;
+    uint32_t size;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    for (size = 0; size <= connection->max_send_size; size += 31) {
+        exchange(connection, size);
+    }
+    assert_true(fake.inlined > 0 && fake.inlined < fake.sent);
+    assert_true(fake.signalled * 16 < fake.sent); /* most sends complete in silence */
+}
+
+/* Everything that a datagram may do without is left out: no inline data, few work requests. */
+static void small_device(void **state) {
+    cci_connection_t *connection;
+    int i;
+    (void)state;
+    fake.max_inline = 0;
+    fake.max_qp_wr = 16;
+    fake.mtu = IBV_MTU_256;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    for (i = 0; i < 200; i++) {
+        exchange(connection, (uint32_t)i);
+    }
+    assert_int_equal(fake.inlined, 0);
+}
+
+/* Many messages at once leave with few posts. */
+static void batches(void **state) {
+    cci_connection_t *connection;
+    uint8_t bytes[900];
+    int i;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    exchange(connection, 8);
+    memset(bytes, 1, sizeof bytes);
+    fake.largest_batch = 0;
+    for (i = 0; i < 500; i++) {
+        int status = cci_send(connection, bytes, sizeof bytes, NULL, CCI_FLAG_SILENT);
+        assert_true(status == CCI_SUCCESS || status == CCI_ENOBUFS);
+    }
+    for (i = 0; i < 400; i++) {
+        cci_return_event(next_event(right, CCI_EVENT_RECV));
+    }
+    assert_true(fake.largest_batch >= 8);
+}
+
+/* With an OS handle: it is readable when something has come, and rests when all is taken. */
+static void os_handle(void **state) {
+    cci_connection_t *connection;
+    struct pollfd item;
+    int round;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    exchange(connection, 8);
+    item.fd = left_fd;
+    item.events = POLLIN;
+    for (round = 0; round < 20; round++) {
+        cci_event_t *event;
+        int answers = 1 + round * 3, got = 0, i;
+        serve(30000000);
+        while (poll(&item, 1, 0) > 0) { /* a timer, at most */
+            assert_true(cci_get_event(left, &event) == CCI_EAGAIN);
+        }
+        /* `right` answers on the same connection */
+        assert_int_equal(cci_send(connection, "ask", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        event = next_event(right, CCI_EVENT_RECV);
+        for (i = 0; i < answers; i++) {
+            assert_int_equal(cci_send(event->recv.connection, "answer", 6, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        }
+        cci_return_event(event);
+        while (got < answers) {
+            cci_event_t *other;
+            if (cci_get_event(right, &other) == CCI_SUCCESS) {
+                cci_return_event(other);
+            }
+            if (poll(&item, 1, 5) <= 0) {
+                continue;
+            }
+            while (cci_get_event(left, &event) == CCI_SUCCESS) { /* until nothing is left, as a program does it */
+                got += event->type == CCI_EVENT_RECV;
+                cci_return_event(event);
+            }
+        }
+    }
+}
+
+static cci_connection_t *join(cci_endpoint_t *endpoint, const char *uri, cci_conn_attribute_t attribute) {
+    cci_connection_t *connection;
+    cci_event_t *event;
+    assert_int_equal(cci_connect(endpoint, uri, NULL, 0, attribute, NULL, 0, NULL), CCI_SUCCESS);
+    event = next_event(endpoint, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_SUCCESS);
+    connection = event->connect.connection;
+    cci_return_event(event);
+    return connection;
+}
+
+/* The routing header has no port: it travels beside the datagram. */
+static void groups_with_one_address(void **state) {
+    cci_connection_t *tx, *one, *two;
+    cci_event_t *event;
+    (void)state;
+    open_both("");
+    one = join(right, "verbs://239.77.8.1:1001", CCI_CONN_ATTR_UU_MC_RX);
+    two = join(right, "verbs://239.77.8.1:1002", CCI_CONN_ATTR_UU_MC_RX);
+    assert_int_equal(qp_of(right)->group_count, 1);
+    tx = join(left, "verbs://239.77.8.1:1002", CCI_CONN_ATTR_UU_MC_TX);
+    assert_int_equal(cci_send(tx, "two", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    event = next_event(right, CCI_EVENT_RECV);
+    assert_ptr_equal(event->recv.connection, two);
+    cci_return_event(event);
+    assert_int_equal(fake.last_ah.grh.hop_limit, 1);
+    assert_int_equal(cci_disconnect(two), CCI_SUCCESS);
+    assert_int_equal(qp_of(right)->group_count, 1);
+    assert_int_equal(cci_disconnect(one), CCI_SUCCESS);
+    assert_int_equal(qp_of(right)->group_count, 0);
+}
+
+/* ---- addresses ---------------------------------------------------------------------------------------------------- */
+
+static void direct_uri(void **state) {
+    char uri[128];
+    (void)state;
+    open_both("");
+    snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/%u", (unsigned)qp_of(right)->pub.qp_num);
+    exchange(connect_to(uri), 100);
+    snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/0x%x", (unsigned)qp_of(right)->pub.qp_num);
+    exchange(connect_to(uri), 100);
+}
+
+/* InfiniBand without IP: the URI is the GID, the queue pair and the LID. */
+static void infiniband(void **state) {
+    cci_endpoint_t *endpoint;
+    char uri[200];
+    (void)state;
+    fake.link_layer = IBV_LINK_LAYER_INFINIBAND;
+    fake.lid[0] = 17;
+    fake.lid[1] = 4711;
+    open_both("");
+    snprintf(uri, sizeof uri, "verbs://[fe80::2]/%u/4711", (unsigned)qp_of(right)->pub.qp_num);
+    assert_string_equal(uri_of(right), uri);
+    exchange(connect_to(uri), 100);
+    assert_true(fake.last_ah.dlid == 17 || fake.last_ah.dlid == 4711);
+    assert_int_equal(cci_create_endpoint_at(left->device, "4242", 0, &endpoint, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(left, "verbs://239.1.1.1:7", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL),
+                     CCI_EADDRNOTAVAIL);
+}
+
+/* An IPoIB interface is known by its hardware address, the end of which is the port's GID. */
+static void ipoib(void **state) {
+    uint8_t gid[16];
+    (void)state;
+    assert_int_equal(inet_pton(AF_INET6, "fe80::2:c903:1:2345", gid), 1);
+    assert_true(cci__verbs_ends_with_gid("80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:01:23:45", gid));
+    assert_false(cci__verbs_ends_with_gid("80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:01:23:46", gid));
+    assert_false(cci__verbs_ends_with_gid("80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:01:23:4", gid));
+    assert_false(cci__verbs_ends_with_gid("00:02:c9:01:23:45", gid));
+    assert_false(cci__verbs_ends_with_gid("80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:01:zz:45", gid));
+    assert_false(cci__verbs_ends_with_gid("", gid));
+}
+
+/* The name of an interface on another machine says nothing here. */
+static void hosts_and_ports(void **state) {
+    char host[64];
+    unsigned port;
+    (void)state;
+    assert_true(cci__verbs_split("[fe80::1%mlx5_7.100]:4242", host, sizeof host, &port));
+    assert_string_equal(host, "fe80::1");
+    assert_int_equal(port, 4242);
+    assert_true(cci__verbs_split("node7:1", host, sizeof host, &port));
+    assert_string_equal(host, "node7");
+    assert_false(cci__verbs_split("[fe80::1]:010", host, sizeof host, &port));
+    assert_false(cci__verbs_split("node7:-1", host, sizeof host, &port));
+    assert_false(cci__verbs_split("a-name-that-is-longer-than-the-room-for-it-is-which-is-64-bytes-x:1", host, sizeof host, &port));
+}
+
+static void bad_uris(void **state) {
+    static const char *const bad[] = {
+        "verbs://127.0.0.2",           "verbs://127.0.0.2:",          "verbs://127.0.0.2:0",     "verbs://127.0.0.2:70000",
+        "verbs://127.0.0.2:1x",        "verbs://:5",                  "verbs://::1:5",           "verbs://[::1",
+        "verbs://[::1]",               "verbs://[fe80::1]/",          "verbs://[fe80::1]/0",     "verbs://[fe80::1]/1",
+        "verbs://[fe80::1]/16777215",  "verbs://[fe80::1]/20/",       "verbs://[fe80::1]/20/5",  "verbs://[fe80::1]/20x",
+        "verbs://[::]/20",             "verbs://[ff02::1]/20",        "verbs://[nonsense]/20",   "verbs://[fe80::1]20",
+        "verbs://[::ffff:239.1.1.1]/20", "verbs://0.0.0.0:5",         "verbs://[fe80::1]:4242",  "verbs://[]/20",
+        "verbs://[fe80::1]/99999999999999999999"};
+    size_t i;
+    (void)state;
+    open_both("");
+    for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+        int status = cci_connect(left, bad[i], NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL);
+        if (status != CCI_EINVAL && status != CCI_EADDRNOTAVAIL) {
+            fail_msg("%s: %s", bad[i], cci_strerror(NULL, (cci_status_t)status));
+        }
+    }
+}
+
+/* Asks the endpoint's socket; returns the size of the answer, or -1. */
+static ssize_t ask(int fd, cci_endpoint_t *endpoint, const uint8_t *question, size_t size, uint8_t *answer, size_t room) {
+    cci__verbs_sockaddr s;
+    socklen_t length = cci__verbs_to_system(&s, &link_of(endpoint)->host);
+    assert_int_equal(sendto(fd, question, size, 0, &s.any, length), (ssize_t)size);
+    serve(3000000);
+    return recv(fd, answer, room, MSG_DONTWAIT);
+}
+
+/* Questions of any kind and length: none is answered by more bytes than it has. */
+static void questions(void **state) {
+    uint8_t question[200], answer[2000];
+    uint64_t random = 1;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0), i;
+    (void)state;
+    open_both("");
+    memset(question, 0, sizeof question);
+    memcpy(question, "CCIv\1\1\2", 7);
+    assert_int_equal(ask(fd, left, question, 64, answer, sizeof answer), 64);
+    assert_int_equal(answer[5], 2);
+    assert_memory_equal(answer + 16, link_of(left)->port.gid, 16);
+    assert_int_equal(cci__load32(answer + 32), qp_of(left)->pub.qp_num);
+    assert_int_equal(ask(fd, left, question, 63, answer, sizeof answer), -1);
+    assert_int_equal(ask(fd, left, question, 65, answer, sizeof answer), -1);
+    assert_int_equal(ask(fd, left, question, 0, answer, sizeof answer), -1);
+    question[4] = 2;
+    assert_int_equal(ask(fd, left, question, 64, answer, sizeof answer), -1);
+    for (i = 0; i < 300; i++) {
+        size_t size, n;
+        for (n = 0; n < sizeof question; n++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            question[n] = (uint8_t)(random >> 56);
+        }
+        size = i % 2 ? 64 : question[0] % sizeof question;
+        if (i % 3 == 0) {
+            memcpy(question, "CCIv\1\2\2", 7); /* answers that nobody has asked for */
+        }
+        assert_true(ask(fd, left, question, size, answer, sizeof answer) <= (ssize_t)size);
+    }
+    close(fd);
+    exchange(connect_to(uri_of(right)), 10);
+}
+
+/* A host that tells lies: a socket of the test. */
+typedef struct liar {
+    int fd;
+    char uri[64];
+    cci__verbs_sockaddr from;
+    uint8_t card[64];
+} liar;
+
+static void liar_open(liar *it) {
+    struct sockaddr_in at;
+    socklen_t size = sizeof at;
+    memset(&at, 0, sizeof at);
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    it->fd = socket(AF_INET, SOCK_DGRAM, 0);
+    assert_int_equal(bind(it->fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(getsockname(it->fd, (struct sockaddr *)&at, &size), 0);
+    snprintf(it->uri, sizeof it->uri, "verbs://127.0.0.1:%u", (unsigned)ntohs(at.sin_port));
+}
+
+/* Waits for a question and makes a true answer of it, which tells of `right`. */
+static void liar_hear(liar *it) {
+    uint64_t end_ns = now_ns() + 60 * SECOND_NS;
+    socklen_t size = sizeof it->from;
+    while (recvfrom(it->fd, it->card, sizeof it->card, MSG_DONTWAIT, &it->from.any, &size) != 64) {
+        assert_true(now_ns() < end_ns);
+        serve(1000000);
+        size = sizeof it->from;
+    }
+    assert_int_equal(it->card[5], 1);
+    it->card[5] = 2;
+    memcpy(it->card + 16, link_of(right)->port.gid, 16);
+    cci__store32(it->card + 32, qp_of(right)->pub.qp_num);
+}
+
+static void liar_say(const liar *it) {
+    assert_int_equal(sendto(it->fd, it->card, 64, 0, &it->from.any, sizeof it->from.v4), 64);
+}
+
+/* What the client makes of an answer that was changed at one place. */
+static void expect_lie(size_t at, uint8_t value, int status) {
+    liar it;
+    cci_event_t *event;
+    struct timeval soon = {0, 200000};
+    liar_open(&it);
+    assert_int_equal(cci_connect(left, it.uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &soon), CCI_SUCCESS);
+    liar_hear(&it);
+    it.card[at] = value;
+    liar_say(&it);
+    event = next_event(left, CCI_EVENT_CONNECT);
+    if ((int)event->connect.status != status) {
+        fail_msg("byte %u: %s", (unsigned)at, cci_strerror(NULL, event->connect.status));
+    }
+    cci_return_event(event);
+    close(it.fd);
+}
+
+static void lies(void **state) {
+    (void)state;
+    open_both("");
+    expect_lie(63, 0, CCI_SUCCESS);         /* nothing was changed */
+    expect_lie(0, 'X', CCI_ETIMEDOUT);      /* no answer at all */
+    expect_lie(4, 9, CCI_ETIMEDOUT);        /* another version */
+    expect_lie(6, 1, CCI_ECONNREFUSED);     /* another mode */
+    expect_lie(16, 0xff, CCI_ECONNREFUSED); /* a group */
+    expect_lie(28, 224, CCI_ECONNREFUSED);  /* an IPv4 group */
+    expect_lie(26, 0, CCI_ECONNREFUSED);    /* no IPv4 address */
+    expect_lie(35, 1, CCI_ECONNREFUSED);    /* a queue pair's number has 24 bits */
+    expect_lie(36, 1, CCI_ECONNREFUSED);    /* another qkey */
+    expect_lie(40, 1, CCI_ECONNREFUSED);    /* an Ethernet has no LIDs */
+}
+
+static void lies_of_strangers(void **state) {
+    liar it, stranger;
+    cci_event_t *event;
+    struct timeval soon = {0, 300000};
+    int i;
+    (void)state;
+    open_both("");
+    liar_open(&it);
+    liar_open(&stranger);
+    assert_int_equal(cci_connect(left, it.uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &soon), CCI_SUCCESS);
+    liar_hear(&it);
+    stranger.from = it.from;
+    memcpy(stranger.card, it.card, 64);
+    liar_say(&stranger); /* who saw the question, but is somewhere else */
+    for (i = 8; i < 16; i++) {
+        it.card[i] ^= 0x40; /* the right place, but the question was not seen */
+        liar_say(&it);
+        it.card[i] ^= 0x40;
+    }
+    event = next_event(left, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
+    cci_return_event(event);
+    close(it.fd);
+    close(stranger.fd);
+}
+
+/* Questions are repeated, ever more slowly, and many connections to one host ask together. */
+static void questions_again(void **state) {
+    liar it;
+    uint8_t card[64];
+    int i, asked = 0;
+    struct timeval soon = {1, 0};
+    (void)state;
+    open_both("");
+    liar_open(&it);
+    for (i = 0; i < 20; i++) {
+        assert_int_equal(cci_connect(left, it.uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &soon), CCI_SUCCESS);
+    }
+    liar_hear(&it);
+    serve(500000000);
+    while (recv(it.fd, card, sizeof card, MSG_DONTWAIT) == 64) {
+        asked++;
+        assert_memory_equal(card + 8, it.card + 8, 8);
+    }
+    assert_in_range(asked, 2, 8);
+    liar_say(&it);
+    for (i = 0; i < 20; i++) {
+        cci_event_t *event = next_event(left, CCI_EVENT_CONNECT);
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        cci_return_event(event);
+    }
+    close(it.fd);
+}
+
+/* More hosts than there are places for questions: who finds none has to wait, and nothing grows. */
+static void questions_beyond_count(void **state) {
+    struct timeval soon = {0, 400000};
+    size_t i, n = 3 * CCI__VERBS_QUESTIONS;
+    (void)state;
+    open_both("");
+    for (i = 0; i < n; i++) {
+        char uri[64];
+        snprintf(uri, sizeof uri, "verbs://127.0.%u.%u:9", (unsigned)(1 + i / 200), (unsigned)(i % 200 + 1));
+        assert_int_equal(cci_connect(left, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &soon), CCI_SUCCESS);
+    }
+    for (i = 0; i < n; i++) {
+        cci_event_t *event = next_event(left, CCI_EVENT_CONNECT);
+        assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
+        cci_return_event(event);
+    }
+    exchange(connect_to(uri_of(right)), 10);
+}
+
+/* ---- strangers ---------------------------------------------------------------------------------------------------- */
+
+/* A datagram with a header of the test's own. */
+static void forge(cci_endpoint_t *to, const uint8_t *from_gid, uint32_t from_qp, const uint8_t *bytes, uint32_t length) {
+    uint8_t header[40];
+    fake_write_header(header, from_gid, link_of(to)->port.gid);
+    (void)fake_deliver(qp_of(to), header, bytes, length, from_qp, 0, 0);
+}
+
+/* Requests from ever new addresses, each of which wants an answer: the table of handles does not grow, and a peer that
+ * is busy meanwhile goes on. */
+static void handles_are_bounded(void **state) {
+    cci_connection_t *connection;
+    uint8_t request[200], gid[16];
+    uint32_t i, n = 20000;
+    cci_conn_header_t header;
+    (void)state;
+    open_both("address_handles = 64");
+    connection = connect_to(uri_of(right));
+    exchange(connection, 100);
+    memset(request, 0, sizeof request);
+    memcpy(gid, link_of(left)->port.gid, 16);
+    for (i = 0; i < n; i++) {
+        cci_event_t *event;
+        cci_conn_t stranger;
+        cci_conn_request_t asked;
+        memset(&stranger, 0, sizeof stranger);
+        memset(&asked, 0, sizeof asked);
+        memcpy(gid + 12, &i, 3);
+        gid[12] = 10;
+        stranger.index = i;
+        stranger.token = i + 1;
+        asked.window = 65536;
+        asked.max_send_size = 500;
+        asked.unit = 8;
+        (void)cci_conn_write_request(&stranger, &asked, request);
+        assert_true(cci_conn_parse(request, 64, &header));
+        forge(right, gid, 5 + i % 1000, request, 64);
+        while (cci_get_event(right, &event) == CCI_SUCCESS) {
+            if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+                assert_int_equal(cci_reject(event), CCI_SUCCESS);
+            }
+            cci_return_event(event);
+        }
+        if (i % 1000 == 0) {
+            exchange(connection, 50);
+        }
+    }
+    assert_true(fake.ahs_made > 1000);
+    assert_in_range(fake.most_ahs, 64, 2 * 64 + 2 * CCI__VERBS_RETIRED);
+}
+
+/* Making a handle may take long, for addresses where nobody is: strangers get a tenth of the time at most. */
+static void handles_cost_little(void **state) {
+    cci_connection_t *connection;
+    uint8_t gid[16];
+    cci_link_addr_t to;
+    cci__verbs_link *l;
+    uint64_t began_ns;
+    uint32_t i;
+    int made;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    l = link_of(right);
+    fake.ah_takes_ns = 5000000;
+    fake.ah_fails = 1;
+    made = fake.ahs_made;
+    memcpy(gid, l->port.gid, 16);
+    began_ns = now_ns();
+    for (i = 0; now_ns() - began_ns < 300000000u; i++) {
+        cci__verbs_now(l);
+        gid[14] = (uint8_t)i;
+        gid[13] = (uint8_t)(i >> 8);
+        cci__verbs_make_addr(&to, 0, 77, gid);
+        assert_null(cci__verbs_handle_of(l, &to));
+    }
+    assert_in_range(fake.ahs_made - made, 2, 7);
+    exchange(connection, 100); /* who is known is not affected */
+}
+
+/* An address that can't be reached is not tried again with each packet. */
+static void handles_that_fail(void **state) {
+    cci_event_t *event;
+    struct timeval soon = {0, 500000};
+    (void)state;
+    open_both("");
+    fake.ah_fails = 1;
+    assert_int_equal(cci_connect(left, uri_of(right), NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, &soon), CCI_SUCCESS);
+    event = next_event(left, CCI_EVENT_CONNECT);
+    assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
+    cci_return_event(event);
+    assert_in_range(fake.ahs_made, 1, 7);
+    fake.ah_fails = 0;
+    exchange(connect_to(uri_of(right)), 10);
+}
+
+/* Completions with lengths and headers that can't be, and datagrams of noise. */
+static void odd_datagrams(void **state) {
+    cci_connection_t *connection;
+    uint8_t header[40], bytes[1024];
+    uint64_t random = 7;
+    struct ibv_wc wc;
+    uint32_t i, n;
+    fake_qp *q;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    q = qp_of(right);
+    for (i = 0; i < 3000; i++) {
+        cci_event_t *event;
+        for (n = 0; n < sizeof bytes; n++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            bytes[n] = (uint8_t)(random >> 56);
+        }
+        memcpy(header, bytes + 500, sizeof header);
+        if (i % 2) {
+            fake_write_header(header, bytes + 100, link_of(right)->port.gid);
+        }
+        bytes[0] = 1;
+        bytes[1] = (uint8_t)(i % 12);
+        (void)fake_deliver(q, header, bytes, (uint32_t)(random >> 40) % 1024, (uint32_t)random & 0xffffff, 0,
+                           (uint32_t)random);
+        if (i % 100 == 0) { /* too short for a header, and too long */
+            memset(&wc, 0, sizeof wc);
+            wc.wr_id = q->recv[q->recv_first].wr_id;
+            wc.byte_len = i % 200 ? 39 : 5000;
+            wc.wc_flags = i % 300 ? IBV_WC_GRH : 0;
+            q->recv_first = (q->recv_first + 1) % FAKE_RECVS;
+            q->recv_count--;
+            fake_complete(q->pub.recv_cq, &wc);
+        }
+        while (cci_get_event(right, &event) == CCI_SUCCESS) {
+            cci_return_event(event);
+        }
+    }
+    assert_true(link_of(right)->strays > 0);
+    exchange(connection, 100);
+    assert_int_equal(q->recv_count + link_of(right)->to_post_count, link_of(right)->recv_depth); /* no buffer is lost */
+}
+
+/* ---- failures ----------------------------------------------------------------------------------------------------- */
+
+/* Whatever can't be made, creating the endpoint fails cleanly; nothing is left behind (end_fake). */
+static void creation_fails(void **state) {
+    cci_device_t *const *devices;
+    cci_endpoint_t *endpoint;
+    cci_os_handle_t fd;
+    int n, failures = 0;
+    (void)state;
+    assert_int_equal(configured(FAKE0, ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    for (n = 1; n < 100; n++) {
+        int status;
+        fake.fail_at = n;
+        status = cci_create_endpoint(devices[0], 0, &endpoint, &fd);
+        if (status == CCI_SUCCESS) {
+            assert_int_equal(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+            if (fake.fail_at > 0) {
+                break; /* it takes fewer than that */
+            }
+        } else {
+            failures++;
+            fake_end();
+        }
+        fake.fail_at = 0;
+    }
+    assert_in_range(failures, 6, 20);
+    fake.fail_at = 0;
+    fake.modify_fails = 1;
+    assert_int_not_equal(cci_create_endpoint(devices[0], 0, &endpoint, &fd), CCI_SUCCESS);
+    fake_end();
+}
+
+/* The queue pair is reset: it keeps its number, and nothing is lost to the program. */
+static void queue_pair_fails(void **state) {
+    cci_connection_t *connection;
+    uint32_t number;
+    int i;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    number = qp_of(right)->pub.qp_num;
+    for (i = 0; i < 5; i++) {
+        struct ibv_wc wc;
+        fake_qp *q = qp_of(i % 2 ? left : right);
+        q->pub.state = IBV_QPS_ERR;
+        q->recv_count = 0;
+        if (i < 2) { /* told by an event */
+            fake_event_of(q, IBV_EVENT_QP_FATAL);
+        } else { /* or by a receive buffer that comes back */
+            memset(&wc, 0, sizeof wc);
+            wc.wr_id = q->recv[q->recv_first].wr_id;
+            wc.status = IBV_WC_WR_FLUSH_ERR;
+            fake_complete(q->pub.recv_cq, &wc);
+        }
+        exchange(connection, 200);
+    }
+    assert_int_equal(qp_of(right)->pub.qp_num, number);
+    assert_in_range(link_of(right)->repairs, 3, 4); /* a late event may tell again what was noticed before */
+    assert_in_range(link_of(left)->repairs, 2, 3);
+}
+
+/* A send that fails tells so by its completion, and the next posts by an error. */
+static void send_fails(void **state) {
+    cci_connection_t *connection;
+    struct ibv_wc wc;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    exchange(connection, 200);
+    qp_of(left)->pub.state = IBV_QPS_SQE;
+    exchange(connection, 200);
+    assert_int_equal(link_of(left)->repairs, 1);
+    memset(&wc, 0, sizeof wc);
+    wc.wr_id = (uint64_t)link_of(left)->epoch << 32 | (uint32_t)link_of(left)->send_next;
+    wc.status = IBV_WC_LOC_QP_OP_ERR;
+    fake_complete(qp_of(left)->pub.send_cq, &wc);
+    cci__verbs_reap(link_of(left));
+    exchange(connection, 200);
+    assert_int_equal(link_of(left)->repairs, 2);
+}
+
+/* Completion queues that failed are made anew, and the queue pair with them: peers find its new number. */
+static void completion_queue_fails(void **state) {
+    cci_connection_t *connection, *tx;
+    uint32_t number;
+    cci_event_t *event;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    (void)join(right, "verbs://239.77.8.2:1001", CCI_CONN_ATTR_UU_MC_RX);
+    tx = join(left, "verbs://239.77.8.2:1001", CCI_CONN_ATTR_UU_MC_TX);
+    exchange(connection, 200);
+    number = qp_of(left)->pub.qp_num;
+    fake_event_of(qp_of(left), IBV_EVENT_CQ_ERR);
+    serve(400000000);
+    assert_int_not_equal(qp_of(left)->pub.qp_num, number);
+    exchange(connection, 200);
+    ((fake_cq *)(void *)qp_of(right)->pub.recv_cq)->fails = 1;
+    serve(20000000);
+    assert_int_equal(link_of(right)->repairs, 1);
+    assert_int_equal(cci_send(tx, "group", 5, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    event = next_event(right, CCI_EVENT_RECV); /* the group is still joined */
+    assert_int_equal(event->recv.len, 5);
+    cci_return_event(event);
+    exchange(connect_to(uri_of(right)), 20); /* and the host tells the new number */
+}
+
+/* What can't be repaired is a failed device; all calls on its endpoint still work. */
+static void repair_fails(void **state) {
+    cci_connection_t *connection, *rx;
+    struct pollfd item;
+    cci_event_t *event;
+    char *uri;
+    int i;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    rx = join(left, "verbs://239.77.8.3:1001", CCI_CONN_ATTR_UU_MC_RX);
+    for (i = 0; i < 100; i++) { /* more than it takes at once */
+        forge(left, link_of(right)->port.gid, 99, (const uint8_t *)"noise", 5);
+    }
+    (void)cci_get_event(left, &event);
+    fake_event_of(qp_of(left), IBV_EVENT_QP_FATAL);
+    fake.modify_fails = 1;
+    cci_return_event(next_event(left, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
+    fake.modify_fails = 0;
+    assert_int_equal(fake.qps, 1);
+    assert_int_equal(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT), CCI_ERR_DEVICE_DEAD);
+    assert_int_not_equal(cci_connect(left, "verbs://239.77.8.4:1001", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL),
+                         CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(rx), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(left, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    free(uri);
+    assert_int_equal(cci_disconnect(connection), CCI_SUCCESS);
+    serve(50000000);
+    item.fd = left_fd;
+    item.events = POLLIN;
+    for (i = 0; poll(&item, 1, 0) > 0; i++) { /* nobody is woken for ever */
+        assert_true(i < 100 && cci_get_event(left, &event) != CCI_SUCCESS);
+    }
+}
+
+static void device_goes(void **state) {
+    cci_connection_t *connection;
+    cci_event_t *event;
+    struct pollfd item;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    exchange(connection, 10);
+    fake.drops = 1;
+    assert_int_equal(cci_send(connection, "x", 1, NULL, 0), CCI_SUCCESS);
+    fake_event(0, IBV_EVENT_DEVICE_FATAL);
+    item.fd = left_fd;
+    item.events = POLLIN;
+    assert_int_equal(poll(&item, 1, 60000), 1); /* who sleeps is woken */
+    event = next_event(left, CCI_EVENT_ENDPOINT_DEVICE_FAILED);
+    assert_ptr_equal(event->dev_failed.endpoint, left);
+    cci_return_event(event);
+    assert_int_equal(left->device->up, 0);
+    event = next_event(left, CCI_EVENT_SEND);
+    assert_int_equal(event->send.status, CCI_ERR_DEVICE_DEAD);
+    cci_return_event(event);
+    assert_int_equal(cci_send(connection, "x", 1, NULL, 0), CCI_ERR_DEVICE_DEAD);
+    while (poll(&item, 1, 0) > 0) { /* it does not stay readable for what is no more */
+        assert_true(cci_get_event(left, &event) != CCI_SUCCESS);
+    }
+    assert_int_equal(cci_destroy_endpoint(left), CCI_SUCCESS);
+    left = NULL;
+}
+
+static void port_goes_and_comes(void **state) {
+    cci_connection_t *connection;
+    int i;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    for (i = 0; i < 3; i++) {
+        exchange(connection, 10);
+        fake.port_state[0] = IBV_PORT_DOWN;
+        fake_event(0, IBV_EVENT_PORT_ERR);
+        cci_return_event(next_event(left, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
+        assert_int_equal(left->device->up, 0);
+        assert_int_equal(cci_send(connection, "later", 5, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        fake.port_state[0] = IBV_PORT_ACTIVE;
+        fake_event(0, IBV_EVENT_PORT_ACTIVE);
+        cci_return_event(next_event(right, CCI_EVENT_RECV)); /* the message was only late */
+        serve(200000000);
+        assert_int_equal(left->device->up, 1);
+    }
+}
+
+/* The port's address moves to another place in its table, and goes. */
+static void address_moves(void **state) {
+    cci_connection_t *connection;
+    (void)state;
+    open_both("");
+    connection = connect_to(uri_of(right));
+    exchange(connection, 10);
+    fake_set_gid(0, 1, "::");
+    fake_set_gid(0, 3, "127.0.0.1");
+    fake_event(0, IBV_EVENT_GID_CHANGE);
+    serve(200000000);
+    assert_int_equal(left->device->up, 1);
+    exchange(connection, 10);
+    assert_int_equal(link_of(left)->port.gid_index, 3);
+    fake_set_gid(0, 3, "::");
+    fake_event(0, IBV_EVENT_GID_CHANGE);
+    cci_return_event(next_event(left, CCI_EVENT_ENDPOINT_DEVICE_FAILED));
+    fake_set_gid(0, 2, "127.0.0.1");
+    fake_event(0, IBV_EVENT_GID_CHANGE);
+    serve(200000000);
+    assert_int_equal(left->device->up, 1);
+    exchange(connection, 10);
+}
+
+/* ---- mode = rc: completion queues that fail ------------------------------------------------------------------------ */
+
+#define RC_CONNECTIONS 4
+
+/* One end of a connection: messages are numbered, so that each is known to have come once and in its turn. */
+typedef struct rc_end {
+    cci_connection_t *connection;
+    uint32_t sent, got, done, failed;
+    int status; /* of the last that failed */
+} rc_end;
+
+static rc_end ends[2][RC_CONNECTIONS];
+static uint8_t rc_memory[2][4096];
+static cci_rma_handle_t *rc_handle[2];
+static int device_failures[2];
+
+static cci__rc *rc_of(int side) {
+    return (cci__rc *)(void *)(side == 0 ? left : right);
+}
+
+static fake_cq *rc_cq(int side) {
+    return (fake_cq *)(void *)rc_of(side)->cq;
+}
+
+static void rc_tally(int side, cci_event_t *event) {
+    rc_end *end;
+    uint32_t number;
+    switch (event->type) {
+    case CCI_EVENT_CONNECT_REQUEST:
+        memcpy(&number, event->request.data_ptr, sizeof number);
+        assert_int_equal(cci_accept(event, &ends[side][number]), CCI_SUCCESS);
+        break;
+    case CCI_EVENT_ACCEPT:
+    case CCI_EVENT_CONNECT:
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        end = (rc_end *)event->connect.context;
+        assert_null(end->connection);
+        end->connection = event->connect.connection;
+        break;
+    case CCI_EVENT_RECV:
+        end = (rc_end *)event->recv.connection->context;
+        assert_ptr_equal(end->connection, event->recv.connection); /* no message comes before its connection */
+        assert_int_equal(event->recv.len, sizeof number);
+        memcpy(&number, event->recv.ptr, sizeof number);
+        assert_int_equal(number, end->got);
+        end->got++;
+        break;
+    case CCI_EVENT_SEND:
+        end = (rc_end *)event->send.connection->context;
+        if (event->send.status == CCI_SUCCESS) {
+            assert_int_equal(end->failed, 0);
+            end->done++;
+        } else {
+            end->failed++;
+            end->status = (int)event->send.status;
+        }
+        break;
+    default:
+        assert_int_equal(event->type, CCI_EVENT_ENDPOINT_DEVICE_FAILED);
+        device_failures[side]++;
+        break;
+    }
+    cci_return_event(event);
+}
+
+static void rc_serve(int side) {
+    cci_event_t *event;
+    if (cci_get_event(side == 0 ? left : right, &event) == CCI_SUCCESS) {
+        rc_tally(side, event);
+    }
+}
+
+#define RC_AWAIT(condition)                                                                                            \
+    {                                                                                                                  \
+        uint64_t end_ns = now_ns() + 60 * SECOND_NS;                                                                   \
+        while (!(condition)) {                                                                                         \
+            rc_serve(0);                                                                                               \
+            rc_serve(1);                                                                                               \
+            if (now_ns() > end_ns) {                                                                                   \
+                fail_msg("never: %s", #condition);                                                                     \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+static void rc_begin_connecting(uint32_t count) {
+    cci_device_t *const *devices;
+    uint32_t i;
+    memset(ends, 0, sizeof ends);
+    memset(rc_memory, 0, sizeof rc_memory);
+    memset(device_failures, 0, sizeof device_failures);
+    assert_int_equal(configured("[left]\ntransport = verbs\ndevice = fake0\n[right]\ntransport = verbs\ndevice = fake1", ""),
+                     CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &left, &left_fd), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[1], 0, &right, NULL), CCI_SUCCESS);
+    for (i = 0; i < count; i++) {
+        char uri[100]; /* with no questions to be asked before */
+        snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/%lu", (unsigned long)rc_of(1)->hw->qp->qp_num);
+        assert_int_equal(cci_connect(left, uri, &i, sizeof i, CCI_CONN_ATTR_RO, &ends[0][i], 0, NULL), CCI_SUCCESS);
+    }
+    assert_int_equal(cci_rma_register(left, rc_memory[0], 4096, CCI_FLAG_READ | CCI_FLAG_WRITE, &rc_handle[0]), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(right, rc_memory[1], 4096, CCI_FLAG_READ | CCI_FLAG_WRITE, &rc_handle[1]), CCI_SUCCESS);
+}
+
+static int rc_all_connected(uint32_t count) {
+    uint32_t i;
+    for (i = 0; i < count; i++) {
+        if (ends[0][i].connection == NULL || ends[1][i].connection == NULL) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void rc_open(uint32_t count) {
+    rc_begin_connecting(count);
+    RC_AWAIT(rc_all_connected(count));
+}
+
+static void rc_send(int side, int index, uint32_t count) {
+    rc_end *end = &ends[side][index];
+    for (; count > 0; count--) {
+        uint32_t number = end->sent++;
+        assert_int_equal(cci_send(end->connection, &number, sizeof number, NULL, 0), CCI_SUCCESS);
+    }
+}
+
+/* Everything has arrived and is complete, both ways. */
+static int rc_is_settled(int index) {
+    const rc_end *l = &ends[0][index], *r = &ends[1][index];
+    return l->done == l->sent && r->done == r->sent && l->got == r->sent && r->got == l->sent;
+}
+
+/* ... and so is what comes now. */
+static void rc_works(int index) {
+    rc_send(0, index, 3);
+    rc_send(1, index, 3);
+    RC_AWAIT(rc_is_settled(index));
+}
+
+static void rc_fail_cq(int side) {
+    fake_event_of_queue(rc_of(side)->context, IBV_EVENT_CQ_ERR, rc_of(side)->cq);
+    rc_of(side)->check_ns = 0; /* it is looked at in the next round, where nobody sleeps too */
+    rc_of(side)->polls.left = 0; /* the next round looks at everything */
+}
+
+static void rc_messages(void **state) {
+    (void)state;
+    rc_open(2);
+    rc_works(0);
+    rc_works(1);
+    memset(rc_memory[0], 7, 4096);
+    assert_int_equal(cci_rma(ends[0][0].connection, NULL, 0, rc_handle[0], 0, rc_handle[1], 0, 4096, NULL, CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    RC_AWAIT(ends[0][0].done == ends[0][0].sent + 1);
+    assert_memory_equal(rc_memory[0], rc_memory[1], 4096);
+}
+
+/* By an event, by a queue that can't be read, by the shared receive queue: all is replaced, and nobody notices. */
+static void rc_queue_fails(void **state) {
+    int side, i;
+    (void)state;
+    rc_open(RC_CONNECTIONS);
+    for (side = 0; side < 2; side++) {
+        for (i = 0; i < 3; i++) {
+            uint32_t repairs = rc_of(side)->repairs;
+            struct ibv_qp *ud = rc_of(side)->hw->qp;
+            if (i == 0) {
+                rc_fail_cq(side);
+            } else if (i == 1) {
+                rc_cq(side)->fails = 1;
+            } else {
+                fake_event_of_queue(rc_of(side)->context, IBV_EVENT_SRQ_ERR, rc_of(side)->srq);
+            }
+            RC_AWAIT(rc_of(side)->repairs == repairs + 1);
+            for (repairs = 0; repairs < RC_CONNECTIONS; repairs++) {
+                rc_works((int)repairs);
+            }
+            assert_ptr_equal(rc_of(side)->hw->qp, ud); /* the link's own queues are others */
+        }
+    }
+    assert_int_equal(device_failures[0] + device_failures[1], 0);
+    assert_int_equal(fake.qps, 2 + 2 * RC_CONNECTIONS);
+    assert_int_equal(fake.cqs, 6);
+    assert_int_equal(fake.srqs, 2);
+}
+
+/* All that the queue of this side is told of vanishes, until it is told to have failed. */
+static void rc_completions_lost(void **state) {
+    uint32_t value = 0, i;
+    (void)state;
+    rc_open(2);
+    rc_works(0);
+    rc_cq(0)->swallows = 1;
+    rc_send(0, 0, 20);
+    for (i = 0; i < 200; i++) {
+        rc_serve(0);
+        rc_serve(1);
+    }
+    assert_int_equal(ends[1][0].got, 23); /* they have arrived, but who sent them does not know it */
+    assert_int_equal(ends[0][0].done, 3);
+    memset(rc_memory[0], 5, 4096);
+    assert_int_equal(cci_rma(ends[0][0].connection, &ends[0][0].sent, 4, rc_handle[0], 0, rc_handle[1], 0, 4096, NULL,
+                             CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    ends[0][0].sent++;
+    for (i = 0; i < 200; i++) {
+        rc_serve(0);
+        rc_serve(1);
+    }
+    assert_int_equal(ends[1][0].got, 24);
+    assert_int_equal(rc_memory[1][4095], 5);
+    rc_memory[1][4095] = 9; /* the program has been told, and may use its memory again */
+    rc_send(0, 1, 1);
+    assert_true(rc_cq(0)->swallowed > 0);
+    rc_fail_cq(0);
+    RC_AWAIT(rc_is_settled(0) && rc_is_settled(1));
+    assert_int_equal(rc_memory[1][4095], 9); /* what is known to be written is not written again */
+    assert_int_equal(cci_rma(ends[0][0].connection, NULL, 0, rc_handle[0], 0, rc_handle[1], 0, 4, NULL, CCI_FLAG_READ),
+                     CCI_SUCCESS);
+    RC_AWAIT(ends[0][0].done == ends[0][0].sent + 1);
+    ends[0][0].done--;
+    rc_works(0);
+    memcpy(&value, rc_memory[0], sizeof value);
+    assert_int_equal(value, 0x05050505);
+}
+
+/* Messages that came, were acknowledged, and whose completions were lost can't be had any more. */
+static void rc_messages_lost(void **state) {
+    (void)state;
+    rc_open(3);
+    rc_works(0);
+    rc_works(1);
+    rc_cq(0)->swallows = 1;
+    rc_send(1, 0, 5);
+    RC_AWAIT(ends[1][0].done == ends[1][0].sent);
+    rc_send(0, 0, 4);
+    rc_send(0, 2, 4);
+    RC_AWAIT(ends[1][0].got == ends[0][0].sent); /* and this side does not know it */
+    rc_fail_cq(0);
+    RC_AWAIT(ends[0][0].done == ends[0][0].sent); /* what had arrived is told so */
+    rc_send(0, 0, 1);
+    RC_AWAIT(ends[0][0].failed == 1);
+    assert_int_equal(ends[0][0].status, CCI_ERR_DISCONNECTED);
+    assert_int_equal(ends[0][0].got, 3);
+    assert_int_equal(cci_send(ends[0][0].connection, "?", 1, NULL, 0), CCI_ERR_DISCONNECTED);
+    assert_int_equal(cci_send(ends[1][0].connection, "?", 1, NULL, 0), CCI_ERR_DISCONNECTED);
+    rc_works(1);
+    rc_works(2);
+    assert_int_equal(cci_disconnect(ends[0][0].connection), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(ends[1][0].connection), CCI_SUCCESS);
+    assert_int_equal(fake.qps, 2 + 4);
+    assert_int_equal(device_failures[0] + device_failures[1], 0);
+}
+
+/* Buffers that are out of use stay so; and none is given to the hardware twice, which the fake device would notice. */
+static void rc_fewer_buffers(void **state) {
+    uint32_t few = 16, i;
+    (void)state;
+    rc_open(1);
+    assert_int_equal(cci_set_opt(right, CCI_OPT_ENDPT_RECV_BUF_COUNT, &few), CCI_SUCCESS);
+    for (i = 0; i < 200; i++) {
+        rc_works(0);
+    }
+    assert_int_equal(((fake_srq *)(void *)rc_of(1)->srq)->recv_count, few);
+    rc_fail_cq(1);
+    RC_AWAIT(rc_of(1)->repairs == 1);
+    assert_int_equal(((fake_srq *)(void *)rc_of(1)->srq)->recv_count, few);
+    few = 100;
+    assert_int_equal(cci_set_opt(right, CCI_OPT_ENDPT_RECV_BUF_COUNT, &few), CCI_SUCCESS);
+    assert_int_equal(((fake_srq *)(void *)rc_of(1)->srq)->recv_count, few);
+    rc_works(0);
+}
+
+/* Completions that have not been looked at when the pair is made anew, on a device that drops them then. */
+static void rc_completions_late(void **state) {
+    uint32_t i;
+    (void)state;
+    rc_open(1);
+    fake.reset_purges = 1;
+    rc_works(0);
+    for (i = 0; i < 200; i++) {
+        rc_send(0, 0, 1);
+        rc_serve(0);
+    }
+    assert_int_equal(ends[1][0].got, 3);
+    rc_fail_cq(0);
+    while (rc_of(0)->repairs == 0) {
+        rc_serve(0);
+    }
+    RC_AWAIT(rc_is_settled(0));
+    rc_works(0);
+}
+
+/* At whatever step of the handshake a queue fails, on whichever side, the connection comes about. */
+static void rc_handshake(void **state) {
+    uint32_t step, failed = 0, i;
+    (void)state;
+    for (step = 0; step < 160; step++) {
+        int side = (int)step % 2;
+        uint32_t rounds = step / 4;
+        rc_begin_connecting(1);
+        for (i = 0; i < rounds; i++) {
+            fake.drops = step % 4 >= 2 && i + 10 > rounds; /* and what was said last is not heard */
+            rc_serve(side);
+            rc_serve(!side);
+        }
+        fake.drops = 0;
+        failed += !rc_all_connected(1);
+        if (step % 3 == 0) {
+            rc_fail_cq(!side);
+        }
+        rc_fail_cq(side);
+        RC_AWAIT(rc_all_connected(1));
+        rc_works(0);
+        assert_int_equal(cci_destroy_endpoint(left), CCI_SUCCESS);
+        assert_int_equal(cci_destroy_endpoint(right), CCI_SUCCESS);
+        finalize();
+        fake_end();
+    }
+    assert_in_range(failed, 30, 159);
+}
+
+/* The queue pair for datagrams gets another number when its own completion queue fails: both sides must be heard still. */
+static void rc_datagrams_move(void **state) {
+    int side, i;
+    (void)state;
+    rc_open(2);
+    for (side = 0; side < 2; side++) {
+        cci_event_t *event;
+        uint32_t number = rc_of(side)->hw->qp->qp_num;
+        cci_connection_t *unreliable, *connection = NULL;
+        assert_int_equal(cci_connect(right, uri_of(left), "u", 1, CCI_CONN_ATTR_UU, NULL, 0, NULL), CCI_SUCCESS);
+        unreliable = NULL;
+        while (unreliable == NULL || connection == NULL) {
+            if (cci_get_event(left, &event) == CCI_SUCCESS) {
+                if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+                    assert_int_equal(cci_accept(event, NULL), CCI_SUCCESS);
+                } else {
+                    assert_int_equal(event->type, CCI_EVENT_ACCEPT);
+                    unreliable = event->accept.connection;
+                }
+                cci_return_event(event);
+            }
+            if (cci_get_event(right, &event) == CCI_SUCCESS) {
+                connection = event->connect.connection;
+                cci_return_event(event);
+            }
+        }
+        fake_event_of_queue(rc_of(side)->context, IBV_EVENT_CQ_ERR, rc_of(side)->hw->recv_cq);
+        for (i = 0; i < 2; i++) {
+            rc_works(i);
+        }
+        RC_AWAIT(rc_of(side)->hw->qp->qp_num != number && rc_of(side)->datagram_qp == rc_of(side)->hw->qp->qp_num);
+        rc_fail_cq(!side); /* who has not moved must find the other */
+        for (i = 0; i < 2; i++) {
+            rc_works(i);
+        }
+        rc_fail_cq(side);
+        for (i = 0; i < 2; i++) {
+            rc_works(i);
+        }
+        if (side == 1) {
+            connection = unreliable; /* the end at the side that has not moved */
+        }
+        RC_AWAIT(cci__verbs_addr_qpn(&((cci__rc_conn *)(void *)connection)->conn.peer) == rc_of(side)->datagram_qp);
+        assert_int_equal(cci_send(connection, "u", 1, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        cci_return_event(next_event(side == 0 ? left : right, CCI_EVENT_RECV));
+    }
+}
+
+/* The server's first message is there when the client's queue pair is stopped, and its program knows of no connection yet. */
+static void rc_early(void **state) {
+    cci__rc_conn *conn;
+    (void)state;
+    rc_begin_connecting(1);
+    while (ends[1][0].connection == NULL) {
+        rc_serve(0);
+        rc_serve(1);
+    }
+    rc_send(1, 0, 1);
+    conn = cci__rc_at(rc_of(0), 0);
+    assert_true(conn->conn.flags & CCI__RC_AWAITING);
+    cci__rc_drain(rc_of(0), conn);
+    RC_AWAIT(ends[0][0].connection != NULL && rc_is_settled(0));
+    rc_works(0);
+}
+
+/* Both sides begin anew twice before they hear of each other: what they hear first is over by then. */
+static void rc_crossing(void **state) {
+    int side, i;
+    (void)state;
+    rc_open(1);
+    for (side = 0; side < 2; side++) {
+        for (i = 0; i < 2; i++) {
+            cci__rc_drain(rc_of(side), (cci__rc_conn *)(void *)ends[side][0].connection);
+            cci__rc_settle(rc_of(side));
+        }
+    }
+    rc_works(0);
+    for (side = 0; side < 2; side++) {
+        assert_in_range(((cci__rc_conn *)(void *)ends[side][0].connection)->epoch, 3, 6);
+    }
+}
+
+static uint32_t rc_random(uint32_t below) {
+    static uint64_t seed = 12345;
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed >> 33) % below;
+}
+
+/* Failures at any time, of both sides, also close to each other; some with what is sent lost. */
+static void rc_often(void **state) {
+    int step, i, held = 0;
+    (void)state;
+    rc_open(RC_CONNECTIONS);
+    fake.reset_purges = 1;
+    for (step = 0; step < 20000; step++) {
+        int side = (int)rc_random(2), index = (int)rc_random(RC_CONNECTIONS);
+        if (ends[side][index].sent - ends[side][index].done < 60) {
+            rc_send(side, index, 1 + rc_random(3));
+        }
+        for (i = (int)rc_random(4); i > 0; i--) {
+            rc_serve((int)rc_random(2));
+        }
+        if (rc_random(500) == 0) {
+            rc_fail_cq(side);
+        }
+        if (rc_random(500) == 0) { /* as above, but no message may come: nobody else sends */
+            held++;
+            RC_AWAIT(rc_is_settled(0) && rc_is_settled(1) && rc_is_settled(2) && rc_is_settled(3));
+            rc_cq(side)->swallows = 1;
+            rc_send(side, index, 10);
+            for (i = (int)rc_random(50); i > 0; i--) {
+                rc_serve(!side);
+            }
+            rc_fail_cq(side);
+            while (rc_cq(side)->swallows) {
+                rc_serve(side);
+            }
+        }
+    }
+    for (i = 0; i < RC_CONNECTIONS; i++) {
+        rc_works(i);
+    }
+    assert_true(held > 5 && rc_of(0)->repairs > 5 && rc_of(1)->repairs > 5);
+    assert_int_equal(device_failures[0] + device_failures[1], 0);
+}
+
+/* Where no new queue can be made the device has failed, and all that is pending ends. */
+static void rc_repair_fails(void **state) {
+    int at;
+    (void)state;
+    for (at = 1; at <= 2; at++) {
+        rc_open(2);
+        rc_works(0);
+        fake.drops = 1;
+        rc_send(0, 0, 5);
+        rc_fail_cq(0);
+        fake.fail_at = at;
+        RC_AWAIT(device_failures[0] == 1 && ends[0][0].failed == 5);
+        assert_int_equal(ends[0][0].status, CCI_ERR_DEVICE_DEAD);
+        assert_int_equal(cci_send(ends[0][1].connection, "?", 1, NULL, 0), CCI_ERR_DEVICE_DEAD);
+        assert_int_equal(left->device->up, 0);
+        assert_int_equal(device_failures[1], 0);
+        assert_int_equal(cci_destroy_endpoint(left), CCI_SUCCESS);
+        assert_int_equal(cci_destroy_endpoint(right), CCI_SUCCESS);
+        finalize();
+        fake_end();
+        fake_begin();
+    }
+}
+
+static void rc_destroying_fails(void **state) {
+    (void)state;
+    rc_open(1);
+    fake.destroy_fails = 1;
+    assert_int_equal(cci_destroy_endpoint(left), CCI_SUCCESS);
+    left = NULL;
+    assert_non_null(strstr(log_text, "destroying a connection's queue pair"));
+    assert_non_null(strstr(log_text, "destroying a connections' completion queue"));
+    assert_non_null(strstr(log_text, "destroying a shared receive queue"));
+    assert_non_null(strstr(log_text, "deregistering a program's memory"));
+    assert_non_null(strstr(log_text, "deregistering memory"));
+    fake.destroy_fails = 0;
+}
+
+/* ---- mode = rc: connections that end -------------------------------------------------------------------------------- */
+
+/* What a side has seen; `order` is that of the events. */
+static struct rc_side {
+    uint32_t opened, got, done, failed, closed, requests, got_after_end;
+    int status, end_status;
+    cci_connection_t *newest;
+    cci_event_t *held[2048];
+    char uri[160];
+} rc_side[2];
+static int holds_requests, lets_go;
+
+static void rc_take(int side, cci_event_t *event) {
+    struct rc_side *s = &rc_side[side];
+    if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+        assert_non_null(event->request.peer_uri);
+        snprintf(s->uri, sizeof s->uri, "%s", event->request.peer_uri);
+        if (holds_requests) {
+            s->held[s->requests++] = event;
+            return;
+        }
+        assert_int_equal(cci_accept(event, s), CCI_SUCCESS);
+    } else if (event->type == CCI_EVENT_ACCEPT || event->type == CCI_EVENT_CONNECT) {
+        assert_int_equal(event->connect.status, CCI_SUCCESS);
+        s->newest = event->connect.connection;
+        s->opened++;
+    } else if (event->type == CCI_EVENT_RECV) {
+        s->got++;
+        s->got_after_end += s->closed > 0 && !lets_go;
+    } else if (event->type == CCI_EVENT_SEND) {
+        assert_true(s->closed == 0 || lets_go);
+        *(event->send.status == CCI_SUCCESS ? &s->done : &s->failed) += 1;
+        s->status = event->send.status == CCI_SUCCESS ? s->status : (int)event->send.status;
+    } else {
+        assert_int_equal(event->type, CCI_EVENT_DISCONNECT);
+        assert_ptr_equal(event->disconnect.context, s);
+        s->end_status = (int)event->disconnect.status;
+        s->closed++;
+        if (lets_go) {
+            assert_int_equal(cci_disconnect(event->disconnect.connection), CCI_SUCCESS);
+        }
+    }
+    cci_return_event(event);
+}
+
+static void rc_look(int side) {
+    cci_event_t *event;
+    if ((side == 0 ? left : right) != NULL && cci_get_event(side == 0 ? left : right, &event) == CCI_SUCCESS) {
+        rc_take(side, event);
+    }
+}
+
+#define ENDS_AWAIT(condition)                                                                                          \
+    {                                                                                                                  \
+        uint64_t end_ns = now_ns() + 60 * SECOND_NS;                                                                   \
+        while (!(condition)) {                                                                                         \
+            rc_look(0);                                                                                                \
+            rc_look(1);                                                                                                \
+            if (now_ns() > end_ns) {                                                                                   \
+                fail_msg("never: %s", #condition);                                                                     \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+static void ends_open(const char *keys) {
+    cci_device_t *const *devices;
+    char text[512];
+    uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
+    memset(rc_side, 0, sizeof rc_side);
+    holds_requests = lets_go = 0;
+    snprintf(text, sizeof text, "[left]\ntransport = verbs\ndevice = fake0\n%s\n[right]\ntransport = verbs\ndevice = fake1\n%s",
+             keys, keys);
+    assert_int_equal(configured(text, ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &left, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(devices[1], 0, &right, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_set_opt(left, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    assert_int_equal(cci_set_opt(right, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+}
+
+static void ends_connect(cci_conn_attribute_t attribute) {
+    char uri[100];
+    snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/%lu", (unsigned long)rc_of(1)->hw->qp->qp_num);
+    assert_int_equal(cci_connect(left, uri, "hello", 5, attribute, &rc_side[0], 0, NULL), CCI_SUCCESS);
+}
+
+static void ends_begin(const char *keys, cci_conn_attribute_t attribute) {
+    ends_open(keys);
+    ends_connect(attribute);
+    ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
+}
+
+static void rc_mask(void **state) {
+    uint32_t mask = 77;
+    (void)state;
+    ends_open("");
+    assert_int_equal(cci_get_opt(left, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    assert_int_equal(mask, 1u << CCI_EVENT_DISCONNECT);
+    mask = 1;
+    assert_int_equal(cci_set_opt(left, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_EINVAL);
+    mask = 0;
+    assert_int_equal(cci_set_opt(left, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    ends_connect(CCI_CONN_ATTR_RO);
+    ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
+    assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+    ENDS_AWAIT(cci_send(rc_side[0].newest, "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+    assert_int_equal(rc_side[0].closed + rc_side[1].closed, 0);
+}
+
+/* The peer takes 5 messages, and has buffers for 8 more; the first CLOSE is lost, or not. */
+static void rc_peer_closes(void **state) {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU};
+    int how;
+    (void)state;
+    for (how = 0; how < 4; how++) {
+        uint32_t i;
+        ends_begin("recv_buf_count = 8", attributes[how & 1]);
+        for (i = 0; i < 5; i++) {
+            assert_int_equal(cci_send(rc_side[0].newest, "taken", 5, NULL, 0), CCI_SUCCESS);
+        }
+        ENDS_AWAIT(rc_side[1].got == 5);
+        for (; i < 20; i++) {
+            assert_int_equal(cci_send(rc_side[0].newest, "pending", 7, NULL, 0), CCI_SUCCESS);
+        }
+        while (((fake_srq *)(void *)rc_of(1)->srq)->recv_count > 0) {
+            rc_look(0); /* what the peer has buffers for has got there */
+        }
+        if (how & 2) {
+            assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+        } else {
+            fake.drops = 1;
+            assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+            fake.drops = 0;
+        }
+        ENDS_AWAIT(rc_side[0].closed == 1);
+        assert_int_equal(rc_side[0].end_status, CCI_SUCCESS);
+        assert_int_equal(rc_side[0].done + rc_side[0].failed, 20);
+        assert_true(rc_side[0].done >= 5 && rc_side[0].failed > 0);
+        assert_int_equal(rc_side[0].status, CCI_ERR_DISCONNECTED);
+        assert_int_equal(cci_send(rc_side[0].newest, "x", 1, NULL, 0), CCI_ERR_DISCONNECTED);
+        assert_int_equal(cci_disconnect(rc_side[0].newest), CCI_SUCCESS);
+        ENDS_AWAIT(rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0);
+        assert_int_equal(rc_side[0].closed + rc_side[1].closed, 1);
+        finalize();
+    }
+}
+
+/* In each way that there is to close. */
+static void rc_messages_before_end(void **state) {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    int how;
+    (void)state;
+    for (how = 0; how < 6; how++) {
+        uint32_t i;
+        ends_begin("", attributes[how % 3]);
+        for (i = 0; i < 100; i++) {
+            assert_int_equal(cci_send(rc_side[0].newest, "before", 6, NULL, CCI_FLAG_SILENT | CCI_FLAG_BLOCKING),
+                             CCI_SUCCESS);
+        }
+        if (how < 3) {
+            assert_int_equal(cci_disconnect(rc_side[0].newest), CCI_SUCCESS);
+        } else {
+            assert_int_equal(cci_destroy_endpoint(left), CCI_SUCCESS);
+            left = NULL;
+        }
+        ENDS_AWAIT(rc_side[1].closed == 1);
+        assert_int_equal(rc_side[1].got, 100);
+        assert_int_equal(rc_side[1].got_after_end, 0);
+        assert_int_equal(rc_side[1].end_status, CCI_SUCCESS);
+        assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+        ENDS_AWAIT(rc_of(1)->conns.used == 0);
+        finalize();
+        left = right = NULL;
+    }
+}
+
+/* The endpoint that forgets is one that was there before, under the same queue pair, for all that its peer knows. */
+static void rc_forgotten(void **state) {
+    uint8_t bytes[CCI__HEADER_SIZE];
+    cci__rc_conn *conn;
+    (void)state;
+    ends_begin("", CCI_CONN_ATTR_RO);
+    conn = (cci__rc_conn *)(void *)rc_side[1].newest;
+    cci_conn_write_header(bytes, CCI__PKT_RESET, 0, conn->conn.peer_index, conn->conn.token, conn->conn.index, 0);
+    cci__rc_send_datagram(rc_of(1), &conn->conn.peer, bytes, sizeof bytes, NULL, 0);
+    ENDS_AWAIT(rc_side[0].closed == 1);
+    assert_int_equal(rc_side[0].end_status, CCI_ERR_DISCONNECTED);
+}
+
+/* Nothing is sent, and the network is cut: both sides notice, and not before their time. */
+static void rc_silent(void **state) {
+    uint64_t began_ns;
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        ends_begin("probe_idle = 1", i ? CCI_CONN_ATTR_UU : CCI_CONN_ATTR_RO);
+        began_ns = now_ns();
+        while (now_ns() - began_ns < 3 * SECOND_NS) { /* each is asked, and answers */
+            rc_look(0);
+            rc_look(1);
+        }
+        assert_int_equal(rc_side[0].closed + rc_side[1].closed, 0);
+        fake.drops = 1;
+        ENDS_AWAIT(rc_side[0].closed == 1 && rc_side[1].closed == 1);
+        assert_int_equal(rc_side[0].end_status, CCI_ETIMEDOUT);
+        assert_int_equal(rc_side[1].end_status, CCI_ETIMEDOUT);
+        assert_int_equal(cci_disconnect(rc_side[0].newest), CCI_SUCCESS);
+        assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+        ENDS_AWAIT(rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0); /* CLOSE finds nobody */
+        fake.drops = 0;
+        finalize();
+    }
+}
+
+static void rc_many(void **state) {
+    uint32_t i, slabs = 0, memory = 0;
+    (void)state;
+    ends_open("");
+    lets_go = 1;
+    for (i = 1; i <= 10000; i++) {
+        ends_connect(i % 3 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU);
+        ENDS_AWAIT(rc_side[0].opened == i && rc_side[1].opened == i);
+        assert_int_equal(cci_send(rc_side[0].newest, "bye", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        assert_int_equal(cci_disconnect(rc_side[i & 1].newest), CCI_SUCCESS);
+        ENDS_AWAIT(rc_side[0].closed + rc_side[1].closed == i && rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0);
+        if (i == 1000) {
+            slabs = rc_of(0)->conns.slab_count + rc_of(1)->conns.slab_count;
+            memory = (uint32_t)(fake.mrs + fake.qps + fake.ahs);
+        }
+    }
+    assert_int_equal(rc_of(0)->conns.slab_count + rc_of(1)->conns.slab_count, slabs);
+    assert_int_equal(fake.mrs + fake.qps + fake.ahs, memory);
+    assert_int_equal(rc_of(0)->closing + rc_of(1)->closing, 0);
+}
+
+/* More requests than the server may hold, which is also more than it has buffers for; all are repeated for the first time
+ * in one round. */
+static void rc_busy(void **state) {
+    uint32_t i, count = CCI__RC_REQUESTS + 10;
+    uint64_t due_ns;
+    char uri[100];
+    (void)state;
+    ends_open("");
+    holds_requests = 1;
+    for (i = 0; i < count; i++) {
+        ends_connect(CCI_CONN_ATTR_UU);
+    }
+    due_ns = now_ns() + cci_conn_retry_ns(0);
+    while (now_ns() < due_ns) {
+        (void)poll(NULL, 0, 1);
+    }
+    ENDS_AWAIT(rc_side[1].requests == CCI__RC_REQUESTS && strstr(log_text, "clients have to wait") != NULL);
+    snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.1]/%lu", (unsigned long)rc_of(0)->hw->qp->qp_num);
+    assert_string_equal(rc_side[1].uri, uri);
+    holds_requests = 0;
+    for (i = 0; i < CCI__RC_REQUESTS; i++) {
+        rc_take(1, rc_side[1].held[i]);
+    }
+    ENDS_AWAIT(rc_side[0].opened == count && rc_side[1].opened == count);
+}
+
+#define TEST(function, sentence) {sentence, function, begin_fake, end_fake, NULL}
+#define TEST_LIBRARY(function, sentence) {sentence, function, begin_unloaded, end_unloaded, NULL}
+
+int main(int argc, char **argv) {
+    static const struct CMUnitTest tests[] = {
+        TEST_LIBRARY(library_missing, "a missing library is told by its name"),
+        TEST_LIBRARY(library_incomplete, "a library that lacks a function is told with that function"),
+        TEST_LIBRARY(library_configured, "a configured device says why it is not up"),
+        TEST_LIBRARY(library_real, "the real library has all the functions"),
+        TEST(no_devices, "that there are no devices is told, and when the kernel has no RDMA"),
+        TEST(proposals, "each port is proposed, active or not, with its rate"),
+        TEST(gid_choice, "the address is chosen well, or as the key says"),
+        TEST(gid_or_pkey_missing, "an empty address or a foreign partition makes no endpoint"),
+        TEST(good_keys, "each key of the manual is accepted at its limits"),
+        TEST(bad_keys, "a bad value or key is an error that names line and reason"),
+        TEST(keys_work, "keys reach the hardware"),
+        TEST(service_of_device, "the device's service is where its endpoints are, and one can be there"),
+        TEST(messages, "messages of all sizes arrive; short ones travel inline, few sends ask for completions"),
+        TEST(small_device, "a device that can do little is enough"),
+        TEST(batches, "many packets are posted at once"),
+        TEST(os_handle, "the OS handle loses no wake-up and rests when all is taken"),
+        TEST(groups_with_one_address, "groups with one address differ by their port; the address is attached once"),
+        TEST(direct_uri, "a URI may name GID and queue pair"),
+        TEST(infiniband, "without IP the URI names GID, queue pair and LID"),
+        TEST(ipoib, "an interface of IPoIB is known by its hardware address"),
+        TEST(hosts_and_ports, "a URI has a host and a port; the interface of a link-local address is the port's own"),
+        TEST(bad_uris, "URIs that are none are refused"),
+        TEST(questions, "questions are answered by no more bytes than they have, nonsense is not"),
+        TEST(lies, "an answer is checked before it is believed"),
+        TEST(lies_of_strangers, "answers of strangers and to other questions are ignored"),
+        TEST(questions_again, "questions are repeated, ever more slowly; connections to one host ask together"),
+        TEST(questions_beyond_count, "more hosts than there are questions wait for their turn"),
+        TEST(handles_are_bounded, "address handles are bounded, whoever sends"),
+        TEST(handles_cost_little, "handles that take long to make take a tenth of the time at most"),
+        TEST(handles_that_fail, "an address that can't be reached is tried now and then"),
+        TEST(odd_datagrams, "odd datagrams and completions are dropped, and lose no buffer"),
+        TEST(creation_fails, "an endpoint that can't be made leaves nothing behind"),
+        TEST(queue_pair_fails, "a failed queue pair is reset and goes on under its number"),
+        TEST(send_fails, "a failed send is repaired"),
+        TEST(completion_queue_fails, "failed completion queues are replaced, and peers find the new queue pair"),
+        TEST(repair_fails, "what can't be repaired is a failed device"),
+        TEST(device_goes, "a device that goes is told, to sleepers too, and ends what is pending"),
+        TEST(port_goes_and_comes, "a port that goes and comes is told; messages wait for it"),
+        TEST(rc_messages, "mode = rc: messages and RMA go over reliable connections"),
+        TEST(rc_queue_fails, "mode = rc: completion queue and shared receive queue that fail are replaced, and no program notices"),
+        TEST(rc_completions_lost, "mode = rc: what has arrived, and whose completion was lost, is complete, and comes once"),
+        TEST(rc_messages_lost, "mode = rc: where messages were lost with the queue both sides learn it; other connections go on"),
+        TEST(rc_fewer_buffers, "mode = rc: a queue that is made anew gets the buffers that are in use, each once"),
+        TEST(rc_completions_late, "mode = rc: completions that were not looked at yet outlive the making anew of a queue pair"),
+        TEST(rc_handshake, "mode = rc: a queue that fails at any step of a handshake does not spoil the connection"),
+        TEST(rc_early, "mode = rc: no message comes before its connection when the queue pair fails meanwhile"),
+        TEST(rc_crossing, "mode = rc: sides that begin anew at the same time, and again, come to an end"),
+        TEST(rc_datagrams_move, "mode = rc: peers follow a queue pair for datagrams that has got another number"),
+        TEST(rc_often, "mode = rc: queues that fail time and again lose and repeat no message"),
+        TEST(rc_repair_fails, "mode = rc: what can't be repaired is a failed device, for all that is pending"),
+        TEST(rc_destroying_fails, "mode = rc: what can't be destroyed is told in the log"),
+        TEST(rc_mask, "mode = rc: the event about a connection's end comes if it is asked for"),
+        TEST(rc_peer_closes, "mode = rc: what is pending ends when the peer closes, and CLOSE is repeated until it is heard"),
+        TEST(rc_messages_before_end, "mode = rc: what was sent before a connection's end comes before it"),
+        TEST(rc_forgotten, "mode = rc: a peer that has forgotten a connection is not one that has closed it"),
+        TEST(rc_silent, "mode = rc: a peer that vanished is noticed though nothing is sent, one that is silent is not lost"),
+        TEST(rc_many, "mode = rc: ten thousand connections leave nothing behind"),
+        TEST(rc_busy, "mode = rc: who can't be served is told so, and served later; a request says who asks"),
+        TEST(address_moves, "a port's address may have another place in its table; without it the device is down"),
+    };
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    return cmocka_run_group_tests_name("verbs", tests, NULL, NULL);
+}
+
+#endif

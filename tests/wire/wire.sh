@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT OR Unlicense
+# wire.sh - tests of the wire format's description and of the dissector; run.sh reads this file and brings check, pass,
+# fail, skip and build.
+
+wire_check=tests/wire/wire_check.py
+dissector=examples/wireshark/cci.lua
+
+# capture_sim NAME COMMAND...: runs a program whose simulated network writes $out/wire/NAME.pcap.
+capture_sim() {
+    mkdir -p "$out/wire"
+    capture=$out/wire/$1.pcap
+    shift
+    SIM_PCAP=$capture timeout 300 "$@" >"$capture.log" 2>&1 && return 0
+    tail -n 20 "$capture.log"
+    fail "$* failed"
+    return 1
+}
+
+# capture_udp: a run over UDP in a network namespace, in $out/wire/udp.pcap; 1 if that is not possible here.
+capture_udp() {
+    mkdir -p "$out/wire"
+    capture=$out/wire/udp.pcap
+    [ ! -s "$capture" ] || return 0
+    build wire_run-portable tests/wire/wire_run.c -O2 -DCCI_UDP_PORTABLE || return 1
+    for try in 1 2 3; do
+        timeout 120 sh tests/wire/capture.sh "$out/wire_run-portable" "$capture" >"$capture.run" 2>&1
+        status=$?
+        cat "$capture.run"
+        [ "$status" -eq 75 ] || break
+        echo "try $try has gaps"
+    done
+    case $status in
+    0) pass ;;
+    75 | 77) skip "no capture of UDP: $(tail -n 1 "$capture.run")" && rm -f "$capture" && return 1 ;;
+    *) fail 'the run over UDP failed' && rm -f "$capture" && return 1 ;;
+    esac
+}
+
+# What is on the wire is what tests/wire/wire.md says, and the checker would see it if it were not.
+wire() {
+    has python3 || { skip 'there is no python3' && return; }
+    build wire_run tests/wire/wire_run.c -O2 || return
+    if capture_sim run "$out/wire_run" sim; then
+        check 'a run that shows everything differs from the document' python3 "$wire_check" --cover "$capture"
+        check 'the checker misses damage' python3 "$wire_check" --self-test "$capture"
+    fi
+    build conformance tests/conformance/conformance.c -O2 || return
+    for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed; do
+        capture_sim "$network" "$out/conformance" "$network" || continue
+        check "conformance over $network differs from the document" python3 "$wire_check" --hostile "$capture"
+        rm -f "$capture" # some are large
+    done
+    capture_udp || return
+    check 'a run over UDP differs from the document' python3 "$wire_check" "$capture"
+}
+
+# second_as SERVER CHECKSUM WORDS...: clients of the second implementation, one for each of WORDS, talk to a server.
+second_as() {
+    printf '[lo]\ntransport = udp\ninterface = lo\ncrc = %s\n' "$2" >"$out/second.ini"
+    # shellcheck disable=SC2086
+    serve second env CCI_CONFIG="$out/second.ini" $1 || return
+    shift 2
+    for words in "$@"; do
+        # shellcheck disable=SC2086
+        check "the second implementation failed: $words" timeout 100 python3 tests/wire/second_run.py $words "$uri"
+    done
+    end_server
+}
+
+# second_for CLIENT WORDS...: a client talks to a server of the second implementation.
+second_for() {
+    client=$1
+    shift
+    serve "second-for-$(basename "$client")" python3 tests/wire/second_run.py "$@" || return
+    check "$client was not served: $*" timeout 100 env CCI_CONFIG="$out/second.ini" "$client" "$uri"
+    end_server
+}
+
+# An implementation that was written from the document alone talks to ours, in both roles, and also when packets are
+# lost, have a checksum or are sealed.
+second() {
+    has python3 || { skip 'there is no python3' && return; }
+    build_examples || return
+    second_as build/hello 0 hello move reset 'hello --loss 50' 'move --loss 50' cookie
+    second_as build/rma 0 rma 'rma --loss 50'
+    second_for build/hello serve
+    second_for build/hello serve --loss 50
+    second_for build/rma offer
+    second_for build/rma offer --loss 50
+    second_as build/hello 1 'hello --crc' 'hello --crc --loss 50'
+    second_for build/rma offer --crc
+    has_sodium || { skip 'there is no libsodium' && return; }
+    key=$out/second.key
+    build/secure new >"$key"
+    second_as "build/secure $key" 0 "hello --key $key" "hello --key $key --loss 50" "move --key $key"
+    second_as "build/secure $key" 1 "hello --key $key --crc"
+}
+
+# What the endpoints send on a bad network is what tests/wire/wire.md says: plain, with checksums, sealed. The checker follows each
+# connection; it can't where a packet is answered that was replayed, or an address means somebody else.
+soak_capture() {
+    has python3 || { skip 'there is no python3' && return; }
+    check 'the soak test does not compile' make -s CC="$cc" CFLAGS=-O2 build/soak
+    for seed in 1 2 8; do
+        timeout 100 build/soak --seed "$seed" --without 'alias,recreate,replay,garbage' --pcap "$out/soak.pcap" ||
+            { fail "seed $seed" && continue; }
+        check "seed $seed differs from the document" python3 "$wire_check" --hostile "$out/soak.pcap"
+    done
+    rm -f "$out/soak.pcap"
+}
+
+# dissect CAPTURE OPTIONS: in $capture.pdml. The dissector's own errors are in it.
+dissect() {
+    capture=$1
+    shift
+    timeout 120 tshark -X "lua_script:$dissector" -r "$capture" "$@" -T pdml >"$capture.pdml" 2>"$capture.tshark" ||
+        { cat "$capture.tshark" && fail "tshark failed" && return 1; }
+    grep -v 'Running as user' "$capture.tshark"
+    true
+}
+
+# The dissector has the document's tables, and shows in a capture what the checker decodes, field by field.
+wireshark() {
+    has python3 || { skip 'there is no python3' && return; }
+    check "$dissector has other tables than the document" python3 "$wire_check" --lua "$dissector"
+    sed 's/{"largest", 4,/{"largest", 8,/' "$dissector" >"$out/changed.lua"
+    check 'a changed table is not noticed' not python3 "$wire_check" --lua "$out/changed.lua"
+    has tshark || { skip 'there is no tshark: apt-get install tshark' && return; }
+    build wire_run tests/wire/wire_run.c -O2 || return
+    if capture_sim run "$out/wire_run" sim && dissect "$capture"; then
+        check 'the simulated run is dissected differently' python3 "$wire_check" --pdml "$capture.pdml" "$capture"
+        check 'no damaged packets were made' python3 "$wire_check" --damage "$out/wire/damaged.pcap" "$capture"
+        dissect "$out/wire/damaged.pcap" -d udp.port==49152,cci &&
+            check 'damaged packets are judged differently' \
+                python3 "$wire_check" --damaged --pdml "$capture.pdml" "$capture"
+    fi
+    capture_udp && dissect "$capture" || return
+    check 'the run over UDP is dissected differently' python3 "$wire_check" --pdml "$capture.pdml" "$capture"
+    check 'the column does not tell what a packet has' column ' DATA [0-9]+ ACK [0-9-]+, MESSAGE seq=[0-9]+ len=[0-9]+'
+    check 'no frame can be found by a filter' column ' NACK seq=[0-9]+ reason=5' -Y 'cci.nack.reason == 5'
+}
+
+# column PATTERN OPTIONS...: some packet of $capture that tshark shows has this in its line.
+column() {
+    pattern=$1
+    shift
+    tshark -X "lua_script:$dissector" -r "$capture" "$@" 2>/dev/null >"$capture.lines"
+    grep -Eq "$pattern" "$capture.lines"
+}
+
+not() {
+    ! "$@"
+}
