@@ -121,7 +121,7 @@ build/sisci: cci_sisci.h
 build/libcci.so: .github/packaging/libcci.c cci.h cci_udp.h cci_sisci.h cci_verbs.h | build
 	@$(PACKAGE) lib
 
-build/soak: tests/soak/soak.c tests/soak/soak_model.h tests/soak/soak_net.h tests/soak/soak_step.h tests/support/sim.h tests/support/seal.h tests/support/pcap.h cci.h | build
+build/soak: tests/soak/soak.c tests/soak/soak_hooks.h tests/soak/soak_model.h tests/soak/soak_net.h tests/soak/soak_step.h tests/support/sim.h tests/support/seal.h tests/support/pcap.h cci.h | build
 	$(CC) $(CFLAGS) $(CPPFLAGS) -g -I. $(LDFLAGS) -o $@ tests/soak/soak.c $(LDLIBS)
 
 build/soak_sisci: tests/soak/soak_sisci.c cci_sisci.h cci.h | build

@@ -560,7 +560,14 @@ crowd() {
     libraries=
 }
 
-# The same over UDP sockets: a server, clients and a relay, each a process of its own.
+# What ends of connections cost, in steps of the library.
+ends_counted() {
+    counts=$(counting)
+    [ -n "$counts" ] || { skip "$cc does not count steps" && return; }
+    build ends-counted tests/unit/test_ends.c -O2 "$counts" -DENDS_COUNTS_WORK && run ends-counted 20000
+}
+
+# Crowds over UDP sockets: a server, clients and a relay, each a process of its own.
 crowd_udp() {
     [ "$(uname -s)" = Linux ] || { skip 'the relay needs Linux' && return; }
     build crowd_udp tests/net/crowd_udp.c -O2 && run crowd_udp test
@@ -810,6 +817,7 @@ step hostile-sanitized hostile_sanitized
 step promises promises
 step netsim netsim
 step crowd crowd
+step ends-counted ends_counted
 step crowd-udp crowd_udp
 step netns plain netns tests/net/netns.c
 step netns-portable portable netns tests/net/netns.c

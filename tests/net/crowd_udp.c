@@ -41,6 +41,7 @@ typedef struct client_board {
     uint32_t connected, waiting, reached; /* connections: made, waiting for a reply, at the goal  */
     uint64_t replies, replies_at_goal;    /* of all connections since the order to talk           */
     uint64_t refused;                     /* calls that got CCI_ENOBUFS                           */
+    uint64_t late;                        /* replies before which all others had two on the average */
     uint32_t least, most;                 /* round trips of one connection, written at the end    */
     uint64_t up, down;                    /* datagrams that the relay has carried                 */
     pid_t pid;
@@ -258,6 +259,7 @@ static void be_server(void) {
 typedef struct peer {
     cci_connection_t *connection;
     struct peer *next_unsent;
+    uint64_t others; /* replies that the client had when it asked */
     uint32_t replies;
 } peer_t;
 
@@ -266,6 +268,7 @@ static peer_t *peers, *unsent_peers;
 
 static void ask(peer_t *peer) {
     int status = cci_send(peer->connection, payload, sizeof payload, NULL, CCI_FLAG_SILENT);
+    peer->others = self->replies;
     if (status == CCI_SUCCESS) return;
     must(status == CCI_ENOBUFS, "cci_send");
     self->refused++;
@@ -275,6 +278,7 @@ static void ask(peer_t *peer) {
 
 static void take_reply(peer_t *peer) {
     SHOW(self->replies, self->replies + 1);
+    self->late += self->replies - peer->others > 2 * (uint64_t)self->count;
     if (++peer->replies == self->goal && self->reached + 1 == self->count) self->replies_at_goal = self->replies;
     if (peer->replies == self->goal) SHOW(self->reached, self->reached + 1);
     if (SEE(self->order) == TALK) ask(peer);
@@ -283,7 +287,7 @@ static void take_reply(peer_t *peer) {
 
 static void begin_talk(void) {
     uint32_t i;
-    self->replies = 0;
+    self->replies = self->late = 0;
     SHOW(self->waiting, self->count);
     for (i = 0; i < self->count; i++) {
         peers[i].replies = 0;
@@ -437,9 +441,9 @@ static void end_round(client_board_t *client) {
  * repetitions passes any bound. 24 for each connection leave space for what was repeated before, while a client was silent. */
 static void assert_cheap(const client_board_t *client) {
     uint64_t datagrams = client->up + client->down;
-    print_message("%u connections: %llu round trips, from %u to %u each; %llu when all had %u; %llu + %llu datagrams\n", client->count,
-                  (unsigned long long)client->replies, client->least, client->most, (unsigned long long)client->replies_at_goal,
-                  client->goal, (unsigned long long)client->up, (unsigned long long)client->down);
+    print_message("%u connections: %llu round trips, from %u to %u each, %llu late; %llu when all had %u; %llu + %llu datagrams\n",
+                  client->count, (unsigned long long)client->replies, client->least, client->most, (unsigned long long)client->late,
+                  (unsigned long long)client->replies_at_goal, client->goal, (unsigned long long)client->up, (unsigned long long)client->down);
     if (relay.is_narrow) print_message("no bounds on datagrams and parts: net.core.rmem_max is too small\n");
     assert_true(relay.is_narrow || datagrams <= 16 * client->replies + 24 * client->count + 64);
     assert_int_equal(client->refused, 0);
@@ -456,26 +460,34 @@ static void talk_until_all_have(client_board_t *client, uint32_t goal) {
     assert_true(relay.is_narrow || client->replies_at_goal <= (uint64_t)3 * goal * client->count);
 }
 
+/* Of 100 round trips, 99 end before all the others have had two: 1 in 10 on a machine that is so short of time that many datagrams
+ * are repeated, since what is repeated comes late. */
+static void assert_few_are_late(const client_board_t *client) {
+    int is_quick = client->up + client->down <= 3 * client->replies;
+    assert_true(relay.is_narrow || client->late <= client->replies / (is_quick ? 100 : 10));
+}
+
 static void test_each_of_3000_connections_gets_its_part(void **state) {
     client_board_t *client = start_client(0, 3000, 0);
     (void)state;
     talk_until_all_have(client, 20);
 }
 
-static void test_a_process_with_half_of_the_peers_falls_silent_and_comes_back(void **state) {
-    client_board_t *talking = start_client(0, 1500, 0), *silent = start_client(1, 1500, 0);
+static void test_half_of_10000_peers_fall_silent_and_come_back(void **state) {
+    client_board_t *talking = start_client(0, 5000, 0), *silent = start_client(1, 5000, 0);
     (void)state;
     begin_round(silent, 5);
     AWAIT(SEE(silent->replies) >= 5 * silent->count);
     assert_int_equal(kill(silent->pid, SIGSTOP), 0);
-    talk_until_all_have(talking, 40);
+    talk_until_all_have(talking, 30);
+    assert_few_are_late(talking);
     assert_int_equal(kill(silent->pid, SIGCONT), 0);
     end_round(silent);
     assert_int_equal(silent->refused, 0);
     talk_until_all_have(silent, 5);
 }
 
-/* Each of its connections had one reply under way, which is repeated ever more seldom. */
+/* Each of its connections had one reply under way, which is repeated ever more seldom. The new peer needs a few datagrams. */
 static void test_1500_connections_are_killed_and_a_new_peer_is_served(void **state) {
     client_board_t *killed = start_client(0, 1500, 0), *fresh;
     uint64_t down;
@@ -485,12 +497,13 @@ static void test_1500_connections_are_killed_and_a_new_peer_is_served(void **sta
     end_process(&killed->pid);
     down = SEE(killed->down);
     fresh = start_client(1, 1, 0);
+    assert_true(relay.is_narrow || SEE(fresh->up) + SEE(fresh->down) <= 64);
     talk_until_all_have(fresh, 20);
     print_message("%llu datagrams to the dead meanwhile\n", (unsigned long long)(SEE(killed->down) - down));
     assert_true(SEE(killed->down) - down <= (uint64_t)24 * killed->count);
 }
 
-static void test_peers_that_never_acknowledge_do_not_disturb_another(void **state) {
+static void test_2000_peers_that_never_acknowledge_do_not_disturb_another(void **state) {
     client_board_t *honest = start_client(0, 10, 0);
     int i;
     (void)state;
@@ -540,9 +553,9 @@ static int print_table(double seconds) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_each_of_3000_connections_gets_its_part, open_stage, close_stage),
-        cmocka_unit_test_setup_teardown(test_a_process_with_half_of_the_peers_falls_silent_and_comes_back, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(test_half_of_10000_peers_fall_silent_and_come_back, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(test_1500_connections_are_killed_and_a_new_peer_is_served, open_stage, close_stage),
-        cmocka_unit_test_setup_teardown(test_peers_that_never_acknowledge_do_not_disturb_another, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(test_2000_peers_that_never_acknowledge_do_not_disturb_another, open_stage, close_stage),
     };
     void *shared = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED || argc < 2) return 2;

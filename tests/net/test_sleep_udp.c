@@ -217,29 +217,39 @@ static void sleepers_that_take_one_event_each_time(void **state) {
 
 /* ---- programs that call seldom --------------------------------------------------------------------------------------- */
 
-/* A program that calls once in 20 ms, of a peer that has stopped calling: whatever else the machine does, a time-out of 300 ms
- * is noticed in the call that follows it. */
-static void seldom_calls_notice_a_timeout(const char *config) {
-    const struct timespec pause = {0, 20000000};
-    uint32_t timeout_us = 300000, calls = 0, caps;
-    cci_event_t *event;
+static void begin_with(const char *config) {
     cci_setup_t setup;
-    char *uri;
+    uint32_t caps;
     (void)end(NULL);
     memset(&setup, 0, sizeof setup);
     setup.config = config;
-    connection = NULL;
     assert_int_equal(cci_setup(&setup), CCI_SUCCESS);
     assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
     assert_int_equal(cci_create_endpoint(NULL, 0, &server, NULL), CCI_SUCCESS);
     assert_int_equal(cci_create_endpoint(NULL, 0, &client, NULL), CCI_SUCCESS);
+}
+
+static void connect_them(cci_conn_attribute_t attribute) {
+    cci_event_t *event;
+    char *uri;
+    connection = NULL;
     assert_int_equal(cci_get_opt(server, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
-    assert_int_equal(cci_connect(client, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    assert_int_equal(cci_connect(client, uri, NULL, 0, attribute, NULL, 0, NULL), CCI_SUCCESS);
     free(uri);
     while (connection == NULL) {
         if (cci_get_event(server, &event) == CCI_SUCCESS) take(event);
         if (cci_get_event(client, &event) == CCI_SUCCESS) take(event);
     }
+}
+
+/* A program that calls once in 20 ms, of a peer that has stopped calling: whatever else the machine does, a time-out of 300 ms
+ * is noticed in the call that follows it. */
+static void seldom_calls_notice_a_timeout(const char *config) {
+    const struct timespec pause = {0, 20000000};
+    uint32_t timeout_us = 300000, calls = 0;
+    cci_event_t *event;
+    begin_with(config);
+    connect_them(CCI_CONN_ATTR_RO);
     assert_int_equal(cci_set_opt(connection, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us), CCI_SUCCESS);
     while (calls++ < 40) { /* so long the library may still expect calls that follow each other closely */
         (void)cci_get_event(client, &event);
@@ -254,6 +264,39 @@ static void seldom_calls_notice_a_timeout(const char *config) {
     assert_int_equal(event->type, CCI_EVENT_SEND);
     assert_int_equal(event->send.status, CCI_ETIMEDOUT);
     assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+}
+
+/* The same while other events always wait: the clock is read in one call of 32 all the same, also when the program called
+ * without pause before. The message gets its deadline in the first of these, and misses it in another. */
+static void a_timeout_over_sisci_is_noticed_while_events_wait(void **state) {
+    enum { TIMEOUT_CALLS = 20, WAITING = 40 };
+    const struct timespec pause = {0, 1000000};
+    uint32_t timeout_us = TIMEOUT_CALLS * 1000, i, round, waiting = 0;
+    cci_connection_t *timed, *other;
+    (void)state;
+    for (round = 0; round < 4; round++) {
+        int status = CCI_SUCCESS;
+        cci_event_t *event;
+        begin_with("[here]\ntransport = sisci\n");
+        connect_them(CCI_CONN_ATTR_RO);
+        timed = connection;
+        connect_them(CCI_CONN_ATTR_UU);
+        other = connection;
+        assert_int_equal(cci_set_opt(timed, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us), CCI_SUCCESS);
+        for (i = 0; i < 10000 + 100 * round; i++) (void)cci_get_event(client, &event);
+        assert_int_equal(cci_send(timed, "?", 1, NULL, 0), CCI_SUCCESS);
+        for (i = waiting = 0; status == CCI_SUCCESS; i++) {
+            assert_true(i <= TIMEOUT_CALLS + 2 * 32 + WAITING + 32);
+            while (waiting < WAITING) waiting += cci_send(other, "!", 1, NULL, 0) == CCI_SUCCESS;
+            assert_int_equal(cci_get_event(client, &event), CCI_SUCCESS);
+            assert_int_equal(event->type, CCI_EVENT_SEND);
+            waiting -= event->send.connection == other;
+            status = (int)event->send.status;
+            assert_int_equal(cci_return_event(event), CCI_SUCCESS);
+            (void)nanosleep(&pause, NULL);
+        }
+        assert_int_equal(status, CCI_ETIMEDOUT);
+    }
 }
 
 static void seldom_calls_over_udp_notice_a_timeout(void **state) {
@@ -276,6 +319,7 @@ int main(void) {
         TEST(sleepers_that_take_one_event_each_time),
         TEST(seldom_calls_over_udp_notice_a_timeout),
         TEST(seldom_calls_over_sisci_notice_a_timeout),
+        TEST(a_timeout_over_sisci_is_noticed_while_events_wait),
     };
     return cmocka_run_group_tests_name("sleep_udp", tests, NULL, NULL);
 }

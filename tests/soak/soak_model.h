@@ -25,12 +25,12 @@
 typedef enum oracle {
     ORACLE_ONCE, ORACLE_ORDER, ORACLE_CONTENT, ORACLE_LOST, ORACLE_EARLY, ORACLE_STATUS, ORACLE_OVERDUE, ORACLE_MEMORY,
     ORACLE_FENCE, ORACLE_HANDSHAKE, ORACLE_LEAK, ORACLE_WORK, ORACLE_LIVENESS, ORACLE_CALL,
-    ORACLE_NONCE, ORACLE_COUNT
+    ORACLE_NONCE, ORACLE_FORK, ORACLE_COUNT
 } oracle_t;
 
 static const char *const oracle_names[ORACLE_COUNT] = {
     "once", "order", "content", "lost", "early", "status", "overdue", "memory",
-    "fence", "handshake", "leak", "work", "liveness", "call", "nonce"};
+    "fence", "handshake", "leak", "work", "liveness", "call", "nonce", "fork"};
 
 static int is_quiet; /* while a schedule is being reduced */
 static uint32_t current_step;

@@ -52,6 +52,8 @@
     X(RECREATED, "endpoints made again")                                                                              \
     X(KILLED, "of them without a goodbye")                                                                            \
     X(ALLOCATION, "allocations that failed")                                                                          \
+    X(FORKED, "forks")                                                                                                \
+    X(FORKED_INSIDE, "forks inside a call of the library")                                                            \
     X(DEVICE, "devices that went down")                                                                               \
     X(SEND_FULL, "refused, no send buffer")                                                                           \
     X(RECV_FULL, "failed, no receive buffer")
@@ -80,6 +82,7 @@ typedef struct net_state {
     int is_dead[NET_MAX_NODES];             /* it was killed: what its library still sends is lost */
     int corrupts_everything;                /* otherwise only what nobody could take for sound is changed */
     uint32_t base_mtu;
+    uint32_t links_told_of_fork, calls_of_links; /* what a child of fork() looks at: see soak_fork() */
     sim_datagram_t *recorded[NET_RECORDED];
     uint32_t recorded_next;
     int64_t stranger_credit[NET_MAX_STRANGERS]; /* bytes from a spoofed address less bytes to it */
@@ -333,6 +336,21 @@ static const sim_datagram_t *net_replay(void) {
 
 static cci_link_info_t net_opening; /* what the next endpoint's link says of itself */
 
+/* The child of fork() closes its copies of the descriptors, of which a simulated link has none. */
+static void net_forked(void *link) {
+    (void)link;
+    net.links_told_of_fork++;
+}
+
+static void (*net_at_each_call)(void); /* by the library */
+
+static void net_called(void) {
+    net.calls_of_links++;
+    if (net_at_each_call != NULL) {
+        net_at_each_call();
+    }
+}
+
 static int net_open(cci_device_t *device, const char *service, int want_os_handle, void **link, cci_link_info_t *info) {
     uint32_t device_mtu = sim.mtu;
     int status;
@@ -342,6 +360,7 @@ static int net_open(cci_device_t *device, const char *service, int want_os_handl
     if (status == CCI_SUCCESS) {
         *info = net_opening;
         info->os_handle = -1;
+        info->forked = net_forked;
     }
     return status;
 }
@@ -366,6 +385,7 @@ static int net_send(void *link, const cci_link_tx_t *tx, int count) {
     uint32_t node = ((sim_endpoint_t *)link)->number - NET_FIRST_NODE;
     int is_counted = net_work_is_counted;
     net_work_is_counted = 0;
+    net_called();
     if (sim_happens(net.busy_per_mille[node])) {
         count = (int)sim_below((uint64_t)count + 1);
         net.faults[FAULT_BUSY]++;
@@ -378,6 +398,7 @@ static int net_send(void *link, const cci_link_tx_t *tx, int count) {
 static int net_receive(void *link, cci_link_rx_t *rx, int count) {
     int is_counted = net_work_is_counted, i;
     net_work_is_counted = 0;
+    net_called();
     count = sim_receive(link, rx, count);
     for (i = 0; i < count; i++) {
         net.received++;
@@ -387,9 +408,19 @@ static int net_receive(void *link, cci_link_rx_t *rx, int count) {
     return count;
 }
 
-static const cci_link_t net_link = {CCI_LINK_VERSION, net_open,  sim_close, net_send,     net_receive, sim_now,
+static void net_close(void *link) {
+    net_called();
+    sim_close(link);
+}
+
+static void net_arm(void *link, int readable, uint64_t deadline_ns) {
+    net_called();
+    sim_arm(link, readable, deadline_ns);
+}
+
+static const cci_link_t net_link = {CCI_LINK_VERSION, net_open,  net_close, net_send,     net_receive, sim_now,
                                     sim_resolve,      sim_address, sim_group, sim_is_group, sim_wait,    sim_wake,
-                                    sim_arm,          sim_is_up, sim_text, sim_prefix};
+                                    net_arm,          sim_is_up, sim_text, sim_prefix};
 static const cci_transport_t net_transport = {CCI_TRANSPORT_VERSION, "sim",       NULL,      NULL, sim_discover,
                                               sim_configure,         sim_refresh, &net_link, NULL};
 static const cci_transport_t *const net_transports[] = {&net_transport, NULL};

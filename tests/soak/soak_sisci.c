@@ -8,7 +8,8 @@
  * service, and stops and continues others. What must hold: on each connection the messages come in order, each once; what is
  * written is there when the message behind it comes; all operations end, each once; of a process that was killed every
  * connection is found broken, a keepalive event comes once; a successor gets its service; and when all connections have
- * been closed no link, no descriptor, no memory and no name is left. A seed decides what is done, not when: what fails is
+ * been closed no link, no descriptor, no memory and no name is left. The processes fork, too: a child finds that what it
+ * inherited is dead, and stays for a while, during which its parent may be killed and replaced. A seed decides what is done, not when: what fails is
  * printed with the seed, and likely to fail again.
  */
 #define CCI_IMPLEMENTATION
@@ -62,9 +63,14 @@ static void nap(long us) {
 
 #define MUST(condition) ((condition) ? (void)0 : complain(__LINE__, #condition))
 
+static void give_up(void);
+
 static void complain(int line, const char *what) {
     fprintf(stderr, "process %d, line %d: this does not hold: %s\n  again: soak_sisci --first %llu --rounds 1\n", my_slot, line,
             what, (unsigned long long)round_seed);
+    if (my_slot < 0) {
+        give_up();
+    }
     exit(1);
 }
 
@@ -138,6 +144,8 @@ static struct {
     uint64_t dead[NODES]; /* the last incarnation of each that was killed */
     uint64_t calm_ms; /* since when no more is sent; 0: not yet */
     int reported, quits;
+    pid_t child; /* 0: there is none */
+    uint64_t forks;
 } node;
 
 static uint8_t pattern(uint32_t number, uint32_t at) {
@@ -393,6 +401,65 @@ static void act(end_t *end) {
     }
 }
 
+/* ---- one process: its children ------------------------------------------------------------------------------------------------- */
+
+/* gcc's address sanitizer does not look after its allocator's locks at fork(): in the child malloc() may wait for ever. */
+#if defined(__SANITIZE_ADDRESS__)
+#define MAY_ALLOCATE 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MAY_ALLOCATE 0
+#endif
+#endif
+#ifndef MAY_ALLOCATE
+#define MAY_ALLOCATE 1
+#endif
+
+/* All that the child inherited is dead. It keeps none of its parent's places, though it stays for longer than the parent, if
+ * that is killed: the successor gets the service all the same, and peers find the parent's connections broken. */
+static void be_the_child(void) {
+    cci_device_t *const *devices;
+    cci_endpoint_t *made;
+    cci_event_t *event;
+    uint32_t i;
+    alarm(60);
+    MUST(cci_get_event(node.ep, &event) == CCI_ERR_DEVICE_DEAD && event == NULL);
+    MUST(cci_get_devices(&devices) == CCI_ERROR && cci_create_endpoint(NULL, 0, &made, NULL) == CCI_ERROR);
+    MUST(node.fd < 0 || fcntl(node.fd, F_GETFD) == -1);
+    for (i = 0; i < CONNECTIONS; i++) {
+        const end_t *end = &node.ends[i];
+        if (end->used && !end->connecting) {
+            MUST(cci_send(end->connection, "never", 5, NULL, 0) == CCI_ERR_DEVICE_DEAD);
+            MUST(cci_disconnect(end->connection) == CCI_SUCCESS);
+        }
+    }
+    nap((long)below(500) * 1000);
+    if (MAY_ALLOCATE && below(2)) {
+        MUST(cci_destroy_endpoint(node.ep) == CCI_SUCCESS && cci_finalize() == CCI_SUCCESS);
+    }
+    _exit(0);
+}
+
+/* One child at a time. */
+static void fork_now_and_then(void) {
+    int status = 0;
+    if (node.child > 0) {
+        pid_t ended = waitpid(node.child, &status, WNOHANG);
+        MUST(ended == 0 || (ended == node.child && status == 0));
+        node.child = ended ? 0 : node.child;
+    } else if (!node.calm_ms && below(100) == 0) {
+        fflush(NULL);
+        node.child = fork();
+        MUST(node.child >= 0);
+        if (node.child == 0) {
+            be_the_child();
+        }
+        node.forks++;
+    }
+}
+
+/* ---- one process: its end ------------------------------------------------------------------------------------------------------ */
+
 static int count_links(void) {
     cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)node.ep;
     const cci_list_t *at;
@@ -419,9 +486,11 @@ static void calm_down(void) {
         }
         used += end->used != 0;
     }
-    if (used == 0 && node.completed == node.issued && count_links() == 0 &&
+    if (used == 0 && node.completed == node.issued && count_links() == 0 && node.child == 0 &&
         count_entries("/proc/self/fd") <= node.descriptors) { /* others may have been there when it was counted */
-        MUST(write(node.reports, &node.messages, sizeof node.messages) == (ssize_t)sizeof node.messages);
+        uint64_t counts[2];
+        counts[0] = node.messages, counts[1] = node.forks;
+        MUST(write(node.reports, counts, sizeof counts) == (ssize_t)sizeof counts);
         node.reported = 1;
     }
     if (now_ms() > node.calm_ms + PATIENCE_S * 1000) {
@@ -444,6 +513,7 @@ static void live(void) {
         if (!node.calm_ms && below(20) == 0) {
             connect_somewhere();
         }
+        fork_now_and_then();
         for (i = 0; i < CONNECTIONS; i++) {
             if (node.ends[i].used && !node.ends[i].connecting) {
                 act(&node.ends[i]);
@@ -507,7 +577,7 @@ typedef struct process {
 
 static process_t processes[NODES];
 static uint32_t incarnations, kills, stops;
-static uint64_t messages;
+static uint64_t messages, forks;
 
 static void start(int slot) {
     process_t *p = &processes[slot];
@@ -610,12 +680,13 @@ static void await_calm(void) {
     tell_all('c', 0, 0);
     for (i = 0; left > 0; i = (i + 1) % NODES) {
         struct pollfd item;
-        uint64_t count;
+        uint64_t counts[2];
         item.fd = processes[i].reports;
         item.events = POLLIN;
         if (item.fd >= 0 && poll(&item, 1, 1) == 1) {
-            MUST(read(item.fd, &count, sizeof count) == (ssize_t)sizeof count);
-            messages += count;
+            MUST(read(item.fd, counts, sizeof counts) == (ssize_t)sizeof counts);
+            messages += counts[0];
+            forks += counts[1];
             close(item.fd);
             processes[i].reports = -1;
             left--;
@@ -627,6 +698,28 @@ static void await_calm(void) {
         MUST(waitpid(processes[i].pid, &status, 0) == processes[i].pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
         put_away(&processes[i]);
     }
+}
+
+/* When something does not hold: nobody and nothing is left behind. */
+static void give_up(void) {
+    DIR *list;
+    struct dirent *entry;
+    int i;
+    for (i = 0; i < NODES; i++) {
+        if (processes[i].pid > 0 && kill(processes[i].pid, SIGKILL) == 0) {
+            (void)waitpid(processes[i].pid, NULL, 0);
+        }
+    }
+    list = opendir(directory);
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            (void)unlinkat(dirfd(list), entry->d_name, 0);
+        }
+    }
+    if (list != NULL) {
+        closedir(list);
+    }
+    (void)rmdir(directory);
 }
 
 /* The next who opens a device removes what the dead have left. */
@@ -686,8 +779,8 @@ int main(int argc, char **argv) {
     for (; seconds ? now_ms() < began_ms + seconds * 1000 : done < rounds; done++, round_seed++) {
         run_round();
     }
-    printf("%u rounds: %u killed, %u stopped, %llu messages heard by those who lived\n", done, kills, stops,
-           (unsigned long long)messages);
-    MUST(kills > 0 && stops > 0 && messages > 0);
+    printf("%u rounds: %u killed, %u stopped, %llu messages heard and %llu children made by those who lived\n", done, kills, stops,
+           (unsigned long long)messages, (unsigned long long)forks);
+    MUST(kills > 0 && stops > 0 && messages > 0 && forks > 0);
     return 0;
 }

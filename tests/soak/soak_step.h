@@ -4,8 +4,7 @@
 #ifndef CCI_SOAK_STEP_H
 #define CCI_SOAK_STEP_H
 
-#include "tests/support/seal.h"
-#include "tests/soak/soak_model.h"
+#include "tests/soak/soak_hooks.h"
 
 /* Work that is plenty: for one look for an event; for each datagram that it takes or sends, and each byte of these, since the encryption
  * of the tests is slow; for each connection, since their table may grow; and how much a look or a datagram is on the average. */
@@ -100,59 +99,6 @@ static void choose_profile(uint64_t seed) {
         profile.mtu = 1472;
     }
     profile.memory_limit = happens(200) ? (profile.is_crowded ? PICK(128, 256, 1024) : PICK(48, 64, 96, 128, 256)) * 1024 : 0;
-}
-
-/* ---- memory, log, random numbers ------------------------------------------------------------------------------------------ */
-
-typedef union counted {
-    size_t size;
-    long double align;
-    char room[16];
-} counted_t;
-
-static size_t live_blocks;
-static uint32_t alloc_fails_at; /* 0: never; 1: from now on; n: the n-th */
-static int alloc_fails_for_ever;
-static uint64_t random_state;
-
-static void *soak_alloc(void *user, size_t size) {
-    counted_t *block;
-    (void)user;
-    if (alloc_fails_at == 1) {
-        alloc_fails_at = alloc_fails_for_ever ? 1 : 0;
-        net.faults[FAULT_ALLOCATION]++;
-        return NULL;
-    }
-    alloc_fails_at -= alloc_fails_at > 1;
-    block = (counted_t *)malloc(sizeof *block + size);
-    if (block == NULL) {
-        return NULL;
-    }
-    live_blocks++;
-    return block + 1;
-}
-
-static void soak_release(void *user, void *pointer) {
-    (void)user;
-    if (pointer != NULL) {
-        live_blocks--;
-        free((counted_t *)pointer - 1);
-    }
-}
-
-static int soak_random(void *user, void *bytes, size_t count) {
-    uint8_t *at = (uint8_t *)bytes;
-    (void)user;
-    while (count-- > 0) {
-        *at++ = (uint8_t)(mix(++random_state) >> 24);
-    }
-    return 0;
-}
-
-static void soak_log(void *user, int level, const char *text) {
-    (void)user;
-    (void)level;
-    (void)text;
 }
 
 /* ---- the agenda: what the programs will do later ---------------------------------------------------------------------------- */
@@ -287,8 +233,8 @@ static void soak_close(uint32_t id, uint32_t at) {
         return;
     }
     (void)visit_waiting(conn, side, &conn->side[!at], visit_mark, 0);
-    REQUIRE(ORACLE_CALL, cci_disconnect(side->handle) == CCI_SUCCESS, "cci_disconnect failed");
     side->state = SIDE_CLOSED;
+    REQUIRE(ORACLE_CALL, cci_disconnect(side->handle) == CCI_SUCCESS, "cci_disconnect failed");
     side->flow_messages = 0;
     wake_node(&nodes[side->node]);
 }
@@ -1192,7 +1138,7 @@ static void calm(void) {
 typedef enum step_kind {
     STEP_CONNECT, STEP_CLOSE, STEP_SEND, STEP_FLOW, STEP_RMA, STEP_BAD_RMA, STEP_OPTION, STEP_REGION, STEP_GROUP, STEP_MEMORY,
     STEP_RECREATE, STEP_PAUSE, STEP_CLOCK, STEP_HOARD, STEP_PATH, STEP_CUT, STEP_ALIAS, STEP_REPLAY, STEP_GARBAGE,
-    STEP_BUSY, STEP_DEVICE, STEP_NO_MEMORY, STEP_CALM, STEP_KINDS
+    STEP_BUSY, STEP_DEVICE, STEP_NO_MEMORY, STEP_FORK, STEP_CALM, STEP_KINDS
 } step_kind_t;
 
 static const struct {
@@ -1203,7 +1149,8 @@ static const struct {
     {"connect", 14, 0}, {"close", 4, 0},   {"send", 28, 0}, {"flow", 8, 0},   {"rma", 28, 0},     {"bad rma", 3, 0},
     {"option", 4, 0},   {"region", 2, 0},  {"group", 1, 0}, {"memory", 2, 0}, {"recreate", 1, 1}, {"pause", 2, 1},
     {"clock", 1, 1},    {"hoard", 2, 1},   {"path", 10, 1}, {"cut", 3, 1},    {"alias", 2, 1},    {"replay", 4, 1},
-    {"garbage", 3, 1},  {"busy", 1, 1},    {"device", 1, 1}, {"no memory", 1, 1}, {"calm", 0, 0}};
+    {"garbage", 3, 1},  {"busy", 1, 1},    {"device", 1, 1}, {"no memory", 1, 1}, {"fork", 1, 1},
+    {"calm", 0, 0}};
 
 /* A connection with an open side, by chance; 0 if there is none. */
 static int any_open(uint32_t *id, uint32_t *at) {
@@ -1533,6 +1480,15 @@ static void step_recreate(void) {
     }
 }
 
+/* The process forks now, or inside one of the library's next calls. */
+static void step_fork(void) {
+    if (happens(300)) {
+        soak_fork();
+    } else {
+        fork_after = between(1, happens(500) ? 20 : 400);
+    }
+}
+
 static void do_step(step_kind_t kind) {
     uint32_t index, times;
     switch (kind) {
@@ -1616,6 +1572,9 @@ static void do_step(step_kind_t kind) {
         alloc_fails_for_ever = 1;
         plan(between(1, 1000) * MS, TASK_MEMORY_BACK, 0, 0, 0, NULL);
         break;
+    case STEP_FORK:
+        step_fork();
+        break;
     default:
         calm();
         break;
@@ -1644,6 +1603,7 @@ static void soak_begin(uint64_t seed) {
     net.corrupts_everything = profile.corrupts_everything;
     is_strict = !profile.corrupts_everything || profile.protection != PROTECTION_NONE;
     memset(&setup, 0, sizeof setup);
+    net_at_each_call = fork_when_due;
     setup.alloc = soak_alloc;
     setup.release = soak_release;
     setup.random = soak_random;

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Unlicense
-# mutants.sh [WORDS...] - small deliberate bugs, each put into a copy of cci.h: they prove the oracles of the soak test, which
-# must find them within a bounded number of seeds, and the tests of the attackers: for each promise the guard that keeps it is
-# taken out, and the test that SECURITY.md names for it must fail. WORDS: only the mutants in whose name one of them is. A bug
-# that can't be put in any more, since the line it changes is gone, is a failure: then the list below wants care. The reducer
-# is tested on the first mutant that the soak test finds: what it prints must be short, and fail again (REDUCE=no: not now).
+# mutants.sh [WORDS...] - small deliberate bugs, each put into a copy of a header. They prove the oracles of the soak tests, which
+# must find them within a bounded number of seeds (cci.h) or rounds (cci_sisci.h), and the tests of the attackers: for each promise
+# the guard that keeps it is taken out, and the test that SECURITY.md names for it must fail. WORDS: only the mutants in whose name
+# one of them is. A bug that can't be put in any more, since the line it changes is gone, is a failure: then the list below wants
+# care. The reducer is tested on the first mutant that the soak test finds: what it prints must be short, and fail again
+# (REDUCE=no: not now).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -38,18 +39,19 @@ reduce() {
     fi
 }
 
-# plant NAME SED-SCRIPT: a copy of the headers in $dir with the bug in it; fails if it is not wanted, or has no place any more.
+# plant NAME SED-SCRIPT [HEADER]: a copy of cci.h in $dir, and of the other header, if there is one, with the bug in it; fails if it
+# is not wanted, or has no place any more.
 plant() {
-    name=$1
+    name=$1 header=${3:-cci.h}
     wanted "$name" || return
     dir=$out/$(echo "$name" | tr -c 'a-z0-9\n' '-')
     mkdir -p "$dir"
-    cp cci.h "$dir/cci.h"
+    cp cci.h "$header" "$dir"
     # One function after the other: none of the changes may have lost its place.
     if ! printf '%s\n' "$2" | sed 's/ }; \/^/ }\n\/^/g' | while read -r script; do
-        mv "$dir/cci.h" "$dir/before.h"
-        sed "$script" "$dir/before.h" >"$dir/cci.h"
-        ! cmp -s "$dir/before.h" "$dir/cci.h" || exit 1
+        mv "$dir/$header" "$dir/before.h"
+        sed "$script" "$dir/before.h" >"$dir/$header"
+        ! cmp -s "$dir/before.h" "$dir/$header" || exit 1
     done; then
         echo "GONE      $name: the line that it changes is not there"
         bad=$((bad + 1))
@@ -72,6 +74,22 @@ mutant() {
             's/^replay.*--seed //p' "$dir/log" | head -n 1))"
         killed=$((killed + 1))
         [ "$reduced" -eq 1 ] || [ "${REDUCE:-yes}" = no ] || reduce "$dir/soak" "$(sed -n 's/^replay.*--seed //p' "$dir/log" | head -n 1)"
+    fi
+    rm -rf "$dir"
+}
+
+# disturbing NAME SED-SCRIPT: with a bug in cci_sisci.h, the soak test of processes fails.
+disturbing() {
+    plant "$1" "$2" cci_sisci.h || return
+    if ! "$cc" -std=gnu11 -O1 -w -I"$dir" -I. -o "$dir/soak" tests/soak/soak_sisci.c -pthread; then
+        echo "BROKEN    $name: does not compile"
+        bad=$((bad + 1))
+    elif timeout 100 "$dir/soak" --first 1 --rounds 10 >"$dir/log" 2>&1; then
+        echo "SURVIVED  $name"
+        bad=$((bad + 1))
+    else
+        echo "killed    $name: $(grep -a 'does not hold' "$dir/log" | head -n 1 | cut -c 1-110)"
+        killed=$((killed + 1))
     fi
     rm -rf "$dir"
 }
@@ -136,6 +154,15 @@ mutant 'a look-up walks the table' "$(in_function cci_conn_find 's/cci_conn_t .c
 mutant 'each item that is given up looks at all packets' "$(in_function cci_rel_abort 's/CCI__CONTAINER(node, cci_rel_item_t, node)->pieces = 0;/cci__rel_forget_pieces(rel, CCI__CONTAINER(node, cci_rel_item_t, node));/')" -DSOAK_COUNTS_WORK -fsanitize-coverage=trace-pc
 mutant 'messages behind a withdrawal are told at once' \
     's/!(is_memory \&\& (item->flags \& CCI__ITEM_DONE))/!(item->flags \& CCI__ITEM_DONE)/'
+
+disturbing 'a child of fork goes on listening' "$(in_function cci__sci_after_fork_in_child 's/cci__sci_close_in_child(sd);/;/')"
+disturbing 'a child of fork keeps the OS handle' "$(in_function cci__sisci_forked 's/cci__sisci_close_fd(fd\[i\]);/;/')"
+mutant 'links do not hear of a fork' "$(in_function cci__fork_in_child 's/if (endpoint->forked != NULL) endpoint->forked(endpoint);/;/')"
+mutant 'a fork is not passed on to the link' "$(in_function cci__dgram_forked 's/ep->info.forked(ep->handle);/;/')"
+mutant 'a fork leaves endpoints alive in the child' "$(in_function cci__fork_in_child 's/endpoint->ops = &cci__dead_ops;/;/')"
+mutant 'a fork is not noticed' "$(in_function cci__fork_watch 's/is_watching = pthread_atfork.* == 0;/is_watching = 1;/')"
+mutant 'a fork leaves the library as it was' "$(in_function cci__fork_in_child 's/cci__core.is_forked = 1;/;/')"
+mutant 'each call after a fork writes a line' "$(in_function cci__fork_refuse 's/cci__core.has_told_fork = 1;/;/')"
 
 unguarded 'no cookie is asked for' a_million_spoofed_requests_take_no_memory_and_honest_peers_still_connect \
     "$(in_function cci__dgram_input_request 's/ep->conns.unproven >= .* 1)))$/0))/')"
