@@ -61,7 +61,10 @@
  * >>verbs-manual
  *
  * DEVICES. Without configuration every port of every RDMA device is a device of CCI, named after it: "mlx5_0", or
- * "mlx5_0-2" for the second port of a device that has several. A port that is not active is proposed as not up.
+ * "mlx5_0-2" for the second port of a device that has several. A port that is not active is proposed as not up. So is that of an
+ * adapter that lacks what the mode needs, with the reason in its `info`: CCI needs InfiniBand or RoCE (no iWARP, no EFA), datagram
+ * queue pairs and, for mode = rc, reliable connected ones with a shared receive queue. A device is opened when it is seen for the first
+ * time and by endpoints; cci_get_devices() looks at /sys.
  *
  * KEYS of a section with `transport = verbs`; all are optional. An unknown key or a bad value is an error. Numbers may
  * be hexadecimal (0x...).
@@ -72,8 +75,13 @@
  *     mode            rc or ud                    rc          rc: a reliable connected queue pair for each peer, RDMA
  *                                                             by the hardware. ud: one unreliable datagram queue pair
  *                                                             for all peers, under cci.h's own reliability
- *     gid_index       0 to 1023                   chosen      the port's address. RoCE: version 2 before 1, IPv4 before
- *                                                             IPv6, global before link-local. InfiniBand: 0
+ *     ip              IPv4 or IPv6 address        -           the port that has this address (InfiniBand: whose IPoIB
+ *                                                             interface has it)
+ *     interface       name                        -           the port and address of this network interface
+ *     gid_index       0 to 255                    chosen      the port's address. RoCE: version 2 before 1, IPv4 before
+ *                                                             IPv6, global before link-local; those of interfaces that
+ *                                                             this system or container has, and that the kernel finds a
+ *                                                             way for. InfiniBand: 0
  *     service         1 to 65535                  any free    UDP port of endpoints that name no service
  *                                                             themselves (see ADDRESSES)
  *     pkey            1 to 0xffff                 table's 1st partition
@@ -82,8 +90,8 @@
  *     service_level   0 to 15                     0           of InfiniBand; on Ethernet the priority
  *     hop_limit       1 to 255                    64 (groups: 1) routers that may be passed
  *     mtu             256, 512, 1024, 2048, 4096  port's      upper limit of one packet's payload, bytes
- *     recv_depth      16 to 32768                 1024        datagrams that the hardware can receive on its own
- *     send_depth      16 to 32768                 256         datagrams that the hardware can be given at once
+ *     recv_depth      16 to 32768                 rc: 256, ud: 1024  datagrams that the hardware can receive on its own
+ *     send_depth      16 to 32768                 rc: 128, ud: 256  datagrams that the hardware can be given at once
  *     address_handles 64 to 65536                 2048        peers to which the way is kept; for more it is
  *                                                             found again each time
  *     send_buf_count  messages, 1 to 65536        rc: 512, ud: cci.h's  messages that can be pending
@@ -107,6 +115,9 @@
  *     ack_timeout     1 to 31                     14          the hardware repeats after 4.096 microseconds times 2 to
  *                                                             the power of this (14: 67 ms)
  *     retry_count     0 to 6                      6           so often; then the queue pair is made anew
+ *     relaxed_ordering 0 or 1                     1           the host's memory may take parts of an RMA in any order:
+ *                                                             faster on many hosts; the same on both sides. 0 where a
+ *                                                             program watches memory instead of waiting for an event
  *     rnr_timer       1 to 31                     12          how long to wait for receive buffers (12: 0.64 ms), in the
  *                                                             code of the InfiniBand specification
  *
@@ -129,8 +140,9 @@
  *
  * MODE RC. Each reliable connection is a queue pair, joined when it is accepted; all of an endpoint's share one completion
  * queue and one shared receive queue, beside the queue pair for datagrams, which carries handshakes, UU and multicast. A
- * connection costs 256 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is pinned: 512
- * buffers of max_send_size each way, and what cci_rma_register() is given. A send is complete when the peer's hardware
+ * connection costs 256 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is pinned: under 4 MB at an MTU
+ * of 4,096, with 32 buffers of max_send_size for sending and 128 for receiving, of which there are more when they are needed, up to
+ * 512 each, or as many from the beginning as send_buf_count and recv_buf_count say; and what cci_rma_register() is given. A send is complete when the peer's hardware
  * has acknowledged it: the peer's program need not run for that, nor for RMA. CCI_FLAG_NO_COPY copies all the same.
  * CCI_OPT_ENDPT_RECV_BUF_COUNT that is lowered holds when the buffers which the hardware has by then have been used.
  *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks both
@@ -153,8 +165,12 @@
  * program has not seen: the sender's side finds them missing, and that connection ends on both sides with
  * CCI_ERR_DISCONNECTED; those that lost nothing go on. An RMA is done again unless a message behind it has arrived.
  *
- * WHAT IT NEEDS. Access to /dev/infiniband, and memory that may be locked (ulimit -l): CCI_ENOMEM otherwise, and the log
- * says so. Where a program forks, Linux 5.12 or later, or RDMAV_FORK_SAFE=1 in its environment.
+ * WHAT IT NEEDS. Access to /dev/infiniband, and memory that may be locked (ulimit -l): CCI_ENOMEM or CCI_ERROR otherwise, and the
+ * log says how much is allowed and needed. The memory of an endpoint has pages of its own. Where a program forks, Linux from 5.12 on copies what the hardware uses
+ * for the child. On an older one the library keeps such pages from the child, as the first endpoint asks it to (ibv_fork_init()):
+ * whatever else is on the pages of memory that cci_rma_register() was given is then missing in the child, so register whole pages.
+ * If another part of the program has registered memory before, it has to call ibv_fork_init() itself, or RDMAV_FORK_SAFE=1 has to be
+ * in the environment; the log says so.
  *
  * LIMITS. The kernel finds the Ethernet address of a new peer, and may take up to a second when nobody is there. It is
  * found again after 30 s, so a peer that gets another one is not lost for longer.
@@ -188,6 +204,8 @@
  * CCI_VERBS_IMPLEMENTATION  emits the code of this header; CCI_IMPLEMENTATION implies it.
  * CCI_VERBS_LINK            the program is linked with libibverbs (-libverbs); default: it is opened at run time.
  * CCI_VERBS_LIBRARY         the name under which it is opened (default: "libibverbs.so.1").
+ * CCI_VERBS_READ_FILE       int f(const char *path, char *text, size_t size): reads the first line of a file under /sys; returns
+ *                           0 with errno when that can't be read.
  * CCI_NO_VERBS_H            there is no <infiniband/verbs.h>; default: found out by __has_include. The transport then
  *                           has no devices and says why.
  * CCI_STATIC, CCI_NO_THREADS, CCI_NO_STDIO, CCI_NO_DLOPEN as in cci.h.
@@ -316,6 +334,7 @@ static
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -358,6 +377,10 @@ static
 #define CCI_VERBS_LIBRARY "libibverbs.so.1"
 #endif
 
+#ifndef CCI_VERBS_READ_FILE
+#define CCI_VERBS_READ_FILE cci__verbs_read_file
+#endif
+
 /* X(type, name without "ibv_", arguments). ibv_query_port's last argument is a struct ibv_port_attr whose newest fields
  * the exported function leaves alone. */
 #define CCI__VERBS_FUNCTIONS(X)                                                                                        \
@@ -398,15 +421,22 @@ static
     X(int, attach_mcast, (struct ibv_qp * qp, const union ibv_gid *gid, uint16_t lid))                                 \
     X(int, detach_mcast, (struct ibv_qp * qp, const union ibv_gid *gid, uint16_t lid))
 
+/* The same for what older libraries and headers don't have; NULL where it is missing. The status is 2 where the kernel copies
+ * the pages of fork()'s child at once. */
+#define CCI__VERBS_OPTIONAL(X)                                                                                         \
+    X(int, fork_init, (void))                                                                                          \
+    X(int, is_fork_initialized, (void))
+
 typedef struct cci__verbs_functions {
 #define CCI__VERBS_POINTER(type, name, arguments) type(*name) arguments;
     CCI__VERBS_FUNCTIONS(CCI__VERBS_POINTER)
+    CCI__VERBS_OPTIONAL(CCI__VERBS_POINTER)
 #undef CCI__VERBS_POINTER
 } cci__verbs_functions;
 
 /* Filled once, under the core's lock, and never taken back: drivers stay in the process as long as it lives. */
 static cci__verbs_functions cci__ibv;
-static int cci__ibv_is_loaded;
+static int cci__ibv_is_loaded, cci__ibv_may_fork;
 
 #ifdef CCI_VERBS_LINK
 
@@ -420,6 +450,7 @@ static int cci__verbs_load(char *why, size_t why_size) {
     }
     CCI__VERBS_FUNCTIONS(CCI__VERBS_TAKE)
 #undef CCI__VERBS_TAKE
+    cci__ibv.fork_init = ibv_fork_init; /* the other may be missing, and is asked by this one */
     cci__ibv_is_loaded = 1;
     return 1;
 }
@@ -434,8 +465,19 @@ typedef struct cci__verbs_symbol {
 static const cci__verbs_symbol cci__verbs_symbols[] = {
 #define CCI__VERBS_SYMBOL(type, name, arguments) {"ibv_" #name, offsetof(cci__verbs_functions, name)},
     CCI__VERBS_FUNCTIONS(CCI__VERBS_SYMBOL)
+};
+
+static const cci__verbs_symbol cci__verbs_optional_symbols[] = {
+    CCI__VERBS_OPTIONAL(CCI__VERBS_SYMBOL)
 #undef CCI__VERBS_SYMBOL
 };
+
+/* Takes a function of the library; 0: it has no such. */
+static int cci__verbs_take_symbol(void *library, const cci__verbs_symbol *symbol) {
+    void *address = dlsym(library, symbol->name);
+    memcpy((char *)&cci__ibv + symbol->offset, &address, sizeof address);
+    return address != NULL;
+}
 
 /* Opens the library. Returns 0 with the reason in `why`. */
 static int cci__verbs_load(char *why, size_t why_size) {
@@ -456,13 +498,14 @@ static int cci__verbs_load(char *why, size_t why_size) {
         return 0;
     }
     for (i = 0; i < sizeof cci__verbs_symbols / sizeof cci__verbs_symbols[0]; i++) {
-        void *address = dlsym(library, cci__verbs_symbols[i].name);
-        if (!address) {
+        if (!cci__verbs_take_symbol(library, &cci__verbs_symbols[i])) {
             snprintf(why, why_size, "%s has no %s", CCI_VERBS_LIBRARY, cci__verbs_symbols[i].name);
             dlclose(library);
             return 0;
         }
-        memcpy((char *)&cci__ibv + cci__verbs_symbols[i].offset, &address, sizeof address);
+    }
+    for (i = 0; i < sizeof cci__verbs_optional_symbols / sizeof cci__verbs_optional_symbols[0]; i++) {
+        (void)cci__verbs_take_symbol(library, &cci__verbs_optional_symbols[i]);
     }
     cci__ibv_is_loaded = 1;
     return 1;
@@ -476,13 +519,19 @@ static int cci__verbs_load(char *why, size_t why_size) {
 
 #define CCI__VERBS_NAME 64          /* bytes of a device's name, with the final 0; as in libibverbs */
 #define CCI__VERBS_QKEY 0x00434349u /* default */
-#define CCI__VERBS_RECV_DEPTH 1024u
+#define CCI__VERBS_RECV_DEPTH 1024u /* defaults of mode ud */
 #define CCI__VERBS_SEND_DEPTH 256u
+#define CCI__VERBS_RC_RECV_DEPTH 256u /* of mode rc: for handshakes, UU and multicast */
+#define CCI__VERBS_RC_SEND_DEPTH 128u
 #define CCI__VERBS_RC_DEPTH 63u /* drivers take a power of two, and some keep one place for themselves */
 #define CCI__VERBS_SRQ_DEPTH 4096u
+#define CCI__VERBS_RC_SENDS 4096u       /* work requests of the endpoint that are under way at most */
+#define CCI__VERBS_RC_FIRST_SENDS 32u   /* buffers that an endpoint begins with where no number was configured; */
+#define CCI__VERBS_RC_FIRST_RECVS 128u  /* more are pinned when they are needed */
 #define CCI__VERBS_PROBE_IDLE_S 300u
 #define CCI__VERBS_RC_MESSAGE 8192u /* default size of the largest message in mode rc */
-#define CCI__VERBS_GID_MAX 1024 /* entries of a port's address table that are looked at */
+#define CCI__VERBS_GID_MAX 256 /* entries of a port's address table that can be named */
+#define CCI__VERBS_GID_ANY 0xffffu
 
 enum { CCI__VERBS_RC, CCI__VERBS_UD };
 
@@ -491,25 +540,37 @@ enum { CCI__VERBS_RC, CCI__VERBS_UD };
 typedef struct cci__verbs_device {
     char name[CCI__VERBS_NAME]; /* key `device`, or ""            */
     char congestion[24];        /* or ""                          */
-    uint32_t port;              /* 0: the first active one        */
-    uint32_t gid_index;         /* UINT32_MAX: chosen             */
-    uint32_t service;           /* UDP port; 0: any               */
-    uint32_t pkey;              /* 0: the table's first           */
-    uint32_t qkey;
-    uint32_t mtu; /* 0: the port's                  */
-    uint32_t recv_depth, send_depth, address_handles;
-    uint32_t send_buf_count, recv_buf_count, memory_bytes;
-    uint32_t max_send_size; /* 0: what a datagram takes       */
-    uint32_t send_timeout_us;
+    char interface_name[16];    /* key `interface`, or ""         */
+    uint8_t ip[16];             /* key `ip`                       */
+    uint32_t qkey, address_handles, send_buf_count, recv_buf_count, memory_bytes, send_timeout_us;
+    uint32_t max_send_size;          /* 0: what a datagram takes       */
+    uint32_t probe_idle_s;           /* 0: never                       */
+    uint16_t gid_index;              /* CCI__VERBS_GID_ANY: chosen     */
+    uint16_t service;                /* UDP port; 0: any               */
+    uint16_t pkey;                   /* 0: the table's first           */
+    uint16_t mtu;                    /* 0: the port's                  */
+    uint16_t recv_depth, send_depth; /* 0: as the mode is              */
+    uint16_t rc_depth, srq_depth;
+    uint8_t port; /* 0: the first active one        */
+    uint8_t ip_family; /* 0, 4 or 6 */
     uint8_t traffic_class, service_level, hop_limit;
     uint8_t mode;
     uint8_t progress_thread, crc;
-    uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc, as the two below */
-    uint32_t rc_depth, srq_depth;
-    uint32_t probe_idle_s; /* 0: never                      */
+    uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc */
+    uint8_t relaxed_ordering;
+    uint8_t state; /* CCI__VERBS_UNSEEN and so on */
 } cci__verbs_device;
 
+/* A device that was never there; one that has been described; one that lacks something. */
+enum { CCI__VERBS_UNSEEN, CCI__VERBS_SEEN, CCI__VERBS_REFUSED };
+
 typedef char cci__verbs_device_fits[sizeof(cci__verbs_device) <= sizeof(((cci_device_desc_t *)0)->data) ? 1 : -1];
+
+typedef union cci__verbs_sockaddr {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} cci__verbs_sockaddr;
 
 /* Kinds of addresses, the better the higher. */
 enum { CCI__GID_NONE, CCI__GID_V1, CCI__GID_IB, CCI__GID_V2_LINK_LOCAL, CCI__GID_V2_IPV6, CCI__GID_V2_IPV4 };
@@ -526,6 +587,7 @@ typedef struct cci__verbs_port {
     uint32_t gid_index;
     int gid_kind;
     uint8_t gid[16];
+    const char *lacks; /* why the adapter can't be used; NULL: it can */
 } cci__verbs_port;
 
 #define CCI__VERBS_GRH 40u        /* bytes that come before each datagram: the routing header */
@@ -603,6 +665,7 @@ typedef struct cci__verbs_link {
     uint64_t key[2]; /* of the hash */
     uint32_t mtu, max_inline;
     uint32_t epoch; /* of the work requests */
+    uint64_t pinned; /* bytes that the endpoint pins, about */
     int pkey_index;
     /* sending: numbers count work requests, the slot is the number modulo the depth */
     uint64_t send_next, send_done;
@@ -673,6 +736,18 @@ static void cci__verbs_log(int level, const char *device, const char *what, int 
     cci_log(level, text);
 }
 
+/* Logs that memory for the hardware is not to be had, with what is allowed and what is needed: that many bytes, about. */
+static void cci__verbs_log_memory(int level, const char *device, const char *what, int error, uint64_t bytes) {
+    char text[300], allowed[40] = "as much as it wants";
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+        snprintf(allowed, sizeof allowed, "%lu KiB", (unsigned long)(limit.rlim_cur / 1024));
+    }
+    snprintf(text, sizeof text, "%.60s: %.100s; the process may lock %s (`ulimit -l`), and the endpoint needs about %lu KiB", what,
+             strerror(error), allowed, (unsigned long)((bytes + 1023) / 1024));
+    cci__verbs_log(level, device, text, 0);
+}
+
 /* A whole number, decimal or with 0x in front. Returns 0 when the text is something else. */
 static int cci__verbs_number(const char *text, uint64_t *number) {
     uint64_t n = 0;
@@ -699,7 +774,7 @@ static int cci__verbs_number(const char *text, uint64_t *number) {
     return digits > 0 && *text == 0;
 }
 
-/* The first line of a file of the kernel's; 0 when it can't be read. */
+/* The first line of a file of the kernel's; 0 with errno when it can't be read. */
 static int cci__verbs_read_file(const char *path, char *text, size_t size) {
     ssize_t n;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -717,12 +792,19 @@ static int cci__verbs_read_file(const char *path, char *text, size_t size) {
     return 1;
 }
 
-/* An attribute of a port: "ports/1/gid_attrs/types/3". */
-static int cci__verbs_read_attribute(const char *device, unsigned port, const char *what, unsigned index, char *text,
-                                     size_t size) {
+/* What the kernel tells of a port: "state". */
+static int cci__verbs_read_port(const char *device, unsigned port, const char *what, char *text, size_t size) {
     char path[200];
-    snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%u/%s/%u", device, port, what, index);
-    return cci__verbs_read_file(path, text, size);
+    snprintf(path, sizeof path, "/sys/class/infiniband/%.63s/ports/%u/%.80s", device, port, what);
+    return CCI_VERBS_READ_FILE(path, text, size);
+}
+
+/* An entry of one of its tables: "gid_attrs/types/3". */
+static int cci__verbs_read_attribute(const cci__verbs_port *port, const char *what, unsigned index, char *text,
+                                     size_t size) {
+    char entry[80];
+    snprintf(entry, sizeof entry, "%.60s/%u", what, index);
+    return cci__verbs_read_port(port->device, port->number, entry, text, size);
 }
 
 /* ==================================================================================================================
@@ -742,21 +824,33 @@ static int cci__verbs_is_zero(const uint8_t *bytes, size_t count) {
     return count == 0;
 }
 
+/* An entry of the port's address table, from an open device or else from /sys; 0: it is empty. */
+static int cci__verbs_read_gid(struct ibv_context *context, const cci__verbs_port *port, uint32_t index, uint8_t *bytes) {
+    char text[64];
+    union ibv_gid gid;
+    if (context) {
+        if (cci__ibv.query_gid(context, port->number, (int)index, &gid) != 0) {
+            return 0;
+        }
+        memcpy(bytes, gid.raw, 16);
+    } else if (!cci__verbs_read_attribute(port, "gids", index, text, sizeof text) || inet_pton(AF_INET6, text, bytes) != 1) {
+        return 0;
+    }
+    return !cci__verbs_is_zero(bytes, 16);
+}
+
 /* What kind of address stands in the table at `index`, and the address itself. */
 static int cci__verbs_gid_at(struct ibv_context *context, const cci__verbs_port *port, uint32_t index, uint8_t *bytes) {
     char type[32];
-    union ibv_gid gid;
-    if (cci__ibv.query_gid(context, port->number, (int)index, &gid) != 0 || cci__verbs_is_zero(gid.raw, 16)) {
+    if (!cci__verbs_read_gid(context, port, index, bytes)) {
         return CCI__GID_NONE;
     }
-    memcpy(bytes, gid.raw, 16);
     if (!port->is_ethernet) {
         return CCI__GID_IB;
     }
     /* an older kernel doesn't tell the type: then an IPv4 address is version 2 for sure */
-    if (cci__verbs_read_attribute(port->device, port->number, "gid_attrs/types", index, type, sizeof type)
-            ? strcmp(type, "RoCE v2") != 0
-            : !cci__verbs_is_mapped_v4(bytes)) {
+    if (cci__verbs_read_attribute(port, "gid_attrs/types", index, type, sizeof type) ? strcmp(type, "RoCE v2") != 0
+                                                                                    : !cci__verbs_is_mapped_v4(bytes)) {
         return CCI__GID_V1;
     }
     return cci__verbs_is_mapped_v4(bytes)                    ? CCI__GID_V2_IPV4
@@ -778,14 +872,14 @@ static int cci__verbs_ends_with_gid(const char *text, const uint8_t *gid) {
     return 1;
 }
 
-/* The IPoIB interface of an InfiniBand port, "" if there is none. */
-static void cci__verbs_find_ipoib(cci__verbs_port *port) {
+/* The IPoIB interface of an InfiniBand address, "" if there is none. */
+static void cci__verbs_find_ipoib(const uint8_t *gid, char *name, size_t size) {
     struct if_nameindex *list = if_nameindex(), *at;
     for (at = list; at && at->if_name; at++) {
         char path[80], text[80];
         snprintf(path, sizeof path, "/sys/class/net/%.20s/address", at->if_name);
-        if (cci__verbs_read_file(path, text, sizeof text) && cci__verbs_ends_with_gid(text, port->gid)) {
-            snprintf(port->interface_name, sizeof port->interface_name, "%.15s", at->if_name);
+        if (CCI_VERBS_READ_FILE(path, text, sizeof text) && cci__verbs_ends_with_gid(text, gid)) {
+            snprintf(name, size, "%.15s", at->if_name);
             break;
         }
     }
@@ -794,27 +888,119 @@ static void cci__verbs_find_ipoib(cci__verbs_port *port) {
     }
 }
 
-/* The best address of the port, or the one that the device names; the first of several equals. */
-static void cci__verbs_choose_gid(struct ibv_context *context, const cci__verbs_device *d, int count,
-                                  cci__verbs_port *port) {
-    uint32_t i, end = (uint32_t)(count < CCI__VERBS_GID_MAX ? count : CCI__VERBS_GID_MAX);
-    port->gid_kind = CCI__GID_NONE;
-    for (i = d->gid_index == UINT32_MAX ? 0 : d->gid_index; i < end; i++) {
-        uint8_t gid[16];
-        int kind = cci__verbs_gid_at(context, port, i, gid);
-        if (kind > port->gid_kind) {
-            port->gid_kind = kind;
-            port->gid_index = i;
-            memcpy(port->gid, gid, sizeof gid);
+/* The network interface of an address, "" if it isn't known. 0: the address is of no use here, since the interface is gone, or
+ * another container's. An older kernel doesn't tell. */
+static int cci__verbs_gid_interface(const cci__verbs_port *port, uint32_t index, const uint8_t *gid, char *name,
+                                    size_t size) {
+    errno = 0;
+    if (cci__verbs_read_attribute(port, "gid_attrs/ndevs", index, name, size)) {
+        return if_nametoindex(name) != 0;
+    }
+    name[0] = 0;
+    if (port->is_ethernet) {
+        return errno == ENOENT;
+    }
+    cci__verbs_find_ipoib(gid, name, size);
+    return 1;
+}
+
+/* Has an interface of this system this IP address? */
+static int cci__verbs_interface_has(const char *name, const cci__verbs_device *d) {
+    struct ifaddrs *list, *a;
+    int found = 0;
+    if (getifaddrs(&list) != 0) {
+        return 0;
+    }
+    for (a = list; a && !found; a = a->ifa_next) {
+        cci__verbs_sockaddr s;
+        if (!a->ifa_addr || strcmp(a->ifa_name, name) != 0) {
+            continue;
         }
-        if (d->gid_index != UINT32_MAX || kind == CCI__GID_V2_IPV4 || kind == CCI__GID_IB) {
-            break;
+        if (a->ifa_addr->sa_family == AF_INET && d->ip_family == 4) {
+            memcpy(&s.v4, a->ifa_addr, sizeof s.v4);
+            found = memcmp(&s.v4.sin_addr, d->ip, 4) == 0;
+        } else if (a->ifa_addr->sa_family == AF_INET6 && d->ip_family == 6) {
+            memcpy(&s.v6, a->ifa_addr, sizeof s.v6);
+            found = memcmp(&s.v6.sin6_addr, d->ip, 16) == 0;
         }
     }
-    cci__verbs_read_attribute(port->device, port->number, "gid_attrs/ndevs", port->gid_index, port->interface_name,
-                              sizeof port->interface_name);
-    if (port->gid_kind == CCI__GID_IB && !port->interface_name[0]) {
-        cci__verbs_find_ipoib(port);
+    freeifaddrs(list);
+    return found;
+}
+
+/* Is it an address that the keys allow? */
+static int cci__verbs_is_meant(const cci__verbs_device *d, const uint8_t *gid, const char *interface_name) {
+    if (d->interface_name[0] && strcmp(d->interface_name, interface_name) != 0) {
+        return 0;
+    }
+    if (d->ip_family == 4 && cci__verbs_is_mapped_v4(gid) && memcmp(gid + 12, d->ip, 4) == 0) {
+        return 1;
+    }
+    return d->ip_family == 0 || (d->ip_family == 6 && memcmp(gid, d->ip, 16) == 0) ||
+           (!cci__verbs_is_mapped_v4(gid) && gid[0] == 0xfe && cci__verbs_interface_has(interface_name, d));
+}
+
+/* Does the kernel find a way for what leaves by this address? The way to itself shows it. */
+static int cci__verbs_try_gid(struct ibv_pd *pd, const cci__verbs_port *port) {
+    struct ibv_ah_attr a;
+    struct ibv_ah *ah;
+    memset(&a, 0, sizeof a);
+    memcpy(a.grh.dgid.raw, port->gid, 16);
+    a.grh.sgid_index = (uint8_t)port->gid_index;
+    a.grh.hop_limit = 64;
+    a.is_global = 1;
+    a.port_num = port->number;
+    ah = cci__ibv.create_ah(pd, &a);
+    if (ah) {
+        cci__ibv.destroy_ah(ah);
+    }
+    return ah != NULL;
+}
+
+/* Takes the first address of this kind that can be used, keys allow, and the kernel finds a way for; 0: there is none. The first
+ * that is only without a way is taken too, for want of a better one. `pd`: NULL if that can't be tried. */
+static int cci__verbs_take_gid(struct ibv_context *context, struct ibv_pd *pd, const cci__verbs_device *d, uint8_t *kinds,
+                               int kind, cci__verbs_port *port) {
+    uint32_t first = d->gid_index == CCI__VERBS_GID_ANY ? 0 : d->gid_index, i;
+    uint32_t end = d->gid_index == CCI__VERBS_GID_ANY ? CCI__VERBS_GID_MAX : first + 1;
+    for (i = first; i < end; i++) {
+        cci__verbs_port with = *port;
+        if (kinds[i] == 0xff) {
+            kinds[i] = (uint8_t)cci__verbs_gid_at(context, port, i, with.gid);
+        }
+        if (kinds[i] != kind || !cci__verbs_read_gid(context, port, i, with.gid) ||
+            !cci__verbs_gid_interface(port, i, with.gid, with.interface_name, sizeof with.interface_name) ||
+            !cci__verbs_is_meant(d, with.gid, with.interface_name)) {
+            continue;
+        }
+        with.gid_index = i;
+        with.gid_kind = kind;
+        if (!pd || cci__verbs_try_gid(pd, &with)) {
+            *port = with;
+            return 1;
+        }
+        if (port->gid_kind == CCI__GID_NONE) {
+            *port = with;
+        }
+    }
+    return 0;
+}
+
+/* The best address of the port that fits the device; the first of several equals. `count`: entries of the table. Without a
+ * context, as far as /sys tells. */
+static void cci__verbs_choose_gid(struct ibv_context *context, const cci__verbs_device *d, int count,
+                                  cci__verbs_port *port) {
+    uint8_t kinds[CCI__VERBS_GID_MAX];
+    struct ibv_pd *pd = context && port->is_ethernet && port->is_active ? cci__ibv.alloc_pd(context) : NULL;
+    int kind, found = 0;
+    memset(kinds, CCI__GID_NONE, sizeof kinds);
+    memset(kinds, 0xff, (size_t)(count < 0 ? 0 : count < CCI__VERBS_GID_MAX ? count : CCI__VERBS_GID_MAX));
+    port->gid_kind = CCI__GID_NONE;
+    for (kind = CCI__GID_V2_IPV4; kind > CCI__GID_NONE && !found; kind--) {
+        found = cci__verbs_take_gid(context, pd, d, kinds, kind, port);
+    }
+    if (pd) {
+        cci__ibv.dealloc_pd(pd);
     }
 }
 
@@ -854,9 +1040,73 @@ static void cci__verbs_pci(const char *device, uint32_t pci[4]) {
     }
 }
 
+/* Does the adapter have queue pairs of this kind? Where they can't be made for another reason, that is to be seen later. */
+static int cci__verbs_has_type(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_srq *srq, enum ibv_qp_type type) {
+    struct ibv_qp_init_attr a;
+    struct ibv_qp *qp;
+    memset(&a, 0, sizeof a);
+    a.send_cq = a.recv_cq = cq;
+    a.srq = srq;
+    a.cap.max_send_wr = a.cap.max_send_sge = 1;
+    a.cap.max_recv_wr = a.cap.max_recv_sge = srq ? 0 : 1;
+    a.qp_type = type;
+    qp = cci__ibv.create_qp(pd, &a);
+    if (!qp) {
+        return errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS;
+    }
+    cci__ibv.destroy_qp(qp);
+    return 1;
+}
+
+/* What the adapter lacks for the device's mode among the kinds of queues; NULL: nothing. */
+static const char *cci__verbs_try_queues(struct ibv_context *context, const cci__verbs_device *d) {
+    struct ibv_srq_init_attr a;
+    const char *lacks = NULL;
+    struct ibv_pd *pd = cci__ibv.alloc_pd(context);
+    struct ibv_cq *cq = cci__ibv.create_cq(context, 16, NULL, NULL, 0);
+    struct ibv_srq *srq = NULL;
+    memset(&a, 0, sizeof a);
+    a.attr.max_wr = 16;
+    a.attr.max_sge = 1;
+    if (pd && cq && d->mode == CCI__VERBS_RC) {
+        srq = cci__ibv.create_srq(pd, &a);
+    }
+    if (pd && cq && !cci__verbs_has_type(pd, cq, NULL, IBV_QPT_UD)) {
+        lacks = "it has no datagram queue pairs";
+    } else if (srq && !cci__verbs_has_type(pd, cq, srq, IBV_QPT_RC)) {
+        lacks = "it has no reliable connected queue pairs; use mode = ud";
+    }
+    if (srq) {
+        cci__ibv.destroy_srq(srq);
+    }
+    if (cq) {
+        cci__ibv.destroy_cq(cq);
+    }
+    if (pd) {
+        cci__ibv.dealloc_pd(pd);
+    }
+    return lacks;
+}
+
+/* What the adapter lacks for the device's mode; NULL: nothing. `thorough`: as far as trying shows it. */
+static const char *cci__verbs_lacks(struct ibv_context *context, const cci__verbs_device *d,
+                                    const struct ibv_device_attr *a, int thorough) {
+    int transport = (int)context->device->transport_type;
+    if (transport == (int)IBV_TRANSPORT_IWARP) {
+        return "it is iWARP, which has no datagrams";
+    }
+    if (transport != (int)IBV_TRANSPORT_IB) {
+        return "it is neither InfiniBand nor RoCE";
+    }
+    if (d->mode == CCI__VERBS_RC && a->max_srq <= 0) {
+        return "it has no shared receive queues; use mode = ud";
+    }
+    return thorough ? cci__verbs_try_queues(context, d) : NULL;
+}
+
 /* Describes one port of an open device; 0 when there is no such port. */
 static int cci__verbs_describe(struct ibv_context *context, const char *name, unsigned number,
-                               const cci__verbs_device *d, cci__verbs_port *port) {
+                               const cci__verbs_device *d, int thorough, cci__verbs_port *port) {
     struct ibv_device_attr device;
     struct ibv_port_attr a;
     memset(port, 0, sizeof *port);
@@ -875,45 +1125,193 @@ static int cci__verbs_describe(struct ibv_context *context, const char *name, un
     port->mtu = 128u << (a.active_mtu >= 1 && a.active_mtu <= 5 ? (unsigned)a.active_mtu : 1);
     port->rate = cci__verbs_rate(a.active_width, a.active_speed);
     cci__verbs_pci(name, port->pci);
-    cci__verbs_choose_gid(context, d, a.gid_tbl_len, port);
+    port->lacks = cci__verbs_lacks(context, d, &device, thorough);
+    if (port->lacks) {
+        port->is_active = 0;
+    } else {
+        cci__verbs_choose_gid(context, d, a.gid_tbl_len, port);
+    }
     if (port->gid_kind == CCI__GID_NONE) {
         port->is_active = 0;
     }
     return 1;
 }
 
+/* What /sys tells of a port that was described, or whose device and number are all that is known: 1 it works, 0 it doesn't, -1
+ * nothing is to be learnt. */
+static int cci__verbs_glance(const cci__verbs_device *d, cci__verbs_port *port) {
+    char text[64];
+    unsigned whole, tenth = 0;
+    if (!cci__verbs_read_port(port->device, port->number, "state", text, sizeof text)) {
+        return -1;
+    }
+    port->is_active = text[0] == '4' && !port->lacks;
+    if (!port->is_active) {
+        return 0;
+    }
+    port->is_ethernet = cci__verbs_read_port(port->device, port->number, "link_layer", text, sizeof text) &&
+                        strcmp(text, "Ethernet") == 0;
+    if (cci__verbs_read_port(port->device, port->number, "rate", text, sizeof text) &&
+        sscanf(text, "%u.%1u", &whole, &tenth) >= 1) {
+        port->rate = (whole * UINT64_C(10) + tenth) * 100000000u;
+    }
+    cci__verbs_choose_gid(NULL, d, CCI__VERBS_GID_MAX, port);
+    port->is_active = port->gid_kind != CCI__GID_NONE;
+    return port->is_active;
+}
+
+static int cci__verbs_is_named(const cci__verbs_device *d, const char *name) {
+    return !d->name[0] || strcmp(d->name, name) == 0;
+}
+
+/* Does one of the ports that the device may mean work, as far as /sys tells? *rate: the fastest of them. -1: nothing is to be
+ * learnt. */
+static int cci__verbs_glance_all(const cci__verbs_device *d, uint64_t *rate) {
+    int i, count = 0, result = 0;
+    struct ibv_device **list = cci__ibv.get_device_list(&count);
+    for (i = 0; list && i < count; i++) {
+        const char *name = cci__ibv.get_device_name(list[i]);
+        unsigned number;
+        for (number = d->port ? d->port : 1; cci__verbs_is_named(d, name) && number < 255; number++) {
+            cci__verbs_port port;
+            int is_up;
+            memset(&port, 0, sizeof port);
+            snprintf(port.device, sizeof port.device, "%s", name);
+            port.number = (uint8_t)number;
+            is_up = cci__verbs_glance(d, &port);
+            if (is_up > 0) {
+                result = 1;
+                *rate = port.rate > *rate ? port.rate : *rate;
+            } else if (is_up < 0 && number == (d->port ? d->port : 1) && result == 0) {
+                result = -1;
+            }
+            if (is_up < 0 || d->port) {
+                break;
+            }
+        }
+    }
+    if (list) {
+        cci__ibv.free_device_list(list);
+    }
+    return result;
+}
+
+/* Once, before anything is registered: pages that the hardware uses stay this process's own when it forks. Newer kernels copy
+ * them for the child by themselves; for older ones the library hides them from it. */
+static void cci__verbs_prepare_fork(const char *name) {
+    int error;
+    if (cci__ibv_may_fork || (cci__ibv.is_fork_initialized && cci__ibv.is_fork_initialized() != 0)) {
+        return;
+    }
+    cci__ibv_may_fork = 1;
+    error = cci__ibv.fork_init ? cci__ibv.fork_init() : 0;
+    if (error) {
+        cci__verbs_log(CCI_LOG_WARN, name, "fork() would endanger what the hardware writes", error > 0 ? error : errno);
+    }
+}
+
+/* Opens a device, for the first time after what that needs. */
+static struct ibv_context *cci__verbs_open_device(struct ibv_device *device) {
+    cci__verbs_prepare_fork(cci__ibv.get_device_name(device));
+    return cci__ibv.open_device(device);
+}
+
+/* What was found out about ports by opening their devices, for proposals; who asks for these again opens none of them. */
+#define CCI__VERBS_KNOWN 32
+static cci__verbs_port cci__verbs_known[CCI__VERBS_KNOWN];
+static int cci__verbs_known_count;
+
+static cci__verbs_port *cci__verbs_find_known(const char *name, unsigned number) {
+    int i;
+    for (i = 0; i < cci__verbs_known_count; i++) {
+        if (cci__verbs_known[i].number == number && strcmp(cci__verbs_known[i].device, name) == 0) {
+            return &cci__verbs_known[i];
+        }
+    }
+    return NULL;
+}
+
+/* Ports of a device that is known, as they are now; 0: it isn't known, or nothing is to be learnt of it now. */
+static int cci__verbs_recall(const char *name, unsigned number, const cci__verbs_device *d, cci__verbs_port *port) {
+    const cci__verbs_port *known = cci__verbs_find_known(name, number);
+    if (!known) {
+        return 0;
+    }
+    *port = *known;
+    return port->lacks || cci__verbs_glance(d, port) >= 0;
+}
+
+static void cci__verbs_remember(const cci__verbs_port *port) {
+    cci__verbs_port *place = cci__verbs_find_known(port->device, port->number);
+    if (!place && cci__verbs_known_count < CCI__VERBS_KNOWN) {
+        place = &cci__verbs_known[cci__verbs_known_count++];
+    }
+    if (place) {
+        *place = *port;
+    }
+}
+
+/* Devices that are not there any more may come back as others. */
+static void cci__verbs_forget_gone(struct ibv_device **list, int count) {
+    int i, n, kept = 0;
+    for (i = 0; i < cci__verbs_known_count; i++) {
+        for (n = 0; n < count && strcmp(cci__ibv.get_device_name(list[n]), cci__verbs_known[i].device) != 0; n++) {
+        }
+        if (n < count) {
+            cci__verbs_known[kept++] = cci__verbs_known[i];
+        }
+    }
+    cci__verbs_known_count = kept;
+}
+
+/* Where ports come from: what is known of them, an open device, or that after trying what it has. */
+enum { CCI__VERBS_RECALLED, CCI__VERBS_OPENED, CCI__VERBS_TRIED };
+
+/* Calls visit() for the ports of one device. Its result, or 0. */
+static int cci__verbs_visit_ports(struct ibv_device *device, const cci__verbs_device *d, int how, void *user,
+                                  int (*visit)(void *user, const cci__verbs_port *port)) {
+    const char *name = cci__ibv.get_device_name(device);
+    struct ibv_context *context = NULL;
+    cci__verbs_port port;
+    unsigned number;
+    int result = 0, is_last = 0;
+    for (number = d->port ? d->port : 1; result == 0 && !is_last; number++) {
+        if (context || how != CCI__VERBS_RECALLED || !cci__verbs_recall(name, number, d, &port)) {
+            context = context ? context : cci__verbs_open_device(device);
+            if (!context) {
+                cci__verbs_log(CCI_LOG_WARN, name, "can't be opened", errno);
+                return 0;
+            }
+            if (!cci__verbs_describe(context, name, number, d, how != CCI__VERBS_OPENED, &port)) {
+                break;
+            }
+            if (how == CCI__VERBS_RECALLED) {
+                cci__verbs_remember(&port);
+            }
+        }
+        result = visit(user, &port);
+        is_last = d->port || number >= port.port_count;
+    }
+    if (context) {
+        cci__ibv.close_device(context);
+    }
+    return result;
+}
+
 /* Calls visit() for each port that the device may mean, until it returns something other than 0, which it passes on. -1
  * with errno: the devices can't be listed. */
-static int cci__verbs_each_port(const cci__verbs_device *d, void *user,
+static int cci__verbs_each_port(const cci__verbs_device *d, int how, void *user,
                                 int (*visit)(void *user, const cci__verbs_port *port)) {
     int i, count = 0, result = 0;
     struct ibv_device **list = cci__ibv.get_device_list(&count);
     if (!list) {
         return -1;
     }
+    cci__verbs_forget_gone(list, count);
     for (i = 0; i < count && result == 0; i++) {
-        const char *name = cci__ibv.get_device_name(list[i]);
-        struct ibv_context *context;
-        unsigned number;
-        cci__verbs_port port;
-        if (d->name[0] && strcmp(d->name, name) != 0) {
-            continue;
+        if (cci__verbs_is_named(d, cci__ibv.get_device_name(list[i]))) {
+            result = cci__verbs_visit_ports(list[i], d, how, user, visit);
         }
-        context = cci__ibv.open_device(list[i]);
-        if (!context) {
-            cci__verbs_log(CCI_LOG_WARN, name, "can't be opened", errno);
-            continue;
-        }
-        for (number = d->port ? d->port : 1; result == 0; number++) {
-            if (!cci__verbs_describe(context, name, number, d, &port)) {
-                break;
-            }
-            result = visit(user, &port);
-            if (d->port) {
-                break;
-            }
-        }
-        cci__ibv.close_device(context);
     }
     cci__ibv.free_device_list(list);
     return result;
@@ -935,13 +1333,14 @@ static int cci__verbs_search_visit(void *user, const cci__verbs_port *port) {
     return 0;
 }
 
-static int cci__verbs_find(const cci__verbs_device *d, cci__verbs_search *s) {
+/* `how`: CCI__VERBS_OPENED or CCI__VERBS_TRIED. */
+static int cci__verbs_find(const cci__verbs_device *d, int how, cci__verbs_search *s) {
     char why[16];
     memset(s, 0, sizeof *s);
     memset(s->best.pci, 0xff, sizeof s->best.pci);
     s->best.mtu = 1024;
     if (cci__verbs_load(why, sizeof why)) {
-        cci__verbs_each_port(d, s, cci__verbs_search_visit);
+        cci__verbs_each_port(d, how, s, cci__verbs_search_visit);
     }
     return s->found;
 }
@@ -952,12 +1351,11 @@ static int cci__verbs_find(const cci__verbs_device *d, cci__verbs_search *s) {
 
 static void cci__verbs_defaults(cci__verbs_device *d) {
     memset(d, 0, sizeof *d);
-    d->gid_index = UINT32_MAX;
+    d->gid_index = CCI__VERBS_GID_ANY;
     d->qkey = CCI__VERBS_QKEY;
     d->probe_idle_s = CCI__VERBS_PROBE_IDLE_S;
-    d->recv_depth = CCI__VERBS_RECV_DEPTH;
-    d->send_depth = CCI__VERBS_SEND_DEPTH;
     d->address_handles = CCI__VERBS_HANDLES;
+    d->relaxed_ordering = 1;
     d->ack_timeout = 14;
     d->retry_count = 6;
     d->rnr_timer = 12;
@@ -978,10 +1376,11 @@ static void cci__verbs_make_info(const cci__verbs_device *d, const cci__verbs_po
     char address[INET6_ADDRSTRLEN] = "?";
     int is_v4 = cci__verbs_is_mapped_v4(port->gid);
     inet_ntop(is_v4 ? AF_INET : AF_INET6, port->gid + (is_v4 ? 12 : 0), address, sizeof address);
-    snprintf(cci__verbs_info, sizeof cci__verbs_info, "%s port %u: %s, %s%s%s, MTU %lu, %lu Mbit/s, mode %s%s",
+    snprintf(cci__verbs_info, sizeof cci__verbs_info, "%s port %u: %s, %s%s%s, MTU %lu, %lu Mbit/s, mode %s%s%s%s",
              port->device, (unsigned)port->number, kinds[port->gid_kind], address, port->interface_name[0] ? " on " : "",
              port->interface_name, (unsigned long)cci__verbs_mtu(d, port), (unsigned long)(port->rate / 1000000u),
-             d->mode == CCI__VERBS_UD ? "ud" : "rc", port->is_active ? "" : ", down");
+             d->mode == CCI__VERBS_UD ? "ud" : "rc", port->is_active ? "" : ", down", port->lacks ? ": " : "",
+             port->lacks ? port->lacks : "");
 }
 
 static void cci__verbs_make_desc(cci_device_desc_t *desc, const cci__verbs_device *d, const cci__verbs_port *port) {
@@ -1008,6 +1407,7 @@ static int cci__verbs_propose(void *user, const cci__verbs_port *port) {
     cci__verbs_defaults(&d);
     memcpy(d.name, port->device, sizeof d.name);
     d.port = port->number;
+    d.state = port->lacks ? CCI__VERBS_REFUSED : CCI__VERBS_SEEN;
     memset(&desc, 0, sizeof desc);
     cci__verbs_make_desc(&desc, &d, port);
     cci__verbs_make_info(&d, port);
@@ -1043,7 +1443,7 @@ static int cci__verbs_discover(const cci_transport_t *self, void *list, int (*ad
     p.add = add;
     p.count = 0;
     errno = 0;
-    result = cci__verbs_each_port(&any, &p, cci__verbs_propose);
+    result = cci__verbs_each_port(&any, CCI__VERBS_RECALLED, &p, cci__verbs_propose);
     if (result < 0) {
         snprintf(why, why_size, "the devices can't be listed: %s",
                  errno == ENOSYS ? "the kernel has no RDMA (is ib_uverbs loaded?)" : strerror(errno));
@@ -1061,7 +1461,7 @@ typedef struct cci__verbs_key {
     const char *name;
     uint64_t smallest, largest;
     size_t offset; /* in cci__verbs_device */
-    size_t size;   /* of the number there: 1 or 4 bytes */
+    size_t size;   /* of the number there: 1, 2 or 4 bytes */
 } cci__verbs_key;
 
 #define CCI__VERBS_KEY(field) offsetof(cci__verbs_device, field), sizeof(((cci__verbs_device *)0)->field)
@@ -1089,6 +1489,7 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"rnr_timer", 1, 31, CCI__VERBS_KEY(rnr_timer)},
     {"rc_depth", 16, 16384, CCI__VERBS_KEY(rc_depth)},
     {"srq_depth", 16, 32768, CCI__VERBS_KEY(srq_depth)},
+    {"relaxed_ordering", 0, 1, CCI__VERBS_KEY(relaxed_ordering)},
 };
 
 /* One of two words; 0 when it is neither. */
@@ -1097,13 +1498,25 @@ static int cci__verbs_parse_choice(const char *text, const char *zero, const cha
     return *choice || strcmp(text, zero) == 0;
 }
 
-static int cci__verbs_parse_mtu(const char *text, uint32_t *mtu) {
+static int cci__verbs_parse_mtu(const char *text, uint16_t *mtu) {
     uint64_t n;
     if (!cci__verbs_number(text, &n) || n < 256 || n > 4096 || (n & (n - 1)) != 0) {
         return 0;
     }
-    *mtu = (uint32_t)n;
+    *mtu = (uint16_t)n;
     return 1;
+}
+
+static void cci__verbs_store_number(char *to, size_t size, uint64_t n) {
+    uint32_t word = (uint32_t)n;
+    uint16_t half = (uint16_t)n;
+    uint8_t byte = (uint8_t)n;
+    memcpy(to, size == 1 ? (const void *)&byte : size == 2 ? (const void *)&half : (const void *)&word, size);
+}
+
+static int cci__verbs_parse_ip(const char *text, cci__verbs_device *d) {
+    d->ip_family = inet_pton(AF_INET, text, d->ip) == 1 ? 4 : inet_pton(AF_INET6, text, d->ip) == 1 ? 6 : 0;
+    return d->ip_family != 0;
 }
 
 /* Takes one key. Returns NULL, or what its value should have been; "" when there is no such key. */
@@ -1115,15 +1528,11 @@ static const char *cci__verbs_take_key(void *device, int index, const char *key,
     for (i = 0; i < sizeof cci__verbs_keys / sizeof cci__verbs_keys[0]; i++) {
         const cci__verbs_key *k = &cci__verbs_keys[i];
         uint64_t n;
-        uint32_t word;
-        uint8_t byte;
         if (strcmp(key, k->name) != 0) {
             continue;
         }
         if (cci__verbs_number(value, &n) && n >= k->smallest && n <= k->largest) {
-            word = (uint32_t)n;
-            byte = (uint8_t)n;
-            memcpy((char *)d + k->offset, k->size == 1 ? (const void *)&byte : (const void *)&word, k->size);
+            cci__verbs_store_number((char *)d + k->offset, k->size, n);
             return NULL;
         }
         snprintf(range, size, "a number from %lu to %lu", (unsigned long)k->smallest, (unsigned long)k->largest);
@@ -1132,6 +1541,13 @@ static const char *cci__verbs_take_key(void *device, int index, const char *key,
     if (strcmp(key, "device") == 0) {
         memcpy(d->name, value, length < sizeof d->name ? length + 1 : 0);
         return length > 0 && length < sizeof d->name ? NULL : "the name of a device (1 to 63 characters)";
+    }
+    if (strcmp(key, "interface") == 0) {
+        memcpy(d->interface_name, value, length < sizeof d->interface_name ? length + 1 : 0);
+        return length > 0 && length < sizeof d->interface_name ? NULL : "the name of an interface (1 to 15 characters)";
+    }
+    if (strcmp(key, "ip") == 0) {
+        return cci__verbs_parse_ip(value, d) ? NULL : "an IPv4 or IPv6 address";
     }
     if (strcmp(key, "mtu") == 0) {
         return cci__verbs_parse_mtu(value, &d->mtu) ? NULL : "256, 512, 1024, 2048 or 4096";
@@ -1161,7 +1577,8 @@ static int cci__verbs_configure(const cci_transport_t *self, const char *name, c
     if (status != CCI_SUCCESS) {
         return status;
     }
-    if (cci__verbs_find(&d, &s)) {
+    if (cci__verbs_find(&d, CCI__VERBS_TRIED, &s)) {
+        d.state = s.best.lacks ? CCI__VERBS_REFUSED : CCI__VERBS_SEEN;
         cci__verbs_make_info(&d, &s.best);
     } else if (cci__verbs_load(cci__verbs_info, sizeof cci__verbs_info)) {
         snprintf(cci__verbs_info, sizeof cci__verbs_info, "there is no such RDMA device or port now");
@@ -1174,15 +1591,32 @@ static int cci__verbs_configure(const cci_transport_t *self, const char *name, c
     return CCI_SUCCESS;
 }
 
+/* Opens no device, unless one that was never there has come. */
 static void cci__verbs_refresh(const cci_transport_t *self, cci_device_desc_t *desc) {
     cci__verbs_device d;
     cci__verbs_search s;
+    uint64_t rate = 0;
+    char why[16];
+    int is_up;
     (void)self;
     memcpy(&d, desc->data, sizeof d);
-    if (cci__verbs_find(&d, &s)) {
-        cci__verbs_make_desc(desc, &d, &s.best);
-    } else {
+    if (d.state == CCI__VERBS_REFUSED || !cci__verbs_load(why, sizeof why)) {
         desc->up = 0;
+        return;
+    }
+    is_up = cci__verbs_glance_all(&d, &rate);
+    if (is_up >= 0) {
+        desc->up = (uint32_t)is_up;
+        desc->rate = rate ? rate : desc->rate;
+    }
+    if (d.state == CCI__VERBS_UNSEEN && is_up != 0) {
+        desc->up = 0;
+        if (cci__verbs_find(&d, CCI__VERBS_TRIED, &s)) {
+            d.state = s.best.lacks ? CCI__VERBS_REFUSED : CCI__VERBS_SEEN;
+            cci__verbs_make_desc(desc, &d, &s.best);
+            cci__verbs_make_info(&d, &s.best);
+            desc->info = cci__verbs_info;
+        }
     }
 }
 
@@ -1775,12 +2209,6 @@ static int cci__verbs_read_card(const cci__verbs_link *l, const uint8_t *card, c
     return CCI_SUCCESS;
 }
 
-typedef union cci__verbs_sockaddr {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-} cci__verbs_sockaddr;
-
 static void cci__verbs_make_host(cci_link_addr_t *to, int family, const void *ip, unsigned port, uint32_t scope) {
     memset(to, 0, sizeof *to);
     to->bytes[0] = (uint8_t)family;
@@ -2144,7 +2572,7 @@ static int cci__verbs_service_port(const char *service) {
 }
 
 /* The IP address that stands for the port: its own, if that is one, or the interface's. */
-static int cci__verbs_find_host(const cci__verbs_port *port, cci_link_addr_t *host) {
+static int cci__verbs_find_host(const cci__verbs_device *d, const cci__verbs_port *port, cci_link_addr_t *host) {
     struct ifaddrs *list, *a;
     uint32_t scope = port->gid_kind == CCI__GID_V2_LINK_LOCAL ? if_nametoindex(port->interface_name) : 0;
     memset(host, 0, sizeof *host);
@@ -2153,7 +2581,10 @@ static int cci__verbs_find_host(const cci__verbs_port *port, cci_link_addr_t *ho
     } else if (port->gid_kind == CCI__GID_V2_IPV6 || (port->gid_kind == CCI__GID_V2_LINK_LOCAL && scope)) {
         cci__verbs_make_host(host, 6, port->gid, 0, scope);
     } else if (port->interface_name[0] && getifaddrs(&list) == 0) {
-        for (a = list; a; a = a->ifa_next) {
+        if (d->ip_family) {
+            cci__verbs_make_host(host, d->ip_family, d->ip, 0, 0);
+        }
+        for (a = list; a && !d->ip_family; a = a->ifa_next) {
             cci__verbs_sockaddr s;
             if (!a->ifa_addr || strcmp(a->ifa_name, port->interface_name) != 0) {
                 continue;
@@ -2182,7 +2613,7 @@ static int cci__verbs_open_socket(cci__verbs_link *l, const char *service) {
     if (port < 0) {
         return CCI_EINVAL;
     }
-    if (!cci__verbs_find_host(&l->port, &l->host)) {
+    if (!cci__verbs_find_host(&l->device, &l->port, &l->host)) {
         if (port > 0) {
             cci__verbs_log(CCI_LOG_ERROR, l->port.device, "services need an IP address, and the port has none", 0);
         }
@@ -2322,18 +2753,24 @@ static void cci__verbs_read_events(cci__verbs_link *l) {
     }
 }
 
+/* Is this place of the address table that of the address which peers know? Several places may have it, for other interfaces. */
+static int cci__verbs_is_own_gid(const cci__verbs_link *l, uint32_t index) {
+    char name[sizeof l->port.interface_name];
+    uint8_t gid[16];
+    return cci__verbs_gid_at(l->context, &l->port, index, gid) == l->port.gid_kind &&
+           memcmp(gid, l->port.gid, sizeof gid) == 0 &&
+           cci__verbs_gid_interface(&l->port, index, gid, name, sizeof name);
+}
+
 /* Is the port active, and has it still the address that peers know? The address may have another place in the table. */
 static int cci__verbs_look(cci__verbs_link *l) {
     struct ibv_port_attr a;
-    uint8_t gid[16];
     uint32_t i, index = l->port.gid_index;
     memset(&a, 0, sizeof a);
     if (cci__ibv.query_port(l->context, l->port.number, &a) != 0) {
         return 0;
     }
-    for (i = 0; cci__verbs_gid_at(l->context, &l->port, index, gid) != l->port.gid_kind ||
-                memcmp(gid, l->port.gid, sizeof gid) != 0;
-         i++) {
+    for (i = 0; !cci__verbs_is_own_gid(l, index); i++) {
         if (i == CCI__VERBS_GID_MAX || i >= (uint32_t)a.gid_tbl_len) {
             return 0;
         }
@@ -2613,7 +3050,7 @@ static struct ibv_context *cci__verbs_open_context(const char *name) {
     struct ibv_device **list = cci__ibv.get_device_list(&count);
     for (i = 0; list && i < count && !context; i++) {
         if (strcmp(cci__ibv.get_device_name(list[i]), name) == 0) {
-            context = cci__ibv.open_device(list[i]);
+            context = cci__verbs_open_device(list[i]);
             if (!context) {
                 cci__verbs_log(CCI_LOG_ERROR, name, "can't be opened", errno);
             }
@@ -2644,19 +3081,50 @@ static int cci__verbs_pkey_index(struct ibv_context *context, const cci__verbs_p
     return -1;
 }
 
+/* Most drivers round the depth of a queue up to a power of two. */
+static uint64_t cci__verbs_queue_bytes(uint64_t depth, uint32_t entry) {
+    uint64_t power = 64;
+    while (power < depth) {
+        power *= 2;
+    }
+    return power * entry;
+}
+
+/* Bytes of memory that the endpoint's buffers and queues pin, as drivers make them: entries of completion queues have 64 bytes,
+ * those of receive queues 32, those of send queues some hundred. */
+static void cci__verbs_estimate(cci__verbs_link *l, const struct ibv_device_attr *a) {
+    const cci__verbs_device *d = &l->device;
+    uint64_t bytes = (uint64_t)l->recv_depth * l->recv_stride + (uint64_t)l->send_depth * l->send_stride;
+    uint32_t srq_depth = (uint32_t)a->max_srq_wr < d->srq_depth ? (uint32_t)a->max_srq_wr : d->srq_depth;
+    uint32_t stride = ((d->max_send_size ? d->max_send_size : CCI__VERBS_RC_MESSAGE) + 63u) & ~63u;
+    bytes += cci__verbs_queue_bytes(l->recv_depth, 64 + 32) + cci__verbs_queue_bytes(l->send_depth, 64 + 512);
+    if (d->mode == CCI__VERBS_RC) {
+        bytes += cci__verbs_queue_bytes(srq_depth, 32) + cci__verbs_queue_bytes(srq_depth + CCI__VERBS_RC_SENDS, 64);
+        bytes += (uint64_t)stride * (d->send_buf_count ? d->send_buf_count : CCI__VERBS_RC_FIRST_SENDS);
+        bytes += (uint64_t)stride * (d->recv_buf_count ? d->recv_buf_count : CCI__VERBS_RC_FIRST_RECVS);
+    }
+    l->pinned = bytes;
+}
+
 /* What the device allows. */
 static int cci__verbs_fit(cci__verbs_link *l) {
     struct ibv_device_attr a;
     uint32_t most;
+    int is_rc = l->device.mode == CCI__VERBS_RC;
     memset(&a, 0, sizeof a);
     if (cci__ibv.query_device(l->context, &a) != 0) {
         return 0;
     }
     most = a.max_qp_wr > 0 ? (uint32_t)a.max_qp_wr : 16;
     most = a.max_cqe > 0 && (uint32_t)a.max_cqe < most ? (uint32_t)a.max_cqe : most;
-    l->recv_depth = l->device.recv_depth < most ? l->device.recv_depth : most;
-    l->send_depth = l->device.send_depth < most ? l->device.send_depth : most;
+    l->recv_depth = l->device.recv_depth ? l->device.recv_depth : is_rc ? CCI__VERBS_RC_RECV_DEPTH : CCI__VERBS_RECV_DEPTH;
+    l->send_depth = l->device.send_depth ? l->device.send_depth : is_rc ? CCI__VERBS_RC_SEND_DEPTH : CCI__VERBS_SEND_DEPTH;
+    l->recv_depth = l->recv_depth < most ? l->recv_depth : most;
+    l->send_depth = l->send_depth < most ? l->send_depth : most;
     l->signal_every = l->send_depth / 4 < 64 ? l->send_depth / 4 : 64;
+    l->recv_stride = (CCI__VERBS_GRH + l->mtu + 63u) & ~63u;
+    l->send_stride = (l->mtu + 63u) & ~63u;
+    cci__verbs_estimate(l, &a);
     return 1;
 }
 
@@ -2664,8 +3132,6 @@ static int cci__verbs_fit(cci__verbs_link *l) {
 static int cci__verbs_open_memory(cci__verbs_link *l) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes;
     uint32_t i;
-    l->recv_stride = (CCI__VERBS_GRH + l->mtu + 63u) & ~63u;
-    l->send_stride = (l->mtu + 63u) & ~63u;
     bytes = (size_t)l->recv_depth * l->recv_stride + (size_t)l->send_depth * l->send_stride;
     bytes = (bytes + page - 1) & ~(page - 1);
     l->memory = (uint8_t *)cci_alloc(bytes + page);
@@ -2679,7 +3145,7 @@ static int cci__verbs_open_memory(cci__verbs_link *l) {
     l->send_packets = l->packets + (size_t)l->recv_depth * l->recv_stride;
     l->mr = cci__ibv.reg_mr(l->pd, l->packets, bytes, IBV_ACCESS_LOCAL_WRITE);
     if (!l->mr) {
-        cci__verbs_log(CCI_LOG_ERROR, l->port.device, "registering memory (see ulimit -l, or lower recv_depth)", errno);
+        cci__verbs_log_memory(CCI_LOG_ERROR, l->port.device, "memory can't be pinned", errno, l->pinned);
         return CCI_ENOMEM;
     }
     for (i = 0; i < l->recv_depth; i++) {
@@ -2748,32 +3214,49 @@ static void cci__verbs_post(cci__verbs_link *l) {
     }
 }
 
-/* Queues and queue pair. Tried with less and less data in the work requests themselves. */
-static int cci__verbs_open_queues(cci__verbs_link *l) {
-    static const uint32_t inline_bytes[] = {256, 128, 64, 0};
-    struct ibv_qp_init_attr a;
+/* Makes a queue pair with as many bytes in the work requests themselves as it can have, at most as many as are asked for in the
+ * attributes. These tell then what was asked for; *offered is what the adapter gave. NULL with errno. */
+static struct ibv_qp *cci__verbs_make_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attributes, uint32_t *offered) {
+    static const uint32_t bytes[] = {256, 192, 128, 96, 64, 32, 0};
     size_t i;
+    for (i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
+        struct ibv_qp_init_attr a = *attributes;
+        struct ibv_qp *qp;
+        if (bytes[i] > attributes->cap.max_inline_data) {
+            continue;
+        }
+        a.cap.max_inline_data = bytes[i];
+        qp = cci__ibv.create_qp(pd, &a);
+        if (qp) {
+            *offered = bytes[i] ? a.cap.max_inline_data : 0;
+            attributes->cap.max_inline_data = bytes[i];
+            return qp;
+        }
+    }
+    return NULL;
+}
+
+/* Queues and queue pair. */
+static int cci__verbs_open_queues(cci__verbs_link *l) {
+    struct ibv_qp_init_attr a;
     l->recv_cq = cci__ibv.create_cq(l->context, (int)l->recv_depth, NULL, l->channel, 0);
     l->send_cq = cci__ibv.create_cq(l->context, (int)l->send_depth, NULL, NULL, 0);
     if (!l->recv_cq || !l->send_cq) {
-        cci__verbs_log(CCI_LOG_ERROR, l->port.device, "creating completion queues", errno);
+        cci__verbs_log_memory(CCI_LOG_ERROR, l->port.device, "no completion queue", errno, l->pinned);
         return CCI_ERROR;
     }
-    for (i = 0; i < sizeof inline_bytes / sizeof inline_bytes[0] && !l->qp; i++) {
-        memset(&a, 0, sizeof a);
-        a.send_cq = l->send_cq;
-        a.recv_cq = l->recv_cq;
-        a.cap.max_send_wr = l->send_depth;
-        a.cap.max_recv_wr = l->recv_depth;
-        a.cap.max_send_sge = CCI__VERBS_PIECES;
-        a.cap.max_recv_sge = 1;
-        a.cap.max_inline_data = inline_bytes[i];
-        a.qp_type = IBV_QPT_UD;
-        l->qp = cci__ibv.create_qp(l->pd, &a);
-        l->max_inline = inline_bytes[i];
-    }
+    memset(&a, 0, sizeof a);
+    a.send_cq = l->send_cq;
+    a.recv_cq = l->recv_cq;
+    a.cap.max_send_wr = l->send_depth;
+    a.cap.max_recv_wr = l->recv_depth;
+    a.cap.max_send_sge = CCI__VERBS_PIECES;
+    a.cap.max_recv_sge = 1;
+    a.cap.max_inline_data = 256;
+    a.qp_type = IBV_QPT_UD;
+    l->qp = cci__verbs_make_qp(l->pd, &a, &l->max_inline);
     if (!l->qp || !cci__verbs_start_qp(l)) {
-        cci__verbs_log(CCI_LOG_ERROR, l->port.device, "making a queue pair", errno);
+        cci__verbs_log_memory(CCI_LOG_ERROR, l->port.device, "no queue pair", errno, l->pinned);
         return CCI_ERROR;
     }
     cci__verbs_restart_rings(l);
@@ -2868,7 +3351,7 @@ static void cci__verbs_close(void *link) {
 static int cci__verbs_start(cci__verbs_link *l, const char *service) {
     cci__verbs_search s;
     int status;
-    if (!cci__verbs_find(&l->device, &s) || !s.best.is_active) {
+    if (!cci__verbs_find(&l->device, CCI__VERBS_OPENED, &s) || !s.best.is_active) {
         return CCI_ENODEV;
     }
     l->port = s.best;
@@ -3008,19 +3491,21 @@ static const cci_link_t cci__verbs_link_table = {
  * hardware does, and the hardware only has to stop peers that lie. That costs them their queue pair, and nobody else
  * anything. A completion message is a send behind the write, or behind the read with a fence.
  *
- * It allocates when a connection opens, and never for a message or an RMA. Invariants: an item is in the ring of one
+ * It allocates when a connection opens, and for messages and RMAs while there are more of them at once than ever before. Invariants: an item is in the ring of one
  * connection or free; a receive buffer is posted, waits in `received`, or is with the program; a queue pair is destroyed
  * only when all its work requests have been accounted for. Limits: memory is pinned; handles know 2^48 bytes.
  * ================================================================================================================== */
 
 #define CCI__RC_BUFS 512u          /* default of both buffer counts */
 #define CCI__RC_MAX_BUFS 65536u
-#define CCI__RC_INLINE 128u        /* bytes in a work request */
+#define CCI__RC_INLINE 128u        /* bytes in a work request that are asked for */
 #define CCI__RC_CHAIN 16u          /* work requests posted together */
 #define CCI__RC_AT_ONCE 4u         /* work requests under way of a connection below which a message leaves at once */
 #define CCI__RC_WAITING 16u        /* messages that wait for company */
 #define CCI__RC_POLL 32            /* completions taken at once */
-#define CCI__RC_SENDS 8192u        /* work requests of the endpoint that are under way at most */
+#define CCI__RC_MORE_SENDS 64u     /* so many messages are added at a time, up to the endpoint's number */
+#define CCI__RC_MORE_RECVS 64u
+#define CCI__RC_FEW_RECVS 32u      /* posted buffers below which more are added */
 #define CCI__RC_RMAS 1024u         /* RMAs at once, or as many as messages that may be pending if these are more */
 #define CCI__RC_MORE_RMAS 256u     /* so many are added at a time */
 #define CCI__RC_CHUNK (1u << 20)   /* bytes of one RDMA write or read at most; less when these don't get through */
@@ -3038,6 +3523,7 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_PAIR_TRIES 40      /* for a connection that has nothing to send */
 #define CCI__RC_LEAVE_NS (10 * CCI__MS)
 #define CCI__RC_DRAIN_NS (1000 * CCI__MS)
+#define CCI__RC_LAST_NS (100 * CCI__MS) /* for the event that a queue pair is empty, as long as none has come */
 #define CCI__RC_LOOK_NS (50 * CCI__MS)
 #define CCI__RC_ASK 4u             /* looks without progress after which the peer is asked, each time so many */
 #define CCI__RC_STUCK 16u          /* looks without progress after which the pair is made anew */
@@ -3070,6 +3556,7 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 #define CCI__RC_GETS_ON 16u  /* open: work requests were done since the last look */
 #define CCI__RC_WITHDREW 32u /* ordered: messages were withdrawn, and the program has not heard of the first yet */
 #define CCI__RC_MARKED 64u   /* ... and an event that waits tells it */
+#define CCI__RC_EMPTY 128u   /* its queue pair can't have a buffer of the shared receive queue: it has told so, or never had one */
 
 /* Flags of a state. */
 #define CCI__RC_ASKS 1u
@@ -3169,7 +3656,8 @@ typedef struct cci__rc {
     struct ibv_pd *pd;
     struct ibv_cq *cq;
     struct ibv_srq *srq;
-    uint32_t depth, inline_size, rd_atomic, srq_depth, datagram;
+    uint32_t depth, rd_atomic, srq_depth, datagram;
+    uint32_t inline_asked, inline_size; /* bytes in a work request: asked for, and offered by the adapter */
     uint32_t under_way, sends; /* work requests, and how many there may be: the completion queue has room for all */
     cci_evq_t evq;
     cci_evq_fifo_t received;
@@ -3182,6 +3670,8 @@ typedef struct cci__rc {
     cci_wheel_t wheel;
     uint32_t *qp_buckets;
     uint32_t qp_bucket_count, ready, ready_last, drained, request_count;
+    uint32_t emptying; /* connections that are draining and not marked as empty */
+    uint64_t empty_ns; /* how long to wait for that, at most */
     cci_evq_event_t *free_ops;
     cci__rc_item *free_messages, *free_rmas;
     cci_evq_event_t *free_plain; /* buffers for UU and multicast: no hardware writes there */
@@ -3189,7 +3679,8 @@ typedef struct cci__rc {
     cci__rc_buffer *buffers; /* for the hardware: all that there are, the newest first */
     struct ibv_recv_wr *repost, **repost_tail;
     uint32_t repost_count, posted_buffers, active_buffers, total_buffers;
-    uint32_t total_messages, used_messages, total_rmas;
+    uint32_t total_messages, used_messages, total_rmas, total_plain;
+    uint64_t grow_ns; /* when memory may be pinned again */
     cci_list_t requests;
     cci__rc_memory *memory;
     cci__rc_conn *groups[CCI__RC_GROUPS];
@@ -3207,6 +3698,7 @@ typedef struct cci__rc {
     cci__handle_t os_handle;
     cci__polls_t polls;
     int has_fd, device_failed, is_dead, is_broken, stopping;
+    int may_relax; /* memory is registered for relaxed ordering; read and written without the lock */
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
     pthread_t thread;
@@ -3230,21 +3722,34 @@ static int cci__rc_is_reliable(const cci__rc_conn *conn) {
     return conn->conn.pub.attribute == CCI_CONN_ATTR_RO || conn->conn.pub.attribute == CCI_CONN_ATTR_RU;
 }
 
-/* Memory that lives as long as the endpoint, aligned to 64 bytes; pinned if it is for the hardware. */
+/* Bytes that the endpoint pins, with its connections' queue pairs and what was added to its buffers. */
+static uint64_t cci__rc_pinned(const cci__rc *ep) {
+    uint64_t buffers = (uint64_t)ep->total_messages + ep->total_buffers;
+    uint64_t first = (uint64_t)(ep->device.send_buf_count ? ep->device.send_buf_count : CCI__VERBS_RC_FIRST_SENDS) +
+                     (ep->device.recv_buf_count ? ep->device.recv_buf_count : CCI__VERBS_RC_FIRST_RECVS);
+    return ep->hw->pinned + (buffers > first ? (buffers - first) * ep->stride : 0) +
+           ep->conns.used * cci__verbs_queue_bytes(ep->depth, 256);
+}
+
+/* Memory that lives as long as the endpoint, aligned to 64 bytes. If it is for the hardware, it is pinned, and has pages of its
+ * own: where the kernel needs that, fork() leaves these out. */
 static void *cci__rc_memory_of(cci__rc *ep, size_t size, struct ibv_mr **mr) {
-    uint8_t *bytes = (uint8_t *)cci_alloc(size + sizeof(cci__rc_memory) + 64);
-    cci__rc_memory *block = (cci__rc_memory *)(void *)bytes;
-    uint8_t *start;
+    size_t unit = mr ? (size_t)sysconf(_SC_PAGESIZE) : 64;
+    uint8_t *bytes, *start;
+    cci__rc_memory *block;
+    size = (size + unit - 1) & ~(unit - 1);
+    bytes = (uint8_t *)cci_alloc(size + sizeof *block + unit);
+    block = (cci__rc_memory *)(void *)bytes;
     if (!bytes) {
         return NULL;
     }
     start = bytes + sizeof *block;
-    start += (64 - ((uintptr_t)start & 63)) & 63;
+    start += (unit - ((uintptr_t)start & (unit - 1))) & (unit - 1);
     block->mr = NULL;
     if (mr) {
         block->mr = cci__ibv.reg_mr(ep->pd, start, size, IBV_ACCESS_LOCAL_WRITE);
         if (!block->mr) {
-            cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "memory can't be pinned (see `ulimit -l`)", errno);
+            cci__verbs_log_memory(CCI_LOG_ERROR, ep->hw->port.device, "memory can't be pinned", errno, cci__rc_pinned(ep) + size);
             cci_release(bytes);
             return NULL;
         }
@@ -3308,6 +3813,11 @@ static void cci__rc_list_drained(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_at(ep, ep->drained)->last_listed = conn->conn.index;
     }
     ep->drained = conn->conn.index;
+}
+
+/* Where a queue pair's connection is in the hash by number. */
+static uint32_t cci__rc_qp_bucket(const cci__rc *ep, uint32_t qp_num) {
+    return (qp_num * 2654435761u >> 7) & (ep->qp_bucket_count - 1);
 }
 
 /* ---- time ---- */
@@ -3569,6 +4079,13 @@ static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t rece
     item->at += length;
 }
 
+/* Has an RMA to wait until those before it are complete? Hardware keeps writes in order on the way, but not in a memory that takes
+ * them in any order. */
+static int cci__rc_waits(const cci__rc *ep, const cci__rc_conn *conn, const cci__rc_item *item, uint32_t count) {
+    return item->is_fenced && item->kind != CCI__RC_MESSAGE_ITEM && !item->is_posted && !item->is_done &&
+           ep->device.relaxed_ordering && conn->posted + count != conn->retired;
+}
+
 /* Is the local memory of an RMA still registered? */
 static int cci__rc_has_memory(cci__rc *ep, const cci__rc_item *item) {
     return item->kind == CCI__RC_MESSAGE_ITEM || cci_rma_find(&ep->rma, item->tag, item->region) != NULL;
@@ -3584,6 +4101,9 @@ static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_
     uint32_t count = 0;
     while (conn->unposted && count < most) {
         cci__rc_item *item = conn->unposted;
+        if (CCI__UNLIKELY(cci__rc_waits(ep, conn, item, count))) {
+            break;
+        }
         if (!item->is_done && item->at == item->base && !cci__rc_has_memory(ep, item)) {
             cci__rc_end_item(conn, item, CCI_ERR_RMA_HANDLE);
         }
@@ -3701,19 +4221,62 @@ static int cci__rc_modify(cci__rc *ep, cci__rc_conn *conn, enum ibv_qp_state sta
     return cci__ibv.modify_qp(conn->qp, &attr, IBV_QP_STATE);
 }
 
-/* Stops the queue pair. What is under way is flushed; then cci__rc_settle() goes on. */
+/* Its queue pair has no buffer of the shared receive queue. */
+static void cci__rc_is_empty(cci__rc *ep, cci__rc_conn *conn) {
+    if (!(conn->marks & CCI__RC_EMPTY)) {
+        conn->marks |= CCI__RC_EMPTY;
+        ep->emptying -= conn->phase == CCI__RC_DRAINING;
+    }
+}
+
+/* Stops the queue pair. What is under way is flushed, and the device tells that the queue pair has no receive buffer any
+ * more: one that is reset in the middle of a message before that would keep it. Then cci__rc_settle() goes on. */
 static void cci__rc_drain(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->phase != CCI__RC_DRAINING) {
+        if (!conn->qp || (conn->phase != CCI__RC_JOINED && conn->phase != CCI__RC_PAIRED)) {
+            cci__rc_is_empty(ep, conn);
+        }
         cci__rc_unlist(ep, conn);
         if (conn->qp) {
             (void)cci__rc_modify(ep, conn, IBV_QPS_ERR);
         }
         conn->phase = CCI__RC_DRAINING;
         conn->retry_ns = ep->now_ns + CCI__RC_DRAIN_NS;
+        ep->emptying += !(conn->marks & CCI__RC_EMPTY);
         cci__rc_schedule(ep, conn);
     }
-    if (conn->posted == conn->retired) {
+    if (conn->posted != conn->retired) {
+        return;
+    }
+    if (conn->marks & CCI__RC_EMPTY) {
         cci__rc_list_drained(ep, conn);
+    } else {
+        conn->retry_ns = cci__min64(conn->retry_ns, ep->now_ns + ep->empty_ns);
+        cci__rc_schedule(ep, conn);
+    }
+}
+
+/* A queue pair that drains is waited for no longer: nothing of it is under way. */
+static void cci__rc_stop_waiting(cci__rc *ep, cci__rc_conn *conn) {
+    ep->under_way -= conn->posted - conn->retired;
+    conn->retired = conn->posted;
+    cci__rc_is_empty(ep, conn);
+    cci__rc_drain(ep, conn);
+}
+
+/* The device has told that a queue pair has no receive buffer any more: it has failed. */
+static void cci__rc_hear_empty(cci__rc *ep, const struct ibv_qp *qp) {
+    uint32_t i;
+    ep->empty_ns = CCI__RC_DRAIN_NS; /* one that tells is worth waiting for */
+    for (i = ep->qp_buckets[cci__rc_qp_bucket(ep, qp->qp_num)]; i != CCI__CONN_NONE; i = cci__rc_at(ep, i)->next_qp) {
+        cci__rc_conn *conn = cci__rc_at(ep, i);
+        if (conn->qp == qp && conn->phase != CCI__RC_FRESH) {
+            cci__rc_is_empty(ep, conn);
+            if (conn->phase == CCI__RC_DRAINING) {
+                cci__rc_drain(ep, conn);
+            }
+            return;
+        }
     }
 }
 
@@ -3837,7 +4400,7 @@ static void cci__rc_give_buffer(cci__rc *ep, cci__rc_buffer *buffer) {
 }
 
 static cci__rc_conn *cci__rc_find_qp(const cci__rc *ep, uint32_t qp_num) {
-    uint32_t at = ep->qp_buckets[(qp_num * 2654435761u >> 7) & (ep->qp_bucket_count - 1)];
+    uint32_t at = ep->qp_buckets[cci__rc_qp_bucket(ep, qp_num)];
     while (at != CCI__CONN_NONE) {
         cci__rc_conn *conn = cci__rc_at(ep, at);
         if (conn->qp->qp_num == qp_num) {
@@ -3982,7 +4545,7 @@ static uint32_t cci__rc_write_state(const cci__rc *ep, const cci__rc_conn *conn,
     cci__store32(bytes + 16, has_joined ? conn->joined : 0);
     bytes[20] = (uint8_t)flags;
     bytes[21] = (uint8_t)ep->rd_atomic;
-    bytes[22] = (uint8_t)(ep->hw->port.mtu / 256);
+    bytes[22] = (uint8_t)(ep->hw->mtu / 256);
     cci__store64(bytes + 24, ep->handle_key);
     return CCI__RC_STATE_SIZE;
 }
@@ -4008,13 +4571,13 @@ static void cci__rc_tell_pair(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 static void cci__rc_hash_qp(cci__rc *ep, cci__rc_conn *conn) {
-    uint32_t *bucket = &ep->qp_buckets[(conn->qp->qp_num * 2654435761u >> 7) & (ep->qp_bucket_count - 1)];
+    uint32_t *bucket = &ep->qp_buckets[cci__rc_qp_bucket(ep, conn->qp->qp_num)];
     conn->next_qp = *bucket;
     *bucket = conn->conn.index;
 }
 
 static void cci__rc_unhash_qp(cci__rc *ep, cci__rc_conn *conn) {
-    uint32_t *at = &ep->qp_buckets[(conn->qp->qp_num * 2654435761u >> 7) & (ep->qp_bucket_count - 1)];
+    uint32_t *at = &ep->qp_buckets[cci__rc_qp_bucket(ep, conn->qp->qp_num)];
     while (*at != conn->conn.index) {
         at = &cci__rc_at(ep, *at)->next_qp;
     }
@@ -4031,24 +4594,30 @@ static int cci__rc_begin_epoch(cci__rc *ep, cci__rc_conn *conn) {
     attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
     conn->epoch++;
     conn->conn.flags &= (uint8_t)~CCI__RC_FLUSHING;
+    conn->marks &= (uint8_t)~CCI__RC_EMPTY;
     conn->phase = CCI__RC_FRESH;
     conn->pair_tries = 0;
     return cci__ibv.modify_qp(conn->qp, &attr,
                               IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
+/* What a connection's queue pair is made with. */
+static void cci__rc_qp_attributes(const cci__rc *ep, struct ibv_qp_init_attr *attr) {
+    memset(attr, 0, sizeof *attr);
+    attr->send_cq = attr->recv_cq = ep->cq;
+    attr->srq = ep->srq;
+    attr->cap.max_send_wr = ep->depth;
+    attr->cap.max_send_sge = 1;
+    attr->cap.max_inline_data = ep->inline_asked;
+    attr->qp_type = IBV_QPT_RC;
+}
+
 static int cci__rc_make_qp(cci__rc *ep, cci__rc_conn *conn) {
     struct ibv_qp_init_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.send_cq = attr.recv_cq = ep->cq;
-    attr.srq = ep->srq;
-    attr.cap.max_send_wr = ep->depth;
-    attr.cap.max_send_sge = 1;
-    attr.cap.max_inline_data = ep->inline_size;
-    attr.qp_type = IBV_QPT_RC;
+    cci__rc_qp_attributes(ep, &attr);
     conn->qp = cci__ibv.create_qp(ep->pd, &attr);
     if (!conn->qp) {
-        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "no queue pair for a connection", errno);
+        cci__verbs_log_memory(CCI_LOG_WARN, ep->hw->port.device, "no queue pair for a connection", errno, cci__rc_pinned(ep));
         return CCI_ENOMEM;
     }
     cci__rc_hash_qp(ep, conn);
@@ -4083,7 +4652,7 @@ static enum ibv_mtu cci__rc_mtu_code(uint32_t mtu) {
 /* Connects the queue pair to the one in the peer's state. */
 static int cci__rc_connect_qp(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
     struct ibv_qp_attr attr;
-    uint32_t mtu = cci__min32(cci__verbs_mtu(&ep->device, &ep->hw->port), 256u * cci__max32(state[22], 1));
+    uint32_t mtu = cci__min32(ep->hw->mtu, 256u * cci__max32(state[22], 1));
     memset(&attr, 0, sizeof attr);
     attr.qp_state = IBV_QPS_RTR;
     attr.path_mtu = cci__rc_mtu_code(mtu);
@@ -4286,6 +4855,9 @@ static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
 /* The completion queue is emptied between reset and what follows: then nothing is on its way of the old epoch. And before
  * it, since some drivers take what is there of a queue pair out of the completion queue when they reset it. */
 static void cci__rc_settle(cci__rc *ep) {
+    if (ep->emptying > 0 && !ep->hw->is_dead) {
+        cci__verbs_read_events(ep->hw);
+    }
     while (ep->drained != CCI__CONN_NONE) {
         uint32_t first, at;
         while (cci__rc_poll(ep) > 0) {
@@ -4373,6 +4945,7 @@ static cci__rc_conn *cci__rc_open_conn(cci__rc *ep, cci_conn_attribute_t attribu
 
 /* Nothing of the connection is under way any more. */
 static void cci__rc_discard(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_is_empty(ep, conn);
     cci__rc_unlist(ep, conn);
     cci__rc_destroy_qp(ep, conn);
     ep->closing -= conn->conn.state == CCI_CONN_CLOSING;
@@ -4394,12 +4967,25 @@ static void cci__rc_begin_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_schedule(ep, conn);
 }
 
+/* Nobody knows of a connection that did not open. If its queue pair may have a receive buffer, that comes home first. */
+static void cci__rc_let_go(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->phase == CCI__RC_NO_PAIR || conn->phase == CCI__RC_FRESH || ep->is_dead) {
+        cci__rc_discard(ep, conn);
+        return;
+    }
+    conn->conn.state = CCI_CONN_CLOSING;
+    conn->conn.flags |= CCI__RC_TOLD;
+    conn->conn.deadline_ns = CCI__NEVER;
+    ep->closing++;
+    cci__rc_fail(ep, conn, CCI_ERR_DISCONNECTED);
+}
+
 /* Posts the outcome of a handshake. 1: the connection is open; 0: it is gone. */
 static int cci__rc_opened(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *event, int status) {
     event->owner = status == CCI_SUCCESS ? conn : NULL;
     cci_evq_post(&ep->evq.urgent, event);
     if (status != CCI_SUCCESS) {
-        cci__rc_discard(ep, conn);
+        cci__rc_let_go(ep, conn);
         return 0;
     }
     conn->conn.state = CCI_CONN_OPEN;
@@ -5151,11 +5737,12 @@ static void cci__rc_timeout(cci__rc *ep, cci__rc_conn *conn) {
         conn->conn.deadline_ns = CCI__NEVER;
         break;
     }
-    if (conn->phase == CCI__RC_DRAINING && conn->retry_ns <= ep->now_ns) { /* not all of it was flushed */
-        ep->under_way -= conn->posted - conn->retired;
-        conn->retired = conn->posted;
+    if (conn->phase == CCI__RC_DRAINING && conn->retry_ns <= ep->now_ns) { /* not all of it was flushed, or told */
+        if (ep->empty_ns != CCI__RC_DRAIN_NS && !(conn->marks & CCI__RC_EMPTY) && conn->posted == conn->retired) {
+            ep->empty_ns = 0; /* this device does not tell */
+        }
         conn->retry_ns = CCI__NEVER;
-        cci__rc_drain(ep, conn);
+        cci__rc_stop_waiting(ep, conn);
     }
 }
 
@@ -5198,9 +5785,7 @@ static void cci__rc_lose_device(cci__rc *ep, cci__rc_conn *conn) {
     } else {
         cci__rc_break(ep, conn, CCI_ERR_DEVICE_DEAD);
     }
-    ep->under_way -= conn->posted - conn->retired; /* nothing flushes it */
-    conn->retired = conn->posted;
-    cci__rc_drain(ep, conn);
+    cci__rc_stop_waiting(ep, conn); /* nothing flushes it */
 }
 
 /* The device is gone and does not come back. */
@@ -5233,6 +5818,8 @@ static void cci__rc_on_event(void *user, const struct ibv_async_event *event) {
         cci__rc_broken(ep, "the completion queue has failed", cci__ibv.event_type_str(event->event_type));
     } else if (event->event_type == IBV_EVENT_SRQ_ERR && event->element.srq == ep->srq) {
         cci__rc_broken(ep, "the shared receive queue has failed", cci__ibv.event_type_str(event->event_type));
+    } else if (event->event_type == IBV_EVENT_QP_LAST_WQE_REACHED) {
+        cci__rc_hear_empty(ep, event->element.qp);
     }
 }
 
@@ -5250,9 +5837,7 @@ static void cci__rc_stop_pairs(cci__rc *ep) {
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state != CCI_CONN_FREE && conn->qp) {
-            ep->under_way -= conn->posted - conn->retired;
-            conn->retired = conn->posted;
-            cci__rc_drain(ep, conn);
+            cci__rc_stop_waiting(ep, conn);
             cci__rc_drop_qp(ep, conn);
         }
     }
@@ -5368,6 +5953,8 @@ static void cci__rc_post_ready(cci__rc *ep) {
     }
 }
 
+static void cci__rc_grow_buffers(cci__rc *ep);
+
 /* Returns 1 when there may be more. */
 static int cci__rc_receive(cci__rc *ep) {
     int i, count = ep->link->receive(ep->handle, ep->rx, CCI__RC_DATAGRAMS);
@@ -5395,11 +5982,14 @@ static int cci__rc_pump(cci__rc *ep, int thorough) {
             cci__rc_check_device(ep);
         }
     }
-    if (ep->drained != CCI__CONN_NONE) {
+    if (ep->drained != CCI__CONN_NONE || ep->emptying > 0) {
         cci__rc_settle(ep);
     }
     cci__rc_post_ready(ep);
     cci__rc_repost(ep);
+    if (CCI__UNLIKELY(ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->recv_buf_count)) {
+        cci__rc_grow_buffers(ep);
+    }
     return count;
 }
 
@@ -5507,12 +6097,22 @@ static int cci__rc_add_ops(cci__rc *ep, uint32_t count) {
     return 1;
 }
 
+/* Memory that could not be pinned is asked for again after a while. */
+static int cci__rc_may_grow(const cci__rc *ep) {
+    return ep->now_ns >= ep->grow_ns;
+}
+
+static int cci__rc_grown(cci__rc *ep, int has_grown) {
+    ep->grow_ns = has_grown ? 0 : ep->now_ns + 1000 * CCI__MS;
+    return has_grown;
+}
+
 /* Room for `count` more messages to be sent. */
 static int cci__rc_add_messages(cci__rc *ep, uint32_t count) {
     struct ibv_mr *mr = NULL;
-    cci__rc_item *items = (cci__rc_item *)cci__rc_memory_of(ep, count * sizeof *items, NULL);
     uint8_t *data = (uint8_t *)cci__rc_memory_of(ep, (size_t)count * ep->stride, &mr);
-    if (!items || !data || !cci__rc_add_ops(ep, count)) {
+    cci__rc_item *items = data ? (cci__rc_item *)cci__rc_memory_of(ep, count * sizeof *items, NULL) : NULL;
+    if (!items || !cci__rc_add_ops(ep, count)) {
         return 0;
     }
     ep->total_messages += count;
@@ -5540,10 +6140,10 @@ static int cci__rc_add_rmas(cci__rc *ep, uint32_t count) {
 }
 
 static cci__rc_buffer *cci__rc_make_buffers(cci__rc *ep, uint32_t count, uint32_t stride, struct ibv_mr **mr) {
-    cci__rc_buffer *buffers = (cci__rc_buffer *)cci__rc_memory_of(ep, count * sizeof *buffers, NULL);
     uint8_t *data = (uint8_t *)cci__rc_memory_of(ep, (size_t)count * stride, mr);
+    cci__rc_buffer *buffers = data ? (cci__rc_buffer *)cci__rc_memory_of(ep, count * sizeof *buffers, NULL) : NULL;
     uint32_t i;
-    if (!buffers || !data) {
+    if (!buffers) {
         return NULL;
     }
     memset(buffers, 0, count * sizeof *buffers);
@@ -5562,17 +6162,31 @@ static cci__rc_buffer *cci__rc_make_buffers(cci__rc *ep, uint32_t count, uint32_
     return buffers;
 }
 
-/* Room for `count` more messages to be received: for the hardware, and as many for copies of unreliable ones. */
+/* Room for copies of unreliable messages, as many as can be received of any kind; it is not pinned. */
+static int cci__rc_add_plain(cci__rc *ep, uint32_t total) {
+    uint32_t i, count = total > ep->total_plain ? total - ep->total_plain : 0;
+    cci__rc_buffer *plain = count ? cci__rc_make_buffers(ep, count, ep->datagram, NULL) : NULL;
+    if (count && !plain) {
+        return 0;
+    }
+    for (i = 0; i < count; i++) {
+        plain[i].event.next = ep->free_plain;
+        ep->free_plain = &plain[i].event;
+    }
+    ep->total_plain += count;
+    return 1;
+}
+
+/* Room for `count` more messages to be received. */
 static int cci__rc_add_buffers(cci__rc *ep, uint32_t count) {
     struct ibv_mr *mr = NULL;
-    cci__rc_buffer *buffers, *plain;
+    cci__rc_buffer *buffers;
     uint32_t i;
     if (count > ep->srq_depth - ep->total_buffers) {
         return 0;
     }
     buffers = cci__rc_make_buffers(ep, count, ep->stride, &mr);
-    plain = buffers ? cci__rc_make_buffers(ep, count, ep->datagram, NULL) : NULL;
-    if (!plain) {
+    if (!buffers) {
         return 0;
     }
     ep->total_buffers += count;
@@ -5581,11 +6195,17 @@ static int cci__rc_add_buffers(cci__rc *ep, uint32_t count) {
         buffers[i].made_before = ep->buffers;
         ep->buffers = &buffers[i];
         cci__rc_give_buffer(ep, &buffers[i]);
-        plain[i].event.next = ep->free_plain;
-        ep->free_plain = &plain[i].event;
     }
     cci__rc_repost(ep);
     return 1;
+}
+
+/* Few of the receive buffers are left to the hardware, and there may be more. */
+static void cci__rc_grow_buffers(cci__rc *ep) {
+    uint32_t count = cci__min32(ep->recv_buf_count - ep->total_buffers, CCI__RC_MORE_RECVS);
+    if (cci__rc_may_grow(ep)) {
+        (void)cci__rc_grown(ep, cci__rc_add_buffers(ep, count));
+    }
 }
 
 static int cci__rc_make_tables(cci__rc *ep, const uint64_t *keys) {
@@ -5626,10 +6246,11 @@ static int cci__rc_limits(cci__rc *ep) {
     ep->depth = cci__min32(ep->device.rc_depth, (uint32_t)attr.max_qp_wr);
     ep->srq_depth = cci__min32(ep->device.srq_depth, (uint32_t)attr.max_srq_wr);
     ep->srq_depth = cci__min32(ep->srq_depth, (uint32_t)attr.max_cqe / 2);
-    ep->sends = cci__min32(CCI__RC_SENDS, (uint32_t)attr.max_cqe - ep->srq_depth);
+    ep->sends = cci__min32(CCI__VERBS_RC_SENDS, (uint32_t)attr.max_cqe - ep->srq_depth);
     ep->rd_atomic = cci__min32(16, cci__min32((uint32_t)attr.max_qp_rd_atom, (uint32_t)attr.max_qp_init_rd_atom));
     ep->rd_atomic = cci__max32(ep->rd_atomic, 1);
-    ep->inline_size = CCI__RC_INLINE;
+    ep->inline_asked = CCI__RC_INLINE;
+    ep->may_relax = ep->device.relaxed_ordering;
     ep->send_buf_count = ep->info.send_buf_count ? ep->info.send_buf_count : CCI__RC_BUFS;
     ep->recv_buf_count = cci__min32(ep->info.recv_buf_count ? ep->info.recv_buf_count : CCI__RC_BUFS, ep->srq_depth);
     ep->send_timeout_us = ep->info.send_timeout_us ? ep->info.send_timeout_us : CCI__RC_SEND_TIMEOUT_US;
@@ -5645,7 +6266,7 @@ static int cci__rc_make_queues(cci__rc *ep) {
     ep->srq = NULL;
     ep->cq = cci__ibv.create_cq(ep->context, (int)(ep->srq_depth + ep->sends), ep, ep->hw->channel, 0);
     if (!ep->cq) {
-        cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "no completion queue", errno);
+        cci__verbs_log_memory(CCI_LOG_ERROR, ep->hw->port.device, "no completion queue", errno, cci__rc_pinned(ep));
         return 0;
     }
     cci__verbs_share_channel(ep->hw, ep->cq);
@@ -5654,9 +6275,24 @@ static int cci__rc_make_queues(cci__rc *ep) {
     attr.attr.max_sge = 1;
     ep->srq = cci__ibv.create_srq(ep->pd, &attr);
     if (!ep->srq) {
-        cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "no shared receive queue", errno);
+        cci__verbs_log_memory(CCI_LOG_ERROR, ep->hw->port.device, "no shared receive queue", errno, cci__rc_pinned(ep));
         return 0;
     }
+    return 1;
+}
+
+/* Finds out, with a queue pair for nobody, how many bytes of a message a work request can have. 0: none can be made. */
+static int cci__rc_try_pair(cci__rc *ep) {
+    struct ibv_qp_init_attr attr;
+    struct ibv_qp *qp;
+    cci__rc_qp_attributes(ep, &attr);
+    qp = cci__verbs_make_qp(ep->pd, &attr, &ep->inline_size);
+    if (!qp) {
+        cci__verbs_log_memory(CCI_LOG_ERROR, ep->hw->port.device, "no queue pair for connections", errno, cci__rc_pinned(ep));
+        return 0;
+    }
+    ep->inline_asked = attr.cap.max_inline_data;
+    cci__verbs_check(ep->hw, cci__ibv.destroy_qp(qp), "destroying a queue pair");
     return 1;
 }
 
@@ -5736,13 +6372,15 @@ static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     if (!cci__rc_limits(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS) {
         return CCI_ERROR;
     }
-    if (!cci__rc_make_queues(ep) || !cci__rc_make_tables(ep, keys)) {
+    if (!cci__rc_make_queues(ep) || !cci__rc_try_pair(ep) || !cci__rc_make_tables(ep, keys)) {
         return CCI_ENOMEM;
     }
     cci_evq_init(&ep->evq);
     ep->evq.recv_limit = ep->recv_buf_count;
-    if (!cci__rc_add_messages(ep, ep->send_buf_count) || !cci__rc_add_rmas(ep, CCI__RC_RMAS) ||
-        !cci__rc_add_buffers(ep, ep->recv_buf_count)) {
+    if (!cci__rc_add_messages(ep, ep->info.send_buf_count ? ep->send_buf_count : CCI__VERBS_RC_FIRST_SENDS) ||
+        !cci__rc_add_rmas(ep, CCI__RC_RMAS) || !cci__rc_add_plain(ep, ep->recv_buf_count) ||
+        !cci__rc_add_buffers(ep, ep->info.recv_buf_count ? ep->recv_buf_count
+                                                         : cci__min32(CCI__VERBS_RC_FIRST_RECVS, ep->recv_buf_count))) {
         return CCI_ENOMEM;
     }
     ep->now_ns = ep->link->now(ep->handle);
@@ -5766,6 +6404,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     ep->info.os_handle = -1;
     ep->has_fd = fd != NULL;
     ep->os_handle.armed_ns = CCI__NEVER;
+    ep->empty_ns = CCI__RC_LAST_NS;
     ep->ready = ep->drained = CCI__CONN_NONE;
     ep->received.tail = &ep->received.head;
     ep->repost_tail = &ep->repost;
@@ -6254,8 +6893,8 @@ static int cci__rc_set_recv_count(cci__rc *ep, uint32_t count) {
         cci__rc_give_buffer(ep, buffer);
     }
     cci__rc_repost(ep);
-    if (count > ep->total_buffers && !cci__rc_add_buffers(ep, count - ep->total_buffers)) {
-        ep->recv_buf_count = ep->total_buffers;
+    if ((count > ep->total_buffers && !cci__rc_add_buffers(ep, count - ep->total_buffers)) || !cci__rc_add_plain(ep, count)) {
+        ep->recv_buf_count = cci__min32(ep->total_buffers, ep->total_plain);
         return CCI_ENOMEM;
     }
     ep->evq.recv_limit = count;
@@ -6423,8 +7062,12 @@ static cci__rc_item *cci__rc_new_message(cci__rc *ep, cci__rc_conn *conn, const 
     cci__rc_item *item = ep->free_messages;
     uint8_t *to;
     uint32_t i;
-    if (!item || ep->used_messages >= ep->send_buf_count) {
-        return NULL;
+    if (CCI__UNLIKELY(!item || ep->used_messages >= ep->send_buf_count)) {
+        if (ep->used_messages >= ep->send_buf_count || !cci__rc_may_grow(ep) ||
+            !cci__rc_grown(ep, cci__rc_add_messages(ep, cci__min32(ep->send_buf_count - ep->total_messages, CCI__RC_MORE_SENDS)))) {
+            return NULL;
+        }
+        item = ep->free_messages;
     }
     ep->free_messages = item->next;
     ep->used_messages++;
@@ -6578,6 +7221,22 @@ static void cci__rc_write_handle(cci__rc *ep, cci_rma_region_t *region, const st
     cci__store64(bytes, region->key);
 }
 
+/* IBV_ACCESS_RELAXED_ORDERING, which older headers don't have. */
+#define CCI__RC_RELAXED (1 << 20)
+
+/* Registers memory that may take parts of an RMA in any order, where the system lets it. */
+static struct ibv_mr *cci__rc_register(cci__rc *ep, void *start, uint64_t length, int access) {
+    int may_relax = CCI__VERBS_LOAD(ep->may_relax);
+    struct ibv_mr *mr = may_relax ? cci__ibv.reg_mr(ep->pd, start, (size_t)length, access | CCI__RC_RELAXED) : NULL;
+    if (!mr && (!may_relax || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
+        mr = cci__ibv.reg_mr(ep->pd, start, (size_t)length, access);
+        if (mr && may_relax) {
+            CCI__VERBS_STORE(ep->may_relax, 0); /* it was refused for that alone */
+        }
+    }
+    return mr;
+}
+
 static int cci__rc_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
                                 cci_rma_handle_t **handle) {
     cci__rc *ep = (cci__rc *)(void *)base;
@@ -6587,9 +7246,9 @@ static int cci__rc_rma_register(cci_endpoint_base_t *base, void *start, uint64_t
     if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0) {
         return CCI_EINVAL;
     }
-    mr = cci__ibv.reg_mr(ep->pd, start, (size_t)length, access | IBV_ACCESS_LOCAL_WRITE);
+    mr = cci__rc_register(ep, start, length, access | IBV_ACCESS_LOCAL_WRITE);
     if (!mr && !(flags & CCI_FLAG_WRITE)) {
-        mr = cci__ibv.reg_mr(ep->pd, start, (size_t)length, access); /* it may be read-only */
+        mr = cci__rc_register(ep, start, length, access); /* it may be read-only */
     }
     if (!mr) {
         return errno == ENOMEM || errno == EAGAIN ? CCI_ENOMEM : errno == EFAULT ? CCI_EINVAL : CCI_ENOBUFS;

@@ -18,11 +18,15 @@
 #define FAKE_LOG 256
 #define FAKE_SENDS 128
 #define FAKE_MRS 256
+#define FAKE_EVENTS 128
+
+/* What a device's port tells in /sys, for CCI_VERBS_READ_FILE. */
+static int fake_read_file(const char *path, char *text, size_t size);
 
 typedef struct fake_context {
     struct ibv_context pub; /* first */
     int device, is_open;
-    struct ibv_async_event events[16];
+    struct ibv_async_event events[FAKE_EVENTS];
     unsigned event_count;
 } fake_context;
 
@@ -45,6 +49,7 @@ typedef struct fake_srq {
     struct ibv_recv_wr recv[FAKE_RECVS];
     struct ibv_sge recv_piece[FAKE_RECVS];
     unsigned recv_first, recv_count;
+    uint64_t bytes;
 } fake_srq;
 
 /* A work request of a reliable connection that has not been done. */
@@ -57,7 +62,8 @@ typedef struct fake_send {
 typedef struct fake_qp {
     struct ibv_qp pub; /* first */
     int device;
-    uint32_t qkey;
+    uint32_t qkey, max_inline;
+    uint64_t bytes;
     struct ibv_recv_wr recv[FAKE_RECVS];
     struct ibv_sge recv_piece[FAKE_RECVS];
     unsigned recv_first, recv_count;
@@ -65,8 +71,12 @@ typedef struct fake_qp {
     unsigned group_count;
     /* of a reliable connection */
     uint32_t peer;
+    enum ibv_mtu mtu;
     fake_send sends[FAKE_SENDS];
     unsigned send_first, send_count;
+    /* of one with a shared receive queue: the buffer of a message that has come in part, and when it is given back */
+    struct ibv_recv_wr held;
+    int holds, last_due;
 } fake_qp;
 
 typedef struct fake_ah {
@@ -83,16 +93,35 @@ static struct {
     int link_layer;           /* IBV_LINK_LAYER_ETHERNET */
     int mtu;                  /* IBV_MTU_1024 */
     union ibv_gid gid[2][4];
+    const char *gid_type[2][4];      /* NULL: an older kernel, which does not tell */
+    const char *gid_interface[2][4]; /* the same; "": it has none here */
+    int gid_fails[2][4];             /* errno of address handles that leave by it */
+    int no_sys;                      /* /sys is not there */
+    enum ibv_transport_type transport;
+    int max_srq;
+    int no_qp_type[8];               /* queue pairs of these types are not offered: errno */
     uint16_t lid[2];
     uint16_t pkey[2];
     int ah_fails;             /* making address handles fails */
     uint64_t ah_takes_ns;     /* ... or takes so long */
     int drops;                /* the network loses everything */
     int max_inline, max_qp_wr;
+    int tells_inline; /* what a queue pair that asks for inline data gets, 0: what it asked for */
     int modify_fails;         /* changes of queue pairs fail */
     int destroy_fails;        /* destroying and deregistering reports an error, and does it */
     int reset_purges;         /* a queue pair that is reset takes its completions along, as with some drivers */
+    int relaxed_fails;        /* errno of registrations for relaxed ordering */
+    int fork_status;          /* what the library tells of fork(): 0 unsafe, 1 safe, 2 always safe */
+    int fork_fails;           /* errno: it can't be made safe */
+    int last_wqe;             /* polls after which a queue pair that failed has given its receive buffer back and tells so; -1: it
+                               * gives it back at once and never tells */
     /* what a test may read */
+    int relaxed, strict;      /* registrations of programs' memory, with relaxed ordering and without */
+    int fork_inits;           /* how often the library was told that the program may fork */
+    int shared_pages;         /* registrations of the library's own that have not whole pages */
+    int lost_buffers;         /* held by a queue pair that was reset or destroyed before it told that it has none */
+    int opened; /* how often a device was opened */
+    uint64_t pinned, most_pinned; /* bytes: of memory, and of queues as drivers make them */
     int contexts, pds, mrs, channels, cqs, srqs, qps, ahs, ahs_made, most_ahs;
     int post_count, largest_batch, signalled, inlined, sent;
     uint32_t next_qpn, next_rkey;
@@ -119,6 +148,30 @@ FAKE_FN void *fake_new(size_t size, int *counter) {
     return object;
 }
 
+static int fake_fork_init(void) {
+    fake.fork_inits++;
+    assert_int_equal(fake.mrs, 0); /* later is too late */
+    return fake.fork_fails;
+}
+
+static int fake_is_fork_initialized(void) {
+    return fake.fork_status;
+}
+
+/* Bytes that are pinned, and pinned no more. */
+FAKE_FN void fake_pin(uint64_t bytes) {
+    fake.pinned += bytes;
+    fake.most_pinned = fake.pinned > fake.most_pinned ? fake.pinned : fake.most_pinned;
+}
+
+FAKE_FN uint64_t fake_queue_bytes(uint32_t depth, uint32_t entry) {
+    uint64_t power = 1;
+    while (power < depth) {
+        power *= 2;
+    }
+    return power * entry;
+}
+
 /* ---- devices and ports ------------------------------------------------------------------------------------------ */
 
 static struct ibv_device **fake_get_device_list(int *count) {
@@ -131,6 +184,7 @@ static struct ibv_device **fake_get_device_list(int *count) {
     }
     for (i = 0; i < fake.device_count; i++) {
         snprintf(fake_devices[i].name, sizeof fake_devices[i].name, "fake%d", i);
+        fake_devices[i].transport_type = fake.transport;
         list[i] = &fake_devices[i];
     }
     *count = fake.device_count;
@@ -150,6 +204,7 @@ static int fake_query_device(struct ibv_context *context, struct ibv_device_attr
     attributes->phys_port_cnt = 1;
     attributes->max_qp_wr = fake.max_qp_wr;
     attributes->max_cqe = FAKE_WCS;
+    attributes->max_srq = fake.max_srq;
     attributes->max_srq_wr = FAKE_RECVS;
     attributes->max_qp_rd_atom = attributes->max_qp_init_rd_atom = 4;
     return 0;
@@ -168,6 +223,50 @@ static int fake_query_port(struct ibv_context *context, uint8_t port, void *attr
     a->active_speed = 32;
     a->gid_tbl_len = 4;
     a->lid = fake.lid[c->device];
+    return 0;
+}
+
+FAKE_FN int fake_put_text(char *text, size_t size, const char *what) {
+    if (what == NULL) {
+        errno = ENOENT;
+    } else if (what[0] == '\0') {
+        errno = EINVAL;
+    } else {
+        snprintf(text, size, "%s", what);
+        return 1;
+    }
+    return 0;
+}
+
+static int fake_read_file(const char *path, char *text, size_t size) {
+    char what[64], gid[INET6_ADDRSTRLEN];
+    int device, index = 0;
+    if (strncmp(path, "/sys/class/infiniband/", 22) != 0) {
+        return cci__verbs_read_file(path, text, size);
+    }
+    text[0] = '\0';
+    if (fake.no_sys || sscanf(path, "/sys/class/infiniband/fake%d/ports/1/%63s", &device, what) != 2 || device > 1) {
+        errno = ENOENT;
+        return 0;
+    }
+    if (strcmp(what, "state") == 0) {
+        return fake_put_text(text, size, fake.port_state[device] == IBV_PORT_ACTIVE ? "4: ACTIVE" : "1: DOWN");
+    }
+    if (strcmp(what, "link_layer") == 0) {
+        return fake_put_text(text, size, fake.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
+    }
+    index = strrchr(what, '/') != NULL ? atoi(strrchr(what, '/') + 1) : 4;
+    if (index < 4 && strncmp(what, "gids/", 5) == 0) {
+        inet_ntop(AF_INET6, fake.gid[device][index].raw, gid, sizeof gid);
+        return fake_put_text(text, size, gid);
+    }
+    if (index < 4 && strncmp(what, "gid_attrs/types/", 16) == 0) {
+        return fake_put_text(text, size, fake.gid_type[device][index]);
+    }
+    if (index < 4 && strncmp(what, "gid_attrs/ndevs/", 16) == 0) {
+        return fake_put_text(text, size, fake.gid_interface[device][index]);
+    }
+    errno = ENOENT;
     return 0;
 }
 
@@ -202,47 +301,59 @@ FAKE_FN void fake_silence(int fd) {
     assert_int_equal(read(fd, &count, sizeof count), sizeof count);
 }
 
+FAKE_FN struct ibv_async_event *fake_new_event(fake_context *c, enum ibv_event_type type) {
+    struct ibv_async_event *event = &c->events[c->event_count++];
+    assert_true(c->event_count <= FAKE_EVENTS);
+    memset(event, 0, sizeof *event);
+    event->event_type = type;
+    fake_ring(c->pub.async_fd);
+    return event;
+}
+
 /* Sends an event to all who have the device open. */
 FAKE_FN void fake_event(int device, enum ibv_event_type type) {
     int i;
     for (i = 0; i < FAKE_QPS; i++) {
         fake_context *c = fake.context[i];
         if (c != NULL && c->device == device) {
-            struct ibv_async_event *event = &c->events[c->event_count++];
-            memset(event, 0, sizeof *event);
-            event->event_type = type;
-            event->element.port_num = 1;
-            fake_ring(c->pub.async_fd);
+            fake_new_event(c, type)->element.port_num = 1;
         }
     }
 }
 
 /* Sends an event about a queue pair, or about its completion queue. */
 FAKE_FN void fake_event_of(const fake_qp *qp, enum ibv_event_type type) {
-    fake_context *c = (fake_context *)qp->pub.context;
-    struct ibv_async_event *event = &c->events[c->event_count++];
-    memset(event, 0, sizeof *event);
-    event->event_type = type;
+    struct ibv_async_event *event = fake_new_event((fake_context *)qp->pub.context, type);
     if (type == IBV_EVENT_CQ_ERR) {
         event->element.cq = qp->pub.recv_cq;
     } else {
         event->element.qp = (struct ibv_qp *)(uintptr_t)&qp->pub;
     }
-    fake_ring(c->pub.async_fd);
+}
+
+/* What the device has to tell about a queue pair goes with it. */
+FAKE_FN void fake_forget_events(const struct ibv_qp *qp) {
+    fake_context *c = (fake_context *)qp->context;
+    unsigned i, kept = 0, had = c->event_count;
+    for (i = 0; i < had; i++) {
+        if (c->events[i].event_type != IBV_EVENT_QP_LAST_WQE_REACHED || c->events[i].element.qp != qp) {
+            c->events[kept++] = c->events[i];
+        }
+    }
+    c->event_count = kept;
+    if (had > 0 && kept == 0) {
+        fake_silence(c->pub.async_fd);
+    }
 }
 
 /* Sends one about a completion queue or a shared receive queue. */
 FAKE_FN void fake_event_of_queue(struct ibv_context *context, enum ibv_event_type type, void *queue) {
-    fake_context *c = (fake_context *)context;
-    struct ibv_async_event *event = &c->events[c->event_count++];
-    memset(event, 0, sizeof *event);
-    event->event_type = type;
+    struct ibv_async_event *event = fake_new_event((fake_context *)context, type);
     if (type == IBV_EVENT_CQ_ERR) {
         event->element.cq = (struct ibv_cq *)queue;
     } else {
         event->element.srq = (struct ibv_srq *)queue;
     }
-    fake_ring(context->async_fd);
 }
 
 static int fake_get_async_event(struct ibv_context *context, struct ibv_async_event *event) {
@@ -379,6 +490,61 @@ FAKE_FN void fake_flush(fake_qp *q) {
     }
 }
 
+/* The first half of a message reaches a queue pair: it has one of the shared receive queue's buffers. */
+FAKE_FN void fake_arrive_half(fake_qp *q) {
+    fake_srq *srq = (fake_srq *)q->pub.srq;
+    assert_true(srq->recv_count > 0 && !q->holds);
+    q->held = srq->recv[srq->recv_first];
+    q->holds = 1;
+    srq->recv_first = (srq->recv_first + 1) % FAKE_RECVS;
+    srq->recv_count--;
+}
+
+/* A queue pair that has failed has no use for the rest of a message any more. */
+FAKE_FN void fake_give_back(fake_qp *q) {
+    struct ibv_wc wc;
+    if (q->holds) {
+        memset(&wc, 0, sizeof wc);
+        wc.wr_id = q->held.wr_id;
+        wc.status = IBV_WC_WR_FLUSH_ERR;
+        wc.qp_num = q->pub.qp_num;
+        q->holds = 0;
+        fake_complete(q->pub.recv_cq, &wc);
+    }
+    q->last_due = 0;
+    if (fake.last_wqe >= 0) {
+        fake_event_of(q, IBV_EVENT_QP_LAST_WQE_REACHED);
+    }
+}
+
+/* It is reset, or destroyed. */
+FAKE_FN void fake_let_go(fake_qp *q) {
+    fake.lost_buffers += q->holds;
+    q->holds = q->last_due = 0;
+}
+
+/* A queue pair fails, or is stopped. */
+FAKE_FN void fake_stop(fake_qp *q, enum ibv_qp_state before) {
+    q->pub.state = IBV_QPS_ERR;
+    fake_flush(q);
+    if (q->pub.srq != NULL && (before == IBV_QPS_RTR || before == IBV_QPS_RTS)) {
+        if (fake.last_wqe > 0) {
+            q->last_due = fake.last_wqe;
+        } else {
+            fake_give_back(q);
+        }
+    }
+}
+
+/* The peer refuses the oldest work request: both queue pairs have failed. */
+FAKE_FN void fake_refuse(fake_qp *q, fake_qp *peer, enum ibv_wc_status status) {
+    fake_done(q, &q->sends[q->send_first].wr, status);
+    q->send_first = (q->send_first + 1) % FAKE_SENDS;
+    q->send_count--;
+    fake_stop(q, q->pub.state);
+    fake_stop(peer, peer->pub.state);
+}
+
 /* Does what a queue pair has to do, as far as its peer lets it. */
 FAKE_FN void fake_run(fake_qp *q) {
     fake_qp *peer;
@@ -388,17 +554,16 @@ FAKE_FN void fake_run(fake_qp *q) {
         void *local = (void *)(uintptr_t)q->sends[q->send_first].piece.addr;
         int is_send = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM;
         uint8_t *remote = is_send || length == 0 ? NULL : fake_remote(peer, wr, length);
+        if (q->mtu != peer->mtu && length > 128u << (q->mtu < peer->mtu ? q->mtu : peer->mtu)) {
+            fake_refuse(q, peer, IBV_WC_REM_INV_REQ_ERR); /* packets of another size than the path has */
+            return;
+        }
         if (is_send) {
             if (!fake_arrive(peer, wr, local, length)) {
                 return;
             }
         } else if (remote == NULL && length > 0) {
-            fake_done(q, wr, IBV_WC_REM_ACCESS_ERR);
-            q->send_first = (q->send_first + 1) % FAKE_SENDS;
-            q->send_count--;
-            q->pub.state = peer->pub.state = IBV_QPS_ERR;
-            fake_flush(q);
-            fake_flush(peer);
+            fake_refuse(q, peer, IBV_WC_REM_ACCESS_ERR);
             return;
         } else if (length > 0) {
             memcpy(wr->opcode == IBV_WR_RDMA_READ ? local : remote, wr->opcode == IBV_WR_RDMA_READ ? remote : local,
@@ -415,6 +580,9 @@ FAKE_FN void fake_run_all(void) {
     for (i = 0; i < FAKE_QPS; i++) {
         if (fake.qp[i] != NULL && fake.qp[i]->pub.qp_type == IBV_QPT_RC) {
             fake_run(fake.qp[i]);
+            if (fake.qp[i]->last_due > 0 && --fake.qp[i]->last_due == 0) {
+                fake_give_back(fake.qp[i]);
+            }
         }
     }
 }
@@ -432,7 +600,8 @@ static int fake_post_reliable(fake_qp *q, struct ibv_send_wr *wr, struct ibv_sen
             send->piece = wr->sg_list[0];
         }
         if ((wr->send_flags & IBV_SEND_INLINE) && wr->num_sge > 0) {
-            assert_true(send->piece.length <= sizeof send->inlined);
+            assert_true(send->piece.length <= q->max_inline && send->piece.length <= sizeof send->inlined);
+            fake.inlined++;
             memcpy(send->inlined, (const void *)(uintptr_t)send->piece.addr, send->piece.length);
             send->piece.addr = (uintptr_t)send->inlined;
         }
@@ -622,7 +791,7 @@ static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
             length += wr->sg_list[i].length;
             assert_true((wr->send_flags & IBV_SEND_INLINE) != 0 || wr->sg_list[i].lkey == 77);
         }
-        assert_true((wr->send_flags & IBV_SEND_INLINE) == 0 || (int)length <= fake.max_inline);
+        assert_true((wr->send_flags & IBV_SEND_INLINE) == 0 || length <= q->max_inline);
         fake.inlined += (wr->send_flags & IBV_SEND_INLINE) != 0;
         fake_transmit(q, wr, bytes, length);
         if (wr->send_flags & IBV_SEND_SIGNALED) {
@@ -642,6 +811,7 @@ static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 static struct ibv_context *fake_open_device(struct ibv_device *device) {
     fake_context *c = (fake_context *)fake_new(sizeof *c, &fake.contexts);
     int i;
+    fake.opened++;
     if (c == NULL) {
         return NULL;
     }
@@ -689,9 +859,16 @@ static int fake_dealloc_pd(struct ibv_pd *pd) {
 }
 
 static struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *start, size_t length, int access) {
-    struct ibv_mr *mr = (struct ibv_mr *)fake_new(sizeof *mr, &fake.mrs);
+    struct ibv_mr *mr;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     int i;
-    (void)access;
+    if ((access & 1 << 20) != 0 && fake.relaxed_fails != 0) {
+        errno = fake.relaxed_fails;
+        return NULL;
+    }
+    *((access & 1 << 20) != 0 ? &fake.relaxed : &fake.strict) += access != IBV_ACCESS_LOCAL_WRITE;
+    fake.shared_pages += access == IBV_ACCESS_LOCAL_WRITE && (((uintptr_t)start | length) & (page - 1)) != 0;
+    mr = (struct ibv_mr *)fake_new(sizeof *mr, &fake.mrs);
     if (mr != NULL) {
         for (i = 0; i < FAKE_MRS && fake.mr[i] != NULL; i++) {
         }
@@ -700,6 +877,7 @@ static struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *start, size_t length,
         mr->pd = pd;
         mr->addr = start;
         mr->length = length;
+        fake_pin(length);
         mr->lkey = 77;
         mr->rkey = ++fake.next_rkey;
     }
@@ -711,6 +889,7 @@ static int fake_dereg_mr(struct ibv_mr *mr) {
     for (i = 0; i < FAKE_MRS; i++) {
         if (fake.mr[i] == mr) {
             fake.mr[i] = NULL;
+            fake.pinned -= mr->length;
         }
     }
     fake.mrs--;
@@ -746,6 +925,7 @@ static struct ibv_cq *fake_create_cq(struct ibv_context *context, int depth, voi
     q->pub.context = context;
     q->pub.channel = channel;
     q->pub.cqe = depth;
+    fake_pin(fake_queue_bytes((uint32_t)depth, 64));
     return &q->pub;
 }
 
@@ -771,6 +951,7 @@ static int fake_destroy_cq(struct ibv_cq *cq) {
         channel->bell_count = kept;
     }
     assert_int_equal(q->rang, q->acked);
+    fake.pinned -= fake_queue_bytes((uint32_t)cq->cqe, 64);
     fake.cqs--;
     free(q);
     return fake.destroy_fails ? EBUSY : 0;
@@ -784,6 +965,8 @@ static struct ibv_srq *fake_create_srq(struct ibv_pd *pd, struct ibv_srq_init_at
     assert_true(attributes->attr.max_wr <= FAKE_RECVS);
     q->pub.context = pd->context;
     q->pub.pd = pd;
+    q->bytes = fake_queue_bytes(attributes->attr.max_wr, 32);
+    fake_pin(q->bytes);
     return &q->pub;
 }
 
@@ -792,6 +975,7 @@ static int fake_destroy_srq(struct ibv_srq *srq) {
     for (i = 0; i < FAKE_QPS; i++) {
         assert_true(fake.qp[i] == NULL || fake.qp[i]->pub.srq != srq);
     }
+    fake.pinned -= ((fake_srq *)srq)->bytes;
     fake.srqs--;
     free(srq);
     return fake.destroy_fails ? EBUSY : 0;
@@ -800,6 +984,10 @@ static int fake_destroy_srq(struct ibv_srq *srq) {
 static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attributes) {
     fake_qp *q;
     int i;
+    if (fake.no_qp_type[attributes->qp_type] != 0) {
+        errno = fake.no_qp_type[attributes->qp_type];
+        return NULL;
+    }
     if ((int)attributes->cap.max_inline_data > fake.max_inline) {
         errno = EINVAL;
         return NULL;
@@ -811,6 +999,10 @@ static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr 
     if (q == NULL) {
         return NULL;
     }
+    q->max_inline = attributes->cap.max_inline_data;
+    if (fake.tells_inline > 0 && q->max_inline > 0) {
+        q->max_inline = attributes->cap.max_inline_data = (uint32_t)fake.tells_inline;
+    }
     q->pub.context = pd->context;
     q->pub.pd = pd;
     q->pub.send_cq = attributes->send_cq;
@@ -818,6 +1010,9 @@ static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr 
     q->pub.srq = attributes->srq;
     q->pub.qp_num = fake.next_qpn++;
     q->pub.qp_type = attributes->qp_type;
+    q->bytes = fake_queue_bytes(attributes->cap.max_send_wr, 64 + attributes->cap.max_inline_data) +
+               fake_queue_bytes(attributes->cap.max_recv_wr, 16);
+    fake_pin(q->bytes);
     q->device = ((fake_context *)pd->context)->device;
     fake.qp[i] = q;
     return &q->pub;
@@ -825,6 +1020,7 @@ static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr 
 
 static int fake_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int mask) {
     fake_qp *q = (fake_qp *)qp;
+    enum ibv_qp_state before = qp->state;
     if (fake.modify_fails) {
         return EIO;
     }
@@ -837,10 +1033,14 @@ static int fake_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int
     if (mask & IBV_QP_DEST_QPN) {
         q->peer = attributes->dest_qp_num;
     }
+    if (mask & IBV_QP_PATH_MTU) {
+        q->mtu = attributes->path_mtu;
+    }
     if (qp->state == IBV_QPS_ERR) {
-        fake_flush(q);
+        fake_stop(q, before);
     }
     if (qp->state == IBV_QPS_RESET) {
+        fake_let_go(q);
         q->recv_count = q->send_count = 0;
         if (fake.reset_purges) {
             fake_purge(qp->send_cq, qp->qp_num);
@@ -859,6 +1059,9 @@ static int fake_destroy_qp(struct ibv_qp *qp) {
             fake.qp[i] = NULL;
         }
     }
+    fake.pinned -= ((fake_qp *)qp)->bytes;
+    fake_let_go((fake_qp *)qp);
+    fake_forget_events(qp);
     fake.qps--;
     free(qp);
     return fake.destroy_fails ? EBUSY : 0;
@@ -875,6 +1078,10 @@ static struct ibv_ah *fake_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr
     fake.ahs_made++;
     if (fake.ah_fails) {
         errno = EHOSTUNREACH;
+        return NULL;
+    }
+    if (fake.gid_fails[((fake_context *)pd->context)->device][attributes->grh.sgid_index] != 0) {
+        errno = fake.gid_fails[((fake_context *)pd->context)->device][attributes->grh.sgid_index];
         return NULL;
     }
     ah = (fake_ah *)fake_new(sizeof *ah, &fake.ahs);
@@ -939,6 +1146,7 @@ FAKE_FN void fake_begin(void) {
     fake.pkey[1] = 0x8005;
     fake.max_inline = 256;
     fake.max_qp_wr = 4096;
+    fake.max_srq = 64;
     fake.next_qpn = 100;
     fake_set_gid(0, 0, "fe80::1");
     fake_set_gid(0, 1, "127.0.0.1");
@@ -954,8 +1162,12 @@ FAKE_FN void fake_begin(void) {
     FAKE(create_srq), FAKE(destroy_srq);
     FAKE(get_cq_event), FAKE(ack_cq_events), FAKE(create_qp), FAKE(modify_qp), FAKE(destroy_qp);
     FAKE(create_ah), FAKE(destroy_ah), FAKE(attach_mcast), FAKE(detach_mcast);
+    FAKE(fork_init), FAKE(is_fork_initialized);
 #undef FAKE
     cci__ibv_is_loaded = 1;
+    cci__ibv_may_fork = 0;
+    cci__verbs_known_count = 0;
+    fake.fork_status = 2;
 }
 
 /* Nothing may be left. */
@@ -968,6 +1180,7 @@ FAKE_FN void fake_end(void) {
     assert_int_equal(fake.srqs, 0);
     assert_int_equal(fake.qps, 0);
     assert_int_equal(fake.ahs, 0);
+    assert_int_equal(fake.pinned, 0);
 }
 
 #endif /* CCI_TEST_FAKE_VERBS_H */
