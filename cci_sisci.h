@@ -6155,7 +6155,7 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #include <sched.h>
 #include <sys/timerfd.h>
 
-#define CCI__SISCI_MAGIC 0x43434931u
+#define CCI__SISCI_MAGIC 0x43434932u /* of this version of what lies in shared memory */
 #define CCI__SISCI_LINE 64u
 #define CCI__SISCI_HEADER 16u
 #define CCI__SISCI_FIRST 48u         /* bytes of a record in its first line, and in each other */
@@ -6176,6 +6176,9 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_BATCH 16        /* records taken from a link at a time */
 #define CCI__SISCI_LOOK (UINT64_C(50000)) /* ns: how often those who poll look at the device */
 #define CCI__SISCI_HOT 8u          /* links looked at in each call, however idle */
+#define CCI__SISCI_MARKS 16384u    /* links of an endpoint: bits in its door */
+#define CCI__SISCI_MARKED_BATCH 64u /* links whose marks are followed in one call */
+#define CCI__SISCI_NO_MARK 0xffffffffu
 #define CCI__SISCI_ANSWERS 64u     /* links that clients are making at once */
 #define CCI__SISCI_IDLE (1000 * CCI__MS) /* how long a link outlives its last connection */
 #define CCI__SISCI_PATIENCE (10000 * CCI__MS) /* how long a handshake may take once the peer takes part in it */
@@ -6195,6 +6198,7 @@ enum { /* places in an inbox */
     CCI__SISCI_AT_LEFT = 268,
     CCI__SISCI_AT_SLEEP = 320,
     CCI__SISCI_AT_READY = 328,
+    CCI__SISCI_AT_WATCH = 332,
     CCI__SISCI_AT_BUSY = 384,
     CCI__SISCI_AT_DONE = 448,
     CCI__SISCI_AT_GRANT = 480,
@@ -6235,7 +6239,7 @@ typedef struct cci__sisci_card {
     uint32_t sleeps; /* the owner may want interrupts */
     uint64_t probe_at, probe; /* where this number is in the owner's memory */
     uint64_t regions_at;
-    uint32_t service, reserved; /* the number of the owner's door */
+    uint32_t service, mark; /* the numbers of the owner's door, and of the link's bit there */
 } cci__sisci_card;
 
 /* A hello is one word, the numbers of the client's inbox and of the server's: a client that is killed leaves it there
@@ -6249,6 +6253,9 @@ typedef struct cci__sisci_door {
     uint32_t magic, interrupt, count, reserved;
     uint64_t hello[CCI__SISCI_HELLOS];
     cci__sisci_far_hello far_hello[CCI__SISCI_HELLOS];
+    uint8_t unused[48];
+    uint32_t sleeps, unused_too[111]; /* sleeps: who marks a link rings, too */
+    uint64_t marks[CCI__SISCI_MARKS / 64]; /* links that are to be looked at */
 } cci__sisci_door;
 
 typedef struct cci__sisci_device {
@@ -6340,7 +6347,7 @@ enum { /* states of a link */
 
 /* What callbacks tell: they only set these. */
 typedef struct cci__sisci_news {
-    int door, attached, out; /* 1: connected, -1: failed or lost */
+    int door, attached, out, marks; /* 1: connected, -1: failed or lost */
 } cci__sisci_news;
 
 /* What callbacks of an adapter's library set, in threads of that library. */
@@ -6436,12 +6443,23 @@ typedef struct cci__sisci_permit {
     cci__sci_access access;
 } cci__sisci_permit;
 
+/* A link by the number of its bit in the door. */
+typedef struct cci__sisci_mark {
+    struct cci__sisci_link *link; /* NULL: the number is free */
+    uint32_t next_free;
+} cci__sisci_mark;
+
 typedef struct cci__sisci_link {
     cci_list_t node;   /* in hot or cold */
     cci_list_t notify; /* in `notify`: something was stored that the peer may be waiting for */
     cci_list_t step;   /* in `steps`: to be looked at with the device */
+    cci_list_t timed;  /* in `timed`: something is under way that has a deadline */
+    cci_list_t stuck;  /* in `stuck`: its next record waits for what the program holds */
+    cci_list_t idle;   /* in `idle`: a client's, without connections */
     struct cci__sisci *ep;
+    struct cci__sisci_link *same; /* the next in its bucket of `servers` */
     int state, is_client, is_hot, told; /* told: the peer knows that we sleep */
+    int is_watched; /* the peer marks the link with what it stores next */
     int is_over;                        /* lost, and all that had come is taken */
     cci__sisci_news news;
     uint64_t retry_ns, idle_ns; /* idle: when a link without connections is closed */
@@ -6451,8 +6469,12 @@ typedef struct cci__sisci_link {
     char owner[CCI__SCI_NAME]; /* of the door */
     /* SISCI */
     cci__sci_local_segment_t in_segment;
-    cci__sci_remote_segment_t out_segment, door_segment;
-    cci__sci_map_t in_map, out_map, door_map;
+    cci__sci_remote_segment_t out_segment, door_segment, marks_segment;
+    cci__sci_map_t in_map, out_map, door_map, marks_map;
+    cci__sisci_door *peer_door; /* where we mark the link */
+    uint32_t mark;              /* the number of its bit in our door */
+    uint32_t watch, watched;    /* the word that we have stored for the peer; the last of the peer's that we have obeyed */
+    int is_due_to_tell;         /* in `notify`: 2 for a record, 1 for what the peer only may wait for */
     cci__sci_remote_interrupt_t interrupt;
     int knocks; /* an interrupt is due as soon as it is connected */
     cci__sisci_card card; /* the peer's, checked */
@@ -6476,6 +6498,7 @@ typedef struct cci__sisci_link {
     uint32_t in_lines, tail, told_tail; /* told: acknowledged, by a word or a record */
     cci_list_t due;                     /* in `due`: there is something to acknowledge */
     uint32_t given_back, peer_disconnects, stalled;
+    int is_answering;     /* the record that waits was looked at, and its answer has no space in the ring */
     uint64_t stalled_ns; /* when the peer was last seen to have no buffer for what we sent */
     struct cci__sisci_conn *last; /* that a message came for */
     int batch;   /* records taken at a time */
@@ -6559,7 +6582,11 @@ typedef struct cci__sisci {
     cci__sisci_group *groups;
     uint32_t group_count;
     cci_wheel_t wheel;
-    cci_list_t hot, cold, notify, due, steps;
+    cci_list_t hot, cold, notify, due, steps, timed, stuck, idle;
+    cci__sisci_mark *marks; /* our links by their numbers */
+    uint32_t mark_count, mark_capacity, mark_free, mark_at; /* mark_at: the word of the door where the next look begins */
+    cci__sisci_link **servers; /* links to servers by node and service, in 2^n buckets */
+    uint32_t server_buckets, server_count;
     cci_list_t ending; /* connections that have ended, which the program is to be told of */
     cci__sisci_link *only; /* what a poll has to look at, if that is one link */
     cci_evq_event_t *free_ops;
@@ -6568,6 +6595,7 @@ typedef struct cci__sisci {
     int stopping, thread_sleeps;
     int is_asked; /* somebody waits for an acknowledgement */
     int is_short; /* something that has come waits for what the program holds */
+    int returned; /* the program has returned something meanwhile */
 #ifndef CCI_NO_THREADS
     int lock;
     pthread_t thread;
@@ -6651,11 +6679,47 @@ static void cci__sisci_store_long(void *p, uint64_t value) {
     __atomic_store_n((uint64_t *)p, value, __ATOMIC_RELEASE);
 }
 
-/* The peer may be waiting for what was just stored: it is told at the end of the call if it sleeps. */
-static void cci__sisci_touch(cci__sisci_link *link) {
-    if (link->card.sleeps && cci__list_empty(&link->notify)) {
-        cci__list_append(&link->ep->notify, &link->notify);
+/* ---- marks: links that are to be looked at ----
+ *
+ * A link to which nothing happens is not looked at. Before its owner turns away it stores a new word in the peer's inbox, `watch`, of
+ * which the lowest bit says whether acknowledgements count too. The peer compares that word, which lies in its own memory, with
+ * the last that it has obeyed: when they differ it sets the link's bit in the owner's door, once. Where neither side sleeps there is
+ * no fence between what is stored and the word that is read, so in a window of nanoseconds a mark can be missed: a link is
+ * looked at in another call after the word was stored, and all links are in turn. A sleeper's peers do have a fence. Any peer
+ * can set or clear bits of others, which costs these no more than that. */
+
+/* The owner of the inbox where something was stored wants to know of it. */
+static inline int cci__sisci_is_wanted(const cci__sisci_link *link, uint32_t watch, int is_record) {
+    return watch != link->watched && (is_record || (watch & 1));
+}
+
+static void cci__sisci_set_mark(cci__sisci_link *link, uint32_t watch) {
+    link->watched = watch;
+    (void)__atomic_fetch_or(&link->peer_door->marks[link->card.mark / 64], UINT64_C(1) << (link->card.mark & 63), __ATOMIC_SEQ_CST);
+}
+
+/* The peer may be waiting for what was just stored: it is told, at the end of the call if it may sleep. */
+static inline void cci__sisci_touch_for(cci__sisci_link *link, int is_record) {
+    if (CCI__UNLIKELY(link->card.sleeps)) {
+        link->is_due_to_tell |= 1 + is_record;
+        if (cci__list_empty(&link->notify)) {
+            cci__list_append(&link->ep->notify, &link->notify);
+        }
+    } else if (CCI__LIKELY(link->in != NULL)) {
+        uint32_t watch = __atomic_load_n((const uint32_t *)(const void *)(link->in + CCI__SISCI_AT_WATCH), __ATOMIC_RELAXED);
+        if (CCI__UNLIKELY(cci__sisci_is_wanted(link, watch, is_record)) && link->peer_door) {
+            cci__sisci_set_mark(link, watch);
+        }
     }
+}
+
+/* For a record, and for what the peer asked for only if it waits for it. */
+static inline void cci__sisci_touch(cci__sisci_link *link) {
+    cci__sisci_touch_for(link, 1);
+}
+
+static inline void cci__sisci_touch_lightly(cci__sisci_link *link) {
+    cci__sisci_touch_for(link, 0);
 }
 
 /* The link is looked at when the device is, until it wants nothing more from there: then news bring it back. */
@@ -7421,13 +7485,27 @@ static int cci__sisci_is_private(cci__sisci_link *link) {
 
 /* ---- telling peers ---- */
 
+/* 1: the peer has asked for a mark, and sleeps. */
+static int cci__sisci_mark_for_sleeper(cci__sisci_link *link, int is_record) {
+    uint32_t watch = cci__sisci_load(link->in + CCI__SISCI_AT_WATCH);
+    if (!cci__sisci_is_wanted(link, watch, is_record)) {
+        return 0;
+    }
+    cci__sisci_set_mark(link, watch);
+    CCI__SCI_FENCE(SEQ_CST); /* the mark before this, the sleeper's word after */
+    return cci__sisci_load(&link->peer_door->sleeps) != 0;
+}
+
 static void cci__sisci_notify(cci__sisci *ep) {
     CCI__SCI_FENCE(SEQ_CST); /* the store before this, the sleeper's word after */
     while (!cci__list_empty(&ep->notify)) {
         cci__sisci_link *link = CCI__CONTAINER(ep->notify.next, cci__sisci_link, notify);
+        int is_record = link->is_due_to_tell > 1;
         cci__list_remove(&link->notify);
         cci__list_init(&link->notify);
-        if (link->state == CCI__SISCI_OPEN && cci__sisci_load(link->in + CCI__SISCI_AT_SLEEP) != 0) {
+        link->is_due_to_tell = 0;
+        if (link->state == CCI__SISCI_OPEN && (link->mirror ? cci__sisci_load(link->in + CCI__SISCI_AT_SLEEP) != 0
+                                                            : cci__sisci_mark_for_sleeper(link, is_record))) {
             cci__sisci_wake_peer(link);
         }
     }
@@ -7439,15 +7517,18 @@ static inline void cci__sisci_flush(cci__sisci *ep) {
     }
 }
 
+/* The link is looked at in each call from now on. Those to which something happened last are the last of the list. */
 static void cci__sisci_heat(cci__sisci_link *link) {
     link->idle_rounds = 0;
     if (!link->is_hot) {
         link->is_hot = 1;
         link->ep->only = NULL;
         link->ep->hot_count++;
-        cci__list_remove(&link->node);
-        cci__list_append(&link->ep->hot, &link->node);
+    } else if (link->node.next == &link->ep->hot) {
+        return;
     }
+    cci__list_remove(&link->node);
+    cci__list_append(&link->ep->hot, &link->node);
 }
 
 static void cci__sisci_cool(cci__sisci_link *link) {
@@ -7457,6 +7538,26 @@ static void cci__sisci_cool(cci__sisci_link *link) {
         link->ep->hot_count--;
         cci__list_remove(&link->node);
         cci__list_append(&link->ep->cold, &link->node);
+    }
+}
+
+/* The next record waits for the program, or for space for an answer. */
+static int cci__sisci_is_stuck(const cci__sisci_link *link) {
+    return link->stalled == link->tail * 2 + 1;
+}
+
+/* Somebody waits for the peer to consume what we have sent. */
+static int cci__sisci_wants_acks(const cci__sisci_link *link) {
+    return !cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->owing) || cci__sisci_is_stuck(link);
+}
+
+/* From now on the peer marks the link when it stores a record, or anything that somebody here waits for. */
+static void cci__sisci_watch(cci__sisci_link *link) {
+    uint32_t acks = (uint32_t)cci__sisci_wants_acks(link);
+    if (!link->is_watched || acks > (link->watch & 1)) {
+        link->is_watched = 1;
+        link->watch = ((link->watch | 1) + 1) | acks;
+        cci__sisci_tell(link, CCI__SISCI_AT_WATCH, link->watch);
     }
 }
 
@@ -7498,9 +7599,17 @@ static cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, v
     return op;
 }
 
+/* Something is under way that has a deadline. */
+static inline void cci__sisci_watch_time(cci__sisci_link *link) {
+    if (CCI__UNLIKELY(cci__list_empty(&link->timed))) {
+        cci__list_append(&link->ep->timed, &link->timed);
+    }
+}
+
 /* Its completion comes when the peer has taken it. */
 static void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
     cci__list_append(&link->ops, &op->node);
+    cci__sisci_watch_time(link);
     link->is_busy = 1;
     if (op->conn->ops) {
         cci__list_append(op->conn->ops, &op->sibling);
@@ -7764,6 +7873,7 @@ static void cci__sisci_watch_silent(cci__sisci_link *link, cci__sisci_conn *conn
         conn->silent_mark = link->head;
         conn->conn.deadline_ns = 0;
         cci__list_append(&link->silent, &conn->asked);
+        cci__sisci_watch_time(link);
     }
 }
 
@@ -7885,6 +7995,9 @@ static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
         cci__sisci_attend(conn->link); /* it may be lost, and has waited for this */
         conn->link->idle_ns = cci__sci_now() + CCI__SISCI_IDLE;
         ep->idle_ns = cci__min64(ep->idle_ns, conn->link->idle_ns);
+        if (conn->link->is_client && cci__list_empty(&conn->link->idle)) {
+            cci__list_append(&ep->idle, &conn->link->idle);
+        }
     }
     cci_conn_close(&ep->conns, &conn->conn);
 }
@@ -8216,7 +8329,7 @@ static void cci__sisci_serve_bounce(cci__sisci *ep, cci__sisci_link *link, int i
     }
     cci__sisci_tell_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot,
                          bounce->number << 8 | (uint64_t)(uint8_t)status);
-    cci__sisci_touch(link);
+    cci__sisci_touch_lightly(link);
 }
 
 /* ---- memory that peers map ---- */
@@ -8532,32 +8645,33 @@ static void cci__sisci_take_ask(cci__sisci *ep, cci__sisci_link *link, const uin
     cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 4, permit->id);
     cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 8, (uint32_t)permit->access);
     cci__sisci_tell(link, CCI__SISCI_AT_GRANT + 12, head[3]);
-    cci__sisci_touch(link);
+    cci__sisci_touch_lightly(link);
 }
+
+static cci__sci_callback_action_t cci__sisci_on_in(void *arg, cci__sci_local_segment_t segment,
+                                                   cci__sci_segment_cb_reason_t reason, unsigned int node,
+                                                   unsigned int adapter, cci__sci_error_t status);
 
 /* May the process at the other end of this channel connect? To the register who has a link, to memory who has shown its
  * key. */
 static cci__sci_access cci__sisci_guard(void *arg, uint32_t id, const cci__sci_client *client) {
     cci__sisci *ep = (cci__sisci *)arg;
     cci__sci_access best = CCI__SCI_NO_ACCESS;
-    cci_list_t *lists[2], *at;
-    uint32_t i, k;
-    lists[0] = &ep->hot;
-    lists[1] = &ep->cold;
-    for (i = 0; i < 2; i++) {
-        for (at = lists[i]->next; at != lists[i]; at = at->next) {
-            const cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-            if (!link->in_segment || !cci__sci_is_client_of(link->in_segment, client)) {
-                continue;
-            }
-            if (id == ep->registry.id) {
-                return CCI__SCI_READS;
-            }
-            for (k = 0; k < CCI__SISCI_PERMITS; k++) {
-                const cci__sisci_permit *permit = &link->permit[k];
-                if (permit->id == id && permit->access > best && cci_rma_find(&ep->rma, permit->key, permit->region)) {
-                    best = permit->access;
-                }
+    const cci__sci_connection *c;
+    uint32_t k;
+    for (c = client->connections; c; c = c->next_of_client) {
+        const cci__sci_target *target = &c->served->target;
+        const cci__sisci_link *link = (const cci__sisci_link *)target->argument;
+        if (target->kind != CCI__SCI_SEGMENT || target->callback.local != cci__sisci_on_in) {
+            continue; /* not the inbox of a link */
+        }
+        if (id == ep->registry.id) {
+            return CCI__SCI_READS;
+        }
+        for (k = 0; k < CCI__SISCI_PERMITS; k++) {
+            const cci__sisci_permit *permit = &link->permit[k];
+            if (permit->id == id && permit->access > best && cci_rma_find(&ep->rma, permit->key, permit->region)) {
+                best = permit->access;
             }
         }
     }
@@ -8677,7 +8791,7 @@ static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
     place = CCI__SISCI_AT_RETURNS + 4 * (link->given_back % CCI__SISCI_RETURNS);
     link->given_back++;
     cci__sisci_tell(link, place, (link->given_back & 0xffffffu) << 8 | block);
-    cci__sisci_touch(link);
+    cci__sisci_touch_lightly(link);
 }
 
 /* What is in a record, copied out of shared memory. */
@@ -8755,6 +8869,7 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
     }
     if (conn && record->is_void) {
         if (!conn->skips && !cci__sisci_tell_voided(link, conn, link->tail + record->lines)) {
+            link->is_answering = 1;
             return CCI__SISCI_STALLED;
         }
         conn->skips = conn->conn.pub.attribute == CCI_CONN_ATTR_RO; /* nothing may come behind the gap */
@@ -8800,6 +8915,7 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
 static int cci__sisci_refuse(cci__sisci *ep, cci__sisci_link *link, uint32_t client, int has_buffer) {
     uint32_t head[4] = {0, 0, 0, CCI__SISCI_BUSY};
     if (!cci__sisci_post(link, CCI__SISCI_REJECT, client, head, sizeof head, NULL, 0)) {
+        link->is_answering = 1;
         return CCI__SISCI_STALLED;
     }
     if ((ep->refusals & (ep->refusals + 1)) == 0) { /* not each of many */
@@ -9036,7 +9152,7 @@ static void cci__sisci_acknowledge(cci__sisci_link *link) {
     if (link->told_tail != link->tail) {
         link->told_tail = link->tail;
         cci__sisci_tell(link, CCI__SISCI_AT_ACK, link->tail);
-        cci__sisci_touch(link);
+        cci__sisci_touch_lightly(link);
     }
 }
 
@@ -9116,11 +9232,16 @@ static inline void cci__sisci_expect_answer(const cci__sisci_link *link) {
     }
 }
 
-/* The next record waits for the program: the peer learns that, and how far we have got. */
+/* The next record waits for the program, or for space for an answer: the peer learns that, and how far we have got. What the peer
+ * has consumed counts from here: more is a reason to look again. */
 static void cci__sisci_stall(cci__sisci *ep, cci__sisci_link *link) {
-    if (link->stalled != link->tail * 2 + 1) {
-        link->stalled = link->tail * 2 + 1;
+    cci__sisci_see_freed(link);
+    if (!link->is_answering && cci__list_empty(&link->stuck)) {
         ep->is_short = 1;
+        cci__list_append(&ep->stuck, &link->stuck);
+    }
+    if (!cci__sisci_is_stuck(link)) {
+        link->stalled = link->tail * 2 + 1;
         cci__sisci_tell(link, CCI__SISCI_AT_ACK + 8, link->stalled);
         cci__sisci_acknowledge(link);
     }
@@ -9145,6 +9266,7 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
         if (!cci__sisci_read_record(link, &record)) {
             break;
         }
+        link->is_answering = 0;
         if (record.type == CCI__SISCI_MESSAGE || record.type == CCI__SISCI_BLOCK) {
             status = cci__sisci_take_message(ep, link, &record);
         } else if (record.type == CCI__SISCI_RMA_WRITE || record.type == CCI__SISCI_RMA_READ) {
@@ -9181,6 +9303,7 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
             link->told = 0;
             cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 0);
         }
+        link->is_watched = 0;
         cci__sisci_heat(link);
     }
     return count;
@@ -9203,6 +9326,16 @@ static cci__sci_callback_action_t cci__sisci_on_out(void *arg, cci__sci_remote_s
     cci__sisci_link *link = (cci__sisci_link *)arg;
     (void)segment;
     link->news.out = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
+    cci__sisci_attend(link);
+    link->ep->rounds = 0;
+    return CCI__SCI_CALLBACK_CONTINUE;
+}
+
+static cci__sci_callback_action_t cci__sisci_on_marks(void *arg, cci__sci_remote_segment_t segment,
+                                                      cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
+    cci__sisci_link *link = (cci__sisci_link *)arg;
+    (void)segment;
+    link->news.marks = reason == CCI__SCI_CB_CONNECT && status == CCI__SCI_ERR_OK ? 1 : -1;
     cci__sisci_attend(link);
     link->ep->rounds = 0;
     return CCI__SCI_CALLBACK_CONTINUE;
@@ -9287,6 +9420,7 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     card.probe = ep->probe;
     card.regions_at = (uint64_t)(uintptr_t)ep->regions;
     card.service = ep->service;
+    card.mark = link->mark;
     memcpy(link->in, &card, sizeof card);
     return cci__sisci_offer(ep, link->in_segment);
 }
@@ -9320,6 +9454,20 @@ static void cci__sisci_leave_interrupt(cci__sisci_link *link) {
     link->knocks = 0;
 }
 
+static void cci__sisci_leave_marks(cci__sisci_link *link) {
+    const cci__sci_functions *call = &link->ep->sci->call;
+    cci__sci_error_t error;
+    if (link->marks_map) {
+        call->SCIUnmapSegment(link->marks_map, 0, &error);
+    }
+    if (link->marks_segment) {
+        call->SCIDisconnectSegment(link->marks_segment, 0, &error);
+    }
+    link->marks_map = NULL;
+    link->marks_segment = NULL;
+    link->peer_door = NULL;
+}
+
 /* Takes down all that SISCI has of a link. */
 static void cci__sisci_take_down(cci__sisci_link *link) {
     const cci__sci_functions *call = &link->ep->sci->call;
@@ -9327,6 +9475,7 @@ static void cci__sisci_take_down(cci__sisci_link *link) {
     cci__sisci_drop_views(link);
     cci__sisci_leave_door(link);
     cci__sisci_leave_interrupt(link);
+    cci__sisci_leave_marks(link);
     cci__sisci_free_mirror(link);
     if (link->out_map) {
         call->SCIUnmapSegment(link->out_map, 0, &error);
@@ -9344,10 +9493,16 @@ static void cci__sisci_take_down(cci__sisci_link *link) {
     cci__list_init(&link->notify);
     cci__list_remove(&link->due);
     cci__list_init(&link->due);
+    cci__list_remove(&link->timed);
+    cci__list_init(&link->timed);
+    cci__list_remove(&link->stuck);
+    cci__list_init(&link->stuck);
     link->out_map = link->in_map = NULL;
     link->out_segment = NULL;
     link->in_segment = NULL;
     link->in = link->out = NULL;
+    link->watch = link->watched = 0;
+    link->is_watched = link->is_due_to_tell = 0;
     memset(&link->news, 0, sizeof link->news);
 }
 
@@ -9356,6 +9511,91 @@ static void cci__sisci_end_handshake(cci__sisci *ep, const cci__sisci_link *link
         ep->handshakes--;
         ep->answers -= !link->is_client;
     }
+}
+
+/* ---- links by their numbers, and by the servers to which they lead ---- */
+
+/* The number of a bit in our door for a link; 0: there is none, or no memory. */
+static int cci__sisci_take_number(cci__sisci *ep, cci__sisci_link *link) {
+    if (ep->mark_free == CCI__SISCI_NO_MARK && ep->mark_count == ep->mark_capacity) {
+        uint32_t capacity = ep->mark_capacity ? 2 * ep->mark_capacity : 64;
+        cci__sisci_mark *more =
+            capacity <= CCI__SISCI_MARKS ? (cci__sisci_mark *)cci_alloc(capacity * sizeof *more) : NULL;
+        if (!more) {
+            return 0;
+        }
+        if (ep->marks) {
+            memcpy(more, ep->marks, ep->mark_count * sizeof *more);
+            cci_release(ep->marks);
+        }
+        ep->marks = more;
+        ep->mark_capacity = capacity;
+    }
+    link->mark = ep->mark_free;
+    if (link->mark == CCI__SISCI_NO_MARK) {
+        link->mark = ep->mark_count++;
+    } else {
+        ep->mark_free = ep->marks[link->mark].next_free;
+    }
+    ep->marks[link->mark].link = link;
+    return 1;
+}
+
+static void cci__sisci_return_number(cci__sisci *ep, const cci__sisci_link *link) {
+    if (link->mark != CCI__SISCI_NO_MARK) {
+        ep->marks[link->mark].link = NULL;
+        ep->marks[link->mark].next_free = ep->mark_free;
+        ep->mark_free = link->mark;
+    }
+}
+
+static cci__sisci_link **cci__sisci_bucket(const cci__sisci *ep, uint32_t node, uint32_t service) {
+    uint32_t hash = (service ^ node << 16) * UINT32_C(2654435769);
+    return &ep->servers[(hash >> 8) & (ep->server_buckets - 1)];
+}
+
+static void cci__sisci_note_server(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_link **at = cci__sisci_bucket(ep, link->peer_node, link->service);
+    link->same = *at;
+    *at = link;
+    ep->server_count++;
+}
+
+static void cci__sisci_forget_server(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_link **at = link->is_client && ep->servers ? cci__sisci_bucket(ep, link->peer_node, link->service) : NULL;
+    while (at && *at && *at != link) {
+        at = &(*at)->same;
+    }
+    if (at && *at) {
+        *at = link->same;
+        ep->server_count--;
+    }
+}
+
+/* Sees that there are at least as many buckets as links; 0: there is no memory for the first. */
+static int cci__sisci_grow_buckets(cci__sisci *ep) {
+    uint32_t count = ep->server_buckets ? 2 * ep->server_buckets : 16, old_count = ep->server_buckets, i;
+    cci__sisci_link **old = ep->servers, **more;
+    if (ep->server_count < old_count) {
+        return 1;
+    }
+    more = (cci__sisci_link **)cci_alloc(count * sizeof *more);
+    if (!more) {
+        return old != NULL;
+    }
+    memset(more, 0, count * sizeof *more);
+    ep->servers = more;
+    ep->server_buckets = count;
+    ep->server_count = 0;
+    for (i = 0; i < old_count; i++) {
+        cci__sisci_link *link, *next;
+        for (link = old[i]; link; link = next) {
+            next = link->same;
+            cci__sisci_note_server(ep, link);
+        }
+    }
+    cci_release(old);
+    return 1;
 }
 
 static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
@@ -9368,8 +9608,11 @@ static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
     if (link->mirror) {
         cci__sisci_drop_mirror(link->mirror);
     }
+    cci__sisci_forget_server(ep, link);
+    cci__sisci_return_number(ep, link);
     cci__list_remove(&link->node);
     cci__list_remove(&link->step);
+    cci__list_remove(&link->idle);
     cci_release(link);
 }
 
@@ -9379,12 +9622,20 @@ static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
         return NULL;
     }
     memset(link, 0, sizeof *link);
+    link->mark = CCI__SISCI_NO_MARK;
+    if (!ep->port && !cci__sisci_take_number(ep, link)) {
+        cci_release(link);
+        return NULL;
+    }
     link->ep = ep;
     link->items_tail = &link->items;
     link->batch = 1;
     cci__list_init(&link->notify);
     cci__list_init(&link->due);
     cci__list_init(&link->step);
+    cci__list_init(&link->timed);
+    cci__list_init(&link->stuck);
+    cci__list_init(&link->idle);
     cci__list_init(&link->ops);
     cci__list_init(&link->owing);
     cci__list_init(&link->asked);
@@ -9416,24 +9667,18 @@ static void cci__sisci_knock(cci__sisci *ep, cci__sisci_link *link) {
 
 /* The link to a server, made when there is none. */
 static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t node, uint32_t service) {
-    cci_list_t *lists[2], *at;
-    cci__sisci_link *link;
-    int i;
-    lists[0] = &ep->hot;
-    lists[1] = &ep->cold;
-    for (i = 0; i < 2; i++) {
-        for (at = lists[i]->next; at != lists[i]; at = at->next) {
-            link = CCI__CONTAINER(at, cci__sisci_link, node);
-            if (link->is_client && link->service == service && link->peer_node == node &&
-                link->state != CCI__SISCI_LOST) {
-                return link;
-            }
-        }
+    cci__sisci_link *link = ep->servers ? *cci__sisci_bucket(ep, node, service) : NULL;
+    while (link && (link->service != service || link->peer_node != node)) {
+        link = link->same;
     }
-    link = cci__sisci_new_link(ep, 1);
+    if (link) {
+        return link;
+    }
+    link = cci__sisci_grow_buckets(ep) ? cci__sisci_new_link(ep, 1) : NULL;
     if (link) {
         link->peer_node = node;
         link->service = service;
+        cci__sisci_note_server(ep, link);
         cci__sisci_knock(ep, link);
         ep->rounds = 0;
     }
@@ -9652,8 +9897,12 @@ static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
         return 0;
     }
     link->vm = cci__sisci_try_vm(link);
-    link->told = cci__sisci_is_sleeper(ep);
-    cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, (uint32_t)link->told);
+    if (!link->mirror) {
+        cci__sisci_watch(link);
+    } else {
+        link->told = cci__sisci_is_sleeper(ep);
+        cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, (uint32_t)link->told);
+    }
     cci__sisci_tell(link, CCI__SISCI_AT_READY, 1);
     link->state = CCI__SISCI_READY;
     if (link->card.sleeps) {
@@ -9663,6 +9912,23 @@ static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
     }
     cci__sisci_save_descriptors(link);
     return 1;
+}
+
+/* The peer's door is connected: that is where we mark the link. 0: it is not one, or not the peer's. */
+static int cci__sisci_map_marks(cci__sisci_link *link) {
+    cci__sci_error_t error;
+    if (link->card.mark >= CCI__SISCI_MARKS || !cci__sci_is_same_peer(link->marks_segment, link->out_segment)) {
+        return 0;
+    }
+    link->peer_door = (cci__sisci_door *)(uintptr_t)link->ep->sci->call.SCIMapRemoteSegment(
+        link->marks_segment, &link->marks_map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
+    if (error != CCI__SCI_ERR_OK) {
+        link->marks_map = NULL;
+        link->peer_door = NULL;
+        return 0;
+    }
+    cci__sisci_save_descriptor(link->marks_segment);
+    return cci__sisci_load(&link->peer_door->magic) == CCI__SISCI_MAGIC;
 }
 
 /* The parts come in any order; 0: the link has failed. */
@@ -9675,9 +9941,14 @@ static int cci__sisci_step_join(cci__sisci *ep, cci__sisci_link *link) {
         if (!link->is_client && link->card.sleeps) {
             cci__sisci_connect_interrupt(link, link->card.interrupt);
         }
-        if (!link->interrupt && link->card.sleeps) {
+        if ((!link->interrupt && link->card.sleeps) ||
+            (!link->mirror && !cci__sisci_connect_segment(link, &link->marks_segment, link->card.service,
+                                                          cci__sisci_on_marks, link))) {
             return 0;
         }
+    }
+    if (link->news.marks < 0 || (link->news.marks > 0 && !link->peer_door && !cci__sisci_map_marks(link))) {
+        return 0;
     }
     if (link->interrupt) {
         state = cci__sisci_interrupt_state(link);
@@ -9685,7 +9956,8 @@ static int cci__sisci_step_join(cci__sisci *ep, cci__sisci_link *link) {
     if (state != CCI__SCI_CONNECTING && state != CCI__SCI_CONNECTED) {
         return 0;
     }
-    return !link->out || state == CCI__SCI_CONNECTING || link->news.attached == 0 || cci__sisci_close_inbox(ep, link);
+    return !link->out || (!link->mirror && !link->peer_door) || state == CCI__SCI_CONNECTING || link->news.attached == 0 ||
+           cci__sisci_close_inbox(ep, link);
 }
 
 static void cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
@@ -9749,6 +10021,7 @@ static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
     link->peer_disconnects = cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4);
     cci__sisci_settle(ep, link);
     link->state = CCI__SISCI_LOST;
+    cci__sisci_forget_server(ep, link);
     cci__sisci_drop_views(link);
     while (!cci__list_empty(&link->ops)) {
         cci__sisci_fail_op(ep, link, CCI__CONTAINER(link->ops.next, cci__sisci_op, node), CCI_ERR_DISCONNECTED);
@@ -10345,14 +10618,14 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
         if (!cci__list_empty(&link->silent)) {
             link->idle_rounds = 0;
         }
-    }
+    } /* through an adapter there are no marks */
     if (CCI__UNLIKELY(cci__sisci_is_drained(link))) {
         cci__sisci_end_link(ep, link);
     }
     link->is_busy = !cci__list_empty(&link->due) || !cci__list_empty(&link->ops) || link->items ||
                     !cci__list_empty(&link->owing) || (link->views && link->views->is_asking);
     /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
-    if (count == 0 && ++link->idle_rounds > 1000 && ep->hot_count > CCI__SISCI_HOT &&
+    if (link->mirror && count == 0 && ++link->idle_rounds > 1000 && ep->hot_count > CCI__SISCI_HOT &&
         (link->told || !cci__sisci_is_sleeper(ep))) {
         cci__sisci_cool(link);
     }
@@ -10573,13 +10846,15 @@ static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
 
 /* Closes the links of a client on which there has been no connection for a while, once the peer knows all that it must.
  * The peer then finds its side lost. */
-static void cci__sisci_close_idle(cci__sisci *ep, cci_list_t *list) {
+static void cci__sisci_close_idle(cci__sisci *ep) {
     cci_list_t *at, *next;
     cci__sisci_record record;
-    for (at = list->next; at != list; at = next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+    for (at = ep->idle.next; at != &ep->idle; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, idle);
         next = at->next;
-        if (link->state != CCI__SISCI_OPEN || !link->is_client || link->conn_count > 0) {
+        if (link->state != CCI__SISCI_OPEN || link->conn_count > 0) {
+            cci__list_remove(&link->idle);
+            cci__list_init(&link->idle);
             continue;
         }
         cci__sisci_see_freed(link);
@@ -10595,24 +10870,27 @@ static void cci__sisci_close_idle(cci__sisci *ep, cci_list_t *list) {
 /* Looks at the clock, and at all that depends on it; gives the next deadline. */
 static uint64_t cci__sisci_timers(cci__sisci *ep) {
     cci_timer_t *timer;
-    cci_list_t *at;
+    cci_list_t *at, *next;
     uint64_t earliest_ns = CCI__NEVER;
     ep->now_ns = cci__sci_now();
     ep->scan_ns = ep->now_ns + 2 * CCI__MS;
     while ((timer = cci__wheel_expire(&ep->wheel, ep->now_ns)) != NULL) {
         cci__sisci_on_timer(ep, CCI__CONTAINER(timer, cci__sisci_conn, conn.timer));
     }
-    for (at = ep->hot.next; at != &ep->hot; at = at->next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+    for (at = ep->timed.next; at != &ep->timed; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, timed);
+        next = at->next;
         if (link->state == CCI__SISCI_OPEN &&
             (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->silent))) {
             earliest_ns = cci__min64(earliest_ns, cci__sisci_expire(ep, link));
+        } else {
+            cci__list_remove(&link->timed);
+            cci__list_init(&link->timed);
         }
     }
     if (ep->idle_ns <= ep->now_ns) {
         ep->idle_ns = CCI__NEVER;
-        cci__sisci_close_idle(ep, &ep->hot);
-        cci__sisci_close_idle(ep, &ep->cold);
+        cci__sisci_close_idle(ep);
     }
     earliest_ns = cci__min64(earliest_ns, ep->idle_ns);
     if (cci__sisci_must_look(ep)) {
@@ -10629,12 +10907,16 @@ static inline int cci__sisci_is_quiet(const cci__sisci_link *link) {
     return !link->is_busy && (!link->in || cci__sisci_load(cci__sisci_next_line(link)) != link->tail * 2 + 1);
 }
 
-/* Interrupts may have come from links that are not looked at otherwise. */
+/* Interrupts may have come from links that are not looked at otherwise: those through an adapter, others are marked. */
 static void cci__sisci_wake_up(cci__sisci *ep) {
     cci_list_t *at, *next;
     ep->sleeping = 0;
     cci__sisci_take_interrupts(ep);
     cci__sisci_tell_groups(ep, 0);
+    if (!ep->port) {
+        cci__sisci_store(&ep->door->sleeps, 0);
+        return;
+    }
     for (at = ep->cold.next; at != &ep->cold; at = next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
         next = at->next;
@@ -10674,31 +10956,149 @@ static inline cci__sisci_link *cci__sisci_only(const cci__sisci *ep) {
                : NULL;
 }
 
-/* One round of work; 1 if anything came. */
-static int cci__sisci_pump(cci__sisci *ep) {
-    cci_list_t *at, *next;
-    int came = 0, is_late = 0;
-    uint32_t round = ep->rounds++;
-    if (CCI__UNLIKELY((round & 31) == 0 || ep->sleeping || ep->handshakes > 0)) {
-        is_late = cci__sisci_look_around(ep, round);
+/* The program has returned something: a link whose next record waits for that is looked at, one in each call while there is a buffer
+ * for it, so that each of many gets its turn; all of them if there is none, for a long message may need none. */
+static void cci__sisci_look_at_stuck(cci__sisci *ep) {
+    int has_event = ep->evq.free_events[CCI_EVQ_RECV] && ep->evq.recv_out < ep->evq.recv_limit, is_last;
+    cci__sisci_group *group;
+    for (group = ep->groups; group; group = group->next) {
+        group->stalled = 0;
     }
-    for (at = ep->hot.next; at != &ep->hot; at = next) {
+    do {
+        is_last = !has_event || ep->evq.free_buffers;
+        if (has_event && !cci__list_empty(&ep->stuck)) {
+            cci__sisci_link *link = CCI__CONTAINER(ep->stuck.next, cci__sisci_link, stuck);
+            cci__list_remove(&link->stuck);
+            cci__list_init(&link->stuck);
+            cci__sisci_heat(link);
+        }
+    } while (!is_last && !cci__list_empty(&ep->stuck));
+    ep->is_short = !cci__list_empty(&ep->stuck);
+    ep->returned = ep->is_short && is_last && has_event;
+}
+
+static int cci__sisci_serve_hot(cci__sisci *ep) {
+    cci_list_t *at = ep->hot.next, *next;
+    uint32_t left;
+    int came = 0;
+    for (left = ep->hot_count; left > 0 && at != &ep->hot; left--, at = next) { /* what is served may go to the end */
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
         next = at->next;
-        if (cci__sisci_is_quiet(link) && ep->hot_count <= CCI__SISCI_HOT) {
+        if (cci__sisci_is_quiet(link) && (!link->mirror || ep->hot_count <= CCI__SISCI_HOT)) {
             link->batch = 1;
             continue;
         }
         came |= cci__sisci_serve(ep, link);
     }
+    return came;
+}
+
+/* Looks at the links that one word of marks tells of; how many. */
+static uint32_t cci__sisci_follow_word(cci__sisci *ep, uint32_t word, int *came) {
+    uint64_t bits = __atomic_exchange_n(&ep->door->marks[word], 0, __ATOMIC_SEQ_CST);
+    uint32_t count = 0;
+    for (; bits; bits &= bits - 1, count++) {
+        uint32_t number = word * 64 + cci__ctz64(bits);
+        cci__sisci_link *link = number < ep->mark_count ? ep->marks[number].link : NULL;
+        if (link) {
+            link->is_watched = 0; /* its peer will not mark it again */
+            cci__sisci_heat(link);
+            *came |= !cci__sisci_is_quiet(link) && cci__sisci_serve(ep, link);
+        }
+    }
+    return count;
+}
+
+/* Looks at the links that are marked, as far as there are not too many: then the others come first in the next call. */
+static int cci__sisci_follow_marks(cci__sisci *ep) {
+    uint32_t words = (ep->mark_count + 63) / 64, begin = ep->mark_at < words ? ep->mark_at : 0, i, count = 0;
+    int came = 0;
+    ep->mark_at = 0;
+    for (i = 0; i < words && count < CCI__SISCI_MARKED_BATCH; i++) {
+        uint32_t word = begin + i < words ? begin + i : begin + i - words;
+        if (__atomic_load_n(&ep->door->marks[word], __ATOMIC_RELAXED) != 0) {
+            count += cci__sisci_follow_word(ep, word, &came);
+            ep->mark_at = word + 1;
+        }
+    }
+    return came;
+}
+
+static int cci__sisci_has_marks(const cci__sisci *ep) {
+    uint32_t i, words = ep->port ? 0 : (ep->mark_count + 63) / 64;
+    for (i = 0; i < words; i++) {
+        if (__atomic_load_n(&ep->door->marks[i], __ATOMIC_RELAXED) != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* A record that can be taken. One that waits can be when the peer has withdrawn it, unless that is known already. */
+static int cci__sisci_has_record(const cci__sisci_link *link) {
+    const uint8_t *line = cci__sisci_next_line(link);
+    return cci__sisci_load(line) == link->tail * 2 + 1 &&
+           (!cci__sisci_is_stuck(link) || (!link->is_answering && (cci__sisci_load(line + 4) & CCI__SISCI_VOID)));
+}
+
+/* Something has come, or an acknowledgement that somebody waits for. */
+static int cci__sisci_has_work(cci__sisci_link *link) {
+    if (link->state < CCI__SISCI_OPEN || !link->in) {
+        return 0;
+    }
+    return cci__sisci_has_record(link) || cci__sisci_is_drained(link) ||
+           (cci__sisci_wants_acks(link) && (int32_t)(cci__sisci_load(link->in + CCI__SISCI_AT_ACK) - link->freed) > 0);
+}
+
+/* There are more links than are looked at in each call: the peers of those to which nothing has happened for longest are told to mark
+ * them, and in another call such a link is left alone. */
+static void cci__sisci_leave_quiet_ones(cci__sisci *ep) {
+    cci_list_t *at = ep->hot.next, *next;
+    uint32_t left;
+    for (left = ep->hot_count - CCI__SISCI_HOT; left > 0 && at != &ep->hot; left--, at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
+        next = at->next;
+        if (link->mirror || !cci__list_empty(&link->due) || cci__sisci_has_work(link) || cci__sisci_can_move(link)) {
+            continue;
+        }
+        if (link->is_watched || link->state != CCI__SISCI_OPEN) {
+            cci__sisci_cool(link);
+        } else {
+            cci__sisci_watch(link);
+        }
+    }
+}
+
+/* One of the links that are left alone, by turns: a mark may have been missed. */
+static int cci__sisci_look_at_a_cold_one(cci__sisci *ep) {
+    cci__sisci_link *link = CCI__CONTAINER(ep->cold.next, cci__sisci_link, node);
+    cci__list_remove(&link->node);
+    cci__list_append(&ep->cold, &link->node);
+    return !cci__sisci_is_quiet(link) && cci__sisci_serve(ep, link);
+}
+
+/* One round of work; 1 if anything came. */
+static int cci__sisci_pump(cci__sisci *ep) {
+    int came, is_late = 0;
+    uint32_t round = ep->rounds++;
+    if (CCI__UNLIKELY((round & 31) == 0 || ep->sleeping || ep->handshakes > 0)) {
+        is_late = cci__sisci_look_around(ep, round);
+    }
+    if (CCI__UNLIKELY(ep->returned)) {
+        cci__sisci_look_at_stuck(ep);
+    }
+    came = cci__sisci_serve_hot(ep);
+    if (ep->mark_count > 0) {
+        came |= cci__sisci_follow_marks(ep);
+    }
     if (ep->groups) {
         came |= cci__sisci_hear_groups(ep);
     }
-    if (!cci__list_empty(&ep->cold)) { /* one of the others, by turns */
-        cci__sisci_link *link = CCI__CONTAINER(ep->cold.next, cci__sisci_link, node);
-        cci__list_remove(&link->node);
-        cci__list_append(&ep->cold, &link->node);
-        came |= !cci__sisci_is_quiet(link) && cci__sisci_serve(ep, link);
+    if (!cci__list_empty(&ep->cold) && (ep->port || (round & 7) == 0)) {
+        came |= cci__sisci_look_at_a_cold_one(ep);
+    }
+    if (ep->hot_count > CCI__SISCI_HOT) {
+        cci__sisci_leave_quiet_ones(ep);
     }
     if (CCI__UNLIKELY(is_late)) {
         (void)cci__sisci_timers(ep);
@@ -10714,34 +11114,38 @@ static int cci__sisci_has_events(const cci__sisci *ep) {
     return ep->evq.urgent.head || ep->evq.done.head || ep->received.head;
 }
 
-/* Something has come, or an acknowledgement that somebody waits for. */
-static int cci__sisci_has_work(cci__sisci_link *link) {
-    if (link->state < CCI__SISCI_OPEN || !link->in) {
-        return 0;
+/* Tells a peer that it must interrupt from now on; 0: it can't be told. */
+static int cci__sisci_tell_sleep(cci__sisci_link *link) {
+    if (!link->mirror) {
+        if (link->out && (link->state == CCI__SISCI_READY || link->state == CCI__SISCI_OPEN)) {
+            cci__sisci_watch(link);
+        }
+        return 1;
     }
-    return (cci__sisci_load(cci__sisci_next_line(link)) == link->tail * 2 + 1 &&
-            (link->stalled != link->tail * 2 + 1 || (cci__sisci_load(cci__sisci_next_line(link) + 4) & CCI__SISCI_VOID))) ||
-           cci__sisci_is_drained(link) ||
-           ((!cci__list_empty(&link->ops) || link->items) &&
-            (int32_t)(cci__sisci_load(link->in + CCI__SISCI_AT_ACK) - link->freed) > 0);
+    if (!link->told && link->state == CCI__SISCI_OPEN) {
+        link->told = 1;
+        cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 1);
+    }
+    return cci__sisci_confirm_sleep(link);
 }
 
 /* Tells all peers that they must interrupt from now on; 0 if something came meanwhile. */
 static int cci__sisci_lie_down(cci__sisci *ep) {
     cci_list_t *at;
+    if (ep->returned) {
+        return 0;
+    }
     for (at = ep->hot.next; at != &ep->hot; at = at->next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (!link->told && link->state == CCI__SISCI_OPEN) {
-            link->told = 1;
-            cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 1);
-        }
-        if (link->mirror && !cci__sisci_confirm_sleep(link)) {
+        if (!cci__sisci_tell_sleep(CCI__CONTAINER(at, cci__sisci_link, node))) {
             return 0;
         }
     }
+    if (!ep->port) {
+        cci__sisci_store(&ep->door->sleeps, 1);
+    }
     cci__sisci_tell_groups(ep, 1);
-    CCI__SCI_FENCE(SEQ_CST); /* the word before this, the peers' stores after */
-    if (cci__sisci_groups_have_work(ep)) {
+    CCI__SCI_FENCE(SEQ_CST); /* the words before this, the peers' stores after */
+    if (cci__sisci_groups_have_work(ep) || cci__sisci_has_marks(ep)) {
         return 0;
     }
     for (at = ep->hot.next; at != &ep->hot; at = at->next) {
@@ -10764,9 +11168,11 @@ static void cci__sisci_set_readable(cci__sisci *ep, int readable) {
     (void)n;
 }
 
+/* An alarm that comes too early costs a look at the clock, and moving it a system call: so it is moved only to an earlier time,
+ * and when it has gone off. */
 static void cci__sisci_set_alarm(cci__sisci *ep, uint64_t at_ns) {
     struct itimerspec when;
-    if (at_ns == ep->armed_ns && at_ns > ep->now_ns) {
+    if (at_ns >= ep->armed_ns && ep->armed_ns > ep->now_ns) {
         return;
     }
     ep->armed_ns = at_ns;
@@ -11039,6 +11445,8 @@ static void cci__sisci_free(cci__sisci *ep) {
     }
     cci__sisci_free_links(ep, &ep->hot);
     cci__sisci_free_links(ep, &ep->cold);
+    cci_release(ep->marks);
+    cci_release(ep->servers);
     cci__sisci_close_fd(ep->epoll);
     cci__sisci_close_fd(ep->self);
     cci__sisci_close_fd(ep->timer);
@@ -11126,7 +11534,11 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     cci__list_init(&ep->notify);
     cci__list_init(&ep->due);
     cci__list_init(&ep->steps);
+    cci__list_init(&ep->timed);
+    cci__list_init(&ep->stuck);
+    cci__list_init(&ep->idle);
     cci__list_init(&ep->ending);
+    ep->mark_free = CCI__SISCI_NO_MARK;
     ep->now_ns = cci__sci_now();
     cci__wheel_init(&ep->wheel, ep->now_ns);
     status = cci__sisci_start(ep, service);
@@ -11327,31 +11739,9 @@ static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, co
     return status;
 }
 
-/* Links of a list whose next record waits for the program count as work again. */
-static void cci__sisci_retry_links(const cci_list_t *list) {
-    cci_list_t *at, *next;
-    for (at = list->next; at != list; at = next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        next = at->next;
-        if (link->stalled == link->tail * 2 + 1) {
-            link->stalled = 0;
-            cci__sisci_heat(link); /* only hot ones are looked at before sleep */
-        }
-    }
-}
-
-/* The program has given something back: what waits for that counts as work again, and keeps a sleeper awake. */
+/* The program has given something back: what waits for that is looked at again, before a sleeper sleeps. */
 static inline void cci__sisci_retry(cci__sisci *ep) {
-    cci__sisci_group *group;
-    if (CCI__LIKELY(!ep->is_short) || !cci__sisci_is_sleeper(ep)) {
-        return; /* who polls looks at everything in any case */
-    }
-    ep->is_short = 0;
-    cci__sisci_retry_links(&ep->hot);
-    cci__sisci_retry_links(&ep->cold);
-    for (group = ep->groups; group; group = group->next) {
-        group->stalled = 0;
-    }
+    ep->returned |= ep->is_short;
 }
 
 /* Takes back an event of a message: its block goes back to the peer. */
@@ -11751,6 +12141,7 @@ static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_co
     if (op) {
         op->item = item;
     }
+    cci__sisci_watch_time(link);
     *link->items_tail = item;
     link->items_tail = &item->next;
     link->is_busy = 1;
@@ -12132,6 +12523,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     if (item->has_message) {
         memcpy(item->buffer, call->msg, call->msg_len);
     }
+    cci__sisci_watch_time(link);
     *link->items_tail = item;
     link->items_tail = &item->next;
     link->is_busy = 1;

@@ -2,6 +2,20 @@
  * are too many.
  * SPDX-License-Identifier: MIT OR Unlicense
  */
+#define _GNU_SOURCE 1
+#include <time.h>
+
+#include <sys/timerfd.h>
+
+/* Each call that sets an alarm is counted. */
+static unsigned int alarms_set;
+
+static int counting_settime(int fd, int flags, const struct itimerspec *value, struct itimerspec *old) {
+    alarms_set++;
+    return timerfd_settime(fd, flags, value, old);
+}
+
+#define timerfd_settime counting_settime
 #define CCI_IMPLEMENTATION
 #include "tests/support/sisci.h"
 
@@ -381,6 +395,329 @@ static void a_program_is_woken_when_it_returns_the_event_that_the_end_of_a_conne
     return_and_be_woken(server, fd, CCI_EVENT_ACCEPT, CCI_EVENT_DISCONNECT);
 }
 
+/* ---- records that wait for space for an answer ------------------------------------------------------------------------------ */
+
+/* Takes what there is for one side alone. */
+static void poll_alone(side_t *side) {
+    int i;
+    for (i = 0; i < 100; i++) {
+        (void)poll_side(side);
+    }
+}
+
+/* The server's end of the link, whose ring to the client is filled by silent messages: nothing waits to be sent. */
+static cci__sisci_link *fill_ring(cci_connection_t *its) {
+    cci__sisci_link *link = link_of(its);
+    while (cci__sisci_has_room(link, 1)) {
+        TRUE(cci_send(its, "filler", 6, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
+    }
+    TRUE(link->items == NULL && cci__list_empty(&link->ops));
+    return link;
+}
+
+/* A sleeping server and a client that does not look: their rings are as short as they can be. */
+static side_t *open_sleeper_with_short_rings(cci_os_handle_t *fd, side_t **client, cci_connection_t **mine,
+                                             cci_connection_t **its) {
+    side_t *server;
+    end_test(NULL);
+    snprintf(config_text, sizeof config_text, "[shm]\ntransport = sisci\nring = 4096\n");
+    TRUE(begin_test(NULL) == 0);
+    server = open_sleeping_door(fd);
+    *client = side_open();
+    request(*client, CCI_CONN_ATTR_RO, 0);
+    *mine = await_connection(*client);
+    *its = await_accepted(server);
+    return server;
+}
+
+static void a_request_that_waits_for_space_for_its_refusal_keeps_a_server_awake_when_there_is_some(void **state) {
+    cci_os_handle_t fd;
+    cci_connection_t *mine, *its;
+    side_t *client, *server = open_sleeper_with_short_rings(&fd, &client, &mine, &its);
+    cci__sisci_link *link;
+    (void)state;
+    client->deaf = 1;
+    link = fill_ring(its);
+    inside(server->ep)->requests = CCI__SISCI_REQUESTS; /* the program has not returned so many */
+    request(client, CCI_CONN_ATTR_RO, 1);
+    fall_asleep(server, fd);
+    TRUE(link->is_answering && !cci__sisci_has_work(link)); /* it sleeps until the client takes something */
+    client->deaf = 0;
+    poll_alone(client);
+    TRUE(cci__sisci_has_work(link)); /* also when the client did so while the server was falling asleep */
+    inside(server->ep)->requests = 0;
+    server->deaf = 0;
+    (void)await_connection(client); /* which asks again */
+}
+
+static void an_answer_that_waits_for_space_keeps_a_server_awake_when_there_is_some(void **state) {
+    cci_os_handle_t fd;
+    cci_connection_t *mine, *its;
+    side_t *client, *server = open_sleeper_with_short_rings(&fd, &client, &mine, &its);
+    cci__sisci_link *link;
+    (void)state;
+    client->deaf = 1;
+    request(client, CCI_CONN_ATTR_RO, 1);
+    server->handler = NULL;
+    AWAIT(count_of(server, CCI_EVENT_CONNECT_REQUEST) == 1);
+    link = fill_ring(its);
+    TRUE(cci_accept(server->queue[0], NULL) == CCI_SUCCESS);
+    drop(take(server, CCI_EVENT_CONNECT_REQUEST));
+    fall_asleep(server, fd);
+    TRUE(!cci__list_empty(&link->owing) && !cci__sisci_has_work(link));
+    client->deaf = 0;
+    poll_alone(client);
+    TRUE(cci__sisci_has_work(link));
+    server->deaf = 0;
+    (void)await_connection(client);
+}
+
+static void a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep(void **state) {
+    cci_os_handle_t fd;
+    cci_connection_t *mine, *its;
+    side_t *client, *server = open_sleeper_with_short_rings(&fd, &client, &mine, &its);
+    cci__sisci_link *link = link_of(its);
+    cci__sisci_op *late;
+    (void)state;
+    send_many(mine, DOOR_ROOM);
+    TRUE(cci_send(mine, "late", 4, NULL, 0) == CCI_SUCCESS);
+    fall_asleep(server, fd); /* with all that it may hold */
+    late = CCI__CONTAINER(link_of(mine)->ops.next, cci__sisci_op, node);
+    client->deaf = 1;
+    (void)fill_ring(its);
+    inside(client->ep)->now_ns = cci__sci_now();
+    cci__sisci_withdraw(inside(client->ep), link_of(mine), late);
+    cci__sisci_flush(inside(client->ep));
+    fall_asleep(server, fd);
+    TRUE(link->is_answering && !cci__sisci_has_work(link));
+    client->deaf = 0;
+    poll_alone(client);
+    TRUE(cci__sisci_has_work(link));
+    server->deaf = 0;
+    {
+        cci_event_t *event = await(client, CCI_EVENT_SEND);
+        TRUE(event->send.status == CCI_ERR_RNR);
+        drop(event);
+    }
+}
+
+/* ---- many links, of which each is found at once ------------------------------------------------------------------------------- */
+
+static void set_descriptor_limit(rlim_t limit) {
+    struct rlimit r;
+    TRUE(getrlimit(RLIMIT_NOFILE, &r) == 0);
+    r.rlim_cur = limit;
+    TRUE(setrlimit(RLIMIT_NOFILE, &r) == 0);
+}
+
+enum { SPOKES = 100, LOOKS = 3 }; /* calls in which what has come must be found */
+
+typedef struct wheel {
+    cci_endpoint_t *hub, *spoke[SPOKES];
+    cci_connection_t *its[SPOKES], *mine[SPOKES]; /* of the hub, and of the spoke */
+    cci_os_handle_t fd;
+    unsigned int completed;
+    uint32_t random;
+} wheel;
+
+static uint32_t any_spoke(wheel *w) {
+    w->random = w->random * 1664525u + 1013904223u;
+    return (w->random >> 8) % SPOKES;
+}
+
+/* The next event of an endpoint that has come within some calls; completions are counted and returned. */
+static cci_event_t *look_for(wheel *w, cci_endpoint_t *ep, unsigned int looks) {
+    cci_event_t *event;
+    while (looks > 0) {
+        if (cci_get_event(ep, &event) != CCI_SUCCESS) {
+            looks--;
+        } else if (event->type != CCI_EVENT_SEND) {
+            return event;
+        } else {
+            TRUE(event->send.status == CCI_SUCCESS);
+            w->completed++;
+            drop(event);
+        }
+    }
+    return NULL;
+}
+
+static void connect_spoke(wheel *w, uint32_t i) {
+    patience_t patience = be_patient();
+    cci_event_t *event;
+    char *uri;
+    TRUE(cci_create_endpoint(NULL, 0, &w->spoke[i], NULL) == CCI_SUCCESS);
+    TRUE(cci_get_opt(w->hub, CCI_OPT_ENDPT_URI, &uri) == CCI_SUCCESS);
+    TRUE(cci_connect(w->spoke[i], uri, NULL, 0, i & 1 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU, NULL, 0, NULL) == CCI_SUCCESS);
+    free(uri);
+    while (!w->its[i] || !w->mine[i]) {
+        event = look_for(w, w->hub, 1);
+        if (event && event->type == CCI_EVENT_CONNECT_REQUEST) {
+            TRUE(cci_accept(event, NULL) == CCI_SUCCESS);
+        } else if (event) {
+            TRUE(event->type == CCI_EVENT_ACCEPT && event->accept.status == CCI_SUCCESS);
+            w->its[i] = event->accept.connection;
+        }
+        if (event) {
+            drop(event);
+        }
+        event = look_for(w, w->spoke[i], 1);
+        if (event) {
+            TRUE(event->type == CCI_EVENT_CONNECT && event->connect.status == CCI_SUCCESS);
+            w->mine[i] = event->connect.connection;
+            drop(event);
+        }
+        still_patient(&patience, "a connection");
+    }
+}
+
+static wheel *open_wheel(int sleeps) {
+    static wheel w;
+    struct rlimit r;
+    uint32_t i;
+    end_test(NULL);
+    snprintf(config_text, sizeof config_text, "[shm]\ntransport = sisci\nring = 4096\nblocks = 2\nmax_send_size = 64\n"
+                                              "send_buf_count = 16\nrecv_buf_count = 64\n");
+    TRUE(getrlimit(RLIMIT_NOFILE, &r) == 0);
+    r.rlim_cur = r.rlim_max < 4096 ? r.rlim_max : 4096;
+    TRUE(setrlimit(RLIMIT_NOFILE, &r) == 0 && begin_test(NULL) == 0);
+    memset(&w, 0, sizeof w);
+    TRUE(cci_create_endpoint(NULL, 0, &w.hub, sleeps ? &w.fd : NULL) == CCI_SUCCESS);
+    for (i = 0; i < SPOKES; i++) {
+        connect_spoke(&w, i);
+    }
+    while (inside(w.hub)->hot_count > CCI__SISCI_HOT) { /* nothing happens */
+        TRUE(look_for(&w, w.hub, 1) == NULL);
+    }
+    return &w;
+}
+
+static void close_wheel(wheel *w) {
+    uint32_t i;
+    for (i = 0; i < SPOKES; i++) {
+        TRUE(cci_destroy_endpoint(w->spoke[i]) == CCI_SUCCESS);
+    }
+    TRUE(cci_destroy_endpoint(w->hub) == CCI_SUCCESS);
+    set_descriptor_limit(1024);
+}
+
+static void expect_from(wheel *w, cci_endpoint_t *at, cci_connection_t *connection, uint32_t number) {
+    cci_event_t *event = look_for(w, at, LOOKS);
+    TRUE(event != NULL && event->type == CCI_EVENT_RECV && event->recv.connection == connection);
+    TRUE(event->recv.len == 4 && memcmp(event->recv.ptr, &number, 4) == 0);
+    drop(event);
+}
+
+/* A question of any of them and its answer, with or without completions. */
+static void turn(wheel *w, uint32_t number, int flags) {
+    uint32_t i = any_spoke(w);
+    TRUE(cci_send(w->mine[i], &number, 4, NULL, flags) == CCI_SUCCESS);
+    expect_from(w, w->hub, w->its[i], number);
+    TRUE(cci_send(w->its[i], &number, 4, NULL, flags) == CCI_SUCCESS);
+    expect_from(w, w->spoke[i], w->mine[i], number);
+    TRUE(look_for(w, w->spoke[i], LOOKS) == NULL && look_for(w, w->hub, LOOKS) == NULL);
+}
+
+static void a_message_of_any_of_many_links_is_found_in_the_next_calls(void **state) {
+    wheel *w = open_wheel(0);
+    uint32_t number;
+    (void)state;
+    for (number = 0; number < 2000; number++) {
+        turn(w, number, number < 1000 ? CCI_FLAG_SILENT : 0);
+        TRUE(inside(w->hub)->hot_count <= CCI__SISCI_HOT + 2); /* so many are looked at in each call */
+    }
+    TRUE(w->completed == 2 * 1000);
+    close_wheel(w);
+}
+
+static void a_sleeper_with_many_links_is_woken_by_any_of_them_and_looks_at_few(void **state) {
+    wheel *w = open_wheel(1);
+    uint32_t number;
+    (void)state;
+    for (number = 0; number < 500; number++) {
+        uint32_t i = any_spoke(w);
+        patience_t patience = be_patient();
+        while (look_for(w, w->hub, 1) != NULL || is_readable(w->fd)) {
+            still_patient(&patience, "sleep");
+        }
+        TRUE(cci_send(w->mine[i], &number, 4, NULL, 0) == CCI_SUCCESS);
+        TRUE(is_readable(w->fd));
+        expect_from(w, w->hub, w->its[i], number);
+        TRUE(inside(w->hub)->hot_count <= CCI__SISCI_HOT + 2);
+        while (w->completed <= number) {
+            TRUE(look_for(w, w->spoke[i], 1) == NULL);
+            still_patient(&patience, "a completion");
+        }
+    }
+    close_wheel(w);
+}
+
+/* Messages of all wait for buffers: each that comes free is for the one that has waited longest. */
+static void links_that_wait_for_buffers_get_them_in_turn(void **state) {
+    wheel *w = open_wheel(0);
+    unsigned int got[SPOKES] = {0}, total = 0, i;
+    uint32_t room = 1;
+    (void)state;
+    TRUE(cci_set_opt(w->hub, CCI_OPT_ENDPT_RECV_BUF_COUNT, &room) == CCI_SUCCESS);
+    for (i = 0; i < 5 * SPOKES; i++) {
+        TRUE(cci_send(w->mine[i % SPOKES], &i, 4, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
+    }
+    while (total < 5 * SPOKES) {
+        cci_event_t *event = look_for(w, w->hub, 4 * SPOKES);
+        TRUE(event != NULL && event->type == CCI_EVENT_RECV);
+        for (i = 0; w->its[i] != event->recv.connection; i++) {
+        }
+        got[i]++;
+        total++;
+        {
+            cci_event_t *none = look_for(w, w->hub, LOOKS); /* while it is held, all others stall */
+            TRUE(none == NULL);
+        }
+        drop(event);
+    }
+    for (i = 0; i < SPOKES; i++) {
+        TRUE(got[i] == 5);
+    }
+    close_wheel(w);
+}
+
+/* ---- alarms ----------------------------------------------------------------------------------------------------------------- */
+
+/* Round trips between two sleepers: each message has a deadline, and each of these is later than the one before. */
+static void a_sleeper_sets_its_alarm_when_a_deadline_moves_to_an_earlier_time_and_never_else(void **state) {
+    enum { TRIPS = 2000 };
+    cci_os_handle_t fd;
+    side_t *server = open_sleeping_door(&fd), *client = side_open();
+    cci_connection_t *mine, *its;
+    uint32_t timeout_us = 50000000, i;
+    unsigned int before;
+    (void)state;
+    request(client, CCI_CONN_ATTR_RO, 0);
+    mine = await_connection(client);
+    its = await_accepted(server);
+    TRUE(cci_set_opt(its, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us) == CCI_SUCCESS);
+    fall_asleep(server, fd);
+    server->deaf = 0;
+    before = alarms_set;
+    for (i = 0; i < TRIPS; i++) {
+        send_patiently(mine, "ping", 4, 0, CCI_FLAG_SILENT);
+        drop(await(server, CCI_EVENT_RECV));
+        send_patiently(its, "pong", 4, 0, 0);
+        drop(await(client, CCI_EVENT_RECV));
+        drop(await(server, CCI_EVENT_SEND));
+    }
+    print_message("%u alarms for %u round trips\n", alarms_set - before, (unsigned int)TRIPS);
+    TRUE(alarms_set - before <= 20);
+    before = alarms_set;
+    timeout_us = 30000;
+    TRUE(cci_set_opt(its, CCI_OPT_CONN_SEND_TIMEOUT, &timeout_us) == CCI_SUCCESS);
+    client->deaf = 1;
+    TRUE(cci_send(its, "late", 4, NULL, 0) == CCI_SUCCESS); /* an earlier deadline than that of the alarm */
+    TRUE(alarms_set > before);
+    fall_asleep(server, fd);
+    drop(be_woken(server, fd)); /* by the time that the message had */
+}
+
 /* ---- peers that die or stop ----------------------------------------------------------------------------------------------- */
 
 enum { MANY = 50 };
@@ -720,13 +1057,6 @@ static void thousands_of_connections_share_a_link(void **state) {
     TRUE(count_descriptors() - before <= 4); /* both ends are in this process: the head comment says two each */
 }
 
-static void set_descriptor_limit(rlim_t limit) {
-    struct rlimit r;
-    TRUE(getrlimit(RLIMIT_NOFILE, &r) == 0);
-    r.rlim_cur = limit;
-    TRUE(setrlimit(RLIMIT_NOFILE, &r) == 0);
-}
-
 /* One more than the highest descriptor that is open. */
 static rlim_t descriptors_end(void) {
     int fd = dup(0);
@@ -874,6 +1204,13 @@ int main(void) {
         LINK_TEST(a_program_is_woken_when_it_returns_what_a_message_waits_for),
         LINK_TEST(a_program_is_woken_when_it_returns_the_request_whose_buffer_a_message_waits_for),
         LINK_TEST(a_program_is_woken_when_it_returns_the_event_that_the_end_of_a_connection_waits_for),
+        LINK_TEST(a_request_that_waits_for_space_for_its_refusal_keeps_a_server_awake_when_there_is_some),
+        LINK_TEST(an_answer_that_waits_for_space_keeps_a_server_awake_when_there_is_some),
+        LINK_TEST(a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep),
+        LINK_TEST(a_message_of_any_of_many_links_is_found_in_the_next_calls),
+        LINK_TEST(a_sleeper_with_many_links_is_woken_by_any_of_them_and_looks_at_few),
+        LINK_TEST(links_that_wait_for_buffers_get_them_in_turn),
+        LINK_TEST(a_sleeper_sets_its_alarm_when_a_deadline_moves_to_an_earlier_time_and_never_else),
         LINK_TEST(of_a_dead_peer_only_the_handles_stay_until_they_are_closed),
         LINK_TEST(what_a_stopped_peer_does_not_take_in_time_breaks_the_connection_silent_or_not),
         LINK_TEST(silent_messages_that_wait_for_room_give_their_buffers_back_in_time),

@@ -7,7 +7,9 @@
 #ifndef TESTS_SISCI_H
 #define TESTS_SISCI_H
 
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
+#endif
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
