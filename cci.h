@@ -1906,8 +1906,10 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  * The connection table and the handshake. A connection is an index with a token of 64 unguessable bits, chosen by the side
  * that checks them and put by the peer in each of its packets. Finding it is one array access and one comparison.
  *
- * It never allocates (memory for more connections is handed in) and sends nothing: it writes packets into buffers. A
- * server keeps nothing for a request that did not prove its address while more than CCI__CONN_UNPROVEN others wait: it
+ * It never allocates (memory for more connections is handed in), sends nothing and reads no clock. cci_conn_input() takes a packet in
+ * and says what it means for the user and what is to be answered; cci_conn_output() and its kin write packets into buffers;
+ * cci_conn_timeout() says what is due at a connection's deadline. The user sends, keeps the events of the program, and
+ * opens and ends connections. A server keeps nothing for a request that did not prove its address while more than CCI__CONN_UNPROVEN others wait: it
  * answers with a cookie. All that a server sends before the address is proven is an answer to a packet at least as
  * long; it is the client that repeats. Limits: 2^20 connections for 4,096 slabs of 256. The upper 12 bits of an index are
  * those of the table's base: of several endpoints with one address each has another base.
@@ -1924,6 +1926,15 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  *
  * CONFIRM is also the question to a peer that was silent for long. A server that has no space answers a REQUEST with BUSY, and
  * keeps nothing; the client goes on. One network gets at most three quarters of what is left, by counters in a sketch.
+ *
+ * A peer's address may change (a NAT forgets). The token in its packets proves that they are the peer's, but not that it
+ * receives where they say they come from: else a peer could direct what we send at a third party. So the old address stays
+ * in use until the new one is proven: a packet that is newer than all before and comes from elsewhere is answered there
+ * with a CHALLENGE, the peer sends its 64 unguessable bits back in a RESPONSE to the address that it knows of us, and then
+ * its address is the new one. At most three times the bytes that came from the new address go there before. Frames:
+ *
+ *     CHALLENGE type, 0 7, unguessable bits 8
+ *     RESPONSE  type, 0 7, the bits of the last CHALLENGE 8
  *
  * Every packet begins with the same 24 bytes, little-endian:
  *
@@ -1986,6 +1997,12 @@ extern "C" {
 #define CCI__CONN_CLOSE_TRIES 6u           /* CLOSE packets that are sent at most */
 #define CCI__CONN_CLOSE_NS UINT64_C(20000) /* between CLOSE packets of an endpoint, on average: 50,000 a second */
 #define CCI__CONN_CLOSE_BURST 32u          /* of them may leave at once */
+#define CCI__CONN_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
+#define CCI__CONN_REJECT_NS (UINT64_C(4000) * CCI__MS)  /* a refusal is remembered: longer than the client's longest pause */
+#define CCI__CONN_COLLECT_NS (UINT64_C(5000) * CCI__MS) /* all pieces of a request must come within */
+#define CCI__CONN_PROBES 8u                /* that a silent peer may leave unanswered */
+#define CCI__CONN_RESETS 16u               /* RESET packets in a round of the user's work */
+#define CCI__CONN_HEAD (CCI__SEALED_REQUEST + CCI__SECRET_SIZE) /* bytes that cci_conn_output() writes at most */
 
 enum { /* packet types */
     CCI__PKT_REQUEST = CCI_PACKET_REQUEST,
@@ -2028,14 +2045,39 @@ typedef struct cci_conn {
     uint8_t state;
     uint8_t tries;      /* of the packet that is repeated */
     uint8_t is_client;
-    uint8_t proven;     /* server: the client's address was proven by a cookie or by its token */
+    uint8_t unproven;   /* server: neither a cookie nor the server's token has come from the client's address yet */
     union { /* by state */
         uint8_t confirming; /* OPEN, client: CONFIRM is repeated */
         uint8_t in_line;    /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
     } step;
     uint8_t hashed;
-    uint16_t flags;     /* the user's */
+    uint16_t flags;     /* CCI__CONN_; those below 256 are the user's */
 } cci_conn_t;
+
+#define CCI__CONN_PINGED 0x100u  /* the peer was asked for a sign of life, and nothing has come since */
+#define CCI__CONN_WORN 0x200u    /* no more packets can be sealed */
+#define CCI__CONN_BUSY 0x400u    /* client: the server has no space for it */
+#define CCI__CONN_OPENING 0x800u /* server: counts among those of its network that are not open yet */
+#define CCI__CONN_COUNTED 0x1000u /* server: counts among those of its network */
+
+/* What the handshake needs besides. It follows directly behind the cci_conn_t of each connection of a table whose user calls
+ * cci_conn_input(). */
+typedef struct cci_conn_peer {
+    void *key;             /* the program's, NULL: packets are not sealed */
+    uint64_t secret;       /* sealed: what the peer's RESET must hold */
+    uint32_t sealed_count; /* sealed: of the handshake's packets that were sent */
+    uint32_t count;        /* sealed: of the peer's packets of the handshake, one more than the latest that has come */
+    uint32_t heard;        /* when something came from the peer, in units of 2^20 ns */
+    int32_t end_status;    /* BROKEN: that of the event about it */
+} cci_conn_peer_t;
+
+/* The client's request while it is repeated; its data follows. The cookie stands in the place of the peer's token. */
+typedef struct cci_conn_pending {
+    void *event;         /* the user's, for the outcome */
+    uint64_t key_id;     /* sealed: names the key to the server */
+    uint64_t give_up_ns; /* when the time for connecting is over */
+    uint32_t data_len;
+} cci_conn_pending_t;
 
 /* Tokens of clients whose connections have ended in one epoch: a copy of their request is none. */
 typedef struct cci_conn_seen {
@@ -2053,7 +2095,7 @@ typedef struct cci_conn_sources {
 
 typedef struct cci_conn_table {
     uint64_t key[2];
-    uint64_t counter; /* of tokens */
+    uint64_t counter, challenges; /* tokens and challenges so far: each is another */
     uint8_t **slabs;
     uint32_t *buckets;
     uint32_t entry_size, slab_count, slab_limit, bucket_count;
@@ -2065,6 +2107,13 @@ typedef struct cci_conn_table {
     uint64_t epoch, epoch_ns; /* its number, and when it began */
     cci_conn_seen_t seen[2];  /* in this epoch, and in the one before */
     cci_conn_sources_t sources;
+    /* What the user of cci_conn_input() sets. */
+    const cci_seal_t *seal;   /* the program's hooks, or NULL */
+    uint32_t (*prefix)(void *link, const cci_link_addr_t *address, uint8_t bytes[16]); /* as the link's; may be NULL */
+    void *link;               /* its first argument */
+    uint32_t unproven_most;   /* requests without cookie that may wait at once; 0: a client asks for a cookie first */
+    uint32_t window, mtu;     /* bytes that may be under way to this side at once; of a packet that any path takes */
+    uint32_t resets;          /* RESET packets since the user has set it to 0: 16 at most */
 } cci_conn_table_t;
 
 /* `slabs` has room for CCI__CONN_SLABS pointers; `entry_size` bytes are kept for each connection, of which cci_conn_t is
@@ -2334,6 +2383,45 @@ typedef struct cci_conn_request {
     const uint8_t *data;      /* of this piece */
 } cci_conn_request_t;
 
+/* What a packet that has come means for the user of the table. */
+typedef enum cci_conn_got {
+    CCI_CONN_GOT_NOTHING,   /* it has been seen to, or is dropped                            */
+    CCI_CONN_GOT_SOUND,     /* it opened, if it was sealed; never from cci_conn_input()      */
+    CCI_CONN_GOT_STRAY,     /* it is not ours, or for no connection of the table             */
+    CCI_CONN_GOT_MISMATCH,  /* one side seals and the other does not                         */
+    CCI_CONN_GOT_FORGERY,   /* it does not open                                              */
+    CCI_CONN_GOT_REQUEST,   /* of a client that is new: see cci_conn_begin_request()         */
+    CCI_CONN_GOT_PIECE,     /* of a request: see cci_conn_collect()                          */
+    CCI_CONN_GOT_ACCEPT,    /* client: see cci_conn_opened()                                 */
+    CCI_CONN_GOT_REJECT,    /* client: the server refuses                                    */
+    CCI_CONN_GOT_CONFIRM,   /* server: the client knows that it was accepted: likewise       */
+    CCI_CONN_GOT_CONFIRMED, /* client: the server knows that; nothing is repeated any more   */
+    CCI_CONN_GOT_DATA,      /* of a connection that is accepted or open; it may be sealed    */
+    CCI_CONN_GOT_CLOSE,     /* the peer has closed a connection that is accepted or open     */
+    CCI_CONN_GOT_RESET,     /* the peer does not know it                                     */
+    CCI_CONN_GOT_END        /* the peer knows that the program has closed it: see cci_conn_end() */
+} cci_conn_got_t;
+
+/* A packet that has come. */
+typedef struct cci_conn_input {
+    const cci_link_addr_t *from;
+    uint8_t *bytes;  /* what is sealed opens in place */
+    uint32_t length; /* without the checksum */
+    cci_conn_header_t header;
+    uint64_t now_ns;
+    /* What cci_conn_input() says of it. */
+    cci_conn_t *conn;           /* that it is for, or NULL */
+    cci_conn_request_t request; /* GOT_REQUEST, GOT_PIECE */
+    uint8_t answer;             /* type of the packet that is to be sent, or 0 */
+    uint8_t is_proven;          /* GOT_REQUEST: it has a cookie */
+} cci_conn_input_t;
+
+/* What is there of a request that comes in pieces, of which there are 32 at most. */
+typedef struct cci_conn_pieces {
+    uint32_t missing; /* bit n: piece n has not come */
+    uint32_t unit;    /* bytes of each but the last */
+} cci_conn_pieces_t;
+
 /* Writes a REQUEST without its data; returns its bytes. */
 CCI_API uint32_t cci_conn_write_request(const cci_conn_t *conn, const cci_conn_request_t *request,
                                                     uint8_t *bytes) {
@@ -2488,6 +2576,485 @@ CCI_API uint32_t cci_conn_clear_size(uint8_t type) {
                                      : CCI__HEADER_SIZE;
 }
 
+/* ---- connections that begin, move and end ---- */
+
+CCI__UNUSED static inline cci_conn_peer_t *cci_conn_peer(const cci_conn_t *conn) {
+    return (cci_conn_peer_t *)(uintptr_t)(conn + 1);
+}
+
+/* The network of an address; 0 if there is none. */
+CCI_API uint32_t cci_conn_prefix(const cci_conn_table_t *table, const cci_link_addr_t *address, uint8_t prefix[16]) {
+    memset(prefix, 0, 16);
+    return table->prefix ? table->prefix(table->link, address, prefix) : 0;
+}
+
+/* Counts a connection where its network is counted, if it has one. */
+static void cci__conn_count(cci_conn_table_t *table, const cci_conn_t *conn, int all, int opening) {
+    uint8_t prefix[16];
+    if ((all || opening) && cci_conn_prefix(table, &conn->peer, prefix))
+        cci_conn_count_source(table, prefix, all, opening);
+}
+
+/* A client begins: REQUEST is to be sent at once, if its server's address `is_known`. */
+CCI_API void cci_conn_begin_connect(cci_conn_t *conn, const cci_link_addr_t *to, int is_known, uint64_t give_up_ns,
+                                    uint64_t now_ns) {
+    conn->state = CCI_CONN_CONNECTING;
+    conn->is_client = 1;
+    conn->peer = *to;
+    conn->deadline_ns = is_known ? cci__min64(now_ns + cci_conn_retry_ns(0), give_up_ns) : now_ns;
+}
+
+/* It is open: from now on its peer is heard of. A client repeats CONFIRM until something has come. */
+CCI_API void cci_conn_opened(cci_conn_table_t *table, cci_conn_t *conn, uint64_t now_ns) {
+    cci__conn_count(table, conn, 0, -((conn->flags & CCI__CONN_OPENING) != 0));
+    conn->flags &= (uint16_t)~CCI__CONN_OPENING;
+    table->unproven -= conn->unproven;
+    conn->unproven = 0;
+    conn->state = CCI_CONN_OPEN;
+    conn->tries = 0;
+    conn->step.confirming = conn->is_client && conn->pub.attribute <= CCI_CONN_ATTR_UU;
+    conn->deadline_ns = conn->step.confirming ? now_ns + cci_conn_retry_ns(0) : CCI__NEVER;
+    cci_conn_peer(conn)->heard = (uint32_t)(now_ns >> 20);
+}
+
+/* The peer is found at another address from now on. */
+CCI_API void cci_conn_move(cci_conn_table_t *table, cci_conn_t *conn, const cci_link_addr_t *to, uint64_t now_ns) {
+    int hashed = conn->hashed, counted = (conn->flags & CCI__CONN_COUNTED) != 0;
+    if (hashed)
+        cci_conn_remember(table, conn->peer_token, now_ns);
+    cci__conn_count(table, conn, -counted, 0);
+    cci_conn_unhash(table, conn);
+    conn->peer = *to;
+    if (hashed)
+        cci_conn_hash(table, conn);
+    cci__conn_count(table, conn, counted, 0);
+}
+
+/* Is there a peer that may think that the connection lives? */
+CCI_API int cci_conn_has_listener(const cci_conn_t *conn) {
+    return conn->pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(conn) && !(conn->flags & CCI__CONN_WORN) &&
+           (conn->state != CCI_CONN_BROKEN || cci_conn_peer(conn)->end_status == CCI_ETIMEDOUT);
+}
+
+/* The program has closed it: CLOSE is to be sent, see cci_conn_close_output(). */
+CCI_API void cci_conn_begin_close(cci_conn_t *conn) {
+    conn->state = CCI_CONN_CLOSING;
+    conn->flags &= CCI__CONN_COUNTED;
+    conn->tries = conn->step.in_line = 0;
+}
+
+/* Nobody needs it any more: it goes back to the table, and copies of its request are not heard. */
+CCI_API void cci_conn_end(cci_conn_table_t *table, cci_conn_t *conn, uint64_t now_ns) {
+    if (conn->hashed)
+        cci_conn_remember(table, conn->peer_token, now_ns);
+    cci__conn_count(table, conn, -((conn->flags & CCI__CONN_COUNTED) != 0), -((conn->flags & CCI__CONN_OPENING) != 0));
+    table->unproven -= conn->unproven;
+    cci_conn_peer(conn)->key = NULL;
+    cci_conn_close(table, conn);
+}
+
+/* ---- packets that are sealed ---- */
+
+/* Seals a packet of a connection, in place; 0 if that can't be: it must not be sent. `number` is that of a DATA or GROUP packet. */
+CCI_API int cci_conn_seal(cci_conn_table_t *table, cci_conn_t *conn, uint64_t number, uint8_t *wire, uint32_t *length) {
+    cci_conn_peer_t *peer = cci_conn_peer(conn);
+    uint8_t nonce[CCI_SEAL_NONCE_LEN], type = wire[1];
+    int is_data = type == CCI__PKT_DATA || type == CCI__PKT_GROUP;
+    uint32_t clear = cci_conn_clear_size(type);
+    if (CCI__UNLIKELY(conn->flags & CCI__CONN_WORN))
+        return 0;
+    if (!is_data) {
+        if (peer->sealed_count == UINT32_MAX)
+            return 0;
+        number = peer->sealed_count++; /* a packet that is repeated is another */
+        cci__store32(wire + (type == CCI__PKT_REQUEST ? 56 : 20), (uint32_t)number);
+    }
+    wire[3] |= CCI__HEADER_SEALED;
+    if (number < CCI__SEAL_NUMBERS) {
+        cci_conn_write_nonce(nonce, conn->token, conn->peer_token, number, type, !conn->is_client);
+        if (table->seal->seal(table->seal->user, peer->key, nonce, wire, clear, wire + clear, *length - clear) == 0) {
+            *length += table->seal->tag_size;
+            return 1;
+        }
+    }
+    conn->flags |= CCI__CONN_WORN;
+    return 0;
+}
+
+/* Opens a sealed packet in place and takes off its tag. */
+CCI_API cci_conn_got_t cci_conn_open_sealed(const cci_conn_table_t *table, void *key, const uint8_t *nonce,
+                                            uint8_t *bytes, uint32_t *length) {
+    const cci_seal_t *seal = table->seal;
+    uint32_t clear = cci_conn_clear_size(bytes[1]);
+    if (*length >= clear + seal->tag_size) {
+        *length -= seal->tag_size;
+        if (seal->open(seal->user, key, nonce, bytes, clear, bytes + clear, *length - clear) == 0)
+            return CCI_CONN_GOT_SOUND;
+    }
+    return CCI_CONN_GOT_FORGERY;
+}
+
+/* Opens a packet of a connection, if its packets are sealed. `number` is all of the packet's, `peer_token` the sender's. */
+CCI_API cci_conn_got_t cci_conn_unseal(const cci_conn_table_t *table, const cci_conn_t *conn, uint64_t number,
+                                       uint64_t peer_token, uint8_t *bytes, uint32_t *length) {
+    void *key = cci_conn_peer(conn)->key;
+    uint8_t nonce[CCI_SEAL_NONCE_LEN];
+    if ((bytes[3] & CCI__HEADER_SEALED) != (key ? CCI__HEADER_SEALED : 0))
+        return CCI_CONN_GOT_MISMATCH; /* above all, one that claims not to be sealed */
+    if (!key)
+        return CCI_CONN_GOT_SOUND;
+    if (number >= CCI__SEAL_NUMBERS)
+        return CCI_CONN_GOT_NOTHING;
+    cci_conn_write_nonce(nonce, peer_token, conn->token, number, bytes[1], conn->is_client);
+    return cci_conn_open_sealed(table, key, nonce, bytes, length);
+}
+
+/* Opens a sealed REQUEST with a key. */
+CCI_API cci_conn_got_t cci_conn_open_request(const cci_conn_table_t *table, void *key, const cci_conn_input_t *in) {
+    uint32_t length = in->length;
+    uint8_t nonce[CCI_SEAL_NONCE_LEN];
+    cci_conn_write_nonce(nonce, in->header.token, in->request.cookie, cci__load32(in->bytes + 56), CCI__PKT_REQUEST, 0);
+    return cci_conn_open_sealed(table, key, nonce, in->bytes, &length);
+}
+
+static cci_conn_got_t cci__conn_unseal_input(const cci_conn_table_t *table, cci_conn_input_t *in, uint64_t peer_token) {
+    return cci_conn_unseal(table, in->conn, in->header.number, peer_token, in->bytes, &in->length);
+}
+
+/* ---- coming in ---- */
+
+static cci_conn_got_t cci__conn_unknown(cci_conn_table_t *table, cci_conn_input_t *in, int is_answered) {
+    if (is_answered && table->resets++ < CCI__CONN_RESETS)
+        in->answer = CCI__PKT_RESET;
+    return CCI_CONN_GOT_STRAY;
+}
+
+/* Does a request have a cookie of this epoch or of the one before? */
+static int cci__conn_is_proven(const cci_conn_table_t *table, const cci_conn_input_t *in) {
+    const cci_conn_header_t *header = &in->header;
+    uint64_t cookie = in->request.cookie;
+    return cookie != 0 &&
+           (cookie == cci_conn_cookie(table, in->from, header->index, header->token, table->epoch) ||
+            cookie == cci_conn_cookie(table, in->from, header->index, header->token, table->epoch - 1));
+}
+
+/* The packet that tells a client what was decided; 0 while nothing is. */
+static uint8_t cci__conn_decision(const cci_conn_t *conn) {
+    return conn->state == CCI_CONN_ACCEPTED || conn->state == CCI_CONN_OPEN ? CCI__PKT_ACCEPT
+           : conn->state == CCI_CONN_REJECTED                               ? CCI__PKT_REJECT
+                                                                            : 0;
+}
+
+/* A request of a connection that is there: a piece of it, or a copy because the answer was lost. */
+static cci_conn_got_t cci__conn_input_again(const cci_conn_table_t *table, cci_conn_input_t *in) {
+    void *key = cci_conn_peer(in->conn)->key;
+    if (in->conn->state == CCI_CONN_COLLECTING) {
+        cci_conn_got_t got = key ? cci_conn_open_request(table, key, in) : CCI_CONN_GOT_SOUND;
+        return got == CCI_CONN_GOT_SOUND ? CCI_CONN_GOT_PIECE : got;
+    }
+    in->answer = cci__conn_decision(in->conn);
+    return CCI_CONN_GOT_NOTHING;
+}
+
+static cci_conn_got_t cci__conn_input_request(cci_conn_table_t *table, cci_conn_input_t *in) {
+    const cci_conn_header_t *header = &in->header;
+    int sealed = (header->flags & CCI__HEADER_SEALED) != 0;
+    uint32_t tag_size = sealed ? table->seal->tag_size : 0;
+    if (in->length < tag_size || !cci_conn_parse_request(in->bytes, in->length - tag_size, &in->request))
+        return CCI_CONN_GOT_NOTHING;
+    in->conn = cci_conn_find_request(table, in->from, header->index, header->token);
+    if (CCI__UNLIKELY(table->seal != NULL) &&
+        (in->conn ? (cci_conn_peer(in->conn)->key != NULL) != sealed : !sealed && !table->seal->plain_allowed))
+        return CCI_CONN_GOT_MISMATCH;
+    if (in->conn)
+        return cci__conn_input_again(table, in);
+    cci_conn_turn_epoch(table, in->now_ns);
+    if (cci_conn_was_seen(table, header->token))
+        return CCI_CONN_GOT_NOTHING;
+    in->is_proven = (uint8_t)cci__conn_is_proven(table, in);
+    if (in->is_proven || (!sealed && table->unproven < table->unproven_most))
+        return CCI_CONN_GOT_REQUEST;
+    in->answer = CCI__PKT_COOKIE;
+    return CCI_CONN_GOT_NOTHING;
+}
+
+/* COOKIE, REJECT, BUSY: what answers a request and opens nothing. */
+static cci_conn_got_t cci__conn_input_answer(cci_conn_table_t *table, cci_conn_input_t *in) {
+    cci_conn_t *conn = in->conn;
+    cci_conn_got_t got;
+    if (!conn || conn->state != CCI_CONN_CONNECTING)
+        return cci__conn_unknown(table, in, 0);
+    if (in->header.type == CCI__PKT_BUSY) {
+        conn->flags |= CCI__CONN_BUSY; /* the request is repeated anyway */
+    } else if (in->header.type == CCI__PKT_REJECT) {
+        got = cci__conn_unseal_input(table, in, in->length < CCI__SEALED_REJECT ? 0 : cci__load64(in->bytes + CCI__HEADER_SIZE));
+        return got == CCI_CONN_GOT_SOUND ? CCI_CONN_GOT_REJECT : got;
+    } else if (conn->peer_token == 0 || conn->tries > 3) { /* one answer to a cookie, not a game */
+        conn->peer_token = cci_conn_cookie_in(&in->header);
+        in->answer = CCI__PKT_REQUEST;
+    }
+    return CCI_CONN_GOT_NOTHING;
+}
+
+static cci_conn_got_t cci__conn_input_accept(cci_conn_table_t *table, cci_conn_input_t *in) {
+    cci_conn_t *conn = in->conn;
+    uint32_t tag_size = in->header.flags & CCI__HEADER_SEALED ? table->seal->tag_size : 0;
+    cci_conn_accept_t accept;
+    cci_conn_got_t got;
+    if (!conn) {
+        in->header.number = 0;
+        return cci__conn_unknown(table, in, 1);
+    }
+    if (!conn->is_client || in->length < tag_size || !cci_conn_parse_accept(in->bytes, in->length - tag_size, &accept))
+        return CCI_CONN_GOT_NOTHING;
+    got = cci__conn_unseal_input(table, in, accept.token);
+    if (got != CCI_CONN_GOT_SOUND)
+        return got;
+    if (conn->state == CCI_CONN_OPEN && conn->peer_token == accept.token)
+        in->answer = CCI__PKT_CONFIRM;
+    if (conn->state != CCI_CONN_CONNECTING || accept.max_send_size > conn->pub.max_send_size)
+        return CCI_CONN_GOT_NOTHING;
+    conn->pub.max_send_size = accept.max_send_size;
+    conn->peer_window = cci__max32(accept.window, 4096);
+    conn->peer_index = in->header.peer_index;
+    conn->peer_token = accept.token;
+    if (cci_conn_peer(conn)->key)
+        cci_conn_peer(conn)->secret = cci__load64(in->bytes + CCI__ACCEPT_SIZE);
+    in->answer = CCI__PKT_CONFIRM;
+    return CCI_CONN_GOT_ACCEPT;
+}
+
+/* What a sound packet of the peer's means for the handshake: it has the server's token, or the client's confirmation. */
+CCI_API cci_conn_got_t cci_conn_hears(cci_conn_t *conn) {
+    if (conn->state == CCI_CONN_ACCEPTED)
+        return CCI_CONN_GOT_CONFIRM;
+    if (!conn->step.confirming)
+        return CCI_CONN_GOT_NOTHING;
+    conn->step.confirming = conn->tries = 0;
+    return CCI_CONN_GOT_CONFIRMED;
+}
+
+/* CONFIRM, CONFIRMED, DATA: of a connection that is accepted or open. */
+static cci_conn_got_t cci__conn_input_open(cci_conn_table_t *table, cci_conn_input_t *in) {
+    cci_conn_t *conn = in->conn;
+    cci_conn_peer_t *peer = conn ? cci_conn_peer(conn) : NULL;
+    cci_conn_got_t got;
+    if (!conn || (conn->state != CCI_CONN_OPEN && conn->state != CCI_CONN_ACCEPTED))
+        return cci__conn_unknown(table, in, /* no secret for one that may yet open; a CLOSE will be repeated */
+                                 !conn || (conn->state != CCI_CONN_CLOSING && (!peer->key || conn->state == CCI_CONN_BROKEN)));
+    if (in->header.type == CCI__PKT_DATA)
+        return CCI_CONN_GOT_DATA;
+    got = cci__conn_unseal_input(table, in, conn->peer_token);
+    if (got != CCI_CONN_GOT_SOUND)
+        return got;
+    if (!peer->key || in->header.number >= peer->count) {
+        conn->flags &= (uint16_t)~CCI__CONN_PINGED; /* the peer is there */
+        peer->heard = (uint32_t)(in->now_ns >> 20);
+        peer->count = in->header.number + 1;
+    }
+    if (in->header.type == CCI__PKT_CONFIRM)
+        in->answer = CCI__PKT_CONFIRMED;
+    return cci_conn_hears(conn);
+}
+
+/* CLOSE: the peer has closed the connection. CLOSED: it knows that we have. */
+static cci_conn_got_t cci__conn_input_close(cci_conn_table_t *table, cci_conn_input_t *in) {
+    cci_conn_t *conn = in->conn;
+    int is_close = in->header.type == CCI__PKT_CLOSE;
+    cci_conn_got_t got;
+    if (!conn)
+        return cci__conn_unknown(table, in, is_close); /* as good an answer, from one that has forgotten it */
+    if (conn->pub.attribute > CCI_CONN_ATTR_UU || !cci_conn_has_peer(conn))
+        return CCI_CONN_GOT_NOTHING;
+    got = cci__conn_unseal_input(table, in, conn->peer_token);
+    if (got != CCI_CONN_GOT_SOUND)
+        return got;
+    if (is_close)
+        in->answer = CCI__PKT_CLOSED;
+    if (conn->state == CCI_CONN_CLOSING)
+        return CCI_CONN_GOT_END;
+    return is_close && conn->state != CCI_CONN_BROKEN ? CCI_CONN_GOT_CLOSE : CCI_CONN_GOT_NOTHING;
+}
+
+static cci_conn_got_t cci__conn_input_reset(cci_conn_table_t *table, cci_conn_input_t *in) {
+    cci_conn_t *conn = cci_conn_at(table, in->header.index);
+    if (!conn || conn->peer_token != in->header.token || conn->peer_index != in->header.peer_index ||
+        conn->pub.attribute > CCI_CONN_ATTR_UU) /* a group's tokens are no secret: they are 0 */
+        return cci__conn_unknown(table, in, 0);
+    if (cci_conn_peer(conn)->key && (in->length < CCI__HEADER_SIZE + CCI__SECRET_SIZE ||
+                                     cci__load64(in->bytes + CCI__HEADER_SIZE) != cci_conn_peer(conn)->secret))
+        return CCI_CONN_GOT_NOTHING; /* whoever sees the packets could have made it */
+    in->conn = conn;
+    if (conn->state == CCI_CONN_CLOSING)
+        return CCI_CONN_GOT_END;
+    return conn->state == CCI_CONN_OPEN || conn->state == CCI_CONN_ACCEPTED ? CCI_CONN_GOT_RESET : CCI_CONN_GOT_NOTHING;
+}
+
+/* Takes in a packet whose header has been parsed and whose flags are those of the endpoint. A packet that `in->answer` names is to
+ * be sent, to in->from (see cci_conn_is_reply()) or to the peer; GOT_END ends the connection behind it. */
+CCI_API cci_conn_got_t cci_conn_input(cci_conn_table_t *table, cci_conn_input_t *in) {
+    in->answer = in->is_proven = 0;
+    in->conn = in->header.type == CCI__PKT_REQUEST ? NULL : cci_conn_find(table, in->header.index, in->header.token);
+    switch (in->header.type) {
+    case CCI__PKT_REQUEST:
+        return cci__conn_input_request(table, in);
+    case CCI__PKT_COOKIE:
+    case CCI__PKT_REJECT:
+    case CCI__PKT_BUSY:
+        return cci__conn_input_answer(table, in);
+    case CCI__PKT_ACCEPT:
+        return cci__conn_input_accept(table, in);
+    case CCI__PKT_CONFIRM:
+    case CCI__PKT_CONFIRMED:
+    case CCI__PKT_DATA:
+        return cci__conn_input_open(table, in);
+    case CCI__PKT_CLOSE:
+    case CCI__PKT_CLOSED:
+        return cci__conn_input_close(table, in);
+    case CCI__PKT_RESET:
+        return cci__conn_input_reset(table, in);
+    default:
+        return CCI_CONN_GOT_STRAY;
+    }
+}
+
+/* Asks the program for the key of a sealed REQUEST, and opens it; *key is NULL if there is none or it does not open. */
+CCI_API cci_conn_got_t cci_conn_request_key(const cci_conn_table_t *table, const cci_conn_input_t *in,
+                                            cci_endpoint_t *endpoint, void **key) {
+    const cci_seal_t *seal = table->seal;
+    cci_seal_peer_t peer;
+    cci_conn_got_t got;
+    memset(&peer, 0, sizeof peer);
+    peer.endpoint = endpoint;
+    peer.attribute = (cci_conn_attribute_t)in->header.attribute;
+    peer.from = in->from;
+    peer.key_id = cci__load64(in->bytes + 48);
+    *key = seal->key(seal->user, &peer);
+    got = *key ? cci_conn_open_request(table, *key, in) : CCI_CONN_GOT_NOTHING;
+    if (*key && got != CCI_CONN_GOT_SOUND) {
+        if (seal->forget)
+            seal->forget(seal->user, *key);
+        *key = NULL;
+    }
+    return got;
+}
+
+/* A server's connection, which was opened for it, takes a request. */
+CCI_API void cci_conn_begin_request(cci_conn_table_t *table, cci_conn_t *conn, const cci_conn_input_t *in, void *key) {
+    cci_conn_peer(conn)->key = key;
+    if (key)
+        cci_conn_peer(conn)->secret = cci__load64(in->bytes + CCI__SEALED_REQUEST);
+    conn->state = CCI_CONN_REQUESTED;
+    conn->peer = *in->from;
+    conn->peer_index = in->header.index;
+    conn->peer_token = in->header.token;
+    conn->peer_window = cci__max32(in->request.window, 4096);
+    conn->pub.max_send_size = cci__min32(conn->pub.max_send_size, in->request.max_send_size);
+    conn->unproven = !in->is_proven;
+    conn->flags = CCI__CONN_OPENING | CCI__CONN_COUNTED;
+    table->unproven += conn->unproven;
+    cci_conn_hash(table, conn);
+    cci__conn_count(table, conn, 1, 1);
+}
+
+/* Not all of the request is in its first packet. */
+CCI_API void cci_conn_begin_collect(cci_conn_t *conn, cci_conn_pieces_t *pieces, const cci_conn_request_t *first, uint64_t now_ns) {
+    conn->state = CCI_CONN_COLLECTING;
+    conn->deadline_ns = now_ns + CCI__CONN_COLLECT_NS;
+    pieces->unit = first->unit;
+    pieces->missing = (uint32_t)((UINT64_C(1) << (first->data_len + first->unit - 1) / first->unit) - 1);
+}
+
+/* A piece of a request, for `data`, its `data_len` bytes; 1 if all of it is there now. */
+CCI_API int cci_conn_collect(cci_conn_t *conn, cci_conn_pieces_t *pieces, const cci_conn_request_t *piece, uint8_t *data,
+                             uint32_t data_len) {
+    if (piece->data_len != data_len || piece->unit != pieces->unit)
+        return 0;
+    CCI_ASSERT(piece->unit != 0); /* that of the first piece */
+    memcpy(data + piece->offset, piece->data, piece->length);
+    pieces->missing &= ~(1u << piece->offset / piece->unit);
+    if (pieces->missing != 0)
+        return 0;
+    conn->state = CCI_CONN_REQUESTED;
+    conn->deadline_ns = CCI__NEVER;
+    return 1;
+}
+
+/* The program has decided; returns the packet that tells the client. */
+CCI_API uint8_t cci_conn_decide(cci_conn_t *conn, int accepts, uint64_t now_ns) {
+    conn->state = accepts ? CCI_CONN_ACCEPTED : CCI_CONN_REJECTED;
+    conn->deadline_ns = now_ns + (accepts ? CCI__CONN_ACCEPT_NS : CCI__CONN_REJECT_NS);
+    return cci__conn_decision(conn);
+}
+
+/* ---- going out ---- */
+
+/* Writes a packet of a connection, but REQUEST: ACCEPT, or one that is nothing but its type. Returns its bytes. */
+CCI_API uint32_t cci_conn_output(const cci_conn_table_t *table, const cci_conn_t *conn, uint8_t type, uint8_t *bytes) {
+    int sealed = cci_conn_peer(conn)->key != NULL;
+    if (type == CCI__PKT_ACCEPT) {
+        uint32_t size = cci_conn_write_accept(conn, table->window, bytes);
+        if (sealed)
+            cci__store64(bytes + size, cci_conn_reset_secret(table, conn->index, conn->token));
+        return sealed ? size + CCI__SECRET_SIZE : size;
+    }
+    cci_conn_write_header(bytes, type, 0, conn->peer_index, conn->peer_token, type == CCI__PKT_REJECT ? 0 : conn->index, 0);
+    if (type != CCI__PKT_REJECT || !sealed)
+        return CCI__HEADER_SIZE;
+    cci__store64(bytes + CCI__HEADER_SIZE, conn->token);
+    return CCI__SEALED_REJECT;
+}
+
+/* Writes the next REQUEST of those that the data needs, but for its data: that is piece->data, of piece->length bytes. Returns the
+ * bytes written, 0 when all are sent. Before the first, *piece is zeroed. */
+CCI_API uint32_t cci_conn_output_request(const cci_conn_table_t *table, const cci_conn_t *conn,
+                                         const cci_conn_pending_t *pending, cci_conn_request_t *piece, uint8_t *bytes) {
+    int sealed = cci_conn_peer(conn)->key != NULL, asks_for_cookie = sealed || table->unproven_most == 0;
+    uint32_t size = sealed ? CCI__SEALED_REQUEST + CCI__SECRET_SIZE : CCI__REQUEST_SIZE;
+    if (piece->data) {
+        piece->offset += piece->length;
+        if (piece->offset >= pending->data_len || (asks_for_cookie && conn->peer_token == 0))
+            return 0;
+    }
+    piece->cookie = conn->peer_token;
+    piece->max_send_size = conn->pub.max_send_size;
+    piece->window = table->window;
+    piece->data_len = pending->data_len;
+    piece->unit = cci__min32(pending->data_len, (table->mtu - size) & ~7u);
+    piece->length = cci__min32(piece->unit, pending->data_len - piece->offset);
+    piece->data = (const uint8_t *)(pending + 1) + piece->offset;
+    (void)cci_conn_write_request(conn, piece, bytes);
+    if (sealed) {
+        cci__store64(bytes + 48, pending->key_id);
+        cci__store64(bytes + 56, 0); /* of which a half becomes the number */
+        cci__store64(bytes + 64, cci_conn_reset_secret(table, conn->index, conn->token));
+    }
+    return size;
+}
+
+/* Does an answer go to where the packet came from? */
+CCI_API int cci_conn_is_reply(uint8_t type) {
+    return type == CCI__PKT_COOKIE || type == CCI__PKT_BUSY || type == CCI__PKT_RESET || type == CCI__PKT_CLOSED;
+}
+
+/* Writes COOKIE, BUSY or RESET: answers that need no connection. Returns its bytes, which are not more than came. */
+CCI_API uint32_t cci_conn_output_reply(const cci_conn_table_t *table, const cci_conn_input_t *in, uint8_t type, uint8_t *bytes) {
+    const cci_conn_header_t *header = &in->header;
+    uint32_t size = CCI__HEADER_SIZE;
+    if (type != CCI__PKT_RESET) {
+        cci_conn_write_header(bytes, type, 0, header->index, header->token, 0, 0);
+        if (type == CCI__PKT_COOKIE)
+            cci__store64(bytes + 16, cci_conn_cookie(table, in->from, header->index, header->token, table->epoch));
+        return size;
+    }
+    cci_conn_write_header(bytes, type, 0, header->peer_index, header->token, header->index, header->number);
+    if (table->seal && in->length >= size + CCI__SECRET_SIZE) { /* perhaps it was sealed */
+        cci__store64(bytes + size, cci_conn_reset_secret(table, header->index, header->token));
+        size += CCI__SECRET_SIZE;
+    }
+    return size;
+}
+
 /* Many connections may end at once: each of their CLOSE packets has its time. Returns when the next may leave; *free_ns is
  * when the line would be free of all that have been promised so far. */
 CCI_API uint64_t cci_conn_close_slot(uint64_t *free_ns, uint64_t now_ns) {
@@ -2508,6 +3075,98 @@ CCI_API int cci_conn_close_output(cci_conn_t *conn, uint64_t *free_ns, uint64_t 
     conn->step.in_line = 0;
     conn->deadline_ns = now_ns + (cci__max64(20 * CCI__MS, srtt_ns * 3 / 2) << conn->tries++);
     return 1;
+}
+
+/* Looks whether the peer of an open connection has been silent for `period_ns`, and for as long again while CONFIRM asked it for a
+ * sign of life: then TIMED_OUT. Else *again_ns is when to look again, after the CONFIRM that may be due. */
+CCI_API cci_conn_due_t cci_conn_probe(cci_conn_t *conn, uint64_t period_ns, uint64_t now_ns, uint64_t *again_ns) {
+    uint64_t silent_ns = (uint64_t)((uint32_t)(now_ns >> 20) - cci_conn_peer(conn)->heard) << 20;
+    if (silent_ns < period_ns) {
+        conn->tries = 0;
+        *again_ns = now_ns + period_ns - silent_ns;
+        return CCI_CONN_DUE_NOTHING;
+    }
+    if (conn->tries >= CCI__CONN_PROBES)
+        return CCI_CONN_DUE_TIMED_OUT;
+    conn->tries++;
+    *again_ns = now_ns + period_ns / CCI__CONN_PROBES;
+    return CCI_CONN_DUE_CONFIRM;
+}
+
+/* ---- a peer whose address changes ---- */
+
+enum { CCI__FRAME_CHALLENGE = 32, CCI__FRAME_RESPONSE };
+
+#define CCI__CONN_PATH_FRAME 16u /* bytes of either */
+
+/* An address that the peer may have moved to, until that is proven; and what the peer wants to have proven. */
+typedef struct cci_conn_path {
+    cci_list_t node; /* the user's */
+    cci_link_addr_t to;
+    uint64_t challenge;      /* 0: there is none */
+    uint64_t received, sent; /* bytes from there and to there */
+    uint64_t again_ns;       /* when the challenge may be repeated */
+    uint64_t response;       /* to a challenge of the peer's, if it is owed */
+    uint32_t tries;
+    uint32_t owes_response;
+} cci_conn_path_t;
+
+/* When the challenge, in a packet of `size` bytes, is to be repeated; CCI__NEVER while no more bytes may go to an address that is
+ * not proven. */
+CCI_API uint64_t cci_conn_path_deadline(const cci_conn_path_t *path, uint32_t size) {
+    return path->challenge && path->sent + size <= 3 * path->received ? path->again_ns : CCI__NEVER;
+}
+
+/* A sound packet of the peer's came from an address that is not known to be its own. */
+CCI_API void cci_conn_path_elsewhere(cci_conn_table_t *table, const cci_conn_t *conn, cci_conn_path_t *path,
+                                     const cci_link_addr_t *from, uint32_t length, int newest, uint64_t now_ns) {
+    if (!path->challenge || memcmp(&path->to, from, sizeof *from) != 0) {
+        uint64_t words[4] = {0, 0, 0, 0}; /* other hashes of this key have other counts of words */
+        if (!newest)
+            return; /* a late copy says nothing about where the peer is now */
+        words[0] = ++table->challenges;
+        words[1] = conn->index;
+        words[2] = conn->token;
+        path->received = path->sent = 0;
+        path->tries = 0;
+        path->to = *from;
+        path->challenge = cci__siphash(table->key, words, 4) | 1;
+        path->again_ns = now_ns;
+    }
+    path->received += length;
+}
+
+static void cci__conn_path_frame(uint8_t *frame, uint8_t type, uint64_t bits) {
+    memset(frame, 0, 8);
+    frame[0] = type;
+    cci__store64(frame + 8, bits);
+}
+
+/* Writes the challenge, which is due, for path->to. */
+CCI_API void cci_conn_path_challenge(cci_conn_path_t *path, uint32_t size, uint8_t *frame, uint64_t now_ns) {
+    path->sent += size;
+    path->again_ns = now_ns + cci_conn_retry_ns((uint8_t)path->tries);
+    path->tries += path->tries < 200;
+    cci__conn_path_frame(frame, CCI__FRAME_CHALLENGE, path->challenge);
+}
+
+/* Writes the response that is owed, for the peer's address. */
+CCI_API void cci_conn_path_response(cci_conn_path_t *path, uint8_t *frame) {
+    path->owes_response = 0;
+    cci__conn_path_frame(frame, CCI__FRAME_RESPONSE, path->response);
+}
+
+/* A CHALLENGE or RESPONSE of the peer's, which moves it if it is the right one. */
+CCI_API void cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_conn_path_t *path, const uint8_t *frame,
+                                 uint64_t now_ns) {
+    uint64_t bits = cci__load64(frame + 8);
+    if (frame[0] == CCI__FRAME_CHALLENGE) {
+        path->response = bits;
+        path->owes_response = 1;
+    } else if (path->challenge && path->challenge == bits) {
+        path->challenge = 0;
+        cci_conn_move(table, conn, &path->to, now_ns);
+    }
 }
 
 #ifdef __cplusplus
@@ -6336,15 +6995,6 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
  * batch is always free to receive in, since a message is refused rather than kept in the last one. Limits: the memory limit;
  * the buffer counts; 16 multicast groups.
  *
- * A peer's address may change (a NAT forgets). The token in its packets proves that they are the peer's, but not that it
- * receives where they say they come from: else a peer could direct what we send at a third party. So the old address stays
- * in use until the new one is proven: a packet that is newer than all before and comes from elsewhere is answered there
- * with a CHALLENGE, the peer sends its 64 unguessable bits back in a RESPONSE to the address that it knows of us, and then
- * its address is the new one. At most three times the bytes that came from the new address go there before. Frames:
- *
- *     CHALLENGE type, 0 7, unguessable bits 8
- *     RESPONSE  type, 0 7, the bits of the last CHALLENGE 8
- *
  * Where packets carry a checksum or are sealed, the layers above see them without: their MTU is smaller by what is added.
  * It is added last and taken off first, in a copy of the packet for the link and in the buffer that it was received in.
  * Nothing of a connection with a key changes before a packet has opened, RESETs excepted, which name a secret.
@@ -6377,13 +7027,11 @@ extern "C" {
 #define CCI__DGRAM_MEMORY (UINT64_C(1) << (sizeof(void *) > 4 ? 30 : 28)) /* bytes of the stores at most */
 #endif
 #define CCI__DGRAM_GROUPS 16u
-#define CCI__DGRAM_PROBES 8u         /* that a silent peer may leave unanswered */
 #define CCI__DGRAM_COLLECTING 64u    /* requests in pieces that are arriving */
 #define CCI__DGRAM_DRAIN 1024u        /* batches without an event that one call takes in at most */
 #define CCI__DGRAM_UNCLOCKED 32u      /* messages to one look at the clock, in a stream */
 #define CCI__DGRAM_BURST 112000u      /* bytes of messages that leave at once even if others are under way */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
-#define CCI__DGRAM_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
 #define CCI__DGRAM_CLOSE_NS (100 * CCI__MS) /* an endpoint that goes waits for answers to its CLOSE packets at most */
 #define CCI__DGRAM_CLOSE_BATCHES 50u        /* one a millisecond, if there are many */
 #define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
@@ -6396,21 +7044,7 @@ typedef struct cci__op {
     uint8_t blocking, done;
 } cci__op_t;
 
-enum { CCI__FRAME_CHALLENGE = 32, CCI__FRAME_RESPONSE };
-
-#define CCI__PATH_PACKET (CCI_REL_HEADER + 16u) /* bytes of a packet with one of them, besides what is added to it */
-
-/* An address that the peer may have moved to, until that is proven; and what the peer wants to have proven. */
-typedef struct cci__path {
-    cci_list_t node; /* while it is free */
-    cci_link_addr_t to;
-    uint64_t challenge;      /* 0: there is none */
-    uint64_t received, sent; /* bytes from there and to there */
-    uint64_t again_ns;       /* when the challenge may be repeated */
-    uint64_t response;       /* to a challenge of the peer's, if it is owed */
-    uint32_t tries;
-    uint32_t owes_response;
-} cci__path_t;
+#define CCI__PATH_PACKET (CCI_REL_HEADER + CCI__CONN_PATH_FRAME) /* bytes, besides what is added to a packet */
 
 typedef struct cci__active {
     cci_list_t lent;    /* first; in `lent`, the longest unused first, or in `free_actives` */
@@ -6420,7 +7054,7 @@ typedef struct cci__active {
     cci_list_t inbox;   /* in `inbox`: has messages for the program */
     cci_rel_run_t *runs, **runs_tail;
     cci_rma_reader_t *reader; /* NULL: it has not read, nor been read */
-    cci__path_t *path;        /* NULL: the peer has not moved */
+    cci_conn_path_t *path;    /* NULL: the peer has not moved */
     uint32_t stamp;           /* of the first of `runs` */
     uint32_t unsent_bytes;    /* of messages issued since something was sent */
     uint32_t op_count;        /* operations under way that the program waits for */
@@ -6428,16 +7062,16 @@ typedef struct cci__active {
 } cci__active_t;
 
 typedef struct cci__dconn {
-    cci_conn_t conn; /* first */
+    cci_conn_t conn;      /* first */
+    cci_conn_peer_t peer; /* second */
     cci_rel_state_t state;
     cci__active_t *active;
     union { /* by conn.state */
-        struct cci__pending *request; /* CONNECTING: what is repeated                                        */
+        cci_conn_pending_t *request;  /* CONNECTING: what is repeated                              */
         cci_evq_event_t *event;       /* REQUESTED: of the request; ACCEPTED: kept for the outcome */
         struct {
             cci_evq_event_t *event; /* of the request */
-            uint32_t missing;       /* bit n: piece n of at most 32 has not come */
-            uint32_t unit;          /* bytes of each piece but the last */
+            cci_conn_pieces_t pieces;
         } collecting;
         struct {
             cci_evq_event_t *keepalive_event; /* that waits for the program */
@@ -6451,34 +7085,15 @@ typedef struct cci__dconn {
             cci_evq_event_t *keepalive_event, *end_event; /* that wait for the program */
         } broken;
     } in;
-    void *key;     /* the program's, NULL: packets are not sealed */
-    uint64_t peer_secret;  /* sealed: what the peer's RESET must hold */
-    uint32_t sealed_count; /* sealed: of the handshake's packets that were sent */
     uint32_t send_timeout_us, keepalive_us;
-    uint32_t peer_count; /* sealed: of the peer's packets of the handshake, one more than the latest that has come */
-    uint32_t heard;      /* when something came from the peer, in units of 2^20 ns */
-    int32_t end_status;  /* BROKEN: that of the event about it */
 } cci__dconn_t;
 
-#define CCI__CONN_PINGED 1u /* flags of cci_conn_t: a keepalive message has gone and nothing has come since */
-#define CCI__CONN_WORN 2u   /* no more packets can be sealed */
-#define CCI__CONN_ASKING 4u /* client: the link does not know the peer's address yet */
-#define CCI__CONN_UNTOLD 8u /* BROKEN: the program is to have an event about it */
-#define CCI__CONN_OPENING 16u /* server: counts among those of its network that are not open yet */
-#define CCI__CONN_COUNTED 32u /* server: counts among those of its network */
-#define CCI__CONN_BUSY 64u    /* client: the server has no space for it */
-#define CCI__CONN_UNREADY 128u /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
-#define CCI__CONN_WAITING 256u /* wants what is lent for traffic, and has a place in the queue */
-#define CCI__CONN_PARKED 512u  /* the peer doesn't answer: only its messages are kept */
-
-/* The client's request while it is repeated; its data follows. */
-typedef struct cci__pending {
-    cci_evq_event_t *event;
-    uint64_t key_id;
-    uint64_t cookie;     /* 0: none yet */
-    uint64_t give_up_ns; /* when the time for connecting is over */
-    uint32_t data_len;
-} cci__pending_t;
+/* The user's flags of cci_conn_t. */
+#define CCI__CONN_ASKING 1u   /* client: the link does not know the peer's address yet */
+#define CCI__CONN_UNTOLD 2u   /* BROKEN: the program is to have an event about it */
+#define CCI__CONN_UNREADY 4u  /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
+#define CCI__CONN_WAITING 8u  /* wants what is lent for traffic, and has a place in the queue */
+#define CCI__CONN_PARKED 16u  /* the peer doesn't answer: only its messages are kept */
 
 typedef struct cci__memory {
     struct cci__memory *next;
@@ -6525,12 +7140,11 @@ typedef struct cci__dgram {
     cci__handle_t os_handle;
     cci__polls_t polls;
     uint64_t now_ns, check_ns, thread_until_ns, received_ns;
-    uint32_t max_send_size, buffer_size, resets;
+    uint32_t max_send_size, buffer_size;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
     uint32_t idle_rounds, taken, unclocked, device_failed, is_dead;
     uint32_t backlog; /* packets in the inboxes */
     uint32_t stamp;   /* of the last completion: what happened before it has a lower one */
-    uint64_t challenges; /* so far: each is another */
     uint64_t awake_ns;   /* since when the program has called often enough to see what its peers do */
     uint64_t pumped_ns;
     uint64_t strays;     /* packets that are not ours, or for no connection of the endpoint: guesses among them */
@@ -6687,33 +7301,6 @@ static uint32_t cci__dgram_crc(const cci__dgram_t *ep, const uint8_t *bytes, uin
     return ep->crc_table ? cci__crc32c_fast(ep->crc_table, 0, bytes, length) : cci__crc32c(0, bytes, length);
 }
 
-/* Seals a packet of a connection, in place; 0 if that can't be: it must not be sent. */
-static int cci__dgram_seal(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number, uint8_t *wire, uint32_t *length) {
-    uint8_t nonce[CCI_SEAL_NONCE_LEN], type = wire[1];
-    int is_data = type == CCI__PKT_DATA || type == CCI__PKT_GROUP;
-    uint32_t clear = cci_conn_clear_size(type);
-    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_WORN))
-        return 0;
-    if (!is_data) {
-        if (conn->sealed_count == UINT32_MAX)
-            return 0;
-        number = conn->sealed_count++; /* a packet that is repeated is another */
-        cci__store32(wire + (type == CCI__PKT_REQUEST ? 56 : 20), (uint32_t)number);
-    }
-    wire[3] |= CCI__HEADER_SEALED;
-    if (number < CCI__SEAL_NUMBERS) { /* a client does not know the server's token yet when it asks */
-        cci_conn_write_nonce(nonce, conn->conn.token,
-                             type == CCI__PKT_REQUEST ? conn->in.request->cookie : conn->conn.peer_token, number, type,
-                             !conn->conn.is_client);
-        if (ep->seal->seal(ep->seal->user, conn->key, nonce, wire, clear, wire + clear, *length - clear) == 0) {
-            *length += ep->seal->tag_size;
-            return 1;
-        }
-    }
-    conn->conn.flags |= CCI__CONN_WORN;
-    return 0;
-}
-
 /* Makes one piece of a packet, and puts behind it what protects it. 0: it must not be sent. */
 static int cci__dgram_wrap(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number, cci_link_tx_t *tx) {
     uint8_t *wire = ep->wire + (size_t)(tx - ep->tx) * ep->wire_stride;
@@ -6723,7 +7310,7 @@ static int cci__dgram_wrap(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number
         length += tx->piece[i].length;
     }
     wire[3] = ep->header_flags;
-    if (conn && conn->key && !cci__dgram_seal(ep, conn, number, wire, &length))
+    if (conn && conn->peer.key && !cci_conn_seal(&ep->conns, &conn->conn, number, wire, &length))
         return 0;
     if (ep->header_flags & CCI__HEADER_CRC) {
         cci__store32(wire + length, cci__dgram_crc(ep, wire, length));
@@ -6798,8 +7385,8 @@ static void cci__dgram_commit_bare(cci__dgram_t *ep, const cci_link_addr_t *to, 
 static void cci__dgram_commit_data_to(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *to) {
     cci_rel_packet_t *packet = &ep->slots[ep->tx_count].packet;
     if (conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_TX)
-        cci_conn_write_header(packet->head, CCI__PKT_GROUP, 0, conn->key ? (uint32_t)(packet->number >> 32) : 0,
-                              conn->key ? conn->conn.token : 0, conn->conn.index, (uint32_t)packet->number);
+        cci_conn_write_header(packet->head, CCI__PKT_GROUP, 0, conn->peer.key ? (uint32_t)(packet->number >> 32) : 0,
+                              conn->peer.key ? conn->conn.token : 0, conn->conn.index, (uint32_t)packet->number);
     else
         cci_conn_write_header(packet->head, CCI__PKT_DATA, 0, conn->conn.peer_index, conn->conn.peer_token,
                               conn->conn.index, (uint32_t)packet->number);
@@ -6810,50 +7397,32 @@ static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_commit_data_to(ep, conn, &conn->conn.peer);
 }
 
-/* The network of an address; 0 if there is none. */
-static uint32_t cci__dgram_prefix(const cci__dgram_t *ep, const cci_link_addr_t *address, uint8_t prefix[16]) {
-    memset(prefix, 0, 16);
-    return ep->link->version >= 2 && ep->link->prefix ? ep->link->prefix(ep->handle, address, prefix) : 0;
-}
-
 /* ---- a peer whose address changes ---- */
 
-static void cci__dgram_remember(cci__dgram_t *ep, const cci__dconn_t *conn);
-static void cci__dgram_count(cci__dgram_t *ep, const cci__dconn_t *conn, int all, int opening);
-
-/* Sends a CHALLENGE or a RESPONSE: nothing else is in the packet, and nobody acknowledges it. */
-static void cci__dgram_send_path(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *to, uint8_t type,
-                                 uint64_t bits) {
+/* Begins a packet for a CHALLENGE or a RESPONSE: nothing else is in it, and nobody acknowledges it. Returns where that goes. */
+static uint8_t *cci__dgram_path_frame(cci__dgram_t *ep, cci__active_t *active) {
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
-    uint8_t *at;
-    cci_rel_open_packet(&conn->active->rel, packet, conn->active->rel.mtu, ep->now_ns); /* no room for what is owed */
-    at = packet->head + packet->head_length;
-    memset(at, 0, 8);
-    at[0] = type;
-    cci__store64(at + 8, bits);
-    packet->head_length += 16;
-    cci__dgram_commit_data_to(ep, conn, to);
+    cci_rel_open_packet(&active->rel, packet, active->rel.mtu, ep->now_ns); /* no room for what is owed */
+    packet->head_length += CCI__CONN_PATH_FRAME;
+    return packet->head + packet->head_length - CCI__CONN_PATH_FRAME;
 }
 
-/* When the challenge is to be repeated; CCI__NEVER while no more bytes may go to an address that is not proven. */
-static uint64_t cci__path_deadline(const cci__dgram_t *ep, const cci__path_t *path) {
-    return path && path->challenge && path->sent + CCI__PATH_PACKET + ep->overhead <= 3 * path->received ? path->again_ns
-                                                                                                  : CCI__NEVER;
+/* When the challenge is to be repeated. */
+static uint64_t cci__path_deadline(const cci__dgram_t *ep, const cci_conn_path_t *path) {
+    return path ? cci_conn_path_deadline(path, CCI__PATH_PACKET + ep->overhead) : CCI__NEVER;
 }
 
 static void cci__dgram_challenge(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__path_t *path = conn->active->path;
+    cci_conn_path_t *path = conn->active->path;
     if (ep->now_ns < cci__path_deadline(ep, path))
         return;
-    path->sent += CCI__PATH_PACKET + ep->overhead;
-    path->again_ns = ep->now_ns + cci_conn_retry_ns((uint8_t)path->tries);
-    path->tries += path->tries < 200;
-    cci__dgram_send_path(ep, conn, &path->to, CCI__FRAME_CHALLENGE, path->challenge);
+    cci_conn_path_challenge(path, CCI__PATH_PACKET + ep->overhead, cci__dgram_path_frame(ep, conn->active), ep->now_ns);
+    cci__dgram_commit_data_to(ep, conn, &path->to);
 }
 
-static cci__path_t *cci__dgram_attach_path(cci__dgram_t *ep, cci__active_t *active) {
-    cci__path_t *path = (cci__path_t *)cci__dgram_take(ep, CCI__STORE_PATHS);
-    if (path)
+static cci_conn_path_t *cci__dgram_attach_path(cci__dgram_t *ep, cci__active_t *active) {
+    cci_conn_path_t *path = active->path ? active->path : (cci_conn_path_t *)cci__dgram_take(ep, CCI__STORE_PATHS);
+    if (path && !active->path)
         memset(path, 0, sizeof *path);
     active->path = path;
     return path;
@@ -6862,23 +7431,9 @@ static cci__path_t *cci__dgram_attach_path(cci__dgram_t *ep, cci__active_t *acti
 /* A sound packet of the peer's came from an address that is not known to be its own. */
 static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *from, uint32_t length,
                                  int newest) {
-    cci__path_t *path = conn->active->path;
-    if (!path && (!newest || (path = cci__dgram_attach_path(ep, conn->active)) == NULL))
+    if ((!conn->active->path && !newest) || !cci__dgram_attach_path(ep, conn->active))
         return;
-    if (!path->challenge || memcmp(&path->to, from, sizeof *from) != 0) {
-        uint64_t words[4] = {0, 0, 0, 0}; /* other hashes of this key have other counts of words */
-        if (!newest)
-            return; /* a late copy says nothing about where the peer is now */
-        words[0] = ++ep->challenges;
-        words[1] = conn->conn.index;
-        words[2] = conn->conn.token;
-        path->received = path->sent = 0;
-        path->tries = 0;
-        path->to = *from;
-        path->challenge = cci__siphash(ep->conns.key, words, 4) | 1;
-        path->again_ns = ep->now_ns;
-    }
-    path->received += length;
+    cci_conn_path_elsewhere(&ep->conns, &conn->conn, conn->active->path, from, length, newest, ep->now_ns);
     cci__dgram_challenge(ep, conn);
 }
 
@@ -6888,35 +7443,14 @@ static inline void cci__dgram_stayed(cci__active_t *active) {
         active->path->challenge = 0;
 }
 
-/* The peer has answered the challenge: this is its address now. */
-static void cci__dgram_moved(cci__dgram_t *ep, cci__dconn_t *conn) {
-    int hashed = conn->conn.hashed, counted = (conn->conn.flags & CCI__CONN_COUNTED) != 0;
-    cci__dgram_remember(ep, conn);
-    cci__dgram_count(ep, conn, -counted, 0);
-    cci_conn_unhash(&ep->conns, &conn->conn);
-    conn->conn.peer = conn->active->path->to;
-    if (hashed)
-        cci_conn_hash(&ep->conns, &conn->conn);
-    cci__dgram_count(ep, conn, counted, 0);
-    conn->active->path->challenge = 0;
-}
-
 /* A frame about addresses; returns its bytes, 0 if it is malformed. */
 static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, const uint8_t *frame, uint32_t length) {
     cci__active_t *active = conn->active;
-    uint64_t bits;
-    if (length < 16 || conn->conn.pub.attribute > CCI_CONN_ATTR_UU)
+    if (length < CCI__CONN_PATH_FRAME || conn->conn.pub.attribute > CCI_CONN_ATTR_UU)
         return 0;
-    bits = cci__load64(frame + 8);
-    if (frame[0] == CCI__FRAME_CHALLENGE) {
-        if (active->path || cci__dgram_attach_path(ep, active)) { /* else it is as if it were lost */
-            active->path->response = bits;
-            active->path->owes_response = 1;
-        }
-    } else if (active->path && active->path->challenge && active->path->challenge == bits) {
-        cci__dgram_moved(ep, conn);
-    }
-    return 16;
+    if (active->path || (frame[0] == CCI__FRAME_CHALLENGE && cci__dgram_attach_path(ep, active))) /* else it is as if it were lost */
+        cci_conn_path_input(&ep->conns, &conn->conn, active->path, frame, ep->now_ns);
+    return CCI__CONN_PATH_FRAME;
 }
 
 /* The same for the next packet of a burst, whose header differs in the packet's number alone from that of the last. */
@@ -6979,8 +7513,8 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
     uint32_t begin = ep->laid_out, most = alone ? UINT32_MAX : (uint32_t)(active->credit + CCI__DGRAM_QUANTUM);
     cci__list_remove(&active->ready);
     if (CCI__UNLIKELY(active->path && active->path->owes_response)) {
-        active->path->owes_response = 0;
-        cci__dgram_send_path(ep, conn, &conn->conn.peer, CCI__FRAME_RESPONSE, active->path->response);
+        cci_conn_path_response(active->path, cci__dgram_path_frame(ep, active));
+        cci__dgram_commit_data(ep, conn);
     }
     while (left-- > 0 && more && ep->laid_out - begin < most) {
         cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
@@ -7137,7 +7671,7 @@ static void cci__active_begin(cci__dgram_t *ep, cci__active_t *active, cci__dcon
     active->rel.timeout_us = active->rel.reliable ? conn->send_timeout_us : 0; /* [4.4.3.1] UU has no time-out */
     active->rel.progress_ns = ep->now_ns;
     active->rel.message_max = conn->conn.pub.max_send_size;
-    active->rel.once = conn->key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
+    active->rel.once = conn->peer.key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
 }
 
 /* From now on the peer is asked for a sign of life when it has been silent for long. */
@@ -7371,39 +7905,12 @@ static void cci__dgram_drop_active(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_take_active(ep, conn->active);
 }
 
-static void cci__dgram_remember(cci__dgram_t *ep, const cci__dconn_t *conn) {
-    if (conn->conn.hashed)
-        cci_conn_remember(&ep->conns, conn->conn.peer_token, ep->now_ns);
-}
-
-/* Counts a connection where its network is counted, if the link knows networks. */
-static void cci__dgram_count(cci__dgram_t *ep, const cci__dconn_t *conn, int all, int opening) {
-    uint8_t prefix[16];
-    if ((all || opening) && cci__dgram_prefix(ep, &conn->conn.peer, prefix))
-        cci_conn_count_source(&ep->conns, prefix, all, opening);
-}
-
-static void cci__dgram_uncount(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__dgram_count(ep, conn, -((conn->conn.flags & CCI__CONN_COUNTED) != 0), -((conn->conn.flags & CCI__CONN_OPENING) != 0));
-    conn->conn.flags &= (uint8_t) ~(CCI__CONN_COUNTED | CCI__CONN_OPENING);
-}
-
 static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__dgram_remember(ep, conn);
-    cci__dgram_uncount(ep, conn);
     cci__dgram_drop_active(ep, conn);
     ep->closing -= conn->conn.state == CCI_CONN_CLOSING;
-    cci__dgram_forget(ep, conn->key);
-    conn->key = NULL;
+    cci__dgram_forget(ep, conn->peer.key);
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
-    cci_conn_close(&ep->conns, &conn->conn);
-}
-
-/* A server's connection leaves the states in which it counts as unproven. */
-static void cci__dgram_proven(cci__dgram_t *ep, cci__dconn_t *conn) {
-    if (!conn->conn.proven)
-        ep->conns.unproven--;
-    conn->conn.proven = 1;
+    cci_conn_end(&ep->conns, &conn->conn, ep->now_ns);
 }
 
 /* ---- events ---- */
@@ -7432,16 +7939,22 @@ static uint32_t cci__dgram_new_keepalive_us(const cci__dgram_t *ep, const cci__d
     return cci__dgram_is_reliable(conn) ? ep->keepalive_us : 0;
 }
 
-/* The connection opens: its peer is heard of, from now on. */
+/* Keepalive begins, if there is to be any. */
+static void cci__dgram_begin_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
+    conn->conn.deadline_ns = conn->keepalive_us ? ep->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER;
+    cci__dgram_schedule(ep, conn);
+}
+
+/* The connection opens. */
 static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__dgram_count(ep, conn, 0, -((conn->conn.flags & CCI__CONN_OPENING) != 0));
-    conn->conn.flags &= (uint16_t)~CCI__CONN_OPENING;
-    conn->conn.state = CCI_CONN_OPEN;
+    cci_conn_opened(&ep->conns, &conn->conn, ep->now_ns);
     conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
-    conn->conn.tries = 0;
-    conn->heard = (uint32_t)(ep->now_ns >> 20);
     conn->in.open.keepalive_event = NULL;
     cci__dgram_watch(ep, conn);
+    if (conn->conn.step.confirming)
+        cci__dgram_schedule(ep, conn); /* keepalive from the confirmation on */
+    else
+        cci__dgram_begin_keepalive(ep, conn);
 }
 
 static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
@@ -7479,7 +7992,7 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     conn->conn.flags &= (uint16_t)~CCI__CONN_UNTOLD;
     event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
-    event->base.pub.disconnect.status = (cci_status_t)conn->end_status;
+    event->base.pub.disconnect.status = (cci_status_t)conn->peer.end_status;
     event->base.pub.disconnect.connection = &conn->conn.pub;
     event->base.pub.disconnect.context = conn->conn.pub.context;
     event->owner = conn;
@@ -7559,7 +8072,7 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.step.confirming = 0;
     conn->conn.deadline_ns = CCI__NEVER;
-    conn->end_status = status;
+    conn->peer.end_status = status;
     cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
     conn->in.broken.end_event = NULL; /* not before: what was kept for a silent peer stands in its place */
     if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT)
@@ -7569,8 +8082,8 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
 
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
 static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
-    cci__pending_t *pending = conn->in.request;
-    cci_evq_event_t *event = pending->event;
+    cci_conn_pending_t *pending = conn->in.request;
+    cci_evq_event_t *event = (cci_evq_event_t *)pending->event;
     cci__dgram_flush(ep); /* the batch may hold a request, which names the data in `pending` */
     cci_release(pending);
     event->base.pub.connect.type = CCI_EVENT_CONNECT;
@@ -7587,22 +8100,16 @@ static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int statu
 
 static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci_evq_event_t *event = conn->in.event;
-    cci__dgram_proven(ep, conn);
     event->base.pub.accept.type = CCI_EVENT_ACCEPT;
     event->base.pub.accept.status = (cci_status_t)status;
     event->base.pub.accept.context = conn->conn.pub.context;
     event->base.pub.accept.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
     event->owner = status == CCI_SUCCESS ? conn : NULL;
     cci_evq_post(&ep->evq.urgent, event);
-    if (status != CCI_SUCCESS) {
+    if (status == CCI_SUCCESS)
+        cci__dgram_opened(ep, conn);
+    else
         cci__dgram_close_conn(ep, conn);
-        return;
-    }
-    cci__dgram_opened(ep, conn);
-    conn->conn.deadline_ns = CCI__NEVER;
-    if (conn->keepalive_us)
-        conn->conn.deadline_ns = ep->now_ns + (uint64_t)conn->keepalive_us * 1000;
-    cci__dgram_schedule(ep, conn);
 }
 
 /* ---- what the reliability protocol asks and tells ---- */
@@ -7798,45 +8305,40 @@ static const cci_rel_sink_t cci__dgram_sink = {cci__sink_keep,     cci__sink_dro
 /* ---- coming in ---- */
 
 static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__pending_t *pending = conn->in.request;
-    cci_conn_request_t request;
-    uint32_t head = conn->key ? CCI__SEALED_REQUEST + CCI__SECRET_SIZE : CCI__REQUEST_SIZE;
-    request.cookie = pending->cookie;
-    request.max_send_size = conn->conn.pub.max_send_size;
-    request.window = ep->info.receive_window;
-    request.data_len = pending->data_len;
-    request.unit = cci__min32(pending->data_len, (ep->info.base_mtu - head) & ~7u);
-    request.offset = 0;
-    do {
-        uint8_t *bytes = cci__dgram_slot(ep)->head;
-        request.length = cci__min32(request.unit, pending->data_len - request.offset);
-        (void)cci_conn_write_request(&conn->conn, &request, bytes);
-        if (conn->key) {
-            cci__store64(bytes + 48, pending->key_id);
-            cci__store64(bytes + 56, 0); /* of which a half becomes the number */
-            cci__store64(bytes + 64, cci_conn_reset_secret(&ep->conns, conn->conn.index, conn->conn.token));
-        }
-        cci__dgram_commit_bare(ep, &conn->conn.peer, conn, head, (const uint8_t *)(pending + 1) + request.offset,
-                               request.length);
-        request.offset += request.length;
-        if (conn->key && request.cookie == 0)
-            break; /* it only asks for a cookie */
-    } while (request.offset < pending->data_len);
+    cci_conn_request_t piece;
+    uint32_t size;
+    memset(&piece, 0, sizeof piece);
+    while ((size = cci_conn_output_request(&ep->conns, &conn->conn, conn->in.request, &piece, cci__dgram_slot(ep)->head)) > 0)
+        cci__dgram_commit_bare(ep, &conn->conn.peer, conn, size, piece.data, piece.length);
 }
 
-/* A packet of a connection that is nothing but its type: REJECT, CONFIRM, CONFIRMED, CLOSE, CLOSED. */
+/* Sends a packet of a connection's handshake or end. */
 static void cci__dgram_tell_at(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type, const cci_link_addr_t *to) {
-    uint8_t *head = cci__dgram_slot(ep)->head;
-    int names_sender = type == CCI__PKT_REJECT && conn->key;
-    cci_conn_write_header(head, type, 0, conn->conn.peer_index, conn->conn.peer_token,
-                          type == CCI__PKT_REJECT ? 0 : conn->conn.index, 0);
-    if (names_sender)
-        cci__store64(head + CCI__HEADER_SIZE, conn->conn.token);
-    cci__dgram_commit_bare(ep, to, conn, names_sender ? CCI__SEALED_REJECT : CCI__HEADER_SIZE, NULL, 0);
+    uint32_t size = cci_conn_output(&ep->conns, &conn->conn, type, cci__dgram_slot(ep)->head);
+    cci__dgram_commit_bare(ep, to, conn, size, NULL, 0);
 }
 
 static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) {
     cci__dgram_tell_at(ep, conn, type, &conn->conn.peer);
+}
+
+/* Sends a packet that needs no connection. */
+static void cci__dgram_reply(cci__dgram_t *ep, const cci_conn_input_t *in, uint8_t type) {
+    uint32_t size = cci_conn_output_reply(&ep->conns, in, type, cci__dgram_slot(ep)->head);
+    cci__dgram_commit_bare(ep, in->from, NULL, size, NULL, 0);
+}
+
+/* Sends what cci_conn_input() wants to be sent. */
+static void cci__dgram_answer(cci__dgram_t *ep, const cci_conn_input_t *in) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)in->conn;
+    if (in->answer == CCI__PKT_REQUEST)
+        cci__dgram_send_request(ep, conn);
+    else if (in->answer == CCI__PKT_CLOSED)
+        cci__dgram_tell_at(ep, conn, in->answer, in->from);
+    else if (cci_conn_is_reply(in->answer))
+        cci__dgram_reply(ep, in, in->answer);
+    else if (in->answer)
+        cci__dgram_tell(ep, conn, in->answer);
 }
 
 /* Sends a CLOSE as soon as it is its turn. */
@@ -7845,44 +8347,9 @@ static void cci__dgram_send_close(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
 }
 
-/* Answers a packet of `length` bytes for a connection that is gone. */
-static void cci__dgram_send_reset(cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
-                                  uint32_t number, uint32_t length) {
-    uint8_t *head;
-    uint32_t size = CCI__HEADER_SIZE;
-    if (ep->resets++ >= 16)
-        return;
-    head = cci__dgram_slot(ep)->head;
-    cci_conn_write_header(head, CCI__PKT_RESET, 0, header->peer_index, header->token, header->index, number);
-    if (ep->seal && length >= size + CCI__SECRET_SIZE) { /* perhaps it was sealed */
-        cci__store64(head + size, cci_conn_reset_secret(&ep->conns, header->index, header->token));
-        size += CCI__SECRET_SIZE;
-    }
-    cci__dgram_commit_bare(ep, &rx->from, NULL, size, NULL, 0);
-}
-
-static void cci__dgram_send_accept(cci__dgram_t *ep, cci__dconn_t *conn) {
-    uint8_t *bytes = cci__dgram_slot(ep)->head;
-    uint32_t size = cci_conn_write_accept(&conn->conn, ep->info.receive_window, bytes);
-    if (conn->key) {
-        cci__store64(bytes + size, cci_conn_reset_secret(&ep->conns, conn->conn.index, conn->conn.token));
-        size += CCI__SECRET_SIZE;
-    }
-    cci__dgram_commit_bare(ep, &conn->conn.peer, conn, size, NULL, 0);
-}
-
-/* A request that came before: the answer, if there is one, was lost. */
-static void cci__dgram_request_again(cci__dgram_t *ep, cci__dconn_t *conn) {
-    if (conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.state == CCI_CONN_OPEN)
-        cci__dgram_send_accept(ep, conn);
-    else if (conn->conn.state == CCI_CONN_REJECTED)
-        cci__dgram_tell(ep, conn, CCI__PKT_REJECT);
-}
-
 /* A request that the program has not seen is given up. */
 static void cci__dgram_forget_request(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_return_event(&ep->evq, conn->in.event);
-    cci__dgram_proven(ep, conn);
     cci__dgram_close_conn(ep, conn);
 }
 
@@ -7901,21 +8368,9 @@ static void cci__dgram_begin_collecting(cci__dgram_t *ep, const cci__dconn_t *co
 
 /* A piece of a request: when all have come, the program may decide. */
 static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request) {
-    cci_evq_event_t *event = conn->in.event;
-    uint32_t *missing = &conn->in.collecting.missing;
-    uint32_t count = request->unit ? (request->data_len + request->unit - 1) / request->unit : 1;
-    if (event->base.pub.request.data_len != request->data_len || conn->in.collecting.unit != request->unit)
-        return;
-    CCI_ASSERT(request->unit != 0); /* that of the first piece */
-    if (*missing == 0)
-        *missing = (uint32_t)((UINT64_C(1) << count) - 1);
-    memcpy(event->buffer->data + request->offset, request->data, request->length);
-    *missing &= ~(1u << request->offset / request->unit);
-    if (*missing != 0)
-        return;
-    conn->conn.state = CCI_CONN_REQUESTED;
-    conn->conn.deadline_ns = CCI__NEVER;
-    cci_evq_post(&ep->evq.urgent, event);
+    cci_evq_event_t *event = conn->in.collecting.event;
+    if (cci_conn_collect(&conn->conn, &conn->in.collecting.pieces, request, event->buffer->data, event->base.pub.request.data_len))
+        cci_evq_post(&ep->evq.urgent, event);
 }
 
 /* A packet of somebody who is configured otherwise: it must not be taken for one of ours. One may be chance. */
@@ -7924,73 +8379,23 @@ static void cci__dgram_mismatched(cci__dgram_t *ep) {
         cci_log(CCI_LOG_WARN, "packets are dropped: a peer's checksums or seals are configured otherwise than ours");
 }
 
-/* Opens a sealed packet in place and takes off its tag; 0 if it is not what was sealed. */
-static int cci__dgram_open_sealed(cci__dgram_t *ep, void *key, const uint8_t *nonce, uint8_t *bytes, uint32_t *length) {
-    const cci_seal_t *seal = ep->seal;
-    uint32_t clear = cci_conn_clear_size(bytes[1]);
-    if (*length >= clear + seal->tag_size) {
-        *length -= seal->tag_size;
-        if (seal->open(seal->user, key, nonce, bytes, clear, bytes + clear, *length - clear) == 0)
-            return 1;
-    }
+static void cci__dgram_forged(cci__dgram_t *ep) {
     if (++ep->packets_forged == 3)
         cci_log(CCI_LOG_WARN, "sealed packets are dropped: they were forged, or a peer has another key");
-    return 0;
 }
 
-/* Opens a packet of a connection, if its packets are sealed. `number` is all of the packet's, `peer_token` the sender's. */
-static int cci__dgram_unseal(cci__dgram_t *ep, const cci__dconn_t *conn, uint64_t number, uint64_t peer_token,
-                             uint8_t *bytes, uint32_t *length) {
-    uint8_t nonce[CCI_SEAL_NONCE_LEN];
-    if ((bytes[3] & CCI__HEADER_SEALED) != (conn->key ? CCI__HEADER_SEALED : 0)) {
-        cci__dgram_mismatched(ep); /* above all, one that claims not to be sealed */
-        return 0;
-    }
-    if (!conn->key)
-        return 1;
-    if (number >= CCI__SEAL_NUMBERS)
-        return 0;
-    cci_conn_write_nonce(nonce, peer_token, conn->conn.token, number, bytes[1], conn->conn.is_client);
-    return cci__dgram_open_sealed(ep, conn->key, nonce, bytes, length);
-}
-
-/* Opens a sealed REQUEST with a key. */
-static int cci__dgram_open_request(cci__dgram_t *ep, void *key, const cci_conn_header_t *header, uint8_t *bytes,
-                                   uint32_t length) {
-    uint8_t nonce[CCI_SEAL_NONCE_LEN];
-    cci_conn_write_nonce(nonce, header->token, cci__load64(bytes + 16), cci__load32(bytes + 56), CCI__PKT_REQUEST, 0);
-    return cci__dgram_open_sealed(ep, key, nonce, bytes, &length);
-}
-
-/* The key with which a sealed REQUEST opened, NULL if it did not. */
-static void *cci__dgram_request_key(cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
-                                    uint8_t *bytes, uint32_t length) {
-    cci_seal_peer_t peer;
-    void *key;
-    memset(&peer, 0, sizeof peer);
-    peer.endpoint = (cci_endpoint_t *)&ep->base.pub;
-    peer.attribute = (cci_conn_attribute_t)header->attribute;
-    peer.from = &rx->from;
-    peer.key_id = cci__load64(bytes + 48);
-    key = ep->seal->key(ep->seal->user, &peer);
-    if (!key || cci__dgram_open_request(ep, key, header, bytes, length))
-        return key;
-    cci__dgram_forget(ep, key);
-    return NULL;
-}
-
-static void cci__dgram_send_cookie(cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
-                                   uint64_t epoch) {
-    uint8_t *head = cci__dgram_slot(ep)->head;
-    cci_conn_write_header(head, CCI__PKT_COOKIE, 0, header->index, header->token, 0, 0);
-    cci__store64(head + 16, cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch));
-    cci__dgram_commit_bare(ep, &rx->from, NULL, CCI__HEADER_SIZE, NULL, 0);
+/* Counts a packet that did not open; 1 if it did. */
+static int cci__dgram_is_sound(cci__dgram_t *ep, cci_conn_got_t got) {
+    if (got == CCI_CONN_GOT_MISMATCH)
+        cci__dgram_mismatched(ep);
+    else if (got == CCI_CONN_GOT_FORGERY)
+        cci__dgram_forged(ep);
+    return got == CCI_CONN_GOT_SOUND;
 }
 
 /* There is no space for a request now. The client, which asks again, learns so; no state is kept. */
-static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header, const char *why) {
-    cci_conn_write_header(cci__dgram_slot(ep)->head, CCI__PKT_BUSY, 0, header->index, header->token, 0, 0);
-    cci__dgram_commit_bare(ep, &rx->from, NULL, CCI__HEADER_SIZE, NULL, 0);
+static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_conn_input_t *in, const char *why) {
+    cci__dgram_reply(ep, in, CCI__PKT_BUSY);
     if (ep->now_ns < ep->busy_log_ns)
         return;
     ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
@@ -7998,16 +8403,17 @@ static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_link_rx_t *rx, cons
 }
 
 /* Why there is no space for a request, NULL if there is. */
-static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_link_rx_t *rx, int whole) {
+static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_input_t *in) {
     uint32_t reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW); /* of few, what is early leaves but one more */
     uint32_t left = cci__dgram_buffers_left(ep);
     uint8_t prefix[16];
-    if ((ep->current->refs == 1 || !whole) && (left <= reserve || !cci__dgram_has_buffer(ep))) {
+    if ((ep->current->refs == 1 || in->request.length != in->request.data_len) &&
+        (left <= reserve || !cci__dgram_has_buffer(ep))) {
         if (cci__dgram_peers_hold(ep))
             cci__dgram_reclaim(ep, 0);
         return "clients have to wait: the receive buffers are full of requests and messages";
     }
-    if (cci__dgram_prefix(ep, &rx->from, prefix) &&
+    if (cci_conn_prefix(&ep->conns, in->from, prefix) &&
         !cci_conn_source_may(&ep->conns, prefix, left > reserve ? left - reserve : 1))
         return "clients have to wait: one network has the most connections, or undecided requests, that it may have";
     return NULL;
@@ -8030,169 +8436,128 @@ static void cci__dgram_hear(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn
     }
     event->buffer = cci__dgram_take_buffer(ep);
     event->base.pub.request.data_ptr = event->buffer->data;
-    conn->conn.state = CCI_CONN_COLLECTING;
-    conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
-    conn->in.collecting.unit = request->unit;
+    cci_conn_begin_collect(&conn->conn, &conn->in.collecting.pieces, request, ep->now_ns);
     cci__dgram_begin_collecting(ep, conn);
     cci__dgram_collect(ep, conn, request);
     cci__dgram_schedule(ep, conn);
 }
 
 /* A request of a client that is new. */
-static void cci__dgram_new_request(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
-                                   const cci_conn_header_t *header, const cci_conn_request_t *request, int proven) {
-    int sealed = (header->flags & CCI__HEADER_SEALED) != 0;
-    const char *refusal = cci__dgram_refusal(ep, rx, request->length == request->data_len);
+static void cci__dgram_new_request(cci__dgram_t *ep, const cci_conn_input_t *in) {
+    const char *refusal = cci__dgram_refusal(ep, in);
     void *key = NULL;
     cci_evq_event_t *event;
     cci__dconn_t *conn;
     if (refusal) {
-        cci__dgram_send_busy(ep, rx, header, refusal);
+        cci__dgram_send_busy(ep, in, refusal);
         return;
     }
-    if (sealed && (key = cci__dgram_request_key(ep, rx, header, bytes, length)) == NULL)
+    if ((in->header.flags & CCI__HEADER_SEALED) &&
+        !cci__dgram_is_sound(ep, cci_conn_request_key(&ep->conns, in, (cci_endpoint_t *)&ep->base.pub, &key)))
         return;
     event = cci__dgram_control_event(ep);
-    conn = event ? cci__dgram_open_conn(ep, (cci_conn_attribute_t)header->attribute, NULL) : NULL;
+    conn = event ? cci__dgram_open_conn(ep, (cci_conn_attribute_t)in->header.attribute, NULL) : NULL;
     if (!conn) {
         cci__dgram_forget(ep, key);
         if (event)
             cci_evq_return_event(&ep->evq, event);
-        cci__dgram_send_busy(ep, rx, header, "clients have to wait: the connection table is full, or there is no memory for more");
+        cci__dgram_send_busy(ep, in, "clients have to wait: the connection table is full, or there is no memory for more");
         return;
     }
-    conn->key = key;
-    if (key)
-        conn->peer_secret = cci__load64(bytes + CCI__SEALED_REQUEST);
-    conn->conn.state = CCI_CONN_REQUESTED;
-    conn->conn.peer = rx->from;
-    conn->conn.peer_index = header->index;
-    conn->conn.peer_token = header->token;
-    conn->conn.peer_window = cci__max32(request->window, 4096);
-    conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, request->max_send_size);
-    conn->conn.proven = (uint8_t)proven;
-    conn->conn.flags = CCI__CONN_OPENING | CCI__CONN_COUNTED;
-    ep->conns.unproven += !proven;
-    cci_conn_hash(&ep->conns, &conn->conn);
-    cci__dgram_count(ep, conn, 1, 1);
-    cci__dgram_hear(ep, conn, request, event);
+    cci_conn_begin_request(&ep->conns, &conn->conn, in, key);
+    cci__dgram_hear(ep, conn, &in->request, event);
 }
 
-/* Does a request have a cookie of this epoch or of the one before? */
-static int cci__dgram_is_proven(const cci__dgram_t *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
-                                uint64_t cookie) {
-    return cookie != 0 &&
-           (cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, ep->conns.epoch) ||
-            cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, ep->conns.epoch - 1));
-}
-
-static void cci__dgram_input_request(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
-                                     const cci_conn_header_t *header) {
-    cci_conn_request_t request;
-    cci__dconn_t *conn;
-    int sealed = (header->flags & CCI__HEADER_SEALED) != 0, proven;
-    if (sealed && length < ep->seal->tag_size)
-        return;
-    if (!cci_conn_parse_request(bytes, sealed ? length - ep->seal->tag_size : length, &request))
-        return;
-    conn = (cci__dconn_t *)(void *)cci_conn_find_request(&ep->conns, &rx->from, header->index, header->token);
-    if (CCI__UNLIKELY(ep->seal != NULL) &&
-        (conn ? (conn->key != NULL) != sealed : !sealed && !ep->seal->plain_allowed)) {
-        cci__dgram_mismatched(ep);
-        return;
-    }
-    if (conn && conn->conn.state == CCI_CONN_COLLECTING) {
-        if (!conn->key || cci__dgram_open_request(ep, conn->key, header, bytes, length))
-            cci__dgram_collect(ep, conn, &request);
-        return;
-    }
-    if (conn) {
-        cci__dgram_request_again(ep, conn);
-        return;
-    }
-    cci_conn_turn_epoch(&ep->conns, ep->now_ns);
-    if (cci_conn_was_seen(&ep->conns, header->token))
-        return;
-    proven = cci__dgram_is_proven(ep, rx, header, request.cookie);
-    if (!proven &&
-        (sealed || ep->conns.unproven >= cci__max32(cci__min32(ep->recv_buf_count / 4, CCI__CONN_UNPROVEN), 1)))
-        cci__dgram_send_cookie(ep, rx, header, ep->conns.epoch);
+/* The peer has left (CCI_SUCCESS), or does not know the connection. */
+static void cci__dgram_left(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
+    if (conn->conn.state == CCI_CONN_ACCEPTED)
+        cci__dgram_accepted(ep, conn, CCI_ERR_DISCONNECTED);
     else
-        cci__dgram_new_request(ep, rx, bytes, length, header, &request, proven);
+        cci__dgram_break(ep, conn, status);
 }
 
-static void cci__dgram_input_accept(cci__dgram_t *ep, uint8_t *bytes, uint32_t length, const cci_conn_header_t *header) {
-    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
-    cci_conn_accept_t accept;
-    uint32_t tag_size = header->flags & CCI__HEADER_SEALED ? ep->seal->tag_size : 0;
-    if (!conn || !conn->conn.is_client || length < tag_size ||
-        !cci_conn_parse_accept(bytes, length - tag_size, &accept) ||
-        !cci__dgram_unseal(ep, conn, header->number, accept.token, bytes, &length))
-        return;
-    if (conn->conn.state == CCI_CONN_CONNECTING) {
-        if (accept.max_send_size > conn->conn.pub.max_send_size)
-            return;
-        conn->conn.pub.max_send_size = accept.max_send_size;
-        conn->conn.peer_window = cci__max32(accept.window, 4096);
-        conn->conn.peer_index = header->peer_index;
-        conn->conn.peer_token = accept.token;
-        if (conn->key)
-            conn->peer_secret = cci__load64(bytes + CCI__ACCEPT_SIZE);
+/* What a packet means for its connection. */
+static void cci__dgram_got(cci__dgram_t *ep, cci__dconn_t *conn, cci_conn_got_t got) {
+    switch (got) {
+    case CCI_CONN_GOT_STRAY:
+        ep->strays++;
+        break;
+    case CCI_CONN_GOT_ACCEPT:
         cci__dgram_connected(ep, conn, CCI_SUCCESS);
-        conn->conn.step.confirming = 1;
-        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
-        cci__dgram_schedule(ep, conn);
-    } else if (conn->conn.state != CCI_CONN_OPEN || conn->conn.peer_token != accept.token) {
-        return;
+        break;
+    case CCI_CONN_GOT_REJECT:
+        cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
+        break;
+    case CCI_CONN_GOT_CONFIRM:
+        cci__dgram_accepted(ep, conn, CCI_SUCCESS);
+        break;
+    case CCI_CONN_GOT_CONFIRMED:
+        cci__dgram_begin_keepalive(ep, conn);
+        break;
+    case CCI_CONN_GOT_CLOSE:
+        cci__dgram_left(ep, conn, CCI_SUCCESS);
+        break;
+    case CCI_CONN_GOT_RESET:
+        cci__dgram_left(ep, conn, CCI_ERR_DISCONNECTED);
+        break;
+    case CCI_CONN_GOT_END:
+        cci__dgram_close_conn(ep, conn);
+        break;
+    default:
+        (void)cci__dgram_is_sound(ep, got);
+        break;
     }
-    cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
 }
 
-static void cci__dgram_confirmed(cci__dgram_t *ep, cci__dconn_t *conn) {
-    if (!conn->conn.step.confirming)
-        return;
-    conn->conn.step.confirming = conn->conn.tries = 0; /* keepalive begins */
-    conn->conn.deadline_ns = conn->keepalive_us ? ep->now_ns + (uint64_t)conn->keepalive_us * 1000 : CCI__NEVER;
-    cci__dgram_schedule(ep, conn);
+/* Any packet but those with frames. */
+static void cci__dgram_input_control(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
+                                     const cci_conn_header_t *header) {
+    cci_conn_input_t in;
+    cci__dconn_t *conn;
+    cci_conn_got_t got;
+    in.from = &rx->from;
+    in.bytes = bytes;
+    in.length = length;
+    in.header = *header;
+    in.now_ns = ep->now_ns;
+    got = cci_conn_input(&ep->conns, &in);
+    conn = (cci__dconn_t *)(void *)in.conn;
+    if (got == CCI_CONN_GOT_ACCEPT) /* before the answer, which so leaves with others */
+        cci__dgram_got(ep, conn, got);
+    cci__dgram_answer(ep, &in);
+    if (got == CCI_CONN_GOT_REQUEST)
+        cci__dgram_new_request(ep, &in);
+    else if (got == CCI_CONN_GOT_PIECE)
+        cci__dgram_collect(ep, conn, &in.request);
+    else if (got != CCI_CONN_GOT_ACCEPT)
+        cci__dgram_got(ep, conn, got);
 }
 
-/* All of a packet's number, of which the header has a part if it is a DATA packet's. */
+/* All of a DATA packet's number, of which the header has a part. */
 static uint64_t cci__dgram_number(const cci__dconn_t *conn, const cci_conn_header_t *header) {
-    if (header->type != CCI__PKT_DATA)
-        return header->number;
     return conn->active ? cci_rel_expand(&conn->active->rel, header->number)
                         : cci__expand32(header->number, conn->state.floor_number);
 }
 
-/* A packet with a connection's index and token in its header. */
-static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
+static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
                                   const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
     cci__active_t *active;
     int outcome;
     if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
-        ep->strays++;
-        if (conn && conn->conn.state == CCI_CONN_CLOSING)
-            return; /* the CLOSE will be repeated */
-        if (!conn || !conn->key || conn->conn.state == CCI_CONN_BROKEN) /* no secret for one that may yet open */
-            cci__dgram_send_reset(ep, rx, header, header->number, length);
+        cci__dgram_input_control(ep, rx, bytes, length, header);
         return;
     }
-    if (!cci__dgram_unseal(ep, conn, cci__dgram_number(conn, header), conn->conn.peer_token, bytes, &length))
+    if (CCI__UNLIKELY(ep->seal != NULL) &&
+        !cci__dgram_is_sound(ep, cci_conn_unseal(&ep->conns, &conn->conn, cci__dgram_number(conn, header),
+                                                 conn->conn.peer_token, bytes, &length)))
         return;
-    if (!conn->key || (header->type != CCI__PKT_DATA && header->number >= conn->peer_count)) {
+    if (!conn->peer.key) {
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED; /* the peer is there */
-        conn->heard = (uint32_t)(ep->now_ns >> 20);
-        conn->peer_count = header->number + 1;
+        conn->peer.heard = (uint32_t)(ep->now_ns >> 20);
     }
-    if (conn->conn.state == CCI_CONN_ACCEPTED)
-        cci__dgram_accepted(ep, conn, CCI_SUCCESS);
-    else
-        cci__dgram_confirmed(ep, conn);
-    if (header->type == CCI__PKT_CONFIRM)
-        cci__dgram_tell(ep, conn, CCI__PKT_CONFIRMED);
-    if (header->type != CCI__PKT_DATA)
-        return;
+    if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming))
+        cci__dgram_got(ep, conn, cci_conn_hears(&conn->conn));
     if (CCI__UNLIKELY(cci__dgram_needs_no_turn(ep, conn, bytes, length)))
         return;
     active = cci__dgram_activate(ep, conn);
@@ -8201,7 +8566,7 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
     if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
-        conn->heard = (uint32_t)(ep->now_ns >> 20);
+        conn->peer.heard = (uint32_t)(ep->now_ns >> 20);
     }
     if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
         if (outcome != CCI_REL_UNSOUND)
@@ -8217,62 +8582,18 @@ static void cci__dgram_input_conn(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     }
 }
 
-/* CLOSE: the peer has closed the connection. CLOSED: it knows that we have. */
-static void cci__dgram_input_close(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
-                                   const cci_conn_header_t *header) {
-    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
-    if (!conn) {
-        ep->strays++;
-        if (header->type == CCI__PKT_CLOSE)
-            cci__dgram_send_reset(ep, rx, header, header->number, length); /* as good an answer, from one that has forgotten it */
-        return;
-    }
-    if (conn->conn.pub.attribute > CCI_CONN_ATTR_UU || !cci_conn_has_peer(&conn->conn) ||
-        !cci__dgram_unseal(ep, conn, header->number, conn->conn.peer_token, bytes, &length))
-        return;
-    if (header->type == CCI__PKT_CLOSE)
-        cci__dgram_tell_at(ep, conn, CCI__PKT_CLOSED, &rx->from);
-    if (conn->conn.state == CCI_CONN_CLOSING)
-        cci__dgram_close_conn(ep, conn);
-    else if (header->type == CCI__PKT_CLOSE && conn->conn.state == CCI_CONN_ACCEPTED)
-        cci__dgram_accepted(ep, conn, CCI_ERR_DISCONNECTED);
-    else if (header->type == CCI__PKT_CLOSE)
-        cci__dgram_break(ep, conn, CCI_SUCCESS);
-}
-
-static void cci__dgram_input_reset(cci__dgram_t *ep, const uint8_t *bytes, uint32_t length,
-                                   const cci_conn_header_t *header) {
-    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, header->index);
-    if (!conn || conn->conn.peer_token != header->token || conn->conn.peer_index != header->peer_index ||
-        conn->conn.pub.attribute > CCI_CONN_ATTR_UU) { /* a group's tokens are no secret: they are 0 */
-        ep->strays++;
-        return;
-    }
-    if (conn->key && (length < CCI__HEADER_SIZE + CCI__SECRET_SIZE ||
-                      cci__load64(bytes + CCI__HEADER_SIZE) != conn->peer_secret))
-        return; /* whoever sees the packets could have made it */
-    if (conn->conn.state == CCI_CONN_OPEN)
-        cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
-    else if (conn->conn.state == CCI_CONN_ACCEPTED)
-        cci__dgram_accepted(ep, conn, CCI_ERR_DISCONNECTED);
-    else if (conn->conn.state == CCI_CONN_CLOSING)
-        cci__dgram_close_conn(ep, conn);
-}
-
 /* Opens a packet of a group, if they are sealed. Who sent it is in it, and all of its number. */
-static int cci__dgram_unseal_group(cci__dgram_t *ep, const cci__dconn_t *conn, uint8_t *bytes, uint32_t *length) {
+static cci_conn_got_t cci__dgram_unseal_group(const cci__dgram_t *ep, const cci__dconn_t *conn, uint8_t *bytes, uint32_t *length) {
     uint64_t number = cci__load32(bytes + 20) | (uint64_t)cci__load32(bytes + 4) << 32;
     uint8_t nonce[CCI_SEAL_NONCE_LEN];
-    if ((bytes[3] & CCI__HEADER_SEALED) != (conn->key ? CCI__HEADER_SEALED : 0)) {
-        cci__dgram_mismatched(ep);
-        return 0;
-    }
-    if (!conn->key)
-        return 1;
+    if ((bytes[3] & CCI__HEADER_SEALED) != (conn->peer.key ? CCI__HEADER_SEALED : 0))
+        return CCI_CONN_GOT_MISMATCH;
+    if (!conn->peer.key)
+        return CCI_CONN_GOT_SOUND;
     if (number >= CCI__SEAL_NUMBERS)
-        return 0;
+        return CCI_CONN_GOT_NOTHING;
     cci_conn_write_nonce(nonce, cci__load64(bytes + 8), 0, number, CCI__PKT_GROUP, 0);
-    return cci__dgram_open_sealed(ep, conn->key, nonce, bytes, length);
+    return cci_conn_open_sealed(&ep->conns, conn->peer.key, nonce, bytes, length);
 }
 
 static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
@@ -8281,7 +8602,7 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
         cci__active_t *active;
         if (!rx->is_group || memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group) != 0)
             continue;
-        if (!cci__dgram_unseal_group(ep, ep->groups[i], bytes, &length))
+        if (!cci__dgram_is_sound(ep, cci__dgram_unseal_group(ep, ep->groups[i], bytes, &length)))
             return;
         active = cci__dgram_activate(ep, ep->groups[i]);
         if (!active)
@@ -8308,25 +8629,6 @@ static int cci__dgram_check(cci__dgram_t *ep, const uint8_t *bytes, uint32_t *le
     return 0;
 }
 
-/* COOKIE, REJECT, BUSY: what answers a request and opens nothing. */
-static void cci__dgram_input_answer(cci__dgram_t *ep, uint8_t *bytes, uint32_t length, const cci_conn_header_t *header) {
-    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
-    if (!conn || conn->conn.state != CCI_CONN_CONNECTING) {
-        ep->strays++;
-        return;
-    }
-    if (header->type == CCI__PKT_BUSY) {
-        conn->conn.flags |= CCI__CONN_BUSY; /* the request is repeated anyway */
-    } else if (header->type == CCI__PKT_REJECT) {
-        uint64_t token = length < CCI__SEALED_REJECT ? 0 : cci__load64(bytes + CCI__HEADER_SIZE);
-        if (cci__dgram_unseal(ep, conn, header->number, token, bytes, &length))
-            cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
-    } else if (conn->in.request->cookie == 0 || conn->conn.tries > 3) { /* one answer to a cookie, not a game */
-        conn->in.request->cookie = cci_conn_cookie_in(header);
-        cci__dgram_send_request(ep, conn);
-    }
-}
-
 /* One datagram. */
 static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
     cci_conn_header_t header;
@@ -8343,42 +8645,12 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
     }
     if (CCI__UNLIKELY(rx->is_group) && header.type != CCI__PKT_GROUP)
         return; /* one packet to a group must not provoke an answer from each of its members */
-    switch (header.type) {
-    case CCI__PKT_DATA:
-    case CCI__PKT_CONFIRM:
-    case CCI__PKT_CONFIRMED:
-        cci__dgram_input_conn(ep, rx, bytes, length, &header);
-        break;
-    case CCI__PKT_REQUEST:
-        cci__dgram_input_request(ep, rx, bytes, length, &header);
-        break;
-    case CCI__PKT_ACCEPT:
-        if (cci_conn_find(&ep->conns, header.index, header.token)) {
-            cci__dgram_input_accept(ep, bytes, length, &header);
-            break;
-        }
-        ep->strays++;
-        cci__dgram_send_reset(ep, rx, &header, 0, length);
-        break;
-    case CCI__PKT_CLOSE:
-    case CCI__PKT_CLOSED:
-        cci__dgram_input_close(ep, rx, bytes, length, &header);
-        break;
-    case CCI__PKT_RESET:
-        cci__dgram_input_reset(ep, bytes, length, &header);
-        break;
-    case CCI__PKT_GROUP:
+    if (CCI__LIKELY(header.type == CCI__PKT_DATA))
+        cci__dgram_input_data(ep, rx, bytes, length, &header);
+    else if (header.type == CCI__PKT_GROUP)
         cci__dgram_input_group(ep, rx, bytes, length);
-        break;
-    case CCI__PKT_COOKIE:
-    case CCI__PKT_REJECT:
-    case CCI__PKT_BUSY:
-        cci__dgram_input_answer(ep, bytes, length, &header);
-        break;
-    default:
-        ep->strays++;
-        break;
-    }
+    else
+        cci__dgram_input_control(ep, rx, bytes, length, &header);
 }
 
 /* A received buffer: one datagram, or several side by side. */
@@ -8441,18 +8713,12 @@ static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 /* Asks a peer that has been silent for long whether it is still there. It needs no hot state, and answers with CONFIRMED. */
 static void cci__dgram_probe(cci__dgram_t *ep, cci__dconn_t *conn) {
-    uint64_t silent_ns = (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->heard) << 20;
     uint64_t period_ns = ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
-    if (silent_ns < period_ns) {
-        conn->conn.tries = 0;
-        conn->in.open.probe_ns = ep->now_ns + period_ns - silent_ns;
-    } else if (conn->conn.tries < CCI__DGRAM_PROBES) {
-        conn->conn.tries++;
-        conn->in.open.probe_ns = ep->now_ns + period_ns / CCI__DGRAM_PROBES;
+    cci_conn_due_t due = cci_conn_probe(&conn->conn, period_ns, ep->now_ns, &conn->in.open.probe_ns);
+    if (due == CCI_CONN_DUE_CONFIRM)
         cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
-    } else {
+    else if (due == CCI_CONN_DUE_TIMED_OUT)
         cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
-    }
 }
 
 /* Does the link know by now where the peer is? */
@@ -8494,7 +8760,8 @@ static void cci__dgram_idle(cci__dgram_t *ep, cci__dconn_t *conn) {
         conn->conn.deadline_ns = CCI__NEVER;
         cci__dgram_post_end(ep, conn);
     } else if (conn->conn.step.confirming) {
-        cci__dgram_confirmed(ep, conn); /* a server that sleeps so long learns it from the first message */
+        (void)cci_conn_hears(&conn->conn); /* a server that sleeps so long learns it from the first message */
+        cci__dgram_begin_keepalive(ep, conn);
     } else {
         cci__dgram_keepalive(ep, conn);
     }
@@ -8521,8 +8788,6 @@ static void cci__dgram_step(cci__dgram_t *ep, cci__dconn_t *conn) {
     case CCI_CONN_DUE_FORGOTTEN:
         if (conn->conn.state == CCI_CONN_COLLECTING)
             cci_evq_return_event(&ep->evq, conn->in.event);
-        if (conn->conn.state != CCI_CONN_CLOSING)
-            cci__dgram_proven(ep, conn);
         cci__dgram_close_conn(ep, conn);
         break;
     case CCI_CONN_DUE_IDLE:
@@ -8606,7 +8871,7 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     cci_list_t round;
     int alone;
     int count;
-    ep->resets = 0;
+    ep->conns.resets = 0;
     if (most == 1 || idle || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon) ||
         cci__polls_look(&ep->polls)) {
         ep->now_ns = ep->link->now(ep->handle);
@@ -8805,7 +9070,7 @@ static void cci__dgram_init_pool(cci__dgram_t *ep) {
 static void cci__dgram_init_stores(cci__dgram_t *ep) {
     cci__dgram_init_store(ep, CCI__STORE_ACTIVES, &ep->free_actives, sizeof(cci__active_t), 14);
     cci__dgram_init_store(ep, CCI__STORE_READERS, &ep->readers, sizeof(cci_rma_reader_t), 1);
-    cci__dgram_init_store(ep, CCI__STORE_PATHS, &ep->paths, sizeof(cci__path_t), 1);
+    cci__dgram_init_store(ep, CCI__STORE_PATHS, &ep->paths, sizeof(cci_conn_path_t), 1);
     cci__dgram_init_store(ep, CCI__STORE_READS, &ep->rma.reads, sizeof(cci_rma_read_t), 1);
     cci__dgram_init_store(ep, CCI__STORE_REQUESTS, &ep->rma.requests, sizeof(cci_rma_request_t), 1);
     cci__dgram_init_store(ep, CCI__STORE_OPS, NULL, sizeof(cci__op_t), 4);
@@ -8874,6 +9139,11 @@ static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
     ep->stores[CCI__STORE_OPS].most = cci__max32(ep->stores[CCI__STORE_OPS].most, count + ep->pool.bulk_limit);
 }
 
+/* Requests whose senders have proven nothing may wait for a quarter of the receive buffers. */
+static uint32_t cci__dgram_unproven_most(uint32_t recv_buf_count) {
+    return cci__max32(cci__min32(recv_buf_count / 4, CCI__CONN_UNPROVEN), 1);
+}
+
 /* The counts of buffers that the link and the configuration leave open, and what follows from them. */
 static int cci__dgram_set_counts(cci__dgram_t *ep) {
     const cci_link_info_t *info = &ep->info;
@@ -8884,6 +9154,7 @@ static int cci__dgram_set_counts(cci__dgram_t *ep) {
     if (ep->recv_buf_count > SIZE_MAX / 2 / ep->buffer_size)
         return 0;
     ep->evq.recv_limit = ep->recv_buf_count;
+    ep->conns.unproven_most = cci__dgram_unproven_most(ep->recv_buf_count);
     ep->buffers_unmade = ep->recv_buf_count + CCI__DGRAM_BATCH_RX;
     return 1;
 }
@@ -8934,6 +9205,11 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     cci_evq_init(&ep->evq);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__dconn_t), slabs);
     ep->conns.base = ep->info.index_base;
+    ep->conns.seal = ep->seal;
+    ep->conns.prefix = ep->link->version >= 2 ? ep->link->prefix : NULL;
+    ep->conns.link = ep->handle;
+    ep->conns.window = ep->info.receive_window;
+    ep->conns.mtu = ep->info.base_mtu;
     cci_conn_table_remembers(&ep->conns, seen);
     (void)cci_conn_rehash(&ep->conns, buckets, 2 * CCI__CONN_SLAB);
     if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8) /* space for the packets' heads between the pieces */
@@ -8967,7 +9243,7 @@ static void cci__dgram_free(cci__dgram_t *ep) {
         CCI_ASSERT(conn);
         if (conn->conn.state == CCI_CONN_CONNECTING)
             cci_release(conn->in.request);
-        cci__dgram_forget(ep, conn->key);
+        cci__dgram_forget(ep, conn->peer.key);
     }
     cci_release(ep->conns.buckets);
     cci_release(ep->waiting);
@@ -9089,23 +9365,14 @@ static void cci__dgram_quiet(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_drop_active(ep, conn);
 }
 
-/* Is there a peer that may think that the connection lives? */
-static int cci__dgram_has_listener(const cci__dgram_t *ep, const cci__dconn_t *conn) {
-    return conn->conn.pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(&conn->conn) && !ep->is_dead &&
-           !(conn->conn.flags & CCI__CONN_WORN) &&
-           (conn->conn.state != CCI_CONN_BROKEN || conn->end_status == CCI_ETIMEDOUT);
-}
-
 /* What is left of the connection waits until the peer knows that it has ended. */
 static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
-    if (!cci__dgram_has_listener(ep, conn)) {
+    if (ep->is_dead || !cci_conn_has_listener(&conn->conn)) {
         cci__dgram_close_conn(ep, conn);
         return;
     }
     ep->closing++;
-    conn->conn.state = CCI_CONN_CLOSING;
-    conn->conn.flags &= CCI__CONN_COUNTED;
-    conn->conn.tries = conn->conn.step.in_line = 0;
+    cci_conn_begin_close(&conn->conn);
     cci__dgram_send_close(ep, conn);
     cci__dgram_schedule(ep, conn);
 }
@@ -9121,7 +9388,7 @@ static void cci__dgram_linger(cci__dgram_t *ep, uint64_t until_ns) {
             cci__dgram_lock(ep);
         }
         cci__dgram_flush(ep);
-        ep->resets = 0;
+        ep->conns.resets = 0;
         ep->now_ns = ep->link->now(ep->handle);
     }
 }
@@ -9143,15 +9410,15 @@ static void cci__dgram_close_round(cci__dgram_t *ep, uint64_t until_ns) {
 static void cci__dgram_close_all(cci__dgram_t *ep) {
     uint32_t i, tries;
     uint64_t until_ns;
-    if (ep->device_failed)
+    if (ep->device_failed || ep->is_dead)
         return;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
-        if (!cci__dgram_has_listener(ep, conn))
+        if (!cci_conn_has_listener(&conn->conn))
             continue;
         cci__dgram_quiet(ep, conn);
         ep->closing += conn->conn.state != CCI_CONN_CLOSING;
-        conn->conn.state = CCI_CONN_CLOSING;
+        cci_conn_begin_close(&conn->conn);
     }
     cci__dgram_close_round(ep, CCI__NEVER); /* once at least, all of them */
     until_ns = ep->now_ns + CCI__DGRAM_CLOSE_NS;
@@ -9190,26 +9457,22 @@ static int cci__dgram_destroy(cci_endpoint_base_t *base) {
 
 /* ---- connecting ---- */
 
-/* Accepts or rejects a request: its connection goes to `state` for at most `most_ns`, and the client is told. An accept
- * keeps an event for its outcome. */
-static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, uint8_t state, uint64_t most_ns,
-                             void *context) {
+/* Accepts or rejects a request, and tells the client. An accept keeps an event for its outcome. */
+static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, int accepts, void *context) {
     cci__dconn_t *conn = (cci__dconn_t *)request->owner;
     cci_evq_event_t *event = NULL;
     if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn)
         return CCI_EINVAL;
-    if (state == CCI_CONN_ACCEPTED && ep->is_dead)
+    if (accepts && ep->is_dead)
         return CCI_ERR_DEVICE_DEAD;
-    if (state == CCI_CONN_ACCEPTED && (event = cci__dgram_control_event(ep)) == NULL)
+    if (accepts && (event = cci__dgram_control_event(ep)) == NULL)
         return CCI_ENOMEM;
     request->state = 1;
     request->owner = NULL;
     conn->in.event = event;
     conn->conn.pub.context = context;
-    conn->conn.state = state;
     ep->now_ns = ep->link->now(ep->handle);
-    conn->conn.deadline_ns = ep->now_ns + most_ns;
-    cci__dgram_request_again(ep, conn);
+    cci__dgram_tell(ep, conn, cci_conn_decide(&conn->conn, accepts, ep->now_ns));
     cci__dgram_schedule(ep, conn);
     cci__dgram_flush(ep);
     cci__dgram_arm(ep);
@@ -9220,7 +9483,7 @@ static int cci__dgram_accept(cci_event_base_t *base, void *context) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base->endpoint;
     int status;
     cci__dgram_lock(ep);
-    status = cci__dgram_decide(ep, (cci_evq_event_t *)(void *)base, CCI_CONN_ACCEPTED, CCI__DGRAM_ACCEPT_NS, context);
+    status = cci__dgram_decide(ep, (cci_evq_event_t *)(void *)base, 1, context);
     cci__dgram_unlock(ep);
     return status;
 }
@@ -9229,8 +9492,7 @@ static int cci__dgram_reject(cci_event_base_t *base) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base->endpoint;
     int status;
     cci__dgram_lock(ep);
-    status = cci__dgram_decide(ep, (cci_evq_event_t *)(void *)base, CCI_CONN_REJECTED,
-                               4000 * CCI__MS, NULL); /* longer than the client's longest pause */
+    status = cci__dgram_decide(ep, (cci_evq_event_t *)(void *)base, 0, NULL);
     cci__dgram_unlock(ep);
     return status;
 }
@@ -9246,7 +9508,6 @@ static int cci__dgram_connect_group(cci__dgram_t *ep, cci__dconn_t *conn) {
             return status;
         ep->groups[ep->group_count++] = conn;
     }
-    conn->conn.deadline_ns = CCI__NEVER;
     cci__dgram_connected(ep, conn, CCI_SUCCESS);
     return CCI_SUCCESS;
 }
@@ -9262,16 +9523,16 @@ static int cci__dgram_connect_key(cci__dgram_t *ep, cci__dconn_t *conn, const ch
     peer.from = &conn->conn.peer;
     peer.address = address;
     peer.context = conn->conn.pub.context;
-    conn->key = ep->seal->key(ep->seal->user, &peer);
+    conn->peer.key = ep->seal->key(ep->seal->user, &peer);
     conn->in.request->key_id = peer.key_id;
-    return conn->key || ep->seal->plain_allowed ? CCI_SUCCESS : CCI_ERR_NOT_FOUND;
+    return conn->peer.key || ep->seal->plain_allowed ? CCI_SUCCESS : CCI_ERR_NOT_FOUND;
 }
 
 static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, const cci_link_addr_t *to, int is_known,
                                      const void *data, uint32_t data_len, cci_conn_attribute_t attribute,
                                      void *context, uint64_t timeout_ns) {
     int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status;
-    cci__pending_t *pending = (cci__pending_t *)cci_alloc(sizeof *pending + data_len);
+    cci_conn_pending_t *pending = (cci_conn_pending_t *)cci_alloc(sizeof *pending + data_len);
     cci_evq_event_t *event = cci__dgram_control_event(ep);
     cci__dconn_t *conn = cci__dgram_open_conn(ep, attribute, context);
     if (!pending || !event || !conn) {
@@ -9280,14 +9541,12 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
     }
     conn->in.request = pending;
     pending->event = event;
-    pending->cookie = pending->key_id = 0;
+    pending->key_id = 0;
+    pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
     pending->data_len = data_len;
     if (data_len)
         memcpy(pending + 1, data, data_len);
-    conn->conn.peer = *to;
-    conn->conn.is_client = 1;
-    conn->conn.proven = 1;
-    conn->conn.state = CCI_CONN_CONNECTING;
+    cci_conn_begin_connect(&conn->conn, to, is_known, pending->give_up_ns, ep->now_ns);
     status = cci__dgram_connect_key(ep, conn, address);
     if (status != CCI_SUCCESS)
         goto failed;
@@ -9297,14 +9556,10 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
             return status;
         goto failed;
     }
-    pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
-    if (is_known) {
-        conn->conn.deadline_ns = cci__min64(ep->now_ns + cci_conn_retry_ns(0), pending->give_up_ns);
+    if (is_known)
         cci__dgram_send_request(ep, conn);
-    } else {
-        conn->conn.deadline_ns = ep->now_ns;
+    else
         conn->conn.flags |= CCI__CONN_ASKING;
-    }
     cci__dgram_schedule(ep, conn);
     return CCI_SUCCESS;
 failed:
@@ -9554,6 +9809,7 @@ static int cci__dgram_set_recv_count(cci__dgram_t *ep, uint32_t count) {
     ep->buffers_unmade = count + CCI__DGRAM_BATCH_RX > ep->evq.buffer_total ? count + CCI__DGRAM_BATCH_RX - ep->evq.buffer_total : 0;
     ep->evq.recv_limit = count;
     ep->recv_buf_count = count;
+    ep->conns.unproven_most = cci__dgram_unproven_most(count);
     return CCI_SUCCESS;
 }
 
@@ -9564,10 +9820,8 @@ static void cci__dgram_set_keepalive(cci__dgram_t *ep, cci__dconn_t *conn, uint3
         cci__dgram_post_keepalive(ep, conn); /* there is nobody to answer */
         return;
     }
-    if (conn->conn.step.confirming)
-        return; /* from the confirmation on */
-    conn->conn.deadline_ns = keepalive_us ? ep->now_ns + (uint64_t)keepalive_us * 1000 : CCI__NEVER;
-    cci__dgram_schedule(ep, conn);
+    if (!conn->conn.step.confirming) /* else from the confirmation on */
+        cci__dgram_begin_keepalive(ep, conn);
 }
 
 static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {

@@ -3784,7 +3784,7 @@ static void cci__rc_unlist(cci__rc *ep, cci__rc_conn *conn) {
     } else if (!is_drained) {
         ep->ready_last = last;
     }
-    conn->conn.flags &= (uint8_t)~CCI__RC_LISTED;
+    conn->conn.flags &= (uint16_t)~CCI__RC_LISTED;
 }
 
 static void cci__rc_list_ready(cci__rc *ep, cci__rc_conn *conn) {
@@ -3888,7 +3888,7 @@ static void cci__rc_post_about(cci_evq_fifo_t *fifo, cci__rc_conn *conn, cci_evq
 static void cci__rc_post_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     cci_evq_event_t *event = cci__rc_control_event(ep);
     conn->keepalive_us = 0;
-    conn->conn.flags &= (uint8_t)~CCI__RC_PINGED;
+    conn->conn.flags &= (uint16_t)~CCI__RC_PINGED;
     if (!event) {
         return;
     }
@@ -4352,7 +4352,7 @@ static void cci__rc_sent(cci__rc *ep, const struct ibv_wc *wc) {
         cci__rc_work_failed(ep, conn, number, wc->status);
         return;
     }
-    conn->conn.flags &= (uint8_t)~(CCI__RC_PINGED | CCI__RC_UNREADY);
+    conn->conn.flags &= (uint16_t)~(CCI__RC_PINGED | CCI__RC_UNREADY);
     cci__rc_hear_of(ep, conn);
     cci__rc_retire(ep, conn, number + 1);
     if (conn->phase == CCI__RC_DRAINING) {
@@ -4460,7 +4460,7 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
         return;
     }
     conn->received++;
-    conn->conn.flags &= (uint8_t)~CCI__RC_PINGED;
+    conn->conn.flags &= (uint16_t)~CCI__RC_PINGED;
     if (CCI__UNLIKELY(conn->phase != CCI__RC_PAIRED)) { /* who sends has joined, or had */
         if (conn->phase == CCI__RC_JOINED) {
             cci__rc_paired(ep, conn);
@@ -4593,7 +4593,7 @@ static int cci__rc_begin_epoch(cci__rc *ep, cci__rc_conn *conn) {
     attr.port_num = ep->hw->port.number;
     attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
     conn->epoch++;
-    conn->conn.flags &= (uint8_t)~CCI__RC_FLUSHING;
+    conn->conn.flags &= (uint16_t)~CCI__RC_FLUSHING;
     conn->marks &= (uint8_t)~CCI__RC_EMPTY;
     conn->phase = CCI__RC_FRESH;
     conn->pair_tries = 0;
@@ -4771,7 +4771,7 @@ static int cci__rc_may_join(const cci__rc_conn *conn, uint32_t epoch, uint32_t j
 static void cci__rc_input_state(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state, int answers) {
     uint32_t epoch = cci__load32(state), joined = cci__load32(state + 16);
     int wants = (state[20] & CCI__RC_ASKS) != 0;
-    conn->conn.flags &= (uint8_t)~(CCI__RC_UNREADY | CCI__RC_PINGED);
+    conn->conn.flags &= (uint16_t)~(CCI__RC_UNREADY | CCI__RC_PINGED);
     conn->answered = (state[20] & CCI__RC_IS_UNREADY) == 0;
     if (!conn->answered) {
         conn->conn.flags |= CCI__RC_UNREADY;
@@ -4875,7 +4875,7 @@ static void cci__rc_settle(cci__rc *ep) {
         while (first != CCI__CONN_NONE) {
             cci__rc_conn *conn = cci__rc_at(ep, first);
             first = conn->next_listed;
-            conn->conn.flags &= (uint8_t)~CCI__RC_LISTED;
+            conn->conn.flags &= (uint16_t)~CCI__RC_LISTED;
             cci__rc_finish(ep, conn);
         }
     }
@@ -5000,7 +5000,7 @@ static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci__rc_pending *pending = (cci__rc_pending *)conn->pending;
     cci_evq_event_t *event = pending->event;
     conn->pending = NULL;
-    conn->conn.flags &= (uint8_t)~CCI__RC_AWAITING;
+    conn->conn.flags &= (uint16_t)~CCI__RC_AWAITING;
     cci_release(pending);
     event->base.pub.connect.type = CCI_EVENT_CONNECT;
     event->base.pub.connect.status = (cci_status_t)status;
@@ -5201,7 +5201,6 @@ static void cci__rc_new_request(cci__rc *ep, const cci_link_rx_t *rx, const cci_
     conn->conn.peer = rx->from;
     conn->conn.peer_index = header->index;
     conn->conn.peer_token = header->token;
-    conn->conn.proven = 1;
     conn->conn.pub.max_send_size = cci__min32(conn->conn.pub.max_send_size, piece->max_send_size);
     cci_conn_hash(&ep->conns, &conn->conn);
     cci__rc_schedule(ep, conn);
@@ -5656,7 +5655,7 @@ static void cci__rc_ask_resolver(cci__rc *ep, cci__rc_conn *conn) {
         conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, conn->retry_ns);
         return;
     }
-    conn->conn.flags &= (uint8_t)~CCI__RC_RESOLVING;
+    conn->conn.flags &= (uint16_t)~CCI__RC_RESOLVING;
     if (status != CCI_SUCCESS) {
         cci__rc_connected(ep, conn, status);
         return;
@@ -6613,7 +6612,6 @@ static int cci__rc_connect_locked(cci__rc *ep, const cci_link_addr_t *to, int re
         }
         conn->conn.peer = *to;
         conn->conn.is_client = 1;
-        conn->conn.proven = 1;
         conn->conn.state = CCI_CONN_CONNECTING;
         conn->conn.flags = resolving ? CCI__RC_RESOLVING : 0;
         conn->retry_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
@@ -6903,7 +6901,7 @@ static int cci__rc_set_recv_count(cci__rc *ep, uint32_t count) {
 
 static void cci__rc_set_keepalive(cci__rc *ep, cci__rc_conn *conn, uint32_t keepalive_us) {
     conn->keepalive_us = keepalive_us;
-    conn->conn.flags &= (uint8_t)~CCI__RC_PINGED;
+    conn->conn.flags &= (uint16_t)~CCI__RC_PINGED;
     if (conn->conn.state == CCI_CONN_BROKEN) {
         if (keepalive_us) {
             cci__rc_post_keepalive(ep, conn); /* there is nobody to answer */

@@ -1788,7 +1788,7 @@ static void forged_answers_do_not_touch_a_connecting_client(void **state) {
     assert_true(sim.sent_count - sent <= 16); /* resets; a cookie would have been a request */
     assert_int_equal(dgram_of(client)->strays, MILLIONS);
     assert_int_equal(conn->conn.state, CCI_CONN_CONNECTING);
-    assert_int_equal(conn->in.request->cookie, 0);
+    assert_int_equal(conn->conn.peer_token, 0);
     assert_int_equal(cci_accept(undecided[0], NULL), CCI_SUCCESS);
     assert_int_equal(cci_return_event(undecided[0]), CCI_SUCCESS);
     run_until(&client_count, 1);
@@ -1811,7 +1811,7 @@ static void an_answer_that_allows_longer_messages_than_were_asked_for_is_ignored
         cci__store32(packet + 36, 65536);
         feed(client, sim_of(victim)->number, packet, sizeof packet);
         assert_int_equal(conn->conn.state, CCI_CONN_CONNECTING);
-        assert_int_equal(conn->in.request->cookie, 0);
+        assert_int_equal(conn->conn.peer_token, 0);
         assert_int_equal(conn->conn.pub.max_send_size, most);
     }
     cci__store32(packet + 32, most); /* it is the size alone that was wrong */

@@ -854,7 +854,7 @@ static void a_close_that_an_observer_could_make_does_not_end_a_sealed_connection
     assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
     run(1000);
     assert_int_equal(conn->conn.state, CCI_CONN_BROKEN);
-    assert_int_equal(conn->end_status, CCI_SUCCESS);
+    assert_int_equal(conn->peer.end_status, CCI_SUCCESS);
     assert_int_equal(dgram_of(client)->conns.used, 0); /* the answer opened */
 }
 
@@ -1079,7 +1079,7 @@ static void a_key_that_is_worn_out_in_the_middle_of_a_burst_seals_nothing_more(v
     open_both();
     connect_both(CCI_CONN_ATTR_RU);
     run(2000);
-    worn_key = dconn_of(at_client)->key;
+    worn_key = dconn_of(at_client)->peer.key;
     seals_left = 4;
     seals_after = 0;
     seal_hooks.seal = seal_that_refuses_once;

@@ -145,11 +145,11 @@ mutant 'completions are given twice' "$(in_function cci__rel_complete_ops 's/if 
 mutant 'the last segment is not sent again' "$(in_function cci__rel_lost 's/if (!sent->item) {/if (!sent->item || (sent->item->kind == CCI__ITEM_BULK \&\& sent->offset + sent->length == sent->item->bulk.length)) { if (sent->item) sent->item->pieces--;/')"
 mutant 'an acknowledgement wants to be acknowledged' "$(in_function cci_rel_input 's/if (rel->reliable ? eliciting : pinged)/if (rel->reliable)/')"
 mutant 'a wrong checksum is no harm' "$(in_function cci__dgram_check 's/== cci__load32(bytes + .length)/!= 0/')"
-mutant 'what does not open is taken' "$(in_function cci__dgram_open_sealed 's/.length - clear) == 0)/*length - clear) <= 0)/')"
-mutant 'a nonce for two packets of the handshake' "$(in_function cci__dgram_seal 's/conn->sealed_count++/conn->sealed_count/')"
+mutant 'what does not open is taken' "$(in_function cci_conn_open_sealed 's/.length - clear) == 0)/*length - clear) <= 0)/')"
+mutant 'a nonce for two packets of the handshake' "$(in_function cci_conn_seal 's/peer->sealed_count++/peer->sealed_count/')"
 mutant 'keepalive on an unreliable connection' "$(in_function cci__dgram_new_keepalive_us 's/cci__dgram_is_reliable(conn)/1/')"
 mutant 'a lost silent message is forgotten' "$(in_function cci__rel_lost 's/if (!sent->item) {/if (sent->item \&\& !sent->item->ops \&\& sent->item->kind == CCI__ITEM_RUN \&\& !(sent->item->flags \& CCI__ITEM_VOID)) { if (--sent->item->pieces == 0 \&\& (sent->item->flags \& CCI__ITEM_SENT)) { cci_rel_item_t *i = sent->item; sent->item = NULL; cci__rel_finish(rel, i); } sent->item = NULL; } if (!sent->item) {/')"
-mutant 'more is sent to a new address than came from there' "$(in_function cci__dgram_send_reset 's/uint32_t size = CCI__HEADER_SIZE;/uint32_t size = CCI__HEADER_SIZE + 160;/')"
+mutant 'more is sent to a new address than came from there' "$(in_function cci_conn_output_reply 's/uint32_t size = CCI__HEADER_SIZE;/uint32_t size = CCI__HEADER_SIZE + 160;/')"
 mutant 'a look-up walks the table' "$(in_function cci_conn_find 's/cci_conn_t .conn = cci_conn_at(table, index);/cci_conn_t *conn; uint32_t i; for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) if (cci_conn_at(table, i)->token == token) index = i; conn = cci_conn_at(table, index);/')" -DSOAK_COUNTS_WORK -fsanitize-coverage=trace-pc
 mutant 'each item that is given up looks at all packets' "$(in_function cci_rel_abort 's/CCI__CONTAINER(node, cci_rel_item_t, node)->pieces = 0;/cci__rel_forget_pieces(rel, CCI__CONTAINER(node, cci_rel_item_t, node));/')" -DSOAK_COUNTS_WORK -fsanitize-coverage=trace-pc
 mutant 'messages behind a withdrawal are told at once' \
@@ -165,17 +165,17 @@ mutant 'a fork leaves the library as it was' "$(in_function cci__fork_in_child '
 mutant 'each call after a fork writes a line' "$(in_function cci__fork_refuse 's/cci__core.has_told_fork = 1;/;/')"
 
 unguarded 'no cookie is asked for' a_million_spoofed_requests_take_no_memory_and_honest_peers_still_connect \
-    "$(in_function cci__dgram_input_request 's/ep->conns.unproven >= .* 1)))$/0))/')"
+    "$(in_function cci__conn_input_request 's/table->unproven < table->unproven_most/1/')"
 unguarded 'no cookie is asked for over UDP' over_udp_a_flood_gets_no_more_than_it_sent_and_does_no_harm \
-    "$(in_function cci__dgram_input_request 's/ep->conns.unproven >= .* 1)))$/0))/')"
+    "$(in_function cci__conn_input_request 's/table->unproven < table->unproven_most/1/')"
 unguarded 'requests take all buffers' spoofed_requests_that_wait_leave_buffers_to_honest_peers \
-    "$(in_function cci__dgram_refusal 's/reserve = ep->recv_buf_count .*DGRAM_FEW);/reserve = 0;/'); $(in_function cci__dgram_input_request 's/ep->conns.unproven >= .* 1)))$/0))/')"
+    "$(in_function cci__dgram_refusal 's/reserve = ep->recv_buf_count .*DGRAM_FEW);/reserve = 0;/'); $(in_function cci__conn_input_request 's/table->unproven < table->unproven_most/1/')"
 unguarded 'a request in pieces waits for ever' requests_that_are_never_completed_do_not_keep_others_out \
     "$(in_function cci__dgram_begin_collecting 's/if (other && /if (0 \&\& /')"
 unguarded 'a reset is longer than what it answers' nobody_gets_more_bytes_than_came_in_its_name_before_its_address_is_proven \
-    "$(in_function cci__dgram_send_reset 's/uint32_t size = CCI__HEADER_SIZE;/uint32_t size = CCI__HEADER_SIZE + 64;/')"
+    "$(in_function cci_conn_output_reply 's/uint32_t size = CCI__HEADER_SIZE;/uint32_t size = CCI__HEADER_SIZE + 64;/')"
 unguarded 'an accept is repeated to who has proven nothing' nobody_gets_more_bytes_than_came_in_its_name_before_its_address_is_proven \
-    "$(in_function cci__dgram_send_accept 's/cci__dgram_commit_bare(.*/&\n    if (!conn->conn.proven) cci__dgram_commit_bare(ep, \&conn->conn.peer, conn, size, NULL, 0);/')"
+    "$(in_function cci__dgram_tell_at 's/cci__dgram_commit_bare(.*/&\n    if (type == CCI__PKT_ACCEPT \&\& conn->conn.unproven) cci__dgram_commit_bare(ep, to, conn, size, NULL, 0);/')"
 unguarded 'a group answers' a_group_answers_nothing \
     "$(in_function cci__dgram_input_group 's/active->rel.ack_count = active->rel.nack_count = 0;//')"
 unguarded 'tokens are counted' tokens_and_keys_are_64_distinct_bits_from_the_secure_source \
@@ -189,13 +189,13 @@ unguarded 'half of a key is enough' millions_of_guesses_at_a_key_read_and_write_
 unguarded 'a refusal says that the key was right' a_refusal_does_not_tell_what_was_wrong \
     "$(in_function cci__rma_input_read 's/if (reader->denied_count < /if (cci_rma_find(table, request->key, request->region) \&\& reader->denied_count < /')"
 unguarded 'any reset ends a connection' a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_connection \
-    "$(in_function cci__dgram_input_reset 's/conn->conn.peer_token != header->token || //')"
+    "$(in_function cci__conn_input_reset 's/conn->peer_token != in->header.token || //')"
 unguarded 'any packet is taken in' a_flood_of_forged_packets_does_not_reset_slow_or_inject_into_a_connection \
     "$(in_function cci_conn_find 's/conn->token == token/1/')"
 unguarded 'any answer is one to a client' forged_answers_do_not_touch_a_connecting_client \
-    "$(in_function cci__dgram_input_accept 's/cci_conn_find(&ep->conns, header->index, header->token)/cci_conn_at(\&ep->conns, header->index)/'); $(in_function cci__dgram_input 's/if (cci_conn_find(&ep->conns, header.index, header.token))/if (1)/')"
+    "$(in_function cci_conn_input 's/cci_conn_find(table, in->header.index, in->header.token)/cci_conn_at(table, in->header.index)/')"
 unguarded 'a server may ask for longer messages' an_answer_that_allows_longer_messages_than_were_asked_for_is_ignored \
-    "$(in_function cci__dgram_input_accept 's/if (accept.max_send_size > conn->conn.pub.max_send_size)/if (0)/')"
+    "$(in_function cci__conn_input_accept 's/ || accept.max_send_size > conn->pub.max_send_size//')"
 unguarded 'the hash has no key' chosen_addresses_indices_and_tokens_make_no_long_chains \
     "$(in_function cci_conn_bucket 's/cci__siphash(table->key, words, 5)/(words[0] ^ words[1] ^ words[2] ^ words[3] ^ words[4])/')"
 unguarded 'an end that wraps around' a_peer_touches_nothing_outside_what_was_registered_for_it \
@@ -205,15 +205,15 @@ unguarded 'a read needs no right' a_peer_touches_nothing_outside_what_was_regist
 unguarded 'a key outlives its registration' a_handle_of_another_endpoint_or_one_that_is_gone_opens_nothing \
     "$(in_function cci_rma_remove 's/region->key = 0;//; s/region->length = 0;//'); $(in_function cci_rma_add 's/words\[0\] = ++table->counter/words[0] = 1/')"
 unguarded 'three times what came is no limit' a_peer_cannot_direct_answers_at_a_third_party \
-    "$(in_function cci__path_deadline 's/<= 3 \* path->received/<= 300 * path->received/')"
+    "$(in_function cci_conn_path_deadline 's/<= 3 \* path->received/<= 300 * path->received/')"
 unguarded 'a new address need not be proven' a_peer_cannot_direct_answers_at_a_third_party \
-    "s/^static void cci__dgram_elsewhere/static void cci__dgram_moved(cci__dgram_t *ep, cci__dconn_t *conn);\n&/; $(in_function cci__dgram_elsewhere 's/cci__dgram_challenge(ep, conn);/cci__dgram_moved(ep, conn);/')"
+    "$(in_function cci__dgram_elsewhere 's/cci__dgram_challenge(ep, conn);/cci_conn_move(\&ep->conns, \&conn->conn, from, ep->now_ns);/')"
 unguarded 'any response proves an address' a_wrong_or_late_response_does_not_move_a_peer \
-    "$(in_function cci__dgram_input_path 's/active->path->challenge && active->path->challenge == bits/active->path->challenge/')"
+    "$(in_function cci_conn_path_input 's/path->challenge && path->challenge == bits/path->challenge/')"
 unguarded 'a peer that moves is not followed' a_peer_whose_address_changes_is_followed_when_it_has_proven_the_new_one \
-    "$(in_function cci__dgram_moved 's/conn->conn.peer = conn->active->path->to;//')"
+    "$(in_function cci_conn_move 's/conn->peer = \*to;//')"
 unguarded 'a challenge is sent once' a_challenge_that_is_lost_is_repeated \
-    "$(in_function cci__path_deadline 's/? path->again_ns/? (path->sent ? CCI__NEVER : path->again_ns)/')"
+    "$(in_function cci_conn_path_deadline 's/? path->again_ns/? (path->sent ? CCI__NEVER : path->again_ns)/')"
 unguarded 'nobody is ended who is stuck' a_thousand_peers_that_leave_gaps_do_not_keep_others_from_sending \
     "$(in_function cci__dgram_evict 's/if (since_ns == CCI__NEVER || /if (1 || /')"
 unguarded 'no shares of buffers' early_messages_of_one_connection_leave_their_share_to_others \

@@ -461,8 +461,671 @@ static void test_a_network_has_three_quarters_at_most_and_others_the_rest(void *
     table.used = 0;
 }
 
+/* ---- the protocol, packet by packet -------------------------------------------------------------------------------- */
+
+enum { CLIENT, SERVER };
+
+/* Two tables of one connection each, and what the last packet meant. */
+static struct side {
+    cci_conn_table_t table;
+    uint8_t *slabs[CCI__CONN_SLABS];
+    uint32_t buckets[8];
+    uint64_t seen[2 * CCI__CONN_SEEN];
+    cci_conn_t *conn;
+    cci_link_addr_t address;
+    cci_conn_input_t in;
+} side[2];
+
+static struct {
+    cci_conn_pending_t pending;
+    uint8_t data[CCI_CONN_REQ_LEN];
+} asked;
+
+static uint64_t now_ns;
+
+static uint32_t network_of(void *link, const cci_link_addr_t *at, uint8_t bytes[16]) {
+    (void)link;
+    bytes[0] = at->bytes[5];
+    return 1;
+}
+
+/* What is counted of the network of an address: an upper bound, and here the number itself. */
+static uint32_t counted(const struct side *s, const cci_link_addr_t *at, int opening) {
+    uint8_t prefix[16] = {0};
+    uint32_t a, b;
+    (void)network_of(NULL, at, prefix);
+    a = cci__conn_source_at(&s->table, prefix, 0);
+    b = cci__conn_source_at(&s->table, prefix, 1);
+    return opening ? cci__min32(s->table.sources.opening[0][a], s->table.sources.opening[1][b])
+                   : cci__min32(s->table.sources.all[0][a], s->table.sources.all[1][b]);
+}
+
+static void set_up_side(struct side *s, uint32_t n) {
+    const uint64_t keys[2] = {5 + n, 6};
+    memset(s, 0, sizeof *s);
+    cci_conn_table_init(&s->table, keys, ENTRY, s->slabs);
+    (void)cci_conn_rehash(&s->table, s->buckets, 8);
+    s->slabs[0] = malloc((size_t)CCI__CONN_SLAB * ENTRY);
+    assert_non_null(s->slabs[0]);
+    cci_conn_add_slab(&s->table, s->slabs[0]);
+    cci_conn_table_remembers(&s->table, s->seen);
+    s->table.prefix = network_of;
+    s->table.unproven_most = 1;
+    s->table.window = 50000 + n;
+    s->table.mtu = 256;
+    s->address = address((n + 1) << 16);
+}
+
+static cci_conn_t *open_side(struct side *s, uint32_t max_send_size) {
+    s->conn = cci_conn_open(&s->table);
+    assert_non_null(s->conn);
+    s->conn->pub.attribute = CCI_CONN_ATTR_RU;
+    s->conn->pub.max_send_size = max_send_size;
+    s->conn->deadline_ns = CCI__NEVER;
+    return s->conn;
+}
+
+static int set_up_sides(void **state) {
+    uint32_t n;
+    (void)state;
+    assert_true(sizeof(cci_conn_t) + sizeof(cci_conn_peer_t) <= ENTRY);
+    set_up_side(&side[CLIENT], 0);
+    set_up_side(&side[SERVER], 1);
+    now_ns = UINT64_C(5000000000);
+    memset(&asked, 0, sizeof asked);
+    for (n = 0; n < sizeof asked.data; n++) asked.data[n] = (uint8_t)(n * 7);
+    asked.pending.give_up_ns = CCI__NEVER;
+    cci_conn_begin_connect(open_side(&side[CLIENT], 2000), &side[SERVER].address, 1, CCI__NEVER, now_ns);
+    return 0;
+}
+
+static int tear_down_sides(void **state) {
+    (void)state;
+    free(side[CLIENT].slabs[0]);
+    free(side[SERVER].slabs[0]);
+    return 0;
+}
+
+typedef struct packet {
+    uint8_t bytes[300];
+    uint32_t length;
+} packet_t;
+
+/* What `to` makes of a packet of the other side. Its memory has just its size, so that a sanitizer sees what is read behind it. */
+static cci_conn_got_t give_from(struct side *to, const packet_t *p, const cci_link_addr_t *from) {
+    static uint8_t *bytes;
+    free(bytes);
+    bytes = malloc(p->length);
+    assert_non_null(bytes);
+    memcpy(bytes, p->bytes, p->length);
+    memset(&to->in, 0xcc, sizeof to->in);
+    to->in.from = from;
+    to->in.bytes = bytes;
+    to->in.length = p->length;
+    to->in.now_ns = now_ns;
+    assert_true(cci_conn_parse(bytes, p->length, &to->in.header));
+    return cci_conn_input(&to->table, &to->in);
+}
+
+static cci_conn_got_t give(struct side *to, const packet_t *p) {
+    return give_from(to, p, &side[to == &side[CLIENT] ? SERVER : CLIENT].address);
+}
+
+static void seal_if_keyed(struct side *s, packet_t *p) {
+    if (cci_conn_peer(s->conn)->key) assert_true(cci_conn_seal(&s->table, s->conn, 0, p->bytes, &p->length));
+}
+
+static packet_t say(struct side *s, uint8_t type) {
+    packet_t p;
+    p.length = cci_conn_output(&s->table, s->conn, type, p.bytes);
+    seal_if_keyed(s, &p);
+    return p;
+}
+
+static packet_t reply(struct side *s, uint8_t type) {
+    packet_t p;
+    assert_true(cci_conn_is_reply(type));
+    p.length = cci_conn_output_reply(&s->table, &s->in, type, p.bytes);
+    assert_true(p.length <= s->in.length);
+    return p;
+}
+
+/* All that a client sends at once; returns how many. */
+static uint32_t ask(packet_t *p) {
+    cci_conn_request_t piece;
+    uint32_t count = 0;
+    memset(&piece, 0, sizeof piece);
+    while ((p->length = cci_conn_output_request(&side[CLIENT].table, side[CLIENT].conn, &asked.pending, &piece, p->bytes)) > 0) {
+        memcpy(p->bytes + p->length, piece.data, piece.length);
+        p->length += piece.length;
+        assert_true(p->length <= side[CLIENT].table.mtu);
+        seal_if_keyed(&side[CLIENT], p);
+        p++;
+        count++;
+    }
+    return count;
+}
+
+static packet_t ask_once(void) {
+    packet_t p[8];
+    assert_int_equal(ask(p), 1);
+    return p[0];
+}
+
+/* The server takes the request that was given to it. */
+static void take_request(void *server_key) {
+    cci_conn_begin_request(&side[SERVER].table, open_side(&side[SERVER], 1500), &side[SERVER].in, server_key);
+}
+
+static void accept_request(void) {
+    assert_int_equal(cci_conn_decide(side[SERVER].conn, 1, now_ns), CCI__PKT_ACCEPT);
+}
+
+static void connect_sides(void) {
+    packet_t p = ask_once();
+    assert_int_equal(give(&side[SERVER], &p), CCI_CONN_GOT_REQUEST);
+    take_request(NULL);
+    accept_request();
+    p = say(&side[SERVER], CCI__PKT_ACCEPT);
+    assert_int_equal(give(&side[CLIENT], &p), CCI_CONN_GOT_ACCEPT);
+    cci_conn_opened(&side[CLIENT].table, side[CLIENT].conn, now_ns);
+    p = say(&side[CLIENT], CCI__PKT_CONFIRM);
+    assert_int_equal(give(&side[SERVER], &p), CCI_CONN_GOT_CONFIRM);
+    cci_conn_opened(&side[SERVER].table, side[SERVER].conn, now_ns);
+}
+
+static void test_a_handshake_opens_both_sides_and_copies_of_its_packets_open_nothing(void **state) {
+    struct side *c = &side[CLIENT], *s = &side[SERVER];
+    packet_t request = ask_once(), accept, confirm, confirmed;
+    (void)state;
+    assert_int_equal(give(s, &request), CCI_CONN_GOT_REQUEST);
+    assert_int_equal(s->in.answer, 0);
+    take_request(NULL);
+    assert_int_equal(s->conn->state, CCI_CONN_REQUESTED);
+    assert_int_equal(s->conn->pub.max_send_size, 1500); /* the lesser of the two */
+    assert_int_equal(s->table.unproven, 1);
+    assert_int_equal(counted(s, &c->address, 0) + counted(s, &c->address, 1), 2);
+    assert_int_equal(give(s, &request), CCI_CONN_GOT_NOTHING); /* undecided: nothing to say */
+    assert_int_equal(s->in.answer, 0);
+    accept_request();
+    assert_true(s->conn->deadline_ns == now_ns + CCI__CONN_ACCEPT_NS);
+    assert_int_equal(give(s, &request), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(s->in.answer, CCI__PKT_ACCEPT);
+    accept = say(s, CCI__PKT_ACCEPT);
+    assert_int_equal(give(c, &accept), CCI_CONN_GOT_ACCEPT);
+    assert_int_equal(c->in.answer, CCI__PKT_CONFIRM);
+    assert_int_equal(c->conn->pub.max_send_size, 1500);
+    assert_int_equal(c->conn->peer_window, 50001);
+    cci_conn_opened(&c->table, c->conn, now_ns);
+    assert_true(c->conn->step.confirming && c->conn->deadline_ns == now_ns + cci_conn_retry_ns(0));
+    assert_int_equal(give(c, &accept), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(c->in.answer, CCI__PKT_CONFIRM);
+    confirm = say(c, CCI__PKT_CONFIRM);
+    assert_int_equal(give(s, &confirm), CCI_CONN_GOT_CONFIRM);
+    assert_int_equal(s->in.answer, CCI__PKT_CONFIRMED);
+    cci_conn_opened(&s->table, s->conn, now_ns);
+    assert_int_equal(s->table.unproven, 0);
+    assert_int_equal(counted(s, &c->address, 0), 1);
+    assert_int_equal(counted(s, &c->address, 1), 0);
+    assert_int_equal(give(s, &confirm), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(s->in.answer, CCI__PKT_CONFIRMED);
+    confirmed = say(s, CCI__PKT_CONFIRMED);
+    assert_int_equal(give(c, &confirmed), CCI_CONN_GOT_CONFIRMED);
+    assert_int_equal(c->in.answer, 0);
+    assert_false(c->conn->step.confirming);
+    assert_int_equal(give(c, &confirmed), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(give(s, &request), CCI_CONN_GOT_NOTHING); /* late */
+    assert_int_equal(s->in.answer, CCI__PKT_ACCEPT);
+}
+
+/* Every packet that is too short for what it is, and every one of another connection, changes nothing. */
+static void test_packets_that_are_cut_off_or_of_others_change_nothing(void **state) {
+    static const uint8_t types[] = {CCI__PKT_COOKIE, CCI__PKT_ACCEPT, CCI__PKT_REJECT, CCI__PKT_CONFIRM, CCI__PKT_CONFIRMED,
+                                    CCI__PKT_DATA,   CCI__PKT_RESET,  CCI__PKT_CLOSE,  CCI__PKT_CLOSED,  CCI__PKT_BUSY};
+    uint8_t before[2][ENTRY];
+    uint32_t t, n, round;
+    packet_t p = ask_once();
+    (void)state;
+    for (n = CCI__HEADER_SIZE; n < p.length; n++) {
+        packet_t cut = p;
+        cut.length = n;
+        assert_int_equal(give(&side[SERVER], &cut), CCI_CONN_GOT_NOTHING);
+        assert_int_equal(side[SERVER].in.answer, 0);
+    }
+    for (round = 0; round < 2; round++) { /* to a client that connects, and to one that is open */
+        struct side *c = &side[CLIENT];
+        if (round) connect_sides();
+        memcpy(before[0], c->conn, ENTRY);
+        for (t = 0; t < sizeof types; t++) {
+            int is_answered = types[t] == CCI__PKT_ACCEPT || types[t] == CCI__PKT_CONFIRM || types[t] == CCI__PKT_CONFIRMED ||
+                              types[t] == CCI__PKT_DATA || types[t] == CCI__PKT_CLOSE;
+            for (n = 0; n < 64; n++) {
+                memset(&p, 0, sizeof p);
+                p.length = CCI__ACCEPT_SIZE;
+                cci_conn_write_header(p.bytes, types[t], 0, c->conn->index, c->conn->token ^ UINT64_C(1) << n, 0, 9);
+                c->table.resets = 0;
+                assert_int_equal(give(c, &p), CCI_CONN_GOT_STRAY);
+                assert_int_equal(c->in.answer, is_answered ? CCI__PKT_RESET : 0);
+            }
+            c->table.resets = CCI__CONN_RESETS; /* so many are answered in a round, and no more */
+            assert_int_equal(give(c, &p), CCI_CONN_GOT_STRAY);
+            assert_int_equal(c->in.answer, 0);
+        }
+        assert_memory_equal(before[0], c->conn, ENTRY);
+    }
+    cci_conn_write_header(p.bytes, 99, 0, side[CLIENT].conn->index, side[CLIENT].conn->token, 0, 0);
+    assert_int_equal(give(&side[CLIENT], &p), CCI_CONN_GOT_STRAY); /* no type of ours */
+    side[CLIENT].conn->state = CCI_CONN_CONNECTING;
+    p = say(&side[SERVER], CCI__PKT_ACCEPT);
+    memcpy(before[0], side[CLIENT].conn, ENTRY);
+    for (n = CCI__HEADER_SIZE; n < p.length; n++) {
+        packet_t cut = p;
+        cut.length = n;
+        assert_int_equal(give(&side[CLIENT], &cut), CCI_CONN_GOT_NOTHING);
+        assert_int_equal(side[CLIENT].in.answer, 0);
+    }
+    cci__store32(p.bytes + 32, 2001); /* longer messages than were asked for */
+    assert_int_equal(give(&side[CLIENT], &p), CCI_CONN_GOT_NOTHING);
+    assert_memory_equal(before[0], side[CLIENT].conn, ENTRY);
+}
+
+static void test_a_reset_names_the_connection_by_the_token_that_it_answers(void **state) {
+    struct side *c = &side[CLIENT], *s = &side[SERVER];
+    packet_t p, reset;
+    (void)state;
+    connect_sides();
+    p = say(c, CCI__PKT_CONFIRM);
+    cci_conn_end(&s->table, s->conn, now_ns); /* it forgets */
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_STRAY);
+    assert_int_equal(s->in.answer, CCI__PKT_RESET);
+    reset = reply(s, CCI__PKT_RESET);
+    p = reset;
+    p.bytes[8] ^= 1;
+    assert_int_equal(give(c, &p), CCI_CONN_GOT_STRAY); /* another token */
+    p = reset;
+    p.bytes[16] ^= 1;
+    assert_int_equal(give(c, &p), CCI_CONN_GOT_STRAY); /* another index of the sender */
+    assert_int_equal(give(c, &reset), CCI_CONN_GOT_RESET);
+    c->conn->state = CCI_CONN_BROKEN;
+    assert_int_equal(give(c, &reset), CCI_CONN_GOT_NOTHING);
+    cci_conn_begin_close(c->conn);
+    assert_int_equal(give(c, &reset), CCI_CONN_GOT_END);
+}
+
+static void test_a_cookie_comes_back_and_proves_the_address_once_and_for_an_epoch(void **state) {
+    struct side *c = &side[CLIENT], *s = &side[SERVER];
+    cci_link_addr_t elsewhere = address(77);
+    packet_t first = ask_once(), cookie, p;
+    uint64_t old;
+    (void)state;
+    s->table.unproven = s->table.unproven_most; /* others wait */
+    assert_int_equal(give(s, &first), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(s->in.answer, CCI__PKT_COOKIE);
+    assert_null(s->in.conn); /* nothing is kept */
+    cookie = reply(s, CCI__PKT_COOKIE);
+    assert_int_equal(give(c, &cookie), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(c->in.answer, CCI__PKT_REQUEST);
+    old = c->conn->peer_token;
+    p = cookie;
+    p.bytes[16] ^= 4; /* somebody makes the client ask again and again */
+    assert_int_equal(give(c, &p), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(c->in.answer, 0);
+    assert_true(c->conn->peer_token == old);
+    c->conn->tries = 4; /* the server does not take the first one any more */
+    assert_int_equal(give(c, &p), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(c->in.answer, CCI__PKT_REQUEST);
+    c->conn->peer_token = old;
+    p = ask_once();
+    assert_int_equal(give_from(s, &p, &elsewhere), CCI_CONN_GOT_NOTHING); /* it is the address that it proves */
+    assert_int_equal(s->in.answer, CCI__PKT_COOKIE);
+    p.bytes[16] ^= 1;
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_NOTHING);
+    p.bytes[16] ^= 1;
+    now_ns += CCI__CONN_EPOCH_NS;
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_REQUEST);
+    assert_true(s->in.is_proven);
+    take_request(NULL);
+    assert_int_equal(s->table.unproven, 1); /* the other's */
+    cci_conn_end(&s->table, s->conn, now_ns);
+    assert_int_equal(counted(s, &c->address, 0) + counted(s, &c->address, 1), 0);
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_NOTHING); /* a copy of what was heard */
+    assert_int_equal(s->in.answer, 0);
+    now_ns += CCI__CONN_EPOCH_NS;
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(s->in.answer, 0);
+    now_ns += CCI__CONN_EPOCH_NS; /* it is forgotten, and its cookie is void */
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(s->in.answer, CCI__PKT_COOKIE);
+}
+
+static void test_a_refusal_and_busy_are_for_a_client_that_connects(void **state) {
+    struct side *c = &side[CLIENT], *s = &side[SERVER];
+    packet_t request = ask_once(), busy, reject;
+    (void)state;
+    assert_int_equal(give(s, &request), CCI_CONN_GOT_REQUEST);
+    busy = reply(s, CCI__PKT_BUSY);
+    assert_int_equal(give(c, &busy), CCI_CONN_GOT_NOTHING);
+    assert_true(c->conn->flags & CCI__CONN_BUSY);
+    take_request(NULL);
+    assert_int_equal(cci_conn_decide(s->conn, 0, now_ns), CCI__PKT_REJECT);
+    assert_true(s->conn->deadline_ns == now_ns + CCI__CONN_REJECT_NS);
+    reject = say(s, CCI__PKT_REJECT);
+    assert_int_equal(give(s, &request), CCI_CONN_GOT_NOTHING); /* the refusal was lost */
+    assert_int_equal(s->in.answer, CCI__PKT_REJECT);
+    assert_int_equal(cci_conn_timeout(s->conn, CCI__NEVER, s->conn->deadline_ns), CCI_CONN_DUE_FORGOTTEN);
+    assert_int_equal(give(c, &reject), CCI_CONN_GOT_REJECT);
+    assert_int_equal(c->in.answer, 0);
+    c->conn->state = CCI_CONN_OPEN;
+    assert_int_equal(give(c, &reject), CCI_CONN_GOT_STRAY);
+    assert_int_equal(give(c, &busy), CCI_CONN_GOT_STRAY);
+}
+
+static void test_a_close_is_answered_where_it_came_from_and_ends_both_sides(void **state) {
+    struct side *c = &side[CLIENT], *s = &side[SERVER];
+    packet_t close, closed, request = ask_once();
+    (void)state;
+    connect_sides();
+    closed = say(s, CCI__PKT_CLOSED);
+    assert_int_equal(give(c, &closed), CCI_CONN_GOT_NOTHING); /* nobody has closed it */
+    assert_true(cci_conn_has_listener(c->conn));
+    cci_conn_begin_close(c->conn);
+    close = say(c, CCI__PKT_CLOSE);
+    assert_int_equal(give(s, &close), CCI_CONN_GOT_CLOSE);
+    assert_int_equal(s->in.answer, CCI__PKT_CLOSED);
+    assert_true(cci_conn_is_reply(s->in.answer));
+    s->conn->state = CCI_CONN_BROKEN;
+    assert_false(cci_conn_has_listener(s->conn));
+    cci_conn_peer(s->conn)->end_status = CCI_ETIMEDOUT; /* of one that fell silent nobody knows */
+    assert_true(cci_conn_has_listener(s->conn));
+    assert_int_equal(give(s, &close), CCI_CONN_GOT_NOTHING); /* repeated */
+    assert_int_equal(s->in.answer, CCI__PKT_CLOSED);
+    closed = say(s, CCI__PKT_CLOSED);
+    assert_int_equal(give(c, &closed), CCI_CONN_GOT_END);
+    assert_int_equal(c->in.answer, 0);
+    cci_conn_end(&c->table, c->conn, now_ns);
+    assert_int_equal(give(c, &closed), CCI_CONN_GOT_STRAY); /* late: there is nothing to tell */
+    assert_int_equal(c->in.answer, 0);
+    cci_conn_end(&s->table, s->conn, now_ns);
+    assert_int_equal(s->table.used + c->table.used, 0);
+    assert_int_equal(give(s, &close), CCI_CONN_GOT_STRAY);
+    assert_int_equal(s->in.answer, CCI__PKT_RESET);
+    assert_int_equal(give(s, &request), CCI_CONN_GOT_NOTHING); /* late */
+    assert_int_equal(s->in.answer, 0);
+}
+
+static void test_both_sides_may_close_at_once_and_a_server_before_it_was_confirmed(void **state) {
+    struct side *c = &side[CLIENT], *s = &side[SERVER];
+    packet_t p;
+    (void)state;
+    connect_sides();
+    s->conn->state = CCI_CONN_ACCEPTED;
+    p = say(c, CCI__PKT_CLOSE);
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_CLOSE);
+    cci_conn_begin_close(c->conn);
+    cci_conn_begin_close(s->conn);
+    p = say(c, CCI__PKT_DATA);
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_STRAY); /* a CLOSE will be repeated: that says all */
+    assert_int_equal(s->in.answer, 0);
+    p = say(c, CCI__PKT_CLOSE);
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_END);
+    assert_int_equal(s->in.answer, CCI__PKT_CLOSED);
+}
+
+static void test_pieces_of_a_request_come_in_any_order_and_more_than_once(void **state) {
+    struct side *s = &side[SERVER];
+    cci_conn_pieces_t pieces;
+    uint8_t data[CCI_CONN_REQ_LEN];
+    packet_t p[8];
+    uint32_t i, count;
+    (void)state;
+    asked.pending.data_len = CCI_CONN_REQ_LEN;
+    count = ask(p);
+    assert_int_equal(count, 5); /* of 208 bytes */
+    assert_int_equal(give(s, &p[3]), CCI_CONN_GOT_REQUEST);
+    take_request(NULL);
+    cci_conn_begin_collect(s->conn, &pieces, &s->in.request, now_ns);
+    assert_true(s->conn->deadline_ns == now_ns + CCI__CONN_COLLECT_NS);
+    assert_false(cci_conn_collect(s->conn, &pieces, &s->in.request, data, CCI_CONN_REQ_LEN));
+    for (i = 0; i < 2 * count; i++) {
+        cci_conn_request_t odd;
+        uint32_t which = (4 + i / 2 * 3) % count; /* each twice */
+        assert_int_equal(give(s, &p[which]), CCI_CONN_GOT_PIECE);
+        assert_ptr_equal(s->in.conn, s->conn);
+        odd = s->in.request;
+        odd.data_len--; /* of another request */
+        assert_false(cci_conn_collect(s->conn, &pieces, &odd, data, CCI_CONN_REQ_LEN));
+        if (cci_conn_collect(s->conn, &pieces, &s->in.request, data, CCI_CONN_REQ_LEN)) break;
+        assert_true(pieces.missing != 0);
+    }
+    assert_int_equal(s->conn->state, CCI_CONN_REQUESTED);
+    assert_true(s->conn->deadline_ns == CCI__NEVER);
+    assert_memory_equal(data, asked.data, sizeof data);
+    assert_int_equal(give(s, &p[0]), CCI_CONN_GOT_NOTHING); /* late */
+}
+
+static void test_a_table_that_takes_no_unproven_request_is_asked_for_a_cookie_first(void **state) {
+    packet_t p[8];
+    (void)state;
+    side[CLIENT].table.unproven_most = side[SERVER].table.unproven_most = 0;
+    asked.pending.data_len = CCI_CONN_REQ_LEN;
+    assert_int_equal(ask(p), 1); /* of many */
+    assert_int_equal(give(&side[SERVER], p), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(side[SERVER].in.answer, CCI__PKT_COOKIE);
+    p[0] = reply(&side[SERVER], CCI__PKT_COOKIE);
+    assert_int_equal(give(&side[CLIENT], p), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(ask(p), 5);
+    assert_int_equal(give(&side[SERVER], p), CCI_CONN_GOT_REQUEST);
+    assert_true(side[SERVER].in.is_proven);
+}
+
+static void test_a_silent_peer_is_asked_eight_times_and_then_given_up(void **state) {
+    const uint64_t period_ns = 300 * UINT64_C(1000) * CCI__MS;
+    struct side *c = &side[CLIENT];
+    uint64_t again_ns = 0, began_ns;
+    uint32_t i;
+    packet_t p;
+    (void)state;
+    connect_sides();
+    c->conn->step.confirming = 0;
+    assert_int_equal(cci_conn_probe(c->conn, period_ns, now_ns, &again_ns), CCI_CONN_DUE_NOTHING);
+    assert_true(again_ns - now_ns <= period_ns && again_ns - now_ns > period_ns - 2 * CCI__MS);
+    began_ns = again_ns;
+    for (i = 0; i < CCI__CONN_PROBES; i++)
+        assert_int_equal(cci_conn_probe(c->conn, period_ns, again_ns + 2 * CCI__MS, &again_ns), CCI_CONN_DUE_CONFIRM);
+    assert_true(again_ns >= began_ns + period_ns);
+    now_ns = again_ns - 1;
+    c->conn->flags |= CCI__CONN_PINGED;
+    p = say(&side[SERVER], CCI__PKT_CONFIRMED);
+    assert_int_equal(give(c, &p), CCI_CONN_GOT_NOTHING); /* a sign of life */
+    assert_false(c->conn->flags & CCI__CONN_PINGED);
+    assert_int_equal(cci_conn_probe(c->conn, period_ns, now_ns, &again_ns), CCI_CONN_DUE_NOTHING);
+    assert_int_equal(c->conn->tries, 0);
+    c->conn->tries = CCI__CONN_PROBES;
+    assert_int_equal(cci_conn_probe(c->conn, period_ns, now_ns + period_ns + 2 * CCI__MS, &again_ns), CCI_CONN_DUE_TIMED_OUT);
+}
+
+static void test_a_peer_moves_when_its_new_address_is_proven(void **state) {
+    struct side *c = &side[CLIENT], *s = &side[SERVER];
+    cci_link_addr_t elsewhere = address(99), third = address(88), old = c->address;
+    cci_conn_path_t path, theirs;
+    packet_t request = ask_once();
+    uint8_t frame[CCI__CONN_PATH_FRAME], other[CCI__CONN_PATH_FRAME];
+    uint64_t bits;
+    (void)state;
+    memset(&path, 0, sizeof path);
+    memset(&theirs, 0, sizeof theirs);
+    connect_sides();
+    elsewhere.bytes[5] = 9; /* in another network */
+    cci_conn_path_elsewhere(&s->table, s->conn, &path, &elsewhere, 100, 0, now_ns);
+    assert_true(path.challenge == 0); /* a late copy */
+    cci_conn_path_elsewhere(&s->table, s->conn, &path, &elsewhere, 30, 1, now_ns);
+    bits = path.challenge;
+    assert_true(bits != 0 && cci_conn_path_deadline(&path, 40) == now_ns);
+    cci_conn_path_challenge(&path, 40, frame, now_ns);
+    assert_true(cci_conn_path_deadline(&path, 40) == now_ns + cci_conn_retry_ns(0));
+    cci_conn_path_challenge(&path, 40, frame, now_ns);
+    assert_true(cci_conn_path_deadline(&path, 40) == CCI__NEVER); /* three times what came, and no more */
+    cci_conn_path_elsewhere(&s->table, s->conn, &path, &elsewhere, 30, 0, now_ns);
+    assert_true(path.challenge == bits && cci_conn_path_deadline(&path, 40) != CCI__NEVER);
+    cci_conn_path_elsewhere(&s->table, s->conn, &path, &third, 30, 1, now_ns);
+    assert_true(path.challenge != bits && path.received == 30 && path.sent == 0); /* another attempt */
+    cci_conn_path_input(&c->table, c->conn, &theirs, frame, now_ns); /* the challenge for the first */
+    assert_true(theirs.owes_response);
+    cci_conn_path_response(&theirs, other);
+    assert_false(theirs.owes_response);
+    assert_int_equal(other[0], CCI__FRAME_RESPONSE);
+    cci_conn_path_input(&s->table, s->conn, &path, other, now_ns);
+    assert_memory_equal(&s->conn->peer, &old, sizeof old); /* it is late */
+    cci_conn_path_elsewhere(&s->table, s->conn, &path, &elsewhere, 30, 1, now_ns);
+    cci_conn_path_challenge(&path, 40, frame, now_ns);
+    cci_conn_path_input(&c->table, c->conn, &theirs, frame, now_ns);
+    cci_conn_path_response(&theirs, other);
+    cci_conn_path_input(&s->table, s->conn, &path, other, now_ns);
+    assert_memory_equal(&s->conn->peer, &elsewhere, sizeof elsewhere);
+    assert_true(path.challenge == 0);
+    assert_int_equal(counted(s, &old, 0), 0);
+    assert_int_equal(counted(s, &elsewhere, 0), 1);
+    assert_int_equal(give(s, &request), CCI_CONN_GOT_NOTHING); /* a copy of the request at its old address */
+    assert_int_equal(s->in.answer, 0);
+    cci_conn_path_input(&s->table, s->conn, &path, other, now_ns); /* a copy of the response */
+    assert_memory_equal(&s->conn->peer, &elsewhere, sizeof elsewhere);
+}
+
+/* ---- sealed: each packet opens as it was, and otherwise not at all ---- */
+
+static void *server_key(void *user, cci_seal_peer_t *peer) {
+    assert_true(peer->key_id == 1234 && peer->address == NULL);
+    return user;
+}
+
+static int forgotten;
+
+static void forget_key(void *user, void *which) {
+    forgotten += user == which;
+}
+
+static uint64_t toy(const uint8_t *nonce, const uint8_t *head, uint32_t head_length, const uint8_t *bytes, uint32_t length) {
+    uint64_t sum = 1;
+    uint32_t i;
+    for (i = 0; i < 24; i++) sum = (sum ^ nonce[i]) * UINT64_C(0x100000001b3);
+    for (i = 0; i < head_length; i++) sum = (sum ^ head[i]) * UINT64_C(0x100000001b3);
+    for (i = 0; i < length; i++) sum = (sum ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return sum;
+}
+
+static int toy_seal(void *user, void *which, const uint8_t nonce[CCI_SEAL_NONCE_LEN], const uint8_t *head, uint32_t head_length,
+                    uint8_t *bytes, uint32_t length) {
+    cci__store64(bytes + length, toy(nonce, head, head_length, bytes, length));
+    return user == NULL || which == NULL;
+}
+
+static int toy_open(void *user, void *which, const uint8_t nonce[CCI_SEAL_NONCE_LEN], const uint8_t *head, uint32_t head_length,
+                    uint8_t *bytes, uint32_t length) {
+    return user == NULL || which == NULL || cci__load64(bytes + length) != toy(nonce, head, head_length, bytes, length);
+}
+
+static cci_seal_t hooks = {8, 0, &hooks, server_key, forget_key, toy_seal, toy_open};
+
+/* Gives a packet with each of its bits changed, then as it is. */
+static cci_conn_got_t give_damaged(struct side *to, const packet_t *p) {
+    uint32_t bit;
+    for (bit = CCI__HEADER_SIZE * 8; bit < p->length * 8; bit++) {
+        packet_t bad = *p;
+        cci_conn_got_t got;
+        bad.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        got = give(to, &bad);
+        if (got == CCI_CONN_GOT_REQUEST) {
+            void *found;
+            assert_int_equal(cci_conn_request_key(&to->table, &to->in, NULL, &found), CCI_CONN_GOT_FORGERY);
+            assert_null(found);
+        } else {
+            assert_true(got == CCI_CONN_GOT_NOTHING || got == CCI_CONN_GOT_FORGERY); /* one that says what it can't */
+            assert_true(to->in.answer == 0 || to->in.answer == CCI__PKT_COOKIE);
+        }
+    }
+    return give(to, p);
+}
+
+static void test_sealed_packets_open_as_they_were_and_otherwise_not_at_all(void **state) {
+    struct side *c = &side[CLIENT], *s = &side[SERVER];
+    packet_t p, plain, confirm;
+    void *found;
+    (void)state;
+    c->table.seal = s->table.seal = &hooks;
+    plain = ask_once();
+    assert_int_equal(give(s, &plain), CCI_CONN_GOT_MISMATCH);
+    cci_conn_peer(c->conn)->key = &hooks;
+    asked.pending.key_id = 1234;
+    p = ask_once();
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_NOTHING); /* heard only with a cookie */
+    assert_int_equal(s->in.answer, CCI__PKT_COOKIE);
+    p = reply(s, CCI__PKT_COOKIE);
+    assert_int_equal(give(c, &p), CCI_CONN_GOT_NOTHING);
+    p = ask_once();
+    forgotten = 0;
+    {
+        packet_t bad = p;
+        bad.bytes[p.length - 1] ^= 1;
+        assert_int_equal(give(s, &bad), CCI_CONN_GOT_REQUEST);
+        assert_int_equal(cci_conn_request_key(&s->table, &s->in, NULL, &found), CCI_CONN_GOT_FORGERY);
+        assert_null(found);
+        assert_int_equal(forgotten, 1);
+    }
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_REQUEST);
+    assert_int_equal(cci_conn_request_key(&s->table, &s->in, NULL, &found), CCI_CONN_GOT_SOUND);
+    assert_ptr_equal(found, &hooks);
+    take_request(found);
+    accept_request();
+    assert_int_equal(give(s, &plain), CCI_CONN_GOT_MISMATCH);
+    p = say(s, CCI__PKT_ACCEPT);
+    assert_int_equal(give_damaged(c, &p), CCI_CONN_GOT_ACCEPT);
+    assert_true(cci_conn_peer(c->conn)->secret == cci_conn_reset_secret(&s->table, s->conn->index, s->conn->token));
+    cci_conn_opened(&c->table, c->conn, now_ns);
+    confirm = say(c, CCI__PKT_CONFIRM);
+    assert_int_equal(give_damaged(s, &confirm), CCI_CONN_GOT_CONFIRM);
+    cci_conn_opened(&s->table, s->conn, now_ns);
+    s->conn->flags |= CCI__CONN_PINGED;
+    assert_int_equal(give(s, &confirm), CCI_CONN_GOT_NOTHING); /* a copy is no sign of life */
+    assert_true(s->conn->flags & CCI__CONN_PINGED);
+    cci_conn_write_header(p.bytes, CCI__PKT_CLOSE, 0, s->conn->index, s->conn->token, c->conn->index, 0);
+    p.length = CCI__HEADER_SIZE;
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_MISMATCH); /* in the clear */
+    cci_conn_begin_close(c->conn);
+    p = say(c, CCI__PKT_CLOSE);
+    assert_int_equal(give_damaged(s, &p), CCI_CONN_GOT_CLOSE);
+    confirm = say(s, CCI__PKT_CONFIRM);
+    cci_conn_end(&c->table, c->conn, now_ns); /* it knows nothing any more but its secret */
+    assert_int_equal(give(c, &confirm), CCI_CONN_GOT_STRAY);
+    p = reply(c, CCI__PKT_RESET);
+    assert_int_equal(p.length, CCI__HEADER_SIZE + CCI__SECRET_SIZE);
+    p.bytes[24] ^= 1;
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_NOTHING);
+    p.bytes[24] ^= 1;
+    p.length--;
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_NOTHING);
+    p.length++;
+    assert_int_equal(give(s, &p), CCI_CONN_GOT_RESET);
+}
+
+static void test_a_key_that_is_worn_out_seals_no_more(void **state) {
+    struct side *s = &side[SERVER];
+    packet_t p;
+    (void)state;
+    connect_sides();
+    s->table.seal = &hooks;
+    cci_conn_peer(s->conn)->key = &hooks;
+    p = say(s, CCI__PKT_CONFIRM);
+    assert_int_equal(cci_conn_peer(s->conn)->sealed_count, 1);
+    p.length = cci_conn_output(&s->table, s->conn, CCI__PKT_DATA, p.bytes);
+    assert_false(cci_conn_seal(&s->table, s->conn, CCI__SEAL_NUMBERS, p.bytes, &p.length));
+    assert_true(s->conn->flags & CCI__CONN_WORN);
+    assert_false(cci_conn_seal(&s->table, s->conn, 0, p.bytes, &p.length));
+    assert_false(cci_conn_has_listener(s->conn)); /* nobody could be told */
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define PROTOCOL(name) cmocka_unit_test_setup_teardown(name, set_up_sides, tear_down_sides)
     const struct CMUnitTest tests[] = {
         TEST(test_a_connection_is_found_by_its_index_and_token_alone),
         TEST(test_a_stale_token_finds_nothing),
@@ -481,6 +1144,19 @@ int main(void) {
         TEST(test_closes_leave_in_line_and_end),
         TEST(test_what_ended_is_remembered_for_two_epochs_at_most_and_one_at_least),
         TEST(test_a_network_has_three_quarters_at_most_and_others_the_rest),
+        PROTOCOL(test_a_handshake_opens_both_sides_and_copies_of_its_packets_open_nothing),
+        PROTOCOL(test_packets_that_are_cut_off_or_of_others_change_nothing),
+        PROTOCOL(test_a_reset_names_the_connection_by_the_token_that_it_answers),
+        PROTOCOL(test_a_cookie_comes_back_and_proves_the_address_once_and_for_an_epoch),
+        PROTOCOL(test_a_refusal_and_busy_are_for_a_client_that_connects),
+        PROTOCOL(test_a_close_is_answered_where_it_came_from_and_ends_both_sides),
+        PROTOCOL(test_both_sides_may_close_at_once_and_a_server_before_it_was_confirmed),
+        PROTOCOL(test_pieces_of_a_request_come_in_any_order_and_more_than_once),
+        PROTOCOL(test_a_table_that_takes_no_unproven_request_is_asked_for_a_cookie_first),
+        PROTOCOL(test_a_silent_peer_is_asked_eight_times_and_then_given_up),
+        PROTOCOL(test_a_peer_moves_when_its_new_address_is_proven),
+        PROTOCOL(test_sealed_packets_open_as_they_were_and_otherwise_not_at_all),
+        PROTOCOL(test_a_key_that_is_worn_out_seals_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
