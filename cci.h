@@ -2068,7 +2068,11 @@ typedef struct cci_conn_peer {
     uint32_t sealed_count; /* sealed: of the handshake's packets that were sent */
     uint32_t count;        /* sealed: of the peer's packets of the handshake, one more than the latest that has come */
     uint32_t heard;        /* when something came from the peer, in units of 2^20 ns */
-    int32_t end_status;    /* BROKEN: that of the event about it */
+    union { /* by state of the connection */
+        int32_t end_status; /* BROKEN: that of the event about it */
+        int32_t turn;       /* OPEN: the user's */
+        uint32_t ask;       /* OPEN: the user's, instead of that */
+    } at;
 } cci_conn_peer_t;
 
 /* The client's request while it is repeated; its data follows. The cookie stands in the place of the peer's token. */
@@ -2633,7 +2637,7 @@ CCI_API void cci_conn_move(cci_conn_table_t *table, cci_conn_t *conn, const cci_
 /* Is there a peer that may think that the connection lives? */
 CCI_API int cci_conn_has_listener(const cci_conn_t *conn) {
     return conn->pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(conn) && !(conn->flags & CCI__CONN_WORN) &&
-           (conn->state != CCI_CONN_BROKEN || cci_conn_peer(conn)->end_status == CCI_ETIMEDOUT);
+           (conn->state != CCI_CONN_BROKEN || cci_conn_peer(conn)->at.end_status == CCI_ETIMEDOUT);
 }
 
 /* The program has closed it: CLOSE is to be sent, see cci_conn_close_output(). */
@@ -3581,16 +3585,18 @@ static inline int cci__rel_has(cci_rel_pool_t *pool, const cci_list_t *list, int
     return CCI__LIKELY(!cci__list_empty(list)) || (pool->more && pool->more(pool, what));
 }
 
-/* May somebody who holds so many have one more of what is out? One may have all there are if the pool is for one alone. */
-static int cci__rel_block_share(const cci_rel_pool_t *pool, uint32_t held, uint32_t out, uint32_t total) {
-    return total <= pool->block_limit || cci__share(held, total - out);
+/* May somebody who holds so many have one more of what is out? One may have all there are if the pool is for one alone. A quarter is
+ * for those whose peers answer. */
+static int cci__rel_block_share(const cci_rel_t *rel, uint32_t held, uint32_t out, uint32_t total) {
+    return total <= rel->pool->block_limit ||
+           (cci__share(held, total - out) && (rel->probes < 2 || out < total - total / 4));
 }
 
 /* May the connection have one more large block? */
 static int cci__rel_has_large(cci_rel_t *rel) {
     cci_rel_pool_t *pool = rel->pool;
     return pool->large_out < pool->large_total &&
-           cci__rel_block_share(pool, rel->large_count, pool->large_out, pool->large_total) &&
+           cci__rel_block_share(rel, rel->large_count, pool->large_out, pool->large_total) &&
            cci__rel_has(pool, &pool->large, CCI_REL_LARGE);
 }
 
@@ -3598,7 +3604,7 @@ static int cci__rel_has_large(cci_rel_t *rel) {
 static int cci__rel_has_blocks(cci_rel_t *rel, uint32_t count, uint32_t need) {
     cci_rel_pool_t *pool = rel->pool;
     if (rel->block_count + count > pool->block_limit || pool->block_out + count > pool->block_total ||
-        !cci__rel_block_share(pool, rel->block_count + count - 1, pool->block_out + count - 1, pool->block_total) ||
+        !cci__rel_block_share(rel, rel->block_count + count - 1, pool->block_out + count - 1, pool->block_total) ||
         !cci__rel_has(pool, &pool->blocks, CCI_REL_BLOCKS))
         return 0;
     if (count == 2 && pool->blocks.next->next == &pool->blocks && !(pool->more && pool->more(pool, CCI_REL_BLOCKS)))
@@ -6987,9 +6993,12 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
  * back when another wants it. All that is lent grows in slabs (cci__store_t), each kind up to its part of the memory limit.
  *
  * Turns: when no more can be made and nobody is idle, connections queue up (`waiting`). The first gets what is given back next,
- * and its peer is asked for what was dropped (cci_rel_invite()). Who has sent CCI__DGRAM_TURN packets while others wait takes
- * nothing new (`leaving`), so that it becomes idle when what is under way is acknowledged. Who isn't answered is parked: its
- * messages stay, all else goes, and it queues up to repeat them.
+ * and its peer is asked for what was dropped (cci_rel_invite()). Turns are a deficit round robin over the bytes of packets, both
+ * ways: whoever has moved CCI__DGRAM_TURN while others wait takes nothing new (`leaving`), so that it becomes idle when what is
+ * under way is acknowledged; what it has moved beyond that counts for its next turns.
+ *   Who isn't answered is parked: its messages stay, all else goes. Its peer is asked for a sign of life, which needs no memory, in
+ * pauses that double; when one comes, or anything else, the connection queues up to repeat the messages. If that isn't acknowledged
+ * either, it queues up in a ring of its own from then on, which gets one turn in CCI__DGRAM_DOUBTED while others wait.
  *
  * Invariants: a connection with anything under way has its cci__active or is parked; a receive buffer of the
  * batch is always free to receive in, since a message is refused rather than kept in the last one. Limits: the memory limit;
@@ -7017,8 +7026,13 @@ extern "C" {
 #define CCI__DGRAM_CHUNKS 512u
 #define CCI__DGRAM_CONTROL 64u       /* connection events that are made at once */
 #define CCI__DGRAM_QUANTUM 131072    /* bytes that a connection sends while others are ready: about a batch */
-#define CCI__DGRAM_TURN 16u          /* packets that a connection sends in its turn, while others wait for theirs */
+#define CCI__DGRAM_TURN 4096         /* bytes that a connection moves in its turn, while others wait for theirs */
+#define CCI__DGRAM_DEBT (32 * CCI__DGRAM_TURN) /* that it may have moved beyond */
+#define CCI__DGRAM_ROUNDS 4096u      /* connections that are passed over, at once, since they have moved more than others */
 #define CCI__DGRAM_TURN_NS (200 * CCI__MS) /* a turn that is not taken ends */
+#define CCI__DGRAM_DOUBTED 8u        /* one turn in so many is for peers that had turns and have not acknowledged anything */
+#define CCI__DGRAM_PAUSE_NS (100 * CCI__MS) /* before a silent peer is asked for a sign of life; then twice as long */
+#define CCI__DGRAM_PAUSE_MAX_NS (2000 * CCI__MS)
 #define CCI__DGRAM_LOOK 16u          /* connections that are looked at, at once, for one that can give something back */
 #define CCI__DGRAM_SLAB 32768u       /* bytes of a slab, if not just one thing is longer */
 #ifdef CCI_MEMORY_BYTES
@@ -7094,6 +7108,8 @@ typedef struct cci__dconn {
 #define CCI__CONN_UNREADY 4u  /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
 #define CCI__CONN_WAITING 8u  /* wants what is lent for traffic, and has a place in the queue */
 #define CCI__CONN_PARKED 16u  /* the peer doesn't answer: only its messages are kept */
+#define CCI__CONN_DOUBTED 32u /* it had its turn since then, and nothing was acknowledged */
+#define CCI__CONN_REFUSED 64u /* others have the blocks that the program wanted in the connection's turn: it goes on */
 
 typedef struct cci__memory {
     struct cci__memory *next;
@@ -7122,6 +7138,12 @@ typedef struct cci__uri {
     struct cci__uri *next;
     char text[120];
 } cci__uri_t;
+
+/* Indices of connections that wait for their turn. */
+typedef struct cci__ring {
+    uint32_t *index;
+    uint32_t size, first, count;
+} cci__ring_t;
 
 typedef struct cci__tx_slot {
     cci_link_addr_t to;
@@ -7169,8 +7191,9 @@ typedef struct cci__dgram {
     cci__store_t stores[CCI__STORES];
     cci__memory_t *memory;
     uint64_t memory_limit;    /* bytes */
-    uint32_t *waiting;        /* indices of connections that wait for their turn: a ring */
-    uint32_t waiting_size, waiting_first, waiting_count;
+    cci__ring_t waiting[2];   /* who wants what is lent for traffic; those that are DOUBTED in the second */
+    uint32_t waiting_count;   /* in both */
+    uint32_t turns;           /* that were given */
     uint32_t buffers_unmade;  /* receive buffers that the program allows and that were not needed yet */
     cci_list_t readers, paths; /* free ones */
     cci__dconn_t *groups[CCI__DGRAM_GROUPS];
@@ -7505,6 +7528,12 @@ static int cci__active_stuck(const cci__active_t *active) {
            (active->reader && active->reader->outstanding == 0 && !cci__list_empty(&active->reader->reads));
 }
 
+/* Others wait: what a connection moves counts. */
+static void cci__dgram_charge(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t bytes) {
+    if (CCI__UNLIKELY(ep->waiting_count > 0) && conn->conn.state == CCI_CONN_OPEN)
+        conn->peer.at.turn -= (int32_t)cci__min32(bytes, (uint32_t)(conn->peer.at.turn + CCI__DGRAM_DEBT));
+}
+
 /* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after it. Unless it
  * is `alone` it gets as many bytes as others get in their turns, whatever the size of its packets (deficit round robin). */
 static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle, int alone, uint64_t now_ns) {
@@ -7532,6 +7561,7 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
             left--;
         }
     }
+    cci__dgram_charge(ep, conn, ep->laid_out - begin);
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_WORN)) {
         cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
         return;
@@ -7561,24 +7591,40 @@ static int cci__active_idle(const cci__active_t *active) {
     return !active->runs && cci_rel_idle(&active->rel) && (!active->reader || cci_rma_reader_idle(active->reader));
 }
 
+/* Puts a connection at the end of a ring; 0 if there is no memory for that. */
+static int cci__ring_append(cci__ring_t *ring, uint32_t index) {
+    uint32_t i, size = cci__max32(2 * ring->size, CCI__CONN_SLAB), *more;
+    if (ring->count == ring->size) {
+        more = (uint32_t *)cci_alloc(size * sizeof *more);
+        if (!more)
+            return 0;
+        for (i = 0; i < ring->count; i++)
+            more[i] = ring->index[(ring->first + i) % ring->size];
+        cci_release(ring->index);
+        ring->index = more;
+        ring->size = size;
+        ring->first = 0;
+    }
+    ring->index[(ring->first + ring->count++) % ring->size] = index;
+    return 1;
+}
+
+static uint32_t cci__ring_take(cci__ring_t *ring) {
+    uint32_t index = ring->index[ring->first];
+    ring->first = (ring->first + 1) % ring->size;
+    ring->count--;
+    return index;
+}
+
 /* The connection waits for its turn, behind all that wait already. Without memory for the queue it asks again. */
 static void cci__dgram_queue_up(cci__dgram_t *ep, cci__dconn_t *conn) {
-    uint32_t i, size = cci__max32(2 * ep->waiting_size, CCI__CONN_SLAB), *ring;
-    if ((conn->conn.flags & CCI__CONN_WAITING) || conn->conn.state != CCI_CONN_OPEN)
+    cci__ring_t *ring = &ep->waiting[(conn->conn.flags & CCI__CONN_DOUBTED) != 0];
+    if ((conn->conn.flags & CCI__CONN_WAITING) || conn->conn.state != CCI_CONN_OPEN || !cci__ring_append(ring, conn->conn.index))
         return;
-    if (ep->waiting_count == ep->waiting_size) {
-        ring = (uint32_t *)cci_alloc(size * sizeof *ring);
-        if (!ring)
-            return;
-        for (i = 0; i < ep->waiting_count; i++)
-            ring[i] = ep->waiting[(ep->waiting_first + i) % ep->waiting_size];
-        cci_release(ep->waiting);
-        ep->waiting = ring;
-        ep->waiting_size = size;
-        ep->waiting_first = 0;
-    }
-    ep->waiting[(ep->waiting_first + ep->waiting_count++) % ep->waiting_size] = conn->conn.index;
+    ep->waiting_count++;
     conn->conn.flags |= CCI__CONN_WAITING;
+    if (conn->conn.flags & CCI__CONN_PARKED)
+        conn->peer.at.turn = 0;
 }
 
 static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
@@ -7589,6 +7635,9 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_remove(&active->ready);
     cci__list_remove(&active->inbox);
     cci__list_remove(&active->lent);
+    conn->conn.flags &= (uint16_t)~(CCI__CONN_DOUBTED | CCI__CONN_REFUSED);
+    if (conn->conn.state == CCI_CONN_OPEN && !active->rel.leaving)
+        conn->peer.at.turn = 0; /* what it did not use is not saved for later */
     if (active->rel.leaving == 2)
         cci__dgram_queue_up(ep, conn);
     if (active->reader)
@@ -7620,7 +7669,8 @@ static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
 
 /* It has been used since the connection got it, or could have been for long enough. */
 static int cci__active_had_turn(const cci__dgram_t *ep, const cci__active_t *active) {
-    return ep->waiting_count == 0 || active->rel.heard_ns > 0 || ep->now_ns >= active->rel.progress_ns + CCI__DGRAM_TURN_NS;
+    return ep->waiting_count == 0 || (active->rel.heard_ns > 0 && !(active->conn->conn.flags & CCI__CONN_REFUSED)) ||
+           ep->now_ns >= active->rel.progress_ns + CCI__DGRAM_TURN_NS;
 }
 
 /* Looks at the longest unused few of what is lent; those that stay go to the end, so that all have their turn. With
@@ -7694,20 +7744,27 @@ static void cci__dgram_unpark(cci__active_t *active) {
     cci__dgram_watch(cci__dgram_of(conn), conn);
 }
 
-/* Lends a connection what it needs for traffic, in its turn; NULL if everything is in use. */
-static cci__active_t *cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn) {
-    cci__active_t *active = cci__dgram_new_active(ep);
-    if (!active)
-        return NULL;
+/* Lends a connection what it needs for traffic. */
+static void cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn, cci__active_t *active) {
     cci__list_append(&ep->lent, &active->lent);
     cci__active_begin(ep, active, conn);
     conn->active = active;
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
         cci__dgram_unpark(active);
+}
+
+/* The same for a connection that need not wait for others; NULL if everything is in use. */
+static cci__active_t *cci__dgram_lend_at_once(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__active_t *active = ep->waiting_count == 0 ? cci__dgram_new_active(ep) : NULL;
+    if (active) {
+        cci__dgram_lend(ep, conn, active);
+        conn->peer.at.turn = CCI__DGRAM_TURN;
+    }
     return active;
 }
 
-/* What the connection needs for traffic; NULL if it has to wait for its turn: that is when memory has reached its limit. */
+/* What the connection needs for traffic; NULL if it has to wait for its turn: that is when memory has reached its limit. It has no
+ * turn as long as its peer does not answer. */
 static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__active_t *active = conn->active;
     if (CCI__LIKELY(active != NULL)) {
@@ -7719,9 +7776,8 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
             active->rel.leaving = 0;
         return active;
     }
-    if (ep->waiting_count == 0)
-        active = cci__dgram_lend(ep, conn);
-    if (!active)
+    active = cci__dgram_lend_at_once(ep, conn);
+    if (!active && !(conn->conn.flags & CCI__CONN_PARKED))
         cci__dgram_queue_up(ep, conn);
     return active;
 }
@@ -7733,21 +7789,39 @@ static int cci__dgram_needs_no_turn(const cci__dgram_t *ep, const cci__dconn_t *
            (ep->waiting_count > 0 || !cci__dgram_can_grow(ep, CCI__STORE_ACTIVES)) && cci_rel_only_answers(bytes, length);
 }
 
-/* The peer has not answered for three probe time-outs: of what the connection has only its messages stay. It takes its turns
- * to send them again. 0: there is more that can't be left. */
+/* A peer that is parked is asked for a sign of life after a pause, as long as it has been silent. */
+static void cci__dgram_pause(const cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t silent_ns = ep->now_ns - cci__min64(ep->now_ns, conn->in.parked.first->since_ns);
+    uint64_t pause_ns = cci__min64(cci__max64(silent_ns, CCI__DGRAM_PAUSE_NS), CCI__DGRAM_PAUSE_MAX_NS);
+    conn->peer.at.ask = (uint32_t)((ep->now_ns + pause_ns) >> 20) + 1;
+}
+
+/* When a connection that is parked has something to do. */
+static uint64_t cci__dgram_parked_due(const cci__dgram_t *ep, const cci__dconn_t *conn) {
+    uint64_t until_ns = cci_rel_parked_until(conn->in.parked.first), now = ep->now_ns >> 20;
+    int32_t left = (int32_t)(conn->peer.at.ask - (uint32_t)now);
+    if (conn->conn.flags & CCI__CONN_WAITING)
+        return until_ns;
+    return cci__min64(until_ns, left > 0 ? (now + (uint32_t)left) << 20 : 0);
+}
+
+/* The peer has not answered for three probe time-outs: of what the connection has only its messages stay. When the peer has given
+ * a sign of life, it takes its turns to send them again. 0: there is more that can't be left. */
 static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     cci_rel_item_t *first;
+    uint16_t doubted = active->rel.progress_ns == 0 ? CCI__CONN_DOUBTED : 0; /* as cci_rel_resume() has left it */
     if (conn->conn.state != CCI_CONN_OPEN || active->runs || (active->reader && !cci_rma_reader_idle(active->reader)))
         return 0;
     cci__dgram_flush(ep); /* the batch may name records of the connection */
     first = cci_rel_park(&active->rel, &conn->state);
     if (!first)
         return 0;
+    active->rel.leaving = 0;
     cci__dgram_take_active(ep, active);
     conn->in.parked.first = first;
-    conn->conn.flags |= CCI__CONN_PARKED;
-    cci__dgram_queue_up(ep, conn);
+    conn->conn.flags |= (uint16_t)(CCI__CONN_PARKED | doubted);
+    cci__dgram_pause(ep, conn);
     cci__dgram_schedule(ep, conn);
     return 1;
 }
@@ -7763,30 +7837,56 @@ static uint32_t cci__dgram_end_turns(cci__dgram_t *ep) {
         cci__list_append(&ep->lent, &active->lent);
         if (active->rel.probes >= 3 && cci__dgram_park(ep, active))
             parked++;
-        else if (!active->rel.leaving && active->rel.next_number - active->conn->state.next_number >= CCI__DGRAM_TURN)
+        else if (!active->rel.leaving && active->conn->peer.at.turn <= 0)
             active->rel.leaving = 1;
     }
     return parked;
+}
+
+/* Takes the next connection out of the queue, NULL if nobody waits any more. Those that have moved more than others wait for another
+ * round. */
+static cci__dconn_t *cci__dgram_next_waiting(cci__dgram_t *ep) {
+    uint32_t rounds = CCI__DGRAM_ROUNDS;
+    while (ep->waiting_count > 0) {
+        int doubted = ep->waiting[0].count == 0 || (ep->waiting[1].count > 0 && ep->turns % CCI__DGRAM_DOUBTED == 0);
+        uint32_t index = cci__ring_take(&ep->waiting[doubted]);
+        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, index);
+        int is_waiting = conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__CONN_WAITING) && !conn->active;
+        if (is_waiting && conn->peer.at.turn <= -CCI__DGRAM_TURN && rounds > 0) {
+            rounds--;
+            conn->peer.at.turn += CCI__DGRAM_TURN;
+            (void)cci__ring_append(&ep->waiting[doubted], index); /* there is space: it has just left */
+            continue;
+        }
+        ep->waiting_count--;
+        conn->conn.flags &= (uint16_t)~CCI__CONN_WAITING;
+        if (is_waiting)
+            return conn;
+    }
+    return NULL;
 }
 
 /* Gives what has become free to those that wait, the first one first. What their peers sent meanwhile was dropped: they are
  * asked for it. */
 static void cci__dgram_next_turns(cci__dgram_t *ep) {
     while (ep->waiting_count > 0) {
-        cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, ep->waiting[ep->waiting_first]);
-        int is_waiting = conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__CONN_WAITING) && !conn->active;
-        if (is_waiting && !cci__dgram_lend(ep, conn)) {
+        cci__active_t *active = cci__dgram_new_active(ep);
+        cci__dconn_t *conn;
+        if (!active) {
             if (cci__dgram_end_turns(ep) == 0)
                 return;
             continue;
         }
-        ep->waiting_first = (ep->waiting_first + 1) % ep->waiting_size;
-        ep->waiting_count--;
-        conn->conn.flags &= (uint16_t)~CCI__CONN_WAITING;
-        if (!is_waiting)
-            continue;
-        cci_rel_invite(&conn->active->rel);
-        cci__list_append(&ep->ready, &conn->active->ready);
+        conn = cci__dgram_next_waiting(ep);
+        if (!conn) {
+            cci__dgram_give_back(ep, CCI__STORE_ACTIVES, active);
+            return;
+        }
+        ep->turns++;
+        cci__dgram_lend(ep, conn, active);
+        conn->peer.at.turn += CCI__DGRAM_TURN;
+        cci_rel_invite(&active->rel);
+        cci__list_append(&ep->ready, &active->ready);
     }
 }
 
@@ -7803,7 +7903,7 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
     if (conn->conn.state != CCI_CONN_OPEN || conn->conn.step.confirming || conn->keepalive_us)
         at = cci__min64(at, conn->conn.deadline_ns);
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
-        at = cci__min64(at, cci_rel_parked_until(conn->in.parked.first));
+        at = cci__min64(at, cci__dgram_parked_due(ep, conn));
     else if (conn->conn.state == CCI_CONN_OPEN)
         at = cci__min64(at, conn->in.open.probe_ns);
     return at;
@@ -7950,6 +8050,7 @@ static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_opened(&ep->conns, &conn->conn, ep->now_ns);
     conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
     conn->in.open.keepalive_event = NULL;
+    conn->peer.at.turn = 0;
     cci__dgram_watch(ep, conn);
     if (conn->conn.step.confirming)
         cci__dgram_schedule(ep, conn); /* keepalive from the confirmation on */
@@ -7992,7 +8093,7 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     conn->conn.flags &= (uint16_t)~CCI__CONN_UNTOLD;
     event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
-    event->base.pub.disconnect.status = (cci_status_t)conn->peer.end_status;
+    event->base.pub.disconnect.status = (cci_status_t)conn->peer.at.end_status;
     event->base.pub.disconnect.connection = &conn->conn.pub;
     event->base.pub.disconnect.context = conn->conn.pub.context;
     event->owner = conn;
@@ -8072,7 +8173,7 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.step.confirming = 0;
     conn->conn.deadline_ns = CCI__NEVER;
-    conn->peer.end_status = status;
+    conn->peer.at.end_status = status;
     cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
     conn->in.broken.end_event = NULL; /* not before: what was kept for a silent peer stands in its place */
     if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT)
@@ -8524,6 +8625,8 @@ static void cci__dgram_input_control(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     conn = (cci__dconn_t *)(void *)in.conn;
     if (got == CCI_CONN_GOT_ACCEPT) /* before the answer, which so leaves with others */
         cci__dgram_got(ep, conn, got);
+    if (conn && got == CCI_CONN_GOT_NOTHING && (conn->conn.flags & CCI__CONN_PARKED))
+        cci__dgram_queue_up(ep, conn); /* the peer is back */
     cci__dgram_answer(ep, &in);
     if (got == CCI_CONN_GOT_REQUEST)
         cci__dgram_new_request(ep, &in);
@@ -8561,8 +8664,11 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     if (CCI__UNLIKELY(cci__dgram_needs_no_turn(ep, conn, bytes, length)))
         return;
     active = cci__dgram_activate(ep, conn);
+    if (CCI__UNLIKELY(!active && (conn->conn.flags & CCI__CONN_PARKED)))
+        cci__dgram_queue_up(ep, conn); /* the peer is back */
     if (!active)
-        return; /* as if it were lost */
+        return; /* a DATA packet is as if it were lost */
+    cci__dgram_charge(ep, conn, length);
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
     if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
@@ -8721,6 +8827,21 @@ static void cci__dgram_probe(cci__dgram_t *ep, cci__dconn_t *conn) {
         cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
 }
 
+/* A connection that is parked has something to do. */
+static void cci__dgram_parked_timeout(cci__dgram_t *ep, cci__dconn_t *conn) {
+    cci__active_t *active;
+    if (cci_rel_parked_until(conn->in.parked.first) <= ep->now_ns) {
+        cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
+    } else if (cci__dgram_parked_due(ep, conn) <= ep->now_ns) {
+        cci__dgram_pause(ep, conn);
+        active = cci__dgram_lend_at_once(ep, conn); /* there may be enough for all again */
+        if (active)
+            cci__dgram_make_ready(ep, active);
+        else
+            cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
+    }
+}
+
 /* Does the link know by now where the peer is? */
 static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn) {
     int status;
@@ -8810,8 +8931,7 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
                 cci__dgram_make_ready(ep, active);
         }
         if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) {
-            if (cci_rel_parked_until(conn->in.parked.first) <= ep->now_ns)
-                cci__dgram_break(ep, conn, CCI_ETIMEDOUT);
+            cci__dgram_parked_timeout(ep, conn);
         } else if (conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns <= ep->now_ns) {
             cci__dgram_probe(ep, conn);
         }
@@ -9052,7 +9172,7 @@ static void cci__dgram_init_store(cci__dgram_t *ep, int kind, cci_list_t *list, 
 /* What the reliability protocol's pool may have. */
 static void cci__dgram_init_pool(cci__dgram_t *ep) {
     cci_rel_pool_t *pool = &ep->pool;
-    cci__dgram_init_store(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), 12);
+    cci__dgram_init_store(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), 20);
     cci__dgram_init_store(ep, CCI_REL_LARGE, &pool->large, pool->block_size, 10);
     cci__dgram_init_store(ep, CCI_REL_BULKS, &pool->bulks, sizeof(cci_rel_item_t), 2);
     cci__dgram_init_store(ep, CCI_REL_RECORDS, &pool->records, sizeof(cci_rel_sent_t), 5);
@@ -9246,7 +9366,8 @@ static void cci__dgram_free(cci__dgram_t *ep) {
         cci__dgram_forget(ep, conn->peer.key);
     }
     cci_release(ep->conns.buckets);
-    cci_release(ep->waiting);
+    cci_release(ep->waiting[0].index);
+    cci_release(ep->waiting[1].index);
     if (ep->handle)
         ep->link->close(ep->handle);
     cci__lock_destroy(&ep->lock);
@@ -10037,12 +10158,12 @@ static int cci__dgram_end_unready(cci__dgram_t *ep, cci__dconn_t *conn, void *co
     return status;
 }
 
-/* Its turn is over, and it has something under way: what the program issues more comes in its next turn. */
+/* Its turn is over, or its peer does not answer, and it has something under way: what the program issues more has to wait. */
 static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__active_t *active) {
-    if (CCI__LIKELY(!active->rel.leaving) || ep->waiting_count == 0 || cci__list_empty(&active->rel.items))
+    if (CCI__LIKELY(ep->waiting_count == 0) || cci__list_empty(&active->rel.items))
         return 0;
-    active->rel.leaving = 2;
-    return 1;
+    active->rel.leaving = active->rel.leaving ? 2 : 0;
+    return active->rel.leaving || active->rel.probes >= 2;
 }
 
 static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
@@ -10067,8 +10188,13 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
         status = cci__dgram_queue(ep, active, data, count, length, op ? &op->rel : NULL, flags);
     if (status != CCI_SUCCESS) {
         cci__dgram_undo_op(ep, active, op);
+        if (cci__list_empty(&active->rel.items)) {
+            conn->conn.flags |= CCI__CONN_REFUSED;
+            active->rel.progress_ns = ep->now_ns;
+        }
         return status;
     }
+    conn->conn.flags &= (uint16_t)~CCI__CONN_REFUSED;
     active->unsent_bytes += length + 8;
     return cci__dgram_issued(ep, active, op, flags);
 }
