@@ -9,7 +9,7 @@
 # last words are printed.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-cache=${CCI_VM_CACHE:-$here/../../build/vm}
+cache=${CCI_VM_CACHE:-$here/../../../build/vm}
 architecture=amd64 memory=512 seconds=300 shared=
 while getopts a:m:t:o: option; do
     case $option in

@@ -9,7 +9,7 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 architecture=${1:-amd64}
-cache=${CCI_VM_CACHE:-$here/../../build/vm}
+cache=${CCI_VM_CACHE:-$here/../../../build/vm}
 
 refuse() {
     echo "vm: $*"
