@@ -3206,7 +3206,10 @@ CCI_API void cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_
  * Answers: what the program sends after it was given a message may answer it, and the peer's program is to learn that its own
  * message has arrived before it gets the answer. So the packet with the first message that was issued after one was delivered
  * carries an acknowledgement, however often it is repeated; on an unordered connection, each packet that begins a message does
- * until the peer has acknowledged one that did.
+ * until the peer has acknowledged one that did. There `expected` does not say all while something is missing, and the ranges name
+ * packets, of which the sender may know a later copy only: TAKEN names the sequence numbers that were delivered beyond `expected`.
+ * What would not fit into a TAKEN is delivered when less is missing. On an ordered connection completions come in the order of the
+ * calls, so a message that may answer one behind a remote read is delivered when that read is done (`gated`).
  *
  * Blocks: a RUN begins in a small block of 256 bytes, which is all that a lonely small message needs, and moves to a large one,
  * of a packet's length, when more messages join than fit. A connection may have `block_limit` of them, whatever others have.
@@ -3231,6 +3234,7 @@ CCI_API void cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_
  *              expected: all sequence numbers below have been taken
  *     NACK     type, reason, 0 2, sequence 4                   not taken: no buffers, or memory not accessible
  *     PING     type, 0 7                                       only wants to be acknowledged
+ *     TAKEN    type, n, 0 2, base 4, n times (begin 2, behind 2)  unordered: base + begin to base + behind have been delivered
  *     PAD      0                                               the rest of the packet means nothing
  *
  * Each FRAGMENT, segment of a BULK and VOID is looked up among all that are arriving, so a packet has at most four of them.
@@ -3252,6 +3256,7 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
     CCI__FRAME_ACK,
     CCI__FRAME_NACK,
     CCI__FRAME_PING,
+    CCI__FRAME_TAKEN,
     CCI__FRAME_OTHER = 16
 };
 #define CCI__FRAME_AFTER 1u /* MESSAGE: not before the one just before it; VOID: takes that one along */
@@ -3259,7 +3264,8 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI_REL_HEADER 24u       /* bytes in front of the frames that the user of this layer writes */
 #define CCI_REL_HEAD 224u        /* bytes of a packet's head at most */
 #define CCI__REL_RANGES 32u     /* of packet numbers */
-#define CCI__REL_SEQUENCES 128u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
+#define CCI__REL_SEQUENCES 112u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
+#define CCI__REL_UNTOLD 16u     /* of those among them that a TAKEN names */
 #define CCI__REL_GAPS 96u       /* in a bulk write */
 #define CCI__REL_FEW_NUMBERS 1u /* the ranges that there is space for before the pool is asked: of packet numbers */
 #define CCI__REL_FEW_GAPS 3u      /* in a bulk write or a long message */
@@ -3268,7 +3274,7 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
 #define CCI__REL_PIECES 4u       /* FRAGMENT, BULK and VOID frames in a packet; we send one */
 #define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
-#define CCI__REL_ACK_SMALL 32u   /* bytes that an answer leaves for one */
+#define CCI__REL_ACK_SMALL 32u   /* bytes that an answer leaves for one, besides those for a TAKEN and NACKs */
 #define CCI__REL_INLINE 1024u    /* writes up to here travel like messages */
 #define CCI_REL_LENT_MIN 2048u   /* below, a copy costs less than a packet of its own */
 #define CCI__REL_ACK_DELAY_NS (50 * 1000u)
@@ -3355,7 +3361,7 @@ typedef union cci_rel_numbers {
 
 typedef union cci_rel_gaps {
     cci_list_t node;
-    cci_range_t range[CCI__REL_SEQUENCES];
+    cci_range_t range[CCI__REL_SEQUENCES + CCI__REL_UNTOLD];
 } cci_rel_gaps_t;
 
 /* One packet that waits for its acknowledgement, or the part of it that must be sent again. */
@@ -3469,6 +3475,7 @@ struct cci_rel {
     uint8_t unsure;   /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
     uint8_t ping, nack_count, nack_reasons[4];
     uint8_t leaving; /* 1: the user wants its memory back, so nothing new is taken; 2: and something was not */
+    uint8_t untold;  /* unordered: ranges that were delivered beyond `expected`, and that the peer may not know to be */
     uint32_t run_limit; /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
@@ -3480,7 +3487,10 @@ struct cci_rel {
     uint32_t stream_bytes; /* that came since the peer last paused */
     /* sending */
     uint64_t next_number, next_sequence;
-    uint64_t unsure_from; /* unordered: the first packet number whose acknowledgement says all that the peer is to know */
+    union { /* by `ordered` */
+        uint64_t unsure_from; /* 0: the first packet number whose acknowledgement says all that the peer is to know */
+        cci_rel_run_t *gated; /* 1: the last of the messages that wait for a remote read, in a ring */
+    } by;
     cci_list_t items;                /* unfinished, in order */
     cci_list_t runs, bulks;          /* to be sent */
     cci_list_t held, follows;        /* waiting: for a fence, for an EXTERN item */
@@ -3510,7 +3520,7 @@ struct cci_rel {
     uint64_t ack_at_ns, largest_ns;
     uint64_t heard_ns; /* when something sound last came, or the peer was last asked for a sign of life */
     uint64_t expected; /* all sequence numbers below have been taken */
-    cci_range_t *sequences; /* in a cci_rel_gaps_t of the pool, or NULL */
+    cci_range_t *sequences; /* in a cci_rel_gaps_t of the pool, with the untold behind them, or NULL */
     uint32_t sequence_count, sequence_capacity;
     cci_rel_run_t *early; /* taken, not yet delivered; ascending */
     cci_rel_run_t *early_last; /* ordered: the last of them, if there are any */
@@ -3624,13 +3634,23 @@ static void cci__rel_enlarge(cci_rel_t *rel, cci_rel_item_t *item) {
     item->capacity = rel->pool->block_size;
 }
 
+/* Bytes of the TAKEN that an answer carries. */
+static inline uint32_t cci__rel_taken_size(const cci_rel_t *rel) {
+    return CCI__UNLIKELY(rel->untold) ? cci__pad8(8 + 4u * rel->untold) : 0;
+}
+
+/* Bytes that a run of messages may have in a packet that carries an acknowledgement. */
+static inline uint32_t cci__rel_answer_limit(const cci_rel_t *rel) {
+    return rel->mtu - CCI_REL_HEADER - CCI__REL_ACK_SMALL - cci__rel_taken_size(rel);
+}
+
 /* A message goes into the item now. Does it take an acknowledgement along? On an ordered connection what is issued later is
  * delivered later, so the first does it for all. */
-static void cci__rel_note_answer(cci_rel_t *rel, cci_rel_item_t *item) {
+static inline void cci__rel_note_answer(cci_rel_t *rel, cci_rel_item_t *item) {
     if (CCI__UNLIKELY(rel->unsure))
         item->flags |= CCI__ITEM_ANSWER;
     rel->unsure = rel->unsure && !rel->ordered;
-    rel->run_limit = rel->mtu - CCI_REL_HEADER - (item->flags & CCI__ITEM_ANSWER ? CCI__REL_ACK_SMALL : 0);
+    rel->run_limit = item->flags & CCI__ITEM_ANSWER ? cci__rel_answer_limit(rel) : rel->mtu - CCI_REL_HEADER;
 }
 
 /* An item, with space for `need` bytes of frames if it is a RUN or lies in SLOTS. NULL: the pool has none for the connection. */
@@ -3729,6 +3749,7 @@ static void cci__rel_free_gaps(cci_rel_t *rel, cci_range_t **space, uint32_t *ca
 /* The sequence numbers that came too early are none any more. */
 static void cci__rel_free_sequences(cci_rel_t *rel) {
     rel->sequence_count = 0;
+    rel->untold = 0;
     cci__rel_free_gaps(rel, &rel->sequences, &rel->sequence_capacity, NULL, 0);
 }
 
@@ -3977,7 +3998,7 @@ static cci_rel_item_t *cci__rel_room(cci_rel_t *rel, uint32_t need, uint64_t now
     if (item)
         return item;
     if (rel->run_limit == 0) { /* something was delivered: this may be an answer */
-        item = cci__rel_open_run(rel, need, rel->mtu - CCI_REL_HEADER - CCI__REL_ACK_SMALL, now_ns);
+        item = cci__rel_open_run(rel, need, cci__rel_answer_limit(rel), now_ns);
         if (item) {
             cci__rel_note_answer(rel, item);
             return item;
@@ -4207,6 +4228,8 @@ CCI_API int cci_rel_extern(cci_rel_t *rel, int message, const struct iovec *data
 
 /* ---- items come to their end ---- */
 
+static void cci__rel_open_gate(cci_rel_t *rel);
+
 /* Lets go what waited for a fence. */
 static void cci__rel_release_held(cci_rel_t *rel) {
     int first = 1;
@@ -4361,6 +4384,8 @@ CCI_API void cci_rel_extern_done(cci_rel_t *rel, cci_rel_item_t *item, int statu
             cci__rel_withdraw(rel, follow, status);
     }
     cci__rel_finish(rel, item);
+    if (rel->ordered)
+        cci__rel_open_gate(rel);
 }
 
 /* The program or the peer ends the connection: everything pending completes with `status`, in order. */
@@ -4389,6 +4414,8 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     while (!cci__list_empty(&rel->parts))
         cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
     cci__rel_free_sequences(rel);
+    if (rel->ordered)
+        cci__rel_open_gate(rel);
     rel->ack_count = rel->nack_count = rel->ping = 0;
     rel->expire_ns = rel->loss_ns = rel->ack_at_ns = CCI__NEVER;
 }
@@ -4617,15 +4644,33 @@ static void cci__rel_write_void(cci_rel_packet_t *packet, const cci_rel_item_t *
     packet->head_length += 16;
 }
 
+/* Writes a TAKEN of what has been delivered beyond `expected`. */
+static void cci__rel_write_taken(const cci_rel_t *rel, cci_rel_packet_t *packet) {
+    const cci_range_t *untold = rel->sequences + CCI__REL_SEQUENCES;
+    uint8_t *at = packet->head + packet->head_length;
+    uint32_t i, size = cci__rel_taken_size(rel);
+    cci__store64(at + size - 8, 0);
+    at = cci__rel_frame(at, CCI__FRAME_TAKEN, rel->untold, 0, rel->expected);
+    for (i = 0; i < rel->untold; i++) {
+        cci__store16(at + 4 * i, (uint32_t)(untold[i].lo - rel->expected));
+        cci__store16(at + 4 * i + 2, (uint32_t)(untold[i].hi - rel->expected));
+    }
+    packet->head_length += size;
+}
+
 /* Begins a packet with something of the item, `need` bytes if they fit. An answer that begins in it, or is repeated, takes an
  * acknowledgement along; then less of it may fit. */
-static void cci__rel_open_for(cci_rel_t *rel, cci_rel_packet_t *packet, const cci_rel_item_t *item, int begins,
-                              uint32_t need, uint64_t now_ns) {
-    if (CCI__UNLIKELY(item->flags & CCI__ITEM_ANSWER) && begins && rel->number_count > 0) {
-        rel->ack_count += rel->ack_count == 0;
-        need = cci__min32(need, rel->mtu - CCI_REL_HEADER - CCI__REL_ACK_SMALL);
+static inline void cci__rel_open_for(cci_rel_t *rel, cci_rel_packet_t *packet, const cci_rel_item_t *item, int begins,
+                                     uint32_t need, uint64_t now_ns) {
+    if (!(item->flags & CCI__ITEM_ANSWER) || !begins || rel->number_count == 0) {
+        cci_rel_open_packet(rel, packet, need, now_ns);
+        return;
     }
+    rel->ack_count += rel->ack_count == 0;
+    need = cci__min32(need, cci__rel_answer_limit(rel) - 8u * rel->nack_count) + cci__rel_taken_size(rel);
     cci_rel_open_packet(rel, packet, need, now_ns);
+    if (CCI__UNLIKELY(rel->untold))
+        cci__rel_write_taken(rel, packet);
 }
 
 /* Begins an item anew: its records are free afterwards. */
@@ -4690,8 +4735,8 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     uint64_t end = sent->offset + sent->length;
     int ok = 1;
     uint32_t frame = item->kind == CCI__ITEM_BULK ? 48 : sent->is_fragment ? 16 : 0;
-    uint32_t ack = item->flags & CCI__ITEM_ANSWER ? CCI__REL_ACK_SMALL : 0;
-    if (!(item->flags & CCI__ITEM_VOID) && sent->length > rel->mtu - CCI_REL_HEADER - frame - ack &&
+    uint32_t most = item->flags & CCI__ITEM_ANSWER ? cci__rel_answer_limit(rel) - 8u * rel->nack_count : rel->mtu - CCI_REL_HEADER;
+    if (!(item->flags & CCI__ITEM_VOID) && sent->length > most - frame &&
         (rel->pool->record_free < 2 ||
          !cci__share_for_long(rel->record_count + 1, rel->pool->record_free - 1, rel->pool->record_total))) {
         cci__rel_restart(rel, item); /* a piece that has become too long for the path needs up to two records more */
@@ -5242,24 +5287,95 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
     return more + 1;
 }
 
-/* The peer has taken all sequence numbers below `expected`. Its acknowledgement may not name the packets that said so: of what
- * was sent more than once, only the last number is known. Looks at a few items: behind a read others may wait. */
-static void cci__rel_taken(cci_rel_t *rel, uint64_t expected, uint64_t now_ns) {
-    cci_list_t *node = rel->items.next, *next;
-    uint32_t tries = 16;
-    rel->taken = cci__max64(rel->taken, expected);
-    for (; node != &rel->items && tries > 0; node = next, tries--) {
+/* The peer has all of the item, though it may have named no packet of it: of what was sent more than once, only the last number
+ * is known. Returns 1 if that was news; then others may have come to their end with it. */
+static int cci__rel_has_all(cci_rel_t *rel, cci_rel_item_t *item, uint64_t now_ns) {
+    if (item->kind == CCI__ITEM_EXTERN || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_VOID | CCI__ITEM_HELD)))
+        return 0;
+    rel->progress_ns = now_ns;
+    cci__rel_forget_pieces(rel, item);
+    cci__list_remove(&item->queue);
+    item->flags &= ~CCI__ITEM_QUEUED;
+    cci__rel_finish(rel, item);
+    return 1;
+}
+
+/* The same for items from `from` on that are not the first: behind reads, which may be many, others wait. The last ones that
+ * are below `expected` are looked for from behind, since those below `from` have had their end. */
+static void cci__rel_taken_behind(cci_rel_t *rel, uint64_t from, uint64_t expected, uint64_t now_ns) {
+    cci_list_t *node = rel->items.prev;
+    while (node != &rel->items) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
-        next = node->next;
-        if (CCI__LIKELY(item->first + item->count > expected))
+        int is_rma = (item->flags & CCI__ITEM_RMA) != 0;
+        node = node->prev;
+        if (item->first + item->count <= from && item->kind != CCI__ITEM_EXTERN)
             return;
-        if (item->pieces == 0 || !(item->flags & CCI__ITEM_SENT))
+        if (item->first + item->count <= expected && cci__rel_has_all(rel, item, now_ns) && is_rma)
+            node = rel->items.prev; /* with the end of a fence others may have come to theirs */
+    }
+}
+
+/* The peer has taken all sequence numbers below `expected`. */
+static void cci__rel_taken(cci_rel_t *rel, uint64_t expected, uint64_t now_ns) {
+    uint64_t from = rel->taken;
+    if (CCI__UNLIKELY(!rel->reliable || expected > rel->next_sequence))
+        return; /* it was never told of these */
+    rel->taken = cci__max64(from, expected);
+    while (!cci__list_empty(&rel->items)) {
+        cci_rel_item_t *item = CCI__CONTAINER(rel->items.next, cci_rel_item_t, node);
+        if (CCI__LIKELY(item->first + item->count > expected)) {
+            if (CCI__UNLIKELY(item->first < expected))
+                cci__rel_complete_first(rel, item);
+            return;
+        }
+        if (!cci__rel_has_all(rel, item, now_ns))
+            break;
+    }
+    if (CCI__UNLIKELY(expected > from))
+        cci__rel_taken_behind(rel, from, expected, now_ns);
+}
+
+/* Completes the messages of an item that are in [lo, hi): the item went in several packets, and others of it may be missing. */
+static void cci__rel_complete_some(cci_rel_t *rel, cci_rel_item_t *item, uint64_t lo, uint64_t hi) {
+    cci_rel_link_t **at = &item->ops;
+    while (*at) {
+        cci_rel_link_t *link = *at;
+        if (link->sequence < lo || link->sequence >= hi) {
+            at = &link->next;
             continue;
-        rel->progress_ns = now_ns;
-        cci__rel_forget_pieces(rel, item);
-        cci__rel_finish(rel, item);
-        node = rel->items.next; /* it may have taken others along */
-        next = node;
+        }
+        *at = link->next;
+        if (--link->op->parts == 0)
+            rel->pool->sink->complete(rel->user, link->op);
+    }
+    item->ops_tail = at;
+}
+
+/* Unordered, a TAKEN that is sound: what it names has been delivered. */
+static void cci__rel_input_taken(cci_rel_t *rel, const uint8_t *frame, uint64_t now_ns) {
+    uint64_t base = cci__expand32(cci__load32(frame + 4), rel->next_sequence), lo, hi;
+    cci_list_t *node = rel->items.next;
+    uint32_t i = 0;
+    while (node != &rel->items && i < frame[1]) {
+        cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
+        lo = base + cci__load16(frame + 8 + 4 * i);
+        hi = base + cci__load16(frame + 10 + 4 * i);
+        if (hi > rel->next_sequence)
+            return;
+        if (hi <= item->first) {
+            i++;
+            continue;
+        }
+        node = node->next;
+        if (item->first < lo || item->first + item->count > hi) {
+            if (item->first < hi && lo < item->first + item->count && !(item->flags & CCI__ITEM_VOID))
+                cci__rel_complete_some(rel, item, lo, hi);
+        } else if ((item->flags & CCI__ITEM_RMA) != 0 && cci__rel_has_all(rel, item, now_ns)) {
+            node = rel->items.next; /* others may have come to their end with it */
+            i = 0;
+        } else {
+            (void)cci__rel_has_all(rel, item, now_ns);
+        }
     }
 }
 
@@ -5289,9 +5405,9 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         newly += sent->in_flight ? sent->size : 0;
         sent_ns = sent->time_ns;
         rel->probes = 0;
-        if (CCI__UNLIKELY(rel->unsure) && sent->number >= rel->unsure_from && sent->fragment == 0 && sent->item &&
-            (sent->item->flags & CCI__ITEM_ANSWER))
-            rel->unsure = 0; /* the packet had an acknowledgement in it */
+        if (CCI__UNLIKELY(rel->unsure) && !rel->ordered && sent->number >= rel->by.unsure_from && sent->fragment == 0 &&
+            sent->item && (sent->item->flags & CCI__ITEM_ANSWER))
+            rel->unsure = rel->untold = 0; /* the packet had an acknowledgement in it */
         cci__rel_acked(rel, sent, now_ns);
     }
     cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
@@ -5381,9 +5497,69 @@ static void cci__rel_deliver(cci_rel_t *rel, cci_rel_run_t *run) {
     if (rel->reliable) { /* what the program issues from now on may answer it */
         rel->unsure = 1;
         rel->run_limit = 0;
-        rel->unsure_from = rel->next_number;
+        if (!rel->ordered)
+            rel->by.unsure_from = rel->next_number;
     }
     rel->pool->sink->deliver(rel->user, run);
+}
+
+/* Ordered: does the completion of something that the peer has, up to sequence number `taken`, wait for a remote read? */
+static inline int cci__rel_is_behind_read(const cci_rel_t *rel, uint64_t taken) {
+    const cci_rel_item_t *item = CCI__CONTAINER(rel->items.next, const cci_rel_item_t, node);
+    return !cci__list_empty(&rel->items) && item->kind == CCI__ITEM_EXTERN && item->first < taken;
+}
+
+/* Ordered: the next run waits for completions that come before it. It has its place in the order, so in the place of its sequence
+ * number stands what must complete. */
+static void cci__rel_gate(cci_rel_t *rel, cci_rel_run_t *run) {
+    cci_rel_run_t *last = rel->by.gated;
+    cci__store32((uint8_t *)run + run->begin + 4, (uint32_t)rel->taken);
+    run->next = last ? last->next : run;
+    if (last)
+        last->next = run;
+    rel->by.gated = run;
+}
+
+/* Ordered: the next run is delivered, or waits. */
+static inline void cci__rel_deliver_ordered(cci_rel_t *rel, cci_rel_run_t *run) {
+    if (CCI__UNLIKELY(rel->by.gated || cci__rel_is_behind_read(rel, rel->taken)))
+        cci__rel_gate(rel, run);
+    else
+        cci__rel_deliver(rel, run);
+}
+
+/* Ordered: a remote read is done, or the connection ends. */
+static void cci__rel_open_gate(cci_rel_t *rel) {
+    while (rel->by.gated) {
+        cci_rel_run_t *last = rel->by.gated, *first = last->next;
+        if (cci__rel_is_behind_read(rel, cci__expand32(CCI__RUN_SEQUENCE(first), rel->taken)))
+            return;
+        last->next = first->next;
+        if (first == last)
+            rel->by.gated = NULL;
+        cci__rel_deliver(rel, first);
+    }
+}
+
+/* Unordered: whether a packet can say that [first, last) has been delivered. */
+static int cci__rel_can_tell(const cci_rel_t *rel, uint64_t first, uint64_t last) {
+    return first <= rel->expected ||
+           (last - rel->expected <= 0xffff &&
+            (rel->untold == 0 ||
+             cci__ranges_fit(rel->sequences + CCI__REL_SEQUENCES, rel->untold, CCI__REL_UNTOLD, first, last)));
+}
+
+/* Unordered: a run is delivered, whose numbers from `first` on have been taken. Where its first message comes behind a write, the
+ * peer is to know of that, too. */
+static void cci__rel_deliver_unordered(cci_rel_t *rel, cci_rel_run_t *run, uint64_t first) {
+    uint64_t last = first + run->count;
+    uint32_t untold = rel->untold;
+    if (CCI__UNLIKELY(last > rel->expected)) {
+        first = cci__max64(first - (((const uint8_t *)run)[run->begin + 1] & CCI__FRAME_AFTER), rel->expected);
+        (void)cci__ranges_add(rel->sequences + CCI__REL_SEQUENCES, &untold, CCI__REL_UNTOLD, first, last);
+        rel->untold = (uint8_t)untold;
+    }
+    cci__rel_deliver(rel, run);
 }
 
 /* Ordered: delivers everything that has become due. */
@@ -5402,7 +5578,7 @@ static void cci__rel_advance(cci_rel_t *rel) {
             for (; first < rel->expected; first++)
                 cci_rel_run_skip(run);
             rel->expected += run->count;
-            cci__rel_deliver(rel, run);
+            cci__rel_deliver_ordered(rel, run);
             continue;
         }
         if (cci__list_empty(&rel->parts))
@@ -5416,7 +5592,7 @@ static void cci__rel_advance(cci_rel_t *rel) {
             cci__rel_hold_buffer(rel, -1);
             rel->expected += part->count;
             cci__rel_free_part(rel, part);
-            cci__rel_deliver(rel, run);
+            cci__rel_deliver_ordered(rel, run);
             continue;
         }
         rel->expected = cci__max64(rel->expected, part->first + part->count);
@@ -5454,21 +5630,32 @@ static int cci__rel_take(cci_rel_t *rel, uint64_t lo, uint64_t hi) {
         rel->expected = cci__max64(rel->expected, rel->sequences[0].hi);
         memmove(rel->sequences, rel->sequences + 1, --rel->sequence_count * sizeof rel->sequences[0]);
     }
+    while (rel->untold > 0 && rel->sequences[CCI__REL_SEQUENCES].hi <= rel->expected)
+        memmove(rel->sequences + CCI__REL_SEQUENCES, rel->sequences + CCI__REL_SEQUENCES + 1,
+                --rel->untold * sizeof rel->sequences[0]);
     if (rel->sequence_count == 0)
         cci__rel_free_sequences(rel);
     return 1;
 }
 
-/* Unordered: [lo, hi) is there now; a message that waited for the one before it may go. */
+/* Unordered: must a run that begins with number `first` wait: for the number before it, or since no packet could say that it has
+ * been delivered? */
+static int cci__rel_must_wait(const cci_rel_t *rel, const uint8_t *frame, uint64_t first, uint64_t last) {
+    int after = frame[1] & CCI__FRAME_AFTER;
+    return (after && cci__rel_have(rel, first - 1, first) != CCI__RANGE_OLD) ||
+           !cci__rel_can_tell(rel, first - (first > 0 && after), last);
+}
+
+/* Unordered: more has been taken; a message that waited may go. */
 static void cci__rel_unblock(cci_rel_t *rel) {
     cci_rel_run_t **at = &rel->early;
     while (*at) {
         cci_rel_run_t *run = *at;
         uint64_t first = cci__expand32(CCI__RUN_SEQUENCE(run), rel->expected);
-        if (cci__rel_have(rel, first - 1, first) == CCI__RANGE_OLD) {
+        if (!cci__rel_must_wait(rel, (const uint8_t *)run + run->begin, first, first + run->count)) {
             *at = run->next;
             cci__rel_hold_buffer(rel, -1);
-            cci__rel_deliver(rel, run);
+            cci__rel_deliver_unordered(rel, run, first);
         } else {
             at = &run->next;
         }
@@ -5548,7 +5735,7 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
                               void *buffer) {
     uint64_t first = cci__expand32(cci__load32(bytes + begin + 4), rel->expected), last = first + count, skip = 0;
     cci_rel_run_t *run = (cci_rel_run_t *)(void *)bytes, **at = &rel->early;
-    int in_order, have, after = 0;
+    int in_order, have, waits = 0;
     if (!rel->reliable) {
         if (has_bulk || !rel->pool->sink->keep(rel->user, buffer, 1)) /* nothing comes before it: it is due */
             return CCI__REFUSED;
@@ -5569,8 +5756,8 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
             skip = rel->expected - first; /* its beginning was withdrawn or came in another packet */
         }
         in_order = first <= rel->expected;
-        if (!rel->ordered && skip == 0 && (bytes[begin + 1] & CCI__FRAME_AFTER))
-            after = cci__rel_have(rel, first - 1, first) != CCI__RANGE_OLD;
+        if (!rel->ordered && !in_order)
+            waits = cci__rel_must_wait(rel, bytes + begin, first, last);
         if (rel->ordered && !in_order) {
             if (rel->early && rel->early_last && /* mostly behind all others */
                 cci__expand32(CCI__RUN_SEQUENCE(rel->early_last), rel->expected) + rel->early_last->count <= first)
@@ -5587,7 +5774,7 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
             return CCI__REFUSED;
         if (!cci__rel_room_for(rel, first, last))
             return CCI__REFUSED;
-        if (!rel->pool->sink->keep(rel->user, buffer, in_order || (!rel->ordered && !after))) {
+        if (!rel->pool->sink->keep(rel->user, buffer, in_order || (!rel->ordered && !waits))) {
             if (cci__rel_complete_part(rel, bytes + begin, first, skip) && count == skip + 1)
                 return CCI__TAKEN;
             if (in_order || !rel->ordered)
@@ -5615,18 +5802,18 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
             rel->early_last = run;
     } else if (rel->ordered) {
         rel->expected = last;
-        cci__rel_deliver(rel, run);
+        cci__rel_deliver_ordered(rel, run);
         if (CCI__UNLIKELY(rel->early || !cci__list_empty(&rel->parts)))
             cci__rel_advance(rel);
     } else {
         cci__rel_drop_parts(rel, first, last); /* pieces of what is here as a whole */
         (void)cci__rel_take(rel, first, last);
-        if (after) {
+        if (CCI__UNLIKELY(waits)) {
             run->next = rel->early;
             rel->early = run;
             cci__rel_hold_buffer(rel, 1);
         } else {
-            cci__rel_deliver(rel, run);
+            cci__rel_deliver_unordered(rel, run, last - run->count);
         }
         if (CCI__UNLIKELY(rel->early != NULL))
             cci__rel_unblock(rel);
@@ -5679,6 +5866,7 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
 /* Marks [offset, offset + length) of a part; TAKEN, and perhaps the part is complete and delivered. */
 static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, uint32_t length) {
     uint64_t first = part->first;
+    cci_rel_run_t *run;
     rel->advanced = 1;
     (void)cci__ranges_add(part->ranges, &part->range_count, part->range_capacity, offset, offset + length);
     if (part->range_count != 1 || part->ranges[0].lo != 0 || part->ranges[0].hi != part->total)
@@ -5688,22 +5876,20 @@ static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, 
         cci__rel_advance(rel);
         return CCI__TAKEN;
     }
-    if (part->buffer) {
-        cci_rel_run_t *run = (cci_rel_run_t *)(void *)part->memory;
-        part->buffer = NULL;
-        if (rel->reliable && part->after && cci__rel_have(rel, first - 1, first) != CCI__RANGE_OLD) {
-            run->next = rel->early;
-            rel->early = run;
-        } else {
-            cci__rel_hold_buffer(rel, -1);
-            cci__rel_deliver(rel, run);
-        }
-    }
+    run = part->buffer ? (cci_rel_run_t *)(void *)part->memory : NULL;
+    part->buffer = NULL; /* the reference goes with the run */
     cci__rel_free_part(rel, part);
-    if (rel->reliable) {
-        (void)cci__rel_take(rel, first, first + 1);
-        cci__rel_unblock(rel);
+    if (!rel->reliable) {
+        cci__rel_hold_buffer(rel, -1);
+        cci__rel_deliver(rel, run);
+        return CCI__TAKEN;
     }
+    (void)cci__rel_take(rel, first, first + 1);
+    if (run) {
+        run->next = rel->early;
+        rel->early = run;
+    }
+    cci__rel_unblock(rel);
     return CCI__TAKEN;
 }
 
@@ -5837,17 +6023,31 @@ static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
             at = &(*at)->next;
         if (*at) {
             cci_rel_run_t *run = *at;
-            *at = run->next;
-            cci__rel_hold_buffer(rel, -1);
             cci_rel_run_skip(run);
-            if (run->count > 0)
-                cci__rel_deliver(rel, run);
-            else
+            if (run->count == 0) {
+                *at = run->next;
+                cci__rel_hold_buffer(rel, -1);
                 rel->pool->sink->drop(rel->user, run->buffer);
+            }
         }
     }
     cci__rel_unblock(rel);
     return CCI__TAKEN;
+}
+
+/* Are the ranges of a TAKEN there, ascending, and none of them empty? */
+static int cci__rel_check_taken(const uint8_t *frame, uint32_t length) {
+    uint32_t i, end = 0;
+    if (frame[1] == 0 || frame[1] > CCI__REL_UNTOLD || cci__pad8(8 + 4u * frame[1]) > length)
+        return 0;
+    for (i = 0; i < frame[1]; i++) {
+        if (cci__load16(frame + 8 + 4 * i) <= end)
+            return 0;
+        end = cci__load16(frame + 10 + 4 * i);
+        if (end <= cci__load16(frame + 8 + 4 * i))
+            return 0;
+    }
+    return 1;
 }
 
 /* The length of the frame at `frame`, of which `length` bytes are there, and whether it is sound; 0 if not. Frames for other
@@ -5884,6 +6084,8 @@ static uint32_t cci__rel_check(const uint8_t *frame, uint32_t length) {
     case CCI__FRAME_NACK:
     case CCI__FRAME_PING:
         return 8;
+    case CCI__FRAME_TAKEN:
+        return cci__rel_check_taken(frame, length) ? cci__pad8(8 + 4u * frame[1]) : 0;
     default:
         return 0;
     }
@@ -5992,7 +6194,7 @@ CCI_API uint64_t cci_rel_expand(const cci_rel_t *rel, uint32_t number_low) {
  * as the packet is kept; `buffer` is the user's name for the memory. Returns one of CCI_REL_UNSOUND, _SOUND, _NEWEST. */
 CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint32_t number_low, void *buffer,
                           uint64_t now_ns) {
-    uint32_t at, size, acked = 0, nacked = 0, pieces = 0;
+    uint32_t at, size, acked = 0, nacked = 0, told = 0, pieces = 0;
     cci__rel_span_t run;
     uint64_t top = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
     uint64_t number = cci__expand32(number_low, top), expected = rel->expected;
@@ -6056,6 +6258,10 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         }
         case CCI__FRAME_PING:
             eliciting = pinged = 1;
+            break;
+        case CCI__FRAME_TAKEN:
+            if (rel->reliable && !rel->ordered && told++ == 0)
+                cci__rel_input_taken(rel, frame, now_ns);
             break;
         case CCI__FRAME_BULK:
         case CCI__FRAME_FRAGMENT:
@@ -8253,9 +8459,11 @@ static cci_evq_buffer_t *cci__dgram_take_buffer(cci__dgram_t *ep) {
 }
 
 /* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves the last
- * quarter to what is due, a little more to requests for connections, and its share to other connections. */
+ * quarter to what is due, a little more to requests for connections, and its share to other connections. A single buffer is for
+ * what is due, where that comes for sure. */
 static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, int in_order, uint32_t spoken_for) {
-    uint32_t count = ep->recv_buf_count, early = count / 4 + (count < CCI__DGRAM_FEW ? count > 1 : cci__max32(count / 16, 2));
+    uint32_t count = ep->recv_buf_count;
+    uint32_t early = count / 4 + (count < CCI__DGRAM_FEW ? count > 1 || active->rel.reliable : cci__max32(count / 16, 2));
     uint32_t left = cci__dgram_buffers_left(ep), reserve = spoken_for + (in_order ? 0 : early);
     if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)) &&
         (CCI__LIKELY(ep->evq.free_buffer_count > spoken_for) || cci__dgram_grow_buffers(ep)))

@@ -764,6 +764,7 @@ step readme readme
 step demo demo
 step secret secret
 step copies copies
+step floods floods
 step measures measures
 step shared shared
 step memories memories

@@ -86,7 +86,7 @@ end
 
 local function layout(of, name, rows, conditions)
     local made = {fields = {}, conditions = {}, name = name}
-    local prefix = of == "Packet" and "cci." or of == "Part" and "cci.ack.ranges." or "cci." .. name:lower() .. "."
+    local prefix = of == "Packet" and "cci." or of == "Part" and "cci." .. name:match("^%a+"):lower() .. ".ranges." or "cci." .. name:lower() .. "."
     for _, row in ipairs(rows) do
         local count, part = row[3]:match("^(.+) of ([A-Z_]+)$")
         made.fields[#made.fields + 1] = {
@@ -131,6 +131,7 @@ kind("Frame", 5, "VOID", "16", "R")
 kind("Frame", 6, "ACK", "16+4*more", "R U")
 kind("Frame", 7, "NACK", "8", "R")
 kind("Frame", 8, "PING", "8", "R U")
+kind("Frame", 9, "TAKEN", "8+4*count", "R")
 kind("Frame", 16, "READ", "48", "R")
 kind("Frame", 17, "DATA", "16+length", "R")
 kind("Frame", 18, "DENIED", "8", "R")
@@ -140,6 +141,11 @@ kind("Frame", 33, "RESPONSE", "16", "R U")
 layout("Part", "ACK_RANGE", {
     {"gap", 0, "2", "1..65535", "so many numbers below the range before have not arrived"},
     {"length", 2, "2", "1..65535", "so many numbers below those have"},
+})
+
+layout("Part", "TAKEN_RANGE", {
+    {"begin", 0, "2", "1..65534", "base + begin is the first number that has been delivered"},
+    {"behind", 2, "2", "begin+1..65535", "base + behind is the first behind them"},
 })
 
 layout("Packet", "REQUEST", {
@@ -366,6 +372,14 @@ layout("Frame", "PING", {
     {"reserved_1", 1, "7", "0", ""},
 })
 
+layout("Frame", "TAKEN", {
+    {"type", 0, "1", "9", ""},
+    {"count", 1, "1", "1..16", "ranges"},
+    {"reserved_2", 2, "2", "0", ""},
+    {"base", 4, "4", "any", "low 32 bits of a sequence number: the sender's `expected`"},
+    {"ranges", 8, "count of TAKEN_RANGE", "", "ascending: each begins above where the one before ends"},
+})
+
 layout("Frame", "READ", {
     {"type", 0, "1", "16", ""},
     {"reserved_1", 1, "3", "0", ""},
@@ -489,6 +503,7 @@ local summaries = {
     CHALLENGE = function(f) return ("%x"):format(f.bits % 2 ^ 32) end,
     RESPONSE = function(f) return ("%x"):format(f.bits % 2 ^ 32) end,
     VOID = function(f) return ("seq=%d count=%d"):format(f.sequence, f.count + f.flags % 2) end,
+    TAKEN = function(f) return ("base=%d and %d ranges above"):format(f.base, f.count) end,
     NACK = function(f) return ("seq=%d reason=%d"):format(f.sequence, f.reason) end,
     READ = function(f) return ("chunk=%x %.0f+%d"):format(f.chunk, f.offset, f.length) end,
     DATA = function(f) return ("chunk=%x segment=%d len=%d"):format(f.chunk, f.segment, f.length) end,

@@ -1096,6 +1096,18 @@ static uint8_t *put_wide_ack(uint8_t *at, uint32_t n) { /* of all that was ever 
                     worker->conn->active->rel.next_number);
     return at + 16;
 }
+/* As many ranges as there can be, of what is under way and of what was never sent. */
+static uint8_t *put_taken(uint8_t *at, uint32_t n) {
+    uint32_t i;
+    (void)put_small(at, CCI__FRAME_TAKEN, (uint32_t)worker->conn->active->rel.next_sequence - n % 99, 0);
+    at[1] = CCI__REL_UNTOLD;
+    cci__store16(at + 2, 0);
+    for (i = 0; i < CCI__REL_UNTOLD; i++) {
+        cci__store16(at + 8 + 4 * i, 1 + 4 * i);
+        cci__store16(at + 10 + 4 * i, 2 + 4 * i + n % 2);
+    }
+    return at + cci__pad8(8 + 4 * i);
+}
 static uint8_t *put_nack(uint8_t *at, uint32_t n) {
     (void)put_small(at, CCI__FRAME_NACK, (uint32_t)worker->conn->active->rel.next_sequence - 1 - n % 8, 0);
     at[1] = n & 1 ? CCI_ERR_RNR : CCI_ERR_RMA_HANDLE;
@@ -1138,6 +1150,7 @@ static const struct {
     const char *name;
     put_t put;
 } frame_kinds[] = {{"ACK of nothing", put_void_ack}, {"NACK", put_nack}, {"ACK of 15 ranges", put_long_ack}, {"ACK", put_ack}, {"ACK of all", put_wide_ack},
+                   {"TAKEN of 16 ranges", put_taken},
                    {"PING", put_ping}, {"VOID of 2^30", put_void},
                    {"VOID of one", put_void_again}, {"tiny FRAGMENT", put_piece}, {"BULK with gaps", put_gap},
                    {"READ denied", put_unreadable}, {"READ", put_readable}, {"SKIP", put_skip},

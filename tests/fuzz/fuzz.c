@@ -948,6 +948,8 @@ static uint32_t find_frame(const packet_t *packet, uint32_t wanted) {
             size = 16 + cci__pad8(cci__load16(frame + 2));
         } else if (frame[0] == CCI__FRAME_ACK) {
             size = cci__pad8(16 + 4u * frame[1]);
+        } else if (frame[0] == CCI__FRAME_TAKEN) {
+            size = cci__pad8(8 + 4u * frame[1]);
         } else if (frame[0] == CCI__FRAME_VOID) {
             size = 16;
         } else if (frame[0] == CCI__FRAME_READ) {
@@ -1071,7 +1073,7 @@ static void do_frame(const fuzz_record_t *r) {
                                     CCI__FRAME_CHALLENGE, CCI__FRAME_RESPONSE};
     side_t *side = &world.side[r->which % SIDES];
     packet_t *packet = &side->made;
-    uint8_t type = types[r->pick % sizeof types], frame[64];
+    uint8_t type = r->pick >= 252 ? (uint8_t)CCI__FRAME_TAKEN : types[r->pick % sizeof types], frame[80];
     uint32_t head = 8, data = r->a % 600, said = r->a & 0x8000 ? (uint32_t)fuzz_number(r->d) & 0xffff : data, i;
     uint32_t sequence = side->known.sequence + near_by(r->b);
     const uint8_t *handle = (const uint8_t *)side->handle[r->field & 3 ? SHARED : r->field >> 2 & 1 ? READABLE : LOCAL]->stuff;
@@ -1117,6 +1119,21 @@ static void do_frame(const fuzz_record_t *r) {
     case CCI__FRAME_PING:
         data = 0;
         break;
+    case CCI__FRAME_TAKEN: { /* ascending, unless the steps are too long */
+        uint32_t end = 0;
+        frame[1] = (uint8_t)(r->a & 0x4000 ? r->a : 1u + (r->a & 3u));
+        data = cci__min32(frame[1] * 4u, 64) & ~(uint32_t)(r->a >> 12 & 4);
+        cci__store16(frame + 2, 0);
+        cci__store32(frame + 4, world.side[!(r->which % SIDES)].known.sequence + near_by(r->b));
+        for (i = 0; i < data / 4; i++) {
+            cci__store16(frame + 8 + 4 * i, end + 1u + (uint32_t)(c >> 4 * i & 3));
+            end += 2u + (uint32_t)(c >> 4 * i & 3) + (uint32_t)(d >> 4 * i & 7);
+            cci__store16(frame + 10 + 4 * i, end);
+        }
+        head = 8 + cci__pad8(data);
+        data = 0;
+        break;
+    }
     case CCI__FRAME_READ:
         head = 48;
         data = 0;

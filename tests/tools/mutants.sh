@@ -138,7 +138,7 @@ mutant 'a read is complete with a segment missing' \
 mutant 'no time-out' "$(in_function cci_rel_timeout 's/if (now_ns >= rel->expire_ns && rel->reliable)/if (0)/')"
 mutant 'deregistered memory is still written' "$(in_function cci_rma_remove 's/region->key = 0;//; s/region->length = 0;//')"
 mutant 'a segment of a read counts each time it comes' "$(in_function cci__rma_input_data 's/ || !(chunk->missing >> number & 1)//')"
-mutant 'the message does not wait for its write' "$(in_function cci__rel_input_run 's/after = cci__rel_have(rel, first - 1, first) != CCI__RANGE_OLD/after = 0/')"
+mutant 'the message does not wait for its write' "$(in_function cci__rel_input_run 's/waits = cci__rel_must_wait(rel, bytes + begin, first, last)/waits = 0/')"
 mutant 'a write is complete with a gap' "$(in_function cci__rel_fill 's/part->ranges\[0\].lo != 0 || //')"
 mutant 'a connection that is closed stays in the table' "$(in_function cci_conn_close 's/table->used--;//')"
 mutant 'completions are given twice' "$(in_function cci__rel_complete_ops 's/if (--op->parts == 0)/if (--op->parts == 0 || op->link[1].op)/')"

@@ -16,9 +16,9 @@ import time
 VERSION = 0xC1
 REQUEST, COOKIE, ACCEPT, REJECT, CONFIRM, CONFIRMED, DATA, RESET = range(1, 9)
 CLOSE, CLOSED, BUSY = range(10, 13)
-PAD, MESSAGE, FRAGMENT, BULK, SKIP, VOID, ACK, NACK, PING = range(9)
+PAD, MESSAGE, FRAGMENT, BULK, SKIP, VOID, ACK, NACK, PING, TAKEN = range(10)
 READ, SEGMENT, DENIED, CHALLENGE, RESPONSE = 16, 17, 18, 32, 33
-SIZE_OF = {MESSAGE: 8, FRAGMENT: 16, BULK: 48, SKIP: 8, VOID: 16, ACK: 16, NACK: 8, PING: 8,
+SIZE_OF = {MESSAGE: 8, FRAGMENT: 16, BULK: 48, SKIP: 8, VOID: 16, ACK: 16, NACK: 8, PING: 8, TAKEN: 8,
            READ: 48, SEGMENT: 16, DENIED: 8, CHALLENGE: 16, RESPONSE: 16}
 ELICITING = (MESSAGE, FRAGMENT, BULK, SKIP, VOID, PING)
 BASE_MTU = 1200         # section 8: what every path carries
@@ -112,7 +112,7 @@ def frames_of(packet):
         size = SIZE_OF.get(kind, left + 1)
         if size <= left and kind in (MESSAGE, FRAGMENT, BULK, SKIP, SEGMENT):
             size += struct.unpack_from("<H", packet, at + 2)[0]
-        elif size <= left and kind == ACK:
+        elif size <= left and kind in (ACK, TAKEN):
             size += 4 * packet[at + 1]
         if size > left:
             if kind >= 16:

@@ -644,6 +644,16 @@ class Rules:
             self.hold('nack-names-sent', expand(f['sequence'], sent.next_sequence) in sent.contents,
                       'sequence number %d was not sent' % f['sequence'])
 
+    def frame_taken(self, side, f):
+        sent, end = side.peer, 0
+        base = expand(f['base'], sent.next_sequence)
+        for part in f['ranges']:
+            lost = [n for n in range(base + part['begin'], base + part['behind']) if n not in sent.contents]
+            self.hold('taken-names-sent', end < part['begin'] and (not lost or self.partial),
+                      'sequence numbers %s were not sent' % lost[:5])
+            end = part['behind']
+        self.hold('taken-names-sent', side.attribute == 1, 'the attribute is %s' % side.attribute)
+
     def frame_read(self, side, f):
         known = side.peer.reads.get(f['chunk'])
         facts = (f['segment'], f['length'], f['key'], f['region'], f['offset'])
@@ -697,7 +707,7 @@ class Rules:
 RULES = ('request-once', 'cookie-answers', 'cookie-returned', 'accept-answers', 'reject-answers', 'confirm-follows',
          'confirmed-follows', 'close-follows', 'closed-follows', 'busy-answers', 'data-follows', 'reset-answers',
          'token-new', 'number-increases', 'ack-names-sent', 'ack-stays', 'sealed-apart', 'few-pieces', 'response-answers',
-         'nack-names-sent', 'one-content', 'run-adjacent', 'message-fits', 'frame-allowed', 'read-answered',
+         'nack-names-sent', 'taken-names-sent', 'one-content', 'run-adjacent', 'message-fits', 'frame-allowed', 'read-answered',
          'denied-answers', 'group-by-multicast')
 
 
@@ -1003,14 +1013,14 @@ def documents_changed(text):
             yield '%s.%s with another value' % (where, cells[0]), \
                 with_row(i, cells[:3] + [str(int(cells[3], 0) + 1)] + cells[4:])
     # Fields of one size change places: offsets still add up, only a capture can tell.
-    for where, first, second in (('Frame ACK', 'largest', 'reserved_12'), ('Frame READ', 'region', 'segment'),
+    for where, first, second in (('Frame ACK', 'largest', 'first'), ('Frame READ', 'region', 'segment'),
                                  ('Frame READ', 'length', 'reserved_36'), ('Frame BULK', 'offset', 'total'),
                                  ('Frame FRAGMENT', 'offset', 'total'), ('Frame DATA', 'segment', 'reserved_12'),
                                  ('Frame DATA', 'chunk', 'segment'), ('Packet DATA', 'receiver_index', 'number'),
                                  ('Packet ACCEPT', 'server_index', 'max_send_size'),
                                  ('Packet REQUEST', 'cookie', 'client_token'),
                                  ('Packet RESET', 'receiver_index', 'sender_index'),
-                                 ('Part ACK_RANGE', 'gap', 'length')):
+                                 ('Part ACK_RANGE', 'gap', 'length'), ('Part TAKEN_RANGE', 'begin', 'behind')):
         at = {cells[0]: (i, cells) for i, h, cells in rows if h == where}
         (i, a), (j, b) = at[first], at[second]
         changed = lines[:]
@@ -1019,10 +1029,11 @@ def documents_changed(text):
         yield '%s: %s and %s change places' % (where, first, second), '\n'.join(changed)
     for old, new in (('| 6 | ACK | 16+4*more |', '| 6 | ACK | 16+8*more |'),
                      ('| 3 | BULK | 48+length |', '| 3 | BULK | 40+length |'),
-                     ('| 8 | PING | 8 |', '| 9 | PING | 8 |'),
+                     ('| 8 | PING | 8 |', '| 10 | PING | 8 |'), ('8+4*count', '8+8*count'),
                      ('| 7 | DATA | 24 | frames |', '| 7 | DATA | 24 | nothing |'),
                      ('| 16 | READ | 48 | no | R |', '| 16 | READ | 48 | no | U |'),
                      ('| run-adjacent |', '| run-somewhere |'), ('more of ACK_RANGE', 'first of ACK_RANGE'),
+                     ('count of TAKEN_RANGE', 'reserved_2 of TAKEN_RANGE'),
                      ('end == 16 + length', 'end == 8 + length')):
         if old not in text:
             raise Wrong('the self-test does not find: ' + old)

@@ -87,6 +87,27 @@ static void show_messages(side_t *a, side_t *b, cci_conn_attribute_t attribute) 
     assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
 }
 
+/* Answers to messages of which some are lost: while one is missing, each says which others have been delivered. */
+static void show_answers(side_t *a, side_t *b) {
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RU);
+    uint32_t sent = 0, answered = 0;
+    cci_event_t *event;
+    while (answered < 400) {
+        for (; sent < 400 && sent - answered < 50; sent++) {
+            send_patiently(pair.ac, message, 1000, sent, CCI_FLAG_SILENT);
+        }
+        poll_all();
+        for (; (event = take(b, CCI_EVENT_RECV)) != NULL; drop(event)) {
+            send_patiently(pair.bc, message, 700, sent, CCI_FLAG_SILENT);
+        }
+        for (; (event = take(a, CCI_EVENT_RECV)) != NULL; drop(event)) {
+            answered++;
+        }
+    }
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(pair.bc), CCI_SUCCESS);
+}
+
 /* The client's address changes, as behind a NAT that forgets; the connection goes on. */
 static void show_new_address(side_t *a, side_t *b) {
     pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
@@ -237,6 +258,7 @@ TEST(all, ANYWHERE, "each kind of packet and frame is on the wire, and every ope
     show_messages(a, b, CCI_CONN_ATTR_RO);
     show_messages(a, b, CCI_CONN_ATTR_RU);
     show_messages(a, b, CCI_CONN_ATTR_UU);
+    show_answers(a, b);
     if (on_sim) {
         show_group(a, b);
         show_new_address(a, b);
