@@ -61,10 +61,10 @@
  * >>verbs-manual
  *
  * DEVICES. Without configuration every port of every RDMA device is a device of CCI, named after it: "mlx5_0", or
- * "mlx5_0-2" for the second port of a device that has several. A port that is not active is proposed as not up. So is that of an
- * adapter that lacks what the mode needs, with the reason in its `info`: CCI needs InfiniBand or RoCE (no iWARP, no EFA), datagram
- * queue pairs and, for mode = rc, reliable connected ones with a shared receive queue. A device is opened when it is seen for the first
- * time and by endpoints; cci_get_devices() looks at /sys.
+ * "mlx5_0-2" for the second port of a device that has several. A port that is not active is proposed as not up. So is
+ * that of an adapter that lacks what the mode needs, with the reason in its `info`: CCI needs InfiniBand or RoCE (no
+ * iWARP, no EFA), datagram queue pairs and, for mode = rc, reliable connected ones with a shared receive queue. A device
+ * is opened when it is seen for the first time, and by endpoints; cci_get_devices() then looks at /sys.
  *
  * KEYS of a section with `transport = verbs`; all are optional. An unknown key or a bad value is an error. Numbers may
  * be hexadecimal (0x...).
@@ -85,7 +85,8 @@
  *     service         1 to 65535                  any free    UDP port of endpoints that name no service
  *                                                             themselves (see ADDRESSES)
  *     pkey            1 to 0xffff                 table's 1st partition
- *     qkey            1 to 0x7fffffff             0x00434349  what datagrams must carry; the same on all hosts
+ *     qkey            1 to 0x7fffffff             0x00434349  what datagrams must carry; the same on all hosts. It is told to
+ *                                                             the hosts that a program connects to, and to nobody else
  *     traffic_class   0 to 255                    0           of the routing header (RoCE: DSCP and ECN)
  *     service_level   0 to 15                     0           of InfiniBand; on Ethernet the priority
  *     hop_limit       1 to 255                    64 (groups: 1) routers that may be passed
@@ -103,6 +104,8 @@
  *                                                             MEMORY in cci.h
  *     send_timeout    microseconds, 1 to 2^32-1   30000000    send timeout of new endpoints
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
+ *     moderation      microseconds, 0 to 1000     4           a completion may wait for others so long before it wakes a
+ *                                                             sleeper, where the adapter can; 0: it wakes at once
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
  *     crc             0 or 1                      0           1: datagrams carry a CRC-32C; both sides must have it
  *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a
@@ -140,10 +143,11 @@
  *
  * MODE RC. Each reliable connection is a queue pair, joined when it is accepted; all of an endpoint's share one completion
  * queue and one shared receive queue, beside the queue pair for datagrams, which carries handshakes, UU and multicast. A
- * connection costs 256 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is pinned: under 4 MB at an MTU
- * of 4,096, with 32 buffers of max_send_size for sending and 128 for receiving, of which there are more when they are needed, up to
- * 512 each, or as many from the beginning as send_buf_count and recv_buf_count say; and what cci_rma_register() is given. A send is complete when the peer's hardware
- * has acknowledged it: the peer's program need not run for that, nor for RMA. CCI_FLAG_NO_COPY copies all the same.
+ * connection costs 256 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is pinned: under
+ * 4 MB at an MTU of 4,096, with 32 buffers of max_send_size for sending and 128 for receiving. There are more when they
+ * are needed, up to 512 each; or as many from the beginning as send_buf_count and recv_buf_count say. What
+ * cci_rma_register() is given is pinned too. A send is complete when the peer's hardware has acknowledged it: the peer's
+ * program need not run for that, nor for RMA. CCI_FLAG_NO_COPY copies all the same.
  * CCI_OPT_ENDPT_RECV_BUF_COUNT that is lowered holds when the buffers which the hardware has by then have been used.
  *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks both
  * queue pairs, and both sides make them anew without the programs noticing: >>verbs-rc tells how. The same happens when
@@ -165,12 +169,14 @@
  * program has not seen: the sender's side finds them missing, and that connection ends on both sides with
  * CCI_ERR_DISCONNECTED; those that lost nothing go on. An RMA is done again unless a message behind it has arrived.
  *
- * WHAT IT NEEDS. Access to /dev/infiniband, and memory that may be locked (ulimit -l): CCI_ENOMEM or CCI_ERROR otherwise, and the
- * log says how much is allowed and needed. The memory of an endpoint has pages of its own. Where a program forks, Linux from 5.12 on copies what the hardware uses
- * for the child. On an older one the library keeps such pages from the child, as the first endpoint asks it to (ibv_fork_init()):
- * whatever else is on the pages of memory that cci_rma_register() was given is then missing in the child, so register whole pages.
- * If another part of the program has registered memory before, it has to call ibv_fork_init() itself, or RDMAV_FORK_SAFE=1 has to be
- * in the environment; the log says so.
+ * WHAT IT NEEDS. Access to /dev/infiniband, and memory that may be locked (ulimit -l): CCI_ENOMEM or CCI_ERROR otherwise,
+ * and the log says how much is allowed and needed.
+ *
+ * FORK. The memory of an endpoint has pages of its own. Linux from 5.12 on copies what the hardware uses for the child of
+ * fork(). On an older one the library keeps such pages from the child, as the first endpoint asks it to
+ * (ibv_fork_init()): whatever else is on the pages of memory that cci_rma_register() was given is then missing in the
+ * child, so register whole pages. If another part of the program has registered memory before that, it has to call
+ * ibv_fork_init() itself, or RDMAV_FORK_SAFE=1 has to be in the environment; the log says so.
  *
  * LIMITS. The kernel finds the Ethernet address of a new peer, and may take up to a second when nobody is there. It is
  * found again after 30 s, so a peer that gets another one is not lost for longer.
@@ -529,6 +535,8 @@ static int cci__verbs_load(char *why, size_t why_size) {
 #define CCI__VERBS_RC_FIRST_SENDS 32u   /* buffers that an endpoint begins with where no number was configured; */
 #define CCI__VERBS_RC_FIRST_RECVS 128u  /* more are pinned when they are needed */
 #define CCI__VERBS_PROBE_IDLE_S 300u
+#define CCI__VERBS_MODERATION_US 4u
+#define CCI__VERBS_MODERATION_COUNT 16u /* completions that ring without waiting for more */
 #define CCI__VERBS_RC_MESSAGE 8192u /* default size of the largest message in mode rc */
 #define CCI__VERBS_GID_MAX 256 /* entries of a port's address table that can be named */
 #define CCI__VERBS_GID_ANY 0xffffu
@@ -558,6 +566,7 @@ typedef struct cci__verbs_device {
     uint8_t progress_thread, crc;
     uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc */
     uint8_t relaxed_ordering;
+    uint16_t moderation_us; /* 0: completions ring at once         */
     uint8_t state; /* CCI__VERBS_UNSEEN and so on */
 } cci__verbs_device;
 
@@ -666,6 +675,8 @@ typedef struct cci__verbs_link {
     uint32_t mtu, max_inline;
     uint32_t epoch; /* of the work requests */
     uint64_t pinned; /* bytes that the endpoint pins, about */
+    int vector;      /* of its completion queues: which of the adapter's interrupts they raise */
+    int refuses;     /* receive buffers were not taken, and the log says so */
     int pkey_index;
     /* sending: numbers count work requests, the slot is the number modulo the depth */
     uint64_t send_next, send_done;
@@ -928,16 +939,18 @@ static int cci__verbs_interface_has(const char *name, const cci__verbs_device *d
     return found;
 }
 
-/* Is it an address that the keys allow? */
-static int cci__verbs_is_meant(const cci__verbs_device *d, const uint8_t *gid, const char *interface_name) {
+/* Is it an address that the keys allow? On InfiniBand `ip` is that of the IPoIB interface. */
+static int cci__verbs_is_meant(const cci__verbs_device *d, int is_ethernet, const uint8_t *gid, const char *interface_name) {
     if (d->interface_name[0] && strcmp(d->interface_name, interface_name) != 0) {
         return 0;
     }
-    if (d->ip_family == 4 && cci__verbs_is_mapped_v4(gid) && memcmp(gid + 12, d->ip, 4) == 0) {
+    if (d->ip_family == 0) {
         return 1;
     }
-    return d->ip_family == 0 || (d->ip_family == 6 && memcmp(gid, d->ip, 16) == 0) ||
-           (!cci__verbs_is_mapped_v4(gid) && gid[0] == 0xfe && cci__verbs_interface_has(interface_name, d));
+    if (!is_ethernet) {
+        return cci__verbs_interface_has(interface_name, d);
+    }
+    return d->ip_family == 4 ? cci__verbs_is_mapped_v4(gid) && memcmp(gid + 12, d->ip, 4) == 0 : memcmp(gid, d->ip, 16) == 0;
 }
 
 /* Does the kernel find a way for what leaves by this address? The way to itself shows it. */
@@ -970,7 +983,7 @@ static int cci__verbs_take_gid(struct ibv_context *context, struct ibv_pd *pd, c
         }
         if (kinds[i] != kind || !cci__verbs_read_gid(context, port, i, with.gid) ||
             !cci__verbs_gid_interface(port, i, with.gid, with.interface_name, sizeof with.interface_name) ||
-            !cci__verbs_is_meant(d, with.gid, with.interface_name)) {
+            !cci__verbs_is_meant(d, port->is_ethernet, with.gid, with.interface_name)) {
             continue;
         }
         with.gid_index = i;
@@ -1356,6 +1369,7 @@ static void cci__verbs_defaults(cci__verbs_device *d) {
     d->probe_idle_s = CCI__VERBS_PROBE_IDLE_S;
     d->address_handles = CCI__VERBS_HANDLES;
     d->relaxed_ordering = 1;
+    d->moderation_us = CCI__VERBS_MODERATION_US;
     d->ack_timeout = 14;
     d->retry_count = 6;
     d->rnr_timer = 12;
@@ -1490,6 +1504,7 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"rc_depth", 16, 16384, CCI__VERBS_KEY(rc_depth)},
     {"srq_depth", 16, 32768, CCI__VERBS_KEY(srq_depth)},
     {"relaxed_ordering", 0, 1, CCI__VERBS_KEY(relaxed_ordering)},
+    {"moderation", 0, 1000, CCI__VERBS_KEY(moderation_us)},
 };
 
 /* One of two words; 0 when it is neither. */
@@ -2170,6 +2185,7 @@ static int cci__verbs_group_call(void *link, const cci_link_addr_t *to, int join
  *     "CCIv" 4, version 1 1, kind 1 (1 question, 2 answer), mode 1 (1 rc, 2 ud), 0 1, nonce 8, GID 16, queue pair 4,
  *     qkey 4, LID 2, 0 2, MTU 4, zeros 16
  *
+ * The qkey of an answer is 0 unless the question has the right one: who does not know it is not told.
  * A question's nonce can't be guessed, and an answer must repeat it and come from where the question went.
  * ================================================================================================================== */
 
@@ -2324,8 +2340,12 @@ static void cci__verbs_input_card(cci__verbs_link *l, uint8_t *card, size_t leng
     q = card[5] == 2 ? cci__verbs_find_question(l, from) : NULL;
     if (card[5] == 1) {
         uint8_t nonce[8];
+        int knows = cci__load32(card + 36) == l->device.qkey;
         memcpy(nonce, card + 8, sizeof nonce);
         cci__verbs_write_card(l, 2, nonce, card);
+        if (!knows) {
+            cci__store32(card + 36, 0);
+        }
         cci__verbs_put_card(l, card, from);
     } else if (q && q->status == CCI_EAGAIN && memcmp(q->nonce, card + 8, sizeof q->nonce) == 0) {
         q->status = cci__verbs_read_card(l, card, &q->answer);
@@ -3106,6 +3126,28 @@ static void cci__verbs_estimate(cci__verbs_link *l, const struct ibv_device_attr
     l->pinned = bytes;
 }
 
+/* A completion queue with the endpoint's interrupt; one with a channel rings it for several completions, where the adapter can. */
+static struct ibv_cq *cci__verbs_make_cq(cci__verbs_link *l, uint32_t depth, struct ibv_comp_channel *channel) {
+    struct ibv_cq *cq = cci__ibv.create_cq(l->context, (int)depth, NULL, channel, l->vector);
+#ifdef ibv_reg_mr /* a macro since the header has that, and more */
+    if (cq && channel && l->device.moderation_us) {
+        struct ibv_modify_cq_attr a;
+        memset(&a, 0, sizeof a);
+        a.attr_mask = IBV_CQ_ATTR_MODERATE;
+        a.moderate.cq_count = CCI__VERBS_MODERATION_COUNT;
+        a.moderate.cq_period = l->device.moderation_us;
+        (void)ibv_modify_cq(cq, &a);
+    }
+#endif
+    return cq;
+}
+
+/* Each endpoint has the next of the adapter's interrupts: they are spread over the host's cores. */
+static int cci__verbs_next_vector(const struct ibv_context *context) {
+    static unsigned last;
+    return context->num_comp_vectors > 1 ? (int)(last++ % (unsigned)context->num_comp_vectors) : 0;
+}
+
 /* What the device allows. */
 static int cci__verbs_fit(cci__verbs_link *l) {
     struct ibv_device_attr a;
@@ -3200,7 +3242,29 @@ static void cci__verbs_restart_rings(cci__verbs_link *l) {
     }
 }
 
-/* Gives the hardware the receive buffers that are free. */
+/* How posting receive buffers ended: *first is then the first that was not taken, NULL if all were. Returns how many were taken.
+ * The first time that some were not, the log says so. */
+static uint32_t cci__verbs_posted(const cci__verbs_link *l, struct ibv_recv_wr **first, struct ibv_recv_wr *bad, int error,
+                                  const char *what, int *refuses) {
+    struct ibv_recv_wr *at = *first;
+    uint32_t taken = 0;
+    if (!error) {
+        bad = NULL;
+    } else if (!bad) {
+        bad = at;
+    }
+    for (; at != bad; at = at->next) {
+        taken++;
+    }
+    *first = bad;
+    if (error && !*refuses) {
+        cci__verbs_log(CCI_LOG_ERROR, l->port.device, what, error > 0 ? error : errno);
+    }
+    *refuses = error != 0;
+    return taken;
+}
+
+/* Gives the hardware the receive buffers that are free. What it does not take stays for the next time. */
 static void cci__verbs_post(cci__verbs_link *l) {
     struct ibv_recv_wr *bad = NULL;
     int error;
@@ -3208,10 +3272,7 @@ static void cci__verbs_post(cci__verbs_link *l) {
         return;
     }
     error = ibv_post_recv(l->qp, l->to_post, &bad);
-    l->to_post = error ? bad : NULL; /* what was not taken stays for the next time */
-    if (!error) {
-        l->to_post_count = 0;
-    }
+    l->to_post_count -= cci__verbs_posted(l, &l->to_post, bad, error, "the queue pair takes no receive buffers", &l->refuses);
 }
 
 /* Makes a queue pair with as many bytes in the work requests themselves as it can have, at most as many as are asked for in the
@@ -3239,8 +3300,8 @@ static struct ibv_qp *cci__verbs_make_qp(struct ibv_pd *pd, struct ibv_qp_init_a
 /* Queues and queue pair. */
 static int cci__verbs_open_queues(cci__verbs_link *l) {
     struct ibv_qp_init_attr a;
-    l->recv_cq = cci__ibv.create_cq(l->context, (int)l->recv_depth, NULL, l->channel, 0);
-    l->send_cq = cci__ibv.create_cq(l->context, (int)l->send_depth, NULL, NULL, 0);
+    l->recv_cq = cci__verbs_make_cq(l, l->recv_depth, l->channel);
+    l->send_cq = cci__verbs_make_cq(l, l->send_depth, NULL);
     if (!l->recv_cq || !l->send_cq) {
         cci__verbs_log_memory(CCI_LOG_ERROR, l->port.device, "no completion queue", errno, l->pinned);
         return CCI_ERROR;
@@ -3368,6 +3429,7 @@ static int cci__verbs_start(cci__verbs_link *l, const char *service) {
     if (!l->context || !cci__verbs_fit(l)) {
         return CCI_ENODEV;
     }
+    l->vector = cci__verbs_next_vector(l->context);
     l->pkey_index = cci__verbs_pkey_index(l->context, &l->port, l->device.pkey);
     if (l->pkey_index < 0) {
         cci__verbs_log(CCI_LOG_ERROR, l->port.device, "the port is not in the partition that `pkey` names", 0);
@@ -3695,9 +3757,11 @@ typedef struct cci__rc {
     uint64_t close_ns;            /* when the CLOSE packets that have been promised a time have left */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
     uint32_t datagram_qp; /* number of the link's queue pair, as peers know it */
+    uint16_t datagram_lid; /* and its port's LID */
     cci__handle_t os_handle;
     cci__polls_t polls;
     int has_fd, device_failed, is_dead, is_broken, stopping;
+    int refuses;   /* receive buffers were not taken, and the log says so */
     int may_relax; /* memory is registered for relaxed ordering; read and written without the lock */
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
@@ -4144,6 +4208,7 @@ static int cci__rc_is_full(const cci__rc *ep) {
 static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
     struct ibv_send_wr wr[CCI__RC_CHAIN], *bad = NULL;
     struct ibv_sge sge[CCI__RC_CHAIN];
+    int error;
     conn->waiting = 0;
     while (conn->phase == CCI__RC_PAIRED && conn->unposted) {
         uint32_t room = cci__min32(ep->depth - (conn->posted - conn->retired), ep->sends - ep->under_way), count;
@@ -4160,11 +4225,12 @@ static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
         wr[count - 1].send_flags |= IBV_SEND_SIGNALED;
         conn->posted += count;
         ep->under_way += count;
-        if (ibv_post_send(conn->qp, wr, &bad)) {
-            uint32_t refused = count - (uint32_t)(bad - wr); /* what was taken before is flushed */
+        error = ibv_post_send(conn->qp, wr, &bad);
+        if (error) {
+            uint32_t refused = bad ? count - (uint32_t)(bad - wr) : count; /* what was taken before is flushed */
             conn->posted -= refused;
             ep->under_way -= refused;
-            cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "the hardware takes no work", errno);
+            cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "the hardware takes no work", error > 0 ? error : errno);
             cci__rc_break(ep, conn, CCI_ERROR);
             return;
         }
@@ -4270,11 +4336,9 @@ static void cci__rc_hear_empty(cci__rc *ep, const struct ibv_qp *qp) {
     ep->empty_ns = CCI__RC_DRAIN_NS; /* one that tells is worth waiting for */
     for (i = ep->qp_buckets[cci__rc_qp_bucket(ep, qp->qp_num)]; i != CCI__CONN_NONE; i = cci__rc_at(ep, i)->next_qp) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
-        if (conn->qp == qp && conn->phase != CCI__RC_FRESH) {
+        if (conn->qp == qp && conn->phase != CCI__RC_FRESH && conn->phase != CCI__RC_NO_PAIR) {
             cci__rc_is_empty(ep, conn);
-            if (conn->phase == CCI__RC_DRAINING) {
-                cci__rc_drain(ep, conn);
-            }
+            cci__rc_drain(ep, conn); /* if it was not known yet that it has failed */
             return;
         }
     }
@@ -4371,15 +4435,18 @@ static void cci__rc_sent(cci__rc *ep, const struct ibv_wc *wc) {
 
 static void cci__rc_repost(cci__rc *ep) {
     struct ibv_recv_wr *bad = NULL;
+    uint32_t taken;
+    int error;
     if (ep->repost_count == 0) {
         return;
     }
-    if (ibv_post_srq_recv(ep->srq, ep->repost, &bad)) {
-        cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "the shared receive queue takes no buffers", errno);
+    error = ibv_post_srq_recv(ep->srq, ep->repost, &bad);
+    taken = cci__verbs_posted(ep->hw, &ep->repost, bad, error, "the shared receive queue takes no buffers", &ep->refuses);
+    ep->posted_buffers += taken;
+    ep->repost_count -= taken;
+    if (ep->repost_count == 0) {
+        ep->repost_tail = &ep->repost;
     }
-    ep->posted_buffers += ep->repost_count;
-    ep->repost_count = 0;
-    ep->repost_tail = &ep->repost;
 }
 
 /* The hardware may have the buffer again. */
@@ -5242,10 +5309,11 @@ static void cci__rc_input_request(cci__rc *ep, const cci_link_rx_t *rx, uint32_t
 /* ---- answers in ---- */
 
 /* A packet that proves to be the peer's comes from where it is: its queue pair for datagrams has another number when it was
- * made anew. Another port is not believed. */
+ * made anew, or its port's LID has changed: then the pair is made anew too. Another port is not believed. */
 static void cci__rc_follow(cci__rc *ep, cci__rc_conn *conn, const cci_link_addr_t *from) {
     int hashed = conn->conn.hashed;
-    if (memcmp(&conn->conn.peer, from, sizeof *from) == 0 || memcmp(conn->conn.peer.bytes, from->bytes, 4) != 0 ||
+    int has_moved = cci__verbs_addr_lid(&conn->conn.peer) != cci__verbs_addr_lid(from);
+    if (memcmp(&conn->conn.peer, from, sizeof *from) == 0 || conn->conn.peer.bytes[0] != from->bytes[0] ||
         memcmp(conn->conn.peer.bytes + 8, from->bytes + 8, 16) != 0) {
         return;
     }
@@ -5253,6 +5321,9 @@ static void cci__rc_follow(cci__rc *ep, cci__rc_conn *conn, const cci_link_addr_
     conn->conn.peer = *from;
     if (hashed) {
         cci_conn_hash(&ep->conns, &conn->conn);
+    }
+    if (has_moved && (conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED)) {
+        cci__rc_drain(ep, conn);
     }
 }
 
@@ -5517,6 +5588,7 @@ static void cci__rc_input(cci__rc *ep, const cci_link_rx_t *rx) {
 
 static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     struct ibv_send_wr wr, *bad = NULL;
+    int error;
     if (conn->conn.flags & CCI__RC_PINGED) {
         cci__rc_post_keepalive(ep, conn);
         conn->conn.deadline_ns = CCI__NEVER;
@@ -5539,10 +5611,13 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     wr.wr_id = cci__rc_wr_id(conn, conn->posted);
     wr.opcode = IBV_WR_RDMA_WRITE; /* of nothing */
     wr.send_flags = IBV_SEND_SIGNALED;
-    if (!ibv_post_send(conn->qp, &wr, &bad)) {
-        conn->posted++;
-        ep->under_way++;
+    error = ibv_post_send(conn->qp, &wr, &bad);
+    if (error) {
+        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "the hardware takes no sign of life", error > 0 ? error : errno);
+        return;
     }
+    conn->posted++;
+    ep->under_way++;
 }
 
 /* Looks whether a pair gets on. The hardware repeats by itself, and for ever what the peer has no buffer for; only the
@@ -5895,11 +5970,12 @@ static int cci__rc_repair(cci__rc *ep) {
     return 1;
 }
 
-/* The link has made its queue pair anew, and it has another number: peers learn it. Who doesn't hear learns it from the
+/* The link has made its queue pair anew, and it has another number, or its port another LID: peers learn it. Who doesn't hear learns it from the
  * next packet. */
 static void cci__rc_move(cci__rc *ep) {
     uint32_t i;
     ep->datagram_qp = ep->hw->qp->qp_num;
+    ep->datagram_lid = ep->hw->port.lid;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state == CCI_CONN_OPEN && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) {
@@ -5915,7 +5991,7 @@ static void cci__rc_check_device(cci__rc *ep) {
     cci_evq_event_t *event;
     int up = ep->link->up(ep->handle) > 0;
     ep->check_ns = ep->now_ns + 100 * CCI__MS;
-    if (ep->hw->qp && ep->hw->qp->qp_num != ep->datagram_qp) {
+    if (ep->hw->qp && (ep->hw->qp->qp_num != ep->datagram_qp || ep->hw->port.lid != ep->datagram_lid)) {
         cci__rc_move(ep);
     }
     if (ep->is_broken && !ep->hw->is_dead && !cci__rc_repair(ep)) {
@@ -6263,7 +6339,7 @@ static int cci__rc_limits(cci__rc *ep) {
 static int cci__rc_make_queues(cci__rc *ep) {
     struct ibv_srq_init_attr attr;
     ep->srq = NULL;
-    ep->cq = cci__ibv.create_cq(ep->context, (int)(ep->srq_depth + ep->sends), ep, ep->hw->channel, 0);
+    ep->cq = cci__verbs_make_cq(ep->hw, ep->srq_depth + ep->sends, ep->hw->channel);
     if (!ep->cq) {
         cci__verbs_log_memory(CCI_LOG_ERROR, ep->hw->port.device, "no completion queue", errno, cci__rc_pinned(ep));
         return 0;
@@ -6364,6 +6440,7 @@ static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     }
     ep->hw = (cci__verbs_link *)ep->handle;
     ep->datagram_qp = ep->hw->qp->qp_num;
+    ep->datagram_lid = ep->hw->port.lid;
     ep->hw->on_event = cci__rc_on_event;
     ep->hw->on_event_user = ep;
     ep->context = ep->hw->context;

@@ -6,6 +6,17 @@
  * them that carries unreliable datagrams, and reliable connections with messages, writes and reads. Everything that is
  * made is counted, so that a test sees what is left; any making of something can be made to fail; events can be sent, and
  * datagrams be forged. One thread.
+ *
+ * Adapters have ways of their own, which a test sets in `fake`, or all of one kind of adapter by fake_adapters[]:
+ *     max_inline, tells_inline   how much goes into a work request, and what the adapter says that it takes
+ *     mtu, keys of both sides    a pair's packets have one size; parts of another are refused
+ *     last_wqe                   when a failed queue pair gives a receive buffer back, and whether the adapter tells that
+ *     reset_purges               what a reset takes along out of the completion queue
+ *     relaxed_fails              registrations for relaxed ordering are refused
+ *     comp_vectors, no_moderation, post_takes, send_refuses
+ *     transport, max_srq, no_qp_type     what it is, and lacks
+ *     gid_type, gid_interface, gid_fails its addresses: kinds, interfaces that are elsewhere, no way out
+ *     fork_status, fork_fails    what the kernel does about fork()
  */
 #ifndef CCI_TEST_FAKE_VERBS_H
 #define CCI_TEST_FAKE_VERBS_H
@@ -24,11 +35,15 @@
 static int fake_read_file(const char *path, char *text, size_t size);
 
 typedef struct fake_context {
-    struct ibv_context pub; /* first */
+    struct verbs_context ext; /* its last member is what programs know */
     int device, is_open;
     struct ibv_async_event events[FAKE_EVENTS];
     unsigned event_count;
 } fake_context;
+
+FAKE_FN fake_context *fake_context_of(const struct ibv_context *context) {
+    return (fake_context *)(void *)((uintptr_t)context - offsetof(fake_context, ext.context));
+}
 
 typedef struct fake_channel {
     struct ibv_comp_channel pub; /* first */
@@ -72,6 +87,7 @@ typedef struct fake_qp {
     /* of a reliable connection */
     uint32_t peer;
     enum ibv_mtu mtu;
+    uint16_t dlid;
     fake_send sends[FAKE_SENDS];
     unsigned send_first, send_count;
     /* of one with a shared receive queue: the buffer of a message that has come in part, and when it is given back */
@@ -113,10 +129,16 @@ static struct {
     int relaxed_fails;        /* errno of registrations for relaxed ordering */
     int fork_status;          /* what the library tells of fork(): 0 unsafe, 1 safe, 2 always safe */
     int fork_fails;           /* errno: it can't be made safe */
+    int comp_vectors;         /* 1 */
+    int no_moderation;        /* completion queues can't be modified */
+    int post_takes;           /* receive buffers that are taken of a batch before the rest is refused; 0: all */
+    int send_refuses;         /* errno of work requests on connections */
     int last_wqe;             /* polls after which a queue pair that failed has given its receive buffer back and tells so; -1: it
                                * gives it back at once and never tells */
     /* what a test may read */
     int relaxed, strict;      /* registrations of programs' memory, with relaxed ordering and without */
+    int vector_used[8];       /* completion queues with a channel, by vector */
+    int moderated, moderation_us;
     int fork_inits;           /* how often the library was told that the program may fork */
     int shared_pages;         /* registrations of the library's own that have not whole pages */
     int lost_buffers;         /* held by a queue pair that was reset or destroyed before it told that it has none */
@@ -212,7 +234,7 @@ static int fake_query_device(struct ibv_context *context, struct ibv_device_attr
 
 static int fake_query_port(struct ibv_context *context, uint8_t port, void *attributes) {
     struct ibv_port_attr *a = (struct ibv_port_attr *)attributes;
-    const fake_context *c = (const fake_context *)context;
+    const fake_context *c = fake_context_of(context);
     if (port != 1) {
         return EINVAL;
     }
@@ -275,7 +297,7 @@ static int fake_query_gid(struct ibv_context *context, uint8_t port, int index, 
     if (index < 0 || index >= 4) {
         return -1;
     }
-    *gid = fake.gid[((const fake_context *)context)->device][index];
+    *gid = fake.gid[fake_context_of(context)->device][index];
     return 0;
 }
 
@@ -306,7 +328,7 @@ FAKE_FN struct ibv_async_event *fake_new_event(fake_context *c, enum ibv_event_t
     assert_true(c->event_count <= FAKE_EVENTS);
     memset(event, 0, sizeof *event);
     event->event_type = type;
-    fake_ring(c->pub.async_fd);
+    fake_ring(c->ext.context.async_fd);
     return event;
 }
 
@@ -323,7 +345,7 @@ FAKE_FN void fake_event(int device, enum ibv_event_type type) {
 
 /* Sends an event about a queue pair, or about its completion queue. */
 FAKE_FN void fake_event_of(const fake_qp *qp, enum ibv_event_type type) {
-    struct ibv_async_event *event = fake_new_event((fake_context *)qp->pub.context, type);
+    struct ibv_async_event *event = fake_new_event(fake_context_of(qp->pub.context), type);
     if (type == IBV_EVENT_CQ_ERR) {
         event->element.cq = qp->pub.recv_cq;
     } else {
@@ -333,7 +355,7 @@ FAKE_FN void fake_event_of(const fake_qp *qp, enum ibv_event_type type) {
 
 /* What the device has to tell about a queue pair goes with it. */
 FAKE_FN void fake_forget_events(const struct ibv_qp *qp) {
-    fake_context *c = (fake_context *)qp->context;
+    fake_context *c = fake_context_of(qp->context);
     unsigned i, kept = 0, had = c->event_count;
     for (i = 0; i < had; i++) {
         if (c->events[i].event_type != IBV_EVENT_QP_LAST_WQE_REACHED || c->events[i].element.qp != qp) {
@@ -342,13 +364,13 @@ FAKE_FN void fake_forget_events(const struct ibv_qp *qp) {
     }
     c->event_count = kept;
     if (had > 0 && kept == 0) {
-        fake_silence(c->pub.async_fd);
+        fake_silence(c->ext.context.async_fd);
     }
 }
 
 /* Sends one about a completion queue or a shared receive queue. */
 FAKE_FN void fake_event_of_queue(struct ibv_context *context, enum ibv_event_type type, void *queue) {
-    struct ibv_async_event *event = fake_new_event((fake_context *)context, type);
+    struct ibv_async_event *event = fake_new_event(fake_context_of(context), type);
     if (type == IBV_EVENT_CQ_ERR) {
         event->element.cq = (struct ibv_cq *)queue;
     } else {
@@ -357,7 +379,7 @@ FAKE_FN void fake_event_of_queue(struct ibv_context *context, enum ibv_event_typ
 }
 
 static int fake_get_async_event(struct ibv_context *context, struct ibv_async_event *event) {
-    fake_context *c = (fake_context *)context;
+    fake_context *c = fake_context_of(context);
     if (c->event_count == 0) {
         errno = EAGAIN;
         return -1;
@@ -419,13 +441,18 @@ FAKE_FN void fake_purge(struct ibv_cq *cq, uint32_t qp_num) {
 
 /* ---- reliable connections ---------------------------------------------------------------------------------------- */
 
+/* On InfiniBand a LID has to be the one that the port has now. */
+FAKE_FN int fake_leads_to(uint16_t lid, int device) {
+    return fake.link_layer == IBV_LINK_LAYER_ETHERNET || lid == fake.lid[device];
+}
+
 FAKE_FN fake_qp *fake_peer(const fake_qp *q) {
     int i;
     for (i = 0; i < FAKE_QPS; i++) {
         fake_qp *peer = fake.qp[i];
         if (peer != NULL && peer->pub.qp_num == q->peer) {
             int listens = peer->pub.state == IBV_QPS_RTR || peer->pub.state == IBV_QPS_RTS;
-            return listens && peer->peer == q->pub.qp_num && fake.port_state[0] == IBV_PORT_ACTIVE &&
+            return listens && peer->peer == q->pub.qp_num && fake_leads_to(q->dlid, peer->device) && fake.port_state[0] == IBV_PORT_ACTIVE &&
                            fake.port_state[1] == IBV_PORT_ACTIVE && !fake.drops
                        ? peer
                        : NULL;
@@ -588,6 +615,11 @@ FAKE_FN void fake_run_all(void) {
 }
 
 static int fake_post_reliable(fake_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
+    if (fake.send_refuses != 0) {
+        *bad = wr;
+        errno = EDOM; /* that is not how it tells the reason */
+        return fake.send_refuses;
+    }
     for (; wr != NULL; wr = wr->next) {
         fake_send *send = &q->sends[(q->send_first + q->send_count) % FAKE_SENDS];
         if (q->send_count == FAKE_SENDS || (q->pub.state != IBV_QPS_RTS && q->pub.state != IBV_QPS_ERR)) {
@@ -616,8 +648,14 @@ static int fake_post_reliable(fake_qp *q, struct ibv_send_wr *wr, struct ibv_sen
 
 static int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
     fake_srq *q = (fake_srq *)srq;
+    int taken = 0;
     for (; wr != NULL; wr = wr->next) {
         unsigned at = (q->recv_first + q->recv_count) % FAKE_RECVS, i;
+        if (fake.post_takes > 0 && taken++ == fake.post_takes) {
+            *bad = wr;
+            errno = EDOM;
+            return EIO;
+        }
         if (q->recv_count == FAKE_RECVS) {
             *bad = wr;
             return ENOMEM;
@@ -673,11 +711,13 @@ static void fake_ack_cq_events(struct ibv_cq *cq, unsigned int count) {
 
 static int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
     fake_qp *q = (fake_qp *)qp;
+    int taken = 0;
     for (; wr != NULL; wr = wr->next) {
         unsigned at = (q->recv_first + q->recv_count) % FAKE_RECVS;
-        if (q->recv_count == FAKE_RECVS || qp->state == IBV_QPS_RESET) {
+        if (q->recv_count == FAKE_RECVS || qp->state == IBV_QPS_RESET || (fake.post_takes > 0 && taken++ == fake.post_takes)) {
             *bad = wr;
-            return EINVAL;
+            errno = EDOM;
+            return EIO;
         }
         q->recv[at] = *wr;
         q->recv_piece[at] = wr->sg_list[0];
@@ -763,7 +803,8 @@ FAKE_FN void fake_transmit(const fake_qp *from, const struct ibv_send_wr *wr, co
             fake.port_state[from->device] != IBV_PORT_ACTIVE) {
             continue;
         }
-        if (is_group ? fake_has_group(q, to) : q->pub.qp_num == wr->wr.ud.remote_qpn && q->device == device) {
+        if (is_group ? fake_has_group(q, to) : q->pub.qp_num == wr->wr.ud.remote_qpn && q->device == device &&
+                       fake_leads_to(ah->attr.dlid, device)) {
             (void)fake_deliver(q, header, bytes, length, from->pub.qp_num,
                                wr->opcode == IBV_WR_SEND_WITH_IMM ? IBV_WC_WITH_IMM : 0, wr->imm_data);
         }
@@ -808,6 +849,14 @@ static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 
 /* ---- making and unmaking ---------------------------------------------------------------------------------------- */
 
+static int fake_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attributes) {
+    assert_int_equal(attributes->attr_mask, IBV_CQ_ATTR_MODERATE);
+    assert_non_null(cq->channel);
+    fake.moderated++;
+    fake.moderation_us = (int)attributes->moderate.cq_period;
+    return 0;
+}
+
 static struct ibv_context *fake_open_device(struct ibv_device *device) {
     fake_context *c = (fake_context *)fake_new(sizeof *c, &fake.contexts);
     int i;
@@ -816,31 +865,35 @@ static struct ibv_context *fake_open_device(struct ibv_device *device) {
         return NULL;
     }
     c->device = (int)(device - fake_devices);
-    c->pub.device = device;
-    c->pub.async_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    c->pub.cmd_fd = -1;
-    c->pub.ops.poll_cq = fake_poll_cq;
-    c->pub.ops.req_notify_cq = fake_req_notify_cq;
-    c->pub.ops.post_send = fake_post_send;
-    c->pub.ops.post_recv = fake_post_recv;
-    c->pub.ops.post_srq_recv = fake_post_srq_recv;
+    c->ext.context.device = device;
+    c->ext.context.async_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    c->ext.context.cmd_fd = -1;
+    c->ext.context.num_comp_vectors = fake.comp_vectors;
+    c->ext.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+    c->ext.sz = sizeof c->ext;
+    c->ext.modify_cq = fake.no_moderation ? NULL : fake_modify_cq;
+    c->ext.context.ops.poll_cq = fake_poll_cq;
+    c->ext.context.ops.req_notify_cq = fake_req_notify_cq;
+    c->ext.context.ops.post_send = fake_post_send;
+    c->ext.context.ops.post_recv = fake_post_recv;
+    c->ext.context.ops.post_srq_recv = fake_post_srq_recv;
     for (i = 0; i < FAKE_QPS && fake.context[i] != NULL; i++) {
     }
     assert_true(i < FAKE_QPS);
     fake.context[i] = c;
-    return &c->pub;
+    return &c->ext.context;
 }
 
 static int fake_close_device(struct ibv_context *context) {
     int i;
     for (i = 0; i < FAKE_QPS; i++) {
-        if (fake.context[i] == (fake_context *)context) {
+        if (fake.context[i] == fake_context_of(context)) {
             fake.context[i] = NULL;
         }
     }
     close(context->async_fd);
     fake.contexts--;
-    free(context);
+    free(fake_context_of(context));
     return 0;
 }
 
@@ -918,7 +971,8 @@ static struct ibv_cq *fake_create_cq(struct ibv_context *context, int depth, voi
                                      struct ibv_comp_channel *channel, int vector) {
     fake_cq *q = (fake_cq *)fake_new(sizeof *q, &fake.cqs);
     (void)user;
-    (void)vector;
+    assert_true(vector == 0 || (vector > 0 && vector < fake.comp_vectors));
+    fake.vector_used[vector] += channel != NULL;
     if (q == NULL) {
         return NULL;
     }
@@ -1013,7 +1067,7 @@ static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr 
     q->bytes = fake_queue_bytes(attributes->cap.max_send_wr, 64 + attributes->cap.max_inline_data) +
                fake_queue_bytes(attributes->cap.max_recv_wr, 16);
     fake_pin(q->bytes);
-    q->device = ((fake_context *)pd->context)->device;
+    q->device = fake_context_of(pd->context)->device;
     fake.qp[i] = q;
     return &q->pub;
 }
@@ -1035,6 +1089,9 @@ static int fake_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int
     }
     if (mask & IBV_QP_PATH_MTU) {
         q->mtu = attributes->path_mtu;
+    }
+    if (mask & IBV_QP_AV) {
+        q->dlid = attributes->ah_attr.dlid;
     }
     if (qp->state == IBV_QPS_ERR) {
         fake_stop(q, before);
@@ -1080,8 +1137,8 @@ static struct ibv_ah *fake_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr
         errno = EHOSTUNREACH;
         return NULL;
     }
-    if (fake.gid_fails[((fake_context *)pd->context)->device][attributes->grh.sgid_index] != 0) {
-        errno = fake.gid_fails[((fake_context *)pd->context)->device][attributes->grh.sgid_index];
+    if (fake.gid_fails[fake_context_of(pd->context)->device][attributes->grh.sgid_index] != 0) {
+        errno = fake.gid_fails[fake_context_of(pd->context)->device][attributes->grh.sgid_index];
         return NULL;
     }
     ah = (fake_ah *)fake_new(sizeof *ah, &fake.ahs);
@@ -1135,6 +1192,42 @@ FAKE_FN void fake_set_gid(int device, int index, const char *text) {
     }
 }
 
+/* Kinds of adapters, as their drivers and documentation describe them; `lacks` is part of the reason for which one is refused. */
+static const struct fake_adapter {
+    const char *name, *lacks;
+    enum ibv_transport_type transport;
+    int max_inline, tells_inline, max_srq, last_wqe, relaxed_fails, no_moderation, comp_vectors, reset_purges, mtu;
+    int link_layer;
+} fake_adapters[] = {
+    {"ConnectX, BlueField", NULL, IBV_TRANSPORT_IB, 256, 0, 64, 3, 0, 0, 8, 1, IBV_MTU_4096, IBV_LINK_LAYER_ETHERNET},
+    {"ConnectX on InfiniBand", NULL, IBV_TRANSPORT_IB, 256, 0, 64, 3, 0, 0, 8, 1, IBV_MTU_4096, IBV_LINK_LAYER_INFINIBAND},
+    {"an old ConnectX, or kernel", NULL, IBV_TRANSPORT_IB, 256, 188, 64, 3, EINVAL, 1, 8, 1, IBV_MTU_2048, IBV_LINK_LAYER_ETHERNET},
+    {"E810", NULL, IBV_TRANSPORT_IB, 101, 101, 64, 1, EOPNOTSUPP, 1, 4, 0, IBV_MTU_4096, IBV_LINK_LAYER_ETHERNET},
+    {"bnxt", NULL, IBV_TRANSPORT_IB, 96, 96, 64, 50, 0, 1, 4, 0, IBV_MTU_4096, IBV_LINK_LAYER_ETHERNET},
+    {"rxe", NULL, IBV_TRANSPORT_IB, 256, 0, 64, -1, EINVAL, 1, 1, 0, IBV_MTU_1024, IBV_LINK_LAYER_ETHERNET},
+    {"one that does little", NULL, IBV_TRANSPORT_IB, 0, 0, 64, -1, EINVAL, 1, 0, 0, IBV_MTU_256, IBV_LINK_LAYER_ETHERNET},
+    {"iWARP", "iWARP", IBV_TRANSPORT_IWARP, 96, 0, 64, 0, EINVAL, 1, 1, 0, IBV_MTU_1024, IBV_LINK_LAYER_ETHERNET},
+    {"EFA", "neither", IBV_TRANSPORT_UNKNOWN, 32, 0, 0, 0, EINVAL, 1, 1, 0, IBV_MTU_4096, IBV_LINK_LAYER_ETHERNET},
+    {"one without shared receive queues", "no shared receive queues", IBV_TRANSPORT_IB, 96, 0, 0, 0, 0, 1, 1, 0, IBV_MTU_4096,
+     IBV_LINK_LAYER_ETHERNET},
+};
+
+FAKE_FN void fake_play(const struct fake_adapter *a) {
+    fake.transport = a->transport;
+    fake.max_inline = a->max_inline;
+    fake.tells_inline = a->tells_inline;
+    fake.max_srq = a->max_srq;
+    fake.last_wqe = a->last_wqe;
+    fake.relaxed_fails = a->relaxed_fails;
+    fake.no_moderation = a->no_moderation;
+    fake.comp_vectors = a->comp_vectors;
+    fake.reset_purges = a->reset_purges;
+    fake.mtu = a->mtu;
+    fake.link_layer = a->link_layer;
+    fake.lid[0] = 7;
+    fake.lid[1] = 9;
+}
+
 /* Two good devices, in the place of whatever this machine has. */
 FAKE_FN void fake_begin(void) {
     memset(&fake, 0, sizeof fake);
@@ -1147,6 +1240,7 @@ FAKE_FN void fake_begin(void) {
     fake.max_inline = 256;
     fake.max_qp_wr = 4096;
     fake.max_srq = 64;
+    fake.comp_vectors = 1;
     fake.next_qpn = 100;
     fake_set_gid(0, 0, "fe80::1");
     fake_set_gid(0, 1, "127.0.0.1");

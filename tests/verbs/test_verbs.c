@@ -398,6 +398,14 @@ static void gid_keys(void **state) {
     finalize();
     assert_int_equal(configured("[it]\ntransport = verbs\nmode = ud\n", "ip = 127.0.0.2"), CCI_SUCCESS); /* another device's */
     assert_string_equal(gid_in_use(), "::ffff:127.0.0.2");
+    finalize();
+    fake.link_layer = IBV_LINK_LAYER_INFINIBAND; /* there it is the address of IPoIB */
+    assert_int_equal(configured(FAKE0, "ip = 127.0.0.1"), CCI_SUCCESS);
+    assert_string_equal(gid_in_use(), "fe80::1");
+    finalize();
+    assert_int_equal(configured(FAKE0, "ip = 192.0.2.77"), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    assert_int_equal(devices[0]->up, 0);
 }
 
 /* Who asks for the devices costs no adapter anything, and learns what has changed all the same. */
@@ -532,7 +540,7 @@ static void good_keys(void **state) {
                                         "recv_depth = 16", "send_depth = 16", "address_handles = 64",
                                         "send_buf_count = 5", "max_send_size = 5000", "recv_buf_count = 33",
                                         "send_timeout = 4294967295", "progress = thread", "congestion = newreno",
-                                        "crc = 1", "mode = rc", "relaxed_ordering = 0"};
+                                        "crc = 1", "mode = rc", "moderation = 1000", "relaxed_ordering = 0"};
     size_t i;
     (void)state;
     for (i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -837,6 +845,44 @@ static void questions(void **state) {
     }
     close(fd);
     exchange(connect_to(uri_of(right)), 10);
+}
+
+/* The qkey is what keeps strangers' datagrams away: only who knows it is told that it is right. */
+static void qkey_is_kept(void **state) {
+    static const uint32_t guesses[] = {0, 1, 0x00434349, 0x12345677, 0x12345678};
+    uint8_t question[64], answer[100];
+    size_t i, at;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    (void)state;
+    open_both("qkey = 0x12345678");
+    for (i = 0; i < sizeof guesses / sizeof guesses[0]; i++) {
+        memset(question, 0, sizeof question);
+        memcpy(question, "CCIv\1\1\2", 7);
+        cci__store32(question + 36, guesses[i]);
+        assert_int_equal(ask(fd, left, question, 64, answer, sizeof answer), 64);
+        assert_int_equal(cci__load32(answer + 36), guesses[i] == 0x12345678 ? guesses[i] : 0);
+        for (at = 0; at + 4 <= 64 && guesses[i] != 0x12345678; at++) {
+            assert_int_not_equal(cci__load32(answer + at), 0x12345678);
+        }
+    }
+    close(fd);
+    exchange(connect_to(uri_of(right)), 10);
+    finalize();
+    for (i = 0; i < 2; i++) { /* who has another one is refused at once */
+        cci_device_t *const *devices;
+        cci_event_t *event;
+        char text[300];
+        snprintf(text, sizeof text, PAIR, "qkey = 5", "qkey = 6");
+        assert_int_equal(configured(text, ""), CCI_SUCCESS);
+        assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+        assert_int_equal(cci_create_endpoint(devices[i], 0, &left, NULL), CCI_SUCCESS);
+        assert_int_equal(cci_create_endpoint(devices[!i], 0, &right, NULL), CCI_SUCCESS);
+        assert_int_equal(cci_connect(left, uri_of(right), NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+        event = next_event(left, CCI_EVENT_CONNECT);
+        assert_int_equal(event->connect.status, CCI_ECONNREFUSED);
+        cci_return_event(event);
+        finalize();
+    }
 }
 
 /* A host that tells lies: a socket of the test. */
@@ -2443,6 +2489,143 @@ static void memory_refused(void **state) {
     refuses_accept = 0;
 }
 
+/* Endpoints share the adapter's interrupts, and these come for several completions where the adapter can wait for them. */
+static void vectors_and_moderation(void **state) {
+    cci_device_t *const *devices;
+    cci_endpoint_t *endpoint[7];
+    int i;
+    (void)state;
+    fake.comp_vectors = 3;
+    assert_int_equal(configured("[it]\ntransport = verbs\ndevice = fake0\nmoderation = 9\n", ""), CCI_SUCCESS);
+    assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
+    for (i = 0; i < 6; i++) {
+        assert_int_equal(cci_create_endpoint(devices[0], 0, &endpoint[i], NULL), CCI_SUCCESS);
+    }
+    for (i = 0; i < 3; i++) { /* two endpoints with two queues each */
+        assert_int_equal(fake.vector_used[i], 4);
+    }
+    assert_int_equal(fake.moderated, 12);
+    assert_int_equal(fake.moderation_us, 9);
+    fake.comp_vectors = 1;
+    fake.no_moderation = 1;
+    assert_int_equal(cci_create_endpoint(devices[0], 0, &endpoint[6], NULL), CCI_SUCCESS);
+    finalize();
+    fake.no_moderation = 0;
+    assert_int_equal(configured(FAKE0, "moderation = 0"), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &endpoint[0], NULL), CCI_SUCCESS);
+    assert_int_equal(fake.moderated, 12);
+}
+
+/* The subnet manager gives a port another LID: peers learn it, and connections go on. */
+static void rc_lid_changes(void **state) {
+    char uri[200];
+    uint32_t i;
+    (void)state;
+    fake.link_layer = IBV_LINK_LAYER_INFINIBAND;
+    fake.lid[0] = 7;
+    fake.lid[1] = 9;
+    ends_open("");
+    snprintf(uri, sizeof uri, "verbs://[fe80::2]/%lu/9", (unsigned long)rc_of(1)->hw->qp->qp_num);
+    assert_int_equal(cci_connect(left, uri, NULL, 0, CCI_CONN_ATTR_RO, &rc_side[0], 0, NULL), CCI_SUCCESS);
+    ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
+    for (i = 0; i < 6; i++) {
+        fake.lid[i & 1] = (uint16_t)(20 + i);
+        fake_event((int)(i & 1), IBV_EVENT_LID_CHANGE);
+        assert_int_equal(cci_send(rc_side[0].newest, "here", 4, NULL, 0), CCI_SUCCESS);
+        assert_int_equal(cci_send(rc_side[1].newest, "there", 5, NULL, 0), CCI_SUCCESS);
+        ENDS_AWAIT(rc_side[0].done == i + 1 && rc_side[1].done == i + 1 && rc_side[0].got == i + 1 && rc_side[1].got == i + 1);
+    }
+}
+
+/* What the hardware does not take is not counted as taken, is given to it again, and the log says why. */
+static void rc_posts_refused(void **state) {
+    uint32_t i, all;
+    (void)state;
+    ends_begin("recv_buf_count = 100", CCI_CONN_ATTR_RO);
+    all = rc_buffers(1);
+    assert_int_equal(all, 100);
+    fake.post_takes = 1;
+    holds_messages = 1;
+    for (i = 1; i <= 600; i++) {
+        assert_int_equal(cci_send(rc_side[0].newest, &i, sizeof i, NULL, 0), CCI_SUCCESS);
+        ENDS_AWAIT(rc_side[0].done == i && rc_side[1].got == i);
+        if (i % 60 == 0) { /* the buffers come back in batches */
+            uint32_t n;
+            for (n = 1; n <= 60; n++) {
+                cci_return_event(rc_side[1].held[i - n]);
+            }
+        }
+        assert_int_equal(rc_of(1)->posted_buffers, ((fake_srq *)(void *)rc_of(1)->srq)->recv_count);
+        assert_int_equal(rc_buffers(1), all - i % 60);
+    }
+    holds_messages = 0;
+    assert_non_null(strstr(log_text, "the shared receive queue takes no buffers: Input/output error"));
+    assert_null(strstr(strstr(log_text, "takes no buffers") + 1, "takes no buffers: Numerical"));
+    fake.post_takes = 0;
+    fake.send_refuses = EIO;
+    assert_int_equal(cci_send(rc_side[0].newest, &i, sizeof i, NULL, 0), CCI_SUCCESS);
+    ENDS_AWAIT(rc_side[0].failed == 1);
+    assert_non_null(strstr(log_text, "the hardware takes no work: Input/output error"));
+    assert_int_equal(rc_of(0)->under_way, 0);
+}
+
+static void posts_refused(void **state) {
+    cci_connection_t *connection;
+    int i, n;
+    (void)state;
+    open_both("recv_depth = 64");
+    connection = connect_to(uri_of(right));
+    fake.post_takes = 1;
+    for (i = 0; i < 50; i++) {
+        for (n = 0; n < 10; n++) {
+            assert_int_equal(cci_send(connection, "some", 4, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        }
+        for (n = 0; n < 10; n++) {
+            cci_return_event(next_event(right, CCI_EVENT_RECV));
+        }
+        assert_int_equal(qp_of(right)->recv_count + link_of(right)->to_post_count, 64);
+    }
+    assert_non_null(strstr(log_text, "the queue pair takes no receive buffers: Input/output error"));
+    fake.post_takes = 0;
+    exchange(connection, 100);
+}
+
+/* Everything at once, over each kind of adapter. */
+static void rc_adapters(void **state) {
+    size_t n;
+    (void)state;
+    for (n = 0; n < sizeof fake_adapters / sizeof fake_adapters[0]; n++) {
+        const struct fake_adapter *a = &fake_adapters[n];
+        uint32_t i;
+        char uri[200];
+        fake_begin();
+        fake_play(a);
+        if (a->lacks != NULL) {
+            expect_refused("rc", a->lacks);
+            continue;
+        }
+        ends_open("");
+        snprintf(uri, sizeof uri, a->link_layer == IBV_LINK_LAYER_ETHERNET ? "verbs://[::ffff:127.0.0.2]/%lu" : "verbs://[fe80::2]/%lu/9",
+                 (unsigned long)rc_of(1)->hw->qp->qp_num);
+        assert_int_equal(cci_connect(left, uri, NULL, 0, CCI_CONN_ATTR_RO, &rc_side[0], 0, NULL), CCI_SUCCESS);
+        ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
+        for (i = 0; i < 8; i++) {
+            fake_qp *qp = (fake_qp *)(void *)((cci__rc_conn *)(void *)rc_side[i & 1].newest)->qp;
+            rc_writes(1 + i * 7000);
+            fake_arrive_half(qp);
+            fake_stop(qp, qp->pub.state);
+            qp = (fake_qp *)(void *)((cci__rc_conn *)(void *)rc_side[~i & 1].newest)->qp;
+            fake_stop(qp, qp->pub.state);
+        }
+        rc_writes(60000);
+        assert_int_equal(fake.lost_buffers, 0);
+        assert_int_equal(cci_disconnect(rc_side[0].newest), CCI_SUCCESS);
+        ENDS_AWAIT(rc_side[1].closed == 1);
+        finalize();
+        fake_end();
+    }
+}
+
 #define TEST(function, sentence) {sentence, function, begin_fake, end_fake, NULL}
 #define TEST_LIBRARY(function, sentence) {sentence, function, begin_unloaded, end_unloaded, NULL}
 
@@ -2475,6 +2658,7 @@ int main(int argc, char **argv) {
         TEST(hosts_and_ports, "a URI has a host and a port; the interface of a link-local address is the port's own"),
         TEST(bad_uris, "URIs that are none are refused"),
         TEST(questions, "questions are answered by no more bytes than they have, nonsense is not"),
+        TEST(qkey_is_kept, "the qkey is not told to who does not know it"),
         TEST(lies, "an answer is checked before it is believed"),
         TEST(lies_of_strangers, "answers of strangers and to other questions are ignored"),
         TEST(questions_again, "questions are repeated, ever more slowly; connections to one host ask together"),
@@ -2521,6 +2705,11 @@ int main(int argc, char **argv) {
         TEST(rc_memory_pinned, "mode = rc: an endpoint pins less than 4 MB, and more when it needs it"),
         TEST(rc_memory_short, "mode = rc: ... and goes on with what it has when there is no more"),
         TEST(memory_refused, "the log says how much memory may be locked and how much is needed"),
+        TEST(vectors_and_moderation, "endpoints share the adapter's interrupts, which come for several completions"),
+        TEST(rc_lid_changes, "mode = rc: a port gets another LID, and connections go on"),
+        TEST(rc_posts_refused, "mode = rc: what the hardware does not take is not counted, and told with the reason"),
+        TEST(posts_refused, "... nor is it in mode = ud"),
+        TEST(rc_adapters, "mode = rc: each kind of adapter carries messages and RMA, and loses nothing, or is refused"),
         TEST(address_moves, "a port's address may have another place in its table; without it the device is down"),
     };
     if (argc > 1) {
