@@ -6588,6 +6588,18 @@ CCI_API void cci_rma_add_reads(cci_rma_table_t *table, cci_rma_read_t *reads, ui
         cci__list_append(&table->reads, &reads[count].node);
 }
 
+/* Adds `count` regions behind those that the table has; its memory has space for them. */
+CCI_API void cci_rma_add_regions(cci_rma_table_t *table, uint32_t count) {
+    uint32_t i = table->region_count + count;
+    while (i-- > table->region_count) {
+        table->regions[i].key = 0;
+        table->regions[i].length = 0;
+        table->regions[i].next = table->free;
+        table->free = i;
+    }
+    table->region_count += count;
+}
+
 CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], cci_rma_region_t *regions,
                                 uint32_t region_count, cci_rma_read_t *reads, uint32_t read_count,
                                 cci_rma_chunk_t *chunks, uint32_t chunk_count, cci_rma_request_t *requests,
@@ -6596,7 +6608,6 @@ CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], c
     table->key[0] = key[0];
     table->key[1] = key[1];
     table->regions = regions;
-    table->region_count = region_count;
     table->chunk_array = chunks;
     table->chunk_count = table->chunk_free = chunk_count;
     table->congestion = cci__find_congestion(NULL);
@@ -6604,12 +6615,7 @@ CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], c
     cci__list_init(&table->reads);
     cci__list_init(&table->chunks);
     cci__list_init(&table->requests);
-    while (region_count-- > 0) {
-        regions[region_count].key = 0;
-        regions[region_count].length = 0;
-        regions[region_count].next = table->free;
-        table->free = region_count;
-    }
+    cci_rma_add_regions(table, region_count);
     cci_rma_add_reads(table, reads, read_count);
     while (chunk_count-- > 0) {
         chunks[chunk_count].id = chunk_count;

@@ -90,6 +90,11 @@
  * WHERE IT DIFFERS FROM AN ADAPTER. Sizes and offsets are multiples of 4 bytes. Stores never fail on their way: a
  * sequence is SCI_SEQ_OK until the connection ends, and SCI_CB_NOT_OPERATIONAL never comes. The kernel can't take a
  * mapping back: after SCI_CB_DISCONNECT or SCI_CB_LOST the memory of a map stays readable, but nobody else looks at it.
+ *   Later than the manual: SCIGetErrorString, SCIGetLocalSegmentId (of a segment with SCI_FLAG_AUTO_ID, too),
+ * SCIGetRemoteSegmentId, SCIGetLocalSegmentSize, SCICacheSync, SCIStartDmaTransfer and SCIStartDmaTransferVec (enqueue and
+ * post at once; a queue in which a transfer has ended takes another without a reset). SCI_Q_LOCAL_SEGMENT and
+ * SCI_Q_REMOTE_SEGMENT ask for addresses of a bus: SCI_ERR_NOT_IMPLEMENTED. SCI_FLAG_SHARED_INT is
+ * SCI_ERR_FLAG_NOT_IMPLEMENTED. A copy into a map with SCI_FLAG_READONLY_MAP is SCI_ERR_ACCESS.
  *   A segment on the program's own memory (SCIRegisterSegmentMemory) serves local transfers only: for it,
  * SCISetSegmentAvailable is SCI_ERR_ILLEGAL_OPERATION. The _dual and _mcast copies are loops.
  *   SCI_ERR_NOT_IMPLEMENTED: SCIGetCSRRegister, SCISetCSRRegister, SCIGetLocalCSR, SCISetLocalCSR,
@@ -118,8 +123,8 @@
  *     - how fast it is.
  *
  * WHEN A PROCESS DIES. The kernel closes its sockets, and all who are connected get SCI_CB_LOST at once. It frees the
- * memory with the last map. The names that the dead process had are freed by who next opens a device or wants such a
- * name. Names of live processes, also of stopped ones, are left alone.
+ * memory with the last map. The names that the dead process had are freed by who wants such a name, or opens a device ten seconds
+ * after others have looked for such names. Names of live processes, also of stopped ones, are left alone.
  *   After fork() the child has nothing of its parent's devices but the maps; it opens its own. (With CCI_NO_THREADS it
  * also holds the sockets until it ends or calls exec: peers do not notice the parent's death before.)
  *
@@ -151,9 +156,12 @@
  * four or five more while it is made. An endpoint takes seven, ten with an OS handle. Without descriptors
  * cci_create_endpoint() is CCI_ERROR and cci_connect() CCI_ENOMEM; where the server has none, or they run out on the way,
  * the client tries again until CCI_ETIMEDOUT. Links that are open go on.
- *   Polling an idle endpoint costs the same whatever the number of links: each call looks at up to eight, those used last, and
- * at one of the others in turn. So the first message after a pause may wait for as many calls as there are links. A sleeper
- * that is woken looks at all.
+ *   Polling costs the same whatever the number of links: each call looks at about eight, those used last, and at those that their
+ * peers have marked since. A peer marks a link with the first message after a pause. Peers can set and clear marks of others:
+ * a message whose mark is lost is found within eight times as many calls as there are links, or by a sleeper when it is
+ * woken next. An endpoint has up to 16,384 links. A peer of another version of this header is refused: connecting to it is
+ * CCI_ECONNREFUSED, and the log says why.
+ *   An endpoint takes 31 KiB at first. Its buffers are made in slabs when they are first needed.
  *   Connections end at once on both sides: what the peer had consumed before it closed a connection, or its endpoint, is
  * complete, everything else that is pending ends with CCI_ERR_DISCONNECTED, and messages that it had sent before are still
  * received. CCI_EVENT_DISCONNECT, if CCI_OPT_ENDPT_EVENT_MASK asks for it, comes behind all that:
@@ -192,8 +200,11 @@
  *                           cci_setup() says: call it before the first function of SISCI.
  *
  * Environment, read by SCIOpen:
- * CCI_SISCI_DIR             directory of the names, up to 80 bytes, made when missing (default:
- *                           /dev/shm/cci-sisci-UID). It must belong to the user or root and be closed to all others.
+ * CCI_SISCI_DIR             directory of the names, up to 80 bytes, made when missing (default: the first of these that
+ *                           can be used: $XDG_RUNTIME_DIR/cci-sisci without a group, /dev/shm/cci-sisci-UID,
+ *                           $HOME/.cci-sisci). It must belong to the user or root and be closed to all others. Processes
+ *                           in and outside of a session meet when this names one directory. When it is wiped, each
+ *                           process makes its names anew within ten seconds.
  * CCI_SISCI_GROUP           name or number of a group whose members may connect (default: none).
  *
  * Keys of a device with `transport = sisci` in CCI's configuration, with their defaults:
@@ -339,7 +350,9 @@ CCI_API const cci_transport_t cci_sisci_transport;
     X(DMA_GLOBAL, 0x40)                                                                                                \
     X(DMA_SYSDMA, 0x100)                                                                                               \
     X(DMA_USER_MEM, 0x200)                                                                                             \
-    X(LOCK_USER_MEM, 0x400)
+    X(LOCK_USER_MEM, 0x400)                                                                                            \
+    X(CACHE_FLUSH, 0x1)                                                                                                \
+    X(CACHE_INVALIDATE, 0x2)
 
 /* Commands of SCIQuery, and what can be asked of an adapter; the numbers are of this implementation. */
 #define CCI__SCI_QUERIES(X)                                                                                            \
@@ -350,7 +363,11 @@ CCI_API const cci_transport_t cci_sisci_transport;
     X(ADAPTER_SERIAL_NUMBER, 2)                                                                                        \
     X(ADAPTER_CARD_TYPE, 3)                                                                                            \
     X(ADAPTER_NUMBER_OF_LINKS, 4)                                                                                      \
-    X(ADAPTER_LINK_OPERATIONAL, 5)
+    X(ADAPTER_LINK_OPERATIONAL, 5)                                                                                     \
+    X(LOCAL_SEGMENT, 4)            /* sci_query_local_segment_t */                                                     \
+    X(REMOTE_SEGMENT, 5)           /* sci_query_remote_segment_t */                                                    \
+    X(LOCAL_SEGMENT_IOADDR, 1)                                                                                         \
+    X(REMOTE_SEGMENT_IOADDR, 1)
 
 #define CCI__SCI_ENUM_ERROR(name, value) CCI__SCI_ERR_##name = value,
 #define CCI__SCI_ENUM_FLAG(name, value) CCI__SCI_FLAG_##name = value,
@@ -426,6 +443,29 @@ typedef struct cci__sci_query_string {
     char *str;
     unsigned int length;
 } cci__sci_query_string_t;
+
+/* A piece of a transfer of several, of which there are up to CCI__DIS_DMA_MAX_VECLEN. */
+#define CCI__DIS_DMA_MAX_VECLEN 100u
+typedef struct cci__dis_dma_vec {
+    unsigned int size, local_offset, remote_offset, flags;
+} cci__dis_dma_vec_t;
+
+/* What is asked of a segment has an answer through an adapter alone. */
+typedef struct cci__sci_query_local_segment {
+    cci__sci_local_segment_t segment;
+    unsigned int subcommand;
+    union {
+        cci__sci_ioaddr_t ioaddr;
+    } data;
+} cci__sci_query_local_segment_t;
+
+typedef struct cci__sci_query_remote_segment {
+    cci__sci_remote_segment_t segment;
+    unsigned int subcommand;
+    union {
+        cci__sci_ioaddr_t ioaddr;
+    } data;
+} cci__sci_query_remote_segment_t;
 
 typedef struct cci__sci_query_adapter {
     unsigned int localAdapterNo;
@@ -640,6 +680,22 @@ typedef unsigned int cci__sci_unsigned_t;
 
 #define CCI__SCI_FUNCTIONS(X, SIZE) CCI__SCI_POSSIBLE(X, SIZE) CCI__SCI_IMPOSSIBLE(X, SIZE)
 
+/* Later than the manual: of shared memory alone, and not asked of the library of an adapter. */
+#define CCI__SCI_LATER(X, SIZE)                                                                                        \
+    X(RN, cci__sci_unsigned_t, SCIGetLocalSegmentId, (cci__sci_local_segment_t segment))                               \
+    X(RN, cci__sci_unsigned_t, SCIGetRemoteSegmentId, (cci__sci_remote_segment_t segment))                             \
+    X(RN, SIZE, SCIGetLocalSegmentSize, (cci__sci_local_segment_t segment))                                            \
+    X(VE, void, SCICacheSync,                                                                                          \
+      (cci__sci_map_t map, void *addr, SIZE length, unsigned int flags, cci__sci_error_t *error))                      \
+    X(VE, void, SCIStartDmaTransfer,                                                                                   \
+      (cci__sci_dma_queue_t dq, cci__sci_local_segment_t localSegment, cci__sci_remote_segment_t remoteSegment,        \
+       SIZE localOffset, SIZE size, SIZE remoteOffset, cci__sci_cb_dma_t callback, void *callbackArg,                  \
+       unsigned int flags, cci__sci_error_t *error))                                                                   \
+    X(VE, void, SCIStartDmaTransferVec,                                                                                \
+      (cci__sci_dma_queue_t dq, cci__sci_local_segment_t localSegment, cci__sci_remote_segment_t remoteSegment,        \
+       SIZE vecLength, cci__dis_dma_vec_t *disDmaVec, cci__sci_cb_dma_t callback, void *callbackArg,                   \
+       unsigned int flags, cci__sci_error_t *error))
+
 #define CCI__SCI_POINTER(kind, type, name, parameters) type(*name) parameters;
 
 /* A provider of SISCI: this header, or the library of an adapter. */
@@ -664,6 +720,9 @@ enum { CCI__SCI_FLAGS(CCI__SCI_STANDARD_FLAG) SCI_FLAG_LAST_ };
 enum { CCI__SCI_QUERIES(CCI__SCI_STANDARD_QUERY) SCI_Q_LAST_ };
 
 #define SCI_FLAG_NO_MEMORY_LOOPBACK SCI_FLAG_NO_MEMORY_LOOPBACK_MAP
+#define SCI_FLAG_UNCONDITIONAL_INTERRUPT_MAP SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP
+#define DIS_BROADCAST_NODEID_GROUP_ALL CCI__SCI_BROADCAST_NODEID
+#define DIS_DMA_MAX_VECLEN CCI__DIS_DMA_MAX_VECLEN
 #define SCI_INFINITE_TIMEOUT CCI__SCI_INFINITE_TIMEOUT
 #define SCI_BROADCAST_NODEID CCI__SCI_BROADCAST_NODEID
 #define SCI_CB_CONNECT CCI__SCI_CB_CONNECT
@@ -703,6 +762,9 @@ typedef cci__sci_block_transfer_t sci_block_transfer_t;
 typedef cci__sci_ioaddr_t sci_ioaddr_t;
 typedef cci__dis_nodeId_list_t dis_nodeId_list_t;
 typedef cci__dis_adapter_type_t dis_adapter_type_t;
+typedef cci__dis_dma_vec_t dis_dma_vec_t;
+typedef cci__sci_query_local_segment_t sci_query_local_segment_t;
+typedef cci__sci_query_remote_segment_t sci_query_remote_segment_t;
 typedef cci__sci_address_t sci_address_t;
 typedef cci__sci_query_string_t sci_query_string_t;
 typedef cci__sci_query_adapter_t sci_query_adapter_t;
@@ -718,6 +780,8 @@ extern "C" {
 #endif
 #define CCI__SCI_DECLARE(kind, type, name, parameters) CCI_API type name parameters;
 CCI__SCI_FUNCTIONS(CCI__SCI_DECLARE, unsigned int)
+CCI__SCI_LATER(CCI__SCI_DECLARE, unsigned int)
+CCI_API const char *SCIGetErrorString(cci__sci_error_t error);
 #ifdef __cplusplus
 }
 #endif
@@ -760,6 +824,7 @@ CCI__SCI_FUNCTIONS(CCI__SCI_DECLARE, unsigned int)
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -845,8 +910,15 @@ typedef union cci__sci_control {
 #define CCI__SCI_REJOIN_MS 1000u      /* how long a survivor puts up with failures      */
 #define CCI__SCI_REJOIN_PAUSE_MS 100u /* the longest time between two attempts          */
 #define CCI__SCI_ACCEPT_PAUSE_MS 100u /* when there are no descriptors left             */
+#ifndef CCI__SCI_SWEEP_PAUSE_S
+#define CCI__SCI_SWEEP_PAUSE_S 10     /* between two looks for what the dead have left   */
+#endif
+#define CCI__SCI_LOOK_MS 10000u       /* between two looks whether our names are still there */
 #define CCI__SCI_NEVER UINT64_MAX
 #define CCI__SCI_PATH 81
+#ifndef CCI__SCI_SHARED_ROOT
+#define CCI__SCI_SHARED_ROOT "/dev/shm"
+#endif
 #define CCI__SCI_NAME 24
 
 /* Objects that get events. */
@@ -1026,6 +1098,8 @@ struct cci__sci_map {
     void *mapping; /* what to unmap, or NULL */
     size_t mapping_bytes;
     unsigned int users; /* sequences and transfers */
+    int is_readonly;
+    struct cci__sci_map *next_readonly; /* of the process */
 };
 
 struct cci__sci_sequence {
@@ -1105,6 +1179,7 @@ struct cci__sci_desc {
     cci__sci_job *jobs, *last_job;
     cci__sci_block *blocks; /* the latest first */
     uint64_t listener_back_ns; /* the listener rests until then */
+    uint64_t names_ns;         /* when to look next whether our names are still there */
     int listener_is_full;      /* there was no descriptor for who knocked last: the log has it */
     int caller_progress;       /* no helper thread: the program calls cci__sci_progress() */
     unsigned int running;      /* depth of progress */
@@ -1167,13 +1242,14 @@ static struct {
     int initialized;
     cci__sci_desc_t devices;
     uintptr_t block_number;
+    cci__sci_map_t readonly; /* maps that can't be written to */
 #ifndef CCI_NO_THREADS
     pthread_mutex_t lock; /* taken before the lock of a device */
     int fork_handled;
 #endif
 } cci__sci_world
 #ifndef CCI_NO_THREADS
-    = {0, NULL, 0, PTHREAD_MUTEX_INITIALIZER, 0}
+    = {0, NULL, 0, NULL, PTHREAD_MUTEX_INITIALIZER, 0}
 #endif
 ;
 
@@ -1394,7 +1470,9 @@ static void cci__sci_close(cci__sci_desc_t sd, int fd) {
  * connect to is a symbolic link to it: "s" and the number of a segment, "i" of an interrupt, "d" of a data interrupt,
  * "b" of a broadcast segment, in eight hexadecimal digits. Making the link claims the number. The socket gets its name when it listens already, so
  * one that refuses connections is dead, and so are the links to it. Only who holds the lock on the directory removes
- * names of the dead, after having looked again; an owner removes its own link before it stops listening.
+ * names of the dead, after having looked again; an owner removes its own link before it stops listening. A name of the dead is
+ * freed when somebody wants it; now and then who opens a device looks for all others. Each device locks a byte of the directory
+ * for as long as it lives, so that who looks need not connect to thousands that do.
  *   SURVIVORS. Who shares a segment holds a read lock on a byte of the directory that stands for the segment: its mark.
  * The kernel removes a mark when its process dies. While a segment has a mark, nobody but a survivor may have its name:
  *     who shares       sets its mark, and only then looks whether the owner that accepted it still lives and has the name
@@ -1493,16 +1571,26 @@ static int cci__sci_is_group(int what) {
     return what == CCI__SCI_GROUP || what == CCI__SCI_MEMBER;
 }
 
-/* Locks or unlocks the byte of a segment, or asks for the locks of others: 1 if there is one, -1 and errno if the kernel
- * can't tell. */
-static int cci__sci_lock_byte(cci__sci_desc_t sd, int command, int type, int what, uint32_t id) {
+/* Locks or unlocks a byte of the directory, or asks for the locks of others: 1 if there is one, -1 and errno if the kernel can't
+ * tell. */
+static int cci__sci_lock_at(cci__sci_desc_t sd, int command, int type, uint64_t at) {
     cci__sci_range range;
     memset(&range, 0, sizeof range);
     range.type = (int16_t)type;
     range.whence = SEEK_SET;
-    range.start = (int64_t)((uint64_t)(cci__sci_is_group(what) ? 1 : 0) << 32 | id);
+    range.start = (int64_t)at;
     range.length = 1;
     return syscall(CCI__SCI_SYS_FCNTL, sd->directory, command, &range) == 0 ? range.type != F_UNLCK : -1;
+}
+
+/* The same with the byte of a segment. */
+static int cci__sci_lock_byte(cci__sci_desc_t sd, int command, int type, int what, uint32_t id) {
+    return cci__sci_lock_at(sd, command, type, (uint64_t)(cci__sci_is_group(what) ? 1 : 0) << 32 | id);
+}
+
+/* The byte that a device locks for as long as it lives, by the digits of its name. */
+static uint64_t cci__sci_life_at(const char *name) {
+    return UINT64_C(1) << 62 | (uint64_t)strtoull(name + 1, NULL, 16) >> 2;
 }
 
 /* One of this device's own segments that shares the same memory, and does not own it. */
@@ -1596,13 +1684,31 @@ static int cci__sci_bury(cci__sci_desc_t sd, const char *name) {
 static void cci__sci_sweep_name(cci__sci_desc_t sd, const char *name, int links) {
     char owner[CCI__SCI_NAME];
     struct stat status;
-    if (!links && cci__sci_is_name(name, "ot", 16) && !cci__sci_is_alive(sd, name)) {
+    if (!links && cci__sci_is_name(name, "ot", 16) &&
+        cci__sci_lock_at(sd, CCI__SCI_F_OFD_GETLK, F_WRLCK, cci__sci_life_at(name)) <= 0 && !cci__sci_is_alive(sd, name)) {
         (void)unlinkat(sd->directory, name, 0);
     }
     if (links && cci__sci_is_name(name, "sidb", 8) && cci__sci_owner_of(sd, name, owner) &&
         fstatat(sd->directory, owner, &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) {
         (void)unlinkat(sd->directory, name, 0);
     }
+}
+
+/* Whether it is time to sweep: the time of the last is that at which the directory was read. Who may not set that sweeps now and
+ * then. */
+static int cci__sci_must_sweep(cci__sci_desc_t sd) {
+    struct timespec now, times[2];
+    struct stat status;
+    if (fstat(sd->directory, &status) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0) {
+        return 0;
+    }
+    if (now.tv_sec >= status.st_atime && now.tv_sec - status.st_atime < CCI__SCI_SWEEP_PAUSE_S) {
+        return 0;
+    }
+    times[0] = now;
+    times[1] = now;
+    times[1].tv_nsec = UTIME_OMIT;
+    return futimens(sd->directory, times) == 0 || cci__sci_random() % 64 == 0;
 }
 
 /* Removes what dead processes left. If another process does so now, that is as good. */
@@ -1637,6 +1743,7 @@ static int cci__sci_name_listener(cci__sci_desc_t sd, int fd) {
     mode_t mode = sd->has_group ? 0660 : 0600;
     snprintf(name, sizeof name, "t%016llx", number);
     snprintf(owner, sizeof owner, "o%016llx", number);
+    (void)cci__sci_lock_at(sd, CCI__SCI_F_OFD_SETLK, F_RDLCK, cci__sci_life_at(name)); /* where there are no locks, others ask */
     cci__sci_socket_name(sd, name, &address);
     if (bind(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
         return 0;
@@ -1650,6 +1757,8 @@ static int cci__sci_name_listener(cci__sci_desc_t sd, int fd) {
     (void)unlinkat(sd->directory, name, 0);
     return 0;
 }
+
+static cci__sci_error_t cci__sci_open_directory(cci__sci_desc_t sd);
 
 static int cci__sci_listen(cci__sci_desc_t sd) {
     int attempt;
@@ -1665,6 +1774,7 @@ static int cci__sci_listen(cci__sci_desc_t sd) {
             continue;
         }
         sd->listener = fd;
+        sd->names_ns = cci__sci_now() + CCI__SCI_LOOK_MS * UINT64_C(1000000);
         sd->listener_slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, fd, sd);
         if (sd->listener_slot < 0) {
             (void)unlinkat(sd->directory, sd->owner, 0);
@@ -3015,11 +3125,73 @@ static void cci__sci_handle(cci__sci_desc_t sd, uint64_t id) {
     }
 }
 
+/* The directory is gone: another of the same name takes its place, with the marks of the segments that we share. */
+static int cci__sci_renew_directory(cci__sci_desc_t sd) {
+    int old = sd->directory;
+    const cci__sci_served *served;
+    if (cci__sci_open_directory(sd) != CCI__SCI_ERR_OK) {
+        cci__sci_close(sd, sd->directory);
+        sd->directory = old;
+        return 0;
+    }
+    cci__sci_close(sd, old);
+    for (served = sd->served; served; served = served->next) {
+        const void *object = served;
+        if (served->target.kind == CCI__SCI_SEGMENT && ((const struct cci__sci_local_segment *)object)->marked) {
+            (void)cci__sci_lock_byte(sd, CCI__SCI_F_OFD_SETLK, F_RDLCK,
+                                     cci__sci_is_broadcast(served) ? CCI__SCI_GROUP : CCI__SCI_SEGMENT, served->id);
+        }
+    }
+    return 1;
+}
+
+/* Gives all that we serve its name again, unless somebody else has taken it. */
+static void cci__sci_rename_all(cci__sci_desc_t sd) {
+    cci__sci_served *served;
+    char name[CCI__SCI_NAME];
+    for (served = sd->served; served; served = served->next) {
+        cci__sci_name_of(served, name);
+        if (served->named && symlinkat(sd->owner, sd->directory, name) != 0 &&
+            !(errno == EEXIST && cci__sci_bury(sd, name) && symlinkat(sd->owner, sd->directory, name) == 0)) {
+            cci__sci_log("lost to another process is the name", name, 0);
+            served->named = 0;
+        }
+    }
+}
+
+/* Looks now and then whether somebody has wiped the directory (at the end of a session, or because its files seemed old): then the
+ * names are made anew. A socket can't be named twice, so there is a new listener; channels that are open stay. */
+static void cci__sci_look_after_names(cci__sci_desc_t sd) {
+    struct stat status;
+    if (sd->listener < 0 || sd->forked || cci__sci_now() < sd->names_ns) {
+        return;
+    }
+    sd->names_ns = cci__sci_now() + CCI__SCI_LOOK_MS * UINT64_C(1000000);
+    if (fstatat(sd->directory, sd->owner, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT) {
+        return;
+    }
+    cci__sci_log("somebody has wiped", sd->path, 0);
+    if (fstat(sd->directory, &status) != 0 || (status.st_nlink == 0 && !cci__sci_renew_directory(sd))) {
+        return;
+    }
+    (void)cci__sci_lock_at(sd, CCI__SCI_F_OFD_SETLK, F_UNLCK, cci__sci_life_at(sd->owner));
+    cci__sci_unwatch(sd, sd->listener_slot);
+    close(sd->listener);
+    sd->listener = sd->listener_slot = -1;
+    if (cci__sci_listen(sd)) {
+        cci__sci_rename_all(sd);
+    }
+}
+
 /* When something has to be done that no descriptor tells of: at once if somebody may wait for what happens here. */
 static uint64_t cci__sci_due(cci__sci_desc_t sd) {
     unsigned int before = sd->changes;
     uint64_t due_ns = cci__sci_rejoin_all(sd), expiry_ns = cci__sci_expire(sd);
     due_ns = expiry_ns < due_ns ? expiry_ns : due_ns;
+    cci__sci_look_after_names(sd);
+    if (sd->listener >= 0 && sd->names_ns < due_ns) {
+        due_ns = sd->names_ns;
+    }
     if (sd->listener >= 0 && sd->listener_slot < 0) {
         if (sd->listener_back_ns <= cci__sci_now()) {
             sd->listener_slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, sd->listener, sd);
@@ -3231,7 +3403,7 @@ static const char *cci__sci_directory_fault(cci__sci_desc_t sd, const struct sta
     return NULL;
 }
 
-static cci__sci_error_t cci__sci_open_directory(cci__sci_desc_t sd) {
+static cci__sci_error_t cci__sci_open_one(cci__sci_desc_t sd) {
     struct stat status;
     const char *fault;
     int made = mkdir(sd->path, 0700) == 0;
@@ -3253,6 +3425,40 @@ static cci__sci_error_t cci__sci_open_directory(cci__sci_desc_t sd) {
     return fault ? CCI__SCI_ERR_ACCESS : CCI__SCI_ERR_OK;
 }
 
+/* The places where the directory may be when nobody says where: that of the session, that of shared memory, the user's own. 0: there is
+ * none with this number. Members of a group can't enter the session's. */
+static int cci__sci_place(cci__sci_desc_t sd, int number) {
+    const char *session = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");
+    int length = 0;
+    sd->path[0] = '\0';
+    if (number == 0 && session && *session == '/' && !sd->has_group) {
+        length = snprintf(sd->path, sizeof sd->path, "%s/cci-sisci", session);
+    } else if (number == 1) {
+        length = snprintf(sd->path, sizeof sd->path, "%s/cci-sisci-%lu", CCI__SCI_SHARED_ROOT, (unsigned long)geteuid());
+    } else if (number == 2 && home && *home == '/') {
+        length = snprintf(sd->path, sizeof sd->path, "%s/.cci-sisci", home);
+    }
+    return length > 0 && (size_t)length < sizeof sd->path;
+}
+
+/* The first place that can be used, the same for all processes of the user; what is wrong with others stands in the log. */
+static cci__sci_error_t cci__sci_open_directory(cci__sci_desc_t sd) {
+    cci__sci_error_t status = CCI__SCI_ERR_ACCESS;
+    int number;
+    if (sd->path[0]) {
+        return cci__sci_open_one(sd);
+    }
+    for (number = 0; number < 3 && status == CCI__SCI_ERR_ACCESS; number++) {
+        if (!cci__sci_place(sd, number)) {
+            continue;
+        }
+        cci__sci_close(sd, sd->directory);
+        sd->directory = -1;
+        status = cci__sci_open_one(sd);
+    }
+    return status;
+}
+
 static int cci__sci_choose_directory(cci__sci_desc_t sd, const cci__sci_options *options) {
     const char *path = options->directory ? options->directory : getenv("CCI_SISCI_DIR");
     const char *group = options->group ? options->group : getenv("CCI_SISCI_GROUP");
@@ -3263,8 +3469,7 @@ static int cci__sci_choose_directory(cci__sci_desc_t sd, const cci__sci_options 
         }
     }
     if (!path || !*path) {
-        snprintf(sd->path, sizeof sd->path, "/dev/shm/cci-sisci-%lu", (unsigned long)geteuid());
-        return 1;
+        return 1; /* where there is a place for it */
     }
     if (strlen(path) >= sizeof sd->path) {
         cci__sci_log("longer than 80 bytes:", path, 0);
@@ -3407,7 +3612,9 @@ static cci__sci_desc_t cci__sci_open(const cci__sci_options *options, cci__sci_e
         cci__sci_free_device(sd);
         return NULL;
     }
-    cci__sci_sweep(sd);
+    if (cci__sci_must_sweep(sd)) {
+        cci__sci_sweep(sd);
+    }
     cci__sci_register(sd);
     cci__sci_set(error, CCI__SCI_ERR_OK);
     return sd;
@@ -3501,9 +3708,15 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIClose)(cci__sci_desc_t sd, unsigned int flags,
  * >>sisci-local
  * ================================================================================================================== */
 
-/* Memory that nobody can shrink once it is shared. */
+/* Memory that nobody can shrink once it is shared. The kernel kills a process that makes a file longer than it may. */
 static int cci__sci_make_memory(size_t size_bytes) {
-    int fd = (int)syscall(SYS_memfd_create, "cci-sisci", CCI__SCI_MFD_CLOEXEC_SEALING);
+    struct rlimit limit;
+    int fd;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size_bytes > limit.rlim_cur) {
+        errno = EFBIG;
+        return -1;
+    }
+    fd = (int)syscall(SYS_memfd_create, "cci-sisci", CCI__SCI_MFD_CLOEXEC_SEALING);
     if (fd < 0) {
         return -1;
     }
@@ -4212,6 +4425,42 @@ static cci__sci_error_t cci__sci_map_remote(cci__sci_map_t map, cci__sci_remote_
     return status;
 }
 
+/* A map that can't be written to is known to those functions that get an address alone. */
+static void cci__sci_note_readonly(cci__sci_map_t map) {
+    map->is_readonly = 1;
+    cci__sci_lock_world();
+    map->next_readonly = cci__sci_world.readonly;
+    CCI__SCI_STORE(cci__sci_world.readonly, map);
+    cci__sci_unlock_world();
+}
+
+static void cci__sci_forget_readonly(cci__sci_map_t map) {
+    cci__sci_map_t *at = &cci__sci_world.readonly;
+    cci__sci_lock_world();
+    while (*at && *at != map) {
+        at = &(*at)->next_readonly;
+    }
+    if (*at) {
+        CCI__SCI_STORE(*at, map->next_readonly);
+    }
+    cci__sci_unlock_world();
+}
+
+static int cci__sci_is_readonly_at(const volatile void *address, size_t size_bytes) {
+    uintptr_t first = (uintptr_t)address;
+    cci__sci_map_t map;
+    if (!CCI__SCI_LOAD(cci__sci_world.readonly)) {
+        return 0;
+    }
+    cci__sci_lock_world();
+    map = cci__sci_world.readonly;
+    while (map && (first >= (uintptr_t)map->base + map->size_bytes || (uintptr_t)map->base >= first + size_bytes)) {
+        map = map->next_readonly;
+    }
+    cci__sci_unlock_world();
+    return map != NULL;
+}
+
 /* One of the two segments is NULL. */
 static char *cci__sci_make_map(cci__sci_desc_t sd, cci__sci_local_segment_t local, cci__sci_remote_segment_t remote,
                           cci__sci_map_t *map, size_t offset, size_t size_bytes, void *address, unsigned int flags,
@@ -4229,6 +4478,9 @@ static char *cci__sci_make_map(cci__sci_desc_t sd, cci__sci_local_segment_t loca
                    : cci__sci_map_remote(made, remote, offset, size_bytes, address, flags);
     cci__sci_unlock(sd);
     if (status == CCI__SCI_ERR_OK) {
+        if (flags & CCI__SCI_FLAG_READONLY_MAP) {
+            cci__sci_note_readonly(made);
+        }
         *map = made;
         base = made->base;
     } else {
@@ -4274,6 +4526,9 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIUnmapSegment)(cci__sci_map_t map, unsigned int
     }
     *(map->local ? &map->local->users : &map->remote->users) -= 1;
     cci__sci_unlock(sd);
+    if (map->is_readonly) {
+        cci__sci_forget_readonly(map);
+    }
     if (map->mapping) {
         (void)munmap(map->mapping, map->mapping_bytes);
     }
@@ -4371,6 +4626,9 @@ static cci__sci_error_t cci__sci_copy(void *memory, cci__sci_map_t map, size_t o
     if (status != CCI__SCI_ERR_OK) {
         return status;
     }
+    if (map->is_readonly && !(flags & CCI__SCI_FLAG_BLOCK_READ)) {
+        return CCI__SCI_ERR_ACCESS;
+    }
     if (flags & CCI__SCI_FLAG_BLOCK_READ) {
         memcpy(memory, map->base + offset, size_bytes);
     } else {
@@ -4429,7 +4687,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIMemCpy_dual)(cci__sci_sequence_t sequence1, cc
     CCI__SCI(SCIMemCpy_mcast)(sequence, memAddr, map, offset, size, 2, flags, error);
 }
 
-/* To an address inside a map: nothing but the alignment can be checked. */
+/* To an address inside a map: all that can be checked is the alignment, and that the map can be written to. */
 static cci__sci_error_t cci__sci_write(const volatile void *memory, volatile void *address, size_t size_bytes) {
     if (!memory || !address) {
         return CCI__SCI_ERR_ILLEGAL_PARAMETER;
@@ -4439,6 +4697,9 @@ static cci__sci_error_t cci__sci_write(const volatile void *memory, volatile voi
     }
     if ((uintptr_t)address % CCI__SCI_ALIGNMENT != 0) {
         return CCI__SCI_ERR_OFFSET_ALIGNMENT;
+    }
+    if (cci__sci_is_readonly_at(address, size_bytes)) {
+        return CCI__SCI_ERR_ACCESS;
     }
     memcpy((void *)(uintptr_t)address, (const void *)(uintptr_t)memory, size_bytes);
     CCI__SCI_FENCE(SEQ_CST);
@@ -4894,6 +5155,9 @@ static cci__sci_error_t cci__sci_check_transfer(cci__sci_map_t from, size_t from
     if (status == CCI__SCI_ERR_OK) {
         status = cci__sci_check_range(to_offset, size_bytes, to->size_bytes);
     }
+    if (status == CCI__SCI_ERR_OK && to->is_readonly) {
+        status = CCI__SCI_ERR_ACCESS;
+    }
     if (status == CCI__SCI_ERR_OK && (!cci__sci_is_connected(from->remote) || !cci__sci_is_connected(to->remote))) {
         status = CCI__SCI_ERR_TRANSFER_FAILED;
     }
@@ -5070,6 +5334,9 @@ static cci__sci_error_t cci__sci_check_interrupt(cci__sci_desc_t sd, const void 
                                                  const unsigned int *number, int has_callback, unsigned int flags) {
     if (!sd || !interrupt || !number || ((flags & CCI__SCI_FLAG_USE_CALLBACK) && !has_callback)) {
         return CCI__SCI_ERR_ILLEGAL_PARAMETER;
+    }
+    if (flags & CCI__SCI_FLAG_SHARED_INT) {
+        return CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED; /* one number has one receiver */
     }
     return cci__sci_adapter(adapter);
 }
@@ -5618,9 +5885,81 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIQuery)(unsigned int command, void *data, unsig
         status = cci__sci_answer((const cci__sci_query_string_t *)data, "1.10");
     } else if (command == CCI__SCI_Q_ADAPTER) {
         status = cci__sci_answer_adapter((const cci__sci_query_adapter_t *)data);
+    } else if (command == CCI__SCI_Q_LOCAL_SEGMENT || command == CCI__SCI_Q_REMOTE_SEGMENT) {
+        status = data ? CCI__SCI_ERR_NOT_IMPLEMENTED : CCI__SCI_ERR_ILLEGAL_PARAMETER; /* there are no addresses of a bus */
     }
     cci__sci_set(error, status);
 }
+
+#ifdef CCI_SISCI_API
+
+/* ---- later than the manual ------------------------------------------------------------------------------------- */
+
+CCI_API unsigned int SCIGetLocalSegmentId(cci__sci_local_segment_t segment) {
+    return segment ? segment->served.id : 0;
+}
+
+CCI_API unsigned int SCIGetRemoteSegmentId(cci__sci_remote_segment_t segment) {
+    return segment ? segment->remote.id : 0;
+}
+
+CCI_API unsigned int SCIGetLocalSegmentSize(cci__sci_local_segment_t segment) {
+    return segment && segment->size_bytes <= UINT32_MAX ? (unsigned int)segment->size_bytes : 0;
+}
+
+/* The processor's caches are the memory that all see. */
+CCI_API void SCICacheSync(cci__sci_map_t map, void *addr, unsigned int length, unsigned int flags, cci__sci_error_t *error) {
+    int is_inside = map && (uintptr_t)addr >= (uintptr_t)map->base && (uintptr_t)addr - (uintptr_t)map->base <= map->size_bytes &&
+                    length <= map->size_bytes - (size_t)((uintptr_t)addr - (uintptr_t)map->base);
+    (void)flags;
+    CCI__SCI_FENCE(SEQ_CST);
+    cci__sci_set(error, !map ? CCI__SCI_ERR_ILLEGAL_PARAMETER : is_inside ? CCI__SCI_ERR_OK : CCI__SCI_ERR_OUT_OF_RANGE);
+}
+
+/* A queue in which a transfer has ended takes another without being reset. What can't be posted whole is not begun. */
+CCI_API void SCIStartDmaTransferVec(cci__sci_dma_queue_t dq, cci__sci_local_segment_t localSegment,
+                                    cci__sci_remote_segment_t remoteSegment, unsigned int vecLength,
+                                    cci__dis_dma_vec_t *disDmaVec, cci__sci_cb_dma_t callback, void *callbackArg,
+                                    unsigned int flags, cci__sci_error_t *error) {
+    cci__sci_error_t status = CCI__SCI_ERR_OK, ignored;
+    cci__sci_dma_queue_state_t state;
+    unsigned int i, way = flags & (CCI__SCI_FLAG_DMA_READ | CCI__SCI_FLAG_DMA_PHDMA);
+    if (!dq || !disDmaVec || vecLength == 0 || vecLength > CCI__DIS_DMA_MAX_VECLEN) {
+        cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
+        return;
+    }
+    state = SCIDMAQueueState(dq);
+    if (state == CCI__SCI_DMAQUEUE_DONE || state == CCI__SCI_DMAQUEUE_ABORTED || state == CCI__SCI_DMAQUEUE_ERROR) {
+        SCIResetDMAQueue(dq, 0, &status);
+    }
+    for (i = 0; i < vecLength && status == CCI__SCI_ERR_OK; i++) {
+        (void)SCIEnqueueDMATransfer(dq, localSegment, remoteSegment, disDmaVec[i].local_offset, disDmaVec[i].remote_offset,
+                                    disDmaVec[i].size, way, &status);
+    }
+    if (status == CCI__SCI_ERR_OK) {
+        SCIPostDMAQueue(dq, callback, callbackArg, flags & CCI__SCI_FLAG_USE_CALLBACK, &status);
+    } else if (state != CCI__SCI_DMAQUEUE_POSTED && state != CCI__SCI_DMAQUEUE_GATHER) {
+        SCIResetDMAQueue(dq, 0, &ignored);
+    }
+    if (status == CCI__SCI_ERR_OK && (flags & CCI__SCI_FLAG_DMA_WAIT) && !(flags & CCI__SCI_FLAG_USE_CALLBACK)) {
+        (void)SCIWaitForDMAQueue(dq, CCI__SCI_INFINITE_TIMEOUT, 0, &status);
+    }
+    cci__sci_set(error, status);
+}
+
+CCI_API void SCIStartDmaTransfer(cci__sci_dma_queue_t dq, cci__sci_local_segment_t localSegment,
+                                 cci__sci_remote_segment_t remoteSegment, unsigned int localOffset, unsigned int size,
+                                 unsigned int remoteOffset, cci__sci_cb_dma_t callback, void *callbackArg,
+                                 unsigned int flags, cci__sci_error_t *error) {
+    cci__dis_dma_vec_t piece;
+    piece.size = size;
+    piece.local_offset = localOffset;
+    piece.remote_offset = remoteOffset;
+    piece.flags = 0;
+    SCIStartDmaTransferVec(dq, localSegment, remoteSegment, 1, &piece, callback, callbackArg, flags, error);
+}
+
+#endif
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIGetLocalNodeId)(unsigned int adapterNo, unsigned int *nodeId, unsigned int flags,
                                                   cci__sci_error_t *error) {
@@ -5698,6 +6037,26 @@ static void cci__sci_set(cci__sci_error_t *error, cci__sci_error_t status) {
 CCI__SCI_IMPOSSIBLE(CCI__SCI_REFUSE, unsigned int)
 #if !CCI__SCI_SOFTWARE
 CCI__SCI_POSSIBLE(CCI__SCI_REFUSE, unsigned int)
+#ifdef CCI_SISCI_API
+CCI__SCI_LATER(CCI__SCI_REFUSE, unsigned int)
+#endif
+#endif
+
+#ifdef CCI_SISCI_API
+#define CCI__SCI_ERROR_TEXT(name, value) {value, "SCI_ERR_" #name},
+CCI_API const char *SCIGetErrorString(cci__sci_error_t error) {
+    static const struct {
+        unsigned int value;
+        const char *text;
+    } texts[] = {CCI__SCI_ERRORS(CCI__SCI_ERROR_TEXT)};
+    size_t i;
+    for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (texts[i].value == (unsigned int)error) {
+            return texts[i].text;
+        }
+    }
+    return "no code of SISCI";
+}
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -6090,7 +6449,9 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  *      inbox: card 0      who owns it, sizes: written by the owner before it is offered
  *             ack 256     how far the peer has consumed what the owner sent, how many connections it has ended
  *             left 268    the peer has closed its endpoint, and with it all connections: not set by one that was killed
- *             sleep 320   the peer sleeps: it wants an interrupt; 328: the peer has closed its inbox to all others
+ *             sleep 320   through an adapter: the peer sleeps and wants an interrupt
+ *             ready 328   the peer has closed its inbox to all others
+ *             watch 332   what the peer wants to be told of by a mark (see "marks")
  *             busy 384    the peer is copying from or to the owner's registered memory
  *             done 448    answers to the owner's bounced RMAs; 480: what the owner may map of what it has asked for
  *             returns 512 blocks of the peer's inbox that are free again
@@ -6132,7 +6493,11 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  * A group is a broadcast segment with slots for messages (cci__sisci_group). Its receivers copy a message, and then look
  * whether it was overwritten meanwhile.
  *
- * Invariants: a link is in `hot` or `cold`; hot ones are looked at in each call, cold ones in turn. It is in `steps` too while
+ * Marks: a door has a bit for each link of its owner, which the peer sets when there is something to look at. Doors stay mapped
+ * while a link is open.
+ *
+ * Invariants: a link is in `hot` or `cold`; hot ones are looked at in each call, cold ones when they are marked, and in turn. It
+ * is in `timed` while something is under way that has a deadline. It is in `steps` too while
  * it is made or taken down, leads through an adapter, or a callback has told news of it. Whatever lies in an
  * inbox is read once, checked, and used as it was read; a peer that writes nonsense loses its link.
  * ================================================================================================================== */
@@ -6169,6 +6534,7 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_SLOTS 4u
 #define CCI__SISCI_SLOT_SIZE 32768u
 #define CCI__SISCI_REGIONS 4096u
+#define CCI__SISCI_SLAB 16u        /* of each kind at first; a further slab has as many as there are */
 #define CCI__SISCI_CONTROL 1024u   /* events about connections that are made at a time */
 #define CCI__SISCI_REQUESTS 1024u  /* that the program has not returned */
 #define CCI__SISCI_URI 48u         /* bytes of a peer's URI, behind a request's data */
@@ -6568,7 +6934,8 @@ typedef struct cci__sisci {
     uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
     cci__polls_t polls;
     uint32_t rounds, rma_calls, given, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
-    uint32_t send_total, recv_total, handshakes, hot_count;
+    uint32_t send_total, handshakes, hot_count;
+    uint32_t op_made, item_made, recv_made, control_made; /* all of these grow in slabs when they are first needed */
     uint32_t event_mask;
     uint32_t requests, refusals; /* that the program has not returned; that were answered with `busy` */
     cci_evq_t evq;
@@ -7579,8 +7946,33 @@ static void cci__sisci_drop_op(cci__sisci *ep, cci__sisci_op *op) {
     }
 }
 
+/* How many of a kind the next slab has, when `made` exist and there may be `most`. */
+static uint32_t cci__sisci_slab_of(uint32_t made, uint32_t most) {
+    return made < most ? cci__min32(cci__max32(made, CCI__SISCI_SLAB), most - made) : 0;
+}
+
+static void cci__sisci_add_ops(cci__sisci *ep) {
+    uint32_t count = cci__sisci_slab_of(ep->op_made, ep->send_total + CCI__SISCI_EXTRA_OPS);
+    cci__sisci_op *ops = count ? (cci__sisci_op *)cci__sisci_memory_of(ep, count * sizeof *ops) : NULL;
+    if (!ops) {
+        return;
+    }
+    ep->op_made += count;
+    while (count-- > 0) {
+        memset(&ops[count], 0, sizeof ops[count]);
+        ops[count].event.base.endpoint = &ep->base;
+        ops[count].event.pool = CCI_EVQ_OPERATION;
+        ops[count].event.next = ep->free_ops;
+        ep->free_ops = &ops[count].event;
+    }
+}
+
 static cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, void *context, int flags) {
-    cci__sisci_op *op = (cci__sisci_op *)(void *)ep->free_ops;
+    cci__sisci_op *op;
+    if (CCI__UNLIKELY(!ep->free_ops)) {
+        cci__sisci_add_ops(ep);
+    }
+    op = (cci__sisci_op *)(void *)ep->free_ops;
     if (!op) {
         return NULL;
     }
@@ -7676,9 +8068,29 @@ static void cci__sisci_free_item(cci__sisci *ep, cci__sisci_item *item) {
     ep->free_items = item;
 }
 
+/* Buffers for more messages that wait; their bytes are not touched until they are used. */
+static void cci__sisci_add_items(cci__sisci *ep) {
+    uint32_t count = cci__sisci_slab_of(ep->item_made, ep->send_total);
+    cci__sisci_item *items = count ? (cci__sisci_item *)cci__sisci_memory_of(ep, count * sizeof *items) : NULL;
+    uint8_t *bytes = items ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride) : NULL;
+    if (!bytes) {
+        return;
+    }
+    ep->item_made += count;
+    while (count-- > 0) {
+        memset(&items[count], 0, sizeof items[count]);
+        items[count].buffer = bytes + (size_t)count * ep->stride;
+        cci__sisci_free_item(ep, &items[count]);
+    }
+}
+
 static cci__sisci_item *cci__sisci_new_item(cci__sisci *ep, cci__sisci_conn *conn) {
-    cci__sisci_item *item = ep->free_items;
+    cci__sisci_item *item;
     uint8_t *buffer;
+    if (!ep->free_items) {
+        cci__sisci_add_items(ep);
+    }
+    item = ep->free_items;
     if (!item) {
         return NULL;
     }
@@ -7933,16 +8345,47 @@ static void cci__sisci_add_events(cci__sisci *ep, uint32_t pool, cci__sisci_even
     }
 }
 
+static void cci__sisci_add_control(cci__sisci *ep) {
+    uint32_t count = cci__sisci_slab_of(ep->control_made, CCI__SISCI_CONTROL);
+    cci__sisci_event *more;
+    count = count ? count : CCI__SISCI_CONTROL;
+    more = (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *more);
+    if (more) {
+        ep->control_made += count;
+        cci__sisci_add_events(ep, CCI_EVQ_CONTROL, more, count);
+    }
+}
+
 /* An event about a connection; more are made when all are in use. */
 static cci_evq_event_t *cci__sisci_control_event(cci__sisci *ep) {
     if (!ep->evq.free_events[CCI_EVQ_CONTROL]) {
-        cci__sisci_event *more = (cci__sisci_event *)cci__sisci_memory_of(ep, CCI__SISCI_CONTROL * sizeof *more);
-        if (!more) {
-            return NULL;
-        }
-        cci__sisci_add_events(ep, CCI_EVQ_CONTROL, more, CCI__SISCI_CONTROL);
+        cci__sisci_add_control(ep);
     }
     return cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+}
+
+/* More buffers for messages that come, with their events, up to what the program has allowed. */
+static int cci__sisci_add_recv(cci__sisci *ep) {
+    uint32_t count = cci__sisci_slab_of(ep->recv_made, ep->recv_buf_count);
+    cci_evq_buffer_t *buffers = count ? (cci_evq_buffer_t *)cci__sisci_memory_of(ep, count * sizeof *buffers) : NULL;
+    cci__sisci_event *events = buffers ? (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *events) : NULL;
+    uint8_t *bytes = events ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride) : NULL;
+    if (!bytes) {
+        return 0;
+    }
+    cci__sisci_add_events(ep, CCI_EVQ_RECV, events, count);
+    cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->stride, count);
+    cci_evq_limit_buffers(&ep->evq, ep->recv_buf_count);
+    ep->recv_made += count;
+    return 1;
+}
+
+/* A buffer for what comes, or NULL. */
+static cci_evq_buffer_t *cci__sisci_take_buffer(cci__sisci *ep) {
+    if (!ep->evq.free_buffers) {
+        (void)cci__sisci_add_recv(ep);
+    }
+    return cci_evq_take_buffer(&ep->evq);
 }
 
 /* ---- the connections of a link ---- */
@@ -8083,8 +8526,15 @@ static void cci__sisci_post_about(cci_evq_fifo_t *fifo, cci__sisci_conn *conn, c
  * and then behind the completions. */
 static void cci__sisci_post_ends(cci__sisci *ep) {
     cci_evq_event_t *event;
-    while (!cci__list_empty(&ep->ending) && (event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL)) != NULL) {
+    while (!cci__list_empty(&ep->ending)) {
         cci__sisci_conn *conn = CCI__CONTAINER(ep->ending.next, cci__sisci_conn, asked);
+        if (!ep->evq.free_events[CCI_EVQ_CONTROL] && ep->control_made < CCI__SISCI_CONTROL) {
+            cci__sisci_add_control(ep);
+        }
+        event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
+        if (!event) {
+            return;
+        }
         cci__list_remove(&conn->asked);
         cci__list_init(&conn->asked);
         event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
@@ -8841,7 +9291,10 @@ static void cci__sisci_take_voided(cci__sisci_link *link, const cci__sisci_conn 
 /* An event for a message, with a buffer unless the message stays where it is; NULL if there is none. */
 static inline cci_evq_event_t *cci__sisci_message_event(cci__sisci *ep, int in_place) {
     cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
-    if (event && !in_place && (event->buffer = cci_evq_take_buffer(&ep->evq)) == NULL) {
+    if (CCI__UNLIKELY(!event) && cci__sisci_add_recv(ep)) {
+        event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+    }
+    if (event && !in_place && (event->buffer = cci__sisci_take_buffer(ep)) == NULL) {
         cci_evq_return_event(&ep->evq, event);
         event = NULL;
     }
@@ -8949,7 +9402,7 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
     if (link->state != CCI__SISCI_OPEN) {
         return CCI__SISCI_TAKEN; /* nobody is there to be answered */
     }
-    buffer = ep->requests < CCI__SISCI_REQUESTS ? cci_evq_take_buffer(&ep->evq) : NULL;
+    buffer = ep->requests < CCI__SISCI_REQUESTS ? cci__sisci_take_buffer(ep) : NULL;
     event = buffer ? cci__sisci_control_event(ep) : NULL;
     conn = event ? cci__sisci_open_conn(ep, link, (cci_conn_attribute_t)head[2], NULL) : NULL;
     if (!conn) {
@@ -9732,6 +10185,16 @@ static int cci__sisci_leave_far_hello(cci__sisci_link *link, cci__sisci_door *do
     return link->interrupt != NULL;
 }
 
+/* What lies in the server's memory is of another version: there is no use in asking again. */
+static void cci__sisci_refuse_version(cci__sisci *ep, const cci__sisci_link *link) {
+    cci__sisci_conn *conn;
+    cci_log(CCI_LOG_ERROR, "sisci: the server has another version of cci_sisci.h");
+    while ((conn = cci__sisci_conn_at(ep, link->conns)) != NULL) {
+        cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
+        cci__sisci_close_conn(ep, conn);
+    }
+}
+
 /* Leaves the numbers of both inboxes at the door; 0 if there is no room. */
 static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
     cci__sci_error_t error;
@@ -9742,6 +10205,8 @@ static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
     if (error != CCI__SCI_ERR_OK || cci__sisci_load(&door->magic) != CCI__SISCI_MAGIC) {
         if (error != CCI__SCI_ERR_OK) {
             link->door_map = NULL;
+        } else if (cci__sisci_load(&door->magic) >> 8 == CCI__SISCI_MAGIC >> 8) {
+            cci__sisci_refuse_version(ep, link);
         }
         return 0;
     }
@@ -10896,6 +11361,9 @@ static uint64_t cci__sisci_timers(cci__sisci *ep) {
     if (cci__sisci_must_look(ep)) {
         earliest_ns = cci__min64(earliest_ns, ep->now_ns + CCI__MS);
     }
+    if (!ep->port) {
+        earliest_ns = cci__min64(earliest_ns, ep->now_ns + CCI__SCI_LOOK_MS * CCI__MS); /* after the names in the directory */
+    }
     if (ep->handshakes > 0 || ep->paused > 0) {
         earliest_ns = cci__min64(earliest_ns, ep->now_ns + 10 * CCI__MS);
     }
@@ -11088,7 +11556,7 @@ static int cci__sisci_pump(cci__sisci *ep) {
         cci__sisci_look_at_stuck(ep);
     }
     came = cci__sisci_serve_hot(ep);
-    if (ep->mark_count > 0) {
+    if (!cci__list_empty(&ep->cold) || (ep->mark_count > 0 && cci__sisci_is_sleeper(ep))) {
         came |= cci__sisci_follow_marks(ep);
     }
     if (ep->groups) {
@@ -11297,65 +11765,19 @@ static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op) {
 
 /* ---- creation and destruction ---- */
 
-static int cci__sisci_add_ops(cci__sisci *ep, uint32_t count) {
-    cci__sisci_op *ops = (cci__sisci_op *)cci__sisci_memory_of(ep, count * sizeof *ops);
-    if (!ops) {
-        return 0;
-    }
-    while (count-- > 0) {
-        memset(&ops[count], 0, sizeof ops[count]);
-        ops[count].event.base.endpoint = &ep->base;
-        ops[count].event.pool = CCI_EVQ_OPERATION;
-        ops[count].event.next = ep->free_ops;
-        ep->free_ops = &ops[count].event;
-    }
-    return 1;
-}
-
-/* Buffers for `count` more messages that wait; their bytes are not touched until they are used. */
-static int cci__sisci_add_send(cci__sisci *ep, uint32_t count) {
-    cci__sisci_item *items = (cci__sisci_item *)cci__sisci_memory_of(ep, count * sizeof *items);
-    uint8_t *bytes = items ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride) : NULL;
-    if (!bytes || !cci__sisci_add_ops(ep, count)) {
-        return 0;
-    }
-    ep->send_total += count;
-    while (count-- > 0) {
-        memset(&items[count], 0, sizeof items[count]);
-        items[count].buffer = bytes + (size_t)count * ep->stride;
-        cci__sisci_free_item(ep, &items[count]);
-    }
-    return 1;
-}
-
-static int cci__sisci_add_recv(cci__sisci *ep, uint32_t count) {
-    cci_evq_buffer_t *buffers = (cci_evq_buffer_t *)cci__sisci_memory_of(ep, count * sizeof *buffers);
-    cci__sisci_event *events = (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *events);
-    uint8_t *bytes = (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride);
-    if (!buffers || !events || !bytes) {
-        return 0;
-    }
-    cci__sisci_add_events(ep, CCI_EVQ_RECV, events, count);
-    cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->stride, count);
-    ep->recv_total += count;
-    return 1;
-}
-
 static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
-    cci__sisci_event *control = (cci__sisci_event *)cci__sisci_memory_of(ep, CCI__SISCI_CONTROL * sizeof *control);
     uint8_t **slabs = (uint8_t **)cci__sisci_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs);
     ep->regions = (cci_rma_region_t *)cci__sisci_memory_of(ep, CCI__SISCI_REGIONS * sizeof *ep->regions);
-    if (!control || !slabs || !ep->regions) {
+    if (!slabs || !ep->regions) {
         return 0;
     }
     cci_evq_init(&ep->evq);
-    cci__sisci_add_events(ep, CCI_EVQ_CONTROL, control, CCI__SISCI_CONTROL);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__sisci_conn), slabs);
-    cci_rma_table_init(&ep->rma, keys + 2, ep->regions, CCI__SISCI_REGIONS, NULL, 0, NULL, 0, NULL, 0);
+    cci_rma_table_init(&ep->rma, keys + 2, ep->regions, CCI__SISCI_SLAB, NULL, 0, NULL, 0, NULL, 0);
     ep->rma.endpoint_id = keys[4];
     ep->evq.recv_limit = ep->recv_buf_count;
-    return cci__sisci_add_ops(ep, CCI__SISCI_EXTRA_OPS) && cci__sisci_add_send(ep, ep->send_buf_count) &&
-           cci__sisci_add_recv(ep, ep->recv_buf_count);
+    ep->send_total = ep->send_buf_count;
+    return 1;
 }
 
 /* A number from 1 on, or 0 when the text is none. */
@@ -11368,6 +11790,14 @@ static uint32_t cci__sisci_number(const char *text) {
     return *at || at == text || n > UINT32_MAX ? 0 : (uint32_t)n;
 }
 
+/* Says in the log what there is not enough of for an endpoint. */
+static int cci__sisci_lack(const char *what, int status) {
+    char text[200];
+    snprintf(text, sizeof text, "sisci: no endpoint for lack of %s%s%s", what, errno ? ": " : "", errno ? strerror(errno) : "");
+    cci_log(CCI_LOG_ERROR, text);
+    return status;
+}
+
 static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
     cci__sci_error_t error;
     uint32_t id = service ? cci__sisci_number(service) : ep->device.service;
@@ -11376,20 +11806,21 @@ static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
     }
     error = cci__sisci_make_segment(ep, &ep->door_segment, &id, CCI__SISCI_DOOR_SIZE, cci__sisci_on_visit, NULL);
     if (error != CCI__SCI_ERR_OK) {
-        return error == CCI__SCI_ERR_SEGMENTID_USED ? CCI_EBUSY : CCI_ERROR;
+        return error == CCI__SCI_ERR_SEGMENTID_USED ? (int)CCI_EBUSY
+                                                    : cci__sisci_lack("shared memory, or descriptors for it", CCI_ERROR);
     }
     ep->service = id;
     ep->door = (cci__sisci_door *)ep->sci->call.SCIMapLocalSegment(
         ep->door_segment, &ep->door_map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
         ep->door_map = NULL;
-        return CCI_ENOMEM;
+        return cci__sisci_lack("address space", CCI_ENOMEM);
     }
     if (ep->port) {
         memset(ep->door, 0, CCI__SISCI_DOOR_SIZE);
     }
     if (!cci__sisci_make_interrupt(ep)) {
-        return CCI_ERROR;
+        return cci__sisci_lack("descriptors for an interrupt", CCI_ERROR);
     }
     ep->door->interrupt = ep->interrupt_number;
     cci__sisci_store(&ep->door->magic, CCI__SISCI_MAGIC);
@@ -11478,6 +11909,7 @@ static int cci__sisci_start(cci__sisci *ep, const char *service) {
     if (cci_random(keys, sizeof keys) != CCI_SUCCESS || cci_random(&ep->probe, sizeof ep->probe) != CCI_SUCCESS) {
         return CCI_ERROR;
     }
+    errno = 0;
     status = cci__sisci_open_sd(ep);
     if (status != CCI_SUCCESS) {
         return status;
@@ -11487,9 +11919,9 @@ static int cci__sisci_start(cci__sisci *ep, const char *service) {
         return status;
     }
     if (!cci__sisci_allocate(ep, keys)) {
-        return CCI_ENOMEM;
+        return cci__sisci_lack("memory", CCI_ENOMEM);
     }
-    return cci__sisci_open_handle(ep) ? CCI_SUCCESS : CCI_ERROR;
+    return cci__sisci_open_handle(ep) ? (int)CCI_SUCCESS : cci__sisci_lack("descriptors for an OS handle", CCI_ERROR);
 }
 
 static const cci_endpoint_ops_t *cci__sisci_ops(void);
@@ -11923,7 +12355,7 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     }
     status = cci__sisci_next(ep, event);
     if (status != CCI_SUCCESS && ep->evq.recv_out > 0 &&
-        (ep->evq.recv_out >= ep->evq.recv_limit || ep->evq.free_buffer_count == 0)) {
+        (ep->evq.recv_out >= ep->evq.recv_limit || (ep->evq.free_buffer_count == 0 && ep->recv_made >= ep->recv_buf_count))) {
         status = CCI_ENOBUFS; /* the program holds what messages are received in */
     }
     if (cci__sisci_is_sleeper(ep)) {
@@ -11978,19 +12410,13 @@ static int cci__sisci_set_send_count(cci__sisci *ep, uint32_t count) {
     if (count == 0 || count > 65536) {
         return CCI_ERANGE;
     }
-    if (count > ep->send_total && !cci__sisci_add_send(ep, count - ep->send_total)) {
-        return CCI_ENOMEM;
-    }
-    ep->send_buf_count = cci__max32(count, ep->send_total);
+    ep->send_buf_count = ep->send_total = cci__max32(count, ep->send_total);
     return CCI_SUCCESS;
 }
 
 static int cci__sisci_set_recv_count(cci__sisci *ep, uint32_t count) {
     if (count == 0 || count > 65536) {
         return CCI_ERANGE;
-    }
-    if (count > ep->recv_total && !cci__sisci_add_recv(ep, count - ep->recv_total)) {
-        return CCI_ENOMEM;
     }
     cci_evq_limit_buffers(&ep->evq, count);
     ep->evq.recv_limit = count;
@@ -12376,6 +12802,9 @@ static int cci__sisci_rma_register(cci_endpoint_base_t *base, void *start, uint6
         return CCI_EINVAL;
     }
     cci__sisci_lock(ep);
+    if (ep->rma.used == ep->rma.region_count) {
+        cci_rma_add_regions(&ep->rma, cci__sisci_slab_of(ep->rma.region_count, CCI__SISCI_REGIONS));
+    }
     region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
     if (region && ep->shared) {
         cci__sisci_show(ep, region);

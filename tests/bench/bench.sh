@@ -59,6 +59,9 @@ $cc $cflags -I. -o build/bench_sleep tests/bench/bench_sleep.c -pthread || die '
 # shellcheck disable=SC2086
 $cc $cflags -I. -o build/bench_cores tests/bench/bench_cores.c -pthread || die 'building bench_cores failed'
 
+# shellcheck disable=SC2086
+$cc $cflags -I. -o build/bench_links tests/bench_links.c -pthread || die 'building bench_links failed'
+
 work=$(mktemp -d) || exit 1
 server=
 stop_server() {
@@ -314,6 +317,13 @@ keep() { awk -F, -v name="$1" '{ print name "-" $1 "-" $2, $3 }' >>"$data"; }
 
 timeout 120 build/bench_calls link >"$work/calls.log" || complain 'bench_calls link failed'
 keep link <"$work/calls.log"
+timeout 300 build/bench_links "$rounds" >>"$data" || complain 'bench_links failed'
+for count in 1 10 100; do
+    have valgrind || continue
+    timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=answer \
+        build/bench_links steps "$count" 2>"$work/valgrind.log" >"$work/links.log"
+    sed -n "s/.*Collected *: *\([0-9]*\).*/links-steps-$count \1/p" "$work/valgrind.log" >>"$data"
+done
 [ "$only_shared" = 0 ] || set -- # nothing of UDP
 for what in ${1:+traffic memory}; do
     timeout 120 build/bench_calls "$what" >"$work/calls.log" || complain "bench_calls $what failed"
@@ -373,12 +383,31 @@ function only(name) { return value[name, 1] }
 function fact(text, figure, target, good) {
     printf "| %s | %s | %s | %s |\n", text, figure, target, good ? "PASS" : "miss"
 }
+function links(what, kind, count, scale,    i, n, text) {
+    text = ""
+    for (i = 1; i <= count; i++) {
+        n = 10 ^ (i - 1)
+        if (!value["links-" what "-" n, 1]) return "not measured"
+        text = text (i > 1 ? " · " : "") (kind ? unit(median("links-" what "-" n) * scale, kind) : only("links-" what "-" n) / 20000)
+    }
+    return text
+}
 function costs() {
     print "| cost | figure | target | |"
     print "| --- | ---: | ---: | --- |"
     if (count["link-segment_bytes-1"])
         printf "| shared memory of a sisci link, both sides, bytes: reserved · used after a message each way | %s · %s | | |\n",
             only("link-segment_bytes-1"), only("link-resident_bytes-1")
+    if (count["links-trip-1"] && count["links-trip-1000"]) {
+        fact("a server with 1 · 10 · 100 · 1,000 links, half a round trip of any of them", links("trip", "us", 4, 1e-3), "≤ 2 ×",
+            median("links-trip-1000") <= 2 * median("links-trip-1"))
+        fact("the same, 64 B messages of any of them", links("rate", "msg", 4, 1), "≥ 1/1.5",
+            1.5 * median("links-rate-1000") >= median("links-rate-1"))
+        printf "| the same, endpoints opened and connected per second | %.0f | | |\n", median("links-open-1000")
+    }
+    if (count["links-steps-1"] && count["links-steps-100"])
+        fact("the same, instructions of the server for a request: 1 · 10 · 100 links", links("steps", "", 3, 1), "≤ 2.5 ×",
+            only("links-steps-100") <= 2.5 * only("links-steps-1"))
     if (count["link-connection_bytes-256"])
         fact("a further connection over a sisci link, bytes", only("link-connection_bytes-256"), "≤ 512",
             only("link-connection_bytes-256") <= 512)

@@ -538,6 +538,57 @@ static void SCIMapSegment_READONLY_can_not_be_written_through(void **state) {
     finish(&p);
 }
 
+static void copies_into_a_READONLY_map_are_ACCESS_and_copies_out_of_it_are_made(void **state) {
+    pair p = begin();
+    sci_map_t all, map, theirs;
+    sci_sequence_t sequence;
+    sci_block_transfer_t block;
+    uint32_t word = 9;
+    volatile uint32_t *writable = map_local(p.local, &all, SIZE);
+    volatile void *base = NULL, *both[2];
+    (void)state;
+    OK(base = SCIMapRemoteSegment(p.remote, &map, 0, SIZE, NULL, SCI_FLAG_READONLY_MAP, &error));
+    OK(SCICreateMapSequence(map, &sequence, 0, &error));
+    writable[0] = 5;
+    both[0] = both[1] = base;
+    GIVES(SCI_ERR_ACCESS, SCIMemCpy(sequence, &word, map, 0, 4, 0, &error));
+    GIVES(SCI_ERR_ACCESS, SCIMemCopy(&word, map, 0, 4, SCI_FLAG_ERROR_CHECK, &error));
+    GIVES(SCI_ERR_ACCESS, SCIMemCpy_dual(sequence, sequence, &word, map, map, 0, 4, 0, &error));
+    GIVES(SCI_ERR_ACCESS, SCIMemWrite(&word, base, 4, 0, &error));
+    GIVES(SCI_ERR_ACCESS, SCIMemWrite(&word, (volatile char *)base + SIZE - 4, 4, 0, &error));
+    GIVES(SCI_ERR_ACCESS, SCIMemWrite_mcast(&word, both, 4, 2, 0, &error));
+    GIVES(SCI_ERR_ACCESS, SCITransferBlock(all, 4, map, 0, 4, 0, &error));
+    (void)map_remote(p.remote, &theirs, SIZE);
+    GIVES(SCI_ERR_ACCESS, SCITransferBlockAsync(theirs, 4, map, 0, 4, &block, NULL, NULL, 0, &error));
+    OK(SCIUnmapSegment(theirs, 0, &error));
+    TRUE(writable[0] == 5);
+    OK(SCIMemCpy(sequence, &word, map, 0, 4, SCI_FLAG_BLOCK_READ, &error));
+    TRUE(word == 5);
+    OK(SCITransferBlock(map, 0, all, 8, 4, 0, &error));
+    TRUE(writable[2] == 5);
+    OK(SCIRemoveSequence(sequence, 0, &error));
+    OK(SCIUnmapSegment(map, 0, &error));
+    OK(SCIMemWrite(&word, writable + 1, 4, 0, &error)); /* where the address is used again it can be written to */
+    OK(SCIUnmapSegment(all, 0, &error));
+    finish(&p);
+}
+
+static void a_segment_that_is_larger_than_files_may_be_is_NOSPC(void **state) {
+    struct rlimit old, small;
+    sci_desc_t sd = open_device();
+    sci_local_segment_t segment;
+    sci_error_t status = SCI_ERR_OK;
+    (void)state;
+    TRUE(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    small = old;
+    small.rlim_cur = SIZE - 1;
+    TRUE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    SCICreateSegment(sd, &segment, 77, SIZE, NULL, NULL, 0, &status);
+    TRUE(setrlimit(RLIMIT_FSIZE, &old) == 0);
+    TRUE(status == SCI_ERR_NOSPC);
+    close_device(sd);
+}
+
 static void SCIUnmapSegment_is_BUSY_while_a_sequence_uses_the_map(void **state) {
     pair p = begin();
     sci_map_t map;
@@ -1686,6 +1737,8 @@ int main(void) {
         TEST(SCIMapSegment_shows_all_sides_the_same_memory),
         TEST(SCIMapSegment_takes_a_suggested_address),
         TEST(SCIMapSegment_READONLY_can_not_be_written_through),
+        TEST(copies_into_a_READONLY_map_are_ACCESS_and_copies_out_of_it_are_made),
+        TEST(a_segment_that_is_larger_than_files_may_be_is_NOSPC),
         TEST(SCIUnmapSegment_is_BUSY_while_a_sequence_uses_the_map),
         TEST(SCICheckSequence_fails_once_for_good_and_is_pending_then),
         TEST(SCIMemCpy_copies_both_ways_within_the_map),

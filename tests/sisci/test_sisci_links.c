@@ -15,6 +15,13 @@ static int counting_settime(int fd, int flags, const struct itimerspec *value, s
     return timerfd_settime(fd, flags, value, old);
 }
 
+/* A sanitizer keeps memory of its own beside each byte. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#else
+#define IS_SANITIZED 0
+#endif
+
 #define timerfd_settime counting_settime
 #define CCI_IMPLEMENTATION
 #include "tests/support/sisci.h"
@@ -22,6 +29,9 @@ static int counting_settime(int fd, int flags, const struct itimerspec *value, s
 #include "tests/support/harness.h"
 
 #include <grp.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <sched.h>
 #include <sys/mount.h>
 
@@ -681,6 +691,64 @@ static void links_that_wait_for_buffers_get_them_in_turn(void **state) {
     close_wheel(w);
 }
 
+/* ---- many endpoints ----------------------------------------------------------------------------------------------------------- */
+
+static unsigned int count_sockets(void) {
+    FILE *list = fopen("/proc/net/unix", "r");
+    unsigned int count = 0;
+    char line[512];
+    TRUE(list != NULL);
+    while (fgets(line, sizeof line, list)) {
+        count += strstr(line, directory) != NULL; /* those that were let in have their listener's name */
+    }
+    fclose(list);
+    return count;
+}
+
+/* Whoever opens an endpoint leaves those alone that are there, also when names are looked after. */
+static void endpoints_that_are_opened_connect_to_no_other(void **state) {
+    enum { ENDPOINTS = 60 };
+    cci_endpoint_t *ep[ENDPOINTS];
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < ENDPOINTS; i++) {
+        TRUE(cci_create_endpoint(NULL, 0, &ep[i], NULL) == CCI_SUCCESS);
+    }
+    TRUE(count_sockets() == ENDPOINTS && count_names("o") == ENDPOINTS);
+    for (i = 0; i < ENDPOINTS; i++) {
+        TRUE(cci_destroy_endpoint(ep[i]) == CCI_SUCCESS);
+    }
+}
+
+static long resident_bytes(void) {
+    FILE *file = fopen("/proc/self/statm", "r");
+    long size = 0, resident = 0;
+    TRUE(file != NULL && fscanf(file, "%ld %ld", &size, &resident) == 2);
+    fclose(file);
+    return resident * sysconf(_SC_PAGESIZE);
+}
+
+static void an_idle_endpoint_takes_less_than_64_kibibytes(void **state) {
+    enum { ENDPOINTS = 60 };
+    cci_endpoint_t *ep[ENDPOINTS];
+    long before;
+    uint32_t i;
+    (void)state;
+    TRUE(cci_create_endpoint(NULL, 0, &ep[0], NULL) == CCI_SUCCESS); /* the first brings what all share */
+#ifdef __GLIBC__
+    malloc_trim(0); /* what earlier tests have used is not there any more */
+#endif
+    before = resident_bytes();
+    for (i = 1; i < ENDPOINTS; i++) {
+        TRUE(cci_create_endpoint(NULL, 0, &ep[i], NULL) == CCI_SUCCESS);
+    }
+    print_message("%ld bytes each\n", (resident_bytes() - before) / (ENDPOINTS - 1));
+    TRUE(resident_bytes() - before < (ENDPOINTS - 1) * 65536L || IS_SANITIZED);
+    for (i = 0; i < ENDPOINTS; i++) {
+        TRUE(cci_destroy_endpoint(ep[i]) == CCI_SUCCESS);
+    }
+}
+
 /* ---- alarms ----------------------------------------------------------------------------------------------------------------- */
 
 /* Round trips between two sleepers: each message has a deadline, and each of these is later than the one before. */
@@ -1036,6 +1104,82 @@ static void containers_that_share_the_directory_reach_each_other_through_the_inb
     AWAIT(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
 }
 
+static void a_server_of_another_version_refuses_a_client_at_once(void **state) {
+    side_t *server = open_door(), *client = side_open();
+    cci_event_t *event;
+    (void)state;
+    cci__sisci_store(&inside(server->ep)->door->magic, CCI__SISCI_MAGIC - 1);
+    request(client, CCI_CONN_ATTR_RO, 0);
+    event = await(client, CCI_EVENT_CONNECT);
+    TRUE(event->connect.status == CCI_ECONNREFUSED && strstr(log_text, "another version") != NULL);
+    drop(event);
+    cci__sisci_store(&inside(server->ep)->door->magic, CCI__SISCI_MAGIC);
+    request(client, CCI_CONN_ATTR_RO, 0);
+    try_connection(await_connection(client), server);
+}
+
+/* ---- the directory ---------------------------------------------------------------------------------------------------------- */
+
+/* Removes all names, and the directory too. */
+static void wipe(int with_directory) {
+    nftw(directory, forget_entry, 8, FTW_DEPTH | FTW_PHYS);
+    TRUE(!with_directory || rmdir(directory) == 0);
+}
+
+static void a_server_whose_names_were_wiped_is_found_again(void **state) {
+    side_t *server = open_door(), *client = side_open(), *late = NULL;
+    cci_connection_t *first;
+    int i;
+    (void)state;
+    request(client, CCI_CONN_ATTR_RO, 0);
+    first = await_connection(client);
+    for (i = 0; i < 2; i++) {
+        wipe(i);
+        inside(server->ep)->sd->names_ns = inside(client->ep)->sd->names_ns = 0; /* it is time to look */
+        if (i) {
+            inside(late->ep)->sd->names_ns = 0;
+        }
+        AWAIT(inside(server->ep)->sd->names_ns != 0 && inside(client->ep)->sd->names_ns != 0 &&
+              (late == NULL || inside(late->ep)->sd->names_ns != 0));
+        TRUE(count_names("o") == (i ? 3 : 2)); /* theirs, and that of the one who came meanwhile */
+        late = side_open();
+        request(late, CCI_CONN_ATTR_RO, 0);
+        try_connection(await_connection(late), server);
+        try_connection(first, server); /* what is open goes on */
+    }
+}
+
+static void a_directory_that_belongs_to_another_user_is_passed_over_with_a_message(void **state) {
+    static char place[128], home[128];
+    cci_endpoint_t *ep;
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("only root can give a directory away\n");
+        skip();
+    }
+    unsetenv("CCI_SISCI_DIR");
+    unsetenv("XDG_RUNTIME_DIR");
+    snprintf(place, sizeof place, "%s/cci-sisci-0", directory);
+    snprintf(home, sizeof home, "%s/home", directory);
+    TRUE(mkdir(place, 0700) == 0 && chown(place, OTHER_USER, 0) == 0 && mkdir(home, 0700) == 0);
+    setenv("HOME", home, 1);
+    shared_root = directory;
+    log_text[0] = '\0';
+    TRUE(cci_create_endpoint(NULL, 0, &ep, NULL) == CCI_SUCCESS);
+    TRUE(strstr(log_text, "belongs to another user") != NULL && strstr(inside(ep)->sd->path, "/.cci-sisci") != NULL);
+    TRUE(cci_destroy_endpoint(ep) == CCI_SUCCESS);
+    TRUE(chown(place, 0, 0) == 0); /* the user has it back */
+    TRUE(cci_create_endpoint(NULL, 0, &ep, NULL) == CCI_SUCCESS && strcmp(inside(ep)->sd->path, place) == 0);
+    TRUE(cci_destroy_endpoint(ep) == CCI_SUCCESS);
+    setenv("XDG_RUNTIME_DIR", home, 1); /* a session's own comes first */
+    TRUE(cci_create_endpoint(NULL, 0, &ep, NULL) == CCI_SUCCESS && strstr(inside(ep)->sd->path, "home/cci-sisci") != NULL);
+    TRUE(cci_destroy_endpoint(ep) == CCI_SUCCESS);
+    unsetenv("XDG_RUNTIME_DIR");
+    shared_root = "/dev/shm";
+    setenv("CCI_SISCI_DIR", directory, 1);
+    wipe(0);
+}
+
 /* ---- limits -------------------------------------------------------------------------------------------------------------- */
 
 static void thousands_of_connections_share_a_link(void **state) {
@@ -1074,7 +1218,9 @@ static int connect_with(rlim_t spare) {
     int i, status = CCI_SUCCESS, works = 0;
     set_descriptor_limit(descriptors_end() + spare);
     for (i = 0; i < 2 && status == CCI_SUCCESS; i++) {
+        log_text[0] = '\0';
         status = cci_create_endpoint_at(NULL, i ? NULL : DOOR, 0, &ep[i], NULL);
+        TRUE(status == CCI_SUCCESS || strstr(log_text, strerror(EMFILE)) != NULL); /* the log says what is missing */
         if (status != CCI_SUCCESS && status != CCI_ERROR) {
             failed(__LINE__, "cci_create_endpoint_at", (unsigned int)status);
         }
@@ -1112,6 +1258,22 @@ static void who_runs_out_of_descriptors_is_told_and_leaves_nothing_behind(void *
         TRUE(count_descriptors() == descriptors && count_names(NULL) == names && live_blocks == blocks);
     }
     TRUE(spare > 10 && worked == 3);
+}
+
+/* The kernel would kill a process that makes a file longer than it may. */
+static void a_limit_of_file_sizes_is_a_status_and_a_line_in_the_log(void **state) {
+    struct rlimit old, small;
+    cci_endpoint_t *ep = NULL;
+    int status;
+    (void)state;
+    TRUE(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    small = old;
+    small.rlim_cur = 1024;
+    TRUE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    log_text[0] = '\0';
+    status = cci_create_endpoint(NULL, 0, &ep, NULL);
+    TRUE(setrlimit(RLIMIT_FSIZE, &old) == 0);
+    TRUE(status == CCI_ERROR && strstr(log_text, strerror(EFBIG)) != NULL);
 }
 
 static void a_link_goes_on_when_there_is_no_descriptor_for_another(void **state) {
@@ -1210,6 +1372,8 @@ int main(void) {
         LINK_TEST(a_message_of_any_of_many_links_is_found_in_the_next_calls),
         LINK_TEST(a_sleeper_with_many_links_is_woken_by_any_of_them_and_looks_at_few),
         LINK_TEST(links_that_wait_for_buffers_get_them_in_turn),
+        LINK_TEST(endpoints_that_are_opened_connect_to_no_other),
+        LINK_TEST(an_idle_endpoint_takes_less_than_64_kibibytes),
         LINK_TEST(a_sleeper_sets_its_alarm_when_a_deadline_moves_to_an_earlier_time_and_never_else),
         LINK_TEST(of_a_dead_peer_only_the_handles_stay_until_they_are_closed),
         LINK_TEST(what_a_stopped_peer_does_not_take_in_time_breaks_the_connection_silent_or_not),
@@ -1219,6 +1383,10 @@ int main(void) {
         LINK_TEST(containers_that_share_the_directory_reach_each_other_through_the_inboxes),
         LINK_TEST(thousands_of_connections_share_a_link),
         LINK_TEST(who_runs_out_of_descriptors_is_told_and_leaves_nothing_behind),
+        LINK_TEST(a_server_of_another_version_refuses_a_client_at_once),
+        LINK_TEST(a_server_whose_names_were_wiped_is_found_again),
+        LINK_TEST(a_directory_that_belongs_to_another_user_is_passed_over_with_a_message),
+        LINK_TEST(a_limit_of_file_sizes_is_a_status_and_a_line_in_the_log),
         LINK_TEST(a_link_goes_on_when_there_is_no_descriptor_for_another),
         LINK_TEST(who_can_let_nobody_in_says_so_once_until_somebody_came_in),
     };
