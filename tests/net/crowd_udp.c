@@ -28,7 +28,7 @@
 #include <sys/wait.h>
 
 #define HALF_PATH_NS ((uint64_t)10000000u)
-#define PATIENCE_S ((uint64_t)300)
+#define PATIENCE_S ((uint64_t)200)
 enum { CLIENTS = 4, REQUEST_BYTES = 64, CONNECTING = 512, BATCH = 64, SLOTS = 32768, SLOT_BYTES = 1536, SOCKET_BUFFER_BYTES = 4 << 20 };
 
 typedef enum order { REST, TALK } order_t;

@@ -26,7 +26,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-enum { CLIENTS = 24, MEMBERS = 8, BYTES = 200, PATIENCE_S = 600 };
+enum { CLIENTS = 24, MEMBERS = 8, BYTES = 200, PATIENCE_S = 240 };
 
 static char config[256], log_text[4096];
 

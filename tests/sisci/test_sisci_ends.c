@@ -16,7 +16,7 @@ static int begin(void **state) {
     if (setup(state) != 0) {
         return -1;
     }
-    alarm(600); /* each wait has an end of its own, however busy the machine is */
+    alarm(240); /* each wait has an end of its own, however busy the machine is */
     on_sisci = 1;
     patience_s = 60;
     snprintf(config_text, sizeof config_text, "[shm]\ntransport = sisci\n");

@@ -68,7 +68,7 @@ static __attribute__((unused)) int is_one_sided; /* an RMA needs nothing of the 
 static __attribute__((unused)) int is_rc; /* each connection is a queue pair: the hardware answers for the program */
 static __attribute__((unused)) int is_lossy;
 static char config_text[2048];
-static unsigned patience_s = 300; /* real seconds until a wait is given up */
+static unsigned patience_s = 200; /* real seconds until a wait is given up */
 
 HARNESS_FN uint64_t real_now_ns(void) {
     struct timespec t;

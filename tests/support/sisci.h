@@ -96,7 +96,7 @@ static unsigned int descriptors_before;
 
 HELPER int setup(void **state) {
     (void)state;
-    alarm(600);
+    alarm(240);
     snprintf(directory, sizeof directory, "/dev/shm/cci-test-XXXXXX");
     if (!mkdtemp(directory)) return -1;
     descriptors_before = count_descriptors();
@@ -172,7 +172,7 @@ HELPER child start(void (*run)(int in, int out)) {
     if (c.pid == 0) {
         in_child = 1;
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
-        alarm(600);
+        alarm(240);
         close(to[1]);
         close(from[0]);
         run(to[0], from[1]);

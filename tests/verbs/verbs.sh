@@ -98,7 +98,7 @@ guest_prepare() {
 guest_boot() {
     for machine in "$@"; do
         place=$guest/$machine
-        [ -f "$place/architecture" ] || continue
+        [ -f "$place/architecture" ] && [ "$(seconds_left)" -gt 0 ] || continue
         sh tests/verbs/vm/boot.sh -a "$(cat "$place/architecture")" -m 1024 -t 3000 -o "$place/out" "$place/files" \
             'exec sh jobs' >"$place/log" 2>&1 &
         echo $! >"$place/process"
@@ -136,6 +136,7 @@ guest_job() {
             fail "the virtual machine ended before $1 had"
             return 1
         fi
+        [ "$(seconds_left)" -gt -60 ] || { fail "$1 in the virtual machine takes longer than the whole run may" && return 1; }
         sleep 0.2
     done
     status=$(cat "$binary.status")
@@ -153,8 +154,13 @@ guest_info() {
     check 'cci_info failed' [ "$status" -eq 0 ]
     for port in rxe0 rxe1; do check "cci_info does not show $port" grep -q "^ *[0-9]*\. $port  (up" "$binary.out"; done
 }
+# Ends the machines that still run.
+guest_abandon() {
+    [ "$guest_state" != runs ] || cat "$guest"/*/process 2>/dev/null | xargs kill 2>/dev/null
+}
 guest_end() {
     [ "$guest_state" = runs ] || { skip "${guest_state:-nothing else was asked of the machines}" && return; }
+    [ "$(seconds_left)" -gt 0 ] || guest_abandon
     wait
     for place in "$guest"/*; do
         [ -f "$place/ended" ] || continue
