@@ -2643,7 +2643,6 @@ CCI_API int cci_conn_has_listener(const cci_conn_t *conn) {
 /* The program has closed it: CLOSE is to be sent, see cci_conn_close_output(). */
 CCI_API void cci_conn_begin_close(cci_conn_t *conn) {
     conn->state = CCI_CONN_CLOSING;
-    conn->flags &= CCI__CONN_COUNTED;
     conn->tries = conn->step.in_line = 0;
 }
 
@@ -9702,6 +9701,7 @@ static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     ep->closing++;
     cci_conn_begin_close(&conn->conn);
+    conn->conn.flags &= CCI__CONN_COUNTED;
     cci__dgram_send_close(ep, conn);
     cci__dgram_schedule(ep, conn);
 }

@@ -2124,10 +2124,22 @@ static void rc_many(void **state) {
     assert_int_equal(rc_of(0)->closing + rc_of(1)->closing, 0);
 }
 
-/* More requests than the server may hold, which is also more than it has buffers for; all are repeated for the first time
- * in one round. */
+/* Would the server hear another client, of a network whose third byte is this? */
+static int rc_hears_client_of(uint8_t network) {
+    cci_link_addr_t from;
+    cci_conn_input_t in;
+    memset(&in, 0, sizeof in);
+    from = cci__rc_at(rc_of(1), 0)->conn.peer;
+    from.bytes[8 + 14] = network;
+    from.bytes[8 + 15] = 77;
+    in.from = &from;
+    return cci__rc_refusal(rc_of(1), &in) == NULL;
+}
+
+/* More requests than the server may hold of one network, which is also more than it has buffers for; all are repeated for the
+ * first time in one round. Others have the rest. */
 static void rc_busy(void **state) {
-    uint32_t i, count = CCI__RC_REQUESTS + 10;
+    uint32_t i, held = CCI__RC_REQUESTS / 4 * 3, count = CCI__RC_REQUESTS + 10;
     uint64_t due_ns;
     char uri[100];
     (void)state;
@@ -2140,14 +2152,17 @@ static void rc_busy(void **state) {
     while (now_ns() < due_ns) {
         (void)poll(NULL, 0, 1);
     }
-    ENDS_AWAIT(rc_side[1].requests == CCI__RC_REQUESTS && strstr(log_text, "clients have to wait") != NULL);
+    ENDS_AWAIT(rc_side[1].requests == held && strstr(log_text, "clients have to wait: one network") != NULL);
+    assert_true(rc_hears_client_of(1)); /* 127.0.1.0/24 */
+    assert_false(rc_hears_client_of(0));
     snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.1]/%lu", (unsigned long)rc_of(0)->hw->qp->qp_num);
     assert_string_equal(rc_side[1].uri, uri);
     holds_requests = 0;
-    for (i = 0; i < CCI__RC_REQUESTS; i++) {
+    for (i = 0; i < held; i++) {
         rc_take(1, rc_side[1].held[i]);
     }
     ENDS_AWAIT(rc_side[0].opened == count && rc_side[1].opened == count);
+    assert_true(rc_hears_client_of(0));
 }
 
 /* ---- adapters and their ways ---------------------------------------------------------------------------------------- */
