@@ -157,8 +157,9 @@
  * that had come are still received. CCI_EVENT_DISCONNECT, if CCI_OPT_ENDPT_EVENT_MASK asks for it, comes behind all that.
  * A process that is killed says nothing: it is noticed by the send timeout, or by `probe_idle` where nothing is sent.
  * A server with 1,024 requests that its program has not returned, or without memory for another connection, answers
- * "busy" and says so in its log; the client asks again until its time for connecting is over. In a request, `peer_uri`
- * names the GID and the queue pair of who asks.
+ * "busy" and says so in its log; the client asks again until its time for connecting is over. One network (IPv4 /24, or the
+ * subnet of a GID) gets three quarters at most of what is left of the requests and of 2^20 connections. In a request,
+ * `peer_uri` names the GID and the queue pair of who asks.
  *   A program's own encryption (cci_setup()) and crc don't hold here.
  *
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
