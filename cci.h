@@ -20,7 +20,7 @@
  *     >>link        the table that a mover of datagrams fills in
  *     >>base        load and store, keyed hash, checksum, lists, ranges, timing wheel, congestion
  *     >>evq         events and receive buffers
- *     >>conn        connection table and handshake
+ *     >>conn        connections: table, handshake, end, a peer that moves
  *     >>rel         reliability protocol: acknowledgements, loss, order, pace
  *     >>rma         registrations, placement, reads
  *     >>dgram       the datagram endpoint: joins the layers over one link
@@ -1903,7 +1903,7 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
 /* ==================================================================================================================
  * >>conn
  *
- * The connection table and the handshake. A connection is an index with a token of 64 unguessable bits, chosen by the side
+ * The connection table, and all packets about connections themselves. A connection is an index with a token of 64 unguessable bits, chosen by the side
  * that checks them and put by the peer in each of its packets. Finding it is one array access and one comparison.
  *
  * It never allocates (memory for more connections is handed in), sends nothing and reads no clock. cci_conn_input() takes a packet in
@@ -1997,6 +1997,8 @@ extern "C" {
 #define CCI__CONN_CLOSE_TRIES 6u           /* CLOSE packets that are sent at most */
 #define CCI__CONN_CLOSE_NS UINT64_C(20000) /* between CLOSE packets of an endpoint, on average: 50,000 a second */
 #define CCI__CONN_CLOSE_BURST 32u          /* of them may leave at once */
+#define CCI__CONN_CLOSE_BATCHES 50u        /* of an endpoint that goes: one a millisecond, if there are many */
+#define CCI__CONN_LINGER_NS (100 * CCI__MS) /* it waits for answers to its CLOSE packets at most */
 #define CCI__CONN_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
 #define CCI__CONN_REJECT_NS (UINT64_C(4000) * CCI__MS)  /* a refusal is remembered: longer than the client's longest pause */
 #define CCI__CONN_COLLECT_NS (UINT64_C(5000) * CCI__MS) /* all pieces of a request must come within */
@@ -2510,6 +2512,12 @@ CCI_API uint64_t cci_conn_cookie(const cci_conn_table_t *table, const cci_link_a
 /* Milliseconds until try number `tries` of a handshake packet is followed by the next: 20 doubling to 1,000. */
 CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
     return cci__min64((uint64_t)20 << cci__min32(tries, 8), 1000) * CCI__MS;
+}
+
+/* When the handshake, or the end, wants something of a connection: see cci_conn_timeout(). While it is open, and nothing is repeated,
+ * the deadline is its user's. */
+CCI__UNUSED static inline uint64_t cci_conn_deadline(const cci_conn_t *conn) {
+    return conn->state != CCI_CONN_OPEN || conn->step.confirming ? conn->deadline_ns : CCI__NEVER;
 }
 
 /* What a connection wants when its deadline is over. */
@@ -7251,8 +7259,6 @@ extern "C" {
 #define CCI__DGRAM_UNCLOCKED 32u      /* messages to one look at the clock, in a stream */
 #define CCI__DGRAM_BURST 112000u      /* bytes of messages that leave at once even if others are under way */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
-#define CCI__DGRAM_CLOSE_NS (100 * CCI__MS) /* an endpoint that goes waits for answers to its CLOSE packets at most */
-#define CCI__DGRAM_CLOSE_BATCHES 50u        /* one a millisecond, if there are many */
 #define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__DGRAM_STUCK_NS (UINT64_C(10000) * CCI__MS) /* a peer that gets no further so long makes room for others */
 
@@ -8105,8 +8111,7 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
         if (CCI__UNLIKELY(conn->active->path != NULL))
             at = cci__min64(at, cci__path_deadline(ep, conn->active->path));
     }
-    if (conn->conn.state != CCI_CONN_OPEN || conn->conn.step.confirming || conn->keepalive_us)
-        at = cci__min64(at, conn->conn.deadline_ns);
+    at = cci__min64(at, conn->keepalive_us ? conn->conn.deadline_ns : cci_conn_deadline(&conn->conn));
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
         at = cci__min64(at, cci__dgram_parked_due(ep, conn));
     else if (conn->conn.state == CCI_CONN_OPEN)
@@ -9724,7 +9729,7 @@ static void cci__dgram_linger(cci__dgram_t *ep, uint64_t until_ns) {
 
 /* Sends a CLOSE for each connection whose peer has not answered yet, in so many batches that they are no burst. */
 static void cci__dgram_close_round(cci__dgram_t *ep, uint64_t until_ns) {
-    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__DGRAM_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
+    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__CONN_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB && ep->closing > 0 && ep->now_ns < until_ns; i++) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
         if (conn->conn.state != CCI_CONN_CLOSING)
@@ -9750,7 +9755,7 @@ static void cci__dgram_close_all(cci__dgram_t *ep) {
         cci_conn_begin_close(&conn->conn);
     }
     cci__dgram_close_round(ep, CCI__NEVER); /* once at least, all of them */
-    until_ns = ep->now_ns + CCI__DGRAM_CLOSE_NS;
+    until_ns = ep->now_ns + CCI__CONN_LINGER_NS;
     for (tries = 0; tries < 3 && ep->closing > 0 && ep->now_ns < until_ns; tries++) {
         cci__dgram_linger(ep, cci__min64(ep->now_ns + (10 * CCI__MS << tries), until_ns));
         cci__dgram_close_round(ep, until_ns);

@@ -3590,8 +3590,6 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_PKT_PAIR 32u
 #define CCI__RC_STATE_SIZE 40u
 #define CCI__RC_URI 160u           /* bytes of a peer's URI */
-#define CCI__RC_LINGER_NS (100 * CCI__MS) /* an endpoint that goes waits for answers to its CLOSE packets at most */
-#define CCI__RC_CLOSE_BATCHES 50u  /* one a millisecond, if there are many */
 #define CCI__RC_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
 
@@ -6385,7 +6383,7 @@ static int cci__rc_has_listener(const cci__rc *ep, const cci__rc_conn *conn) {
 
 /* Sends a CLOSE for each connection whose peer has not answered yet, in so many batches that they are no burst. */
 static void cci__rc_close_round(cci__rc *ep, uint64_t until_ns) {
-    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__RC_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
+    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__CONN_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB && ep->closing > 0 && ep->now_ns < until_ns; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state == CCI_CONN_CLOSING && !(conn->conn.flags & CCI__RC_TOLD)) {
@@ -6402,7 +6400,7 @@ static void cci__rc_close_all(cci__rc *ep) {
     uint32_t i, tries;
     uint64_t until_ns;
     ep->now_ns = ep->link->now(ep->handle);
-    until_ns = ep->now_ns + CCI__RC_LINGER_NS;
+    until_ns = ep->now_ns + CCI__CONN_LINGER_NS;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__RC_AWAITING)) {

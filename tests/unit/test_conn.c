@@ -389,6 +389,13 @@ static void test_each_state_has_its_next_step(void **state) {
     assert_int_equal(cci_conn_timeout(conn, CCI__NEVER, 0), CCI_CONN_DUE_NOTHING);
     assert_true(conn->deadline_ns == CCI__NEVER);
     conn->state = CCI_CONN_OPEN;
+    conn->deadline_ns = 77;
+    assert_true(cci_conn_deadline(conn) == 77); /* CONFIRM is repeated */
+    conn->step.confirming = 0;
+    assert_true(cci_conn_deadline(conn) == CCI__NEVER); /* now it is its user's */
+    conn->state = CCI_CONN_CLOSING;
+    assert_true(cci_conn_deadline(conn) == 77);
+    conn->state = CCI_CONN_OPEN;
 }
 
 static void test_closes_leave_in_line_and_end(void **state) {
