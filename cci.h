@@ -1903,13 +1903,20 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
 /* ==================================================================================================================
  * >>conn
  *
- * The connection table, and all packets about connections themselves. A connection is an index with a token of 64 unguessable bits, chosen by the side
- * that checks them and put by the peer in each of its packets. Finding it is one array access and one comparison.
+ * The connection table, and the protocol of connections: handshake, CLOSE, resets, peers that fall silent or move. A
+ * connection is an index with a token of 64 unguessable bits, chosen by the side that checks them and put by the peer in
+ * each of its packets. Finding it is one array access and one comparison.
  *
- * It never allocates (memory for more connections is handed in), sends nothing and reads no clock. cci_conn_input() takes a packet in
- * and says what it means for the user and what is to be answered; cci_conn_output() and its kin write packets into buffers;
- * cci_conn_timeout() says what is due at a connection's deadline. The user sends, keeps the events of the program, and
- * opens and ends connections. A server keeps nothing for a request that did not prove its address while more than CCI__CONN_UNPROVEN others wait: it
+ * It never allocates (memory for more connections is handed in), sends nothing and reads no clock:
+ *     cci_conn_input()     takes a packet, and says what it means for the user and what is to be answered
+ *     cci_conn_output()    writes a packet of a connection; cci_conn_output_request() writes the client's request, and
+ *                          cci_conn_output_reply() an answer that needs no connection
+ *     cci_conn_deadline()  when a connection wants something
+ *     cci_conn_timeout()   what that is; cci_conn_probe() for a peer that is silent
+ *     cci_conn_path_...    a peer that moves
+ * Its user sends, has the program's events, and opens and ends connections.
+ *
+ * A server keeps nothing for a request that did not prove its address while more than CCI__CONN_UNPROVEN others wait: it
  * answers with a cookie. All that a server sends before the address is proven is an answer to a packet at least as
  * long; it is the client that repeats. Limits: 2^20 connections for 4,096 slabs of 256. The upper 12 bits of an index are
  * those of the table's base: of several endpoints with one address each has another base.
