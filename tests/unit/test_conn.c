@@ -832,8 +832,14 @@ static void test_a_close_is_answered_where_it_came_from_and_ends_both_sides(void
     packet_t close, closed, request = ask_once();
     (void)state;
     connect_sides();
+    close = say(s, CCI__PKT_DATA);
+    assert_int_equal(give(c, &close), CCI_CONN_GOT_DATA); /* its user's affair */
     closed = say(s, CCI__PKT_CLOSED);
     assert_int_equal(give(c, &closed), CCI_CONN_GOT_NOTHING); /* nobody has closed it */
+    close = say(s, CCI__PKT_CLOSE);
+    c->conn->pub.attribute = CCI_CONN_ATTR_UU_MC_RX;
+    assert_int_equal(give(c, &close), CCI_CONN_GOT_NOTHING); /* nobody can close a group */
+    c->conn->pub.attribute = CCI_CONN_ATTR_RU;
     assert_true(cci_conn_has_listener(c->conn));
     cci_conn_begin_close(c->conn);
     close = say(c, CCI__PKT_CLOSE);
@@ -1082,7 +1088,10 @@ static void test_sealed_packets_open_as_they_were_and_otherwise_not_at_all(void 
     assert_int_equal(cci_conn_request_key(&s->table, &s->in, NULL, &found), CCI_CONN_GOT_SOUND);
     assert_ptr_equal(found, &hooks);
     take_request(found);
-    accept_request();
+    assert_int_equal(cci_conn_decide(s->conn, 0, now_ns), CCI__PKT_REJECT);
+    p = say(s, CCI__PKT_REJECT); /* names its sender, whom the client does not know yet */
+    assert_int_equal(give_damaged(c, &p), CCI_CONN_GOT_REJECT);
+    accept_request(); /* the client is as it was */
     assert_int_equal(give(s, &plain), CCI_CONN_GOT_MISMATCH);
     p = say(s, CCI__PKT_ACCEPT);
     assert_int_equal(give_damaged(c, &p), CCI_CONN_GOT_ACCEPT);
@@ -1123,6 +1132,11 @@ static void test_a_key_that_is_worn_out_seals_no_more(void **state) {
     cci_conn_peer(s->conn)->key = &hooks;
     p = say(s, CCI__PKT_CONFIRM);
     assert_int_equal(cci_conn_peer(s->conn)->sealed_count, 1);
+    assert_int_equal(cci_conn_unseal(&s->table, s->conn, CCI__SEAL_NUMBERS, 0, p.bytes, &p.length), CCI_CONN_GOT_NOTHING);
+    cci_conn_peer(s->conn)->sealed_count = UINT32_MAX; /* the handshake's numbers are all used; there are others for messages */
+    p.length = cci_conn_output(&s->table, s->conn, CCI__PKT_CONFIRM, p.bytes);
+    assert_false(cci_conn_seal(&s->table, s->conn, 0, p.bytes, &p.length));
+    assert_false(s->conn->flags & CCI__CONN_WORN);
     p.length = cci_conn_output(&s->table, s->conn, CCI__PKT_DATA, p.bytes);
     assert_false(cci_conn_seal(&s->table, s->conn, CCI__SEAL_NUMBERS, p.bytes, &p.length));
     assert_true(s->conn->flags & CCI__CONN_WORN);
