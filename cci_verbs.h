@@ -3688,6 +3688,8 @@ typedef struct cci__rc_conn {
     uint8_t marks;             /* more flags */
 } cci__rc_conn;
 
+typedef char cci__rc_peer_is_second[offsetof(cci__rc_conn, peer) == sizeof(cci_conn_t) ? 1 : -1];
+
 typedef struct cci__rc_memory {
     struct cci__rc_memory *next;
     struct ibv_mr *mr; /* or NULL */
@@ -5089,14 +5091,14 @@ static void cci__rc_send_close(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 /* Sends a packet that needs no connection. */
-static void cci__rc_reply(cci__rc *ep, const cci_conn_input_t *in, uint8_t type) {
+static void cci__rc_reply(cci__rc *ep, const cci_conn_packet_t *in, uint8_t type) {
     uint8_t bytes[CCI__CONN_HEAD];
     uint32_t size = cci_conn_output_reply(&ep->conns, in, type, bytes);
     cci__rc_send_datagram(ep, in->from, bytes, size, NULL, 0);
 }
 
 /* Sends what cci_conn_input() wants to be sent. */
-static void cci__rc_answer(cci__rc *ep, const cci_conn_input_t *in) {
+static void cci__rc_answer(cci__rc *ep, const cci_conn_packet_t *in) {
     cci__rc_conn *conn = (cci__rc_conn *)(void *)in->conn;
     if (in->answer == CCI__PKT_REQUEST) {
         cci__rc_send_request(ep, conn);
@@ -5108,7 +5110,7 @@ static void cci__rc_answer(cci__rc *ep, const cci_conn_input_t *in) {
 }
 
 /* There is no space for a request: its client learns it, and repeats the request. */
-static void cci__rc_send_busy(cci__rc *ep, const cci_conn_input_t *in, const char *why) {
+static void cci__rc_send_busy(cci__rc *ep, const cci_conn_packet_t *in, const char *why) {
     cci__rc_reply(ep, in, CCI__PKT_BUSY);
     if (ep->now_ns >= ep->busy_log_ns) {
         ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
@@ -5154,7 +5156,7 @@ static const char *cci__rc_peer_uri(cci__rc *ep, const cci_link_addr_t *from, ch
 }
 
 /* Why there is no space for a request, NULL if there is. */
-static const char *cci__rc_refusal(const cci__rc *ep, const cci_conn_input_t *in) {
+static const char *cci__rc_refusal(const cci__rc *ep, const cci_conn_packet_t *in) {
     uint8_t prefix[16];
     if (ep->request_count >= CCI__RC_REQUESTS) {
         return "clients have to wait: the program has too many requests";
@@ -5167,7 +5169,7 @@ static const char *cci__rc_refusal(const cci__rc *ep, const cci_conn_input_t *in
 }
 
 /* The first piece of a request whose sender is where it says. */
-static void cci__rc_new_request(cci__rc *ep, const cci_conn_input_t *in) {
+static void cci__rc_new_request(cci__rc *ep, const cci_conn_packet_t *in) {
     const cci_conn_request_t *piece = &in->request;
     const char *refusal = cci__rc_refusal(ep, in);
     cci__rc_request *request = NULL;
@@ -5286,10 +5288,10 @@ static void cci__rc_input_end(cci__rc *ep, cci__rc_conn *conn, int is_close, con
     }
 }
 
-static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_input_t *in);
+static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_packet_t *in);
 
 /* What a packet means for its connection; `state` is that of the peer's queue pair, NULL if the packet has none. */
-static void cci__rc_heard(cci__rc *ep, cci__rc_conn *conn, cci_conn_got_t got, const cci_conn_input_t *in, const uint8_t *state) {
+static void cci__rc_heard(cci__rc *ep, cci__rc_conn *conn, cci_conn_got_t got, const cci_conn_packet_t *in, const uint8_t *state) {
     switch (got) {
     case CCI_CONN_GOT_REQUEST:
         cci__rc_new_request(ep, in);
@@ -5324,13 +5326,13 @@ static void cci__rc_heard(cci__rc *ep, cci__rc_conn *conn, cci_conn_got_t got, c
 }
 
 /* The state of the queue pair at the end of a packet, NULL if there is none. */
-static const uint8_t *cci__rc_state_in(const cci_conn_input_t *in) {
+static const uint8_t *cci__rc_state_in(const cci_conn_packet_t *in) {
     uint32_t at = in->header.type == CCI__PKT_ACCEPT ? CCI__ACCEPT_SIZE : CCI__HEADER_SIZE;
     return in->length >= at + CCI__RC_STATE_SIZE ? in->bytes + at : NULL;
 }
 
 /* A packet of the handshake, or of the end. A PAIR is to the handshake what a CONFIRMED is. */
-static void cci__rc_input_conn(cci__rc *ep, cci_conn_input_t *in) {
+static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
     uint8_t type = in->header.type == CCI__RC_PKT_PAIR ? (uint8_t)CCI__PKT_CONFIRMED : in->header.type;
     int tells_state = type == CCI__PKT_CONFIRM || type == CCI__PKT_CONFIRMED;
     const uint8_t *state = cci__rc_state_in(in);
@@ -5369,7 +5371,7 @@ static void cci__rc_deliver_copy(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
     cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, length);
 }
 
-static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_input_t *in) {
+static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_packet_t *in) {
     if (cci__rc_is_reliable(conn)) {
         if (ep->conns.resets++ < CCI__CONN_RESETS) {
             cci__rc_reply(ep, in, CCI__PKT_RESET);
@@ -5390,7 +5392,7 @@ static void cci__rc_input_group(cci__rc *ep, const cci_link_rx_t *rx, uint32_t l
 }
 
 static void cci__rc_input(cci__rc *ep, const cci_link_rx_t *rx) {
-    cci_conn_input_t in;
+    cci_conn_packet_t in;
     if (!cci_conn_parse(rx->data, rx->length, &in.header) || in.header.flags != 0) {
         return;
     }

@@ -480,7 +480,7 @@ static struct side {
     uint64_t seen[2 * CCI__CONN_SEEN];
     cci_conn_t *conn;
     cci_link_addr_t address;
-    cci_conn_input_t in;
+    cci_conn_packet_t in;
 } side[2];
 
 static struct {
@@ -579,7 +579,7 @@ static cci_conn_got_t give(struct side *to, const packet_t *p) {
 }
 
 static void seal_if_keyed(struct side *s, packet_t *p) {
-    if (cci_conn_peer(s->conn)->key) assert_true(cci_conn_seal(&s->table, s->conn, 0, p->bytes, &p->length));
+    if (cci_conn_peer_of(s->conn)->key) assert_true(cci_conn_seal(&s->table, s->conn, 0, p->bytes, &p->length));
 }
 
 static packet_t say(struct side *s, uint8_t type) {
@@ -848,7 +848,7 @@ static void test_a_close_is_answered_where_it_came_from_and_ends_both_sides(void
     assert_true(cci_conn_is_reply(s->in.answer));
     s->conn->state = CCI_CONN_BROKEN;
     assert_false(cci_conn_has_listener(s->conn));
-    cci_conn_peer(s->conn)->at.end_status = CCI_ETIMEDOUT; /* of one that fell silent nobody knows */
+    cci_conn_peer_of(s->conn)->at.end_status = CCI_ETIMEDOUT; /* of one that fell silent nobody knows */
     assert_true(cci_conn_has_listener(s->conn));
     assert_int_equal(give(s, &close), CCI_CONN_GOT_NOTHING); /* repeated */
     assert_int_equal(s->in.answer, CCI__PKT_CLOSED);
@@ -1067,7 +1067,7 @@ static void test_sealed_packets_open_as_they_were_and_otherwise_not_at_all(void 
     c->table.seal = s->table.seal = &hooks;
     plain = ask_once();
     assert_int_equal(give(s, &plain), CCI_CONN_GOT_MISMATCH);
-    cci_conn_peer(c->conn)->key = &hooks;
+    cci_conn_peer_of(c->conn)->key = &hooks;
     asked.pending.key_id = 1234;
     p = ask_once();
     assert_int_equal(give(s, &p), CCI_CONN_GOT_NOTHING); /* heard only with a cookie */
@@ -1095,7 +1095,7 @@ static void test_sealed_packets_open_as_they_were_and_otherwise_not_at_all(void 
     assert_int_equal(give(s, &plain), CCI_CONN_GOT_MISMATCH);
     p = say(s, CCI__PKT_ACCEPT);
     assert_int_equal(give_damaged(c, &p), CCI_CONN_GOT_ACCEPT);
-    assert_true(cci_conn_peer(c->conn)->secret == cci_conn_reset_secret(&s->table, s->conn->index, s->conn->token));
+    assert_true(cci_conn_peer_of(c->conn)->secret == cci_conn_reset_secret(&s->table, s->conn->index, s->conn->token));
     cci_conn_opened(&c->table, c->conn, now_ns);
     confirm = say(c, CCI__PKT_CONFIRM);
     assert_int_equal(give_damaged(s, &confirm), CCI_CONN_GOT_CONFIRM);
@@ -1129,11 +1129,11 @@ static void test_a_key_that_is_worn_out_seals_no_more(void **state) {
     (void)state;
     connect_sides();
     s->table.seal = &hooks;
-    cci_conn_peer(s->conn)->key = &hooks;
+    cci_conn_peer_of(s->conn)->key = &hooks;
     p = say(s, CCI__PKT_CONFIRM);
-    assert_int_equal(cci_conn_peer(s->conn)->sealed_count, 1);
+    assert_int_equal(cci_conn_peer_of(s->conn)->sealed_count, 1);
     assert_int_equal(cci_conn_unseal(&s->table, s->conn, CCI__SEAL_NUMBERS, 0, p.bytes, &p.length), CCI_CONN_GOT_NOTHING);
-    cci_conn_peer(s->conn)->sealed_count = UINT32_MAX; /* the handshake's numbers are all used; there are others for messages */
+    cci_conn_peer_of(s->conn)->sealed_count = UINT32_MAX; /* the handshake's numbers are all used; there are others for messages */
     p.length = cci_conn_output(&s->table, s->conn, CCI__PKT_CONFIRM, p.bytes);
     assert_false(cci_conn_seal(&s->table, s->conn, 0, p.bytes, &p.length));
     assert_false(s->conn->flags & CCI__CONN_WORN);

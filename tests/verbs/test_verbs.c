@@ -2161,7 +2161,7 @@ static void rc_late_request(void **state) {
 /* Would the server hear another client, of a network whose third byte is this? */
 static int rc_hears_client_of(uint8_t network) {
     cci_link_addr_t from;
-    cci_conn_input_t in;
+    cci_conn_packet_t in;
     memset(&in, 0, sizeof in);
     from = cci__rc_at(rc_of(1), 0)->conn.peer;
     from.bytes[8 + 14] = network;
