@@ -20,7 +20,7 @@
  *     >>link        the table that a mover of datagrams fills in
  *     >>base        load and store, keyed hash, checksum, lists, ranges, timing wheel, congestion
  *     >>evq         events and receive buffers
- *     >>conn        connection table and handshake
+ *     >>conn        connections: table, handshake, end, a peer that moves
  *     >>rel         reliability protocol: acknowledgements, loss, order, pace
  *     >>rma         registrations, placement, reads
  *     >>dgram       the datagram endpoint: joins the layers over one link
@@ -1903,13 +1903,20 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
 /* ==================================================================================================================
  * >>conn
  *
- * The connection table and the handshake. A connection is an index with a token of 64 unguessable bits, chosen by the side
- * that checks them and put by the peer in each of its packets. Finding it is one array access and one comparison.
+ * The connection table, and the protocol of connections: handshake, CLOSE, resets, peers that fall silent or move. A
+ * connection is an index with a token of 64 unguessable bits, chosen by the side that checks them and put by the peer in
+ * each of its packets. Finding it is one array access and one comparison.
  *
- * It never allocates (memory for more connections is handed in), sends nothing and reads no clock. cci_conn_input() takes a packet in
- * and says what it means for the user and what is to be answered; cci_conn_output() and its kin write packets into buffers;
- * cci_conn_timeout() says what is due at a connection's deadline. The user sends, keeps the events of the program, and
- * opens and ends connections. A server keeps nothing for a request that did not prove its address while more than CCI__CONN_UNPROVEN others wait: it
+ * It never allocates (memory for more connections is handed in), sends nothing and reads no clock:
+ *     cci_conn_input()     takes a packet, and says what it means for the user and what is to be answered
+ *     cci_conn_output()    writes a packet of a connection; cci_conn_output_request() writes the client's request, and
+ *                          cci_conn_output_reply() an answer that needs no connection
+ *     cci_conn_deadline()  when a connection wants something
+ *     cci_conn_timeout()   what that is; cci_conn_probe() for a peer that is silent
+ *     cci_conn_path_...    a peer that moves
+ * Its user sends, has the program's events, and opens and ends connections.
+ *
+ * A server keeps nothing for a request that did not prove its address while more than CCI__CONN_UNPROVEN others wait: it
  * answers with a cookie. All that a server sends before the address is proven is an answer to a packet at least as
  * long; it is the client that repeats. Limits: 2^20 connections for 4,096 slabs of 256. The upper 12 bits of an index are
  * those of the table's base: of several endpoints with one address each has another base.
@@ -1997,6 +2004,8 @@ extern "C" {
 #define CCI__CONN_CLOSE_TRIES 6u           /* CLOSE packets that are sent at most */
 #define CCI__CONN_CLOSE_NS UINT64_C(20000) /* between CLOSE packets of an endpoint, on average: 50,000 a second */
 #define CCI__CONN_CLOSE_BURST 32u          /* of them may leave at once */
+#define CCI__CONN_CLOSE_BATCHES 50u        /* of an endpoint that goes: one a millisecond, if there are many */
+#define CCI__CONN_LINGER_NS (100 * CCI__MS) /* it waits for answers to its CLOSE packets at most */
 #define CCI__CONN_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
 #define CCI__CONN_REJECT_NS (UINT64_C(4000) * CCI__MS)  /* a refusal is remembered: longer than the client's longest pause */
 #define CCI__CONN_COLLECT_NS (UINT64_C(5000) * CCI__MS) /* all pieces of a request must come within */
@@ -2407,7 +2416,7 @@ typedef enum cci_conn_got {
 } cci_conn_got_t;
 
 /* A packet that has come. */
-typedef struct cci_conn_input {
+typedef struct cci_conn_packet {
     const cci_link_addr_t *from;
     uint8_t *bytes;  /* what is sealed opens in place */
     uint32_t length; /* without the checksum */
@@ -2418,7 +2427,7 @@ typedef struct cci_conn_input {
     cci_conn_request_t request; /* GOT_REQUEST, GOT_PIECE */
     uint8_t answer;             /* type of the packet that is to be sent, or 0 */
     uint8_t is_proven;          /* GOT_REQUEST: it has a cookie */
-} cci_conn_input_t;
+} cci_conn_packet_t;
 
 /* What is there of a request that comes in pieces, of which there are 32 at most. */
 typedef struct cci_conn_pieces {
@@ -2512,6 +2521,12 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
     return cci__min64((uint64_t)20 << cci__min32(tries, 8), 1000) * CCI__MS;
 }
 
+/* When the handshake, or the end, wants something of a connection: see cci_conn_timeout(). While it is open, and nothing is repeated,
+ * the deadline is its user's. */
+CCI__UNUSED static inline uint64_t cci_conn_deadline(const cci_conn_t *conn) {
+    return conn->state != CCI_CONN_OPEN || conn->step.confirming ? conn->deadline_ns : CCI__NEVER;
+}
+
 /* What a connection wants when its deadline is over. */
 typedef enum cci_conn_due {
     CCI_CONN_DUE_NOTHING,
@@ -2582,7 +2597,7 @@ CCI_API uint32_t cci_conn_clear_size(uint8_t type) {
 
 /* ---- connections that begin, move and end ---- */
 
-CCI__UNUSED static inline cci_conn_peer_t *cci_conn_peer(const cci_conn_t *conn) {
+CCI__UNUSED static inline cci_conn_peer_t *cci_conn_peer_of(const cci_conn_t *conn) {
     return (cci_conn_peer_t *)(uintptr_t)(conn + 1);
 }
 
@@ -2618,7 +2633,7 @@ CCI_API void cci_conn_opened(cci_conn_table_t *table, cci_conn_t *conn, uint64_t
     conn->tries = 0;
     conn->step.confirming = conn->is_client && conn->pub.attribute <= CCI_CONN_ATTR_UU;
     conn->deadline_ns = conn->step.confirming ? now_ns + cci_conn_retry_ns(0) : CCI__NEVER;
-    cci_conn_peer(conn)->heard = (uint32_t)(now_ns >> 20);
+    cci_conn_peer_of(conn)->heard = (uint32_t)(now_ns >> 20);
 }
 
 /* The peer is found at another address from now on. */
@@ -2637,13 +2652,12 @@ CCI_API void cci_conn_move(cci_conn_table_t *table, cci_conn_t *conn, const cci_
 /* Is there a peer that may think that the connection lives? */
 CCI_API int cci_conn_has_listener(const cci_conn_t *conn) {
     return conn->pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(conn) && !(conn->flags & CCI__CONN_WORN) &&
-           (conn->state != CCI_CONN_BROKEN || cci_conn_peer(conn)->at.end_status == CCI_ETIMEDOUT);
+           (conn->state != CCI_CONN_BROKEN || cci_conn_peer_of(conn)->at.end_status == CCI_ETIMEDOUT);
 }
 
 /* The program has closed it: CLOSE is to be sent, see cci_conn_close_output(). */
 CCI_API void cci_conn_begin_close(cci_conn_t *conn) {
     conn->state = CCI_CONN_CLOSING;
-    conn->flags &= CCI__CONN_COUNTED;
     conn->tries = conn->step.in_line = 0;
 }
 
@@ -2653,7 +2667,7 @@ CCI_API void cci_conn_end(cci_conn_table_t *table, cci_conn_t *conn, uint64_t no
         cci_conn_remember(table, conn->peer_token, now_ns);
     cci__conn_count(table, conn, -((conn->flags & CCI__CONN_COUNTED) != 0), -((conn->flags & CCI__CONN_OPENING) != 0));
     table->unproven -= conn->unproven;
-    cci_conn_peer(conn)->key = NULL;
+    cci_conn_peer_of(conn)->key = NULL;
     cci_conn_close(table, conn);
 }
 
@@ -2661,7 +2675,7 @@ CCI_API void cci_conn_end(cci_conn_table_t *table, cci_conn_t *conn, uint64_t no
 
 /* Seals a packet of a connection, in place; 0 if that can't be: it must not be sent. `number` is that of a DATA or GROUP packet. */
 CCI_API int cci_conn_seal(cci_conn_table_t *table, cci_conn_t *conn, uint64_t number, uint8_t *wire, uint32_t *length) {
-    cci_conn_peer_t *peer = cci_conn_peer(conn);
+    cci_conn_peer_t *peer = cci_conn_peer_of(conn);
     uint8_t nonce[CCI_SEAL_NONCE_LEN], type = wire[1];
     int is_data = type == CCI__PKT_DATA || type == CCI__PKT_GROUP;
     uint32_t clear = cci_conn_clear_size(type);
@@ -2701,7 +2715,7 @@ CCI_API cci_conn_got_t cci_conn_open_sealed(const cci_conn_table_t *table, void 
 /* Opens a packet of a connection, if its packets are sealed. `number` is all of the packet's, `peer_token` the sender's. */
 CCI_API cci_conn_got_t cci_conn_unseal(const cci_conn_table_t *table, const cci_conn_t *conn, uint64_t number,
                                        uint64_t peer_token, uint8_t *bytes, uint32_t *length) {
-    void *key = cci_conn_peer(conn)->key;
+    void *key = cci_conn_peer_of(conn)->key;
     uint8_t nonce[CCI_SEAL_NONCE_LEN];
     if ((bytes[3] & CCI__HEADER_SEALED) != (key ? CCI__HEADER_SEALED : 0))
         return CCI_CONN_GOT_MISMATCH; /* above all, one that claims not to be sealed */
@@ -2714,27 +2728,27 @@ CCI_API cci_conn_got_t cci_conn_unseal(const cci_conn_table_t *table, const cci_
 }
 
 /* Opens a sealed REQUEST with a key. */
-CCI_API cci_conn_got_t cci_conn_open_request(const cci_conn_table_t *table, void *key, const cci_conn_input_t *in) {
+CCI_API cci_conn_got_t cci_conn_open_request(const cci_conn_table_t *table, void *key, const cci_conn_packet_t *in) {
     uint32_t length = in->length;
     uint8_t nonce[CCI_SEAL_NONCE_LEN];
     cci_conn_write_nonce(nonce, in->header.token, in->request.cookie, cci__load32(in->bytes + 56), CCI__PKT_REQUEST, 0);
     return cci_conn_open_sealed(table, key, nonce, in->bytes, &length);
 }
 
-static cci_conn_got_t cci__conn_unseal_input(const cci_conn_table_t *table, cci_conn_input_t *in, uint64_t peer_token) {
+static cci_conn_got_t cci__conn_unseal_input(const cci_conn_table_t *table, cci_conn_packet_t *in, uint64_t peer_token) {
     return cci_conn_unseal(table, in->conn, in->header.number, peer_token, in->bytes, &in->length);
 }
 
 /* ---- coming in ---- */
 
-static cci_conn_got_t cci__conn_unknown(cci_conn_table_t *table, cci_conn_input_t *in, int is_answered) {
+static cci_conn_got_t cci__conn_unknown(cci_conn_table_t *table, cci_conn_packet_t *in, int is_answered) {
     if (is_answered && table->resets++ < CCI__CONN_RESETS)
         in->answer = CCI__PKT_RESET;
     return CCI_CONN_GOT_STRAY;
 }
 
 /* Does a request have a cookie of this epoch or of the one before? */
-static int cci__conn_is_proven(const cci_conn_table_t *table, const cci_conn_input_t *in) {
+static int cci__conn_is_proven(const cci_conn_table_t *table, const cci_conn_packet_t *in) {
     const cci_conn_header_t *header = &in->header;
     uint64_t cookie = in->request.cookie;
     return cookie != 0 &&
@@ -2750,8 +2764,8 @@ static uint8_t cci__conn_decision(const cci_conn_t *conn) {
 }
 
 /* A request of a connection that is there: a piece of it, or a copy because the answer was lost. */
-static cci_conn_got_t cci__conn_input_again(const cci_conn_table_t *table, cci_conn_input_t *in) {
-    void *key = cci_conn_peer(in->conn)->key;
+static cci_conn_got_t cci__conn_input_again(const cci_conn_table_t *table, cci_conn_packet_t *in) {
+    void *key = cci_conn_peer_of(in->conn)->key;
     if (in->conn->state == CCI_CONN_COLLECTING) {
         cci_conn_got_t got = key ? cci_conn_open_request(table, key, in) : CCI_CONN_GOT_SOUND;
         return got == CCI_CONN_GOT_SOUND ? CCI_CONN_GOT_PIECE : got;
@@ -2760,7 +2774,7 @@ static cci_conn_got_t cci__conn_input_again(const cci_conn_table_t *table, cci_c
     return CCI_CONN_GOT_NOTHING;
 }
 
-static cci_conn_got_t cci__conn_input_request(cci_conn_table_t *table, cci_conn_input_t *in) {
+static cci_conn_got_t cci__conn_input_request(cci_conn_table_t *table, cci_conn_packet_t *in) {
     const cci_conn_header_t *header = &in->header;
     int sealed = (header->flags & CCI__HEADER_SEALED) != 0;
     uint32_t tag_size = sealed ? table->seal->tag_size : 0;
@@ -2768,7 +2782,7 @@ static cci_conn_got_t cci__conn_input_request(cci_conn_table_t *table, cci_conn_
         return CCI_CONN_GOT_NOTHING;
     in->conn = cci_conn_find_request(table, in->from, header->index, header->token);
     if (CCI__UNLIKELY(table->seal != NULL) &&
-        (in->conn ? (cci_conn_peer(in->conn)->key != NULL) != sealed : !sealed && !table->seal->plain_allowed))
+        (in->conn ? (cci_conn_peer_of(in->conn)->key != NULL) != sealed : !sealed && !table->seal->plain_allowed))
         return CCI_CONN_GOT_MISMATCH;
     if (in->conn)
         return cci__conn_input_again(table, in);
@@ -2783,7 +2797,7 @@ static cci_conn_got_t cci__conn_input_request(cci_conn_table_t *table, cci_conn_
 }
 
 /* COOKIE, REJECT, BUSY: what answers a request and opens nothing. */
-static cci_conn_got_t cci__conn_input_answer(cci_conn_table_t *table, cci_conn_input_t *in) {
+static cci_conn_got_t cci__conn_input_answer(cci_conn_table_t *table, cci_conn_packet_t *in) {
     cci_conn_t *conn = in->conn;
     cci_conn_got_t got;
     if (!conn || conn->state != CCI_CONN_CONNECTING)
@@ -2800,7 +2814,7 @@ static cci_conn_got_t cci__conn_input_answer(cci_conn_table_t *table, cci_conn_i
     return CCI_CONN_GOT_NOTHING;
 }
 
-static cci_conn_got_t cci__conn_input_accept(cci_conn_table_t *table, cci_conn_input_t *in) {
+static cci_conn_got_t cci__conn_input_accept(cci_conn_table_t *table, cci_conn_packet_t *in) {
     cci_conn_t *conn = in->conn;
     uint32_t tag_size = in->header.flags & CCI__HEADER_SEALED ? table->seal->tag_size : 0;
     cci_conn_accept_t accept;
@@ -2822,8 +2836,8 @@ static cci_conn_got_t cci__conn_input_accept(cci_conn_table_t *table, cci_conn_i
     conn->peer_window = cci__max32(accept.window, 4096);
     conn->peer_index = in->header.peer_index;
     conn->peer_token = accept.token;
-    if (cci_conn_peer(conn)->key)
-        cci_conn_peer(conn)->secret = cci__load64(in->bytes + CCI__ACCEPT_SIZE);
+    if (cci_conn_peer_of(conn)->key)
+        cci_conn_peer_of(conn)->secret = cci__load64(in->bytes + CCI__ACCEPT_SIZE);
     in->answer = CCI__PKT_CONFIRM;
     return CCI_CONN_GOT_ACCEPT;
 }
@@ -2839,9 +2853,9 @@ CCI_API cci_conn_got_t cci_conn_hears(cci_conn_t *conn) {
 }
 
 /* CONFIRM, CONFIRMED, DATA: of a connection that is accepted or open. */
-static cci_conn_got_t cci__conn_input_open(cci_conn_table_t *table, cci_conn_input_t *in) {
+static cci_conn_got_t cci__conn_input_open(cci_conn_table_t *table, cci_conn_packet_t *in) {
     cci_conn_t *conn = in->conn;
-    cci_conn_peer_t *peer = conn ? cci_conn_peer(conn) : NULL;
+    cci_conn_peer_t *peer = conn ? cci_conn_peer_of(conn) : NULL;
     cci_conn_got_t got;
     if (!conn || (conn->state != CCI_CONN_OPEN && conn->state != CCI_CONN_ACCEPTED))
         return cci__conn_unknown(table, in, /* no secret for one that may yet open; a CLOSE will be repeated */
@@ -2862,7 +2876,7 @@ static cci_conn_got_t cci__conn_input_open(cci_conn_table_t *table, cci_conn_inp
 }
 
 /* CLOSE: the peer has closed the connection. CLOSED: it knows that we have. */
-static cci_conn_got_t cci__conn_input_close(cci_conn_table_t *table, cci_conn_input_t *in) {
+static cci_conn_got_t cci__conn_input_close(cci_conn_table_t *table, cci_conn_packet_t *in) {
     cci_conn_t *conn = in->conn;
     int is_close = in->header.type == CCI__PKT_CLOSE;
     cci_conn_got_t got;
@@ -2880,13 +2894,13 @@ static cci_conn_got_t cci__conn_input_close(cci_conn_table_t *table, cci_conn_in
     return is_close && conn->state != CCI_CONN_BROKEN ? CCI_CONN_GOT_CLOSE : CCI_CONN_GOT_NOTHING;
 }
 
-static cci_conn_got_t cci__conn_input_reset(cci_conn_table_t *table, cci_conn_input_t *in) {
+static cci_conn_got_t cci__conn_input_reset(cci_conn_table_t *table, cci_conn_packet_t *in) {
     cci_conn_t *conn = cci_conn_at(table, in->header.index);
     if (!conn || conn->peer_token != in->header.token || conn->peer_index != in->header.peer_index ||
         conn->pub.attribute > CCI_CONN_ATTR_UU) /* a group's tokens are no secret: they are 0 */
         return cci__conn_unknown(table, in, 0);
-    if (cci_conn_peer(conn)->key && (in->length < CCI__HEADER_SIZE + CCI__SECRET_SIZE ||
-                                     cci__load64(in->bytes + CCI__HEADER_SIZE) != cci_conn_peer(conn)->secret))
+    if (cci_conn_peer_of(conn)->key && (in->length < CCI__HEADER_SIZE + CCI__SECRET_SIZE ||
+                                     cci__load64(in->bytes + CCI__HEADER_SIZE) != cci_conn_peer_of(conn)->secret))
         return CCI_CONN_GOT_NOTHING; /* whoever sees the packets could have made it */
     in->conn = conn;
     if (conn->state == CCI_CONN_CLOSING)
@@ -2896,7 +2910,7 @@ static cci_conn_got_t cci__conn_input_reset(cci_conn_table_t *table, cci_conn_in
 
 /* Takes in a packet whose header has been parsed and whose flags are those of the endpoint. A packet that `in->answer` names is to
  * be sent, to in->from (see cci_conn_is_reply()) or to the peer; GOT_END ends the connection behind it. */
-CCI_API cci_conn_got_t cci_conn_input(cci_conn_table_t *table, cci_conn_input_t *in) {
+CCI_API cci_conn_got_t cci_conn_input(cci_conn_table_t *table, cci_conn_packet_t *in) {
     in->answer = in->is_proven = 0;
     in->conn = in->header.type == CCI__PKT_REQUEST ? NULL : cci_conn_find(table, in->header.index, in->header.token);
     switch (in->header.type) {
@@ -2923,7 +2937,7 @@ CCI_API cci_conn_got_t cci_conn_input(cci_conn_table_t *table, cci_conn_input_t 
 }
 
 /* Asks the program for the key of a sealed REQUEST, and opens it; *key is NULL if there is none or it does not open. */
-CCI_API cci_conn_got_t cci_conn_request_key(const cci_conn_table_t *table, const cci_conn_input_t *in,
+CCI_API cci_conn_got_t cci_conn_request_key(const cci_conn_table_t *table, const cci_conn_packet_t *in,
                                             cci_endpoint_t *endpoint, void **key) {
     const cci_seal_t *seal = table->seal;
     cci_seal_peer_t peer;
@@ -2944,10 +2958,10 @@ CCI_API cci_conn_got_t cci_conn_request_key(const cci_conn_table_t *table, const
 }
 
 /* A server's connection, which was opened for it, takes a request. */
-CCI_API void cci_conn_begin_request(cci_conn_table_t *table, cci_conn_t *conn, const cci_conn_input_t *in, void *key) {
-    cci_conn_peer(conn)->key = key;
+CCI_API void cci_conn_begin_request(cci_conn_table_t *table, cci_conn_t *conn, const cci_conn_packet_t *in, void *key) {
+    cci_conn_peer_of(conn)->key = key;
     if (key)
-        cci_conn_peer(conn)->secret = cci__load64(in->bytes + CCI__SEALED_REQUEST);
+        cci_conn_peer_of(conn)->secret = cci__load64(in->bytes + CCI__SEALED_REQUEST);
     conn->state = CCI_CONN_REQUESTED;
     conn->peer = *in->from;
     conn->peer_index = in->header.index;
@@ -2995,7 +3009,7 @@ CCI_API uint8_t cci_conn_decide(cci_conn_t *conn, int accepts, uint64_t now_ns) 
 
 /* Writes a packet of a connection, but REQUEST: ACCEPT, or one that is nothing but its type. Returns its bytes. */
 CCI_API uint32_t cci_conn_output(const cci_conn_table_t *table, const cci_conn_t *conn, uint8_t type, uint8_t *bytes) {
-    int sealed = cci_conn_peer(conn)->key != NULL;
+    int sealed = cci_conn_peer_of(conn)->key != NULL;
     if (type == CCI__PKT_ACCEPT) {
         uint32_t size = cci_conn_write_accept(conn, table->window, bytes);
         if (sealed)
@@ -3013,7 +3027,7 @@ CCI_API uint32_t cci_conn_output(const cci_conn_table_t *table, const cci_conn_t
  * bytes written, 0 when all are sent. Before the first, *piece is zeroed. */
 CCI_API uint32_t cci_conn_output_request(const cci_conn_table_t *table, const cci_conn_t *conn,
                                          const cci_conn_pending_t *pending, cci_conn_request_t *piece, uint8_t *bytes) {
-    int sealed = cci_conn_peer(conn)->key != NULL, asks_for_cookie = sealed || table->unproven_most == 0;
+    int sealed = cci_conn_peer_of(conn)->key != NULL, asks_for_cookie = sealed || table->unproven_most == 0;
     uint32_t size = sealed ? CCI__SEALED_REQUEST + CCI__SECRET_SIZE : CCI__REQUEST_SIZE;
     if (piece->data) {
         piece->offset += piece->length;
@@ -3042,7 +3056,7 @@ CCI_API int cci_conn_is_reply(uint8_t type) {
 }
 
 /* Writes COOKIE, BUSY or RESET: answers that need no connection. Returns its bytes, which are not more than came. */
-CCI_API uint32_t cci_conn_output_reply(const cci_conn_table_t *table, const cci_conn_input_t *in, uint8_t type, uint8_t *bytes) {
+CCI_API uint32_t cci_conn_output_reply(const cci_conn_table_t *table, const cci_conn_packet_t *in, uint8_t type, uint8_t *bytes) {
     const cci_conn_header_t *header = &in->header;
     uint32_t size = CCI__HEADER_SIZE;
     if (type != CCI__PKT_RESET) {
@@ -3084,7 +3098,7 @@ CCI_API int cci_conn_close_output(cci_conn_t *conn, uint64_t *free_ns, uint64_t 
 /* Looks whether the peer of an open connection has been silent for `period_ns`, and for as long again while CONFIRM asked it for a
  * sign of life: then TIMED_OUT. Else *again_ns is when to look again, after the CONFIRM that may be due. */
 CCI_API cci_conn_due_t cci_conn_probe(cci_conn_t *conn, uint64_t period_ns, uint64_t now_ns, uint64_t *again_ns) {
-    uint64_t silent_ns = (uint64_t)((uint32_t)(now_ns >> 20) - cci_conn_peer(conn)->heard) << 20;
+    uint64_t silent_ns = (uint64_t)((uint32_t)(now_ns >> 20) - cci_conn_peer_of(conn)->heard) << 20;
     if (silent_ns < period_ns) {
         conn->tries = 0;
         *again_ns = now_ns + period_ns - silent_ns;
@@ -7258,8 +7272,6 @@ extern "C" {
 #define CCI__DGRAM_UNCLOCKED 32u      /* messages to one look at the clock, in a stream */
 #define CCI__DGRAM_BURST 112000u      /* bytes of messages that leave at once even if others are under way */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
-#define CCI__DGRAM_CLOSE_NS (100 * CCI__MS) /* an endpoint that goes waits for answers to its CLOSE packets at most */
-#define CCI__DGRAM_CLOSE_BATCHES 50u        /* one a millisecond, if there are many */
 #define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__DGRAM_STUCK_NS (UINT64_C(10000) * CCI__MS) /* a peer that gets no further so long makes room for others */
 
@@ -7313,6 +7325,8 @@ typedef struct cci__dconn {
     } in;
     uint32_t send_timeout_us, keepalive_us;
 } cci__dconn_t;
+
+typedef char cci__dconn_peer_is_second[offsetof(cci__dconn_t, peer) == sizeof(cci_conn_t) ? 1 : -1];
 
 /* The user's flags of cci_conn_t. */
 #define CCI__CONN_ASKING 1u   /* client: the link does not know the peer's address yet */
@@ -8112,8 +8126,7 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
         if (CCI__UNLIKELY(conn->active->path != NULL))
             at = cci__min64(at, cci__path_deadline(ep, conn->active->path));
     }
-    if (conn->conn.state != CCI_CONN_OPEN || conn->conn.step.confirming || conn->keepalive_us)
-        at = cci__min64(at, conn->conn.deadline_ns);
+    at = cci__min64(at, conn->keepalive_us ? conn->conn.deadline_ns : cci_conn_deadline(&conn->conn));
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
         at = cci__min64(at, cci__dgram_parked_due(ep, conn));
     else if (conn->conn.state == CCI_CONN_OPEN)
@@ -8638,13 +8651,13 @@ static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) 
 }
 
 /* Sends a packet that needs no connection. */
-static void cci__dgram_reply(cci__dgram_t *ep, const cci_conn_input_t *in, uint8_t type) {
+static void cci__dgram_reply(cci__dgram_t *ep, const cci_conn_packet_t *in, uint8_t type) {
     uint32_t size = cci_conn_output_reply(&ep->conns, in, type, cci__dgram_slot(ep)->head);
     cci__dgram_commit_bare(ep, in->from, NULL, size, NULL, 0);
 }
 
 /* Sends what cci_conn_input() wants to be sent. */
-static void cci__dgram_answer(cci__dgram_t *ep, const cci_conn_input_t *in) {
+static void cci__dgram_answer(cci__dgram_t *ep, const cci_conn_packet_t *in) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)in->conn;
     if (in->answer == CCI__PKT_REQUEST)
         cci__dgram_send_request(ep, conn);
@@ -8709,7 +8722,7 @@ static int cci__dgram_is_sound(cci__dgram_t *ep, cci_conn_got_t got) {
 }
 
 /* There is no space for a request now. The client, which asks again, learns so; no state is kept. */
-static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_conn_input_t *in, const char *why) {
+static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_conn_packet_t *in, const char *why) {
     cci__dgram_reply(ep, in, CCI__PKT_BUSY);
     if (ep->now_ns < ep->busy_log_ns)
         return;
@@ -8718,7 +8731,7 @@ static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_conn_input_t *in, c
 }
 
 /* Why there is no space for a request, NULL if there is. */
-static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_input_t *in) {
+static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_packet_t *in) {
     uint32_t reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW); /* of few, what is early leaves but one more */
     uint32_t left = cci__dgram_buffers_left(ep);
     uint8_t prefix[16];
@@ -8758,7 +8771,7 @@ static void cci__dgram_hear(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn
 }
 
 /* A request of a client that is new. */
-static void cci__dgram_new_request(cci__dgram_t *ep, const cci_conn_input_t *in) {
+static void cci__dgram_new_request(cci__dgram_t *ep, const cci_conn_packet_t *in) {
     const char *refusal = cci__dgram_refusal(ep, in);
     void *key = NULL;
     cci_evq_event_t *event;
@@ -8827,7 +8840,7 @@ static void cci__dgram_got(cci__dgram_t *ep, cci__dconn_t *conn, cci_conn_got_t 
 /* Any packet but those with frames. */
 static void cci__dgram_input_control(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
                                      const cci_conn_header_t *header) {
-    cci_conn_input_t in;
+    cci_conn_packet_t in;
     cci__dconn_t *conn;
     cci_conn_got_t got;
     in.from = &rx->from;
@@ -9708,6 +9721,7 @@ static void cci__dgram_begin_close(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     ep->closing++;
     cci_conn_begin_close(&conn->conn);
+    conn->conn.flags &= CCI__CONN_COUNTED;
     cci__dgram_send_close(ep, conn);
     cci__dgram_schedule(ep, conn);
 }
@@ -9730,7 +9744,7 @@ static void cci__dgram_linger(cci__dgram_t *ep, uint64_t until_ns) {
 
 /* Sends a CLOSE for each connection whose peer has not answered yet, in so many batches that they are no burst. */
 static void cci__dgram_close_round(cci__dgram_t *ep, uint64_t until_ns) {
-    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__DGRAM_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
+    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__CONN_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB && ep->closing > 0 && ep->now_ns < until_ns; i++) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
         if (conn->conn.state != CCI_CONN_CLOSING)
@@ -9756,7 +9770,7 @@ static void cci__dgram_close_all(cci__dgram_t *ep) {
         cci_conn_begin_close(&conn->conn);
     }
     cci__dgram_close_round(ep, CCI__NEVER); /* once at least, all of them */
-    until_ns = ep->now_ns + CCI__DGRAM_CLOSE_NS;
+    until_ns = ep->now_ns + CCI__CONN_LINGER_NS;
     for (tries = 0; tries < 3 && ep->closing > 0 && ep->now_ns < until_ns; tries++) {
         cci__dgram_linger(ep, cci__min64(ep->now_ns + (10 * CCI__MS << tries), until_ns));
         cci__dgram_close_round(ep, until_ns);

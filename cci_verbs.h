@@ -157,8 +157,9 @@
  * that had come are still received. CCI_EVENT_DISCONNECT, if CCI_OPT_ENDPT_EVENT_MASK asks for it, comes behind all that.
  * A process that is killed says nothing: it is noticed by the send timeout, or by `probe_idle` where nothing is sent.
  * A server with 1,024 requests that its program has not returned, or without memory for another connection, answers
- * "busy" and says so in its log; the client asks again until its time for connecting is over. In a request, `peer_uri`
- * names the GID and the queue pair of who asks.
+ * "busy" and says so in its log; the client asks again until its time for connecting is over. One network (IPv4 /24, or the
+ * subnet of a GID) gets three quarters at most of what is left of the requests and of 2^20 connections. In a request,
+ * `peer_uri` names the GID and the queue pair of who asks.
  *   A program's own encryption (cci_setup()) and crc don't hold here.
  *
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
@@ -3575,13 +3576,10 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_REGIONS 4096u
 #define CCI__RC_CONTROL 64u        /* events of connections that are there from the beginning */
 #define CCI__RC_GROUPS 16u
-#define CCI__RC_GONE 64u
 #define CCI__RC_REQUESTS 1024u     /* requests that have not been decided */
 #define CCI__RC_DATAGRAMS 16       /* taken from the link at once */
 #define CCI__RC_QUIET 32u          /* rounds between two looks at clock and link while messages come */
 #define CCI__RC_SEND_TIMEOUT_US 30000000u
-#define CCI__RC_ACCEPT_NS (UINT64_C(30000) * CCI__MS)
-#define CCI__RC_CONFIRM_TRIES 30
 #define CCI__RC_PAIR_TRIES 40      /* for a connection that has nothing to send */
 #define CCI__RC_LEAVE_NS (10 * CCI__MS)
 #define CCI__RC_DRAIN_NS (1000 * CCI__MS)
@@ -3591,10 +3589,7 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_STUCK 16u          /* looks without progress after which the pair is made anew */
 #define CCI__RC_PKT_PAIR 32u
 #define CCI__RC_STATE_SIZE 40u
-#define CCI__RC_PROBES 8u          /* that a silent peer may leave unanswered */
 #define CCI__RC_URI 160u           /* bytes of a peer's URI */
-#define CCI__RC_LINGER_NS (100 * CCI__MS) /* an endpoint that goes waits for answers to its CLOSE packets at most */
-#define CCI__RC_CLOSE_BATCHES 50u  /* one a millisecond, if there are many */
 #define CCI__RC_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
 
@@ -3604,21 +3599,19 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 /* Flags of a connection. */
 #define CCI__RC_LISTED 1u    /* in `ready`, or in `drained` if it is draining */
 #define CCI__RC_TOLD 2u      /* closing: the peer knows it, or will never hear it */
-#define CCI__RC_PINGED 4u    /* the peer owes a sign of life */
-#define CCI__RC_UNREADY 8u   /* the peer has said last that it has no receive buffers */
-#define CCI__RC_RESOLVING 16u
-#define CCI__RC_AWAITING 64u /* client: accepted; the peer has not said that it has joined */
+#define CCI__RC_UNREADY 4u   /* the peer has said last that it has no receive buffers */
+#define CCI__RC_RESOLVING 8u
+#define CCI__RC_AWAITING 16u /* client: accepted; the peer has not said that it has joined */
 #define CCI__RC_FLUSHING 32u /* a work request of this epoch has failed: none behind it has succeeded */
 
 /* More flags of a connection. */
 #define CCI__RC_UNTOLD 1u    /* broken: the program is to have an event about it */
 #define CCI__RC_ORDERLY 2u   /* broken: the peer has closed it */
 #define CCI__RC_COUNTS 4u    /* ... and had got as many messages as `joined` says */
-#define CCI__RC_HAS_SLOT 8u  /* closing: deadline_ns is when the next CLOSE may leave */
-#define CCI__RC_GETS_ON 16u  /* open: work requests were done since the last look */
-#define CCI__RC_WITHDREW 32u /* ordered: messages were withdrawn, and the program has not heard of the first yet */
-#define CCI__RC_MARKED 64u   /* ... and an event that waits tells it */
-#define CCI__RC_EMPTY 128u   /* its queue pair can't have a buffer of the shared receive queue: it has told so, or never had one */
+#define CCI__RC_GETS_ON 8u   /* open: work requests were done since the last look */
+#define CCI__RC_WITHDREW 16u /* ordered: messages were withdrawn, and the program has not heard of the first yet */
+#define CCI__RC_MARKED 32u   /* ... and an event that waits tells it */
+#define CCI__RC_EMPTY 64u    /* its queue pair can't have a buffer of the shared receive queue: it has told so, or never had one */
 
 /* Flags of a state. */
 #define CCI__RC_ASKS 1u
@@ -3665,27 +3658,21 @@ typedef struct cci__rc_event {
     uint64_t token;        /* of the connection */
 } cci__rc_event;
 
-/* What cci_connect() was given. The data follows. */
-typedef struct cci__rc_pending {
-    cci_evq_event_t *event;
-    uint64_t give_up_ns; /* once the server has accepted */
-    uint32_t data_len, reserved;
-} cci__rc_pending;
-
 /* A request that the program has not returned. The data follows. */
 typedef struct cci__rc_request {
     cci_evq_event_t event; /* first */
     cci_list_t node;
-    uint64_t missing; /* pieces */
-    uint32_t unit, reserved;
+    cci_conn_pieces_t pieces;
 } cci__rc_request;
 
 typedef struct cci__rc_conn {
-    cci_conn_t conn; /* first; its peer_window is when something came last, in units of 2^20 ns */
+    cci_conn_t conn;      /* first */
+    cci_conn_peer_t peer; /* second */
     struct ibv_qp *qp;
     cci__rc_item *newest, *unposted;
-    void *pending;     /* client: cci__rc_pending; server: the request, or the event kept for the outcome */
-    uint64_t retry_ns; /* connecting: when it is given up; then: when the pair's next step is due */
+    void *pending;     /* client: cci_conn_pending_t; server: the request, or the event kept for the outcome */
+    uint64_t retry_ns; /* when the pair's next step is due */
+    uint64_t probe_ns; /* open: when to look whether something has come */
     uint64_t peer_key; /* of its handles */
     uint32_t next_listed, last_listed, next_qp;
     uint32_t send_timeout_us, keepalive_us;
@@ -3698,9 +3685,10 @@ typedef struct cci__rc_conn {
     uint16_t stuck;            /* looks without progress */
     uint8_t answered;          /* the peer has said since then that it is ready */
     uint8_t renewals;          /* of the pair since there was progress */
-    uint8_t probes;            /* that were not answered */
     uint8_t marks;             /* more flags */
 } cci__rc_conn;
+
+typedef char cci__rc_peer_is_second[offsetof(cci__rc_conn, peer) == sizeof(cci_conn_t) ? 1 : -1];
 
 typedef struct cci__rc_memory {
     struct cci__rc_memory *next;
@@ -3747,8 +3735,6 @@ typedef struct cci__rc {
     cci__rc_memory *memory;
     cci__rc_conn *groups[CCI__RC_GROUPS];
     uint32_t group_count;
-    uint64_t gone[CCI__RC_GONE];
-    uint32_t gone_next, resets;
     cci_link_rx_t rx[CCI__RC_DATAGRAMS];
     uint64_t now_ns, check_ns, thread_until_ns, repaired_ns;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
@@ -3890,27 +3876,12 @@ static cci__rc_item *cci__rc_oldest(const cci__rc_conn *conn) {
     return conn->newest ? conn->newest->next : NULL;
 }
 
-/* For how long nothing has come. */
-static uint64_t cci__rc_silent_ns(const cci__rc *ep, const cci__rc_conn *conn) {
-    return (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->conn.peer_window) << 20;
-}
-
-/* When to look whether anything has come of late: a period after that, and then eight times in another. */
-static uint64_t cci__rc_probe_ns(const cci__rc *ep, const cci__rc_conn *conn) {
-    uint64_t period_ns = ep->device.probe_idle_s * UINT64_C(1000) * CCI__MS, silent_ns = cci__rc_silent_ns(ep, conn);
-    uint64_t due_ns = period_ns + conn->probes * (period_ns / CCI__RC_PROBES);
-    if (period_ns == 0 || conn->conn.pub.attribute > CCI_CONN_ATTR_UU || conn->conn.flags & CCI__RC_AWAITING) {
-        return CCI__NEVER;
-    }
-    return due_ns > silent_ns ? ep->now_ns + due_ns - silent_ns : ep->now_ns;
-}
-
 /* Sees to it that the connection's timer comes early enough. One that comes too early looks again. */
 static void cci__rc_schedule(cci__rc *ep, cci__rc_conn *conn) {
     const cci__rc_item *oldest = cci__rc_oldest(conn);
     uint64_t at = cci__min64(conn->conn.deadline_ns, conn->retry_ns);
     if (conn->conn.state == CCI_CONN_OPEN) {
-        at = cci__min64(at, cci__min64(cci__rc_probe_ns(ep, conn), oldest ? oldest->deadline_ns : CCI__NEVER));
+        at = cci__min64(at, cci__min64(conn->probe_ns, oldest ? oldest->deadline_ns : CCI__NEVER));
     }
     if (at < conn->conn.timer.at_ns) {
         cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
@@ -3952,7 +3923,7 @@ static void cci__rc_post_about(cci_evq_fifo_t *fifo, cci__rc_conn *conn, cci_evq
 static void cci__rc_post_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     cci_evq_event_t *event = cci__rc_control_event(ep);
     conn->keepalive_us = 0;
-    conn->conn.flags &= (uint16_t)~CCI__RC_PINGED;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (!event) {
         return;
     }
@@ -4002,7 +3973,7 @@ static void cci__rc_begin_end(const cci__rc *ep, cci__rc_conn *conn, unsigned ho
 }
 
 static void cci__rc_hear_of(const cci__rc *ep, cci__rc_conn *conn) {
-    conn->conn.peer_window = (uint32_t)(ep->now_ns >> 20);
+    conn->peer.heard = (uint32_t)(ep->now_ns >> 20);
 }
 
 static void cci__rc_free_op(cci__rc *ep, cci__rc_op *op) {
@@ -4416,7 +4387,7 @@ static void cci__rc_sent(cci__rc *ep, const struct ibv_wc *wc) {
         cci__rc_work_failed(ep, conn, number, wc->status);
         return;
     }
-    conn->conn.flags &= (uint16_t)~(CCI__RC_PINGED | CCI__RC_UNREADY);
+    conn->conn.flags &= (uint16_t)~(CCI__CONN_PINGED | CCI__RC_UNREADY);
     cci__rc_hear_of(ep, conn);
     cci__rc_retire(ep, conn, number + 1);
     if (conn->phase == CCI__RC_DRAINING) {
@@ -4480,8 +4451,8 @@ static cci__rc_conn *cci__rc_find_qp(const cci__rc *ep, uint32_t qp_num) {
 
 static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn);
 static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status);
-static void cci__rc_confirmed(cci__rc *ep, cci__rc_conn *conn);
 static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status);
+static void cci__rc_hears(cci__rc *ep, cci__rc_conn *conn);
 
 /* A message for the program. */
 static void cci__rc_deliver(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *event, const uint8_t *data,
@@ -4527,7 +4498,7 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
         return;
     }
     conn->received++;
-    conn->conn.flags &= (uint16_t)~CCI__RC_PINGED;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (CCI__UNLIKELY(conn->phase != CCI__RC_PAIRED)) { /* who sends has joined, or had */
         if (conn->phase == CCI__RC_JOINED) {
             cci__rc_paired(ep, conn);
@@ -4535,10 +4506,8 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
             cci__rc_connected(ep, conn, CCI_SUCCESS);
         }
     }
-    if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED)) {
-        cci__rc_accepted(ep, conn, CCI_SUCCESS);
-    } else if (CCI__UNLIKELY(conn->conn.step.confirming)) {
-        cci__rc_confirmed(ep, conn);
+    if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming)) {
+        cci__rc_hears(ep, conn);
     }
     if (wc->wc_flags & IBV_WC_WITH_IMM) {
         cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
@@ -4617,12 +4586,14 @@ static uint32_t cci__rc_write_state(const cci__rc *ep, const cci__rc_conn *conn,
     return CCI__RC_STATE_SIZE;
 }
 
-/* A packet of a connection with the state of its queue pair. */
+/* A packet of a connection, with the state of its queue pair but in REJECT and CLOSED. */
 static void cci__rc_tell(cci__rc *ep, cci__rc_conn *conn, uint8_t type, uint32_t flags) {
-    uint8_t bytes[CCI__HEADER_SIZE + CCI__RC_STATE_SIZE];
-    cci_conn_write_header(bytes, type, 0, conn->conn.peer_index, conn->conn.peer_token, conn->conn.index, 0);
-    (void)cci__rc_write_state(ep, conn, flags, bytes + CCI__HEADER_SIZE);
-    cci__rc_send_datagram(ep, &conn->conn.peer, bytes, sizeof bytes, NULL, 0);
+    uint8_t bytes[CCI__CONN_HEAD + CCI__RC_STATE_SIZE];
+    uint32_t size = cci_conn_output(&ep->conns, &conn->conn, type, bytes);
+    if (type != CCI__PKT_REJECT && type != CCI__PKT_CLOSED) {
+        size += cci__rc_write_state(ep, conn, flags, bytes + size);
+    }
+    cci__rc_send_datagram(ep, &conn->conn.peer, bytes, size, NULL, 0);
 }
 
 /* The state of a pair that is to be made, repeated until the peer has joined. */
@@ -4838,7 +4809,7 @@ static int cci__rc_may_join(const cci__rc_conn *conn, uint32_t epoch, uint32_t j
 static void cci__rc_input_state(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state, int answers) {
     uint32_t epoch = cci__load32(state), joined = cci__load32(state + 16);
     int wants = (state[20] & CCI__RC_ASKS) != 0;
-    conn->conn.flags &= (uint16_t)~(CCI__RC_UNREADY | CCI__RC_PINGED);
+    conn->conn.flags &= (uint16_t)~(CCI__RC_UNREADY | CCI__CONN_PINGED);
     conn->answered = (state[20] & CCI__RC_IS_UNREADY) == 0;
     if (!conn->answered) {
         conn->conn.flags |= CCI__RC_UNREADY;
@@ -4891,8 +4862,6 @@ static void cci__rc_give_up(cci__rc *ep, cci__rc_conn *conn) {
     }
 }
 
-static void cci__rc_send_accept(cci__rc *ep, cci__rc_conn *conn);
-
 static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
     conn->phase = CCI__RC_NO_PAIR;
     conn->retry_ns = CCI__NEVER;
@@ -4913,7 +4882,7 @@ static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->qp ? cci__rc_begin_epoch(ep, conn) : cci__rc_make_qp(ep, conn)) {
         cci__rc_give_up(ep, conn);
     } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
-        cci__rc_send_accept(ep, conn); /* the client may not know more of it, and repeats its request */
+        cci__rc_tell(ep, conn, CCI__PKT_ACCEPT, 0); /* the client may not know more of it, and repeats its request */
     } else {
         cci__rc_tell_pair(ep, conn);
     }
@@ -5003,7 +4972,7 @@ static cci__rc_conn *cci__rc_open_conn(cci__rc *ep, cci_conn_attribute_t attribu
     made->pub.attribute = attribute;
     made->pub.context = context;
     made->deadline_ns = CCI__NEVER;
-    conn->retry_ns = CCI__NEVER;
+    conn->retry_ns = conn->probe_ns = CCI__NEVER;
     conn->send_timeout_us = ep->send_timeout_us;
     made->pub.max_send_size = cci__rc_is_reliable(conn) ? ep->max_send_size
                                                         : cci__min32(ep->max_send_size, ep->info.mtu - CCI__HEADER_SIZE);
@@ -5016,11 +4985,8 @@ static void cci__rc_discard(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_unlist(ep, conn);
     cci__rc_destroy_qp(ep, conn);
     ep->closing -= conn->conn.state == CCI_CONN_CLOSING;
-    if (conn->conn.hashed) {
-        ep->gone[ep->gone_next++ % CCI__RC_GONE] = conn->conn.peer_token;
-    }
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
-    cci_conn_close(&ep->conns, &conn->conn);
+    cci_conn_end(&ep->conns, &conn->conn, ep->now_ns);
 }
 
 /* ---- outcomes ---- */
@@ -5055,17 +5021,22 @@ static int cci__rc_opened(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *even
         cci__rc_let_go(ep, conn);
         return 0;
     }
-    conn->conn.state = CCI_CONN_OPEN;
+    if (conn->conn.state != CCI_CONN_OPEN) { /* a client's is since its server has accepted */
+        cci_conn_opened(&ep->conns, &conn->conn, ep->now_ns);
+    }
     conn->keepalive_us = cci__rc_new_keepalive_us(ep, conn);
     cci__rc_hear_of(ep, conn);
+    if (ep->device.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) {
+        conn->probe_ns = ep->now_ns + ep->device.probe_idle_s * UINT64_C(1000) * CCI__MS;
+    }
     cci__rc_schedule(ep, conn);
     return 1;
 }
 
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
 static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status) {
-    cci__rc_pending *pending = (cci__rc_pending *)conn->pending;
-    cci_evq_event_t *event = pending->event;
+    cci_conn_pending_t *pending = (cci_conn_pending_t *)conn->pending;
+    cci_evq_event_t *event = (cci_evq_event_t *)pending->event;
     conn->pending = NULL;
     conn->conn.flags &= (uint16_t)~CCI__RC_AWAITING;
     cci_release(pending);
@@ -5088,9 +5059,12 @@ static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status) {
     }
 }
 
-static void cci__rc_confirmed(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->conn.step.confirming) {
-        conn->conn.step.confirming = 0;
+/* Something sound has come of an accepted or open connection. */
+static void cci__rc_hears(cci__rc *ep, cci__rc_conn *conn) {
+    cci_conn_got_t got = cci_conn_hears(&conn->conn);
+    if (got == CCI_CONN_GOT_CONFIRM) {
+        cci__rc_accepted(ep, conn, CCI_SUCCESS);
+    } else if (got == CCI_CONN_GOT_CONFIRMED) {
         cci__rc_begin_keepalive(ep, conn);
     }
 }
@@ -5098,75 +5072,50 @@ static void cci__rc_confirmed(cci__rc *ep, cci__rc_conn *conn) {
 /* ---- packets out ---- */
 
 static void cci__rc_send_request(cci__rc *ep, cci__rc_conn *conn) {
-    cci__rc_pending *pending = (cci__rc_pending *)conn->pending;
-    cci_conn_request_t request;
-    uint8_t bytes[CCI__REQUEST_SIZE];
-    if (conn->conn.flags & CCI__RC_RESOLVING) {
-        return;
+    const cci_conn_pending_t *pending = (const cci_conn_pending_t *)conn->pending;
+    cci_conn_request_t piece;
+    uint8_t bytes[CCI__CONN_HEAD];
+    uint32_t size;
+    memset(&piece, 0, sizeof piece);
+    while ((size = cci_conn_output_request(&ep->conns, &conn->conn, pending, &piece, bytes)) > 0) {
+        cci__rc_send_datagram(ep, &conn->conn.peer, bytes, size, piece.data, piece.length);
     }
-    request.cookie = conn->conn.peer_token; /* where it is kept until the server's token is known */
-    request.max_send_size = conn->conn.pub.max_send_size;
-    request.window = 0;
-    request.data_len = pending->data_len;
-    request.unit = cci__min32(pending->data_len, (ep->info.base_mtu - CCI__REQUEST_SIZE) & ~7u);
-    request.offset = 0;
-    do {
-        request.length = cci__min32(request.unit, pending->data_len - request.offset);
-        (void)cci_conn_write_request(&conn->conn, &request, bytes);
-        cci__rc_send_datagram(ep, &conn->conn.peer, bytes, sizeof bytes,
-                              (const uint8_t *)(pending + 1) + request.offset, request.length);
-        request.offset += request.length;
-    } while (request.offset < pending->data_len && request.cookie != 0); /* the first only asks for a cookie */
 }
 
-static void cci__rc_send_accept(cci__rc *ep, cci__rc_conn *conn) {
-    uint8_t bytes[CCI__ACCEPT_SIZE + CCI__RC_STATE_SIZE];
-    uint32_t size = cci_conn_write_accept(&conn->conn, 0, bytes);
-    (void)cci__rc_write_state(ep, conn, 0, bytes + size);
-    cci__rc_send_datagram(ep, &conn->conn.peer, bytes, sizeof bytes, NULL, 0);
-}
-
-/* A packet of a connection that is nothing but its type: REJECT, CLOSED. */
-static void cci__rc_send_bare(cci__rc *ep, cci__rc_conn *conn, uint8_t type) {
-    uint8_t bytes[CCI__HEADER_SIZE];
-    cci_conn_write_header(bytes, type, 0, conn->conn.peer_index, conn->conn.peer_token,
-                          type == CCI__PKT_REJECT ? 0 : conn->conn.index, 0);
-    cci__rc_send_datagram(ep, &conn->conn.peer, bytes, sizeof bytes, NULL, 0);
-}
-
-/* Sends a CLOSE as soon as it is its turn. The answer has twice as much time each time. */
+/* Sends a CLOSE as soon as it is its turn. */
 static void cci__rc_send_close(cci__rc *ep, cci__rc_conn *conn) {
-    if (!(conn->marks & CCI__RC_HAS_SLOT)) {
-        conn->marks |= CCI__RC_HAS_SLOT;
-        conn->conn.deadline_ns = cci_conn_close_slot(&ep->close_ns, ep->now_ns);
-    }
-    if (conn->conn.deadline_ns <= ep->now_ns) {
-        conn->marks &= (uint8_t)~CCI__RC_HAS_SLOT;
-        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(conn->conn.tries++);
+    if (cci_conn_close_output(&conn->conn, &ep->close_ns, 0, ep->now_ns)) {
         cci__rc_tell(ep, conn, CCI__PKT_CLOSE, 0);
     }
     cci__rc_schedule(ep, conn);
 }
 
+/* Sends a packet that needs no connection. */
+static void cci__rc_reply(cci__rc *ep, const cci_conn_packet_t *in, uint8_t type) {
+    uint8_t bytes[CCI__CONN_HEAD];
+    uint32_t size = cci_conn_output_reply(&ep->conns, in, type, bytes);
+    cci__rc_send_datagram(ep, in->from, bytes, size, NULL, 0);
+}
+
+/* Sends what cci_conn_input() wants to be sent. */
+static void cci__rc_answer(cci__rc *ep, const cci_conn_packet_t *in) {
+    cci__rc_conn *conn = (cci__rc_conn *)(void *)in->conn;
+    if (in->answer == CCI__PKT_REQUEST) {
+        cci__rc_send_request(ep, conn);
+    } else if (in->answer == CCI__PKT_COOKIE || in->answer == CCI__PKT_RESET) {
+        cci__rc_reply(ep, in, in->answer);
+    } else if (in->answer && conn->conn.state != CCI_CONN_FREE) {
+        cci__rc_tell(ep, conn, in->answer, 0);
+    }
+}
+
 /* There is no space for a request: its client learns it, and repeats the request. */
-static void cci__rc_send_busy(cci__rc *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header, const char *why) {
-    uint8_t bytes[CCI__HEADER_SIZE];
-    cci_conn_write_header(bytes, CCI__PKT_BUSY, 0, header->index, header->token, 0, 0);
-    cci__rc_send_datagram(ep, &rx->from, bytes, sizeof bytes, NULL, 0);
+static void cci__rc_send_busy(cci__rc *ep, const cci_conn_packet_t *in, const char *why) {
+    cci__rc_reply(ep, in, CCI__PKT_BUSY);
     if (ep->now_ns >= ep->busy_log_ns) {
         ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
         cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, why, 0);
     }
-}
-
-/* Answers a packet for a connection that isn't there. */
-static void cci__rc_send_reset(cci__rc *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header) {
-    uint8_t bytes[CCI__HEADER_SIZE];
-    if (ep->resets++ >= 16) {
-        return;
-    }
-    cci_conn_write_header(bytes, CCI__PKT_RESET, 0, header->peer_index, header->token, header->index, header->number);
-    cci__rc_send_datagram(ep, &rx->from, bytes, sizeof bytes, NULL, 0);
 }
 
 /* The peer may forget the connection now: its next use of it then fails at once and not after a time-out. */
@@ -5176,23 +5125,7 @@ static void cci__rc_send_leave(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_send_datagram(ep, &conn->conn.peer, bytes, sizeof bytes, NULL, 0);
 }
 
-static void cci__rc_send_cookie(cci__rc *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header, uint64_t epoch) {
-    uint8_t bytes[CCI__HEADER_SIZE];
-    cci_conn_write_header(bytes, CCI__PKT_COOKIE, 0, header->index, header->token, 0, 0);
-    cci__store64(bytes + 16, cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch));
-    cci__rc_send_datagram(ep, &rx->from, bytes, sizeof bytes, NULL, 0);
-}
-
 /* ---- requests in ---- */
-
-/* A request that came before: the answer, if there is one, was lost. */
-static void cci__rc_request_again(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->conn.state == CCI_CONN_ACCEPTED || (conn->conn.state == CCI_CONN_OPEN && !conn->conn.is_client)) {
-        cci__rc_send_accept(ep, conn);
-    } else if (conn->conn.state == CCI_CONN_REJECTED) {
-        cci__rc_send_bare(ep, conn, CCI__PKT_REJECT);
-    }
-}
 
 static void cci__rc_free_request(cci__rc *ep, cci__rc_request *request) {
     cci__list_remove(&request->node);
@@ -5210,19 +5143,10 @@ static void cci__rc_forget_request(cci__rc *ep, cci__rc_conn *conn) {
 /* A piece of a request: when all have come, the program may decide. */
 static void cci__rc_collect(cci__rc *ep, cci__rc_conn *conn, const cci_conn_request_t *piece) {
     cci__rc_request *request = (cci__rc_request *)conn->pending;
-    if (request->event.base.pub.request.data_len != piece->data_len || request->unit != piece->unit) {
-        return;
+    if (cci_conn_collect(&conn->conn, &request->pieces, piece, (uint8_t *)(request + 1),
+                         request->event.base.pub.request.data_len)) {
+        cci_evq_post(&ep->evq.urgent, &request->event);
     }
-    if (piece->length > 0) {
-        memcpy((uint8_t *)(request + 1) + piece->offset, piece->data, piece->length);
-    }
-    request->missing &= ~(UINT64_C(1) << (piece->unit ? piece->offset / piece->unit : 0));
-    if (request->missing != 0) {
-        return;
-    }
-    conn->conn.state = CCI_CONN_REQUESTED;
-    conn->conn.deadline_ns = CCI__NEVER;
-    cci_evq_post(&ep->evq.urgent, &request->event);
 }
 
 static const char *cci__rc_peer_uri(cci__rc *ep, const cci_link_addr_t *from, char *text, size_t size) {
@@ -5231,26 +5155,37 @@ static const char *cci__rc_peer_uri(cci__rc *ep, const cci_link_addr_t *from, ch
     return ep->link->text(ep->handle, from, text + sizeof scheme - 1, size - sizeof scheme + 1) == CCI_SUCCESS ? text : NULL;
 }
 
-/* The first piece of a request whose sender is where it says. */
-static void cci__rc_new_request(cci__rc *ep, const cci_link_rx_t *rx, const cci_conn_header_t *header,
-                                const cci_conn_request_t *piece) {
-    cci__rc_request *request;
-    cci__rc_conn *conn;
-    uint32_t pieces = piece->unit ? (piece->data_len + piece->unit - 1) / piece->unit : 1;
+/* Why there is no space for a request, NULL if there is. */
+static const char *cci__rc_refusal(const cci__rc *ep, const cci_conn_packet_t *in) {
+    uint8_t prefix[16];
     if (ep->request_count >= CCI__RC_REQUESTS) {
-        cci__rc_send_busy(ep, rx, header, "clients have to wait: the program has too many requests");
-        return;
+        return "clients have to wait: the program has too many requests";
     }
-    request = (cci__rc_request *)cci_alloc(sizeof *request + piece->data_len + CCI__RC_URI);
-    conn = request ? cci__rc_open_conn(ep, (cci_conn_attribute_t)header->attribute, NULL) : NULL;
+    if (cci_conn_prefix(&ep->conns, in->from, prefix) &&
+        !cci_conn_source_may(&ep->conns, prefix, CCI__RC_REQUESTS - ep->request_count)) {
+        return "clients have to wait: one network has the most connections, or undecided requests, that it may have";
+    }
+    return NULL;
+}
+
+/* The first piece of a request whose sender is where it says. */
+static void cci__rc_new_request(cci__rc *ep, const cci_conn_packet_t *in) {
+    const cci_conn_request_t *piece = &in->request;
+    const char *refusal = cci__rc_refusal(ep, in);
+    cci__rc_request *request = NULL;
+    cci__rc_conn *conn = NULL;
+    if (!refusal) {
+        request = (cci__rc_request *)cci_alloc(sizeof *request + piece->data_len + CCI__RC_URI);
+        conn = request ? cci__rc_open_conn(ep, (cci_conn_attribute_t)in->header.attribute, NULL) : NULL;
+    }
     if (!conn) {
         cci_release(request);
-        cci__rc_send_busy(ep, rx, header, "clients have to wait: there is no memory for another connection");
+        cci__rc_send_busy(ep, in, refusal ? refusal : "clients have to wait: there is no memory for another connection");
         return;
     }
     memset(request, 0, sizeof *request);
     request->event.base.pub.request.peer_uri =
-        cci__rc_peer_uri(ep, &rx->from, (char *)(request + 1) + piece->data_len, CCI__RC_URI);
+        cci__rc_peer_uri(ep, in->from, (char *)(request + 1) + piece->data_len, CCI__RC_URI);
     request->event.base.endpoint = &ep->base;
     request->event.base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
     request->event.base.pub.request.data_len = piece->data_len;
@@ -5258,52 +5193,18 @@ static void cci__rc_new_request(cci__rc *ep, const cci_link_rx_t *rx, const cci_
     request->event.base.pub.request.attribute = conn->conn.pub.attribute;
     request->event.owner = conn;
     request->event.pool = CCI_EVQ_CONTROL;
-    request->unit = piece->unit;
-    request->missing = piece->length == piece->data_len ? 1 : (UINT64_C(1) << pieces) - 1;
     cci__list_append(&ep->requests, &request->node);
     ep->request_count++;
     conn->pending = request;
-    conn->conn.state = CCI_CONN_COLLECTING;
-    conn->conn.deadline_ns = ep->now_ns + 5000 * CCI__MS;
-    conn->conn.peer = rx->from;
-    conn->conn.peer_index = header->index;
-    conn->conn.peer_token = header->token;
-    conn->conn.pub.max_send_size = cci__min32(conn->conn.pub.max_send_size, piece->max_send_size);
-    cci_conn_hash(&ep->conns, &conn->conn);
+    cci_conn_begin_request(&ep->conns, &conn->conn, in, NULL);
+    if (piece->length == piece->data_len) {
+        memcpy(request + 1, piece->data, piece->length);
+        cci_evq_post(&ep->evq.urgent, &request->event);
+        return;
+    }
+    cci_conn_begin_collect(&conn->conn, &request->pieces, piece, ep->now_ns);
     cci__rc_schedule(ep, conn);
     cci__rc_collect(ep, conn, piece);
-}
-
-static void cci__rc_input_request(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length,
-                                  const cci_conn_header_t *header) {
-    cci_conn_request_t piece;
-    cci__rc_conn *conn;
-    uint64_t epoch = ep->now_ns >> 34; /* 17 s */
-    uint32_t i;
-    if (!cci_conn_parse_request(rx->data, length, &piece)) {
-        return;
-    }
-    conn = (cci__rc_conn *)(void *)cci_conn_find_request(&ep->conns, &rx->from, header->index, header->token);
-    if (conn) {
-        if (conn->conn.state == CCI_CONN_COLLECTING) {
-            cci__rc_collect(ep, conn, &piece);
-        } else {
-            cci__rc_request_again(ep, conn);
-        }
-        return;
-    }
-    for (i = 0; i < CCI__RC_GONE; i++) {
-        if (ep->gone[i] == header->token) {
-            return;
-        }
-    }
-    if (piece.cookie != 0 &&
-        (piece.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch) ||
-         piece.cookie == cci_conn_cookie(&ep->conns, &rx->from, header->index, header->token, epoch - 1))) {
-        cci__rc_new_request(ep, rx, header, &piece);
-    } else {
-        cci__rc_send_cookie(ep, rx, header, epoch);
-    }
 }
 
 /* ---- answers in ---- */
@@ -5311,17 +5212,12 @@ static void cci__rc_input_request(cci__rc *ep, const cci_link_rx_t *rx, uint32_t
 /* A packet that proves to be the peer's comes from where it is: its queue pair for datagrams has another number when it was
  * made anew, or its port's LID has changed: then the pair is made anew too. Another port is not believed. */
 static void cci__rc_follow(cci__rc *ep, cci__rc_conn *conn, const cci_link_addr_t *from) {
-    int hashed = conn->conn.hashed;
     int has_moved = cci__verbs_addr_lid(&conn->conn.peer) != cci__verbs_addr_lid(from);
     if (memcmp(&conn->conn.peer, from, sizeof *from) == 0 || conn->conn.peer.bytes[0] != from->bytes[0] ||
         memcmp(conn->conn.peer.bytes + 8, from->bytes + 8, 16) != 0) {
         return;
     }
-    cci_conn_unhash(&ep->conns, &conn->conn);
-    conn->conn.peer = *from;
-    if (hashed) {
-        cci_conn_hash(&ep->conns, &conn->conn);
-    }
+    cci_conn_move(&ep->conns, &conn->conn, from, ep->now_ns);
     if (has_moved && (conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED)) {
         cci__rc_drain(ep, conn);
     }
@@ -5329,14 +5225,11 @@ static void cci__rc_follow(cci__rc *ep, cci__rc_conn *conn, const cci_link_addr_
 
 /* The server has accepted: its queue pair waits for this side's. The program learns it when both have joined. */
 static void cci__rc_was_accepted(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
-    ((cci__rc_pending *)conn->pending)->give_up_ns = conn->retry_ns;
-    conn->retry_ns = CCI__NEVER;
+    cci_conn_opened(&ep->conns, &conn->conn, ep->now_ns);
     if (!cci__rc_is_reliable(conn)) {
         cci__rc_connected(ep, conn, CCI_SUCCESS);
-        cci__rc_schedule(ep, conn);
         return;
     }
-    conn->conn.state = CCI_CONN_OPEN;
     conn->conn.flags |= CCI__RC_AWAITING;
     if (cci__rc_make_qp(ep, conn) == CCI_SUCCESS) {
         cci__rc_input_state(ep, conn, state, 1);
@@ -5348,63 +5241,6 @@ static void cci__rc_was_accepted(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
     }
     conn->retry_ns = CCI__NEVER; /* it is CONFIRM that is repeated */
     cci__rc_schedule(ep, conn);
-}
-
-static void cci__rc_input_accept(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length,
-                                 const cci_conn_header_t *header) {
-    cci__rc_conn *conn = (cci__rc_conn *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
-    cci_conn_accept_t accept;
-    if (!conn) {
-        cci__rc_send_reset(ep, rx, header);
-        return;
-    }
-    if (!conn->conn.is_client || length < CCI__ACCEPT_SIZE + CCI__RC_STATE_SIZE ||
-        !cci_conn_parse_accept(rx->data, length, &accept)) {
-        return;
-    }
-    if (conn->conn.state == CCI_CONN_CONNECTING) {
-        if (accept.max_send_size > conn->conn.pub.max_send_size) {
-            return;
-        }
-        conn->conn.pub.max_send_size = accept.max_send_size;
-        conn->conn.peer_index = header->peer_index;
-        conn->conn.peer_token = accept.token;
-        conn->conn.step.confirming = 1;
-        conn->conn.tries = 0;
-        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
-        cci__rc_was_accepted(ep, conn, rx->data + CCI__ACCEPT_SIZE);
-    } else if (conn->conn.state != CCI_CONN_OPEN || conn->conn.peer_token != accept.token) {
-        return;
-    }
-    cci__rc_follow(ep, conn, &rx->from);
-    cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
-}
-
-/* CONFIRM, CONFIRMED, PAIR: a connection's packet with the state of its sender's queue pair. */
-static void cci__rc_input_pair(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length, const cci_conn_header_t *header) {
-    cci__rc_conn *conn = (cci__rc_conn *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
-    int asks = header->type == CCI__PKT_CONFIRM;
-    if (conn && conn->conn.state == CCI_CONN_CLOSING) {
-        return; /* the CLOSE will be repeated */
-    }
-    if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED)) {
-        cci__rc_send_reset(ep, rx, header);
-        return;
-    }
-    if (length < CCI__HEADER_SIZE + CCI__RC_STATE_SIZE) {
-        return;
-    }
-    cci__rc_hear_of(ep, conn);
-    cci__rc_follow(ep, conn, &rx->from);
-    cci__rc_input_state(ep, conn, rx->data + CCI__HEADER_SIZE, asks);
-    if (conn->conn.state == CCI_CONN_ACCEPTED) {
-        cci__rc_accepted(ep, conn, CCI_SUCCESS);
-    } else {
-        cci__rc_confirmed(ep, conn);
-    }
-    if (asks) {
-        cci__rc_tell(ep, conn, CCI__PKT_CONFIRMED, 0);
-    }
 }
 
 /* The peer has left. What it has acknowledged may still be on its way to the program's side of the queues. */
@@ -5439,63 +5275,87 @@ static void cci__rc_was_closed(cci__rc *ep, cci__rc_conn *conn, const uint8_t *s
     cci__rc_break(ep, conn, CCI_ERR_DISCONNECTED);
 }
 
-/* CLOSE: the peer has closed the connection. CLOSED: it knows that we have. */
-static void cci__rc_input_close(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length, const cci_conn_header_t *header) {
-    cci__rc_conn *conn = (cci__rc_conn *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
-    int is_close = header->type == CCI__PKT_CLOSE;
-    if (!conn) {
-        if (is_close) {
-            cci__rc_send_reset(ep, rx, header);
-        }
-        return;
-    }
-    if (conn->conn.pub.attribute > CCI_CONN_ATTR_UU || !cci_conn_has_peer(&conn->conn)) {
-        return;
-    }
-    cci__rc_follow(ep, conn, &rx->from);
-    if (is_close) {
-        cci__rc_send_bare(ep, conn, CCI__PKT_CLOSED);
-    }
-    if (conn->conn.state == CCI_CONN_CLOSING) {
-        cci__rc_closed(ep, conn);
-    } else if (is_close && (conn->conn.flags & CCI__RC_AWAITING)) {
-        cci__rc_connected(ep, conn, CCI_ERR_DISCONNECTED);
-    } else if (is_close && conn->conn.state == CCI_CONN_ACCEPTED) {
-        cci__rc_accepted(ep, conn, CCI_ERR_DISCONNECTED);
-    } else if (is_close && conn->conn.state == CCI_CONN_OPEN) {
-        cci__rc_was_closed(ep, conn,
-                           length >= CCI__HEADER_SIZE + CCI__RC_STATE_SIZE ? rx->data + CCI__HEADER_SIZE : NULL);
-    }
-}
-
-static void cci__rc_input_reset(cci__rc *ep, const cci_conn_header_t *header) {
-    cci__rc_conn *conn = cci__rc_at(ep, header->index);
-    if (!conn || conn->conn.peer_token != header->token || conn->conn.peer_index != header->peer_index ||
-        conn->conn.pub.attribute > CCI_CONN_ATTR_UU) {
-        return;
-    }
+/* What has ended for the peer: CLOSE, of which `state` may be NULL, or RESET. */
+static void cci__rc_input_end(cci__rc *ep, cci__rc_conn *conn, int is_close, const uint8_t *state) {
     if (conn->conn.flags & CCI__RC_AWAITING) {
         cci__rc_connected(ep, conn, CCI_ERR_DISCONNECTED);
-    } else if (conn->conn.state == CCI_CONN_OPEN) {
-        cci__rc_left(ep, conn);
     } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
         cci__rc_accepted(ep, conn, CCI_ERR_DISCONNECTED);
-    } else if (conn->conn.state == CCI_CONN_CLOSING) {
-        cci__rc_closed(ep, conn);
+    } else if (is_close) {
+        cci__rc_was_closed(ep, conn, state);
+    } else {
+        cci__rc_left(ep, conn);
     }
 }
 
-static void cci__rc_input_answer(cci__rc *ep, const cci_conn_header_t *header) {
-    cci__rc_conn *conn = (cci__rc_conn *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
-    if (!conn || conn->conn.state != CCI_CONN_CONNECTING) {
+static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_packet_t *in);
+
+/* What a packet means for its connection; `state` is that of the peer's queue pair, NULL if the packet has none. */
+static void cci__rc_heard(cci__rc *ep, cci__rc_conn *conn, cci_conn_got_t got, const cci_conn_packet_t *in, const uint8_t *state) {
+    switch (got) {
+    case CCI_CONN_GOT_REQUEST:
+        cci__rc_new_request(ep, in);
+        break;
+    case CCI_CONN_GOT_PIECE:
+        cci__rc_collect(ep, conn, &in->request);
+        break;
+    case CCI_CONN_GOT_REJECT:
+        cci__rc_connected(ep, conn, CCI_ECONNREFUSED);
+        break;
+    case CCI_CONN_GOT_CONFIRM:
+        cci__rc_accepted(ep, conn, CCI_SUCCESS);
+        break;
+    case CCI_CONN_GOT_CONFIRMED:
+        if (conn->conn.state == CCI_CONN_OPEN) {
+            cci__rc_begin_keepalive(ep, conn);
+        }
+        break;
+    case CCI_CONN_GOT_DATA:
+        cci__rc_input_data(ep, conn, in);
+        break;
+    case CCI_CONN_GOT_CLOSE:
+    case CCI_CONN_GOT_RESET:
+        cci__rc_input_end(ep, conn, got == CCI_CONN_GOT_CLOSE, state);
+        break;
+    case CCI_CONN_GOT_END:
+        cci__rc_closed(ep, conn);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The state of the queue pair at the end of a packet, NULL if there is none. */
+static const uint8_t *cci__rc_state_in(const cci_conn_packet_t *in) {
+    uint32_t at = in->header.type == CCI__PKT_ACCEPT ? CCI__ACCEPT_SIZE : CCI__HEADER_SIZE;
+    return in->length >= at + CCI__RC_STATE_SIZE ? in->bytes + at : NULL;
+}
+
+/* A packet of the handshake, or of the end. A PAIR is to the handshake what a CONFIRMED is. */
+static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
+    uint8_t type = in->header.type == CCI__RC_PKT_PAIR ? (uint8_t)CCI__PKT_CONFIRMED : in->header.type;
+    int tells_state = type == CCI__PKT_CONFIRM || type == CCI__PKT_CONFIRMED;
+    const uint8_t *state = cci__rc_state_in(in);
+    cci__rc_conn *conn;
+    cci_conn_got_t got;
+    if (!state && (tells_state || type == CCI__PKT_ACCEPT)) {
         return;
     }
-    if (header->type == CCI__PKT_REJECT) {
-        cci__rc_connected(ep, conn, CCI_ECONNREFUSED);
-    } else if (conn->conn.peer_token == 0 || conn->conn.tries > 3) { /* one answer to a cookie, not a game */
-        conn->conn.peer_token = cci_conn_cookie_in(header);
-        cci__rc_send_request(ep, conn);
+    in->header.type = type;
+    got = cci_conn_input(&ep->conns, in);
+    conn = (cci__rc_conn *)(void *)in->conn;
+    if (got == CCI_CONN_GOT_ACCEPT) {
+        cci__rc_was_accepted(ep, conn, state);
     }
+    if (conn && got != CCI_CONN_GOT_STRAY && type != CCI__PKT_REQUEST && type != CCI__PKT_RESET &&
+        (type != CCI__PKT_ACCEPT || in->answer) && cci_conn_has_peer(&conn->conn)) {
+        cci__rc_follow(ep, conn, in->from);
+        if (tells_state) {
+            cci__rc_input_state(ep, conn, state, type == CCI__PKT_CONFIRM);
+        }
+    }
+    cci__rc_answer(ep, in);
+    cci__rc_heard(ep, conn, got, in, state);
 }
 
 /* ---- unreliable messages ---- */
@@ -5511,23 +5371,15 @@ static void cci__rc_deliver_copy(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
     cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, length);
 }
 
-static void cci__rc_input_data(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length, const cci_conn_header_t *header) {
-    cci__rc_conn *conn = (cci__rc_conn *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
-    if (conn && conn->conn.state == CCI_CONN_CLOSING) {
+static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_packet_t *in) {
+    if (cci__rc_is_reliable(conn)) {
+        if (ep->conns.resets++ < CCI__CONN_RESETS) {
+            cci__rc_reply(ep, in, CCI__PKT_RESET);
+        }
         return;
     }
-    if (!conn || (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_ACCEPTED) ||
-        cci__rc_is_reliable(conn)) {
-        cci__rc_send_reset(ep, rx, header);
-        return;
-    }
-    cci__rc_follow(ep, conn, &rx->from);
-    if (conn->conn.state == CCI_CONN_ACCEPTED) {
-        cci__rc_accepted(ep, conn, CCI_SUCCESS);
-    } else {
-        cci__rc_confirmed(ep, conn);
-    }
-    cci__rc_deliver_copy(ep, conn, rx->data + CCI__HEADER_SIZE, length - CCI__HEADER_SIZE);
+    cci__rc_hears(ep, conn);
+    cci__rc_deliver_copy(ep, conn, in->bytes + CCI__HEADER_SIZE, in->length - CCI__HEADER_SIZE);
 }
 
 static void cci__rc_input_group(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length) {
@@ -5540,44 +5392,21 @@ static void cci__rc_input_group(cci__rc *ep, const cci_link_rx_t *rx, uint32_t l
 }
 
 static void cci__rc_input(cci__rc *ep, const cci_link_rx_t *rx) {
-    cci_conn_header_t header;
-    uint32_t length = rx->length;
-    if (!cci_conn_parse(rx->data, length, &header) || header.flags != 0 ||
-        (rx->is_group && header.type != CCI__PKT_GROUP)) {
+    cci_conn_packet_t in;
+    if (!cci_conn_parse(rx->data, rx->length, &in.header) || in.header.flags != 0) {
         return;
     }
-    switch (header.type) {
-    case CCI__PKT_REQUEST:
-        cci__rc_input_request(ep, rx, length, &header);
-        break;
-    case CCI__PKT_COOKIE:
-    case CCI__PKT_REJECT:
-        cci__rc_input_answer(ep, &header);
-        break;
-    case CCI__PKT_ACCEPT:
-        cci__rc_input_accept(ep, rx, length, &header);
-        break;
-    case CCI__PKT_CONFIRM:
-    case CCI__PKT_CONFIRMED:
-    case CCI__RC_PKT_PAIR:
-        cci__rc_input_pair(ep, rx, length, &header);
-        break;
-    case CCI__PKT_DATA:
-        cci__rc_input_data(ep, rx, length, &header);
-        break;
-    case CCI__PKT_CLOSE:
-    case CCI__PKT_CLOSED:
-        cci__rc_input_close(ep, rx, length, &header);
-        break;
-    case CCI__PKT_RESET:
-        cci__rc_input_reset(ep, &header);
-        break;
-    case CCI__PKT_GROUP:
-        cci__rc_input_group(ep, rx, length);
-        break;
-    default:
-        break;
+    if (rx->is_group || in.header.type == CCI__PKT_GROUP) {
+        if (in.header.type == CCI__PKT_GROUP) {
+            cci__rc_input_group(ep, rx, rx->length);
+        }
+        return;
     }
+    in.from = &rx->from;
+    in.bytes = rx->data;
+    in.length = rx->length;
+    in.now_ns = ep->now_ns;
+    cci__rc_input_conn(ep, &in);
 }
 
 /* ==================================================================================================================
@@ -5589,12 +5418,12 @@ static void cci__rc_input(cci__rc *ep, const cci_link_rx_t *rx) {
 static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     struct ibv_send_wr wr, *bad = NULL;
     int error;
-    if (conn->conn.flags & CCI__RC_PINGED) {
+    if (conn->conn.flags & CCI__CONN_PINGED) {
         cci__rc_post_keepalive(ep, conn);
         conn->conn.deadline_ns = CCI__NEVER;
         return;
     }
-    conn->conn.flags |= CCI__RC_PINGED;
+    conn->conn.flags |= CCI__CONN_PINGED;
     conn->conn.deadline_ns = ep->now_ns + (uint64_t)conn->keepalive_us * 1000;
     if (conn->phase != CCI__RC_PAIRED) {
         cci__rc_tell_pair(ep, conn);
@@ -5645,12 +5474,11 @@ static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
 
 /* Asks a peer that has been silent for long whether it is still there; after as long again without an answer it is not. */
 static void cci__rc_probe(cci__rc *ep, cci__rc_conn *conn) {
-    if (cci__rc_silent_ns(ep, conn) < ep->device.probe_idle_s * UINT64_C(1000) * CCI__MS) {
-        conn->probes = 0;
-    } else if (conn->probes < CCI__RC_PROBES) {
-        conn->probes++;
+    uint64_t period_ns = ep->device.probe_idle_s * UINT64_C(1000) * CCI__MS;
+    cci_conn_due_t due = cci_conn_probe(&conn->conn, period_ns, ep->now_ns, &conn->probe_ns);
+    if (due == CCI_CONN_DUE_CONFIRM) {
         cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
-    } else {
+    } else if (due == CCI_CONN_DUE_TIMED_OUT) {
         cci__rc_break(ep, conn, CCI_ETIMEDOUT);
     }
 }
@@ -5680,28 +5508,22 @@ static int cci__rc_withdraw(cci__rc *ep, cci__rc_conn *conn) {
     return 1;
 }
 
+static void cci__rc_step(cci__rc *ep, cci__rc_conn *conn);
+
+static uint64_t cci__rc_give_up_ns(const cci__rc_conn *conn) {
+    return ((const cci_conn_pending_t *)conn->pending)->give_up_ns;
+}
+
 static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *oldest = cci__rc_oldest(conn);
     int awaiting = (conn->conn.flags & CCI__RC_AWAITING) != 0;
-    if (awaiting && ((cci__rc_pending *)conn->pending)->give_up_ns <= ep->now_ns) {
+    if (awaiting && cci__rc_give_up_ns(conn) <= ep->now_ns) {
         cci__rc_send_leave(ep, conn);
         cci__rc_connected(ep, conn, CCI_ETIMEDOUT);
         return;
     }
     if (conn->conn.deadline_ns <= ep->now_ns) {
-        if (!conn->conn.step.confirming) {
-            cci__rc_keepalive(ep, conn);
-        } else if (!awaiting && ++conn->conn.tries > CCI__RC_CONFIRM_TRIES) {
-            cci__rc_confirmed(ep, conn);
-        } else {
-            conn->conn.tries = (uint8_t)cci__min32(conn->conn.tries + (uint32_t)awaiting, 200);
-            cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
-            conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(conn->conn.tries);
-            if (awaiting) {
-                conn->conn.deadline_ns =
-                    cci__min64(conn->conn.deadline_ns, ((cci__rc_pending *)conn->pending)->give_up_ns);
-            }
-        }
+        cci__rc_step(ep, conn);
     }
     if (oldest && oldest->deadline_ns <= ep->now_ns && (conn->conn.flags & CCI__RC_UNREADY) &&
         cci__rc_withdraw(ep, conn)) {
@@ -5711,7 +5533,7 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_break(ep, conn, conn->conn.flags & CCI__RC_UNREADY ? CCI_ERR_RNR : CCI_ETIMEDOUT);
         return;
     }
-    if (cci__rc_probe_ns(ep, conn) <= ep->now_ns) {
+    if (conn->probe_ns <= ep->now_ns) {
         cci__rc_probe(ep, conn);
     }
     if (conn->retry_ns > ep->now_ns) {
@@ -5726,17 +5548,18 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
 
 static void cci__rc_ask_resolver(cci__rc *ep, cci__rc_conn *conn) {
     int status = ep->link->resolve(ep->handle, NULL, &conn->conn.peer);
+    uint64_t wait_ns = status == CCI_EAGAIN ? CCI__MS : cci_conn_retry_ns(0);
+    conn->conn.tries = 0; /* what could not be sent is no try */
+    conn->conn.deadline_ns = cci__min64(ep->now_ns + wait_ns, cci__rc_give_up_ns(conn));
     if (status == CCI_EAGAIN) {
-        conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__MS, conn->retry_ns);
         return;
     }
     conn->conn.flags &= (uint16_t)~CCI__RC_RESOLVING;
-    if (status != CCI_SUCCESS) {
+    if (status == CCI_SUCCESS) {
+        cci__rc_send_request(ep, conn);
+    } else {
         cci__rc_connected(ep, conn, status);
-        return;
     }
-    conn->conn.deadline_ns = cci__min64(ep->now_ns + cci_conn_retry_ns(0), conn->retry_ns);
-    cci__rc_send_request(ep, conn);
 }
 
 /* When a request is repeated if nothing answers. Requests that went together are repeated apart, each time in another order:
@@ -5744,72 +5567,97 @@ static void cci__rc_ask_resolver(cci__rc *ep, cci__rc_conn *conn) {
 static uint64_t cci__rc_request_due(const cci__rc *ep, const cci__rc_conn *conn) {
     uint64_t wait_ns = cci_conn_retry_ns(conn->conn.tries);
     uint64_t place = ((conn->conn.index + conn->conn.tries) * UINT32_C(0x9e3779b1)) >> 24;
-    return cci__min64(ep->now_ns + wait_ns - wait_ns / 1024 * place, conn->retry_ns); /* up to a quarter earlier */
+    return cci__min64(ep->now_ns + wait_ns - wait_ns / 1024 * place, cci__rc_give_up_ns(conn)); /* up to a quarter earlier */
 }
 
-static void cci__rc_keep_connecting(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->conn.deadline_ns > ep->now_ns) {
-        return;
-    }
-    if (ep->now_ns >= conn->retry_ns) {
-        cci__rc_connected(ep, conn, CCI_ETIMEDOUT);
-        return;
-    }
+/* The client's request, or its confirmation of one that waits for its pair, is due again. */
+static void cci__rc_ask_again(cci__rc *ep, cci__rc_conn *conn, cci_conn_due_t due) {
     if (conn->conn.flags & CCI__RC_RESOLVING) {
         cci__rc_ask_resolver(ep, conn);
-        return;
+    } else if (due == CCI_CONN_DUE_REQUEST) {
+        cci__rc_send_request(ep, conn);
+        conn->conn.deadline_ns = cci__rc_request_due(ep, conn);
+    } else {
+        cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
     }
-    if (conn->conn.tries < 200) {
-        conn->conn.tries++;
+}
+
+/* Nobody needs the connection any more, or what the program has closed. */
+static void cci__rc_forgotten(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.state == CCI_CONN_CLOSING) {
+        cci__rc_closed(ep, conn); /* nobody is there to hear it */
+    } else if (conn->conn.state == CCI_CONN_COLLECTING) {
+        cci__rc_forget_request(ep, conn);
+    } else {
+        cci__rc_discard(ep, conn);
     }
-    cci__rc_send_request(ep, conn);
-    conn->conn.deadline_ns = cci__rc_request_due(ep, conn);
+}
+
+/* A connection does not open in time. */
+static void cci__rc_timed_out(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.flags & CCI__CONN_BUSY) {
+        cci_log(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
+    }
+    if (conn->conn.state == CCI_CONN_CONNECTING) {
+        cci__rc_connected(ep, conn, CCI_ETIMEDOUT);
+    } else {
+        cci__rc_accepted(ep, conn, CCI_ETIMEDOUT);
+    }
+}
+
+/* What is due that is the user's: keepalive, also when a server has not confirmed for long; or the end of one that is broken. */
+static void cci__rc_idle(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.state == CCI_CONN_OPEN && conn->conn.step.confirming) {
+        cci__rc_hears(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_OPEN) {
+        cci__rc_keepalive(ep, conn);
+    } else if (conn->phase == CCI__RC_NO_PAIR && conn->failure != CCI_SUCCESS) {
+        cci__rc_post_end(ep, conn);
+    } else {
+        cci__rc_break(ep, conn, CCI_ERR_DISCONNECTED);
+    }
+}
+
+/* The next step of a connection's opening, use or end is due. */
+static void cci__rc_step(cci__rc *ep, cci__rc_conn *conn) {
+    int awaiting = (conn->conn.flags & CCI__RC_AWAITING) != 0;
+    uint64_t give_up_ns = awaiting || conn->conn.state == CCI_CONN_CONNECTING ? cci__rc_give_up_ns(conn) : CCI__NEVER;
+    cci_conn_due_t due;
+    if (awaiting) { /* its time for connecting is its limit */
+        conn->conn.tries = (uint8_t)cci__min32(conn->conn.tries, CCI__CONN_CONFIRM_TRIES - 1);
+    }
+    due = cci_conn_timeout(&conn->conn, give_up_ns, ep->now_ns);
+    switch (due) {
+    case CCI_CONN_DUE_NOTHING:
+        break;
+    case CCI_CONN_DUE_REQUEST:
+    case CCI_CONN_DUE_CONFIRM:
+        conn->conn.deadline_ns = cci__min64(conn->conn.deadline_ns, give_up_ns);
+        cci__rc_ask_again(ep, conn, due);
+        break;
+    case CCI_CONN_DUE_CLOSE:
+        cci__rc_send_close(ep, conn);
+        break;
+    case CCI_CONN_DUE_TIMED_OUT:
+        cci__rc_timed_out(ep, conn);
+        break;
+    case CCI_CONN_DUE_FORGOTTEN:
+        cci__rc_forgotten(ep, conn);
+        break;
+    case CCI_CONN_DUE_IDLE:
+        cci__rc_idle(ep, conn);
+        break;
+    }
 }
 
 /* A connection's timer has come, perhaps too early. */
 static void cci__rc_timeout(cci__rc *ep, cci__rc_conn *conn) {
-    int is_due = conn->conn.deadline_ns <= ep->now_ns;
-    switch (conn->conn.state) {
-    case CCI_CONN_CONNECTING:
-        cci__rc_keep_connecting(ep, conn);
-        break;
-    case CCI_CONN_OPEN:
+    if (conn->conn.state == CCI_CONN_OPEN) {
         cci__rc_look_after(ep, conn);
-        break;
-    case CCI_CONN_ACCEPTED:
-        if (is_due) {
-            cci__rc_accepted(ep, conn, CCI_ETIMEDOUT);
-        } else if (conn->retry_ns <= ep->now_ns) {
-            conn->retry_ns = CCI__NEVER; /* it is the client that repeats */
-        }
-        break;
-    case CCI_CONN_COLLECTING:
-        if (is_due) {
-            cci__rc_forget_request(ep, conn);
-        }
-        break;
-    case CCI_CONN_REJECTED:
-        if (is_due) {
-            cci__rc_discard(ep, conn);
-        }
-        break;
-    case CCI_CONN_BROKEN:
-        if (is_due && conn->phase == CCI__RC_NO_PAIR && conn->failure != CCI_SUCCESS) {
-            cci__rc_post_end(ep, conn);
-        } else if (is_due) {
-            cci__rc_break(ep, conn, CCI_ERR_DISCONNECTED);
-        }
-        break;
-    case CCI_CONN_CLOSING:
-        if (is_due && conn->conn.tries >= CCI__CONN_CLOSE_TRIES) { /* nobody is there to hear it */
-            cci__rc_closed(ep, conn);
-        } else if (is_due) {
-            cci__rc_send_close(ep, conn);
-        }
-        break;
-    default:
-        conn->conn.deadline_ns = CCI__NEVER;
-        break;
+    } else if (conn->conn.deadline_ns <= ep->now_ns) {
+        cci__rc_step(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_ACCEPTED && conn->retry_ns <= ep->now_ns) {
+        conn->retry_ns = CCI__NEVER; /* it is the client that repeats */
     }
     if (conn->phase == CCI__RC_DRAINING && conn->retry_ns <= ep->now_ns) { /* not all of it was flushed, or told */
         if (ep->empty_ns != CCI__RC_DRAIN_NS && !(conn->marks & CCI__RC_EMPTY) && conn->posted == conn->retired) {
@@ -5981,7 +5829,7 @@ static void cci__rc_move(cci__rc *ep) {
         if (conn->conn.state == CCI_CONN_OPEN && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) {
             cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, 0);
         } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
-            cci__rc_send_accept(ep, conn);
+            cci__rc_tell(ep, conn, CCI__PKT_ACCEPT, 0);
         }
     }
 }
@@ -6045,7 +5893,7 @@ static int cci__rc_receive(cci__rc *ep) {
 /* One round of work. `thorough`: the program has nothing else to do. Returns how many completions there were. */
 static int cci__rc_pump(cci__rc *ep, int thorough) {
     int count = cci__rc_poll(ep);
-    ep->resets = 0;
+    ep->conns.resets = 0;
     if (thorough || cci__polls_look(&ep->polls)) {
         ep->now_ns = ep->link->now(ep->handle);
         cci__polls_looked(&ep->polls, ep->now_ns, CCI__RC_QUIET);
@@ -6287,12 +6135,13 @@ static int cci__rc_make_tables(cci__rc *ep, const uint64_t *keys) {
     uint8_t **slabs = (uint8_t **)cci__rc_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs, NULL);
     cci_rma_region_t *regions =
         (cci_rma_region_t *)cci__rc_memory_of(ep, CCI__RC_REGIONS * sizeof *regions, NULL);
+    uint64_t *seen = (uint64_t *)cci__rc_memory_of(ep, 2 * CCI__CONN_SEEN * sizeof *seen, NULL);
     uint32_t *buckets = (uint32_t *)cci_alloc(CCI__CONN_SLAB * sizeof *buckets);
     uint8_t *data = (uint8_t *)cci__rc_memory_of(ep, (size_t)CCI__RC_DATAGRAMS * ep->datagram, NULL);
     int i;
     ep->mrs = (struct ibv_mr **)cci__rc_memory_of(ep, CCI__RC_REGIONS * sizeof *ep->mrs, NULL);
     ep->qp_buckets = (uint32_t *)cci_alloc(CCI__CONN_SLAB * sizeof *ep->qp_buckets);
-    if (!slabs || !regions || !buckets || !data || !ep->mrs || !ep->qp_buckets) {
+    if (!slabs || !regions || !seen || !buckets || !data || !ep->mrs || !ep->qp_buckets) {
         cci_release(buckets);
         return 0;
     }
@@ -6300,7 +6149,11 @@ static int cci__rc_make_tables(cci__rc *ep, const uint64_t *keys) {
     memset(ep->qp_buckets, 0xff, CCI__CONN_SLAB * sizeof *ep->qp_buckets);
     ep->qp_bucket_count = CCI__CONN_SLAB;
     cci_conn_table_init(&ep->conns, keys, (uint32_t)sizeof(cci__rc_conn), slabs);
+    cci_conn_table_remembers(&ep->conns, seen);
     (void)cci_conn_rehash(&ep->conns, buckets, CCI__CONN_SLAB);
+    ep->conns.prefix = ep->link->prefix;
+    ep->conns.link = ep->handle;
+    ep->conns.mtu = ep->info.base_mtu;
     ep->regions = regions;
     cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__RC_REGIONS, NULL, 0, NULL, 0, NULL, 0);
     ep->handle_key = keys[4];
@@ -6518,7 +6371,7 @@ static void cci__rc_linger(cci__rc *ep, uint64_t until_ns) {
             ep->link->wait(ep->handle, until_ns - ep->now_ns);
             cci__rc_lock(ep);
         }
-        ep->resets = 0;
+        ep->conns.resets = 0;
         ep->now_ns = ep->link->now(ep->handle);
     }
 }
@@ -6532,7 +6385,7 @@ static int cci__rc_has_listener(const cci__rc *ep, const cci__rc_conn *conn) {
 
 /* Sends a CLOSE for each connection whose peer has not answered yet, in so many batches that they are no burst. */
 static void cci__rc_close_round(cci__rc *ep, uint64_t until_ns) {
-    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__RC_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
+    uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__CONN_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB && ep->closing > 0 && ep->now_ns < until_ns; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state == CCI_CONN_CLOSING && !(conn->conn.flags & CCI__RC_TOLD)) {
@@ -6549,13 +6402,13 @@ static void cci__rc_close_all(cci__rc *ep) {
     uint32_t i, tries;
     uint64_t until_ns;
     ep->now_ns = ep->link->now(ep->handle);
-    until_ns = ep->now_ns + CCI__RC_LINGER_NS;
+    until_ns = ep->now_ns + CCI__CONN_LINGER_NS;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__RC_AWAITING)) {
             cci__rc_send_leave(ep, conn);
         } else if (cci__rc_has_listener(ep, conn) && conn->conn.state != CCI_CONN_CLOSING) {
-            conn->conn.state = CCI_CONN_CLOSING;
+            cci_conn_begin_close(&conn->conn);
             ep->closing++;
         }
     }
@@ -6598,13 +6451,13 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
 
 /* ---- connecting ---- */
 
-static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, uint8_t state, uint64_t most_ns, void *context) {
+static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, void *context) {
     cci__rc_conn *conn = (cci__rc_conn *)request->event.owner;
     cci_evq_event_t *event = NULL;
     if (request->event.base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->event.state != 0 || !conn) {
         return CCI_EINVAL;
     }
-    if (state == CCI_CONN_ACCEPTED) {
+    if (accepts) {
         if (ep->is_dead) {
             return CCI_ERR_DEVICE_DEAD;
         }
@@ -6622,10 +6475,8 @@ static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, uint8_t state, 
     request->event.owner = NULL;
     conn->pending = event;
     conn->conn.pub.context = context;
-    conn->conn.state = state;
     ep->now_ns = ep->link->now(ep->handle);
-    conn->conn.deadline_ns = ep->now_ns + most_ns;
-    cci__rc_request_again(ep, conn);
+    cci__rc_tell(ep, conn, cci_conn_decide(&conn->conn, accepts, ep->now_ns), 0);
     cci__rc_schedule(ep, conn);
     cci__rc_arm(ep);
     return CCI_SUCCESS;
@@ -6638,7 +6489,7 @@ static int cci__rc_accept(cci_event_base_t *base, void *context) {
         return CCI_EINVAL;
     }
     cci__rc_lock(ep);
-    status = cci__rc_decide(ep, (cci__rc_request *)(void *)base, CCI_CONN_ACCEPTED, CCI__RC_ACCEPT_NS, context);
+    status = cci__rc_decide(ep, (cci__rc_request *)(void *)base, 1, context);
     cci__rc_unlock(ep);
     return status;
 }
@@ -6650,7 +6501,7 @@ static int cci__rc_reject(cci_event_base_t *base) {
         return CCI_EINVAL;
     }
     cci__rc_lock(ep);
-    status = cci__rc_decide(ep, (cci__rc_request *)(void *)base, CCI_CONN_REJECTED, 4000 * CCI__MS, NULL);
+    status = cci__rc_decide(ep, (cci__rc_request *)(void *)base, 0, NULL);
     cci__rc_unlock(ep);
     return status;
 }
@@ -6668,7 +6519,6 @@ static int cci__rc_connect_group(cci__rc *ep, cci__rc_conn *conn) {
         }
         ep->groups[ep->group_count++] = conn;
     }
-    conn->conn.deadline_ns = conn->retry_ns = CCI__NEVER;
     cci__rc_connected(ep, conn, CCI_SUCCESS);
     return CCI_SUCCESS;
 }
@@ -6677,7 +6527,7 @@ static int cci__rc_connect_locked(cci__rc *ep, const cci_link_addr_t *to, int re
                                   uint32_t data_len, cci_conn_attribute_t attribute, void *context,
                                   uint64_t timeout_ns) {
     int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status = CCI_ENOMEM;
-    cci__rc_pending *pending = (cci__rc_pending *)cci_alloc(sizeof *pending + data_len);
+    cci_conn_pending_t *pending = (cci_conn_pending_t *)cci_alloc(sizeof *pending + data_len);
     cci_evq_event_t *event = cci__rc_control_event(ep);
     cci__rc_conn *conn = pending && event ? cci__rc_open_conn(ep, attribute, context) : NULL;
     if (conn) {
@@ -6687,20 +6537,16 @@ static int cci__rc_connect_locked(cci__rc *ep, const cci_link_addr_t *to, int re
         if (data_len) {
             memcpy(pending + 1, data, data_len);
         }
-        conn->conn.peer = *to;
-        conn->conn.is_client = 1;
-        conn->conn.state = CCI_CONN_CONNECTING;
+        pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
+        cci_conn_begin_connect(&conn->conn, to, !resolving, pending->give_up_ns, ep->now_ns);
         conn->conn.flags = resolving ? CCI__RC_RESOLVING : 0;
-        conn->retry_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
-        conn->conn.deadline_ns = ep->now_ns + (resolving ? 0 : cci_conn_retry_ns(0));
-        conn->conn.deadline_ns = cci__min64(conn->conn.deadline_ns, conn->retry_ns);
         status = is_group ? cci__rc_connect_group(ep, conn) : (int)CCI_SUCCESS;
     }
     if (status == CCI_SUCCESS) {
-        if (!is_group) {
+        if (!is_group && !resolving) {
             cci__rc_send_request(ep, conn);
-            cci__rc_schedule(ep, conn);
         }
+        cci__rc_schedule(ep, conn);
         return CCI_SUCCESS;
     }
     cci_release(pending);
@@ -6761,8 +6607,7 @@ static int cci__rc_disconnect(struct cci_connection *connection) {
         conn->conn.flags |= CCI__RC_TOLD;
     }
     ep->closing++;
-    conn->conn.state = CCI_CONN_CLOSING;
-    conn->conn.step.confirming = conn->conn.tries = 0;
+    cci_conn_begin_close(&conn->conn);
     conn->conn.deadline_ns = CCI__NEVER;
     conn->keepalive_us = 0;
     if (!(conn->conn.flags & CCI__RC_TOLD)) {
@@ -6978,7 +6823,7 @@ static int cci__rc_set_recv_count(cci__rc *ep, uint32_t count) {
 
 static void cci__rc_set_keepalive(cci__rc *ep, cci__rc_conn *conn, uint32_t keepalive_us) {
     conn->keepalive_us = keepalive_us;
-    conn->conn.flags &= (uint16_t)~CCI__RC_PINGED;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (conn->conn.state == CCI_CONN_BROKEN) {
         if (keepalive_us) {
             cci__rc_post_keepalive(ep, conn); /* there is nobody to answer */

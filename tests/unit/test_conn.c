@@ -389,6 +389,13 @@ static void test_each_state_has_its_next_step(void **state) {
     assert_int_equal(cci_conn_timeout(conn, CCI__NEVER, 0), CCI_CONN_DUE_NOTHING);
     assert_true(conn->deadline_ns == CCI__NEVER);
     conn->state = CCI_CONN_OPEN;
+    conn->deadline_ns = 77;
+    assert_true(cci_conn_deadline(conn) == 77); /* CONFIRM is repeated */
+    conn->step.confirming = 0;
+    assert_true(cci_conn_deadline(conn) == CCI__NEVER); /* now it is its user's */
+    conn->state = CCI_CONN_CLOSING;
+    assert_true(cci_conn_deadline(conn) == 77);
+    conn->state = CCI_CONN_OPEN;
 }
 
 static void test_closes_leave_in_line_and_end(void **state) {
@@ -473,7 +480,7 @@ static struct side {
     uint64_t seen[2 * CCI__CONN_SEEN];
     cci_conn_t *conn;
     cci_link_addr_t address;
-    cci_conn_input_t in;
+    cci_conn_packet_t in;
 } side[2];
 
 static struct {
@@ -572,7 +579,7 @@ static cci_conn_got_t give(struct side *to, const packet_t *p) {
 }
 
 static void seal_if_keyed(struct side *s, packet_t *p) {
-    if (cci_conn_peer(s->conn)->key) assert_true(cci_conn_seal(&s->table, s->conn, 0, p->bytes, &p->length));
+    if (cci_conn_peer_of(s->conn)->key) assert_true(cci_conn_seal(&s->table, s->conn, 0, p->bytes, &p->length));
 }
 
 static packet_t say(struct side *s, uint8_t type) {
@@ -825,8 +832,14 @@ static void test_a_close_is_answered_where_it_came_from_and_ends_both_sides(void
     packet_t close, closed, request = ask_once();
     (void)state;
     connect_sides();
+    close = say(s, CCI__PKT_DATA);
+    assert_int_equal(give(c, &close), CCI_CONN_GOT_DATA); /* its user's affair */
     closed = say(s, CCI__PKT_CLOSED);
     assert_int_equal(give(c, &closed), CCI_CONN_GOT_NOTHING); /* nobody has closed it */
+    close = say(s, CCI__PKT_CLOSE);
+    c->conn->pub.attribute = CCI_CONN_ATTR_UU_MC_RX;
+    assert_int_equal(give(c, &close), CCI_CONN_GOT_NOTHING); /* nobody can close a group */
+    c->conn->pub.attribute = CCI_CONN_ATTR_RU;
     assert_true(cci_conn_has_listener(c->conn));
     cci_conn_begin_close(c->conn);
     close = say(c, CCI__PKT_CLOSE);
@@ -835,7 +848,7 @@ static void test_a_close_is_answered_where_it_came_from_and_ends_both_sides(void
     assert_true(cci_conn_is_reply(s->in.answer));
     s->conn->state = CCI_CONN_BROKEN;
     assert_false(cci_conn_has_listener(s->conn));
-    cci_conn_peer(s->conn)->at.end_status = CCI_ETIMEDOUT; /* of one that fell silent nobody knows */
+    cci_conn_peer_of(s->conn)->at.end_status = CCI_ETIMEDOUT; /* of one that fell silent nobody knows */
     assert_true(cci_conn_has_listener(s->conn));
     assert_int_equal(give(s, &close), CCI_CONN_GOT_NOTHING); /* repeated */
     assert_int_equal(s->in.answer, CCI__PKT_CLOSED);
@@ -1054,7 +1067,7 @@ static void test_sealed_packets_open_as_they_were_and_otherwise_not_at_all(void 
     c->table.seal = s->table.seal = &hooks;
     plain = ask_once();
     assert_int_equal(give(s, &plain), CCI_CONN_GOT_MISMATCH);
-    cci_conn_peer(c->conn)->key = &hooks;
+    cci_conn_peer_of(c->conn)->key = &hooks;
     asked.pending.key_id = 1234;
     p = ask_once();
     assert_int_equal(give(s, &p), CCI_CONN_GOT_NOTHING); /* heard only with a cookie */
@@ -1075,11 +1088,14 @@ static void test_sealed_packets_open_as_they_were_and_otherwise_not_at_all(void 
     assert_int_equal(cci_conn_request_key(&s->table, &s->in, NULL, &found), CCI_CONN_GOT_SOUND);
     assert_ptr_equal(found, &hooks);
     take_request(found);
-    accept_request();
+    assert_int_equal(cci_conn_decide(s->conn, 0, now_ns), CCI__PKT_REJECT);
+    p = say(s, CCI__PKT_REJECT); /* names its sender, whom the client does not know yet */
+    assert_int_equal(give_damaged(c, &p), CCI_CONN_GOT_REJECT);
+    accept_request(); /* the client is as it was */
     assert_int_equal(give(s, &plain), CCI_CONN_GOT_MISMATCH);
     p = say(s, CCI__PKT_ACCEPT);
     assert_int_equal(give_damaged(c, &p), CCI_CONN_GOT_ACCEPT);
-    assert_true(cci_conn_peer(c->conn)->secret == cci_conn_reset_secret(&s->table, s->conn->index, s->conn->token));
+    assert_true(cci_conn_peer_of(c->conn)->secret == cci_conn_reset_secret(&s->table, s->conn->index, s->conn->token));
     cci_conn_opened(&c->table, c->conn, now_ns);
     confirm = say(c, CCI__PKT_CONFIRM);
     assert_int_equal(give_damaged(s, &confirm), CCI_CONN_GOT_CONFIRM);
@@ -1113,9 +1129,14 @@ static void test_a_key_that_is_worn_out_seals_no_more(void **state) {
     (void)state;
     connect_sides();
     s->table.seal = &hooks;
-    cci_conn_peer(s->conn)->key = &hooks;
+    cci_conn_peer_of(s->conn)->key = &hooks;
     p = say(s, CCI__PKT_CONFIRM);
-    assert_int_equal(cci_conn_peer(s->conn)->sealed_count, 1);
+    assert_int_equal(cci_conn_peer_of(s->conn)->sealed_count, 1);
+    assert_int_equal(cci_conn_unseal(&s->table, s->conn, CCI__SEAL_NUMBERS, 0, p.bytes, &p.length), CCI_CONN_GOT_NOTHING);
+    cci_conn_peer_of(s->conn)->sealed_count = UINT32_MAX; /* the handshake's numbers are all used; there are others for messages */
+    p.length = cci_conn_output(&s->table, s->conn, CCI__PKT_CONFIRM, p.bytes);
+    assert_false(cci_conn_seal(&s->table, s->conn, 0, p.bytes, &p.length));
+    assert_false(s->conn->flags & CCI__CONN_WORN);
     p.length = cci_conn_output(&s->table, s->conn, CCI__PKT_DATA, p.bytes);
     assert_false(cci_conn_seal(&s->table, s->conn, CCI__SEAL_NUMBERS, p.bytes, &p.length));
     assert_true(s->conn->flags & CCI__CONN_WORN);

@@ -2124,10 +2124,56 @@ static void rc_many(void **state) {
     assert_int_equal(rc_of(0)->closing + rc_of(1)->closing, 0);
 }
 
-/* More requests than the server may hold, which is also more than it has buffers for; all are repeated for the first time
- * in one round. */
+/* A copy of a request comes when its connection has ended, and many others after it: it is not heard, though its cookie is good. */
+static void rc_late_request(void **state) {
+    uint8_t bytes[CCI__REQUEST_SIZE];
+    cci_conn_request_t request;
+    cci_link_rx_t rx;
+    uint32_t i, turn;
+    (void)state;
+    ends_open("");
+    lets_go = 1;
+    memset(&request, 0, sizeof request);
+    memset(&rx, 0, sizeof rx);
+    rx.data = bytes;
+    rx.length = sizeof bytes;
+    for (i = 1; i <= 200; i++) {
+        ends_connect(CCI_CONN_ATTR_UU);
+        ENDS_AWAIT(rc_side[0].opened == i && rc_side[1].opened == i);
+        if (i == 1) {
+            const cci_conn_t *client = (const cci_conn_t *)(const void *)rc_side[0].newest;
+            rx.from = ((const cci_conn_t *)(const void *)rc_side[1].newest)->peer;
+            request.max_send_size = client->pub.max_send_size;
+            (void)cci_conn_write_request(client, &request, bytes);
+        }
+        assert_int_equal(cci_disconnect(rc_side[i & 1].newest), CCI_SUCCESS);
+        ENDS_AWAIT(rc_side[0].closed + rc_side[1].closed == i && rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0);
+    }
+    for (turn = 0; turn < 2; turn++) { /* that of another client is heard */
+        cci_conn_table_t *table = &rc_of(1)->conns;
+        bytes[8] = (uint8_t)(bytes[8] + turn);
+        cci__store64(bytes + 16, cci_conn_cookie(table, &rx.from, cci__load32(bytes + 4), cci__load64(bytes + 8), table->epoch));
+        cci__rc_input(rc_of(1), &rx);
+        assert_int_equal(rc_of(1)->request_count, turn);
+    }
+}
+
+/* Would the server hear another client, of a network whose third byte is this? */
+static int rc_hears_client_of(uint8_t network) {
+    cci_link_addr_t from;
+    cci_conn_packet_t in;
+    memset(&in, 0, sizeof in);
+    from = cci__rc_at(rc_of(1), 0)->conn.peer;
+    from.bytes[8 + 14] = network;
+    from.bytes[8 + 15] = 77;
+    in.from = &from;
+    return cci__rc_refusal(rc_of(1), &in) == NULL;
+}
+
+/* More requests than the server may hold of one network, which is also more than it has buffers for; all are repeated for the
+ * first time in one round. Others have the rest. */
 static void rc_busy(void **state) {
-    uint32_t i, count = CCI__RC_REQUESTS + 10;
+    uint32_t i, held = CCI__RC_REQUESTS / 4 * 3, count = CCI__RC_REQUESTS + 10;
     uint64_t due_ns;
     char uri[100];
     (void)state;
@@ -2140,14 +2186,17 @@ static void rc_busy(void **state) {
     while (now_ns() < due_ns) {
         (void)poll(NULL, 0, 1);
     }
-    ENDS_AWAIT(rc_side[1].requests == CCI__RC_REQUESTS && strstr(log_text, "clients have to wait") != NULL);
+    ENDS_AWAIT(rc_side[1].requests == held && strstr(log_text, "clients have to wait: one network") != NULL);
+    assert_true(rc_hears_client_of(1)); /* 127.0.1.0/24 */
+    assert_false(rc_hears_client_of(0));
     snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.1]/%lu", (unsigned long)rc_of(0)->hw->qp->qp_num);
     assert_string_equal(rc_side[1].uri, uri);
     holds_requests = 0;
-    for (i = 0; i < CCI__RC_REQUESTS; i++) {
+    for (i = 0; i < held; i++) {
         rc_take(1, rc_side[1].held[i]);
     }
     ENDS_AWAIT(rc_side[0].opened == count && rc_side[1].opened == count);
+    assert_true(rc_hears_client_of(0));
 }
 
 /* ---- adapters and their ways ---------------------------------------------------------------------------------------- */
@@ -2694,6 +2743,7 @@ int main(int argc, char **argv) {
         TEST(rc_silent, "mode = rc: a peer that vanished is noticed though nothing is sent, one that is silent is not lost"),
         TEST(rc_many, "mode = rc: ten thousand connections leave nothing behind"),
         TEST(rc_busy, "mode = rc: who can't be served is told so, and served later; a request says who asks"),
+        TEST(rc_late_request, "mode = rc: a late copy of a request opens nothing, however many connections have ended since"),
         TEST(rc_packet_size, "mode = rc: both sides use the smaller of their packet sizes"),
         TEST(rc_inline_sizes, "mode = rc: as many bytes travel inside of work requests as the adapter offers"),
         TEST(rc_half_messages, "mode = rc: a queue pair that fails in the middle of a message loses no receive buffer"),
