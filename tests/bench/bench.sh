@@ -60,7 +60,7 @@ $cc $cflags -I. -o build/bench_sleep tests/bench/bench_sleep.c -pthread || die '
 $cc $cflags -I. -o build/bench_cores tests/bench/bench_cores.c -pthread || die 'building bench_cores failed'
 
 # shellcheck disable=SC2086
-$cc $cflags -I. -o build/bench_links tests/bench_links.c -pthread || die 'building bench_links failed'
+$cc $cflags -I. -o build/bench_links tests/bench/bench_links.c -pthread || die 'building bench_links failed'
 
 work=$(mktemp -d) || exit 1
 server=

@@ -57,7 +57,7 @@ secret() {
 # The server that a user copies answers all messages, also when it has no send buffer left for a while.
 floods() {
     build_examples || return
-    "$cc" -std=gnu11 -O1 -I. -o "$out/flood" tests/flood.c -pthread || { fail 'flood.c does not compile' && return; }
+    "$cc" -std=gnu11 -O1 -I. -o "$out/flood" tests/tools/flood.c -pthread || { fail 'flood.c does not compile' && return; }
     printf '[lo]\ntransport = udp\ninterface = lo\n' >"$out/flood.ini"
     serve hello env CCI_CONFIG="$out/flood.ini" build/hello || return
     check 'an answer is missing' status_of 0 env CCI_CONFIG="$out/flood.ini" "$out/flood" "$uri" 4000
