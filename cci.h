@@ -99,9 +99,14 @@
  *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, 1 GiB by default (256 MiB on 32-bit
  *                                      machines), receive buffers and idle connections excepted. Each kind of thing has its part
  * At the memory limit idle connections give back what they have. If that is not enough, connections take turns, in the order
- * in which they asked: sends on one whose turn has not come get CCI_ENOBUFS, and what its peer sends is dropped and asked for again
- * when its turn comes. A peer that has not acknowledged for three probe time-outs gives way: of what it has only its messages
- * are kept. Nothing that was accepted is lost. With CCI_MEMORY_BYTES all is allocated when an endpoint is created.
+ * in which they asked, of as many bytes for each: sends on one whose turn has not come get CCI_ENOBUFS, and what its peer sends is
+ * dropped and asked for again when its turn comes. Nothing that was accepted is lost. Peers that do not answer give way:
+ *     three probe time-outs without an acknowledgement   only the messages stay; a packet of 24 bytes asks for a sign of life, at
+ *                                      once and after pauses that double, from 0.1 to 2 s; the send time-out goes on
+ *     after a sign of life             the connection takes its turn among all others, at once
+ *     a turn without an acknowledgement   from then on such connections have one turn in eight, together, while others wait
+ *     messages pending                 a quarter of the memory for messages is for peers that answer
+ * With CCI_MEMORY_BYTES all is allocated when an endpoint is created.
  *
  * THREADS. Any function may be called from any thread; calls on one endpoint are serialised by a lock, different
  * endpoints share nothing. After cci_destroy_endpoint() and cci_disconnect() the handle is stale: the program sees to it
@@ -142,8 +147,12 @@
  *
  * LIMITS of an endpoint on a datagram transport, and what happens when one is reached:
  *     connections             2^20        clients are told "busy"; cci_connect() goes on trying until its time-out
- *     requests undecided      3/4 of the receive buffers       likewise; the log tells it every 10 s
+ *     requests undecided      3/4 of the receive buffers       likewise, until the program accepts or rejects; the log tells it
+ *                                                              every 10 s
  *     of one network          3/4 of what is left of either    likewise (IPv4 /24, IPv6 /64)
+ *     registered memory       4,096 ranges   cci_rma_register() returns CCI_ENOBUFS
+ *     reads under way         512 pieces of 64 packets, of all connections: other reads wait; each connection has its share, and an
+ *                             eighth is for those that have next to none
  *     CLOSE packets           50,000 a second; 6 for a connection, within 1.3 s (more on paths longer than 13 ms); it keeps its
  *                             place in the table until the peer has answered, or the last was sent
  *     cci_destroy_endpoint()  tells each peer once, 50 batches for many peers, one a millisecond; then it waits 0.1 s at most for
@@ -2066,7 +2075,7 @@ typedef struct cci_conn {
 #define CCI__CONN_PINGED 0x100u  /* the peer was asked for a sign of life, and nothing has come since */
 #define CCI__CONN_WORN 0x200u    /* no more packets can be sealed */
 #define CCI__CONN_BUSY 0x400u    /* client: the server has no space for it */
-#define CCI__CONN_OPENING 0x800u /* server: counts among those of its network that are not open yet */
+#define CCI__CONN_UNDECIDED 0x800u /* server: counts among those of its network that the program has not decided about */
 #define CCI__CONN_COUNTED 0x1000u /* server: counts among those of its network */
 
 /* What the handshake needs besides. It follows directly behind the cci_conn_t of each connection of a table whose user calls
@@ -2103,7 +2112,7 @@ typedef struct cci_conn_seen {
 
 /* How many connections each network has: a keyed sketch of two rows, whose smaller counter is at least the true number. */
 typedef struct cci_conn_sources {
-    uint32_t all[2][CCI__CONN_SOURCES], opening[2][CCI__CONN_SOURCES];
+    uint32_t all[2][CCI__CONN_SOURCES], undecided[2][CCI__CONN_SOURCES];
 } cci_conn_sources_t;
 
 typedef struct cci_conn_table {
@@ -2334,23 +2343,23 @@ static uint32_t cci__conn_source_at(const cci_conn_table_t *table, const uint8_t
     return (uint32_t)(cci__siphash(table->key, words, 3) % CCI__CONN_SOURCES);
 }
 
-/* Counts connections of a network, those that are not open yet too: `all` and `opening` are 1, 0 or -1. */
-CCI_API void cci_conn_count_source(cci_conn_table_t *table, const uint8_t prefix[16], int all, int opening) {
+/* Counts connections of a network, and requests that are not decided: `all` and `undecided` are 1, 0 or -1. */
+CCI_API void cci_conn_count_source(cci_conn_table_t *table, const uint8_t prefix[16], int all, int undecided) {
     uint32_t row;
     for (row = 0; row < 2; row++) {
         uint32_t at = cci__conn_source_at(table, prefix, row);
         table->sources.all[row][at] += (uint32_t)all;
-        table->sources.opening[row][at] += (uint32_t)opening;
+        table->sources.undecided[row][at] += (uint32_t)undecided;
     }
 }
 
-/* May a network have one connection more, where `opening_left` that are not open yet can still be held? Three quarters at
+/* May a network have one connection more, where `undecided_left` requests can still be held? Three quarters at
  * most are for one, so that others find something. */
-CCI_API int cci_conn_source_may(const cci_conn_table_t *table, const uint8_t prefix[16], uint32_t opening_left) {
+CCI_API int cci_conn_source_may(const cci_conn_table_t *table, const uint8_t prefix[16], uint32_t undecided_left) {
     uint32_t a = cci__conn_source_at(table, prefix, 0), b = cci__conn_source_at(table, prefix, 1);
     return cci__share(cci__min32(table->sources.all[0][a], table->sources.all[1][b]),
                       table->slab_limit * CCI__CONN_SLAB - table->used) &&
-           cci__share(cci__min32(table->sources.opening[0][a], table->sources.opening[1][b]), opening_left);
+           cci__share(cci__min32(table->sources.undecided[0][a], table->sources.undecided[1][b]), undecided_left);
 }
 
 /* ---- packets ---- */
@@ -2608,10 +2617,10 @@ CCI_API uint32_t cci_conn_prefix(const cci_conn_table_t *table, const cci_link_a
 }
 
 /* Counts a connection where its network is counted, if it has one. */
-static void cci__conn_count(cci_conn_table_t *table, const cci_conn_t *conn, int all, int opening) {
+static void cci__conn_count(cci_conn_table_t *table, const cci_conn_t *conn, int all, int undecided) {
     uint8_t prefix[16];
-    if ((all || opening) && cci_conn_prefix(table, &conn->peer, prefix))
-        cci_conn_count_source(table, prefix, all, opening);
+    if ((all || undecided) && cci_conn_prefix(table, &conn->peer, prefix))
+        cci_conn_count_source(table, prefix, all, undecided);
 }
 
 /* A client begins: REQUEST is to be sent at once, if its server's address `is_known`. */
@@ -2625,8 +2634,6 @@ CCI_API void cci_conn_begin_connect(cci_conn_t *conn, const cci_link_addr_t *to,
 
 /* It is open: from now on its peer is heard of. A client repeats CONFIRM until something has come. */
 CCI_API void cci_conn_opened(cci_conn_table_t *table, cci_conn_t *conn, uint64_t now_ns) {
-    cci__conn_count(table, conn, 0, -((conn->flags & CCI__CONN_OPENING) != 0));
-    conn->flags &= (uint16_t)~CCI__CONN_OPENING;
     table->unproven -= conn->unproven;
     conn->unproven = 0;
     conn->state = CCI_CONN_OPEN;
@@ -2665,7 +2672,7 @@ CCI_API void cci_conn_begin_close(cci_conn_t *conn) {
 CCI_API void cci_conn_end(cci_conn_table_t *table, cci_conn_t *conn, uint64_t now_ns) {
     if (conn->hashed)
         cci_conn_remember(table, conn->peer_token, now_ns);
-    cci__conn_count(table, conn, -((conn->flags & CCI__CONN_COUNTED) != 0), -((conn->flags & CCI__CONN_OPENING) != 0));
+    cci__conn_count(table, conn, -((conn->flags & CCI__CONN_COUNTED) != 0), -((conn->flags & CCI__CONN_UNDECIDED) != 0));
     table->unproven -= conn->unproven;
     cci_conn_peer_of(conn)->key = NULL;
     cci_conn_close(table, conn);
@@ -2969,7 +2976,7 @@ CCI_API void cci_conn_begin_request(cci_conn_table_t *table, cci_conn_t *conn, c
     conn->peer_window = cci__max32(in->request.window, 4096);
     conn->pub.max_send_size = cci__min32(conn->pub.max_send_size, in->request.max_send_size);
     conn->unproven = !in->is_proven;
-    conn->flags = CCI__CONN_OPENING | CCI__CONN_COUNTED;
+    conn->flags = CCI__CONN_UNDECIDED | CCI__CONN_COUNTED;
     table->unproven += conn->unproven;
     cci_conn_hash(table, conn);
     cci__conn_count(table, conn, 1, 1);
@@ -2998,8 +3005,11 @@ CCI_API int cci_conn_collect(cci_conn_t *conn, cci_conn_pieces_t *pieces, const 
     return 1;
 }
 
-/* The program has decided; returns the packet that tells the client. */
-CCI_API uint8_t cci_conn_decide(cci_conn_t *conn, int accepts, uint64_t now_ns) {
+/* The program has decided: the request holds no receive buffer any more, however long the client takes to confirm. Returns the
+ * packet that tells the client. */
+CCI_API uint8_t cci_conn_decide(cci_conn_table_t *table, cci_conn_t *conn, int accepts, uint64_t now_ns) {
+    cci__conn_count(table, conn, 0, -((conn->flags & CCI__CONN_UNDECIDED) != 0));
+    conn->flags &= (uint16_t)~CCI__CONN_UNDECIDED;
     conn->state = accepts ? CCI_CONN_ACCEPTED : CCI_CONN_REJECTED;
     conn->deadline_ns = now_ns + (accepts ? CCI__CONN_ACCEPT_NS : CCI__CONN_REJECT_NS);
     return cci__conn_decision(conn);
@@ -3121,6 +3131,7 @@ enum { CCI__FRAME_CHALLENGE = 32, CCI__FRAME_RESPONSE };
 typedef struct cci_conn_path {
     cci_list_t node; /* the user's */
     cci_link_addr_t to;
+    uint64_t since_ns;       /* the user's: when the connection got it */
     uint64_t challenge;      /* 0: there is none */
     uint64_t received, sent; /* bytes from there and to there */
     uint64_t again_ns;       /* when the challenge may be repeated */
@@ -7671,8 +7682,10 @@ static void cci__dgram_challenge(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 static cci_conn_path_t *cci__dgram_attach_path(cci__dgram_t *ep, cci__active_t *active) {
     cci_conn_path_t *path = active->path ? active->path : (cci_conn_path_t *)cci__dgram_take(ep, CCI__STORE_PATHS);
-    if (path && !active->path)
+    if (path && !active->path) {
         memset(path, 0, sizeof *path);
+        path->since_ns = ep->now_ns;
+    }
     active->path = path;
     return path;
 }
@@ -7813,6 +7826,8 @@ static void cci__dgram_make_ready(cci__dgram_t *ep, cci__active_t *active) {
 
 /* ---- connections and what is lent to them ---- */
 
+static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type);
+
 static int cci__active_idle(const cci__active_t *active) {
     return !active->runs && cci_rel_idle(&active->rel) && (!active->reader || cci_rma_reader_idle(active->reader));
 }
@@ -7893,8 +7908,15 @@ static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
     return 1;
 }
 
+/* A challenge waits for its answer, or an answer waits to leave: in the next turn all would begin anew. Not for ever, though. */
+static int cci__path_is_busy(const cci__dgram_t *ep, const cci_conn_path_t *path) {
+    return path && (path->owes_response || path->challenge) && ep->now_ns < path->since_ns + CCI__DGRAM_TURN_NS;
+}
+
 /* It has been used since the connection got it, or could have been for long enough. */
 static int cci__active_had_turn(const cci__dgram_t *ep, const cci__active_t *active) {
+    if (CCI__UNLIKELY(cci__path_is_busy(ep, active->path)))
+        return 0;
     return ep->waiting_count == 0 || (active->rel.heard_ns > 0 && !(active->conn->conn.flags & CCI__CONN_REFUSED)) ||
            ep->now_ns >= active->rel.progress_ns + CCI__DGRAM_TURN_NS;
 }
@@ -8047,6 +8069,7 @@ static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
     cci__dgram_take_active(ep, active);
     conn->in.parked.first = first;
     conn->conn.flags |= (uint16_t)(CCI__CONN_PARKED | doubted);
+    cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM); /* it may be there, and have no memory either */
     cci__dgram_pause(ep, conn);
     cci__dgram_schedule(ep, conn);
     return 1;
@@ -9821,7 +9844,7 @@ static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, int acc
     conn->in.event = event;
     conn->conn.pub.context = context;
     ep->now_ns = ep->link->now(ep->handle);
-    cci__dgram_tell(ep, conn, cci_conn_decide(&conn->conn, accepts, ep->now_ns));
+    cci__dgram_tell(ep, conn, cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns));
     cci__dgram_schedule(ep, conn);
     cci__dgram_flush(ep);
     cci__dgram_arm(ep);

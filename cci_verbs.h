@@ -6476,7 +6476,7 @@ static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, vo
     conn->pending = event;
     conn->conn.pub.context = context;
     ep->now_ns = ep->link->now(ep->handle);
-    cci__rc_tell(ep, conn, cci_conn_decide(&conn->conn, accepts, ep->now_ns), 0);
+    cci__rc_tell(ep, conn, cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns), 0);
     cci__rc_schedule(ep, conn);
     cci__rc_arm(ep);
     return CCI_SUCCESS;

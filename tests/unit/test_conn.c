@@ -503,7 +503,7 @@ static uint32_t counted(const struct side *s, const cci_link_addr_t *at, int ope
     (void)network_of(NULL, at, prefix);
     a = cci__conn_source_at(&s->table, prefix, 0);
     b = cci__conn_source_at(&s->table, prefix, 1);
-    return opening ? cci__min32(s->table.sources.opening[0][a], s->table.sources.opening[1][b])
+    return opening ? cci__min32(s->table.sources.undecided[0][a], s->table.sources.undecided[1][b])
                    : cci__min32(s->table.sources.all[0][a], s->table.sources.all[1][b]);
 }
 
@@ -625,7 +625,7 @@ static void take_request(void *server_key) {
 }
 
 static void accept_request(void) {
-    assert_int_equal(cci_conn_decide(side[SERVER].conn, 1, now_ns), CCI__PKT_ACCEPT);
+    assert_int_equal(cci_conn_decide(&side[SERVER].table, side[SERVER].conn, 1, now_ns), CCI__PKT_ACCEPT);
 }
 
 static void connect_sides(void) {
@@ -814,7 +814,7 @@ static void test_a_refusal_and_busy_are_for_a_client_that_connects(void **state)
     assert_int_equal(give(c, &busy), CCI_CONN_GOT_NOTHING);
     assert_true(c->conn->flags & CCI__CONN_BUSY);
     take_request(NULL);
-    assert_int_equal(cci_conn_decide(s->conn, 0, now_ns), CCI__PKT_REJECT);
+    assert_int_equal(cci_conn_decide(&s->table, s->conn, 0, now_ns), CCI__PKT_REJECT);
     assert_true(s->conn->deadline_ns == now_ns + CCI__CONN_REJECT_NS);
     reject = say(s, CCI__PKT_REJECT);
     assert_int_equal(give(s, &request), CCI_CONN_GOT_NOTHING); /* the refusal was lost */
@@ -1088,7 +1088,7 @@ static void test_sealed_packets_open_as_they_were_and_otherwise_not_at_all(void 
     assert_int_equal(cci_conn_request_key(&s->table, &s->in, NULL, &found), CCI_CONN_GOT_SOUND);
     assert_ptr_equal(found, &hooks);
     take_request(found);
-    assert_int_equal(cci_conn_decide(s->conn, 0, now_ns), CCI__PKT_REJECT);
+    assert_int_equal(cci_conn_decide(&s->table, s->conn, 0, now_ns), CCI__PKT_REJECT);
     p = say(s, CCI__PKT_REJECT); /* names its sender, whom the client does not know yet */
     assert_int_equal(give_damaged(c, &p), CCI_CONN_GOT_REJECT);
     accept_request(); /* the client is as it was */

@@ -793,6 +793,22 @@ static void one_network_leaves_others_a_part_of_the_table(void **state) {
     assert_string_equal(asked_by, "sim://90000");
 }
 
+/* They hold no receive buffer: a client that waits behind them is heard, however few there are. */
+static void clients_that_never_confirm_do_not_keep_their_network_from_being_heard(void **state) {
+    uint32_t few = 4, i;
+    (void)state;
+    assert_int_equal(cci_set_opt(server, CCI_OPT_ENDPT_RECV_BUF_COUNT, &few), CCI_SUCCESS);
+    lose[CCI__PKT_ACCEPT] = 1000000;
+    for (i = 0; i < 40; i++) {
+        start_connect(CCI_CONN_ATTR_RO);
+        run_for(50 * MS);
+    }
+    assert_int_equal(used(server), 40);
+    lose[CCI__PKT_ACCEPT] = 0;
+    run_for(1500 * MS);
+    assert_int_equal(seen.connected, 40);
+}
+
 static void a_link_of_version_1_is_taken_and_not_read_beyond_its_end(void **state) {
     static const cci_transport_t *transports[2];
     cci_link_t whole = sim_link, *old = (cci_link_t *)malloc(offsetof(cci_link_t, text));
@@ -885,6 +901,7 @@ int main(int argc, char **argv) {
         TEST(a_server_without_memory_says_that_it_is_busy_and_its_log_says_why),
         TEST(a_full_table_is_busy_until_a_connection_ends_and_then_takes_who_waits),
         TEST(one_network_leaves_others_a_part_of_the_table),
+        TEST(clients_that_never_confirm_do_not_keep_their_network_from_being_heard),
         TEST(a_link_of_version_1_is_taken_and_not_read_beyond_its_end),
         TEST(connections_that_come_and_go_leave_the_memory_of_the_first_thousand),
     };
