@@ -215,7 +215,7 @@ static uint32_t sink_frame(void *user, const uint8_t *frame, uint32_t length, ui
 static const cci_rel_sink_t prove_sink = {NULL, NULL, sink_assemble, NULL, sink_place, NULL, NULL, NULL, sink_frame, NULL};
 static cci_rel_pool_t pool;
 static cci_rel_t rel;
-static cci_range_t rel_numbers[CCI__REL_RANGES], rel_sequences[CCI__REL_SEQUENCES];
+static cci_range_t rel_numbers[CCI__REL_RANGES], rel_sequences[CCI__REL_SEQUENCES + CCI__REL_UNTOLD];
 static cci_rel_numbers_t more_numbers;
 static cci_rel_gaps_t more_gaps[2];
 static void new_rel(void) {

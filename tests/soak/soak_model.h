@@ -78,6 +78,8 @@ static void *soak_more(void *memory, size_t size) {
 
 typedef struct message {
     uint32_t length, op;
+    uint32_t heard; /* how many messages of the peer's its program had got when it was issued */
+    uint32_t place; /* among those that the other side's program has got, from 1 */
     uint8_t delivered; /* the program at the other side has got it */
     uint8_t arrived;   /* it was there, and the other side left without having taken it */
     uint8_t failed, done;
@@ -95,6 +97,7 @@ typedef struct side {
     message_t *messages; /* sent by this side */
     uint32_t message_count, message_capacity;
     uint32_t next_delivery; /* of the other side's messages, ordered */
+    uint32_t got;           /* of the other side's messages */
     uint32_t last_rma, last_fence;
     uint32_t open_ops;
     uint32_t flow_messages, flow_length;
@@ -266,26 +269,42 @@ static uint32_t find_message(const side_t *from, const uint8_t *bytes, uint32_t 
 
 typedef int (*run_visitor_t)(side_t *from, const uint8_t *message, uint32_t length, uint32_t number);
 
-/* Shows every message that waits in a chain of runs; stops when the visitor returns 1. */
-static int visit_runs(const cci_rel_run_t *run, side_t *from, run_visitor_t visit, uint32_t number) {
-    for (; run != NULL; run = run->next) {
-        const uint8_t *frame = (const uint8_t *)run + run->begin;
-        uint32_t left = run->count;
-        for (; left > 0; left--, frame += cci_rel_frame_size(frame)) {
-            if (frame[0] == CCI__FRAME_MESSAGE && visit(from, frame + 8, cci__load16(frame + 2), number)) {
-                return 1;
-            }
+/* Shows every message that waits in a run; stops when the visitor returns 1. */
+static int visit_run(const cci_rel_run_t *run, side_t *from, run_visitor_t visit, uint32_t number) {
+    const uint8_t *frame = (const uint8_t *)run + run->begin;
+    uint32_t left = run->count;
+    for (; left > 0; left--, frame += cci_rel_frame_size(frame)) {
+        if (frame[0] == CCI__FRAME_MESSAGE && visit(from, frame + 8, cci__load16(frame + 2), number)) {
+            return 1;
         }
     }
     return 0;
+}
+
+/* The same in a chain of runs. */
+static int visit_runs(const cci_rel_run_t *run, side_t *from, run_visitor_t visit, uint32_t number) {
+    while (run != NULL && !visit_run(run, from, visit, number)) {
+        run = run->next;
+    }
+    return run != NULL;
+}
+
+/* The same in a ring, of which `last` is the last. */
+static int visit_ring(const cci_rel_run_t *last, side_t *from, run_visitor_t visit, uint32_t number) {
+    const cci_rel_run_t *run = last == NULL ? NULL : last->next;
+    while (run != last && !visit_run(run, from, visit, number)) {
+        run = run->next;
+    }
+    return run != NULL && (run != last || visit_run(last, from, visit, number));
 }
 
 /* The messages that have come to a side and that its program has not got yet. */
 static int visit_waiting(const conn_t *conn, const side_t *at, side_t *from, run_visitor_t visit, uint32_t number) {
     const cci__active_t *active = dconn_of(at)->active;
     return active != NULL && (visit_runs(active->runs, from, visit, number) ||
-                              (conn->attribute != CCI_CONN_ATTR_RO &&
-                               visit_runs(active->rel.early, from, visit, number)));
+                              (conn->attribute == CCI_CONN_ATTR_RO
+                                   ? visit_ring(active->rel.by.gated, from, visit, number)
+                                   : visit_runs(active->rel.early, from, visit, number)));
 }
 
 static int visit_is(side_t *from, const uint8_t *message, uint32_t length, uint32_t number) {
@@ -543,6 +562,7 @@ static message_t *message_new(side_t *side, uint32_t length, uint32_t op) {
     message_t *message = PUSH(side->messages, side->message_count, side->message_capacity, message_t);
     message->length = length;
     message->op = op;
+    message->heard = side->got;
     return message;
 }
 
@@ -734,6 +754,20 @@ static int is_of_group(uint32_t group, const uint8_t *bytes, uint32_t length) {
     return 0;
 }
 
+/* A message answers, perhaps, all that its program had got when it issued it: those are complete before it comes. */
+static void check_answer(const message_t *answer, uint32_t id, uint32_t at) {
+    const side_t *side = &conns[id].side[at];
+    uint32_t i;
+    for (i = 0; side->open_ops > 0 && i < pending_count; i++) {
+        const op_t *op = &ops[pending[i]];
+        const message_t *message = op->message == NONE || op->conn != id || op->side != at ? NULL : &side->messages[op->message];
+        REQUIRE(ORACLE_ORDER,
+                message == NULL || message->length < 4 || !message->delivered || message->place > answer->heard,
+                "%s is not complete, but message %u that may answer it has come", op_text(pending[i]),
+                (uint32_t)(answer - conns[id].side[!at].messages));
+    }
+}
+
 static void message_arrived(uint32_t node, const cci_event_recv_t *event) {
     uintptr_t context = (uintptr_t)event->connection->context - 1;
     uint32_t id = (uint32_t)(context / 2), at = (uint32_t)(context % 2), number;
@@ -777,6 +811,10 @@ static void message_arrived(uint32_t node, const cci_event_recv_t *event) {
         to->next_delivery = number + 1;
     }
     message->delivered = 1;
+    message->place = ++to->got;
+    if (message->length >= 4) {
+        check_answer(message, id, at);
+    }
 }
 
 /* What was reported as done and never came, when everything has been taken. */

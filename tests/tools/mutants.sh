@@ -139,6 +139,8 @@ mutant 'no time-out' "$(in_function cci_rel_timeout 's/if (now_ns >= rel->expire
 mutant 'deregistered memory is still written' "$(in_function cci_rma_remove 's/region->key = 0;//; s/region->length = 0;//')"
 mutant 'a segment of a read counts each time it comes' "$(in_function cci__rma_input_data 's/ || !(chunk->missing >> number & 1)//')"
 mutant 'the message does not wait for its write' "$(in_function cci__rel_input_run 's/waits = cci__rel_must_wait(rel, bytes + begin, first, last)/waits = 0/')"
+mutant 'an answer does not wait for reads' "$(in_function cci__rel_deliver_ordered 's/if (CCI__UNLIKELY(rel->by.gated || cci__rel_is_behind_read(rel, rel->taken)))/if (0)/')"
+mutant 'what was delivered out of order is not told' "$(in_function cci__rel_open_for 's/if (CCI__UNLIKELY(rel->untold))/if (0)/')"
 mutant 'a write is complete with a gap' "$(in_function cci__rel_fill 's/part->ranges\[0\].lo != 0 || //')"
 mutant 'a connection that is closed stays in the table' "$(in_function cci_conn_close 's/table->used--;//')"
 mutant 'completions are given twice' "$(in_function cci__rel_complete_ops 's/if (--op->parts == 0)/if (--op->parts == 0 || op->link[1].op)/')"
