@@ -3128,8 +3128,8 @@ static void cci__verbs_estimate(cci__verbs_link *l, const struct ibv_device_attr
 }
 
 /* A completion queue with the endpoint's interrupt; one with a channel rings it for several completions, where the adapter can. */
-static struct ibv_cq *cci__verbs_make_cq(cci__verbs_link *l, uint32_t depth, struct ibv_comp_channel *channel) {
-    struct ibv_cq *cq = cci__ibv.create_cq(l->context, (int)depth, NULL, channel, l->vector);
+static struct ibv_cq *cci__verbs_make_cq(cci__verbs_link *l, uint32_t depth, void *user, struct ibv_comp_channel *channel) {
+    struct ibv_cq *cq = cci__ibv.create_cq(l->context, (int)depth, user, channel, l->vector);
 #ifdef ibv_reg_mr /* a macro since the header has that, and more */
     if (cq && channel && l->device.moderation_us) {
         struct ibv_modify_cq_attr a;
@@ -3301,8 +3301,8 @@ static struct ibv_qp *cci__verbs_make_qp(struct ibv_pd *pd, struct ibv_qp_init_a
 /* Queues and queue pair. */
 static int cci__verbs_open_queues(cci__verbs_link *l) {
     struct ibv_qp_init_attr a;
-    l->recv_cq = cci__verbs_make_cq(l, l->recv_depth, l->channel);
-    l->send_cq = cci__verbs_make_cq(l, l->send_depth, NULL);
+    l->recv_cq = cci__verbs_make_cq(l, l->recv_depth, NULL, l->channel);
+    l->send_cq = cci__verbs_make_cq(l, l->send_depth, NULL, NULL);
     if (!l->recv_cq || !l->send_cq) {
         cci__verbs_log_memory(CCI_LOG_ERROR, l->port.device, "no completion queue", errno, l->pinned);
         return CCI_ERROR;
@@ -3529,7 +3529,8 @@ static const cci_link_t cci__verbs_link_table = {
  *
  * A PAIR that fails (the peer was out of reach for longer than the hardware repeats, or an RMA named memory that is
  * registered no more) is made anew: both sides take what their queue pair had finished, reset it, begin a new epoch and
- * join the peer's. Both count the messages that they got, so each knows which of its own are to be sent again, and every
+ * join the peer's. Before the reset the device tells that the queue pair holds no buffer of the shared receive queue any
+ * more (IBV_EVENT_QP_LAST_WQE_REACHED), or has had its time to: some never tell. Both count the messages that they got, so each knows which of its own are to be sent again, and every
  * message still comes once and in order. A completion queue or shared receive queue that fails does so with all pairs at
  * once, which get new ones; and where a side has got fewer messages than the other knows to have been acknowledged, they
  * were lost with the queue, and the connection is over. Else only time ends a connection: the send timeout of an operation, all
@@ -4404,6 +4405,7 @@ static void cci__rc_sent(cci__rc *ep, const struct ibv_wc *wc) {
 
 /* ---- receive buffers ---- */
 
+/* Gives the hardware the buffers that wait for that. */
 static void cci__rc_repost(cci__rc *ep) {
     struct ibv_recv_wr *bad = NULL;
     uint32_t taken;
@@ -4420,6 +4422,13 @@ static void cci__rc_repost(cci__rc *ep) {
     }
 }
 
+/* ... when they are many, or the hardware has few. */
+static void cci__rc_repost_some(cci__rc *ep) {
+    if (ep->repost_count >= CCI__RC_CHAIN || ep->posted_buffers < 4 * CCI__RC_CHAIN) {
+        cci__rc_repost(ep);
+    }
+}
+
 /* The hardware may have the buffer again. */
 static void cci__rc_give_buffer(cci__rc *ep, cci__rc_buffer *buffer) {
     if (ep->active_buffers > ep->recv_buf_count) {
@@ -4432,9 +4441,7 @@ static void cci__rc_give_buffer(cci__rc *ep, cci__rc_buffer *buffer) {
     *ep->repost_tail = &buffer->wr;
     ep->repost_tail = &buffer->wr.next;
     ep->repost_count++;
-    if (ep->repost_count >= CCI__RC_CHAIN || ep->posted_buffers < 2 * CCI__RC_CHAIN) {
-        cci__rc_repost(ep);
-    }
+    cci__rc_repost_some(ep);
 }
 
 static cci__rc_conn *cci__rc_find_qp(const cci__rc *ep, uint32_t qp_num) {
@@ -5909,7 +5916,7 @@ static int cci__rc_pump(cci__rc *ep, int thorough) {
         cci__rc_settle(ep);
     }
     cci__rc_post_ready(ep);
-    cci__rc_repost(ep);
+    cci__rc_repost_some(ep);
     if (CCI__UNLIKELY(ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->recv_buf_count)) {
         cci__rc_grow_buffers(ep);
     }
@@ -6192,7 +6199,7 @@ static int cci__rc_limits(cci__rc *ep) {
 static int cci__rc_make_queues(cci__rc *ep) {
     struct ibv_srq_init_attr attr;
     ep->srq = NULL;
-    ep->cq = cci__verbs_make_cq(ep->hw, ep->srq_depth + ep->sends, ep->hw->channel);
+    ep->cq = cci__verbs_make_cq(ep->hw, ep->srq_depth + ep->sends, ep, ep->hw->channel);
     if (!ep->cq) {
         cci__verbs_log_memory(CCI_LOG_ERROR, ep->hw->port.device, "no completion queue", errno, cci__rc_pinned(ep));
         return 0;

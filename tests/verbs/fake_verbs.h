@@ -139,6 +139,7 @@ static struct {
     int relaxed, strict;      /* registrations of programs' memory, with relaxed ordering and without */
     int vector_used[8];       /* completion queues with a channel, by vector */
     int moderated, moderation_us;
+    int srq_posts;            /* calls that gave buffers to a shared receive queue */
     int fork_inits;           /* how often the library was told that the program may fork */
     int shared_pages;         /* registrations of the library's own that have not whole pages */
     int lost_buffers;         /* held by a queue pair that was reset or destroyed before it told that it has none */
@@ -649,6 +650,7 @@ static int fake_post_reliable(fake_qp *q, struct ibv_send_wr *wr, struct ibv_sen
 static int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
     fake_srq *q = (fake_srq *)srq;
     int taken = 0;
+    fake.srq_posts++;
     for (; wr != NULL; wr = wr->next) {
         unsigned at = (q->recv_first + q->recv_count) % FAKE_RECVS, i;
         if (fake.post_takes > 0 && taken++ == fake.post_takes) {

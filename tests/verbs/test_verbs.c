@@ -2675,6 +2675,26 @@ static void rc_adapters(void **state) {
     }
 }
 
+/* Receive buffers go back to the hardware in batches, while it has enough; where there are few, each one at once. */
+static void rc_buffers_in_batches(void **state) {
+    uint32_t i;
+    int posts;
+    (void)state;
+    ends_begin("", CCI_CONN_ATTR_RO);
+    posts = fake.srq_posts;
+    for (i = 1; i <= 1600; i++) {
+        assert_int_equal(cci_send(rc_side[0].newest, &i, sizeof i, NULL, 0), CCI_SUCCESS);
+        ENDS_AWAIT(rc_side[0].done == i && rc_side[1].got == i);
+    }
+    assert_in_range(fake.srq_posts - posts, 1, 1600 / 16 + 1);
+    finalize();
+    ends_begin("recv_buf_count = 1", CCI_CONN_ATTR_RO);
+    for (i = 1; i <= 100; i++) {
+        assert_int_equal(cci_send(rc_side[0].newest, &i, sizeof i, NULL, 0), CCI_SUCCESS);
+        ENDS_AWAIT(rc_side[0].done == i && rc_side[1].got == i);
+    }
+}
+
 #define TEST(function, sentence) {sentence, function, begin_fake, end_fake, NULL}
 #define TEST_LIBRARY(function, sentence) {sentence, function, begin_unloaded, end_unloaded, NULL}
 
@@ -2760,6 +2780,7 @@ int main(int argc, char **argv) {
         TEST(rc_posts_refused, "mode = rc: what the hardware does not take is not counted, and told with the reason"),
         TEST(posts_refused, "... nor is it in mode = ud"),
         TEST(rc_adapters, "mode = rc: each kind of adapter carries messages and RMA, and loses nothing, or is refused"),
+        TEST(rc_buffers_in_batches, "mode = rc: receive buffers go back in batches while there are enough"),
         TEST(address_moves, "a port's address may have another place in its table; without it the device is down"),
     };
     if (argc > 1) {
