@@ -11935,7 +11935,9 @@ static const cci_endpoint_ops_t cci__dead_ops = {
     cci__dead_rma_deregister, cci__dead_rma, cci__dead_rma_alloc, cci__dead_rma_free};
 
 #ifndef CCI_NO_THREADS
-static __thread int cci__fork_holds_core, cci__fork_holds_shared;
+static pthread_key_t cci__fork_key; /* which locks a thread that forks holds */
+#define CCI__FORK_HOLDS_CORE ((uintptr_t)1)
+#define CCI__FORK_HOLDS_SHARED ((uintptr_t)2)
 
 /* Takes a lock that may be that of the caller of fork() himself, who is in a hook: then it is not to be had. */
 static int cci__fork_lock(pthread_mutex_t *mutex) {
@@ -11947,20 +11949,27 @@ static int cci__fork_lock(pthread_mutex_t *mutex) {
     }
     return 1;
 }
+
+static void cci__fork_unlock(uintptr_t held) {
+    if (held & CCI__FORK_HOLDS_SHARED) cci__shared_unlock();
+    if (held & CCI__FORK_HOLDS_CORE) cci__core_unlock();
+}
 #endif
 
 /* While memory is copied nobody writes in the lists. */
 static void cci__fork_prepare(void) {
 #ifndef CCI_NO_THREADS
-    cci__fork_holds_core = cci__fork_lock(&cci__core_mutex);
-    cci__fork_holds_shared = cci__fork_lock(&cci__shared_mutex);
+    uintptr_t held = 0;
+    if (cci__fork_lock(&cci__core_mutex)) held |= CCI__FORK_HOLDS_CORE;
+    if (cci__fork_lock(&cci__shared_mutex)) held |= CCI__FORK_HOLDS_SHARED;
+    if (pthread_setspecific(cci__fork_key, (const void *)held) != 0) cci__fork_unlock(held);
 #endif
 }
 
 static void cci__fork_in_parent(void) {
 #ifndef CCI_NO_THREADS
-    if (cci__fork_holds_shared) cci__shared_unlock();
-    if (cci__fork_holds_core) cci__core_unlock();
+    cci__fork_unlock((uintptr_t)pthread_getspecific(cci__fork_key));
+    (void)pthread_setspecific(cci__fork_key, NULL);
 #endif
 }
 
@@ -11989,11 +11998,15 @@ static void cci__fork_in_child(void) {
 #ifndef CCI_NO_THREADS
     (void)pthread_mutex_init(&cci__core_mutex, NULL);
     (void)pthread_mutex_init(&cci__shared_mutex, NULL);
+    (void)pthread_setspecific(cci__fork_key, NULL);
 #endif
 }
 
 static void cci__fork_watch(void) {
     static int is_watching;
+#ifndef CCI_NO_THREADS
+    if (!is_watching && pthread_key_create(&cci__fork_key, NULL) != 0) return;
+#endif
     if (!is_watching) is_watching = pthread_atfork(cci__fork_prepare, cci__fork_in_parent, cci__fork_in_child) == 0;
 }
 #else

@@ -403,11 +403,11 @@ static void act(end_t *end) {
 
 /* ---- one process: its children ------------------------------------------------------------------------------------------------- */
 
-/* gcc's address sanitizer does not look after its allocator's locks at fork(): in the child malloc() may wait for ever. */
-#if defined(__SANITIZE_ADDRESS__)
+/* Sanitizers do not look after their allocator's locks at fork(): in the child malloc() may wait for ever. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MAY_ALLOCATE 0
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define MAY_ALLOCATE 0
 #endif
 #endif

@@ -46,7 +46,7 @@ plant() {
     wanted "$name" || return
     dir=$out/$(echo "$name" | tr -c 'a-z0-9\n' '-')
     mkdir -p "$dir"
-    cp cci.h "$header" "$dir"
+    cp cci.h "$dir" && cp "$header" "$dir"
     # One function after the other: none of the changes may have lost its place.
     if ! printf '%s\n' "$2" | sed 's/ }; \/^/ }\n\/^/g' | while read -r script; do
         mv "$dir/$header" "$dir/before.h"

@@ -259,10 +259,10 @@ static void try_everything(void) {
     MUST(cci_get_opt(connection, CCI_OPT_CONN_SEND_TIMEOUT, &value) == CCI_ERR_DEVICE_DEAD);
     MUST(cci_rma_register(client, memory, sizeof memory, CCI_FLAG_WRITE, &handle) == CCI_ERR_DEVICE_DEAD);
     MUST(cci_rma_alloc(client, 4096, &shared) == CCI_ERR_DEVICE_DEAD);
-    MUST(cci_get_devices(&devices) == CCI_ERROR);
-    MUST(cci_create_endpoint(NULL, 0, &made, NULL) == CCI_ERROR);
     MUST(cci_disconnect(connection) == CCI_SUCCESS);
     MUST(log_lines == lines + 1);
+    MUST(cci_get_devices(&devices) == CCI_ERROR);
+    MUST(cci_create_endpoint(NULL, 0, &made, NULL) == CCI_ERROR);
 }
 
 /* Without other threads, which a sanitizer that watches threads does not want in a child. */

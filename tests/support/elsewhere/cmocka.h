@@ -38,6 +38,7 @@ enum { CMOCKA_FAILED = 1, CMOCKA_SKIPPED };
 #define skip() cmocka_leave(CMOCKA_SKIPPED)
 #define fail_msg(...) (printf("%s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__), printf("\n"), cmocka_leave(CMOCKA_FAILED))
 #define fail() fail_msg("failed")
+#define print_message(...) (void)printf(__VA_ARGS__)
 
 /* Whole numbers and pointers are compared as cmocka compares them: as the widest unsigned number. */
 #define cmocka_number(x) ((uint64_t)(x))
