@@ -6623,6 +6623,7 @@ typedef struct cci__sisci_door {
     uint32_t sleeps, unused_too[111]; /* sleeps: who marks a link rings, too */
     uint64_t marks[CCI__SISCI_MARKS / 64]; /* links that are to be looked at */
 } cci__sisci_door;
+typedef char cci__sisci_door_fits[sizeof(cci__sisci_door) <= CCI__SISCI_DOOR_SIZE ? 1 : -1];
 
 typedef struct cci__sisci_device {
     const cci__sci_provider *sci;

@@ -16,6 +16,7 @@
 #endif
 
 #define CCI_SISCI_API
+#define CCI__SCI_SWEEP_PAUSE_S 0 /* each device that is opened looks for what the dead have left */
 #define CCI_SISCI_IMPLEMENTATION
 #ifdef STUB_PLAIN
 #include "cci_sisci.h"

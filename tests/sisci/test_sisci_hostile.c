@@ -276,7 +276,7 @@ static void forge_record(cci__sisci_link *link, const cci__sisci_link *its) {
 /* A word that the victim looks at outside the ring. */
 static void forge_word(const cci__sisci_link *link, cci__sisci_link *its) {
     static const uint32_t places[] = {CCI__SISCI_AT_ACK, CCI__SISCI_AT_ACK + 4, CCI__SISCI_AT_ACK + 8, CCI__SISCI_AT_SLEEP,
-                                      CCI__SISCI_AT_READY};
+                                      CCI__SISCI_AT_READY, CCI__SISCI_AT_WATCH};
     uint32_t i = (its->returned + (lie() ? below(9) : 0)) % CCI__SISCI_RETURNS, block = lie() ? below(256) : below(8);
     switch (below(3)) {
     case 0:
@@ -288,7 +288,7 @@ static void forge_word(const cci__sisci_link *link, cci__sisci_link *its) {
                               (lie() ? roll() : its->slot_number) << 8 | below(3));
         break;
     default:
-        cci__sisci_store(its->in + places[below(lie() ? 5 : 2)], lie() ? interesting(link, its) : its->freed);
+        cci__sisci_store(its->in + places[below(lie() ? 6 : 2)], lie() ? interesting(link, its) : its->freed);
         break;
     }
 }
@@ -326,6 +326,16 @@ static void attack_inbox(void) {
     }
 }
 
+/* Marks of anybody's links are set, or are gone. */
+static void attack_marks(void) {
+    cci__sisci_door *door = inside(arena.victim)->door;
+    uint32_t i, words = below(4) ? 1 : CCI__SISCI_MARKS / 64;
+    for (i = 0; i < words; i++) {
+        __atomic_store_n(&door->marks[i], below(2) ? roll() : 0, __ATOMIC_RELAXED);
+    }
+    cci__sisci_store(&door->sleeps, below(2));
+}
+
 static void attack_door(void) {
     cci__sisci_door *door = inside(arena.victim)->door;
     uint32_t number = door->interrupt, magic = door->magic; /* without these nobody comes in at all */
@@ -339,7 +349,7 @@ static void attack_door(void) {
 static void attack_card(void) {
     cci__sisci_link *link = attackers_link();
     if (link != NULL && link->in != NULL && link->state < CCI__SISCI_OPEN && link->retry_ns != 0) {
-        uint32_t *words = (uint32_t *)(void *)link->in, which = 2 + below(9);
+        uint32_t *words = (uint32_t *)(void *)link->in, which = 2 + below(sizeof(cci__sisci_card) / 4 - 2);
         if (below(4) == 0) {
             scribble(link->in, sizeof(cci__sisci_card));
         } else {
@@ -425,7 +435,7 @@ static void attack(void) {
         come_again();
     }
     switch (below(16)) {
-    case 0: attack_door(); break;
+    case 0: below(2) ? attack_door() : attack_marks(); break;
     case 1:
     case 2: attack_card(); break;
     case 3:
