@@ -65,29 +65,31 @@
  *
  * PROGRESS. The library works inside its calls, chiefly cci_get_event(): a program that stops calling stops serving its
  * peers (they will see CCI_ETIMEDOUT), unless the device has `progress = thread`. A program that would rather sleep
- * passes the OS handle of its endpoint to select, poll or epoll and calls cci_get_event() until CCI_EAGAIN when it wakes.
+ * passes the OS handle of its endpoint to select, poll or epoll and calls cci_get_event() until CCI_EAGAIN when it
+ * wakes.
  *
- * SLEEPING. The handle is readable while events wait, when data arrives, and when the protocol needs a call: to repeat a
- * message, to acknowledge, to notice a time-out. Some wake-ups therefore bring no event. After CCI_EAGAIN the handle is
- * exact; after an event it stays readable until CCI_EAGAIN, unless nothing is left to do. A program that takes one event for
- * each wake-up works too, with more wake-ups, if it waits for the level and not for an edge. A call from another thread, such as cci_send(), arms the handle as well.
- *   A program without a handle that calls seldom, once for each frame of a picture for one, gets each time-out, repetition
- * and acknowledgement in the first call after its time.
+ * SLEEPING. The handle is readable while events wait, when data arrives, and when the protocol needs a call: to repeat
+ * a message, to acknowledge, to notice a time-out. Some wake-ups therefore bring no event. After CCI_EAGAIN the handle
+ * is exact; after an event it stays readable until CCI_EAGAIN, unless nothing is left to do. A program that takes one
+ * event for each wake-up works too, with more wake-ups, if it waits for the level and not for an edge. A call from
+ * another thread, such as cci_send(), arms the handle as well.
+ *   A program without a handle that calls seldom, once for each frame of a picture for one, gets each time-out,
+ * repetition and acknowledgement in the first call after its time.
  *
  * FORK. Endpoints belong to the process that made them. In the child of fork() they are dead: their calls return
- * CCI_ERR_DEVICE_DEAD (the log says so once), except that cci_return_event(), cci_disconnect(), cci_rma_deregister() and
- * cci_destroy_endpoint() succeed and do nothing. Their descriptors are closed before fork() returns in the child; nothing is sent
- * and no nonce is used there. Devices of the parent are not the child's either. cci_finalize() in the child is harmless, but
- * not needed: cci_init() begins anew. The parent goes on undisturbed, except that its fork() waits (1 s at most) for a thread
- * that makes an endpoint or lists devices. What the child inherits costs memory until it ends or calls exec. All descriptors are
- * closed by exec. A daemon forks before cci_init(). A hook must not call fork(), and a hook `random` of the program's own must
- * not give the child what it gives the parent.
- *   It needs pthread_atfork(). Where that is missing (CCI_NO_THREADS with a glibc before 2.34, or no POSIX), the child must not
- * call the library, except for exec or _exit(). RDMA devices need Linux 5.12, which copies memory that the adapter uses for the child at
- * once, or RDMAV_FORK_SAFE=1 in the environment.
+ * CCI_ERR_DEVICE_DEAD (the log says so once), except that cci_return_event(), cci_disconnect(), cci_rma_deregister()
+ * and cci_destroy_endpoint() succeed and do nothing. Their descriptors are closed before fork() returns in the child;
+ * nothing is sent and no nonce is used there. Devices of the parent are not the child's either. cci_finalize() in the
+ * child is harmless, but not needed: cci_init() begins anew. The parent goes on undisturbed, except that its fork()
+ * waits (1 s at most) for a thread that makes an endpoint or lists devices. What the child inherits costs memory until
+ * it ends or calls exec. All descriptors are closed by exec. A daemon forks before cci_init(). A hook must not call
+ * fork(), and a hook `random` of the program's own must not give the child what it gives the parent.
+ *   It needs pthread_atfork(). Where that is missing (CCI_NO_THREADS with a glibc before 2.34, or no POSIX), the child
+ * must not call the library, except for exec or _exit(). RDMA devices need Linux 5.12, which copies memory that the
+ * adapter uses for the child at once, or RDMAV_FORK_SAFE=1 in the environment.
  *
- * MEMORY of a datagram endpoint (>>dgram). It is created small, with less than 1 MB in use, and grows in slabs when there is need;
- * slabs are kept until the endpoint is destroyed. On 64-bit machines:
+ * MEMORY of a datagram endpoint (>>dgram). It is created small, with less than 1 MB in use, and grows in slabs when
+ * there is need; slabs are kept until the endpoint is destroyed. On 64-bit machines:
  *     an idle connection               at most 256 bytes (2^20 connections at most)
  *     a connection with traffic        768 bytes more, while something is under way; the 1,024 last keep them
  *     a message that is pending        460 bytes, or a datagram's length; 64 bytes for each of its packets
@@ -96,28 +98,33 @@
  * Limits, and what happens when they are reached:
  *     CCI_OPT_ENDPT_SEND_BUF_COUNT     blocks of messages pending on each connection: CCI_ENOBUFS
  *     CCI_OPT_ENDPT_RECV_BUF_COUNT     receive buffers of the endpoint: the sender repeats, at last with CCI_ERR_RNR
- *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, 1 GiB by default (256 MiB on 32-bit
- *                                      machines), receive buffers and idle connections excepted. Each kind of thing has its part
- * At the memory limit idle connections give back what they have. If that is not enough, connections take turns, in the order
- * in which they asked, of as many bytes for each: sends on one whose turn has not come get CCI_ENOBUFS, and what its peer sends is
- * dropped and asked for again when its turn comes. Nothing that was accepted is lost. Peers that do not answer give way:
- *     three probe time-outs without an acknowledgement   only the messages stay; a packet of 24 bytes asks for a sign of life, at
+ *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, 1 GiB by default (256 MiB on
+ *                                        32-bit
+ *                                      machines), receive buffers and idle connections excepted. Each kind of thing has
+ *                                      its part
+ * At the memory limit idle connections give back what they have. If that is not enough, connections take turns, in the
+ * order in which they asked, of as many bytes for each: sends on one whose turn has not come get CCI_ENOBUFS, and what
+ * its peer sends is dropped and asked for again when its turn comes. Nothing that was accepted is lost. Peers that do
+ * not answer give way:
+ *     three probe time-outs without an acknowledgement   only the messages stay; a packet of 24 bytes asks for a sign
+ *                                                        of life, at
  *                                      once and after pauses that double, from 0.1 to 2 s; the send time-out goes on
  *     after a sign of life             the connection takes its turn among all others, at once
- *     a turn without an acknowledgement   from then on such connections have one turn in eight, together, while others wait
+ *     a turn without an acknowledgement   from then on such connections have one turn in eight, together, while others
+ *                                         wait
  *     messages pending                 a quarter of the memory for messages is for peers that answer
  * With CCI_MEMORY_BYTES all is allocated when an endpoint is created.
  *
  * THREADS. Any function may be called from any thread; calls on one endpoint are serialised by a lock, different
- * endpoints share nothing. After cci_destroy_endpoint() and cci_disconnect() the handle is stale: the program sees to it
- * that no other thread still uses it.
+ * endpoints share nothing. After cci_destroy_endpoint() and cci_disconnect() the handle is stale: the program sees to
+ * it that no other thread still uses it.
  *
  * SECRECY. Packets can be read and forged by whoever sees them, unless the program brings an AEAD: cci_setup() takes
  * hooks that choose a key when a connection is made, and seal and open its packets (cci_seal_t; examples/secure.c does
  * it with libsodium). Both sides must have them. They hold for datagram transports: all that an endpoint of one sends.
  *   What it gives: nobody without the key reads or changes messages, memory or request data, or gets as far as a
- * CCI_EVENT_CONNECT_REQUEST; each packet is taken once at most, a request too, and none that is not sealed. What stays readable is
- * needed before a key is found: tokens, packet numbers, sizes, the key's id. It is authenticated.
+ * CCI_EVENT_CONNECT_REQUEST; each packet is taken once at most, a request too, and none that is not sealed. What stays
+ * readable is needed before a key is found: tokens, packet numbers, sizes, the key's id. It is authenticated.
  *   Keys: the client's hook knows the address that it connects to, and may send 64 bits (key_id) in the clear, with
  * which the server's hook finds the key; nothing is kept, and no hook is asked, before the client's address is proven.
  * Where there is no key, or another one, requests are dropped and cci_connect() times out; from the third on the log
@@ -126,37 +133,41 @@
  * comes twice under a key, however many connections, repetitions and restarts there are. The first 16 of their 24 bytes
  * stay the same for one connection and direction: a cipher that wants shorter nonces makes a key of these and takes the
  * last 8. A connection that has sent 2^56 packets, or whose key the hook calls worn out, breaks.
- * All this rests on the source of chance: a hook `random` that gives both sides what it gave before makes nonces repeat.
+ * All this rests on the source of chance: a hook `random` that gives both sides what it gave before makes nonces
+ * repeat.
  *   What it does not give: old traffic is only as safe as the key is kept; whoever has a key can pose as any other that
- * has it. Who sits on the path can still drop, delay and divert packets, and see how many and how long they are. A peer that
- * was restarted can't prove that it forgot a connection: that is noticed by time-outs. In a multicast group a packet that is
- * repeated is taken again.
+ * has it. Who sits on the path can still drop, delay and divert packets, and see how many and how long they are. A peer
+ * that was restarted can't prove that it forgot a connection: that is noticed by time-outs. In a multicast group a
+ * packet that is repeated is taken again.
  *   What it costs: a tag in each packet (max_send_size is smaller by it), a copy of what is sent, and a round trip more
  * to connect.
  *
- * CONNECTIONS THAT END. Over a datagram transport cci_disconnect(), cci_destroy_endpoint() and cci_finalize() tell the peer. There
- * the messages that had arrived are delivered first, what is pending ends with CCI_ERR_DISCONNECTED, and later calls return that.
- * cci_disconnect() returns at once, and its word leaves in turn: a program that ends right after many of them calls cci_finalize().
- * A server that serves for long asks for CCI_EVENT_DISCONNECT (CCI_OPT_ENDPT_EVENT_MASK) and calls cci_disconnect() for each:
- * otherwise connections of clients that have left stay in its table. Without a word from the peer a connection ends
+ * CONNECTIONS THAT END. Over a datagram transport cci_disconnect(), cci_destroy_endpoint() and cci_finalize() tell the
+ * peer. There the messages that had arrived are delivered first, what is pending ends with CCI_ERR_DISCONNECTED, and
+ * later calls return that. cci_disconnect() returns at once, and its word leaves in turn: a program that ends right
+ * after many of them calls cci_finalize(). A server that serves for long asks for CCI_EVENT_DISCONNECT
+ * (CCI_OPT_ENDPT_EVENT_MASK) and calls cci_disconnect() for each: otherwise connections of clients that have left stay
+ * in its table. Without a word from the peer a connection ends
  *     - when a message is not taken in the send time-out (CCI_ETIMEDOUT),
  *     - when the peer answers that it does not know it, as one does that was restarted (CCI_ERR_DISCONNECTED),
- *     - when the peer was silent for `probe_idle` seconds (a key of udp, and of verbs in mode ud; 300), and for as long again while
- *       it was asked eight times for a sign of life (CCI_ETIMEDOUT). Peers that do not call the library for longer than that need
- *       a larger value, or 0. Such questions are small, need no buffers, and are not seen by programs.
+ *     - when the peer was silent for `probe_idle` seconds (a key of udp, and of verbs in mode ud; 300), and for as long
+ *       again while it was asked eight times for a sign of life (CCI_ETIMEDOUT). Peers that do not call the library for
+ *       longer than that need a larger value, or 0. Such questions are small, need no buffers, and are not seen by
+ *       programs.
  *
  * LIMITS of an endpoint on a datagram transport, and what happens when one is reached:
  *     connections             2^20        clients are told "busy"; cci_connect() goes on trying until its time-out
- *     requests undecided      3/4 of the receive buffers       likewise, until the program accepts or rejects; the log tells it
+ *     requests undecided      3/4 of the receive buffers       likewise, until the program accepts or rejects; the log
+ *                             tells it
  *                                                              every 10 s
  *     of one network          3/4 of what is left of either    likewise (IPv4 /24, IPv6 /64)
  *     registered memory       4,096 ranges   cci_rma_register() returns CCI_ENOBUFS
- *     reads under way         512 pieces of 64 packets, of all connections: other reads wait; each connection has its share, and an
- *                             eighth is for those that have next to none
- *     CLOSE packets           50,000 a second; 6 for a connection, within 1.3 s (more on paths longer than 13 ms); it keeps its
- *                             place in the table until the peer has answered, or the last was sent
- *     cci_destroy_endpoint()  tells each peer once, 50 batches for many peers, one a millisecond; then it waits 0.1 s at most for
- *                             their answers, and tells those again that did not answer
+ *     reads under way         512 pieces of 64 packets, of all connections: other reads wait; each connection has its
+ *                             share, and an eighth is for those that have next to none
+ *     CLOSE packets           50,000 a second; 6 for a connection, within 1.3 s (more on paths longer than 13 ms); it
+ *                             keeps its place in the table until the peer has answered, or the last was sent
+ *     cci_destroy_endpoint()  tells each peer once, 50 batches for many peers, one a millisecond; then it waits 0.1 s
+ *                             at most for their answers, and tells those again that did not answer
  *
  * CHECKSUMS. Links that have none ask for a CRC-32C of each packet (cci_link_info_t; the key `crc` of udp). It finds
  * accidents, not attacks. Both sides must have it; otherwise packets are dropped and the log says so.
@@ -171,9 +182,9 @@
  * Define before including, where needed. Nothing here is needed in the usual case.
  *
  * CCI_IMPLEMENTATION    in one file: emits the code of all layers, that is, defines CCI_BASE_IMPLEMENTATION,
- *                       CCI_EVQ_IMPLEMENTATION, CCI_CONN_IMPLEMENTATION, CCI_REL_IMPLEMENTATION, CCI_RMA_IMPLEMENTATION,
- *                       CCI_DGRAM_IMPLEMENTATION and CCI_CORE_IMPLEMENTATION. A program that wants one layer defines that
- *                       one and those it names; each brings in CCI_BASE_IMPLEMENTATION.
+ *                       CCI_EVQ_IMPLEMENTATION, CCI_CONN_IMPLEMENTATION, CCI_REL_IMPLEMENTATION,
+ *                       CCI_RMA_IMPLEMENTATION, CCI_DGRAM_IMPLEMENTATION and CCI_CORE_IMPLEMENTATION. A program that
+ *                       wants one layer defines that one and those it names; each brings in CCI_BASE_IMPLEMENTATION.
  * CCI_STATIC            everything is static: several files can have their own private copy.
  * CCI_API               what stands before each function's declaration (default: extern, or static with CCI_STATIC).
  * CCI_ASSERT(x)         default: assert(x) from <assert.h>, or nothing with NDEBUG.
@@ -183,8 +194,9 @@
  * CCI_NO_DLOPEN         no transport opens a shared library at run time.
  * CCI_HAVE_TIMEVAL      where there is no POSIX: struct timeval is defined already.
  * CCI_HAVE_IOVEC        where there is no POSIX: struct iovec is defined already.
- * CCI_MEMORY_BYTES      for small machines: the memory limit of each datagram endpoint, all of which is allocated when it is
- *                       created (but the data of a request for a connection, and the table for more than 256 connections).
+ * CCI_MEMORY_BYTES      for small machines: the memory limit of each datagram endpoint, all of which is allocated when
+ *                       it is created (but the data of a request for a connection, and the table for more than 256
+ *                       connections).
  * CCI_URI_ALLOC(size)   memory for what CCI_OPT_ENDPT_URI gives (default: malloc(), since programs call free()).
  * ================================================================================================================== */
 
@@ -305,29 +317,27 @@ typedef enum cci_status {
 
 /* A device: a section of the configuration, or what a transport proposed. Everything in it is read-only. [5.3] */
 typedef CCI_CONST struct cci_device {
-    const char *name;              /* of the section, or of the interface                                     */
-    const char *transport;         /* "udp", ...                                                              */
-    unsigned up;                   /* 1 while it is usable; brought up to date by cci_get_devices()           */
-    const char *info;              /* description for people: address, MTU, rate; may have several lines      */
-    const char *const *conf_argv;  /* "key=value" of the section, for the transport; ends with NULL           */
-    uint32_t max_send_size;        /* bytes of the largest message                                            */
-    uint64_t rate;                 /* bits per second, 0 if unknown                                           */
+    const char *name;             /* of the section, or of the interface                                     */
+    const char *transport;        /* "udp", ...                                                              */
+    unsigned up;                  /* 1 while it is usable; brought up to date by cci_get_devices()           */
+    const char *info;             /* description for people: address, MTU, rate; may have several lines      */
+    const char *const *conf_argv; /* "key=value" of the section, for the transport; ends with NULL           */
+    uint32_t max_send_size;       /* bytes of the largest message                                            */
+    uint64_t rate;                /* bits per second, 0 if unknown                                           */
     struct {
         uint32_t domain, bus, dev, func;
-    } pci;                         /* all 0xffffffff if it is not on a PCI bus or not known                   */
+    } pci; /* all 0xffffffff if it is not on a PCI bus or not known                   */
 } cci_device_t;
 
 typedef int cci_os_handle_t; /* a file descriptor, for select, poll and epoll; never read from or write to it */
 
 /* An endpoint. [5.4] */
-typedef CCI_CONST struct cci_endpoint {
-    cci_device_t *device;
-} cci_endpoint_t;
+typedef CCI_CONST struct cci_endpoint { cci_device_t *device; } cci_endpoint_t;
 
 typedef enum cci_endpoint_flags {
     CCI_ENDPOINT_FLAGS_NONE = 0,
-    /* Beyond CCI 0.3.0: other endpoints, of this process or of others of the same user, may have the same service of the
-     * device; all of them ask for it. Each connection belongs to one of them, and they share nothing else. */
+    /* Beyond CCI 0.3.0: other endpoints, of this process or of others of the same user, may have the same service of
+     * the device; all of them ask for it. Each connection belongs to one of them, and they share nothing else. */
     CCI_ENDPOINT_SHARED = 1 << 0
 } cci_endpoint_flags_t;
 
@@ -352,15 +362,15 @@ typedef CCI_CONST struct cci_connection {
 /* ---- events [4.5] ----------------------------------------------------------------------------------------------- */
 
 typedef enum cci_event_type {
-    CCI_EVENT_NONE,                  /* never given to a program                                               */
-    CCI_EVENT_SEND,                  /* send:       a send or an RMA has completed                             */
-    CCI_EVENT_RECV,                  /* recv:       a message; its bytes are valid until the event is returned */
-    CCI_EVENT_CONNECT,               /* connect:    the outcome of cci_connect()                               */
-    CCI_EVENT_CONNECT_REQUEST,       /* request:    accept or reject it, then return it                        */
-    CCI_EVENT_ACCEPT,                /* accept:     the outcome of cci_accept()                                */
-    CCI_EVENT_KEEPALIVE_TIMEDOUT,    /* keepalive:  the peer did not answer; the option is now 0               */
+    CCI_EVENT_NONE,                   /* never given to a program                                               */
+    CCI_EVENT_SEND,                   /* send:       a send or an RMA has completed                             */
+    CCI_EVENT_RECV,                   /* recv:       a message; its bytes are valid until the event is returned */
+    CCI_EVENT_CONNECT,                /* connect:    the outcome of cci_connect()                               */
+    CCI_EVENT_CONNECT_REQUEST,        /* request:    accept or reject it, then return it                        */
+    CCI_EVENT_ACCEPT,                 /* accept:     the outcome of cci_accept()                                */
+    CCI_EVENT_KEEPALIVE_TIMEDOUT,     /* keepalive:  the peer did not answer; the option is now 0               */
     CCI_EVENT_ENDPOINT_DEVICE_FAILED, /* dev_failed: the device of the endpoint is gone or down                */
-    CCI_EVENT_DISCONNECT             /* disconnect: a connection has ended; only if CCI_OPT_ENDPT_EVENT_MASK asks */
+    CCI_EVENT_DISCONNECT              /* disconnect: a connection has ended; only if CCI_OPT_ENDPT_EVENT_MASK asks */
 } cci_event_type_t;
 
 typedef struct cci_event_send { /* [5.12] */
@@ -379,8 +389,8 @@ typedef struct cci_event_recv { /* [5.11] */
 
 typedef struct cci_event_connect { /* [5.7] */
     cci_event_type_t type;
-    cci_status_t status; /* CCI_SUCCESS, CCI_ECONNREFUSED, CCI_ETIMEDOUT or another */
-    void *context;       /* what cci_connect() was given, also on failure */
+    cci_status_t status;          /* CCI_SUCCESS, CCI_ECONNREFUSED, CCI_ETIMEDOUT or another */
+    void *context;                /* what cci_connect() was given, also on failure */
     cci_connection_t *connection; /* NULL unless CCI_SUCCESS */
 } cci_event_connect_t;
 
@@ -412,13 +422,15 @@ typedef struct cci_event_endpoint_device_failed {
     cci_endpoint_t *endpoint;
 } cci_event_endpoint_device_failed_t;
 
-/* Beyond CCI 0.3.0: comes once for each connection, if CCI_OPT_ENDPT_EVENT_MASK has the bit 1u << CCI_EVENT_DISCONNECT, after
- * the connection's last RECV event and after everything pending on it has completed. The program still calls
- * cci_disconnect() to give the connection back. It does not come after the program's own cci_disconnect(). */
+/* Beyond CCI 0.3.0: comes once for each connection, if CCI_OPT_ENDPT_EVENT_MASK has the bit 1u <<
+ * CCI_EVENT_DISCONNECT, after the connection's last RECV event and after everything pending on it has completed. The
+ * program still calls cci_disconnect() to give the connection back. It does not come after the program's own
+ * cci_disconnect(). */
 typedef struct cci_event_disconnect {
     cci_event_type_t type;
-    cci_status_t status; /* CCI_SUCCESS: the peer closed it in order; CCI_ERR_DISCONNECTED: the peer has forgotten it, it was
-                            restarted; CCI_ETIMEDOUT: the peer fell silent; CCI_ERR_DEVICE_DEAD: the local device is gone */
+    /* CCI_SUCCESS: the peer closed it in order; CCI_ERR_DISCONNECTED: the peer has forgotten it, it was restarted;
+     * CCI_ETIMEDOUT: the peer fell silent; CCI_ERR_DEVICE_DEAD: the local device is gone */
+    cci_status_t status;
     cci_connection_t *connection;
     void *context; /* the connection's */
 } cci_event_disconnect_t;
@@ -438,16 +450,18 @@ typedef union cci_event { /* [5.5] */
 /* ---- options [4.6] ---------------------------------------------------------------------------------------------- */
 
 typedef enum cci_opt_name {
-    CCI_OPT_ENDPT_SEND_TIMEOUT,      /* uint32_t µs, get and set: for new connections; 0 is for ever, default 30 s  */
-    CCI_OPT_ENDPT_RECV_BUF_COUNT,    /* uint32_t, get and set: messages that can be received without dropping       */
-    CCI_OPT_ENDPT_SEND_BUF_COUNT,    /* uint32_t, get and set: messages that can be pending, and RMAs (1,024 at least) */
+    CCI_OPT_ENDPT_SEND_TIMEOUT,   /* uint32_t µs, get and set: for new connections; 0 is for ever, default 30 s  */
+    CCI_OPT_ENDPT_RECV_BUF_COUNT, /* uint32_t, get and set: messages that can be received without dropping       */
+    /* uint32_t, get and set: messages that can be pending, and RMAs (1,024 at least) */
+    CCI_OPT_ENDPT_SEND_BUF_COUNT,
     CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, /* uint32_t µs, get and set: all connections, present and future; 0 is off     */
     CCI_OPT_ENDPT_URI,               /* char *, get: the program frees it                                           */
     CCI_OPT_ENDPT_RMA_ALIGN,         /* cci_alignment_t, get                                                        */
     CCI_OPT_CONN_SEND_TIMEOUT,       /* uint32_t µs, get and set: for operations started from now on                */
     CCI_OPT_CONN_KEEPALIVE_TIMEOUT,  /* uint32_t µs, get and set                                                    */
     /* Beyond CCI 0.3.0: */
-    CCI_OPT_ENDPT_EVENT_MASK /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0 */
+    /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0 */
+    CCI_OPT_ENDPT_EVENT_MASK
 } cci_opt_name_t;
 
 /* Required alignment in bytes of the parts of an RMA, 0 for none. [5.1] */
@@ -464,17 +478,16 @@ typedef CCI_CONST void cci_opt_handle_t; /* an endpoint or a connection, as the 
 
 /* A handle of registered memory: these 32 bytes and nothing else. A copy of them, sent to a peer or kept elsewhere, is
  * as good as the original. [5.13] */
-typedef CCI_CONST struct cci_rma_handle {
-    uint64_t stuff[4];
-} cci_rma_handle_t;
+typedef CCI_CONST struct cci_rma_handle { uint64_t stuff[4]; } cci_rma_handle_t;
 
 /* ---- initialization [4.1] --------------------------------------------------------------------------------------- */
 
-/* Makes the library ready. Calls are counted: each success wants one cci_finalize(). In the child of fork() the count begins
- * anew (see FORK in >>manual). `*caps` becomes a set of CCI_CAPS_.
+/* Makes the library ready. Calls are counted: each success wants one cci_finalize(). In the child of fork() the count
+ * begins anew (see FORK in >>manual). `*caps` becomes a set of CCI_CAPS_.
  * CCI_EINVAL: caps is NULL, the ABI version is neither 1 nor 2, or flags is not 0. CCI_ERR_NOT_FOUND: no transport was
- * included or registered, or the file that CCI_CONFIG names does not exist. CCI_ERROR: the configuration has an error or can't
- * be read (the log names the file, and the line or the reason). CCI_ENOMEM: also when no more files can be open. */
+ * included or registered, or the file that CCI_CONFIG names does not exist. CCI_ERROR: the configuration has an
+ * error or can't be read (the log names the file, and the line or the reason). CCI_ENOMEM: also when no more files
+ * can be open. */
 CCI_API int cci_init(uint32_t abi_ver, uint32_t flags, uint32_t *caps);
 
 /* Undoes one cci_init(); the last destroys all endpoints that are left and frees everything. CCI_ERROR when there was
@@ -484,8 +497,8 @@ CCI_API int cci_finalize(void);
 /* The text of a status, NULL if it is none. The endpoint may be NULL. */
 CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status status);
 
-/* Beyond CCI 0.3.0: what the program or its user can do about a status, NULL if it is none. Where a call refuses a URI or a
- * device, the log (level warning) names the part that is wrong. */
+/* Beyond CCI 0.3.0: what the program or its user can do about a status, NULL if it is none. Where a call refuses a
+ * URI or a device, the log (level warning) names the part that is wrong. */
 CCI_API const char *cci_status_hint(enum cci_status status);
 
 /* The name of an event type, "CCI_EVENT_RECV" for one, NULL if it is none. */
@@ -498,27 +511,28 @@ CCI_API const char *cci_event_type_str(cci_event_type_t type);
  * CCI_ERROR: before cci_init(). CCI_ENOMEM.
  *
  * The configuration is an INI text: [section] names a device; `transport` is needed; `priority` is 0 to 100 (default
- * 50); `default = 1` marks the device that a NULL device stands for; all other keys are the transport's and are listed in
- * its header. Comments start with #. */
+ * 50); `default = 1` marks the device that a NULL device stands for; all other keys are the transport's and are
+ * listed in its header. Comments start with #. */
 CCI_API int cci_get_devices(cci_device_t *const **devices);
 
 /* ---- endpoints [4.3] -------------------------------------------------------------------------------------------- */
 
 /* Creates an endpoint on a device, or on the default device for NULL. `fd` may be NULL for a program that only polls;
- * otherwise it becomes a descriptor that is readable while events wait or the library wants to be called. flags: a set of
- * CCI_ENDPOINT_. CCI_EINVAL: endpoint is NULL, or the device is not one of cci_get_devices(). CCI_ENODEV: the device is not
- * up, or there is none. CCI_ERR_NOT_IMPLEMENTED: CCI_ENDPOINT_SHARED on a transport that can't. CCI_ENOMEM. CCI_ERROR:
- * before cci_init(), or what the log says. */
+ * otherwise it becomes a descriptor that is readable while events wait or the library wants to be called. flags: a
+ * set of CCI_ENDPOINT_. CCI_EINVAL: endpoint is NULL, or the device is not one of cci_get_devices(). CCI_ENODEV: the
+ * device is not up, or there is none. CCI_ERR_NOT_IMPLEMENTED: CCI_ENDPOINT_SHARED on a transport that can't.
+ * CCI_ENOMEM. CCI_ERROR: before cci_init(), or what the log says. */
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd);
 
 /* The same at a given service: a port number or a service name for UDP. NULL chooses one. CCI_EBUSY: it is taken, by an
- * endpoint that does not share it, by another user's, or by as many as can share it. CCI_EINVAL: there is no such service. */
+ * endpoint that does not share it, by another user's, or by as many as can share it. CCI_EINVAL: there is no such
+ * service. */
 CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, int flags, cci_endpoint_t **endpoint,
                                    cci_os_handle_t *fd);
 
 /* Closes all connections, sends the acknowledgements owed and frees everything that belongs to the endpoint, events and
- * registrations included. It waits a short time for peers that were told of the end to answer, with datagram transports 0.1 s at
- * most: no other thread may use the endpoint meanwhile. CCI_EINVAL: endpoint is NULL. */
+ * registrations included. It waits a short time for peers that were told of the end to answer, with datagram
+ * transports 0.1 s at most: no other thread may use the endpoint meanwhile. CCI_EINVAL: endpoint is NULL. */
 CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint);
 
 /* ---- connections [4.4] ------------------------------------------------------------------------------------------ */
@@ -527,25 +541,26 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint);
  * CCI_EINVAL: the event is not a request, or was accepted or rejected already. */
 CCI_API int cci_accept(cci_event_t *conn_req, const void *context);
 
-/* Rejects a request; the client gets CCI_ECONNREFUSED. The request event must still be returned. CCI_EINVAL likewise. */
+/* Rejects a request; the client gets CCI_ECONNREFUSED. The request event must still be returned. CCI_EINVAL
+ * likewise. */
 CCI_API int cci_reject(cci_event_t *conn_req);
 
-/* Asks for a connection; a CCI_EVENT_CONNECT with the context follows. `data_ptr` (up to 1,024 bytes) is copied. Names in
- * the URI are resolved by the system's resolver, which may block. `flags` is not used. A NULL timeout means for ever.
- * CCI_EINVAL: an argument is NULL or out of range, data_len is over CCI_CONN_REQ_LEN, or the URI is malformed.
- * CCI_EADDRNOTAVAIL: the host is not known or not of a family that the endpoint can reach. CCI_ENOMEM. */
+/* Asks for a connection; a CCI_EVENT_CONNECT with the context follows. `data_ptr` (up to 1,024 bytes) is copied.
+ * Names in the URI are resolved by the system's resolver, which may block. `flags` is not used. A NULL timeout means
+ * for ever. CCI_EINVAL: an argument is NULL or out of range, data_len is over CCI_CONN_REQ_LEN, or the URI is
+ * malformed. CCI_EADDRNOTAVAIL: the host is not known or not of a family that the endpoint can reach. CCI_ENOMEM. */
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
                         cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout);
 
-/* Tears a connection down, at once: the handle is stale from now on. The peer is told, as far as the transport can. Operations still
- * pending complete with CCI_ERR_DISCONNECTED; messages not yet taken are dropped, and so are events that wait and name only the
- * connection (keepalive, disconnect). CCI_EINVAL: connection is NULL. */
+/* Tears a connection down, at once: the handle is stale from now on. The peer is told, as far as the transport can.
+ * Operations still pending complete with CCI_ERR_DISCONNECTED; messages not yet taken are dropped, and so are events
+ * that wait and name only the connection (keepalive, disconnect). CCI_EINVAL: connection is NULL. */
 CCI_API int cci_disconnect(cci_connection_t *connection);
 
 /* ---- getting events [4.5] --------------------------------------------------------------------------------------- */
 
-/* Makes the OS handle ready for sleeping: what is outstanding is sent and the next deadline armed, as a cci_get_event() that
- * returns CCI_EAGAIN does. Calling it is optional.
+/* Makes the OS handle ready for sleeping: what is outstanding is sent and the next deadline armed, as a cci_get_event()
+ * that returns CCI_EAGAIN does. Calling it is optional.
  * flags: 0. CCI_EINVAL: endpoint is NULL, or has no OS handle. */
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
 
@@ -553,24 +568,24 @@ CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
  * CCI_ENOBUFS: there is none to give since the program holds all receive buffers. CCI_EINVAL: an argument is NULL. */
 CCI_API int cci_get_event(cci_endpoint_t *endpoint, cci_event_t **event);
 
-/* Returns an event and what it holds, in any order, from any thread. CCI_EINVAL: event is NULL, or is a request that was
- * neither accepted nor rejected. */
+/* Returns an event and what it holds, in any order, from any thread. CCI_EINVAL: event is NULL, or is a request that
+ * was neither accepted nor rejected. */
 CCI_API int cci_return_event(cci_event_t *event);
 
 /* ---- options [4.6] ---------------------------------------------------------------------------------------------- */
 
-/* CCI_EINVAL: handle or val is NULL, the option is get-only, there is no such option, or the handle is a connection where the
- * option is an endpoint's, or the reverse. CCI_ERANGE: the value is. */
+/* CCI_EINVAL: handle or val is NULL, the option is get-only, there is no such option, or the handle is a connection
+ * where the option is an endpoint's, or the reverse. CCI_ERANGE: the value is. */
 CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val);
 CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val);
 
 /* ---- messages [4.7.2.1, 4.7.2.2] -------------------------------------------------------------------------------- */
 
 /* Sends a message of up to connection->max_send_size bytes. The buffer is the program's again on return, with
- * CCI_FLAG_NO_COPY on completion. Reliable: completes when the peer has it; unreliable: when it has left. Flags: BLOCKING,
- * NO_COPY, SILENT; NO_COPY with SILENT is for RO alone (CCI_EINVAL). CCI_EINVAL: connection is NULL or receives multicast,
- * or msg_ptr is NULL and msg_len is not 0. CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is pending.
- * CCI_ERR_DISCONNECTED: the peer has left. With BLOCKING also the statuses of CCI_EVENT_SEND. */
+ * CCI_FLAG_NO_COPY on completion. Reliable: completes when the peer has it; unreliable: when it has left. Flags:
+ * BLOCKING, NO_COPY, SILENT; NO_COPY with SILENT is for RO alone (CCI_EINVAL). CCI_EINVAL: connection is NULL or
+ * receives multicast, or msg_ptr is NULL and msg_len is not 0. CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is
+ * pending. CCI_ERR_DISCONNECTED: the peer has left. With BLOCKING also the statuses of CCI_EVENT_SEND. */
 CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
                      int flags);
 CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
@@ -578,9 +593,10 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
 
 /* ---- remote memory access [4.7.2.3 - 4.7.2.5] ------------------------------------------------------------------- */
 
-/* Registers memory. Registrations may overlap. flags: what peers may do (CCI_FLAG_READ, CCI_FLAG_WRITE), 0 for local use.
- * The handle belongs to the library and stays valid until it is deregistered. CCI_EINVAL: a pointer is NULL or the length
- * is 0, or the range passes the end of the address space. CCI_ENOBUFS: too many registrations. CCI_ENOMEM. */
+/* Registers memory. Registrations may overlap. flags: what peers may do (CCI_FLAG_READ, CCI_FLAG_WRITE), 0 for local
+ * use. The handle belongs to the library and stays valid until it is deregistered. CCI_EINVAL: a pointer is NULL or
+ * the length is 0, or the range passes the end of the address space. CCI_ENOBUFS: too many registrations.
+ * CCI_ENOMEM. */
 CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t length, int flags,
                              cci_rma_handle_t **rma_handle);
 
@@ -591,8 +607,9 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
 /* Moves data_len bytes between registered memories. With msg_ptr and msg_len the peer gets that message after the data.
  * Flags: one of READ and WRITE, and BLOCKING, SILENT, FENCE. Completes with CCI_SUCCESS when the peer has all of it, or
  * with CCI_ERR_RMA_HANDLE, CCI_ETIMEDOUT, CCI_ERR_DISCONNECTED, CCI_ERR_RNR.
- * CCI_EINVAL: connection or a handle is NULL, it is unreliable, data_len is 0, or not just one of READ and WRITE is set.
- * CCI_ERR_RMA_HANDLE: the local handle is not valid for that range. CCI_EMSGSIZE, CCI_ENOBUFS, CCI_ERR_DISCONNECTED. */
+ * CCI_EINVAL: connection or a handle is NULL, it is unreliable, data_len is 0, or not just one of READ and WRITE is
+ * set. CCI_ERR_RMA_HANDLE: the local handle is not valid for that range. CCI_EMSGSIZE, CCI_ENOBUFS,
+ * CCI_ERR_DISCONNECTED. */
 CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,
                     uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
                     const void *context, int flags);
@@ -603,9 +620,9 @@ struct cci_transport;
 struct cci_link_addr;
 
 /* Gives memory for RMA, aligned to pages, that the transport can share with peers where it has a way to: then data goes
- * straight from memory to memory, without the peer's program (sisci: both sides on one host). Elsewhere it is memory like
- * any other. Register it, or parts of it, before use. What it holds is not defined. CCI_EINVAL: a pointer is NULL or the
- * length is 0. CCI_ENOMEM. */
+ * straight from memory to memory, without the peer's program (sisci: both sides on one host). Elsewhere it is memory
+ * like any other. Register it, or parts of it, before use. What it holds is not defined. CCI_EINVAL: a pointer is
+ * NULL or the length is 0. CCI_ENOMEM. */
 CCI_API int cci_rma_alloc(cci_endpoint_t *endpoint, uint64_t length, void **memory);
 
 /* Takes it back; cci_destroy_endpoint() does so too. CCI_EBUSY: a part of it is registered. CCI_EINVAL: it is not what
@@ -614,7 +631,7 @@ CCI_API int cci_rma_free(cci_endpoint_t *endpoint, void *memory);
 
 /* Whose key is wanted. */
 typedef struct cci_seal_peer {
-    cci_endpoint_t *endpoint;         /* the local one                                                        */
+    cci_endpoint_t *endpoint; /* the local one                                                        */
     cci_conn_attribute_t attribute;
     const struct cci_link_addr *from; /* the peer's address, in the link's form                               */
     const char *address;              /* connecting: the URI behind its scheme; otherwise NULL                */
@@ -626,8 +643,8 @@ typedef struct cci_seal_peer {
 #define CCI_SEAL_NONCE_LEN 24
 
 /* A program's own encryption, an AEAD, of the packets of its datagram endpoints: see SECRECY in >>manual. The hooks are
- * called under the lock of the endpoint, perhaps by its helper thread, and must not call the library. `key` and `open` meet
- * what anybody can send. */
+ * called under the lock of the endpoint, perhaps by its helper thread, and must not call the library. `key` and
+ * `open` meet what anybody can send. */
 typedef struct cci_seal {
     uint32_t tag_size;      /* bytes that `seal` adds: 8 to 64, a multiple of 8                                */
     uint32_t plain_allowed; /* 1: connections without a key are made and accepted too                          */
@@ -636,8 +653,8 @@ typedef struct cci_seal {
      * cci_connect() fails with CCI_ERR_NOT_FOUND or, where that is allowed, makes a connection that is not sealed. */
     void *(*key)(void *user, cci_seal_peer_t *peer);
     void (*forget)(void *user, void *key); /* the connection is gone: once for each key given. May be NULL      */
-    /* Replaces `length` bytes by as many encrypted ones and a tag behind them, which also vouches for the head. 0, or another
-     * value when the key must not be used any more: the connection then breaks. */
+    /* Replaces `length` bytes by as many encrypted ones and a tag behind them, which also vouches for the head. 0,
+     * or another value when the key must not be used any more: the connection then breaks. */
     int (*seal)(void *user, void *key, const uint8_t nonce[CCI_SEAL_NONCE_LEN], const uint8_t *head,
                 uint32_t head_length, uint8_t *bytes, uint32_t length);
     /* Undoes that; `length` is without the tag behind it. Returns 0, or another value if anything was changed. */
@@ -653,16 +670,16 @@ typedef struct cci_seal {
 /* What cci_setup() takes. Zero means the documented default; the pointers must stay valid until the last
  * cci_finalize(). */
 typedef struct cci_setup_hooks {
-    void *(*alloc)(void *user, size_t size);      /* memory aligned for any type, or NULL; default malloc()      */
-    void (*release)(void *user, void *pointer);   /* both or neither; default free()                             */
+    void *(*alloc)(void *user, size_t size);    /* memory aligned for any type, or NULL; default malloc()      */
+    void (*release)(void *user, void *pointer); /* both or neither; default free()                             */
     void (*log)(void *user, int level, const char *text); /* default: errors and warnings to stderr              */
-    /* Unguessable bytes, 0 on success; default the system's. Never the same again, also after a restart: nonces and all that
-     * nobody may guess are made of them. */
+    /* Unguessable bytes, 0 on success; default the system's. Never the same again, also after a restart: nonces and
+     * all that nobody may guess are made of them. */
     int (*random)(void *user, void *bytes, size_t count);
-    void *user;                                   /* first argument of the four above                            */
-    const char *config;                           /* INI text instead of the file that CCI_CONFIG names          */
+    void *user;                                    /* first argument of the four above                            */
+    const char *config;                            /* INI text instead of the file that CCI_CONFIG names          */
     const struct cci_transport *const *transports; /* own transports, before the included ones; ends with NULL   */
-    const cci_seal_t *seal;                       /* encryption of packets; default none                         */
+    const cci_seal_t *seal;                        /* encryption of packets; default none                         */
 } cci_setup_t;
 
 /* Sets hooks before cci_init(); NULL restores the defaults. They stay set after cci_finalize(). CCI_EBUSY: after
@@ -685,10 +702,11 @@ CCI_API const char *cci_transport_reason(uint32_t index, const char **name);
  * >>transport
  *
  * A transport makes devices, and endpoints on them. It does so in one of two ways. It may fill in `link`, a table that
- * moves datagrams and knows nothing else (see >>link): then the datagram endpoint in this header turns it into all of CCI.
- * Or it fills in `ops`, the CCI operations themselves, for hardware that does better; its endpoint then begins with a
- * cci_endpoint_base_t, its events with a cci_event_base_t, and its connections with a struct cci_connection. Arguments
- * have been checked for NULL before an operation is called; everything else is the transport's.
+ * moves datagrams and knows nothing else (see >>link): then the datagram endpoint in this header turns it into all
+ * of CCI. Or it fills in `ops`, the CCI operations themselves, for hardware that does better; its endpoint then
+ * begins with a cci_endpoint_base_t, its events with a cci_event_base_t, and its connections with a struct
+ * cci_connection. Arguments have been checked for NULL before an operation is called; everything else is the
+ * transport's.
  * ================================================================================================================== */
 
 /* 2: `ops` ends with rma_free. A transport of version 1, whose `ops` ends with rma, is taken too. */
@@ -711,8 +729,9 @@ typedef struct cci_endpoint_base {
     struct cci_endpoint pub;
     const struct cci_endpoint_ops *ops;
     struct cci_endpoint_base *next_in_core; /* the core's list of open endpoints */
-    /* NULL, or what is called in the child of fork(): it closes the endpoint's descriptors and forgets their numbers, and does
-     * nothing else. Another thread of the parent may have been anywhere inside the endpoint: no lock, no allocation. */
+    /* NULL, or what is called in the child of fork(): it closes the endpoint's descriptors and forgets their
+     * numbers, and does nothing else. Another thread of the parent may have been anywhere inside the endpoint: no
+     * lock, no allocation. */
     void (*forked)(struct cci_endpoint_base *endpoint);
 } cci_endpoint_base_t;
 
@@ -743,8 +762,8 @@ typedef struct cci_endpoint_ops {
     int (*rma)(struct cci_connection *connection, const void *msg, uint32_t msg_len, const struct cci_rma_handle *local,
                uint64_t local_offset, const struct cci_rma_handle *remote, uint64_t remote_offset, uint64_t length,
                void *context, int flags);
-    /* Memory that peers can share, aligned to pages; it is freed only when none of it is registered, or with the endpoint.
-     * Both or neither. CCI_ERR_NOT_IMPLEMENTED: ordinary memory will do, and the core gives it. */
+    /* Memory that peers can share, aligned to pages; it is freed only when none of it is registered, or with the
+     * endpoint. Both or neither. CCI_ERR_NOT_IMPLEMENTED: ordinary memory will do, and the core gives it. */
     int (*rma_alloc)(cci_endpoint_base_t *endpoint, uint64_t length, void **memory);
     void (*rma_free)(cci_endpoint_base_t *endpoint, void *memory);
 } cci_endpoint_ops_t;
@@ -752,10 +771,10 @@ typedef struct cci_endpoint_ops {
 struct cci_link;
 
 typedef struct cci_transport {
-    uint32_t version;    /* CCI_TRANSPORT_VERSION                                                        */
-    const char *name;    /* "udp": the value of the key `transport`, and the scheme of its URIs          */
-    const char *scheme;  /* a second scheme that is accepted, or NULL                                    */
-    void *user;          /* the transport's own                                                          */
+    uint32_t version;   /* CCI_TRANSPORT_VERSION                                                        */
+    const char *name;   /* "udp": the value of the key `transport`, and the scheme of its URIs          */
+    const char *scheme; /* a second scheme that is accepted, or NULL                                    */
+    void *user;         /* the transport's own                                                          */
     /* Proposes devices: calls add(list, desc) for each. Returns CCI_SUCCESS, or a status with the reason in `why`. */
     int (*discover)(const struct cci_transport *self, void *list, int (*add)(void *list, const cci_device_desc_t *desc),
                     char *why, size_t why_size);
@@ -775,7 +794,8 @@ typedef struct cci_transport {
 CCI_API const void *cci_device_data(cci_device_t *device);
 
 #ifndef CCI_STATIC
-/* Names for the linker's message: two files have the implementation, or a file has that of a transport without cci.h. */
+/* Names for the linker's message: two files have the implementation, or a file has that of a transport without
+ * cci.h. */
 CCI_API const char cci_only_one_file_may_define_CCI_IMPLEMENTATION, cci_h_is_missing_after_the_header_of_a_transport;
 #define CCI__CORE_IS_LINKED cci_h_is_missing_after_the_header_of_a_transport
 #else
@@ -787,18 +807,21 @@ CCI_API void *cci_alloc(size_t size);
 CCI_API void cci_release(void *pointer);
 CCI_API void cci_log(int level, const char *text);
 CCI_API int cci_random(void *bytes, size_t count);
-CCI_API int cci_status_of_errno(int error); /* the status that names an errno best, CCI_ERROR if none does; never another */
-CCI_API const cci_seal_t *cci_seal_hooks(void); /* of cci_setup(), or NULL */
+/* the status that names an errno best, CCI_ERROR if none does; never another */
+CCI_API int cci_status_of_errno(int error);
+CCI_API const cci_seal_t *cci_seal_hooks(void);     /* of cci_setup(), or NULL */
 CCI_API int cci_congestion_known(const char *name); /* 1 if a link may ask for that congestion control */
 
-/* Takes one key of a device's section into what `user` is. Returns NULL, or what the value should have been (a constant, or
- * written to range[size]); "" when the transport has no such key. */
-typedef const char *(*cci_take_key_t)(void *user, int index, const char *key, const char *value, char *range, size_t size);
+/* Takes one key of a device's section into what `user` is. Returns NULL, or what the value should have been (a
+ * constant, or written to range[size]); "" when the transport has no such key. */
+typedef const char *(*cci_take_key_t)(void *user, int index, const char *key, const char *value, char *range,
+                                      size_t size);
 
-/* For `configure`: hands each key and its value to `take`, without the blanks around them; not the core's own keys. At the first
- * that is refused *bad_key and `why` say which and why, and the result is CCI_EINVAL. *bad_key is -1 otherwise. */
-CCI_API int cci_take_keys(const cci_transport_t *self, const char *const *keys, cci_take_key_t take, void *user, int *bad_key,
-                          char *why, size_t why_size);
+/* For `configure`: hands each key and its value to `take`, without the blanks around them; not the core's own keys.
+ * At the first that is refused *bad_key and `why` say which and why, and the result is CCI_EINVAL. *bad_key is -1
+ * otherwise. */
+CCI_API int cci_take_keys(const cci_transport_t *self, const char *const *keys, cci_take_key_t take, void *user,
+                          int *bad_key, char *why, size_t why_size);
 
 /* "scheme://address", for a program to free(). CCI_ENOMEM. */
 CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
@@ -806,9 +829,9 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
 /* ==================================================================================================================
  * >>link
  *
- * A link moves datagrams between addresses and knows nothing else: it may lose, repeat, reorder and corrupt them. `open`,
- * `close`, `send`, `receive` and `now` are needed; all others may be NULL. A link's functions are called by one thread
- * at a time (under the endpoint's lock), except `wait` and `wake`.
+ * A link moves datagrams between addresses and knows nothing else: it may lose, repeat, reorder and corrupt them.
+ * `open`, `close`, `send`, `receive` and `now` are needed; all others may be NULL. A link's functions are called by one
+ * thread at a time (under the endpoint's lock), except `wait` and `wake`.
  * ================================================================================================================== */
 
 /* 2: the table ends with `text` and `prefix`. A table of version 1, which ends with `up`, is taken too. */
@@ -819,8 +842,9 @@ typedef struct cci_link_addr {
     uint8_t bytes[24];
 } cci_link_addr_t;
 
-/* What a link that shares its address may read of a datagram: the first byte of the library's packets, and of their types,
- * the second byte, those without a receiver. All others have the receiver's index in bytes 4 to 7, little-endian. */
+/* What a link that shares its address may read of a datagram: the first byte of the library's packets, and of their
+ * types, the second byte, those without a receiver. All others have the receiver's index in bytes 4 to 7,
+ * little-endian. */
 #define CCI_PACKET_VERSION 0xC1
 #define CCI_PACKET_REQUEST 1
 #define CCI_PACKET_GROUP 9
@@ -851,12 +875,13 @@ typedef struct cci_link_rx {
 
 /* What `open` tells about the link; it comes zeroed, but for `share`. */
 typedef struct cci_link_info {
-    uint32_t mtu;             /* bytes of the largest datagram that the device can carry; at least 256, besides a
+    uint32_t mtu;            /* bytes of the largest datagram that the device can carry; at least 256, besides a
                                  checksum and a tag                                                              */
-    uint32_t base_mtu;        /* bytes that every path surely carries (1,200 for IP); 0: mtu                     */
-    uint32_t receive_window;  /* bytes that may be on their way to this endpoint at once; 0: 64 times mtu        */
-    uint32_t max_send_size;   /* bytes of the largest message; 0: what one datagram takes. Longer ones go in fragments */
-    uint32_t send_buf_count;  /* default counts; 0: the header's                                                 */
+    uint32_t base_mtu;       /* bytes that every path surely carries (1,200 for IP); 0: mtu                     */
+    uint32_t receive_window; /* bytes that may be on their way to this endpoint at once; 0: 64 times mtu        */
+    /* bytes of the largest message; 0: what one datagram takes. Longer ones go in fragments */
+    uint32_t max_send_size;
+    uint32_t send_buf_count; /* default counts; 0: the header's                                                 */
     uint32_t recv_buf_count;
     uint32_t send_timeout_us; /* 0: 30 s                                                                         */
     uint32_t progress_thread; /* 1: a helper thread makes progress                                               */
@@ -866,11 +891,13 @@ typedef struct cci_link_info {
     uint32_t crc;             /* 1: each packet carries a CRC-32C, for links without a checksum; both sides or none */
     uint64_t memory_limit;    /* bytes that connections with traffic may take at most; 0: the header's, see MEMORY */
     uint32_t share;           /* in: 1 when the program asks for an address that several endpoints have              */
-    uint32_t is_shared;       /* 1: several endpoints may have the address, and the link gives each the datagrams for it */
-    uint32_t index_base;      /* first of the endpoint's 2^20 connection indices, a multiple of 2^20: a link that shares
+    /* 1: several endpoints may have the address, and the link gives each the datagrams for it */
+    uint32_t is_shared;
+    uint32_t index_base;   /* first of the endpoint's 2^20 connection indices, a multiple of 2^20: a link that shares
                                  its address finds the endpoint that a datagram is for by the index (see >>conn)      */
-    uint32_t probe_idle_s;    /* a peer that was silent for so long is asked for a sign of life; 0: never            */
-    void (*forked)(void *link); /* NULL, or as in cci_endpoint_base_t: closes the link's descriptors in the child of fork() */
+    uint32_t probe_idle_s; /* a peer that was silent for so long is asked for a sign of life; 0: never            */
+    /* NULL, or as in cci_endpoint_base_t: closes the link's descriptors in the child of fork() */
+    void (*forked)(void *link);
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -878,17 +905,17 @@ typedef struct cci_link {
     /* Opens the link on a device, at a service or anywhere (NULL). want_os_handle: a descriptor is wanted. */
     int (*open)(cci_device_t *device, const char *service, int want_os_handle, void **link, cci_link_info_t *info);
     void (*close)(void *link);
-    /* Sends datagrams; returns how many were taken, from the first on; 0: try again later. What was taken may be reused by
-     * the caller. A datagram that can't be sent at all (too long for the path) counts as taken. */
+    /* Sends datagrams; returns how many were taken, from the first on; 0: try again later. What was taken may be
+     * reused by the caller. A datagram that can't be sent at all (too long for the path) counts as taken. */
     int (*send)(void *link, const cci_link_tx_t *tx, int count);
     /* Receives into up to `count` buffers without waiting; returns how many were filled, 0 if nothing was there. */
     int (*receive)(void *link, cci_link_rx_t *rx, int count);
     /* Nanoseconds of a clock that never goes back. */
     uint64_t (*now)(void *link);
     /* The address in a URI behind "scheme://" to a link address; a status. May block on a name service. A link that has
-     * to ask over the network leaves a note for itself in *to and returns CCI_EAGAIN: it is then called again with address
-     * NULL, under the lock, every millisecond while the connection has time, until it replaces the note (CCI_SUCCESS) or
-     * gives up (another status, which is the connection's). */
+     * to ask over the network leaves a note for itself in *to and returns CCI_EAGAIN: it is then called again with
+     * address NULL, under the lock, every millisecond while the connection has time, until it replaces the note
+     * (CCI_SUCCESS) or gives up (another status, which is the connection's). */
     int (*resolve)(void *link, const char *address, cci_link_addr_t *to);
     /* The link's own address in the same form, at most `size` bytes with the final 0. */
     int (*address)(void *link, char *text, size_t size);
@@ -901,16 +928,17 @@ typedef struct cci_link {
     /* Ends a `wait` of another thread, now or its next. */
     void (*wake)(void *link);
     /* Keeps the OS handle readable (1) or not (0) on account of waiting events, and readable from deadline_ns on
-     * (UINT64_MAX: no deadline). Called only when one of the two changes: a deadline that is the same needs no work, another one
-     * also ends the readability of one that has passed. */
+     * (UINT64_MAX: no deadline). Called only when one of the two changes: a deadline that is the same needs no work,
+     * another one also ends the readability of one that has passed. */
     void (*arm)(void *link, int readable, uint64_t deadline_ns);
-    /* 1 while the device is usable, 0 when it failed and may come back, -1 when it is gone for good: what is pending then
-     * ends with CCI_ERR_DEVICE_DEAD. Called about 10 times a second and when `receive` returned < 0. */
+    /* 1 while the device is usable, 0 when it failed and may come back, -1 when it is gone for good: what is pending
+     * then ends with CCI_ERR_DEVICE_DEAD. Called about 10 times a second and when `receive` returned < 0. */
     int (*up)(void *link);
     /* An address as text, in the form that `resolve` takes, at most `size` bytes with the final 0; a status. */
     int (*text)(void *link, const cci_link_addr_t *address, char *text, size_t size);
-    /* Writes the network that an address belongs to, as whoever holds one address of it is likely to hold others (IPv4 /24, IPv6
-     * /64): up to 16 bytes. Returns how many; 0: all are equal. One network can't take all connections of an endpoint. */
+    /* Writes the network that an address belongs to, as whoever holds one address of it is likely to hold others
+     * (IPv4 /24, IPv6 /64): up to 16 bytes. Returns how many; 0: all are equal. One network can't take all
+     * connections of an endpoint. */
     uint32_t (*prefix)(void *link, const cci_link_addr_t *address, uint8_t bytes[16]);
 } cci_link_t;
 
@@ -925,9 +953,11 @@ typedef struct cci_link {
 
 #if defined(CCI_IMPLEMENTATION) && !defined(CCI_LAYERS_INCLUDING) /* or a transport header wants some layers early */
 #define CCI_CORE_IMPLEMENTATION
-#if (defined(CCI_HAVE_UDP) && !defined(CCI_UDP_IMPLEMENTED)) || (defined(CCI_HAVE_VERBS) && !defined(CCI_VERBS_IMPLEMENTED)) || \
+#if (defined(CCI_HAVE_UDP) && !defined(CCI_UDP_IMPLEMENTED)) ||                                                        \
+    (defined(CCI_HAVE_VERBS) && !defined(CCI_VERBS_IMPLEMENTED)) ||                                                    \
     (defined(CCI_HAVE_SISCI) && !defined(CCI_SISCI_IMPLEMENTED))
-#error "define CCI_IMPLEMENTATION before the first header of CCI in this file, not between a transport's header and cci.h"
+#error                                                                                                                 \
+    "define CCI_IMPLEMENTATION before the first header of CCI in this file, not between a transport's header and cci.h"
 #endif
 #endif
 #ifdef CCI_CORE_IMPLEMENTATION
@@ -939,7 +969,7 @@ typedef struct cci_link {
 #define CCI_REL_IMPLEMENTATION
 #define CCI_RMA_IMPLEMENTATION
 #endif
-#if defined(CCI_EVQ_IMPLEMENTATION) || defined(CCI_CONN_IMPLEMENTATION) || defined(CCI_REL_IMPLEMENTATION) ||           \
+#if defined(CCI_EVQ_IMPLEMENTATION) || defined(CCI_CONN_IMPLEMENTATION) || defined(CCI_REL_IMPLEMENTATION) ||          \
     defined(CCI_RMA_IMPLEMENTATION)
 #define CCI_BASE_IMPLEMENTATION
 #endif
@@ -948,8 +978,8 @@ typedef struct cci_link {
  * >>base
  *
  * What all layers stand on: loads and stores of little-endian numbers at any address, a keyed hash (SipHash-2-4), a
- * checksum (CRC-32C), sorted ranges, a timing wheel, and congestion control. It never allocates, never reads a clock and
- * calls nothing but mem*().
+ * checksum (CRC-32C), sorted ranges, a timing wheel, and congestion control. It never allocates, never reads a clock
+ * and calls nothing but mem*().
  * ================================================================================================================== */
 #if defined(CCI_BASE_IMPLEMENTATION) && !defined(CCI_BASE_IMPLEMENTED)
 #define CCI_BASE_IMPLEMENTED
@@ -1008,11 +1038,11 @@ CCI__UNUSED static inline uint64_t cci__max64(uint64_t a, uint64_t b) {
 CCI__UNUSED static inline int cci__share(uint32_t held, uint32_t left) {
     return held < 3 * left;
 }
-/* The same where peers that fall silent hold theirs until a time-out: an eighth of all is for those who hold next to nothing. */
+/* The same where peers that fall silent hold theirs until a time-out: an eighth of all is for those who hold next to
+ * nothing. */
 CCI__UNUSED static inline int cci__share_for_long(uint32_t held, uint32_t left, uint32_t all) {
     uint32_t kept = all / 8;
-    if (held < cci__max32(kept / 64, 1))
-        return left > 0;
+    if (held < cci__max32(kept / 64, 1)) return left > 0;
     return left > kept && cci__share(held, left - kept);
 }
 CCI__UNUSED static inline uint32_t cci__pad8(uint32_t length) {
@@ -1106,8 +1136,7 @@ CCI__UNUSED static uint64_t cci__siphash(const uint64_t key[2], const uint64_t *
             v1 = (v1 << 17 | v1 >> 47) ^ v2;
             v2 = v2 << 32 | v2 >> 32;
         }
-        if (i <= count)
-            v0 ^= word;
+        if (i <= count) v0 ^= word;
     }
     return v0 ^ v1 ^ v2 ^ v3;
 }
@@ -1135,8 +1164,7 @@ CCI__UNUSED static void cci__crc32c_tables(uint32_t table[8][256]) {
         table[0][i] = ~cci__crc32c(UINT32_MAX, &byte, 1);
     }
     for (k = 1; k < 8; k++)
-        for (i = 0; i < 256; i++)
-            table[k][i] = table[k - 1][i] >> 8 ^ table[0][table[k - 1][i] & 255];
+        for (i = 0; i < 256; i++) table[k][i] = table[k - 1][i] >> 8 ^ table[0][table[k - 1][i] & 255];
 }
 
 CCI__UNUSED static uint32_t cci__crc32c_fast(uint32_t table[8][256], uint32_t crc, const uint8_t *bytes,
@@ -1158,17 +1186,17 @@ typedef struct cci_range {
 
 enum { CCI__RANGE_NEW, CCI__RANGE_OLD, CCI__RANGE_MIXED, CCI__RANGE_FULL };
 
-/* How [lo, hi) stands to the set: wholly new, wholly in it, or partly. New numbers come at the end, so look there first. */
+/* How [lo, hi) stands to the set: wholly new, wholly in it, or partly. New numbers come at the end, so look there
+ * first. */
 CCI__UNUSED static int cci__ranges_test(const cci_range_t *set, uint32_t count, uint64_t lo, uint64_t hi) {
     while (count > 0 && set[count - 1].lo >= hi) CCI__LOOP(ranges_test)
-        count--;
-    if (count == 0 || set[count - 1].hi <= lo)
-        return CCI__RANGE_NEW;
+    count--;
+    if (count == 0 || set[count - 1].hi <= lo) return CCI__RANGE_NEW;
     return set[count - 1].lo <= lo && hi <= set[count - 1].hi ? CCI__RANGE_OLD : CCI__RANGE_MIXED;
 }
 
-/* Adds [lo, hi), which may overlap what is there. CCI__RANGE_FULL, and no change, if one range more would be needed than
- * there is room for. */
+/* Adds [lo, hi), which may overlap what is there. CCI__RANGE_FULL, and no change, if one range more would be needed
+ * than there is room for. */
 CCI__UNUSED static int cci__ranges_add(cci_range_t *set, uint32_t *count, uint32_t capacity, uint64_t lo, uint64_t hi) {
     uint32_t end = *count, begin;
     CCI_ASSERT(lo < hi && end <= capacity);
@@ -1177,13 +1205,12 @@ CCI__UNUSED static int cci__ranges_add(cci_range_t *set, uint32_t *count, uint32
         return CCI__RANGE_NEW;
     }
     while (end > 0 && set[end - 1].lo > hi) CCI__LOOP(ranges_end)
-        end--;
+    end--;
     begin = end;
     while (begin > 0 && set[begin - 1].hi >= lo) CCI__LOOP(ranges_begin)
-        begin--;
+    begin--;
     if (begin == end) { /* touches none: make room */
-        if (*count == capacity)
-            return CCI__RANGE_FULL;
+        if (*count == capacity) return CCI__RANGE_FULL;
         memmove(set + begin + 1, set + begin, (*count - begin) * sizeof *set);
         set[begin].lo = lo;
         set[begin].hi = hi;
@@ -1200,10 +1227,9 @@ CCI__UNUSED static int cci__ranges_add(cci_range_t *set, uint32_t *count, uint32
 /* Whether cci__ranges_add() would succeed. */
 CCI__UNUSED static int cci__ranges_fit(const cci_range_t *set, uint32_t count, uint32_t capacity, uint64_t lo,
                                        uint64_t hi) {
-    if (count < capacity)
-        return 1;
+    if (count < capacity) return 1;
     while (count > 0 && set[count - 1].lo > hi) CCI__LOOP(ranges_fit)
-        count--;
+    count--;
     return count > 0 && set[count - 1].hi >= lo;
 }
 
@@ -1246,8 +1272,7 @@ CCI__UNUSED static void cci__wheel_init(cci_wheel_t *wheel, uint64_t now_ns) {
     memset(wheel, 0, sizeof *wheel);
     wheel->tick = now_ns >> CCI__TICK_SHIFT;
     cci__list_init(&wheel->due);
-    for (i = 0; i < CCI__WHEEL_LEVELS * 64; i++)
-        cci__list_init(&wheel->slot[i / 64][i % 64]);
+    for (i = 0; i < CCI__WHEEL_LEVELS * 64; i++) cci__list_init(&wheel->slot[i / 64][i % 64]);
 }
 
 CCI__UNUSED static void cci__timer_init(cci_timer_t *timer) {
@@ -1257,8 +1282,7 @@ CCI__UNUSED static void cci__timer_init(cci_timer_t *timer) {
 }
 
 CCI__UNUSED static void cci__timer_disarm(cci_wheel_t *wheel, cci_timer_t *timer) {
-    if (timer->at_ns == CCI__NEVER)
-        return;
+    if (timer->at_ns == CCI__NEVER) return;
     cci__list_remove(&timer->node);
     if (timer->place != CCI__PLACE_DUE && cci__list_empty(&wheel->slot[timer->place / 64][timer->place % 64]))
         wheel->occupied[timer->place / 64] &= ~(UINT64_C(1) << timer->place % 64);
@@ -1273,8 +1297,7 @@ CCI__UNUSED static void cci__timer_place(cci_wheel_t *wheel, cci_timer_t *timer)
         cci__list_append(&wheel->due, &timer->node);
         return;
     }
-    while (level < CCI__WHEEL_LEVELS - 1 && (tick >> 6 * level) - (wheel->tick >> 6 * level) >= 64)
-        level++;
+    while (level < CCI__WHEEL_LEVELS - 1 && (tick >> 6 * level) - (wheel->tick >> 6 * level) >= 64) level++;
     if ((tick >> 6 * level) - (wheel->tick >> 6 * level) >= 64) /* years away: look again when the last slot comes */
         tick = ((wheel->tick >> 6 * level) + 63) << 6 * level;
     slot = (uint32_t)(tick >> 6 * level) & 63;
@@ -1286,8 +1309,7 @@ CCI__UNUSED static void cci__timer_place(cci_wheel_t *wheel, cci_timer_t *timer)
 /* Arms the timer, armed or not; CCI__NEVER disarms it. */
 CCI__UNUSED static void cci__timer_arm(cci_wheel_t *wheel, cci_timer_t *timer, uint64_t at_ns) {
     cci__timer_disarm(wheel, timer);
-    if (at_ns == CCI__NEVER)
-        return;
+    if (at_ns == CCI__NEVER) return;
     timer->at_ns = at_ns;
     cci__timer_place(wheel, timer);
 }
@@ -1299,8 +1321,7 @@ CCI__UNUSED static uint64_t cci__wheel_next(const cci_wheel_t *wheel) {
     for (level = 0; level < CCI__WHEEL_LEVELS; level++) {
         uint64_t base = (wheel->tick >> 6 * level) + 1, bits = wheel->occupied[level];
         uint32_t turn = (uint32_t)base & 63;
-        if (!bits)
-            continue;
+        if (!bits) continue;
         bits = turn ? bits >> turn | bits << (64 - turn) : bits;
         best = cci__min64(best, (base + cci__ctz64(bits)) << 6 * level);
     }
@@ -1313,8 +1334,7 @@ CCI__UNUSED static void cci__wheel_turn(cci_wheel_t *wheel) {
     while (level-- > 0) {
         uint32_t index = (uint32_t)(wheel->tick >> 6 * level) & 63;
         cci_list_t *slot = &wheel->slot[level][index];
-        if ((wheel->tick & ((UINT64_C(1) << 6 * level) - 1)) != 0 || !(wheel->occupied[level] >> index & 1))
-            continue;
+        if ((wheel->tick & ((UINT64_C(1) << 6 * level) - 1)) != 0 || !(wheel->occupied[level] >> index & 1)) continue;
         wheel->occupied[level] &= ~(UINT64_C(1) << index);
         while (!cci__list_empty(slot)) {
             cci_timer_t *timer = CCI__CONTAINER(slot->next, cci_timer_t, node);
@@ -1346,8 +1366,7 @@ CCI__UNUSED static cci_timer_t *cci__wheel_expire(cci_wheel_t *wheel, uint64_t n
 /* A time at or before the next timer's, CCI__NEVER if there is none. */
 CCI__UNUSED static uint64_t cci__wheel_deadline(const cci_wheel_t *wheel) {
     uint64_t tick;
-    if (!cci__list_empty(&wheel->due))
-        return 0;
+    if (!cci__list_empty(&wheel->due)) return 0;
     tick = cci__wheel_next(wheel);
     return tick == CCI__NEVER ? CCI__NEVER : tick << CCI__TICK_SHIFT;
 }
@@ -1356,8 +1375,7 @@ CCI__UNUSED static uint64_t cci__wheel_deadline(const cci_wheel_t *wheel) {
 CCI__UNUSED static cci_timer_t *cci__wheel_first(const cci_wheel_t *wheel) {
     uint64_t tick = cci__wheel_next(wheel);
     uint32_t level;
-    if (!cci__list_empty(&wheel->due))
-        return CCI__CONTAINER(wheel->due.next, cci_timer_t, node);
+    if (!cci__list_empty(&wheel->due)) return CCI__CONTAINER(wheel->due.next, cci_timer_t, node);
     for (level = 0; level < CCI__WHEEL_LEVELS && tick != CCI__NEVER; level++) {
         uint32_t index = (uint32_t)(tick >> 6 * level) & 63;
         if (wheel->occupied[level] >> index & 1)
@@ -1366,9 +1384,9 @@ CCI__UNUSED static cci_timer_t *cci__wheel_first(const cci_wheel_t *wheel) {
     return NULL;
 }
 
-/* ---- polls: a program that polls without pause has its clock read in one poll of several, since that costs as much as the
- * rest. Only many readings close together show such a program: one that polls seldom has its clock read in each poll, so that
- * a timer fires in the first poll after its time. ---- */
+/* ---- polls: a program that polls without pause has its clock read in one poll of several, since that costs as much
+ * as the rest. Only many readings close together show such a program: one that polls seldom has its clock read in
+ * each poll, so that a timer fires in the first poll after its time. ---- */
 
 #define CCI__POLLS_CLOSE_NS 100000u
 #define CCI__POLLS_MANY 64u
@@ -1380,8 +1398,7 @@ typedef struct cci__polls {
 
 /* A poll may do without the clock: 1 if this one is to read it. */
 CCI__UNUSED static inline int cci__polls_look(cci__polls_t *polls) {
-    if (CCI__UNLIKELY(polls->left == 0))
-        return 1;
+    if (CCI__UNLIKELY(polls->left == 0)) return 1;
     polls->left--;
     return 0;
 }
@@ -1397,10 +1414,11 @@ CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t n
     polls->left = polls->quick == CCI__POLLS_MANY ? most : 0;
 }
 
-/* ---- OS handle: what its link was told. Each change costs system calls, each deadline that is told costs an interrupt too.
- * So a deadline is told only before the program sleeps, only when it is earlier than the one told before or that one has
- * passed, and never when it has itself passed. Between an event and the CCI_EAGAIN that follows the program is awake: a handle
- * that stays readable until then takes the place of a deadline, also for a program that sleeps after each event. ---- */
+/* ---- OS handle: what its link was told. Each change costs system calls, each deadline that is told costs an
+ * interrupt too. So a deadline is told only before the program sleeps, only when it is earlier than the one told
+ * before or that one has passed, and never when it has itself passed. Between an event and the CCI_EAGAIN that
+ * follows the program is awake: a handle that stays readable until then takes the place of a deadline, also for a
+ * program that sleeps after each event. ---- */
 
 typedef struct cci__handle {
     uint64_t armed_ns; /* the deadline, CCI__NEVER: none */
@@ -1416,8 +1434,7 @@ CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint
         readable = 1;
     else if (deadline_ns < armed_ns || armed_ns <= now_ns)
         armed_ns = deadline_ns;
-    if (readable == handle->readable && armed_ns == handle->armed_ns)
-        return 0;
+    if (readable == handle->readable && armed_ns == handle->armed_ns) return 0;
     handle->readable = (uint8_t)(readable != 0);
     handle->armed_ns = armed_ns;
     return 1;
@@ -1428,17 +1445,19 @@ CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint
  * A flow's owner reports round-trip times, what has arrived and what was lost; the congestion control, a table of
  * functions, answers with a window.
  *
- * `discern`, the default, grows as CUBIC [RFC 9438] and tells losses apart. A queue that overflows is long just before: a
- * loss while round trips take an eighth longer than the shortest is the queue's, and the window shrinks by nearly as much
- * as the queue had added, so that the line stays busy while the queue drains, but by no more than two fifths (as much in
- * slow start) and no less than a tenth. Growth after a smaller cut is slower, as RFC 9438 4.3 reckons it, so that the
- * share stays that of a TCP flow. A loss while there is no queue is chance, a cable's or a radio's, and changes nothing,
- * unless a tenth of everything is lost: a path that drops so much without queueing limits the rate by dropping.
+ * `discern`, the default, grows as CUBIC [RFC 9438] and tells losses apart. A queue that overflows is long just before:
+ * a loss while round trips take an eighth longer than the shortest is the queue's, and the window shrinks by nearly as
+ * much as the queue had added, so that the line stays busy while the queue drains, but by no more than two fifths (as
+ * much in slow start) and no less than a tenth. Growth after a smaller cut is slower, as RFC 9438 4.3 reckons it, so
+ * that the share stays that of a TCP flow. A loss while there is no queue is chance, a cable's or a radio's, and
+ * changes nothing, unless a tenth of everything is lost: a path that drops so much without queueing limits the rate by
+ * dropping.
  *
- * Where it is not fair: a queue shorter than an eighth of the round trip drops without being seen. There a flow gives way
- * when a tenth is lost, and TCP flows beside it long before.
+ * Where it is not fair: a queue shorter than an eighth of the round trip drops without being seen. There a flow gives
+ * way when a tenth is lost, and TCP flows beside it long before.
  *
- * Times are taken in half round trips: the shortest sample of each, which jitter and late acknowledgements don't touch. */
+ * Times are taken in half round trips: the shortest sample of each, which jitter and late acknowledgements don't
+ * touch. */
 
 typedef struct cci_flow {
     uint64_t window, threshold; /* bytes; slow start below the threshold */
@@ -1449,13 +1468,13 @@ typedef struct cci_flow {
     uint64_t half_end_ns, half_ns, last_half_ns;
     uint32_t half_count;
     /* loss */
-    uint32_t loss_share;     /* 1/65,536, smoothed */
-    uint32_t arrived, lost;  /* bytes in this half round trip */
+    uint32_t loss_share;    /* 1/65,536, smoothed */
+    uint32_t arrived, lost; /* bytes in this half round trip */
     /* CUBIC */
     uint64_t peak, estimate; /* bytes: window at the last reduction; what NewReno would have */
     uint64_t epoch_ns, grown_ns;
-    uint32_t rise_ms;        /* from the epoch until the peak is reached again, in 1/1,024 s */
-    uint32_t gain;           /* 1/256: growth of the estimate in segments per round trip */
+    uint32_t rise_ms; /* from the epoch until the peak is reached again, in 1/1,024 s */
+    uint32_t gain;    /* 1/256: growth of the estimate in segments per round trip */
 } cci_flow_t;
 
 typedef struct cci_congestion {
@@ -1501,15 +1520,14 @@ CCI__UNUSED static void cci__flow_turn(cci_flow_t *flow, uint64_t now_ns) {
 /* A packet that was acknowledged now took `rtt_ns`. */
 CCI__UNUSED static void cci__flow_sample(cci_flow_t *flow, uint64_t rtt_ns, uint64_t now_ns) {
     flow->shortest_ns[0] = cci__min64(flow->shortest_ns[0], rtt_ns);
-    if (now_ns - rtt_ns < flow->cut_ns)
-        return; /* it has seen the queue that the reduction is to drain */
-    if (flow->half_count >= CCI__FLOW_SAMPLES && now_ns >= flow->half_end_ns)
-        cci__flow_turn(flow, now_ns);
+    if (now_ns - rtt_ns < flow->cut_ns) return; /* it has seen the queue that the reduction is to drain */
+    if (flow->half_count >= CCI__FLOW_SAMPLES && now_ns >= flow->half_end_ns) cci__flow_turn(flow, now_ns);
     flow->half_ns = cci__min64(flow->half_ns, rtt_ns);
     flow->half_count++;
 }
 
-/* The round trip with the queue as it was when what is known to be lost now was sent; 0 if there are too few samples. */
+/* The round trip with the queue as it was when what is known to be lost now was sent; 0 if there are too few
+ * samples. */
 CCI__UNUSED static uint64_t cci__flow_queued_ns(const cci_flow_t *flow) {
     return cci__max64(flow->last_half_ns, flow->half_count >= CCI__FLOW_SAMPLES ? flow->half_ns : 0);
 }
@@ -1549,8 +1567,7 @@ CCI__UNUSED static void cci__discern_lost(cci_flow_t *flow, uint32_t mtu, uint64
 CCI__UNUSED static uint32_t cci__cube_root(uint64_t x) {
     uint64_t root = 0, bit;
     for (bit = UINT64_C(1) << 20; bit > 0; bit >>= 1)
-        if ((root | bit) * (root | bit) * (root | bit) <= x)
-            root |= bit;
+        if ((root | bit) * (root | bit) * (root | bit) <= x) root |= bit;
     return (uint32_t)root;
 }
 
@@ -1559,8 +1576,7 @@ CCI__UNUSED static uint64_t cci__cubic_target(const cci_flow_t *flow, uint32_t m
     uint64_t t = (now_ns - flow->epoch_ns + flow->last_half_ns) / 976563;
     uint64_t d = cci__min64(t > flow->rise_ms ? t - flow->rise_ms : flow->rise_ms - t, 16384);
     uint64_t bytes = (d * d * d * 2 / 5 >> 15) * mtu >> 15;
-    if (t > flow->rise_ms)
-        return cci__min64(flow->peak + bytes, flow->window * 3 / 2);
+    if (t > flow->rise_ms) return cci__min64(flow->peak + bytes, flow->window * 3 / 2);
     return bytes < flow->peak ? flow->peak - bytes : 0;
 }
 
@@ -1577,8 +1593,7 @@ CCI__UNUSED static void cci__cubic_grow(cci_flow_t *flow, uint32_t bytes, uint32
     flow->part += (uint64_t)bytes * mtu * (flow->estimate < flow->peak ? flow->gain : 256) / 256;
     flow->estimate += flow->part / flow->window;
     flow->part %= flow->window;
-    if (target > flow->window)
-        flow->window += (target - flow->window) * bytes / flow->window;
+    if (target > flow->window) flow->window += (target - flow->window) * bytes / flow->window;
     flow->window = cci__max64(flow->window, flow->estimate);
 }
 
@@ -1628,13 +1643,11 @@ CCI__UNUSED static const cci_congestion_t *cci__find_congestion(const char *name
                                              {"newreno", cci__newreno_arrived, cci__newreno_lost},
                                              {"fixed", cci__fixed_arrived, cci__fixed_lost}};
     uint32_t i, n;
-    if (!name)
-        return &table[0];
+    if (!name) return &table[0];
     for (i = 0; i < sizeof table / sizeof table[0]; i++) {
         for (n = 0; table[i].name[n] && table[i].name[n] == name[n]; n++) {
         }
-        if (table[i].name[n] == name[n])
-            return &table[i];
+        if (table[i].name[n] == name[n]) return &table[i];
     }
     return NULL;
 }
@@ -1644,16 +1657,14 @@ CCI__UNUSED static const cci_congestion_t *cci__find_congestion(const char *name
 CCI__UNUSED static void cci__flow_arrived(cci_flow_t *flow, const cci_congestion_t *congestion, uint32_t bytes,
                                           uint64_t sent_ns, int limited, uint32_t mtu, uint64_t now_ns) {
     flow->arrived += bytes;
-    if (limited && sent_ns >= flow->cut_ns)
-        congestion->arrived(flow, bytes, mtu, now_ns);
+    if (limited && sent_ns >= flow->cut_ns) congestion->arrived(flow, bytes, mtu, now_ns);
 }
 
 /* `bytes` that were sent at `sent_ns` at the latest are lost. */
 CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t *congestion, uint32_t bytes,
                                        uint64_t sent_ns, uint32_t mtu, uint64_t now_ns) {
     flow->lost += bytes;
-    if (sent_ns >= flow->cut_ns)
-        congestion->lost(flow, mtu, now_ns);
+    if (sent_ns >= flow->cut_ns) congestion->lost(flow, mtu, now_ns);
 }
 
 #ifdef __cplusplus
@@ -1671,7 +1682,7 @@ CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t 
 #endif
 
 /* Some C libraries know whether the process has only one thread: then a lock is a plain store. */
-#if defined(__GLIBC__) && defined(__ATOMIC_RELEASE) && !defined(CCI_NO_THREADS) && \
+#if defined(__GLIBC__) && defined(__ATOMIC_RELEASE) && !defined(CCI_NO_THREADS) &&                                     \
     (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 32))
 #include <sys/single_threaded.h>
 #define CCI__IS_ALONE __libc_single_threaded
@@ -1703,8 +1714,8 @@ CCI__UNUSED static inline void cci__lock_destroy(cci__lock_t *lock) {
 #endif
 }
 
-/* The only thread of a process needs no mutex. Should it make another while it is in here (a hook of the program's may), that
- * one finds held_alone set, and waits until it has left. */
+/* The only thread of a process needs no mutex. Should it make another while it is in here (a hook of the program's
+ * may), that one finds held_alone set, and waits until it has left. */
 CCI__UNUSED static inline void cci__lock_take(cci__lock_t *lock) {
 #ifdef CCI__IS_ALONE
     if (CCI__IS_ALONE) {
@@ -1712,8 +1723,7 @@ CCI__UNUSED static inline void cci__lock_take(cci__lock_t *lock) {
         return;
     }
     (void)pthread_mutex_lock(&lock->mutex);
-    while (CCI__UNLIKELY(__atomic_load_n(&lock->held_alone, __ATOMIC_ACQUIRE)))
-        (void)sched_yield();
+    while (CCI__UNLIKELY(__atomic_load_n(&lock->held_alone, __ATOMIC_ACQUIRE))) (void)sched_yield();
 #elif !defined(CCI_NO_THREADS)
     (void)pthread_mutex_lock(&lock->mutex);
 #else
@@ -1785,9 +1795,9 @@ typedef struct cci_evq {
     cci_evq_event_t *free_events[2]; /* RECV, CONTROL */
     cci_evq_fifo_t urgent, done;
     uint32_t free_buffer_count;
-    uint32_t buffer_limit, buffer_total;     /* allowed, existing; the difference is parked */
+    uint32_t buffer_limit, buffer_total; /* allowed, existing; the difference is parked */
     cci_evq_buffer_t *parked_buffers;
-    uint32_t recv_limit, recv_out;           /* RECV events allowed and with the program */
+    uint32_t recv_limit, recv_out; /* RECV events allowed and with the program */
 } cci_evq_t;
 
 CCI_API void cci_evq_init(cci_evq_t *evq) {
@@ -1797,8 +1807,8 @@ CCI_API void cci_evq_init(cci_evq_t *evq) {
 }
 
 /* Adds `count` events to a pool; the memory stays the caller's and must outlive the queue. */
-CCI_API void cci_evq_add_events(cci_evq_t *evq, cci_endpoint_base_t *endpoint, uint32_t pool,
-                                            cci_evq_event_t *events, uint32_t count) {
+CCI_API void cci_evq_add_events(cci_evq_t *evq, cci_endpoint_base_t *endpoint, uint32_t pool, cci_evq_event_t *events,
+                                uint32_t count) {
     while (count-- > 0) {
         cci_evq_event_t *event = &events[count];
         memset(event, 0, sizeof *event);
@@ -1811,7 +1821,7 @@ CCI_API void cci_evq_add_events(cci_evq_t *evq, cci_endpoint_base_t *endpoint, u
 
 /* Adds `count` buffers of `stride` bytes each; `data` is 64-byte aligned. */
 CCI_API void cci_evq_add_buffers(cci_evq_t *evq, cci_evq_buffer_t *buffers, uint8_t *data, uint32_t stride,
-                                             uint32_t count) {
+                                 uint32_t count) {
     evq->buffer_total += count;
     evq->buffer_limit += count;
     evq->free_buffer_count += count;
@@ -1847,8 +1857,7 @@ CCI_API void cci_evq_limit_buffers(cci_evq_t *evq, uint32_t limit) {
 /* A free buffer with one reference, or NULL. */
 CCI_API cci_evq_buffer_t *cci_evq_take_buffer(cci_evq_t *evq) {
     cci_evq_buffer_t *buffer = evq->free_buffers;
-    if (!buffer)
-        return NULL;
+    if (!buffer) return NULL;
     evq->free_buffers = buffer->next;
     evq->free_buffer_count--;
     buffer->refs = 1;
@@ -1857,8 +1866,7 @@ CCI_API cci_evq_buffer_t *cci_evq_take_buffer(cci_evq_t *evq) {
 
 CCI_API void cci_evq_release_buffer(cci_evq_t *evq, cci_evq_buffer_t *buffer) {
     CCI_ASSERT(buffer->refs > 0);
-    if (--buffer->refs > 0)
-        return;
+    if (--buffer->refs > 0) return;
     if (CCI__UNLIKELY(evq->buffer_total > evq->buffer_limit)) {
         buffer->next = evq->parked_buffers;
         evq->parked_buffers = buffer;
@@ -1873,8 +1881,7 @@ CCI_API void cci_evq_release_buffer(cci_evq_t *evq, cci_evq_buffer_t *buffer) {
 /* A free event of the pool, or NULL. */
 CCI_API cci_evq_event_t *cci_evq_take_event(cci_evq_t *evq, uint32_t pool) {
     cci_evq_event_t *event = evq->free_events[pool];
-    if (!event || (pool == CCI_EVQ_RECV && evq->recv_out >= evq->recv_limit))
-        return NULL;
+    if (!event || (pool == CCI_EVQ_RECV && evq->recv_out >= evq->recv_limit)) return NULL;
     evq->recv_out += pool == CCI_EVQ_RECV;
     evq->free_events[pool] = event->next;
     return event;
@@ -1882,8 +1889,7 @@ CCI_API cci_evq_event_t *cci_evq_take_event(cci_evq_t *evq, uint32_t pool) {
 
 /* Takes back an event of the pools RECV and CONTROL, and its hold on the buffer. */
 CCI_API void cci_evq_return_event(cci_evq_t *evq, cci_evq_event_t *event) {
-    if (event->buffer)
-        cci_evq_release_buffer(evq, event->buffer);
+    if (event->buffer) cci_evq_release_buffer(evq, event->buffer);
     event->buffer = NULL;
     event->base.pub.type = CCI_EVENT_NONE;
     evq->recv_out -= event->pool == CCI_EVQ_RECV;
@@ -1899,8 +1905,7 @@ CCI_API void cci_evq_post(cci_evq_fifo_t *fifo, cci_evq_event_t *event) {
 
 CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
     cci_evq_event_t *event = fifo->head;
-    if (event && (fifo->head = event->next) == NULL)
-        fifo->tail = &fifo->head;
+    if (event && (fifo->head = event->next) == NULL) fifo->tail = &fifo->head;
     return event;
 }
 
@@ -1913,8 +1918,8 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  * >>conn
  *
  * The connection table, and the protocol of connections: handshake, CLOSE, resets, peers that fall silent or move. A
- * connection is an index with a token of 64 unguessable bits, chosen by the side that checks them and put by the peer in
- * each of its packets. Finding it is one array access and one comparison.
+ * connection is an index with a token of 64 unguessable bits, chosen by the side that checks them and put by the peer
+ * in each of its packets. Finding it is one array access and one comparison.
  *
  * It never allocates (memory for more connections is handed in), sends nothing and reads no clock:
  *     cci_conn_input()     takes a packet, and says what it means for the user and what is to be answered
@@ -1925,10 +1930,10 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  *     cci_conn_path_...    a peer that moves
  * Its user sends, has the program's events, and opens and ends connections.
  *
- * A server keeps nothing for a request that did not prove its address while more than CCI__CONN_UNPROVEN others wait: it
- * answers with a cookie. All that a server sends before the address is proven is an answer to a packet at least as
- * long; it is the client that repeats. Limits: 2^20 connections for 4,096 slabs of 256. The upper 12 bits of an index are
- * those of the table's base: of several endpoints with one address each has another base.
+ * A server keeps nothing for a request that did not prove its address while more than CCI__CONN_UNPROVEN others wait:
+ * it answers with a cookie. All that a server sends before the address is proven is an answer to a packet at least as
+ * long; it is the client that repeats. Limits: 2^20 connections for 4,096 slabs of 256. The upper 12 bits of an index
+ * are those of the table's base: of several endpoints with one address each has another base.
  *
  *      client                                 server
  *      REQUEST  (token c, data)   ──────────▶ (under load: COOKIE ◀── REQUEST with cookie ──▶)   CONNECT_REQUEST event
@@ -1940,14 +1945,16 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  *      CLOSE  (up to 6 times)     ──────────▶ messages that had arrived, completions, then the DISCONNECT event
  *                     ◀────────── CLOSED; RESET from one that has forgotten the connection
  *
- * CONFIRM is also the question to a peer that was silent for long. A server that has no space answers a REQUEST with BUSY, and
- * keeps nothing; the client goes on. One network gets at most three quarters of what is left, by counters in a sketch.
+ * CONFIRM is also the question to a peer that was silent for long. A server that has no space answers a REQUEST with
+ * BUSY, and keeps nothing; the client goes on. One network gets at most three quarters of what is left, by counters in
+ * a sketch.
  *
- * A peer's address may change (a NAT forgets). The token in its packets proves that they are the peer's, but not that it
- * receives where they say they come from: else a peer could direct what we send at a third party. So the old address stays
- * in use until the new one is proven: a packet that is newer than all before and comes from elsewhere is answered there
- * with a CHALLENGE, the peer sends its 64 unguessable bits back in a RESPONSE to the address that it knows of us, and then
- * its address is the new one. At most three times the bytes that came from the new address go there before. Frames:
+ * A peer's address may change (a NAT forgets). The token in its packets proves that they are the peer's, but not that
+ * it receives where they say they come from: else a peer could direct what we send at a third party. So the old address
+ * stays in use until the new one is proven: a packet that is newer than all before and comes from elsewhere is answered
+ * there with a CHALLENGE, the peer sends its 64 unguessable bits back in a RESPONSE to the address that it knows of us,
+ * and then its address is the new one. At most three times the bytes that came from the new address go there before.
+ * Frames:
  *
  *     CHALLENGE type, 0 7, unguessable bits 8
  *     RESPONSE  type, 0 7, the bits of the last CHALLENGE 8
@@ -1969,7 +1976,8 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  * The flags (the fourth byte) say what else is there; a packet whose flags are not those of the endpoint is dropped:
  *
  *     1 CRC     the last 4 bytes are the CRC-32C of all before them
- *     2 SEALED  a tag is behind the frames or fields (before the CRC); what is not needed for finding the key is encrypted
+ *     2 SEALED  a tag is behind the frames or fields (before the CRC); what is not needed for finding the key is
+ *               encrypted
  *
  *      ┌─────────────────────────────────────────────┬────────────────────────────────────────┬──────────────┬───────┐
  *      │ readable: the header; REQUEST: 64 bytes, the│ encrypted: frames; REQUEST: the secret │ tag of all   │ CRC 4 │
@@ -1977,13 +1985,13 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  *      │ as ever, REJECT 32: with its sender's token │                                        │              │       │
  *      └─────────────────────────────────────────────┴────────────────────────────────────────┴──────────────┴───────┘
  *
- * The nonce is never sent: the sender's token 8, the receiver's token 8 (for a REQUEST its cookie, for a GROUP 0), and 8
- * of the number: its low 56 bits, then the type, with 0x80 added by the server. The number is that of the packet, for
- * DATA and GROUP; all others of a connection count for themselves, from 0, in the same place of the header, a REQUEST at
- * 56. A sealed GROUP has its sender's token in the place of the receiver's, and the high half of its number in that of
- * the index. COOKIE, BUSY and RESET come from where no key is known, and are never sealed; a RESET of a sealed connection ends
- * with the secret of 8 bytes that its sender gave to the peer when it was made. A sealed REQUEST is heard only with a
- * cookie.
+ * The nonce is never sent: the sender's token 8, the receiver's token 8 (for a REQUEST its cookie, for a GROUP 0), and
+ * 8 of the number: its low 56 bits, then the type, with 0x80 added by the server. The number is that of the packet, for
+ * DATA and GROUP; all others of a connection count for themselves, from 0, in the same place of the header, a REQUEST
+ * at 56. A sealed GROUP has its sender's token in the place of the receiver's, and the high half of its number in that
+ * of the index. COOKIE, BUSY and RESET come from where no key is known, and are never sealed; a RESET of a sealed
+ * connection ends with the secret of 8 bytes that its sender gave to the peer when it was made. A sealed REQUEST is
+ * heard only with a cookie.
  * ================================================================================================================== */
 #if defined(CCI_CONN_IMPLEMENTATION) && !defined(CCI_CONN_IMPLEMENTED)
 #define CCI_CONN_IMPLEMENTED
@@ -1994,47 +2002,49 @@ extern "C" {
 
 #define CCI__WIRE_VERSION CCI_PACKET_VERSION
 #define CCI__HEADER_SIZE CCI_PACKET_HEADER
-#define CCI__HEADER_CRC 1u      /* flags of a packet: it ends with a checksum */
-#define CCI__HEADER_SEALED 2u   /* encrypted, and with a tag */
+#define CCI__HEADER_CRC 1u    /* flags of a packet: it ends with a checksum */
+#define CCI__HEADER_SEALED 2u /* encrypted, and with a tag */
 #define CCI__CRC_SIZE 4u
-#define CCI__SEALED_REQUEST 64u /* bytes of a sealed REQUEST that can be read */
-#define CCI__SEALED_REJECT 32u  /* a sealed REJECT has its sender's token, as an ACCEPT has */
-#define CCI__SECRET_SIZE 8u     /* of resets, the first of what is encrypted in REQUEST and ACCEPT */
+#define CCI__SEALED_REQUEST 64u               /* bytes of a sealed REQUEST that can be read */
+#define CCI__SEALED_REJECT 32u                /* a sealed REJECT has its sender's token, as an ACCEPT has */
+#define CCI__SECRET_SIZE 8u                   /* of resets, the first of what is encrypted in REQUEST and ACCEPT */
 #define CCI__SEAL_NUMBERS (UINT64_C(1) << 56) /* sealed packets of a connection, at most */
-#define CCI__REQUEST_SIZE 48u   /* without data */
+#define CCI__REQUEST_SIZE 48u                 /* without data */
 #define CCI__ACCEPT_SIZE 40u
-#define CCI__CONN_SLAB 256u     /* connections in a slab */
-#define CCI__CONN_SLABS 4096u   /* slabs at most */
+#define CCI__CONN_SLAB 256u   /* connections in a slab */
+#define CCI__CONN_SLABS 4096u /* slabs at most */
 #define CCI__CONN_MOST (CCI__CONN_SLAB * CCI__CONN_SLABS)
-#define CCI__CONN_UNPROVEN 256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
+#define CCI__CONN_UNPROVEN                                                                                             \
+    256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
 #define CCI__CONN_NONE 0xffffffffu
 #define CCI__CONN_EPOCH_NS (UINT64_C(1) << 34) /* of cookies: 17 s */
-#define CCI__CONN_CONFIRM_TRIES 30u         /* CONFIRM packets that are sent again at most */
-#define CCI__CONN_CLOSE_TRIES 6u           /* CLOSE packets that are sent at most */
-#define CCI__CONN_CLOSE_NS UINT64_C(20000) /* between CLOSE packets of an endpoint, on average: 50,000 a second */
-#define CCI__CONN_CLOSE_BURST 32u          /* of them may leave at once */
-#define CCI__CONN_CLOSE_BATCHES 50u        /* of an endpoint that goes: one a millisecond, if there are many */
-#define CCI__CONN_LINGER_NS (100 * CCI__MS) /* it waits for answers to its CLOSE packets at most */
+#define CCI__CONN_CONFIRM_TRIES 30u            /* CONFIRM packets that are sent again at most */
+#define CCI__CONN_CLOSE_TRIES 6u               /* CLOSE packets that are sent at most */
+#define CCI__CONN_CLOSE_NS UINT64_C(20000)     /* between CLOSE packets of an endpoint, on average: 50,000 a second */
+#define CCI__CONN_CLOSE_BURST 32u              /* of them may leave at once */
+#define CCI__CONN_CLOSE_BATCHES 50u            /* of an endpoint that goes: one a millisecond, if there are many */
+#define CCI__CONN_LINGER_NS (100 * CCI__MS)    /* it waits for answers to its CLOSE packets at most */
 #define CCI__CONN_ACCEPT_NS (UINT64_C(30000) * CCI__MS) /* a client that was accepted must confirm within */
-#define CCI__CONN_REJECT_NS (UINT64_C(4000) * CCI__MS)  /* a refusal is remembered: longer than the client's longest pause */
-#define CCI__CONN_COLLECT_NS (UINT64_C(5000) * CCI__MS) /* all pieces of a request must come within */
-#define CCI__CONN_PROBES 8u                /* that a silent peer may leave unanswered */
-#define CCI__CONN_RESETS 16u               /* RESET packets in a round of the user's work */
+#define CCI__CONN_REJECT_NS                                                                                            \
+    (UINT64_C(4000) * CCI__MS) /* a refusal is remembered: longer than the client's longest pause */
+#define CCI__CONN_COLLECT_NS (UINT64_C(5000) * CCI__MS)         /* all pieces of a request must come within */
+#define CCI__CONN_PROBES 8u                                     /* that a silent peer may leave unanswered */
+#define CCI__CONN_RESETS 16u                                    /* RESET packets in a round of the user's work */
 #define CCI__CONN_HEAD (CCI__SEALED_REQUEST + CCI__SECRET_SIZE) /* bytes that cci_conn_output() writes at most */
 
 enum { /* packet types */
-    CCI__PKT_REQUEST = CCI_PACKET_REQUEST,
-    CCI__PKT_COOKIE,
-    CCI__PKT_ACCEPT,
-    CCI__PKT_REJECT,
-    CCI__PKT_CONFIRM,
-    CCI__PKT_CONFIRMED,
-    CCI__PKT_DATA,
-    CCI__PKT_RESET,
-    CCI__PKT_GROUP, /* multicast data: no index, no token */
-    CCI__PKT_CLOSE,
-    CCI__PKT_CLOSED,
-    CCI__PKT_BUSY
+       CCI__PKT_REQUEST = CCI_PACKET_REQUEST,
+       CCI__PKT_COOKIE,
+       CCI__PKT_ACCEPT,
+       CCI__PKT_REJECT,
+       CCI__PKT_CONFIRM,
+       CCI__PKT_CONFIRMED,
+       CCI__PKT_DATA,
+       CCI__PKT_RESET,
+       CCI__PKT_GROUP, /* multicast data: no index, no token */
+       CCI__PKT_CLOSE,
+       CCI__PKT_CLOSED,
+       CCI__PKT_BUSY
 };
 
 typedef char cci__conn_links_know_groups[CCI__PKT_GROUP == CCI_PACKET_GROUP ? 1 : -1];
@@ -2047,8 +2057,8 @@ typedef enum cci_conn_state {
     CCI_CONN_ACCEPTED,   /* server: waits for the client's confirmation                */
     CCI_CONN_REJECTED,   /* server: remembers the refusal for a while                  */
     CCI_CONN_OPEN,
-    CCI_CONN_BROKEN,     /* the peer has left or is lost; the program has not closed   */
-    CCI_CONN_CLOSING     /* the program has closed: CLOSE is repeated                  */
+    CCI_CONN_BROKEN, /* the peer has left or is lost; the program has not closed   */
+    CCI_CONN_CLOSING /* the program has closed: CLOSE is repeated                  */
 } cci_conn_state_t;
 
 typedef struct cci_conn {
@@ -2061,32 +2071,34 @@ typedef struct cci_conn {
     uint32_t peer_window;
     cci_link_addr_t peer;
     uint8_t state;
-    uint8_t tries;      /* of the packet that is repeated */
+    uint8_t tries; /* of the packet that is repeated */
     uint8_t is_client;
-    uint8_t unproven;   /* server: neither a cookie nor the server's token has come from the client's address yet */
-    union { /* by state */
+    uint8_t unproven;       /* server: neither a cookie nor the server's token has come from the client's address yet */
+    union {                 /* by state */
         uint8_t confirming; /* OPEN, client: CONFIRM is repeated */
-        uint8_t in_line;    /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
+        /* CLOSING: deadline_ns is when the next CLOSE may leave; else, when its answer is missing */
+        uint8_t in_line;
     } step;
     uint8_t hashed;
-    uint16_t flags;     /* CCI__CONN_; those below 256 are the user's */
+    uint16_t flags; /* CCI__CONN_; those below 256 are the user's */
 } cci_conn_t;
 
-#define CCI__CONN_PINGED 0x100u  /* the peer was asked for a sign of life, and nothing has come since */
-#define CCI__CONN_WORN 0x200u    /* no more packets can be sealed */
-#define CCI__CONN_BUSY 0x400u    /* client: the server has no space for it */
-#define CCI__CONN_UNDECIDED 0x800u /* server: counts among those of its network that the program has not decided about */
+#define CCI__CONN_PINGED 0x100u /* the peer was asked for a sign of life, and nothing has come since */
+#define CCI__CONN_WORN 0x200u   /* no more packets can be sealed */
+#define CCI__CONN_BUSY 0x400u   /* client: the server has no space for it */
+#define CCI__CONN_UNDECIDED                                                                                            \
+    0x800u                        /* server: counts among those of its network that the program has not decided about */
 #define CCI__CONN_COUNTED 0x1000u /* server: counts among those of its network */
 
-/* What the handshake needs besides. It follows directly behind the cci_conn_t of each connection of a table whose user calls
- * cci_conn_input(). */
+/* What the handshake needs besides. It follows directly behind the cci_conn_t of each connection of a table whose
+ * user calls cci_conn_input(). */
 typedef struct cci_conn_peer {
-    void *key;             /* the program's, NULL: packets are not sealed */
-    uint64_t secret;       /* sealed: what the peer's RESET must hold */
-    uint32_t sealed_count; /* sealed: of the handshake's packets that were sent */
-    uint32_t count;        /* sealed: of the peer's packets of the handshake, one more than the latest that has come */
-    uint32_t heard;        /* when something came from the peer, in units of 2^20 ns */
-    union { /* by state of the connection */
+    void *key;              /* the program's, NULL: packets are not sealed */
+    uint64_t secret;        /* sealed: what the peer's RESET must hold */
+    uint32_t sealed_count;  /* sealed: of the handshake's packets that were sent */
+    uint32_t count;         /* sealed: of the peer's packets of the handshake, one more than the latest that has come */
+    uint32_t heard;         /* when something came from the peer, in units of 2^20 ns */
+    union {                 /* by state of the connection */
         int32_t end_status; /* BROKEN: that of the event about it */
         int32_t turn;       /* OPEN: the user's */
         uint32_t ask;       /* OPEN: the user's, instead of that */
@@ -2107,10 +2119,11 @@ typedef struct cci_conn_seen {
     uint32_t count;
 } cci_conn_seen_t;
 
-#define CCI__CONN_SEEN 16384u   /* slots; an epoch ends when half of them are in use */
+#define CCI__CONN_SEEN 16384u  /* slots; an epoch ends when half of them are in use */
 #define CCI__CONN_SOURCES 512u /* counters in a row */
 
-/* How many connections each network has: a keyed sketch of two rows, whose smaller counter is at least the true number. */
+/* How many connections each network has: a keyed sketch of two rows, whose smaller counter is at least the true
+ * number. */
 typedef struct cci_conn_sources {
     uint32_t all[2][CCI__CONN_SOURCES], undecided[2][CCI__CONN_SOURCES];
 } cci_conn_sources_t;
@@ -2121,27 +2134,27 @@ typedef struct cci_conn_table {
     uint8_t **slabs;
     uint32_t *buckets;
     uint32_t entry_size, slab_count, slab_limit, bucket_count;
-    uint32_t base; /* of the indices, a multiple of CCI__CONN_MOST; set before the first slab comes */
+    uint32_t base;            /* of the indices, a multiple of CCI__CONN_MOST; set before the first slab comes */
     uint32_t free, free_last; /* first in, first out: a name that was just given up is not given again soon */
     uint32_t used, unproven;
-    /* Cookies are good for the epoch in which they were given, and for the next. So long it is remembered which requests have been
-     * heard, and since there is an end to that, an epoch that has seen many ends early: this costs a client a new cookie. */
+    /* Cookies are good for the epoch in which they were given, and for the next. So long it is remembered which
+     * requests have been heard, and since there is an end to that, an epoch that has seen many ends early: this
+     * costs a client a new cookie. */
     uint64_t epoch, epoch_ns; /* its number, and when it began */
     cci_conn_seen_t seen[2];  /* in this epoch, and in the one before */
     cci_conn_sources_t sources;
     /* What the user of cci_conn_input() sets. */
-    const cci_seal_t *seal;   /* the program's hooks, or NULL */
+    const cci_seal_t *seal; /* the program's hooks, or NULL */
     uint32_t (*prefix)(void *link, const cci_link_addr_t *address, uint8_t bytes[16]); /* as the link's; may be NULL */
-    void *link;               /* its first argument */
-    uint32_t unproven_most;   /* requests without cookie that may wait at once; 0: a client asks for a cookie first */
-    uint32_t window, mtu;     /* bytes that may be under way to this side at once; of a packet that any path takes */
-    uint32_t resets;          /* RESET packets since the user has set it to 0: 16 at most */
+    void *link;                                                                        /* its first argument */
+    uint32_t unproven_most; /* requests without cookie that may wait at once; 0: a client asks for a cookie first */
+    uint32_t window, mtu;   /* bytes that may be under way to this side at once; of a packet that any path takes */
+    uint32_t resets;        /* RESET packets since the user has set it to 0: 16 at most */
 } cci_conn_table_t;
 
-/* `slabs` has room for CCI__CONN_SLABS pointers; `entry_size` bytes are kept for each connection, of which cci_conn_t is
- * the beginning. The key is secret and random. */
-CCI_API void cci_conn_table_init(cci_conn_table_t *table, const uint64_t key[2], uint32_t entry_size,
-                                             uint8_t **slabs) {
+/* `slabs` has room for CCI__CONN_SLABS pointers; `entry_size` bytes are kept for each connection, of which
+ * cci_conn_t is the beginning. The key is secret and random. */
+CCI_API void cci_conn_table_init(cci_conn_table_t *table, const uint64_t key[2], uint32_t entry_size, uint8_t **slabs) {
     memset(table, 0, sizeof *table);
     table->key[0] = key[0];
     table->key[1] = key[1];
@@ -2161,8 +2174,7 @@ CCI_API void cci_conn_table_remembers(cci_conn_table_t *table, uint64_t *slots) 
 /* The base of an index does not count here. NULL when the table has not grown so far. */
 CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
     index %= CCI__CONN_MOST;
-    if (index / CCI__CONN_SLAB >= table->slab_count)
-        return NULL;
+    if (index / CCI__CONN_SLAB >= table->slab_count) return NULL;
     return (cci_conn_t *)(void *)(table->slabs[index / CCI__CONN_SLAB] +
                                   (size_t)(index % CCI__CONN_SLAB) * table->entry_size);
 }
@@ -2200,7 +2212,8 @@ CCI_API void cci_conn_add_slab(cci_conn_table_t *table, uint8_t *memory) {
     }
 }
 
-CCI_API uint32_t *cci_conn_bucket(cci_conn_table_t *table, const cci_link_addr_t *from, uint32_t index, uint64_t token) {
+CCI_API uint32_t *cci_conn_bucket(cci_conn_table_t *table, const cci_link_addr_t *from, uint32_t index,
+                                  uint64_t token) {
     uint64_t words[5];
     memcpy(words, from->bytes, sizeof from->bytes);
     words[3] = index;
@@ -2213,8 +2226,7 @@ CCI_API uint32_t *cci_conn_rehash(cci_conn_table_t *table, uint32_t *buckets, ui
     uint32_t *old = table->buckets, i;
     table->buckets = buckets;
     table->bucket_count = count;
-    for (i = 0; i < count; i++)
-        buckets[i] = CCI__CONN_NONE;
+    for (i = 0; i < count; i++) buckets[i] = CCI__CONN_NONE;
     for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
         cci_conn_t *conn = cci_conn_at(table, i);
         if (conn->hashed) {
@@ -2227,8 +2239,8 @@ CCI_API uint32_t *cci_conn_rehash(cci_conn_table_t *table, uint32_t *buckets, ui
 }
 
 /* The server's connection for a request that came before, NULL if there is none. */
-CCI_API cci_conn_t *cci_conn_find_request(cci_conn_table_t *table, const cci_link_addr_t *from,
-                                                      uint32_t index, uint64_t token) {
+CCI_API cci_conn_t *cci_conn_find_request(cci_conn_table_t *table, const cci_link_addr_t *from, uint32_t index,
+                                          uint64_t token) {
     uint32_t at = *cci_conn_bucket(table, from, index, token);
     while (at != CCI__CONN_NONE) {
         cci_conn_t *conn = cci_conn_at(table, at);
@@ -2248,11 +2260,9 @@ CCI_API void cci_conn_hash(cci_conn_table_t *table, cci_conn_t *conn) {
 
 CCI_API void cci_conn_unhash(cci_conn_table_t *table, cci_conn_t *conn) {
     uint32_t *at;
-    if (!conn->hashed)
-        return;
+    if (!conn->hashed) return;
     at = cci_conn_bucket(table, &conn->peer, conn->peer_index, conn->peer_token);
-    while (*at != conn->index)
-        at = &cci_conn_at(table, *at)->next;
+    while (*at != conn->index) at = &cci_conn_at(table, *at)->next;
     *at = conn->next;
     conn->hashed = 0;
 }
@@ -2262,8 +2272,7 @@ CCI_API cci_conn_t *cci_conn_open(cci_conn_table_t *table) {
     cci_conn_t *conn;
     uint64_t words[2];
     uint32_t index = table->free;
-    if (index == CCI__CONN_NONE)
-        return NULL;
+    if (index == CCI__CONN_NONE) return NULL;
     conn = cci_conn_at(table, index);
     table->free = conn->next;
     memset(conn, 0, table->entry_size);
@@ -2289,16 +2298,14 @@ CCI_API void cci_conn_close(cci_conn_table_t *table, cci_conn_t *conn) {
 
 static uint32_t cci__conn_seen_at(const cci_conn_table_t *table, const cci_conn_seen_t *seen, uint64_t token) {
     uint32_t at = (uint32_t)cci__siphash(table->key, &token, 1) & (CCI__CONN_SEEN - 1);
-    while (seen->slots[at] != 0 && seen->slots[at] != token)
-        at = (at + 1) & (CCI__CONN_SEEN - 1);
+    while (seen->slots[at] != 0 && seen->slots[at] != token) at = (at + 1) & (CCI__CONN_SEEN - 1);
     return at;
 }
 
 static void cci__conn_next_epoch(cci_conn_table_t *table) {
     cci_conn_seen_t oldest = table->seen[1];
     table->seen[1] = table->seen[0];
-    if (oldest.count > 0)
-        memset(oldest.slots, 0, CCI__CONN_SEEN * sizeof *oldest.slots);
+    if (oldest.count > 0) memset(oldest.slots, 0, CCI__CONN_SEEN * sizeof *oldest.slots);
     oldest.count = 0;
     table->seen[0] = oldest;
     table->epoch++;
@@ -2307,10 +2314,8 @@ static void cci__conn_next_epoch(cci_conn_table_t *table) {
 /* Ends the epoch if it is over. */
 CCI_API void cci_conn_turn_epoch(cci_conn_table_t *table, uint64_t now_ns) {
     uint32_t turns = (uint32_t)cci__min64((now_ns - table->epoch_ns) / CCI__CONN_EPOCH_NS, 2);
-    if (turns > 0)
-        table->epoch_ns = now_ns;
-    while (turns-- > 0)
-        cci__conn_next_epoch(table);
+    if (turns > 0) table->epoch_ns = now_ns;
+    while (turns-- > 0) cci__conn_next_epoch(table);
 }
 
 /* Has a connection of this client's token ended in this epoch, or in the one before? */
@@ -2326,8 +2331,7 @@ CCI_API int cci_conn_was_seen(const cci_conn_table_t *table, uint64_t token) {
 CCI_API void cci_conn_remember(cci_conn_table_t *table, uint64_t token, uint64_t now_ns) {
     uint32_t at;
     cci_conn_turn_epoch(table, now_ns);
-    if (table->seen[0].count == CCI__CONN_SEEN / 2)
-        cci__conn_next_epoch(table);
+    if (table->seen[0].count == CCI__CONN_SEEN / 2) cci__conn_next_epoch(table);
     at = cci__conn_seen_at(table, &table->seen[0], token);
     table->seen[0].count += table->seen[0].slots[at] != token;
     table->seen[0].slots[at] = token;
@@ -2372,8 +2376,7 @@ typedef struct cci_conn_header {
 
 /* Reads the first 24 bytes; 0 if this is no packet of ours. */
 CCI_API int cci_conn_parse(const uint8_t *bytes, uint32_t length, cci_conn_header_t *header) {
-    if (length < CCI__HEADER_SIZE || bytes[0] != CCI__WIRE_VERSION)
-        return 0;
+    if (length < CCI__HEADER_SIZE || bytes[0] != CCI__WIRE_VERSION) return 0;
     header->type = bytes[1];
     header->attribute = bytes[2];
     header->flags = bytes[3];
@@ -2385,7 +2388,7 @@ CCI_API int cci_conn_parse(const uint8_t *bytes, uint32_t length, cci_conn_heade
 }
 
 CCI_API void cci_conn_write_header(uint8_t *bytes, uint8_t type, uint8_t attribute, uint32_t to_index,
-                                         uint64_t to_token, uint32_t from_index, uint32_t number) {
+                                   uint64_t to_token, uint32_t from_index, uint32_t number) {
     bytes[0] = CCI__WIRE_VERSION;
     bytes[1] = type;
     bytes[2] = attribute;
@@ -2399,10 +2402,10 @@ CCI_API void cci_conn_write_header(uint8_t *bytes, uint8_t type, uint8_t attribu
 typedef struct cci_conn_request {
     uint64_t cookie;
     uint32_t max_send_size, window;
-    uint32_t data_len;        /* of the whole request */
-    uint32_t unit;            /* bytes in each piece but the last */
-    uint32_t offset, length;  /* of this piece */
-    const uint8_t *data;      /* of this piece */
+    uint32_t data_len;       /* of the whole request */
+    uint32_t unit;           /* bytes in each piece but the last */
+    uint32_t offset, length; /* of this piece */
+    const uint8_t *data;     /* of this piece */
 } cci_conn_request_t;
 
 /* What a packet that has come means for the user of the table. */
@@ -2445,8 +2448,7 @@ typedef struct cci_conn_pieces {
 } cci_conn_pieces_t;
 
 /* Writes a REQUEST without its data; returns its bytes. */
-CCI_API uint32_t cci_conn_write_request(const cci_conn_t *conn, const cci_conn_request_t *request,
-                                                    uint8_t *bytes) {
+CCI_API uint32_t cci_conn_write_request(const cci_conn_t *conn, const cci_conn_request_t *request, uint8_t *bytes) {
     memset(bytes, 0, CCI__REQUEST_SIZE);
     cci_conn_write_header(bytes, CCI__PKT_REQUEST, (uint8_t)conn->pub.attribute, conn->index, conn->token, 0, 0);
     cci__store64(bytes + 16, request->cookie);
@@ -2464,8 +2466,7 @@ CCI_API int cci_conn_parse_request(const uint8_t *bytes, uint32_t length, cci_co
     uint32_t head = length >= CCI__HEADER_SIZE && (bytes[3] & CCI__HEADER_SEALED)
                         ? CCI__SEALED_REQUEST + CCI__SECRET_SIZE
                         : CCI__REQUEST_SIZE;
-    if (length < head)
-        return 0;
+    if (length < head) return 0;
     request->cookie = cci__load64(bytes + 16);
     request->max_send_size = cci__load32(bytes + 24);
     request->window = cci__load32(bytes + 28);
@@ -2477,15 +2478,14 @@ CCI_API int cci_conn_parse_request(const uint8_t *bytes, uint32_t length, cci_co
     if (request->data_len > CCI_CONN_REQ_LEN || request->length > length - head || bytes[2] > CCI_CONN_ATTR_UU ||
         request->max_send_size == 0)
         return 0;
-    if (request->offset == 0 && request->length == request->data_len)
-        return 1;
+    if (request->offset == 0 && request->length == request->data_len) return 1;
     return request->unit >= 32 && request->offset % request->unit == 0 && request->offset < request->data_len &&
            request->length == cci__min32(request->unit, request->data_len - request->offset);
 }
 
 CCI_API uint32_t cci_conn_write_accept(const cci_conn_t *conn, uint32_t window, uint8_t *bytes) {
     cci_conn_write_header(bytes, CCI__PKT_ACCEPT, (uint8_t)conn->pub.attribute, conn->peer_index, conn->peer_token,
-                     conn->index, 0);
+                          conn->index, 0);
     cci__store64(bytes + 24, conn->token);
     cci__store32(bytes + 32, conn->pub.max_send_size);
     cci__store32(bytes + 36, window);
@@ -2500,9 +2500,8 @@ typedef struct cci_conn_accept {
 /* `length` is without the tag; what is encrypted, the secret of resets behind all this, is there but not looked at. */
 CCI_API int cci_conn_parse_accept(const uint8_t *bytes, uint32_t length, cci_conn_accept_t *accept) {
     uint32_t size = length >= CCI__HEADER_SIZE && (bytes[3] & CCI__HEADER_SEALED) ? CCI__ACCEPT_SIZE + CCI__SECRET_SIZE
-                                                                                 : CCI__ACCEPT_SIZE;
-    if (length < size)
-        return 0;
+                                                                                  : CCI__ACCEPT_SIZE;
+    if (length < size) return 0;
     accept->token = cci__load64(bytes + 24);
     accept->max_send_size = cci__load32(bytes + 32);
     accept->window = cci__load32(bytes + 36);
@@ -2516,7 +2515,7 @@ CCI_API uint64_t cci_conn_cookie_in(const cci_conn_header_t *header) {
 
 /* The cookie for a request: proof that its sender receives at its address. It changes with `epoch`. */
 CCI_API uint64_t cci_conn_cookie(const cci_conn_table_t *table, const cci_link_addr_t *from, uint32_t index,
-                                             uint64_t token, uint64_t epoch) {
+                                 uint64_t token, uint64_t epoch) {
     uint64_t words[6];
     memcpy(words, from->bytes, sizeof from->bytes);
     words[3] = index;
@@ -2530,8 +2529,8 @@ CCI_API uint64_t cci_conn_retry_ns(uint8_t tries) {
     return cci__min64((uint64_t)20 << cci__min32(tries, 8), 1000) * CCI__MS;
 }
 
-/* When the handshake, or the end, wants something of a connection: see cci_conn_timeout(). While it is open, and nothing is repeated,
- * the deadline is its user's. */
+/* When the handshake, or the end, wants something of a connection: see cci_conn_timeout(). While it is open, and
+ * nothing is repeated, the deadline is its user's. */
 CCI__UNUSED static inline uint64_t cci_conn_deadline(const cci_conn_t *conn) {
     return conn->state != CCI_CONN_OPEN || conn->step.confirming ? conn->deadline_ns : CCI__NEVER;
 }
@@ -2547,34 +2546,26 @@ typedef enum cci_conn_due {
     CCI_CONN_DUE_IDLE       /* OPEN, BROKEN: something of the user's                        */
 } cci_conn_due_t;
 
-/* The deadline is over; `give_up_ns` is when the program's time for connecting is. Sets the next deadline, unless the connection
- * times out or is forgotten, or its user has something to do. */
+/* The deadline is over; `give_up_ns` is when the program's time for connecting is. Sets the next deadline, unless
+ * the connection times out or is forgotten, or its user has something to do. */
 CCI_API cci_conn_due_t cci_conn_timeout(cci_conn_t *conn, uint64_t give_up_ns, uint64_t now_ns) {
     switch (conn->state) {
     case CCI_CONN_CONNECTING:
-        if (now_ns >= give_up_ns)
-            return CCI_CONN_DUE_TIMED_OUT;
-        if (conn->tries < 200)
-            conn->tries++;
+        if (now_ns >= give_up_ns) return CCI_CONN_DUE_TIMED_OUT;
+        if (conn->tries < 200) conn->tries++;
         conn->deadline_ns = cci__min64(now_ns + cci_conn_retry_ns(conn->tries), give_up_ns);
         return CCI_CONN_DUE_REQUEST;
-    case CCI_CONN_ACCEPTED:
-        return CCI_CONN_DUE_TIMED_OUT;
+    case CCI_CONN_ACCEPTED: return CCI_CONN_DUE_TIMED_OUT;
     case CCI_CONN_COLLECTING:
-    case CCI_CONN_REJECTED:
-        return CCI_CONN_DUE_FORGOTTEN;
+    case CCI_CONN_REJECTED: return CCI_CONN_DUE_FORGOTTEN;
     case CCI_CONN_CLOSING:
         return conn->step.in_line || conn->tries < CCI__CONN_CLOSE_TRIES ? CCI_CONN_DUE_CLOSE : CCI_CONN_DUE_FORGOTTEN;
     case CCI_CONN_OPEN:
-        if (!conn->step.confirming || ++conn->tries > CCI__CONN_CONFIRM_TRIES)
-            return CCI_CONN_DUE_IDLE;
+        if (!conn->step.confirming || ++conn->tries > CCI__CONN_CONFIRM_TRIES) return CCI_CONN_DUE_IDLE;
         conn->deadline_ns = now_ns + cci_conn_retry_ns(conn->tries);
         return CCI_CONN_DUE_CONFIRM;
-    case CCI_CONN_BROKEN:
-        return CCI_CONN_DUE_IDLE;
-    default:
-        conn->deadline_ns = CCI__NEVER;
-        return CCI_CONN_DUE_NOTHING;
+    case CCI_CONN_BROKEN: return CCI_CONN_DUE_IDLE;
+    default: conn->deadline_ns = CCI__NEVER; return CCI_CONN_DUE_NOTHING;
     }
 }
 
@@ -2646,13 +2637,11 @@ CCI_API void cci_conn_opened(cci_conn_table_t *table, cci_conn_t *conn, uint64_t
 /* The peer is found at another address from now on. */
 CCI_API void cci_conn_move(cci_conn_table_t *table, cci_conn_t *conn, const cci_link_addr_t *to, uint64_t now_ns) {
     int hashed = conn->hashed, counted = (conn->flags & CCI__CONN_COUNTED) != 0;
-    if (hashed)
-        cci_conn_remember(table, conn->peer_token, now_ns);
+    if (hashed) cci_conn_remember(table, conn->peer_token, now_ns);
     cci__conn_count(table, conn, -counted, 0);
     cci_conn_unhash(table, conn);
     conn->peer = *to;
-    if (hashed)
-        cci_conn_hash(table, conn);
+    if (hashed) cci_conn_hash(table, conn);
     cci__conn_count(table, conn, counted, 0);
 }
 
@@ -2670,9 +2659,9 @@ CCI_API void cci_conn_begin_close(cci_conn_t *conn) {
 
 /* Nobody needs it any more: it goes back to the table, and copies of its request are not heard. */
 CCI_API void cci_conn_end(cci_conn_table_t *table, cci_conn_t *conn, uint64_t now_ns) {
-    if (conn->hashed)
-        cci_conn_remember(table, conn->peer_token, now_ns);
-    cci__conn_count(table, conn, -((conn->flags & CCI__CONN_COUNTED) != 0), -((conn->flags & CCI__CONN_UNDECIDED) != 0));
+    if (conn->hashed) cci_conn_remember(table, conn->peer_token, now_ns);
+    cci__conn_count(table, conn, -((conn->flags & CCI__CONN_COUNTED) != 0),
+                    -((conn->flags & CCI__CONN_UNDECIDED) != 0));
     table->unproven -= conn->unproven;
     cci_conn_peer_of(conn)->key = NULL;
     cci_conn_close(table, conn);
@@ -2680,17 +2669,16 @@ CCI_API void cci_conn_end(cci_conn_table_t *table, cci_conn_t *conn, uint64_t no
 
 /* ---- packets that are sealed ---- */
 
-/* Seals a packet of a connection, in place; 0 if that can't be: it must not be sent. `number` is that of a DATA or GROUP packet. */
+/* Seals a packet of a connection, in place; 0 if that can't be: it must not be sent. `number` is that of a DATA or
+ * GROUP packet. */
 CCI_API int cci_conn_seal(cci_conn_table_t *table, cci_conn_t *conn, uint64_t number, uint8_t *wire, uint32_t *length) {
     cci_conn_peer_t *peer = cci_conn_peer_of(conn);
     uint8_t nonce[CCI_SEAL_NONCE_LEN], type = wire[1];
     int is_data = type == CCI__PKT_DATA || type == CCI__PKT_GROUP;
     uint32_t clear = cci_conn_clear_size(type);
-    if (CCI__UNLIKELY(conn->flags & CCI__CONN_WORN))
-        return 0;
+    if (CCI__UNLIKELY(conn->flags & CCI__CONN_WORN)) return 0;
     if (!is_data) {
-        if (peer->sealed_count == UINT32_MAX)
-            return 0;
+        if (peer->sealed_count == UINT32_MAX) return 0;
         number = peer->sealed_count++; /* a packet that is repeated is another */
         cci__store32(wire + (type == CCI__PKT_REQUEST ? 56 : 20), (uint32_t)number);
     }
@@ -2719,17 +2707,16 @@ CCI_API cci_conn_got_t cci_conn_open_sealed(const cci_conn_table_t *table, void 
     return CCI_CONN_GOT_FORGERY;
 }
 
-/* Opens a packet of a connection, if its packets are sealed. `number` is all of the packet's, `peer_token` the sender's. */
+/* Opens a packet of a connection, if its packets are sealed. `number` is all of the packet's, `peer_token` the
+ * sender's. */
 CCI_API cci_conn_got_t cci_conn_unseal(const cci_conn_table_t *table, const cci_conn_t *conn, uint64_t number,
                                        uint64_t peer_token, uint8_t *bytes, uint32_t *length) {
     void *key = cci_conn_peer_of(conn)->key;
     uint8_t nonce[CCI_SEAL_NONCE_LEN];
     if ((bytes[3] & CCI__HEADER_SEALED) != (key ? CCI__HEADER_SEALED : 0))
         return CCI_CONN_GOT_MISMATCH; /* above all, one that claims not to be sealed */
-    if (!key)
-        return CCI_CONN_GOT_SOUND;
-    if (number >= CCI__SEAL_NUMBERS)
-        return CCI_CONN_GOT_NOTHING;
+    if (!key) return CCI_CONN_GOT_SOUND;
+    if (number >= CCI__SEAL_NUMBERS) return CCI_CONN_GOT_NOTHING;
     cci_conn_write_nonce(nonce, peer_token, conn->token, number, bytes[1], conn->is_client);
     return cci_conn_open_sealed(table, key, nonce, bytes, length);
 }
@@ -2742,15 +2729,15 @@ CCI_API cci_conn_got_t cci_conn_open_request(const cci_conn_table_t *table, void
     return cci_conn_open_sealed(table, key, nonce, in->bytes, &length);
 }
 
-static cci_conn_got_t cci__conn_unseal_input(const cci_conn_table_t *table, cci_conn_packet_t *in, uint64_t peer_token) {
+static cci_conn_got_t cci__conn_unseal_input(const cci_conn_table_t *table, cci_conn_packet_t *in,
+                                             uint64_t peer_token) {
     return cci_conn_unseal(table, in->conn, in->header.number, peer_token, in->bytes, &in->length);
 }
 
 /* ---- coming in ---- */
 
 static cci_conn_got_t cci__conn_unknown(cci_conn_table_t *table, cci_conn_packet_t *in, int is_answered) {
-    if (is_answered && table->resets++ < CCI__CONN_RESETS)
-        in->answer = CCI__PKT_RESET;
+    if (is_answered && table->resets++ < CCI__CONN_RESETS) in->answer = CCI__PKT_RESET;
     return CCI_CONN_GOT_STRAY;
 }
 
@@ -2758,9 +2745,8 @@ static cci_conn_got_t cci__conn_unknown(cci_conn_table_t *table, cci_conn_packet
 static int cci__conn_is_proven(const cci_conn_table_t *table, const cci_conn_packet_t *in) {
     const cci_conn_header_t *header = &in->header;
     uint64_t cookie = in->request.cookie;
-    return cookie != 0 &&
-           (cookie == cci_conn_cookie(table, in->from, header->index, header->token, table->epoch) ||
-            cookie == cci_conn_cookie(table, in->from, header->index, header->token, table->epoch - 1));
+    return cookie != 0 && (cookie == cci_conn_cookie(table, in->from, header->index, header->token, table->epoch) ||
+                           cookie == cci_conn_cookie(table, in->from, header->index, header->token, table->epoch - 1));
 }
 
 /* The packet that tells a client what was decided; 0 while nothing is. */
@@ -2791,14 +2777,11 @@ static cci_conn_got_t cci__conn_input_request(cci_conn_table_t *table, cci_conn_
     if (CCI__UNLIKELY(table->seal != NULL) &&
         (in->conn ? (cci_conn_peer_of(in->conn)->key != NULL) != sealed : !sealed && !table->seal->plain_allowed))
         return CCI_CONN_GOT_MISMATCH;
-    if (in->conn)
-        return cci__conn_input_again(table, in);
+    if (in->conn) return cci__conn_input_again(table, in);
     cci_conn_turn_epoch(table, in->now_ns);
-    if (cci_conn_was_seen(table, header->token))
-        return CCI_CONN_GOT_NOTHING;
+    if (cci_conn_was_seen(table, header->token)) return CCI_CONN_GOT_NOTHING;
     in->is_proven = (uint8_t)cci__conn_is_proven(table, in);
-    if (in->is_proven || (!sealed && table->unproven < table->unproven_most))
-        return CCI_CONN_GOT_REQUEST;
+    if (in->is_proven || (!sealed && table->unproven < table->unproven_most)) return CCI_CONN_GOT_REQUEST;
     in->answer = CCI__PKT_COOKIE;
     return CCI_CONN_GOT_NOTHING;
 }
@@ -2807,12 +2790,12 @@ static cci_conn_got_t cci__conn_input_request(cci_conn_table_t *table, cci_conn_
 static cci_conn_got_t cci__conn_input_answer(cci_conn_table_t *table, cci_conn_packet_t *in) {
     cci_conn_t *conn = in->conn;
     cci_conn_got_t got;
-    if (!conn || conn->state != CCI_CONN_CONNECTING)
-        return cci__conn_unknown(table, in, 0);
+    if (!conn || conn->state != CCI_CONN_CONNECTING) return cci__conn_unknown(table, in, 0);
     if (in->header.type == CCI__PKT_BUSY) {
         conn->flags |= CCI__CONN_BUSY; /* the request is repeated anyway */
     } else if (in->header.type == CCI__PKT_REJECT) {
-        got = cci__conn_unseal_input(table, in, in->length < CCI__SEALED_REJECT ? 0 : cci__load64(in->bytes + CCI__HEADER_SIZE));
+        got = cci__conn_unseal_input(table, in,
+                                     in->length < CCI__SEALED_REJECT ? 0 : cci__load64(in->bytes + CCI__HEADER_SIZE));
         return got == CCI_CONN_GOT_SOUND ? CCI_CONN_GOT_REJECT : got;
     } else if (conn->peer_token == 0 || conn->tries > 3) { /* one answer to a cookie, not a game */
         conn->peer_token = cci_conn_cookie_in(&in->header);
@@ -2833,28 +2816,24 @@ static cci_conn_got_t cci__conn_input_accept(cci_conn_table_t *table, cci_conn_p
     if (!conn->is_client || in->length < tag_size || !cci_conn_parse_accept(in->bytes, in->length - tag_size, &accept))
         return CCI_CONN_GOT_NOTHING;
     got = cci__conn_unseal_input(table, in, accept.token);
-    if (got != CCI_CONN_GOT_SOUND)
-        return got;
-    if (conn->state == CCI_CONN_OPEN && conn->peer_token == accept.token)
-        in->answer = CCI__PKT_CONFIRM;
+    if (got != CCI_CONN_GOT_SOUND) return got;
+    if (conn->state == CCI_CONN_OPEN && conn->peer_token == accept.token) in->answer = CCI__PKT_CONFIRM;
     if (conn->state != CCI_CONN_CONNECTING || accept.max_send_size > conn->pub.max_send_size)
         return CCI_CONN_GOT_NOTHING;
     conn->pub.max_send_size = accept.max_send_size;
     conn->peer_window = cci__max32(accept.window, 4096);
     conn->peer_index = in->header.peer_index;
     conn->peer_token = accept.token;
-    if (cci_conn_peer_of(conn)->key)
-        cci_conn_peer_of(conn)->secret = cci__load64(in->bytes + CCI__ACCEPT_SIZE);
+    if (cci_conn_peer_of(conn)->key) cci_conn_peer_of(conn)->secret = cci__load64(in->bytes + CCI__ACCEPT_SIZE);
     in->answer = CCI__PKT_CONFIRM;
     return CCI_CONN_GOT_ACCEPT;
 }
 
-/* What a sound packet of the peer's means for the handshake: it has the server's token, or the client's confirmation. */
+/* What a sound packet of the peer's means for the handshake: it has the server's token, or the client's
+ * confirmation. */
 CCI_API cci_conn_got_t cci_conn_hears(cci_conn_t *conn) {
-    if (conn->state == CCI_CONN_ACCEPTED)
-        return CCI_CONN_GOT_CONFIRM;
-    if (!conn->step.confirming)
-        return CCI_CONN_GOT_NOTHING;
+    if (conn->state == CCI_CONN_ACCEPTED) return CCI_CONN_GOT_CONFIRM;
+    if (!conn->step.confirming) return CCI_CONN_GOT_NOTHING;
     conn->step.confirming = conn->tries = 0;
     return CCI_CONN_GOT_CONFIRMED;
 }
@@ -2865,20 +2844,18 @@ static cci_conn_got_t cci__conn_input_open(cci_conn_table_t *table, cci_conn_pac
     cci_conn_peer_t *peer = conn ? cci_conn_peer_of(conn) : NULL;
     cci_conn_got_t got;
     if (!conn || (conn->state != CCI_CONN_OPEN && conn->state != CCI_CONN_ACCEPTED))
-        return cci__conn_unknown(table, in, /* no secret for one that may yet open; a CLOSE will be repeated */
-                                 !conn || (conn->state != CCI_CONN_CLOSING && (!peer->key || conn->state == CCI_CONN_BROKEN)));
-    if (in->header.type == CCI__PKT_DATA)
-        return CCI_CONN_GOT_DATA;
+        return cci__conn_unknown(
+            table, in, /* no secret for one that may yet open; a CLOSE will be repeated */
+            !conn || (conn->state != CCI_CONN_CLOSING && (!peer->key || conn->state == CCI_CONN_BROKEN)));
+    if (in->header.type == CCI__PKT_DATA) return CCI_CONN_GOT_DATA;
     got = cci__conn_unseal_input(table, in, conn->peer_token);
-    if (got != CCI_CONN_GOT_SOUND)
-        return got;
+    if (got != CCI_CONN_GOT_SOUND) return got;
     if (!peer->key || in->header.number >= peer->count) {
         conn->flags &= (uint16_t)~CCI__CONN_PINGED; /* the peer is there */
         peer->heard = (uint32_t)(in->now_ns >> 20);
         peer->count = in->header.number + 1;
     }
-    if (in->header.type == CCI__PKT_CONFIRM)
-        in->answer = CCI__PKT_CONFIRMED;
+    if (in->header.type == CCI__PKT_CONFIRM) in->answer = CCI__PKT_CONFIRMED;
     return cci_conn_hears(conn);
 }
 
@@ -2887,17 +2864,12 @@ static cci_conn_got_t cci__conn_input_close(cci_conn_table_t *table, cci_conn_pa
     cci_conn_t *conn = in->conn;
     int is_close = in->header.type == CCI__PKT_CLOSE;
     cci_conn_got_t got;
-    if (!conn)
-        return cci__conn_unknown(table, in, is_close); /* as good an answer, from one that has forgotten it */
-    if (conn->pub.attribute > CCI_CONN_ATTR_UU || !cci_conn_has_peer(conn))
-        return CCI_CONN_GOT_NOTHING;
+    if (!conn) return cci__conn_unknown(table, in, is_close); /* as good an answer, from one that has forgotten it */
+    if (conn->pub.attribute > CCI_CONN_ATTR_UU || !cci_conn_has_peer(conn)) return CCI_CONN_GOT_NOTHING;
     got = cci__conn_unseal_input(table, in, conn->peer_token);
-    if (got != CCI_CONN_GOT_SOUND)
-        return got;
-    if (is_close)
-        in->answer = CCI__PKT_CLOSED;
-    if (conn->state == CCI_CONN_CLOSING)
-        return CCI_CONN_GOT_END;
+    if (got != CCI_CONN_GOT_SOUND) return got;
+    if (is_close) in->answer = CCI__PKT_CLOSED;
+    if (conn->state == CCI_CONN_CLOSING) return CCI_CONN_GOT_END;
     return is_close && conn->state != CCI_CONN_BROKEN ? CCI_CONN_GOT_CLOSE : CCI_CONN_GOT_NOTHING;
 }
 
@@ -2907,39 +2879,32 @@ static cci_conn_got_t cci__conn_input_reset(cci_conn_table_t *table, cci_conn_pa
         conn->pub.attribute > CCI_CONN_ATTR_UU) /* a group's tokens are no secret: they are 0 */
         return cci__conn_unknown(table, in, 0);
     if (cci_conn_peer_of(conn)->key && (in->length < CCI__HEADER_SIZE + CCI__SECRET_SIZE ||
-                                     cci__load64(in->bytes + CCI__HEADER_SIZE) != cci_conn_peer_of(conn)->secret))
+                                        cci__load64(in->bytes + CCI__HEADER_SIZE) != cci_conn_peer_of(conn)->secret))
         return CCI_CONN_GOT_NOTHING; /* whoever sees the packets could have made it */
     in->conn = conn;
-    if (conn->state == CCI_CONN_CLOSING)
-        return CCI_CONN_GOT_END;
+    if (conn->state == CCI_CONN_CLOSING) return CCI_CONN_GOT_END;
     return conn->state == CCI_CONN_OPEN || conn->state == CCI_CONN_ACCEPTED ? CCI_CONN_GOT_RESET : CCI_CONN_GOT_NOTHING;
 }
 
-/* Takes in a packet whose header has been parsed and whose flags are those of the endpoint. A packet that `in->answer` names is to
- * be sent, to in->from (see cci_conn_is_reply()) or to the peer; GOT_END ends the connection behind it. */
+/* Takes in a packet whose header has been parsed and whose flags are those of the endpoint. A packet that
+ * `in->answer` names is to be sent, to in->from (see cci_conn_is_reply()) or to the peer; GOT_END ends the
+ * connection behind it. */
 CCI_API cci_conn_got_t cci_conn_input(cci_conn_table_t *table, cci_conn_packet_t *in) {
     in->answer = in->is_proven = 0;
     in->conn = in->header.type == CCI__PKT_REQUEST ? NULL : cci_conn_find(table, in->header.index, in->header.token);
     switch (in->header.type) {
-    case CCI__PKT_REQUEST:
-        return cci__conn_input_request(table, in);
+    case CCI__PKT_REQUEST: return cci__conn_input_request(table, in);
     case CCI__PKT_COOKIE:
     case CCI__PKT_REJECT:
-    case CCI__PKT_BUSY:
-        return cci__conn_input_answer(table, in);
-    case CCI__PKT_ACCEPT:
-        return cci__conn_input_accept(table, in);
+    case CCI__PKT_BUSY: return cci__conn_input_answer(table, in);
+    case CCI__PKT_ACCEPT: return cci__conn_input_accept(table, in);
     case CCI__PKT_CONFIRM:
     case CCI__PKT_CONFIRMED:
-    case CCI__PKT_DATA:
-        return cci__conn_input_open(table, in);
+    case CCI__PKT_DATA: return cci__conn_input_open(table, in);
     case CCI__PKT_CLOSE:
-    case CCI__PKT_CLOSED:
-        return cci__conn_input_close(table, in);
-    case CCI__PKT_RESET:
-        return cci__conn_input_reset(table, in);
-    default:
-        return CCI_CONN_GOT_STRAY;
+    case CCI__PKT_CLOSED: return cci__conn_input_close(table, in);
+    case CCI__PKT_RESET: return cci__conn_input_reset(table, in);
+    default: return CCI_CONN_GOT_STRAY;
     }
 }
 
@@ -2957,8 +2922,7 @@ CCI_API cci_conn_got_t cci_conn_request_key(const cci_conn_table_t *table, const
     *key = seal->key(seal->user, &peer);
     got = *key ? cci_conn_open_request(table, *key, in) : CCI_CONN_GOT_NOTHING;
     if (*key && got != CCI_CONN_GOT_SOUND) {
-        if (seal->forget)
-            seal->forget(seal->user, *key);
+        if (seal->forget) seal->forget(seal->user, *key);
         *key = NULL;
     }
     return got;
@@ -2967,8 +2931,7 @@ CCI_API cci_conn_got_t cci_conn_request_key(const cci_conn_table_t *table, const
 /* A server's connection, which was opened for it, takes a request. */
 CCI_API void cci_conn_begin_request(cci_conn_table_t *table, cci_conn_t *conn, const cci_conn_packet_t *in, void *key) {
     cci_conn_peer_of(conn)->key = key;
-    if (key)
-        cci_conn_peer_of(conn)->secret = cci__load64(in->bytes + CCI__SEALED_REQUEST);
+    if (key) cci_conn_peer_of(conn)->secret = cci__load64(in->bytes + CCI__SEALED_REQUEST);
     conn->state = CCI_CONN_REQUESTED;
     conn->peer = *in->from;
     conn->peer_index = in->header.index;
@@ -2983,7 +2946,8 @@ CCI_API void cci_conn_begin_request(cci_conn_table_t *table, cci_conn_t *conn, c
 }
 
 /* Not all of the request is in its first packet. */
-CCI_API void cci_conn_begin_collect(cci_conn_t *conn, cci_conn_pieces_t *pieces, const cci_conn_request_t *first, uint64_t now_ns) {
+CCI_API void cci_conn_begin_collect(cci_conn_t *conn, cci_conn_pieces_t *pieces, const cci_conn_request_t *first,
+                                    uint64_t now_ns) {
     conn->state = CCI_CONN_COLLECTING;
     conn->deadline_ns = now_ns + CCI__CONN_COLLECT_NS;
     pieces->unit = first->unit;
@@ -2991,22 +2955,20 @@ CCI_API void cci_conn_begin_collect(cci_conn_t *conn, cci_conn_pieces_t *pieces,
 }
 
 /* A piece of a request, for `data`, its `data_len` bytes; 1 if all of it is there now. */
-CCI_API int cci_conn_collect(cci_conn_t *conn, cci_conn_pieces_t *pieces, const cci_conn_request_t *piece, uint8_t *data,
-                             uint32_t data_len) {
-    if (piece->data_len != data_len || piece->unit != pieces->unit)
-        return 0;
+CCI_API int cci_conn_collect(cci_conn_t *conn, cci_conn_pieces_t *pieces, const cci_conn_request_t *piece,
+                             uint8_t *data, uint32_t data_len) {
+    if (piece->data_len != data_len || piece->unit != pieces->unit) return 0;
     CCI_ASSERT(piece->unit != 0); /* that of the first piece */
     memcpy(data + piece->offset, piece->data, piece->length);
     pieces->missing &= ~(1u << piece->offset / piece->unit);
-    if (pieces->missing != 0)
-        return 0;
+    if (pieces->missing != 0) return 0;
     conn->state = CCI_CONN_REQUESTED;
     conn->deadline_ns = CCI__NEVER;
     return 1;
 }
 
-/* The program has decided: the request holds no receive buffer any more, however long the client takes to confirm. Returns the
- * packet that tells the client. */
+/* The program has decided: the request holds no receive buffer any more, however long the client takes to confirm.
+ * Returns the packet that tells the client. */
 CCI_API uint8_t cci_conn_decide(cci_conn_table_t *table, cci_conn_t *conn, int accepts, uint64_t now_ns) {
     cci__conn_count(table, conn, 0, -((conn->flags & CCI__CONN_UNDECIDED) != 0));
     conn->flags &= (uint16_t)~CCI__CONN_UNDECIDED;
@@ -3022,27 +2984,25 @@ CCI_API uint32_t cci_conn_output(const cci_conn_table_t *table, const cci_conn_t
     int sealed = cci_conn_peer_of(conn)->key != NULL;
     if (type == CCI__PKT_ACCEPT) {
         uint32_t size = cci_conn_write_accept(conn, table->window, bytes);
-        if (sealed)
-            cci__store64(bytes + size, cci_conn_reset_secret(table, conn->index, conn->token));
+        if (sealed) cci__store64(bytes + size, cci_conn_reset_secret(table, conn->index, conn->token));
         return sealed ? size + CCI__SECRET_SIZE : size;
     }
-    cci_conn_write_header(bytes, type, 0, conn->peer_index, conn->peer_token, type == CCI__PKT_REJECT ? 0 : conn->index, 0);
-    if (type != CCI__PKT_REJECT || !sealed)
-        return CCI__HEADER_SIZE;
+    cci_conn_write_header(bytes, type, 0, conn->peer_index, conn->peer_token, type == CCI__PKT_REJECT ? 0 : conn->index,
+                          0);
+    if (type != CCI__PKT_REJECT || !sealed) return CCI__HEADER_SIZE;
     cci__store64(bytes + CCI__HEADER_SIZE, conn->token);
     return CCI__SEALED_REJECT;
 }
 
-/* Writes the next REQUEST of those that the data needs, but for its data: that is piece->data, of piece->length bytes. Returns the
- * bytes written, 0 when all are sent. Before the first, *piece is zeroed. */
+/* Writes the next REQUEST of those that the data needs, but for its data: that is piece->data, of piece->length
+ * bytes. Returns the bytes written, 0 when all are sent. Before the first, *piece is zeroed. */
 CCI_API uint32_t cci_conn_output_request(const cci_conn_table_t *table, const cci_conn_t *conn,
                                          const cci_conn_pending_t *pending, cci_conn_request_t *piece, uint8_t *bytes) {
     int sealed = cci_conn_peer_of(conn)->key != NULL, asks_for_cookie = sealed || table->unproven_most == 0;
     uint32_t size = sealed ? CCI__SEALED_REQUEST + CCI__SECRET_SIZE : CCI__REQUEST_SIZE;
     if (piece->data) {
         piece->offset += piece->length;
-        if (piece->offset >= pending->data_len || (asks_for_cookie && conn->peer_token == 0))
-            return 0;
+        if (piece->offset >= pending->data_len || (asks_for_cookie && conn->peer_token == 0)) return 0;
     }
     piece->cookie = conn->peer_token;
     piece->max_send_size = conn->pub.max_send_size;
@@ -3066,7 +3026,8 @@ CCI_API int cci_conn_is_reply(uint8_t type) {
 }
 
 /* Writes COOKIE, BUSY or RESET: answers that need no connection. Returns its bytes, which are not more than came. */
-CCI_API uint32_t cci_conn_output_reply(const cci_conn_table_t *table, const cci_conn_packet_t *in, uint8_t type, uint8_t *bytes) {
+CCI_API uint32_t cci_conn_output_reply(const cci_conn_table_t *table, const cci_conn_packet_t *in, uint8_t type,
+                                       uint8_t *bytes) {
     const cci_conn_header_t *header = &in->header;
     uint32_t size = CCI__HEADER_SIZE;
     if (type != CCI__PKT_RESET) {
@@ -3083,30 +3044,32 @@ CCI_API uint32_t cci_conn_output_reply(const cci_conn_table_t *table, const cci_
     return size;
 }
 
-/* Many connections may end at once: each of their CLOSE packets has its time. Returns when the next may leave; *free_ns is
- * when the line would be free of all that have been promised so far. */
+/* Many connections may end at once: each of their CLOSE packets has its time. Returns when the next may leave;
+ * *free_ns is when the line would be free of all that have been promised so far. */
 CCI_API uint64_t cci_conn_close_slot(uint64_t *free_ns, uint64_t now_ns) {
     uint64_t burst_ns = CCI__CONN_CLOSE_BURST * CCI__CONN_CLOSE_NS;
     *free_ns = cci__max64(*free_ns, now_ns) + CCI__CONN_CLOSE_NS;
     return cci__max64(now_ns, *free_ns - cci__min64(*free_ns, burst_ns));
 }
 
-/* Takes a CLOSE's place in the line, if it has none yet. 1: it is to be sent now; its answer has more than a round trip's time,
- * and twice as much each time. 0: not before deadline_ns. */
+/* Takes a CLOSE's place in the line, if it has none yet. 1: it is to be sent now; its answer has more than a round
+ * trip's time, and twice as much each time, up to a second. 0: not before deadline_ns. */
 CCI_API int cci_conn_close_output(cci_conn_t *conn, uint64_t *free_ns, uint64_t srtt_ns, uint64_t now_ns) {
+    uint64_t pause_ns;
     if (!conn->step.in_line) {
         conn->step.in_line = 1;
         conn->deadline_ns = cci_conn_close_slot(free_ns, now_ns);
     }
-    if (conn->deadline_ns > now_ns)
-        return 0;
+    if (conn->deadline_ns > now_ns) return 0;
     conn->step.in_line = 0;
-    conn->deadline_ns = now_ns + (cci__max64(20 * CCI__MS, srtt_ns * 3 / 2) << conn->tries++);
+    pause_ns = cci__min64(cci__max64(20 * CCI__MS, srtt_ns * 3 / 2) << conn->tries++, 1000 * CCI__MS);
+    conn->deadline_ns = now_ns + cci__max64(pause_ns, srtt_ns * 3 / 2);
     return 1;
 }
 
-/* Looks whether the peer of an open connection has been silent for `period_ns`, and for as long again while CONFIRM asked it for a
- * sign of life: then TIMED_OUT. Else *again_ns is when to look again, after the CONFIRM that may be due. */
+/* Looks whether the peer of an open connection has been silent for `period_ns`, and for as long again while CONFIRM
+ * asked it for a sign of life: then TIMED_OUT. Else *again_ns is when to look again, after the CONFIRM that may be
+ * due. */
 CCI_API cci_conn_due_t cci_conn_probe(cci_conn_t *conn, uint64_t period_ns, uint64_t now_ns, uint64_t *again_ns) {
     uint64_t silent_ns = (uint64_t)((uint32_t)(now_ns >> 20) - cci_conn_peer_of(conn)->heard) << 20;
     if (silent_ns < period_ns) {
@@ -3114,8 +3077,7 @@ CCI_API cci_conn_due_t cci_conn_probe(cci_conn_t *conn, uint64_t period_ns, uint
         *again_ns = now_ns + period_ns - silent_ns;
         return CCI_CONN_DUE_NOTHING;
     }
-    if (conn->tries >= CCI__CONN_PROBES)
-        return CCI_CONN_DUE_TIMED_OUT;
+    if (conn->tries >= CCI__CONN_PROBES) return CCI_CONN_DUE_TIMED_OUT;
     conn->tries++;
     *again_ns = now_ns + period_ns / CCI__CONN_PROBES;
     return CCI_CONN_DUE_CONFIRM;
@@ -3140,8 +3102,8 @@ typedef struct cci_conn_path {
     uint32_t owes_response;
 } cci_conn_path_t;
 
-/* When the challenge, in a packet of `size` bytes, is to be repeated; CCI__NEVER while no more bytes may go to an address that is
- * not proven. */
+/* When the challenge, in a packet of `size` bytes, is to be repeated; CCI__NEVER while no more bytes may go to an
+ * address that is not proven. */
 CCI_API uint64_t cci_conn_path_deadline(const cci_conn_path_t *path, uint32_t size) {
     return path->challenge && path->sent + size <= 3 * path->received ? path->again_ns : CCI__NEVER;
 }
@@ -3151,8 +3113,7 @@ CCI_API void cci_conn_path_elsewhere(cci_conn_table_t *table, const cci_conn_t *
                                      const cci_link_addr_t *from, uint32_t length, int newest, uint64_t now_ns) {
     if (!path->challenge || memcmp(&path->to, from, sizeof *from) != 0) {
         uint64_t words[4] = {0, 0, 0, 0}; /* other hashes of this key have other counts of words */
-        if (!newest)
-            return; /* a late copy says nothing about where the peer is now */
+        if (!newest) return;              /* a late copy says nothing about where the peer is now */
         words[0] = ++table->challenges;
         words[1] = conn->index;
         words[2] = conn->token;
@@ -3207,47 +3168,51 @@ CCI_API void cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_
  * >>rel
  *
  * The reliability protocol of one connection: it takes messages and bulk transfers, and makes packets of them; it takes
- * packets, and hands on each message once (in order on an ordered connection). RFC 9002 is the model: every transmission
- * has a new packet number, acknowledgements name ranges of numbers, loss is found by later packets being acknowledged and
- * by a probe timer.
+ * packets, and hands on each message once (in order on an ordered connection). RFC 9002 is the model: every
+ * transmission has a new packet number, acknowledgements name ranges of numbers, loss is found by later packets being
+ * acknowledged and by a probe timer.
  *
- * It does no I/O, reads no clock and never allocates: time is an argument, memory comes with the pool, which asks its user for
- * more when one of its lists is empty (cci_rel_pool_t.more), datagrams go in
- * through cci_rel_input() and are pulled out through cci_rel_output(); cci_rel_deadline() says when to call
- * cci_rel_timeout(). What it has for its user it tells through the table cci_rel_sink_t.
+ * It does no I/O, reads no clock and never allocates: time is an argument, memory comes with the pool, which asks its
+ * user for more when one of its lists is empty (cci_rel_pool_t.more), datagrams go in through cci_rel_input() and are
+ * pulled out through cci_rel_output(); cci_rel_deadline() says when to call cci_rel_timeout(). What it has for its user
+ * it tells through the table cci_rel_sink_t.
  *
- * Everything reliable has a sequence number: each message, and each write of memory. Sequence numbers decide what has been
- * delivered; packet numbers only what to send again. An item is what is sent: a RUN of small messages with consecutive
- * sequence numbers that travel in one packet if they fit, a LENT message that is sent straight from the user's memory, a
- * BULK write that is cut into segments straight from the user's memory, or EXTERN, which is sent by another layer and has
- * its place in the order of completion here.
+ * Everything reliable has a sequence number: each message, and each write of memory. Sequence numbers decide what has
+ * been delivered; packet numbers only what to send again. An item is what is sent: a RUN of small messages with
+ * consecutive sequence numbers that travel in one packet if they fit, a LENT message that is sent straight from the
+ * user's memory, a BULK write that is cut into segments straight from the user's memory, or EXTERN, which is sent by
+ * another layer and has its place in the order of completion here.
  *
  * Invariants: an item is finished when all of it has been sent and no piece of it is unacknowledged. A packet is
  * acknowledged only when everything in it has been taken. A packet number is taken once. A receiver that can't take
- * a message says so (NACK) and forgets the packet; the sender repeats, and sends no other message meanwhile (but goes on with
- * bulk writes on an unordered connection). Limits: the pool's; 32 ranges of packet numbers, 128 of sequence numbers on an
- * unordered connection, 96 gaps in a bulk write: what exceeds them is not acknowledged.
+ * a message says so (NACK) and forgets the packet; the sender repeats, and sends no other message meanwhile (but goes
+ * on with bulk writes on an unordered connection). Limits: the pool's; 32 ranges of packet numbers, 128 of sequence
+ * numbers on an unordered connection, 96 gaps in a bulk write: what exceeds them is not acknowledged.
  *
- * Answers: what the program sends after it was given a message may answer it, and the peer's program is to learn that its own
- * message has arrived before it gets the answer. So the packet with the first message that was issued after one was delivered
- * carries an acknowledgement, however often it is repeated; on an unordered connection, each packet that begins a message does
- * until the peer has acknowledged one that did. There `expected` does not say all while something is missing, and the ranges name
- * packets, of which the sender may know a later copy only: TAKEN names the sequence numbers that were delivered beyond `expected`.
- * What would not fit into a TAKEN is delivered when less is missing. On an ordered connection completions come in the order of the
- * calls, so a message that may answer one behind a remote read is delivered when that read is done (`gated`).
+ * Answers: what the program sends after it was given a message may answer it, and the peer's program is to learn that
+ * its own message has arrived before it gets the answer. So the packet with the first message that was issued after one
+ * was delivered carries an acknowledgement, however often it is repeated; on an unordered connection, each packet that
+ * begins a message does until the peer has acknowledged one that did. There `expected` does not say all while something
+ * is missing, and the ranges name packets, of which the sender may know a later copy only: TAKEN names the sequence
+ * numbers that were delivered beyond `expected`. What would not fit into a TAKEN is delivered when less is missing. On
+ * an ordered connection completions come in the order of the calls, so a message that may answer one behind a remote
+ * read is delivered when that read is done (`gated`).
  *
- * Blocks: a RUN begins in a small block of 256 bytes, which is all that a lonely small message needs, and moves to a large one,
- * of a packet's length, when more messages join than fit. A connection may have `block_limit` of them, whatever others have.
- * Ranges: there is space for one range of packet numbers and three of a write; for more a connection gets space from the pool.
+ * Blocks: a RUN begins in a small block of 256 bytes, which is all that a lonely small message needs, and moves to a
+ * large one, of a packet's length, when more messages join than fit. A connection may have `block_limit` of them,
+ * whatever others have. Ranges: there is space for one range of packet numbers and three of a write; for more a
+ * connection gets space from the pool.
  *
- * Quotas: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). What is free counts
- * up to what the pool may have in all, not what it has now: so quotas matter near its limit. So one connection
- * can have three quarters of it, n of them get equal parts, and something is left for whoever comes next. Records of packets,
- * which a peer that falls silent holds until the send time-out, have an eighth besides for those who hold next to none. What
- * is due always has a quarter that what came too early may not touch. A connection that holds something and gets no further is
- * `stuck`: cci_rel_stuck_ns() says since when, and its user may end it when others go short.
+ * Quotas: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). What is
+ * free counts up to what the pool may have in all, not what it has now: so quotas matter near its limit. So one
+ * connection can have three quarters of it, n of them get equal parts, and something is left for whoever comes next.
+ * Records of packets, which a peer that falls silent holds until the send time-out, have an eighth besides for those
+ * who hold next to none. What is due always has a quarter that what came too early may not touch. A connection that
+ * holds something and gets no further is `stuck`: cci_rel_stuck_ns() says since when, and its user may end it when
+ * others go short.
  *
- * Frames follow the packet's header (>>conn) and fill multiples of 8 bytes, except the last. The first byte is the type:
+ * Frames follow the packet's header (>>conn) and fill multiples of 8 bytes, except the last. The first byte is the
+ * type:
  *
  *     MESSAGE  type, flags, length 2, sequence 4                                             data
  *     FRAGMENT type, flags, length 2, sequence 4, offset 4, total 4                          data of a long message
@@ -3259,10 +3224,12 @@ CCI_API void cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_
  *              expected: all sequence numbers below have been taken
  *     NACK     type, reason, 0 2, sequence 4                   not taken: no buffers, or memory not accessible
  *     PING     type, 0 7                                       only wants to be acknowledged
- *     TAKEN    type, n, 0 2, base 4, n times (begin 2, behind 2)  unordered: base + begin to base + behind have been delivered
+ *     TAKEN    type, n, 0 2, base 4, n times (begin 2, behind 2)  unordered: base + begin to base + behind have been
+ *              delivered
  *     PAD      0                                               the rest of the packet means nothing
  *
- * Each FRAGMENT, segment of a BULK and VOID is looked up among all that are arriving, so a packet has at most four of them.
+ * Each FRAGMENT, segment of a BULK and VOID is looked up among all that are arriving, so a packet has at most four
+ * of them.
  * ================================================================================================================== */
 #if defined(CCI_REL_IMPLEMENTATION) && !defined(CCI_REL_IMPLEMENTED)
 #define CCI_REL_IMPLEMENTED
@@ -3272,36 +3239,39 @@ extern "C" {
 #endif
 
 enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
-    CCI__FRAME_PAD,
-    CCI__FRAME_MESSAGE,
-    CCI__FRAME_FRAGMENT,
-    CCI__FRAME_BULK,
-    CCI__FRAME_SKIP,
-    CCI__FRAME_VOID,
-    CCI__FRAME_ACK,
-    CCI__FRAME_NACK,
-    CCI__FRAME_PING,
-    CCI__FRAME_TAKEN,
-    CCI__FRAME_OTHER = 16
+       CCI__FRAME_PAD,
+       CCI__FRAME_MESSAGE,
+       CCI__FRAME_FRAGMENT,
+       CCI__FRAME_BULK,
+       CCI__FRAME_SKIP,
+       CCI__FRAME_VOID,
+       CCI__FRAME_ACK,
+       CCI__FRAME_NACK,
+       CCI__FRAME_PING,
+       CCI__FRAME_TAKEN,
+       CCI__FRAME_OTHER = 16
 };
 #define CCI__FRAME_AFTER 1u /* MESSAGE: not before the one just before it; VOID: takes that one along */
 
-#define CCI_REL_HEADER 24u       /* bytes in front of the frames that the user of this layer writes */
-#define CCI_REL_HEAD 224u        /* bytes of a packet's head at most */
-#define CCI__REL_RANGES 32u     /* of packet numbers */
-#define CCI__REL_SEQUENCES 112u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
+#define CCI_REL_HEADER 24u  /* bytes in front of the frames that the user of this layer writes */
+#define CCI_REL_HEAD 224u   /* bytes of a packet's head at most */
+#define CCI__REL_RANGES 32u /* of packet numbers */
+#define CCI__REL_SEQUENCES                                                                                             \
+    112u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
 #define CCI__REL_UNTOLD 16u     /* of those among them that a TAKEN names */
 #define CCI__REL_GAPS 96u       /* in a bulk write */
 #define CCI__REL_FEW_NUMBERS 1u /* the ranges that there is space for before the pool is asked: of packet numbers */
-#define CCI__REL_FEW_GAPS 3u      /* in a bulk write or a long message */
+#define CCI__REL_FEW_GAPS 3u    /* in a bulk write or a long message */
 #define CCI__REL_SMALL 256u     /* bytes of frames in a small block */
-#define CCI__REL_PARTS 288u      /* long messages and writes arriving at once: each piece is looked up among them */
+#define CCI__REL_PARTS 288u     /* long messages and writes arriving at once: each piece is looked up among them */
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
-#define CCI__REL_PIECES 4u       /* FRAGMENT, BULK and VOID frames in a packet; we send one */
-#define CCI__REL_ACK_MORE 14u    /* ranges in an ACK besides the first */
-#define CCI__REL_ACK_SMALL 32u   /* bytes that an answer leaves for one, besides those for a TAKEN and NACKs */
-#define CCI__REL_INLINE 1024u    /* writes up to here travel like messages */
-#define CCI_REL_LENT_MIN 2048u   /* below, a copy costs less than a packet of its own */
+#define CCI__REL_PIECES 4u           /* FRAGMENT, BULK and VOID frames in a packet; we send one */
+#define CCI__REL_ACK_MORE 14u        /* ranges in an ACK besides the first */
+#define CCI__REL_ACK_SMALL 32u       /* bytes that an answer leaves for one, besides those for a TAKEN and NACKs */
+#define CCI__REL_TAKEN_MOST (8u + 4u * CCI__REL_UNTOLD)
+#define CCI__REL_NACKS_MOST 32u /* bytes of all NACKs of a packet */
+#define CCI__REL_INLINE 1024u   /* writes up to here travel like messages */
+#define CCI_REL_LENT_MIN 2048u  /* below, a copy costs less than a packet of its own */
 #define CCI__REL_ACK_DELAY_NS (50 * 1000u)
 #define CCI__REL_SILENCE_NS (10 * 1000u)
 #define CCI__REL_STREAM 262144u /* bytes in a row that make a stream */
@@ -3310,8 +3280,8 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 
 typedef struct cci_rel cci_rel_t;
 
-/* A completion waits for one item, or for two: a write and the message behind it. The user embeds it in what it wants to
- * find again, zeroed. */
+/* A completion waits for one item, or for two: a write and the message behind it. The user embeds it in what it
+ * wants to find again, zeroed. */
 typedef struct cci_rel_link {
     struct cci_rel_link *next;
     struct cci_rel_op *op;
@@ -3333,8 +3303,8 @@ typedef struct cci_rel_bulk {
     const uint8_t *data;
 } cci_rel_bulk_t;
 
-/* RUN: messages and short writes, one behind the other, which travel together. SLOTS: a message of several packets, lying in
- * the pieces that it leaves in. LENT: a message that lies where the program has it. */
+/* RUN: messages and short writes, one behind the other, which travel together. SLOTS: a message of several packets,
+ * lying in the pieces that it leaves in. LENT: a message that lies where the program has it. */
 enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN, CCI__ITEM_LENT, CCI__ITEM_SLOTS };
 #define CCI__SLOT_HEAD (CCI_REL_HEADER + 16u) /* bytes before each piece: its packet's header and the FRAGMENT's */
 
@@ -3344,8 +3314,8 @@ enum { CCI__ITEM_RUN, CCI__ITEM_BULK, CCI__ITEM_EXTERN, CCI__ITEM_LENT, CCI__ITE
 #define CCI__ITEM_DONE 8u   /* finished, waits for earlier ones */
 #define CCI__ITEM_RMA 16u   /* counts for fences */
 #define CCI__ITEM_FENCE 32u
-#define CCI__ITEM_SENT 64u  /* all of it has been sent at least once */
-#define CCI__ITEM_PAIR 128u /* the next sequence number belongs to it: a completion message */
+#define CCI__ITEM_SENT 64u     /* all of it has been sent at least once */
+#define CCI__ITEM_PAIR 128u    /* the next sequence number belongs to it: a completion message */
 #define CCI__ITEM_LEAVING 256u /* about to be withdrawn */
 #define CCI__ITEM_ANSWER 512u  /* may answer a message of the peer's: an acknowledgement travels with it */
 
@@ -3416,29 +3386,31 @@ typedef struct cci_rel_part {
     uint32_t count;
     uint32_t range_count, range_capacity;
     uint8_t complete;
-    uint8_t after;   /* flags of the first frame */
-    void *buffer;    /* FRAGMENT: memory for the whole, a run in front of it */
+    uint8_t after; /* flags of the first frame */
+    void *buffer;  /* FRAGMENT: memory for the whole, a run in front of it */
     uint8_t *memory;
     cci_range_t *ranges; /* that have come: `few`, or a cci_rel_gaps_t of the pool */
     cci_range_t few[CCI__REL_FEW_GAPS];
 } cci_rel_part_t;
 
-/* A packet to send: `head` is the caller's memory of CCI_REL_HEAD bytes, whose first CCI_REL_HEADER are left for it; with
- * `slots` it may come back as other memory, just in front of the body and of zeros for the padding: set it for each packet. */
+/* A packet to send: `head` is the caller's memory of CCI_REL_HEAD bytes, whose first CCI_REL_HEADER are left for it;
+ * with `slots` it may come back as other memory, just in front of the body and of zeros for the padding: set it for
+ * each packet. */
 typedef struct cci_rel_packet {
-    uint8_t *head;          /* the caller's memory of CCI_REL_HEAD bytes, or a slot where all of the packet lies */
+    uint8_t *head; /* the caller's memory of CCI_REL_HEAD bytes, or a slot where all of the packet lies */
     uint32_t head_length;
     const uint8_t *body;
     uint32_t body_length;
-    uint32_t pad_length;    /* zeros behind the body: packets of one size leave together */
+    uint32_t pad_length; /* zeros behind the body: packets of one size leave together */
     uint64_t number;
-    cci_rel_sent_t *sent;   /* NULL: nothing in it wants to be acknowledged */
-    cci_rel_item_t *spent;  /* unreliable: give it to cci_rel_spent() when the packet has left */
+    cci_rel_sent_t *sent;  /* NULL: nothing in it wants to be acknowledged */
+    cci_rel_item_t *spent; /* unreliable: give it to cci_rel_spent() when the packet has left */
 } cci_rel_packet_t;
 
 /* What a connection tells its user, and asks of it. `user` is what cci_rel_begin() was given. */
 typedef struct cci_rel_sink {
-    /* May the packet in `buffer` be kept? 1, and then a reference is held, or 0. in_order: it is the one needed next. */
+    /* May the packet in `buffer` be kept? 1, and then a reference is held, or 0. in_order: it is the one needed
+     * next. */
     int (*keep)(void *user, void *buffer, int in_order);
     void (*drop)(void *user, void *buffer); /* gives back what was kept */
     /* Memory of CCI_REL_HEADER + size bytes for a message in fragments, kept like the above; NULL if there is none. */
@@ -3457,17 +3429,18 @@ typedef struct cci_rel_sink {
 /* What a pool is asked for when it has none left. */
 enum { CCI_REL_BLOCKS, CCI_REL_LARGE, CCI_REL_BULKS, CCI_REL_RECORDS, CCI_REL_PARTS, CCI_REL_NUMBERS, CCI_REL_GAPS };
 
-/* What the connections of an endpoint share. The lists have what is free at the moment. A count of what is free goes up to what
- * the pool may have in all: `more` adds to a list that is empty, and returns 1 if it did. */
+/* What the connections of an endpoint share. The lists have what is free at the moment. A count of what is free goes
+ * up to what the pool may have in all: `more` adds to a list that is empty, and returns 1 if it did. */
 typedef struct cci_rel_pool {
     const cci_rel_sink_t *sink;
     const cci_congestion_t *congestion;
     int (*more)(struct cci_rel_pool *pool, int what); /* NULL: there are no more than were added */
     cci_list_t blocks, large, bulks, records, parts, numbers, gaps;
-    uint32_t ack_bytes;                       /* that may come before they are acknowledged */
-    uint32_t block_size;                      /* bytes of frames in a RUN: of a large block */
-    uint8_t slots;                            /* packets leave as they are: long messages lie as packets */
-    uint32_t block_limit, bulk_limit;         /* blocks that one connection may have, and writes, reads and lent messages */
+    uint32_t ack_bytes;  /* that may come before they are acknowledged */
+    uint32_t block_size; /* bytes of frames in a RUN: of a large block */
+    uint8_t slots;       /* packets leave as they are: long messages lie as packets */
+    /* blocks that one connection may have, and writes, reads and lent messages */
+    uint32_t block_limit, bulk_limit;
     uint32_t block_total, block_out;
     uint32_t large_total, large_out;
     uint32_t part_total, part_free;
@@ -3495,24 +3468,24 @@ struct cci_rel {
     uint8_t once; /* unreliable, but each packet is taken once at most: the user sets it after cci_rel_begin() */
     uint8_t ack_now, rnr, probing, mtu_tries, want_mtu;
     uint8_t lost_writes; /* there may be segments of writes among what is lost */
-    uint8_t shuffled; /* what is lost may not be in the order in which the receiver needs it */
-    uint8_t advanced; /* the packet brought it further */
-    uint8_t unsure;   /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
+    uint8_t shuffled;    /* what is lost may not be in the order in which the receiver needs it */
+    uint8_t advanced;    /* the packet brought it further */
+    uint8_t unsure; /* what is issued next may be an answer to a message that the peer doesn't know to have arrived */
     uint8_t ping, nack_count, nack_reasons[4];
     uint8_t leaving; /* 1: the user wants its memory back, so nothing new is taken; 2: and something was not */
     uint8_t untold;  /* unordered: ranges that were delivered beyond `expected`, and that the peer may not know to be */
-    uint32_t run_limit; /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
-    uint32_t timeout_us; /* of what is issued from now on; 0: for ever */
+    uint32_t run_limit;   /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
+    uint32_t timeout_us;  /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
-    uint32_t part_count, record_count, gap_count; /* lent by the pool */
+    uint32_t part_count, record_count, gap_count;  /* lent by the pool */
     uint32_t block_count, large_count, bulk_count; /* the same */
-    uint32_t buffers_held; /* buffers with what can't be delivered yet */
-    uint32_t rma_open;     /* RMAs on their way */
-    uint32_t probes;       /* time-outs in a row */
-    uint32_t stream_bytes; /* that came since the peer last paused */
+    uint32_t buffers_held;                         /* buffers with what can't be delivered yet */
+    uint32_t rma_open;                             /* RMAs on their way */
+    uint32_t probes;                               /* time-outs in a row */
+    uint32_t stream_bytes;                         /* that came since the peer last paused */
     /* sending */
     uint64_t next_number, next_sequence;
-    union { /* by `ordered` */
+    union {                   /* by `ordered` */
         uint64_t unsure_from; /* 0: the first packet number whose acknowledgement says all that the peer is to know */
         cci_rel_run_t *gated; /* 1: the last of the messages that wait for a remote read, in a ring */
     } by;
@@ -3543,15 +3516,15 @@ struct cci_rel {
     uint32_t number_count, number_capacity;
     uint32_t ack_count, ack_bytes;
     uint64_t ack_at_ns, largest_ns;
-    uint64_t heard_ns; /* when something sound last came, or the peer was last asked for a sign of life */
-    uint64_t expected; /* all sequence numbers below have been taken */
+    uint64_t heard_ns;      /* when something sound last came, or the peer was last asked for a sign of life */
+    uint64_t expected;      /* all sequence numbers below have been taken */
     cci_range_t *sequences; /* in a cci_rel_gaps_t of the pool, with the untold behind them, or NULL */
     uint32_t sequence_count, sequence_capacity;
-    cci_rel_run_t *early; /* taken, not yet delivered; ascending */
+    cci_rel_run_t *early;      /* taken, not yet delivered; ascending */
     cci_rel_run_t *early_last; /* ordered: the last of them, if there are any */
     cci_list_t parts;
-    uint64_t stuck_ns;     /* when it got further for the last time, or began to hold something */
-    uint32_t nacks[4];     /* sequence numbers */
+    uint64_t stuck_ns; /* when it got further for the last time, or began to hold something */
+    uint32_t nacks[4]; /* sequence numbers */
     cci_range_t few_numbers[CCI__REL_FEW_NUMBERS];
 };
 
@@ -3578,8 +3551,8 @@ CCI_API void cci_rel_pool_init(cci_rel_pool_t *pool, const cci_rel_sink_t *sink,
     cci__list_init(&pool->gaps);
 }
 
-/* Adds `count` blocks: that many messages of any size can be pending on each connection. `bytes` has count times block_size
- * bytes, 8-byte aligned. */
+/* Adds `count` blocks: that many messages of any size can be pending on each connection. `bytes` has count times
+ * block_size bytes, 8-byte aligned. */
 CCI_API void cci_rel_pool_add_blocks(cci_rel_pool_t *pool, cci_rel_block_t *blocks, uint8_t *bytes, uint32_t count) {
     uint32_t i;
     pool->block_total += count;
@@ -3594,25 +3567,20 @@ CCI_API void cci_rel_pool_add_blocks(cci_rel_pool_t *pool, cci_rel_block_t *bloc
 CCI_API void cci_rel_pool_add(cci_rel_pool_t *pool, cci_rel_item_t *bulks, uint32_t bulk_count, cci_rel_sent_t *records,
                               uint32_t record_count, cci_rel_part_t *parts, uint32_t part_count) {
     pool->bulk_limit += bulk_count;
-    while (bulk_count-- > 0)
-        cci__list_append(&pool->bulks, &bulks[bulk_count].node);
+    while (bulk_count-- > 0) cci__list_append(&pool->bulks, &bulks[bulk_count].node);
     pool->record_free += record_count;
     pool->record_total += record_count;
-    while (record_count-- > 0)
-        cci__list_append(&pool->records, &records[record_count].node);
+    while (record_count-- > 0) cci__list_append(&pool->records, &records[record_count].node);
     pool->part_total += part_count;
     pool->part_free += part_count;
-    while (part_count-- > 0)
-        cci__list_append(&pool->parts, &parts[part_count].node);
+    while (part_count-- > 0) cci__list_append(&pool->parts, &parts[part_count].node);
 }
 
 CCI_API void cci_rel_pool_add_ranges(cci_rel_pool_t *pool, cci_rel_numbers_t *numbers, uint32_t number_count,
                                      cci_rel_gaps_t *gaps, uint32_t gap_count) {
-    while (number_count-- > 0)
-        cci__list_append(&pool->numbers, &numbers[number_count].node);
+    while (number_count-- > 0) cci__list_append(&pool->numbers, &numbers[number_count].node);
     pool->gap_free += gap_count;
-    while (gap_count-- > 0)
-        cci__list_append(&pool->gaps, &gaps[gap_count].node);
+    while (gap_count-- > 0) cci__list_append(&pool->gaps, &gaps[gap_count].node);
 }
 
 /* Is there one in the list, perhaps now? */
@@ -3620,8 +3588,8 @@ static inline int cci__rel_has(cci_rel_pool_t *pool, const cci_list_t *list, int
     return CCI__LIKELY(!cci__list_empty(list)) || (pool->more && pool->more(pool, what));
 }
 
-/* May somebody who holds so many have one more of what is out? One may have all there are if the pool is for one alone. A quarter is
- * for those whose peers answer. */
+/* May somebody who holds so many have one more of what is out? One may have all there are if the pool is for one
+ * alone. A quarter is for those whose peers answer. */
 static int cci__rel_block_share(const cci_rel_t *rel, uint32_t held, uint32_t out, uint32_t total) {
     return total <= rel->pool->block_limit ||
            (cci__share(held, total - out) && (rel->probes < 2 || out < total - total / 4));
@@ -3653,8 +3621,7 @@ static void cci__rel_enlarge(cci_rel_t *rel, cci_rel_item_t *item) {
     cci__list_remove(large);
     rel->pool->large_out++;
     rel->large_count++;
-    if (item->length > 0)
-        memcpy(large, item->frames, item->length);
+    if (item->length > 0) memcpy(large, item->frames, item->length);
     item->frames = (uint8_t *)(void *)large;
     item->capacity = rel->pool->block_size;
 }
@@ -3669,16 +3636,16 @@ static inline uint32_t cci__rel_answer_limit(const cci_rel_t *rel) {
     return rel->mtu - CCI_REL_HEADER - CCI__REL_ACK_SMALL - cci__rel_taken_size(rel);
 }
 
-/* A message goes into the item now. Does it take an acknowledgement along? On an ordered connection what is issued later is
- * delivered later, so the first does it for all. */
+/* A message goes into the item now. Does it take an acknowledgement along? On an ordered connection what is issued
+ * later is delivered later, so the first does it for all. */
 static inline void cci__rel_note_answer(cci_rel_t *rel, cci_rel_item_t *item) {
-    if (CCI__UNLIKELY(rel->unsure))
-        item->flags |= CCI__ITEM_ANSWER;
+    if (CCI__UNLIKELY(rel->unsure)) item->flags |= CCI__ITEM_ANSWER;
     rel->unsure = rel->unsure && !rel->ordered;
     rel->run_limit = item->flags & CCI__ITEM_ANSWER ? cci__rel_answer_limit(rel) : rel->mtu - CCI_REL_HEADER;
 }
 
-/* An item, with space for `need` bytes of frames if it is a RUN or lies in SLOTS. NULL: the pool has none for the connection. */
+/* An item, with space for `need` bytes of frames if it is a RUN or lies in SLOTS. NULL: the pool has none for the
+ * connection. */
 static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t need, uint64_t now_ns) {
     cci_rel_pool_t *pool = rel->pool;
     int in_block = kind == CCI__ITEM_RUN || kind == CCI__ITEM_SLOTS;
@@ -3694,8 +3661,7 @@ static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t 
     item->since_ns = now_ns;
     item->first = rel->next_sequence;
     item->count = item->pieces = item->flags = 0;
-    if (kind != CCI__ITEM_BULK && kind != CCI__ITEM_EXTERN)
-        cci__rel_note_answer(rel, item);
+    if (kind != CCI__ITEM_BULK && kind != CCI__ITEM_EXTERN) cci__rel_note_answer(rel, item);
     item->timeout_us = rel->timeout_us;
     item->kind = kind;
     item->status = CCI_SUCCESS;
@@ -3708,14 +3674,12 @@ static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t 
         rel->block_count++;
         item->frames = CCI__CONTAINER(item, cci_rel_block_t, item)->bytes;
         item->capacity = CCI__REL_SMALL;
-        if (need > CCI__REL_SMALL)
-            cci__rel_enlarge(rel, item);
+        if (need > CCI__REL_SMALL) cci__rel_enlarge(rel, item);
     } else {
         rel->bulk_count++;
     }
     cci__list_append(&rel->items, &item->node);
-    if (item->timeout_us)
-        rel->expire_ns = cci__min64(rel->expire_ns, now_ns + (uint64_t)item->timeout_us * 1000);
+    if (item->timeout_us) rel->expire_ns = cci__min64(rel->expire_ns, now_ns + (uint64_t)item->timeout_us * 1000);
     return item;
 }
 
@@ -3739,31 +3703,30 @@ static void cci__rel_free_item(cci_rel_t *rel, cci_rel_item_t *item) {
     cci__list_insert(pool->blocks.next, &item->node);
 }
 
-/* Sees to it that [lo, hi) can be added to a set of ranges that come from the pool when there are more than a few; 0: it
- * can't. `space`: where the set lies, of `capacity` ranges, and `most` with what the pool has. */
+/* Sees to it that [lo, hi) can be added to a set of ranges that come from the pool when there are more than a few;
+ * 0: it can't. `space`: where the set lies, of `capacity` ranges, and `most` with what the pool has. */
 static int cci__rel_gaps_fit(cci_rel_t *rel, cci_range_t **space, uint32_t count, uint32_t *capacity, uint32_t most,
                              uint64_t lo, uint64_t hi) {
     cci_rel_pool_t *pool = rel->pool;
     cci_list_t *node;
-    if (CCI__LIKELY(cci__ranges_fit(*space, count, *capacity, lo, hi)))
-        return 1;
-    if (*capacity == most || !cci__share(rel->gap_count, pool->gap_free) || !cci__rel_has(pool, &pool->gaps, CCI_REL_GAPS))
+    if (CCI__LIKELY(cci__ranges_fit(*space, count, *capacity, lo, hi))) return 1;
+    if (*capacity == most || !cci__share(rel->gap_count, pool->gap_free) ||
+        !cci__rel_has(pool, &pool->gaps, CCI_REL_GAPS))
         return 0;
     node = pool->gaps.next;
     cci__list_remove(node);
     pool->gap_free--;
     rel->gap_count++;
-    if (count > 0)
-        memcpy(node, *space, count * sizeof **space);
+    if (count > 0) memcpy(node, *space, count * sizeof **space);
     *space = CCI__CONTAINER(node, cci_rel_gaps_t, node)->range;
     *capacity = most;
     return 1;
 }
 
 /* Gives back what a set had from the pool; its ranges are forgotten. */
-static void cci__rel_free_gaps(cci_rel_t *rel, cci_range_t **space, uint32_t *capacity, cci_range_t *few, uint32_t few_count) {
-    if (*capacity == few_count)
-        return;
+static void cci__rel_free_gaps(cci_rel_t *rel, cci_range_t **space, uint32_t *capacity, cci_range_t *few,
+                               uint32_t few_count) {
+    if (*capacity == few_count) return;
     cci__list_append(&rel->pool->gaps, &((cci_rel_gaps_t *)(void *)*space)->node);
     rel->pool->gap_free++;
     rel->gap_count--;
@@ -3779,8 +3742,7 @@ static void cci__rel_free_sequences(cci_rel_t *rel) {
 }
 
 static void cci__rel_free_record(cci_rel_t *rel, cci_rel_sent_t *sent) {
-    if (sent->in_flight)
-        rel->in_flight -= sent->size;
+    if (sent->in_flight) rel->in_flight -= sent->size;
     cci__list_remove(&sent->node);
     cci__list_insert(rel->pool->records.next, &sent->node);
     rel->pool->record_free++;
@@ -3806,8 +3768,7 @@ static void cci__rel_free_part(cci_rel_t *rel, cci_rel_part_t *part) {
         cci__rel_hold_buffer(rel, -1);
     }
     cci__rel_free_gaps(rel, &part->ranges, &part->range_capacity, part->few, CCI__REL_FEW_GAPS);
-    if (rel->sequence_count == 0)
-        cci__rel_free_sequences(rel); /* see cci__rel_fits() */
+    if (rel->sequence_count == 0) cci__rel_free_sequences(rel); /* see cci__rel_fits() */
     rel->part_count--;
     cci__list_remove(&part->node);
     cci__list_append(&rel->pool->parts, &part->node);
@@ -3815,8 +3776,8 @@ static void cci__rel_free_part(cci_rel_t *rel, cci_rel_part_t *part) {
 }
 
 /* Takes up a connection's traffic. `mtu_max`: bytes of the largest packet both sides could take. */
-CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, const cci_rel_state_t *state, int attribute,
-                           uint32_t mtu_max, uint32_t peer_window) {
+CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, const cci_rel_state_t *state,
+                           int attribute, uint32_t mtu_max, uint32_t peer_window) {
     memset(rel, 0, sizeof *rel);
     rel->pool = pool;
     rel->user = user;
@@ -3860,8 +3821,8 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
 /* Nothing is under way in either direction: the memory can be lent to another. */
 CCI_API int cci_rel_idle(const cci_rel_t *rel) {
     return cci__list_empty(&rel->items) && cci__list_empty(&rel->flight) && cci__list_empty(&rel->lost) &&
-           !rel->early && cci__list_empty(&rel->parts) && !rel->sequence_count && !rel->ack_count &&
-           !rel->nack_count && !rel->ping;
+           !rel->early && cci__list_empty(&rel->parts) && !rel->sequence_count && !rel->ack_count && !rel->nack_count &&
+           !rel->ping;
 }
 
 static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason);
@@ -3878,14 +3839,12 @@ CCI_API uint64_t cci_rel_stuck_ns(const cci_rel_t *rel) {
 
 /* Asks the peer to send again, at once, the message that is needed next: it had been dropped. */
 CCI_API void cci_rel_invite(cci_rel_t *rel) {
-    if (rel->reliable)
-        cci__rel_nack(rel, rel->expected, CCI_ERR_RNR);
+    if (rel->reliable) cci__rel_nack(rel, rel->expected, CCI_ERR_RNR);
 }
 
 /* Forgets packets that nobody waits for: those that only wanted to be acknowledged. */
 CCI_API void cci_rel_forget(cci_rel_t *rel) {
-    if (!cci__list_empty(&rel->items))
-        return;
+    if (!cci__list_empty(&rel->items)) return;
     cci__rel_free_records(rel);
     rel->probing = 0;
 }
@@ -3913,22 +3872,22 @@ CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
 /* Is there nothing but messages that wait for their acknowledgement? */
 static int cci__rel_can_park(const cci_rel_t *rel) {
     const cci_list_t *node;
-    if (!rel->reliable || rel->early || !cci__list_empty(&rel->parts) || rel->sequence_count || cci__list_empty(&rel->items))
+    if (!rel->reliable || rel->early || !cci__list_empty(&rel->parts) || rel->sequence_count ||
+        cci__list_empty(&rel->items))
         return 0;
     for (node = rel->items.next; node != &rel->items; node = node->next) {
         const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
-        if (!item->frames || (item->flags & (CCI__ITEM_VOID | CCI__ITEM_HELD | CCI__ITEM_RMA)))
-            return 0;
+        if (!item->frames || (item->flags & (CCI__ITEM_VOID | CCI__ITEM_HELD | CCI__ITEM_RMA))) return 0;
     }
     return 1;
 }
 
-/* The peer doesn't answer, and others need the memory: keeps only what is needed to repeat, the messages. Returns the first of
- * them, for cci_rel_resume(); the others follow in a ring. NULL, and nothing has happened, if there is more to keep. */
+/* The peer doesn't answer, and others need the memory: keeps only what is needed to repeat, the messages. Returns
+ * the first of them, for cci_rel_resume(); the others follow in a ring. NULL, and nothing has happened, if there is
+ * more to keep. */
 CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel, cci_rel_state_t *state) {
     cci_list_t *node, *first = rel->items.next;
-    if (!cci__rel_can_park(rel))
-        return NULL;
+    if (!cci__rel_can_park(rel)) return NULL;
     for (node = first; node != &rel->items; node = node->next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         cci__list_remove(&item->queue);
@@ -3974,8 +3933,7 @@ CCI_API uint64_t cci_rel_parked_until(const cci_rel_item_t *first) {
 
 static void cci__rel_attach(cci_rel_item_t *item, cci_rel_op_t *op, uint64_t sequence) {
     cci_rel_link_t *link;
-    if (!op)
-        return;
+    if (!op) return;
     CCI_ASSERT(op->parts < 2);
     link = &op->link[op->parts++];
     link->next = NULL;
@@ -3990,8 +3948,7 @@ static void cci__rel_enqueue(cci_rel_t *rel, cci_rel_item_t *item) {
     cci__list_remove(&item->queue);
     if (item->flags & CCI__ITEM_HELD) /* it waited while later ones were queued */
         for (before = queue->next; before != queue; before = before->next)
-            if (CCI__CONTAINER(before, cci_rel_item_t, queue)->first > item->first)
-                break;
+            if (CCI__CONTAINER(before, cci_rel_item_t, queue)->first > item->first) break;
     item->flags = (item->flags & ~CCI__ITEM_HELD) | CCI__ITEM_QUEUED;
     cci__list_insert(before, &item->queue);
 }
@@ -4010,8 +3967,7 @@ static inline cci_rel_item_t *cci__rel_open_run(cci_rel_t *rel, uint32_t need, u
         (item->timeout_us && now_ns - item->since_ns >= (uint64_t)item->timeout_us * 60))
         return NULL;
     if (CCI__UNLIKELY(item->length + need > item->capacity)) { /* a run of small messages becomes a full packet */
-        if (!cci__rel_has_large(rel))
-            return NULL;
+        if (!cci__rel_has_large(rel)) return NULL;
         cci__rel_enlarge(rel, item);
     }
     return item;
@@ -4020,8 +3976,7 @@ static inline cci_rel_item_t *cci__rel_open_run(cci_rel_t *rel, uint32_t need, u
 /* The run that a frame of `need` bytes can join, or a new one; NULL if the pool is empty. */
 static cci_rel_item_t *cci__rel_room(cci_rel_t *rel, uint32_t need, uint64_t now_ns) {
     cci_rel_item_t *item = cci__rel_open_run(rel, need, rel->run_limit, now_ns);
-    if (item)
-        return item;
+    if (item) return item;
     if (rel->run_limit == 0) { /* something was delivered: this may be an answer */
         item = cci__rel_open_run(rel, need, cci__rel_answer_limit(rel), now_ns);
         if (item) {
@@ -4034,8 +3989,7 @@ static cci_rel_item_t *cci__rel_room(cci_rel_t *rel, uint32_t need, uint64_t now
     item = cci__rel_new_item(rel, CCI__ITEM_RUN, need, now_ns);
     if (item) {
         cci__rel_enqueue(rel, item);
-        if (need + CCI_REL_HEADER > rel->mtu)
-            rel->want_mtu = 1;
+        if (need + CCI_REL_HEADER > rel->mtu) rel->want_mtu = 1;
     }
     return item;
 }
@@ -4058,8 +4012,7 @@ static void cci__rel_append(cci_rel_t *rel, cci_rel_item_t *item, const struct i
     if (length & 7)
         memset(item->frames + item->length + size - 8, 0, 8); /* what goes out is ours, not what lay there */
     for (i = 0; i < count; i++) {
-        if (data[i].iov_len)
-            memcpy(at, data[i].iov_base, data[i].iov_len);
+        if (data[i].iov_len) memcpy(at, data[i].iov_base, data[i].iov_len);
         at += data[i].iov_len;
     }
     item->length += size;
@@ -4072,8 +4025,7 @@ static void cci__rel_single(cci_rel_t *rel, cci_rel_item_t *item, uint32_t lengt
     cci__rel_frame(item->head, CCI__FRAME_MESSAGE, 0, length, rel->next_sequence);
     item->length = 8 + cci__pad8(length);
     item->count = 1;
-    if (item->length + CCI_REL_HEADER > rel->mtu)
-        rel->want_mtu = 1;
+    if (item->length + CCI_REL_HEADER > rel->mtu) rel->want_mtu = 1;
     cci__rel_attach(item, op, rel->next_sequence++);
     cci__rel_enqueue(rel, item);
 }
@@ -4084,7 +4036,8 @@ static uint32_t cci__rel_even(uint32_t length, uint32_t space) {
     return cci__pad8((length + count - 1) / count);
 }
 
-/* Copies a message into pieces of `even` bytes, each behind room for its packet's head, the last filled up with zeros. */
+/* Copies a message into pieces of `even` bytes, each behind room for its packet's head, the last filled up with
+ * zeros. */
 static void cci__rel_fill_slots(uint8_t *slot, uint32_t even, const struct iovec *data, uint32_t count) {
     uint32_t used = 0, i;
     slot += CCI__SLOT_HEAD;
@@ -4113,22 +4066,20 @@ static int cci__rel_send_slots(cci_rel_t *rel, const struct iovec *data, uint32_
     uint32_t space = rel->mtu - CCI__SLOT_HEAD - (rel->unsure ? CCI__REL_ACK_SMALL : 0);
     uint32_t even = cci__rel_even(length, space & ~7u), pieces = (length + even - 1) / even;
     cci_rel_item_t *item;
-    if ((even + CCI__SLOT_HEAD) * pieces > rel->pool->block_size)
-        return 0;
+    if ((even + CCI__SLOT_HEAD) * pieces > rel->pool->block_size) return 0;
     item = cci__rel_new_item(rel, CCI__ITEM_SLOTS, (even + CCI__SLOT_HEAD) * pieces, now_ns);
-    if (!item)
-        return 0;
+    if (!item) return 0;
     item->even = even;
     cci__rel_fill_slots(item->frames, even, data, count);
     cci__rel_single(rel, item, length, op);
     return 1;
 }
 
-/* Sends a message that nobody waits for with others that wait to leave. 0, and nothing has happened, where it can't join them. */
+/* Sends a message that nobody waits for with others that wait to leave. 0, and nothing has happened, where it can't
+ * join them. */
 CCI_API int cci_rel_join(cci_rel_t *rel, const struct iovec *data, uint32_t length, uint64_t now_ns) {
     cci_rel_item_t *item = cci__rel_open_run(rel, 8 + cci__pad8(length), rel->run_limit, now_ns);
-    if (!item)
-        return 0;
+    if (!item) return 0;
     cci__rel_append(rel, item, data, 1, length, 0, NULL);
     return 1;
 }
@@ -4141,8 +4092,7 @@ CCI_API int cci_rel_send(cci_rel_t *rel, const struct iovec *data, uint32_t coun
         cci__rel_send_slots(rel, data, count, length, op, now_ns))
         return CCI_SUCCESS;
     item = cci__rel_room(rel, 8 + cci__pad8(length), now_ns);
-    if (!item)
-        return CCI_ENOBUFS;
+    if (!item) return CCI_ENOBUFS;
     cci__rel_append(rel, item, data, count, length, 0, op);
     return CCI_SUCCESS;
 }
@@ -4151,16 +4101,14 @@ CCI_API int cci_rel_send(cci_rel_t *rel, const struct iovec *data, uint32_t coun
  * CCI_ENOBUFS, and nothing has happened, when the pool is empty. */
 CCI_API int cci_rel_lend(cci_rel_t *rel, const void *data, uint32_t length, cci_rel_op_t *op, uint64_t now_ns) {
     cci_rel_item_t *item = cci__rel_new_item(rel, CCI__ITEM_LENT, 0, now_ns);
-    if (!item)
-        return CCI_ENOBUFS;
+    if (!item) return CCI_ENOBUFS;
     item->bulk.data = (const uint8_t *)data;
     cci__rel_single(rel, item, length, op);
     return CCI_SUCCESS;
 }
 
 static void cci__rel_open_rma(cci_rel_t *rel, cci_rel_item_t *item) {
-    if (!(item->flags & CCI__ITEM_RMA))
-        rel->rma_open++;
+    if (!(item->flags & CCI__ITEM_RMA)) rel->rma_open++;
     item->flags |= CCI__ITEM_RMA;
 }
 
@@ -4175,22 +4123,24 @@ static void cci__rel_write_bulk(uint8_t *at, const cci_rel_bulk_t *bulk, uint64_
     cci__store64(at + 32, bulk->length);
 }
 
-/* Writes memory, and sends the message `data` behind it if `message` is set. With `fence`, not before all earlier RMAs are
- * done. CCI_ENOBUFS, and nothing has happened, when the pool is empty. */
+/* Writes memory, and sends the message `data` behind it if `message` is set. With `fence`, not before all earlier
+ * RMAs are done. CCI_ENOBUFS, and nothing has happened, when the pool is empty. */
 CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int message, const struct iovec *data,
                           uint32_t length, int fence, cci_rel_op_t *op, uint64_t now_ns) {
     cci_rel_item_t *item;
     int hold = !cci__list_empty(&rel->held) || (fence && rel->rma_open > 0);
-    uint32_t behind = message ? 8 + cci__pad8(length) : 0; /* goes into the same run, so that both are refused together */
-    if (message && !cci__rel_has_blocks(rel, cci__min32(2, rel->pool->block_limit), behind)) /* one is enough, if it is new */
-        return CCI_ENOBUFS;
+    /* goes into the same run, so that both are refused together */
+    uint32_t behind = message ? 8 + cci__pad8(length) : 0;
+    /* one is enough, if it is new */
+    if (message && !cci__rel_has_blocks(rel, cci__min32(2, rel->pool->block_limit), behind)) return CCI_ENOBUFS;
     if (!hold && bulk->length <= CCI__REL_INLINE &&
-        bulk->length + 56 + behind + CCI_REL_HEADER + CCI__REL_ACK_SMALL <= cci__min32(rel->mtu, rel->pool->base_mtu)) {
+        bulk->length + 56 + behind + CCI_REL_HEADER + CCI__REL_ACK_SMALL + CCI__REL_NACKS_MOST +
+                (rel->ordered ? 0 : CCI__REL_TAKEN_MOST) <=
+            cci__min32(rel->mtu, rel->pool->base_mtu)) { /* so it always fits, whatever stands in front of it */
         uint32_t size = 48 + cci__pad8((uint32_t)bulk->length);
         uint8_t *at;
         item = cci__rel_room(rel, size + behind, now_ns);
-        if (!item)
-            return CCI_ENOBUFS;
+        if (!item) return CCI_ENOBUFS;
         at = item->frames + item->length;
         cci__rel_write_bulk(at, bulk, rel->next_sequence, 0, (uint32_t)bulk->length);
         memcpy(at + 48, bulk->data, (size_t)bulk->length);
@@ -4198,8 +4148,7 @@ CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int messag
         item->length += size;
     } else {
         item = cci__rel_new_item(rel, CCI__ITEM_BULK, 0, now_ns);
-        if (!item)
-            return CCI_ENOBUFS;
+        if (!item) return CCI_ENOBUFS;
         item->bulk = *bulk;
         item->flags |= (fence ? CCI__ITEM_FENCE : 0u) | (message ? CCI__ITEM_PAIR : 0u);
         rel->want_mtu = 1;
@@ -4212,8 +4161,7 @@ CCI_API int cci_rel_write(cci_rel_t *rel, const cci_rel_bulk_t *bulk, int messag
         else
             cci__rel_enqueue(rel, item);
     }
-    if (!hold)
-        cci__rel_open_rma(rel, item);
+    if (!hold) cci__rel_open_rma(rel, item);
     if (message) /* there is a block: see above */
         cci__rel_append(rel, cci__rel_room(rel, 8 + cci__pad8(length), now_ns), data, 1, length, CCI__FRAME_AFTER, op);
     return CCI_SUCCESS;
@@ -4226,11 +4174,9 @@ CCI_API int cci_rel_extern(cci_rel_t *rel, int message, const struct iovec *data
                            cci_rel_op_t *op, void *user_data, cci_rel_item_t **made, uint64_t now_ns) {
     cci_rel_item_t *item, *follow;
     int hold = !cci__list_empty(&rel->held) || (fence && rel->rma_open > 0);
-    if (message && !cci__rel_has_blocks(rel, 1, 8 + cci__pad8(length)))
-        return CCI_ENOBUFS;
+    if (message && !cci__rel_has_blocks(rel, 1, 8 + cci__pad8(length))) return CCI_ENOBUFS;
     item = cci__rel_new_item(rel, CCI__ITEM_EXTERN, 0, now_ns);
-    if (!item)
-        return CCI_ENOBUFS;
+    if (!item) return CCI_ENOBUFS;
     *made = item;
     item->user_data = user_data;
     item->flags |= fence ? CCI__ITEM_FENCE : 0u;
@@ -4260,11 +4206,9 @@ static void cci__rel_release_held(cci_rel_t *rel) {
     int first = 1;
     while (rel->rma_open == 0 || !first) {
         cci_rel_item_t *item;
-        if (cci__list_empty(&rel->held))
-            return;
+        if (cci__list_empty(&rel->held)) return;
         item = CCI__CONTAINER(rel->held.next, cci_rel_item_t, queue);
-        if (!first && (item->flags & CCI__ITEM_FENCE) && rel->rma_open > 0)
-            return;
+        if (!first && (item->flags & CCI__ITEM_FENCE) && rel->rma_open > 0) return;
         first = 0;
         cci__list_remove(&item->queue);
         cci__rel_open_rma(rel, item);
@@ -4285,10 +4229,8 @@ static void cci__rel_complete_ops(cci_rel_t *rel, cci_rel_item_t *item) {
     while (link) {
         cci_rel_link_t *next = link->next;
         cci_rel_op_t *op = link->op;
-        if (op->status == CCI_SUCCESS)
-            op->status = status;
-        if (--op->parts == 0)
-            rel->pool->sink->complete(rel->user, op);
+        if (op->status == CCI_SUCCESS) op->status = status;
+        if (--op->parts == 0) rel->pool->sink->complete(rel->user, op);
         link = next;
     }
 }
@@ -4298,11 +4240,9 @@ static void cci__rel_complete_first(cci_rel_t *rel, cci_rel_item_t *item) {
     while (item->ops && item->ops->sequence < rel->taken && item->kind == CCI__ITEM_RUN) {
         cci_rel_op_t *op = item->ops->op;
         item->ops = item->ops->next;
-        if (--op->parts == 0)
-            rel->pool->sink->complete(rel->user, op);
+        if (--op->parts == 0) rel->pool->sink->complete(rel->user, op);
     }
-    if (!item->ops)
-        item->ops_tail = &item->ops;
+    if (!item->ops) item->ops_tail = &item->ops;
 }
 
 static void cci__rel_retire(cci_rel_t *rel, cci_rel_item_t *item) {
@@ -4310,19 +4250,18 @@ static void cci__rel_retire(cci_rel_t *rel, cci_rel_item_t *item) {
     cci__list_remove(&item->queue);
     cci__rel_complete_ops(rel, item);
     cci__rel_free_item(rel, item);
-    if (was_rma && --rel->rma_open == 0 && !cci__list_empty(&rel->held))
-        cci__rel_release_held(rel);
+    if (was_rma && --rel->rma_open == 0 && !cci__list_empty(&rel->held)) cci__rel_release_held(rel);
 }
 
-/* Ordered: tells what waits for nothing but that the peer hears of withdrawals: those themselves, and operations on memory, or of
- * another layer, that are done. (A message behind a withdrawal does wait: the peer delivers it when it has heard.) */
+/* Ordered: tells what waits for nothing but that the peer hears of withdrawals: those themselves, and operations on
+ * memory, or of another layer, that are done. (A message behind a withdrawal does wait: the peer delivers it when it
+ * has heard.) */
 static void cci__rel_tell(cci_rel_t *rel) {
     cci_list_t *node;
     for (node = rel->items.next; node != &rel->items; node = node->next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         int is_memory = item->kind == CCI__ITEM_EXTERN || item->kind == CCI__ITEM_BULK;
-        if (!(item->flags & CCI__ITEM_VOID) && !(is_memory && (item->flags & CCI__ITEM_DONE)))
-            return;
+        if (!(item->flags & CCI__ITEM_VOID) && !(is_memory && (item->flags & CCI__ITEM_DONE))) return;
         cci__rel_complete_ops(rel, item);
     }
 }
@@ -4337,14 +4276,12 @@ static void cci__rel_finish(cci_rel_t *rel, cci_rel_item_t *item) {
     /* A fence looks at what is under way, not at what waits for its turn to be reported. */
     if (item->flags & CCI__ITEM_RMA) {
         item->flags &= ~CCI__ITEM_RMA;
-        if (--rel->rma_open == 0 && !cci__list_empty(&rel->held))
-            cci__rel_release_held(rel);
+        if (--rel->rma_open == 0 && !cci__list_empty(&rel->held)) cci__rel_release_held(rel);
     }
     while (!cci__list_empty(&rel->items)) {
         item = CCI__CONTAINER(rel->items.next, cci_rel_item_t, node);
         if (!(item->flags & CCI__ITEM_DONE)) {
-            if (CCI__UNLIKELY((item->flags & CCI__ITEM_VOID) && !item->ops))
-                cci__rel_tell(rel);
+            if (CCI__UNLIKELY((item->flags & CCI__ITEM_VOID) && !item->ops)) cci__rel_tell(rel);
             return;
         }
         cci__rel_retire(rel, item);
@@ -4356,28 +4293,25 @@ static void cci__rel_forget_leaving(cci_rel_t *rel) {
     cci_list_t *node, *next;
     for (node = rel->flight.next; node != &rel->flight; node = node->next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
-        if (sent->item && (sent->item->flags & CCI__ITEM_LEAVING))
-            sent->item = NULL;
+        if (sent->item && (sent->item->flags & CCI__ITEM_LEAVING)) sent->item = NULL;
     }
     for (node = rel->lost.next; node != &rel->lost; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
-        if (sent->item->flags & CCI__ITEM_LEAVING)
-            cci__rel_free_record(rel, sent);
+        if (sent->item->flags & CCI__ITEM_LEAVING) cci__rel_free_record(rel, sent);
     }
 }
 
 static void cci__rel_forget_pieces(cci_rel_t *rel, cci_rel_item_t *item) {
-    if (!item->pieces)
-        return;
+    if (!item->pieces) return;
     item->flags |= CCI__ITEM_LEAVING;
     cci__rel_forget_leaving(rel);
     item->flags &= ~CCI__ITEM_LEAVING;
     item->pieces = 0;
 }
 
-/* Withdraws an item: its operations end with `status` in their turn, and the receiver is told to go on without it. `behind`:
- * where its place among those that have been withdrawn is looked for. */
+/* Withdraws an item: its operations end with `status` in their turn, and the receiver is told to go on without it.
+ * `behind`: where its place among those that have been withdrawn is looked for. */
 static void cci__rel_withdraw_behind(cci_rel_t *rel, cci_rel_item_t *item, int status, cci_list_t *behind) {
     cci_list_t *before;
     cci__rel_forget_pieces(rel, item);
@@ -4409,8 +4343,7 @@ CCI_API void cci_rel_extern_done(cci_rel_t *rel, cci_rel_item_t *item, int statu
             cci__rel_withdraw(rel, follow, status);
     }
     cci__rel_finish(rel, item);
-    if (rel->ordered)
-        cci__rel_open_gate(rel);
+    if (rel->ordered) cci__rel_open_gate(rel);
 }
 
 /* The program or the peer ends the connection: everything pending completes with `status`, in order. */
@@ -4425,8 +4358,7 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
         cci_rel_item_t *item = CCI__CONTAINER(rel->items.next, cci_rel_item_t, node);
         gap |= !(item->flags & CCI__ITEM_DONE) && item->kind != CCI__ITEM_EXTERN;
         /* What the peer has behind a gap that nobody fills any more is not delivered. */
-        if ((gap || !(item->flags & CCI__ITEM_DONE)) && item->status == CCI_SUCCESS)
-            item->status = status;
+        if ((gap || !(item->flags & CCI__ITEM_DONE)) && item->status == CCI_SUCCESS) item->status = status;
         cci__rel_retire(rel, item);
     }
     rel->rma_open = 0;
@@ -4439,8 +4371,7 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
     while (!cci__list_empty(&rel->parts))
         cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
     cci__rel_free_sequences(rel);
-    if (rel->ordered)
-        cci__rel_open_gate(rel);
+    if (rel->ordered) cci__rel_open_gate(rel);
     rel->ack_count = rel->nack_count = rel->ping = 0;
     rel->expire_ns = rel->loss_ns = rel->ack_at_ns = CCI__NEVER;
 }
@@ -4449,8 +4380,8 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
 
 /* Longest time that a peer may need to answer. */
 static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
-    /* Earlier than RFC 9002 by the peer's delay of acknowledgements, which is short here: where one message waits for the
-     * answer to another, half of all losses are known by this time-out alone. */
+    /* Earlier than RFC 9002 by the peer's delay of acknowledgements, which is short here: where one message waits
+     * for the answer to another, half of all losses are known by this time-out alone. */
     uint64_t margin = cci__max64(4 * rel->rttvar_ns, cci__max64(rel->srtt_ns / 8, 200000));
     uint64_t pto = rel->srtt_ns ? rel->srtt_ns + margin + CCI__REL_ACK_DELAY_NS : 100 * CCI__MS;
     return cci__min64(cci__max64(pto, 2 * CCI__MS) << cci__min32(rel->probes, 10), 1000 * CCI__MS);
@@ -4459,16 +4390,16 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
 /* Bytes that may be under way. On a short path all of them may wait in the receiver's queue, where a packet costs up to
  * twice its bytes, and where other peers' packets want room too; besides, what waits there long leaves the cache. */
 static uint64_t cci__rel_limit(const cci_rel_t *rel) {
-    return rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER ? cci__min64(rel->flow.window, rel->peer_window / 8)
-                                                                          : rel->flow.window;
+    return rel->min_rtt_ns < 2 * CCI__MS || rel->min_rtt_ns == CCI__NEVER
+               ? cci__min64(rel->flow.window, rel->peer_window / 8)
+               : rel->flow.window;
 }
 
 /* Writes an ACK of what has arrived into `at`; returns its bytes, 0 if it needs more than `room`. */
 static uint32_t cci__rel_write_ack(cci_rel_t *rel, uint8_t *at, uint32_t room, uint64_t now_ns) {
     uint32_t i = rel->number_count, more = 0, size;
     uint64_t length, delay = (now_ns - cci__min64(rel->largest_ns, now_ns)) / 4000;
-    if (i == 0 || room < 16)
-        return 0;
+    if (i == 0 || room < 16) return 0;
     i--;
     at[0] = CCI__FRAME_ACK;
     cci__store16(at + 2, (uint32_t)cci__min64(delay, 0xffff));
@@ -4479,8 +4410,7 @@ static uint32_t cci__rel_write_ack(cci_rel_t *rel, uint8_t *at, uint32_t room, u
     while (i > 0 && more < CCI__REL_ACK_MORE && 16 + 4 * more + 8 <= room) {
         uint64_t gap = rel->numbers[i].lo - rel->numbers[i - 1].hi;
         length = rel->numbers[i - 1].hi - rel->numbers[i - 1].lo;
-        if (gap > 0xffff || length > 0xffff)
-            break;
+        if (gap > 0xffff || length > 0xffff) break;
         cci__store16(at + 16 + 4 * more, (uint32_t)gap);
         cci__store16(at + 18 + 4 * more, (uint32_t)length);
         more++;
@@ -4488,16 +4418,15 @@ static uint32_t cci__rel_write_ack(cci_rel_t *rel, uint8_t *at, uint32_t room, u
     }
     at[1] = (uint8_t)more;
     size = cci__pad8(16 + 4 * more);
-    if (size > 16 + 4 * more)
-        cci__store32(at + size - 4, 0);
+    if (size > 16 + 4 * more) cci__store32(at + size - 4, 0);
     rel->ack_count = rel->ack_bytes = 0;
     rel->ack_now = 0;
     rel->ack_at_ns = CCI__NEVER;
     return size;
 }
 
-/* Begins a packet: takes a number and puts what is owed (acknowledgement, refusals) in front. `need`: bytes that must still
- * fit; an acknowledgement that would not leave them waits for the next packet. */
+/* Begins a packet: takes a number and puts what is owed (acknowledgement, refusals) in front. `need`: bytes that
+ * must still fit; an acknowledgement that would not leave them waits for the next packet. */
 CCI_API void cci_rel_open_packet(cci_rel_t *rel, cci_rel_packet_t *packet, uint32_t need, uint64_t now_ns) {
     uint32_t room = rel->mtu > CCI_REL_HEADER + need ? rel->mtu - CCI_REL_HEADER - need : 0;
     packet->head_length = CCI_REL_HEADER;
@@ -4514,7 +4443,8 @@ CCI_API void cci_rel_open_packet(cci_rel_t *rel, cci_rel_packet_t *packet, uint3
         room -= 8;
     }
     if (rel->ack_count > 0)
-        packet->head_length += cci__rel_write_ack(rel, packet->head + packet->head_length, cci__min32(room, 80), now_ns);
+        packet->head_length +=
+            cci__rel_write_ack(rel, packet->head + packet->head_length, cci__min32(room, 80), now_ns);
 }
 
 static uint32_t cci__rel_space(const cci_rel_t *rel, const cci_rel_packet_t *packet) {
@@ -4547,8 +4477,7 @@ static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item)
     sent->offset = 0;
     sent->length = sent->fragment = sent->size = 0;
     sent->is_fragment = sent->is_probe = sent->in_flight = 0;
-    if (item)
-        item->pieces++;
+    if (item) item->pieces++;
     return sent;
 }
 
@@ -4561,13 +4490,11 @@ static const uint8_t *cci__rel_frame_at(const cci_rel_item_t *item, uint64_t off
 static uint32_t cci__rel_fit(const cci_rel_item_t *item, uint32_t offset, uint32_t end, uint32_t space) {
     const uint8_t *frame = cci__rel_frame_at(item, offset);
     uint32_t fit = 0;
-    if (end - offset <= space)
-        return end - offset;
+    if (end - offset <= space) return end - offset;
     while (fit < end - offset) {
         uint32_t size = frame[fit] == CCI__FRAME_BULK ? 48u : 8u;
         size += cci__pad8(cci__load16(frame + fit + 2));
-        if (fit + size > space)
-            break;
+        if (fit + size > space) break;
         fit += size;
     }
     return fit;
@@ -4579,21 +4506,19 @@ static uint32_t cci__rel_find_slot(cci_rel_packet_t *packet, const cci_rel_item_
                                    const uint8_t **data) {
     uint32_t within = fragment % item->even;
     uint8_t *slot = item->frames + (size_t)(fragment / item->even) * (item->even + CCI__SLOT_HEAD);
-    if (within == 0 && packet->head_length == CCI_REL_HEADER)
-        packet->head = slot;
+    if (within == 0 && packet->head_length == CCI_REL_HEADER) packet->head = slot;
     *data = slot + CCI__SLOT_HEAD + within;
     return item->even - within;
 }
 
-/* Writes the piece of a message from `fragment` on that fits into the packet, as a FRAGMENT. Fragments are of one size, the
- * last filled up to it. Returns 0 if nothing fits. */
-static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item,
-                                   cci_rel_sent_t *sent, uint32_t offset, uint32_t fragment) {
+/* Writes the piece of a message from `fragment` on that fits into the packet, as a FRAGMENT. Fragments are of one
+ * size, the last filled up to it. Returns 0 if nothing fits. */
+static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent,
+                                   uint32_t offset, uint32_t fragment) {
     const uint8_t *frame = cci__rel_frame_at(item, offset), *data;
     uint32_t space = cci__rel_space(rel, packet), length = cci__load16(frame + 2), rest = length - fragment, even;
     uint8_t *at;
-    if (space < 16 + 64)
-        return 0;
+    if (space < 16 + 64) return 0;
     space = (space - 16) & ~7u;
     if (item->kind == CCI__ITEM_SLOTS) {
         even = cci__min32(cci__rel_find_slot(packet, item, fragment, &data), space);
@@ -4621,14 +4546,14 @@ static int cci__rel_write_fragment(cci_rel_t *rel, cci_rel_packet_t *packet, cci
     return 1;
 }
 
-/* Writes the piece of an item from `offset` (in its message from `fragment`) up to `end` that fits into the packet. Sets
- * sent's range and returns 1, or 0 if nothing fits. */
+/* Writes the piece of an item from `offset` (in its message from `fragment`) up to `end` that fits into the packet.
+ * Sets sent's range and returns 1, or 0 if nothing fits. */
 static int cci__rel_write_run(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent,
                               uint32_t offset, uint32_t fragment, uint32_t end) {
-    uint32_t fit = fragment || item->kind == CCI__ITEM_SLOTS ? 0
-                                                             : cci__rel_fit(item, offset, end, cci__rel_space(rel, packet));
-    if (fit == 0)
-        return cci__rel_write_fragment(rel, packet, item, sent, offset, fragment);
+    uint32_t fit =
+        fragment || item->kind == CCI__ITEM_SLOTS ? 0 : cci__rel_fit(item, offset, end, cci__rel_space(rel, packet));
+    if (fit == 0 && cci__rel_frame_at(item, offset)[0] == CCI__FRAME_BULK) return 0; /* see cci_rel_write() */
+    if (fit == 0) return cci__rel_write_fragment(rel, packet, item, sent, offset, fragment);
     if (item->kind == CCI__ITEM_LENT) {
         memcpy(packet->head + packet->head_length, item->head, 8);
         packet->head_length += 8;
@@ -4648,8 +4573,7 @@ static int cci__rel_write_run(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_
 static int cci__rel_write_segment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent,
                                   uint64_t offset, uint64_t end) {
     uint32_t space = cci__rel_space(rel, packet), length;
-    if (space < 48 + 64)
-        return 0;
+    if (space < 48 + 64) return 0;
     length = (space - 48) & ~7u;
     length = (uint32_t)cci__min64(length, cci__min64(end - offset, 0xfff8));
     cci__rel_write_bulk(packet->head + packet->head_length, &item->bulk, item->first, offset, length);
@@ -4683,8 +4607,8 @@ static void cci__rel_write_taken(const cci_rel_t *rel, cci_rel_packet_t *packet)
     packet->head_length += size;
 }
 
-/* Begins a packet with something of the item, `need` bytes if they fit. An answer that begins in it, or is repeated, takes an
- * acknowledgement along; then less of it may fit. */
+/* Begins a packet with something of the item, `need` bytes if they fit. An answer that begins in it, or is repeated,
+ * takes an acknowledgement along; then less of it may fit. */
 static inline void cci__rel_open_for(cci_rel_t *rel, cci_rel_packet_t *packet, const cci_rel_item_t *item, int begins,
                                      uint32_t need, uint64_t now_ns) {
     if (!(item->flags & CCI__ITEM_ANSWER) || !begins || rel->number_count == 0) {
@@ -4694,8 +4618,7 @@ static inline void cci__rel_open_for(cci_rel_t *rel, cci_rel_packet_t *packet, c
     rel->ack_count += rel->ack_count == 0;
     need = cci__min32(need, cci__rel_answer_limit(rel) - 8u * rel->nack_count) + cci__rel_taken_size(rel);
     cci_rel_open_packet(rel, packet, need, now_ns);
-    if (CCI__UNLIKELY(rel->untold))
-        cci__rel_write_taken(rel, packet);
+    if (CCI__UNLIKELY(rel->untold)) cci__rel_write_taken(rel, packet);
 }
 
 /* Begins an item anew: its records are free afterwards. */
@@ -4709,8 +4632,7 @@ static void cci__rel_restart(cci_rel_t *rel, cci_rel_item_t *item) {
 }
 
 static int cci__rel_is_before(const cci_rel_sent_t *a, const cci_rel_sent_t *b) {
-    if (a->item != b->item)
-        return a->item->first < b->item->first;
+    if (a->item != b->item) return a->item->first < b->item->first;
     return a->offset != b->offset ? a->offset < b->offset : a->fragment < b->fragment;
 }
 
@@ -4718,8 +4640,9 @@ static int cci__rel_is_before(const cci_rel_sent_t *a, const cci_rel_sent_t *b) 
 static cci_list_t *cci__rel_merge(cci_list_t *a, cci_list_t *b) {
     cci_list_t *merged = NULL, **tail = &merged;
     while (a && b) {
-        cci_list_t **from = cci__rel_is_before(CCI__CONTAINER(b, cci_rel_sent_t, node),
-                                               CCI__CONTAINER(a, cci_rel_sent_t, node)) ? &b : &a;
+        cci_list_t **from =
+            cci__rel_is_before(CCI__CONTAINER(b, cci_rel_sent_t, node), CCI__CONTAINER(a, cci_rel_sent_t, node)) ? &b
+                                                                                                                 : &a;
         *tail = *from;
         *from = (*from)->next;
         tail = &(*tail)->next;
@@ -4728,8 +4651,9 @@ static cci_list_t *cci__rel_merge(cci_list_t *a, cci_list_t *b) {
     return merged;
 }
 
-/* Brings what is lost into the order of its sequence numbers: what the receiver needs next, it always has room for. What is
- * too early for it may be refused for long: by turns, at one packet per time-out, nothing would end. Pile i has 2^i packets. */
+/* Brings what is lost into the order of its sequence numbers: what the receiver needs next, it always has room for.
+ * What is too early for it may be refused for long: by turns, at one packet per time-out, nothing would end. Pile i
+ * has 2^i packets. */
 static void cci__rel_sort_lost(cci_rel_t *rel) {
     cci_list_t *piles[32] = {NULL}, *sorted = NULL, *node, *next, *pile;
     uint32_t i;
@@ -4744,8 +4668,7 @@ static void cci__rel_sort_lost(cci_rel_t *rel) {
         }
         piles[i] = pile;
     }
-    for (i = 0; i < 32; i++)
-        sorted = cci__rel_merge(piles[i], sorted);
+    for (i = 0; i < 32; i++) sorted = cci__rel_merge(piles[i], sorted);
     cci__list_init(&rel->lost);
     for (; sorted; sorted = next) {
         next = sorted->next;
@@ -4760,7 +4683,8 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     uint64_t end = sent->offset + sent->length;
     int ok = 1;
     uint32_t frame = item->kind == CCI__ITEM_BULK ? 48 : sent->is_fragment ? 16 : 0;
-    uint32_t most = item->flags & CCI__ITEM_ANSWER ? cci__rel_answer_limit(rel) - 8u * rel->nack_count : rel->mtu - CCI_REL_HEADER;
+    uint32_t most =
+        item->flags & CCI__ITEM_ANSWER ? cci__rel_answer_limit(rel) - 8u * rel->nack_count : rel->mtu - CCI_REL_HEADER;
     if (!(item->flags & CCI__ITEM_VOID) && sent->length > most - frame &&
         (rel->pool->record_free < 2 ||
          !cci__share_for_long(rel->record_count + 1, rel->pool->record_free - 1, rel->pool->record_total))) {
@@ -4825,8 +4749,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
             cci__list_insert(sent->node.next, &rest->node);
         }
     }
-    if (!ok)
-        return 0;
+    if (!ok) return 0;
     rel->pool->retransmitted++;
     cci__list_remove(&sent->node);
     cci__rel_track(rel, packet, sent, now_ns);
@@ -4853,19 +4776,22 @@ static void cci__rel_advance_run(cci_rel_item_t *item, const cci_rel_sent_t *sen
     }
 }
 
-/* Lays out the next piece of a message in SLOTS, whose slot is the packet: only its heads are to be written. 0: something else
- * is in the packet, or the pieces are not what fits into one (the MTU has changed). */
-static inline int cci__rel_write_slot(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent) {
-    uint32_t even = item->even, fragment = item->fragment, length = cci__load16(item->head + 2), rest = length - fragment;
+/* Lays out the next piece of a message in SLOTS, whose slot is the packet: only its heads are to be written. 0:
+ * something else is in the packet, or the pieces are not what fits into one (the MTU has changed). */
+static inline int cci__rel_write_slot(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item,
+                                      cci_rel_sent_t *sent) {
+    uint32_t even = item->even, fragment = item->fragment, length = cci__load16(item->head + 2),
+             rest = length - fragment;
     uint32_t slot = fragment / even, size = rest < even ? rest : even;
     uint8_t *at;
-    if (packet->head_length != CCI_REL_HEADER || slot * even != fragment || even + CCI__SLOT_HEAD > rel->mtu)
-        return 0;
+    if (packet->head_length != CCI_REL_HEADER || slot * even != fragment || even + CCI__SLOT_HEAD > rel->mtu) return 0;
     packet->head = item->frames + (size_t)slot * (even + CCI__SLOT_HEAD);
-    at = cci__rel_frame(packet->head + CCI_REL_HEADER, CCI__FRAME_FRAGMENT, item->head[1], size, cci__load32(item->head + 4));
+    at = cci__rel_frame(packet->head + CCI_REL_HEADER, CCI__FRAME_FRAGMENT, item->head[1], size,
+                        cci__load32(item->head + 4));
     cci__store32(at, fragment);
     cci__store32(at + 4, length);
-    packet->head_length = CCI__SLOT_HEAD + (even - size < 64 ? even : size); /* the next packet of a batch stays aligned */
+    /* the next packet of a batch stays aligned */
+    packet->head_length = CCI__SLOT_HEAD + (even - size < 64 ? even : size);
     sent->fragment = fragment;
     sent->length = size;
     sent->is_fragment = 1;
@@ -4876,8 +4802,7 @@ static inline int cci__rel_write_slot(cci_rel_t *rel, cci_rel_packet_t *packet, 
 static int cci__rel_write_next(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel_item_t *item, cci_rel_sent_t *sent) {
     int all;
     if (item->kind == CCI__ITEM_BULK) {
-        if (!cci__rel_write_segment(rel, packet, item, sent, item->bulk_sent, item->bulk.length))
-            return 0;
+        if (!cci__rel_write_segment(rel, packet, item, sent, item->bulk_sent, item->bulk.length)) return 0;
         item->bulk_sent += sent->length;
         all = item->bulk_sent == item->bulk.length;
     } else {
@@ -4888,13 +4813,12 @@ static int cci__rel_write_next(cci_rel_t *rel, cci_rel_packet_t *packet, cci_rel
         cci__rel_advance_run(item, sent);
         all = item->sent == item->length;
     }
-    if (all)
-        cci__rel_all_sent(item);
+    if (all) cci__rel_all_sent(item);
     return 1;
 }
 
-/* What may leave behind the last piece of an item with no more thought: the next one, if it is a long message or a packet that
- * waits for no company, and nothing else is to be sent. */
+/* What may leave behind the last piece of an item with no more thought: the next one, if it is a long message or a
+ * packet that waits for no company, and nothing else is to be sent. */
 static cci_rel_item_t *cci__rel_next_burst(const cci_rel_t *rel) {
     cci_rel_item_t *item = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
     return &item->queue != &rel->runs &&
@@ -4915,10 +4839,10 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
         return 0;
     }
     sent = cci__rel_new_record(rel, item);
-    if (!sent)
-        return 0;
+    if (!sent) return 0;
     /* full packets of one size: they leave together */
-    cci__rel_open_for(rel, packet, item, item->fragment == 0, is_void ? 16 : (uint32_t)cci__min64(rest, rel->mtu), now_ns);
+    cci__rel_open_for(rel, packet, item, item->fragment == 0, is_void ? 16 : (uint32_t)cci__min64(rest, rel->mtu),
+                      now_ns);
     if (is_void) {
         cci__rel_write_void(packet, item);
         cci__rel_all_sent(item);
@@ -4929,7 +4853,7 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     }
     cci__rel_track(rel, packet, sent, now_ns);
     if (!is_void)
-        rel->burst = !(item->flags & CCI__ITEM_QUEUED)                          ? cci__rel_next_burst(rel)
+        rel->burst = !(item->flags & CCI__ITEM_QUEUED)                       ? cci__rel_next_burst(rel)
                      : item->flags & CCI__ITEM_ANSWER && item->fragment == 0 ? NULL
                                                                              : item;
     return 1;
@@ -4938,23 +4862,18 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
 /* What is to be sent next, NULL if nothing may be. */
 static cci_rel_item_t *cci__rel_next_item(const cci_rel_t *rel) {
     cci_rel_item_t *run = NULL, *bulk = NULL, *held;
-    if (!cci__list_empty(&rel->runs))
-        run = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
-    if (!cci__list_empty(&rel->bulks))
-        bulk = CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue);
+    if (!cci__list_empty(&rel->runs)) run = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
+    if (!cci__list_empty(&rel->bulks)) bulk = CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue);
     if (rel->ordered && bulk && run && bulk->first < run->first && !(run->flags & CCI__ITEM_VOID))
         run = NULL; /* what comes later would only wait at the receiver */
-    if (!run)
-        run = bulk;
+    if (!run) run = bulk;
     if (rel->ordered && run && !cci__list_empty(&rel->held)) {
         held = CCI__CONTAINER(rel->held.next, cci_rel_item_t, queue);
-        if (held->first < run->first)
-            return NULL;
+        if (held->first < run->first) return NULL;
     }
     if (rel->ordered && run && !cci__list_empty(&rel->follows)) {
         held = CCI__CONTAINER(rel->follows.next, cci_rel_item_t, queue);
-        if (held->first < run->first)
-            return NULL;
+        if (held->first < run->first) return NULL;
     }
     return run;
 }
@@ -4964,8 +4883,7 @@ static int cci__rel_output_unreliable(cci_rel_t *rel, cci_rel_packet_t *packet, 
     cci_rel_item_t *item;
     cci_rel_sent_t piece;
     int fits;
-    if (cci__list_empty(&rel->runs))
-        return 0;
+    if (cci__list_empty(&rel->runs)) return 0;
     item = CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue);
     cci_rel_open_packet(rel, packet, rel->mtu, now_ns);
     fits = cci__rel_write_run(rel, packet, item, &piece, item->sent, item->fragment, item->length);
@@ -4997,8 +4915,7 @@ static int cci__rel_output_probe(cci_rel_t *rel, cci_rel_packet_t *packet, uint6
         return 0;
     }
     sent = cci__rel_new_record(rel, NULL);
-    if (!sent)
-        return 0;
+    if (!sent) return 0;
     cci_rel_open_packet(rel, packet, rel->mtu, now_ns);
     memset(packet->head + packet->head_length, 0, 16);
     packet->head[packet->head_length] = CCI__FRAME_PING;
@@ -5013,13 +4930,11 @@ static int cci__rel_output_probe(cci_rel_t *rel, cci_rel_packet_t *packet, uint6
     return 1;
 }
 
-/* Is it time to say what has arrived, if nothing else is to be sent? In a stream of packets that takes a pause of the peer:
- * to acknowledge at each moment without work would cost it a fifth of its time. */
+/* Is it time to say what has arrived, if nothing else is to be sent? In a stream of packets that takes a pause of
+ * the peer: to acknowledge at each moment without work would cost it a fifth of its time. */
 static int cci__rel_ack_is_due(cci_rel_t *rel, int idle, uint64_t now_ns) {
-    if (rel->ack_count == 0)
-        return 0;
-    if (rel->ack_now)
-        return 1;
+    if (rel->ack_count == 0) return 0;
+    if (rel->ack_now) return 1;
     if (now_ns < rel->ack_at_ns &&
         (!idle || (rel->stream_bytes >= CCI__REL_STREAM && now_ns < rel->largest_ns + CCI__REL_SILENCE_NS)))
         return 0;
@@ -5031,16 +4946,14 @@ static int cci__rel_ack_is_due(cci_rel_t *rel, int idle, uint64_t now_ns) {
 static int cci__rel_output_any_lost(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
     while (!cci__list_empty(&rel->lost)) {
         cci_list_t *first = rel->lost.next;
-        if (cci__rel_output_lost(rel, packet, CCI__CONTAINER(first, cci_rel_sent_t, node), now_ns))
-            return 1;
-        if (rel->lost.next == first)
-            break; /* no records */
+        if (cci__rel_output_lost(rel, packet, CCI__CONTAINER(first, cci_rel_sent_t, node), now_ns)) return 1;
+        if (rel->lost.next == first) break; /* no records */
     }
     return 0;
 }
 
-/* Must messages wait, because the peer had no buffer for one? One tries at a time: the next one goes when that is answered, or
- * lost, and a while after it was refused. */
+/* Must messages wait, because the peer had no buffer for one? One tries at a time: the next one goes when that is
+ * answered, or lost, and a while after it was refused. */
 static int cci__rel_messages_wait(const cci_rel_t *rel, uint64_t now_ns) {
     return now_ns < rel->rnr_until_ns || (rel->rnr && rel->ordered && rel->in_flight > 0);
 }
@@ -5048,8 +4961,7 @@ static int cci__rel_messages_wait(const cci_rel_t *rel, uint64_t now_ns) {
 /* The first segment of a write among what is lost, or NULL. */
 static cci_rel_sent_t *cci__rel_lost_write(cci_rel_t *rel) {
     cci_list_t *node;
-    if (!rel->lost_writes)
-        return NULL;
+    if (!rel->lost_writes) return NULL;
     for (node = rel->lost.next; node != &rel->lost; node = node->next)
         if (CCI__CONTAINER(node, cci_rel_sent_t, node)->item->kind == CCI__ITEM_BULK)
             return CCI__CONTAINER(node, cci_rel_sent_t, node);
@@ -5057,20 +4969,19 @@ static cci_rel_sent_t *cci__rel_lost_write(cci_rel_t *rel) {
     return NULL;
 }
 
-/* Unordered, while messages must wait: long writes go on at their own pace, since they need none of the peer's buffers. All of
- * these may be held for messages behind the writes, and be free only when the writes are done. */
+/* Unordered, while messages must wait: long writes go on at their own pace, since they need none of the peer's
+ * buffers. All of these may be held for messages behind the writes, and be free only when the writes are done. */
 static int cci__rel_output_write(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
     cci_rel_sent_t *sent = cci__rel_lost_write(rel);
-    if (sent && (cci__list_empty(&rel->bulks) ||
-                 CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue)->first >= sent->item->first) &&
+    if (sent &&
+        (cci__list_empty(&rel->bulks) ||
+         CCI__CONTAINER(rel->bulks.next, cci_rel_item_t, queue)->first >= sent->item->first) &&
         cci__rel_output_lost(rel, packet, sent, now_ns))
         return 1;
     while (!cci__list_empty(&rel->bulks)) {
         cci_list_t *first = rel->bulks.next;
-        if (cci__rel_output_item(rel, packet, CCI__CONTAINER(first, cci_rel_item_t, queue), now_ns))
-            return 1;
-        if (rel->bulks.next == first)
-            break; /* no records */
+        if (cci__rel_output_item(rel, packet, CCI__CONTAINER(first, cci_rel_item_t, queue), now_ns)) return 1;
+        if (rel->bulks.next == first) break; /* no records */
     }
     sent = cci__rel_lost_write(rel); /* it has a record */
     return sent && cci__rel_output_lost(rel, packet, sent, now_ns);
@@ -5089,25 +5000,19 @@ static int cci__rel_output_reliable(cci_rel_t *rel, cci_rel_packet_t *packet, in
     cci_rel_item_t *item;
     int older;
     int wait = cci__rel_messages_wait(rel, now_ns);
-    if (CCI__UNLIKELY(wait) && rel->ordered)
-        return 0;
-    if (CCI__UNLIKELY(rel->shuffled))
-        cci__rel_sort_lost(rel);
-    if (CCI__UNLIKELY(wait))
-        return cci__rel_output_write(rel, packet, now_ns);
+    if (CCI__UNLIKELY(wait) && rel->ordered) return 0;
+    if (CCI__UNLIKELY(rel->shuffled)) cci__rel_sort_lost(rel);
+    if (CCI__UNLIKELY(wait)) return cci__rel_output_write(rel, packet, now_ns);
     older = !cci__list_empty(&rel->lost) && cci__rel_queue_is_older(rel);
-    if (!older && cci__rel_output_any_lost(rel, packet, now_ns))
-        return 1;
+    if (!older && cci__rel_output_any_lost(rel, packet, now_ns)) return 1;
     while ((item = cci__rel_next_item(rel)) != NULL) {
         /* A small packet waits for company while others are on their way, but not for long. */
         if (item->kind == CCI__ITEM_RUN && rel->in_flight > 0 && !idle && now_ns < item->since_ns + CCI__REL_NAGLE_NS &&
             item->length - item->sent < (rel->mtu - CCI_REL_HEADER) / 4 * 3 && item->queue.next == &rel->runs &&
             !(item->flags & CCI__ITEM_VOID))
             break;
-        if (cci__rel_output_item(rel, packet, item, now_ns))
-            return 1;
-        if (cci__rel_next_item(rel) == item)
-            break; /* no records */
+        if (cci__rel_output_item(rel, packet, item, now_ns)) return 1;
+        if (cci__rel_next_item(rel) == item) break; /* no records */
     }
     return older && cci__rel_output_any_lost(rel, packet, now_ns);
 }
@@ -5120,8 +5025,7 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
         cci__rel_output_probe(rel, packet, now_ns))
         return 1;
     if (!rel->reliable) {
-        if (cci__rel_output_unreliable(rel, packet, now_ns))
-            return 1;
+        if (cci__rel_output_unreliable(rel, packet, now_ns)) return 1;
     } else if ((rel->in_flight == 0 || rel->in_flight + rel->mtu <= cci__rel_limit(rel)) &&
                (now_ns >= rel->pace_ns || rel->in_flight == 0) && cci__rel_output_reliable(rel, packet, idle, now_ns)) {
         if (CCI__UNLIKELY(rel->rnr) && !rel->ordered && packet->sent->item->kind != CCI__ITEM_BULK)
@@ -5152,9 +5056,9 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
     return 0;
 }
 
-/* After cci_rel_output() made a packet and before any other call: makes the next one if it carries just the next piece of
- * the same write or message, or one of the next like it, which costs less than to look at all there is. Returns 0 if there is
- * more to be thought of. */
+/* After cci_rel_output() made a packet and before any other call: makes the next one if it carries just the next
+ * piece of the same write or message, or one of the next like it, which costs less than to look at all there is.
+ * Returns 0 if there is more to be thought of. */
 CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64_t now_ns) {
     cci_rel_item_t *item = rel->burst;
     cci_rel_sent_t *sent;
@@ -5162,8 +5066,7 @@ CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
         rel->in_flight + rel->mtu > cci__rel_limit(rel))
         return 0;
     sent = cci__rel_new_record(rel, item);
-    if (!sent)
-        return 0;
+    if (!sent) return 0;
     packet->head_length = CCI_REL_HEADER;
     packet->body = NULL;
     packet->body_length = packet->pad_length = 0;
@@ -5175,8 +5078,7 @@ CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
         return 0;
     }
     cci__rel_track(rel, packet, sent, now_ns);
-    if (!(item->flags & CCI__ITEM_QUEUED))
-        rel->burst = cci__rel_next_burst(rel);
+    if (!(item->flags & CCI__ITEM_QUEUED)) rel->burst = cci__rel_next_burst(rel);
     return 1;
 }
 
@@ -5184,16 +5086,15 @@ CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
 
 static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t sample_ns, uint64_t delay_ns, uint64_t now_ns) {
     rel->min_rtt_ns = cci__min64(rel->min_rtt_ns, sample_ns);
-    if (sample_ns > rel->min_rtt_ns + delay_ns)
-        sample_ns -= delay_ns;
+    if (sample_ns > rel->min_rtt_ns + delay_ns) sample_ns -= delay_ns;
     cci__flow_sample(&rel->flow, sample_ns, now_ns);
     if (rel->srtt_ns == 0) {
         rel->srtt_ns = cci__max64(sample_ns, 1);
         rel->rttvar_ns = sample_ns / 2;
         return;
     }
-    rel->rttvar_ns = (3 * rel->rttvar_ns +
-                      (rel->srtt_ns > sample_ns ? rel->srtt_ns - sample_ns : sample_ns - rel->srtt_ns)) / 4;
+    rel->rttvar_ns =
+        (3 * rel->rttvar_ns + (rel->srtt_ns > sample_ns ? rel->srtt_ns - sample_ns : sample_ns - rel->srtt_ns)) / 4;
     rel->srtt_ns = cci__max64((7 * rel->srtt_ns + sample_ns) / 8, 1);
 }
 
@@ -5208,8 +5109,7 @@ static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns
             rel->flow.window = cci__max64(rel->flow.window, 4 * (uint64_t)rel->mtu);
         }
     }
-    if (sent->size > rel->pool->base_mtu)
-        rel->large_lost = 0;
+    if (sent->size > rel->pool->base_mtu) rel->large_lost = 0;
     if (item) {
         item->since_ns = now_ns;
         rel->progress_ns = now_ns;
@@ -5220,8 +5120,7 @@ static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns
         }
     }
     cci__rel_free_record(rel, sent);
-    if (item && --item->pieces == 0 && (item->flags & CCI__ITEM_SENT))
-        cci__rel_finish(rel, item);
+    if (item && --item->pieces == 0 && (item->flags & CCI__ITEM_SENT)) cci__rel_finish(rel, item);
 }
 
 /* The packet is taken to be lost: what it carried will be sent again. */
@@ -5237,8 +5136,7 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
         cci__rel_free_record(rel, sent);
         return;
     }
-    if (sent->in_flight)
-        rel->in_flight -= sent->size;
+    if (sent->in_flight) rel->in_flight -= sent->size;
     sent->in_flight = 0;
     rel->lost_writes |= sent->item->kind == CCI__ITEM_BULK;
     cci__list_remove(&sent->node);
@@ -5255,8 +5153,8 @@ static void cci__rel_shrink(cci_rel_t *rel) {
 
 /* Looks for packets that were sent well before one that has arrived [RFC 9002 6.1]. */
 static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
-    uint64_t wait_ns = cci__max64(cci__max64(rel->srtt_ns, rel->min_rtt_ns == CCI__NEVER ? 0 : rel->min_rtt_ns) * 9 / 8,
-                                  CCI__MS);
+    uint64_t wait_ns =
+        cci__max64(cci__max64(rel->srtt_ns, rel->min_rtt_ns == CCI__NEVER ? 0 : rel->min_rtt_ns) * 9 / 8, CCI__MS);
     cci_list_t *node = rel->flight.next, *next;
     uint64_t congested = 0, lost_ns = 0;
     uint32_t large = 0, lost_bytes = 0;
@@ -5264,8 +5162,7 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
     for (; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
-        if (sent->number >= rel->largest_acked)
-            break;
+        if (sent->number >= rel->largest_acked) break;
         if (sent->number + 3 <= rel->largest_acked || sent->time_ns + wait_ns <= now_ns) {
             if (!sent->is_probe) {
                 congested = sent->number + 1;
@@ -5278,8 +5175,7 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
             rel->loss_ns = cci__min64(rel->loss_ns, sent->time_ns + wait_ns);
         }
     }
-    if (lost_bytes > 0)
-        cci__flow_lost(&rel->flow, rel->pool->congestion, lost_bytes, lost_ns, rel->mtu, now_ns);
+    if (lost_bytes > 0) cci__flow_lost(&rel->flow, rel->pool->congestion, lost_bytes, lost_ns, rel->mtu, now_ns);
     if (congested > rel->recovery_number) { /* once for each window */
         rel->recovery_number = rel->next_number;
         rel->large_lost += large;
@@ -5288,35 +5184,31 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
     }
 }
 
-/* Reads an ACK of `length` bytes at most into its ranges, the highest first; returns how many, 0 if it is malformed or names
- * what was never sent: `next_number` and above. */
+/* Reads an ACK of `length` bytes at most into its ranges, the highest first; returns how many, 0 if it is malformed
+ * or names what was never sent: `next_number` and above. */
 static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64_t next_number,
                                    cci_range_t range[CCI__REL_ACK_MORE + 1]) {
     uint32_t more = frame[1], i;
     uint64_t largest, first;
-    if (more > CCI__REL_ACK_MORE || cci__pad8(16 + 4 * more) > length)
-        return 0;
+    if (more > CCI__REL_ACK_MORE || cci__pad8(16 + 4 * more) > length) return 0;
     largest = cci__expand32(cci__load32(frame + 4), next_number);
     first = cci__load32(frame + 8);
-    if (largest >= next_number || first == 0 || first > largest + 1)
-        return 0;
+    if (largest >= next_number || first == 0 || first > largest + 1) return 0;
     range[0].hi = largest + 1;
     range[0].lo = range[0].hi - first;
     for (i = 1; i <= more; i++) {
         uint64_t gap = cci__load16(frame + 12 + 4 * i), span = cci__load16(frame + 14 + 4 * i);
-        if (gap == 0 || span == 0 || gap + span > range[i - 1].lo)
-            return 0;
+        if (gap == 0 || span == 0 || gap + span > range[i - 1].lo) return 0;
         range[i].hi = range[i - 1].lo - gap;
         range[i].lo = range[i].hi - span;
     }
     return more + 1;
 }
 
-/* The peer has all of the item, though it may have named no packet of it: of what was sent more than once, only the last number
- * is known. Returns 1 if that was news; then others may have come to their end with it. */
+/* The peer has all of the item, though it may have named no packet of it: of what was sent more than once, only the
+ * last number is known. Returns 1 if that was news; then others may have come to their end with it. */
 static int cci__rel_has_all(cci_rel_t *rel, cci_rel_item_t *item, uint64_t now_ns) {
-    if (item->kind == CCI__ITEM_EXTERN || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_VOID | CCI__ITEM_HELD)))
-        return 0;
+    if (item->kind == CCI__ITEM_EXTERN || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_VOID | CCI__ITEM_HELD))) return 0;
     rel->progress_ns = now_ns;
     cci__rel_forget_pieces(rel, item);
     cci__list_remove(&item->queue);
@@ -5325,16 +5217,15 @@ static int cci__rel_has_all(cci_rel_t *rel, cci_rel_item_t *item, uint64_t now_n
     return 1;
 }
 
-/* The same for items from `from` on that are not the first: behind reads, which may be many, others wait. The last ones that
- * are below `expected` are looked for from behind, since those below `from` have had their end. */
+/* The same for items from `from` on that are not the first: behind reads, which may be many, others wait. The last
+ * ones that are below `expected` are looked for from behind, since those below `from` have had their end. */
 static void cci__rel_taken_behind(cci_rel_t *rel, uint64_t from, uint64_t expected, uint64_t now_ns) {
     cci_list_t *node = rel->items.prev;
     while (node != &rel->items) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         int is_rma = (item->flags & CCI__ITEM_RMA) != 0;
         node = node->prev;
-        if (item->first + item->count <= from && item->kind != CCI__ITEM_EXTERN)
-            return;
+        if (item->first + item->count <= from && item->kind != CCI__ITEM_EXTERN) return;
         if (item->first + item->count <= expected && cci__rel_has_all(rel, item, now_ns) && is_rma)
             node = rel->items.prev; /* with the end of a fence others may have come to theirs */
     }
@@ -5343,24 +5234,21 @@ static void cci__rel_taken_behind(cci_rel_t *rel, uint64_t from, uint64_t expect
 /* The peer has taken all sequence numbers below `expected`. */
 static void cci__rel_taken(cci_rel_t *rel, uint64_t expected, uint64_t now_ns) {
     uint64_t from = rel->taken;
-    if (CCI__UNLIKELY(!rel->reliable || expected > rel->next_sequence))
-        return; /* it was never told of these */
+    if (CCI__UNLIKELY(!rel->reliable || expected > rel->next_sequence)) return; /* it was never told of these */
     rel->taken = cci__max64(from, expected);
     while (!cci__list_empty(&rel->items)) {
         cci_rel_item_t *item = CCI__CONTAINER(rel->items.next, cci_rel_item_t, node);
         if (CCI__LIKELY(item->first + item->count > expected)) {
-            if (CCI__UNLIKELY(item->first < expected))
-                cci__rel_complete_first(rel, item);
+            if (CCI__UNLIKELY(item->first < expected)) cci__rel_complete_first(rel, item);
             return;
         }
-        if (!cci__rel_has_all(rel, item, now_ns))
-            break;
+        if (!cci__rel_has_all(rel, item, now_ns)) break;
     }
-    if (CCI__UNLIKELY(expected > from))
-        cci__rel_taken_behind(rel, from, expected, now_ns);
+    if (CCI__UNLIKELY(expected > from)) cci__rel_taken_behind(rel, from, expected, now_ns);
 }
 
-/* Completes the messages of an item that are in [lo, hi): the item went in several packets, and others of it may be missing. */
+/* Completes the messages of an item that are in [lo, hi): the item went in several packets, and others of it may be
+ * missing. */
 static void cci__rel_complete_some(cci_rel_t *rel, cci_rel_item_t *item, uint64_t lo, uint64_t hi) {
     cci_rel_link_t **at = &item->ops;
     while (*at) {
@@ -5370,10 +5258,19 @@ static void cci__rel_complete_some(cci_rel_t *rel, cci_rel_item_t *item, uint64_
             continue;
         }
         *at = link->next;
-        if (--link->op->parts == 0)
-            rel->pool->sink->complete(rel->user, link->op);
+        if (--link->op->parts == 0) rel->pool->sink->complete(rel->user, link->op);
     }
     item->ops_tail = at;
+}
+
+/* Completes what a TAKEN's ranges from `i` on name of an item, which are not all of it. */
+static void cci__rel_complete_named(cci_rel_t *rel, cci_rel_item_t *item, const uint8_t *frame, uint32_t i,
+                                    uint64_t base) {
+    for (; i < frame[1] && !(item->flags & CCI__ITEM_VOID); i++) {
+        uint64_t lo = base + cci__load16(frame + 8 + 4 * i), hi = base + cci__load16(frame + 10 + 4 * i);
+        if (lo >= item->first + item->count || hi > rel->next_sequence) return;
+        if (item->first < hi) cci__rel_complete_some(rel, item, lo, hi);
+    }
 }
 
 /* Unordered, a TAKEN that is sound: what it names has been delivered. */
@@ -5385,16 +5282,14 @@ static void cci__rel_input_taken(cci_rel_t *rel, const uint8_t *frame, uint64_t 
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         lo = base + cci__load16(frame + 8 + 4 * i);
         hi = base + cci__load16(frame + 10 + 4 * i);
-        if (hi > rel->next_sequence)
-            return;
+        if (hi > rel->next_sequence) return;
         if (hi <= item->first) {
             i++;
             continue;
         }
         node = node->next;
         if (item->first < lo || item->first + item->count > hi) {
-            if (item->first < hi && lo < item->first + item->count && !(item->flags & CCI__ITEM_VOID))
-                cci__rel_complete_some(rel, item, lo, hi);
+            cci__rel_complete_named(rel, item, frame, i, base);
         } else if ((item->flags & CCI__ITEM_RMA) != 0 && cci__rel_has_all(rel, item, now_ns)) {
             node = rel->items.next; /* others may have come to their end with it */
             i = 0;
@@ -5411,19 +5306,15 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
     int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->flow.window;
     uint64_t largest, sent_ns = 0;
     cci_list_t *node;
-    if (count == 0)
-        return 0;
+    if (count == 0) return 0;
     largest = range[0].hi - 1;
     node = rel->flight.next;
     while (node != &rel->flight) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
-        if (sent->number > largest)
-            break;
+        if (sent->number > largest) break;
         node = node->next;
-        while (count > 1 && sent->number >= range[count - 1].hi)
-            count--;
-        if (sent->number < range[count - 1].lo || sent->number >= range[count - 1].hi)
-            continue;
+        while (count > 1 && sent->number >= range[count - 1].hi) count--;
+        if (sent->number < range[count - 1].lo || sent->number >= range[count - 1].hi) continue;
         if (sent->number == largest && now_ns > sent->time_ns)
             cci__rel_sample_rtt(rel, now_ns - sent->time_ns, (uint64_t)cci__load16(frame + 2) * 4000, now_ns);
         rel->largest_acked = cci__max64(rel->largest_acked, sent->number);
@@ -5436,21 +5327,20 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         cci__rel_acked(rel, sent, now_ns);
     }
     cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
-    if (newly > 0)
-        cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
+    if (newly > 0) cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
     cci__rel_detect_loss(rel, now_ns);
     return 1;
 }
 
-/* The peer could not take a message for want of buffers: the packets that carry it and what follows come again later. */
+/* The peer could not take a message for want of buffers: the packets that carry it and what follows come again
+ * later. */
 static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
     cci_list_t *node, *next;
     rel->rnr = 1;
     rel->rnr_sequence = sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
     rel->rnr_until_ns = now_ns + rel->rnr_delay_ns;
-    if (rel->overdue_ns)
-        rel->expire_ns = now_ns; /* that was the last try */
+    if (rel->overdue_ns) rel->expire_ns = now_ns; /* that was the last try */
     for (node = rel->flight.next; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
@@ -5467,21 +5357,17 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         uint32_t at = 0;
         cci_rel_link_t *link;
-        if (sequence - item->first >= item->count || (item->flags & (CCI__ITEM_VOID | CCI__ITEM_DONE)))
-            continue;
+        if (sequence - item->first >= item->count || (item->flags & (CCI__ITEM_VOID | CCI__ITEM_DONE))) continue;
         if (item->kind == CCI__ITEM_BULK) {
             cci__rel_withdraw(rel, item, status);
             return;
         }
-        if (item->kind != CCI__ITEM_RUN)
-            return;
+        if (item->kind != CCI__ITEM_RUN) return;
         while (at < item->length && cci__load32(item->frames + at + 4) != (uint32_t)sequence)
             at += (item->frames[at] == CCI__FRAME_BULK ? 48u : 8u) + cci__pad8(cci__load16(item->frames + at + 2));
-        if (at >= item->length || item->frames[at] != CCI__FRAME_BULK)
-            return;
+        if (at >= item->length || item->frames[at] != CCI__FRAME_BULK) return;
         for (link = item->ops; link; link = link->next)
-            if (link->sequence == sequence)
-                link->op->status = status;
+            if (link->sequence == sequence) link->op->status = status;
         item->frames[at] = CCI__FRAME_SKIP;
         cci__store16(item->frames + at + 2, 40u + cci__pad8(cci__load16(item->frames + at + 2)));
         at += 8 + cci__pad8(cci__load16(item->frames + at + 2));
@@ -5490,8 +5376,7 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
         for (node = rel->flight.next; node != &rel->flight; node = next) {
             cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
             next = node->next;
-            if (sent->item == item)
-                cci__rel_lost(rel, sent);
+            if (sent->item == item) cci__rel_lost(rel, sent);
         }
         return;
     }
@@ -5522,26 +5407,25 @@ static void cci__rel_deliver(cci_rel_t *rel, cci_rel_run_t *run) {
     if (rel->reliable) { /* what the program issues from now on may answer it */
         rel->unsure = 1;
         rel->run_limit = 0;
-        if (!rel->ordered)
-            rel->by.unsure_from = rel->next_number;
+        if (!rel->ordered) rel->by.unsure_from = rel->next_number;
     }
     rel->pool->sink->deliver(rel->user, run);
 }
 
-/* Ordered: does the completion of something that the peer has, up to sequence number `taken`, wait for a remote read? */
+/* Ordered: does the completion of something that the peer has, up to sequence number `taken`, wait for a remote
+ * read? */
 static inline int cci__rel_is_behind_read(const cci_rel_t *rel, uint64_t taken) {
     const cci_rel_item_t *item = CCI__CONTAINER(rel->items.next, const cci_rel_item_t, node);
     return !cci__list_empty(&rel->items) && item->kind == CCI__ITEM_EXTERN && item->first < taken;
 }
 
-/* Ordered: the next run waits for completions that come before it. It has its place in the order, so in the place of its sequence
- * number stands what must complete. */
+/* Ordered: the next run waits for completions that come before it. It has its place in the order, so in the place of
+ * its sequence number stands what must complete. */
 static void cci__rel_gate(cci_rel_t *rel, cci_rel_run_t *run) {
     cci_rel_run_t *last = rel->by.gated;
     cci__store32((uint8_t *)run + run->begin + 4, (uint32_t)rel->taken);
     run->next = last ? last->next : run;
-    if (last)
-        last->next = run;
+    if (last) last->next = run;
     rel->by.gated = run;
 }
 
@@ -5557,25 +5441,22 @@ static inline void cci__rel_deliver_ordered(cci_rel_t *rel, cci_rel_run_t *run) 
 static void cci__rel_open_gate(cci_rel_t *rel) {
     while (rel->by.gated) {
         cci_rel_run_t *last = rel->by.gated, *first = last->next;
-        if (cci__rel_is_behind_read(rel, cci__expand32(CCI__RUN_SEQUENCE(first), rel->taken)))
-            return;
+        if (cci__rel_is_behind_read(rel, cci__expand32(CCI__RUN_SEQUENCE(first), rel->taken))) return;
         last->next = first->next;
-        if (first == last)
-            rel->by.gated = NULL;
+        if (first == last) rel->by.gated = NULL;
         cci__rel_deliver(rel, first);
     }
 }
 
 /* Unordered: whether a packet can say that [first, last) has been delivered. */
 static int cci__rel_can_tell(const cci_rel_t *rel, uint64_t first, uint64_t last) {
-    return first <= rel->expected ||
-           (last - rel->expected <= 0xffff &&
-            (rel->untold == 0 ||
-             cci__ranges_fit(rel->sequences + CCI__REL_SEQUENCES, rel->untold, CCI__REL_UNTOLD, first, last)));
+    return first <= rel->expected || (last - rel->expected <= 0xffff &&
+                                      (rel->untold == 0 || cci__ranges_fit(rel->sequences + CCI__REL_SEQUENCES,
+                                                                           rel->untold, CCI__REL_UNTOLD, first, last)));
 }
 
-/* Unordered: a run is delivered, whose numbers from `first` on have been taken. Where its first message comes behind a write, the
- * peer is to know of that, too. */
+/* Unordered: a run is delivered, whose numbers from `first` on have been taken. Where its first message comes behind
+ * a write, the peer is to know of that, too. */
 static void cci__rel_deliver_unordered(cci_rel_t *rel, cci_rel_run_t *run, uint64_t first) {
     uint64_t last = first + run->count;
     uint32_t untold = rel->untold;
@@ -5600,17 +5481,14 @@ static void cci__rel_advance(cci_rel_t *rel) {
                 rel->pool->sink->drop(rel->user, run->buffer);
                 continue;
             }
-            for (; first < rel->expected; first++)
-                cci_rel_run_skip(run);
+            for (; first < rel->expected; first++) cci_rel_run_skip(run);
             rel->expected += run->count;
             cci__rel_deliver_ordered(rel, run);
             continue;
         }
-        if (cci__list_empty(&rel->parts))
-            return;
+        if (cci__list_empty(&rel->parts)) return;
         part = CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node);
-        if (part->first > rel->expected || (part->first == rel->expected && !part->complete))
-            return;
+        if (part->first > rel->expected || (part->first == rel->expected && !part->complete)) return;
         if (part->first == rel->expected && part->buffer) {
             run = (cci_rel_run_t *)(void *)part->memory;
             part->buffer = NULL; /* the reference goes with the run */
@@ -5628,29 +5506,26 @@ static void cci__rel_advance(cci_rel_t *rel) {
 static int cci__rel_have(const cci_rel_t *rel, uint64_t lo, uint64_t hi) {
     if (hi <= rel->expected || hi < lo) /* or from before the first */
         return CCI__RANGE_OLD;
-    if (lo < rel->expected)
-        return CCI__RANGE_MIXED;
+    if (lo < rel->expected) return CCI__RANGE_MIXED;
     return cci__ranges_test(rel->sequences, rel->sequence_count, lo, hi);
 }
 
 /* Whether sequence numbers that came too early can be remembered. */
 static int cci__rel_room_for(cci_rel_t *rel, uint64_t lo, uint64_t hi) {
     return rel->ordered || lo <= rel->expected ||
-           cci__rel_gaps_fit(rel, &rel->sequences, rel->sequence_count, &rel->sequence_capacity, CCI__REL_SEQUENCES, lo, hi);
+           cci__rel_gaps_fit(rel, &rel->sequences, rel->sequence_count, &rel->sequence_capacity, CCI__REL_SEQUENCES, lo,
+                             hi);
 }
 
 /* Unordered: [lo, hi) has been taken. 0 if that can't be remembered. */
 static int cci__rel_take(cci_rel_t *rel, uint64_t lo, uint64_t hi) {
     lo = cci__max64(lo, rel->expected);
-    if (hi <= lo)
-        return 1;
+    if (hi <= lo) return 1;
     if (lo > rel->expected) {
-        if (!cci__rel_room_for(rel, lo, hi))
-            return 0;
+        if (!cci__rel_room_for(rel, lo, hi)) return 0;
         (void)cci__ranges_add(rel->sequences, &rel->sequence_count, rel->sequence_capacity, lo, hi);
     }
-    if (lo == rel->expected)
-        rel->expected = hi;
+    if (lo == rel->expected) rel->expected = hi;
     while (rel->sequence_count > 0 && rel->sequences[0].lo <= rel->expected) {
         rel->expected = cci__max64(rel->expected, rel->sequences[0].hi);
         memmove(rel->sequences, rel->sequences + 1, --rel->sequence_count * sizeof rel->sequences[0]);
@@ -5658,13 +5533,12 @@ static int cci__rel_take(cci_rel_t *rel, uint64_t lo, uint64_t hi) {
     while (rel->untold > 0 && rel->sequences[CCI__REL_SEQUENCES].hi <= rel->expected)
         memmove(rel->sequences + CCI__REL_SEQUENCES, rel->sequences + CCI__REL_SEQUENCES + 1,
                 --rel->untold * sizeof rel->sequences[0]);
-    if (rel->sequence_count == 0)
-        cci__rel_free_sequences(rel);
+    if (rel->sequence_count == 0) cci__rel_free_sequences(rel);
     return 1;
 }
 
-/* Unordered: must a run that begins with number `first` wait: for the number before it, or since no packet could say that it has
- * been delivered? */
+/* Unordered: must a run that begins with number `first` wait: for the number before it, or since no packet could say
+ * that it has been delivered? */
 static int cci__rel_must_wait(const cci_rel_t *rel, const uint8_t *frame, uint64_t first, uint64_t last) {
     int after = frame[1] & CCI__FRAME_AFTER;
     return (after && cci__rel_have(rel, first - 1, first) != CCI__RANGE_OLD) ||
@@ -5693,8 +5567,7 @@ static void cci__rel_drop_parts(cci_rel_t *rel, uint64_t first, uint64_t last) {
     for (node = rel->parts.next; node != &rel->parts; node = next) {
         cci_rel_part_t *part = CCI__CONTAINER(node, cci_rel_part_t, node);
         next = node->next;
-        if (part->first >= first && part->first < last)
-            cci__rel_free_part(rel, part);
+        if (part->first >= first && part->first < last) cci__rel_free_part(rel, part);
     }
 }
 
@@ -5705,15 +5578,13 @@ enum { CCI__TAKEN, CCI__REFUSED };
 static int cci__rel_place_frame(cci_rel_t *rel, const uint8_t *frame, int check_only) {
     cci_rel_bulk_t target;
     int status;
-    if (frame[0] != CCI__FRAME_BULK)
-        return 1;
+    if (frame[0] != CCI__FRAME_BULK) return 1;
     target.key = cci__load64(frame + 8);
     target.region = cci__load32(frame + 16);
     target.remote_offset = cci__load64(frame + 24);
     target.length = cci__load64(frame + 40);
     status = rel->pool->sink->place(rel->user, &target, 0, check_only ? NULL : frame + 48, cci__load16(frame + 2));
-    if (status == CCI_SUCCESS)
-        return 1;
+    if (status == CCI_SUCCESS) return 1;
     cci__rel_nack(rel, cci__load32(frame + 4), status);
     return 0;
 }
@@ -5721,14 +5592,13 @@ static int cci__rel_place_frame(cci_rel_t *rel, const uint8_t *frame, int check_
 /* The same for all of a run's `count` frames but the first `skip`. */
 static int cci__rel_place_run(cci_rel_t *rel, const uint8_t *frame, uint32_t count, uint64_t skip, int check_only) {
     for (;;) CCI__LOOP(place_run) {
-        if (skip > 0)
-            skip--;
-        else if (!cci__rel_place_frame(rel, frame, check_only))
-            return 0;
-        if (--count == 0)
-            return 1;
-        frame += cci_rel_frame_size(frame); /* never behind the last: it need not be padded */
-    }
+            if (skip > 0)
+                skip--;
+            else if (!cci__rel_place_frame(rel, frame, check_only))
+                return 0;
+            if (--count == 0) return 1;
+            frame += cci_rel_frame_size(frame); /* never behind the last: it need not be padded */
+        }
 }
 
 /* Is the message that is needed next arriving in pieces? The rest of it needs no more memory. */
@@ -5740,24 +5610,23 @@ static int cci__rel_has_due_part(const cci_rel_t *rel) {
 static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make);
 static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, uint32_t length);
 
-/* No buffer is free for a message that has come whole, but pieces of it had come before, and have one: there is room for
- * all of it. `frame`: the first of a run, which begins with sequence number `first` and of which `skip` are not wanted. */
+/* No buffer is free for a message that has come whole, but pieces of it had come before, and have one: there is room
+ * for all of it. `frame`: the first of a run, which begins with sequence number `first` and of which `skip` are not
+ * wanted. */
 static int cci__rel_complete_part(cci_rel_t *rel, const uint8_t *frame, uint64_t first, uint64_t skip) {
     uint32_t length;
     cci_rel_part_t *part = cci__rel_part(rel, first + skip, 0);
-    for (; part && skip > 0; skip--)
-        frame += cci_rel_frame_size(frame);
+    for (; part && skip > 0; skip--) frame += cci_rel_frame_size(frame);
     length = cci__load16(frame + 2);
-    if (!part || frame[0] != CCI__FRAME_MESSAGE || !part->buffer || part->complete || part->total != length)
-        return 0;
+    if (!part || frame[0] != CCI__FRAME_MESSAGE || !part->buffer || part->complete || part->total != length) return 0;
     memcpy(part->memory + CCI_REL_HEADER + 8, frame + 8, length);
     (void)cci__rel_fill(rel, part, 0, length);
     return 1;
 }
 
 /* Takes a packet's run of messages: `count` frames from `begin` to `end` in the packet at `bytes`. */
-static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, uint32_t end, uint32_t count, int has_bulk,
-                              void *buffer) {
+static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, uint32_t end, uint32_t count,
+                              int has_bulk, void *buffer) {
     uint64_t first = cci__expand32(cci__load32(bytes + begin + 4), rel->expected), last = first + count, skip = 0;
     cci_rel_run_t *run = (cci_rel_run_t *)(void *)bytes, **at = &rel->early;
     int in_order, have, waits = 0;
@@ -5767,22 +5636,19 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
         in_order = 1;
     } else {
         have = cci__rel_have(rel, first, last);
-        if (have == CCI__RANGE_OLD)
-            return CCI__TAKEN; /* once more; it only wants its acknowledgement */
+        if (have == CCI__RANGE_OLD) return CCI__TAKEN; /* once more; it only wants its acknowledgement */
         if (CCI__UNLIKELY(rel->leaving)) {
             rel->leaving = 2;
             return CCI__REFUSED;
         }
         if (have == CCI__RANGE_MIXED) {
-            if (first >= rel->expected ||
-                (!rel->ordered && cci__ranges_test(rel->sequences, rel->sequence_count, rel->expected, last) !=
-                                      CCI__RANGE_NEW))
+            if (first >= rel->expected || (!rel->ordered && cci__ranges_test(rel->sequences, rel->sequence_count,
+                                                                             rel->expected, last) != CCI__RANGE_NEW))
                 return CCI__REFUSED;
             skip = rel->expected - first; /* its beginning was withdrawn or came in another packet */
         }
         in_order = first <= rel->expected;
-        if (!rel->ordered && !in_order)
-            waits = cci__rel_must_wait(rel, bytes + begin, first, last);
+        if (!rel->ordered && !in_order) waits = cci__rel_must_wait(rel, bytes + begin, first, last);
         if (rel->ordered && !in_order) {
             if (rel->early && rel->early_last && /* mostly behind all others */
                 cci__expand32(CCI__RUN_SEQUENCE(rel->early_last), rel->expected) + rel->early_last->count <= first)
@@ -5795,41 +5661,33 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
                            ? CCI__TAKEN
                            : CCI__REFUSED;
         }
-        if (has_bulk && !cci__rel_place_run(rel, bytes + begin, count, skip, 1))
-            return CCI__REFUSED;
-        if (!cci__rel_room_for(rel, first, last))
-            return CCI__REFUSED;
+        if (has_bulk && !cci__rel_place_run(rel, bytes + begin, count, skip, 1)) return CCI__REFUSED;
+        if (!cci__rel_room_for(rel, first, last)) return CCI__REFUSED;
         if (!rel->pool->sink->keep(rel->user, buffer, in_order || (!rel->ordered && !waits))) {
-            if (cci__rel_complete_part(rel, bytes + begin, first, skip) && count == skip + 1)
-                return CCI__TAKEN;
-            if (in_order || !rel->ordered)
-                cci__rel_nack(rel, cci__max64(first, rel->expected), CCI_ERR_RNR);
+            if (cci__rel_complete_part(rel, bytes + begin, first, skip) && count == skip + 1) return CCI__TAKEN;
+            if (in_order || !rel->ordered) cci__rel_nack(rel, cci__max64(first, rel->expected), CCI_ERR_RNR);
             if (in_order && !cci__rel_has_due_part(rel))
                 rel->advanced = 1; /* it is not its fault that it gets no further */
             return CCI__REFUSED;
         }
-        if (has_bulk)
-            (void)cci__rel_place_run(rel, bytes + begin, count, skip, 0);
+        if (has_bulk) (void)cci__rel_place_run(rel, bytes + begin, count, skip, 0);
     }
     run->buffer = buffer;
     run->begin = (uint16_t)begin;
     run->end = (uint16_t)end;
     run->count = count;
-    for (; skip > 0; skip--)
-        cci_rel_run_skip(run);
+    for (; skip > 0; skip--) cci_rel_run_skip(run);
     if (!rel->reliable) {
         cci__rel_deliver(rel, run);
     } else if (rel->ordered && !in_order) {
         run->next = *at;
         *at = run;
         cci__rel_hold_buffer(rel, 1);
-        if (!run->next)
-            rel->early_last = run;
+        if (!run->next) rel->early_last = run;
     } else if (rel->ordered) {
         rel->expected = last;
         cci__rel_deliver_ordered(rel, run);
-        if (CCI__UNLIKELY(rel->early || !cci__list_empty(&rel->parts)))
-            cci__rel_advance(rel);
+        if (CCI__UNLIKELY(rel->early || !cci__list_empty(&rel->parts))) cci__rel_advance(rel);
     } else {
         cci__rel_drop_parts(rel, first, last); /* pieces of what is here as a whole */
         (void)cci__rel_take(rel, first, last);
@@ -5840,8 +5698,7 @@ static int cci__rel_input_run(cci_rel_t *rel, uint8_t *bytes, uint32_t begin, ui
         } else {
             cci__rel_deliver_unordered(rel, run, last - run->count);
         }
-        if (CCI__UNLIKELY(rel->early != NULL))
-            cci__rel_unblock(rel);
+        if (CCI__UNLIKELY(rel->early != NULL)) cci__rel_unblock(rel);
     }
     return CCI__TAKEN;
 }
@@ -5852,13 +5709,10 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
     cci_rel_part_t *part;
     for (node = rel->parts.prev; node != &rel->parts; node = node->prev) {
         part = CCI__CONTAINER(node, cci_rel_part_t, node);
-        if (part->first == first)
-            return part;
-        if (part->first < first)
-            break;
+        if (part->first == first) return part;
+        if (part->first < first) break;
     }
-    if (!make)
-        return NULL;
+    if (!make) return NULL;
     if (CCI__UNLIKELY(rel->leaving)) {
         rel->leaving = 2;
         return NULL;
@@ -5869,7 +5723,8 @@ static cci_rel_part_t *cci__rel_part(cci_rel_t *rel, uint64_t first, int make) {
     }
     if (!rel->reliable || first > rel->expected) { /* what comes too early leaves some to what is due */
         uint32_t reserve = cci__max32(rel->pool->part_total / 4, 1);
-        if (rel->part_count >= CCI__REL_PARTS || rel->pool->part_free <= reserve || !cci__share(rel->part_count, rel->pool->part_free - reserve))
+        if (rel->part_count >= CCI__REL_PARTS || rel->pool->part_free <= reserve ||
+            !cci__share(rel->part_count, rel->pool->part_free - reserve))
             return NULL;
     }
     rel->pool->part_free--;
@@ -5894,8 +5749,7 @@ static int cci__rel_fill(cci_rel_t *rel, cci_rel_part_t *part, uint64_t offset, 
     cci_rel_run_t *run;
     rel->advanced = 1;
     (void)cci__ranges_add(part->ranges, &part->range_count, part->range_capacity, offset, offset + length);
-    if (part->range_count != 1 || part->ranges[0].lo != 0 || part->ranges[0].hi != part->total)
-        return CCI__TAKEN;
+    if (part->range_count != 1 || part->ranges[0].lo != 0 || part->ranges[0].hi != part->total) return CCI__TAKEN;
     part->complete = 1;
     if (rel->ordered) {
         cci__rel_advance(rel);
@@ -5931,8 +5785,7 @@ static int cci__rel_input_bulk(cci_rel_t *rel, const uint8_t *frame) {
     cci_rel_bulk_t target;
     cci_rel_part_t *part;
     int status;
-    if (cci__rel_have(rel, sequence, sequence + 1) == CCI__RANGE_OLD)
-        return CCI__TAKEN;
+    if (cci__rel_have(rel, sequence, sequence + 1) == CCI__RANGE_OLD) return CCI__TAKEN;
     target.key = cci__load64(frame + 8);
     target.region = cci__load32(frame + 16);
     target.remote_offset = cci__load64(frame + 24);
@@ -5946,17 +5799,12 @@ static int cci__rel_input_bulk(cci_rel_t *rel, const uint8_t *frame) {
         }
         part = cci__rel_part(rel, sequence, 1);
     }
-    if (!part)
+    if (!part) return CCI__REFUSED;
+    if (part->complete) return CCI__TAKEN;
+    if (part->range_count == 0 && part->total == 0) part->total = target.length;
+    if (part->total != target.length || part->buffer || !cci__rel_fits(rel, part, sequence, offset, offset + length))
         return CCI__REFUSED;
-    if (part->complete)
-        return CCI__TAKEN;
-    if (part->range_count == 0 && part->total == 0)
-        part->total = target.length;
-    if (part->total != target.length || part->buffer ||
-        !cci__rel_fits(rel, part, sequence, offset, offset + length))
-        return CCI__REFUSED;
-    if (cci__ranges_test(part->ranges, part->range_count, offset, offset + length) == CCI__RANGE_OLD)
-        return CCI__TAKEN;
+    if (cci__ranges_test(part->ranges, part->range_count, offset, offset + length) == CCI__RANGE_OLD) return CCI__TAKEN;
     status = rel->pool->sink->place(rel->user, &target, offset, frame + 48, length);
     if (status != CCI_SUCCESS) { /* it was deregistered meanwhile */
         cci__rel_nack(rel, sequence, status);
@@ -5965,14 +5813,13 @@ static int cci__rel_input_bulk(cci_rel_t *rel, const uint8_t *frame) {
     return cci__rel_fill(rel, part, offset, length);
 }
 
-/* Unreliable: a message of which a piece is lost never becomes whole. The oldest make room, and all go after a second. */
+/* Unreliable: a message of which a piece is lost never becomes whole. The oldest make room, and all go after a
+ * second. */
 static void cci__rel_unreliable_part(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
     cci_list_t *node;
     uint32_t count = 0;
-    if (cci__rel_part(rel, sequence, 0))
-        return;
-    for (node = rel->parts.next; node != &rel->parts; node = node->next)
-        count++;
+    if (cci__rel_part(rel, sequence, 0)) return;
+    for (node = rel->parts.next; node != &rel->parts; node = node->next) count++;
     if (count >= CCI__REL_UNRELIABLE_PARTS)
         cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
     rel->expire_ns = now_ns + 1000 * CCI__MS;
@@ -5989,17 +5836,14 @@ static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame, uint64_
     else if (cci__rel_have(rel, sequence, sequence + 1) == CCI__RANGE_OLD)
         return CCI__TAKEN;
     part = cci__rel_part(rel, sequence, 1);
-    if (!part)
-        return CCI__REFUSED;
-    if (part->complete)
-        return CCI__TAKEN;
+    if (!part) return CCI__REFUSED;
+    if (part->complete) return CCI__TAKEN;
     if (part->range_count == 0 && part->total == 0) {
         part->memory = rel->pool->sink->assemble(rel->user, 8 + cci__pad8(total), in_order, &part->buffer);
         if (!part->memory) {
             part->buffer = NULL;
             cci__rel_free_part(rel, part);
-            if (rel->reliable && (in_order || !rel->ordered))
-                cci__rel_nack(rel, sequence, CCI_ERR_RNR);
+            if (rel->reliable && (in_order || !rel->ordered)) cci__rel_nack(rel, sequence, CCI_ERR_RNR);
             rel->advanced |= (uint8_t)in_order;
             return CCI__REFUSED;
         }
@@ -6017,8 +5861,7 @@ static int cci__rel_input_fragment(cci_rel_t *rel, const uint8_t *frame, uint64_
     }
     if (part->total != total || !part->buffer || !cci__rel_fits(rel, part, sequence, offset, offset + length))
         return CCI__REFUSED;
-    if (cci__ranges_test(part->ranges, part->range_count, offset, offset + length) == CCI__RANGE_OLD)
-        return CCI__TAKEN;
+    if (cci__ranges_test(part->ranges, part->range_count, offset, offset + length) == CCI__RANGE_OLD) return CCI__TAKEN;
     memcpy(part->memory + CCI_REL_HEADER + 8 + offset, frame + 16, length);
     return cci__rel_fill(rel, part, offset, length);
 }
@@ -6028,24 +5871,20 @@ static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
     uint64_t first = cci__expand32(cci__load32(frame + 4), rel->expected);
     uint64_t last = first + cci__load32(frame + 8) + (frame[1] & CCI__FRAME_AFTER);
     cci_rel_part_t *part;
-    if (last <= rel->expected || last < first)
-        return CCI__TAKEN;
+    if (last <= rel->expected || last < first) return CCI__TAKEN;
     cci__rel_drop_parts(rel, first, last);
     if (rel->ordered) {
         part = cci__rel_part(rel, first, 1);
-        if (!part)
-            return CCI__REFUSED;
+        if (!part) return CCI__REFUSED;
         part->count = (uint32_t)(last - first);
         part->complete = 1;
         cci__rel_advance(rel);
         return CCI__TAKEN;
     }
-    if (!cci__rel_take(rel, first, last))
-        return CCI__REFUSED;
+    if (!cci__rel_take(rel, first, last)) return CCI__REFUSED;
     if (frame[1] & CCI__FRAME_AFTER) { /* the message of a withdrawn write may already wait for it */
         cci_rel_run_t **at = &rel->early;
-        while (*at && cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) != last - 1)
-            at = &(*at)->next;
+        while (*at && cci__expand32(CCI__RUN_SEQUENCE(*at), rel->expected) != last - 1) at = &(*at)->next;
         if (*at) {
             cci_rel_run_t *run = *at;
             cci_rel_run_skip(run);
@@ -6063,37 +5902,29 @@ static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
 /* Are the ranges of a TAKEN there, ascending, and none of them empty? */
 static int cci__rel_check_taken(const uint8_t *frame, uint32_t length) {
     uint32_t i, end = 0;
-    if (frame[1] == 0 || frame[1] > CCI__REL_UNTOLD || cci__pad8(8 + 4u * frame[1]) > length)
-        return 0;
+    if (frame[1] == 0 || frame[1] > CCI__REL_UNTOLD || cci__pad8(8 + 4u * frame[1]) > length) return 0;
     for (i = 0; i < frame[1]; i++) {
-        if (cci__load16(frame + 8 + 4 * i) <= end)
-            return 0;
+        if (cci__load16(frame + 8 + 4 * i) <= end) return 0;
         end = cci__load16(frame + 10 + 4 * i);
-        if (end <= cci__load16(frame + 8 + 4 * i))
-            return 0;
+        if (end <= cci__load16(frame + 8 + 4 * i)) return 0;
     }
     return 1;
 }
 
-/* The length of the frame at `frame`, of which `length` bytes are there, and whether it is sound; 0 if not. Frames for other
- * layers and PAD reach to the end. */
+/* The length of the frame at `frame`, of which `length` bytes are there, and whether it is sound; 0 if not. Frames
+ * for other layers and PAD reach to the end. */
 static uint32_t cci__rel_check(const uint8_t *frame, uint32_t length) {
     uint32_t data, size;
-    if (frame[0] >= CCI__FRAME_OTHER || frame[0] == CCI__FRAME_PAD)
-        return length;
-    if (length < 8)
-        return 0;
+    if (frame[0] >= CCI__FRAME_OTHER || frame[0] == CCI__FRAME_PAD) return length;
+    if (length < 8) return 0;
     data = cci__load16(frame + 2);
     switch (frame[0]) {
     case CCI__FRAME_MESSAGE:
-    case CCI__FRAME_SKIP:
-        size = 8;
-        break;
+    case CCI__FRAME_SKIP: size = 8; break;
     case CCI__FRAME_FRAGMENT:
         size = 16;
         if (length < size || data == 0 || cci__load32(frame + 12) > 0xffff ||
-            cci__load32(frame + 8) > cci__load32(frame + 12) ||
-            data > cci__load32(frame + 12) - cci__load32(frame + 8))
+            cci__load32(frame + 8) > cci__load32(frame + 12) || data > cci__load32(frame + 12) - cci__load32(frame + 8))
             return 0;
         break;
     case CCI__FRAME_BULK:
@@ -6104,18 +5935,13 @@ static uint32_t cci__rel_check(const uint8_t *frame, uint32_t length) {
         break;
     case CCI__FRAME_VOID:
         return length >= 16 && cci__load32(frame + 8) > 0 && cci__load32(frame + 8) < 0x40000000 ? 16 : 0;
-    case CCI__FRAME_ACK:
-        return length >= 16 ? cci__pad8(16 + 4u * frame[1]) : 0;
+    case CCI__FRAME_ACK: return length >= 16 ? cci__pad8(16 + 4u * frame[1]) : 0;
     case CCI__FRAME_NACK:
-    case CCI__FRAME_PING:
-        return 8;
-    case CCI__FRAME_TAKEN:
-        return cci__rel_check_taken(frame, length) ? cci__pad8(8 + 4u * frame[1]) : 0;
-    default:
-        return 0;
+    case CCI__FRAME_PING: return 8;
+    case CCI__FRAME_TAKEN: return cci__rel_check_taken(frame, length) ? cci__pad8(8 + 4u * frame[1]) : 0;
+    default: return 0;
     }
-    if (data > length - size)
-        return 0;
+    if (data > length - size) return 0;
     return cci__min32(size + cci__pad8(data), length); /* the last frame of a packet need not be padded */
 }
 
@@ -6139,8 +5965,7 @@ static int cci__rel_in_run(const uint8_t *frame) {
 static void cci__rel_owe(cci_rel_t *rel, uint32_t length, int gap, uint64_t now_ns) {
     rel->ack_count++;
     rel->ack_bytes += length;
-    if (rel->ack_at_ns == CCI__NEVER)
-        rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
+    if (rel->ack_at_ns == CCI__NEVER) rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
     rel->stream_bytes = cci__min32(rel->stream_bytes + length, 1u << 30);
     if (gap || rel->ack_bytes >= rel->pool->ack_bytes || (rel->ack_count >= 8 && rel->stream_bytes < CCI__REL_STREAM))
         rel->ack_now = 1;
@@ -6159,21 +5984,19 @@ static int cci__rel_scan(const uint8_t *bytes, uint32_t length, uint32_t message
     uint32_t at, size;
     memset(run, 0, sizeof *run);
     for (at = CCI_REL_HEADER; at < length; at += size) CCI__LOOP(scan) {
-        const uint8_t *frame = bytes + at;
-        size = cci__rel_check_for(frame, length - at, message_max);
-        if (size == 0)
-            return 0;
-        if (!cci__rel_in_run(frame))
-            continue;
-        if (run->count == 0)
-            run->begin = at;
-        else if (cci__load32(frame + 4) != run->next || run->end != at)
-            return 0;
-        run->next = cci__load32(frame + 4) + 1;
-        run->end = at + size;
-        run->count++;
-        run->has_bulk |= frame[0] == CCI__FRAME_BULK;
-    }
+            const uint8_t *frame = bytes + at;
+            size = cci__rel_check_for(frame, length - at, message_max);
+            if (size == 0) return 0;
+            if (!cci__rel_in_run(frame)) continue;
+            if (run->count == 0)
+                run->begin = at;
+            else if (cci__load32(frame + 4) != run->next || run->end != at)
+                return 0;
+            run->next = cci__load32(frame + 4) + 1;
+            run->end = at + size;
+            run->count++;
+            run->has_bulk |= frame[0] == CCI__FRAME_BULK;
+        }
     return 1;
 }
 
@@ -6183,15 +6006,14 @@ CCI_API int cci_rel_only_answers(const uint8_t *bytes, uint32_t length) {
     for (at = CCI_REL_HEADER; at < length; at += size) {
         int type = bytes[at];
         size = type == CCI__FRAME_ACK || type == CCI__FRAME_NACK ? cci__rel_check_for(bytes + at, length - at, 0) : 0;
-        if (size == 0)
-            return 0;
+        if (size == 0) return 0;
     }
     return 1;
 }
 
-/* Notes a packet's number where its ranges are full: the pool may have space for more, or else the lowest range is forgotten, with
- * the gap behind it. A packet from before all ranges is then not named to the peer, but no range goes for it: one at least stays,
- * for the acknowledgement that is due. */
+/* Notes a packet's number where its ranges are full: the pool may have space for more, or else the lowest range is
+ * forgotten, with the gap behind it. A packet from before all ranges is then not named to the peer, but no range
+ * goes for it: one at least stays, for the acknowledgement that is due. */
 static void cci__rel_note_number(cci_rel_t *rel, uint64_t number) {
     cci_rel_pool_t *pool = rel->pool;
     if (rel->number_capacity < CCI__REL_RANGES && cci__rel_has(pool, &pool->numbers, CCI_REL_NUMBERS)) {
@@ -6215,8 +6037,9 @@ CCI_API uint64_t cci_rel_expand(const cci_rel_t *rel, uint32_t number_low) {
     return cci__expand32(number_low, rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number);
 }
 
-/* Takes a packet of the peer: `length` bytes at `bytes`, 8-byte aligned, header included, which may be overwritten as long
- * as the packet is kept; `buffer` is the user's name for the memory. Returns one of CCI_REL_UNSOUND, _SOUND, _NEWEST. */
+/* Takes a packet of the peer: `length` bytes at `bytes`, 8-byte aligned, header included, which may be overwritten
+ * as long as the packet is kept; `buffer` is the user's name for the memory. Returns one of CCI_REL_UNSOUND, _SOUND,
+ * _NEWEST. */
 CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint32_t number_low, void *buffer,
                           uint64_t now_ns) {
     uint32_t at, size, acked = 0, nacked = 0, told = 0, pieces = 0;
@@ -6225,8 +6048,7 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
     uint64_t number = cci__expand32(number_low, top), expected = rel->expected;
     int eliciting = 0, pinged = 0, outcome = CCI__TAKEN, gap;
     int held = cci__rel_holds(rel);
-    if (number >= UINT64_MAX / 2)
-        return CCI_REL_UNSOUND;
+    if (number >= UINT64_MAX / 2) return CCI_REL_UNSOUND;
     rel->advanced = 0;
     if ((rel->reliable || rel->once) &&
         (number < rel->floor_number ||
@@ -6234,102 +6056,92 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
         rel->pool->packets_duplicate++;
         if (rel->number_count == 0 || !rel->reliable)
             return CCI_REL_SOUND; /* from before a pause: there is nothing to name */
-        rel->ack_count++; /* the acknowledgement may have been lost */
-        if (rel->ack_at_ns == CCI__NEVER)
-            rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
+        rel->ack_count++;         /* the acknowledgement may have been lost */
+        if (rel->ack_at_ns == CCI__NEVER) rel->ack_at_ns = now_ns + CCI__REL_ACK_DELAY_NS;
         return CCI_REL_SOUND;
     }
-    if (!cci__rel_scan(bytes, length, rel->message_max, &run)) { /* a packet is sound or is not: look at all of it first */
+    /* a packet is sound or is not: look at all of it first */
+    if (!cci__rel_scan(bytes, length, rel->message_max, &run)) {
         rel->pool->packets_malformed++;
         return CCI_REL_UNSOUND;
     }
     rel->heard_ns = now_ns;
     for (at = CCI_REL_HEADER; at < length; at += size) CCI__LOOP(input) {
-        const uint8_t *frame = bytes + at;
-        if (run.count && at == run.begin) { /* last: afterwards the packet is not ours any more */
-            size = run.end - run.begin;
-            eliciting = 1;
-            continue;
-        }
-        size = cci__rel_check_for(frame, length - at, rel->message_max);
-        if (size == 0) { /* behind a frame of another layer nobody has looked yet */
-            rel->pool->packets_malformed++;
-            return CCI_REL_UNSOUND;
-        }
-        if (frame[0] >= CCI__FRAME_OTHER) {
-            size = rel->pool->sink->frame(rel->user, frame, length - at, now_ns);
-            if (size == 0 || size > length - at)
-                break;
-            continue;
-        }
-        switch (frame[0]) {
-        case CCI__FRAME_ACK:
-            if (acked++ > 0)
-                break; /* as with NACKs: one that names nothing new walks along all that is under way */
-            if (!cci__rel_input_ack(rel, frame, length - at, now_ns)) {
+            const uint8_t *frame = bytes + at;
+            if (run.count && at == run.begin) { /* last: afterwards the packet is not ours any more */
+                size = run.end - run.begin;
+                eliciting = 1;
+                continue;
+            }
+            size = cci__rel_check_for(frame, length - at, rel->message_max);
+            if (size == 0) { /* behind a frame of another layer nobody has looked yet */
                 rel->pool->packets_malformed++;
                 return CCI_REL_UNSOUND;
             }
-            break;
-        case CCI__FRAME_NACK: {
-            uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->next_sequence);
-            if (nacked++ >= sizeof rel->nacks / sizeof rel->nacks[0])
-                break; /* each costs a look at all that is under way, and a sound peer sends no more */
-            if (frame[1] == CCI_ERR_RNR)
-                cci__rel_not_ready(rel, sequence, now_ns);
-            else if (rel->reliable)
-                cci__rel_refused(rel, sequence, CCI_ERR_RMA_HANDLE);
-            break;
-        }
-        case CCI__FRAME_PING:
-            eliciting = pinged = 1;
-            break;
-        case CCI__FRAME_TAKEN:
-            if (rel->reliable && !rel->ordered && told++ == 0)
-                cci__rel_input_taken(rel, frame, now_ns);
-            break;
-        case CCI__FRAME_BULK:
-        case CCI__FRAME_FRAGMENT:
-        case CCI__FRAME_VOID:
-            eliciting = 1;
-            if (++pieces > CCI__REL_PIECES) {
+            if (frame[0] >= CCI__FRAME_OTHER) {
+                size = rel->pool->sink->frame(rel->user, frame, length - at, now_ns);
+                if (size == 0 || size > length - at) break;
+                continue;
+            }
+            switch (frame[0]) {
+            case CCI__FRAME_ACK:
+                if (acked++ > 0)
+                    break; /* as with NACKs: one that names nothing new walks along all that is under way */
+                if (!cci__rel_input_ack(rel, frame, length - at, now_ns)) {
+                    rel->pool->packets_malformed++;
+                    return CCI_REL_UNSOUND;
+                }
+                break;
+            case CCI__FRAME_NACK: {
+                uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->next_sequence);
+                if (nacked++ >= sizeof rel->nacks / sizeof rel->nacks[0])
+                    break; /* each costs a look at all that is under way, and a sound peer sends no more */
+                if (frame[1] == CCI_ERR_RNR)
+                    cci__rel_not_ready(rel, sequence, now_ns);
+                else if (rel->reliable)
+                    cci__rel_refused(rel, sequence, CCI_ERR_RMA_HANDLE);
+                break;
+            }
+            case CCI__FRAME_PING: eliciting = pinged = 1; break;
+            case CCI__FRAME_TAKEN:
+                if (rel->reliable && !rel->ordered && told++ == 0) cci__rel_input_taken(rel, frame, now_ns);
+                break;
+            case CCI__FRAME_BULK:
+            case CCI__FRAME_FRAGMENT:
+            case CCI__FRAME_VOID:
+                eliciting = 1;
+                if (++pieces > CCI__REL_PIECES) {
+                    rel->pool->packets_malformed++;
+                    return CCI_REL_UNSOUND;
+                }
+                if (!rel->reliable && frame[0] != CCI__FRAME_FRAGMENT) break;
+                if (outcome == CCI__TAKEN)
+                    outcome = frame[0] == CCI__FRAME_BULK       ? cci__rel_input_bulk(rel, frame)
+                              : frame[0] == CCI__FRAME_FRAGMENT ? cci__rel_input_fragment(rel, frame, now_ns)
+                                                                : cci__rel_input_void(rel, frame);
+                break;
+            case CCI__FRAME_PAD: break;
+            default: /* a message behind a frame of another layer: nobody would take it */
                 rel->pool->packets_malformed++;
                 return CCI_REL_UNSOUND;
             }
-            if (!rel->reliable && frame[0] != CCI__FRAME_FRAGMENT)
-                break;
-            if (outcome == CCI__TAKEN)
-                outcome = frame[0] == CCI__FRAME_BULK       ? cci__rel_input_bulk(rel, frame)
-                          : frame[0] == CCI__FRAME_FRAGMENT ? cci__rel_input_fragment(rel, frame, now_ns)
-                                                            : cci__rel_input_void(rel, frame);
-            break;
-        case CCI__FRAME_PAD:
-            break;
-        default: /* a message behind a frame of another layer: nobody would take it */
-            rel->pool->packets_malformed++;
-            return CCI_REL_UNSOUND;
         }
-    }
     if (run.count && outcome == CCI__TAKEN)
         outcome = cci__rel_input_run(rel, bytes, run.begin, run.end, run.count, run.has_bulk, buffer);
-    if (!held || rel->advanced || rel->expected != expected)
-        rel->stuck_ns = now_ns;
+    if (!held || rel->advanced || rel->expected != expected) rel->stuck_ns = now_ns;
     if (outcome == CCI__REFUSED) {
         if (rel->sequence_count == 0)
             cci__rel_free_sequences(rel); /* there may have been space for it, but not for all of it */
         rel->pool->packets_refused++;
         return CCI_REL_SOUND; /* not acknowledged: it comes again */
     }
-    if (!rel->reliable && !pinged && !rel->once)
-        return CCI_REL_SOUND; /* only the path's probes are acknowledged */
+    if (!rel->reliable && !pinged && !rel->once) return CCI_REL_SOUND; /* only the path's probes are acknowledged */
     gap = number != top;
     if (CCI__UNLIKELY(cci__ranges_add(rel->numbers, &rel->number_count, rel->number_capacity, number, number + 1) ==
                       CCI__RANGE_FULL))
         cci__rel_note_number(rel, number);
-    if (number >= top)
-        rel->largest_ns = now_ns;
-    if (rel->reliable ? eliciting : pinged)
-        cci__rel_owe(rel, length, gap, now_ns);
+    if (number >= top) rel->largest_ns = now_ns;
+    if (rel->reliable ? eliciting : pinged) cci__rel_owe(rel, length, gap, now_ns);
     return number >= top ? CCI_REL_NEWEST : CCI_REL_SOUND;
 }
 
@@ -6346,37 +6158,34 @@ CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
     int blocked = rel->in_flight > 0 && rel->in_flight + rel->mtu > cci__rel_limit(rel);
     int waiting = !cci__list_empty(&rel->lost) || cci__rel_next_item(rel) != NULL;
     at = cci__min64(at, rel->loss_ns);
-    if (cci__rel_has_gap(rel))
-        at = cci__min64(at, rel->heard_ns + CCI__REL_ABSENCE_NS);
-    if (!cci__list_empty(&rel->flight))
-        at = cci__min64(at, rel->last_sent_ns + cci__rel_pto_ns(rel));
-    if (!waiting)
-        return at;
-    if (rel->rnr && rel->in_flight == 0)
-        return cci__min64(at, rel->rnr_until_ns);
-    if (rel->rnr && (rel->ordered || blocked))
-        return at;
+    if (cci__rel_has_gap(rel)) at = cci__min64(at, rel->heard_ns + CCI__REL_ABSENCE_NS);
+    if (!cci__list_empty(&rel->flight)) at = cci__min64(at, rel->last_sent_ns + cci__rel_pto_ns(rel));
+    if (!waiting) return at;
+    if (rel->rnr && rel->in_flight == 0) return cci__min64(at, rel->rnr_until_ns);
+    if (rel->rnr && (rel->ordered || blocked)) return at;
     if (rel->rnr && cci__list_empty(&rel->bulks) && !rel->lost_writes)
         return cci__min64(at, cci__max64(rel->pace_ns, rel->rnr_until_ns));
     if (!blocked && (rel->in_flight > 0 || !rel->reliable))
-        at = cci__min64(at, cci__max64(rel->pace_ns, cci__list_empty(&rel->runs) ? 0
-                        : CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue)->since_ns + CCI__REL_NAGLE_NS));
+        at = cci__min64(at,
+                        cci__max64(rel->pace_ns, cci__list_empty(&rel->runs)
+                                                     ? 0
+                                                     : CCI__CONTAINER(rel->runs.next, cci_rel_item_t, queue)->since_ns +
+                                                           CCI__REL_NAGLE_NS));
     return at;
 }
 
 /* When the time-out of an item is over, CCI__NEVER if it has none (any more). */
 static uint64_t cci__rel_item_ends_ns(const cci_rel_t *rel, const cci_rel_item_t *item) {
     uint64_t most_ns = (uint64_t)item->timeout_us * 1000;
-    if (!item->timeout_us || (item->flags & CCI__ITEM_DONE))
-        return CCI__NEVER;
+    if (!item->timeout_us || (item->flags & CCI__ITEM_DONE)) return CCI__NEVER;
     if ((item->flags & CCI__ITEM_VOID) && (!item->ops || item->status == CCI_ERR_RNR))
         most_ns *= 2; /* its status has been told, or waits for its turn: as long again, for the peer to hear of it */
     /* A message behind a long transfer waits its turn: what counts is that the peer takes nothing any more. */
     return cci__max64(item->since_ns, rel->progress_ns) + most_ns;
 }
 
-/* Of the items from `node` on, those that are about to be withdrawn together lose their packets: in one walk, since there may
- * be as many items as packets. */
+/* Of the items from `node` on, those that are about to be withdrawn together lose their packets: in one walk, since
+ * there may be as many items as packets. */
 static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_t now_ns) {
     for (; node != &rel->items; node = node->next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
@@ -6388,15 +6197,15 @@ static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_
     cci__rel_forget_leaving(rel);
 }
 
-/* The peer had no buffers so far, but may have taken the last try, and its answer is under way. Is it worth the wait? */
+/* The peer had no buffers so far, but may have taken the last try, and its answer is under way. Is it worth the
+ * wait? */
 static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
     uint64_t most_ns = rel->srtt_ns ? 2 * rel->srtt_ns + 8 * rel->rttvar_ns + CCI__MS : 20 * CCI__MS;
     if (!rel->rnr || rel->in_flight == 0 || (rel->overdue_ns && now_ns >= rel->overdue_ns + most_ns)) {
         rel->overdue_ns = 0;
         return 0;
     }
-    if (!rel->overdue_ns)
-        rel->overdue_ns = now_ns;
+    if (!rel->overdue_ns) rel->overdue_ns = now_ns;
     rel->expire_ns = rel->overdue_ns + most_ns;
     return 1;
 }
@@ -6405,8 +6214,7 @@ static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
 static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
     cci_list_t *node, *next, *behind = &rel->runs;
     int status;
-    if (cci__rel_awaits_answer(rel, now_ns))
-        return;
+    if (cci__rel_awaits_answer(rel, now_ns)) return;
     rel->expire_ns = CCI__NEVER;
     for (node = rel->items.next; node != &rel->items; node = next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
@@ -6416,14 +6224,13 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
             rel->expire_ns = cci__min64(rel->expire_ns, at);
             continue;
         }
-        status = rel->rnr && item->kind != CCI__ITEM_EXTERN && !(item->flags & CCI__ITEM_VOID) ? CCI_ERR_RNR
-                                                                                               : CCI_ETIMEDOUT;
+        status =
+            rel->rnr && item->kind != CCI__ITEM_EXTERN && !(item->flags & CCI__ITEM_VOID) ? CCI_ERR_RNR : CCI_ETIMEDOUT;
         if (status == CCI_ETIMEDOUT) {
             rel->pool->sink->broken(rel->user, status);
             return;
         }
-        if (behind == &rel->runs)
-            cci__rel_forget_late(rel, node, now_ns);
+        if (behind == &rel->runs) cci__rel_forget_late(rel, node, now_ns);
         /* Of what is withdrawn, and of what follows: */
         rel->expire_ns = cci__min64(rel->expire_ns, now_ns + (uint64_t)item->timeout_us * 1000);
         if (!rel->ordered) {
@@ -6440,8 +6247,7 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
             if (item->kind == CCI__ITEM_EXTERN && !(item->flags & CCI__ITEM_DONE) && item->timeout_us)
                 rel->expire_ns = cci__min64(rel->expire_ns, cci__max64(item->since_ns, rel->progress_ns) +
                                                                 (uint64_t)item->timeout_us * 1000);
-            if (item->kind == CCI__ITEM_EXTERN || (item->flags & CCI__ITEM_VOID))
-                continue;
+            if (item->kind == CCI__ITEM_EXTERN || (item->flags & CCI__ITEM_VOID)) continue;
             item->flags &= ~CCI__ITEM_DONE;
             item->pieces = 0;
             cci__rel_complete_first(rel, item);
@@ -6455,8 +6261,7 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
 
 /* Does what time demands. Call it when the deadline has passed; early is harmless. */
 CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
-    if (now_ns >= rel->loss_ns)
-        cci__rel_detect_loss(rel, now_ns);
+    if (now_ns >= rel->loss_ns) cci__rel_detect_loss(rel, now_ns);
     if (!cci__list_empty(&rel->flight) && now_ns >= rel->last_sent_ns + cci__rel_pto_ns(rel)) {
         cci_rel_sent_t *sent = CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node);
         rel->last_sent_ns = now_ns;
@@ -6465,8 +6270,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
             return;
         }
         rel->probes++;
-        if (!sent->item)
-            rel->ping = 1;
+        if (!sent->item) rel->ping = 1;
         if (rel->probes >= 3 && sent->size > rel->pool->base_mtu &&
             rel->mtu > cci__min32(rel->pool->base_mtu, rel->mtu_max))
             cci__rel_shrink(rel);
@@ -6479,15 +6283,13 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
         }
         rel->shuffled = 1;
     }
-    if (now_ns >= rel->expire_ns && rel->reliable)
-        cci__rel_expire(rel, now_ns);
+    if (now_ns >= rel->expire_ns && rel->reliable) cci__rel_expire(rel, now_ns);
     if (now_ns >= rel->expire_ns && !rel->reliable) {
         rel->expire_ns = CCI__NEVER;
         while (!cci__list_empty(&rel->parts))
             cci__rel_free_part(rel, CCI__CONTAINER(rel->parts.next, cci_rel_part_t, node));
     }
-    if (rel->ack_count && now_ns >= rel->ack_at_ns)
-        rel->ack_now = 1;
+    if (rel->ack_count && now_ns >= rel->ack_at_ns) rel->ack_now = 1;
     /* A peer that has left sends nothing any more, and what waits here would wait for ever: its reset ends that. */
     if (cci__rel_has_gap(rel) && now_ns >= rel->heard_ns + CCI__REL_ABSENCE_NS) {
         rel->heard_ns = now_ns;
@@ -6503,23 +6305,24 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
 /* ==================================================================================================================
  * >>rma
  *
- * Registered memory, and reads of remote memory. A registration is an index with a key of 64 unguessable bits; every access
- * is checked against its range and rights, by subtraction. (Writes are cut into segments and repeated by >>rel; this layer
- * only says where their bytes go.)
+ * Registered memory, and reads of remote memory. A registration is an index with a key of 64 unguessable bits; every
+ * access is checked against its range and rights, by subtraction. (Writes are cut into segments and repeated by >>rel;
+ * this layer only says where their bytes go.)
  *
- * A read is driven by the side that wants the data: it asks for chunks, of up to 64 segments each, and asks again for the
- * segments that did not come. The other side keeps nothing but the requests that it has not answered yet, and forgets
- * those when there are too many. An answer's packets are not acknowledged; what the reader has asked for and not got is
- * its window. Segments are as long as packets that the reader may send. Those that the peer's link or the way back can't carry
- * just don't come: after three tries the reader asks for short ones, and tries long ones again after a second, then two, and
- * so on up to ten minutes.
+ * A read is driven by the side that wants the data: it asks for chunks, of up to 64 segments each, and asks again for
+ * the segments that did not come. The other side keeps nothing but the requests that it has not answered yet, and
+ * forgets those when there are too many. An answer's packets are not acknowledged; what the reader has asked for and
+ * not got is its window. Segments are as long as packets that the reader may send. Those that the peer's link or the
+ * way back can't carry just don't come: after three tries the reader asks for short ones, and tries long ones again
+ * after a second, then two, and so on up to ten minutes.
  *
- * It does no I/O, reads no clock and never allocates. Invariants: a chunk is outstanding in one read; each byte of it is
- * placed once. Limits: the pools'. Frames, the last of their packet except READ, of which there may be several:
+ * It does no I/O, reads no clock and never allocates. Invariants: a chunk is outstanding in one read; each byte of it
+ * is placed once. Limits: the pools'. Frames, the last of their packet except READ, of which there may be several:
  *
  *     READ    type, 0 3, chunk 4, key 8, region 4, segment 4, offset 8, length 4, 0 4, missing segments (bits) 8
  *     DATA    type, 0, length 2, chunk 4, segment's number 4, 0 4                           data
- *     DENIED  type, status 1, 0 2, chunk 4                                                  the memory is not accessible
+ *     DENIED  type, status 1, 0 2, chunk 4                                                  the memory is not
+ *             accessible
  * ================================================================================================================== */
 #if defined(CCI_RMA_IMPLEMENTATION) && !defined(CCI_RMA_IMPLEMENTED)
 #define CCI_RMA_IMPLEMENTED
@@ -6545,7 +6348,7 @@ typedef struct cci_rma_reader cci_rma_reader_t;
 typedef struct cci_rma_read {
     cci_list_t node; /* in its reader while there is something to ask for */
     cci_rma_reader_t *reader;
-    void *item;      /* the user's name for it */
+    void *item; /* the user's name for it */
     uint64_t local_key, local_offset, key, offset, length;
     uint32_t local_region, region;
     uint64_t asked, arrived;
@@ -6577,7 +6380,7 @@ typedef struct cci_rma_request {
 struct cci_rma_reader {
     void *user;
     cci_list_t reads, chunks, requests;
-    cci_list_t finished; /* reads that are over */
+    cci_list_t finished;  /* reads that are over */
     uint64_t outstanding; /* bytes asked for that have neither come nor been lost */
     cci_flow_t flow;
     uint64_t srtt_ns, rttvar_ns, heard_ns;
@@ -6609,8 +6412,7 @@ typedef struct cci_rma_table {
 
 /* Adds `count` reads that may be under way. */
 CCI_API void cci_rma_add_reads(cci_rma_table_t *table, cci_rma_read_t *reads, uint32_t count) {
-    while (count-- > 0)
-        cci__list_append(&table->reads, &reads[count].node);
+    while (count-- > 0) cci__list_append(&table->reads, &reads[count].node);
 }
 
 /* Adds `count` regions behind those that the table has; its memory has space for them. */
@@ -6647,8 +6449,7 @@ CCI_API void cci_rma_table_init(cci_rma_table_t *table, const uint64_t key[2], c
         chunks[chunk_count].read = NULL;
         cci__list_append(&table->chunks, &chunks[chunk_count].node);
     }
-    while (request_count-- > 0)
-        cci__list_append(&table->requests, &requests[request_count].node);
+    while (request_count-- > 0) cci__list_append(&table->requests, &requests[request_count].node);
 }
 
 /* Registers [start, start + length); the handle in the region is its 32 bytes in one byte order. NULL: no room. */
@@ -6656,8 +6457,7 @@ CCI_API cci_rma_region_t *cci_rma_add(cci_rma_table_t *table, void *start, uint6
     cci_rma_region_t *region;
     uint64_t words[2];
     uint8_t *bytes;
-    if (table->used == table->region_count)
-        return NULL;
+    if (table->used == table->region_count) return NULL;
     region = &table->regions[table->free];
     words[0] = ++table->counter;
     words[1] = table->free;
@@ -6684,10 +6484,11 @@ CCI_API void cci_rma_parse_handle(const struct cci_rma_handle *handle, uint64_t 
 
 CCI_API cci_rma_region_t *cci_rma_find(cci_rma_table_t *table, uint64_t key, uint32_t region) {
     return region < table->region_count && key != 0 && table->regions[region].key == key ? &table->regions[region]
-                                                                                        : NULL;
+                                                                                         : NULL;
 }
 
-/* The address of [offset, offset + length) in a region that exists and has all the rights in `flags`; NULL otherwise. */
+/* The address of [offset, offset + length) in a region that exists and has all the rights in `flags`; NULL
+ * otherwise. */
 CCI_API uint8_t *cci_rma_address(cci_rma_table_t *table, uint64_t key, uint32_t region, uint64_t offset,
                                  uint64_t length, uint32_t flags) {
     cci_rma_region_t *found = cci_rma_find(table, key, region);
@@ -6725,8 +6526,7 @@ CCI_API int cci_rma_reader_idle(const cci_rma_reader_t *reader) {
 /* A read to fill in and to give to cci_rma_read_start(), or NULL. */
 CCI_API cci_rma_read_t *cci_rma_new_read(cci_rma_table_t *table) {
     cci_rma_read_t *read;
-    if (cci__list_empty(&table->reads))
-        return NULL;
+    if (cci__list_empty(&table->reads)) return NULL;
     read = CCI__CONTAINER(table->reads.next, cci_rma_read_t, node);
     cci__list_remove(&read->node);
     memset(read, 0, sizeof *read);
@@ -6748,8 +6548,7 @@ CCI_API void cci_rma_read_start(cci_rma_reader_t *reader, cci_rma_read_t *read) 
 static uint32_t cci__rma_bytes(const cci_rma_chunk_t *chunk, uint64_t bits) {
     uint64_t last = (chunk->length - 1) / chunk->segment;
     uint32_t bytes = bits >> last & 1 ? chunk->length - (uint32_t)last * chunk->segment : 0;
-    for (bits &= ~(UINT64_C(1) << last); bits; bits &= bits - 1)
-        bytes += chunk->segment;
+    for (bits &= ~(UINT64_C(1) << last); bits; bits &= bits - 1) bytes += chunk->segment;
     return bytes;
 }
 
@@ -6767,8 +6566,7 @@ static void cci__rma_free_chunk(cci_rma_table_t *table, cci_rma_reader_t *reader
 }
 
 static void cci__rma_finish(cci_rma_reader_t *reader, cci_rma_read_t *read, int status) {
-    if (read->status == CCI_SUCCESS)
-        read->status = status;
+    if (read->status == CCI_SUCCESS) read->status = status;
     cci__list_remove(&read->node);
     cci__list_append(&reader->finished, &read->node);
 }
@@ -6779,8 +6577,7 @@ static void cci__rma_fail(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_
     for (node = reader->chunks.next; node != &reader->chunks; node = next) {
         cci_rma_chunk_t *chunk = CCI__CONTAINER(node, cci_rma_chunk_t, node);
         next = node->next;
-        if (chunk->read == read)
-            cci__rma_free_chunk(table, reader, chunk);
+        if (chunk->read == read) cci__rma_free_chunk(table, reader, chunk);
     }
     cci__rma_finish(reader, read, status);
 }
@@ -6788,8 +6585,7 @@ static void cci__rma_fail(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_
 /* The next read that is over, NULL if there is none; the caller reports it and frees it. */
 CCI_API cci_rma_read_t *cci_rma_next_finished(cci_rma_reader_t *reader) {
     cci_rma_read_t *read;
-    if (cci__list_empty(&reader->finished))
-        return NULL;
+    if (cci__list_empty(&reader->finished)) return NULL;
     read = CCI__CONTAINER(reader->finished.next, cci_rma_read_t, node);
     cci__list_remove(&read->node);
     return read;
@@ -6819,7 +6615,8 @@ CCI_API void cci_rma_reader_abort(cci_rma_table_t *table, cci_rma_reader_t *read
 
 /* Longest time in which something must come. */
 static uint64_t cci__rma_timeout_ns(const cci_rma_reader_t *reader) {
-    uint64_t base = reader->srtt_ns ? reader->srtt_ns + reader->srtt_ns / 8 + 4 * reader->rttvar_ns + CCI__MS : 100 * CCI__MS;
+    uint64_t base =
+        reader->srtt_ns ? reader->srtt_ns + reader->srtt_ns / 8 + 4 * reader->rttvar_ns + CCI__MS : 100 * CCI__MS;
     return cci__min64(cci__max64(base, 4 * CCI__MS) << cci__min32(reader->timeouts, 8), 1000 * CCI__MS);
 }
 
@@ -6843,9 +6640,9 @@ static void cci__rma_lost(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_
 
 /* Bytes of the next chunk: a part of the window, in whole segments. */
 static uint32_t cci__rma_chunk_size(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
-    /* What a request asks for comes in one burst, or is missing if it is lost: on a long path, where queues are others' too
-     * and the line is idle while nothing comes, in shorter ones. Before the first answer in few: readers that nobody answers
-     * leave chunks to others. */
+    /* What a request asks for comes in one burst, or is missing if it is lost: on a long path, where queues are
+     * others' too and the line is idle while nothing comes, in shorter ones. Before the first answer in few: readers
+     * that nobody answers leave chunks to others. */
     uint64_t window = cci__min64(reader->flow.window, table->receive_window);
     uint32_t parts = reader->srtt_ns == 0 ? 3 : reader->srtt_ns > 2 * CCI__MS ? 12 : 4;
     uint64_t size = cci__min64(window / parts, CCI__RMA_CHUNK);
@@ -6855,8 +6652,7 @@ static uint32_t cci__rma_chunk_size(const cci_rma_table_t *table, const cci_rma_
 /* Bytes that may be asked for in addition to what is under way. */
 static uint64_t cci__rma_room(const cci_rma_table_t *table, const cci_rma_reader_t *reader) {
     uint64_t limit = cci__min64(reader->flow.window, table->receive_window);
-    if (reader->outstanding == 0)
-        return cci__max64(limit, reader->segment);
+    if (reader->outstanding == 0) return cci__max64(limit, reader->segment);
     return limit > reader->outstanding ? limit - reader->outstanding : 0;
 }
 
@@ -6892,18 +6688,16 @@ static cci_rma_chunk_t *cci__rma_new_chunk(cci_rma_table_t *table, cci_rma_reade
     chunk->tries = chunk->heard = chunk->passed = chunk->again = 0;
     read->asked += chunk->length;
     read->chunks++;
-    if (read->asked == read->length)
-        cci__list_remove(&read->node); /* nothing more to ask for; its chunks know it */
+    if (read->asked == read->length) cci__list_remove(&read->node); /* nothing more to ask for; its chunks know it */
     return chunk;
 }
 
-/* Cuts a chunk, of which nothing is under way, into smaller segments if it has larger ones. A new segment of which only a part
- * has come is asked for as a whole. */
+/* Cuts a chunk, of which nothing is under way, into smaller segments if it has larger ones. A new segment of which
+ * only a part has come is asked for as a whole. */
 static void cci__rma_shrink(cci_rma_chunk_t *chunk, uint32_t segment) {
     uint32_t i, count = (chunk->length + segment - 1) / segment, before = cci__rma_bytes(chunk, chunk->missing);
     uint64_t missing = 0;
-    if (chunk->segment <= segment || count > 64)
-        return;
+    if (chunk->segment <= segment || count > 64) return;
     for (i = 0; i < count; i++) {
         uint32_t first = i * segment, last = cci__min32(first + segment, chunk->length) - 1;
         missing |= ((chunk->missing >> first / chunk->segment | chunk->missing >> last / chunk->segment) & 1) << i;
@@ -6914,14 +6708,13 @@ static void cci__rma_shrink(cci_rma_chunk_t *chunk, uint32_t segment) {
     chunk->id += 0x10000; /* what was cut otherwise has another number */
 }
 
-/* Takes the next chunk that is to be asked for once more, or as much of it as there is room for: what would come in a burst
- * that the path can't carry would only be lost once more. */
+/* Takes the next chunk that is to be asked for once more, or as much of it as there is room for: what would come in
+ * a burst that the path can't carry would only be lost once more. */
 static cci_rma_chunk_t *cci__rma_take_again(cci_rma_table_t *table, cci_rma_reader_t *reader) {
     uint64_t room = cci__rma_room(table, reader);
     cci_list_t *node = reader->chunks.next;
     cci_rma_chunk_t *chunk;
-    while (!CCI__CONTAINER(node, cci_rma_chunk_t, node)->again)
-        node = node->next;
+    while (!CCI__CONTAINER(node, cci_rma_chunk_t, node)->again) node = node->next;
     chunk = CCI__CONTAINER(node, cci_rma_chunk_t, node);
     cci__rma_shrink(chunk, reader->segment); /* the path may have become smaller */
     do {
@@ -6930,14 +6723,13 @@ static cci_rma_chunk_t *cci__rma_take_again(cci_rma_table_t *table, cci_rma_read
     chunk->again = 0;
     reader->again--;
     cci__list_remove(&chunk->node);
-    if (chunk->tries < 255)
-        chunk->tries++;
+    if (chunk->tries < 255) chunk->tries++;
     chunk->heard = chunk->passed = 0;
     return chunk;
 }
 
-/* Writes READ frames into `at`, as many as there are and fit into `room`; returns their bytes. `segment`: bytes of data that
- * fit into a packet of this path. */
+/* Writes READ frames into `at`, as many as there are and fit into `room`; returns their bytes. `segment`: bytes of
+ * data that fit into a packet of this path. */
 CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, uint32_t segment, uint8_t *at,
                              uint32_t room, uint64_t now_ns) {
     uint32_t used = 0;
@@ -6945,13 +6737,11 @@ CCI_API uint32_t cci_rma_ask(cci_rma_table_t *table, cci_rma_reader_t *reader, u
     while (used + 48 <= room) {
         cci_rma_chunk_t *chunk = NULL;
         uint8_t *frame = at + used;
-        if (cci__rma_may_ask_again(table, reader)) {
+        if (cci__rma_may_ask_again(table, reader))
             chunk = cci__rma_take_again(table, reader);
-        } else if (cci__rma_may_ask(table, reader)) {
+        else if (cci__rma_may_ask(table, reader))
             chunk = cci__rma_new_chunk(table, reader);
-        }
-        if (!chunk)
-            return used;
+        if (!chunk) return used;
         cci__list_append(&reader->chunks, &chunk->node);
         reader->outstanding += cci__rma_bytes(chunk, chunk->asked);
         chunk->sent_ns = now_ns;
@@ -6982,11 +6772,10 @@ static void cci__rma_sample(cci_rma_reader_t *reader, uint64_t sample_ns, uint64
     cci__flow_sample(&reader->flow, sample_ns, now_ns);
 }
 
-/* What had been taken for lost comes: packets overtake each other on this path. Once in a round trip, so that it is known
- * what the last step did; up to a whole round trip [RFC 8985 6.2]. */
+/* What had been taken for lost comes: packets overtake each other on this path. Once in a round trip, so that it is
+ * known what the last step did; up to a whole round trip [RFC 8985 6.2]. */
 static void cci__rma_wait_longer(cci_rma_reader_t *reader, uint64_t now_ns) {
-    if (reader->patience == 4 || now_ns < reader->patience_since_ns + reader->srtt_ns)
-        return;
+    if (reader->patience == 4 || now_ns < reader->patience_since_ns + reader->srtt_ns) return;
     reader->patience++;
     reader->patience_since_ns = now_ns;
 }
@@ -7000,8 +6789,7 @@ static void cci__rma_arrived(cci_rma_table_t *table, cci_rma_reader_t *reader, c
     if (!was_asked || (chunk->tries > 0 && now_ns - chunk->sent_ns < cci__flow_shortest_ns(&reader->flow)))
         cci__rma_wait_longer(reader, now_ns);
     patience_ns = reader->patience * reader->srtt_ns / 4;
-    if (chunk->tries == 0 && !chunk->heard)
-        cci__rma_sample(reader, now_ns - chunk->sent_ns, now_ns);
+    if (chunk->tries == 0 && !chunk->heard) cci__rma_sample(reader, now_ns - chunk->sent_ns, now_ns);
     chunk->heard = 1;
     cci__flow_arrived(&reader->flow, table->congestion, bytes, chunk->sent_ns,
                       !cci__list_empty(&reader->reads) && reader->flow.window <= table->receive_window, reader->segment,
@@ -7009,10 +6797,8 @@ static void cci__rma_arrived(cci_rma_table_t *table, cci_rma_reader_t *reader, c
     for (node = reader->chunks.next; node != &chunk->node;) { /* what was asked for before, and has not come */
         cci_rma_chunk_t *earlier = CCI__CONTAINER(node, cci_rma_chunk_t, node);
         node = node->next;
-        if (earlier->passed == 0)
-            earlier->passed_ns = now_ns;
-        if (earlier->passed < 3)
-            earlier->passed++;
+        if (earlier->passed == 0) earlier->passed_ns = now_ns;
+        if (earlier->passed < 3) earlier->passed++;
         if (earlier->asked && earlier->passed >= 3 && now_ns >= earlier->passed_ns + patience_ns)
             cci__rma_lost(table, reader, earlier, now_ns);
     }
@@ -7031,15 +6817,12 @@ static uint32_t cci__rma_input_data(cci_rma_table_t *table, cci_rma_reader_t *re
     cci_rma_chunk_t *chunk;
     cci_rma_read_t *read;
     uint8_t *to;
-    if (length < 16 || data > length - 16 || data == 0)
-        return 0;
+    if (length < 16 || data > length - 16 || data == 0) return 0;
     chunk = cci__rma_chunk(table, reader, cci__load32(frame + 4));
     number = cci__load32(frame + 8);
-    if (!chunk || number > 63 || !(chunk->missing >> number & 1))
-        return length; /* late, or once more */
+    if (!chunk || number > 63 || !(chunk->missing >> number & 1)) return length; /* late, or once more */
     at = number * chunk->segment;
-    if (data != cci__min32(chunk->segment, chunk->length - at))
-        return 0;
+    if (data != cci__min32(chunk->segment, chunk->length - at)) return 0;
     read = chunk->read;
     to = cci_rma_address(table, read->local_key, read->local_region, read->local_offset + chunk->offset + at, data, 0);
     if (!to) { /* deregistered meanwhile */
@@ -7047,29 +6830,25 @@ static uint32_t cci__rma_input_data(cci_rma_table_t *table, cci_rma_reader_t *re
         return length;
     }
     memcpy(to, frame + 16, data);
-    if (data > reader->narrow)
-        reader->narrow_until_ns = reader->narrow_for_ns = 0;
+    if (data > reader->narrow) reader->narrow_until_ns = reader->narrow_for_ns = 0;
     read->arrived += data;
     chunk->missing &= ~(UINT64_C(1) << number);
     was_asked = (int)(chunk->asked >> number & 1);
     chunk->asked &= chunk->missing;
-    if (was_asked)
-        reader->outstanding -= data;
+    if (was_asked) reader->outstanding -= data;
     cci__rma_arrived(table, reader, chunk, data, was_asked, now_ns);
     if (chunk->missing == 0)
         cci__rma_free_chunk(table, reader, chunk);
     else if (chunk->asked == 0 && !chunk->again)
         cci__rma_again(reader, chunk);
-    if (read->arrived == read->length)
-        cci__rma_finish(reader, read, CCI_SUCCESS);
+    if (read->arrived == read->length) cci__rma_finish(reader, read, CCI_SUCCESS);
     return length;
 }
 
 static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *reader, const uint8_t *frame,
                                     uint32_t length) {
     cci_rma_request_t *request;
-    if (length < 48)
-        return 0;
+    if (length < 48) return 0;
     if (!cci__share(reader->request_count, table->request_free) || reader->request_count >= 256 ||
         cci__list_empty(&table->requests))
         return 48; /* it will be asked for again */
@@ -7084,8 +6863,7 @@ static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *re
     request->offset = cci__load64(frame + 24);
     request->length = cci__load32(frame + 32);
     request->missing = cci__load64(frame + 40);
-    if (request->missing == 0)
-        return 48;
+    if (request->missing == 0) return 48;
     if (!cci_rma_address(table, request->key, request->region, request->offset, request->length, CCI_FLAG_READ)) {
         table->denied++;
         if (reader->denied_count < sizeof reader->denied / sizeof reader->denied[0])
@@ -7103,15 +6881,11 @@ static uint32_t cci__rma_input_read(cci_rma_table_t *table, cci_rma_reader_t *re
 CCI_API uint32_t cci_rma_input(cci_rma_table_t *table, cci_rma_reader_t *reader, const uint8_t *frame, uint32_t length,
                                uint64_t now_ns) {
     cci_rma_chunk_t *chunk;
-    if (frame[0] == CCI__FRAME_READ)
-        return cci__rma_input_read(table, reader, frame, length);
-    if (frame[0] == CCI__FRAME_DATA)
-        return length < 16 ? 0 : cci__rma_input_data(table, reader, frame, length, now_ns);
-    if (frame[0] != CCI__FRAME_DENIED || length < 8)
-        return 0;
+    if (frame[0] == CCI__FRAME_READ) return cci__rma_input_read(table, reader, frame, length);
+    if (frame[0] == CCI__FRAME_DATA) return length < 16 ? 0 : cci__rma_input_data(table, reader, frame, length, now_ns);
+    if (frame[0] != CCI__FRAME_DENIED || length < 8) return 0;
     chunk = cci__rma_chunk(table, reader, cci__load32(frame + 4));
-    if (chunk)
-        cci__rma_fail(table, reader, chunk->read, CCI_ERR_RMA_HANDLE);
+    if (chunk) cci__rma_fail(table, reader, chunk->read, CCI_ERR_RMA_HANDLE);
     return 8;
 }
 
@@ -7160,8 +6934,7 @@ CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader
             reader->request_count--;
             table->request_free++;
         }
-        if (*body)
-            return 16;
+        if (*body) return 16;
     }
     return 0;
 }
@@ -7170,19 +6943,16 @@ CCI_API uint32_t cci_rma_answer(cci_rma_table_t *table, cci_rma_reader_t *reader
 
 CCI_API uint64_t cci_rma_deadline(const cci_rma_reader_t *reader) {
     const cci_list_t *node = reader->chunks.next;
-    if (reader->outstanding == 0)
-        return CCI__NEVER; /* what there is to ask for may be asked for at once */
-    while (!CCI__CONTAINER(node, const cci_rma_chunk_t, node)->asked)
-        node = node->next;
+    if (reader->outstanding == 0) return CCI__NEVER; /* what there is to ask for may be asked for at once */
+    while (!CCI__CONTAINER(node, const cci_rma_chunk_t, node)->asked) node = node->next;
     return cci__max64(CCI__CONTAINER(node, const cci_rma_chunk_t, node)->sent_ns, reader->heard_ns) +
            cci__rma_timeout_ns(reader);
 }
 
-/* Larger segments than these don't come, or nothing does: the way back, or the peer's link, may not carry them. The next ones
- * will be no larger for a while, which is the longer the more often larger ones have been tried in vain. */
+/* Larger segments than these don't come, or nothing does: the way back, or the peer's link, may not carry them. The
+ * next ones will be no larger for a while, which is the longer the more often larger ones have been tried in vain. */
 static void cci__rma_narrow(cci_rma_reader_t *reader, uint32_t segment, uint64_t now_ns) {
-    if (now_ns < reader->narrow_until_ns)
-        return; /* that is known, and the chunk is from before */
+    if (now_ns < reader->narrow_until_ns) return; /* that is known, and the chunk is from before */
     reader->narrow = segment;
     reader->narrow_for_ns = cci__min64(cci__max64(2 * reader->narrow_for_ns, 1000 * CCI__MS), 600000 * CCI__MS);
     reader->narrow_until_ns = now_ns + reader->narrow_for_ns;
@@ -7195,10 +6965,8 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
     int any = 0;
     for (node = reader->chunks.next; node != &reader->chunks; node = node->next) {
         cci_rma_chunk_t *chunk = CCI__CONTAINER(node, cci_rma_chunk_t, node);
-        if (cci__max64(chunk->sent_ns, reader->heard_ns) + wait_ns > now_ns)
-            break;
-        if (chunk->asked == 0)
-            continue;
+        if (cci__max64(chunk->sent_ns, reader->heard_ns) + wait_ns > now_ns) break;
+        if (chunk->asked == 0) continue;
         cci__rma_lost(table, reader, chunk, now_ns);
         any = 1;
         if (chunk->tries >= 2 && !chunk->heard && chunk->segment > base) {
@@ -7206,10 +6974,8 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
             cci__rma_shrink(chunk, base);
         }
     }
-    if (!any)
-        return;
-    if (reader->timeouts < 30)
-        reader->timeouts++;
+    if (!any) return;
+    if (reader->timeouts < 30) reader->timeouts++;
     if (reader->timeouts >= 3) /* nothing comes any more */
         reader->flow.window = 2 * (uint64_t)reader->segment;
 }
@@ -7222,28 +6988,31 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
 /* ==================================================================================================================
  * >>dgram
  *
- * The datagram endpoint: the transport that turns any link into all of CCI. It owns the memory, the lock and the order of
- * work; protocol it leaves to the layers above. One round of work ("pump"): receive a batch, let the layers take it, let
- * due timers run, make packets of what is ready, send them in a batch.
+ * The datagram endpoint: the transport that turns any link into all of CCI. It owns the memory, the lock and the order
+ * of work; protocol it leaves to the layers above. One round of work ("pump"): receive a batch, let the layers take it,
+ * let due timers run, make packets of what is ready, send them in a batch.
  *
  * What a connection needs only while it has traffic (struct cci__active) is lent to it; an idle connection gives it
- * back when another wants it. All that is lent grows in slabs (cci__store_t), each kind up to its part of the memory limit.
+ * back when another wants it. All that is lent grows in slabs (cci__store_t), each kind up to its part of the memory
+ * limit.
  *
- * Turns: when no more can be made and nobody is idle, connections queue up (`waiting`). The first gets what is given back next,
- * and its peer is asked for what was dropped (cci_rel_invite()). Turns are a deficit round robin over the bytes of packets, both
- * ways: whoever has moved CCI__DGRAM_TURN while others wait takes nothing new (`leaving`), so that it becomes idle when what is
- * under way is acknowledged; what it has moved beyond that counts for its next turns.
- *   Who isn't answered is parked: its messages stay, all else goes. Its peer is asked for a sign of life, which needs no memory, in
- * pauses that double; when one comes, or anything else, the connection queues up to repeat the messages. If that isn't acknowledged
- * either, it queues up in a ring of its own from then on, which gets one turn in CCI__DGRAM_DOUBTED while others wait.
+ * Turns: when no more can be made and nobody is idle, connections queue up (`waiting`). The first gets what is given
+ * back next, and its peer is asked for what was dropped (cci_rel_invite()). Turns are a deficit round robin over the
+ * bytes of packets, both ways: whoever has moved CCI__DGRAM_TURN while others wait takes nothing new (`leaving`), so
+ * that it becomes idle when what is under way is acknowledged; what it has moved beyond that counts for its next turns.
+ *   Who isn't answered is parked: its messages stay, all else goes. Its peer is asked for a sign of life, which needs
+ * no memory, in pauses that double; when one comes, or anything else, the connection queues up to repeat the messages.
+ * If that isn't acknowledged either, it queues up in a ring of its own from then on, which gets one turn in
+ * CCI__DGRAM_DOUBTED while others wait.
  *
  * Invariants: a connection with anything under way has its cci__active or is parked; a receive buffer of the
- * batch is always free to receive in, since a message is refused rather than kept in the last one. Limits: the memory limit;
- * the buffer counts; 16 multicast groups.
+ * batch is always free to receive in, since a message is refused rather than kept in the last one. Limits: the memory
+ * limit; the buffer counts; 16 multicast groups.
  *
- * Where packets carry a checksum or are sealed, the layers above see them without: their MTU is smaller by what is added.
- * It is added last and taken off first, in a copy of the packet for the link and in the buffer that it was received in.
- * Nothing of a connection with a key changes before a packet has opened, RESETs excepted, which name a secret.
+ * Where packets carry a checksum or are sealed, the layers above see them without: their MTU is smaller by what is
+ * added. It is added last and taken off first, in a copy of the packet for the link and in the buffer that it was
+ * received in. Nothing of a connection with a key changes before a packet has opened, RESETs excepted, which name a
+ * secret.
  * ================================================================================================================== */
 #if defined(CCI_DGRAM_IMPLEMENTATION) && !defined(CCI_DGRAM_IMPLEMENTED)
 #define CCI_DGRAM_IMPLEMENTED
@@ -7252,38 +7021,39 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
 extern "C" {
 #endif
 
-#define CCI__DGRAM_BUFS 1024u        /* default of both buffer counts, where memory allows */
+#define CCI__DGRAM_BUFS 1024u /* default of both buffer counts, where memory allows */
 #define CCI__DGRAM_MAX_BUFS 65536u
-#define CCI__DGRAM_FEW 16u           /* receive buffers: of fewer, less is kept free */
+#define CCI__DGRAM_FEW 16u /* receive buffers: of fewer, less is kept free */
 #define CCI__DGRAM_BATCH_RX 16
 #define CCI__DGRAM_BATCH_TX 88 /* two full offloaded batches of an Ethernet's packets */
-#define CCI__DGRAM_WARM 1024u        /* connections that had traffic last keep their state even if others are idle as well */
-#define CCI__DGRAM_BULKS 1024u       /* RMAs of a connection at once, or as many as messages that may be pending if these are more */
+#define CCI__DGRAM_WARM 1024u  /* connections that had traffic last keep their state even if others are idle as well */
+#define CCI__DGRAM_BULKS                                                                                               \
+    1024u /* RMAs of a connection at once, or as many as messages that may be pending if these are more */
 #define CCI__DGRAM_REGIONS 4096u
 #define CCI__DGRAM_CHUNKS 512u
-#define CCI__DGRAM_CONTROL 64u       /* connection events that are made at once */
-#define CCI__DGRAM_QUANTUM 131072    /* bytes that a connection sends while others are ready: about a batch */
-#define CCI__DGRAM_TURN 4096         /* bytes that a connection moves in its turn, while others wait for theirs */
+#define CCI__DGRAM_CONTROL 64u    /* connection events that are made at once */
+#define CCI__DGRAM_QUANTUM 131072 /* bytes that a connection sends while others are ready: about a batch */
+#define CCI__DGRAM_TURN 4096      /* bytes that a connection moves in its turn, while others wait for theirs */
 #define CCI__DGRAM_DEBT (32 * CCI__DGRAM_TURN) /* that it may have moved beyond */
-#define CCI__DGRAM_ROUNDS 4096u      /* connections that are passed over, at once, since they have moved more than others */
+#define CCI__DGRAM_ROUNDS 4096u /* connections that are passed over, at once, since they have moved more than others */
 #define CCI__DGRAM_TURN_NS (200 * CCI__MS) /* a turn that is not taken ends */
-#define CCI__DGRAM_DOUBTED 8u        /* one turn in so many is for peers that had turns and have not acknowledged anything */
+#define CCI__DGRAM_DOUBTED 8u /* one turn in so many is for peers that had turns and have not acknowledged anything */
 #define CCI__DGRAM_PAUSE_NS (100 * CCI__MS) /* before a silent peer is asked for a sign of life; then twice as long */
 #define CCI__DGRAM_PAUSE_MAX_NS (2000 * CCI__MS)
-#define CCI__DGRAM_LOOK 16u          /* connections that are looked at, at once, for one that can give something back */
-#define CCI__DGRAM_SLAB 32768u       /* bytes of a slab, if not just one thing is longer */
+#define CCI__DGRAM_LOOK 16u    /* connections that are looked at, at once, for one that can give something back */
+#define CCI__DGRAM_SLAB 32768u /* bytes of a slab, if not just one thing is longer */
 #ifdef CCI_MEMORY_BYTES
 #define CCI__DGRAM_MEMORY CCI_MEMORY_BYTES
 #else
 #define CCI__DGRAM_MEMORY (UINT64_C(1) << (sizeof(void *) > 4 ? 30 : 28)) /* bytes of the stores at most */
 #endif
 #define CCI__DGRAM_GROUPS 16u
-#define CCI__DGRAM_COLLECTING 64u    /* requests in pieces that are arriving */
-#define CCI__DGRAM_DRAIN 1024u        /* batches without an event that one call takes in at most */
-#define CCI__DGRAM_UNCLOCKED 32u      /* messages to one look at the clock, in a stream */
-#define CCI__DGRAM_BURST 112000u      /* bytes of messages that leave at once even if others are under way */
+#define CCI__DGRAM_COLLECTING 64u /* requests in pieces that are arriving */
+#define CCI__DGRAM_DRAIN 1024u    /* batches without an event that one call takes in at most */
+#define CCI__DGRAM_UNCLOCKED 32u  /* messages to one look at the clock, in a stream */
+#define CCI__DGRAM_BURST 112000u  /* bytes of messages that leave at once even if others are under way */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
-#define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
+#define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT)  /* that come only if they are asked for */
 #define CCI__DGRAM_STUCK_NS (UINT64_C(10000) * CCI__MS) /* a peer that gets no further so long makes room for others */
 
 /* What an operation of the program leaves until its completion has been returned. */
@@ -7296,11 +7066,12 @@ typedef struct cci__op {
 #define CCI__PATH_PACKET (CCI_REL_HEADER + CCI__CONN_PATH_FRAME) /* bytes, besides what is added to a packet */
 
 typedef struct cci__active {
-    cci_list_t lent;    /* first; in `lent`, the longest unused first, or in `free_actives` */
+    cci_list_t lent; /* first; in `lent`, the longest unused first, or in `free_actives` */
     cci_rel_t rel;
     struct cci__dconn *conn;
-    cci_list_t ready;   /* in `ready`: something can be sent; in `soon`: something waits for company or for an idle moment */
-    cci_list_t inbox;   /* in `inbox`: has messages for the program */
+    /* in `ready`: something can be sent; in `soon`: something waits for company or for an idle moment */
+    cci_list_t ready;
+    cci_list_t inbox; /* in `inbox`: has messages for the program */
     cci_rel_run_t *runs, **runs_tail;
     cci_rma_reader_t *reader; /* NULL: it has not read, nor been read */
     cci_conn_path_t *path;    /* NULL: the peer has not moved */
@@ -7315,9 +7086,9 @@ typedef struct cci__dconn {
     cci_conn_peer_t peer; /* second */
     cci_rel_state_t state;
     cci__active_t *active;
-    union { /* by conn.state */
-        cci_conn_pending_t *request;  /* CONNECTING: what is repeated                              */
-        cci_evq_event_t *event;       /* REQUESTED: of the request; ACCEPTED: kept for the outcome */
+    union {                          /* by conn.state */
+        cci_conn_pending_t *request; /* CONNECTING: what is repeated                              */
+        cci_evq_event_t *event;      /* REQUESTED: of the request; ACCEPTED: kept for the outcome */
         struct {
             cci_evq_event_t *event; /* of the request */
             cci_conn_pieces_t pieces;
@@ -7326,7 +7097,7 @@ typedef struct cci__dconn {
             cci_evq_event_t *keepalive_event; /* that waits for the program */
             uint64_t probe_ns;                /* when to look whether something has come */
         } open;
-        struct { /* OPEN and PARKED */
+        struct {                              /* OPEN and PARKED */
             cci_evq_event_t *keepalive_event; /* as in `open` */
             cci_rel_item_t *first;            /* of the messages that are kept */
         } parked;
@@ -7340,9 +7111,10 @@ typedef struct cci__dconn {
 typedef char cci__dconn_peer_is_second[offsetof(cci__dconn_t, peer) == sizeof(cci_conn_t) ? 1 : -1];
 
 /* The user's flags of cci_conn_t. */
-#define CCI__CONN_ASKING 1u   /* client: the link does not know the peer's address yet */
-#define CCI__CONN_UNTOLD 2u   /* BROKEN: the program is to have an event about it */
-#define CCI__CONN_UNREADY 4u  /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
+#define CCI__CONN_ASKING 1u /* client: the link does not know the peer's address yet */
+#define CCI__CONN_UNTOLD 2u /* BROKEN: the program is to have an event about it */
+#define CCI__CONN_UNREADY                                                                                              \
+    4u /* ordered: sends have ended with CCI_ERR_RNR, and the program has not heard of the first yet */
 #define CCI__CONN_WAITING 8u  /* wants what is lent for traffic, and has a place in the queue */
 #define CCI__CONN_PARKED 16u  /* the peer doesn't answer: only its messages are kept */
 #define CCI__CONN_DOUBTED 32u /* it had its turn since then, and nothing was acknowledged */
@@ -7402,15 +7174,15 @@ typedef struct cci__dgram {
     uint32_t max_send_size, buffer_size;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
     uint32_t idle_rounds, taken, unclocked, device_failed, is_dead;
-    uint32_t backlog; /* packets in the inboxes */
-    uint32_t stamp;   /* of the last completion: what happened before it has a lower one */
-    uint64_t awake_ns;   /* since when the program has called often enough to see what its peers do */
+    uint32_t backlog;  /* packets in the inboxes */
+    uint32_t stamp;    /* of the last completion: what happened before it has a lower one */
+    uint64_t awake_ns; /* since when the program has called often enough to see what its peers do */
     uint64_t pumped_ns;
-    uint64_t strays;     /* packets that are not ours, or for no connection of the endpoint: guesses among them */
-    uint64_t close_ns;   /* when the CLOSE packets that have been promised a time have left */
+    uint64_t strays;   /* packets that are not ours, or for no connection of the endpoint: guesses among them */
+    uint64_t close_ns; /* when the CLOSE packets that have been promised a time have left */
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
-    uint64_t evicted;    /* connections that were ended because they were stuck and others went short */
-    uint64_t busy_log_ns; /* when the log may tell again that requests are refused */
+    uint64_t evicted;             /* connections that were ended because they were stuck and others went short */
+    uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
     uint32_t collecting_next;
     struct cci__uri *uris; /* free ones */
     struct {
@@ -7427,11 +7199,11 @@ typedef struct cci__dgram {
     cci_evq_event_t *free_ops;
     cci__store_t stores[CCI__STORES];
     cci__memory_t *memory;
-    uint64_t memory_limit;    /* bytes */
-    cci__ring_t waiting[2];   /* who wants what is lent for traffic; those that are DOUBTED in the second */
-    uint32_t waiting_count;   /* in both */
-    uint32_t turns;           /* that were given */
-    uint32_t buffers_unmade;  /* receive buffers that the program allows and that were not needed yet */
+    uint64_t memory_limit;     /* bytes */
+    cci__ring_t waiting[2];    /* who wants what is lent for traffic; those that are DOUBTED in the second */
+    uint32_t waiting_count;    /* in both */
+    uint32_t turns;            /* that were given */
+    uint32_t buffers_unmade;   /* receive buffers that the program allows and that were not needed yet */
     cci_list_t readers, paths; /* free ones */
     cci__dconn_t *groups[CCI__DGRAM_GROUPS];
     uint32_t group_count;
@@ -7444,11 +7216,11 @@ typedef struct cci__dgram {
     uint32_t laid_out; /* bytes of packets so far */
     int tx_needs_look; /* something ends when the batch has left */
     const cci_seal_t *seal;
-    uint8_t *wire;         /* NULL, or room for a whole packet for each of tx: nothing is added to packets elsewhere */
+    uint8_t *wire; /* NULL, or room for a whole packet for each of tx: nothing is added to packets elsewhere */
     uint32_t wire_stride;
-    uint32_t overhead;     /* bytes that are added to a packet at most */
+    uint32_t overhead;          /* bytes that are added to a packet at most */
     uint32_t (*crc_table)[256]; /* NULL where memory is dear */
-    uint8_t header_flags;  /* of each packet */
+    uint8_t header_flags;       /* of each packet */
     /* dropped: the checksum is wrong; the flags are not ours; it does not open */
     uint64_t packets_corrupt, packets_mismatched, packets_forged;
     cci__lock_t lock;
@@ -7476,8 +7248,7 @@ static cci__dgram_t *cci__dgram_of(const cci__dconn_t *conn) {
 static void *cci__dgram_memory(cci__dgram_t *ep, size_t size) {
     uint8_t *bytes = (uint8_t *)cci_alloc(size + 128);
     cci__memory_t *block = (cci__memory_t *)(void *)bytes;
-    if (!bytes)
-        return NULL;
+    if (!bytes) return NULL;
     block->next = ep->memory;
     ep->memory = block;
     return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
@@ -7488,11 +7259,9 @@ static int cci__dgram_grow_store(cci__dgram_t *ep, int kind) {
     cci__store_t *store = &ep->stores[kind];
     uint32_t count = cci__min32(cci__max32(CCI__DGRAM_SLAB / store->size, 1), store->most - store->made), i;
     uint8_t *slab = count > 0 ? (uint8_t *)cci__dgram_memory(ep, (size_t)count * store->size) : NULL;
-    if (!slab)
-        return 0;
+    if (!slab) return 0;
     store->made += count;
-    for (i = 0; i < count; i++)
-        cci__list_append(store->free, (cci_list_t *)(void *)(slab + (size_t)i * store->size));
+    for (i = 0; i < count; i++) cci__list_append(store->free, (cci_list_t *)(void *)(slab + (size_t)i * store->size));
     return 1;
 }
 
@@ -7503,8 +7272,7 @@ static int cci__dgram_can_grow(const cci__dgram_t *ep, int kind) {
 /* One of a kind, NULL if there is none. It is not zeroed. */
 static void *cci__dgram_take(cci__dgram_t *ep, int kind) {
     cci_list_t *list = ep->stores[kind].free, *node;
-    if (cci__list_empty(list) && !cci__dgram_grow_store(ep, kind))
-        return NULL;
+    if (cci__list_empty(list) && !cci__dgram_grow_store(ep, kind)) return NULL;
     node = list->next;
     cci__list_remove(node);
     return node;
@@ -7535,24 +7303,20 @@ static void cci__dgram_unsent(cci__tx_slot_t *slot) {
 static void cci__dgram_flush(cci__dgram_t *ep) {
     uint32_t i, count = ep->tx_count;
     int sent;
-    if (count == 0)
-        return;
+    if (count == 0) return;
     ep->tx_count = 0;
     sent = ep->link->send(ep->handle, ep->tx, (int)count);
     for (i = ep->tx_needs_look ? 0 : sent > 0 ? (uint32_t)sent : 0; i < count; i++) {
         cci__tx_slot_t *slot = &ep->slots[i];
-        if (CCI__UNLIKELY((int)i >= sent))
-            cci__dgram_unsent(slot);
-        if (slot->packet.spent)
-            cci_rel_spent(&slot->active->rel, slot->packet.spent);
+        if (CCI__UNLIKELY((int)i >= sent)) cci__dgram_unsent(slot);
+        if (slot->packet.spent) cci_rel_spent(&slot->active->rel, slot->packet.spent);
     }
     ep->tx_needs_look = 0;
     ep->pool.packets_sent += sent > 0 ? (uint32_t)sent : 0;
 }
 
 static cci__tx_slot_t *cci__dgram_slot(cci__dgram_t *ep) {
-    if (ep->tx_count == CCI__DGRAM_BATCH_TX)
-        cci__dgram_flush(ep);
+    if (ep->tx_count == CCI__DGRAM_BATCH_TX) cci__dgram_flush(ep);
     ep->slots[ep->tx_count].packet.head = ep->slots[ep->tx_count].head;
     return &ep->slots[ep->tx_count];
 }
@@ -7570,8 +7334,7 @@ static int cci__dgram_wrap(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number
         length += tx->piece[i].length;
     }
     wire[3] = ep->header_flags;
-    if (conn && conn->peer.key && !cci_conn_seal(&ep->conns, &conn->conn, number, wire, &length))
-        return 0;
+    if (conn && conn->peer.key && !cci_conn_seal(&ep->conns, &conn->conn, number, wire, &length)) return 0;
     if (ep->header_flags & CCI__HEADER_CRC) {
         cci__store32(wire + length, cci__dgram_crc(ep, wire, length));
         length += CCI__CRC_SIZE;
@@ -7588,7 +7351,8 @@ static void cci__dgram_lay_out(cci__dgram_t *ep, cci_rel_packet_t *packet, cci_l
     if (packet->head + packet->head_length == packet->body) { /* all of it lies there together, the padding too */
         packet->head_length = all + packet->pad_length;
     } else if (all <= CCI_REL_HEAD && !packet->pad_length) {
-        memcpy(packet->head + packet->head_length, packet->body, packet->body_length); /* one piece costs less than two */
+        /* one piece costs less than two */
+        memcpy(packet->head + packet->head_length, packet->body, packet->body_length);
         packet->head_length = all;
     } else {
         tx->piece[1].data = packet->body;
@@ -7601,8 +7365,9 @@ static void cci__dgram_lay_out(cci__dgram_t *ep, cci_rel_packet_t *packet, cci_l
     packet->body_length = packet->pad_length = 0;
 }
 
-/* Hands the packet in the next slot to the batch; `to` NULL: it goes where the one before it in the batch goes. `conn` is
- * the one that it belongs to, or NULL; `active` is given when the packet is one of the reliability protocol's. */
+/* Hands the packet in the next slot to the batch; `to` NULL: it goes where the one before it in the batch goes.
+ * `conn` is the one that it belongs to, or NULL; `active` is given when the packet is one of the reliability
+ * protocol's. */
 static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__dconn_t *conn, cci__active_t *active) {
     cci__tx_slot_t *slot = &ep->slots[ep->tx_count];
     cci_link_tx_t *tx = &ep->tx[ep->tx_count++];
@@ -7614,12 +7379,10 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
         tx->to = tx[-1].to;
     }
     slot->active = active;
-    if (CCI__UNLIKELY(packet->spent != NULL))
-        ep->tx_needs_look = 1;
+    if (CCI__UNLIKELY(packet->spent != NULL)) ep->tx_needs_look = 1;
     tx->piece[0].data = packet->head;
     tx->piece_count = 1;
-    if (packet->body_length > 0)
-        cci__dgram_lay_out(ep, packet, tx);
+    if (packet->body_length > 0) cci__dgram_lay_out(ep, packet, tx);
     tx->piece[0].length = packet->head_length;
     tx->length = packet->head_length + packet->body_length + packet->pad_length;
     ep->laid_out += tx->length;
@@ -7659,7 +7422,8 @@ static void cci__dgram_commit_data(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 /* ---- a peer whose address changes ---- */
 
-/* Begins a packet for a CHALLENGE or a RESPONSE: nothing else is in it, and nobody acknowledges it. Returns where that goes. */
+/* Begins a packet for a CHALLENGE or a RESPONSE: nothing else is in it, and nobody acknowledges it. Returns where
+ * that goes. */
 static uint8_t *cci__dgram_path_frame(cci__dgram_t *ep, cci__active_t *active) {
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
     cci_rel_open_packet(&active->rel, packet, active->rel.mtu, ep->now_ns); /* no room for what is owed */
@@ -7674,8 +7438,7 @@ static uint64_t cci__path_deadline(const cci__dgram_t *ep, const cci_conn_path_t
 
 static void cci__dgram_challenge(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_path_t *path = conn->active->path;
-    if (ep->now_ns < cci__path_deadline(ep, path))
-        return;
+    if (ep->now_ns < cci__path_deadline(ep, path)) return;
     cci_conn_path_challenge(path, CCI__PATH_PACKET + ep->overhead, cci__dgram_path_frame(ep, conn->active), ep->now_ns);
     cci__dgram_commit_data_to(ep, conn, &path->to);
 }
@@ -7693,24 +7456,22 @@ static cci_conn_path_t *cci__dgram_attach_path(cci__dgram_t *ep, cci__active_t *
 /* A sound packet of the peer's came from an address that is not known to be its own. */
 static void cci__dgram_elsewhere(cci__dgram_t *ep, cci__dconn_t *conn, const cci_link_addr_t *from, uint32_t length,
                                  int newest) {
-    if ((!conn->active->path && !newest) || !cci__dgram_attach_path(ep, conn->active))
-        return;
+    if ((!conn->active->path && !newest) || !cci__dgram_attach_path(ep, conn->active)) return;
     cci_conn_path_elsewhere(&ep->conns, &conn->conn, conn->active->path, from, length, newest, ep->now_ns);
     cci__dgram_challenge(ep, conn);
 }
 
 /* The peer is where it was. */
 static inline void cci__dgram_stayed(cci__active_t *active) {
-    if (CCI__UNLIKELY(active->path != NULL))
-        active->path->challenge = 0;
+    if (CCI__UNLIKELY(active->path != NULL)) active->path->challenge = 0;
 }
 
 /* A frame about addresses; returns its bytes, 0 if it is malformed. */
 static uint32_t cci__dgram_input_path(cci__dgram_t *ep, cci__dconn_t *conn, const uint8_t *frame, uint32_t length) {
     cci__active_t *active = conn->active;
-    if (length < CCI__CONN_PATH_FRAME || conn->conn.pub.attribute > CCI_CONN_ATTR_UU)
-        return 0;
-    if (active->path || (frame[0] == CCI__FRAME_CHALLENGE && cci__dgram_attach_path(ep, active))) /* else it is as if it were lost */
+    if (length < CCI__CONN_PATH_FRAME || conn->conn.pub.attribute > CCI_CONN_ATTR_UU) return 0;
+    /* else it is as if it were lost */
+    if (active->path || (frame[0] == CCI__FRAME_CHALLENGE && cci__dgram_attach_path(ep, active)))
         cci_conn_path_input(&ep->conns, &conn->conn, active->path, frame, ep->now_ns);
     return CCI__CONN_PATH_FRAME;
 }
@@ -7729,30 +7490,26 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
     cci_rma_reader_t *reader = active->reader;
     uint32_t size;
-    if (!reader)
-        return 0;
+    if (!reader) return 0;
     if (cci_rma_wants_to_answer(reader)) {
         /* An answer's segment fills its packet: what is owed goes in packets of its own. */
         cci_rel_open_packet(&active->rel, packet, active->rel.mtu, now_ns);
-        size = cci_rma_answer(&ep->rma, reader, packet->head + packet->head_length,
-                              ep->info.mtu - packet->head_length, &packet->body, &packet->body_length);
+        size = cci_rma_answer(&ep->rma, reader, packet->head + packet->head_length, ep->info.mtu - packet->head_length,
+                              &packet->body, &packet->body_length);
         if (size > 0) {
             packet->head_length += size;
             cci__dgram_commit_data(ep, conn);
             return 1;
         }
     }
-    if (!cci_rma_wants_to_ask(&ep->rma, reader))
-        return 0;
-    if (active->rel.mtu < active->rel.mtu_max && !active->rel.probing)
-        active->rel.want_mtu = 1;
+    if (!cci_rma_wants_to_ask(&ep->rma, reader)) return 0;
+    if (active->rel.mtu < active->rel.mtu_max && !active->rel.probing) active->rel.want_mtu = 1;
     cci_rel_open_packet(&active->rel, packet, 96, now_ns);
-    size = cci_rma_ask(&ep->rma, reader, (active->rel.mtu - CCI_REL_HEADER - 16) & ~7u,
-                       packet->head + packet->head_length, cci__min32(CCI_REL_HEAD, active->rel.mtu) - packet->head_length,
-                       now_ns);
+    size =
+        cci_rma_ask(&ep->rma, reader, (active->rel.mtu - CCI_REL_HEADER - 16) & ~7u, packet->head + packet->head_length,
+                    cci__min32(CCI_REL_HEAD, active->rel.mtu) - packet->head_length, now_ns);
     packet->head_length += size;
-    if (packet->head_length == CCI_REL_HEADER)
-        return 0;
+    if (packet->head_length == CCI_REL_HEADER) return 0;
     cci__dgram_commit_data(ep, conn);
     return 1;
 }
@@ -7760,7 +7517,8 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
 static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn);
 static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status);
 
-/* Something is to be sent, and nothing is under way whose end would give another chance: a pool is empty for the moment. */
+/* Something is to be sent, and nothing is under way whose end would give another chance: a pool is empty for the
+ * moment. */
 static int cci__active_stuck(const cci__active_t *active) {
     const cci_rel_t *rel = &active->rel;
     return (rel->in_flight == 0 && (!cci__list_empty(&rel->bulks) || !cci__list_empty(&rel->lost))) ||
@@ -7773,8 +7531,9 @@ static void cci__dgram_charge(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t byt
         conn->peer.at.turn -= (int32_t)cci__min32(bytes, (uint32_t)(conn->peer.at.turn + CCI__DGRAM_DEBT));
 }
 
-/* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after it. Unless it
- * is `alone` it gets as many bytes as others get in their turns, whatever the size of its packets (deficit round robin). */
+/* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after
+ * it. Unless it is `alone` it gets as many bytes as others get in their turns, whatever the size of its packets
+ * (deficit round robin). */
 static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle, int alone, uint64_t now_ns) {
     cci__dconn_t *conn = active->conn;
     int left = CCI__DGRAM_BATCH_TX, more = 1;
@@ -7794,8 +7553,7 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
         while (left > 0 && ep->laid_out - begin < most && !(conn->conn.flags & CCI__CONN_WORN)) {
             const uint8_t *head = packet->head;
             packet = &cci__dgram_slot(ep)->packet;
-            if (!cci_rel_output_next(&active->rel, packet, now_ns))
-                break;
+            if (!cci_rel_output_next(&active->rel, packet, now_ns)) break;
             cci__dgram_commit_next(ep, conn, head);
             left--;
         }
@@ -7810,8 +7568,7 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
         more = 1;
     }
     active->credit = more && !alone ? (int32_t)(most - (ep->laid_out - begin)) : 0;
-    if (active->credit > CCI__DGRAM_QUANTUM)
-        active->credit = CCI__DGRAM_QUANTUM;
+    if (active->credit > CCI__DGRAM_QUANTUM) active->credit = CCI__DGRAM_QUANTUM;
     if (more) /* others first */
         cci__list_append(&ep->ready, &active->ready);
     else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
@@ -7837,10 +7594,8 @@ static int cci__ring_append(cci__ring_t *ring, uint32_t index) {
     uint32_t i, size = cci__max32(2 * ring->size, CCI__CONN_SLAB), *more;
     if (ring->count == ring->size) {
         more = (uint32_t *)cci_alloc(size * sizeof *more);
-        if (!more)
-            return 0;
-        for (i = 0; i < ring->count; i++)
-            more[i] = ring->index[(ring->first + i) % ring->size];
+        if (!more) return 0;
+        for (i = 0; i < ring->count; i++) more[i] = ring->index[(ring->first + i) % ring->size];
         cci_release(ring->index);
         ring->index = more;
         ring->size = size;
@@ -7860,12 +7615,12 @@ static uint32_t cci__ring_take(cci__ring_t *ring) {
 /* The connection waits for its turn, behind all that wait already. Without memory for the queue it asks again. */
 static void cci__dgram_queue_up(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__ring_t *ring = &ep->waiting[(conn->conn.flags & CCI__CONN_DOUBTED) != 0];
-    if ((conn->conn.flags & CCI__CONN_WAITING) || conn->conn.state != CCI_CONN_OPEN || !cci__ring_append(ring, conn->conn.index))
+    if ((conn->conn.flags & CCI__CONN_WAITING) || conn->conn.state != CCI_CONN_OPEN ||
+        !cci__ring_append(ring, conn->conn.index))
         return;
     ep->waiting_count++;
     conn->conn.flags |= CCI__CONN_WAITING;
-    if (conn->conn.flags & CCI__CONN_PARKED)
-        conn->peer.at.turn = 0;
+    if (conn->conn.flags & CCI__CONN_PARKED) conn->peer.at.turn = 0;
 }
 
 static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
@@ -7876,47 +7631,41 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_remove(&active->ready);
     cci__list_remove(&active->inbox);
     cci__list_remove(&active->lent);
-    conn->conn.flags &= (uint16_t)~(CCI__CONN_DOUBTED | CCI__CONN_REFUSED);
+    conn->conn.flags &= (uint16_t) ~(CCI__CONN_DOUBTED | CCI__CONN_REFUSED);
     if (conn->conn.state == CCI_CONN_OPEN && !active->rel.leaving)
         conn->peer.at.turn = 0; /* what it did not use is not saved for later */
-    if (active->rel.leaving == 2)
-        cci__dgram_queue_up(ep, conn);
-    if (active->reader)
-        cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
-    if (active->path)
-        cci__dgram_give_back(ep, CCI__STORE_PATHS, active->path);
+    if (active->rel.leaving == 2) cci__dgram_queue_up(ep, conn);
+    if (active->reader) cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
+    if (active->path) cci__dgram_give_back(ep, CCI__STORE_PATHS, active->path);
     cci__dgram_give_back(ep, CCI__STORE_ACTIVES, active);
 }
 
 /* What the connection needs for reading, or for being read; NULL if there is none. */
 static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *active) {
-    if (active->reader)
-        return active->reader;
+    if (active->reader) return active->reader;
     active->reader = (cci_rma_reader_t *)cci__dgram_take(ep, CCI__STORE_READERS);
-    if (active->reader)
-        cci_rma_reader_init(active->reader, active);
+    if (active->reader) cci_rma_reader_init(active->reader, active);
     return active->reader;
 }
 
 /* Ends a connection that has long held what others need, and has got no further. Its peer learns it from a reset. */
 static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
     uint64_t since_ns = cci_rel_stuck_ns(&active->rel);
-    if (since_ns == CCI__NEVER || ep->now_ns < cci__max64(since_ns, ep->awake_ns) + CCI__DGRAM_STUCK_NS)
-        return 0;
+    if (since_ns == CCI__NEVER || ep->now_ns < cci__max64(since_ns, ep->awake_ns) + CCI__DGRAM_STUCK_NS) return 0;
     ep->evicted++;
     cci__dgram_break(ep, active->conn, CCI_ETIMEDOUT);
     return 1;
 }
 
-/* A challenge waits for its answer, or an answer waits to leave: in the next turn all would begin anew. Not for ever, though. */
+/* A challenge waits for its answer, or an answer waits to leave: in the next turn all would begin anew. Not for
+ * ever, though. */
 static int cci__path_is_busy(const cci__dgram_t *ep, const cci_conn_path_t *path) {
     return path && (path->owes_response || path->challenge) && ep->now_ns < path->since_ns + CCI__DGRAM_TURN_NS;
 }
 
 /* It has been used since the connection got it, or could have been for long enough. */
 static int cci__active_had_turn(const cci__dgram_t *ep, const cci__active_t *active) {
-    if (CCI__UNLIKELY(cci__path_is_busy(ep, active->path)))
-        return 0;
+    if (CCI__UNLIKELY(cci__path_is_busy(ep, active->path))) return 0;
     return ep->waiting_count == 0 || (active->rel.heard_ns > 0 && !(active->conn->conn.flags & CCI__CONN_REFUSED)) ||
            ep->now_ns >= active->rel.progress_ns + CCI__DGRAM_TURN_NS;
 }
@@ -7932,22 +7681,20 @@ static void cci__dgram_reclaim(cci__dgram_t *ep, int take) {
         node = node->next;
         cci__list_remove(&active->lent);
         cci__list_append(&ep->lent, &active->lent);
-        if (take)
-            cci_rel_forget(&active->rel);
+        if (take) cci_rel_forget(&active->rel);
         evicted = (!take || !cci__dgram_can_grow(ep, CCI__STORE_ACTIVES)) && cci__dgram_evict(ep, active);
         if (take && cci__active_idle(active) && cci__active_had_turn(ep, active)) {
             cci__dgram_take_active(ep, active);
             return;
         }
-        if (!take && evicted)
-            return;
+        if (!take && evicted) return;
     }
 }
 
 /* A free one, which an idle connection gives back if it need be; NULL if there is none. */
 static cci__active_t *cci__dgram_new_active(cci__dgram_t *ep) {
-    if (cci__list_empty(&ep->free_actives) && (ep->stores[CCI__STORE_ACTIVES].made >= CCI__DGRAM_WARM ||
-                                               !cci__dgram_grow_store(ep, CCI__STORE_ACTIVES)))
+    if (cci__list_empty(&ep->free_actives) &&
+        (ep->stores[CCI__STORE_ACTIVES].made >= CCI__DGRAM_WARM || !cci__dgram_grow_store(ep, CCI__STORE_ACTIVES)))
         cci__dgram_reclaim(ep, 1);
     return (cci__active_t *)cci__dgram_take(ep, CCI__STORE_ACTIVES);
 }
@@ -7997,8 +7744,7 @@ static void cci__dgram_lend(cci__dgram_t *ep, cci__dconn_t *conn, cci__active_t 
     cci__list_append(&ep->lent, &active->lent);
     cci__active_begin(ep, active, conn);
     conn->active = active;
-    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
-        cci__dgram_unpark(active);
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) cci__dgram_unpark(active);
 }
 
 /* The same for a connection that need not wait for others; NULL if everything is in use. */
@@ -8011,8 +7757,8 @@ static cci__active_t *cci__dgram_lend_at_once(cci__dgram_t *ep, cci__dconn_t *co
     return active;
 }
 
-/* What the connection needs for traffic; NULL if it has to wait for its turn: that is when memory has reached its limit. It has no
- * turn as long as its peer does not answer. */
+/* What the connection needs for traffic; NULL if it has to wait for its turn: that is when memory has reached its
+ * limit. It has no turn as long as its peer does not answer. */
 static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__active_t *active = conn->active;
     if (CCI__LIKELY(active != NULL)) {
@@ -8020,21 +7766,21 @@ static cci__active_t *cci__dgram_activate(cci__dgram_t *ep, cci__dconn_t *conn) 
             cci__list_remove(&active->lent);
             cci__list_append(&ep->lent, &active->lent);
         }
-        if (CCI__UNLIKELY(active->rel.leaving && ep->waiting_count == 0))
-            active->rel.leaving = 0;
+        if (CCI__UNLIKELY(active->rel.leaving && ep->waiting_count == 0)) active->rel.leaving = 0;
         return active;
     }
     active = cci__dgram_lend_at_once(ep, conn);
-    if (!active && !(conn->conn.flags & CCI__CONN_PARKED))
-        cci__dgram_queue_up(ep, conn);
+    if (!active && !(conn->conn.flags & CCI__CONN_PARKED)) cci__dgram_queue_up(ep, conn);
     return active;
 }
 
-/* What has come asks for nothing, and nothing waits for it: no turn is taken for it. Otherwise, where both sides are at their
- * limits, each invitation would ask for another one. */
-static int cci__dgram_needs_no_turn(const cci__dgram_t *ep, const cci__dconn_t *conn, const uint8_t *bytes, uint32_t length) {
+/* What has come asks for nothing, and nothing waits for it: no turn is taken for it. Otherwise, where both sides are
+ * at their limits, each invitation would ask for another one. */
+static int cci__dgram_needs_no_turn(const cci__dgram_t *ep, const cci__dconn_t *conn, const uint8_t *bytes,
+                                    uint32_t length) {
     return !conn->active && !(conn->conn.flags & CCI__CONN_PARKED) &&
-           (ep->waiting_count > 0 || !cci__dgram_can_grow(ep, CCI__STORE_ACTIVES)) && cci_rel_only_answers(bytes, length);
+           (ep->waiting_count > 0 || !cci__dgram_can_grow(ep, CCI__STORE_ACTIVES)) &&
+           cci_rel_only_answers(bytes, length);
 }
 
 /* A peer that is parked is asked for a sign of life after a pause, as long as it has been silent. */
@@ -8048,13 +7794,12 @@ static void cci__dgram_pause(const cci__dgram_t *ep, cci__dconn_t *conn) {
 static uint64_t cci__dgram_parked_due(const cci__dgram_t *ep, const cci__dconn_t *conn) {
     uint64_t until_ns = cci_rel_parked_until(conn->in.parked.first), now = ep->now_ns >> 20;
     int32_t left = (int32_t)(conn->peer.at.ask - (uint32_t)now);
-    if (conn->conn.flags & CCI__CONN_WAITING)
-        return until_ns;
+    if (conn->conn.flags & CCI__CONN_WAITING) return until_ns;
     return cci__min64(until_ns, left > 0 ? (now + (uint32_t)left) << 20 : 0);
 }
 
-/* The peer has not answered for three probe time-outs: of what the connection has only its messages stay. When the peer has given
- * a sign of life, it takes its turns to send them again. 0: there is more that can't be left. */
+/* The peer has not answered for three probe time-outs: of what the connection has only its messages stay. When the
+ * peer has given a sign of life, it takes its turns to send them again. 0: there is more that can't be left. */
 static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     cci_rel_item_t *first;
@@ -8063,8 +7808,7 @@ static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
         return 0;
     cci__dgram_flush(ep); /* the batch may name records of the connection */
     first = cci_rel_park(&active->rel, &conn->state);
-    if (!first)
-        return 0;
+    if (!first) return 0;
     active->rel.leaving = 0;
     cci__dgram_take_active(ep, active);
     conn->in.parked.first = first;
@@ -8075,7 +7819,8 @@ static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
     return 1;
 }
 
-/* Others wait: whoever has had a turn is to come to an end, and who doesn't answer ends it now. Returns how many did. */
+/* Others wait: whoever has had a turn is to come to an end, and who doesn't answer ends it now. Returns how many
+ * did. */
 static uint32_t cci__dgram_end_turns(cci__dgram_t *ep) {
     uint32_t tries = CCI__DGRAM_LOOK, parked = 0;
     cci_list_t *node = ep->lent.next;
@@ -8092,8 +7837,8 @@ static uint32_t cci__dgram_end_turns(cci__dgram_t *ep) {
     return parked;
 }
 
-/* Takes the next connection out of the queue, NULL if nobody waits any more. Those that have moved more than others wait for another
- * round. */
+/* Takes the next connection out of the queue, NULL if nobody waits any more. Those that have moved more than others
+ * wait for another round. */
 static cci__dconn_t *cci__dgram_next_waiting(cci__dgram_t *ep) {
     uint32_t rounds = CCI__DGRAM_ROUNDS;
     while (ep->waiting_count > 0) {
@@ -8109,21 +7854,19 @@ static cci__dconn_t *cci__dgram_next_waiting(cci__dgram_t *ep) {
         }
         ep->waiting_count--;
         conn->conn.flags &= (uint16_t)~CCI__CONN_WAITING;
-        if (is_waiting)
-            return conn;
+        if (is_waiting) return conn;
     }
     return NULL;
 }
 
-/* Gives what has become free to those that wait, the first one first. What their peers sent meanwhile was dropped: they are
- * asked for it. */
+/* Gives what has become free to those that wait, the first one first. What their peers sent meanwhile was dropped:
+ * they are asked for it. */
 static void cci__dgram_next_turns(cci__dgram_t *ep) {
     while (ep->waiting_count > 0) {
         cci__active_t *active = cci__dgram_new_active(ep);
         cci__dconn_t *conn;
         if (!active) {
-            if (cci__dgram_end_turns(ep) == 0)
-                return;
+            if (cci__dgram_end_turns(ep) == 0) return;
             continue;
         }
         conn = cci__dgram_next_waiting(ep);
@@ -8144,10 +7887,8 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
     uint64_t at = CCI__NEVER;
     if (conn->active) {
         at = cci_rel_deadline(&conn->active->rel);
-        if (CCI__UNLIKELY(conn->active->reader != NULL))
-            at = cci__min64(at, cci_rma_deadline(conn->active->reader));
-        if (CCI__UNLIKELY(conn->active->path != NULL))
-            at = cci__min64(at, cci__path_deadline(ep, conn->active->path));
+        if (CCI__UNLIKELY(conn->active->reader != NULL)) at = cci__min64(at, cci_rma_deadline(conn->active->reader));
+        if (CCI__UNLIKELY(conn->active->path != NULL)) at = cci__min64(at, cci__path_deadline(ep, conn->active->path));
     }
     at = cci__min64(at, conn->keepalive_us ? conn->conn.deadline_ns : cci_conn_deadline(&conn->conn));
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
@@ -8157,7 +7898,8 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
     return at;
 }
 
-/* Arms the connection's timer for that. It is not moved back: that can wait until it fires, or somebody wants to sleep. */
+/* Arms the connection's timer for that. It is not moved back: that can wait until it fires, or somebody wants to
+ * sleep. */
 static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t at = cci__dgram_due(ep, conn);
     if (at < conn->conn.timer.at_ns) /* never at once: what is overdue now and stays so must not stop the round */
@@ -8168,18 +7910,15 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
 static int cci__dgram_grow(cci__dgram_t *ep) {
     size_t size = (size_t)CCI__CONN_SLAB * ep->conns.entry_size;
     uint8_t *memory;
-    if (ep->conns.slab_count == ep->conns.slab_limit)
-        return 0;
+    if (ep->conns.slab_count == ep->conns.slab_limit) return 0;
     if ((ep->conns.slab_count + 1) * CCI__CONN_SLAB > ep->conns.bucket_count) {
         uint32_t count = ep->conns.bucket_count * 2;
         uint32_t *buckets = (uint32_t *)cci_alloc(count * sizeof *buckets);
-        if (!buckets)
-            return 0;
+        if (!buckets) return 0;
         cci_release(cci_conn_rehash(&ep->conns, buckets, count));
     }
     memory = (uint8_t *)cci__dgram_memory(ep, size);
-    if (!memory)
-        return 0;
+    if (!memory) return 0;
     cci_conn_add_slab(&ep->conns, memory);
     return 1;
 }
@@ -8187,8 +7926,7 @@ static int cci__dgram_grow(cci__dgram_t *ep) {
 static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t attribute, void *context) {
     cci_conn_t *made = cci_conn_open(&ep->conns);
     cci__dconn_t *conn;
-    if (!made && (!cci__dgram_grow(ep) || (made = cci_conn_open(&ep->conns)) == NULL))
-        return NULL;
+    if (!made && (!cci__dgram_grow(ep) || (made = cci_conn_open(&ep->conns)) == NULL)) return NULL;
     conn = (cci__dconn_t *)(void *)made;
     made->pub.endpoint = (cci_endpoint_t *)&ep->base.pub;
     made->pub.attribute = attribute;
@@ -8224,8 +7962,7 @@ static void cci__dgram_abort_parked(cci__dgram_t *ep, cci__dconn_t *conn, int st
 /* Ends everything that is pending with a status. */
 static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci__dgram_flush(ep); /* the batch names records of the connection */
-    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
-        cci__dgram_abort_parked(ep, conn, status);
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) cci__dgram_abort_parked(ep, conn, status);
     if (conn->active) {
         cci_list_t *node;
         for (node = conn->active->rel.held.next; node != &conn->active->rel.held; node = node->next) {
@@ -8233,22 +7970,19 @@ static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
             if (item->kind == CCI__ITEM_EXTERN) /* a read that waits for a fence: the reader does not know it yet */
                 cci_rma_free_read(&ep->rma, (cci_rma_read_t *)item->user_data);
         }
-        if (conn->active->reader)
-            cci_rma_reader_abort(&ep->rma, conn->active->reader);
+        if (conn->active->reader) cci_rma_reader_abort(&ep->rma, conn->active->reader);
         cci_rel_abort(&conn->active->rel, status);
         cci__list_remove(&conn->active->ready);
     }
 }
 
 static void cci__dgram_forget(const cci__dgram_t *ep, void *key) {
-    if (key && ep->seal->forget)
-        ep->seal->forget(ep->seal->user, key);
+    if (key && ep->seal->forget) ep->seal->forget(ep->seal->user, key);
 }
 
 /* Takes back what was lent to a connection on which nothing is pending. */
 static void cci__dgram_drop_active(cci__dgram_t *ep, cci__dconn_t *conn) {
-    if (!conn->active)
-        return;
+    if (!conn->active) return;
     cci__dgram_drop_runs(ep, conn->active);
     cci__dgram_take_active(ep, conn->active);
 }
@@ -8268,8 +8002,7 @@ static cci_evq_event_t *cci__dgram_control_event(cci__dgram_t *ep) {
     cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
     if (!event) {
         cci_evq_event_t *more = (cci_evq_event_t *)cci__dgram_memory(ep, CCI__DGRAM_CONTROL * sizeof *more);
-        if (!more)
-            return NULL;
+        if (!more) return NULL;
         cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, more, CCI__DGRAM_CONTROL);
         event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
     }
@@ -8314,8 +8047,7 @@ static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
         conn->active->rel.ping = 0;
         cci_rel_forget(&conn->active->rel);
     }
-    if (!event)
-        return;
+    if (!event) return;
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = &conn->conn.pub;
     event->owner = conn;
@@ -8323,16 +8055,13 @@ static void cci__dgram_post_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_post(&ep->evq.urgent, event);
 }
 
-/* Posts the events about the end of a connection, once the program has had its last message: that of keepalive, and behind the
- * completions that which the program has asked for. */
+/* Posts the events about the end of a connection, once the program has had its last message: that of keepalive, and
+ * behind the completions that which the program has asked for. */
 static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_evq_event_t *event;
-    if (conn->active && conn->active->runs)
-        return;
-    if (conn->keepalive_us)
-        cci__dgram_post_keepalive(ep, conn);
-    if (!(conn->conn.flags & CCI__CONN_UNTOLD))
-        return;
+    if (conn->active && conn->active->runs) return;
+    if (conn->keepalive_us) cci__dgram_post_keepalive(ep, conn);
+    if (!(conn->conn.flags & CCI__CONN_UNTOLD)) return;
     event = cci__dgram_control_event(ep);
     if (!event) { /* there is no memory now */
         conn->conn.deadline_ns = ep->now_ns + 10 * CCI__MS;
@@ -8352,10 +8081,8 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
 
 /* Events that wait for the program must not name a connection that is gone. */
 static void cci__dgram_take_back_events(const cci__dconn_t *conn) {
-    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)
-        return;
-    if (conn->in.open.keepalive_event)
-        conn->in.open.keepalive_event->base.pub.type = CCI_EVENT_NONE;
+    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) return;
+    if (conn->in.open.keepalive_event) conn->in.open.keepalive_event->base.pub.type = CCI_EVENT_NONE;
     if (conn->conn.state == CCI_CONN_BROKEN && conn->in.broken.end_event)
         conn->in.broken.end_event->base.pub.type = CCI_EVENT_NONE;
 }
@@ -8365,16 +8092,14 @@ static const char *cci__dgram_peer_uri(cci__dgram_t *ep, const cci_link_addr_t *
     cci__uri_t *uri = ep->uris;
     size_t length = strlen(ep->transport->name);
     uint32_t i;
-    if (ep->link->version < 2 || !ep->link->text || length + 4 > sizeof uri->text)
-        return NULL;
+    if (ep->link->version < 2 || !ep->link->text || length + 4 > sizeof uri->text) return NULL;
     if (!uri) {
         uri = (cci__uri_t *)cci__dgram_memory(ep, 16 * sizeof *uri);
         for (i = 0; uri && i < 16; i++) {
             uri[i].next = ep->uris;
             ep->uris = &uri[i];
         }
-        if ((uri = ep->uris) == NULL)
-            return NULL;
+        if ((uri = ep->uris) == NULL) return NULL;
     }
     memcpy(uri->text, ep->transport->name, length);
     memcpy(uri->text + length, "://", 3);
@@ -8386,8 +8111,7 @@ static const char *cci__dgram_peer_uri(cci__dgram_t *ep, const cci_link_addr_t *
 
 static void cci__dgram_free_uri(cci__dgram_t *ep, const char *text) {
     cci__uri_t *uri;
-    if (!text)
-        return;
+    if (!text) return;
     uri = CCI__CONTAINER((uintptr_t)text, cci__uri_t, text);
     uri->next = ep->uris;
     ep->uris = uri;
@@ -8397,35 +8121,26 @@ static void cci__dgram_free_uri(cci__dgram_t *ep, const char *text) {
 static int cci__dgram_hand_out(cci__dgram_t *ep, cci_evq_event_t *event) {
     cci__dconn_t *conn = (cci__dconn_t *)event->owner;
     switch (event->base.pub.type) {
-    case CCI_EVENT_NONE:
-        cci_evq_return_event(&ep->evq, event);
-        return 0;
-    case CCI_EVENT_KEEPALIVE_TIMEDOUT:
-        conn->in.open.keepalive_event = NULL;
-        return 1;
-    case CCI_EVENT_DISCONNECT:
-        conn->in.broken.end_event = NULL;
-        return 1;
+    case CCI_EVENT_NONE: cci_evq_return_event(&ep->evq, event); return 0;
+    case CCI_EVENT_KEEPALIVE_TIMEDOUT: conn->in.open.keepalive_event = NULL; return 1;
+    case CCI_EVENT_DISCONNECT: conn->in.broken.end_event = NULL; return 1;
     case CCI_EVENT_CONNECT_REQUEST:
         event->base.pub.request.peer_uri = cci__dgram_peer_uri(ep, &conn->conn.peer);
         return 1;
-    default:
-        return 1;
+    default: return 1;
     }
 }
 
 /* The peer has left (CCI_SUCCESS) or is lost. The connection stays until the program disconnects. */
 static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
-    if (conn->conn.state != CCI_CONN_OPEN)
-        return;
+    if (conn->conn.state != CCI_CONN_OPEN) return;
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.step.confirming = 0;
     conn->conn.deadline_ns = CCI__NEVER;
     conn->peer.at.end_status = status;
     cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
     conn->in.broken.end_event = NULL; /* not before: what was kept for a silent peer stands in its place */
-    if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT)
-        conn->conn.flags |= CCI__CONN_UNTOLD;
+    if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT) conn->conn.flags |= CCI__CONN_UNTOLD;
     cci__dgram_post_end(ep, conn);
 }
 
@@ -8473,12 +8188,9 @@ static int cci__dgram_grow_buffers(cci__dgram_t *ep) {
     uint32_t count = cci__min32(cci__max32(CCI__DGRAM_SLAB / ep->buffer_size, CCI__DGRAM_BATCH_RX), ep->buffers_unmade);
     cci_evq_buffer_t *buffers = NULL;
     uint8_t *bytes = NULL;
-    if (count > 0)
-        buffers = (cci_evq_buffer_t *)cci__dgram_memory(ep, count * sizeof *buffers);
-    if (buffers)
-        bytes = (uint8_t *)cci__dgram_memory(ep, (size_t)count * ep->buffer_size);
-    if (!bytes)
-        return 0;
+    if (count > 0) buffers = (cci_evq_buffer_t *)cci__dgram_memory(ep, count * sizeof *buffers);
+    if (buffers) bytes = (uint8_t *)cci__dgram_memory(ep, (size_t)count * ep->buffer_size);
+    if (!bytes) return 0;
     ep->buffers_unmade -= count;
     cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->buffer_size, count);
     return 1;
@@ -8495,36 +8207,33 @@ static int cci__dgram_has_buffer(cci__dgram_t *ep) {
 }
 
 static cci_evq_buffer_t *cci__dgram_take_buffer(cci__dgram_t *ep) {
-    if (ep->evq.free_buffer_count == 0)
-        (void)cci__dgram_grow_buffers(ep);
+    if (ep->evq.free_buffer_count == 0) (void)cci__dgram_grow_buffers(ep);
     return cci_evq_take_buffer(&ep->evq);
 }
 
 /* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves the last
- * quarter to what is due, a little more to requests for connections, and its share to other connections. A single buffer is for
- * what is due, where that comes for sure. */
+ * quarter to what is due, a little more to requests for connections, and its share to other connections. A single
+ * buffer is for what is due, where that comes for sure. */
 static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, int in_order, uint32_t spoken_for) {
     uint32_t count = ep->recv_buf_count;
-    uint32_t early = count / 4 + (count < CCI__DGRAM_FEW ? count > 1 || active->rel.reliable : cci__max32(count / 16, 2));
+    uint32_t early =
+        count / 4 + (count < CCI__DGRAM_FEW ? count > 1 || active->rel.reliable : cci__max32(count / 16, 2));
     uint32_t left = cci__dgram_buffers_left(ep), reserve = spoken_for + (in_order ? 0 : early);
     if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)) &&
         (CCI__LIKELY(ep->evq.free_buffer_count > spoken_for) || cci__dgram_grow_buffers(ep)))
         return 1;
-    if (in_order && cci__dgram_peers_hold(ep))
-        ep->pool.starved = 1;
+    if (in_order && cci__dgram_peers_hold(ep)) ep->pool.starved = 1;
     return 0;
 }
 
-/* May the packet that is being taken in be kept? It needs a free buffer in its place. Anybody can send to a group, so its
- * messages leave the last quarter to what peers send. */
+/* May the packet that is being taken in be kept? It needs a free buffer in its place. Anybody can send to a group,
+ * so its messages leave the last quarter to what peers send. */
 static int cci__sink_keep(void *user, void *buffer, int in_order) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
     cci_evq_buffer_t *kept = (cci_evq_buffer_t *)buffer;
-    if (active->conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX)
-        in_order = 0;
-    if (kept->refs == 1 && !cci__dgram_buffer_for(ep, active, in_order, 0))
-        return 0;
+    if (active->conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX) in_order = 0;
+    if (kept->refs == 1 && !cci__dgram_buffer_for(ep, active, in_order, 0)) return 0;
     kept->refs++;
     return 1;
 }
@@ -8568,14 +8277,13 @@ static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
 static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t offset, const uint8_t *data,
                            uint32_t length) {
     cci__active_t *active = (cci__active_t *)user;
-    uint8_t *to = cci_rma_address(&cci__dgram_of(active->conn)->rma, target->key, target->region,
-                                  target->remote_offset, target->length, CCI_FLAG_WRITE);
+    uint8_t *to = cci_rma_address(&cci__dgram_of(active->conn)->rma, target->key, target->region, target->remote_offset,
+                                  target->length, CCI_FLAG_WRITE);
     if (!to) {
         cci__dgram_of(active->conn)->rma.denied++;
         return CCI_ERR_RMA_HANDLE;
     }
-    if (data)
-        memcpy(to + (size_t)offset, data, length);
+    if (data) memcpy(to + (size_t)offset, data, length);
     return CCI_SUCCESS;
 }
 
@@ -8603,8 +8311,7 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
     active->op_count--;
     if (op->blocking) {
         op->done = 1;
-        if (ep->waiters > 0 && ep->link->wake)
-            ep->link->wake(ep->handle);
+        if (ep->waiters > 0 && ep->link->wake) ep->link->wake(ep->handle);
         return;
     }
     cci__dgram_complete(ep, op, rel_op->status);
@@ -8623,17 +8330,14 @@ static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t lengt
     cci_rma_read_t *read;
     if (CCI__UNLIKELY(frame[0] == CCI__FRAME_CHALLENGE || frame[0] == CCI__FRAME_RESPONSE))
         return cci__dgram_input_path(ep, active->conn, frame, length);
-    if (!active->rel.reliable)
-        return 0;
+    if (!active->rel.reliable) return 0;
     reader = cci__dgram_reader(ep, active);
-    if (!reader)
-        return 0; /* as if it were lost */
+    if (!reader) return 0; /* as if it were lost */
     if (frame[0] == CCI__FRAME_READ && cci__list_empty(&ep->rma.requests))
         (void)cci__dgram_grow_store(ep, CCI__STORE_REQUESTS);
     requests = reader->request_count;
     size = cci_rma_input(&ep->rma, reader, frame, length, now_ns);
-    if (frame[0] == CCI__FRAME_DATA)
-        active->rel.progress_ns = now_ns;
+    if (frame[0] == CCI__FRAME_DATA) active->rel.progress_ns = now_ns;
     active->rel.advanced |= reader->request_count > requests; /* what waits may wait for a read to end */
     while ((read = cci_rma_next_finished(reader)) != NULL) {
         cci_rel_item_t *item = (cci_rel_item_t *)read->item;
@@ -8649,9 +8353,9 @@ static void cci__sink_broken(void *user, int status) {
     cci__dgram_break(cci__dgram_of(active->conn), active->conn, status);
 }
 
-static const cci_rel_sink_t cci__dgram_sink = {cci__sink_keep,     cci__sink_drop,  cci__sink_assemble, cci__sink_deliver,
-                                               cci__sink_place,    cci__sink_readable, cci__sink_complete, cci__sink_start,
-                                               cci__sink_frame,    cci__sink_broken};
+static const cci_rel_sink_t cci__dgram_sink = {
+    cci__sink_keep,     cci__sink_drop,     cci__sink_assemble, cci__sink_deliver, cci__sink_place,
+    cci__sink_readable, cci__sink_complete, cci__sink_start,    cci__sink_frame,   cci__sink_broken};
 
 /* ---- coming in ---- */
 
@@ -8659,7 +8363,8 @@ static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_request_t piece;
     uint32_t size;
     memset(&piece, 0, sizeof piece);
-    while ((size = cci_conn_output_request(&ep->conns, &conn->conn, conn->in.request, &piece, cci__dgram_slot(ep)->head)) > 0)
+    while ((size = cci_conn_output_request(&ep->conns, &conn->conn, conn->in.request, &piece,
+                                           cci__dgram_slot(ep)->head)) > 0)
         cci__dgram_commit_bare(ep, &conn->conn.peer, conn, size, piece.data, piece.length);
 }
 
@@ -8711,8 +8416,7 @@ static void cci__dgram_begin_collecting(cci__dgram_t *ep, const cci__dconn_t *co
     uint32_t at = ep->collecting_next++ % most;
     cci__dconn_t *other =
         (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, ep->collecting[at].index, ep->collecting[at].token);
-    if (other && other->conn.state == CCI_CONN_COLLECTING)
-        cci__dgram_forget_request(ep, other);
+    if (other && other->conn.state == CCI_CONN_COLLECTING) cci__dgram_forget_request(ep, other);
     ep->collecting[at].index = conn->conn.index;
     ep->collecting[at].token = conn->conn.token;
 }
@@ -8720,7 +8424,8 @@ static void cci__dgram_begin_collecting(cci__dgram_t *ep, const cci__dconn_t *co
 /* A piece of a request: when all have come, the program may decide. */
 static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request) {
     cci_evq_event_t *event = conn->in.collecting.event;
-    if (cci_conn_collect(&conn->conn, &conn->in.collecting.pieces, request, event->buffer->data, event->base.pub.request.data_len))
+    if (cci_conn_collect(&conn->conn, &conn->in.collecting.pieces, request, event->buffer->data,
+                         event->base.pub.request.data_len))
         cci_evq_post(&ep->evq.urgent, event);
 }
 
@@ -8747,21 +8452,20 @@ static int cci__dgram_is_sound(cci__dgram_t *ep, cci_conn_got_t got) {
 /* There is no space for a request now. The client, which asks again, learns so; no state is kept. */
 static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_conn_packet_t *in, const char *why) {
     cci__dgram_reply(ep, in, CCI__PKT_BUSY);
-    if (ep->now_ns < ep->busy_log_ns)
-        return;
+    if (ep->now_ns < ep->busy_log_ns) return;
     ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
     cci_log(CCI_LOG_WARN, why);
 }
 
 /* Why there is no space for a request, NULL if there is. */
 static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_packet_t *in) {
-    uint32_t reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW); /* of few, what is early leaves but one more */
+    /* of few, what is early leaves but one more */
+    uint32_t reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW);
     uint32_t left = cci__dgram_buffers_left(ep);
     uint8_t prefix[16];
     if ((ep->current->refs == 1 || in->request.length != in->request.data_len) &&
         (left <= reserve || !cci__dgram_has_buffer(ep))) {
-        if (cci__dgram_peers_hold(ep))
-            cci__dgram_reclaim(ep, 0);
+        if (cci__dgram_peers_hold(ep)) cci__dgram_reclaim(ep, 0);
         return "clients have to wait: the receive buffers are full of requests and messages";
     }
     if (cci_conn_prefix(&ep->conns, in->from, prefix) &&
@@ -8771,7 +8475,8 @@ static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_packet_t 
 }
 
 /* A request that is to be heard: `event` for the program when all of it is there. */
-static void cci__dgram_hear(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request, cci_evq_event_t *event) {
+static void cci__dgram_hear(cci__dgram_t *ep, cci__dconn_t *conn, const cci_conn_request_t *request,
+                            cci_evq_event_t *event) {
     event->owner = conn;
     conn->in.event = event;
     event->base.pub.request.type = CCI_EVENT_CONNECT_REQUEST;
@@ -8810,9 +8515,9 @@ static void cci__dgram_new_request(cci__dgram_t *ep, const cci_conn_packet_t *in
     conn = event ? cci__dgram_open_conn(ep, (cci_conn_attribute_t)in->header.attribute, NULL) : NULL;
     if (!conn) {
         cci__dgram_forget(ep, key);
-        if (event)
-            cci_evq_return_event(&ep->evq, event);
-        cci__dgram_send_busy(ep, in, "clients have to wait: the connection table is full, or there is no memory for more");
+        if (event) cci_evq_return_event(&ep->evq, event);
+        cci__dgram_send_busy(ep, in,
+                             "clients have to wait: the connection table is full, or there is no memory for more");
         return;
     }
     cci_conn_begin_request(&ep->conns, &conn->conn, in, key);
@@ -8830,33 +8535,15 @@ static void cci__dgram_left(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
 /* What a packet means for its connection. */
 static void cci__dgram_got(cci__dgram_t *ep, cci__dconn_t *conn, cci_conn_got_t got) {
     switch (got) {
-    case CCI_CONN_GOT_STRAY:
-        ep->strays++;
-        break;
-    case CCI_CONN_GOT_ACCEPT:
-        cci__dgram_connected(ep, conn, CCI_SUCCESS);
-        break;
-    case CCI_CONN_GOT_REJECT:
-        cci__dgram_connected(ep, conn, CCI_ECONNREFUSED);
-        break;
-    case CCI_CONN_GOT_CONFIRM:
-        cci__dgram_accepted(ep, conn, CCI_SUCCESS);
-        break;
-    case CCI_CONN_GOT_CONFIRMED:
-        cci__dgram_begin_keepalive(ep, conn);
-        break;
-    case CCI_CONN_GOT_CLOSE:
-        cci__dgram_left(ep, conn, CCI_SUCCESS);
-        break;
-    case CCI_CONN_GOT_RESET:
-        cci__dgram_left(ep, conn, CCI_ERR_DISCONNECTED);
-        break;
-    case CCI_CONN_GOT_END:
-        cci__dgram_close_conn(ep, conn);
-        break;
-    default:
-        (void)cci__dgram_is_sound(ep, got);
-        break;
+    case CCI_CONN_GOT_STRAY: ep->strays++; break;
+    case CCI_CONN_GOT_ACCEPT: cci__dgram_connected(ep, conn, CCI_SUCCESS); break;
+    case CCI_CONN_GOT_REJECT: cci__dgram_connected(ep, conn, CCI_ECONNREFUSED); break;
+    case CCI_CONN_GOT_CONFIRM: cci__dgram_accepted(ep, conn, CCI_SUCCESS); break;
+    case CCI_CONN_GOT_CONFIRMED: cci__dgram_begin_keepalive(ep, conn); break;
+    case CCI_CONN_GOT_CLOSE: cci__dgram_left(ep, conn, CCI_SUCCESS); break;
+    case CCI_CONN_GOT_RESET: cci__dgram_left(ep, conn, CCI_ERR_DISCONNECTED); break;
+    case CCI_CONN_GOT_END: cci__dgram_close_conn(ep, conn); break;
+    default: (void)cci__dgram_is_sound(ep, got); break;
     }
 }
 
@@ -8911,13 +8598,11 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     }
     if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming))
         cci__dgram_got(ep, conn, cci_conn_hears(&conn->conn));
-    if (CCI__UNLIKELY(cci__dgram_needs_no_turn(ep, conn, bytes, length)))
-        return;
+    if (CCI__UNLIKELY(cci__dgram_needs_no_turn(ep, conn, bytes, length))) return;
     active = cci__dgram_activate(ep, conn);
     if (CCI__UNLIKELY(!active && (conn->conn.flags & CCI__CONN_PARKED)))
         cci__dgram_queue_up(ep, conn); /* the peer is back */
-    if (!active)
-        return; /* a DATA packet is as if it were lost */
+    if (!active) return;               /* a DATA packet is as if it were lost */
     cci__dgram_charge(ep, conn, length);
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
     if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
@@ -8925,13 +8610,11 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         conn->peer.heard = (uint32_t)(ep->now_ns >> 20);
     }
     if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
-        if (outcome != CCI_REL_UNSOUND)
-            cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
+        if (outcome != CCI_REL_UNSOUND) cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);
     } else if (outcome == CCI_REL_NEWEST) {
         cci__dgram_stayed(active);
     }
-    if (conn->conn.state == CCI_CONN_OPEN)
-        cci__dgram_make_ready(ep, active);
+    if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, active);
     if (CCI__UNLIKELY(ep->pool.starved)) { /* this packet is refused; its repetition may find room */
         ep->pool.starved = 0;
         cci__dgram_reclaim(ep, 0);
@@ -8939,15 +8622,13 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
 }
 
 /* Opens a packet of a group, if they are sealed. Who sent it is in it, and all of its number. */
-static cci_conn_got_t cci__dgram_unseal_group(const cci__dgram_t *ep, const cci__dconn_t *conn, uint8_t *bytes, uint32_t *length) {
+static cci_conn_got_t cci__dgram_unseal_group(const cci__dgram_t *ep, const cci__dconn_t *conn, uint8_t *bytes,
+                                              uint32_t *length) {
     uint64_t number = cci__load32(bytes + 20) | (uint64_t)cci__load32(bytes + 4) << 32;
     uint8_t nonce[CCI_SEAL_NONCE_LEN];
-    if ((bytes[3] & CCI__HEADER_SEALED) != (conn->peer.key ? CCI__HEADER_SEALED : 0))
-        return CCI_CONN_GOT_MISMATCH;
-    if (!conn->peer.key)
-        return CCI_CONN_GOT_SOUND;
-    if (number >= CCI__SEAL_NUMBERS)
-        return CCI_CONN_GOT_NOTHING;
+    if ((bytes[3] & CCI__HEADER_SEALED) != (conn->peer.key ? CCI__HEADER_SEALED : 0)) return CCI_CONN_GOT_MISMATCH;
+    if (!conn->peer.key) return CCI_CONN_GOT_SOUND;
+    if (number >= CCI__SEAL_NUMBERS) return CCI_CONN_GOT_NOTHING;
     cci_conn_write_nonce(nonce, cci__load64(bytes + 8), 0, number, CCI__PKT_GROUP, 0);
     return cci_conn_open_sealed(&ep->conns, conn->peer.key, nonce, bytes, length);
 }
@@ -8956,13 +8637,10 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
     uint32_t i;
     for (i = 0; i < ep->group_count; i++) {
         cci__active_t *active;
-        if (!rx->is_group || memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group) != 0)
-            continue;
-        if (!cci__dgram_is_sound(ep, cci__dgram_unseal_group(ep, ep->groups[i], bytes, &length)))
-            return;
+        if (!rx->is_group || memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group) != 0) continue;
+        if (!cci__dgram_is_sound(ep, cci__dgram_unseal_group(ep, ep->groups[i], bytes, &length))) return;
         active = cci__dgram_activate(ep, ep->groups[i]);
-        if (!active)
-            return;
+        if (!active) return;
         (void)cci_rel_input(&active->rel, bytes, length, 0, ep->current, ep->now_ns);
         active->rel.ack_count = active->rel.nack_count = 0; /* anybody can send to a group: it answers nothing */
         cci__dgram_schedule(ep, ep->groups[i]);             /* pieces of messages have their time */
@@ -8974,8 +8652,7 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
 static int cci__dgram_check(cci__dgram_t *ep, const uint8_t *bytes, uint32_t *length) {
     if (*length >= CCI__HEADER_SIZE + CCI__CRC_SIZE) {
         *length -= CCI__CRC_SIZE;
-        if (cci__dgram_crc(ep, bytes, *length) == cci__load32(bytes + *length))
-            return 1;
+        if (cci__dgram_crc(ep, bytes, *length) == cci__load32(bytes + *length)) return 1;
         if (bytes[0] == CCI__WIRE_VERSION && !(bytes[3] & CCI__HEADER_CRC)) {
             cci__dgram_mismatched(ep); /* there is none, rather */
             return 0;
@@ -8988,8 +8665,7 @@ static int cci__dgram_check(cci__dgram_t *ep, const uint8_t *bytes, uint32_t *le
 /* One datagram. */
 static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length) {
     cci_conn_header_t header;
-    if (CCI__UNLIKELY(ep->header_flags & CCI__HEADER_CRC) && !cci__dgram_check(ep, bytes, &length))
-        return;
+    if (CCI__UNLIKELY(ep->header_flags & CCI__HEADER_CRC) && !cci__dgram_check(ep, bytes, &length)) return;
     if (!cci_conn_parse(bytes, length, &header)) {
         ep->strays++;
         return;
@@ -9018,8 +8694,7 @@ static void cci__dgram_input_buffer(cci__dgram_t *ep, cci_link_rx_t *rx) {
             cci__dgram_input(ep, rx, rx->data + at, length);
         } else { /* a peer with odd sizes: move it to where its messages are aligned */
             cci_evq_buffer_t *outer = ep->current, *moved = cci__dgram_take_buffer(ep);
-            if (!moved)
-                return;
+            if (!moved) return;
             memcpy(moved->data, rx->data + at, length);
             ep->current = moved;
             cci__dgram_input(ep, rx, moved->data, length);
@@ -9031,12 +8706,12 @@ static void cci__dgram_input_buffer(cci__dgram_t *ep, cci_link_rx_t *rx) {
 
 static int cci__dgram_receive(cci__dgram_t *ep, int most) {
     int i, count = ep->link->receive(ep->handle, ep->rx, most);
-    if (count > 0)
-        ep->now_ns = ep->received_ns = ep->link->now(ep->handle);
+    if (count > 0) ep->now_ns = ep->received_ns = ep->link->now(ep->handle);
     for (i = 0; i < count; i++) {
         ep->current = ep->rx_buffer[i];
         cci__dgram_input_buffer(ep, &ep->rx[i]);
-        if (ep->current->refs > 1) { /* kept: another takes its place in the batch; keep() saw to it that there is one */
+        /* kept: another takes its place in the batch; keep() saw to it that there is one */
+        if (ep->current->refs > 1) {
             cci_evq_buffer_t *fresh = cci__dgram_take_buffer(ep);
             CCI_ASSERT(fresh);
             cci_evq_release_buffer(&ep->evq, ep->current);
@@ -9067,7 +8742,8 @@ static void cci__dgram_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     conn->conn.deadline_ns = ep->now_ns + period_ns;
 }
 
-/* Asks a peer that has been silent for long whether it is still there. It needs no hot state, and answers with CONFIRMED. */
+/* Asks a peer that has been silent for long whether it is still there. It needs no hot state, and answers with
+ * CONFIRMED. */
 static void cci__dgram_probe(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t period_ns = ep->info.probe_idle_s * UINT64_C(1000) * CCI__MS;
     cci_conn_due_t due = cci_conn_probe(&conn->conn, period_ns, ep->now_ns, &conn->in.open.probe_ns);
@@ -9095,11 +8771,9 @@ static void cci__dgram_parked_timeout(cci__dgram_t *ep, cci__dconn_t *conn) {
 /* Does the link know by now where the peer is? */
 static int cci__dgram_locate(cci__dgram_t *ep, cci__dconn_t *conn) {
     int status;
-    if (!(conn->conn.flags & CCI__CONN_ASKING))
-        return CCI_SUCCESS;
+    if (!(conn->conn.flags & CCI__CONN_ASKING)) return CCI_SUCCESS;
     status = ep->link->resolve(ep->handle, NULL, &conn->conn.peer);
-    if (status == CCI_SUCCESS)
-        conn->conn.flags &= (uint16_t)~CCI__CONN_ASKING;
+    if (status == CCI_SUCCESS) conn->conn.flags &= (uint16_t)~CCI__CONN_ASKING;
     return status;
 }
 
@@ -9142,28 +8816,16 @@ static void cci__dgram_idle(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_step(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t give_up_ns = conn->conn.state == CCI_CONN_CONNECTING ? conn->in.request->give_up_ns : CCI__NEVER;
     switch (cci_conn_timeout(&conn->conn, give_up_ns, ep->now_ns)) {
-    case CCI_CONN_DUE_NOTHING:
-        break;
-    case CCI_CONN_DUE_REQUEST:
-        cci__dgram_ask(ep, conn);
-        break;
-    case CCI_CONN_DUE_CONFIRM:
-        cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM);
-        break;
-    case CCI_CONN_DUE_CLOSE:
-        cci__dgram_send_close(ep, conn);
-        break;
-    case CCI_CONN_DUE_TIMED_OUT:
-        cci__dgram_timed_out(ep, conn);
-        break;
+    case CCI_CONN_DUE_NOTHING: break;
+    case CCI_CONN_DUE_REQUEST: cci__dgram_ask(ep, conn); break;
+    case CCI_CONN_DUE_CONFIRM: cci__dgram_tell(ep, conn, CCI__PKT_CONFIRM); break;
+    case CCI_CONN_DUE_CLOSE: cci__dgram_send_close(ep, conn); break;
+    case CCI_CONN_DUE_TIMED_OUT: cci__dgram_timed_out(ep, conn); break;
     case CCI_CONN_DUE_FORGOTTEN:
-        if (conn->conn.state == CCI_CONN_COLLECTING)
-            cci_evq_return_event(&ep->evq, conn->in.event);
+        if (conn->conn.state == CCI_CONN_COLLECTING) cci_evq_return_event(&ep->evq, conn->in.event);
         cci__dgram_close_conn(ep, conn);
         break;
-    case CCI_CONN_DUE_IDLE:
-        cci__dgram_idle(ep, conn);
-        break;
+    case CCI_CONN_DUE_IDLE: cci__dgram_idle(ep, conn); break;
     }
 }
 
@@ -9177,18 +8839,15 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
             if (CCI__UNLIKELY(active->reader != NULL))
                 cci_rma_timeout(&ep->rma, active->reader, (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
             cci__dgram_challenge(ep, conn);
-            if (conn->conn.state == CCI_CONN_OPEN)
-                cci__dgram_make_ready(ep, active);
+            if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, active);
         }
-        if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) {
+        if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED))
             cci__dgram_parked_timeout(ep, conn);
-        } else if (conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns <= ep->now_ns) {
+        else if (conn->conn.state == CCI_CONN_OPEN && conn->in.open.probe_ns <= ep->now_ns)
             cci__dgram_probe(ep, conn);
-        }
         if (conn->conn.deadline_ns <= ep->now_ns) {
             cci__dgram_step(ep, conn);
-            if (conn->conn.state == CCI_CONN_FREE)
-                continue;
+            if (conn->conn.state == CCI_CONN_FREE) continue;
         }
         cci__dgram_schedule(ep, conn);
     }
@@ -9211,8 +8870,7 @@ static void cci__dgram_die(cci__dgram_t *ep) {
 
 static void cci__dgram_tell_failure(cci__dgram_t *ep) {
     cci_evq_event_t *event = cci__dgram_control_event(ep);
-    if (!event)
-        return;
+    if (!event) return;
     ((struct cci_device *)(uintptr_t)ep->base.pub.device)->up = 0;
     ep->device_failed = 1;
     event->base.pub.dev_failed.type = CCI_EVENT_ENDPOINT_DEVICE_FAILED;
@@ -9227,16 +8885,14 @@ static void cci__dgram_check_device(cci__dgram_t *ep) {
         ep->device_failed = 0;
         ((struct cci_device *)(uintptr_t)ep->base.pub.device)->up = 1;
     }
-    if (up <= 0 && !ep->device_failed)
-        cci__dgram_tell_failure(ep);
-    if (up < 0 && !ep->is_dead)
-        cci__dgram_die(ep);
+    if (up <= 0 && !ep->device_failed) cci__dgram_tell_failure(ep);
+    if (up < 0 && !ep->is_dead) cci__dgram_die(ep);
 }
 
 enum { CCI__BUSY = 0, CCI__IDLE_IF_NOTHING_COMES = 1, CCI__IDLE = 2 };
 
-/* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it something to do,
- * and acknowledgements a message to go with. */
+/* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it
+ * something to do, and acknowledgements a message to go with. */
 static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     cci_list_t round;
     int alone;
@@ -9256,11 +8912,9 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         idle &= CCI__IDLE;
     } else if (ep->idle_rounds < 1000)
         ep->idle_rounds++;
-    if (CCI__UNLIKELY(count < 0))
-        ep->check_ns = 0;
+    if (CCI__UNLIKELY(count < 0)) ep->check_ns = 0;
     cci__dgram_timers(ep);
-    if (ep->now_ns >= ep->check_ns)
-        cci__dgram_check_device(ep);
+    if (ep->now_ns >= ep->check_ns) cci__dgram_check_device(ep);
     idle = idle || ep->idle_rounds >= 2;
     if (idle && !cci__list_empty(&ep->soon)) { /* all of `soon` behind `ready` */
         cci_list_t *first = ep->soon.next, *last = ep->soon.prev;
@@ -9270,8 +8924,7 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         last->next = &ep->ready;
         ep->ready.prev = last;
     }
-    if (CCI__UNLIKELY(ep->waiting_count > 0))
-        cci__dgram_next_turns(ep);
+    if (CCI__UNLIKELY(ep->waiting_count > 0)) cci__dgram_next_turns(ep);
     if (!cci__list_empty(&ep->ready)) { /* each once: what is made ready meanwhile has its turn in the next round */
         round = ep->ready;
         round.next->prev = &round;
@@ -9302,16 +8955,15 @@ static uint64_t cci__dgram_deadline(const cci__dgram_t *ep) {
     return ep->link->up ? cci__min64(at, ep->check_ns + 900 * CCI__MS) : at;
 }
 
-/* The deadline for one who is going to sleep until then: timers that come first and whose time has moved back since they were
- * armed are put where they belong. A packet makes one timer stale at most, so this costs little for each. */
+/* The deadline for one who is going to sleep until then: timers that come first and whose time has moved back since
+ * they were armed are put where they belong. A packet makes one timer stale at most, so this costs little for each. */
 static uint64_t cci__dgram_sleep_deadline(cci__dgram_t *ep) {
     cci_timer_t *timer;
     uint32_t moved;
     for (moved = 0; moved < 64 && (timer = cci__wheel_first(&ep->wheel)) != NULL; moved++) {
         const cci__dconn_t *conn = (const cci__dconn_t *)(void *)CCI__CONTAINER(timer, cci_conn_t, timer);
         uint64_t at = cci__dgram_due(ep, conn);
-        if (at <= timer->at_ns || timer->at_ns <= ep->now_ns)
-            break;
+        if (at <= timer->at_ns || timer->at_ns <= ep->now_ns) break;
         cci__timer_arm(&ep->wheel, timer, at);
     }
     return cci__dgram_deadline(ep);
@@ -9321,17 +8973,14 @@ static uint64_t cci__dgram_sleep_deadline(cci__dgram_t *ep) {
  * either. */
 static void cci__dgram_arm(cci__dgram_t *ep) {
     uint64_t deadline_ns;
-    if (!ep->has_fd && !ep->info.progress_thread)
-        return;
+    if (!ep->has_fd && !ep->info.progress_thread) return;
     deadline_ns = cci__dgram_deadline(ep);
     if (ep->info.progress_thread && deadline_ns < ep->thread_until_ns && ep->link->wake) {
         ep->thread_until_ns = 0; /* once is enough */
         ep->link->wake(ep->handle);
     }
-    if (!ep->has_fd || !ep->link->arm)
-        return;
-    if (!ep->os_handle.is_awake && deadline_ns < ep->os_handle.armed_ns)
-        deadline_ns = cci__dgram_sleep_deadline(ep);
+    if (!ep->has_fd || !ep->link->arm) return;
+    if (!ep->os_handle.is_awake && deadline_ns < ep->os_handle.armed_ns) deadline_ns = cci__dgram_sleep_deadline(ep);
     if (cci__handle_set(&ep->os_handle, cci__dgram_has_events(ep), deadline_ns, ep->now_ns))
         ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
 }
@@ -9381,8 +9030,7 @@ static void *cci__dgram_thread(void *arg) {
 #endif
 
 static void cci__dgram_drop_op(cci__dgram_t *ep, cci__op_t *op) {
-    if (!op)
-        return;
+    if (!op) return;
     op->event.next = ep->free_ops;
     ep->free_ops = &op->event;
 }
@@ -9393,8 +9041,7 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
     int status;
     while (!op->done) {
         (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
-        if (op->done)
-            break;
+        if (op->done) break;
         if (ep->now_ns - start_ns < 50000) { /* an answer is usually near: sleeping would take longer */
             cci__dgram_unlock(ep);
             cci__dgram_lock(ep);
@@ -9453,8 +9100,7 @@ static int cci__dgram_grow_ops(cci__dgram_t *ep) {
     cci__store_t *store = &ep->stores[CCI__STORE_OPS];
     uint32_t count = cci__min32(CCI__DGRAM_SLAB / store->size, store->most - store->made);
     cci__op_t *ops = count > 0 ? (cci__op_t *)cci__dgram_memory(ep, count * sizeof *ops) : NULL;
-    if (!ops)
-        return 0;
+    if (!ops) return 0;
     store->made += count;
     while (count-- > 0) {
         memset(&ops[count], 0, sizeof ops[count]);
@@ -9470,25 +9116,21 @@ static int cci__dgram_grow_ops(cci__dgram_t *ep) {
 static cci_evq_event_t *cci__dgram_message_event(cci__dgram_t *ep) {
     cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
     uint32_t count = CCI__DGRAM_SLAB / sizeof *event / 4;
-    if (CCI__LIKELY(event != NULL) || ep->evq.recv_out >= ep->evq.recv_limit)
-        return event;
+    if (CCI__LIKELY(event != NULL) || ep->evq.recv_out >= ep->evq.recv_limit) return event;
     event = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *event);
-    if (!event)
-        return NULL;
+    if (!event) return NULL;
     cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, event, count);
     return cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
 }
 
 /* Memory for what is added to packets, if anything is. */
 static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
-    if (ep->overhead == 0)
-        return 1;
+    if (ep->overhead == 0) return 1;
     ep->wire_stride = (ep->info.mtu + ep->overhead + 63) & ~63u;
     ep->wire = (uint8_t *)cci__dgram_memory(ep, (size_t)CCI__DGRAM_BATCH_TX * ep->wire_stride);
     if ((ep->header_flags & CCI__HEADER_CRC) && (uint64_t)ep->recv_buf_count * ep->buffer_size >= 256 * 1024) {
         ep->crc_table = (uint32_t(*)[256])cci__dgram_memory(ep, 8 * sizeof *ep->crc_table); /* 3 % of the buffers */
-        if (!ep->crc_table)
-            return 0;
+        if (!ep->crc_table) return 0;
         cci__crc32c_tables(ep->crc_table);
     }
     return ep->wire != NULL;
@@ -9498,7 +9140,8 @@ static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
 static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
     cci__store_t *blocks = &ep->stores[CCI_REL_BLOCKS], *large = &ep->stores[CCI_REL_LARGE];
     cci__store_t *bulks = &ep->stores[CCI_REL_BULKS], *reads = &ep->stores[CCI__STORE_READS];
-    blocks->most = cci__max32(blocks->most, count + (count + 2) / 3); /* of which one connection may have three quarters */
+    /* of which one connection may have three quarters */
+    blocks->most = cci__max32(blocks->most, count + (count + 2) / 3);
     large->most = cci__max32(large->most, count + (count + 2) / 3);
     ep->pool.block_total = blocks->most;
     ep->pool.large_total = large->most;
@@ -9519,10 +9162,10 @@ static int cci__dgram_set_counts(cci__dgram_t *ep) {
     const cci_link_info_t *info = &ep->info;
     uint64_t receive = cci__min64(ep->memory_limit / 8 / ep->buffer_size, CCI__DGRAM_BUFS);
     uint32_t send = cci__min32(ep->stores[CCI_REL_LARGE].most, ep->stores[CCI_REL_BLOCKS].most) / 4 * 3;
-    cci__dgram_limit_blocks(ep, info->send_buf_count ? info->send_buf_count : cci__max32(cci__min32(send, CCI__DGRAM_BUFS), 1));
+    cci__dgram_limit_blocks(ep, info->send_buf_count ? info->send_buf_count
+                                                     : cci__max32(cci__min32(send, CCI__DGRAM_BUFS), 1));
     ep->recv_buf_count = info->recv_buf_count ? info->recv_buf_count : cci__max32((uint32_t)receive, CCI__DGRAM_FEW);
-    if (ep->recv_buf_count > SIZE_MAX / 2 / ep->buffer_size)
-        return 0;
+    if (ep->recv_buf_count > SIZE_MAX / 2 / ep->buffer_size) return 0;
     ep->evq.recv_limit = ep->recv_buf_count;
     ep->conns.unproven_most = cci__dgram_unproven_most(ep->recv_buf_count);
     ep->buffers_unmade = ep->recv_buf_count + CCI__DGRAM_BATCH_RX;
@@ -9534,8 +9177,7 @@ static int cci__dgram_fill_batch(cci__dgram_t *ep) {
     uint32_t i;
     for (i = 0; i < CCI__DGRAM_BATCH_RX; i++) {
         ep->rx_buffer[i] = cci__dgram_take_buffer(ep);
-        if (!ep->rx_buffer[i])
-            return 0;
+        if (!ep->rx_buffer[i]) return 0;
         ep->rx[i].data = ep->rx_buffer[i]->data;
         ep->rx[i].capacity = ep->buffer_size;
     }
@@ -9548,11 +9190,9 @@ static int cci__dgram_fill_stores(cci__dgram_t *ep) {
     int kind;
     for (kind = 0; kind < CCI__STORES; kind++)
         while (ep->stores[kind].made < ep->stores[kind].most)
-            if (!(kind == CCI__STORE_OPS ? cci__dgram_grow_ops(ep) : cci__dgram_grow_store(ep, kind)))
-                return 0;
+            if (!(kind == CCI__STORE_OPS ? cci__dgram_grow_ops(ep) : cci__dgram_grow_store(ep, kind))) return 0;
     while (ep->buffers_unmade > 0)
-        if (!cci__dgram_grow_buffers(ep))
-            return 0;
+        if (!cci__dgram_grow_buffers(ep)) return 0;
     return 1;
 }
 #endif
@@ -9568,8 +9208,7 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     uint32_t *buckets = (uint32_t *)cci_alloc(2 * CCI__CONN_SLAB * sizeof *buckets);
     ep->conns.buckets = buckets; /* so that it is released on failure */
     ep->slots = (cci__tx_slot_t *)cci__dgram_memory(ep, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
-    if (!regions || !chunks || !slabs || !zeros || !seen || !buckets || !ep->slots)
-        return 0;
+    if (!regions || !chunks || !slabs || !zeros || !seen || !buckets || !ep->slots) return 0;
     memset(ep->slots, 0, CCI__DGRAM_BATCH_TX * sizeof *ep->slots);
     memset(zeros, 0, ep->info.mtu);
     cci_evq_init(&ep->evq);
@@ -9582,7 +9221,8 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     ep->conns.mtu = ep->info.base_mtu;
     cci_conn_table_remembers(&ep->conns, seen);
     (void)cci_conn_rehash(&ep->conns, buckets, 2 * CCI__CONN_SLAB);
-    if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8) /* space for the packets' heads between the pieces */
+    /* space for the packets' heads between the pieces */
+    if (ep->max_send_size > ep->info.base_mtu - CCI_REL_HEADER - 8)
         heads = (ep->max_send_size / (ep->info.base_mtu - CCI__SLOT_HEAD - 7) + 1) * (CCI__SLOT_HEAD + 8);
     cci_rel_pool_init(&ep->pool, &cci__dgram_sink,
                       cci__max32(ep->info.mtu - CCI_REL_HEADER, 8 + cci__pad8(ep->max_send_size) + heads),
@@ -9590,12 +9230,14 @@ static int cci__dgram_allocate(cci__dgram_t *ep, const uint64_t *keys) {
     ep->pool.congestion = cci__find_congestion(ep->info.congestion);
     ep->pool.zeros = zeros;
     ep->pool.overhead = ep->overhead;
-    ep->pool.ack_bytes = cci__min32(ep->info.receive_window / 24, 196608); /* a third of what cci__rel_limit lets come */
+    /* a third of what cci__rel_limit lets come */
+    ep->pool.ack_bytes = cci__min32(ep->info.receive_window / 24, 196608);
     cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__DGRAM_REGIONS, NULL, 0, chunks, CCI__DGRAM_CHUNKS, NULL, 0);
     ep->rma.endpoint_id = keys[4];
     ep->rma.receive_window = ep->info.receive_window;
     cci__dgram_init_stores(ep);
-    if (!cci__dgram_set_counts(ep) || !cci__dgram_allocate_wire(ep) || !cci__dgram_grow(ep) || !cci__dgram_fill_batch(ep))
+    if (!cci__dgram_set_counts(ep) || !cci__dgram_allocate_wire(ep) || !cci__dgram_grow(ep) ||
+        !cci__dgram_fill_batch(ep))
         return 0;
     ep->pool.slots = ep->wire == NULL;
 #ifdef CCI_MEMORY_BYTES
@@ -9611,15 +9253,13 @@ static void cci__dgram_free(cci__dgram_t *ep) {
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
         CCI_ASSERT(conn);
-        if (conn->conn.state == CCI_CONN_CONNECTING)
-            cci_release(conn->in.request);
+        if (conn->conn.state == CCI_CONN_CONNECTING) cci_release(conn->in.request);
         cci__dgram_forget(ep, conn->peer.key);
     }
     cci_release(ep->conns.buckets);
     cci_release(ep->waiting[0].index);
     cci_release(ep->waiting[1].index);
-    if (ep->handle)
-        ep->link->close(ep->handle);
+    if (ep->handle) ep->link->close(ep->handle);
     cci__lock_destroy(&ep->lock);
     while (block) {
         cci__memory_t *next = block->next;
@@ -9642,11 +9282,10 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
                                                : "there is no congestion control of the name that was configured");
         return 0;
     }
-    info->base_mtu = info->base_mtu ? cci__min32(info->base_mtu, wire_mtu) - cci__min32(info->base_mtu, ep->overhead)
-                                    : info->mtu;
+    info->base_mtu =
+        info->base_mtu ? cci__min32(info->base_mtu, wire_mtu) - cci__min32(info->base_mtu, ep->overhead) : info->mtu;
     info->base_mtu = cci__max32(cci__min32(info->base_mtu, info->mtu) & ~7u, 256);
-    if (info->receive_window == 0)
-        info->receive_window = 64 * info->mtu;
+    if (info->receive_window == 0) info->receive_window = 64 * info->mtu;
     info->receive_window = cci__max32(info->receive_window, 2 * info->mtu);
     ep->send_timeout_us = info->send_timeout_us ? info->send_timeout_us : CCI__DGRAM_SEND_TIMEOUT_US;
     ep->max_send_size = info->max_send_size ? cci__min32(info->max_send_size, 65472) : info->mtu - CCI_REL_HEADER - 8;
@@ -9660,8 +9299,7 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
 
 static void cci__dgram_forked(cci_endpoint_base_t *base) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
-    if (ep->info.forked)
-        ep->info.forked(ep->handle);
+    if (ep->info.forked) ep->info.forked(ep->handle);
 }
 
 static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *device, const char *service, int flags,
@@ -9669,8 +9307,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__dgram_t *ep = (cci__dgram_t *)cci_alloc(sizeof *ep);
     uint64_t keys[5];
     int status;
-    if (!ep)
-        return CCI_ENOMEM;
+    if (!ep) return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
     ep->base.pub.device = device;
     ep->base.ops = cci__dgram_ops();
@@ -9690,20 +9327,17 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__list_init(&ep->paths);
     cci__lock_init(&ep->lock);
     status = ep->link->open(device, service, fd != NULL, &ep->handle, &ep->info);
-    if (status == CCI_SUCCESS && ep->info.share && !ep->info.is_shared)
-        status = CCI_ERR_NOT_IMPLEMENTED;
+    if (status == CCI_SUCCESS && ep->info.share && !ep->info.is_shared) status = CCI_ERR_NOT_IMPLEMENTED;
     if (status == CCI_SUCCESS && (!cci__dgram_defaults(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS))
         status = CCI_ERROR;
-    if (status == CCI_SUCCESS && !cci__dgram_allocate(ep, keys))
-        status = CCI_ENOMEM;
+    if (status == CCI_SUCCESS && !cci__dgram_allocate(ep, keys)) status = CCI_ENOMEM;
     if (status != CCI_SUCCESS) {
         cci__dgram_free(ep);
         return status;
     }
     ep->now_ns = ep->link->now(ep->handle);
     cci__wheel_init(&ep->wheel, ep->now_ns);
-    if (fd)
-        *fd = ep->info.os_handle;
+    if (fd) *fd = ep->info.os_handle;
     *endpoint = &ep->base;
 #ifndef CCI_NO_THREADS
     if (ep->info.progress_thread && ep->link->wait) {
@@ -9721,8 +9355,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
 /* Sends what a connection owes: a peer's last message is complete when it is acknowledged. */
 static void cci__dgram_send_owed(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__active_t *active = conn->active;
-    if (!active || !active->rel.reliable || active->rel.number_count == 0 || conn->conn.state != CCI_CONN_OPEN)
-        return;
+    if (!active || !active->rel.reliable || active->rel.number_count == 0 || conn->conn.state != CCI_CONN_OPEN) return;
     active->rel.ack_count++;
     cci_rel_open_packet(&active->rel, &cci__dgram_slot(ep)->packet, 0, ep->now_ns);
     cci__dgram_commit_data(ep, conn);
@@ -9770,11 +9403,9 @@ static void cci__dgram_close_round(cci__dgram_t *ep, uint64_t until_ns) {
     uint32_t i, sent = 0, batch = cci__max32(ep->closing / CCI__CONN_CLOSE_BATCHES, CCI__CONN_CLOSE_BURST);
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB && ep->closing > 0 && ep->now_ns < until_ns; i++) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
-        if (conn->conn.state != CCI_CONN_CLOSING)
-            continue;
+        if (conn->conn.state != CCI_CONN_CLOSING) continue;
         cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
-        if (++sent % batch == 0)
-            cci__dgram_linger(ep, ep->now_ns + CCI__MS);
+        if (++sent % batch == 0) cci__dgram_linger(ep, ep->now_ns + CCI__MS);
     }
 }
 
@@ -9782,12 +9413,10 @@ static void cci__dgram_close_round(cci__dgram_t *ep, uint64_t until_ns) {
 static void cci__dgram_close_all(cci__dgram_t *ep) {
     uint32_t i, tries;
     uint64_t until_ns;
-    if (ep->device_failed || ep->is_dead)
-        return;
+    if (ep->device_failed || ep->is_dead) return;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
-        if (!cci_conn_has_listener(&conn->conn))
-            continue;
+        if (!cci_conn_has_listener(&conn->conn)) continue;
         cci__dgram_quiet(ep, conn);
         ep->closing += conn->conn.state != CCI_CONN_CLOSING;
         cci_conn_begin_close(&conn->conn);
@@ -9809,17 +9438,14 @@ static int cci__dgram_destroy(cci_endpoint_base_t *base) {
         cci__dgram_lock(ep);
         ep->stopping = 1;
         cci__dgram_unlock(ep);
-        if (ep->link->wake)
-            ep->link->wake(ep->handle);
+        if (ep->link->wake) ep->link->wake(ep->handle);
         (void)pthread_join(ep->thread, NULL);
     }
 #endif
     cci__dgram_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
-    for (round = 0; round < 64; round++) { /* what has arrived already is taken, or will never be acknowledged */
-        if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0)
-            break;
-    }
+    for (round = 0; round < 64; round++) /* what has arrived already is taken, or will never be acknowledged */
+        if (cci__dgram_receive(ep, CCI__DGRAM_BATCH_RX) <= 0) break;
     cci__dgram_close_all(ep);
     cci__dgram_flush(ep);
     cci__dgram_unlock(ep);
@@ -9833,12 +9459,9 @@ static int cci__dgram_destroy(cci_endpoint_base_t *base) {
 static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, int accepts, void *context) {
     cci__dconn_t *conn = (cci__dconn_t *)request->owner;
     cci_evq_event_t *event = NULL;
-    if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn)
-        return CCI_EINVAL;
-    if (accepts && ep->is_dead)
-        return CCI_ERR_DEVICE_DEAD;
-    if (accepts && (event = cci__dgram_control_event(ep)) == NULL)
-        return CCI_ENOMEM;
+    if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) return CCI_EINVAL;
+    if (accepts && ep->is_dead) return CCI_ERR_DEVICE_DEAD;
+    if (accepts && (event = cci__dgram_control_event(ep)) == NULL) return CCI_ENOMEM;
     request->state = 1;
     request->owner = NULL;
     conn->in.event = event;
@@ -9873,11 +9496,9 @@ static int cci__dgram_reject(cci_event_base_t *base) {
 static int cci__dgram_connect_group(cci__dgram_t *ep, cci__dconn_t *conn) {
     int receives = conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX, status;
     if (receives) {
-        if (ep->group_count == CCI__DGRAM_GROUPS)
-            return CCI_ENOBUFS;
+        if (ep->group_count == CCI__DGRAM_GROUPS) return CCI_ENOBUFS;
         status = ep->link->group(ep->handle, &conn->conn.peer, 1);
-        if (status != CCI_SUCCESS)
-            return status;
+        if (status != CCI_SUCCESS) return status;
         ep->groups[ep->group_count++] = conn;
     }
     cci__dgram_connected(ep, conn, CCI_SUCCESS);
@@ -9887,8 +9508,7 @@ static int cci__dgram_connect_group(cci__dgram_t *ep, cci__dconn_t *conn) {
 /* Asks the program for the key of a connection that it wants; a status. */
 static int cci__dgram_connect_key(cci__dgram_t *ep, cci__dconn_t *conn, const char *address) {
     cci_seal_peer_t peer;
-    if (!ep->seal)
-        return CCI_SUCCESS;
+    if (!ep->seal) return CCI_SUCCESS;
     memset(&peer, 0, sizeof peer);
     peer.endpoint = (cci_endpoint_t *)&ep->base.pub;
     peer.attribute = conn->conn.pub.attribute;
@@ -9901,8 +9521,8 @@ static int cci__dgram_connect_key(cci__dgram_t *ep, cci__dconn_t *conn, const ch
 }
 
 static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, const cci_link_addr_t *to, int is_known,
-                                     const void *data, uint32_t data_len, cci_conn_attribute_t attribute,
-                                     void *context, uint64_t timeout_ns) {
+                                     const void *data, uint32_t data_len, cci_conn_attribute_t attribute, void *context,
+                                     uint64_t timeout_ns) {
     int is_group = attribute == CCI_CONN_ATTR_UU_MC_TX || attribute == CCI_CONN_ATTR_UU_MC_RX, status;
     cci_conn_pending_t *pending = (cci_conn_pending_t *)cci_alloc(sizeof *pending + data_len);
     cci_evq_event_t *event = cci__dgram_control_event(ep);
@@ -9916,16 +9536,13 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
     pending->key_id = 0;
     pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
     pending->data_len = data_len;
-    if (data_len)
-        memcpy(pending + 1, data, data_len);
+    if (data_len) memcpy(pending + 1, data, data_len);
     cci_conn_begin_connect(&conn->conn, to, is_known, pending->give_up_ns, ep->now_ns);
     status = cci__dgram_connect_key(ep, conn, address);
-    if (status != CCI_SUCCESS)
-        goto failed;
+    if (status != CCI_SUCCESS) goto failed;
     if (is_group) {
         status = cci__dgram_connect_group(ep, conn);
-        if (status == CCI_SUCCESS)
-            return status;
+        if (status == CCI_SUCCESS) return status;
         goto failed;
     }
     if (is_known)
@@ -9936,8 +9553,7 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
     return CCI_SUCCESS;
 failed:
     cci_release(pending);
-    if (event)
-        cci_evq_return_event(&ep->evq, event);
+    if (event) cci_evq_return_event(&ep->evq, event);
     if (conn) {
         conn->conn.state = CCI_CONN_CONNECTING;
         cci__dgram_close_conn(ep, conn);
@@ -9952,16 +9568,12 @@ static int cci__dgram_connect(cci_endpoint_base_t *base, const char *address, co
     cci_link_addr_t to;
     uint64_t timeout_ns = CCI__NEVER;
     (void)flags;
-    if (!ep->link->resolve)
-        return CCI_ERR_NOT_IMPLEMENTED;
+    if (!ep->link->resolve) return CCI_ERR_NOT_IMPLEMENTED;
     memset(&to, 0, sizeof to);
     status = ep->link->resolve(ep->handle, address, &to); /* without the lock: it may ask a name service */
-    if (status != CCI_SUCCESS && status != CCI_EAGAIN)
-        return status;
-    if (is_group && (!ep->link->is_group || !ep->link->group))
-        return CCI_ERR_NOT_IMPLEMENTED;
-    if (ep->link->is_group && ep->link->is_group(ep->handle, &to) != is_group)
-        return CCI_EINVAL;
+    if (status != CCI_SUCCESS && status != CCI_EAGAIN) return status;
+    if (is_group && (!ep->link->is_group || !ep->link->group)) return CCI_ERR_NOT_IMPLEMENTED;
+    if (ep->link->is_group && ep->link->is_group(ep->handle, &to) != is_group) return CCI_EINVAL;
     if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000))
         timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
     cci__dgram_lock(ep);
@@ -10004,8 +9616,7 @@ static int cci__dgram_disconnect(struct cci_connection *connection) {
 static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
     (void)flags;
-    if (!ep->has_fd)
-        return CCI_EINVAL;
+    if (!ep->has_fd) return CCI_EINVAL;
     cci__dgram_lock(ep);
     (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
     ep->os_handle.is_awake = 0;
@@ -10014,24 +9625,22 @@ static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     return CCI_SUCCESS;
 }
 
-/* The next message that has arrived; *event is NULL if it was withdrawn. Returns CCI_ENOBUFS if there is one but no event to give
- * it with. */
+/* The next message that has arrived; *event is NULL if it was withdrawn. Returns CCI_ENOBUFS if there is one but no
+ * event to give it with. */
 static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
     cci__active_t *active = CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox);
     cci_rel_run_t *run;
     cci_evq_buffer_t *buffer;
     cci_evq_event_t *made = NULL;
     const uint8_t *frame;
-    if (cci__list_empty(&ep->inbox))
-        return CCI_EAGAIN;
+    if (cci__list_empty(&ep->inbox)) return CCI_EAGAIN;
     run = active->runs;
     CCI_ASSERT(run); /* without one it would not be in the inbox */
     buffer = (cci_evq_buffer_t *)run->buffer;
     frame = (const uint8_t *)run + run->begin;
     if (frame[0] == CCI__FRAME_MESSAGE) {
         made = cci__dgram_message_event(ep);
-        if (!made)
-            return CCI_ENOBUFS;
+        if (!made) return CCI_ENOBUFS;
         made->base.pub.recv.type = CCI_EVENT_RECV;
         made->base.pub.recv.len = cci__load16(frame + 2);
         made->base.pub.recv.ptr = frame + 8;
@@ -10051,8 +9660,7 @@ static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
             active->runs_tail = &active->runs;
         }
         cci_evq_release_buffer(&ep->evq, buffer);
-        if (CCI__UNLIKELY(active->conn->conn.state == CCI_CONN_BROKEN))
-            cci__dgram_post_end(ep, active->conn);
+        if (CCI__UNLIKELY(active->conn->conn.state == CCI_CONN_BROKEN)) cci__dgram_post_end(ep, active->conn);
     }
     *event = made ? &made->base.pub : NULL;
     return CCI_SUCCESS;
@@ -10063,17 +9671,15 @@ static int cci__op_is_before(const cci_evq_event_t *completion, const cci__activ
     return (int32_t)(completion->state - active->stamp) <= 0;
 }
 
-/* Is the completion next, and not a message? What happened to one connection is told in the order in which it happened; and a
- * completion comes before all messages that came after it, since one of them may be the answer on another connection. */
+/* Is the completion next, and not a message? What happened to one connection is told in the order in which it
+ * happened; and a completion comes before all messages that came after it, since one of them may be the answer on
+ * another connection. */
 static int cci__dgram_is_next(cci__dgram_t *ep, const cci_evq_event_t *completion) {
     cci__active_t *active;
-    if (!completion || cci__list_empty(&ep->inbox))
-        return completion != NULL;
-    if (!cci__op_is_before(completion, CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox)))
-        return 0;
+    if (!completion || cci__list_empty(&ep->inbox)) return completion != NULL;
+    if (!cci__op_is_before(completion, CCI__CONTAINER(ep->inbox.next, cci__active_t, inbox))) return 0;
     active = ((const cci__dconn_t *)(const void *)completion->base.pub.send.connection)->active;
-    if (!active || !active->runs || cci__op_is_before(completion, active))
-        return 1;
+    if (!active || !active->runs || cci__op_is_before(completion, active)) return 1;
     cci__list_remove(&active->inbox); /* its older messages first */
     cci__list_insert(ep->inbox.next, &active->inbox);
     return 0;
@@ -10083,8 +9689,7 @@ static int cci__dgram_is_next(cci__dgram_t *ep, const cci_evq_event_t *completio
 static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     int status = CCI_EAGAIN;
-    if (CCI__LIKELY(!cci__dgram_has_events(ep)))
-        return CCI_EAGAIN;
+    if (CCI__LIKELY(!cci__dgram_has_events(ep))) return CCI_EAGAIN;
     while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
         if (CCI__LIKELY(cci__dgram_hand_out(ep, next))) {
             *event = &next->base.pub;
@@ -10094,18 +9699,16 @@ static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     for (;;) {
         while (!cci__dgram_is_next(ep, ep->evq.done.head)) {
             status = cci__dgram_next_message(ep, event);
-            if (status == CCI_SUCCESS && *event)
-                return CCI_SUCCESS;
-            if (status != CCI_SUCCESS)
-                break;
+            if (status == CCI_SUCCESS && *event) return CCI_SUCCESS;
+            if (status != CCI_SUCCESS) break;
         }
         next = cci_evq_next(&ep->evq.done); /* also before messages for which the program leaves no event */
-        if (!next)
-            return status;
-        if (next->pool != CCI_EVQ_OPERATION && !cci__dgram_hand_out(ep, next))
-            continue;
-        if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__op_t *)(void *)next)->done)) /* now all starts afresh */
-            ((cci__dconn_t *)(void *)(uintptr_t)next->base.pub.send.connection)->conn.flags &= (uint16_t)~CCI__CONN_UNREADY;
+        if (!next) return status;
+        if (next->pool != CCI_EVQ_OPERATION && !cci__dgram_hand_out(ep, next)) continue;
+        /* now all starts afresh */
+        if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__op_t *)(void *)next)->done))
+            ((cci__dconn_t *)(void *)(uintptr_t)next->base.pub.send.connection)->conn.flags &=
+                (uint16_t)~CCI__CONN_UNREADY;
         *event = &next->base.pub;
         return CCI_SUCCESS;
     }
@@ -10118,8 +9721,8 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     /* Events that are there are given at once; now and then the network has its turn all the same. */
     status = (++ep->taken & 63) ? cci__dgram_next(ep, event) : CCI_EAGAIN;
     if (status != CCI_SUCCESS) {
-        /* What the program has not taken stays with the link as long as possible: there it holds the sender back, and what
-         * is taken late has left the cache. */
+        /* What the program has not taken stays with the link as long as possible: there it holds the sender back,
+         * and what is taken late has left the cache. */
         uint32_t rounds = CCI__DGRAM_DRAIN;
         int came;
         do { /* what has come may hold no event, and what is behind it one */
@@ -10151,12 +9754,10 @@ static int cci__dgram_return_event(cci_event_base_t *base) {
     cci__dgram_lock(ep);
     if (event->pool == CCI_EVQ_OPERATION) {
         cci__dgram_drop_op(ep, (cci__op_t *)(void *)event);
-    } else if (base->pub.type == CCI_EVENT_NONE ||
-               (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
+    } else if (base->pub.type == CCI_EVENT_NONE || (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
         status = CCI_EINVAL;
     } else {
-        if (base->pub.type == CCI_EVENT_CONNECT_REQUEST)
-            cci__dgram_free_uri(ep, base->pub.request.peer_uri);
+        if (base->pub.type == CCI_EVENT_CONNECT_REQUEST) cci__dgram_free_uri(ep, base->pub.request.peer_uri);
         cci_evq_return_event(&ep->evq, event);
     }
     cci__dgram_unlock(ep);
@@ -10166,19 +9767,17 @@ static int cci__dgram_return_event(cci_event_base_t *base) {
 /* ---- options ---- */
 
 static int cci__dgram_set_send_count(cci__dgram_t *ep, uint32_t count) {
-    if (count == 0 || count > CCI__DGRAM_MAX_BUFS)
-        return CCI_ERANGE;
+    if (count == 0 || count > CCI__DGRAM_MAX_BUFS) return CCI_ERANGE;
     cci__dgram_limit_blocks(ep, count);
     return CCI_SUCCESS;
 }
 
 static int cci__dgram_set_recv_count(cci__dgram_t *ep, uint32_t count) {
-    if (count == 0 || count > CCI__DGRAM_MAX_BUFS)
-        return CCI_ERANGE;
-    if (count > SIZE_MAX / 2 / ep->buffer_size)
-        return CCI_ENOMEM;
+    if (count == 0 || count > CCI__DGRAM_MAX_BUFS) return CCI_ERANGE;
+    if (count > SIZE_MAX / 2 / ep->buffer_size) return CCI_ENOMEM;
     cci_evq_limit_buffers(&ep->evq, count + CCI__DGRAM_BATCH_RX);
-    ep->buffers_unmade = count + CCI__DGRAM_BATCH_RX > ep->evq.buffer_total ? count + CCI__DGRAM_BATCH_RX - ep->evq.buffer_total : 0;
+    ep->buffers_unmade =
+        count + CCI__DGRAM_BATCH_RX > ep->evq.buffer_total ? count + CCI__DGRAM_BATCH_RX - ep->evq.buffer_total : 0;
     ep->evq.recv_limit = count;
     ep->recv_buf_count = count;
     ep->conns.unproven_most = cci__dgram_unproven_most(count);
@@ -10204,15 +9803,9 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     cci__dgram_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
     switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT:
-        ep->send_timeout_us = value;
-        break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT:
-        status = cci__dgram_set_recv_count(ep, value);
-        break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT:
-        status = cci__dgram_set_send_count(ep, value);
-        break;
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->send_timeout_us = value; break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__dgram_set_recv_count(ep, value); break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__dgram_set_send_count(ep, value); break;
     case CCI_OPT_ENDPT_EVENT_MASK:
         if (value & ~CCI__DGRAM_EVENTS)
             status = CCI_EINVAL;
@@ -10228,9 +9821,7 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
                 cci__dgram_set_keepalive(ep, conn, value);
         }
         break;
-    default:
-        status = CCI_EINVAL;
-        break;
+    default: status = CCI_EINVAL; break;
     }
     cci__dgram_arm(ep);
     cci__dgram_unlock(ep);
@@ -10240,8 +9831,7 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
 static int cci__dgram_uri(cci__dgram_t *ep, char **uri) {
     char text[256];
     int status;
-    if (!ep->link->address)
-        return CCI_ERR_NOT_IMPLEMENTED;
+    if (!ep->link->address) return CCI_ERR_NOT_IMPLEMENTED;
     status = ep->link->address(ep->handle, text, sizeof text);
     return status == CCI_SUCCESS ? cci_make_uri(ep->transport->name, text, uri) : status;
 }
@@ -10251,30 +9841,16 @@ static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     int status = CCI_SUCCESS;
     cci__dgram_lock(ep);
     switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT:
-        memcpy(val, &ep->send_timeout_us, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT:
-        memcpy(val, &ep->recv_buf_count, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT:
-        memcpy(val, &ep->send_buf_count, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
-        memcpy(val, &ep->keepalive_us, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_EVENT_MASK:
-        memcpy(val, &ep->event_mask, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_URI:
-        status = cci__dgram_uri(ep, (char **)val);
-        break;
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->send_timeout_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT: memcpy(val, &ep->recv_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_URI: status = cci__dgram_uri(ep, (char **)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
-    default:
-        status = CCI_EINVAL;
-        break;
+    default: status = CCI_EINVAL; break;
     }
     cci__dgram_unlock(ep);
     return status;
@@ -10292,8 +9868,7 @@ static int cci__dgram_set_connection_opt(struct cci_connection *connection, cci_
         status = CCI_EINVAL;
     } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
         conn->send_timeout_us = value;
-        if (conn->active)
-            conn->active->rel.timeout_us = value;
+        if (conn->active) conn->active->rel.timeout_us = value;
     } else {
         cci__dgram_set_keepalive(ep, conn, value);
     }
@@ -10316,9 +9891,9 @@ static int cci__dgram_get_connection_opt(struct cci_connection *connection, cci_
 /* An operation for a completion, NULL if none is wanted; *status is CCI_ENOBUFS if there is none to be had. */
 static cci__op_t *cci__dgram_op(cci__dgram_t *ep, cci__dconn_t *conn, void *context, int flags, int *status) {
     cci__op_t *op;
-    if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING))
-        return NULL;
-    if (conn->active->op_count >= ep->send_buf_count + CCI__DGRAM_BULKS || (!ep->free_ops && !cci__dgram_grow_ops(ep))) {
+    if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING)) return NULL;
+    if (conn->active->op_count >= ep->send_buf_count + CCI__DGRAM_BULKS ||
+        (!ep->free_ops && !cci__dgram_grow_ops(ep))) {
         *status = CCI_ENOBUFS;
         return NULL;
     }
@@ -10337,8 +9912,7 @@ static cci__op_t *cci__dgram_op(cci__dgram_t *ep, cci__dconn_t *conn, void *cont
 
 /* It was not begun after all. */
 static void cci__dgram_undo_op(cci__dgram_t *ep, cci__active_t *active, cci__op_t *op) {
-    if (!op)
-        return;
+    if (!op) return;
     active->op_count--;
     cci__dgram_drop_op(ep, op);
 }
@@ -10352,10 +9926,8 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
               (rel->reliable ? rel->in_flight == 0 : ep->now_ns - rel->last_sent_ns > 20000);
     int status = CCI_SUCCESS;
     if (now) {
-        if (rel->in_flight > 0)
-            ep->now_ns = ep->link->now(ep->handle); /* see cci__dgram_send_locked */
-        if (!rel->reliable)
-            rel->last_sent_ns = ep->now_ns;
+        if (rel->in_flight > 0) ep->now_ns = ep->link->now(ep->handle); /* see cci__dgram_send_locked */
+        if (!rel->reliable) rel->last_sent_ns = ep->now_ns;
         cci__dgram_output(ep, active, 0, 1, ep->now_ns);
         cci__dgram_flush(ep);
         cci__dgram_schedule(ep, conn); /* the peer works already */
@@ -10364,13 +9936,13 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
         cci__dgram_schedule(ep, conn);
     }
     ep->idle_rounds = 0;
-    if (flags & CCI_FLAG_BLOCKING)
-        status = cci__dgram_block(ep, op);
+    if (flags & CCI_FLAG_BLOCKING) status = cci__dgram_block(ep, op);
     cci__dgram_arm(ep);
     return status;
 }
 
-/* Gives a message to the reliability protocol: from where it is if the program allows that and it pays, else as a copy. */
+/* Gives a message to the reliability protocol: from where it is if the program allows that and it pays, else as a
+ * copy. */
 static int cci__dgram_queue(cci__dgram_t *ep, cci__active_t *active, const struct iovec *data, uint32_t count,
                             uint32_t length, cci_rel_op_t *op, int flags) {
     if ((flags & CCI_FLAG_NO_COPY) && count == 1 && length >= CCI_REL_LENT_MIN &&
@@ -10379,13 +9951,13 @@ static int cci__dgram_queue(cci__dgram_t *ep, cci__active_t *active, const struc
     return cci_rel_send(&active->rel, data, count, length, op, ep->now_ns);
 }
 
-/* In a stream most messages only join others that wait to leave: all else has been seen to. 0: this one has more to it. */
+/* In a stream most messages only join others that wait to leave: all else has been seen to. 0: this one has more to
+ * it. */
 static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, int flags) {
     cci__active_t *active = conn->active;
     if (flags != CCI_FLAG_SILENT || count != 1 || !active || conn->conn.state != CCI_CONN_OPEN ||
-        (conn->conn.flags & CCI__CONN_UNREADY) ||
-        active->rel.in_flight == 0 || cci__list_empty(&active->ready) ||
+        (conn->conn.flags & CCI__CONN_UNREADY) || active->rel.in_flight == 0 || cci__list_empty(&active->ready) ||
         active->unsent_bytes + length + 8 >= CCI__DGRAM_BURST || ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED ||
         !cci_rel_join(&active->rel, data, length, ep->now_ns))
         return 0;
@@ -10395,24 +9967,22 @@ static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const st
     return 1;
 }
 
-/* [4.1.4.1] Ordered: sends behind one that ended with CCI_ERR_RNR end likewise, up to the moment when the program hears of it.
- * Else they would be delivered where it can't know that something before them is missing. */
+/* [4.1.4.1] Ordered: sends behind one that ended with CCI_ERR_RNR end likewise, up to the moment when the program
+ * hears of it. Else they would be delivered where it can't know that something before them is missing. */
 static int cci__dgram_end_unready(cci__dgram_t *ep, cci__dconn_t *conn, void *context, int flags) {
     int status = CCI_SUCCESS;
     cci__op_t *op;
-    if (flags & CCI_FLAG_BLOCKING)
-        return CCI_ERR_RNR;
+    if (flags & CCI_FLAG_BLOCKING) return CCI_ERR_RNR;
     op = cci__dgram_op(ep, conn, context, flags, &status);
-    if (op)
-        cci__dgram_complete(ep, op, CCI_ERR_RNR);
+    if (op) cci__dgram_complete(ep, op, CCI_ERR_RNR);
     cci__dgram_arm(ep);
     return status;
 }
 
-/* Its turn is over, or its peer does not answer, and it has something under way: what the program issues more has to wait. */
+/* Its turn is over, or its peer does not answer, and it has something under way: what the program issues more has to
+ * wait. */
 static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__active_t *active) {
-    if (CCI__LIKELY(ep->waiting_count == 0) || cci__list_empty(&active->rel.items))
-        return 0;
+    if (CCI__LIKELY(ep->waiting_count == 0) || cci__list_empty(&active->rel.items)) return 0;
     active->rel.leaving = active->rel.leaving ? 2 : 0;
     return active->rel.leaving || active->rel.probes >= 2;
 }
@@ -10422,21 +9992,17 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     cci__active_t *active;
     cci__op_t *op;
     int status = CCI_SUCCESS;
-    if (conn->conn.state != CCI_CONN_OPEN)
-        return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
-    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY))
-        return cci__dgram_end_unready(ep, conn, context, flags);
+    if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY)) return cci__dgram_end_unready(ep, conn, context, flags);
     active = cci__dgram_activate(ep, conn);
-    if (!active || cci__dgram_must_wait(ep, active))
-        return CCI_ENOBUFS;
+    if (!active || cci__dgram_must_wait(ep, active)) return CCI_ENOBUFS;
     /* Reading the clock costs as much as the rest: what only joins others that wait can do with a time a little old. */
     if (active->rel.in_flight == 0 || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
         ep->now_ns = ep->link->now(ep->handle);
         ep->unclocked = 0;
     }
     op = cci__dgram_op(ep, conn, context, flags, &status);
-    if (status == CCI_SUCCESS)
-        status = cci__dgram_queue(ep, active, data, count, length, op ? &op->rel : NULL, flags);
+    if (status == CCI_SUCCESS) status = cci__dgram_queue(ep, active, data, count, length, op ? &op->rel : NULL, flags);
     if (status != CCI_SUCCESS) {
         cci__dgram_undo_op(ep, active, op);
         if (cci__list_empty(&active->rel.items)) {
@@ -10458,14 +10024,11 @@ static int cci__dgram_sendv(struct cci_connection *connection, const struct iove
     uint32_t i;
     int status;
     for (i = 0; i < count; i++) {
-        if (data[i].iov_len > connection->max_send_size)
-            return CCI_EMSGSIZE;
-        if (data[i].iov_len > 0 && !data[i].iov_base)
-            return CCI_EINVAL;
+        if (data[i].iov_len > connection->max_send_size) return CCI_EMSGSIZE;
+        if (data[i].iov_len > 0 && !data[i].iov_base) return CCI_EINVAL;
         length += data[i].iov_len;
     }
-    if (length > connection->max_send_size)
-        return CCI_EMSGSIZE;
+    if (length > connection->max_send_size) return CCI_EMSGSIZE;
     cci__dgram_lock(ep);
     status = cci__dgram_join(ep, conn, data, count, (uint32_t)length, flags)
                  ? CCI_SUCCESS
@@ -10480,13 +10043,11 @@ static int cci__dgram_rma_register(cci_endpoint_base_t *base, void *start, uint6
                                    cci_rma_handle_t **handle) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
     cci_rma_region_t *region;
-    if (length > UINTPTR_MAX - (uintptr_t)start)
-        return CCI_EINVAL;
+    if (length > UINTPTR_MAX - (uintptr_t)start) return CCI_EINVAL;
     cci__dgram_lock(ep);
     region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
     cci__dgram_unlock(ep);
-    if (!region)
-        return CCI_ENOBUFS;
+    if (!region) return CCI_ENOBUFS;
     *handle = &region->handle;
     return CCI_SUCCESS;
 }
@@ -10499,8 +10060,7 @@ static int cci__dgram_rma_deregister(cci_endpoint_base_t *base, const struct cci
     cci_rma_parse_handle(handle, &key, &index);
     cci__dgram_lock(ep);
     region = cci_rma_find(&ep->rma, key, index);
-    if (region)
-        cci_rma_remove(&ep->rma, region);
+    if (region) cci_rma_remove(&ep->rma, region);
     cci__dgram_unlock(ep);
     return region ? CCI_SUCCESS : CCI_ERR_RMA_HANDLE;
 }
@@ -10517,13 +10077,10 @@ static int cci__dgram_read(cci__dgram_t *ep, cci__active_t *active, const cci__r
     cci_rma_read_t *read;
     cci_rel_item_t *item = NULL;
     int status;
-    if (!cci__dgram_reader(ep, active))
-        return CCI_ENOBUFS;
-    if (cci__list_empty(&ep->rma.reads))
-        (void)cci__dgram_grow_store(ep, CCI__STORE_READS);
+    if (!cci__dgram_reader(ep, active)) return CCI_ENOBUFS;
+    if (cci__list_empty(&ep->rma.reads)) (void)cci__dgram_grow_store(ep, CCI__STORE_READS);
     read = cci_rma_new_read(&ep->rma);
-    if (!read)
-        return CCI_ENOBUFS;
+    if (!read) return CCI_ENOBUFS;
     cci_rma_parse_handle(call->local, &read->local_key, &read->local_region);
     cci_rma_parse_handle(call->remote, &read->key, &read->region);
     read->local_offset = call->local_offset;
@@ -10556,8 +10113,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     uint64_t key;
     uint32_t index;
     int status = CCI_SUCCESS;
-    if (conn->conn.state != CCI_CONN_OPEN)
-        return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     cci_rma_parse_handle(call->local, &key, &index);
     if (!cci_rma_address(&ep->rma, key, index, call->local_offset, call->length, 0) ||
         call->remote_offset > UINT64_MAX - call->length)
@@ -10566,8 +10122,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         return cci__dgram_end_unready(ep, conn, call->context, call->flags);
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
-    if (!active || cci__dgram_must_wait(ep, active))
-        return CCI_ENOBUFS;
+    if (!active || cci__dgram_must_wait(ep, active)) return CCI_ENOBUFS;
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)
         status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)
@@ -10589,8 +10144,7 @@ static int cci__dgram_rma(struct cci_connection *connection, const void *msg, ui
     cci__rma_call_t call;
     struct iovec message;
     int status;
-    if (msg_len > connection->max_send_size)
-        return CCI_EMSGSIZE;
+    if (msg_len > connection->max_send_size) return CCI_EMSGSIZE;
     message.iov_base = (void *)(uintptr_t)msg;
     message.iov_len = msg_len;
     call.message = &message;
@@ -10609,11 +10163,24 @@ static int cci__dgram_rma(struct cci_connection *connection, const void *msg, ui
 }
 
 static const cci_endpoint_ops_t *cci__dgram_ops(void) {
-    static const cci_endpoint_ops_t table = {
-        cci__dgram_destroy, cci__dgram_accept, cci__dgram_reject, cci__dgram_connect, cci__dgram_disconnect,
-        cci__dgram_arm_os_handle, cci__dgram_get_event, cci__dgram_return_event, cci__dgram_set_endpoint_opt,
-        cci__dgram_get_endpoint_opt, cci__dgram_set_connection_opt, cci__dgram_get_connection_opt, cci__dgram_sendv,
-        cci__dgram_rma_register, cci__dgram_rma_deregister, cci__dgram_rma, NULL, NULL};
+    static const cci_endpoint_ops_t table = {cci__dgram_destroy,
+                                             cci__dgram_accept,
+                                             cci__dgram_reject,
+                                             cci__dgram_connect,
+                                             cci__dgram_disconnect,
+                                             cci__dgram_arm_os_handle,
+                                             cci__dgram_get_event,
+                                             cci__dgram_return_event,
+                                             cci__dgram_set_endpoint_opt,
+                                             cci__dgram_get_endpoint_opt,
+                                             cci__dgram_set_connection_opt,
+                                             cci__dgram_get_connection_opt,
+                                             cci__dgram_sendv,
+                                             cci__dgram_rma_register,
+                                             cci__dgram_rma_deregister,
+                                             cci__dgram_rma,
+                                             NULL,
+                                             NULL};
     return &table;
 }
 
@@ -10631,8 +10198,8 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
  *
  * Invariants. One lock guards the table, the devices and the list of endpoints; it is held while a transport proposes,
  * configures or refreshes devices and creates an endpoint, so hooks and transports must not call back into functions
- * that make or list devices or endpoints. Another guards the books about memory of cci_rma_alloc() and its registrations, and the
- * links between endpoints; nothing is called while it is held.
+ * that make or list devices or endpoints. Another guards the books about memory of cci_rma_alloc() and its
+ * registrations, and the links between endpoints; nothing is called while it is held.
  * Nothing on the way of a message or an RMA takes either. Devices, their texts and every
  * array that cci_get_devices() ever gave live until the last cci_finalize(). What cci_setup() set stays set after it.
  *
@@ -10763,10 +10330,11 @@ typedef struct cci__core {
     cci_endpoint_base_t *endpoints;
     cci__shared_t *memories; /* these two and the links of `endpoints` have a lock of their own */
     cci__registered_t *registered;
-    uint32_t is_forked;            /* this is the child of fork(), and cci_init() was not called in it */
+    uint32_t is_forked; /* this is the child of fork(), and cci_init() was not called in it */
     uint32_t has_told_fork;
-    cci_endpoint_base_t *dead;     /* endpoints of the parent */
-    cci__device_t *parent_devices; /* what the child keeps and never looks at, since the program may have pointers to it */
+    cci_endpoint_base_t *dead; /* endpoints of the parent */
+    /* what the child keeps and never looks at, since the program may have pointers to it */
+    cci__device_t *parent_devices;
     cci__array_t *parent_arrays;
     cci__ini_t parent_ini;
 } cci__core_t;
@@ -10874,17 +10442,12 @@ CCI_API int cci_status_of_errno(int error) {
     case EMSGSIZE:
     case ENOMSG:
     case EADDRNOTAVAIL:
-    case ECONNREFUSED:
-        return error; /* these statuses have the numbers of what they are named after */
-    case ENOENT:
-        return CCI_ERR_NOT_FOUND;
+    case ECONNREFUSED: return error; /* these statuses have the numbers of what they are named after */
+    case ENOENT: return CCI_ERR_NOT_FOUND;
     case EMFILE:
-    case ENFILE:
-        return CCI_ENOMEM;
-    case EADDRINUSE:
-        return CCI_EBUSY;
-    default:
-        return CCI_ERROR;
+    case ENFILE: return CCI_ENOMEM;
+    case EADDRINUSE: return CCI_EBUSY;
+    default: return CCI_ERROR;
     }
 }
 
@@ -10894,11 +10457,10 @@ CCI_API void *cci_alloc(size_t size) {
 
 CCI_API void cci_release(void *pointer) {
     if (pointer == NULL) return;
-    if (cci__core.setup.release != NULL) {
+    if (cci__core.setup.release != NULL)
         cci__core.setup.release(cci__core.setup.user, pointer);
-    } else {
+    else
         free(pointer);
-    }
 }
 
 #ifndef CCI_LOG
@@ -10910,9 +10472,7 @@ static void cci__log_default(int level, const char *text) {
         return;
     }
 #ifndef CCI_NO_STDIO
-    if (level <= CCI_LOG_WARN) {
-        fprintf(stderr, "cci: %s: %s\n", level == CCI_LOG_ERROR ? "error" : "warning", text);
-    }
+    if (level <= CCI_LOG_WARN) fprintf(stderr, "cci: %s: %s\n", level == CCI_LOG_ERROR ? "error" : "warning", text);
 #endif
 }
 #endif
@@ -10923,9 +10483,8 @@ CCI_API void cci_log(int level, const char *text) {
 
 CCI_API int cci_random(void *bytes, size_t count) {
     uint8_t *at = (uint8_t *)bytes;
-    if (cci__core.setup.random != NULL) {
+    if (cci__core.setup.random != NULL)
         return cci__core.setup.random(cci__core.setup.user, bytes, count) == 0 ? CCI_SUCCESS : CCI_ERROR;
-    }
 #if defined(__linux__)
     while (count > 0) {
         ssize_t got = getrandom(at, count, 0);
@@ -10999,8 +10558,8 @@ static void cci__note_add_number(cci__note_t *note, uint32_t number) {
 }
 
 /* "key: why it is refused", as far as there is room. */
-static void cci__explain_key(const cci_transport_t *self, const char *key, const char *value, const char *wanted, char *why,
-                             size_t why_size) {
+static void cci__explain_key(const cci_transport_t *self, const char *key, const char *value, const char *wanted,
+                             char *why, size_t why_size) {
     cci__note_t note;
     size_t length;
     note.length = 0;
@@ -11021,8 +10580,8 @@ static void cci__explain_key(const cci_transport_t *self, const char *key, const
     why[length] = '\0';
 }
 
-CCI_API int cci_take_keys(const cci_transport_t *self, const char *const *keys, cci_take_key_t take, void *user, int *bad_key,
-                          char *why, size_t why_size) {
+CCI_API int cci_take_keys(const cci_transport_t *self, const char *const *keys, cci_take_key_t take, void *user,
+                          int *bad_key, char *why, size_t why_size) {
     int i;
     *bad_key = -1;
     for (i = 0; keys && keys[i]; i++) {
@@ -11125,9 +10684,8 @@ static int cci__ini_end_section(cci__ini_t *ini) {
     const cci__ini_section_t *section;
     if (ini->section_count == 0) return CCI_SUCCESS;
     section = &ini->sections[ini->section_count - 1];
-    if (section->transport == NULL) {
+    if (section->transport == NULL)
         return cci__ini_error(ini, section->line, "section [", section->name, "] has no key \"transport\"");
-    }
     ini->args[ini->arg_count] = NULL;
     ini->arg_lines[ini->arg_count++] = section->line;
     return CCI_SUCCESS;
@@ -11144,11 +10702,9 @@ static int cci__ini_parse_header(cci__ini_t *ini, uint32_t line, char *at, size_
     length -= 2;
     at = cci__ini_trim(at + 1, &length);
     if (length == 0) return cci__ini_error(ini, line, "the section has no name", "", "");
-    for (i = 0; i < ini->section_count; i++) {
-        if (strcmp(ini->sections[i].name, at) == 0) {
+    for (i = 0; i < ini->section_count; i++)
+        if (strcmp(ini->sections[i].name, at) == 0)
             return cci__ini_error(ini, line, "there is already a section [", at, "]");
-        }
-    }
     status = cci__ini_end_section(ini);
     if (status != CCI_SUCCESS) return status;
     if (ini->section_count == CCI__INI_SECTION_MAX) return cci__ini_error(ini, line, "too many sections", "", "");
@@ -11167,9 +10723,8 @@ static int cci__ini_set_priority(cci__ini_t *ini, cci__ini_section_t *section, u
     const char *at = value;
     if (section->has_priority) return cci__ini_error(ini, line, "\"priority\" is set twice", "", "");
     while (*at >= '0' && *at <= '9' && number <= 100) number = number * 10 + (uint32_t)(*at++ - '0');
-    if (at == value || *at != '\0' || number > 100) {
+    if (at == value || *at != '\0' || number > 100)
         return cci__ini_error(ini, line, "priority is a number from 0 to 100, not \"", value, "\"");
-    }
     section->priority = number;
     section->has_priority = 1;
     return CCI_SUCCESS;
@@ -11179,9 +10734,8 @@ static int cci__ini_set_default(cci__ini_t *ini, cci__ini_section_t *section, ui
     int is_true = strcmp(value, "1") == 0 || strcmp(value, "true") == 0 || strcmp(value, "yes") == 0;
     if (section->has_default) return cci__ini_error(ini, line, "\"default\" is set twice", "", "");
     section->has_default = 1;
-    if (!is_true && strcmp(value, "0") != 0 && strcmp(value, "false") != 0 && strcmp(value, "no") != 0) {
+    if (!is_true && strcmp(value, "0") != 0 && strcmp(value, "false") != 0 && strcmp(value, "no") != 0)
         return cci__ini_error(ini, line, "default is 0 or 1, not \"", value, "\"");
-    }
     if (!is_true) return CCI_SUCCESS;
     if (ini->default_line != 0) {
         cci__note_t note;
@@ -11200,9 +10754,8 @@ static int cci__ini_add_arg(cci__ini_t *ini, cci__ini_section_t *section, uint32
     uint32_t i;
     for (i = 0; i < section->arg_count; i++) {
         /* including the '=', so that one key is not mistaken for a longer one */
-        if (strncmp(ini->args[section->first_arg + i], pair, key_length + 1) == 0) {
+        if (strncmp(ini->args[section->first_arg + i], pair, key_length + 1) == 0)
             return cci__ini_error(ini, line, "the key of \"", pair, "\" is set twice in this section");
-        }
     }
     if (section->arg_count == CCI__INI_KEY_MAX) return cci__ini_error(ini, line, "too many keys", "", "");
     ini->args[ini->arg_count] = pair;
@@ -11326,24 +10879,20 @@ static int cci__name_is_valid(const char *name) {
     for (; *name != '\0'; name++) {
         char c = *name;
         if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '-' ||
-              c == '.')) {
+              c == '.'))
             return 0;
-        }
     }
     return 1;
 }
 
 static int cci__table_append(const cci_transport_t **table, uint32_t *count, const cci_transport_t *transport) {
     uint32_t i;
-    if (transport->version == 0 || transport->version > CCI_TRANSPORT_VERSION || !cci__name_is_valid(transport->name)) {
+    if (transport->version == 0 || transport->version > CCI_TRANSPORT_VERSION || !cci__name_is_valid(transport->name))
         return CCI_EINVAL;
-    }
-    if (transport->link == NULL ? transport->create == NULL : transport->link->version - 1u >= CCI_LINK_VERSION) {
+    if (transport->link == NULL ? transport->create == NULL : transport->link->version - 1u >= CCI_LINK_VERSION)
         return CCI_EINVAL;
-    }
-    for (i = 0; i < *count; i++) {
+    for (i = 0; i < *count; i++)
         if (strcmp(table[i]->name, transport->name) == 0) return CCI_EBUSY;
-    }
     if (*count == CCI__TRANSPORT_MAX) return CCI_ENOBUFS;
     table[(*count)++] = transport;
     return CCI_SUCCESS;
@@ -11354,16 +10903,13 @@ static int cci__table_build(const cci_transport_t *const *own) {
     const cci_transport_t *table[CCI__TRANSPORT_MAX];
     uint32_t count = 0, fixed_count, i;
     int status = CCI_SUCCESS;
-    for (i = 0; own != NULL && own[i] != NULL && status == CCI_SUCCESS; i++) {
+    for (i = 0; own != NULL && own[i] != NULL && status == CCI_SUCCESS; i++)
         status = cci__table_append(table, &count, own[i]);
-    }
-    for (i = 0; cci__included[i] != NULL && status == CCI_SUCCESS; i++) {
+    for (i = 0; cci__included[i] != NULL && status == CCI_SUCCESS; i++)
         status = cci__table_append(table, &count, cci__included[i]);
-    }
     fixed_count = count;
-    for (i = cci__core.fixed_count; i < cci__core.table_count && status == CCI_SUCCESS; i++) {
+    for (i = cci__core.fixed_count; i < cci__core.table_count && status == CCI_SUCCESS; i++)
         status = cci__table_append(table, &count, cci__core.table[i]);
-    }
     if (status != CCI_SUCCESS) return status;
     for (i = 0; i < count; i++) cci__core.table[i] = table[i];
     cci__core.table_count = count;
@@ -11390,8 +10936,8 @@ static uint32_t cci__table_find_name(const char *name) {
 }
 
 static int cci__core_can_seal(const cci_seal_t *seal) {
-    return seal->key != NULL && seal->seal != NULL && seal->open != NULL && seal->tag_size >= 8 && seal->tag_size <= 64 &&
-           seal->tag_size % 8 == 0;
+    return seal->key != NULL && seal->seal != NULL && seal->open != NULL && seal->tag_size >= 8 &&
+           seal->tag_size <= 64 && seal->tag_size % 8 == 0;
 }
 
 static int cci__setup_locked(const cci_setup_t *setup) {
@@ -11401,11 +10947,10 @@ static int cci__setup_locked(const cci_setup_t *setup) {
     if (setup != NULL && setup->seal != NULL && !cci__core_can_seal(setup->seal)) return CCI_EINVAL;
     status = cci__table_build(setup != NULL ? setup->transports : NULL);
     if (status != CCI_SUCCESS) return status;
-    if (setup != NULL) {
+    if (setup != NULL)
         cci__core.setup = *setup;
-    } else {
+    else
         memset(&cci__core.setup, 0, sizeof cci__core.setup);
-    }
     return CCI_SUCCESS;
 }
 
@@ -11472,9 +11017,8 @@ CCI_API int cci_deregister_transport(const struct cci_transport *transport) {
 
 static const char *cci__reason_locked(uint32_t index) {
     const cci__device_t *device;
-    for (device = cci__core.devices; device != NULL; device = device->next) {
+    for (device = cci__core.devices; device != NULL; device = device->next)
         if (device->transport == cci__core.table[index]) return "";
-    }
     if (cci__core.reason[index][0] != '\0') return cci__core.reason[index];
     if (cci__core.init_count == 0 || cci__core.is_forked) return "the library is not initialized";
     return cci__core.is_configured ? "the configuration has no device of it" : "no device was looked for yet";
@@ -11503,9 +11047,8 @@ static cci__device_t *cci__device_of(cci_device_t *device) {
 static const char *cci__text_keep(cci__device_t *device, const char *text) {
     size_t size = strlen(text) + 1;
     cci__text_t *kept;
-    for (kept = device->texts; kept != NULL; kept = kept->next) {
+    for (kept = device->texts; kept != NULL; kept = kept->next)
         if (strcmp((const char *)(kept + 1), text) == 0) return (const char *)(kept + 1);
-    }
     kept = (cci__text_t *)cci_alloc(sizeof *kept + size);
     if (kept == NULL) return NULL;
     memcpy(kept + 1, text, size);
@@ -11522,9 +11065,8 @@ static int cci__device_update(cci__device_t *device, const cci_device_desc_t *de
     cci__device_set_up(device, desc->up != 0);
     if (pub->max_send_size != desc->max_send_size) pub->max_send_size = desc->max_send_size;
     if (pub->rate != desc->rate) pub->rate = desc->rate;
-    if (memcmp(device->desc.data, desc->data, sizeof desc->data) != 0) {
+    if (memcmp(device->desc.data, desc->data, sizeof desc->data) != 0)
         memcpy(device->desc.data, desc->data, sizeof desc->data);
-    }
     device->desc.up = desc->up != 0;
     device->desc.priority = desc->priority;
     device->desc.max_send_size = desc->max_send_size;
@@ -11594,10 +11136,9 @@ static cci__device_t *cci__device_make(const cci_transport_t *transport, const c
 /* Puts a device in its place: after all of a higher or the same priority and rank. */
 static void cci__device_insert(cci__device_t *device) {
     cci__device_t **at = &cci__core.devices;
-    while (*at != NULL && ((*at)->priority > device->priority ||
-                           ((*at)->priority == device->priority && (*at)->rank <= device->rank))) {
+    while (*at != NULL &&
+           ((*at)->priority > device->priority || ((*at)->priority == device->priority && (*at)->rank <= device->rank)))
         at = &(*at)->next;
-    }
     device->next = *at;
     *at = device;
     cci__core.device_count++;
@@ -11612,9 +11153,8 @@ static int cci__device_name_is(const cci__device_t *device, const char *name, co
 
 static int cci__device_name_is_taken(const char *name, const char *suffix) {
     const cci__device_t *device;
-    for (device = cci__core.devices; device != NULL; device = device->next) {
+    for (device = cci__core.devices; device != NULL; device = device->next)
         if (cci__device_name_is(device, name, suffix)) return 1;
-    }
     return 0;
 }
 
@@ -11657,12 +11197,10 @@ static int cci__propose(void *list, const cci_device_desc_t *desc) {
     cci__device_t *device = cci__core.devices;
     int status;
     if (desc->name == NULL || *desc->name == '\0') return CCI_EINVAL;
-    for (; device != NULL; device = device->next) {
+    for (; device != NULL; device = device->next)
         if (device->is_proposed && strcmp(device->desc.name, desc->name) == 0 &&
-            strcmp(device->pub.transport, proposals->transport->name) == 0) {
+            strcmp(device->pub.transport, proposals->transport->name) == 0)
             break;
-        }
-    }
     if (device != NULL) {
         device->transport = proposals->transport;
         device->is_seen = 1;
@@ -11706,14 +11244,15 @@ static int cci__discover_one(uint32_t index) {
     if (status == CCI_ENOMEM || proposals.status == CCI_ENOMEM) return CCI_ENOMEM;
     if (status != CCI_SUCCESS) {
         const char *text = cci_strerror(NULL, (enum cci_status)status);
-        if (why[0] == '\0') cci__reason_set(index, text != NULL ? text : "its discovery failed");
-        else cci__reason_set(index, why);
+        if (why[0] == '\0')
+            cci__reason_set(index, text != NULL ? text : "its discovery failed");
+        else
+            cci__reason_set(index, why);
         return CCI_SUCCESS;
     }
     cci__reason_set(index, proposals.count > 0 ? "" : why[0] != '\0' ? why : "it found no device");
-    for (device = cci__core.devices; device != NULL; device = device->next) {
+    for (device = cci__core.devices; device != NULL; device = device->next)
         if (device->transport == proposals.transport && !device->is_seen) cci__device_set_up(device, 0);
-    }
     return CCI_SUCCESS;
 }
 
@@ -11744,8 +11283,8 @@ static int cci__configure_section(cci__ini_section_t *section, const cci_transpo
     }
     if (status != CCI_SUCCESS) {
         int is_key = bad_key >= 0 && (uint32_t)bad_key < section->arg_count;
-        const char *text = transport->configure == NULL ? "it takes no configuration"
-                                                        : cci_strerror(NULL, (enum cci_status)status);
+        const char *text =
+            transport->configure == NULL ? "it takes no configuration" : cci_strerror(NULL, (enum cci_status)status);
         if (why[0] != '\0') text = why;
         if (status == CCI_ENOMEM) return status;
         return cci__ini_error(ini, is_key ? ini->arg_lines[section->first_arg + (uint32_t)bad_key] : section->line,
@@ -11798,10 +11337,10 @@ static void cci__configure_again(void) {
 
 /* ---- fork ----------------------------------------------------------------------------------------------------------
  *
- * A child shares its parent's sockets and has a copy of everything else: keys, packet numbers, locks that a thread held which it
- * does not have. Nothing of that may be used. So before fork() returns in the child, each of its endpoints gets a table of
- * operations that fail, and closes its descriptors; its memory stays as it was, since nobody knows in which state that is.
- * Calls pay nothing for this. */
+ * A child shares its parent's sockets and has a copy of everything else: keys, packet numbers, locks that a thread
+ * held which it does not have. Nothing of that may be used. So before fork() returns in the child, each of its
+ * endpoints gets a table of operations that fail, and closes its descriptors; its memory stays as it was, since
+ * nobody knows in which state that is. Calls pay nothing for this. */
 
 static int cci__is_initialized(void) {
     return cci__core.init_count > 0 && !cci__core.is_forked;
@@ -11828,7 +11367,8 @@ static void cci__core_forget(void) {
 static int cci__fork_refuse(void) {
     if (!cci__core.has_told_fork) {
         cci__core.has_told_fork = 1;
-        cci_log(CCI_LOG_ERROR, "fork(): endpoints of the parent are dead in the child; it calls cci_init() and makes its own");
+        cci_log(CCI_LOG_ERROR,
+                "fork(): endpoints of the parent are dead in the child; it calls cci_init() and makes its own");
     }
     return CCI_ERR_DEVICE_DEAD;
 }
@@ -11850,7 +11390,8 @@ static int cci__dead_reject(cci_event_base_t *request) {
 
 static int cci__dead_connect(cci_endpoint_base_t *endpoint, const char *address, const void *data, uint32_t data_len,
                              cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
-    (void)endpoint, (void)address, (void)data, (void)data_len, (void)attribute, (void)context, (void)flags, (void)timeout;
+    (void)endpoint, (void)address, (void)data, (void)data_len, (void)attribute, (void)context, (void)flags,
+        (void)timeout;
     return cci__fork_refuse();
 }
 
@@ -11928,11 +11469,24 @@ static void cci__dead_rma_free(cci_endpoint_base_t *endpoint, void *memory) {
     (void)endpoint, (void)memory;
 }
 
-static const cci_endpoint_ops_t cci__dead_ops = {
-    cci__dead_destroy, cci__dead_accept, cci__dead_reject, cci__dead_connect, cci__dead_disconnect, cci__dead_arm_os_handle,
-    cci__dead_get_event, cci__dead_return_event, cci__dead_set_endpoint_opt, cci__dead_get_endpoint_opt,
-    cci__dead_set_connection_opt, cci__dead_get_connection_opt, cci__dead_sendv, cci__dead_rma_register,
-    cci__dead_rma_deregister, cci__dead_rma, cci__dead_rma_alloc, cci__dead_rma_free};
+static const cci_endpoint_ops_t cci__dead_ops = {cci__dead_destroy,
+                                                 cci__dead_accept,
+                                                 cci__dead_reject,
+                                                 cci__dead_connect,
+                                                 cci__dead_disconnect,
+                                                 cci__dead_arm_os_handle,
+                                                 cci__dead_get_event,
+                                                 cci__dead_return_event,
+                                                 cci__dead_set_endpoint_opt,
+                                                 cci__dead_get_endpoint_opt,
+                                                 cci__dead_set_connection_opt,
+                                                 cci__dead_get_connection_opt,
+                                                 cci__dead_sendv,
+                                                 cci__dead_rma_register,
+                                                 cci__dead_rma_deregister,
+                                                 cci__dead_rma,
+                                                 cci__dead_rma_alloc,
+                                                 cci__dead_rma_free};
 
 #ifndef CCI_NO_THREADS
 static pthread_key_t cci__fork_key; /* which locks a thread that forks holds */
@@ -12147,24 +11701,20 @@ CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status statu
     (void)endpoint;
     switch ((int)status) {
 #define CCI__STATUS_CASE(name, value, text, hint)                                                                      \
-    case value:                                                                                                        \
-        return text;
+    case value: return text;
         CCI_STATUS_TABLE(CCI__STATUS_CASE)
 #undef CCI__STATUS_CASE
-    default:
-        return NULL;
+    default: return NULL;
     }
 }
 
 CCI_API const char *cci_status_hint(enum cci_status status) {
     switch ((int)status) {
 #define CCI__HINT_CASE(name, value, text, hint)                                                                        \
-    case value:                                                                                                        \
-        return hint;
+    case value: return hint;
         CCI_STATUS_TABLE(CCI__HINT_CASE)
 #undef CCI__HINT_CASE
-    default:
-        return NULL;
+    default: return NULL;
     }
 }
 
@@ -12194,9 +11744,8 @@ static int cci__array_make(cci_device_t *const **devices) {
         array = (cci__array_t *)cci_alloc(sizeof *array + (cci__core.device_count + (size_t)1) * sizeof *at);
         if (array == NULL) return CCI_ENOMEM;
         at = (cci_device_t **)(void *)(array + 1);
-        for (device = cci__core.devices; device != NULL; device = device->next) {
+        for (device = cci__core.devices; device != NULL; device = device->next)
             *at++ = (cci_device_t *)(uintptr_t)&device->pub;
-        }
         *at = NULL;
         array->next = cci__core.arrays;
         cci__core.arrays = array;
@@ -12263,8 +11812,8 @@ static void *cci__context_of(const void *context) {
     return (void *)(uintptr_t)context;
 }
 
-/* How much better than the device that is taken another has to be for the log to say that it is down: real interfaces are
- * that much better than bridges, tunnels and the loopback. */
+/* How much better than the device that is taken another has to be for the log to say that it is down: real
+ * interfaces are that much better than bridges, tunnels and the loopback. */
 #define CCI__PRIORITY_GAP 10
 
 /* The device that NULL stands for: the default if it is up, or the first that is up. */
@@ -12293,8 +11842,8 @@ static int cci__device_is_down(const cci__device_t *device) {
     if (device == NULL) {
         cci_log(CCI_LOG_WARN, "there is no device: cci_transport_reason() and the tool cci_info say why");
     } else {
-        cci__report(CCI_LOG_WARN, NULL, 0, device->pub.name, " is down: ",
-                    device->transport != NULL ? device->pub.info : "its transport is not registered");
+        cci__report(CCI_LOG_WARN, NULL, 0, device->pub.name,
+                    " is down: ", device->transport != NULL ? device->pub.info : "its transport is not registered");
     }
     return CCI_ENODEV;
 }
@@ -12411,7 +11960,8 @@ static const char *cci__scheme_fault(const char *uri, const cci_transport_t *own
     cci__core_lock();
     for (i = 0; i < cci__core.table_count; i++) {
         const cci_transport_t *transport = cci__core.table[i];
-        if (strcmp(name, transport->name) == 0 || (transport->scheme != NULL && strcmp(name, transport->scheme) == 0)) break;
+        if (strcmp(name, transport->name) == 0 || (transport->scheme != NULL && strcmp(name, transport->scheme) == 0))
+            break;
     }
     cci__core_unlock();
     if (i == cci__core.table_count) return "this program has no transport ";
@@ -12444,7 +11994,8 @@ static int cci__uri_refuse(const char *uri, const char *address, const cci_trans
     cci__note_add(&note, "cannot connect to \"");
     cci__note_add(&note, uri);
     cci__note_add(&note, "\": ");
-    cci__note_add(&note, address != NULL ? cci__address_fault(address, status) : cci__scheme_fault(uri, own, name, sizeof name));
+    cci__note_add(&note, address != NULL ? cci__address_fault(address, status)
+                                         : cci__scheme_fault(uri, own, name, sizeof name));
     cci__note_add(&note, name);
     cci_log(CCI_LOG_WARN, note.text);
     return status;
@@ -12459,16 +12010,16 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
     if (endpoint == NULL || server_uri == NULL) return CCI_EINVAL;
     if (data_len > CCI_CONN_REQ_LEN || (data_ptr == NULL && data_len > 0)) return CCI_EINVAL;
     if ((unsigned)attribute > (unsigned)CCI_CONN_ATTR_UU_MC_RX) return CCI_EINVAL;
-    if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_usec < 0 || timeout->tv_usec >= 1000000)) {
+    if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_usec < 0 || timeout->tv_usec >= 1000000))
         return CCI_EINVAL;
-    }
     transport = cci__device_of(endpoint->device)->transport;
     address = cci__uri_address(server_uri, transport->name);
     if (address == NULL) address = cci__uri_address(server_uri, transport->scheme);
     if (address == NULL) return cci__uri_refuse(server_uri, NULL, transport, CCI_EINVAL);
     if (base->ops->connect == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     status = base->ops->connect(base, address, data_ptr, data_len, attribute, cci__context_of(context), flags, timeout);
-    if (status == CCI_EINVAL || status == CCI_EADDRNOTAVAIL) return cci__uri_refuse(server_uri, address, transport, status);
+    if (status == CCI_EINVAL || status == CCI_EADDRNOTAVAIL)
+        return cci__uri_refuse(server_uri, address, transport, status);
     return status;
 }
 
@@ -12505,13 +12056,10 @@ static int cci__opt_owner(cci_opt_name_t name) {
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
     case CCI_OPT_ENDPT_URI:
     case CCI_OPT_ENDPT_RMA_ALIGN:
-    case CCI_OPT_ENDPT_EVENT_MASK:
-        return 'e';
+    case CCI_OPT_ENDPT_EVENT_MASK: return 'e';
     case CCI_OPT_CONN_SEND_TIMEOUT:
-    case CCI_OPT_CONN_KEEPALIVE_TIMEOUT:
-        return 'c';
-    default:
-        return 0;
+    case CCI_OPT_CONN_KEEPALIVE_TIMEOUT: return 'c';
+    default: return 0;
     }
 }
 
@@ -12565,9 +12113,8 @@ static int cci__send_is_legal(cci_connection_t *connection, int flags) {
 CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
                      int flags) {
     struct iovec piece;
-    if (connection == NULL || (msg_ptr == NULL && msg_len > 0) || !cci__send_is_legal(connection, flags)) {
+    if (connection == NULL || (msg_ptr == NULL && msg_len > 0) || !cci__send_is_legal(connection, flags))
         return CCI_EINVAL;
-    }
     piece.iov_base = cci__context_of(msg_ptr);
     piece.iov_len = msg_len;
     return cci__endpoint_of_connection(connection)
@@ -12577,12 +12124,9 @@ CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t
 CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
                       int flags) {
     uint32_t i;
-    if (connection == NULL || (data == NULL && iovcnt > 0) || !cci__send_is_legal(connection, flags)) {
-        return CCI_EINVAL;
-    }
-    for (i = 0; i < iovcnt; i++) {
+    if (connection == NULL || (data == NULL && iovcnt > 0) || !cci__send_is_legal(connection, flags)) return CCI_EINVAL;
+    for (i = 0; i < iovcnt; i++)
         if (data[i].iov_base == NULL && data[i].iov_len > 0) return CCI_EINVAL;
-    }
     return cci__endpoint_of_connection(connection)
         ->ops->sendv(cci__connection_of(connection), data, iovcnt, cci__context_of(context), flags);
 }
@@ -12602,9 +12146,8 @@ static int cci__registered_new(const cci_endpoint_base_t *endpoint, const void *
     cci__shared_lock();
     memory = cci__core.memories;
     while (memory != NULL && (memory->endpoint != endpoint ||
-                              !cci__ranges_meet(memory->start, memory->length, (const uint8_t *)start, length))) {
+                              !cci__ranges_meet(memory->start, memory->length, (const uint8_t *)start, length)))
         memory = memory->next;
-    }
     cci__shared_unlock();
     if (memory == NULL) return 1;
     *made = (cci__registered_t *)cci_alloc(sizeof **made);
@@ -12627,9 +12170,8 @@ static void cci__registered_remove(const cci_endpoint_base_t *endpoint, const st
     cci__registered_t **at, *found;
     cci__shared_lock();
     at = &cci__core.registered;
-    while (*at != NULL && ((*at)->endpoint != endpoint || memcmp(&(*at)->handle, handle, sizeof *handle) != 0)) {
+    while (*at != NULL && ((*at)->endpoint != endpoint || memcmp(&(*at)->handle, handle, sizeof *handle) != 0))
         at = &(*at)->next;
-    }
     found = *at;
     if (found != NULL) *at = found->next;
     cci__shared_unlock();
@@ -12646,11 +12188,10 @@ CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t len
     if (base->ops->rma_register == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     if (!cci__registered_new(base, start, length, &registered)) return CCI_ENOMEM;
     status = base->ops->rma_register(base, start, length, flags, rma_handle);
-    if (status == CCI_SUCCESS && registered != NULL) {
+    if (status == CCI_SUCCESS && registered != NULL)
         cci__registered_add(registered, *rma_handle);
-    } else {
+    else
         cci_release(registered);
-    }
     return status;
 }
 
@@ -12680,7 +12221,8 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
                     remote_offset, data_len, cci__context_of(context), flags);
 }
 
-/* ---- memory that is shared where it can be ------------------------------------------------------------------------ */
+/* ---- memory that is shared where it can be
+ * ------------------------------------------------------------------------ */
 
 static int cci__can_share(const cci_endpoint_base_t *endpoint) {
     const cci_transport_t *transport = cci__device_of(endpoint->pub.device)->transport;
@@ -12716,9 +12258,7 @@ static int cci__shared_make(cci_endpoint_base_t *endpoint, uint64_t length, cci_
         if (is_transports) endpoint->ops->rma_free(endpoint, start);
         return CCI_ENOMEM;
     }
-    if (!is_transports) {
-        start = (uint8_t *)(*made + 1) + (page - 1 - (((uintptr_t)(*made + 1) - 1) & (page - 1)));
-    }
+    if (!is_transports) start = (uint8_t *)(*made + 1) + (page - 1 - (((uintptr_t)(*made + 1) - 1) & (page - 1)));
     (*made)->endpoint = endpoint;
     (*made)->start = (uint8_t *)start;
     (*made)->length = length;
@@ -12742,10 +12282,9 @@ CCI_API int cci_rma_alloc(cci_endpoint_t *endpoint, uint64_t length, void **memo
 
 static int cci__shared_is_registered(const cci__shared_t *memory) {
     const cci__registered_t *r = cci__core.registered;
-    while (r != NULL && (r->endpoint != memory->endpoint ||
-                         !cci__ranges_meet(memory->start, memory->length, r->start, r->length))) {
+    while (r != NULL &&
+           (r->endpoint != memory->endpoint || !cci__ranges_meet(memory->start, memory->length, r->start, r->length)))
         r = r->next;
-    }
     return r != NULL;
 }
 

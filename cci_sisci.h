@@ -78,21 +78,21 @@
  * map: what one stores another loads, at the speed of the processor's caches, and no call is needed.
  *
  * SHARED SEGMENTS (SCIShareSegment, SCIAttachLocalSegment) have one owner at a time, which serves who connects. When it
- * leaves or dies, one of those who share takes over with the same number; users get SCI_CB_LOST when it dies, and are in
- * the way of its SCIRemoveSegment otherwise.
+ * leaves or dies, one of those who share takes over with the same number; users get SCI_CB_LOST when it dies, and are
+ * in the way of its SCIRemoveSegment otherwise.
  *   BROADCAST SEGMENTS (reflective memory): processes that create the same number with SCI_FLAG_BROADCAST and the same
  * size have one memory, so whatever anybody writes is with all of them at once. Connect to node 252
  * (SCI_BROADCAST_NODEID). Users keep their connection for as long as the group has a member; whether it can be
  * connected to, each member decides for all. While no successor has taken over from an owner that died, connecting is
- * SCI_ERR_NO_SUCH_SEGMENT, and nobody else can have the number. A member that is stopped counts as one: if it is the last,
- * the group waits for it.
+ * SCI_ERR_NO_SUCH_SEGMENT, and nobody else can have the number. A member that is stopped counts as one: if it is the
+ * last, the group waits for it.
  *
  * WHERE IT DIFFERS FROM AN ADAPTER. Sizes and offsets are multiples of 4 bytes. Stores never fail on their way: a
  * sequence is SCI_SEQ_OK until the connection ends, and SCI_CB_NOT_OPERATIONAL never comes. The kernel can't take a
  * mapping back: after SCI_CB_DISCONNECT or SCI_CB_LOST the memory of a map stays readable, but nobody else looks at it.
  *   Later than the manual: SCIGetErrorString, SCIGetLocalSegmentId (of a segment with SCI_FLAG_AUTO_ID, too),
- * SCIGetRemoteSegmentId, SCIGetLocalSegmentSize, SCICacheSync, SCIStartDmaTransfer and SCIStartDmaTransferVec (enqueue and
- * post at once; a queue in which a transfer has ended takes another without a reset). SCI_Q_LOCAL_SEGMENT and
+ * SCIGetRemoteSegmentId, SCIGetLocalSegmentSize, SCICacheSync, SCIStartDmaTransfer and SCIStartDmaTransferVec (enqueue
+ * and post at once; a queue in which a transfer has ended takes another without a reset). SCI_Q_LOCAL_SEGMENT and
  * SCI_Q_REMOTE_SEGMENT ask for addresses of a bus: SCI_ERR_NOT_IMPLEMENTED. SCI_FLAG_SHARED_INT is
  * SCI_ERR_FLAG_NOT_IMPLEMENTED. A copy into a map with SCI_FLAG_READONLY_MAP is SCI_ERR_ACCESS.
  *   A segment on the program's own memory (SCIRegisterSegmentMemory) serves local transfers only: for it,
@@ -102,29 +102,30 @@
  * SCIEnableConditionalInterrupt, SCIDisableConditionalInterrupt, SCIGetConditionalInterruptTrigCounter. Maps that ask
  * for interrupts by stores are SCI_ERR_FLAG_NOT_IMPLEMENTED.
  *
- * AN ADAPTER, with CCI (experimental: never tried with one). A device of the configuration with `library = PATH` (or with
- * `provider = vendor`: libsisci.so, where the system finds it) and `adapter = NUMBER` (default 0) goes through that
- * library, whose API may be 1.x or 2.x. One library per process. Its URIs are sisci://NODE:SERVICE, with the number of
- * the adapter's node. A device whose library or adapter is missing is down, and the log says why. RMA goes through slots
- * of 32 KiB, which the target's program empties; memory of cci_rma_alloc() is ordinary memory, and there are no groups.
- * Connecting may wait for the other node, up to 100 milliseconds at a time. A link maps one inbox of the peer's, and
- * needs as much memory for its copy: ring + blocks * max_send_size + 256 KiB, so choose small rings where mapped memory
- * is scarce.
+ * AN ADAPTER, with CCI (experimental: never tried with one). A device of the configuration with `library = PATH` (or
+ * with `provider = vendor`: libsisci.so, where the system finds it) and `adapter = NUMBER` (default 0) goes through
+ * that library, whose API may be 1.x or 2.x. One library per process. Its URIs are sisci://NODE:SERVICE, with the
+ * number of the adapter's node. A device whose library or adapter is missing is down, and the log says why. RMA goes
+ * through slots of 32 KiB, which the target's program empties; memory of cci_rma_alloc() is ordinary memory, and there
+ * are no groups. Connecting may wait for the other node, up to 100 milliseconds at a time. A link maps one inbox of the
+ * peer's, and needs as much memory for its copy: ring + blocks * max_send_size + 256 KiB, so choose small rings where
+ * mapped memory is scarce.
  *
- *   NOT TESTED with the vendor's library or with an adapter. The tests make libraries of their own: a software SISCI behind the
- * vendor's symbols, which loses stores when told to. The whole conformance suite passes over it. What that cannot show:
+ *   NOT TESTED with the vendor's library or with an adapter. The tests make libraries of their own: a software SISCI
+ * behind the vendor's symbols, which loses stores when told to. The whole conformance suite passes over it. What that
+ * cannot show:
  *     - whether the vendor's symbols, constants and structures are as assumed,
  *     - whether stores arrive in the order that SCIFlush promises, on all adapters and processors,
- *     - whether the answer to a load pushes the peer's stores ahead of it (a sleeper relies on it), and whether an interrupt
- *       stays behind the stores before SCIStoreBarrier,
+ *     - whether the answer to a load pushes the peer's stores ahead of it (a sleeper relies on it), and whether an
+ *       interrupt stays behind the stores before SCIStoreBarrier,
  *     - what the library's callbacks report, in which threads, and how long its calls wait for an unreachable node,
  *     - whether SCICheckSequence reports stores that failed while a cable was pulled before the peer reads what came of
  *       them: a message has no checksum of its own,
  *     - how fast it is.
  *
  * WHEN A PROCESS DIES. The kernel closes its sockets, and all who are connected get SCI_CB_LOST at once. It frees the
- * memory with the last map. The names that the dead process had are freed by who wants such a name, or opens a device ten seconds
- * after others have looked for such names. Names of live processes, also of stopped ones, are left alone.
+ * memory with the last map. The names that the dead process had are freed by who wants such a name, or opens a device
+ * ten seconds after others have looked for such names. Names of live processes, also of stopped ones, are left alone.
  *   After fork() the child has nothing of its parent's devices but the maps; it opens its own. (With CCI_NO_THREADS it
  * also holds the sockets until it ends or calls exec: peers do not notice the parent's death before.)
  *
@@ -135,36 +136,38 @@
  *   Interrupts are event descriptors that all who are connected share: one of them that means harm can swallow or hold
  * back interrupts of the others, but not block the receiver.
  *
- * MEMORY OF cci_rma_alloc(), with CCI, is mapped by the peers that were given the handle of a registration in it: RMA is one
- * copy. What is registered for reading alone is mapped for reading, and can't be mapped otherwise. Three things to know:
- * a peer maps all that one cci_rma_alloc() gave, so give what different peers may use memory of its own; the kernel can't
- * take a mapping back, so while cci_rma_deregister() ends RMA, a peer that means harm keeps what it has mapped until
- * cci_rma_free(), after which the memory is not yours any more (and a child of fork() shares it); and a link maps up to 16 of such memories at once, those
- * used last (others are copied by the kernel). The key `rma` of a device chooses: auto (mapped, else copied by the kernel,
- * else through slots), map (as auto, but waits for the mapping, and never asks the kernel), copy, bounce.
+ * MEMORY OF cci_rma_alloc(), with CCI, is mapped by the peers that were given the handle of a registration in it: RMA
+ * is one copy. What is registered for reading alone is mapped for reading, and can't be mapped otherwise. Three things
+ * to know: a peer maps all that one cci_rma_alloc() gave, so give what different peers may use memory of its own; the
+ * kernel can't take a mapping back, so while cci_rma_deregister() ends RMA, a peer that means harm keeps what it has
+ * mapped until cci_rma_free(), after which the memory is not yours any more (and a child of fork() shares it); and a
+ * link maps up to 16 of such memories at once, those used last (others are copied by the kernel). The key `rma` of a
+ * device chooses: auto (mapped, else copied by the kernel, else through slots), map (as auto, but waits for the
+ * mapping, and never asks the kernel), copy, bounce.
  *
- * GROUPS, with CCI: sisci://252:NUMBER is a multicast group of the processes that share the directory. Messages have up to
- * 8 KiB; the last 128 of a group are kept for its receivers, whose own they are from when they are taken. Nobody waits for
- * anybody: where all members are stopped and the first has died, the next who comes founds the group anew after a second,
- * and the others turn to that one when they go on. Each member can write to the memory of the group, so any can send in another's name. An endpoint has up to 16
- * multicast connections; a group wakes up to 64 sleeping receivers, others look once in a millisecond.
+ * GROUPS, with CCI: sisci://252:NUMBER is a multicast group of the processes that share the directory. Messages have up
+ * to 8 KiB; the last 128 of a group are kept for its receivers, whose own they are from when they are taken. Nobody
+ * waits for anybody: where all members are stopped and the first has died, the next who comes founds the group anew
+ * after a second, and the others turn to that one when they go on. Each member can write to the memory of the group, so
+ * any can send in another's name. An endpoint has up to 16 multicast connections; a group wakes up to 64 sleeping
+ * receivers, others look once in a millisecond.
  *
- * LINKS, with CCI. All connections that a client's endpoint has with one server's endpoint share a link: an inbox on each
- * side, which nobody else can connect to once the link is open. It is made with the first connection and closed a second
- * after the last. An inbox has ring + blocks * max_send_size + 256 KiB of memory (836 KiB by default), of which only what is
- * used is ever touched. A link takes two descriptors on each side, and one more for each peer that sleeps or has a thread;
- * four or five more while it is made. An endpoint takes seven, ten with an OS handle. Without descriptors
- * cci_create_endpoint() is CCI_ERROR and cci_connect() CCI_ENOMEM; where the server has none, or they run out on the way,
- * the client tries again until CCI_ETIMEDOUT. Links that are open go on.
- *   Polling costs the same whatever the number of links: each call looks at about eight, those used last, and at those that their
- * peers have marked since. A peer marks a link with the first message after a pause. Peers can set and clear marks of others:
- * a message whose mark is lost is found within eight times as many calls as there are links, or by a sleeper when it is
- * woken next. An endpoint has up to 16,384 links. A peer of another version of this header is refused: connecting to it is
- * CCI_ECONNREFUSED, and the log says why.
+ * LINKS, with CCI. All connections that a client's endpoint has with one server's endpoint share a link: an inbox on
+ * each side, which nobody else can connect to once the link is open. It is made with the first connection and closed a
+ * second after the last. An inbox has ring + blocks * max_send_size + 256 KiB of memory (836 KiB by default), of which
+ * only what is used is ever touched. A link takes two descriptors on each side, and one more for each peer that sleeps
+ * or has a thread; four or five more while it is made. An endpoint takes seven, ten with an OS handle. Without
+ * descriptors cci_create_endpoint() is CCI_ERROR and cci_connect() CCI_ENOMEM; where the server has none, or they run
+ * out on the way, the client tries again until CCI_ETIMEDOUT. Links that are open go on.
+ *   Polling costs the same whatever the number of links: each call looks at about eight, those used last, and at those
+ * that their peers have marked since. A peer marks a link with the first message after a pause. Peers can set and clear
+ * marks of others: a message whose mark is lost is found within eight times as many calls as there are links, or by a
+ * sleeper when it is woken next. An endpoint has up to 16,384 links. A peer of another version of this header is
+ * refused: connecting to it is CCI_ECONNREFUSED, and the log says why.
  *   An endpoint takes 31 KiB at first. Its buffers are made in slabs when they are first needed.
- *   Connections end at once on both sides: what the peer had consumed before it closed a connection, or its endpoint, is
- * complete, everything else that is pending ends with CCI_ERR_DISCONNECTED, and messages that it had sent before are still
- * received. CCI_EVENT_DISCONNECT, if CCI_OPT_ENDPT_EVENT_MASK asks for it, comes behind all that:
+ *   Connections end at once on both sides: what the peer had consumed before it closed a connection, or its endpoint,
+ * is complete, everything else that is pending ends with CCI_ERR_DISCONNECTED, and messages that it had sent before are
+ * still received. CCI_EVENT_DISCONNECT, if CCI_OPT_ENDPT_EVENT_MASK asks for it, comes behind all that:
  *     CCI_SUCCESS           the peer called cci_disconnect(), cci_destroy_endpoint() or cci_finalize()
  *     CCI_ERR_DISCONNECTED  the peer's process died, or the link to it is lost, or the peer has given the connection up
  *     CCI_ETIMEDOUT         the peer was stopped, or made no calls, for longer than the send timeout
@@ -173,9 +176,9 @@
  *   A peer that dies is noticed at once. One that is stopped, or
  * makes no calls, is noticed by time-outs, which break reliable connections. Peers in other containers that share the
  * directory, and other users, are reached through the inboxes alone: no process touches another's memory then.
- *   What lies in an inbox is read once and checked; who writes nonsense loses its link. Long messages are read in place, so
- * a peer of the same user could still change them while the program reads; those of other users are copied first. Members
- * of a group can keep each other from connecting, but neither read nor change what others send.
+ *   What lies in an inbox is read once and checked; who writes nonsense loses its link. Long messages are read in
+ * place, so a peer of the same user could still change them while the program reads; those of other users are copied
+ * first. Members of a group can keep each other from connecting, but neither read nor change what others send.
  *
  * THREADS. Every function may be called from any thread. A device gets one helper thread when it first has something to
  * serve (a segment, an interrupt, a connection, a transfer), because others connect whenever they like, and callbacks
@@ -202,9 +205,9 @@
  * Environment, read by SCIOpen:
  * CCI_SISCI_DIR             directory of the names, up to 80 bytes, made when missing (default: the first of these that
  *                           can be used: $XDG_RUNTIME_DIR/cci-sisci without a group, /dev/shm/cci-sisci-UID,
- *                           $HOME/.cci-sisci). It must belong to the user or root and be closed to all others. Processes
- *                           in and outside of a session meet when this names one directory. When it is wiped, each
- *                           process makes its names anew within ten seconds.
+ *                           $HOME/.cci-sisci). It must belong to the user or root and be closed to all others.
+ *                           Processes in and outside of a session meet when this names one directory. When it is wiped,
+ *                           each process makes its names anew within ten seconds.
  * CCI_SISCI_GROUP           name or number of a group whose members may connect (default: none).
  *
  * Keys of a device with `transport = sisci` in CCI's configuration, with their defaults:
@@ -217,10 +220,10 @@
  * directory, group          as the two variables of the environment
  * provider = software       or vendor: through an adapter's library (library = its path; adapter = 0 is its number)
  *
- * Memory: all connections between two endpoints share one link, which is an inbox for each. An inbox has 4 KiB, the ring,
- * `blocks` times max_send_size, and 256 KiB for RMA through slots: 836 KiB by default, 340 KiB with ring = 16384 and blocks
- * = 8. That is address space: the kernel gives a page when it is first written to, so a link takes 8 KiB at first and
- * what its traffic uses later. A further connection takes 256 bytes at each side.
+ * Memory: all connections between two endpoints share one link, which is an inbox for each. An inbox has 4 KiB, the
+ * ring, `blocks` times max_send_size, and 256 KiB for RMA through slots: 836 KiB by default, 340 KiB with ring =
+ * 16384 and blocks = 8. That is address space: the kernel gives a page when it is first written to, so a link takes
+ * 8 KiB at first and what its traffic uses later. A further connection takes 256 bytes at each side.
  * ================================================================================================================== */
 
 /* ==================================================================================================================
@@ -356,16 +359,16 @@ CCI_API const cci_transport_t cci_sisci_transport;
 
 /* Commands of SCIQuery, and what can be asked of an adapter; the numbers are of this implementation. */
 #define CCI__SCI_QUERIES(X)                                                                                            \
-    X(VENDORID, 1)                 /* sci_query_string_t */                                                            \
-    X(API, 2)                      /* sci_query_string_t: the version, "1.10" */                                       \
-    X(ADAPTER, 3)                  /* sci_query_adapter_t; data points to an unsigned int */                           \
+    X(VENDORID, 1) /* sci_query_string_t */                                                                            \
+    X(API, 2)      /* sci_query_string_t: the version, "1.10" */                                                       \
+    X(ADAPTER, 3)  /* sci_query_adapter_t; data points to an unsigned int */                                           \
     X(ADAPTER_NODEID, 1)                                                                                               \
     X(ADAPTER_SERIAL_NUMBER, 2)                                                                                        \
     X(ADAPTER_CARD_TYPE, 3)                                                                                            \
     X(ADAPTER_NUMBER_OF_LINKS, 4)                                                                                      \
     X(ADAPTER_LINK_OPERATIONAL, 5)                                                                                     \
-    X(LOCAL_SEGMENT, 4)            /* sci_query_local_segment_t */                                                     \
-    X(REMOTE_SEGMENT, 5)           /* sci_query_remote_segment_t */                                                    \
+    X(LOCAL_SEGMENT, 4)  /* sci_query_local_segment_t */                                                               \
+    X(REMOTE_SEGMENT, 5) /* sci_query_remote_segment_t */                                                              \
     X(LOCAL_SEGMENT_IOADDR, 1)                                                                                         \
     X(REMOTE_SEGMENT_IOADDR, 1)
 
@@ -379,9 +382,9 @@ typedef enum cci__sci_error {
     CCI__SCI_ERRORS(CCI__SCI_ENUM_ERROR)
 #ifdef CCI_SISCI_API
 #define CCI__SCI_STANDARD_ERROR(name, value) SCI_ERR_##name = value,
-    CCI__SCI_ERRORS(CCI__SCI_STANDARD_ERROR)
+        CCI__SCI_ERRORS(CCI__SCI_STANDARD_ERROR)
 #endif
-    CCI__SCI_ERR_LAST_
+            CCI__SCI_ERR_LAST_
 } cci__sci_error_t;
 
 #define CCI__SCI_INFINITE_TIMEOUT 0xffffffffu
@@ -498,27 +501,27 @@ typedef unsigned int cci__sci_unsigned_t;
 #define CCI__SCI_POSSIBLE(X, SIZE)                                                                                     \
     X(VE, void, SCIInitialize, (unsigned int flags, cci__sci_error_t *error))                                          \
     X(VN, void, SCITerminate, (void))                                                                                  \
-    X(VE, void, SCIOpen, (cci__sci_desc_t *sd, unsigned int flags, cci__sci_error_t *error))                           \
+    X(VE, void, SCIOpen, (cci__sci_desc_t * sd, unsigned int flags, cci__sci_error_t *error))                          \
     X(VE, void, SCIClose, (cci__sci_desc_t sd, unsigned int flags, cci__sci_error_t *error))                           \
     X(VE, void, SCIConnectSegment,                                                                                     \
-      (cci__sci_desc_t sd, cci__sci_remote_segment_t *segment, unsigned int nodeId, unsigned int segmentId,            \
+      (cci__sci_desc_t sd, cci__sci_remote_segment_t * segment, unsigned int nodeId, unsigned int segmentId,           \
        unsigned int localAdapterNo, cci__sci_cb_remote_segment_t callback, void *callbackArg, unsigned int timeout,    \
        unsigned int flags, cci__sci_error_t *error))                                                                   \
     X(VE, void, SCIDisconnectSegment,                                                                                  \
       (cci__sci_remote_segment_t segment, unsigned int flags, cci__sci_error_t *error))                                \
     X(RN, SIZE, SCIGetRemoteSegmentSize, (cci__sci_remote_segment_t segment))                                          \
     X(RE, cci__sci_segment_cb_reason_t, SCIWaitForRemoteSegmentEvent,                                                  \
-      (cci__sci_remote_segment_t segment, cci__sci_error_t *status, unsigned int timeout, unsigned int flags,          \
+      (cci__sci_remote_segment_t segment, cci__sci_error_t * status, unsigned int timeout, unsigned int flags,         \
        cci__sci_error_t *error))                                                                                       \
     X(RE, cci__sci_volatile_t, SCIMapRemoteSegment,                                                                    \
-      (cci__sci_remote_segment_t segment, cci__sci_map_t *map, SIZE offset, SIZE size, void *addr,                     \
+      (cci__sci_remote_segment_t segment, cci__sci_map_t * map, SIZE offset, SIZE size, void *addr,                    \
        unsigned int flags, cci__sci_error_t *error))                                                                   \
     X(RE, cci__sci_pointer_t, SCIMapLocalSegment,                                                                      \
-      (cci__sci_local_segment_t segment, cci__sci_map_t *map, SIZE offset, SIZE size, void *addr,                      \
-       unsigned int flags, cci__sci_error_t *error))                                                                   \
+      (cci__sci_local_segment_t segment, cci__sci_map_t * map, SIZE offset, SIZE size, void *addr, unsigned int flags, \
+       cci__sci_error_t *error))                                                                                       \
     X(VE, void, SCIUnmapSegment, (cci__sci_map_t map, unsigned int flags, cci__sci_error_t *error))                    \
     X(VE, void, SCICreateSegment,                                                                                      \
-      (cci__sci_desc_t sd, cci__sci_local_segment_t *segment, unsigned int segmentId, SIZE size,                       \
+      (cci__sci_desc_t sd, cci__sci_local_segment_t * segment, unsigned int segmentId, SIZE size,                      \
        cci__sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags, cci__sci_error_t *error))          \
     X(RE, cci__sci_segment_cb_reason_t, SCIWaitForLocalSegmentEvent,                                                   \
       (cci__sci_local_segment_t segment, unsigned int *sourcenodeId, unsigned int *localAdapterNo,                     \
@@ -531,7 +534,7 @@ typedef unsigned int cci__sci_unsigned_t;
     X(VE, void, SCISetSegmentUnavailable,                                                                              \
       (cci__sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, cci__sci_error_t *error))    \
     X(VE, void, SCICreateMapSequence,                                                                                  \
-      (cci__sci_map_t map, cci__sci_sequence_t *sequence, unsigned int flags, cci__sci_error_t *error))                \
+      (cci__sci_map_t map, cci__sci_sequence_t * sequence, unsigned int flags, cci__sci_error_t *error))               \
     X(VE, void, SCIRemoveSequence, (cci__sci_sequence_t sequence, unsigned int flags, cci__sci_error_t *error))        \
     X(RE, cci__sci_sequence_status_t, SCIStartSequence,                                                                \
       (cci__sci_sequence_t sequence, unsigned int flags, cci__sci_error_t *error))                                     \
@@ -549,10 +552,10 @@ typedef unsigned int cci__sci_unsigned_t;
       (char *adaptername, cci__dis_nodeId_list_t *nodeId, cci__dis_adapter_type_t *type, unsigned int flags,           \
        cci__sci_error_t *error))                                                                                       \
     X(VE, void, SCIGetNodeInfoByAdapterName,                                                                           \
-      (char *adaptername, unsigned int *adapterNo, cci__dis_nodeId_list_t *nodeIdlist,                                 \
-       cci__dis_adapter_type_t *type, unsigned int flags, cci__sci_error_t *error))                                    \
+      (char *adaptername, unsigned int *adapterNo, cci__dis_nodeId_list_t *nodeIdlist, cci__dis_adapter_type_t *type,  \
+       unsigned int flags, cci__sci_error_t *error))                                                                   \
     X(VE, void, SCICreateDMAQueue,                                                                                     \
-      (cci__sci_desc_t sd, cci__sci_dma_queue_t *dq, unsigned int localAdapterNo, unsigned int maxEntries,             \
+      (cci__sci_desc_t sd, cci__sci_dma_queue_t * dq, unsigned int localAdapterNo, unsigned int maxEntries,            \
        unsigned int flags, cci__sci_error_t *error))                                                                   \
     X(VE, void, SCIRemoveDMAQueue, (cci__sci_dma_queue_t dq, unsigned int flags, cci__sci_error_t *error))             \
     X(RE, cci__sci_dma_queue_state_t, SCIEnqueueDMATransfer,                                                           \
@@ -567,7 +570,7 @@ typedef unsigned int cci__sci_unsigned_t;
     X(RE, cci__sci_dma_queue_state_t, SCIWaitForDMAQueue,                                                              \
       (cci__sci_dma_queue_t dq, unsigned int timeout, unsigned int flags, cci__sci_error_t *error))                    \
     X(VE, void, SCICreateInterrupt,                                                                                    \
-      (cci__sci_desc_t sd, cci__sci_local_interrupt_t *interrupt, unsigned int localAdapterNo,                         \
+      (cci__sci_desc_t sd, cci__sci_local_interrupt_t * interrupt, unsigned int localAdapterNo,                        \
        unsigned int *interruptNo, cci__sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags,             \
        cci__sci_error_t *error))                                                                                       \
     X(VE, void, SCIRemoveInterrupt,                                                                                    \
@@ -575,15 +578,14 @@ typedef unsigned int cci__sci_unsigned_t;
     X(VE, void, SCIWaitForInterrupt,                                                                                   \
       (cci__sci_local_interrupt_t interrupt, unsigned int timeout, unsigned int flags, cci__sci_error_t *error))       \
     X(VE, void, SCIConnectInterrupt,                                                                                   \
-      (cci__sci_desc_t sd, cci__sci_remote_interrupt_t *interrupt, unsigned int nodeId,                                \
-       unsigned int localAdapterNo, unsigned int interruptNo, unsigned int timeout, unsigned int flags,                \
-       cci__sci_error_t *error))                                                                                       \
+      (cci__sci_desc_t sd, cci__sci_remote_interrupt_t * interrupt, unsigned int nodeId, unsigned int localAdapterNo,  \
+       unsigned int interruptNo, unsigned int timeout, unsigned int flags, cci__sci_error_t *error))                   \
     X(VE, void, SCIDisconnectInterrupt,                                                                                \
       (cci__sci_remote_interrupt_t interrupt, unsigned int flags, cci__sci_error_t *error))                            \
     X(VE, void, SCITriggerInterrupt,                                                                                   \
       (cci__sci_remote_interrupt_t interrupt, unsigned int flags, cci__sci_error_t *error))                            \
     X(VE, void, SCICreateDataInterrupt,                                                                                \
-      (cci__sci_desc_t sd, cci__sci_local_data_interrupt_t *interrupt, unsigned int localAdapterNo,                    \
+      (cci__sci_desc_t sd, cci__sci_local_data_interrupt_t * interrupt, unsigned int localAdapterNo,                   \
        unsigned int *interruptNo, cci__sci_cb_data_interrupt_t callback, void *callbackArg, unsigned int flags,        \
        cci__sci_error_t *error))                                                                                       \
     X(VE, void, SCIRemoveDataInterrupt,                                                                                \
@@ -592,7 +594,7 @@ typedef unsigned int cci__sci_unsigned_t;
       (cci__sci_local_data_interrupt_t interrupt, void *data, unsigned int *length, unsigned int timeout,              \
        unsigned int flags, cci__sci_error_t *error))                                                                   \
     X(VE, void, SCIConnectDataInterrupt,                                                                               \
-      (cci__sci_desc_t sd, cci__sci_remote_data_interrupt_t *interrupt, unsigned int nodeId,                           \
+      (cci__sci_desc_t sd, cci__sci_remote_data_interrupt_t * interrupt, unsigned int nodeId,                          \
        unsigned int localAdapterNo, unsigned int interruptNo, unsigned int timeout, unsigned int flags,                \
        cci__sci_error_t *error))                                                                                       \
     X(VE, void, SCIDisconnectDataInterrupt,                                                                            \
@@ -601,16 +603,15 @@ typedef unsigned int cci__sci_unsigned_t;
       (cci__sci_remote_data_interrupt_t interrupt, void *data, unsigned int length, unsigned int flags,                \
        cci__sci_error_t *error))                                                                                       \
     X(VE, void, SCITransferBlock,                                                                                      \
-      (cci__sci_map_t sourceMap, SIZE sourceOffset, cci__sci_map_t destinationMap, SIZE destinationOffset,             \
-       SIZE size, unsigned int flags, cci__sci_error_t *error))                                                        \
+      (cci__sci_map_t sourceMap, SIZE sourceOffset, cci__sci_map_t destinationMap, SIZE destinationOffset, SIZE size,  \
+       unsigned int flags, cci__sci_error_t *error))                                                                   \
     X(VE, void, SCITransferBlockAsync,                                                                                 \
-      (cci__sci_map_t sourceMap, SIZE sourceOffset, cci__sci_map_t destinationMap, SIZE destinationOffset,             \
-       SIZE size, cci__sci_block_transfer_t *block, cci__sci_cb_block_transfer_t callback, void *callbackArg,          \
+      (cci__sci_map_t sourceMap, SIZE sourceOffset, cci__sci_map_t destinationMap, SIZE destinationOffset, SIZE size,  \
+       cci__sci_block_transfer_t * block, cci__sci_cb_block_transfer_t callback, void *callbackArg,                    \
        unsigned int flags, cci__sci_error_t *error))                                                                   \
     X(VE, void, SCIWaitForBlockTransfer,                                                                               \
       (cci__sci_block_transfer_t block, unsigned int timeout, unsigned int flags, cci__sci_error_t *error))            \
-    X(VE, void, SCIAbortBlockTransfer,                                                                                 \
-      (cci__sci_block_transfer_t block, unsigned int flags, cci__sci_error_t *error))                                  \
+    X(VE, void, SCIAbortBlockTransfer, (cci__sci_block_transfer_t block, unsigned int flags, cci__sci_error_t *error)) \
     X(VE, void, SCIMemWrite,                                                                                           \
       (void *memAddr, volatile void *remoteAddr, SIZE size, unsigned int flags, cci__sci_error_t *error))              \
     X(VE, void, SCIMemWrite_mcast,                                                                                     \
@@ -634,9 +635,9 @@ typedef unsigned int cci__sci_unsigned_t;
     X(VE, void, SCIRegisterSegmentMemory,                                                                              \
       (void *address, SIZE size, cci__sci_local_segment_t segment, unsigned int flags, cci__sci_error_t *error))       \
     X(VE, void, SCIAttachLocalSegment,                                                                                 \
-      (cci__sci_desc_t sd, cci__sci_local_segment_t *segment, unsigned int segmentId, SIZE *size,                      \
+      (cci__sci_desc_t sd, cci__sci_local_segment_t * segment, unsigned int segmentId, SIZE *size,                     \
        cci__sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags, cci__sci_error_t *error))          \
-    X(VE, void, SCIShareSegment, (cci__sci_local_segment_t segment, unsigned int flags, cci__sci_error_t *error)) \
+    X(VE, void, SCIShareSegment, (cci__sci_local_segment_t segment, unsigned int flags, cci__sci_error_t *error))      \
     X(VN, void, SCIFlush, (cci__sci_sequence_t sequence, unsigned int flags))
 
 /* Those that need an adapter. */
@@ -657,16 +658,14 @@ typedef unsigned int cci__sci_unsigned_t;
       (cci__sci_ioaddr_t ioaddress, void *address, unsigned int busNo, SIZE size, cci__sci_local_segment_t segment,    \
        unsigned int flags, cci__sci_error_t *error))                                                                   \
     X(VE, void, SCIphDmaEnqueue,                                                                                       \
-      (cci__sci_dma_queue_t dmaqueue, unsigned int size, cci__sci_ioaddr_t localBusAddr,                               \
-       unsigned int remote_nodeid, unsigned int remote_highaddr, unsigned int remote_lowaddr, unsigned int flags,      \
-       cci__sci_error_t *error))                                                                                       \
+      (cci__sci_dma_queue_t dmaqueue, unsigned int size, cci__sci_ioaddr_t localBusAddr, unsigned int remote_nodeid,   \
+       unsigned int remote_highaddr, unsigned int remote_lowaddr, unsigned int flags, cci__sci_error_t *error))        \
     X(RE, cci__sci_dma_queue_state_t, SCIphDmaStart,                                                                   \
       (cci__sci_dma_queue_t dmaqueue, cci__sci_cb_dma_t callback, void *callbackArg, unsigned int flags,               \
        cci__sci_error_t *error))                                                                                       \
     X(VE, void, SCIRegisterInterruptFlag,                                                                              \
       (unsigned int localAdapterNo, cci__sci_local_interrupt_t *interrupt, cci__sci_local_segment_t segment,           \
-       SIZE offset, cci__sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags,                           \
-       cci__sci_error_t *error))                                                                                       \
+       SIZE offset, cci__sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags, cci__sci_error_t *error)) \
     X(VE, void, SCIEnableConditionalInterrupt,                                                                         \
       (cci__sci_local_interrupt_t interrupt, unsigned int flags, cci__sci_error_t *error))                             \
     X(VE, void, SCIDisableConditionalInterrupt,                                                                        \
@@ -693,7 +692,7 @@ typedef unsigned int cci__sci_unsigned_t;
        unsigned int flags, cci__sci_error_t *error))                                                                   \
     X(VE, void, SCIStartDmaTransferVec,                                                                                \
       (cci__sci_dma_queue_t dq, cci__sci_local_segment_t localSegment, cci__sci_remote_segment_t remoteSegment,        \
-       SIZE vecLength, cci__dis_dma_vec_t *disDmaVec, cci__sci_cb_dma_t callback, void *callbackArg,                   \
+       SIZE vecLength, cci__dis_dma_vec_t * disDmaVec, cci__sci_cb_dma_t callback, void *callbackArg,                  \
        unsigned int flags, cci__sci_error_t *error))
 
 #define CCI__SCI_POINTER(kind, type, name, parameters) type(*name) parameters;
@@ -911,9 +910,9 @@ typedef union cci__sci_control {
 #define CCI__SCI_REJOIN_PAUSE_MS 100u /* the longest time between two attempts          */
 #define CCI__SCI_ACCEPT_PAUSE_MS 100u /* when there are no descriptors left             */
 #ifndef CCI__SCI_SWEEP_PAUSE_S
-#define CCI__SCI_SWEEP_PAUSE_S 10     /* between two looks for what the dead have left   */
+#define CCI__SCI_SWEEP_PAUSE_S 10 /* between two looks for what the dead have left   */
 #endif
-#define CCI__SCI_LOOK_MS 10000u       /* between two looks whether our names are still there */
+#define CCI__SCI_LOOK_MS 10000u /* between two looks whether our names are still there */
 #define CCI__SCI_NEVER UINT64_MAX
 #define CCI__SCI_PATH 81
 #ifndef CCI__SCI_SHARED_ROOT
@@ -999,13 +998,13 @@ typedef struct cci__sci_served {
 
 struct cci__sci_local_segment {
     cci__sci_served served;
-    size_t size_bytes; /* of the memory; of an empty segment: the most it can have */
-    void *user;        /* the program's own memory */
-    void *whole;       /* the engine's mapping     */
+    size_t size_bytes;  /* of the memory; of an empty segment: the most it can have */
+    void *user;         /* the program's own memory */
+    void *whole;        /* the engine's mapping     */
     unsigned int users; /* maps and entries of DMA queues */
     int empty, is_private, prepared, shared, broadcast;
-    int marked; /* we share it, and may inherit it: others see that in the directory */
-    uint64_t since_ns; /* of one that is being joined: when its owner was missed first */
+    int marked;                         /* we share it, and may inherit it: others see that in the directory */
+    uint64_t since_ns;                  /* of one that is being joined: when its owner was missed first */
     struct cci__sci_remote *attachment; /* how we got the memory, if another process made it */
 };
 
@@ -1052,20 +1051,20 @@ typedef struct cci__sci_remote {
     struct cci__sci_peer *peer;
     struct cci__sci_remote *next, **back; /* of the peer */
     uint32_t cookie, id;
-    int what;   /* CCI__SCI_SEGMENT, ... */
-    int state;  /* read without the lock */
+    int what;  /* CCI__SCI_SEGMENT, ... */
+    int state; /* read without the lock */
     int fd;
     int asynchronous;
     cci__sci_error_t status;
     uint64_t size_bytes;
-    uint64_t deadline_ns;         /* of an asynchronous connect                              */
-    struct cci__sci_remote *later; /* the next of those who rejoin                            */
-    int rejoining;                /* the owner is gone, and we are looking for its successor */
-    unsigned int losses;          /* how often that has happened                             */
-    uint64_t since_ns, retry_ns;  /* when that began, and when to try next                   */
+    uint64_t deadline_ns;             /* of an asynchronous connect                              */
+    struct cci__sci_remote *later;    /* the next of those who rejoin                            */
+    int rejoining;                    /* the owner is gone, and we are looking for its successor */
+    unsigned int losses;              /* how often that has happened                             */
+    uint64_t since_ns, retry_ns;      /* when that began, and when to try next                   */
     cci__sci_local_segment_t segment; /* of an attachment                                     */
-    unsigned int sets;            /* how often its owner has said whether it is available     */
-    char owner[CCI__SCI_NAME];    /* who was asked last                                       */
+    unsigned int sets;                /* how often its owner has said whether it is available     */
+    char owner[CCI__SCI_NAME];        /* who was asked last                                       */
 } cci__sci_remote;
 
 struct cci__sci_remote_segment {
@@ -1147,8 +1146,15 @@ typedef struct cci__sci_block {
 
 /* A descriptor that the device watches. Events name the slot and its generation, so that one which comes too late, for
  * an object that is gone, finds nothing. */
-enum { CCI__SCI_SLOT_FREE, CCI__SCI_SLOT_WAKE, CCI__SCI_SLOT_LISTENER, CCI__SCI_SLOT_CLIENT, CCI__SCI_SLOT_PEER,
-       CCI__SCI_SLOT_INTERRUPT, CCI__SCI_SLOT_DATA_INTERRUPT };
+enum {
+    CCI__SCI_SLOT_FREE,
+    CCI__SCI_SLOT_WAKE,
+    CCI__SCI_SLOT_LISTENER,
+    CCI__SCI_SLOT_CLIENT,
+    CCI__SCI_SLOT_PEER,
+    CCI__SCI_SLOT_INTERRUPT,
+    CCI__SCI_SLOT_DATA_INTERRUPT
+};
 
 typedef struct cci__sci_slot {
     int kind;
@@ -1177,7 +1183,7 @@ struct cci__sci_desc {
     cci__sci_queue calls;    /* events to be called back with */
     cci__sci_frame *frame;   /* callbacks that run */
     cci__sci_job *jobs, *last_job;
-    cci__sci_block *blocks; /* the latest first */
+    cci__sci_block *blocks;    /* the latest first */
     uint64_t listener_back_ns; /* the listener rests until then */
     uint64_t names_ns;         /* when to look next whether our names are still there */
     int listener_is_full;      /* there was no descriptor for who knocked last: the log has it */
@@ -1244,7 +1250,7 @@ static struct {
     uintptr_t block_number;
     cci__sci_map_t readonly; /* maps that can't be written to */
 #ifndef CCI_NO_THREADS
-    pthread_mutex_t lock; /* taken before the lock of a device */
+    pthread_mutex_t lock;    /* taken before the lock of a device */
     int fork_handled;
 #endif
 } cci__sci_world
@@ -1275,9 +1281,7 @@ static void cci__sci_log_text(const char *text) {
 
 static void *cci__sci_alloc(size_t size_bytes) {
     void *memory = cci_alloc(size_bytes);
-    if (memory) {
-        memset(memory, 0, size_bytes);
-    }
+    if (memory) memset(memory, 0, size_bytes);
     return memory;
 }
 
@@ -1298,9 +1302,7 @@ static void cci__sci_log(const char *what, const char *name, int error) {
 }
 
 static void cci__sci_set(cci__sci_error_t *error, cci__sci_error_t status) {
-    if (error) {
-        *error = status;
-    }
+    if (error) *error = status;
 }
 
 static uint64_t cci__sci_now(void) {
@@ -1316,13 +1318,9 @@ static uint64_t cci__sci_deadline(unsigned int timeout_ms) {
 /* Milliseconds from now, rounded up, as poll and epoll_wait want them. */
 static int cci__sci_until(uint64_t deadline_ns) {
     uint64_t now_ns, left_ms;
-    if (deadline_ns == CCI__SCI_NEVER) {
-        return -1;
-    }
+    if (deadline_ns == CCI__SCI_NEVER) return -1;
     now_ns = cci__sci_now();
-    if (deadline_ns <= now_ns) {
-        return 0;
-    }
+    if (deadline_ns <= now_ns) return 0;
     left_ms = (deadline_ns - now_ns + 999999u) / 1000000u;
     return left_ms > 1000000 ? 1000000 : (int)left_ms;
 }
@@ -1334,9 +1332,8 @@ static void cci__sci_nap(void) {
 
 static uint64_t cci__sci_random(void) {
     uint64_t bits = 0;
-    if (syscall(SYS_getrandom, &bits, sizeof bits, 0) != (long)sizeof bits) {
+    if (syscall(SYS_getrandom, &bits, sizeof bits, 0) != (long)sizeof bits)
         bits = cci__sci_now() * 0x9E3779B97F4A7C15u ^ (uint64_t)getpid();
-    }
     return bits;
 }
 
@@ -1399,9 +1396,7 @@ static void cci__sci_wake(cci__sci_desc_t sd) {
 static int cci__sci_grow_slots(cci__sci_desc_t sd) {
     int count = sd->slot_count ? sd->slot_count * 2 : 8, i;
     cci__sci_slot *bigger = (cci__sci_slot *)cci__sci_alloc((size_t)count * sizeof *bigger);
-    if (!bigger) {
-        return 0;
-    }
+    if (!bigger) return 0;
     if (sd->slot) {
         memcpy(bigger, sd->slot, (size_t)sd->slot_count * sizeof *bigger);
         cci__sci_free(sd->slot);
@@ -1421,17 +1416,13 @@ static int cci__sci_watch(cci__sci_desc_t sd, int kind, int fd, void *object) {
     struct epoll_event event;
     cci__sci_slot *slot;
     int index;
-    if (sd->slot_free < 0 && !cci__sci_grow_slots(sd)) {
-        return -1;
-    }
+    if (sd->slot_free < 0 && !cci__sci_grow_slots(sd)) return -1;
     index = sd->slot_free;
     slot = &sd->slot[index];
     memset(&event, 0, sizeof event);
     event.events = EPOLLIN;
     event.data.u64 = (uint64_t)slot->generation << 32 | (uint32_t)index;
-    if (epoll_ctl(sd->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
-        return -1;
-    }
+    if (epoll_ctl(sd->epoll, EPOLL_CTL_ADD, fd, &event) != 0) return -1;
     sd->slot_free = slot->next_free;
     slot->kind = kind;
     slot->fd = fd;
@@ -1441,13 +1432,9 @@ static int cci__sci_watch(cci__sci_desc_t sd, int kind, int fd, void *object) {
 
 static void cci__sci_unwatch(cci__sci_desc_t sd, int index) {
     cci__sci_slot *slot;
-    if (index < 0) {
-        return;
-    }
+    if (index < 0) return;
     slot = &sd->slot[index];
-    if (!sd->forked) {
-        (void)epoll_ctl(sd->epoll, EPOLL_CTL_DEL, slot->fd, NULL);
-    }
+    if (!sd->forked) (void)epoll_ctl(sd->epoll, EPOLL_CTL_DEL, slot->fd, NULL);
     slot->generation++;
     slot->kind = CCI__SCI_SLOT_FREE;
     slot->fd = -1;
@@ -1458,9 +1445,7 @@ static void cci__sci_unwatch(cci__sci_desc_t sd, int index) {
 
 /* A descriptor that a fork did not take away. */
 static void cci__sci_close(cci__sci_desc_t sd, int fd) {
-    if (fd >= 0 && !sd->forked) {
-        close(fd);
-    }
+    if (fd >= 0 && !sd->forked) close(fd);
 }
 
 /* ==================================================================================================================
@@ -1468,20 +1453,22 @@ static void cci__sci_close(cci__sci_desc_t sd, int fd) {
  *
  * Every device that serves something listens on a socket "oRANDOM" in the directory, and every object that others
  * connect to is a symbolic link to it: "s" and the number of a segment, "i" of an interrupt, "d" of a data interrupt,
- * "b" of a broadcast segment, in eight hexadecimal digits. Making the link claims the number. The socket gets its name when it listens already, so
- * one that refuses connections is dead, and so are the links to it. Only who holds the lock on the directory removes
- * names of the dead, after having looked again; an owner removes its own link before it stops listening. A name of the dead is
- * freed when somebody wants it; now and then who opens a device looks for all others. Each device locks a byte of the directory
- * for as long as it lives, so that who looks need not connect to thousands that do.
+ * "b" of a broadcast segment, in eight hexadecimal digits. Making the link claims the number. The socket gets its name
+ * when it listens already, so one that refuses connections is dead, and so are the links to it. Only who holds the lock
+ * on the directory removes names of the dead, after having looked again; an owner removes its own link before it stops
+ * listening. A name of the dead is freed when somebody wants it; now and then who opens a device looks for all others.
+ * Each device locks a byte of the directory for as long as it lives, so that who looks need not connect to thousands
+ * that do.
  *   SURVIVORS. Who shares a segment holds a read lock on a byte of the directory that stands for the segment: its mark.
  * The kernel removes a mark when its process dies. While a segment has a mark, nobody but a survivor may have its name:
- *     who shares       sets its mark, and only then looks whether the owner that accepted it still lives and has the name
+ *     who shares       sets its mark, and only then looks whether the owner that accepted it still lives and has the
+ *                      name
  *     who claims       makes the link, and only then looks for marks; where there is one it removes its link again
  *     a survivor       takes a name that is free or whose owner is dead, however many owners have died meanwhile
  *     users            are told that the segment is lost when the owner is dead and there is no mark
- * Whoever comes second sees what the first has done, so a segment never has two memories, and nobody waits for a time to
- * pass. Where the kernel has no such locks, and in groups of the transport, survivors are given CCI__SCI_REJOIN_MS to act.
- * Those who come too late find memory that is not theirs, and lose their segment.
+ * Whoever comes second sees what the first has done, so a segment never has two memories, and nobody waits for a
+ * time to pass. Where the kernel has no such locks, and in groups of the transport, survivors are given
+ * CCI__SCI_REJOIN_MS to act. Those who come too late find memory that is not theirs, and lose their segment.
  * ================================================================================================================== */
 
 static void cci__sci_name(char *name, int what, uint32_t id) {
@@ -1524,14 +1511,10 @@ static void cci__sci_socket_name(cci__sci_desc_t sd, const char *name, struct so
 static int cci__sci_call(cci__sci_desc_t sd, const char *owner) {
     struct sockaddr_un address;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
-    if (fd < 0) {
-        return -1;
-    }
+    if (fd < 0) return -1;
     CCI__SCI_DELAY_POINT(CCI__SCI_AT_CALL);
     cci__sci_socket_name(sd, owner, &address);
-    if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) {
-        return fd;
-    }
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) return fd;
     error = errno;
     close(fd);
     errno = error;
@@ -1541,9 +1524,7 @@ static int cci__sci_call(cci__sci_desc_t sd, const char *owner) {
 /* Whoever can't be asked counts as alive. */
 static int cci__sci_is_alive(cci__sci_desc_t sd, const char *owner) {
     int fd;
-    if (strcmp(owner, sd->owner) == 0) {
-        return 1;
-    }
+    if (strcmp(owner, sd->owner) == 0) return 1;
     fd = cci__sci_call(sd, owner);
     if (fd >= 0) {
         close(fd);
@@ -1555,9 +1536,7 @@ static int cci__sci_is_alive(cci__sci_desc_t sd, const char *owner) {
 /* Who has this name, dead or alive: 1, and 0 if nobody. */
 static int cci__sci_owner_of(cci__sci_desc_t sd, const char *name, char *owner) {
     ssize_t n = readlinkat(sd->directory, name, owner, CCI__SCI_NAME - 1);
-    if (n < 0) {
-        return 0;
-    }
+    if (n < 0) return 0;
     owner[n] = '\0';
     return cci__sci_is_owner_name(owner);
 }
@@ -1571,8 +1550,8 @@ static int cci__sci_is_group(int what) {
     return what == CCI__SCI_GROUP || what == CCI__SCI_MEMBER;
 }
 
-/* Locks or unlocks a byte of the directory, or asks for the locks of others: 1 if there is one, -1 and errno if the kernel can't
- * tell. */
+/* Locks or unlocks a byte of the directory, or asks for the locks of others: 1 if there is one, -1 and errno if the
+ * kernel can't tell. */
 static int cci__sci_lock_at(cci__sci_desc_t sd, int command, int type, uint64_t at) {
     cci__sci_range range;
     memset(&range, 0, sizeof range);
@@ -1600,33 +1579,27 @@ static int cci__sci_is_shared_here(cci__sci_desc_t sd, int what, uint32_t id) {
         const void *object = served;
         if (served->target.kind == CCI__SCI_SEGMENT && served->id == id && !served->named &&
             cci__sci_is_broadcast(served) == cci__sci_is_group(what) &&
-            ((const struct cci__sci_local_segment *)object)->marked) {
+            ((const struct cci__sci_local_segment *)object)->marked)
             return 1;
-        }
     }
     return 0;
 }
 
-/* Is there anybody who shares the segment and can inherit it? If the kernel can't tell there may be until some time after
- * since_ns. */
+/* Is there anybody who shares the segment and can inherit it? If the kernel can't tell there may be until some time
+ * after since_ns. */
 static int cci__sci_has_survivors(cci__sci_desc_t sd, int what, uint32_t id, uint64_t since_ns) {
     int is_marked;
-    if (cci__sci_is_shared_here(sd, what, id)) {
-        return 1;
-    }
+    if (cci__sci_is_shared_here(sd, what, id)) return 1;
     is_marked = cci__sci_lock_byte(sd, CCI__SCI_F_OFD_GETLK, F_WRLCK, what, id);
     return is_marked < 0 ? cci__sci_now() < since_ns + CCI__SCI_REJOIN_MS * UINT64_C(1000000) : is_marked;
 }
 
 static void cci__sci_unmark(cci__sci_local_segment_t segment, int what) {
     cci__sci_desc_t sd = segment->served.target.sd;
-    if (!segment->marked) {
-        return;
-    }
+    if (!segment->marked) return;
     segment->marked = 0;
-    if (!cci__sci_is_shared_here(sd, what, segment->served.id)) {
+    if (!cci__sci_is_shared_here(sd, what, segment->served.id))
         (void)cci__sci_lock_byte(sd, CCI__SCI_F_OFD_SETLK, F_UNLCK, what, segment->served.id);
-    }
 }
 
 /* Shares the segment with this owner from now on: 0 if that has died, or given up the name, before all could see it. */
@@ -1634,14 +1607,11 @@ static int cci__sci_mark(cci__sci_local_segment_t segment, int what, const char 
     cci__sci_desc_t sd = segment->served.target.sd;
     char name[CCI__SCI_NAME], other[CCI__SCI_NAME];
     segment->marked = 1;
-    if (cci__sci_lock_byte(sd, CCI__SCI_F_OFD_SETLK, F_RDLCK, what, segment->served.id) < 0) {
+    if (cci__sci_lock_byte(sd, CCI__SCI_F_OFD_SETLK, F_RDLCK, what, segment->served.id) < 0)
         cci__sci_log("no lock for a byte of", sd->path, errno);
-    }
     CCI__SCI_DELAY_POINT(CCI__SCI_AT_MARK);
     cci__sci_name(name, what, segment->served.id);
-    if (cci__sci_owner_of(sd, name, other) && strcmp(owner, other) == 0 && cci__sci_is_alive(sd, owner)) {
-        return 1;
-    }
+    if (cci__sci_owner_of(sd, name, other) && strcmp(owner, other) == 0 && cci__sci_is_alive(sd, owner)) return 1;
     cci__sci_unmark(segment, what);
     return 0;
 }
@@ -1649,12 +1619,8 @@ static int cci__sci_mark(cci__sci_local_segment_t segment, int what, const char 
 /* The lock on the directory; a stopped process may hold it, so nobody waits for ever. */
 static int cci__sci_lock_directory(cci__sci_desc_t sd, unsigned int patience_ms) {
     for (;;) {
-        if (flock(sd->directory, LOCK_EX | LOCK_NB) == 0) {
-            return 1;
-        }
-        if (patience_ms-- == 0) {
-            return 0;
-        }
+        if (flock(sd->directory, LOCK_EX | LOCK_NB) == 0) return 1;
+        if (patience_ms-- == 0) return 0;
         cci__sci_nap();
     }
 }
@@ -1666,16 +1632,10 @@ static void cci__sci_unlock_directory(cci__sci_desc_t sd) {
 /* Frees a name whose owner is dead; 0 if it lives. */
 static int cci__sci_bury(cci__sci_desc_t sd, const char *name) {
     int is_free = 0;
-    if (cci__sci_has_live_owner(sd, name)) {
-        return 0;
-    }
+    if (cci__sci_has_live_owner(sd, name)) return 0;
     CCI__SCI_DELAY_POINT(CCI__SCI_AT_BURY);
-    if (!cci__sci_lock_directory(sd, 1000)) {
-        return 0;
-    }
-    if (!cci__sci_has_live_owner(sd, name)) {
-        is_free = unlinkat(sd->directory, name, 0) == 0 || errno == ENOENT;
-    }
+    if (!cci__sci_lock_directory(sd, 1000)) return 0;
+    if (!cci__sci_has_live_owner(sd, name)) is_free = unlinkat(sd->directory, name, 0) == 0 || errno == ENOENT;
     cci__sci_unlock_directory(sd);
     return is_free;
 }
@@ -1685,26 +1645,21 @@ static void cci__sci_sweep_name(cci__sci_desc_t sd, const char *name, int links)
     char owner[CCI__SCI_NAME];
     struct stat status;
     if (!links && cci__sci_is_name(name, "ot", 16) &&
-        cci__sci_lock_at(sd, CCI__SCI_F_OFD_GETLK, F_WRLCK, cci__sci_life_at(name)) <= 0 && !cci__sci_is_alive(sd, name)) {
+        cci__sci_lock_at(sd, CCI__SCI_F_OFD_GETLK, F_WRLCK, cci__sci_life_at(name)) <= 0 &&
+        !cci__sci_is_alive(sd, name))
         (void)unlinkat(sd->directory, name, 0);
-    }
     if (links && cci__sci_is_name(name, "sidb", 8) && cci__sci_owner_of(sd, name, owner) &&
-        fstatat(sd->directory, owner, &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) {
+        fstatat(sd->directory, owner, &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
         (void)unlinkat(sd->directory, name, 0);
-    }
 }
 
-/* Whether it is time to sweep: the time of the last is that at which the directory was read. Who may not set that sweeps now and
- * then. */
+/* Whether it is time to sweep: the time of the last is that at which the directory was read. Who may not set that
+ * sweeps now and then. */
 static int cci__sci_must_sweep(cci__sci_desc_t sd) {
     struct timespec now, times[2];
     struct stat status;
-    if (fstat(sd->directory, &status) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0) {
-        return 0;
-    }
-    if (now.tv_sec >= status.st_atime && now.tv_sec - status.st_atime < CCI__SCI_SWEEP_PAUSE_S) {
-        return 0;
-    }
+    if (fstat(sd->directory, &status) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0) return 0;
+    if (now.tv_sec >= status.st_atime && now.tv_sec - status.st_atime < CCI__SCI_SWEEP_PAUSE_S) return 0;
     times[0] = now;
     times[1] = now;
     times[1].tv_nsec = UTIME_OMIT;
@@ -1717,17 +1672,13 @@ static void cci__sci_sweep(cci__sci_desc_t sd) {
     DIR *list = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
     if (!list) {
-        if (fd >= 0) {
-            close(fd);
-        }
+        if (fd >= 0) close(fd);
         return;
     }
     if (cci__sci_lock_directory(sd, 0)) {
         for (links = 0; links < 2; links++) {
             rewinddir(list);
-            while ((entry = readdir(list)) != NULL) {
-                cci__sci_sweep_name(sd, entry->d_name, links);
-            }
+            while ((entry = readdir(list)) != NULL) cci__sci_sweep_name(sd, entry->d_name, links);
         }
         cci__sci_unlock_directory(sd);
     }
@@ -1743,11 +1694,10 @@ static int cci__sci_name_listener(cci__sci_desc_t sd, int fd) {
     mode_t mode = sd->has_group ? 0660 : 0600;
     snprintf(name, sizeof name, "t%016llx", number);
     snprintf(owner, sizeof owner, "o%016llx", number);
-    (void)cci__sci_lock_at(sd, CCI__SCI_F_OFD_SETLK, F_RDLCK, cci__sci_life_at(name)); /* where there are no locks, others ask */
+    /* where there are no locks, others ask */
+    (void)cci__sci_lock_at(sd, CCI__SCI_F_OFD_SETLK, F_RDLCK, cci__sci_life_at(name));
     cci__sci_socket_name(sd, name, &address);
-    if (bind(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
-        return 0;
-    }
+    if (bind(fd, (const struct sockaddr *)&address, sizeof address) != 0) return 0;
     if (syscall(SYS_listen, fd, 4096) == 0 && fchmodat(sd->directory, name, mode, 0) == 0 &&
         (!sd->has_group || fchownat(sd->directory, name, (uid_t)-1, sd->group, AT_SYMLINK_NOFOLLOW) == 0) &&
         renameat(sd->directory, name, sd->directory, owner) == 0) {
@@ -1764,9 +1714,7 @@ static int cci__sci_listen(cci__sci_desc_t sd) {
     int attempt;
     for (attempt = 0; sd->listener < 0 && attempt < 3; attempt++) {
         int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0) {
-            break;
-        }
+        if (fd < 0) break;
         if (!cci__sci_name_listener(sd, fd)) {
             int error = errno;
             close(fd);
@@ -1784,9 +1732,7 @@ static int cci__sci_listen(cci__sci_desc_t sd) {
             break;
         }
     }
-    if (sd->listener < 0) {
-        cci__sci_log("can't listen in", sd->path, errno);
-    }
+    if (sd->listener < 0) cci__sci_log("can't listen in", sd->path, errno);
     return sd->listener >= 0;
 }
 
@@ -1795,27 +1741,21 @@ static cci__sci_error_t cci__sci_claim(cci__sci_served *served, int yields) {
     cci__sci_desc_t sd = served->target.sd;
     int what = cci__sci_is_broadcast(served) ? (int)CCI__SCI_GROUP : served->target.kind, attempt;
     char name[CCI__SCI_NAME];
-    if (sd->forked || !cci__sci_listen(sd)) {
-        return CCI__SCI_ERR_SYSTEM;
-    }
+    if (sd->forked || !cci__sci_listen(sd)) return CCI__SCI_ERR_SYSTEM;
     cci__sci_name_of(served, name);
     for (attempt = 0; attempt < 3; attempt++) {
         if (symlinkat(sd->owner, sd->directory, name) == 0) {
             CCI__SCI_DELAY_POINT(CCI__SCI_AT_CLAIM);
             yields = yields && (what == CCI__SCI_SEGMENT || what == CCI__SCI_GROUP);
             served->named = !(yields && cci__sci_has_survivors(sd, what, served->id, 0));
-            if (!served->named) {
-                (void)unlinkat(sd->directory, name, 0);
-            }
+            if (!served->named) (void)unlinkat(sd->directory, name, 0);
             return served->named ? CCI__SCI_ERR_OK : CCI__SCI_ERR_SEGMENTID_USED;
         }
         if (errno != EEXIST) {
             cci__sci_log("can't claim", name, errno);
             return CCI__SCI_ERR_SYSTEM;
         }
-        if (!cci__sci_bury(sd, name)) {
-            break;
-        }
+        if (!cci__sci_bury(sd, name)) break;
     }
     return CCI__SCI_ERR_SEGMENTID_USED;
 }
@@ -1824,37 +1764,27 @@ static cci__sci_error_t cci__sci_claim(cci__sci_served *served, int yields) {
 static void cci__sci_unclaim(cci__sci_served *served) {
     char name[CCI__SCI_NAME], owner[CCI__SCI_NAME];
     cci__sci_desc_t sd = served->target.sd;
-    if (!served->named || sd->forked) {
-        return;
-    }
+    if (!served->named || sd->forked) return;
     served->named = 0;
     cci__sci_name_of(served, name);
-    if (cci__sci_owner_of(sd, name, owner) && strcmp(owner, sd->owner) == 0) {
-        (void)unlinkat(sd->directory, name, 0);
-    }
+    if (cci__sci_owner_of(sd, name, owner) && strcmp(owner, sd->owner) == 0) (void)unlinkat(sd->directory, name, 0);
 }
 
 /* A survivor takes the name of an owner that has left or died. CCI__SCI_ERR_BUSY: somebody else has it, or is at it. */
 static cci__sci_error_t cci__sci_take_over(cci__sci_served *served) {
     cci__sci_desc_t sd = served->target.sd;
     char name[CCI__SCI_NAME], owner[CCI__SCI_NAME], ours[CCI__SCI_NAME];
-    if (sd->forked || !cci__sci_listen(sd)) {
-        return CCI__SCI_ERR_SYSTEM;
-    }
-    if (!cci__sci_lock_directory(sd, 0)) {
-        return CCI__SCI_ERR_BUSY;
-    }
+    if (sd->forked || !cci__sci_listen(sd)) return CCI__SCI_ERR_SYSTEM;
+    if (!cci__sci_lock_directory(sd, 0)) return CCI__SCI_ERR_BUSY;
     cci__sci_name_of(served, name);
     snprintf(ours, sizeof ours, "t%016llx", (unsigned long long)cci__sci_random());
     if (!cci__sci_owner_of(sd, name, owner)) {
         served->named = symlinkat(sd->owner, sd->directory, name) == 0;
     } else if (!cci__sci_is_alive(sd, owner)) {
         CCI__SCI_DELAY_POINT(CCI__SCI_AT_TAKE_OVER);
-        served->named = symlinkat(sd->owner, sd->directory, ours) == 0 &&
-                        renameat(sd->directory, ours, sd->directory, name) == 0;
-        if (!served->named) {
-            (void)unlinkat(sd->directory, ours, 0);
-        }
+        served->named =
+            symlinkat(sd->owner, sd->directory, ours) == 0 && renameat(sd->directory, ours, sd->directory, name) == 0;
+        if (!served->named) (void)unlinkat(sd->directory, ours, 0);
     }
     cci__sci_unlock_directory(sd);
     return served->named ? CCI__SCI_ERR_OK : CCI__SCI_ERR_BUSY;
@@ -1866,11 +1796,10 @@ static cci__sci_error_t cci__sci_take_over(cci__sci_served *served) {
 
 static void cci__sci_append(cci__sci_queue *queue, cci__sci_event *event) {
     event->next = NULL;
-    if (queue->last) {
+    if (queue->last)
         queue->last->next = event;
-    } else {
+    else
         queue->first = event;
-    }
     queue->last = event;
     queue->count++;
 }
@@ -1880,9 +1809,7 @@ static cci__sci_event *cci__sci_take(cci__sci_queue *queue) {
     if (event) {
         queue->first = event->next;
         queue->count--;
-        if (!queue->first) {
-            queue->last = NULL;
-        }
+        if (!queue->first) queue->last = NULL;
     }
     return event;
 }
@@ -1892,11 +1819,10 @@ static void cci__sci_purge(cci__sci_queue *queue, const cci__sci_target *target)
     unsigned int left = queue->count;
     while (left-- > 0) {
         cci__sci_event *event = cci__sci_take(queue);
-        if (event->target == target) {
+        if (event->target == target)
             cci__sci_free(event);
-        } else {
+        else
             cci__sci_append(queue, event);
-        }
     }
 }
 
@@ -1913,16 +1839,10 @@ static void cci__sci_post_data(cci__sci_target *target, cci__sci_segment_cb_reas
     event->reason = reason;
     event->status = status;
     event->length = length;
-    if (length) {
-        memcpy(event + 1, data, length);
-    }
-    if (!target->calls_back && queue->count >= CCI__SCI_EVENTS_KEPT) {
-        cci__sci_free(cci__sci_take(queue));
-    }
+    if (length) memcpy(event + 1, data, length);
+    if (!target->calls_back && queue->count >= CCI__SCI_EVENTS_KEPT) cci__sci_free(cci__sci_take(queue));
     cci__sci_append(queue, event);
-    if (target->calls_back) {
-        cci__sci_wake(sd);
-    }
+    if (target->calls_back) cci__sci_wake(sd);
     cci__sci_changed(sd);
 }
 
@@ -1942,9 +1862,7 @@ static void cci__sci_init_target(cci__sci_target *target, cci__sci_desc_t sd, in
 /* Somebody below this call on the same stack waits for the object: it can't go now. */
 static int cci__sci_is_pinned(const cci__sci_target *target) {
 #ifndef CCI_NO_THREADS
-    if (target->sd->has_thread) {
-        return 0;
-    }
+    if (target->sd->has_thread) return 0;
 #endif
     return target->waiters != 0 && cci__sci_is_runner(target->sd);
 }
@@ -1952,11 +1870,8 @@ static int cci__sci_is_pinned(const cci__sci_target *target) {
 /* The object is in a callback of another thread, or another thread waits for it. */
 static int cci__sci_is_occupied(const cci__sci_target *target) {
     const cci__sci_frame *frame;
-    for (frame = target->sd->frame; frame; frame = frame->up) {
-        if (frame->target == target) {
-            return 1;
-        }
-    }
+    for (frame = target->sd->frame; frame; frame = frame->up)
+        if (frame->target == target) return 1;
     return target->waiters != 0;
 }
 
@@ -1969,11 +1884,8 @@ static void cci__sci_retire(cci__sci_target *target) {
     cci__sci_purge(&sd->calls, target);
     cci__sci_changed(sd);
     if (cci__sci_is_runner(sd)) {
-        for (frame = sd->frame; frame; frame = frame->up) {
-            if (frame->target == target) {
-                frame->target = NULL;
-            }
-        }
+        for (frame = sd->frame; frame; frame = frame->up)
+            if (frame->target == target) frame->target = NULL;
     }
     while (cci__sci_is_occupied(target) && !sd->forked) {
 #ifndef CCI_NO_THREADS
@@ -2001,9 +1913,7 @@ static int cci__sci_tell(cci__sci_desc_t sd, int fd, const cci__sci_message *mes
     struct iovec piece;
     struct msghdr header;
     cci__sci_control control;
-    if (sd->forked) {
-        return 1;
-    }
+    if (sd->forked) return 1;
     CCI__SCI_DELAY_POINT(CCI__SCI_AT_TELL);
     memset(&header, 0, sizeof header);
     memset(&control, 0, sizeof control);
@@ -2036,9 +1946,8 @@ static int cci__sci_passed(struct msghdr *header) {
     struct cmsghdr *item = CMSG_FIRSTHDR(header);
     int fd = -1;
     if (item && item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS &&
-        item->cmsg_len == CMSG_LEN(sizeof(int))) {
+        item->cmsg_len == CMSG_LEN(sizeof(int)))
         memcpy(&fd, CMSG_DATA(item), sizeof fd);
-    }
     return fd;
 }
 
@@ -2061,18 +1970,12 @@ static int cci__sci_hear(int fd, cci__sci_message *message, int *passed) {
         header.msg_controllen = CMSG_LEN(sizeof(int));
     }
     n = recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (n < 0) {
-        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
-    }
+    if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
     if (passed) {
         *passed = cci__sci_passed(&header);
-        if (*passed < 0 && (header.msg_flags & MSG_CTRUNC)) {
-            *passed = CCI__SCI_NO_ROOM;
-        }
+        if (*passed < 0 && (header.msg_flags & MSG_CTRUNC)) *passed = CCI__SCI_NO_ROOM;
     }
-    if (n == (ssize_t)sizeof *message && !(header.msg_flags & MSG_TRUNC) && message->magic == CCI__SCI_MAGIC) {
-        return 1;
-    }
+    if (n == (ssize_t)sizeof *message && !(header.msg_flags & MSG_TRUNC) && message->magic == CCI__SCI_MAGIC) return 1;
     if (passed && *passed >= 0) {
         close(*passed);
         *passed = -1;
@@ -2084,9 +1987,7 @@ static int cci__sci_hear(int fd, cci__sci_message *message, int *passed) {
 static int cci__sci_is_welcome(cci__sci_desc_t sd, int fd) {
     cci__sci_ucred other;
     socklen_t length = sizeof other;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &length) != 0 || length != sizeof other) {
-        return 0;
-    }
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &length) != 0 || length != sizeof other) return 0;
     return sd->has_group || other.uid == (uint32_t)geteuid();
 }
 
@@ -2098,26 +1999,22 @@ static cci__sci_served *cci__sci_find_served(cci__sci_desc_t sd, int what, uint3
     int is_group = cci__sci_is_group(what);
     int kind = is_group || what == CCI__SCI_ATTACHMENT ? (int)CCI__SCI_SEGMENT : what;
     cci__sci_served *served;
-    for (served = sd->served; served; served = served->next) {
+    for (served = sd->served; served; served = served->next)
         if (served->target.kind == kind && served->id == id && served->named &&
-            cci__sci_is_broadcast(served) == is_group) {
+            cci__sci_is_broadcast(served) == is_group)
             return served;
-        }
-    }
     return NULL;
 }
 
 /* An event of a segment, for the owner and all who share it. */
 static void cci__sci_happened(cci__sci_served *served, cci__sci_segment_cb_reason_t reason) {
     cci__sci_connection *connection;
-    if (served->target.kind != CCI__SCI_SEGMENT) {
-        return;
-    }
+    if (served->target.kind != CCI__SCI_SEGMENT) return;
     cci__sci_post(&served->target, reason, CCI__SCI_ERR_OK);
     for (connection = served->connections; connection; connection = connection->next_of_served) {
         if (connection->attached) {
-            (void)cci__sci_tell_short(served->target.sd, connection->client->fd, CCI__SCI_MSG_EVENT,
-                                      connection->cookie, (uint32_t)reason);
+            (void)cci__sci_tell_short(served->target.sd, connection->client->fd, CCI__SCI_MSG_EVENT, connection->cookie,
+                                      (uint32_t)reason);
         }
     }
 }
@@ -2125,25 +2022,19 @@ static void cci__sci_happened(cci__sci_served *served, cci__sci_segment_cb_reaso
 static cci__sci_connection *cci__sci_add_connection(cci__sci_client *client, cci__sci_served *served, uint32_t cookie,
                                                     int attached) {
     cci__sci_connection *c = (cci__sci_connection *)cci__sci_alloc(sizeof *c);
-    if (!c) {
-        return NULL;
-    }
+    if (!c) return NULL;
     c->client = client;
     c->served = served;
     c->cookie = cookie;
     c->attached = attached;
     c->next_of_client = client->connections;
     c->back_of_client = &client->connections;
-    if (c->next_of_client) {
-        c->next_of_client->back_of_client = &c->next_of_client;
-    }
+    if (c->next_of_client) c->next_of_client->back_of_client = &c->next_of_client;
     client->connections = c;
     client->count++;
     c->next_of_served = served->connections;
     c->back_of_served = &served->connections;
-    if (c->next_of_served) {
-        c->next_of_served->back_of_served = &c->next_of_served;
-    }
+    if (c->next_of_served) c->next_of_served->back_of_served = &c->next_of_served;
     served->connections = c;
     *(attached ? &served->attachment_count : &served->connection_count) += 1;
     return c;
@@ -2151,14 +2042,10 @@ static cci__sci_connection *cci__sci_add_connection(cci__sci_client *client, cci
 
 static void cci__sci_drop_connection(cci__sci_connection *c) {
     *c->back_of_client = c->next_of_client;
-    if (c->next_of_client) {
-        c->next_of_client->back_of_client = c->back_of_client;
-    }
+    if (c->next_of_client) c->next_of_client->back_of_client = c->back_of_client;
     c->client->count--;
     *c->back_of_served = c->next_of_served;
-    if (c->next_of_served) {
-        c->next_of_served->back_of_served = c->back_of_served;
-    }
+    if (c->next_of_served) c->next_of_served->back_of_served = c->back_of_served;
     *(c->attached ? &c->served->attachment_count : &c->served->connection_count) -= 1;
     cci__sci_free(c);
 }
@@ -2167,21 +2054,15 @@ static void cci__sci_end_connection(cci__sci_connection *c, cci__sci_segment_cb_
     cci__sci_served *served = c->served;
     int attached = c->attached;
     cci__sci_drop_connection(c);
-    if (!attached) {
-        cci__sci_happened(served, reason);
-    }
+    if (!attached) cci__sci_happened(served, reason);
 }
 
 static void cci__sci_drop_client(cci__sci_desc_t sd, cci__sci_client *client) {
-    while (client->connections) {
-        cci__sci_end_connection(client->connections, CCI__SCI_CB_LOST);
-    }
+    while (client->connections) cci__sci_end_connection(client->connections, CCI__SCI_CB_LOST);
     cci__sci_unwatch(sd, client->slot);
     cci__sci_close(sd, client->fd);
     *client->back = client->next;
-    if (client->next) {
-        client->next->back = client->back;
-    }
+    if (client->next) client->next->back = client->back;
     cci__sci_free(client);
     cci__sci_changed(sd);
 }
@@ -2189,21 +2070,18 @@ static void cci__sci_drop_client(cci__sci_desc_t sd, cci__sci_client *client) {
 /* The first connection, of those who share the object or those who use it. */
 static cci__sci_connection *cci__sci_first_connection(cci__sci_served *served, int attached) {
     cci__sci_connection *c = served->connections;
-    while (c && c->attached != attached) {
-        c = c->next_of_served;
-    }
+    while (c && c->attached != attached) c = c->next_of_served;
     return c;
 }
 
-/* Ends all connections of users, or of those who share it. Who does not take the message finds the channel ended, and so
- * do we when we listen next. */
+/* Ends all connections of users, or of those who share it. Who does not take the message finds the channel ended,
+ * and so do we when we listen next. */
 static void cci__sci_end_connections(cci__sci_served *served, int attached, int has_heir) {
     cci__sci_desc_t sd = served->target.sd;
     cci__sci_connection *c;
     while ((c = cci__sci_first_connection(served, attached)) != NULL) {
-        if (!cci__sci_tell_short(sd, c->client->fd, CCI__SCI_MSG_END, c->cookie, (uint32_t)has_heir)) {
+        if (!cci__sci_tell_short(sd, c->client->fd, CCI__SCI_MSG_END, c->cookie, (uint32_t)has_heir))
             (void)syscall(SYS_shutdown, c->client->fd, SHUT_RDWR);
-        }
         cci__sci_end_connection(c, CCI__SCI_CB_DISCONNECT);
     }
 }
@@ -2211,11 +2089,9 @@ static void cci__sci_end_connections(cci__sci_served *served, int attached, int 
 /* An invitation to disconnect. */
 static void cci__sci_notify(cci__sci_served *served) {
     cci__sci_connection *c;
-    for (c = served->connections; c; c = c->next_of_served) {
-        if (!c->attached) {
+    for (c = served->connections; c; c = c->next_of_served)
+        if (!c->attached)
             (void)cci__sci_tell_short(served->target.sd, c->client->fd, CCI__SCI_MSG_NOTIFY, c->cookie, 0);
-        }
-    }
 }
 
 static void cci__sci_tell_available(const cci__sci_connection *c, int available, unsigned int flags) {
@@ -2231,33 +2107,26 @@ static void cci__sci_note_available(cci__sci_served *served, int available, unsi
     served->cleared = !available && (flags & CCI__SCI_FLAG_FORCE_DISCONNECT) != 0;
 }
 
-/* Makes a segment available or not, and tells all who share it; who has asked for it comes last, so that whoever inherits
- * the segment knows of it when it is done. */
+/* Makes a segment available or not, and tells all who share it; who has asked for it comes last, so that whoever
+ * inherits the segment knows of it when it is done. */
 static void cci__sci_set_available(cci__sci_served *served, int available, unsigned int flags,
                                    const cci__sci_connection *asker) {
     cci__sci_connection *c;
     cci__sci_note_available(served, available, flags);
     for (c = served->connections; c; c = c->next_of_served) {
         int is_asker = c == asker;
-        if (c->attached && !is_asker) {
-            cci__sci_tell_available(c, available, flags);
-        }
+        if (c->attached && !is_asker) cci__sci_tell_available(c, available, flags);
     }
-    if (asker) {
-        cci__sci_tell_available(asker, available, flags);
-    }
-    if (!available && (flags & CCI__SCI_FLAG_FORCE_DISCONNECT)) {
+    if (asker) cci__sci_tell_available(asker, available, flags);
+    if (!available && (flags & CCI__SCI_FLAG_FORCE_DISCONNECT))
         cci__sci_end_connections(served, 0, 0);
-    } else if (!available && (flags & CCI__SCI_FLAG_NOTIFY)) {
+    else if (!available && (flags & CCI__SCI_FLAG_NOTIFY))
         cci__sci_notify(served);
-    }
 }
 
 static cci__sci_connection *cci__sci_find_connection(cci__sci_client *client, uint32_t cookie) {
     cci__sci_connection *c = client->connections;
-    while (c && c->cookie != cookie) {
-        c = c->next_of_client;
-    }
+    while (c && c->cookie != cookie) c = c->next_of_client;
     return c;
 }
 
@@ -2277,13 +2146,9 @@ static int cci__sci_reopen(int fd) {
 static int cci__sci_descriptor_for(const cci__sci_served *served, const cci__sci_client *client, int attaches,
                                    int *is_opened) {
     cci__sci_access access = served->guard ? CCI__SCI_NO_ACCESS : CCI__SCI_WRITES;
-    if (served->guard && !attaches) {
-        access = served->guard(served->guard_argument, served->id, client);
-    }
+    if (served->guard && !attaches) access = served->guard(served->guard_argument, served->id, client);
     *is_opened = 0;
-    if ((!attaches && !served->available) || access == CCI__SCI_NO_ACCESS) {
-        return -1;
-    }
+    if ((!attaches && !served->available) || access == CCI__SCI_NO_ACCESS) return -1;
     *is_opened = access == CCI__SCI_READS;
     return *is_opened ? cci__sci_reopen(served->fd) : served->fd;
 }
@@ -2295,15 +2160,11 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     cci__sci_connection *c;
     cci__sci_message answer;
     int fd, is_opened, told, stays;
-    if (client->count >= CCI__SCI_CONNECTIONS || cci__sci_find_connection(client, request->cookie)) {
-        return 0;
-    }
-    if (!served) {
+    if (client->count >= CCI__SCI_CONNECTIONS || cci__sci_find_connection(client, request->cookie)) return 0;
+    if (!served)
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie, CCI__SCI_ERR_NO_SUCH_SEGMENT);
-    }
-    if (attaches && !((cci__sci_local_segment_t)served)->shared) {
+    if (attaches && !((cci__sci_local_segment_t)served)->shared)
         return cci__sci_tell_short(sd, client->fd, CCI__SCI_MSG_REFUSE, request->cookie, CCI__SCI_ERR_ACCESS);
-    }
     stays = request->what == CCI__SCI_GROUP && request->status == 1 && !served->cleared;
     fd = cci__sci_descriptor_for(served, client, attaches || stays, &is_opened);
     if (fd < 0) {
@@ -2316,32 +2177,23 @@ static int cci__sci_grant(cci__sci_desc_t sd, cci__sci_client *client, const cci
     answer.status = (uint32_t)served->available;
     answer.id = (uint32_t)(attaches && ((cci__sci_local_segment_t)served)->prepared);
     told = c && cci__sci_tell(sd, client->fd, &answer, fd);
-    if (is_opened) {
-        close(fd);
-    }
+    if (is_opened) close(fd);
     if (!told) {
-        if (c) {
-            cci__sci_drop_connection(c);
-        }
+        if (c) cci__sci_drop_connection(c);
         return 0;
     }
-    if (!attaches) {
-        cci__sci_happened(served, CCI__SCI_CB_CONNECT);
-    }
+    if (!attaches) cci__sci_happened(served, CCI__SCI_CB_CONNECT);
     return 1;
 }
 
 /* Does what a client asks for: 0 if it must be dropped. */
 static int cci__sci_obey(cci__sci_desc_t sd, cci__sci_client *client, const cci__sci_message *request) {
     cci__sci_connection *c;
-    if (request->type == CCI__SCI_MSG_CONNECT) {
-        return cci__sci_grant(sd, client, request);
-    }
+    if (request->type == CCI__SCI_MSG_CONNECT) return cci__sci_grant(sd, client, request);
     c = cci__sci_find_connection(client, request->cookie);
     if (request->type == CCI__SCI_MSG_BYE) {
-        if (c) { /* else both sides have ended it at once */
+        if (c) /* else both sides have ended it at once */
             cci__sci_end_connection(c, CCI__SCI_CB_DISCONNECT);
-        }
         return 1;
     }
     if (request->type == CCI__SCI_MSG_SET && c && c->attached) {
@@ -2358,9 +2210,7 @@ static void cci__sci_hear_client(cci__sci_desc_t sd, cci__sci_client *client, in
     int heard;
     for (; budget > 0; budget--) {
         heard = cci__sci_hear(client->fd, &request, NULL);
-        if (heard == 0) {
-            return;
-        }
+        if (heard == 0) return;
         if (heard < 0 || !cci__sci_obey(sd, client, &request)) {
             cci__sci_drop_client(sd, client);
             return;
@@ -2393,9 +2243,7 @@ static void cci__sci_add_client(cci__sci_desc_t sd, int fd) {
     }
     client->next = sd->clients;
     client->back = &sd->clients;
-    if (client->next) {
-        client->next->back = &client->next;
-    }
+    if (client->next) client->next->back = &client->next;
     sd->clients = client;
 }
 
@@ -2409,9 +2257,7 @@ static void cci__sci_accept(cci__sci_desc_t sd) {
             sd->listener_is_full = 0;
             cci__sci_add_client(sd, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            if (!sd->listener_is_full) {
-                cci__sci_log("can't let anybody in at", sd->owner, errno);
-            }
+            if (!sd->listener_is_full) cci__sci_log("can't let anybody in at", sd->owner, errno);
             sd->listener_is_full = 1;
             cci__sci_unwatch(sd, sd->listener_slot);
             sd->listener_slot = -1;
@@ -2436,8 +2282,8 @@ static int cci__sci_has_heirs(const cci__sci_served *served) {
            (served->attachment_count != 0 || cci__sci_has_survivors(served->target.sd, what, served->id, 0));
 }
 
-/* Takes an object out of service and frees it. Those who share it inherit it with its name: the first takes it over, the
- * others and, of a broadcast segment, the users turn to that one. */
+/* Takes an object out of service and frees it. Those who share it inherit it with its name: the first takes it over,
+ * the others and, of a broadcast segment, the users turn to that one. */
 static void cci__sci_remove_served(cci__sci_served *served) {
     cci__sci_desc_t sd = served->target.sd;
     cci__sci_served **at = &sd->served;
@@ -2448,14 +2294,10 @@ static void cci__sci_remove_served(cci__sci_served *served) {
     users_stay = served->connection_count != 0 && cci__sci_is_broadcast(served) && cci__sci_has_heirs(served);
     cci__sci_end_connections(served, 1, 1);
     cci__sci_end_connections(served, 0, users_stay);
-    while (*at != served) {
-        at = &(*at)->next;
-    }
+    while (*at != served) at = &(*at)->next;
     *at = served->next;
     cci__sci_retire(&served->target);
-    if (served->fd >= 0) {
-        close(served->fd);
-    }
+    if (served->fd >= 0) close(served->fd);
     cci__sci_free(served);
 }
 
@@ -2467,17 +2309,13 @@ static void cci__sci_drop_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
     cci__sci_unwatch(sd, peer->slot);
     cci__sci_close(sd, peer->fd);
     *peer->back = peer->next;
-    if (peer->next) {
-        peer->next->back = peer->back;
-    }
+    if (peer->next) peer->next->back = peer->back;
     cci__sci_free(peer);
 }
 
 static void cci__sci_leave_peer(cci__sci_remote *r) {
     *r->back = r->next;
-    if (r->next) {
-        r->next->back = r->back;
-    }
+    if (r->next) r->next->back = r->back;
     r->peer = NULL;
 }
 
@@ -2486,9 +2324,7 @@ static void cci__sci_detach(cci__sci_remote *r) {
     cci__sci_peer *peer = r->peer;
     if (peer) {
         cci__sci_leave_peer(r);
-        if (!peer->remotes) {
-            cci__sci_drop_peer(r->target.sd, peer);
-        }
+        if (!peer->remotes) cci__sci_drop_peer(r->target.sd, peer);
     }
 }
 
@@ -2508,14 +2344,11 @@ static void cci__sci_decide(cci__sci_remote *r, int state, cci__sci_error_t stat
 static void cci__sci_end_remote(cci__sci_remote *r, int state, cci__sci_segment_cb_reason_t reason) {
     r->rejoining = 0;
     CCI__SCI_STORE(r->state, state);
-    if (r->segment) {
-        cci__sci_unmark(r->segment, r->what);
-    }
-    if (r->target.kind == CCI__SCI_REMOTE_SEGMENT) {
+    if (r->segment) cci__sci_unmark(r->segment, r->what);
+    if (r->target.kind == CCI__SCI_REMOTE_SEGMENT)
         cci__sci_post(&r->target, reason, CCI__SCI_ERR_OK);
-    } else if (r->segment) {
+    else if (r->segment)
         cci__sci_post(&r->segment->served.target, reason, CCI__SCI_ERR_OK);
-    }
 }
 
 /* Shares, and connections to a broadcast segment, outlive an owner. */
@@ -2523,8 +2356,8 @@ static int cci__sci_outlives(const cci__sci_remote *r) {
     return r->state == CCI__SCI_CONNECTED && (r->segment || r->what == CCI__SCI_GROUP);
 }
 
-/* Looks for the owner's successor from now on, or becomes it. The remote has no peer. At first it looks often: the longer
- * that takes, the less it hurries. */
+/* Looks for the owner's successor from now on, or becomes it. The remote has no peer. At first it looks often: the
+ * longer that takes, the less it hurries. */
 static void cci__sci_rejoin_later(cci__sci_remote *r) {
     cci__sci_desc_t sd = r->target.sd;
     uint64_t now_ns = cci__sci_now(), pause_ns = 1000000u;
@@ -2555,12 +2388,8 @@ static void cci__sci_rejoin_or_fail(cci__sci_remote *r) {
 
 static void cci__sci_forget_rejoining(cci__sci_remote *r) {
     cci__sci_remote **at = &r->target.sd->rejoining;
-    while (*at && *at != r) {
-        at = &(*at)->later;
-    }
-    if (*at) {
-        *at = r->later;
-    }
+    while (*at && *at != r) at = &(*at)->later;
+    if (*at) *at = r->later;
 }
 
 static void cci__sci_lose_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
@@ -2568,13 +2397,12 @@ static void cci__sci_lose_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
     while (peer->remotes) {
         cci__sci_remote *r = peer->remotes;
         cci__sci_leave_peer(r);
-        if (r->state == CCI__SCI_CONNECTING) {
+        if (r->state == CCI__SCI_CONNECTING)
             cci__sci_decide(r, CCI__SCI_REFUSED, CCI__SCI_ERR_CONNECTION_REFUSED);
-        } else if (cci__sci_outlives(r)) {
+        else if (cci__sci_outlives(r))
             cci__sci_rejoin_later(r);
-        } else {
+        else
             cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
-        }
     }
     cci__sci_drop_peer(sd, peer);
     cci__sci_changed(sd);
@@ -2584,15 +2412,10 @@ static void cci__sci_lose_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
 static cci__sci_peer *cci__sci_find_peer(cci__sci_desc_t sd, const char *owner) {
     cci__sci_peer *peer;
     int fd;
-    for (peer = sd->peers; peer; peer = peer->next) {
-        if (strcmp(peer->owner, owner) == 0) {
-            return peer;
-        }
-    }
+    for (peer = sd->peers; peer; peer = peer->next)
+        if (strcmp(peer->owner, owner) == 0) return peer;
     fd = cci__sci_call(sd, owner);
-    if (fd < 0) {
-        return NULL;
-    }
+    if (fd < 0) return NULL;
     peer = cci__sci_is_welcome(sd, fd) ? (cci__sci_peer *)cci__sci_alloc(sizeof *peer) : NULL;
     if (peer) {
         peer->fd = fd;
@@ -2607,9 +2430,7 @@ static cci__sci_peer *cci__sci_find_peer(cci__sci_desc_t sd, const char *owner) 
     memcpy(peer->owner, owner, sizeof peer->owner);
     peer->next = sd->peers;
     peer->back = &sd->peers;
-    if (peer->next) {
-        peer->next->back = &peer->next;
-    }
+    if (peer->next) peer->next->back = &peer->next;
     sd->peers = peer;
     return peer;
 }
@@ -2622,12 +2443,10 @@ static cci__sci_error_t cci__sci_ask(cci__sci_remote *r) {
     char name[CCI__SCI_NAME], owner[CCI__SCI_NAME];
     cci__sci_name(name, r->what, r->id);
     memset(owner, 0, sizeof owner);
-    if (!cci__sci_owner_of(sd, name, owner)) {
-        return CCI__SCI_ERR_NO_SUCH_SEGMENT;
-    }
+    if (!cci__sci_owner_of(sd, name, owner)) return CCI__SCI_ERR_NO_SUCH_SEGMENT;
     peer = cci__sci_find_peer(sd, owner);
     if (!peer) {
-        return errno == EAGAIN                             ? CCI__SCI_ERR_BUSY
+        return errno == EAGAIN                            ? CCI__SCI_ERR_BUSY
                : errno == ECONNREFUSED || errno == ENOENT ? CCI__SCI_ERR_NO_SUCH_SEGMENT
                : errno == EACCES                          ? CCI__SCI_ERR_CONNECTION_REFUSED
                                                           : CCI__SCI_ERR_SYSTEM;
@@ -2639,9 +2458,7 @@ static cci__sci_error_t cci__sci_ask(cci__sci_remote *r) {
     request.status = (uint32_t)r->rejoining;
     r->next = peer->remotes;
     r->back = &peer->remotes;
-    if (r->next) {
-        r->next->back = &r->next;
-    }
+    if (r->next) r->next->back = &r->next;
     peer->remotes = r;
     r->peer = peer;
     if (!cci__sci_tell(sd, peer->fd, &request, -1)) {
@@ -2657,15 +2474,10 @@ static int cci__sci_is_sound(const cci__sci_remote *r, int fd, uint64_t size_byt
     struct stat status;
     int seals, type = 0;
     socklen_t length = sizeof type;
-    if (fd < 0) {
-        return 0;
-    }
-    if (r->what == CCI__SCI_INTERRUPT) {
-        return fcntl(fd, F_GETFL) >= 0 && (fcntl(fd, F_GETFL) & O_NONBLOCK);
-    }
-    if (r->what == CCI__SCI_DATA_INTERRUPT) {
+    if (fd < 0) return 0;
+    if (r->what == CCI__SCI_INTERRUPT) return fcntl(fd, F_GETFL) >= 0 && (fcntl(fd, F_GETFL) & O_NONBLOCK);
+    if (r->what == CCI__SCI_DATA_INTERRUPT)
         return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_DGRAM;
-    }
     seals = fcntl(fd, CCI__SCI_F_GET_SEALS);
     return seals >= 0 && (seals & CCI__SCI_SEALS) == CCI__SCI_SEALS && fstat(fd, &status) == 0 && size_bytes > 0 &&
            size_bytes <= SIZE_MAX / 2 && (uint64_t)status.st_size >= size_bytes && status.st_size > 0;
@@ -2702,25 +2514,18 @@ static int cci__sci_rejoined(cci__sci_remote *r, const cci__sci_message *news, i
 /* We have no room for the descriptor. That ends this connect alone, not the channel. */
 static int cci__sci_note_missing(cci__sci_remote *r) {
     (void)cci__sci_tell_short(r->target.sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
-    if (r->rejoining) {
+    if (r->rejoining)
         cci__sci_end_remote(r, CCI__SCI_LOST, CCI__SCI_CB_LOST);
-    } else {
+    else
         cci__sci_decide(r, CCI__SCI_REFUSED, CCI__SCI_ERR_SYSTEM);
-    }
     cci__sci_detach(r);
     return 1;
 }
 
 static int cci__sci_note_accepted(cci__sci_remote *r, const cci__sci_message *news, int *passed) {
-    if (*passed == CCI__SCI_NO_ROOM) {
-        return cci__sci_note_missing(r);
-    }
-    if (!cci__sci_is_sound(r, *passed, news->size_bytes)) {
-        return 0;
-    }
-    if (r->rejoining) {
-        return cci__sci_rejoined(r, news, *passed);
-    }
+    if (*passed == CCI__SCI_NO_ROOM) return cci__sci_note_missing(r);
+    if (!cci__sci_is_sound(r, *passed, news->size_bytes)) return 0;
+    if (r->rejoining) return cci__sci_rejoined(r, news, *passed);
     if (r->segment && !cci__sci_mark(r->segment, r->what, r->owner)) {
         (void)cci__sci_tell_short(r->target.sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0);
         cci__sci_decide(r, CCI__SCI_REFUSED, CCI__SCI_ERR_NO_SUCH_SEGMENT);
@@ -2744,11 +2549,10 @@ static int cci__sci_note_accepted(cci__sci_remote *r, const cci__sci_message *ne
 static int cci__sci_note_refused(cci__sci_remote *r, const cci__sci_message *news) {
     if (r->rejoining) {
         cci__sci_detach(r);
-        if (news->status == CCI__SCI_ERR_NO_SUCH_SEGMENT) { /* it has just left, or may not have it */
+        if (news->status == CCI__SCI_ERR_NO_SUCH_SEGMENT) /* it has just left, or may not have it */
             cci__sci_rejoin_later(r);
-        } else {
+        else
             cci__sci_rejoin_or_fail(r);
-        }
         return 1;
     }
     cci__sci_decide(r, CCI__SCI_REFUSED, cci__sci_refusal(news->status));
@@ -2771,33 +2575,25 @@ static int cci__sci_note_ended(cci__sci_remote *r, const cci__sci_message *news)
 static int cci__sci_note(cci__sci_remote *r, const cci__sci_message *news, int *passed) {
     int connecting = r->state == CCI__SCI_CONNECTING || r->rejoining;
     switch (news->type) {
-    case CCI__SCI_MSG_ACCEPT:
-        return connecting && cci__sci_note_accepted(r, news, passed);
-    case CCI__SCI_MSG_REFUSE:
-        return connecting && cci__sci_note_refused(r, news);
+    case CCI__SCI_MSG_ACCEPT: return connecting && cci__sci_note_accepted(r, news, passed);
+    case CCI__SCI_MSG_REFUSE: return connecting && cci__sci_note_refused(r, news);
     case CCI__SCI_MSG_NOTIFY:
-        if (!connecting && r->target.kind == CCI__SCI_REMOTE_SEGMENT) {
+        if (!connecting && r->target.kind == CCI__SCI_REMOTE_SEGMENT)
             cci__sci_post(&r->target, CCI__SCI_CB_DISCONNECT, CCI__SCI_ERR_OK);
-        }
         return !connecting;
-    case CCI__SCI_MSG_END:
-        return !connecting && cci__sci_note_ended(r, news);
+    case CCI__SCI_MSG_END: return !connecting && cci__sci_note_ended(r, news);
     case CCI__SCI_MSG_EVENT:
-        if (connecting || !r->segment || news->status < CCI__SCI_CB_CONNECT || news->status > CCI__SCI_CB_LOST) {
+        if (connecting || !r->segment || news->status < CCI__SCI_CB_CONNECT || news->status > CCI__SCI_CB_LOST)
             return 0;
-        }
         cci__sci_post(&r->segment->served.target, (cci__sci_segment_cb_reason_t)news->status, CCI__SCI_ERR_OK);
         return 1;
     case CCI__SCI_MSG_SET:
-        if (connecting || !r->segment) {
-            return 0;
-        }
+        if (connecting || !r->segment) return 0;
         cci__sci_note_available(&r->segment->served, news->status != 0, news->id);
         r->sets++;
         cci__sci_changed(r->target.sd);
         return 1;
-    default:
-        return 0;
+    default: return 0;
     }
 }
 
@@ -2805,33 +2601,23 @@ static void cci__sci_hear_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
     cci__sci_message news;
     cci__sci_remote *r;
     int passed = -1, heard = cci__sci_hear(peer->fd, &news, &passed), makes_sense = 1;
-    if (heard == 0) {
-        return;
-    }
+    if (heard == 0) return;
     for (r = heard > 0 ? peer->remotes : NULL; r; r = r->next) {
-        if (r->cookie == news.cookie) { /* an unknown one belongs to a connect that was given up */
+        if (r->cookie == news.cookie) {                     /* an unknown one belongs to a connect that was given up */
             makes_sense = cci__sci_note(r, &news, &passed); /* the peer may be gone when this succeeds */
             break;
         }
     }
-    if (passed >= 0) {
-        close(passed);
-    }
-    if (heard < 0 || !makes_sense) {
-        cci__sci_lose_peer(sd, peer);
-    }
+    if (passed >= 0) close(passed);
+    if (heard < 0 || !makes_sense) cci__sci_lose_peer(sd, peer);
 }
 
 /* Ends a connection, or gives up connecting. */
 static void cci__sci_disconnect(cci__sci_remote *r) {
     cci__sci_desc_t sd = r->target.sd;
-    if (r->asynchronous && r->state == CCI__SCI_CONNECTING) {
-        sd->connecting--;
-    }
+    if (r->asynchronous && r->state == CCI__SCI_CONNECTING) sd->connecting--;
     cci__sci_forget_rejoining(r);
-    if (r->segment) {
-        cci__sci_unmark(r->segment, r->what);
-    }
+    if (r->segment) cci__sci_unmark(r->segment, r->what);
     if (r->peer && !cci__sci_tell_short(sd, r->peer->fd, CCI__SCI_MSG_BYE, r->cookie, 0)) {
         cci__sci_remote *gone = r; /* the owner does not read: end the channel, which it can't miss */
         cci__sci_peer *peer = r->peer;
@@ -2842,19 +2628,15 @@ static void cci__sci_disconnect(cci__sci_remote *r) {
     }
     CCI__SCI_STORE(r->state, CCI__SCI_DISCONNECTED);
     cci__sci_retire(&r->target);
-    if (r->fd >= 0) {
-        close(r->fd);
-    }
+    if (r->fd >= 0) close(r->fd);
     r->fd = -1;
 }
 
-/* Asks the successor, or becomes it: CCI__SCI_ERR_BUSY if there is none yet, CCI__SCI_ERR_NOT_CONNECTED if there will be
- * none. */
+/* Asks the successor, or becomes it: CCI__SCI_ERR_BUSY if there is none yet, CCI__SCI_ERR_NOT_CONNECTED if there
+ * will be none. */
 static cci__sci_error_t cci__sci_rejoin(cci__sci_remote *r) {
     cci__sci_error_t status = cci__sci_ask(r);
-    if (status != CCI__SCI_ERR_NO_SUCH_SEGMENT) {
-        return status;
-    }
+    if (status != CCI__SCI_ERR_NO_SUCH_SEGMENT) return status;
     if (r->segment) {
         status = cci__sci_take_over(&r->segment->served);
         if (status == CCI__SCI_ERR_OK) {
@@ -2864,7 +2646,7 @@ static cci__sci_error_t cci__sci_rejoin(cci__sci_remote *r) {
         return status;
     }
     return cci__sci_has_survivors(r->target.sd, r->what, r->id, r->since_ns) ? CCI__SCI_ERR_BUSY
-                                                                              : CCI__SCI_ERR_NOT_CONNECTED;
+                                                                             : CCI__SCI_ERR_NOT_CONNECTED;
 }
 
 static void cci__sci_try_to_rejoin(cci__sci_remote *r) {
@@ -2882,14 +2664,12 @@ static void cci__sci_try_to_rejoin(cci__sci_remote *r) {
     cci__sci_changed(r->target.sd);
 }
 
-/* All who rejoin try, each at its time; gives the time of the next attempt. Survivors never give up while they live: all
- * others depend on them. */
+/* All who rejoin try, each at its time; gives the time of the next attempt. Survivors never give up while they live:
+ * all others depend on them. */
 static uint64_t cci__sci_rejoin_all(cci__sci_desc_t sd) {
     cci__sci_remote *r = sd->rejoining, *next;
     uint64_t next_ns = CCI__SCI_NEVER, now_ns;
-    if (!r) {
-        return next_ns;
-    }
+    if (!r) return next_ns;
     CCI__SCI_DELAY_POINT(CCI__SCI_AT_REJOIN);
     now_ns = cci__sci_now();
     sd->rejoining = NULL;
@@ -2902,9 +2682,7 @@ static uint64_t cci__sci_rejoin_all(cci__sci_desc_t sd) {
             sd->rejoining = r;
         }
     }
-    for (r = sd->rejoining; r; r = r->later) {
-        next_ns = r->retry_ns < next_ns ? r->retry_ns : next_ns;
-    }
+    for (r = sd->rejoining; r; r = r->later) next_ns = r->retry_ns < next_ns ? r->retry_ns : next_ns;
     return next_ns;
 }
 
@@ -2913,17 +2691,13 @@ static uint64_t cci__sci_expire(cci__sci_desc_t sd) {
     uint64_t next_ns = CCI__SCI_NEVER, now_ns;
     cci__sci_peer *peer, *next_peer;
     cci__sci_remote *r, *next;
-    if (sd->connecting == 0) {
-        return next_ns;
-    }
+    if (sd->connecting == 0) return next_ns;
     now_ns = cci__sci_now();
     for (peer = sd->peers; peer; peer = next_peer) {
         next_peer = peer->next;
         for (r = peer->remotes; r; r = next) {
             next = r->next;
-            if (!r->asynchronous || r->state != CCI__SCI_CONNECTING) {
-                continue;
-            }
+            if (!r->asynchronous || r->state != CCI__SCI_CONNECTING) continue;
             if (r->deadline_ns > now_ns) {
                 next_ns = r->deadline_ns < next_ns ? r->deadline_ns : next_ns;
                 continue;
@@ -2950,11 +2724,10 @@ static void cci__sci_start_job(cci__sci_desc_t sd, cci__sci_job *job) {
     job->at = 0;
     job->done_bytes = 0;
     job->queued = 1;
-    if (sd->last_job) {
+    if (sd->last_job)
         sd->last_job->next = job;
-    } else {
+    else
         sd->jobs = job;
-    }
     sd->last_job = job;
     cci__sci_wake(sd);
 }
@@ -2967,9 +2740,7 @@ static void cci__sci_unqueue_job(cci__sci_desc_t sd, cci__sci_job *job) {
     }
     if (*at) {
         *at = job->next;
-        if (sd->last_job == job) {
-            sd->last_job = last;
-        }
+        if (sd->last_job == job) sd->last_job = last;
     }
     job->queued = 0;
 }
@@ -2978,9 +2749,7 @@ static void cci__sci_unqueue_job(cci__sci_desc_t sd, cci__sci_job *job) {
 static void cci__sci_stop_job(cci__sci_desc_t sd, cci__sci_job *job) {
     cci__sci_unqueue_job(sd, job);
 #ifndef CCI_NO_THREADS
-    while (job->running) {
-        (void)pthread_cond_wait(&sd->changed, &sd->lock);
-    }
+    while (job->running) (void)pthread_cond_wait(&sd->changed, &sd->lock);
 #endif
 }
 
@@ -2997,9 +2766,7 @@ static void cci__sci_run_engine(cci__sci_desc_t sd) {
     cci__sci_job *job = sd->jobs;
     cci__sci_piece *piece;
     size_t chunk, at;
-    if (!job || job->running) {
-        return;
-    }
+    if (!job || job->running) return;
     piece = &job->piece[job->at];
     if (!cci__sci_piece_is_good(piece)) {
         cci__sci_unqueue_job(sd, job);
@@ -3015,13 +2782,9 @@ static void cci__sci_run_engine(cci__sci_desc_t sd) {
     cci__sci_lock(sd);
     job->running = 0;
     cci__sci_changed(sd);
-    if (!job->queued) {
-        return; /* aborted meanwhile: somebody waits for this */
-    }
+    if (!job->queued) return; /* aborted meanwhile: somebody waits for this */
     job->done_bytes += chunk;
-    if (job->done_bytes < piece->size_bytes) {
-        return;
-    }
+    if (job->done_bytes < piece->size_bytes) return;
     job->done_bytes = 0;
     if (++job->at == job->count) {
         cci__sci_unqueue_job(sd, job);
@@ -3077,12 +2840,9 @@ static void cci__sci_run_callbacks(cci__sci_desc_t sd) {
         action = cci__sci_call_back(event->target, event);
         cci__sci_lock(sd);
         sd->frame = frame.up;
-        if (frame.target && action == CCI__SCI_CALLBACK_CANCEL) {
-            frame.target->calls_back = 0;
-        }
-        if (frame.target && frame.target->kind == CCI__SCI_BLOCK) {
+        if (frame.target && action == CCI__SCI_CALLBACK_CANCEL) frame.target->calls_back = 0;
+        if (frame.target && frame.target->kind == CCI__SCI_BLOCK)
             cci__sci_forget_block((cci__sci_block *)(void *)frame.target);
-        }
         cci__sci_free(event);
         cci__sci_changed(sd);
     }
@@ -3096,32 +2856,21 @@ static void cci__sci_handle(cci__sci_desc_t sd, uint64_t id) {
     uint64_t ignored;
     cci__sci_slot slot;
     ssize_t n;
-    if (index >= (uint32_t)sd->slot_count || sd->slot[index].generation != (uint32_t)(id >> 32)) {
-        return;
-    }
+    if (index >= (uint32_t)sd->slot_count || sd->slot[index].generation != (uint32_t)(id >> 32)) return;
     slot = sd->slot[index];
     switch (slot.kind) {
     case CCI__SCI_SLOT_WAKE:
         n = read(slot.fd, &ignored, sizeof ignored);
         (void)n;
         break;
-    case CCI__SCI_SLOT_LISTENER:
-        cci__sci_accept(sd);
-        break;
-    case CCI__SCI_SLOT_CLIENT:
-        cci__sci_hear_client(sd, (cci__sci_client *)slot.object, 16);
-        break;
-    case CCI__SCI_SLOT_PEER:
-        cci__sci_hear_peer(sd, (cci__sci_peer *)slot.object);
-        break;
-    case CCI__SCI_SLOT_INTERRUPT:
-        cci__sci_hear_interrupt((cci__sci_local_interrupt_t)slot.object);
-        break;
+    case CCI__SCI_SLOT_LISTENER: cci__sci_accept(sd); break;
+    case CCI__SCI_SLOT_CLIENT: cci__sci_hear_client(sd, (cci__sci_client *)slot.object, 16); break;
+    case CCI__SCI_SLOT_PEER: cci__sci_hear_peer(sd, (cci__sci_peer *)slot.object); break;
+    case CCI__SCI_SLOT_INTERRUPT: cci__sci_hear_interrupt((cci__sci_local_interrupt_t)slot.object); break;
     case CCI__SCI_SLOT_DATA_INTERRUPT:
         cci__sci_hear_data_interrupt((cci__sci_local_data_interrupt_t)slot.object);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -3159,28 +2908,21 @@ static void cci__sci_rename_all(cci__sci_desc_t sd) {
     }
 }
 
-/* Looks now and then whether somebody has wiped the directory (at the end of a session, or because its files seemed old): then the
- * names are made anew. A socket can't be named twice, so there is a new listener; channels that are open stay. */
+/* Looks now and then whether somebody has wiped the directory (at the end of a session, or because its files seemed
+ * old): then the names are made anew. A socket can't be named twice, so there is a new listener; channels that are
+ * open stay. */
 static void cci__sci_look_after_names(cci__sci_desc_t sd) {
     struct stat status;
-    if (sd->listener < 0 || sd->forked || cci__sci_now() < sd->names_ns) {
-        return;
-    }
+    if (sd->listener < 0 || sd->forked || cci__sci_now() < sd->names_ns) return;
     sd->names_ns = cci__sci_now() + CCI__SCI_LOOK_MS * UINT64_C(1000000);
-    if (fstatat(sd->directory, sd->owner, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT) {
-        return;
-    }
+    if (fstatat(sd->directory, sd->owner, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT) return;
     cci__sci_log("somebody has wiped", sd->path, 0);
-    if (fstat(sd->directory, &status) != 0 || (status.st_nlink == 0 && !cci__sci_renew_directory(sd))) {
-        return;
-    }
+    if (fstat(sd->directory, &status) != 0 || (status.st_nlink == 0 && !cci__sci_renew_directory(sd))) return;
     (void)cci__sci_lock_at(sd, CCI__SCI_F_OFD_SETLK, F_UNLCK, cci__sci_life_at(sd->owner));
     cci__sci_unwatch(sd, sd->listener_slot);
     close(sd->listener);
     sd->listener = sd->listener_slot = -1;
-    if (cci__sci_listen(sd)) {
-        cci__sci_rename_all(sd);
-    }
+    if (cci__sci_listen(sd)) cci__sci_rename_all(sd);
 }
 
 /* When something has to be done that no descriptor tells of: at once if somebody may wait for what happens here. */
@@ -3189,17 +2931,13 @@ static uint64_t cci__sci_due(cci__sci_desc_t sd) {
     uint64_t due_ns = cci__sci_rejoin_all(sd), expiry_ns = cci__sci_expire(sd);
     due_ns = expiry_ns < due_ns ? expiry_ns : due_ns;
     cci__sci_look_after_names(sd);
-    if (sd->listener >= 0 && sd->names_ns < due_ns) {
-        due_ns = sd->names_ns;
-    }
+    if (sd->listener >= 0 && sd->names_ns < due_ns) due_ns = sd->names_ns;
     if (sd->listener >= 0 && sd->listener_slot < 0) {
         if (sd->listener_back_ns <= cci__sci_now()) {
             sd->listener_slot = cci__sci_watch(sd, CCI__SCI_SLOT_LISTENER, sd->listener, sd);
             sd->listener_back_ns = cci__sci_now() + CCI__SCI_ACCEPT_PAUSE_MS * 1000000u;
         }
-        if (sd->listener_slot < 0 && sd->listener_back_ns < due_ns) {
-            due_ns = sd->listener_back_ns;
-        }
+        if (sd->listener_slot < 0 && sd->listener_back_ns < due_ns) due_ns = sd->listener_back_ns;
     }
     return sd->jobs || sd->calls.first || sd->changes != before ? 0 : due_ns;
 }
@@ -3218,9 +2956,7 @@ static void cci__sci_run(cci__sci_desc_t sd, uint64_t deadline_ns) {
     n = epoll_wait(sd->epoll, event, 16, cci__sci_until(due_ns < deadline_ns ? due_ns : deadline_ns));
     CCI__SCI_DELAY_POINT(CCI__SCI_AT_HEAR);
     cci__sci_lock(sd);
-    for (i = 0; i < n; i++) {
-        cci__sci_handle(sd, event[i].data.u64);
-    }
+    for (i = 0; i < n; i++) cci__sci_handle(sd, event[i].data.u64);
     (void)cci__sci_expire(sd);
     cci__sci_run_engine(sd);
     cci__sci_run_callbacks(sd);
@@ -3234,9 +2970,7 @@ static void *cci__sci_help(void *device) {
     cci__sci_lock(sd);
     sd->running++;
     sd->runner = pthread_self();
-    while (!sd->stop) {
-        cci__sci_run(sd, CCI__SCI_NEVER);
-    }
+    while (!sd->stop) cci__sci_run(sd, CCI__SCI_NEVER);
     sd->running--;
     cci__sci_unlock(sd);
     return NULL;
@@ -3257,27 +2991,20 @@ static void cci__sci_sleep(cci__sci_desc_t sd, uint64_t deadline_ns) {
 /* Lets the device work while the caller waits; 0 when the time is over. The caller looks again in either case. */
 static int cci__sci_wait(cci__sci_desc_t sd, uint64_t deadline_ns) {
     int in_time = deadline_ns == CCI__SCI_NEVER || cci__sci_now() < deadline_ns;
-    if (sd->forked) {
-        return 0;
-    }
+    if (sd->forked) return 0;
 #ifndef CCI_NO_THREADS
     if ((sd->has_thread || sd->running) && !cci__sci_is_runner(sd)) {
-        if (in_time) {
-            cci__sci_sleep(sd, deadline_ns);
-        }
+        if (in_time) cci__sci_sleep(sd, deadline_ns);
         return in_time;
     }
     cci__sci_run(sd, in_time ? deadline_ns : 0);
 #else
-    {   /* all devices of the process: what is waited for may depend on another one */
+    { /* all devices of the process: what is waited for may depend on another one */
         cci__sci_desc_t other;
         int alone = cci__sci_world.devices == sd && !sd->next;
         uint64_t soon_ns = cci__sci_now() + 1000000u;
-        for (other = cci__sci_world.devices; other; other = other->next) {
-            if (other != sd && !other->forked) {
-                cci__sci_run(other, 0);
-            }
-        }
+        for (other = cci__sci_world.devices; other; other = other->next)
+            if (other != sd && !other->forked) cci__sci_run(other, 0);
         cci__sci_run(sd, !in_time ? 0 : alone || deadline_ns < soon_ns ? deadline_ns : soon_ns);
     }
 #endif
@@ -3289,9 +3016,7 @@ static int cci__sci_need_help(cci__sci_desc_t sd) {
 #ifndef CCI_NO_THREADS
     if (!sd->has_thread && !sd->caller_progress && !sd->forked) {
         sd->has_thread = pthread_create(&sd->thread, NULL, cci__sci_help, sd) == 0;
-        if (!sd->has_thread) {
-            cci__sci_log("no helper thread for", sd->path, 0);
-        }
+        if (!sd->has_thread) cci__sci_log("no helper thread for", sd->path, 0);
         return sd->has_thread;
     }
 #else
@@ -3303,13 +3028,9 @@ static int cci__sci_need_help(cci__sci_desc_t sd) {
 /* Without a thread, calls that do not wait still let the device work a little. */
 static void cci__sci_step(cci__sci_desc_t sd) {
 #ifndef CCI_NO_THREADS
-    if (sd->has_thread || sd->running) {
-        return;
-    }
+    if (sd->has_thread || sd->running) return;
 #endif
-    if (!sd->forked && !sd->running) {
-        cci__sci_run(sd, 0);
-    }
+    if (!sd->forked && !sd->running) cci__sci_run(sd, 0);
 }
 
 /* Waits for the next event of an object. */
@@ -3340,16 +3061,12 @@ static cci__sci_error_t cci__sci_connect(cci__sci_remote *r, uint64_t deadline_n
     cci__sci_desc_t sd = r->target.sd;
     cci__sci_error_t status;
     while ((status = cci__sci_ask(r)) == CCI__SCI_ERR_BUSY) {
-        if (cci__sci_now() >= deadline_ns) {
-            return CCI__SCI_ERR_TIMEOUT;
-        }
+        if (cci__sci_now() >= deadline_ns) return CCI__SCI_ERR_TIMEOUT;
         cci__sci_unlock(sd);
         cci__sci_nap();
         cci__sci_lock(sd);
     }
-    if (status != CCI__SCI_ERR_OK) {
-        return status;
-    }
+    if (status != CCI__SCI_ERR_OK) return status;
     r->target.waiters++;
     while (r->state == CCI__SCI_CONNECTING && cci__sci_wait(sd, deadline_ns)) {
     }
@@ -3388,18 +3105,11 @@ static int cci__sci_find_group(const char *text, gid_t *group) {
  * remove each other's names. */
 static const char *cci__sci_directory_fault(cci__sci_desc_t sd, const struct stat *status) {
     int shared = sd->has_group && status->st_gid == sd->group;
-    if (status->st_uid != geteuid() && status->st_uid != 0 && !shared) {
-        return "belongs to another user:";
-    }
-    if (status->st_mode & 07) {
-        return "is open to all users:";
-    }
-    if ((status->st_mode & 070) && !shared) {
-        return "is open to a group that is not configured:";
-    }
-    if ((status->st_mode & 020) && !(status->st_mode & S_ISVTX)) {
+    if (status->st_uid != geteuid() && status->st_uid != 0 && !shared) return "belongs to another user:";
+    if (status->st_mode & 07) return "is open to all users:";
+    if ((status->st_mode & 070) && !shared) return "is open to a group that is not configured:";
+    if ((status->st_mode & 020) && !(status->st_mode & S_ISVTX))
         return "is writable by the group, but not sticky (mode 1770):";
-    }
     return NULL;
 }
 
@@ -3419,14 +3129,12 @@ static cci__sci_error_t cci__sci_open_one(cci__sci_desc_t sd) {
         return CCI__SCI_ERR_ACCESS;
     }
     fault = fstat(sd->directory, &status) == 0 ? cci__sci_directory_fault(sd, &status) : "can't be looked at:";
-    if (fault) {
-        cci__sci_log(fault, sd->path, 0);
-    }
+    if (fault) cci__sci_log(fault, sd->path, 0);
     return fault ? CCI__SCI_ERR_ACCESS : CCI__SCI_ERR_OK;
 }
 
-/* The places where the directory may be when nobody says where: that of the session, that of shared memory, the user's own. 0: there is
- * none with this number. Members of a group can't enter the session's. */
+/* The places where the directory may be when nobody says where: that of the session, that of shared memory, the
+ * user's own. 0: there is none with this number. Members of a group can't enter the session's. */
 static int cci__sci_place(cci__sci_desc_t sd, int number) {
     const char *session = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");
     int length = 0;
@@ -3434,24 +3142,22 @@ static int cci__sci_place(cci__sci_desc_t sd, int number) {
     if (number == 0 && session && *session == '/' && !sd->has_group) {
         length = snprintf(sd->path, sizeof sd->path, "%s/cci-sisci", session);
     } else if (number == 1) {
-        length = snprintf(sd->path, sizeof sd->path, "%s/cci-sisci-%lu", CCI__SCI_SHARED_ROOT, (unsigned long)geteuid());
+        length =
+            snprintf(sd->path, sizeof sd->path, "%s/cci-sisci-%lu", CCI__SCI_SHARED_ROOT, (unsigned long)geteuid());
     } else if (number == 2 && home && *home == '/') {
         length = snprintf(sd->path, sizeof sd->path, "%s/.cci-sisci", home);
     }
     return length > 0 && (size_t)length < sizeof sd->path;
 }
 
-/* The first place that can be used, the same for all processes of the user; what is wrong with others stands in the log. */
+/* The first place that can be used, the same for all processes of the user; what is wrong with others stands in the
+ * log. */
 static cci__sci_error_t cci__sci_open_directory(cci__sci_desc_t sd) {
     cci__sci_error_t status = CCI__SCI_ERR_ACCESS;
     int number;
-    if (sd->path[0]) {
-        return cci__sci_open_one(sd);
-    }
+    if (sd->path[0]) return cci__sci_open_one(sd);
     for (number = 0; number < 3 && status == CCI__SCI_ERR_ACCESS; number++) {
-        if (!cci__sci_place(sd, number)) {
-            continue;
-        }
+        if (!cci__sci_place(sd, number)) continue;
         cci__sci_close(sd, sd->directory);
         sd->directory = -1;
         status = cci__sci_open_one(sd);
@@ -3464,13 +3170,9 @@ static int cci__sci_choose_directory(cci__sci_desc_t sd, const cci__sci_options 
     const char *group = options->group ? options->group : getenv("CCI_SISCI_GROUP");
     if (group && *group) {
         sd->has_group = cci__sci_find_group(group, &sd->group);
-        if (!sd->has_group) {
-            return 0;
-        }
+        if (!sd->has_group) return 0;
     }
-    if (!path || !*path) {
-        return 1; /* where there is a place for it */
-    }
+    if (!path || !*path) return 1; /* where there is a place for it */
     if (strlen(path) >= sizeof sd->path) {
         cci__sci_log("longer than 80 bytes:", path, 0);
         return 0;
@@ -3484,16 +3186,12 @@ static int cci__sci_choose_directory(cci__sci_desc_t sd, const cci__sci_options 
 static void cci__sci_before_fork(void) {
     cci__sci_desc_t sd;
     cci__sci_lock_world();
-    for (sd = cci__sci_world.devices; sd; sd = sd->next) {
-        cci__sci_lock(sd);
-    }
+    for (sd = cci__sci_world.devices; sd; sd = sd->next) cci__sci_lock(sd);
 }
 
 static void cci__sci_after_fork(void) {
     cci__sci_desc_t sd;
-    for (sd = cci__sci_world.devices; sd; sd = sd->next) {
-        cci__sci_unlock(sd);
-    }
+    for (sd = cci__sci_world.devices; sd; sd = sd->next) cci__sci_unlock(sd);
     cci__sci_unlock_world();
 }
 
@@ -3502,20 +3200,15 @@ static void cci__sci_close_in_child(cci__sci_desc_t sd) {
     int i;
     for (i = 0; i < sd->slot_count; i++) {
         cci__sci_slot *slot = &sd->slot[i];
-        if (slot->kind == CCI__SCI_SLOT_FREE) {
-            continue;
-        }
+        if (slot->kind == CCI__SCI_SLOT_FREE) continue;
         close(slot->fd);
         slot->fd = -1;
-        if (slot->kind == CCI__SCI_SLOT_INTERRUPT) {
+        if (slot->kind == CCI__SCI_SLOT_INTERRUPT)
             ((cci__sci_local_interrupt_t)slot->object)->served.fd = -1;
-        } else if (slot->kind == CCI__SCI_SLOT_DATA_INTERRUPT) {
+        else if (slot->kind == CCI__SCI_SLOT_DATA_INTERRUPT)
             ((cci__sci_local_data_interrupt_t)slot->object)->receiver = -1;
-        }
     }
-    if (sd->listener >= 0 && sd->listener_slot < 0) {
-        close(sd->listener);
-    }
+    if (sd->listener >= 0 && sd->listener_slot < 0) close(sd->listener);
     close(sd->epoll);
     close(sd->directory);
     sd->listener = sd->wake = sd->epoll = sd->directory = -1;
@@ -3524,9 +3217,7 @@ static void cci__sci_close_in_child(cci__sci_desc_t sd) {
 static void cci__sci_after_fork_in_child(void) {
     cci__sci_desc_t sd;
     for (sd = cci__sci_world.devices; sd; sd = sd->next) {
-        if (!sd->forked) {
-            cci__sci_close_in_child(sd);
-        }
+        if (!sd->forked) cci__sci_close_in_child(sd);
         sd->forked = 1;
         sd->has_thread = 0;
         sd->running = 0;
@@ -3538,9 +3229,7 @@ static void cci__sci_after_fork_in_child(void) {
 
 static int cci__sci_init_lock(cci__sci_desc_t sd) {
     pthread_condattr_t monotonic;
-    if (pthread_condattr_init(&monotonic) != 0) {
-        return 0;
-    }
+    if (pthread_condattr_init(&monotonic) != 0) return 0;
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&sd->lock, NULL);
     (void)pthread_cond_init(&sd->changed, &monotonic);
@@ -3563,18 +3252,14 @@ static void cci__sci_register(cci__sci_desc_t sd) {
 }
 
 static void cci__sci_free_device(cci__sci_desc_t sd) {
-    if (sd->owner[0] && !sd->forked) {
-        (void)unlinkat(sd->directory, sd->owner, 0);
-    }
+    if (sd->owner[0] && !sd->forked) (void)unlinkat(sd->directory, sd->owner, 0);
     cci__sci_close(sd, sd->listener);
     cci__sci_close(sd, sd->wake);
     cci__sci_close(sd, sd->epoll);
     cci__sci_close(sd, sd->directory);
 #ifndef CCI_NO_THREADS
     (void)pthread_mutex_destroy(&sd->lock);
-    if (!sd->forked) {
-        (void)pthread_cond_destroy(&sd->changed);
-    }
+    if (!sd->forked) (void)pthread_cond_destroy(&sd->changed);
 #endif
     cci__sci_free(sd->slot);
     cci__sci_free(sd);
@@ -3590,9 +3275,7 @@ static cci__sci_desc_t cci__sci_open(const cci__sci_options *options, cci__sci_e
     cci__sci_desc_t sd = (cci__sci_desc_t)cci__sci_alloc(sizeof *sd);
     cci__sci_error_t status;
     cci__sci_set(error, CCI__SCI_ERR_SYSTEM);
-    if (!sd) {
-        return NULL;
-    }
+    if (!sd) return NULL;
     sd->directory = sd->epoll = sd->wake = sd->listener = sd->listener_slot = sd->slot_free = -1;
     sd->caller_progress = options->caller_progress;
 #ifndef CCI_NO_THREADS
@@ -3612,9 +3295,7 @@ static cci__sci_desc_t cci__sci_open(const cci__sci_options *options, cci__sci_e
         cci__sci_free_device(sd);
         return NULL;
     }
-    if (cci__sci_must_sweep(sd)) {
-        cci__sci_sweep(sd);
-    }
+    if (cci__sci_must_sweep(sd)) cci__sci_sweep(sd);
     cci__sci_register(sd);
     cci__sci_set(error, CCI__SCI_ERR_OK);
     return sd;
@@ -3642,9 +3323,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIInitialize)(unsigned int flags, cci__sci_error
 
 CCI__SCI_LINKAGE void CCI__SCI(SCITerminate)(void) {
     cci__sci_lock_world();
-    if (cci__sci_world.initialized > 0) {
-        cci__sci_world.initialized--;
-    }
+    if (cci__sci_world.initialized > 0) cci__sci_world.initialized--;
     cci__sci_unlock_world();
 }
 
@@ -3688,17 +3367,12 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIClose)(cci__sci_desc_t sd, unsigned int flags,
         cci__sci_lock(sd);
     }
 #endif
-    while (sd->clients) { /* those too whom the helper has let in at last */
+    while (sd->clients) /* those too whom the helper has let in at last */
         cci__sci_drop_client(sd, sd->clients);
-    }
     cci__sci_unlock(sd);
     cci__sci_lock_world();
-    for (at = &cci__sci_world.devices; *at && *at != sd;) {
-        at = &(*at)->next;
-    }
-    if (*at) {
-        *at = sd->next;
-    }
+    for (at = &cci__sci_world.devices; *at && *at != sd;) at = &(*at)->next;
+    if (*at) *at = sd->next;
     cci__sci_unlock_world();
     cci__sci_free_device(sd);
     cci__sci_set(error, CCI__SCI_ERR_OK);
@@ -3717,12 +3391,8 @@ static int cci__sci_make_memory(size_t size_bytes) {
         return -1;
     }
     fd = (int)syscall(SYS_memfd_create, "cci-sisci", CCI__SCI_MFD_CLOEXEC_SEALING);
-    if (fd < 0) {
-        return -1;
-    }
-    if (ftruncate(fd, (off_t)size_bytes) == 0 && fcntl(fd, CCI__SCI_F_ADD_SEALS, CCI__SCI_SEALS) == 0) {
-        return fd;
-    }
+    if (fd < 0) return -1;
+    if (ftruncate(fd, (off_t)size_bytes) == 0 && fcntl(fd, CCI__SCI_F_ADD_SEALS, CCI__SCI_SEALS) == 0) return fd;
     close(fd);
     return -1;
 }
@@ -3735,9 +3405,7 @@ static cci__sci_error_t cci__sci_adapter(unsigned int adapter) {
 static cci__sci_error_t cci__sci_claim_segment(cci__sci_local_segment_t segment, unsigned int flags) {
     int attempt;
     cci__sci_error_t status = CCI__SCI_ERR_SEGMENTID_USED;
-    if (!(flags & CCI__SCI_FLAG_AUTO_ID)) {
-        return cci__sci_claim(&segment->served, 1);
-    }
+    if (!(flags & CCI__SCI_FLAG_AUTO_ID)) return cci__sci_claim(&segment->served, 1);
     for (attempt = 0; attempt < 100 && status == CCI__SCI_ERR_SEGMENTID_USED; attempt++) {
         segment->served.id = (uint32_t)cci__sci_random();
         status = cci__sci_claim(&segment->served, 1);
@@ -3767,9 +3435,7 @@ static cci__sci_error_t cci__sci_attach(cci__sci_local_segment_t segment, int wh
     cci__sci_desc_t sd = segment->served.target.sd;
     cci__sci_remote *r = (cci__sci_remote *)cci__sci_alloc(sizeof *r);
     cci__sci_error_t status;
-    if (!r) {
-        return CCI__SCI_ERR_NOSPC;
-    }
+    if (!r) return CCI__SCI_ERR_NOSPC;
     cci__sci_init_remote(r, sd, CCI__SCI_REMOTE_OTHER, what, segment->served.id);
     r->segment = segment;
     status = cci__sci_connect(r, cci__sci_deadline(CCI__SCI_ATTACH_MS));
@@ -3784,18 +3450,14 @@ static cci__sci_error_t cci__sci_attach(cci__sci_local_segment_t segment, int wh
 }
 
 static cci__sci_error_t cci__sci_give_memory(cci__sci_local_segment_t segment) {
-    if (segment->served.fd < 0) {
-        segment->served.fd = cci__sci_make_memory(segment->size_bytes);
-    }
-    if (segment->served.fd >= 0) {
-        return CCI__SCI_ERR_OK;
-    }
+    if (segment->served.fd < 0) segment->served.fd = cci__sci_make_memory(segment->size_bytes);
+    if (segment->served.fd >= 0) return CCI__SCI_ERR_OK;
     return errno == EMFILE || errno == ENFILE ? CCI__SCI_ERR_SYSTEM : CCI__SCI_ERR_NOSPC;
 }
 
 /* The first to come makes the memory of a broadcast segment. CCI__SCI_ERR_SEGMENTID_USED: it is there, or there are
- * survivors of a dead owner, who will take it over. Who does not yield founds it in spite of survivors that have not acted
- * for a while: they must be stopped. */
+ * survivors of a dead owner, who will take it over. Who does not yield founds it in spite of survivors that have not
+ * acted for a while: they must be stopped. */
 static cci__sci_error_t cci__sci_found_broadcast(cci__sci_local_segment_t segment, int yields) {
     cci__sci_desc_t sd = segment->served.target.sd;
     uint64_t since_ns = segment->since_ns;
@@ -3804,13 +3466,10 @@ static cci__sci_error_t cci__sci_found_broadcast(cci__sci_local_segment_t segmen
     cci__sci_name_of(&segment->served, name);
     yields = yields || cci__sci_now() < since_ns + CCI__SCI_REJOIN_MS * UINT64_C(1000000);
     if (cci__sci_has_live_owner(sd, name) ||
-        (yields && cci__sci_has_survivors(sd, CCI__SCI_GROUP, segment->served.id, since_ns))) {
+        (yields && cci__sci_has_survivors(sd, CCI__SCI_GROUP, segment->served.id, since_ns)))
         return CCI__SCI_ERR_SEGMENTID_USED;
-    }
     status = cci__sci_give_memory(segment);
-    if (status == CCI__SCI_ERR_OK) {
-        status = cci__sci_claim(&segment->served, yields);
-    }
+    if (status == CCI__SCI_ERR_OK) status = cci__sci_claim(&segment->served, yields);
     if (status != CCI__SCI_ERR_OK && segment->served.fd >= 0) {
         close(segment->served.fd);
         segment->served.fd = -1;
@@ -3828,17 +3487,13 @@ static cci__sci_error_t cci__sci_join_broadcast(cci__sci_local_segment_t segment
     segment->since_ns = cci__sci_now();
     for (;;) {
         status = cci__sci_found_broadcast(segment, 1);
-        if (status != CCI__SCI_ERR_SEGMENTID_USED) {
-            return status;
-        }
+        if (status != CCI__SCI_ERR_SEGMENTID_USED) return status;
         status = cci__sci_attach(segment, CCI__SCI_MEMBER);
-        if (status == CCI__SCI_ERR_OK) {
+        if (status == CCI__SCI_ERR_OK)
             return segment->size_bytes == wanted_bytes ? CCI__SCI_ERR_OK : CCI__SCI_ERR_SEGMENTID_USED;
-        }
         if ((status != CCI__SCI_ERR_NO_SUCH_SEGMENT && status != CCI__SCI_ERR_CONNECTION_REFUSED) ||
-            cci__sci_now() >= deadline_ns) {
+            cci__sci_now() >= deadline_ns)
             return status;
-        }
         cci__sci_unlock(sd);
         cci__sci_nap();
         cci__sci_lock(sd);
@@ -3861,9 +3516,7 @@ static void cci__sci_connect_later(cci__sci_remote *r, uint64_t deadline_ns);
 static cci__sci_error_t cci__sci_ask_broadcast(cci__sci_local_segment_t segment) {
     cci__sci_desc_t sd = segment->served.target.sd;
     cci__sci_remote *r = (cci__sci_remote *)cci__sci_alloc(sizeof *r);
-    if (!r) {
-        return CCI__SCI_ERR_NOSPC;
-    }
+    if (!r) return CCI__SCI_ERR_NOSPC;
     cci__sci_init_remote(r, sd, CCI__SCI_REMOTE_OTHER, CCI__SCI_MEMBER, segment->served.id);
     r->segment = segment;
     segment->attachment = r;
@@ -3883,9 +3536,8 @@ static cci__sci_error_t cci__sci_hear_broadcast(cci__sci_local_segment_t segment
         segment->since_ns = cci__sci_now();
         return CCI__SCI_ERR_BUSY;
     }
-    if (r->state == CCI__SCI_CONNECTED || r->state == CCI__SCI_INHERITED) {
+    if (r->state == CCI__SCI_CONNECTED || r->state == CCI__SCI_INHERITED)
         return segment->size_bytes == size_bytes ? CCI__SCI_ERR_OK : CCI__SCI_ERR_SEGMENTID_USED;
-    }
     cci__sci_disconnect(r);
     cci__sci_free(r);
     segment->attachment = NULL;
@@ -3905,9 +3557,7 @@ CCI__SCI_INTERNAL cci__sci_error_t cci__sci_step_broadcast(cci__sci_local_segmen
     } else {
         segment->size_bytes = size_bytes;
         status = cci__sci_found_broadcast(segment, 0);
-        if (status == CCI__SCI_ERR_SEGMENTID_USED) {
-            status = cci__sci_ask_broadcast(segment);
-        }
+        if (status == CCI__SCI_ERR_SEGMENTID_USED) status = cci__sci_ask_broadcast(segment);
     }
     cci__sci_unlock(sd);
     return status;
@@ -3920,36 +3570,27 @@ CCI__SCI_INTERNAL int cci__sci_is_broadcast_lost(cci__sci_local_segment_t segmen
     return state != CCI__SCI_CONNECTED && state != CCI__SCI_INHERITED;
 }
 
-static cci__sci_error_t cci__sci_fill_segment(cci__sci_local_segment_t segment, size_t size_bytes,
-                                              unsigned int flags) {
+static cci__sci_error_t cci__sci_fill_segment(cci__sci_local_segment_t segment, size_t size_bytes, unsigned int flags) {
     segment->size_bytes = size_bytes;
     segment->broadcast = (flags & CCI__SCI_FLAG_BROADCAST) != 0;
     segment->is_private = (flags & CCI__SCI_FLAG_PRIVATE) != 0;
     segment->empty = (flags & CCI__SCI_FLAG_EMPTY) != 0;
     if (segment->broadcast) {
-        if (flags & (CCI__SCI_FLAG_EMPTY | CCI__SCI_FLAG_PRIVATE | CCI__SCI_FLAG_AUTO_ID)) {
+        if (flags & (CCI__SCI_FLAG_EMPTY | CCI__SCI_FLAG_PRIVATE | CCI__SCI_FLAG_AUTO_ID))
             return CCI__SCI_ERR_ILLEGAL_FLAG;
-        }
         return cci__sci_need_help(segment->served.target.sd) ? cci__sci_join_broadcast(segment) : CCI__SCI_ERR_SYSTEM;
     }
     if (!segment->empty) {
         cci__sci_error_t status = cci__sci_give_memory(segment);
-        if (status != CCI__SCI_ERR_OK) {
-            return status;
-        }
+        if (status != CCI__SCI_ERR_OK) return status;
     }
-    if (segment->is_private) {
-        return CCI__SCI_ERR_OK;
-    }
-    return cci__sci_need_help(segment->served.target.sd) ? cci__sci_claim_segment(segment, flags)
-                                                         : CCI__SCI_ERR_SYSTEM;
+    if (segment->is_private) return CCI__SCI_ERR_OK;
+    return cci__sci_need_help(segment->served.target.sd) ? cci__sci_claim_segment(segment, flags) : CCI__SCI_ERR_SYSTEM;
 }
 
 /* Gives up our part of it; with the last part goes the memory. */
 static void cci__sci_free_segment(cci__sci_local_segment_t segment) {
-    if (segment->whole && segment->whole != segment->user) {
-        (void)munmap(segment->whole, segment->size_bytes);
-    }
+    if (segment->whole && segment->whole != segment->user) (void)munmap(segment->whole, segment->size_bytes);
     if (segment->attachment) {
         cci__sci_disconnect(segment->attachment);
         cci__sci_free(segment->attachment);
@@ -3979,11 +3620,10 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateSegment)(cci__sci_desc_t sd, cci__sci_lo
     }
     cci__sci_lock(sd);
     status = cci__sci_fill_segment(made, size, flags);
-    if (status == CCI__SCI_ERR_OK) {
+    if (status == CCI__SCI_ERR_OK)
         *segment = made;
-    } else {
+    else
         cci__sci_free_segment(made);
-    }
     cci__sci_unlock(sd);
     cci__sci_set(error, status);
 }
@@ -3997,11 +3637,10 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIShareSegment)(cci__sci_local_segment_t segment
         return;
     }
     cci__sci_lock(segment->served.target.sd);
-    if (segment->is_private || segment->empty) {
+    if (segment->is_private || segment->empty)
         status = CCI__SCI_ERR_ILLEGAL_OPERATION;
-    } else {
+    else
         segment->shared = 1;
-    }
     cci__sci_unlock(segment->served.target.sd);
     cci__sci_set(error, status);
 }
@@ -4025,9 +3664,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIAttachLocalSegment)(cci__sci_desc_t sd, cci__s
     status = cci__sci_need_help(sd) ? cci__sci_attach(made, CCI__SCI_ATTACHMENT) : CCI__SCI_ERR_SYSTEM;
     if (status == CCI__SCI_ERR_OK) {
         *segment = made;
-        if (size) {
-            *size = made->size_bytes <= UINT32_MAX ? (unsigned int)made->size_bytes : 0;
-        }
+        if (size) *size = made->size_bytes <= UINT32_MAX ? (unsigned int)made->size_bytes : 0;
     } else {
         cci__sci_free_segment(made);
     }
@@ -4053,9 +3690,7 @@ CCI__SCI_INTERNAL void cci__sci_set_guard(cci__sci_local_segment_t segment, cci_
 /* Is this client connected to the segment? */
 CCI__SCI_INTERNAL int cci__sci_is_client_of(cci__sci_local_segment_t segment, const cci__sci_client *client) {
     const cci__sci_connection *c = segment->served.connections;
-    while (c && c->client != client) {
-        c = c->next_of_served;
-    }
+    while (c && c->client != client) c = c->next_of_served;
     return c != NULL;
 }
 
@@ -4087,18 +3722,14 @@ static cci__sci_error_t cci__sci_ask_to_change(cci__sci_remote *r, int available
     cci__sci_desc_t sd = r->target.sd;
     unsigned int sets = r->sets, losses = r->losses;
     cci__sci_message request;
-    if (r->state != CCI__SCI_CONNECTED || !r->peer) {
-        return CCI__SCI_ERR_NOT_CONNECTED;
-    }
+    if (r->state != CCI__SCI_CONNECTED || !r->peer) return CCI__SCI_ERR_NOT_CONNECTED;
     cci__sci_message_init(&request, CCI__SCI_MSG_SET, r->cookie);
     request.status = (uint32_t)available;
     request.id = flags;
     (void)cci__sci_tell(sd, r->peer->fd, &request, -1);
     while (r->sets == sets && r->losses == losses && r->state == CCI__SCI_CONNECTED && cci__sci_wait(sd, deadline_ns)) {
     }
-    if (r->sets != sets) {
-        return CCI__SCI_ERR_OK;
-    }
+    if (r->sets != sets) return CCI__SCI_ERR_OK;
     return cci__sci_now() < deadline_ns ? CCI__SCI_ERR_BUSY : CCI__SCI_ERR_TIMEOUT;
 }
 
@@ -4121,12 +3752,8 @@ static cci__sci_error_t cci__sci_change(cci__sci_local_segment_t segment, int av
 }
 
 static cci__sci_error_t cci__sci_make_available(cci__sci_local_segment_t segment) {
-    if (segment->is_private || segment->empty) {
-        return CCI__SCI_ERR_ILLEGAL_OPERATION;
-    }
-    if (!segment->prepared) {
-        return CCI__SCI_ERR_SEGMENT_NOT_PREPARED;
-    }
+    if (segment->is_private || segment->empty) return CCI__SCI_ERR_ILLEGAL_OPERATION;
+    if (!segment->prepared) return CCI__SCI_ERR_SEGMENT_NOT_PREPARED;
     return cci__sci_change(segment, 1, 0);
 }
 
@@ -4152,9 +3779,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCISetSegmentUnavailable)(cci__sci_local_segment_
         return;
     }
     cci__sci_lock(segment->served.target.sd);
-    if (segment->served.available) {
-        status = cci__sci_change(segment, 0, flags);
-    }
+    if (segment->served.available) status = cci__sci_change(segment, 0, flags);
     cci__sci_unlock(segment->served.target.sd);
     cci__sci_set(error, status);
 }
@@ -4191,9 +3816,7 @@ static cci__sci_error_t cci__sci_await_event(cci__sci_target *target, unsigned i
     cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_OPERATION;
     *event = NULL;
     cci__sci_lock(sd);
-    if (!target->calls_back) {
-        status = cci__sci_await(target, cci__sci_deadline(timeout), event);
-    }
+    if (!target->calls_back) status = cci__sci_await(target, cci__sci_deadline(timeout), event);
     cci__sci_unlock(sd);
     return status;
 }
@@ -4213,12 +3836,8 @@ CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForLocalSegmentEve
     if (event) {
         reason = event->reason;
         cci__sci_free(event);
-        if (sourcenodeId) {
-            *sourcenodeId = CCI__SCI_NODE;
-        }
-        if (localAdapterNo) {
-            *localAdapterNo = 0;
-        }
+        if (sourcenodeId) *sourcenodeId = CCI__SCI_NODE;
+        if (localAdapterNo) *localAdapterNo = 0;
     }
     cci__sci_set(error, status);
     return reason;
@@ -4229,9 +3848,7 @@ CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForLocalSegmentEve
  * ================================================================================================================== */
 
 static cci__sci_error_t cci__sci_reachable(unsigned int node, unsigned int adapter) {
-    if (adapter != 0) {
-        return CCI__SCI_ERR_NO_LINK_ACCESS;
-    }
+    if (adapter != 0) return CCI__SCI_ERR_NO_LINK_ACCESS;
     return node == CCI__SCI_NODE ? CCI__SCI_ERR_OK : CCI__SCI_ERR_NO_REMOTE_LINK_ACCESS;
 }
 
@@ -4242,9 +3859,8 @@ static void cci__sci_connect_later(cci__sci_remote *r, uint64_t deadline_ns) {
     r->deadline_ns = deadline_ns;
     r->target.sd->connecting++;
     status = cci__sci_ask(r);
-    if (status != CCI__SCI_ERR_OK) {
+    if (status != CCI__SCI_ERR_OK)
         cci__sci_decide(r, CCI__SCI_REFUSED, status == CCI__SCI_ERR_BUSY ? CCI__SCI_ERR_TIMEOUT : status);
-    }
     cci__sci_wake(r->target.sd); /* its deadline may be the next */
 }
 
@@ -4275,13 +3891,12 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIConnectSegment)(cci__sci_desc_t sd, cci__sci_r
     made->remote.target.calls_back = calls_back;
     made->remote.target.argument = callbackArg;
     made->remote.target.callback.remote = callback;
-    if (!cci__sci_need_help(sd)) {
+    if (!cci__sci_need_help(sd))
         status = CCI__SCI_ERR_SYSTEM;
-    } else if (flags & CCI__SCI_FLAG_ASYNCHRONOUS_CONNECT) {
+    else if (flags & CCI__SCI_FLAG_ASYNCHRONOUS_CONNECT)
         cci__sci_connect_later(&made->remote, cci__sci_deadline(timeout));
-    } else {
+    else
         status = cci__sci_connect(&made->remote, cci__sci_deadline(timeout));
-    }
     if (status == CCI__SCI_ERR_OK) {
         *segment = made;
     } else {
@@ -4307,9 +3922,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIDisconnectSegment)(cci__sci_remote_segment_t s
         cci__sci_set(error, CCI__SCI_ERR_BUSY);
         return;
     }
-    if (segment->whole) {
-        (void)munmap(segment->whole, (size_t)segment->remote.size_bytes);
-    }
+    if (segment->whole) (void)munmap(segment->whole, (size_t)segment->remote.size_bytes);
     cci__sci_disconnect(&segment->remote);
     cci__sci_free(segment);
     cci__sci_unlock(sd);
@@ -4317,9 +3930,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIDisconnectSegment)(cci__sci_remote_segment_t s
 }
 
 CCI__SCI_LINKAGE unsigned int CCI__SCI(SCIGetRemoteSegmentSize)(cci__sci_remote_segment_t segment) {
-    if (!segment || CCI__SCI_LOAD(segment->remote.state) == CCI__SCI_CONNECTING) {
-        return 0; /* not known yet */
-    }
+    if (!segment || CCI__SCI_LOAD(segment->remote.state) == CCI__SCI_CONNECTING) return 0; /* not known yet */
     return segment->remote.size_bytes <= UINT32_MAX ? (unsigned int)segment->remote.size_bytes : 0;
 }
 
@@ -4352,12 +3963,8 @@ CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForRemoteSegmentEv
 
 /* Offset and size lie inside a whole of so many bytes, and are aligned. */
 static cci__sci_error_t cci__sci_check_range(uint64_t offset, uint64_t size_bytes, uint64_t whole_bytes) {
-    if (size_bytes == 0 || size_bytes % CCI__SCI_ALIGNMENT != 0) {
-        return CCI__SCI_ERR_SIZE_ALIGNMENT;
-    }
-    if (offset % CCI__SCI_ALIGNMENT != 0) {
-        return CCI__SCI_ERR_OFFSET_ALIGNMENT;
-    }
+    if (size_bytes == 0 || size_bytes % CCI__SCI_ALIGNMENT != 0) return CCI__SCI_ERR_SIZE_ALIGNMENT;
+    if (offset % CCI__SCI_ALIGNMENT != 0) return CCI__SCI_ERR_OFFSET_ALIGNMENT;
     return offset > whole_bytes || size_bytes > whole_bytes - offset ? CCI__SCI_ERR_OUT_OF_RANGE : CCI__SCI_ERR_OK;
 }
 
@@ -4369,9 +3976,7 @@ static int cci__sci_map_memory(cci__sci_map_t map, int fd, size_t offset, size_t
     int access = flags & CCI__SCI_FLAG_READONLY_MAP ? PROT_READ : PROT_READ | PROT_WRITE;
     char *hint = flags & CCI__SCI_FLAG_FIXED_MAP_ADDR && address ? (char *)address - lead : NULL;
     void *memory = mmap(hint, lead + size_bytes, access, MAP_SHARED, fd, (off_t)(offset - lead));
-    if (memory == MAP_FAILED) {
-        return 0;
-    }
+    if (memory == MAP_FAILED) return 0;
     map->mapping = memory;
     map->mapping_bytes = lead + size_bytes;
     map->base = (char *)memory + lead;
@@ -4381,9 +3986,7 @@ static int cci__sci_map_memory(cci__sci_map_t map, int fd, size_t offset, size_t
 static cci__sci_error_t cci__sci_map_checked(cci__sci_map_t map, int fd, char *user, size_t offset, size_t size_bytes,
                                              size_t whole_bytes, void *address, unsigned int flags) {
     cci__sci_error_t status = cci__sci_check_range(offset, size_bytes, whole_bytes);
-    if (status != CCI__SCI_ERR_OK) {
-        return status;
-    }
+    if (status != CCI__SCI_ERR_OK) return status;
     map->size_bytes = size_bytes;
     if (user) {
         map->base = user + offset;
@@ -4395,9 +3998,7 @@ static cci__sci_error_t cci__sci_map_checked(cci__sci_map_t map, int fd, char *u
 static cci__sci_error_t cci__sci_map_local(cci__sci_map_t map, cci__sci_local_segment_t segment, size_t offset,
                                            size_t size_bytes, void *address, unsigned int flags) {
     cci__sci_error_t status;
-    if (segment->empty && !segment->user) {
-        return CCI__SCI_ERR_ILLEGAL_OPERATION; /* there is no memory yet */
-    }
+    if (segment->empty && !segment->user) return CCI__SCI_ERR_ILLEGAL_OPERATION; /* there is no memory yet */
     status = cci__sci_map_checked(map, segment->served.fd, (char *)segment->user, offset, size_bytes,
                                   segment->size_bytes, address, flags);
     if (status == CCI__SCI_ERR_OK) {
@@ -4410,12 +4011,9 @@ static cci__sci_error_t cci__sci_map_local(cci__sci_map_t map, cci__sci_local_se
 static cci__sci_error_t cci__sci_map_remote(cci__sci_map_t map, cci__sci_remote_segment_t segment, size_t offset,
                                             size_t size_bytes, void *address, unsigned int flags) {
     cci__sci_error_t status;
-    if (flags & (CCI__SCI_FLAG_CONDITIONAL_INTERRUPT_MAP | CCI__SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP)) {
+    if (flags & (CCI__SCI_FLAG_CONDITIONAL_INTERRUPT_MAP | CCI__SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP))
         return CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED; /* a store can't trap */
-    }
-    if (segment->remote.state != CCI__SCI_CONNECTED) {
-        return CCI__SCI_ERR_SEGMENT_NOT_CONNECTED;
-    }
+    if (segment->remote.state != CCI__SCI_CONNECTED) return CCI__SCI_ERR_SEGMENT_NOT_CONNECTED;
     status = cci__sci_map_checked(map, segment->remote.fd, NULL, offset, size_bytes, (size_t)segment->remote.size_bytes,
                                   address, flags);
     if (status == CCI__SCI_ERR_OK) {
@@ -4437,34 +4035,27 @@ static void cci__sci_note_readonly(cci__sci_map_t map) {
 static void cci__sci_forget_readonly(cci__sci_map_t map) {
     cci__sci_map_t *at = &cci__sci_world.readonly;
     cci__sci_lock_world();
-    while (*at && *at != map) {
-        at = &(*at)->next_readonly;
-    }
-    if (*at) {
-        CCI__SCI_STORE(*at, map->next_readonly);
-    }
+    while (*at && *at != map) at = &(*at)->next_readonly;
+    if (*at) CCI__SCI_STORE(*at, map->next_readonly);
     cci__sci_unlock_world();
 }
 
 static int cci__sci_is_readonly_at(const volatile void *address, size_t size_bytes) {
     uintptr_t first = (uintptr_t)address;
     cci__sci_map_t map;
-    if (!CCI__SCI_LOAD(cci__sci_world.readonly)) {
-        return 0;
-    }
+    if (!CCI__SCI_LOAD(cci__sci_world.readonly)) return 0;
     cci__sci_lock_world();
     map = cci__sci_world.readonly;
-    while (map && (first >= (uintptr_t)map->base + map->size_bytes || (uintptr_t)map->base >= first + size_bytes)) {
+    while (map && (first >= (uintptr_t)map->base + map->size_bytes || (uintptr_t)map->base >= first + size_bytes))
         map = map->next_readonly;
-    }
     cci__sci_unlock_world();
     return map != NULL;
 }
 
 /* One of the two segments is NULL. */
 static char *cci__sci_make_map(cci__sci_desc_t sd, cci__sci_local_segment_t local, cci__sci_remote_segment_t remote,
-                          cci__sci_map_t *map, size_t offset, size_t size_bytes, void *address, unsigned int flags,
-                          cci__sci_error_t *error) {
+                               cci__sci_map_t *map, size_t offset, size_t size_bytes, void *address, unsigned int flags,
+                               cci__sci_error_t *error) {
     cci__sci_map_t made = (cci__sci_map_t)cci__sci_alloc(sizeof *made);
     cci__sci_error_t status;
     char *base = NULL;
@@ -4478,9 +4069,7 @@ static char *cci__sci_make_map(cci__sci_desc_t sd, cci__sci_local_segment_t loca
                    : cci__sci_map_remote(made, remote, offset, size_bytes, address, flags);
     cci__sci_unlock(sd);
     if (status == CCI__SCI_ERR_OK) {
-        if (flags & CCI__SCI_FLAG_READONLY_MAP) {
-            cci__sci_note_readonly(made);
-        }
+        if (flags & CCI__SCI_FLAG_READONLY_MAP) cci__sci_note_readonly(made);
         *map = made;
         base = made->base;
     } else {
@@ -4526,12 +4115,8 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIUnmapSegment)(cci__sci_map_t map, unsigned int
     }
     *(map->local ? &map->local->users : &map->remote->users) -= 1;
     cci__sci_unlock(sd);
-    if (map->is_readonly) {
-        cci__sci_forget_readonly(map);
-    }
-    if (map->mapping) {
-        (void)munmap(map->mapping, map->mapping_bytes);
-    }
+    if (map->is_readonly) cci__sci_forget_readonly(map);
+    if (map->mapping) (void)munmap(map->mapping, map->mapping_bytes);
     cci__sci_free(map);
     cci__sci_set(error, CCI__SCI_ERR_OK);
 }
@@ -4568,8 +4153,8 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveSequence)(cci__sci_sequence_t sequence, 
     cci__sci_set(error, CCI__SCI_ERR_OK);
 }
 
-CCI__SCI_LINKAGE cci__sci_sequence_status_t CCI__SCI(SCIStartSequence)(cci__sci_sequence_t sequence,
-                                                                       unsigned int flags, cci__sci_error_t *error) {
+CCI__SCI_LINKAGE cci__sci_sequence_status_t CCI__SCI(SCIStartSequence)(cci__sci_sequence_t sequence, unsigned int flags,
+                                                                       cci__sci_error_t *error) {
     (void)flags;
     if (!sequence) {
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
@@ -4580,19 +4165,15 @@ CCI__SCI_LINKAGE cci__sci_sequence_status_t CCI__SCI(SCIStartSequence)(cci__sci_
     return sequence->broken ? CCI__SCI_SEQ_PENDING : CCI__SCI_SEQ_OK;
 }
 
-CCI__SCI_LINKAGE cci__sci_sequence_status_t CCI__SCI(SCICheckSequence)(cci__sci_sequence_t sequence,
-                                                                       unsigned int flags, cci__sci_error_t *error) {
+CCI__SCI_LINKAGE cci__sci_sequence_status_t CCI__SCI(SCICheckSequence)(cci__sci_sequence_t sequence, unsigned int flags,
+                                                                       cci__sci_error_t *error) {
     if (!sequence) {
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return CCI__SCI_SEQ_NOT_RETRIABLE;
     }
     cci__sci_set(error, CCI__SCI_ERR_OK);
-    if (!(flags & CCI__SCI_FLAG_NO_STORE_BARRIER)) {
-        CCI__SCI_FENCE(SEQ_CST);
-    }
-    if (sequence->broken) {
-        return CCI__SCI_SEQ_PENDING;
-    }
+    if (!(flags & CCI__SCI_FLAG_NO_STORE_BARRIER)) CCI__SCI_FENCE(SEQ_CST);
+    if (sequence->broken) return CCI__SCI_SEQ_PENDING;
     sequence->broken = !cci__sci_is_connected(sequence->map->remote);
     return sequence->broken ? CCI__SCI_SEQ_NOT_RETRIABLE : CCI__SCI_SEQ_OK;
 }
@@ -4619,21 +4200,14 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIFlush)(cci__sci_sequence_t sequence, unsigned 
 static cci__sci_error_t cci__sci_copy(void *memory, cci__sci_map_t map, size_t offset, size_t size_bytes,
                                       unsigned int flags) {
     cci__sci_error_t status;
-    if (!memory || !map) {
-        return CCI__SCI_ERR_ILLEGAL_PARAMETER;
-    }
+    if (!memory || !map) return CCI__SCI_ERR_ILLEGAL_PARAMETER;
     status = cci__sci_check_range(offset, size_bytes, map->size_bytes);
-    if (status != CCI__SCI_ERR_OK) {
-        return status;
-    }
-    if (map->is_readonly && !(flags & CCI__SCI_FLAG_BLOCK_READ)) {
-        return CCI__SCI_ERR_ACCESS;
-    }
-    if (flags & CCI__SCI_FLAG_BLOCK_READ) {
+    if (status != CCI__SCI_ERR_OK) return status;
+    if (map->is_readonly && !(flags & CCI__SCI_FLAG_BLOCK_READ)) return CCI__SCI_ERR_ACCESS;
+    if (flags & CCI__SCI_FLAG_BLOCK_READ)
         memcpy(memory, map->base + offset, size_bytes);
-    } else {
+    else
         memcpy(map->base + offset, memory, size_bytes);
-    }
     CCI__SCI_FENCE(SEQ_CST);
     return (flags & CCI__SCI_FLAG_ERROR_CHECK) && !cci__sci_is_connected(map->remote) ? CCI__SCI_ERR_TRANSFER_FAILED
                                                                                       : CCI__SCI_ERR_OK;
@@ -4643,9 +4217,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIMemCpy)(cci__sci_sequence_t sequence, void *me
                                           unsigned int remoteOffset, unsigned int size, unsigned int flags,
                                           cci__sci_error_t *error) {
     cci__sci_error_t status = cci__sci_copy(memAddr, remoteMap, remoteOffset, size, flags);
-    if (sequence && status == CCI__SCI_ERR_TRANSFER_FAILED) {
-        sequence->broken = 1;
-    }
+    if (sequence && status == CCI__SCI_ERR_TRANSFER_FAILED) sequence->broken = 1;
     cci__sci_set(error, status);
 }
 
@@ -4689,18 +4261,10 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIMemCpy_dual)(cci__sci_sequence_t sequence1, cc
 
 /* To an address inside a map: all that can be checked is the alignment, and that the map can be written to. */
 static cci__sci_error_t cci__sci_write(const volatile void *memory, volatile void *address, size_t size_bytes) {
-    if (!memory || !address) {
-        return CCI__SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    if (size_bytes % CCI__SCI_ALIGNMENT != 0) {
-        return CCI__SCI_ERR_SIZE_ALIGNMENT;
-    }
-    if ((uintptr_t)address % CCI__SCI_ALIGNMENT != 0) {
-        return CCI__SCI_ERR_OFFSET_ALIGNMENT;
-    }
-    if (cci__sci_is_readonly_at(address, size_bytes)) {
-        return CCI__SCI_ERR_ACCESS;
-    }
+    if (!memory || !address) return CCI__SCI_ERR_ILLEGAL_PARAMETER;
+    if (size_bytes % CCI__SCI_ALIGNMENT != 0) return CCI__SCI_ERR_SIZE_ALIGNMENT;
+    if ((uintptr_t)address % CCI__SCI_ALIGNMENT != 0) return CCI__SCI_ERR_OFFSET_ALIGNMENT;
+    if (cci__sci_is_readonly_at(address, size_bytes)) return CCI__SCI_ERR_ACCESS;
     memcpy((void *)(uintptr_t)address, (const void *)(uintptr_t)memory, size_bytes);
     CCI__SCI_FENCE(SEQ_CST);
     return CCI__SCI_ERR_OK;
@@ -4772,25 +4336,16 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRegisterSegmentMemory)(void *address, unsigned
 /* What a piece uses can't go before it. */
 static void cci__sci_drop_piece(cci__sci_piece *piece) {
     int i;
-    if (piece->local) {
-        piece->local->users--;
-    }
-    if (piece->remote) {
-        piece->remote->users--;
-    }
-    for (i = 0; i < 2; i++) {
-        if (piece->map[i]) {
-            piece->map[i]->users--;
-        }
-    }
+    if (piece->local) piece->local->users--;
+    if (piece->remote) piece->remote->users--;
+    for (i = 0; i < 2; i++)
+        if (piece->map[i]) piece->map[i]->users--;
     memset(piece, 0, sizeof *piece);
 }
 
 static void cci__sci_drop_pieces(cci__sci_job *job) {
     unsigned int i;
-    for (i = 0; i < job->count; i++) {
-        cci__sci_drop_piece(&job->piece[i]);
-    }
+    for (i = 0; i < job->count; i++) cci__sci_drop_piece(&job->piece[i]);
     job->count = 0;
 }
 
@@ -4817,9 +4372,7 @@ static void cci__sci_job_ended(cci__sci_job *job, cci__sci_error_t status) {
     }
     cci__sci_set_queue((cci__sci_dma_queue_t)object,
                        status == CCI__SCI_ERR_OK ? CCI__SCI_DMAQUEUE_DONE : CCI__SCI_DMAQUEUE_ERROR);
-    if (job->target->calls_back) {
-        cci__sci_post(job->target, CCI__SCI_CB_CONNECT, status);
-    }
+    if (job->target->calls_back) cci__sci_post(job->target, CCI__SCI_CB_CONNECT, status);
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCICreateDMAQueue)(cci__sci_desc_t sd, cci__sci_dma_queue_t *dq,
@@ -4874,9 +4427,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveDMAQueue)(cci__sci_dma_queue_t dq, unsig
     cci__sci_drop_pieces(&dq->job);
     cci__sci_retire(&dq->target);
     cci__sci_unlock(sd);
-    if (dq->bell >= 0) {
-        close(dq->bell);
-    }
+    if (dq->bell >= 0) close(dq->bell);
     cci__sci_free(dq->job.piece);
     cci__sci_free(dq);
     cci__sci_set(error, CCI__SCI_ERR_OK);
@@ -4897,30 +4448,17 @@ static cci__sci_error_t cci__sci_gather(cci__sci_dma_queue_t dq, cci__sci_local_
     cci__sci_error_t status;
     cci__sci_piece *piece;
     char *here, *there;
-    if (dq->state != CCI__SCI_DMAQUEUE_IDLE && dq->state != CCI__SCI_DMAQUEUE_GATHER) {
+    if (dq->state != CCI__SCI_DMAQUEUE_IDLE && dq->state != CCI__SCI_DMAQUEUE_GATHER)
         return CCI__SCI_ERR_ILLEGAL_OPERATION;
-    }
-    if (dq->job.count == dq->entries_max) {
-        return CCI__SCI_ERR_MAX_ENTRIES;
-    }
-    if (!local->prepared || (local->empty && !local->user)) {
-        return CCI__SCI_ERR_SEGMENT_NOT_PREPARED;
-    }
-    if (!cci__sci_is_connected(remote)) {
-        return CCI__SCI_ERR_SEGMENT_NOT_CONNECTED;
-    }
+    if (dq->job.count == dq->entries_max) return CCI__SCI_ERR_MAX_ENTRIES;
+    if (!local->prepared || (local->empty && !local->user)) return CCI__SCI_ERR_SEGMENT_NOT_PREPARED;
+    if (!cci__sci_is_connected(remote)) return CCI__SCI_ERR_SEGMENT_NOT_CONNECTED;
     status = cci__sci_check_range(local_offset, size_bytes, local->size_bytes);
-    if (status == CCI__SCI_ERR_OK) {
-        status = cci__sci_check_range(remote_offset, size_bytes, remote->remote.size_bytes);
-    }
-    if (status != CCI__SCI_ERR_OK) {
-        return status;
-    }
+    if (status == CCI__SCI_ERR_OK) status = cci__sci_check_range(remote_offset, size_bytes, remote->remote.size_bytes);
+    if (status != CCI__SCI_ERR_OK) return status;
     here = cci__sci_whole(&local->whole, local->served.fd, local->size_bytes);
     there = cci__sci_whole(&remote->whole, remote->remote.fd, (size_t)remote->remote.size_bytes);
-    if (!here || !there) {
-        return CCI__SCI_ERR_NOSPC;
-    }
+    if (!here || !there) return CCI__SCI_ERR_NOSPC;
     piece = &dq->job.piece[dq->job.count++];
     piece->to = flags & CCI__SCI_FLAG_DMA_READ ? here + local_offset : there + remote_offset;
     piece->from = flags & CCI__SCI_FLAG_DMA_READ ? there + remote_offset : here + local_offset;
@@ -4971,9 +4509,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIPostDMAQueue)(cci__sci_dma_queue_t dq, cci__sc
         dq->target.callback.dma = callback;
         dq->target.argument = callbackArg;
         dq->state = CCI__SCI_DMAQUEUE_POSTED;
-        if (dq->bell >= 0) {
-            (void)cci__sci_take_interrupt(dq->bell); /* it rang for the last post */
-        }
+        if (dq->bell >= 0) (void)cci__sci_take_interrupt(dq->bell); /* it rang for the last post */
         cci__sci_start_job(dq->target.sd, &dq->job);
     }
     cci__sci_unlock(dq->target.sd);
@@ -5021,9 +4557,7 @@ CCI__SCI_LINKAGE cci__sci_dma_queue_state_t CCI__SCI(SCIDMAQueueState)(cci__sci_
     cci__sci_dma_queue_state_t state = CCI__SCI_DMAQUEUE_ERROR;
     if (dq) {
         cci__sci_lock(dq->target.sd);
-        if (dq->state == CCI__SCI_DMAQUEUE_POSTED) {
-            cci__sci_step(dq->target.sd);
-        }
+        if (dq->state == CCI__SCI_DMAQUEUE_POSTED) cci__sci_step(dq->target.sd);
         state = dq->state;
         cci__sci_unlock(dq->target.sd);
     }
@@ -5036,12 +4570,8 @@ static int cci__sci_sleep_for_queue(cci__sci_dma_queue_t dq, uint64_t deadline_n
     cci__sci_desc_t sd = dq->target.sd;
 #ifndef CCI_NO_THREADS
     if (sd->has_thread && !cci__sci_is_runner(sd)) {
-        if (dq->bell < 0) {
-            dq->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        }
-        if (dq->bell >= 0) {
-            return cci__sci_poll(sd, dq->bell, deadline_ns);
-        }
+        if (dq->bell < 0) dq->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (dq->bell >= 0) return cci__sci_poll(sd, dq->bell, deadline_ns);
     }
 #endif
     (void)cci__sci_wait(sd, deadline_ns);
@@ -5053,11 +4583,10 @@ static cci__sci_error_t cci__sci_await_queue(cci__sci_dma_queue_t dq, uint64_t d
     dq->target.waiters++;
     while (status == CCI__SCI_ERR_OK && dq->state == CCI__SCI_DMAQUEUE_POSTED) {
         int late = deadline_ns != CCI__SCI_NEVER && cci__sci_now() >= deadline_ns;
-        if (!cci__sci_sleep_for_queue(dq, deadline_ns)) {
+        if (!cci__sci_sleep_for_queue(dq, deadline_ns))
             status = CCI__SCI_ERR_CANCELLED;
-        } else if (late && dq->state == CCI__SCI_DMAQUEUE_POSTED) {
+        else if (late && dq->state == CCI__SCI_DMAQUEUE_POSTED)
             status = CCI__SCI_ERR_TIMEOUT;
-        }
     }
     dq->target.waiters--;
     cci__sci_changed(dq->target.sd); /* who removes the queue may wait for us to leave */
@@ -5075,11 +4604,10 @@ CCI__SCI_LINKAGE cci__sci_dma_queue_state_t CCI__SCI(SCIWaitForDMAQueue)(cci__sc
         return CCI__SCI_DMAQUEUE_ERROR;
     }
     cci__sci_lock(dq->target.sd);
-    if (dq->target.calls_back || dq->state == CCI__SCI_DMAQUEUE_IDLE || dq->state == CCI__SCI_DMAQUEUE_GATHER) {
+    if (dq->target.calls_back || dq->state == CCI__SCI_DMAQUEUE_IDLE || dq->state == CCI__SCI_DMAQUEUE_GATHER)
         status = CCI__SCI_ERR_ILLEGAL_OPERATION;
-    } else {
+    else
         status = cci__sci_await_queue(dq, deadline_ns);
-    }
     state = dq->state;
     cci__sci_unlock(dq->target.sd);
     cci__sci_set(error, status);
@@ -5097,9 +4625,7 @@ static cci__sci_block *cci__sci_find_block(cci__sci_block_transfer_t handle) {
         cci__sci_lock(sd);
         for (block = sd->blocks; block && block->number != (uintptr_t)handle; block = block->next) {
         }
-        if (!block) {
-            cci__sci_unlock(sd);
-        }
+        if (!block) cci__sci_unlock(sd);
     }
     cci__sci_unlock_world();
     return block;
@@ -5107,9 +4633,7 @@ static cci__sci_block *cci__sci_find_block(cci__sci_block_transfer_t handle) {
 
 static void cci__sci_forget_block(cci__sci_block *block) {
     cci__sci_block **at = &block->target.sd->blocks;
-    while (*at != block) {
-        at = &(*at)->next;
-    }
+    while (*at != block) at = &(*at)->next;
     *at = block->next;
     block->target.sd->objects--;
     cci__sci_free(block);
@@ -5121,11 +4645,10 @@ static void cci__sci_trim_blocks(cci__sci_desc_t sd, unsigned int kept) {
     for (block = sd->blocks; block; block = next) {
         next = block->next;
         if (block->finished && !block->target.calls_back && !block->target.waiters) {
-            if (kept > 0) {
+            if (kept > 0)
                 kept--;
-            } else {
+            else
                 cci__sci_forget_block(block);
-            }
         }
     }
 }
@@ -5141,26 +4664,20 @@ static void cci__sci_block_ended(cci__sci_block *block, cci__sci_error_t status)
     cci__sci_drop_piece(&block->piece);
     block->finished = 1;
     block->status = status;
-    if (block->target.calls_back) {
+    if (block->target.calls_back)
         cci__sci_post(&block->target, CCI__SCI_CB_CONNECT, status);
-    } else {
+    else
         cci__sci_trim_blocks(sd, CCI__SCI_BLOCKS_KEPT);
-    }
     cci__sci_changed(sd);
 }
 
 static cci__sci_error_t cci__sci_check_transfer(cci__sci_map_t from, size_t from_offset, cci__sci_map_t to,
                                                 size_t to_offset, size_t size_bytes) {
     cci__sci_error_t status = cci__sci_check_range(from_offset, size_bytes, from->size_bytes);
-    if (status == CCI__SCI_ERR_OK) {
-        status = cci__sci_check_range(to_offset, size_bytes, to->size_bytes);
-    }
-    if (status == CCI__SCI_ERR_OK && to->is_readonly) {
-        status = CCI__SCI_ERR_ACCESS;
-    }
-    if (status == CCI__SCI_ERR_OK && (!cci__sci_is_connected(from->remote) || !cci__sci_is_connected(to->remote))) {
+    if (status == CCI__SCI_ERR_OK) status = cci__sci_check_range(to_offset, size_bytes, to->size_bytes);
+    if (status == CCI__SCI_ERR_OK && to->is_readonly) status = CCI__SCI_ERR_ACCESS;
+    if (status == CCI__SCI_ERR_OK && (!cci__sci_is_connected(from->remote) || !cci__sci_is_connected(to->remote)))
         status = CCI__SCI_ERR_TRANSFER_FAILED;
-    }
     return status;
 }
 
@@ -5169,15 +4686,13 @@ CCI__SCI_LINKAGE void CCI__SCI(SCITransferBlock)(cci__sci_map_t sourceMap, unsig
                                                  unsigned int size, unsigned int flags, cci__sci_error_t *error) {
     cci__sci_error_t status = CCI__SCI_ERR_ILLEGAL_PARAMETER;
     (void)flags;
-    if (sourceMap && destinationMap) {
+    if (sourceMap && destinationMap)
         status = cci__sci_check_transfer(sourceMap, sourceOffset, destinationMap, destinationOffset, size);
-    }
     if (status == CCI__SCI_ERR_OK) {
         memmove(destinationMap->base + destinationOffset, sourceMap->base + sourceOffset, size);
         CCI__SCI_FENCE(SEQ_CST);
-        if (!cci__sci_is_connected(sourceMap->remote) || !cci__sci_is_connected(destinationMap->remote)) {
+        if (!cci__sci_is_connected(sourceMap->remote) || !cci__sci_is_connected(destinationMap->remote))
             status = CCI__SCI_ERR_TRANSFER_FAILED;
-        }
     }
     cci__sci_set(error, status);
 }
@@ -5254,9 +4769,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIWaitForBlockTransfer)(cci__sci_block_transfer_
         }
         found->target.waiters--;
         status = found->finished ? found->status : CCI__SCI_ERR_TIMEOUT;
-        if (found->finished && !found->target.waiters) {
-            cci__sci_forget_block(found);
-        }
+        if (found->finished && !found->target.waiters) cci__sci_forget_block(found);
     }
     cci__sci_unlock(sd);
     cci__sci_set(error, status);
@@ -5278,9 +4791,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIAbortBlockTransfer)(cci__sci_block_transfer_t 
         cci__sci_drop_piece(&found->piece);
         found->finished = 1;
         found->status = CCI__SCI_ERR_CANCELLED;
-        if (!found->target.waiters) {
-            cci__sci_forget_block(found);
-        }
+        if (!found->target.waiters) cci__sci_forget_block(found);
         cci__sci_changed(sd);
         status = CCI__SCI_ERR_OK;
     }
@@ -5316,14 +4827,10 @@ static cci__sci_error_t cci__sci_offer_interrupt(cci__sci_served *served, int wa
                                                  unsigned int *number, unsigned int flags) {
     cci__sci_desc_t sd = served->target.sd;
     cci__sci_error_t status;
-    if (served->fd < 0 || !cci__sci_need_help(sd)) {
-        return CCI__SCI_ERR_SYSTEM;
-    }
+    if (served->fd < 0 || !cci__sci_need_help(sd)) return CCI__SCI_ERR_SYSTEM;
     if (served->target.calls_back) {
         *slot = cci__sci_watch(sd, kind, watched, served);
-        if (*slot < 0) {
-            return CCI__SCI_ERR_SYSTEM;
-        }
+        if (*slot < 0) return CCI__SCI_ERR_SYSTEM;
     }
     status = cci__sci_claim_interrupt(served, number, flags);
     served->available = status == CCI__SCI_ERR_OK;
@@ -5332,12 +4839,9 @@ static cci__sci_error_t cci__sci_offer_interrupt(cci__sci_served *served, int wa
 
 static cci__sci_error_t cci__sci_check_interrupt(cci__sci_desc_t sd, const void *interrupt, unsigned int adapter,
                                                  const unsigned int *number, int has_callback, unsigned int flags) {
-    if (!sd || !interrupt || !number || ((flags & CCI__SCI_FLAG_USE_CALLBACK) && !has_callback)) {
+    if (!sd || !interrupt || !number || ((flags & CCI__SCI_FLAG_USE_CALLBACK) && !has_callback))
         return CCI__SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    if (flags & CCI__SCI_FLAG_SHARED_INT) {
-        return CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED; /* one number has one receiver */
-    }
+    if (flags & CCI__SCI_FLAG_SHARED_INT) return CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED; /* one number has one receiver */
     return cci__sci_adapter(adapter);
 }
 
@@ -5383,9 +4887,7 @@ static int cci__sci_take_interrupt(int fd) {
     piece.iov_len = sizeof count;
 #ifdef SYS_preadv2
     n = (ssize_t)syscall(SYS_preadv2, fd, &piece, 1, -1L, -1L, CCI__SCI_RWF_NOWAIT);
-    if (n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL)) {
-        n = readv(fd, &piece, 1);
-    }
+    if (n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL)) n = readv(fd, &piece, 1);
 #else
     n = readv(fd, &piece, 1);
 #endif
@@ -5413,35 +4915,24 @@ static int cci__sci_poll(cci__sci_desc_t sd, int fd, uint64_t deadline_ns) {
     nfds_t count = 1;
     uint64_t soon_ns = CCI__SCI_NEVER;
     int n;
-    if (sd->forked) {
-        return 0; /* what would come is the parent's */
-    }
+    if (sd->forked) return 0; /* what would come is the parent's */
     item[0].fd = fd;
     item[1].fd = sd->epoll;
     item[0].events = item[1].events = POLLIN;
     item[0].revents = item[1].revents = 0;
 #ifndef CCI_NO_THREADS
-    if (!sd->has_thread) {
-        count = 2;
-    }
+    if (!sd->has_thread) count = 2;
 #else
     count = 2;
-    if (cci__sci_world.devices != sd || sd->next) {
-        soon_ns = cci__sci_now() + 1000000u;
-    }
+    if (cci__sci_world.devices != sd || sd->next) soon_ns = cci__sci_now() + 1000000u;
 #endif
-    if (count == 2 && (sd->jobs || sd->connecting || sd->rejoining || sd->listener_slot < 0)) {
+    if (count == 2 && (sd->jobs || sd->connecting || sd->rejoining || sd->listener_slot < 0))
         soon_ns = cci__sci_now() + 1000000u;
-    }
     cci__sci_unlock(sd);
     n = poll(item, count, cci__sci_until(soon_ns < deadline_ns ? soon_ns : deadline_ns));
     cci__sci_lock(sd);
-    if (n < 0) {
-        return errno != EINTR;
-    }
-    if (count == 2 && (item[1].revents || soon_ns != CCI__SCI_NEVER)) {
-        (void)cci__sci_wait(sd, 0);
-    }
+    if (n < 0) return errno != EINTR;
+    if (count == 2 && (item[1].revents || soon_ns != CCI__SCI_NEVER)) (void)cci__sci_wait(sd, 0);
     return 1;
 }
 
@@ -5534,9 +5025,7 @@ static cci__sci_error_t cci__sci_connect_interrupt(cci__sci_remote *r, cci__sci_
     cci__sci_error_t status = CCI__SCI_ERR_SYSTEM;
     cci__sci_lock(sd);
     cci__sci_init_remote(r, sd, CCI__SCI_REMOTE_OTHER, what, number);
-    if (cci__sci_need_help(sd)) {
-        status = cci__sci_connect(r, cci__sci_deadline(timeout_ms));
-    }
+    if (cci__sci_need_help(sd)) status = cci__sci_connect(r, cci__sci_deadline(timeout_ms));
     if (status != CCI__SCI_ERR_OK) {
         cci__sci_disconnect(r);
         cci__sci_free(r);
@@ -5566,17 +5055,13 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIConnectInterrupt)(cci__sci_desc_t sd, cci__sci
     cci__sci_error_t status = cci__sci_reachable(nodeId, localAdapterNo);
     cci__sci_remote_interrupt_t made = NULL;
     (void)flags; /* SCI_FLAG_COUNTING_INT: as the owner has it */
-    if (!sd || !interrupt) {
-        status = CCI__SCI_ERR_ILLEGAL_PARAMETER;
-    }
+    if (!sd || !interrupt) status = CCI__SCI_ERR_ILLEGAL_PARAMETER;
     if (status == CCI__SCI_ERR_OK) {
         made = (cci__sci_remote_interrupt_t)cci__sci_alloc(sizeof *made);
         status = made ? cci__sci_connect_interrupt(&made->remote, sd, CCI__SCI_INTERRUPT, interruptNo, timeout)
                       : CCI__SCI_ERR_NOSPC;
     }
-    if (status == CCI__SCI_ERR_OK) {
-        *interrupt = made;
-    }
+    if (status == CCI__SCI_ERR_OK) *interrupt = made;
     cci__sci_set(error, status);
 }
 
@@ -5615,9 +5100,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateDataInterrupt)(cci__sci_desc_t sd, cci__
         cci__sci_set(error, status == CCI__SCI_ERR_OK ? CCI__SCI_ERR_NOSPC : status);
         return;
     }
-    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
-        pair[0] = pair[1] = -1;
-    }
+    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) pair[0] = pair[1] = -1;
     cci__sci_lock(sd);
     cci__sci_init_target(&made->served.target, sd, CCI__SCI_DATA_INTERRUPT, (flags & CCI__SCI_FLAG_USE_CALLBACK) != 0,
                          callbackArg);
@@ -5657,9 +5140,7 @@ static int cci__sci_take_packet(int fd, cci__sci_packet *packet, int peek) {
         header.msg_iov = &piece;
         header.msg_iovlen = 1;
         n = recvmsg(fd, &header, MSG_DONTWAIT | (peek ? MSG_PEEK : 0));
-        if (n >= 0 && peek && (header.msg_flags & MSG_TRUNC)) {
-            (void)recvmsg(fd, &header, MSG_DONTWAIT);
-        }
+        if (n >= 0 && peek && (header.msg_flags & MSG_TRUNC)) (void)recvmsg(fd, &header, MSG_DONTWAIT);
     } while (n >= 0 && (header.msg_flags & MSG_TRUNC));
     packet->length = n < 0 ? 0 : (unsigned int)n;
     return n >= 0;
@@ -5686,14 +5167,10 @@ typedef struct cci__sci_wanted {
 static int cci__sci_take_wanted(int fd, void *into) {
     cci__sci_wanted *wanted = (cci__sci_wanted *)into;
     cci__sci_packet packet;
-    if (!cci__sci_take_packet(fd, &packet, 1)) {
-        return 0;
-    }
+    if (!cci__sci_take_packet(fd, &packet, 1)) return 0;
     wanted->length = packet.length;
     if (packet.length <= wanted->room) {
-        if (!cci__sci_take_packet(fd, &packet, 0)) {
-            return 0;
-        }
+        if (!cci__sci_take_packet(fd, &packet, 0)) return 0;
         wanted->length = packet.length;
         memcpy(wanted->data, packet.bytes, packet.length);
     }
@@ -5705,9 +5182,7 @@ static cci__sci_error_t cci__sci_await_data(cci__sci_local_data_interrupt_t inte
     cci__sci_target *target = &interrupt->served.target;
     cci__sci_error_t status = CCI__SCI_ERR_OK;
     cci__sci_event *event = target->events.first;
-    if (target->calls_back) {
-        return CCI__SCI_ERR_ILLEGAL_OPERATION;
-    }
+    if (target->calls_back) return CCI__SCI_ERR_ILLEGAL_OPERATION;
     if (event) { /* from before the callback was cancelled */
         wanted->length = event->length;
         if (event->length <= wanted->room) {
@@ -5718,8 +5193,7 @@ static cci__sci_error_t cci__sci_await_data(cci__sci_local_data_interrupt_t inte
         status = cci__sci_await_interrupt(&interrupt->served, interrupt->receiver, cci__sci_take_wanted, wanted,
                                           deadline_ns);
     }
-    return status == CCI__SCI_ERR_OK && wanted->length > wanted->room ? CCI__SCI_ERR_OUT_OF_RANGE
-                                                                      : status;
+    return status == CCI__SCI_ERR_OK && wanted->length > wanted->room ? CCI__SCI_ERR_OUT_OF_RANGE : status;
 }
 
 CCI__SCI_LINKAGE void CCI__SCI(SCIWaitForDataInterrupt)(cci__sci_local_data_interrupt_t interrupt, void *data,
@@ -5740,9 +5214,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIWaitForDataInterrupt)(cci__sci_local_data_inte
     cci__sci_lock(sd);
     status = cci__sci_await_data(interrupt, &wanted, cci__sci_deadline(timeout));
     cci__sci_unlock(sd);
-    if (status == CCI__SCI_ERR_OK || status == CCI__SCI_ERR_OUT_OF_RANGE) {
-        *length = wanted.length;
-    }
+    if (status == CCI__SCI_ERR_OK || status == CCI__SCI_ERR_OUT_OF_RANGE) *length = wanted.length;
     cci__sci_set(error, status);
 }
 
@@ -5765,9 +5237,8 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveDataInterrupt)(cci__sci_local_data_inter
     }
     interrupt->served.target.removed = 1;
     receiver = interrupt->receiver;
-    if (interrupt->served.target.waiters) { /* those who wait look up */
+    if (interrupt->served.target.waiters) /* those who wait look up */
         (void)syscall(SYS_shutdown, receiver, SHUT_RD);
-    }
     cci__sci_unwatch(sd, interrupt->slot);
     cci__sci_remove_served(&interrupt->served);
     cci__sci_close(sd, receiver);
@@ -5782,17 +5253,13 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIConnectDataInterrupt)(cci__sci_desc_t sd, cci_
     cci__sci_error_t status = cci__sci_reachable(nodeId, localAdapterNo);
     cci__sci_remote_data_interrupt_t made = NULL;
     (void)flags;
-    if (!sd || !interrupt) {
-        status = CCI__SCI_ERR_ILLEGAL_PARAMETER;
-    }
+    if (!sd || !interrupt) status = CCI__SCI_ERR_ILLEGAL_PARAMETER;
     if (status == CCI__SCI_ERR_OK) {
         made = (cci__sci_remote_data_interrupt_t)cci__sci_alloc(sizeof *made);
         status = made ? cci__sci_connect_interrupt(&made->remote, sd, CCI__SCI_DATA_INTERRUPT, interruptNo, timeout)
                       : CCI__SCI_ERR_NOSPC;
     }
-    if (status == CCI__SCI_ERR_OK) {
-        *interrupt = made;
-    }
+    if (status == CCI__SCI_ERR_OK) *interrupt = made;
     cci__sci_set(error, status);
 }
 
@@ -5843,35 +5310,22 @@ CCI__SCI_LINKAGE int CCI__SCI(SCIProbeNode)(cci__sci_desc_t sd, unsigned int loc
 
 static cci__sci_error_t cci__sci_answer(const cci__sci_query_string_t *question, const char *text) {
     size_t length = strlen(text) + 1;
-    if (!question || !question->str || question->length < length) {
-        return CCI__SCI_ERR_ILLEGAL_PARAMETER;
-    }
+    if (!question || !question->str || question->length < length) return CCI__SCI_ERR_ILLEGAL_PARAMETER;
     memcpy(question->str, text, length);
     return CCI__SCI_ERR_OK;
 }
 
 static cci__sci_error_t cci__sci_answer_adapter(const cci__sci_query_adapter_t *question) {
     unsigned int *answer = question ? (unsigned int *)question->data : NULL;
-    if (!answer) {
-        return CCI__SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    if (question->localAdapterNo != 0) {
-        return CCI__SCI_ERR_NO_SUCH_ADAPTERNO;
-    }
+    if (!answer) return CCI__SCI_ERR_ILLEGAL_PARAMETER;
+    if (question->localAdapterNo != 0) return CCI__SCI_ERR_NO_SUCH_ADAPTERNO;
     switch (question->subcommand) {
-    case CCI__SCI_Q_ADAPTER_NODEID:
-        *answer = CCI__SCI_NODE;
-        return CCI__SCI_ERR_OK;
+    case CCI__SCI_Q_ADAPTER_NODEID: *answer = CCI__SCI_NODE; return CCI__SCI_ERR_OK;
     case CCI__SCI_Q_ADAPTER_SERIAL_NUMBER:
-    case CCI__SCI_Q_ADAPTER_CARD_TYPE:
-        *answer = 0;
-        return CCI__SCI_ERR_OK;
+    case CCI__SCI_Q_ADAPTER_CARD_TYPE: *answer = 0; return CCI__SCI_ERR_OK;
     case CCI__SCI_Q_ADAPTER_NUMBER_OF_LINKS:
-    case CCI__SCI_Q_ADAPTER_LINK_OPERATIONAL:
-        *answer = 1;
-        return CCI__SCI_ERR_OK;
-    default:
-        return CCI__SCI_ERR_ILLEGAL_QUERY;
+    case CCI__SCI_Q_ADAPTER_LINK_OPERATIONAL: *answer = 1; return CCI__SCI_ERR_OK;
+    default: return CCI__SCI_ERR_ILLEGAL_QUERY;
     }
 }
 
@@ -5886,7 +5340,8 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIQuery)(unsigned int command, void *data, unsig
     } else if (command == CCI__SCI_Q_ADAPTER) {
         status = cci__sci_answer_adapter((const cci__sci_query_adapter_t *)data);
     } else if (command == CCI__SCI_Q_LOCAL_SEGMENT || command == CCI__SCI_Q_REMOTE_SEGMENT) {
-        status = data ? CCI__SCI_ERR_NOT_IMPLEMENTED : CCI__SCI_ERR_ILLEGAL_PARAMETER; /* there are no addresses of a bus */
+        /* there are no addresses of a bus */
+        status = data ? CCI__SCI_ERR_NOT_IMPLEMENTED : CCI__SCI_ERR_ILLEGAL_PARAMETER;
     }
     cci__sci_set(error, status);
 }
@@ -5908,12 +5363,16 @@ CCI_API unsigned int SCIGetLocalSegmentSize(cci__sci_local_segment_t segment) {
 }
 
 /* The processor's caches are the memory that all see. */
-CCI_API void SCICacheSync(cci__sci_map_t map, void *addr, unsigned int length, unsigned int flags, cci__sci_error_t *error) {
-    int is_inside = map && (uintptr_t)addr >= (uintptr_t)map->base && (uintptr_t)addr - (uintptr_t)map->base <= map->size_bytes &&
+CCI_API void SCICacheSync(cci__sci_map_t map, void *addr, unsigned int length, unsigned int flags,
+                          cci__sci_error_t *error) {
+    int is_inside = map && (uintptr_t)addr >= (uintptr_t)map->base &&
+                    (uintptr_t)addr - (uintptr_t)map->base <= map->size_bytes &&
                     length <= map->size_bytes - (size_t)((uintptr_t)addr - (uintptr_t)map->base);
     (void)flags;
     CCI__SCI_FENCE(SEQ_CST);
-    cci__sci_set(error, !map ? CCI__SCI_ERR_ILLEGAL_PARAMETER : is_inside ? CCI__SCI_ERR_OK : CCI__SCI_ERR_OUT_OF_RANGE);
+    cci__sci_set(error, !map        ? CCI__SCI_ERR_ILLEGAL_PARAMETER
+                        : is_inside ? CCI__SCI_ERR_OK
+                                    : CCI__SCI_ERR_OUT_OF_RANGE);
 }
 
 /* A queue in which a transfer has ended takes another without being reset. What can't be posted whole is not begun. */
@@ -5929,21 +5388,18 @@ CCI_API void SCIStartDmaTransferVec(cci__sci_dma_queue_t dq, cci__sci_local_segm
         return;
     }
     state = SCIDMAQueueState(dq);
-    if (state == CCI__SCI_DMAQUEUE_DONE || state == CCI__SCI_DMAQUEUE_ABORTED || state == CCI__SCI_DMAQUEUE_ERROR) {
+    if (state == CCI__SCI_DMAQUEUE_DONE || state == CCI__SCI_DMAQUEUE_ABORTED || state == CCI__SCI_DMAQUEUE_ERROR)
         SCIResetDMAQueue(dq, 0, &status);
-    }
     for (i = 0; i < vecLength && status == CCI__SCI_ERR_OK; i++) {
-        (void)SCIEnqueueDMATransfer(dq, localSegment, remoteSegment, disDmaVec[i].local_offset, disDmaVec[i].remote_offset,
-                                    disDmaVec[i].size, way, &status);
+        (void)SCIEnqueueDMATransfer(dq, localSegment, remoteSegment, disDmaVec[i].local_offset,
+                                    disDmaVec[i].remote_offset, disDmaVec[i].size, way, &status);
     }
-    if (status == CCI__SCI_ERR_OK) {
+    if (status == CCI__SCI_ERR_OK)
         SCIPostDMAQueue(dq, callback, callbackArg, flags & CCI__SCI_FLAG_USE_CALLBACK, &status);
-    } else if (state != CCI__SCI_DMAQUEUE_POSTED && state != CCI__SCI_DMAQUEUE_GATHER) {
+    else if (state != CCI__SCI_DMAQUEUE_POSTED && state != CCI__SCI_DMAQUEUE_GATHER)
         SCIResetDMAQueue(dq, 0, &ignored);
-    }
-    if (status == CCI__SCI_ERR_OK && (flags & CCI__SCI_FLAG_DMA_WAIT) && !(flags & CCI__SCI_FLAG_USE_CALLBACK)) {
+    if (status == CCI__SCI_ERR_OK && (flags & CCI__SCI_FLAG_DMA_WAIT) && !(flags & CCI__SCI_FLAG_USE_CALLBACK))
         (void)SCIWaitForDMAQueue(dq, CCI__SCI_INFINITE_TIMEOUT, 0, &status);
-    }
     cci__sci_set(error, status);
 }
 
@@ -5964,9 +5420,7 @@ CCI_API void SCIStartDmaTransfer(cci__sci_dma_queue_t dq, cci__sci_local_segment
 CCI__SCI_LINKAGE void CCI__SCI(SCIGetLocalNodeId)(unsigned int adapterNo, unsigned int *nodeId, unsigned int flags,
                                                   cci__sci_error_t *error) {
     (void)flags;
-    if (nodeId && adapterNo == 0) {
-        *nodeId = CCI__SCI_NODE;
-    }
+    if (nodeId && adapterNo == 0) *nodeId = CCI__SCI_NODE;
     cci__sci_set(error, nodeId ? cci__sci_adapter(adapterNo) : CCI__SCI_ERR_ILLEGAL_PARAMETER);
 }
 
@@ -5986,16 +5440,12 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIGetNodeInfoByAdapterName)(char *adaptername, u
         cci__sci_set(error, CCI__SCI_ERR_NO_SUCH_NODEID);
         return;
     }
-    if (adapterNo) {
-        *adapterNo = 0;
-    }
+    if (adapterNo) *adapterNo = 0;
     if (nodeIdlist) {
         memset(*nodeIdlist, 0, sizeof *nodeIdlist);
         (*nodeIdlist)[0] = CCI__SCI_NODE;
     }
-    if (type) {
-        *type = 0;
-    }
+    if (type) *type = 0;
     cci__sci_set(error, CCI__SCI_ERR_OK);
 }
 
@@ -6016,9 +5466,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIGetNodeIdByAdapterName)(char *adaptername, cci
 #define CCI__SCI_INTERNAL static
 #endif
 static void cci__sci_set(cci__sci_error_t *error, cci__sci_error_t status) {
-    if (error) {
-        *error = status;
-    }
+    if (error) *error = status;
 }
 #endif
 
@@ -6027,12 +5475,20 @@ static void cci__sci_set(cci__sci_error_t *error, cci__sci_error_t status) {
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #endif
 
-#define CCI__SCI_REFUSE_VE(type) { cci__sci_set(error, CCI__SCI_ERR_NOT_IMPLEMENTED); }
-#define CCI__SCI_REFUSE_RE(type) { cci__sci_set(error, CCI__SCI_ERR_NOT_IMPLEMENTED); return (type)0; }
-#define CCI__SCI_REFUSE_VN(type) { }
-#define CCI__SCI_REFUSE_RN(type) { return (type)0; }
+#define CCI__SCI_REFUSE_VE(type)                                                                                       \
+    { cci__sci_set(error, CCI__SCI_ERR_NOT_IMPLEMENTED); }
+#define CCI__SCI_REFUSE_RE(type)                                                                                       \
+    {                                                                                                                  \
+        cci__sci_set(error, CCI__SCI_ERR_NOT_IMPLEMENTED);                                                             \
+        return (type)0;                                                                                                \
+    }
+#define CCI__SCI_REFUSE_VN(type)                                                                                       \
+    {}
+#define CCI__SCI_REFUSE_RN(type)                                                                                       \
+    { return (type)0; }
 #define CCI__SCI_REFUSE(kind, type, name, parameters)                                                                  \
-    CCI__SCI_LINKAGE type CCI__SCI(name) parameters CCI__SCI_REFUSE_##kind(type)
+    CCI__SCI_LINKAGE type CCI__SCI(name)                                                                               \
+    parameters CCI__SCI_REFUSE_##kind(type)
 
 CCI__SCI_IMPOSSIBLE(CCI__SCI_REFUSE, unsigned int)
 #if !CCI__SCI_SOFTWARE
@@ -6050,11 +5506,8 @@ CCI_API const char *SCIGetErrorString(cci__sci_error_t error) {
         const char *text;
     } texts[] = {CCI__SCI_ERRORS(CCI__SCI_ERROR_TEXT)};
     size_t i;
-    for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        if (texts[i].value == (unsigned int)error) {
-            return texts[i].text;
-        }
-    }
+    for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (texts[i].value == (unsigned int)error) return texts[i].text;
     return "no code of SISCI";
 }
 #endif
@@ -6066,11 +5519,11 @@ CCI_API const char *SCIGetErrorString(cci__sci_error_t error) {
 /* ==================================================================================================================
  * >>sisci-vendor
  *
- * EXPERIMENTAL: tested against libraries that the tests make, and never with an adapter. The library's functions have the
- * names of the manual or a prefix before them, for programs with threads (MT) or without (ST). Its flags and queries
- * are exported constants; what it lacks has the value it has here. Sizes are `unsigned int` up to API 1.x and `size_t`
- * since 2.0, which the library is asked for before any function that has one: for 2.x, functions in between widen them.
- * What it does not have answers SCI_ERR_NOT_IMPLEMENTED. One library per process.
+ * EXPERIMENTAL: tested against libraries that the tests make, and never with an adapter. The library's functions
+ * have the names of the manual or a prefix before them, for programs with threads (MT) or without (ST). Its flags
+ * and queries are exported constants; what it lacks has the value it has here. Sizes are `unsigned int` up to API
+ * 1.x and `size_t` since 2.0, which the library is asked for before any function that has one: for 2.x, functions in
+ * between widen them. What it does not have answers SCI_ERR_NOT_IMPLEMENTED. One library per process.
  * ================================================================================================================== */
 
 #define CCI__SCI_NUMBER(name, value) unsigned int name;
@@ -6110,8 +5563,10 @@ CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const cha
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
-#define CCI__SCI_LACK_1(kind, type, name, parameters) static type cci__sci_lack_1_##name parameters CCI__SCI_REFUSE_##kind(type)
-#define CCI__SCI_LACK_2(kind, type, name, parameters) static type cci__sci_lack_2_##name parameters CCI__SCI_REFUSE_##kind(type)
+#define CCI__SCI_LACK_1(kind, type, name, parameters)                                                                  \
+    static type cci__sci_lack_1_##name parameters CCI__SCI_REFUSE_##kind(type)
+#define CCI__SCI_LACK_2(kind, type, name, parameters)                                                                  \
+    static type cci__sci_lack_2_##name parameters CCI__SCI_REFUSE_##kind(type)
 CCI__SCI_FUNCTIONS(CCI__SCI_LACK_1, unsigned int)
 CCI__SCI_FUNCTIONS(CCI__SCI_LACK_2, size_t)
 #if defined(__GNUC__) || defined(__clang__)
@@ -6144,15 +5599,17 @@ static void *cci__sci_widen_SCIMapLocalSegment(cci__sci_local_segment_t segment,
 
 static void cci__sci_widen_SCICreateSegment(cci__sci_desc_t sd, cci__sci_local_segment_t *segment,
                                             unsigned int segmentId, unsigned int size,
-                                            cci__sci_cb_local_segment_t callback, void *callbackArg,
-                                            unsigned int flags, cci__sci_error_t *error) {
+                                            cci__sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags,
+                                            cci__sci_error_t *error) {
     cci__sci_wide.SCICreateSegment(sd, segment, segmentId, size, callback, callbackArg, flags, error);
 }
 
-static cci__sci_dma_queue_state_t cci__sci_widen_SCIEnqueueDMATransfer(
-    cci__sci_dma_queue_t dq, cci__sci_local_segment_t localSegment, cci__sci_remote_segment_t remoteSegment,
-    unsigned int localOffset, unsigned int remoteOffset, unsigned int size, unsigned int flags,
-    cci__sci_error_t *error) {
+static cci__sci_dma_queue_state_t cci__sci_widen_SCIEnqueueDMATransfer(cci__sci_dma_queue_t dq,
+                                                                       cci__sci_local_segment_t localSegment,
+                                                                       cci__sci_remote_segment_t remoteSegment,
+                                                                       unsigned int localOffset,
+                                                                       unsigned int remoteOffset, unsigned int size,
+                                                                       unsigned int flags, cci__sci_error_t *error) {
     return cci__sci_wide.SCIEnqueueDMATransfer(dq, localSegment, remoteSegment, localOffset, remoteOffset, size, flags,
                                                error);
 }
@@ -6232,9 +5689,7 @@ static void cci__sci_widen_SCIAttachLocalSegment(cci__sci_desc_t sd, cci__sci_lo
                                                  unsigned int flags, cci__sci_error_t *error) {
     size_t size_bytes = size ? *size : 0;
     cci__sci_wide.SCIAttachLocalSegment(sd, segment, segmentId, &size_bytes, callback, callbackArg, flags, error);
-    if (size) {
-        *size = size_bytes <= UINT32_MAX ? (unsigned int)size_bytes : 0;
-    }
+    if (size) *size = size_bytes <= UINT32_MAX ? (unsigned int)size_bytes : 0;
 }
 
 static void cci__sci_widen_SCIAttachPhysicalMemory(cci__sci_ioaddr_t ioaddress, void *address, unsigned int busNo,
@@ -6289,18 +5744,14 @@ static void *cci__sci_symbol(void *library, const char *prefix, const char *name
 /* Data and functions have addresses of one size where there are shared libraries, but C does not convert them. */
 static unsigned int cci__sci_import(void *library, const char *prefix, const char *name, void *function) {
     void *symbol = cci__sci_symbol(library, prefix, name);
-    if (symbol) {
-        memcpy(function, &symbol, sizeof symbol);
-    }
+    if (symbol) memcpy(function, &symbol, sizeof symbol);
     return symbol != NULL;
 }
 
 /* A constant of the library, or what it is here. */
 static unsigned int cci__sci_constant(void *library, const char *name, unsigned int otherwise) {
     const void *symbol = cci__sci_symbol(library, "_SISCI_PUBLIC_CONST_", name);
-    if (symbol) {
-        memcpy(&otherwise, symbol, sizeof otherwise);
-    }
+    if (symbol) memcpy(&otherwise, symbol, sizeof otherwise);
     return otherwise;
 }
 
@@ -6318,9 +5769,8 @@ static void cci__sci_import_1(cci__sci_provider *vendor, const char *prefix) {
     vendor->call.name = cci__sci_lack_1_##name;                                                                        \
     vendor->found += cci__sci_import(vendor->library, prefix, #name, &vendor->call.name);
     CCI__SCI_FUNCTIONS(CCI__SCI_IMPORT_1, unsigned int)
-    if (vendor->call.SCIFlush == cci__sci_lack_1_SCIFlush) { /* it came later than the manual, and does less */
+    if (vendor->call.SCIFlush == cci__sci_lack_1_SCIFlush) /* it came later than the manual, and does less */
         vendor->call.SCIFlush = vendor->call.SCIStoreBarrier;
-    }
 }
 
 static void cci__sci_import_2(cci__sci_provider *vendor, const char *prefix) {
@@ -6328,9 +5778,7 @@ static void cci__sci_import_2(cci__sci_provider *vendor, const char *prefix) {
     cci__sci_wide.name = cci__sci_lack_2_##name;                                                                       \
     vendor->found += cci__sci_import(vendor->library, prefix, #name, &cci__sci_wide.name);
     CCI__SCI_FUNCTIONS(CCI__SCI_IMPORT_2, size_t)
-    if (cci__sci_wide.SCIFlush == cci__sci_lack_2_SCIFlush) {
-        cci__sci_wide.SCIFlush = cci__sci_wide.SCIStoreBarrier;
-    }
+    if (cci__sci_wide.SCIFlush == cci__sci_lack_2_SCIFlush) cci__sci_wide.SCIFlush = cci__sci_wide.SCIStoreBarrier;
     memcpy(&vendor->call, &cci__sci_wide, sizeof vendor->call);
 #define CCI__SCI_WIDEN(name) vendor->call.name = cci__sci_widen_##name;
     CCI__SCI_WIDENED(CCI__SCI_WIDEN)
@@ -6344,12 +5792,10 @@ static const char *cci__sci_prefix(void *library) {
     static const char *const known[] = {"_SISCI_PUBLIC_FUNC_MT_", "_SISCI_PUBLIC_FUNC_ST_", ""};
 #endif
     size_t i;
-    for (i = 0; i < sizeof known / sizeof *known; i++) {
+    for (i = 0; i < sizeof known / sizeof *known; i++)
         if (cci__sci_symbol(library, known[i], "SCIQuery") && cci__sci_symbol(library, known[i], "SCIOpen") &&
-            cci__sci_symbol(library, known[i], "SCIInitialize")) {
+            cci__sci_symbol(library, known[i], "SCIInitialize"))
             return known[i];
-        }
-    }
     return NULL;
 }
 
@@ -6368,40 +5814,32 @@ static int cci__sci_ask_version(cci__sci_provider *vendor, const char *prefix) {
     question.str = text;
     question.length = sizeof text - 1;
     initialize(0, &error);
-    if (error == CCI__SCI_ERR_OK) {
-        query(vendor->query.API, &question, 0, &error);
-    }
+    if (error == CCI__SCI_ERR_OK) query(vendor->query.API, &question, 0, &error);
     number = text + strcspn(text, "0123456789");
     return error == CCI__SCI_ERR_OK && sscanf(number, "%3u.%3u", &vendor->api_major, &vendor->api_minor) == 2;
 }
 
 static const char *cci__sci_import_all(cci__sci_provider *vendor) {
     const char *prefix = cci__sci_prefix(vendor->library);
-    if (!prefix) {
-        return "it has not the functions of SISCI";
-    }
+    if (!prefix) return "it has not the functions of SISCI";
     cci__sci_import_constants(vendor);
-    if (!cci__sci_ask_version(vendor, prefix)) {
-        return "it does not tell the version of its API";
-    }
-    if (vendor->api_major == 1) {
+    if (!cci__sci_ask_version(vendor, prefix)) return "it does not tell the version of its API";
+    if (vendor->api_major == 1)
         cci__sci_import_1(vendor, prefix);
-    } else if (vendor->api_major == 2) {
+    else if (vendor->api_major == 2)
         cci__sci_import_2(vendor, prefix);
-    } else {
+    else
         return "the version of its API is not known here";
-    }
     return NULL;
 }
 
-/* Opens the library at this path, or libsisci.so if it is NULL, and initializes it. Gives NULL, or why it can't be used. */
+/* Opens the library at this path, or libsisci.so if it is NULL, and initializes it. Gives NULL, or why it can't be
+ * used. */
 CCI__SCI_INTERNAL const char *cci__sci_load(cci__sci_provider *vendor, const char *path) {
     const char *fault;
     memset(vendor, 0, sizeof *vendor);
     vendor->library = dlopen(path ? path : "libsisci.so", RTLD_NOW | RTLD_LOCAL);
-    if (!vendor->library) {
-        return "it can't be opened";
-    }
+    if (!vendor->library) return "it can't be opened";
     fault = cci__sci_import_all(vendor);
     if (fault) {
         (void)dlclose(vendor->library);
@@ -6432,7 +5870,8 @@ CCI__SCI_INTERNAL void cci__sci_unload(cci__sci_provider *vendor) {
 CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIONS(CCI__SCI_ENTRY, unsigned int)},
                                                                {CCI__SCI_FLAGS(CCI__SCI_VALUE)},
                                                                {CCI__SCI_QUERIES(CCI__SCI_VALUE)},
-                                                               1, 10,
+                                                               1,
+                                                               10,
                                                                0 CCI__SCI_POSSIBLE(CCI__SCI_COUNT, unsigned int),
                                                                NULL};
 
@@ -6457,8 +5896,8 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  *             returns 512 blocks of the peer's inbox that are free again
  *             ring 1024   records of whole lines of 64 bytes; then blocks, then bounce slots
  *
- * Each line begins with a word that is the sequence number of the record that begins there, stored last, or 0: so old bytes
- * are never taken for a record. The record's bytes are in the rest of its lines:
+ * Each line begins with a word that is the sequence number of the record that begins there, stored last, or 0: so old
+ * bytes are never taken for a record. The record's bytes are in the rest of its lines:
  *
  *      number 4, type 1, flags 1, length 2, index and generation of the connection 4, acknowledgement 4, 48 bytes
  *      0 4, 60 bytes; and so on
@@ -6467,39 +5906,41 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  * place, and the block goes back when their event is returned. While the program holds half of the blocks, messages
  * are copied to buffers of the endpoint instead. A receiver without buffers stops consuming, and says so.
  *
- * Nothing is ever lost or repeated on the way, so a message is acknowledged by its being consumed. Each operation has its
- * place in the link's order; it completes when all before it are consumed, or when its time is over.
+ * Nothing is ever lost or repeated on the way, so a message is acknowledged by its being consumed. Each operation has
+ * its place in the link's order; it completes when all before it are consumed, or when its time is over.
  *
- * RMA is done by the initiator with process_vm_readv and process_vm_writev where the kernel allows that (the same user, no
- * wall between the two): the target's program need not take part. It reads the registration first, and says so in `busy`
- * meanwhile; deregistering waits for that. Elsewhere data goes through slots of the inboxes, and the target copies.
+ * RMA is done by the initiator with process_vm_readv and process_vm_writev where the kernel allows that (the same user,
+ * no wall between the two): the target's program need not take part. It reads the registration first, and says so in
+ * `busy` meanwhile; deregistering waits for that. Elsewhere data goes through slots of the inboxes, and the target
+ * copies.
  *
- * The PROVIDER of SISCI is this header, or the library of an adapter: all calls go through a table of functions and flags
- * (ep->sci), and what the two do not do alike is in functions of its own ("the provider", below). Where a link leads through
- * an adapter (link->mirror), `out` is a copy of the peer's inbox in our memory. What is written there is then stored through
- * the adapter: all but the first word of a record, a flush, that word, a flush. Callbacks run in threads of the library:
- * they set flags of the mirror and ring the endpoint's descriptor. Stores may be lost: SCICheckSequence is asked every two
- * milliseconds while there are any, before an endpoint sleeps, and not for each message. When it finds an error, and after
- * SCI_CB_NOT_OPERATIONAL, nothing is stored until SCIStartSequence is content again; then the whole copy is, which changes
- * nothing that had arrived. So a message comes once and late, or never and its operation says so. The end of a link is
- * SCI_CB_LOST or SCI_CB_DISCONNECT. Loads across the adapter: the peer's card and the door once, one word before sleeping.
+ * The PROVIDER of SISCI is this header, or the library of an adapter: all calls go through a table of functions and
+ * flags (ep->sci), and what the two do not do alike is in functions of its own ("the provider", below). Where a link
+ * leads through an adapter (link->mirror), `out` is a copy of the peer's inbox in our memory. What is written there is
+ * then stored through the adapter: all but the first word of a record, a flush, that word, a flush. Callbacks run in
+ * threads of the library: they set flags of the mirror and ring the endpoint's descriptor. Stores may be lost:
+ * SCICheckSequence is asked every two milliseconds while there are any, before an endpoint sleeps, and not for each
+ * message. When it finds an error, and after SCI_CB_NOT_OPERATIONAL, nothing is stored until SCIStartSequence is
+ * content again; then the whole copy is, which changes nothing that had arrived. So a message comes once and late, or
+ * never and its operation says so. The end of a link is SCI_CB_LOST or SCI_CB_DISCONNECT. Loads across the adapter: the
+ * peer's card and the door once, one word before sleeping.
  *
  * Memory of cci_rma_alloc() is a segment. An initiator asks for it with the registration's key, connects, and from then
- * on copies between its memory and the mapping: once, without the kernel or the target. The target's guard lets in who has
- * shown a key, for reading only unless that registration may be written. Whether a registration is still there is
+ * on copies between its memory and the mapping: once, without the kernel or the target. The target's guard lets in who
+ * has shown a key, for reading only unless that registration may be written. Whether a registration is still there is
  * looked up in the target's register, a segment that peers can't write to, under the same rule of `busy`. Later
  * registrations in a segment that is mapped already need no question.
  *
- * A group is a broadcast segment with slots for messages (cci__sisci_group). Its receivers copy a message, and then look
- * whether it was overwritten meanwhile.
+ * A group is a broadcast segment with slots for messages (cci__sisci_group). Its receivers copy a message, and then
+ * look whether it was overwritten meanwhile.
  *
- * Marks: a door has a bit for each link of its owner, which the peer sets when there is something to look at. Doors stay mapped
- * while a link is open.
+ * Marks: a door has a bit for each link of its owner, which the peer sets when there is something to look at. Doors
+ * stay mapped while a link is open.
  *
- * Invariants: a link is in `hot` or `cold`; hot ones are looked at in each call, cold ones when they are marked, and in turn. It
- * is in `timed` while something is under way that has a deadline. It is in `steps` too while
- * it is made or taken down, leads through an adapter, or a callback has told news of it. Whatever lies in an
- * inbox is read once, checked, and used as it was read; a peer that writes nonsense loses its link.
+ * Invariants: a link is in `hot` or `cold`; hot ones are looked at in each call, cold ones when they are marked, and
+ * in turn. It is in `timed` while something is under way that has a deadline. It is in `steps` too while it is made
+ * or taken down, leads through an adapter, or a callback has told news of it. Whatever lies in an inbox is read
+ * once, checked, and used as it was read; a peer that writes nonsense loses its link.
  * ================================================================================================================== */
 
 #define CCI_LAYERS_INCLUDING
@@ -6523,9 +5964,9 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_MAGIC 0x43434932u /* of this version of what lies in shared memory */
 #define CCI__SISCI_LINE 64u
 #define CCI__SISCI_HEADER 16u
-#define CCI__SISCI_FIRST 48u         /* bytes of a record in its first line, and in each other */
+#define CCI__SISCI_FIRST 48u /* bytes of a record in its first line, and in each other */
 #define CCI__SISCI_MORE 60u
-#define CCI__SISCI_SHORT 496u      /* bytes of a message that go in the ring */
+#define CCI__SISCI_SHORT 496u /* bytes of a message that go in the ring */
 #define CCI__SISCI_HELLOS 64u
 #define CCI__SISCI_DOOR_SIZE 4096u
 #define CCI__SISCI_CONNECT_MS 100u /* how long a library may wait for another node */
@@ -6534,66 +5975,67 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_SLOTS 4u
 #define CCI__SISCI_SLOT_SIZE 32768u
 #define CCI__SISCI_REGIONS 4096u
-#define CCI__SISCI_SLAB 16u        /* of each kind at first; a further slab has as many as there are */
-#define CCI__SISCI_CONTROL 1024u   /* events about connections that are made at a time */
-#define CCI__SISCI_REQUESTS 1024u  /* that the program has not returned */
-#define CCI__SISCI_URI 48u         /* bytes of a peer's URI, behind a request's data */
-#define CCI__SISCI_EXTRA_OPS 1024u /* completions that the program has not returned */
-#define CCI__SISCI_BATCH 16        /* records taken from a link at a time */
+#define CCI__SISCI_SLAB 16u               /* of each kind at first; a further slab has as many as there are */
+#define CCI__SISCI_CONTROL 1024u          /* events about connections that are made at a time */
+#define CCI__SISCI_REQUESTS 1024u         /* that the program has not returned */
+#define CCI__SISCI_URI 48u                /* bytes of a peer's URI, behind a request's data */
+#define CCI__SISCI_EXTRA_OPS 1024u        /* completions that the program has not returned */
+#define CCI__SISCI_BATCH 16               /* records taken from a link at a time */
 #define CCI__SISCI_LOOK (UINT64_C(50000)) /* ns: how often those who poll look at the device */
-#define CCI__SISCI_HOT 8u          /* links looked at in each call, however idle */
-#define CCI__SISCI_MARKS 16384u    /* links of an endpoint: bits in its door */
-#define CCI__SISCI_MARKED_BATCH 64u /* links whose marks are followed in one call */
+#define CCI__SISCI_HOT 8u                 /* links looked at in each call, however idle */
+#define CCI__SISCI_MARKS 16384u           /* links of an endpoint: bits in its door */
+#define CCI__SISCI_MARKED_BATCH 64u       /* links whose marks are followed in one call */
 #define CCI__SISCI_NO_MARK 0xffffffffu
-#define CCI__SISCI_ANSWERS 64u     /* links that clients are making at once */
-#define CCI__SISCI_IDLE (1000 * CCI__MS) /* how long a link outlives its last connection */
+#define CCI__SISCI_ANSWERS 64u                /* links that clients are making at once */
+#define CCI__SISCI_IDLE (1000 * CCI__MS)      /* how long a link outlives its last connection */
 #define CCI__SISCI_PATIENCE (10000 * CCI__MS) /* how long a handshake may take once the peer takes part in it */
 #define CCI__SISCI_VM_PIECE (UINT64_C(1) << 20)
-#define CCI__SISCI_VIEWS 16u       /* segments of the peer's memory that a link maps at once */
-#define CCI__SISCI_PERMITS 8u      /* to connect to segments, that a link's peer has and may not have used yet */
+#define CCI__SISCI_VIEWS 16u         /* segments of the peer's memory that a link maps at once */
+#define CCI__SISCI_PERMITS 8u        /* to connect to segments, that a link's peer has and may not have used yet */
 #define CCI__SISCI_GROUPS 16u        /* multicast connections of an endpoint */
 #define CCI__SISCI_GROUP_BYTES 8192u /* of a multicast message at most */
 #define CCI__SISCI_GROUP_SLOTS 128u
-#define CCI__SISCI_STEAL (8 * CCI__SISCI_GROUP_SLOTS) /* messages after which a sender that stopped in the middle loses its slot */
-#define CCI__SISCI_RECEIVERS 64u     /* of a group that are woken */
+#define CCI__SISCI_STEAL                                                                                               \
+    (8 * CCI__SISCI_GROUP_SLOTS) /* messages after which a sender that stopped in the middle loses its slot */
+#define CCI__SISCI_RECEIVERS 64u /* of a group that are woken */
 #define CCI__SISCI_GROUP_SIZE (4096u + CCI__SISCI_GROUP_SLOTS * (uint32_t)sizeof(cci__sisci_group_slot))
 #define CCI__SISCI_SHARED (UINT64_C(1) << 32) /* in a handle, beside the region's index: peers can map the memory */
 
 enum { /* places in an inbox */
-    CCI__SISCI_AT_ACK = 256,
-    CCI__SISCI_AT_LEFT = 268,
-    CCI__SISCI_AT_SLEEP = 320,
-    CCI__SISCI_AT_READY = 328,
-    CCI__SISCI_AT_WATCH = 332,
-    CCI__SISCI_AT_BUSY = 384,
-    CCI__SISCI_AT_DONE = 448,
-    CCI__SISCI_AT_GRANT = 480,
-    CCI__SISCI_AT_RETURNS = 512,
-    CCI__SISCI_AT_RING = 1024
+       CCI__SISCI_AT_ACK = 256,
+       CCI__SISCI_AT_LEFT = 268,
+       CCI__SISCI_AT_SLEEP = 320,
+       CCI__SISCI_AT_READY = 328,
+       CCI__SISCI_AT_WATCH = 332,
+       CCI__SISCI_AT_BUSY = 384,
+       CCI__SISCI_AT_DONE = 448,
+       CCI__SISCI_AT_GRANT = 480,
+       CCI__SISCI_AT_RETURNS = 512,
+       CCI__SISCI_AT_RING = 1024
 };
 
-enum { /* records */
-    CCI__SISCI_PAD = 1, /* the rest of the ring is empty */
-    CCI__SISCI_MESSAGE,
-    CCI__SISCI_BLOCK,
-    CCI__SISCI_REQUEST,    /* client's index, generation, attribute, max_send_size; data */
-    CCI__SISCI_CANCEL,     /* client's index, generation */
-    CCI__SISCI_ACCEPT,     /* server's index, generation, max_send_size */
-    CCI__SISCI_REJECT,     /* 0, 0, 0; 1 if the server is busy: the client may ask again */
-    CCI__SISCI_CONFIRM,
-    CCI__SISCI_DISCONNECT, /* 0, 0, how far the sender had consumed; 1 if it has given the connection up */
-    CCI__SISCI_PING,
-    CCI__SISCI_RMA_WRITE,
-    CCI__SISCI_RMA_READ,
-    CCI__SISCI_ASK,    /* to map memory: region, its key 8, number */
-    CCI__SISCI_VOIDED, /* receiver: a message that was withdrawn was not delivered; where its record ends */
-    CCI__SISCI_RESUME  /* ordered: what comes behind a withdrawal begins here */
+enum {                     /* records */
+       CCI__SISCI_PAD = 1, /* the rest of the ring is empty */
+       CCI__SISCI_MESSAGE,
+       CCI__SISCI_BLOCK,
+       CCI__SISCI_REQUEST, /* client's index, generation, attribute, max_send_size; data */
+       CCI__SISCI_CANCEL,  /* client's index, generation */
+       CCI__SISCI_ACCEPT,  /* server's index, generation, max_send_size */
+       CCI__SISCI_REJECT,  /* 0, 0, 0; 1 if the server is busy: the client may ask again */
+       CCI__SISCI_CONFIRM,
+       CCI__SISCI_DISCONNECT, /* 0, 0, how far the sender had consumed; 1 if it has given the connection up */
+       CCI__SISCI_PING,
+       CCI__SISCI_RMA_WRITE,
+       CCI__SISCI_RMA_READ,
+       CCI__SISCI_ASK,    /* to map memory: region, its key 8, number */
+       CCI__SISCI_VOIDED, /* receiver: a message that was withdrawn was not delivered; where its record ends */
+       CCI__SISCI_RESUME  /* ordered: what comes behind a withdrawal begins here */
 };
-#define CCI__SISCI_BUSY 1u     /* in a REJECT */
-#define CCI__SISCI_GIVEN_UP 1u /* in a DISCONNECT */
+#define CCI__SISCI_BUSY 1u                             /* in a REJECT */
+#define CCI__SISCI_GIVEN_UP 1u                         /* in a DISCONNECT */
 #define CCI__SISCI_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
-#define CCI__SISCI_VOID 0x100u /* in a record's word: withdrawn */
-#define CCI__SISCI_ASKS 0x200u /* a program waits for its completion */
+#define CCI__SISCI_VOID 0x100u                         /* in a record's word: withdrawn */
+#define CCI__SISCI_ASKS 0x200u                         /* a program waits for its completion */
 
 enum { CCI__SISCI_RMA_AUTO, CCI__SISCI_RMA_MAP, CCI__SISCI_RMA_COPY, CCI__SISCI_RMA_BOUNCE };
 
@@ -6602,7 +6044,7 @@ typedef struct cci__sisci_card {
     uint32_t magic, other_id; /* the number of the other inbox of the link */
     uint32_t ring_lines, block_size, block_count, slot_size;
     uint32_t interrupt, max_send_size, pid, region_count, region_size;
-    uint32_t sleeps; /* the owner may want interrupts */
+    uint32_t sleeps;          /* the owner may want interrupts */
     uint64_t probe_at, probe; /* where this number is in the owner's memory */
     uint64_t regions_at;
     uint32_t service, mark; /* the numbers of the owner's door, and of the link's bit there */
@@ -6620,7 +6062,7 @@ typedef struct cci__sisci_door {
     uint64_t hello[CCI__SISCI_HELLOS];
     cci__sisci_far_hello far_hello[CCI__SISCI_HELLOS];
     uint8_t unused[48];
-    uint32_t sleeps, unused_too[111]; /* sleeps: who marks a link rings, too */
+    uint32_t sleeps, unused_too[111];      /* sleeps: who marks a link rings, too */
     uint64_t marks[CCI__SISCI_MARKS / 64]; /* links that are to be looked at */
 } cci__sisci_door;
 typedef char cci__sisci_door_fits[sizeof(cci__sisci_door) <= CCI__SISCI_DOOR_SIZE ? 1 : -1];
@@ -6677,7 +6119,8 @@ typedef struct cci__sisci_event {
 } cci__sisci_event;
 
 typedef struct cci__sisci_conn {
-    cci_conn_t conn; /* first; its peer_index is the name of the peer's end; its token is 0 once the program has closed it */
+    /* first; its peer_index is the name of the peer's end; its token is 0 once the program has closed it */
+    cci_conn_t conn;
     struct cci__sisci_link *link;
     cci_evq_event_t *event; /* kept for the outcome of connect or accept */
     void *data;             /* client: the request's bytes */
@@ -6687,29 +6130,28 @@ typedef struct cci__sisci_conn {
     uint32_t before, after; /* connections of the same link */
     uint32_t silent_mark, silent_end; /* silent messages up to the mark have until conn.deadline_ns; 0: to be set */
     uint32_t send_timeout_us, keepalive_us;
-    uint32_t mark;          /* end of the record that asks whether the peer is there; consumed when it was closed */
-    int16_t end_status;     /* of the event about its end */
+    uint32_t mark;      /* end of the record that asks whether the peer is there; consumed when it was closed */
+    int16_t end_status; /* of the event about its end */
     uint16_t data_len;
-    uint8_t owes;           /* a record's type */
-    uint8_t closing;        /* the program has closed it */
+    uint8_t owes;    /* a record's type */
+    uint8_t closing; /* the program has closed it */
     uint8_t cancelled, pinged;
-    uint8_t ended;          /* one side has given it up: what still comes is dropped */
-    uint8_t waits;          /* client: the server is busy, and will be asked again */
-    uint8_t is_over;        /* broken, and nothing of it will come any more */
-    uint8_t skips;          /* the peer has withdrawn a message: what comes is dropped until it resumes */
-    uint8_t unready;        /* ordered: messages were withdrawn, and the program has not heard of the first yet */
+    uint8_t ended;   /* one side has given it up: what still comes is dropped */
+    uint8_t waits;   /* client: the server is busy, and will be asked again */
+    uint8_t is_over; /* broken, and nothing of it will come any more */
+    uint8_t skips;   /* the peer has withdrawn a message: what comes is dropped until it resumes */
+    uint8_t unready; /* ordered: messages were withdrawn, and the program has not heard of the first yet */
 } cci__sisci_conn;
 #define CCI__SISCI_UNREADY 1u /* in `unready`: so it is */
 #define CCI__SISCI_MARKED 2u  /* an event that waits tells the program of it */
 
-
-enum { /* states of a link */
-    CCI__SISCI_KNOCKING, /* client: connects to the door */
-    CCI__SISCI_WAITING,  /* client: has left its hello */
-    CCI__SISCI_JOINING,  /* connects to the peer's inbox and its interrupt */
-    CCI__SISCI_READY,  /* nobody else can connect to its inbox; waits until the peer is as far */
-    CCI__SISCI_OPEN,
-    CCI__SISCI_LOST
+enum {                      /* states of a link */
+       CCI__SISCI_KNOCKING, /* client: connects to the door */
+       CCI__SISCI_WAITING,  /* client: has left its hello */
+       CCI__SISCI_JOINING,  /* connects to the peer's inbox and its interrupt */
+       CCI__SISCI_READY,    /* nobody else can connect to its inbox; waits until the peer is as far */
+       CCI__SISCI_OPEN,
+       CCI__SISCI_LOST
 };
 
 /* What callbacks tell: they only set these. */
@@ -6729,10 +6171,10 @@ enum {
 #define CCI__SISCI_NEWS 0xffffffu
 #define CCI__SISCI_TAGS 256u
 
-/* What a link has when it leads through an adapter. Then link->out is a copy of the peer's inbox in our memory: whatever
- * is written there is stored in the peer's afterwards, and once more when the adapter has lost it on the way. A callback
- * may come when its object is gone: so mirrors live as long as the device, and callbacks name the generation in the low
- * bits of their argument. */
+/* What a link has when it leads through an adapter. Then link->out is a copy of the peer's inbox in our memory:
+ * whatever is written there is stored in the peer's afterwards, and once more when the adapter has lost it on the
+ * way. A callback may come when its object is gone: so mirrors live as long as the device, and callbacks name the
+ * generation in the low bits of their argument. */
 typedef struct cci__sisci_mirror {
     uint32_t news; /* a byte of generation, and what has happened */
     struct cci__sisci_mirror *next;
@@ -6760,8 +6202,8 @@ typedef struct cci__sisci_port {
 
 typedef struct cci__sisci_slot {
     cci__sisci_item *item;
-    uint64_t number;   /* that is awaited; 0: free */
-    uint64_t at;       /* offset in the RMA */
+    uint64_t number; /* that is awaited; 0: free */
+    uint64_t at;     /* offset in the RMA */
     uint32_t length;
 } cci__sisci_slot;
 
@@ -6824,15 +6266,15 @@ typedef struct cci__sisci_link {
     cci_list_t stuck;  /* in `stuck`: its next record waits for what the program holds */
     cci_list_t idle;   /* in `idle`: a client's, without connections */
     struct cci__sisci *ep;
-    struct cci__sisci_link *same; /* the next in its bucket of `servers` */
+    struct cci__sisci_link *same;       /* the next in its bucket of `servers` */
     int state, is_client, is_hot, told; /* told: the peer knows that we sleep */
-    int is_watched; /* the peer marks the link with what it stores next */
+    int is_watched;                     /* the peer marks the link with what it stores next */
     int is_over;                        /* lost, and all that had come is taken */
     cci__sisci_news news;
     uint64_t retry_ns, idle_ns; /* idle: when a link without connections is closed */
     uint32_t peer_node, service, in_id, out_id, conn_count, held, idle_rounds;
     cci__sisci_mirror *mirror; /* or NULL */
-    uint64_t *hello; /* at the door */
+    uint64_t *hello;           /* at the door */
     char owner[CCI__SCI_NAME]; /* of the door */
     /* SISCI */
     cci__sci_local_segment_t in_segment;
@@ -6840,10 +6282,11 @@ typedef struct cci__sisci_link {
     cci__sci_map_t in_map, out_map, door_map, marks_map;
     cci__sisci_door *peer_door; /* where we mark the link */
     uint32_t mark;              /* the number of its bit in our door */
-    uint32_t watch, watched;    /* the word that we have stored for the peer; the last of the peer's that we have obeyed */
-    int is_due_to_tell;         /* in `notify`: 2 for a record, 1 for what the peer only may wait for */
+    /* the word that we have stored for the peer; the last of the peer's that we have obeyed */
+    uint32_t watch, watched;
+    int is_due_to_tell; /* in `notify`: 2 for a record, 1 for what the peer only may wait for */
     cci__sci_remote_interrupt_t interrupt;
-    int knocks; /* an interrupt is due as soon as it is connected */
+    int knocks;           /* an interrupt is due as soon as it is connected */
     cci__sisci_card card; /* the peer's, checked */
     int vm;               /* process_vm works */
     int is_foreign;       /* the peer is another user, let in by the group */
@@ -6854,7 +6297,7 @@ typedef struct cci__sisci_link {
     uint8_t *out, *out_ring, *out_blocks, *out_slots;
     uint32_t out_lines, head, freed, returned, free_count;
     uint8_t free_block[CCI__SISCI_BLOCKS];
-    uint32_t disconnects; /* that we have made */
+    uint32_t disconnects;                 /* that we have made */
     cci_list_t ops, owing, asked, silent; /* silent: connections with silent messages under way */
     uint32_t conns;                       /* the first of all of them */
     cci__sisci_item *items, **items_tail;
@@ -6865,11 +6308,11 @@ typedef struct cci__sisci_link {
     uint32_t in_lines, tail, told_tail; /* told: acknowledged, by a word or a record */
     cci_list_t due;                     /* in `due`: there is something to acknowledge */
     uint32_t given_back, peer_disconnects, stalled;
-    int is_answering;     /* the record that waits was looked at, and its answer has no space in the ring */
-    uint64_t stalled_ns; /* when the peer was last seen to have no buffer for what we sent */
+    int is_answering;             /* the record that waits was looked at, and its answer has no space in the ring */
+    uint64_t stalled_ns;          /* when the peer was last seen to have no buffer for what we sent */
     struct cci__sisci_conn *last; /* that a message came for */
-    int batch;   /* records taken at a time */
-    int is_busy; /* there may be more to do than to look whether something has come */
+    int batch;                    /* records taken at a time */
+    int is_busy;                  /* there may be more to do than to look whether something has come */
     uint8_t block_held[CCI__SISCI_BLOCKS];
 } cci__sisci_link;
 
@@ -6879,8 +6322,8 @@ typedef struct cci__sisci_link {
  *      receivers 64  those who may sleep
  *      slots 4096    message n is in slot n modulo their count
  *
- * All zeros are a good beginning. Nobody waits for anybody: a sender whose slot another one is still writing to takes the
- * next number, and a receiver that is too slow loses what was overwritten. */
+ * All zeros are a good beginning. Nobody waits for anybody: a sender whose slot another one is still writing to
+ * takes the next number, and a receiver that is too slow loses what was overwritten. */
 typedef struct cci__sisci_group {
     struct cci__sisci_group *next;
     cci__sisci_conn *conn;
@@ -6890,14 +6333,14 @@ typedef struct cci__sisci_group {
     uint64_t retry_ns;
     uint32_t id;
     /* receiving */
-    uint64_t tail;                           /* all before were taken, or are lost */
-    uint8_t taken[CCI__SISCI_GROUP_SLOTS];   /* of those from there on */
-    uint32_t place;                          /* among the receivers, from 1 on; 0: there was none free */
-    int told, stalled;                       /* told: senders know that we sleep */
+    uint64_t tail;                         /* all before were taken, or are lost */
+    uint8_t taken[CCI__SISCI_GROUP_SLOTS]; /* of those from there on */
+    uint32_t place;                        /* among the receivers, from 1 on; 0: there was none free */
+    int told, stalled;                     /* told: senders know that we sleep */
     /* sending */
     cci__sci_remote_interrupt_t bell[CCI__SISCI_RECEIVERS];
-    uint32_t bell_of[CCI__SISCI_RECEIVERS];  /* what they are connected to */
-    uint8_t rings[CCI__SISCI_RECEIVERS];     /* as soon as it is connected */
+    uint32_t bell_of[CCI__SISCI_RECEIVERS]; /* what they are connected to */
+    uint8_t rings[CCI__SISCI_RECEIVERS];    /* as soon as it is connected */
     uint64_t words[CCI__SISCI_GROUP_BYTES / 8];
 } cci__sisci_group;
 
@@ -6934,7 +6377,8 @@ typedef struct cci__sisci {
     int has_fd, epoll, self, timer, armed_readable, sleeping;
     uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
     cci__polls_t polls;
-    uint32_t rounds, rma_calls, given, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
+    uint32_t rounds, rma_calls, given, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size,
+        stride;
     uint32_t send_total, handshakes, hot_count;
     uint32_t op_made, item_made, recv_made, control_made; /* all of these grow in slabs when they are first needed */
     uint32_t event_mask;
@@ -6945,17 +6389,19 @@ typedef struct cci__sisci {
     cci_conn_table_t conns;
     cci_rma_table_t rma;
     cci_rma_region_t *regions;
-    cci__sisci_shared registry, *shared; /* the register, made with the first memory of cci_rma_alloc(), and that memory */
-    uint64_t mapped_bytes;               /* moved without a copy */
+    /* the register, made with the first memory of cci_rma_alloc(), and that memory */
+    cci__sisci_shared registry, *shared;
+    uint64_t mapped_bytes; /* moved without a copy */
     cci__sisci_group *groups;
     uint32_t group_count;
     cci_wheel_t wheel;
     cci_list_t hot, cold, notify, due, steps, timed, stuck, idle;
     cci__sisci_mark *marks; /* our links by their numbers */
-    uint32_t mark_count, mark_capacity, mark_free, mark_at; /* mark_at: the word of the door where the next look begins */
+    /* mark_at: the word of the door where the next look begins */
+    uint32_t mark_count, mark_capacity, mark_free, mark_at;
     cci__sisci_link **servers; /* links to servers by node and service, in 2^n buckets */
     uint32_t server_buckets, server_count;
-    cci_list_t ending; /* connections that have ended, which the program is to be told of */
+    cci_list_t ending;     /* connections that have ended, which the program is to be told of */
     cci__sisci_link *only; /* what a poll has to look at, if that is one link */
     cci_evq_event_t *free_ops;
     cci__sisci_item *free_items;
@@ -6976,11 +6422,8 @@ typedef struct cci__sisci {
 static void cci__sisci_contend(cci__sisci *ep) {
     uint32_t tries = 0;
     while (CCI__UNLIKELY(__atomic_exchange_n(&ep->lock, 1, __ATOMIC_ACQUIRE))) {
-        while (__atomic_load_n(&ep->lock, __ATOMIC_RELAXED)) {
-            if (++tries > 100) {
-                (void)sched_yield();
-            }
-        }
+        while (__atomic_load_n(&ep->lock, __ATOMIC_RELAXED))
+            if (++tries > 100) (void)sched_yield();
     }
 }
 #endif
@@ -7011,18 +6454,14 @@ static inline void cci__sisci_unlock(cci__sisci *ep) {
 static void *cci__sisci_memory_of(cci__sisci *ep, size_t size) {
     uint8_t *bytes = (uint8_t *)cci_alloc(size + 128);
     cci__sisci_memory *block = (cci__sisci_memory *)(void *)bytes;
-    if (!bytes) {
-        return NULL;
-    }
+    if (!bytes) return NULL;
     block->next = ep->memory;
     ep->memory = block;
     return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
 }
 
 static void cci__sisci_close_fd(int fd) {
-    if (fd >= 0) {
-        close(fd);
-    }
+    if (fd >= 0) close(fd);
 }
 
 static int cci__sisci_is_sleeper(const cci__sisci *ep) {
@@ -7049,12 +6488,13 @@ static void cci__sisci_store_long(void *p, uint64_t value) {
 
 /* ---- marks: links that are to be looked at ----
  *
- * A link to which nothing happens is not looked at. Before its owner turns away it stores a new word in the peer's inbox, `watch`, of
- * which the lowest bit says whether acknowledgements count too. The peer compares that word, which lies in its own memory, with
- * the last that it has obeyed: when they differ it sets the link's bit in the owner's door, once. Where neither side sleeps there is
- * no fence between what is stored and the word that is read, so in a window of nanoseconds a mark can be missed: a link is
- * looked at in another call after the word was stored, and all links are in turn. A sleeper's peers do have a fence. Any peer
- * can set or clear bits of others, which costs these no more than that. */
+ * A link to which nothing happens is not looked at. Before its owner turns away it stores a new word in the peer's
+ * inbox, `watch`, of which the lowest bit says whether acknowledgements count too. The peer compares that word,
+ * which lies in its own memory, with the last that it has obeyed: when they differ it sets the link's bit in the
+ * owner's door, once. Where neither side sleeps there is no fence between what is stored and the word that is read,
+ * so in a window of nanoseconds a mark can be missed: a link is looked at in another call after the word was stored,
+ * and all links are in turn. A sleeper's peers do have a fence. Any peer can set or clear bits of others, which
+ * costs these no more than that. */
 
 /* The owner of the inbox where something was stored wants to know of it. */
 static inline int cci__sisci_is_wanted(const cci__sisci_link *link, uint32_t watch, int is_record) {
@@ -7063,21 +6503,20 @@ static inline int cci__sisci_is_wanted(const cci__sisci_link *link, uint32_t wat
 
 static void cci__sisci_set_mark(cci__sisci_link *link, uint32_t watch) {
     link->watched = watch;
-    (void)__atomic_fetch_or(&link->peer_door->marks[link->card.mark / 64], UINT64_C(1) << (link->card.mark & 63), __ATOMIC_SEQ_CST);
+    (void)__atomic_fetch_or(&link->peer_door->marks[link->card.mark / 64], UINT64_C(1) << (link->card.mark & 63),
+                            __ATOMIC_SEQ_CST);
 }
 
 /* The peer may be waiting for what was just stored: it is told, at the end of the call if it may sleep. */
 static inline void cci__sisci_touch_for(cci__sisci_link *link, int is_record) {
     if (CCI__UNLIKELY(link->card.sleeps)) {
         link->is_due_to_tell |= 1 + is_record;
-        if (cci__list_empty(&link->notify)) {
-            cci__list_append(&link->ep->notify, &link->notify);
-        }
+        if (cci__list_empty(&link->notify)) cci__list_append(&link->ep->notify, &link->notify);
     } else if (CCI__LIKELY(link->in != NULL)) {
-        uint32_t watch = __atomic_load_n((const uint32_t *)(const void *)(link->in + CCI__SISCI_AT_WATCH), __ATOMIC_RELAXED);
-        if (CCI__UNLIKELY(cci__sisci_is_wanted(link, watch, is_record)) && link->peer_door) {
+        uint32_t watch =
+            __atomic_load_n((const uint32_t *)(const void *)(link->in + CCI__SISCI_AT_WATCH), __ATOMIC_RELAXED);
+        if (CCI__UNLIKELY(cci__sisci_is_wanted(link, watch, is_record)) && link->peer_door)
             cci__sisci_set_mark(link, watch);
-        }
     }
 }
 
@@ -7092,15 +6531,12 @@ static inline void cci__sisci_touch_lightly(cci__sisci_link *link) {
 
 /* The link is looked at when the device is, until it wants nothing more from there: then news bring it back. */
 static void cci__sisci_attend(cci__sisci_link *link) {
-    if (cci__list_empty(&link->step)) {
-        cci__list_append(&link->ep->steps, &link->step);
-    }
+    if (cci__list_empty(&link->step)) cci__list_append(&link->ep->steps, &link->step);
 }
 
 static void cci__sisci_settle_down(cci__sisci_link *link) {
-    if (!link->mirror && !link->knocks) { /* callbacks of a library come in other threads, and only set flags */
+    if (!link->mirror && !link->knocks) /* callbacks of a library come in other threads, and only set flags */
         cci__list_remove(&link->step);
-    }
 }
 
 /* ---- through an adapter: the peer's inbox and its copy ---- */
@@ -7131,18 +6567,14 @@ static void cci__sisci_flush_far(const cci__sisci_mirror *m) {
 /* Bytes that a record or a word tells of, which comes next and flushes them. */
 static void cci__sisci_push(cci__sisci_link *link, const void *from, size_t size) {
     cci__sisci_mirror *m = link->mirror;
-    if (m && !m->paused) {
-        cci__sisci_copy_far(m, (size_t)((const uint8_t *)from - m->memory), (size + 7) & ~(size_t)7);
-    }
+    if (m && !m->paused) cci__sisci_copy_far(m, (size_t)((const uint8_t *)from - m->memory), (size + 7) & ~(size_t)7);
 }
 
 /* A record: its first word when all else is there. */
 static void cci__sisci_push_record(cci__sisci_link *link, const uint8_t *record, uint32_t lines) {
     cci__sisci_mirror *m = link->mirror;
     size_t at = (size_t)(record - m->memory);
-    if (m->paused) {
-        return;
-    }
+    if (m->paused) return;
     cci__sisci_copy_far(m, at + 4, (size_t)lines * CCI__SISCI_LINE - 4);
     cci__sisci_flush_far(m);
     cci__sisci_copy_far(m, at, 4);
@@ -7155,13 +6587,10 @@ static void cci__sisci_push_all(cci__sisci_link *link) {
     cci__sisci_mirror *m = link->mirror;
     size_t ring = CCI__SISCI_AT_RING, blocks = (size_t)(link->out_blocks - link->out), at;
     cci__sisci_copy_far(m, blocks, m->size_bytes - blocks);
-    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE) {
+    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE)
         cci__sisci_copy_far(m, at + 4, CCI__SISCI_LINE - 4);
-    }
     cci__sisci_flush_far(m);
-    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE) {
-        cci__sisci_copy_far(m, at, 4);
-    }
+    for (at = ring; at + CCI__SISCI_LINE <= blocks; at += CCI__SISCI_LINE) cci__sisci_copy_far(m, at, 4);
     cci__sisci_copy_far(m, CCI__SISCI_AT_ACK, ring - CCI__SISCI_AT_ACK);
     cci__sisci_flush_far(m);
 }
@@ -7181,13 +6610,11 @@ static int cci__sisci_has_arrived(cci__sisci_link *link) {
     return m->port->sci->call.SCICheckSequence(m->sequence, 0, &error) == CCI__SCI_SEQ_OK && error == CCI__SCI_ERR_OK;
 }
 
-/* Sees that the word arrives that says that we sleep. The answer to a load comes after all that the peer had stored when
- * it did not see that word: then we see that. 0: the way has closed. */
+/* Sees that the word arrives that says that we sleep. The answer to a load comes after all that the peer had stored
+ * when it did not see that word: then we see that. 0: the way has closed. */
 static int cci__sisci_confirm_sleep(cci__sisci_link *link) {
     cci__sisci_mirror *m = link->mirror;
-    if (m->paused || !m->stored) {
-        return 1;
-    }
+    if (m->paused || !m->stored) return 1;
     if (!cci__sisci_has_arrived(link)) {
         cci__sisci_pause(link);
         return 0;
@@ -7201,13 +6628,10 @@ static int cci__sisci_confirm_sleep(cci__sisci_link *link) {
 static void cci__sisci_resume(cci__sisci_link *link) {
     cci__sisci_mirror *m = link->mirror;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (m->port->sci->call.SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK) {
+    if (m->port->sci->call.SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK)
         return;
-    }
     cci__sisci_push_all(link);
-    if (!cci__sisci_has_arrived(link)) {
-        return;
-    }
+    if (!cci__sisci_has_arrived(link)) return;
     m->paused = 0;
     link->ep->paused--;
     m->stored = 1; /* the word that says that we sleep, perhaps */
@@ -7249,9 +6673,7 @@ static cci__sci_callback_action_t cci__sisci_note(void *arg, uint32_t set, uint3
     cci__sisci_mirror *m = (cci__sisci_mirror *)(void *)((char *)arg - tag);
     was = CCI__SCI_LOAD(m->news);
     do {
-        if (was >> 24 != tag) {
-            return CCI__SCI_CALLBACK_CONTINUE; /* that was another link */
-        }
+        if (was >> 24 != tag) return CCI__SCI_CALLBACK_CONTINUE; /* that was another link */
     } while (!__atomic_compare_exchange_n(&m->news, &was, (was & ~clear) | set, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
     cci__sisci_ring(m->port);
     return CCI__SCI_CALLBACK_CONTINUE;
@@ -7260,23 +6682,20 @@ static cci__sci_callback_action_t cci__sisci_note(void *arg, uint32_t set, uint3
 static cci__sci_callback_action_t cci__sisci_far_door(void *arg, cci__sci_remote_segment_t segment,
                                                       cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
     (void)segment, (void)status;
-    return reason == CCI__SCI_CB_DISCONNECT || reason == CCI__SCI_CB_LOST ? cci__sisci_note(arg, CCI__SISCI_DOOR_LOST, 0)
-                                                                          : CCI__SCI_CALLBACK_CONTINUE;
+    return reason == CCI__SCI_CB_DISCONNECT || reason == CCI__SCI_CB_LOST
+               ? cci__sisci_note(arg, CCI__SISCI_DOOR_LOST, 0)
+               : CCI__SCI_CALLBACK_CONTINUE;
 }
 
 static cci__sci_callback_action_t cci__sisci_far_out(void *arg, cci__sci_remote_segment_t segment,
                                                      cci__sci_segment_cb_reason_t reason, cci__sci_error_t status) {
     (void)segment, (void)status;
     switch (reason) {
-    case CCI__SCI_CB_NOT_OPERATIONAL:
-        return cci__sisci_note(arg, CCI__SISCI_DOWN, CCI__SISCI_UP);
-    case CCI__SCI_CB_OPERATIONAL:
-        return cci__sisci_note(arg, CCI__SISCI_UP, 0);
+    case CCI__SCI_CB_NOT_OPERATIONAL: return cci__sisci_note(arg, CCI__SISCI_DOWN, CCI__SISCI_UP);
+    case CCI__SCI_CB_OPERATIONAL: return cci__sisci_note(arg, CCI__SISCI_UP, 0);
     case CCI__SCI_CB_DISCONNECT:
-    case CCI__SCI_CB_LOST:
-        return cci__sisci_note(arg, CCI__SISCI_OUT_LOST, 0);
-    default:
-        return CCI__SCI_CALLBACK_CONTINUE;
+    case CCI__SCI_CB_LOST: return cci__sisci_note(arg, CCI__SISCI_OUT_LOST, 0);
+    default: return CCI__SCI_CALLBACK_CONTINUE;
     }
 }
 
@@ -7285,13 +6704,10 @@ static cci__sci_callback_action_t cci__sisci_far_in(void *arg, cci__sci_local_se
                                                     unsigned int adapter, cci__sci_error_t status) {
     (void)segment, (void)node, (void)adapter, (void)status;
     switch (reason) {
-    case CCI__SCI_CB_CONNECT:
-        return cci__sisci_note(arg, CCI__SISCI_IN_JOINED, 0);
+    case CCI__SCI_CB_CONNECT: return cci__sisci_note(arg, CCI__SISCI_IN_JOINED, 0);
     case CCI__SCI_CB_DISCONNECT:
-    case CCI__SCI_CB_LOST:
-        return cci__sisci_note(arg, CCI__SISCI_IN_LOST, 0);
-    default: /* when the way is closed, who stores finds out */
-        return CCI__SCI_CALLBACK_CONTINUE;
+    case CCI__SCI_CB_LOST: return cci__sisci_note(arg, CCI__SISCI_IN_LOST, 0);
+    default: /* when the way is closed, who stores finds out */ return CCI__SCI_CALLBACK_CONTINUE;
     }
 }
 
@@ -7320,9 +6736,7 @@ static cci__sisci_mirror *cci__sisci_take_mirror(cci__sisci_port *port) {
         port->unused = m->next;
         return m;
     }
-    if (posix_memalign(&memory, CCI__SISCI_TAGS, sizeof *m) != 0) {
-        return NULL;
-    }
+    if (posix_memalign(&memory, CCI__SISCI_TAGS, sizeof *m) != 0) return NULL;
     m = (cci__sisci_mirror *)memory;
     memset(m, 0, sizeof *m);
     m->port = port;
@@ -7338,8 +6752,8 @@ static void cci__sisci_drop_mirror(cci__sisci_mirror *m) {
 /* Peers are told to go; the segment can be removed when they have. 0: not yet. */
 static int cci__sisci_remove_far(const cci__sisci_port *port, cci__sci_local_segment_t segment, uint32_t adapter) {
     cci__sci_error_t error;
-    port->sci->call.SCISetSegmentUnavailable(segment, adapter, port->sci->flag.NOTIFY | port->sci->flag.FORCE_DISCONNECT,
-                                             &error);
+    port->sci->call.SCISetSegmentUnavailable(segment, adapter,
+                                             port->sci->flag.NOTIFY | port->sci->flag.FORCE_DISCONNECT, &error);
     error = CCI__SCI_ERR_OK;
     port->sci->call.SCIRemoveSegment(segment, 0, &error);
     return error != CCI__SCI_ERR_BUSY;
@@ -7365,22 +6779,14 @@ static int cci__sisci_close_port(cci__sisci_port *port) {
     cci__sci_error_t error = CCI__SCI_ERR_OK;
     if (port->interrupt) {
         port->sci->call.SCIRemoveInterrupt(port->interrupt, 0, &error);
-        if (error == CCI__SCI_ERR_BUSY) {
-            return 0;
-        }
+        if (error == CCI__SCI_ERR_BUSY) return 0;
         port->interrupt = NULL;
     }
     cci__sisci_remove_left(port);
-    if (port->left) {
-        return 0;
-    }
+    if (port->left) return 0;
     error = CCI__SCI_ERR_OK;
-    if (port->sd) {
-        port->sci->call.SCIClose(port->sd, 0, &error);
-    }
-    if (error == CCI__SCI_ERR_BUSY) {
-        return 0;
-    }
+    if (port->sd) port->sci->call.SCIClose(port->sd, 0, &error);
+    if (error == CCI__SCI_ERR_BUSY) return 0;
     while (port->unused) {
         cci__sisci_mirror *m = port->unused;
         port->unused = m->next;
@@ -7397,20 +6803,17 @@ static int cci__sisci_left_lock;
 
 static void cci__sisci_close_left_ports(cci__sisci_port *another) {
     cci__sisci_port **at = &cci__sisci_left_ports;
-    while (__atomic_exchange_n(&cci__sisci_left_lock, 1, __ATOMIC_ACQUIRE)) {
-        (void)sched_yield();
-    }
+    while (__atomic_exchange_n(&cci__sisci_left_lock, 1, __ATOMIC_ACQUIRE)) (void)sched_yield();
     if (another) {
         another->next = cci__sisci_left_ports;
         cci__sisci_left_ports = another;
     }
     while (*at) {
         cci__sisci_port *port = *at, *next = port->next;
-        if (cci__sisci_close_port(port)) {
+        if (cci__sisci_close_port(port))
             *at = next;
-        } else {
+        else
             at = &port->next;
-        }
     }
     __atomic_store_n(&cci__sisci_left_lock, 0, __ATOMIC_RELEASE);
 }
@@ -7420,9 +6823,7 @@ static int cci__sisci_open_port(cci__sisci *ep) {
     cci__sisci_port *port = (cci__sisci_port *)calloc(1, sizeof *port);
     cci__sci_error_t error = CCI__SCI_ERR_OK;
     cci__sisci_close_left_ports(NULL);
-    if (!port) {
-        return CCI_ENOMEM;
-    }
+    if (!port) return CCI_ENOMEM;
     port->sci = ep->sci;
     port->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (port->bell < 0) {
@@ -7450,13 +6851,9 @@ static int cci__sisci_make_mirror(cci__sisci_link *link, size_t size) {
     m->size_bytes = size;
     m->memory = NULL;
     link->out = NULL;
-    if (memory == MAP_FAILED) {
-        return 0;
-    }
+    if (memory == MAP_FAILED) return 0;
     call->SCICreateMapSequence(link->out_map, &m->sequence, 0, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        m->sequence = NULL;
-    }
+    if (error != CCI__SCI_ERR_OK) m->sequence = NULL;
     if (!m->sequence || call->SCIStartSequence(m->sequence, 0, &error) != CCI__SCI_SEQ_OK || error != CCI__SCI_ERR_OK) {
         (void)munmap(memory, size);
         return 0;
@@ -7468,16 +6865,12 @@ static int cci__sisci_make_mirror(cci__sisci_link *link, size_t size) {
 static void cci__sisci_free_mirror(cci__sisci_link *link) {
     cci__sisci_mirror *m = link->mirror;
     cci__sci_error_t error;
-    if (!m) {
-        return;
-    }
+    if (!m) return;
     if (m->sequence) {
         m->port->sci->call.SCIRemoveSequence(m->sequence, 0, &error);
         m->sequence = NULL;
     }
-    if (m->memory) {
-        (void)munmap(m->memory, m->size_bytes);
-    }
+    if (m->memory) (void)munmap(m->memory, m->size_bytes);
     link->ep->paused -= (uint32_t)m->paused;
     m->memory = m->map = NULL;
     m->stored = m->paused = m->down = 0;
@@ -7487,18 +6880,14 @@ static void cci__sisci_free_mirror(cci__sisci_link *link) {
 static void cci__sisci_take_news(cci__sisci_link *link) {
     cci__sisci_mirror *m = link->mirror;
     uint32_t bits = CCI__SCI_LOAD(m->news) & CCI__SISCI_NEWS;
-    if (bits == 0) {
-        return;
-    }
+    if (bits == 0) return;
     (void)__atomic_fetch_and(&m->news, ~bits, __ATOMIC_ACQ_REL);
     link->news.attached = bits & CCI__SISCI_IN_LOST ? -1 : bits & CCI__SISCI_IN_JOINED ? 1 : link->news.attached;
     link->news.out = bits & CCI__SISCI_OUT_LOST ? -1 : link->news.out;
     link->news.door = bits & CCI__SISCI_DOOR_LOST ? -1 : link->news.door;
     if (bits & CCI__SISCI_DOWN) {
         m->down = 1;
-        if (m->memory) {
-            cci__sisci_pause(link);
-        }
+        if (m->memory) cci__sisci_pause(link);
     }
     if (bits & CCI__SISCI_UP) {
         m->down = 0;
@@ -7510,17 +6899,14 @@ static void cci__sisci_take_news(cci__sisci_link *link) {
 static void cci__sisci_step_mirror(cci__sisci_link *link, uint64_t now_ns) {
     cci__sisci_mirror *m = link->mirror;
     cci__sisci_take_news(link);
-    if (!m->memory || m->check_ns > now_ns || !(m->stored || m->paused)) {
-        return;
-    }
+    if (!m->memory || m->check_ns > now_ns || !(m->stored || m->paused)) return;
     m->check_ns = now_ns + 2 * CCI__MS;
-    if (m->down) {
+    if (m->down)
         cci__sisci_pause(link);
-    } else if (m->paused) {
+    else if (m->paused)
         cci__sisci_resume(link);
-    } else if (!cci__sisci_has_arrived(link)) {
+    else if (!cci__sisci_has_arrived(link))
         cci__sisci_pause(link);
-    }
 }
 
 /* ---- the provider: what the software and an adapter's library do not do alike ---- */
@@ -7528,9 +6914,7 @@ static void cci__sisci_step_mirror(cci__sisci_link *link, uint64_t now_ns) {
 static int cci__sisci_open_sd(cci__sisci *ep) {
     cci__sci_options options;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (ep->sci != &cci__sci_software) {
-        return cci__sisci_open_port(ep);
-    }
+    if (ep->sci != &cci__sci_software) return cci__sisci_open_port(ep);
     memset(&options, 0, sizeof options);
     options.directory = ep->device.directory[0] ? ep->device.directory : NULL;
     options.group = ep->device.group[0] ? ep->device.group : NULL;
@@ -7550,15 +6934,11 @@ static int cci__sisci_make_interrupt(cci__sisci *ep) {
     if (ep->port) {
         ep->sci->call.SCICreateInterrupt(ep->sd, &ep->port->interrupt, ep->adapter, &ep->interrupt_number,
                                          cci__sisci_far_interrupt, ep->port, ep->sci->flag.USE_CALLBACK, &error);
-        if (error != CCI__SCI_ERR_OK) {
-            ep->port->interrupt = NULL;
-        }
+        if (error != CCI__SCI_ERR_OK) ep->port->interrupt = NULL;
         return error == CCI__SCI_ERR_OK;
     }
     ep->sci->call.SCICreateInterrupt(ep->sd, &ep->interrupt, ep->adapter, &ep->interrupt_number, NULL, NULL, 0, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        ep->interrupt = NULL;
-    }
+    if (error != CCI__SCI_ERR_OK) ep->interrupt = NULL;
     return error == CCI__SCI_ERR_OK;
 }
 
@@ -7572,9 +6952,7 @@ static void cci__sisci_close_sd(cci__sisci *ep) {
     }
     for (i = 0; ep->interrupt && i < 1000; i++) {
         ep->sci->call.SCIRemoveInterrupt(ep->interrupt, 0, &error);
-        if (error != CCI__SCI_ERR_BUSY) {
-            break;
-        }
+        if (error != CCI__SCI_ERR_BUSY) break;
         cci__sci_lock(ep->sd);
         cci__sci_end_connections(&ep->interrupt->served, 0, 0);
         cci__sci_unlock(ep->sd);
@@ -7605,9 +6983,7 @@ static void cci__sisci_take_interrupts(cci__sisci *ep) {
 /* Lets callbacks tell their news. Those of a library come whenever they like. */
 static void cci__sisci_hear(cci__sisci *ep) {
     if (ep->port) {
-        if (ep->port->left && ep->port->retry_ns <= cci__sci_now()) {
-            cci__sisci_remove_left(ep->port);
-        }
+        if (ep->port->left && ep->port->retry_ns <= cci__sci_now()) cci__sisci_remove_left(ep->port);
         return;
     }
     cci__sci_progress(ep->sd, 0);
@@ -7625,9 +7001,7 @@ static cci__sci_error_t cci__sisci_make_far_segment(cci__sisci *ep, cci__sci_loc
             *id = number;
             return error;
         }
-        if (*id || error != CCI__SCI_ERR_SEGMENTID_USED) {
-            break;
-        }
+        if (*id || error != CCI__SCI_ERR_SEGMENTID_USED) break;
     }
     *segment = NULL;
     return error;
@@ -7638,9 +7012,7 @@ static cci__sci_error_t cci__sisci_make_segment(cci__sisci *ep, cci__sci_local_s
                                                 size_t size, cci__sci_cb_local_segment_t callback, void *arg) {
     unsigned int flags = (callback ? ep->sci->flag.USE_CALLBACK : 0u) | (*id ? 0u : ep->sci->flag.AUTO_ID);
     cci__sci_error_t error;
-    if (ep->port) {
-        return cci__sisci_make_far_segment(ep, segment, id, size, callback, arg);
-    }
+    if (ep->port) return cci__sisci_make_far_segment(ep, segment, id, size, callback, arg);
     ep->sci->call.SCICreateSegment(ep->sd, segment, *id, (unsigned int)size, callback, arg, flags, &error);
     if (error != CCI__SCI_ERR_OK) {
         *segment = NULL;
@@ -7654,9 +7026,7 @@ static cci__sci_error_t cci__sisci_make_segment(cci__sisci *ep, cci__sci_local_s
 static int cci__sisci_offer(cci__sisci *ep, cci__sci_local_segment_t segment) {
     cci__sci_error_t error = CCI__SCI_ERR_OK;
     ep->sci->call.SCIPrepareSegment(segment, ep->adapter, 0, &error);
-    if (error == CCI__SCI_ERR_OK) {
-        ep->sci->call.SCISetSegmentAvailable(segment, ep->adapter, 0, &error);
-    }
+    if (error == CCI__SCI_ERR_OK) ep->sci->call.SCISetSegmentAvailable(segment, ep->adapter, 0, &error);
     return error == CCI__SCI_ERR_OK;
 }
 
@@ -7698,13 +7068,10 @@ static int cci__sisci_connect_far(cci__sisci_link *link, cci__sci_remote_segment
     cci__sisci *ep = link->ep;
     int is_door = segment == &link->door_segment;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
-    ep->sci->call.SCIConnectSegment(ep->sd, segment, link->peer_node, id, ep->adapter,
-                                    is_door ? cci__sisci_far_door : cci__sisci_far_out,
-                                    cci__sisci_callback_arg(link->mirror), CCI__SISCI_CONNECT_MS,
-                                    ep->sci->flag.USE_CALLBACK, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        *segment = NULL;
-    }
+    ep->sci->call.SCIConnectSegment(
+        ep->sd, segment, link->peer_node, id, ep->adapter, is_door ? cci__sisci_far_door : cci__sisci_far_out,
+        cci__sisci_callback_arg(link->mirror), CCI__SISCI_CONNECT_MS, ep->sci->flag.USE_CALLBACK, &error);
+    if (error != CCI__SCI_ERR_OK) *segment = NULL;
     *(is_door ? &link->news.door : &link->news.out) = *segment ? 1 : -1;
     return 1;
 }
@@ -7714,14 +7081,10 @@ static int cci__sisci_connect_segment(cci__sisci_link *link, cci__sci_remote_seg
                                       cci__sci_cb_remote_segment_t callback, void *arg) {
     cci__sisci *ep = link->ep;
     cci__sci_error_t error = CCI__SCI_ERR_OK;
-    if (ep->port) {
-        return cci__sisci_connect_far(link, segment, id);
-    }
+    if (ep->port) return cci__sisci_connect_far(link, segment, id);
     ep->sci->call.SCIConnectSegment(ep->sd, segment, link->peer_node, id, ep->adapter, callback, arg, 10000,
                                     ep->sci->flag.USE_CALLBACK | ep->sci->flag.ASYNCHRONOUS_CONNECT, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        *segment = NULL;
-    }
+    if (error != CCI__SCI_ERR_OK) *segment = NULL;
     return error == CCI__SCI_ERR_OK;
 }
 
@@ -7729,9 +7092,7 @@ static int cci__sisci_connect_segment(cci__sisci_link *link, cci__sci_remote_seg
 static cci__sci_remote_interrupt_t cci__sisci_begin_interrupt(const cci__sisci *ep, unsigned int number) {
     cci__sci_desc_t sd = ep->sd;
     cci__sci_remote_interrupt_t made = (cci__sci_remote_interrupt_t)cci__sci_alloc(sizeof *made);
-    if (!made) {
-        return NULL;
-    }
+    if (!made) return NULL;
     cci__sci_lock(sd);
     cci__sci_init_remote(&made->remote, sd, CCI__SCI_REMOTE_OTHER, CCI__SCI_INTERRUPT, number);
     cci__sci_connect_later(&made->remote, cci__sci_deadline(CCI__SCI_INFINITE_TIMEOUT));
@@ -7758,23 +7119,18 @@ static void cci__sisci_connect_interrupt(cci__sisci_link *link, unsigned int num
 
 /* CCI__SCI_CONNECTING, CCI__SCI_CONNECTED, or how it ended. */
 static int cci__sisci_interrupt_state(const cci__sisci_link *link) {
-    if (link->ep->port || !link->interrupt) {
-        return link->interrupt ? CCI__SCI_CONNECTED : CCI__SCI_CONNECTING;
-    }
+    if (link->ep->port || !link->interrupt) return link->interrupt ? CCI__SCI_CONNECTED : CCI__SCI_CONNECTING;
     return CCI__SCI_LOAD(link->interrupt->remote.state);
 }
 
 /* Interrupts the peer, as soon as that is possible. */
 static void cci__sisci_wake_peer(cci__sisci_link *link) {
     link->knocks = link->interrupt && cci__sisci_interrupt_state(link) == CCI__SCI_CONNECTING;
-    if (link->knocks) {
-        cci__sisci_attend(link);
-    }
+    if (link->knocks) cci__sisci_attend(link);
     if (link->interrupt && !link->knocks) {
         cci__sci_error_t error;
-        if (link->mirror && link->mirror->sequence) { /* interrupts may overtake stores */
+        if (link->mirror && link->mirror->sequence) /* interrupts may overtake stores */
             link->ep->sci->call.SCIStoreBarrier(link->mirror->sequence, 0);
-        }
         link->ep->sci->call.SCITriggerInterrupt(link->interrupt, 0, &error);
     }
 }
@@ -7786,9 +7142,7 @@ static int cci__sisci_is_owner(const cci__sisci_link *link) {
     cci__sci_ucred who;
     socklen_t length = sizeof who;
     int is_owner;
-    if (link->ep->port) {
-        return 0; /* its memory is another node's */
-    }
+    if (link->ep->port) return 0; /* its memory is another node's */
     memset(&who, 0, sizeof who);
     cci__sci_lock(sd);
     is_owner = link->out_segment->remote.peer &&
@@ -7800,16 +7154,12 @@ static int cci__sisci_is_owner(const cci__sisci_link *link) {
 
 /* Who has the door that a client knocks at. */
 static void cci__sisci_note_owner(cci__sisci_link *link) {
-    if (!link->ep->port) {
-        memcpy(link->owner, link->door_segment->remote.owner, sizeof link->owner);
-    }
+    if (!link->ep->port) memcpy(link->owner, link->door_segment->remote.owner, sizeof link->owner);
 }
 
 /* Both inboxes are mapped, and nobody else will connect to ours: the descriptors of their memory are needed no more. */
 static void cci__sisci_save_descriptors(cci__sisci_link *link) {
-    if (link->ep->port) {
-        return;
-    }
+    if (link->ep->port) return;
     cci__sci_lock(link->ep->sd);
     cci__sisci_close_fd(link->in_segment->served.fd);
     cci__sisci_close_fd(link->out_segment->remote.fd);
@@ -7825,8 +7175,8 @@ static void cci__sisci_save_descriptor(cci__sci_remote_segment_t segment) {
     cci__sci_unlock(segment->remote.target.sd);
 }
 
-/* Nobody but the peer is connected to our inbox: one connection, of the process that has the inbox at the other end. What
- * a client believes to be its server's inbox belongs to who has the door. */
+/* Nobody but the peer is connected to our inbox: one connection, of the process that has the inbox at the other end.
+ * What a client believes to be its server's inbox belongs to who has the door. */
 static int cci__sisci_is_private(cci__sisci_link *link) {
     const cci__sci_connection *c;
     const cci__sci_remote *out;
@@ -7856,9 +7206,7 @@ static int cci__sisci_is_private(cci__sisci_link *link) {
 /* 1: the peer has asked for a mark, and sleeps. */
 static int cci__sisci_mark_for_sleeper(cci__sisci_link *link, int is_record) {
     uint32_t watch = cci__sisci_load(link->in + CCI__SISCI_AT_WATCH);
-    if (!cci__sisci_is_wanted(link, watch, is_record)) {
-        return 0;
-    }
+    if (!cci__sisci_is_wanted(link, watch, is_record)) return 0;
     cci__sisci_set_mark(link, watch);
     CCI__SCI_FENCE(SEQ_CST); /* the mark before this, the sleeper's word after */
     return cci__sisci_load(&link->peer_door->sleeps) != 0;
@@ -7873,16 +7221,13 @@ static void cci__sisci_notify(cci__sisci *ep) {
         cci__list_init(&link->notify);
         link->is_due_to_tell = 0;
         if (link->state == CCI__SISCI_OPEN && (link->mirror ? cci__sisci_load(link->in + CCI__SISCI_AT_SLEEP) != 0
-                                                            : cci__sisci_mark_for_sleeper(link, is_record))) {
+                                                            : cci__sisci_mark_for_sleeper(link, is_record)))
             cci__sisci_wake_peer(link);
-        }
     }
 }
 
 static inline void cci__sisci_flush(cci__sisci *ep) {
-    if (CCI__UNLIKELY(!cci__list_empty(&ep->notify))) {
-        cci__sisci_notify(ep);
-    }
+    if (CCI__UNLIKELY(!cci__list_empty(&ep->notify))) cci__sisci_notify(ep);
 }
 
 /* The link is looked at in each call from now on. Those to which something happened last are the last of the list. */
@@ -7955,9 +7300,7 @@ static uint32_t cci__sisci_slab_of(uint32_t made, uint32_t most) {
 static void cci__sisci_add_ops(cci__sisci *ep) {
     uint32_t count = cci__sisci_slab_of(ep->op_made, ep->send_total + CCI__SISCI_EXTRA_OPS);
     cci__sisci_op *ops = count ? (cci__sisci_op *)cci__sisci_memory_of(ep, count * sizeof *ops) : NULL;
-    if (!ops) {
-        return;
-    }
+    if (!ops) return;
     ep->op_made += count;
     while (count-- > 0) {
         memset(&ops[count], 0, sizeof ops[count]);
@@ -7970,13 +7313,9 @@ static void cci__sisci_add_ops(cci__sisci *ep) {
 
 static cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, void *context, int flags) {
     cci__sisci_op *op;
-    if (CCI__UNLIKELY(!ep->free_ops)) {
-        cci__sisci_add_ops(ep);
-    }
+    if (CCI__UNLIKELY(!ep->free_ops)) cci__sisci_add_ops(ep);
     op = (cci__sisci_op *)(void *)ep->free_ops;
-    if (!op) {
-        return NULL;
-    }
+    if (!op) return NULL;
     ep->free_ops = op->event.next;
     op->event.base.pub.send.type = CCI_EVENT_SEND;
     op->event.base.pub.send.connection = &conn->conn.pub;
@@ -7994,9 +7333,7 @@ static cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, v
 
 /* Something is under way that has a deadline. */
 static inline void cci__sisci_watch_time(cci__sisci_link *link) {
-    if (CCI__UNLIKELY(cci__list_empty(&link->timed))) {
-        cci__list_append(&link->ep->timed, &link->timed);
-    }
+    if (CCI__UNLIKELY(cci__list_empty(&link->timed))) cci__list_append(&link->ep->timed, &link->timed);
 }
 
 /* Its completion comes when the peer has taken it. */
@@ -8004,26 +7341,21 @@ static void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
     cci__list_append(&link->ops, &op->node);
     cci__sisci_watch_time(link);
     link->is_busy = 1;
-    if (op->conn->ops) {
+    if (op->conn->ops)
         cci__list_append(op->conn->ops, &op->sibling);
-    } else {
+    else
         op->conn->ops = &op->sibling;
-    }
 }
 
 static void cci__sisci_remove_op(cci__sisci_op *op) {
     cci__list_remove(&op->node);
     cci__list_init(&op->node);
-    if (op->conn->ops == &op->sibling) {
-        op->conn->ops = op->sibling.next == &op->sibling ? NULL : op->sibling.next;
-    }
+    if (op->conn->ops == &op->sibling) op->conn->ops = op->sibling.next == &op->sibling ? NULL : op->sibling.next;
     cci__list_remove(&op->sibling);
 }
 
 static void cci__sisci_complete(cci__sisci *ep, cci__sisci_op *op, int status) {
-    if (!cci__list_empty(&op->node)) {
-        cci__sisci_remove_op(op);
-    }
+    if (!cci__list_empty(&op->node)) cci__sisci_remove_op(op);
     if (op->item) {
         op->item->op = NULL;
         op->item->dead = 1;
@@ -8055,9 +7387,7 @@ static void cci__sisci_fail_op(cci__sisci *ep, cci__sisci_link *link, cci__sisci
 
 /* Gives up the operations of a connection. */
 static void cci__sisci_fail_ops(cci__sisci_link *link, cci__sisci_conn *conn, int status) {
-    while (conn->ops) {
-        cci__sisci_fail_op(link->ep, link, CCI__CONTAINER(conn->ops, cci__sisci_op, sibling), status);
-    }
+    while (conn->ops) cci__sisci_fail_op(link->ep, link, CCI__CONTAINER(conn->ops, cci__sisci_op, sibling), status);
 }
 
 static int cci__sisci_is_reliable(const cci__sisci_conn *conn) {
@@ -8074,9 +7404,7 @@ static void cci__sisci_add_items(cci__sisci *ep) {
     uint32_t count = cci__sisci_slab_of(ep->item_made, ep->send_total);
     cci__sisci_item *items = count ? (cci__sisci_item *)cci__sisci_memory_of(ep, count * sizeof *items) : NULL;
     uint8_t *bytes = items ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride) : NULL;
-    if (!bytes) {
-        return;
-    }
+    if (!bytes) return;
     ep->item_made += count;
     while (count-- > 0) {
         memset(&items[count], 0, sizeof items[count]);
@@ -8088,13 +7416,9 @@ static void cci__sisci_add_items(cci__sisci *ep) {
 static cci__sisci_item *cci__sisci_new_item(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__sisci_item *item;
     uint8_t *buffer;
-    if (!ep->free_items) {
-        cci__sisci_add_items(ep);
-    }
+    if (!ep->free_items) cci__sisci_add_items(ep);
     item = ep->free_items;
-    if (!item) {
-        return NULL;
-    }
+    if (!item) return NULL;
     ep->free_items = item->next;
     buffer = item->buffer;
     memset(item, 0, sizeof *item);
@@ -8114,9 +7438,7 @@ static int cci__sisci_is_dead(const cci__sisci_item *item) {
 /* The peer says that it has consumed so much; what is older than what we know comes from a word that it need not store
  * again. */
 static void cci__sisci_hear_ack(cci__sisci_link *link, uint32_t consumed) {
-    if ((int32_t)(consumed - link->freed) <= 0) {
-        return;
-    }
+    if ((int32_t)(consumed - link->freed) <= 0) return;
     if (consumed - link->freed > link->head - link->freed) {
         cci__sisci_lose(link); /* that was never sent */
         return;
@@ -8129,9 +7451,7 @@ static void cci__sisci_see_freed(cci__sisci_link *link) {
 }
 
 static int cci__sisci_has_room(cci__sisci_link *link, uint32_t lines) {
-    if (link->head + lines + 1 - link->freed <= link->out_lines) {
-        return 1;
-    }
+    if (link->head + lines + 1 - link->freed <= link->out_lines) return 1;
     cci__sisci_see_freed(link);
     return link->head + lines + 1 - link->freed <= link->out_lines;
 }
@@ -8141,16 +7461,15 @@ static uint32_t cci__sisci_name(const cci__sisci_conn *conn) {
     return conn->conn.index | (uint32_t)(conn->conn.token & 0xfffu) << 20;
 }
 
-static inline void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, uint32_t lines, uint32_t word, uint32_t to) {
+static inline void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, uint32_t lines, uint32_t word,
+                                      uint32_t to) {
     uint32_t header[2];
     header[0] = to;
     header[1] = link->told_tail = link->tail;
     memcpy(record + 8, header, 8);
     __atomic_store_n((uint32_t *)(void *)(record + 4), word, __ATOMIC_RELAXED);
     cci__sisci_store(record, link->head * 2 + 1);
-    if (CCI__UNLIKELY(link->mirror != NULL)) {
-        cci__sisci_push_record(link, record, word == CCI__SISCI_PAD ? 1 : lines);
-    }
+    if (CCI__UNLIKELY(link->mirror != NULL)) cci__sisci_push_record(link, record, word == CCI__SISCI_PAD ? 1 : lines);
     link->head += lines;
     cci__sisci_touch(link);
 }
@@ -8160,9 +7479,7 @@ static uint8_t *cci__sisci_reserve(cci__sisci_link *link, uint32_t lines) {
     uint32_t place = link->head & (link->out_lines - 1);
     uint32_t rest = link->out_lines - place;
     if (lines > rest) {
-        if (!cci__sisci_has_room(link, rest + lines)) {
-            return NULL;
-        }
+        if (!cci__sisci_has_room(link, rest + lines)) return NULL;
         cci__sisci_publish(link, link->out_ring + (size_t)place * CCI__SISCI_LINE, rest, CCI__SISCI_PAD, 0);
         place = 0;
     } else if (!cci__sisci_has_room(link, lines)) {
@@ -8224,9 +7541,8 @@ static void cci__sisci_put(cci__sisci_place *place, const void *data, size_t len
 static void cci__sisci_get(const uint8_t *from, uint8_t *to, uint32_t length) {
     uint32_t done = CCI__SISCI_FIRST;
     memcpy(to, from, CCI__SISCI_FIRST);
-    for (from += CCI__SISCI_FIRST; done < length; from += CCI__SISCI_LINE, done += CCI__SISCI_MORE) {
+    for (from += CCI__SISCI_FIRST; done < length; from += CCI__SISCI_LINE, done += CCI__SISCI_MORE)
         memcpy(to + done, from + 4, CCI__SISCI_MORE);
-    }
 }
 
 static cci__sisci_place cci__sisci_begin(uint8_t *record) {
@@ -8252,9 +7568,7 @@ static int cci__sisci_post(cci__sisci_link *link, uint32_t type, uint32_t to, co
     uint32_t lines = cci__sisci_lines(head_length + length);
     uint8_t *record = cci__sisci_reserve(link, lines);
     cci__sisci_place place;
-    if (!record) {
-        return 0;
-    }
+    if (!record) return 0;
     place = cci__sisci_begin(record);
     cci__sisci_put(&place, head, head_length);
     cci__sisci_put(&place, data, length);
@@ -8266,9 +7580,7 @@ static int cci__sisci_post(cci__sisci_link *link, uint32_t type, uint32_t to, co
 static int cci__sisci_take_block(cci__sisci_link *link) {
     while (link->free_count == 0) {
         uint32_t word = cci__sisci_load(link->in + CCI__SISCI_AT_RETURNS + 4 * (link->returned % CCI__SISCI_RETURNS));
-        if (word >> 8 != ((link->returned + 1) & 0xffffffu)) {
-            return -1;
-        }
+        if (word >> 8 != ((link->returned + 1) & 0xffffffu)) return -1;
         if ((word & 0xff) >= link->card.block_count) {
             cci__sisci_lose(link);
             return -1;
@@ -8299,23 +7611,17 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
     if (length <= CCI__SISCI_SHORT) {
         lines = cci__sisci_lines(length);
         record = cci__sisci_reserve(link, lines);
-        if (!record) {
-            return 0;
-        }
+        if (!record) return 0;
         word = CCI__SISCI_MESSAGE | length << 16;
         place = cci__sisci_begin(record);
-        for (i = 0; i < count; i++) {
-            cci__sisci_put(&place, data[i].iov_base, data[i].iov_len);
-        }
+        for (i = 0; i < count; i++) cci__sisci_put(&place, data[i].iov_base, data[i].iov_len);
     } else {
         uint32_t number;
         int block;
         lines = 1;
         record = cci__sisci_reserve(link, lines);
         block = record ? cci__sisci_take_block(link) : -1;
-        if (block < 0) {
-            return 0;
-        }
+        if (block < 0) return 0;
         word = CCI__SISCI_BLOCK | length << 16;
         number = (uint32_t)block;
         memcpy(record + CCI__SISCI_HEADER, &number, sizeof number);
@@ -8341,9 +7647,7 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
 /* ---- what connections owe: records of the handshake, which are never dropped ---- */
 
 static void cci__sisci_add_events(cci__sisci *ep, uint32_t pool, cci__sisci_event *events, uint32_t count) {
-    while (count-- > 0) {
-        cci_evq_add_events(&ep->evq, &ep->base, pool, &events[count].event, 1);
-    }
+    while (count-- > 0) cci_evq_add_events(&ep->evq, &ep->base, pool, &events[count].event, 1);
 }
 
 static void cci__sisci_add_control(cci__sisci *ep) {
@@ -8359,9 +7663,7 @@ static void cci__sisci_add_control(cci__sisci *ep) {
 
 /* An event about a connection; more are made when all are in use. */
 static cci_evq_event_t *cci__sisci_control_event(cci__sisci *ep) {
-    if (!ep->evq.free_events[CCI_EVQ_CONTROL]) {
-        cci__sisci_add_control(ep);
-    }
+    if (!ep->evq.free_events[CCI_EVQ_CONTROL]) cci__sisci_add_control(ep);
     return cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
 }
 
@@ -8371,9 +7673,7 @@ static int cci__sisci_add_recv(cci__sisci *ep) {
     cci_evq_buffer_t *buffers = count ? (cci_evq_buffer_t *)cci__sisci_memory_of(ep, count * sizeof *buffers) : NULL;
     cci__sisci_event *events = buffers ? (cci__sisci_event *)cci__sisci_memory_of(ep, count * sizeof *events) : NULL;
     uint8_t *bytes = events ? (uint8_t *)cci__sisci_memory_of(ep, (size_t)count * ep->stride) : NULL;
-    if (!bytes) {
-        return 0;
-    }
+    if (!bytes) return 0;
     cci__sisci_add_events(ep, CCI_EVQ_RECV, events, count);
     cci_evq_add_buffers(&ep->evq, buffers, bytes, ep->stride, count);
     cci_evq_limit_buffers(&ep->evq, ep->recv_buf_count);
@@ -8383,9 +7683,7 @@ static int cci__sisci_add_recv(cci__sisci *ep) {
 
 /* A buffer for what comes, or NULL. */
 static cci_evq_buffer_t *cci__sisci_take_buffer(cci__sisci *ep) {
-    if (!ep->evq.free_buffers) {
-        (void)cci__sisci_add_recv(ep);
-    }
+    if (!ep->evq.free_buffers) (void)cci__sisci_add_recv(ep);
     return cci_evq_take_buffer(&ep->evq);
 }
 
@@ -8413,14 +7711,11 @@ static void cci__sisci_assign(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_
 /* How many it has then. */
 static uint32_t cci__sisci_unassign(const cci__sisci *ep, const cci__sisci_conn *conn) {
     cci__sisci_conn *before = cci__sisci_conn_at(ep, conn->before), *after = cci__sisci_conn_at(ep, conn->after);
-    if (after) {
-        after->before = conn->before;
-    }
-    if (before) {
+    if (after) after->before = conn->before;
+    if (before)
         before->after = conn->after;
-    } else {
+    else
         conn->link->conns = conn->after;
-    }
     return --conn->link->conn_count;
 }
 
@@ -8428,20 +7723,14 @@ static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
     cci__list_remove(&conn->node);
     cci__list_remove(&conn->asked);
-    if (conn->data) {
-        cci_release(conn->data);
-    }
+    if (conn->data) cci_release(conn->data);
     conn->data = NULL;
-    if (conn->link) {
-        conn->link->last = NULL;
-    }
+    if (conn->link) conn->link->last = NULL;
     if (conn->link && cci__sisci_unassign(ep, conn) == 0) {
         cci__sisci_attend(conn->link); /* it may be lost, and has waited for this */
         conn->link->idle_ns = cci__sci_now() + CCI__SISCI_IDLE;
         ep->idle_ns = cci__min64(ep->idle_ns, conn->link->idle_ns);
-        if (conn->link->is_client && cci__list_empty(&conn->link->idle)) {
-            cci__list_append(&ep->idle, &conn->link->idle);
-        }
+        if (conn->link->is_client && cci__list_empty(&conn->link->idle)) cci__list_append(&ep->idle, &conn->link->idle);
     }
     cci_conn_close(&ep->conns, &conn->conn);
 }
@@ -8455,15 +7744,12 @@ static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
         head[2] = (uint32_t)conn->conn.pub.attribute;
         head[3] = conn->conn.pub.max_send_size;
         return cci__sisci_post(link, CCI__SISCI_REQUEST, 0, head, 16, conn->data, conn->data_len);
-    case CCI__SISCI_ACCEPT:
-        head[2] = conn->conn.pub.max_send_size;
-        break;
+    case CCI__SISCI_ACCEPT: head[2] = conn->conn.pub.max_send_size; break;
     case CCI__SISCI_DISCONNECT:
         head[2] = conn->mark;
         head[3] = conn->conn.state == CCI_CONN_BROKEN ? CCI__SISCI_GIVEN_UP : 0;
         break;
-    default:
-        break;
+    default: break;
     }
     return cci__sisci_post(link, conn->owes, conn->conn.peer_index, head, 16, NULL, 0);
 }
@@ -8471,15 +7757,11 @@ static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
 static int cci__sisci_pay(cci__sisci *ep, cci__sisci_link *link) {
     while (!cci__list_empty(&link->owing)) {
         cci__sisci_conn *conn = CCI__CONTAINER(link->owing.next, cci__sisci_conn, node);
-        if (!cci__sisci_post_owed(link, conn)) {
-            return 0;
-        }
+        if (!cci__sisci_post_owed(link, conn)) return 0;
         cci__list_remove(&conn->node);
         cci__list_init(&conn->node);
         conn->owes = 0;
-        if (conn->closing) {
-            cci__sisci_close_conn(ep, conn);
-        }
+        if (conn->closing) cci__sisci_close_conn(ep, conn);
     }
     return 1;
 }
@@ -8492,9 +7774,7 @@ static void cci__sisci_owe(cci__sisci *ep, cci__sisci_conn *conn, uint8_t type) 
         conn->link->is_busy = 1;
     }
     cci__sisci_heat(conn->link);
-    if (conn->link->state == CCI__SISCI_OPEN) {
-        (void)cci__sisci_pay(ep, conn->link);
-    }
+    if (conn->link->state == CCI__SISCI_OPEN) (void)cci__sisci_pay(ep, conn->link);
 }
 
 static void cci__sisci_post_event(cci__sisci *ep, cci__sisci_conn *conn, int type, int status) {
@@ -8523,19 +7803,15 @@ static void cci__sisci_post_about(cci_evq_fifo_t *fifo, cci__sisci_conn *conn, c
     cci_evq_post(fifo, event);
 }
 
-/* Events about connections that have ended, as far as there are free ones. Each waits behind the messages that have come,
- * and then behind the completions. */
+/* Events about connections that have ended, as far as there are free ones. Each waits behind the messages that have
+ * come, and then behind the completions. */
 static void cci__sisci_post_ends(cci__sisci *ep) {
     cci_evq_event_t *event;
     while (!cci__list_empty(&ep->ending)) {
         cci__sisci_conn *conn = CCI__CONTAINER(ep->ending.next, cci__sisci_conn, asked);
-        if (!ep->evq.free_events[CCI_EVQ_CONTROL] && ep->control_made < CCI__SISCI_CONTROL) {
-            cci__sisci_add_control(ep);
-        }
+        if (!ep->evq.free_events[CCI_EVQ_CONTROL] && ep->control_made < CCI__SISCI_CONTROL) cci__sisci_add_control(ep);
         event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
-        if (!event) {
-            return;
-        }
+        if (!event) return;
         cci__list_remove(&conn->asked);
         cci__list_init(&conn->asked);
         event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
@@ -8549,9 +7825,7 @@ static void cci__sisci_post_ends(cci__sisci *ep) {
 
 /* A connection is broken, nothing is pending on it, and no message of it will come any more. */
 static void cci__sisci_end_conn(cci__sisci *ep, cci__sisci_conn *conn, int status) {
-    if (conn->is_over) {
-        return;
-    }
+    if (conn->is_over) return;
     conn->is_over = 1;
     conn->end_status = (int16_t)status;
     cci__list_remove(&conn->asked); /* of `silent` */
@@ -8584,9 +7858,7 @@ static cci__sisci_conn *cci__sisci_open_conn(cci__sisci *ep, cci__sisci_link *li
             conn = (cci__sisci_conn *)(void *)cci_conn_open(&ep->conns);
         }
     }
-    if (!conn) {
-        return NULL;
-    }
+    if (!conn) return NULL;
     conn->conn.pub.endpoint = (cci_endpoint_t *)&ep->base.pub;
     conn->conn.pub.attribute = attribute;
     conn->conn.pub.context = context;
@@ -8617,27 +7889,22 @@ static int cci__sisci_vm_piece(cci__sisci_link *link, const cci__sisci_item *ite
     struct iovec here, there;
     uint32_t wanted = item->is_read ? CCI_FLAG_READ : CCI_FLAG_WRITE;
     ssize_t n;
-    if (item->remote_region >= link->card.region_count) {
-        return CCI_ERR_RMA_HANDLE;
-    }
+    if (item->remote_region >= link->card.region_count) return CCI_ERR_RMA_HANDLE;
     here.iov_base = &region;
     here.iov_len = sizeof region;
     there.iov_base = (void *)(uintptr_t)(link->card.regions_at + (uint64_t)item->remote_region * sizeof region);
     there.iov_len = sizeof region;
     n = (ssize_t)syscall(SYS_process_vm_readv, (pid_t)link->card.pid, &here, 1UL, &there, 1UL, 0UL);
-    if (n != (ssize_t)sizeof region) {
-        return CCI_ERR_DISCONNECTED;
-    }
+    if (n != (ssize_t)sizeof region) return CCI_ERR_DISCONNECTED;
     if (region.key != item->remote_key || region.key == 0 || (region.flags & wanted) != wanted ||
-        length > region.length || offset > region.length - length) {
+        length > region.length || offset > region.length - length)
         return CCI_ERR_RMA_HANDLE;
-    }
     here.iov_base = local;
     here.iov_len = (size_t)length;
     there.iov_base = region.start + offset;
     there.iov_len = (size_t)length;
-    n = (ssize_t)syscall(item->is_read ? SYS_process_vm_readv : SYS_process_vm_writev, (pid_t)link->card.pid, &here, 1UL,
-                         &there, 1UL, 0UL);
+    n = (ssize_t)syscall(item->is_read ? SYS_process_vm_readv : SYS_process_vm_writev, (pid_t)link->card.pid, &here,
+                         1UL, &there, 1UL, 0UL);
     return n == (ssize_t)length ? CCI_SUCCESS : n < 0 && errno == ESRCH ? CCI_ERR_DISCONNECTED : CCI_ERR_RMA_HANDLE;
 }
 
@@ -8662,9 +7929,7 @@ static int cci__sisci_vm(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item 
         most -= length;
     }
     item->deadline_ns = 0; /* as long as it gets on, it has time */
-    if (item->op) {
-        item->op->deadline_ns = 0;
-    }
+    if (item->op) item->op->deadline_ns = 0;
     return item->status != CCI_SUCCESS || item->begun == item->rma_length;
 }
 
@@ -8683,32 +7948,23 @@ static void cci__sisci_answers(cci__sisci *ep, cci__sisci_link *link) {
         cci__sisci_item *item = slot->item;
         uint64_t answer;
         uint8_t *local;
-        if (slot->number == 0) {
-            continue;
-        }
+        if (slot->number == 0) continue;
         answer = cci__sisci_load_long(link->in + CCI__SISCI_AT_DONE + 8 * i);
-        if (answer >> 8 != slot->number) {
-            continue;
-        }
+        if (answer >> 8 != slot->number) continue;
         slot->number = 0;
         slot->item = NULL;
-        if (!item) {
-            continue; /* it was given up */
-        }
+        if (!item) continue; /* it was given up */
         item->slots--;
         item->deadline_ns = 0; /* as long as it gets on, it has time */
-        if (item->op) {
-            item->op->deadline_ns = 0;
-        }
+        if (item->op) item->op->deadline_ns = 0;
         if ((answer & 0xff) != CCI_SUCCESS) {
             item->status = CCI_ERR_RMA_HANDLE;
         } else if (item->is_read && item->status == CCI_SUCCESS) {
             local = cci__sisci_local(ep, item, slot->at, slot->length);
-            if (local) {
+            if (local)
                 memcpy(local, link->in_slots + (size_t)(CCI__SISCI_SLOTS + i) * CCI__SISCI_SLOT_SIZE, slot->length);
-            } else {
+            else
                 item->status = CCI_ERR_RMA_HANDLE;
-            }
         }
     }
 }
@@ -8722,9 +7978,7 @@ static int cci__sisci_bounced(cci__sisci *ep, cci__sisci_link *link, cci__sisci_
         uint32_t length = (uint32_t)cci__min64(item->rma_length - item->begun, CCI__SISCI_SLOT_SIZE);
         cci__sisci_bounce bounce;
         uint8_t *local;
-        if (slot->number != 0) {
-            continue;
-        }
+        if (slot->number != 0) continue;
         local = cci__sisci_local(ep, item, item->begun, length);
         if (!local) {
             item->status = CCI_ERR_RMA_HANDLE;
@@ -8737,17 +7991,14 @@ static int cci__sisci_bounced(cci__sisci *ep, cci__sisci_link *link, cci__sisci_
         bounce.offset = item->remote_offset + item->begun;
         bounce.number = link->slot_number + 1;
         bounce.length = length;
-        if (!cci__sisci_has_room(link, 2)) {
-            break;
-        }
+        if (!cci__sisci_has_room(link, 2)) break;
         if (!item->is_read) {
             memcpy(link->out_slots + (size_t)i * CCI__SISCI_SLOT_SIZE, local, length);
             cci__sisci_push(link, link->out_slots + (size_t)i * CCI__SISCI_SLOT_SIZE, length);
         }
         if (!cci__sisci_post(link, item->is_read ? CCI__SISCI_RMA_READ : CCI__SISCI_RMA_WRITE, 0, &bounce,
-                             sizeof bounce, NULL, 0)) {
+                             sizeof bounce, NULL, 0))
             break;
-        }
         slot->number = ++link->slot_number;
         slot->item = item;
         slot->at = item->begun;
@@ -8778,8 +8029,7 @@ static void cci__sisci_serve_bounce(cci__sisci *ep, cci__sisci_link *link, int i
         memcpy(memory, link->in_slots + (size_t)bounce->slot * CCI__SISCI_SLOT_SIZE, bounce->length);
         status = CCI_SUCCESS;
     }
-    cci__sisci_tell_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot,
-                         bounce->number << 8 | (uint64_t)(uint8_t)status);
+    cci__sisci_tell_long(link, CCI__SISCI_AT_DONE + 8 * bounce->slot, bounce->number << 8 | (uint64_t)(uint8_t)status);
     cci__sisci_touch_lightly(link);
 }
 
@@ -8812,9 +8062,7 @@ static cci__sci_callback_action_t cci__sisci_on_view(void *arg, cci__sci_remote_
 
 /* Forgets a segment of the peer's, whose memory is freed when nobody maps it any more. */
 static void cci__sisci_drop_view(cci__sisci_view *view) {
-    if (view->map) {
-        view->link->ep->sci->call.SCIUnmapSegment(view->map, 0, NULL);
-    }
+    if (view->map) view->link->ep->sci->call.SCIUnmapSegment(view->map, 0, NULL);
     if (view->segment) {
         if (!view->base) {
             view->link->views->connecting--;
@@ -8831,22 +8079,16 @@ static void cci__sisci_drop_view(cci__sisci_view *view) {
 
 static void cci__sisci_drop_views(cci__sisci_link *link) {
     uint32_t i;
-    if (!link->views) {
-        return;
-    }
+    if (!link->views) return;
     cci__sisci_drop_view(&link->views->registry);
-    for (i = 0; i < CCI__SISCI_VIEWS; i++) {
-        cci__sisci_drop_view(&link->views->block[i]);
-    }
+    for (i = 0; i < CCI__SISCI_VIEWS; i++) cci__sisci_drop_view(&link->views->block[i]);
     cci_release(link->views);
     link->views = NULL;
 }
 
 static void cci__sisci_connect_view(cci__sisci_link *link, cci__sisci_view *view, uint32_t id, int is_writable) {
     view->link = link;
-    if (!cci__sisci_connect_segment(link, &view->segment, id, cci__sisci_on_view, view)) {
-        return;
-    }
+    if (!cci__sisci_connect_segment(link, &view->segment, id, cci__sisci_on_view, view)) return;
     view->id = id;
     view->is_writable = (uint8_t)is_writable;
     view->turn = link->views->turn;
@@ -8861,9 +8103,7 @@ static int cci__sisci_map_view(cci__sisci_link *link, cci__sisci_view *view) {
     const cci__sci_provider *sci = link->ep->sci;
     unsigned int size = sci->call.SCIGetRemoteSegmentSize(view->segment);
     uint8_t *base;
-    if (size == 0 || !cci__sci_is_same_peer(view->segment, link->out_segment)) {
-        return 0;
-    }
+    if (size == 0 || !cci__sci_is_same_peer(view->segment, link->out_segment)) return 0;
     base = (uint8_t *)(uintptr_t)sci->call.SCIMapRemoteSegment(view->segment, &view->map, 0, size, NULL,
                                                                view->is_writable ? 0u : sci->flag.READONLY_MAP, &error);
     if (error != CCI__SCI_ERR_OK) {
@@ -8892,13 +8132,9 @@ static void cci__sisci_step_view(cci__sisci_link *link, cci__sisci_view *view) {
 
 static void cci__sisci_step_views(cci__sisci_link *link) {
     uint32_t i;
-    if (!link->views) {
-        return;
-    }
+    if (!link->views) return;
     cci__sisci_step_view(link, &link->views->registry);
-    for (i = 0; i < CCI__SISCI_VIEWS; i++) {
-        cci__sisci_step_view(link, &link->views->block[i]);
-    }
+    for (i = 0; i < CCI__SISCI_VIEWS; i++) cci__sisci_step_view(link, &link->views->block[i]);
 }
 
 /* The view of a segment; with the number 0 a free one, or one that has not been used for a while. */
@@ -8907,16 +8143,10 @@ static cci__sisci_view *cci__sisci_find_view(cci__sisci_views *views, uint32_t i
     uint32_t i;
     for (i = 0; i < CCI__SISCI_VIEWS; i++) {
         cci__sisci_view *view = &views->block[i];
-        if (view->id == id) {
-            return view;
-        }
-        if (views->turn - view->turn > views->turn - oldest->turn) {
-            oldest = view;
-        }
+        if (view->id == id) return view;
+        if (views->turn - view->turn > views->turn - oldest->turn) oldest = view;
     }
-    if (id != 0 || !oldest->base || views->turn - oldest->turn < 4 * CCI__SISCI_VIEWS) {
-        return NULL;
-    }
+    if (id != 0 || !oldest->base || views->turn - oldest->turn < 4 * CCI__SISCI_VIEWS) return NULL;
     cci__sisci_drop_view(oldest);
     return oldest;
 }
@@ -8927,27 +8157,18 @@ static void cci__sisci_hear_grant(cci__sisci_link *link) {
     const uint8_t *grant = link->in + CCI__SISCI_AT_GRANT;
     cci__sisci_view *view;
     uint32_t word[3];
-    if (cci__sisci_load(grant + 12) != views->number) {
-        return;
-    }
+    if (cci__sisci_load(grant + 12) != views->number) return;
     memcpy(word, grant, sizeof word);
     views->is_asking = 0;
     views->is_refused = word[1] == 0;
-    if (views->is_refused) {
-        return;
-    }
-    if (!views->registry.segment) {
-        cci__sisci_connect_view(link, &views->registry, word[0], 0);
-    }
+    if (views->is_refused) return;
+    if (!views->registry.segment) cci__sisci_connect_view(link, &views->registry, word[0], 0);
     view = cci__sisci_find_view(views, word[1]);
-    if (view && word[2] == CCI__SCI_WRITES && !view->is_writable) {
+    if (view && word[2] == CCI__SCI_WRITES && !view->is_writable)
         cci__sisci_drop_view(view);
-    } else if (!view) {
+    else if (!view)
         view = cci__sisci_find_view(views, 0);
-    }
-    if (view && !view->segment) {
-        cci__sisci_connect_view(link, view, word[1], word[2] == CCI__SCI_WRITES);
-    }
+    if (view && !view->segment) cci__sisci_connect_view(link, view, word[1], word[2] == CCI__SCI_WRITES);
     views->is_refused = !view || !view->segment || !views->registry.segment;
 }
 
@@ -8957,18 +8178,12 @@ static int cci__sisci_ask(cci__sisci_link *link, const cci__sisci_item *item) {
     uint32_t head[4];
     if (!views) {
         views = (cci__sisci_views *)cci_alloc(sizeof *views);
-        if (!views) {
-            return 0;
-        }
+        if (!views) return 0;
         memset(views, 0, sizeof *views);
         link->views = views;
     }
-    if (views->is_asking) {
-        cci__sisci_hear_grant(link);
-    }
-    if (views->is_asking || views->connecting > 0) {
-        return 1;
-    }
+    if (views->is_asking) cci__sisci_hear_grant(link);
+    if (views->is_asking || views->connecting > 0) return 1;
     if ((views->is_refused && views->key == item->remote_key) || views->pause > 0) {
         views->pause -= views->pause > 0;
         return 0;
@@ -8996,21 +8211,15 @@ static int cci__sisci_find_place(cci__sisci_link *link, const cci__sisci_item *i
     cci__sisci_entry entry;
     cci__sisci_view *view;
     *place = NULL;
-    if (item->remote_region >= views->registry.size / sizeof entry ||
-        cci__sisci_load_long(&at->check) != item->check) {
+    if (item->remote_region >= views->registry.size / sizeof entry || cci__sisci_load_long(&at->check) != item->check)
         return CCI_ERR_RMA_HANDLE;
-    }
     memcpy(&entry, at, sizeof entry);
-    if ((entry.flags & wanted) == 0 || length > entry.length || offset > entry.length - length) {
+    if ((entry.flags & wanted) == 0 || length > entry.length || offset > entry.length - length)
         return CCI_ERR_RMA_HANDLE;
-    }
     view = entry.block ? cci__sisci_find_view(views, entry.block) : NULL;
-    if (!view || !view->base || (!item->is_read && !view->is_writable)) {
-        return CCI_SUCCESS;
-    }
-    if (entry.offset > view->size || entry.length > view->size - entry.offset) {
+    if (!view || !view->base || (!item->is_read && !view->is_writable)) return CCI_SUCCESS;
+    if (entry.offset > view->size || entry.length > view->size - entry.offset)
         return CCI_ERR_RMA_HANDLE; /* that is not its memory */
-    }
     view->turn = views->turn;
     *place = view->base + (size_t)(entry.offset + offset);
     return CCI_SUCCESS;
@@ -9018,9 +8227,7 @@ static int cci__sisci_find_place(cci__sisci_link *link, const cci__sisci_item *i
 
 /* Moves up to `most` bytes between the memories: 1 when the RMA is over, -1 when the peer's is not mapped. */
 static int cci__sisci_mapped(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item, uint64_t most) {
-    if (!link->views || !link->views->registry.base) {
-        return -1;
-    }
+    if (!link->views || !link->views->registry.base) return -1;
     link->views->turn++;
     while (most > 0 && item->begun < item->rma_length && item->status == CCI_SUCCESS) {
         uint64_t length = cci__min64(cci__min64(most, item->rma_length - item->begun), CCI__SISCI_VM_PIECE);
@@ -9032,21 +8239,15 @@ static int cci__sisci_mapped(cci__sisci *ep, cci__sisci_link *link, cci__sisci_i
         cci__sisci_tell(link, CCI__SISCI_AT_BUSY, 1);
         CCI__SCI_FENCE(SEQ_CST); /* who deregisters either sees this, or we see that it has */
         item->status = cci__sisci_find_place(link, item, item->remote_offset + item->begun, length, &place);
-        if (place) {
-            memcpy(item->is_read ? local : place, item->is_read ? place : local, (size_t)length);
-        }
+        if (place) memcpy(item->is_read ? local : place, item->is_read ? place : local, (size_t)length);
         cci__sisci_tell(link, CCI__SISCI_AT_BUSY, 0);
-        if (!place && item->status == CCI_SUCCESS) {
-            return -1;
-        }
+        if (!place && item->status == CCI_SUCCESS) return -1;
         item->begun += length;
         most -= length;
         ep->mapped_bytes += place ? length : 0;
     }
     item->deadline_ns = 0; /* as long as it gets on, it has time */
-    if (item->op) {
-        item->op->deadline_ns = 0;
-    }
+    if (item->op) item->op->deadline_ns = 0;
     return item->status != CCI_SUCCESS || item->begun == item->rma_length;
 }
 
@@ -9056,12 +8257,8 @@ static int cci__sisci_move(cci__sisci *ep, cci__sisci_link *link, cci__sisci_ite
     int is_over;
     if (item->is_shared && item->slots == 0 && ep->device.rma_mode < CCI__SISCI_RMA_COPY) {
         is_over = cci__sisci_mapped(ep, link, item, most);
-        if (is_over >= 0) {
-            return is_over;
-        }
-        if (cci__sisci_ask(link, item) && ep->device.rma_mode == CCI__SISCI_RMA_MAP) {
-            return 0;
-        }
+        if (is_over >= 0) return is_over;
+        if (cci__sisci_ask(link, item) && ep->device.rma_mode == CCI__SISCI_RMA_MAP) return 0;
     }
     return link->vm ? cci__sisci_vm(ep, link, item, most) : cci__sisci_bounced(ep, link, item);
 }
@@ -9069,12 +8266,8 @@ static int cci__sisci_move(cci__sisci *ep, cci__sisci_link *link, cci__sisci_ite
 /* Something that an RMA waits for is there. */
 static int cci__sisci_can_move(cci__sisci_link *link) {
     const cci__sisci_item *item = link->items;
-    if (!item || !item->is_rma) {
-        return 0;
-    }
-    if (link->vm || !link->views || !item->is_shared) {
-        return link->vm;
-    }
+    if (!item || !item->is_rma) return 0;
+    if (link->vm || !link->views || !item->is_shared) return link->vm;
     return link->views->is_asking ? cci__sisci_load(link->in + CCI__SISCI_AT_GRANT + 12) == link->views->number
                                   : link->views->connecting == 0 && !link->views->is_refused;
 }
@@ -9113,17 +8306,13 @@ static cci__sci_access cci__sisci_guard(void *arg, uint32_t id, const cci__sci_c
     for (c = client->connections; c; c = c->next_of_client) {
         const cci__sci_target *target = &c->served->target;
         const cci__sisci_link *link = (const cci__sisci_link *)target->argument;
-        if (target->kind != CCI__SCI_SEGMENT || target->callback.local != cci__sisci_on_in) {
+        if (target->kind != CCI__SCI_SEGMENT || target->callback.local != cci__sisci_on_in)
             continue; /* not the inbox of a link */
-        }
-        if (id == ep->registry.id) {
-            return CCI__SCI_READS;
-        }
+        if (id == ep->registry.id) return CCI__SCI_READS;
         for (k = 0; k < CCI__SISCI_PERMITS; k++) {
             const cci__sisci_permit *permit = &link->permit[k];
-            if (permit->id == id && permit->access > best && cci_rma_find(&ep->rma, permit->key, permit->region)) {
+            if (permit->id == id && permit->access > best && cci_rma_find(&ep->rma, permit->key, permit->region))
                 best = permit->access;
-            }
         }
     }
     return best;
@@ -9142,15 +8331,10 @@ static void cci__sisci_remove_shared(cci__sisci *ep, cci__sisci_shared *shared) 
 static void cci__sisci_pop_item(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_item *item = link->items;
     uint32_t i;
-    for (i = 0; item->slots && i < CCI__SISCI_SLOTS; i++) {
-        if (link->slot[i].item == item) {
-            link->slot[i].item = NULL; /* the answer finds nobody */
-        }
-    }
+    for (i = 0; item->slots && i < CCI__SISCI_SLOTS; i++)
+        if (link->slot[i].item == item) link->slot[i].item = NULL; /* the answer finds nobody */
     link->items = item->next;
-    if (!link->items) {
-        link->items_tail = &link->items;
-    }
+    if (!link->items) link->items_tail = &link->items;
     cci__sisci_free_item(ep, item);
 }
 
@@ -9160,26 +8344,19 @@ static void cci__sisci_end_rma(cci__sisci *ep, cci__sisci_link *link, cci__sisci
     op->status = status;
     op->posted = 1;
     op->end = link->head;
-    if (op->conn->conn.pub.attribute != CCI_CONN_ATTR_RO || op->sibling.next == &op->sibling) {
+    if (op->conn->conn.pub.attribute != CCI_CONN_ATTR_RO || op->sibling.next == &op->sibling)
         cci__sisci_complete(ep, op, status);
-    }
 }
 
 /* The first item of the queue; 0 if it has to wait. */
 static int cci__sisci_do_item(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item *item) {
     struct iovec piece;
-    if (item->is_rma && !cci__sisci_move(ep, link, item)) {
-        return 0;
-    }
+    if (item->is_rma && !cci__sisci_move(ep, link, item)) return 0;
     if (item->status == CCI_SUCCESS && item->has_message) {
         piece.iov_base = (void *)(uintptr_t)item->data;
         piece.iov_len = item->length;
-        if (!cci__sisci_post_message(link, item->conn, &piece, 1, item->length, item->op)) {
-            return 0;
-        }
-        if (item->op) {
-            item->op->item = NULL;
-        }
+        if (!cci__sisci_post_message(link, item->conn, &piece, 1, item->length, item->op)) return 0;
+        if (item->op) item->op->item = NULL;
     } else if (item->op) {
         cci__sisci_end_rma(ep, link, item->op, item->status);
     }
@@ -9187,28 +8364,20 @@ static int cci__sisci_do_item(cci__sisci *ep, cci__sisci_link *link, cci__sisci_
 }
 
 static void cci__sisci_advance(cci__sisci *ep, cci__sisci_link *link) {
-    if (link->state != CCI__SISCI_OPEN || !cci__sisci_pay(ep, link)) {
-        return;
-    }
+    if (link->state != CCI__SISCI_OPEN || !cci__sisci_pay(ep, link)) return;
     while (link->items) {
-        if (!cci__sisci_is_dead(link->items) && !cci__sisci_do_item(ep, link, link->items)) {
-            return;
-        }
+        if (!cci__sisci_is_dead(link->items) && !cci__sisci_do_item(ep, link, link->items)) return;
         cci__sisci_pop_item(ep, link);
     }
 }
 
-/* Completes what the peer is known to have consumed. While it has ended connections whose records we have not seen, nobody
- * knows whether it took what it consumed. */
+/* Completes what the peer is known to have consumed. While it has ended connections whose records we have not seen,
+ * nobody knows whether it took what it consumed. */
 static void cci__sisci_complete_consumed(cci__sisci *ep, cci__sisci_link *link) {
-    if (cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) {
-        return;
-    }
+    if (cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) return;
     while (!cci__list_empty(&link->ops)) {
         cci__sisci_op *op = CCI__CONTAINER(link->ops.next, cci__sisci_op, node);
-        if (!op->posted || (int32_t)(link->freed - op->end) < 0) {
-            return;
-        }
+        if (!op->posted || (int32_t)(link->freed - op->end) < 0) return;
         cci__sisci_complete(ep, op, op->status);
     }
 }
@@ -9225,20 +8394,16 @@ static inline void cci__sisci_post_received(cci__sisci *ep, cci_evq_event_t *eve
     cci_evq_post(&ep->received, event);
 }
 
-/* A message has come with word of what the peer had consumed when it sent it: that is told first, since the message may be
- * the answer. */
+/* A message has come with word of what the peer had consumed when it sent it: that is told first, since the message
+ * may be the answer. */
 static inline void cci__sisci_hear_answer(cci__sisci *ep, cci__sisci_link *link, uint32_t ack) {
     cci__sisci_hear_ack(link, ack);
-    if (!cci__list_empty(&link->ops)) {
-        cci__sisci_complete_consumed(ep, link);
-    }
+    if (!cci__list_empty(&link->ops)) cci__sisci_complete_consumed(ep, link);
 }
 
 static void cci__sisci_give_back(cci__sisci_link *link, uint32_t block) {
     uint32_t place;
-    if (!link->out) {
-        return;
-    }
+    if (!link->out) return;
     place = CCI__SISCI_AT_RETURNS + 4 * (link->given_back % CCI__SISCI_RETURNS);
     link->given_back++;
     cci__sisci_tell(link, place, (link->given_back & 0xffffffu) << 8 | block);
@@ -9261,40 +8426,34 @@ static inline void cci__sisci_deliver(cci__sisci *ep, cci__sisci_conn *conn, cci
     cci__sisci_post_received(ep, event);
 }
 
-/* Tells the peer that a message which it has withdrawn was not delivered, before it can see that it is consumed; 0 if there is
- * no room. */
+/* Tells the peer that a message which it has withdrawn was not delivered, before it can see that it is consumed; 0
+ * if there is no room. */
 static int cci__sisci_tell_voided(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
     uint32_t head[4] = {0, 0, 0, 0};
     head[2] = end;
-    if (link->state != CCI__SISCI_OPEN) {
-        return 1;
-    }
-    if (!cci__sisci_has_room(link, 2 * cci__sisci_lines(sizeof head))) {
-        return 0;
-    }
+    if (link->state != CCI__SISCI_OPEN) return 1;
+    if (!cci__sisci_has_room(link, 2 * cci__sisci_lines(sizeof head))) return 0;
     cci__sisci_tell(link, CCI__SISCI_AT_ACK + 4, ++link->disconnects);
     return cci__sisci_post(link, CCI__SISCI_VOIDED, conn->conn.peer_index, head, sizeof head, NULL, 0);
 }
 
-/* The peer has not delivered what we withdrew: on an ordered connection, the message that ends there and all behind it. */
+/* The peer has not delivered what we withdrew: on an ordered connection, the message that ends there and all behind
+ * it. */
 static void cci__sisci_take_voided(cci__sisci_link *link, const cci__sisci_conn *conn, uint32_t end) {
     cci_list_t *at;
     link->peer_disconnects++;
     for (at = link->ops.next; conn && at != &link->ops; at = at->next) {
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
         if (op->conn == conn && op->withdrawn && op->status == CCI_SUCCESS &&
-            (op->end == end || (conn->conn.pub.attribute == CCI_CONN_ATTR_RO && (int32_t)(op->end - end) > 0))) {
+            (op->end == end || (conn->conn.pub.attribute == CCI_CONN_ATTR_RO && (int32_t)(op->end - end) > 0)))
             op->status = CCI_ERR_RNR;
-        }
     }
 }
 
 /* An event for a message, with a buffer unless the message stays where it is; NULL if there is none. */
 static inline cci_evq_event_t *cci__sisci_message_event(cci__sisci *ep, int in_place) {
     cci_evq_event_t *event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
-    if (CCI__UNLIKELY(!event) && cci__sisci_add_recv(ep)) {
-        event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
-    }
+    if (CCI__UNLIKELY(!event) && cci__sisci_add_recv(ep)) event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
     if (event && !in_place && (event->buffer = cci__sisci_take_buffer(ep)) == NULL) {
         cci_evq_return_event(&ep->evq, event);
         event = NULL;
@@ -9330,20 +8489,14 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
     }
     if (!conn || conn->ended || conn->skips || record->is_void || record->length > ep->max_send_size ||
         (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
-        if (is_block) {
-            cci__sisci_give_back(link, block);
-        }
+        if (is_block) cci__sisci_give_back(link, block);
         return CCI__SISCI_TAKEN;
     }
     in_place = is_block && !link->is_foreign && link->held < ep->device.block_count / 2;
     event = cci__sisci_message_event(ep, in_place);
     if (!event) {
-        if (cci__sisci_is_reliable(conn)) {
-            return CCI__SISCI_STALLED;
-        }
-        if (is_block) {
-            cci__sisci_give_back(link, block);
-        }
+        if (cci__sisci_is_reliable(conn)) return CCI__SISCI_STALLED;
+        if (is_block) cci__sisci_give_back(link, block);
         return CCI__SISCI_TAKEN;
     }
     if (in_place) {
@@ -9373,8 +8526,9 @@ static int cci__sisci_refuse(cci__sisci *ep, cci__sisci_link *link, uint32_t cli
         return CCI__SISCI_STALLED;
     }
     if ((ep->refusals & (ep->refusals + 1)) == 0) { /* not each of many */
-        cci_log(CCI_LOG_WARN, has_buffer ? "sisci: a client has to wait: there is no memory for another connection"
-                                         : "sisci: a client has to wait: the program has too many requests or messages");
+        cci_log(CCI_LOG_WARN, has_buffer
+                                  ? "sisci: a client has to wait: there is no memory for another connection"
+                                  : "sisci: a client has to wait: the program has too many requests or messages");
     }
     ep->refusals++;
     return CCI__SISCI_TAKEN;
@@ -9382,10 +8536,9 @@ static int cci__sisci_refuse(cci__sisci *ep, cci__sisci_link *link, uint32_t cli
 
 /* What the peer's inbox says about its endpoint. */
 static const char *cci__sisci_peer_uri(const cci__sisci_link *link, char *text) {
-    if (link->card.service == 0) {
-        return NULL;
-    }
-    snprintf(text, CCI__SISCI_URI, "sisci://%lu:%lu", (unsigned long)link->peer_node, (unsigned long)link->card.service);
+    if (link->card.service == 0) return NULL;
+    snprintf(text, CCI__SISCI_URI, "sisci://%lu:%lu", (unsigned long)link->peer_node,
+             (unsigned long)link->card.service);
     return text;
 }
 
@@ -9400,19 +8553,13 @@ static int cci__sisci_take_request(cci__sisci *ep, cci__sisci_link *link, const 
         cci__sisci_lose(link);
         return CCI__SISCI_TAKEN;
     }
-    if (link->state != CCI__SISCI_OPEN) {
-        return CCI__SISCI_TAKEN; /* nobody is there to be answered */
-    }
+    if (link->state != CCI__SISCI_OPEN) return CCI__SISCI_TAKEN; /* nobody is there to be answered */
     buffer = ep->requests < CCI__SISCI_REQUESTS ? cci__sisci_take_buffer(ep) : NULL;
     event = buffer ? cci__sisci_control_event(ep) : NULL;
     conn = event ? cci__sisci_open_conn(ep, link, (cci_conn_attribute_t)head[2], NULL) : NULL;
     if (!conn) {
-        if (event) {
-            cci_evq_return_event(&ep->evq, event);
-        }
-        if (buffer) {
-            cci_evq_release_buffer(&ep->evq, buffer);
-        }
+        if (event) cci_evq_return_event(&ep->evq, event);
+        if (buffer) cci_evq_release_buffer(&ep->evq, buffer);
         return cci__sisci_refuse(ep, link, head[0], buffer != NULL);
     }
     conn->conn.peer_index = head[0];
@@ -9439,9 +8586,7 @@ static void cci__sisci_take_cancel(cci__sisci *ep, cci__sisci_link *link, const 
     cci_list_t *at;
     for (at = link->asked.next; at != &link->asked; at = at->next) {
         cci__sisci_conn *conn = CCI__CONTAINER(at, cci__sisci_conn, asked);
-        if (conn->conn.peer_index != head[0]) {
-            continue;
-        }
+        if (conn->conn.peer_index != head[0]) continue;
         if (conn->conn.state == CCI_CONN_REQUESTED) {
             conn->cancelled = 1;
         } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
@@ -9457,26 +8602,21 @@ static void cci__sisci_mark_ops(cci__sisci_conn *conn, uint32_t mark) {
     cci_list_t *at = conn->ops;
     while (at) {
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, sibling);
-        if (!op->posted || (op->has_record && (int32_t)(op->end - mark) > 0)) {
-            op->status = CCI_ERR_DISCONNECTED;
-        }
+        if (!op->posted || (op->has_record && (int32_t)(op->end - mark) > 0)) op->status = CCI_ERR_DISCONNECTED;
         at = at->next == conn->ops ? NULL : at->next;
     }
 }
 
-static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, const uint32_t *head) {
+static void cci__sisci_take_disconnect(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
+                                       const uint32_t *head) {
     link->peer_disconnects++;
-    if (!conn) {
-        return;
-    }
+    if (!conn) return;
     if (conn->conn.state == CCI_CONN_ACCEPTED) {
         cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ERR_DISCONNECTED);
         cci__sisci_close_conn(ep, conn);
         return;
     }
-    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) {
-        return;
-    }
+    if (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN) return;
     conn->conn.state = CCI_CONN_BROKEN;
     cci__sisci_mark_ops(conn, head[2]);
     while (conn->ops) {
@@ -9502,9 +8642,7 @@ static void cci__sisci_ask_to_connect(cci__sisci *ep, cci__sisci_conn *conn) {
 
 /* The server has accepted. */
 static void cci__sisci_take_accept(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, const uint32_t *head) {
-    if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) {
-        return;
-    }
+    if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) return;
     conn->conn.peer_index = head[0];
     conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
     cci_release(conn->data);
@@ -9516,9 +8654,7 @@ static void cci__sisci_take_accept(cci__sisci *ep, cci__sisci_link *link, cci__s
 
 /* The server has rejected, or is busy. */
 static void cci__sisci_take_reject(cci__sisci *ep, cci__sisci_conn *conn, const uint32_t *head) {
-    if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) {
-        return;
-    }
+    if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) return;
     if (head[3] == CCI__SISCI_BUSY) {
         cci__sisci_try_later(ep, conn);
         return;
@@ -9536,17 +8672,10 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
     }
     memcpy(head, record->data, sizeof head);
     switch (record->type) {
-    case CCI__SISCI_REQUEST:
-        return cci__sisci_take_request(ep, link, record, head);
-    case CCI__SISCI_CANCEL:
-        cci__sisci_take_cancel(ep, link, head);
-        break;
-    case CCI__SISCI_ACCEPT:
-        cci__sisci_take_accept(ep, link, conn, head);
-        break;
-    case CCI__SISCI_REJECT:
-        cci__sisci_take_reject(ep, conn, head);
-        break;
+    case CCI__SISCI_REQUEST: return cci__sisci_take_request(ep, link, record, head);
+    case CCI__SISCI_CANCEL: cci__sisci_take_cancel(ep, link, head); break;
+    case CCI__SISCI_ACCEPT: cci__sisci_take_accept(ep, link, conn, head); break;
+    case CCI__SISCI_REJECT: cci__sisci_take_reject(ep, conn, head); break;
     case CCI__SISCI_CONFIRM:
         if (conn && conn->conn.state == CCI_CONN_ACCEPTED) {
             cci__list_remove(&conn->asked);
@@ -9555,22 +8684,13 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
             cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_SUCCESS);
         }
         break;
-    case CCI__SISCI_DISCONNECT:
-        cci__sisci_take_disconnect(ep, link, conn, head);
-        break;
-    case CCI__SISCI_ASK:
-        cci__sisci_take_ask(ep, link, head);
-        break;
-    case CCI__SISCI_VOIDED:
-        cci__sisci_take_voided(link, conn, head[2]);
-        break;
+    case CCI__SISCI_DISCONNECT: cci__sisci_take_disconnect(ep, link, conn, head); break;
+    case CCI__SISCI_ASK: cci__sisci_take_ask(ep, link, head); break;
+    case CCI__SISCI_VOIDED: cci__sisci_take_voided(link, conn, head[2]); break;
     case CCI__SISCI_RESUME:
-        if (conn) {
-            conn->skips = 0;
-        }
+        if (conn) conn->skips = 0;
         break;
-    default:
-        break; /* a PING only wants to be consumed */
+    default: break; /* a PING only wants to be consumed */
     }
     return CCI__SISCI_TAKEN;
 }
@@ -9579,9 +8699,7 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
 static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *record) {
     uint32_t place = link->tail & (link->in_lines - 1), word;
     const uint8_t *line = link->in_ring + (size_t)place * CCI__SISCI_LINE;
-    if (cci__sisci_load(line) != link->tail * 2 + 1) {
-        return 0;
-    }
+    if (cci__sisci_load(line) != link->tail * 2 + 1) return 0;
     word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
     memcpy(&record->to, line + 8, 4);
     memcpy(&record->ack, line + 12, 4);
@@ -9612,9 +8730,7 @@ static void cci__sisci_acknowledge(cci__sisci_link *link) {
 
 static void cci__sisci_acknowledge_all(cci__sisci *ep) {
     ep->is_asked = 0;
-    while (!cci__list_empty(&ep->due)) {
-        cci__sisci_acknowledge(CCI__CONTAINER(ep->due.next, cci__sisci_link, due));
-    }
+    while (!cci__list_empty(&ep->due)) cci__sisci_acknowledge(CCI__CONTAINER(ep->due.next, cci__sisci_link, due));
 }
 
 /* Where the next record will be. */
@@ -9625,9 +8741,7 @@ static inline const uint8_t *cci__sisci_next_line(const cci__sisci_link *link) {
 /* The connection that a short message is for, if it may just be taken. */
 static inline cci__sisci_conn *cci__sisci_open_conn_of(cci__sisci *ep, cci__sisci_link *link, uint32_t name) {
     cci__sisci_conn *conn = link->last;
-    if (!conn || cci__sisci_name(conn) != name) {
-        conn = link->last = cci__sisci_find_conn(ep, link, name);
-    }
+    if (!conn || cci__sisci_name(conn) != name) conn = link->last = cci__sisci_find_conn(ep, link, name);
     return conn && conn->conn.state == CCI_CONN_OPEN && !conn->closing && !conn->ended && !conn->skips ? conn : NULL;
 }
 
@@ -9640,23 +8754,18 @@ static inline int cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link, c
     uint8_t *to;
     if ((word & (0xff | CCI__SISCI_VOID)) != CCI__SISCI_MESSAGE || length > CCI__SISCI_FIRST + CCI__SISCI_MORE ||
         length > ep->max_send_size ||
-        (size_t)(line - link->in_ring) + CCI__SISCI_LINE * lines > (size_t)link->in_lines * CCI__SISCI_LINE ||
-        !event || !ep->evq.free_buffers || ep->evq.recv_out >= ep->evq.recv_limit) {
+        (size_t)(line - link->in_ring) + CCI__SISCI_LINE * lines > (size_t)link->in_lines * CCI__SISCI_LINE || !event ||
+        !ep->evq.free_buffers || ep->evq.recv_out >= ep->evq.recv_limit)
         return 0;
-    }
     memcpy(header, line + 8, sizeof header);
     conn = cci__sisci_open_conn_of(ep, link, header[0]);
-    if (!conn) {
-        return 0;
-    }
+    if (!conn) return 0;
     event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
     event->buffer = cci_evq_take_buffer(&ep->evq);
     event->owner = NULL;
     to = event->buffer->data;
     memcpy(to, line + CCI__SISCI_HEADER, CCI__SISCI_FIRST); /* whole lines: constant lengths need no call */
-    if (lines > 1) {
-        memcpy(to + CCI__SISCI_FIRST, line + CCI__SISCI_LINE + 4, CCI__SISCI_MORE);
-    }
+    if (lines > 1) memcpy(to + CCI__SISCI_FIRST, line + CCI__SISCI_LINE + 4, CCI__SISCI_MORE);
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
     event->base.pub.recv.ptr = to;
@@ -9670,14 +8779,16 @@ static inline int cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link, c
 /* Asks for a line of memory that will be written soon. */
 static inline void cci__sisci_prefetch_own(const uint8_t *line) {
 #if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(*line)); /* compilers know it only by special order; old processors ignore it */
+    __asm__ volatile("prefetchw %0"
+                     :
+                     : "m"(*line)); /* compilers know it only by special order; old processors ignore it */
 #else
     __builtin_prefetch(line, 1);
 #endif
 }
 
-/* What comes first after a pause is often answered at once. The peer polls the lines where the answer will be: to take them
- * from it costs as much as the message's way here, and is over when the program has made up its mind. */
+/* What comes first after a pause is often answered at once. The peer polls the lines where the answer will be: to
+ * take them from it costs as much as the message's way here, and is over when the program has made up its mind. */
 static inline void cci__sisci_expect_answer(const cci__sisci_link *link) {
     const uint8_t *line = link->out_ring + (size_t)(link->head & (link->out_lines - 1)) * CCI__SISCI_LINE;
     if (!link->mirror) {
@@ -9686,8 +8797,8 @@ static inline void cci__sisci_expect_answer(const cci__sisci_link *link) {
     }
 }
 
-/* The next record waits for the program, or for space for an answer: the peer learns that, and how far we have got. What the peer
- * has consumed counts from here: more is a reason to look again. */
+/* The next record waits for the program, or for space for an answer: the peer learns that, and how far we have got.
+ * What the peer has consumed counts from here: more is a reason to look again. */
 static void cci__sisci_stall(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_see_freed(link);
     if (!link->is_answering && cci__list_empty(&link->stuck)) {
@@ -9707,19 +8818,13 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
     int count = 0, status = CCI__SISCI_TAKEN;
     while (count < link->batch) {
         const uint8_t *line = cci__sisci_next_line(link);
-        if (cci__sisci_load(line) != link->tail * 2 + 1) {
-            break;
-        }
-        if (link->batch == 1) {
-            cci__sisci_expect_answer(link);
-        }
+        if (cci__sisci_load(line) != link->tail * 2 + 1) break;
+        if (link->batch == 1) cci__sisci_expect_answer(link);
         if (cci__sisci_take_short(ep, link, line)) {
             count++;
             continue;
         }
-        if (!cci__sisci_read_record(link, &record)) {
-            break;
-        }
+        if (!cci__sisci_read_record(link, &record)) break;
         link->is_answering = 0;
         if (record.type == CCI__SISCI_MESSAGE || record.type == CCI__SISCI_BLOCK) {
             status = cci__sisci_take_message(ep, link, &record);
@@ -9734,16 +8839,12 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
         } else if (record.type != CCI__SISCI_PAD) {
             status = cci__sisci_take_control(ep, link, &record);
         }
-        if (status == CCI__SISCI_STALLED) {
-            break;
-        }
+        if (status == CCI__SISCI_STALLED) break;
         cci__sisci_hear_ack(link, record.ack);
         link->tail += record.lines;
         count++;
     }
-    if (CCI__UNLIKELY(status == CCI__SISCI_STALLED)) {
-        cci__sisci_stall(ep, link);
-    }
+    if (CCI__UNLIKELY(status == CCI__SISCI_STALLED)) cci__sisci_stall(ep, link);
     /* The first after a pause goes to the program at once: a look at the next one would take its line from the peer. */
     link->batch = count < link->batch ? 1 : link->batch < CCI__SISCI_BATCH ? 2 * link->batch : CCI__SISCI_BATCH;
     if (count > 0) {
@@ -9832,18 +8933,14 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     cci__sci_error_t error;
     uint32_t lines = ep->device.ring_bytes / CCI__SISCI_LINE;
     size_t size = cci__sisci_inbox_size(lines, ep->stride, ep->device.block_count);
-    if (ep->port && !link->mirror && (link->mirror = cci__sisci_take_mirror(ep->port)) == NULL) {
-        return 0;
-    }
+    if (ep->port && !link->mirror && (link->mirror = cci__sisci_take_mirror(ep->port)) == NULL) return 0;
     link->in_id = in_id;
     error = link->mirror ? cci__sisci_make_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_far_in,
                                                    cci__sisci_callback_arg(link->mirror))
                          : cci__sisci_make_segment(ep, &link->in_segment, &link->in_id, size, cci__sisci_on_in, link);
-    if (error != CCI__SCI_ERR_OK) {
-        return 0;
-    }
-    link->in = (uint8_t *)ep->sci->call.SCIMapLocalSegment(link->in_segment, &link->in_map, 0, (unsigned int)size, NULL, 0,
-                                                           &error);
+    if (error != CCI__SCI_ERR_OK) return 0;
+    link->in = (uint8_t *)ep->sci->call.SCIMapLocalSegment(link->in_segment, &link->in_map, 0, (unsigned int)size, NULL,
+                                                           0, &error);
     if (error != CCI__SCI_ERR_OK) {
         link->in_map = NULL;
         link->in = NULL;
@@ -9854,9 +8951,8 @@ static int cci__sisci_make_inbox(cci__sisci *ep, cci__sisci_link *link, uint32_t
     link->in_ring = link->in + CCI__SISCI_AT_RING;
     link->in_blocks = link->in + cci__sisci_blocks_at(lines);
     link->in_slots = link->in + cci__sisci_slots_at(lines, ep->stride, ep->device.block_count);
-    if (link->mirror) { /* the kernel clears its shared memory; what a library gives may have been used before */
+    if (link->mirror) /* the kernel clears its shared memory; what a library gives may have been used before */
         memset(link->in, 0, size);
-    }
     memset(&card, 0, sizeof card);
     card.magic = CCI__SISCI_MAGIC;
     card.other_id = out_id;
@@ -9911,12 +9007,8 @@ static void cci__sisci_leave_interrupt(cci__sisci_link *link) {
 static void cci__sisci_leave_marks(cci__sisci_link *link) {
     const cci__sci_functions *call = &link->ep->sci->call;
     cci__sci_error_t error;
-    if (link->marks_map) {
-        call->SCIUnmapSegment(link->marks_map, 0, &error);
-    }
-    if (link->marks_segment) {
-        call->SCIDisconnectSegment(link->marks_segment, 0, &error);
-    }
+    if (link->marks_map) call->SCIUnmapSegment(link->marks_map, 0, &error);
+    if (link->marks_segment) call->SCIDisconnectSegment(link->marks_segment, 0, &error);
     link->marks_map = NULL;
     link->marks_segment = NULL;
     link->peer_door = NULL;
@@ -9931,18 +9023,10 @@ static void cci__sisci_take_down(cci__sisci_link *link) {
     cci__sisci_leave_interrupt(link);
     cci__sisci_leave_marks(link);
     cci__sisci_free_mirror(link);
-    if (link->out_map) {
-        call->SCIUnmapSegment(link->out_map, 0, &error);
-    }
-    if (link->out_segment) {
-        call->SCIDisconnectSegment(link->out_segment, 0, &error);
-    }
-    if (link->in_map) {
-        call->SCIUnmapSegment(link->in_map, 0, &error);
-    }
-    if (link->in_segment) {
-        cci__sisci_remove_inbox(link);
-    }
+    if (link->out_map) call->SCIUnmapSegment(link->out_map, 0, &error);
+    if (link->out_segment) call->SCIDisconnectSegment(link->out_segment, 0, &error);
+    if (link->in_map) call->SCIUnmapSegment(link->in_map, 0, &error);
+    if (link->in_segment) cci__sisci_remove_inbox(link);
     cci__list_remove(&link->notify);
     cci__list_init(&link->notify);
     cci__list_remove(&link->due);
@@ -9975,9 +9059,7 @@ static int cci__sisci_take_number(cci__sisci *ep, cci__sisci_link *link) {
         uint32_t capacity = ep->mark_capacity ? 2 * ep->mark_capacity : 64;
         cci__sisci_mark *more =
             capacity <= CCI__SISCI_MARKS ? (cci__sisci_mark *)cci_alloc(capacity * sizeof *more) : NULL;
-        if (!more) {
-            return 0;
-        }
+        if (!more) return 0;
         if (ep->marks) {
             memcpy(more, ep->marks, ep->mark_count * sizeof *more);
             cci_release(ep->marks);
@@ -9986,11 +9068,10 @@ static int cci__sisci_take_number(cci__sisci *ep, cci__sisci_link *link) {
         ep->mark_capacity = capacity;
     }
     link->mark = ep->mark_free;
-    if (link->mark == CCI__SISCI_NO_MARK) {
+    if (link->mark == CCI__SISCI_NO_MARK)
         link->mark = ep->mark_count++;
-    } else {
+    else
         ep->mark_free = ep->marks[link->mark].next_free;
-    }
     ep->marks[link->mark].link = link;
     return 1;
 }
@@ -10016,10 +9097,9 @@ static void cci__sisci_note_server(cci__sisci *ep, cci__sisci_link *link) {
 }
 
 static void cci__sisci_forget_server(cci__sisci *ep, cci__sisci_link *link) {
-    cci__sisci_link **at = link->is_client && ep->servers ? cci__sisci_bucket(ep, link->peer_node, link->service) : NULL;
-    while (at && *at && *at != link) {
-        at = &(*at)->same;
-    }
+    cci__sisci_link **at =
+        link->is_client && ep->servers ? cci__sisci_bucket(ep, link->peer_node, link->service) : NULL;
+    while (at && *at && *at != link) at = &(*at)->same;
     if (at && *at) {
         *at = link->same;
         ep->server_count--;
@@ -10030,13 +9110,9 @@ static void cci__sisci_forget_server(cci__sisci *ep, cci__sisci_link *link) {
 static int cci__sisci_grow_buckets(cci__sisci *ep) {
     uint32_t count = ep->server_buckets ? 2 * ep->server_buckets : 16, old_count = ep->server_buckets, i;
     cci__sisci_link **old = ep->servers, **more;
-    if (ep->server_count < old_count) {
-        return 1;
-    }
+    if (ep->server_count < old_count) return 1;
     more = (cci__sisci_link **)cci_alloc(count * sizeof *more);
-    if (!more) {
-        return old != NULL;
-    }
+    if (!more) return old != NULL;
     memset(more, 0, count * sizeof *more);
     ep->servers = more;
     ep->server_buckets = count;
@@ -10053,15 +9129,11 @@ static int cci__sisci_grow_buckets(cci__sisci *ep) {
 }
 
 static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
-    while (link->items) {
-        cci__sisci_pop_item(ep, link);
-    }
+    while (link->items) cci__sisci_pop_item(ep, link);
     cci__sisci_take_down(link);
     cci__sisci_cool(link);
     cci__sisci_end_handshake(ep, link);
-    if (link->mirror) {
-        cci__sisci_drop_mirror(link->mirror);
-    }
+    if (link->mirror) cci__sisci_drop_mirror(link->mirror);
     cci__sisci_forget_server(ep, link);
     cci__sisci_return_number(ep, link);
     cci__list_remove(&link->node);
@@ -10072,9 +9144,7 @@ static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
 
 static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
     cci__sisci_link *link = (cci__sisci_link *)cci_alloc(sizeof *link);
-    if (!link) {
-        return NULL;
-    }
+    if (!link) return NULL;
     memset(link, 0, sizeof *link);
     link->mark = CCI__SISCI_NO_MARK;
     if (!ep->port && !cci__sisci_take_number(ep, link)) {
@@ -10114,20 +9184,15 @@ static void cci__sisci_knock(cci__sisci *ep, cci__sisci_link *link) {
         link->retry_ns = cci__sci_now() + 100 * CCI__MS;
         return;
     }
-    if (!cci__sisci_connect_segment(link, &link->door_segment, link->service, cci__sisci_on_door, link)) {
+    if (!cci__sisci_connect_segment(link, &link->door_segment, link->service, cci__sisci_on_door, link))
         link->retry_ns = cci__sci_now() + 20 * CCI__MS;
-    }
 }
 
 /* The link to a server, made when there is none. */
 static cci__sisci_link *cci__sisci_link_to(cci__sisci *ep, uint32_t node, uint32_t service) {
     cci__sisci_link *link = ep->servers ? *cci__sisci_bucket(ep, node, service) : NULL;
-    while (link && (link->service != service || link->peer_node != node)) {
-        link = link->same;
-    }
-    if (link) {
-        return link;
-    }
+    while (link && (link->service != service || link->peer_node != node)) link = link->same;
+    if (link) return link;
     link = cci__sisci_grow_buckets(ep) ? cci__sisci_new_link(ep, 1) : NULL;
     if (link) {
         link->peer_node = node;
@@ -10159,13 +9224,10 @@ static int cci__sisci_leave_far_hello(cci__sisci_link *link, cci__sisci_door *do
     hello.node = link->ep->node;
     hello.client_id = link->in_id;
     hello.server_id = link->out_id;
-    for (i = 0; i < CCI__SISCI_HELLOS && cci__sisci_load(&door->far_hello[place].check) != 0; i++) {
+    for (i = 0; i < CCI__SISCI_HELLOS && cci__sisci_load(&door->far_hello[place].check) != 0; i++)
         place = (place + 1) % CCI__SISCI_HELLOS;
-    }
     sci->call.SCICreateMapSequence(link->door_map, &sequence, 0, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        return 0;
-    }
+    if (error != CCI__SCI_ERR_OK) return 0;
     arrived = sci->call.SCIStartSequence(sequence, 0, &error) == CCI__SCI_SEQ_OK;
     if (arrived) {
         cci__sisci_store(&door->far_hello[place].node, hello.node);
@@ -10204,24 +9266,21 @@ static int cci__sisci_leave_hello(cci__sisci *ep, cci__sisci_link *link) {
     uint64_t ours = (uint64_t)link->in_id << 32 | link->out_id;
     uint32_t i;
     if (error != CCI__SCI_ERR_OK || cci__sisci_load(&door->magic) != CCI__SISCI_MAGIC) {
-        if (error != CCI__SCI_ERR_OK) {
+        if (error != CCI__SCI_ERR_OK)
             link->door_map = NULL;
-        } else if (cci__sisci_load(&door->magic) >> 8 == CCI__SISCI_MAGIC >> 8) {
+        else if (cci__sisci_load(&door->magic) >> 8 == CCI__SISCI_MAGIC >> 8)
             cci__sisci_refuse_version(ep, link);
-        }
         return 0;
     }
-    if (ep->port) {
-        return cci__sisci_leave_far_hello(link, door);
-    }
+    if (ep->port) return cci__sisci_leave_far_hello(link, door);
     cci__sisci_note_owner(link);
     for (i = 0; i < CCI__SISCI_HELLOS && !link->hello; i++) {
         uint64_t none = 0;
-        if (__atomic_compare_exchange_n(&door->hello[i], &none, ours, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        if (__atomic_compare_exchange_n(&door->hello[i], &none, ours, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
             link->hello = &door->hello[i];
-        }
     }
-    (void)__atomic_fetch_add(&door->count, 1, __ATOMIC_ACQ_REL); /* also when others have been killed before this line */
+    /* also when others have been killed before this line */
+    (void)__atomic_fetch_add(&door->count, 1, __ATOMIC_ACQ_REL);
     if (link->hello) {
         cci__sisci_connect_interrupt(link, cci__sisci_load(&door->interrupt));
         link->knocks = 1;
@@ -10233,17 +9292,14 @@ static void cci__sisci_join(cci__sisci_link *link, uint64_t now_ns) {
     cci__sisci_leave_door(link);
     link->state = CCI__SISCI_JOINING;
     link->retry_ns = now_ns + CCI__SISCI_PATIENCE;
-    if (!cci__sisci_connect_segment(link, &link->out_segment, link->out_id, cci__sisci_on_out, link)) {
+    if (!cci__sisci_connect_segment(link, &link->out_segment, link->out_id, cci__sisci_on_out, link))
         link->news.out = -1;
-    }
 }
 
 /* A client has left a hello. */
 static void cci__sisci_answer_hello(cci__sisci *ep, uint32_t node, uint32_t client_id, uint32_t server_id) {
     cci__sisci_link *link = client_id && server_id ? cci__sisci_new_link(ep, 0) : NULL;
-    if (!link) {
-        return;
-    }
+    if (!link) return;
     link->peer_node = node;
     if (!cci__sisci_make_inbox(ep, link, server_id, client_id)) {
         cci__sisci_free_link(ep, link);
@@ -10258,19 +9314,14 @@ static int cci__sisci_look_at_far_hellos(cci__sisci *ep) {
     for (i = 0; i < CCI__SISCI_HELLOS; i++) {
         cci__sisci_far_hello *at = &ep->door->far_hello[i], hello;
         hello.check = cci__sisci_load(&at->check);
-        if (hello.check == 0) {
-            continue;
-        }
-        if (ep->answers >= CCI__SISCI_ANSWERS) {
-            return 0;
-        }
+        if (hello.check == 0) continue;
+        if (ep->answers >= CCI__SISCI_ANSWERS) return 0;
         hello.node = cci__sisci_load(&at->node);
         hello.client_id = cci__sisci_load(&at->client_id);
         hello.server_id = cci__sisci_load(&at->server_id);
         cci__sisci_store(&at->check, 0);
-        if (hello.check == cci__sisci_check_of(&hello)) {
+        if (hello.check == cci__sisci_check_of(&hello))
             cci__sisci_answer_hello(ep, hello.node, hello.client_id, hello.server_id);
-        }
     }
     return 1;
 }
@@ -10278,22 +9329,14 @@ static int cci__sisci_look_at_far_hellos(cci__sisci *ep) {
 /* Takes the hellos that are there; the rest waits while many are being answered. */
 static void cci__sisci_look_at_door(cci__sisci *ep) {
     uint32_t count = cci__sisci_load(&ep->door->count), i;
-    if (count == ep->hellos) {
-        return;
-    }
+    if (count == ep->hellos) return;
     for (i = 0; i < CCI__SISCI_HELLOS; i++) {
         uint64_t hello;
-        if (ep->answers >= CCI__SISCI_ANSWERS) {
-            return;
-        }
+        if (ep->answers >= CCI__SISCI_ANSWERS) return;
         hello = __atomic_exchange_n(&ep->door->hello[i], 0, __ATOMIC_ACQ_REL);
-        if (hello) {
-            cci__sisci_answer_hello(ep, CCI__SCI_NODE, (uint32_t)(hello >> 32), (uint32_t)hello);
-        }
+        if (hello) cci__sisci_answer_hello(ep, CCI__SCI_NODE, (uint32_t)(hello >> 32), (uint32_t)hello);
     }
-    if (!ep->port || cci__sisci_look_at_far_hellos(ep)) {
-        ep->hellos = count;
-    }
+    if (!ep->port || cci__sisci_look_at_far_hellos(ep)) ep->hellos = count;
 }
 
 /* Can the kernel copy from the peer's memory to ours? */
@@ -10302,9 +9345,8 @@ static int cci__sisci_try_vm(const cci__sisci_link *link) {
     struct iovec here, there;
     uint8_t mode = link->ep->device.rma_mode;
     if (!cci__sisci_is_owner(link) || (mode != CCI__SISCI_RMA_AUTO && mode != CCI__SISCI_RMA_COPY) ||
-        link->card.region_size != sizeof(cci_rma_region_t)) {
+        link->card.region_size != sizeof(cci_rma_region_t))
         return 0;
-    }
     here.iov_base = &seen;
     there.iov_base = (void *)(uintptr_t)link->card.probe_at;
     here.iov_len = there.iov_len = sizeof seen;
@@ -10319,11 +9361,9 @@ static int cci__sisci_map_out(cci__sisci_link *link) {
     cci__sci_error_t error = CCI__SCI_ERR_OK;
     unsigned int size = call->SCIGetRemoteSegmentSize(link->out_segment), i;
     size_t used;
-    if (size < CCI__SISCI_AT_RING) {
-        return 0;
-    }
-    link->out = (uint8_t *)(uintptr_t)call->SCIMapRemoteSegment(link->out_segment, &link->out_map, 0, size, NULL, 0,
-                                                                &error);
+    if (size < CCI__SISCI_AT_RING) return 0;
+    link->out =
+        (uint8_t *)(uintptr_t)call->SCIMapRemoteSegment(link->out_segment, &link->out_map, 0, size, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
         link->out_map = NULL;
         link->out = NULL;
@@ -10337,31 +9377,25 @@ static int cci__sisci_map_out(cci__sisci_link *link) {
         card->ring_lines > 65536 || (card->ring_lines & (card->ring_lines - 1)) != 0 || card->block_count == 0 ||
         card->block_count > CCI__SISCI_BLOCKS || card->block_size < 64 || card->block_size > 65536 ||
         (card->block_size & 63) != 0 || card->max_send_size > card->block_size || card->max_send_size == 0 ||
-        card->slot_size != CCI__SISCI_SLOT_SIZE) {
+        card->slot_size != CCI__SISCI_SLOT_SIZE)
         return 0;
-    }
     used = cci__sisci_inbox_size(card->ring_lines, card->block_size, card->block_count);
-    if (used > size || (link->mirror && !cci__sisci_make_mirror(link, used))) {
-        return 0;
-    }
+    if (used > size || (link->mirror && !cci__sisci_make_mirror(link, used))) return 0;
     link->out_lines = card->ring_lines;
     link->out_ring = link->out + CCI__SISCI_AT_RING;
     link->out_blocks = link->out + cci__sisci_blocks_at(card->ring_lines);
     link->out_slots = link->out + cci__sisci_slots_at(card->ring_lines, card->block_size, card->block_count);
-    for (i = 0; i < card->block_count; i++) {
-        link->free_block[i] = (uint8_t)(card->block_count - 1 - i);
-    }
+    for (i = 0; i < card->block_count; i++) link->free_block[i] = (uint8_t)(card->block_count - 1 - i);
     link->free_count = card->block_count;
     return 1;
 }
 
-/* All is connected: from now on nobody else can connect to our inbox, and the peer is told so. 0: the link has failed. */
+/* All is connected: from now on nobody else can connect to our inbox, and the peer is told so. 0: the link has
+ * failed. */
 static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
     cci__sci_error_t error;
     ep->sci->call.SCISetSegmentUnavailable(link->in_segment, ep->adapter, 0, &error);
-    if (error != CCI__SCI_ERR_OK || !cci__sisci_is_private(link)) {
-        return 0;
-    }
+    if (error != CCI__SCI_ERR_OK || !cci__sisci_is_private(link)) return 0;
     link->vm = cci__sisci_try_vm(link);
     if (!link->mirror) {
         cci__sisci_watch(link);
@@ -10371,11 +9405,10 @@ static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
     }
     cci__sisci_tell(link, CCI__SISCI_AT_READY, 1);
     link->state = CCI__SISCI_READY;
-    if (link->card.sleeps) {
+    if (link->card.sleeps)
         cci__sisci_wake_peer(link);
-    } else {
+    else
         cci__sisci_leave_interrupt(link);
-    }
     cci__sisci_save_descriptors(link);
     return 1;
 }
@@ -10383,9 +9416,7 @@ static int cci__sisci_close_inbox(cci__sisci *ep, cci__sisci_link *link) {
 /* The peer's door is connected: that is where we mark the link. 0: it is not one, or not the peer's. */
 static int cci__sisci_map_marks(cci__sisci_link *link) {
     cci__sci_error_t error;
-    if (link->card.mark >= CCI__SISCI_MARKS || !cci__sci_is_same_peer(link->marks_segment, link->out_segment)) {
-        return 0;
-    }
+    if (link->card.mark >= CCI__SISCI_MARKS || !cci__sci_is_same_peer(link->marks_segment, link->out_segment)) return 0;
     link->peer_door = (cci__sisci_door *)(uintptr_t)link->ep->sci->call.SCIMapRemoteSegment(
         link->marks_segment, &link->marks_map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
@@ -10401,29 +9432,18 @@ static int cci__sisci_map_marks(cci__sisci_link *link) {
 static int cci__sisci_step_join(cci__sisci *ep, cci__sisci_link *link) {
     int state = CCI__SCI_CONNECTED;
     if (link->news.out > 0 && !link->out) {
-        if (!cci__sisci_map_out(link)) {
-            return 0;
-        }
-        if (!link->is_client && link->card.sleeps) {
-            cci__sisci_connect_interrupt(link, link->card.interrupt);
-        }
+        if (!cci__sisci_map_out(link)) return 0;
+        if (!link->is_client && link->card.sleeps) cci__sisci_connect_interrupt(link, link->card.interrupt);
         if ((!link->interrupt && link->card.sleeps) ||
-            (!link->mirror && !cci__sisci_connect_segment(link, &link->marks_segment, link->card.service,
-                                                          cci__sisci_on_marks, link))) {
+            (!link->mirror &&
+             !cci__sisci_connect_segment(link, &link->marks_segment, link->card.service, cci__sisci_on_marks, link)))
             return 0;
-        }
     }
-    if (link->news.marks < 0 || (link->news.marks > 0 && !link->peer_door && !cci__sisci_map_marks(link))) {
-        return 0;
-    }
-    if (link->interrupt) {
-        state = cci__sisci_interrupt_state(link);
-    }
-    if (state != CCI__SCI_CONNECTING && state != CCI__SCI_CONNECTED) {
-        return 0;
-    }
-    return !link->out || (!link->mirror && !link->peer_door) || state == CCI__SCI_CONNECTING || link->news.attached == 0 ||
-           cci__sisci_close_inbox(ep, link);
+    if (link->news.marks < 0 || (link->news.marks > 0 && !link->peer_door && !cci__sisci_map_marks(link))) return 0;
+    if (link->interrupt) state = cci__sisci_interrupt_state(link);
+    if (state != CCI__SCI_CONNECTING && state != CCI__SCI_CONNECTED) return 0;
+    return !link->out || (!link->mirror && !link->peer_door) || state == CCI__SCI_CONNECTING ||
+           link->news.attached == 0 || cci__sisci_close_inbox(ep, link);
 }
 
 static void cci__sisci_open_link(cci__sisci *ep, cci__sisci_link *link) {
@@ -10440,8 +9460,7 @@ static void cci__sisci_foresee_disconnects(cci__sisci *ep, cci__sisci_link *link
     cci__sisci_record record;
     while (link->tail - tail < link->in_lines && cci__sisci_read_record(link, &record)) {
         uint32_t head[4];
-        cci__sisci_conn *conn =
-            record.type == CCI__SISCI_DISCONNECT ? cci__sisci_find_conn(ep, link, record.to) : NULL;
+        cci__sisci_conn *conn = record.type == CCI__SISCI_DISCONNECT ? cci__sisci_find_conn(ep, link, record.to) : NULL;
         if (conn && record.length >= sizeof head) {
             memcpy(head, record.data, sizeof head);
             cci__sisci_mark_ops(conn, head[2]);
@@ -10489,12 +9508,9 @@ static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
     link->state = CCI__SISCI_LOST;
     cci__sisci_forget_server(ep, link);
     cci__sisci_drop_views(link);
-    while (!cci__list_empty(&link->ops)) {
+    while (!cci__list_empty(&link->ops))
         cci__sisci_fail_op(ep, link, CCI__CONTAINER(link->ops.next, cci__sisci_op, node), CCI_ERR_DISCONNECTED);
-    }
-    while (link->items) {
-        cci__sisci_pop_item(ep, link);
-    }
+    while (link->items) cci__sisci_pop_item(ep, link);
     for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = next) {
         next = cci__sisci_conn_at(ep, conn->after);
         cci__sisci_lose_conn(ep, conn);
@@ -10508,11 +9524,8 @@ static void cci__sisci_end_link(cci__sisci *ep, cci__sisci_link *link) {
     int status = cci__sisci_load(link->in + CCI__SISCI_AT_LEFT) == 1 ? CCI_SUCCESS : CCI_ERR_DISCONNECTED;
     cci__sisci_conn *conn;
     link->is_over = 1;
-    for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = cci__sisci_conn_at(ep, conn->after)) {
-        if (conn->conn.state == CCI_CONN_BROKEN) {
-            cci__sisci_end_conn(ep, conn, status);
-        }
-    }
+    for (conn = cci__sisci_conn_at(ep, link->conns); conn; conn = cci__sisci_conn_at(ep, conn->after))
+        if (conn->conn.state == CCI_CONN_BROKEN) cci__sisci_end_conn(ep, conn, status);
 }
 
 /* A handshake came to nothing: a client tries again. */
@@ -10528,12 +9541,8 @@ static void cci__sisci_fail_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
 
 /* What the callbacks have told, and what is to be tried again. The link may be gone afterwards. */
 static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t now_ns) {
-    if (link->mirror) {
-        cci__sisci_step_mirror(link, now_ns);
-    }
-    if (link->knocks) {
-        cci__sisci_wake_peer(link);
-    }
+    if (link->mirror) cci__sisci_step_mirror(link, now_ns);
+    if (link->knocks) cci__sisci_wake_peer(link);
     if (link->state < CCI__SISCI_OPEN && link->is_client && link->conn_count == 0) {
         cci__sisci_free_link(ep, link);
         return;
@@ -10550,30 +9559,27 @@ static void cci__sisci_step_link(cci__sisci *ep, cci__sisci_link *link, uint64_t
         }
         break;
     case CCI__SISCI_WAITING:
-        if (link->news.attached > 0) {
+        if (link->news.attached > 0)
             cci__sisci_join(link, now_ns);
-        } else if (link->news.door < 0 || link->news.attached < 0 || link->retry_ns <= now_ns) {
+        else if (link->news.door < 0 || link->news.attached < 0 || link->retry_ns <= now_ns)
             cci__sisci_knock(ep, link);
-        } else if (link->retry_ns == CCI__NEVER && link->hello && cci__sisci_load_long(link->hello) == 0) {
+        else if (link->retry_ns == CCI__NEVER && link->hello && cci__sisci_load_long(link->hello) == 0)
             link->retry_ns = now_ns + 1000 * CCI__MS; /* the server works at it, or can't */
-        }
         break;
     case CCI__SISCI_JOINING:
     case CCI__SISCI_READY:
         if (link->news.out < 0 || link->news.attached < 0 || link->retry_ns <= now_ns ||
-            (link->state == CCI__SISCI_JOINING && !cci__sisci_step_join(ep, link))) {
+            (link->state == CCI__SISCI_JOINING && !cci__sisci_step_join(ep, link)))
             cci__sisci_fail_link(ep, link, now_ns);
-        } else if (link->state == CCI__SISCI_READY && cci__sisci_load(link->in + CCI__SISCI_AT_READY) != 0) {
+        else if (link->state == CCI__SISCI_READY && cci__sisci_load(link->in + CCI__SISCI_AT_READY) != 0)
             cci__sisci_open_link(ep, link);
-        }
         break;
     case CCI__SISCI_OPEN:
         cci__sisci_step_views(link);
-        if (link->news.out < 0 || link->news.attached < 0) {
+        if (link->news.out < 0 || link->news.attached < 0)
             cci__sisci_break_link(ep, link);
-        } else {
+        else
             cci__sisci_settle_down(link);
-        }
         break;
     default:
         if (link->conn_count == 0 && link->held == 0) {
@@ -10621,9 +9627,7 @@ static uint64_t cci__sisci_group_check(uint64_t number, uint32_t length, const u
 /* Others may write meanwhile: whole words at least. */
 static void cci__sisci_copy_words(uint64_t *to, const uint64_t *from, uint32_t length) {
     uint32_t i, count = (length + 7) / 8;
-    for (i = 0; i < count; i++) {
-        __atomic_store_n(&to[i], __atomic_load_n(&from[i], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-    }
+    for (i = 0; i < count; i++) __atomic_store_n(&to[i], __atomic_load_n(&from[i], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 
 /* Takes a slot for a message, and gives its number; NULL: all that were tried are being written to. */
@@ -10634,12 +9638,9 @@ static cci__sisci_group_slot *cci__sisci_take_slot(cci__sisci_group *group, uint
         cci__sisci_group_slot *slot = cci__sisci_slot_of(group, n);
         uint64_t old = cci__sisci_load_long(&slot->number);
         int steals = (old & 1) && n - old / 2 >= CCI__SISCI_STEAL;
-        if ((int64_t)(old - 2 * n) > 0 || ((old & 1) && !steals)) {
-            continue; /* others have overtaken us, or one is not ready yet */
-        }
-        if (steals) {
-            cci__sisci_store(&slot->was_stolen, 1); /* for ever: its owner may wake up at any time */
-        }
+        if ((int64_t)(old - 2 * n) > 0 || ((old & 1) && !steals))
+            continue;                                       /* others have overtaken us, or one is not ready yet */
+        if (steals) cci__sisci_store(&slot->was_stolen, 1); /* for ever: its owner may wake up at any time */
         if (cci__sisci_swap(&slot->number, old, 2 * n + 1)) {
             *number = n;
             return slot;
@@ -10653,9 +9654,7 @@ static void cci__sisci_ring_bell(cci__sisci *ep, cci__sisci_group *group, uint32
     cci__sisci_receiver *receiver = cci__sisci_receiver_at(group, i);
     uint32_t number = cci__sisci_load(&receiver->interrupt);
     int state;
-    if (number == 0) {
-        return;
-    }
+    if (number == 0) return;
     if (group->bell[i] && group->bell_of[i] != number) {
         ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
         group->bell[i] = NULL;
@@ -10678,11 +9677,9 @@ static void cci__sisci_ring_bell(cci__sisci *ep, cci__sisci_group *group, uint32
 static void cci__sisci_wake_group(cci__sisci *ep, cci__sisci_group *group) {
     uint32_t i;
     CCI__SCI_FENCE(SEQ_CST); /* the message before this, the sleepers' words after */
-    for (i = 0; i < CCI__SISCI_RECEIVERS; i++) {
-        if (__atomic_load_n(&cci__sisci_receiver_at(group, i)->sleeps, __ATOMIC_RELAXED) != 0) {
+    for (i = 0; i < CCI__SISCI_RECEIVERS; i++)
+        if (__atomic_load_n(&cci__sisci_receiver_at(group, i)->sleeps, __ATOMIC_RELAXED) != 0)
             cci__sisci_ring_bell(ep, group, i);
-        }
-    }
 }
 
 /* Whoever is too slow loses it. */
@@ -10690,18 +9687,13 @@ static void cci__sisci_send_to_group(cci__sisci *ep, cci__sisci_group *group, co
                                      uint32_t length) {
     cci__sisci_group_slot *slot;
     uint64_t number;
-    if (!group->base || (slot = cci__sisci_take_slot(group, &number)) == NULL) {
-        return;
-    }
-    if (length > 0) {
-        group->words[(length - 1) / 8] = 0;
-    }
+    if (!group->base || (slot = cci__sisci_take_slot(group, &number)) == NULL) return;
+    if (length > 0) group->words[(length - 1) / 8] = 0;
     cci__sisci_gather((uint8_t *)group->words, data, count);
     __atomic_store_n(&slot->length, length, __ATOMIC_RELAXED);
     cci__sisci_copy_words(slot->words, group->words, length);
-    if (cci__sisci_load(&slot->was_stolen)) {
+    if (cci__sisci_load(&slot->was_stolen))
         cci__sisci_store_long(&slot->check, cci__sisci_group_check(number, length, group->words));
-    }
     (void)cci__sisci_swap(&slot->number, 2 * number + 1, 2 * number + 2); /* else it was stolen: the message is lost */
     cci__sisci_wake_group(ep, group);
 }
@@ -10724,16 +9716,10 @@ static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, u
     uint64_t state = cci__sisci_load_long(&slot->number);
     uint32_t length = __atomic_load_n(&slot->length, __ATOMIC_RELAXED);
     cci_evq_event_t *event;
-    if (state != 2 * number + 2) {
-        return (int64_t)(state - (2 * number + 2)) < 0 ? CCI__SISCI_LATER : CCI__SISCI_TAKEN;
-    }
-    if (length > CCI__SISCI_GROUP_BYTES || length > ep->stride) {
-        return CCI__SISCI_TAKEN;
-    }
+    if (state != 2 * number + 2) return (int64_t)(state - (2 * number + 2)) < 0 ? CCI__SISCI_LATER : CCI__SISCI_TAKEN;
+    if (length > CCI__SISCI_GROUP_BYTES || length > ep->stride) return CCI__SISCI_TAKEN;
     event = cci__sisci_message_event(ep, 0);
-    if (!event) {
-        return CCI__SISCI_STALLED;
-    }
+    if (!event) return CCI__SISCI_STALLED;
     if (!cci__sisci_copy_slot(slot, number, (uint64_t *)(void *)event->buffer->data, length)) {
         cci_evq_return_event(&ep->evq, event);
         return CCI__SISCI_TAKEN;
@@ -10753,9 +9739,8 @@ static uint64_t cci__sisci_look_at_group(cci__sisci_group *group) {
         group->tail = next - cci__min64(next, CCI__SISCI_GROUP_SLOTS);
     }
     while (next - group->tail > CCI__SISCI_GROUP_SLOTS ||
-           (group->tail != next && group->taken[group->tail % CCI__SISCI_GROUP_SLOTS])) {
+           (group->tail != next && group->taken[group->tail % CCI__SISCI_GROUP_SLOTS]))
         group->taken[group->tail++ % CCI__SISCI_GROUP_SLOTS] = 0;
-    }
     return next;
 }
 
@@ -10764,13 +9749,9 @@ static int cci__sisci_hear_group(cci__sisci *ep, cci__sisci_group *group) {
     uint64_t next = cci__sisci_look_at_group(group), n;
     int count = 0, status = CCI__SISCI_TAKEN;
     for (n = group->tail; n != next && count < CCI__SISCI_BATCH; n++) {
-        if (group->taken[n % CCI__SISCI_GROUP_SLOTS]) {
-            continue;
-        }
+        if (group->taken[n % CCI__SISCI_GROUP_SLOTS]) continue;
         status = cci__sisci_take_from_group(ep, group, n);
-        if (status == CCI__SISCI_STALLED) {
-            break;
-        }
+        if (status == CCI__SISCI_STALLED) break;
         if (status == CCI__SISCI_TAKEN) {
             group->taken[n % CCI__SISCI_GROUP_SLOTS] = 1;
             count++;
@@ -10788,11 +9769,8 @@ static int cci__sisci_hear_group(cci__sisci *ep, cci__sisci_group *group) {
 static int cci__sisci_hear_groups(cci__sisci *ep) {
     cci__sisci_group *group;
     int count = 0;
-    for (group = ep->groups; group; group = group->next) {
-        if (group->base && cci__sisci_receives(group)) {
-            count += cci__sisci_hear_group(ep, group);
-        }
-    }
+    for (group = ep->groups; group; group = group->next)
+        if (group->base && cci__sisci_receives(group)) count += cci__sisci_hear_group(ep, group);
     return count > 0;
 }
 
@@ -10812,16 +9790,12 @@ static int cci__sisci_groups_have_work(cci__sisci *ep) {
     cci__sisci_group *group;
     for (group = ep->groups; group; group = group->next) {
         uint64_t next, n;
-        if (!group->base || !cci__sisci_receives(group) || group->stalled) {
-            continue;
-        }
+        if (!group->base || !cci__sisci_receives(group) || group->stalled) continue;
         next = cci__sisci_look_at_group(group);
-        for (n = group->tail; n != next; n++) {
+        for (n = group->tail; n != next; n++)
             if (!group->taken[n % CCI__SISCI_GROUP_SLOTS] &&
-                cci__sisci_load_long(&cci__sisci_slot_of(group, n)->number) == 2 * n + 2) {
+                cci__sisci_load_long(&cci__sisci_slot_of(group, n)->number) == 2 * n + 2)
                 return 1;
-            }
-        }
     }
     return 0;
 }
@@ -10829,9 +9803,7 @@ static int cci__sisci_groups_have_work(cci__sisci *ep) {
 /* A receiver has no place among those who are woken. */
 static int cci__sisci_must_look(const cci__sisci *ep) {
     const cci__sisci_group *group = ep->groups;
-    while (group && (!group->base || group->place || !cci__sisci_receives(group))) {
-        group = group->next;
-    }
+    while (group && (!group->base || group->place || !cci__sisci_receives(group))) group = group->next;
     return group != NULL;
 }
 
@@ -10850,9 +9822,7 @@ static void cci__sisci_take_place(cci__sisci *ep, cci__sisci_group *group) {
 static void cci__sisci_silence_bells(cci__sisci *ep, cci__sisci_group *group) {
     uint32_t i;
     for (i = 0; i < CCI__SISCI_RECEIVERS; i++) {
-        if (group->bell[i]) {
-            ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
-        }
+        if (group->bell[i]) ep->sci->call.SCIDisconnectInterrupt(group->bell[i], 0, NULL);
         group->bell[i] = NULL;
         group->rings[i] = 0;
     }
@@ -10866,14 +9836,11 @@ static void cci__sisci_unmap_group(cci__sisci *ep, cci__sisci_group *group) {
         (void)cci__sisci_swap_word(&receiver->interrupt, ep->interrupt_number + 1, 0);
     }
     cci__sisci_silence_bells(ep, group);
-    if (group->base) {
+    if (group->base)
         ep->sci->call.SCIUnmapSegment(group->map, 0, NULL);
-    } else {
+    else
         ep->handshakes--;
-    }
-    if (group->segment) {
-        cci__sisci_remove_segment(ep, group->segment);
-    }
+    if (group->segment) cci__sisci_remove_segment(ep, group->segment);
     group->segment = NULL;
     group->base = NULL;
     group->place = 0;
@@ -10882,9 +9849,7 @@ static void cci__sisci_unmap_group(cci__sisci *ep, cci__sisci_group *group) {
 
 static void cci__sisci_leave_group(cci__sisci *ep, cci__sisci_group *group) {
     cci__sisci_group **at = &ep->groups;
-    while (*at != group) {
-        at = &(*at)->next;
-    }
+    while (*at != group) at = &(*at)->next;
     *at = group->next;
     ep->group_count--;
     cci__sisci_unmap_group(ep, group);
@@ -10903,18 +9868,14 @@ static void cci__sisci_refuse_group(cci__sisci *ep, cci__sisci_group *group, int
 /* The memory is there: from now on what is sent is received. */
 static int cci__sisci_enter_group(cci__sisci *ep, cci__sisci_group *group) {
     cci__sci_error_t error;
-    uint8_t *base = (uint8_t *)ep->sci->call.SCIMapLocalSegment(group->segment, &group->map, 0, CCI__SISCI_GROUP_SIZE, NULL,
-                                                                0, &error);
-    if (error != CCI__SCI_ERR_OK) {
-        return 0;
-    }
+    uint8_t *base = (uint8_t *)ep->sci->call.SCIMapLocalSegment(group->segment, &group->map, 0, CCI__SISCI_GROUP_SIZE,
+                                                                NULL, 0, &error);
+    if (error != CCI__SCI_ERR_OK) return 0;
     group->base = base;
     group->tail = cci__sisci_load_long(base);
     memset(group->taken, 0, sizeof group->taken);
     ep->handshakes--;
-    if (cci__sisci_receives(group)) {
-        cci__sisci_take_place(ep, group);
-    }
+    if (cci__sisci_receives(group)) cci__sisci_take_place(ep, group);
     if (group->conn->conn.state == CCI_CONN_CONNECTING) {
         cci__sisci_opened(ep, group->conn);
         cci__sisci_post_event(ep, group->conn, CCI_EVENT_CONNECT, CCI_SUCCESS);
@@ -10931,22 +9892,12 @@ static void cci__sisci_begin_group(cci__sisci *ep, cci__sisci_group *group) {
 static void cci__sisci_step_joining(cci__sisci *ep, cci__sisci_group *group, uint64_t now_ns) {
     cci__sci_error_t error = CCI__SCI_ERR_NOSPC;
     int status = CCI_ENOMEM;
-    if (now_ns < group->retry_ns) {
-        return;
-    }
+    if (now_ns < group->retry_ns) return;
     group->retry_ns = now_ns + CCI__MS;
-    if (group->segment) {
-        error = cci__sci_step_broadcast(group->segment, CCI__SISCI_GROUP_SIZE);
-    }
-    if (error == CCI__SCI_ERR_BUSY || (error == CCI__SCI_ERR_OK && cci__sisci_enter_group(ep, group))) {
-        return;
-    }
-    if (error == CCI__SCI_ERR_SEGMENTID_USED) {
-        status = CCI_EADDRNOTAVAIL; /* by something else */
-    }
-    if (group->conn->conn.state == CCI_CONN_CONNECTING) {
-        cci__sisci_refuse_group(ep, group, status);
-    }
+    if (group->segment) error = cci__sci_step_broadcast(group->segment, CCI__SISCI_GROUP_SIZE);
+    if (error == CCI__SCI_ERR_BUSY || (error == CCI__SCI_ERR_OK && cci__sisci_enter_group(ep, group))) return;
+    if (error == CCI__SCI_ERR_SEGMENTID_USED) status = CCI_EADDRNOTAVAIL; /* by something else */
+    if (group->conn->conn.state == CCI_CONN_CONNECTING) cci__sisci_refuse_group(ep, group, status);
 }
 
 static void cci__sisci_step_groups(cci__sisci *ep) {
@@ -10964,11 +9915,8 @@ static void cci__sisci_step_groups(cci__sisci *ep) {
             cci__sisci_begin_group(ep, group);
             continue;
         }
-        for (i = 0; i < CCI__SISCI_RECEIVERS; i++) {
-            if (group->rings[i]) {
-                cci__sisci_ring_bell(ep, group, i);
-            }
-        }
+        for (i = 0; i < CCI__SISCI_RECEIVERS; i++)
+            if (group->rings[i]) cci__sisci_ring_bell(ep, group, i);
     }
 }
 
@@ -10979,9 +9927,7 @@ static int cci__sisci_join_group(cci__sisci *ep, uint32_t id, cci_conn_attribute
     cci_evq_event_t *event = group ? cci__sisci_control_event(ep) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, NULL, attribute, context) : NULL;
     if (!conn) {
-        if (event) {
-            cci_evq_return_event(&ep->evq, event);
-        }
+        if (event) cci_evq_return_event(&ep->evq, event);
         cci_release(group);
         return CCI_ENOMEM;
     }
@@ -11013,20 +9959,12 @@ static int cci__sisci_send_multicast(cci__sisci *ep, cci__sisci_conn *conn, cons
     int status = CCI_SUCCESS;
     if (!(flags & CCI_FLAG_SILENT) || (flags & CCI_FLAG_BLOCKING)) {
         op = cci__sisci_new_op(ep, conn, context, flags);
-        if (!op) {
-            return CCI_ENOBUFS;
-        }
+        if (!op) return CCI_ENOBUFS;
     }
     cci__sisci_send_to_group(ep, (cci__sisci_group *)conn->data, data, count, length);
-    if (op) {
-        cci__sisci_complete(ep, op, CCI_SUCCESS);
-    }
-    if (flags & CCI_FLAG_BLOCKING) {
-        status = cci__sisci_block(ep, op);
-    }
-    if (cci__sisci_is_sleeper(ep)) {
-        cci__sisci_arm(ep);
-    }
+    if (op) cci__sisci_complete(ep, op, CCI_SUCCESS);
+    if (flags & CCI_FLAG_BLOCKING) status = cci__sisci_block(ep, op);
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
     return status;
 }
 
@@ -11055,24 +9993,16 @@ static int cci__sisci_is_drained(cci__sisci_link *link) {
 /* 1 if anything came. */
 static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
     int count;
-    if (link->state < CCI__SISCI_OPEN || !link->in) {
-        return 0;
-    }
+    if (link->state < CCI__SISCI_OPEN || !link->in) return 0;
     count = cci__sisci_receive(ep, link);
     while (CCI__UNLIKELY(cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 4) != link->peer_disconnects) && count < 1024) {
         int more = cci__sisci_receive(ep, link); /* nothing completes before these records have come */
-        if (more == 0) {
-            break;
-        }
+        if (more == 0) break;
         count += more;
     }
-    if (count == 0 && !cci__list_empty(&link->due)) {
-        cci__sisci_acknowledge(link);
-    }
+    if (count == 0 && !cci__list_empty(&link->due)) cci__sisci_acknowledge(link);
     if (link->state == CCI__SISCI_OPEN) {
-        if (link->views && link->views->is_asking) {
-            cci__sisci_hear_grant(link);
-        }
+        if (link->views && link->views->is_asking) cci__sisci_hear_grant(link);
         if (!cci__list_empty(&link->ops)) {
             cci__sisci_settle(ep, link);
             link->idle_rounds = 0;
@@ -11081,20 +10011,15 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
             cci__sisci_advance(ep, link);
             link->idle_rounds = 0;
         }
-        if (!cci__list_empty(&link->silent)) {
-            link->idle_rounds = 0;
-        }
+        if (!cci__list_empty(&link->silent)) link->idle_rounds = 0;
     } /* through an adapter there are no marks */
-    if (CCI__UNLIKELY(cci__sisci_is_drained(link))) {
-        cci__sisci_end_link(ep, link);
-    }
+    if (CCI__UNLIKELY(cci__sisci_is_drained(link))) cci__sisci_end_link(ep, link);
     link->is_busy = !cci__list_empty(&link->due) || !cci__list_empty(&link->ops) || link->items ||
                     !cci__list_empty(&link->owing) || (link->views && link->views->is_asking);
     /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
     if (link->mirror && count == 0 && ++link->idle_rounds > 1000 && ep->hot_count > CCI__SISCI_HOT &&
-        (link->told || !cci__sisci_is_sleeper(ep))) {
+        (link->told || !cci__sisci_is_sleeper(ep)))
         cci__sisci_cool(link);
-    }
     return count > 0;
 }
 
@@ -11170,22 +10095,22 @@ static void cci__sisci_break_conn(cci__sisci *ep, cci__sisci_link *link, cci__si
 
 static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn);
 
-/* [4.1.4.1] The receiver had no buffer for a message until its time was over: the message ends with CCI_ERR_RNR and, on an ordered
- * connection, all behind it. Of those in the ring the peer says whether it delivered them before it saw that they are withdrawn. */
+/* [4.1.4.1] The receiver had no buffer for a message until its time was over: the message ends with CCI_ERR_RNR and,
+ * on an ordered connection, all behind it. Of those in the ring the peer says whether it delivered them before it
+ * saw that they are withdrawn. */
 static void cci__sisci_withdraw(cci__sisci *ep, cci__sisci_link *link, cci__sisci_op *from) {
     cci__sisci_conn *conn = from->conn;
     cci_list_t *at;
     int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO, resumes = 0;
     for (at = &from->node; at != &link->ops; at = at->next) {
         cci__sisci_op *op = CCI__CONTAINER(at, cci__sisci_op, node);
-        if (op->conn != conn || op->withdrawn || (op->item && !op->item->has_message)) {
-            continue;
-        }
+        if (op->conn != conn || op->withdrawn || (op->item && !op->item->has_message)) continue;
         op->withdrawn = 1;
         op->deadline_ns = cci__sisci_new_deadline(ep, conn);
         if (op->has_record) {
             resumes = is_ordered;
-            cci__sisci_tell(link, CCI__SISCI_AT_RING + (size_t)(op->start & (link->out_lines - 1)) * CCI__SISCI_LINE + 4,
+            cci__sisci_tell(link,
+                            CCI__SISCI_AT_RING + (size_t)(op->start & (link->out_lines - 1)) * CCI__SISCI_LINE + 4,
                             op->word | CCI__SISCI_VOID);
             cci__sisci_touch(link);
         } else if (op->item) {
@@ -11196,33 +10121,28 @@ static void cci__sisci_withdraw(cci__sisci *ep, cci__sisci_link *link, cci__sisc
             op->end = link->head;
             op->status = CCI_ERR_RNR;
         }
-        if (!is_ordered) {
-            break;
-        }
+        if (!is_ordered) break;
     }
-    if (is_ordered) {
-        conn->unready |= CCI__SISCI_UNREADY;
-    }
-    if (resumes) {
-        cci__sisci_owe(ep, conn, CCI__SISCI_RESUME);
-    }
+    if (is_ordered) conn->unready |= CCI__SISCI_UNREADY;
+    if (resumes) cci__sisci_owe(ep, conn, CCI__SISCI_RESUME);
 }
 
 static uint64_t cci__sisci_new_deadline(const cci__sisci *ep, const cci__sisci_conn *conn) {
     return conn->send_timeout_us ? ep->now_ns + (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
 }
 
-/* How an operation that has no more time ends: the peer could take nothing while it waited, or is not heard of. A peer that
- * could take nothing until a moment ago may not have come to this one yet. */
+/* How an operation that has no more time ends: the peer could take nothing while it waited, or is not heard of. A
+ * peer that could take nothing until a moment ago may not have come to this one yet. */
 static int cci__sisci_late_status(const cci__sisci *ep, const cci__sisci_link *link, const cci__sisci_conn *conn,
                                   int is_message) {
-    return is_message && link->stalled_ns != 0 && ep->now_ns - link->stalled_ns <= (uint64_t)conn->send_timeout_us * 1000
+    return is_message && link->stalled_ns != 0 &&
+                   ep->now_ns - link->stalled_ns <= (uint64_t)conn->send_timeout_us * 1000
                ? CCI_ERR_RNR
                : CCI_ETIMEDOUT;
 }
 
-/* These three look for what has no more time; what is new gets its deadline. They give the connection that must be broken
- * with its status, or the earliest deadline. */
+/* These three look for what has no more time; what is new gets its deadline. They give the connection that must be
+ * broken with its status, or the earliest deadline. */
 typedef struct cci__sisci_late {
     uint64_t earliest_ns;
     cci__sisci_conn *conn;
@@ -11230,10 +10150,9 @@ typedef struct cci__sisci_late {
     int status;
 } cci__sisci_late;
 
-static int cci__sisci_is_late(const cci__sisci *ep, cci__sisci_late *late, cci__sisci_conn *conn, uint64_t *deadline_ns) {
-    if (*deadline_ns == 0) {
-        *deadline_ns = cci__sisci_new_deadline(ep, conn);
-    }
+static int cci__sisci_is_late(const cci__sisci *ep, cci__sisci_late *late, cci__sisci_conn *conn,
+                              uint64_t *deadline_ns) {
+    if (*deadline_ns == 0) *deadline_ns = cci__sisci_new_deadline(ep, conn);
     late->earliest_ns = cci__min64(late->earliest_ns, *deadline_ns);
     late->conn = *deadline_ns <= ep->now_ns ? conn : NULL;
     return late->conn != NULL;
@@ -11299,14 +10218,12 @@ static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
         cci__sisci_see_freed(link);
         link->stalled_ns = cci__sisci_is_stalled(link) ? ep->now_ns : link->stalled_ns;
         if (!cci__sisci_look_at_ops(ep, link, &late) && !cci__sisci_look_at_items(ep, link, &late) &&
-            !cci__sisci_look_at_silent(ep, link, &late)) {
+            !cci__sisci_look_at_silent(ep, link, &late))
             return late.earliest_ns;
-        }
-        if (late.op) {
+        if (late.op)
             cci__sisci_withdraw(ep, link, late.op);
-        } else {
+        else
             cci__sisci_break_conn(ep, link, late.conn, late.status);
-        }
     }
 }
 
@@ -11340,9 +10257,8 @@ static uint64_t cci__sisci_timers(cci__sisci *ep) {
     uint64_t earliest_ns = CCI__NEVER;
     ep->now_ns = cci__sci_now();
     ep->scan_ns = ep->now_ns + 2 * CCI__MS;
-    while ((timer = cci__wheel_expire(&ep->wheel, ep->now_ns)) != NULL) {
+    while ((timer = cci__wheel_expire(&ep->wheel, ep->now_ns)) != NULL)
         cci__sisci_on_timer(ep, CCI__CONTAINER(timer, cci__sisci_conn, conn.timer));
-    }
     for (at = ep->timed.next; at != &ep->timed; at = next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, timed);
         next = at->next;
@@ -11359,15 +10275,12 @@ static uint64_t cci__sisci_timers(cci__sisci *ep) {
         cci__sisci_close_idle(ep);
     }
     earliest_ns = cci__min64(earliest_ns, ep->idle_ns);
-    if (cci__sisci_must_look(ep)) {
-        earliest_ns = cci__min64(earliest_ns, ep->now_ns + CCI__MS);
-    }
+    if (cci__sisci_must_look(ep)) earliest_ns = cci__min64(earliest_ns, ep->now_ns + CCI__MS);
     if (!ep->port) {
-        earliest_ns = cci__min64(earliest_ns, ep->now_ns + CCI__SCI_LOOK_MS * CCI__MS); /* after the names in the directory */
+        /* after the names in the directory */
+        earliest_ns = cci__min64(earliest_ns, ep->now_ns + CCI__SCI_LOOK_MS * CCI__MS);
     }
-    if (ep->handshakes > 0 || ep->paused > 0) {
-        earliest_ns = cci__min64(earliest_ns, ep->now_ns + 10 * CCI__MS);
-    }
+    if (ep->handshakes > 0 || ep->paused > 0) earliest_ns = cci__min64(earliest_ns, ep->now_ns + 10 * CCI__MS);
     return cci__min64(earliest_ns, cci__wheel_deadline(&ep->wheel));
 }
 
@@ -11389,30 +10302,24 @@ static void cci__sisci_wake_up(cci__sisci *ep) {
     for (at = ep->cold.next; at != &ep->cold; at = next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
         next = at->next;
-        if (!cci__sisci_is_quiet(link)) {
-            (void)cci__sisci_serve(ep, link);
-        }
+        if (!cci__sisci_is_quiet(link)) (void)cci__sisci_serve(ep, link);
     }
 }
 
-/* What is not done in each round: the clock is read in one of 32, if the program polls without pause. 1 if it is time to look after deadlines. */
+/* What is not done in each round: the clock is read in one of 32, if the program polls without pause. 1 if it is
+ * time to look after deadlines. */
 static int cci__sisci_look_around(cci__sisci *ep, uint32_t round) {
     uint64_t now_ns;
-    if ((round & 3) != 0 && !ep->sleeping) {
-        return 0;
-    }
+    if ((round & 3) != 0 && !ep->sleeping) return 0;
     now_ns = cci__sci_now();
     cci__polls_looked(&ep->polls, now_ns, 31);
-    if (ep->polls.left == 0) { /* a program that calls seldom has its deadlines looked after in each call */
+    if (ep->polls.left == 0) /* a program that calls seldom has its deadlines looked after in each call */
         ep->rounds = 32;
-    }
     if (round == 0 || ep->sleeping || ep->handshakes > 0 || now_ns >= ep->look_ns) {
         cci__sisci_look_at_device(ep);
         ep->look_ns = now_ns + CCI__SISCI_LOOK;
     }
-    if (ep->sleeping) {
-        cci__sisci_wake_up(ep);
-    }
+    if (ep->sleeping) cci__sisci_wake_up(ep);
     return (round & 31) == 0 && now_ns >= ep->scan_ns;
 }
 
@@ -11425,14 +10332,13 @@ static inline cci__sisci_link *cci__sisci_only(const cci__sisci *ep) {
                : NULL;
 }
 
-/* The program has returned something: a link whose next record waits for that is looked at, one in each call while there is a buffer
- * for it, so that each of many gets its turn; all of them if there is none, for a long message may need none. */
+/* The program has returned something: a link whose next record waits for that is looked at, one in each call while
+ * there is a buffer for it, so that each of many gets its turn; all of them if there is none, for a long message may
+ * need none. */
 static void cci__sisci_look_at_stuck(cci__sisci *ep) {
     int has_event = ep->evq.free_events[CCI_EVQ_RECV] && ep->evq.recv_out < ep->evq.recv_limit, is_last;
     cci__sisci_group *group;
-    for (group = ep->groups; group; group = group->next) {
-        group->stalled = 0;
-    }
+    for (group = ep->groups; group; group = group->next) group->stalled = 0;
     do {
         is_last = !has_event || ep->evq.free_buffers;
         if (has_event && !cci__list_empty(&ep->stuck)) {
@@ -11495,11 +10401,8 @@ static int cci__sisci_follow_marks(cci__sisci *ep) {
 
 static int cci__sisci_has_marks(const cci__sisci *ep) {
     uint32_t i, words = ep->port ? 0 : (ep->mark_count + 63) / 64;
-    for (i = 0; i < words; i++) {
-        if (__atomic_load_n(&ep->door->marks[i], __ATOMIC_RELAXED) != 0) {
-            return 1;
-        }
-    }
+    for (i = 0; i < words; i++)
+        if (__atomic_load_n(&ep->door->marks[i], __ATOMIC_RELAXED) != 0) return 1;
     return 0;
 }
 
@@ -11512,29 +10415,25 @@ static int cci__sisci_has_record(const cci__sisci_link *link) {
 
 /* Something has come, or an acknowledgement that somebody waits for. */
 static int cci__sisci_has_work(cci__sisci_link *link) {
-    if (link->state < CCI__SISCI_OPEN || !link->in) {
-        return 0;
-    }
+    if (link->state < CCI__SISCI_OPEN || !link->in) return 0;
     return cci__sisci_has_record(link) || cci__sisci_is_drained(link) ||
            (cci__sisci_wants_acks(link) && (int32_t)(cci__sisci_load(link->in + CCI__SISCI_AT_ACK) - link->freed) > 0);
 }
 
-/* There are more links than are looked at in each call: the peers of those to which nothing has happened for longest are told to mark
- * them, and in another call such a link is left alone. */
+/* There are more links than are looked at in each call: the peers of those to which nothing has happened for longest
+ * are told to mark them, and in another call such a link is left alone. */
 static void cci__sisci_leave_quiet_ones(cci__sisci *ep) {
     cci_list_t *at = ep->hot.next, *next;
     uint32_t left;
     for (left = ep->hot_count - CCI__SISCI_HOT; left > 0 && at != &ep->hot; left--, at = next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
         next = at->next;
-        if (link->mirror || !cci__list_empty(&link->due) || cci__sisci_has_work(link) || cci__sisci_can_move(link)) {
+        if (link->mirror || !cci__list_empty(&link->due) || cci__sisci_has_work(link) || cci__sisci_can_move(link))
             continue;
-        }
-        if (link->is_watched || link->state != CCI__SISCI_OPEN) {
+        if (link->is_watched || link->state != CCI__SISCI_OPEN)
             cci__sisci_cool(link);
-        } else {
+        else
             cci__sisci_watch(link);
-        }
     }
 }
 
@@ -11550,28 +10449,16 @@ static int cci__sisci_look_at_a_cold_one(cci__sisci *ep) {
 static int cci__sisci_pump(cci__sisci *ep) {
     int came, is_late = 0;
     uint32_t round = ep->rounds++;
-    if (CCI__UNLIKELY((round & 31) == 0 || ep->sleeping || ep->handshakes > 0)) {
+    if (CCI__UNLIKELY((round & 31) == 0 || ep->sleeping || ep->handshakes > 0))
         is_late = cci__sisci_look_around(ep, round);
-    }
-    if (CCI__UNLIKELY(ep->returned)) {
-        cci__sisci_look_at_stuck(ep);
-    }
+    if (CCI__UNLIKELY(ep->returned)) cci__sisci_look_at_stuck(ep);
     came = cci__sisci_serve_hot(ep);
-    if (!cci__list_empty(&ep->cold) || (ep->mark_count > 0 && cci__sisci_is_sleeper(ep))) {
+    if (!cci__list_empty(&ep->cold) || (ep->mark_count > 0 && cci__sisci_is_sleeper(ep)))
         came |= cci__sisci_follow_marks(ep);
-    }
-    if (ep->groups) {
-        came |= cci__sisci_hear_groups(ep);
-    }
-    if (!cci__list_empty(&ep->cold) && (ep->port || (round & 7) == 0)) {
-        came |= cci__sisci_look_at_a_cold_one(ep);
-    }
-    if (ep->hot_count > CCI__SISCI_HOT) {
-        cci__sisci_leave_quiet_ones(ep);
-    }
-    if (CCI__UNLIKELY(is_late)) {
-        (void)cci__sisci_timers(ep);
-    }
+    if (ep->groups) came |= cci__sisci_hear_groups(ep);
+    if (!cci__list_empty(&ep->cold) && (ep->port || (round & 7) == 0)) came |= cci__sisci_look_at_a_cold_one(ep);
+    if (ep->hot_count > CCI__SISCI_HOT) cci__sisci_leave_quiet_ones(ep);
+    if (CCI__UNLIKELY(is_late)) (void)cci__sisci_timers(ep);
     cci__sisci_flush(ep);
     ep->only = cci__sisci_only(ep);
     return came;
@@ -11586,9 +10473,7 @@ static int cci__sisci_has_events(const cci__sisci *ep) {
 /* Tells a peer that it must interrupt from now on; 0: it can't be told. */
 static int cci__sisci_tell_sleep(cci__sisci_link *link) {
     if (!link->mirror) {
-        if (link->out && (link->state == CCI__SISCI_READY || link->state == CCI__SISCI_OPEN)) {
-            cci__sisci_watch(link);
-        }
+        if (link->out && (link->state == CCI__SISCI_READY || link->state == CCI__SISCI_OPEN)) cci__sisci_watch(link);
         return 1;
     }
     if (!link->told && link->state == CCI__SISCI_OPEN) {
@@ -11601,27 +10486,16 @@ static int cci__sisci_tell_sleep(cci__sisci_link *link) {
 /* Tells all peers that they must interrupt from now on; 0 if something came meanwhile. */
 static int cci__sisci_lie_down(cci__sisci *ep) {
     cci_list_t *at;
-    if (ep->returned) {
-        return 0;
-    }
-    for (at = ep->hot.next; at != &ep->hot; at = at->next) {
-        if (!cci__sisci_tell_sleep(CCI__CONTAINER(at, cci__sisci_link, node))) {
-            return 0;
-        }
-    }
-    if (!ep->port) {
-        cci__sisci_store(&ep->door->sleeps, 1);
-    }
+    if (ep->returned) return 0;
+    for (at = ep->hot.next; at != &ep->hot; at = at->next)
+        if (!cci__sisci_tell_sleep(CCI__CONTAINER(at, cci__sisci_link, node))) return 0;
+    if (!ep->port) cci__sisci_store(&ep->door->sleeps, 1);
     cci__sisci_tell_groups(ep, 1);
     CCI__SCI_FENCE(SEQ_CST); /* the words before this, the peers' stores after */
-    if (cci__sisci_groups_have_work(ep) || cci__sisci_has_marks(ep)) {
-        return 0;
-    }
+    if (cci__sisci_groups_have_work(ep) || cci__sisci_has_marks(ep)) return 0;
     for (at = ep->hot.next; at != &ep->hot; at = at->next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (cci__sisci_has_work(link) || cci__sisci_can_move(link)) {
-            return 0;
-        }
+        if (cci__sisci_has_work(link) || cci__sisci_can_move(link)) return 0;
     }
     return 1;
 }
@@ -11629,21 +10503,17 @@ static int cci__sisci_lie_down(cci__sisci *ep) {
 static void cci__sisci_set_readable(cci__sisci *ep, int readable) {
     uint64_t one = 1;
     ssize_t n;
-    if (readable == ep->armed_readable) {
-        return;
-    }
+    if (readable == ep->armed_readable) return;
     ep->armed_readable = readable;
     n = readable ? write(ep->self, &one, sizeof one) : read(ep->self, &one, sizeof one);
     (void)n;
 }
 
-/* An alarm that comes too early costs a look at the clock, and moving it a system call: so it is moved only to an earlier time,
- * and when it has gone off. */
+/* An alarm that comes too early costs a look at the clock, and moving it a system call: so it is moved only to an
+ * earlier time, and when it has gone off. */
 static void cci__sisci_set_alarm(cci__sisci *ep, uint64_t at_ns) {
     struct itimerspec when;
-    if (at_ns >= ep->armed_ns && ep->armed_ns > ep->now_ns) {
-        return;
-    }
+    if (at_ns >= ep->armed_ns && ep->armed_ns > ep->now_ns) return;
     ep->armed_ns = at_ns;
     memset(&when, 0, sizeof when);
     if (at_ns != CCI__NEVER) {
@@ -11657,18 +10527,14 @@ static void cci__sisci_set_alarm(cci__sisci *ep, uint64_t at_ns) {
 /* At the end of every call: makes the OS handle tell the truth, and sees that a sleeper is woken. */
 static void cci__sisci_arm(cci__sisci *ep) {
     int tries = 0;
-    if (!ep->received.head) {
-        cci__sisci_acknowledge_all(ep);
-    }
+    if (!ep->received.head) cci__sisci_acknowledge_all(ep);
     cci__sisci_flush(ep);
     if (ep->has_fd && cci__sisci_has_events(ep)) {
         cci__sisci_set_readable(ep, 1);
         return;
     }
     if (ep->device.progress_thread) {
-        if (ep->has_fd) {
-            cci__sisci_set_readable(ep, 0);
-        }
+        if (ep->has_fd) cci__sisci_set_readable(ep, 0);
         if (ep->thread_sleeps && !cci__sisci_lie_down(ep)) {
             uint64_t one = 1;
             ssize_t n = write(ep->timer, &one, sizeof one); /* the thread's eventfd */
@@ -11676,14 +10542,10 @@ static void cci__sisci_arm(cci__sisci *ep) {
         }
         return;
     }
-    if (!ep->has_fd) {
-        return;
-    }
+    if (!ep->has_fd) return;
     for (tries = 0; tries < 4; tries++) {
         uint64_t deadline_ns = cci__sisci_timers(ep);
-        if (cci__sisci_has_events(ep)) {
-            break;
-        }
+        if (cci__sisci_has_events(ep)) break;
         if (cci__sisci_lie_down(ep)) {
             cci__sisci_flush(ep);
             ep->sleeping = 1;
@@ -11707,9 +10569,7 @@ static void *cci__sisci_help(void *arg) {
         int fds[2];
         idle = cci__sisci_pump(ep) ? 0 : idle + 1;
         deadline_ns = cci__sisci_timers(ep);
-        if (ep->has_fd) {
-            cci__sisci_set_readable(ep, cci__sisci_has_events(ep));
-        }
+        if (ep->has_fd) cci__sisci_set_readable(ep, cci__sisci_has_events(ep));
         cci__sisci_acknowledge_all(ep);
         if (idle < 8 || !cci__sisci_lie_down(ep)) {
             cci__sisci_flush(ep);
@@ -11747,9 +10607,7 @@ static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op) {
     int status;
     while (!op->done) {
         idle = cci__sisci_pump(ep) ? 0 : idle + 1;
-        if (op->done) {
-            break;
-        }
+        if (op->done) break;
         cci__sisci_unlock(ep);
         if (idle > 2000) {
             struct timespec t = {0, 50000};
@@ -11769,9 +10627,7 @@ static int cci__sisci_block(cci__sisci *ep, cci__sisci_op *op) {
 static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
     uint8_t **slabs = (uint8_t **)cci__sisci_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs);
     ep->regions = (cci_rma_region_t *)cci__sisci_memory_of(ep, CCI__SISCI_REGIONS * sizeof *ep->regions);
-    if (!slabs || !ep->regions) {
-        return 0;
-    }
+    if (!slabs || !ep->regions) return 0;
     cci_evq_init(&ep->evq);
     cci_conn_table_init(&ep->conns, keys, sizeof(cci__sisci_conn), slabs);
     cci_rma_table_init(&ep->rma, keys + 2, ep->regions, CCI__SISCI_SLAB, NULL, 0, NULL, 0, NULL, 0);
@@ -11785,16 +10641,15 @@ static int cci__sisci_allocate(cci__sisci *ep, const uint64_t *keys) {
 static uint32_t cci__sisci_number(const char *text) {
     uint64_t n = 0;
     const char *at = text;
-    for (; *at >= '0' && *at <= '9' && n <= UINT32_MAX; at++) {
-        n = n * 10 + (uint64_t)(*at - '0');
-    }
+    for (; *at >= '0' && *at <= '9' && n <= UINT32_MAX; at++) n = n * 10 + (uint64_t)(*at - '0');
     return *at || at == text || n > UINT32_MAX ? 0 : (uint32_t)n;
 }
 
 /* Says in the log what there is not enough of for an endpoint. */
 static int cci__sisci_lack(const char *what, int status) {
     char text[200];
-    snprintf(text, sizeof text, "sisci: no endpoint for lack of %s%s%s", what, errno ? ": " : "", errno ? strerror(errno) : "");
+    snprintf(text, sizeof text, "sisci: no endpoint for lack of %s%s%s", what, errno ? ": " : "",
+             errno ? strerror(errno) : "");
     cci_log(CCI_LOG_ERROR, text);
     return status;
 }
@@ -11802,27 +10657,22 @@ static int cci__sisci_lack(const char *what, int status) {
 static int cci__sisci_open_door(cci__sisci *ep, const char *service) {
     cci__sci_error_t error;
     uint32_t id = service ? cci__sisci_number(service) : ep->device.service;
-    if (service && id == 0) {
-        return CCI_EINVAL;
-    }
+    if (service && id == 0) return CCI_EINVAL;
     error = cci__sisci_make_segment(ep, &ep->door_segment, &id, CCI__SISCI_DOOR_SIZE, cci__sisci_on_visit, NULL);
     if (error != CCI__SCI_ERR_OK) {
-        return error == CCI__SCI_ERR_SEGMENTID_USED ? (int)CCI_EBUSY
-                                                    : cci__sisci_lack("shared memory, or descriptors for it", CCI_ERROR);
+        return error == CCI__SCI_ERR_SEGMENTID_USED
+                   ? (int)CCI_EBUSY
+                   : cci__sisci_lack("shared memory, or descriptors for it", CCI_ERROR);
     }
     ep->service = id;
-    ep->door = (cci__sisci_door *)ep->sci->call.SCIMapLocalSegment(
-        ep->door_segment, &ep->door_map, 0, CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
+    ep->door = (cci__sisci_door *)ep->sci->call.SCIMapLocalSegment(ep->door_segment, &ep->door_map, 0,
+                                                                   CCI__SISCI_DOOR_SIZE, NULL, 0, &error);
     if (error != CCI__SCI_ERR_OK) {
         ep->door_map = NULL;
         return cci__sisci_lack("address space", CCI_ENOMEM);
     }
-    if (ep->port) {
-        memset(ep->door, 0, CCI__SISCI_DOOR_SIZE);
-    }
-    if (!cci__sisci_make_interrupt(ep)) {
-        return cci__sisci_lack("descriptors for an interrupt", CCI_ERROR);
-    }
+    if (ep->port) memset(ep->door, 0, CCI__SISCI_DOOR_SIZE);
+    if (!cci__sisci_make_interrupt(ep)) return cci__sisci_lack("descriptors for an interrupt", CCI_ERROR);
     ep->door->interrupt = ep->interrupt_number;
     cci__sisci_store(&ep->door->magic, CCI__SISCI_MAGIC);
     return cci__sisci_offer(ep, ep->door_segment) ? CCI_SUCCESS : CCI_ERROR;
@@ -11838,42 +10688,30 @@ static int cci__sisci_watch_fd(cci__sisci *ep, int fd) {
 /* What sleeping needs. */
 static int cci__sisci_open_handle(cci__sisci *ep) {
     int fds[2];
-    if (!cci__sisci_is_sleeper(ep)) {
-        return 1;
-    }
+    if (!cci__sisci_is_sleeper(ep)) return 1;
     ep->timer = ep->device.progress_thread ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
                                            : timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (ep->timer < 0 || !ep->has_fd) {
-        return ep->timer >= 0;
-    }
+    if (ep->timer < 0 || !ep->has_fd) return ep->timer >= 0;
     ep->epoll = epoll_create1(EPOLL_CLOEXEC);
     ep->self = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (ep->epoll < 0 || ep->self < 0 || !cci__sisci_watch_fd(ep, ep->self)) {
-        return 0;
-    }
+    if (ep->epoll < 0 || ep->self < 0 || !cci__sisci_watch_fd(ep, ep->self)) return 0;
     cci__sisci_event_fds(ep, fds);
-    return ep->device.progress_thread || (cci__sisci_watch_fd(ep, ep->timer) && cci__sisci_watch_fd(ep, fds[1]) &&
-                                          cci__sisci_watch_fd(ep, fds[0]));
+    return ep->device.progress_thread ||
+           (cci__sisci_watch_fd(ep, ep->timer) && cci__sisci_watch_fd(ep, fds[1]) && cci__sisci_watch_fd(ep, fds[0]));
 }
 
 static void cci__sisci_free_links(cci__sisci *ep, cci_list_t *list) {
-    while (!cci__list_empty(list)) {
-        cci__sisci_free_link(ep, CCI__CONTAINER(list->next, cci__sisci_link, node));
-    }
+    while (!cci__list_empty(list)) cci__sisci_free_link(ep, CCI__CONTAINER(list->next, cci__sisci_link, node));
 }
 
 static void cci__sisci_free(cci__sisci *ep) {
     cci__sisci_memory *block;
     cci__sci_error_t error;
     uint32_t i;
-    while (ep->groups) {
-        cci__sisci_leave_group(ep, ep->groups);
-    }
+    while (ep->groups) cci__sisci_leave_group(ep, ep->groups);
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, i);
-        if (conn->data) {
-            cci_release(conn->data);
-        }
+        if (conn->data) cci_release(conn->data);
     }
     cci__sisci_free_links(ep, &ep->hot);
     cci__sisci_free_links(ep, &ep->cold);
@@ -11889,12 +10727,8 @@ static void cci__sisci_free(cci__sisci *ep) {
         cci_release(shared);
     }
     cci__sisci_remove_shared(ep, &ep->registry);
-    if (ep->door_map) {
-        ep->sci->call.SCIUnmapSegment(ep->door_map, 0, &error);
-    }
-    if (ep->door_segment) {
-        cci__sisci_remove_door(ep);
-    }
+    if (ep->door_map) ep->sci->call.SCIUnmapSegment(ep->door_map, 0, &error);
+    if (ep->door_segment) cci__sisci_remove_door(ep);
     cci__sisci_close_sd(ep);
     for (block = ep->memory; block;) {
         cci__sisci_memory *next = block->next;
@@ -11907,21 +10741,14 @@ static void cci__sisci_free(cci__sisci *ep) {
 static int cci__sisci_start(cci__sisci *ep, const char *service) {
     uint64_t keys[5];
     int status;
-    if (cci_random(keys, sizeof keys) != CCI_SUCCESS || cci_random(&ep->probe, sizeof ep->probe) != CCI_SUCCESS) {
+    if (cci_random(keys, sizeof keys) != CCI_SUCCESS || cci_random(&ep->probe, sizeof ep->probe) != CCI_SUCCESS)
         return CCI_ERROR;
-    }
     errno = 0;
     status = cci__sisci_open_sd(ep);
-    if (status != CCI_SUCCESS) {
-        return status;
-    }
+    if (status != CCI_SUCCESS) return status;
     status = cci__sisci_open_door(ep, service);
-    if (status != CCI_SUCCESS) {
-        return status;
-    }
-    if (!cci__sisci_allocate(ep, keys)) {
-        return cci__sisci_lack("memory", CCI_ENOMEM);
-    }
+    if (status != CCI_SUCCESS) return status;
+    if (!cci__sisci_allocate(ep, keys)) return cci__sisci_lack("memory", CCI_ENOMEM);
     return cci__sisci_open_handle(ep) ? (int)CCI_SUCCESS : cci__sisci_lack("descriptors for an OS handle", CCI_ERROR);
 }
 
@@ -11933,9 +10760,7 @@ static void cci__sisci_forked(cci_endpoint_base_t *base) {
     int fd[3], i;
     fd[0] = ep->epoll, fd[1] = ep->self, fd[2] = ep->timer;
     ep->epoll = ep->self = ep->timer = -1;
-    for (i = 0; i < 3; i++) {
-        cci__sisci_close_fd(fd[i]);
-    }
+    for (i = 0; i < 3; i++) cci__sisci_close_fd(fd[i]);
 }
 
 static int cci__sisci_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
@@ -11943,9 +10768,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     cci__sisci *ep = (cci__sisci *)cci_alloc(sizeof *ep);
     int status;
     (void)flags;
-    if (!ep) {
-        return CCI_ENOMEM;
-    }
+    if (!ep) return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
     ep->base.pub.device = device;
@@ -11979,9 +10802,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
         cci__sisci_free(ep);
         return status;
     }
-    if (fd) {
-        *fd = ep->epoll;
-    }
+    if (fd) *fd = ep->epoll;
     *endpoint = &ep->base;
 #ifndef CCI_NO_THREADS
     if (ep->device.progress_thread) {
@@ -12001,9 +10822,7 @@ static void cci__sisci_tell_leaving(cci_list_t *links) {
     cci_list_t *at;
     for (at = links->next; at != links; at = at->next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (link->state == CCI__SISCI_OPEN) {
-            cci__sisci_tell(link, CCI__SISCI_AT_LEFT, 1);
-        }
+        if (link->state == CCI__SISCI_OPEN) cci__sisci_tell(link, CCI__SISCI_AT_LEFT, 1);
     }
 }
 
@@ -12037,20 +10856,14 @@ static int cci__sisci_destroy(cci_endpoint_base_t *base) {
 static int cci__sisci_decide(cci__sisci *ep, cci_evq_event_t *request, int accepts, void *context) {
     cci__sisci_conn *conn = (cci__sisci_conn *)request->owner;
     cci_evq_event_t *event = NULL;
-    if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) {
-        return CCI_EINVAL;
-    }
-    if (accepts && (event = cci__sisci_control_event(ep)) == NULL) {
-        return CCI_ENOMEM;
-    }
+    if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) return CCI_EINVAL;
+    if (accepts && (event = cci__sisci_control_event(ep)) == NULL) return CCI_ENOMEM;
     request->state = 1;
     request->owner = NULL;
     conn->event = event;
     conn->conn.pub.context = context;
     if (conn->cancelled) {
-        if (accepts) {
-            cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ETIMEDOUT);
-        }
+        if (accepts) cci__sisci_post_event(ep, conn, CCI_EVENT_ACCEPT, CCI_ETIMEDOUT);
         cci__sisci_close_conn(ep, conn);
     } else if (accepts) {
         conn->conn.state = CCI_CONN_ACCEPTED;
@@ -12089,13 +10902,10 @@ static int cci__sisci_parse(const char *address, uint32_t *node, uint32_t *servi
     const char *colon = strchr(address, ':');
     unsigned long number;
     *service = 0;
-    if (!colon) {
-        return CCI_EINVAL;
-    }
+    if (!colon) return CCI_EINVAL;
     *service = cci__sisci_number(colon + 1);
-    if (*service == 0 || colon == address || strspn(address, "0123456789") != (size_t)(colon - address)) {
+    if (*service == 0 || colon == address || strspn(address, "0123456789") != (size_t)(colon - address))
         return CCI_EINVAL;
-    }
     number = strtoul(address, NULL, 10);
     *node = number <= 65535 ? (uint32_t)number : 0;
     return *node != 0 ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
@@ -12112,8 +10922,9 @@ static cci__sisci_link *cci__sisci_link_that_works(cci__sisci *ep, uint32_t node
     return link;
 }
 
-static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t service, const void *data, uint32_t data_len,
-                                     cci_conn_attribute_t attribute, void *context, uint64_t timeout_ns) {
+static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t service, const void *data,
+                                     uint32_t data_len, cci_conn_attribute_t attribute, void *context,
+                                     uint64_t timeout_ns) {
     cci__sisci_link *link = cci__sisci_link_that_works(ep, node, service);
     cci_evq_event_t *event = link ? cci__sisci_control_event(ep) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, attribute, context) : NULL;
@@ -12123,14 +10934,10 @@ static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t ser
             conn->conn.state = CCI_CONN_CONNECTING;
             cci__sisci_close_conn(ep, conn);
         }
-        if (event) {
-            cci_evq_return_event(&ep->evq, event);
-        }
+        if (event) cci_evq_return_event(&ep->evq, event);
         return CCI_ENOMEM;
     }
-    if (data_len) {
-        memcpy(copy, data, data_len);
-    }
+    if (data_len) memcpy(copy, data, data_len);
     conn->event = event;
     conn->data = copy;
     conn->data_len = (uint16_t)data_len;
@@ -12149,21 +10956,13 @@ static int cci__sisci_connect(cci_endpoint_base_t *base, const char *address, co
     uint32_t node, service;
     int status = cci__sisci_parse(address, &node, &service), is_group = attribute > CCI_CONN_ATTR_UU;
     (void)flags;
-    if (status == CCI_SUCCESS && is_group != (node == CCI__SCI_BROADCAST_NODEID)) {
-        status = CCI_EINVAL;
-    }
-    if (status == CCI_SUCCESS && ep->sci == &cci__sci_software && node != CCI__SCI_NODE && !is_group) {
+    if (status == CCI_SUCCESS && is_group != (node == CCI__SCI_BROADCAST_NODEID)) status = CCI_EINVAL;
+    if (status == CCI_SUCCESS && ep->sci == &cci__sci_software && node != CCI__SCI_NODE && !is_group)
         status = CCI_EADDRNOTAVAIL; /* there is no other */
-    }
-    if (status == CCI_SUCCESS && ep->sci != &cci__sci_software && is_group) {
-        status = CCI_ERR_NOT_IMPLEMENTED;
-    }
-    if (status != CCI_SUCCESS) {
-        return status;
-    }
-    if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000)) {
+    if (status == CCI_SUCCESS && ep->sci != &cci__sci_software && is_group) status = CCI_ERR_NOT_IMPLEMENTED;
+    if (status != CCI_SUCCESS) return status;
+    if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000))
         timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
-    }
     cci__sisci_lock(ep);
     status = is_group ? cci__sisci_join_group(ep, service, attribute, context, timeout_ns)
                       : cci__sisci_connect_locked(ep, node, service, data, data_len, attribute, context, timeout_ns);
@@ -12195,9 +10994,7 @@ static void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *event) {
 /* What is pending ends, and what waits for the program is dropped when its turn comes. */
 static void cci__sisci_forget(cci__sisci *ep, cci__sisci_conn *conn) {
     conn->conn.token = 0;
-    if (conn->link) {
-        cci__sisci_fail_ops(conn->link, conn, CCI_ERR_DISCONNECTED);
-    }
+    if (conn->link) cci__sisci_fail_ops(conn->link, conn, CCI_ERR_DISCONNECTED);
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
     cci__list_remove(&conn->asked);
     cci__list_init(&conn->asked);
@@ -12236,16 +11033,13 @@ static int cci__sisci_disconnect(struct cci_connection *connection) {
 static int cci__sisci_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
     (void)flags;
-    if (!ep->has_fd) {
-        return CCI_EINVAL;
-    }
+    if (!ep->has_fd) return CCI_EINVAL;
     cci__sisci_lock(ep);
     (void)cci__sisci_pump(ep);
     cci__sisci_arm(ep);
     cci__sisci_unlock(ep);
     return CCI_SUCCESS;
 }
-
 
 static void cci__sisci_return_control(cci__sisci *ep, cci_evq_event_t *event) {
     ep->requests -= event->base.pub.type == CCI_EVENT_CONNECT_REQUEST;
@@ -12263,9 +11057,8 @@ static inline int cci__sisci_is_stale(const cci_evq_event_t *event, const cci__s
 static cci_evq_event_t *cci__sisci_next_urgent(cci__sisci *ep) {
     cci_evq_event_t *next;
     while ((next = cci_evq_next(&ep->evq.urgent)) != NULL && next->base.pub.type == CCI_EVENT_KEEPALIVE_TIMEDOUT &&
-           cci__sisci_is_stale(next, (const cci__sisci_conn *)next->owner)) {
+           cci__sisci_is_stale(next, (const cci__sisci_conn *)next->owner))
         cci__sisci_return_control(ep, next);
-    }
     return next;
 }
 
@@ -12289,10 +11082,9 @@ static inline cci_evq_event_t *cci__sisci_next_of(cci__sisci *ep, cci_evq_fifo_t
     while ((next = cci_evq_next(fifo)) != NULL) {
         ep->taken_total += fifo == &ep->received;
         if (CCI__LIKELY(next->pool == CCI_EVQ_RECV)) {
-            if (CCI__LIKELY(!cci__sisci_is_stale(
-                    next, (const cci__sisci_conn *)(const void *)next->base.pub.recv.connection))) {
+            if (CCI__LIKELY(
+                    !cci__sisci_is_stale(next, (const cci__sisci_conn *)(const void *)next->base.pub.recv.connection)))
                 return next;
-            }
             cci__sisci_return_message(ep, next);
         } else if (next->pool == CCI_EVQ_OPERATION || cci__sisci_is_end_due(ep, next, fifo)) {
             return next;
@@ -12309,27 +11101,18 @@ static inline int cci__sisci_next(cci__sisci *ep, cci_event_t **event) {
         int done_first = done && (!ep->received.head || (int32_t)(done->state - ep->taken_total) <= 0);
         next = cci__sisci_next_of(ep, done_first ? &ep->evq.done : &ep->received);
     }
-    if (!next && ep->received.head) {
-        next = cci__sisci_next_of(ep, &ep->received);
-    }
-    if (!next && ep->evq.done.head) {
-        next = cci__sisci_next_of(ep, &ep->evq.done);
-    }
-    if (!next) {
-        return CCI_EAGAIN;
-    }
-    if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__sisci_op *)(void *)next)->done)) {
+    if (!next && ep->received.head) next = cci__sisci_next_of(ep, &ep->received);
+    if (!next && ep->evq.done.head) next = cci__sisci_next_of(ep, &ep->evq.done);
+    if (!next) return CCI_EAGAIN;
+    if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__sisci_op *)(void *)next)->done))
         ((cci__sisci_op *)(void *)next)->conn->unready = 0; /* what is sent from now on starts afresh */
-    }
     *event = &next->base.pub;
     return CCI_SUCCESS;
 }
 
 /* What most calls of a program that polls find, told as fast as can be: a round in which there is nothing to do. */
 static inline int cci__sisci_found_nothing(cci__sisci *ep) {
-    if (!ep->only || (ep->rounds & 31) == 0 || !cci__sisci_is_quiet(ep->only)) {
-        return 0;
-    }
+    if (!ep->only || (ep->rounds & 31) == 0 || !cci__sisci_is_quiet(ep->only)) return 0;
     /* Most messages fill two lines: when they come, both are asked for at once. */
     __builtin_prefetch(cci__sisci_next_line(ep->only) + CCI__SISCI_LINE);
     ep->rounds++;
@@ -12337,12 +11120,10 @@ static inline int cci__sisci_found_nothing(cci__sisci *ep) {
     return 1;
 }
 
-/* Events that wait are given at once. In one call of 32 the links have their turn all the same, and the clock is read: a
- * time-out is not to wait until the program has taken all events. */
+/* Events that wait are given at once. In one call of 32 the links have their turn all the same, and the clock is
+ * read: a time-out is not to wait until the program has taken all events. */
 static inline int cci__sisci_gives_only(cci__sisci *ep) {
-    if ((++ep->given & 31) != 0) {
-        return 1;
-    }
+    if ((++ep->given & 31) != 0) return 1;
     ep->rounds = ep->rounds == 0 ? 0 : 32; /* 0: somebody asked for a look at the device besides */
     return 0;
 }
@@ -12351,19 +11132,16 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     cci__sisci *ep = (cci__sisci *)(void *)base;
     int status;
     cci__sisci_lock(ep);
-    if (cci__sisci_has_events(ep) ? !cci__sisci_gives_only(ep) : !cci__sisci_found_nothing(ep)) {
+    if (cci__sisci_has_events(ep) ? !cci__sisci_gives_only(ep) : !cci__sisci_found_nothing(ep))
         (void)cci__sisci_pump(ep);
-    }
     status = cci__sisci_next(ep, event);
     if (status != CCI_SUCCESS && ep->evq.recv_out > 0 &&
-        (ep->evq.recv_out >= ep->evq.recv_limit || (ep->evq.free_buffer_count == 0 && ep->recv_made >= ep->recv_buf_count))) {
+        (ep->evq.recv_out >= ep->evq.recv_limit ||
+         (ep->evq.free_buffer_count == 0 && ep->recv_made >= ep->recv_buf_count)))
         status = CCI_ENOBUFS; /* the program holds what messages are received in */
-    }
     if (cci__sisci_is_sleeper(ep)) {
         cci__sisci_arm(ep);
-        if (status == CCI_EAGAIN && cci__sisci_has_events(ep)) {
-            status = cci__sisci_next(ep, event);
-        }
+        if (status == CCI_EAGAIN && cci__sisci_has_events(ep)) status = cci__sisci_next(ep, event);
     }
     cci__sisci_unlock(ep);
     return status;
@@ -12376,9 +11154,7 @@ static void cci__sisci_message_returned(cci__sisci *ep) {
         cci__sisci_arm(ep); /* a message may have waited for this */
         return;
     }
-    if (CCI__UNLIKELY(ep->is_asked) && !ep->received.head) {
-        cci__sisci_acknowledge_all(ep);
-    }
+    if (CCI__UNLIKELY(ep->is_asked) && !ep->received.head) cci__sisci_acknowledge_all(ep);
     cci__sisci_flush(ep);
 }
 
@@ -12392,14 +11168,12 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
         cci__sisci_message_returned(ep);
     } else if (event->pool == CCI_EVQ_OPERATION) {
         cci__sisci_drop_op(ep, (cci__sisci_op *)(void *)event);
-    } else if (base->pub.type == CCI_EVENT_NONE ||
-               (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
+    } else if (base->pub.type == CCI_EVENT_NONE || (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
         status = CCI_EINVAL;
     } else {
         cci__sisci_return_control(ep, event);
-        if (cci__sisci_is_sleeper(ep)) {
+        if (cci__sisci_is_sleeper(ep))
             cci__sisci_arm(ep); /* the end of a connection, or a message, may have waited for this */
-        }
     }
     cci__sisci_unlock(ep);
     return status;
@@ -12408,17 +11182,13 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
 /* ---- options ---- */
 
 static int cci__sisci_set_send_count(cci__sisci *ep, uint32_t count) {
-    if (count == 0 || count > 65536) {
-        return CCI_ERANGE;
-    }
+    if (count == 0 || count > 65536) return CCI_ERANGE;
     ep->send_buf_count = ep->send_total = cci__max32(count, ep->send_total);
     return CCI_SUCCESS;
 }
 
 static int cci__sisci_set_recv_count(cci__sisci *ep, uint32_t count) {
-    if (count == 0 || count > 65536) {
-        return CCI_ERANGE;
-    }
+    if (count == 0 || count > 65536) return CCI_ERANGE;
     cci_evq_limit_buffers(&ep->evq, count);
     ep->evq.recv_limit = count;
     ep->recv_buf_count = count;
@@ -12443,35 +11213,25 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     cci__sisci_lock(ep);
     ep->now_ns = cci__sci_now();
     switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT:
-        ep->send_timeout_us = value;
-        break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT:
-        status = cci__sisci_set_recv_count(ep, value);
-        break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT:
-        status = cci__sisci_set_send_count(ep, value);
-        break;
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->send_timeout_us = value; break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__sisci_set_recv_count(ep, value); break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__sisci_set_send_count(ep, value); break;
     case CCI_OPT_ENDPT_EVENT_MASK:
-        if (value & ~CCI__SISCI_EVENTS) {
+        if (value & ~CCI__SISCI_EVENTS)
             status = CCI_EINVAL;
-        } else {
+        else
             ep->event_mask = value;
-        }
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         ep->keepalive_us = value;
         for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
             cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, i);
             if ((conn->conn.state == CCI_CONN_OPEN || conn->conn.state == CCI_CONN_BROKEN) && !conn->closing &&
-                cci__sisci_is_reliable(conn)) {
+                cci__sisci_is_reliable(conn))
                 cci__sisci_set_keepalive(ep, conn, value);
-            }
         }
         break;
-    default:
-        status = CCI_EINVAL;
-        break;
+    default: status = CCI_EINVAL; break;
     }
     cci__sisci_arm(ep);
     cci__sisci_unlock(ep);
@@ -12489,30 +11249,16 @@ static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     int status = CCI_SUCCESS;
     cci__sisci_lock(ep);
     switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT:
-        memcpy(val, &ep->send_timeout_us, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT:
-        memcpy(val, &ep->recv_buf_count, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT:
-        memcpy(val, &ep->send_buf_count, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
-        memcpy(val, &ep->keepalive_us, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_EVENT_MASK:
-        memcpy(val, &ep->event_mask, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_URI:
-        status = cci__sisci_uri(ep, (char **)val);
-        break;
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->send_timeout_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT: memcpy(val, &ep->recv_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_URI: status = cci__sisci_uri(ep, (char **)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
-    default:
-        status = CCI_EINVAL;
-        break;
+    default: status = CCI_EINVAL; break;
     }
     cci__sisci_unlock(ep);
     return status;
@@ -12526,13 +11272,12 @@ static int cci__sisci_set_connection_opt(struct cci_connection *connection, cci_
     memcpy(&value, val, sizeof value);
     cci__sisci_lock(ep);
     ep->now_ns = cci__sci_now();
-    if (!cci__sisci_is_reliable(conn)) {
+    if (!cci__sisci_is_reliable(conn))
         status = CCI_EINVAL;
-    } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
+    else if (name == CCI_OPT_CONN_SEND_TIMEOUT)
         conn->send_timeout_us = value;
-    } else {
+    else
         cci__sisci_set_keepalive(ep, conn, value);
-    }
     cci__sisci_arm(ep);
     cci__sisci_unlock(ep);
     return status;
@@ -12553,21 +11298,16 @@ static int cci__sisci_get_connection_opt(struct cci_connection *connection, cci_
 static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, const struct iovec *data,
                             uint32_t count, uint32_t length, cci__sisci_op *op, int flags) {
     cci__sisci_item *item = cci__sisci_new_item(ep, conn);
-    if (!item) {
-        return CCI_ENOBUFS;
-    }
+    if (!item) return CCI_ENOBUFS;
     item->has_message = 1;
     item->length = length;
     item->data = item->buffer;
-    if ((flags & CCI_FLAG_NO_COPY) && op && count == 1) {
+    if ((flags & CCI_FLAG_NO_COPY) && op && count == 1)
         item->data = (const uint8_t *)data[0].iov_base;
-    } else {
+    else
         cci__sisci_gather(item->buffer, data, count);
-    }
     item->op = op;
-    if (op) {
-        op->item = item;
-    }
+    if (op) op->item = item;
     cci__sisci_watch_time(link);
     *link->items_tail = item;
     link->items_tail = &item->next;
@@ -12575,7 +11315,8 @@ static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_co
     return CCI_SUCCESS;
 }
 
-/* Ordered: the program has not heard yet that messages were withdrawn. What it sends meanwhile ends likewise, in its turn. */
+/* Ordered: the program has not heard yet that messages were withdrawn. What it sends meanwhile ends likewise, in its
+ * turn. */
 static int cci__sisci_end_unready(cci__sisci *ep, cci__sisci_conn *conn, cci__sisci_op *op, int flags) {
     cci__sisci_link *link = conn->link;
     if (op) {
@@ -12593,44 +11334,29 @@ static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const s
     cci__sisci_link *link = conn->link;
     cci__sisci_op *op = NULL;
     int status = CCI_SUCCESS, posted;
-    if (!link) {
-        return cci__sisci_send_multicast(ep, conn, data, count, length, context, flags);
-    }
-    if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) {
-        return CCI_ERR_DISCONNECTED;
-    }
+    if (!link) return cci__sisci_send_multicast(ep, conn, data, count, length, context, flags);
+    if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) return CCI_ERR_DISCONNECTED;
     if (!(flags & CCI_FLAG_SILENT) || (flags & CCI_FLAG_BLOCKING)) {
         op = cci__sisci_new_op(ep, conn, context, flags);
-        if (!op) {
-            return CCI_ENOBUFS;
-        }
+        if (!op) return CCI_ENOBUFS;
     }
-    if (CCI__UNLIKELY(conn->unready)) {
-        return cci__sisci_end_unready(ep, conn, op, flags);
-    }
-    posted = !link->items && cci__list_empty(&link->owing) && cci__sisci_post_message(link, conn, data, count, length, op);
-    if (!posted && conn->conn.pub.attribute != CCI_CONN_ATTR_UU) { /* what is unreliable and finds no room is lost */
+    if (CCI__UNLIKELY(conn->unready)) return cci__sisci_end_unready(ep, conn, op, flags);
+    posted =
+        !link->items && cci__list_empty(&link->owing) && cci__sisci_post_message(link, conn, data, count, length, op);
+    if (!posted && conn->conn.pub.attribute != CCI_CONN_ATTR_UU) /* what is unreliable and finds no room is lost */
         status = cci__sisci_queue(ep, link, conn, data, count, length, op, flags);
-    }
     if (status != CCI_SUCCESS) {
         cci__sisci_drop_op(ep, op);
         return status;
     }
-    if (!link->is_hot) {
-        cci__sisci_heat(link);
-    }
-    if (op && conn->conn.pub.attribute == CCI_CONN_ATTR_UU) {
+    if (!link->is_hot) cci__sisci_heat(link);
+    if (op && conn->conn.pub.attribute == CCI_CONN_ATTR_UU)
         cci__sisci_complete(ep, op, CCI_SUCCESS);
-    } else if (op) {
+    else if (op)
         cci__sisci_add_op(link, op);
-    }
     cci__sisci_flush(ep);
-    if (flags & CCI_FLAG_BLOCKING) {
-        status = cci__sisci_block(ep, op);
-    }
-    if (cci__sisci_is_sleeper(ep)) {
-        cci__sisci_arm(ep);
-    }
+    if (flags & CCI_FLAG_BLOCKING) status = cci__sisci_block(ep, op);
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
     return status;
 }
 
@@ -12640,13 +11366,10 @@ static inline int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, c
     uint32_t lines = length <= CCI__SISCI_FIRST ? 1 : 2, place;
     uint8_t *line;
     if (!link || link->items || !cci__list_empty(&link->owing) || conn->conn.state != CCI_CONN_OPEN || conn->unready ||
-        link->state != CCI__SISCI_OPEN || conn->conn.pub.attribute == CCI_CONN_ATTR_UU) {
+        link->state != CCI__SISCI_OPEN || conn->conn.pub.attribute == CCI_CONN_ATTR_UU)
         return 0;
-    }
     place = link->head & (link->out_lines - 1);
-    if (place + lines > link->out_lines || link->head + lines + 1 - link->freed > link->out_lines) {
-        return 0;
-    }
+    if (place + lines > link->out_lines || link->head + lines + 1 - link->freed > link->out_lines) return 0;
     line = link->out_ring + (size_t)place * CCI__SISCI_LINE;
     if (lines == 1) {
         cci__sisci_copy(line + CCI__SISCI_HEADER, data, length);
@@ -12657,13 +11380,9 @@ static inline int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, c
     }
     cci__sisci_publish(link, line, lines, CCI__SISCI_MESSAGE | length << 16, conn->conn.peer_index);
     cci__sisci_watch_silent(link, conn);
-    if (!link->is_hot) {
-        cci__sisci_heat(link);
-    }
+    if (!link->is_hot) cci__sisci_heat(link);
     cci__sisci_flush(ep);
-    if (cci__sisci_is_sleeper(ep)) {
-        cci__sisci_arm(ep);
-    }
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
     return 1;
 }
 
@@ -12675,14 +11394,10 @@ static int cci__sisci_sendv(struct cci_connection *connection, const struct iove
     uint32_t i;
     int status;
     for (i = 0; i < count; i++) {
-        if (data[i].iov_len > connection->max_send_size) {
-            return CCI_EMSGSIZE;
-        }
+        if (data[i].iov_len > connection->max_send_size) return CCI_EMSGSIZE;
         length += data[i].iov_len;
     }
-    if (length > connection->max_send_size) {
-        return CCI_EMSGSIZE;
-    }
+    if (length > connection->max_send_size) return CCI_EMSGSIZE;
     cci__sisci_lock(ep);
     if (count == 1 && length <= CCI__SISCI_FIRST + CCI__SISCI_MORE &&
         (flags & (CCI_FLAG_SILENT | CCI_FLAG_BLOCKING)) == CCI_FLAG_SILENT &&
@@ -12703,15 +11418,11 @@ static int cci__sisci_make_shared(cci__sisci *ep, cci__sisci_shared *made, uint6
     cci__sci_error_t error;
     memset(made, 0, sizeof *made);
     error = cci__sisci_make_segment(ep, &made->segment, &made->id, size, NULL, NULL);
-    if (error != CCI__SCI_ERR_OK) {
-        return error == CCI__SCI_ERR_NOSPC ? CCI_ENOMEM : CCI_ERR_NOT_IMPLEMENTED;
-    }
+    if (error != CCI__SCI_ERR_OK) return error == CCI__SCI_ERR_NOSPC ? CCI_ENOMEM : CCI_ERR_NOT_IMPLEMENTED;
     cci__sci_set_guard(made->segment, cci__sisci_guard, ep);
     made->base = (uint8_t *)ep->sci->call.SCIMapLocalSegment(made->segment, &made->map, 0, size, NULL, 0, &error);
     made->size = size;
-    if (error == CCI__SCI_ERR_OK && cci__sisci_offer(ep, made->segment)) {
-        return CCI_SUCCESS;
-    }
+    if (error == CCI__SCI_ERR_OK && cci__sisci_offer(ep, made->segment)) return CCI_SUCCESS;
     if (error != CCI__SCI_ERR_OK) {
         cci__sisci_remove_segment(ep, made->segment);
         made->base = NULL;
@@ -12724,15 +11435,10 @@ static int cci__sisci_make_shared(cci__sisci *ep, cci__sisci_shared *made, uint6
 static int cci__sisci_share(cci__sisci *ep, uint64_t length, cci__sisci_shared **made) {
     int status = CCI_SUCCESS;
     *made = (cci__sisci_shared *)cci_alloc(sizeof **made);
-    if (!*made) {
-        return CCI_ENOMEM;
-    }
-    if (!ep->registry.base) {
+    if (!*made) return CCI_ENOMEM;
+    if (!ep->registry.base)
         status = cci__sisci_make_shared(ep, &ep->registry, CCI__SISCI_REGIONS * sizeof(cci__sisci_entry));
-    }
-    if (status == CCI_SUCCESS) {
-        status = cci__sisci_make_shared(ep, *made, length);
-    }
+    if (status == CCI_SUCCESS) status = cci__sisci_make_shared(ep, *made, length);
     if (status != CCI_SUCCESS) {
         cci_release(*made);
         return status;
@@ -12746,17 +11452,15 @@ static int cci__sisci_rma_alloc(cci_endpoint_base_t *base, uint64_t length, void
     cci__sisci *ep = (cci__sisci *)(void *)base;
     cci__sisci_shared *made;
     int status;
-    if (ep->port || ep->device.rma_mode >= CCI__SISCI_RMA_COPY || length > UINT32_MAX - 4095) {
+    if (ep->port || ep->device.rma_mode >= CCI__SISCI_RMA_COPY || length > UINT32_MAX - 4095)
         return CCI_ERR_NOT_IMPLEMENTED;
-    }
     cci__sisci_lock(ep);
     status = cci__sisci_share(ep, length, &made);
     cci__sisci_unlock(ep);
-    if (status == CCI_SUCCESS) {
+    if (status == CCI_SUCCESS)
         *memory = made->base;
-    } else if (status == CCI_ERR_NOT_IMPLEMENTED) {
+    else if (status == CCI_ERR_NOT_IMPLEMENTED)
         cci_log(CCI_LOG_WARN, "memory for RMA can't be shared: there are no descriptors left");
-    }
     return status;
 }
 
@@ -12764,9 +11468,7 @@ static void cci__sisci_rma_free(cci_endpoint_base_t *base, void *memory) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
     cci__sisci_shared **at = &ep->shared, *found;
     cci__sisci_lock(ep);
-    while ((*at)->base != (const uint8_t *)memory) {
-        at = &(*at)->next;
-    }
+    while ((*at)->base != (const uint8_t *)memory) at = &(*at)->next;
     found = *at;
     *at = found->next;
     cci__sisci_remove_shared(ep, found);
@@ -12781,12 +11483,9 @@ static void cci__sisci_show(cci__sisci *ep, cci_rma_region_t *region) {
     uint8_t *bytes = (uint8_t *)region->handle.stuff;
     const cci__sisci_shared *shared = ep->shared;
     while (shared && ((uintptr_t)region->start < (uintptr_t)shared->base || region->length > shared->size ||
-                      (uintptr_t)region->start - (uintptr_t)shared->base > shared->size - region->length)) {
+                      (uintptr_t)region->start - (uintptr_t)shared->base > shared->size - region->length))
         shared = shared->next;
-    }
-    if (!shared) {
-        return;
-    }
+    if (!shared) return;
     entry->offset = (uint64_t)(region->start - shared->base);
     entry->length = region->length;
     entry->block = shared->id;
@@ -12799,21 +11498,14 @@ static int cci__sisci_rma_register(cci_endpoint_base_t *base, void *start, uint6
                                    cci_rma_handle_t **handle) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
     cci_rma_region_t *region;
-    if (length > UINTPTR_MAX - (uintptr_t)start) {
-        return CCI_EINVAL;
-    }
+    if (length > UINTPTR_MAX - (uintptr_t)start) return CCI_EINVAL;
     cci__sisci_lock(ep);
-    if (ep->rma.used == ep->rma.region_count) {
+    if (ep->rma.used == ep->rma.region_count)
         cci_rma_add_regions(&ep->rma, cci__sisci_slab_of(ep->rma.region_count, CCI__SISCI_REGIONS));
-    }
     region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
-    if (region && ep->shared) {
-        cci__sisci_show(ep, region);
-    }
+    if (region && ep->shared) cci__sisci_show(ep, region);
     cci__sisci_unlock(ep);
-    if (!region) {
-        return CCI_ENOBUFS;
-    }
+    if (!region) return CCI_ENOBUFS;
     *handle = &region->handle;
     return CCI_SUCCESS;
 }
@@ -12833,8 +11525,8 @@ static int cci__sisci_is_stopped(uint32_t pid) {
     return end && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
 }
 
-/* Waits until the peer copies no more. It does so for as long as it takes to copy a piece; one that says so for longer and
- * is not stopped is not believed any more. */
+/* Waits until the peer copies no more. It does so for as long as it takes to copy a piece; one that says so for
+ * longer and is not stopped is not believed any more. */
 static void cci__sisci_wait_for_copy(cci__sisci *ep, cci__sisci_link *link) {
     uint64_t end_ns = 0;
     while (link->news.out >= 0 && link->news.attached >= 0 && cci__sisci_load(link->in + CCI__SISCI_AT_BUSY) != 0) {
@@ -12858,9 +11550,8 @@ static void cci__sisci_wait_for_copies(cci__sisci *ep, cci_list_t *list) {
     cci_list_t *at;
     for (at = list->next; at != list; at = at->next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
-        if (link->state == CCI__SISCI_OPEN && (!link->is_foreign || link->permits > 0)) {
+        if (link->state == CCI__SISCI_OPEN && (!link->is_foreign || link->permits > 0))
             cci__sisci_wait_for_copy(ep, link);
-        }
     }
 }
 
@@ -12873,9 +11564,7 @@ static int cci__sisci_rma_deregister(cci_endpoint_base_t *base, const struct cci
     cci__sisci_lock(ep);
     region = cci_rma_find(&ep->rma, key, index);
     if (region) {
-        if (ep->registry.base) {
-            cci__sisci_store_long(&((cci__sisci_entry *)(void *)ep->registry.base)[index].check, 0);
-        }
+        if (ep->registry.base) cci__sisci_store_long(&((cci__sisci_entry *)(void *)ep->registry.base)[index].check, 0);
         cci_rma_remove(&ep->rma, region);
         CCI__SCI_FENCE(SEQ_CST);
         cci__sisci_wait_for_copies(ep, &ep->hot);
@@ -12912,25 +11601,18 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     cci__sisci_item *item;
     cci__sisci_op *op = NULL;
     (void)cci__sisci_serve(ep, link); /* the peer may have ended the connection */
-    if (link->views && ((ep->rma_calls++ & 127) == 0 || link->views->connecting > 0)) {
+    if (link->views && ((ep->rma_calls++ & 127) == 0 || link->views->connecting > 0))
         cci__sisci_look_at_device(ep); /* a program may make no other calls, and mapped memory outlives the peer */
-    }
-    if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) {
-        return CCI_ERR_DISCONNECTED;
-    }
+    if (conn->conn.state != CCI_CONN_OPEN || link->state != CCI__SISCI_OPEN) return CCI_ERR_DISCONNECTED;
     if (CCI__UNLIKELY(conn->unready) && call->msg_len > 0) {
         if (!(call->flags & CCI_FLAG_SILENT) || (call->flags & CCI_FLAG_BLOCKING)) {
             op = cci__sisci_new_op(ep, conn, call->context, call->flags);
-            if (!op) {
-                return CCI_ENOBUFS;
-            }
+            if (!op) return CCI_ENOBUFS;
         }
         return cci__sisci_end_unready(ep, conn, op, call->flags);
     }
     item = cci__sisci_new_item(ep, conn);
-    if (!item) {
-        return CCI_ENOBUFS;
-    }
+    if (!item) return CCI_ENOBUFS;
     if (!cci__sisci_aim(ep, item, call)) {
         cci__sisci_free_item(ep, item);
         return CCI_ERR_RMA_HANDLE;
@@ -12950,9 +11632,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     item->has_message = call->msg != NULL && call->msg_len > 0;
     item->length = call->msg_len;
     item->data = item->buffer;
-    if (item->has_message) {
-        memcpy(item->buffer, call->msg, call->msg_len);
-    }
+    if (item->has_message) memcpy(item->buffer, call->msg, call->msg_len);
     cci__sisci_watch_time(link);
     *link->items_tail = item;
     link->items_tail = &item->next;
@@ -12971,9 +11651,7 @@ static int cci__sisci_rma(struct cci_connection *connection, const void *msg, ui
     cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
     cci__sisci_rma_call call;
     int status;
-    if (msg_len > connection->max_send_size) {
-        return CCI_EMSGSIZE;
-    }
+    if (msg_len > connection->max_send_size) return CCI_EMSGSIZE;
     call.msg = msg;
     call.msg_len = msg_len;
     call.local = local;
@@ -12985,20 +11663,30 @@ static int cci__sisci_rma(struct cci_connection *connection, const void *msg, ui
     call.flags = flags;
     cci__sisci_lock(ep);
     status = cci__sisci_rma_locked(ep, conn, &call);
-    if (cci__sisci_is_sleeper(ep)) {
-        cci__sisci_arm(ep);
-    }
+    if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
     cci__sisci_unlock(ep);
     return status;
 }
 
 static const cci_endpoint_ops_t *cci__sisci_ops(void) {
-    static const cci_endpoint_ops_t table = {
-        cci__sisci_destroy, cci__sisci_accept, cci__sisci_reject, cci__sisci_connect, cci__sisci_disconnect,
-        cci__sisci_arm_os_handle, cci__sisci_get_event, cci__sisci_return_event, cci__sisci_set_endpoint_opt,
-        cci__sisci_get_endpoint_opt, cci__sisci_set_connection_opt, cci__sisci_get_connection_opt, cci__sisci_sendv,
-        cci__sisci_rma_register, cci__sisci_rma_deregister, cci__sisci_rma, cci__sisci_rma_alloc,
-        cci__sisci_rma_free};
+    static const cci_endpoint_ops_t table = {cci__sisci_destroy,
+                                             cci__sisci_accept,
+                                             cci__sisci_reject,
+                                             cci__sisci_connect,
+                                             cci__sisci_disconnect,
+                                             cci__sisci_arm_os_handle,
+                                             cci__sisci_get_event,
+                                             cci__sisci_return_event,
+                                             cci__sisci_set_endpoint_opt,
+                                             cci__sisci_get_endpoint_opt,
+                                             cci__sisci_set_connection_opt,
+                                             cci__sisci_get_connection_opt,
+                                             cci__sisci_sendv,
+                                             cci__sisci_rma_register,
+                                             cci__sisci_rma_deregister,
+                                             cci__sisci_rma,
+                                             cci__sisci_rma_alloc,
+                                             cci__sisci_rma_free};
     return &table;
 }
 
@@ -13016,7 +11704,8 @@ static struct {
 static const char *cci__sisci_open_library(const char *path) {
     const char *fault;
     if (cci__sisci_library.is_open) {
-        return strcmp(path, cci__sisci_library.path) == 0 ? NULL : "this process has opened another library of an adapter";
+        return strcmp(path, cci__sisci_library.path) == 0 ? NULL
+                                                          : "this process has opened another library of an adapter";
     }
     snprintf(cci__sisci_library.path, sizeof cci__sisci_library.path, "%s", path);
     fault = cci__sci_load(&cci__sisci_library.provider, *path ? path : NULL);
@@ -13057,9 +11746,7 @@ static int cci__sisci_discover(const cci_transport_t *self, void *list, int (*ad
     cci__sisci_device d;
     cci_device_desc_t desc;
     (void)self, (void)why, (void)why_size;
-    if (!CCI__CORE_IS_LINKED) {
-        return CCI_ERROR;
-    }
+    if (!CCI__CORE_IS_LINKED) return CCI_ERROR;
     cci__sisci_default_device(&d);
     cci__sisci_describe(&desc, &d, "sisci");
     return add(list, &desc);
@@ -13083,7 +11770,8 @@ static const cci__sisci_key cci__sisci_keys[] = {
     {"adapter", 0, 255, offsetof(cci__sisci_device, adapter)},
 };
 
-/* A section of the configuration: the device, and what is to be said of it. Keys by their index, -1 when they are not there. */
+/* A section of the configuration: the device, and what is to be said of it. Keys by their index, -1 when they are
+ * not there. */
 typedef struct cci__sisci_section {
     cci__sisci_device device;
     const char *library;
@@ -13100,10 +11788,9 @@ static const char *cci__sisci_take_key(void *user, int index, const char *key, c
     for (i = 0; i < sizeof cci__sisci_keys / sizeof cci__sisci_keys[0]; i++) {
         const cci__sisci_key *k = &cci__sisci_keys[i];
         uint32_t n = cci__sisci_number(value);
-        if (strcmp(key, k->name) != 0) {
-            continue;
-        }
-        if (n >= k->smallest && n <= k->largest && (n > 0 || strcmp(value, "0") == 0) && (strcmp(key, "ring") != 0 || (n & (n - 1)) == 0)) {
+        if (strcmp(key, k->name) != 0) continue;
+        if (n >= k->smallest && n <= k->largest && (n > 0 || strcmp(value, "0") == 0) &&
+            (strcmp(key, "ring") != 0 || (n & (n - 1)) == 0)) {
             memcpy((char *)d + k->offset, &n, sizeof n);
             return NULL;
         }
@@ -13135,11 +11822,8 @@ static const char *cci__sisci_take_key(void *user, int index, const char *key, c
     }
     if (strcmp(key, "rma") == 0) {
         static const char *const modes[] = {"auto", "map", "copy", "bounce"};
-        for (d->rma_mode = 0; d->rma_mode < 4; d->rma_mode++) {
-            if (strcmp(value, modes[d->rma_mode]) == 0) {
-                return NULL;
-            }
-        }
+        for (d->rma_mode = 0; d->rma_mode < 4; d->rma_mode++)
+            if (strcmp(value, modes[d->rma_mode]) == 0) return NULL;
         return "auto, map, copy or bounce";
     }
     return "";
@@ -13151,9 +11835,7 @@ static const char *cci__sisci_bring_up(cci_device_desc_t *desc, const char *path
     const char *fault;
     memcpy(&d, desc->data, sizeof d);
     fault = cci__sisci_open_library(path);
-    if (!fault && !cci__sisci_has_adapter(&d)) {
-        fault = "it has no such adapter";
-    }
+    if (!fault && !cci__sisci_has_adapter(&d)) fault = "it has no such adapter";
     desc->up = fault == NULL;
     desc->info = fault ? fault : "an adapter of SISCI";
     return fault;
@@ -13163,9 +11845,7 @@ static void cci__sisci_refresh(const cci_transport_t *self, cci_device_desc_t *d
     cci__sisci_device d;
     (void)self;
     memcpy(&d, desc->data, sizeof d);
-    if (d.sci != &cci__sci_software) {
-        (void)cci__sisci_bring_up(desc, cci__sisci_library.path);
-    }
+    if (d.sci != &cci__sci_software) (void)cci__sisci_bring_up(desc, cci__sisci_library.path);
 }
 
 static int cci__sisci_configure(const cci_transport_t *self, const char *name, const char *const *keys,
@@ -13179,12 +11859,8 @@ static int cci__sisci_configure(const cci_transport_t *self, const char *name, c
     section.library = "";
     section.library_key = section.adapter_key = -1;
     status = cci_take_keys(self, keys, cci__sisci_take_key, &section, bad_key, why, why_size);
-    if (status != CCI_SUCCESS) {
-        return status;
-    }
-    if (section.library_key >= 0 && !section.has_provider) {
-        d->sci = &cci__sisci_library.provider;
-    }
+    if (status != CCI_SUCCESS) return status;
+    if (section.library_key >= 0 && !section.has_provider) d->sci = &cci__sisci_library.provider;
     if (d->sci == &cci__sci_software && (section.library_key >= 0 || d->adapter != 0)) {
         *bad_key = section.library_key >= 0 ? section.library_key : section.adapter_key;
         snprintf(why, why_size, "%s: the software has none", section.library_key >= 0 ? "library" : "adapter");
@@ -13197,7 +11873,8 @@ static int cci__sisci_configure(const cci_transport_t *self, const char *name, c
     desc->priority = 50;
     if (d->sci != &cci__sci_software && (fault = cci__sisci_bring_up(desc, section.library)) != NULL) {
         char text[400];
-        snprintf(text, sizeof text, "device %s is down: %s: %s", name, *section.library ? section.library : "libsisci.so", fault);
+        snprintf(text, sizeof text, "device %s is down: %s: %s", name,
+                 *section.library ? section.library : "libsisci.so", fault);
         cci_log(CCI_LOG_WARN, text);
     }
     return CCI_SUCCESS;

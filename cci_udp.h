@@ -73,39 +73,45 @@
  *     rcvbuf, sndbuf  bytes, 4K to 1G, K M G work 4M, 1M      the kernel's socket buffers; the kernel may grant less
  *                                                             (sysctl net.core.rmem_max, net.core.wmem_max)
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
- *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path. discern: tells a
+ *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path. discern: tells
+ *                     a
  *                                                             full queue from a bad cable or radio, and slows down only
  *                                                             for the first; newreno: slows down for each loss; fixed:
  *                                                             never, for a network of one's own
- *     crc             0 or 1                      0           1: every packet carries a CRC-32C, where the checksum of UDP
+ *     crc             0 or 1                      0           1: every packet carries a CRC-32C, where the checksum of
+ *                     UDP
  *                                                             is off or not enough; both sides must have it
  *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a sign of
  *                                                             life; after as long again without one the connection
  *                                                             ends; 0: never
  *     ttl, hops       hops, 1 to 255              system's    time to live of what is sent, multicast too (default 1)
  *     offload         on or off                   on          off: no segmentation offload, no batched system calls
- *     share           0 or 1                      0           1: endpoints of the device are made with CCI_ENDPOINT_SHARED
+ *     share           0 or 1                      0           1: endpoints of the device are made with
+ *                     CCI_ENDPOINT_SHARED
  *
  * An `ip`, `mac` or `interface` that does not exist makes a device that is not up; it comes up when it appears.
  *
  * SERVICE. cci_create_endpoint_at() takes a port number or a service name of the system. CCI_EBUSY: the port is taken.
  *
- * ONE ADDRESS FOR SEVERAL ENDPOINTS (Linux). A server uses several cores with one endpoint for each thread, or process: all
- * of them are made with the flag CCI_ENDPOINT_SHARED or the key `share`, at the same service, and have the same URI.
+ * ONE ADDRESS FOR SEVERAL ENDPOINTS (Linux). A server uses several cores with one endpoint for each thread, or process:
+ * all of them are made with the flag CCI_ENDPOINT_SHARED or the key `share`, at the same service, and have the same
+ * URI.
  *
  *     cci_create_endpoint_at(device, "4242", CCI_ENDPOINT_SHARED, &endpoint, NULL);    (in each thread)
  *
- * A client's connection belongs to the endpoint that got its request; which one that is the kernel chooses by a hash of both
- * addresses, so that one client endpoint is usually served by one of them. They share nothing: a message, a registration, an
- * event of one is no other's. The kernel takes each packet to the endpoint of its connection, also when the peer's address
- * changes. Endpoints may come and go at any time, and processes may be killed: the connections of the others go on. The
- * connections of one that is gone end by their time-outs, or earlier when a new endpoint takes its place.
- *   Limits: 256 endpoints for one port of an interface, of one user and one network namespace. Each of them has to call the
- * library for the kernel's table to follow a change; until then packets that come to the wrong endpoint are handed over,
- * which costs time. sysctl net.unix.max_dgram_qlen is how many batches of these can wait. Where the kernel takes no program
- * (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5) all is as before with more handed over. Elsewhere: CCI_ERR_NOT_IMPLEMENTED. Another
- * user of the machine can occupy numbers of endpoints (CCI_EBUSY when none is left), and what would be handed over to one that
- * is gone then reaches that user, as if it listened on the network; it can hand nothing over to yours.
+ * A client's connection belongs to the endpoint that got its request; which one that is the kernel chooses by a hash of
+ * both addresses, so that one client endpoint is usually served by one of them. They share nothing: a message, a
+ * registration, an event of one is no other's. The kernel takes each packet to the endpoint of its connection, also
+ * when the peer's address changes. Endpoints may come and go at any time, and processes may be killed: the connections
+ * of the others go on. The connections of one that is gone end by their time-outs, or earlier when a new endpoint takes
+ * its place.
+ *   Limits: 256 endpoints for one port of an interface, of one user and one network namespace. Each of them has to call
+ * the library for the kernel's table to follow a change; until then packets that come to the wrong endpoint are handed
+ * over, which costs time. sysctl net.unix.max_dgram_qlen is how many batches of these can wait. Where the kernel takes
+ * no program (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5) all is as before with more handed over. Elsewhere:
+ * CCI_ERR_NOT_IMPLEMENTED. Another user of the machine can occupy numbers of endpoints (CCI_EBUSY when none is left),
+ * and what would be handed over to one that is gone then reaches that user, as if it listened on the network; it can
+ * hand nothing over to yours.
  *
  * ADDRESSES in URIs (udp:// or ip://) are 192.0.2.1:4242, [2001:db8::1]:4242, [fe80::1%eth0]:4242 or name:4242. An
  * endpoint on an interface that has both families talks to both; its own URI names the IPv4 address. Groups are
@@ -115,12 +121,12 @@
  * PATH MTU. Datagrams are sent with "don't fragment", so that cci.h can find the path MTU itself. The loopback carries
  * datagrams of 65,504 bytes.
  *
- * MEMORY of an endpoint (MEMORY in cci.h has the rest). An endpoint without traffic takes 2 MB of address space and uses less
- * than 1 MB. With traffic it grows:
- *     receive buffers    64 KiB each, up to recv_buf_count, since Linux hands over that much at once of datagrams that it has
- *                        put together (the mtu with offload = off); they are made when they are needed
- *     messages to send   256 bytes each, or the largest datagram (on the loopback 64 KiB), up to send_buf_count for each
- *                        connection and `memory` for all
+ * MEMORY of an endpoint (MEMORY in cci.h has the rest). An endpoint without traffic takes 2 MB of address space and
+ * uses less than 1 MB. With traffic it grows:
+ *     receive buffers    64 KiB each, up to recv_buf_count, since Linux hands over that much at once of datagrams that
+ *                        it has put together (the mtu with offload = off); they are made when they are needed
+ *     messages to send   256 bytes each, or the largest datagram (on the loopback 64 KiB), up to send_buf_count for
+ *                        each connection and `memory` for all
  * Where memory is scarce lower `memory` and recv_buf_count.
  *
  * OS HANDLE. On Linux an epoll descriptor over sockets, timer and the news that an interface went away. On other
@@ -255,8 +261,8 @@ CCI_API const cci_transport_t cci_udp_transport;
 /* ==================================================================================================================
  * >>udp-state
  *
- * A link has up to 19 sockets: slot 0 for the main family, slot 1 for the other one, 16 for multicast groups, and the mailbox
- * of an endpoint that shares its address.
+ * A link has up to 19 sockets: slot 0 for the main family, slot 1 for the other one, 16 for multicast groups, and the
+ * mailbox of an endpoint that shares its address.
  * ================================================================================================================== */
 
 #define CCI__UDP_GROUPS 16
@@ -280,7 +286,8 @@ CCI_API const cci_transport_t cci_udp_transport;
 #define CCI__UDP_FLAT 131072u /* bytes: two offloaded batches */
 #define CCI__UDP_SHORT 4096u  /* bytes of a datagram that is put side by side with others before the kernel copies it */
 #define CCI__UDP_IN_MESSAGES 32
-#define CCI__UDP_MEMBERS 256u /* endpoints that can share one address: the upper 8 bits of their indices tell them apart */
+#define CCI__UDP_MEMBERS                                                                                               \
+    256u /* endpoints that can share one address: the upper 8 bits of their indices tell them apart */
 #define CCI__UDP_MEMBER_SHIFT 24
 #define CCI__UDP_BULK 16u /* so many datagrams that came in company make a socket coalesce from then on */
 
@@ -337,14 +344,14 @@ typedef union cci__udp_sockaddr {
 } cci__udp_sockaddr;
 
 typedef struct cci__udp_socket {
-    int fd;             /* -1: none                                     */
-    int family;         /* 4 or 6                                       */
-    int busy;           /* so many calls in a row found datagrams       */
-    int coalesces;      /* UDP_GRO is on                                */
-    int is_shared;      /* other endpoints have sockets at its address  */
-    uint32_t company;   /* datagrams that came together with others ... */
+    int fd;              /* -1: none                                     */
+    int family;          /* 4 or 6                                       */
+    int busy;            /* so many calls in a row found datagrams       */
+    int coalesces;       /* UDP_GRO is on                                */
+    int is_shared;       /* other endpoints have sockets at its address  */
+    uint32_t company;    /* datagrams that came together with others ... */
     uint32_t company_at; /* ... the last of them in this call            */
-    uint32_t hot_until; /* call number                                  */
+    uint32_t hot_until;  /* call number                                  */
     cci_link_addr_t group;
 } cci__udp_socket;
 
@@ -387,7 +394,7 @@ typedef struct cci__udp_waiter {
     int wake, readable, timer, netlink;
     int is_readable;
     int has_pwait2;
-    uint64_t armed_ns; /* UINT64_MAX: the timer is off */
+    uint64_t armed_ns;    /* UINT64_MAX: the timer is off */
 #ifndef CCI_NO_THREADS
     pthread_mutex_t lock; /* of the sockets' slots and `sleeps` */
 #endif
@@ -416,16 +423,16 @@ typedef struct cci__udp_waiter {
 /* What a member of those that share an address knows. */
 typedef struct cci__udp_share {
     int is_on;
-    int refused;          /* the kernel takes no program                            */
-    int astray;           /* what the program should have given to another came     */
-    int answered;         /* positions were told since the program was made         */
-    uint32_t member;      /* this one's number                                      */
-    uint32_t round;       /* of measuring                                           */
-    uint32_t asked[2];    /* per slot: positions that were asked for in this round  */
-    uint64_t asked_ns;    /* when it began                                          */
-    uint64_t patience_ns; /* ... and how long the next waits                        */
-    uint64_t handed_over; /* buffers that were another's                            */
-    uint64_t unclaimed;   /* ... and those for members that are gone, or full       */
+    int refused;                            /* the kernel takes no program                            */
+    int astray;                             /* what the program should have given to another came     */
+    int answered;                           /* positions were told since the program was made         */
+    uint32_t member;                        /* this one's number                                      */
+    uint32_t round;                         /* of measuring                                           */
+    uint32_t asked[2];                      /* per slot: positions that were asked for in this round  */
+    uint64_t asked_ns;                      /* when it began                                          */
+    uint64_t patience_ns;                   /* ... and how long the next waits                        */
+    uint64_t handed_over;                   /* buffers that were another's                            */
+    uint64_t unclaimed;                     /* ... and those for members that are gone, or full       */
     uint16_t position[2][CCI__UDP_MEMBERS]; /* per slot and member, of its socket, plus 1; 0: not known */
     uint8_t seen[2][CCI__UDP_MEMBERS];      /* it was told in this round */
 } cci__udp_share;
@@ -437,11 +444,11 @@ typedef struct cci__udp_link {
     cci__udp_socket *of_family[2]; /* of IPv4 and IPv6, NULL if there is none    */
     uint32_t largest[2];           /* bytes of the largest datagram per family   */
     uint16_t port;
-    uint32_t calls;    /* of `receive`                               */
-    uint32_t hot;      /* bit per socket: had traffic lately         */
+    uint32_t calls; /* of `receive`                               */
+    uint32_t hot;   /* bit per socket: had traffic lately         */
     int wants_handle;
-    int slept; /* `wait` returned: look at all sockets       */
-    int came;  /* the last call of `receive` found something */
+    int slept;          /* `wait` returned: look at all sockets       */
+    int came;           /* the last call of `receive` found something */
     int gso, gro, mmsg; /* allowed and, as far as is known, there    */
     uint32_t lost;      /* datagrams that the system refused         */
     int warned_send, warned_receive;
@@ -474,9 +481,7 @@ static void cci__udp_set(int fd, int level, int name, int value) {
 static void cci__udp_drop(int *fd) {
     int was = *fd;
     *fd = -1;
-    if (was >= 0) {
-        close(was);
-    }
+    if (was >= 0) close(was);
 }
 
 static void cci__udp_lock(cci__udp_link *l) {
@@ -508,19 +513,13 @@ static int cci__udp_number(const char *text, int suffix, uint64_t *number) {
     uint64_t n = 0;
     int digits = 0;
     for (; *text >= '0' && *text <= '9'; text++, digits++) {
-        if (digits == 12) {
-            return 0;
-        }
+        if (digits == 12) return 0;
         n = n * 10 + (uint64_t)(*text - '0');
     }
-    if (digits == 0) {
-        return 0;
-    }
+    if (digits == 0) return 0;
     if (suffix && *text) {
         unsigned shift = (*text == 'K' || *text == 'k') ? 10 : *text == 'M' ? 20 : *text == 'G' ? 30 : 0;
-        if (shift == 0 || n > UINT64_MAX >> shift) {
-            return 0;
-        }
+        if (shift == 0 || n > UINT64_MAX >> shift) return 0;
         n <<= shift;
         text++;
     }
@@ -534,13 +533,12 @@ static const char *cci__udp_hex(const char *text, int most, uint32_t *number) {
     *number = 0;
     for (n = 0; n < most; n++, text++) {
         uint32_t digit;
-        if (*text >= '0' && *text <= '9') {
+        if (*text >= '0' && *text <= '9')
             digit = (uint32_t)(*text - '0');
-        } else if ((*text >= 'a' && *text <= 'f') || (*text >= 'A' && *text <= 'F')) {
+        else if ((*text >= 'a' && *text <= 'f') || (*text >= 'A' && *text <= 'F'))
             digit = (uint32_t)((*text | 32) - 'a' + 10);
-        } else {
+        else
             break;
-        }
         *number = *number << 4 | digit;
     }
     return n ? text : NULL;
@@ -549,9 +547,7 @@ static const char *cci__udp_hex(const char *text, int most, uint32_t *number) {
 static uint64_t cci__udp_to_wide(const uint8_t *bytes, int count) {
     uint64_t n = 0;
     int i;
-    for (i = 0; i < count; i++) {
-        n = n << 8 | bytes[i];
-    }
+    for (i = 0; i < count; i++) n = n << 8 | bytes[i];
     return n;
 }
 
@@ -599,18 +595,16 @@ static void cci__udp_addr_text(const cci_link_addr_t *addr, char *text, size_t s
     int v4 = addr->bytes[0] == 4;
     memcpy(&scope, addr->bytes + 4, 4);
     inet_ntop(v4 ? AF_INET : AF_INET6, addr->bytes + 8, ip, sizeof ip);
-    if (scope && if_indextoname(scope, scope_name + 1)) {
+    if (scope && if_indextoname(scope, scope_name + 1))
         scope_name[0] = '%';
-    } else if (scope) { /* the interface is gone: the address is not another's for that */
+    else if (scope) /* the interface is gone: the address is not another's for that */
         snprintf(scope_name, sizeof scope_name, "%%%u", (unsigned)scope);
-    }
-    if (port == 0) {
+    if (port == 0)
         snprintf(text, size, "%s%s", ip, scope_name);
-    } else if (v4) {
+    else if (v4)
         snprintf(text, size, "%s:%u", ip, port);
-    } else {
+    else
         snprintf(text, size, "[%s%s]:%u", ip, scope_name, port);
-    }
 }
 
 /* ==================================================================================================================
@@ -671,9 +665,7 @@ static void cci__udp_parse_pci(const char *text, uint32_t pci[4]) {
     int i;
     for (i = 0; i < 4; i++) {
         text = cci__udp_hex(text, digits[i], &part[i]);
-        if (!text || *text++ != behind[i]) {
-            return;
-        }
+        if (!text || *text++ != behind[i]) return;
     }
     memcpy(pci, part, sizeof part);
 }
@@ -689,9 +681,8 @@ static void cci__udp_read_sysfs(cci__udp_interface *f) {
         char *p;
         text[n] = 0;
         f->is_virtual = strstr(text, "/virtual/") != NULL;
-        for (p = strchr(text, '/'); p; p = strchr(p + 1, '/')) {
+        for (p = strchr(text, '/'); p; p = strchr(p + 1, '/'))
             cci__udp_parse_pci(p + 1, f->pci); /* the innermost stays */
-        }
     }
     snprintf(path, sizeof path, "/sys/class/net/%s/speed", f->name);
     fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -700,9 +691,7 @@ static void cci__udp_read_sysfs(cci__udp_interface *f) {
         n = read(fd, text, sizeof text - 1);
         text[n > 0 ? n : 0] = 0;
         text[strcspn(text, "\n")] = 0;
-        if (cci__udp_number(text, 0, &mbit) && mbit < 100000000u) {
-            f->rate = mbit * 1000000u;
-        }
+        if (cci__udp_number(text, 0, &mbit) && mbit < 100000000u) f->rate = mbit * 1000000u;
         close(fd);
     }
 }
@@ -718,18 +707,12 @@ static int cci__udp_describe(const struct ifaddrs *list, const char *name, const
     memset(f->pci, 0xff, sizeof f->pci);
     snprintf(f->name, sizeof f->name, "%.*s", (int)strcspn(name, ":"), name);
     for (a = list; a; a = a->ifa_next) {
-        if (!cci__udp_same_interface(a->ifa_name, name)) {
-            continue;
-        }
+        if (!cci__udp_same_interface(a->ifa_name, name)) continue;
         f->loopback = (a->ifa_flags & IFF_LOOPBACK) != 0;
         f->running = (a->ifa_flags & IFF_UP) && (a->ifa_flags & IFF_RUNNING);
-        if (a->ifa_addr) {
-            cci__udp_add_address(f, a, d);
-        }
+        if (a->ifa_addr) cci__udp_add_address(f, a, d);
     }
-    if (!f->has_v4 && !f->has_v6) {
-        return 0;
-    }
+    if (!f->has_v4 && !f->has_v6) return 0;
     f->index = if_nametoindex(f->name);
     f->mtu = f->loopback ? 16384 : 1500;
     fd = socket(f->has_v4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
@@ -737,9 +720,7 @@ static int cci__udp_describe(const struct ifaddrs *list, const char *name, const
 #ifdef SIOCGIFMTU
         memset(&request, 0, sizeof request);
         memcpy(request.ifr_name, f->name, sizeof f->name);
-        if (ioctl(fd, SIOCGIFMTU, &request) == 0 && request.ifr_mtu >= 576) {
-            f->mtu = (uint32_t)request.ifr_mtu;
-        }
+        if (ioctl(fd, SIOCGIFMTU, &request) == 0 && request.ifr_mtu >= 576) f->mtu = (uint32_t)request.ifr_mtu;
 #endif
 #if defined(__linux__) && defined(SIOCGIFHWADDR)
         memset(&request, 0, sizeof request);
@@ -762,12 +743,8 @@ static int cci__udp_describe(const struct ifaddrs *list, const char *name, const
 static uint32_t cci__udp_priority(const cci__udp_interface *f) {
     uint32_t priority = f->loopback ? 30 : f->is_virtual ? 40 : 50;
     uint64_t rate;
-    if (!f->loopback && !f->has_v4 && cci__udp_is_link_local(f->v6)) {
-        priority -= 5;
-    }
-    for (rate = f->rate / 100000000u; rate && !f->loopback && !f->is_virtual && priority < 65; rate /= 2) {
-        priority++;
-    }
+    if (!f->loopback && !f->has_v4 && cci__udp_is_link_local(f->v6)) priority -= 5;
+    for (rate = f->rate / 100000000u; rate && !f->loopback && !f->is_virtual && priority < 65; rate /= 2) priority++;
     return priority;
 }
 
@@ -786,15 +763,11 @@ static int cci__udp_each_interface(const cci__udp_device *d, void *user,
     struct ifaddrs *list, *a, *b;
     cci__udp_interface f;
     int result = 0;
-    if (getifaddrs(&list) != 0) {
-        return -1;
-    }
+    if (getifaddrs(&list) != 0) return -1;
     for (a = list; a && result == 0; a = a->ifa_next) {
         for (b = list; b != a && !cci__udp_same_interface(a->ifa_name, b->ifa_name); b = b->ifa_next) {
         }
-        if (a == b && cci__udp_describe(list, a->ifa_name, d, &f)) {
-            result = visit(user, &f);
-        }
+        if (a == b && cci__udp_describe(list, a->ifa_name, d, &f)) result = visit(user, &f);
     }
     freeifaddrs(list);
     return result;
@@ -837,11 +810,10 @@ static int cci__udp_find(const cci__udp_device *d, cci__udp_search *s) {
 
 /* The address that the socket of a slot is bound to. */
 static void cci__udp_own_addr(const cci__udp_link *l, int slot, unsigned port, cci_link_addr_t *addr) {
-    if (l->socket[slot].family == 4) {
+    if (l->socket[slot].family == 4)
         cci__udp_make_addr(addr, 4, l->interface_.v4, port, 0);
-    } else {
+    else
         cci__udp_make_addr(addr, 6, l->interface_.v6, port, l->interface_.v6_scope);
-    }
 }
 
 #if CCI__UDP_LINUX
@@ -855,8 +827,8 @@ typedef struct cci__udp_route {
 } cci__udp_route;
 
 enum {
-    CCI__UDP_NETLINK = 270,   /* the level of options */
-    CCI__UDP_STRICT = 12,     /* the option: what a request names limits the answer, since Linux 4.20 */
+    CCI__UDP_NETLINK = 270, /* the level of options */
+    CCI__UDP_STRICT = 12,   /* the option: what a request names limits the answer, since Linux 4.20 */
     CCI__UDP_NEW_ADDRESS = 20,
     CCI__UDP_GET_ADDRESS = 22,
     CCI__UDP_DUMP = 0x301,    /* a request for all that match */
@@ -872,9 +844,7 @@ static int cci__udp_is_about(const uint8_t *message, uint32_t length, const uint
         uint16_t size, type;
         memcpy(&size, message + at, sizeof size);
         memcpy(&type, message + at + 2, sizeof type);
-        if (size < 4 || size > length - at) {
-            break;
-        }
+        if (size < 4 || size > length - at) break;
         if (type == CCI__UDP_IFA_LOCAL || (type == CCI__UDP_IFA_ADDRESS && !has_local)) {
             has_local |= type == CCI__UDP_IFA_LOCAL;
             matches = size - 4u == ip_size && memcmp(message + at + 4, ip, ip_size) == 0;
@@ -885,19 +855,17 @@ static int cci__udp_is_about(const uint8_t *message, uint32_t length, const uint
 }
 
 /* Goes through what one read gave: 1 when it is about the address, 0 when it was all, -1 when more is to come. */
-static int cci__udp_look_through(const uint8_t *bytes, size_t length, uint32_t index, const uint8_t *ip, uint32_t ip_size) {
+static int cci__udp_look_through(const uint8_t *bytes, size_t length, uint32_t index, const uint8_t *ip,
+                                 uint32_t ip_size) {
     size_t at = 0;
     while (length - at >= 16) {
         cci__udp_route r;
         memcpy(&r, bytes + at, 16);
-        if (r.length < 16 || r.length > length - at || r.type != CCI__UDP_NEW_ADDRESS) {
+        if (r.length < 16 || r.length > length - at || r.type != CCI__UDP_NEW_ADDRESS)
             return 0; /* the end, or an error */
-        }
         if (r.length >= sizeof r) {
             memcpy(&r, bytes + at, sizeof r);
-            if (r.index == index && cci__udp_is_about(bytes + at, r.length, ip, ip_size)) {
-                return 1;
-            }
+            if (r.index == index && cci__udp_is_about(bytes + at, r.length, ip, ip_size)) return 1;
         }
         at += (r.length + 3u) & ~3u;
         at = at < length ? at : length;
@@ -905,7 +873,8 @@ static int cci__udp_look_through(const uint8_t *bytes, size_t length, uint32_t i
     return -1;
 }
 
-/* Asks for the addresses of one interface: 1 when one is the given one, 0 when none is, -1 when the kernel does not say. */
+/* Asks for the addresses of one interface: 1 when one is the given one, 0 when none is, -1 when the kernel does not
+ * say. */
 static int cci__udp_ask_address(uint32_t index, const cci_link_addr_t *own) {
     int on = 1, found = -1, turns = 1024, fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     cci__udp_route request;
@@ -920,15 +889,11 @@ static int cci__udp_ask_address(uint32_t index, const cci_link_addr_t *own) {
         sendto(fd, &request, sizeof request, 0, NULL, 0) == (ssize_t)sizeof request) {
         do {
             ssize_t n = recvfrom(fd, bytes, sizeof bytes, 0, NULL, NULL);
-            if (n < 0) {
-                break;
-            }
+            if (n < 0) break;
             found = cci__udp_look_through(bytes, (size_t)n, index, own->bytes + 8, own->bytes[0] == 4 ? 4 : 16);
         } while (found < 0 && --turns);
     }
-    if (fd >= 0) {
-        close(fd);
-    }
+    if (fd >= 0) close(fd);
     return found;
 }
 #endif
@@ -938,32 +903,27 @@ static int cci__udp_can_bind(const cci_link_addr_t *own) {
     cci__udp_sockaddr a;
     socklen_t size = cci__udp_to_system(&a, own);
     int can, fd = socket(a.any.sa_family, SOCK_DGRAM, 0);
-    if (fd < 0) {
-        return 1; /* nobody knows */
-    }
+    if (fd < 0) return 1; /* nobody knows */
     can = bind(fd, &a.any, size) == 0 || errno != EADDRNOTAVAIL;
     close(fd);
     return can;
 }
 
-/* Is the device usable: has its interface carrier, and the address that the link is bound to? This happens while a program
- * waits, so it asks about this interface alone: listing thousands of them takes long. */
+/* Is the device usable: has its interface carrier, and the address that the link is bound to? This happens while a
+ * program waits, so it asks about this interface alone: listing thousands of them takes long. */
 static int cci__udp_look(cci__udp_link *l) {
     struct ifreq request;
     cci_link_addr_t own;
     memset(&request, 0, sizeof request);
     memcpy(request.ifr_name, l->interface_.name, sizeof l->interface_.name);
     if (ioctl(l->socket[0].fd, SIOCGIFFLAGS, &request) != 0 || !(request.ifr_flags & IFF_UP) ||
-        !(request.ifr_flags & IFF_RUNNING)) {
+        !(request.ifr_flags & IFF_RUNNING))
         return 0;
-    }
     cci__udp_own_addr(l, 0, 0, &own);
 #if CCI__UDP_LINUX
     if (ioctl(l->socket[0].fd, SIOCGIFINDEX, &request) == 0) {
         int has = cci__udp_ask_address((uint32_t)request.ifr_ifindex, &own);
-        if (has >= 0) {
-            return has;
-        }
+        if (has >= 0) return has;
     }
 #endif
     return cci__udp_can_bind(&own);
@@ -1002,9 +962,7 @@ static void cci__udp_make_info(const cci__udp_device *d, const cci__udp_interfac
         cci__udp_make_addr(&addr, 6, f->v6, 0, f->v6_scope);
         cci__udp_addr_text(&addr, v6, sizeof v6);
     }
-    if (f->rate) {
-        snprintf(rate, sizeof rate, ", %lu Mbit/s", (unsigned long)(f->rate / 1000000u));
-    }
+    if (f->rate) snprintf(rate, sizeof rate, ", %lu Mbit/s", (unsigned long)(f->rate / 1000000u));
     snprintf(cci__udp_info, sizeof cci__udp_info, "%s: %s%s%s, MTU %lu%s%s", f->name, v4,
              f->has_v4 && f->has_v6 ? ", " : "", v6, (unsigned long)cci__udp_ip_mtu(d, f), rate,
              f->running ? "" : ", down");
@@ -1049,9 +1007,7 @@ static int cci__udp_discover(const cci_transport_t *self, void *list, int (*add)
     cci__udp_device any;
     int result;
     (void)self;
-    if (!CCI__CORE_IS_LINKED) {
-        return CCI_ERROR;
-    }
+    if (!CCI__CORE_IS_LINKED) return CCI_ERROR;
     memset(&any, 0, sizeof any);
     p.list = list;
     p.add = add;
@@ -1098,14 +1054,10 @@ static int cci__udp_parse_mac(const char *text, cci__udp_device *d) {
     uint32_t n, byte;
     for (n = 0; n < sizeof d->mac; text++) {
         text = cci__udp_hex(text, 2, &byte);
-        if (!text) {
-            return 0;
-        }
+        if (!text) return 0;
         d->mac[n++] = (uint8_t)byte;
         d->mac_length = (uint8_t)n;
-        if (*text != ':' && *text != '-') {
-            break;
-        }
+        if (*text != ':' && *text != '-') break;
     }
     return n >= 5 && *text == 0; /* the manual's own example has five bytes; such a one matches no interface */
 }
@@ -1113,9 +1065,7 @@ static int cci__udp_parse_mac(const char *text, cci__udp_device *d) {
 static int cci__udp_parse_ip(const char *text, cci__udp_device *d) {
     char host[INET6_ADDRSTRLEN];
     size_t n = strcspn(text, "%"); /* the scope follows from the interface */
-    if (n >= sizeof host) {
-        return 0;
-    }
+    if (n >= sizeof host) return 0;
     memcpy(host, text, n);
     host[n] = 0;
     if (inet_pton(AF_INET, text, d->ip) == 1) {
@@ -1142,9 +1092,7 @@ static const char *cci__udp_take_key(void *device, int index, const char *key, c
         const cci__udp_key *k = &cci__udp_keys[i];
         uint64_t n;
         uint32_t word;
-        if (strcmp(key, k->name) != 0) {
-            continue;
-        }
+        if (strcmp(key, k->name) != 0) continue;
         if (cci__udp_number(value, k->suffix, &n) && n >= k->smallest && n <= k->largest) {
             word = (uint32_t)n;
             memcpy((char *)d + k->offset, &word, sizeof word);
@@ -1153,12 +1101,9 @@ static const char *cci__udp_take_key(void *device, int index, const char *key, c
         snprintf(range, size, "a number from %lu to %lu", (unsigned long)k->smallest, (unsigned long)k->largest);
         return range;
     }
-    if (strcmp(key, "ip") == 0) {
-        return cci__udp_parse_ip(value, d) ? NULL : "an IPv4 or IPv6 address";
-    }
-    if (strcmp(key, "mac") == 0) {
+    if (strcmp(key, "ip") == 0) return cci__udp_parse_ip(value, d) ? NULL : "an IPv4 or IPv6 address";
+    if (strcmp(key, "mac") == 0)
         return cci__udp_parse_mac(value, d) ? NULL : "a hardware address like 00:11:22:33:44:55";
-    }
     if (strcmp(key, "interface") == 0) {
         memcpy(d->interface_name, value, length < sizeof d->interface_name ? length + 1 : 0);
         return length > 0 && length < sizeof d->interface_name ? NULL : "the name of an interface (1 to 15 characters)";
@@ -1169,12 +1114,9 @@ static const char *cci__udp_take_key(void *device, int index, const char *key, c
                    ? NULL
                    : "a congestion control that cci.h has";
     }
-    if (strcmp(key, "progress") == 0) {
+    if (strcmp(key, "progress") == 0)
         return cci__udp_parse_choice(value, "poll", "thread", &d->progress_thread) ? NULL : "thread or poll";
-    }
-    if (strcmp(key, "offload") == 0) {
-        return cci__udp_parse_choice(value, "off", "on", &d->offload) ? NULL : "on or off";
-    }
+    if (strcmp(key, "offload") == 0) return cci__udp_parse_choice(value, "off", "on", &d->offload) ? NULL : "on or off";
     return "";
 }
 
@@ -1187,9 +1129,7 @@ static int cci__udp_configure(const cci_transport_t *self, const char *name, con
     d.offload = 1;
     d.probe_idle_s = CCI__UDP_PROBE_IDLE_S;
     status = cci_take_keys(self, keys, cci__udp_take_key, &d, bad_key, why, why_size);
-    if (status != CCI_SUCCESS) {
-        return status;
-    }
+    if (status != CCI_SUCCESS) return status;
     if (cci__udp_find(&d, &s)) {
         cci__udp_make_info(&d, &s.best);
     } else if (s.contradiction) {
@@ -1214,11 +1154,10 @@ static void cci__udp_refresh(const cci_transport_t *self, cci_device_desc_t *des
     cci__udp_search s;
     (void)self;
     memcpy(&d, desc->data, sizeof d);
-    if (cci__udp_find(&d, &s)) {
+    if (cci__udp_find(&d, &s))
         cci__udp_make_desc(desc, &d, &s.best);
-    } else {
+    else
         desc->up = 0;
-    }
 }
 
 #if CCI__UDP_LINUX
@@ -1234,17 +1173,13 @@ static void cci__udp_watch(int set, int fd, uint32_t slot) {
     memset(&e, 0, sizeof e);
     e.events = EPOLLIN;
     e.data.u32 = slot;
-    if (set >= 0 && fd >= 0) {
-        epoll_ctl(set, EPOLL_CTL_ADD, fd, &e);
-    }
+    if (set >= 0 && fd >= 0) epoll_ctl(set, EPOLL_CTL_ADD, fd, &e);
 }
 
 /* Puts sockets and netlink in a set. */
 static void cci__udp_watch_all(cci__udp_link *l, int set) {
     int i;
-    for (i = 0; i < CCI__UDP_SOCKETS; i++) {
-        cci__udp_watch(set, l->socket[i].fd, (uint32_t)i);
-    }
+    for (i = 0; i < CCI__UDP_SOCKETS; i++) cci__udp_watch(set, l->socket[i].fd, (uint32_t)i);
     cci__udp_watch(set, l->waiter.netlink, CCI__UDP_SLOT_NETLINK);
 }
 
@@ -1252,20 +1187,14 @@ static void cci__udp_watch_all(cci__udp_link *l, int set) {
 static void cci__udp_unwatch(cci__udp_link *l, int fd) {
     struct epoll_event unused;
     memset(&unused, 0, sizeof unused); /* old kernels want one */
-    if (l->waiter.handle >= 0) {
-        epoll_ctl(l->waiter.handle, EPOLL_CTL_DEL, fd, &unused);
-    }
-    if (l->waiter.sleeps) {
-        epoll_ctl(l->waiter.sleeper, EPOLL_CTL_DEL, fd, &unused);
-    }
+    if (l->waiter.handle >= 0) epoll_ctl(l->waiter.handle, EPOLL_CTL_DEL, fd, &unused);
+    if (l->waiter.sleeps) epoll_ctl(l->waiter.sleeper, EPOLL_CTL_DEL, fd, &unused);
 }
 
 /* A socket came or went. Called with the lock held. */
 static void cci__udp_slot_changed(cci__udp_link *l, int slot) {
     cci__udp_watch(l->waiter.handle, l->socket[slot].fd, (uint32_t)slot);
-    if (l->waiter.sleeps) {
-        cci__udp_watch(l->waiter.sleeper, l->socket[slot].fd, (uint32_t)slot);
-    }
+    if (l->waiter.sleeps) cci__udp_watch(l->waiter.sleeper, l->socket[slot].fd, (uint32_t)slot);
 }
 
 /* The route socket tells when interfaces or addresses change. -1 where it is forbidden: then `up` looks by itself. */
@@ -1291,14 +1220,10 @@ static void cci__udp_drain_netlink(cci__udp_link *l) {
     char text[2048];
     ssize_t n;
     int turns = 64;
-    if (l->waiter.netlink < 0) {
-        return;
-    }
+    if (l->waiter.netlink < 0) return;
     do {
         n = recvfrom(l->waiter.netlink, text, sizeof text, 0, NULL, NULL);
-        if (n >= 0 || errno == ENOBUFS) {
-            l->is_news = 1;
-        }
+        if (n >= 0 || errno == ENOBUFS) l->is_news = 1;
     } while (--turns && (n >= 0 || errno == ENOBUFS || errno == EINTR));
 }
 
@@ -1311,21 +1236,15 @@ static int cci__udp_waiter_open(cci__udp_link *l, int *os_handle) {
     w->armed_ns = UINT64_MAX;
     w->has_pwait2 = 1;
 #ifndef CCI_NO_THREADS
-    if (pthread_mutex_init(&w->lock, NULL) != 0) {
-        return 0;
-    }
+    if (pthread_mutex_init(&w->lock, NULL) != 0) return 0;
 #endif
-    if (w->sleeper < 0 || w->wake < 0) {
-        return 0;
-    }
+    if (w->sleeper < 0 || w->wake < 0) return 0;
     cci__udp_watch(w->sleeper, w->wake, CCI__UDP_SLOT_OTHER);
     if (l->wants_handle) {
         w->handle = epoll_create1(EPOLL_CLOEXEC);
         w->readable = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-        if (w->handle < 0 || w->readable < 0 || w->timer < 0) {
-            return 0;
-        }
+        if (w->handle < 0 || w->readable < 0 || w->timer < 0) return 0;
         cci__udp_watch_all(l, w->handle);
         cci__udp_watch(w->handle, w->timer, CCI__UDP_SLOT_OTHER);
         cci__udp_watch(w->handle, w->readable, CCI__UDP_SLOT_OTHER);
@@ -1357,20 +1276,15 @@ static uint32_t cci__udp_ready(cci__udp_link *l) {
     struct epoll_event e[CCI__UDP_SOCKETS + 3];
     uint32_t mask = 0;
     int i, n, set = l->waiter.handle;
-    if (set < 0 && CCI__UDP_LOAD(l->waiter.sleeps)) {
-        set = l->waiter.sleeper;
-    }
-    if (set < 0) {
-        return CCI__UDP_ALL_SOCKETS; /* nobody waits: try each */
-    }
+    if (set < 0 && CCI__UDP_LOAD(l->waiter.sleeps)) set = l->waiter.sleeper;
+    if (set < 0) return CCI__UDP_ALL_SOCKETS; /* nobody waits: try each */
     n = epoll_wait(set, e, (int)(sizeof e / sizeof e[0]), 0);
     for (i = 0; i < n; i++) {
         uint32_t slot = e[i].data.u32;
-        if (slot == CCI__UDP_SLOT_NETLINK) {
+        if (slot == CCI__UDP_SLOT_NETLINK)
             cci__udp_drain_netlink(l);
-        } else if (slot < CCI__UDP_SOCKETS) {
+        else if (slot < CCI__UDP_SOCKETS)
             mask |= 1u << slot;
-        }
     }
     return mask;
 }
@@ -1384,9 +1298,7 @@ static void cci__udp_arm(void *link, int readable, uint64_t deadline_ns) {
     cci__udp_link *l = (cci__udp_link *)link;
     cci__udp_waiter *w = &l->waiter;
     ssize_t r = 0;
-    if (w->handle < 0) {
-        return;
-    }
+    if (w->handle < 0) return;
     readable = readable != 0;
     if (readable != w->is_readable) {
         uint64_t one = 1;
@@ -1395,18 +1307,14 @@ static void cci__udp_arm(void *link, int readable, uint64_t deadline_ns) {
     }
     (void)r;
     if (deadline_ns != w->armed_ns) { /* setting a timer that has fired also ends its being readable */
-        struct itimerspec t;           /* zero turns the timer off */
+        struct itimerspec t;          /* zero turns the timer off */
         memset(&t, 0, sizeof t);
-        if (deadline_ns == 0) {
-            deadline_ns = 1;
-        }
+        if (deadline_ns == 0) deadline_ns = 1;
         if (deadline_ns != UINT64_MAX) {
             t.it_value.tv_sec = (time_t)(deadline_ns / 1000000000u);
             t.it_value.tv_nsec = (long)(deadline_ns % 1000000000u);
         }
-        if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &t, NULL) == 0) {
-            w->armed_ns = deadline_ns;
-        }
+        if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &t, NULL) == 0) w->armed_ns = deadline_ns;
     }
 }
 
@@ -1431,9 +1339,7 @@ static void cci__udp_wait(void *link, uint64_t timeout_ns) {
         t.seconds = (int64_t)(timeout_ns / 1000000000u);
         t.nanoseconds = (int64_t)(timeout_ns % 1000000000u);
         n = (int)syscall(SYS_epoll_pwait2, w->sleeper, e, 2, timeout_ns == UINT64_MAX ? NULL : &t, NULL, (size_t)8);
-        if (n < 0 && errno != EINTR) {
-            CCI__UDP_STORE(w->has_pwait2, 0);
-        }
+        if (n < 0 && errno != EINTR) CCI__UDP_STORE(w->has_pwait2, 0);
     }
     if (!CCI__UDP_LOAD(w->has_pwait2))
 #endif
@@ -1499,11 +1405,10 @@ static void cci__udp_read_bytes(int fd) {
 /* Puts the handle's byte in or takes it out. Called with the lock held. */
 static void cci__udp_sync_handle(cci__udp_waiter *w) {
     int full = w->readable || w->reported || w->expired;
-    if (full && !w->full) {
+    if (full && !w->full)
         cci__udp_write_byte(w->handle[1]);
-    } else if (!full && w->full) {
+    else if (!full && w->full)
         cci__udp_read_bytes(w->handle[0]);
-    }
     w->full = full;
 }
 
@@ -1543,17 +1448,13 @@ static void *cci__udp_handle_thread(void *link) {
     while (!w->stop) {
         uint64_t now = cci__udp_now(l), timeout = UINT64_MAX;
         nfds_t n, i;
-        if (!w->expired && w->deadline_ns != UINT64_MAX) {
-            timeout = w->deadline_ns > now ? w->deadline_ns - now : 0;
-        }
+        if (!w->expired && w->deadline_ns != UINT64_MAX) timeout = w->deadline_ns > now ? w->deadline_ns - now : 0;
         n = cci__udp_poll_set(l, !w->reported, w->control[0], p, slot);
         cci__udp_unlock(l);
         poll(p, n, cci__udp_poll_ms(timeout));
         cci__udp_read_bytes(w->control[0]);
         cci__udp_lock(l);
-        for (i = 0; i + 1 < n; i++) {
-            w->reported |= p[i].revents != 0;
-        }
+        for (i = 0; i + 1 < n; i++) w->reported |= p[i].revents != 0;
         w->expired |= w->deadline_ns <= cci__udp_now(l);
         cci__udp_sync_handle(w);
     }
@@ -1567,26 +1468,19 @@ static int cci__udp_waiter_open(cci__udp_link *l, int *os_handle) {
     w->wake[0] = w->wake[1] = w->handle[0] = w->handle[1] = w->control[0] = w->control[1] = -1;
     w->deadline_ns = UINT64_MAX;
 #ifndef CCI_NO_THREADS
-    if (pthread_mutex_init(&w->lock, NULL) != 0) {
-        return 0;
-    }
+    if (pthread_mutex_init(&w->lock, NULL) != 0) return 0;
 #endif
-    if (!cci__udp_open_pipe(w->wake)) {
-        return 0;
-    }
+    if (!cci__udp_open_pipe(w->wake)) return 0;
 #ifndef CCI_NO_THREADS
     if (l->wants_handle) {
         if (!cci__udp_open_pipe(w->handle) || !cci__udp_open_pipe(w->control) ||
-            pthread_create(&w->thread, NULL, cci__udp_handle_thread, l) != 0) {
+            pthread_create(&w->thread, NULL, cci__udp_handle_thread, l) != 0)
             return 0;
-        }
         w->has_thread = 1;
         *os_handle = w->handle[0];
     }
 #else
-    if (l->wants_handle) {
-        *os_handle = l->socket[0].fd;
-    }
+    if (l->wants_handle) *os_handle = l->socket[0].fd;
 #endif
     return 1;
 }
@@ -1622,9 +1516,7 @@ static void cci__udp_unwatch(cci__udp_link *l, int fd) {
 /* A socket came or went: the thread must look again. Called with the lock held. */
 static void cci__udp_slot_changed(cci__udp_link *l, int slot) {
     (void)slot;
-    if (l->waiter.has_thread) {
-        cci__udp_write_byte(l->waiter.control[1]);
-    }
+    if (l->waiter.has_thread) cci__udp_write_byte(l->waiter.control[1]);
 }
 
 /* A bit per socket that has something. */
@@ -1633,20 +1525,15 @@ static uint32_t cci__udp_ready(cci__udp_link *l) {
     int slot[CCI__UDP_SOCKETS + 1];
     uint32_t mask = 0;
     nfds_t i, n = cci__udp_poll_set(l, 1, -1, p, slot);
-    if (poll(p, n, 0) > 0) {
-        for (i = 0; i < n; i++) {
-            mask |= p[i].revents ? 1u << slot[i] : 0u;
-        }
-    }
+    if (poll(p, n, 0) > 0)
+        for (i = 0; i < n; i++) mask |= p[i].revents ? 1u << slot[i] : 0u;
     return mask;
 }
 
 /* `receive` found nothing anywhere: the thread may watch the sockets again. What arrived in between it sees at once. */
 static void cci__udp_drained(cci__udp_link *l) {
     cci__udp_waiter *w = &l->waiter;
-    if (!w->has_thread) {
-        return;
-    }
+    if (!w->has_thread) return;
     cci__udp_lock(l);
     if (w->reported) {
         w->reported = 0;
@@ -1659,9 +1546,7 @@ static void cci__udp_drained(cci__udp_link *l) {
 static void cci__udp_arm(void *link, int readable, uint64_t deadline_ns) {
     cci__udp_link *l = (cci__udp_link *)link;
     cci__udp_waiter *w = &l->waiter;
-    if (!w->has_thread) {
-        return;
-    }
+    if (!w->has_thread) return;
     cci__udp_lock(l);
     w->readable = readable != 0;
     if (deadline_ns < w->deadline_ns || w->deadline_ns <= cci__udp_now(l)) {
@@ -1714,13 +1599,9 @@ static int cci__udp_up(void *link) {
 
 /* 1: the datagram is lost, go on; 0: the system has no room, try again later. */
 static int cci__udp_send_failed(cci__udp_link *l, const cci_link_addr_t *to, int error) {
-    if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM) {
-        return 0;
-    }
+    if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM) return 0;
     l->lost++;
-    if (error == ENETDOWN || error == ENODEV || error == EADDRNOTAVAIL || error == ENETUNREACH) {
-        l->is_news = 1;
-    }
+    if (error == ENETDOWN || error == ENODEV || error == EADDRNOTAVAIL || error == ENETUNREACH) l->is_news = 1;
     if (!l->warned_send && error != EMSGSIZE && error != ECONNREFUSED) {
         char text[128] = "sending to ";
         int expected = error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
@@ -1743,9 +1624,7 @@ static int cci__udp_send_one(cci__udp_link *l, const cci_link_tx_t *tx) {
     cci__udp_sockaddr to;
     socklen_t to_size;
     ssize_t r;
-    if (!s) {
-        return 1;
-    }
+    if (!s) return 1;
     to_size = cci__udp_to_system(&to, tx->to);
     do {
         if (tx->piece_count == 1) {
@@ -1775,22 +1654,14 @@ static int cci__udp_run(const cci__udp_link *l, const cci_link_tx_t *tx, int cou
     uint32_t length = tx->length, bytes = length;
     uint32_t most = tx->to->bytes[0] == 6 ? CCI__UDP_BATCH_V6 : CCI__UDP_BATCH_V4;
     int n = 1, pieces = (int)tx->piece_count;
-    if (!l->gso || length == 0) {
-        return 1;
-    }
+    if (!l->gso || length == 0) return 1;
     count = count < CCI__UDP_SEGMENTS ? count : CCI__UDP_SEGMENTS;
     for (; n < count && tx[n].length <= length && tx[n].length > 0; n++) {
-        if (tx[n].to != tx->to && memcmp(tx[n].to, tx->to, sizeof *tx->to) != 0) {
-            break;
-        }
+        if (tx[n].to != tx->to && memcmp(tx[n].to, tx->to, sizeof *tx->to) != 0) break;
         bytes += tx[n].length;
         pieces += (int)tx[n].piece_count;
-        if (bytes > most || pieces > pieces_left) {
-            break;
-        }
-        if (tx[n].length < length) {
-            return n + 1; /* a shorter one can only be the last */
-        }
+        if (bytes > most || pieces > pieces_left) break;
+        if (tx[n].length < length) return n + 1; /* a shorter one can only be the last */
     }
     return n;
 }
@@ -1862,9 +1733,7 @@ static int cci__udp_fill(cci__udp_link *l, const cci__udp_socket *s, const cci_l
     while (m < most && done < count && pieces + 3 <= CCI__UDP_OUT_PIECES &&
            l->out.flat_used + CCI__UDP_BATCH_V4 <= CCI__UDP_FLAT) {
         int n;
-        if (cci__udp_way(l, &tx[done]) != s) {
-            break;
-        }
+        if (cci__udp_way(l, &tx[done]) != s) break;
         n = cci__udp_run(l, &tx[done], count - done, CCI__UDP_OUT_PIECES - pieces);
         pieces += cci__udp_lay_out(l, m, &tx[done], n, l->out.piece + pieces);
         done += n;
@@ -1877,12 +1746,9 @@ static int cci__udp_fill(cci__udp_link *l, const cci__udp_socket *s, const cci_l
 static int cci__udp_send_singly(cci__udp_link *l, const cci_link_tx_t *tx, int count, int error) {
     uint32_t lost = l->lost;
     int i = 0;
-    while (i < count && cci__udp_send_one(l, &tx[i])) {
-        i++;
-    }
-    if (error == EINVAL && l->lost != lost) {
+    while (i < count && cci__udp_send_one(l, &tx[i])) i++;
+    if (error == EINVAL && l->lost != lost)
         error = EMSGSIZE; /* they are too long for the interface, with and without */
-    }
     if (error == EIO || error == EINVAL || error == EOPNOTSUPP || error == ENOSYS || error == ENOPROTOOPT) {
         cci__udp_log(CCI_LOG_INFO, l->interface_.name, "segmentation offload is off", error);
         l->gso = 0;
@@ -1905,12 +1771,8 @@ static int cci__udp_push(cci__udp_link *l, const cci__udp_socket *s, int message
         } else {
             n = sendmsg(s->fd, &o->message[m].header, 0) >= 0 ? 1 : -1;
         }
-        for (; n > 0; n--) {
-            taken += o->run[m++];
-        }
-        if (n == 0) {
-            continue;
-        }
+        for (; n > 0; n--) taken += o->run[m++];
+        if (n == 0) continue;
         error = errno;
         if (error == ENOSYS && l->mmsg) {
             l->mmsg = 0;
@@ -1941,16 +1803,12 @@ static int cci__udp_send(void *link, const cci_link_tx_t *tx, int count) {
             continue;
         }
         taken += cci__udp_push(l, s, cci__udp_fill(l, s, next, count - taken), next, &full);
-        if (full) {
-            return taken;
-        }
+        if (full) return taken;
     }
 #else
     (void)full;
 #endif
-    while (taken < count && cci__udp_send_one(l, &tx[taken])) {
-        taken++;
-    }
+    while (taken < count && cci__udp_send_one(l, &tx[taken])) taken++;
     return taken;
 }
 
@@ -1958,20 +1816,21 @@ static int cci__udp_send(void *link, const cci_link_tx_t *tx, int count) {
  * >>udp-share
  *
  * Several endpoints, the members, have one address. The kernel gives a datagram to the socket at some position among
- * theirs; a program of its packet filter, which any member may replace, reads the member's number from the upper 8 bits of
- * the receiver's index and returns the position of that member's socket. What names no receiver, or one whose position is
- * not known, goes where the kernel's hash of both addresses says, so that repeats of a request reach the same member.
+ * theirs; a program of its packet filter, which any member may replace, reads the member's number from the upper 8 bits
+ * of the receiver's index and returns the position of that member's socket. What names no receiver, or one whose
+ * position is not known, goes where the kernel's hash of both addresses says, so that repeats of a request reach the
+ * same member.
  *
  * Each member has a mailbox: a Unix socket with an abstract name of interface, port and member. So no number is taken
  * twice, and the name ends with its process, however that ends. What a member receives for another it sends to that
  * one's mailbox. Correctness rests on this alone; the program only saves the work. The kernel vouches for the user that
  * mail comes from, and mail of other users is dropped.
  *
- * When a socket is closed, the last one takes its position. Nobody keeps an account of that: a member that joins, is told
- * that another has left, or gets what the program should have given to another, measures. It sends probes to the address
- * itself, one for each position; the program takes the position from the probe, and whoever receives it answers to the
- * mailbox of the member that asks. Behind the last position the kernel's hash chooses a member that has answered before.
- * With each answer the program is made anew of all that is known. Nothing here waits for another member.
+ * When a socket is closed, the last one takes its position. Nobody keeps an account of that: a member that joins, is
+ * told that another has left, or gets what the program should have given to another, measures. It sends probes to the
+ * address itself, one for each position; the program takes the position from the probe, and whoever receives it answers
+ * to the mailbox of the member that asks. Behind the last position the kernel's hash chooses a member that has answered
+ * before. With each answer the program is made anew of all that is known. Nothing here waits for another member.
  *
  *       0      1          2         3      4         8                                     24
  *      ┌──────┬──────────┬─────────┬──────┬─────────┬─────────────────────────────────────┐
@@ -1980,9 +1839,9 @@ static int cci__udp_send(void *link, const cci_link_tx_t *tx, int count) {
  * ================================================================================================================== */
 
 #define CCI__UDP_PROBE 0xC0
-#define CCI__UDP_PROBES 8u /* positions that are asked for at a time */
-#define CCI__UDP_PATIENCE_NS 10000000u             /* from one measurement to the next, ...           */
-#define CCI__UDP_MOST_PATIENCE_NS 5000000000u      /* ... doubling while nothing new is found         */
+#define CCI__UDP_PROBES 8u                    /* positions that are asked for at a time */
+#define CCI__UDP_PATIENCE_NS 10000000u        /* from one measurement to the next, ...           */
+#define CCI__UDP_MOST_PATIENCE_NS 5000000000u /* ... doubling while nothing new is found         */
 
 #if CCI__UDP_LINUX
 
@@ -2081,15 +1940,14 @@ static void cci__udp_steer(cci__udp_link *l) {
     int slot;
     l->share.answered = 0;
     for (slot = 0; slot < 2 && !l->share.refused; slot++) {
-        if (!l->socket[slot].is_shared) {
-            continue;
-        }
+        if (!l->socket[slot].is_shared) continue;
         program.count = (unsigned short)cci__udp_make_program(l, slot, filter);
         program.filter = filter;
         if (setsockopt(l->socket[slot].fd, SOL_SOCKET, CCI__UDP_ATTACH, &program, sizeof program) != 0) {
             l->share.refused = 1;
             cci__udp_log(CCI_LOG_WARN, l->interface_.name,
-                         "the kernel does not take packets to the endpoint of their connection: they are handed over", errno);
+                         "the kernel does not take packets to the endpoint of their connection: they are handed over",
+                         errno);
         }
     }
 }
@@ -2110,9 +1968,8 @@ static void cci__udp_probe(cci__udp_link *l, int slot) {
     memcpy(probe + 4, &l->share.round, 4);
     for (; l->share.asked[slot] < end && l->share.asked[slot] < CCI__UDP_MEMBERS; l->share.asked[slot]++) {
         probe[1] = (uint8_t)l->share.asked[slot];
-        if (sendto(l->socket[slot].fd, probe, sizeof probe, 0, &to.any, to_size) < 0) {
+        if (sendto(l->socket[slot].fd, probe, sizeof probe, 0, &to.any, to_size) < 0)
             return; /* whatever goes astray leads to another measurement */
-        }
     }
 }
 
@@ -2126,9 +1983,7 @@ static void cci__udp_measure(cci__udp_link *l) {
     memset(s->seen, 0, sizeof s->seen);
     for (slot = 0; slot < 2 && !s->refused; slot++) {
         s->asked[slot] = 0;
-        if (l->socket[slot].is_shared) {
-            cci__udp_probe(l, slot);
-        }
+        if (l->socket[slot].is_shared) cci__udp_probe(l, slot);
     }
 }
 
@@ -2136,22 +1991,14 @@ static void cci__udp_measure(cci__udp_link *l) {
 static void cci__udp_note_position(cci__udp_link *l, int slot, uint32_t position, uint32_t member, uint32_t round) {
     cci__udp_share *s = &l->share;
     int is_first;
-    if (slot >= 2 || round != s->round) {
-        return;
-    }
+    if (slot >= 2 || round != s->round) return;
     is_first = !s->seen[slot][member];
-    if (!is_first && position + 1u >= s->position[slot][member]) {
-        return;
-    }
-    if (s->position[slot][member] != position + 1u) {
-        s->patience_ns = CCI__UDP_PATIENCE_NS;
-    }
+    if (!is_first && position + 1u >= s->position[slot][member]) return;
+    if (s->position[slot][member] != position + 1u) s->patience_ns = CCI__UDP_PATIENCE_NS;
     s->seen[slot][member] = 1;
     s->position[slot][member] = (uint16_t)(position + 1u);
     s->answered = 1;
-    if (is_first && position + CCI__UDP_PROBES / 2 >= s->asked[slot]) {
-        cci__udp_probe(l, slot);
-    }
+    if (is_first && position + CCI__UDP_PROBES / 2 >= s->asked[slot]) cci__udp_probe(l, slot);
 }
 
 /* Answers a probe of a member; 0 when the datagram is something else. */
@@ -2160,13 +2007,9 @@ static int cci__udp_answer_probe(cci__udp_link *l, const cci_link_rx_t *rx, int 
     cci__udp_mail mail;
     cci_link_addr_t own;
     uint32_t round;
-    if (rx->length != CCI_PACKET_HEADER || probe[0] != CCI__UDP_PROBE) {
-        return 0;
-    }
+    if (rx->length != CCI_PACKET_HEADER || probe[0] != CCI__UDP_PROBE) return 0;
     cci__udp_own_addr(l, slot, l->port, &own);
-    if (memcmp(&own, &rx->from, sizeof own) != 0) {
-        return 0; /* not one that shares it */
-    }
+    if (memcmp(&own, &rx->from, sizeof own) != 0) return 0; /* not one that shares it */
     memcpy(&round, probe + 4, 4);
     if (probe[2] == l->share.member) {
         cci__udp_note_position(l, probe[3], probe[1], l->share.member, round);
@@ -2187,12 +2030,8 @@ static int cci__udp_answer_probe(cci__udp_link *l, const cci_link_rx_t *rx, int 
 static void cci__udp_steer_again(cci__udp_link *l) {
     int was_astray = l->share.astray;
     l->share.astray = 0;
-    if (l->share.answered) {
-        cci__udp_steer(l);
-    }
-    if (was_astray && cci__udp_now(l) - l->share.asked_ns >= l->share.patience_ns) {
-        cci__udp_measure(l);
-    }
+    if (l->share.answered) cci__udp_steer(l);
+    if (was_astray && cci__udp_now(l) - l->share.asked_ns >= l->share.patience_ns) cci__udp_measure(l);
 }
 
 /* ---- handing over ---- */
@@ -2200,14 +2039,14 @@ static void cci__udp_steer_again(cci__udp_link *l) {
 /* The member that a datagram is for; what has no receiver is for whoever got it. */
 static uint32_t cci__udp_owner(const cci__udp_link *l, const uint8_t *bytes, uint32_t length) {
     if (length < CCI_PACKET_HEADER || bytes[0] != CCI_PACKET_VERSION || bytes[1] == CCI_PACKET_REQUEST ||
-        bytes[1] == CCI_PACKET_GROUP) {
+        bytes[1] == CCI_PACKET_GROUP)
         return l->share.member;
-    }
     return bytes[CCI__UDP_MEMBER_SHIFT / 8 + 4];
 }
 
 /* Sends a part of a buffer to the member that it is for. Nobody answers for one that is gone. */
-static void cci__udp_hand_over(cci__udp_link *l, uint32_t owner, const cci_link_rx_t *rx, uint32_t at, uint32_t length) {
+static void cci__udp_hand_over(cci__udp_link *l, uint32_t owner, const cci_link_rx_t *rx, uint32_t at,
+                               uint32_t length) {
     cci__udp_mail mail;
     memset(&mail, 0, sizeof mail);
     mail.kind = CCI__UDP_MAIL_PACKETS;
@@ -2230,7 +2069,8 @@ static void cci__udp_sort(cci__udp_link *l, int slot, cci_link_rx_t *rx) {
         return;
     }
     while (at < rx->length) {
-        uint32_t end = at, left, owner = cci__udp_owner(l, rx->data + at, rx->length - at < step ? rx->length - at : step);
+        uint32_t end = at, left,
+                 owner = cci__udp_owner(l, rx->data + at, rx->length - at < step ? rx->length - at : step);
         do {
             left = rx->length - end;
             end += left < step ? left : step;
@@ -2251,14 +2091,10 @@ static void cci__udp_sort(cci__udp_link *l, int slot, cci_link_rx_t *rx) {
 /* Packets that another member has handed over; 0 when they are none for this one. */
 static int cci__udp_take_over(const cci__udp_link *l, const cci__udp_mail *mail, cci_link_rx_t *rx, uint32_t length) {
     uint32_t at, step = mail->number;
-    if (length == 0 || length > rx->capacity || step == 0 || (mail->from.bytes[0] != 4 && mail->from.bytes[0] != 6)) {
+    if (length == 0 || length > rx->capacity || step == 0 || (mail->from.bytes[0] != 4 && mail->from.bytes[0] != 6))
         return 0;
-    }
-    for (at = 0; at < length; at += length - at < step ? length - at : step) {
-        if (cci__udp_owner(l, rx->data + at, length - at < step ? length - at : step) != l->share.member) {
-            return 0;
-        }
-    }
+    for (at = 0; at < length; at += length - at < step ? length - at : step)
+        if (cci__udp_owner(l, rx->data + at, length - at < step ? length - at : step) != l->share.member) return 0;
     rx->length = length;
     rx->segment = step < length ? step : length;
     rx->is_group = 0;
@@ -2272,9 +2108,8 @@ static int cci__udp_is_trusted(const struct msghdr *h) {
     const struct cmsghdr *c = h->msg_controllen >= sizeof(struct cmsghdr) ? CMSG_FIRSTHDR(h) : NULL;
     uint32_t who[3]; /* the kernel's struct ucred: process, user, group */
     if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != CCI__UDP_SCM_CREDENTIALS ||
-        c->cmsg_len < CMSG_LEN(sizeof who)) {
+        c->cmsg_len < CMSG_LEN(sizeof who))
         return 0;
-    }
     memcpy(who, CMSG_DATA(c), sizeof who);
     return who[1] == (uint32_t)getuid();
 }
@@ -2298,19 +2133,14 @@ static int cci__udp_take_mail(cci__udp_link *l, cci_link_rx_t *rx, int count) {
         h.msg_control = &control;
         h.msg_controllen = CMSG_SPACE(3 * sizeof(uint32_t));
         n = recvmsg(l->socket[CCI__UDP_MAIL].fd, &h, 0);
-        if (n < 0) {
-            break;
-        }
-        if ((size_t)n < sizeof mail || (h.msg_flags & MSG_TRUNC) || !cci__udp_is_trusted(&h)) {
-            continue;
-        }
-        if (mail.kind == CCI__UDP_MAIL_PACKETS) {
+        if (n < 0) break;
+        if ((size_t)n < sizeof mail || (h.msg_flags & MSG_TRUNC) || !cci__udp_is_trusted(&h)) continue;
+        if (mail.kind == CCI__UDP_MAIL_PACKETS)
             got += cci__udp_take_over(l, &mail, &rx[got], (uint32_t)((size_t)n - sizeof mail));
-        } else if (mail.kind == CCI__UDP_MAIL_POSITION) {
+        else if (mail.kind == CCI__UDP_MAIL_POSITION)
             cci__udp_note_position(l, mail.slot, mail.position, mail.sender, mail.number);
-        } else if (mail.kind == CCI__UDP_MAIL_LEFT) {
+        else if (mail.kind == CCI__UDP_MAIL_LEFT)
             cci__udp_measure(l);
-        }
     }
     return got;
 }
@@ -2322,9 +2152,7 @@ static int cci__udp_open_mailbox(cci__udp_link *l) {
     struct sockaddr_un a;
     uint32_t member;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-        return CCI_ERROR;
-    }
+    if (fd < 0) return CCI_ERROR;
     l->socket[CCI__UDP_MAIL].fd = fd;
     cci__udp_set(fd, SOL_SOCKET, SO_PASSCRED, 1);
     cci__udp_set(fd, SOL_SOCKET, SO_SNDBUF, 1 << 20);
@@ -2334,9 +2162,7 @@ static int cci__udp_open_mailbox(cci__udp_link *l) {
             l->share.member = member;
             return CCI_SUCCESS;
         }
-        if (errno != EADDRINUSE) {
-            return CCI_ERROR;
-        }
+        if (errno != EADDRINUSE) return CCI_ERROR;
     }
     return CCI_EBUSY;
 }
@@ -2347,11 +2173,8 @@ static void cci__udp_leave_members(cci__udp_link *l) {
     memset(&mail, 0, sizeof mail);
     mail.kind = CCI__UDP_MAIL_LEFT;
     mail.sender = (uint8_t)l->share.member;
-    for (i = 1; i < CCI__UDP_MEMBERS; i++) { /* one will do */
-        if (cci__udp_send_mail(l, (l->share.member + i) % CCI__UDP_MEMBERS, &mail, NULL, 0)) {
-            return;
-        }
-    }
+    for (i = 1; i < CCI__UDP_MEMBERS; i++) /* one will do */
+        if (cci__udp_send_mail(l, (l->share.member + i) % CCI__UDP_MEMBERS, &mail, NULL, 0)) return;
 }
 
 #else
@@ -2380,8 +2203,8 @@ static void cci__udp_leave_members(cci__udp_link *l) {
  * An idle call and a ping-pong cost one system call: one recvfrom on the socket that had traffic last. When a call
  * finds something, the next one takes as much as there is; when that is much, the kernel is asked to coalesce. Sockets
  * that are quiet are looked at in every 32nd call, and, when somebody sleeps on the OS handle or in `wait`, before a
- * second call in succession says that there is nothing: what has kept the sleeper awake must be found, but epoll does not forget
- * a socket that nobody looked at. (Portable: before every such call.)
+ * second call in succession says that there is nothing: what has kept the sleeper awake must be found, but epoll does
+ * not forget a socket that nobody looked at. (Portable: before every such call.)
  * ================================================================================================================== */
 
 /* Says what came. A datagram that did not fit is dropped: its length becomes 0. Of several side by side, those that fit
@@ -2396,23 +2219,18 @@ static void cci__udp_came(cci__udp_link *l, const cci__udp_socket *s, cci_link_r
         segment = size > 0 ? (uint32_t)size : 0;
     }
     rx->length = (uint32_t)length;
-    if (h->msg_flags & MSG_TRUNC) {
-        rx->length = segment ? rx->capacity - rx->capacity % segment : 0;
-    }
+    if (h->msg_flags & MSG_TRUNC) rx->length = segment ? rx->capacity - rx->capacity % segment : 0;
     rx->segment = segment && segment < rx->length ? segment : rx->length;
     rx->is_group = s >= &l->socket[2];
     cci__udp_from_system(&rx->from, (const cci__udp_sockaddr *)h->msg_name);
-    if (rx->is_group) {
-        rx->group = s->group;
-    }
+    if (rx->is_group) rx->group = s->group;
 }
 
 /* 1: nothing came, and that is all; 0: something broke. Errors of earlier sends are nothing new. */
 static int cci__udp_receive_failed(cci__udp_link *l, int error) {
     if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == ECONNREFUSED || error == EHOSTUNREACH ||
-        error == ENETUNREACH || error == EMSGSIZE || error == ENOMEM || error == ENOBUFS) {
+        error == ENETUNREACH || error == EMSGSIZE || error == ENOMEM || error == ENOBUFS)
         return 1;
-    }
     l->is_news = 1;
     if (!l->warned_receive) {
         l->warned_receive = 1;
@@ -2427,24 +2245,18 @@ static int cci__udp_take_plain(cci__udp_link *l, cci__udp_socket *s, cci_link_rx
     cci__udp_sockaddr from;
     socklen_t from_size = sizeof from;
     ssize_t n = recvfrom(s->fd, rx->data, rx->capacity, MSG_TRUNC, &from.any, &from_size);
-    if (n < 0) {
-        return cci__udp_receive_failed(l, errno) ? 0 : -1;
-    }
+    if (n < 0) return cci__udp_receive_failed(l, errno) ? 0 : -1;
     rx->length = rx->segment = (size_t)n > rx->capacity ? 0 : (uint32_t)n;
     rx->is_group = s >= &l->socket[2];
     cci__udp_from_system(&rx->from, &from);
-    if (rx->is_group) {
-        rx->group = s->group;
-    }
+    if (rx->is_group) rx->group = s->group;
     return 1;
 }
 
 /* Datagrams come in company: let the kernel leave those of one sender side by side. This is not turned off again, since
  * what already waits coalesced would then come without its segment size. */
 static void cci__udp_count_company(cci__udp_link *l, cci__udp_socket *s, int got) {
-    if (got < 2) {
-        return;
-    }
+    if (got < 2) return;
     s->company = l->calls - s->company_at > CCI__UDP_HOT ? 0 : s->company + (uint32_t)got;
     s->company_at = l->calls;
     if (s->company >= CCI__UDP_BULK && l->gro && !s->coalesces) {
@@ -2463,9 +2275,7 @@ static int cci__udp_take_one(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t
     struct msghdr h;
     ssize_t n;
 #if CCI__UDP_LINUX
-    if (!s->coalesces) {
-        return cci__udp_take_plain(l, s, rx);
-    }
+    if (!s->coalesces) return cci__udp_take_plain(l, s, rx);
 #endif
     memset(&h, 0, sizeof h);
     piece.iov_base = rx->data;
@@ -2477,9 +2287,7 @@ static int cci__udp_take_one(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t
     h.msg_control = &control;
     h.msg_controllen = sizeof control;
     n = recvmsg(s->fd, &h, 0);
-    if (n < 0) {
-        return cci__udp_receive_failed(l, errno) ? 0 : -1;
-    }
+    if (n < 0) return cci__udp_receive_failed(l, errno) ? 0 : -1;
     cci__udp_came(l, s, rx, &h, (size_t)n);
     return 1;
 }
@@ -2510,9 +2318,7 @@ static int cci__udp_take_many(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_
         }
         return cci__udp_receive_failed(l, errno) ? 0 : -1;
     }
-    for (i = 0; i < n; i++) {
-        cci__udp_came(l, s, &rx[i], &in->message[i].header, in->message[i].length);
-    }
+    for (i = 0; i < n; i++) cci__udp_came(l, s, &rx[i], &in->message[i].header, in->message[i].length);
     cci__udp_count_company(l, s, n);
     return n;
 }
@@ -2527,21 +2333,16 @@ static int cci__udp_take_many(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_
 static int cci__udp_take(cci__udp_link *l, int slot, cci_link_rx_t *rx, int count) {
     cci__udp_socket *s = &l->socket[slot];
     int got = -2, r;
-    if (slot == CCI__UDP_MAIL) {
+    if (slot == CCI__UDP_MAIL)
         got = cci__udp_take_mail(l, rx, count);
-    } else if (s->busy > 1 && count > 1 && l->mmsg) {
+    else if (s->busy > 1 && count > 1 && l->mmsg)
         got = cci__udp_take_many(l, s, rx, count);
-    }
     if (got == -2) {
         int most = s->busy > 1 ? count : 1;
-        for (got = 0, r = 1; got < most && r > 0; got += r > 0) {
-            r = cci__udp_take_one(l, s, &rx[got]);
-        }
+        for (got = 0, r = 1; got < most && r > 0; got += r > 0) r = cci__udp_take_one(l, s, &rx[got]);
         got = got == 0 && r < 0 ? -1 : got;
     }
-    for (r = 0; s->is_shared && r < got; r++) {
-        cci__udp_sort(l, slot, &rx[r]);
-    }
+    for (r = 0; s->is_shared && r < got; r++) cci__udp_sort(l, slot, &rx[r]);
     s->busy = got > 0 ? s->busy + (s->busy < 2) : 0;
     if (got > 0) {
         s->hot_until = l->calls + CCI__UDP_HOT;
@@ -2555,9 +2356,7 @@ static int cci__udp_take(cci__udp_link *l, int slot, cci_link_rx_t *rx, int coun
 /* What the sockets of a mask have, beginning at the other end each time so that none starves. */
 static int cci__udp_take_mask(cci__udp_link *l, uint32_t mask, cci_link_rx_t *rx, int count) {
     int i, got = 0, failed = 0;
-    if (mask == 1) {
-        return cci__udp_take(l, 0, rx, count);
-    }
+    if (mask == 1) return cci__udp_take(l, 0, rx, count);
     for (i = 0; i < CCI__UDP_SOCKETS && mask && got < count; i++) {
         int slot = (l->calls & 1) ? CCI__UDP_SOCKETS - 1 - i : i;
         if (mask >> slot & 1u) {
@@ -2575,26 +2374,20 @@ static int cci__udp_receive(void *link, cci_link_rx_t *rx, int count) {
     uint32_t mask = l->hot ? l->hot : 1u;
     uint32_t two_less = mask & (mask - 1u);
     int got, looked;
-    if (count <= 0) {
-        return 0;
-    }
+    if (count <= 0) return 0;
     l->calls++;
     two_less &= two_less - 1u;
     looked = l->calls % CCI__UDP_LOOK_AROUND == 0 || two_less != 0;
     got = cci__udp_take_mask(l, looked ? cci__udp_ready(l) : mask, rx, count);
     if (got == 0 && (l->wants_handle || CCI__UDP_LOAD(l->slept))) {
-        if (!looked && !(l->came && CCI__UDP_LINUX)) {
-            got = cci__udp_take_mask(l, cci__udp_ready(l), rx, count);
-        }
+        if (!looked && !(l->came && CCI__UDP_LINUX)) got = cci__udp_take_mask(l, cci__udp_ready(l), rx, count);
         if (got == 0) {
             CCI__UDP_STORE(l->slept, 0);
             cci__udp_drained(l);
         }
     }
     l->came = got > 0;
-    if (l->share.answered || l->share.astray) {
-        cci__udp_steer_again(l);
-    }
+    if (l->share.answered || l->share.astray) cci__udp_steer_again(l);
     /* News of the interface: a negative result makes the caller ask `up`, before it sleeps again. */
     return got == 0 && l->is_news ? -1 : got;
 }
@@ -2638,9 +2431,7 @@ static int cci__udp_open_group(const cci__udp_link *l, const cci_link_addr_t *gr
     socklen_t size = cci__udp_to_system(&a, group);
     int v4 = group->bytes[0] == 4, error;
     int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
-    if (fd < 0) {
-        return -1;
-    }
+    if (fd < 0) return -1;
     fcntl(fd, F_SETFL, O_NONBLOCK);
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     cci__udp_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -2648,9 +2439,7 @@ static int cci__udp_open_group(const cci__udp_link *l, const cci_link_addr_t *gr
     cci__udp_set(fd, SOL_SOCKET, SO_REUSEPORT, 1); /* BSD wants it when two programs join the same group */
 #endif
     cci__udp_set(fd, SOL_SOCKET, SO_RCVBUF, (int)(l->device.rcvbuf_bytes ? l->device.rcvbuf_bytes : 1u << 20));
-    if (!v4) {
-        cci__udp_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-    }
+    if (!v4) cci__udp_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 #ifdef __linux__
     /* Without this the socket would also get what other programs joined on other interfaces. */
     cci__udp_set(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? CCI__UDP_IP_MULTICAST_ALL : CCI__UDP_IPV6_MULTICAST_ALL, 0);
@@ -2688,25 +2477,15 @@ static int cci__udp_group(void *link, const cci_link_addr_t *group, int join) {
     cci__udp_link *l = (cci__udp_link *)link;
     char text[128] = "joining ";
     int i, fd, unused = -1;
-    if (!cci__udp_is_group(l, group)) {
-        return CCI_EINVAL;
-    }
-    for (i = 2; i < CCI__UDP_MAIL; i++) {
-        if (l->socket[i].fd < 0) {
+    if (!cci__udp_is_group(l, group)) return CCI_EINVAL;
+    for (i = 2; i < CCI__UDP_MAIL; i++)
+        if (l->socket[i].fd < 0)
             unused = unused < 0 ? i : unused;
-        } else if (memcmp(&l->socket[i].group, group, sizeof *group) == 0) {
+        else if (memcmp(&l->socket[i].group, group, sizeof *group) == 0)
             return join ? CCI_EBUSY : cci__udp_leave(l, i);
-        }
-    }
-    if (!join) {
-        return CCI_EINVAL;
-    }
-    if (unused < 0) {
-        return CCI_ENOBUFS;
-    }
-    if (!l->of_family[group->bytes[0] == 6]) {
-        return CCI_EADDRNOTAVAIL;
-    }
+    if (!join) return CCI_EINVAL;
+    if (unused < 0) return CCI_ENOBUFS;
+    if (!l->of_family[group->bytes[0] == 6]) return CCI_EADDRNOTAVAIL;
     fd = cci__udp_open_group(l, group);
     if (fd < 0) {
         int error = errno;
@@ -2737,17 +2516,11 @@ static int cci__udp_split(const char *text, char *host, size_t host_size, unsign
         colon = end ? end + 1 : NULL;
     } else {
         end = colon = strchr(text, ':');
-        if (end && strchr(end + 1, ':')) {
-            return 0; /* IPv6 without brackets */
-        }
+        if (end && strchr(end + 1, ':')) return 0; /* IPv6 without brackets */
     }
-    if (!end || *colon != ':' || !cci__udp_number(colon + 1, 0, &n) || n < 1 || n > 65535) {
-        return 0;
-    }
+    if (!end || *colon != ':' || !cci__udp_number(colon + 1, 0, &n) || n < 1 || n > 65535) return 0;
     length = (size_t)(end - text);
-    if (length == 0 || length >= host_size) {
-        return 0;
-    }
+    if (length == 0 || length >= host_size) return 0;
     memcpy(host, text, length);
     host[length] = 0;
     *port = (unsigned)n;
@@ -2778,9 +2551,7 @@ static int cci__udp_reachable(const cci__udp_link *l, const struct addrinfo *r, 
     } else {
         return 0;
     }
-    if (!l->of_family[family == 6] || memcmp(ip, zeros, family == 4 ? 4 : 16) == 0) {
-        return 0;
-    }
+    if (!l->of_family[family == 6] || memcmp(ip, zeros, family == 4 ? 4 : 16) == 0) return 0;
     cci__udp_make_addr(to, family, ip, port, scope);
     return 1;
 }
@@ -2791,9 +2562,7 @@ static int cci__udp_resolve(void *link, const char *address, cci_link_addr_t *to
     unsigned port;
     struct addrinfo hints, *list = NULL, *r;
     int found = 0;
-    if (!cci__udp_split(address, host, sizeof host, &port)) {
-        return CCI_EINVAL;
-    }
+    if (!cci__udp_split(address, host, sizeof host, &port)) return CCI_EINVAL;
     memset(&hints, 0, sizeof hints);
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_DGRAM;
@@ -2801,13 +2570,9 @@ static int cci__udp_resolve(void *link, const char *address, cci_link_addr_t *to
     if (getaddrinfo(host, NULL, &hints, &list) != 0) {
         hints.ai_flags = 0;
         list = NULL;
-        if (getaddrinfo(host, NULL, &hints, &list) != 0) {
-            return CCI_EADDRNOTAVAIL;
-        }
+        if (getaddrinfo(host, NULL, &hints, &list) != 0) return CCI_EADDRNOTAVAIL;
     }
-    for (r = list; r && !found; r = r->ai_next) {
-        found = cci__udp_reachable(l, r, port, to);
-    }
+    for (r = list; r && !found; r = r->ai_next) found = cci__udp_reachable(l, r, port, to);
     freeaddrinfo(list);
     return found ? CCI_SUCCESS : CCI_EADDRNOTAVAIL;
 }
@@ -2817,9 +2582,7 @@ static int cci__udp_text(void *link, const cci_link_addr_t *address, char *text,
     char whole[INET6_ADDRSTRLEN + IF_NAMESIZE + 16];
     (void)link;
     cci__udp_addr_text(address, whole, sizeof whole);
-    if (strlen(whole) >= size) {
-        return CCI_ERANGE;
-    }
+    if (strlen(whole) >= size) return CCI_ERANGE;
     memcpy(text, whole, strlen(whole) + 1);
     return CCI_SUCCESS;
 }
@@ -2845,12 +2608,8 @@ static int cci__udp_service_port(const char *service) {
     struct addrinfo hints, *list = NULL;
     uint64_t n;
     int port = -1;
-    if (cci__udp_number(service, 0, &n)) {
-        return n <= 65535 ? (int)n : -1;
-    }
-    if (*service == 0 || (*service >= '0' && *service <= '9')) {
-        return -1;
-    }
+    if (cci__udp_number(service, 0, &n)) return n <= 65535 ? (int)n : -1;
+    if (*service == 0 || (*service >= '0' && *service <= '9')) return -1;
     memset(&hints, 0, sizeof hints);
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_DGRAM;
@@ -2861,9 +2620,7 @@ static int cci__udp_service_port(const char *service) {
         memcpy(&s, list->ai_addr, list->ai_addrlen < sizeof s ? list->ai_addrlen : sizeof s);
         port = ntohs(s.any.sa_family == AF_INET ? s.v4.sin_port : s.v6.sin6_port);
     }
-    if (list) {
-        freeaddrinfo(list);
-    }
+    if (list) freeaddrinfo(list);
     return port;
 }
 
@@ -2921,21 +2678,15 @@ static int cci__udp_open_socket(const cci__udp_link *l, int family, uint16_t *po
     cci_link_addr_t addr;
     socklen_t size;
     int error, fd = socket(family == 4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
-    if (fd < 0) {
-        return -1;
-    }
+    if (fd < 0) return -1;
     fcntl(fd, F_SETFL, O_NONBLOCK);
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     cci__udp_make_addr(&addr, family, family == 4 ? l->interface_.v4 : l->interface_.v6, *port,
                        family == 4 ? 0 : l->interface_.v6_scope);
     size = cci__udp_to_system(&a, &addr);
-    if (family == 6) {
-        cci__udp_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-    }
+    if (family == 6) cci__udp_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 #if CCI__UDP_LINUX
-    if (l->share.is_on && *port != 0) {
-        cci__udp_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-    }
+    if (l->share.is_on && *port != 0) cci__udp_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 #endif
     if (bind(fd, &a.any, size) != 0 || getsockname(fd, &a.any, &size) != 0) {
         error = errno;
@@ -2960,9 +2711,7 @@ static int cci__udp_bind(cci__udp_link *l, uint16_t port) {
         l->port = port;
         l->socket[0].family = main_family;
         l->socket[0].fd = cci__udp_open_socket(l, main_family, &l->port);
-        if (l->socket[0].fd < 0 || !has_other) {
-            break;
-        }
+        if (l->socket[0].fd < 0 || !has_other) break;
         other_port = l->port;
         l->socket[1].family = other_family;
         l->socket[1].fd = cci__udp_open_socket(l, other_family, &other_port);
@@ -2973,9 +2722,7 @@ static int cci__udp_bind(cci__udp_link *l, uint16_t port) {
         if (l->socket[1].fd < 0) {
             int error = errno;
             other_port = 0;
-            if (error == EADDRINUSE) {
-                l->socket[1].fd = cci__udp_open_socket(l, other_family, &other_port);
-            }
+            if (error == EADDRINUSE) l->socket[1].fd = cci__udp_open_socket(l, other_family, &other_port);
             cci__udp_log(CCI_LOG_INFO, l->interface_.name, other_family == 6 ? "IPv6 socket" : "IPv4 socket", error);
         }
         break;
@@ -2996,22 +2743,18 @@ static uint16_t cci__udp_port_of(int fd) {
     cci__udp_sockaddr a;
     socklen_t size = sizeof a;
     memset(&a, 0, sizeof a);
-    if (getsockname(fd, &a.any, &size) != 0) {
-        return 0;
-    }
+    if (getsockname(fd, &a.any, &size) != 0) return 0;
     return ntohs(a.any.sa_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
 }
 
-/* From now on others may bind to the address of a socket; 0 with errno when that can't be. Only a socket that asks before
- * it is bound is one of those that the kernel chooses from. */
+/* From now on others may bind to the address of a socket; 0 with errno when that can't be. Only a socket that asks
+ * before it is bound is one of those that the kernel chooses from. */
 static int cci__udp_let_share(cci__udp_link *l, int slot) {
     int fd, old = l->socket[slot].fd;
     uint16_t port = l->port;
     cci__udp_set(old, SOL_SOCKET, SO_REUSEPORT, 1);
     fd = cci__udp_open_socket(l, l->socket[slot].family, &port);
-    if (fd < 0) {
-        return 0;
-    }
+    if (fd < 0) return 0;
     l->socket[slot].fd = fd;
     close(old);
     return 1;
@@ -3031,7 +2774,8 @@ static int cci__udp_join_members(cci__udp_link *l) {
     }
     status = cci__udp_open_mailbox(l);
     if (status != CCI_SUCCESS) {
-        cci__udp_log(CCI_LOG_ERROR, l->interface_.name, "no number is free for one more endpoint of the address", errno);
+        cci__udp_log(CCI_LOG_ERROR, l->interface_.name, "no number is free for one more endpoint of the address",
+                     errno);
         return status;
     }
     l->share.patience_ns = CCI__UDP_PATIENCE_NS / 2;
@@ -3059,12 +2803,10 @@ static uint32_t cci__udp_set_up_sockets(cci__udp_link *l) {
     for (i = 0; i < 2; i++) {
         int fd = l->socket[i].fd;
         uint32_t granted;
-        if (fd < 0) {
-            continue;
-        }
+        if (fd < 0) continue;
         l->of_family[l->socket[i].family == 6] = &l->socket[i];
-        granted = cci__udp_set_buffer(fd, SO_RCVBUF, forced_rcv,
-                                      l->device.rcvbuf_bytes ? l->device.rcvbuf_bytes : 4u << 20);
+        granted =
+            cci__udp_set_buffer(fd, SO_RCVBUF, forced_rcv, l->device.rcvbuf_bytes ? l->device.rcvbuf_bytes : 4u << 20);
         smallest = granted < smallest ? granted : smallest;
         cci__udp_set_buffer(fd, SO_SNDBUF, forced_snd, l->device.sndbuf_bytes ? l->device.sndbuf_bytes : 1u << 20);
 #if CCI__UDP_LINUX
@@ -3082,9 +2824,7 @@ static uint32_t cci__udp_set_up_sockets(cci__udp_link *l) {
 static void cci__udp_forked(void *link) {
     cci__udp_link *l = (cci__udp_link *)link;
     int i;
-    for (i = 0; i < CCI__UDP_SOCKETS; i++) {
-        cci__udp_drop(&l->socket[i].fd);
-    }
+    for (i = 0; i < CCI__UDP_SOCKETS; i++) cci__udp_drop(&l->socket[i].fd);
     cci__udp_waiter_drop(&l->waiter);
 }
 
@@ -3113,9 +2853,7 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
 static void cci__udp_close_sockets(cci__udp_link *l) {
     int i;
     for (i = 0; i < CCI__UDP_SOCKETS; i++) {
-        if (i == CCI__UDP_MAIL && l->socket[i].fd >= 0) {
-            cci__udp_leave_members(l);
-        }
+        if (i == CCI__UDP_MAIL && l->socket[i].fd >= 0) cci__udp_leave_members(l);
         cci__udp_drop(&l->socket[i].fd);
     }
 }
@@ -3133,23 +2871,15 @@ static int cci__udp_start(cci__udp_link *l, const char *service, cci_link_info_t
     int status, port = service ? cci__udp_service_port(service) : (int)l->device.port;
     uint32_t granted;
     int shares = l->device.share || info->share;
-    if (port < 0) {
-        return CCI_EINVAL;
-    }
-    if (!cci__udp_find(&l->device, &s) || !s.best.running) {
-        return CCI_ENODEV;
-    }
+    if (port < 0) return CCI_EINVAL;
+    if (!cci__udp_find(&l->device, &s) || !s.best.running) return CCI_ENODEV;
     l->interface_ = s.best;
     l->is_up = 1;
     l->looked_ns = cci__udp_now(l);
     l->share.is_on = shares && port != 0; /* a port that the kernel chooses must be nobody's yet */
     status = cci__udp_bind(l, (uint16_t)port);
-    if (status == CCI_SUCCESS && shares) {
-        status = cci__udp_join_members(l);
-    }
-    if (status != CCI_SUCCESS) {
-        return status;
-    }
+    if (status == CCI_SUCCESS && shares) status = cci__udp_join_members(l);
+    if (status != CCI_SUCCESS) return status;
     granted = cci__udp_set_up_sockets(l);
     l->largest[0] = cci__udp_largest(&l->device, &l->interface_, 4);
     l->largest[1] = cci__udp_largest(&l->device, &l->interface_, 6);
@@ -3161,15 +2891,11 @@ static int cci__udp_open(cci_device_t *device, const char *service, int want_os_
                          cci_link_info_t *info) {
     cci__udp_link *l = (cci__udp_link *)cci_alloc(sizeof *l);
     int i, status;
-    if (!l) {
-        return CCI_ENOMEM;
-    }
+    if (!l) return CCI_ENOMEM;
     memset(l, 0, sizeof *l);
     memcpy(&l->device, cci_device_data(device), sizeof l->device);
     l->wants_handle = want_os_handle;
-    for (i = 0; i < CCI__UDP_SOCKETS; i++) {
-        l->socket[i].fd = -1;
-    }
+    for (i = 0; i < CCI__UDP_SOCKETS; i++) l->socket[i].fd = -1;
     info->os_handle = -1;
     status = cci__udp_start(l, service, info);
     if (status != CCI_SUCCESS) {
@@ -3187,9 +2913,9 @@ static int cci__udp_open(cci_device_t *device, const char *service, int want_os_
 }
 
 static const cci_link_t cci__udp_link_table = {
-    CCI_LINK_VERSION,  cci__udp_open,    cci__udp_close, cci__udp_send,     cci__udp_receive, cci__udp_now,
-    cci__udp_resolve,  cci__udp_address, cci__udp_group, cci__udp_is_group, cci__udp_wait,    cci__udp_wake,
-    cci__udp_arm,      cci__udp_up,      cci__udp_text,  cci__udp_prefix,
+    CCI_LINK_VERSION, cci__udp_open,    cci__udp_close, cci__udp_send,     cci__udp_receive, cci__udp_now,
+    cci__udp_resolve, cci__udp_address, cci__udp_group, cci__udp_is_group, cci__udp_wait,    cci__udp_wake,
+    cci__udp_arm,     cci__udp_up,      cci__udp_text,  cci__udp_prefix,
 };
 
 #ifdef CCI_STATIC

@@ -63,8 +63,8 @@
  * DEVICES. Without configuration every port of every RDMA device is a device of CCI, named after it: "mlx5_0", or
  * "mlx5_0-2" for the second port of a device that has several. A port that is not active is proposed as not up. So is
  * that of an adapter that lacks what the mode needs, with the reason in its `info`: CCI needs InfiniBand or RoCE (no
- * iWARP, no EFA), datagram queue pairs and, for mode = rc, reliable connected ones with a shared receive queue. A device
- * is opened when it is seen for the first time, and by endpoints; cci_get_devices() then looks at /sys.
+ * iWARP, no EFA), datagram queue pairs and, for mode = rc, reliable connected ones with a shared receive queue. A
+ * device is opened when it is seen for the first time, and by endpoints; cci_get_devices() then looks at /sys.
  *
  * KEYS of a section with `transport = verbs`; all are optional. An unknown key or a bad value is an error. Numbers may
  * be hexadecimal (0x...).
@@ -85,7 +85,8 @@
  *     service         1 to 65535                  any free    UDP port of endpoints that name no service
  *                                                             themselves (see ADDRESSES)
  *     pkey            1 to 0xffff                 table's 1st partition
- *     qkey            1 to 0x7fffffff             0x00434349  what datagrams must carry; the same on all hosts. It is told to
+ *     qkey            1 to 0x7fffffff             0x00434349  what datagrams must carry; the same on all hosts. It is
+ *                     told to
  *                                                             the hosts that a program connects to, and to nobody else
  *     traffic_class   0 to 255                    0           of the routing header (RoCE: DSCP and ECN)
  *     service_level   0 to 15                     0           of InfiniBand; on Ethernet the priority
@@ -104,7 +105,8 @@
  *                                                             MEMORY in cci.h
  *     send_timeout    microseconds, 1 to 2^32-1   30000000    send timeout of new endpoints
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
- *     moderation      microseconds, 0 to 1000     4           a completion may wait for others so long before it wakes a
+ *     moderation      microseconds, 0 to 1000     4           a completion may wait for others so long before it wakes
+ *                     a
  *                                                             sleeper, where the adapter can; 0: it wakes at once
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
  *     crc             0 or 1                      0           1: datagrams carry a CRC-32C; both sides must have it
@@ -112,7 +114,8 @@
  *                                                             sign of life; after as long again without one the
  *                                                             connection ends; 0: never
  *   for mode = rc alone:
- *     rc_depth        16 to 16384                 63          work requests that a queue pair can be given at once: most
+ *     rc_depth        16 to 16384                 63          work requests that a queue pair can be given at once:
+ *                     most
  *                                                             of what a connection costs
  *     srq_depth       16 to 32768                 4096        receive buffers that the hardware can be given
  *     ack_timeout     1 to 31                     14          the hardware repeats after 4.096 microseconds times 2 to
@@ -121,19 +124,21 @@
  *     relaxed_ordering 0 or 1                     1           the host's memory may take parts of an RMA in any order:
  *                                                             faster on many hosts; the same on both sides. 0 where a
  *                                                             program watches memory instead of waiting for an event
- *     rnr_timer       1 to 31                     12          how long to wait for receive buffers (12: 0.64 ms), in the
+ *     rnr_timer       1 to 31                     12          how long to wait for receive buffers (12: 0.64 ms), in
+ *                     the
  *                                                             code of the InfiniBand specification
  *
  * A device or port that does not exist makes a device of CCI that is not up; it comes up when it appears.
  *
- * ADDRESSES in URIs. verbs://192.0.2.1:4242, verbs://[2001:db8::1]:4242 or verbs://name:4242 names a UDP socket that the
- * endpoint has on its port's network interface (RoCE: the port's own address; InfiniBand: that of IPoIB). It tells those
- * who ask where the endpoint's queue pair is: 64 bytes are answered by 64 bytes, and nothing is kept. The client asks
- * again, ever more slowly, until its time for connecting is over.
+ * ADDRESSES in URIs. verbs://192.0.2.1:4242, verbs://[2001:db8::1]:4242 or verbs://name:4242 names a UDP socket that
+ * the endpoint has on its port's network interface (RoCE: the port's own address; InfiniBand: that of IPoIB). It tells
+ * those who ask where the endpoint's queue pair is: 64 bytes are answered by 64 bytes, and nothing is kept. The client
+ * asks again, ever more slowly, until its time for connecting is over.
  *   verbs://[fe80::1234]/289/17 names GID, queue pair and, on InfiniBand, LID themselves: for fabrics without IP, where
  * this is what an endpoint's URI looks like.
- *   Groups (UU_MC_TX, UU_MC_RX) are verbs://239.1.2.3:4242 or verbs://[ff15::1]:4242, of the kind of the port's address; at
- * most 16 per endpoint. They need RoCE version 2: on InfiniBand only the subnet manager's own protocol joins groups.
+ *   Groups (UU_MC_TX, UU_MC_RX) are verbs://239.1.2.3:4242 or verbs://[ff15::1]:4242, of the kind of the port's
+ * address; at most 16 per endpoint. They need RoCE version 2: on InfiniBand only the subnet manager's own protocol
+ * joins groups.
  *
  * SERVICE. cci_create_endpoint_at() takes a UDP port number or a service name of the system. CCI_EBUSY: it is taken.
  *
@@ -141,40 +146,40 @@
  * hardware, whatever the number of its peers: (recv_depth + send_depth) times the MTU, 5 MiB at 4,096 bytes. Messages,
  * RMA and their acknowledgements are cci.h's own datagrams of the port's MTU. All peers need the same qkey.
  *
- * MODE RC. Each reliable connection is a queue pair, joined when it is accepted; all of an endpoint's share one completion
- * queue and one shared receive queue, beside the queue pair for datagrams, which carries handshakes, UU and multicast. A
- * connection costs 256 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is pinned: under
- * 4 MB at an MTU of 4,096, with 32 buffers of max_send_size for sending and 128 for receiving. There are more when they
- * are needed, up to 512 each; or as many from the beginning as send_buf_count and recv_buf_count say. What
- * cci_rma_register() is given is pinned too. A send is complete when the peer's hardware has acknowledged it: the peer's
- * program need not run for that, nor for RMA. CCI_FLAG_NO_COPY copies all the same.
- * CCI_OPT_ENDPT_RECV_BUF_COUNT that is lowered holds when the buffers which the hardware has by then have been used.
- *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks both
- * queue pairs, and both sides make them anew without the programs noticing: >>verbs-rc tells how. The same happens when
- * the peer was out of reach. Only after the send timeout is a connection broken.
- *   Who closes a connection or an endpoint tells the peer, up to six times until it answers (an endpoint waits for 0.1 s at
- * most): what the peer had got is complete, everything else that is pending ends with CCI_ERR_DISCONNECTED, and messages
- * that had come are still received. CCI_EVENT_DISCONNECT, if CCI_OPT_ENDPT_EVENT_MASK asks for it, comes behind all that.
- * A process that is killed says nothing: it is noticed by the send timeout, or by `probe_idle` where nothing is sent.
- * A server with 1,024 requests that its program has not returned, or without memory for another connection, answers
- * "busy" and says so in its log; the client asks again until its time for connecting is over. One network (IPv4 /24, or the
- * subnet of a GID) gets three quarters at most of what is left of the requests and of 2^20 connections. In a request,
- * `peer_uri` names the GID and the queue pair of who asks.
+ * MODE RC. Each reliable connection is a queue pair, joined when it is accepted; all of an endpoint's share one
+ * completion queue and one shared receive queue, beside the queue pair for datagrams, which carries handshakes, UU and
+ * multicast. A connection costs 256 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is
+ * pinned: under 4 MB at an MTU of 4,096, with 32 buffers of max_send_size for sending and 128 for receiving. There are
+ * more when they are needed, up to 512 each; or as many from the beginning as send_buf_count and recv_buf_count say.
+ * What cci_rma_register() is given is pinned too. A send is complete when the peer's hardware has acknowledged it: the
+ * peer's program need not run for that, nor for RMA. CCI_FLAG_NO_COPY copies all the same. CCI_OPT_ENDPT_RECV_BUF_COUNT
+ * that is lowered holds when the buffers which the hardware has by then have been used.
+ *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks
+ * both queue pairs, and both sides make them anew without the programs noticing: >>verbs-rc tells how. The same happens
+ * when the peer was out of reach. Only after the send timeout is a connection broken.
+ *   Who closes a connection or an endpoint tells the peer, up to six times until it answers (an endpoint waits for 0.1
+ * s at most): what the peer had got is complete, everything else that is pending ends with CCI_ERR_DISCONNECTED, and
+ * messages that had come are still received. CCI_EVENT_DISCONNECT, if CCI_OPT_ENDPT_EVENT_MASK asks for it, comes
+ * behind all that. A process that is killed says nothing: it is noticed by the send timeout, or by `probe_idle` where
+ * nothing is sent. A server with 1,024 requests that its program has not returned, or without memory for another
+ * connection, answers "busy" and says so in its log; the client asks again until its time for connecting is over. One
+ * network (IPv4 /24, or the subnet of a GID) gets three quarters at most of what is left of the requests and of 2^20
+ * connections. In a request, `peer_uri` names the GID and the queue pair of who asks.
  *   A program's own encryption (cci_setup()) and crc don't hold here.
  *
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
  * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not: all that is
  * pending then ends with CCI_ERR_DEVICE_DEAD, and so do later calls. A queue pair or completion queue that fails
- * alone is repaired, or the shared receive queue: what was under way is sent again unless it is known to have arrived, and
- * still comes once. What the queues can take along in mode = rc are messages that the hardware has acknowledged and the
- * program has not seen: the sender's side finds them missing, and that connection ends on both sides with
+ * alone is repaired, or the shared receive queue: what was under way is sent again unless it is known to have arrived,
+ * and still comes once. What the queues can take along in mode = rc are messages that the hardware has acknowledged and
+ * the program has not seen: the sender's side finds them missing, and that connection ends on both sides with
  * CCI_ERR_DISCONNECTED; those that lost nothing go on. An RMA is done again unless a message behind it has arrived.
  *
- * WHAT IT NEEDS. Access to /dev/infiniband, and memory that may be locked (ulimit -l): CCI_ENOMEM or CCI_ERROR otherwise,
- * and the log says how much is allowed and needed.
+ * WHAT IT NEEDS. Access to /dev/infiniband, and memory that may be locked (ulimit -l): CCI_ENOMEM or CCI_ERROR
+ * otherwise, and the log says how much is allowed and needed.
  *
- * FORK. The memory of an endpoint has pages of its own. Linux from 5.12 on copies what the hardware uses for the child of
- * fork(). On an older one the library keeps such pages from the child, as the first endpoint asks it to
+ * FORK. The memory of an endpoint has pages of its own. Linux from 5.12 on copies what the hardware uses for the child
+ * of fork(). On an older one the library keeps such pages from the child, as the first endpoint asks it to
  * (ibv_fork_init()): whatever else is on the pages of memory that cci_rma_register() was given is then missing in the
  * child, so register whole pages. If another part of the program has registered memory before that, it has to call
  * ibv_fork_init() itself, or RDMAV_FORK_SAFE=1 has to be in the environment; the log says so.
@@ -185,34 +190,36 @@
  * CHECKLIST for a new machine:
  *     ibv_devinfo                                 is a port PORT_ACTIVE? (Debian: ibverbs-utils)
  *     ulimit -l                                   memory that may be locked; better "unlimited"
- *     cci_info                                    the same ports, with address, MTU, rate and PCI address, or what is missing
+ *     cci_info                                    the same ports, with address, MTU, rate and PCI address, or what is
+ *                                                 missing
  *     cci_perf -d mlx5_0                          on one machine: prints a URI
  *     cci_perf -d mlx5_0 verbs://192.0.2.1:40312 -t lat    on the other
  * On RoCE the port's network interface needs an IP address, which is the port's address then. On lossless networks set
- * traffic_class to what the switches take for lossless traffic. Compare with perftest on the same two ports (ib_send_lat,
- * ib_send_bw, ib_write_bw, ib_read_bw). If both are slow, read `rdma statistic` and the port's counters in
- * /sys/class/infiniband/DEVICE/ports/1/hw_counters:
+ * traffic_class to what the switches take for lossless traffic. Compare with perftest on the same two ports
+ * (ib_send_lat, ib_send_bw, ib_write_bw, ib_read_bw). If both are slow, read `rdma statistic` and the port's counters
+ * in /sys/class/infiniband/DEVICE/ports/1/hw_counters:
  *     out_of_sequence, packet_seq_err, local_ack_timeout_err    the network loses: flow control or ECN is not set up
  *     rnr_nak_retry_err, out_of_buffer                          a receiver is too slow for its recv_depth
  *
- * BLUEFIELD. The DPU's Arm cores and the host are two machines with a switch between them, and each needs an RDMA device whose
- * network interface has an IP address. On the host that is its ordinary port (mlx5_0). On the Arm side it is a scalable
- * function, such as enp3s0f0s0 with its device mlx5_2 or mlx5_3; the uplink (p0) and the host's representor (pf0hpf) are
- * ports of the switch and do not serve. Join the representors of both (pf0hpf and en3f0pf0sf0) and the uplink in one
- * bridge of the switch, and give both functions addresses of one subnet. Check with ping and ib_send_lat between host, Arm
- * cores and other machines first. show_gids tells which device has which address.
+ * BLUEFIELD. The DPU's Arm cores and the host are two machines with a switch between them, and each needs an RDMA
+ * device whose network interface has an IP address. On the host that is its ordinary port (mlx5_0). On the Arm side it
+ * is a scalable function, such as enp3s0f0s0 with its device mlx5_2 or mlx5_3; the uplink (p0) and the host's
+ * representor (pf0hpf) are ports of the switch and do not serve. Join the representors of both (pf0hpf and en3f0pf0sf0)
+ * and the uplink in one bridge of the switch, and give both functions addresses of one subnet. Check with ping and
+ * ib_send_lat between host, Arm cores and other machines first. show_gids tells which device has which address.
  *
- * TESTED on the Linux kernel's software driver (rxe, RoCE version 2) in a virtual machine, and on a simulated device that
- * also plays InfiniBand, failing hardware and hostile peers. NOT TESTED on any adapter, InfiniBand fabric or BlueField: rates,
- * PCI placement, congestion of real switches, limits of drivers, IPoIB, partitions, and the removal of a busy device.
+ * TESTED on the Linux kernel's software driver (rxe, RoCE version 2) in a virtual machine, and on a simulated device
+ * that also plays InfiniBand, failing hardware and hostile peers. NOT TESTED on any adapter, InfiniBand fabric or
+ * BlueField: rates, PCI placement, congestion of real switches, limits of drivers, IPoIB, partitions, and the removal
+ * of a busy device.
  * ==================================================================================================================
  * >>verbs-config
  *
  * CCI_VERBS_IMPLEMENTATION  emits the code of this header; CCI_IMPLEMENTATION implies it.
  * CCI_VERBS_LINK            the program is linked with libibverbs (-libverbs); default: it is opened at run time.
  * CCI_VERBS_LIBRARY         the name under which it is opened (default: "libibverbs.so.1").
- * CCI_VERBS_READ_FILE       int f(const char *path, char *text, size_t size): reads the first line of a file under /sys; returns
- *                           0 with errno when that can't be read.
+ * CCI_VERBS_READ_FILE       int f(const char *path, char *text, size_t size): reads the first line of a file under
+ *                           /sys; returns 0 with errno when that can't be read.
  * CCI_NO_VERBS_H            there is no <infiniband/verbs.h>; default: found out by __has_include. The transport then
  *                           has no devices and says why.
  * CCI_STATIC, CCI_NO_THREADS, CCI_NO_STDIO, CCI_NO_DLOPEN as in cci.h.
@@ -428,8 +435,8 @@ static
     X(int, attach_mcast, (struct ibv_qp * qp, const union ibv_gid *gid, uint16_t lid))                                 \
     X(int, detach_mcast, (struct ibv_qp * qp, const union ibv_gid *gid, uint16_t lid))
 
-/* The same for what older libraries and headers don't have; NULL where it is missing. The status is 2 where the kernel copies
- * the pages of fork()'s child at once. */
+/* The same for what older libraries and headers don't have; NULL where it is missing. The status is 2 where the
+ * kernel copies the pages of fork()'s child at once. */
 #define CCI__VERBS_OPTIONAL(X)                                                                                         \
     X(int, fork_init, (void))                                                                                          \
     X(int, is_fork_initialized, (void))
@@ -471,11 +478,9 @@ typedef struct cci__verbs_symbol {
 
 static const cci__verbs_symbol cci__verbs_symbols[] = {
 #define CCI__VERBS_SYMBOL(type, name, arguments) {"ibv_" #name, offsetof(cci__verbs_functions, name)},
-    CCI__VERBS_FUNCTIONS(CCI__VERBS_SYMBOL)
-};
+    CCI__VERBS_FUNCTIONS(CCI__VERBS_SYMBOL)};
 
-static const cci__verbs_symbol cci__verbs_optional_symbols[] = {
-    CCI__VERBS_OPTIONAL(CCI__VERBS_SYMBOL)
+static const cci__verbs_symbol cci__verbs_optional_symbols[] = {CCI__VERBS_OPTIONAL(CCI__VERBS_SYMBOL)
 #undef CCI__VERBS_SYMBOL
 };
 
@@ -491,17 +496,14 @@ static int cci__verbs_load(char *why, size_t why_size) {
     const char *reason;
     size_t i;
     void *library;
-    if (cci__ibv_is_loaded) {
-        return 1;
-    }
+    if (cci__ibv_is_loaded) return 1;
     library = dlopen(CCI_VERBS_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         reason = dlerror();
-        if (!reason || strstr(reason, "No such file") || strstr(reason, "not found")) {
+        if (!reason || strstr(reason, "No such file") || strstr(reason, "not found"))
             snprintf(why, why_size, "%s not found", CCI_VERBS_LIBRARY);
-        } else {
+        else
             snprintf(why, why_size, "%s can't be used: %.120s", CCI_VERBS_LIBRARY, reason);
-        }
         return 0;
     }
     for (i = 0; i < sizeof cci__verbs_symbols / sizeof cci__verbs_symbols[0]; i++) {
@@ -511,9 +513,8 @@ static int cci__verbs_load(char *why, size_t why_size) {
             return 0;
         }
     }
-    for (i = 0; i < sizeof cci__verbs_optional_symbols / sizeof cci__verbs_optional_symbols[0]; i++) {
+    for (i = 0; i < sizeof cci__verbs_optional_symbols / sizeof cci__verbs_optional_symbols[0]; i++)
         (void)cci__verbs_take_symbol(library, &cci__verbs_optional_symbols[i]);
-    }
     cci__ibv_is_loaded = 1;
     return 1;
 }
@@ -532,14 +533,14 @@ static int cci__verbs_load(char *why, size_t why_size) {
 #define CCI__VERBS_RC_SEND_DEPTH 128u
 #define CCI__VERBS_RC_DEPTH 63u /* drivers take a power of two, and some keep one place for themselves */
 #define CCI__VERBS_SRQ_DEPTH 4096u
-#define CCI__VERBS_RC_SENDS 4096u       /* work requests of the endpoint that are under way at most */
-#define CCI__VERBS_RC_FIRST_SENDS 32u   /* buffers that an endpoint begins with where no number was configured; */
-#define CCI__VERBS_RC_FIRST_RECVS 128u  /* more are pinned when they are needed */
+#define CCI__VERBS_RC_SENDS 4096u      /* work requests of the endpoint that are under way at most */
+#define CCI__VERBS_RC_FIRST_SENDS 32u  /* buffers that an endpoint begins with where no number was configured; */
+#define CCI__VERBS_RC_FIRST_RECVS 128u /* more are pinned when they are needed */
 #define CCI__VERBS_PROBE_IDLE_S 300u
 #define CCI__VERBS_MODERATION_US 4u
 #define CCI__VERBS_MODERATION_COUNT 16u /* completions that ring without waiting for more */
-#define CCI__VERBS_RC_MESSAGE 8192u /* default size of the largest message in mode rc */
-#define CCI__VERBS_GID_MAX 256 /* entries of a port's address table that can be named */
+#define CCI__VERBS_RC_MESSAGE 8192u     /* default size of the largest message in mode rc */
+#define CCI__VERBS_GID_MAX 256          /* entries of a port's address table that can be named */
 #define CCI__VERBS_GID_ANY 0xffffu
 
 enum { CCI__VERBS_RC, CCI__VERBS_UD };
@@ -560,7 +561,7 @@ typedef struct cci__verbs_device {
     uint16_t mtu;                    /* 0: the port's                  */
     uint16_t recv_depth, send_depth; /* 0: as the mode is              */
     uint16_t rc_depth, srq_depth;
-    uint8_t port; /* 0: the first active one        */
+    uint8_t port;      /* 0: the first active one        */
     uint8_t ip_family; /* 0, 4 or 6 */
     uint8_t traffic_class, service_level, hop_limit;
     uint8_t mode;
@@ -568,7 +569,7 @@ typedef struct cci__verbs_device {
     uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc */
     uint8_t relaxed_ordering;
     uint16_t moderation_us; /* 0: completions ring at once         */
-    uint8_t state; /* CCI__VERBS_UNSEEN and so on */
+    uint8_t state;          /* CCI__VERBS_UNSEEN and so on */
 } cci__verbs_device;
 
 /* A device that was never there; one that has been described; one that lacks something. */
@@ -600,17 +601,17 @@ typedef struct cci__verbs_port {
     const char *lacks; /* why the adapter can't be used; NULL: it can */
 } cci__verbs_port;
 
-#define CCI__VERBS_GRH 40u        /* bytes that come before each datagram: the routing header */
-#define CCI__VERBS_PIECES 3       /* of a datagram that is sent */
-#define CCI__VERBS_BATCH 32       /* work requests posted, or completions taken, at once */
+#define CCI__VERBS_GRH 40u  /* bytes that come before each datagram: the routing header */
+#define CCI__VERBS_PIECES 3 /* of a datagram that is sent */
+#define CCI__VERBS_BATCH 32 /* work requests posted, or completions taken, at once */
 #define CCI__VERBS_GROUPS 16u
-#define CCI__VERBS_WAYS 8u        /* places of the handle table in which an address may stand */
-#define CCI__VERBS_HANDLES 2048u  /* default */
-#define CCI__VERBS_QUESTIONS 256u /* addresses that are asked for at once */
+#define CCI__VERBS_WAYS 8u                             /* places of the handle table in which an address may stand */
+#define CCI__VERBS_HANDLES 2048u                       /* default */
+#define CCI__VERBS_QUESTIONS 256u                      /* addresses that are asked for at once */
 #define CCI__VERBS_HANDLE_AGE_NS UINT64_C(30000000000) /* then the Ethernet address behind it is looked up again */
 #define CCI__VERBS_HANDLE_RETRY_NS UINT64_C(100000000) /* after a failure */
 #define CCI__VERBS_RETIRED 64u
-#define CCI__VERBS_LOOK_NS UINT64_C(500000)    /* how often the socket is looked at where nobody waits */
+#define CCI__VERBS_LOOK_NS UINT64_C(500000)     /* how often the socket is looked at where nobody waits */
 #define CCI__VERBS_REPAIR_NS UINT64_C(10000000) /* from one repair to the next */
 
 /* The canonical form of an address in cci_link_addr_t. Numbers are big-endian.
@@ -621,10 +622,10 @@ enum { CCI__VERBS_TO_QP = 1, CCI__VERBS_TO_GROUP = 2 };
 
 /* What the hardware needs to send to an address, kept for as long as its place is not wanted by another. */
 typedef struct cci__verbs_handle {
-    cci_link_addr_t to;   /* zeros: the place is empty */
-    struct ibv_ah *ah;    /* NULL: it could not be made */
-    uint64_t made_ns;     /* or tried */
-    uint64_t used;        /* the last send's number */
+    cci_link_addr_t to; /* zeros: the place is empty */
+    struct ibv_ah *ah;  /* NULL: it could not be made */
+    uint64_t made_ns;   /* or tried */
+    uint64_t used;      /* the last send's number */
     uint32_t hits;
     uint8_t is_outdated;
 } cci__verbs_handle;
@@ -669,12 +670,12 @@ typedef struct cci__verbs_link {
     struct ibv_cq *recv_cq, *send_cq;
     struct ibv_qp *qp;
     struct ibv_mr *mr;
-    struct ibv_cq *more_cq; /* see cci__verbs_share_channel() */
+    struct ibv_cq *more_cq;                                            /* see cci__verbs_share_channel() */
     void (*on_event)(void *user, const struct ibv_async_event *event); /* what is not the link's own; or NULL */
     void *on_event_user;
     uint64_t key[2]; /* of the hash */
     uint32_t mtu, max_inline;
-    uint32_t epoch; /* of the work requests */
+    uint32_t epoch;  /* of the work requests */
     uint64_t pinned; /* bytes that the endpoint pins, about */
     int vector;      /* of its completion queues: which of the adapter's interrupts they raise */
     int refuses;     /* receive buffers were not taken, and the log says so */
@@ -748,14 +749,15 @@ static void cci__verbs_log(int level, const char *device, const char *what, int 
     cci_log(level, text);
 }
 
-/* Logs that memory for the hardware is not to be had, with what is allowed and what is needed: that many bytes, about. */
+/* Logs that memory for the hardware is not to be had, with what is allowed and what is needed: that many bytes,
+ * about. */
 static void cci__verbs_log_memory(int level, const char *device, const char *what, int error, uint64_t bytes) {
     char text[300], allowed[40] = "as much as it wants";
     struct rlimit limit;
-    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         snprintf(allowed, sizeof allowed, "%lu KiB", (unsigned long)(limit.rlim_cur / 1024));
-    }
-    snprintf(text, sizeof text, "%.60s: %.100s; the process may lock %s (`ulimit -l`), and the endpoint needs about %lu KiB", what,
+    snprintf(text, sizeof text,
+             "%.60s: %.100s; the process may lock %s (`ulimit -l`), and the endpoint needs about %lu KiB", what,
              strerror(error), allowed, (unsigned long)((bytes + 1023) / 1024));
     cci__verbs_log(level, device, text, 0);
 }
@@ -770,16 +772,13 @@ static int cci__verbs_number(const char *text, uint64_t *number) {
     }
     for (;; text++, digits++) {
         unsigned digit;
-        if (*text >= '0' && *text <= '9') {
+        if (*text >= '0' && *text <= '9')
             digit = (unsigned)(*text - '0');
-        } else if (base == 16 && ((*text >= 'a' && *text <= 'f') || (*text >= 'A' && *text <= 'F'))) {
+        else if (base == 16 && ((*text >= 'a' && *text <= 'f') || (*text >= 'A' && *text <= 'F')))
             digit = (unsigned)((*text | 32) - 'a') + 10;
-        } else {
+        else
             break;
-        }
-        if (digits == 12) {
-            return 0;
-        }
+        if (digits == 12) return 0;
         n = n * base + digit;
     }
     *number = n;
@@ -791,14 +790,10 @@ static int cci__verbs_read_file(const char *path, char *text, size_t size) {
     ssize_t n;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     text[0] = 0;
-    if (fd < 0) {
-        return 0;
-    }
+    if (fd < 0) return 0;
     n = read(fd, text, size - 1);
     close(fd);
-    if (n <= 0) {
-        return 0;
-    }
+    if (n <= 0) return 0;
     text[n] = 0;
     text[strcspn(text, "\n")] = 0;
     return 1;
@@ -837,15 +832,15 @@ static int cci__verbs_is_zero(const uint8_t *bytes, size_t count) {
 }
 
 /* An entry of the port's address table, from an open device or else from /sys; 0: it is empty. */
-static int cci__verbs_read_gid(struct ibv_context *context, const cci__verbs_port *port, uint32_t index, uint8_t *bytes) {
+static int cci__verbs_read_gid(struct ibv_context *context, const cci__verbs_port *port, uint32_t index,
+                               uint8_t *bytes) {
     char text[64];
     union ibv_gid gid;
     if (context) {
-        if (cci__ibv.query_gid(context, port->number, (int)index, &gid) != 0) {
-            return 0;
-        }
+        if (cci__ibv.query_gid(context, port->number, (int)index, &gid) != 0) return 0;
         memcpy(bytes, gid.raw, 16);
-    } else if (!cci__verbs_read_attribute(port, "gids", index, text, sizeof text) || inet_pton(AF_INET6, text, bytes) != 1) {
+    } else if (!cci__verbs_read_attribute(port, "gids", index, text, sizeof text) ||
+               inet_pton(AF_INET6, text, bytes) != 1) {
         return 0;
     }
     return !cci__verbs_is_zero(bytes, 16);
@@ -854,33 +849,23 @@ static int cci__verbs_read_gid(struct ibv_context *context, const cci__verbs_por
 /* What kind of address stands in the table at `index`, and the address itself. */
 static int cci__verbs_gid_at(struct ibv_context *context, const cci__verbs_port *port, uint32_t index, uint8_t *bytes) {
     char type[32];
-    if (!cci__verbs_read_gid(context, port, index, bytes)) {
-        return CCI__GID_NONE;
-    }
-    if (!port->is_ethernet) {
-        return CCI__GID_IB;
-    }
+    if (!cci__verbs_read_gid(context, port, index, bytes)) return CCI__GID_NONE;
+    if (!port->is_ethernet) return CCI__GID_IB;
     /* an older kernel doesn't tell the type: then an IPv4 address is version 2 for sure */
     if (cci__verbs_read_attribute(port, "gid_attrs/types", index, type, sizeof type) ? strcmp(type, "RoCE v2") != 0
-                                                                                    : !cci__verbs_is_mapped_v4(bytes)) {
+                                                                                     : !cci__verbs_is_mapped_v4(bytes))
         return CCI__GID_V1;
-    }
-    return cci__verbs_is_mapped_v4(bytes)                    ? CCI__GID_V2_IPV4
+    return cci__verbs_is_mapped_v4(bytes)                  ? CCI__GID_V2_IPV4
            : bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80 ? CCI__GID_V2_LINK_LOCAL
-                                                             : CCI__GID_V2_IPV6;
+                                                           : CCI__GID_V2_IPV6;
 }
 
 /* Does an interface's hardware address, "80:00:01:...", end with this GID? That is so with IPoIB. */
 static int cci__verbs_ends_with_gid(const char *text, const uint8_t *gid) {
     unsigned i, byte;
-    if (strlen(text) != 20 * 3 - 1) {
-        return 0;
-    }
-    for (i = 0; i < 16; i++) {
-        if (sscanf(text + (size_t)(4 + i) * 3, "%2x", &byte) != 1 || byte != gid[i]) {
-            return 0;
-        }
-    }
+    if (strlen(text) != 20 * 3 - 1) return 0;
+    for (i = 0; i < 16; i++)
+        if (sscanf(text + (size_t)(4 + i) * 3, "%2x", &byte) != 1 || byte != gid[i]) return 0;
     return 1;
 }
 
@@ -895,23 +880,17 @@ static void cci__verbs_find_ipoib(const uint8_t *gid, char *name, size_t size) {
             break;
         }
     }
-    if (list) {
-        if_freenameindex(list);
-    }
+    if (list) if_freenameindex(list);
 }
 
-/* The network interface of an address, "" if it isn't known. 0: the address is of no use here, since the interface is gone, or
- * another container's. An older kernel doesn't tell. */
+/* The network interface of an address, "" if it isn't known. 0: the address is of no use here, since the interface
+ * is gone, or another container's. An older kernel doesn't tell. */
 static int cci__verbs_gid_interface(const cci__verbs_port *port, uint32_t index, const uint8_t *gid, char *name,
                                     size_t size) {
     errno = 0;
-    if (cci__verbs_read_attribute(port, "gid_attrs/ndevs", index, name, size)) {
-        return if_nametoindex(name) != 0;
-    }
+    if (cci__verbs_read_attribute(port, "gid_attrs/ndevs", index, name, size)) return if_nametoindex(name) != 0;
     name[0] = 0;
-    if (port->is_ethernet) {
-        return errno == ENOENT;
-    }
+    if (port->is_ethernet) return errno == ENOENT;
     cci__verbs_find_ipoib(gid, name, size);
     return 1;
 }
@@ -920,14 +899,10 @@ static int cci__verbs_gid_interface(const cci__verbs_port *port, uint32_t index,
 static int cci__verbs_interface_has(const char *name, const cci__verbs_device *d) {
     struct ifaddrs *list, *a;
     int found = 0;
-    if (getifaddrs(&list) != 0) {
-        return 0;
-    }
+    if (getifaddrs(&list) != 0) return 0;
     for (a = list; a && !found; a = a->ifa_next) {
         cci__verbs_sockaddr s;
-        if (!a->ifa_addr || strcmp(a->ifa_name, name) != 0) {
-            continue;
-        }
+        if (!a->ifa_addr || strcmp(a->ifa_name, name) != 0) continue;
         if (a->ifa_addr->sa_family == AF_INET && d->ip_family == 4) {
             memcpy(&s.v4, a->ifa_addr, sizeof s.v4);
             found = memcmp(&s.v4.sin_addr, d->ip, 4) == 0;
@@ -941,17 +916,13 @@ static int cci__verbs_interface_has(const char *name, const cci__verbs_device *d
 }
 
 /* Is it an address that the keys allow? On InfiniBand `ip` is that of the IPoIB interface. */
-static int cci__verbs_is_meant(const cci__verbs_device *d, int is_ethernet, const uint8_t *gid, const char *interface_name) {
-    if (d->interface_name[0] && strcmp(d->interface_name, interface_name) != 0) {
-        return 0;
-    }
-    if (d->ip_family == 0) {
-        return 1;
-    }
-    if (!is_ethernet) {
-        return cci__verbs_interface_has(interface_name, d);
-    }
-    return d->ip_family == 4 ? cci__verbs_is_mapped_v4(gid) && memcmp(gid + 12, d->ip, 4) == 0 : memcmp(gid, d->ip, 16) == 0;
+static int cci__verbs_is_meant(const cci__verbs_device *d, int is_ethernet, const uint8_t *gid,
+                               const char *interface_name) {
+    if (d->interface_name[0] && strcmp(d->interface_name, interface_name) != 0) return 0;
+    if (d->ip_family == 0) return 1;
+    if (!is_ethernet) return cci__verbs_interface_has(interface_name, d);
+    return d->ip_family == 4 ? cci__verbs_is_mapped_v4(gid) && memcmp(gid + 12, d->ip, 4) == 0
+                             : memcmp(gid, d->ip, 16) == 0;
 }
 
 /* Does the kernel find a way for what leaves by this address? The way to itself shows it. */
@@ -965,43 +936,37 @@ static int cci__verbs_try_gid(struct ibv_pd *pd, const cci__verbs_port *port) {
     a.is_global = 1;
     a.port_num = port->number;
     ah = cci__ibv.create_ah(pd, &a);
-    if (ah) {
-        cci__ibv.destroy_ah(ah);
-    }
+    if (ah) cci__ibv.destroy_ah(ah);
     return ah != NULL;
 }
 
-/* Takes the first address of this kind that can be used, keys allow, and the kernel finds a way for; 0: there is none. The first
- * that is only without a way is taken too, for want of a better one. `pd`: NULL if that can't be tried. */
-static int cci__verbs_take_gid(struct ibv_context *context, struct ibv_pd *pd, const cci__verbs_device *d, uint8_t *kinds,
-                               int kind, cci__verbs_port *port) {
+/* Takes the first address of this kind that can be used, keys allow, and the kernel finds a way for; 0: there is
+ * none. The first that is only without a way is taken too, for want of a better one. `pd`: NULL if that can't be
+ * tried. */
+static int cci__verbs_take_gid(struct ibv_context *context, struct ibv_pd *pd, const cci__verbs_device *d,
+                               uint8_t *kinds, int kind, cci__verbs_port *port) {
     uint32_t first = d->gid_index == CCI__VERBS_GID_ANY ? 0 : d->gid_index, i;
     uint32_t end = d->gid_index == CCI__VERBS_GID_ANY ? CCI__VERBS_GID_MAX : first + 1;
     for (i = first; i < end; i++) {
         cci__verbs_port with = *port;
-        if (kinds[i] == 0xff) {
-            kinds[i] = (uint8_t)cci__verbs_gid_at(context, port, i, with.gid);
-        }
+        if (kinds[i] == 0xff) kinds[i] = (uint8_t)cci__verbs_gid_at(context, port, i, with.gid);
         if (kinds[i] != kind || !cci__verbs_read_gid(context, port, i, with.gid) ||
             !cci__verbs_gid_interface(port, i, with.gid, with.interface_name, sizeof with.interface_name) ||
-            !cci__verbs_is_meant(d, port->is_ethernet, with.gid, with.interface_name)) {
+            !cci__verbs_is_meant(d, port->is_ethernet, with.gid, with.interface_name))
             continue;
-        }
         with.gid_index = i;
         with.gid_kind = kind;
         if (!pd || cci__verbs_try_gid(pd, &with)) {
             *port = with;
             return 1;
         }
-        if (port->gid_kind == CCI__GID_NONE) {
-            *port = with;
-        }
+        if (port->gid_kind == CCI__GID_NONE) *port = with;
     }
     return 0;
 }
 
-/* The best address of the port that fits the device; the first of several equals. `count`: entries of the table. Without a
- * context, as far as /sys tells. */
+/* The best address of the port that fits the device; the first of several equals. `count`: entries of the table.
+ * Without a context, as far as /sys tells. */
 static void cci__verbs_choose_gid(struct ibv_context *context, const cci__verbs_device *d, int count,
                                   cci__verbs_port *port) {
     uint8_t kinds[CCI__VERBS_GID_MAX];
@@ -1010,12 +975,9 @@ static void cci__verbs_choose_gid(struct ibv_context *context, const cci__verbs_
     memset(kinds, CCI__GID_NONE, sizeof kinds);
     memset(kinds, 0xff, (size_t)(count < 0 ? 0 : count < CCI__VERBS_GID_MAX ? count : CCI__VERBS_GID_MAX));
     port->gid_kind = CCI__GID_NONE;
-    for (kind = CCI__GID_V2_IPV4; kind > CCI__GID_NONE && !found; kind--) {
+    for (kind = CCI__GID_V2_IPV4; kind > CCI__GID_NONE && !found; kind--)
         found = cci__verbs_take_gid(context, pd, d, kinds, kind, port);
-    }
-    if (pd) {
-        cci__ibv.dealloc_pd(pd);
-    }
+    if (pd) cci__ibv.dealloc_pd(pd);
 }
 
 /* Bits per second. */
@@ -1041,9 +1003,7 @@ static void cci__verbs_pci(const char *device, uint32_t pci[4]) {
     memset(pci, 0xff, 4 * sizeof *pci);
     snprintf(path, sizeof path, "/sys/class/infiniband/%s/device", device);
     n = readlink(path, target, sizeof target - 1);
-    if (n <= 0) {
-        return;
-    }
+    if (n <= 0) return;
     target[n] = 0;
     name = strrchr(target, '/');
     if (name && sscanf(name + 1, "%x:%x:%x.%x", &domain, &bus, &slot, &function) == 4) {
@@ -1054,7 +1014,8 @@ static void cci__verbs_pci(const char *device, uint32_t pci[4]) {
     }
 }
 
-/* Does the adapter have queue pairs of this kind? Where they can't be made for another reason, that is to be seen later. */
+/* Does the adapter have queue pairs of this kind? Where they can't be made for another reason, that is to be seen
+ * later. */
 static int cci__verbs_has_type(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_srq *srq, enum ibv_qp_type type) {
     struct ibv_qp_init_attr a;
     struct ibv_qp *qp;
@@ -1065,9 +1026,7 @@ static int cci__verbs_has_type(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_
     a.cap.max_recv_wr = a.cap.max_recv_sge = srq ? 0 : 1;
     a.qp_type = type;
     qp = cci__ibv.create_qp(pd, &a);
-    if (!qp) {
-        return errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS;
-    }
+    if (!qp) return errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS;
     cci__ibv.destroy_qp(qp);
     return 1;
 }
@@ -1082,23 +1041,14 @@ static const char *cci__verbs_try_queues(struct ibv_context *context, const cci_
     memset(&a, 0, sizeof a);
     a.attr.max_wr = 16;
     a.attr.max_sge = 1;
-    if (pd && cq && d->mode == CCI__VERBS_RC) {
-        srq = cci__ibv.create_srq(pd, &a);
-    }
-    if (pd && cq && !cci__verbs_has_type(pd, cq, NULL, IBV_QPT_UD)) {
+    if (pd && cq && d->mode == CCI__VERBS_RC) srq = cci__ibv.create_srq(pd, &a);
+    if (pd && cq && !cci__verbs_has_type(pd, cq, NULL, IBV_QPT_UD))
         lacks = "it has no datagram queue pairs";
-    } else if (srq && !cci__verbs_has_type(pd, cq, srq, IBV_QPT_RC)) {
+    else if (srq && !cci__verbs_has_type(pd, cq, srq, IBV_QPT_RC))
         lacks = "it has no reliable connected queue pairs; use mode = ud";
-    }
-    if (srq) {
-        cci__ibv.destroy_srq(srq);
-    }
-    if (cq) {
-        cci__ibv.destroy_cq(cq);
-    }
-    if (pd) {
-        cci__ibv.dealloc_pd(pd);
-    }
+    if (srq) cci__ibv.destroy_srq(srq);
+    if (cq) cci__ibv.destroy_cq(cq);
+    if (pd) cci__ibv.dealloc_pd(pd);
     return lacks;
 }
 
@@ -1106,15 +1056,9 @@ static const char *cci__verbs_try_queues(struct ibv_context *context, const cci_
 static const char *cci__verbs_lacks(struct ibv_context *context, const cci__verbs_device *d,
                                     const struct ibv_device_attr *a, int thorough) {
     int transport = (int)context->device->transport_type;
-    if (transport == (int)IBV_TRANSPORT_IWARP) {
-        return "it is iWARP, which has no datagrams";
-    }
-    if (transport != (int)IBV_TRANSPORT_IB) {
-        return "it is neither InfiniBand nor RoCE";
-    }
-    if (d->mode == CCI__VERBS_RC && a->max_srq <= 0) {
-        return "it has no shared receive queues; use mode = ud";
-    }
+    if (transport == (int)IBV_TRANSPORT_IWARP) return "it is iWARP, which has no datagrams";
+    if (transport != (int)IBV_TRANSPORT_IB) return "it is neither InfiniBand nor RoCE";
+    if (d->mode == CCI__VERBS_RC && a->max_srq <= 0) return "it has no shared receive queues; use mode = ud";
     return thorough ? cci__verbs_try_queues(context, d) : NULL;
 }
 
@@ -1127,9 +1071,8 @@ static int cci__verbs_describe(struct ibv_context *context, const char *name, un
     memset(&device, 0, sizeof device);
     memset(&a, 0, sizeof a);
     if (cci__ibv.query_device(context, &device) != 0 || number < 1 || number > device.phys_port_cnt ||
-        cci__ibv.query_port(context, (uint8_t)number, &a) != 0) {
+        cci__ibv.query_port(context, (uint8_t)number, &a) != 0)
         return 0;
-    }
     snprintf(port->device, sizeof port->device, "%s", name);
     port->number = (uint8_t)number;
     port->port_count = device.phys_port_cnt;
@@ -1140,35 +1083,27 @@ static int cci__verbs_describe(struct ibv_context *context, const char *name, un
     port->rate = cci__verbs_rate(a.active_width, a.active_speed);
     cci__verbs_pci(name, port->pci);
     port->lacks = cci__verbs_lacks(context, d, &device, thorough);
-    if (port->lacks) {
+    if (port->lacks)
         port->is_active = 0;
-    } else {
+    else
         cci__verbs_choose_gid(context, d, a.gid_tbl_len, port);
-    }
-    if (port->gid_kind == CCI__GID_NONE) {
-        port->is_active = 0;
-    }
+    if (port->gid_kind == CCI__GID_NONE) port->is_active = 0;
     return 1;
 }
 
-/* What /sys tells of a port that was described, or whose device and number are all that is known: 1 it works, 0 it doesn't, -1
- * nothing is to be learnt. */
+/* What /sys tells of a port that was described, or whose device and number are all that is known: 1 it works, 0 it
+ * doesn't, -1 nothing is to be learnt. */
 static int cci__verbs_glance(const cci__verbs_device *d, cci__verbs_port *port) {
     char text[64];
     unsigned whole, tenth = 0;
-    if (!cci__verbs_read_port(port->device, port->number, "state", text, sizeof text)) {
-        return -1;
-    }
+    if (!cci__verbs_read_port(port->device, port->number, "state", text, sizeof text)) return -1;
     port->is_active = text[0] == '4' && !port->lacks;
-    if (!port->is_active) {
-        return 0;
-    }
+    if (!port->is_active) return 0;
     port->is_ethernet = cci__verbs_read_port(port->device, port->number, "link_layer", text, sizeof text) &&
                         strcmp(text, "Ethernet") == 0;
     if (cci__verbs_read_port(port->device, port->number, "rate", text, sizeof text) &&
-        sscanf(text, "%u.%1u", &whole, &tenth) >= 1) {
+        sscanf(text, "%u.%1u", &whole, &tenth) >= 1)
         port->rate = (whole * UINT64_C(10) + tenth) * 100000000u;
-    }
     cci__verbs_choose_gid(NULL, d, CCI__VERBS_GID_MAX, port);
     port->is_active = port->gid_kind != CCI__GID_NONE;
     return port->is_active;
@@ -1178,8 +1113,8 @@ static int cci__verbs_is_named(const cci__verbs_device *d, const char *name) {
     return !d->name[0] || strcmp(d->name, name) == 0;
 }
 
-/* Does one of the ports that the device may mean work, as far as /sys tells? *rate: the fastest of them. -1: nothing is to be
- * learnt. */
+/* Does one of the ports that the device may mean work, as far as /sys tells? *rate: the fastest of them. -1: nothing
+ * is to be learnt. */
 static int cci__verbs_glance_all(const cci__verbs_device *d, uint64_t *rate) {
     int i, count = 0, result = 0;
     struct ibv_device **list = cci__ibv.get_device_list(&count);
@@ -1199,29 +1134,22 @@ static int cci__verbs_glance_all(const cci__verbs_device *d, uint64_t *rate) {
             } else if (is_up < 0 && number == (d->port ? d->port : 1) && result == 0) {
                 result = -1;
             }
-            if (is_up < 0 || d->port) {
-                break;
-            }
+            if (is_up < 0 || d->port) break;
         }
     }
-    if (list) {
-        cci__ibv.free_device_list(list);
-    }
+    if (list) cci__ibv.free_device_list(list);
     return result;
 }
 
-/* Once, before anything is registered: pages that the hardware uses stay this process's own when it forks. Newer kernels copy
- * them for the child by themselves; for older ones the library hides them from it. */
+/* Once, before anything is registered: pages that the hardware uses stay this process's own when it forks. Newer
+ * kernels copy them for the child by themselves; for older ones the library hides them from it. */
 static void cci__verbs_prepare_fork(const char *name) {
     int error;
-    if (cci__ibv_may_fork || (cci__ibv.is_fork_initialized && cci__ibv.is_fork_initialized() != 0)) {
-        return;
-    }
+    if (cci__ibv_may_fork || (cci__ibv.is_fork_initialized && cci__ibv.is_fork_initialized() != 0)) return;
     cci__ibv_may_fork = 1;
     error = cci__ibv.fork_init ? cci__ibv.fork_init() : 0;
-    if (error) {
+    if (error)
         cci__verbs_log(CCI_LOG_WARN, name, "fork() would endanger what the hardware writes", error > 0 ? error : errno);
-    }
 }
 
 /* Opens a device, for the first time after what that needs. */
@@ -1230,39 +1158,32 @@ static struct ibv_context *cci__verbs_open_device(struct ibv_device *device) {
     return cci__ibv.open_device(device);
 }
 
-/* What was found out about ports by opening their devices, for proposals; who asks for these again opens none of them. */
+/* What was found out about ports by opening their devices, for proposals; who asks for these again opens none of
+ * them. */
 #define CCI__VERBS_KNOWN 32
 static cci__verbs_port cci__verbs_known[CCI__VERBS_KNOWN];
 static int cci__verbs_known_count;
 
 static cci__verbs_port *cci__verbs_find_known(const char *name, unsigned number) {
     int i;
-    for (i = 0; i < cci__verbs_known_count; i++) {
-        if (cci__verbs_known[i].number == number && strcmp(cci__verbs_known[i].device, name) == 0) {
+    for (i = 0; i < cci__verbs_known_count; i++)
+        if (cci__verbs_known[i].number == number && strcmp(cci__verbs_known[i].device, name) == 0)
             return &cci__verbs_known[i];
-        }
-    }
     return NULL;
 }
 
 /* Ports of a device that is known, as they are now; 0: it isn't known, or nothing is to be learnt of it now. */
 static int cci__verbs_recall(const char *name, unsigned number, const cci__verbs_device *d, cci__verbs_port *port) {
     const cci__verbs_port *known = cci__verbs_find_known(name, number);
-    if (!known) {
-        return 0;
-    }
+    if (!known) return 0;
     *port = *known;
     return port->lacks || cci__verbs_glance(d, port) >= 0;
 }
 
 static void cci__verbs_remember(const cci__verbs_port *port) {
     cci__verbs_port *place = cci__verbs_find_known(port->device, port->number);
-    if (!place && cci__verbs_known_count < CCI__VERBS_KNOWN) {
-        place = &cci__verbs_known[cci__verbs_known_count++];
-    }
-    if (place) {
-        *place = *port;
-    }
+    if (!place && cci__verbs_known_count < CCI__VERBS_KNOWN) place = &cci__verbs_known[cci__verbs_known_count++];
+    if (place) *place = *port;
 }
 
 /* Devices that are not there any more may come back as others. */
@@ -1271,9 +1192,7 @@ static void cci__verbs_forget_gone(struct ibv_device **list, int count) {
     for (i = 0; i < cci__verbs_known_count; i++) {
         for (n = 0; n < count && strcmp(cci__ibv.get_device_name(list[n]), cci__verbs_known[i].device) != 0; n++) {
         }
-        if (n < count) {
-            cci__verbs_known[kept++] = cci__verbs_known[i];
-        }
+        if (n < count) cci__verbs_known[kept++] = cci__verbs_known[i];
     }
     cci__verbs_known_count = kept;
 }
@@ -1296,19 +1215,13 @@ static int cci__verbs_visit_ports(struct ibv_device *device, const cci__verbs_de
                 cci__verbs_log(CCI_LOG_WARN, name, "can't be opened", errno);
                 return 0;
             }
-            if (!cci__verbs_describe(context, name, number, d, how != CCI__VERBS_OPENED, &port)) {
-                break;
-            }
-            if (how == CCI__VERBS_RECALLED) {
-                cci__verbs_remember(&port);
-            }
+            if (!cci__verbs_describe(context, name, number, d, how != CCI__VERBS_OPENED, &port)) break;
+            if (how == CCI__VERBS_RECALLED) cci__verbs_remember(&port);
         }
         result = visit(user, &port);
         is_last = d->port || number >= port.port_count;
     }
-    if (context) {
-        cci__ibv.close_device(context);
-    }
+    if (context) cci__ibv.close_device(context);
     return result;
 }
 
@@ -1318,15 +1231,11 @@ static int cci__verbs_each_port(const cci__verbs_device *d, int how, void *user,
                                 int (*visit)(void *user, const cci__verbs_port *port)) {
     int i, count = 0, result = 0;
     struct ibv_device **list = cci__ibv.get_device_list(&count);
-    if (!list) {
-        return -1;
-    }
+    if (!list) return -1;
     cci__verbs_forget_gone(list, count);
-    for (i = 0; i < count && result == 0; i++) {
-        if (cci__verbs_is_named(d, cci__ibv.get_device_name(list[i]))) {
+    for (i = 0; i < count && result == 0; i++)
+        if (cci__verbs_is_named(d, cci__ibv.get_device_name(list[i])))
             result = cci__verbs_visit_ports(list[i], d, how, user, visit);
-        }
-    }
     cci__ibv.free_device_list(list);
     return result;
 }
@@ -1353,9 +1262,7 @@ static int cci__verbs_find(const cci__verbs_device *d, int how, cci__verbs_searc
     memset(s, 0, sizeof *s);
     memset(s->best.pci, 0xff, sizeof s->best.pci);
     s->best.mtu = 1024;
-    if (cci__verbs_load(why, sizeof why)) {
-        cci__verbs_each_port(d, how, s, cci__verbs_search_visit);
-    }
+    if (cci__verbs_load(why, sizeof why)) cci__verbs_each_port(d, how, s, cci__verbs_search_visit);
     return s->found;
 }
 
@@ -1392,10 +1299,10 @@ static void cci__verbs_make_info(const cci__verbs_device *d, const cci__verbs_po
     int is_v4 = cci__verbs_is_mapped_v4(port->gid);
     inet_ntop(is_v4 ? AF_INET : AF_INET6, port->gid + (is_v4 ? 12 : 0), address, sizeof address);
     snprintf(cci__verbs_info, sizeof cci__verbs_info, "%s port %u: %s, %s%s%s, MTU %lu, %lu Mbit/s, mode %s%s%s%s",
-             port->device, (unsigned)port->number, kinds[port->gid_kind], address, port->interface_name[0] ? " on " : "",
-             port->interface_name, (unsigned long)cci__verbs_mtu(d, port), (unsigned long)(port->rate / 1000000u),
-             d->mode == CCI__VERBS_UD ? "ud" : "rc", port->is_active ? "" : ", down", port->lacks ? ": " : "",
-             port->lacks ? port->lacks : "");
+             port->device, (unsigned)port->number, kinds[port->gid_kind], address,
+             port->interface_name[0] ? " on " : "", port->interface_name, (unsigned long)cci__verbs_mtu(d, port),
+             (unsigned long)(port->rate / 1000000u), d->mode == CCI__VERBS_UD ? "ud" : "rc",
+             port->is_active ? "" : ", down", port->lacks ? ": " : "", port->lacks ? port->lacks : "");
 }
 
 static void cci__verbs_make_desc(cci_device_desc_t *desc, const cci__verbs_device *d, const cci__verbs_port *port) {
@@ -1426,17 +1333,13 @@ static int cci__verbs_propose(void *user, const cci__verbs_port *port) {
     memset(&desc, 0, sizeof desc);
     cci__verbs_make_desc(&desc, &d, port);
     cci__verbs_make_info(&d, port);
-    if (port->port_count > 1) {
+    if (port->port_count > 1)
         snprintf(cci__verbs_name, sizeof cci__verbs_name, "%s-%u", port->device, (unsigned)port->number);
-    } else {
+    else
         snprintf(cci__verbs_name, sizeof cci__verbs_name, "%s", port->device);
-    }
     desc.name = cci__verbs_name;
     desc.info = cci__verbs_info;
-    desc.priority = !port->is_active              ? 10
-                    : port->rate >= 100000000000u ? 95
-                    : port->rate >= 10000000000u  ? 90
-                                                  : 85;
+    desc.priority = !port->is_active ? 10 : port->rate >= 100000000000u ? 95 : port->rate >= 10000000000u ? 90 : 85;
     p->count++;
     return p->add(p->list, &desc);
 }
@@ -1447,12 +1350,8 @@ static int cci__verbs_discover(const cci_transport_t *self, void *list, int (*ad
     cci__verbs_device any;
     int result;
     (void)self;
-    if (!CCI__CORE_IS_LINKED) {
-        return CCI_ERROR;
-    }
-    if (!cci__verbs_load(why, why_size)) {
-        return CCI_ENODEV;
-    }
+    if (!CCI__CORE_IS_LINKED) return CCI_ERROR;
+    if (!cci__verbs_load(why, why_size)) return CCI_ENODEV;
     cci__verbs_defaults(&any);
     p.list = list;
     p.add = add;
@@ -1516,9 +1415,7 @@ static int cci__verbs_parse_choice(const char *text, const char *zero, const cha
 
 static int cci__verbs_parse_mtu(const char *text, uint16_t *mtu) {
     uint64_t n;
-    if (!cci__verbs_number(text, &n) || n < 256 || n > 4096 || (n & (n - 1)) != 0) {
-        return 0;
-    }
+    if (!cci__verbs_number(text, &n) || n < 256 || n > 4096 || (n & (n - 1)) != 0) return 0;
     *mtu = (uint16_t)n;
     return 1;
 }
@@ -1544,9 +1441,7 @@ static const char *cci__verbs_take_key(void *device, int index, const char *key,
     for (i = 0; i < sizeof cci__verbs_keys / sizeof cci__verbs_keys[0]; i++) {
         const cci__verbs_key *k = &cci__verbs_keys[i];
         uint64_t n;
-        if (strcmp(key, k->name) != 0) {
-            continue;
-        }
+        if (strcmp(key, k->name) != 0) continue;
         if (cci__verbs_number(value, &n) && n >= k->smallest && n <= k->largest) {
             cci__verbs_store_number((char *)d + k->offset, k->size, n);
             return NULL;
@@ -1562,18 +1457,11 @@ static const char *cci__verbs_take_key(void *device, int index, const char *key,
         memcpy(d->interface_name, value, length < sizeof d->interface_name ? length + 1 : 0);
         return length > 0 && length < sizeof d->interface_name ? NULL : "the name of an interface (1 to 15 characters)";
     }
-    if (strcmp(key, "ip") == 0) {
-        return cci__verbs_parse_ip(value, d) ? NULL : "an IPv4 or IPv6 address";
-    }
-    if (strcmp(key, "mtu") == 0) {
-        return cci__verbs_parse_mtu(value, &d->mtu) ? NULL : "256, 512, 1024, 2048 or 4096";
-    }
-    if (strcmp(key, "mode") == 0) {
-        return cci__verbs_parse_choice(value, "rc", "ud", &d->mode) ? NULL : "rc or ud";
-    }
-    if (strcmp(key, "progress") == 0) {
+    if (strcmp(key, "ip") == 0) return cci__verbs_parse_ip(value, d) ? NULL : "an IPv4 or IPv6 address";
+    if (strcmp(key, "mtu") == 0) return cci__verbs_parse_mtu(value, &d->mtu) ? NULL : "256, 512, 1024, 2048 or 4096";
+    if (strcmp(key, "mode") == 0) return cci__verbs_parse_choice(value, "rc", "ud", &d->mode) ? NULL : "rc or ud";
+    if (strcmp(key, "progress") == 0)
         return cci__verbs_parse_choice(value, "poll", "thread", &d->progress_thread) ? NULL : "thread or poll";
-    }
     if (strcmp(key, "congestion") == 0) {
         memcpy(d->congestion, value, length < sizeof d->congestion ? length + 1 : 0);
         return length > 0 && length < sizeof d->congestion && cci_congestion_known(value)
@@ -1590,9 +1478,7 @@ static int cci__verbs_configure(const cci_transport_t *self, const char *name, c
     int status;
     cci__verbs_defaults(&d);
     status = cci_take_keys(self, keys, cci__verbs_take_key, &d, bad_key, why, why_size);
-    if (status != CCI_SUCCESS) {
-        return status;
-    }
+    if (status != CCI_SUCCESS) return status;
     if (cci__verbs_find(&d, CCI__VERBS_TRIED, &s)) {
         d.state = s.best.lacks ? CCI__VERBS_REFUSED : CCI__VERBS_SEEN;
         cci__verbs_make_info(&d, &s.best);
@@ -1639,9 +1525,9 @@ static void cci__verbs_refresh(const cci_transport_t *self, cci_device_desc_t *d
 /* ==================================================================================================================
  * >>verbs-handles
  *
- * Address handles: a table of fixed size, eight places for each address, found by a keyed hash so that nobody can aim at
- * another's place. The place of the least used goes first. Making one may ask the network for an Ethernet address and
- * take a while, up to a second where nobody answers; so that strangers can't spend this endpoint's time, at most a
+ * Address handles: a table of fixed size, eight places for each address, found by a keyed hash so that nobody can aim
+ * at another's place. The place of the least used goes first. Making one may ask the network for an Ethernet address
+ * and take a while, up to a second where nobody answers; so that strangers can't spend this endpoint's time, at most a
  * tenth of it goes there.
  * ================================================================================================================== */
 
@@ -1687,9 +1573,7 @@ static struct ibv_ah *cci__verbs_make_ah(cci__verbs_link *l, const cci_link_addr
     cci__verbs_path(l, to, &a);
     ah = cci__ibv.create_ah(l->pd, &a);
     took_ns = cci__verbs_now(l) - began_ns;
-    if (took_ns > 2000000u) {
-        l->handles_again_ns = l->now_ns + took_ns * 9;
-    }
+    if (took_ns > 2000000u) l->handles_again_ns = l->now_ns + took_ns * 9;
     return ah;
 }
 
@@ -1700,13 +1584,11 @@ static void cci__verbs_destroy_ah(cci__verbs_link *l, struct ibv_ah *ah) {
 /* Destroys the retired handles that nothing is under way to any more; all of them when the queue pair has gone. */
 static void cci__verbs_bury(cci__verbs_link *l) {
     uint32_t i, kept = 0;
-    for (i = 0; i < l->retired_count; i++) {
-        if (l->qp && l->retired[i].used >= l->send_done) {
+    for (i = 0; i < l->retired_count; i++)
+        if (l->qp && l->retired[i].used >= l->send_done)
             l->retired[kept++] = l->retired[i];
-        } else {
+        else
             cci__verbs_destroy_ah(l, l->retired[i].ah);
-        }
-    }
     l->retired_count = kept;
 }
 
@@ -1720,9 +1602,7 @@ static int cci__verbs_retire(cci__verbs_link *l, struct ibv_ah *ah, uint64_t use
         cci__verbs_reap(l);
         cci__verbs_bury(l);
     }
-    if (l->retired_count == CCI__VERBS_RETIRED) {
-        return 0;
-    }
+    if (l->retired_count == CCI__VERBS_RETIRED) return 0;
     l->retired[l->retired_count].ah = ah;
     l->retired[l->retired_count++].used = used;
     return 1;
@@ -1732,9 +1612,7 @@ static int cci__verbs_retire(cci__verbs_link *l, struct ibv_ah *ah, uint64_t use
 static void cci__verbs_drop_handles(cci__verbs_link *l) {
     uint32_t i;
     for (i = 0; l->handles && i < l->device.address_handles; i++) {
-        if (l->handles[i].ah) {
-            cci__verbs_destroy_ah(l, l->handles[i].ah);
-        }
+        if (l->handles[i].ah) cci__verbs_destroy_ah(l, l->handles[i].ah);
         memset(&l->handles[i], 0, sizeof l->handles[i]);
     }
     cci__verbs_bury(l);
@@ -1743,9 +1621,7 @@ static void cci__verbs_drop_handles(cci__verbs_link *l) {
 /* The port's own address has another place: all handles are to be made anew. */
 static void cci__verbs_outdate_handles(cci__verbs_link *l) {
     uint32_t i;
-    for (i = 0; i < l->device.address_handles; i++) {
-        l->handles[i].is_outdated = 1;
-    }
+    for (i = 0; i < l->device.address_handles; i++) l->handles[i].is_outdated = 1;
 }
 
 /* The first of the places for an address. */
@@ -1762,30 +1638,21 @@ static cci__verbs_handle *cci__verbs_evict(cci__verbs_link *l, cci__verbs_handle
     uint32_t i;
     for (i = 0; i < CCI__VERBS_WAYS; i++) {
         cci__verbs_handle *h = &places[i];
-        if (h->to.bytes[0] == 0) {
-            return h;
-        }
-        if (h->hits < victim->hits || (h->hits == victim->hits && h->used < victim->used)) {
-            victim = h;
-        }
+        if (h->to.bytes[0] == 0) return h;
+        if (h->hits < victim->hits || (h->hits == victim->hits && h->used < victim->used)) victim = h;
     }
-    if (victim->ah && !cci__verbs_retire(l, victim->ah, victim->used)) {
-        return NULL;
-    }
+    if (victim->ah && !cci__verbs_retire(l, victim->ah, victim->used)) return NULL;
     memset(victim, 0, sizeof *victim);
-    for (i = 0; i < CCI__VERBS_WAYS; i++) {
-        places[i].hits /= 2; /* who was busy once is not busy for ever */
-    }
+    for (i = 0; i < CCI__VERBS_WAYS; i++) places[i].hits /= 2; /* who was busy once is not busy for ever */
     return victim;
 }
 
-/* The Ethernet address behind it may have changed, for a failure or a move: a fresh one replaces it, if there is one. */
+/* The Ethernet address behind it may have changed, for a failure or a move: a fresh one replaces it, if there is
+ * one. */
 static void cci__verbs_renew(cci__verbs_link *l, cci__verbs_handle *h) {
     struct ibv_ah *ah;
     h->made_ns = l->now_ns;
-    if (l->now_ns < l->handles_again_ns || l->retired_count == CCI__VERBS_RETIRED) {
-        return;
-    }
+    if (l->now_ns < l->handles_again_ns || l->retired_count == CCI__VERBS_RETIRED) return;
     ah = cci__verbs_make_ah(l, &h->to);
     if (ah) {
         (void)cci__verbs_retire(l, h->ah, h->used);
@@ -1800,30 +1667,20 @@ static struct ibv_ah *cci__verbs_handle_of(cci__verbs_link *l, const cci_link_ad
     uint32_t i;
     if (!h || memcmp(&h->to, to, sizeof *to) != 0) {
         places = cci__verbs_places(l, to);
-        for (i = 0, h = NULL; i < CCI__VERBS_WAYS && !h; i++) {
-            if (memcmp(&places[i].to, to, sizeof *to) == 0) {
-                h = &places[i];
-            }
-        }
+        for (i = 0, h = NULL; i < CCI__VERBS_WAYS && !h; i++)
+            if (memcmp(&places[i].to, to, sizeof *to) == 0) h = &places[i];
     }
     if (h && h->ah) {
-        if (h->is_outdated || (l->port.is_ethernet && l->now_ns - h->made_ns > CCI__VERBS_HANDLE_AGE_NS)) {
+        if (h->is_outdated || (l->port.is_ethernet && l->now_ns - h->made_ns > CCI__VERBS_HANDLE_AGE_NS))
             cci__verbs_renew(l, h);
-        }
         h->hits += h->hits < 1000000;
         h->used = l->send_next;
         l->last_handle = h;
         return h->ah;
     }
-    if (l->now_ns < l->handles_again_ns || (h && l->now_ns - h->made_ns < CCI__VERBS_HANDLE_RETRY_NS)) {
-        return NULL;
-    }
-    if (!h) {
-        h = cci__verbs_evict(l, cci__verbs_places(l, to));
-    }
-    if (!h) {
-        return NULL;
-    }
+    if (l->now_ns < l->handles_again_ns || (h && l->now_ns - h->made_ns < CCI__VERBS_HANDLE_RETRY_NS)) return NULL;
+    if (!h) h = cci__verbs_evict(l, cci__verbs_places(l, to));
+    if (!h) return NULL;
     h->to = *to;
     h->used = l->send_next;
     h->ah = cci__verbs_make_ah(l, to);
@@ -1834,8 +1691,8 @@ static struct ibv_ah *cci__verbs_handle_of(cci__verbs_link *l, const cci_link_ad
 /* ==================================================================================================================
  * >>verbs-send
  *
- * Short datagrams travel in the work request, longer ones in a slot of the ring. Only some requests ask for a completion;
- * as they complete in order, one completion frees all slots before it.
+ * Short datagrams travel in the work request, longer ones in a slot of the ring. Only some requests ask for a
+ * completion; as they complete in order, one completion frees all slots before it.
  * ================================================================================================================== */
 
 /* Takes completions of sends: slots are free again. */
@@ -1844,14 +1701,11 @@ static void cci__verbs_reap(cci__verbs_link *l) {
     int i, n = ibv_poll_cq(l->send_cq, CCI__VERBS_BATCH, wc);
     for (i = 0; i < n; i++) {
         uint32_t behind = (uint32_t)l->send_next - (uint32_t)wc[i].wr_id;
-        if ((uint32_t)(wc[i].wr_id >> 32) != l->epoch) {
-            continue;
-        }
-        if (wc[i].status != IBV_WC_SUCCESS) {
+        if ((uint32_t)(wc[i].wr_id >> 32) != l->epoch) continue;
+        if (wc[i].status != IBV_WC_SUCCESS)
             cci__verbs_broken(l, "a datagram can't be sent", cci__ibv.wc_status_str(wc[i].status));
-        } else if (behind <= l->send_next - l->send_done) {
+        else if (behind <= l->send_next - l->send_done)
             l->send_done = l->send_next - behind + 1;
-        }
     }
     if (n < 0) {
         cci__verbs_broken(l, "a completion queue can't be read", "");
@@ -1866,9 +1720,8 @@ static int cci__verbs_fill(cci__verbs_link *l, const cci_link_tx_t *tx, int at) 
     uint32_t slot = (uint32_t)(l->send_next % l->send_depth), i;
     uint8_t *bytes = l->send_packets + (size_t)slot * l->send_stride;
     struct ibv_ah *ah;
-    if (tx->length > l->mtu || tx->to->bytes[0] < CCI__VERBS_TO_QP || tx->to->bytes[0] > CCI__VERBS_TO_GROUP) {
+    if (tx->length > l->mtu || tx->to->bytes[0] < CCI__VERBS_TO_QP || tx->to->bytes[0] > CCI__VERBS_TO_GROUP)
         return 0; /* it would vanish on the way */
-    }
     ah = cci__verbs_handle_of(l, tx->to);
     if (!ah) {
         l->unreachable++;
@@ -1914,42 +1767,29 @@ static int cci__verbs_fill(cci__verbs_link *l, const cci_link_tx_t *tx, int at) 
 static void cci__verbs_ring(cci__verbs_link *l, int count) {
     struct ibv_send_wr *bad = NULL;
     int i, error;
-    if (count == 0) {
-        return;
-    }
-    for (i = 0; i < count; i++) {
-        l->send_wr[i].next = i + 1 < count ? &l->send_wr[i + 1] : NULL;
-    }
+    if (count == 0) return;
+    for (i = 0; i < count; i++) l->send_wr[i].next = i + 1 < count ? &l->send_wr[i + 1] : NULL;
     error = ibv_post_send(l->qp, l->send_wr, &bad);
     if (error) {
         l->send_next -= bad ? (uint64_t)(l->send_wr + count - bad) : (uint64_t)count;
-        if (error != ENOMEM) { /* that is: the queue is full */
+        if (error != ENOMEM) /* that is: the queue is full */
             cci__verbs_broken(l, "datagrams can't be handed to the hardware", strerror(error));
-        }
     }
 }
 
 static int cci__verbs_send(void *link, const cci_link_tx_t *tx, int count) {
     cci__verbs_link *l = (cci__verbs_link *)link;
     int i, batch = 0;
-    if (!cci__verbs_works(l)) {
-        return count; /* nothing reaches anybody */
-    }
-    if (l->send_next - l->send_done > l->send_depth / 2) {
-        cci__verbs_reap(l);
-    }
+    if (!cci__verbs_works(l)) return count; /* nothing reaches anybody */
+    if (l->send_next - l->send_done > l->send_depth / 2) cci__verbs_reap(l);
     for (i = 0; i < count; i++) {
-        if (l->send_next - l->send_done == l->send_depth) {
-            break;
-        }
+        if (l->send_next - l->send_done == l->send_depth) break;
         batch += cci__verbs_fill(l, &tx[i], batch);
         if (batch == CCI__VERBS_BATCH) {
             cci__verbs_ring(l, batch);
             batch = 0;
             cci__verbs_reap(l);
-            if (l->is_broken) {
-                return count; /* what is left is as lost as what was under way */
-            }
+            if (l->is_broken) return count; /* what is left is as lost as what was under way */
         }
     }
     cci__verbs_ring(l, batch);
@@ -1959,8 +1799,8 @@ static int cci__verbs_send(void *link, const cci_link_tx_t *tx, int count) {
 /* ==================================================================================================================
  * >>verbs-receive
  *
- * The routing header tells who sent a datagram and to whom. On Ethernet with IPv4 addresses it is the IPv4 header, behind
- * 20 bytes of nothing.
+ * The routing header tells who sent a datagram and to whom. On Ethernet with IPv4 addresses it is the IPv4 header,
+ * behind 20 bytes of nothing.
  * ================================================================================================================== */
 
 /* Sender and receiver, as GIDs; 0: it is not a header of the port's own kind. */
@@ -1986,20 +1826,15 @@ static int cci__verbs_is_group_gid(const uint8_t *gid) {
 static int cci__verbs_for_group(const cci__verbs_link *l, const struct ibv_wc *wc, const uint8_t *gid,
                                 cci_link_rx_t *rx) {
     uint32_t i, port = wc->wc_flags & IBV_WC_WITH_IMM ? ntohl(wc->imm_data) : 0;
-    if (port > 65535) {
-        return 0;
-    }
+    if (port > 65535) return 0;
     memset(&rx->group, 0, sizeof rx->group);
     rx->is_group = 1;
     rx->group.bytes[0] = CCI__VERBS_TO_GROUP;
     rx->group.bytes[2] = (uint8_t)(port >> 8);
     rx->group.bytes[3] = (uint8_t)port;
     memcpy(rx->group.bytes + 8, gid, 16);
-    for (i = 0; i < l->group_count; i++) {
-        if (memcmp(&l->groups[i].to, &rx->group, sizeof rx->group) == 0) {
-            return 1;
-        }
-    }
+    for (i = 0; i < l->group_count; i++)
+        if (memcmp(&l->groups[i].to, &rx->group, sizeof rx->group) == 0) return 1;
     return 0;
 }
 
@@ -2009,13 +1844,10 @@ static int cci__verbs_take(cci__verbs_link *l, const struct ibv_wc *wc, cci_link
     uint8_t from[16], to[16];
     uint32_t length = wc->byte_len - CCI__VERBS_GRH;
     if (!(wc->wc_flags & IBV_WC_GRH) || wc->byte_len < CCI__VERBS_GRH || length > l->mtu || length > rx->capacity ||
-        !cci__verbs_read_header(l, bytes, from, to)) {
+        !cci__verbs_read_header(l, bytes, from, to))
         return 0;
-    }
     rx->is_group = 0;
-    if (cci__verbs_is_group_gid(to) && !cci__verbs_for_group(l, wc, to, rx)) {
-        return 0;
-    }
+    if (cci__verbs_is_group_gid(to) && !cci__verbs_for_group(l, wc, to, rx)) return 0;
     cci__verbs_make_addr(&rx->from, l->port.is_ethernet ? 0 : wc->slid, wc->src_qp, from);
     rx->length = rx->segment = length;
     memcpy(rx->data, bytes + CCI__VERBS_GRH, length);
@@ -2030,18 +1862,15 @@ static int cci__verbs_poll(cci__verbs_link *l, cci_link_rx_t *rx, int count, int
     *seen = n;
     for (i = 0; i < n; i++) {
         uint32_t slot = (uint32_t)wc[i].wr_id;
-        if ((uint32_t)(wc[i].wr_id >> 32) != l->epoch || slot >= l->recv_depth) {
-            continue;
-        }
+        if ((uint32_t)(wc[i].wr_id >> 32) != l->epoch || slot >= l->recv_depth) continue;
         if (wc[i].status != IBV_WC_SUCCESS) {
             cci__verbs_broken(l, "a datagram can't be received", cci__ibv.wc_status_str(wc[i].status));
             continue;
         }
-        if (cci__verbs_take(l, &wc[i], &rx[got])) {
+        if (cci__verbs_take(l, &wc[i], &rx[got]))
             got++;
-        } else {
+        else
             l->strays++;
-        }
         l->recv_wr[slot].next = l->to_post;
         l->to_post = &l->recv_wr[slot];
         l->to_post_count++;
@@ -2050,9 +1879,7 @@ static int cci__verbs_poll(cci__verbs_link *l, cci_link_rx_t *rx, int count, int
         cci__verbs_broken(l, "a completion queue can't be read", "");
         l->cq_is_broken = 1;
     }
-    if (l->to_post_count >= l->recv_depth / 16) {
-        cci__verbs_post(l);
-    }
+    if (l->to_post_count >= l->recv_depth / 16) cci__verbs_post(l);
     return got;
 }
 
@@ -2067,9 +1894,8 @@ static int cci__verbs_receive(void *link, cci_link_rx_t *rx, int count) {
     if (seen == 0) {
         cci__verbs_post(l);
         cci__verbs_look_around(l);
-        if (cci__verbs_arm_queues(l)) { /* what came before that rings no bell */
+        if (cci__verbs_arm_queues(l)) /* what came before that rings no bell */
             got = cci__verbs_poll(l, rx, count, &seen);
-        }
     }
     cci__verbs_leave(l, seen == count || seen == CCI__VERBS_BATCH);
     return got > 0 || !l->is_broken ? got : -1;
@@ -2078,8 +1904,8 @@ static int cci__verbs_receive(void *link, cci_link_rx_t *rx, int count) {
 /* ==================================================================================================================
  * >>verbs-groups
  *
- * A group is attached to the queue pair; a socket that joins it, too, makes the network bring its datagrams here. Several
- * groups may have one address and differ in their port.
+ * A group is attached to the queue pair; a socket that joins it, too, makes the network bring its datagrams here.
+ * Several groups may have one address and differ in their port.
  * ================================================================================================================== */
 
 static int cci__verbs_is_group(void *link, const cci_link_addr_t *to) {
@@ -2090,9 +1916,7 @@ static int cci__verbs_is_group(void *link, const cci_link_addr_t *to) {
 /* How many of the joined groups have this address. */
 static uint32_t cci__verbs_group_users(const cci__verbs_link *l, const uint8_t *gid) {
     uint32_t i, users = 0;
-    for (i = 0; i < l->group_count; i++) {
-        users += memcmp(l->groups[i].to.bytes + 8, gid, 16) == 0;
-    }
+    for (i = 0; i < l->group_count; i++) users += memcmp(l->groups[i].to.bytes + 8, gid, 16) == 0;
     return users;
 }
 
@@ -2126,22 +1950,17 @@ static int cci__verbs_attach(cci__verbs_link *l, const cci_link_addr_t *to) {
 static void cci__verbs_detach(cci__verbs_link *l, const cci_link_addr_t *to) {
     union ibv_gid gid;
     memcpy(gid.raw, to->bytes + 8, 16);
-    if (!l->qp) {
-        return; /* the device has failed */
-    }
+    if (!l->qp) return;                          /* the device has failed */
     (void)cci__ibv.detach_mcast(l->qp, &gid, 0); /* a second time, of groups with one address, finds nothing */
 }
 
 static int cci__verbs_join(cci__verbs_link *l, const cci_link_addr_t *to) {
     const uint8_t *gid = to->bytes + 8;
-    if (l->group_count == CCI__VERBS_GROUPS) {
-        return CCI_ENOBUFS;
-    }
+    if (l->group_count == CCI__VERBS_GROUPS) return CCI_ENOBUFS;
     if (cci__verbs_group_users(l, gid) == 0) {
         int error;
-        if (l->group_socket < 0) {
+        if (l->group_socket < 0)
             l->group_socket = socket(cci__verbs_is_mapped_v4(gid) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        }
         if (l->group_socket < 0 || cci__verbs_tell_network(l, gid, 1) != 0) {
             cci__verbs_log(CCI_LOG_ERROR, l->port.device, "joining a group on its network interface", errno);
             return CCI_ERROR;
@@ -2160,9 +1979,7 @@ static int cci__verbs_join(cci__verbs_link *l, const cci_link_addr_t *to) {
 static int cci__verbs_group_call(void *link, const cci_link_addr_t *to, int join) {
     cci__verbs_link *l = (cci__verbs_link *)link;
     uint32_t i;
-    if (join) {
-        return cci__verbs_works(l) ? cci__verbs_join(l, to) : CCI_ENODEV;
-    }
+    if (join) return cci__verbs_works(l) ? cci__verbs_join(l, to) : CCI_ENODEV;
     for (i = 0; i < l->group_count; i++) {
         if (memcmp(&l->groups[i].to, to, sizeof *to) == 0) {
             if (cci__verbs_group_users(l, to->bytes + 8) == 1) {
@@ -2191,7 +2008,7 @@ static int cci__verbs_group_call(void *link, const cci_link_addr_t *to, int join
  * ================================================================================================================== */
 
 #define CCI__VERBS_CARD 64u
-#define CCI__VERBS_FRESH_NS UINT64_C(50000000) /* an answer stands for connections that are opened within this time */
+#define CCI__VERBS_FRESH_NS UINT64_C(50000000)   /* an answer stands for connections that are opened within this time */
 #define CCI__VERBS_STALE_NS UINT64_C(2000000000) /* a question that nobody has come back for is forgotten */
 
 static void cci__verbs_write_card(const cci__verbs_link *l, uint8_t kind, const uint8_t *nonce, uint8_t *card) {
@@ -2236,11 +2053,10 @@ static void cci__verbs_make_host(cci_link_addr_t *to, int family, const void *ip
 }
 
 static void cci__verbs_host_of(cci_link_addr_t *to, const cci__verbs_sockaddr *s) {
-    if (s->any.sa_family == AF_INET) {
+    if (s->any.sa_family == AF_INET)
         cci__verbs_make_host(to, 4, &s->v4.sin_addr, ntohs(s->v4.sin_port), 0);
-    } else {
+    else
         cci__verbs_make_host(to, 6, &s->v6.sin6_addr, ntohs(s->v6.sin6_port), s->v6.sin6_scope_id);
-    }
 }
 
 static socklen_t cci__verbs_to_system(cci__verbs_sockaddr *s, const cci_link_addr_t *host) {
@@ -2274,11 +2090,8 @@ static cci__verbs_question *cci__verbs_question_places(cci__verbs_link *l, const
 static cci__verbs_question *cci__verbs_find_question(cci__verbs_link *l, const cci_link_addr_t *host) {
     cci__verbs_question *places = cci__verbs_question_places(l, host);
     int i;
-    for (i = 0; i < 8; i++) {
-        if (memcmp(&places[i].host, host, sizeof *host) == 0) {
-            return &places[i];
-        }
-    }
+    for (i = 0; i < 8; i++)
+        if (memcmp(&places[i].host, host, sizeof *host) == 0) return &places[i];
     return NULL;
 }
 
@@ -2290,9 +2103,7 @@ static cci__verbs_question *cci__verbs_new_question(cci__verbs_link *l, const cc
         cci__verbs_question *q = &places[i];
         if (q->host.bytes[0] == 0 || q->status != CCI_EAGAIN || l->now_ns - q->wanted_ns > CCI__VERBS_STALE_NS) {
             memset(q, 0, sizeof *q);
-            if (cci_random(q->nonce, sizeof q->nonce) != CCI_SUCCESS) {
-                return NULL;
-            }
+            if (cci_random(q->nonce, sizeof q->nonce) != CCI_SUCCESS) return NULL;
             q->host = *host;
             q->status = CCI_EAGAIN;
             return q;
@@ -2314,12 +2125,8 @@ static int cci__verbs_ask(cci__verbs_link *l, cci_link_addr_t *to) {
         memset(q, 0, sizeof *q); /* meanwhile somebody else may be there */
         q = NULL;
     }
-    if (!q) {
-        q = cci__verbs_new_question(l, to);
-    }
-    if (!q) {
-        return CCI_EAGAIN;
-    }
+    if (!q) q = cci__verbs_new_question(l, to);
+    if (!q) return CCI_EAGAIN;
     q->wanted_ns = l->now_ns;
     patience_ns = UINT64_C(20000000) << (q->tries < 6 ? q->tries : 6);
     if (q->tries == 0 || l->now_ns - q->asked_ns >= patience_ns) {
@@ -2335,18 +2142,14 @@ static int cci__verbs_ask(cci__verbs_link *l, cci_link_addr_t *to) {
 /* A question is answered, in place; an answer is kept if this endpoint has asked for it, there. */
 static void cci__verbs_input_card(cci__verbs_link *l, uint8_t *card, size_t length, const cci_link_addr_t *from) {
     cci__verbs_question *q;
-    if (length != CCI__VERBS_CARD || memcmp(card, "CCIv", 4) != 0 || card[4] != 1) {
-        return;
-    }
+    if (length != CCI__VERBS_CARD || memcmp(card, "CCIv", 4) != 0 || card[4] != 1) return;
     q = card[5] == 2 ? cci__verbs_find_question(l, from) : NULL;
     if (card[5] == 1) {
         uint8_t nonce[8];
         int knows = cci__load32(card + 36) == l->device.qkey;
         memcpy(nonce, card + 8, sizeof nonce);
         cci__verbs_write_card(l, 2, nonce, card);
-        if (!knows) {
-            cci__store32(card + 36, 0);
-        }
+        if (!knows) cci__store32(card + 36, 0);
         cci__verbs_put_card(l, card, from);
     } else if (q && q->status == CCI_EAGAIN && memcmp(q->nonce, card + 8, sizeof q->nonce) == 0) {
         q->status = cci__verbs_read_card(l, card, &q->answer);
@@ -2367,9 +2170,7 @@ static void cci__verbs_read_cards(cci__verbs_link *l) {
         s.any.sa_family = AF_UNSPEC;
         n = recvfrom(l->socket, card, sizeof card, MSG_DONTWAIT, &s.any, &size);
         if (n < 0) {
-            if (errno != EINTR && errno != ECONNREFUSED) {
-                break;
-            }
+            if (errno != EINTR && errno != ECONNREFUSED) break;
             continue;
         }
         cci__verbs_host_of(&from, &s);
@@ -2377,8 +2178,8 @@ static void cci__verbs_read_cards(cci__verbs_link *l) {
     }
 }
 
-/* Splits "host:port", "[v6]:port"; 0 if it is something else. Link-local addresses are those on the port's own interface,
- * so a "%interface", which may be the server's name for its own, is left out. */
+/* Splits "host:port", "[v6]:port"; 0 if it is something else. Link-local addresses are those on the port's own
+ * interface, so a "%interface", which may be the server's name for its own, is left out. */
 static int cci__verbs_split(const char *text, char *host, size_t host_size, unsigned *port) {
     const char *end, *colon;
     uint64_t n;
@@ -2389,17 +2190,11 @@ static int cci__verbs_split(const char *text, char *host, size_t host_size, unsi
         colon = end ? end + 1 : NULL;
     } else {
         end = colon = strchr(text, ':');
-        if (end && strchr(end + 1, ':')) {
-            return 0; /* IPv6 without brackets */
-        }
+        if (end && strchr(end + 1, ':')) return 0; /* IPv6 without brackets */
     }
-    if (!end || *colon != ':' || colon[1] == '0' || !cci__verbs_number(colon + 1, &n) || n < 1 || n > 65535) {
-        return 0;
-    }
+    if (!end || *colon != ':' || colon[1] == '0' || !cci__verbs_number(colon + 1, &n) || n < 1 || n > 65535) return 0;
     length = (size_t)(end - text);
-    if (length == 0 || length >= host_size) {
-        return 0;
-    }
+    if (length == 0 || length >= host_size) return 0;
     memcpy(host, text, length);
     host[length] = 0;
     host[strcspn(host, "%")] = 0;
@@ -2414,30 +2209,21 @@ static int cci__verbs_parse_direct(const cci__verbs_link *l, const char *text, c
     uint64_t qpn, lid = 0;
     const char *end = *text == '[' ? strchr(text, ']') : NULL;
     size_t length;
-    if (!end || end[1] != '/') {
-        return 0;
-    }
+    if (!end || end[1] != '/') return 0;
     length = (size_t)(end - text) - 1;
-    if (length >= sizeof part) {
-        return -1;
-    }
+    if (length >= sizeof part) return -1;
     memcpy(part, text + 1, length);
     part[length] = 0;
-    if (inet_pton(AF_INET6, part, gid) != 1) {
-        return -1;
-    }
+    if (inet_pton(AF_INET6, part, gid) != 1) return -1;
     text = end + 2;
     length = strcspn(text, "/");
-    if (length >= sizeof part) {
-        return -1;
-    }
+    if (length >= sizeof part) return -1;
     memcpy(part, text, length);
     part[length] = 0;
     if (!cci__verbs_number(part, &qpn) || qpn < 2 || qpn >= 0xffffff ||
         (text[length] == '/' && !cci__verbs_number(text + length + 1, &lid)) || cci__verbs_is_zero(gid, 16) ||
-        cci__verbs_is_group_gid(gid) || (l->port.is_ethernet ? lid != 0 : lid < 1 || lid > 0xbfff)) {
+        cci__verbs_is_group_gid(gid) || (l->port.is_ethernet ? lid != 0 : lid < 1 || lid > 0xbfff))
         return -1;
-    }
     cci__verbs_make_addr(to, (uint32_t)lid, (uint32_t)qpn, gid);
     return 1;
 }
@@ -2449,9 +2235,7 @@ static int cci__verbs_reachable(const cci__verbs_link *l, const struct addrinfo 
     cci__verbs_sockaddr s;
     uint8_t gid[16];
     memset(&s, 0, sizeof s);
-    if (r->ai_addrlen > sizeof s) {
-        return 0;
-    }
+    if (r->ai_addrlen > sizeof s) return 0;
     memcpy(&s, r->ai_addr, r->ai_addrlen);
     if (r->ai_family == AF_INET) {
         memcpy(gid, mapped, sizeof mapped);
@@ -2460,17 +2244,14 @@ static int cci__verbs_reachable(const cci__verbs_link *l, const struct addrinfo 
     } else if (r->ai_family == AF_INET6) {
         memcpy(gid, &s.v6.sin6_addr, 16);
         s.v6.sin6_port = htons((uint16_t)port);
-        if (gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80) {
-            s.v6.sin6_scope_id = if_nametoindex(l->port.interface_name);
-        }
+        if (gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80) s.v6.sin6_scope_id = if_nametoindex(l->port.interface_name);
     } else {
         return 0;
     }
     if (cci__verbs_is_group_gid(gid)) { /* where the port's own addresses are those of IP */
         if ((r->ai_family == AF_INET) != (l->port.gid_kind == CCI__GID_V2_IPV4) ||
-            l->port.gid_kind < CCI__GID_V2_LINK_LOCAL) {
+            l->port.gid_kind < CCI__GID_V2_LINK_LOCAL)
             return 0;
-        }
         memset(to, 0, sizeof *to);
         to->bytes[0] = CCI__VERBS_TO_GROUP;
         to->bytes[2] = (uint8_t)(port >> 8);
@@ -2478,9 +2259,7 @@ static int cci__verbs_reachable(const cci__verbs_link *l, const struct addrinfo 
         memcpy(to->bytes + 8, gid, 16);
         return 1;
     }
-    if (l->host.bytes[0] != (r->ai_family == AF_INET ? 4 : 6) || cci__verbs_is_zero(gid + 12, 4)) {
-        return 0;
-    }
+    if (l->host.bytes[0] != (r->ai_family == AF_INET ? 4 : 6) || cci__verbs_is_zero(gid + 12, 4)) return 0;
     cci__verbs_host_of(to, &s);
     return 1;
 }
@@ -2492,16 +2271,10 @@ static int cci__verbs_resolve(void *link, const char *address, cci_link_addr_t *
     unsigned port;
     struct addrinfo hints, *list = NULL, *r;
     int found;
-    if (!address) {
-        return cci__verbs_ask(l, to);
-    }
+    if (!address) return cci__verbs_ask(l, to);
     found = cci__verbs_parse_direct(l, address, to);
-    if (found) {
-        return found > 0 ? CCI_SUCCESS : CCI_EINVAL;
-    }
-    if (!cci__verbs_split(address, host, sizeof host, &port)) {
-        return CCI_EINVAL;
-    }
+    if (found) return found > 0 ? CCI_SUCCESS : CCI_EINVAL;
+    if (!cci__verbs_split(address, host, sizeof host, &port)) return CCI_EINVAL;
     memset(&hints, 0, sizeof hints);
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_DGRAM;
@@ -2509,17 +2282,11 @@ static int cci__verbs_resolve(void *link, const char *address, cci_link_addr_t *
     if (getaddrinfo(host, NULL, &hints, &list) != 0) {
         hints.ai_flags = 0;
         list = NULL;
-        if (getaddrinfo(host, NULL, &hints, &list) != 0) {
-            return CCI_EADDRNOTAVAIL;
-        }
+        if (getaddrinfo(host, NULL, &hints, &list) != 0) return CCI_EADDRNOTAVAIL;
     }
-    for (r = list; r && !found; r = r->ai_next) {
-        found = cci__verbs_reachable(l, r, port, to);
-    }
+    for (r = list; r && !found; r = r->ai_next) found = cci__verbs_reachable(l, r, port, to);
     freeaddrinfo(list);
-    if (!found) {
-        return CCI_EADDRNOTAVAIL;
-    }
+    if (!found) return CCI_EADDRNOTAVAIL;
     return to->bytes[0] == CCI__VERBS_TO_GROUP ? CCI_SUCCESS : CCI_EAGAIN;
 }
 
@@ -2530,9 +2297,7 @@ static int cci__verbs_text(void *link, const cci_link_addr_t *address, char *tex
     inet_ntop(AF_INET6, address->bytes + 8, ip, sizeof ip);
     snprintf(whole, sizeof whole, l->port.is_ethernet ? "[%s]/%lu" : "[%s]/%lu/%u", ip,
              (unsigned long)cci__verbs_addr_qpn(address), (unsigned)cci__verbs_addr_lid(address));
-    if (strlen(whole) >= size) {
-        return CCI_ERANGE;
-    }
+    if (strlen(whole) >= size) return CCI_ERANGE;
     memcpy(text, whole, strlen(whole) + 1);
     return CCI_SUCCESS;
 }
@@ -2558,9 +2323,7 @@ static int cci__verbs_address(void *link, char *text, size_t size) {
         snprintf(whole, sizeof whole, l->port.is_ethernet ? "[%s]/%lu" : "[%s]/%lu/%u", ip,
                  l->qp ? (unsigned long)l->qp->qp_num : 0, (unsigned)l->port.lid);
     }
-    if (strlen(whole) >= size) {
-        return CCI_ERANGE;
-    }
+    if (strlen(whole) >= size) return CCI_ERANGE;
     memcpy(text, whole, strlen(whole) + 1);
     return CCI_SUCCESS;
 }
@@ -2570,12 +2333,8 @@ static int cci__verbs_service_port(const char *service) {
     struct addrinfo hints, *list = NULL;
     uint64_t n;
     int port = -1;
-    if (*service >= '0' && *service <= '9') {
-        return cci__verbs_number(service, &n) && n <= 65535 ? (int)n : -1;
-    }
-    if (*service == 0) {
-        return -1;
-    }
+    if (*service >= '0' && *service <= '9') return cci__verbs_number(service, &n) && n <= 65535 ? (int)n : -1;
+    if (*service == 0) return -1;
     memset(&hints, 0, sizeof hints);
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_DGRAM;
@@ -2586,9 +2345,7 @@ static int cci__verbs_service_port(const char *service) {
         memcpy(&s, list->ai_addr, list->ai_addrlen < sizeof s ? list->ai_addrlen : sizeof s);
         port = ntohs(s.any.sa_family == AF_INET ? s.v4.sin_port : s.v6.sin6_port);
     }
-    if (list) {
-        freeaddrinfo(list);
-    }
+    if (list) freeaddrinfo(list);
     return port;
 }
 
@@ -2602,14 +2359,10 @@ static int cci__verbs_find_host(const cci__verbs_device *d, const cci__verbs_por
     } else if (port->gid_kind == CCI__GID_V2_IPV6 || (port->gid_kind == CCI__GID_V2_LINK_LOCAL && scope)) {
         cci__verbs_make_host(host, 6, port->gid, 0, scope);
     } else if (port->interface_name[0] && getifaddrs(&list) == 0) {
-        if (d->ip_family) {
-            cci__verbs_make_host(host, d->ip_family, d->ip, 0, 0);
-        }
+        if (d->ip_family) cci__verbs_make_host(host, d->ip_family, d->ip, 0, 0);
         for (a = list; a && !d->ip_family; a = a->ifa_next) {
             cci__verbs_sockaddr s;
-            if (!a->ifa_addr || strcmp(a->ifa_name, port->interface_name) != 0) {
-                continue;
-            }
+            if (!a->ifa_addr || strcmp(a->ifa_name, port->interface_name) != 0) continue;
             memset(&s, 0, sizeof s);
             if (a->ifa_addr->sa_family == AF_INET) {
                 memcpy(&s.v4, a->ifa_addr, sizeof s.v4);
@@ -2631,13 +2384,10 @@ static int cci__verbs_open_socket(cci__verbs_link *l, const char *service) {
     int port = service ? cci__verbs_service_port(service) : (int)l->device.service;
     cci__verbs_sockaddr s;
     socklen_t size;
-    if (port < 0) {
-        return CCI_EINVAL;
-    }
+    if (port < 0) return CCI_EINVAL;
     if (!cci__verbs_find_host(&l->device, &l->port, &l->host)) {
-        if (port > 0) {
+        if (port > 0)
             cci__verbs_log(CCI_LOG_ERROR, l->port.device, "services need an IP address, and the port has none", 0);
-        }
         return port > 0 ? CCI_EINVAL : CCI_SUCCESS;
     }
     l->host.bytes[2] = (uint8_t)((unsigned)port >> 8);
@@ -2688,13 +2438,11 @@ static void cci__verbs_drain(cci__verbs_link *l) {
     }
 }
 
-/* What was under way is lost, as on any wire. The queue pair keeps its number if it can, so that peers find it again; if
- * not, they notice the new one by themselves. */
+/* What was under way is lost, as on any wire. The queue pair keeps its number if it can, so that peers find it
+ * again; if not, they notice the new one by themselves. */
 static int cci__verbs_repair(cci__verbs_link *l) {
     uint32_t i;
-    if (cci__verbs_now(l) - l->repaired_ns < CCI__VERBS_REPAIR_NS && l->repairs > 0) {
-        return 0;
-    }
+    if (cci__verbs_now(l) - l->repaired_ns < CCI__VERBS_REPAIR_NS && l->repairs > 0) return 0;
     l->repaired_ns = l->now_ns;
     l->repairs++;
     if (!l->cq_is_broken && l->qp && cci__verbs_start_qp(l)) {
@@ -2708,9 +2456,7 @@ static int cci__verbs_repair(cci__verbs_link *l) {
             cci__verbs_die(l);
             return 0;
         }
-        for (i = 0; i < l->group_count; i++) {
-            (void)cci__verbs_attach(l, &l->groups[i].to);
-        }
+        for (i = 0; i < l->group_count; i++) (void)cci__verbs_attach(l, &l->groups[i].to);
     }
     l->is_broken = l->cq_is_broken = 0;
     return 1;
@@ -2733,9 +2479,7 @@ static void cci__verbs_on_event(cci__verbs_link *l, const struct ibv_async_event
     case IBV_EVENT_PKEY_CHANGE:
     case IBV_EVENT_SM_CHANGE:
     case IBV_EVENT_CLIENT_REREGISTER:
-    case IBV_EVENT_GID_CHANGE:
-        l->is_news |= event->element.port_num == l->port.number;
-        break;
+    case IBV_EVENT_GID_CHANGE: l->is_news |= event->element.port_num == l->port.number; break;
     case IBV_EVENT_CQ_ERR:
         if (event->element.cq == l->recv_cq || event->element.cq == l->send_cq) {
             l->cq_is_broken = 1;
@@ -2751,12 +2495,9 @@ static void cci__verbs_on_event(cci__verbs_link *l, const struct ibv_async_event
             return;
         }
         break;
-    default:
-        break;
+    default: break;
     }
-    if (l->on_event) {
-        l->on_event(l->on_event_user, event);
-    }
+    if (l->on_event) l->on_event(l->on_event_user, event);
 }
 
 static void cci__verbs_read_events(cci__verbs_link *l) {
@@ -2764,9 +2505,8 @@ static void cci__verbs_read_events(cci__verbs_link *l) {
     int turns;
     for (turns = 0; turns < 64; turns++) {
         if (cci__ibv.get_async_event(l->context, &event) != 0) {
-            if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) { /* the device has gone */
+            if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) /* the device has gone */
                 cci__verbs_die(l);
-            }
             return;
         }
         cci__verbs_on_event(l, &event);
@@ -2774,7 +2514,8 @@ static void cci__verbs_read_events(cci__verbs_link *l) {
     }
 }
 
-/* Is this place of the address table that of the address which peers know? Several places may have it, for other interfaces. */
+/* Is this place of the address table that of the address which peers know? Several places may have it, for other
+ * interfaces. */
 static int cci__verbs_is_own_gid(const cci__verbs_link *l, uint32_t index) {
     char name[sizeof l->port.interface_name];
     uint8_t gid[16];
@@ -2788,13 +2529,9 @@ static int cci__verbs_look(cci__verbs_link *l) {
     struct ibv_port_attr a;
     uint32_t i, index = l->port.gid_index;
     memset(&a, 0, sizeof a);
-    if (cci__ibv.query_port(l->context, l->port.number, &a) != 0) {
-        return 0;
-    }
+    if (cci__ibv.query_port(l->context, l->port.number, &a) != 0) return 0;
     for (i = 0; !cci__verbs_is_own_gid(l, index); i++) {
-        if (i == CCI__VERBS_GID_MAX || i >= (uint32_t)a.gid_tbl_len) {
-            return 0;
-        }
+        if (i == CCI__VERBS_GID_MAX || i >= (uint32_t)a.gid_tbl_len) return 0;
         index = i;
     }
     if (index != l->port.gid_index || a.lid != l->port.lid) {
@@ -2807,9 +2544,7 @@ static int cci__verbs_look(cci__verbs_link *l) {
 
 static int cci__verbs_up(void *link) {
     cci__verbs_link *l = (cci__verbs_link *)link;
-    if (!l->is_dead) {
-        cci__verbs_read_events(l);
-    }
+    if (!l->is_dead) cci__verbs_read_events(l);
     if (l->is_news && !l->is_dead) {
         l->is_news = 0;
         l->is_up = cci__verbs_look(l);
@@ -2836,17 +2571,13 @@ static void cci__verbs_watch(int set, int fd, uint32_t place) {
     memset(&e, 0, sizeof e);
     e.events = EPOLLIN;
     e.data.u32 = place;
-    if (set >= 0 && fd >= 0) {
-        epoll_ctl(set, EPOLL_CTL_ADD, fd, &e);
-    }
+    if (set >= 0 && fd >= 0) epoll_ctl(set, EPOLL_CTL_ADD, fd, &e);
 }
 
 static void cci__verbs_unwatch(int set, int fd) {
     struct epoll_event e;
     memset(&e, 0, sizeof e);
-    if (set >= 0 && fd >= 0) {
-        epoll_ctl(set, EPOLL_CTL_DEL, fd, &e);
-    }
+    if (set >= 0 && fd >= 0) epoll_ctl(set, EPOLL_CTL_DEL, fd, &e);
 }
 
 static void cci__verbs_watch_all(cci__verbs_link *l, int set) {
@@ -2868,18 +2599,14 @@ static int cci__verbs_waiter_open(cci__verbs_link *l, int *os_handle) {
     w->sleeper = epoll_create1(EPOLL_CLOEXEC);
     w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     w->more = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (w->sleeper < 0 || w->wake < 0 || w->more < 0) {
-        return 0;
-    }
+    if (w->sleeper < 0 || w->wake < 0 || w->more < 0) return 0;
     cci__verbs_watch_all(l, w->sleeper);
     cci__verbs_watch(w->sleeper, w->wake, CCI__VERBS_AT_OTHER);
     if (l->wants_handle) {
         w->handle = epoll_create1(EPOLL_CLOEXEC);
         w->readable = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-        if (w->handle < 0 || w->readable < 0 || w->timer < 0) {
-            return 0;
-        }
+        if (w->handle < 0 || w->readable < 0 || w->timer < 0) return 0;
         cci__verbs_watch_all(l, w->handle);
         cci__verbs_watch(w->handle, w->timer, CCI__VERBS_AT_OTHER);
         cci__verbs_watch(w->handle, w->readable, CCI__VERBS_AT_OTHER);
@@ -2892,9 +2619,7 @@ static int cci__verbs_waiter_open(cci__verbs_link *l, int *os_handle) {
 static void cci__verbs_drop(int *fd) {
     int was = *fd;
     *fd = -1;
-    if (was >= 0) {
-        close(was);
-    }
+    if (was >= 0) close(was);
 }
 
 static void cci__verbs_waiter_close(cci__verbs_link *l) {
@@ -2942,73 +2667,55 @@ static void cci__verbs_read_channel(cci__verbs_link *l) {
     }
 }
 
-/* Nothing was received: time for everything else that may have come. Where somebody waits, one system call tells all. */
+/* Nothing was received: time for everything else that may have come. Where somebody waits, one system call tells
+ * all. */
 static void cci__verbs_look_around(cci__verbs_link *l) {
     struct epoll_event e[8];
     int i, n, set = l->waiter.handle;
-    if (set < 0 && CCI__VERBS_LOAD(l->waiter.sleeps)) {
-        set = l->waiter.sleeper;
-    }
+    if (set < 0 && CCI__VERBS_LOAD(l->waiter.sleeps)) set = l->waiter.sleeper;
     if (set < 0) {
-        if (l->socket >= 0 && l->now_ns - l->looked_ns > CCI__VERBS_LOOK_NS) {
-            cci__verbs_read_cards(l);
-        }
+        if (l->socket >= 0 && l->now_ns - l->looked_ns > CCI__VERBS_LOOK_NS) cci__verbs_read_cards(l);
         return;
     }
     n = epoll_wait(set, e, (int)(sizeof e / sizeof e[0]), 0);
-    for (i = 0; i < n; i++) {
-        if (e[i].data.u32 == CCI__VERBS_AT_CHANNEL) {
+    for (i = 0; i < n; i++)
+        if (e[i].data.u32 == CCI__VERBS_AT_CHANNEL)
             cci__verbs_read_channel(l);
-        } else if (e[i].data.u32 == CCI__VERBS_AT_EVENTS && !l->is_dead) {
+        else if (e[i].data.u32 == CCI__VERBS_AT_EVENTS && !l->is_dead)
             cci__verbs_read_events(l);
-        } else if (e[i].data.u32 == CCI__VERBS_AT_SOCKET) {
+        else if (e[i].data.u32 == CCI__VERBS_AT_SOCKET)
             cci__verbs_read_cards(l);
-        }
-    }
 }
 
 /* Where somebody waits, the next completion is to ring; 1: it was not so until now, so look once more. */
 static int cci__verbs_arm_queues(cci__verbs_link *l) {
     int was_armed = l->is_armed;
-    if (!cci__verbs_somebody_waits(l)) {
-        return 0;
-    }
-    if (!l->is_armed) {
-        l->is_armed = ibv_req_notify_cq(l->recv_cq, 0) == 0;
-    }
-    if (l->more_cq && !l->more_is_armed) {
-        l->more_is_armed = ibv_req_notify_cq(l->more_cq, 0) == 0;
-    }
+    if (!cci__verbs_somebody_waits(l)) return 0;
+    if (!l->is_armed) l->is_armed = ibv_req_notify_cq(l->recv_cq, 0) == 0;
+    if (l->more_cq && !l->more_is_armed) l->more_is_armed = ibv_req_notify_cq(l->more_cq, 0) == 0;
     return !was_armed;
 }
 
 /* Completions that were left behind ring no bell: the descriptors stay readable until they are taken. */
 static void cci__verbs_leave(cci__verbs_link *l, int is_more) {
-    if (l->waiter.is_more != is_more && cci__verbs_somebody_waits(l)) {
+    if (l->waiter.is_more != is_more && cci__verbs_somebody_waits(l))
         cci__verbs_flag(l->waiter.more, &l->waiter.is_more, is_more);
-    }
 }
 
 static void cci__verbs_arm(void *link, int readable, uint64_t deadline_ns) {
     cci__verbs_link *l = (cci__verbs_link *)link;
     cci__verbs_waiter *w = &l->waiter;
-    if (w->handle < 0) {
-        return;
-    }
+    if (w->handle < 0) return;
     cci__verbs_flag(w->readable, &w->is_readable, readable != 0);
     if (deadline_ns != w->armed_ns) { /* setting a timer that has fired also ends its being readable */
-        struct itimerspec t;           /* zero turns the timer off */
+        struct itimerspec t;          /* zero turns the timer off */
         memset(&t, 0, sizeof t);
-        if (deadline_ns == 0) {
-            deadline_ns = 1;
-        }
+        if (deadline_ns == 0) deadline_ns = 1;
         if (deadline_ns != UINT64_MAX) {
             t.it_value.tv_sec = (time_t)(deadline_ns / 1000000000u);
             t.it_value.tv_nsec = (long)(deadline_ns % 1000000000u);
         }
-        if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &t, NULL) == 0) {
-            w->armed_ns = deadline_ns;
-        }
+        if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &t, NULL) == 0) w->armed_ns = deadline_ns;
     }
 }
 
@@ -3031,9 +2738,8 @@ static void cci__verbs_wait(void *link, uint64_t timeout_ns) {
         t.seconds = (int64_t)(timeout_ns / 1000000000u);
         t.nanoseconds = (int64_t)(timeout_ns % 1000000000u);
         if (syscall(SYS_epoll_pwait2, w->sleeper, e, 2, timeout_ns == UINT64_MAX ? NULL : &t, NULL, (size_t)8) < 0 &&
-            errno != EINTR) {
+            errno != EINTR)
             CCI__VERBS_STORE(w->has_pwait2, 0);
-        }
     }
     if (!CCI__VERBS_LOAD(w->has_pwait2))
 #endif
@@ -3072,17 +2778,12 @@ static struct ibv_context *cci__verbs_open_context(const char *name) {
     for (i = 0; list && i < count && !context; i++) {
         if (strcmp(cci__ibv.get_device_name(list[i]), name) == 0) {
             context = cci__verbs_open_device(list[i]);
-            if (!context) {
-                cci__verbs_log(CCI_LOG_ERROR, name, "can't be opened", errno);
-            }
+            if (!context) cci__verbs_log(CCI_LOG_ERROR, name, "can't be opened", errno);
         }
     }
-    if (list) {
-        cci__ibv.free_device_list(list);
-    }
-    if (context) { /* a read of these must never wait */
+    if (list) cci__ibv.free_device_list(list);
+    if (context) /* a read of these must never wait */
         fcntl(context->async_fd, F_SETFL, fcntl(context->async_fd, F_GETFL) | O_NONBLOCK);
-    }
     return context;
 }
 
@@ -3091,28 +2792,21 @@ static struct ibv_context *cci__verbs_open_context(const char *name) {
 static int cci__verbs_pkey_index(struct ibv_context *context, const cci__verbs_port *port, uint32_t pkey) {
     int i;
     uint16_t entry;
-    if (pkey == 0) {
-        return 0;
-    }
-    for (i = 0; i < 128 && cci__ibv.query_pkey(context, port->number, i, &entry) == 0; i++) {
-        if ((ntohs(entry) & 0x7fffu) == (pkey & 0x7fffu)) {
-            return i;
-        }
-    }
+    if (pkey == 0) return 0;
+    for (i = 0; i < 128 && cci__ibv.query_pkey(context, port->number, i, &entry) == 0; i++)
+        if ((ntohs(entry) & 0x7fffu) == (pkey & 0x7fffu)) return i;
     return -1;
 }
 
 /* Most drivers round the depth of a queue up to a power of two. */
 static uint64_t cci__verbs_queue_bytes(uint64_t depth, uint32_t entry) {
     uint64_t power = 64;
-    while (power < depth) {
-        power *= 2;
-    }
+    while (power < depth) power *= 2;
     return power * entry;
 }
 
-/* Bytes of memory that the endpoint's buffers and queues pin, as drivers make them: entries of completion queues have 64 bytes,
- * those of receive queues 32, those of send queues some hundred. */
+/* Bytes of memory that the endpoint's buffers and queues pin, as drivers make them: entries of completion queues
+ * have 64 bytes, those of receive queues 32, those of send queues some hundred. */
 static void cci__verbs_estimate(cci__verbs_link *l, const struct ibv_device_attr *a) {
     const cci__verbs_device *d = &l->device;
     uint64_t bytes = (uint64_t)l->recv_depth * l->recv_stride + (uint64_t)l->send_depth * l->send_stride;
@@ -3127,8 +2821,10 @@ static void cci__verbs_estimate(cci__verbs_link *l, const struct ibv_device_attr
     l->pinned = bytes;
 }
 
-/* A completion queue with the endpoint's interrupt; one with a channel rings it for several completions, where the adapter can. */
-static struct ibv_cq *cci__verbs_make_cq(cci__verbs_link *l, uint32_t depth, void *user, struct ibv_comp_channel *channel) {
+/* A completion queue with the endpoint's interrupt; one with a channel rings it for several completions, where the
+ * adapter can. */
+static struct ibv_cq *cci__verbs_make_cq(cci__verbs_link *l, uint32_t depth, void *user,
+                                         struct ibv_comp_channel *channel) {
     struct ibv_cq *cq = cci__ibv.create_cq(l->context, (int)depth, user, channel, l->vector);
 #ifdef ibv_reg_mr /* a macro since the header has that, and more */
     if (cq && channel && l->device.moderation_us) {
@@ -3155,13 +2851,15 @@ static int cci__verbs_fit(cci__verbs_link *l) {
     uint32_t most;
     int is_rc = l->device.mode == CCI__VERBS_RC;
     memset(&a, 0, sizeof a);
-    if (cci__ibv.query_device(l->context, &a) != 0) {
-        return 0;
-    }
+    if (cci__ibv.query_device(l->context, &a) != 0) return 0;
     most = a.max_qp_wr > 0 ? (uint32_t)a.max_qp_wr : 16;
     most = a.max_cqe > 0 && (uint32_t)a.max_cqe < most ? (uint32_t)a.max_cqe : most;
-    l->recv_depth = l->device.recv_depth ? l->device.recv_depth : is_rc ? CCI__VERBS_RC_RECV_DEPTH : CCI__VERBS_RECV_DEPTH;
-    l->send_depth = l->device.send_depth ? l->device.send_depth : is_rc ? CCI__VERBS_RC_SEND_DEPTH : CCI__VERBS_SEND_DEPTH;
+    l->recv_depth = l->device.recv_depth ? l->device.recv_depth
+                    : is_rc              ? CCI__VERBS_RC_RECV_DEPTH
+                                         : CCI__VERBS_RECV_DEPTH;
+    l->send_depth = l->device.send_depth ? l->device.send_depth
+                    : is_rc              ? CCI__VERBS_RC_SEND_DEPTH
+                                         : CCI__VERBS_SEND_DEPTH;
     l->recv_depth = l->recv_depth < most ? l->recv_depth : most;
     l->send_depth = l->send_depth < most ? l->send_depth : most;
     l->signal_every = l->send_depth / 4 < 64 ? l->send_depth / 4 : 64;
@@ -3179,9 +2877,7 @@ static int cci__verbs_open_memory(cci__verbs_link *l) {
     bytes = (bytes + page - 1) & ~(page - 1);
     l->memory = (uint8_t *)cci_alloc(bytes + page);
     l->recv_wr = (struct ibv_recv_wr *)cci_alloc(l->recv_depth * (sizeof *l->recv_wr + sizeof *l->recv_piece));
-    if (!l->memory || !l->recv_wr) {
-        return CCI_ENOMEM;
-    }
+    if (!l->memory || !l->recv_wr) return CCI_ENOMEM;
     l->packets = l->memory + (page - (uintptr_t)l->memory % page);
     memset(l->packets, 0, bytes);
     l->recv_piece = (struct ibv_sge *)(void *)(l->recv_wr + l->recv_depth);
@@ -3213,22 +2909,17 @@ static int cci__verbs_start_qp(cci__verbs_link *l) {
     a.pkey_index = (uint16_t)l->pkey_index;
     a.port_num = l->port.number;
     a.qkey = l->device.qkey;
-    if (!error) {
-        error = cci__ibv.modify_qp(l->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-    }
+    if (!error) error = cci__ibv.modify_qp(l->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
     a.qp_state = IBV_QPS_RTR;
-    if (!error) {
-        error = cci__ibv.modify_qp(l->qp, &a, IBV_QP_STATE);
-    }
+    if (!error) error = cci__ibv.modify_qp(l->qp, &a, IBV_QP_STATE);
     a.qp_state = IBV_QPS_RTS;
-    if (!error) {
-        error = cci__ibv.modify_qp(l->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN);
-    }
+    if (!error) error = cci__ibv.modify_qp(l->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN);
     errno = error > 0 ? error : errno;
     return !error;
 }
 
-/* A new generation of work requests: what completes of an older one is ignored. All receive buffers are to be posted. */
+/* A new generation of work requests: what completes of an older one is ignored. All receive buffers are to be
+ * posted. */
 static void cci__verbs_restart_rings(cci__verbs_link *l) {
     uint32_t i;
     l->epoch++;
@@ -3243,24 +2934,19 @@ static void cci__verbs_restart_rings(cci__verbs_link *l) {
     }
 }
 
-/* How posting receive buffers ended: *first is then the first that was not taken, NULL if all were. Returns how many were taken.
- * The first time that some were not, the log says so. */
-static uint32_t cci__verbs_posted(const cci__verbs_link *l, struct ibv_recv_wr **first, struct ibv_recv_wr *bad, int error,
-                                  const char *what, int *refuses) {
+/* How posting receive buffers ended: *first is then the first that was not taken, NULL if all were. Returns how many
+ * were taken. The first time that some were not, the log says so. */
+static uint32_t cci__verbs_posted(const cci__verbs_link *l, struct ibv_recv_wr **first, struct ibv_recv_wr *bad,
+                                  int error, const char *what, int *refuses) {
     struct ibv_recv_wr *at = *first;
     uint32_t taken = 0;
-    if (!error) {
+    if (!error)
         bad = NULL;
-    } else if (!bad) {
+    else if (!bad)
         bad = at;
-    }
-    for (; at != bad; at = at->next) {
-        taken++;
-    }
+    for (; at != bad; at = at->next) taken++;
     *first = bad;
-    if (error && !*refuses) {
-        cci__verbs_log(CCI_LOG_ERROR, l->port.device, what, error > 0 ? error : errno);
-    }
+    if (error && !*refuses) cci__verbs_log(CCI_LOG_ERROR, l->port.device, what, error > 0 ? error : errno);
     *refuses = error != 0;
     return taken;
 }
@@ -3269,24 +2955,21 @@ static uint32_t cci__verbs_posted(const cci__verbs_link *l, struct ibv_recv_wr *
 static void cci__verbs_post(cci__verbs_link *l) {
     struct ibv_recv_wr *bad = NULL;
     int error;
-    if (!l->to_post) {
-        return;
-    }
+    if (!l->to_post) return;
     error = ibv_post_recv(l->qp, l->to_post, &bad);
-    l->to_post_count -= cci__verbs_posted(l, &l->to_post, bad, error, "the queue pair takes no receive buffers", &l->refuses);
+    l->to_post_count -=
+        cci__verbs_posted(l, &l->to_post, bad, error, "the queue pair takes no receive buffers", &l->refuses);
 }
 
-/* Makes a queue pair with as many bytes in the work requests themselves as it can have, at most as many as are asked for in the
- * attributes. These tell then what was asked for; *offered is what the adapter gave. NULL with errno. */
+/* Makes a queue pair with as many bytes in the work requests themselves as it can have, at most as many as are asked
+ * for in the attributes. These tell then what was asked for; *offered is what the adapter gave. NULL with errno. */
 static struct ibv_qp *cci__verbs_make_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attributes, uint32_t *offered) {
     static const uint32_t bytes[] = {256, 192, 128, 96, 64, 32, 0};
     size_t i;
     for (i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
         struct ibv_qp_init_attr a = *attributes;
         struct ibv_qp *qp;
-        if (bytes[i] > attributes->cap.max_inline_data) {
-            continue;
-        }
+        if (bytes[i] > attributes->cap.max_inline_data) continue;
         a.cap.max_inline_data = bytes[i];
         qp = cci__ibv.create_qp(pd, &a);
         if (qp) {
@@ -3327,54 +3010,43 @@ static int cci__verbs_open_queues(cci__verbs_link *l) {
 }
 
 static void cci__verbs_check(const cci__verbs_link *l, int error, const char *what) {
-    if (error && !l->is_dead) {
-        cci__verbs_log(CCI_LOG_ERROR, l->port.device, what, error > 0 ? error : errno);
-    }
+    if (error && !l->is_dead) cci__verbs_log(CCI_LOG_ERROR, l->port.device, what, error > 0 ? error : errno);
 }
 
 /* The groups stay known, for the queue pair that may come after this one. */
 static void cci__verbs_close_queues(cci__verbs_link *l) {
     uint32_t i;
-    for (i = 0; i < l->group_count && l->qp; i++) {
-        cci__verbs_detach(l, &l->groups[i].to);
-    }
-    if (l->qp) {
-        cci__verbs_check(l, cci__ibv.destroy_qp(l->qp), "destroying the queue pair");
-    }
+    for (i = 0; i < l->group_count && l->qp; i++) cci__verbs_detach(l, &l->groups[i].to);
+    if (l->qp) cci__verbs_check(l, cci__ibv.destroy_qp(l->qp), "destroying the queue pair");
     l->qp = NULL;
     cci__verbs_drop_handles(l);
     if (l->recv_cq) {
         cci__ibv.ack_cq_events(l->recv_cq, l->unacked);
         cci__verbs_check(l, cci__ibv.destroy_cq(l->recv_cq), "destroying a completion queue");
     }
-    if (l->send_cq) {
-        cci__verbs_check(l, cci__ibv.destroy_cq(l->send_cq), "destroying a completion queue");
-    }
+    if (l->send_cq) cci__verbs_check(l, cci__ibv.destroy_cq(l->send_cq), "destroying a completion queue");
     l->recv_cq = l->send_cq = NULL;
     l->unacked = 0;
     l->is_armed = 0;
 }
 
-/* Another completion queue of the endpoint's, on the same channel: `receive` then arms it too. NULL takes it away, before
- * it is destroyed. */
+/* Another completion queue of the endpoint's, on the same channel: `receive` then arms it too. NULL takes it away,
+ * before it is destroyed. */
 CCI__UNUSED static void cci__verbs_share_channel(cci__verbs_link *l, struct ibv_cq *cq) {
-    if (l->more_cq) {
-        cci__ibv.ack_cq_events(l->more_cq, l->more_unacked);
-    }
+    if (l->more_cq) cci__ibv.ack_cq_events(l->more_cq, l->more_unacked);
     l->more_cq = cq;
     l->more_unacked = 0;
     l->more_is_armed = 0;
 }
 
-/* In the child of fork() the device's own descriptors are closed too: while one is left, the parent's queue pairs outlive it. */
+/* In the child of fork() the device's own descriptors are closed too: while one is left, the parent's queue pairs
+ * outlive it. */
 static void cci__verbs_forked(void *link) {
     cci__verbs_link *l = (cci__verbs_link *)link;
     cci__verbs_waiter_close(l);
     cci__verbs_drop(&l->socket);
     cci__verbs_drop(&l->group_socket);
-    if (l->channel) {
-        cci__verbs_drop(&l->channel->fd);
-    }
+    if (l->channel) cci__verbs_drop(&l->channel->fd);
     if (l->context) {
         cci__verbs_drop(&l->context->async_fd);
         cci__verbs_drop(&l->context->cmd_fd);
@@ -3384,25 +3056,13 @@ static void cci__verbs_forked(void *link) {
 static void cci__verbs_close(void *link) {
     cci__verbs_link *l = (cci__verbs_link *)link;
     cci__verbs_close_queues(l);
-    if (l->mr) {
-        cci__verbs_check(l, cci__ibv.dereg_mr(l->mr), "deregistering memory");
-    }
-    if (l->channel) {
-        cci__verbs_check(l, cci__ibv.destroy_comp_channel(l->channel), "destroying the completion channel");
-    }
-    if (l->pd) {
-        cci__verbs_check(l, cci__ibv.dealloc_pd(l->pd), "freeing the protection domain");
-    }
+    if (l->mr) cci__verbs_check(l, cci__ibv.dereg_mr(l->mr), "deregistering memory");
+    if (l->channel) cci__verbs_check(l, cci__ibv.destroy_comp_channel(l->channel), "destroying the completion channel");
+    if (l->pd) cci__verbs_check(l, cci__ibv.dealloc_pd(l->pd), "freeing the protection domain");
     cci__verbs_waiter_close(l);
-    if (l->context) {
-        cci__verbs_check(l, cci__ibv.close_device(l->context), "closing the device");
-    }
-    if (l->socket >= 0) {
-        close(l->socket);
-    }
-    if (l->group_socket >= 0) {
-        close(l->group_socket);
-    }
+    if (l->context) cci__verbs_check(l, cci__ibv.close_device(l->context), "closing the device");
+    if (l->socket >= 0) close(l->socket);
+    if (l->group_socket >= 0) close(l->group_socket);
     cci_release(l->memory);
     cci_release(l->recv_wr);
     cci_release(l->handles);
@@ -3413,23 +3073,15 @@ static void cci__verbs_close(void *link) {
 static int cci__verbs_start(cci__verbs_link *l, const char *service) {
     cci__verbs_search s;
     int status;
-    if (!cci__verbs_find(&l->device, CCI__VERBS_OPENED, &s) || !s.best.is_active) {
-        return CCI_ENODEV;
-    }
+    if (!cci__verbs_find(&l->device, CCI__VERBS_OPENED, &s) || !s.best.is_active) return CCI_ENODEV;
     l->port = s.best;
     l->is_up = 1;
     l->mtu = cci__verbs_mtu(&l->device, &l->port);
-    if (cci_random(l->key, sizeof l->key) != CCI_SUCCESS) {
-        return CCI_ERROR;
-    }
+    if (cci_random(l->key, sizeof l->key) != CCI_SUCCESS) return CCI_ERROR;
     status = cci__verbs_open_socket(l, service);
-    if (status != CCI_SUCCESS) {
-        return status;
-    }
+    if (status != CCI_SUCCESS) return status;
     l->context = cci__verbs_open_context(l->port.device);
-    if (!l->context || !cci__verbs_fit(l)) {
-        return CCI_ENODEV;
-    }
+    if (!l->context || !cci__verbs_fit(l)) return CCI_ENODEV;
     l->vector = cci__verbs_next_vector(l->context);
     l->pkey_index = cci__verbs_pkey_index(l->context, &l->port, l->device.pkey);
     if (l->pkey_index < 0) {
@@ -3437,9 +3089,7 @@ static int cci__verbs_start(cci__verbs_link *l, const char *service) {
         return CCI_ENODEV;
     }
     l->handles = (cci__verbs_handle *)cci_alloc((size_t)l->device.address_handles * sizeof *l->handles);
-    if (!l->handles) {
-        return CCI_ENOMEM;
-    }
+    if (!l->handles) return CCI_ENOMEM;
     memset(l->handles, 0, (size_t)l->device.address_handles * sizeof *l->handles);
     l->pd = cci__ibv.alloc_pd(l->context);
     l->channel = cci__ibv.create_comp_channel(l->context);
@@ -3473,9 +3123,7 @@ static int cci__verbs_open(cci_device_t *device, const char *service, int want_o
                            cci_link_info_t *info) {
     cci__verbs_link *l = (cci__verbs_link *)cci_alloc(sizeof *l);
     int status;
-    if (!l) {
-        return CCI_ENOMEM;
-    }
+    if (!l) return CCI_ENOMEM;
     memset(l, 0, sizeof *l);
     memcpy(&l->device, cci_device_data(device), sizeof l->device);
     l->socket = l->group_socket = -1;
@@ -3497,10 +3145,10 @@ static int cci__verbs_open(cci_device_t *device, const char *service, int want_o
 }
 
 static const cci_link_t cci__verbs_link_table = {
-    CCI_LINK_VERSION,   cci__verbs_open,    cci__verbs_close,      cci__verbs_send,     cci__verbs_receive,
-    cci__verbs_now,     cci__verbs_resolve, cci__verbs_address,    cci__verbs_group_call, cci__verbs_is_group,
-    cci__verbs_wait,    cci__verbs_wake,    cci__verbs_arm,        cci__verbs_up,       cci__verbs_text,
-    cci__verbs_prefix,
+    CCI_LINK_VERSION,      cci__verbs_open,     cci__verbs_close,   cci__verbs_send,
+    cci__verbs_receive,    cci__verbs_now,      cci__verbs_resolve, cci__verbs_address,
+    cci__verbs_group_call, cci__verbs_is_group, cci__verbs_wait,    cci__verbs_wake,
+    cci__verbs_arm,        cci__verbs_up,       cci__verbs_text,    cci__verbs_prefix,
 };
 
 /* ==================================================================================================================
@@ -3514,9 +3162,9 @@ static const cci_link_t cci__verbs_link_table = {
  *               ├─ shared receive queue        the endpoint's receive buffers, whoever sends
  *               └─ connection ── queue pair    when it is accepted, and no sooner: a flood of requests makes none
  *
- * CONNECTING is the handshake of cci.h's >>conn over the link, packet by packet, but a request is always answered with a
- * cookie first, and nothing is kept before that comes back. ACCEPT, CONFIRM, CONFIRMED and CLOSE end with the state of the
- * sender's queue pair; so does PAIR, which is nothing but that (type 32, behind the usual 24 bytes):
+ * CONNECTING is the handshake of cci.h's >>conn over the link, packet by packet, but a request is always answered with
+ * a cookie first, and nothing is kept before that comes back. ACCEPT, CONFIRM, CONFIRMED and CLOSE end with the state
+ * of the sender's queue pair; so does PAIR, which is nothing but that (type 32, behind the usual 24 bytes):
  *
  *       0                 4                 8                 12                16                20
  *      ┌─────────────────┬─────────────────┬─────────────────┬─────────────────┬─────────────────┬───┬───┬───┬───┐
@@ -3529,68 +3177,71 @@ static const cci_link_t cci__verbs_link_table = {
  *
  * A PAIR that fails (the peer was out of reach for longer than the hardware repeats, or an RMA named memory that is
  * registered no more) is made anew: both sides take what their queue pair had finished, reset it, begin a new epoch and
- * join the peer's. Before the reset the device tells that the queue pair holds no buffer of the shared receive queue any
- * more (IBV_EVENT_QP_LAST_WQE_REACHED), or has had its time to: some never tell. Both count the messages that they got, so each knows which of its own are to be sent again, and every
- * message still comes once and in order. A completion queue or shared receive queue that fails does so with all pairs at
- * once, which get new ones; and where a side has got fewer messages than the other knows to have been acknowledged, they
- * were lost with the queue, and the connection is over. Else only time ends a connection: the send timeout of an operation, all
- * then have CCI_ETIMEDOUT; and the peer's leaving. When the peer has said last that it has no receive buffers, messages are withdrawn
- * instead: the pair is made anew, and those that the peer then has not got end with CCI_ERR_RNR.
+ * join the peer's. Before the reset the device tells that the queue pair holds no buffer of the shared receive queue
+ * any more (IBV_EVENT_QP_LAST_WQE_REACHED), or has had its time to: some never tell. Both count the messages that they
+ * got, so each knows which of its own are to be sent again, and every message still comes once and in order. A
+ * completion queue or shared receive queue that fails does so with all pairs at once, which get new ones; and where a
+ * side has got fewer messages than the other knows to have been acknowledged, they were lost with the queue, and the
+ * connection is over. Else only time ends a connection: the send timeout of an operation, all then have CCI_ETIMEDOUT;
+ * and the peer's leaving. When the peer has said last that it has no receive buffers, messages are withdrawn instead:
+ * the pair is made anew, and those that the peer then has not got end with CCI_ERR_RNR.
  *
- * CLOSING. Who disconnects sends CLOSE until it is answered with CLOSED, and the peer takes from it how many of its messages
- * were got: those are complete, and what else is pending ends as disconnected. An open connection whose peer was silent for
- * `probe_idle` seconds repeats CONFIRM until there is a CONFIRMED.
+ * CLOSING. Who disconnects sends CLOSE until it is answered with CLOSED, and the peer takes from it how many of its
+ * messages were got: those are complete, and what else is pending ends as disconnected. An open connection whose peer
+ * was silent for `probe_idle` seconds repeats CONFIRM until there is a CONFIRMED.
  *
- *      FRESH ──peer's new state──▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer epoch──▶ DRAINING ─▶ FRESH
+ *      FRESH ──peer's new state──▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer epoch──▶ DRAINING ─▶
+ *      FRESH
  *
- * RECEIVER NOT READY. A shared receive queue that is empty makes the hardware repeat until it is not: that neither fails
- * the pair nor holds up others. When nothing gets on for a while, the peer is asked over the link.
+ * RECEIVER NOT READY. A shared receive queue that is empty makes the hardware repeat until it is not: that neither
+ * fails the pair nor holds up others. When nothing gets on for a while, the peer is asked over the link.
  *
  * SENDING. Each connection has its operations in a ring, oldest first, and work requests have numbers, so that one
- * completion tells of all before it. Several messages are posted together; only the last of them is signalled. Small ones
- * travel inside the work request. A message's bytes stay in their block until it is complete, for repeating.
+ * completion tells of all before it. Several messages are posted together; only the last of them is signalled. Small
+ * ones travel inside the work request. A message's bytes stay in their block until it is complete, for repeating.
  *
  * RMA is RDMA write and read. A handle holds address, rkey, length, rights, and a tag made of them with a key that the
  * target gives to its peers: so the initiator refuses what is forged, foreign, out of range or not permitted before the
  * hardware does, and the hardware only has to stop peers that lie. That costs them their queue pair, and nobody else
  * anything. A completion message is a send behind the write, or behind the read with a fence.
  *
- * It allocates when a connection opens, and for messages and RMAs while there are more of them at once than ever before. Invariants: an item is in the ring of one
- * connection or free; a receive buffer is posted, waits in `received`, or is with the program; a queue pair is destroyed
- * only when all its work requests have been accounted for. Limits: memory is pinned; handles know 2^48 bytes.
+ * It allocates when a connection opens, and for messages and RMAs while there are more of them at once than ever
+ * before. Invariants: an item is in the ring of one connection or free; a receive buffer is posted, waits in
+ * `received`, or is with the program; a queue pair is destroyed only when all its work requests have been accounted
+ * for. Limits: memory is pinned; handles know 2^48 bytes.
  * ================================================================================================================== */
 
-#define CCI__RC_BUFS 512u          /* default of both buffer counts */
+#define CCI__RC_BUFS 512u /* default of both buffer counts */
 #define CCI__RC_MAX_BUFS 65536u
-#define CCI__RC_INLINE 128u        /* bytes in a work request that are asked for */
-#define CCI__RC_CHAIN 16u          /* work requests posted together */
-#define CCI__RC_AT_ONCE 4u         /* work requests under way of a connection below which a message leaves at once */
-#define CCI__RC_WAITING 16u        /* messages that wait for company */
-#define CCI__RC_POLL 32            /* completions taken at once */
-#define CCI__RC_MORE_SENDS 64u     /* so many messages are added at a time, up to the endpoint's number */
+#define CCI__RC_INLINE 128u    /* bytes in a work request that are asked for */
+#define CCI__RC_CHAIN 16u      /* work requests posted together */
+#define CCI__RC_AT_ONCE 4u     /* work requests under way of a connection below which a message leaves at once */
+#define CCI__RC_WAITING 16u    /* messages that wait for company */
+#define CCI__RC_POLL 32        /* completions taken at once */
+#define CCI__RC_MORE_SENDS 64u /* so many messages are added at a time, up to the endpoint's number */
 #define CCI__RC_MORE_RECVS 64u
-#define CCI__RC_FEW_RECVS 32u      /* posted buffers below which more are added */
-#define CCI__RC_RMAS 1024u         /* RMAs at once, or as many as messages that may be pending if these are more */
-#define CCI__RC_MORE_RMAS 256u     /* so many are added at a time */
-#define CCI__RC_CHUNK (1u << 20)   /* bytes of one RDMA write or read at most; less when these don't get through */
+#define CCI__RC_FEW_RECVS 32u    /* posted buffers below which more are added */
+#define CCI__RC_RMAS 1024u       /* RMAs at once, or as many as messages that may be pending if these are more */
+#define CCI__RC_MORE_RMAS 256u   /* so many are added at a time */
+#define CCI__RC_CHUNK (1u << 20) /* bytes of one RDMA write or read at most; less when these don't get through */
 #define CCI__RC_CHUNK_LEAST (1u << 14)
 #define CCI__RC_REGIONS 4096u
-#define CCI__RC_CONTROL 64u        /* events of connections that are there from the beginning */
+#define CCI__RC_CONTROL 64u /* events of connections that are there from the beginning */
 #define CCI__RC_GROUPS 16u
-#define CCI__RC_REQUESTS 1024u     /* requests that have not been decided */
-#define CCI__RC_DATAGRAMS 16       /* taken from the link at once */
-#define CCI__RC_QUIET 32u          /* rounds between two looks at clock and link while messages come */
+#define CCI__RC_REQUESTS 1024u /* requests that have not been decided */
+#define CCI__RC_DATAGRAMS 16   /* taken from the link at once */
+#define CCI__RC_QUIET 32u      /* rounds between two looks at clock and link while messages come */
 #define CCI__RC_SEND_TIMEOUT_US 30000000u
-#define CCI__RC_PAIR_TRIES 40      /* for a connection that has nothing to send */
+#define CCI__RC_PAIR_TRIES 40 /* for a connection that has nothing to send */
 #define CCI__RC_LEAVE_NS (10 * CCI__MS)
 #define CCI__RC_DRAIN_NS (1000 * CCI__MS)
 #define CCI__RC_LAST_NS (100 * CCI__MS) /* for the event that a queue pair is empty, as long as none has come */
 #define CCI__RC_LOOK_NS (50 * CCI__MS)
-#define CCI__RC_ASK 4u             /* looks without progress after which the peer is asked, each time so many */
-#define CCI__RC_STUCK 16u          /* looks without progress after which the pair is made anew */
+#define CCI__RC_ASK 4u    /* looks without progress after which the peer is asked, each time so many */
+#define CCI__RC_STUCK 16u /* looks without progress after which the pair is made anew */
 #define CCI__RC_PKT_PAIR 32u
 #define CCI__RC_STATE_SIZE 40u
-#define CCI__RC_URI 160u           /* bytes of a peer's URI */
+#define CCI__RC_URI 160u                            /* bytes of a peer's URI */
 #define CCI__RC_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
 
@@ -3598,9 +3249,9 @@ enum { CCI__RC_NO_PAIR, CCI__RC_FRESH, CCI__RC_JOINED, CCI__RC_PAIRED, CCI__RC_D
 enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 
 /* Flags of a connection. */
-#define CCI__RC_LISTED 1u    /* in `ready`, or in `drained` if it is draining */
-#define CCI__RC_TOLD 2u      /* closing: the peer knows it, or will never hear it */
-#define CCI__RC_UNREADY 4u   /* the peer has said last that it has no receive buffers */
+#define CCI__RC_LISTED 1u                   /* in `ready`, or in `drained` if it is draining */
+#define CCI__RC_TOLD 2u                     /* closing: the peer knows it, or will never hear it */
+#define CCI__RC_UNREADY 4u                  /* the peer has said last that it has no receive buffers */
 #define CCI__RC_RESOLVING 8u
 #define CCI__RC_AWAITING 16u /* client: accepted; the peer has not said that it has joined */
 #define CCI__RC_FLUSHING 32u /* a work request of this epoch has failed: none behind it has succeeded */
@@ -3612,7 +3263,8 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 #define CCI__RC_GETS_ON 8u   /* open: work requests were done since the last look */
 #define CCI__RC_WITHDREW 16u /* ordered: messages were withdrawn, and the program has not heard of the first yet */
 #define CCI__RC_MARKED 32u   /* ... and an event that waits tells it */
-#define CCI__RC_EMPTY 64u    /* its queue pair can't have a buffer of the shared receive queue: it has told so, or never had one */
+#define CCI__RC_EMPTY                                                                                                  \
+    64u /* its queue pair can't have a buffer of the shared receive queue: it has told so, or never had one */
 
 /* Flags of a state. */
 #define CCI__RC_ASKS 1u
@@ -3637,11 +3289,12 @@ typedef struct cci__rc_item {
     uint64_t remote, tag;      /* remote address; the local registration's tag */
     uint64_t length, at, base; /* bytes; of them posted, and moved before this epoch */
     uint32_t region, lkey, rkey;
-    uint32_t first, last;      /* numbers of its work requests */
-    uint32_t chunk;            /* bytes that each of them moves, but the last */
+    uint32_t first, last; /* numbers of its work requests */
+    uint32_t chunk;       /* bytes that each of them moves, but the last */
     int status;
     uint8_t kind, is_posted, is_done, is_fenced, has_message;
-    uint8_t is_withdrawn; /* it ends with CCI_ERR_RNR unless the peer has it: that is known when the pair is made anew */
+    /* it ends with CCI_ERR_RNR unless the peer has it: that is known when the pair is made anew */
+    uint8_t is_withdrawn;
 } cci__rc_item;
 
 /* A receive buffer with its event. */
@@ -3677,16 +3330,16 @@ typedef struct cci__rc_conn {
     uint64_t peer_key; /* of its handles */
     uint32_t next_listed, last_listed, next_qp;
     uint32_t send_timeout_us, keepalive_us;
-    uint32_t epoch, joined;    /* own; the peer's that the queue pair was joined to last */
-    uint32_t received, acked;  /* messages got; messages that the peer has got */
-    uint32_t posted, retired;  /* numbers of the next work request, and of the first that is under way */
-    uint16_t waiting;          /* messages not posted yet */
-    int16_t failure;           /* status of what is still pending */
+    uint32_t epoch, joined;   /* own; the peer's that the queue pair was joined to last */
+    uint32_t received, acked; /* messages got; messages that the peer has got */
+    uint32_t posted, retired; /* numbers of the next work request, and of the first that is under way */
+    uint16_t waiting;         /* messages not posted yet */
+    int16_t failure;          /* status of what is still pending */
     uint8_t phase, pair_tries;
-    uint16_t stuck;            /* looks without progress */
-    uint8_t answered;          /* the peer has said since then that it is ready */
-    uint8_t renewals;          /* of the pair since there was progress */
-    uint8_t marks;             /* more flags */
+    uint16_t stuck;   /* looks without progress */
+    uint8_t answered; /* the peer has said since then that it is ready */
+    uint8_t renewals; /* of the pair since there was progress */
+    uint8_t marks;    /* more flags */
 } cci__rc_conn;
 
 typedef char cci__rc_peer_is_second[offsetof(cci__rc_conn, peer) == sizeof(cci_conn_t) ? 1 : -1];
@@ -3743,8 +3396,8 @@ typedef struct cci__rc {
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and that are still there */
     uint64_t close_ns;            /* when the CLOSE packets that have been promised a time have left */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
-    uint32_t datagram_qp; /* number of the link's queue pair, as peers know it */
-    uint16_t datagram_lid; /* and its port's LID */
+    uint32_t datagram_qp;         /* number of the link's queue pair, as peers know it */
+    uint16_t datagram_lid;        /* and its port's LID */
     cci__handle_t os_handle;
     cci__polls_t polls;
     int has_fd, device_failed, is_dead, is_broken, stopping;
@@ -3782,8 +3435,8 @@ static uint64_t cci__rc_pinned(const cci__rc *ep) {
            ep->conns.used * cci__verbs_queue_bytes(ep->depth, 256);
 }
 
-/* Memory that lives as long as the endpoint, aligned to 64 bytes. If it is for the hardware, it is pinned, and has pages of its
- * own: where the kernel needs that, fork() leaves these out. */
+/* Memory that lives as long as the endpoint, aligned to 64 bytes. If it is for the hardware, it is pinned, and has
+ * pages of its own: where the kernel needs that, fork() leaves these out. */
 static void *cci__rc_memory_of(cci__rc *ep, size_t size, struct ibv_mr **mr) {
     size_t unit = mr ? (size_t)sysconf(_SC_PAGESIZE) : 64;
     uint8_t *bytes, *start;
@@ -3791,16 +3444,15 @@ static void *cci__rc_memory_of(cci__rc *ep, size_t size, struct ibv_mr **mr) {
     size = (size + unit - 1) & ~(unit - 1);
     bytes = (uint8_t *)cci_alloc(size + sizeof *block + unit);
     block = (cci__rc_memory *)(void *)bytes;
-    if (!bytes) {
-        return NULL;
-    }
+    if (!bytes) return NULL;
     start = bytes + sizeof *block;
     start += (unit - ((uintptr_t)start & (unit - 1))) & (unit - 1);
     block->mr = NULL;
     if (mr) {
         block->mr = cci__ibv.reg_mr(ep->pd, start, size, IBV_ACCESS_LOCAL_WRITE);
         if (!block->mr) {
-            cci__verbs_log_memory(CCI_LOG_ERROR, ep->hw->port.device, "memory can't be pinned", errno, cci__rc_pinned(ep) + size);
+            cci__verbs_log_memory(CCI_LOG_ERROR, ep->hw->port.device, "memory can't be pinned", errno,
+                                  cci__rc_pinned(ep) + size);
             cci_release(bytes);
             return NULL;
         }
@@ -3820,28 +3472,22 @@ static cci__rc_conn *cci__rc_at(const cci__rc *ep, uint32_t index) {
 static void cci__rc_unlist(cci__rc *ep, cci__rc_conn *conn) {
     int is_drained = conn->phase == CCI__RC_DRAINING;
     uint32_t next = conn->next_listed, last = conn->last_listed;
-    if (!(conn->conn.flags & CCI__RC_LISTED)) {
-        return;
-    }
-    if (last != CCI__CONN_NONE) {
+    if (!(conn->conn.flags & CCI__RC_LISTED)) return;
+    if (last != CCI__CONN_NONE)
         cci__rc_at(ep, last)->next_listed = next;
-    } else if (is_drained) {
+    else if (is_drained)
         ep->drained = next;
-    } else {
+    else
         ep->ready = next;
-    }
-    if (next != CCI__CONN_NONE) {
+    if (next != CCI__CONN_NONE)
         cci__rc_at(ep, next)->last_listed = last;
-    } else if (!is_drained) {
+    else if (!is_drained)
         ep->ready_last = last;
-    }
     conn->conn.flags &= (uint16_t)~CCI__RC_LISTED;
 }
 
 static void cci__rc_list_ready(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->conn.flags & CCI__RC_LISTED) {
-        return;
-    }
+    if (conn->conn.flags & CCI__RC_LISTED) return;
     conn->conn.flags |= CCI__RC_LISTED;
     conn->next_listed = conn->last_listed = CCI__CONN_NONE;
     if (ep->ready == CCI__CONN_NONE) {
@@ -3854,15 +3500,11 @@ static void cci__rc_list_ready(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 static void cci__rc_list_drained(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->conn.flags & CCI__RC_LISTED) {
-        return;
-    }
+    if (conn->conn.flags & CCI__RC_LISTED) return;
     conn->conn.flags |= CCI__RC_LISTED;
     conn->next_listed = ep->drained;
     conn->last_listed = CCI__CONN_NONE;
-    if (ep->drained != CCI__CONN_NONE) {
-        cci__rc_at(ep, ep->drained)->last_listed = conn->conn.index;
-    }
+    if (ep->drained != CCI__CONN_NONE) cci__rc_at(ep, ep->drained)->last_listed = conn->conn.index;
     ep->drained = conn->conn.index;
 }
 
@@ -3881,12 +3523,9 @@ static cci__rc_item *cci__rc_oldest(const cci__rc_conn *conn) {
 static void cci__rc_schedule(cci__rc *ep, cci__rc_conn *conn) {
     const cci__rc_item *oldest = cci__rc_oldest(conn);
     uint64_t at = cci__min64(conn->conn.deadline_ns, conn->retry_ns);
-    if (conn->conn.state == CCI_CONN_OPEN) {
+    if (conn->conn.state == CCI_CONN_OPEN)
         at = cci__min64(at, cci__min64(conn->probe_ns, oldest ? oldest->deadline_ns : CCI__NEVER));
-    }
-    if (at < conn->conn.timer.at_ns) {
-        cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
-    }
+    if (at < conn->conn.timer.at_ns) cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
 }
 
 /* How often a pair with work under way is looked at. */
@@ -3902,12 +3541,9 @@ static cci_evq_event_t *cci__rc_control_event(cci__rc *ep) {
     if (!event) {
         cci__rc_event *more = (cci__rc_event *)cci__rc_memory_of(ep, CCI__RC_CONTROL * sizeof *more, NULL);
         uint32_t i;
-        if (!more) {
-            return NULL;
-        }
-        for (i = 0; i < CCI__RC_CONTROL; i++) {
+        if (!more) return NULL;
+        for (i = 0; i < CCI__RC_CONTROL; i++)
             cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, &more[i].event, 1);
-        }
         event = cci_evq_take_event(&ep->evq, CCI_EVQ_CONTROL);
     }
     event->owner = NULL;
@@ -3925,9 +3561,7 @@ static void cci__rc_post_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     cci_evq_event_t *event = cci__rc_control_event(ep);
     conn->keepalive_us = 0;
     conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
-    if (!event) {
-        return;
-    }
+    if (!event) return;
     event->base.pub.keepalive.type = CCI_EVENT_KEEPALIVE_TIMEDOUT;
     event->base.pub.keepalive.connection = &conn->conn.pub;
     if (conn->conn.state == CCI_CONN_BROKEN) { /* behind the messages that have come */
@@ -3947,13 +3581,12 @@ static void cci__rc_post_end(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_schedule(ep, conn);
         return;
     }
-    if (conn->marks & CCI__RC_ORDERLY) {
+    if (conn->marks & CCI__RC_ORDERLY)
         status = CCI_SUCCESS;
-    } else if (status == CCI_ERR_RNR) {
+    else if (status == CCI_ERR_RNR)
         status = CCI_ETIMEDOUT;
-    } else if (status == CCI_ERROR) {
+    else if (status == CCI_ERROR)
         status = CCI_ERR_DISCONNECTED;
-    }
     conn->marks &= (uint8_t)~CCI__RC_UNTOLD;
     conn->conn.deadline_ns = CCI__NEVER;
     event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
@@ -3966,9 +3599,8 @@ static void cci__rc_post_end(cci__rc *ep, cci__rc_conn *conn) {
 
 /* A connection that was open is no more; the program learns it when nothing of it is under way. */
 static void cci__rc_begin_end(const cci__rc *ep, cci__rc_conn *conn, unsigned how) {
-    if (conn->conn.state == CCI_CONN_OPEN) {
+    if (conn->conn.state == CCI_CONN_OPEN)
         conn->marks |= (uint8_t)(how | (ep->event_mask & (1u << CCI_EVENT_DISCONNECT) ? CCI__RC_UNTOLD : 0));
-    }
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.step.confirming = 0;
 }
@@ -3985,9 +3617,7 @@ static void cci__rc_free_op(cci__rc *ep, cci__rc_op *op) {
 static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
     op->status = status;
     op->done = 1;
-    if (op->blocking) {
-        return;
-    }
+    if (op->blocking) return;
     if (status == CCI_ERR_RNR && op->event.base.pub.send.connection->attribute == CCI_CONN_ATTR_RO) {
         cci__rc_conn *conn = (cci__rc_conn *)(void *)(uintptr_t)op->event.base.pub.send.connection;
         op->is_first = !(conn->marks & CCI__RC_MARKED);
@@ -4018,9 +3648,7 @@ static void cci__rc_free_item(cci__rc *ep, cci__rc_item *item) {
 /* Operations end in the order of their calls: where one has less time than those before it, they have no more. */
 static void cci__rc_hurry(cci__rc *ep, cci__rc_conn *conn, uint64_t deadline_ns) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
-    if (!item || newest->deadline_ns <= deadline_ns) {
-        return;
-    }
+    if (!item || newest->deadline_ns <= deadline_ns) return;
     while (item) {
         item->deadline_ns = cci__min64(item->deadline_ns, deadline_ns);
         item = item == newest ? NULL : item->next;
@@ -4037,26 +3665,19 @@ static void cci__rc_append(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item) 
         item->next = item;
     }
     conn->newest = item;
-    if (!conn->unposted) {
-        conn->unposted = item;
-    }
+    if (!conn->unposted) conn->unposted = item;
 }
 
 /* Operations that are over leave the ring in the order of their calls. */
 static void cci__rc_reap(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *oldest;
     while ((oldest = cci__rc_oldest(conn)) != NULL && oldest->is_done) {
-        if (conn->unposted == oldest) {
-            conn->unposted = oldest == conn->newest ? NULL : oldest->next;
-        }
-        if (oldest == conn->newest) {
+        if (conn->unposted == oldest) conn->unposted = oldest == conn->newest ? NULL : oldest->next;
+        if (oldest == conn->newest)
             conn->newest = NULL;
-        } else {
+        else
             conn->newest->next = oldest->next;
-        }
-        if (oldest->op) {
-            cci__rc_complete_op(ep, oldest->op, oldest->status);
-        }
+        if (oldest->op) cci__rc_complete_op(ep, oldest->op, oldest->status);
         cci__rc_free_item(ep, oldest);
     }
 }
@@ -4065,9 +3686,7 @@ static void cci__rc_reap(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_end_item(cci__rc_conn *conn, cci__rc_item *item, int status) {
     item->is_done = 1;
     item->status = status;
-    if (item->kind == CCI__RC_MESSAGE_ITEM && status == CCI_SUCCESS) {
-        conn->acked++;
-    }
+    if (item->kind == CCI__RC_MESSAGE_ITEM && status == CCI_SUCCESS) conn->acked++;
     if (item->has_message && status != CCI_SUCCESS) {
         item->next->is_done = 1;
         item->next->status = status;
@@ -4078,9 +3697,7 @@ static void cci__rc_end_item(cci__rc_conn *conn, cci__rc_item *item, int status)
 static void cci__rc_end_all(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     while (item) {
-        if (!item->is_done) {
-            cci__rc_end_item(conn, item, status);
-        }
+        if (!item->is_done) cci__rc_end_item(conn, item, status);
         item = item == newest ? NULL : item->next;
     }
     cci__rc_reap(ep, conn);
@@ -4094,15 +3711,11 @@ static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t rece
     memset(wr, 0, sizeof *wr);
     wr->sg_list = sge;
     wr->num_sge = item->length > 0;
-    if (item->is_fenced && item->at == 0) {
-        wr->send_flags = IBV_SEND_FENCE;
-    }
+    if (item->is_fenced && item->at == 0) wr->send_flags = IBV_SEND_FENCE;
     if (item->kind == CCI__RC_MESSAGE_ITEM) {
         wr->opcode = IBV_WR_SEND_WITH_IMM;
         wr->imm_data = htonl(received);
-        if (length <= ep->inline_size) {
-            wr->send_flags |= IBV_SEND_INLINE;
-        }
+        if (length <= ep->inline_size) wr->send_flags |= IBV_SEND_INLINE;
     } else {
         length = cci__min64(length, item->chunk);
         wr->opcode = item->kind == CCI__RC_READ_ITEM ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
@@ -4115,8 +3728,8 @@ static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t rece
     item->at += length;
 }
 
-/* Has an RMA to wait until those before it are complete? Hardware keeps writes in order on the way, but not in a memory that takes
- * them in any order. */
+/* Has an RMA to wait until those before it are complete? Hardware keeps writes in order on the way, but not in a
+ * memory that takes them in any order. */
 static int cci__rc_waits(const cci__rc *ep, const cci__rc_conn *conn, const cci__rc_item *item, uint32_t count) {
     return item->is_fenced && item->kind != CCI__RC_MESSAGE_ITEM && !item->is_posted && !item->is_done &&
            ep->device.relaxed_ordering && conn->posted + count != conn->retired;
@@ -4137,12 +3750,9 @@ static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_
     uint32_t count = 0;
     while (conn->unposted && count < most) {
         cci__rc_item *item = conn->unposted;
-        if (CCI__UNLIKELY(cci__rc_waits(ep, conn, item, count))) {
-            break;
-        }
-        if (!item->is_done && item->at == item->base && !cci__rc_has_memory(ep, item)) {
+        if (CCI__UNLIKELY(cci__rc_waits(ep, conn, item, count))) break;
+        if (!item->is_done && item->at == item->base && !cci__rc_has_memory(ep, item))
             cci__rc_end_item(conn, item, CCI_ERR_RMA_HANDLE);
-        }
         if (!item->is_done) {
             uint32_t number = conn->posted + count;
             if (!item->is_posted) {
@@ -4151,17 +3761,12 @@ static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_
                 item->chunk = cci__max32(CCI__RC_CHUNK >> 2 * conn->renewals, CCI__RC_CHUNK_LEAST);
             }
             cci__rc_fill_wr(ep, item, conn->received, &wr[count], &sge[count]);
-            if (item->kind != CCI__RC_MESSAGE_ITEM && sge[count].length == item->chunk) {
+            if (item->kind != CCI__RC_MESSAGE_ITEM && sge[count].length == item->chunk)
                 wr[count].send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
-            }
             wr[count].wr_id = cci__rc_wr_id(conn, number);
-            if (count > 0) {
-                wr[count - 1].next = &wr[count];
-            }
+            if (count > 0) wr[count - 1].next = &wr[count];
             count++;
-            if (item->at < item->length) {
-                continue;
-            }
+            if (item->at < item->length) continue;
             item->last = number;
         }
         conn->unposted = item == conn->newest ? NULL : item->next;
@@ -4185,15 +3790,11 @@ static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
     while (conn->phase == CCI__RC_PAIRED && conn->unposted) {
         uint32_t room = cci__min32(ep->depth - (conn->posted - conn->retired), ep->sends - ep->under_way), count;
         if (room == 0) { /* a completion goes on with it: its own, or any of the endpoint's */
-            if (cci__rc_is_full(ep)) {
-                cci__rc_list_ready(ep, conn);
-            }
+            if (cci__rc_is_full(ep)) cci__rc_list_ready(ep, conn);
             break;
         }
         count = cci__rc_gather(ep, conn, wr, sge, cci__min32(room, CCI__RC_CHAIN));
-        if (count == 0) {
-            break;
-        }
+        if (count == 0) break;
         wr[count - 1].send_flags |= IBV_SEND_SIGNALED;
         conn->posted += count;
         ep->under_way += count;
@@ -4227,11 +3828,10 @@ static void cci__rc_issued(cci__rc *ep, cci__rc_conn *conn, int now) {
         cci__rc_schedule(ep, conn);
     }
     conn->waiting++;
-    if (now || conn->posted - conn->retired < CCI__RC_AT_ONCE || conn->waiting >= CCI__RC_WAITING) {
+    if (now || conn->posted - conn->retired < CCI__RC_AT_ONCE || conn->waiting >= CCI__RC_WAITING)
         cci__rc_post(ep, conn);
-    } else {
+    else
         cci__rc_list_ready(ep, conn);
-    }
 }
 
 /* All work requests before `number` are done. */
@@ -4240,10 +3840,9 @@ static void cci__rc_retire(cci__rc *ep, cci__rc_conn *conn, uint32_t number) {
     ep->under_way -= number - conn->retired;
     conn->retired = number;
     conn->marks |= CCI__RC_GETS_ON;
-    while (item && (item->is_done || (item->is_posted && item->at == item->length && (int32_t)(item->last - number) < 0))) {
-        if (!item->is_done) {
-            cci__rc_end_item(conn, item, CCI_SUCCESS);
-        }
+    while (item &&
+           (item->is_done || (item->is_posted && item->at == item->length && (int32_t)(item->last - number) < 0))) {
+        if (!item->is_done) cci__rc_end_item(conn, item, CCI_SUCCESS);
         item = item == newest ? NULL : item->next;
     }
     cci__rc_reap(ep, conn);
@@ -4267,25 +3866,19 @@ static void cci__rc_is_empty(cci__rc *ep, cci__rc_conn *conn) {
     }
 }
 
-/* Stops the queue pair. What is under way is flushed, and the device tells that the queue pair has no receive buffer any
- * more: one that is reset in the middle of a message before that would keep it. Then cci__rc_settle() goes on. */
+/* Stops the queue pair. What is under way is flushed, and the device tells that the queue pair has no receive buffer
+ * any more: one that is reset in the middle of a message before that would keep it. Then cci__rc_settle() goes on. */
 static void cci__rc_drain(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->phase != CCI__RC_DRAINING) {
-        if (!conn->qp || (conn->phase != CCI__RC_JOINED && conn->phase != CCI__RC_PAIRED)) {
-            cci__rc_is_empty(ep, conn);
-        }
+        if (!conn->qp || (conn->phase != CCI__RC_JOINED && conn->phase != CCI__RC_PAIRED)) cci__rc_is_empty(ep, conn);
         cci__rc_unlist(ep, conn);
-        if (conn->qp) {
-            (void)cci__rc_modify(ep, conn, IBV_QPS_ERR);
-        }
+        if (conn->qp) (void)cci__rc_modify(ep, conn, IBV_QPS_ERR);
         conn->phase = CCI__RC_DRAINING;
         conn->retry_ns = ep->now_ns + CCI__RC_DRAIN_NS;
         ep->emptying += !(conn->marks & CCI__RC_EMPTY);
         cci__rc_schedule(ep, conn);
     }
-    if (conn->posted != conn->retired) {
-        return;
-    }
+    if (conn->posted != conn->retired) return;
     if (conn->marks & CCI__RC_EMPTY) {
         cci__rc_list_drained(ep, conn);
     } else {
@@ -4318,9 +3911,7 @@ static void cci__rc_hear_empty(cci__rc *ep, const struct ibv_qp *qp) {
 
 /* Whatever is pending is to end with a status, and the queue pair with it. */
 static void cci__rc_fail(cci__rc *ep, cci__rc_conn *conn, int status) {
-    if (conn->failure == CCI_SUCCESS) {
-        conn->failure = (int16_t)status;
-    }
+    if (conn->failure == CCI_SUCCESS) conn->failure = (int16_t)status;
     cci__rc_drain(ep, conn);
 }
 
@@ -4329,9 +3920,7 @@ static void cci__rc_break(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci__rc_begin_end(ep, conn, 0);
     conn->conn.deadline_ns = CCI__NEVER;
     cci__rc_fail(ep, conn, status);
-    if (conn->keepalive_us) {
-        cci__rc_post_keepalive(ep, conn);
-    }
+    if (conn->keepalive_us) cci__rc_post_keepalive(ep, conn);
 }
 
 /* A work request has failed. One that named memory which isn't there fails alone: all others go on with a new pair. */
@@ -4342,18 +3931,14 @@ static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number
         cci__rc_retire(ep, conn, number); /* those before it have succeeded */
         item = cci__rc_oldest(conn);
     }
-    if (item && (!item->is_posted || (int32_t)(item->first - number) > 0)) {
+    if (item && (!item->is_posted || (int32_t)(item->first - number) > 0))
         item = NULL; /* it was a sign of life */
-    } else if (item) {
+    else if (item)
         item->base += (uint64_t)(number - item->first) * item->chunk;
-    }
     switch (why) {
     case IBV_WC_WR_FLUSH_ERR:
-    case IBV_WC_RETRY_EXC_ERR:
-        break;
-    case IBV_WC_RNR_RETRY_EXC_ERR:
-        conn->conn.flags |= CCI__RC_UNREADY;
-        break;
+    case IBV_WC_RETRY_EXC_ERR: break;
+    case IBV_WC_RNR_RETRY_EXC_ERR: conn->conn.flags |= CCI__RC_UNREADY; break;
     case IBV_WC_LOC_LEN_ERR: /* which of these it is depends on the hardware and on the moment */
     case IBV_WC_LOC_QP_OP_ERR:
     case IBV_WC_LOC_PROT_ERR:
@@ -4368,9 +3953,7 @@ static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number
         } /* fall through */
     default:
         cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, cci__ibv.wc_status_str(why), 0);
-        if (conn->conn.state == CCI_CONN_OPEN) {
-            cci__rc_break(ep, conn, CCI_ERROR);
-        }
+        if (conn->conn.state == CCI_CONN_OPEN) cci__rc_break(ep, conn, CCI_ERROR);
         break;
     }
     ep->under_way -= number + 1 - conn->retired;
@@ -4381,26 +3964,21 @@ static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number
 static void cci__rc_sent(cci__rc *ep, const struct ibv_wc *wc) {
     cci__rc_conn *conn = cci__rc_at(ep, (uint32_t)((wc->wr_id & ~CCI__RC_SEND_ID) >> 32));
     uint32_t number = (uint32_t)wc->wr_id;
-    if (!conn || conn->conn.state == CCI_CONN_FREE || number - conn->retired >= conn->posted - conn->retired) {
+    if (!conn || conn->conn.state == CCI_CONN_FREE || number - conn->retired >= conn->posted - conn->retired)
         return; /* of a queue pair that did not drain in time */
-    }
     if (wc->status != IBV_WC_SUCCESS) {
         cci__rc_work_failed(ep, conn, number, wc->status);
         return;
     }
-    conn->conn.flags &= (uint16_t)~(CCI__CONN_PINGED | CCI__RC_UNREADY);
+    conn->conn.flags &= (uint16_t) ~(CCI__CONN_PINGED | CCI__RC_UNREADY);
     cci__rc_hear_of(ep, conn);
     cci__rc_retire(ep, conn, number + 1);
     if (conn->phase == CCI__RC_DRAINING) {
         cci__rc_drain(ep, conn);
         return;
     }
-    if (conn->unposted) {
-        cci__rc_list_ready(ep, conn);
-    }
-    if (!conn->newest) {
-        conn->retry_ns = CCI__NEVER;
-    }
+    if (conn->unposted) cci__rc_list_ready(ep, conn);
+    if (!conn->newest) conn->retry_ns = CCI__NEVER;
 }
 
 /* ---- receive buffers ---- */
@@ -4410,23 +3988,18 @@ static void cci__rc_repost(cci__rc *ep) {
     struct ibv_recv_wr *bad = NULL;
     uint32_t taken;
     int error;
-    if (ep->repost_count == 0) {
-        return;
-    }
+    if (ep->repost_count == 0) return;
     error = ibv_post_srq_recv(ep->srq, ep->repost, &bad);
-    taken = cci__verbs_posted(ep->hw, &ep->repost, bad, error, "the shared receive queue takes no buffers", &ep->refuses);
+    taken =
+        cci__verbs_posted(ep->hw, &ep->repost, bad, error, "the shared receive queue takes no buffers", &ep->refuses);
     ep->posted_buffers += taken;
     ep->repost_count -= taken;
-    if (ep->repost_count == 0) {
-        ep->repost_tail = &ep->repost;
-    }
+    if (ep->repost_count == 0) ep->repost_tail = &ep->repost;
 }
 
 /* ... when they are many, or the hardware has few. */
 static void cci__rc_repost_some(cci__rc *ep) {
-    if (ep->repost_count >= CCI__RC_CHAIN || ep->posted_buffers < 4 * CCI__RC_CHAIN) {
-        cci__rc_repost(ep);
-    }
+    if (ep->repost_count >= CCI__RC_CHAIN || ep->posted_buffers < 4 * CCI__RC_CHAIN) cci__rc_repost(ep);
 }
 
 /* The hardware may have the buffer again. */
@@ -4448,9 +4021,7 @@ static cci__rc_conn *cci__rc_find_qp(const cci__rc *ep, uint32_t qp_num) {
     uint32_t at = ep->qp_buckets[cci__rc_qp_bucket(ep, qp_num)];
     while (at != CCI__CONN_NONE) {
         cci__rc_conn *conn = cci__rc_at(ep, at);
-        if (conn->qp->qp_num == qp_num) {
-            return conn;
-        }
+        if (conn->qp->qp_num == qp_num) return conn;
         at = conn->next_qp;
     }
     return NULL;
@@ -4475,20 +4046,16 @@ static void cci__rc_deliver(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *ev
     cci__rc_hear_of(ep, conn);
 }
 
-/* The peer has received so many messages of ours: what waits for that is complete, though the hardware does not know it yet and
- * keeps the items. Behind a read nobody knows. */
+/* The peer has received so many messages of ours: what waits for that is complete, though the hardware does not know
+ * it yet and keeps the items. Behind a read nobody knows. */
 static void cci__rc_hear_answer(cci__rc *ep, cci__rc_conn *conn, uint32_t received) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     uint32_t more = received - conn->acked;
-    if (more > UINT32_MAX / 2) {
-        return;
-    }
+    if (more > UINT32_MAX / 2) return;
     while (item && more > 0 && item->is_posted && (item->is_done || item->kind != CCI__RC_READ_ITEM)) {
         if (!item->is_done) {
             more -= item->kind == CCI__RC_MESSAGE_ITEM;
-            if (item->op) {
-                cci__rc_complete_op(ep, item->op, CCI_SUCCESS);
-            }
+            if (item->op) cci__rc_complete_op(ep, item->op, CCI_SUCCESS);
             item->op = NULL;
         }
         item = item == newest ? NULL : item->next;
@@ -4507,18 +4074,13 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
     conn->received++;
     conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (CCI__UNLIKELY(conn->phase != CCI__RC_PAIRED)) { /* who sends has joined, or had */
-        if (conn->phase == CCI__RC_JOINED) {
+        if (conn->phase == CCI__RC_JOINED)
             cci__rc_paired(ep, conn);
-        } else if (conn->conn.flags & CCI__RC_AWAITING) {
+        else if (conn->conn.flags & CCI__RC_AWAITING)
             cci__rc_connected(ep, conn, CCI_SUCCESS);
-        }
     }
-    if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming)) {
-        cci__rc_hears(ep, conn);
-    }
-    if (wc->wc_flags & IBV_WC_WITH_IMM) {
-        cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
-    }
+    if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming)) cci__rc_hears(ep, conn);
+    if (wc->wc_flags & IBV_WC_WITH_IMM) cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
     cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, wc->byte_len);
 }
 
@@ -4528,16 +4090,12 @@ static void cci__rc_broken(cci__rc *ep, const char *what, const char *reason);
 static int cci__rc_poll(cci__rc *ep) {
     struct ibv_wc wc[CCI__RC_POLL];
     int i, count = ibv_poll_cq(ep->cq, CCI__RC_POLL, wc);
-    for (i = 0; i < count; i++) {
-        if (wc[i].wr_id & CCI__RC_SEND_ID) {
+    for (i = 0; i < count; i++)
+        if (wc[i].wr_id & CCI__RC_SEND_ID)
             cci__rc_sent(ep, &wc[i]);
-        } else {
+        else
             cci__rc_got(ep, &wc[i]);
-        }
-    }
-    if (CCI__UNLIKELY(count < 0)) {
-        cci__rc_broken(ep, "the completion queue can't be read", "");
-    }
+    if (CCI__UNLIKELY(count < 0)) cci__rc_broken(ep, "the completion queue can't be read", "");
     return count;
 }
 
@@ -4578,9 +4136,7 @@ static int cci__rc_has_buffers(const cci__rc *ep) {
 static uint32_t cci__rc_write_state(const cci__rc *ep, const cci__rc_conn *conn, uint32_t flags, uint8_t *bytes) {
     int has_joined = conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED;
     memset(bytes, 0, CCI__RC_STATE_SIZE);
-    if (!cci__rc_has_buffers(ep)) {
-        flags |= CCI__RC_IS_UNREADY;
-    }
+    if (!cci__rc_has_buffers(ep)) flags |= CCI__RC_IS_UNREADY;
     cci__store32(bytes, conn->epoch);
     cci__store32(bytes + 4, conn->qp ? conn->qp->qp_num : 0);
     cci__store32(bytes + 8, cci__rc_first_packet(ep, conn));
@@ -4597,18 +4153,14 @@ static uint32_t cci__rc_write_state(const cci__rc *ep, const cci__rc_conn *conn,
 static void cci__rc_tell(cci__rc *ep, cci__rc_conn *conn, uint8_t type, uint32_t flags) {
     uint8_t bytes[CCI__CONN_HEAD + CCI__RC_STATE_SIZE];
     uint32_t size = cci_conn_output(&ep->conns, &conn->conn, type, bytes);
-    if (type != CCI__PKT_REJECT && type != CCI__PKT_CLOSED) {
-        size += cci__rc_write_state(ep, conn, flags, bytes + size);
-    }
+    if (type != CCI__PKT_REJECT && type != CCI__PKT_CLOSED) size += cci__rc_write_state(ep, conn, flags, bytes + size);
     cci__rc_send_datagram(ep, &conn->conn.peer, bytes, size, NULL, 0);
 }
 
 /* The state of a pair that is to be made, repeated until the peer has joined. */
 static void cci__rc_tell_pair(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
-    if (conn->pair_tries < 200) {
-        conn->pair_tries++;
-    }
+    if (conn->pair_tries < 200) conn->pair_tries++;
     conn->retry_ns = conn->pair_tries > CCI__RC_PAIR_TRIES && !conn->newest
                          ? CCI__NEVER
                          : ep->now_ns + cci_conn_retry_ns(conn->pair_tries);
@@ -4623,9 +4175,7 @@ static void cci__rc_hash_qp(cci__rc *ep, cci__rc_conn *conn) {
 
 static void cci__rc_unhash_qp(cci__rc *ep, cci__rc_conn *conn) {
     uint32_t *at = &ep->qp_buckets[cci__rc_qp_bucket(ep, conn->qp->qp_num)];
-    while (*at != conn->conn.index) {
-        at = &cci__rc_at(ep, *at)->next_qp;
-    }
+    while (*at != conn->conn.index) at = &cci__rc_at(ep, *at)->next_qp;
     *at = conn->next_qp;
 }
 
@@ -4642,8 +4192,7 @@ static int cci__rc_begin_epoch(cci__rc *ep, cci__rc_conn *conn) {
     conn->marks &= (uint8_t)~CCI__RC_EMPTY;
     conn->phase = CCI__RC_FRESH;
     conn->pair_tries = 0;
-    return cci__ibv.modify_qp(conn->qp, &attr,
-                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    return cci__ibv.modify_qp(conn->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
 /* What a connection's queue pair is made with. */
@@ -4662,7 +4211,8 @@ static int cci__rc_make_qp(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_qp_attributes(ep, &attr);
     conn->qp = cci__ibv.create_qp(ep->pd, &attr);
     if (!conn->qp) {
-        cci__verbs_log_memory(CCI_LOG_WARN, ep->hw->port.device, "no queue pair for a connection", errno, cci__rc_pinned(ep));
+        cci__verbs_log_memory(CCI_LOG_WARN, ep->hw->port.device, "no queue pair for a connection", errno,
+                              cci__rc_pinned(ep));
         return CCI_ENOMEM;
     }
     cci__rc_hash_qp(ep, conn);
@@ -4708,9 +4258,8 @@ static int cci__rc_connect_qp(cci__rc *ep, cci__rc_conn *conn, const uint8_t *st
     cci__verbs_path(ep->hw, &conn->conn.peer, &attr.ah_attr);
     if (cci__ibv.modify_qp(conn->qp, &attr,
                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)) {
+                               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
         return 0;
-    }
     memset(&attr, 0, sizeof attr);
     attr.qp_state = IBV_QPS_RTS;
     attr.timeout = ep->device.ack_timeout;
@@ -4723,17 +4272,17 @@ static int cci__rc_connect_qp(cci__rc *ep, cci__rc_conn *conn, const uint8_t *st
                                    IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-/* Do both sides' counts of messages agree? The peer can't have got more than was sent, nor less than was acknowledged. */
+/* Do both sides' counts of messages agree? The peer can't have got more than was sent, nor less than was
+ * acknowledged. */
 static int cci__rc_agrees(const cci__rc_conn *conn, uint32_t more) {
     const cci__rc_item *item = cci__rc_oldest(conn);
-    for (; item && more > 0; item = item == conn->newest ? NULL : item->next) {
+    for (; item && more > 0; item = item == conn->newest ? NULL : item->next)
         more -= item->kind == CCI__RC_MESSAGE_ITEM && !item->is_done;
-    }
     return more == 0;
 }
 
-/* What the peer had got of the messages that were under way when the pair failed is complete, and so are the writes before
- * them, and a read whose completion message is among them: hardware keeps that order. All else is done again. */
+/* What the peer had got of the messages that were under way when the pair failed is complete, and so are the writes
+ * before them, and a read whose completion message is among them: hardware keeps that order. All else is done again. */
 static void cci__rc_catch_up(cci__rc *ep, cci__rc_conn *conn, uint32_t more) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     while (item && more > 0) {
@@ -4751,9 +4300,7 @@ static void cci__rc_catch_up(cci__rc *ep, cci__rc_conn *conn, uint32_t more) {
 static void cci__rc_end_withdrawn(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     while (item) {
-        if (item->is_withdrawn && !item->is_done) {
-            cci__rc_end_item(conn, item, CCI_ERR_RNR);
-        }
+        if (item->is_withdrawn && !item->is_done) cci__rc_end_item(conn, item, CCI_ERR_RNR);
         item = item == newest ? NULL : item->next;
     }
     cci__rc_reap(ep, conn);
@@ -4765,16 +4312,12 @@ static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn) {
     conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
     conn->stuck = 0;
     cci__rc_schedule(ep, conn);
-    if (conn->conn.flags & CCI__RC_AWAITING) {
-        cci__rc_connected(ep, conn, CCI_SUCCESS);
-    }
-    if (conn->unposted) {
-        cci__rc_list_ready(ep, conn);
-    }
+    if (conn->conn.flags & CCI__RC_AWAITING) cci__rc_connected(ep, conn, CCI_SUCCESS);
+    if (conn->unposted) cci__rc_list_ready(ep, conn);
 }
 
-/* Messages that were acknowledged have not reached the peer's program, as their completions were lost there: nothing can
- * bring them back, so both programs learn that the connection is no more. */
+/* Messages that were acknowledged have not reached the peer's program, as their completions were lost there: nothing
+ * can bring them back, so both programs learn that the connection is no more. */
 static void cci__rc_mourn(cci__rc *ep, cci__rc_conn *conn) {
     cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a peer has lost messages: the connection ends", 0);
     if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING)) {
@@ -4793,9 +4336,8 @@ static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) 
     cci__rc_end_withdrawn(ep, conn);
     if (!cci__rc_connect_qp(ep, conn, state)) {
         cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be joined to its peer", errno);
-        if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING)) {
+        if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING))
             cci__rc_break(ep, conn, CCI_ERROR);
-        }
         return;
     }
     conn->joined = cci__load32(state);
@@ -4805,8 +4347,8 @@ static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) 
     cci__rc_schedule(ep, conn);
 }
 
-/* May this epoch join that of the peer, which has joined `joined`? One that has joined another is over, or will be as soon
- * as the peer hears of this one; and one is joined once, unless what it has joined is this one. */
+/* May this epoch join that of the peer, which has joined `joined`? One that has joined another is over, or will be
+ * as soon as the peer hears of this one; and one is joined once, unless what it has joined is this one. */
 static int cci__rc_may_join(const cci__rc_conn *conn, uint32_t epoch, uint32_t joined) {
     return joined == conn->epoch ? (int32_t)(epoch - conn->joined) >= 0
                                  : joined == 0 && (int32_t)(epoch - conn->joined) > 0;
@@ -4816,15 +4358,11 @@ static int cci__rc_may_join(const cci__rc_conn *conn, uint32_t epoch, uint32_t j
 static void cci__rc_input_state(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state, int answers) {
     uint32_t epoch = cci__load32(state), joined = cci__load32(state + 16);
     int wants = (state[20] & CCI__RC_ASKS) != 0;
-    conn->conn.flags &= (uint16_t)~(CCI__RC_UNREADY | CCI__CONN_PINGED);
+    conn->conn.flags &= (uint16_t) ~(CCI__RC_UNREADY | CCI__CONN_PINGED);
     conn->answered = (state[20] & CCI__RC_IS_UNREADY) == 0;
-    if (!conn->answered) {
-        conn->conn.flags |= CCI__RC_UNREADY;
-    }
+    if (!conn->answered) conn->conn.flags |= CCI__RC_UNREADY;
     conn->peer_key = cci__load64(state + 24);
-    if (!conn->qp) {
-        return;
-    }
+    if (!conn->qp) return;
     if (conn->phase == CCI__RC_FRESH && cci__rc_may_join(conn, epoch, joined)) {
         cci__rc_join(ep, conn, state);
         wants = 1;
@@ -4834,12 +4372,8 @@ static void cci__rc_input_state(cci__rc *ep, cci__rc_conn *conn, const uint8_t *
     } else if (joined != conn->epoch && (epoch == conn->joined || (conn->phase == CCI__RC_FRESH && joined != 0))) {
         wants = 1;
     }
-    if (conn->phase == CCI__RC_JOINED && epoch == conn->joined && joined == conn->epoch) {
-        cci__rc_paired(ep, conn);
-    }
-    if (wants && !answers && conn->phase != CCI__RC_DRAINING) {
-        cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, 0);
-    }
+    if (conn->phase == CCI__RC_JOINED && epoch == conn->joined && joined == conn->epoch) cci__rc_paired(ep, conn);
+    if (wants && !answers && conn->phase != CCI__RC_DRAINING) cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, 0);
 }
 
 /* ---- what has drained is reset, and goes on or is over ---- */
@@ -4860,47 +4394,41 @@ static void cci__rc_rewind(cci__rc_conn *conn) {
 /* There is no queue pair for a connection any more. */
 static void cci__rc_give_up(cci__rc *ep, cci__rc_conn *conn) {
     cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be used again", errno);
-    if (conn->conn.state == CCI_CONN_ACCEPTED) {
+    if (conn->conn.state == CCI_CONN_ACCEPTED)
         cci__rc_accepted(ep, conn, CCI_ERROR);
-    } else if (conn->conn.flags & CCI__RC_AWAITING) {
+    else if (conn->conn.flags & CCI__RC_AWAITING)
         cci__rc_connected(ep, conn, CCI_ERROR);
-    } else {
+    else
         cci__rc_break(ep, conn, CCI_ERROR);
-    }
 }
 
 static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
     conn->phase = CCI__RC_NO_PAIR;
     conn->retry_ns = CCI__NEVER;
     if (conn->failure != CCI_SUCCESS) {
-        if ((conn->marks & CCI__RC_COUNTS) && cci__rc_agrees(conn, conn->joined - conn->acked)) {
+        if ((conn->marks & CCI__RC_COUNTS) && cci__rc_agrees(conn, conn->joined - conn->acked))
             cci__rc_catch_up(ep, conn, conn->joined - conn->acked);
-        }
         cci__rc_end_all(ep, conn, conn->failure);
         cci__rc_destroy_qp(ep, conn);
-        if (conn->conn.state != CCI_CONN_CLOSING) {
+        if (conn->conn.state != CCI_CONN_CLOSING)
             cci__rc_post_end(ep, conn);
-        } else if (conn->conn.flags & CCI__RC_TOLD) {
+        else if (conn->conn.flags & CCI__RC_TOLD)
             cci__rc_discard(ep, conn);
-        }
         return;
     }
     cci__rc_rewind(conn);
-    if (conn->qp ? cci__rc_begin_epoch(ep, conn) : cci__rc_make_qp(ep, conn)) {
+    if (conn->qp ? cci__rc_begin_epoch(ep, conn) : cci__rc_make_qp(ep, conn))
         cci__rc_give_up(ep, conn);
-    } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+    else if (conn->conn.state == CCI_CONN_ACCEPTED)
         cci__rc_tell(ep, conn, CCI__PKT_ACCEPT, 0); /* the client may not know more of it, and repeats its request */
-    } else {
+    else
         cci__rc_tell_pair(ep, conn);
-    }
 }
 
-/* The completion queue is emptied between reset and what follows: then nothing is on its way of the old epoch. And before
- * it, since some drivers take what is there of a queue pair out of the completion queue when they reset it. */
+/* The completion queue is emptied between reset and what follows: then nothing is on its way of the old epoch. And
+ * before it, since some drivers take what is there of a queue pair out of the completion queue when they reset it. */
 static void cci__rc_settle(cci__rc *ep) {
-    if (ep->emptying > 0 && !ep->hw->is_dead) {
-        cci__verbs_read_events(ep->hw);
-    }
+    if (ep->emptying > 0 && !ep->hw->is_dead) cci__verbs_read_events(ep->hw);
     while (ep->drained != CCI__CONN_NONE) {
         uint32_t first, at;
         while (cci__rc_poll(ep) > 0) {
@@ -4909,9 +4437,7 @@ static void cci__rc_settle(cci__rc *ep) {
         ep->drained = CCI__CONN_NONE;
         for (at = first; at != CCI__CONN_NONE; at = cci__rc_at(ep, at)->next_listed) {
             cci__rc_conn *conn = cci__rc_at(ep, at);
-            if (conn->qp) {
-                (void)cci__rc_modify(ep, conn, IBV_QPS_RESET);
-            }
+            if (conn->qp) (void)cci__rc_modify(ep, conn, IBV_QPS_RESET);
         }
         while (cci__rc_poll(ep) > 0) {
         }
@@ -4935,13 +4461,9 @@ static int cci__rc_grow(cci__rc *ep) {
     uint32_t capacity = (ep->conns.slab_count + 1) * CCI__CONN_SLAB, i;
     uint8_t *slab;
     uint32_t *buckets, *qp_buckets;
-    if (ep->conns.slab_count == CCI__CONN_SLABS) {
-        return 0;
-    }
+    if (ep->conns.slab_count == CCI__CONN_SLABS) return 0;
     slab = (uint8_t *)cci_alloc((size_t)CCI__CONN_SLAB * ep->conns.entry_size);
-    if (!slab) {
-        return 0;
-    }
+    if (!slab) return 0;
     if (capacity > ep->qp_bucket_count) {
         uint32_t count = 2 * ep->qp_bucket_count;
         buckets = (uint32_t *)cci_alloc(count * sizeof *buckets);
@@ -4959,9 +4481,7 @@ static int cci__rc_grow(cci__rc *ep) {
         memset(qp_buckets, 0xff, count * sizeof *qp_buckets);
         for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
             cci__rc_conn *conn = cci__rc_at(ep, i);
-            if (conn->conn.state != CCI_CONN_FREE && conn->qp) {
-                cci__rc_hash_qp(ep, conn);
-            }
+            if (conn->conn.state != CCI_CONN_FREE && conn->qp) cci__rc_hash_qp(ep, conn);
         }
     }
     cci_conn_add_slab(&ep->conns, slab);
@@ -4971,9 +4491,7 @@ static int cci__rc_grow(cci__rc *ep) {
 static cci__rc_conn *cci__rc_open_conn(cci__rc *ep, cci_conn_attribute_t attribute, void *context) {
     cci_conn_t *made = cci_conn_open(&ep->conns);
     cci__rc_conn *conn;
-    if (!made && (!cci__rc_grow(ep) || (made = cci_conn_open(&ep->conns)) == NULL)) {
-        return NULL;
-    }
+    if (!made && (!cci__rc_grow(ep) || (made = cci_conn_open(&ep->conns)) == NULL)) return NULL;
     conn = (cci__rc_conn *)(void *)made;
     made->pub.endpoint = (cci_endpoint_t *)&ep->base.pub;
     made->pub.attribute = attribute;
@@ -4981,8 +4499,8 @@ static cci__rc_conn *cci__rc_open_conn(cci__rc *ep, cci_conn_attribute_t attribu
     made->deadline_ns = CCI__NEVER;
     conn->retry_ns = conn->probe_ns = CCI__NEVER;
     conn->send_timeout_us = ep->send_timeout_us;
-    made->pub.max_send_size = cci__rc_is_reliable(conn) ? ep->max_send_size
-                                                        : cci__min32(ep->max_send_size, ep->info.mtu - CCI__HEADER_SIZE);
+    made->pub.max_send_size =
+        cci__rc_is_reliable(conn) ? ep->max_send_size : cci__min32(ep->max_send_size, ep->info.mtu - CCI__HEADER_SIZE);
     return conn;
 }
 
@@ -5007,7 +4525,8 @@ static void cci__rc_begin_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_schedule(ep, conn);
 }
 
-/* Nobody knows of a connection that did not open. If its queue pair may have a receive buffer, that comes home first. */
+/* Nobody knows of a connection that did not open. If its queue pair may have a receive buffer, that comes home
+ * first. */
 static void cci__rc_let_go(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->phase == CCI__RC_NO_PAIR || conn->phase == CCI__RC_FRESH || ep->is_dead) {
         cci__rc_discard(ep, conn);
@@ -5028,14 +4547,12 @@ static int cci__rc_opened(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *even
         cci__rc_let_go(ep, conn);
         return 0;
     }
-    if (conn->conn.state != CCI_CONN_OPEN) { /* a client's is since its server has accepted */
+    if (conn->conn.state != CCI_CONN_OPEN) /* a client's is since its server has accepted */
         cci_conn_opened(&ep->conns, &conn->conn, ep->now_ns);
-    }
     conn->keepalive_us = cci__rc_new_keepalive_us(ep, conn);
     cci__rc_hear_of(ep, conn);
-    if (ep->device.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) {
+    if (ep->device.probe_idle_s > 0 && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
         conn->probe_ns = ep->now_ns + ep->device.probe_idle_s * UINT64_C(1000) * CCI__MS;
-    }
     cci__rc_schedule(ep, conn);
     return 1;
 }
@@ -5061,19 +4578,16 @@ static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status) {
     event->base.pub.accept.status = (cci_status_t)status;
     event->base.pub.accept.context = conn->conn.pub.context;
     event->base.pub.accept.connection = status == CCI_SUCCESS ? &conn->conn.pub : NULL;
-    if (cci__rc_opened(ep, conn, event, status)) {
-        cci__rc_begin_keepalive(ep, conn);
-    }
+    if (cci__rc_opened(ep, conn, event, status)) cci__rc_begin_keepalive(ep, conn);
 }
 
 /* Something sound has come of an accepted or open connection. */
 static void cci__rc_hears(cci__rc *ep, cci__rc_conn *conn) {
     cci_conn_got_t got = cci_conn_hears(&conn->conn);
-    if (got == CCI_CONN_GOT_CONFIRM) {
+    if (got == CCI_CONN_GOT_CONFIRM)
         cci__rc_accepted(ep, conn, CCI_SUCCESS);
-    } else if (got == CCI_CONN_GOT_CONFIRMED) {
+    else if (got == CCI_CONN_GOT_CONFIRMED)
         cci__rc_begin_keepalive(ep, conn);
-    }
 }
 
 /* ---- packets out ---- */
@@ -5084,16 +4598,13 @@ static void cci__rc_send_request(cci__rc *ep, cci__rc_conn *conn) {
     uint8_t bytes[CCI__CONN_HEAD];
     uint32_t size;
     memset(&piece, 0, sizeof piece);
-    while ((size = cci_conn_output_request(&ep->conns, &conn->conn, pending, &piece, bytes)) > 0) {
+    while ((size = cci_conn_output_request(&ep->conns, &conn->conn, pending, &piece, bytes)) > 0)
         cci__rc_send_datagram(ep, &conn->conn.peer, bytes, size, piece.data, piece.length);
-    }
 }
 
 /* Sends a CLOSE as soon as it is its turn. */
 static void cci__rc_send_close(cci__rc *ep, cci__rc_conn *conn) {
-    if (cci_conn_close_output(&conn->conn, &ep->close_ns, 0, ep->now_ns)) {
-        cci__rc_tell(ep, conn, CCI__PKT_CLOSE, 0);
-    }
+    if (cci_conn_close_output(&conn->conn, &ep->close_ns, 0, ep->now_ns)) cci__rc_tell(ep, conn, CCI__PKT_CLOSE, 0);
     cci__rc_schedule(ep, conn);
 }
 
@@ -5107,13 +4618,12 @@ static void cci__rc_reply(cci__rc *ep, const cci_conn_packet_t *in, uint8_t type
 /* Sends what cci_conn_input() wants to be sent. */
 static void cci__rc_answer(cci__rc *ep, const cci_conn_packet_t *in) {
     cci__rc_conn *conn = (cci__rc_conn *)(void *)in->conn;
-    if (in->answer == CCI__PKT_REQUEST) {
+    if (in->answer == CCI__PKT_REQUEST)
         cci__rc_send_request(ep, conn);
-    } else if (in->answer == CCI__PKT_COOKIE || in->answer == CCI__PKT_RESET) {
+    else if (in->answer == CCI__PKT_COOKIE || in->answer == CCI__PKT_RESET)
         cci__rc_reply(ep, in, in->answer);
-    } else if (in->answer && conn->conn.state != CCI_CONN_FREE) {
+    else if (in->answer && conn->conn.state != CCI_CONN_FREE)
         cci__rc_tell(ep, conn, in->answer, 0);
-    }
 }
 
 /* There is no space for a request: its client learns it, and repeats the request. */
@@ -5151,27 +4661,24 @@ static void cci__rc_forget_request(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_collect(cci__rc *ep, cci__rc_conn *conn, const cci_conn_request_t *piece) {
     cci__rc_request *request = (cci__rc_request *)conn->pending;
     if (cci_conn_collect(&conn->conn, &request->pieces, piece, (uint8_t *)(request + 1),
-                         request->event.base.pub.request.data_len)) {
+                         request->event.base.pub.request.data_len))
         cci_evq_post(&ep->evq.urgent, &request->event);
-    }
 }
 
 static const char *cci__rc_peer_uri(cci__rc *ep, const cci_link_addr_t *from, char *text, size_t size) {
     static const char scheme[] = "verbs://";
     memcpy(text, scheme, sizeof scheme);
-    return ep->link->text(ep->handle, from, text + sizeof scheme - 1, size - sizeof scheme + 1) == CCI_SUCCESS ? text : NULL;
+    return ep->link->text(ep->handle, from, text + sizeof scheme - 1, size - sizeof scheme + 1) == CCI_SUCCESS ? text
+                                                                                                               : NULL;
 }
 
 /* Why there is no space for a request, NULL if there is. */
 static const char *cci__rc_refusal(const cci__rc *ep, const cci_conn_packet_t *in) {
     uint8_t prefix[16];
-    if (ep->request_count >= CCI__RC_REQUESTS) {
-        return "clients have to wait: the program has too many requests";
-    }
+    if (ep->request_count >= CCI__RC_REQUESTS) return "clients have to wait: the program has too many requests";
     if (cci_conn_prefix(&ep->conns, in->from, prefix) &&
-        !cci_conn_source_may(&ep->conns, prefix, CCI__RC_REQUESTS - ep->request_count)) {
+        !cci_conn_source_may(&ep->conns, prefix, CCI__RC_REQUESTS - ep->request_count))
         return "clients have to wait: one network has the most connections, or undecided requests, that it may have";
-    }
     return NULL;
 }
 
@@ -5187,7 +4694,8 @@ static void cci__rc_new_request(cci__rc *ep, const cci_conn_packet_t *in) {
     }
     if (!conn) {
         cci_release(request);
-        cci__rc_send_busy(ep, in, refusal ? refusal : "clients have to wait: there is no memory for another connection");
+        cci__rc_send_busy(ep, in,
+                          refusal ? refusal : "clients have to wait: there is no memory for another connection");
         return;
     }
     memset(request, 0, sizeof *request);
@@ -5216,18 +4724,15 @@ static void cci__rc_new_request(cci__rc *ep, const cci_conn_packet_t *in) {
 
 /* ---- answers in ---- */
 
-/* A packet that proves to be the peer's comes from where it is: its queue pair for datagrams has another number when it was
- * made anew, or its port's LID has changed: then the pair is made anew too. Another port is not believed. */
+/* A packet that proves to be the peer's comes from where it is: its queue pair for datagrams has another number when
+ * it was made anew, or its port's LID has changed: then the pair is made anew too. Another port is not believed. */
 static void cci__rc_follow(cci__rc *ep, cci__rc_conn *conn, const cci_link_addr_t *from) {
     int has_moved = cci__verbs_addr_lid(&conn->conn.peer) != cci__verbs_addr_lid(from);
     if (memcmp(&conn->conn.peer, from, sizeof *from) == 0 || conn->conn.peer.bytes[0] != from->bytes[0] ||
-        memcmp(conn->conn.peer.bytes + 8, from->bytes + 8, 16) != 0) {
+        memcmp(conn->conn.peer.bytes + 8, from->bytes + 8, 16) != 0)
         return;
-    }
     cci_conn_move(&ep->conns, &conn->conn, from, ep->now_ns);
-    if (has_moved && (conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED)) {
-        cci__rc_drain(ep, conn);
-    }
+    if (has_moved && (conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED)) cci__rc_drain(ep, conn);
 }
 
 /* The server has accepted: its queue pair waits for this side's. The program learns it when both have joined. */
@@ -5238,9 +4743,7 @@ static void cci__rc_was_accepted(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
         return;
     }
     conn->conn.flags |= CCI__RC_AWAITING;
-    if (cci__rc_make_qp(ep, conn) == CCI_SUCCESS) {
-        cci__rc_input_state(ep, conn, state, 1);
-    }
+    if (cci__rc_make_qp(ep, conn) == CCI_SUCCESS) cci__rc_input_state(ep, conn, state, 1);
     if (conn->phase != CCI__RC_JOINED) {
         cci__rc_send_leave(ep, conn);
         cci__rc_connected(ep, conn, CCI_ENOMEM);
@@ -5267,68 +4770,47 @@ static void cci__rc_left(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_closed(cci__rc *ep, cci__rc_conn *conn) {
     conn->conn.flags |= CCI__RC_TOLD;
     conn->conn.deadline_ns = CCI__NEVER;
-    if (conn->phase == CCI__RC_NO_PAIR || ep->stopping) {
-        cci__rc_discard(ep, conn);
-    }
+    if (conn->phase == CCI__RC_NO_PAIR || ep->stopping) cci__rc_discard(ep, conn);
 }
 
-/* The peer has closed the connection. What it has got is complete when nothing is under way any more; and what it has sent
- * before is in the completion queue already. */
+/* The peer has closed the connection. What it has got is complete when nothing is under way any more; and what it
+ * has sent before is in the completion queue already. */
 static void cci__rc_was_closed(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
     cci__rc_begin_end(ep, conn, CCI__RC_ORDERLY | (state ? CCI__RC_COUNTS : 0));
-    if (state) {
-        conn->joined = cci__load32(state + 12);
-    }
+    if (state) conn->joined = cci__load32(state + 12);
     cci__rc_break(ep, conn, CCI_ERR_DISCONNECTED);
 }
 
 /* What has ended for the peer: CLOSE, of which `state` may be NULL, or RESET. */
 static void cci__rc_input_end(cci__rc *ep, cci__rc_conn *conn, int is_close, const uint8_t *state) {
-    if (conn->conn.flags & CCI__RC_AWAITING) {
+    if (conn->conn.flags & CCI__RC_AWAITING)
         cci__rc_connected(ep, conn, CCI_ERR_DISCONNECTED);
-    } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+    else if (conn->conn.state == CCI_CONN_ACCEPTED)
         cci__rc_accepted(ep, conn, CCI_ERR_DISCONNECTED);
-    } else if (is_close) {
+    else if (is_close)
         cci__rc_was_closed(ep, conn, state);
-    } else {
+    else
         cci__rc_left(ep, conn);
-    }
 }
 
 static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_packet_t *in);
 
 /* What a packet means for its connection; `state` is that of the peer's queue pair, NULL if the packet has none. */
-static void cci__rc_heard(cci__rc *ep, cci__rc_conn *conn, cci_conn_got_t got, const cci_conn_packet_t *in, const uint8_t *state) {
+static void cci__rc_heard(cci__rc *ep, cci__rc_conn *conn, cci_conn_got_t got, const cci_conn_packet_t *in,
+                          const uint8_t *state) {
     switch (got) {
-    case CCI_CONN_GOT_REQUEST:
-        cci__rc_new_request(ep, in);
-        break;
-    case CCI_CONN_GOT_PIECE:
-        cci__rc_collect(ep, conn, &in->request);
-        break;
-    case CCI_CONN_GOT_REJECT:
-        cci__rc_connected(ep, conn, CCI_ECONNREFUSED);
-        break;
-    case CCI_CONN_GOT_CONFIRM:
-        cci__rc_accepted(ep, conn, CCI_SUCCESS);
-        break;
+    case CCI_CONN_GOT_REQUEST: cci__rc_new_request(ep, in); break;
+    case CCI_CONN_GOT_PIECE: cci__rc_collect(ep, conn, &in->request); break;
+    case CCI_CONN_GOT_REJECT: cci__rc_connected(ep, conn, CCI_ECONNREFUSED); break;
+    case CCI_CONN_GOT_CONFIRM: cci__rc_accepted(ep, conn, CCI_SUCCESS); break;
     case CCI_CONN_GOT_CONFIRMED:
-        if (conn->conn.state == CCI_CONN_OPEN) {
-            cci__rc_begin_keepalive(ep, conn);
-        }
+        if (conn->conn.state == CCI_CONN_OPEN) cci__rc_begin_keepalive(ep, conn);
         break;
-    case CCI_CONN_GOT_DATA:
-        cci__rc_input_data(ep, conn, in);
-        break;
+    case CCI_CONN_GOT_DATA: cci__rc_input_data(ep, conn, in); break;
     case CCI_CONN_GOT_CLOSE:
-    case CCI_CONN_GOT_RESET:
-        cci__rc_input_end(ep, conn, got == CCI_CONN_GOT_CLOSE, state);
-        break;
-    case CCI_CONN_GOT_END:
-        cci__rc_closed(ep, conn);
-        break;
-    default:
-        break;
+    case CCI_CONN_GOT_RESET: cci__rc_input_end(ep, conn, got == CCI_CONN_GOT_CLOSE, state); break;
+    case CCI_CONN_GOT_END: cci__rc_closed(ep, conn); break;
+    default: break;
     }
 }
 
@@ -5345,21 +4827,15 @@ static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
     const uint8_t *state = cci__rc_state_in(in);
     cci__rc_conn *conn;
     cci_conn_got_t got;
-    if (!state && (tells_state || type == CCI__PKT_ACCEPT)) {
-        return;
-    }
+    if (!state && (tells_state || type == CCI__PKT_ACCEPT)) return;
     in->header.type = type;
     got = cci_conn_input(&ep->conns, in);
     conn = (cci__rc_conn *)(void *)in->conn;
-    if (got == CCI_CONN_GOT_ACCEPT) {
-        cci__rc_was_accepted(ep, conn, state);
-    }
+    if (got == CCI_CONN_GOT_ACCEPT) cci__rc_was_accepted(ep, conn, state);
     if (conn && got != CCI_CONN_GOT_STRAY && type != CCI__PKT_REQUEST && type != CCI__PKT_RESET &&
         (type != CCI__PKT_ACCEPT || in->answer) && cci_conn_has_peer(&conn->conn)) {
         cci__rc_follow(ep, conn, in->from);
-        if (tells_state) {
-            cci__rc_input_state(ep, conn, state, type == CCI__PKT_CONFIRM);
-        }
+        if (tells_state) cci__rc_input_state(ep, conn, state, type == CCI__PKT_CONFIRM);
     }
     cci__rc_answer(ep, in);
     cci__rc_heard(ep, conn, got, in, state);
@@ -5370,9 +4846,7 @@ static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
 /* A copy of an unreliable message for the program; it is dropped if there is no buffer. */
 static void cci__rc_deliver_copy(cci__rc *ep, cci__rc_conn *conn, const uint8_t *bytes, uint32_t length) {
     cci__rc_buffer *buffer = (cci__rc_buffer *)(void *)ep->free_plain;
-    if (!buffer || length > conn->conn.pub.max_send_size) {
-        return;
-    }
+    if (!buffer || length > conn->conn.pub.max_send_size) return;
     ep->free_plain = buffer->event.next;
     memcpy((void *)(uintptr_t)buffer->sge.addr, bytes, length);
     cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, length);
@@ -5380,9 +4854,7 @@ static void cci__rc_deliver_copy(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
 
 static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_packet_t *in) {
     if (cci__rc_is_reliable(conn)) {
-        if (ep->conns.resets++ < CCI__CONN_RESETS) {
-            cci__rc_reply(ep, in, CCI__PKT_RESET);
-        }
+        if (ep->conns.resets++ < CCI__CONN_RESETS) cci__rc_reply(ep, in, CCI__PKT_RESET);
         return;
     }
     cci__rc_hears(ep, conn);
@@ -5391,22 +4863,16 @@ static void cci__rc_input_data(cci__rc *ep, cci__rc_conn *conn, const cci_conn_p
 
 static void cci__rc_input_group(cci__rc *ep, const cci_link_rx_t *rx, uint32_t length) {
     uint32_t i;
-    for (i = 0; rx->is_group && i < ep->group_count; i++) {
-        if (!memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group)) {
+    for (i = 0; rx->is_group && i < ep->group_count; i++)
+        if (!memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group))
             cci__rc_deliver_copy(ep, ep->groups[i], rx->data + CCI__HEADER_SIZE, length - CCI__HEADER_SIZE);
-        }
-    }
 }
 
 static void cci__rc_input(cci__rc *ep, const cci_link_rx_t *rx) {
     cci_conn_packet_t in;
-    if (!cci_conn_parse(rx->data, rx->length, &in.header) || in.header.flags != 0) {
-        return;
-    }
+    if (!cci_conn_parse(rx->data, rx->length, &in.header) || in.header.flags != 0) return;
     if (rx->is_group || in.header.type == CCI__PKT_GROUP) {
-        if (in.header.type == CCI__PKT_GROUP) {
-            cci__rc_input_group(ep, rx, rx->length);
-        }
+        if (in.header.type == CCI__PKT_GROUP) cci__rc_input_group(ep, rx, rx->length);
         return;
     }
     in.from = &rx->from;
@@ -5436,9 +4902,7 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_tell_pair(ep, conn);
         return;
     }
-    if (conn->posted != conn->retired) {
-        return; /* the completions of what is under way are signs of life */
-    }
+    if (conn->posted != conn->retired) return; /* the completions of what is under way are signs of life */
     if (cci__rc_is_full(ep)) {
         cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
         return;
@@ -5449,7 +4913,8 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
     wr.send_flags = IBV_SEND_SIGNALED;
     error = ibv_post_send(conn->qp, &wr, &bad);
     if (error) {
-        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "the hardware takes no sign of life", error > 0 ? error : errno);
+        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "the hardware takes no sign of life",
+                       error > 0 ? error : errno);
         return;
     }
     conn->posted++;
@@ -5457,8 +4922,8 @@ static void cci__rc_keepalive(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 /* Looks whether a pair gets on. The hardware repeats by itself, and for ever what the peer has no buffer for; only the
- * peer can tell which it is. The driver that emulates hardware has been seen to repeat no more: a pair that stands still
- * though the peer is ready is made anew. */
+ * peer can tell which it is. The driver that emulates hardware has been seen to repeat no more: a pair that stands
+ * still though the peer is ready is made anew. */
 static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
     conn->retry_ns = conn->newest ? ep->now_ns + cci__rc_look_ns(conn) : CCI__NEVER;
     if (conn->posted == conn->retired || (conn->marks & CCI__RC_GETS_ON)) {
@@ -5474,43 +4939,36 @@ static void cci__rc_look(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_drain(ep, conn);
         return;
     }
-    if (conn->stuck % CCI__RC_ASK == 0) {
-        cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
-    }
+    if (conn->stuck % CCI__RC_ASK == 0) cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, CCI__RC_ASKS);
 }
 
-/* Asks a peer that has been silent for long whether it is still there; after as long again without an answer it is not. */
+/* Asks a peer that has been silent for long whether it is still there; after as long again without an answer it is
+ * not. */
 static void cci__rc_probe(cci__rc *ep, cci__rc_conn *conn) {
     uint64_t period_ns = ep->device.probe_idle_s * UINT64_C(1000) * CCI__MS;
     cci_conn_due_t due = cci_conn_probe(&conn->conn, period_ns, ep->now_ns, &conn->probe_ns);
-    if (due == CCI_CONN_DUE_CONFIRM) {
+    if (due == CCI_CONN_DUE_CONFIRM)
         cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
-    } else if (due == CCI_CONN_DUE_TIMED_OUT) {
+    else if (due == CCI_CONN_DUE_TIMED_OUT)
         cci__rc_break(ep, conn, CCI_ETIMEDOUT);
-    }
 }
 
 /* Looks after a connection that is open: keepalive, confirmation, its pair, its oldest operation. */
-/* [4.1.4.1] The peer had no buffer for a message until its time was over: it ends with CCI_ERR_RNR and, on an ordered connection,
- * all behind it. The pair is made anew, since then both sides know what has arrived. 0: that was tried before. */
+/* [4.1.4.1] The peer had no buffer for a message until its time was over: it ends with CCI_ERR_RNR and, on an
+ * ordered connection, all behind it. The pair is made anew, since then both sides know what has arrived. 0: that was
+ * tried before. */
 static int cci__rc_withdraw(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
     int is_ordered = conn->conn.pub.attribute == CCI_CONN_ATTR_RO;
-    if (item->is_withdrawn || (item->kind != CCI__RC_MESSAGE_ITEM && !item->has_message)) {
-        return 0;
-    }
+    if (item->is_withdrawn || (item->kind != CCI__RC_MESSAGE_ITEM && !item->has_message)) return 0;
     while (item) {
-        if (is_ordered || item->deadline_ns <= ep->now_ns) {
+        if (is_ordered || item->deadline_ns <= ep->now_ns)
             item->is_withdrawn = item->kind == CCI__RC_MESSAGE_ITEM || item->has_message;
-        }
-        if (conn->send_timeout_us) { /* so long again, for the peer to answer */
+        if (conn->send_timeout_us) /* so long again, for the peer to answer */
             item->deadline_ns = cci__max64(item->deadline_ns, ep->now_ns + (uint64_t)conn->send_timeout_us * 1000);
-        }
         item = item == newest ? NULL : item->next;
     }
-    if (is_ordered) {
-        conn->marks |= CCI__RC_WITHDREW;
-    }
+    if (is_ordered) conn->marks |= CCI__RC_WITHDREW;
     cci__rc_drain(ep, conn);
     return 1;
 }
@@ -5529,28 +4987,20 @@ static void cci__rc_look_after(cci__rc *ep, cci__rc_conn *conn) {
         cci__rc_connected(ep, conn, CCI_ETIMEDOUT);
         return;
     }
-    if (conn->conn.deadline_ns <= ep->now_ns) {
-        cci__rc_step(ep, conn);
-    }
+    if (conn->conn.deadline_ns <= ep->now_ns) cci__rc_step(ep, conn);
     if (oldest && oldest->deadline_ns <= ep->now_ns && (conn->conn.flags & CCI__RC_UNREADY) &&
-        cci__rc_withdraw(ep, conn)) {
+        cci__rc_withdraw(ep, conn))
         return;
-    }
     if (oldest && oldest->deadline_ns <= ep->now_ns) {
         cci__rc_break(ep, conn, conn->conn.flags & CCI__RC_UNREADY ? CCI_ERR_RNR : CCI_ETIMEDOUT);
         return;
     }
-    if (conn->probe_ns <= ep->now_ns) {
-        cci__rc_probe(ep, conn);
-    }
-    if (conn->retry_ns > ep->now_ns) {
-        return;
-    }
-    if (conn->phase == CCI__RC_FRESH || conn->phase == CCI__RC_JOINED) {
+    if (conn->probe_ns <= ep->now_ns) cci__rc_probe(ep, conn);
+    if (conn->retry_ns > ep->now_ns) return;
+    if (conn->phase == CCI__RC_FRESH || conn->phase == CCI__RC_JOINED)
         cci__rc_tell_pair(ep, conn);
-    } else if (conn->phase == CCI__RC_PAIRED) {
+    else if (conn->phase == CCI__RC_PAIRED)
         cci__rc_look(ep, conn);
-    }
 }
 
 static void cci__rc_ask_resolver(cci__rc *ep, cci__rc_conn *conn) {
@@ -5558,23 +5008,22 @@ static void cci__rc_ask_resolver(cci__rc *ep, cci__rc_conn *conn) {
     uint64_t wait_ns = status == CCI_EAGAIN ? CCI__MS : cci_conn_retry_ns(0);
     conn->conn.tries = 0; /* what could not be sent is no try */
     conn->conn.deadline_ns = cci__min64(ep->now_ns + wait_ns, cci__rc_give_up_ns(conn));
-    if (status == CCI_EAGAIN) {
-        return;
-    }
+    if (status == CCI_EAGAIN) return;
     conn->conn.flags &= (uint16_t)~CCI__RC_RESOLVING;
-    if (status == CCI_SUCCESS) {
+    if (status == CCI_SUCCESS)
         cci__rc_send_request(ep, conn);
-    } else {
+    else
         cci__rc_connected(ep, conn, status);
-    }
 }
 
-/* When a request is repeated if nothing answers. Requests that went together are repeated apart, each time in another order:
- * a server that has too few buffers for all of them at once would have none for the same ones for ever. */
+/* When a request is repeated if nothing answers. Requests that went together are repeated apart, each time in
+ * another order: a server that has too few buffers for all of them at once would have none for the same ones for
+ * ever. */
 static uint64_t cci__rc_request_due(const cci__rc *ep, const cci__rc_conn *conn) {
     uint64_t wait_ns = cci_conn_retry_ns(conn->conn.tries);
     uint64_t place = ((conn->conn.index + conn->conn.tries) * UINT32_C(0x9e3779b1)) >> 24;
-    return cci__min64(ep->now_ns + wait_ns - wait_ns / 1024 * place, cci__rc_give_up_ns(conn)); /* up to a quarter earlier */
+    /* up to a quarter earlier */
+    return cci__min64(ep->now_ns + wait_ns - wait_ns / 1024 * place, cci__rc_give_up_ns(conn));
 }
 
 /* The client's request, or its confirmation of one that waits for its pair, is due again. */
@@ -5591,38 +5040,35 @@ static void cci__rc_ask_again(cci__rc *ep, cci__rc_conn *conn, cci_conn_due_t du
 
 /* Nobody needs the connection any more, or what the program has closed. */
 static void cci__rc_forgotten(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->conn.state == CCI_CONN_CLOSING) {
+    if (conn->conn.state == CCI_CONN_CLOSING)
         cci__rc_closed(ep, conn); /* nobody is there to hear it */
-    } else if (conn->conn.state == CCI_CONN_COLLECTING) {
+    else if (conn->conn.state == CCI_CONN_COLLECTING)
         cci__rc_forget_request(ep, conn);
-    } else {
+    else
         cci__rc_discard(ep, conn);
-    }
 }
 
 /* A connection does not open in time. */
 static void cci__rc_timed_out(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->conn.flags & CCI__CONN_BUSY) {
+    if (conn->conn.flags & CCI__CONN_BUSY)
         cci_log(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
-    }
-    if (conn->conn.state == CCI_CONN_CONNECTING) {
+    if (conn->conn.state == CCI_CONN_CONNECTING)
         cci__rc_connected(ep, conn, CCI_ETIMEDOUT);
-    } else {
+    else
         cci__rc_accepted(ep, conn, CCI_ETIMEDOUT);
-    }
 }
 
-/* What is due that is the user's: keepalive, also when a server has not confirmed for long; or the end of one that is broken. */
+/* What is due that is the user's: keepalive, also when a server has not confirmed for long; or the end of one that
+ * is broken. */
 static void cci__rc_idle(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->conn.state == CCI_CONN_OPEN && conn->conn.step.confirming) {
+    if (conn->conn.state == CCI_CONN_OPEN && conn->conn.step.confirming)
         cci__rc_hears(ep, conn);
-    } else if (conn->conn.state == CCI_CONN_OPEN) {
+    else if (conn->conn.state == CCI_CONN_OPEN)
         cci__rc_keepalive(ep, conn);
-    } else if (conn->phase == CCI__RC_NO_PAIR && conn->failure != CCI_SUCCESS) {
+    else if (conn->phase == CCI__RC_NO_PAIR && conn->failure != CCI_SUCCESS)
         cci__rc_post_end(ep, conn);
-    } else {
+    else
         cci__rc_break(ep, conn, CCI_ERR_DISCONNECTED);
-    }
 }
 
 /* The next step of a connection's opening, use or end is due. */
@@ -5630,46 +5076,34 @@ static void cci__rc_step(cci__rc *ep, cci__rc_conn *conn) {
     int awaiting = (conn->conn.flags & CCI__RC_AWAITING) != 0;
     uint64_t give_up_ns = awaiting || conn->conn.state == CCI_CONN_CONNECTING ? cci__rc_give_up_ns(conn) : CCI__NEVER;
     cci_conn_due_t due;
-    if (awaiting) { /* its time for connecting is its limit */
+    if (awaiting) /* its time for connecting is its limit */
         conn->conn.tries = (uint8_t)cci__min32(conn->conn.tries, CCI__CONN_CONFIRM_TRIES - 1);
-    }
     due = cci_conn_timeout(&conn->conn, give_up_ns, ep->now_ns);
     switch (due) {
-    case CCI_CONN_DUE_NOTHING:
-        break;
+    case CCI_CONN_DUE_NOTHING: break;
     case CCI_CONN_DUE_REQUEST:
     case CCI_CONN_DUE_CONFIRM:
         conn->conn.deadline_ns = cci__min64(conn->conn.deadline_ns, give_up_ns);
         cci__rc_ask_again(ep, conn, due);
         break;
-    case CCI_CONN_DUE_CLOSE:
-        cci__rc_send_close(ep, conn);
-        break;
-    case CCI_CONN_DUE_TIMED_OUT:
-        cci__rc_timed_out(ep, conn);
-        break;
-    case CCI_CONN_DUE_FORGOTTEN:
-        cci__rc_forgotten(ep, conn);
-        break;
-    case CCI_CONN_DUE_IDLE:
-        cci__rc_idle(ep, conn);
-        break;
+    case CCI_CONN_DUE_CLOSE: cci__rc_send_close(ep, conn); break;
+    case CCI_CONN_DUE_TIMED_OUT: cci__rc_timed_out(ep, conn); break;
+    case CCI_CONN_DUE_FORGOTTEN: cci__rc_forgotten(ep, conn); break;
+    case CCI_CONN_DUE_IDLE: cci__rc_idle(ep, conn); break;
     }
 }
 
 /* A connection's timer has come, perhaps too early. */
 static void cci__rc_timeout(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->conn.state == CCI_CONN_OPEN) {
+    if (conn->conn.state == CCI_CONN_OPEN)
         cci__rc_look_after(ep, conn);
-    } else if (conn->conn.deadline_ns <= ep->now_ns) {
+    else if (conn->conn.deadline_ns <= ep->now_ns)
         cci__rc_step(ep, conn);
-    } else if (conn->conn.state == CCI_CONN_ACCEPTED && conn->retry_ns <= ep->now_ns) {
-        conn->retry_ns = CCI__NEVER; /* it is the client that repeats */
-    }
+    else if (conn->conn.state == CCI_CONN_ACCEPTED && conn->retry_ns <= ep->now_ns)
+        conn->retry_ns = CCI__NEVER;                                       /* it is the client that repeats */
     if (conn->phase == CCI__RC_DRAINING && conn->retry_ns <= ep->now_ns) { /* not all of it was flushed, or told */
-        if (ep->empty_ns != CCI__RC_DRAIN_NS && !(conn->marks & CCI__RC_EMPTY) && conn->posted == conn->retired) {
+        if (ep->empty_ns != CCI__RC_DRAIN_NS && !(conn->marks & CCI__RC_EMPTY) && conn->posted == conn->retired)
             ep->empty_ns = 0; /* this device does not tell */
-        }
         conn->retry_ns = CCI__NEVER;
         cci__rc_stop_waiting(ep, conn);
     }
@@ -5680,21 +5114,15 @@ static void cci__rc_timers(cci__rc *ep) {
     while ((timer = cci__wheel_expire(&ep->wheel, ep->now_ns)) != NULL) {
         cci__rc_conn *conn = (cci__rc_conn *)(void *)CCI__CONTAINER(timer, cci_conn_t, timer);
         cci__rc_timeout(ep, conn);
-        if (conn->conn.state != CCI_CONN_FREE) {
-            cci__rc_schedule(ep, conn);
-        }
+        if (conn->conn.state != CCI_CONN_FREE) cci__rc_schedule(ep, conn);
     }
 }
 
 /* What a connection waits for comes no more. */
 static void cci__rc_lose_device(cci__rc *ep, cci__rc_conn *conn) {
     switch (conn->conn.state) {
-    case CCI_CONN_CONNECTING:
-        cci__rc_connected(ep, conn, CCI_ERR_DEVICE_DEAD);
-        return;
-    case CCI_CONN_ACCEPTED:
-        cci__rc_accepted(ep, conn, CCI_ERR_DEVICE_DEAD);
-        return;
+    case CCI_CONN_CONNECTING: cci__rc_connected(ep, conn, CCI_ERR_DEVICE_DEAD); return;
+    case CCI_CONN_ACCEPTED: cci__rc_accepted(ep, conn, CCI_ERR_DEVICE_DEAD); return;
     case CCI_CONN_OPEN:
         if (conn->conn.flags & CCI__RC_AWAITING) {
             cci__rc_connected(ep, conn, CCI_ERR_DEVICE_DEAD);
@@ -5702,10 +5130,8 @@ static void cci__rc_lose_device(cci__rc *ep, cci__rc_conn *conn) {
         }
         break;
     case CCI_CONN_BROKEN:
-    case CCI_CONN_CLOSING:
-        break;
-    default:
-        return;
+    case CCI_CONN_CLOSING: break;
+    default: return;
     }
     if (conn->conn.state == CCI_CONN_CLOSING) {
         conn->conn.flags |= CCI__RC_TOLD;
@@ -5721,9 +5147,7 @@ static void cci__rc_lose_device(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_die(cci__rc *ep) {
     uint32_t i;
     ep->is_dead = 1;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
-        cci__rc_lose_device(ep, cci__rc_at(ep, i));
-    }
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) cci__rc_lose_device(ep, cci__rc_at(ep, i));
     cci__rc_settle(ep);
 }
 
@@ -5743,23 +5167,21 @@ static void cci__rc_broken(cci__rc *ep, const char *what, const char *reason) {
 /* What the link is told of the device, and is not its own. */
 static void cci__rc_on_event(void *user, const struct ibv_async_event *event) {
     cci__rc *ep = (cci__rc *)user;
-    if (event->event_type == IBV_EVENT_CQ_ERR && event->element.cq == ep->cq) {
+    if (event->event_type == IBV_EVENT_CQ_ERR && event->element.cq == ep->cq)
         cci__rc_broken(ep, "the completion queue has failed", cci__ibv.event_type_str(event->event_type));
-    } else if (event->event_type == IBV_EVENT_SRQ_ERR && event->element.srq == ep->srq) {
+    else if (event->event_type == IBV_EVENT_SRQ_ERR && event->element.srq == ep->srq)
         cci__rc_broken(ep, "the shared receive queue has failed", cci__ibv.event_type_str(event->event_type));
-    } else if (event->event_type == IBV_EVENT_QP_LAST_WQE_REACHED) {
+    else if (event->event_type == IBV_EVENT_QP_LAST_WQE_REACHED)
         cci__rc_hear_empty(ep, event->element.qp);
-    }
 }
 
-/* Stops all pairs, takes what the old queue still has, and destroys them: whatever was not told is under way no more. */
+/* Stops all pairs, takes what the old queue still has, and destroys them: whatever was not told is under way no
+ * more. */
 static void cci__rc_stop_pairs(cci__rc *ep) {
     uint32_t i, turns;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
-        if (conn->conn.state != CCI_CONN_FREE && conn->qp) {
-            cci__rc_drain(ep, conn);
-        }
+        if (conn->conn.state != CCI_CONN_FREE && conn->qp) cci__rc_drain(ep, conn);
     }
     for (turns = 0; turns <= (ep->srq_depth + ep->sends) / CCI__RC_POLL && cci__rc_poll(ep) > 0; turns++) {
     }
@@ -5776,9 +5198,7 @@ static void cci__rc_stop_pairs(cci__rc *ep) {
 static void cci__rc_reclaim_buffers(cci__rc *ep) {
     cci_evq_event_t *parked;
     cci__rc_buffer *buffer;
-    for (parked = ep->parked; parked; parked = parked->next) {
-        parked->base.pub.type = CCI_EVENT_RECV; /* not of those */
-    }
+    for (parked = ep->parked; parked; parked = parked->next) parked->base.pub.type = CCI_EVENT_RECV; /* not of those */
     ep->repost_tail = &ep->repost;
     ep->repost_count = ep->posted_buffers = 0;
     for (buffer = ep->buffers; buffer; buffer = buffer->made_before) {
@@ -5789,9 +5209,7 @@ static void cci__rc_reclaim_buffers(cci__rc *ep) {
             ep->repost_count++;
         }
     }
-    for (parked = ep->parked; parked; parked = parked->next) {
-        parked->base.pub.type = CCI_EVENT_NONE;
-    }
+    for (parked = ep->parked; parked; parked = parked->next) parked->base.pub.type = CCI_EVENT_NONE;
     cci__rc_repost(ep);
 }
 
@@ -5799,8 +5217,8 @@ static int cci__rc_make_queues(cci__rc *ep);
 static void cci__rc_destroy_queues(cci__rc *ep, struct ibv_cq *cq, struct ibv_srq *srq);
 
 /* Queue pairs can't change their queues, so all are made anew with new ones, as if each had failed: both sides count
- * messages, so what was sent is told or repeated, and where messages that came were lost, the peer notices. 0: there are
- * no new queues to be had. */
+ * messages, so what was sent is told or repeated, and where messages that came were lost, the peer notices. 0: there
+ * are no new queues to be had. */
 static int cci__rc_repair(cci__rc *ep) {
     struct ibv_cq *cq = ep->cq;
     struct ibv_srq *srq = ep->srq;
@@ -5825,19 +5243,18 @@ static int cci__rc_repair(cci__rc *ep) {
     return 1;
 }
 
-/* The link has made its queue pair anew, and it has another number, or its port another LID: peers learn it. Who doesn't hear learns it from the
- * next packet. */
+/* The link has made its queue pair anew, and it has another number, or its port another LID: peers learn it. Who
+ * doesn't hear learns it from the next packet. */
 static void cci__rc_move(cci__rc *ep) {
     uint32_t i;
     ep->datagram_qp = ep->hw->qp->qp_num;
     ep->datagram_lid = ep->hw->port.lid;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
-        if (conn->conn.state == CCI_CONN_OPEN && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU) {
+        if (conn->conn.state == CCI_CONN_OPEN && conn->conn.pub.attribute <= CCI_CONN_ATTR_UU)
             cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, 0);
-        } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        else if (conn->conn.state == CCI_CONN_ACCEPTED)
             cci__rc_tell(ep, conn, CCI__PKT_ACCEPT, 0);
-        }
     }
 }
 
@@ -5846,9 +5263,7 @@ static void cci__rc_check_device(cci__rc *ep) {
     cci_evq_event_t *event;
     int up = ep->link->up(ep->handle) > 0;
     ep->check_ns = ep->now_ns + 100 * CCI__MS;
-    if (ep->hw->qp && (ep->hw->qp->qp_num != ep->datagram_qp || ep->hw->port.lid != ep->datagram_lid)) {
-        cci__rc_move(ep);
-    }
+    if (ep->hw->qp && (ep->hw->qp->qp_num != ep->datagram_qp || ep->hw->port.lid != ep->datagram_lid)) cci__rc_move(ep);
     if (ep->is_broken && !ep->hw->is_dead && !cci__rc_repair(ep)) {
         cci__verbs_die(ep->hw); /* what can't be repaired has failed for good */
         up = 0;
@@ -5864,9 +5279,7 @@ static void cci__rc_check_device(cci__rc *ep) {
         event->base.pub.dev_failed.endpoint = (cci_endpoint_t *)&ep->base.pub;
         cci_evq_post(&ep->evq.urgent, event);
     }
-    if (ep->hw->is_dead && !ep->is_dead) {
-        cci__rc_die(ep);
-    }
+    if (ep->hw->is_dead && !ep->is_dead) cci__rc_die(ep);
 }
 
 /* Posts what has waited for company. */
@@ -5877,9 +5290,7 @@ static void cci__rc_post_ready(cci__rc *ep) {
         int is_last = ep->ready == last; /* what is made ready meanwhile has its turn in the next round */
         cci__rc_unlist(ep, conn);
         cci__rc_post(ep, conn);
-        if (is_last) {
-            break;
-        }
+        if (is_last) break;
     }
 }
 
@@ -5888,12 +5299,8 @@ static void cci__rc_grow_buffers(cci__rc *ep);
 /* Returns 1 when there may be more. */
 static int cci__rc_receive(cci__rc *ep) {
     int i, count = ep->link->receive(ep->handle, ep->rx, CCI__RC_DATAGRAMS);
-    if (count < 0) {
-        ep->check_ns = 0;
-    }
-    for (i = 0; i < count; i++) {
-        cci__rc_input(ep, &ep->rx[i]);
-    }
+    if (count < 0) ep->check_ns = 0;
+    for (i = 0; i < count; i++) cci__rc_input(ep, &ep->rx[i]);
     return count > 0;
 }
 
@@ -5904,22 +5311,15 @@ static int cci__rc_pump(cci__rc *ep, int thorough) {
     if (thorough || cci__polls_look(&ep->polls)) {
         ep->now_ns = ep->link->now(ep->handle);
         cci__polls_looked(&ep->polls, ep->now_ns, CCI__RC_QUIET);
-        if (cci__rc_receive(ep)) {
-            ep->polls.left = 0; /* look again in the next round */
-        }
+        if (cci__rc_receive(ep)) ep->polls.left = 0; /* look again in the next round */
         cci__rc_timers(ep);
-        if (ep->now_ns >= ep->check_ns) {
-            cci__rc_check_device(ep);
-        }
+        if (ep->now_ns >= ep->check_ns) cci__rc_check_device(ep);
     }
-    if (ep->drained != CCI__CONN_NONE || ep->emptying > 0) {
-        cci__rc_settle(ep);
-    }
+    if (ep->drained != CCI__CONN_NONE || ep->emptying > 0) cci__rc_settle(ep);
     cci__rc_post_ready(ep);
     cci__rc_repost_some(ep);
-    if (CCI__UNLIKELY(ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->recv_buf_count)) {
+    if (CCI__UNLIKELY(ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->recv_buf_count))
         cci__rc_grow_buffers(ep);
-    }
     return count;
 }
 
@@ -5938,35 +5338,27 @@ static uint64_t cci__rc_deadline(const cci__rc *ep) {
 /* Makes the OS handle tell the truth, and the helper thread look again. */
 static void cci__rc_arm(cci__rc *ep) {
     uint64_t deadline_ns;
-    if (!ep->has_fd && !ep->info.progress_thread) {
-        return;
-    }
+    if (!ep->has_fd && !ep->info.progress_thread) return;
     deadline_ns = cci__rc_deadline(ep);
     if (ep->info.progress_thread && deadline_ns < ep->thread_until_ns) {
         ep->thread_until_ns = 0; /* once is enough */
         ep->link->wake(ep->handle);
     }
-    if (!ep->has_fd) {
-        return;
-    }
-    if (cci__handle_set(&ep->os_handle, cci__rc_has_events(ep), deadline_ns, ep->now_ns)) {
+    if (!ep->has_fd) return;
+    if (cci__handle_set(&ep->os_handle, cci__rc_has_events(ep), deadline_ns, ep->now_ns))
         ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
-    }
 }
 
 /* Sleeps, without the lock, until there may be something to do. */
 static void cci__rc_wait(cci__rc *ep, uint64_t most_ns) {
     uint64_t deadline_ns, now_ns;
-    if (cci__rc_poll(ep) > 0) { /* the last round has asked for a bell; what came before that rings none */
+    if (cci__rc_poll(ep) > 0) /* the last round has asked for a bell; what came before that rings none */
         return;
-    }
     deadline_ns = cci__rc_deadline(ep);
     now_ns = ep->link->now(ep->handle);
     most_ns = deadline_ns > now_ns ? cci__min64(deadline_ns - now_ns, most_ns) : 0;
     cci__rc_unlock(ep);
-    if (most_ns > 0) {
-        ep->link->wait(ep->handle, most_ns);
-    }
+    if (most_ns > 0) ep->link->wait(ep->handle, most_ns);
     cci__rc_lock(ep);
 }
 
@@ -5992,9 +5384,7 @@ static int cci__rc_block(cci__rc *ep, cci__rc_op *op) {
     int status;
     while (!op->done) {
         (void)cci__rc_pump(ep, 1);
-        if (op->done) {
-            break;
-        }
+        if (op->done) break;
         if (ep->now_ns - start_ns < 200000) { /* an answer is usually near: sleeping would take longer */
             cci__rc_unlock(ep);
             cci__rc_lock(ep);
@@ -6015,9 +5405,7 @@ static int cci__rc_block(cci__rc *ep, cci__rc_op *op) {
 
 static int cci__rc_add_ops(cci__rc *ep, uint32_t count) {
     cci__rc_op *ops = (cci__rc_op *)cci__rc_memory_of(ep, count * sizeof *ops, NULL);
-    if (!ops) {
-        return 0;
-    }
+    if (!ops) return 0;
     while (count-- > 0) {
         memset(&ops[count], 0, sizeof ops[count]);
         ops[count].event.base.endpoint = &ep->base;
@@ -6042,9 +5430,7 @@ static int cci__rc_add_messages(cci__rc *ep, uint32_t count) {
     struct ibv_mr *mr = NULL;
     uint8_t *data = (uint8_t *)cci__rc_memory_of(ep, (size_t)count * ep->stride, &mr);
     cci__rc_item *items = data ? (cci__rc_item *)cci__rc_memory_of(ep, count * sizeof *items, NULL) : NULL;
-    if (!items || !cci__rc_add_ops(ep, count)) {
-        return 0;
-    }
+    if (!items || !cci__rc_add_ops(ep, count)) return 0;
     ep->total_messages += count;
     while (count-- > 0) {
         memset(&items[count], 0, sizeof items[count]);
@@ -6058,9 +5444,7 @@ static int cci__rc_add_messages(cci__rc *ep, uint32_t count) {
 
 static int cci__rc_add_rmas(cci__rc *ep, uint32_t count) {
     cci__rc_item *items = (cci__rc_item *)cci__rc_memory_of(ep, count * sizeof *items, NULL);
-    if (!items || !cci__rc_add_ops(ep, count)) {
-        return 0;
-    }
+    if (!items || !cci__rc_add_ops(ep, count)) return 0;
     ep->total_rmas += count;
     while (count-- > 0) {
         items[count].kind = CCI__RC_WRITE_ITEM;
@@ -6073,9 +5457,7 @@ static cci__rc_buffer *cci__rc_make_buffers(cci__rc *ep, uint32_t count, uint32_
     uint8_t *data = (uint8_t *)cci__rc_memory_of(ep, (size_t)count * stride, mr);
     cci__rc_buffer *buffers = data ? (cci__rc_buffer *)cci__rc_memory_of(ep, count * sizeof *buffers, NULL) : NULL;
     uint32_t i;
-    if (!buffers) {
-        return NULL;
-    }
+    if (!buffers) return NULL;
     memset(buffers, 0, count * sizeof *buffers);
     for (i = 0; i < count; i++) {
         cci__rc_buffer *buffer = &buffers[i];
@@ -6096,9 +5478,7 @@ static cci__rc_buffer *cci__rc_make_buffers(cci__rc *ep, uint32_t count, uint32_
 static int cci__rc_add_plain(cci__rc *ep, uint32_t total) {
     uint32_t i, count = total > ep->total_plain ? total - ep->total_plain : 0;
     cci__rc_buffer *plain = count ? cci__rc_make_buffers(ep, count, ep->datagram, NULL) : NULL;
-    if (count && !plain) {
-        return 0;
-    }
+    if (count && !plain) return 0;
     for (i = 0; i < count; i++) {
         plain[i].event.next = ep->free_plain;
         ep->free_plain = &plain[i].event;
@@ -6112,13 +5492,9 @@ static int cci__rc_add_buffers(cci__rc *ep, uint32_t count) {
     struct ibv_mr *mr = NULL;
     cci__rc_buffer *buffers;
     uint32_t i;
-    if (count > ep->srq_depth - ep->total_buffers) {
-        return 0;
-    }
+    if (count > ep->srq_depth - ep->total_buffers) return 0;
     buffers = cci__rc_make_buffers(ep, count, ep->stride, &mr);
-    if (!buffers) {
-        return 0;
-    }
+    if (!buffers) return 0;
     ep->total_buffers += count;
     ep->active_buffers += count;
     for (i = 0; i < count; i++) {
@@ -6133,15 +5509,12 @@ static int cci__rc_add_buffers(cci__rc *ep, uint32_t count) {
 /* Few of the receive buffers are left to the hardware, and there may be more. */
 static void cci__rc_grow_buffers(cci__rc *ep) {
     uint32_t count = cci__min32(ep->recv_buf_count - ep->total_buffers, CCI__RC_MORE_RECVS);
-    if (cci__rc_may_grow(ep)) {
-        (void)cci__rc_grown(ep, cci__rc_add_buffers(ep, count));
-    }
+    if (cci__rc_may_grow(ep)) (void)cci__rc_grown(ep, cci__rc_add_buffers(ep, count));
 }
 
 static int cci__rc_make_tables(cci__rc *ep, const uint64_t *keys) {
     uint8_t **slabs = (uint8_t **)cci__rc_memory_of(ep, CCI__CONN_SLABS * sizeof *slabs, NULL);
-    cci_rma_region_t *regions =
-        (cci_rma_region_t *)cci__rc_memory_of(ep, CCI__RC_REGIONS * sizeof *regions, NULL);
+    cci_rma_region_t *regions = (cci_rma_region_t *)cci__rc_memory_of(ep, CCI__RC_REGIONS * sizeof *regions, NULL);
     uint64_t *seen = (uint64_t *)cci__rc_memory_of(ep, 2 * CCI__CONN_SEEN * sizeof *seen, NULL);
     uint32_t *buckets = (uint32_t *)cci_alloc(CCI__CONN_SLAB * sizeof *buckets);
     uint8_t *data = (uint8_t *)cci__rc_memory_of(ep, (size_t)CCI__RC_DATAGRAMS * ep->datagram, NULL);
@@ -6175,9 +5548,7 @@ static int cci__rc_make_tables(cci__rc *ep, const uint64_t *keys) {
 static int cci__rc_limits(cci__rc *ep) {
     struct ibv_device_attr attr;
     memset(&attr, 0, sizeof attr);
-    if (cci__ibv.query_device(ep->context, &attr)) {
-        return 0;
-    }
+    if (cci__ibv.query_device(ep->context, &attr)) return 0;
     ep->depth = cci__min32(ep->device.rc_depth, (uint32_t)attr.max_qp_wr);
     ep->srq_depth = cci__min32(ep->device.srq_depth, (uint32_t)attr.max_srq_wr);
     ep->srq_depth = cci__min32(ep->srq_depth, (uint32_t)attr.max_cqe / 2);
@@ -6223,7 +5594,8 @@ static int cci__rc_try_pair(cci__rc *ep) {
     cci__rc_qp_attributes(ep, &attr);
     qp = cci__verbs_make_qp(ep->pd, &attr, &ep->inline_size);
     if (!qp) {
-        cci__verbs_log_memory(CCI_LOG_ERROR, ep->hw->port.device, "no queue pair for connections", errno, cci__rc_pinned(ep));
+        cci__verbs_log_memory(CCI_LOG_ERROR, ep->hw->port.device, "no queue pair for connections", errno,
+                              cci__rc_pinned(ep));
         return 0;
     }
     ep->inline_asked = attr.cap.max_inline_data;
@@ -6233,12 +5605,8 @@ static int cci__rc_try_pair(cci__rc *ep) {
 
 /* Those that there are of the two. Nothing uses them any more. */
 static void cci__rc_destroy_queues(cci__rc *ep, struct ibv_cq *cq, struct ibv_srq *srq) {
-    if (srq) {
-        cci__verbs_check(ep->hw, cci__ibv.destroy_srq(srq), "destroying a shared receive queue");
-    }
-    if (cq) {
-        cci__verbs_check(ep->hw, cci__ibv.destroy_cq(cq), "destroying a connections' completion queue");
-    }
+    if (srq) cci__verbs_check(ep->hw, cci__ibv.destroy_srq(srq), "destroying a shared receive queue");
+    if (cq) cci__verbs_check(ep->hw, cci__ibv.destroy_cq(cq), "destroying a connections' completion queue");
 }
 
 static void cci__rc_free(cci__rc *ep) {
@@ -6246,42 +5614,29 @@ static void cci__rc_free(cci__rc *ep) {
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state != CCI_CONN_FREE) {
-            if (conn->qp) {
+            if (conn->qp)
                 cci__verbs_check(ep->hw, cci__ibv.destroy_qp(conn->qp), "destroying a connection's queue pair");
-            }
-            if (conn->conn.is_client) {
-                cci_release(conn->pending);
-            }
+            if (conn->conn.is_client) cci_release(conn->pending);
         }
     }
-    while (ep->requests.next && !cci__list_empty(&ep->requests)) {
+    while (ep->requests.next && !cci__list_empty(&ep->requests))
         cci__rc_free_request(ep, CCI__CONTAINER(ep->requests.next, cci__rc_request, node));
-    }
-    for (i = 0; ep->mrs && i < CCI__RC_REGIONS; i++) {
-        if (ep->mrs[i]) {
-            cci__verbs_check(ep->hw, cci__ibv.dereg_mr(ep->mrs[i]), "deregistering a program's memory");
-        }
-    }
+    for (i = 0; ep->mrs && i < CCI__RC_REGIONS; i++)
+        if (ep->mrs[i]) cci__verbs_check(ep->hw, cci__ibv.dereg_mr(ep->mrs[i]), "deregistering a program's memory");
     if (ep->hw) {
         cci__verbs_share_channel(ep->hw, NULL);
         cci__rc_destroy_queues(ep, ep->cq, ep->srq);
     }
-    for (i = 0; i < ep->conns.slab_count; i++) {
-        cci_release(ep->conns.slabs[i]);
-    }
+    for (i = 0; i < ep->conns.slab_count; i++) cci_release(ep->conns.slabs[i]);
     cci_release(ep->conns.buckets);
     cci_release(ep->qp_buckets);
     while (ep->memory) {
         cci__rc_memory *block = ep->memory;
         ep->memory = block->next;
-        if (block->mr) {
-            cci__verbs_check(ep->hw, cci__ibv.dereg_mr(block->mr), "deregistering memory");
-        }
+        if (block->mr) cci__verbs_check(ep->hw, cci__ibv.dereg_mr(block->mr), "deregistering memory");
         cci_release(block);
     }
-    if (ep->handle) {
-        ep->link->close(ep->handle);
-    }
+    if (ep->handle) ep->link->close(ep->handle);
     cci__lock_destroy(&ep->lock);
     cci_release(ep);
 }
@@ -6295,9 +5650,7 @@ static void cci__rc_forked(cci_endpoint_base_t *base) {
 static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     uint64_t keys[5];
     int status = ep->link->open(ep->base.pub.device, service, wants_fd, &ep->handle, &ep->info);
-    if (status != CCI_SUCCESS) {
-        return status;
-    }
+    if (status != CCI_SUCCESS) return status;
     ep->hw = (cci__verbs_link *)ep->handle;
     ep->datagram_qp = ep->hw->qp->qp_num;
     ep->datagram_lid = ep->hw->port.lid;
@@ -6305,20 +5658,15 @@ static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
     ep->hw->on_event_user = ep;
     ep->context = ep->hw->context;
     ep->pd = ep->hw->pd;
-    if (!cci__rc_limits(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS) {
-        return CCI_ERROR;
-    }
-    if (!cci__rc_make_queues(ep) || !cci__rc_try_pair(ep) || !cci__rc_make_tables(ep, keys)) {
-        return CCI_ENOMEM;
-    }
+    if (!cci__rc_limits(ep) || cci_random(keys, sizeof keys) != CCI_SUCCESS) return CCI_ERROR;
+    if (!cci__rc_make_queues(ep) || !cci__rc_try_pair(ep) || !cci__rc_make_tables(ep, keys)) return CCI_ENOMEM;
     cci_evq_init(&ep->evq);
     ep->evq.recv_limit = ep->recv_buf_count;
     if (!cci__rc_add_messages(ep, ep->info.send_buf_count ? ep->send_buf_count : CCI__VERBS_RC_FIRST_SENDS) ||
         !cci__rc_add_rmas(ep, CCI__RC_RMAS) || !cci__rc_add_plain(ep, ep->recv_buf_count) ||
         !cci__rc_add_buffers(ep, ep->info.recv_buf_count ? ep->recv_buf_count
-                                                         : cci__min32(CCI__VERBS_RC_FIRST_RECVS, ep->recv_buf_count))) {
+                                                         : cci__min32(CCI__VERBS_RC_FIRST_RECVS, ep->recv_buf_count)))
         return CCI_ENOMEM;
-    }
     ep->now_ns = ep->link->now(ep->handle);
     cci__wheel_init(&ep->wheel, ep->now_ns);
     return CCI_SUCCESS;
@@ -6328,9 +5676,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
                           cci_os_handle_t *fd) {
     cci__rc *ep = (cci__rc *)cci_alloc(sizeof *ep);
     int status;
-    if (!ep) {
-        return CCI_ENOMEM;
-    }
+    if (!ep) return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
     ep->base.pub.device = device;
@@ -6397,9 +5743,7 @@ static void cci__rc_close_round(cci__rc *ep, uint64_t until_ns) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
         if (conn->conn.state == CCI_CONN_CLOSING && !(conn->conn.flags & CCI__RC_TOLD)) {
             cci__rc_tell(ep, conn, CCI__PKT_CLOSE, 0);
-            if (++sent % batch == 0) {
-                cci__rc_linger(ep, ep->now_ns + CCI__MS);
-            }
+            if (++sent % batch == 0) cci__rc_linger(ep, ep->now_ns + CCI__MS);
         }
     }
 }
@@ -6439,12 +5783,11 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
 #endif
     cci__rc_lock(ep);
     ep->stopping = 1;
-    for (i = 0; i <= ep->srq_depth / CCI__RC_POLL && cci__rc_poll(ep) > 0; i++) { /* what has come, peers may take as got */
+    /* what has come, peers may take as got */
+    for (i = 0; i <= ep->srq_depth / CCI__RC_POLL && cci__rc_poll(ep) > 0; i++) {
     }
     cci__rc_close_all(ep);
-    for (i = 0; i < ep->group_count; i++) {
-        (void)ep->link->group(ep->handle, &ep->groups[i]->conn.peer, 0);
-    }
+    for (i = 0; i < ep->group_count; i++) (void)ep->link->group(ep->handle, &ep->groups[i]->conn.peer, 0);
     cci__rc_unlock(ep);
     cci__rc_free(ep);
     return CCI_SUCCESS;
@@ -6461,17 +5804,12 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
 static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, void *context) {
     cci__rc_conn *conn = (cci__rc_conn *)request->event.owner;
     cci_evq_event_t *event = NULL;
-    if (request->event.base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->event.state != 0 || !conn) {
+    if (request->event.base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->event.state != 0 || !conn)
         return CCI_EINVAL;
-    }
     if (accepts) {
-        if (ep->is_dead) {
-            return CCI_ERR_DEVICE_DEAD;
-        }
+        if (ep->is_dead) return CCI_ERR_DEVICE_DEAD;
         event = cci__rc_control_event(ep);
-        if (!event) {
-            return CCI_ENOMEM;
-        }
+        if (!event) return CCI_ENOMEM;
         if (cci__rc_is_reliable(conn) && cci__rc_make_qp(ep, conn) != CCI_SUCCESS) {
             cci_evq_return_event(&ep->evq, event);
             cci__rc_destroy_qp(ep, conn);
@@ -6492,9 +5830,7 @@ static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, vo
 static int cci__rc_accept(cci_event_base_t *base, void *context) {
     cci__rc *ep = (cci__rc *)(void *)base->endpoint;
     int status;
-    if (base->pub.type != CCI_EVENT_CONNECT_REQUEST) {
-        return CCI_EINVAL;
-    }
+    if (base->pub.type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
     cci__rc_lock(ep);
     status = cci__rc_decide(ep, (cci__rc_request *)(void *)base, 1, context);
     cci__rc_unlock(ep);
@@ -6504,9 +5840,7 @@ static int cci__rc_accept(cci_event_base_t *base, void *context) {
 static int cci__rc_reject(cci_event_base_t *base) {
     cci__rc *ep = (cci__rc *)(void *)base->endpoint;
     int status;
-    if (base->pub.type != CCI_EVENT_CONNECT_REQUEST) {
-        return CCI_EINVAL;
-    }
+    if (base->pub.type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
     cci__rc_lock(ep);
     status = cci__rc_decide(ep, (cci__rc_request *)(void *)base, 0, NULL);
     cci__rc_unlock(ep);
@@ -6517,13 +5851,9 @@ static int cci__rc_reject(cci_event_base_t *base) {
 static int cci__rc_connect_group(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_RX) {
         int status;
-        if (ep->group_count == CCI__RC_GROUPS) {
-            return CCI_ENOBUFS;
-        }
+        if (ep->group_count == CCI__RC_GROUPS) return CCI_ENOBUFS;
         status = ep->link->group(ep->handle, &conn->conn.peer, 1);
-        if (status != CCI_SUCCESS) {
-            return status;
-        }
+        if (status != CCI_SUCCESS) return status;
         ep->groups[ep->group_count++] = conn;
     }
     cci__rc_connected(ep, conn, CCI_SUCCESS);
@@ -6541,28 +5871,20 @@ static int cci__rc_connect_locked(cci__rc *ep, const cci_link_addr_t *to, int re
         conn->pending = pending;
         pending->event = event;
         pending->data_len = data_len;
-        if (data_len) {
-            memcpy(pending + 1, data, data_len);
-        }
+        if (data_len) memcpy(pending + 1, data, data_len);
         pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
         cci_conn_begin_connect(&conn->conn, to, !resolving, pending->give_up_ns, ep->now_ns);
         conn->conn.flags = resolving ? CCI__RC_RESOLVING : 0;
         status = is_group ? cci__rc_connect_group(ep, conn) : (int)CCI_SUCCESS;
     }
     if (status == CCI_SUCCESS) {
-        if (!is_group && !resolving) {
-            cci__rc_send_request(ep, conn);
-        }
+        if (!is_group && !resolving) cci__rc_send_request(ep, conn);
         cci__rc_schedule(ep, conn);
         return CCI_SUCCESS;
     }
     cci_release(pending);
-    if (event) {
-        cci_evq_return_event(&ep->evq, event);
-    }
-    if (conn) {
-        cci__rc_discard(ep, conn);
-    }
+    if (event) cci_evq_return_event(&ep->evq, event);
+    if (conn) cci__rc_discard(ep, conn);
     return status;
 }
 
@@ -6575,15 +5897,10 @@ static int cci__rc_connect(cci_endpoint_base_t *base, const char *address, const
     (void)flags;
     memset(&to, 0, sizeof to);
     status = ep->link->resolve(ep->handle, address, &to); /* without the lock: it may ask a name service */
-    if (status != CCI_SUCCESS && status != CCI_EAGAIN) {
-        return status;
-    }
-    if (ep->link->is_group(ep->handle, &to) != is_group) {
-        return CCI_EINVAL;
-    }
-    if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000)) {
+    if (status != CCI_SUCCESS && status != CCI_EAGAIN) return status;
+    if (ep->link->is_group(ep->handle, &to) != is_group) return CCI_EINVAL;
+    if (timeout && (uint64_t)timeout->tv_sec < UINT64_C(4000000000))
         timeout_ns = (uint64_t)timeout->tv_sec * UINT64_C(1000000000) + (uint64_t)timeout->tv_usec * 1000;
-    }
     cci__rc_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
     status = ep->is_dead ? (int)CCI_ERR_DEVICE_DEAD
@@ -6610,16 +5927,12 @@ static int cci__rc_disconnect(struct cci_connection *connection) {
             ep->groups[i] = ep->groups[--ep->group_count];
         }
     }
-    if (!cci__rc_has_listener(ep, conn)) {
-        conn->conn.flags |= CCI__RC_TOLD;
-    }
+    if (!cci__rc_has_listener(ep, conn)) conn->conn.flags |= CCI__RC_TOLD;
     ep->closing++;
     cci_conn_begin_close(&conn->conn);
     conn->conn.deadline_ns = CCI__NEVER;
     conn->keepalive_us = 0;
-    if (!(conn->conn.flags & CCI__RC_TOLD)) {
-        cci__rc_send_close(ep, conn);
-    }
+    if (!(conn->conn.flags & CCI__RC_TOLD)) cci__rc_send_close(ep, conn);
     cci__rc_fail(ep, conn, CCI_ERR_DISCONNECTED);
     cci__rc_settle(ep);
     cci__rc_arm(ep);
@@ -6651,9 +5964,7 @@ static int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
     while (ep->received.head) {
         cci_evq_event_t *next = ep->received.head;
         int is_stale = cci__rc_is_stale(next);
-        if (next->pool == CCI_EVQ_RECV && !is_stale && ep->evq.recv_out >= ep->evq.recv_limit) {
-            return CCI_ENOBUFS;
-        }
+        if (next->pool == CCI_EVQ_RECV && !is_stale && ep->evq.recv_out >= ep->evq.recv_limit) return CCI_ENOBUFS;
         (void)cci_evq_next(&ep->received);
         ep->taken_total++;
         if (next->pool == CCI_EVQ_RECV && !is_stale) {
@@ -6679,7 +5990,7 @@ static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
         if (next->pool == CCI_EVQ_OPERATION || !cci__rc_is_stale(next)) {
             if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__rc_op *)(void *)next)->is_first)) {
                 ((cci__rc_conn *)(void *)(uintptr_t)next->base.pub.send.connection)->marks &=
-                    (uint8_t)~(CCI__RC_WITHDREW | CCI__RC_MARKED); /* all starts afresh */
+                    (uint8_t) ~(CCI__RC_WITHDREW | CCI__RC_MARKED); /* all starts afresh */
             }
             *event = &next->base.pub;
             return CCI_SUCCESS;
@@ -6704,19 +6015,14 @@ static int cci__rc_next_urgent(cci__rc *ep, cci_event_t **event) {
 /* Takes an event that is there: of connections first, then completions and messages as they came. */
 static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
     int status = CCI_EAGAIN;
-    if (CCI__UNLIKELY(ep->evq.urgent.head != NULL) && cci__rc_next_urgent(ep, event) == CCI_SUCCESS) {
-        return CCI_SUCCESS;
-    }
+    if (CCI__UNLIKELY(ep->evq.urgent.head != NULL) && cci__rc_next_urgent(ep, event) == CCI_SUCCESS) return CCI_SUCCESS;
     ep->turn++;
     if (!ep->evq.done.head || (int32_t)(ep->evq.done.head->state - ep->taken_total) > 0) {
         status = cci__rc_next_message(ep, event);
-        if (status == CCI_SUCCESS) {
-            return status;
-        }
+        if (status == CCI_SUCCESS) return status;
     }
-    if (cci__rc_next_done(ep, event) == CCI_SUCCESS) { /* also before messages that the program leaves no space for */
+    if (cci__rc_next_done(ep, event) == CCI_SUCCESS) /* also before messages that the program leaves no space for */
         return CCI_SUCCESS;
-    }
     return status == CCI_EAGAIN ? cci__rc_next_message(ep, event) : status;
 }
 
@@ -6736,9 +6042,8 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
     }
     if (status != CCI_SUCCESS) {
         *event = NULL;
-        if (ep->evq.recv_out > 0 && ep->evq.recv_out >= ep->evq.recv_limit) {
+        if (ep->evq.recv_out > 0 && ep->evq.recv_out >= ep->evq.recv_limit)
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
-        }
     }
     ep->os_handle.is_awake = status == CCI_SUCCESS;
     cci__rc_arm(ep);
@@ -6749,9 +6054,7 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
 static int cci__rc_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     cci__rc *ep = (cci__rc *)(void *)base;
     (void)flags;
-    if (!ep->has_fd) {
-        return CCI_EINVAL;
-    }
+    if (!ep->has_fd) return CCI_EINVAL;
     cci__rc_lock(ep);
     (void)cci__rc_pump(ep, 1);
     (void)cci__rc_poll(ep);
@@ -6766,13 +6069,9 @@ static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
         cci__rc_free_op(ep, (cci__rc_op *)(void *)event);
         return CCI_SUCCESS;
     }
-    if (event->base.pub.type == CCI_EVENT_NONE) {
-        return CCI_EINVAL;
-    }
+    if (event->base.pub.type == CCI_EVENT_NONE) return CCI_EINVAL;
     if (event->base.pub.type == CCI_EVENT_CONNECT_REQUEST) {
-        if (event->state == 0) {
-            return CCI_EINVAL;
-        }
+        if (event->state == 0) return CCI_EINVAL;
         cci__rc_free_request(ep, (cci__rc_request *)(void *)event);
         return CCI_SUCCESS;
     }
@@ -6797,21 +6096,15 @@ static int cci__rc_return_event(cci_event_base_t *base) {
 /* ---- options ---- */
 
 static int cci__rc_set_send_count(cci__rc *ep, uint32_t count) {
-    if (count == 0 || count > CCI__RC_MAX_BUFS) {
-        return CCI_ERANGE;
-    }
-    if (count > ep->total_messages && !cci__rc_add_messages(ep, count - ep->total_messages)) {
-        return CCI_ENOMEM;
-    }
+    if (count == 0 || count > CCI__RC_MAX_BUFS) return CCI_ERANGE;
+    if (count > ep->total_messages && !cci__rc_add_messages(ep, count - ep->total_messages)) return CCI_ENOMEM;
     ep->send_buf_count = count;
     return CCI_SUCCESS;
 }
 
 /* Buffers that are posted can't be taken back: they are parked as they return. */
 static int cci__rc_set_recv_count(cci__rc *ep, uint32_t count) {
-    if (count == 0 || count > ep->srq_depth) {
-        return CCI_ERANGE;
-    }
+    if (count == 0 || count > ep->srq_depth) return CCI_ERANGE;
     ep->recv_buf_count = count;
     while (ep->parked && ep->active_buffers < count) {
         cci__rc_buffer *buffer = (cci__rc_buffer *)(void *)ep->parked;
@@ -6820,7 +6113,8 @@ static int cci__rc_set_recv_count(cci__rc *ep, uint32_t count) {
         cci__rc_give_buffer(ep, buffer);
     }
     cci__rc_repost(ep);
-    if ((count > ep->total_buffers && !cci__rc_add_buffers(ep, count - ep->total_buffers)) || !cci__rc_add_plain(ep, count)) {
+    if ((count > ep->total_buffers && !cci__rc_add_buffers(ep, count - ep->total_buffers)) ||
+        !cci__rc_add_plain(ep, count)) {
         ep->recv_buf_count = cci__min32(ep->total_buffers, ep->total_plain);
         return CCI_ENOMEM;
     }
@@ -6832,14 +6126,11 @@ static void cci__rc_set_keepalive(cci__rc *ep, cci__rc_conn *conn, uint32_t keep
     conn->keepalive_us = keepalive_us;
     conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
     if (conn->conn.state == CCI_CONN_BROKEN) {
-        if (keepalive_us) {
-            cci__rc_post_keepalive(ep, conn); /* there is nobody to answer */
-        }
+        if (keepalive_us) cci__rc_post_keepalive(ep, conn); /* there is nobody to answer */
         return;
     }
-    if (!conn->conn.step.confirming) { /* otherwise from the confirmation on */
+    if (!conn->conn.step.confirming) /* otherwise from the confirmation on */
         cci__rc_begin_keepalive(ep, conn);
-    }
 }
 
 static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {
@@ -6850,35 +6141,24 @@ static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     cci__rc_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
     switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT:
-        ep->send_timeout_us = value;
-        break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT:
-        status = cci__rc_set_recv_count(ep, value);
-        break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT:
-        status = cci__rc_set_send_count(ep, value);
-        break;
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->send_timeout_us = value; break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__rc_set_recv_count(ep, value); break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__rc_set_send_count(ep, value); break;
     case CCI_OPT_ENDPT_EVENT_MASK:
-        if (value & ~CCI__RC_EVENTS) {
+        if (value & ~CCI__RC_EVENTS)
             status = CCI_EINVAL;
-        } else {
+        else
             ep->event_mask = value;
-        }
         break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
         ep->keepalive_us = value;
         for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
             cci__rc_conn *conn = cci__rc_at(ep, i);
-            if ((conn->conn.state == CCI_CONN_OPEN || conn->conn.state == CCI_CONN_BROKEN) &&
-                cci__rc_is_reliable(conn)) {
+            if ((conn->conn.state == CCI_CONN_OPEN || conn->conn.state == CCI_CONN_BROKEN) && cci__rc_is_reliable(conn))
                 cci__rc_set_keepalive(ep, conn, value);
-            }
         }
         break;
-    default:
-        status = CCI_EINVAL;
-        break;
+    default: status = CCI_EINVAL; break;
     }
     cci__rc_arm(ep);
     cci__rc_unlock(ep);
@@ -6896,30 +6176,16 @@ static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     int status = CCI_SUCCESS;
     cci__rc_lock(ep);
     switch (name) {
-    case CCI_OPT_ENDPT_SEND_TIMEOUT:
-        memcpy(val, &ep->send_timeout_us, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_RECV_BUF_COUNT:
-        memcpy(val, &ep->recv_buf_count, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_SEND_BUF_COUNT:
-        memcpy(val, &ep->send_buf_count, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
-        memcpy(val, &ep->keepalive_us, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_EVENT_MASK:
-        memcpy(val, &ep->event_mask, sizeof(uint32_t));
-        break;
-    case CCI_OPT_ENDPT_URI:
-        status = cci__rc_uri(ep, (char **)val);
-        break;
+    case CCI_OPT_ENDPT_SEND_TIMEOUT: memcpy(val, &ep->send_timeout_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_RECV_BUF_COUNT: memcpy(val, &ep->recv_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
+    case CCI_OPT_ENDPT_URI: status = cci__rc_uri(ep, (char **)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
-    default:
-        status = CCI_EINVAL;
-        break;
+    default: status = CCI_EINVAL; break;
     }
     cci__rc_unlock(ep);
     return status;
@@ -6933,13 +6199,12 @@ static int cci__rc_set_connection_opt(struct cci_connection *connection, cci_opt
     memcpy(&value, val, sizeof value);
     cci__rc_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
-    if (!cci__rc_is_reliable(conn)) {
+    if (!cci__rc_is_reliable(conn))
         status = CCI_EINVAL;
-    } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
+    else if (name == CCI_OPT_CONN_SEND_TIMEOUT)
         conn->send_timeout_us = value;
-    } else {
+    else
         cci__rc_set_keepalive(ep, conn, value);
-    }
     cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;
@@ -6960,9 +6225,7 @@ static int cci__rc_get_connection_opt(struct cci_connection *connection, cci_opt
 static cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context, int flags, int *status) {
     cci__rc_op *op = (cci__rc_op *)(void *)ep->free_ops;
     *status = CCI_SUCCESS;
-    if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING)) {
-        return NULL;
-    }
+    if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING)) return NULL;
     if (!op) {
         *status = CCI_ENOBUFS;
         return NULL;
@@ -6977,9 +6240,7 @@ static cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context
 }
 
 static uint64_t cci__rc_deadline_of(cci__rc *ep, const cci__rc_conn *conn) {
-    if (!conn->newest) {
-        ep->now_ns = ep->link->now(ep->handle); /* else the time of the last round will do */
-    }
+    if (!conn->newest) ep->now_ns = ep->link->now(ep->handle); /* else the time of the last round will do */
     return conn->send_timeout_us ? ep->now_ns + (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
 }
 
@@ -6991,9 +6252,9 @@ static cci__rc_item *cci__rc_new_message(cci__rc *ep, cci__rc_conn *conn, const 
     uint32_t i;
     if (CCI__UNLIKELY(!item || ep->used_messages >= ep->send_buf_count)) {
         if (ep->used_messages >= ep->send_buf_count || !cci__rc_may_grow(ep) ||
-            !cci__rc_grown(ep, cci__rc_add_messages(ep, cci__min32(ep->send_buf_count - ep->total_messages, CCI__RC_MORE_SENDS)))) {
+            !cci__rc_grown(
+                ep, cci__rc_add_messages(ep, cci__min32(ep->send_buf_count - ep->total_messages, CCI__RC_MORE_SENDS))))
             return NULL;
-        }
         item = ep->free_messages;
     }
     ep->free_messages = item->next;
@@ -7020,9 +6281,7 @@ static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct
     uint8_t head[CCI__HEADER_SIZE];
     cci_link_tx_t tx;
     int is_group = conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_TX, sent, status = CCI_SUCCESS;
-    if (!item) {
-        return CCI_ENOBUFS;
-    }
+    if (!item) return CCI_ENOBUFS;
     cci_conn_write_header(head, is_group ? CCI__PKT_GROUP : CCI__PKT_DATA, 0, is_group ? 0 : conn->conn.peer_index,
                           is_group ? 0 : conn->conn.peer_token, is_group ? 0 : conn->conn.index, 0);
     memset(&tx, 0, sizeof tx);
@@ -7035,9 +6294,7 @@ static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct
     tx.piece[1].length = length;
     sent = ep->link->send(ep->handle, &tx, 1);
     cci__rc_free_item(ep, item);
-    if (sent != 1) {
-        return CCI_ENOBUFS;
-    }
+    if (sent != 1) return CCI_ENOBUFS;
     if (op) {
         cci__rc_complete_op(ep, op, CCI_SUCCESS);
         if (flags & CCI_FLAG_BLOCKING) {
@@ -7051,12 +6308,11 @@ static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct
 static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
                                  uint32_t length, cci__rc_op *op, int flags) {
     cci__rc_item *item = cci__rc_new_message(ep, conn, data, count, length);
-    if (!item) {
-        return CCI_ENOBUFS;
-    }
+    if (!item) return CCI_ENOBUFS;
     item->op = op;
     cci__rc_append(ep, conn, item);
-    if (CCI__UNLIKELY(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED))) { /* what is before it has ended so, and the program does not know it yet */
+    /* what is before it has ended so, and the program does not know it yet */
+    if (CCI__UNLIKELY(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED))) {
         item->is_done = 1;
         item->status = CCI_ERR_RNR;
         cci__rc_reap(ep, conn);
@@ -7069,18 +6325,12 @@ static int cci__rc_send_locked(cci__rc *ep, cci__rc_conn *conn, const struct iov
                                uint32_t length, void *context, int flags) {
     cci__rc_op *op;
     int status;
-    if (conn->conn.state != CCI_CONN_OPEN) {
-        return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
-    }
+    if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     op = cci__rc_new_op(ep, conn, context, flags, &status);
-    if (status != CCI_SUCCESS) {
-        return status;
-    }
+    if (status != CCI_SUCCESS) return status;
     status = cci__rc_is_reliable(conn) ? cci__rc_send_reliable(ep, conn, data, count, length, op, flags)
                                        : cci__rc_send_unreliable(ep, conn, data, count, length, op, flags);
-    if (status == CCI_ENOBUFS && op) {
-        cci__rc_free_op(ep, op);
-    }
+    if (status == CCI_ENOBUFS && op) cci__rc_free_op(ep, op);
     return status;
 }
 
@@ -7092,14 +6342,10 @@ static int cci__rc_sendv(struct cci_connection *connection, const struct iovec *
     uint32_t i;
     int status;
     for (i = 0; i < count; i++) {
-        if (data[i].iov_len > connection->max_send_size) {
-            return CCI_EMSGSIZE;
-        }
+        if (data[i].iov_len > connection->max_send_size) return CCI_EMSGSIZE;
         length += data[i].iov_len;
     }
-    if (length > connection->max_send_size) {
-        return CCI_EMSGSIZE;
-    }
+    if (length > connection->max_send_size) return CCI_EMSGSIZE;
     cci__rc_lock(ep);
     status = cci__rc_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
     cci__rc_arm(ep);
@@ -7157,9 +6403,7 @@ static struct ibv_mr *cci__rc_register(cci__rc *ep, void *start, uint64_t length
     struct ibv_mr *mr = may_relax ? cci__ibv.reg_mr(ep->pd, start, (size_t)length, access | CCI__RC_RELAXED) : NULL;
     if (!mr && (!may_relax || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
         mr = cci__ibv.reg_mr(ep->pd, start, (size_t)length, access);
-        if (mr && may_relax) {
-            CCI__VERBS_STORE(ep->may_relax, 0); /* it was refused for that alone */
-        }
+        if (mr && may_relax) CCI__VERBS_STORE(ep->may_relax, 0); /* it was refused for that alone */
     }
     return mr;
 }
@@ -7167,19 +6411,14 @@ static struct ibv_mr *cci__rc_register(cci__rc *ep, void *start, uint64_t length
 static int cci__rc_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
                                 cci_rma_handle_t **handle) {
     cci__rc *ep = (cci__rc *)(void *)base;
-    int access = (flags & CCI_FLAG_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0) | (flags & CCI_FLAG_READ ? IBV_ACCESS_REMOTE_READ : 0);
+    int access =
+        (flags & CCI_FLAG_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0) | (flags & CCI_FLAG_READ ? IBV_ACCESS_REMOTE_READ : 0);
     cci_rma_region_t *region;
     struct ibv_mr *mr;
-    if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0) {
-        return CCI_EINVAL;
-    }
+    if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0) return CCI_EINVAL;
     mr = cci__rc_register(ep, start, length, access | IBV_ACCESS_LOCAL_WRITE);
-    if (!mr && !(flags & CCI_FLAG_WRITE)) {
-        mr = cci__rc_register(ep, start, length, access); /* it may be read-only */
-    }
-    if (!mr) {
-        return errno == ENOMEM || errno == EAGAIN ? CCI_ENOMEM : errno == EFAULT ? CCI_EINVAL : CCI_ENOBUFS;
-    }
+    if (!mr && !(flags & CCI_FLAG_WRITE)) mr = cci__rc_register(ep, start, length, access); /* it may be read-only */
+    if (!mr) return errno == ENOMEM || errno == EAGAIN ? CCI_ENOMEM : errno == EFAULT ? CCI_EINVAL : CCI_ENOBUFS;
     cci__rc_lock(ep);
     region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
     if (region) {
@@ -7209,9 +6448,7 @@ static int cci__rc_rma_deregister(cci_endpoint_base_t *base, const struct cci_rm
         cci_rma_remove(&ep->rma, region);
     }
     cci__rc_unlock(ep);
-    if (!region) {
-        return CCI_ERR_RMA_HANDLE;
-    }
+    if (!region) return CCI_ERR_RMA_HANDLE;
     return cci__ibv.dereg_mr(mr) ? CCI_ERROR : CCI_SUCCESS;
 }
 
@@ -7239,31 +6476,22 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     cci__rc_op *op;
     uint32_t most;
     int status;
-    if (conn->conn.state != CCI_CONN_OPEN) {
-        return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
-    }
+    if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     local = cci_rma_address(&ep->rma, call->local.tag, call->local.region, call->local_offset, call->length, 0);
-    if (!local || !cci__rc_is_permitted(conn, call, remote)) {
-        return CCI_ERR_RMA_HANDLE;
-    }
+    if (!local || !cci__rc_is_permitted(conn, call, remote)) return CCI_ERR_RMA_HANDLE;
     most = cci__max32(ep->send_buf_count, CCI__RC_RMAS);
-    if (!ep->free_rmas && (ep->total_rmas >= most ||
-                           !cci__rc_add_rmas(ep, cci__min32(most - ep->total_rmas, CCI__RC_MORE_RMAS)))) {
+    if (!ep->free_rmas &&
+        (ep->total_rmas >= most || !cci__rc_add_rmas(ep, cci__min32(most - ep->total_rmas, CCI__RC_MORE_RMAS))))
         return CCI_ENOBUFS;
-    }
     op = cci__rc_new_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS && call->has_message) {
         message = cci__rc_new_message(ep, conn, &call->message, 1, (uint32_t)call->message.iov_len);
         if (!message) {
             status = CCI_ENOBUFS;
-            if (op) {
-                cci__rc_free_op(ep, op);
-            }
+            if (op) cci__rc_free_op(ep, op);
         }
     }
-    if (status != CCI_SUCCESS) {
-        return status;
-    }
+    if (status != CCI_SUCCESS) return status;
     item = ep->free_rmas;
     ep->free_rmas = item->next;
     memset(item, 0, sizeof *item);
@@ -7296,9 +6524,7 @@ static int cci__rc_rma(struct cci_connection *connection, const void *msg, uint3
     cci__rc *ep = cci__rc_of(conn);
     cci__rc_call call;
     int status;
-    if (msg_len > connection->max_send_size) {
-        return CCI_EMSGSIZE;
-    }
+    if (msg_len > connection->max_send_size) return CCI_EMSGSIZE;
     memset(&call, 0, sizeof call);
     cci__rc_parse_handle(local, &call.local);
     cci__rc_parse_handle(remote, &call.remote);
@@ -7318,13 +6544,24 @@ static int cci__rc_rma(struct cci_connection *connection, const void *msg, uint3
 }
 
 static const cci_endpoint_ops_t *cci__rc_ops(void) {
-    static const cci_endpoint_ops_t table = {
-        cci__rc_destroy,          cci__rc_accept,           cci__rc_reject,
-        cci__rc_connect,          cci__rc_disconnect,       cci__rc_arm_os_handle,
-        cci__rc_get_event,        cci__rc_return_event,     cci__rc_set_endpoint_opt,
-        cci__rc_get_endpoint_opt, cci__rc_set_connection_opt, cci__rc_get_connection_opt,
-        cci__rc_sendv,            cci__rc_rma_register,     cci__rc_rma_deregister,
-        cci__rc_rma,              NULL,                     NULL};
+    static const cci_endpoint_ops_t table = {cci__rc_destroy,
+                                             cci__rc_accept,
+                                             cci__rc_reject,
+                                             cci__rc_connect,
+                                             cci__rc_disconnect,
+                                             cci__rc_arm_os_handle,
+                                             cci__rc_get_event,
+                                             cci__rc_return_event,
+                                             cci__rc_set_endpoint_opt,
+                                             cci__rc_get_endpoint_opt,
+                                             cci__rc_set_connection_opt,
+                                             cci__rc_get_connection_opt,
+                                             cci__rc_sendv,
+                                             cci__rc_rma_register,
+                                             cci__rc_rma_deregister,
+                                             cci__rc_rma,
+                                             NULL,
+                                             NULL};
     return &table;
 }
 
@@ -7345,8 +6582,15 @@ static int cci__verbs_create(cci_device_t *device, const char *service, int flag
 static
 #endif
     const cci_transport_t cci_verbs_transport = {
-        CCI_TRANSPORT_VERSION, "verbs", NULL, NULL, cci__verbs_discover, cci__verbs_configure, cci__verbs_refresh,
-        &cci__verbs_link_table, cci__verbs_create,
+        CCI_TRANSPORT_VERSION,
+        "verbs",
+        NULL,
+        NULL,
+        cci__verbs_discover,
+        cci__verbs_configure,
+        cci__verbs_refresh,
+        &cci__verbs_link_table,
+        cci__verbs_create,
 };
 
 #endif /* all that is needed is there */

@@ -333,6 +333,19 @@ contents() {
     done
 }
 
+# The headers look as .clang-format says, and no line has more than 120 columns. Other versions of the tool break lines elsewhere.
+format() {
+    for header in cci*.h; do
+        LC_ALL=C.UTF-8 awk 'length($0) > 120 { print FILENAME ":" FNR ": more than 120 columns"; long = 1 } END { exit long }' "$header" ||
+            python3 -c 'import sys; sys.exit(any(len(line.rstrip("\n")) > 120 for line in open(sys.argv[1], encoding="utf-8")))' "$header"
+        check "$header has lines of more than 120 columns" [ $? -eq 0 ]
+    done
+    has clang-format || { skip 'there is no clang-format' && return; }
+    version=$(clang-format --version | sed 's/.*version \([0-9]*\).*/\1/')
+    [ "$version" -eq 14 ] || { skip "clang-format is of version $version, not 14" && return; }
+    for header in cci*.h; do check "$header is not formatted" clang-format --dry-run -Werror "$header"; done
+}
+
 # The files of the tree: what git knows or would add, or everything where there is no git.
 list_files() {
     git ls-files --cached --others --exclude-standard 2>/dev/null | while read -r file; do
@@ -776,6 +789,7 @@ counted() {
 
 write_users
 step contents contents
+step format format
 step tree tree
 step headers-gcc headers gcc c c99 gnu11 gnu17
 step headers-g++ headers g++ c++ c++11 gnu++11 c++20

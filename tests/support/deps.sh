@@ -10,14 +10,14 @@ set -eu
 # of RDMA and a compiler for arm64, for what runs in virtual machines: these are not installed, see tests/verbs/vm/fetch.sh. Then
 # what analyses the sources, and what makes and uses packages.
 packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev python3 tcpdump tshark musl-tools tcc
-    libibverbs-dev gcc-aarch64-linux-gnu clang-tidy cppcheck shellcheck pyflakes3
+    libibverbs-dev gcc-aarch64-linux-gnu clang-format clang-tidy cppcheck shellcheck pyflakes3
     cmake pkgconf meson ninja-build mandoc debhelper lintian abigail-tools'
 [ "${1:-}" != fuzz ] || packages="$packages libclang-rt-dev afl++"
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo 'There is no apt-get here. Please install by other means: gcc and g++ with their sanitizers, clang (optional),'
     echo 'make, cmocka with its header; optional: the command ip (iproute2), libsodium with its header, python3, tcpdump,'
-    echo 'tshark, musl-gcc, tcc, libibverbs with its header, aarch64-linux-gnu-gcc, clang-tidy, cppcheck, shellcheck,'
+    echo 'tshark, musl-gcc, tcc, libibverbs with its header, aarch64-linux-gnu-gcc, clang-format, clang-tidy, cppcheck, shellcheck,'
     echo 'pyflakes3, cmake, pkg-config, meson, ninja, mandoc, debhelper, lintian, abidiff. Then run: make test'
     echo '#include <stdarg.h>
 #include <stddef.h>

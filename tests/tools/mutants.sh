@@ -221,7 +221,7 @@ unguarded 'nobody is ended who is stuck' a_thousand_peers_that_leave_gaps_do_not
 unguarded 'no shares of buffers' early_messages_of_one_connection_leave_their_share_to_others \
     "$(in_function cci__dgram_buffer_for 's/cci__share(active->rel.buffers_held, left - reserve)/1/')"
 unguarded 'what comes early keeps newcomers out' early_messages_do_not_keep_others_from_connecting \
-    "$(in_function cci__dgram_buffer_for 's/ + (count < CCI__DGRAM_FEW ? count > 1 : cci__max32(count \/ 16, 2))//'); $(in_function cci__dgram_refusal 's/cci__dgram_reclaim(ep, 0);/;/')"
+    "$(in_function cci__dgram_buffer_for 's/(count < CCI__DGRAM_FEW ? count > 1 || active->rel.reliable : cci__max32(count \/ 16, 2))/0/'); $(in_function cci__dgram_refusal 's/cci__dgram_reclaim(ep, 0);/;/')"
 unguarded 'no buffers for what is due' messages_that_wait_for_a_write_that_never_comes_leave_buffers_to_others \
     "$(in_function cci__dgram_buffer_for 's/(in_order ? 0 : early)/0/')"
 unguarded 'want of buffers is not noticed' fragments_that_are_never_completed_do_not_hold_all_buffers \
@@ -245,7 +245,7 @@ unguarded 'silent readers take everything' peers_that_fall_silent_in_the_middle_
 unguarded 'silent writers take everything' peers_that_fall_silent_in_the_middle_of_writes_leave_records_to_others \
     "$(in_function cci__rel_new_record 's/cci__share_for_long(rel->record_count, pool->record_free, pool->record_total)/cci__share(rel->record_count, pool->record_free)/')"
 unguarded 'who is asked for a sign of life keeps what it has' keepalives_to_silent_peers_do_not_hold_what_others_need \
-    "$(in_function cci__dgram_reclaim 's/if (take)$/if (0)/')"
+    "$(in_function cci__dgram_reclaim 's/if (take) cci_rel_forget/if (0) cci_rel_forget/')"
 unguarded 'each read that is asked for looks at all others' a_packet_makes_bounded_work_whatever_is_in_it \
     "$(in_function cci__rma_input_read 's/    if (length < 48)/    volatile uint32_t seen = 0; const cci_list_t *n; for (n = table->requests.next; n != \&table->requests; n = n->next) seen++;\n&/')"
 unguarded 'each message that ends looks at all others' messages_that_end_together_make_work_for_each_and_not_for_each_pair \
