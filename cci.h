@@ -7640,10 +7640,28 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__dgram_give_back(ep, CCI__STORE_ACTIVES, active);
 }
 
+/* Takes a reader from a connection that is idle; NULL if the few that are looked at have none. Those go to
+ * the end, so that all have their turn. */
+static cci_rma_reader_t *cci__dgram_idle_reader(cci__dgram_t *ep) {
+    uint32_t tries = CCI__DGRAM_LOOK;
+    while (tries-- > 0 && !cci__list_empty(&ep->lent)) {
+        cci__active_t *active = CCI__CONTAINER(ep->lent.next, cci__active_t, lent);
+        cci_rma_reader_t *reader = active->reader;
+        cci__list_remove(&active->lent);
+        cci__list_append(&ep->lent, &active->lent);
+        if (reader && cci__active_idle(active)) { /* also without a read that has yet to start */
+            active->reader = NULL;
+            return reader;
+        }
+    }
+    return NULL;
+}
+
 /* What the connection needs for reading, or for being read; NULL if there is none. */
 static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *active) {
     if (active->reader) return active->reader;
     active->reader = (cci_rma_reader_t *)cci__dgram_take(ep, CCI__STORE_READERS);
+    if (!active->reader) active->reader = cci__dgram_idle_reader(ep);
     if (active->reader) cci_rma_reader_init(active->reader, active);
     return active->reader;
 }
