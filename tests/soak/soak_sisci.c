@@ -12,7 +12,6 @@
  * inherited is dead, and stays for a while, during which its parent may be killed and replaced. A seed decides what is done, not when: what fails is
  * printed with the seed, and likely to fail again.
  */
-#define CCI__SCI_SWEEP_PAUSE_S 0 /* each device that is opened looks for what the dead have left */
 #define CCI_IMPLEMENTATION
 #include "tests/support/delays.h"
 

@@ -17,7 +17,6 @@
 
 #include <cmocka.h>
 
-#define CCI__SCI_SWEEP_PAUSE_S 0 /* each device that is opened looks for what the dead have left */
 static const char *shared_root = "/dev/shm";
 #define CCI__SCI_SHARED_ROOT shared_root
 #define CCI_SISCI_API
