@@ -5540,7 +5540,7 @@ static int cci__rel_take(cci_rel_t *rel, uint64_t lo, uint64_t hi) {
 /* Unordered: must a run that begins with number `first` wait: for the number before it, or since no packet could say
  * that it has been delivered? */
 static int cci__rel_must_wait(const cci_rel_t *rel, const uint8_t *frame, uint64_t first, uint64_t last) {
-    int after = frame[1] & CCI__FRAME_AFTER;
+    int after = (frame[1] & CCI__FRAME_AFTER) != 0;
     return (after && cci__rel_have(rel, first - 1, first) != CCI__RANGE_OLD) ||
            !cci__rel_can_tell(rel, first - (first > 0 && after), last);
 }

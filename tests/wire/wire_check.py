@@ -5,7 +5,7 @@
     wire_check.py [options] CAPTURE...      each file by itself; status 1 if anything differs from the document
     wire_check.py --self-test CAPTURE       damages the capture and the document in many ways: each must be found
 
-    --spec FILE     the document (default: wire.md beside this file, in spec/)
+    --spec FILE     the document (default: wire.md beside this file)
     --cover         all packet types, frame types and rules of the document must occur in the captures together
     --partial       the capture may lack packets: rules that need all of them are left out
     --hostile       the capture lacks packets that somebody forged: what answers a packet that is not there is no error
@@ -1097,7 +1097,7 @@ def main():
     here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description='Holds captured packets to the tables of wire.md.')
     parser.add_argument('captures', nargs='*', metavar='CAPTURE')
-    parser.add_argument('--spec', default=os.path.join(here, 'spec', 'wire.md'))
+    parser.add_argument('--spec', default=os.path.join(here, 'wire.md'))
     for flag in ('--cover', '--partial', '--hostile', '--dump', '--self-test', '--damaged'):
         parser.add_argument(flag, action='store_true')
     parser.add_argument('--pdml')
