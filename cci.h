@@ -796,7 +796,7 @@ CCI_API const void *cci_device_data(cci_device_t *device);
 #ifndef CCI_STATIC
 /* Names for the linker's message: two files have the implementation, or a file has that of a transport without
  * cci.h. */
-CCI_API const char cci_only_one_file_may_define_CCI_IMPLEMENTATION, cci_h_is_missing_after_the_header_of_a_transport;
+extern const char cci_only_one_file_may_define_CCI_IMPLEMENTATION, cci_h_is_missing_after_the_header_of_a_transport;
 #define CCI__CORE_IS_LINKED cci_h_is_missing_after_the_header_of_a_transport
 #else
 #define CCI__CORE_IS_LINKED 1
