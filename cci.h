@@ -2090,19 +2090,24 @@ typedef struct cci_conn {
     0x800u                        /* server: counts among those of its network that the program has not decided about */
 #define CCI__CONN_COUNTED 0x1000u /* server: counts among those of its network */
 
-/* What the handshake needs besides. It follows directly behind the cci_conn_t of each connection of a table whose
- * user calls cci_conn_input(). */
-typedef struct cci_conn_peer {
-    void *key;              /* the program's, NULL: packets are not sealed */
-    uint64_t secret;        /* sealed: what the peer's RESET must hold */
-    uint32_t sealed_count;  /* sealed: of the handshake's packets that were sent */
-    uint32_t count;         /* sealed: of the peer's packets of the handshake, one more than the latest that has come */
+/* What the handshake needs besides. It follows directly behind the cci_conn_t of each connection of a table whose user
+ * calls cci_conn_input(). */
+typedef struct cci_conn_life {
     uint32_t heard;         /* when something came from the peer, in units of 2^20 ns */
     union {                 /* by state of the connection */
         int32_t end_status; /* BROKEN: that of the event about it */
         int32_t turn;       /* OPEN: the user's */
         uint32_t ask;       /* OPEN: the user's, instead of that */
     } at;
+} cci_conn_life_t;
+
+/* The same where packets may be sealed; a table without `seal` may have connections with the first part alone. */
+typedef struct cci_conn_peer {
+    cci_conn_life_t life;
+    uint32_t sealed_count; /* of the handshake's packets that were sent */
+    uint32_t count;        /* of the peer's packets of the handshake, one more than the latest that has come */
+    void *key;             /* the program's, NULL: packets are not sealed */
+    uint64_t secret;       /* what the peer's RESET must hold */
 } cci_conn_peer_t;
 
 /* The client's request while it is repeated; its data follows. The cookie stands in the place of the peer's token. */
@@ -2597,8 +2602,18 @@ CCI_API uint32_t cci_conn_clear_size(uint8_t type) {
 
 /* ---- connections that begin, move and end ---- */
 
+CCI__UNUSED static inline cci_conn_life_t *cci_conn_life_of(const cci_conn_t *conn) {
+    return (cci_conn_life_t *)(uintptr_t)(conn + 1);
+}
+
+/* Only where packets may be sealed. */
 CCI__UNUSED static inline cci_conn_peer_t *cci_conn_peer_of(const cci_conn_t *conn) {
     return (cci_conn_peer_t *)(uintptr_t)(conn + 1);
+}
+
+/* The program's key of a connection, NULL if its packets are not sealed. */
+CCI__UNUSED static inline void *cci_conn_key(const cci_conn_table_t *table, const cci_conn_t *conn) {
+    return table->seal ? cci_conn_peer_of(conn)->key : NULL;
 }
 
 /* The network of an address; 0 if there is none. */
@@ -2631,7 +2646,7 @@ CCI_API void cci_conn_opened(cci_conn_table_t *table, cci_conn_t *conn, uint64_t
     conn->tries = 0;
     conn->step.confirming = conn->is_client && conn->pub.attribute <= CCI_CONN_ATTR_UU;
     conn->deadline_ns = conn->step.confirming ? now_ns + cci_conn_retry_ns(0) : CCI__NEVER;
-    cci_conn_peer_of(conn)->heard = (uint32_t)(now_ns >> 20);
+    cci_conn_life_of(conn)->heard = (uint32_t)(now_ns >> 20);
 }
 
 /* The peer is found at another address from now on. */
@@ -2648,7 +2663,7 @@ CCI_API void cci_conn_move(cci_conn_table_t *table, cci_conn_t *conn, const cci_
 /* Is there a peer that may think that the connection lives? */
 CCI_API int cci_conn_has_listener(const cci_conn_t *conn) {
     return conn->pub.attribute <= CCI_CONN_ATTR_UU && cci_conn_has_peer(conn) && !(conn->flags & CCI__CONN_WORN) &&
-           (conn->state != CCI_CONN_BROKEN || cci_conn_peer_of(conn)->at.end_status == CCI_ETIMEDOUT);
+           (conn->state != CCI_CONN_BROKEN || cci_conn_life_of(conn)->at.end_status == CCI_ETIMEDOUT);
 }
 
 /* The program has closed it: CLOSE is to be sent, see cci_conn_close_output(). */
@@ -2663,7 +2678,7 @@ CCI_API void cci_conn_end(cci_conn_table_t *table, cci_conn_t *conn, uint64_t no
     cci__conn_count(table, conn, -((conn->flags & CCI__CONN_COUNTED) != 0),
                     -((conn->flags & CCI__CONN_UNDECIDED) != 0));
     table->unproven -= conn->unproven;
-    cci_conn_peer_of(conn)->key = NULL;
+    if (table->seal) cci_conn_peer_of(conn)->key = NULL;
     cci_conn_close(table, conn);
 }
 
@@ -2711,7 +2726,7 @@ CCI_API cci_conn_got_t cci_conn_open_sealed(const cci_conn_table_t *table, void 
  * sender's. */
 CCI_API cci_conn_got_t cci_conn_unseal(const cci_conn_table_t *table, const cci_conn_t *conn, uint64_t number,
                                        uint64_t peer_token, uint8_t *bytes, uint32_t *length) {
-    void *key = cci_conn_peer_of(conn)->key;
+    void *key = cci_conn_key(table, conn);
     uint8_t nonce[CCI_SEAL_NONCE_LEN];
     if ((bytes[3] & CCI__HEADER_SEALED) != (key ? CCI__HEADER_SEALED : 0))
         return CCI_CONN_GOT_MISMATCH; /* above all, one that claims not to be sealed */
@@ -2758,7 +2773,7 @@ static uint8_t cci__conn_decision(const cci_conn_t *conn) {
 
 /* A request of a connection that is there: a piece of it, or a copy because the answer was lost. */
 static cci_conn_got_t cci__conn_input_again(const cci_conn_table_t *table, cci_conn_packet_t *in) {
-    void *key = cci_conn_peer_of(in->conn)->key;
+    void *key = cci_conn_key(table, in->conn);
     if (in->conn->state == CCI_CONN_COLLECTING) {
         cci_conn_got_t got = key ? cci_conn_open_request(table, key, in) : CCI_CONN_GOT_SOUND;
         return got == CCI_CONN_GOT_SOUND ? CCI_CONN_GOT_PIECE : got;
@@ -2824,7 +2839,7 @@ static cci_conn_got_t cci__conn_input_accept(cci_conn_table_t *table, cci_conn_p
     conn->peer_window = cci__max32(accept.window, 4096);
     conn->peer_index = in->header.peer_index;
     conn->peer_token = accept.token;
-    if (cci_conn_peer_of(conn)->key) cci_conn_peer_of(conn)->secret = cci__load64(in->bytes + CCI__ACCEPT_SIZE);
+    if (cci_conn_key(table, conn)) cci_conn_peer_of(conn)->secret = cci__load64(in->bytes + CCI__ACCEPT_SIZE);
     in->answer = CCI__PKT_CONFIRM;
     return CCI_CONN_GOT_ACCEPT;
 }
@@ -2841,19 +2856,19 @@ CCI_API cci_conn_got_t cci_conn_hears(cci_conn_t *conn) {
 /* CONFIRM, CONFIRMED, DATA: of a connection that is accepted or open. */
 static cci_conn_got_t cci__conn_input_open(cci_conn_table_t *table, cci_conn_packet_t *in) {
     cci_conn_t *conn = in->conn;
-    cci_conn_peer_t *peer = conn ? cci_conn_peer_of(conn) : NULL;
+    void *key = conn ? cci_conn_key(table, conn) : NULL;
     cci_conn_got_t got;
     if (!conn || (conn->state != CCI_CONN_OPEN && conn->state != CCI_CONN_ACCEPTED))
-        return cci__conn_unknown(
-            table, in, /* no secret for one that may yet open; a CLOSE will be repeated */
-            !conn || (conn->state != CCI_CONN_CLOSING && (!peer->key || conn->state == CCI_CONN_BROKEN)));
+        return cci__conn_unknown(table, in, /* no secret for one that may yet open; a CLOSE will be repeated */
+                                 !conn ||
+                                     (conn->state != CCI_CONN_CLOSING && (!key || conn->state == CCI_CONN_BROKEN)));
     if (in->header.type == CCI__PKT_DATA) return CCI_CONN_GOT_DATA;
     got = cci__conn_unseal_input(table, in, conn->peer_token);
     if (got != CCI_CONN_GOT_SOUND) return got;
-    if (!peer->key || in->header.number >= peer->count) {
+    if (!key || in->header.number >= cci_conn_peer_of(conn)->count) {
         conn->flags &= (uint16_t)~CCI__CONN_PINGED; /* the peer is there */
-        peer->heard = (uint32_t)(in->now_ns >> 20);
-        peer->count = in->header.number + 1;
+        cci_conn_life_of(conn)->heard = (uint32_t)(in->now_ns >> 20);
+        if (key) cci_conn_peer_of(conn)->count = in->header.number + 1;
     }
     if (in->header.type == CCI__PKT_CONFIRM) in->answer = CCI__PKT_CONFIRMED;
     return cci_conn_hears(conn);
@@ -2878,8 +2893,8 @@ static cci_conn_got_t cci__conn_input_reset(cci_conn_table_t *table, cci_conn_pa
     if (!conn || conn->peer_token != in->header.token || conn->peer_index != in->header.peer_index ||
         conn->pub.attribute > CCI_CONN_ATTR_UU) /* a group's tokens are no secret: they are 0 */
         return cci__conn_unknown(table, in, 0);
-    if (cci_conn_peer_of(conn)->key && (in->length < CCI__HEADER_SIZE + CCI__SECRET_SIZE ||
-                                        cci__load64(in->bytes + CCI__HEADER_SIZE) != cci_conn_peer_of(conn)->secret))
+    if (cci_conn_key(table, conn) && (in->length < CCI__HEADER_SIZE + CCI__SECRET_SIZE ||
+                                      cci__load64(in->bytes + CCI__HEADER_SIZE) != cci_conn_peer_of(conn)->secret))
         return CCI_CONN_GOT_NOTHING; /* whoever sees the packets could have made it */
     in->conn = conn;
     if (conn->state == CCI_CONN_CLOSING) return CCI_CONN_GOT_END;
@@ -2930,7 +2945,7 @@ CCI_API cci_conn_got_t cci_conn_request_key(const cci_conn_table_t *table, const
 
 /* A server's connection, which was opened for it, takes a request. */
 CCI_API void cci_conn_begin_request(cci_conn_table_t *table, cci_conn_t *conn, const cci_conn_packet_t *in, void *key) {
-    cci_conn_peer_of(conn)->key = key;
+    if (table->seal) cci_conn_peer_of(conn)->key = key;
     if (key) cci_conn_peer_of(conn)->secret = cci__load64(in->bytes + CCI__SEALED_REQUEST);
     conn->state = CCI_CONN_REQUESTED;
     conn->peer = *in->from;
@@ -2981,7 +2996,7 @@ CCI_API uint8_t cci_conn_decide(cci_conn_table_t *table, cci_conn_t *conn, int a
 
 /* Writes a packet of a connection, but REQUEST: ACCEPT, or one that is nothing but its type. Returns its bytes. */
 CCI_API uint32_t cci_conn_output(const cci_conn_table_t *table, const cci_conn_t *conn, uint8_t type, uint8_t *bytes) {
-    int sealed = cci_conn_peer_of(conn)->key != NULL;
+    int sealed = cci_conn_key(table, conn) != NULL;
     if (type == CCI__PKT_ACCEPT) {
         uint32_t size = cci_conn_write_accept(conn, table->window, bytes);
         if (sealed) cci__store64(bytes + size, cci_conn_reset_secret(table, conn->index, conn->token));
@@ -2998,7 +3013,7 @@ CCI_API uint32_t cci_conn_output(const cci_conn_table_t *table, const cci_conn_t
  * bytes. Returns the bytes written, 0 when all are sent. Before the first, *piece is zeroed. */
 CCI_API uint32_t cci_conn_output_request(const cci_conn_table_t *table, const cci_conn_t *conn,
                                          const cci_conn_pending_t *pending, cci_conn_request_t *piece, uint8_t *bytes) {
-    int sealed = cci_conn_peer_of(conn)->key != NULL, asks_for_cookie = sealed || table->unproven_most == 0;
+    int sealed = cci_conn_key(table, conn) != NULL, asks_for_cookie = sealed || table->unproven_most == 0;
     uint32_t size = sealed ? CCI__SEALED_REQUEST + CCI__SECRET_SIZE : CCI__REQUEST_SIZE;
     if (piece->data) {
         piece->offset += piece->length;
@@ -3071,7 +3086,7 @@ CCI_API int cci_conn_close_output(cci_conn_t *conn, uint64_t *free_ns, uint64_t 
  * asked it for a sign of life: then TIMED_OUT. Else *again_ns is when to look again, after the CONFIRM that may be
  * due. */
 CCI_API cci_conn_due_t cci_conn_probe(cci_conn_t *conn, uint64_t period_ns, uint64_t now_ns, uint64_t *again_ns) {
-    uint64_t silent_ns = (uint64_t)((uint32_t)(now_ns >> 20) - cci_conn_peer_of(conn)->heard) << 20;
+    uint64_t silent_ns = (uint64_t)((uint32_t)(now_ns >> 20) - cci_conn_life_of(conn)->heard) << 20;
     if (silent_ns < period_ns) {
         conn->tries = 0;
         *again_ns = now_ns + period_ns - silent_ns;
@@ -7528,7 +7543,7 @@ static int cci__active_stuck(const cci__active_t *active) {
 /* Others wait: what a connection moves counts. */
 static void cci__dgram_charge(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t bytes) {
     if (CCI__UNLIKELY(ep->waiting_count > 0) && conn->conn.state == CCI_CONN_OPEN)
-        conn->peer.at.turn -= (int32_t)cci__min32(bytes, (uint32_t)(conn->peer.at.turn + CCI__DGRAM_DEBT));
+        conn->peer.life.at.turn -= (int32_t)cci__min32(bytes, (uint32_t)(conn->peer.life.at.turn + CCI__DGRAM_DEBT));
 }
 
 /* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after
@@ -7620,7 +7635,7 @@ static void cci__dgram_queue_up(cci__dgram_t *ep, cci__dconn_t *conn) {
         return;
     ep->waiting_count++;
     conn->conn.flags |= CCI__CONN_WAITING;
-    if (conn->conn.flags & CCI__CONN_PARKED) conn->peer.at.turn = 0;
+    if (conn->conn.flags & CCI__CONN_PARKED) conn->peer.life.at.turn = 0;
 }
 
 static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
@@ -7633,7 +7648,7 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__list_remove(&active->lent);
     conn->conn.flags &= (uint16_t) ~(CCI__CONN_DOUBTED | CCI__CONN_REFUSED);
     if (conn->conn.state == CCI_CONN_OPEN && !active->rel.leaving)
-        conn->peer.at.turn = 0; /* what it did not use is not saved for later */
+        conn->peer.life.at.turn = 0; /* what it did not use is not saved for later */
     if (active->rel.leaving == 2) cci__dgram_queue_up(ep, conn);
     if (active->reader) cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
     if (active->path) cci__dgram_give_back(ep, CCI__STORE_PATHS, active->path);
@@ -7770,7 +7785,7 @@ static cci__active_t *cci__dgram_lend_at_once(cci__dgram_t *ep, cci__dconn_t *co
     cci__active_t *active = ep->waiting_count == 0 ? cci__dgram_new_active(ep) : NULL;
     if (active) {
         cci__dgram_lend(ep, conn, active);
-        conn->peer.at.turn = CCI__DGRAM_TURN;
+        conn->peer.life.at.turn = CCI__DGRAM_TURN;
     }
     return active;
 }
@@ -7805,13 +7820,13 @@ static int cci__dgram_needs_no_turn(const cci__dgram_t *ep, const cci__dconn_t *
 static void cci__dgram_pause(const cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t silent_ns = ep->now_ns - cci__min64(ep->now_ns, conn->in.parked.first->since_ns);
     uint64_t pause_ns = cci__min64(cci__max64(silent_ns, CCI__DGRAM_PAUSE_NS), CCI__DGRAM_PAUSE_MAX_NS);
-    conn->peer.at.ask = (uint32_t)((ep->now_ns + pause_ns) >> 20) + 1;
+    conn->peer.life.at.ask = (uint32_t)((ep->now_ns + pause_ns) >> 20) + 1;
 }
 
 /* When a connection that is parked has something to do. */
 static uint64_t cci__dgram_parked_due(const cci__dgram_t *ep, const cci__dconn_t *conn) {
     uint64_t until_ns = cci_rel_parked_until(conn->in.parked.first), now = ep->now_ns >> 20;
-    int32_t left = (int32_t)(conn->peer.at.ask - (uint32_t)now);
+    int32_t left = (int32_t)(conn->peer.life.at.ask - (uint32_t)now);
     if (conn->conn.flags & CCI__CONN_WAITING) return until_ns;
     return cci__min64(until_ns, left > 0 ? (now + (uint32_t)left) << 20 : 0);
 }
@@ -7849,7 +7864,7 @@ static uint32_t cci__dgram_end_turns(cci__dgram_t *ep) {
         cci__list_append(&ep->lent, &active->lent);
         if (active->rel.probes >= 3 && cci__dgram_park(ep, active))
             parked++;
-        else if (!active->rel.leaving && active->conn->peer.at.turn <= 0)
+        else if (!active->rel.leaving && active->conn->peer.life.at.turn <= 0)
             active->rel.leaving = 1;
     }
     return parked;
@@ -7864,9 +7879,9 @@ static cci__dconn_t *cci__dgram_next_waiting(cci__dgram_t *ep) {
         uint32_t index = cci__ring_take(&ep->waiting[doubted]);
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, index);
         int is_waiting = conn->conn.state == CCI_CONN_OPEN && (conn->conn.flags & CCI__CONN_WAITING) && !conn->active;
-        if (is_waiting && conn->peer.at.turn <= -CCI__DGRAM_TURN && rounds > 0) {
+        if (is_waiting && conn->peer.life.at.turn <= -CCI__DGRAM_TURN && rounds > 0) {
             rounds--;
-            conn->peer.at.turn += CCI__DGRAM_TURN;
+            conn->peer.life.at.turn += CCI__DGRAM_TURN;
             (void)cci__ring_append(&ep->waiting[doubted], index); /* there is space: it has just left */
             continue;
         }
@@ -7894,7 +7909,7 @@ static void cci__dgram_next_turns(cci__dgram_t *ep) {
         }
         ep->turns++;
         cci__dgram_lend(ep, conn, active);
-        conn->peer.at.turn += CCI__DGRAM_TURN;
+        conn->peer.life.at.turn += CCI__DGRAM_TURN;
         cci_rel_invite(&active->rel);
         cci__list_append(&ep->ready, &active->ready);
     }
@@ -8049,7 +8064,7 @@ static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_opened(&ep->conns, &conn->conn, ep->now_ns);
     conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
     conn->in.open.keepalive_event = NULL;
-    conn->peer.at.turn = 0;
+    conn->peer.life.at.turn = 0;
     cci__dgram_watch(ep, conn);
     if (conn->conn.step.confirming)
         cci__dgram_schedule(ep, conn); /* keepalive from the confirmation on */
@@ -8088,7 +8103,7 @@ static void cci__dgram_post_end(cci__dgram_t *ep, cci__dconn_t *conn) {
     }
     conn->conn.flags &= (uint16_t)~CCI__CONN_UNTOLD;
     event->base.pub.disconnect.type = CCI_EVENT_DISCONNECT;
-    event->base.pub.disconnect.status = (cci_status_t)conn->peer.at.end_status;
+    event->base.pub.disconnect.status = (cci_status_t)conn->peer.life.at.end_status;
     event->base.pub.disconnect.connection = &conn->conn.pub;
     event->base.pub.disconnect.context = conn->conn.pub.context;
     event->owner = conn;
@@ -8155,7 +8170,7 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     conn->conn.state = CCI_CONN_BROKEN;
     conn->conn.step.confirming = 0;
     conn->conn.deadline_ns = CCI__NEVER;
-    conn->peer.at.end_status = status;
+    conn->peer.life.at.end_status = status;
     cci__dgram_abort(ep, conn, status == CCI_SUCCESS ? (int)CCI_ERR_DISCONNECTED : status);
     conn->in.broken.end_event = NULL; /* not before: what was kept for a silent peer stands in its place */
     if (ep->event_mask & 1u << CCI_EVENT_DISCONNECT) conn->conn.flags |= CCI__CONN_UNTOLD;
@@ -8612,7 +8627,7 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         return;
     if (!conn->peer.key) {
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED; /* the peer is there */
-        conn->peer.heard = (uint32_t)(ep->now_ns >> 20);
+        conn->peer.life.heard = (uint32_t)(ep->now_ns >> 20);
     }
     if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming))
         cci__dgram_got(ep, conn, cci_conn_hears(&conn->conn));
@@ -8625,7 +8640,7 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
     if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED;
-        conn->peer.heard = (uint32_t)(ep->now_ns >> 20);
+        conn->peer.life.heard = (uint32_t)(ep->now_ns >> 20);
     }
     if (CCI__UNLIKELY(memcmp(&conn->conn.peer, &rx->from, sizeof rx->from) != 0)) {
         if (outcome != CCI_REL_UNSOUND) cci__dgram_elsewhere(ep, conn, &rx->from, length, outcome == CCI_REL_NEWEST);

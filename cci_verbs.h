@@ -154,6 +154,8 @@
  * What cci_rma_register() is given is pinned too. A send is complete when the peer's hardware has acknowledged it: the
  * peer's program need not run for that, nor for RMA. CCI_FLAG_NO_COPY copies all the same. CCI_OPT_ENDPT_RECV_BUF_COUNT
  * that is lowered holds when the buffers which the hardware has by then have been used.
+ *   A send that is issued behind an RMA read completes after it. Its message may arrive long before, so that an answer can
+ * come ahead of the completion; on the other transports it never does.
  *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks
  * both queue pairs, and both sides make them anew without the programs noticing: >>verbs-rc tells how. The same happens
  * when the peer was out of reach. Only after the send timeout is a connection broken.
@@ -3321,7 +3323,7 @@ typedef struct cci__rc_request {
 
 typedef struct cci__rc_conn {
     cci_conn_t conn;      /* first */
-    cci_conn_peer_t peer; /* second */
+    cci_conn_life_t life; /* second */
     struct ibv_qp *qp;
     cci__rc_item *newest, *unposted;
     void *pending;     /* client: cci_conn_pending_t; server: the request, or the event kept for the outcome */
@@ -3342,7 +3344,7 @@ typedef struct cci__rc_conn {
     uint8_t marks;    /* more flags */
 } cci__rc_conn;
 
-typedef char cci__rc_peer_is_second[offsetof(cci__rc_conn, peer) == sizeof(cci_conn_t) ? 1 : -1];
+typedef char cci__rc_life_is_second[offsetof(cci__rc_conn, life) == sizeof(cci_conn_t) ? 1 : -1];
 
 typedef struct cci__rc_memory {
     struct cci__rc_memory *next;
@@ -3606,7 +3608,7 @@ static void cci__rc_begin_end(const cci__rc *ep, cci__rc_conn *conn, unsigned ho
 }
 
 static void cci__rc_hear_of(const cci__rc *ep, cci__rc_conn *conn) {
-    conn->peer.heard = (uint32_t)(ep->now_ns >> 20);
+    conn->life.heard = (uint32_t)(ep->now_ns >> 20);
 }
 
 static void cci__rc_free_op(cci__rc *ep, cci__rc_op *op) {

@@ -854,7 +854,7 @@ static void a_close_that_an_observer_could_make_does_not_end_a_sealed_connection
     assert_int_equal(cci_disconnect(at_client), CCI_SUCCESS);
     run(1000);
     assert_int_equal(conn->conn.state, CCI_CONN_BROKEN);
-    assert_int_equal(conn->peer.at.end_status, CCI_SUCCESS);
+    assert_int_equal(conn->peer.life.at.end_status, CCI_SUCCESS);
     assert_int_equal(dgram_of(client)->conns.used, 0); /* the answer opened */
 }
 

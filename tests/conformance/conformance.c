@@ -2438,6 +2438,10 @@ static void make_calls_behind_reads(cci_conn_attribute_t attribute, uint32_t cou
 
 TEST(calls_behind_reads, ANYWHERE, "the completion of a send comes before the answer also behind remote reads, however many") {
     (void)state;
+    if (is_rc) {
+        print_message("with the adapter's own reads the answer may come before the completion behind them\n");
+        skip();
+    }
     make_calls_behind_reads(CCI_CONN_ATTR_RO, 60, 1, 200000);
     make_calls_behind_reads(CCI_CONN_ATTR_RO, 300, 60, 100000);
     make_calls_behind_reads(CCI_CONN_ATTR_RU, 300, 60, 100000);
@@ -4262,7 +4266,7 @@ TEST(limit_connections, ANYWHERE | WHEN_CLEAN, "an endpoint has 10,000 connectio
     elapse(long_or_short_ns(5 * SECOND_NS, 50 * MILLISECOND_NS));
     if (sizeof(void *) == 8) {
         print_message("%u bytes each\n", (unsigned)((live_bytes - before) / most));
-        assert_true((live_bytes - before) / most <= 256);
+        assert_true((live_bytes - before) / most <= (is_rc ? 272 : 256)); /* mode rc: its places in two tables besides */
     }
     pair.a = a;
     pair.b = b;

@@ -848,7 +848,7 @@ static void test_a_close_is_answered_where_it_came_from_and_ends_both_sides(void
     assert_true(cci_conn_is_reply(s->in.answer));
     s->conn->state = CCI_CONN_BROKEN;
     assert_false(cci_conn_has_listener(s->conn));
-    cci_conn_peer_of(s->conn)->at.end_status = CCI_ETIMEDOUT; /* of one that fell silent nobody knows */
+    cci_conn_life_of(s->conn)->at.end_status = CCI_ETIMEDOUT; /* of one that fell silent nobody knows */
     assert_true(cci_conn_has_listener(s->conn));
     assert_int_equal(give(s, &close), CCI_CONN_GOT_NOTHING); /* repeated */
     assert_int_equal(s->in.answer, CCI__PKT_CLOSED);
