@@ -536,7 +536,7 @@ static void run_node(int slot, uint32_t incarnation, int orders, int reports) {
     static char config[256], service[16];
     cci_setup_t hooks;
     uint32_t caps;
-    int sleeps;
+    int sleeps, status, tries;
     my_slot = slot;
     dice = round_seed * 1000 + incarnation;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -554,7 +554,12 @@ static void run_node(int slot, uint32_t incarnation, int orders, int reports) {
     snprintf(service, sizeof service, "%d", SERVICE + slot);
     sleeps = below(2) != 0;
     node.fd = -1;
-    MUST(cci_create_endpoint_at(NULL, service, 0, &node.ep, sleeps ? &node.fd : NULL) == CCI_SUCCESS);
+    /* The one before was killed, perhaps while it forked: its names are free when fork() has returned in the child. */
+    for (tries = 0; (status = cci_create_endpoint_at(NULL, service, 0, &node.ep, sleeps ? &node.fd : NULL)) == CCI_EBUSY &&
+                    tries < 1000; tries++) {
+        (void)usleep(10000);
+    }
+    MUST(status == CCI_SUCCESS);
     node.memory = (uint8_t *)calloc(CONNECTIONS, PART);
     node.source = (uint8_t *)calloc(CONNECTIONS, PART);
     MUST(node.memory && node.source);
