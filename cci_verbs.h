@@ -154,8 +154,8 @@
  * What cci_rma_register() is given is pinned too. A send is complete when the peer's hardware has acknowledged it: the
  * peer's program need not run for that, nor for RMA. CCI_FLAG_NO_COPY copies all the same. CCI_OPT_ENDPT_RECV_BUF_COUNT
  * that is lowered holds when the buffers which the hardware has by then have been used.
- *   A send that is issued behind an RMA read completes after it. Its message may arrive long before, so an answer can come
- * ahead of the completion; on the other transports it never does.
+ *   A send that is issued behind an RMA read completes after it. Its message may arrive long before, so an answer
+ * can come ahead of the completion; on the other transports it never does.
  *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks
  * both queue pairs, and both sides make them anew without the programs noticing: >>verbs-rc tells how. The same happens
  * when the peer was out of reach. Only after the send timeout is a connection broken.
