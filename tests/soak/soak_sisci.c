@@ -26,6 +26,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -147,6 +148,12 @@ static struct {
     pid_t child; /* 0: there is none */
     uint64_t forks;
 } node;
+
+/* Shared by all processes, an entry for each place: the forks that its processes have begun, and those that have returned in the
+ * child. Where they differ a process may have been killed within fork(), and its child has yet to close what it inherited. */
+static struct {
+    uint32_t begun, returned;
+} *forking;
 
 static uint8_t pattern(uint32_t number, uint32_t at) {
     return (uint8_t)((number * 31 + at) * 0x9E3779B1u >> 11);
@@ -422,6 +429,7 @@ static void be_the_child(void) {
     cci_endpoint_t *made;
     cci_event_t *event;
     uint32_t i;
+    __atomic_store_n(&forking[my_slot].returned, forking[my_slot].begun, __ATOMIC_SEQ_CST);
     alarm(60);
     MUST(cci_get_event(node.ep, &event) == CCI_ERR_DEVICE_DEAD && event == NULL);
     MUST(cci_get_devices(&devices) == CCI_ERROR && cci_create_endpoint(NULL, 0, &made, NULL) == CCI_ERROR);
@@ -449,6 +457,7 @@ static void fork_now_and_then(void) {
         node.child = ended ? 0 : node.child;
     } else if (!node.calm_ms && below(100) == 0) {
         fflush(NULL);
+        forking[my_slot].begun++;
         node.child = fork();
         MUST(node.child >= 0);
         if (node.child == 0) {
@@ -536,7 +545,7 @@ static void run_node(int slot, uint32_t incarnation, int orders, int reports) {
     static char config[256], service[16];
     cci_setup_t hooks;
     uint32_t caps;
-    int sleeps, status, tries;
+    int sleeps, status = CCI_EBUSY, tries;
     my_slot = slot;
     dice = round_seed * 1000 + incarnation;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -554,12 +563,17 @@ static void run_node(int slot, uint32_t incarnation, int orders, int reports) {
     snprintf(service, sizeof service, "%d", SERVICE + slot);
     sleeps = below(2) != 0;
     node.fd = -1;
-    /* The one before was killed, perhaps while it forked: its names are free when fork() has returned in the child. */
-    for (tries = 0; (status = cci_create_endpoint_at(NULL, service, 0, &node.ep, sleeps ? &node.fd : NULL)) == CCI_EBUSY &&
-                    tries < 1000; tries++) {
+    for (tries = 0; tries < 1000; tries++) {
+        /* The one before was killed, perhaps within fork(): its names are free when that has returned in the child, not later. */
+        int may_be_busy = __atomic_load_n(&forking[slot].returned, __ATOMIC_SEQ_CST) != forking[slot].begun;
+        status = cci_create_endpoint_at(NULL, service, 0, &node.ep, sleeps ? &node.fd : NULL);
+        if (status != CCI_EBUSY || !may_be_busy) {
+            break;
+        }
         (void)usleep(10000);
     }
     MUST(status == CCI_SUCCESS);
+    forking[slot].returned = forking[slot].begun;
     node.memory = (uint8_t *)calloc(CONNECTIONS, PART);
     node.source = (uint8_t *)calloc(CONNECTIONS, PART);
     MUST(node.memory && node.source);
@@ -781,6 +795,8 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
+    forking = mmap(NULL, NODES * sizeof *forking, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    MUST(forking != MAP_FAILED);
     for (; seconds ? now_ms() < began_ms + seconds * 1000 : done < rounds; done++, round_seed++) {
         run_round();
     }
