@@ -98,21 +98,22 @@
  * Limits, and what happens when they are reached:
  *     CCI_OPT_ENDPT_SEND_BUF_COUNT     blocks of messages pending on each connection: CCI_ENOBUFS
  *     CCI_OPT_ENDPT_RECV_BUF_COUNT     receive buffers of the endpoint: the sender repeats, at last with CCI_ERR_RNR
- *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, 1 GiB by default (256 MiB on
- *                                        32-bit
- *                                      machines), receive buffers and idle connections excepted. Each kind of thing has
- *                                      its part
+ *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, receive buffers and idle
+ *                                      connections excepted: 1 GiB by default, 256 MiB on 32-bit machines. Each kind of
+ *                                      thing has its part
  * At the memory limit idle connections give back what they have. If that is not enough, connections take turns, in the
  * order in which they asked, of as many bytes for each: sends on one whose turn has not come get CCI_ENOBUFS, and what
  * its peer sends is dropped and asked for again when its turn comes. Nothing that was accepted is lost. Peers that do
  * not answer give way:
- *     three probe time-outs without an acknowledgement   only the messages stay; a packet of 24 bytes asks for a sign
- *                                                        of life, at
- *                                      once and after pauses that double, from 0.1 to 2 s; the send time-out goes on
+ *     three probe time-outs            without an acknowledgement: only the messages stay; a packet of 24 bytes asks for
+ *                                      a sign of life, at once and after pauses that double, from 0.1 to 2 s; the send
+ *                                      time-out goes on
  *     after a sign of life             the connection takes its turn among all others, at once
- *     a turn without an acknowledgement   from then on such connections have one turn in eight, together, while others
- *                                         wait
+ *     a turn                           without an acknowledgement: from then on such connections have one turn in eight,
+ *                                      together, while others wait
  *     messages pending                 a quarter of the memory for messages is for peers that answer
+ * A remote write or read that is under way keeps its turn to its end: a program that wants others served soon divides
+ * large ones.
  * With CCI_MEMORY_BYTES all is allocated when an endpoint is created.
  *
  * THREADS. Any function may be called from any thread; calls on one endpoint are serialised by a lock, different
@@ -158,8 +159,7 @@
  * LIMITS of an endpoint on a datagram transport, and what happens when one is reached:
  *     connections             2^20        clients are told "busy"; cci_connect() goes on trying until its time-out
  *     requests undecided      3/4 of the receive buffers       likewise, until the program accepts or rejects; the log
- *                             tells it
- *                                                              every 10 s
+ *                                                              tells it every 10 s
  *     of one network          3/4 of what is left of either    likewise (IPv4 /24, IPv6 /64)
  *     registered memory       4,096 ranges   cci_rma_register() returns CCI_ENOBUFS
  *     reads under way         512 pieces of 64 packets, of all connections: other reads wait; each connection has its
