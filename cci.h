@@ -105,12 +105,12 @@
  * order in which they asked, of as many bytes for each: sends on one whose turn has not come get CCI_ENOBUFS, and what
  * its peer sends is dropped and asked for again when its turn comes. Nothing that was accepted is lost. Peers that do
  * not answer give way:
- *     three probe time-outs            without an acknowledgement: only the messages stay; a packet of 24 bytes asks for
- *                                      a sign of life, at once and after pauses that double, from 0.1 to 2 s; the send
- *                                      time-out goes on
+ *     three probe time-outs            without an acknowledgement: only the messages stay; a packet of 24 bytes asks
+ *                                      for a sign of life, at once and after pauses that double, from 0.1 to 2 s; the
+ *                                      send time-out goes on
  *     after a sign of life             the connection takes its turn among all others, at once
- *     a turn                           without an acknowledgement: from then on such connections have one turn in eight,
- *                                      together, while others wait
+ *     a turn                           without an acknowledgement: from then on such connections have one turn in
+ *                                      eight, together, while others wait
  *     messages pending                 a quarter of the memory for messages is for peers that answer
  * A remote write or read that is under way keeps its turn to its end: a program that wants others served soon divides
  * large ones.

@@ -86,7 +86,8 @@
  *                                                             themselves (see ADDRESSES)
  *     pkey            1 to 0xffff                 table's 1st partition
  *     qkey            1 to 0x7fffffff             0x00434349  what datagrams must carry; the same on all hosts. It is
- *                                                             told to the hosts that a program connects to, and to nobody else
+ *                                                             told to the hosts that a program connects to, and to
+ *                                                             nobody else
  *     traffic_class   0 to 255                    0           of the routing header (RoCE: DSCP and ECN)
  *     service_level   0 to 15                     0           of InfiniBand; on Ethernet the priority
  *     hop_limit       1 to 255                    64 (groups: 1) routers that may be passed
