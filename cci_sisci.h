@@ -89,16 +89,17 @@
  * SCI_ERR_NO_SUCH_SEGMENT, and nobody else can have the number. A member that is stopped counts as one: if it is the
  * last, the group waits for it.
  *
- * WHERE IT DIFFERS FROM AN ADAPTER. Sizes and offsets are of any number of bytes (adapters take multiples of 4 or more).
- * Stores never fail on their way: a sequence is SCI_SEQ_OK until the connection ends, and SCI_CB_NOT_OPERATIONAL never
- * comes. The kernel can't take a
- * mapping back: after SCI_CB_DISCONNECT or SCI_CB_LOST the memory of a map stays readable, but nobody else looks at it.
+ * WHERE IT DIFFERS FROM AN ADAPTER. Sizes and offsets are of any number of bytes (adapters take multiples of 4 or
+ * more). Stores never fail on their way: a sequence is SCI_SEQ_OK until the connection ends, and SCI_CB_NOT_OPERATIONAL
+ * never comes. The kernel can't take a mapping back: after SCI_CB_DISCONNECT or SCI_CB_LOST the memory of a map stays
+ * readable, but nobody else looks at it.
  *   Later than the manual: SCIGetErrorString, SCIGetLocalSegmentId (of a segment with SCI_FLAG_AUTO_ID, too),
  * SCIGetRemoteSegmentId, SCIGetLocalSegmentSize, SCICacheSync, SCIStartDmaTransfer and SCIStartDmaTransferVec (enqueue
  * and post at once; a queue in which a transfer has ended takes another without a reset). SCI_Q_LOCAL_SEGMENT and
- * SCI_Q_REMOTE_SEGMENT ask for addresses of a bus: SCI_ERR_NOT_IMPLEMENTED. Flags that shared memory can't
- * honour are SCI_ERR_FLAG_NOT_IMPLEMENTED: SCI_FLAG_SHARED_INT, SCI_FLAG_CONDITIONAL_INTERRUPT, SCI_FLAG_DMA_PHDMA,
- * SCI_FLAG_DMA_USER_MEM. Those that choose an engine, a cache or a kind of packet change nothing. A copy into a map with SCI_FLAG_READONLY_MAP is SCI_ERR_ACCESS.
+ * SCI_Q_REMOTE_SEGMENT ask for addresses of a bus: SCI_ERR_NOT_IMPLEMENTED. Flags that shared memory can't honour are
+ * SCI_ERR_FLAG_NOT_IMPLEMENTED: SCI_FLAG_SHARED_INT, SCI_FLAG_CONDITIONAL_INTERRUPT, SCI_FLAG_DMA_PHDMA,
+ * SCI_FLAG_DMA_USER_MEM. Those that choose an engine, a cache or a kind of packet change nothing. A copy or a transfer
+ * into a map with SCI_FLAG_READONLY_MAP is SCI_ERR_ACCESS.
  *   A segment on the program's own memory (SCIRegisterSegmentMemory) serves local transfers only: for it,
  * SCISetSegmentAvailable is SCI_ERR_ILLEGAL_OPERATION. The _dual and _mcast copies are loops.
  *   SCI_ERR_NOT_IMPLEMENTED: SCIGetCSRRegister, SCISetCSRRegister, SCIGetLocalCSR, SCISetLocalCSR,
@@ -4028,6 +4029,7 @@ static cci__sci_error_t cci__sci_map_remote(cci__sci_map_t map, cci__sci_remote_
 /* A map that can't be written to is known to those functions that get an address alone. */
 static void cci__sci_note_readonly(cci__sci_map_t map) {
     map->is_readonly = 1;
+    if (!map->mapping) return; /* the memory is the program's own */
     cci__sci_lock_world();
     map->next_readonly = cci__sci_world.readonly;
     CCI__SCI_STORE(cci__sci_world.readonly, map);
@@ -4205,7 +4207,8 @@ static cci__sci_error_t cci__sci_copy(void *memory, cci__sci_map_t map, size_t o
     if (!memory || !map) return CCI__SCI_ERR_ILLEGAL_PARAMETER;
     status = cci__sci_check_range(offset, size_bytes, map->size_bytes);
     if (status != CCI__SCI_ERR_OK) return status;
-    if (map->is_readonly && !(flags & CCI__SCI_FLAG_BLOCK_READ)) return CCI__SCI_ERR_ACCESS;
+    if (flags & CCI__SCI_FLAG_BLOCK_READ ? cci__sci_is_readonly_at(memory, size_bytes) : map->is_readonly)
+        return CCI__SCI_ERR_ACCESS;
     if (flags & CCI__SCI_FLAG_BLOCK_READ)
         memcpy(memory, map->base + offset, size_bytes);
     else
@@ -4307,17 +4310,19 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRegisterSegmentMemory)(void *address, unsigned
                                                          cci__sci_local_segment_t segment, unsigned int flags,
                                                          cci__sci_error_t *error) {
     cci__sci_error_t status = CCI__SCI_ERR_OK;
+    int is_readonly;
     (void)flags;
     if (!segment) {
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return;
     }
+    is_readonly = cci__sci_is_readonly_at(address, size); /* of a map: transfers and DMA would fail */
     cci__sci_lock(segment->served.target.sd);
     if (!segment->empty || segment->user) {
         status = CCI__SCI_ERR_ILLEGAL_OPERATION;
     } else if (size == 0) {
         status = CCI__SCI_ERR_SIZE_ALIGNMENT;
-    } else if (!address || (uintptr_t)address > UINTPTR_MAX - size) {
+    } else if (!address || (uintptr_t)address > UINTPTR_MAX - size || is_readonly) {
         status = CCI__SCI_ERR_ILLEGAL_ADDRESS;
     } else if (size > segment->size_bytes) {
         status = CCI__SCI_ERR_OUT_OF_RANGE;

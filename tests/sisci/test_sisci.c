@@ -538,7 +538,9 @@ static void copies_into_a_READONLY_map_are_ACCESS_and_copies_out_of_it_are_made(
     sci_map_t all, map, theirs;
     sci_sequence_t sequence;
     sci_block_transfer_t block;
-    uint32_t word = 9;
+    sci_local_segment_t segment;
+    uint32_t word = 9, memory[16];
+    void *own = NULL;
     volatile uint32_t *writable = map_local(p.local, &all, SIZE);
     volatile void *base = NULL, *both[2];
     (void)state;
@@ -561,6 +563,19 @@ static void copies_into_a_READONLY_map_are_ACCESS_and_copies_out_of_it_are_made(
     TRUE(word == 5);
     OK(SCITransferBlock(map, 0, all, 8, 4, 0, &error));
     TRUE(writable[2] == 5);
+    GIVES(SCI_ERR_ACCESS, SCIMemCpy(sequence, (char *)(uintptr_t)base + 16, map, 0, 4, SCI_FLAG_BLOCK_READ, &error));
+    GIVES(SCI_ERR_ACCESS, SCIMemCopy((char *)(uintptr_t)base + SIZE - 4, all, 0, 4, SCI_FLAG_BLOCK_READ, &error));
+    TRUE(writable[4] == 0);
+    OK(SCICreateSegment(p.user, &segment, 0, SIZE, NULL, NULL, SCI_FLAG_EMPTY | SCI_FLAG_PRIVATE, &error));
+    GIVES(SCI_ERR_ILLEGAL_ADDRESS, SCIRegisterSegmentMemory((char *)(uintptr_t)base, SIZE, segment, 0, &error));
+    OK(SCIRegisterSegmentMemory(memory, sizeof memory, segment, 0, &error));
+    OK(own = SCIMapLocalSegment(segment, &theirs, 0, sizeof memory, NULL, SCI_FLAG_READONLY_MAP, &error));
+    TRUE(own == memory);
+    GIVES(SCI_ERR_ACCESS, SCIMemCopy(&word, theirs, 0, 4, 0, &error));
+    OK(SCIMemCopy(memory, map, 0, 4, SCI_FLAG_BLOCK_READ, &error)); /* the program's own memory stays so */
+    TRUE(memory[0] == 5);
+    OK(SCIUnmapSegment(theirs, 0, &error));
+    OK(SCIRemoveSegment(segment, 0, &error));
     OK(SCIRemoveSequence(sequence, 0, &error));
     OK(SCIUnmapSegment(map, 0, &error));
     OK(SCIMemWrite(&word, writable + 1, 4, 0, &error)); /* where the address is used again it can be written to */
