@@ -837,6 +837,7 @@ step demo demo
 step secret secret
 step copies copies
 step floods floods
+step refusals refusals
 step measures measures
 step shared shared
 step memories memories
