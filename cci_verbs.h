@@ -86,8 +86,8 @@
  *                                                             themselves (see ADDRESSES)
  *     pkey            1 to 0xffff                 table's 1st partition
  *     qkey            1 to 0x7fffffff             0x00434349  what datagrams must carry; the same on all hosts. It is
- *                     told to
- *                                                             the hosts that a program connects to, and to nobody else
+ *                                                             told to the hosts that a program connects to, and to
+ *                                                             nobody else
  *     traffic_class   0 to 255                    0           of the routing header (RoCE: DSCP and ECN)
  *     service_level   0 to 15                     0           of InfiniBand; on Ethernet the priority
  *     hop_limit       1 to 255                    64 (groups: 1) routers that may be passed
@@ -106,8 +106,7 @@
  *     send_timeout    microseconds, 1 to 2^32-1   30000000    send timeout of new endpoints
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     moderation      microseconds, 0 to 1000     4           a completion may wait for others so long before it wakes
- *                     a
- *                                                             sleeper, where the adapter can; 0: it wakes at once
+ *                                                             a sleeper, where the adapter can; 0: it wakes at once
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
  *     crc             0 or 1                      0           1: datagrams carry a CRC-32C; both sides must have it
  *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a
@@ -115,8 +114,7 @@
  *                                                             connection ends; 0: never
  *   for mode = rc alone:
  *     rc_depth        16 to 16384                 63          work requests that a queue pair can be given at once:
- *                     most
- *                                                             of what a connection costs
+ *                                                             most of what a connection costs
  *     srq_depth       16 to 32768                 4096        receive buffers that the hardware can be given
  *     ack_timeout     1 to 31                     14          the hardware repeats after 4.096 microseconds times 2 to
  *                                                             the power of this (14: 67 ms)
@@ -125,8 +123,7 @@
  *                                                             faster on many hosts; the same on both sides. 0 where a
  *                                                             program watches memory instead of waiting for an event
  *     rnr_timer       1 to 31                     12          how long to wait for receive buffers (12: 0.64 ms), in
- *                     the
- *                                                             code of the InfiniBand specification
+ *                                                             the code of the InfiniBand specification
  *
  * A device or port that does not exist makes a device of CCI that is not up; it comes up when it appears.
  *
