@@ -7,7 +7,9 @@
  *     #define CCI_SISCI_IMPLEMENTATION        (in ONE C or C++ file)
  *     #include "cci_sisci.h"
  *
- * and #include "cci_sisci.h" with CCI_SISCI_API alone in all others. Link with -pthread.
+ * and #include "cci_sisci.h" with CCI_SISCI_API alone in all others. Link with -pthread. Programs that include
+ * sisci_api.h, sisci_types.h and sisci_error.h compile unchanged where these files hold the first and the last line, and
+ * one source is compiled with -DCCI_SISCI_IMPLEMENTATION.
  *
  * CONTENTS (search for the tag)
  *     >>sisci-manual     what it does, where it differs from an adapter, what happens when processes die
@@ -87,14 +89,17 @@
  * SCI_ERR_NO_SUCH_SEGMENT, and nobody else can have the number. A member that is stopped counts as one: if it is the
  * last, the group waits for it.
  *
- * WHERE IT DIFFERS FROM AN ADAPTER. Sizes and offsets are multiples of 4 bytes. Stores never fail on their way: a
- * sequence is SCI_SEQ_OK until the connection ends, and SCI_CB_NOT_OPERATIONAL never comes. The kernel can't take a
- * mapping back: after SCI_CB_DISCONNECT or SCI_CB_LOST the memory of a map stays readable, but nobody else looks at it.
+ * WHERE IT DIFFERS FROM AN ADAPTER. Sizes and offsets are of any number of bytes (adapters take multiples of 4 or
+ * more). Stores never fail on their way: a sequence is SCI_SEQ_OK until the connection ends, and SCI_CB_NOT_OPERATIONAL
+ * never comes. The kernel can't take a mapping back: after SCI_CB_DISCONNECT or SCI_CB_LOST the memory of a map stays
+ * readable, but nobody else looks at it.
  *   Later than the manual: SCIGetErrorString, SCIGetLocalSegmentId (of a segment with SCI_FLAG_AUTO_ID, too),
  * SCIGetRemoteSegmentId, SCIGetLocalSegmentSize, SCICacheSync, SCIStartDmaTransfer and SCIStartDmaTransferVec (enqueue
  * and post at once; a queue in which a transfer has ended takes another without a reset). SCI_Q_LOCAL_SEGMENT and
- * SCI_Q_REMOTE_SEGMENT ask for addresses of a bus: SCI_ERR_NOT_IMPLEMENTED. SCI_FLAG_SHARED_INT is
- * SCI_ERR_FLAG_NOT_IMPLEMENTED. A copy into a map with SCI_FLAG_READONLY_MAP is SCI_ERR_ACCESS.
+ * SCI_Q_REMOTE_SEGMENT ask for addresses of a bus: SCI_ERR_NOT_IMPLEMENTED. Flags that shared memory can't honour are
+ * SCI_ERR_FLAG_NOT_IMPLEMENTED: SCI_FLAG_SHARED_INT, SCI_FLAG_CONDITIONAL_INTERRUPT, SCI_FLAG_DMA_PHDMA,
+ * SCI_FLAG_DMA_USER_MEM. Those that choose an engine, a cache or a kind of packet change nothing. A copy or a transfer
+ * into a map with SCI_FLAG_READONLY_MAP is SCI_ERR_ACCESS.
  *   A segment on the program's own memory (SCIRegisterSegmentMemory) serves local transfers only: for it,
  * SCISetSegmentAvailable is SCI_ERR_ILLEGAL_OPERATION. The _dual and _mcast copies are loops.
  *   SCI_ERR_NOT_IMPLEMENTED: SCIGetCSRRegister, SCISetCSRRegister, SCIGetLocalCSR, SCISetLocalCSR,
@@ -898,7 +903,6 @@ typedef union cci__sci_control {
  * ================================================================================================================== */
 
 #define CCI__SCI_NODE 4u              /* this host; adapters number nodes in steps of 4 */
-#define CCI__SCI_ALIGNMENT 4u         /* bytes: of sizes and offsets                    */
 #define CCI__SCI_EVENTS_KEPT 1024u    /* per object                                     */
 #define CCI__SCI_CONNECTIONS 65536u   /* per client: more is an attack                  */
 #define CCI__SCI_CATCH_UP 4096        /* messages of a client before a removal          */
@@ -3609,7 +3613,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateSegment)(cci__sci_desc_t sd, cci__sci_lo
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return;
     }
-    if (size == 0 || size % CCI__SCI_ALIGNMENT != 0) {
+    if (size == 0) {
         cci__sci_set(error, CCI__SCI_ERR_SIZE_ALIGNMENT);
         return;
     }
@@ -3961,10 +3965,9 @@ CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForRemoteSegmentEv
  * >>sisci-map
  * ================================================================================================================== */
 
-/* Offset and size lie inside a whole of so many bytes, and are aligned. */
+/* Offset and size lie inside a whole of so many bytes. */
 static cci__sci_error_t cci__sci_check_range(uint64_t offset, uint64_t size_bytes, uint64_t whole_bytes) {
-    if (size_bytes == 0 || size_bytes % CCI__SCI_ALIGNMENT != 0) return CCI__SCI_ERR_SIZE_ALIGNMENT;
-    if (offset % CCI__SCI_ALIGNMENT != 0) return CCI__SCI_ERR_OFFSET_ALIGNMENT;
+    if (size_bytes == 0) return CCI__SCI_ERR_SIZE_ALIGNMENT;
     return offset > whole_bytes || size_bytes > whole_bytes - offset ? CCI__SCI_ERR_OUT_OF_RANGE : CCI__SCI_ERR_OK;
 }
 
@@ -4026,6 +4029,7 @@ static cci__sci_error_t cci__sci_map_remote(cci__sci_map_t map, cci__sci_remote_
 /* A map that can't be written to is known to those functions that get an address alone. */
 static void cci__sci_note_readonly(cci__sci_map_t map) {
     map->is_readonly = 1;
+    if (!map->mapping) return; /* the memory is the program's own */
     cci__sci_lock_world();
     map->next_readonly = cci__sci_world.readonly;
     CCI__SCI_STORE(cci__sci_world.readonly, map);
@@ -4203,7 +4207,8 @@ static cci__sci_error_t cci__sci_copy(void *memory, cci__sci_map_t map, size_t o
     if (!memory || !map) return CCI__SCI_ERR_ILLEGAL_PARAMETER;
     status = cci__sci_check_range(offset, size_bytes, map->size_bytes);
     if (status != CCI__SCI_ERR_OK) return status;
-    if (map->is_readonly && !(flags & CCI__SCI_FLAG_BLOCK_READ)) return CCI__SCI_ERR_ACCESS;
+    if (flags & CCI__SCI_FLAG_BLOCK_READ ? cci__sci_is_readonly_at(memory, size_bytes) : map->is_readonly)
+        return CCI__SCI_ERR_ACCESS;
     if (flags & CCI__SCI_FLAG_BLOCK_READ)
         memcpy(memory, map->base + offset, size_bytes);
     else
@@ -4259,11 +4264,9 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIMemCpy_dual)(cci__sci_sequence_t sequence1, cc
     CCI__SCI(SCIMemCpy_mcast)(sequence, memAddr, map, offset, size, 2, flags, error);
 }
 
-/* To an address inside a map: all that can be checked is the alignment, and that the map can be written to. */
+/* To an address inside a map: all that can be checked is that the map can be written to. */
 static cci__sci_error_t cci__sci_write(const volatile void *memory, volatile void *address, size_t size_bytes) {
     if (!memory || !address) return CCI__SCI_ERR_ILLEGAL_PARAMETER;
-    if (size_bytes % CCI__SCI_ALIGNMENT != 0) return CCI__SCI_ERR_SIZE_ALIGNMENT;
-    if ((uintptr_t)address % CCI__SCI_ALIGNMENT != 0) return CCI__SCI_ERR_OFFSET_ALIGNMENT;
     if (cci__sci_is_readonly_at(address, size_bytes)) return CCI__SCI_ERR_ACCESS;
     memcpy((void *)(uintptr_t)address, (const void *)(uintptr_t)memory, size_bytes);
     CCI__SCI_FENCE(SEQ_CST);
@@ -4307,17 +4310,19 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRegisterSegmentMemory)(void *address, unsigned
                                                          cci__sci_local_segment_t segment, unsigned int flags,
                                                          cci__sci_error_t *error) {
     cci__sci_error_t status = CCI__SCI_ERR_OK;
+    int is_readonly;
     (void)flags;
     if (!segment) {
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return;
     }
+    is_readonly = cci__sci_is_readonly_at(address, size); /* of a map: transfers and DMA would fail */
     cci__sci_lock(segment->served.target.sd);
     if (!segment->empty || segment->user) {
         status = CCI__SCI_ERR_ILLEGAL_OPERATION;
-    } else if (size == 0 || size % CCI__SCI_ALIGNMENT != 0) {
+    } else if (size == 0) {
         status = CCI__SCI_ERR_SIZE_ALIGNMENT;
-    } else if (!address || (uintptr_t)address % CCI__SCI_ALIGNMENT != 0 || (uintptr_t)address > UINTPTR_MAX - size) {
+    } else if (!address || (uintptr_t)address > UINTPTR_MAX - size || is_readonly) {
         status = CCI__SCI_ERR_ILLEGAL_ADDRESS;
     } else if (size > segment->size_bytes) {
         status = CCI__SCI_ERR_OUT_OF_RANGE;
@@ -4332,6 +4337,9 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRegisterSegmentMemory)(void *address, unsigned
 /* ==================================================================================================================
  * >>sisci-dma
  * ================================================================================================================== */
+
+/* Flags that name physical addresses, or memory outside of segments. */
+#define CCI__SCI_DMA_IMPOSSIBLE (CCI__SCI_FLAG_DMA_PHDMA | CCI__SCI_FLAG_DMA_USER_MEM)
 
 /* What a piece uses can't go before it. */
 static void cci__sci_drop_piece(cci__sci_piece *piece) {
@@ -4383,7 +4391,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateDMAQueue)(cci__sci_desc_t sd, cci__sci_d
         cci__sci_set(error, localAdapterNo ? CCI__SCI_ERR_NO_SUCH_ADAPTERNO : CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return;
     }
-    if (flags & CCI__SCI_FLAG_DMA_PHDMA) {
+    if (flags & CCI__SCI_DMA_IMPOSSIBLE) {
         cci__sci_set(error, CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED);
         return;
     }
@@ -4450,6 +4458,7 @@ static cci__sci_error_t cci__sci_gather(cci__sci_dma_queue_t dq, cci__sci_local_
     char *here, *there;
     if (dq->state != CCI__SCI_DMAQUEUE_IDLE && dq->state != CCI__SCI_DMAQUEUE_GATHER)
         return CCI__SCI_ERR_ILLEGAL_OPERATION;
+    if (flags & CCI__SCI_DMA_IMPOSSIBLE) return CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED;
     if (dq->job.count == dq->entries_max) return CCI__SCI_ERR_MAX_ENTRIES;
     if (!local->prepared || (local->empty && !local->user)) return CCI__SCI_ERR_SEGMENT_NOT_PREPARED;
     if (!cci__sci_is_connected(remote)) return CCI__SCI_ERR_SEGMENT_NOT_CONNECTED;
@@ -4841,7 +4850,8 @@ static cci__sci_error_t cci__sci_check_interrupt(cci__sci_desc_t sd, const void 
                                                  const unsigned int *number, int has_callback, unsigned int flags) {
     if (!sd || !interrupt || !number || ((flags & CCI__SCI_FLAG_USE_CALLBACK) && !has_callback))
         return CCI__SCI_ERR_ILLEGAL_PARAMETER;
-    if (flags & CCI__SCI_FLAG_SHARED_INT) return CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED; /* one number has one receiver */
+    if (flags & (CCI__SCI_FLAG_SHARED_INT | CCI__SCI_FLAG_CONDITIONAL_INTERRUPT))
+        return CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED; /* one number has one receiver, and a store can't trap */
     return cci__sci_adapter(adapter);
 }
 
@@ -5382,7 +5392,7 @@ CCI_API void SCIStartDmaTransferVec(cci__sci_dma_queue_t dq, cci__sci_local_segm
                                     unsigned int flags, cci__sci_error_t *error) {
     cci__sci_error_t status = CCI__SCI_ERR_OK, ignored;
     cci__sci_dma_queue_state_t state;
-    unsigned int i, way = flags & (CCI__SCI_FLAG_DMA_READ | CCI__SCI_FLAG_DMA_PHDMA);
+    unsigned int i, way = flags & (CCI__SCI_FLAG_DMA_READ | CCI__SCI_DMA_IMPOSSIBLE);
     if (!dq || !disDmaVec || vecLength == 0 || vecLength > CCI__DIS_DMA_MAX_VECLEN) {
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return;

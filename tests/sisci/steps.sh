@@ -41,6 +41,33 @@ vendor() {
     build vendor-sanitized tests/sisci/vendor.c -O1 $sanitizers -ldl && run vendor-sanitized "$out/stubs"
 }
 
+# Programs written for SISCI compile unchanged with the two lines of tests/sisci/sisci_api.h, each as two processes.
+# sisci_programs_with HOW COMPILER FLAGS...
+sisci_programs_with() {
+    how=$1
+    shift
+    for program in dma:encoder:camera pio:1:0; do
+        binary=$out/sisci_program_${program%%:*}-$how
+        # shellcheck disable=SC2086
+        "$@" $warnings -I. -DCCI_SISCI_IMPLEMENTATION -o "$binary" "tests/sisci/sisci_program_${program%%:*}.c" -pthread ||
+            { fail "sisci_program_${program%%:*}.c does not compile: $*" && continue; }
+        sides=${program#*:}
+        CCI_SISCI_DIR=$out/names within 120 "$binary" "${sides%:*}" &
+        CCI_SISCI_DIR=$out/names check "$binary ${sides#*:}" within 120 "$binary" "${sides#*:}"
+        check "$binary ${sides%:*}" wait $!
+    done
+}
+sisci_programs() {
+    (umask 077 && mkdir -p "$out/names")
+    sisci_programs_with c gcc -std=gnu99 -O2
+    has g++ && sisci_programs_with c++ g++ -x c++ -std=gnu++11 -O2
+    has clang && sisci_programs_with clang clang -std=c99 -O2
+    # shellcheck disable=SC2086
+    works $sanitizers && sisci_programs_with sanitized "$cc" -std=gnu11 -g -O1 $sanitizers
+    # shellcheck disable=SC2012
+    check 'a program left a name behind' [ "$(ls "$out/names" | wc -l)" -eq 0 ]
+}
+
 # adapter NAME SIZE API FLAGS...: a library of an adapter that works, over shared memory.
 adapter() {
     library=$out/$1.so size=$2 api=$3
@@ -86,6 +113,7 @@ sisci_steps() {
         step "$unit-raced" raced "$unit" "tests/sisci/$unit.c"
     done
     patience=600
+    step sisci-programs sisci_programs
     step vendor vendor
     step adapter adapted plain '' adapter tests/sisci/adapter.c
     step adapter-sanitized adapted sanitized "$sanitizers" adapter tests/sisci/adapter.c

@@ -29,6 +29,7 @@ tools_steps() {
     step secret secret
     step copies copies
     step floods floods
+    step refusals refusals
     step measures measures
     step shared shared
     step memories memories
