@@ -6126,26 +6126,28 @@ typedef struct cci__sisci_event {
 typedef struct cci__sisci_conn {
     /* first; its peer_index is the name of the peer's end; its token is 0 once the program has closed it */
     cci_conn_t conn;
+    /* What each message needs lies in the line in which that ends. */
     struct cci__sisci_link *link;
-    cci_evq_event_t *event; /* kept for the outcome of connect or accept */
-    void *data;             /* client: the request's bytes */
-    cci_list_t node;        /* in its link's `owing` */
+    uint32_t silent_mark, silent_end; /* silent messages up to the mark have until conn.deadline_ns; 0: to be set */
+    uint8_t closing;                  /* the program has closed it */
+    uint8_t ended;                    /* one side has given it up: what still comes is dropped */
+    uint8_t skips;                    /* the peer has withdrawn a message: what comes is dropped until it resumes */
+    uint8_t unready;        /* ordered: messages were withdrawn, and the program has not heard of the first yet */
+    uint32_t mark;          /* end of the record that asks whether the peer is there; consumed when it was closed */
     cci_list_t asked;       /* server: in its link's `asked`; open: in `silent`; broken: in the endpoint's `ending` */
     cci_list_t *ops;        /* its oldest operation, from which the others hang; NULL: there is none */
+    cci_list_t node;        /* in its link's `owing` */
+    cci_evq_event_t *event; /* kept for the outcome of connect or accept */
+    void *data;             /* client: the request's bytes */
     uint32_t before, after; /* connections of the same link */
-    uint32_t silent_mark, silent_end; /* silent messages up to the mark have until conn.deadline_ns; 0: to be set */
     uint32_t send_timeout_us, keepalive_us;
-    uint32_t mark;      /* end of the record that asks whether the peer is there; consumed when it was closed */
     int16_t end_status; /* of the event about its end */
     uint16_t data_len;
-    uint8_t owes;    /* a record's type */
-    uint8_t closing; /* the program has closed it */
+    uint8_t owes; /* a record's type */
     uint8_t cancelled, pinged;
-    uint8_t ended;   /* one side has given it up: what still comes is dropped */
-    uint8_t waits;   /* client: the server is busy, and will be asked again */
-    uint8_t is_over; /* broken, and nothing of it will come any more */
-    uint8_t skips;   /* the peer has withdrawn a message: what comes is dropped until it resumes */
-    uint8_t unready; /* ordered: messages were withdrawn, and the program has not heard of the first yet */
+    uint8_t waits;        /* client: the server is busy, and will be asked again */
+    uint8_t is_over;      /* broken, and nothing of it will come any more */
+    uint8_t reserved[15]; /* four lines */
 } cci__sisci_conn;
 #define CCI__SISCI_UNREADY 1u /* in `unready`: so it is */
 #define CCI__SISCI_MARKED 2u  /* an event that waits tells the program of it */
@@ -6384,58 +6386,65 @@ typedef struct cci__sisci_memory {
 
 typedef struct cci__sisci {
     cci_endpoint_base_t base; /* first */
+    /* What most calls need lies here, and in the next lines. */
+    uint8_t is_sleeper, has_fd;
+    uint8_t is_asked; /* somebody waits for an acknowledgement */
+    uint8_t is_short; /* something that has come waits for what the program holds */
+    int returned;     /* the program has returned something meanwhile */
+#ifndef CCI_NO_THREADS
+    int lock;
+    int has_thread;
+    pthread_t thread;
+#endif
+    cci__sisci_link *only; /* what a poll has to look at, if that is one link */
+    cci_list_t notify, timed, due, hot, cold;
+    uint32_t rounds, given, hot_count, handshakes;
+    uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
+    cci_evq_fifo_t received;
+    cci_evq_t evq;
+    cci_evq_event_t *free_ops;
+    cci__sisci_group *groups;
+    cci__sisci_port *port; /* of an adapter's library, or NULL */
+    cci__sisci_door *door;
+    cci__sisci_mark *marks; /* our links by their numbers */
+    /* mark_at: the word of the door where the next look begins */
+    uint32_t mark_count, mark_capacity, mark_free, mark_at;
+    int sleeping;
+    uint32_t max_send_size;
+    cci_list_t steps, stuck, idle;
+    uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
+    cci__polls_t polls;
+    /* What is rarer. */
+    void *allocation; /* in which the endpoint begins with a line */
     cci__sisci_device device;
     uint64_t probe;
     const cci__sci_provider *sci; /* the table of functions and flags */
     cci__sci_desc_t sd;
-    cci__sisci_port *port; /* of an adapter's library, or NULL */
     uint32_t adapter, node, paused;
     cci__sci_local_segment_t door_segment;
     cci__sci_map_t door_map;
-    cci__sisci_door *door;
     uint32_t service, hellos, answers, interrupt_number;
     cci__sci_local_interrupt_t interrupt;
-    int has_fd, epoll, self, timer, armed_readable, sleeping;
-    uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
-    cci__polls_t polls;
-    uint32_t rounds, rma_calls, given, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size,
-        stride;
-    uint32_t send_total, handshakes, hot_count;
+    int epoll, self, timer, armed_readable;
+    uint32_t rma_calls, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, stride;
+    uint32_t send_total;
     uint32_t op_made, item_made, recv_made, control_made; /* all of these grow in slabs when they are first needed */
     uint32_t event_mask;
     uint32_t requests, refusals; /* that the program has not returned; that were answered with `busy` */
-    cci_evq_t evq;
-    cci_evq_fifo_t received;
-    uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
     cci_conn_table_t conns;
+    cci_wheel_t wheel;
     cci_rma_table_t rma;
     cci_rma_region_t *regions;
     /* the register, made with the first memory of cci_rma_alloc(), and that memory */
     cci__sisci_shared registry, *shared;
     uint64_t mapped_bytes; /* moved without a copy */
-    cci__sisci_group *groups;
     uint32_t group_count;
-    cci_wheel_t wheel;
-    cci_list_t hot, cold, notify, due, steps, timed, stuck, idle;
-    cci__sisci_mark *marks; /* our links by their numbers */
-    /* mark_at: the word of the door where the next look begins */
-    uint32_t mark_count, mark_capacity, mark_free, mark_at;
     cci__sisci_link **servers; /* links to servers by node and service, in 2^n buckets */
     uint32_t server_buckets, server_count;
-    cci_list_t ending;     /* connections that have ended, which the program is to be told of */
-    cci__sisci_link *only; /* what a poll has to look at, if that is one link */
-    cci_evq_event_t *free_ops;
+    cci_list_t ending; /* connections that have ended, which the program is to be told of */
     cci__sisci_item *free_items;
     cci__sisci_memory *memory;
     int stopping, thread_sleeps;
-    int is_asked; /* somebody waits for an acknowledgement */
-    int is_short; /* something that has come waits for what the program holds */
-    int returned; /* the program has returned something meanwhile */
-#ifndef CCI_NO_THREADS
-    int lock;
-    pthread_t thread;
-    int has_thread;
-#endif
 } cci__sisci;
 
 /* Held for a moment only, and rarely wanted by two: half as dear as a mutex. */
@@ -6471,6 +6480,11 @@ static inline void cci__sisci_unlock(cci__sisci *ep) {
 #endif
 }
 
+/* Where in memory that is larger by a line the next line begins. */
+static void *cci__sisci_align(void *memory) {
+    return (uint8_t *)memory + (CCI__SISCI_LINE - ((uintptr_t)memory & (CCI__SISCI_LINE - 1)));
+}
+
 /* Memory that lives as long as the endpoint, aligned to 64 bytes. */
 static void *cci__sisci_memory_of(cci__sisci *ep, size_t size) {
     uint8_t *bytes = (uint8_t *)cci_alloc(size + 128);
@@ -6486,7 +6500,7 @@ static void cci__sisci_close_fd(int fd) {
 }
 
 static int cci__sisci_is_sleeper(const cci__sisci *ep) {
-    return ep->has_fd || ep->device.progress_thread;
+    return ep->is_sleeper;
 }
 
 /* ---- words in shared memory ---- */
@@ -8761,7 +8775,7 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
     memcpy(&record->ack, line + 12, 4);
     record->type = word & 0xff;
     record->is_void = (word & CCI__SISCI_VOID) != 0;
-    link->ep->is_asked |= (word & CCI__SISCI_ASKS) != 0;
+    if (word & CCI__SISCI_ASKS) link->ep->is_asked = 1;
     record->length = word >> 16;
     record->data = line + CCI__SISCI_HEADER;
     record->lines = record->type == CCI__SISCI_PAD     ? link->in_lines - place
@@ -8830,7 +8844,7 @@ static inline cci_evq_event_t *cci__sisci_take_short(cci__sisci *ep, cci__sisci_
     event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
     ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
     cci__sisci_hear_answer(ep, link, header[1]);
-    ep->is_asked |= (word & CCI__SISCI_ASKS) != 0;
+    if (word & CCI__SISCI_ASKS) ep->is_asked = 1;
     if (CCI__UNLIKELY(word & CCI__SISCI_LAST)) lines = link->in_lines - (link->tail & (link->in_lines - 1));
     link->tail += lines;
     return event;
@@ -9216,10 +9230,10 @@ static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
 }
 
 static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
-    uint8_t *memory = (uint8_t *)cci_alloc(sizeof(cci__sisci_link) + CCI__SISCI_LINE);
+    void *memory = cci_alloc(sizeof(cci__sisci_link) + CCI__SISCI_LINE);
     cci__sisci_link *link;
     if (!memory) return NULL;
-    link = (cci__sisci_link *)(void *)(memory + (CCI__SISCI_LINE - ((uintptr_t)memory & (CCI__SISCI_LINE - 1))));
+    link = (cci__sisci_link *)cci__sisci_align(memory);
     memset(link, 0, sizeof *link);
     link->memory = memory;
     link->mark = CCI__SISCI_NO_MARK;
@@ -9836,7 +9850,7 @@ static int cci__sisci_hear_group(cci__sisci *ep, cci__sisci_group *group) {
         }
     }
     group->stalled = status == CCI__SISCI_STALLED;
-    ep->is_short |= group->stalled;
+    if (group->stalled) ep->is_short = 1;
     if (count > 0 && group->told) { /* awake */
         group->told = 0;
         cci__sisci_store(&cci__sisci_receiver_at(group, group->place - 1)->sleeps, 0);
@@ -10831,7 +10845,7 @@ static void cci__sisci_free(cci__sisci *ep) {
         cci_release(block);
         block = next;
     }
-    cci_release(ep);
+    cci_release(ep->allocation);
 }
 
 static int cci__sisci_start(cci__sisci *ep, const char *service) {
@@ -10861,11 +10875,14 @@ static void cci__sisci_forked(cci_endpoint_base_t *base) {
 
 static int cci__sisci_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
                              cci_os_handle_t *fd) {
-    cci__sisci *ep = (cci__sisci *)cci_alloc(sizeof *ep);
+    void *memory = cci_alloc(sizeof(cci__sisci) + CCI__SISCI_LINE);
+    cci__sisci *ep;
     int status;
     (void)flags;
-    if (!ep) return CCI_ENOMEM;
+    if (!memory) return CCI_ENOMEM;
+    ep = (cci__sisci *)cci__sisci_align(memory);
     memset(ep, 0, sizeof *ep);
+    ep->allocation = memory;
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
     ep->base.pub.device = device;
     ep->base.ops = cci__sisci_ops();
@@ -10873,6 +10890,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     ep->sci = ep->device.sci;
     ep->adapter = ep->device.adapter;
     ep->has_fd = fd != NULL;
+    ep->is_sleeper = ep->has_fd || ep->device.progress_thread;
     ep->epoll = ep->self = ep->timer = -1;
     ep->armed_ns = ep->idle_ns = CCI__NEVER;
     ep->send_buf_count = ep->device.send_buf_count;
@@ -11223,12 +11241,11 @@ static inline cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
     uint32_t begun;
     const uint8_t *line;
     cci_evq_event_t *event;
-    if (!link || (ep->rounds & 31) == 0 || ep->returned || link->state != CCI__SISCI_OPEN || link->mirror ||
-        link->is_busy & CCI__SISCI_HAS_WORK)
+    if (!link || ep->returned || link->state != CCI__SISCI_OPEN || link->mirror || link->is_busy & CCI__SISCI_HAS_WORK)
         return NULL;
     begun = link->tail;
     line = cci__sisci_next_line(link);
-    if (cci__sisci_load(line) != begun * 2 + 1) return NULL;
+    if (cci__sisci_load(line) != begun * 2 + 1 || ((ep->rounds & 31) == 0 && (++ep->given & 31) == 0)) return NULL;
     if (link->batch == 1) cci__sisci_expect_answer(link);
     event = cci__sisci_take_short(ep, link, line);
     if (!event) return NULL;
@@ -11237,7 +11254,7 @@ static inline cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
     link->is_watched = 0;
     ep->received_total++;
     ep->taken_total++;
-    ep->rounds++;
+    ep->rounds += (ep->rounds & 31) != 0; /* a look that is due comes with the next call that finds nothing */
     cci__sisci_owe_ack(ep, link, begun);
     cci__sisci_flush(ep);
     return event;
