@@ -263,7 +263,7 @@ static void links_that_nothing_happens_to_are_not_looked_at_but_not_forgotten(vo
         mine[i] = await_connection(client);
         its[i] = await_accepted(server);
     }
-    AWAIT(inside(server->ep)->hot_count <= CCI__SISCI_HOT); /* the others are looked at in turn */
+    AWAIT(inside(server->ep)->hot_count <= CCI__SISCI_OF_MANY); /* the others are looked at in turn */
     AWAIT(cci__list_empty(&inside(server->ep)->steps));     /* and none of them with the device */
     TRUE(links_of(server->ep) == CLIENTS);
     for (i = 0; i < CLIENTS; i++) {
@@ -596,7 +596,7 @@ static wheel *open_wheel(int sleeps) {
     for (i = 0; i < SPOKES; i++) {
         connect_spoke(&w, i);
     }
-    while (inside(w.hub)->hot_count > CCI__SISCI_HOT) { /* nothing happens */
+    while (inside(w.hub)->hot_count > CCI__SISCI_OF_MANY) { /* nothing happens */
         TRUE(look_for(&w, w.hub, 1) == NULL);
     }
     return &w;
@@ -634,7 +634,7 @@ static void a_message_of_any_of_many_links_is_found_in_the_next_calls(void **sta
     (void)state;
     for (number = 0; number < 2000; number++) {
         turn(w, number, number < 1000 ? CCI_FLAG_SILENT : 0);
-        TRUE(inside(w->hub)->hot_count <= CCI__SISCI_HOT + 2); /* so many are looked at in each call */
+        TRUE(inside(w->hub)->hot_count <= CCI__SISCI_OF_MANY + 2); /* so many are looked at in each call */
     }
     TRUE(w->completed == 2 * 1000);
     close_wheel(w);
@@ -653,7 +653,7 @@ static void a_sleeper_with_many_links_is_woken_by_any_of_them_and_looks_at_few(v
         TRUE(cci_send(w->mine[i], &number, 4, NULL, 0) == CCI_SUCCESS);
         TRUE(is_readable(w->fd));
         expect_from(w, w->hub, w->its[i], number);
-        TRUE(inside(w->hub)->hot_count <= CCI__SISCI_HOT + 2);
+        TRUE(inside(w->hub)->hot_count <= CCI__SISCI_OF_MANY + 2);
         while (w->completed <= number) {
             TRUE(look_for(w, w->spoke[i], 1) == NULL);
             still_patient(&patience, "a completion");
