@@ -8567,7 +8567,7 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
         }
         conn->skips = conn->conn.pub.attribute == CCI_CONN_ATTR_RO; /* nothing may come behind the gap */
     }
-    if (!conn || conn->ended || conn->skips || record->is_void || record->length > ep->max_send_size ||
+    if (!conn || conn->ended || conn->skips || record->is_void || record->length > conn->conn.pub.max_send_size ||
         (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
         if (is_block) cci__sisci_give_back(link, block);
         return CCI__SISCI_TAKEN;
@@ -8835,13 +8835,12 @@ static inline cci_evq_event_t *cci__sisci_take_short(cci__sisci *ep, cci__sisci_
     cci__sisci_conn *conn;
     uint8_t *to;
     if ((word & (0xff | CCI__SISCI_VOID)) != CCI__SISCI_MESSAGE || length > CCI__SISCI_FIRST + CCI__SISCI_MORE ||
-        length > ep->max_send_size ||
         (size_t)(line - link->in_ring) + CCI__SISCI_LINE * lines > (size_t)link->in_lines * CCI__SISCI_LINE || !event ||
         !ep->evq.free_buffers || ep->evq.recv_out >= ep->evq.recv_limit)
         return NULL;
     memcpy(header, line + 8, sizeof header);
     conn = cci__sisci_open_conn_of(ep, link, header[0]);
-    if (!conn) return NULL;
+    if (!conn || length > conn->conn.pub.max_send_size) return NULL;
     event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
     event->buffer = cci_evq_take_buffer(&ep->evq);
     event->owner = NULL;
@@ -9819,7 +9818,7 @@ static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, u
     uint32_t length = __atomic_load_n(&slot->length, __ATOMIC_RELAXED);
     cci_evq_event_t *event;
     if (state != 2 * number + 2) return (int64_t)(state - (2 * number + 2)) < 0 ? CCI__SISCI_LATER : CCI__SISCI_TAKEN;
-    if (length > CCI__SISCI_GROUP_BYTES || length > ep->stride) return CCI__SISCI_TAKEN;
+    if (length > group->conn->conn.pub.max_send_size) return CCI__SISCI_TAKEN;
     event = cci__sisci_message_event(ep, 0);
     if (!event) return CCI__SISCI_STALLED;
     if (!cci__sisci_copy_slot(slot, number, (uint64_t *)(void *)event->buffer->data, length)) {
