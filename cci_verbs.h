@@ -3233,6 +3233,7 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_REQUESTS 1024u /* requests that have not been decided */
 #define CCI__RC_DATAGRAMS 16   /* taken from the link at once */
 #define CCI__RC_QUIET 32u      /* rounds between two looks at clock and link while messages come */
+#define CCI__RC_MOST_UNDATED 32u /* connections whose sends wait for a reading of the clock */
 #define CCI__RC_SEND_TIMEOUT_US 30000000u
 #define CCI__RC_PAIR_TRIES 40 /* for a connection that has nothing to send */
 #define CCI__RC_LEAVE_NS (10 * CCI__MS)
@@ -3267,6 +3268,7 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 #define CCI__RC_MARKED 32u   /* ... and an event that waits tells it */
 #define CCI__RC_EMPTY                                                                                                  \
     64u /* its queue pair can't have a buffer of the shared receive queue: it has told so, or never had one */
+#define CCI__RC_UNDATED 128u /* its items' deadlines count from the next reading of the clock */
 
 /* Flags of a state. */
 #define CCI__RC_ASKS 1u
@@ -3286,8 +3288,9 @@ typedef struct cci__rc_op {
 typedef struct cci__rc_item {
     struct cci__rc_item *next; /* the next call's; of the newest: the oldest */
     cci__rc_op *op;            /* NULL: no completion is wanted */
-    uint8_t *data;             /* a message's, or where the local memory is */
-    uint64_t deadline_ns;
+    uint8_t *data;             /* a message's bytes, for repeating it */
+    const uint8_t *from;       /* where the work request finds them, or an RMA's local memory */
+    uint64_t deadline_ns;      /* time from the next reading of the clock on while the connection is undated */
     uint64_t remote, tag;      /* remote address; the local registration's tag */
     uint64_t length, at, base; /* bytes; of them posted, and moved before this epoch */
     uint32_t region, lkey, rkey;
@@ -3395,6 +3398,9 @@ typedef struct cci__rc {
     uint64_t now_ns, check_ns, thread_until_ns, repaired_ns;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t turn, repairs;
+    uint32_t undated[CCI__RC_MOST_UNDATED], undated_count;
+    struct ibv_send_wr wr[CCI__RC_CHAIN]; /* work requests: what is the same in all of them stays */
+    struct ibv_sge sge[CCI__RC_CHAIN];
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and that are still there */
     uint64_t close_ns;            /* when the CLOSE packets that have been promised a time have left */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
@@ -3403,6 +3409,7 @@ typedef struct cci__rc {
     cci__handle_t os_handle;
     cci__polls_t polls;
     int has_fd, device_failed, is_dead, is_broken, stopping;
+    int sleeps;    /* somebody may: the program on the OS handle, or the helper thread */
     int refuses;   /* receive buffers were not taken, and the log says so */
     int may_relax; /* memory is registered for relaxed ordering; read and written without the lock */
     cci__lock_t lock;
@@ -3525,8 +3532,10 @@ static cci__rc_item *cci__rc_oldest(const cci__rc_conn *conn) {
 static void cci__rc_schedule(cci__rc *ep, cci__rc_conn *conn) {
     const cci__rc_item *oldest = cci__rc_oldest(conn);
     uint64_t at = cci__min64(conn->conn.deadline_ns, conn->retry_ns);
-    if (conn->conn.state == CCI_CONN_OPEN)
-        at = cci__min64(at, cci__min64(conn->probe_ns, oldest ? oldest->deadline_ns : CCI__NEVER));
+    if (conn->conn.state == CCI_CONN_OPEN) {
+        int is_due = oldest && !(conn->marks & CCI__RC_UNDATED);
+        at = cci__min64(at, cci__min64(conn->probe_ns, is_due ? oldest->deadline_ns : CCI__NEVER));
+    }
     if (at < conn->conn.timer.at_ns) cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
 }
 
@@ -3705,28 +3714,37 @@ static void cci__rc_end_all(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci__rc_reap(ep, conn);
 }
 
-/* The work request for the next part of an item. A message brings along how many of the peer's have been received: the
- * hardware may tell the peer later than the message does, which may be the answer to one. */
-static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t received, struct ibv_send_wr *wr,
-                            struct ibv_sge *sge) {
-    uint64_t length = item->length - item->at;
-    memset(wr, 0, sizeof *wr);
-    wr->sg_list = sge;
+/* The work request for a message, all of it. It brings along how many of the peer's have been received: the hardware
+ * may tell the peer later than the message does, which may be the answer to one. */
+static void cci__rc_fill_message(const cci__rc *ep, const cci__rc_item *item, uint32_t received, const uint8_t *from,
+                                 struct ibv_send_wr *wr) {
+    int is_inline = item->length <= ep->inline_size;
     wr->num_sge = item->length > 0;
-    if (item->is_fenced && item->at == 0) wr->send_flags = IBV_SEND_FENCE;
+    wr->opcode = IBV_WR_SEND_WITH_IMM;
+    wr->send_flags = (is_inline ? (unsigned)IBV_SEND_INLINE : 0) | (item->is_fenced ? (unsigned)IBV_SEND_FENCE : 0);
+    wr->imm_data = htonl(received);
+    wr->sg_list->addr = (uintptr_t)from;
+    wr->sg_list->length = (uint32_t)item->length;
+    wr->sg_list->lkey = item->lkey;
+}
+
+/* The work request for the next part of an item. */
+static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t received, struct ibv_send_wr *wr) {
+    uint64_t length = cci__min64(item->length - item->at, item->chunk);
     if (item->kind == CCI__RC_MESSAGE_ITEM) {
-        wr->opcode = IBV_WR_SEND_WITH_IMM;
-        wr->imm_data = htonl(received);
-        if (length <= ep->inline_size) wr->send_flags |= IBV_SEND_INLINE;
-    } else {
-        length = cci__min64(length, item->chunk);
-        wr->opcode = item->kind == CCI__RC_READ_ITEM ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
-        wr->wr.rdma.remote_addr = item->remote + item->at;
-        wr->wr.rdma.rkey = item->rkey;
+        cci__rc_fill_message(ep, item, received, item->from, wr);
+        item->at = item->length;
+        return;
     }
-    sge->addr = (uintptr_t)item->data + item->at;
-    sge->length = (uint32_t)length;
-    sge->lkey = item->lkey;
+    wr->num_sge = item->length > 0;
+    wr->opcode = item->kind == CCI__RC_READ_ITEM ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+    wr->send_flags = item->is_fenced && item->at == 0 ? IBV_SEND_FENCE : 0;
+    if (length == item->chunk) wr->send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
+    wr->wr.rdma.remote_addr = item->remote + item->at;
+    wr->wr.rdma.rkey = item->rkey;
+    wr->sg_list->addr = (uintptr_t)item->from + item->at;
+    wr->sg_list->length = (uint32_t)length;
+    wr->sg_list->lkey = item->lkey;
     item->at += length;
 }
 
@@ -3747,8 +3765,7 @@ static uint64_t cci__rc_wr_id(const cci__rc_conn *conn, uint32_t number) {
 }
 
 /* Makes up to `most` work requests of what waits; returns how many. */
-static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_wr *wr, struct ibv_sge *sge,
-                               uint32_t most) {
+static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, uint32_t most) {
     uint32_t count = 0;
     while (conn->unposted && count < most) {
         cci__rc_item *item = conn->unposted;
@@ -3762,11 +3779,10 @@ static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_
                 item->first = number;
                 item->chunk = cci__max32(CCI__RC_CHUNK >> 2 * conn->renewals, CCI__RC_CHUNK_LEAST);
             }
-            cci__rc_fill_wr(ep, item, conn->received, &wr[count], &sge[count]);
-            if (item->kind != CCI__RC_MESSAGE_ITEM && sge[count].length == item->chunk)
-                wr[count].send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
-            wr[count].wr_id = cci__rc_wr_id(conn, number);
-            if (count > 0) wr[count - 1].next = &wr[count];
+            cci__rc_fill_wr(ep, item, conn->received, &ep->wr[count]);
+            ep->wr[count].wr_id = cci__rc_wr_id(conn, number);
+            ep->wr[count].next = NULL;
+            if (count > 0) ep->wr[count - 1].next = &ep->wr[count];
             count++;
             if (item->at < item->length) continue;
             item->last = number;
@@ -3783,11 +3799,27 @@ static int cci__rc_is_full(const cci__rc *ep) {
     return ep->under_way >= ep->sends;
 }
 
+/* Gives the hardware the first `count` of the work requests. 0: it does not take them all, and the connection is
+ * broken. */
+static int cci__rc_ring(cci__rc *ep, cci__rc_conn *conn, uint32_t count) {
+    struct ibv_send_wr *bad = NULL;
+    uint32_t refused;
+    int error;
+    ep->wr[count - 1].send_flags |= IBV_SEND_SIGNALED;
+    conn->posted += count;
+    ep->under_way += count;
+    error = ibv_post_send(conn->qp, ep->wr, &bad);
+    if (!error) return 1;
+    refused = bad ? count - (uint32_t)(bad - ep->wr) : count; /* what was taken before is flushed */
+    conn->posted -= refused;
+    ep->under_way -= refused;
+    cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "the hardware takes no work", error > 0 ? error : errno);
+    cci__rc_break(ep, conn, CCI_ERROR);
+    return 0;
+}
+
 /* Posts what waits on a pair, as much as has room. */
 static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
-    struct ibv_send_wr wr[CCI__RC_CHAIN], *bad = NULL;
-    struct ibv_sge sge[CCI__RC_CHAIN];
-    int error;
     conn->waiting = 0;
     while (conn->phase == CCI__RC_PAIRED && conn->unposted) {
         uint32_t room = cci__min32(ep->depth - (conn->posted - conn->retired), ep->sends - ep->under_way), count;
@@ -3795,22 +3827,77 @@ static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
             if (cci__rc_is_full(ep)) cci__rc_list_ready(ep, conn);
             break;
         }
-        count = cci__rc_gather(ep, conn, wr, sge, cci__min32(room, CCI__RC_CHAIN));
+        count = cci__rc_gather(ep, conn, cci__min32(room, CCI__RC_CHAIN));
         if (count == 0) break;
-        wr[count - 1].send_flags |= IBV_SEND_SIGNALED;
-        conn->posted += count;
-        ep->under_way += count;
-        error = ibv_post_send(conn->qp, wr, &bad);
-        if (error) {
-            uint32_t refused = bad ? count - (uint32_t)(bad - wr) : count; /* what was taken before is flushed */
-            conn->posted -= refused;
-            ep->under_way -= refused;
-            cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "the hardware takes no work", error > 0 ? error : errno);
-            cci__rc_break(ep, conn, CCI_ERROR);
-            return;
-        }
+        if (!cci__rc_ring(ep, conn, count)) return;
     }
     cci__rc_reap(ep, conn); /* those whose memory has gone */
+}
+
+/* May a message be posted before it is put in the ring? Nothing waits before it, and the hardware has little to do. */
+static int cci__rc_is_free(const cci__rc *ep, const cci__rc_conn *conn) {
+    return conn->phase == CCI__RC_PAIRED && !conn->unposted && conn->posted - conn->retired < CCI__RC_AT_ONCE &&
+           !cci__rc_is_full(ep) && !(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED));
+}
+
+/* Posts a message that was put in the ring, where nothing waits before it; its bytes are in one place, which the
+ * hardware reads now or is item->from. */
+static void cci__rc_post_at_once(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item, const uint8_t *bytes) {
+    item->is_posted = 1;
+    item->first = item->last = conn->posted;
+    item->at = item->length;
+    cci__rc_fill_message(ep, item, conn->received, bytes, ep->wr);
+    ep->wr->wr_id = cci__rc_wr_id(conn, conn->posted);
+    ep->wr->next = NULL;
+    conn->unposted = NULL;
+    (void)cci__rc_ring(ep, conn, 1);
+}
+
+/* Sees to it that a pair with work under way is looked at. */
+static void cci__rc_watch(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->retry_ns != CCI__NEVER) return;
+    conn->retry_ns = ep->now_ns + cci__rc_look_ns(conn);
+    conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
+    conn->stuck = 0;
+    cci__rc_schedule(ep, conn);
+}
+
+/* The clock was read: what was sent since it was read before has its time from now on. */
+static void cci__rc_date(cci__rc *ep) {
+    uint32_t i;
+    for (i = 0; i < ep->undated_count; i++) {
+        cci__rc_conn *conn = cci__rc_at(ep, ep->undated[i]);
+        cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+        if (!(conn->marks & CCI__RC_UNDATED)) continue; /* it is another one now */
+        conn->marks &= (uint8_t)~CCI__RC_UNDATED;
+        if (!item) continue;
+        for (; item; item = item == newest ? NULL : item->next)
+            if (item->deadline_ns != CCI__NEVER) item->deadline_ns += ep->now_ns;
+        cci__rc_schedule(ep, conn);
+        if (conn->phase == CCI__RC_PAIRED) cci__rc_watch(ep, conn);
+    }
+    ep->undated_count = 0;
+}
+
+/* When an operation that is issued now has to be over. Reading the clock for it takes a good part of what a small
+ * message costs, and most are complete before the clock is read for something else: so their time counts from then on,
+ * unless the program may sleep first. */
+static uint64_t cci__rc_deadline_of(cci__rc *ep, cci__rc_conn *conn) {
+    uint64_t time_ns = conn->send_timeout_us ? (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
+    if (conn->marks & CCI__RC_UNDATED) return time_ns;
+    if (!conn->newest) { /* else the time of the last round will do */
+        if (!ep->sleeps) {
+            if (ep->undated_count == CCI__RC_MOST_UNDATED) {
+                ep->now_ns = ep->link->now(ep->handle);
+                cci__rc_date(ep);
+            }
+            conn->marks |= CCI__RC_UNDATED;
+            ep->undated[ep->undated_count++] = conn->conn.index;
+            return time_ns;
+        }
+        ep->now_ns = ep->link->now(ep->handle);
+    }
+    return time_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + time_ns;
 }
 
 /* After something was appended: what may go at once goes at once, the rest with company or in the next round. */
@@ -3823,12 +3910,7 @@ static void cci__rc_issued(cci__rc *ep, cci__rc_conn *conn, int now) {
         }
         return;
     }
-    if (conn->retry_ns == CCI__NEVER) {
-        conn->retry_ns = ep->now_ns + cci__rc_look_ns(conn);
-        conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
-        conn->stuck = 0;
-        cci__rc_schedule(ep, conn);
-    }
+    if (!(conn->marks & CCI__RC_UNDATED)) cci__rc_watch(ep, conn);
     conn->waiting++;
     if (now || conn->posted - conn->retired < CCI__RC_AT_ONCE || conn->waiting >= CCI__RC_WAITING)
         cci__rc_post(ep, conn);
@@ -5313,6 +5395,7 @@ static int cci__rc_pump(cci__rc *ep, int thorough) {
     if (thorough || cci__polls_look(&ep->polls)) {
         ep->now_ns = ep->link->now(ep->handle);
         cci__polls_looked(&ep->polls, ep->now_ns, CCI__RC_QUIET);
+        if (ep->undated_count > 0) cci__rc_date(ep);
         if (cci__rc_receive(ep)) ep->polls.left = 0; /* look again in the next round */
         cci__rc_timers(ep);
         if (ep->now_ns >= ep->check_ns) cci__rc_check_device(ep);
@@ -5338,10 +5421,8 @@ static uint64_t cci__rc_deadline(const cci__rc *ep) {
 }
 
 /* Makes the OS handle tell the truth, and the helper thread look again. */
-static void cci__rc_arm(cci__rc *ep) {
-    uint64_t deadline_ns;
-    if (!ep->has_fd && !ep->info.progress_thread) return;
-    deadline_ns = cci__rc_deadline(ep);
+static void cci__rc_tell_sleepers(cci__rc *ep) {
+    uint64_t deadline_ns = cci__rc_deadline(ep);
     if (ep->info.progress_thread && deadline_ns < ep->thread_until_ns) {
         ep->thread_until_ns = 0; /* once is enough */
         ep->link->wake(ep->handle);
@@ -5349,6 +5430,10 @@ static void cci__rc_arm(cci__rc *ep) {
     if (!ep->has_fd) return;
     if (cci__handle_set(&ep->os_handle, cci__rc_has_events(ep), deadline_ns, ep->now_ns))
         ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
+}
+
+static inline void cci__rc_arm(cci__rc *ep) {
+    if (ep->sleeps) cci__rc_tell_sleepers(ep);
 }
 
 /* Sleeps, without the lock, until there may be something to do. */
@@ -5436,7 +5521,7 @@ static int cci__rc_add_messages(cci__rc *ep, uint32_t count) {
     ep->total_messages += count;
     while (count-- > 0) {
         memset(&items[count], 0, sizeof items[count]);
-        items[count].data = data + (size_t)count * ep->stride;
+        items[count].from = items[count].data = data + (size_t)count * ep->stride;
         items[count].lkey = mr->lkey;
         items[count].next = ep->free_messages;
         ep->free_messages = &items[count];
@@ -5677,6 +5762,7 @@ static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
 static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoint_base_t **endpoint,
                           cci_os_handle_t *fd) {
     cci__rc *ep = (cci__rc *)cci_alloc(sizeof *ep);
+    uint32_t i;
     int status;
     if (!ep) return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
@@ -5687,6 +5773,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     ep->link = &cci__verbs_link_table;
     ep->info.os_handle = -1;
     ep->has_fd = fd != NULL;
+    for (i = 0; i < CCI__RC_CHAIN; i++) ep->wr[i].sg_list = &ep->sge[i];
     ep->os_handle.armed_ns = CCI__NEVER;
     ep->empty_ns = CCI__RC_LAST_NS;
     ep->ready = ep->drained = CCI__CONN_NONE;
@@ -5695,6 +5782,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     cci__list_init(&ep->requests);
     cci__lock_init(&ep->lock);
     status = cci__rc_open(ep, service, fd != NULL);
+    ep->sleeps = ep->has_fd || ep->info.progress_thread;
     if (status != CCI_SUCCESS) {
         cci__rc_free(ep);
         return status;
@@ -5963,18 +6051,18 @@ static int cci__rc_is_stale(const cci_evq_event_t *event) {
 }
 
 static int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
-    while (ep->received.head) {
-        cci_evq_event_t *next = ep->received.head;
-        int is_stale = cci__rc_is_stale(next);
-        if (next->pool == CCI_EVQ_RECV && !is_stale && ep->evq.recv_out >= ep->evq.recv_limit) return CCI_ENOBUFS;
-        (void)cci_evq_next(&ep->received);
+    cci_evq_event_t *next;
+    while ((next = ep->received.head) != NULL) {
+        int is_stale = cci__rc_is_stale(next), is_message = next->pool == CCI_EVQ_RECV;
+        if (is_message && !is_stale && ep->evq.recv_out >= ep->evq.recv_limit) return CCI_ENOBUFS;
+        if ((ep->received.head = next->next) == NULL) ep->received.tail = &ep->received.head;
         ep->taken_total++;
-        if (next->pool == CCI_EVQ_RECV && !is_stale) {
+        if (CCI__LIKELY(is_message && !is_stale)) {
             ep->evq.recv_out++;
             *event = &next->base.pub;
             return CCI_SUCCESS;
         }
-        if (next->pool == CCI_EVQ_RECV) {
+        if (is_message) {
             cci__rc_return_message(ep, next);
         } else if (is_stale) {
             cci_evq_return_event(&ep->evq, next);
@@ -6021,7 +6109,7 @@ static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
     ep->turn++;
     if (!ep->evq.done.head || (int32_t)(ep->evq.done.head->state - ep->taken_total) > 0) {
         status = cci__rc_next_message(ep, event);
-        if (status == CCI_SUCCESS) return status;
+        if (status == CCI_SUCCESS || !ep->evq.done.head) return status;
     }
     if (cci__rc_next_done(ep, event) == CCI_SUCCESS) /* also before messages that the program leaves no space for */
         return CCI_SUCCESS;
@@ -6030,9 +6118,10 @@ static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
 
 static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
     cci__rc *ep = (cci__rc *)(void *)base;
-    int status;
+    int status = CCI_EAGAIN;
     cci__rc_lock(ep);
-    status = (ep->turn & 63) != 63 ? cci__rc_next(ep, event) : CCI_EAGAIN; /* the network has its turn all the same */
+    if (cci__rc_has_events(ep) && (ep->turn & 63) != 63) /* the network has its turn all the same */
+        status = cci__rc_next(ep, event);
     if (status != CCI_SUCCESS) {
         (void)cci__rc_pump(ep, 0);
         status = cci__rc_next(ep, event);
@@ -6241,22 +6330,18 @@ static cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context
     return op;
 }
 
-static uint64_t cci__rc_deadline_of(cci__rc *ep, const cci__rc_conn *conn) {
-    if (!conn->newest) ep->now_ns = ep->link->now(ep->handle); /* else the time of the last round will do */
-    return conn->send_timeout_us ? ep->now_ns + (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
+/* More items for messages. 0: there are as many as there may be, or there is no memory. */
+static int cci__rc_more_messages(cci__rc *ep) {
+    uint32_t more = cci__min32(ep->send_buf_count - ep->total_messages, CCI__RC_MORE_SENDS);
+    return ep->used_messages < ep->send_buf_count && cci__rc_may_grow(ep) &&
+           cci__rc_grown(ep, cci__rc_add_messages(ep, more));
 }
 
-/* A message's item with its bytes, NULL if there is none to be had. */
-static cci__rc_item *cci__rc_new_message(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
-                                         uint32_t length) {
+/* A message's item, NULL if there is none to be had. */
+static cci__rc_item *cci__rc_new_item(cci__rc *ep, uint32_t length) {
     cci__rc_item *item = ep->free_messages;
-    uint8_t *to;
-    uint32_t i;
     if (CCI__UNLIKELY(!item || ep->used_messages >= ep->send_buf_count)) {
-        if (ep->used_messages >= ep->send_buf_count || !cci__rc_may_grow(ep) ||
-            !cci__rc_grown(
-                ep, cci__rc_add_messages(ep, cci__min32(ep->send_buf_count - ep->total_messages, CCI__RC_MORE_SENDS))))
-            return NULL;
+        if (!cci__rc_more_messages(ep)) return NULL;
         item = ep->free_messages;
     }
     ep->free_messages = item->next;
@@ -6266,24 +6351,30 @@ static cci__rc_item *cci__rc_new_message(cci__rc *ep, cci__rc_conn *conn, const 
     item->at = item->base = 0;
     item->kind = CCI__RC_MESSAGE_ITEM;
     item->is_posted = item->is_done = item->is_fenced = item->has_message = item->is_withdrawn = 0;
-    item->deadline_ns = cci__rc_deadline_of(ep, conn);
-    for (i = 0, to = item->data; i < count; i++) {
+    return item;
+}
+
+/* Takes a message's bytes. */
+static void cci__rc_take_bytes(cci__rc_item *item, const struct iovec *data, uint32_t count) {
+    uint8_t *to = item->data;
+    uint32_t i;
+    for (i = 0; i < count; i++) {
         if (data[i].iov_len > 0) {
             memcpy(to, data[i].iov_base, data[i].iov_len);
             to += data[i].iov_len;
         }
     }
-    return item;
 }
 
 /* An unreliable message: it is complete when the link has it. */
 static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
                                    uint32_t length, cci__rc_op *op, int flags) {
-    cci__rc_item *item = cci__rc_new_message(ep, conn, data, count, length);
+    cci__rc_item *item = cci__rc_new_item(ep, length);
     uint8_t head[CCI__HEADER_SIZE];
     cci_link_tx_t tx;
     int is_group = conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_TX, sent, status = CCI_SUCCESS;
     if (!item) return CCI_ENOBUFS;
+    cci__rc_take_bytes(item, data, count);
     cci_conn_write_header(head, is_group ? CCI__PKT_GROUP : CCI__PKT_DATA, 0, is_group ? 0 : conn->conn.peer_index,
                           is_group ? 0 : conn->conn.peer_token, is_group ? 0 : conn->conn.index, 0);
     memset(&tx, 0, sizeof tx);
@@ -6307,19 +6398,31 @@ static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct
     return status;
 }
 
+/* A small message leaves the program's memory for the inside of the work request when nothing is before it; it is
+ * copied afterwards, for repeating it. */
 static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
                                  uint32_t length, cci__rc_op *op, int flags) {
-    cci__rc_item *item = cci__rc_new_message(ep, conn, data, count, length);
-    if (!item) return CCI_ENOBUFS;
+    cci__rc_item *item = cci__rc_new_item(ep, length);
+    int is_free = cci__rc_is_free(ep, conn);
+    if (CCI__UNLIKELY(!item)) return CCI_ENOBUFS;
     item->op = op;
-    cci__rc_append(ep, conn, item);
-    /* what is before it has ended so, and the program does not know it yet */
-    if (CCI__UNLIKELY(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED))) {
-        item->is_done = 1;
-        item->status = CCI_ERR_RNR;
-        cci__rc_reap(ep, conn);
+    item->deadline_ns = cci__rc_deadline_of(ep, conn);
+    if (CCI__LIKELY(is_free && count == 1 && length <= ep->inline_size)) {
+        cci__rc_append(ep, conn, item);
+        if (!(conn->marks & CCI__RC_UNDATED)) cci__rc_watch(ep, conn);
+        cci__rc_post_at_once(ep, conn, item, (const uint8_t *)data->iov_base);
+        cci__rc_take_bytes(item, data, 1);
+    } else {
+        cci__rc_take_bytes(item, data, count);
+        cci__rc_append(ep, conn, item);
+        /* what is before it has ended so, and the program does not know it yet */
+        if (CCI__UNLIKELY(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED))) {
+            item->is_done = 1;
+            item->status = CCI_ERR_RNR;
+            cci__rc_reap(ep, conn);
+        }
+        cci__rc_issued(ep, conn, 0);
     }
-    cci__rc_issued(ep, conn, 0);
     return flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
 }
 
@@ -6487,7 +6590,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
         return CCI_ENOBUFS;
     op = cci__rc_new_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS && call->has_message) {
-        message = cci__rc_new_message(ep, conn, &call->message, 1, (uint32_t)call->message.iov_len);
+        message = cci__rc_new_item(ep, (uint32_t)call->message.iov_len);
         if (!message) {
             status = CCI_ENOBUFS;
             if (op) cci__rc_free_op(ep, op);
@@ -6498,7 +6601,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     ep->free_rmas = item->next;
     memset(item, 0, sizeof *item);
     item->kind = call->flags & CCI_FLAG_READ ? CCI__RC_READ_ITEM : CCI__RC_WRITE_ITEM;
-    item->data = local;
+    item->from = local;
     item->length = call->length;
     item->tag = call->local.tag;
     item->region = call->local.region;
@@ -6510,7 +6613,9 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     item->op = message ? NULL : op;
     cci__rc_append(ep, conn, item);
     if (message) {
+        cci__rc_take_bytes(message, &call->message, 1);
         item->has_message = 1;
+        message->deadline_ns = item->deadline_ns;
         message->op = op;
         message->is_fenced = item->kind == CCI__RC_READ_ITEM;
         cci__rc_append(ep, conn, message);
