@@ -3223,6 +3223,7 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_MORE_SENDS 64u /* so many messages are added at a time, up to the endpoint's number */
 #define CCI__RC_MORE_RECVS 64u
 #define CCI__RC_FEW_RECVS 32u    /* posted buffers below which more are added */
+#define CCI__RC_ENOUGH_RECVS 64u /* ... and from which on they are posted in batches */
 #define CCI__RC_RMAS 1024u       /* RMAs at once, or as many as messages that may be pending if these are more */
 #define CCI__RC_MORE_RMAS 256u   /* so many are added at a time */
 #define CCI__RC_CHUNK (1u << 20) /* bytes of one RDMA write or read at most; less when these don't get through */
@@ -3230,9 +3231,9 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_REGIONS 4096u
 #define CCI__RC_CONTROL 64u /* events of connections that are there from the beginning */
 #define CCI__RC_GROUPS 16u
-#define CCI__RC_REQUESTS 1024u /* requests that have not been decided */
-#define CCI__RC_DATAGRAMS 16   /* taken from the link at once */
-#define CCI__RC_QUIET 32u      /* rounds between two looks at clock and link while messages come */
+#define CCI__RC_REQUESTS 1024u   /* requests that have not been decided */
+#define CCI__RC_DATAGRAMS 16     /* taken from the link at once */
+#define CCI__RC_QUIET 32u        /* rounds between two looks at clock and link while messages come */
 #define CCI__RC_MOST_UNDATED 32u /* connections whose sends wait for a reading of the clock */
 #define CCI__RC_SEND_TIMEOUT_US 30000000u
 #define CCI__RC_PAIR_TRIES 40 /* for a connection that has nothing to send */
@@ -3378,6 +3379,7 @@ typedef struct cci__rc {
     uint64_t handle_key;
     cci_wheel_t wheel;
     uint32_t *qp_buckets;
+    cci__rc_conn *last_got; /* the connection that the last message came for, while it has a queue pair */
     uint32_t qp_bucket_count, ready, ready_last, drained, request_count;
     uint32_t emptying; /* connections that are draining and not marked as empty */
     uint64_t empty_ns; /* how long to wait for that, at most */
@@ -3399,8 +3401,8 @@ typedef struct cci__rc {
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t turn, repairs;
     uint32_t undated[CCI__RC_MOST_UNDATED], undated_count;
-    struct ibv_send_wr wr[CCI__RC_CHAIN]; /* work requests: what is the same in all of them stays */
-    struct ibv_sge sge[CCI__RC_CHAIN];
+    struct ibv_send_wr wr[CCI__RC_CHAIN], inline_wr; /* work requests: what is the same in all of them stays */
+    struct ibv_sge sge[CCI__RC_CHAIN], inline_sge;
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and that are still there */
     uint64_t close_ns;            /* when the CLOSE packets that have been promised a time have left */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
@@ -3667,7 +3669,7 @@ static void cci__rc_hurry(cci__rc *ep, cci__rc_conn *conn, uint64_t deadline_ns)
     cci__rc_schedule(ep, conn);
 }
 
-static void cci__rc_append(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item) {
+static inline void cci__rc_append(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item) {
     cci__rc_hurry(ep, conn, item->deadline_ns);
     if (conn->newest) {
         item->next = conn->newest->next;
@@ -3714,34 +3716,23 @@ static void cci__rc_end_all(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci__rc_reap(ep, conn);
 }
 
-/* The work request for a message, all of it. It brings along how many of the peer's have been received: the hardware
- * may tell the peer later than the message does, which may be the answer to one. */
-static void cci__rc_fill_message(const cci__rc *ep, const cci__rc_item *item, uint32_t received, const uint8_t *from,
-                                 struct ibv_send_wr *wr) {
-    int is_inline = item->length <= ep->inline_size;
-    wr->num_sge = item->length > 0;
-    wr->opcode = IBV_WR_SEND_WITH_IMM;
-    wr->send_flags = (is_inline ? (unsigned)IBV_SEND_INLINE : 0) | (item->is_fenced ? (unsigned)IBV_SEND_FENCE : 0);
-    wr->imm_data = htonl(received);
-    wr->sg_list->addr = (uintptr_t)from;
-    wr->sg_list->length = (uint32_t)item->length;
-    wr->sg_list->lkey = item->lkey;
-}
-
-/* The work request for the next part of an item. */
+/* The work request for the next part of an item. A message brings along how many of the peer's have been received: the
+ * hardware may tell the peer later than the message does, which may be the answer to one. */
 static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t received, struct ibv_send_wr *wr) {
-    uint64_t length = cci__min64(item->length - item->at, item->chunk);
-    if (item->kind == CCI__RC_MESSAGE_ITEM) {
-        cci__rc_fill_message(ep, item, received, item->from, wr);
-        item->at = item->length;
-        return;
-    }
+    uint64_t length = item->length - item->at;
     wr->num_sge = item->length > 0;
-    wr->opcode = item->kind == CCI__RC_READ_ITEM ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
     wr->send_flags = item->is_fenced && item->at == 0 ? IBV_SEND_FENCE : 0;
-    if (length == item->chunk) wr->send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
-    wr->wr.rdma.remote_addr = item->remote + item->at;
-    wr->wr.rdma.rkey = item->rkey;
+    if (item->kind == CCI__RC_MESSAGE_ITEM) {
+        wr->opcode = IBV_WR_SEND_WITH_IMM;
+        wr->imm_data = htonl(received);
+        if (length <= ep->inline_size) wr->send_flags |= IBV_SEND_INLINE;
+    } else {
+        length = cci__min64(length, item->chunk);
+        wr->opcode = item->kind == CCI__RC_READ_ITEM ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+        if (length == item->chunk) wr->send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
+        wr->wr.rdma.remote_addr = item->remote + item->at;
+        wr->wr.rdma.rkey = item->rkey;
+    }
     wr->sg_list->addr = (uintptr_t)item->from + item->at;
     wr->sg_list->length = (uint32_t)length;
     wr->sg_list->lkey = item->lkey;
@@ -3799,27 +3790,18 @@ static int cci__rc_is_full(const cci__rc *ep) {
     return ep->under_way >= ep->sends;
 }
 
-/* Gives the hardware the first `count` of the work requests. 0: it does not take them all, and the connection is
- * broken. */
-static int cci__rc_ring(cci__rc *ep, cci__rc_conn *conn, uint32_t count) {
-    struct ibv_send_wr *bad = NULL;
-    uint32_t refused;
-    int error;
-    ep->wr[count - 1].send_flags |= IBV_SEND_SIGNALED;
-    conn->posted += count;
-    ep->under_way += count;
-    error = ibv_post_send(conn->qp, ep->wr, &bad);
-    if (!error) return 1;
-    refused = bad ? count - (uint32_t)(bad - ep->wr) : count; /* what was taken before is flushed */
-    conn->posted -= refused;
-    ep->under_way -= refused;
+/* The hardware has refused the last `count` work requests of a connection. What it took before is flushed. */
+static void cci__rc_refused(cci__rc *ep, cci__rc_conn *conn, uint32_t count, int error) {
+    conn->posted -= count;
+    ep->under_way -= count;
     cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "the hardware takes no work", error > 0 ? error : errno);
     cci__rc_break(ep, conn, CCI_ERROR);
-    return 0;
 }
 
 /* Posts what waits on a pair, as much as has room. */
 static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
+    struct ibv_send_wr *bad = NULL;
+    int error;
     conn->waiting = 0;
     while (conn->phase == CCI__RC_PAIRED && conn->unposted) {
         uint32_t room = cci__min32(ep->depth - (conn->posted - conn->retired), ep->sends - ep->under_way), count;
@@ -3829,28 +3811,16 @@ static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
         }
         count = cci__rc_gather(ep, conn, cci__min32(room, CCI__RC_CHAIN));
         if (count == 0) break;
-        if (!cci__rc_ring(ep, conn, count)) return;
+        ep->wr[count - 1].send_flags |= IBV_SEND_SIGNALED;
+        conn->posted += count;
+        ep->under_way += count;
+        error = ibv_post_send(conn->qp, ep->wr, &bad);
+        if (error) {
+            cci__rc_refused(ep, conn, bad ? count - (uint32_t)(bad - ep->wr) : count, error);
+            return;
+        }
     }
     cci__rc_reap(ep, conn); /* those whose memory has gone */
-}
-
-/* May a message be posted before it is put in the ring? Nothing waits before it, and the hardware has little to do. */
-static int cci__rc_is_free(const cci__rc *ep, const cci__rc_conn *conn) {
-    return conn->phase == CCI__RC_PAIRED && !conn->unposted && conn->posted - conn->retired < CCI__RC_AT_ONCE &&
-           !cci__rc_is_full(ep) && !(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED));
-}
-
-/* Posts a message that was put in the ring, where nothing waits before it; its bytes are in one place, which the
- * hardware reads now or is item->from. */
-static void cci__rc_post_at_once(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item, const uint8_t *bytes) {
-    item->is_posted = 1;
-    item->first = item->last = conn->posted;
-    item->at = item->length;
-    cci__rc_fill_message(ep, item, conn->received, bytes, ep->wr);
-    ep->wr->wr_id = cci__rc_wr_id(conn, conn->posted);
-    ep->wr->next = NULL;
-    conn->unposted = NULL;
-    (void)cci__rc_ring(ep, conn, 1);
 }
 
 /* Sees to it that a pair with work under way is looked at. */
@@ -3882,7 +3852,7 @@ static void cci__rc_date(cci__rc *ep) {
 /* When an operation that is issued now has to be over. Reading the clock for it takes a good part of what a small
  * message costs, and most are complete before the clock is read for something else: so their time counts from then on,
  * unless the program may sleep first. */
-static uint64_t cci__rc_deadline_of(cci__rc *ep, cci__rc_conn *conn) {
+static inline uint64_t cci__rc_deadline_of(cci__rc *ep, cci__rc_conn *conn) {
     uint64_t time_ns = conn->send_timeout_us ? (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
     if (conn->marks & CCI__RC_UNDATED) return time_ns;
     if (!conn->newest) { /* else the time of the last round will do */
@@ -4083,7 +4053,7 @@ static void cci__rc_repost(cci__rc *ep) {
 
 /* ... when they are many, or the hardware has few. */
 static void cci__rc_repost_some(cci__rc *ep) {
-    if (ep->repost_count >= CCI__RC_CHAIN || ep->posted_buffers < 4 * CCI__RC_CHAIN) cci__rc_repost(ep);
+    if (ep->repost_count >= CCI__RC_CHAIN || ep->posted_buffers < CCI__RC_ENOUGH_RECVS) cci__rc_repost(ep);
 }
 
 /* The hardware may have the buffer again. */
@@ -4101,14 +4071,23 @@ static void cci__rc_give_buffer(cci__rc *ep, cci__rc_buffer *buffer) {
     cci__rc_repost_some(ep);
 }
 
-static cci__rc_conn *cci__rc_find_qp(const cci__rc *ep, uint32_t qp_num) {
+static cci__rc_conn *cci__rc_search_qp(cci__rc *ep, uint32_t qp_num) {
     uint32_t at = ep->qp_buckets[cci__rc_qp_bucket(ep, qp_num)];
     while (at != CCI__CONN_NONE) {
         cci__rc_conn *conn = cci__rc_at(ep, at);
-        if (conn->qp->qp_num == qp_num) return conn;
+        if (conn->qp->qp_num == qp_num) {
+            ep->last_got = conn;
+            return conn;
+        }
         at = conn->next_qp;
     }
     return NULL;
+}
+
+/* The connection of a queue pair, NULL if there is none. Messages often come from the same one again. */
+static inline cci__rc_conn *cci__rc_find_qp(cci__rc *ep, uint32_t qp_num) {
+    cci__rc_conn *last = ep->last_got;
+    return last && last->qp->qp_num == qp_num ? last : cci__rc_search_qp(ep, qp_num);
 }
 
 static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn);
@@ -4133,9 +4112,10 @@ static void cci__rc_deliver(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *ev
 /* The peer has received so many messages of ours: what waits for that is complete, though the hardware does not know
  * it yet and keeps the items. Behind a read nobody knows. */
 static void cci__rc_hear_answer(cci__rc *ep, cci__rc_conn *conn, uint32_t received) {
-    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    cci__rc_item *item, *newest = conn->newest;
     uint32_t more = received - conn->acked;
-    if (more > UINT32_MAX / 2) return;
+    if (more == 0 || more > UINT32_MAX / 2) return;
+    item = cci__rc_oldest(conn);
     while (item && more > 0 && item->is_posted && (item->is_done || item->kind != CCI__RC_READ_ITEM)) {
         if (!item->is_done) {
             more -= item->kind == CCI__RC_MESSAGE_ITEM;
@@ -4172,13 +4152,13 @@ static void cci__rc_broken(cci__rc *ep, const char *what, const char *reason);
 
 /* Takes completions; returns how many there were. */
 static int cci__rc_poll(cci__rc *ep) {
-    struct ibv_wc wc[CCI__RC_POLL];
-    int i, count = ibv_poll_cq(ep->cq, CCI__RC_POLL, wc);
-    for (i = 0; i < count; i++)
-        if (wc[i].wr_id & CCI__RC_SEND_ID)
-            cci__rc_sent(ep, &wc[i]);
+    struct ibv_wc wc[CCI__RC_POLL], *at = wc;
+    int count = ibv_poll_cq(ep->cq, CCI__RC_POLL, wc), left;
+    for (left = count; left > 0; left--, at++)
+        if (at->wr_id & CCI__RC_SEND_ID)
+            cci__rc_sent(ep, at);
         else
-            cci__rc_got(ep, &wc[i]);
+            cci__rc_got(ep, at);
     if (CCI__UNLIKELY(count < 0)) cci__rc_broken(ep, "the completion queue can't be read", "");
     return count;
 }
@@ -4261,6 +4241,7 @@ static void cci__rc_unhash_qp(cci__rc *ep, cci__rc_conn *conn) {
     uint32_t *at = &ep->qp_buckets[cci__rc_qp_bucket(ep, conn->qp->qp_num)];
     while (*at != conn->conn.index) at = &cci__rc_at(ep, *at)->next_qp;
     *at = conn->next_qp;
+    if (ep->last_got == conn) ep->last_got = NULL;
 }
 
 /* A queue pair that is reset, or new, begins an epoch. */
@@ -5388,23 +5369,35 @@ static int cci__rc_receive(cci__rc *ep) {
     return count > 0;
 }
 
-/* One round of work. `thorough`: the program has nothing else to do. Returns how many completions there were. */
-static int cci__rc_pump(cci__rc *ep, int thorough) {
-    int count = cci__rc_poll(ep);
+/* The part of a round of work that needs the clock. */
+static void cci__rc_look_around(cci__rc *ep) {
+    ep->now_ns = ep->link->now(ep->handle);
     ep->conns.resets = 0;
-    if (thorough || cci__polls_look(&ep->polls)) {
-        ep->now_ns = ep->link->now(ep->handle);
-        cci__polls_looked(&ep->polls, ep->now_ns, CCI__RC_QUIET);
-        if (ep->undated_count > 0) cci__rc_date(ep);
-        if (cci__rc_receive(ep)) ep->polls.left = 0; /* look again in the next round */
-        cci__rc_timers(ep);
-        if (ep->now_ns >= ep->check_ns) cci__rc_check_device(ep);
-    }
+    cci__polls_looked(&ep->polls, ep->now_ns, CCI__RC_QUIET);
+    if (ep->undated_count > 0) cci__rc_date(ep);
+    if (cci__rc_receive(ep)) ep->polls.left = 0; /* look again in the next round */
+    cci__rc_timers(ep);
+    if (ep->now_ns >= ep->check_ns) cci__rc_check_device(ep);
+}
+
+/* Does anything wait for its turn? */
+static inline int cci__rc_has_work(const cci__rc *ep) {
+    return (ep->ready & ep->drained) != CCI__CONN_NONE || ep->emptying > 0 || /* it has all bits set */
+           ep->posted_buffers < CCI__RC_ENOUGH_RECVS;
+}
+
+static void cci__rc_do_work(cci__rc *ep) {
     if (ep->drained != CCI__CONN_NONE || ep->emptying > 0) cci__rc_settle(ep);
     cci__rc_post_ready(ep);
     cci__rc_repost_some(ep);
-    if (CCI__UNLIKELY(ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->recv_buf_count))
-        cci__rc_grow_buffers(ep);
+    if (ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->recv_buf_count) cci__rc_grow_buffers(ep);
+}
+
+/* One round of work. `thorough`: the program has nothing else to do. Returns how many completions there were. */
+static inline int cci__rc_pump(cci__rc *ep, int thorough) {
+    int count = cci__rc_poll(ep);
+    if (cci__polls_look(&ep->polls) || thorough) cci__rc_look_around(ep);
+    if (CCI__UNLIKELY(cci__rc_has_work(ep))) cci__rc_do_work(ep);
     return count;
 }
 
@@ -5421,8 +5414,10 @@ static uint64_t cci__rc_deadline(const cci__rc *ep) {
 }
 
 /* Makes the OS handle tell the truth, and the helper thread look again. */
-static void cci__rc_tell_sleepers(cci__rc *ep) {
-    uint64_t deadline_ns = cci__rc_deadline(ep);
+static void cci__rc_arm(cci__rc *ep) {
+    uint64_t deadline_ns;
+    if (!ep->sleeps) return;
+    deadline_ns = cci__rc_deadline(ep);
     if (ep->info.progress_thread && deadline_ns < ep->thread_until_ns) {
         ep->thread_until_ns = 0; /* once is enough */
         ep->link->wake(ep->handle);
@@ -5430,10 +5425,6 @@ static void cci__rc_tell_sleepers(cci__rc *ep) {
     if (!ep->has_fd) return;
     if (cci__handle_set(&ep->os_handle, cci__rc_has_events(ep), deadline_ns, ep->now_ns))
         ep->link->arm(ep->handle, ep->os_handle.readable, ep->os_handle.armed_ns);
-}
-
-static inline void cci__rc_arm(cci__rc *ep) {
-    if (ep->sleeps) cci__rc_tell_sleepers(ep);
 }
 
 /* Sleeps, without the lock, until there may be something to do. */
@@ -5774,6 +5765,10 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     ep->info.os_handle = -1;
     ep->has_fd = fd != NULL;
     for (i = 0; i < CCI__RC_CHAIN; i++) ep->wr[i].sg_list = &ep->sge[i];
+    ep->inline_wr.sg_list = &ep->inline_sge;
+    ep->inline_wr.num_sge = 1;
+    ep->inline_wr.opcode = IBV_WR_SEND_WITH_IMM;
+    ep->inline_wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
     ep->os_handle.armed_ns = CCI__NEVER;
     ep->empty_ns = CCI__RC_LAST_NS;
     ep->ready = ep->drained = CCI__CONN_NONE;
@@ -6050,7 +6045,24 @@ static int cci__rc_is_stale(const cci_evq_event_t *event) {
     return conn->conn.token != token || conn->conn.state == CCI_CONN_CLOSING;
 }
 
-static int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
+static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
+    cci_evq_event_t *next;
+    while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
+        if (next->pool == CCI_EVQ_OPERATION || !cci__rc_is_stale(next)) {
+            if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__rc_op *)(void *)next)->is_first)) {
+                ((cci__rc_conn *)(void *)(uintptr_t)next->base.pub.send.connection)->marks &=
+                    (uint8_t) ~(CCI__RC_WITHDREW | CCI__RC_MARKED); /* all starts afresh */
+            }
+            *event = &next->base.pub;
+            return CCI_SUCCESS;
+        }
+        cci_evq_return_event(&ep->evq, next);
+    }
+    return CCI_EAGAIN;
+}
+
+/* A message, or when there is none what comes behind all of them; what is not for the program is dropped. */
+static int cci__rc_next_of_any(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     while ((next = ep->received.head) != NULL) {
         int is_stale = cci__rc_is_stale(next), is_message = next->pool == CCI_EVQ_RECV;
@@ -6071,23 +6083,7 @@ static int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
             cci_evq_post(&ep->evq.done, next);
         }
     }
-    return CCI_EAGAIN;
-}
-
-static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
-    cci_evq_event_t *next;
-    while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
-        if (next->pool == CCI_EVQ_OPERATION || !cci__rc_is_stale(next)) {
-            if (CCI__UNLIKELY(next->pool == CCI_EVQ_OPERATION && ((cci__rc_op *)(void *)next)->is_first)) {
-                ((cci__rc_conn *)(void *)(uintptr_t)next->base.pub.send.connection)->marks &=
-                    (uint8_t) ~(CCI__RC_WITHDREW | CCI__RC_MARKED); /* all starts afresh */
-            }
-            *event = &next->base.pub;
-            return CCI_SUCCESS;
-        }
-        cci_evq_return_event(&ep->evq, next);
-    }
-    return CCI_EAGAIN;
+    return cci__rc_next_done(ep, event);
 }
 
 static int cci__rc_next_urgent(cci__rc *ep, cci_event_t **event) {
@@ -6102,18 +6098,42 @@ static int cci__rc_next_urgent(cci__rc *ep, cci_event_t **event) {
     return CCI_EAGAIN;
 }
 
-/* Takes an event that is there: of connections first, then completions and messages as they came. */
-static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
-    int status = CCI_EAGAIN;
+static inline int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
+    cci_evq_event_t *next = ep->received.head;
+    if (CCI__LIKELY(next && next->pool == CCI_EVQ_RECV && ep->evq.recv_out < ep->evq.recv_limit &&
+                    !cci__rc_is_stale(next))) {
+        if ((ep->received.head = next->next) == NULL) ep->received.tail = &ep->received.head;
+        ep->taken_total++;
+        ep->evq.recv_out++;
+        *event = &next->base.pub;
+        return CCI_SUCCESS;
+    }
+    return cci__rc_next_of_any(ep, event);
+}
+
+/* Completions and messages as they came; a completion comes before messages that the program leaves no space for. */
+static int cci__rc_next_in_order(cci__rc *ep, cci_event_t **event) {
+    int status = CCI_ENOBUFS;
+    if ((int32_t)(ep->evq.done.head->state - ep->taken_total) > 0) {
+        status = cci__rc_next_message(ep, event);
+        if (status != CCI_ENOBUFS) return status;
+    }
+    if (cci__rc_next_done(ep, event) == CCI_SUCCESS) return CCI_SUCCESS;
+    return cci__rc_next_message(ep, event);
+}
+
+/* Takes an event that is there: of connections first. */
+static inline int cci__rc_next(cci__rc *ep, cci_event_t **event) {
     if (CCI__UNLIKELY(ep->evq.urgent.head != NULL) && cci__rc_next_urgent(ep, event) == CCI_SUCCESS) return CCI_SUCCESS;
     ep->turn++;
-    if (!ep->evq.done.head || (int32_t)(ep->evq.done.head->state - ep->taken_total) > 0) {
-        status = cci__rc_next_message(ep, event);
-        if (status == CCI_SUCCESS || !ep->evq.done.head) return status;
-    }
-    if (cci__rc_next_done(ep, event) == CCI_SUCCESS) /* also before messages that the program leaves no space for */
-        return CCI_SUCCESS;
-    return status == CCI_EAGAIN ? cci__rc_next_message(ep, event) : status;
+    return ep->evq.done.head ? cci__rc_next_in_order(ep, event) : cci__rc_next_message(ep, event);
+}
+
+/* There is no event, and the program may go to sleep now. */
+static int cci__rc_next_before_sleep(cci__rc *ep, cci_event_t **event) {
+    (void)cci__rc_pump(ep, 1);
+    (void)cci__rc_poll(ep); /* what came before the bell was asked for */
+    return cci__rc_next(ep, event);
 }
 
 static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
@@ -6125,11 +6145,7 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
     if (status != CCI_SUCCESS) {
         (void)cci__rc_pump(ep, 0);
         status = cci__rc_next(ep, event);
-        if (status == CCI_EAGAIN && ep->has_fd) { /* the program may go to sleep now */
-            (void)cci__rc_pump(ep, 1);
-            (void)cci__rc_poll(ep); /* what came before the bell was asked for */
-            status = cci__rc_next(ep, event);
-        }
+        if (status == CCI_EAGAIN && ep->has_fd) status = cci__rc_next_before_sleep(ep, event);
     }
     if (status != CCI_SUCCESS) {
         *event = NULL;
@@ -6137,7 +6153,7 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
     }
     ep->os_handle.is_awake = status == CCI_SUCCESS;
-    cci__rc_arm(ep);
+    if (CCI__UNLIKELY(ep->sleeps)) cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;
 }
@@ -6313,11 +6329,11 @@ static int cci__rc_get_connection_opt(struct cci_connection *connection, cci_opt
 /* ---- messages ---- */
 
 /* An operation for a completion, NULL if none is wanted; *status is CCI_ENOBUFS if there is none to be had. */
-static cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context, int flags, int *status) {
+static inline cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context, int flags, int *status) {
     cci__rc_op *op = (cci__rc_op *)(void *)ep->free_ops;
     *status = CCI_SUCCESS;
     if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING)) return NULL;
-    if (!op) {
+    if (CCI__UNLIKELY(!op)) {
         *status = CCI_ENOBUFS;
         return NULL;
     }
@@ -6338,7 +6354,7 @@ static int cci__rc_more_messages(cci__rc *ep) {
 }
 
 /* A message's item, NULL if there is none to be had. */
-static cci__rc_item *cci__rc_new_item(cci__rc *ep, uint32_t length) {
+static inline cci__rc_item *cci__rc_new_item(cci__rc *ep, uint32_t length) {
     cci__rc_item *item = ep->free_messages;
     if (CCI__UNLIKELY(!item || ep->used_messages >= ep->send_buf_count)) {
         if (!cci__rc_more_messages(ep)) return NULL;
@@ -6398,20 +6414,42 @@ static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct
     return status;
 }
 
-/* A small message leaves the program's memory for the inside of the work request when nothing is before it; it is
+/* May a message be posted at once? Nothing waits before it, and the hardware has little to do. */
+static inline int cci__rc_is_free(const cci__rc *ep, const cci__rc_conn *conn) {
+    return conn->phase == CCI__RC_PAIRED && !conn->unposted && conn->posted - conn->retired < CCI__RC_AT_ONCE &&
+           ep->under_way < ep->sends && !(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED));
+}
+
+/* Sends a small message at once: its bytes go from the program's memory to the inside of the work request, and are
  * copied afterwards, for repeating it. */
+static inline void cci__rc_send_inline(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item, const void *bytes) {
+    struct ibv_send_wr *bad = NULL;
+    uint32_t number = conn->posted++;
+    int error;
+    ep->inline_wr.wr_id = cci__rc_wr_id(conn, number);
+    ep->inline_wr.imm_data = htonl(conn->received);
+    ep->inline_sge.addr = (uintptr_t)bytes;
+    ep->inline_sge.length = (uint32_t)item->length;
+    item->is_posted = 1;
+    item->first = item->last = number;
+    item->at = item->length;
+    conn->unposted = NULL;
+    ep->under_way++;
+    error = ibv_post_send(conn->qp, &ep->inline_wr, &bad);
+    if (CCI__UNLIKELY(error)) cci__rc_refused(ep, conn, 1, error);
+    memcpy(item->data, bytes, (size_t)item->length);
+}
+
 static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
                                  uint32_t length, cci__rc_op *op, int flags) {
     cci__rc_item *item = cci__rc_new_item(ep, length);
-    int is_free = cci__rc_is_free(ep, conn);
     if (CCI__UNLIKELY(!item)) return CCI_ENOBUFS;
     item->op = op;
     item->deadline_ns = cci__rc_deadline_of(ep, conn);
-    if (CCI__LIKELY(is_free && count == 1 && length <= ep->inline_size)) {
+    if (CCI__LIKELY(count == 1 && length - 1 < ep->inline_size && cci__rc_is_free(ep, conn))) {
         cci__rc_append(ep, conn, item);
-        if (!(conn->marks & CCI__RC_UNDATED)) cci__rc_watch(ep, conn);
-        cci__rc_post_at_once(ep, conn, item, (const uint8_t *)data->iov_base);
-        cci__rc_take_bytes(item, data, 1);
+        if (CCI__UNLIKELY(!(conn->marks & CCI__RC_UNDATED))) cci__rc_watch(ep, conn);
+        cci__rc_send_inline(ep, conn, item, data->iov_base);
     } else {
         cci__rc_take_bytes(item, data, count);
         cci__rc_append(ep, conn, item);
@@ -6430,11 +6468,12 @@ static int cci__rc_send_locked(cci__rc *ep, cci__rc_conn *conn, const struct iov
                                uint32_t length, void *context, int flags) {
     cci__rc_op *op;
     int status;
-    if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    if (CCI__UNLIKELY(conn->conn.state != CCI_CONN_OPEN))
+        return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     op = cci__rc_new_op(ep, conn, context, flags, &status);
     if (status != CCI_SUCCESS) return status;
-    status = cci__rc_is_reliable(conn) ? cci__rc_send_reliable(ep, conn, data, count, length, op, flags)
-                                       : cci__rc_send_unreliable(ep, conn, data, count, length, op, flags);
+    status = CCI__LIKELY(cci__rc_is_reliable(conn)) ? cci__rc_send_reliable(ep, conn, data, count, length, op, flags)
+                                                    : cci__rc_send_unreliable(ep, conn, data, count, length, op, flags);
     if (status == CCI_ENOBUFS && op) cci__rc_free_op(ep, op);
     return status;
 }
@@ -6443,17 +6482,17 @@ static int cci__rc_sendv(struct cci_connection *connection, const struct iovec *
                          int flags) {
     cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
     cci__rc *ep = cci__rc_of(conn);
-    uint64_t length = 0;
+    uint64_t length = count > 0 ? data->iov_len : 0;
     uint32_t i;
     int status;
-    for (i = 0; i < count; i++) {
-        if (data[i].iov_len > connection->max_send_size) return CCI_EMSGSIZE;
+    if (length > connection->max_send_size) return CCI_EMSGSIZE;
+    for (i = 1; i < count; i++) {
+        if (data[i].iov_len > connection->max_send_size - length) return CCI_EMSGSIZE;
         length += data[i].iov_len;
     }
-    if (length > connection->max_send_size) return CCI_EMSGSIZE;
     cci__rc_lock(ep);
     status = cci__rc_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
-    cci__rc_arm(ep);
+    if (CCI__UNLIKELY(ep->sleeps)) cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;
 }
