@@ -361,6 +361,8 @@ static
 
 #ifndef CCI_NO_THREADS
 #include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #endif
 
 #include <infiniband/verbs.h>
@@ -544,6 +546,8 @@ static int cci__verbs_load(char *why, size_t why_size) {
 #define CCI__VERBS_RC_MESSAGE 8192u     /* default size of the largest message in mode rc */
 #define CCI__VERBS_GID_MAX 256          /* entries of a port's address table that can be named */
 #define CCI__VERBS_GID_ANY 0xffffu
+#define CCI__VERBS_SETUPS 2u /* queue pairs that are made at once; so many firmware commands do not queue up */
+#define CCI__VERBS_SETUPS_MOST 32u
 
 enum { CCI__VERBS_RC, CCI__VERBS_UD };
 
@@ -570,6 +574,7 @@ typedef struct cci__verbs_device {
     uint8_t progress_thread, crc;
     uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc */
     uint8_t relaxed_ordering;
+    uint8_t setups;
     uint16_t moderation_us; /* 0: completions ring at once         */
     uint8_t state;          /* CCI__VERBS_UNSEEN and so on */
 } cci__verbs_device;
@@ -1279,6 +1284,7 @@ static void cci__verbs_defaults(cci__verbs_device *d) {
     d->probe_idle_s = CCI__VERBS_PROBE_IDLE_S;
     d->address_handles = CCI__VERBS_HANDLES;
     d->relaxed_ordering = 1;
+    d->setups = CCI__VERBS_SETUPS;
     d->moderation_us = CCI__VERBS_MODERATION_US;
     d->ack_timeout = 14;
     d->retry_count = 6;
@@ -1406,6 +1412,7 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"rc_depth", 16, 16384, CCI__VERBS_KEY(rc_depth)},
     {"srq_depth", 16, 32768, CCI__VERBS_KEY(srq_depth)},
     {"relaxed_ordering", 0, 1, CCI__VERBS_KEY(relaxed_ordering)},
+    {"setups", 0, CCI__VERBS_SETUPS_MOST, CCI__VERBS_KEY(setups)},
     {"moderation", 0, 1000, CCI__VERBS_KEY(moderation_us)},
 };
 
@@ -3247,7 +3254,16 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
 
-enum { CCI__RC_NO_PAIR, CCI__RC_FRESH, CCI__RC_JOINED, CCI__RC_PAIRED, CCI__RC_DRAINING };
+/* MAKING: its queue pair is being made; JOINING: it is there, and being joined to the peer's. */
+enum {
+    CCI__RC_NO_PAIR,
+    CCI__RC_MAKING,
+    CCI__RC_FRESH,
+    CCI__RC_JOINING,
+    CCI__RC_JOINED,
+    CCI__RC_PAIRED,
+    CCI__RC_DRAINING
+};
 enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 
 /* Flags of a connection. */
@@ -3267,6 +3283,8 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 #define CCI__RC_MARKED 32u   /* ... and an event that waits tells it */
 #define CCI__RC_EMPTY                                                                                                  \
     64u /* its queue pair can't have a buffer of the shared receive queue: it has told so, or never had one */
+
+#define CCI__RC_STOPS 128u /* joining: it is to drain as soon as that is over */
 
 /* Flags of a state. */
 #define CCI__RC_ASKS 1u
@@ -3321,10 +3339,13 @@ typedef struct cci__rc_request {
     cci_conn_pieces_t pieces;
 } cci__rc_request;
 
+struct cci__rc_setup;
+
 typedef struct cci__rc_conn {
     cci_conn_t conn;      /* first */
     cci_conn_life_t life; /* second */
     struct ibv_qp *qp;
+    struct cci__rc_setup *setup; /* under way, or in line */
     cci__rc_item *newest, *unposted;
     void *pending;     /* client: cci_conn_pending_t; server: the request, or the event kept for the outcome */
     uint64_t retry_ns; /* when the pair's next step is due */
@@ -3345,6 +3366,20 @@ typedef struct cci__rc_conn {
 } cci__rc_conn;
 
 typedef char cci__rc_life_is_second[offsetof(cci__rc_conn, life) == sizeof(cci_conn_t) ? 1 : -1];
+
+/* A queue pair that is to be made, or joined to the peer's, or both: which takes the adapter milliseconds, so it is done
+ * without the lock. Where a connection does not want it any more, `conn` is NULL, and a queue pair of it is destroyed. */
+typedef struct cci__rc_setup {
+    struct cci__rc_setup *next;
+    cci__rc_conn *conn;
+    struct ibv_qp *qp;  /* NULL: it is to be made */
+    const char *failed; /* what could not be done; NULL: all was */
+    int error;
+    uint32_t epoch, first_packet; /* of this side */
+    uint32_t peer_epoch, peer_joined, peer_qp, peer_first_packet, peer_rd_atomic, mtu;
+    struct ibv_ah_attr path;
+    uint8_t makes, joins, runs;
+} cci__rc_setup;
 
 typedef struct cci__rc_memory {
     struct cci__rc_memory *next;
@@ -3405,10 +3440,16 @@ typedef struct cci__rc {
     int has_fd, device_failed, is_dead, is_broken, stopping;
     int refuses;   /* receive buffers were not taken, and the log says so */
     int may_relax; /* memory is registered for relaxed ordering; read and written without the lock */
+    cci__rc_setup *setups, **setups_tail; /* in line, the oldest first */
+    uint32_t setups_waiting, setups_running;
+    uint32_t pairs; /* queue pairs of connections */
+    uint32_t worker_count;
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
     pthread_t thread;
     int has_thread;
+    sem_t work; /* for the workers */
+    pthread_t workers[CCI__VERBS_SETUPS_MOST];
 #endif
 } cci__rc;
 
@@ -3868,9 +3909,16 @@ static void cci__rc_is_empty(cci__rc *ep, cci__rc_conn *conn) {
     }
 }
 
+static void cci__rc_drop_setup(cci__rc *ep, cci__rc_conn *conn);
+
 /* Stops the queue pair. What is under way is flushed, and the device tells that the queue pair has no receive buffer
  * any more: one that is reset in the middle of a message before that would keep it. Then cci__rc_settle() goes on. */
 static void cci__rc_drain(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->setup && conn->setup->runs && !conn->setup->makes) { /* when that is over: a worker uses the pair */
+        conn->marks |= CCI__RC_STOPS;
+        return;
+    }
+    if (conn->setup) cci__rc_drop_setup(ep, conn);
     if (conn->phase != CCI__RC_DRAINING) {
         if (!conn->qp || (conn->phase != CCI__RC_JOINED && conn->phase != CCI__RC_PAIRED)) cci__rc_is_empty(ep, conn);
         cci__rc_unlist(ep, conn);
@@ -3903,7 +3951,7 @@ static void cci__rc_hear_empty(cci__rc *ep, const struct ibv_qp *qp) {
     ep->empty_ns = CCI__RC_DRAIN_NS; /* one that tells is worth waiting for */
     for (i = ep->qp_buckets[cci__rc_qp_bucket(ep, qp->qp_num)]; i != CCI__CONN_NONE; i = cci__rc_at(ep, i)->next_qp) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
-        if (conn->qp == qp && conn->phase != CCI__RC_FRESH && conn->phase != CCI__RC_NO_PAIR) {
+        if (conn->qp == qp && conn->phase > CCI__RC_FRESH) {
             cci__rc_is_empty(ep, conn);
             cci__rc_drain(ep, conn); /* if it was not known yet that it has failed */
             return;
@@ -4123,10 +4171,10 @@ static void cci__rc_send_datagram(cci__rc *ep, const cci_link_addr_t *to, const 
     (void)ep->link->send(ep->handle, &tx, 1); /* one that isn't taken is lost: all are repeated */
 }
 
-static uint32_t cci__rc_first_packet(const cci__rc *ep, const cci__rc_conn *conn) {
+static uint32_t cci__rc_first_packet(const cci__rc *ep, const cci__rc_conn *conn, uint32_t epoch) {
     uint64_t words[3];
     words[0] = conn->conn.token;
-    words[1] = conn->epoch;
+    words[1] = epoch;
     words[2] = 0x70736e;
     return (uint32_t)cci__siphash(ep->conns.key, words, 3) & 0xffffff;
 }
@@ -4141,7 +4189,7 @@ static uint32_t cci__rc_write_state(const cci__rc *ep, const cci__rc_conn *conn,
     if (!cci__rc_has_buffers(ep)) flags |= CCI__RC_IS_UNREADY;
     cci__store32(bytes, conn->epoch);
     cci__store32(bytes + 4, conn->qp ? conn->qp->qp_num : 0);
-    cci__store32(bytes + 8, cci__rc_first_packet(ep, conn));
+    cci__store32(bytes + 8, cci__rc_first_packet(ep, conn, conn->epoch));
     cci__store32(bytes + 12, conn->received);
     cci__store32(bytes + 16, has_joined ? conn->joined : 0);
     bytes[20] = (uint8_t)flags;
@@ -4182,19 +4230,22 @@ static void cci__rc_unhash_qp(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 /* A queue pair that is reset, or new, begins an epoch. */
-static int cci__rc_begin_epoch(cci__rc *ep, cci__rc_conn *conn) {
+static void cci__rc_begin_epoch(cci__rc_conn *conn, uint32_t epoch) {
+    conn->epoch = epoch;
+    conn->conn.flags &= (uint16_t)~CCI__RC_FLUSHING;
+    conn->marks &= (uint8_t)~CCI__RC_EMPTY;
+    conn->phase = CCI__RC_FRESH;
+    conn->pair_tries = 0;
+}
+
+static int cci__rc_init_qp(const cci__rc *ep, struct ibv_qp *qp) {
     struct ibv_qp_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.qp_state = IBV_QPS_INIT;
     attr.pkey_index = (uint16_t)ep->hw->pkey_index;
     attr.port_num = ep->hw->port.number;
     attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-    conn->epoch++;
-    conn->conn.flags &= (uint16_t)~CCI__RC_FLUSHING;
-    conn->marks &= (uint8_t)~CCI__RC_EMPTY;
-    conn->phase = CCI__RC_FRESH;
-    conn->pair_tries = 0;
-    return cci__ibv.modify_qp(conn->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    return cci__ibv.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
 /* What a connection's queue pair is made with. */
@@ -4208,30 +4259,15 @@ static void cci__rc_qp_attributes(const cci__rc *ep, struct ibv_qp_init_attr *at
     attr->qp_type = IBV_QPT_RC;
 }
 
-static int cci__rc_make_qp(cci__rc *ep, cci__rc_conn *conn) {
-    struct ibv_qp_init_attr attr;
-    cci__rc_qp_attributes(ep, &attr);
-    conn->qp = cci__ibv.create_qp(ep->pd, &attr);
-    if (!conn->qp) {
-        cci__verbs_log_memory(CCI_LOG_WARN, ep->hw->port.device, "no queue pair for a connection", errno,
-                              cci__rc_pinned(ep));
-        return CCI_ENOMEM;
-    }
-    cci__rc_hash_qp(ep, conn);
-    if (cci__rc_begin_epoch(ep, conn)) {
-        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be used", errno);
-        return CCI_ERROR;
-    }
-    return CCI_SUCCESS;
-}
-
 static void cci__rc_drop_qp(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_unhash_qp(ep, conn);
     cci__verbs_check(ep->hw, cci__ibv.destroy_qp(conn->qp), "destroying a connection's queue pair");
     conn->qp = NULL;
+    ep->pairs--;
 }
 
 static void cci__rc_destroy_qp(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_drop_setup(ep, conn);
     if (conn->qp) {
         cci__rc_drop_qp(ep, conn);
         conn->phase = CCI__RC_NO_PAIR;
@@ -4246,19 +4282,18 @@ static enum ibv_mtu cci__rc_mtu_code(uint32_t mtu) {
                          : IBV_MTU_256;
 }
 
-/* Connects the queue pair to the one in the peer's state. */
-static int cci__rc_connect_qp(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
+/* Connects the queue pair to the peer's; 0 with errno when that fails. */
+static int cci__rc_connect_qp(const cci__rc *ep, const cci__rc_setup *s) {
     struct ibv_qp_attr attr;
-    uint32_t mtu = cci__min32(ep->hw->mtu, 256u * cci__max32(state[22], 1));
     memset(&attr, 0, sizeof attr);
     attr.qp_state = IBV_QPS_RTR;
-    attr.path_mtu = cci__rc_mtu_code(mtu);
-    attr.dest_qp_num = cci__load32(state + 4);
-    attr.rq_psn = cci__load32(state + 8) & 0xffffff;
+    attr.path_mtu = cci__rc_mtu_code(s->mtu);
+    attr.dest_qp_num = s->peer_qp;
+    attr.rq_psn = s->peer_first_packet;
     attr.max_dest_rd_atomic = (uint8_t)ep->rd_atomic;
     attr.min_rnr_timer = ep->device.rnr_timer;
-    cci__verbs_path(ep->hw, &conn->conn.peer, &attr.ah_attr);
-    if (cci__ibv.modify_qp(conn->qp, &attr,
+    attr.ah_attr = s->path;
+    if (cci__ibv.modify_qp(s->qp, &attr,
                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                                IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
         return 0;
@@ -4267,11 +4302,119 @@ static int cci__rc_connect_qp(cci__rc *ep, cci__rc_conn *conn, const uint8_t *st
     attr.timeout = ep->device.ack_timeout;
     attr.retry_cnt = ep->device.retry_count;
     attr.rnr_retry = 7; /* for ever: it is the send timeout that ends it */
-    attr.sq_psn = cci__rc_first_packet(ep, conn);
-    attr.max_rd_atomic = (uint8_t)cci__max32(cci__min32(ep->rd_atomic, state[21]), 1);
-    return !cci__ibv.modify_qp(conn->qp, &attr,
+    attr.sq_psn = s->first_packet;
+    attr.max_rd_atomic = (uint8_t)cci__max32(cci__min32(ep->rd_atomic, s->peer_rd_atomic), 1);
+    return !cci__ibv.modify_qp(s->qp, &attr,
                                IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                                    IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+/* ---- set-ups: one after the other, or as many at once as configured, without the lock ---- */
+
+/* Does it. What it reads of the endpoint does not change while it runs: cci__rc_repair() waits for that. */
+static void cci__rc_run_setup(const cci__rc *ep, cci__rc_setup *s) {
+    struct ibv_qp_init_attr attr;
+    errno = 0;
+    if (s->makes) {
+        cci__rc_qp_attributes(ep, &attr);
+        s->qp = cci__ibv.create_qp(ep->pd, &attr);
+        if (!s->qp)
+            s->failed = "no queue pair for a connection";
+        else if (cci__rc_init_qp(ep, s->qp))
+            s->failed = "a queue pair can't be used";
+    }
+    if (!s->failed && s->joins && !cci__rc_connect_qp(ep, s)) s->failed = "a queue pair can't be joined to its peer";
+    s->error = errno;
+}
+
+/* The oldest in line, if one more may run now; NULL: none. */
+static cci__rc_setup *cci__rc_take_setup(cci__rc *ep) {
+    cci__rc_setup *s = ep->setups;
+    while (s && !s->conn) {
+        ep->setups = s->next;
+        cci_release(s);
+        s = ep->setups;
+    }
+    if (!s) ep->setups_tail = &ep->setups;
+    if (!s || ep->is_broken || ep->setups_running >= cci__max32(ep->device.setups, 1)) return NULL;
+    ep->setups = s->next;
+    if (!s->next) ep->setups_tail = &ep->setups;
+    ep->setups_waiting--;
+    ep->setups_running++;
+    s->runs = 1;
+    return s;
+}
+
+static void cci__rc_setup_done(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup *s);
+
+/* Runs the oldest set-up, without the lock, and does then what waits for it. 0: there was none. */
+static int cci__rc_do_setup(cci__rc *ep) {
+    cci__rc_setup *s = cci__rc_take_setup(ep);
+    if (!s) return 0;
+    cci__rc_unlock(ep);
+    cci__rc_run_setup(ep, s);
+    cci__rc_lock(ep);
+    if (!s->conn && s->qp) { /* nobody knows this queue pair */
+        cci__rc_unlock(ep);
+        cci__verbs_check(ep->hw, cci__ibv.destroy_qp(s->qp), "destroying a queue pair that came too late");
+        cci__rc_lock(ep);
+    }
+    ep->setups_running--;
+    if (s->conn) {
+        s->conn->setup = NULL;
+        ep->now_ns = ep->link->now(ep->handle);
+        cci__rc_setup_done(ep, s->conn, s);
+    }
+    cci_release(s);
+    return 1;
+}
+
+/* The connection does not want its set-up any more. */
+static void cci__rc_drop_setup(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_setup *s = conn->setup;
+    if (!s) return;
+    s->conn = NULL;
+    conn->setup = NULL;
+    ep->setups_waiting -= !s->runs;
+    if (s->runs && conn->qp) { /* it is the set-up's now */
+        cci__rc_unhash_qp(ep, conn);
+        conn->qp = NULL;
+        ep->pairs--;
+    }
+    conn->phase = conn->qp ? CCI__RC_FRESH : CCI__RC_NO_PAIR;
+}
+
+static void cci__rc_call_workers(cci__rc *ep, uint32_t others);
+
+/* Puts a connection's set-up into line: a queue pair is made unless there is one, and joined to the peer's if its
+ * `state` is known. */
+static int cci__rc_begin_setup(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
+    cci__rc_setup *s = (cci__rc_setup *)cci_alloc(sizeof *s);
+    if (!s) return CCI_ENOMEM;
+    memset(s, 0, sizeof *s);
+    s->conn = conn;
+    s->qp = conn->qp;
+    s->makes = conn->qp == NULL;
+    s->epoch = conn->epoch + s->makes;
+    s->first_packet = cci__rc_first_packet(ep, conn, s->epoch);
+    if (state) {
+        s->joins = 1;
+        s->peer_epoch = cci__load32(state);
+        s->peer_joined = cci__load32(state + 16);
+        s->peer_qp = cci__load32(state + 4);
+        s->peer_first_packet = cci__load32(state + 8) & 0xffffff;
+        s->peer_rd_atomic = state[21];
+        s->mtu = cci__min32(ep->hw->mtu, 256u * cci__max32(state[22], 1));
+        cci__verbs_path(ep->hw, &conn->conn.peer, &s->path);
+    }
+    conn->setup = s;
+    conn->phase = s->makes ? CCI__RC_MAKING : CCI__RC_JOINING;
+    conn->retry_ns = CCI__NEVER;
+    *ep->setups_tail = s;
+    ep->setups_tail = &s->next;
+    ep->setups_waiting++;
+    cci__rc_call_workers(ep, ep->pairs - !s->makes);
+    return CCI_SUCCESS;
 }
 
 /* Do both sides' counts of messages agree? The peer can't have got more than was sent, nor less than was
@@ -4328,6 +4471,7 @@ static void cci__rc_mourn(cci__rc *ep, cci__rc_conn *conn) {
     }
 }
 
+/* Begins to join the queue pair to the peer's. Without memory the peer's next state does. */
 static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
     uint32_t more = cci__load32(state + 12) - conn->acked;
     if (!cci__rc_agrees(conn, more)) {
@@ -4336,17 +4480,77 @@ static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) 
     }
     cci__rc_catch_up(ep, conn, more);
     cci__rc_end_withdrawn(ep, conn);
-    if (!cci__rc_connect_qp(ep, conn, state)) {
-        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be joined to its peer", errno);
-        if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING))
-            cci__rc_break(ep, conn, CCI_ERROR);
-        return;
-    }
-    conn->joined = cci__load32(state);
+    (void)cci__rc_begin_setup(ep, conn, state);
+}
+
+/* Both sides' queue pairs know each other as far as this one can tell. */
+static void cci__rc_joined(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup *s) {
+    conn->joined = s->peer_epoch;
     conn->phase = CCI__RC_JOINED;
     conn->pair_tries = 0;
+    if (conn->marks & CCI__RC_STOPS) {
+        cci__rc_drain(ep, conn);
+        return;
+    }
+    if (conn->conn.flags & CCI__RC_AWAITING) { /* it is CONFIRM that is repeated */
+        cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
+        return;
+    }
     conn->retry_ns = ep->now_ns + cci_conn_retry_ns(0);
     cci__rc_schedule(ep, conn);
+    if (s->peer_joined == conn->epoch) cci__rc_paired(ep, conn);
+    cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, 0);
+}
+
+/* There is a queue pair now, and the peer is to join it. */
+static void cci__rc_made(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.state == CCI_CONN_ACCEPTED) { /* the client may not know more of it, and repeats its request */
+        conn->conn.deadline_ns = ep->now_ns + CCI__CONN_ACCEPT_NS;
+        cci__rc_tell(ep, conn, CCI__PKT_ACCEPT, 0);
+        cci__rc_schedule(ep, conn);
+    } else {
+        cci__rc_tell_pair(ep, conn);
+    }
+}
+
+static void cci__rc_refuse(cci__rc *ep, cci__rc_conn *conn);
+static void cci__rc_give_up(cci__rc *ep, cci__rc_conn *conn);
+
+/* There is no queue pair for a connection, or it can't be joined to the peer's. */
+static void cci__rc_setup_failed(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup *s) {
+    if (s->qp)
+        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, s->failed, s->error);
+    else
+        cci__verbs_log_memory(CCI_LOG_WARN, ep->hw->port.device, s->failed, s->error, cci__rc_pinned(ep));
+    if (conn->marks & CCI__RC_STOPS) {
+        cci__rc_drain(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        if (s->makes) cci__rc_refuse(ep, conn);
+    } else if (conn->conn.flags & CCI__RC_AWAITING) {
+        if (!s->makes) return; /* the next state is tried, until the time for connecting is over */
+        cci__rc_send_leave(ep, conn);
+        cci__rc_connected(ep, conn, CCI_ENOMEM);
+    } else if (conn->conn.state == CCI_CONN_OPEN) {
+        cci__rc_break(ep, conn, CCI_ERROR);
+    }
+}
+
+static void cci__rc_setup_done(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup *s) {
+    if (s->makes && s->qp) {
+        conn->qp = s->qp;
+        ep->pairs++;
+        cci__rc_hash_qp(ep, conn);
+        cci__rc_begin_epoch(conn, s->epoch);
+    } else {
+        conn->phase = conn->qp ? CCI__RC_FRESH : CCI__RC_NO_PAIR;
+    }
+    if (s->failed)
+        cci__rc_setup_failed(ep, conn, s);
+    else if (s->joins)
+        cci__rc_joined(ep, conn, s);
+    else
+        cci__rc_made(ep, conn);
+    conn->marks &= (uint8_t)~CCI__RC_STOPS;
 }
 
 /* May this epoch join that of the peer, which has joined `joined`? One that has joined another is over, or will be
@@ -4367,7 +4571,7 @@ static void cci__rc_input_state(cci__rc *ep, cci__rc_conn *conn, const uint8_t *
     if (!conn->qp) return;
     if (conn->phase == CCI__RC_FRESH && cci__rc_may_join(conn, epoch, joined)) {
         cci__rc_join(ep, conn, state);
-        wants = 1;
+        wants = 0; /* the peer hears when that is done */
     } else if ((conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED) &&
                (int32_t)(epoch - conn->joined) > 0) {
         cci__rc_drain(ep, conn); /* it has begun anew, and so must this side */
@@ -4419,12 +4623,12 @@ static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
         return;
     }
     cci__rc_rewind(conn);
-    if (conn->qp ? cci__rc_begin_epoch(ep, conn) : cci__rc_make_qp(ep, conn))
+    if (conn->qp ? cci__rc_init_qp(ep, conn->qp) : cci__rc_begin_setup(ep, conn, NULL)) {
         cci__rc_give_up(ep, conn);
-    else if (conn->conn.state == CCI_CONN_ACCEPTED)
-        cci__rc_tell(ep, conn, CCI__PKT_ACCEPT, 0); /* the client may not know more of it, and repeats its request */
-    else
-        cci__rc_tell_pair(ep, conn);
+    } else if (conn->qp) {
+        cci__rc_begin_epoch(conn, conn->epoch + 1);
+        cci__rc_made(ep, conn);
+    }
 }
 
 /* The completion queue is emptied between reset and what follows: then nothing is on its way of the old epoch. And
@@ -4530,7 +4734,7 @@ static void cci__rc_begin_keepalive(cci__rc *ep, cci__rc_conn *conn) {
 /* Nobody knows of a connection that did not open. If its queue pair may have a receive buffer, that comes home
  * first. */
 static void cci__rc_let_go(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->phase == CCI__RC_NO_PAIR || conn->phase == CCI__RC_FRESH || ep->is_dead) {
+    if (conn->phase <= CCI__RC_FRESH || ep->is_dead) {
         cci__rc_discard(ep, conn);
         return;
     }
@@ -4583,6 +4787,21 @@ static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status) {
     if (cci__rc_opened(ep, conn, event, status)) cci__rc_begin_keepalive(ep, conn);
 }
 
+/* There is no queue pair for a client that the program has accepted: both programs learn it. */
+static void cci__rc_refuse(cci__rc *ep, cci__rc_conn *conn) {
+    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
+    conn->pending = NULL;
+    event->base.pub.accept.type = CCI_EVENT_ACCEPT;
+    event->base.pub.accept.status = CCI_ENOMEM;
+    event->base.pub.accept.context = conn->conn.pub.context;
+    event->base.pub.accept.connection = NULL;
+    event->owner = NULL;
+    cci_evq_post(&ep->evq.urgent, event);
+    cci__rc_destroy_qp(ep, conn);
+    cci__rc_tell(ep, conn, cci_conn_decide(&ep->conns, &conn->conn, 0, ep->now_ns), 0);
+    cci__rc_schedule(ep, conn);
+}
+
 /* Something sound has come of an accepted or open connection. */
 static void cci__rc_hears(cci__rc *ep, cci__rc_conn *conn) {
     cci_conn_got_t got = cci_conn_hears(&conn->conn);
@@ -4624,7 +4843,8 @@ static void cci__rc_answer(cci__rc *ep, const cci_conn_packet_t *in) {
         cci__rc_send_request(ep, conn);
     else if (in->answer == CCI__PKT_COOKIE || in->answer == CCI__PKT_RESET)
         cci__rc_reply(ep, in, in->answer);
-    else if (in->answer && conn->conn.state != CCI_CONN_FREE)
+    else if (in->answer && conn->conn.state != CCI_CONN_FREE &&
+             !conn->setup) /* the peer repeats it until that is over */
         cci__rc_tell(ep, conn, in->answer, 0);
 }
 
@@ -4745,13 +4965,12 @@ static void cci__rc_was_accepted(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
         return;
     }
     conn->conn.flags |= CCI__RC_AWAITING;
-    if (cci__rc_make_qp(ep, conn) == CCI_SUCCESS) cci__rc_input_state(ep, conn, state, 1);
-    if (conn->phase != CCI__RC_JOINED) {
+    cci__rc_input_state(ep, conn, state, 1);
+    if (cci__rc_begin_setup(ep, conn, state) != CCI_SUCCESS) {
         cci__rc_send_leave(ep, conn);
         cci__rc_connected(ep, conn, CCI_ENOMEM);
         return;
     }
-    conn->retry_ns = CCI__NEVER; /* it is CONFIRM that is repeated */
     cci__rc_schedule(ep, conn);
 }
 
@@ -5035,7 +5254,7 @@ static void cci__rc_ask_again(cci__rc *ep, cci__rc_conn *conn, cci_conn_due_t du
     } else if (due == CCI_CONN_DUE_REQUEST) {
         cci__rc_send_request(ep, conn);
         conn->conn.deadline_ns = cci__rc_request_due(ep, conn);
-    } else {
+    } else if (conn->phase != CCI__RC_MAKING) {
         cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
     }
 }
@@ -5224,8 +5443,8 @@ static void cci__rc_destroy_queues(cci__rc *ep, struct ibv_cq *cq, struct ibv_sr
 static int cci__rc_repair(cci__rc *ep) {
     struct ibv_cq *cq = ep->cq;
     struct ibv_srq *srq = ep->srq;
-    if (ep->repairs > 0 && ep->now_ns - ep->repaired_ns < CCI__VERBS_REPAIR_NS) {
-        ep->check_ns = 0;
+    if (ep->setups_running > 0 || (ep->repairs > 0 && ep->now_ns - ep->repaired_ns < CCI__VERBS_REPAIR_NS)) {
+        ep->check_ns = 0; /* meanwhile no further set-up begins */
         return 1;
     }
     cci__rc_stop_pairs(ep);
@@ -5242,6 +5461,7 @@ static int cci__rc_repair(cci__rc *ep) {
     ep->is_broken = 0;
     cci__rc_reclaim_buffers(ep);
     cci__rc_settle(ep);
+    cci__rc_call_workers(ep, ep->setups_waiting - 1);
     return 1;
 }
 
@@ -5306,6 +5526,11 @@ static int cci__rc_receive(cci__rc *ep) {
     return count > 0;
 }
 
+/* Do the program's own calls make queue pairs, and is one to be made? */
+static int cci__rc_works_itself(const cci__rc *ep) {
+    return ep->setups_waiting > 0 && ep->worker_count == 0 && ep->setups_running == 0 && !ep->is_broken;
+}
+
 /* One round of work. `thorough`: the program has nothing else to do. Returns how many completions there were. */
 static int cci__rc_pump(cci__rc *ep, int thorough) {
     int count = cci__rc_poll(ep);
@@ -5322,6 +5547,7 @@ static int cci__rc_pump(cci__rc *ep, int thorough) {
     cci__rc_repost_some(ep);
     if (CCI__UNLIKELY(ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->recv_buf_count))
         cci__rc_grow_buffers(ep);
+    if (CCI__UNLIKELY(cci__rc_works_itself(ep))) (void)cci__rc_do_setup(ep); /* one in a round: traffic has its turn */
     return count;
 }
 
@@ -5332,7 +5558,7 @@ static int cci__rc_has_events(const cci__rc *ep) {
 }
 
 static uint64_t cci__rc_deadline(const cci__rc *ep) {
-    int may_post = ep->ready != CCI__CONN_NONE && !cci__rc_is_full(ep);
+    int may_post = (ep->ready != CCI__CONN_NONE && !cci__rc_is_full(ep)) || cci__rc_works_itself(ep);
     uint64_t at = may_post || ep->drained != CCI__CONN_NONE ? 0 : cci__wheel_deadline(&ep->wheel);
     return cci__min64(at, ep->check_ns + 900 * CCI__MS);
 }
@@ -5379,6 +5605,60 @@ static void *cci__rc_thread(void *arg) {
     return NULL;
 }
 #endif
+
+/* ---- the threads that make queue pairs ---- */
+
+#ifndef CCI_NO_THREADS
+static void *cci__rc_worker(void *arg) {
+    cci__rc *ep = (cci__rc *)arg;
+    cci__rc_lock(ep);
+    while (!ep->stopping) {
+        if (cci__rc_do_setup(ep)) {
+            cci__rc_arm(ep);
+            continue;
+        }
+        cci__rc_unlock(ep);
+        while (sem_wait(&ep->work) != 0) {
+        }
+        cci__rc_lock(ep);
+    }
+    cci__rc_unlock(ep);
+    return NULL;
+}
+
+/* No signal of the program is handled there. */
+static void cci__rc_add_worker(cci__rc *ep) {
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return;
+    if (pthread_create(&ep->workers[ep->worker_count], NULL, cci__rc_worker, ep) == 0) ep->worker_count++;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void cci__rc_end_workers(cci__rc *ep) {
+    uint32_t i, count;
+    cci__rc_lock(ep);
+    ep->stopping = 1;
+    count = ep->worker_count;
+    cci__rc_unlock(ep);
+    for (i = 0; i < count; i++) (void)sem_post(&ep->work);
+    for (i = 0; i < count; i++) (void)pthread_join(ep->workers[i], NULL);
+}
+#endif
+
+/* A set-up is in line, beside so many other connections. Where there is none, it is the program's own work, as it holds
+ * up nobody: so a program with one connection and one thread keeps to that. */
+static void cci__rc_call_workers(cci__rc *ep, uint32_t others) {
+#ifndef CCI_NO_THREADS
+    uint32_t i, wanted = cci__min32(ep->setups_waiting + ep->setups_running, ep->device.setups);
+    if (ep->stopping || ep->setups_waiting == 0) return;
+    if (others > 0 && ep->worker_count < wanted) cci__rc_add_worker(ep);
+    for (i = 0; i < ep->worker_count; i++) (void)sem_post(&ep->work);
+#else
+    (void)ep;
+    (void)others;
+#endif
+}
 
 /* Waits until a BLOCKING operation is complete; its status. */
 static int cci__rc_block(cci__rc *ep, cci__rc_op *op) {
@@ -5638,8 +5918,16 @@ static void cci__rc_free(cci__rc *ep) {
         if (block->mr) cci__verbs_check(ep->hw, cci__ibv.dereg_mr(block->mr), "deregistering memory");
         cci_release(block);
     }
+    while (ep->setups) {
+        cci__rc_setup *setup = ep->setups;
+        ep->setups = setup->next;
+        cci_release(setup);
+    }
     if (ep->handle) ep->link->close(ep->handle);
     cci__lock_destroy(&ep->lock);
+#ifndef CCI_NO_THREADS
+    (void)sem_destroy(&ep->work);
+#endif
     cci_release(ep);
 }
 
@@ -5692,8 +5980,12 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     ep->ready = ep->drained = CCI__CONN_NONE;
     ep->received.tail = &ep->received.head;
     ep->repost_tail = &ep->repost;
+    ep->setups_tail = &ep->setups;
     cci__list_init(&ep->requests);
     cci__lock_init(&ep->lock);
+#ifndef CCI_NO_THREADS
+    (void)sem_init(&ep->work, 0, 0);
+#endif
     status = cci__rc_open(ep, service, fd != NULL);
     if (status != CCI_SUCCESS) {
         cci__rc_free(ep);
@@ -5782,6 +6074,7 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
         ep->link->wake(ep->handle);
         (void)pthread_join(ep->thread, NULL);
     }
+    cci__rc_end_workers(ep);
 #endif
     cci__rc_lock(ep);
     ep->stopping = 1;
@@ -5806,15 +6099,15 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
 static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, void *context) {
     cci__rc_conn *conn = (cci__rc_conn *)request->event.owner;
     cci_evq_event_t *event = NULL;
+    uint8_t type;
     if (request->event.base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->event.state != 0 || !conn)
         return CCI_EINVAL;
     if (accepts) {
         if (ep->is_dead) return CCI_ERR_DEVICE_DEAD;
         event = cci__rc_control_event(ep);
         if (!event) return CCI_ENOMEM;
-        if (cci__rc_is_reliable(conn) && cci__rc_make_qp(ep, conn) != CCI_SUCCESS) {
+        if (cci__rc_is_reliable(conn) && cci__rc_begin_setup(ep, conn, NULL) != CCI_SUCCESS) {
             cci_evq_return_event(&ep->evq, event);
-            cci__rc_destroy_qp(ep, conn);
             return CCI_ENOMEM;
         }
     }
@@ -5823,7 +6116,11 @@ static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, vo
     conn->pending = event;
     conn->conn.pub.context = context;
     ep->now_ns = ep->link->now(ep->handle);
-    cci__rc_tell(ep, conn, cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns), 0);
+    type = cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns);
+    if (conn->setup)
+        conn->conn.deadline_ns = CCI__NEVER; /* the client hears of it when its queue pair is there */
+    else
+        cci__rc_tell(ep, conn, type, 0);
     cci__rc_schedule(ep, conn);
     cci__rc_arm(ep);
     return CCI_SUCCESS;
