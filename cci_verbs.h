@@ -124,6 +124,9 @@
  *     relaxed_ordering 0 or 1                     1           the host's memory may take parts of an RMA in any order:
  *                                                             faster on many hosts; the same on both sides. 0 where a
  *                                                             program watches memory instead of waiting for an event
+ *     setups          0 to 32                     2           queue pairs that are made at once, by as many threads
+ *                                                             of the endpoint (see MODE RC). 0: the program's calls
+ *                                                             make them, one after the other
  *     rnr_timer       1 to 31                     12          how long to wait for receive buffers (12: 0.64 ms), in
  *                     the
  *                                                             code of the InfiniBand specification
@@ -148,12 +151,16 @@
  *
  * MODE RC. Each reliable connection is a queue pair, joined when it is accepted; all of an endpoint's share one
  * completion queue and one shared receive queue, beside the queue pair for datagrams, which carries handshakes, UU and
- * multicast. A connection costs 256 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is
+ * multicast. A connection costs 264 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is
  * pinned: under 4 MB at an MTU of 4,096, with 32 buffers of max_send_size for sending and 128 for receiving. There are
  * more when they are needed, up to 512 each; or as many from the beginning as send_buf_count and recv_buf_count say.
  * What cci_rma_register() is given is pinned too. A send is complete when the peer's hardware has acknowledged it: the
  * peer's program need not run for that, nor for RMA. CCI_FLAG_NO_COPY copies all the same. CCI_OPT_ENDPT_RECV_BUF_COUNT
  * that is lowered holds when the buffers which the hardware has by then have been used.
+ *   Making a queue pair takes an adapter up to milliseconds. Nothing else waits for that: from the second connection on
+ * an endpoint's own threads make them (key `setups`), so many at once, and further connections wait for their turn.
+ * These threads handle no signals, and end with the endpoint. Where there is no memory for a queue pair,
+ * CCI_EVENT_ACCEPT comes with CCI_ENOMEM, and the client's CCI_EVENT_CONNECT with CCI_ECONNREFUSED.
  *   A send that is issued behind an RMA read completes after it. Its message may arrive long before, so an answer
  * can come ahead of the completion; on the other transports it never does.
  *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks
@@ -3184,6 +3191,11 @@ static const cci_link_t cci__verbs_link_table = {
  *      │ key of its handles               │ 0                                │   flags: 1 asks for an answer,
  *      └──────────────────────────────────┴──────────────────────────────────┘          2 no receive buffers
  *
+ * MAKING a queue pair, and joining it to the peer's, is done without the endpoint's lock, by its threads or within the
+ * program's calls: a connection in line (`setup`) answers nothing, so its peer repeats what it has said until that is
+ * over. What ends meanwhile leaves its queue pair to the set-up, which destroys it; but one that is being joined may
+ * have a receive buffer, and drains when that is over. A completion queue is made anew when no set-up runs.
+ *
  * A PAIR that fails (the peer was out of reach for longer than the hardware repeats, or an RMA named memory that is
  * registered no more) is made anew: both sides take what their queue pair had finished, reset it, begin a new epoch and
  * join the peer's. Before the reset the device tells that the queue pair holds no buffer of the shared receive queue
@@ -3199,8 +3211,8 @@ static const cci_link_t cci__verbs_link_table = {
  * messages were got: those are complete, and what else is pending ends as disconnected. An open connection whose peer
  * was silent for `probe_idle` seconds repeats CONFIRM until there is a CONFIRMED.
  *
- *      FRESH ──peer's new state──▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer epoch──▶ DRAINING ─▶
- *      FRESH
+ *      MAKING ─▶ FRESH ──peer's new state──▶ JOINING ─▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer
+ *      epoch──▶ DRAINING ─▶ FRESH
  *
  * RECEIVER NOT READY. A shared receive queue that is empty makes the hardware repeat until it is not: that neither
  * fails the pair nor holds up others. When nothing gets on for a while, the peer is asked over the link.
@@ -3367,8 +3379,9 @@ typedef struct cci__rc_conn {
 
 typedef char cci__rc_life_is_second[offsetof(cci__rc_conn, life) == sizeof(cci_conn_t) ? 1 : -1];
 
-/* A queue pair that is to be made, or joined to the peer's, or both: which takes the adapter milliseconds, so it is done
- * without the lock. Where a connection does not want it any more, `conn` is NULL, and a queue pair of it is destroyed. */
+/* A queue pair that is to be made, or joined to the peer's, or both: which takes the adapter milliseconds, so it is
+ * done without the lock. Where a connection does not want it any more, `conn` is NULL, and a new queue pair is
+ * destroyed. */
 typedef struct cci__rc_setup {
     struct cci__rc_setup *next;
     cci__rc_conn *conn;

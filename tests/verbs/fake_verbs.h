@@ -5,8 +5,7 @@
  * own. There are two devices, fake0 and fake1, whose addresses are 127.0.0.1 and 127.0.0.2, with a perfect network between
  * them that carries unreliable datagrams, and reliable connections with messages, writes and reads. Everything that is
  * made is counted, so that a test sees what is left; any making of something can be made to fail; events can be sent, and
- * datagrams be forged. It takes
- * the calls of several threads, but devices and completion queues are made and ended by one.
+ * datagrams be forged. Several threads may call it, but only one makes and ends devices and completion queues.
  *
  * Adapters have ways of their own, which a test sets in `fake`, or all of one kind of adapter by fake_adapters[]:
  *     max_inline, tells_inline   how much goes into a work request, and what the adapter says that it takes
@@ -123,7 +122,7 @@ static struct {
     uint16_t pkey[2];
     int ah_fails;             /* making address handles fails */
     uint64_t ah_takes_ns;     /* ... or takes so long */
-    uint64_t make_takes_ns;   /* making a queue pair of a connection takes so long */
+    uint64_t make_takes_ns;   /* making a queue pair of a connection takes so long; atomic */
     int is_held[2];           /* ... of this device takes until a test changes this; read and written atomically */
     int drops;                /* the network loses everything */
     int max_inline, max_qp_wr;
@@ -1176,8 +1175,8 @@ FAKE_FN void fake_take_time(int device) {
     for (i = 0; i < 20000 && __atomic_load_n(&fake.is_held[device], __ATOMIC_SEQ_CST); i++) {
         nanosleep(&t, NULL);
     }
-    t.tv_nsec = (long)fake.make_takes_ns;
-    if (fake.make_takes_ns > 0) {
+    t.tv_nsec = (long)__atomic_load_n(&fake.make_takes_ns, __ATOMIC_SEQ_CST);
+    if (t.tv_nsec > 0) {
         nanosleep(&t, NULL);
     }
     (void)__atomic_sub_fetch(&fake.making, 1, __ATOMIC_SEQ_CST);

@@ -2509,6 +2509,10 @@ static void hold_pairs(int device, int is_held) {
     __atomic_store_n(&fake.is_held[device], is_held, __ATOMIC_SEQ_CST);
 }
 
+static void take_time(uint64_t ns) {
+    __atomic_store_n(&fake.make_takes_ns, ns, __ATOMIC_SEQ_CST);
+}
+
 static int pairs_in_making(void) {
     return __atomic_load_n(&fake.making, __ATOMIC_SEQ_CST);
 }
@@ -2598,7 +2602,7 @@ static void rc_setups_interrupted(void **state) {
         snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/%lu", (unsigned long)rc_of(1)->hw->qp->qp_num);
         open = 1;
         lets_go = 1;
-        fake.make_takes_ns = 1000000;
+        take_time(1000000);
         for (i = 0; i < 6; i++) {
             ends_connect(i % 2 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU);
         }
@@ -2629,7 +2633,7 @@ static void rc_setups_interrupted(void **state) {
             ENDS_AWAIT(rc_side[0].opened == 7 && rc_side[1].opened == 7);
             talk(rc_side[0].newest, rc_side[1].newest, 2);
         }
-        fake.make_takes_ns = 0;
+        take_time(0);
         assert_int_equal(open, 1);
         hears_all = 0;
         for (i = 0; i < 2; i++) {
@@ -2651,7 +2655,7 @@ static void rc_setups_many(void **state) {
     uint32_t i;
     (void)state;
     ends_begin("setups = 4", CCI_CONN_ATTR_RO);
-    fake.make_takes_ns = 50000;
+    take_time(50000);
     pinned = fake.pinned;
     for (i = 0; i < COUNT; i++) {
         ends_connect(CCI_CONN_ATTR_RO);
