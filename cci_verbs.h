@@ -90,6 +90,10 @@
  *                                                             the hosts that a program connects to, and to nobody else
  *     traffic_class   0 to 255                    0           of the routing header (RoCE: DSCP and ECN)
  *     service_level   0 to 15                     0           of InfiniBand; on Ethernet the priority
+ *     flow_label      0 to 0xfffff                varies      of the routing header; RoCE: the UDP source port is made
+ *                                                             of it. By default each connection (ud: each peer) has its
+ *                                                             own, so that switches and bonds spread them over paths,
+ *                                                             and one that is made anew after a failure another
  *     hop_limit       1 to 255                    64 (groups: 1) routers that may be passed
  *     mtu             256, 512, 1024, 2048, 4096  port's      upper limit of one packet's payload, bytes
  *     recv_depth      16 to 32768                 rc: 256, ud: 1024  datagrams that the hardware can receive on its own
@@ -127,6 +131,9 @@
  *     setups          0 to 32                     2           queue pairs that are made at once, by as many threads
  *                                                             of the endpoint (see MODE RC). 0: the program's calls
  *                                                             make them, one after the other
+ *     on_demand       0 or 1                      0           1: memory that is registered is not pinned, where the
+ *                                                             adapter can fetch pages when it needs them (on-demand
+ *                                                             paging); else registering is CCI_ERR_NOT_IMPLEMENTED
  *     rnr_timer       1 to 31                     12          how long to wait for receive buffers (12: 0.64 ms), in
  *                     the
  *                                                             code of the InfiniBand specification
@@ -151,7 +158,7 @@
  *
  * MODE RC. Each reliable connection is a queue pair, joined when it is accepted; all of an endpoint's share one
  * completion queue and one shared receive queue, beside the queue pair for datagrams, which carries handshakes, UU and
- * multicast. A connection costs 264 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is
+ * multicast. A connection costs 256 bytes here and its queue pair there (with rxe 32 KiB at rc_depth 63). Memory is
  * pinned: under 4 MB at an MTU of 4,096, with 32 buffers of max_send_size for sending and 128 for receiving. There are
  * more when they are needed, up to 512 each; or as many from the beginning as send_buf_count and recv_buf_count say.
  * What cci_rma_register() is given is pinned too. A send is complete when the peer's hardware has acknowledged it: the
@@ -163,6 +170,7 @@
  * CCI_EVENT_ACCEPT comes with CCI_ENOMEM, and the client's CCI_EVENT_CONNECT with CCI_ECONNREFUSED.
  *   A send that is issued behind an RMA read completes after it. Its message may arrive long before, so an answer
  * can come ahead of the completion; on the other transports it never does.
+ *   Memory of a GPU is registered with cci_verbs_register_dmabuf(). With on_demand = 1 memory is not pinned.
  *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks
  * both queue pairs, and both sides make them anew without the programs noticing: >>verbs-rc tells how. The same happens
  * when the peer was out of reach. Only after the send timeout is a connection broken.
@@ -218,9 +226,14 @@
  * ib_send_lat between host, Arm cores and other machines first. show_gids tells which device has which address.
  *
  * TESTED on the Linux kernel's software driver (rxe, RoCE version 2) in a virtual machine, and on a simulated device
- * that also plays InfiniBand, failing hardware and hostile peers. NOT TESTED on any adapter, InfiniBand fabric or
- * BlueField: rates, PCI placement, congestion of real switches, limits of drivers, IPoIB, partitions, and the removal
- * of a busy device.
+ * (tests/verbs) that also plays InfiniBand, kinds of adapters, failing hardware and hostile peers. NOT TESTED on any
+ * adapter, InfiniBand fabric or BlueField:
+ *   rates and latencies; PCI placement; relaxed ordering and moderation, beyond being accepted or refused
+ *   how long queue pairs take to make, and how many an adapter makes at once (key `setups`)
+ *   whether flow labels spread connections over paths and bonds; congestion of real switches
+ *   on-demand paging (rxe has it only in newer kernels) and dmabufs of GPUs
+ *   limits of drivers (inline data, queue depths, when IBV_EVENT_QP_LAST_WQE_REACHED comes): played from documentation
+ *   IPoIB, partitions, a subnet manager that moves LIDs, and the removal of a busy device
  * ==================================================================================================================
  * >>verbs-config
  *
@@ -246,6 +259,16 @@ extern "C" {
 #endif
 /* The transport, for cci_register_transport() or cci_setup(); a program that includes this header needs neither. */
 CCI_API const cci_transport_t cci_verbs_transport;
+
+/* Registers memory of another device, such as a GPU, for RMA by an endpoint with mode = rc: `length` bytes from
+ * `offset` of the dmabuf `fd`, which that device's driver has exported (CUDA: cuMemGetHandleForAddressRange). `start`
+ * is how they are addressed, as by the driver: not NULL, and as far from the beginning of a page as `offset` is. The
+ * library never looks there. The descriptor may be closed afterwards; the handle goes to cci_rma_deregister() as any
+ * other.
+ * CCI_ERR_NOT_IMPLEMENTED: library, kernel, adapter or endpoint can't do it. CCI_EINVAL: an argument, or no dmabuf.
+ * CCI_ENOMEM, CCI_ENOBUFS as with cci_rma_register(). */
+CCI_API int cci_verbs_register_dmabuf(cci_endpoint_t *endpoint, int fd, uint64_t offset, void *start, uint64_t length,
+                                      int flags, cci_rma_handle_t **handle);
 #ifdef __cplusplus
 }
 #endif
@@ -329,6 +352,22 @@ static int cci__verbs_create(cci_device_t *device, const char *service, int flag
     (void)endpoint;
     (void)fd;
     return CCI_ENODEV;
+}
+
+#ifdef CCI_STATIC
+CCI__UNUSED static
+#endif
+    int
+    cci_verbs_register_dmabuf(cci_endpoint_t *endpoint, int fd, uint64_t offset, void *start, uint64_t length,
+                              int flags, cci_rma_handle_t **handle) {
+    (void)endpoint;
+    (void)fd;
+    (void)offset;
+    (void)start;
+    (void)length;
+    (void)flags;
+    (void)handle;
+    return CCI_ERR_NOT_IMPLEMENTED;
 }
 
 #ifdef CCI_STATIC
@@ -450,7 +489,9 @@ static
  * kernel copies the pages of fork()'s child at once. */
 #define CCI__VERBS_OPTIONAL(X)                                                                                         \
     X(int, fork_init, (void))                                                                                          \
-    X(int, is_fork_initialized, (void))
+    X(int, is_fork_initialized, (void))                                                                                \
+    X(struct ibv_mr *, reg_dmabuf_mr,                                                                                  \
+      (struct ibv_pd * pd, uint64_t offset, size_t length, uint64_t address, int fd, int access))
 
 typedef struct cci__verbs_functions {
 #define CCI__VERBS_POINTER(type, name, arguments) type(*name) arguments;
@@ -465,6 +506,13 @@ static int cci__ibv_is_loaded, cci__ibv_may_fork;
 
 #ifdef CCI_VERBS_LINK
 
+/* Older libraries lack it. */
+#if defined(__GNUC__) && !defined(__cplusplus)
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+    __attribute__((weak));
+#define CCI__VERBS_LINKS_DMABUF
+#endif
+
 static int cci__verbs_load(char *why, size_t why_size) {
     (void)why;
     (void)why_size;
@@ -476,6 +524,9 @@ static int cci__verbs_load(char *why, size_t why_size) {
     CCI__VERBS_FUNCTIONS(CCI__VERBS_TAKE)
 #undef CCI__VERBS_TAKE
     cci__ibv.fork_init = ibv_fork_init; /* the other may be missing, and is asked by this one */
+#ifdef CCI__VERBS_LINKS_DMABUF
+    cci__ibv.reg_dmabuf_mr = ibv_reg_dmabuf_mr;
+#endif
     cci__ibv_is_loaded = 1;
     return 1;
 }
@@ -553,6 +604,7 @@ static int cci__verbs_load(char *why, size_t why_size) {
 #define CCI__VERBS_RC_MESSAGE 8192u     /* default size of the largest message in mode rc */
 #define CCI__VERBS_GID_MAX 256          /* entries of a port's address table that can be named */
 #define CCI__VERBS_GID_ANY 0xffffu
+#define CCI__VERBS_FLOW_VARIES UINT32_MAX
 #define CCI__VERBS_SETUPS 2u /* queue pairs that are made at once; so many firmware commands do not queue up */
 #define CCI__VERBS_SETUPS_MOST 32u
 
@@ -568,6 +620,7 @@ typedef struct cci__verbs_device {
     uint32_t qkey, address_handles, send_buf_count, recv_buf_count, memory_bytes, send_timeout_us;
     uint32_t max_send_size;          /* 0: what a datagram takes       */
     uint32_t probe_idle_s;           /* 0: never                       */
+    uint32_t flow_label;             /* CCI__VERBS_FLOW_VARIES: by connection */
     uint16_t gid_index;              /* CCI__VERBS_GID_ANY: chosen     */
     uint16_t service;                /* UDP port; 0: any               */
     uint16_t pkey;                   /* 0: the table's first           */
@@ -580,7 +633,7 @@ typedef struct cci__verbs_device {
     uint8_t mode;
     uint8_t progress_thread, crc;
     uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc */
-    uint8_t relaxed_ordering;
+    uint8_t relaxed_ordering, on_demand;
     uint8_t setups;
     uint16_t moderation_us; /* 0: completions ring at once         */
     uint8_t state;          /* CCI__VERBS_UNSEEN and so on */
@@ -1288,6 +1341,7 @@ static void cci__verbs_defaults(cci__verbs_device *d) {
     memset(d, 0, sizeof *d);
     d->gid_index = CCI__VERBS_GID_ANY;
     d->qkey = CCI__VERBS_QKEY;
+    d->flow_label = CCI__VERBS_FLOW_VARIES;
     d->probe_idle_s = CCI__VERBS_PROBE_IDLE_S;
     d->address_handles = CCI__VERBS_HANDLES;
     d->relaxed_ordering = 1;
@@ -1403,6 +1457,7 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"traffic_class", 0, 255, CCI__VERBS_KEY(traffic_class)},
     {"service_level", 0, 15, CCI__VERBS_KEY(service_level)},
     {"hop_limit", 1, 255, CCI__VERBS_KEY(hop_limit)},
+    {"flow_label", 0, 0xfffff, CCI__VERBS_KEY(flow_label)},
     {"recv_depth", 16, 32768, CCI__VERBS_KEY(recv_depth)},
     {"send_depth", 16, 32768, CCI__VERBS_KEY(send_depth)},
     {"address_handles", 64, 65536, CCI__VERBS_KEY(address_handles)},
@@ -1419,6 +1474,7 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"rc_depth", 16, 16384, CCI__VERBS_KEY(rc_depth)},
     {"srq_depth", 16, 32768, CCI__VERBS_KEY(srq_depth)},
     {"relaxed_ordering", 0, 1, CCI__VERBS_KEY(relaxed_ordering)},
+    {"on_demand", 0, 1, CCI__VERBS_KEY(on_demand)},
     {"setups", 0, CCI__VERBS_SETUPS_MOST, CCI__VERBS_KEY(setups)},
     {"moderation", 0, 1000, CCI__VERBS_KEY(moderation_us)},
 };
@@ -1568,14 +1624,24 @@ static uint32_t cci__verbs_addr_qpn(const cci_link_addr_t *to) {
                : (uint32_t)to->bytes[5] << 16 | (uint32_t)to->bytes[6] << 8 | to->bytes[7];
 }
 
+/* Which of several equal paths through the network is taken. Drivers make the UDP source port of RoCE of the 20 bits,
+ * and of 0 something of their own. */
+static uint32_t cci__verbs_flow(const cci__verbs_link *l, const uint64_t words[3]) {
+    uint32_t label = (uint32_t)cci__siphash(l->key, words, 3) & 0xfffff;
+    return l->device.flow_label != CCI__VERBS_FLOW_VARIES ? l->device.flow_label : label ? label : 1;
+}
+
 /* The way to an address, for address handles and connected queue pairs. */
 static void cci__verbs_path(const cci__verbs_link *l, const cci_link_addr_t *to, struct ibv_ah_attr *a) {
+    uint64_t words[3];
     int is_group = to->bytes[0] == CCI__VERBS_TO_GROUP;
     memset(a, 0, sizeof *a);
     memcpy(a->grh.dgid.raw, to->bytes + 8, 16);
     a->grh.sgid_index = (uint8_t)l->port.gid_index;
     a->grh.hop_limit = (uint8_t)(l->device.hop_limit ? l->device.hop_limit : is_group ? 1 : 64);
     a->grh.traffic_class = l->device.traffic_class;
+    memcpy(words, to->bytes, sizeof words);
+    a->grh.flow_label = cci__verbs_flow(l, words);
     a->is_global = 1;
     a->dlid = is_group ? 0 : (uint16_t)cci__verbs_addr_lid(to);
     a->sl = l->device.service_level;
@@ -3357,13 +3423,16 @@ typedef struct cci__rc_conn {
     cci_conn_t conn;      /* first */
     cci_conn_life_t life; /* second */
     struct ibv_qp *qp;
-    struct cci__rc_setup *setup; /* under way, or in line */
+    union {
+        uint32_t listed[2];          /* the next and the one before, in the list that it is in */
+        struct cci__rc_setup *setup; /* under way, or in line: while it is MAKING or JOINING */
+    } at;
     cci__rc_item *newest, *unposted;
     void *pending;     /* client: cci_conn_pending_t; server: the request, or the event kept for the outcome */
     uint64_t retry_ns; /* when the pair's next step is due */
     uint64_t probe_ns; /* open: when to look whether something has come */
     uint64_t peer_key; /* of its handles */
-    uint32_t next_listed, last_listed, next_qp;
+    uint32_t next_qp;
     uint32_t send_timeout_us, keepalive_us;
     uint32_t epoch, joined;   /* own; the peer's that the queue pair was joined to last */
     uint32_t received, acked; /* messages got; messages that the peer has got */
@@ -3527,16 +3596,16 @@ static cci__rc_conn *cci__rc_at(const cci__rc *ep, uint32_t index) {
 
 static void cci__rc_unlist(cci__rc *ep, cci__rc_conn *conn) {
     int is_drained = conn->phase == CCI__RC_DRAINING;
-    uint32_t next = conn->next_listed, last = conn->last_listed;
+    uint32_t next = conn->at.listed[0], last = conn->at.listed[1];
     if (!(conn->conn.flags & CCI__RC_LISTED)) return;
     if (last != CCI__CONN_NONE)
-        cci__rc_at(ep, last)->next_listed = next;
+        cci__rc_at(ep, last)->at.listed[0] = next;
     else if (is_drained)
         ep->drained = next;
     else
         ep->ready = next;
     if (next != CCI__CONN_NONE)
-        cci__rc_at(ep, next)->last_listed = last;
+        cci__rc_at(ep, next)->at.listed[1] = last;
     else if (!is_drained)
         ep->ready_last = last;
     conn->conn.flags &= (uint16_t)~CCI__RC_LISTED;
@@ -3545,12 +3614,12 @@ static void cci__rc_unlist(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_list_ready(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.flags & CCI__RC_LISTED) return;
     conn->conn.flags |= CCI__RC_LISTED;
-    conn->next_listed = conn->last_listed = CCI__CONN_NONE;
+    conn->at.listed[0] = conn->at.listed[1] = CCI__CONN_NONE;
     if (ep->ready == CCI__CONN_NONE) {
         ep->ready = conn->conn.index;
     } else {
-        conn->last_listed = ep->ready_last;
-        cci__rc_at(ep, ep->ready_last)->next_listed = conn->conn.index;
+        conn->at.listed[1] = ep->ready_last;
+        cci__rc_at(ep, ep->ready_last)->at.listed[0] = conn->conn.index;
     }
     ep->ready_last = conn->conn.index;
 }
@@ -3558,10 +3627,14 @@ static void cci__rc_list_ready(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_list_drained(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.flags & CCI__RC_LISTED) return;
     conn->conn.flags |= CCI__RC_LISTED;
-    conn->next_listed = ep->drained;
-    conn->last_listed = CCI__CONN_NONE;
-    if (ep->drained != CCI__CONN_NONE) cci__rc_at(ep, ep->drained)->last_listed = conn->conn.index;
+    conn->at.listed[0] = ep->drained;
+    conn->at.listed[1] = CCI__CONN_NONE;
+    if (ep->drained != CCI__CONN_NONE) cci__rc_at(ep, ep->drained)->at.listed[1] = conn->conn.index;
     ep->drained = conn->conn.index;
+}
+
+static cci__rc_setup *cci__rc_setup_of(const cci__rc_conn *conn) {
+    return conn->phase == CCI__RC_MAKING || conn->phase == CCI__RC_JOINING ? conn->at.setup : NULL;
 }
 
 /* Where a queue pair's connection is in the hash by number. */
@@ -3927,11 +4000,12 @@ static void cci__rc_drop_setup(cci__rc *ep, cci__rc_conn *conn);
 /* Stops the queue pair. What is under way is flushed, and the device tells that the queue pair has no receive buffer
  * any more: one that is reset in the middle of a message before that would keep it. Then cci__rc_settle() goes on. */
 static void cci__rc_drain(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->setup && conn->setup->runs && !conn->setup->makes) { /* when that is over: a worker uses the pair */
+    const cci__rc_setup *s = cci__rc_setup_of(conn);
+    if (s && s->runs && !s->makes) { /* when that is over: a worker uses the pair */
         conn->marks |= CCI__RC_STOPS;
         return;
     }
-    if (conn->setup) cci__rc_drop_setup(ep, conn);
+    if (s) cci__rc_drop_setup(ep, conn);
     if (conn->phase != CCI__RC_DRAINING) {
         if (!conn->qp || (conn->phase != CCI__RC_JOINED && conn->phase != CCI__RC_PAIRED)) cci__rc_is_empty(ep, conn);
         cci__rc_unlist(ep, conn);
@@ -4374,7 +4448,6 @@ static int cci__rc_do_setup(cci__rc *ep) {
     }
     ep->setups_running--;
     if (s->conn) {
-        s->conn->setup = NULL;
         ep->now_ns = ep->link->now(ep->handle);
         cci__rc_setup_done(ep, s->conn, s);
     }
@@ -4384,10 +4457,9 @@ static int cci__rc_do_setup(cci__rc *ep) {
 
 /* The connection does not want its set-up any more. */
 static void cci__rc_drop_setup(cci__rc *ep, cci__rc_conn *conn) {
-    cci__rc_setup *s = conn->setup;
+    cci__rc_setup *s = cci__rc_setup_of(conn);
     if (!s) return;
     s->conn = NULL;
-    conn->setup = NULL;
     ep->setups_waiting -= !s->runs;
     if (s->runs && conn->qp) { /* it is the set-up's now */
         cci__rc_unhash_qp(ep, conn);
@@ -4403,6 +4475,7 @@ static void cci__rc_call_workers(cci__rc *ep, uint32_t others);
  * `state` is known. */
 static int cci__rc_begin_setup(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
     cci__rc_setup *s = (cci__rc_setup *)cci_alloc(sizeof *s);
+    uint64_t words[3];
     if (!s) return CCI_ENOMEM;
     memset(s, 0, sizeof *s);
     s->conn = conn;
@@ -4419,8 +4492,12 @@ static int cci__rc_begin_setup(cci__rc *ep, cci__rc_conn *conn, const uint8_t *s
         s->peer_rd_atomic = state[21];
         s->mtu = cci__min32(ep->hw->mtu, 256u * cci__max32(state[22], 1));
         cci__verbs_path(ep->hw, &conn->conn.peer, &s->path);
+        words[0] = conn->conn.token;
+        words[1] = s->epoch; /* what is made anew may go around what has failed */
+        words[2] = 0x666c6f77;
+        s->path.grh.flow_label = cci__verbs_flow(ep->hw, words);
     }
-    conn->setup = s;
+    conn->at.setup = s;
     conn->phase = s->makes ? CCI__RC_MAKING : CCI__RC_JOINING;
     conn->retry_ns = CCI__NEVER;
     *ep->setups_tail = s;
@@ -4654,7 +4731,7 @@ static void cci__rc_settle(cci__rc *ep) {
         }
         first = ep->drained;
         ep->drained = CCI__CONN_NONE;
-        for (at = first; at != CCI__CONN_NONE; at = cci__rc_at(ep, at)->next_listed) {
+        for (at = first; at != CCI__CONN_NONE; at = cci__rc_at(ep, at)->at.listed[0]) {
             cci__rc_conn *conn = cci__rc_at(ep, at);
             if (conn->qp) (void)cci__rc_modify(ep, conn, IBV_QPS_RESET);
         }
@@ -4662,7 +4739,7 @@ static void cci__rc_settle(cci__rc *ep) {
         }
         while (first != CCI__CONN_NONE) {
             cci__rc_conn *conn = cci__rc_at(ep, first);
-            first = conn->next_listed;
+            first = conn->at.listed[0];
             conn->conn.flags &= (uint16_t)~CCI__RC_LISTED;
             cci__rc_finish(ep, conn);
         }
@@ -4857,7 +4934,7 @@ static void cci__rc_answer(cci__rc *ep, const cci_conn_packet_t *in) {
     else if (in->answer == CCI__PKT_COOKIE || in->answer == CCI__PKT_RESET)
         cci__rc_reply(ep, in, in->answer);
     else if (in->answer && conn->conn.state != CCI_CONN_FREE &&
-             !conn->setup) /* the peer repeats it until that is over */
+             !cci__rc_setup_of(conn)) /* the peer repeats it until that is over */
         cci__rc_tell(ep, conn, in->answer, 0);
 }
 
@@ -6130,7 +6207,7 @@ static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, vo
     conn->conn.pub.context = context;
     ep->now_ns = ep->link->now(ep->handle);
     type = cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns);
-    if (conn->setup)
+    if (cci__rc_setup_of(conn))
         conn->conn.deadline_ns = CCI__NEVER; /* the client hears of it when its queue pair is there */
     else
         cci__rc_tell(ep, conn, type, 0);
@@ -6706,8 +6783,44 @@ static void cci__rc_write_handle(cci__rc *ep, cci_rma_region_t *region, const st
     cci__store64(bytes, region->key);
 }
 
-/* IBV_ACCESS_RELAXED_ORDERING, which older headers don't have. */
+/* IBV_ACCESS_RELAXED_ORDERING and IBV_ACCESS_ON_DEMAND, which older headers don't have. */
 #define CCI__RC_RELAXED (1 << 20)
+#define CCI__RC_ON_DEMAND (1 << 6)
+
+/* The status of a registration that the system has refused. */
+static int cci__rc_refused_memory(const cci__rc *ep, const char *what, int error) {
+    if (what && (error == EINVAL || error == EOPNOTSUPP || error == ENOSYS || error == EPROTONOSUPPORT)) {
+        cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, what, error);
+        return CCI_ERR_NOT_IMPLEMENTED;
+    }
+    return error == ENOMEM || error == EAGAIN  ? CCI_ENOMEM
+           : error == EFAULT || error == EBADF ? CCI_EINVAL
+                                               : CCI_ENOBUFS;
+}
+
+/* A registration is known from now on. */
+static int cci__rc_add_region(cci__rc *ep, void *start, uint64_t length, int flags, struct ibv_mr *mr,
+                              cci_rma_handle_t **handle) {
+    cci_rma_region_t *region;
+    cci__rc_lock(ep);
+    region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
+    if (region) {
+        cci__rc_write_handle(ep, region, mr);
+        ep->mrs[region - ep->regions] = mr;
+    }
+    cci__rc_unlock(ep);
+    if (!region) {
+        cci__verbs_check(ep->hw, cci__ibv.dereg_mr(mr), "deregistering a program's memory");
+        return CCI_ENOBUFS;
+    }
+    *handle = &region->handle;
+    return CCI_SUCCESS;
+}
+
+static int cci__rc_access(int flags) {
+    return (flags & CCI_FLAG_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0) |
+           (flags & CCI_FLAG_READ ? IBV_ACCESS_REMOTE_READ : 0);
+}
 
 /* Registers memory that may take parts of an RMA in any order, where the system lets it. */
 static struct ibv_mr *cci__rc_register(cci__rc *ep, void *start, uint64_t length, int access) {
@@ -6723,27 +6836,13 @@ static struct ibv_mr *cci__rc_register(cci__rc *ep, void *start, uint64_t length
 static int cci__rc_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
                                 cci_rma_handle_t **handle) {
     cci__rc *ep = (cci__rc *)(void *)base;
-    int access =
-        (flags & CCI_FLAG_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0) | (flags & CCI_FLAG_READ ? IBV_ACCESS_REMOTE_READ : 0);
-    cci_rma_region_t *region;
+    int access = cci__rc_access(flags) | (ep->device.on_demand ? CCI__RC_ON_DEMAND : 0);
     struct ibv_mr *mr;
     if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0) return CCI_EINVAL;
     mr = cci__rc_register(ep, start, length, access | IBV_ACCESS_LOCAL_WRITE);
     if (!mr && !(flags & CCI_FLAG_WRITE)) mr = cci__rc_register(ep, start, length, access); /* it may be read-only */
-    if (!mr) return errno == ENOMEM || errno == EAGAIN ? CCI_ENOMEM : errno == EFAULT ? CCI_EINVAL : CCI_ENOBUFS;
-    cci__rc_lock(ep);
-    region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
-    if (region) {
-        cci__rc_write_handle(ep, region, mr);
-        ep->mrs[region - ep->regions] = mr;
-    }
-    cci__rc_unlock(ep);
-    if (!region) {
-        cci__verbs_check(ep->hw, cci__ibv.dereg_mr(mr), "deregistering a program's memory");
-        return CCI_ENOBUFS;
-    }
-    *handle = &region->handle;
-    return CCI_SUCCESS;
+    return mr ? cci__rc_add_region(ep, start, length, flags, mr, handle)
+              : cci__rc_refused_memory(ep, ep->device.on_demand ? "the adapter has no on-demand paging" : NULL, errno);
 }
 
 static int cci__rc_rma_deregister(cci_endpoint_base_t *base, const struct cci_rma_handle *from) {
@@ -6875,6 +6974,24 @@ static const cci_endpoint_ops_t *cci__rc_ops(void) {
                                              NULL,
                                              NULL};
     return &table;
+}
+
+#ifdef CCI_STATIC
+CCI__UNUSED static
+#endif
+    int
+    cci_verbs_register_dmabuf(cci_endpoint_t *endpoint, int fd, uint64_t offset, void *start, uint64_t length,
+                              int flags, cci_rma_handle_t **handle) {
+    cci__rc *ep = (cci__rc *)(void *)endpoint; /* if it is one */
+    struct ibv_mr *mr;
+    if (!endpoint || !start || !handle || length == 0 || fd < 0) return CCI_EINVAL;
+    if (((cci_endpoint_base_t *)(void *)endpoint)->ops != cci__rc_ops() || !cci__ibv.reg_dmabuf_mr)
+        return CCI_ERR_NOT_IMPLEMENTED;
+    if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0 || length > UINT64_MAX - offset) return CCI_EINVAL;
+    mr = cci__ibv.reg_dmabuf_mr(ep->pd, offset, (size_t)length, (uintptr_t)start, fd,
+                                cci__rc_access(flags) | IBV_ACCESS_LOCAL_WRITE);
+    return mr ? cci__rc_add_region(ep, start, length, flags, mr, handle)
+              : cci__rc_refused_memory(ep, "the adapter or the kernel can't use a dmabuf", errno);
 }
 
 /* ==================================================================================================================

@@ -12,7 +12,8 @@
  *     mtu, keys of both sides    a pair's packets have one size; parts of another are refused
  *     last_wqe                   when a failed queue pair gives a receive buffer back, and whether the adapter tells that
  *     reset_purges               what a reset takes along out of the completion queue
- *     relaxed_fails              registrations for relaxed ordering are refused
+ *     relaxed_fails, on_demand_fails, dmabuf_fails  registrations for relaxed ordering, of memory that is not pinned, and of
+ *                                another device's memory are refused
  *     comp_vectors, no_moderation, post_takes, send_refuses
  *     make_takes_ns, is_held     making a queue pair takes time, or until a test lets it go on
  *     transport, max_srq, no_qp_type     what it is, and lacks
@@ -90,6 +91,7 @@ typedef struct fake_qp {
     uint32_t peer;
     enum ibv_mtu mtu;
     uint16_t dlid;
+    uint32_t flow_label;
     fake_send sends[FAKE_SENDS];
     unsigned send_first, send_count;
     /* of one with a shared receive queue: the buffer of a message that has come in part, and when it is given back */
@@ -131,6 +133,8 @@ static struct {
     int destroy_fails;        /* destroying and deregistering reports an error, and does it */
     int reset_purges;         /* a queue pair that is reset takes its completions along, as with some drivers */
     int relaxed_fails;        /* errno of registrations for relaxed ordering */
+    int on_demand_fails;      /* ... of memory that is not pinned */
+    int dmabuf_fails;         /* ... of other devices' memory */
     int fork_status;          /* what the library tells of fork(): 0 unsafe, 1 safe, 2 always safe */
     int fork_fails;           /* errno: it can't be made safe */
     int comp_vectors;         /* 1 */
@@ -141,6 +145,9 @@ static struct {
                                * gives it back at once and never tells */
     /* what a test may read */
     int relaxed, strict;      /* registrations of programs' memory, with relaxed ordering and without */
+    int on_demand;            /* registrations of memory that is not pinned */
+    uint64_t dmabuf_offset;   /* of the last dmabuf, */
+    int dmabuf_fd;            /* and its descriptor */
     int vector_used[8];       /* completion queues with a channel, by vector */
     int moderated, moderation_us;
     int srq_posts;            /* calls that gave buffers to a shared receive queue */
@@ -994,6 +1001,11 @@ static struct ibv_mr *fake_do_reg_mr(struct ibv_pd *pd, void *start, size_t leng
         errno = fake.relaxed_fails;
         return NULL;
     }
+    if ((access & 1 << 6) != 0 && fake.on_demand_fails != 0) {
+        errno = fake.on_demand_fails;
+        return NULL;
+    }
+    fake.on_demand += (access & 1 << 6) != 0;
     *((access & 1 << 20) != 0 ? &fake.relaxed : &fake.strict) += access != IBV_ACCESS_LOCAL_WRITE;
     fake.shared_pages += access == IBV_ACCESS_LOCAL_WRITE && (((uintptr_t)start | length) & (page - 1)) != 0;
     mr = (struct ibv_mr *)fake_new(sizeof *mr, &fake.mrs);
@@ -1018,6 +1030,17 @@ static struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *start, size_t length,
     result = fake_do_reg_mr(pd, start, length, access);
     fake_leave();
     return result;
+}
+
+/* The other device's memory is this process's, where `address` says. */
+static struct ibv_mr *fake_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t address, int fd, int access) {
+    if (fake.dmabuf_fails != 0) {
+        errno = fake.dmabuf_fails;
+        return NULL;
+    }
+    fake.dmabuf_offset = offset;
+    fake.dmabuf_fd = fd;
+    return fake_reg_mr(pd, (void *)(uintptr_t)address, length, access);
 }
 
 static int fake_do_dereg_mr(struct ibv_mr *mr) {
@@ -1167,10 +1190,10 @@ static struct ibv_qp *fake_do_create_qp(struct ibv_pd *pd, struct ibv_qp_init_at
 /* Making one takes the adapter a while, or until a test lets it go on; a test that forgets that is not waited for. */
 FAKE_FN void fake_take_time(int device) {
     struct timespec t = {0, 1000000};
-    int i, most, now = __atomic_add_fetch(&fake.making, 1, __ATOMIC_SEQ_CST);
+    int i;
     fake_enter();
-    most = fake.most_making;
-    fake.most_making = now > most ? now : most;
+    fake.most_making = fake.making + 1 > fake.most_making ? fake.making + 1 : fake.most_making;
+    (void)__atomic_add_fetch(&fake.making, 1, __ATOMIC_SEQ_CST);
     fake_leave();
     for (i = 0; i < 20000 && __atomic_load_n(&fake.is_held[device], __ATOMIC_SEQ_CST); i++) {
         nanosleep(&t, NULL);
@@ -1179,7 +1202,9 @@ FAKE_FN void fake_take_time(int device) {
     if (t.tv_nsec > 0) {
         nanosleep(&t, NULL);
     }
+    fake_enter();
     (void)__atomic_sub_fetch(&fake.making, 1, __ATOMIC_SEQ_CST);
+    fake_leave();
 }
 
 static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attributes) {
@@ -1213,6 +1238,7 @@ static int fake_do_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, 
     }
     if (mask & IBV_QP_AV) {
         q->dlid = attributes->ah_attr.dlid;
+        q->flow_label = attributes->ah_attr.grh.flow_label;
     }
     if (qp->state == IBV_QPS_ERR) {
         fake_stop(q, before);
@@ -1409,7 +1435,7 @@ FAKE_FN void fake_begin(void) {
     FAKE(create_srq), FAKE(destroy_srq);
     FAKE(get_cq_event), FAKE(ack_cq_events), FAKE(create_qp), FAKE(modify_qp), FAKE(destroy_qp);
     FAKE(create_ah), FAKE(destroy_ah), FAKE(attach_mcast), FAKE(detach_mcast);
-    FAKE(fork_init), FAKE(is_fork_initialized);
+    FAKE(fork_init), FAKE(is_fork_initialized), FAKE(reg_dmabuf_mr);
 #undef FAKE
     cci__ibv_is_loaded = 1;
     cci__ibv_may_fork = 0;
