@@ -159,12 +159,18 @@
  * pinned: under 4 MB at an MTU of 4,096, with 32 buffers of max_send_size for sending and 128 for receiving. There are
  * more when they are needed, up to 512 each; or as many from the beginning as send_buf_count and recv_buf_count say.
  * What cci_rma_register() is given is pinned too. A send is complete when the peer's hardware has acknowledged it: the
- * peer's program need not run for that, nor for RMA. CCI_FLAG_NO_COPY copies all the same. CCI_OPT_ENDPT_RECV_BUF_COUNT
- * that is lowered holds when the buffers which the hardware has by then have been used.
+ * peer's program need not run for that, nor for RMA. CCI_OPT_ENDPT_RECV_BUF_COUNT that is lowered holds when the buffers
+ * which the hardware has by then have been used.
  *   Making a queue pair takes an adapter up to milliseconds. Nothing else waits for that: from the second connection on
  * an endpoint's own threads make them (key `setups`), so many at once, and further connections wait for their turn.
  * These threads handle no signals, and end with the endpoint. Where there is no memory for a queue pair,
  * CCI_EVENT_ACCEPT comes with CCI_ENOMEM, and the client's CCI_EVENT_CONNECT with CCI_ECONNREFUSED.
+ *   A message of 2,048 bytes or more with CCI_FLAG_NO_COPY leaves without a copy if it is in one piece and in memory that
+ * the endpoint's program has registered with cci_rma_register(); otherwise it is copied. As for RMA, memory must not be
+ * unmapped before it is deregistered. The library registers nothing by itself and keeps no registration behind
+ * cci_rma_deregister(): nobody tells it when memory is unmapped and mapped anew, so a registration that it kept could
+ * be one of other memory. Register once what is used again and again. The receiver gets a message where the hardware has
+ * put it, without a copy too: so large messages go as they are, and not by an RMA that the receiver would begin.
  *   A send that is issued behind an RMA read completes after it. Its message may arrive long before, so an answer
  * can come ahead of the completion; on the other transports it never does.
  *   Memory of a GPU is registered with cci_verbs_register_dmabuf(). With on_demand = 1 memory is not pinned.
@@ -3311,7 +3317,9 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_CHUNK (1u << 20) /* bytes of one RDMA write or read at most; less when these don't get through */
 #define CCI__RC_CHUNK_LEAST (1u << 14)
 #define CCI__RC_REGIONS 4096u
-#define CCI__RC_CONTROL 64u /* events of connections that are there from the beginning */
+#define CCI__RC_BORROW 2048u    /* bytes of a message from which on looking for a registration pays off */
+#define CCI__RC_BORROW_TRIES 8u /* registrations that begin before a message and are looked at */
+#define CCI__RC_CONTROL 64u     /* events of connections that are there from the beginning */
 #define CCI__RC_GROUPS 16u
 #define CCI__RC_REQUESTS 1024u   /* requests that have not been decided */
 #define CCI__RC_DATAGRAMS 16     /* taken from the link at once */
@@ -3394,6 +3402,8 @@ typedef struct cci__rc_item {
     uint8_t kind, is_posted, is_done, is_fenced, has_message;
     /* it ends with CCI_ERR_RNR unless the peer has it: that is known when the pair is made anew */
     uint8_t is_withdrawn;
+    uint8_t is_borrowed; /* a message whose bytes are the program's, in memory that it has registered */
+    uint32_t own_lkey;   /* of `data` */
 } cci__rc_item;
 
 /* A receive buffer with its event. */
@@ -3490,6 +3500,9 @@ typedef struct cci__rc {
     cci_rma_table_t rma;
     cci_rma_region_t *regions;
     struct ibv_mr **mrs;
+    uint16_t *by_start; /* registrations in the order of their addresses */
+    uint32_t listed;
+    uint32_t borrowed; /* messages that are sent from registered memory without a copy */
     uint64_t handle_key;
     cci_wheel_t wheel;
     uint32_t *qp_buckets;
@@ -3771,8 +3784,17 @@ static void cci__rc_complete_op(cci__rc *ep, cci__rc_op *op, int status) {
  * Work requests: posting what waits, and what their completions say.
  * ================================================================================================================== */
 
+/* A message has its own bytes again. */
+static void cci__rc_end_borrowing(cci__rc *ep, cci__rc_item *item) {
+    item->from = item->data;
+    item->lkey = item->own_lkey;
+    item->is_borrowed = 0;
+    ep->borrowed--;
+}
+
 static void cci__rc_free_item(cci__rc *ep, cci__rc_item *item) {
     if (item->kind == CCI__RC_MESSAGE_ITEM) {
+        if (CCI__UNLIKELY(item->is_borrowed)) cci__rc_end_borrowing(ep, item);
         item->next = ep->free_messages;
         ep->free_messages = item;
         ep->used_messages--;
@@ -4138,6 +4160,8 @@ static void cci__rc_work_failed(cci__rc *ep, cci__rc_conn *conn, uint32_t number
             break;
         } /* fall through */
     default:
+        /* memory that was deregistered while the queue pair was being stopped for that */
+        if (why == IBV_WC_LOC_PROT_ERR && conn->phase == CCI__RC_DRAINING) break;
         cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, cci__ibv.wc_status_str(why), 0);
         if (conn->conn.state == CCI_CONN_OPEN) cci__rc_break(ep, conn, CCI_ERROR);
         break;
@@ -5884,7 +5908,7 @@ static int cci__rc_add_messages(cci__rc *ep, uint32_t count) {
     while (count-- > 0) {
         memset(&items[count], 0, sizeof items[count]);
         items[count].from = items[count].data = data + (size_t)count * ep->stride;
-        items[count].lkey = mr->lkey;
+        items[count].lkey = items[count].own_lkey = mr->lkey;
         items[count].next = ep->free_messages;
         ep->free_messages = &items[count];
     }
@@ -5969,8 +5993,9 @@ static int cci__rc_make_tables(cci__rc *ep, const uint64_t *keys) {
     uint8_t *data = (uint8_t *)cci__rc_memory_of(ep, (size_t)CCI__RC_DATAGRAMS * ep->datagram, NULL);
     int i;
     ep->mrs = (struct ibv_mr **)cci__rc_memory_of(ep, CCI__RC_REGIONS * sizeof *ep->mrs, NULL);
+    ep->by_start = (uint16_t *)cci__rc_memory_of(ep, CCI__RC_REGIONS * sizeof *ep->by_start, NULL);
     ep->qp_buckets = (uint32_t *)cci_alloc(CCI__CONN_SLAB * sizeof *ep->qp_buckets);
-    if (!slabs || !regions || !seen || !buckets || !data || !ep->mrs || !ep->qp_buckets) {
+    if (!slabs || !regions || !seen || !buckets || !data || !ep->mrs || !ep->by_start || !ep->qp_buckets) {
         cci_release(buckets);
         return 0;
     }
@@ -6802,6 +6827,91 @@ static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct
     return status;
 }
 
+/* ---- messages from registered memory ----
+ *
+ * What the program has registered with cci_rma_register() is known by its address, and the only memory that a message
+ * leaves without a copy: the program has promised that it stays where it is until cci_rma_deregister(). Nothing is
+ * registered on the program's behalf and kept, for nobody tells when memory is unmapped and mapped anew. A message that
+ * is under way when its memory is deregistered gets a copy, and its pair is made anew: then the peer tells whether it
+ * has it. */
+
+/* How many registrations begin at or before an address. */
+static uint32_t cci__rc_count_before(const cci__rc *ep, uintptr_t address) {
+    uint32_t low = 0, high = ep->listed;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if ((uintptr_t)ep->regions[ep->by_start[middle]].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void cci__rc_enlist_region(cci__rc *ep, uint32_t region) {
+    uint32_t at = cci__rc_count_before(ep, (uintptr_t)ep->regions[region].start);
+    memmove(&ep->by_start[at + 1], &ep->by_start[at], (ep->listed++ - at) * sizeof *ep->by_start);
+    ep->by_start[at] = (uint16_t)region;
+}
+
+static void cci__rc_delist_region(cci__rc *ep, uint32_t region) {
+    uint32_t at = 0;
+    while (at < ep->listed && ep->by_start[at] != region) at++;
+    if (at == ep->listed) return; /* a device's memory */
+    memmove(&ep->by_start[at], &ep->by_start[at + 1], (--ep->listed - at) * sizeof *ep->by_start);
+}
+
+/* A registration that a message's bytes are in, NULL if none was found. */
+static cci_rma_region_t *cci__rc_registered(const cci__rc *ep, const void *bytes, uint64_t length) {
+    uintptr_t address = (uintptr_t)bytes;
+    uint32_t at = cci__rc_count_before(ep, address), tries;
+    for (tries = 0; at > 0 && tries < CCI__RC_BORROW_TRIES; tries++) {
+        cci_rma_region_t *region = &ep->regions[ep->by_start[--at]];
+        uint64_t offset = address - (uintptr_t)region->start;
+        if (offset <= region->length && length <= region->length - offset) return region;
+    }
+    return NULL;
+}
+
+/* Lets a message leave from where it is. 0: it has to be copied. */
+static int cci__rc_borrow(cci__rc *ep, cci__rc_item *item, const struct iovec *data, uint32_t count) {
+    cci_rma_region_t *region;
+    if (count != 1 || item->length < CCI__RC_BORROW) return 0;
+    region = cci__rc_registered(ep, data->iov_base, item->length);
+    if (!region) return 0;
+    item->from = (const uint8_t *)data->iov_base;
+    item->region = (uint32_t)(region - ep->regions);
+    item->lkey = ep->mrs[item->region]->lkey;
+    item->is_borrowed = 1;
+    ep->borrowed++;
+    return 1;
+}
+
+/* Memory is about to be deregistered: the messages of a connection that are in it get copies. */
+static void cci__rc_copy_borrowed(cci__rc *ep, cci__rc_conn *conn, uint32_t region) {
+    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    int is_used = 0;
+    while (item) {
+        if (item->kind == CCI__RC_MESSAGE_ITEM && item->is_borrowed && item->region == region) {
+            memcpy(item->data, item->from, (size_t)item->length);
+            cci__rc_end_borrowing(ep, item);
+            is_used |= item->is_posted && !item->is_done;
+        }
+        item = item == newest ? NULL : item->next;
+    }
+    if (is_used && conn->phase == CCI__RC_PAIRED) cci__rc_drain(ep, conn);
+}
+
+static void cci__rc_stop_borrowing(cci__rc *ep, uint32_t region) {
+    uint32_t i;
+    while (ep->borrowed > 0 && cci__rc_poll(ep) > 0) {
+    }
+    for (i = 0; ep->borrowed > 0 && i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        cci__rc_conn *conn = cci__rc_at(ep, i);
+        if (conn->conn.state != CCI_CONN_FREE) cci__rc_copy_borrowed(ep, conn, region);
+    }
+}
+
 /* May a message be posted at once? Nothing waits before it, and the hardware has little to do. */
 static inline int cci__rc_is_free(const cci__rc *ep, const cci__rc_conn *conn) {
     return conn->phase == CCI__RC_PAIRED && !conn->unposted && conn->posted - conn->retired < CCI__RC_AT_ONCE &&
@@ -6839,7 +6949,8 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
         if (CCI__UNLIKELY(!(conn->marks & CCI__RC_UNDATED))) cci__rc_watch(ep, conn);
         cci__rc_send_inline(ep, conn, item, data->iov_base);
     } else {
-        cci__rc_take_bytes(item, data, count);
+        if (!(flags & CCI_FLAG_NO_COPY) || !cci__rc_borrow(ep, item, data, count))
+            cci__rc_take_bytes(item, data, count);
         cci__rc_append(ep, conn, item);
         /* what is before it has ended so, and the program does not know it yet */
         if (CCI__UNLIKELY(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED))) {
@@ -6941,8 +7052,8 @@ static int cci__rc_refused_memory(const cci__rc *ep, const char *what, int error
                                                : CCI_ENOBUFS;
 }
 
-/* A registration is known from now on. */
-static int cci__rc_add_region(cci__rc *ep, void *start, uint64_t length, int flags, struct ibv_mr *mr,
+/* A registration is known from now on. Messages may leave from it if it is of the program's own memory. */
+static int cci__rc_add_region(cci__rc *ep, void *start, uint64_t length, int flags, struct ibv_mr *mr, int is_memory,
                               cci_rma_handle_t **handle) {
     cci_rma_region_t *region;
     cci__rc_lock(ep);
@@ -6950,6 +7061,7 @@ static int cci__rc_add_region(cci__rc *ep, void *start, uint64_t length, int fla
     if (region) {
         cci__rc_write_handle(ep, region, mr);
         ep->mrs[region - ep->regions] = mr;
+        if (is_memory) cci__rc_enlist_region(ep, (uint32_t)(region - ep->regions));
     }
     cci__rc_unlock(ep);
     if (!region) {
@@ -6984,7 +7096,7 @@ static int cci__rc_rma_register(cci_endpoint_base_t *base, void *start, uint64_t
     if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0) return CCI_EINVAL;
     mr = cci__rc_register(ep, start, length, access | IBV_ACCESS_LOCAL_WRITE);
     if (!mr && !(flags & CCI_FLAG_WRITE)) mr = cci__rc_register(ep, start, length, access); /* it may be read-only */
-    return mr ? cci__rc_add_region(ep, start, length, flags, mr, handle)
+    return mr ? cci__rc_add_region(ep, start, length, flags, mr, 1, handle)
               : cci__rc_refused_memory(ep, ep->device.on_demand ? "the adapter has no on-demand paging" : NULL, errno);
 }
 
@@ -6997,6 +7109,8 @@ static int cci__rc_rma_deregister(cci_endpoint_base_t *base, const struct cci_rm
     cci__rc_lock(ep);
     region = cci_rma_find(&ep->rma, handle.tag, handle.region);
     if (region) {
+        cci__rc_stop_borrowing(ep, handle.region);
+        cci__rc_delist_region(ep, handle.region);
         mr = ep->mrs[handle.region];
         ep->mrs[handle.region] = NULL;
         cci_rma_remove(&ep->rma, region);
@@ -7135,7 +7249,7 @@ CCI__UNUSED static
     if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0 || length > UINT64_MAX - offset) return CCI_EINVAL;
     mr = cci__ibv.reg_dmabuf_mr(ep->pd, offset, (size_t)length, (uintptr_t)start, fd,
                                 cci__rc_access(flags) | IBV_ACCESS_LOCAL_WRITE);
-    return mr ? cci__rc_add_region(ep, start, length, flags, mr, handle)
+    return mr ? cci__rc_add_region(ep, start, length, flags, mr, 0, handle)
               : cci__rc_refused_memory(ep, "the adapter or the kernel can't use a dmabuf", errno);
 }
 

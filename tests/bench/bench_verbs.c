@@ -4,6 +4,8 @@
  *
  *     cc -O2 -I.. -o bench_verbs bench_verbs.c -pthread
  *     ./bench_verbs FROM TO COUNT...      two CCI devices; connections are opened until there are COUNT of them
+ *     ./bench_verbs register DEVICE       what it takes to register memory of 4 KiB to 1 GiB that is in use, and to deregister
+ *                                         it: bytes, and microseconds of each, the least of several
  *
  * The output is CSV, for each COUNT: the count, bytes of the library, bytes of the machine, queue pairs and regions that the
  * kernel knows of. The line for 0 connections has the two endpoints alone. Runs in the virtual machine of tests/verbs/vm, where
@@ -137,6 +139,42 @@ static cci_device_t *device_named(const char *name) {
     return NULL;
 }
 
+#define REGISTER_LEAST 4096u
+#define REGISTER_MOST (1ull << 30)
+#define REGISTER_TIMES 5
+
+static void measure_registering(cci_endpoint_t *end, uint64_t size) {
+    uint8_t *memory = (uint8_t *)malloc((size_t)size);
+    uint64_t least[2] = {UINT64_MAX, UINT64_MAX}, took, start;
+    cci_rma_handle_t *handle;
+    int i;
+    if (!memory) return; /* the machine has not so much */
+    memset(memory, 1, (size_t)size);
+    for (i = 0; i < REGISTER_TIMES; i++) {
+        start = now_ns();
+        check(cci_rma_register(end, memory, size, CCI_FLAG_READ | CCI_FLAG_WRITE, &handle), "cci_rma_register");
+        took = now_ns() - start;
+        least[0] = took < least[0] ? took : least[0];
+        start = now_ns();
+        check(cci_rma_deregister(end, handle), "cci_rma_deregister");
+        took = now_ns() - start;
+        least[1] = took < least[1] ? took : least[1];
+    }
+    free(memory);
+    printf("%llu,%.1f,%.1f\n", (unsigned long long)size, (double)least[0] / 1000, (double)least[1] / 1000);
+    fflush(stdout);
+}
+
+static int registering(const char *device) {
+    uint64_t size;
+    uint32_t caps;
+    check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
+    check(cci_create_endpoint(device_named(device), 0, &ends[0], NULL), "cci_create_endpoint");
+    for (size = REGISTER_LEAST; size <= REGISTER_MOST; size *= 8) measure_registering(ends[0], size);
+    check(cci_finalize(), "cci_finalize");
+    return 0;
+}
+
 int main(int argc, char **argv) {
     cci_setup_t setup;
     uint32_t caps;
@@ -144,8 +182,9 @@ int main(int argc, char **argv) {
     long long machine_bytes;
     long pairs, regions;
     int i;
+    if (argc == 3 && strcmp(argv[1], "register") == 0) return registering(argv[2]);
     if (argc < 4) {
-        fprintf(stderr, "usage: bench_verbs FROM TO COUNT...\n");
+        fprintf(stderr, "usage: bench_verbs FROM TO COUNT... | register DEVICE\n");
         return 2;
     }
     memset(&setup, 0, sizeof setup);

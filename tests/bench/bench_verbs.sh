@@ -148,6 +148,9 @@ in_guest() {
         awk -F, -v kind="$kind" '{ print "library-" kind "-" $1, $2; print "machine-" kind "-" $1, $3; print "pairs-" kind "-" $1, $4 }' \
             "$logs/counts" >>"$data"
     done
+    timeout 300 ./bench_verbs register rc0 >"$logs/register" 2>"$logs/errors" ||
+        complain "registering memory was not measured: $(cat "$logs/errors")"
+    awk -F, '{ print "register-" $1, $2; print "deregister-" $1, $3 }' "$logs/register" >>"$data"
     [ "$failures" -eq 0 ]
 }
 if [ "${1:-}" = --guest ]; then
@@ -258,5 +261,11 @@ END {
                 printf "| mode = %s, %d | %d | %d | %d |\n", kind, number, each("library", kind, number),
                     each("machine", kind, number), only("pairs-" kind "-" number)
     }
+    print ""
+    print "| memory, mode = rc | cci_rma_register() | cci_rma_deregister() |"
+    print "| ---: | ---: | ---: |"
+    for (bytes = 4096; bytes <= 1073741824; bytes *= 8)
+        if (count["register-" bytes])
+            printf "| %d KiB | %.1f µs | %.1f µs |\n", bytes / 1024, only("register-" bytes), only("deregister-" bytes)
 }' "$work/out/data"
 [ "$ended" -eq 0 ] || die 'something could not be measured'

@@ -166,6 +166,7 @@ static struct {
     fake_context *context[FAKE_CONTEXTS];
     struct ibv_ah_attr last_ah;
     uint32_t last_imm;
+    struct ibv_sge last_piece; /* of a reliable connection's message that was not inline */
 } fake;
 
 static struct ibv_device fake_devices[2];
@@ -605,6 +606,19 @@ FAKE_FN void fake_refuse(fake_qp *q, fake_qp *peer, enum ibv_wc_status status) {
     fake_stop(peer, peer->pub.state);
 }
 
+/* Is a piece in memory that is registered under its key? */
+FAKE_FN int fake_is_registered(const struct ibv_sge *piece) {
+    int i;
+    for (i = 0; i < FAKE_MRS; i++) {
+        const struct ibv_mr *mr = fake.mr[i];
+        if (mr != NULL && mr->lkey == piece->lkey && piece->addr >= (uintptr_t)mr->addr &&
+            piece->addr + piece->length <= (uintptr_t)mr->addr + mr->length) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Does what a queue pair has to do, as far as its peer lets it. */
 FAKE_FN void fake_run(fake_qp *q) {
     fake_qp *peer;
@@ -616,6 +630,10 @@ FAKE_FN void fake_run(fake_qp *q) {
         uint8_t *remote = is_send || length == 0 ? NULL : fake_remote(peer, wr, length);
         if (q->mtu != peer->mtu && length > 128u << (q->mtu < peer->mtu ? q->mtu : peer->mtu)) {
             fake_refuse(q, peer, IBV_WC_REM_INV_REQ_ERR); /* packets of another size than the path has */
+            return;
+        }
+        if (length > 0 && !(wr->send_flags & IBV_SEND_INLINE) && !fake_is_registered(&q->sends[q->send_first].piece)) {
+            fake_refuse(q, peer, IBV_WC_LOC_PROT_ERR);
             return;
         }
         if (is_send) {
@@ -663,6 +681,12 @@ static int fake_post_reliable(fake_qp *q, struct ibv_send_wr *wr, struct ibv_sen
         send->wr = *wr;
         if (wr->num_sge > 0) {
             send->piece = wr->sg_list[0];
+        }
+        if (!(wr->send_flags & IBV_SEND_INLINE) && wr->num_sge > 0) {
+            assert_true(fake_is_registered(&send->piece));
+            if (wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM) {
+                fake.last_piece = send->piece;
+            }
         }
         if ((wr->send_flags & IBV_SEND_INLINE) && wr->num_sge > 0) {
             assert_true(send->piece.length <= q->max_inline && send->piece.length <= sizeof send->inlined);
@@ -1018,8 +1042,8 @@ static struct ibv_mr *fake_do_reg_mr(struct ibv_pd *pd, void *start, size_t leng
         mr->addr = start;
         mr->length = length;
         fake_pin(length);
-        mr->lkey = 77;
         mr->rkey = ++fake.next_rkey;
+        mr->lkey = access == IBV_ACCESS_LOCAL_WRITE ? 77 : mr->rkey + 1000; /* of the library's own, or the program's */
     }
     return mr;
 }

@@ -3,7 +3,7 @@
  *
  *     cc -O2 -g -I. -o steps_verbs tests/verbs/steps_verbs.c -pthread
  *     valgrind --tool=callgrind --callgrind-out-file=/dev/null '--toggle-collect=counted_*' '--toggle-collect=driver_*' \
- *         ./steps_verbs way|all COUNT SIZE [silent]
+ *         ./steps_verbs way|all COUNT SIZE [silent|nocopy]
  *
  * Two endpoints over fake_verbs.h answer one another, COUNT messages in all. `way` counts what a half round trip takes:
  * cci_send(), and at the other end the cci_get_event() that brings the message; `all` also its return, and at the sender the
@@ -159,6 +159,7 @@ static void connect_step(int side) {
 static void begin(void) {
     static char file[] = "/tmp/steps_verbs.XXXXXX";
     cci_device_t *const *devices;
+    cci_rma_handle_t *handle;
     uint32_t caps;
     char uri[100];
     int fd = mkstemp(file), side;
@@ -173,6 +174,9 @@ static void begin(void) {
     for (side = 0; side < 2; side++) {
         must(cci_create_endpoint(devices[side], 0, &ends[side], NULL));
     }
+    for (side = 0; side < 2; side++) { /* for NO_COPY */
+        must(cci_rma_register(ends[side], bytes, sizeof bytes, CCI_FLAG_READ, &handle));
+    }
     snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/%lu", (unsigned long)((cci__rc *)(void *)ends[1])->hw->qp->qp_num);
     must(cci_connect(ends[0], uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL));
     while (connections[0] == NULL || connections[1] == NULL) {
@@ -185,9 +189,11 @@ int main(int argc, char **argv) {
     unsigned long count = argc > 3 ? strtoul(argv[2], NULL, 10) : 0, i, before;
     int counts_all = argc > 3 && strcmp(argv[1], "all") == 0;
     size = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
-    flags = argc > 4 && strcmp(argv[4], "silent") == 0 ? CCI_FLAG_SILENT : 0;
+    flags = argc > 4 && strcmp(argv[4], "silent") == 0   ? CCI_FLAG_SILENT
+            : argc > 4 && strcmp(argv[4], "nocopy") == 0 ? CCI_FLAG_NO_COPY
+                                                         : 0;
     if (count == 0 || size == 0 || size > SIZE_MOST) {
-        fprintf(stderr, "usage: steps_verbs way|all COUNT SIZE [silent]\n");
+        fprintf(stderr, "usage: steps_verbs way|all COUNT SIZE [silent|nocopy]\n");
         return 2;
     }
     begin();

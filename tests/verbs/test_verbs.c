@@ -2989,6 +2989,95 @@ static void rc_buffers_in_batches(void **state) {
     }
 }
 
+/* Sends so much of what is there with NO_COPY; 1: the hardware has read it from there, 0: from a copy. The message comes in
+ * any case. */
+static int rc_leaves_uncopied(const uint8_t *bytes, uint32_t size, int flags) {
+    uint32_t got = rc_side[1].got, done = rc_side[0].done;
+    int is_uncopied;
+    memset(&fake.last_piece, 0, sizeof fake.last_piece);
+    assert_int_equal(cci_send(rc_side[0].newest, bytes, size, NULL, flags), CCI_SUCCESS);
+    is_uncopied = fake.last_piece.addr == (uintptr_t)bytes;
+    ENDS_AWAIT(rc_side[0].done == done + 1 && rc_side[1].got == got + 1);
+    assert_int_equal(rc_side[1].held[got]->recv.len, size);
+    assert_memory_equal(rc_side[1].held[got]->recv.ptr, bytes, size);
+    assert_int_equal(rc_of(0)->borrowed, 0);
+    return is_uncopied;
+}
+
+/* What is in registered memory and large leaves it without a copy, whichever registrations there are beside. */
+static void rc_no_copy(void **state) {
+    static uint8_t bytes[70000];
+    cci_rma_handle_t *handle, *inner[12];
+    struct iovec two[2];
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)(i * 7 + i / 256);
+    }
+    ends_begin("max_send_size = 65472", CCI_CONN_ATTR_RO);
+    holds_messages = 1;
+    assert_false(rc_leaves_uncopied(bytes, 4096, CCI_FLAG_NO_COPY));
+    assert_int_equal(cci_rma_register(left, bytes + 100, 66000, CCI_FLAG_READ, &handle), CCI_SUCCESS);
+    assert_true(rc_leaves_uncopied(bytes + 100, 4096, CCI_FLAG_NO_COPY));
+    assert_true(rc_leaves_uncopied(bytes + 100 + 66000 - 65472, 65472, CCI_FLAG_NO_COPY));
+    assert_false(rc_leaves_uncopied(bytes + 100, 4096, 0));
+    assert_false(rc_leaves_uncopied(bytes + 99, 4096, CCI_FLAG_NO_COPY));
+    assert_false(rc_leaves_uncopied(bytes + 100 + 66000 - 4095, 4096, CCI_FLAG_NO_COPY));
+    assert_false(rc_leaves_uncopied(bytes + 100, 2047, CCI_FLAG_NO_COPY));
+    for (i = 0; i < 12; i++) { /* that many are not searched */
+        assert_int_equal(cci_rma_register(left, bytes + 200 + i, 100, CCI_FLAG_READ, &inner[i]), CCI_SUCCESS);
+        assert_int_equal(rc_leaves_uncopied(bytes + 300, 4096, CCI_FLAG_NO_COPY), i < 7);
+    }
+    for (i = 0; i < 12; i++) {
+        assert_int_equal(cci_rma_deregister(left, inner[i]), CCI_SUCCESS);
+    }
+    two[0].iov_base = bytes + 100, two[0].iov_len = 3000;
+    two[1].iov_base = bytes + 3100, two[1].iov_len = 3000;
+    memset(&fake.last_piece, 0, sizeof fake.last_piece);
+    assert_int_equal(cci_sendv(rc_side[0].newest, two, 2, NULL, CCI_FLAG_NO_COPY), CCI_SUCCESS);
+    assert_true(fake.last_piece.addr != (uintptr_t)bytes + 100);
+    i = rc_side[1].got;
+    ENDS_AWAIT(rc_side[1].got == i + 1);
+    assert_memory_equal(rc_side[1].held[i]->recv.ptr, bytes + 100, 6000);
+    assert_true(rc_leaves_uncopied(bytes + 300, 4096, CCI_FLAG_NO_COPY));
+    assert_int_equal(cci_rma_deregister(left, handle), CCI_SUCCESS);
+    assert_false(rc_leaves_uncopied(bytes + 300, 4096, CCI_FLAG_NO_COPY));
+    for (i = 0; i < rc_side[1].got; i++) {
+        cci_return_event(rc_side[1].held[i]);
+    }
+}
+
+/* Memory that is deregistered while a message is on its way from there: it arrives once all the same, and so do those
+ * behind it. Afterwards what is mapped at that address may be something else. */
+static void rc_no_copy_deregistered(void **state) {
+    static uint8_t bytes[8192], before[4096];
+    cci_rma_handle_t *handle;
+    uint32_t i;
+    (void)state;
+    ends_begin("", CCI_CONN_ATTR_RO);
+    holds_messages = 1;
+    for (i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)(i * 5 + i / 256);
+    }
+    memcpy(before, bytes + 1000, sizeof before);
+    assert_int_equal(cci_rma_register(left, bytes, sizeof bytes, CCI_FLAG_READ, &handle), CCI_SUCCESS);
+    fake.drops = 1;
+    for (i = 0; i < 10; i++) {
+        assert_int_equal(cci_send(rc_side[0].newest, bytes + 1000, sizeof before, NULL, CCI_FLAG_NO_COPY), CCI_SUCCESS);
+    }
+    assert_int_equal(rc_of(0)->borrowed, 10);
+    assert_int_equal(cci_rma_deregister(left, handle), CCI_SUCCESS);
+    assert_int_equal(rc_of(0)->borrowed, 0);
+    memset(bytes, 0, sizeof bytes); /* as if it were mapped anew */
+    fake.drops = 0;
+    ENDS_AWAIT(rc_side[0].done == 10 && rc_side[1].got == 10);
+    for (i = 0; i < 10; i++) {
+        assert_memory_equal(rc_side[1].held[i]->recv.ptr, before, sizeof before);
+        cci_return_event(rc_side[1].held[i]);
+    }
+    assert_int_equal(rc_side[0].failed + rc_side[0].closed + rc_side[1].closed, 0);
+}
+
 #define TEST(function, sentence) {sentence, function, begin_fake, end_fake, NULL}
 #define TEST_LIBRARY(function, sentence) {sentence, function, begin_unloaded, end_unloaded, NULL}
 
@@ -3083,6 +3172,8 @@ int main(int argc, char **argv) {
         TEST(rc_setups_many, "mode = rc: thousands of connections open at once, and each costs what the manual says"),
         TEST(rc_adapters, "mode = rc: each kind of adapter carries messages and RMA, and loses nothing, or is refused"),
         TEST(rc_buffers_in_batches, "mode = rc: receive buffers go back in batches while there are enough"),
+        TEST(rc_no_copy, "mode = rc: with NO_COPY large messages leave registered memory without a copy"),
+        TEST(rc_no_copy_deregistered, "mode = rc: ... and arrive once though it is deregistered meanwhile"),
         TEST(address_moves, "a port's address may have another place in its table; without it the device is down"),
     };
     if (argc > 1) {
