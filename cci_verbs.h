@@ -86,8 +86,8 @@
  *                                                             themselves (see ADDRESSES)
  *     pkey            1 to 0xffff                 table's 1st partition
  *     qkey            1 to 0x7fffffff             0x00434349  what datagrams must carry; the same on all hosts. It is
- *                     told to
- *                                                             the hosts that a program connects to, and to nobody else
+ *                                                             told to the hosts that a program connects to, and to
+ *                                                             nobody else
  *     traffic_class   0 to 255                    0           of the routing header (RoCE: DSCP and ECN)
  *     service_level   0 to 15                     0           of InfiniBand; on Ethernet the priority
  *     flow_label      0 to 0xfffff                varies      of the routing header; RoCE: the UDP source port is made
@@ -110,8 +110,7 @@
  *     send_timeout    microseconds, 1 to 2^32-1   30000000    send timeout of new endpoints
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     moderation      microseconds, 0 to 1000     4           a completion may wait for others so long before it wakes
- *                     a
- *                                                             sleeper, where the adapter can; 0: it wakes at once
+ *                                                             a sleeper, where the adapter can; 0: it wakes at once
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
  *     crc             0 or 1                      0           1: datagrams carry a CRC-32C; both sides must have it
  *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a
@@ -119,8 +118,7 @@
  *                                                             connection ends; 0: never
  *   for mode = rc alone:
  *     rc_depth        16 to 16384                 63          work requests that a queue pair can be given at once:
- *                     most
- *                                                             of what a connection costs
+ *                                                             most of what a connection costs
  *     srq_depth       16 to 32768                 4096        receive buffers that the hardware can be given
  *     ack_timeout     1 to 31                     14          the hardware repeats after 4.096 microseconds times 2 to
  *                                                             the power of this (14: 67 ms)
@@ -135,8 +133,7 @@
  *                                                             adapter can fetch pages when it needs them (on-demand
  *                                                             paging); else registering is CCI_ERR_NOT_IMPLEMENTED
  *     rnr_timer       1 to 31                     12          how long to wait for receive buffers (12: 0.64 ms), in
- *                     the
- *                                                             code of the InfiniBand specification
+ *                                                             the code of the InfiniBand specification
  *
  * A device or port that does not exist makes a device of CCI that is not up; it comes up when it appears.
  *
@@ -3308,6 +3305,7 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_MORE_SENDS 64u /* so many messages are added at a time, up to the endpoint's number */
 #define CCI__RC_MORE_RECVS 64u
 #define CCI__RC_FEW_RECVS 32u    /* posted buffers below which more are added */
+#define CCI__RC_ENOUGH_RECVS 64u /* ... and from which on they are posted in batches */
 #define CCI__RC_RMAS 1024u       /* RMAs at once, or as many as messages that may be pending if these are more */
 #define CCI__RC_MORE_RMAS 256u   /* so many are added at a time */
 #define CCI__RC_CHUNK (1u << 20) /* bytes of one RDMA write or read at most; less when these don't get through */
@@ -3315,9 +3313,10 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_REGIONS 4096u
 #define CCI__RC_CONTROL 64u /* events of connections that are there from the beginning */
 #define CCI__RC_GROUPS 16u
-#define CCI__RC_REQUESTS 1024u /* requests that have not been decided */
-#define CCI__RC_DATAGRAMS 16   /* taken from the link at once */
-#define CCI__RC_QUIET 32u      /* rounds between two looks at clock and link while messages come */
+#define CCI__RC_REQUESTS 1024u   /* requests that have not been decided */
+#define CCI__RC_DATAGRAMS 16     /* taken from the link at once */
+#define CCI__RC_QUIET 32u        /* rounds between two looks at clock and link while messages come */
+#define CCI__RC_MOST_UNDATED 32u /* connections whose sends wait for a reading of the clock */
 #define CCI__RC_SEND_TIMEOUT_US 30000000u
 #define CCI__RC_PAIR_TRIES 40 /* for a connection that has nothing to send */
 #define CCI__RC_LEAVE_NS (10 * CCI__MS)
@@ -3361,8 +3360,7 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 #define CCI__RC_MARKED 32u   /* ... and an event that waits tells it */
 #define CCI__RC_EMPTY                                                                                                  \
     64u /* its queue pair can't have a buffer of the shared receive queue: it has told so, or never had one */
-
-#define CCI__RC_STOPS 128u /* joining: it is to drain as soon as that is over */
+#define CCI__RC_UNDATED 128u /* its items' deadlines count from the next reading of the clock */
 
 /* Flags of a state. */
 #define CCI__RC_ASKS 1u
@@ -3382,8 +3380,9 @@ typedef struct cci__rc_op {
 typedef struct cci__rc_item {
     struct cci__rc_item *next; /* the next call's; of the newest: the oldest */
     cci__rc_op *op;            /* NULL: no completion is wanted */
-    uint8_t *data;             /* a message's, or where the local memory is */
-    uint64_t deadline_ns;
+    uint8_t *data;             /* a message's bytes, for repeating it */
+    const uint8_t *from;       /* where the work request finds them, or an RMA's local memory */
+    uint64_t deadline_ns;      /* time from the next reading of the clock on while the connection is undated */
     uint64_t remote, tag;      /* remote address; the local registration's tag */
     uint64_t length, at, base; /* bytes; of them posted, and moved before this epoch */
     uint32_t region, lkey, rkey;
@@ -3461,6 +3460,7 @@ typedef struct cci__rc_setup {
     uint32_t peer_epoch, peer_joined, peer_qp, peer_first_packet, peer_rd_atomic, mtu;
     struct ibv_ah_attr path;
     uint8_t makes, joins, runs;
+    uint8_t stops; /* joining: the connection is to drain as soon as that is over */
 } cci__rc_setup;
 
 typedef struct cci__rc_memory {
@@ -3492,6 +3492,7 @@ typedef struct cci__rc {
     uint64_t handle_key;
     cci_wheel_t wheel;
     uint32_t *qp_buckets;
+    cci__rc_conn *last_got; /* the connection that the last message came for, while it has a queue pair */
     uint32_t qp_bucket_count, ready, ready_last, drained, request_count;
     uint32_t emptying; /* connections that are draining and not marked as empty */
     uint64_t empty_ns; /* how long to wait for that, at most */
@@ -3512,6 +3513,9 @@ typedef struct cci__rc {
     uint64_t now_ns, check_ns, thread_until_ns, repaired_ns;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t turn, repairs;
+    uint32_t undated[CCI__RC_MOST_UNDATED], undated_count;
+    struct ibv_send_wr wr[CCI__RC_CHAIN], inline_wr; /* work requests: what is the same in all of them stays */
+    struct ibv_sge sge[CCI__RC_CHAIN], inline_sge;
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and that are still there */
     uint64_t close_ns;            /* when the CLOSE packets that have been promised a time have left */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
@@ -3520,6 +3524,7 @@ typedef struct cci__rc {
     cci__handle_t os_handle;
     cci__polls_t polls;
     int has_fd, device_failed, is_dead, is_broken, stopping;
+    int sleeps;    /* somebody may: the program on the OS handle, or the helper thread */
     int refuses;   /* receive buffers were not taken, and the log says so */
     int may_relax; /* memory is registered for relaxed ordering; read and written without the lock */
     cci__rc_setup *setups, **setups_tail; /* in line, the oldest first */
@@ -3652,8 +3657,10 @@ static cci__rc_item *cci__rc_oldest(const cci__rc_conn *conn) {
 static void cci__rc_schedule(cci__rc *ep, cci__rc_conn *conn) {
     const cci__rc_item *oldest = cci__rc_oldest(conn);
     uint64_t at = cci__min64(conn->conn.deadline_ns, conn->retry_ns);
-    if (conn->conn.state == CCI_CONN_OPEN)
-        at = cci__min64(at, cci__min64(conn->probe_ns, oldest ? oldest->deadline_ns : CCI__NEVER));
+    if (conn->conn.state == CCI_CONN_OPEN) {
+        int is_due = oldest && !(conn->marks & CCI__RC_UNDATED);
+        at = cci__min64(at, cci__min64(conn->probe_ns, is_due ? oldest->deadline_ns : CCI__NEVER));
+    }
     if (at < conn->conn.timer.at_ns) cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
 }
 
@@ -3785,7 +3792,7 @@ static void cci__rc_hurry(cci__rc *ep, cci__rc_conn *conn, uint64_t deadline_ns)
     cci__rc_schedule(ep, conn);
 }
 
-static void cci__rc_append(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item) {
+static inline void cci__rc_append(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item) {
     cci__rc_hurry(ep, conn, item->deadline_ns);
     if (conn->newest) {
         item->next = conn->newest->next;
@@ -3834,13 +3841,10 @@ static void cci__rc_end_all(cci__rc *ep, cci__rc_conn *conn, int status) {
 
 /* The work request for the next part of an item. A message brings along how many of the peer's have been received: the
  * hardware may tell the peer later than the message does, which may be the answer to one. */
-static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t received, struct ibv_send_wr *wr,
-                            struct ibv_sge *sge) {
+static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t received, struct ibv_send_wr *wr) {
     uint64_t length = item->length - item->at;
-    memset(wr, 0, sizeof *wr);
-    wr->sg_list = sge;
     wr->num_sge = item->length > 0;
-    if (item->is_fenced && item->at == 0) wr->send_flags = IBV_SEND_FENCE;
+    wr->send_flags = item->is_fenced && item->at == 0 ? IBV_SEND_FENCE : 0;
     if (item->kind == CCI__RC_MESSAGE_ITEM) {
         wr->opcode = IBV_WR_SEND_WITH_IMM;
         wr->imm_data = htonl(received);
@@ -3848,12 +3852,13 @@ static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t rece
     } else {
         length = cci__min64(length, item->chunk);
         wr->opcode = item->kind == CCI__RC_READ_ITEM ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+        if (length == item->chunk) wr->send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
         wr->wr.rdma.remote_addr = item->remote + item->at;
         wr->wr.rdma.rkey = item->rkey;
     }
-    sge->addr = (uintptr_t)item->data + item->at;
-    sge->length = (uint32_t)length;
-    sge->lkey = item->lkey;
+    wr->sg_list->addr = (uintptr_t)item->from + item->at;
+    wr->sg_list->length = (uint32_t)length;
+    wr->sg_list->lkey = item->lkey;
     item->at += length;
 }
 
@@ -3874,8 +3879,7 @@ static uint64_t cci__rc_wr_id(const cci__rc_conn *conn, uint32_t number) {
 }
 
 /* Makes up to `most` work requests of what waits; returns how many. */
-static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_wr *wr, struct ibv_sge *sge,
-                               uint32_t most) {
+static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, uint32_t most) {
     uint32_t count = 0;
     while (conn->unposted && count < most) {
         cci__rc_item *item = conn->unposted;
@@ -3889,11 +3893,10 @@ static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_
                 item->first = number;
                 item->chunk = cci__max32(CCI__RC_CHUNK >> 2 * conn->renewals, CCI__RC_CHUNK_LEAST);
             }
-            cci__rc_fill_wr(ep, item, conn->received, &wr[count], &sge[count]);
-            if (item->kind != CCI__RC_MESSAGE_ITEM && sge[count].length == item->chunk)
-                wr[count].send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
-            wr[count].wr_id = cci__rc_wr_id(conn, number);
-            if (count > 0) wr[count - 1].next = &wr[count];
+            cci__rc_fill_wr(ep, item, conn->received, &ep->wr[count]);
+            ep->wr[count].wr_id = cci__rc_wr_id(conn, number);
+            ep->wr[count].next = NULL;
+            if (count > 0) ep->wr[count - 1].next = &ep->wr[count];
             count++;
             if (item->at < item->length) continue;
             item->last = number;
@@ -3910,10 +3913,17 @@ static int cci__rc_is_full(const cci__rc *ep) {
     return ep->under_way >= ep->sends;
 }
 
+/* The hardware has refused the last `count` work requests of a connection. What it took before is flushed. */
+static void cci__rc_refused(cci__rc *ep, cci__rc_conn *conn, uint32_t count, int error) {
+    conn->posted -= count;
+    ep->under_way -= count;
+    cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "the hardware takes no work", error > 0 ? error : errno);
+    cci__rc_break(ep, conn, CCI_ERROR);
+}
+
 /* Posts what waits on a pair, as much as has room. */
 static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
-    struct ibv_send_wr wr[CCI__RC_CHAIN], *bad = NULL;
-    struct ibv_sge sge[CCI__RC_CHAIN];
+    struct ibv_send_wr *bad = NULL;
     int error;
     conn->waiting = 0;
     while (conn->phase == CCI__RC_PAIRED && conn->unposted) {
@@ -3922,22 +3932,65 @@ static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
             if (cci__rc_is_full(ep)) cci__rc_list_ready(ep, conn);
             break;
         }
-        count = cci__rc_gather(ep, conn, wr, sge, cci__min32(room, CCI__RC_CHAIN));
+        count = cci__rc_gather(ep, conn, cci__min32(room, CCI__RC_CHAIN));
         if (count == 0) break;
-        wr[count - 1].send_flags |= IBV_SEND_SIGNALED;
+        ep->wr[count - 1].send_flags |= IBV_SEND_SIGNALED;
         conn->posted += count;
         ep->under_way += count;
-        error = ibv_post_send(conn->qp, wr, &bad);
+        error = ibv_post_send(conn->qp, ep->wr, &bad);
         if (error) {
-            uint32_t refused = bad ? count - (uint32_t)(bad - wr) : count; /* what was taken before is flushed */
-            conn->posted -= refused;
-            ep->under_way -= refused;
-            cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "the hardware takes no work", error > 0 ? error : errno);
-            cci__rc_break(ep, conn, CCI_ERROR);
+            cci__rc_refused(ep, conn, bad ? count - (uint32_t)(bad - ep->wr) : count, error);
             return;
         }
     }
     cci__rc_reap(ep, conn); /* those whose memory has gone */
+}
+
+/* Sees to it that a pair with work under way is looked at. */
+static void cci__rc_watch(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->retry_ns != CCI__NEVER) return;
+    conn->retry_ns = ep->now_ns + cci__rc_look_ns(conn);
+    conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
+    conn->stuck = 0;
+    cci__rc_schedule(ep, conn);
+}
+
+/* The clock was read: what was sent since it was read before has its time from now on. */
+static void cci__rc_date(cci__rc *ep) {
+    uint32_t i;
+    for (i = 0; i < ep->undated_count; i++) {
+        cci__rc_conn *conn = cci__rc_at(ep, ep->undated[i]);
+        cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+        if (!(conn->marks & CCI__RC_UNDATED)) continue; /* it is another one now */
+        conn->marks &= (uint8_t)~CCI__RC_UNDATED;
+        if (!item) continue;
+        for (; item; item = item == newest ? NULL : item->next)
+            if (item->deadline_ns != CCI__NEVER) item->deadline_ns += ep->now_ns;
+        cci__rc_schedule(ep, conn);
+        if (conn->phase == CCI__RC_PAIRED) cci__rc_watch(ep, conn);
+    }
+    ep->undated_count = 0;
+}
+
+/* When an operation that is issued now has to be over. Reading the clock for it takes a good part of what a small
+ * message costs, and most are complete before the clock is read for something else: so their time counts from then on,
+ * unless the program may sleep first. */
+static inline uint64_t cci__rc_deadline_of(cci__rc *ep, cci__rc_conn *conn) {
+    uint64_t time_ns = conn->send_timeout_us ? (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
+    if (conn->marks & CCI__RC_UNDATED) return time_ns;
+    if (!conn->newest) { /* else the time of the last round will do */
+        if (!ep->sleeps) {
+            if (ep->undated_count == CCI__RC_MOST_UNDATED) {
+                ep->now_ns = ep->link->now(ep->handle);
+                cci__rc_date(ep);
+            }
+            conn->marks |= CCI__RC_UNDATED;
+            ep->undated[ep->undated_count++] = conn->conn.index;
+            return time_ns;
+        }
+        ep->now_ns = ep->link->now(ep->handle);
+    }
+    return time_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + time_ns;
 }
 
 /* After something was appended: what may go at once goes at once, the rest with company or in the next round. */
@@ -3950,12 +4003,7 @@ static void cci__rc_issued(cci__rc *ep, cci__rc_conn *conn, int now) {
         }
         return;
     }
-    if (conn->retry_ns == CCI__NEVER) {
-        conn->retry_ns = ep->now_ns + cci__rc_look_ns(conn);
-        conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
-        conn->stuck = 0;
-        cci__rc_schedule(ep, conn);
-    }
+    if (!(conn->marks & CCI__RC_UNDATED)) cci__rc_watch(ep, conn);
     conn->waiting++;
     if (now || conn->posted - conn->retired < CCI__RC_AT_ONCE || conn->waiting >= CCI__RC_WAITING)
         cci__rc_post(ep, conn);
@@ -4000,9 +4048,9 @@ static void cci__rc_drop_setup(cci__rc *ep, cci__rc_conn *conn);
 /* Stops the queue pair. What is under way is flushed, and the device tells that the queue pair has no receive buffer
  * any more: one that is reset in the middle of a message before that would keep it. Then cci__rc_settle() goes on. */
 static void cci__rc_drain(cci__rc *ep, cci__rc_conn *conn) {
-    const cci__rc_setup *s = cci__rc_setup_of(conn);
+    cci__rc_setup *s = cci__rc_setup_of(conn);
     if (s && s->runs && !s->makes) { /* when that is over: a worker uses the pair */
-        conn->marks |= CCI__RC_STOPS;
+        s->stops = 1;
         return;
     }
     if (s) cci__rc_drop_setup(ep, conn);
@@ -4136,7 +4184,7 @@ static void cci__rc_repost(cci__rc *ep) {
 
 /* ... when they are many, or the hardware has few. */
 static void cci__rc_repost_some(cci__rc *ep) {
-    if (ep->repost_count >= CCI__RC_CHAIN || ep->posted_buffers < 4 * CCI__RC_CHAIN) cci__rc_repost(ep);
+    if (ep->repost_count >= CCI__RC_CHAIN || ep->posted_buffers < CCI__RC_ENOUGH_RECVS) cci__rc_repost(ep);
 }
 
 /* The hardware may have the buffer again. */
@@ -4154,14 +4202,23 @@ static void cci__rc_give_buffer(cci__rc *ep, cci__rc_buffer *buffer) {
     cci__rc_repost_some(ep);
 }
 
-static cci__rc_conn *cci__rc_find_qp(const cci__rc *ep, uint32_t qp_num) {
+static cci__rc_conn *cci__rc_search_qp(cci__rc *ep, uint32_t qp_num) {
     uint32_t at = ep->qp_buckets[cci__rc_qp_bucket(ep, qp_num)];
     while (at != CCI__CONN_NONE) {
         cci__rc_conn *conn = cci__rc_at(ep, at);
-        if (conn->qp->qp_num == qp_num) return conn;
+        if (conn->qp->qp_num == qp_num) {
+            ep->last_got = conn;
+            return conn;
+        }
         at = conn->next_qp;
     }
     return NULL;
+}
+
+/* The connection of a queue pair, NULL if there is none. Messages often come from the same one again. */
+static inline cci__rc_conn *cci__rc_find_qp(cci__rc *ep, uint32_t qp_num) {
+    cci__rc_conn *last = ep->last_got;
+    return last && last->qp->qp_num == qp_num ? last : cci__rc_search_qp(ep, qp_num);
 }
 
 static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn);
@@ -4186,9 +4243,10 @@ static void cci__rc_deliver(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *ev
 /* The peer has received so many messages of ours: what waits for that is complete, though the hardware does not know
  * it yet and keeps the items. Behind a read nobody knows. */
 static void cci__rc_hear_answer(cci__rc *ep, cci__rc_conn *conn, uint32_t received) {
-    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    cci__rc_item *item, *newest = conn->newest;
     uint32_t more = received - conn->acked;
-    if (more > UINT32_MAX / 2) return;
+    if (more == 0 || more > UINT32_MAX / 2) return;
+    item = cci__rc_oldest(conn);
     while (item && more > 0 && item->is_posted && (item->is_done || item->kind != CCI__RC_READ_ITEM)) {
         if (!item->is_done) {
             more -= item->kind == CCI__RC_MESSAGE_ITEM;
@@ -4225,13 +4283,13 @@ static void cci__rc_broken(cci__rc *ep, const char *what, const char *reason);
 
 /* Takes completions; returns how many there were. */
 static int cci__rc_poll(cci__rc *ep) {
-    struct ibv_wc wc[CCI__RC_POLL];
-    int i, count = ibv_poll_cq(ep->cq, CCI__RC_POLL, wc);
-    for (i = 0; i < count; i++)
-        if (wc[i].wr_id & CCI__RC_SEND_ID)
-            cci__rc_sent(ep, &wc[i]);
+    struct ibv_wc wc[CCI__RC_POLL], *at = wc;
+    int count = ibv_poll_cq(ep->cq, CCI__RC_POLL, wc), left;
+    for (left = count; left > 0; left--, at++)
+        if (at->wr_id & CCI__RC_SEND_ID)
+            cci__rc_sent(ep, at);
         else
-            cci__rc_got(ep, &wc[i]);
+            cci__rc_got(ep, at);
     if (CCI__UNLIKELY(count < 0)) cci__rc_broken(ep, "the completion queue can't be read", "");
     return count;
 }
@@ -4314,6 +4372,7 @@ static void cci__rc_unhash_qp(cci__rc *ep, cci__rc_conn *conn) {
     uint32_t *at = &ep->qp_buckets[cci__rc_qp_bucket(ep, conn->qp->qp_num)];
     while (*at != conn->conn.index) at = &cci__rc_at(ep, *at)->next_qp;
     *at = conn->next_qp;
+    if (ep->last_got == conn) ep->last_got = NULL;
 }
 
 /* A queue pair that is reset, or new, begins an epoch. */
@@ -4578,7 +4637,7 @@ static void cci__rc_joined(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup 
     conn->joined = s->peer_epoch;
     conn->phase = CCI__RC_JOINED;
     conn->pair_tries = 0;
-    if (conn->marks & CCI__RC_STOPS) {
+    if (s->stops) {
         cci__rc_drain(ep, conn);
         return;
     }
@@ -4612,7 +4671,7 @@ static void cci__rc_setup_failed(cci__rc *ep, cci__rc_conn *conn, const cci__rc_
         cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, s->failed, s->error);
     else
         cci__verbs_log_memory(CCI_LOG_WARN, ep->hw->port.device, s->failed, s->error, cci__rc_pinned(ep));
-    if (conn->marks & CCI__RC_STOPS) {
+    if (s->stops) {
         cci__rc_drain(ep, conn);
     } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
         if (s->makes) cci__rc_refuse(ep, conn);
@@ -4640,7 +4699,6 @@ static void cci__rc_setup_done(cci__rc *ep, cci__rc_conn *conn, const cci__rc_se
         cci__rc_joined(ep, conn, s);
     else
         cci__rc_made(ep, conn);
-    conn->marks &= (uint8_t)~CCI__RC_STOPS;
 }
 
 /* May this epoch join that of the peer, which has joined `joined`? One that has joined another is over, or will be
@@ -5617,27 +5675,40 @@ static int cci__rc_receive(cci__rc *ep) {
 }
 
 /* Do the program's own calls make queue pairs, and is one to be made? */
-static int cci__rc_works_itself(const cci__rc *ep) {
+static inline int cci__rc_works_itself(const cci__rc *ep) {
     return ep->setups_waiting > 0 && ep->worker_count == 0 && ep->setups_running == 0 && !ep->is_broken;
 }
 
-/* One round of work. `thorough`: the program has nothing else to do. Returns how many completions there were. */
-static int cci__rc_pump(cci__rc *ep, int thorough) {
-    int count = cci__rc_poll(ep);
+/* The part of a round of work that needs the clock. */
+static void cci__rc_look_around(cci__rc *ep) {
+    ep->now_ns = ep->link->now(ep->handle);
     ep->conns.resets = 0;
-    if (thorough || cci__polls_look(&ep->polls)) {
-        ep->now_ns = ep->link->now(ep->handle);
-        cci__polls_looked(&ep->polls, ep->now_ns, CCI__RC_QUIET);
-        if (cci__rc_receive(ep)) ep->polls.left = 0; /* look again in the next round */
-        cci__rc_timers(ep);
-        if (ep->now_ns >= ep->check_ns) cci__rc_check_device(ep);
-    }
+    cci__polls_looked(&ep->polls, ep->now_ns, CCI__RC_QUIET);
+    if (ep->undated_count > 0) cci__rc_date(ep);
+    if (cci__rc_receive(ep)) ep->polls.left = 0; /* look again in the next round */
+    cci__rc_timers(ep);
+    if (ep->now_ns >= ep->check_ns) cci__rc_check_device(ep);
+}
+
+/* Does anything wait for its turn? */
+static inline int cci__rc_has_work(const cci__rc *ep) {
+    return (ep->ready & ep->drained) != CCI__CONN_NONE || ep->emptying > 0 || /* it has all bits set */
+           ep->posted_buffers < CCI__RC_ENOUGH_RECVS || ep->setups_waiting > 0;
+}
+
+static void cci__rc_do_work(cci__rc *ep) {
     if (ep->drained != CCI__CONN_NONE || ep->emptying > 0) cci__rc_settle(ep);
     cci__rc_post_ready(ep);
     cci__rc_repost_some(ep);
-    if (CCI__UNLIKELY(ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->recv_buf_count))
-        cci__rc_grow_buffers(ep);
-    if (CCI__UNLIKELY(cci__rc_works_itself(ep))) (void)cci__rc_do_setup(ep); /* one in a round: traffic has its turn */
+    if (ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->recv_buf_count) cci__rc_grow_buffers(ep);
+    if (cci__rc_works_itself(ep)) (void)cci__rc_do_setup(ep); /* one in a round: traffic has its turn */
+}
+
+/* One round of work. `thorough`: the program has nothing else to do. Returns how many completions there were. */
+static inline int cci__rc_pump(cci__rc *ep, int thorough) {
+    int count = cci__rc_poll(ep);
+    if (cci__polls_look(&ep->polls) || thorough) cci__rc_look_around(ep);
+    if (CCI__UNLIKELY(cci__rc_has_work(ep))) cci__rc_do_work(ep);
     return count;
 }
 
@@ -5656,7 +5727,7 @@ static uint64_t cci__rc_deadline(const cci__rc *ep) {
 /* Makes the OS handle tell the truth, and the helper thread look again. */
 static void cci__rc_arm(cci__rc *ep) {
     uint64_t deadline_ns;
-    if (!ep->has_fd && !ep->info.progress_thread) return;
+    if (!ep->sleeps) return;
     deadline_ns = cci__rc_deadline(ep);
     if (ep->info.progress_thread && deadline_ns < ep->thread_until_ns) {
         ep->thread_until_ns = 0; /* once is enough */
@@ -5806,7 +5877,7 @@ static int cci__rc_add_messages(cci__rc *ep, uint32_t count) {
     ep->total_messages += count;
     while (count-- > 0) {
         memset(&items[count], 0, sizeof items[count]);
-        items[count].data = data + (size_t)count * ep->stride;
+        items[count].from = items[count].data = data + (size_t)count * ep->stride;
         items[count].lkey = mr->lkey;
         items[count].next = ep->free_messages;
         ep->free_messages = &items[count];
@@ -6055,6 +6126,7 @@ static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
 static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoint_base_t **endpoint,
                           cci_os_handle_t *fd) {
     cci__rc *ep = (cci__rc *)cci_alloc(sizeof *ep);
+    uint32_t i;
     int status;
     if (!ep) return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
@@ -6065,6 +6137,11 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     ep->link = &cci__verbs_link_table;
     ep->info.os_handle = -1;
     ep->has_fd = fd != NULL;
+    for (i = 0; i < CCI__RC_CHAIN; i++) ep->wr[i].sg_list = &ep->sge[i];
+    ep->inline_wr.sg_list = &ep->inline_sge;
+    ep->inline_wr.num_sge = 1;
+    ep->inline_wr.opcode = IBV_WR_SEND_WITH_IMM;
+    ep->inline_wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
     ep->os_handle.armed_ns = CCI__NEVER;
     ep->empty_ns = CCI__RC_LAST_NS;
     ep->ready = ep->drained = CCI__CONN_NONE;
@@ -6077,6 +6154,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     (void)sem_init(&ep->work, 0, 0);
 #endif
     status = cci__rc_open(ep, service, fd != NULL);
+    ep->sleeps = ep->has_fd || ep->info.progress_thread;
     if (status != CCI_SUCCESS) {
         cci__rc_free(ep);
         return status;
@@ -6349,30 +6427,6 @@ static int cci__rc_is_stale(const cci_evq_event_t *event) {
     return conn->conn.token != token || conn->conn.state == CCI_CONN_CLOSING;
 }
 
-static int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
-    while (ep->received.head) {
-        cci_evq_event_t *next = ep->received.head;
-        int is_stale = cci__rc_is_stale(next);
-        if (next->pool == CCI_EVQ_RECV && !is_stale && ep->evq.recv_out >= ep->evq.recv_limit) return CCI_ENOBUFS;
-        (void)cci_evq_next(&ep->received);
-        ep->taken_total++;
-        if (next->pool == CCI_EVQ_RECV && !is_stale) {
-            ep->evq.recv_out++;
-            *event = &next->base.pub;
-            return CCI_SUCCESS;
-        }
-        if (next->pool == CCI_EVQ_RECV) {
-            cci__rc_return_message(ep, next);
-        } else if (is_stale) {
-            cci_evq_return_event(&ep->evq, next);
-        } else { /* a connection's end: its messages have gone before it, and now its completions do */
-            next->state = ep->taken_total;
-            cci_evq_post(&ep->evq.done, next);
-        }
-    }
-    return CCI_EAGAIN;
-}
-
 static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
@@ -6389,6 +6443,31 @@ static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
     return CCI_EAGAIN;
 }
 
+/* A message, or when there is none what comes behind all of them; what is not for the program is dropped. */
+static int cci__rc_next_of_any(cci__rc *ep, cci_event_t **event) {
+    cci_evq_event_t *next;
+    while ((next = ep->received.head) != NULL) {
+        int is_stale = cci__rc_is_stale(next), is_message = next->pool == CCI_EVQ_RECV;
+        if (is_message && !is_stale && ep->evq.recv_out >= ep->evq.recv_limit) return CCI_ENOBUFS;
+        if ((ep->received.head = next->next) == NULL) ep->received.tail = &ep->received.head;
+        ep->taken_total++;
+        if (CCI__LIKELY(is_message && !is_stale)) {
+            ep->evq.recv_out++;
+            *event = &next->base.pub;
+            return CCI_SUCCESS;
+        }
+        if (is_message) {
+            cci__rc_return_message(ep, next);
+        } else if (is_stale) {
+            cci_evq_return_event(&ep->evq, next);
+        } else { /* a connection's end: its messages have gone before it, and now its completions do */
+            next->state = ep->taken_total;
+            cci_evq_post(&ep->evq.done, next);
+        }
+    }
+    return cci__rc_next_done(ep, event);
+}
+
 static int cci__rc_next_urgent(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
@@ -6401,33 +6480,54 @@ static int cci__rc_next_urgent(cci__rc *ep, cci_event_t **event) {
     return CCI_EAGAIN;
 }
 
-/* Takes an event that is there: of connections first, then completions and messages as they came. */
-static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
-    int status = CCI_EAGAIN;
+static inline int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
+    cci_evq_event_t *next = ep->received.head;
+    if (CCI__LIKELY(next && next->pool == CCI_EVQ_RECV && ep->evq.recv_out < ep->evq.recv_limit &&
+                    !cci__rc_is_stale(next))) {
+        if ((ep->received.head = next->next) == NULL) ep->received.tail = &ep->received.head;
+        ep->taken_total++;
+        ep->evq.recv_out++;
+        *event = &next->base.pub;
+        return CCI_SUCCESS;
+    }
+    return cci__rc_next_of_any(ep, event);
+}
+
+/* Completions and messages as they came; a completion comes before messages that the program leaves no space for. */
+static int cci__rc_next_in_order(cci__rc *ep, cci_event_t **event) {
+    int status = CCI_ENOBUFS;
+    if ((int32_t)(ep->evq.done.head->state - ep->taken_total) > 0) {
+        status = cci__rc_next_message(ep, event);
+        if (status != CCI_ENOBUFS) return status;
+    }
+    if (cci__rc_next_done(ep, event) == CCI_SUCCESS) return CCI_SUCCESS;
+    return cci__rc_next_message(ep, event);
+}
+
+/* Takes an event that is there: of connections first. */
+static inline int cci__rc_next(cci__rc *ep, cci_event_t **event) {
     if (CCI__UNLIKELY(ep->evq.urgent.head != NULL) && cci__rc_next_urgent(ep, event) == CCI_SUCCESS) return CCI_SUCCESS;
     ep->turn++;
-    if (!ep->evq.done.head || (int32_t)(ep->evq.done.head->state - ep->taken_total) > 0) {
-        status = cci__rc_next_message(ep, event);
-        if (status == CCI_SUCCESS) return status;
-    }
-    if (cci__rc_next_done(ep, event) == CCI_SUCCESS) /* also before messages that the program leaves no space for */
-        return CCI_SUCCESS;
-    return status == CCI_EAGAIN ? cci__rc_next_message(ep, event) : status;
+    return ep->evq.done.head ? cci__rc_next_in_order(ep, event) : cci__rc_next_message(ep, event);
+}
+
+/* There is no event, and the program may go to sleep now. */
+static int cci__rc_next_before_sleep(cci__rc *ep, cci_event_t **event) {
+    (void)cci__rc_pump(ep, 1);
+    (void)cci__rc_poll(ep); /* what came before the bell was asked for */
+    return cci__rc_next(ep, event);
 }
 
 static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
     cci__rc *ep = (cci__rc *)(void *)base;
-    int status;
+    int status = CCI_EAGAIN;
     cci__rc_lock(ep);
-    status = (ep->turn & 63) != 63 ? cci__rc_next(ep, event) : CCI_EAGAIN; /* the network has its turn all the same */
+    if (cci__rc_has_events(ep) && (ep->turn & 63) != 63) /* the network has its turn all the same */
+        status = cci__rc_next(ep, event);
     if (status != CCI_SUCCESS) {
         (void)cci__rc_pump(ep, 0);
         status = cci__rc_next(ep, event);
-        if (status == CCI_EAGAIN && ep->has_fd) { /* the program may go to sleep now */
-            (void)cci__rc_pump(ep, 1);
-            (void)cci__rc_poll(ep); /* what came before the bell was asked for */
-            status = cci__rc_next(ep, event);
-        }
+        if (status == CCI_EAGAIN && ep->has_fd) status = cci__rc_next_before_sleep(ep, event);
     }
     if (status != CCI_SUCCESS) {
         *event = NULL;
@@ -6435,7 +6535,7 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
     }
     ep->os_handle.is_awake = status == CCI_SUCCESS;
-    cci__rc_arm(ep);
+    if (CCI__UNLIKELY(ep->sleeps)) cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;
 }
@@ -6611,11 +6711,11 @@ static int cci__rc_get_connection_opt(struct cci_connection *connection, cci_opt
 /* ---- messages ---- */
 
 /* An operation for a completion, NULL if none is wanted; *status is CCI_ENOBUFS if there is none to be had. */
-static cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context, int flags, int *status) {
+static inline cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context, int flags, int *status) {
     cci__rc_op *op = (cci__rc_op *)(void *)ep->free_ops;
     *status = CCI_SUCCESS;
     if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING)) return NULL;
-    if (!op) {
+    if (CCI__UNLIKELY(!op)) {
         *status = CCI_ENOBUFS;
         return NULL;
     }
@@ -6628,22 +6728,18 @@ static cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context
     return op;
 }
 
-static uint64_t cci__rc_deadline_of(cci__rc *ep, const cci__rc_conn *conn) {
-    if (!conn->newest) ep->now_ns = ep->link->now(ep->handle); /* else the time of the last round will do */
-    return conn->send_timeout_us ? ep->now_ns + (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
+/* More items for messages. 0: there are as many as there may be, or there is no memory. */
+static int cci__rc_more_messages(cci__rc *ep) {
+    uint32_t more = cci__min32(ep->send_buf_count - ep->total_messages, CCI__RC_MORE_SENDS);
+    return ep->used_messages < ep->send_buf_count && cci__rc_may_grow(ep) &&
+           cci__rc_grown(ep, cci__rc_add_messages(ep, more));
 }
 
-/* A message's item with its bytes, NULL if there is none to be had. */
-static cci__rc_item *cci__rc_new_message(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
-                                         uint32_t length) {
+/* A message's item, NULL if there is none to be had. */
+static inline cci__rc_item *cci__rc_new_item(cci__rc *ep, uint32_t length) {
     cci__rc_item *item = ep->free_messages;
-    uint8_t *to;
-    uint32_t i;
     if (CCI__UNLIKELY(!item || ep->used_messages >= ep->send_buf_count)) {
-        if (ep->used_messages >= ep->send_buf_count || !cci__rc_may_grow(ep) ||
-            !cci__rc_grown(
-                ep, cci__rc_add_messages(ep, cci__min32(ep->send_buf_count - ep->total_messages, CCI__RC_MORE_SENDS))))
-            return NULL;
+        if (!cci__rc_more_messages(ep)) return NULL;
         item = ep->free_messages;
     }
     ep->free_messages = item->next;
@@ -6653,24 +6749,30 @@ static cci__rc_item *cci__rc_new_message(cci__rc *ep, cci__rc_conn *conn, const 
     item->at = item->base = 0;
     item->kind = CCI__RC_MESSAGE_ITEM;
     item->is_posted = item->is_done = item->is_fenced = item->has_message = item->is_withdrawn = 0;
-    item->deadline_ns = cci__rc_deadline_of(ep, conn);
-    for (i = 0, to = item->data; i < count; i++) {
+    return item;
+}
+
+/* Takes a message's bytes. */
+static void cci__rc_take_bytes(cci__rc_item *item, const struct iovec *data, uint32_t count) {
+    uint8_t *to = item->data;
+    uint32_t i;
+    for (i = 0; i < count; i++) {
         if (data[i].iov_len > 0) {
             memcpy(to, data[i].iov_base, data[i].iov_len);
             to += data[i].iov_len;
         }
     }
-    return item;
 }
 
 /* An unreliable message: it is complete when the link has it. */
 static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
                                    uint32_t length, cci__rc_op *op, int flags) {
-    cci__rc_item *item = cci__rc_new_message(ep, conn, data, count, length);
+    cci__rc_item *item = cci__rc_new_item(ep, length);
     uint8_t head[CCI__HEADER_SIZE];
     cci_link_tx_t tx;
     int is_group = conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_TX, sent, status = CCI_SUCCESS;
     if (!item) return CCI_ENOBUFS;
+    cci__rc_take_bytes(item, data, count);
     cci_conn_write_header(head, is_group ? CCI__PKT_GROUP : CCI__PKT_DATA, 0, is_group ? 0 : conn->conn.peer_index,
                           is_group ? 0 : conn->conn.peer_token, is_group ? 0 : conn->conn.index, 0);
     memset(&tx, 0, sizeof tx);
@@ -6694,19 +6796,53 @@ static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct
     return status;
 }
 
+/* May a message be posted at once? Nothing waits before it, and the hardware has little to do. */
+static inline int cci__rc_is_free(const cci__rc *ep, const cci__rc_conn *conn) {
+    return conn->phase == CCI__RC_PAIRED && !conn->unposted && conn->posted - conn->retired < CCI__RC_AT_ONCE &&
+           ep->under_way < ep->sends && !(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED));
+}
+
+/* Sends a small message at once: its bytes go from the program's memory to the inside of the work request, and are
+ * copied afterwards, for repeating it. */
+static inline void cci__rc_send_inline(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item, const void *bytes) {
+    struct ibv_send_wr *bad = NULL;
+    uint32_t number = conn->posted++;
+    int error;
+    ep->inline_wr.wr_id = cci__rc_wr_id(conn, number);
+    ep->inline_wr.imm_data = htonl(conn->received);
+    ep->inline_sge.addr = (uintptr_t)bytes;
+    ep->inline_sge.length = (uint32_t)item->length;
+    item->is_posted = 1;
+    item->first = item->last = number;
+    item->at = item->length;
+    conn->unposted = NULL;
+    ep->under_way++;
+    error = ibv_post_send(conn->qp, &ep->inline_wr, &bad);
+    if (CCI__UNLIKELY(error)) cci__rc_refused(ep, conn, 1, error);
+    memcpy(item->data, bytes, (size_t)item->length);
+}
+
 static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
                                  uint32_t length, cci__rc_op *op, int flags) {
-    cci__rc_item *item = cci__rc_new_message(ep, conn, data, count, length);
-    if (!item) return CCI_ENOBUFS;
+    cci__rc_item *item = cci__rc_new_item(ep, length);
+    if (CCI__UNLIKELY(!item)) return CCI_ENOBUFS;
     item->op = op;
-    cci__rc_append(ep, conn, item);
-    /* what is before it has ended so, and the program does not know it yet */
-    if (CCI__UNLIKELY(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED))) {
-        item->is_done = 1;
-        item->status = CCI_ERR_RNR;
-        cci__rc_reap(ep, conn);
+    item->deadline_ns = cci__rc_deadline_of(ep, conn);
+    if (CCI__LIKELY(count == 1 && length - 1 < ep->inline_size && cci__rc_is_free(ep, conn))) {
+        cci__rc_append(ep, conn, item);
+        if (CCI__UNLIKELY(!(conn->marks & CCI__RC_UNDATED))) cci__rc_watch(ep, conn);
+        cci__rc_send_inline(ep, conn, item, data->iov_base);
+    } else {
+        cci__rc_take_bytes(item, data, count);
+        cci__rc_append(ep, conn, item);
+        /* what is before it has ended so, and the program does not know it yet */
+        if (CCI__UNLIKELY(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED))) {
+            item->is_done = 1;
+            item->status = CCI_ERR_RNR;
+            cci__rc_reap(ep, conn);
+        }
+        cci__rc_issued(ep, conn, 0);
     }
-    cci__rc_issued(ep, conn, 0);
     return flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
 }
 
@@ -6714,11 +6850,12 @@ static int cci__rc_send_locked(cci__rc *ep, cci__rc_conn *conn, const struct iov
                                uint32_t length, void *context, int flags) {
     cci__rc_op *op;
     int status;
-    if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    if (CCI__UNLIKELY(conn->conn.state != CCI_CONN_OPEN))
+        return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     op = cci__rc_new_op(ep, conn, context, flags, &status);
     if (status != CCI_SUCCESS) return status;
-    status = cci__rc_is_reliable(conn) ? cci__rc_send_reliable(ep, conn, data, count, length, op, flags)
-                                       : cci__rc_send_unreliable(ep, conn, data, count, length, op, flags);
+    status = CCI__LIKELY(cci__rc_is_reliable(conn)) ? cci__rc_send_reliable(ep, conn, data, count, length, op, flags)
+                                                    : cci__rc_send_unreliable(ep, conn, data, count, length, op, flags);
     if (status == CCI_ENOBUFS && op) cci__rc_free_op(ep, op);
     return status;
 }
@@ -6727,17 +6864,17 @@ static int cci__rc_sendv(struct cci_connection *connection, const struct iovec *
                          int flags) {
     cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
     cci__rc *ep = cci__rc_of(conn);
-    uint64_t length = 0;
+    uint64_t length = count > 0 ? data->iov_len : 0;
     uint32_t i;
     int status;
-    for (i = 0; i < count; i++) {
-        if (data[i].iov_len > connection->max_send_size) return CCI_EMSGSIZE;
+    if (length > connection->max_send_size) return CCI_EMSGSIZE;
+    for (i = 1; i < count; i++) {
+        if (data[i].iov_len > connection->max_send_size - length) return CCI_EMSGSIZE;
         length += data[i].iov_len;
     }
-    if (length > connection->max_send_size) return CCI_EMSGSIZE;
     cci__rc_lock(ep);
     status = cci__rc_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
-    cci__rc_arm(ep);
+    if (CCI__UNLIKELY(ep->sleeps)) cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;
 }
@@ -6896,7 +7033,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
         return CCI_ENOBUFS;
     op = cci__rc_new_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS && call->has_message) {
-        message = cci__rc_new_message(ep, conn, &call->message, 1, (uint32_t)call->message.iov_len);
+        message = cci__rc_new_item(ep, (uint32_t)call->message.iov_len);
         if (!message) {
             status = CCI_ENOBUFS;
             if (op) cci__rc_free_op(ep, op);
@@ -6907,7 +7044,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     ep->free_rmas = item->next;
     memset(item, 0, sizeof *item);
     item->kind = call->flags & CCI_FLAG_READ ? CCI__RC_READ_ITEM : CCI__RC_WRITE_ITEM;
-    item->data = local;
+    item->from = local;
     item->length = call->length;
     item->tag = call->local.tag;
     item->region = call->local.region;
@@ -6919,7 +7056,9 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     item->op = message ? NULL : op;
     cci__rc_append(ep, conn, item);
     if (message) {
+        cci__rc_take_bytes(message, &call->message, 1);
         item->has_message = 1;
+        message->deadline_ns = item->deadline_ns;
         message->op = op;
         message->is_fenced = item->kind == CCI__RC_READ_ITEM;
         cci__rc_append(ep, conn, message);
