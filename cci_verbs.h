@@ -3370,8 +3370,6 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
     64u /* its queue pair can't have a buffer of the shared receive queue: it has told so, or never had one */
 #define CCI__RC_UNDATED 128u /* its items' deadlines count from the next reading of the clock */
 
-#define CCI__RC_STOPS 128u /* joining: it is to drain as soon as that is over */
-
 /* Flags of a state. */
 #define CCI__RC_ASKS 1u
 #define CCI__RC_IS_UNREADY 2u
@@ -3472,6 +3470,7 @@ typedef struct cci__rc_setup {
     uint32_t peer_epoch, peer_joined, peer_qp, peer_first_packet, peer_rd_atomic, mtu;
     struct ibv_ah_attr path;
     uint8_t makes, joins, runs;
+    uint8_t stops; /* joining: the connection is to drain as soon as that is over */
 } cci__rc_setup;
 
 typedef struct cci__rc_memory {
@@ -4071,9 +4070,9 @@ static void cci__rc_drop_setup(cci__rc *ep, cci__rc_conn *conn);
 /* Stops the queue pair. What is under way is flushed, and the device tells that the queue pair has no receive buffer
  * any more: one that is reset in the middle of a message before that would keep it. Then cci__rc_settle() goes on. */
 static void cci__rc_drain(cci__rc *ep, cci__rc_conn *conn) {
-    const cci__rc_setup *s = cci__rc_setup_of(conn);
+    cci__rc_setup *s = cci__rc_setup_of(conn);
     if (s && s->runs && !s->makes) { /* when that is over: a worker uses the pair */
-        conn->marks |= CCI__RC_STOPS;
+        s->stops = 1;
         return;
     }
     if (s) cci__rc_drop_setup(ep, conn);
@@ -4301,10 +4300,6 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
     }
     if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming)) cci__rc_hears(ep, conn);
     if (wc->wc_flags & IBV_WC_WITH_IMM) cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
-    if (wc->byte_len > conn->conn.pub.max_send_size) { /* the peer had agreed to less */
-        cci__rc_give_buffer(ep, buffer);
-        return;
-    }
     cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, wc->byte_len);
 }
 
@@ -4666,7 +4661,7 @@ static void cci__rc_joined(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup 
     conn->joined = s->peer_epoch;
     conn->phase = CCI__RC_JOINED;
     conn->pair_tries = 0;
-    if (conn->marks & CCI__RC_STOPS) {
+    if (s->stops) {
         cci__rc_drain(ep, conn);
         return;
     }
@@ -4700,7 +4695,7 @@ static void cci__rc_setup_failed(cci__rc *ep, cci__rc_conn *conn, const cci__rc_
         cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, s->failed, s->error);
     else
         cci__verbs_log_memory(CCI_LOG_WARN, ep->hw->port.device, s->failed, s->error, cci__rc_pinned(ep));
-    if (conn->marks & CCI__RC_STOPS) {
+    if (s->stops) {
         cci__rc_drain(ep, conn);
     } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
         if (s->makes) cci__rc_refuse(ep, conn);
@@ -4728,7 +4723,6 @@ static void cci__rc_setup_done(cci__rc *ep, cci__rc_conn *conn, const cci__rc_se
         cci__rc_joined(ep, conn, s);
     else
         cci__rc_made(ep, conn);
-    conn->marks &= (uint8_t)~CCI__RC_STOPS;
 }
 
 /* May this epoch join that of the peer, which has joined `joined`? One that has joined another is over, or will be
@@ -5705,7 +5699,7 @@ static int cci__rc_receive(cci__rc *ep) {
 }
 
 /* Do the program's own calls make queue pairs, and is one to be made? */
-static int cci__rc_works_itself(const cci__rc *ep) {
+static inline int cci__rc_works_itself(const cci__rc *ep) {
     return ep->setups_waiting > 0 && ep->worker_count == 0 && ep->setups_running == 0 && !ep->is_broken;
 }
 
@@ -5723,7 +5717,7 @@ static void cci__rc_look_around(cci__rc *ep) {
 /* Does anything wait for its turn? */
 static inline int cci__rc_has_work(const cci__rc *ep) {
     return (ep->ready & ep->drained) != CCI__CONN_NONE || ep->emptying > 0 || /* it has all bits set */
-           ep->posted_buffers < CCI__RC_ENOUGH_RECVS || cci__rc_works_itself(ep);
+           ep->posted_buffers < CCI__RC_ENOUGH_RECVS || ep->setups_waiting > 0;
 }
 
 static void cci__rc_do_work(cci__rc *ep) {

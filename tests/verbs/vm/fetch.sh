@@ -81,9 +81,15 @@ wanted=$programs
 packages="$image $programs $(needs $options)"
 qemu_packages=
 if ! command -v $qemu >/dev/null; then
+    # All of QEMU, or this machine's: of its own packages none is taken from here, as its files are looked for in one place.
+    # Of the libraries, which any release has, those that are missing here.
     wanted=$qemu_package
+    own="$qemu_package $(apt-cache depends $qemu_package 2>/dev/null |
+        sed -n 's/.*Depends: \(qemu-[^ ]*\|seabios\|ipxe-qemu[^ ]*\)$/\1/p')"
     qemu_packages=$(needs)
     [ -n "$qemu_packages" ] || refuse "there is no QEMU: $(tail -n 1 "$work/log")"
+    # shellcheck disable=SC2086
+    qemu_packages=$(printf '%s\n' $qemu_packages $own | sort -u)
 fi
 
 # download OPTIONS... PACKAGES...: into $work/debs
