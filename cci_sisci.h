@@ -8,8 +8,8 @@
  *     #include "cci_sisci.h"
  *
  * and #include "cci_sisci.h" with CCI_SISCI_API alone in all others. Link with -pthread. Programs that include
- * sisci_api.h, sisci_types.h and sisci_error.h compile unchanged where these files hold the first and the last line, and
- * one source is compiled with -DCCI_SISCI_IMPLEMENTATION.
+ * sisci_api.h, sisci_types.h and sisci_error.h compile unchanged where these files hold the first and the last line,
+ * and one source is compiled with -DCCI_SISCI_IMPLEMENTATION.
  *
  * CONTENTS (search for the tag)
  *     >>sisci-manual     what it does, where it differs from an adapter, what happens when processes die

@@ -2339,6 +2339,117 @@ TEST(calls_lost_ru, ON_SIM, "RU: nor does loss bring an answer before the comple
     lose_calls(CCI_CONN_ATTR_RU);
 }
 
+/* ---- one connection floods, another has one message ------------------------------------------------------------------ */
+
+enum { FEW_BUFFERS = 32 };
+
+typedef struct flooded {
+    pair_t flood, quiet; /* both to the same side */
+    uint32_t taken;      /* events of that side since the quiet one began, other than its own */
+    int answers;         /* it answers each message of the flood: half of its events are completions */
+} flooded_t;
+
+static int drop_handler(side_t *side, cci_event_t *event) {
+    (void)side;
+    if (event->type != CCI_EVENT_RECV && event->type != CCI_EVENT_SEND) {
+        return 0;
+    }
+    drop(event);
+    return 1;
+}
+
+/* As large as they may be: of small ones a datagram holds many, and each is an event. */
+static void flood(cci_connection_t *connection) {
+    static const char bytes[65536];
+    int i;
+    assert_true(connection->max_send_size <= sizeof bytes);
+    for (i = 0; i < 64 && cci_send(connection, bytes, connection->max_send_size, as_context(1), 0) == CCI_SUCCESS; i++) {
+    }
+}
+
+/* Takes one event of the flooded side, as a slow program does; 1 when it is the quiet one's. */
+static int take_one(flooded_t *f, cci_event_type_t type) {
+    cci_event_t *event;
+    int is_quiet;
+    flood(f->flood.ac);
+    f->flood.b->deaf = 1;
+    if (on_sim) {
+        sim_advance_to(sim.now_ns + 5 * MILLISECOND_NS); /* acknowledgements and repetitions come in time */
+    }
+    poll_all();
+    f->flood.b->deaf = 0;
+    if (cci_get_event(f->flood.b->ep, &event) != CCI_SUCCESS) {
+        return 0;
+    }
+    assert_true(event->type == CCI_EVENT_RECV || event->type == CCI_EVENT_SEND);
+    is_quiet = event->type == type &&
+               (type == CCI_EVENT_RECV ? event->recv.connection : event->send.connection) == f->quiet.bc;
+    f->taken += !is_quiet;
+    if (f->answers && !is_quiet && event->type == CCI_EVENT_RECV) {
+        (void)cci_send(f->flood.bc, "answer", 6, as_context(1), 0);
+    }
+    drop(event);
+    return is_quiet;
+}
+
+/* The most events that come between a message of the quiet one, or to it, and its event. */
+static uint32_t worst_wait(flooded_t *f, cci_event_type_t type, uint32_t rounds) {
+    uint32_t worst = 0, i;
+    for (i = 0; i < rounds; i++) {
+        patience_t patience = be_patient();
+        uint32_t pause = 3 * FEW_BUFFERS + i % 7;
+        for (f->taken = 0; f->taken < pause;) { /* all buffers are full of the other's */
+            (void)take_one(f, CCI_EVENT_NONE);
+            still_patient(&patience, "events of the flood");
+        }
+        while (cci_send(type == CCI_EVENT_RECV ? f->quiet.ac : f->quiet.bc, "quiet", 5, as_context(2), 0) != CCI_SUCCESS) {
+            (void)take_one(f, CCI_EVENT_NONE);
+            still_patient(&patience, "a send buffer");
+        }
+        for (f->taken = 0; !take_one(f, type);) {
+            still_patient(&patience, "the quiet one's event");
+        }
+        worst = f->taken > worst ? f->taken : worst;
+    }
+    return worst;
+}
+
+static void wait_beside_a_flood(cci_conn_attribute_t attribute, int answers) {
+    side_t *a = side_open(), *b = side_open(), *c = side_open();
+    flooded_t f;
+    uint32_t received, completed, most = on_sim ? 8 * FEW_BUFFERS : on_sisci ? 4 * FEW_BUFFERS : UINT32_MAX;
+    memset(&f, 0, sizeof f);
+    set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, FEW_BUFFERS);
+    f.flood = connect_sides(a, b, attribute);
+    f.quiet = connect_sides(c, b, attribute);
+    f.answers = answers;
+    a->handler = b->handler = c->handler = drop_handler;
+    received = worst_wait(&f, CCI_EVENT_RECV, 40);
+    completed = worst_wait(&f, CCI_EVENT_SEND, 40);
+    print_message("at most %u events before the message, %u before the completion\n", received, completed);
+    if (received > most || completed > most) { /* where time passes meanwhile they must come, no more */
+        fail_msg("%u events came before the message, %u before the completion", received, completed);
+    }
+    elapse(long_or_short_ns(SECOND_NS, 20 * MILLISECOND_NS));
+    a->handler = b->handler = c->handler = NULL;
+    side_close(a);
+    side_close(b);
+    side_close(c);
+    side_count -= 3;
+}
+
+TEST(fair_ro, ANYWHERE, "RO: events of one connection, however many, don't keep back those of another") {
+    (void)state;
+    wait_beside_a_flood(CCI_CONN_ATTR_RO, 0);
+    wait_beside_a_flood(CCI_CONN_ATTR_RO, 1);
+}
+
+TEST(fair_ru, ANYWHERE, "RU: events of one connection, however many, don't keep back those of another") {
+    (void)state;
+    wait_beside_a_flood(CCI_CONN_ATTR_RU, 0);
+    wait_beside_a_flood(CCI_CONN_ATTR_RU, 1);
+}
+
 /* ==================================================================================================================
  * Remote memory access
  * ================================================================================================================== */
