@@ -90,6 +90,10 @@
  *                                                             nobody else
  *     traffic_class   0 to 255                    0           of the routing header (RoCE: DSCP and ECN)
  *     service_level   0 to 15                     0           of InfiniBand; on Ethernet the priority
+ *     flow_label      0 to 0xfffff                varies      of the routing header; RoCE: the UDP source port is made
+ *                                                             of it. By default each connection (ud: each peer) has its
+ *                                                             own, so that switches and bonds spread them over paths,
+ *                                                             and one that is made anew after a failure another
  *     hop_limit       1 to 255                    64 (groups: 1) routers that may be passed
  *     mtu             256, 512, 1024, 2048, 4096  port's      upper limit of one packet's payload, bytes
  *     recv_depth      16 to 32768                 rc: 256, ud: 1024  datagrams that the hardware can receive on its own
@@ -122,6 +126,12 @@
  *     relaxed_ordering 0 or 1                     1           the host's memory may take parts of an RMA in any order:
  *                                                             faster on many hosts; the same on both sides. 0 where a
  *                                                             program watches memory instead of waiting for an event
+ *     setups          0 to 32                     2           queue pairs that are made at once, by as many threads
+ *                                                             of the endpoint (see MODE RC). 0: the program's calls
+ *                                                             make them, one after the other
+ *     on_demand       0 or 1                      0           1: memory that is registered is not pinned, where the
+ *                                                             adapter can fetch pages when it needs them (on-demand
+ *                                                             paging); else registering is CCI_ERR_NOT_IMPLEMENTED
  *     rnr_timer       1 to 31                     12          how long to wait for receive buffers (12: 0.64 ms), in
  *                                                             the code of the InfiniBand specification
  *
@@ -151,8 +161,13 @@
  * What cci_rma_register() is given is pinned too. A send is complete when the peer's hardware has acknowledged it: the
  * peer's program need not run for that, nor for RMA. CCI_FLAG_NO_COPY copies all the same. CCI_OPT_ENDPT_RECV_BUF_COUNT
  * that is lowered holds when the buffers which the hardware has by then have been used.
+ *   Making a queue pair takes an adapter up to milliseconds. Nothing else waits for that: from the second connection on
+ * an endpoint's own threads make them (key `setups`), so many at once, and further connections wait for their turn.
+ * These threads handle no signals, and end with the endpoint. Where there is no memory for a queue pair,
+ * CCI_EVENT_ACCEPT comes with CCI_ENOMEM, and the client's CCI_EVENT_CONNECT with CCI_ECONNREFUSED.
  *   A send that is issued behind an RMA read completes after it. Its message may arrive long before, so an answer
  * can come ahead of the completion; on the other transports it never does.
+ *   Memory of a GPU is registered with cci_verbs_register_dmabuf(). With on_demand = 1 memory is not pinned.
  *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks
  * both queue pairs, and both sides make them anew without the programs noticing: >>verbs-rc tells how. The same happens
  * when the peer was out of reach. Only after the send timeout is a connection broken.
@@ -208,9 +223,14 @@
  * ib_send_lat between host, Arm cores and other machines first. show_gids tells which device has which address.
  *
  * TESTED on the Linux kernel's software driver (rxe, RoCE version 2) in a virtual machine, and on a simulated device
- * that also plays InfiniBand, failing hardware and hostile peers. NOT TESTED on any adapter, InfiniBand fabric or
- * BlueField: rates, PCI placement, congestion of real switches, limits of drivers, IPoIB, partitions, and the removal
- * of a busy device.
+ * (tests/verbs) that also plays InfiniBand, kinds of adapters, failing hardware and hostile peers. NOT TESTED on any
+ * adapter, InfiniBand fabric or BlueField:
+ *   rates and latencies; PCI placement; relaxed ordering and moderation, beyond being accepted or refused
+ *   how long queue pairs take to make, and how many an adapter makes at once (key `setups`)
+ *   whether flow labels spread connections over paths and bonds; congestion of real switches
+ *   on-demand paging (rxe has it only in newer kernels) and dmabufs of GPUs
+ *   limits of drivers (inline data, queue depths, when IBV_EVENT_QP_LAST_WQE_REACHED comes): played from documentation
+ *   IPoIB, partitions, a subnet manager that moves LIDs, and the removal of a busy device
  * ==================================================================================================================
  * >>verbs-config
  *
@@ -236,6 +256,16 @@ extern "C" {
 #endif
 /* The transport, for cci_register_transport() or cci_setup(); a program that includes this header needs neither. */
 CCI_API const cci_transport_t cci_verbs_transport;
+
+/* Registers memory of another device, such as a GPU, for RMA by an endpoint with mode = rc: `length` bytes from
+ * `offset` of the dmabuf `fd`, which that device's driver has exported (CUDA: cuMemGetHandleForAddressRange). `start`
+ * is how they are addressed, as by the driver: not NULL, and as far from the beginning of a page as `offset` is. The
+ * library never looks there. The descriptor may be closed afterwards; the handle goes to cci_rma_deregister() as any
+ * other.
+ * CCI_ERR_NOT_IMPLEMENTED: library, kernel, adapter or endpoint can't do it. CCI_EINVAL: an argument, or no dmabuf.
+ * CCI_ENOMEM, CCI_ENOBUFS as with cci_rma_register(). */
+CCI_API int cci_verbs_register_dmabuf(cci_endpoint_t *endpoint, int fd, uint64_t offset, void *start, uint64_t length,
+                                      int flags, cci_rma_handle_t **handle);
 #ifdef __cplusplus
 }
 #endif
@@ -322,6 +352,22 @@ static int cci__verbs_create(cci_device_t *device, const char *service, int flag
 }
 
 #ifdef CCI_STATIC
+CCI__UNUSED static
+#endif
+    int
+    cci_verbs_register_dmabuf(cci_endpoint_t *endpoint, int fd, uint64_t offset, void *start, uint64_t length,
+                              int flags, cci_rma_handle_t **handle) {
+    (void)endpoint;
+    (void)fd;
+    (void)offset;
+    (void)start;
+    (void)length;
+    (void)flags;
+    (void)handle;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+
+#ifdef CCI_STATIC
 static
 #endif
     const cci_transport_t cci_verbs_transport = {
@@ -358,6 +404,8 @@ static
 
 #ifndef CCI_NO_THREADS
 #include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #endif
 
 #include <infiniband/verbs.h>
@@ -438,7 +486,9 @@ static
  * kernel copies the pages of fork()'s child at once. */
 #define CCI__VERBS_OPTIONAL(X)                                                                                         \
     X(int, fork_init, (void))                                                                                          \
-    X(int, is_fork_initialized, (void))
+    X(int, is_fork_initialized, (void))                                                                                \
+    X(struct ibv_mr *, reg_dmabuf_mr,                                                                                  \
+      (struct ibv_pd * pd, uint64_t offset, size_t length, uint64_t address, int fd, int access))
 
 typedef struct cci__verbs_functions {
 #define CCI__VERBS_POINTER(type, name, arguments) type(*name) arguments;
@@ -453,6 +503,13 @@ static int cci__ibv_is_loaded, cci__ibv_may_fork;
 
 #ifdef CCI_VERBS_LINK
 
+/* Older libraries lack it. */
+#if defined(__GNUC__) && !defined(__cplusplus)
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+    __attribute__((weak));
+#define CCI__VERBS_LINKS_DMABUF
+#endif
+
 static int cci__verbs_load(char *why, size_t why_size) {
     (void)why;
     (void)why_size;
@@ -464,6 +521,9 @@ static int cci__verbs_load(char *why, size_t why_size) {
     CCI__VERBS_FUNCTIONS(CCI__VERBS_TAKE)
 #undef CCI__VERBS_TAKE
     cci__ibv.fork_init = ibv_fork_init; /* the other may be missing, and is asked by this one */
+#ifdef CCI__VERBS_LINKS_DMABUF
+    cci__ibv.reg_dmabuf_mr = ibv_reg_dmabuf_mr;
+#endif
     cci__ibv_is_loaded = 1;
     return 1;
 }
@@ -541,6 +601,9 @@ static int cci__verbs_load(char *why, size_t why_size) {
 #define CCI__VERBS_RC_MESSAGE 8192u     /* default size of the largest message in mode rc */
 #define CCI__VERBS_GID_MAX 256          /* entries of a port's address table that can be named */
 #define CCI__VERBS_GID_ANY 0xffffu
+#define CCI__VERBS_FLOW_VARIES UINT32_MAX
+#define CCI__VERBS_SETUPS 2u /* queue pairs that are made at once; so many firmware commands do not queue up */
+#define CCI__VERBS_SETUPS_MOST 32u
 
 enum { CCI__VERBS_RC, CCI__VERBS_UD };
 
@@ -554,6 +617,7 @@ typedef struct cci__verbs_device {
     uint32_t qkey, address_handles, send_buf_count, recv_buf_count, memory_bytes, send_timeout_us;
     uint32_t max_send_size;          /* 0: what a datagram takes       */
     uint32_t probe_idle_s;           /* 0: never                       */
+    uint32_t flow_label;             /* CCI__VERBS_FLOW_VARIES: by connection */
     uint16_t gid_index;              /* CCI__VERBS_GID_ANY: chosen     */
     uint16_t service;                /* UDP port; 0: any               */
     uint16_t pkey;                   /* 0: the table's first           */
@@ -566,7 +630,8 @@ typedef struct cci__verbs_device {
     uint8_t mode;
     uint8_t progress_thread, crc;
     uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc */
-    uint8_t relaxed_ordering;
+    uint8_t relaxed_ordering, on_demand;
+    uint8_t setups;
     uint16_t moderation_us; /* 0: completions ring at once         */
     uint8_t state;          /* CCI__VERBS_UNSEEN and so on */
 } cci__verbs_device;
@@ -1273,9 +1338,11 @@ static void cci__verbs_defaults(cci__verbs_device *d) {
     memset(d, 0, sizeof *d);
     d->gid_index = CCI__VERBS_GID_ANY;
     d->qkey = CCI__VERBS_QKEY;
+    d->flow_label = CCI__VERBS_FLOW_VARIES;
     d->probe_idle_s = CCI__VERBS_PROBE_IDLE_S;
     d->address_handles = CCI__VERBS_HANDLES;
     d->relaxed_ordering = 1;
+    d->setups = CCI__VERBS_SETUPS;
     d->moderation_us = CCI__VERBS_MODERATION_US;
     d->ack_timeout = 14;
     d->retry_count = 6;
@@ -1387,6 +1454,7 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"traffic_class", 0, 255, CCI__VERBS_KEY(traffic_class)},
     {"service_level", 0, 15, CCI__VERBS_KEY(service_level)},
     {"hop_limit", 1, 255, CCI__VERBS_KEY(hop_limit)},
+    {"flow_label", 0, 0xfffff, CCI__VERBS_KEY(flow_label)},
     {"recv_depth", 16, 32768, CCI__VERBS_KEY(recv_depth)},
     {"send_depth", 16, 32768, CCI__VERBS_KEY(send_depth)},
     {"address_handles", 64, 65536, CCI__VERBS_KEY(address_handles)},
@@ -1403,6 +1471,8 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"rc_depth", 16, 16384, CCI__VERBS_KEY(rc_depth)},
     {"srq_depth", 16, 32768, CCI__VERBS_KEY(srq_depth)},
     {"relaxed_ordering", 0, 1, CCI__VERBS_KEY(relaxed_ordering)},
+    {"on_demand", 0, 1, CCI__VERBS_KEY(on_demand)},
+    {"setups", 0, CCI__VERBS_SETUPS_MOST, CCI__VERBS_KEY(setups)},
     {"moderation", 0, 1000, CCI__VERBS_KEY(moderation_us)},
 };
 
@@ -1551,14 +1621,24 @@ static uint32_t cci__verbs_addr_qpn(const cci_link_addr_t *to) {
                : (uint32_t)to->bytes[5] << 16 | (uint32_t)to->bytes[6] << 8 | to->bytes[7];
 }
 
+/* Which of several equal paths through the network is taken. Drivers make the UDP source port of RoCE of the 20 bits,
+ * and of 0 something of their own. */
+static uint32_t cci__verbs_flow(const cci__verbs_link *l, const uint64_t words[3]) {
+    uint32_t label = (uint32_t)cci__siphash(l->key, words, 3) & 0xfffff;
+    return l->device.flow_label != CCI__VERBS_FLOW_VARIES ? l->device.flow_label : label ? label : 1;
+}
+
 /* The way to an address, for address handles and connected queue pairs. */
 static void cci__verbs_path(const cci__verbs_link *l, const cci_link_addr_t *to, struct ibv_ah_attr *a) {
+    uint64_t words[3];
     int is_group = to->bytes[0] == CCI__VERBS_TO_GROUP;
     memset(a, 0, sizeof *a);
     memcpy(a->grh.dgid.raw, to->bytes + 8, 16);
     a->grh.sgid_index = (uint8_t)l->port.gid_index;
     a->grh.hop_limit = (uint8_t)(l->device.hop_limit ? l->device.hop_limit : is_group ? 1 : 64);
     a->grh.traffic_class = l->device.traffic_class;
+    memcpy(words, to->bytes, sizeof words);
+    a->grh.flow_label = cci__verbs_flow(l, words);
     a->is_global = 1;
     a->dlid = is_group ? 0 : (uint16_t)cci__verbs_addr_lid(to);
     a->sl = l->device.service_level;
@@ -3174,6 +3254,11 @@ static const cci_link_t cci__verbs_link_table = {
  *      │ key of its handles               │ 0                                │   flags: 1 asks for an answer,
  *      └──────────────────────────────────┴──────────────────────────────────┘          2 no receive buffers
  *
+ * MAKING a queue pair, and joining it to the peer's, is done without the endpoint's lock, by its threads or within the
+ * program's calls: a connection in line (`setup`) answers nothing, so its peer repeats what it has said until that is
+ * over. What ends meanwhile leaves its queue pair to the set-up, which destroys it; but one that is being joined may
+ * have a receive buffer, and drains when that is over. A completion queue is made anew when no set-up runs.
+ *
  * A PAIR that fails (the peer was out of reach for longer than the hardware repeats, or an RMA named memory that is
  * registered no more) is made anew: both sides take what their queue pair had finished, reset it, begin a new epoch and
  * join the peer's. Before the reset the device tells that the queue pair holds no buffer of the shared receive queue
@@ -3189,8 +3274,8 @@ static const cci_link_t cci__verbs_link_table = {
  * messages were got: those are complete, and what else is pending ends as disconnected. An open connection whose peer
  * was silent for `probe_idle` seconds repeats CONFIRM until there is a CONFIRMED.
  *
- *      FRESH ──peer's new state──▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer epoch──▶ DRAINING ─▶
- *      FRESH
+ *      MAKING ─▶ FRESH ──peer's new state──▶ JOINING ─▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer
+ *      epoch──▶ DRAINING ─▶ FRESH
  *
  * RECEIVER NOT READY. A shared receive queue that is empty makes the hardware repeat until it is not: that neither
  * fails the pair nor holds up others. When nothing gets on for a while, the peer is asked over the link.
@@ -3220,6 +3305,7 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_MORE_SENDS 64u /* so many messages are added at a time, up to the endpoint's number */
 #define CCI__RC_MORE_RECVS 64u
 #define CCI__RC_FEW_RECVS 32u    /* posted buffers below which more are added */
+#define CCI__RC_ENOUGH_RECVS 64u /* ... and from which on they are posted in batches */
 #define CCI__RC_RMAS 1024u       /* RMAs at once, or as many as messages that may be pending if these are more */
 #define CCI__RC_MORE_RMAS 256u   /* so many are added at a time */
 #define CCI__RC_CHUNK (1u << 20) /* bytes of one RDMA write or read at most; less when these don't get through */
@@ -3227,9 +3313,10 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_REGIONS 4096u
 #define CCI__RC_CONTROL 64u /* events of connections that are there from the beginning */
 #define CCI__RC_GROUPS 16u
-#define CCI__RC_REQUESTS 1024u /* requests that have not been decided */
-#define CCI__RC_DATAGRAMS 16   /* taken from the link at once */
-#define CCI__RC_QUIET 32u      /* rounds between two looks at clock and link while messages come */
+#define CCI__RC_REQUESTS 1024u   /* requests that have not been decided */
+#define CCI__RC_DATAGRAMS 16     /* taken from the link at once */
+#define CCI__RC_QUIET 32u        /* rounds between two looks at clock and link while messages come */
+#define CCI__RC_MOST_UNDATED 32u /* connections whose sends wait for a reading of the clock */
 #define CCI__RC_SEND_TIMEOUT_US 30000000u
 #define CCI__RC_PAIR_TRIES 40 /* for a connection that has nothing to send */
 #define CCI__RC_LEAVE_NS (10 * CCI__MS)
@@ -3244,7 +3331,16 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
 
-enum { CCI__RC_NO_PAIR, CCI__RC_FRESH, CCI__RC_JOINED, CCI__RC_PAIRED, CCI__RC_DRAINING };
+/* MAKING: its queue pair is being made; JOINING: it is there, and being joined to the peer's. */
+enum {
+    CCI__RC_NO_PAIR,
+    CCI__RC_MAKING,
+    CCI__RC_FRESH,
+    CCI__RC_JOINING,
+    CCI__RC_JOINED,
+    CCI__RC_PAIRED,
+    CCI__RC_DRAINING
+};
 enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 
 /* Flags of a connection. */
@@ -3264,6 +3360,9 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 #define CCI__RC_MARKED 32u   /* ... and an event that waits tells it */
 #define CCI__RC_EMPTY                                                                                                  \
     64u /* its queue pair can't have a buffer of the shared receive queue: it has told so, or never had one */
+#define CCI__RC_UNDATED 128u /* its items' deadlines count from the next reading of the clock */
+
+#define CCI__RC_STOPS 128u /* joining: it is to drain as soon as that is over */
 
 /* Flags of a state. */
 #define CCI__RC_ASKS 1u
@@ -3283,8 +3382,9 @@ typedef struct cci__rc_op {
 typedef struct cci__rc_item {
     struct cci__rc_item *next; /* the next call's; of the newest: the oldest */
     cci__rc_op *op;            /* NULL: no completion is wanted */
-    uint8_t *data;             /* a message's, or where the local memory is */
-    uint64_t deadline_ns;
+    uint8_t *data;             /* a message's bytes, for repeating it */
+    const uint8_t *from;       /* where the work request finds them, or an RMA's local memory */
+    uint64_t deadline_ns;      /* time from the next reading of the clock on while the connection is undated */
     uint64_t remote, tag;      /* remote address; the local registration's tag */
     uint64_t length, at, base; /* bytes; of them posted, and moved before this epoch */
     uint32_t region, lkey, rkey;
@@ -3318,16 +3418,22 @@ typedef struct cci__rc_request {
     cci_conn_pieces_t pieces;
 } cci__rc_request;
 
+struct cci__rc_setup;
+
 typedef struct cci__rc_conn {
     cci_conn_t conn;      /* first */
     cci_conn_life_t life; /* second */
     struct ibv_qp *qp;
+    union {
+        uint32_t listed[2];          /* the next and the one before, in the list that it is in */
+        struct cci__rc_setup *setup; /* under way, or in line: while it is MAKING or JOINING */
+    } at;
     cci__rc_item *newest, *unposted;
     void *pending;     /* client: cci_conn_pending_t; server: the request, or the event kept for the outcome */
     uint64_t retry_ns; /* when the pair's next step is due */
     uint64_t probe_ns; /* open: when to look whether something has come */
     uint64_t peer_key; /* of its handles */
-    uint32_t next_listed, last_listed, next_qp;
+    uint32_t next_qp;
     uint32_t send_timeout_us, keepalive_us;
     uint32_t epoch, joined;   /* own; the peer's that the queue pair was joined to last */
     uint32_t received, acked; /* messages got; messages that the peer has got */
@@ -3342,6 +3448,21 @@ typedef struct cci__rc_conn {
 } cci__rc_conn;
 
 typedef char cci__rc_life_is_second[offsetof(cci__rc_conn, life) == sizeof(cci_conn_t) ? 1 : -1];
+
+/* A queue pair that is to be made, or joined to the peer's, or both: which takes the adapter milliseconds, so it is
+ * done without the lock. Where a connection does not want it any more, `conn` is NULL, and a new queue pair is
+ * destroyed. */
+typedef struct cci__rc_setup {
+    struct cci__rc_setup *next;
+    cci__rc_conn *conn;
+    struct ibv_qp *qp;  /* NULL: it is to be made */
+    const char *failed; /* what could not be done; NULL: all was */
+    int error;
+    uint32_t epoch, first_packet; /* of this side */
+    uint32_t peer_epoch, peer_joined, peer_qp, peer_first_packet, peer_rd_atomic, mtu;
+    struct ibv_ah_attr path;
+    uint8_t makes, joins, runs;
+} cci__rc_setup;
 
 typedef struct cci__rc_memory {
     struct cci__rc_memory *next;
@@ -3372,6 +3493,7 @@ typedef struct cci__rc {
     uint64_t handle_key;
     cci_wheel_t wheel;
     uint32_t *qp_buckets;
+    cci__rc_conn *last_got; /* the connection that the last message came for, while it has a queue pair */
     uint32_t qp_bucket_count, ready, ready_last, drained, request_count;
     uint32_t emptying; /* connections that are draining and not marked as empty */
     uint64_t empty_ns; /* how long to wait for that, at most */
@@ -3392,6 +3514,9 @@ typedef struct cci__rc {
     uint64_t now_ns, check_ns, thread_until_ns, repaired_ns;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size, stride;
     uint32_t turn, repairs;
+    uint32_t undated[CCI__RC_MOST_UNDATED], undated_count;
+    struct ibv_send_wr wr[CCI__RC_CHAIN], inline_wr; /* work requests: what is the same in all of them stays */
+    struct ibv_sge sge[CCI__RC_CHAIN], inline_sge;
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and that are still there */
     uint64_t close_ns;            /* when the CLOSE packets that have been promised a time have left */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
@@ -3400,12 +3525,19 @@ typedef struct cci__rc {
     cci__handle_t os_handle;
     cci__polls_t polls;
     int has_fd, device_failed, is_dead, is_broken, stopping;
+    int sleeps;    /* somebody may: the program on the OS handle, or the helper thread */
     int refuses;   /* receive buffers were not taken, and the log says so */
     int may_relax; /* memory is registered for relaxed ordering; read and written without the lock */
+    cci__rc_setup *setups, **setups_tail; /* in line, the oldest first */
+    uint32_t setups_waiting, setups_running;
+    uint32_t pairs; /* queue pairs of connections */
+    uint32_t worker_count;
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
     pthread_t thread;
     int has_thread;
+    sem_t work; /* for the workers */
+    pthread_t workers[CCI__VERBS_SETUPS_MOST];
 #endif
 } cci__rc;
 
@@ -3470,16 +3602,16 @@ static cci__rc_conn *cci__rc_at(const cci__rc *ep, uint32_t index) {
 
 static void cci__rc_unlist(cci__rc *ep, cci__rc_conn *conn) {
     int is_drained = conn->phase == CCI__RC_DRAINING;
-    uint32_t next = conn->next_listed, last = conn->last_listed;
+    uint32_t next = conn->at.listed[0], last = conn->at.listed[1];
     if (!(conn->conn.flags & CCI__RC_LISTED)) return;
     if (last != CCI__CONN_NONE)
-        cci__rc_at(ep, last)->next_listed = next;
+        cci__rc_at(ep, last)->at.listed[0] = next;
     else if (is_drained)
         ep->drained = next;
     else
         ep->ready = next;
     if (next != CCI__CONN_NONE)
-        cci__rc_at(ep, next)->last_listed = last;
+        cci__rc_at(ep, next)->at.listed[1] = last;
     else if (!is_drained)
         ep->ready_last = last;
     conn->conn.flags &= (uint16_t)~CCI__RC_LISTED;
@@ -3488,12 +3620,12 @@ static void cci__rc_unlist(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_list_ready(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.flags & CCI__RC_LISTED) return;
     conn->conn.flags |= CCI__RC_LISTED;
-    conn->next_listed = conn->last_listed = CCI__CONN_NONE;
+    conn->at.listed[0] = conn->at.listed[1] = CCI__CONN_NONE;
     if (ep->ready == CCI__CONN_NONE) {
         ep->ready = conn->conn.index;
     } else {
-        conn->last_listed = ep->ready_last;
-        cci__rc_at(ep, ep->ready_last)->next_listed = conn->conn.index;
+        conn->at.listed[1] = ep->ready_last;
+        cci__rc_at(ep, ep->ready_last)->at.listed[0] = conn->conn.index;
     }
     ep->ready_last = conn->conn.index;
 }
@@ -3501,10 +3633,14 @@ static void cci__rc_list_ready(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_list_drained(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.flags & CCI__RC_LISTED) return;
     conn->conn.flags |= CCI__RC_LISTED;
-    conn->next_listed = ep->drained;
-    conn->last_listed = CCI__CONN_NONE;
-    if (ep->drained != CCI__CONN_NONE) cci__rc_at(ep, ep->drained)->last_listed = conn->conn.index;
+    conn->at.listed[0] = ep->drained;
+    conn->at.listed[1] = CCI__CONN_NONE;
+    if (ep->drained != CCI__CONN_NONE) cci__rc_at(ep, ep->drained)->at.listed[1] = conn->conn.index;
     ep->drained = conn->conn.index;
+}
+
+static cci__rc_setup *cci__rc_setup_of(const cci__rc_conn *conn) {
+    return conn->phase == CCI__RC_MAKING || conn->phase == CCI__RC_JOINING ? conn->at.setup : NULL;
 }
 
 /* Where a queue pair's connection is in the hash by number. */
@@ -3522,8 +3658,10 @@ static cci__rc_item *cci__rc_oldest(const cci__rc_conn *conn) {
 static void cci__rc_schedule(cci__rc *ep, cci__rc_conn *conn) {
     const cci__rc_item *oldest = cci__rc_oldest(conn);
     uint64_t at = cci__min64(conn->conn.deadline_ns, conn->retry_ns);
-    if (conn->conn.state == CCI_CONN_OPEN)
-        at = cci__min64(at, cci__min64(conn->probe_ns, oldest ? oldest->deadline_ns : CCI__NEVER));
+    if (conn->conn.state == CCI_CONN_OPEN) {
+        int is_due = oldest && !(conn->marks & CCI__RC_UNDATED);
+        at = cci__min64(at, cci__min64(conn->probe_ns, is_due ? oldest->deadline_ns : CCI__NEVER));
+    }
     if (at < conn->conn.timer.at_ns) cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
 }
 
@@ -3655,7 +3793,7 @@ static void cci__rc_hurry(cci__rc *ep, cci__rc_conn *conn, uint64_t deadline_ns)
     cci__rc_schedule(ep, conn);
 }
 
-static void cci__rc_append(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item) {
+static inline void cci__rc_append(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item) {
     cci__rc_hurry(ep, conn, item->deadline_ns);
     if (conn->newest) {
         item->next = conn->newest->next;
@@ -3704,13 +3842,10 @@ static void cci__rc_end_all(cci__rc *ep, cci__rc_conn *conn, int status) {
 
 /* The work request for the next part of an item. A message brings along how many of the peer's have been received: the
  * hardware may tell the peer later than the message does, which may be the answer to one. */
-static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t received, struct ibv_send_wr *wr,
-                            struct ibv_sge *sge) {
+static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t received, struct ibv_send_wr *wr) {
     uint64_t length = item->length - item->at;
-    memset(wr, 0, sizeof *wr);
-    wr->sg_list = sge;
     wr->num_sge = item->length > 0;
-    if (item->is_fenced && item->at == 0) wr->send_flags = IBV_SEND_FENCE;
+    wr->send_flags = item->is_fenced && item->at == 0 ? IBV_SEND_FENCE : 0;
     if (item->kind == CCI__RC_MESSAGE_ITEM) {
         wr->opcode = IBV_WR_SEND_WITH_IMM;
         wr->imm_data = htonl(received);
@@ -3718,12 +3853,13 @@ static void cci__rc_fill_wr(const cci__rc *ep, cci__rc_item *item, uint32_t rece
     } else {
         length = cci__min64(length, item->chunk);
         wr->opcode = item->kind == CCI__RC_READ_ITEM ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+        if (length == item->chunk) wr->send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
         wr->wr.rdma.remote_addr = item->remote + item->at;
         wr->wr.rdma.rkey = item->rkey;
     }
-    sge->addr = (uintptr_t)item->data + item->at;
-    sge->length = (uint32_t)length;
-    sge->lkey = item->lkey;
+    wr->sg_list->addr = (uintptr_t)item->from + item->at;
+    wr->sg_list->length = (uint32_t)length;
+    wr->sg_list->lkey = item->lkey;
     item->at += length;
 }
 
@@ -3744,8 +3880,7 @@ static uint64_t cci__rc_wr_id(const cci__rc_conn *conn, uint32_t number) {
 }
 
 /* Makes up to `most` work requests of what waits; returns how many. */
-static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_wr *wr, struct ibv_sge *sge,
-                               uint32_t most) {
+static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, uint32_t most) {
     uint32_t count = 0;
     while (conn->unposted && count < most) {
         cci__rc_item *item = conn->unposted;
@@ -3759,11 +3894,10 @@ static uint32_t cci__rc_gather(cci__rc *ep, cci__rc_conn *conn, struct ibv_send_
                 item->first = number;
                 item->chunk = cci__max32(CCI__RC_CHUNK >> 2 * conn->renewals, CCI__RC_CHUNK_LEAST);
             }
-            cci__rc_fill_wr(ep, item, conn->received, &wr[count], &sge[count]);
-            if (item->kind != CCI__RC_MESSAGE_ITEM && sge[count].length == item->chunk)
-                wr[count].send_flags |= IBV_SEND_SIGNALED; /* large transfers show that they get on */
-            wr[count].wr_id = cci__rc_wr_id(conn, number);
-            if (count > 0) wr[count - 1].next = &wr[count];
+            cci__rc_fill_wr(ep, item, conn->received, &ep->wr[count]);
+            ep->wr[count].wr_id = cci__rc_wr_id(conn, number);
+            ep->wr[count].next = NULL;
+            if (count > 0) ep->wr[count - 1].next = &ep->wr[count];
             count++;
             if (item->at < item->length) continue;
             item->last = number;
@@ -3780,10 +3914,17 @@ static int cci__rc_is_full(const cci__rc *ep) {
     return ep->under_way >= ep->sends;
 }
 
+/* The hardware has refused the last `count` work requests of a connection. What it took before is flushed. */
+static void cci__rc_refused(cci__rc *ep, cci__rc_conn *conn, uint32_t count, int error) {
+    conn->posted -= count;
+    ep->under_way -= count;
+    cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "the hardware takes no work", error > 0 ? error : errno);
+    cci__rc_break(ep, conn, CCI_ERROR);
+}
+
 /* Posts what waits on a pair, as much as has room. */
 static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
-    struct ibv_send_wr wr[CCI__RC_CHAIN], *bad = NULL;
-    struct ibv_sge sge[CCI__RC_CHAIN];
+    struct ibv_send_wr *bad = NULL;
     int error;
     conn->waiting = 0;
     while (conn->phase == CCI__RC_PAIRED && conn->unposted) {
@@ -3792,22 +3933,65 @@ static void cci__rc_post(cci__rc *ep, cci__rc_conn *conn) {
             if (cci__rc_is_full(ep)) cci__rc_list_ready(ep, conn);
             break;
         }
-        count = cci__rc_gather(ep, conn, wr, sge, cci__min32(room, CCI__RC_CHAIN));
+        count = cci__rc_gather(ep, conn, cci__min32(room, CCI__RC_CHAIN));
         if (count == 0) break;
-        wr[count - 1].send_flags |= IBV_SEND_SIGNALED;
+        ep->wr[count - 1].send_flags |= IBV_SEND_SIGNALED;
         conn->posted += count;
         ep->under_way += count;
-        error = ibv_post_send(conn->qp, wr, &bad);
+        error = ibv_post_send(conn->qp, ep->wr, &bad);
         if (error) {
-            uint32_t refused = bad ? count - (uint32_t)(bad - wr) : count; /* what was taken before is flushed */
-            conn->posted -= refused;
-            ep->under_way -= refused;
-            cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, "the hardware takes no work", error > 0 ? error : errno);
-            cci__rc_break(ep, conn, CCI_ERROR);
+            cci__rc_refused(ep, conn, bad ? count - (uint32_t)(bad - ep->wr) : count, error);
             return;
         }
     }
     cci__rc_reap(ep, conn); /* those whose memory has gone */
+}
+
+/* Sees to it that a pair with work under way is looked at. */
+static void cci__rc_watch(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->retry_ns != CCI__NEVER) return;
+    conn->retry_ns = ep->now_ns + cci__rc_look_ns(conn);
+    conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
+    conn->stuck = 0;
+    cci__rc_schedule(ep, conn);
+}
+
+/* The clock was read: what was sent since it was read before has its time from now on. */
+static void cci__rc_date(cci__rc *ep) {
+    uint32_t i;
+    for (i = 0; i < ep->undated_count; i++) {
+        cci__rc_conn *conn = cci__rc_at(ep, ep->undated[i]);
+        cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+        if (!(conn->marks & CCI__RC_UNDATED)) continue; /* it is another one now */
+        conn->marks &= (uint8_t)~CCI__RC_UNDATED;
+        if (!item) continue;
+        for (; item; item = item == newest ? NULL : item->next)
+            if (item->deadline_ns != CCI__NEVER) item->deadline_ns += ep->now_ns;
+        cci__rc_schedule(ep, conn);
+        if (conn->phase == CCI__RC_PAIRED) cci__rc_watch(ep, conn);
+    }
+    ep->undated_count = 0;
+}
+
+/* When an operation that is issued now has to be over. Reading the clock for it takes a good part of what a small
+ * message costs, and most are complete before the clock is read for something else: so their time counts from then on,
+ * unless the program may sleep first. */
+static inline uint64_t cci__rc_deadline_of(cci__rc *ep, cci__rc_conn *conn) {
+    uint64_t time_ns = conn->send_timeout_us ? (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
+    if (conn->marks & CCI__RC_UNDATED) return time_ns;
+    if (!conn->newest) { /* else the time of the last round will do */
+        if (!ep->sleeps) {
+            if (ep->undated_count == CCI__RC_MOST_UNDATED) {
+                ep->now_ns = ep->link->now(ep->handle);
+                cci__rc_date(ep);
+            }
+            conn->marks |= CCI__RC_UNDATED;
+            ep->undated[ep->undated_count++] = conn->conn.index;
+            return time_ns;
+        }
+        ep->now_ns = ep->link->now(ep->handle);
+    }
+    return time_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + time_ns;
 }
 
 /* After something was appended: what may go at once goes at once, the rest with company or in the next round. */
@@ -3820,12 +4004,7 @@ static void cci__rc_issued(cci__rc *ep, cci__rc_conn *conn, int now) {
         }
         return;
     }
-    if (conn->retry_ns == CCI__NEVER) {
-        conn->retry_ns = ep->now_ns + cci__rc_look_ns(conn);
-        conn->marks &= (uint8_t)~CCI__RC_GETS_ON;
-        conn->stuck = 0;
-        cci__rc_schedule(ep, conn);
-    }
+    if (!(conn->marks & CCI__RC_UNDATED)) cci__rc_watch(ep, conn);
     conn->waiting++;
     if (now || conn->posted - conn->retired < CCI__RC_AT_ONCE || conn->waiting >= CCI__RC_WAITING)
         cci__rc_post(ep, conn);
@@ -3865,9 +4044,17 @@ static void cci__rc_is_empty(cci__rc *ep, cci__rc_conn *conn) {
     }
 }
 
+static void cci__rc_drop_setup(cci__rc *ep, cci__rc_conn *conn);
+
 /* Stops the queue pair. What is under way is flushed, and the device tells that the queue pair has no receive buffer
  * any more: one that is reset in the middle of a message before that would keep it. Then cci__rc_settle() goes on. */
 static void cci__rc_drain(cci__rc *ep, cci__rc_conn *conn) {
+    const cci__rc_setup *s = cci__rc_setup_of(conn);
+    if (s && s->runs && !s->makes) { /* when that is over: a worker uses the pair */
+        conn->marks |= CCI__RC_STOPS;
+        return;
+    }
+    if (s) cci__rc_drop_setup(ep, conn);
     if (conn->phase != CCI__RC_DRAINING) {
         if (!conn->qp || (conn->phase != CCI__RC_JOINED && conn->phase != CCI__RC_PAIRED)) cci__rc_is_empty(ep, conn);
         cci__rc_unlist(ep, conn);
@@ -3900,7 +4087,7 @@ static void cci__rc_hear_empty(cci__rc *ep, const struct ibv_qp *qp) {
     ep->empty_ns = CCI__RC_DRAIN_NS; /* one that tells is worth waiting for */
     for (i = ep->qp_buckets[cci__rc_qp_bucket(ep, qp->qp_num)]; i != CCI__CONN_NONE; i = cci__rc_at(ep, i)->next_qp) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
-        if (conn->qp == qp && conn->phase != CCI__RC_FRESH && conn->phase != CCI__RC_NO_PAIR) {
+        if (conn->qp == qp && conn->phase > CCI__RC_FRESH) {
             cci__rc_is_empty(ep, conn);
             cci__rc_drain(ep, conn); /* if it was not known yet that it has failed */
             return;
@@ -3998,7 +4185,7 @@ static void cci__rc_repost(cci__rc *ep) {
 
 /* ... when they are many, or the hardware has few. */
 static void cci__rc_repost_some(cci__rc *ep) {
-    if (ep->repost_count >= CCI__RC_CHAIN || ep->posted_buffers < 4 * CCI__RC_CHAIN) cci__rc_repost(ep);
+    if (ep->repost_count >= CCI__RC_CHAIN || ep->posted_buffers < CCI__RC_ENOUGH_RECVS) cci__rc_repost(ep);
 }
 
 /* The hardware may have the buffer again. */
@@ -4016,14 +4203,23 @@ static void cci__rc_give_buffer(cci__rc *ep, cci__rc_buffer *buffer) {
     cci__rc_repost_some(ep);
 }
 
-static cci__rc_conn *cci__rc_find_qp(const cci__rc *ep, uint32_t qp_num) {
+static cci__rc_conn *cci__rc_search_qp(cci__rc *ep, uint32_t qp_num) {
     uint32_t at = ep->qp_buckets[cci__rc_qp_bucket(ep, qp_num)];
     while (at != CCI__CONN_NONE) {
         cci__rc_conn *conn = cci__rc_at(ep, at);
-        if (conn->qp->qp_num == qp_num) return conn;
+        if (conn->qp->qp_num == qp_num) {
+            ep->last_got = conn;
+            return conn;
+        }
         at = conn->next_qp;
     }
     return NULL;
+}
+
+/* The connection of a queue pair, NULL if there is none. Messages often come from the same one again. */
+static inline cci__rc_conn *cci__rc_find_qp(cci__rc *ep, uint32_t qp_num) {
+    cci__rc_conn *last = ep->last_got;
+    return last && last->qp->qp_num == qp_num ? last : cci__rc_search_qp(ep, qp_num);
 }
 
 static void cci__rc_paired(cci__rc *ep, cci__rc_conn *conn);
@@ -4048,9 +4244,10 @@ static void cci__rc_deliver(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *ev
 /* The peer has received so many messages of ours: what waits for that is complete, though the hardware does not know
  * it yet and keeps the items. Behind a read nobody knows. */
 static void cci__rc_hear_answer(cci__rc *ep, cci__rc_conn *conn, uint32_t received) {
-    cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
+    cci__rc_item *item, *newest = conn->newest;
     uint32_t more = received - conn->acked;
-    if (more > UINT32_MAX / 2) return;
+    if (more == 0 || more > UINT32_MAX / 2) return;
+    item = cci__rc_oldest(conn);
     while (item && more > 0 && item->is_posted && (item->is_done || item->kind != CCI__RC_READ_ITEM)) {
         if (!item->is_done) {
             more -= item->kind == CCI__RC_MESSAGE_ITEM;
@@ -4080,6 +4277,10 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
     }
     if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming)) cci__rc_hears(ep, conn);
     if (wc->wc_flags & IBV_WC_WITH_IMM) cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
+    if (wc->byte_len > conn->conn.pub.max_send_size) { /* the peer had agreed to less */
+        cci__rc_give_buffer(ep, buffer);
+        return;
+    }
     cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, wc->byte_len);
 }
 
@@ -4087,13 +4288,13 @@ static void cci__rc_broken(cci__rc *ep, const char *what, const char *reason);
 
 /* Takes completions; returns how many there were. */
 static int cci__rc_poll(cci__rc *ep) {
-    struct ibv_wc wc[CCI__RC_POLL];
-    int i, count = ibv_poll_cq(ep->cq, CCI__RC_POLL, wc);
-    for (i = 0; i < count; i++)
-        if (wc[i].wr_id & CCI__RC_SEND_ID)
-            cci__rc_sent(ep, &wc[i]);
+    struct ibv_wc wc[CCI__RC_POLL], *at = wc;
+    int count = ibv_poll_cq(ep->cq, CCI__RC_POLL, wc), left;
+    for (left = count; left > 0; left--, at++)
+        if (at->wr_id & CCI__RC_SEND_ID)
+            cci__rc_sent(ep, at);
         else
-            cci__rc_got(ep, &wc[i]);
+            cci__rc_got(ep, at);
     if (CCI__UNLIKELY(count < 0)) cci__rc_broken(ep, "the completion queue can't be read", "");
     return count;
 }
@@ -4120,10 +4321,10 @@ static void cci__rc_send_datagram(cci__rc *ep, const cci_link_addr_t *to, const 
     (void)ep->link->send(ep->handle, &tx, 1); /* one that isn't taken is lost: all are repeated */
 }
 
-static uint32_t cci__rc_first_packet(const cci__rc *ep, const cci__rc_conn *conn) {
+static uint32_t cci__rc_first_packet(const cci__rc *ep, const cci__rc_conn *conn, uint32_t epoch) {
     uint64_t words[3];
     words[0] = conn->conn.token;
-    words[1] = conn->epoch;
+    words[1] = epoch;
     words[2] = 0x70736e;
     return (uint32_t)cci__siphash(ep->conns.key, words, 3) & 0xffffff;
 }
@@ -4138,7 +4339,7 @@ static uint32_t cci__rc_write_state(const cci__rc *ep, const cci__rc_conn *conn,
     if (!cci__rc_has_buffers(ep)) flags |= CCI__RC_IS_UNREADY;
     cci__store32(bytes, conn->epoch);
     cci__store32(bytes + 4, conn->qp ? conn->qp->qp_num : 0);
-    cci__store32(bytes + 8, cci__rc_first_packet(ep, conn));
+    cci__store32(bytes + 8, cci__rc_first_packet(ep, conn, conn->epoch));
     cci__store32(bytes + 12, conn->received);
     cci__store32(bytes + 16, has_joined ? conn->joined : 0);
     bytes[20] = (uint8_t)flags;
@@ -4176,22 +4377,26 @@ static void cci__rc_unhash_qp(cci__rc *ep, cci__rc_conn *conn) {
     uint32_t *at = &ep->qp_buckets[cci__rc_qp_bucket(ep, conn->qp->qp_num)];
     while (*at != conn->conn.index) at = &cci__rc_at(ep, *at)->next_qp;
     *at = conn->next_qp;
+    if (ep->last_got == conn) ep->last_got = NULL;
 }
 
 /* A queue pair that is reset, or new, begins an epoch. */
-static int cci__rc_begin_epoch(cci__rc *ep, cci__rc_conn *conn) {
+static void cci__rc_begin_epoch(cci__rc_conn *conn, uint32_t epoch) {
+    conn->epoch = epoch;
+    conn->conn.flags &= (uint16_t)~CCI__RC_FLUSHING;
+    conn->marks &= (uint8_t)~CCI__RC_EMPTY;
+    conn->phase = CCI__RC_FRESH;
+    conn->pair_tries = 0;
+}
+
+static int cci__rc_init_qp(const cci__rc *ep, struct ibv_qp *qp) {
     struct ibv_qp_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.qp_state = IBV_QPS_INIT;
     attr.pkey_index = (uint16_t)ep->hw->pkey_index;
     attr.port_num = ep->hw->port.number;
     attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-    conn->epoch++;
-    conn->conn.flags &= (uint16_t)~CCI__RC_FLUSHING;
-    conn->marks &= (uint8_t)~CCI__RC_EMPTY;
-    conn->phase = CCI__RC_FRESH;
-    conn->pair_tries = 0;
-    return cci__ibv.modify_qp(conn->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    return cci__ibv.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
 /* What a connection's queue pair is made with. */
@@ -4205,30 +4410,15 @@ static void cci__rc_qp_attributes(const cci__rc *ep, struct ibv_qp_init_attr *at
     attr->qp_type = IBV_QPT_RC;
 }
 
-static int cci__rc_make_qp(cci__rc *ep, cci__rc_conn *conn) {
-    struct ibv_qp_init_attr attr;
-    cci__rc_qp_attributes(ep, &attr);
-    conn->qp = cci__ibv.create_qp(ep->pd, &attr);
-    if (!conn->qp) {
-        cci__verbs_log_memory(CCI_LOG_WARN, ep->hw->port.device, "no queue pair for a connection", errno,
-                              cci__rc_pinned(ep));
-        return CCI_ENOMEM;
-    }
-    cci__rc_hash_qp(ep, conn);
-    if (cci__rc_begin_epoch(ep, conn)) {
-        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be used", errno);
-        return CCI_ERROR;
-    }
-    return CCI_SUCCESS;
-}
-
 static void cci__rc_drop_qp(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_unhash_qp(ep, conn);
     cci__verbs_check(ep->hw, cci__ibv.destroy_qp(conn->qp), "destroying a connection's queue pair");
     conn->qp = NULL;
+    ep->pairs--;
 }
 
 static void cci__rc_destroy_qp(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_drop_setup(ep, conn);
     if (conn->qp) {
         cci__rc_drop_qp(ep, conn);
         conn->phase = CCI__RC_NO_PAIR;
@@ -4243,19 +4433,18 @@ static enum ibv_mtu cci__rc_mtu_code(uint32_t mtu) {
                          : IBV_MTU_256;
 }
 
-/* Connects the queue pair to the one in the peer's state. */
-static int cci__rc_connect_qp(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
+/* Connects the queue pair to the peer's; 0 with errno when that fails. */
+static int cci__rc_connect_qp(const cci__rc *ep, const cci__rc_setup *s) {
     struct ibv_qp_attr attr;
-    uint32_t mtu = cci__min32(ep->hw->mtu, 256u * cci__max32(state[22], 1));
     memset(&attr, 0, sizeof attr);
     attr.qp_state = IBV_QPS_RTR;
-    attr.path_mtu = cci__rc_mtu_code(mtu);
-    attr.dest_qp_num = cci__load32(state + 4);
-    attr.rq_psn = cci__load32(state + 8) & 0xffffff;
+    attr.path_mtu = cci__rc_mtu_code(s->mtu);
+    attr.dest_qp_num = s->peer_qp;
+    attr.rq_psn = s->peer_first_packet;
     attr.max_dest_rd_atomic = (uint8_t)ep->rd_atomic;
     attr.min_rnr_timer = ep->device.rnr_timer;
-    cci__verbs_path(ep->hw, &conn->conn.peer, &attr.ah_attr);
-    if (cci__ibv.modify_qp(conn->qp, &attr,
+    attr.ah_attr = s->path;
+    if (cci__ibv.modify_qp(s->qp, &attr,
                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                                IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
         return 0;
@@ -4264,11 +4453,122 @@ static int cci__rc_connect_qp(cci__rc *ep, cci__rc_conn *conn, const uint8_t *st
     attr.timeout = ep->device.ack_timeout;
     attr.retry_cnt = ep->device.retry_count;
     attr.rnr_retry = 7; /* for ever: it is the send timeout that ends it */
-    attr.sq_psn = cci__rc_first_packet(ep, conn);
-    attr.max_rd_atomic = (uint8_t)cci__max32(cci__min32(ep->rd_atomic, state[21]), 1);
-    return !cci__ibv.modify_qp(conn->qp, &attr,
+    attr.sq_psn = s->first_packet;
+    attr.max_rd_atomic = (uint8_t)cci__max32(cci__min32(ep->rd_atomic, s->peer_rd_atomic), 1);
+    return !cci__ibv.modify_qp(s->qp, &attr,
                                IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                                    IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+/* ---- set-ups: one after the other, or as many at once as configured, without the lock ---- */
+
+/* Does it. What it reads of the endpoint does not change while it runs: cci__rc_repair() waits for that. */
+static void cci__rc_run_setup(const cci__rc *ep, cci__rc_setup *s) {
+    struct ibv_qp_init_attr attr;
+    errno = 0;
+    if (s->makes) {
+        cci__rc_qp_attributes(ep, &attr);
+        s->qp = cci__ibv.create_qp(ep->pd, &attr);
+        if (!s->qp)
+            s->failed = "no queue pair for a connection";
+        else if (cci__rc_init_qp(ep, s->qp))
+            s->failed = "a queue pair can't be used";
+    }
+    if (!s->failed && s->joins && !cci__rc_connect_qp(ep, s)) s->failed = "a queue pair can't be joined to its peer";
+    s->error = errno;
+}
+
+/* The oldest in line, if one more may run now; NULL: none. */
+static cci__rc_setup *cci__rc_take_setup(cci__rc *ep) {
+    cci__rc_setup *s = ep->setups;
+    while (s && !s->conn) {
+        ep->setups = s->next;
+        cci_release(s);
+        s = ep->setups;
+    }
+    if (!s) ep->setups_tail = &ep->setups;
+    if (!s || ep->is_broken || ep->setups_running >= cci__max32(ep->device.setups, 1)) return NULL;
+    ep->setups = s->next;
+    if (!s->next) ep->setups_tail = &ep->setups;
+    ep->setups_waiting--;
+    ep->setups_running++;
+    s->runs = 1;
+    return s;
+}
+
+static void cci__rc_setup_done(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup *s);
+
+/* Runs the oldest set-up, without the lock, and does then what waits for it. 0: there was none. */
+static int cci__rc_do_setup(cci__rc *ep) {
+    cci__rc_setup *s = cci__rc_take_setup(ep);
+    if (!s) return 0;
+    cci__rc_unlock(ep);
+    cci__rc_run_setup(ep, s);
+    cci__rc_lock(ep);
+    if (!s->conn && s->qp) { /* nobody knows this queue pair */
+        cci__rc_unlock(ep);
+        cci__verbs_check(ep->hw, cci__ibv.destroy_qp(s->qp), "destroying a queue pair that came too late");
+        cci__rc_lock(ep);
+    }
+    ep->setups_running--;
+    if (s->conn) {
+        ep->now_ns = ep->link->now(ep->handle);
+        cci__rc_setup_done(ep, s->conn, s);
+    }
+    cci_release(s);
+    return 1;
+}
+
+/* The connection does not want its set-up any more. */
+static void cci__rc_drop_setup(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_setup *s = cci__rc_setup_of(conn);
+    if (!s) return;
+    s->conn = NULL;
+    ep->setups_waiting -= !s->runs;
+    if (s->runs && conn->qp) { /* it is the set-up's now */
+        cci__rc_unhash_qp(ep, conn);
+        conn->qp = NULL;
+        ep->pairs--;
+    }
+    conn->phase = conn->qp ? CCI__RC_FRESH : CCI__RC_NO_PAIR;
+}
+
+static void cci__rc_call_workers(cci__rc *ep, uint32_t others);
+
+/* Puts a connection's set-up into line: a queue pair is made unless there is one, and joined to the peer's if its
+ * `state` is known. */
+static int cci__rc_begin_setup(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
+    cci__rc_setup *s = (cci__rc_setup *)cci_alloc(sizeof *s);
+    uint64_t words[3];
+    if (!s) return CCI_ENOMEM;
+    memset(s, 0, sizeof *s);
+    s->conn = conn;
+    s->qp = conn->qp;
+    s->makes = conn->qp == NULL;
+    s->epoch = conn->epoch + s->makes;
+    s->first_packet = cci__rc_first_packet(ep, conn, s->epoch);
+    if (state) {
+        s->joins = 1;
+        s->peer_epoch = cci__load32(state);
+        s->peer_joined = cci__load32(state + 16);
+        s->peer_qp = cci__load32(state + 4);
+        s->peer_first_packet = cci__load32(state + 8) & 0xffffff;
+        s->peer_rd_atomic = state[21];
+        s->mtu = cci__min32(ep->hw->mtu, 256u * cci__max32(state[22], 1));
+        cci__verbs_path(ep->hw, &conn->conn.peer, &s->path);
+        words[0] = conn->conn.token;
+        words[1] = s->epoch; /* what is made anew may go around what has failed */
+        words[2] = 0x666c6f77;
+        s->path.grh.flow_label = cci__verbs_flow(ep->hw, words);
+    }
+    conn->at.setup = s;
+    conn->phase = s->makes ? CCI__RC_MAKING : CCI__RC_JOINING;
+    conn->retry_ns = CCI__NEVER;
+    *ep->setups_tail = s;
+    ep->setups_tail = &s->next;
+    ep->setups_waiting++;
+    cci__rc_call_workers(ep, ep->pairs - !s->makes);
+    return CCI_SUCCESS;
 }
 
 /* Do both sides' counts of messages agree? The peer can't have got more than was sent, nor less than was
@@ -4325,6 +4625,7 @@ static void cci__rc_mourn(cci__rc *ep, cci__rc_conn *conn) {
     }
 }
 
+/* Begins to join the queue pair to the peer's. Without memory the peer's next state does. */
 static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
     uint32_t more = cci__load32(state + 12) - conn->acked;
     if (!cci__rc_agrees(conn, more)) {
@@ -4333,17 +4634,77 @@ static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) 
     }
     cci__rc_catch_up(ep, conn, more);
     cci__rc_end_withdrawn(ep, conn);
-    if (!cci__rc_connect_qp(ep, conn, state)) {
-        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be joined to its peer", errno);
-        if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING))
-            cci__rc_break(ep, conn, CCI_ERROR);
-        return;
-    }
-    conn->joined = cci__load32(state);
+    (void)cci__rc_begin_setup(ep, conn, state);
+}
+
+/* Both sides' queue pairs know each other as far as this one can tell. */
+static void cci__rc_joined(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup *s) {
+    conn->joined = s->peer_epoch;
     conn->phase = CCI__RC_JOINED;
     conn->pair_tries = 0;
+    if (conn->marks & CCI__RC_STOPS) {
+        cci__rc_drain(ep, conn);
+        return;
+    }
+    if (conn->conn.flags & CCI__RC_AWAITING) { /* it is CONFIRM that is repeated */
+        cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
+        return;
+    }
     conn->retry_ns = ep->now_ns + cci_conn_retry_ns(0);
     cci__rc_schedule(ep, conn);
+    if (s->peer_joined == conn->epoch) cci__rc_paired(ep, conn);
+    cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, 0);
+}
+
+/* There is a queue pair now, and the peer is to join it. */
+static void cci__rc_made(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.state == CCI_CONN_ACCEPTED) { /* the client may not know more of it, and repeats its request */
+        conn->conn.deadline_ns = ep->now_ns + CCI__CONN_ACCEPT_NS;
+        cci__rc_tell(ep, conn, CCI__PKT_ACCEPT, 0);
+        cci__rc_schedule(ep, conn);
+    } else {
+        cci__rc_tell_pair(ep, conn);
+    }
+}
+
+static void cci__rc_refuse(cci__rc *ep, cci__rc_conn *conn);
+static void cci__rc_give_up(cci__rc *ep, cci__rc_conn *conn);
+
+/* There is no queue pair for a connection, or it can't be joined to the peer's. */
+static void cci__rc_setup_failed(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup *s) {
+    if (s->qp)
+        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, s->failed, s->error);
+    else
+        cci__verbs_log_memory(CCI_LOG_WARN, ep->hw->port.device, s->failed, s->error, cci__rc_pinned(ep));
+    if (conn->marks & CCI__RC_STOPS) {
+        cci__rc_drain(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        if (s->makes) cci__rc_refuse(ep, conn);
+    } else if (conn->conn.flags & CCI__RC_AWAITING) {
+        if (!s->makes) return; /* the next state is tried, until the time for connecting is over */
+        cci__rc_send_leave(ep, conn);
+        cci__rc_connected(ep, conn, CCI_ENOMEM);
+    } else if (conn->conn.state == CCI_CONN_OPEN) {
+        cci__rc_break(ep, conn, CCI_ERROR);
+    }
+}
+
+static void cci__rc_setup_done(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup *s) {
+    if (s->makes && s->qp) {
+        conn->qp = s->qp;
+        ep->pairs++;
+        cci__rc_hash_qp(ep, conn);
+        cci__rc_begin_epoch(conn, s->epoch);
+    } else {
+        conn->phase = conn->qp ? CCI__RC_FRESH : CCI__RC_NO_PAIR;
+    }
+    if (s->failed)
+        cci__rc_setup_failed(ep, conn, s);
+    else if (s->joins)
+        cci__rc_joined(ep, conn, s);
+    else
+        cci__rc_made(ep, conn);
+    conn->marks &= (uint8_t)~CCI__RC_STOPS;
 }
 
 /* May this epoch join that of the peer, which has joined `joined`? One that has joined another is over, or will be
@@ -4364,7 +4725,7 @@ static void cci__rc_input_state(cci__rc *ep, cci__rc_conn *conn, const uint8_t *
     if (!conn->qp) return;
     if (conn->phase == CCI__RC_FRESH && cci__rc_may_join(conn, epoch, joined)) {
         cci__rc_join(ep, conn, state);
-        wants = 1;
+        wants = 0; /* the peer hears when that is done */
     } else if ((conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED) &&
                (int32_t)(epoch - conn->joined) > 0) {
         cci__rc_drain(ep, conn); /* it has begun anew, and so must this side */
@@ -4416,12 +4777,12 @@ static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
         return;
     }
     cci__rc_rewind(conn);
-    if (conn->qp ? cci__rc_begin_epoch(ep, conn) : cci__rc_make_qp(ep, conn))
+    if (conn->qp ? cci__rc_init_qp(ep, conn->qp) : cci__rc_begin_setup(ep, conn, NULL)) {
         cci__rc_give_up(ep, conn);
-    else if (conn->conn.state == CCI_CONN_ACCEPTED)
-        cci__rc_tell(ep, conn, CCI__PKT_ACCEPT, 0); /* the client may not know more of it, and repeats its request */
-    else
-        cci__rc_tell_pair(ep, conn);
+    } else if (conn->qp) {
+        cci__rc_begin_epoch(conn, conn->epoch + 1);
+        cci__rc_made(ep, conn);
+    }
 }
 
 /* The completion queue is emptied between reset and what follows: then nothing is on its way of the old epoch. And
@@ -4434,7 +4795,7 @@ static void cci__rc_settle(cci__rc *ep) {
         }
         first = ep->drained;
         ep->drained = CCI__CONN_NONE;
-        for (at = first; at != CCI__CONN_NONE; at = cci__rc_at(ep, at)->next_listed) {
+        for (at = first; at != CCI__CONN_NONE; at = cci__rc_at(ep, at)->at.listed[0]) {
             cci__rc_conn *conn = cci__rc_at(ep, at);
             if (conn->qp) (void)cci__rc_modify(ep, conn, IBV_QPS_RESET);
         }
@@ -4442,7 +4803,7 @@ static void cci__rc_settle(cci__rc *ep) {
         }
         while (first != CCI__CONN_NONE) {
             cci__rc_conn *conn = cci__rc_at(ep, first);
-            first = conn->next_listed;
+            first = conn->at.listed[0];
             conn->conn.flags &= (uint16_t)~CCI__RC_LISTED;
             cci__rc_finish(ep, conn);
         }
@@ -4527,7 +4888,7 @@ static void cci__rc_begin_keepalive(cci__rc *ep, cci__rc_conn *conn) {
 /* Nobody knows of a connection that did not open. If its queue pair may have a receive buffer, that comes home
  * first. */
 static void cci__rc_let_go(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->phase == CCI__RC_NO_PAIR || conn->phase == CCI__RC_FRESH || ep->is_dead) {
+    if (conn->phase <= CCI__RC_FRESH || ep->is_dead) {
         cci__rc_discard(ep, conn);
         return;
     }
@@ -4580,6 +4941,21 @@ static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status) {
     if (cci__rc_opened(ep, conn, event, status)) cci__rc_begin_keepalive(ep, conn);
 }
 
+/* There is no queue pair for a client that the program has accepted: both programs learn it. */
+static void cci__rc_refuse(cci__rc *ep, cci__rc_conn *conn) {
+    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
+    conn->pending = NULL;
+    event->base.pub.accept.type = CCI_EVENT_ACCEPT;
+    event->base.pub.accept.status = CCI_ENOMEM;
+    event->base.pub.accept.context = conn->conn.pub.context;
+    event->base.pub.accept.connection = NULL;
+    event->owner = NULL;
+    cci_evq_post(&ep->evq.urgent, event);
+    cci__rc_destroy_qp(ep, conn);
+    cci__rc_tell(ep, conn, cci_conn_decide(&ep->conns, &conn->conn, 0, ep->now_ns), 0);
+    cci__rc_schedule(ep, conn);
+}
+
 /* Something sound has come of an accepted or open connection. */
 static void cci__rc_hears(cci__rc *ep, cci__rc_conn *conn) {
     cci_conn_got_t got = cci_conn_hears(&conn->conn);
@@ -4621,7 +4997,8 @@ static void cci__rc_answer(cci__rc *ep, const cci_conn_packet_t *in) {
         cci__rc_send_request(ep, conn);
     else if (in->answer == CCI__PKT_COOKIE || in->answer == CCI__PKT_RESET)
         cci__rc_reply(ep, in, in->answer);
-    else if (in->answer && conn->conn.state != CCI_CONN_FREE)
+    else if (in->answer && conn->conn.state != CCI_CONN_FREE &&
+             !cci__rc_setup_of(conn)) /* the peer repeats it until that is over */
         cci__rc_tell(ep, conn, in->answer, 0);
 }
 
@@ -4742,13 +5119,12 @@ static void cci__rc_was_accepted(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
         return;
     }
     conn->conn.flags |= CCI__RC_AWAITING;
-    if (cci__rc_make_qp(ep, conn) == CCI_SUCCESS) cci__rc_input_state(ep, conn, state, 1);
-    if (conn->phase != CCI__RC_JOINED) {
+    cci__rc_input_state(ep, conn, state, 1);
+    if (cci__rc_begin_setup(ep, conn, state) != CCI_SUCCESS) {
         cci__rc_send_leave(ep, conn);
         cci__rc_connected(ep, conn, CCI_ENOMEM);
         return;
     }
-    conn->retry_ns = CCI__NEVER; /* it is CONFIRM that is repeated */
     cci__rc_schedule(ep, conn);
 }
 
@@ -5032,7 +5408,7 @@ static void cci__rc_ask_again(cci__rc *ep, cci__rc_conn *conn, cci_conn_due_t du
     } else if (due == CCI_CONN_DUE_REQUEST) {
         cci__rc_send_request(ep, conn);
         conn->conn.deadline_ns = cci__rc_request_due(ep, conn);
-    } else {
+    } else if (conn->phase != CCI__RC_MAKING) {
         cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
     }
 }
@@ -5221,8 +5597,8 @@ static void cci__rc_destroy_queues(cci__rc *ep, struct ibv_cq *cq, struct ibv_sr
 static int cci__rc_repair(cci__rc *ep) {
     struct ibv_cq *cq = ep->cq;
     struct ibv_srq *srq = ep->srq;
-    if (ep->repairs > 0 && ep->now_ns - ep->repaired_ns < CCI__VERBS_REPAIR_NS) {
-        ep->check_ns = 0;
+    if (ep->setups_running > 0 || (ep->repairs > 0 && ep->now_ns - ep->repaired_ns < CCI__VERBS_REPAIR_NS)) {
+        ep->check_ns = 0; /* meanwhile no further set-up begins */
         return 1;
     }
     cci__rc_stop_pairs(ep);
@@ -5239,6 +5615,7 @@ static int cci__rc_repair(cci__rc *ep) {
     ep->is_broken = 0;
     cci__rc_reclaim_buffers(ep);
     cci__rc_settle(ep);
+    cci__rc_call_workers(ep, ep->setups_waiting - 1);
     return 1;
 }
 
@@ -5303,22 +5680,41 @@ static int cci__rc_receive(cci__rc *ep) {
     return count > 0;
 }
 
-/* One round of work. `thorough`: the program has nothing else to do. Returns how many completions there were. */
-static int cci__rc_pump(cci__rc *ep, int thorough) {
-    int count = cci__rc_poll(ep);
+/* Do the program's own calls make queue pairs, and is one to be made? */
+static int cci__rc_works_itself(const cci__rc *ep) {
+    return ep->setups_waiting > 0 && ep->worker_count == 0 && ep->setups_running == 0 && !ep->is_broken;
+}
+
+/* The part of a round of work that needs the clock. */
+static void cci__rc_look_around(cci__rc *ep) {
+    ep->now_ns = ep->link->now(ep->handle);
     ep->conns.resets = 0;
-    if (thorough || cci__polls_look(&ep->polls)) {
-        ep->now_ns = ep->link->now(ep->handle);
-        cci__polls_looked(&ep->polls, ep->now_ns, CCI__RC_QUIET);
-        if (cci__rc_receive(ep)) ep->polls.left = 0; /* look again in the next round */
-        cci__rc_timers(ep);
-        if (ep->now_ns >= ep->check_ns) cci__rc_check_device(ep);
-    }
+    cci__polls_looked(&ep->polls, ep->now_ns, CCI__RC_QUIET);
+    if (ep->undated_count > 0) cci__rc_date(ep);
+    if (cci__rc_receive(ep)) ep->polls.left = 0; /* look again in the next round */
+    cci__rc_timers(ep);
+    if (ep->now_ns >= ep->check_ns) cci__rc_check_device(ep);
+}
+
+/* Does anything wait for its turn? */
+static inline int cci__rc_has_work(const cci__rc *ep) {
+    return (ep->ready & ep->drained) != CCI__CONN_NONE || ep->emptying > 0 || /* it has all bits set */
+           ep->posted_buffers < CCI__RC_ENOUGH_RECVS || cci__rc_works_itself(ep);
+}
+
+static void cci__rc_do_work(cci__rc *ep) {
     if (ep->drained != CCI__CONN_NONE || ep->emptying > 0) cci__rc_settle(ep);
     cci__rc_post_ready(ep);
     cci__rc_repost_some(ep);
-    if (CCI__UNLIKELY(ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->recv_buf_count))
-        cci__rc_grow_buffers(ep);
+    if (ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->recv_buf_count) cci__rc_grow_buffers(ep);
+    if (cci__rc_works_itself(ep)) (void)cci__rc_do_setup(ep); /* one in a round: traffic has its turn */
+}
+
+/* One round of work. `thorough`: the program has nothing else to do. Returns how many completions there were. */
+static inline int cci__rc_pump(cci__rc *ep, int thorough) {
+    int count = cci__rc_poll(ep);
+    if (cci__polls_look(&ep->polls) || thorough) cci__rc_look_around(ep);
+    if (CCI__UNLIKELY(cci__rc_has_work(ep))) cci__rc_do_work(ep);
     return count;
 }
 
@@ -5329,7 +5725,7 @@ static int cci__rc_has_events(const cci__rc *ep) {
 }
 
 static uint64_t cci__rc_deadline(const cci__rc *ep) {
-    int may_post = ep->ready != CCI__CONN_NONE && !cci__rc_is_full(ep);
+    int may_post = (ep->ready != CCI__CONN_NONE && !cci__rc_is_full(ep)) || cci__rc_works_itself(ep);
     uint64_t at = may_post || ep->drained != CCI__CONN_NONE ? 0 : cci__wheel_deadline(&ep->wheel);
     return cci__min64(at, ep->check_ns + 900 * CCI__MS);
 }
@@ -5337,7 +5733,7 @@ static uint64_t cci__rc_deadline(const cci__rc *ep) {
 /* Makes the OS handle tell the truth, and the helper thread look again. */
 static void cci__rc_arm(cci__rc *ep) {
     uint64_t deadline_ns;
-    if (!ep->has_fd && !ep->info.progress_thread) return;
+    if (!ep->sleeps) return;
     deadline_ns = cci__rc_deadline(ep);
     if (ep->info.progress_thread && deadline_ns < ep->thread_until_ns) {
         ep->thread_until_ns = 0; /* once is enough */
@@ -5376,6 +5772,60 @@ static void *cci__rc_thread(void *arg) {
     return NULL;
 }
 #endif
+
+/* ---- the threads that make queue pairs ---- */
+
+#ifndef CCI_NO_THREADS
+static void *cci__rc_worker(void *arg) {
+    cci__rc *ep = (cci__rc *)arg;
+    cci__rc_lock(ep);
+    while (!ep->stopping) {
+        if (cci__rc_do_setup(ep)) {
+            cci__rc_arm(ep);
+            continue;
+        }
+        cci__rc_unlock(ep);
+        while (sem_wait(&ep->work) != 0) {
+        }
+        cci__rc_lock(ep);
+    }
+    cci__rc_unlock(ep);
+    return NULL;
+}
+
+/* No signal of the program is handled there. */
+static void cci__rc_add_worker(cci__rc *ep) {
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return;
+    if (pthread_create(&ep->workers[ep->worker_count], NULL, cci__rc_worker, ep) == 0) ep->worker_count++;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void cci__rc_end_workers(cci__rc *ep) {
+    uint32_t i, count;
+    cci__rc_lock(ep);
+    ep->stopping = 1;
+    count = ep->worker_count;
+    cci__rc_unlock(ep);
+    for (i = 0; i < count; i++) (void)sem_post(&ep->work);
+    for (i = 0; i < count; i++) (void)pthread_join(ep->workers[i], NULL);
+}
+#endif
+
+/* A set-up is in line, beside so many other connections. Where there is none, it is the program's own work, as it holds
+ * up nobody: so a program with one connection and one thread keeps to that. */
+static void cci__rc_call_workers(cci__rc *ep, uint32_t others) {
+#ifndef CCI_NO_THREADS
+    uint32_t i, wanted = cci__min32(ep->setups_waiting + ep->setups_running, ep->device.setups);
+    if (ep->stopping || ep->setups_waiting == 0) return;
+    if (others > 0 && ep->worker_count < wanted) cci__rc_add_worker(ep);
+    for (i = 0; i < ep->worker_count; i++) (void)sem_post(&ep->work);
+#else
+    (void)ep;
+    (void)others;
+#endif
+}
 
 /* Waits until a BLOCKING operation is complete; its status. */
 static int cci__rc_block(cci__rc *ep, cci__rc_op *op) {
@@ -5433,7 +5883,7 @@ static int cci__rc_add_messages(cci__rc *ep, uint32_t count) {
     ep->total_messages += count;
     while (count-- > 0) {
         memset(&items[count], 0, sizeof items[count]);
-        items[count].data = data + (size_t)count * ep->stride;
+        items[count].from = items[count].data = data + (size_t)count * ep->stride;
         items[count].lkey = mr->lkey;
         items[count].next = ep->free_messages;
         ep->free_messages = &items[count];
@@ -5635,8 +6085,16 @@ static void cci__rc_free(cci__rc *ep) {
         if (block->mr) cci__verbs_check(ep->hw, cci__ibv.dereg_mr(block->mr), "deregistering memory");
         cci_release(block);
     }
+    while (ep->setups) {
+        cci__rc_setup *setup = ep->setups;
+        ep->setups = setup->next;
+        cci_release(setup);
+    }
     if (ep->handle) ep->link->close(ep->handle);
     cci__lock_destroy(&ep->lock);
+#ifndef CCI_NO_THREADS
+    (void)sem_destroy(&ep->work);
+#endif
     cci_release(ep);
 }
 
@@ -5674,6 +6132,7 @@ static int cci__rc_open(cci__rc *ep, const char *service, int wants_fd) {
 static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoint_base_t **endpoint,
                           cci_os_handle_t *fd) {
     cci__rc *ep = (cci__rc *)cci_alloc(sizeof *ep);
+    uint32_t i;
     int status;
     if (!ep) return CCI_ENOMEM;
     memset(ep, 0, sizeof *ep);
@@ -5684,14 +6143,24 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     ep->link = &cci__verbs_link_table;
     ep->info.os_handle = -1;
     ep->has_fd = fd != NULL;
+    for (i = 0; i < CCI__RC_CHAIN; i++) ep->wr[i].sg_list = &ep->sge[i];
+    ep->inline_wr.sg_list = &ep->inline_sge;
+    ep->inline_wr.num_sge = 1;
+    ep->inline_wr.opcode = IBV_WR_SEND_WITH_IMM;
+    ep->inline_wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
     ep->os_handle.armed_ns = CCI__NEVER;
     ep->empty_ns = CCI__RC_LAST_NS;
     ep->ready = ep->drained = CCI__CONN_NONE;
     ep->received.tail = &ep->received.head;
     ep->repost_tail = &ep->repost;
+    ep->setups_tail = &ep->setups;
     cci__list_init(&ep->requests);
     cci__lock_init(&ep->lock);
+#ifndef CCI_NO_THREADS
+    (void)sem_init(&ep->work, 0, 0);
+#endif
     status = cci__rc_open(ep, service, fd != NULL);
+    ep->sleeps = ep->has_fd || ep->info.progress_thread;
     if (status != CCI_SUCCESS) {
         cci__rc_free(ep);
         return status;
@@ -5779,6 +6248,7 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
         ep->link->wake(ep->handle);
         (void)pthread_join(ep->thread, NULL);
     }
+    cci__rc_end_workers(ep);
 #endif
     cci__rc_lock(ep);
     ep->stopping = 1;
@@ -5803,15 +6273,15 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
 static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, void *context) {
     cci__rc_conn *conn = (cci__rc_conn *)request->event.owner;
     cci_evq_event_t *event = NULL;
+    uint8_t type;
     if (request->event.base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->event.state != 0 || !conn)
         return CCI_EINVAL;
     if (accepts) {
         if (ep->is_dead) return CCI_ERR_DEVICE_DEAD;
         event = cci__rc_control_event(ep);
         if (!event) return CCI_ENOMEM;
-        if (cci__rc_is_reliable(conn) && cci__rc_make_qp(ep, conn) != CCI_SUCCESS) {
+        if (cci__rc_is_reliable(conn) && cci__rc_begin_setup(ep, conn, NULL) != CCI_SUCCESS) {
             cci_evq_return_event(&ep->evq, event);
-            cci__rc_destroy_qp(ep, conn);
             return CCI_ENOMEM;
         }
     }
@@ -5820,7 +6290,11 @@ static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, vo
     conn->pending = event;
     conn->conn.pub.context = context;
     ep->now_ns = ep->link->now(ep->handle);
-    cci__rc_tell(ep, conn, cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns), 0);
+    type = cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns);
+    if (cci__rc_setup_of(conn))
+        conn->conn.deadline_ns = CCI__NEVER; /* the client hears of it when its queue pair is there */
+    else
+        cci__rc_tell(ep, conn, type, 0);
     cci__rc_schedule(ep, conn);
     cci__rc_arm(ep);
     return CCI_SUCCESS;
@@ -5959,30 +6433,6 @@ static int cci__rc_is_stale(const cci_evq_event_t *event) {
     return conn->conn.token != token || conn->conn.state == CCI_CONN_CLOSING;
 }
 
-static int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
-    while (ep->received.head) {
-        cci_evq_event_t *next = ep->received.head;
-        int is_stale = cci__rc_is_stale(next);
-        if (next->pool == CCI_EVQ_RECV && !is_stale && ep->evq.recv_out >= ep->evq.recv_limit) return CCI_ENOBUFS;
-        (void)cci_evq_next(&ep->received);
-        ep->taken_total++;
-        if (next->pool == CCI_EVQ_RECV && !is_stale) {
-            ep->evq.recv_out++;
-            *event = &next->base.pub;
-            return CCI_SUCCESS;
-        }
-        if (next->pool == CCI_EVQ_RECV) {
-            cci__rc_return_message(ep, next);
-        } else if (is_stale) {
-            cci_evq_return_event(&ep->evq, next);
-        } else { /* a connection's end: its messages have gone before it, and now its completions do */
-            next->state = ep->taken_total;
-            cci_evq_post(&ep->evq.done, next);
-        }
-    }
-    return CCI_EAGAIN;
-}
-
 static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     while ((next = cci_evq_next(&ep->evq.done)) != NULL) {
@@ -5999,6 +6449,31 @@ static int cci__rc_next_done(cci__rc *ep, cci_event_t **event) {
     return CCI_EAGAIN;
 }
 
+/* A message, or when there is none what comes behind all of them; what is not for the program is dropped. */
+static int cci__rc_next_of_any(cci__rc *ep, cci_event_t **event) {
+    cci_evq_event_t *next;
+    while ((next = ep->received.head) != NULL) {
+        int is_stale = cci__rc_is_stale(next), is_message = next->pool == CCI_EVQ_RECV;
+        if (is_message && !is_stale && ep->evq.recv_out >= ep->evq.recv_limit) return CCI_ENOBUFS;
+        if ((ep->received.head = next->next) == NULL) ep->received.tail = &ep->received.head;
+        ep->taken_total++;
+        if (CCI__LIKELY(is_message && !is_stale)) {
+            ep->evq.recv_out++;
+            *event = &next->base.pub;
+            return CCI_SUCCESS;
+        }
+        if (is_message) {
+            cci__rc_return_message(ep, next);
+        } else if (is_stale) {
+            cci_evq_return_event(&ep->evq, next);
+        } else { /* a connection's end: its messages have gone before it, and now its completions do */
+            next->state = ep->taken_total;
+            cci_evq_post(&ep->evq.done, next);
+        }
+    }
+    return cci__rc_next_done(ep, event);
+}
+
 static int cci__rc_next_urgent(cci__rc *ep, cci_event_t **event) {
     cci_evq_event_t *next;
     while ((next = cci_evq_next(&ep->evq.urgent)) != NULL) {
@@ -6011,33 +6486,54 @@ static int cci__rc_next_urgent(cci__rc *ep, cci_event_t **event) {
     return CCI_EAGAIN;
 }
 
-/* Takes an event that is there: of connections first, then completions and messages as they came. */
-static int cci__rc_next(cci__rc *ep, cci_event_t **event) {
-    int status = CCI_EAGAIN;
+static inline int cci__rc_next_message(cci__rc *ep, cci_event_t **event) {
+    cci_evq_event_t *next = ep->received.head;
+    if (CCI__LIKELY(next && next->pool == CCI_EVQ_RECV && ep->evq.recv_out < ep->evq.recv_limit &&
+                    !cci__rc_is_stale(next))) {
+        if ((ep->received.head = next->next) == NULL) ep->received.tail = &ep->received.head;
+        ep->taken_total++;
+        ep->evq.recv_out++;
+        *event = &next->base.pub;
+        return CCI_SUCCESS;
+    }
+    return cci__rc_next_of_any(ep, event);
+}
+
+/* Completions and messages as they came; a completion comes before messages that the program leaves no space for. */
+static int cci__rc_next_in_order(cci__rc *ep, cci_event_t **event) {
+    int status = CCI_ENOBUFS;
+    if ((int32_t)(ep->evq.done.head->state - ep->taken_total) > 0) {
+        status = cci__rc_next_message(ep, event);
+        if (status != CCI_ENOBUFS) return status;
+    }
+    if (cci__rc_next_done(ep, event) == CCI_SUCCESS) return CCI_SUCCESS;
+    return cci__rc_next_message(ep, event);
+}
+
+/* Takes an event that is there: of connections first. */
+static inline int cci__rc_next(cci__rc *ep, cci_event_t **event) {
     if (CCI__UNLIKELY(ep->evq.urgent.head != NULL) && cci__rc_next_urgent(ep, event) == CCI_SUCCESS) return CCI_SUCCESS;
     ep->turn++;
-    if (!ep->evq.done.head || (int32_t)(ep->evq.done.head->state - ep->taken_total) > 0) {
-        status = cci__rc_next_message(ep, event);
-        if (status == CCI_SUCCESS) return status;
-    }
-    if (cci__rc_next_done(ep, event) == CCI_SUCCESS) /* also before messages that the program leaves no space for */
-        return CCI_SUCCESS;
-    return status == CCI_EAGAIN ? cci__rc_next_message(ep, event) : status;
+    return ep->evq.done.head ? cci__rc_next_in_order(ep, event) : cci__rc_next_message(ep, event);
+}
+
+/* There is no event, and the program may go to sleep now. */
+static int cci__rc_next_before_sleep(cci__rc *ep, cci_event_t **event) {
+    (void)cci__rc_pump(ep, 1);
+    (void)cci__rc_poll(ep); /* what came before the bell was asked for */
+    return cci__rc_next(ep, event);
 }
 
 static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
     cci__rc *ep = (cci__rc *)(void *)base;
-    int status;
+    int status = CCI_EAGAIN;
     cci__rc_lock(ep);
-    status = (ep->turn & 63) != 63 ? cci__rc_next(ep, event) : CCI_EAGAIN; /* the network has its turn all the same */
+    if (cci__rc_has_events(ep) && (ep->turn & 63) != 63) /* the network has its turn all the same */
+        status = cci__rc_next(ep, event);
     if (status != CCI_SUCCESS) {
         (void)cci__rc_pump(ep, 0);
         status = cci__rc_next(ep, event);
-        if (status == CCI_EAGAIN && ep->has_fd) { /* the program may go to sleep now */
-            (void)cci__rc_pump(ep, 1);
-            (void)cci__rc_poll(ep); /* what came before the bell was asked for */
-            status = cci__rc_next(ep, event);
-        }
+        if (status == CCI_EAGAIN && ep->has_fd) status = cci__rc_next_before_sleep(ep, event);
     }
     if (status != CCI_SUCCESS) {
         *event = NULL;
@@ -6045,7 +6541,7 @@ static int cci__rc_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
     }
     ep->os_handle.is_awake = status == CCI_SUCCESS;
-    cci__rc_arm(ep);
+    if (CCI__UNLIKELY(ep->sleeps)) cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;
 }
@@ -6221,11 +6717,11 @@ static int cci__rc_get_connection_opt(struct cci_connection *connection, cci_opt
 /* ---- messages ---- */
 
 /* An operation for a completion, NULL if none is wanted; *status is CCI_ENOBUFS if there is none to be had. */
-static cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context, int flags, int *status) {
+static inline cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context, int flags, int *status) {
     cci__rc_op *op = (cci__rc_op *)(void *)ep->free_ops;
     *status = CCI_SUCCESS;
     if ((flags & CCI_FLAG_SILENT) && !(flags & CCI_FLAG_BLOCKING)) return NULL;
-    if (!op) {
+    if (CCI__UNLIKELY(!op)) {
         *status = CCI_ENOBUFS;
         return NULL;
     }
@@ -6238,22 +6734,18 @@ static cci__rc_op *cci__rc_new_op(cci__rc *ep, cci__rc_conn *conn, void *context
     return op;
 }
 
-static uint64_t cci__rc_deadline_of(cci__rc *ep, const cci__rc_conn *conn) {
-    if (!conn->newest) ep->now_ns = ep->link->now(ep->handle); /* else the time of the last round will do */
-    return conn->send_timeout_us ? ep->now_ns + (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
+/* More items for messages. 0: there are as many as there may be, or there is no memory. */
+static int cci__rc_more_messages(cci__rc *ep) {
+    uint32_t more = cci__min32(ep->send_buf_count - ep->total_messages, CCI__RC_MORE_SENDS);
+    return ep->used_messages < ep->send_buf_count && cci__rc_may_grow(ep) &&
+           cci__rc_grown(ep, cci__rc_add_messages(ep, more));
 }
 
-/* A message's item with its bytes, NULL if there is none to be had. */
-static cci__rc_item *cci__rc_new_message(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
-                                         uint32_t length) {
+/* A message's item, NULL if there is none to be had. */
+static inline cci__rc_item *cci__rc_new_item(cci__rc *ep, uint32_t length) {
     cci__rc_item *item = ep->free_messages;
-    uint8_t *to;
-    uint32_t i;
     if (CCI__UNLIKELY(!item || ep->used_messages >= ep->send_buf_count)) {
-        if (ep->used_messages >= ep->send_buf_count || !cci__rc_may_grow(ep) ||
-            !cci__rc_grown(
-                ep, cci__rc_add_messages(ep, cci__min32(ep->send_buf_count - ep->total_messages, CCI__RC_MORE_SENDS))))
-            return NULL;
+        if (!cci__rc_more_messages(ep)) return NULL;
         item = ep->free_messages;
     }
     ep->free_messages = item->next;
@@ -6263,24 +6755,30 @@ static cci__rc_item *cci__rc_new_message(cci__rc *ep, cci__rc_conn *conn, const 
     item->at = item->base = 0;
     item->kind = CCI__RC_MESSAGE_ITEM;
     item->is_posted = item->is_done = item->is_fenced = item->has_message = item->is_withdrawn = 0;
-    item->deadline_ns = cci__rc_deadline_of(ep, conn);
-    for (i = 0, to = item->data; i < count; i++) {
+    return item;
+}
+
+/* Takes a message's bytes. */
+static void cci__rc_take_bytes(cci__rc_item *item, const struct iovec *data, uint32_t count) {
+    uint8_t *to = item->data;
+    uint32_t i;
+    for (i = 0; i < count; i++) {
         if (data[i].iov_len > 0) {
             memcpy(to, data[i].iov_base, data[i].iov_len);
             to += data[i].iov_len;
         }
     }
-    return item;
 }
 
 /* An unreliable message: it is complete when the link has it. */
 static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
                                    uint32_t length, cci__rc_op *op, int flags) {
-    cci__rc_item *item = cci__rc_new_message(ep, conn, data, count, length);
+    cci__rc_item *item = cci__rc_new_item(ep, length);
     uint8_t head[CCI__HEADER_SIZE];
     cci_link_tx_t tx;
     int is_group = conn->conn.pub.attribute == CCI_CONN_ATTR_UU_MC_TX, sent, status = CCI_SUCCESS;
     if (!item) return CCI_ENOBUFS;
+    cci__rc_take_bytes(item, data, count);
     cci_conn_write_header(head, is_group ? CCI__PKT_GROUP : CCI__PKT_DATA, 0, is_group ? 0 : conn->conn.peer_index,
                           is_group ? 0 : conn->conn.peer_token, is_group ? 0 : conn->conn.index, 0);
     memset(&tx, 0, sizeof tx);
@@ -6304,19 +6802,53 @@ static int cci__rc_send_unreliable(cci__rc *ep, cci__rc_conn *conn, const struct
     return status;
 }
 
+/* May a message be posted at once? Nothing waits before it, and the hardware has little to do. */
+static inline int cci__rc_is_free(const cci__rc *ep, const cci__rc_conn *conn) {
+    return conn->phase == CCI__RC_PAIRED && !conn->unposted && conn->posted - conn->retired < CCI__RC_AT_ONCE &&
+           ep->under_way < ep->sends && !(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED));
+}
+
+/* Sends a small message at once: its bytes go from the program's memory to the inside of the work request, and are
+ * copied afterwards, for repeating it. */
+static inline void cci__rc_send_inline(cci__rc *ep, cci__rc_conn *conn, cci__rc_item *item, const void *bytes) {
+    struct ibv_send_wr *bad = NULL;
+    uint32_t number = conn->posted++;
+    int error;
+    ep->inline_wr.wr_id = cci__rc_wr_id(conn, number);
+    ep->inline_wr.imm_data = htonl(conn->received);
+    ep->inline_sge.addr = (uintptr_t)bytes;
+    ep->inline_sge.length = (uint32_t)item->length;
+    item->is_posted = 1;
+    item->first = item->last = number;
+    item->at = item->length;
+    conn->unposted = NULL;
+    ep->under_way++;
+    error = ibv_post_send(conn->qp, &ep->inline_wr, &bad);
+    if (CCI__UNLIKELY(error)) cci__rc_refused(ep, conn, 1, error);
+    memcpy(item->data, bytes, (size_t)item->length);
+}
+
 static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct iovec *data, uint32_t count,
                                  uint32_t length, cci__rc_op *op, int flags) {
-    cci__rc_item *item = cci__rc_new_message(ep, conn, data, count, length);
-    if (!item) return CCI_ENOBUFS;
+    cci__rc_item *item = cci__rc_new_item(ep, length);
+    if (CCI__UNLIKELY(!item)) return CCI_ENOBUFS;
     item->op = op;
-    cci__rc_append(ep, conn, item);
-    /* what is before it has ended so, and the program does not know it yet */
-    if (CCI__UNLIKELY(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED))) {
-        item->is_done = 1;
-        item->status = CCI_ERR_RNR;
-        cci__rc_reap(ep, conn);
+    item->deadline_ns = cci__rc_deadline_of(ep, conn);
+    if (CCI__LIKELY(count == 1 && length - 1 < ep->inline_size && cci__rc_is_free(ep, conn))) {
+        cci__rc_append(ep, conn, item);
+        if (CCI__UNLIKELY(!(conn->marks & CCI__RC_UNDATED))) cci__rc_watch(ep, conn);
+        cci__rc_send_inline(ep, conn, item, data->iov_base);
+    } else {
+        cci__rc_take_bytes(item, data, count);
+        cci__rc_append(ep, conn, item);
+        /* what is before it has ended so, and the program does not know it yet */
+        if (CCI__UNLIKELY(conn->marks & (CCI__RC_WITHDREW | CCI__RC_MARKED))) {
+            item->is_done = 1;
+            item->status = CCI_ERR_RNR;
+            cci__rc_reap(ep, conn);
+        }
+        cci__rc_issued(ep, conn, 0);
     }
-    cci__rc_issued(ep, conn, 0);
     return flags & CCI_FLAG_BLOCKING ? cci__rc_block(ep, op) : (int)CCI_SUCCESS;
 }
 
@@ -6324,11 +6856,12 @@ static int cci__rc_send_locked(cci__rc *ep, cci__rc_conn *conn, const struct iov
                                uint32_t length, void *context, int flags) {
     cci__rc_op *op;
     int status;
-    if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+    if (CCI__UNLIKELY(conn->conn.state != CCI_CONN_OPEN))
+        return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     op = cci__rc_new_op(ep, conn, context, flags, &status);
     if (status != CCI_SUCCESS) return status;
-    status = cci__rc_is_reliable(conn) ? cci__rc_send_reliable(ep, conn, data, count, length, op, flags)
-                                       : cci__rc_send_unreliable(ep, conn, data, count, length, op, flags);
+    status = CCI__LIKELY(cci__rc_is_reliable(conn)) ? cci__rc_send_reliable(ep, conn, data, count, length, op, flags)
+                                                    : cci__rc_send_unreliable(ep, conn, data, count, length, op, flags);
     if (status == CCI_ENOBUFS && op) cci__rc_free_op(ep, op);
     return status;
 }
@@ -6337,17 +6870,17 @@ static int cci__rc_sendv(struct cci_connection *connection, const struct iovec *
                          int flags) {
     cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
     cci__rc *ep = cci__rc_of(conn);
-    uint64_t length = 0;
+    uint64_t length = count > 0 ? data->iov_len : 0;
     uint32_t i;
     int status;
-    for (i = 0; i < count; i++) {
-        if (data[i].iov_len > connection->max_send_size) return CCI_EMSGSIZE;
+    if (length > connection->max_send_size) return CCI_EMSGSIZE;
+    for (i = 1; i < count; i++) {
+        if (data[i].iov_len > connection->max_send_size - length) return CCI_EMSGSIZE;
         length += data[i].iov_len;
     }
-    if (length > connection->max_send_size) return CCI_EMSGSIZE;
     cci__rc_lock(ep);
     status = cci__rc_send_locked(ep, conn, data, count, (uint32_t)length, context, flags);
-    cci__rc_arm(ep);
+    if (CCI__UNLIKELY(ep->sleeps)) cci__rc_arm(ep);
     cci__rc_unlock(ep);
     return status;
 }
@@ -6393,8 +6926,44 @@ static void cci__rc_write_handle(cci__rc *ep, cci_rma_region_t *region, const st
     cci__store64(bytes, region->key);
 }
 
-/* IBV_ACCESS_RELAXED_ORDERING, which older headers don't have. */
+/* IBV_ACCESS_RELAXED_ORDERING and IBV_ACCESS_ON_DEMAND, which older headers don't have. */
 #define CCI__RC_RELAXED (1 << 20)
+#define CCI__RC_ON_DEMAND (1 << 6)
+
+/* The status of a registration that the system has refused. */
+static int cci__rc_refused_memory(const cci__rc *ep, const char *what, int error) {
+    if (what && (error == EINVAL || error == EOPNOTSUPP || error == ENOSYS || error == EPROTONOSUPPORT)) {
+        cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, what, error);
+        return CCI_ERR_NOT_IMPLEMENTED;
+    }
+    return error == ENOMEM || error == EAGAIN  ? CCI_ENOMEM
+           : error == EFAULT || error == EBADF ? CCI_EINVAL
+                                               : CCI_ENOBUFS;
+}
+
+/* A registration is known from now on. */
+static int cci__rc_add_region(cci__rc *ep, void *start, uint64_t length, int flags, struct ibv_mr *mr,
+                              cci_rma_handle_t **handle) {
+    cci_rma_region_t *region;
+    cci__rc_lock(ep);
+    region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
+    if (region) {
+        cci__rc_write_handle(ep, region, mr);
+        ep->mrs[region - ep->regions] = mr;
+    }
+    cci__rc_unlock(ep);
+    if (!region) {
+        cci__verbs_check(ep->hw, cci__ibv.dereg_mr(mr), "deregistering a program's memory");
+        return CCI_ENOBUFS;
+    }
+    *handle = &region->handle;
+    return CCI_SUCCESS;
+}
+
+static int cci__rc_access(int flags) {
+    return (flags & CCI_FLAG_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0) |
+           (flags & CCI_FLAG_READ ? IBV_ACCESS_REMOTE_READ : 0);
+}
 
 /* Registers memory that may take parts of an RMA in any order, where the system lets it. */
 static struct ibv_mr *cci__rc_register(cci__rc *ep, void *start, uint64_t length, int access) {
@@ -6410,27 +6979,13 @@ static struct ibv_mr *cci__rc_register(cci__rc *ep, void *start, uint64_t length
 static int cci__rc_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
                                 cci_rma_handle_t **handle) {
     cci__rc *ep = (cci__rc *)(void *)base;
-    int access =
-        (flags & CCI_FLAG_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0) | (flags & CCI_FLAG_READ ? IBV_ACCESS_REMOTE_READ : 0);
-    cci_rma_region_t *region;
+    int access = cci__rc_access(flags) | (ep->device.on_demand ? CCI__RC_ON_DEMAND : 0);
     struct ibv_mr *mr;
     if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0) return CCI_EINVAL;
     mr = cci__rc_register(ep, start, length, access | IBV_ACCESS_LOCAL_WRITE);
     if (!mr && !(flags & CCI_FLAG_WRITE)) mr = cci__rc_register(ep, start, length, access); /* it may be read-only */
-    if (!mr) return errno == ENOMEM || errno == EAGAIN ? CCI_ENOMEM : errno == EFAULT ? CCI_EINVAL : CCI_ENOBUFS;
-    cci__rc_lock(ep);
-    region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
-    if (region) {
-        cci__rc_write_handle(ep, region, mr);
-        ep->mrs[region - ep->regions] = mr;
-    }
-    cci__rc_unlock(ep);
-    if (!region) {
-        cci__verbs_check(ep->hw, cci__ibv.dereg_mr(mr), "deregistering a program's memory");
-        return CCI_ENOBUFS;
-    }
-    *handle = &region->handle;
-    return CCI_SUCCESS;
+    return mr ? cci__rc_add_region(ep, start, length, flags, mr, handle)
+              : cci__rc_refused_memory(ep, ep->device.on_demand ? "the adapter has no on-demand paging" : NULL, errno);
 }
 
 static int cci__rc_rma_deregister(cci_endpoint_base_t *base, const struct cci_rma_handle *from) {
@@ -6484,7 +7039,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
         return CCI_ENOBUFS;
     op = cci__rc_new_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS && call->has_message) {
-        message = cci__rc_new_message(ep, conn, &call->message, 1, (uint32_t)call->message.iov_len);
+        message = cci__rc_new_item(ep, (uint32_t)call->message.iov_len);
         if (!message) {
             status = CCI_ENOBUFS;
             if (op) cci__rc_free_op(ep, op);
@@ -6495,7 +7050,7 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     ep->free_rmas = item->next;
     memset(item, 0, sizeof *item);
     item->kind = call->flags & CCI_FLAG_READ ? CCI__RC_READ_ITEM : CCI__RC_WRITE_ITEM;
-    item->data = local;
+    item->from = local;
     item->length = call->length;
     item->tag = call->local.tag;
     item->region = call->local.region;
@@ -6507,7 +7062,9 @@ static int cci__rc_rma_locked(cci__rc *ep, cci__rc_conn *conn, const cci__rc_cal
     item->op = message ? NULL : op;
     cci__rc_append(ep, conn, item);
     if (message) {
+        cci__rc_take_bytes(message, &call->message, 1);
         item->has_message = 1;
+        message->deadline_ns = item->deadline_ns;
         message->op = op;
         message->is_fenced = item->kind == CCI__RC_READ_ITEM;
         cci__rc_append(ep, conn, message);
@@ -6562,6 +7119,24 @@ static const cci_endpoint_ops_t *cci__rc_ops(void) {
                                              NULL,
                                              NULL};
     return &table;
+}
+
+#ifdef CCI_STATIC
+CCI__UNUSED static
+#endif
+    int
+    cci_verbs_register_dmabuf(cci_endpoint_t *endpoint, int fd, uint64_t offset, void *start, uint64_t length,
+                              int flags, cci_rma_handle_t **handle) {
+    cci__rc *ep = (cci__rc *)(void *)endpoint; /* if it is one */
+    struct ibv_mr *mr;
+    if (!endpoint || !start || !handle || length == 0 || fd < 0) return CCI_EINVAL;
+    if (((cci_endpoint_base_t *)(void *)endpoint)->ops != cci__rc_ops() || !cci__ibv.reg_dmabuf_mr)
+        return CCI_ERR_NOT_IMPLEMENTED;
+    if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0 || length > UINT64_MAX - offset) return CCI_EINVAL;
+    mr = cci__ibv.reg_dmabuf_mr(ep->pd, offset, (size_t)length, (uintptr_t)start, fd,
+                                cci__rc_access(flags) | IBV_ACCESS_LOCAL_WRITE);
+    return mr ? cci__rc_add_region(ep, start, length, flags, mr, handle)
+              : cci__rc_refused_memory(ep, "the adapter or the kernel can't use a dmabuf", errno);
 }
 
 /* ==================================================================================================================
