@@ -45,6 +45,27 @@ static void tell_file(const char *lie) {
     tell(RECORD_FILE_END, NULL, 0, 0, digest_of("hello") ^ (strcmp(lie, "digest") == 0));
 }
 
+/* More files at the same time than there is place for. */
+static void tell_crowd(void) {
+    struct record record;
+    uint32_t id;
+    char name[16];
+    for (id = 0; id <= FILES_UNDER_WAY; id++) {
+        memset(&record, 0, sizeof record);
+        record.type = RECORD_FILE;
+        record.id = id;
+        record.size = 5;
+        record.length_bytes = (uint32_t)snprintf(name, sizeof name, "crowd%u", (unsigned)id);
+        slot_add(&record, name);
+    }
+}
+
+/* A hole that is longer than its file; it must take no time. */
+static void tell_hole(void) {
+    tell_path(RECORD_FILE, 5);
+    tell(RECORD_HOLE, NULL, 0, 0, UINT64_MAX);
+}
+
 static void tell_link(void) {
     char text[2 * PATH_BYTES];
     size_t length = strlen(path) + 1 + strlen(target);
@@ -83,6 +104,18 @@ static void die(void) {
     raise(SIGKILL);
 }
 
+/* In the middle of a file nothing comes any more, until a signal does. */
+static void stand_still(void) {
+    take_signals();
+    tell_path(RECORD_FILE, 1000000);
+    tell(RECORD_DATA, "hello", 5, 0, 0);
+    slot_flush();
+    while (sender.free_count < sender.slot_count) sender_wait();
+    puts("it stands");
+    fflush(stdout);
+    for (;;) sender_wait();
+}
+
 int main(int argc, char **argv) {
     uint32_t caps;
     const char *lie = argc > 2 ? argv[2] : "";
@@ -92,9 +125,13 @@ int main(int argc, char **argv) {
     timeout_s = 2;
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
     open_endpoint(device_for(argv[1]), NULL);
+    removes_parts = strcmp(lie, "stand-remove") == 0;
     sender_connect(argv[1]);
     sender_prepare();
     if (strcmp(lie, "die") == 0) die();
+    else if (strncmp(lie, "stand", 5) == 0) stand_still();
+    else if (strcmp(lie, "crowd") == 0) tell_crowd();
+    else if (strcmp(lie, "hole") == 0) tell_hole();
     else if (strcmp(lie, "link") == 0) tell_link();
     else if (strcmp(lie, "zero") == 0) tell(RECORD_FILE, "a\0b", 3, 0, 0);
     else if (strcmp(lie, "slot") == 0) tell_slot();

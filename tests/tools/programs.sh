@@ -204,6 +204,181 @@ copies() {
     copies_tell
     copies_die
     copies_lie
+    copies_holes
+    copies_unchanged
+    copies_many
+    copies_space
+    copies_interrupted
+    copies_width
+    copies_key
+}
+
+# What is sparse stays so, also when the rest of it is copied later.
+copies_holes() {
+    mkdir -p "$to/holes"
+    truncate -s 300000000 "$from/sparse"
+    head -c 100000 /dev/urandom | dd of="$from/sparse" bs=4096 seek=30000 conv=notrunc 2>"$out/dd"
+    truncate -s 500000 "$from/sparse little"
+    printf 'x' | dd of="$from/sparse little" bs=4096 seek=50 conv=notrunc 2>"$out/dd"
+    [ "$(du -k "$from/sparse" | cut -f 1)" -lt 2000 ] || { skip 'the file system keeps no holes' && return; }
+    serve cp-holes "$cp" -l -q "$to/holes" || return
+    check 'sparse files are copied' status_of 0 "$cp" -q "$from/sparse" "$from/sparse little" "$uri"
+    check 'the copy of a sparse file is the file' cmp "$from/sparse" "$to/holes/sparse"
+    check 'a little one too' cmp "$from/sparse little" "$to/holes/sparse little"
+    check 'the holes are filled' [ "$(du -k "$to/holes/sparse" | cut -f 1)" -lt 2000 ]
+    check 'those of the little one are filled' [ "$(du -k "$to/holes/sparse little" | cut -f 1)" -lt 100 ]
+    check 'what is the same is copied' status_of 0 "$cp" "$from/sparse" "$uri" >"$out/cp.holes"
+    check 'it does not say so' grep -q '^copied 0 B in .*; 1 unchanged$' "$out/cp.holes"
+    mv "$to/holes/sparse" "$to/holes/.sparse.cci-part"
+    truncate -s 200000000 "$to/holes/.sparse.cci-part"
+    check 'the rest, a hole, is copied' status_of 0 "$cp" "$from/sparse" "$uri" >"$out/cp.holes"
+    check 'more than the rest came' grep -q '^copied 0 B in ' "$out/cp.holes"
+    check 'what was resumed is another file' cmp "$from/sparse" "$to/holes/sparse"
+    check 'the holes are filled when the rest comes' [ "$(du -k "$to/holes/sparse" | cut -f 1)" -lt 2000 ]
+    end_server
+}
+
+# Files that are there already are compared, not believed, and counted apart.
+copies_unchanged() {
+    mkdir -p "$from/same/below" "$to/same"
+    for i in 1 2 3 4 5; do head -c 3000 /dev/urandom >"$from/same/below/$i"; done
+    head -c 700000 /dev/urandom >"$from/same/long"
+    head -c 2000000 /dev/urandom >"$from/same/longer"
+    serve cp-same "$cp" -l --once "$to/same" || return
+    check 'files are copied' status_of 0 "$cp" -q "$from/same" "$uri"
+    wait "$server"
+    cp -p "$from/same/below/1" "$out/before"
+    ls -i "$to/same/same/below/2" >"$out/inode"
+    head -c 3000 /dev/urandom >"$from/same/below/1"
+    head -c 600000 "$to/same/same/long" >"$from/same/long"
+    head -c 100000 /dev/urandom >>"$from/same/long"
+    touch -r "$out/before" "$from/same/below/1"
+    touch -r "$to/same/same/long" "$from/same/long"
+    serve cp-same "$cp" -l --once "$to/same" || return
+    status_of 0 "$cp" "$from/same" "$uri" >"$out/cp.same"
+    check 'files that are there are no error' [ $? -eq 0 ]
+    wait "$server"
+    cat "$out/cp.same" "$server_log"
+    check 'the sender counts them wrong' grep -q '^copied 703 kB in .*; 5 unchanged$' "$out/cp.same"
+    check 'the receiver counts them wrong' grep -q '^received 2 files, 703000 bytes, 5 unchanged, 0 errors$' "$server_log"
+    check 'what changed behind its time is not copied' diff -r "$from/same" "$to/same/same"
+    check 'what is the same was written again' [ "$(cat "$out/inode")" = "$(ls -i "$to/same/same/below/2")" ]
+    check 'a part is left' [ -z "$(find "$to/same" -name '*.cci-part')" ]
+}
+
+# Many small files, and large ones between them whose offers are waited for: all arrive, and directories keep their times.
+copies_many() {
+    mkdir -p "$from/many" "$to/many"
+    i=0
+    while [ "$i" -lt 40 ]; do
+        mkdir -p "$from/many/$((i % 7))/$i"
+        head -c 1100000 /dev/urandom >"$from/many/$((i % 7))/$i/large"
+        split -b 1000 -a 4 "$from/fine" "$from/many/$((i % 7))/$i/small"
+        i=$((i + 1))
+    done
+    head -c 2000000 /dev/urandom | split -b 1000 -a 4 - "$from/many/0/"
+    find "$from/many" -type d -exec touch -d '2020-02-02 02:02:02' {} +
+    serve cp-many "$cp" -l -q --once "$to/many" || return
+    check 'many files are copied' status_of 0 "$cp" -q "$from/many" "$uri"
+    wait "$server"
+    check 'the copies are the files' diff -r "$from/many" "$to/many/many"
+    check 'a directory got its time before its last file' [ -z "$(find "$to/many/many" -type d -newermt '2020-02-03')" ]
+    rm -rf "$from/many" "$to/many"
+}
+
+# A disk on which there is too little space for all, but enough for what is missing.
+copies_space() {
+    mkdir -p "$to/small"
+    unshare -m true 2>"$out/unshare" || { skip 'no file system can be made' && return; }
+    # shellcheck disable=SC2016
+    serve cp-space unshare -m sh -c 'mount -t tmpfs -o size=8m tmpfs "$1" && exec "$0" -l "$1"' "$cp" "$to/small" || return
+    head -c 3000000 /dev/urandom >"$from/space one"
+    head -c 3000000 /dev/urandom >"$from/space two"
+    head -c 9000000 /dev/urandom >"$from/space three"
+    check 'what finds room is copied' status_of 0 "$cp" -q "$from/space one" "$uri"
+    check 'what does not find room is begun' status_of 1 "$cp" "$from/space two" "$from/space three" "$uri" \
+        >"$out/cp.space" 2>&1
+    cat "$out/cp.space"
+    check 'it does not say why' grep -q 'the receiver.s disk has [0-9.]* MB free, and 12\.0 MB are needed: nothing was copied' \
+        "$out/cp.space"
+    check 'what is there counts' status_of 0 "$cp" "$from/space one" "$from/space two" "$uri" >"$out/cp.space"
+    check 'not only what is missing was copied' grep -q '^copied 3\.00 MB in .*; 1 unchanged$' "$out/cp.space"
+    truncate -s 1000000000 "$from/space hole"
+    check 'a hole takes space' status_of 0 "$cp" -q "$from/space hole" "$uri"
+    end_server
+}
+
+# stands LIE: a sender that stands in the middle of a file, as $sender.
+stands() {
+    : >"$out/cp.stands"
+    timeout 60 "$out/cp_liar" "$uri" "$1" >"$out/cp.stands" 2>&1 &
+    sender=$!
+    check 'the sender does not stand' wait_for "$out/cp.stands" '^it stands$'
+}
+
+# A side that is interrupted says how to go on; the part is kept, or removed by choice of either side.
+copies_interrupted() {
+    mkdir -p "$to/stop"
+    serve cp-stop "$cp" -l --once "$to/stop" || return
+    stands stand
+    kill -TERM "$sender"
+    wait "$sender"
+    check 'the status hides the signal' [ $? -ne 0 ]
+    cat "$out/cp.stands"
+    check 'the sender does not say how to go on' grep -q 'the same command again copies what is missing' "$out/cp.stands"
+    wait "$server"
+    check 'the part is gone' [ -s "$to/stop/.told.cci-part" ]
+    serve cp-stop "$cp" -l --once "$to/stop" || return
+    stands stand-remove
+    kill -TERM "$sender"
+    wait "$sender"
+    wait "$server"
+    check 'the part is kept though the sender said otherwise' [ ! -e "$to/stop/.told.cci-part" ]
+    serve cp-stop "$cp" -l --remove-parts "$to/stop" || return
+    stands stand
+    check 'there is no part' [ -e "$to/stop/.told.cci-part" ]
+    end_server
+    cat "$server_log"
+    check 'the receiver does not say how to go on' grep -q 'start it again at the same port' "$server_log"
+    check 'the part is kept though the receiver said otherwise' [ ! -e "$to/stop/.told.cci-part" ]
+    wait "$sender"
+    status_of 1 "$cp" "$from/fine" "$from/missing" udp://127.0.0.1:1 >"$out/cp.missing" 2>&1
+    check 'a source that is not there is no error' [ $? -eq 0 ]
+    cat "$out/cp.missing"
+    check 'it connects before it looks' [ "$(sed -n '$p' "$out/cp.missing")" = 'cci_cp: nothing was copied' ]
+}
+
+# The bar fits the terminal, also when that changes. The receiver is stopped: the sender waits.
+copies_width() {
+    has python3 || { skip 'there is no python3' && return; }
+    serve cp-width "$cp" -l "$to" || return
+    receiver=$(ps -o pid= --ppid "$server" | tr -d ' ')
+    kill -STOP "$receiver"
+    check 'the bar does not follow the terminal' timeout 60 python3 tests/tools/cp_width.py "$cp" --timeout 50 "$from/fine" "$uri"
+    kill -CONT "$receiver"
+    end_server
+}
+
+# With a key only who has the same one may write.
+copies_key() {
+    mkdir -p "$to/secret"
+    check 'a key is made' status_of 0 "$cp" --new-key "$out/cp.key"
+    check 'a key is made over another' status_of 1 "$cp" --new-key "$out/cp.key"
+    check 'others may read the key' [ -z "$(find "$out/cp.key" -perm /077)" ]
+    status_of 0 "$cp" --new-key "$out/cp.other"
+    check 'two keys are the same' sh -c '! cmp -s "$1" "$2"' - "$out/cp.key" "$out/cp.other"
+    check 'a file without a key is taken' status_of 1 "$cp" --key Makefile -l "$to/secret"
+    has_sodium || { skip 'there is no libsodium' && return; }
+    serve cp-key "$cp" --key "$out/cp.key" -l -q "$to/secret" || return
+    check 'who has the key is not served' status_of 0 "$cp" --key "$out/cp.key" -q "$from/tree/big" "$uri"
+    check 'what came is another file' cmp "$from/tree/big" "$to/secret/big"
+    check 'who has another key is served' status_of 1 "$cp" --key "$out/cp.other" --timeout 1 -q "$from/fine" "$uri"
+    check 'who has no key is served' status_of 1 "$cp" --timeout 1 -q "$from/fine" "$uri"
+    check 'a stranger wrote' [ ! -e "$to/secret/fine" ]
+    check 'a transport that does not encrypt is taken' status_of 1 "$cp" --key "$out/cp.key" -q "$from/fine" sisci://4:1
+    chmod 644 "$out/cp.key"
+    check 'a key that others may read is taken' status_of 1 "$cp" --key "$out/cp.key" -q "$from/fine" "$uri"
+    end_server
 }
 
 # What cci_cp says: only what has arrived whole is counted; on a terminal there is a bar with rate and time left.
@@ -217,7 +392,7 @@ copies_tell() {
     cat "$out/cp.said"
     check 'the sender counts what failed' grep -q '^copied 2\.00 kB in .*/s; 1 could not be copied$' "$out/cp.said"
     wait "$server"
-    check 'the receiver counts what failed' grep -q '^received 1 files, 2000 bytes, 1 errors$' "$server_log"
+    check 'the receiver counts what failed' grep -q '^received 1 files, 2000 bytes, 0 unchanged, 1 errors$' "$server_log"
     has script || return
     head -c 30000000 /dev/urandom >"$from/shown"
     serve cp-show "$cp" -l --once -q "$to/tell" || return
@@ -290,7 +465,7 @@ copies_lie() {
     check 'a link was made' [ ! -L "$to/lie/link" ]
     check 'a link to a file beside it is not taken' status_of 0 "$out/cp_liar" "$uri" link link told
     refused 'a file behind a link to a file' truth link/behind
-    for lie in zero endless beyond cut unknown slot; do refused "nonsense: $lie" "$lie"; done
+    for lie in zero endless beyond cut unknown slot crowd hole; do refused "nonsense: $lie" "$lie"; done
     check 'the receiver has not survived that' status_of 0 "$cp" -q "$from/fine" "$uri"
     end_server
     cat "$server_log"
