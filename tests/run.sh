@@ -810,6 +810,7 @@ step demo demo
 step secret secret
 step copies copies
 step floods floods
+step devices-json devices_json
 step measures measures
 step shared shared
 step memories memories

@@ -260,6 +260,36 @@ copies_lie() {
 
 # ---- the tools that measure -------------------------------------------------------------------------------------------
 
+# cci_info --json is JSON, whatever the names in the configuration are, and says the same as the text.
+devices_json() {
+    has python3 || { skip 'there is no python3' && return; }
+    build_examples || return
+    printf '[lo]\ntransport = udp\ninterface = lo\n[a "name\\ of \377\303\251]\ntransport = udp\ninterface = lo\nmtu = 1500\n' \
+        >"$out/dev\"ices.ini"
+    check 'cci_info --json failed' env CCI_CONFIG="$out/dev\"ices.ini" build/cci_info --json >"$out/info.json"
+    check 'the text failed' env CCI_CONFIG="$out/dev\"ices.ini" build/cci_info >"$out/info.txt"
+    cat "$out/info.json"
+    check 'it is not the JSON that its manual describes' python3 - "$out/info.json" "$out/info.txt" <<'END'
+import json, sys
+with open(sys.argv[1], encoding="utf-8") as file: info = json.load(file)
+with open(sys.argv[2], encoding="utf-8", errors="replace") as file: text = file.read()
+assert text.startswith("CCI %s, ABI %d, " % (info["version"], info["abi"])) and info["config"].endswith('/dev"ices.ini')
+assert info["threads"] is True and [t["name"] for t in info["transports"]] == ["verbs", "sisci", "udp"]
+devices = [d for t in info["transports"] for d in t["devices"]]
+assert [d["name"] for d in devices] == ["lo", 'a "name\\ of \ufffd\u00e9'], devices
+assert sum(d["default"] for d in devices) == 1 and devices[0]["default"] and all(d["up"] is True for d in devices)
+assert [d["order"] for d in devices] == [1, 2] and devices[0]["max_send_size"] > 1000
+assert "mtu = 1500" in devices[1]["configured"] or "mtu=1500" in devices[1]["configured"], devices[1]
+for t in info["transports"]: assert bool(t["reason"]) == (not t["devices"]), t
+for d in devices: assert d["pci"] is None and (d["rate"] is None or d["rate"] > 0) and isinstance(d["info"], str)
+END
+    CCI_CONFIG="$out/dev\"ices.ini" build/cci_info -d lo --json >"$out/info.json"
+    check '-d is not heeded' python3 -c 'import json, sys
+assert [d["name"] for t in json.load(open(sys.argv[1]))["transports"] for d in t["devices"]] == ["lo"]' "$out/info.json"
+    check 'an unknown option gives 2' status_of 2 build/cci_info --jason
+    check '-d without a device gives 2' status_of 2 build/cci_info -d
+}
+
 measures() {
     build_examples || return
     perf=build/cci_perf
