@@ -812,6 +812,7 @@ step copies copies
 step floods floods
 step devices-json devices_json
 step measures measures
+step crowds crowds
 step shared shared
 step memories memories
 for source in tests/*/test_*.c; do
