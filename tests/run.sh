@@ -887,6 +887,7 @@ step strangers strangers
 step wire wire
 step second second
 step wireshark wireshark
+step wireshark-train wireshark_train
 step fuzz-replay fuzz_replay
 # Both leave out what takes minutes: make analyze and make prove have it.
 step analyze counted sh tests/tools/analyze.sh --quick
