@@ -165,6 +165,7 @@ END
         2>/dev/null >"$capture.malformed"
     head -n 5 "$capture.malformed"
     check 'packets of a train are called malformed' [ ! -s "$capture.malformed" ]
+    # shellcheck disable=SC2016 # they are the inner shell's
     check 'no train has two packet numbers' sh -c 'tshark -X "lua_script:$1" -r "$2" -T fields -e cci.number 2>/dev/null |
         grep -q "[0-9],[0-9]"' - "$dissector" "$capture"
 }
