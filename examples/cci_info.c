@@ -2,7 +2,7 @@
 /* cci_info.c - shows the devices of each transport, or why it has none.
  *
  *     cc -O2 -I.. -o cci_info cci_info.c -pthread
- *     ./cci_info [-d device]
+ *     ./cci_info [-d device] [--json]
  *
  * Devices are numbered in the order of their priority; a program that asks for no particular device gets the one marked
  * "default". The exit status is 0 when there is a usable device. */
@@ -48,44 +48,142 @@ static void print_device(const cci_device_t *device, int order, int is_default) 
     for (; key && *key; key++) print_text(key == device->conf_argv ? "configured" : "", *key);
 }
 
-/* Prints the devices of one transport, or of all that have the given device name. Returns how many of them are up. */
-static int print_devices(cci_device_t *const *devices, const char *transport, const char *only,
+/* Bytes of the UTF-8 character at `text`, 0 if it is none. */
+static int utf8_length(const unsigned char *text) {
+    unsigned first = text[0];
+    unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    int length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0, i;
+    for (i = 1; i < length; i++, low = 0x80, high = 0xbf)
+        if (text[i] < low || text[i] > high) return 0;
+    return length;
+}
+
+/* A string of JSON. What is no UTF-8 (names come from a file that may hold any bytes) becomes U+FFFD. */
+static void print_string(const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    putchar('"');
+    while (*at) {
+        int length = utf8_length(at);
+        if (length == 0) printf("\\ufffd");
+        else if (*at < 0x20 || *at == 0x7f) printf("\\u%04x", *at);
+        else if (*at == '"' || *at == '\\') printf("\\%c", *at);
+        else printf("%.*s", length, (const char *)at);
+        at += length ? length : 1;
+    }
+    putchar('"');
+}
+
+static void print_member(const char *name, const char *text) {
+    printf(", \"%s\": ", name);
+    if (text) print_string(text);
+    else printf("null");
+}
+
+static void print_device_json(const cci_device_t *device, int order, int is_default) {
+    const char *const *key = device->conf_argv;
+    printf("{\"order\": %d", order);
+    print_member("name", device->name);
+    printf(", \"up\": %s, \"default\": %s", device->up ? "true" : "false", is_default ? "true" : "false");
+    print_member("info", device->info);
+    printf(", \"max_send_size\": %u, \"rate\": ", device->max_send_size);
+    if (device->rate) printf("%llu", (unsigned long long)device->rate);
+    else printf("null");
+    if (device->pci.bus == 0xffffffffu) print_member("pci", NULL);
+    else
+        printf(", \"pci\": \"%04x:%02x:%02x.%x\"", device->pci.domain, device->pci.bus, device->pci.dev,
+               device->pci.func);
+    printf(", \"configured\": [");
+    for (; key && *key; key++) {
+        if (key != device->conf_argv) printf(", ");
+        print_string(*key);
+    }
+    printf("]}");
+}
+
+struct options {
+    const char *only; /* the device of this name, or NULL */
+    int json;
+};
+
+/* Prints the devices of one transport, or those of them that have the wanted name. Returns how many are up. */
+static int print_devices(cci_device_t *const *devices, const char *transport, const struct options *options,
                          cci_device_t *favourite) {
-    int order, up_count = 0;
+    int order, up_count = 0, count = 0;
     for (order = 0; devices[order]; order++) {
         if (strcmp(devices[order]->transport, transport) != 0) continue;
-        if (only && strcmp(devices[order]->name, only) != 0) continue;
-        print_device(devices[order], order + 1, devices[order] == favourite);
+        if (options->only && strcmp(devices[order]->name, options->only) != 0) continue;
+        if (options->json) {
+            printf(count++ ? ",\n    " : "\n    ");
+            print_device_json(devices[order], order + 1, devices[order] == favourite);
+        } else print_device(devices[order], order + 1, devices[order] == favourite);
         up_count += devices[order]->up != 0;
     }
     return up_count;
 }
 
-int main(int argc, char **argv) {
-    const char *only = argc == 3 && strcmp(argv[1], "-d") == 0 ? argv[2] : NULL;
-    const char *transport, *reason;
-    cci_device_t *const *devices;
-    cci_device_t *favourite;
-    uint32_t caps, index;
-    int status, up_count = 0;
-    if (argc > 1 && !only) {
-        printf("usage: %s [-d device]\n", argv[0]);
-        return strcmp(argv[1], "-h") == 0 ? 0 : 2;
+static void print_head(uint32_t caps, int json) {
+    const char *config = getenv("CCI_CONFIG");
+    int threads = (caps & CCI_CAPS_THREAD_SAFETY) != 0;
+    if (json) {
+        printf("{\"version\": \"%d.%d.%d\", \"abi\": %d, \"threads\": %s", CCI_VERSION_MAJOR, CCI_VERSION_MINOR,
+               CCI_VERSION_PATCH, CCI_ABI_VERSION, threads ? "true" : "false");
+        print_member("config", config);
+        printf(", \"transports\": [");
+        return;
     }
+    printf("CCI %d.%d.%d, ABI %d, %s\n", CCI_VERSION_MAJOR, CCI_VERSION_MINOR, CCI_VERSION_PATCH, CCI_ABI_VERSION,
+           threads ? "calls may come from any thread" : "calls must come from one thread");
+    if (config) printf("configured by %s\n", config);
+}
+
+/* Prints every transport and its devices. Returns how many devices are up. */
+static int print_transports(cci_device_t *const *devices, const struct options *options) {
+    cci_device_t *favourite = default_device();
+    const char *transport, *reason;
+    uint32_t index;
+    int up_count = 0;
+    for (index = 0; (reason = cci_transport_reason(index, &transport)) != NULL; index++) {
+        if (options->json) {
+            printf(index ? ",\n  {\"name\": " : "\n  {\"name\": ");
+            print_string(transport);
+            print_member("reason", *reason ? reason : NULL);
+            printf(", \"devices\": [");
+        } else printf("%s%s%s\n", transport, *reason ? ": no devices: " : "", reason);
+        up_count += print_devices(devices, transport, options, favourite);
+        if (options->json) printf("]}");
+    }
+    if (options->json) printf("]}\n");
+    return up_count;
+}
+
+static void parse_options(struct options *options, int argc, char **argv) {
+    int i, status = -1;
+    memset(options, 0, sizeof *options);
+    for (i = 1; i < argc && status < 0; i++) {
+        if (strcmp(argv[i], "-d") == 0 && i + 1 < argc) options->only = argv[++i];
+        else if (strcmp(argv[i], "--json") == 0) options->json = 1;
+        else status = strcmp(argv[i], "-h") == 0 ? 0 : 2;
+    }
+    if (status < 0) return;
+    printf("usage: %s [-d device] [--json]\n", argv[0]);
+    exit(status);
+}
+
+int main(int argc, char **argv) {
+    struct options options;
+    cci_device_t *const *devices;
+    uint32_t caps;
+    int status, up_count;
+    parse_options(&options, argc, argv);
     status = cci_init(CCI_ABI_VERSION, 0, &caps);
     if (status == CCI_SUCCESS) status = cci_get_devices(&devices);
     if (status != CCI_SUCCESS) {
         fprintf(stderr, "cci_info: %s\n", cci_strerror(NULL, (cci_status_t)status));
         return 1;
     }
-    printf("CCI %d.%d.%d, ABI %d, %s\n", CCI_VERSION_MAJOR, CCI_VERSION_MINOR, CCI_VERSION_PATCH, CCI_ABI_VERSION,
-           caps & CCI_CAPS_THREAD_SAFETY ? "calls may come from any thread" : "calls must come from one thread");
-    if (getenv("CCI_CONFIG")) printf("configured by %s\n", getenv("CCI_CONFIG"));
-    favourite = default_device();
-    for (index = 0; (reason = cci_transport_reason(index, &transport)) != NULL; index++) {
-        printf("%s%s%s\n", transport, *reason ? ": no devices: " : "", reason);
-        up_count += print_devices(devices, transport, only, favourite);
-    }
+    print_head(caps, options.json);
+    up_count = print_transports(devices, &options);
     cci_finalize();
     return up_count == 0;
 }

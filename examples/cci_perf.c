@@ -12,6 +12,11 @@
  * `read_lat` time one at a time, from the call to the completion, which means that the data has arrived: a whole
  * round trip.
  *
+ * -c and -T have many connections, divided among threads, each with an endpoint of its own: a client is as many
+ * sessions of the server as it has threads. --rate R is an open loop: R operations are due in each second, and the
+ * latency of each counts from then on, also where it could not begin in time because others before it were late. (Else
+ * a server that stops for a second would delay one message in a thousand instead of all that come in that second.)
+ *
  * HOW. Each client has two connections: a reliable one for control, and one with the attribute to be measured for
  * data. For each size the client sends START, the server prepares and answers READY (for RMA with the handle of its
  * memory), the client runs; END says how many messages were sent, and RESULT how many came and when. Unless asked to
@@ -30,6 +35,7 @@
 
 #include <getopt.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,11 +50,15 @@
 #define SEND_BATCH 64          /* messages between two looks at the events                              */
 #define YIELD_POLLS 256        /* empty polls after which others may run: on a busy machine the peer may be one */
 #define POOL_COUNT 512         /* buffers that a verified NO_COPY run takes turns with                  */
-#define SAMPLE_LIMIT (1u << 20) /* latency samples kept; a timed run ends when they are used up          */
 #define QUIET_NS 200000000ull  /* unreliable messages that take longer than this count as lost          */
 #define PATIENCE_NS 60000000000ull
 #define REGION_LIMIT (1ull << 32)
-#define SESSION_LIMIT 16
+#define CONNECT_PATIENCE_S 10
+#define CONNECT_BATCH 64       /* connections of a thread that are being made at once                   */
+#define SESSION_LIMIT 64       /* each thread of a client is one                                        */
+#define CHANNEL_LIMIT (1u << 20)
+#define THREAD_LIMIT 64
+#define CROWD_WINDOW 64        /* operations outstanding on each of many connections, of rate, bw and with --rate */
 
 enum test { TEST_LAT, TEST_RATE, TEST_BW, TEST_WRITE_BW, TEST_READ_BW, TEST_WRITE_LAT, TEST_READ_LAT, TEST_COUNT };
 static const char *const test_names[TEST_COUNT] = {"lat",     "rate",      "bw",      "write_bw",
@@ -64,12 +74,12 @@ static int is_latency(enum test test) { return test == TEST_LAT || test >= TEST_
 static int is_unreliable(cci_conn_attribute_t attribute) { return attribute >= CCI_CONN_ATTR_UU; }
 static int is_read(enum test test) { return test == TEST_READ_BW || test == TEST_READ_LAT; }
 
-static cci_endpoint_t *endpoint;
+static cci_endpoint_t *endpoint; /* the server's; each thread of a client has its own */
 static cci_os_handle_t os_handle;
 static int sleeps; /* wait on the OS handle rather than poll */
 
 static void fail(const char *what, int status) {
-    const char *text = cci_strerror(endpoint, (cci_status_t)status);
+    const char *text = cci_strerror(NULL, (cci_status_t)status);
     fprintf(stderr, "cci_perf: %s: %s\n", what, text ? text : "unknown status");
     exit(1);
 }
@@ -217,23 +227,75 @@ static int message_check(const uint8_t *message, uint32_t length, uint64_t *numb
 /* ---- memory for RMA -------------------------------------------------------------------------------------------- */
 
 /* From the heap as from the transport aligned to pages: copies between memories that lie otherwise are slower by a tenth. */
-static uint8_t *take_memory(uint64_t length, int heap) {
+static uint8_t *take_memory(cci_endpoint_t *from, uint64_t length, int heap) {
     void *memory = NULL;
     if (heap) return posix_memalign(&memory, 4096, (size_t)length) == 0 ? (uint8_t *)memory : NULL;
-    return cci_rma_alloc(endpoint, length, &memory) == CCI_SUCCESS ? (uint8_t *)memory : NULL;
+    return cci_rma_alloc(from, length, &memory) == CCI_SUCCESS ? (uint8_t *)memory : NULL;
 }
 
-static void give_memory_back(uint8_t *memory, int heap) {
+static void give_memory_back(cci_endpoint_t *to, uint8_t *memory, int heap) {
     if (heap) free(memory);
-    else if (memory) check(cci_rma_free(endpoint, memory), "cci_rma_free");
+    else if (memory) check(cci_rma_free(to, memory), "cci_rma_free");
+}
+
+/* ---- latencies -------------------------------------------------------------------------------------------------- */
+
+/* Counts of times: exact below 2^(BITS + 1) ns, above in 2^BITS classes for each power of two (within 0.2 %). */
+#define HISTOGRAM_BITS 9
+#define HISTOGRAM_SHIFTS 33 /* to 2.4 hours */
+#define HISTOGRAM_SIZE ((HISTOGRAM_SHIFTS + 2) << HISTOGRAM_BITS)
+
+struct histogram {
+    uint64_t count, min_ns, max_ns;
+    uint64_t buckets[HISTOGRAM_SIZE];
+};
+
+static void histogram_add(struct histogram *histogram, uint64_t time_ns) {
+    uint32_t shift = 0;
+    if (histogram->count++ == 0 || time_ns < histogram->min_ns) histogram->min_ns = time_ns;
+    if (time_ns > histogram->max_ns) histogram->max_ns = time_ns;
+    while (time_ns >> (shift + HISTOGRAM_BITS + 1) && shift < HISTOGRAM_SHIFTS) shift++;
+    if (time_ns >> (shift + HISTOGRAM_BITS + 1)) time_ns = (2ull << (shift + HISTOGRAM_BITS)) - 1;
+    histogram->buckets[(shift << HISTOGRAM_BITS) + (uint32_t)(time_ns >> shift)]++;
+}
+
+static void histogram_merge(struct histogram *into, const struct histogram *from) {
+    uint32_t i;
+    if (from->count == 0) return;
+    if (into->count == 0 || from->min_ns < into->min_ns) into->min_ns = from->min_ns;
+    if (from->max_ns > into->max_ns) into->max_ns = from->max_ns;
+    into->count += from->count;
+    for (i = 0; i < HISTOGRAM_SIZE; i++) into->buckets[i] += from->buckets[i];
+}
+
+/* The time that this share of all does not exceed, in microseconds; 0 when there are none. */
+static double percentile_us(const struct histogram *histogram, double share) {
+    uint64_t wanted = (uint64_t)(share * (double)histogram->count), below = 0;
+    uint32_t i, shift;
+    double ns;
+    if (histogram->count == 0) return 0;
+    if (wanted == 0) return (double)histogram->min_ns / 1e3;
+    if (wanted >= histogram->count) return (double)histogram->max_ns / 1e3;
+    for (i = 0; i < HISTOGRAM_SIZE - 1; i++)
+        if ((below += histogram->buckets[i]) > wanted) break;
+    shift = i >> HISTOGRAM_BITS ? (i >> HISTOGRAM_BITS) - 1 : 0;
+    ns = (double)((uint64_t)(i - (shift << HISTOGRAM_BITS)) << shift) + (double)((1ull << shift) - 1) / 2;
+    if (ns > (double)histogram->max_ns) ns = (double)histogram->max_ns;
+    if (ns < (double)histogram->min_ns) ns = (double)histogram->min_ns;
+    return ns / 1e3;
 }
 
 /* ---- the server ------------------------------------------------------------------------------------------------ */
 
 struct channel { /* what a connection's context points to */
-    struct session *session;
+    struct session *session; /* NULL: it was closed while the connection was being made */
     enum role role;
-    cci_connection_t *connection;
+    cci_connection_t *connection; /* NULL: it is being made */
+    struct channel *next;         /* of the session */
+    /* the run that START began */
+    uint64_t received;
+    uint8_t *seen; /* bit per number, for reliable unordered messages */
+    uint64_t seen_bits;
 };
 
 struct session {
@@ -243,14 +305,14 @@ struct session {
     int verify, heap, touch, in_order, unreliable;
     int joins;            /* the group: what START asked for waits */
     struct control start;
-    struct channel channels[2];
+    struct channel *channels;
+    uint32_t channel_count;
+    cci_connection_t *control;
+    struct control *waiting; /* control messages that no send buffer was free for, the oldest first */
+    uint32_t waiting_count;
     /* the run that START began */
     uint64_t size_bytes, slots, expected, received, duplicates, errors, first_ns, last_ns;
     int running, fresh; /* fresh: messages came since last_ns was taken */
-    struct control *later; /* what found no send buffer free (CCI_ENOBUFS) */
-    uint32_t later_count, later_room;
-    uint8_t *seen;      /* bit per number, for reliable unordered messages */
-    uint64_t seen_bits;
     uint8_t *region;
     cci_rma_handle_t *handle;
 };
@@ -258,126 +320,168 @@ struct session {
 static struct session sessions[SESSION_LIMIT];
 static int served_count, served_badly;
 
-/* Messages whose echo found no send buffer free: at most as many as there are receive buffers, since each keeps its own. */
+/* Messages that are still to be echoed, since no send buffer was free: each keeps its receive buffer. */
 static cci_event_t **kept;
-static uint32_t kept_count;
+static uint32_t kept_count, kept_limit;
 
-/* Echoes straight from the receive buffers, and returns these. What a client sent that is `gone` needs no echo; who does not get it
- * for another reason has left. */
-static void echo_kept(const cci_connection_t *gone) {
+/* Echoes a message, straight from its receive buffer. Returns 1 when that must wait, and the event must be kept: behind
+ * those that wait already, since on RO the order is part of the promise. */
+static int echo(cci_event_t *event) {
+    const cci_event_recv_t *message = &event->recv;
+    if (kept_count == 0 &&
+        cci_send(message->connection, message->ptr, message->len, NULL, CCI_FLAG_SILENT) != CCI_ENOBUFS)
+        return 0;
+    if (kept_count == kept_limit) {
+        uint32_t grown = kept_limit ? 2 * kept_limit : 64;
+        cci_event_t **more = (cci_event_t **)realloc((void *)kept, grown * sizeof *kept);
+        if (!more) fail("echoes", CCI_ENOMEM);
+        kept = more;
+        kept_limit = grown;
+    }
+    kept[kept_count++] = event;
+    return 1;
+}
+
+/* Echoes what waits, as far as there are send buffers now. The messages of a session that `closes` are given back. */
+static void echo_kept(const struct session *closes) {
     const cci_connection_t *full = NULL;
     uint32_t i, left = 0;
     for (i = 0; i < kept_count; i++) {
         const cci_event_recv_t *message = &kept[i]->recv;
-        if (message->connection != gone && (message->connection == full ||
-            cci_send(message->connection, message->ptr, message->len, NULL, CCI_FLAG_SILENT) == CCI_ENOBUFS)) {
+        int gone = closes && ((const struct channel *)message->connection->context)->session == closes;
+        if (!gone && (message->connection == full || cci_send(message->connection, message->ptr, message->len, NULL,
+                                                              CCI_FLAG_SILENT) == CCI_ENOBUFS)) {
             full = message->connection;
             kept[left++] = kept[i];
-        } else {
-            cci_return_event(kept[i]);
-        }
+        } else check(cci_return_event(kept[i]), "cci_return_event");
     }
     kept_count = left;
 }
 
 static void session_end_run(struct session *session) {
+    struct channel *channel;
     if (session->handle) cci_rma_deregister(endpoint, session->handle);
-    give_memory_back(session->region, session->heap);
-    free(session->seen);
+    give_memory_back(endpoint, session->region, session->heap);
+    for (channel = session->channels; channel; channel = channel->next) {
+        free(channel->seen);
+        channel->seen = NULL;
+        channel->seen_bits = channel->received = 0;
+    }
     session->handle = NULL;
-    session->region = session->seen = NULL;
-    session->seen_bits = 0;
+    session->region = NULL;
     session->running = 0;
 }
 
 static void session_close(struct session *session, const char *why) {
-    int i;
     if (why) fprintf(stderr, "cci_perf: client dropped: %s\n", why);
-    for (i = 0; i < 2; i++) {
-        if (!session->channels[i].connection) continue;
-        echo_kept(session->channels[i].connection);
-        cci_disconnect(session->channels[i].connection);
-    }
-    free(session->later);
+    echo_kept(session);
     session_end_run(session);
+    while (session->channels) {
+        struct channel *channel = session->channels;
+        session->channels = channel->next;
+        channel->session = NULL; /* one that is being made stays until the event says how that ended */
+        if (!channel->connection) continue;
+        cci_disconnect(channel->connection);
+        free(channel);
+    }
+    free(session->waiting);
     memset(session, 0, sizeof *session);
     served_count++;
     served_badly |= why != NULL;
 }
 
-/* What waits for a send buffer goes out in its order. */
-static void session_send_later(struct session *session) {
-    int status = CCI_SUCCESS;
+/* Sends the control messages that wait. Returns 0 when the session is over. */
+static int session_flush(struct session *session) {
     uint32_t sent = 0;
-    while (sent < session->later_count && status == CCI_SUCCESS) {
-        status = send_control(session->channels[ROLE_CONTROL].connection, &session->later[sent], CCI_FLAG_SILENT);
-        sent += status == CCI_SUCCESS;
+    int status = CCI_SUCCESS;
+    while (sent < session->waiting_count) {
+        status = send_control(session->control, &session->waiting[sent], CCI_FLAG_SILENT);
+        if (status != CCI_SUCCESS) break;
+        sent++;
     }
-    session->later_count -= sent;
-    if (sent > 0) memmove(session->later, session->later + sent, session->later_count * sizeof *session->later);
-    if (status != CCI_SUCCESS && status != CCI_ENOBUFS) session_close(session, cci_strerror(endpoint, (cci_status_t)status));
+    if (status != CCI_SUCCESS && status != CCI_ENOBUFS) {
+        session_close(session, cci_strerror(endpoint, (cci_status_t)status));
+        return 0;
+    }
+    session->waiting_count -= sent;
+    if (sent) memmove(session->waiting, session->waiting + sent, session->waiting_count * sizeof *session->waiting);
+    return 1;
 }
 
 static void session_control(struct session *session, const struct control *control) {
-    if (session->later_count == session->later_room) {
-        uint32_t room = session->later_room == 0 ? 4 : 2 * session->later_room;
-        struct control *more = (struct control *)realloc(session->later, room * sizeof *more);
-        if (!more) {
-            session_close(session, "no memory");
-            return;
-        }
-        session->later = more;
-        session->later_room = room;
-    }
-    session->later[session->later_count++] = *control;
-    session_send_later(session);
+    size_t size = (session->waiting_count + 1) * sizeof *control;
+    struct control *more = (struct control *)realloc(session->waiting, size);
+    if (!more) fail("control messages", CCI_ENOMEM);
+    session->waiting = more;
+    session->waiting[session->waiting_count++] = *control;
+    (void)session_flush(session);
+}
+
+/* A channel more; NULL when there are too many, or no memory. */
+static struct channel *session_add(struct session *session, enum role role) {
+    struct channel *channel;
+    if (session->channel_count == CHANNEL_LIMIT) return NULL;
+    channel = (struct channel *)calloc(1, sizeof *channel);
+    if (!channel) return NULL;
+    channel->session = session;
+    channel->role = role;
+    channel->next = session->channels;
+    session->channels = channel;
+    session->channel_count++;
+    return channel;
 }
 
 /* Begins to join the group by which the data will come. */
 static int session_join(struct session *session, const char *group) {
-    struct channel *channel = &session->channels[ROLE_DATA];
-    struct timeval patience = {10, 0};
-    channel->session = session;
-    channel->role = ROLE_DATA;
+    struct channel *channel = session_add(session, ROLE_DATA);
+    struct timeval patience = {CONNECT_PATIENCE_S, 0};
     session->unreliable = session->joins = 1;
-    return cci_connect(endpoint, group, NULL, 0, CCI_CONN_ATTR_UU_MC_RX, channel, 0, &patience) == CCI_SUCCESS;
+    return channel &&
+           cci_connect(endpoint, group, NULL, 0, CCI_CONN_ATTR_UU_MC_RX, channel, 0, &patience) == CCI_SUCCESS;
+}
+
+/* The session that a request is for: of a control connection a new one. */
+static struct session *session_for(const struct request *request) {
+    struct session *session = NULL;
+    int i;
+    for (i = 0; i < SESSION_LIMIT && !session; i++) {
+        int known = sessions[i].in_use && sessions[i].id == request->session_id;
+        if (request->role == ROLE_CONTROL ? !sessions[i].in_use : known && !*request->group) session = &sessions[i];
+    }
+    if (!session || request->role != ROLE_CONTROL) return session;
+    session->in_use = 1;
+    session->id = request->session_id;
+    session->test = (enum test)request->test;
+    session->verify = (int)request->verify;
+    session->heap = (int)request->heap;
+    session->touch = (int)request->touch;
+    return session;
+}
+
+/* Gives up a session that has no connection yet. */
+static void session_drop(struct session *session) {
+    while (session->channels) {
+        struct channel *channel = session->channels;
+        session->channels = channel->next;
+        free(channel);
+    }
+    memset(session, 0, sizeof *session);
 }
 
 static void session_request(cci_event_t *event) {
     struct request request;
     struct session *session = NULL;
-    int i;
-    if (!decode_request(event->request.data_ptr, event->request.data_len, &request)) {
-        cci_reject(event);
-        return;
-    }
-    for (i = 0; i < SESSION_LIMIT && !session; i++) {
-        int known = sessions[i].in_use && sessions[i].id == request.session_id;
-        if (request.role == ROLE_CONTROL ? !sessions[i].in_use : known) session = &sessions[i];
-    }
-    if (!session || (request.role == ROLE_DATA && session->channels[ROLE_DATA].session)) {
-        cci_reject(event);
-        return;
-    }
-    if (request.role == ROLE_CONTROL) {
-        session->in_use = 1;
-        session->id = request.session_id;
-        session->test = (enum test)request.test;
-        session->verify = (int)request.verify;
-        session->heap = (int)request.heap;
-        session->touch = (int)request.touch;
-        if (*request.group && !session_join(session, request.group)) {
-            memset(session, 0, sizeof *session);
-            cci_reject(event);
-            return;
-        }
-    } else {
+    struct channel *channel = NULL;
+    if (decode_request(event->request.data_ptr, event->request.data_len, &request)) session = session_for(&request);
+    if (session && request.role == ROLE_DATA) {
         session->in_order = event->request.attribute == CCI_CONN_ATTR_RO;
         session->unreliable = event->request.attribute == CCI_CONN_ATTR_UU;
-    }
-    session->channels[request.role].session = session;
-    session->channels[request.role].role = (enum role)request.role;
-    cci_accept(event, &session->channels[request.role]);
+        channel = session_add(session, ROLE_DATA);
+    } else if (session && (!*request.group || session_join(session, request.group))) {
+        channel = session_add(session, ROLE_CONTROL);
+    } else if (session) session_drop(session);
+    if (channel) cci_accept(event, channel);
+    else cci_reject(event);
 }
 
 static void session_accepted(const cci_event_accept_t *accepted) {
@@ -385,16 +489,20 @@ static void session_accepted(const cci_event_accept_t *accepted) {
     uint32_t keepalive_us = 10000000;
     if (!channel->session) { /* the session was closed while the handshake was under way */
         if (accepted->connection) cci_disconnect(accepted->connection);
+        free(channel);
         return;
     }
     if (accepted->status != CCI_SUCCESS) {
-        session_close(channel->session, cci_strerror(endpoint, accepted->status));
+        struct session *session = channel->session;
+        session_close(session, cci_strerror(endpoint, accepted->status));
+        free(channel);
         return;
     }
     channel->connection = accepted->connection;
+    if (channel->role != ROLE_CONTROL) return;
+    channel->session->control = accepted->connection;
     /* A client that dies without a word would otherwise occupy its session for ever. */
-    if (channel->role == ROLE_CONTROL)
-        (void)cci_set_opt(channel->connection, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &keepalive_us);
+    (void)cci_set_opt(channel->connection, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &keepalive_us);
 }
 
 /* Makes the memory that the client will use. Its handle goes back in READY. */
@@ -402,7 +510,7 @@ static int session_prepare_region(struct session *session) {
     uint64_t length = session->size_bytes * session->slots, slot;
     if (session->slots == 0 || session->size_bytes == 0 || session->size_bytes > REGION_LIMIT / session->slots)
         return CCI_ERANGE;
-    session->region = take_memory(length, session->heap);
+    session->region = take_memory(endpoint, length, session->heap);
     if (!session->region) return CCI_ENOMEM;
     for (slot = 0; session->verify && slot < session->slots; slot++)
         pattern_fill(session->region + slot * session->size_bytes, session->size_bytes, slot, 0);
@@ -437,8 +545,10 @@ static void session_joined(const cci_event_connect_t *joined) {
     struct session *session = channel->session;
     if (!session) { /* closed meanwhile */
         if (joined->connection) cci_disconnect(joined->connection);
+        free(channel);
     } else if (joined->status != CCI_SUCCESS) {
         session_close(session, cci_strerror(endpoint, joined->status));
+        free(channel);
     } else {
         channel->connection = joined->connection;
         session->joins = 0;
@@ -470,32 +580,33 @@ static int session_is_complete(const struct session *session) {
 }
 
 /* Marks a number as seen; returns 1 when it was already. */
-static int session_saw(struct session *session, uint64_t number) {
+static int channel_saw(struct channel *channel, uint64_t number) {
     uint8_t bit = (uint8_t)(1u << (number & 7));
     int seen_before;
     if (number >> 33) return 0; /* a bitmap that long is not kept: the pattern will tell */
-    if (number >= session->seen_bits) {
-        uint64_t bits = (number + 1) * 2 + 65536;
-        uint8_t *grown = (uint8_t *)realloc(session->seen, (size_t)(bits / 8));
+    if (number >= channel->seen_bits) {
+        uint64_t bits = (number + 1) * 2 + 4096;
+        uint8_t *grown = (uint8_t *)realloc(channel->seen, (size_t)(bits / 8));
         if (!grown) return 0;
-        memset(grown + session->seen_bits / 8, 0, (size_t)(bits / 8 - session->seen_bits / 8));
-        session->seen = grown;
-        session->seen_bits = bits & ~7ull;
+        memset(grown + channel->seen_bits / 8, 0, (size_t)(bits / 8 - channel->seen_bits / 8));
+        channel->seen = grown;
+        channel->seen_bits = bits & ~7ull;
     }
-    seen_before = (session->seen[number / 8] & bit) != 0;
-    session->seen[number / 8] |= bit;
+    seen_before = (channel->seen[number / 8] & bit) != 0;
+    channel->seen[number / 8] |= bit;
     return seen_before;
 }
 
-static void session_verify(struct session *session, const cci_event_recv_t *message) {
-    uint64_t number = session->received;
+static void session_verify(struct session *session, struct channel *channel, const cci_event_recv_t *message) {
+    uint64_t number = channel->received;
     int right = message->len == session->size_bytes &&
                 message_check((const uint8_t *)message->ptr, message->len, &number, session->in_order);
     if (!right) session->errors++;
     if (session->in_order || message->len < 8 || !right) return;
-    if (!session_saw(session, number)) return;
+    if (!channel_saw(channel, number)) return;
     session->duplicates++;
     session->received--; /* the caller is about to count it */
+    channel->received--;
     if (!session->unreliable) session->errors++;
 }
 
@@ -526,19 +637,21 @@ static void session_touch(const cci_event_recv_t *message) {
     touched += sum;
 }
 
-/* Returns 1 for what is to be echoed. */
-static int session_data(struct session *session, const cci_event_recv_t *message) {
+/* Returns 1 when the event must be kept. */
+static int session_data(struct session *session, struct channel *channel, cci_event_t *event) {
+    const cci_event_recv_t *message = &event->recv;
     if (!session->running) return 0; /* late, from the run before */
     if (is_rma(session->test)) {
         session_written(session, message);
         return 0;
     }
     if (session->first_ns == 0) session->first_ns = now_ns();
-    if (session->verify) session_verify(session, message);
+    if (session->verify) session_verify(session, channel, message);
     if (session->touch) session_touch(message);
     session->received++;
+    channel->received++;
     session->fresh = 1;
-    if (session->test == TEST_LAT) return 1;
+    if (session->test == TEST_LAT) return echo(event);
     if (session->received == session->expected) {
         session_stamp(session, now_ns());
         session_result(session);
@@ -562,29 +675,16 @@ static void session_message(struct session *session, const cci_event_recv_t *mes
 /* A session ends with its control channel; what the client said there last has been heard by now. */
 static void serve_disconnect(const cci_event_disconnect_t *ended) {
     struct channel *channel = (struct channel *)ended->context;
-    if (!channel->session) cci_disconnect(ended->connection);
-    else if (channel->role == ROLE_CONTROL) session_close(channel->session, "it has left");
+    if (channel->session && channel->role == ROLE_CONTROL) session_close(channel->session, "it has left");
 }
 
-/* Returns 1 if the event is kept until its echo can be sent. */
-static int serve_message(cci_event_t *event) {
-    struct channel *channel = (struct channel *)event->recv.connection->context;
-    if (!channel->session) return 0;
-    if (channel->role != ROLE_DATA) {
-        session_message(channel->session, &event->recv);
-        return 0;
-    }
-    if (!session_data(channel->session, &event->recv)) return 0;
-    kept[kept_count++] = event;
-    echo_kept(NULL);
-    return 1;
-}
-
-/* Returns 1 if the event does not go back at once. */
+/* Returns 1 when the event must be kept. */
 static int serve_event(cci_event_t *event) {
-    struct channel *channel;
     if (event->type == CCI_EVENT_RECV) {
-        return serve_message(event);
+        struct channel *channel = (struct channel *)event->recv.connection->context;
+        if (!channel->session) return 0;
+        if (channel->role == ROLE_DATA) return session_data(channel->session, channel, event);
+        session_message(channel->session, &event->recv);
     } else if (event->type == CCI_EVENT_CONNECT_REQUEST) {
         session_request(event);
     } else if (event->type == CCI_EVENT_ACCEPT) {
@@ -592,7 +692,7 @@ static int serve_event(cci_event_t *event) {
     } else if (event->type == CCI_EVENT_CONNECT) {
         session_joined(&event->connect);
     } else if (event->type == CCI_EVENT_KEEPALIVE_TIMEDOUT) {
-        channel = (struct channel *)event->keepalive.connection->context;
+        struct channel *channel = (struct channel *)event->keepalive.connection->context;
         if (channel->session) session_close(channel->session, "it does not answer any more");
     } else if (event->type == CCI_EVENT_DISCONNECT) {
         serve_disconnect(&event->disconnect);
@@ -602,23 +702,13 @@ static int serve_event(cci_event_t *event) {
     return 0;
 }
 
-/* Sends what found no send buffer free; returns 1 while something is left. */
-static int serve_later(void) {
-    int i, is_left;
-    echo_kept(NULL);
-    is_left = kept_count > 0;
-    for (i = 0; i < SESSION_LIMIT; i++) {
-        if (sessions[i].later_count > 0) session_send_later(&sessions[i]);
-        is_left |= sessions[i].later_count > 0;
-    }
-    return is_left;
-}
-
 /* Called when all events have been taken: what is not here now may be lost. */
 static void serve_idle(void) {
     int i;
+    if (kept_count > 0) echo_kept(NULL);
     for (i = 0; i < SESSION_LIMIT; i++) {
         struct session *session = &sessions[i];
+        if (session->waiting_count > 0 && !session_flush(session)) continue;
         if (session->fresh) session_stamp(session, now_ns());
         if (!session->running || !session->unreliable || session->expected == UINT64_MAX) continue;
         if (session->last_ns == 0) session->first_ns = session->last_ns = now_ns();
@@ -628,20 +718,16 @@ static void serve_idle(void) {
 
 static int serve(int once) {
     cci_event_t *event;
-    uint32_t polls = 0, most;
+    uint32_t polls = 0;
     struct pollfd sleeper = {os_handle, POLLIN, 0};
-    check(cci_get_opt(endpoint, CCI_OPT_ENDPT_RECV_BUF_COUNT, &most), "cci_get_opt");
-    kept = (cci_event_t **)malloc(most * sizeof *kept);
-    if (!kept) fail("memory", CCI_ENOMEM);
     while (!once || served_count == 0) {
         int status = cci_get_event(endpoint, &event);
         if (status == CCI_SUCCESS) {
             polls = 0;
             if (!serve_event(event)) cci_return_event(event);
-        } else if (status == CCI_EAGAIN || (status == CCI_ENOBUFS && kept_count > 0)) {
-            int is_left = serve_later();
+        } else if (status == CCI_EAGAIN || (status == CCI_ENOBUFS && kept_count > 0)) { /* echoes have them */
             serve_idle();
-            if (sleeps) poll(&sleeper, 1, is_left ? 1 : 100);
+            if (sleeps) poll(&sleeper, 1, kept_count > 0 ? 1 : 100);
             else if (++polls % YIELD_POLLS == 0) sched_yield();
         } else fail("cci_get_event", status);
     }
@@ -651,28 +737,51 @@ static int serve(int once) {
 /* ---- the client ------------------------------------------------------------------------------------------------ */
 
 struct options {
-    const char *uri, *device, *service, *sizes, *group;
+    const char *uri, *device, *service, *sizes, *group, *svg;
     enum test test;
     cci_conn_attribute_t attribute;
     enum format format;
     uint64_t count; /* 0: timed */
-    double seconds;
+    double seconds, rate; /* rate: operations that are due in a second; 0: the next begins when one is done */
     int64_t warmup; /* < 0: default */
     int any_size;   /* the size is a default: what does not fit is made smaller */
-    uint32_t window, depth, every;
+    uint32_t window, depth, every, connections, threads;
     int limits_messages; /* the window holds for messages too */
+    int crowd;           /* many connections, several threads or a rate */
+    uint32_t crowd_window;
     int verify, silent, no_copy, heap, touch, once, cpu;
 };
 
 struct result {
     uint64_t size_bytes, count, lost, duplicates, errors;
     double seconds, receiver_seconds;
-    uint32_t *samples_ns;
-    uint32_t sample_count;
+    struct histogram *latency;
 };
 
-static struct {
-    cci_connection_t *control, *data, *just_connected;
+struct peer { /* what a connection's context points to */
+    cci_connection_t *connection;
+    uint64_t sent, done; /* operations of this run */
+    uint64_t *due_ns;    /* when operation n was due, at n modulo the window; 0: it is done */
+};
+
+/* When a run ends: after `count` operations, or at `deadline_ns`. One is due every `interval_ns`, unless that is 0. */
+struct limit {
+    uint64_t count, deadline_ns;
+    double interval_ns;
+};
+
+enum phase { PHASE_OPEN, PHASE_WARM_UP, PHASE_RUN, PHASE_CLOSE };
+
+/* A client, or each thread of one: it has an endpoint and connections of its own. */
+struct client {
+    const struct options *options;
+    uint32_t number; /* of the thread */
+    enum phase phase;
+    cci_endpoint_t *endpoint;
+    cci_os_handle_t os_handle;
+    struct peer control, *peers;
+    uint32_t peer_count, connecting, connected;
+    cci_connection_t *data;      /* the only peer's */
     struct control message; /* the last of control, type 0 when taken */
     uint64_t completed, echoed, errors;
     uint32_t every; /* messages that one completion event stands for */
@@ -686,58 +795,114 @@ static struct {
     uint32_t size_bytes;
     int verify, is_rma, pooled, heap;
     enum test test;
-} client;
+    struct result result;
+    uint64_t begin_ns, end_ns; /* of the last run */
+    /* a crowd's: the peers that may begin an operation, each as often as it may, in a ring */
+    uint32_t *turns;
+    uint32_t turn_first, turn_count, turn_limit, window;
+    uint64_t issued;
+    cci_rma_handle_t *local_memory;
+    uint64_t remote_memory[4]; /* the handle of it */
+};
 
-static void client_release(uint32_t slot) {
-    if (client.slot_waits[slot] > 0 && --client.slot_waits[slot] == 0) client.free_list[client.free_count++] = slot;
+static struct client clients[THREAD_LIMIT];
+
+static cci_rma_handle_t *remote_memory(struct client *me) { return (cci_rma_handle_t *)(void *)me->remote_memory; }
+
+static void client_release(struct client *me, uint32_t slot) {
+    if (me->slot_waits[slot] > 0 && --me->slot_waits[slot] == 0) me->free_list[me->free_count++] = slot;
 }
 
-static void client_sent(const cci_event_send_t *sent) {
+static void client_sent(struct client *me, const cci_event_send_t *sent) {
     uint32_t slot = (uint32_t)(uintptr_t)sent->context;
-    if (sent->connection != client.data) return;
-    client.completed += client.every;
+    if (sent->connection != me->data) return;
+    me->completed += me->every;
     if (sent->status != CCI_SUCCESS) {
-        client.errors++;
-        client.first_error = sent->status;
-    } else if (client.verify && is_read(client.test)) {
-        uint8_t *bytes = client.buffer + (uint64_t)slot * client.size_bytes;
-        if (!pattern_check(bytes, client.size_bytes, slot, 0)) client.errors++;
-        memset(bytes, 0xee, client.size_bytes); /* so that the next read can't pass by doing nothing */
+        me->errors++;
+        me->first_error = sent->status;
+    } else if (me->verify && is_read(me->test)) {
+        uint8_t *bytes = me->buffer + (uint64_t)slot * me->size_bytes;
+        if (!pattern_check(bytes, me->size_bytes, slot, 0)) me->errors++;
+        memset(bytes, 0xee, me->size_bytes); /* so that the next read can't pass by doing nothing */
     }
-    if (client.pooled) client_release(slot);
+    if (me->pooled) client_release(me, slot);
 }
 
-static void client_received(const cci_event_recv_t *message) {
+static void client_received(struct client *me, const cci_event_recv_t *message) {
     struct control control;
-    if (message->connection == client.data) {
-        uint64_t number = client.echoed;
-        if (client.verify && (message->len != client.size_bytes ||
+    if (message->connection == me->data) {
+        uint64_t number = me->echoed;
+        if (me->verify && (message->len != me->size_bytes ||
                               !message_check((const uint8_t *)message->ptr, message->len, &number, 1)))
-            client.errors++;
-        client.echoed++;
+            me->errors++;
+        me->echoed++;
     } else if (!decode_control(message->ptr, message->len, &control)) {
         fail("control message", CCI_EMSGSIZE);
     } else if (control.type == CONTROL_CHECKED) {
-        if (control.a < POOL_COUNT) client_release((uint32_t)control.a);
-    } else client.message = control;
+        if (control.a < POOL_COUNT) client_release(me, (uint32_t)control.a);
+    } else me->message = control;
 }
 
-static void client_event(const cci_event_t *event) {
-    if (event->type == CCI_EVENT_SEND) client_sent(&event->send);
-    else if (event->type == CCI_EVENT_RECV) client_received(&event->recv);
-    else if (event->type == CCI_EVENT_CONNECT) {
-        client.connect_status = (int)event->connect.status;
-        client.just_connected = event->connect.connection;
-    } else if (event->type == CCI_EVENT_ENDPOINT_DEVICE_FAILED) fail("device", CCI_ERR_DEVICE_DEAD);
+/* Operation `number` of a peer is done. */
+static void peer_done(struct client *me, struct peer *peer, uint64_t number) {
+    uint64_t *due_ns = &peer->due_ns[number % me->window], at_ns = now_ns();
+    if (*due_ns == 0) {
+        me->errors++; /* nobody asked for that */
+        return;
+    }
+    histogram_add(me->result.latency, at_ns > *due_ns ? at_ns - *due_ns : 0);
+    *due_ns = 0;
+    peer->done++;
+    me->completed++;
+    me->turns[(me->turn_first + me->turn_count++) % me->turn_limit] = (uint32_t)(peer - me->peers);
+}
+
+/* One of many connections has an answer. On RO they come in order; on RU the first two bytes tell which this is. */
+static void peer_received(struct client *me, struct peer *peer, const cci_event_recv_t *message) {
+    uint64_t number = peer->done, newest = peer->sent - 1;
+    if (message->len != me->size_bytes) {
+        me->errors++;
+        return;
+    }
+    if (me->options->attribute != CCI_CONN_ATTR_RO) {
+        const uint8_t *head = (const uint8_t *)message->ptr;
+        number = newest - ((newest - (head[0] | (uint64_t)head[1] << 8)) & 0xffff);
+    }
+    if (me->verify && !message_check((const uint8_t *)message->ptr, message->len, &number, 1)) me->errors++;
+    peer_done(me, peer, number);
+}
+
+static void client_connected(struct client *me, const cci_event_connect_t *event) {
+    struct peer *peer = (struct peer *)event->context;
+    me->connecting--;
+    me->connected++;
+    peer->connection = event->connection;
+    if (event->status != CCI_SUCCESS) me->connect_status = (int)event->status;
+}
+
+static void client_event(struct client *me, const cci_event_t *event) {
+    if (event->type == CCI_EVENT_SEND && me->options->crowd) {
+        if (event->send.status != CCI_SUCCESS) {
+            me->errors++;
+            me->first_error = event->send.status;
+        }
+        peer_done(me, (struct peer *)event->send.connection->context, (uint64_t)(uintptr_t)event->send.context);
+    } else if (event->type == CCI_EVENT_RECV && me->options->crowd &&
+               event->recv.connection != me->control.connection) {
+        peer_received(me, (struct peer *)event->recv.connection->context, &event->recv);
+    } else if (event->type == CCI_EVENT_SEND) client_sent(me, &event->send);
+    else if (event->type == CCI_EVENT_RECV) client_received(me, &event->recv);
+    else if (event->type == CCI_EVENT_CONNECT) client_connected(me, &event->connect);
+    else if (event->type == CCI_EVENT_ENDPOINT_DEVICE_FAILED) fail("device", CCI_ERR_DEVICE_DEAD);
     else if (event->type == CCI_EVENT_KEEPALIVE_TIMEDOUT) fail("server", CCI_ETIMEDOUT);
 }
 
 /* Takes all events that are there; returns how many. */
-static int client_drain(void) {
+static int client_drain(struct client *me) {
     cci_event_t *event;
     int count = 0, status;
-    while ((status = cci_get_event(endpoint, &event)) == CCI_SUCCESS) {
-        client_event(event);
+    while ((status = cci_get_event(me->endpoint, &event)) == CCI_SUCCESS) {
+        client_event(me, event);
         cci_return_event(event);
         count++;
     }
@@ -747,12 +912,12 @@ static int client_drain(void) {
 
 /* Takes one event, or waits a little. Returns 0 when `limit_ns` have passed since *since_ns (which it sets when 0): the
  * clock is read only now and then. */
-static int client_wait(uint64_t *since_ns, uint32_t *polls, uint64_t limit_ns) {
+static int client_wait(struct client *me, uint64_t *since_ns, uint32_t *polls, uint64_t limit_ns) {
     cci_event_t *event;
-    struct pollfd sleeper = {os_handle, POLLIN, 0};
-    int status = cci_get_event(endpoint, &event);
+    struct pollfd sleeper = {me->os_handle, POLLIN, 0};
+    int status = cci_get_event(me->endpoint, &event);
     if (status == CCI_SUCCESS) {
-        client_event(event);
+        client_event(me, event);
         cci_return_event(event);
         return 1;
     }
@@ -764,27 +929,27 @@ static int client_wait(uint64_t *since_ns, uint32_t *polls, uint64_t limit_ns) {
     return now_ns() - *since_ns < limit_ns;
 }
 
-static struct control client_await(enum control_type type) {
+static struct control client_await(struct client *me, enum control_type type) {
     uint64_t since_ns = 0;
     uint32_t polls = 0;
     struct control message;
-    while (client.message.type == 0)
-        if (!client_wait(&since_ns, &polls, PATIENCE_NS)) fail("the server's answer", CCI_ETIMEDOUT);
-    message = client.message;
-    client.message.type = 0;
+    while (me->message.type == 0)
+        if (!client_wait(me, &since_ns, &polls, PATIENCE_NS)) fail("the server's answer", CCI_ETIMEDOUT);
+    message = me->message;
+    me->message.type = 0;
     if (message.type != (uint64_t)type) fail("the server's answer", CCI_ENOMSG);
     return message;
 }
 
-static cci_connection_t *client_connect(const struct options *options, enum role role, uint64_t session_id) {
+/* Begins to connect; client_connected() has the end. */
+static void client_connect(struct client *me, enum role role, uint64_t session_id, struct peer *peer) {
+    const struct options *options = me->options;
     struct request request;
     uint8_t bytes[REQUEST_BYTES + GROUP_BYTES];
     uint32_t group_bytes = options->group && role == ROLE_CONTROL ? (uint32_t)strlen(options->group) : 0;
-    int sends_to_group = options->group && role == ROLE_DATA;
-    const char *uri = sends_to_group ? options->group : options->uri;
-    struct timeval patience = {10, 0};
-    uint64_t since_ns = 0;
-    uint32_t polls = 0;
+    int to_group = options->group && role == ROLE_DATA;
+    const char *uri = to_group ? options->group : options->uri;
+    struct timeval patience = {CONNECT_PATIENCE_S, 0};
     request.role = role;
     request.test = options->test;
     request.verify = (uint32_t)options->verify;
@@ -793,35 +958,47 @@ static cci_connection_t *client_connect(const struct options *options, enum role
     request.session_id = session_id;
     encode_request(bytes, &request);
     if (group_bytes) memcpy(bytes + REQUEST_BYTES, options->group, group_bytes);
-    client.connect_status = -1;
-    check(cci_connect(endpoint, uri, sends_to_group ? NULL : bytes, sends_to_group ? 0 : REQUEST_BYTES + group_bytes,
-                      role == ROLE_CONTROL ? CCI_CONN_ATTR_RO : options->attribute, NULL, 0, &patience), uri);
-    while (client.connect_status == -1)
-        if (!client_wait(&since_ns, &polls, PATIENCE_NS)) fail(uri, CCI_ETIMEDOUT);
-    check(client.connect_status, uri);
-    return client.just_connected;
+    check(cci_connect(me->endpoint, uri, to_group ? NULL : bytes, to_group ? 0 : REQUEST_BYTES + group_bytes,
+                      role == ROLE_CONTROL ? CCI_CONN_ATTR_RO : options->attribute, peer, 0, &patience), uri);
+    me->connecting++;
 }
 
-/* When a run ends: after `count` operations, or at `deadline_ns`. */
-struct limit {
-    uint64_t count, deadline_ns;
-};
+/* Waits until at most `most` connections are being made. Who waits for long is told what for. */
+static void client_connects(struct client *me, uint32_t most, uint64_t *said_ns) {
+    uint64_t since_ns = 0;
+    uint32_t polls = 0;
+    while (me->connecting > most) {
+        if (!client_wait(me, &since_ns, &polls, PATIENCE_NS)) fail(me->options->uri, CCI_ETIMEDOUT);
+        check(me->connect_status, me->options->uri);
+        if (me->number > 0 || now_ns() < *said_ns + 1000000000) continue;
+        *said_ns = now_ns();
+        if (me->connected == 0) {
+            fprintf(stderr, "cci_perf: trying to connect to %s (at most %d s)\n", me->options->uri, CONNECT_PATIENCE_S);
+            *said_ns += CONNECT_PATIENCE_S * 1000000000ull; /* once is enough */
+        } else
+            fprintf(stderr, "cci_perf: trying to connect to %s: %u of %u connections%s\n", me->options->uri,
+                    me->connected, me->peer_count + 1, me->options->threads > 1 ? " of the first thread" : "");
+    }
+}
 
 /* Bounces one message, and notes half of each round trip. Reads the clock once per round. */
-static void run_lat(const struct options *options, struct limit limit, struct result *result) {
+static void run_lat(struct client *me, const struct options *options, struct limit limit, struct result *result) {
     uint64_t start_ns = now_ns(), i;
     for (i = 0; i < limit.count && start_ns < limit.deadline_ns; i++) {
-        uint64_t echoed = client.echoed, waiting_ns = 0, end_ns;
+        uint64_t echoed = me->echoed, waiting_ns = 0, end_ns;
         uint32_t polls = 0;
+        int status;
         if (options->verify) {
-            client.echoed = echoed = i; /* the number that the answer must have */
-            message_fill(client.buffer, client.size_bytes, i);
+            me->echoed = echoed = i; /* the number that the answer must have */
+            message_fill(me->buffer, me->size_bytes, i);
         }
-        check(cci_send(client.data, client.buffer, client.size_bytes, NULL, CCI_FLAG_SILENT), "cci_send");
-        while (client.echoed == echoed && client_wait(&waiting_ns, &polls,
+        while ((status = cci_send(me->data, me->buffer, me->size_bytes, NULL, CCI_FLAG_SILENT)) == CCI_ENOBUFS)
+            if (!client_wait(me, &waiting_ns, &polls, PATIENCE_NS)) break;
+        check(status, "cci_send");
+        while (me->echoed == echoed && client_wait(me, &waiting_ns, &polls,
                is_unreliable(options->attribute) ? QUIET_NS : PATIENCE_NS)) {}
         end_ns = now_ns();
-        if (client.echoed != echoed) result->samples_ns[result->sample_count++] = (uint32_t)((end_ns - start_ns) / 2);
+        if (me->echoed != echoed) histogram_add(result->latency, (end_ns - start_ns) / 2);
         else if (is_unreliable(options->attribute)) result->lost++;
         else fail("the echo", CCI_ETIMEDOUT);
         start_ns = end_ns;
@@ -830,43 +1007,43 @@ static void run_lat(const struct options *options, struct limit limit, struct re
 }
 
 /* Takes all completions that are there; when asked to sleep rather than poll, waits for the first. */
-static void client_make_room(void) {
-    struct pollfd sleeper = {os_handle, POLLIN, 0};
-    if (client_drain() == 0 && sleeps) poll(&sleeper, 1, 100);
+static void client_make_room(struct client *me) {
+    struct pollfd sleeper = {me->os_handle, POLLIN, 0};
+    if (client_drain(me) == 0 && sleeps) poll(&sleeper, 1, 100);
 }
 
 /* Sends message `number`, of a pool buffer when it must stay untouched and be different from the others. */
-static int send_verified(uint64_t number, int flags) {
+static int send_verified(struct client *me, uint64_t number, int flags) {
     uint32_t slot = 0;
     uint8_t *buffer;
     int status;
-    if (client.pooled) {
-        if (client.free_count == 0) return CCI_ENOBUFS;
-        slot = client.free_list[client.free_count - 1];
+    if (me->pooled) {
+        if (me->free_count == 0) return CCI_ENOBUFS;
+        slot = me->free_list[me->free_count - 1];
     }
-    buffer = client.buffer + (uint64_t)slot * client.size_bytes;
-    message_fill(buffer, client.size_bytes, number);
-    status = cci_send(client.data, buffer, client.size_bytes, (void *)(uintptr_t)slot, flags);
-    if (status == CCI_SUCCESS && client.pooled) {
-        client.free_count--;
-        client.slot_waits[slot] = 1;
+    buffer = me->buffer + (uint64_t)slot * me->size_bytes;
+    message_fill(buffer, me->size_bytes, number);
+    status = cci_send(me->data, buffer, me->size_bytes, (void *)(uintptr_t)slot, flags);
+    if (status == CCI_SUCCESS && me->pooled) {
+        me->free_count--;
+        me->slot_waits[slot] = 1;
     }
     return status;
 }
 
 /* Sends up to `count` messages from number `from` on; returns how many until the buffers were out. Of each `every` the last
  * has a completion event, which on RO tells that all before it have arrived too. */
-static uint64_t send_batch(uint64_t from, uint64_t count, int flags) {
-    cci_connection_t *connection = client.data;
-    const uint8_t *buffer = client.buffer;
-    uint32_t size_bytes = client.size_bytes;
+static uint64_t send_batch(struct client *me, uint64_t from, uint64_t count, int flags) {
+    cci_connection_t *connection = me->data;
+    const uint8_t *buffer = me->buffer;
+    uint32_t size_bytes = me->size_bytes;
     uint64_t i;
-    uint32_t left = client.every - (uint32_t)(from % client.every); /* until the next with an event; to divide each time is dear */
+    uint32_t left = me->every - (uint32_t)(from % me->every); /* until the next with an event: a division is dear */
     int status = CCI_SUCCESS;
     for (i = 0; i < count; i++) {
         int quiet = --left == 0 ? 0 : CCI_FLAG_SILENT;
-        if (left == 0) left = client.every;
-        status = client.verify ? send_verified(from + i, flags)
+        if (left == 0) left = me->every;
+        status = me->verify ? send_verified(me, from + i, flags)
                                : cci_send(connection, buffer, size_bytes, NULL, flags | quiet);
         if (status != CCI_SUCCESS) break;
     }
@@ -874,32 +1051,32 @@ static uint64_t send_batch(uint64_t from, uint64_t count, int flags) {
     return i;
 }
 
-static void run_one_way(const struct options *options, struct limit limit, struct result *result) {
+static void run_one_way(struct client *me, const struct options *options, struct limit limit, struct result *result) {
     int flags = (options->silent ? CCI_FLAG_SILENT : 0) | (options->no_copy ? CCI_FLAG_NO_COPY : 0);
     uint64_t start_ns = now_ns(), sent = 0, since_ns = 0;
     uint32_t polls = 0;
     struct control message;
     while (sent < limit.count) {
         uint64_t left = limit.count - sent, wanted = left < SEND_BATCH ? left : SEND_BATCH, done;
-        if (options->limits_messages && client.completed + options->window < sent + wanted)
-            wanted = client.completed + options->window - sent;
-        done = wanted > 0 ? send_batch(sent, wanted, flags) : 0;
+        if (options->limits_messages && me->completed + options->window < sent + wanted)
+            wanted = me->completed + options->window - sent;
+        done = wanted > 0 ? send_batch(me, sent, wanted, flags) : 0;
         sent += done;
         if (done == 0) wanted = 1;
-        if (done < wanted) client_make_room();
-        else client_drain();
+        if (done < wanted) client_make_room(me);
+        else client_drain(me);
         if (limit.deadline_ns != UINT64_MAX && now_ns() >= limit.deadline_ns) break;
     }
     if (limit.count == UINT64_MAX || is_unreliable(options->attribute)) {
         memset(&message, 0, sizeof message);
         message.type = CONTROL_END;
         message.a = sent;
-        while (send_control(client.control, &message, CCI_FLAG_SILENT) == CCI_ENOBUFS) client_make_room();
+        while (send_control(me->control.connection, &message, CCI_FLAG_SILENT) == CCI_ENOBUFS) client_make_room(me);
     }
-    message = client_await(CONTROL_RESULT);
+    message = client_await(me, CONTROL_RESULT);
     result->seconds = (double)(now_ns() - start_ns) / 1e9;
-    while (!options->silent && client.completed < sent - sent % client.every)
-        if (!client_wait(&since_ns, &polls, PATIENCE_NS)) fail("completions", CCI_ETIMEDOUT);
+    while (!options->silent && me->completed < sent - sent % me->every)
+        if (!client_wait(me, &since_ns, &polls, PATIENCE_NS)) fail("completions", CCI_ETIMEDOUT);
     result->count = sent;
     result->errors = message.b;
     result->duplicates = message.d;
@@ -910,158 +1087,312 @@ static void run_one_way(const struct options *options, struct limit limit, struc
 }
 
 /* Starts one RMA on a free slot; CCI_ENOBUFS when there is none. A verified write waits for completion and check. */
-static int start_rma(const struct options *options, cci_rma_handle_t *local, cci_rma_handle_t *remote,
-                     uint64_t number) {
+static int start_rma(struct client *me, const struct options *options, cci_rma_handle_t *local,
+                     cci_rma_handle_t *remote, uint64_t number) {
     uint8_t note[WRITTEN_BYTES];
     uint64_t words[2], offset;
     uint32_t slot;
     int status, direction = is_read(options->test) ? CCI_FLAG_READ : CCI_FLAG_WRITE;
     int noted = options->verify && direction == CCI_FLAG_WRITE;
-    if (client.free_count == 0) return CCI_ENOBUFS;
-    slot = client.free_list[client.free_count - 1];
-    offset = options->verify ? (uint64_t)slot * client.size_bytes : 0;
-    if (noted) pattern_fill(client.buffer + offset, client.size_bytes, number, 0);
+    if (me->free_count == 0) return CCI_ENOBUFS;
+    slot = me->free_list[me->free_count - 1];
+    offset = options->verify ? (uint64_t)slot * me->size_bytes : 0;
+    if (noted) pattern_fill(me->buffer + offset, me->size_bytes, number, 0);
     words[0] = number;
     words[1] = slot;
     put_words(note, words, 2);
-    status = cci_rma(client.data, noted ? note : NULL, noted ? WRITTEN_BYTES : 0, local, offset, remote, offset,
-                     client.size_bytes, (void *)(uintptr_t)slot, direction);
+    status = cci_rma(me->data, noted ? note : NULL, noted ? WRITTEN_BYTES : 0, local, offset, remote, offset,
+                     me->size_bytes, (void *)(uintptr_t)slot, direction);
     if (status != CCI_SUCCESS) return status;
-    client.free_count--;
-    client.slot_waits[slot] = (uint8_t)(noted ? 2 : 1);
+    me->free_count--;
+    me->slot_waits[slot] = (uint8_t)(noted ? 2 : 1);
     return CCI_SUCCESS;
 }
 
-static void run_rma(const struct options *options, struct limit limit, struct result *result,
+static void run_rma(struct client *me, const struct options *options, struct limit limit, struct result *result,
                     cci_rma_handle_t *remote) {
-    uint32_t window = client.free_count;
+    uint32_t window = me->free_count;
     cci_rma_handle_t *local;
     uint64_t begin_ns, start_ns, end_ns, started = 0, since_ns = 0;
     uint32_t polls = 0;
-    check(cci_rma_register(endpoint, client.buffer, (uint64_t)client.size_bytes * (options->verify ? window : 1), 0,
+    check(cci_rma_register(me->endpoint, me->buffer, (uint64_t)me->size_bytes * (options->verify ? window : 1), 0,
                            &local), "cci_rma_register");
     begin_ns = start_ns = now_ns();
-    while (started < limit.count && start_ns < limit.deadline_ns && client.errors == 0) {
-        uint64_t completed = client.completed;
+    while (started < limit.count && start_ns < limit.deadline_ns && me->errors == 0) {
+        uint64_t completed = me->completed;
         int status;
         if (is_latency(options->test) && options->verify) start_ns = now_ns(); /* the check is not part of the time */
-        status = start_rma(options, local, remote, started);
+        status = start_rma(me, options, local, remote, started);
         if (status == CCI_SUCCESS) started++;
-        else if (status == CCI_ENOBUFS) client_make_room();
+        else if (status == CCI_ENOBUFS) client_make_room(me);
         else fail("cci_rma", status);
         if (is_latency(options->test) && status == CCI_SUCCESS) {
             since_ns = 0;
-            while (client.completed == completed)
-                if (!client_wait(&since_ns, &polls, PATIENCE_NS)) fail("completion", CCI_ETIMEDOUT);
+            while (me->completed == completed)
+                if (!client_wait(me, &since_ns, &polls, PATIENCE_NS)) fail("completion", CCI_ETIMEDOUT);
             end_ns = now_ns();
-            result->samples_ns[result->sample_count++] = (uint32_t)(end_ns - start_ns);
+            histogram_add(result->latency, end_ns - start_ns);
             start_ns = end_ns;
         } else if (limit.deadline_ns != UINT64_MAX) start_ns = now_ns();
     }
     since_ns = 0;
-    while (client.completed < started || (client.free_count < window && client.errors == 0))
-        if (!client_wait(&since_ns, &polls, PATIENCE_NS)) fail("completions", CCI_ETIMEDOUT);
+    while (me->completed < started || (me->free_count < window && me->errors == 0))
+        if (!client_wait(me, &since_ns, &polls, PATIENCE_NS)) fail("completions", CCI_ETIMEDOUT);
     result->seconds = (double)(now_ns() - begin_ns) / 1e9;
     result->count = started;
-    check(cci_rma_deregister(endpoint, local), "cci_rma_deregister");
+    check(cci_rma_deregister(me->endpoint, local), "cci_rma_deregister");
 }
 
-static void client_prepare(const struct options *options, uint32_t size_bytes) {
+static void client_prepare(struct client *me, const struct options *options, uint32_t size_bytes) {
     uint32_t i, buffers;
-    client.size_bytes = size_bytes;
-    client.completed = client.echoed = client.errors = 0;
-    client.is_rma = is_rma(options->test);
-    client.verify = options->verify;
-    client.every = options->every;
-    client.test = options->test;
-    client.pooled = client.is_rma || (options->verify && options->no_copy);
-    client.free_count = client.is_rma ? is_latency(options->test) ? 1 : options->window : POOL_COUNT;
-    buffers = client.pooled && options->verify ? client.free_count : 1;
-    client.heap = options->heap || !client.is_rma;
-    client.buffer = take_memory((uint64_t)size_bytes * buffers + 8, client.heap);
-    if (!client.buffer) fail("buffers", CCI_ENOMEM);
-    memset(client.buffer, 0xee, (size_t)size_bytes * buffers + 8);
-    memset(client.slot_waits, 0, sizeof client.slot_waits);
-    for (i = 0; i < client.free_count; i++) client.free_list[i] = client.free_count - 1 - i;
+    me->size_bytes = size_bytes;
+    me->completed = me->echoed = me->errors = 0;
+    me->is_rma = is_rma(options->test);
+    me->verify = options->verify;
+    me->every = options->every;
+    me->test = options->test;
+    me->pooled = me->is_rma || (options->verify && options->no_copy);
+    me->free_count = me->is_rma ? is_latency(options->test) ? 1 : options->window : POOL_COUNT;
+    if (options->crowd) me->pooled = 0;
+    buffers = me->pooled && options->verify ? me->free_count : 1;
+    me->heap = options->heap || !me->is_rma;
+    me->buffer = take_memory(me->endpoint, (uint64_t)size_bytes * buffers + 8, me->heap);
+    if (!me->buffer) fail("buffers", CCI_ENOMEM);
+    memset(me->buffer, 0xee, (size_t)size_bytes * buffers + 8);
+    memset(me->slot_waits, 0, sizeof me->slot_waits);
+    for (i = 0; i < me->free_count; i++) me->free_list[i] = me->free_count - 1 - i;
 }
 
-/* One run of one size, from START to RESULT. */
-static void run(const struct options *options, uint32_t size_bytes, uint64_t count, double seconds,
-                struct result *result) {
+/* ---- many connections ------------------------------------------------------------------------------------------- */
+
+/* Each thread has an endpoint and a part of the connections. An operation is a message and its echo (lat), a message
+ * until its completion (rate, bw), or an RMA. Each connection has up to a window of them outstanding. Without a rate
+ * the next begins when one is done. With a rate each has a time at which it is due, whatever became of those before; its
+ * latency counts from then on, also when it could not begin in time: a server that stops for a second is seen by all
+ * operations of that second, not by one alone. */
+
+/* Begins an operation of a peer. Returns 0 when it must wait. */
+static int crowd_begin(struct client *me, struct peer *peer, uint64_t due_ns) {
+    uint64_t slot = peer->sent % me->window;
+    void *context = (void *)(uintptr_t)slot;
+    int status;
+    if (peer->due_ns[slot]) return 0; /* of RU, an answer that others have overtaken */
+    if (me->is_rma) {
+        status = cci_rma(peer->connection, NULL, 0, me->local_memory, 0, remote_memory(me), 0, me->size_bytes, context,
+                         is_read(me->test) ? CCI_FLAG_READ : CCI_FLAG_WRITE);
+    } else {
+        if (me->verify) message_fill(me->buffer, me->size_bytes, peer->sent);
+        else put_words(me->buffer, &peer->sent, 1); /* the buffer is 8 bytes longer than the messages */
+        status = cci_send(peer->connection, me->buffer, me->size_bytes, context,
+                          me->test == TEST_LAT ? CCI_FLAG_SILENT : 0);
+    }
+    if (status == CCI_ENOBUFS) return 0;
+    check(status, me->is_rma ? "cci_rma" : "cci_send");
+    peer->due_ns[slot] = due_ns;
+    peer->sent++;
+    me->issued++;
+    return 1;
+}
+
+/* Begins what may begin, up to a batch. Returns how many that were; *due_ns is when the next is due. */
+static uint32_t crowd_issue(struct client *me, const struct limit *limit, uint64_t *due_ns) {
+    uint64_t at_ns = now_ns();
+    uint32_t begun = 0, refused = 0;
+    *due_ns = at_ns;
+    while (begun < SEND_BATCH && refused < 16 && me->turn_count > 0 && me->issued < limit->count) {
+        uint32_t who = me->turns[me->turn_first];
+        if (limit->interval_ns > 0)
+            *due_ns = me->begin_ns + (uint64_t)((double)me->issued * limit->interval_ns);
+        if (*due_ns > at_ns) break;
+        me->turn_first = (me->turn_first + 1) % me->turn_limit;
+        me->turn_count--;
+        if (crowd_begin(me, &me->peers[who], *due_ns)) begun++;
+        else {
+            me->turns[(me->turn_first + me->turn_count++) % me->turn_limit] = who;
+            refused++;
+        }
+    }
+    return begun;
+}
+
+/* Nothing can be done before an event comes or `due_ns`. */
+static void crowd_rest(struct client *me, uint64_t due_ns, uint32_t *polls) {
+    struct pollfd sleeper = {me->os_handle, POLLIN, 0};
+    uint64_t at_ns = now_ns(), wait_ms = due_ns > at_ns ? (due_ns - at_ns) / 1000000 : 100;
+    if (sleeps && wait_ms > 0) poll(&sleeper, 1, wait_ms < 100 ? (int)wait_ms : 100);
+    else if (sleeps || ++*polls % YIELD_POLLS == 0) sched_yield();
+}
+
+static void run_crowd(struct client *me, const struct limit *limit, struct result *result) {
+    uint64_t due_ns, alive_ns = me->begin_ns, since_ns = 0;
+    uint32_t polls = 0;
     struct control message;
+    while (me->issued < limit->count && me->errors == 0) {
+        uint32_t begun = crowd_issue(me, limit, &due_ns);
+        int events = client_drain(me);
+        uint64_t at_ns = now_ns();
+        if (at_ns >= limit->deadline_ns) break;
+        if (begun > 0 || events > 0 || due_ns > at_ns) alive_ns = at_ns;
+        if (at_ns - alive_ns > PATIENCE_NS) fail("the server's answers", CCI_ETIMEDOUT);
+        if (begun == 0 && events == 0) crowd_rest(me, due_ns, &polls);
+    }
+    while (me->completed < me->issued && me->errors == 0)
+        if (!client_wait(me, &since_ns, &polls, PATIENCE_NS)) fail("the server's answers", CCI_ETIMEDOUT);
+    me->end_ns = now_ns();
+    memset(&message, 0, sizeof message);
+    message.type = CONTROL_END;
+    message.a = me->issued;
+    while (send_control(me->control.connection, &message, CCI_FLAG_SILENT) == CCI_ENOBUFS) client_make_room(me);
+    message = client_await(me, CONTROL_RESULT);
+    result->count = me->issued;
+    result->errors = message.b;
+    result->duplicates = message.d;
+    if (is_rma(me->test) || me->test == TEST_LAT) return;
+    if (!is_unreliable(me->options->attribute)) me->end_ns = now_ns();
+    result->lost = message.a < me->issued ? me->issued - message.a : 0;
+    result->receiver_seconds = (double)message.c / 1e9;
+}
+
+/* Everybody's turns and free slots, for the next run. */
+static void crowd_prepare(struct client *me) {
+    const struct options *options = me->options;
+    uint32_t i, round;
+    me->window = options->crowd_window;
+    me->turn_limit = me->peer_count * me->window;
+    if (!me->turns) {
+        me->turns = (uint32_t *)malloc(me->turn_limit * sizeof *me->turns);
+        for (i = 0; i < me->peer_count && me->turns; i++) {
+            me->peers[i].due_ns = (uint64_t *)calloc(me->window, sizeof *me->peers[i].due_ns);
+            if (!me->peers[i].due_ns) me->turns = NULL;
+        }
+        if (!me->turns) fail("connections", CCI_ENOMEM);
+    }
+    me->turn_first = me->turn_count = 0;
+    for (round = 0; round < me->window; round++)
+        for (i = 0; i < me->peer_count; i++) me->turns[me->turn_count++] = i;
+    for (i = 0; i < me->peer_count; i++) {
+        me->peers[i].sent = me->peers[i].done = 0;
+        memset(me->peers[i].due_ns, 0, me->window * sizeof *me->peers[i].due_ns);
+    }
+    me->issued = 0;
+    if (me->is_rma)
+        check(cci_rma_register(me->endpoint, me->buffer, me->size_bytes, 0, &me->local_memory), "cci_rma_register");
+}
+
+/* ---- a run ------------------------------------------------------------------------------------------------------- */
+
+/* This thread's part of an amount. */
+static uint64_t part_of(const struct client *me, uint64_t amount) {
+    uint64_t threads = me->options->threads, each = amount / threads;
+    return each + (me->number < amount % threads);
+}
+
+/* When the run ends: all threads' operations are divided among them. */
+static struct limit limit_of(const struct client *me, uint64_t count, double seconds, double per_second) {
     struct limit limit;
-    uint32_t *samples_ns = result->samples_ns;
-    int needs_end = is_unreliable(options->attribute) || is_latency(options->test) || is_rma(options->test);
-    memset(result, 0, sizeof *result);
-    result->samples_ns = samples_ns;
-    result->size_bytes = size_bytes;
-    client_prepare(options, size_bytes);
+    limit.interval_ns = 0;
+    if (per_second > 0) {
+        if (count == 0) count = (uint64_t)(per_second * seconds + 0.5);
+        limit.interval_ns = 1e9 * me->options->threads / per_second;
+        limit.count = part_of(me, count);
+        limit.deadline_ns = UINT64_MAX;
+        return limit;
+    }
+    limit.count = count ? part_of(me, count) : UINT64_MAX;
+    limit.deadline_ns = count ? UINT64_MAX : now_ns() + (uint64_t)(seconds * 1e9);
+    return limit;
+}
+
+/* Tells the server what comes, and waits until it is ready. */
+static void run_start(struct client *me, uint32_t size_bytes, uint64_t expected) {
+    struct control message;
     memset(&message, 0, sizeof message);
     message.type = CONTROL_START;
     message.a = size_bytes;
-    message.b = needs_end ? 0 : count;
-    message.c = options->verify ? client.free_count : 1;
-    check(send_control(client.control, &message, CCI_FLAG_SILENT), "start");
-    message = client_await(CONTROL_READY);
+    message.b = expected;
+    message.c = me->options->verify ? me->free_count : 1;
+    check(send_control(me->control.connection, &message, CCI_FLAG_SILENT), "start");
+    message = client_await(me, CONTROL_READY);
     check((int)message.a, "the server");
-    limit.count = count ? count : UINT64_MAX;
-    limit.deadline_ns = count ? UINT64_MAX : now_ns() + (uint64_t)(seconds * 1e9);
-    if (is_latency(options->test) && limit.count > SAMPLE_LIMIT) limit.count = SAMPLE_LIMIT;
-    if (options->test == TEST_LAT) run_lat(options, limit, result);
-    else if (is_rma(options->test)) {
-        cci_rma_handle_t remote;
-        memcpy((void *)&remote, message.handle, sizeof remote);
-        run_rma(options, limit, result, &remote);
-    } else run_one_way(options, limit, result);
-    if (is_rma(options->test) || options->test == TEST_LAT) {
-        memset(&message, 0, sizeof message);
-        message.type = CONTROL_END;
-        check(send_control(client.control, &message, CCI_FLAG_SILENT), "end");
-        message = client_await(CONTROL_RESULT);
-        result->errors = message.b;
-    }
-    result->errors += client.errors;
+    memcpy(me->remote_memory, message.handle, sizeof me->remote_memory);
+}
+
+static void run_end(struct client *me, struct result *result) {
+    struct control message;
+    memset(&message, 0, sizeof message);
+    message.type = CONTROL_END;
+    check(send_control(me->control.connection, &message, CCI_FLAG_SILENT), "end");
+    message = client_await(me, CONTROL_RESULT);
+    result->errors = message.b;
+}
+
+/* One run of one size, from START to RESULT. */
+static void run(struct client *me, uint32_t size_bytes, uint64_t count, double seconds, double per_second) {
+    const struct options *options = me->options;
+    struct result *result = &me->result;
+    struct histogram *latency = result->latency;
+    struct limit limit;
+    int needs_end = options->crowd || is_unreliable(options->attribute) || is_latency(options->test) ||
+                    is_rma(options->test);
+    memset(result, 0, sizeof *result);
+    memset(latency, 0, sizeof *latency);
+    result->latency = latency;
+    result->size_bytes = size_bytes;
+    client_prepare(me, options, size_bytes);
+    if (options->crowd) crowd_prepare(me);
+    run_start(me, size_bytes, needs_end ? 0 : count);
+    limit = limit_of(me, count, seconds, per_second);
+    me->begin_ns = now_ns();
+    me->end_ns = 0;
+    if (options->crowd) run_crowd(me, &limit, result);
+    else if (options->test == TEST_LAT) run_lat(me, options, limit, result);
+    else if (is_rma(options->test)) run_rma(me, options, limit, result, remote_memory(me));
+    else run_one_way(me, options, limit, result);
+    if (!options->crowd && (is_rma(options->test) || options->test == TEST_LAT)) run_end(me, result);
+    result->errors += me->errors;
     if (!is_unreliable(options->attribute)) result->errors += result->lost;
-    give_memory_back(client.buffer, client.heap);
+    if (me->local_memory) check(cci_rma_deregister(me->endpoint, me->local_memory), "cci_rma_deregister");
+    me->local_memory = NULL;
+    give_memory_back(me->endpoint, me->buffer, me->heap);
 }
 
 /* ---- what is printed ------------------------------------------------------------------------------------------- */
-
-static int compare_samples(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-static double percentile_us(const struct result *result, double share) {
-    uint32_t index;
-    if (result->sample_count == 0) return 0;
-    index = (uint32_t)(share * (double)result->sample_count);
-    return (double)result->samples_ns[index < result->sample_count ? index : result->sample_count - 1] / 1e3;
-}
 
 static const double shares[] = {0, 0.5, 0.9, 0.99, 0.999, 1};
 static const char *const share_names[] = {"min", "median", "p90", "p99", "p999", "max"};
 
 static double rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
 
+/* What the latencies are those of. */
+static const char *latency_name(const struct options *options) {
+    if (!options->crowd) return options->test == TEST_LAT ? "half round-trip" : "to completion";
+    if (options->rate > 0)
+        return options->test == TEST_LAT ? "round-trip from when it was due" : "from when it was due to completion";
+    return options->test == TEST_LAT ? "round-trip" : "to completion";
+}
+
+static void print_heading(const struct options *options) {
+    printf("# %s %s", test_names[options->test], attribute_names[options->attribute]);
+    if (options->crowd) printf(", %u connections, %u threads", options->connections, options->threads);
+    if (options->rate > 0) printf(", %.0f/s are due", options->rate);
+    if (options->crowd || is_latency(options->test)) printf(", µs, %s", latency_name(options));
+    else if (!is_rma(options->test)) printf("; recv: as the receiver saw it");
+    printf("\n#%11s %*s", "bytes", is_latency(options->test) && !options->crowd ? 9 : 11, "count");
+    if (options->crowd || !is_latency(options->test)) printf(" %13s %11s ", "messages/s", "MB/s");
+    if (options->crowd || is_latency(options->test))
+        printf(" %9s %9s %9s %9s %9s %9s", "min", "median", "p90", "p99", "p99.9", "max");
+    printf(" %6s %6s%s\n", "lost", "errors",
+           is_rma(options->test) || options->test == TEST_LAT ? "" : "    recv msg/s   recv MB/s");
+}
+
 static void print_text(const struct options *options, const struct result *result, int first) {
     double count = (double)(result->count - (result->lost < result->count ? result->lost : result->count));
     double bytes = (double)result->size_bytes;
-    int i;
-    if (first && is_latency(options->test))
-        printf("# %s %s, µs%s\n#%11s %9s %9s %9s %9s %9s %9s %9s %6s %6s\n", test_names[options->test],
-               attribute_names[options->attribute], options->test == TEST_LAT ? ", half round-trip" : " to completion",
-               "bytes", "count", "min", "median", "p90", "p99", "p99.9", "max", "lost", "errors");
-    else if (first)
-        printf("# %s %s%s\n#%11s %11s %13s %11s %7s %6s%s\n", test_names[options->test],
-               attribute_names[options->attribute], is_rma(options->test) ? "" : "; recv: as the receiver saw it",
-               "bytes", "count", "messages/s", "MB/s", "lost", "errors",
-               is_rma(options->test) ? "" : "    recv msg/s   recv MB/s");
-    printf("%12llu %*llu", (unsigned long long)result->size_bytes, is_latency(options->test) ? 9 : 11,
-           (unsigned long long)result->count);
-    for (i = 0; i < 6 && is_latency(options->test); i++) printf(" %9.2f", percentile_us(result, shares[i]));
-    if (!is_latency(options->test))
-        printf(" %13.0f %11.2f ", rate(count, result->seconds), rate(count * bytes, result->seconds) / 1e6);
+    int i, latencies = options->crowd || is_latency(options->test), rates = options->crowd || !latencies;
+    if (first) print_heading(options);
+    printf("%12llu %*llu", (unsigned long long)result->size_bytes, rates ? 11 : 9, (unsigned long long)result->count);
+    if (rates) printf(" %13.0f %11.2f ", rate(count, result->seconds), rate(count * bytes, result->seconds) / 1e6);
+    for (i = 0; i < 6 && latencies; i++) printf(" %9.2f", percentile_us(result->latency, shares[i]));
     printf(" %6llu %6llu", (unsigned long long)result->lost, (unsigned long long)result->errors);
     if (result->receiver_seconds > 0)
         printf(" %13.0f %11.2f", rate(count, result->receiver_seconds),
@@ -1092,19 +1423,25 @@ static void print_fields(const struct options *options, const struct result *res
         if (!json && !measured) printf(",");
     }
     for (i = 0; i < 6; i++) {
-        if (json && result->sample_count) printf(", \"%s_us\": %.3f", share_names[i], percentile_us(result, shares[i]));
-        if (!json && result->sample_count) printf(",%.3f", percentile_us(result, shares[i]));
-        if (!json && !result->sample_count) printf(",");
+        double at_us = percentile_us(result->latency, shares[i]);
+        if (json && result->latency->count) printf(", \"%s_us\": %.3f", share_names[i], at_us);
+        if (!json && result->latency->count) printf(",%.3f", at_us);
+        if (!json && !result->latency->count) printf(",");
     }
+    printf(json ? ", \"connections\": %u, \"threads\": %u" : ",%u,%u", options->connections, options->threads);
+    if (options->rate > 0) printf(json ? ", \"due_per_s\": %.1f" : ",%.1f", options->rate);
+    else if (!json) printf(",");
+    if (json && result->latency->count) printf(", \"latency\": \"%s\"", latency_name(options));
+    if (!json) printf(",%s", result->latency->count ? latency_name(options) : "");
 }
 
 static void print_result(const struct options *options, const struct result *result, int first) {
-    qsort(result->samples_ns, result->sample_count, sizeof *result->samples_ns, compare_samples);
     if (options->format == FORMAT_TEXT) print_text(options, result, first);
     if (options->format == FORMAT_CSV) {
         if (first)
             puts("test,attribute,size,count,lost,duplicates,errors,msg_per_s,bytes_per_s,recv_msg_per_s,"
-                 "recv_bytes_per_s,min_us,median_us,p90_us,p99_us,p999_us,max_us");
+                 "recv_bytes_per_s,min_us,median_us,p90_us,p99_us,p999_us,max_us,"
+                 "connections,threads,due_per_s,latency");
         print_fields(options, result, 0);
         printf("\n");
     }
@@ -1155,60 +1492,360 @@ static int next_size(struct sizes *sizes) {
 }
 
 /* Before what is measured, a run that is not, so that the path is known and every page touched. */
-static void warm_up(const struct options *options, uint32_t size_bytes, struct result *result) {
+static void warm_up(struct client *me, uint32_t size_bytes) {
+    const struct options *options = me->options;
     uint64_t count = options->warmup >= 0 ? (uint64_t)options->warmup : is_rma(options->test) ? 32 : 1000;
     if (options->warmup < 0 && options->count && count > options->count / 10) count = options->count / 10;
-    if (count) run(options, size_bytes, count, 0, result);
+    if (count) run(me, size_bytes, count, 0, 0);
 }
 
-static void client_open(const struct options *options) {
-    uint64_t session_id = now_ns() << 16 ^ (uint64_t)(uintptr_t)&session_id;
-    uint32_t keepalive_us = 20000000;
-    client.control = client_connect(options, ROLE_CONTROL, session_id);
-    client.data = client_connect(options, ROLE_DATA, session_id);
-    (void)cci_set_opt(client.control, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &keepalive_us);
+static cci_device_t *find_device(const char *name) {
+    cci_device_t *const *devices;
+    check(cci_get_devices(&devices), "cci_get_devices");
+    while (*devices && strcmp((*devices)->name, name) != 0) devices++;
+    if (!*devices) fail(name, CCI_ERR_NOT_FOUND);
+    return *devices;
 }
 
-static void client_close(void) {
+/* A device of the transport that the URI names; NULL stands for the default one. */
+static cci_device_t *device_for(const char *uri) {
+    cci_device_t *const *devices;
+    check(cci_get_devices(&devices), "cci_get_devices");
+    while (*devices) {
+        size_t length = strlen((*devices)->transport);
+        if ((*devices)->up && strncmp(uri, (*devices)->transport, length) == 0 && uri[length] == ':') break;
+        devices++;
+    }
+    return *devices;
+}
+
+static void open_endpoint(const struct options *options, cci_endpoint_t **made, cci_os_handle_t *handle) {
+    cci_device_t *device = options->device ? find_device(options->device)
+                           : options->uri  ? device_for(options->uri)
+                                           : NULL;
+    check(cci_create_endpoint_at(device, options->service, 0, made, sleeps ? handle : NULL), "cci_create_endpoint_at");
+    if (options->depth == 0) return;
+    check(cci_set_opt(*made, CCI_OPT_ENDPT_SEND_BUF_COUNT, &options->depth), "--depth, send buffers");
+    check(cci_set_opt(*made, CCI_OPT_ENDPT_RECV_BUF_COUNT, &options->depth), "--depth, receive buffers");
+}
+
+static void client_open(struct client *me) {
+    const struct options *options = me->options;
+    uint64_t session_id = (now_ns() << 16 ^ (uint64_t)(uintptr_t)&session_id) + me->number, said_ns = now_ns();
+    uint32_t keepalive_us = 20000000, i;
+    open_endpoint(options, &me->endpoint, &me->os_handle);
+    me->result.latency = (struct histogram *)malloc(sizeof *me->result.latency);
+    me->peer_count = (uint32_t)part_of(me, options->connections);
+    me->peers = (struct peer *)calloc(me->peer_count, sizeof *me->peers);
+    if (!me->peers || !me->result.latency) fail("connections", CCI_ENOMEM);
+    client_connect(me, ROLE_CONTROL, session_id, &me->control);
+    client_connects(me, 0, &said_ns);
+    for (i = 0; i < me->peer_count; i++) {
+        client_connect(me, ROLE_DATA, session_id, &me->peers[i]);
+        client_connects(me, CONNECT_BATCH - 1, &said_ns);
+    }
+    client_connects(me, 0, &said_ns);
+    me->data = me->peers[0].connection;
+    (void)cci_set_opt(me->control.connection, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &keepalive_us);
+}
+
+static void client_close(struct client *me) {
     struct control message;
+    uint32_t i;
     memset(&message, 0, sizeof message);
     message.type = CONTROL_BYE;
     /* The server disconnects when it has this, perhaps before we learn that it has: either answer is good. */
-    (void)send_control(client.control, &message, CCI_FLAG_BLOCKING);
+    (void)send_control(me->control.connection, &message, CCI_FLAG_BLOCKING);
+    for (i = 0; i < me->peer_count; i++) free(me->peers[i].due_ns);
+    free(me->peers);
+    free(me->turns);
+    free(me->result.latency);
 }
+
+static void *client_phase(void *client) {
+    struct client *me = (struct client *)client;
+    uint32_t size_bytes = me->size_bytes;
+    if (me->phase == PHASE_OPEN) client_open(me);
+    else if (me->phase == PHASE_WARM_UP) warm_up(me, size_bytes);
+    else if (me->phase == PHASE_RUN) run(me, size_bytes, me->options->count, me->options->seconds, me->options->rate);
+    else client_close(me);
+    return NULL;
+}
+
+/* All threads do this, side by side; returns when all have done it. */
+static void all_clients(const struct options *options, enum phase phase, uint32_t size_bytes) {
+    pthread_t threads[THREAD_LIMIT];
+    uint32_t i;
+    for (i = 0; i < options->threads; i++) {
+        clients[i].options = options;
+        clients[i].number = i;
+        clients[i].phase = phase;
+        clients[i].size_bytes = size_bytes;
+    }
+    for (i = 1; i < options->threads; i++)
+        if (pthread_create(&threads[i], NULL, client_phase, &clients[i]) != 0) fail("threads", CCI_ENOMEM);
+    (void)client_phase(&clients[0]);
+    for (i = 1; i < options->threads; i++) (void)pthread_join(threads[i], NULL);
+}
+
+/* What all threads have measured together: from the first beginning to the last end. */
+static void add_up(const struct options *options, struct result *result) {
+    struct histogram *latency = result->latency;
+    uint64_t begin_ns = UINT64_MAX, end_ns = 0;
+    uint32_t i;
+    memset(result, 0, sizeof *result);
+    memset(latency, 0, sizeof *latency);
+    result->latency = latency;
+    for (i = 0; i < options->threads; i++) {
+        const struct result *part = &clients[i].result;
+        result->size_bytes = part->size_bytes;
+        result->count += part->count;
+        result->lost += part->lost;
+        result->duplicates += part->duplicates;
+        result->errors += part->errors;
+        if (part->receiver_seconds > result->receiver_seconds) result->receiver_seconds = part->receiver_seconds;
+        if (part->seconds > result->seconds) result->seconds = part->seconds;
+        if (clients[i].begin_ns < begin_ns) begin_ns = clients[i].begin_ns;
+        if (clients[i].end_ns > end_ns) end_ns = clients[i].end_ns;
+        histogram_merge(latency, part->latency);
+    }
+    if (end_ns > begin_ns) result->seconds = (double)(end_ns - begin_ns) / 1e9;
+}
+
+/* The size that is measured next; 0 when this one is not possible. */
+static int size_fits(const struct options *options, struct sizes *sizes) {
+    uint64_t limit = is_rma(options->test) ? REGION_LIMIT / options->window - 1 : clients[0].data->max_send_size;
+    if (options->any_size && sizes->size_bytes > limit) sizes->size_bytes = limit;
+    if (options->crowd && options->test == TEST_LAT && options->attribute == CCI_CONN_ATTR_RU &&
+        sizes->size_bytes < 2) {
+        fprintf(stderr, "cci_perf: of many echoes under way on ru, each needs 2 bytes to be told from the others\n");
+        return 0;
+    }
+    if (sizes->size_bytes <= limit && (!is_rma(options->test) || sizes->size_bytes > 0)) return 1;
+    fprintf(stderr, "cci_perf: %llu bytes: not possible here (the most is %llu)\n",
+            (unsigned long long)sizes->size_bytes, (unsigned long long)limit);
+    return 0;
+}
+
+/* ---- the plot --------------------------------------------------------------------------------------------------- */
+
+#define PLOT_SIZES 40
+#define PLOT_POINTS 61 /* of a curve of latencies: ten for each nine in the percentile */
+#define PLOT_LEFT 70.0
+#define PLOT_RIGHT 640.0
+#define PLOT_TOP 60.0
+#define PLOT_BOTTOM 380.0
+
+static struct {
+    uint64_t sizes[PLOT_SIZES];
+    double values[PLOT_SIZES][PLOT_POINTS]; /* µs, messages/s or bytes/s; only the first of each unless latencies */
+    uint32_t points[PLOT_SIZES], count;
+} plot;
+
+static int plots_latency(const struct options *options) { return is_latency(options->test) || options->rate > 0; }
+
+/* The logarithm, without the mathematical library, which a program would have to be linked with. */
+static double log_2(double value) {
+    double log = 0, bit = 1;
+    if (!(value > 0)) return 0;
+    while (value >= 2) value /= 2, log++;
+    while (value < 1) value *= 2, log--;
+    while ((bit /= 2) > 1e-6) {
+        value *= value;
+        if (value >= 2) value /= 2, log += bit;
+    }
+    return log;
+}
+
+static void plot_add(const struct options *options, const struct result *result) {
+    double *values = plot.values[plot.count % PLOT_SIZES], above = 1, messages;
+    uint32_t *points = &plot.points[plot.count % PLOT_SIZES];
+    if (!options->svg || plot.count == PLOT_SIZES) return;
+    plot.sizes[plot.count++] = result->size_bytes;
+    messages = rate((double)(result->count - (result->lost < result->count ? result->lost : result->count)),
+                    result->seconds);
+    values[0] = options->test == TEST_RATE ? messages : messages * (double)result->size_bytes;
+    *points = 1;
+    if (!plots_latency(options)) return;
+    for (*points = 0; *points < PLOT_POINTS; above *= 0.7943282347242815) { /* 10 to the power of -0.1 */
+        if (above * (double)result->latency->count < 1 && *points > 0) break;
+        values[(*points)++] = percentile_us(result->latency, 1 - above);
+    }
+}
+
+static double plot_x(double share) { return PLOT_LEFT + share * (PLOT_RIGHT - PLOT_LEFT); }
+static double plot_y(double share) { return PLOT_BOTTOM - share * (PLOT_BOTTOM - PLOT_TOP); }
+
+static void plot_text(FILE *svg, double x, double y, const char *anchor, const char *text) {
+    fprintf(svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n", x, y, anchor, text);
+}
+
+/* A line of the grid, with its number, across (or up, of x). */
+static void plot_grid(FILE *svg, int is_x, double share, const char *label) {
+    double at = is_x ? plot_x(share) : plot_y(share);
+    fprintf(svg, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", is_x ? at : PLOT_LEFT,
+            is_x ? PLOT_TOP : at, is_x ? at : PLOT_RIGHT, is_x ? PLOT_BOTTOM : at);
+    if (is_x) plot_text(svg, at, PLOT_BOTTOM + 18, "middle", label);
+    else plot_text(svg, PLOT_LEFT - 8, at + 4, "end", label);
+}
+
+/* A number with three digits and the letter of its thousand. */
+static const char *plot_number(double value, char *text, size_t size) {
+    const char *letters = "\0kMGT";
+    while (value >= 999.5 && letters[1]) value /= 1000, letters++;
+    snprintf(text, size, *letters ? "%.3g %c" : "%.3g", value, *letters);
+    return text;
+}
+
+static void plot_size(uint64_t size_bytes, char *text, size_t size) {
+    int shift = size_bytes >= 1u << 30 ? 30 : size_bytes >= 1u << 20 ? 20 : size_bytes >= 1u << 10 ? 10 : 0;
+    if (size_bytes & ((1ull << shift) - 1)) shift = 0;
+    snprintf(text, size, "%llu%s", (unsigned long long)(size_bytes >> shift),
+             shift == 30 ? " Gi" : shift == 20 ? " Mi" : shift == 10 ? " Ki" : "");
+}
+
+/* The percentiles of each size, over the nines, both scales logarithmic. */
+static void plot_latencies(FILE *svg) {
+    static const char *const nines[] = {"0", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %"};
+    double least = 1e18, most = 0, low, high, power;
+    uint32_t size, i, longest = 2;
+    char text[40];
+    for (size = 0; size < plot.count; size++) {
+        if (plot.points[size] > longest) longest = plot.points[size];
+        for (i = 0; i < plot.points[size]; i++) {
+            if (plot.values[size][i] < least) least = plot.values[size][i];
+            if (plot.values[size][i] > most) most = plot.values[size][i];
+        }
+    }
+    for (low = 0.001; low * 10 <= least;) low *= 10;
+    for (high = low * 10; high < most;) high *= 10;
+    for (power = low; power <= high * 1.001; power *= 10)
+        plot_grid(svg, 0, log_2(power / low) / log_2(high / low), plot_number(power, text, sizeof text));
+    for (i = 0; i < longest; i += 10) plot_grid(svg, 1, i / (longest - 1.0), nines[i / 10]);
+    plot_text(svg, PLOT_RIGHT, PLOT_BOTTOM + 38, "end", "share of the operations that took at most that long");
+    for (size = 0; size < plot.count; size++) {
+        fprintf(svg, "<polyline class=\"curve c%u\" points=\"", size % 6);
+        for (i = 0; i < plot.points[size]; i++)
+            fprintf(svg, " %.1f,%.1f", plot_x(i / (longest - 1.0)),
+                    plot_y(log_2(plot.values[size][i] / low) / log_2(high / low)));
+        fprintf(svg, "\"/>\n");
+        plot_size(plot.sizes[size], text, sizeof text);
+        strcat(text, "B");
+        fprintf(svg, "<text class=\"c%u\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", size % 6, PLOT_RIGHT + 12,
+                PLOT_TOP + 12 + 18 * size, text);
+    }
+}
+
+/* Messages or bytes in a second over the size, of which each mark is twice the one before. */
+static void plot_rates(FILE *svg) {
+    double most = 0, step = 1, first = 0, last = 0, at, value;
+    uint32_t size, marks;
+    char text[40];
+    for (size = 0; size < plot.count; size++) {
+        if (plot.values[size][0] > most) most = plot.values[size][0];
+        at = log_2((double)plot.sizes[size] + (plot.sizes[size] == 0));
+        if (size == 0 || at < first) first = at;
+        if (size == 0 || at > last) last = at;
+    }
+    if (last < first + 1) last = first + 1;
+    while (step * 6 < most) step *= 10;
+    if (step / 5 * 6 >= most) step /= 5;
+    else if (step / 2 * 6 >= most) step /= 2;
+    for (value = 0; value < most + step; value += step)
+        plot_grid(svg, 0, value / (step * 7), plot_number(value, text, sizeof text));
+    fprintf(svg, "<polyline class=\"curve c0\" points=\"");
+    for (size = 0; size < plot.count; size++)
+        fprintf(svg, " %.1f,%.1f",
+                plot_x((log_2((double)plot.sizes[size] + (plot.sizes[size] == 0)) - first) / (last - first)),
+                plot_y(plot.values[size][0] / (step * 7)));
+    fprintf(svg, "\"/>\n");
+    marks = plot.count > 12 ? 2 : 1;
+    for (size = 0; size < plot.count; size++) {
+        at = (log_2((double)plot.sizes[size] + (plot.sizes[size] == 0)) - first) / (last - first);
+        fprintf(svg, "<circle class=\"c0\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"/>\n", plot_x(at),
+                plot_y(plot.values[size][0] / (step * 7)));
+        plot_size(plot.sizes[size], text, sizeof text);
+        if (size % marks == 0) plot_grid(svg, 1, at, text);
+    }
+    plot_text(svg, PLOT_RIGHT, PLOT_BOTTOM + 38, "end", "bytes of each");
+}
+
+static FILE *plot_open(const struct options *options) {
+    FILE *svg = options->svg ? fopen(options->svg, "w") : NULL;
+    if (!options->svg || svg) return svg;
+    fprintf(stderr, "cci_perf: ");
+    perror(options->svg);
+    exit(1);
+}
+
+/* Returns 1 when the file could not be written. */
+static int plot_write(const struct options *options, FILE *svg) {
+    static const char *const light[] = {"#0969da", "#bc4c00", "#1a7f37", "#8250df", "#bf3989", "#6e7781"};
+    static const char *const dark[] = {"#58a6ff", "#f0883e", "#3fb950", "#bc8cff", "#f778ba", "#9198a1"};
+    uint32_t i;
+    int failed;
+    if (!svg) return 0;
+    fprintf(svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 760 430\" width=\"760\" height=\"430\">\n"
+                 "<style>\ntext { font: 13px system-ui, sans-serif; fill: #1f2328 }\n"
+                 ".title { font-size: 15px; font-weight: 600 }\n"
+                 ".grid { stroke: #d1d9e0 } .curve { fill: none !important; stroke-width: 2.5 }\n");
+    for (i = 0; i < 6; i++) fprintf(svg, ".c%u { stroke: %s } text.c%u, circle.c%u { fill: %s; stroke: none }\n", i,
+                                    light[i], i, i, light[i]);
+    fprintf(svg, "@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .grid { stroke: #3d444d }\n");
+    for (i = 0; i < 6; i++) fprintf(svg, ".c%u { stroke: %s } text.c%u, circle.c%u { fill: %s; stroke: none }\n", i,
+                                    dark[i], i, i, dark[i]);
+    fprintf(svg, "}\n</style>\n<text class=\"title\" x=\"%.1f\" y=\"24\">cci_perf: %s %s, %u connection%s, %u thread%s",
+            PLOT_LEFT, test_names[options->test], attribute_names[options->attribute], options->connections,
+            options->connections > 1 ? "s" : "", options->threads, options->threads > 1 ? "s" : "");
+    if (options->rate > 0) fprintf(svg, ", %.0f/s are due", options->rate);
+    fprintf(svg, "</text>\n");
+    plot_text(svg, PLOT_LEFT, 46, "start", plots_latency(options)       ? latency_name(options)
+                                           : options->test == TEST_RATE ? "messages/s"
+                                                                        : "bytes/s");
+    if (plots_latency(options)) plot_text(svg, PLOT_LEFT - 8, 46, "end", "µs");
+    if (plot.count > 0 && plots_latency(options)) plot_latencies(svg);
+    else if (plot.count > 0) plot_rates(svg);
+    fprintf(svg, "</svg>\n");
+    failed = ferror(svg) != 0;
+    failed |= fclose(svg) != 0;
+    if (failed) fprintf(stderr, "cci_perf: %s can't be written\n", options->svg);
+    return failed;
+}
+
+/* ---- a measurement ---------------------------------------------------------------------------------------------- */
 
 /* Measures all sizes. Returns 1 when anything was wrong. */
 static int measure(const struct options *options) {
     struct sizes sizes;
     struct result result;
+    uint32_t i;
     int first = 1, failed = 0;
     memset(&sizes, 0, sizeof sizes);
     memset(&result, 0, sizeof result);
     sizes.text = options->sizes;
-    result.samples_ns = (uint32_t *)malloc(SAMPLE_LIMIT * sizeof *result.samples_ns);
-    if (!result.samples_ns) fail("samples", CCI_ENOMEM);
-    memset(result.samples_ns, 0xff, SAMPLE_LIMIT * sizeof *result.samples_ns);
-    client_open(options);
+    result.latency = (struct histogram *)malloc(sizeof *result.latency);
+    if (!result.latency) fail("latencies", CCI_ENOMEM);
+    all_clients(options, PHASE_OPEN, 0);
     while (next_size(&sizes) > 0) {
-        uint64_t limit = is_rma(options->test) ? REGION_LIMIT / options->window - 1 : client.data->max_send_size;
-        if (options->any_size && sizes.size_bytes > limit) sizes.size_bytes = limit;
-        if (sizes.size_bytes > limit || (is_rma(options->test) && sizes.size_bytes == 0)) {
-            fprintf(stderr, "cci_perf: %llu bytes: not possible here (the most is %llu)\n",
-                    (unsigned long long)sizes.size_bytes, (unsigned long long)limit);
+        if (!size_fits(options, &sizes)) {
             failed |= first && !sizes.sweep_end;
             continue;
         }
-        warm_up(options, (uint32_t)sizes.size_bytes, &result);
+        all_clients(options, PHASE_WARM_UP, (uint32_t)sizes.size_bytes);
+        add_up(options, &result);
         failed |= result.errors != 0;
-        run(options, (uint32_t)sizes.size_bytes, options->count, options->seconds, &result);
+        all_clients(options, PHASE_RUN, (uint32_t)sizes.size_bytes);
+        add_up(options, &result);
         print_result(options, &result, first);
+        plot_add(options, &result);
         failed |= result.errors != 0;
         first = 0;
     }
     if (options->format == FORMAT_JSON) puts(first ? "[]" : "\n]");
-    if (client.first_error) fprintf(stderr, "cci_perf: %s\n", cci_strerror(endpoint, client.first_error));
-    client_close();
-    free(result.samples_ns);
+    for (i = 0; i < options->threads; i++)
+        if (clients[i].first_error) fprintf(stderr, "cci_perf: %s\n", cci_strerror(NULL, clients[i].first_error));
+    all_clients(options, PHASE_CLOSE, 0);
+    free(result.latency);
     return failed;
 }
 
@@ -1228,6 +1865,10 @@ static const char help[] =
     "  -w, --window N     RMAs outstanding (default 16), or messages (default: as many as the endpoint takes)\n"
     "      --every N      rate, bw: RO messages that share a completion event, that of the last (default 64; with a\n"
     "                     window half of it at most, with --verify 1)\n"
+    "  -c, --connections N  so many connections at once (default 1)\n"
+    "  -T, --threads N    divided among so many threads, each with an endpoint of its own (default 1)\n"
+    "      --rate R       so many operations are due in each second, of all connections, whatever became of those\n"
+    "                     before; latencies count from when each was due\n"
     "      --depth N      send and receive buffers of the endpoint (default: the transport's)\n"
     "      --warmup N     operations before the measurement (default 1000, RMA 32)\n"
     "  -b, --blocking     sleep on the OS handle instead of polling\n"
@@ -1237,13 +1878,16 @@ static const char help[] =
     "      --touch        the receiver reads one byte of each 64 of a message\n"
     "      --heap         RMA uses memory of malloc() rather than of cci_rma_alloc()\n"
     "      --format F     text (default), csv or json\n"
+    "      --svg FILE     writes a plot: of latencies their percentiles, otherwise the bandwidth over the size\n"
     "      --cpu N        run on that processor only\n"
     "  -d, --device NAME  use this device (cci_info lists them)\n"
     "  -p, --port PORT    server: at this port or service name\n"
     "      --once         server: end after the first client\n"
     "\n"
     "The exit status is 0 when all went well, 1 when not (lost reliable messages and wrong bytes included), 2 for\n"
-    "wrong arguments. RMAs all use the same memory, except with --verify.\n";
+    "wrong arguments. RMAs all use the same memory, except with --verify. With -c, -T or --rate the window is for\n"
+    "each connection (default: lat and RMA latency 1, with --rate 64; rate and bw 64, RMA 16), lat is the whole round\n"
+    "trip, and each message has a completion event.\n";
 
 static void usage(const char *complaint) {
     fprintf(stderr, "cci_perf: %s; -h shows the options\n", complaint);
@@ -1258,6 +1902,13 @@ static int parse_name(const char *name, const char *const *names, int count) {
     exit(2);
 }
 
+static uint32_t parse_count(const char *text, uint32_t most, const char *complaint) {
+    char *end;
+    unsigned long long count = strtoull(text, &end, 10);
+    if (end == text || *end || *text == '-' || count < 1 || count > most) usage(complaint);
+    return (uint32_t)count;
+}
+
 enum long_only {
     LONG_SILENT = 256,
     LONG_EVERY,
@@ -1269,6 +1920,8 @@ enum long_only {
     LONG_CPU,
     LONG_ONCE,
     LONG_WARMUP,
+    LONG_RATE,
+    LONG_SVG,
     LONG_DEPTH
 };
 
@@ -1286,6 +1939,13 @@ static void parse_option(struct options *options, int option, const char *value)
         options->limits_messages = 1;
         break;
     case 'b': sleeps = 1; break;
+    case 'c': options->connections = parse_count(value, CHANNEL_LIMIT - 1, "-c is 1 to 1048575"); break;
+    case 'T': options->threads = parse_count(value, THREAD_LIMIT, "-T is 1 to 64"); break;
+    case LONG_RATE:
+        options->rate = strtod(value, NULL);
+        if (!(options->rate >= 0.1 && options->rate <= 1e9)) usage("--rate is 0.1 to 1000000000");
+        break;
+    case LONG_SVG: options->svg = value; break;
     case 'd': options->device = value; break;
     case 'p': options->service = value; break;
     case LONG_SILENT: options->silent = 1; break;
@@ -1313,6 +1973,40 @@ static void check_sizes(const char *text) {
     if (more < 0) usage("sizes are like 64 or 8,64,1k or 1:64k");
 }
 
+/* What many connections, threads and rates need. */
+static void check_crowd(struct options *options) {
+    int waits = is_latency(options->test) && options->rate <= 0; /* for each answer before the next */
+    options->crowd = options->connections > 1 || options->threads > 1 || options->rate > 0;
+    if (!options->crowd) return;
+    if (options->threads > options->connections) usage("each thread needs a connection: -c");
+    options->crowd_window = waits ? 1 : is_rma(options->test) && !is_latency(options->test) ? 16 : CROWD_WINDOW;
+    if (options->limits_messages) options->crowd_window = options->window;
+    if (options->group || options->silent || options->no_copy)
+        usage("-c, -T and --rate go neither with multicast nor with --silent nor --no-copy");
+    if (options->verify && is_rma(options->test)) usage("with -c, -T and --rate, --verify is for messages");
+    if (options->test == TEST_LAT && is_unreliable(options->attribute))
+        usage("with -c, -T and --rate, lat is reliable");
+}
+
+static void check_options(struct options *options) {
+    if (options->silent) options->limits_messages = 0; /* nothing tells how many are outstanding */
+    if (options->window < 1 || options->window > POOL_COUNT) usage("the window is 1 to 512");
+    if (options->every < 1) usage("--every is 1 or more");
+    if (options->verify || is_rma(options->test) || is_latency(options->test) || options->silent ||
+        options->attribute != CCI_CONN_ATTR_RO)
+        options->every = 1;
+    if (options->limits_messages && options->every > (options->window + 1) / 2)
+        options->every = (options->window + 1) / 2;
+    if (options->uri && is_rma(options->test) && is_unreliable(options->attribute)) usage("RMA is reliable");
+    if ((options->attribute == CCI_CONN_ATTR_UU_MC_TX) != (options->group != NULL))
+        usage("-a mc and --group belong together");
+    if (options->group && (options->test == TEST_LAT || strlen(options->group) >= GROUP_BYTES))
+        usage("multicast goes one way: rate or bw");
+    if (options->silent && options->no_copy && (options->verify || options->attribute != CCI_CONN_ATTR_RO))
+        usage("--silent --no-copy leaves nobody knowing when the buffer is free");
+    check_crowd(options);
+}
+
 static void parse_options(struct options *options, int argc, char **argv) {
     static const struct option longs[] = {
         {"test", 1, NULL, 't'},          {"size", 1, NULL, 's'},         {"count", 1, NULL, 'n'},
@@ -1323,7 +2017,8 @@ static void parse_options(struct options *options, int argc, char **argv) {
         {"verify", 0, NULL, LONG_VERIFY}, {"format", 1, NULL, LONG_FORMAT}, {"cpu", 1, NULL, LONG_CPU},
         {"once", 0, NULL, LONG_ONCE},    {"warmup", 1, NULL, LONG_WARMUP}, {"depth", 1, NULL, LONG_DEPTH},
         {"every", 1, NULL, LONG_EVERY},  {"heap", 0, NULL, LONG_HEAP},
-        {"touch", 0, NULL, LONG_TOUCH},
+        {"touch", 0, NULL, LONG_TOUCH},  {"connections", 1, NULL, 'c'},  {"threads", 1, NULL, 'T'},
+        {"rate", 1, NULL, LONG_RATE},    {"svg", 1, NULL, LONG_SVG},
         {NULL, 0, NULL, 0}};
     int option;
     memset(options, 0, sizeof *options);
@@ -1331,27 +2026,15 @@ static void parse_options(struct options *options, int argc, char **argv) {
     options->seconds = 1;
     options->window = 16;
     options->every = SEND_BATCH;
+    options->connections = options->threads = 1;
     options->warmup = -1;
     options->cpu = -1;
-    while ((option = getopt_long(argc, argv, "t:s:n:D:a:w:bd:p:h", longs, NULL)) != -1)
+    while ((option = getopt_long(argc, argv, "t:s:n:D:a:w:bc:d:p:T:h", longs, NULL)) != -1)
         parse_option(options, option, optarg);
     if (optind < argc) options->uri = argv[optind++];
     if (optind < argc) usage("one URI only");
     if (options->uri && options->test == TEST_COUNT) usage("which test? (-t)");
-    if (options->silent) options->limits_messages = 0; /* nothing tells how many are outstanding */
-    if (options->window < 1 || options->window > POOL_COUNT) usage("the window is 1 to 512");
-    if (options->every < 1) usage("--every is 1 or more");
-    if (options->verify || is_rma(options->test) || is_latency(options->test) || options->silent ||
-        options->attribute != CCI_CONN_ATTR_RO)
-        options->every = 1;
-    if (options->limits_messages && options->every > (options->window + 1) / 2)
-        options->every = (options->window + 1) / 2;
-    if (options->uri && is_rma(options->test) && is_unreliable(options->attribute)) usage("RMA is reliable");
-    if ((options->attribute == CCI_CONN_ATTR_UU_MC_TX) != (options->group != NULL)) usage("-a mc and --group belong together");
-    if (options->group && (options->test == TEST_LAT || strlen(options->group) >= GROUP_BYTES))
-        usage("multicast goes one way: rate or bw");
-    if (options->silent && options->no_copy && (options->verify || options->attribute != CCI_CONN_ATTR_RO))
-        usage("--silent --no-copy leaves nobody knowing when the buffer is free");
+    check_options(options);
     options->any_size = !options->sizes;
     if (options->any_size) {
         options->sizes = options->test == TEST_BW ? "8k" : "64";
@@ -1371,37 +2054,6 @@ static void pin(int cpu) {
 #endif
 }
 
-static cci_device_t *find_device(const char *name) {
-    cci_device_t *const *devices;
-    check(cci_get_devices(&devices), "cci_get_devices");
-    while (*devices && strcmp((*devices)->name, name) != 0) devices++;
-    if (!*devices) fail(name, CCI_ERR_NOT_FOUND);
-    return *devices;
-}
-
-/* A device of the transport that the URI names; NULL stands for the default one. */
-static cci_device_t *device_for(const char *uri) {
-    cci_device_t *const *devices;
-    check(cci_get_devices(&devices), "cci_get_devices");
-    while (*devices) {
-        size_t length = strlen((*devices)->transport);
-        if ((*devices)->up && strncmp(uri, (*devices)->transport, length) == 0 && uri[length] == ':') break;
-        devices++;
-    }
-    return *devices;
-}
-
-static void open_endpoint(const struct options *options) {
-    cci_device_t *device = options->device ? find_device(options->device)
-                           : options->uri  ? device_for(options->uri)
-                                           : NULL;
-    check(cci_create_endpoint_at(device, options->service, 0, &endpoint, sleeps ? &os_handle : NULL),
-          "cci_create_endpoint_at");
-    if (options->depth == 0) return;
-    check(cci_set_opt(endpoint, CCI_OPT_ENDPT_SEND_BUF_COUNT, &options->depth), "--depth, send buffers");
-    check(cci_set_opt(endpoint, CCI_OPT_ENDPT_RECV_BUF_COUNT, &options->depth), "--depth, receive buffers");
-}
-
 int main(int argc, char **argv) {
     struct options options;
     uint32_t caps, events = 1u << CCI_EVENT_DISCONNECT;
@@ -1410,9 +2062,12 @@ int main(int argc, char **argv) {
     parse_options(&options, argc, argv);
     if (options.cpu >= 0) pin(options.cpu);
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
-    open_endpoint(&options);
-    if (options.uri) failed = measure(&options);
-    else {
+    if (options.uri) {
+        FILE *svg = plot_open(&options); /* so that a bad name is noticed before the measurement */
+        failed = measure(&options);
+        failed |= plot_write(&options, svg);
+    } else {
+        open_endpoint(&options, &endpoint, &os_handle);
         check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
         (void)cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events); /* clients that leave, if the transport can tell */
         printf("uri: %s\n", uri);

@@ -9,8 +9,8 @@
 -- a packet's own part are cci.NAME, those of a frame are cci.FRAME.NAME, and cci.FRAME alone finds packets with such a
 -- frame. The tables below are those of that document; a test compares them.
 --
--- On a loopback interface Wireshark sees what the kernel has yet to split into datagrams (UDP_SEGMENT): switch that off
--- to capture there, with `offload = off` in the device's configuration.
+-- On a loopback interface, and where a network card splits or joins datagrams (UDP_SEGMENT, UDP_GRO), a capture shows a
+-- train of them as one: packets of one length, the last perhaps shorter. They are shown as what they are, one by one.
 
 local cci = Proto("cci", "Common Communication Interface")
 
@@ -582,16 +582,45 @@ local function unwrap(buffer, top)
     return buffer, flags % 4 >= 2
 end
 
-function cci.dissector(buffer, pinfo, tree)
-    pinfo.cols.protocol = "CCI"
+-- Whether a packet begins at `at`, counted from 0.
+local function begins(raw, at)
+    local version, type, attribute, flags = raw:byte(at + 1, at + 4)
+    return #raw - at >= 24 and version == 0xC1 and kinds.Packet[type] and attribute <= 2 and flags <= 3
+end
+
+-- The length of the packets of a train; nil if there is one packet only. That of a handshake, perhaps of several
+-- connections, follows from the type. Otherwise the second begins where the connection's index and token are found
+-- again: nobody guesses 64 bits.
+local function spacing(buffer)
+    local raw = buffer:raw()
+    if #raw < 48 then return nil end
+    local made, flags = kinds.Packet[raw:byte(2)], raw:byte(4)
+    if made and made.what == "nothing" and flags < 2 then
+        local size = tonumber(made.size) or made.name == "REQUEST" and 48 + raw:byte(39) + 256 * raw:byte(40)
+        size = size and size + 4 * flags
+        local at = 0
+        while size and at < #raw and begins(raw, at) do at = at + size end
+        if size and at >= #raw and #raw > size then return size end
+    end
+    if not begins(raw, 0) or raw:sub(9, 16) == ("\0"):rep(8) then return nil end
+    local found = raw:find(raw:sub(5, 16), 24 + 5, true)
+    while found do
+        local size, at = found - 5, 0
+        repeat at = at + size until at >= #raw or not begins(raw, at)
+        if at >= #raw then return size end
+        found = raw:find(raw:sub(5, 16), found + 1, true)
+    end
+end
+
+-- Shows one packet. Returns what the column says about it.
+local function add_packet(buffer, tree)
     local found = buffer:len() >= 2 and kinds.Packet[buffer(1, 1):uint()]
     local top = tree:add(cci, buffer())
     if not found then
         top:add_proto_expert_info(MALFORMED, "unknown type of packet")
-        pinfo.cols.info = "[malformed]"
-        return buffer:len()
+        return "[malformed]"
     end
-    local all, sealed = buffer:len(), false
+    local sealed
     buffer, sealed = unwrap(buffer, top)
     local made = layouts.Packet[sealed and "SEALED" or found.name]
     local values, at = add_layout(top, made, buffer, 0)
@@ -613,7 +642,21 @@ function cci.dissector(buffer, pinfo, tree)
         end
         top:append_text(", " .. info)
     end
-    pinfo.cols.info = info
+    return info
+end
+
+function cci.dissector(buffer, pinfo, tree)
+    pinfo.cols.protocol = "CCI"
+    local all, size = buffer:len(), spacing(buffer)
+    if not size then
+        pinfo.cols.info = add_packet(buffer, tree)
+        return all
+    end
+    local said = {}
+    for at = 0, all - 1, size do
+        said[#said + 1] = add_packet(buffer(at, math.min(size, all - at)):tvb(), tree)
+    end
+    pinfo.cols.info = ("%d packets: %s"):format(#said, table.concat(said, "; "))
     return all
 end
 

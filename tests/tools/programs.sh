@@ -473,6 +473,36 @@ copies_lie() {
 
 # ---- the tools that measure -------------------------------------------------------------------------------------------
 
+# cci_info --json is JSON, whatever the names in the configuration are, and says the same as the text.
+devices_json() {
+    has python3 || { skip 'there is no python3' && return; }
+    build_examples || return
+    printf '[lo]\ntransport = udp\ninterface = lo\n[a "name\\ of \377\303\251]\ntransport = udp\ninterface = lo\nmtu = 1500\n' \
+        >"$out/dev\"ices.ini"
+    check 'cci_info --json failed' env CCI_CONFIG="$out/dev\"ices.ini" build/cci_info --json >"$out/info.json"
+    check 'the text failed' env CCI_CONFIG="$out/dev\"ices.ini" build/cci_info >"$out/info.txt"
+    cat "$out/info.json"
+    check 'it is not the JSON that its manual describes' python3 - "$out/info.json" "$out/info.txt" <<'END'
+import json, sys
+with open(sys.argv[1], encoding="utf-8") as file: info = json.load(file)
+with open(sys.argv[2], encoding="utf-8", errors="replace") as file: text = file.read()
+assert text.startswith("CCI %s, ABI %d, " % (info["version"], info["abi"])) and info["config"].endswith('/dev"ices.ini')
+assert info["threads"] is True and [t["name"] for t in info["transports"]] == ["verbs", "sisci", "udp"]
+devices = [d for t in info["transports"] for d in t["devices"]]
+assert [d["name"] for d in devices] == ["lo", 'a "name\\ of \ufffd\u00e9'], devices
+assert sum(d["default"] for d in devices) == 1 and devices[0]["default"] and all(d["up"] is True for d in devices)
+assert [d["order"] for d in devices] == [1, 2] and devices[0]["max_send_size"] > 1000
+assert "mtu = 1500" in devices[1]["configured"] or "mtu=1500" in devices[1]["configured"], devices[1]
+for t in info["transports"]: assert bool(t["reason"]) == (not t["devices"]), t
+for d in devices: assert d["pci"] is None and (d["rate"] is None or d["rate"] > 0) and isinstance(d["info"], str)
+END
+    CCI_CONFIG="$out/dev\"ices.ini" build/cci_info -d lo --json >"$out/info.json"
+    check '-d is not heeded' python3 -c 'import json, sys
+assert [d["name"] for t in json.load(open(sys.argv[1]))["transports"] for d in t["devices"]] == ["lo"]' "$out/info.json"
+    check 'an unknown option gives 2' status_of 2 build/cci_info --jason
+    check '-d without a device gives 2' status_of 2 build/cci_info -d
+}
+
 measures() {
     build_examples || return
     perf=build/cci_perf
@@ -520,7 +550,7 @@ measures() {
 
     serve perf-formats "$perf" || return
     "$perf" "$uri" -t rate -n 100 -s 8,16 --silent --format csv >"$out/perf.csv"
-    check 'each line of the CSV has 17 fields' awk -F , 'NF != 17 { exit 1 } END { exit NR != 3 }' "$out/perf.csv"
+    check 'each line of the CSV has 21 fields' awk -F , 'NF != 21 { exit 1 } END { exit NR != 3 }' "$out/perf.csv"
     "$perf" "$uri" -t lat -n 100 -s 8,16 --no-copy --format json >"$out/perf.json"
     check 'the JSON is a list of two objects' awk '
         { text = text $0 } END { exit !(text ~ /^\[ *\{[^{}]*"median_us": [0-9.]+[^{}]*\}, *\{[^{}]*\} *\]$/) }' "$out/perf.json"
@@ -545,6 +575,92 @@ measures() {
         check "pingpong $sleeping" status_of 0 build/pingpong $sleeping -n 1000 -s 200 "$uri"
         end_server
     done
+}
+
+# crowd_client OPTIONS...: a client whose output, as JSON, is in $out/crowd.json.
+crowd_client() {
+    status_of 0 "$perf" "$uri" --format json "$@" >"$out/crowd.json" && cat "$out/crowd.json"
+}
+# that EXPRESSION: holds of the last client's result r.
+that() {
+    python3 -c 'import json, sys; r = json.load(open(sys.argv[1]))[0]; sys.exit(not eval(sys.argv[2]))' "$out/crowd.json" "$1"
+}
+
+# Many connections, threads, a rate; what the client says while it waits; plots.
+crowds() {
+    has python3 || { skip 'there is no python3' && return; }
+    make CC="$cc" build/cci_perf || { fail 'cci_perf does not compile' && return; }
+    perf=build/cci_perf
+    check 'a server that is not there is found' status_of 1 "$perf" udp://127.0.0.1:9 -t lat 2>"$out/trying"
+    cat "$out/trying"
+    check 'nobody says what is waited for' grep -q 'trying to connect to udp://127.0.0.1:9' "$out/trying"
+    check 'more threads than connections' status_of 2 "$perf" udp://127.0.0.1:9 -t lat -T 2
+    check 'a rate of nonsense' status_of 2 "$perf" udp://127.0.0.1:9 -t lat --rate -3
+    check 'no connections' status_of 2 "$perf" udp://127.0.0.1:9 -t lat -c 0
+
+    serve crowds "$perf" -d lo || return
+    for sleeping in '' -b; do
+        for attribute in ro ru; do
+            for test in lat rate; do
+                # shellcheck disable=SC2086 # an option or nothing
+                check "$test $attribute $sleeping of 40" crowd_client $sleeping -d lo -t "$test" -a "$attribute" -c 40 -T 4 \
+                    -w 8 -n 4001 --verify
+                check "$test $attribute: not all were counted" that 'r["count"] == 4001 and r["errors"] == r["lost"] == 0'
+                check "$test $attribute: who?" that 'r["connections"] == 40 and r["threads"] == 4 and r["median_us"] > 0'
+            done
+        done
+        # shellcheck disable=SC2086
+        for test in write_bw read_bw write_lat read_lat; do
+            # shellcheck disable=SC2086
+            check "$test $sleeping of 6" crowd_client $sleeping -d lo -t "$test" -c 6 -T 3 -n 301 -s 4k
+            check "$test: not all were counted" that 'r["count"] == 301 and r["errors"] == 0'
+        done
+    done
+    check '10,000 connections' crowd_client -d lo -t lat -c 10000 -T 4 -n 20000
+    check 'of 10,000 not all were counted' that 'r["count"] == 20000 and r["errors"] == 0'
+
+    # Both write plots; the browser's theme decides on the colours.
+    check 'a plot of latencies' crowd_client -d lo -t lat -n 500 -s 8,64 --svg "$out/lat.svg"
+    check 'a plot of a bandwidth' crowd_client -d lo -t bw -n 500 -s 0,64:4k --svg "$out/bw.svg"
+    check 'a plot that cannot be written' status_of 1 "$perf" -d lo "$uri" -t lat -n 10 --svg "$out/none/x.svg"
+    for plot in lat bw; do
+        check "$plot.svg is no plot" python3 - "$out/$plot.svg" <<'END'
+import re, sys, xml.dom.minidom
+svg = xml.dom.minidom.parse(sys.argv[1])
+curves = svg.getElementsByTagName("polyline")
+assert len(curves) == (2 if "lat" in sys.argv[1] else 1)
+for curve in curves:
+    points = [tuple(map(float, p.split(","))) for p in curve.getAttribute("points").split()]
+    assert len(points) > 6 and all(0 < x < 760 and 0 < y < 430 for x, y in points), points
+    assert all(a[0] <= b[0] for a, b in zip(points, points[1:])), points
+    assert "bw" in sys.argv[1] or all(a[1] >= b[1] for a, b in zip(points, points[1:])), points
+assert "prefers-color-scheme: dark" in open(sys.argv[1]).read()
+END
+    done
+
+    # A server that stops for 1 s of 4: with a rate, a quarter of all is late, and known to be; else a message or two.
+    child=$(cat "/proc/$server/task/$server/children" 2>/dev/null | tr -d ' ')
+    if [ -n "$child" ]; then
+        crowd_client -d lo -t lat --rate 500 -D 4 >"$out/crowd.log" 2>&1 &
+        client=$!
+        sleep 2
+        kill -STOP "$child" && sleep 1 && kill -CONT "$child"
+        wait "$client"
+        check 'a client of a server that stops' [ $? -eq 0 ]
+        cat "$out/crowd.log"
+        check 'operations were left out' that 'r["count"] == 2000 and r["due_per_s"] == 500'
+        check 'it is not seen that all of a second were late' that 'r["p90_us"] > 300000 and r["max_us"] > 900000'
+    else skip 'no list of child processes here'; fi
+    end_server
+    cat "$server_log"
+
+    # A server with too few buffers for what is under way answers all the same, in order.
+    serve few "$perf" -d lo --depth 4 || return
+    check 'echoes that must wait' crowd_client -d lo -t lat --rate 1000000 -w 64 -n 20000 --verify --depth 64
+    check 'echoes are missing' that 'r["count"] == 20000 and r["errors"] == 0'
+    check 'answers that must wait' crowd_client -d lo -t write_bw -w 64 -n 2000 --verify -s 64 --depth 64
+    end_server
+    cat "$server_log"
 }
 
 # ---- both sides of other kinds ----------------------------------------------------------------------------------------

@@ -30,7 +30,9 @@ tools_steps() {
     step copies copies
     step floods floods
     step refusals refusals
+    step devices-json devices_json
     step measures measures
+    step crowds crowds
     step shared shared
     step memories memories
 }

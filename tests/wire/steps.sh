@@ -7,4 +7,5 @@ wire_steps() {
     step wire wire
     step second second
     step wireshark wireshark
+    step wireshark-train wireshark_train
 }

@@ -140,6 +140,36 @@ wireshark() {
     check 'no frame can be found by a filter' column ' NACK seq=[0-9]+ reason=5' -Y 'cci.nack.reason == 5'
 }
 
+# What the kernel has yet to split is shown packet by packet: a capture of the loopback with offload.
+wireshark_train() {
+    has tshark || { skip 'there is no tshark: apt-get install tshark' && return; }
+    make CC="$cc" build/cci_perf || { fail 'cci_perf does not compile' && return; }
+    mkdir -p "$out/wire"
+    capture=$out/wire/train.pcap
+    cat >"$out/train.sh" <<END
+#!/bin/sh
+build/cci_perf -d lo --once >"$out/train.uri" 2>&1 &
+until grep -q '^uri: ' "$out/train.uri"; do sleep 0.1; done
+timeout 60 build/cci_perf -d lo "\$(sed -n 's/^uri: //p' "$out/train.uri")" -t bw -n 500 -s 1k,8k
+wait
+END
+    chmod +x "$out/train.sh"
+    timeout 120 sh tests/wire/capture.sh "$out/train.sh" "$capture" >"$capture.run" 2>&1
+    status=$?
+    cat "$capture.run"
+    case $status in 75 | 77) skip "no capture: $(tail -n 1 "$capture.run")" && return ;; esac
+    check 'the run failed' [ "$status" -eq 0 ]
+    tshark -X "lua_script:$dissector" -r "$capture" 2>/dev/null >"$capture.lines"
+    grep -q ' [0-9]* packets: DATA [0-9]* .*; DATA ' "$capture.lines" || { skip 'the kernel made no trains' && return; }
+    tshark -X "lua_script:$dissector" -r "$capture" -Y 'cci.shown.malformed or cci.shown.unexpected or _ws.malformed' \
+        2>/dev/null >"$capture.malformed"
+    head -n 5 "$capture.malformed"
+    check 'packets of a train are called malformed' [ ! -s "$capture.malformed" ]
+    # shellcheck disable=SC2016 # they are the inner shell's
+    check 'no train has two packet numbers' sh -c 'tshark -X "lua_script:$1" -r "$2" -T fields -e cci.number 2>/dev/null |
+        grep -q "[0-9],[0-9]"' - "$dissector" "$capture"
+}
+
 # column PATTERN OPTIONS...: some packet of $capture that tshark shows has this in its line.
 column() {
     pattern=$1
