@@ -918,6 +918,7 @@ typedef union cci__sci_control {
 #endif
 #define CCI__SCI_LOOK_MS 10000u /* between two looks whether our names are still there */
 #define CCI__SCI_NEVER UINT64_MAX
+#define CCI__SCI_FEW 8u /* buckets of a table at first */
 #define CCI__SCI_PATH 81
 #ifndef CCI__SCI_SHARED_ROOT
 #define CCI__SCI_SHARED_ROOT "/dev/shm"
@@ -985,9 +986,23 @@ struct cci__sci_client;
 typedef enum cci__sci_access { CCI__SCI_NO_ACCESS, CCI__SCI_READS, CCI__SCI_WRITES } cci__sci_access;
 typedef cci__sci_access (*cci__sci_guard_t)(void *argument, uint32_t id, const struct cci__sci_client *client);
 
+/* What is found by a number: its place in a table, whose buckets are as many as it has entries, or twice that. */
+typedef struct cci__sci_hashed {
+    struct cci__sci_hashed *next, **back;
+    uint32_t hash;
+} cci__sci_hashed;
+
+typedef struct cci__sci_table {
+    cci__sci_hashed **bucket; /* NULL: `few` */
+    uint32_t mask, count;     /* the number of buckets, less one */
+    cci__sci_hashed *few[CCI__SCI_FEW];
+} cci__sci_table;
+#define CCI__SCI_HOLDER(entry, type) ((type *)(void *)((char *)(entry)-offsetof(type, hashed)))
+
 typedef struct cci__sci_served {
     cci__sci_target target;
-    struct cci__sci_served *next;
+    struct cci__sci_served *next, **back;
+    cci__sci_hashed hashed; /* by its number */
     struct cci__sci_connection *connections;
     unsigned int connection_count, attachment_count;
     uint32_t id;
@@ -1038,6 +1053,7 @@ typedef struct cci__sci_client {
     cci__sci_connection *connections;
     unsigned int count;
     int fd, slot;
+    uint32_t turn; /* in which it was heard last before a removal */
 } cci__sci_client;
 
 /* The other side's view: what is connected, or will be. */
@@ -1087,6 +1103,7 @@ struct cci__sci_remote_data_interrupt {
 
 typedef struct cci__sci_peer {
     struct cci__sci_peer *next, **back;
+    cci__sci_hashed hashed; /* by its owner's name */
     cci__sci_remote *remotes;
     char owner[CCI__SCI_NAME];
     int fd, slot;
@@ -1180,10 +1197,13 @@ struct cci__sci_desc {
     cci__sci_slot *slot;
     int slot_count, slot_free;
     cci__sci_served *served;
+    cci__sci_table served_by_id, peers_by_name;
+    uint32_t turn, drops; /* removals; connections of clients that have ended */
     cci__sci_client *clients;
     cci__sci_peer *peers;
     cci__sci_remote *rejoining;
     unsigned int connecting; /* asynchronous connects that are under way */
+    uint64_t expiry_ns;      /* none of them has a deadline before; 0: not known */
     cci__sci_queue calls;    /* events to be called back with */
     cci__sci_frame *frame;   /* callbacks that run */
     cci__sci_job *jobs, *last_job;
@@ -1395,6 +1415,63 @@ static void cci__sci_wake(cci__sci_desc_t sd) {
     }
 }
 
+/* ---- tables ---------------------------------------------------------------------------------------------------- */
+
+static cci__sci_hashed **cci__sci_bucket(cci__sci_table *table, uint32_t hash) {
+    if (!table->bucket) return &table->few[hash & (CCI__SCI_FEW - 1)];
+    return &table->bucket[hash & table->mask];
+}
+
+static void cci__sci_link_hashed(cci__sci_hashed **bucket, cci__sci_hashed *entry) {
+    entry->next = *bucket;
+    entry->back = bucket;
+    if (entry->next) entry->next->back = &entry->next;
+    *bucket = entry;
+}
+
+/* Doubles the buckets; without memory for that there are few, and all is found all the same. */
+static void cci__sci_grow_table(cci__sci_table *table) {
+    uint32_t old = table->bucket ? table->mask + 1 : CCI__SCI_FEW, i;
+    cci__sci_hashed **from = table->bucket ? table->bucket : table->few;
+    cci__sci_hashed **bucket = (cci__sci_hashed **)cci__sci_alloc(2 * (size_t)old * sizeof(cci__sci_hashed *));
+    if (!bucket) return;
+    table->mask = 2 * old - 1;
+    for (i = 0; i < old; i++) {
+        while (from[i]) {
+            cci__sci_hashed *entry = from[i];
+            from[i] = entry->next;
+            cci__sci_link_hashed(&bucket[entry->hash & table->mask], entry);
+        }
+    }
+    cci__sci_free(table->bucket);
+    table->bucket = bucket;
+}
+
+static void cci__sci_insert(cci__sci_table *table, cci__sci_hashed *entry, uint32_t hash) {
+    if (++table->count > (table->bucket ? table->mask + 1 : CCI__SCI_FEW)) cci__sci_grow_table(table);
+    entry->hash = hash;
+    cci__sci_link_hashed(cci__sci_bucket(table, hash), entry);
+}
+
+static void cci__sci_take_out(cci__sci_table *table, const cci__sci_hashed *entry) {
+    *entry->back = entry->next;
+    if (entry->next) entry->next->back = entry->back;
+    table->count--;
+}
+
+/* Numbers may be chosen, one behind the other or with the same lowest bits. */
+static uint32_t cci__sci_hash(uint32_t number) {
+    number = (number ^ number >> 16) * UINT32_C(0x7feb352d);
+    number = (number ^ number >> 15) * UINT32_C(0x846ca68b);
+    return number ^ number >> 16;
+}
+
+static uint32_t cci__sci_hash_name(const char *name) {
+    uint32_t hash = 0;
+    while (*name) hash = cci__sci_hash(hash ^ (uint32_t)(unsigned char)*name++);
+    return hash;
+}
+
 /* ---- watched descriptors --------------------------------------------------------------------------------------- */
 
 static int cci__sci_grow_slots(cci__sci_desc_t sd) {
@@ -1578,8 +1655,9 @@ static uint64_t cci__sci_life_at(const char *name) {
 
 /* One of this device's own segments that shares the same memory, and does not own it. */
 static int cci__sci_is_shared_here(cci__sci_desc_t sd, int what, uint32_t id) {
-    const cci__sci_served *served;
-    for (served = sd->served; served; served = served->next) {
+    const cci__sci_hashed *entry;
+    for (entry = *cci__sci_bucket(&sd->served_by_id, cci__sci_hash(id)); entry; entry = entry->next) {
+        const cci__sci_served *served = CCI__SCI_HOLDER(entry, cci__sci_served);
         const void *object = served;
         if (served->target.kind == CCI__SCI_SEGMENT && served->id == id && !served->named &&
             cci__sci_is_broadcast(served) == cci__sci_is_group(what) &&
@@ -2002,11 +2080,13 @@ static int cci__sci_is_welcome(cci__sci_desc_t sd, int fd) {
 static cci__sci_served *cci__sci_find_served(cci__sci_desc_t sd, int what, uint32_t id) {
     int is_group = cci__sci_is_group(what);
     int kind = is_group || what == CCI__SCI_ATTACHMENT ? (int)CCI__SCI_SEGMENT : what;
-    cci__sci_served *served;
-    for (served = sd->served; served; served = served->next)
+    cci__sci_hashed *entry;
+    for (entry = *cci__sci_bucket(&sd->served_by_id, cci__sci_hash(id)); entry; entry = entry->next) {
+        cci__sci_served *served = CCI__SCI_HOLDER(entry, cci__sci_served);
         if (served->target.kind == kind && served->id == id && served->named &&
             cci__sci_is_broadcast(served) == is_group)
             return served;
+    }
     return NULL;
 }
 
@@ -2045,6 +2125,7 @@ static cci__sci_connection *cci__sci_add_connection(cci__sci_client *client, cci
 }
 
 static void cci__sci_drop_connection(cci__sci_connection *c) {
+    c->served->target.sd->drops++;
     *c->back_of_client = c->next_of_client;
     if (c->next_of_client) c->next_of_client->back_of_client = c->back_of_client;
     c->client->count--;
@@ -2222,13 +2303,22 @@ static void cci__sci_hear_client(cci__sci_desc_t sd, cci__sci_client *client, in
     }
 }
 
-/* What clients have said already counts: who has disconnected is not in the way of a removal. A socket holds a few
- * hundred messages. */
-static void cci__sci_catch_up(cci__sci_desc_t sd) {
-    cci__sci_client *client, *next;
-    for (client = sd->forked ? NULL : sd->clients; client; client = next) {
-        next = client->next;
-        cci__sci_hear_client(sd, client, CCI__SCI_CATCH_UP);
+/* What its users have said already counts: who has disconnected is not in the way of a removal. A socket holds a few
+ * hundred messages. What they say may end connections of others, too: then this begins again with those who have not been
+ * heard. */
+static void cci__sci_catch_up(cci__sci_served *served) {
+    cci__sci_desc_t sd = served->target.sd;
+    uint32_t turn = ++sd->turn, drops;
+    cci__sci_connection *c = sd->forked ? NULL : served->connections;
+    while (c) {
+        if (c->client->turn == turn) {
+            c = c->next_of_served;
+            continue;
+        }
+        drops = sd->drops;
+        c->client->turn = turn;
+        cci__sci_hear_client(sd, c->client, CCI__SCI_CATCH_UP);
+        c = drops == sd->drops ? c->next_of_served : served->connections;
     }
 }
 
@@ -2276,7 +2366,18 @@ static void cci__sci_accept(cci__sci_desc_t sd) {
 static void cci__sci_add_served(cci__sci_served *served) {
     cci__sci_desc_t sd = served->target.sd;
     served->next = sd->served;
+    served->back = &sd->served;
+    if (served->next) served->next->back = &served->next;
     sd->served = served;
+    cci__sci_insert(&sd->served_by_id, &served->hashed, cci__sci_hash(served->id));
+}
+
+/* Gives it another number. */
+static void cci__sci_renumber(cci__sci_served *served, uint32_t id) {
+    cci__sci_table *table = &served->target.sd->served_by_id;
+    cci__sci_take_out(table, &served->hashed);
+    served->id = id;
+    cci__sci_insert(table, &served->hashed, cci__sci_hash(id));
 }
 
 /* Others share the segment. */
@@ -2290,7 +2391,6 @@ static int cci__sci_has_heirs(const cci__sci_served *served) {
  * the others and, of a broadcast segment, the users turn to that one. */
 static void cci__sci_remove_served(cci__sci_served *served) {
     cci__sci_desc_t sd = served->target.sd;
-    cci__sci_served **at = &sd->served;
     int users_stay;
     cci__sci_unclaim(served);
     served->named = 0;
@@ -2298,8 +2398,9 @@ static void cci__sci_remove_served(cci__sci_served *served) {
     users_stay = served->connection_count != 0 && cci__sci_is_broadcast(served) && cci__sci_has_heirs(served);
     cci__sci_end_connections(served, 1, 1);
     cci__sci_end_connections(served, 0, users_stay);
-    while (*at != served) at = &(*at)->next;
-    *at = served->next;
+    cci__sci_take_out(&sd->served_by_id, &served->hashed);
+    *served->back = served->next;
+    if (served->next) served->next->back = served->back;
     cci__sci_retire(&served->target);
     if (served->fd >= 0) close(served->fd);
     cci__sci_free(served);
@@ -2312,6 +2413,7 @@ static void cci__sci_remove_served(cci__sci_served *served) {
 static void cci__sci_drop_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
     cci__sci_unwatch(sd, peer->slot);
     cci__sci_close(sd, peer->fd);
+    cci__sci_take_out(&sd->peers_by_name, &peer->hashed);
     *peer->back = peer->next;
     if (peer->next) peer->next->back = peer->back;
     cci__sci_free(peer);
@@ -2414,10 +2516,14 @@ static void cci__sci_lose_peer(cci__sci_desc_t sd, cci__sci_peer *peer) {
 
 /* The channel to this owner, made when needed; NULL and errno if there is none. */
 static cci__sci_peer *cci__sci_find_peer(cci__sci_desc_t sd, const char *owner) {
+    uint32_t hash = cci__sci_hash_name(owner);
+    cci__sci_hashed *entry;
     cci__sci_peer *peer;
     int fd;
-    for (peer = sd->peers; peer; peer = peer->next)
+    for (entry = *cci__sci_bucket(&sd->peers_by_name, hash); entry; entry = entry->next) {
+        peer = CCI__SCI_HOLDER(entry, cci__sci_peer);
         if (strcmp(peer->owner, owner) == 0) return peer;
+    }
     fd = cci__sci_call(sd, owner);
     if (fd < 0) return NULL;
     peer = cci__sci_is_welcome(sd, fd) ? (cci__sci_peer *)cci__sci_alloc(sizeof *peer) : NULL;
@@ -2436,6 +2542,7 @@ static cci__sci_peer *cci__sci_find_peer(cci__sci_desc_t sd, const char *owner) 
     peer->back = &sd->peers;
     if (peer->next) peer->next->back = &peer->next;
     sd->peers = peer;
+    cci__sci_insert(&sd->peers_by_name, &peer->hashed, hash);
     return peer;
 }
 
@@ -2697,6 +2804,7 @@ static uint64_t cci__sci_expire(cci__sci_desc_t sd) {
     cci__sci_remote *r, *next;
     if (sd->connecting == 0) return next_ns;
     now_ns = cci__sci_now();
+    if (sd->expiry_ns > now_ns) return sd->expiry_ns;
     for (peer = sd->peers; peer; peer = next_peer) {
         next_peer = peer->next;
         for (r = peer->remotes; r; r = next) {
@@ -2711,6 +2819,7 @@ static uint64_t cci__sci_expire(cci__sci_desc_t sd) {
             cci__sci_detach(r); /* frees the peer with its last remote, when `next` is NULL */
         }
     }
+    sd->expiry_ns = next_ns;
     return next_ns;
 }
 
@@ -3266,6 +3375,8 @@ static void cci__sci_free_device(cci__sci_desc_t sd) {
     if (!sd->forked) (void)pthread_cond_destroy(&sd->changed);
 #endif
     cci__sci_free(sd->slot);
+    cci__sci_free(sd->served_by_id.bucket);
+    cci__sci_free(sd->peers_by_name.bucket);
     cci__sci_free(sd);
 }
 
@@ -3411,7 +3522,7 @@ static cci__sci_error_t cci__sci_claim_segment(cci__sci_local_segment_t segment,
     cci__sci_error_t status = CCI__SCI_ERR_SEGMENTID_USED;
     if (!(flags & CCI__SCI_FLAG_AUTO_ID)) return cci__sci_claim(&segment->served, 1);
     for (attempt = 0; attempt < 100 && status == CCI__SCI_ERR_SEGMENTID_USED; attempt++) {
-        segment->served.id = (uint32_t)cci__sci_random();
+        cci__sci_renumber(&segment->served, (uint32_t)cci__sci_random());
         status = cci__sci_claim(&segment->served, 1);
     }
     return status;
@@ -3802,7 +3913,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveSegment)(cci__sci_local_segment_t segmen
     }
     sd = segment->served.target.sd;
     cci__sci_lock(sd);
-    cci__sci_catch_up(sd);
+    cci__sci_catch_up(&segment->served);
     if (segment->users || cci__sci_is_pinned(&segment->served.target) ||
         (cci__sci_is_needed(&segment->served) && !(flags & CCI__SCI_FLAG_FORCE_REMOVE))) {
         cci__sci_unlock(sd);
@@ -3862,6 +3973,7 @@ static void cci__sci_connect_later(cci__sci_remote *r, uint64_t deadline_ns) {
     r->asynchronous = 1;
     r->deadline_ns = deadline_ns;
     r->target.sd->connecting++;
+    if (r->target.sd->expiry_ns > deadline_ns) r->target.sd->expiry_ns = deadline_ns;
     status = cci__sci_ask(r);
     if (status != CCI__SCI_ERR_OK)
         cci__sci_decide(r, CCI__SCI_REFUSED, status == CCI__SCI_ERR_BUSY ? CCI__SCI_ERR_TIMEOUT : status);
@@ -4820,11 +4932,11 @@ static cci__sci_error_t cci__sci_claim_interrupt(cci__sci_served *served, unsign
     cci__sci_error_t status = CCI__SCI_ERR_INTNO_USED;
     int attempt;
     if (flags & CCI__SCI_FLAG_FIXED_INTNO) {
-        served->id = *number;
+        cci__sci_renumber(served, *number);
         return cci__sci_claim(served, 1);
     }
     for (attempt = 0; attempt < 100 && status == CCI__SCI_ERR_INTNO_USED; attempt++) {
-        served->id = (uint32_t)cci__sci_random() & 0x7fffffffu;
+        cci__sci_renumber(served, (uint32_t)cci__sci_random() & 0x7fffffffu);
         status = cci__sci_claim(served, 1);
     }
     *number = served->id;
@@ -5012,7 +5124,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveInterrupt)(cci__sci_local_interrupt_t in
     }
     sd = interrupt->served.target.sd;
     cci__sci_lock(sd);
-    cci__sci_catch_up(sd);
+    cci__sci_catch_up(&interrupt->served);
     if (interrupt->served.connection_count || cci__sci_is_pinned(&interrupt->served.target)) {
         cci__sci_unlock(sd);
         cci__sci_set(error, CCI__SCI_ERR_BUSY);
@@ -5239,7 +5351,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRemoveDataInterrupt)(cci__sci_local_data_inter
     }
     sd = interrupt->served.target.sd;
     cci__sci_lock(sd);
-    cci__sci_catch_up(sd);
+    cci__sci_catch_up(&interrupt->served);
     if (interrupt->served.connection_count || cci__sci_is_pinned(&interrupt->served.target)) {
         cci__sci_unlock(sd);
         cci__sci_set(error, CCI__SCI_ERR_BUSY);

@@ -640,6 +640,30 @@ static void a_message_of_any_of_many_links_is_found_in_the_next_calls(void **sta
     close_wheel(w);
 }
 
+/* Its messages go round a page of the ring, and leave the rest alone. */
+static void a_link_whose_records_are_taken_uses_one_page_of_its_ring(void **state) {
+    wheel *w = open_wheel(0);
+    const uint8_t *far_line;
+    cci__sisci_link *link = link_of(w->mine[0]);
+    uint32_t number, laps = 0;
+    (void)state;
+    far_line = link->out_ring + 100 * CCI__SISCI_LINE;
+    for (number = 0; number < 1000; number++) {
+        TRUE(cci_send(w->mine[0], &number, 4, NULL, number & 1 ? CCI_FLAG_SILENT : 0) == CCI_SUCCESS);
+        expect_from(w, w->hub, w->its[0], number);
+        TRUE(cci_send(w->its[0], &number, 4, NULL, number & 2 ? CCI_FLAG_SILENT : 0) == CCI_SUCCESS);
+        expect_from(w, w->spoke[0], w->mine[0], number);
+        TRUE(look_for(w, w->hub, LOOKS) == NULL);
+        TRUE((link->head & (link->out_lines - 1)) <= CCI__SISCI_NEAR + 16);
+        laps += (link->head & (link->out_lines - 1)) == 0;
+        if (number == 500) {
+            TRUE(laps > 5 && cci__sisci_load(far_line) == 0);
+        }
+    }
+    TRUE(cci__sisci_load(far_line) == 0);
+    close_wheel(w);
+}
+
 static void a_sleeper_with_many_links_is_woken_by_any_of_them_and_looks_at_few(void **state) {
     wheel *w = open_wheel(1);
     uint32_t number;
@@ -1402,6 +1426,7 @@ int main(void) {
         LINK_TEST(an_answer_that_waits_for_space_keeps_a_server_awake_when_there_is_some),
         LINK_TEST(a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep),
         LINK_TEST(a_message_of_any_of_many_links_is_found_in_the_next_calls),
+        LINK_TEST(a_link_whose_records_are_taken_uses_one_page_of_its_ring),
         LINK_TEST(a_sleeper_with_many_links_is_woken_by_any_of_them_and_looks_at_few),
         LINK_TEST(links_that_wait_for_buffers_get_them_in_turn),
         LINK_TEST(endpoints_that_are_opened_connect_to_no_other),
