@@ -2,7 +2,7 @@
 # Nothing has to be built to use the library: copy cci.h and cci_udp.h. This file builds the examples, runs the tests and
 # makes packages.
 .NOTPARALLEL:
-.PHONY: help examples demo deps test soak mutants bench bench-verbs plots fuzz fuzz-afl fuzz-sisci coverage analyze prove \
+.PHONY: help examples demo deps test check soak mutants bench bench-verbs plots fuzz fuzz-afl fuzz-sisci coverage analyze prove \
 	lib install uninstall dist clean
 
 CC = cc
@@ -19,6 +19,7 @@ help:
 	@echo 'make examples   build all examples into build/'
 	@echo 'make deps       install what the tests need (Debian, Ubuntu)'
 	@echo 'make test       run all tests; sh tests/run.sh -k WORD runs those whose name contains WORD'
+	@echo 'make check      the quick ones of them, while working'
 	@echo 'make soak       many endpoints on a bad simulated network, SECONDS_TO_RUN=600 of them; a failure prints how to replay it;'
 	@echo '                before it, processes that are killed and stopped while they talk over sisci://'
 	@echo 'make mutants    small deliberate bugs in a copy of cci.h, each of which the soak test must find'
@@ -47,6 +48,9 @@ deps:
 
 test:
 	@sh tests/run.sh
+
+check:
+	@sh tests/run.sh -q
 
 SECONDS_TO_RUN = 600
 SOAK_SEED = $$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')

@@ -98,21 +98,22 @@
  * Limits, and what happens when they are reached:
  *     CCI_OPT_ENDPT_SEND_BUF_COUNT     blocks of messages pending on each connection: CCI_ENOBUFS
  *     CCI_OPT_ENDPT_RECV_BUF_COUNT     receive buffers of the endpoint: the sender repeats, at last with CCI_ERR_RNR
- *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, 1 GiB by default (256 MiB on
- *                                        32-bit
- *                                      machines), receive buffers and idle connections excepted. Each kind of thing has
- *                                      its part
+ *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, receive buffers and idle
+ *                                      connections excepted: 1 GiB by default, 256 MiB on 32-bit machines. Each kind of
+ *                                      thing has its part
  * At the memory limit idle connections give back what they have. If that is not enough, connections take turns, in the
  * order in which they asked, of as many bytes for each: sends on one whose turn has not come get CCI_ENOBUFS, and what
  * its peer sends is dropped and asked for again when its turn comes. Nothing that was accepted is lost. Peers that do
  * not answer give way:
- *     three probe time-outs without an acknowledgement   only the messages stay; a packet of 24 bytes asks for a sign
- *                                                        of life, at
- *                                      once and after pauses that double, from 0.1 to 2 s; the send time-out goes on
+ *     three probe time-outs            without an acknowledgement: only the messages stay; a packet of 24 bytes asks
+ *                                      for a sign of life, at once and after pauses that double, from 0.1 to 2 s; the
+ *                                      send time-out goes on
  *     after a sign of life             the connection takes its turn among all others, at once
- *     a turn without an acknowledgement   from then on such connections have one turn in eight, together, while others
- *                                         wait
+ *     a turn                           without an acknowledgement: from then on such connections have one turn in
+ *                                      eight, together, while others wait
  *     messages pending                 a quarter of the memory for messages is for peers that answer
+ * A remote write or read that is under way keeps its turn to its end: a program that wants others served soon divides
+ * large ones.
  * With CCI_MEMORY_BYTES all is allocated when an endpoint is created.
  *
  * THREADS. Any function may be called from any thread; calls on one endpoint are serialised by a lock, different
@@ -158,8 +159,7 @@
  * LIMITS of an endpoint on a datagram transport, and what happens when one is reached:
  *     connections             2^20        clients are told "busy"; cci_connect() goes on trying until its time-out
  *     requests undecided      3/4 of the receive buffers       likewise, until the program accepts or rejects; the log
- *                             tells it
- *                                                              every 10 s
+ *                                                              tells it every 10 s
  *     of one network          3/4 of what is left of either    likewise (IPv4 /24, IPv6 /64)
  *     registered memory       4,096 ranges   cci_rma_register() returns CCI_ENOBUFS
  *     reads under way         512 pieces of 64 packets, of all connections: other reads wait; each connection has its
@@ -7067,6 +7067,9 @@ extern "C" {
 #define CCI__DGRAM_DRAIN 1024u    /* batches without an event that one call takes in at most */
 #define CCI__DGRAM_UNCLOCKED 32u  /* messages to one look at the clock, in a stream */
 #define CCI__DGRAM_BURST 112000u  /* bytes of messages that leave at once even if others are under way */
+#define CCI__DGRAM_BUSY 16384u    /* bytes under way: an acknowledgement will soon wake a program that sleeps */
+#define CCI__DGRAM_GIVEN 64u      /* events that are given, at most, before the network and the clock have a turn */
+#define CCI__DGRAM_QUICK_NS 1000u /* work on a message, at most, of a program that has soon done with all that wait */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT)  /* that come only if they are asked for */
 #define CCI__DGRAM_STUCK_NS (UINT64_C(10000) * CCI__MS) /* a peer that gets no further so long makes room for others */
@@ -7188,7 +7191,11 @@ typedef struct cci__dgram {
     uint64_t now_ns, check_ns, thread_until_ns, received_ns;
     uint32_t max_send_size, buffer_size;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
-    uint32_t idle_rounds, taken, unclocked, device_failed, is_dead;
+    uint32_t idle_rounds, unclocked, device_failed, is_dead;
+    uint32_t given, heard; /* events since the network and the clock had a turn, and messages among them */
+    uint32_t heard_most;   /* before the next turn */
+    uint64_t given_since_ns;
+    int is_quick;      /* the program works on a message for a short time */
     uint32_t backlog;  /* packets in the inboxes */
     uint32_t stamp;    /* of the last completion: what happened before it has a lower one */
     uint64_t awake_ns; /* since when the program has called often enough to see what its peers do */
@@ -9350,6 +9357,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     ep->info.os_handle = -1;
     ep->info.share = (flags & CCI_ENDPOINT_SHARED) != 0;
     ep->has_fd = fd != NULL;
+    ep->heard_most = 1;
     ep->os_handle.armed_ns = CCI__NEVER;
     cci__list_init(&ep->ready);
     cci__list_init(&ep->soon);
@@ -9747,29 +9755,61 @@ static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     }
 }
 
+/* How many messages the program may have next: as many as it works on in a millisecond, judged by those that it had. */
+static void cci__dgram_judge(cci__dgram_t *ep) {
+    uint64_t took_ns;
+    if (ep->heard > 0) ep->polls.left = 0; /* that may have taken long */
+    if (ep->heard < 2 && ep->heard < ep->heard_most) return;
+    ep->now_ns = ep->link->now(ep->handle);
+    took_ns = ep->now_ns - ep->given_since_ns;
+    ep->is_quick = took_ns <= ep->heard * CCI__DGRAM_QUICK_NS;
+    for (ep->heard_most = CCI__DGRAM_GIVEN; ep->heard_most > 1; ep->heard_most /= 2)
+        if (took_ns * ep->heard_most <= ep->heard * CCI__MS) break;
+}
+
+/* A program with a handle, for which there is no event, may go to sleep: what waits for company leaves before. Only
+ * where one connection has much under way it stays: an acknowledgement, or else the timer, wakes the program soon. */
+static int cci__dgram_stays(const cci__dgram_t *ep) {
+    return !cci__list_empty(&ep->soon) && ep->soon.next == ep->soon.prev && cci__list_empty(&ep->ready) &&
+           CCI__CONTAINER(ep->soon.next, cci__active_t, ready)->rel.in_flight >= CCI__DGRAM_BUSY;
+}
+
+/* The network has its turn, and then there may be an event. */
+static int cci__dgram_look(cci__dgram_t *ep, cci_event_t **event) {
+    uint32_t rounds = CCI__DGRAM_DRAIN;
+    int came, status, stays;
+    do { /* what has come may hold no event, and what is behind it one */
+        stays = ep->has_fd && cci__dgram_stays(ep);
+        /* What the program has not taken stays with the link as long as possible: there it holds the sender back,
+         * and what is taken late has left the cache. */
+        came = cci__dgram_pump(ep, ep->has_fd && !ep->backlog && !stays ? CCI__IDLE_IF_NOTHING_COMES : CCI__BUSY,
+                               ep->backlog < 8 ? CCI__DGRAM_BATCH_RX / 2 : 1);
+        status = cci__dgram_next(ep, event);
+        if (status == CCI_EAGAIN && came <= 0 && ep->has_fd && !stays) {
+            if (!cci__list_empty(&ep->soon) || !cci__list_empty(&ep->ready))
+                came = cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
+            status = cci__dgram_next(ep, event);
+        }
+    } while (status == CCI_EAGAIN && came > 0 && --rounds > 0);
+    ep->given_since_ns = ep->now_ns;
+    return status;
+}
+
 static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
     int status;
     cci__dgram_lock(ep);
     /* Events that are there are given at once; now and then the network has its turn all the same. */
-    status = (++ep->taken & 63) ? cci__dgram_next(ep, event) : CCI_EAGAIN;
+    status = ep->given < CCI__DGRAM_GIVEN && ep->heard < ep->heard_most ? cci__dgram_next(ep, event) : CCI_EAGAIN;
     if (status != CCI_SUCCESS) {
-        /* What the program has not taken stays with the link as long as possible: there it holds the sender back,
-         * and what is taken late has left the cache. */
-        uint32_t rounds = CCI__DGRAM_DRAIN;
-        int came;
-        do { /* what has come may hold no event, and what is behind it one */
-            came = cci__dgram_pump(ep, ep->has_fd && !ep->backlog ? CCI__IDLE_IF_NOTHING_COMES : CCI__BUSY,
-                                   ep->backlog < 8 ? CCI__DGRAM_BATCH_RX / 2 : 1);
-            status = cci__dgram_next(ep, event);
-            if (status == CCI_EAGAIN && came <= 0 && ep->has_fd) {
-                if (!cci__list_empty(&ep->soon) || !cci__list_empty(&ep->ready))
-                    came = cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX); /* the program may go to sleep now */
-                status = cci__dgram_next(ep, event);
-            }
-        } while (status == CCI_EAGAIN && came > 0 && --rounds > 0);
+        cci__dgram_judge(ep);
+        ep->given = ep->heard = 0;
+        status = cci__dgram_look(ep, event);
     }
-    if (status != CCI_SUCCESS) {
+    if (status == CCI_SUCCESS) {
+        ep->given++;
+        ep->heard += (*event)->type == CCI_EVENT_RECV;
+    } else {
         *event = NULL;
         if (ep->evq.recv_out > 0 && (ep->evq.recv_out >= ep->evq.recv_limit || cci__dgram_buffers_left(ep) == 0))
             status = CCI_ENOBUFS; /* the program holds what messages are received in */
@@ -9955,8 +9995,10 @@ static void cci__dgram_undo_op(cci__dgram_t *ep, cci__active_t *active, cci__op_
 static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t *op, int flags) {
     cci__dconn_t *conn = active->conn;
     cci_rel_t *rel = &active->rel;
-    int now = active->unsent_bytes >= CCI__DGRAM_BURST ||
-              (rel->reliable ? rel->in_flight == 0 : ep->now_ns - rel->last_sent_ns > 20000);
+    int is_first = rel->reliable ? rel->in_flight == 0 : ep->now_ns - rel->last_sent_ns > 20000;
+    /* A program that sleeps between batches of events, and is quick, wakes its peer once for each. */
+    int waits = ep->has_fd && ep->is_quick && cci__dgram_has_events(ep);
+    int now = active->unsent_bytes >= CCI__DGRAM_BURST || (is_first && !waits);
     int status = CCI_SUCCESS;
     if (now) {
         if (rel->in_flight > 0) ep->now_ns = ep->link->now(ep->handle); /* see cci__dgram_send_locked */

@@ -7,7 +7,9 @@
  *     #define CCI_SISCI_IMPLEMENTATION        (in ONE C or C++ file)
  *     #include "cci_sisci.h"
  *
- * and #include "cci_sisci.h" with CCI_SISCI_API alone in all others. Link with -pthread.
+ * and #include "cci_sisci.h" with CCI_SISCI_API alone in all others. Link with -pthread. Programs that include
+ * sisci_api.h, sisci_types.h and sisci_error.h compile unchanged where these files hold the first and the last line, and
+ * one source is compiled with -DCCI_SISCI_IMPLEMENTATION.
  *
  * CONTENTS (search for the tag)
  *     >>sisci-manual     what it does, where it differs from an adapter, what happens when processes die
@@ -87,14 +89,17 @@
  * SCI_ERR_NO_SUCH_SEGMENT, and nobody else can have the number. A member that is stopped counts as one: if it is the
  * last, the group waits for it.
  *
- * WHERE IT DIFFERS FROM AN ADAPTER. Sizes and offsets are multiples of 4 bytes. Stores never fail on their way: a
- * sequence is SCI_SEQ_OK until the connection ends, and SCI_CB_NOT_OPERATIONAL never comes. The kernel can't take a
- * mapping back: after SCI_CB_DISCONNECT or SCI_CB_LOST the memory of a map stays readable, but nobody else looks at it.
+ * WHERE IT DIFFERS FROM AN ADAPTER. Sizes and offsets are of any number of bytes (adapters take multiples of 4 or
+ * more). Stores never fail on their way: a sequence is SCI_SEQ_OK until the connection ends, and SCI_CB_NOT_OPERATIONAL
+ * never comes. The kernel can't take a mapping back: after SCI_CB_DISCONNECT or SCI_CB_LOST the memory of a map stays
+ * readable, but nobody else looks at it.
  *   Later than the manual: SCIGetErrorString, SCIGetLocalSegmentId (of a segment with SCI_FLAG_AUTO_ID, too),
  * SCIGetRemoteSegmentId, SCIGetLocalSegmentSize, SCICacheSync, SCIStartDmaTransfer and SCIStartDmaTransferVec (enqueue
  * and post at once; a queue in which a transfer has ended takes another without a reset). SCI_Q_LOCAL_SEGMENT and
- * SCI_Q_REMOTE_SEGMENT ask for addresses of a bus: SCI_ERR_NOT_IMPLEMENTED. SCI_FLAG_SHARED_INT is
- * SCI_ERR_FLAG_NOT_IMPLEMENTED. A copy into a map with SCI_FLAG_READONLY_MAP is SCI_ERR_ACCESS.
+ * SCI_Q_REMOTE_SEGMENT ask for addresses of a bus: SCI_ERR_NOT_IMPLEMENTED. Flags that shared memory can't honour are
+ * SCI_ERR_FLAG_NOT_IMPLEMENTED: SCI_FLAG_SHARED_INT, SCI_FLAG_CONDITIONAL_INTERRUPT, SCI_FLAG_DMA_PHDMA,
+ * SCI_FLAG_DMA_USER_MEM. Those that choose an engine, a cache or a kind of packet change nothing. A copy or a transfer
+ * into a map with SCI_FLAG_READONLY_MAP is SCI_ERR_ACCESS.
  *   A segment on the program's own memory (SCIRegisterSegmentMemory) serves local transfers only: for it,
  * SCISetSegmentAvailable is SCI_ERR_ILLEGAL_OPERATION. The _dual and _mcast copies are loops.
  *   SCI_ERR_NOT_IMPLEMENTED: SCIGetCSRRegister, SCISetCSRRegister, SCIGetLocalCSR, SCISetLocalCSR,
@@ -898,7 +903,6 @@ typedef union cci__sci_control {
  * ================================================================================================================== */
 
 #define CCI__SCI_NODE 4u              /* this host; adapters number nodes in steps of 4 */
-#define CCI__SCI_ALIGNMENT 4u         /* bytes: of sizes and offsets                    */
 #define CCI__SCI_EVENTS_KEPT 1024u    /* per object                                     */
 #define CCI__SCI_CONNECTIONS 65536u   /* per client: more is an attack                  */
 #define CCI__SCI_CATCH_UP 4096        /* messages of a client before a removal          */
@@ -3609,7 +3613,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateSegment)(cci__sci_desc_t sd, cci__sci_lo
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return;
     }
-    if (size == 0 || size % CCI__SCI_ALIGNMENT != 0) {
+    if (size == 0) {
         cci__sci_set(error, CCI__SCI_ERR_SIZE_ALIGNMENT);
         return;
     }
@@ -3961,10 +3965,9 @@ CCI__SCI_LINKAGE cci__sci_segment_cb_reason_t CCI__SCI(SCIWaitForRemoteSegmentEv
  * >>sisci-map
  * ================================================================================================================== */
 
-/* Offset and size lie inside a whole of so many bytes, and are aligned. */
+/* Offset and size lie inside a whole of so many bytes. */
 static cci__sci_error_t cci__sci_check_range(uint64_t offset, uint64_t size_bytes, uint64_t whole_bytes) {
-    if (size_bytes == 0 || size_bytes % CCI__SCI_ALIGNMENT != 0) return CCI__SCI_ERR_SIZE_ALIGNMENT;
-    if (offset % CCI__SCI_ALIGNMENT != 0) return CCI__SCI_ERR_OFFSET_ALIGNMENT;
+    if (size_bytes == 0) return CCI__SCI_ERR_SIZE_ALIGNMENT;
     return offset > whole_bytes || size_bytes > whole_bytes - offset ? CCI__SCI_ERR_OUT_OF_RANGE : CCI__SCI_ERR_OK;
 }
 
@@ -4026,6 +4029,7 @@ static cci__sci_error_t cci__sci_map_remote(cci__sci_map_t map, cci__sci_remote_
 /* A map that can't be written to is known to those functions that get an address alone. */
 static void cci__sci_note_readonly(cci__sci_map_t map) {
     map->is_readonly = 1;
+    if (!map->mapping) return; /* the memory is the program's own */
     cci__sci_lock_world();
     map->next_readonly = cci__sci_world.readonly;
     CCI__SCI_STORE(cci__sci_world.readonly, map);
@@ -4203,7 +4207,8 @@ static cci__sci_error_t cci__sci_copy(void *memory, cci__sci_map_t map, size_t o
     if (!memory || !map) return CCI__SCI_ERR_ILLEGAL_PARAMETER;
     status = cci__sci_check_range(offset, size_bytes, map->size_bytes);
     if (status != CCI__SCI_ERR_OK) return status;
-    if (map->is_readonly && !(flags & CCI__SCI_FLAG_BLOCK_READ)) return CCI__SCI_ERR_ACCESS;
+    if (flags & CCI__SCI_FLAG_BLOCK_READ ? cci__sci_is_readonly_at(memory, size_bytes) : map->is_readonly)
+        return CCI__SCI_ERR_ACCESS;
     if (flags & CCI__SCI_FLAG_BLOCK_READ)
         memcpy(memory, map->base + offset, size_bytes);
     else
@@ -4259,11 +4264,9 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIMemCpy_dual)(cci__sci_sequence_t sequence1, cc
     CCI__SCI(SCIMemCpy_mcast)(sequence, memAddr, map, offset, size, 2, flags, error);
 }
 
-/* To an address inside a map: all that can be checked is the alignment, and that the map can be written to. */
+/* To an address inside a map: all that can be checked is that the map can be written to. */
 static cci__sci_error_t cci__sci_write(const volatile void *memory, volatile void *address, size_t size_bytes) {
     if (!memory || !address) return CCI__SCI_ERR_ILLEGAL_PARAMETER;
-    if (size_bytes % CCI__SCI_ALIGNMENT != 0) return CCI__SCI_ERR_SIZE_ALIGNMENT;
-    if ((uintptr_t)address % CCI__SCI_ALIGNMENT != 0) return CCI__SCI_ERR_OFFSET_ALIGNMENT;
     if (cci__sci_is_readonly_at(address, size_bytes)) return CCI__SCI_ERR_ACCESS;
     memcpy((void *)(uintptr_t)address, (const void *)(uintptr_t)memory, size_bytes);
     CCI__SCI_FENCE(SEQ_CST);
@@ -4307,17 +4310,19 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRegisterSegmentMemory)(void *address, unsigned
                                                          cci__sci_local_segment_t segment, unsigned int flags,
                                                          cci__sci_error_t *error) {
     cci__sci_error_t status = CCI__SCI_ERR_OK;
+    int is_readonly;
     (void)flags;
     if (!segment) {
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return;
     }
+    is_readonly = cci__sci_is_readonly_at(address, size); /* of a map: transfers and DMA would fail */
     cci__sci_lock(segment->served.target.sd);
     if (!segment->empty || segment->user) {
         status = CCI__SCI_ERR_ILLEGAL_OPERATION;
-    } else if (size == 0 || size % CCI__SCI_ALIGNMENT != 0) {
+    } else if (size == 0) {
         status = CCI__SCI_ERR_SIZE_ALIGNMENT;
-    } else if (!address || (uintptr_t)address % CCI__SCI_ALIGNMENT != 0 || (uintptr_t)address > UINTPTR_MAX - size) {
+    } else if (!address || (uintptr_t)address > UINTPTR_MAX - size || is_readonly) {
         status = CCI__SCI_ERR_ILLEGAL_ADDRESS;
     } else if (size > segment->size_bytes) {
         status = CCI__SCI_ERR_OUT_OF_RANGE;
@@ -4332,6 +4337,9 @@ CCI__SCI_LINKAGE void CCI__SCI(SCIRegisterSegmentMemory)(void *address, unsigned
 /* ==================================================================================================================
  * >>sisci-dma
  * ================================================================================================================== */
+
+/* Flags that name physical addresses, or memory outside of segments. */
+#define CCI__SCI_DMA_IMPOSSIBLE (CCI__SCI_FLAG_DMA_PHDMA | CCI__SCI_FLAG_DMA_USER_MEM)
 
 /* What a piece uses can't go before it. */
 static void cci__sci_drop_piece(cci__sci_piece *piece) {
@@ -4383,7 +4391,7 @@ CCI__SCI_LINKAGE void CCI__SCI(SCICreateDMAQueue)(cci__sci_desc_t sd, cci__sci_d
         cci__sci_set(error, localAdapterNo ? CCI__SCI_ERR_NO_SUCH_ADAPTERNO : CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return;
     }
-    if (flags & CCI__SCI_FLAG_DMA_PHDMA) {
+    if (flags & CCI__SCI_DMA_IMPOSSIBLE) {
         cci__sci_set(error, CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED);
         return;
     }
@@ -4450,6 +4458,7 @@ static cci__sci_error_t cci__sci_gather(cci__sci_dma_queue_t dq, cci__sci_local_
     char *here, *there;
     if (dq->state != CCI__SCI_DMAQUEUE_IDLE && dq->state != CCI__SCI_DMAQUEUE_GATHER)
         return CCI__SCI_ERR_ILLEGAL_OPERATION;
+    if (flags & CCI__SCI_DMA_IMPOSSIBLE) return CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED;
     if (dq->job.count == dq->entries_max) return CCI__SCI_ERR_MAX_ENTRIES;
     if (!local->prepared || (local->empty && !local->user)) return CCI__SCI_ERR_SEGMENT_NOT_PREPARED;
     if (!cci__sci_is_connected(remote)) return CCI__SCI_ERR_SEGMENT_NOT_CONNECTED;
@@ -4841,7 +4850,8 @@ static cci__sci_error_t cci__sci_check_interrupt(cci__sci_desc_t sd, const void 
                                                  const unsigned int *number, int has_callback, unsigned int flags) {
     if (!sd || !interrupt || !number || ((flags & CCI__SCI_FLAG_USE_CALLBACK) && !has_callback))
         return CCI__SCI_ERR_ILLEGAL_PARAMETER;
-    if (flags & CCI__SCI_FLAG_SHARED_INT) return CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED; /* one number has one receiver */
+    if (flags & (CCI__SCI_FLAG_SHARED_INT | CCI__SCI_FLAG_CONDITIONAL_INTERRUPT))
+        return CCI__SCI_ERR_FLAG_NOT_IMPLEMENTED; /* one number has one receiver, and a store can't trap */
     return cci__sci_adapter(adapter);
 }
 
@@ -5382,7 +5392,7 @@ CCI_API void SCIStartDmaTransferVec(cci__sci_dma_queue_t dq, cci__sci_local_segm
                                     unsigned int flags, cci__sci_error_t *error) {
     cci__sci_error_t status = CCI__SCI_ERR_OK, ignored;
     cci__sci_dma_queue_state_t state;
-    unsigned int i, way = flags & (CCI__SCI_FLAG_DMA_READ | CCI__SCI_FLAG_DMA_PHDMA);
+    unsigned int i, way = flags & (CCI__SCI_FLAG_DMA_READ | CCI__SCI_DMA_IMPOSSIBLE);
     if (!dq || !disDmaVec || vecLength == 0 || vecLength > CCI__DIS_DMA_MAX_VECLEN) {
         cci__sci_set(error, CCI__SCI_ERR_ILLEGAL_PARAMETER);
         return;
@@ -5961,12 +5971,14 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #include <sched.h>
 #include <sys/timerfd.h>
 
-#define CCI__SISCI_MAGIC 0x43434932u /* of this version of what lies in shared memory */
+#define CCI__SISCI_MAGIC 0x43434933u /* of this version of what lies in shared memory */
 #define CCI__SISCI_LINE 64u
 #define CCI__SISCI_HEADER 16u
 #define CCI__SISCI_FIRST 48u /* bytes of a record in its first line, and in each other */
 #define CCI__SISCI_MORE 60u
 #define CCI__SISCI_SHORT 496u /* bytes of a message that go in the ring */
+#define CCI__SISCI_NEAR 40u /* lines of a ring that are enough while the peer has consumed all: one page of an inbox */
+#define CCI__SISCI_SWEEP 0x20000000u /* lines after which numbers that were left behind are cleared */
 #define CCI__SISCI_HELLOS 64u
 #define CCI__SISCI_DOOR_SIZE 4096u
 #define CCI__SISCI_CONNECT_MS 100u /* how long a library may wait for another node */
@@ -5982,7 +5994,9 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #define CCI__SISCI_EXTRA_OPS 1024u        /* completions that the program has not returned */
 #define CCI__SISCI_BATCH 16               /* records taken from a link at a time */
 #define CCI__SISCI_LOOK (UINT64_C(50000)) /* ns: how often those who poll look at the device */
-#define CCI__SISCI_HOT 8u                 /* links looked at in each call, however idle */
+#define CCI__SISCI_HOT 8u                 /* links through an adapter looked at in each call, however idle */
+#define CCI__SISCI_FEW 12u                /* the same of others, when there are no more */
+#define CCI__SISCI_OF_MANY 4u             /* the same, when there are more */
 #define CCI__SISCI_MARKS 16384u           /* links of an endpoint: bits in its door */
 #define CCI__SISCI_MARKED_BATCH 64u       /* links whose marks are followed in one call */
 #define CCI__SISCI_NO_MARK 0xffffffffu
@@ -6004,9 +6018,9 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 enum { /* places in an inbox */
        CCI__SISCI_AT_ACK = 256,
        CCI__SISCI_AT_LEFT = 268,
+       CCI__SISCI_AT_WATCH = 272, /* told together with how much is consumed: in the same line */
        CCI__SISCI_AT_SLEEP = 320,
        CCI__SISCI_AT_READY = 328,
-       CCI__SISCI_AT_WATCH = 332,
        CCI__SISCI_AT_BUSY = 384,
        CCI__SISCI_AT_DONE = 448,
        CCI__SISCI_AT_GRANT = 480,
@@ -6036,6 +6050,7 @@ enum {                     /* records */
 #define CCI__SISCI_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__SISCI_VOID 0x100u                         /* in a record's word: withdrawn */
 #define CCI__SISCI_ASKS 0x200u                         /* a program waits for its completion */
+#define CCI__SISCI_LAST 0x400u                         /* the rest of the ring is empty: as if a PAD came next */
 
 enum { CCI__SISCI_RMA_AUTO, CCI__SISCI_RMA_MAP, CCI__SISCI_RMA_COPY, CCI__SISCI_RMA_BOUNCE };
 
@@ -6121,26 +6136,28 @@ typedef struct cci__sisci_event {
 typedef struct cci__sisci_conn {
     /* first; its peer_index is the name of the peer's end; its token is 0 once the program has closed it */
     cci_conn_t conn;
+    /* What each message needs lies in the line in which that ends. */
     struct cci__sisci_link *link;
-    cci_evq_event_t *event; /* kept for the outcome of connect or accept */
-    void *data;             /* client: the request's bytes */
-    cci_list_t node;        /* in its link's `owing` */
+    uint32_t silent_mark, silent_end; /* silent messages up to the mark have until conn.deadline_ns; 0: to be set */
+    uint8_t closing;                  /* the program has closed it */
+    uint8_t ended;                    /* one side has given it up: what still comes is dropped */
+    uint8_t skips;                    /* the peer has withdrawn a message: what comes is dropped until it resumes */
+    uint8_t unready;        /* ordered: messages were withdrawn, and the program has not heard of the first yet */
+    uint32_t mark;          /* end of the record that asks whether the peer is there; consumed when it was closed */
     cci_list_t asked;       /* server: in its link's `asked`; open: in `silent`; broken: in the endpoint's `ending` */
     cci_list_t *ops;        /* its oldest operation, from which the others hang; NULL: there is none */
+    cci_list_t node;        /* in its link's `owing` */
+    cci_evq_event_t *event; /* kept for the outcome of connect or accept */
+    void *data;             /* client: the request's bytes */
     uint32_t before, after; /* connections of the same link */
-    uint32_t silent_mark, silent_end; /* silent messages up to the mark have until conn.deadline_ns; 0: to be set */
     uint32_t send_timeout_us, keepalive_us;
-    uint32_t mark;      /* end of the record that asks whether the peer is there; consumed when it was closed */
     int16_t end_status; /* of the event about its end */
     uint16_t data_len;
-    uint8_t owes;    /* a record's type */
-    uint8_t closing; /* the program has closed it */
+    uint8_t owes; /* a record's type */
     uint8_t cancelled, pinged;
-    uint8_t ended;   /* one side has given it up: what still comes is dropped */
-    uint8_t waits;   /* client: the server is busy, and will be asked again */
-    uint8_t is_over; /* broken, and nothing of it will come any more */
-    uint8_t skips;   /* the peer has withdrawn a message: what comes is dropped until it resumes */
-    uint8_t unready; /* ordered: messages were withdrawn, and the program has not heard of the first yet */
+    uint8_t waits;        /* client: the server is busy, and will be asked again */
+    uint8_t is_over;      /* broken, and nothing of it will come any more */
+    uint8_t reserved[15]; /* four lines */
 } cci__sisci_conn;
 #define CCI__SISCI_UNREADY 1u /* in `unready`: so it is */
 #define CCI__SISCI_MARKED 2u  /* an event that waits tells the program of it */
@@ -6259,62 +6276,78 @@ typedef struct cci__sisci_mark {
 } cci__sisci_mark;
 
 typedef struct cci__sisci_link {
-    cci_list_t node;   /* in hot or cold */
-    cci_list_t notify; /* in `notify`: something was stored that the peer may be waiting for */
-    cci_list_t step;   /* in `steps`: to be looked at with the device */
-    cci_list_t timed;  /* in `timed`: something is under way that has a deadline */
-    cci_list_t stuck;  /* in `stuck`: its next record waits for what the program holds */
-    cci_list_t idle;   /* in `idle`: a client's, without connections */
-    struct cci__sisci *ep;
-    struct cci__sisci_link *same;       /* the next in its bucket of `servers` */
-    int state, is_client, is_hot, told; /* told: the peer knows that we sleep */
-    int is_watched;                     /* the peer marks the link with what it stores next */
-    int is_over;                        /* lost, and all that had come is taken */
+    /* What a look at it needs, and what each message does: few lines of the cache, for there may be thousands of links. */
+    cci_list_t node; /* in hot or cold */
+    uint8_t *in, *in_ring;
+    uint32_t in_lines, tail, told_tail; /* told: acknowledged, by a word or a record */
+    uint8_t is_busy;                    /* there may be more to do than to look whether something has come: bits */
+    uint8_t batch;                      /* records taken at a time */
+    uint8_t is_hot;
+    uint8_t is_watched;    /* the peer marks the link with what it stores next */
+    cci_list_t due;        /* in `due`: there is something to acknowledge */
+    struct cci__sisci *ep; /* the second line */
+    uint8_t *out, *out_ring;
+    uint32_t out_lines, head, freed, swept;
+    cci__sisci_mirror *mirror; /* or NULL */
+    cci__sisci_item *items, **items_tail;
+    cci_list_t owing;             /* the third */
+    cci_list_t ops, silent;       /* silent: connections with silent messages under way */
+    struct cci__sisci_conn *last; /* that a message came for */
+    int state;
+    uint32_t peer_disconnects;
+    cci_list_t timed; /* in `timed`: something is under way that has a deadline */
+    /* the word that we have stored for the peer; the last of the peer's that we have obeyed */
+    uint32_t watch, watched;
+    cci__sisci_door *peer_door; /* where we mark the link */
+    uint32_t peer_mark;         /* the number of its bit there */
+    int peer_sleeps, told;      /* the peer may want interrupts; it knows that we sleep */
+    uint32_t idle_rounds, stalled;
+    cci__sisci_views *views;
+    /* What is rarer. */
+    cci_list_t notify;            /* in `notify`: something was stored that the peer may be waiting for */
+    cci_list_t step;              /* in `steps`: to be looked at with the device */
+    cci_list_t stuck;             /* in `stuck`: its next record waits for what the program holds */
+    cci_list_t idle;              /* in `idle`: a client's, without connections */
+    struct cci__sisci_link *same; /* the next in its bucket of `servers` */
+    void *memory;                 /* in which the link begins with a line */
+    int is_client;
+    int is_over; /* lost, and all that had come is taken */
     cci__sisci_news news;
     uint64_t retry_ns, idle_ns; /* idle: when a link without connections is closed */
-    uint32_t peer_node, service, in_id, out_id, conn_count, held, idle_rounds;
-    cci__sisci_mirror *mirror; /* or NULL */
+    uint32_t peer_node, service, in_id, out_id, conn_count, held;
     uint64_t *hello;           /* at the door */
     char owner[CCI__SCI_NAME]; /* of the door */
     /* SISCI */
     cci__sci_local_segment_t in_segment;
     cci__sci_remote_segment_t out_segment, door_segment, marks_segment;
     cci__sci_map_t in_map, out_map, door_map, marks_map;
-    cci__sisci_door *peer_door; /* where we mark the link */
-    uint32_t mark;              /* the number of its bit in our door */
-    /* the word that we have stored for the peer; the last of the peer's that we have obeyed */
-    uint32_t watch, watched;
+    uint32_t mark;      /* the number of its bit in our door */
     int is_due_to_tell; /* in `notify`: 2 for a record, 1 for what the peer only may wait for */
     cci__sci_remote_interrupt_t interrupt;
     int knocks;           /* an interrupt is due as soon as it is connected */
     cci__sisci_card card; /* the peer's, checked */
     int vm;               /* process_vm works */
     int is_foreign;       /* the peer is another user, let in by the group */
-    cci__sisci_views *views;
     cci__sisci_permit permit[CCI__SISCI_PERMITS];
     uint32_t permits;
     /* sending */
-    uint8_t *out, *out_ring, *out_blocks, *out_slots;
-    uint32_t out_lines, head, freed, returned, free_count;
+    uint8_t *out_blocks, *out_slots;
+    uint32_t returned, free_count;
     uint8_t free_block[CCI__SISCI_BLOCKS];
-    uint32_t disconnects;                 /* that we have made */
-    cci_list_t ops, owing, asked, silent; /* silent: connections with silent messages under way */
-    uint32_t conns;                       /* the first of all of them */
-    cci__sisci_item *items, **items_tail;
+    uint32_t disconnects; /* that we have made */
+    cci_list_t asked;
+    uint32_t conns; /* the first of all of them */
     cci__sisci_slot slot[CCI__SISCI_SLOTS];
     uint64_t slot_number;
     /* receiving */
-    uint8_t *in, *in_ring, *in_blocks, *in_slots;
-    uint32_t in_lines, tail, told_tail; /* told: acknowledged, by a word or a record */
-    cci_list_t due;                     /* in `due`: there is something to acknowledge */
-    uint32_t given_back, peer_disconnects, stalled;
-    int is_answering;             /* the record that waits was looked at, and its answer has no space in the ring */
-    uint64_t stalled_ns;          /* when the peer was last seen to have no buffer for what we sent */
-    struct cci__sisci_conn *last; /* that a message came for */
-    int batch;                    /* records taken at a time */
-    int is_busy;                  /* there may be more to do than to look whether something has come */
+    uint8_t *in_blocks, *in_slots;
+    uint32_t given_back;
+    int is_answering;    /* the record that waits was looked at, and its answer has no space in the ring */
+    uint64_t stalled_ns; /* when the peer was last seen to have no buffer for what we sent */
     uint8_t block_held[CCI__SISCI_BLOCKS];
 } cci__sisci_link;
+#define CCI__SISCI_HAS_WORK 1u /* in `is_busy` */
+#define CCI__SISCI_IS_DUE 2u   /* only to acknowledge, which the next record does too */
 
 /* A multicast connection: its place in the memory of a group, which is a broadcast segment:
  *
@@ -6363,58 +6396,65 @@ typedef struct cci__sisci_memory {
 
 typedef struct cci__sisci {
     cci_endpoint_base_t base; /* first */
+    /* What most calls need lies here, and in the next lines. */
+    uint8_t is_sleeper, has_fd;
+    uint8_t is_asked; /* somebody waits for an acknowledgement */
+    uint8_t is_short; /* something that has come waits for what the program holds */
+    int returned;     /* the program has returned something meanwhile */
+#ifndef CCI_NO_THREADS
+    int lock;
+    int has_thread;
+    pthread_t thread;
+#endif
+    cci__sisci_link *only; /* what a poll has to look at, if that is one link */
+    cci_list_t notify, timed, due, hot, cold;
+    uint32_t rounds, given, hot_count, handshakes;
+    uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
+    cci_evq_fifo_t received;
+    cci_evq_t evq;
+    cci_evq_event_t *free_ops;
+    cci__sisci_group *groups;
+    cci__sisci_port *port; /* of an adapter's library, or NULL */
+    cci__sisci_door *door;
+    cci__sisci_mark *marks; /* our links by their numbers */
+    /* mark_at: the word of the door where the next look begins */
+    uint32_t mark_count, mark_capacity, mark_free, mark_at;
+    int sleeping;
+    uint32_t max_send_size;
+    cci_list_t steps, stuck, idle;
+    uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
+    cci__polls_t polls;
+    /* What is rarer. */
+    void *allocation; /* in which the endpoint begins with a line */
     cci__sisci_device device;
     uint64_t probe;
     const cci__sci_provider *sci; /* the table of functions and flags */
     cci__sci_desc_t sd;
-    cci__sisci_port *port; /* of an adapter's library, or NULL */
     uint32_t adapter, node, paused;
     cci__sci_local_segment_t door_segment;
     cci__sci_map_t door_map;
-    cci__sisci_door *door;
     uint32_t service, hellos, answers, interrupt_number;
     cci__sci_local_interrupt_t interrupt;
-    int has_fd, epoll, self, timer, armed_readable, sleeping;
-    uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
-    cci__polls_t polls;
-    uint32_t rounds, rma_calls, given, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, max_send_size,
-        stride;
-    uint32_t send_total, handshakes, hot_count;
+    int epoll, self, timer, armed_readable;
+    uint32_t rma_calls, send_buf_count, recv_buf_count, send_timeout_us, keepalive_us, stride;
+    uint32_t send_total;
     uint32_t op_made, item_made, recv_made, control_made; /* all of these grow in slabs when they are first needed */
     uint32_t event_mask;
     uint32_t requests, refusals; /* that the program has not returned; that were answered with `busy` */
-    cci_evq_t evq;
-    cci_evq_fifo_t received;
-    uint32_t received_total, taken_total; /* messages that were put there, and that are there no more */
     cci_conn_table_t conns;
+    cci_wheel_t wheel;
     cci_rma_table_t rma;
     cci_rma_region_t *regions;
     /* the register, made with the first memory of cci_rma_alloc(), and that memory */
     cci__sisci_shared registry, *shared;
     uint64_t mapped_bytes; /* moved without a copy */
-    cci__sisci_group *groups;
     uint32_t group_count;
-    cci_wheel_t wheel;
-    cci_list_t hot, cold, notify, due, steps, timed, stuck, idle;
-    cci__sisci_mark *marks; /* our links by their numbers */
-    /* mark_at: the word of the door where the next look begins */
-    uint32_t mark_count, mark_capacity, mark_free, mark_at;
     cci__sisci_link **servers; /* links to servers by node and service, in 2^n buckets */
     uint32_t server_buckets, server_count;
-    cci_list_t ending;     /* connections that have ended, which the program is to be told of */
-    cci__sisci_link *only; /* what a poll has to look at, if that is one link */
-    cci_evq_event_t *free_ops;
+    cci_list_t ending; /* connections that have ended, which the program is to be told of */
     cci__sisci_item *free_items;
     cci__sisci_memory *memory;
     int stopping, thread_sleeps;
-    int is_asked; /* somebody waits for an acknowledgement */
-    int is_short; /* something that has come waits for what the program holds */
-    int returned; /* the program has returned something meanwhile */
-#ifndef CCI_NO_THREADS
-    int lock;
-    pthread_t thread;
-    int has_thread;
-#endif
 } cci__sisci;
 
 /* Held for a moment only, and rarely wanted by two: half as dear as a mutex. */
@@ -6450,6 +6490,11 @@ static inline void cci__sisci_unlock(cci__sisci *ep) {
 #endif
 }
 
+/* Where in memory that is larger by a line the next line begins. */
+static void *cci__sisci_align(void *memory) {
+    return (uint8_t *)memory + (CCI__SISCI_LINE - ((uintptr_t)memory & (CCI__SISCI_LINE - 1)));
+}
+
 /* Memory that lives as long as the endpoint, aligned to 64 bytes. */
 static void *cci__sisci_memory_of(cci__sisci *ep, size_t size) {
     uint8_t *bytes = (uint8_t *)cci_alloc(size + 128);
@@ -6465,7 +6510,7 @@ static void cci__sisci_close_fd(int fd) {
 }
 
 static int cci__sisci_is_sleeper(const cci__sisci *ep) {
-    return ep->has_fd || ep->device.progress_thread;
+    return ep->is_sleeper;
 }
 
 /* ---- words in shared memory ---- */
@@ -6503,13 +6548,13 @@ static inline int cci__sisci_is_wanted(const cci__sisci_link *link, uint32_t wat
 
 static void cci__sisci_set_mark(cci__sisci_link *link, uint32_t watch) {
     link->watched = watch;
-    (void)__atomic_fetch_or(&link->peer_door->marks[link->card.mark / 64], UINT64_C(1) << (link->card.mark & 63),
+    (void)__atomic_fetch_or(&link->peer_door->marks[link->peer_mark / 64], UINT64_C(1) << (link->peer_mark & 63),
                             __ATOMIC_SEQ_CST);
 }
 
 /* The peer may be waiting for what was just stored: it is told, at the end of the call if it may sleep. */
 static inline void cci__sisci_touch_for(cci__sisci_link *link, int is_record) {
-    if (CCI__UNLIKELY(link->card.sleeps)) {
+    if (CCI__UNLIKELY(link->peer_sleeps)) {
         link->is_due_to_tell |= 1 + is_record;
         if (cci__list_empty(&link->notify)) cci__list_append(&link->ep->notify, &link->notify);
     } else if (CCI__LIKELY(link->in != NULL)) {
@@ -7340,7 +7385,7 @@ static inline void cci__sisci_watch_time(cci__sisci_link *link) {
 static void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
     cci__list_append(&link->ops, &op->node);
     cci__sisci_watch_time(link);
-    link->is_busy = 1;
+    link->is_busy |= CCI__SISCI_HAS_WORK;
     if (op->conn->ops)
         cci__list_append(op->conn->ops, &op->sibling);
     else
@@ -7461,11 +7506,45 @@ static uint32_t cci__sisci_name(const cci__sisci_conn *conn) {
     return conn->conn.index | (uint32_t)(conn->conn.token & 0xfffu) << 20;
 }
 
+/* Records have numbers that come again after 2^31 lines. What was left behind in lines that are seldom used is cleared
+ * before; the peer reads none of it. */
+static void cci__sisci_sweep(cci__sisci_link *link) {
+    uint32_t i;
+    for (i = 0; i < link->out_lines; i++) cci__sisci_store(link->out_ring + (size_t)i * CCI__SISCI_LINE, 0);
+    link->swept = link->head;
+}
+
+/* When the peer has consumed all, the next record but one goes to the front of the ring: a link that is used now and then
+ * needs but one page on each side, and few lines of the caches. Both count the lines that are left out. 1: this record is
+ * the last before that. */
+static inline int cci__sisci_returns(cci__sisci_link *link, uint32_t place, uint32_t lines) {
+    if (CCI__LIKELY(place < CCI__SISCI_NEAR) || link->mirror) return 0;
+    if (link->freed != link->head) {
+        if ((place & 15) >= lines) return 0;
+        cci__sisci_see_freed(link);
+        if (link->freed != link->head) return 0;
+    }
+    if (CCI__UNLIKELY(link->head - link->swept > CCI__SISCI_SWEEP)) cci__sisci_sweep(link);
+    return 1;
+}
+
+/* How many lines a record takes; its word says whether those to the end of the ring. */
+static inline uint32_t cci__sisci_span(cci__sisci_link *link, uint32_t lines, uint32_t *word) {
+    uint32_t place = link->head & (link->out_lines - 1);
+    if (CCI__LIKELY(!cci__sisci_returns(link, place, lines))) return lines;
+    *word |= CCI__SISCI_LAST;
+    return link->out_lines - place;
+}
+
 static inline void cci__sisci_publish(cci__sisci_link *link, uint8_t *record, uint32_t lines, uint32_t word,
                                       uint32_t to) {
     uint32_t header[2];
     header[0] = to;
     header[1] = link->told_tail = link->tail;
+    if (link->is_busy & CCI__SISCI_IS_DUE) {
+        link->is_busy &= (uint8_t)~CCI__SISCI_IS_DUE;
+        cci__list_remove(&link->due);
+    }
     memcpy(record + 8, header, 8);
     __atomic_store_n((uint32_t *)(void *)(record + 4), word, __ATOMIC_RELAXED);
     cci__sisci_store(record, link->head * 2 + 1);
@@ -7565,14 +7644,16 @@ static void cci__sisci_gather(uint8_t *to, const struct iovec *data, uint32_t co
 /* A record with its bytes inside. */
 static int cci__sisci_post(cci__sisci_link *link, uint32_t type, uint32_t to, const void *head, uint32_t head_length,
                            const void *data, uint32_t length) {
-    uint32_t lines = cci__sisci_lines(head_length + length);
+    uint32_t lines = cci__sisci_lines(head_length + length), word;
     uint8_t *record = cci__sisci_reserve(link, lines);
     cci__sisci_place place;
     if (!record) return 0;
     place = cci__sisci_begin(record);
     cci__sisci_put(&place, head, head_length);
     cci__sisci_put(&place, data, length);
-    cci__sisci_publish(link, record, lines, type | (head_length + length) << 16, to);
+    word = type | (head_length + length) << 16;
+    lines = cci__sisci_span(link, lines, &word);
+    cci__sisci_publish(link, record, lines, word, to);
     return 1;
 }
 
@@ -7602,6 +7683,14 @@ static void cci__sisci_watch_silent(cci__sisci_link *link, cci__sisci_conn *conn
     }
 }
 
+/* An operation's record, which is published now. */
+static inline void cci__sisci_posted(const cci__sisci_link *link, cci__sisci_op *op, uint32_t lines, uint32_t word) {
+    op->start = link->head;
+    op->end = link->head + lines;
+    op->word = word;
+    op->has_record = op->posted = 1;
+}
+
 /* Puts a message in the ring; 0 if there is no room. */
 static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn, const struct iovec *data,
                                    uint32_t count, uint32_t length, cci__sisci_op *op) {
@@ -7628,19 +7717,10 @@ static int cci__sisci_post_message(cci__sisci_link *link, cci__sisci_conn *conn,
         cci__sisci_gather(link->out_blocks + (size_t)number * link->card.block_size, data, count);
         cci__sisci_push(link, link->out_blocks + (size_t)number * link->card.block_size, length);
     }
-    if (op) {
-        word |= CCI__SISCI_ASKS;
-        op->start = link->head;
-        op->word = word;
-        op->has_record = 1;
-    }
+    lines = cci__sisci_span(link, lines, &word);
+    if (op) cci__sisci_posted(link, op, lines, word |= CCI__SISCI_ASKS);
     cci__sisci_publish(link, record, lines, word, conn->conn.peer_index);
-    if (op) {
-        op->end = link->head;
-        op->posted = 1;
-    } else {
-        cci__sisci_watch_silent(link, conn);
-    }
+    if (!op) cci__sisci_watch_silent(link, conn);
     return 1;
 }
 
@@ -7771,7 +7851,7 @@ static void cci__sisci_owe(cci__sisci *ep, cci__sisci_conn *conn, uint8_t type) 
     conn->owes = type;
     if (cci__list_empty(&conn->node)) {
         cci__list_append(&conn->link->owing, &conn->node);
-        conn->link->is_busy = 1;
+        conn->link->is_busy |= CCI__SISCI_HAS_WORK;
     }
     cci__sisci_heat(conn->link);
     if (conn->link->state == CCI__SISCI_OPEN) (void)cci__sisci_pay(ep, conn->link);
@@ -8196,7 +8276,7 @@ static int cci__sisci_ask(cci__sisci_link *link, const cci__sisci_item *item) {
         views->number++;
         views->key = item->remote_key;
         views->is_asking = 1;
-        link->is_busy = 1;
+        link->is_busy |= CCI__SISCI_HAS_WORK;
         views->is_refused = 0;
     }
     return 1;
@@ -8487,7 +8567,7 @@ static int cci__sisci_take_message(cci__sisci *ep, cci__sisci_link *link, const 
         }
         conn->skips = conn->conn.pub.attribute == CCI_CONN_ATTR_RO; /* nothing may come behind the gap */
     }
-    if (!conn || conn->ended || conn->skips || record->is_void || record->length > ep->max_send_size ||
+    if (!conn || conn->ended || conn->skips || record->is_void || record->length > conn->conn.pub.max_send_size ||
         (conn->conn.state != CCI_CONN_OPEN && conn->conn.state != CCI_CONN_BROKEN)) {
         if (is_block) cci__sisci_give_back(link, block);
         return CCI__SISCI_TAKEN;
@@ -8705,7 +8785,7 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
     memcpy(&record->ack, line + 12, 4);
     record->type = word & 0xff;
     record->is_void = (word & CCI__SISCI_VOID) != 0;
-    link->ep->is_asked |= (word & CCI__SISCI_ASKS) != 0;
+    if (word & CCI__SISCI_ASKS) link->ep->is_asked = 1;
     record->length = word >> 16;
     record->data = line + CCI__SISCI_HEADER;
     record->lines = record->type == CCI__SISCI_PAD     ? link->in_lines - place
@@ -8715,12 +8795,14 @@ static int cci__sisci_read_record(cci__sisci_link *link, cci__sisci_record *reco
         cci__sisci_lose(link);
         return 0;
     }
+    if (word & CCI__SISCI_LAST) record->lines = link->in_lines - place;
     return 1;
 }
 
 /* Tells how far we have got. Records tell it too; a word is stored only when no record went since. */
 static void cci__sisci_acknowledge(cci__sisci_link *link) {
     cci__list_remove(&link->due);
+    link->is_busy &= (uint8_t)~CCI__SISCI_IS_DUE;
     if (link->told_tail != link->tail) {
         link->told_tail = link->tail;
         cci__sisci_tell(link, CCI__SISCI_AT_ACK, link->tail);
@@ -8745,21 +8827,20 @@ static inline cci__sisci_conn *cci__sisci_open_conn_of(cci__sisci *ep, cci__sisc
     return conn && conn->conn.state == CCI_CONN_OPEN && !conn->closing && !conn->ended && !conn->skips ? conn : NULL;
 }
 
-/* Takes a short message for which there is room, and nothing else: 0 if it has to go the long way. */
-static inline int cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link, const uint8_t *line) {
+/* Takes a short message for which there is room, and nothing else: NULL if it has to go the long way. */
+static inline cci_evq_event_t *cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link, const uint8_t *line) {
     uint32_t word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
     uint32_t length = word >> 16, lines = length <= CCI__SISCI_FIRST ? 1 : 2, header[2];
     cci_evq_event_t *event = ep->evq.free_events[CCI_EVQ_RECV];
     cci__sisci_conn *conn;
     uint8_t *to;
     if ((word & (0xff | CCI__SISCI_VOID)) != CCI__SISCI_MESSAGE || length > CCI__SISCI_FIRST + CCI__SISCI_MORE ||
-        length > ep->max_send_size ||
         (size_t)(line - link->in_ring) + CCI__SISCI_LINE * lines > (size_t)link->in_lines * CCI__SISCI_LINE || !event ||
         !ep->evq.free_buffers || ep->evq.recv_out >= ep->evq.recv_limit)
-        return 0;
+        return NULL;
     memcpy(header, line + 8, sizeof header);
     conn = cci__sisci_open_conn_of(ep, link, header[0]);
-    if (!conn) return 0;
+    if (!conn || length > conn->conn.pub.max_send_size) return NULL;
     event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
     event->buffer = cci_evq_take_buffer(&ep->evq);
     event->owner = NULL;
@@ -8769,11 +8850,13 @@ static inline int cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link, c
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
     event->base.pub.recv.ptr = to;
+    event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
+    ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
     cci__sisci_hear_answer(ep, link, header[1]);
-    cci__sisci_deliver(ep, conn, event);
-    ep->is_asked |= (word & CCI__SISCI_ASKS) != 0;
+    if (word & CCI__SISCI_ASKS) ep->is_asked = 1;
+    if (CCI__UNLIKELY(word & CCI__SISCI_LAST)) lines = link->in_lines - (link->tail & (link->in_lines - 1));
     link->tail += lines;
-    return 1;
+    return event;
 }
 
 /* Asks for a line of memory that will be written soon. */
@@ -8812,15 +8895,30 @@ static void cci__sisci_stall(cci__sisci *ep, cci__sisci_link *link) {
     }
 }
 
+/* What was taken is acknowledged with the next record, or when nothing comes; at once if much was taken before that.
+ * `begun` is where this began: lines that a record leaves out hurry nobody. */
+static inline void cci__sisci_owe_ack(cci__sisci *ep, cci__sisci_link *link, uint32_t begun) {
+    if (CCI__UNLIKELY(begun - link->told_tail > link->in_lines / 4)) {
+        cci__sisci_acknowledge(link);
+    } else if (!(link->is_busy & CCI__SISCI_IS_DUE)) {
+        cci__list_append(&ep->due, &link->due);
+        link->is_busy |= CCI__SISCI_IS_DUE;
+    }
+}
+
 /* Takes what has come, up to a batch, and sees that it is acknowledged; how much it was. */
 static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_record record;
+    cci_evq_event_t *event;
+    uint32_t begun = link->tail;
     int count = 0, status = CCI__SISCI_TAKEN;
     while (count < link->batch) {
         const uint8_t *line = cci__sisci_next_line(link);
         if (cci__sisci_load(line) != link->tail * 2 + 1) break;
         if (link->batch == 1) cci__sisci_expect_answer(link);
-        if (cci__sisci_take_short(ep, link, line)) {
+        event = cci__sisci_take_short(ep, link, line);
+        if (event) {
+            cci__sisci_post_received(ep, event);
             count++;
             continue;
         }
@@ -8846,14 +8944,11 @@ static int cci__sisci_receive(cci__sisci *ep, cci__sisci_link *link) {
     }
     if (CCI__UNLIKELY(status == CCI__SISCI_STALLED)) cci__sisci_stall(ep, link);
     /* The first after a pause goes to the program at once: a look at the next one would take its line from the peer. */
-    link->batch = count < link->batch ? 1 : link->batch < CCI__SISCI_BATCH ? 2 * link->batch : CCI__SISCI_BATCH;
+    link->batch = (uint8_t)(count < link->batch              ? 1
+                            : link->batch < CCI__SISCI_BATCH ? 2 * link->batch
+                                                             : CCI__SISCI_BATCH);
     if (count > 0) {
-        if (link->tail - link->told_tail > link->in_lines / 4) {
-            cci__sisci_acknowledge(link);
-        } else if (status == CCI__SISCI_TAKEN && cci__list_empty(&link->due)) {
-            cci__list_append(&ep->due, &link->due);
-            link->is_busy = 1;
-        }
+        if (status == CCI__SISCI_TAKEN) cci__sisci_owe_ack(ep, link, begun);
         if (link->told) { /* awake */
             link->told = 0;
             cci__sisci_tell(link, CCI__SISCI_AT_SLEEP, 0);
@@ -9040,7 +9135,8 @@ static void cci__sisci_take_down(cci__sisci_link *link) {
     link->in_segment = NULL;
     link->in = link->out = NULL;
     link->watch = link->watched = 0;
-    link->is_watched = link->is_due_to_tell = 0;
+    link->is_due_to_tell = 0;
+    link->is_watched = 0;
     memset(&link->news, 0, sizeof link->news);
 }
 
@@ -9139,16 +9235,19 @@ static void cci__sisci_free_link(cci__sisci *ep, cci__sisci_link *link) {
     cci__list_remove(&link->node);
     cci__list_remove(&link->step);
     cci__list_remove(&link->idle);
-    cci_release(link);
+    cci_release(link->memory);
 }
 
 static cci__sisci_link *cci__sisci_new_link(cci__sisci *ep, int is_client) {
-    cci__sisci_link *link = (cci__sisci_link *)cci_alloc(sizeof *link);
-    if (!link) return NULL;
+    void *memory = cci_alloc(sizeof(cci__sisci_link) + CCI__SISCI_LINE);
+    cci__sisci_link *link;
+    if (!memory) return NULL;
+    link = (cci__sisci_link *)cci__sisci_align(memory);
     memset(link, 0, sizeof *link);
+    link->memory = memory;
     link->mark = CCI__SISCI_NO_MARK;
     if (!ep->port && !cci__sisci_take_number(ep, link)) {
-        cci_release(link);
+        cci_release(memory);
         return NULL;
     }
     link->ep = ep;
@@ -9381,6 +9480,8 @@ static int cci__sisci_map_out(cci__sisci_link *link) {
         return 0;
     used = cci__sisci_inbox_size(card->ring_lines, card->block_size, card->block_count);
     if (used > size || (link->mirror && !cci__sisci_make_mirror(link, used))) return 0;
+    link->peer_mark = card->mark;
+    link->peer_sleeps = card->sleeps != 0;
     link->out_lines = card->ring_lines;
     link->out_ring = link->out + CCI__SISCI_AT_RING;
     link->out_blocks = link->out + cci__sisci_blocks_at(card->ring_lines);
@@ -9515,7 +9616,7 @@ static void cci__sisci_break_link(cci__sisci *ep, cci__sisci_link *link) {
         next = cci__sisci_conn_at(ep, conn->after);
         cci__sisci_lose_conn(ep, conn);
     }
-    link->is_busy = 1; /* until all that had come is taken */
+    link->is_busy |= CCI__SISCI_HAS_WORK; /* until all that had come is taken */
     cci__sisci_heat(link);
 }
 
@@ -9717,7 +9818,7 @@ static int cci__sisci_take_from_group(cci__sisci *ep, cci__sisci_group *group, u
     uint32_t length = __atomic_load_n(&slot->length, __ATOMIC_RELAXED);
     cci_evq_event_t *event;
     if (state != 2 * number + 2) return (int64_t)(state - (2 * number + 2)) < 0 ? CCI__SISCI_LATER : CCI__SISCI_TAKEN;
-    if (length > CCI__SISCI_GROUP_BYTES || length > ep->stride) return CCI__SISCI_TAKEN;
+    if (length > group->conn->conn.pub.max_send_size) return CCI__SISCI_TAKEN;
     event = cci__sisci_message_event(ep, 0);
     if (!event) return CCI__SISCI_STALLED;
     if (!cci__sisci_copy_slot(slot, number, (uint64_t *)(void *)event->buffer->data, length)) {
@@ -9758,7 +9859,7 @@ static int cci__sisci_hear_group(cci__sisci *ep, cci__sisci_group *group) {
         }
     }
     group->stalled = status == CCI__SISCI_STALLED;
-    ep->is_short |= group->stalled;
+    if (group->stalled) ep->is_short = 1;
     if (count > 0 && group->told) { /* awake */
         group->told = 0;
         cci__sisci_store(&cci__sisci_receiver_at(group, group->place - 1)->sleeps, 0);
@@ -10014,8 +10115,10 @@ static int cci__sisci_serve(cci__sisci *ep, cci__sisci_link *link) {
         if (!cci__list_empty(&link->silent)) link->idle_rounds = 0;
     } /* through an adapter there are no marks */
     if (CCI__UNLIKELY(cci__sisci_is_drained(link))) cci__sisci_end_link(ep, link);
-    link->is_busy = !cci__list_empty(&link->due) || !cci__list_empty(&link->ops) || link->items ||
-                    !cci__list_empty(&link->owing) || (link->views && link->views->is_asking);
+    link->is_busy = !cci__list_empty(&link->due) ? CCI__SISCI_IS_DUE : 0u;
+    if (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->owing) ||
+        (link->views && link->views->is_asking))
+        link->is_busy |= CCI__SISCI_HAS_WORK;
     /* A peer that does not know yet that we sleep sometimes is told before its link is left alone. */
     if (link->mirror && count == 0 && ++link->idle_rounds > 1000 && ep->hot_count > CCI__SISCI_HOT &&
         (link->told || !cci__sisci_is_sleeper(ep)))
@@ -10368,6 +10471,16 @@ static int cci__sisci_serve_hot(cci__sisci *ep) {
     return came;
 }
 
+/* One of many has told what it had to: the words for its peer lie in one line. It is looked at once more, in another
+ * call. */
+static void cci__sisci_leave_soon(cci__sisci_link *link) {
+    if (link->state != CCI__SISCI_OPEN || link->mirror || link->is_busy & CCI__SISCI_HAS_WORK ||
+        cci__sisci_load(cci__sisci_next_line(link)) == link->tail * 2 + 1)
+        return;
+    if (link->is_busy & CCI__SISCI_IS_DUE) cci__sisci_acknowledge(link);
+    cci__sisci_watch(link);
+}
+
 /* Looks at the links that one word of marks tells of; how many. */
 static uint32_t cci__sisci_follow_word(cci__sisci *ep, uint32_t word, int *came) {
     uint64_t bits = __atomic_exchange_n(&ep->door->marks[word], 0, __ATOMIC_SEQ_CST);
@@ -10377,8 +10490,9 @@ static uint32_t cci__sisci_follow_word(cci__sisci *ep, uint32_t word, int *came)
         cci__sisci_link *link = number < ep->mark_count ? ep->marks[number].link : NULL;
         if (link) {
             link->is_watched = 0; /* its peer will not mark it again */
+            if (!cci__sisci_is_quiet(link)) *came |= cci__sisci_serve(ep, link);
             cci__sisci_heat(link);
-            *came |= !cci__sisci_is_quiet(link) && cci__sisci_serve(ep, link);
+            if (ep->mark_count > CCI__SISCI_FEW) cci__sisci_leave_soon(link);
         }
     }
     return count;
@@ -10420,12 +10534,17 @@ static int cci__sisci_has_work(cci__sisci_link *link) {
            (cci__sisci_wants_acks(link) && (int32_t)(cci__sisci_load(link->in + CCI__SISCI_AT_ACK) - link->freed) > 0);
 }
 
+/* How many links are looked at in each call, however idle. With many of them a mark costs less than the looks. */
+static inline uint32_t cci__sisci_most_hot(const cci__sisci *ep) {
+    return ep->port ? CCI__SISCI_HOT : ep->mark_count <= CCI__SISCI_FEW ? CCI__SISCI_FEW : CCI__SISCI_OF_MANY;
+}
+
 /* There are more links than are looked at in each call: the peers of those to which nothing has happened for longest
  * are told to mark them, and in another call such a link is left alone. */
 static void cci__sisci_leave_quiet_ones(cci__sisci *ep) {
     cci_list_t *at = ep->hot.next, *next;
     uint32_t left;
-    for (left = ep->hot_count - CCI__SISCI_HOT; left > 0 && at != &ep->hot; left--, at = next) {
+    for (left = ep->hot_count - cci__sisci_most_hot(ep); left > 0 && at != &ep->hot; left--, at = next) {
         cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, node);
         next = at->next;
         if (link->mirror || !cci__list_empty(&link->due) || cci__sisci_has_work(link) || cci__sisci_can_move(link))
@@ -10457,7 +10576,7 @@ static int cci__sisci_pump(cci__sisci *ep) {
         came |= cci__sisci_follow_marks(ep);
     if (ep->groups) came |= cci__sisci_hear_groups(ep);
     if (!cci__list_empty(&ep->cold) && (ep->port || (round & 7) == 0)) came |= cci__sisci_look_at_a_cold_one(ep);
-    if (ep->hot_count > CCI__SISCI_HOT) cci__sisci_leave_quiet_ones(ep);
+    if (ep->hot_count > cci__sisci_most_hot(ep)) cci__sisci_leave_quiet_ones(ep);
     if (CCI__UNLIKELY(is_late)) (void)cci__sisci_timers(ep);
     cci__sisci_flush(ep);
     ep->only = cci__sisci_only(ep);
@@ -10735,7 +10854,7 @@ static void cci__sisci_free(cci__sisci *ep) {
         cci_release(block);
         block = next;
     }
-    cci_release(ep);
+    cci_release(ep->allocation);
 }
 
 static int cci__sisci_start(cci__sisci *ep, const char *service) {
@@ -10765,11 +10884,14 @@ static void cci__sisci_forked(cci_endpoint_base_t *base) {
 
 static int cci__sisci_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
                              cci_os_handle_t *fd) {
-    cci__sisci *ep = (cci__sisci *)cci_alloc(sizeof *ep);
+    void *memory = cci_alloc(sizeof(cci__sisci) + CCI__SISCI_LINE);
+    cci__sisci *ep;
     int status;
     (void)flags;
-    if (!ep) return CCI_ENOMEM;
+    if (!memory) return CCI_ENOMEM;
+    ep = (cci__sisci *)cci__sisci_align(memory);
     memset(ep, 0, sizeof *ep);
+    ep->allocation = memory;
     memcpy(&ep->device, cci_device_data(device), sizeof ep->device);
     ep->base.pub.device = device;
     ep->base.ops = cci__sisci_ops();
@@ -10777,6 +10899,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     ep->sci = ep->device.sci;
     ep->adapter = ep->device.adapter;
     ep->has_fd = fd != NULL;
+    ep->is_sleeper = ep->has_fd || ep->device.progress_thread;
     ep->epoll = ep->self = ep->timer = -1;
     ep->armed_ns = ep->idle_ns = CCI__NEVER;
     ep->send_buf_count = ep->device.send_buf_count;
@@ -11120,6 +11243,32 @@ static inline int cci__sisci_found_nothing(cci__sisci *ep) {
     return 1;
 }
 
+/* The same for the message that comes next: it is taken and given without a round. NULL: there is none, or there is more
+ * to do. */
+static inline cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
+    cci__sisci_link *link = ep->only;
+    uint32_t begun;
+    const uint8_t *line;
+    cci_evq_event_t *event;
+    if (!link || ep->returned || link->state != CCI__SISCI_OPEN || link->mirror || link->is_busy & CCI__SISCI_HAS_WORK)
+        return NULL;
+    begun = link->tail;
+    line = cci__sisci_next_line(link);
+    if (cci__sisci_load(line) != begun * 2 + 1 || ((ep->rounds & 31) == 0 && (++ep->given & 31) == 0)) return NULL;
+    if (link->batch == 1) cci__sisci_expect_answer(link);
+    event = cci__sisci_take_short(ep, link, line);
+    if (!event) return NULL;
+    event->next = NULL;
+    link->batch = 2;
+    link->is_watched = 0;
+    ep->received_total++;
+    ep->taken_total++;
+    ep->rounds += (ep->rounds & 31) != 0; /* a look that is due comes with the next call that finds nothing */
+    cci__sisci_owe_ack(ep, link, begun);
+    cci__sisci_flush(ep);
+    return event;
+}
+
 /* Events that wait are given at once. In one call of 32 the links have their turn all the same, and the clock is
  * read: a time-out is not to wait until the program has taken all events. */
 static inline int cci__sisci_gives_only(cci__sisci *ep) {
@@ -11132,8 +11281,17 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     cci__sisci *ep = (cci__sisci *)(void *)base;
     int status;
     cci__sisci_lock(ep);
-    if (cci__sisci_has_events(ep) ? !cci__sisci_gives_only(ep) : !cci__sisci_found_nothing(ep))
+    if (CCI__LIKELY(!cci__sisci_has_events(ep))) {
+        const cci_evq_event_t *found = cci__sisci_found_message(ep);
+        if (found) {
+            *event = (cci_event_t *)(uintptr_t)&found->base.pub;
+            cci__sisci_unlock(ep);
+            return CCI_SUCCESS;
+        }
+        if (!cci__sisci_found_nothing(ep)) (void)cci__sisci_pump(ep);
+    } else if (!cci__sisci_gives_only(ep)) {
         (void)cci__sisci_pump(ep);
+    }
     status = cci__sisci_next(ep, event);
     if (status != CCI_SUCCESS && ep->evq.recv_out > 0 &&
         (ep->evq.recv_out >= ep->evq.recv_limit ||
@@ -11147,6 +11305,13 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     return status;
 }
 
+/* The next record is there: what was taken is acknowledged behind that, unless it is much. */
+static int cci__sisci_more_comes(const cci__sisci *ep) {
+    const cci__sisci_link *link = ep->only;
+    return link && link->tail - link->told_tail < 2 * CCI__SISCI_BATCH && !cci__sisci_is_stuck(link) &&
+           cci__sisci_load(cci__sisci_next_line(link)) == link->tail * 2 + 1;
+}
+
 /* Who polls acknowledges with the next record, or when nothing comes any more; but at once what somebody waits for, for
  * the program may not call again for long. */
 static void cci__sisci_message_returned(cci__sisci *ep) {
@@ -11154,7 +11319,7 @@ static void cci__sisci_message_returned(cci__sisci *ep) {
         cci__sisci_arm(ep); /* a message may have waited for this */
         return;
     }
-    if (CCI__UNLIKELY(ep->is_asked) && !ep->received.head) cci__sisci_acknowledge_all(ep);
+    if (CCI__UNLIKELY(ep->is_asked) && !ep->received.head && !cci__sisci_more_comes(ep)) cci__sisci_acknowledge_all(ep);
     cci__sisci_flush(ep);
 }
 
@@ -11311,7 +11476,7 @@ static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_co
     cci__sisci_watch_time(link);
     *link->items_tail = item;
     link->items_tail = &item->next;
-    link->is_busy = 1;
+    link->is_busy |= CCI__SISCI_HAS_WORK;
     return CCI_SUCCESS;
 }
 
@@ -11360,16 +11525,19 @@ static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const s
     return status;
 }
 
-/* What most messages are: in one piece, short, silent, with room for it. 0: it goes the long way. */
-static inline int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, const uint8_t *data, uint32_t length) {
+/* What most messages are: in one piece, short, with room for it. 0: it goes the long way. */
+static inline int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, const uint8_t *data, uint32_t length,
+                                        void *context, int flags) {
+    cci__sisci_op *op = NULL;
     cci__sisci_link *link = conn->link;
-    uint32_t lines = length <= CCI__SISCI_FIRST ? 1 : 2, place;
+    uint32_t lines = length <= CCI__SISCI_FIRST ? 1 : 2, word = CCI__SISCI_MESSAGE | length << 16, place;
     uint8_t *line;
     if (!link || link->items || !cci__list_empty(&link->owing) || conn->conn.state != CCI_CONN_OPEN || conn->unready ||
         link->state != CCI__SISCI_OPEN || conn->conn.pub.attribute == CCI_CONN_ATTR_UU)
         return 0;
     place = link->head & (link->out_lines - 1);
     if (place + lines > link->out_lines || link->head + lines + 1 - link->freed > link->out_lines) return 0;
+    if (!(flags & CCI_FLAG_SILENT) && (op = cci__sisci_new_op(ep, conn, context, flags)) == NULL) return 0;
     line = link->out_ring + (size_t)place * CCI__SISCI_LINE;
     if (lines == 1) {
         cci__sisci_copy(line + CCI__SISCI_HEADER, data, length);
@@ -11378,8 +11546,13 @@ static inline int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, c
         cci__sisci_copy(line + CCI__SISCI_LINE + 4, data + CCI__SISCI_FIRST, length - CCI__SISCI_FIRST);
         memcpy(line + CCI__SISCI_HEADER, data, CCI__SISCI_FIRST);
     }
-    cci__sisci_publish(link, line, lines, CCI__SISCI_MESSAGE | length << 16, conn->conn.peer_index);
-    cci__sisci_watch_silent(link, conn);
+    lines = cci__sisci_span(link, lines, &word);
+    if (op) cci__sisci_posted(link, op, lines, word |= CCI__SISCI_ASKS);
+    cci__sisci_publish(link, line, lines, word, conn->conn.peer_index);
+    if (op)
+        cci__sisci_add_op(link, op);
+    else
+        cci__sisci_watch_silent(link, conn);
     if (!link->is_hot) cci__sisci_heat(link);
     cci__sisci_flush(ep);
     if (cci__sisci_is_sleeper(ep)) cci__sisci_arm(ep);
@@ -11399,9 +11572,8 @@ static int cci__sisci_sendv(struct cci_connection *connection, const struct iove
     }
     if (length > connection->max_send_size) return CCI_EMSGSIZE;
     cci__sisci_lock(ep);
-    if (count == 1 && length <= CCI__SISCI_FIRST + CCI__SISCI_MORE &&
-        (flags & (CCI_FLAG_SILENT | CCI_FLAG_BLOCKING)) == CCI_FLAG_SILENT &&
-        cci__sisci_send_short(ep, conn, (const uint8_t *)data->iov_base, (uint32_t)length)) {
+    if (count == 1 && length <= CCI__SISCI_FIRST + CCI__SISCI_MORE && !(flags & CCI_FLAG_BLOCKING) &&
+        cci__sisci_send_short(ep, conn, (const uint8_t *)data->iov_base, (uint32_t)length, context, flags)) {
         cci__sisci_unlock(ep);
         return CCI_SUCCESS;
     }
@@ -11636,7 +11808,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     cci__sisci_watch_time(link);
     *link->items_tail = item;
     link->items_tail = &item->next;
-    link->is_busy = 1;
+    link->is_busy |= CCI__SISCI_HAS_WORK;
     cci__sisci_heat(link);
     cci__sisci_advance(ep, link);
     cci__sisci_flush(ep);

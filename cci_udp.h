@@ -74,20 +74,18 @@
  *                                                             (sysctl net.core.rmem_max, net.core.wmem_max)
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path. discern: tells
- *                     a
- *                                                             full queue from a bad cable or radio, and slows down only
- *                                                             for the first; newreno: slows down for each loss; fixed:
- *                                                             never, for a network of one's own
+ *                                                             a full queue from a bad cable or radio, and slows down
+ *                                                             only for the first; newreno: slows down for each loss;
+ *                                                             fixed: never, for a network of one's own
  *     crc             0 or 1                      0           1: every packet carries a CRC-32C, where the checksum of
- *                     UDP
- *                                                             is off or not enough; both sides must have it
+ *                                                             UDP is off or not enough; both sides must have it
  *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a sign of
  *                                                             life; after as long again without one the connection
  *                                                             ends; 0: never
  *     ttl, hops       hops, 1 to 255              system's    time to live of what is sent, multicast too (default 1)
  *     offload         on or off                   on          off: no segmentation offload, no batched system calls
  *     share           0 or 1                      0           1: endpoints of the device are made with
- *                     CCI_ENDPOINT_SHARED
+ *                                                             CCI_ENDPOINT_SHARED
  *
  * An `ip`, `mac` or `interface` that does not exist makes a device that is not up; it comes up when it appears.
  *

@@ -86,10 +86,14 @@
  *                                                             themselves (see ADDRESSES)
  *     pkey            1 to 0xffff                 table's 1st partition
  *     qkey            1 to 0x7fffffff             0x00434349  what datagrams must carry; the same on all hosts. It is
- *                     told to
- *                                                             the hosts that a program connects to, and to nobody else
+ *                                                             told to the hosts that a program connects to, and to
+ *                                                             nobody else
  *     traffic_class   0 to 255                    0           of the routing header (RoCE: DSCP and ECN)
  *     service_level   0 to 15                     0           of InfiniBand; on Ethernet the priority
+ *     flow_label      0 to 0xfffff                varies      of the routing header; RoCE: the UDP source port is made
+ *                                                             of it. By default each connection (ud: each peer) has its
+ *                                                             own, so that switches and bonds spread them over paths,
+ *                                                             and one that is made anew after a failure another
  *     hop_limit       1 to 255                    64 (groups: 1) routers that may be passed
  *     mtu             256, 512, 1024, 2048, 4096  port's      upper limit of one packet's payload, bytes
  *     recv_depth      16 to 32768                 rc: 256, ud: 1024  datagrams that the hardware can receive on its own
@@ -106,8 +110,7 @@
  *     send_timeout    microseconds, 1 to 2^32-1   30000000    send timeout of new endpoints
  *     progress        thread or poll              poll        thread: a helper thread works while the program computes
  *     moderation      microseconds, 0 to 1000     4           a completion may wait for others so long before it wakes
- *                     a
- *                                                             sleeper, where the adapter can; 0: it wakes at once
+ *                                                             a sleeper, where the adapter can; 0: it wakes at once
  *     congestion      discern, newreno or fixed   discern     how what is under way adapts to the path, as in cci_udp.h
  *     crc             0 or 1                      0           1: datagrams carry a CRC-32C; both sides must have it
  *     probe_idle      seconds, 0 to 86400         300         a peer that was silent for so long is asked for a
@@ -115,8 +118,7 @@
  *                                                             connection ends; 0: never
  *   for mode = rc alone:
  *     rc_depth        16 to 16384                 63          work requests that a queue pair can be given at once:
- *                     most
- *                                                             of what a connection costs
+ *                                                             most of what a connection costs
  *     srq_depth       16 to 32768                 4096        receive buffers that the hardware can be given
  *     ack_timeout     1 to 31                     14          the hardware repeats after 4.096 microseconds times 2 to
  *                                                             the power of this (14: 67 ms)
@@ -124,9 +126,14 @@
  *     relaxed_ordering 0 or 1                     1           the host's memory may take parts of an RMA in any order:
  *                                                             faster on many hosts; the same on both sides. 0 where a
  *                                                             program watches memory instead of waiting for an event
+ *     setups          0 to 32                     2           queue pairs that are made at once, by as many threads
+ *                                                             of the endpoint (see MODE RC). 0: the program's calls
+ *                                                             make them, one after the other
+ *     on_demand       0 or 1                      0           1: memory that is registered is not pinned, where the
+ *                                                             adapter can fetch pages when it needs them (on-demand
+ *                                                             paging); else registering is CCI_ERR_NOT_IMPLEMENTED
  *     rnr_timer       1 to 31                     12          how long to wait for receive buffers (12: 0.64 ms), in
- *                     the
- *                                                             code of the InfiniBand specification
+ *                                                             the code of the InfiniBand specification
  *
  * A device or port that does not exist makes a device of CCI that is not up; it comes up when it appears.
  *
@@ -152,16 +159,21 @@
  * pinned: under 4 MB at an MTU of 4,096, with 32 buffers of max_send_size for sending and 128 for receiving. There are
  * more when they are needed, up to 512 each; or as many from the beginning as send_buf_count and recv_buf_count say.
  * What cci_rma_register() is given is pinned too. A send is complete when the peer's hardware has acknowledged it: the
- * peer's program need not run for that, nor for RMA. CCI_OPT_ENDPT_RECV_BUF_COUNT that is lowered holds when the buffers
- * which the hardware has by then have been used.
- *   A message of 2,048 bytes or more with CCI_FLAG_NO_COPY leaves without a copy if it is in one piece and in memory that
- * the endpoint's program has registered with cci_rma_register(); otherwise it is copied. As for RMA, memory must not be
+ * peer's program need not run for that, nor for RMA. CCI_OPT_ENDPT_RECV_BUF_COUNT that is lowered holds when the
+ * buffers which the hardware has by then have been used.
+ *   A message of 2,048 bytes or more with CCI_FLAG_NO_COPY leaves without a copy if it is in one piece and in memory
+ * that the program has registered with cci_rma_register(); otherwise it is copied. As for RMA, memory must not be
  * unmapped before it is deregistered. The library registers nothing by itself and keeps no registration behind
  * cci_rma_deregister(): nobody tells it when memory is unmapped and mapped anew, so a registration that it kept could
- * be one of other memory. Register once what is used again and again. The receiver gets a message where the hardware has
- * put it, without a copy too: so large messages go as they are, and not by an RMA that the receiver would begin.
+ * be one of other memory. Register once what is used again and again. The receiver gets a message where the hardware
+ * has put it, without a copy too: so large messages go as they are, and not by an RMA that the receiver would begin.
+ *   Making a queue pair takes an adapter up to milliseconds. Nothing else waits for that: from the second connection on
+ * an endpoint's own threads make them (key `setups`), so many at once, and further connections wait for their turn.
+ * These threads handle no signals, and end with the endpoint. Where there is no memory for a queue pair,
+ * CCI_EVENT_ACCEPT comes with CCI_ENOMEM, and the client's CCI_EVENT_CONNECT with CCI_ECONNREFUSED.
  *   A send that is issued behind an RMA read completes after it. Its message may arrive long before, so an answer
  * can come ahead of the completion; on the other transports it never does.
+ *   Memory of a GPU is registered with cci_verbs_register_dmabuf(). With on_demand = 1 memory is not pinned.
  *   An RMA to memory that the peer has meanwhile deregistered ends with CCI_ERR_RMA_HANDLE; the hardware then breaks
  * both queue pairs, and both sides make them anew without the programs noticing: >>verbs-rc tells how. The same happens
  * when the peer was out of reach. Only after the send timeout is a connection broken.
@@ -217,9 +229,14 @@
  * ib_send_lat between host, Arm cores and other machines first. show_gids tells which device has which address.
  *
  * TESTED on the Linux kernel's software driver (rxe, RoCE version 2) in a virtual machine, and on a simulated device
- * that also plays InfiniBand, failing hardware and hostile peers. NOT TESTED on any adapter, InfiniBand fabric or
- * BlueField: rates, PCI placement, congestion of real switches, limits of drivers, IPoIB, partitions, and the removal
- * of a busy device.
+ * (tests/verbs) that also plays InfiniBand, kinds of adapters, failing hardware and hostile peers. NOT TESTED on any
+ * adapter, InfiniBand fabric or BlueField:
+ *   rates and latencies; PCI placement; relaxed ordering and moderation, beyond being accepted or refused
+ *   how long queue pairs take to make, and how many an adapter makes at once (key `setups`)
+ *   whether flow labels spread connections over paths and bonds; congestion of real switches
+ *   on-demand paging (rxe has it only in newer kernels) and dmabufs of GPUs
+ *   limits of drivers (inline data, queue depths, when IBV_EVENT_QP_LAST_WQE_REACHED comes): played from documentation
+ *   IPoIB, partitions, a subnet manager that moves LIDs, and the removal of a busy device
  * ==================================================================================================================
  * >>verbs-config
  *
@@ -245,6 +262,16 @@ extern "C" {
 #endif
 /* The transport, for cci_register_transport() or cci_setup(); a program that includes this header needs neither. */
 CCI_API const cci_transport_t cci_verbs_transport;
+
+/* Registers memory of another device, such as a GPU, for RMA by an endpoint with mode = rc: `length` bytes from
+ * `offset` of the dmabuf `fd`, which that device's driver has exported (CUDA: cuMemGetHandleForAddressRange). `start`
+ * is how they are addressed, as by the driver: not NULL, and as far from the beginning of a page as `offset` is. The
+ * library never looks there. The descriptor may be closed afterwards; the handle goes to cci_rma_deregister() as any
+ * other.
+ * CCI_ERR_NOT_IMPLEMENTED: library, kernel, adapter or endpoint can't do it. CCI_EINVAL: an argument, or no dmabuf.
+ * CCI_ENOMEM, CCI_ENOBUFS as with cci_rma_register(). */
+CCI_API int cci_verbs_register_dmabuf(cci_endpoint_t *endpoint, int fd, uint64_t offset, void *start, uint64_t length,
+                                      int flags, cci_rma_handle_t **handle);
 #ifdef __cplusplus
 }
 #endif
@@ -331,6 +358,22 @@ static int cci__verbs_create(cci_device_t *device, const char *service, int flag
 }
 
 #ifdef CCI_STATIC
+CCI__UNUSED static
+#endif
+    int
+    cci_verbs_register_dmabuf(cci_endpoint_t *endpoint, int fd, uint64_t offset, void *start, uint64_t length,
+                              int flags, cci_rma_handle_t **handle) {
+    (void)endpoint;
+    (void)fd;
+    (void)offset;
+    (void)start;
+    (void)length;
+    (void)flags;
+    (void)handle;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+
+#ifdef CCI_STATIC
 static
 #endif
     const cci_transport_t cci_verbs_transport = {
@@ -367,6 +410,8 @@ static
 
 #ifndef CCI_NO_THREADS
 #include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #endif
 
 #include <infiniband/verbs.h>
@@ -447,7 +492,9 @@ static
  * kernel copies the pages of fork()'s child at once. */
 #define CCI__VERBS_OPTIONAL(X)                                                                                         \
     X(int, fork_init, (void))                                                                                          \
-    X(int, is_fork_initialized, (void))
+    X(int, is_fork_initialized, (void))                                                                                \
+    X(struct ibv_mr *, reg_dmabuf_mr,                                                                                  \
+      (struct ibv_pd * pd, uint64_t offset, size_t length, uint64_t address, int fd, int access))
 
 typedef struct cci__verbs_functions {
 #define CCI__VERBS_POINTER(type, name, arguments) type(*name) arguments;
@@ -462,6 +509,13 @@ static int cci__ibv_is_loaded, cci__ibv_may_fork;
 
 #ifdef CCI_VERBS_LINK
 
+/* Older libraries lack it. */
+#if defined(__GNUC__) && !defined(__cplusplus)
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+    __attribute__((weak));
+#define CCI__VERBS_LINKS_DMABUF
+#endif
+
 static int cci__verbs_load(char *why, size_t why_size) {
     (void)why;
     (void)why_size;
@@ -473,6 +527,9 @@ static int cci__verbs_load(char *why, size_t why_size) {
     CCI__VERBS_FUNCTIONS(CCI__VERBS_TAKE)
 #undef CCI__VERBS_TAKE
     cci__ibv.fork_init = ibv_fork_init; /* the other may be missing, and is asked by this one */
+#ifdef CCI__VERBS_LINKS_DMABUF
+    cci__ibv.reg_dmabuf_mr = ibv_reg_dmabuf_mr;
+#endif
     cci__ibv_is_loaded = 1;
     return 1;
 }
@@ -550,6 +607,9 @@ static int cci__verbs_load(char *why, size_t why_size) {
 #define CCI__VERBS_RC_MESSAGE 8192u     /* default size of the largest message in mode rc */
 #define CCI__VERBS_GID_MAX 256          /* entries of a port's address table that can be named */
 #define CCI__VERBS_GID_ANY 0xffffu
+#define CCI__VERBS_FLOW_VARIES UINT32_MAX
+#define CCI__VERBS_SETUPS 2u /* queue pairs that are made at once; so many firmware commands do not queue up */
+#define CCI__VERBS_SETUPS_MOST 32u
 
 enum { CCI__VERBS_RC, CCI__VERBS_UD };
 
@@ -563,6 +623,7 @@ typedef struct cci__verbs_device {
     uint32_t qkey, address_handles, send_buf_count, recv_buf_count, memory_bytes, send_timeout_us;
     uint32_t max_send_size;          /* 0: what a datagram takes       */
     uint32_t probe_idle_s;           /* 0: never                       */
+    uint32_t flow_label;             /* CCI__VERBS_FLOW_VARIES: by connection */
     uint16_t gid_index;              /* CCI__VERBS_GID_ANY: chosen     */
     uint16_t service;                /* UDP port; 0: any               */
     uint16_t pkey;                   /* 0: the table's first           */
@@ -575,7 +636,8 @@ typedef struct cci__verbs_device {
     uint8_t mode;
     uint8_t progress_thread, crc;
     uint8_t ack_timeout, retry_count, rnr_timer; /* mode = rc */
-    uint8_t relaxed_ordering;
+    uint8_t relaxed_ordering, on_demand;
+    uint8_t setups;
     uint16_t moderation_us; /* 0: completions ring at once         */
     uint8_t state;          /* CCI__VERBS_UNSEEN and so on */
 } cci__verbs_device;
@@ -1282,9 +1344,11 @@ static void cci__verbs_defaults(cci__verbs_device *d) {
     memset(d, 0, sizeof *d);
     d->gid_index = CCI__VERBS_GID_ANY;
     d->qkey = CCI__VERBS_QKEY;
+    d->flow_label = CCI__VERBS_FLOW_VARIES;
     d->probe_idle_s = CCI__VERBS_PROBE_IDLE_S;
     d->address_handles = CCI__VERBS_HANDLES;
     d->relaxed_ordering = 1;
+    d->setups = CCI__VERBS_SETUPS;
     d->moderation_us = CCI__VERBS_MODERATION_US;
     d->ack_timeout = 14;
     d->retry_count = 6;
@@ -1396,6 +1460,7 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"traffic_class", 0, 255, CCI__VERBS_KEY(traffic_class)},
     {"service_level", 0, 15, CCI__VERBS_KEY(service_level)},
     {"hop_limit", 1, 255, CCI__VERBS_KEY(hop_limit)},
+    {"flow_label", 0, 0xfffff, CCI__VERBS_KEY(flow_label)},
     {"recv_depth", 16, 32768, CCI__VERBS_KEY(recv_depth)},
     {"send_depth", 16, 32768, CCI__VERBS_KEY(send_depth)},
     {"address_handles", 64, 65536, CCI__VERBS_KEY(address_handles)},
@@ -1412,6 +1477,8 @@ static const cci__verbs_key cci__verbs_keys[] = {
     {"rc_depth", 16, 16384, CCI__VERBS_KEY(rc_depth)},
     {"srq_depth", 16, 32768, CCI__VERBS_KEY(srq_depth)},
     {"relaxed_ordering", 0, 1, CCI__VERBS_KEY(relaxed_ordering)},
+    {"on_demand", 0, 1, CCI__VERBS_KEY(on_demand)},
+    {"setups", 0, CCI__VERBS_SETUPS_MOST, CCI__VERBS_KEY(setups)},
     {"moderation", 0, 1000, CCI__VERBS_KEY(moderation_us)},
 };
 
@@ -1560,14 +1627,24 @@ static uint32_t cci__verbs_addr_qpn(const cci_link_addr_t *to) {
                : (uint32_t)to->bytes[5] << 16 | (uint32_t)to->bytes[6] << 8 | to->bytes[7];
 }
 
+/* Which of several equal paths through the network is taken. Drivers make the UDP source port of RoCE of the 20 bits,
+ * and of 0 something of their own. */
+static uint32_t cci__verbs_flow(const cci__verbs_link *l, const uint64_t words[3]) {
+    uint32_t label = (uint32_t)cci__siphash(l->key, words, 3) & 0xfffff;
+    return l->device.flow_label != CCI__VERBS_FLOW_VARIES ? l->device.flow_label : label ? label : 1;
+}
+
 /* The way to an address, for address handles and connected queue pairs. */
 static void cci__verbs_path(const cci__verbs_link *l, const cci_link_addr_t *to, struct ibv_ah_attr *a) {
+    uint64_t words[3];
     int is_group = to->bytes[0] == CCI__VERBS_TO_GROUP;
     memset(a, 0, sizeof *a);
     memcpy(a->grh.dgid.raw, to->bytes + 8, 16);
     a->grh.sgid_index = (uint8_t)l->port.gid_index;
     a->grh.hop_limit = (uint8_t)(l->device.hop_limit ? l->device.hop_limit : is_group ? 1 : 64);
     a->grh.traffic_class = l->device.traffic_class;
+    memcpy(words, to->bytes, sizeof words);
+    a->grh.flow_label = cci__verbs_flow(l, words);
     a->is_global = 1;
     a->dlid = is_group ? 0 : (uint16_t)cci__verbs_addr_lid(to);
     a->sl = l->device.service_level;
@@ -3183,6 +3260,11 @@ static const cci_link_t cci__verbs_link_table = {
  *      │ key of its handles               │ 0                                │   flags: 1 asks for an answer,
  *      └──────────────────────────────────┴──────────────────────────────────┘          2 no receive buffers
  *
+ * MAKING a queue pair, and joining it to the peer's, is done without the endpoint's lock, by its threads or within the
+ * program's calls: a connection in line (`setup`) answers nothing, so its peer repeats what it has said until that is
+ * over. What ends meanwhile leaves its queue pair to the set-up, which destroys it; but one that is being joined may
+ * have a receive buffer, and drains when that is over. A completion queue is made anew when no set-up runs.
+ *
  * A PAIR that fails (the peer was out of reach for longer than the hardware repeats, or an RMA named memory that is
  * registered no more) is made anew: both sides take what their queue pair had finished, reset it, begin a new epoch and
  * join the peer's. Before the reset the device tells that the queue pair holds no buffer of the shared receive queue
@@ -3198,8 +3280,8 @@ static const cci_link_t cci__verbs_link_table = {
  * messages were got: those are complete, and what else is pending ends as disconnected. An open connection whose peer
  * was silent for `probe_idle` seconds repeats CONFIRM until there is a CONFIRMED.
  *
- *      FRESH ──peer's new state──▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer epoch──▶ DRAINING ─▶
- *      FRESH
+ *      MAKING ─▶ FRESH ──peer's new state──▶ JOINING ─▶ JOINED ──peer has joined──▶ PAIRED ──failure, or peer's newer
+ *      epoch──▶ DRAINING ─▶ FRESH
  *
  * RECEIVER NOT READY. A shared receive queue that is empty makes the hardware repeat until it is not: that neither
  * fails the pair nor holds up others. When nothing gets on for a while, the peer is asked over the link.
@@ -3257,7 +3339,16 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_EVENTS (1u << CCI_EVENT_DISCONNECT) /* that come only if they are asked for */
 #define CCI__RC_SEND_ID (UINT64_C(1) << 63) /* a completion's name: this, connection, number; or a buffer's address */
 
-enum { CCI__RC_NO_PAIR, CCI__RC_FRESH, CCI__RC_JOINED, CCI__RC_PAIRED, CCI__RC_DRAINING };
+/* MAKING: its queue pair is being made; JOINING: it is there, and being joined to the peer's. */
+enum {
+    CCI__RC_NO_PAIR,
+    CCI__RC_MAKING,
+    CCI__RC_FRESH,
+    CCI__RC_JOINING,
+    CCI__RC_JOINED,
+    CCI__RC_PAIRED,
+    CCI__RC_DRAINING
+};
 enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 
 /* Flags of a connection. */
@@ -3266,6 +3357,7 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 #define CCI__RC_UNREADY 4u                  /* the peer has said last that it has no receive buffers */
 #define CCI__RC_RESOLVING 8u
 #define CCI__RC_AWAITING 16u /* client: accepted; the peer has not said that it has joined */
+#define CCI__RC_UNDATED 64u  /* its items' deadlines count from the next reading of the clock */
 #define CCI__RC_FLUSHING 32u /* a work request of this epoch has failed: none behind it has succeeded */
 
 /* More flags of a connection. */
@@ -3277,7 +3369,8 @@ enum { CCI__RC_MESSAGE_ITEM, CCI__RC_WRITE_ITEM, CCI__RC_READ_ITEM };
 #define CCI__RC_MARKED 32u   /* ... and an event that waits tells it */
 #define CCI__RC_EMPTY                                                                                                  \
     64u /* its queue pair can't have a buffer of the shared receive queue: it has told so, or never had one */
-#define CCI__RC_UNDATED 128u /* its items' deadlines count from the next reading of the clock */
+
+#define CCI__RC_STOPS 128u /* joining: it is to drain as soon as that is over */
 
 /* Flags of a state. */
 #define CCI__RC_ASKS 1u
@@ -3335,16 +3428,22 @@ typedef struct cci__rc_request {
     cci_conn_pieces_t pieces;
 } cci__rc_request;
 
+struct cci__rc_setup;
+
 typedef struct cci__rc_conn {
     cci_conn_t conn;      /* first */
     cci_conn_life_t life; /* second */
     struct ibv_qp *qp;
+    union {
+        uint32_t listed[2];          /* the next and the one before, in the list that it is in */
+        struct cci__rc_setup *setup; /* under way, or in line: while it is MAKING or JOINING */
+    } at;
     cci__rc_item *newest, *unposted;
     void *pending;     /* client: cci_conn_pending_t; server: the request, or the event kept for the outcome */
     uint64_t retry_ns; /* when the pair's next step is due */
     uint64_t probe_ns; /* open: when to look whether something has come */
     uint64_t peer_key; /* of its handles */
-    uint32_t next_listed, last_listed, next_qp;
+    uint32_t next_qp;
     uint32_t send_timeout_us, keepalive_us;
     uint32_t epoch, joined;   /* own; the peer's that the queue pair was joined to last */
     uint32_t received, acked; /* messages got; messages that the peer has got */
@@ -3359,6 +3458,21 @@ typedef struct cci__rc_conn {
 } cci__rc_conn;
 
 typedef char cci__rc_life_is_second[offsetof(cci__rc_conn, life) == sizeof(cci_conn_t) ? 1 : -1];
+
+/* A queue pair that is to be made, or joined to the peer's, or both: which takes the adapter milliseconds, so it is
+ * done without the lock. Where a connection does not want it any more, `conn` is NULL, and a new queue pair is
+ * destroyed. */
+typedef struct cci__rc_setup {
+    struct cci__rc_setup *next;
+    cci__rc_conn *conn;
+    struct ibv_qp *qp;  /* NULL: it is to be made */
+    const char *failed; /* what could not be done; NULL: all was */
+    int error;
+    uint32_t epoch, first_packet; /* of this side */
+    uint32_t peer_epoch, peer_joined, peer_qp, peer_first_packet, peer_rd_atomic, mtu;
+    struct ibv_ah_attr path;
+    uint8_t makes, joins, runs;
+} cci__rc_setup;
 
 typedef struct cci__rc_memory {
     struct cci__rc_memory *next;
@@ -3427,10 +3541,16 @@ typedef struct cci__rc {
     int sleeps;    /* somebody may: the program on the OS handle, or the helper thread */
     int refuses;   /* receive buffers were not taken, and the log says so */
     int may_relax; /* memory is registered for relaxed ordering; read and written without the lock */
+    cci__rc_setup *setups, **setups_tail; /* in line, the oldest first */
+    uint32_t setups_waiting, setups_running;
+    uint32_t pairs; /* queue pairs of connections */
+    uint32_t worker_count;
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
     pthread_t thread;
     int has_thread;
+    sem_t work; /* for the workers */
+    pthread_t workers[CCI__VERBS_SETUPS_MOST];
 #endif
 } cci__rc;
 
@@ -3495,16 +3615,16 @@ static cci__rc_conn *cci__rc_at(const cci__rc *ep, uint32_t index) {
 
 static void cci__rc_unlist(cci__rc *ep, cci__rc_conn *conn) {
     int is_drained = conn->phase == CCI__RC_DRAINING;
-    uint32_t next = conn->next_listed, last = conn->last_listed;
+    uint32_t next = conn->at.listed[0], last = conn->at.listed[1];
     if (!(conn->conn.flags & CCI__RC_LISTED)) return;
     if (last != CCI__CONN_NONE)
-        cci__rc_at(ep, last)->next_listed = next;
+        cci__rc_at(ep, last)->at.listed[0] = next;
     else if (is_drained)
         ep->drained = next;
     else
         ep->ready = next;
     if (next != CCI__CONN_NONE)
-        cci__rc_at(ep, next)->last_listed = last;
+        cci__rc_at(ep, next)->at.listed[1] = last;
     else if (!is_drained)
         ep->ready_last = last;
     conn->conn.flags &= (uint16_t)~CCI__RC_LISTED;
@@ -3513,12 +3633,12 @@ static void cci__rc_unlist(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_list_ready(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.flags & CCI__RC_LISTED) return;
     conn->conn.flags |= CCI__RC_LISTED;
-    conn->next_listed = conn->last_listed = CCI__CONN_NONE;
+    conn->at.listed[0] = conn->at.listed[1] = CCI__CONN_NONE;
     if (ep->ready == CCI__CONN_NONE) {
         ep->ready = conn->conn.index;
     } else {
-        conn->last_listed = ep->ready_last;
-        cci__rc_at(ep, ep->ready_last)->next_listed = conn->conn.index;
+        conn->at.listed[1] = ep->ready_last;
+        cci__rc_at(ep, ep->ready_last)->at.listed[0] = conn->conn.index;
     }
     ep->ready_last = conn->conn.index;
 }
@@ -3526,10 +3646,14 @@ static void cci__rc_list_ready(cci__rc *ep, cci__rc_conn *conn) {
 static void cci__rc_list_drained(cci__rc *ep, cci__rc_conn *conn) {
     if (conn->conn.flags & CCI__RC_LISTED) return;
     conn->conn.flags |= CCI__RC_LISTED;
-    conn->next_listed = ep->drained;
-    conn->last_listed = CCI__CONN_NONE;
-    if (ep->drained != CCI__CONN_NONE) cci__rc_at(ep, ep->drained)->last_listed = conn->conn.index;
+    conn->at.listed[0] = ep->drained;
+    conn->at.listed[1] = CCI__CONN_NONE;
+    if (ep->drained != CCI__CONN_NONE) cci__rc_at(ep, ep->drained)->at.listed[1] = conn->conn.index;
     ep->drained = conn->conn.index;
+}
+
+static cci__rc_setup *cci__rc_setup_of(const cci__rc_conn *conn) {
+    return conn->phase == CCI__RC_MAKING || conn->phase == CCI__RC_JOINING ? conn->at.setup : NULL;
 }
 
 /* Where a queue pair's connection is in the hash by number. */
@@ -3548,7 +3672,7 @@ static void cci__rc_schedule(cci__rc *ep, cci__rc_conn *conn) {
     const cci__rc_item *oldest = cci__rc_oldest(conn);
     uint64_t at = cci__min64(conn->conn.deadline_ns, conn->retry_ns);
     if (conn->conn.state == CCI_CONN_OPEN) {
-        int is_due = oldest && !(conn->marks & CCI__RC_UNDATED);
+        int is_due = oldest && !(conn->conn.flags & CCI__RC_UNDATED);
         at = cci__min64(at, cci__min64(conn->probe_ns, is_due ? oldest->deadline_ns : CCI__NEVER));
     }
     if (at < conn->conn.timer.at_ns) cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
@@ -3860,8 +3984,8 @@ static void cci__rc_date(cci__rc *ep) {
     for (i = 0; i < ep->undated_count; i++) {
         cci__rc_conn *conn = cci__rc_at(ep, ep->undated[i]);
         cci__rc_item *item = cci__rc_oldest(conn), *newest = conn->newest;
-        if (!(conn->marks & CCI__RC_UNDATED)) continue; /* it is another one now */
-        conn->marks &= (uint8_t)~CCI__RC_UNDATED;
+        if (!(conn->conn.flags & CCI__RC_UNDATED)) continue; /* it is another one now */
+        conn->conn.flags &= (uint16_t)~CCI__RC_UNDATED;
         if (!item) continue;
         for (; item; item = item == newest ? NULL : item->next)
             if (item->deadline_ns != CCI__NEVER) item->deadline_ns += ep->now_ns;
@@ -3876,14 +4000,14 @@ static void cci__rc_date(cci__rc *ep) {
  * unless the program may sleep first. */
 static inline uint64_t cci__rc_deadline_of(cci__rc *ep, cci__rc_conn *conn) {
     uint64_t time_ns = conn->send_timeout_us ? (uint64_t)conn->send_timeout_us * 1000 : CCI__NEVER;
-    if (conn->marks & CCI__RC_UNDATED) return time_ns;
+    if (conn->conn.flags & CCI__RC_UNDATED) return time_ns;
     if (!conn->newest) { /* else the time of the last round will do */
         if (!ep->sleeps) {
             if (ep->undated_count == CCI__RC_MOST_UNDATED) {
                 ep->now_ns = ep->link->now(ep->handle);
                 cci__rc_date(ep);
             }
-            conn->marks |= CCI__RC_UNDATED;
+            conn->conn.flags |= CCI__RC_UNDATED;
             ep->undated[ep->undated_count++] = conn->conn.index;
             return time_ns;
         }
@@ -3902,7 +4026,7 @@ static void cci__rc_issued(cci__rc *ep, cci__rc_conn *conn, int now) {
         }
         return;
     }
-    if (!(conn->marks & CCI__RC_UNDATED)) cci__rc_watch(ep, conn);
+    if (!(conn->conn.flags & CCI__RC_UNDATED)) cci__rc_watch(ep, conn);
     conn->waiting++;
     if (now || conn->posted - conn->retired < CCI__RC_AT_ONCE || conn->waiting >= CCI__RC_WAITING)
         cci__rc_post(ep, conn);
@@ -3942,9 +4066,17 @@ static void cci__rc_is_empty(cci__rc *ep, cci__rc_conn *conn) {
     }
 }
 
+static void cci__rc_drop_setup(cci__rc *ep, cci__rc_conn *conn);
+
 /* Stops the queue pair. What is under way is flushed, and the device tells that the queue pair has no receive buffer
  * any more: one that is reset in the middle of a message before that would keep it. Then cci__rc_settle() goes on. */
 static void cci__rc_drain(cci__rc *ep, cci__rc_conn *conn) {
+    const cci__rc_setup *s = cci__rc_setup_of(conn);
+    if (s && s->runs && !s->makes) { /* when that is over: a worker uses the pair */
+        conn->marks |= CCI__RC_STOPS;
+        return;
+    }
+    if (s) cci__rc_drop_setup(ep, conn);
     if (conn->phase != CCI__RC_DRAINING) {
         if (!conn->qp || (conn->phase != CCI__RC_JOINED && conn->phase != CCI__RC_PAIRED)) cci__rc_is_empty(ep, conn);
         cci__rc_unlist(ep, conn);
@@ -3977,7 +4109,7 @@ static void cci__rc_hear_empty(cci__rc *ep, const struct ibv_qp *qp) {
     ep->empty_ns = CCI__RC_DRAIN_NS; /* one that tells is worth waiting for */
     for (i = ep->qp_buckets[cci__rc_qp_bucket(ep, qp->qp_num)]; i != CCI__CONN_NONE; i = cci__rc_at(ep, i)->next_qp) {
         cci__rc_conn *conn = cci__rc_at(ep, i);
-        if (conn->qp == qp && conn->phase != CCI__RC_FRESH && conn->phase != CCI__RC_NO_PAIR) {
+        if (conn->qp == qp && conn->phase > CCI__RC_FRESH) {
             cci__rc_is_empty(ep, conn);
             cci__rc_drain(ep, conn); /* if it was not known yet that it has failed */
             return;
@@ -4169,6 +4301,10 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
     }
     if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming)) cci__rc_hears(ep, conn);
     if (wc->wc_flags & IBV_WC_WITH_IMM) cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
+    if (wc->byte_len > conn->conn.pub.max_send_size) { /* the peer had agreed to less */
+        cci__rc_give_buffer(ep, buffer);
+        return;
+    }
     cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, wc->byte_len);
 }
 
@@ -4209,10 +4345,10 @@ static void cci__rc_send_datagram(cci__rc *ep, const cci_link_addr_t *to, const 
     (void)ep->link->send(ep->handle, &tx, 1); /* one that isn't taken is lost: all are repeated */
 }
 
-static uint32_t cci__rc_first_packet(const cci__rc *ep, const cci__rc_conn *conn) {
+static uint32_t cci__rc_first_packet(const cci__rc *ep, const cci__rc_conn *conn, uint32_t epoch) {
     uint64_t words[3];
     words[0] = conn->conn.token;
-    words[1] = conn->epoch;
+    words[1] = epoch;
     words[2] = 0x70736e;
     return (uint32_t)cci__siphash(ep->conns.key, words, 3) & 0xffffff;
 }
@@ -4227,7 +4363,7 @@ static uint32_t cci__rc_write_state(const cci__rc *ep, const cci__rc_conn *conn,
     if (!cci__rc_has_buffers(ep)) flags |= CCI__RC_IS_UNREADY;
     cci__store32(bytes, conn->epoch);
     cci__store32(bytes + 4, conn->qp ? conn->qp->qp_num : 0);
-    cci__store32(bytes + 8, cci__rc_first_packet(ep, conn));
+    cci__store32(bytes + 8, cci__rc_first_packet(ep, conn, conn->epoch));
     cci__store32(bytes + 12, conn->received);
     cci__store32(bytes + 16, has_joined ? conn->joined : 0);
     bytes[20] = (uint8_t)flags;
@@ -4269,19 +4405,22 @@ static void cci__rc_unhash_qp(cci__rc *ep, cci__rc_conn *conn) {
 }
 
 /* A queue pair that is reset, or new, begins an epoch. */
-static int cci__rc_begin_epoch(cci__rc *ep, cci__rc_conn *conn) {
+static void cci__rc_begin_epoch(cci__rc_conn *conn, uint32_t epoch) {
+    conn->epoch = epoch;
+    conn->conn.flags &= (uint16_t)~CCI__RC_FLUSHING;
+    conn->marks &= (uint8_t)~CCI__RC_EMPTY;
+    conn->phase = CCI__RC_FRESH;
+    conn->pair_tries = 0;
+}
+
+static int cci__rc_init_qp(const cci__rc *ep, struct ibv_qp *qp) {
     struct ibv_qp_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.qp_state = IBV_QPS_INIT;
     attr.pkey_index = (uint16_t)ep->hw->pkey_index;
     attr.port_num = ep->hw->port.number;
     attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-    conn->epoch++;
-    conn->conn.flags &= (uint16_t)~CCI__RC_FLUSHING;
-    conn->marks &= (uint8_t)~CCI__RC_EMPTY;
-    conn->phase = CCI__RC_FRESH;
-    conn->pair_tries = 0;
-    return cci__ibv.modify_qp(conn->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    return cci__ibv.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
 /* What a connection's queue pair is made with. */
@@ -4295,30 +4434,15 @@ static void cci__rc_qp_attributes(const cci__rc *ep, struct ibv_qp_init_attr *at
     attr->qp_type = IBV_QPT_RC;
 }
 
-static int cci__rc_make_qp(cci__rc *ep, cci__rc_conn *conn) {
-    struct ibv_qp_init_attr attr;
-    cci__rc_qp_attributes(ep, &attr);
-    conn->qp = cci__ibv.create_qp(ep->pd, &attr);
-    if (!conn->qp) {
-        cci__verbs_log_memory(CCI_LOG_WARN, ep->hw->port.device, "no queue pair for a connection", errno,
-                              cci__rc_pinned(ep));
-        return CCI_ENOMEM;
-    }
-    cci__rc_hash_qp(ep, conn);
-    if (cci__rc_begin_epoch(ep, conn)) {
-        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be used", errno);
-        return CCI_ERROR;
-    }
-    return CCI_SUCCESS;
-}
-
 static void cci__rc_drop_qp(cci__rc *ep, cci__rc_conn *conn) {
     cci__rc_unhash_qp(ep, conn);
     cci__verbs_check(ep->hw, cci__ibv.destroy_qp(conn->qp), "destroying a connection's queue pair");
     conn->qp = NULL;
+    ep->pairs--;
 }
 
 static void cci__rc_destroy_qp(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_drop_setup(ep, conn);
     if (conn->qp) {
         cci__rc_drop_qp(ep, conn);
         conn->phase = CCI__RC_NO_PAIR;
@@ -4333,19 +4457,18 @@ static enum ibv_mtu cci__rc_mtu_code(uint32_t mtu) {
                          : IBV_MTU_256;
 }
 
-/* Connects the queue pair to the one in the peer's state. */
-static int cci__rc_connect_qp(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
+/* Connects the queue pair to the peer's; 0 with errno when that fails. */
+static int cci__rc_connect_qp(const cci__rc *ep, const cci__rc_setup *s) {
     struct ibv_qp_attr attr;
-    uint32_t mtu = cci__min32(ep->hw->mtu, 256u * cci__max32(state[22], 1));
     memset(&attr, 0, sizeof attr);
     attr.qp_state = IBV_QPS_RTR;
-    attr.path_mtu = cci__rc_mtu_code(mtu);
-    attr.dest_qp_num = cci__load32(state + 4);
-    attr.rq_psn = cci__load32(state + 8) & 0xffffff;
+    attr.path_mtu = cci__rc_mtu_code(s->mtu);
+    attr.dest_qp_num = s->peer_qp;
+    attr.rq_psn = s->peer_first_packet;
     attr.max_dest_rd_atomic = (uint8_t)ep->rd_atomic;
     attr.min_rnr_timer = ep->device.rnr_timer;
-    cci__verbs_path(ep->hw, &conn->conn.peer, &attr.ah_attr);
-    if (cci__ibv.modify_qp(conn->qp, &attr,
+    attr.ah_attr = s->path;
+    if (cci__ibv.modify_qp(s->qp, &attr,
                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                                IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
         return 0;
@@ -4354,11 +4477,122 @@ static int cci__rc_connect_qp(cci__rc *ep, cci__rc_conn *conn, const uint8_t *st
     attr.timeout = ep->device.ack_timeout;
     attr.retry_cnt = ep->device.retry_count;
     attr.rnr_retry = 7; /* for ever: it is the send timeout that ends it */
-    attr.sq_psn = cci__rc_first_packet(ep, conn);
-    attr.max_rd_atomic = (uint8_t)cci__max32(cci__min32(ep->rd_atomic, state[21]), 1);
-    return !cci__ibv.modify_qp(conn->qp, &attr,
+    attr.sq_psn = s->first_packet;
+    attr.max_rd_atomic = (uint8_t)cci__max32(cci__min32(ep->rd_atomic, s->peer_rd_atomic), 1);
+    return !cci__ibv.modify_qp(s->qp, &attr,
                                IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                                    IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+/* ---- set-ups: one after the other, or as many at once as configured, without the lock ---- */
+
+/* Does it. What it reads of the endpoint does not change while it runs: cci__rc_repair() waits for that. */
+static void cci__rc_run_setup(const cci__rc *ep, cci__rc_setup *s) {
+    struct ibv_qp_init_attr attr;
+    errno = 0;
+    if (s->makes) {
+        cci__rc_qp_attributes(ep, &attr);
+        s->qp = cci__ibv.create_qp(ep->pd, &attr);
+        if (!s->qp)
+            s->failed = "no queue pair for a connection";
+        else if (cci__rc_init_qp(ep, s->qp))
+            s->failed = "a queue pair can't be used";
+    }
+    if (!s->failed && s->joins && !cci__rc_connect_qp(ep, s)) s->failed = "a queue pair can't be joined to its peer";
+    s->error = errno;
+}
+
+/* The oldest in line, if one more may run now; NULL: none. */
+static cci__rc_setup *cci__rc_take_setup(cci__rc *ep) {
+    cci__rc_setup *s = ep->setups;
+    while (s && !s->conn) {
+        ep->setups = s->next;
+        cci_release(s);
+        s = ep->setups;
+    }
+    if (!s) ep->setups_tail = &ep->setups;
+    if (!s || ep->is_broken || ep->setups_running >= cci__max32(ep->device.setups, 1)) return NULL;
+    ep->setups = s->next;
+    if (!s->next) ep->setups_tail = &ep->setups;
+    ep->setups_waiting--;
+    ep->setups_running++;
+    s->runs = 1;
+    return s;
+}
+
+static void cci__rc_setup_done(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup *s);
+
+/* Runs the oldest set-up, without the lock, and does then what waits for it. 0: there was none. */
+static int cci__rc_do_setup(cci__rc *ep) {
+    cci__rc_setup *s = cci__rc_take_setup(ep);
+    if (!s) return 0;
+    cci__rc_unlock(ep);
+    cci__rc_run_setup(ep, s);
+    cci__rc_lock(ep);
+    if (!s->conn && s->qp) { /* nobody knows this queue pair */
+        cci__rc_unlock(ep);
+        cci__verbs_check(ep->hw, cci__ibv.destroy_qp(s->qp), "destroying a queue pair that came too late");
+        cci__rc_lock(ep);
+    }
+    ep->setups_running--;
+    if (s->conn) {
+        ep->now_ns = ep->link->now(ep->handle);
+        cci__rc_setup_done(ep, s->conn, s);
+    }
+    cci_release(s);
+    return 1;
+}
+
+/* The connection does not want its set-up any more. */
+static void cci__rc_drop_setup(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_setup *s = cci__rc_setup_of(conn);
+    if (!s) return;
+    s->conn = NULL;
+    ep->setups_waiting -= !s->runs;
+    if (s->runs && conn->qp) { /* it is the set-up's now */
+        cci__rc_unhash_qp(ep, conn);
+        conn->qp = NULL;
+        ep->pairs--;
+    }
+    conn->phase = conn->qp ? CCI__RC_FRESH : CCI__RC_NO_PAIR;
+}
+
+static void cci__rc_call_workers(cci__rc *ep, uint32_t others);
+
+/* Puts a connection's set-up into line: a queue pair is made unless there is one, and joined to the peer's if its
+ * `state` is known. */
+static int cci__rc_begin_setup(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
+    cci__rc_setup *s = (cci__rc_setup *)cci_alloc(sizeof *s);
+    uint64_t words[3];
+    if (!s) return CCI_ENOMEM;
+    memset(s, 0, sizeof *s);
+    s->conn = conn;
+    s->qp = conn->qp;
+    s->makes = conn->qp == NULL;
+    s->epoch = conn->epoch + s->makes;
+    s->first_packet = cci__rc_first_packet(ep, conn, s->epoch);
+    if (state) {
+        s->joins = 1;
+        s->peer_epoch = cci__load32(state);
+        s->peer_joined = cci__load32(state + 16);
+        s->peer_qp = cci__load32(state + 4);
+        s->peer_first_packet = cci__load32(state + 8) & 0xffffff;
+        s->peer_rd_atomic = state[21];
+        s->mtu = cci__min32(ep->hw->mtu, 256u * cci__max32(state[22], 1));
+        cci__verbs_path(ep->hw, &conn->conn.peer, &s->path);
+        words[0] = conn->conn.token;
+        words[1] = s->epoch; /* what is made anew may go around what has failed */
+        words[2] = 0x666c6f77;
+        s->path.grh.flow_label = cci__verbs_flow(ep->hw, words);
+    }
+    conn->at.setup = s;
+    conn->phase = s->makes ? CCI__RC_MAKING : CCI__RC_JOINING;
+    conn->retry_ns = CCI__NEVER;
+    *ep->setups_tail = s;
+    ep->setups_tail = &s->next;
+    ep->setups_waiting++;
+    cci__rc_call_workers(ep, ep->pairs - !s->makes);
+    return CCI_SUCCESS;
 }
 
 /* Do both sides' counts of messages agree? The peer can't have got more than was sent, nor less than was
@@ -4415,6 +4649,7 @@ static void cci__rc_mourn(cci__rc *ep, cci__rc_conn *conn) {
     }
 }
 
+/* Begins to join the queue pair to the peer's. Without memory the peer's next state does. */
 static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) {
     uint32_t more = cci__load32(state + 12) - conn->acked;
     if (!cci__rc_agrees(conn, more)) {
@@ -4423,17 +4658,77 @@ static void cci__rc_join(cci__rc *ep, cci__rc_conn *conn, const uint8_t *state) 
     }
     cci__rc_catch_up(ep, conn, more);
     cci__rc_end_withdrawn(ep, conn);
-    if (!cci__rc_connect_qp(ep, conn, state)) {
-        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, "a queue pair can't be joined to its peer", errno);
-        if (conn->conn.state == CCI_CONN_OPEN && !(conn->conn.flags & CCI__RC_AWAITING))
-            cci__rc_break(ep, conn, CCI_ERROR);
-        return;
-    }
-    conn->joined = cci__load32(state);
+    (void)cci__rc_begin_setup(ep, conn, state);
+}
+
+/* Both sides' queue pairs know each other as far as this one can tell. */
+static void cci__rc_joined(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup *s) {
+    conn->joined = s->peer_epoch;
     conn->phase = CCI__RC_JOINED;
     conn->pair_tries = 0;
+    if (conn->marks & CCI__RC_STOPS) {
+        cci__rc_drain(ep, conn);
+        return;
+    }
+    if (conn->conn.flags & CCI__RC_AWAITING) { /* it is CONFIRM that is repeated */
+        cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
+        return;
+    }
     conn->retry_ns = ep->now_ns + cci_conn_retry_ns(0);
     cci__rc_schedule(ep, conn);
+    if (s->peer_joined == conn->epoch) cci__rc_paired(ep, conn);
+    cci__rc_tell(ep, conn, CCI__RC_PKT_PAIR, 0);
+}
+
+/* There is a queue pair now, and the peer is to join it. */
+static void cci__rc_made(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.state == CCI_CONN_ACCEPTED) { /* the client may not know more of it, and repeats its request */
+        conn->conn.deadline_ns = ep->now_ns + CCI__CONN_ACCEPT_NS;
+        cci__rc_tell(ep, conn, CCI__PKT_ACCEPT, 0);
+        cci__rc_schedule(ep, conn);
+    } else {
+        cci__rc_tell_pair(ep, conn);
+    }
+}
+
+static void cci__rc_refuse(cci__rc *ep, cci__rc_conn *conn);
+static void cci__rc_give_up(cci__rc *ep, cci__rc_conn *conn);
+
+/* There is no queue pair for a connection, or it can't be joined to the peer's. */
+static void cci__rc_setup_failed(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup *s) {
+    if (s->qp)
+        cci__verbs_log(CCI_LOG_WARN, ep->hw->port.device, s->failed, s->error);
+    else
+        cci__verbs_log_memory(CCI_LOG_WARN, ep->hw->port.device, s->failed, s->error, cci__rc_pinned(ep));
+    if (conn->marks & CCI__RC_STOPS) {
+        cci__rc_drain(ep, conn);
+    } else if (conn->conn.state == CCI_CONN_ACCEPTED) {
+        if (s->makes) cci__rc_refuse(ep, conn);
+    } else if (conn->conn.flags & CCI__RC_AWAITING) {
+        if (!s->makes) return; /* the next state is tried, until the time for connecting is over */
+        cci__rc_send_leave(ep, conn);
+        cci__rc_connected(ep, conn, CCI_ENOMEM);
+    } else if (conn->conn.state == CCI_CONN_OPEN) {
+        cci__rc_break(ep, conn, CCI_ERROR);
+    }
+}
+
+static void cci__rc_setup_done(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup *s) {
+    if (s->makes && s->qp) {
+        conn->qp = s->qp;
+        ep->pairs++;
+        cci__rc_hash_qp(ep, conn);
+        cci__rc_begin_epoch(conn, s->epoch);
+    } else {
+        conn->phase = conn->qp ? CCI__RC_FRESH : CCI__RC_NO_PAIR;
+    }
+    if (s->failed)
+        cci__rc_setup_failed(ep, conn, s);
+    else if (s->joins)
+        cci__rc_joined(ep, conn, s);
+    else
+        cci__rc_made(ep, conn);
+    conn->marks &= (uint8_t)~CCI__RC_STOPS;
 }
 
 /* May this epoch join that of the peer, which has joined `joined`? One that has joined another is over, or will be
@@ -4454,7 +4749,7 @@ static void cci__rc_input_state(cci__rc *ep, cci__rc_conn *conn, const uint8_t *
     if (!conn->qp) return;
     if (conn->phase == CCI__RC_FRESH && cci__rc_may_join(conn, epoch, joined)) {
         cci__rc_join(ep, conn, state);
-        wants = 1;
+        wants = 0; /* the peer hears when that is done */
     } else if ((conn->phase == CCI__RC_JOINED || conn->phase == CCI__RC_PAIRED) &&
                (int32_t)(epoch - conn->joined) > 0) {
         cci__rc_drain(ep, conn); /* it has begun anew, and so must this side */
@@ -4506,12 +4801,12 @@ static void cci__rc_finish(cci__rc *ep, cci__rc_conn *conn) {
         return;
     }
     cci__rc_rewind(conn);
-    if (conn->qp ? cci__rc_begin_epoch(ep, conn) : cci__rc_make_qp(ep, conn))
+    if (conn->qp ? cci__rc_init_qp(ep, conn->qp) : cci__rc_begin_setup(ep, conn, NULL)) {
         cci__rc_give_up(ep, conn);
-    else if (conn->conn.state == CCI_CONN_ACCEPTED)
-        cci__rc_tell(ep, conn, CCI__PKT_ACCEPT, 0); /* the client may not know more of it, and repeats its request */
-    else
-        cci__rc_tell_pair(ep, conn);
+    } else if (conn->qp) {
+        cci__rc_begin_epoch(conn, conn->epoch + 1);
+        cci__rc_made(ep, conn);
+    }
 }
 
 /* The completion queue is emptied between reset and what follows: then nothing is on its way of the old epoch. And
@@ -4524,7 +4819,7 @@ static void cci__rc_settle(cci__rc *ep) {
         }
         first = ep->drained;
         ep->drained = CCI__CONN_NONE;
-        for (at = first; at != CCI__CONN_NONE; at = cci__rc_at(ep, at)->next_listed) {
+        for (at = first; at != CCI__CONN_NONE; at = cci__rc_at(ep, at)->at.listed[0]) {
             cci__rc_conn *conn = cci__rc_at(ep, at);
             if (conn->qp) (void)cci__rc_modify(ep, conn, IBV_QPS_RESET);
         }
@@ -4532,7 +4827,7 @@ static void cci__rc_settle(cci__rc *ep) {
         }
         while (first != CCI__CONN_NONE) {
             cci__rc_conn *conn = cci__rc_at(ep, first);
-            first = conn->next_listed;
+            first = conn->at.listed[0];
             conn->conn.flags &= (uint16_t)~CCI__RC_LISTED;
             cci__rc_finish(ep, conn);
         }
@@ -4617,7 +4912,7 @@ static void cci__rc_begin_keepalive(cci__rc *ep, cci__rc_conn *conn) {
 /* Nobody knows of a connection that did not open. If its queue pair may have a receive buffer, that comes home
  * first. */
 static void cci__rc_let_go(cci__rc *ep, cci__rc_conn *conn) {
-    if (conn->phase == CCI__RC_NO_PAIR || conn->phase == CCI__RC_FRESH || ep->is_dead) {
+    if (conn->phase <= CCI__RC_FRESH || ep->is_dead) {
         cci__rc_discard(ep, conn);
         return;
     }
@@ -4670,6 +4965,21 @@ static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status) {
     if (cci__rc_opened(ep, conn, event, status)) cci__rc_begin_keepalive(ep, conn);
 }
 
+/* There is no queue pair for a client that the program has accepted: both programs learn it. */
+static void cci__rc_refuse(cci__rc *ep, cci__rc_conn *conn) {
+    cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
+    conn->pending = NULL;
+    event->base.pub.accept.type = CCI_EVENT_ACCEPT;
+    event->base.pub.accept.status = CCI_ENOMEM;
+    event->base.pub.accept.context = conn->conn.pub.context;
+    event->base.pub.accept.connection = NULL;
+    event->owner = NULL;
+    cci_evq_post(&ep->evq.urgent, event);
+    cci__rc_destroy_qp(ep, conn);
+    cci__rc_tell(ep, conn, cci_conn_decide(&ep->conns, &conn->conn, 0, ep->now_ns), 0);
+    cci__rc_schedule(ep, conn);
+}
+
 /* Something sound has come of an accepted or open connection. */
 static void cci__rc_hears(cci__rc *ep, cci__rc_conn *conn) {
     cci_conn_got_t got = cci_conn_hears(&conn->conn);
@@ -4711,7 +5021,8 @@ static void cci__rc_answer(cci__rc *ep, const cci_conn_packet_t *in) {
         cci__rc_send_request(ep, conn);
     else if (in->answer == CCI__PKT_COOKIE || in->answer == CCI__PKT_RESET)
         cci__rc_reply(ep, in, in->answer);
-    else if (in->answer && conn->conn.state != CCI_CONN_FREE)
+    else if (in->answer && conn->conn.state != CCI_CONN_FREE &&
+             !cci__rc_setup_of(conn)) /* the peer repeats it until that is over */
         cci__rc_tell(ep, conn, in->answer, 0);
 }
 
@@ -4832,13 +5143,12 @@ static void cci__rc_was_accepted(cci__rc *ep, cci__rc_conn *conn, const uint8_t 
         return;
     }
     conn->conn.flags |= CCI__RC_AWAITING;
-    if (cci__rc_make_qp(ep, conn) == CCI_SUCCESS) cci__rc_input_state(ep, conn, state, 1);
-    if (conn->phase != CCI__RC_JOINED) {
+    cci__rc_input_state(ep, conn, state, 1);
+    if (cci__rc_begin_setup(ep, conn, state) != CCI_SUCCESS) {
         cci__rc_send_leave(ep, conn);
         cci__rc_connected(ep, conn, CCI_ENOMEM);
         return;
     }
-    conn->retry_ns = CCI__NEVER; /* it is CONFIRM that is repeated */
     cci__rc_schedule(ep, conn);
 }
 
@@ -5122,7 +5432,7 @@ static void cci__rc_ask_again(cci__rc *ep, cci__rc_conn *conn, cci_conn_due_t du
     } else if (due == CCI_CONN_DUE_REQUEST) {
         cci__rc_send_request(ep, conn);
         conn->conn.deadline_ns = cci__rc_request_due(ep, conn);
-    } else {
+    } else if (conn->phase != CCI__RC_MAKING) {
         cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
     }
 }
@@ -5311,8 +5621,8 @@ static void cci__rc_destroy_queues(cci__rc *ep, struct ibv_cq *cq, struct ibv_sr
 static int cci__rc_repair(cci__rc *ep) {
     struct ibv_cq *cq = ep->cq;
     struct ibv_srq *srq = ep->srq;
-    if (ep->repairs > 0 && ep->now_ns - ep->repaired_ns < CCI__VERBS_REPAIR_NS) {
-        ep->check_ns = 0;
+    if (ep->setups_running > 0 || (ep->repairs > 0 && ep->now_ns - ep->repaired_ns < CCI__VERBS_REPAIR_NS)) {
+        ep->check_ns = 0; /* meanwhile no further set-up begins */
         return 1;
     }
     cci__rc_stop_pairs(ep);
@@ -5329,6 +5639,7 @@ static int cci__rc_repair(cci__rc *ep) {
     ep->is_broken = 0;
     cci__rc_reclaim_buffers(ep);
     cci__rc_settle(ep);
+    cci__rc_call_workers(ep, ep->setups_waiting - 1);
     return 1;
 }
 
@@ -5393,6 +5704,11 @@ static int cci__rc_receive(cci__rc *ep) {
     return count > 0;
 }
 
+/* Do the program's own calls make queue pairs, and is one to be made? */
+static int cci__rc_works_itself(const cci__rc *ep) {
+    return ep->setups_waiting > 0 && ep->worker_count == 0 && ep->setups_running == 0 && !ep->is_broken;
+}
+
 /* The part of a round of work that needs the clock. */
 static void cci__rc_look_around(cci__rc *ep) {
     ep->now_ns = ep->link->now(ep->handle);
@@ -5407,7 +5723,7 @@ static void cci__rc_look_around(cci__rc *ep) {
 /* Does anything wait for its turn? */
 static inline int cci__rc_has_work(const cci__rc *ep) {
     return (ep->ready & ep->drained) != CCI__CONN_NONE || ep->emptying > 0 || /* it has all bits set */
-           ep->posted_buffers < CCI__RC_ENOUGH_RECVS;
+           ep->posted_buffers < CCI__RC_ENOUGH_RECVS || cci__rc_works_itself(ep);
 }
 
 static void cci__rc_do_work(cci__rc *ep) {
@@ -5415,6 +5731,7 @@ static void cci__rc_do_work(cci__rc *ep) {
     cci__rc_post_ready(ep);
     cci__rc_repost_some(ep);
     if (ep->posted_buffers < CCI__RC_FEW_RECVS && ep->total_buffers < ep->recv_buf_count) cci__rc_grow_buffers(ep);
+    if (cci__rc_works_itself(ep)) (void)cci__rc_do_setup(ep); /* one in a round: traffic has its turn */
 }
 
 /* One round of work. `thorough`: the program has nothing else to do. Returns how many completions there were. */
@@ -5432,7 +5749,7 @@ static int cci__rc_has_events(const cci__rc *ep) {
 }
 
 static uint64_t cci__rc_deadline(const cci__rc *ep) {
-    int may_post = ep->ready != CCI__CONN_NONE && !cci__rc_is_full(ep);
+    int may_post = (ep->ready != CCI__CONN_NONE && !cci__rc_is_full(ep)) || cci__rc_works_itself(ep);
     uint64_t at = may_post || ep->drained != CCI__CONN_NONE ? 0 : cci__wheel_deadline(&ep->wheel);
     return cci__min64(at, ep->check_ns + 900 * CCI__MS);
 }
@@ -5479,6 +5796,60 @@ static void *cci__rc_thread(void *arg) {
     return NULL;
 }
 #endif
+
+/* ---- the threads that make queue pairs ---- */
+
+#ifndef CCI_NO_THREADS
+static void *cci__rc_worker(void *arg) {
+    cci__rc *ep = (cci__rc *)arg;
+    cci__rc_lock(ep);
+    while (!ep->stopping) {
+        if (cci__rc_do_setup(ep)) {
+            cci__rc_arm(ep);
+            continue;
+        }
+        cci__rc_unlock(ep);
+        while (sem_wait(&ep->work) != 0) {
+        }
+        cci__rc_lock(ep);
+    }
+    cci__rc_unlock(ep);
+    return NULL;
+}
+
+/* No signal of the program is handled there. */
+static void cci__rc_add_worker(cci__rc *ep) {
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return;
+    if (pthread_create(&ep->workers[ep->worker_count], NULL, cci__rc_worker, ep) == 0) ep->worker_count++;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void cci__rc_end_workers(cci__rc *ep) {
+    uint32_t i, count;
+    cci__rc_lock(ep);
+    ep->stopping = 1;
+    count = ep->worker_count;
+    cci__rc_unlock(ep);
+    for (i = 0; i < count; i++) (void)sem_post(&ep->work);
+    for (i = 0; i < count; i++) (void)pthread_join(ep->workers[i], NULL);
+}
+#endif
+
+/* A set-up is in line, beside so many other connections. Where there is none, it is the program's own work, as it holds
+ * up nobody: so a program with one connection and one thread keeps to that. */
+static void cci__rc_call_workers(cci__rc *ep, uint32_t others) {
+#ifndef CCI_NO_THREADS
+    uint32_t i, wanted = cci__min32(ep->setups_waiting + ep->setups_running, ep->device.setups);
+    if (ep->stopping || ep->setups_waiting == 0) return;
+    if (others > 0 && ep->worker_count < wanted) cci__rc_add_worker(ep);
+    for (i = 0; i < ep->worker_count; i++) (void)sem_post(&ep->work);
+#else
+    (void)ep;
+    (void)others;
+#endif
+}
 
 /* Waits until a BLOCKING operation is complete; its status. */
 static int cci__rc_block(cci__rc *ep, cci__rc_op *op) {
@@ -5739,8 +6110,16 @@ static void cci__rc_free(cci__rc *ep) {
         if (block->mr) cci__verbs_check(ep->hw, cci__ibv.dereg_mr(block->mr), "deregistering memory");
         cci_release(block);
     }
+    while (ep->setups) {
+        cci__rc_setup *setup = ep->setups;
+        ep->setups = setup->next;
+        cci_release(setup);
+    }
     if (ep->handle) ep->link->close(ep->handle);
     cci__lock_destroy(&ep->lock);
+#ifndef CCI_NO_THREADS
+    (void)sem_destroy(&ep->work);
+#endif
     cci_release(ep);
 }
 
@@ -5799,8 +6178,12 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     ep->ready = ep->drained = CCI__CONN_NONE;
     ep->received.tail = &ep->received.head;
     ep->repost_tail = &ep->repost;
+    ep->setups_tail = &ep->setups;
     cci__list_init(&ep->requests);
     cci__lock_init(&ep->lock);
+#ifndef CCI_NO_THREADS
+    (void)sem_init(&ep->work, 0, 0);
+#endif
     status = cci__rc_open(ep, service, fd != NULL);
     ep->sleeps = ep->has_fd || ep->info.progress_thread;
     if (status != CCI_SUCCESS) {
@@ -5890,6 +6273,7 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
         ep->link->wake(ep->handle);
         (void)pthread_join(ep->thread, NULL);
     }
+    cci__rc_end_workers(ep);
 #endif
     cci__rc_lock(ep);
     ep->stopping = 1;
@@ -5914,15 +6298,15 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
 static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, void *context) {
     cci__rc_conn *conn = (cci__rc_conn *)request->event.owner;
     cci_evq_event_t *event = NULL;
+    uint8_t type;
     if (request->event.base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->event.state != 0 || !conn)
         return CCI_EINVAL;
     if (accepts) {
         if (ep->is_dead) return CCI_ERR_DEVICE_DEAD;
         event = cci__rc_control_event(ep);
         if (!event) return CCI_ENOMEM;
-        if (cci__rc_is_reliable(conn) && cci__rc_make_qp(ep, conn) != CCI_SUCCESS) {
+        if (cci__rc_is_reliable(conn) && cci__rc_begin_setup(ep, conn, NULL) != CCI_SUCCESS) {
             cci_evq_return_event(&ep->evq, event);
-            cci__rc_destroy_qp(ep, conn);
             return CCI_ENOMEM;
         }
     }
@@ -5931,7 +6315,11 @@ static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, vo
     conn->pending = event;
     conn->conn.pub.context = context;
     ep->now_ns = ep->link->now(ep->handle);
-    cci__rc_tell(ep, conn, cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns), 0);
+    type = cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns);
+    if (cci__rc_setup_of(conn))
+        conn->conn.deadline_ns = CCI__NEVER; /* the client hears of it when its queue pair is there */
+    else
+        cci__rc_tell(ep, conn, type, 0);
     cci__rc_schedule(ep, conn);
     cci__rc_arm(ep);
     return CCI_SUCCESS;
@@ -6468,7 +6856,8 @@ static void cci__rc_enlist_region(cci__rc *ep, uint32_t region) {
 
 static void cci__rc_delist_region(cci__rc *ep, uint32_t region) {
     uint32_t at = 0;
-    while (ep->by_start[at] != region) at++;
+    while (at < ep->listed && ep->by_start[at] != region) at++;
+    if (at == ep->listed) return; /* a GPU's memory: the library does not copy from there */
     memmove(&ep->by_start[at], &ep->by_start[at + 1], (--ep->listed - at) * sizeof *ep->by_start);
 }
 
@@ -6557,7 +6946,7 @@ static int cci__rc_send_reliable(cci__rc *ep, cci__rc_conn *conn, const struct i
     item->deadline_ns = cci__rc_deadline_of(ep, conn);
     if (CCI__LIKELY(count == 1 && length - 1 < ep->inline_size && cci__rc_is_free(ep, conn))) {
         cci__rc_append(ep, conn, item);
-        if (CCI__UNLIKELY(!(conn->marks & CCI__RC_UNDATED))) cci__rc_watch(ep, conn);
+        if (CCI__UNLIKELY(!(conn->conn.flags & CCI__RC_UNDATED))) cci__rc_watch(ep, conn);
         cci__rc_send_inline(ep, conn, item, data->iov_base);
     } else {
         if (!(flags & CCI_FLAG_NO_COPY) || !cci__rc_borrow(ep, item, data, count))
@@ -6648,8 +7037,44 @@ static void cci__rc_write_handle(cci__rc *ep, cci_rma_region_t *region, const st
     cci__store64(bytes, region->key);
 }
 
-/* IBV_ACCESS_RELAXED_ORDERING, which older headers don't have. */
+/* IBV_ACCESS_RELAXED_ORDERING and IBV_ACCESS_ON_DEMAND, which older headers don't have. */
 #define CCI__RC_RELAXED (1 << 20)
+#define CCI__RC_ON_DEMAND (1 << 6)
+
+/* The status of a registration that the system has refused. */
+static int cci__rc_refused_memory(const cci__rc *ep, const char *what, int error) {
+    if (what && (error == EINVAL || error == EOPNOTSUPP || error == ENOSYS || error == EPROTONOSUPPORT)) {
+        cci__verbs_log(CCI_LOG_ERROR, ep->hw->port.device, what, error);
+        return CCI_ERR_NOT_IMPLEMENTED;
+    }
+    return error == ENOMEM || error == EAGAIN  ? CCI_ENOMEM
+           : error == EFAULT || error == EBADF ? CCI_EINVAL
+                                               : CCI_ENOBUFS;
+}
+
+/* A registration is known from now on. */
+static int cci__rc_add_region(cci__rc *ep, void *start, uint64_t length, int flags, struct ibv_mr *mr,
+                              cci_rma_handle_t **handle) {
+    cci_rma_region_t *region;
+    cci__rc_lock(ep);
+    region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
+    if (region) {
+        cci__rc_write_handle(ep, region, mr);
+        ep->mrs[region - ep->regions] = mr;
+    }
+    cci__rc_unlock(ep);
+    if (!region) {
+        cci__verbs_check(ep->hw, cci__ibv.dereg_mr(mr), "deregistering a program's memory");
+        return CCI_ENOBUFS;
+    }
+    *handle = &region->handle;
+    return CCI_SUCCESS;
+}
+
+static int cci__rc_access(int flags) {
+    return (flags & CCI_FLAG_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0) |
+           (flags & CCI_FLAG_READ ? IBV_ACCESS_REMOTE_READ : 0);
+}
 
 /* Registers memory that may take parts of an RMA in any order, where the system lets it. */
 static struct ibv_mr *cci__rc_register(cci__rc *ep, void *start, uint64_t length, int access) {
@@ -6665,28 +7090,21 @@ static struct ibv_mr *cci__rc_register(cci__rc *ep, void *start, uint64_t length
 static int cci__rc_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
                                 cci_rma_handle_t **handle) {
     cci__rc *ep = (cci__rc *)(void *)base;
-    int access =
-        (flags & CCI_FLAG_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0) | (flags & CCI_FLAG_READ ? IBV_ACCESS_REMOTE_READ : 0);
-    cci_rma_region_t *region;
+    int access = cci__rc_access(flags) | (ep->device.on_demand ? CCI__RC_ON_DEMAND : 0);
     struct ibv_mr *mr;
+    int status;
     if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0) return CCI_EINVAL;
     mr = cci__rc_register(ep, start, length, access | IBV_ACCESS_LOCAL_WRITE);
     if (!mr && !(flags & CCI_FLAG_WRITE)) mr = cci__rc_register(ep, start, length, access); /* it may be read-only */
-    if (!mr) return errno == ENOMEM || errno == EAGAIN ? CCI_ENOMEM : errno == EFAULT ? CCI_EINVAL : CCI_ENOBUFS;
-    cci__rc_lock(ep);
-    region = cci_rma_add(&ep->rma, start, length, (uint32_t)flags & (CCI_FLAG_READ | CCI_FLAG_WRITE));
-    if (region) {
-        cci__rc_write_handle(ep, region, mr);
-        ep->mrs[region - ep->regions] = mr;
-        cci__rc_enlist_region(ep, (uint32_t)(region - ep->regions));
+    if (!mr)
+        return cci__rc_refused_memory(ep, ep->device.on_demand ? "the adapter has no on-demand paging" : NULL, errno);
+    status = cci__rc_add_region(ep, start, length, flags, mr, handle);
+    if (status == CCI_SUCCESS) {
+        cci__rc_lock(ep);
+        cci__rc_enlist_region(ep, cci__load16((const uint8_t *)(*handle)->stuff + 8));
+        cci__rc_unlock(ep);
     }
-    cci__rc_unlock(ep);
-    if (!region) {
-        cci__verbs_check(ep->hw, cci__ibv.dereg_mr(mr), "deregistering a program's memory");
-        return CCI_ENOBUFS;
-    }
-    *handle = &region->handle;
-    return CCI_SUCCESS;
+    return status;
 }
 
 static int cci__rc_rma_deregister(cci_endpoint_base_t *base, const struct cci_rma_handle *from) {
@@ -6822,6 +7240,24 @@ static const cci_endpoint_ops_t *cci__rc_ops(void) {
                                              NULL,
                                              NULL};
     return &table;
+}
+
+#ifdef CCI_STATIC
+CCI__UNUSED static
+#endif
+    int
+    cci_verbs_register_dmabuf(cci_endpoint_t *endpoint, int fd, uint64_t offset, void *start, uint64_t length,
+                              int flags, cci_rma_handle_t **handle) {
+    cci__rc *ep = (cci__rc *)(void *)endpoint; /* if it is one */
+    struct ibv_mr *mr;
+    if (!endpoint || !start || !handle || length == 0 || fd < 0) return CCI_EINVAL;
+    if (((cci_endpoint_base_t *)(void *)endpoint)->ops != cci__rc_ops() || !cci__ibv.reg_dmabuf_mr)
+        return CCI_ERR_NOT_IMPLEMENTED;
+    if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0 || length > UINT64_MAX - offset) return CCI_EINVAL;
+    mr = cci__ibv.reg_dmabuf_mr(ep->pd, offset, (size_t)length, (uintptr_t)start, fd,
+                                cci__rc_access(flags) | IBV_ACCESS_LOCAL_WRITE);
+    return mr ? cci__rc_add_region(ep, start, length, flags, mr, handle)
+              : cci__rc_refused_memory(ep, "the adapter or the kernel can't use a dmabuf", errno);
 }
 
 /* ==================================================================================================================

@@ -247,6 +247,8 @@ struct session {
     /* the run that START began */
     uint64_t size_bytes, slots, expected, received, duplicates, errors, first_ns, last_ns;
     int running, fresh; /* fresh: messages came since last_ns was taken */
+    struct control *later; /* what found no send buffer free (CCI_ENOBUFS) */
+    uint32_t later_count, later_room;
     uint8_t *seen;      /* bit per number, for reliable unordered messages */
     uint64_t seen_bits;
     uint8_t *region;
@@ -255,6 +257,28 @@ struct session {
 
 static struct session sessions[SESSION_LIMIT];
 static int served_count, served_badly;
+
+/* Messages whose echo found no send buffer free: at most as many as there are receive buffers, since each keeps its own. */
+static cci_event_t **kept;
+static uint32_t kept_count;
+
+/* Echoes straight from the receive buffers, and returns these. What a client sent that is `gone` needs no echo; who does not get it
+ * for another reason has left. */
+static void echo_kept(const cci_connection_t *gone) {
+    const cci_connection_t *full = NULL;
+    uint32_t i, left = 0;
+    for (i = 0; i < kept_count; i++) {
+        const cci_event_recv_t *message = &kept[i]->recv;
+        if (message->connection != gone && (message->connection == full ||
+            cci_send(message->connection, message->ptr, message->len, NULL, CCI_FLAG_SILENT) == CCI_ENOBUFS)) {
+            full = message->connection;
+            kept[left++] = kept[i];
+        } else {
+            cci_return_event(kept[i]);
+        }
+    }
+    kept_count = left;
+}
 
 static void session_end_run(struct session *session) {
     if (session->handle) cci_rma_deregister(endpoint, session->handle);
@@ -269,17 +293,44 @@ static void session_end_run(struct session *session) {
 static void session_close(struct session *session, const char *why) {
     int i;
     if (why) fprintf(stderr, "cci_perf: client dropped: %s\n", why);
-    for (i = 0; i < 2; i++)
-        if (session->channels[i].connection) cci_disconnect(session->channels[i].connection);
+    for (i = 0; i < 2; i++) {
+        if (!session->channels[i].connection) continue;
+        echo_kept(session->channels[i].connection);
+        cci_disconnect(session->channels[i].connection);
+    }
+    free(session->later);
     session_end_run(session);
     memset(session, 0, sizeof *session);
     served_count++;
     served_badly |= why != NULL;
 }
 
+/* What waits for a send buffer goes out in its order. */
+static void session_send_later(struct session *session) {
+    int status = CCI_SUCCESS;
+    uint32_t sent = 0;
+    while (sent < session->later_count && status == CCI_SUCCESS) {
+        status = send_control(session->channels[ROLE_CONTROL].connection, &session->later[sent], CCI_FLAG_SILENT);
+        sent += status == CCI_SUCCESS;
+    }
+    session->later_count -= sent;
+    if (sent > 0) memmove(session->later, session->later + sent, session->later_count * sizeof *session->later);
+    if (status != CCI_SUCCESS && status != CCI_ENOBUFS) session_close(session, cci_strerror(endpoint, (cci_status_t)status));
+}
+
 static void session_control(struct session *session, const struct control *control) {
-    int status = send_control(session->channels[ROLE_CONTROL].connection, control, CCI_FLAG_SILENT);
-    if (status != CCI_SUCCESS) session_close(session, cci_strerror(endpoint, (cci_status_t)status));
+    if (session->later_count == session->later_room) {
+        uint32_t room = session->later_room == 0 ? 4 : 2 * session->later_room;
+        struct control *more = (struct control *)realloc(session->later, room * sizeof *more);
+        if (!more) {
+            session_close(session, "no memory");
+            return;
+        }
+        session->later = more;
+        session->later_room = room;
+    }
+    session->later[session->later_count++] = *control;
+    session_send_later(session);
 }
 
 /* Begins to join the group by which the data will come. */
@@ -475,23 +526,24 @@ static void session_touch(const cci_event_recv_t *message) {
     touched += sum;
 }
 
-static void session_data(struct session *session, const cci_event_recv_t *message) {
-    if (!session->running) return; /* late, from the run before */
+/* Returns 1 for what is to be echoed. */
+static int session_data(struct session *session, const cci_event_recv_t *message) {
+    if (!session->running) return 0; /* late, from the run before */
     if (is_rma(session->test)) {
         session_written(session, message);
-        return;
+        return 0;
     }
     if (session->first_ns == 0) session->first_ns = now_ns();
     if (session->verify) session_verify(session, message);
     if (session->touch) session_touch(message);
     session->received++;
     session->fresh = 1;
-    if (session->test == TEST_LAT)
-        (void)cci_send(message->connection, message->ptr, message->len, NULL, CCI_FLAG_SILENT);
-    else if (session->received == session->expected) {
+    if (session->test == TEST_LAT) return 1;
+    if (session->received == session->expected) {
         session_stamp(session, now_ns());
         session_result(session);
     }
+    return 0;
 }
 
 static void session_message(struct session *session, const cci_event_recv_t *message) {
@@ -514,13 +566,25 @@ static void serve_disconnect(const cci_event_disconnect_t *ended) {
     else if (channel->role == ROLE_CONTROL) session_close(channel->session, "it has left");
 }
 
-static void serve_event(cci_event_t *event) {
+/* Returns 1 if the event is kept until its echo can be sent. */
+static int serve_message(cci_event_t *event) {
+    struct channel *channel = (struct channel *)event->recv.connection->context;
+    if (!channel->session) return 0;
+    if (channel->role != ROLE_DATA) {
+        session_message(channel->session, &event->recv);
+        return 0;
+    }
+    if (!session_data(channel->session, &event->recv)) return 0;
+    kept[kept_count++] = event;
+    echo_kept(NULL);
+    return 1;
+}
+
+/* Returns 1 if the event does not go back at once. */
+static int serve_event(cci_event_t *event) {
     struct channel *channel;
     if (event->type == CCI_EVENT_RECV) {
-        channel = (struct channel *)event->recv.connection->context;
-        if (!channel->session) return;
-        if (channel->role == ROLE_DATA) session_data(channel->session, &event->recv);
-        else session_message(channel->session, &event->recv);
+        return serve_message(event);
     } else if (event->type == CCI_EVENT_CONNECT_REQUEST) {
         session_request(event);
     } else if (event->type == CCI_EVENT_ACCEPT) {
@@ -535,6 +599,19 @@ static void serve_event(cci_event_t *event) {
     } else if (event->type == CCI_EVENT_ENDPOINT_DEVICE_FAILED) {
         fail("device", CCI_ERR_DEVICE_DEAD);
     }
+    return 0;
+}
+
+/* Sends what found no send buffer free; returns 1 while something is left. */
+static int serve_later(void) {
+    int i, is_left;
+    echo_kept(NULL);
+    is_left = kept_count > 0;
+    for (i = 0; i < SESSION_LIMIT; i++) {
+        if (sessions[i].later_count > 0) session_send_later(&sessions[i]);
+        is_left |= sessions[i].later_count > 0;
+    }
+    return is_left;
 }
 
 /* Called when all events have been taken: what is not here now may be lost. */
@@ -551,17 +628,20 @@ static void serve_idle(void) {
 
 static int serve(int once) {
     cci_event_t *event;
-    uint32_t polls = 0;
+    uint32_t polls = 0, most;
     struct pollfd sleeper = {os_handle, POLLIN, 0};
+    check(cci_get_opt(endpoint, CCI_OPT_ENDPT_RECV_BUF_COUNT, &most), "cci_get_opt");
+    kept = (cci_event_t **)malloc(most * sizeof *kept);
+    if (!kept) fail("memory", CCI_ENOMEM);
     while (!once || served_count == 0) {
         int status = cci_get_event(endpoint, &event);
         if (status == CCI_SUCCESS) {
             polls = 0;
-            serve_event(event);
-            cci_return_event(event);
-        } else if (status == CCI_EAGAIN) {
+            if (!serve_event(event)) cci_return_event(event);
+        } else if (status == CCI_EAGAIN || (status == CCI_ENOBUFS && kept_count > 0)) {
+            int is_left = serve_later();
             serve_idle();
-            if (sleeps) poll(&sleeper, 1, 100);
+            if (sleeps) poll(&sleeper, 1, is_left ? 1 : 100);
             else if (++polls % YIELD_POLLS == 0) sched_yield();
         } else fail("cci_get_event", status);
     }

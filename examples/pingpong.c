@@ -37,17 +37,49 @@ static cci_event_t *next_event(void) {
     return event;
 }
 
+/* The server's messages that are still to be answered: at most as many as there are receive buffers, since each keeps its own. */
+static cci_event_t **kept;
+static uint32_t kept_count;
+
+/* Answers straight from the receive buffers, and returns these. What finds no send buffer free (CCI_ENOBUFS) is tried again later.
+ * What a client sent that is `gone` needs no answer; other failures are no reason to stop. */
+static void answer_kept(const cci_connection_t *gone) {
+    const cci_connection_t *full = NULL;
+    uint32_t i, left = 0;
+    for (i = 0; i < kept_count; i++) {
+        const cci_event_recv_t *message = &kept[i]->recv;
+        if (message->connection != gone && (message->connection == full ||
+            cci_send(message->connection, message->ptr, message->len, NULL, CCI_FLAG_SILENT) == CCI_ENOBUFS)) {
+            full = message->connection;
+            kept[left++] = kept[i];
+        } else {
+            cci_return_event(kept[i]);
+        }
+    }
+    kept_count = left;
+}
+
 static void serve(void) {
-    uint32_t events = 1u << CCI_EVENT_DISCONNECT;
+    uint32_t events = 1u << CCI_EVENT_DISCONNECT, most;
     (void)cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events); /* tell us of clients that leave, if the transport can */
+    check(cci_get_opt(endpoint, CCI_OPT_ENDPT_RECV_BUF_COUNT, &most), "cci_get_opt");
+    kept = (cci_event_t **)malloc(most * sizeof *kept);
+    check(kept ? CCI_SUCCESS : CCI_ENOMEM, "memory");
     for (;;) {
-        cci_event_t *event = next_event();
+        struct pollfd sleeper = {os_handle, POLLIN, 0};
+        cci_event_t *event;
+        answer_kept(NULL);
+        if (cci_get_event(endpoint, &event) != CCI_SUCCESS) {
+            if (sleeps) poll(&sleeper, 1, kept_count > 0 ? 1 : -1);
+            continue;
+        }
         if (event->type == CCI_EVENT_CONNECT_REQUEST) check(cci_accept(event, NULL), "accept");
-        /* A client that has left in the meantime is no reason to stop: the status is not looked at. */
-        if (event->type == CCI_EVENT_RECV)
-            (void)cci_send(event->recv.connection, event->recv.ptr, event->recv.len, NULL, CCI_FLAG_SILENT);
-        if (event->type == CCI_EVENT_DISCONNECT) check(cci_disconnect(event->disconnect.connection), "disconnect");
-        cci_return_event(event);
+        if (event->type == CCI_EVENT_DISCONNECT) {
+            answer_kept(event->disconnect.connection);
+            check(cci_disconnect(event->disconnect.connection), "disconnect");
+        }
+        if (event->type == CCI_EVENT_RECV) kept[kept_count++] = event;
+        else cci_return_event(event);
     }
 }
 

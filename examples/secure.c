@@ -75,18 +75,45 @@ static int print_new_key(void) {
 }
 
 /* ---- from here on as in hello.c: nothing else has to know */
+
+/* The server's messages that are still to be answered: at most as many as there are receive buffers, since each keeps its own. */
+static cci_event_t **kept;
+static uint32_t kept_count;
+
+/* Answers straight from the receive buffers, and returns these. What finds no send buffer free (CCI_ENOBUFS) is tried again later.
+ * What a client sent that is `gone` needs no answer; other failures are no reason to stop. */
+static void answer_kept(const cci_connection_t *gone) {
+    const cci_connection_t *full = NULL;
+    uint32_t i, left = 0;
+    for (i = 0; i < kept_count; i++) {
+        const cci_event_recv_t *message = &kept[i]->recv;
+        if (message->connection != gone && (message->connection == full ||
+            cci_send(message->connection, message->ptr, message->len, NULL, CCI_FLAG_SILENT) == CCI_ENOBUFS)) {
+            full = message->connection;
+            kept[left++] = kept[i];
+        } else {
+            check(cci_return_event(kept[i]), "return");
+        }
+    }
+    kept_count = left;
+}
+
+/* Returns 1 when the client has its answer. The server keeps a message; all other events go back at once. */
 static int on_event(cci_event_t *event, int is_server) {
+    int is_message = event->type == CCI_EVENT_RECV;
     if (event->type == CCI_EVENT_CONNECT_REQUEST) check(cci_accept(event, NULL), "accept");
     if (event->type == CCI_EVENT_CONNECT) {
         check((int)event->connect.status, "connect"); /* with a wrong key it times out */
         check(cci_send(event->connect.connection, "hello, friend", 13, NULL, CCI_FLAG_SILENT), "send");
     }
-    if (event->type == CCI_EVENT_DISCONNECT) check(cci_disconnect(event->disconnect.connection), "disconnect");
-    if (event->type != CCI_EVENT_RECV) return 0;
-    printf("received: %.*s\n", (int)event->recv.len, (const char *)event->recv.ptr);
-    if (is_server)
-        (void)cci_send(event->recv.connection, event->recv.ptr, event->recv.len, NULL, CCI_FLAG_SILENT);
-    return !is_server;
+    if (event->type == CCI_EVENT_DISCONNECT) {
+        answer_kept(event->disconnect.connection);
+        check(cci_disconnect(event->disconnect.connection), "disconnect");
+    }
+    if (is_message) printf("received: %.*s\n", (int)event->recv.len, (const char *)event->recv.ptr);
+    if (is_message && is_server) kept[kept_count++] = event;
+    else check(cci_return_event(event), "return");
+    return is_message && !is_server;
 }
 
 int main(int argc, char **argv) {
@@ -94,7 +121,7 @@ int main(int argc, char **argv) {
     static cci_seal_t hooks = {crypto_aead_xchacha20poly1305_ietf_ABYTES, 0, &secret, choose_key, NULL, seal, unseal};
     static cci_setup_t setup;
     int is_server = argc == 2, done = 0;
-    uint32_t caps, events = 1u << CCI_EVENT_DISCONNECT;
+    uint32_t caps, most, events = 1u << CCI_EVENT_DISCONNECT;
     cci_endpoint_t *endpoint;
     cci_os_handle_t fd;
     char *uri;
@@ -107,6 +134,9 @@ int main(int argc, char **argv) {
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
     check(cci_create_endpoint(NULL, 0, &endpoint, &fd), "cci_create_endpoint");
     check(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri), "cci_get_opt");
+    check(cci_get_opt(endpoint, CCI_OPT_ENDPT_RECV_BUF_COUNT, &most), "cci_get_opt");
+    kept = (cci_event_t **)malloc(most * sizeof *kept);
+    if (!kept) return 1;
     check(cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &events), "cci_set_opt");
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (is_server) printf("uri: %s\n", uri);
@@ -114,12 +144,11 @@ int main(int argc, char **argv) {
     while (!done) {
         struct pollfd sleeper = {fd, POLLIN, 0};
         cci_event_t *event;
-        poll(&sleeper, 1, -1);
-        while (!done && cci_get_event(endpoint, &event) == CCI_SUCCESS) {
-            done = on_event(event, is_server);
-            cci_return_event(event);
-        }
+        poll(&sleeper, 1, kept_count > 0 ? 1 : -1);
+        while (!done && cci_get_event(endpoint, &event) == CCI_SUCCESS) done = on_event(event, is_server);
+        answer_kept(NULL);
     }
+    free(kept);
     free(uri);
     return cci_finalize();
 }

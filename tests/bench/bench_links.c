@@ -15,6 +15,21 @@
  */
 #define _GNU_SOURCE 1
 
+#include <time.h>
+
+#ifdef VIRTUAL_CLOCK /* valgrind counts what is done for messages, and not what is done because it is slow */
+static struct timespec virtual_time = {1, 0};
+static int virtual_clock(clockid_t clock, struct timespec *t) {
+    (void)clock;
+    virtual_time.tv_nsec += 50;
+    virtual_time.tv_sec += virtual_time.tv_nsec >= 1000000000;
+    virtual_time.tv_nsec -= virtual_time.tv_nsec >= 1000000000 ? 1000000000 : 0;
+    *t = virtual_time;
+    return 0;
+}
+#define clock_gettime virtual_clock
+#endif
+
 #define CCI_IMPLEMENTATION
 #include "cci_sisci.h"
 
@@ -28,7 +43,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-enum { MOST = 1000, BYTES = 64, TRIPS = 20000, MESSAGES = 400000 };
+enum { MOST = 1000, BYTES = 64, TRIPS = 200000, MESSAGES = 2000000, WARM = 200, STEPS = 20000 };
 
 /* Between the processes. */
 typedef struct board {
@@ -127,20 +142,20 @@ static int any_of(int count) {
     return (int)((chance >> 8) % (uint32_t)count);
 }
 
-static double trip_ns(int count) {
+static double trip_ns(int count, int trips) {
     char message[BYTES] = "";
     uint64_t begun_ns;
     int i;
     __atomic_store_n(&board->echoes, 1, __ATOMIC_RELEASE);
     begun_ns = now_ns();
-    for (i = 0; i < TRIPS; i++) {
+    for (i = 0; i < trips; i++) {
         int k = any_of(count);
         if (cci_send(connection[k], message, BYTES, NULL, CCI_FLAG_SILENT) != CCI_SUCCESS) {
             die("a send failed");
         }
         (void)cci_return_event(await(client[k]));
     }
-    return (double)(now_ns() - begun_ns) / 2 / TRIPS;
+    return (double)(now_ns() - begun_ns) / 2 / trips;
 }
 
 static double rate(int count) {
@@ -182,7 +197,8 @@ static void measure(int count) {
         begun_ns = now_ns();
         open_clients(count);
         printf("links-open-%d %.1f\n", count, count * 1e9 / (double)(now_ns() - begun_ns));
-        printf("links-trip-%d %.1f\n", count, trip_ns(count));
+        (void)trip_ns(count, WARM * count);
+        printf("links-trip-%d %.1f\n", count, trip_ns(count, TRIPS));
         printf("links-rate-%d %.0f\n", count, rate(count));
         fflush(stdout);
         __atomic_store_n(&board->stop, 1, __ATOMIC_RELEASE);
@@ -194,47 +210,195 @@ static void measure(int count) {
     }
 }
 
+/* ---- by hand ---------------------------------------------------------------------------------------------------------- */
+
+enum { RECORDS = 64, RECORD_BYTES = 128 };
+
+/* A record is two lines: a number that says that it is there, and a message. */
+typedef struct ring {
+    uint8_t record[RECORDS][RECORD_BYTES];
+    uint32_t freed, unused[31];
+} ring_t;
+
+/* What a program has that needs nothing but this: rings there and back, and a bit for each that has something. */
+typedef struct rings {
+    uint64_t marks[(MOST + 63) / 64];
+    uint64_t unused[16];
+    int stop, echoes;
+    uint64_t received;
+    ring_t there[MOST], back[MOST];
+} rings_t;
+
+/* What each side knows of a ring. */
+typedef struct hand {
+    uint32_t head, freed, tail;
+} hand_t;
+
+static rings_t *rings;
+static hand_t hand[MOST];
+
+static void hand_put(ring_t *ring, uint32_t number, const char *message) {
+    uint8_t *record = ring->record[number % RECORDS];
+    memcpy(record + 64, message + 48, BYTES - 48);
+    memcpy(record + 16, message, 48);
+    __atomic_store_n((uint32_t *)(void *)record, number + 1, __ATOMIC_RELEASE);
+}
+
+static int hand_take(const ring_t *ring, uint32_t number, char *message) {
+    const uint8_t *record = ring->record[number % RECORDS];
+    if (__atomic_load_n((const uint32_t *)(const void *)record, __ATOMIC_ACQUIRE) != number + 1) {
+        return 0;
+    }
+    memcpy(message, record + 16, BYTES);
+    return 1;
+}
+
+static void hand_serve_one(int k) {
+    char message[BYTES];
+    while (hand_take(&rings->there[k], hand[k].tail, message)) {
+        hand[k].tail++;
+        if (__atomic_load_n(&rings->echoes, __ATOMIC_RELAXED)) {
+            hand_put(&rings->back[k], hand[k].head++, message);
+        } else if (hand[k].tail % (RECORDS / 4) == 0) {
+            __atomic_store_n(&rings->there[k].freed, hand[k].tail, __ATOMIC_RELEASE);
+        }
+        __atomic_store_n(&rings->received, rings->received + 1, __ATOMIC_RELEASE);
+    }
+}
+
+static void hand_serve(int count) {
+    int i;
+    memset(hand, 0, sizeof hand);
+    run_on(0);
+    while (!__atomic_load_n(&rings->stop, __ATOMIC_RELAXED)) {
+        for (i = 0; i < (count + 63) / 64; i++) {
+            uint64_t bits = __atomic_load_n(&rings->marks[i], __ATOMIC_RELAXED);
+            bits = bits ? __atomic_exchange_n(&rings->marks[i], 0, __ATOMIC_SEQ_CST) : 0;
+            for (; bits; bits &= bits - 1) {
+                hand_serve_one(64 * i + __builtin_ctzll(bits));
+            }
+        }
+    }
+    _exit(0);
+}
+
+static void hand_send(int k, const char *message) {
+    hand_put(&rings->there[k], hand[k].head++, message);
+    (void)__atomic_fetch_or(&rings->marks[k / 64], (uint64_t)1 << (k % 64), __ATOMIC_SEQ_CST);
+}
+
+static double hand_trip_ns(int count, int trips) {
+    char message[BYTES] = "";
+    uint64_t begun_ns = now_ns();
+    int i;
+    for (i = 0; i < trips; i++) {
+        int k = any_of(count);
+        hand_send(k, message);
+        while (!hand_take(&rings->back[k], hand[k].tail, message)) {}
+        hand[k].tail++;
+    }
+    return (double)(now_ns() - begun_ns) / 2 / trips;
+}
+
+static double hand_rate(int count) {
+    char message[BYTES] = "";
+    uint64_t begun_ns, goal = __atomic_load_n(&rings->received, __ATOMIC_ACQUIRE) + MESSAGES;
+    int i;
+    for (i = 0; i < count; i++) {
+        hand[i].freed = hand[i].head;
+    }
+    __atomic_store_n(&rings->echoes, 0, __ATOMIC_RELEASE);
+    begun_ns = now_ns();
+    for (i = 0; i < MESSAGES; i++) {
+        int k = any_of(count);
+        while (hand[k].head - hand[k].freed >= RECORDS) {
+            uint32_t freed = __atomic_load_n(&rings->there[k].freed, __ATOMIC_ACQUIRE);
+            hand[k].freed = (int32_t)(freed - hand[k].freed) > 0 ? freed : hand[k].freed;
+        }
+        hand_send(k, message);
+    }
+    while (__atomic_load_n(&rings->received, __ATOMIC_ACQUIRE) < goal) {}
+    return MESSAGES * 1e9 / (double)(now_ns() - begun_ns);
+}
+
+/* The same with rings written by hand, which is what the machine's caches let N links do. */
+static void measure_by_hand(int count) {
+    pid_t pid;
+    memset(rings, 0, sizeof *rings);
+    rings->echoes = 1;
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        hand_serve(count);
+    }
+    run_on(1);
+    memset(hand, 0, sizeof hand);
+    (void)hand_trip_ns(count, WARM * count);
+    printf("hand-trip-%d %.1f\n", count, hand_trip_ns(count, TRIPS));
+    printf("hand-rate-%d %.0f\n", count, hand_rate(count));
+    fflush(stdout);
+    __atomic_store_n(&rings->stop, 1, __ATOMIC_RELEASE);
+    while (wait(NULL) > 0) {}
+}
+
 /* ---- one thread ---------------------------------------------------------------------------------------------------------- */
 
 static cci_endpoint_t *hub;
 
-/* Lets the server answer what has come; how much it was. */
-__attribute__((noinline)) int answer(void);
-int answer(void) {
+/* One look of the server's: whether it found a request, which is answered. */
+static inline int look(void) {
     cci_event_t *event;
-    int count = 0;
-    while (cci_get_event(hub, &event) == CCI_SUCCESS) {
-        if (event->type == CCI_EVENT_CONNECT_REQUEST) {
-            (void)cci_accept(event, NULL);
-        } else if (event->type == CCI_EVENT_RECV) {
-            (void)cci_send(event->recv.connection, event->recv.ptr, event->recv.len, NULL, CCI_FLAG_SILENT);
-            count++;
-        }
-        (void)cci_return_event(event);
+    int is_request = 0;
+    if (cci_get_event(hub, &event) != CCI_SUCCESS) {
+        return 0;
     }
-    return count;
+    if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+        (void)cci_accept(event, NULL);
+    } else if (event->type == CCI_EVENT_RECV) {
+        (void)cci_send(event->recv.connection, event->recv.ptr, event->recv.len, NULL, CCI_FLAG_SILENT);
+        is_request = 1;
+    }
+    (void)cci_return_event(event);
+    return is_request;
+}
+
+/* What the server does for one request, with the looks that find nothing; valgrind counts this. */
+__attribute__((noinline)) void answer(void);
+void answer(void) {
+    while (!look()) {}
+}
+
+/* What its client does. */
+__attribute__((noinline)) void ask(int k, const char *message);
+void ask(int k, const char *message) {
+    (void)cci_send(connection[k], message, BYTES, NULL, CCI_FLAG_SILENT);
+}
+
+__attribute__((noinline)) void hear(int k);
+void hear(int k) {
+    (void)cci_return_event(await(client[k]));
 }
 
 static cci_event_t *await_beside_hub(cci_endpoint_t *ep) {
     cci_event_t *event;
     while (cci_get_event(ep, &event) != CCI_SUCCESS) {
-        (void)answer();
+        (void)look();
     }
     return event;
 }
 
-static void step_trips(int count, int trips) {
+static void warm_up(int count, int trips) {
     char message[BYTES] = "";
     while (trips-- > 0) {
         int k = any_of(count);
         (void)cci_send(connection[k], message, BYTES, NULL, CCI_FLAG_SILENT);
-        (void)answer();
+        while (!look()) {}
         (void)cci_return_event(await_beside_hub(client[k]));
     }
 }
 
-static void steps(int count) {
-    uint64_t begun_ns;
+/* Opens what takes part, and goes round the rings. */
+static void prepare_steps(int count) {
     char *uri = NULL;
     int i;
     begin();
@@ -252,19 +416,33 @@ static void steps(int count) {
         (void)cci_return_event(event);
     }
     for (i = 0; i < 20000; i++) {
-        (void)answer();
+        (void)look();
     }
-    begun_ns = now_ns();
-    step_trips(count, TRIPS);
-    printf("links-step-%d %.1f\n", count, (double)(now_ns() - begun_ns) / 2 / TRIPS);
-    (void)cci_finalize();
+    warm_up(count, 50 * count);
+}
+
+static void steps(int count) {
+    char message[BYTES] = "";
+    int i;
+    prepare_steps(count);
+    for (i = 0; i < STEPS; i++) {
+        int k = any_of(count);
+#ifdef VIRTUAL_CLOCK
+        virtual_time.tv_nsec += 100;
+#endif
+        ask(k, message);
+        answer();
+        hear(k);
+    }
+    _exit(0);
 }
 
 int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 1, count;
     struct rlimit r;
     board = (board_t *)mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (board == MAP_FAILED || getrlimit(RLIMIT_NOFILE, &r) != 0) {
+    rings = (rings_t *)mmap(NULL, sizeof *rings, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (board == MAP_FAILED || rings == MAP_FAILED || getrlimit(RLIMIT_NOFILE, &r) != 0) {
         die("no memory");
     }
     r.rlim_cur = r.rlim_max;
@@ -277,6 +455,7 @@ int main(int argc, char **argv) {
     for (; rounds > 0; rounds--) {
         for (count = 1; count <= MOST; count *= 10) {
             measure(count);
+            measure_by_hand(count);
         }
     }
     return 0;

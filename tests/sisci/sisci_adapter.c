@@ -99,6 +99,14 @@ static unsigned int flags_of(const char *name, unsigned int flags) {
     return flags >> 1;
 }
 
+/* An adapter moves words. */
+static unsigned int words_of(const char *name, STUB_SIZE bytes) {
+    if (bytes % 4 != 0) {
+        fault(name, "a size or an offset is of no words");
+    }
+    return (unsigned int)bytes;
+}
+
 static unsigned int adapter_of(unsigned int adapter) {
     return adapter == ADAPTER ? 0 : adapter + 1;
 }
@@ -278,14 +286,14 @@ void NAME(SCICreateSegment)(cci__sci_desc_t sd, cci__sci_local_segment_t *segmen
                             cci__sci_cb_local_segment_t callback, void *arg, unsigned int flags,
                             cci__sci_error_t *error) {
     count("SCICreateSegment", error);
-    SCICreateSegment(sd, segment, id, (unsigned int)size, callback, arg, flags_of("SCICreateSegment", flags), error);
+    SCICreateSegment(sd, segment, id, words_of("SCICreateSegment", size), callback, arg, flags_of("SCICreateSegment", flags), error);
 }
 
 void *NAME(SCIMapLocalSegment)(cci__sci_local_segment_t segment, cci__sci_map_t *map, STUB_SIZE offset, STUB_SIZE size,
                                void *address, unsigned int flags, cci__sci_error_t *error) {
     void *base;
     count("SCIMapLocalSegment", error);
-    base = SCIMapLocalSegment(segment, map, (unsigned int)offset, (unsigned int)size, address,
+    base = SCIMapLocalSegment(segment, map, words_of("SCIMapLocalSegment", offset), words_of("SCIMapLocalSegment", size), address,
                               flags_of("SCIMapLocalSegment", flags), error);
     if (base) {
         memset(base, 0x5a, size); /* what was there before */
@@ -367,7 +375,7 @@ volatile void *NAME(SCIMapRemoteSegment)(cci__sci_remote_segment_t segment, cci_
     volatile void *base;
     remote *r;
     count("SCIMapRemoteSegment", error);
-    base = SCIMapRemoteSegment(segment, map, (unsigned int)offset, (unsigned int)size, address,
+    base = SCIMapRemoteSegment(segment, map, words_of("SCIMapRemoteSegment", offset), words_of("SCIMapRemoteSegment", size), address,
                                flags_of("SCIMapRemoteSegment", flags), error);
     pthread_mutex_lock(&lock);
     for (r = remotes; r && base; r = r->next) {

@@ -2,16 +2,18 @@
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * One process has the frames, the other encodes their bytes. A frame goes to the encoder by DMA, and what it has made of it comes
- * back by DMA; a word behind each says which frame it is. Its first two lines are all that this library asks for.
+ * back by DMA; a word behind each says which frame it is.
+ *
+ *     sisci_program_dma encoder &
+ *     sisci_program_dma camera
  */
-#define CCI_SISCI_API
-#include "cci_sisci.h"
+#include "sisci_api.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAME = 64 * 1024, FRAMES = 4, SEGMENT = FRAME + 64, NUMBER_AT = FRAME };
+enum { FRAME = 64 * 1024 - 5, FRAMES = 4, NUMBER_AT = 64 * 1024, SEGMENT = NUMBER_AT + 64 };
 enum { RAW_FRAMES = 0x5100, ENCODED_FRAMES = 0x5200 };
 
 #define CHECK(call)                                                                                                    \
@@ -120,8 +122,7 @@ static unsigned char encoded(unsigned char byte, unsigned int frame) {
     return (unsigned char)(byte ^ (frame * 37u + 11u));
 }
 
-int encoder_main(void);
-int encoder_main(void) {
+static int encode(void) {
     unsigned int frame, i;
     job_t job;
     if (!open_job(&job, RAW_FRAMES, ENCODED_FRAMES)) {
@@ -139,8 +140,7 @@ int encoder_main(void) {
     return close_job(&job) ? 0 : 1;
 }
 
-int camera_main(void);
-int camera_main(void) {
+static int film(void) {
     unsigned int frame, i;
     job_t job;
     if (!open_job(&job, ENCODED_FRAMES, RAW_FRAMES)) {
@@ -162,4 +162,15 @@ int camera_main(void) {
         }
     }
     return close_job(&job) ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "encoder") == 0) {
+        return encode();
+    }
+    if (argc == 2 && strcmp(argv[1], "camera") == 0) {
+        return film();
+    }
+    fprintf(stderr, "usage: sisci_program_dma encoder|camera\n");
+    return 2;
 }

@@ -1,11 +1,12 @@
 /* sisci_program_pio.c - a program as people write them for SISCI: a ping-pong by stores (PIO).
  * SPDX-License-Identifier: MIT OR Unlicense
  *
- * Each process stores a number in the other's segment and waits for the answer in its own. Its first two lines are all that this
- * library asks for.
+ * Each process stores a number in the other's segment and waits for the answer in its own.
+ *
+ *     sisci_program_pio 1 &
+ *     sisci_program_pio 0
  */
-#define CCI_SISCI_API
-#include "cci_sisci.h"
+#include "sisci_api.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +19,7 @@ enum { TURNS = 50, BALL_SEGMENT = 0x6000, BALL_SIZE = 4096 };
         return 1;                                                                                                      \
     }
 
-int pingpong_main(unsigned int side);
-int pingpong_main(unsigned int side) {
+static int play(unsigned int side) {
     volatile unsigned int *mine, *theirs;
     sci_local_segment_t local;
     sci_remote_segment_t remote;
@@ -85,4 +85,12 @@ int pingpong_main(unsigned int side) {
     CHECK_PIO(SCIClose);
     SCITerminate();
     return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2 || (strcmp(argv[1], "0") != 0 && strcmp(argv[1], "1") != 0)) {
+        fprintf(stderr, "usage: sisci_program_pio 0|1\n");
+        return 2;
+    }
+    return play(argv[1][0] == '1');
 }

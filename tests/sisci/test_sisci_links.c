@@ -263,7 +263,7 @@ static void links_that_nothing_happens_to_are_not_looked_at_but_not_forgotten(vo
         mine[i] = await_connection(client);
         its[i] = await_accepted(server);
     }
-    AWAIT(inside(server->ep)->hot_count <= CCI__SISCI_HOT); /* the others are looked at in turn */
+    AWAIT(inside(server->ep)->hot_count <= CCI__SISCI_OF_MANY); /* the others are looked at in turn */
     AWAIT(cci__list_empty(&inside(server->ep)->steps));     /* and none of them with the device */
     TRUE(links_of(server->ep) == CLIENTS);
     for (i = 0; i < CLIENTS; i++) {
@@ -596,7 +596,7 @@ static wheel *open_wheel(int sleeps) {
     for (i = 0; i < SPOKES; i++) {
         connect_spoke(&w, i);
     }
-    while (inside(w.hub)->hot_count > CCI__SISCI_HOT) { /* nothing happens */
+    while (inside(w.hub)->hot_count > CCI__SISCI_OF_MANY) { /* nothing happens */
         TRUE(look_for(&w, w.hub, 1) == NULL);
     }
     return &w;
@@ -634,7 +634,7 @@ static void a_message_of_any_of_many_links_is_found_in_the_next_calls(void **sta
     (void)state;
     for (number = 0; number < 2000; number++) {
         turn(w, number, number < 1000 ? CCI_FLAG_SILENT : 0);
-        TRUE(inside(w->hub)->hot_count <= CCI__SISCI_HOT + 2); /* so many are looked at in each call */
+        TRUE(inside(w->hub)->hot_count <= CCI__SISCI_OF_MANY + 2); /* so many are looked at in each call */
     }
     TRUE(w->completed == 2 * 1000);
     close_wheel(w);
@@ -653,7 +653,7 @@ static void a_sleeper_with_many_links_is_woken_by_any_of_them_and_looks_at_few(v
         TRUE(cci_send(w->mine[i], &number, 4, NULL, 0) == CCI_SUCCESS);
         TRUE(is_readable(w->fd));
         expect_from(w, w->hub, w->its[i], number);
-        TRUE(inside(w->hub)->hot_count <= CCI__SISCI_HOT + 2);
+        TRUE(inside(w->hub)->hot_count <= CCI__SISCI_OF_MANY + 2);
         while (w->completed <= number) {
             TRUE(look_for(w, w->spoke[i], 1) == NULL);
             still_patient(&patience, "a completion");
@@ -1180,6 +1180,38 @@ static void a_directory_that_belongs_to_another_user_is_passed_over_with_a_messa
     wipe(0);
 }
 
+/* A peer says that its messages have 64 bytes at most, and sends longer ones, in the ring and in blocks. */
+static void a_message_that_is_longer_than_the_peer_had_agreed_to_is_not_delivered(void **state) {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    static const uint32_t lengths[] = {64, 65, 100, 200, 1500, 8192, 12};
+    static uint8_t bytes[8192];
+    side_t *server = open_door(), *client = side_open();
+    uint32_t i, round;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        cci_connection_t *connection, *accepted;
+        cci_event_t *event;
+        request(client, attributes[i], 0);
+        AWAIT(count_of(client, CCI_EVENT_CONNECT) == 1 && count_of(server, CCI_EVENT_ACCEPT) == 1);
+        event = take(client, CCI_EVENT_CONNECT);
+        connection = event->connect.connection;
+        drop(event);
+        event = take(server, CCI_EVENT_ACCEPT);
+        accepted = event->accept.connection;
+        drop(event);
+        *(uint32_t *)(uintptr_t)&accepted->max_send_size = 64; /* as the client's card would have had it */
+        for (round = 0; round < sizeof lengths / sizeof lengths[0]; round++)
+            TRUE(cci_send(connection, bytes, lengths[round], NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
+        AWAIT(count_of(server, CCI_EVENT_RECV) == 2);
+        event = take(server, CCI_EVENT_RECV);
+        TRUE(event->recv.len == 64);
+        drop(event);
+        event = take(server, CCI_EVENT_RECV);
+        TRUE(event->recv.len == 12);
+        drop(event);
+    }
+}
+
 /* ---- limits -------------------------------------------------------------------------------------------------------------- */
 
 static void thousands_of_connections_share_a_link(void **state) {
@@ -1381,6 +1413,7 @@ int main(void) {
         LINK_TEST(nobody_but_the_peer_is_connected_to_an_inbox_of_an_open_link),
         LINK_TEST(a_user_whom_the_group_lets_in_gets_copies_and_no_memory),
         LINK_TEST(containers_that_share_the_directory_reach_each_other_through_the_inboxes),
+        LINK_TEST(a_message_that_is_longer_than_the_peer_had_agreed_to_is_not_delivered),
         LINK_TEST(thousands_of_connections_share_a_link),
         LINK_TEST(who_runs_out_of_descriptors_is_told_and_leaves_nothing_behind),
         LINK_TEST(a_server_of_another_version_refuses_a_client_at_once),

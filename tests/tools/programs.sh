@@ -65,6 +65,44 @@ floods() {
     end_server
 }
 
+# A server whose sends are refused two times of three answers all the same.
+refusals() {
+    build_examples || return
+    printf '[lo]\ntransport = udp\ninterface = lo\n' >"$out/refuses.ini"
+    CCI_CONFIG=$out/refuses.ini
+    export CCI_CONFIG
+    programs='hello pingpong cci_perf'
+    has_sodium && programs="$programs secure"
+    for program in $programs; do
+        library=
+        [ "$program" != secure ] || library=-lsodium
+        # shellcheck disable=SC2086
+        check "$program.c does not compile" "$cc" -std=gnu11 -O1 -I. -include tests/tools/refuses.h -o "$out/$program-refuses" \
+            "examples/$program.c" $library -pthread
+    done
+    serve hello-refuses "$out/hello-refuses" || return
+    check 'hello has no answer' status_of 0 build/hello "$uri"
+    end_server
+    for sleeps in '' -b; do
+        # shellcheck disable=SC2086
+        serve "pingpong-refuses$sleeps" "$out/pingpong-refuses" $sleeps || return
+        check "pingpong $sleeps has too few answers" status_of 0 build/pingpong -n 500 "$uri"
+        end_server
+    done
+    serve cci_perf-refuses "$out/cci_perf-refuses" || return
+    for test in 'lat -n 500' 'bw -n 500' 'write_bw -n 100 --verify'; do
+        # shellcheck disable=SC2086
+        check "cci_perf $test" status_of 0 build/cci_perf -t $test -s 64 "$uri"
+    done
+    end_server
+    unset CCI_CONFIG
+    has_sodium || { skip 'there is no libsodium' && return; }
+    build/secure new >"$out/key"
+    serve secure-refuses "$out/secure-refuses" "$out/key" || return
+    check 'secure has no answer' status_of 0 build/secure "$out/key" "$uri"
+    end_server
+}
+
 # ---- sisci ----------------------------------------------------------------------------------------------------------
 
 # Two processes of the SISCI example, with a directory of their own.

@@ -40,6 +40,8 @@ typedef struct side {
     uint64_t asked_ns, slowest_ns;
     uint64_t sleeps, calls, arms, moves, flags, sent, received, completed, failed, timed_out, connected;
     uint64_t ended_ns; /* of the last completion, keepalive event or connect event */
+    uint64_t work_ns;             /* that it takes over a request, after it has answered */
+    uint64_t oldest_ns, longest_ns; /* when the first answer that has not left was sent; the longest that one waited */
     int status;        /* of that */
 } side_t;
 
@@ -77,6 +79,10 @@ static int losing_send(void *link, const cci_link_tx_t *tx, int count) {
         if (drops != 0 && link == client->link && sent_count < 256)
             sent_ns[sent_count++] = sim.now_ns;
         (link == client->link ? client : server)->sent++;
+        if (is_data && link == server->link && server->oldest_ns != 0) {
+            server->longest_ns = cci__max64(server->longest_ns, sim.now_ns - server->oldest_ns);
+            server->oldest_ns = 0;
+        }
         if (drops < 0 || (drops > 0 && is_data && link == client->link && drops-- > 0))
             continue;
         (void)sim_send(link, &tx[i], 1);
@@ -132,6 +138,12 @@ static void ask(side_t *side) {
     assert_int_equal(cci_send(side->connection, message, SIZE_BYTES, NULL, is_silent ? CCI_FLAG_SILENT : 0), CCI_SUCCESS);
 }
 
+/* All messages have left in packets. */
+static int is_all_sent(const side_t *side) {
+    const cci__dgram_t *ep = (const cci__dgram_t *)(uintptr_t)side->endpoint;
+    return cci__list_empty(&ep->soon) && cci__list_empty(&ep->ready);
+}
+
 static void take(side_t *side, cci_event_t *event) {
     switch (event->type) {
     case CCI_EVENT_CONNECT_REQUEST:
@@ -154,6 +166,10 @@ static void take(side_t *side, cci_event_t *event) {
         if (side->echoes)
             assert_int_equal(cci_send(event->recv.connection, event->recv.ptr, event->recv.len, NULL,
                                       is_silent ? CCI_FLAG_SILENT : 0), CCI_SUCCESS);
+        if (side->work_ns > 0) {
+            if (side->oldest_ns == 0 && !is_all_sent(side)) side->oldest_ns = sim.now_ns;
+            sim_advance_to(sim.now_ns + side->work_ns);
+        }
         break;
     case CCI_EVENT_SEND:
         side->completed += event->send.status == CCI_SUCCESS;
@@ -378,6 +394,32 @@ static void what_was_sent_last_before_sleeping_leaves_in_time(void **state) {
     }
 }
 
+/* A program that sends much looks for events on the way, and finds none. It could sleep then, but what it has sent does not
+ * leave in as many datagrams as there were looks: acknowledgements are on their way, which would wake it. */
+static void much_that_a_sleeper_sends_leaves_in_few_datagrams(void **state) {
+    uint32_t i;
+    (void)state;
+    is_silent = 1;
+    open_side(client, TAKES_ALL, 0);
+    open_side(server, TAKES_ALL, 0);
+    connect_them();
+    round_trips(1, 1000);
+    server->echoes = 0;
+    for (i = 0; i < 100; i++) {
+        uint64_t from_ns;
+        run_until(NULL, 0, sim.now_ns + SECOND / 100);
+        forget_counts();
+        from_ns = sim.now_ns;
+        for (client->to_send = 1000; client->to_send > 0;) {
+            ask(client);
+            if (client->to_send % 50 == 0) call(client); /* 20 times */
+        }
+        assert_true(client->sent <= 12);
+        run_until(&server->received, 1000, UINT64_MAX);
+        assert_true(sim.now_ns - from_ns < 20 * sim.delay_ns + 200000);
+    }
+}
+
 static void sleepers_on_a_line_that_loses(enum style style) {
     sim.loss_per_mille = 100;
     sim.reorder_per_mille = 100;
@@ -398,6 +440,42 @@ static void sleepers_on_a_line_that_loses_miss_no_deadline(void **state) {
 static void sleepers_that_take_one_event_on_a_line_that_loses_miss_no_deadline(void **state) {
     (void)state;
     sleepers_on_a_line_that_loses(TAKES_ONE);
+}
+
+/* A program works for a while on each request, and more of them wait: its answers do not wait for the end of all that work. */
+static void answers_of_a_program_that_works(enum style style, uint64_t work_ns, uint64_t longest_ns) {
+    uint32_t depths[] = {1, 16, 300}, i;
+    open_side(client, TAKES_ALL, 0);
+    open_side(server, style, SECOND / 100000);
+    connect_them();
+    round_trips(16, 200);
+    server->work_ns = work_ns;
+    for (i = 0; i < 3; i++) {
+        round_trips(depths[i], 1000); /* it gets used to the work */
+        server->oldest_ns = server->longest_ns = 0;
+        round_trips(depths[i], 1000);
+        print_message("%u in flight, %u us of work: an answer left after %u us at most\n", depths[i],
+                      (unsigned)(work_ns / 1000), (unsigned)(server->longest_ns / 1000));
+        assert_true(server->longest_ns <= longest_ns);
+    }
+}
+
+static void answers_of_a_sleeper_leave_while_it_works(void **state) {
+    (void)state;
+    answers_of_a_program_that_works(TAKES_ALL, SECOND / 1000, 2 * SECOND / 1000);
+    (void)end(NULL), (void)begin(NULL);
+    answers_of_a_program_that_works(TAKES_ALL, SECOND / 10, 2 * SECOND / 10);
+    (void)end(NULL), (void)begin(NULL);
+    answers_of_a_program_that_works(TAKES_ALL, SECOND / 50000, 2 * SECOND / 1000);
+}
+
+static void answers_of_a_program_that_polls_leave_while_it_works(void **state) {
+    (void)state;
+    answers_of_a_program_that_works(HAS_A_BEAT, SECOND / 1000, 2 * SECOND / 1000);
+    (void)end(NULL), (void)begin(NULL);
+    answers_of_a_program_that_works(HAS_A_BEAT, SECOND / 10, 2 * SECOND / 10);
+    (void)end(NULL), (void)begin(NULL);
+    answers_of_a_program_that_works(HAS_A_BEAT, SECOND / 50000, 2 * SECOND / 1000);
 }
 
 /* ---- programs that call seldom ------------------------------------------------------------------------------------------ */
@@ -552,8 +630,11 @@ int main(void) {
         TEST(a_sleeper_with_nothing_to_do_sleeps),
         TEST(a_sleeper_that_takes_one_event_each_time_misses_nothing),
         TEST(what_was_sent_last_before_sleeping_leaves_in_time),
+        TEST(much_that_a_sleeper_sends_leaves_in_few_datagrams),
         TEST(sleepers_on_a_line_that_loses_miss_no_deadline),
         TEST(sleepers_that_take_one_event_on_a_line_that_loses_miss_no_deadline),
+        TEST(answers_of_a_sleeper_leave_while_it_works),
+        TEST(answers_of_a_program_that_polls_leave_while_it_works),
         TEST(a_lost_message_is_repeated_at_the_first_beat_after_its_time),
         TEST(a_request_is_repeated_at_the_first_beat_after_its_time),
         TEST(a_silent_peer_is_told_at_the_first_beat_after_its_time),

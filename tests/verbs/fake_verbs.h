@@ -5,15 +5,17 @@
  * own. There are two devices, fake0 and fake1, whose addresses are 127.0.0.1 and 127.0.0.2, with a perfect network between
  * them that carries unreliable datagrams, and reliable connections with messages, writes and reads. Everything that is
  * made is counted, so that a test sees what is left; any making of something can be made to fail; events can be sent, and
- * datagrams be forged. One thread.
+ * datagrams be forged. Several threads may call it, but only one makes and ends devices and completion queues.
  *
  * Adapters have ways of their own, which a test sets in `fake`, or all of one kind of adapter by fake_adapters[]:
  *     max_inline, tells_inline   how much goes into a work request, and what the adapter says that it takes
  *     mtu, keys of both sides    a pair's packets have one size; parts of another are refused
  *     last_wqe                   when a failed queue pair gives a receive buffer back, and whether the adapter tells that
  *     reset_purges               what a reset takes along out of the completion queue
- *     relaxed_fails              registrations for relaxed ordering are refused
+ *     relaxed_fails, on_demand_fails, dmabuf_fails  registrations for relaxed ordering, of memory that is not pinned, and of
+ *                                another device's memory are refused
  *     comp_vectors, no_moderation, post_takes, send_refuses
+ *     make_takes_ns, is_held     making a queue pair takes time, or until a test lets it go on
  *     transport, max_srq, no_qp_type     what it is, and lacks
  *     gid_type, gid_interface, gid_fails its addresses: kinds, interfaces that are elsewhere, no way out
  *     fork_status, fork_fails    what the kernel does about fork()
@@ -22,7 +24,8 @@
 #define CCI_TEST_FAKE_VERBS_H
 
 #define FAKE_FN static __attribute__((unused))
-#define FAKE_QPS 64
+#define FAKE_QPS 32768
+#define FAKE_CONTEXTS 64
 #define FAKE_RECVS 4096
 #define FAKE_WCS 8192
 #define FAKE_BELLS 64
@@ -88,6 +91,7 @@ typedef struct fake_qp {
     uint32_t peer;
     enum ibv_mtu mtu;
     uint16_t dlid;
+    uint32_t flow_label;
     fake_send sends[FAKE_SENDS];
     unsigned send_first, send_count;
     /* of one with a shared receive queue: the buffer of a message that has come in part, and when it is given back */
@@ -120,6 +124,8 @@ static struct {
     uint16_t pkey[2];
     int ah_fails;             /* making address handles fails */
     uint64_t ah_takes_ns;     /* ... or takes so long */
+    uint64_t make_takes_ns;   /* making a queue pair of a connection takes so long; atomic */
+    int is_held[2];           /* ... of this device takes until a test changes this; read and written atomically */
     int drops;                /* the network loses everything */
     int max_inline, max_qp_wr;
     int tells_inline; /* what a queue pair that asks for inline data gets, 0: what it asked for */
@@ -127,6 +133,8 @@ static struct {
     int destroy_fails;        /* destroying and deregistering reports an error, and does it */
     int reset_purges;         /* a queue pair that is reset takes its completions along, as with some drivers */
     int relaxed_fails;        /* errno of registrations for relaxed ordering */
+    int on_demand_fails;      /* ... of memory that is not pinned */
+    int dmabuf_fails;         /* ... of other devices' memory */
     int fork_status;          /* what the library tells of fork(): 0 unsafe, 1 safe, 2 always safe */
     int fork_fails;           /* errno: it can't be made safe */
     int comp_vectors;         /* 1 */
@@ -137,6 +145,9 @@ static struct {
                                * gives it back at once and never tells */
     /* what a test may read */
     int relaxed, strict;      /* registrations of programs' memory, with relaxed ordering and without */
+    int on_demand;            /* registrations of memory that is not pinned */
+    uint64_t dmabuf_offset;   /* of the last dmabuf, */
+    int dmabuf_fd;            /* and its descriptor */
     int vector_used[8];       /* completion queues with a channel, by vector */
     int moderated, moderation_us;
     int srq_posts;            /* calls that gave buffers to a shared receive queue */
@@ -148,15 +159,28 @@ static struct {
     int contexts, pds, mrs, channels, cqs, srqs, qps, ahs, ahs_made, most_ahs;
     int post_count, largest_batch, signalled, inlined, sent;
     uint32_t next_qpn, next_rkey;
+    int making, most_making;  /* queue pairs of connections at once; atomic */
+    int qp_most;              /* places of `qp` that were ever used */
     fake_qp *qp[FAKE_QPS];
     struct ibv_mr *mr[FAKE_MRS];
-    fake_context *context[FAKE_QPS];
+    fake_context *context[FAKE_CONTEXTS];
     struct ibv_ah_attr last_ah;
     uint32_t last_imm;
     struct ibv_sge last_piece; /* of a reliable connection's message that was not inline */
 } fake;
 
 static struct ibv_device fake_devices[2];
+
+/* What several threads may call. */
+static pthread_mutex_t fake_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+FAKE_FN void fake_enter(void) {
+    (void)pthread_mutex_lock(&fake_mutex);
+}
+
+FAKE_FN void fake_leave(void) {
+    (void)pthread_mutex_unlock(&fake_mutex);
+}
 
 FAKE_FN int fake_may(void) {
     if (fake.fail_at > 0 && --fake.fail_at == 0) {
@@ -337,7 +361,7 @@ FAKE_FN struct ibv_async_event *fake_new_event(fake_context *c, enum ibv_event_t
 /* Sends an event to all who have the device open. */
 FAKE_FN void fake_event(int device, enum ibv_event_type type) {
     int i;
-    for (i = 0; i < FAKE_QPS; i++) {
+    for (i = 0; i < FAKE_CONTEXTS; i++) {
         fake_context *c = fake.context[i];
         if (c != NULL && c->device == device) {
             fake_new_event(c, type)->element.port_num = 1;
@@ -380,7 +404,7 @@ FAKE_FN void fake_event_of_queue(struct ibv_context *context, enum ibv_event_typ
     }
 }
 
-static int fake_get_async_event(struct ibv_context *context, struct ibv_async_event *event) {
+static int fake_do_get_async_event(struct ibv_context *context, struct ibv_async_event *event) {
     fake_context *c = fake_context_of(context);
     if (c->event_count == 0) {
         errno = EAGAIN;
@@ -392,6 +416,14 @@ static int fake_get_async_event(struct ibv_context *context, struct ibv_async_ev
         fake_silence(context->async_fd);
     }
     return 0;
+}
+
+static int fake_get_async_event(struct ibv_context *context, struct ibv_async_event *event) {
+    int result;
+    fake_enter();
+    result = fake_do_get_async_event(context, event);
+    fake_leave();
+    return result;
 }
 
 static void fake_ack_async_event(struct ibv_async_event *event) {
@@ -450,7 +482,7 @@ FAKE_FN int fake_leads_to(uint16_t lid, int device) {
 
 FAKE_FN fake_qp *fake_peer(const fake_qp *q) {
     int i;
-    for (i = 0; i < FAKE_QPS; i++) {
+    for (i = 0; i < fake.qp_most; i++) {
         fake_qp *peer = fake.qp[i];
         if (peer != NULL && peer->pub.qp_num == q->peer) {
             int listens = peer->pub.state == IBV_QPS_RTR || peer->pub.state == IBV_QPS_RTS;
@@ -623,7 +655,7 @@ FAKE_FN void fake_run(fake_qp *q) {
 
 FAKE_FN void fake_run_all(void) {
     int i;
-    for (i = 0; i < FAKE_QPS; i++) {
+    for (i = 0; i < fake.qp_most; i++) {
         if (fake.qp[i] != NULL && fake.qp[i]->pub.qp_type == IBV_QPT_RC) {
             fake_run(fake.qp[i]);
             if (fake.qp[i]->last_due > 0 && --fake.qp[i]->last_due == 0) {
@@ -671,7 +703,7 @@ static int fake_post_reliable(fake_qp *q, struct ibv_send_wr *wr, struct ibv_sen
     return 0;
 }
 
-static int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
+static int fake_do_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
     fake_srq *q = (fake_srq *)srq;
     int taken = 0;
     fake.srq_posts++;
@@ -696,7 +728,15 @@ static int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struc
     return 0;
 }
 
-static int fake_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc) {
+static int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
+    int result;
+    fake_enter();
+    result = fake_do_post_srq_recv(srq, wr, bad);
+    fake_leave();
+    return result;
+}
+
+static int fake_do_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc) {
     fake_cq *q = (fake_cq *)cq;
     int i;
     fake_run_all();
@@ -710,13 +750,29 @@ static int fake_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc) {
     return i;
 }
 
-static int fake_req_notify_cq(struct ibv_cq *cq, int solicited) {
+static int fake_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc) {
+    int result;
+    fake_enter();
+    result = fake_do_poll_cq(cq, count, wc);
+    fake_leave();
+    return result;
+}
+
+static int fake_do_req_notify_cq(struct ibv_cq *cq, int solicited) {
     (void)solicited;
     ((fake_cq *)cq)->is_armed = 1;
     return 0;
 }
 
-static int fake_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **user) {
+static int fake_req_notify_cq(struct ibv_cq *cq, int solicited) {
+    int result;
+    fake_enter();
+    result = fake_do_req_notify_cq(cq, solicited);
+    fake_leave();
+    return result;
+}
+
+static int fake_do_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **user) {
     fake_channel *c = (fake_channel *)channel;
     if (c->bell_count == 0) {
         errno = EAGAIN;
@@ -731,11 +787,19 @@ static int fake_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **c
     return 0;
 }
 
+static int fake_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **user) {
+    int result;
+    fake_enter();
+    result = fake_do_get_cq_event(channel, cq, user);
+    fake_leave();
+    return result;
+}
+
 static void fake_ack_cq_events(struct ibv_cq *cq, unsigned int count) {
     ((fake_cq *)cq)->acked += count;
 }
 
-static int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
+static int fake_do_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
     fake_qp *q = (fake_qp *)qp;
     int taken = 0;
     for (; wr != NULL; wr = wr->next) {
@@ -750,6 +814,14 @@ static int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_
         q->recv_count++;
     }
     return 0;
+}
+
+static int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
+    int result;
+    fake_enter();
+    result = fake_do_post_recv(qp, wr, bad);
+    fake_leave();
+    return result;
 }
 
 /* Writes what precedes each datagram: with IPv4 addresses an IPv4 header at the end of it. */
@@ -823,7 +895,7 @@ FAKE_FN void fake_transmit(const fake_qp *from, const struct ibv_send_wr *wr, co
     fake.last_imm = ntohl(wr->imm_data);
     fake.sent++;
     fake_write_header(header, fake.gid[from->device][ah->attr.grh.sgid_index].raw, to);
-    for (i = 0; i < FAKE_QPS && !fake.drops; i++) {
+    for (i = 0; i < fake.qp_most && !fake.drops; i++) {
         fake_qp *q = fake.qp[i];
         if (q == NULL || q->qkey != wr->wr.ud.remote_qkey || fake.port_state[q->device] != IBV_PORT_ACTIVE ||
             fake.port_state[from->device] != IBV_PORT_ACTIVE) {
@@ -837,7 +909,7 @@ FAKE_FN void fake_transmit(const fake_qp *from, const struct ibv_send_wr *wr, co
     }
 }
 
-static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
+static int fake_do_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
     fake_qp *q = (fake_qp *)qp;
     int batch = 0;
     fake.post_count++;
@@ -873,6 +945,14 @@ static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
     return 0;
 }
 
+static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
+    int result;
+    fake_enter();
+    result = fake_do_post_send(qp, wr, bad);
+    fake_leave();
+    return result;
+}
+
 /* ---- making and unmaking ---------------------------------------------------------------------------------------- */
 
 static int fake_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attributes) {
@@ -903,16 +983,16 @@ static struct ibv_context *fake_open_device(struct ibv_device *device) {
     c->ext.context.ops.post_send = fake_post_send;
     c->ext.context.ops.post_recv = fake_post_recv;
     c->ext.context.ops.post_srq_recv = fake_post_srq_recv;
-    for (i = 0; i < FAKE_QPS && fake.context[i] != NULL; i++) {
+    for (i = 0; i < FAKE_CONTEXTS && fake.context[i] != NULL; i++) {
     }
-    assert_true(i < FAKE_QPS);
+    assert_true(i < FAKE_CONTEXTS);
     fake.context[i] = c;
     return &c->ext.context;
 }
 
 static int fake_close_device(struct ibv_context *context) {
     int i;
-    for (i = 0; i < FAKE_QPS; i++) {
+    for (i = 0; i < FAKE_CONTEXTS; i++) {
         if (fake.context[i] == fake_context_of(context)) {
             fake.context[i] = NULL;
         }
@@ -937,7 +1017,7 @@ static int fake_dealloc_pd(struct ibv_pd *pd) {
     return 0;
 }
 
-static struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *start, size_t length, int access) {
+static struct ibv_mr *fake_do_reg_mr(struct ibv_pd *pd, void *start, size_t length, int access) {
     struct ibv_mr *mr;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     int i;
@@ -945,6 +1025,11 @@ static struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *start, size_t length,
         errno = fake.relaxed_fails;
         return NULL;
     }
+    if ((access & 1 << 6) != 0 && fake.on_demand_fails != 0) {
+        errno = fake.on_demand_fails;
+        return NULL;
+    }
+    fake.on_demand += (access & 1 << 6) != 0;
     *((access & 1 << 20) != 0 ? &fake.relaxed : &fake.strict) += access != IBV_ACCESS_LOCAL_WRITE;
     fake.shared_pages += access == IBV_ACCESS_LOCAL_WRITE && (((uintptr_t)start | length) & (page - 1)) != 0;
     mr = (struct ibv_mr *)fake_new(sizeof *mr, &fake.mrs);
@@ -963,7 +1048,26 @@ static struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *start, size_t length,
     return mr;
 }
 
-static int fake_dereg_mr(struct ibv_mr *mr) {
+static struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *start, size_t length, int access) {
+    struct ibv_mr *result;
+    fake_enter();
+    result = fake_do_reg_mr(pd, start, length, access);
+    fake_leave();
+    return result;
+}
+
+/* The other device's memory is this process's, where `address` says. */
+static struct ibv_mr *fake_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t address, int fd, int access) {
+    if (fake.dmabuf_fails != 0) {
+        errno = fake.dmabuf_fails;
+        return NULL;
+    }
+    fake.dmabuf_offset = offset;
+    fake.dmabuf_fd = fd;
+    return fake_reg_mr(pd, (void *)(uintptr_t)address, length, access);
+}
+
+static int fake_do_dereg_mr(struct ibv_mr *mr) {
     int i;
     for (i = 0; i < FAKE_MRS; i++) {
         if (fake.mr[i] == mr) {
@@ -974,6 +1078,14 @@ static int fake_dereg_mr(struct ibv_mr *mr) {
     fake.mrs--;
     free(mr);
     return fake.destroy_fails ? EBUSY : 0;
+}
+
+static int fake_dereg_mr(struct ibv_mr *mr) {
+    int result;
+    fake_enter();
+    result = fake_do_dereg_mr(mr);
+    fake_leave();
+    return result;
 }
 
 static struct ibv_comp_channel *fake_create_comp_channel(struct ibv_context *context) {
@@ -1014,7 +1126,7 @@ static int fake_destroy_cq(struct ibv_cq *cq) {
     fake_cq *q = (fake_cq *)cq;
     fake_channel *channel = (fake_channel *)cq->channel;
     unsigned i, kept = 0;
-    for (i = 0; i < FAKE_QPS; i++) {
+    for (i = 0; i < (unsigned)fake.qp_most; i++) {
         assert_true(fake.qp[i] == NULL || (fake.qp[i]->pub.send_cq != cq && fake.qp[i]->pub.recv_cq != cq));
     }
     for (i = 0; channel != NULL && i < channel->bell_count; i++) {
@@ -1052,7 +1164,7 @@ static struct ibv_srq *fake_create_srq(struct ibv_pd *pd, struct ibv_srq_init_at
 
 static int fake_destroy_srq(struct ibv_srq *srq) {
     int i;
-    for (i = 0; i < FAKE_QPS; i++) {
+    for (i = 0; i < fake.qp_most; i++) {
         assert_true(fake.qp[i] == NULL || fake.qp[i]->pub.srq != srq);
     }
     fake.pinned -= ((fake_srq *)srq)->bytes;
@@ -1061,7 +1173,7 @@ static int fake_destroy_srq(struct ibv_srq *srq) {
     return fake.destroy_fails ? EBUSY : 0;
 }
 
-static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attributes) {
+static struct ibv_qp *fake_do_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attributes) {
     fake_qp *q;
     int i;
     if (fake.no_qp_type[attributes->qp_type] != 0) {
@@ -1073,9 +1185,10 @@ static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr 
         return NULL;
     }
     q = (fake_qp *)fake_new(sizeof *q, &fake.qps);
-    for (i = 0; i < FAKE_QPS && fake.qp[i] != NULL; i++) {
+    for (i = 0; i < fake.qp_most && fake.qp[i] != NULL; i++) {
     }
     assert_true(i < FAKE_QPS);
+    fake.qp_most += i == fake.qp_most;
     if (q == NULL) {
         return NULL;
     }
@@ -1098,7 +1211,38 @@ static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr 
     return &q->pub;
 }
 
-static int fake_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int mask) {
+/* Making one takes the adapter a while, or until a test lets it go on; a test that forgets that is not waited for. */
+FAKE_FN void fake_take_time(int device) {
+    struct timespec t = {0, 1000000};
+    int i;
+    fake_enter();
+    fake.most_making = fake.making + 1 > fake.most_making ? fake.making + 1 : fake.most_making;
+    (void)__atomic_add_fetch(&fake.making, 1, __ATOMIC_SEQ_CST);
+    fake_leave();
+    for (i = 0; i < 20000 && __atomic_load_n(&fake.is_held[device], __ATOMIC_SEQ_CST); i++) {
+        nanosleep(&t, NULL);
+    }
+    t.tv_nsec = (long)__atomic_load_n(&fake.make_takes_ns, __ATOMIC_SEQ_CST);
+    if (t.tv_nsec > 0) {
+        nanosleep(&t, NULL);
+    }
+    fake_enter();
+    (void)__atomic_sub_fetch(&fake.making, 1, __ATOMIC_SEQ_CST);
+    fake_leave();
+}
+
+static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attributes) {
+    struct ibv_qp *result;
+    if (attributes->qp_type == IBV_QPT_RC) {
+        fake_take_time(fake_context_of(pd->context)->device);
+    }
+    fake_enter();
+    result = fake_do_create_qp(pd, attributes);
+    fake_leave();
+    return result;
+}
+
+static int fake_do_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int mask) {
     fake_qp *q = (fake_qp *)qp;
     enum ibv_qp_state before = qp->state;
     if (fake.modify_fails) {
@@ -1118,6 +1262,7 @@ static int fake_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int
     }
     if (mask & IBV_QP_AV) {
         q->dlid = attributes->ah_attr.dlid;
+        q->flow_label = attributes->ah_attr.grh.flow_label;
     }
     if (qp->state == IBV_QPS_ERR) {
         fake_stop(q, before);
@@ -1132,12 +1277,20 @@ static int fake_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int
     return 0;
 }
 
-static int fake_destroy_qp(struct ibv_qp *qp) {
+static int fake_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int mask) {
+    int result;
+    fake_enter();
+    result = fake_do_modify_qp(qp, attributes, mask);
+    fake_leave();
+    return result;
+}
+
+static int fake_do_destroy_qp(struct ibv_qp *qp) {
     int i;
     if (((fake_qp *)qp)->group_count > 0) {
         return EBUSY;
     }
-    for (i = 0; i < FAKE_QPS; i++) {
+    for (i = 0; i < fake.qp_most; i++) {
         if (fake.qp[i] == (fake_qp *)qp) {
             fake.qp[i] = NULL;
         }
@@ -1150,7 +1303,15 @@ static int fake_destroy_qp(struct ibv_qp *qp) {
     return fake.destroy_fails ? EBUSY : 0;
 }
 
-static struct ibv_ah *fake_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attributes) {
+static int fake_destroy_qp(struct ibv_qp *qp) {
+    int result;
+    fake_enter();
+    result = fake_do_destroy_qp(qp);
+    fake_leave();
+    return result;
+}
+
+static struct ibv_ah *fake_do_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attributes) {
     fake_ah *ah;
     struct timespec t;
     if (fake.ah_takes_ns != 0) {
@@ -1177,10 +1338,26 @@ static struct ibv_ah *fake_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr
     return &ah->pub;
 }
 
-static int fake_destroy_ah(struct ibv_ah *ah) {
+static struct ibv_ah *fake_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attributes) {
+    struct ibv_ah *result;
+    fake_enter();
+    result = fake_do_create_ah(pd, attributes);
+    fake_leave();
+    return result;
+}
+
+static int fake_do_destroy_ah(struct ibv_ah *ah) {
     fake.ahs--;
     free(ah);
     return 0;
+}
+
+static int fake_destroy_ah(struct ibv_ah *ah) {
+    int result;
+    fake_enter();
+    result = fake_do_destroy_ah(ah);
+    fake_leave();
+    return result;
 }
 
 static int fake_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid) {
@@ -1282,7 +1459,7 @@ FAKE_FN void fake_begin(void) {
     FAKE(create_srq), FAKE(destroy_srq);
     FAKE(get_cq_event), FAKE(ack_cq_events), FAKE(create_qp), FAKE(modify_qp), FAKE(destroy_qp);
     FAKE(create_ah), FAKE(destroy_ah), FAKE(attach_mcast), FAKE(detach_mcast);
-    FAKE(fork_init), FAKE(is_fork_initialized);
+    FAKE(fork_init), FAKE(is_fork_initialized), FAKE(reg_dmabuf_mr);
 #undef FAKE
     cci__ibv_is_loaded = 1;
     cci__ibv_may_fork = 0;

@@ -100,6 +100,7 @@ int main(void) {
 #include "tests/verbs/fake_verbs.h"
 
 #include <poll.h>
+#include <sched.h>
 
 #define FAKE0 "[it]\ntransport = verbs\ndevice = fake0\nmode = ud\n"
 #define PAIR "[left]\ntransport = verbs\ndevice = fake0\nmode = ud\n%s\n"                                                \
@@ -1480,7 +1481,8 @@ static void rc_begin_connecting(uint32_t count) {
     memset(ends, 0, sizeof ends);
     memset(rc_memory, 0, sizeof rc_memory);
     memset(device_failures, 0, sizeof device_failures);
-    assert_int_equal(configured("[left]\ntransport = verbs\ndevice = fake0\n[right]\ntransport = verbs\ndevice = fake1", ""),
+    assert_int_equal(configured("[left]\ntransport = verbs\ndevice = fake0\nsetups = 0\n"
+                                "[right]\ntransport = verbs\ndevice = fake1\nsetups = 0", ""),
                      CCI_SUCCESS);
     assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
     assert_int_equal(cci_create_endpoint(devices[0], 0, &left, &left_fd), CCI_SUCCESS);
@@ -1881,29 +1883,34 @@ static void rc_destroying_fails(void **state) {
 
 /* What a side has seen; `order` is that of the events. */
 static struct rc_side {
-    uint32_t opened, got, done, failed, closed, requests, got_after_end;
+    uint32_t opened, got, done, failed, closed, requests, got_after_end, refused;
     int status, end_status;
     cci_connection_t *newest;
     cci_event_t *held[2048];
     char uri[160];
 } rc_side[2];
-static int holds_requests, holds_messages, lets_go, refuses_accept;
+static int holds_requests, holds_messages, lets_go, lacks_pairs, hears_all;
 
 static void rc_take(int side, cci_event_t *event) {
     struct rc_side *s = &rc_side[side];
-    if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+    if (hears_all && (event->type == CCI_EVENT_ENDPOINT_DEVICE_FAILED ||
+                      ((event->type == CCI_EVENT_ACCEPT || event->type == CCI_EVENT_CONNECT) && !event->connect.connection))) {
+        s->refused++;
+    } else if (hears_all && event->type == CCI_EVENT_CONNECT_REQUEST) {
+        (void)cci_accept(event, s);
+        (void)cci_reject(event);
+    } else if (event->type == CCI_EVENT_CONNECT_REQUEST) {
         assert_non_null(event->request.peer_uri);
         snprintf(s->uri, sizeof s->uri, "%s", event->request.peer_uri);
         if (holds_requests) {
             s->held[s->requests++] = event;
             return;
         }
-        if (refuses_accept) {
-            assert_int_equal(cci_accept(event, s), CCI_ENOMEM);
-            assert_int_equal(cci_reject(event), CCI_SUCCESS);
-        } else {
-            assert_int_equal(cci_accept(event, s), CCI_SUCCESS);
-        }
+        assert_int_equal(cci_accept(event, s), CCI_SUCCESS);
+    } else if (lacks_pairs && (event->type == CCI_EVENT_ACCEPT || event->type == CCI_EVENT_CONNECT)) {
+        assert_int_equal(event->connect.status, side == 1 ? CCI_ENOMEM : CCI_ECONNREFUSED);
+        assert_null(event->connect.connection);
+        s->refused++;
     } else if (event->type == CCI_EVENT_ACCEPT || event->type == CCI_EVENT_CONNECT) {
         assert_int_equal(event->connect.status, CCI_SUCCESS);
         s->newest = event->connect.connection;
@@ -1954,9 +1961,11 @@ static void ends_open_apart(const char *left_keys, const char *right_keys) {
     char text[512];
     uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
     memset(rc_side, 0, sizeof rc_side);
-    holds_requests = holds_messages = lets_go = refuses_accept = 0;
-    snprintf(text, sizeof text, "[left]\ntransport = verbs\ndevice = fake0\n%s\n[right]\ntransport = verbs\ndevice = fake1\n%s",
-             left_keys, right_keys);
+    holds_requests = holds_messages = lets_go = lacks_pairs = 0;
+    snprintf(text, sizeof text,
+             "[left]\ntransport = verbs\ndevice = fake0\n%s\n%s\n[right]\ntransport = verbs\ndevice = fake1\n%s\n%s",
+             strstr(left_keys, "setups") ? "" : "setups = 0", left_keys, strstr(right_keys, "setups") ? "" : "setups = 0",
+             right_keys);
     assert_int_equal(configured(text, ""), CCI_SUCCESS);
     assert_int_equal(cci_get_devices(&devices), CCI_SUCCESS);
     assert_int_equal(cci_create_endpoint(devices[0], 0, &left, NULL), CCI_SUCCESS);
@@ -2494,6 +2503,286 @@ static void rc_memory_short(void **state) {
     ENDS_AWAIT(rc_side[0].done == 33 && rc_side[1].got == 33);
 }
 
+/* ---- paths, and memory that is not pinned --------------------------------------------------------------------------- */
+
+/* How many different labels the queue pairs of a device's connections have. */
+static int count_labels(int device) {
+    static uint32_t labels[256];
+    int i, n, count = 0;
+    for (i = 0; i < fake.qp_most; i++) {
+        const fake_qp *q = fake.qp[i];
+        if (q != NULL && q->pub.qp_type == IBV_QPT_RC && q->device == device) {
+            assert_true(q->flow_label <= 0xfffff);
+            for (n = 0; n < count && labels[n] != q->flow_label; n++) {
+            }
+            labels[n] = q->flow_label;
+            count += n == count;
+        }
+    }
+    return count;
+}
+
+/* Connections between the same two ports take different paths where the network has several, unless one is configured. */
+static void rc_paths(void **state) {
+    int i;
+    (void)state;
+    ends_begin("", CCI_CONN_ATTR_RO);
+    for (i = 1; i < 64; i++) {
+        ends_connect(CCI_CONN_ATTR_RO);
+    }
+    ENDS_AWAIT(rc_side[0].opened == 64 && rc_side[1].opened == 64);
+    assert_in_range(count_labels(0), 60, 64);
+    assert_in_range(count_labels(1), 60, 64);
+    assert_in_range(fake.last_ah.grh.flow_label, 1, 0xfffff);
+    finalize();
+    fake_end();
+    ends_begin("flow_label = 0x12345", CCI_CONN_ATTR_RO);
+    ends_connect(CCI_CONN_ATTR_RO);
+    ENDS_AWAIT(rc_side[0].opened == 2 && rc_side[1].opened == 2);
+    assert_int_equal(count_labels(0), 1);
+    assert_int_equal(fake.last_ah.grh.flow_label, 0x12345);
+}
+
+/* A queue pair that is made anew after a failure takes another path. */
+static void rc_other_path(void **state) {
+    uint32_t label, i;
+    (void)state;
+    rc_open(1);
+    for (i = 0; i < 3; i++) {
+        fake_qp *qp = (fake_qp *)(void *)((cci__rc_conn *)(void *)ends[0][0].connection)->qp;
+        label = qp->flow_label;
+        fake_stop(qp, qp->pub.state);
+        rc_works(0);
+        qp = (fake_qp *)(void *)((cci__rc_conn *)(void *)ends[0][0].connection)->qp;
+        assert_int_not_equal(qp->flow_label, label);
+    }
+}
+
+/* Memory that is not pinned, where the adapter can; else a status. */
+static void rc_on_demand(void **state) {
+    static uint8_t bytes[100];
+    cci_rma_handle_t *handle;
+    (void)state;
+    ends_begin("on_demand = 1", CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_rma_register(left, bytes, sizeof bytes, CCI_FLAG_WRITE, &handle), CCI_SUCCESS);
+    assert_int_equal(fake.on_demand, 1);
+    assert_int_equal(cci_rma_deregister(left, handle), CCI_SUCCESS);
+    fake.on_demand_fails = EOPNOTSUPP;
+    log_text[0] = '\0';
+    assert_int_equal(cci_rma_register(left, bytes, sizeof bytes, CCI_FLAG_WRITE, &handle), CCI_ERR_NOT_IMPLEMENTED);
+    assert_non_null(strstr(log_text, "no on-demand paging"));
+    finalize();
+    fake_end();
+    ends_begin("", CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_rma_register(left, bytes, sizeof bytes, CCI_FLAG_WRITE, &handle), CCI_SUCCESS);
+    assert_int_equal(fake.on_demand, 1);
+}
+
+/* Another device's memory is read and written as any other. */
+static void rc_dmabuf(void **state) {
+    static uint8_t gpu[4096];
+    const int both = CCI_FLAG_READ | CCI_FLAG_WRITE;
+    cci_rma_handle_t *handle;
+    (void)state;
+    rc_open(1);
+    assert_int_equal(cci_verbs_register_dmabuf(right, 7, 8192, gpu, sizeof gpu, both, &handle), CCI_SUCCESS);
+    assert_int_equal(fake.dmabuf_fd, 7);
+    assert_int_equal(fake.dmabuf_offset, 8192);
+    memset(rc_memory[0], 9, sizeof gpu);
+    assert_int_equal(cci_rma(ends[0][0].connection, NULL, 0, rc_handle[0], 0, handle, 0, sizeof gpu, NULL, CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    RC_AWAIT(ends[0][0].done == 1);
+    assert_memory_equal(gpu, rc_memory[0], sizeof gpu);
+    assert_int_equal(cci_rma_deregister(right, handle), CCI_SUCCESS);
+    assert_int_equal(cci_rma(ends[0][0].connection, NULL, 0, rc_handle[0], 0, rc_handle[1], 0, 4097, NULL, CCI_FLAG_WRITE),
+                     CCI_ERR_RMA_HANDLE);
+    assert_int_equal(cci_verbs_register_dmabuf(NULL, 7, 0, gpu, 1, both, &handle), CCI_EINVAL);
+    assert_int_equal(cci_verbs_register_dmabuf(right, -1, 0, gpu, 1, both, &handle), CCI_EINVAL);
+    assert_int_equal(cci_verbs_register_dmabuf(right, 7, 0, NULL, 1, both, &handle), CCI_EINVAL);
+    assert_int_equal(cci_verbs_register_dmabuf(right, 7, 0, gpu, 0, both, &handle), CCI_EINVAL);
+    assert_int_equal(cci_verbs_register_dmabuf(right, 7, UINT64_MAX, gpu, 2, both, &handle), CCI_EINVAL);
+    fake.dmabuf_fails = EBADF; /* a descriptor of something else */
+    assert_int_equal(cci_verbs_register_dmabuf(right, 7, 0, gpu, 1, both, &handle), CCI_EINVAL);
+    fake.dmabuf_fails = EOPNOTSUPP;
+    log_text[0] = '\0';
+    assert_int_equal(cci_verbs_register_dmabuf(right, 7, 0, gpu, 1, both, &handle), CCI_ERR_NOT_IMPLEMENTED);
+    assert_non_null(strstr(log_text, "dmabuf"));
+    cci__ibv.reg_dmabuf_mr = NULL; /* an older library */
+    assert_int_equal(cci_verbs_register_dmabuf(right, 7, 0, gpu, 1, both, &handle), CCI_ERR_NOT_IMPLEMENTED);
+    finalize();
+    fake_end();
+    open_both("");
+    assert_int_equal(cci_verbs_register_dmabuf(right, 7, 0, gpu, 1, both, &handle), CCI_ERR_NOT_IMPLEMENTED); /* mode = ud */
+}
+
+/* ---- mode = rc: many connections are set up ------------------------------------------------------------------------ */
+
+static void hold_pairs(int device, int is_held) {
+    __atomic_store_n(&fake.is_held[device], is_held, __ATOMIC_SEQ_CST);
+}
+
+static void take_time(uint64_t ns) {
+    __atomic_store_n(&fake.make_takes_ns, ns, __ATOMIC_SEQ_CST);
+}
+
+static int pairs_in_making(void) {
+    return __atomic_load_n(&fake.making, __ATOMIC_SEQ_CST);
+}
+
+/* So many messages go each way over a connection. */
+static void talk(cci_connection_t *l, cci_connection_t *r, uint32_t count) {
+    uint32_t i, before[2];
+    before[0] = rc_side[0].got, before[1] = rc_side[1].got;
+    for (i = 1; i <= count; i++) {
+        assert_int_equal(cci_send(l, &i, sizeof i, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        assert_int_equal(cci_send(r, &i, sizeof i, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+        ENDS_AWAIT(rc_side[0].got == before[0] + i && rc_side[1].got == before[1] + i);
+    }
+}
+
+/* While an adapter takes its time to make queue pairs, other connections go on; so many are made at once, the others wait. */
+static void rc_setups_apart(void **state) {
+    cci_connection_t *l, *r;
+    int i;
+    (void)state;
+    ends_begin("setups = 3", CCI_CONN_ATTR_RO);
+    l = rc_side[0].newest, r = rc_side[1].newest;
+    assert_int_equal(rc_of(0)->worker_count + rc_of(1)->worker_count, 0); /* one connection needs no threads */
+    hold_pairs(1, 1);
+    for (i = 0; i < 20; i++) {
+        ends_connect(i % 2 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU);
+    }
+    ENDS_AWAIT(pairs_in_making() == 3 && rc_of(1)->setups_waiting == 17);
+    talk(l, r, 100);
+    assert_int_equal(rc_side[0].opened + rc_side[1].opened, 2);
+    assert_int_equal(fake.most_making, 3);
+    hold_pairs(1, 0);
+    ENDS_AWAIT(rc_side[0].opened == 21 && rc_side[1].opened == 21);
+    talk(rc_side[0].newest, rc_side[1].newest, 1);
+}
+
+static cci_event_t *event_of_helper;
+
+static void *get_one_event(void *endpoint) {
+    if (cci_get_event((cci_endpoint_t *)endpoint, &event_of_helper) != CCI_SUCCESS) {
+        event_of_helper = NULL;
+    }
+    return NULL;
+}
+
+/* Without threads of its own an endpoint makes them in the program's calls: one thread of the program is held up, not all. */
+static void rc_setups_in_calls(void **state) {
+    pthread_t helper;
+    cci_connection_t *l, *r;
+    (void)state;
+    ends_begin("", CCI_CONN_ATTR_RO);
+    l = rc_side[0].newest, r = rc_side[1].newest;
+    ends_connect(CCI_CONN_ATTR_RO);
+    ends_connect(CCI_CONN_ATTR_RO);
+    hold_pairs(1, 1);
+    holds_requests = 1;
+    ENDS_AWAIT(rc_side[1].requests == 2);
+    assert_int_equal(cci_accept(rc_side[1].held[0], &rc_side[1]), CCI_SUCCESS);
+    assert_int_equal(cci_accept(rc_side[1].held[1], &rc_side[1]), CCI_SUCCESS);
+    assert_int_equal(pthread_create(&helper, NULL, get_one_event, right), 0);
+    while (pairs_in_making() == 0) {
+        (void)sched_yield();
+    }
+    talk(l, r, 100);
+    assert_int_equal(fake.most_making, 1);
+    assert_int_equal(rc_of(1)->worker_count, 0);
+    hold_pairs(1, 0);
+    assert_int_equal(pthread_join(helper, NULL), 0);
+    if (event_of_helper != NULL) {
+        rc_take(1, event_of_helper);
+    }
+    ENDS_AWAIT(rc_side[0].opened == 3 && rc_side[1].opened == 3);
+    cci_return_event(rc_side[1].held[0]);
+    cci_return_event(rc_side[1].held[1]);
+    talk(rc_side[0].newest, rc_side[1].newest, 1);
+}
+
+/* Whatever ends while queue pairs are being made, nothing is left of it, and what did not end goes on. */
+static void rc_setups_interrupted(void **state) {
+    static const struct timeval soon = {0, 3000};
+    uint32_t step, i;
+    (void)state;
+    for (step = 0; step < 120; step++) {
+        char uri[100];
+        uint32_t open, how = step % 6, rounds = step / 6;
+        ends_begin(step & 1 ? "setups = 2" : "setups = 0", CCI_CONN_ATTR_RO);
+        snprintf(uri, sizeof uri, "verbs://[::ffff:127.0.0.2]/%lu", (unsigned long)rc_of(1)->hw->qp->qp_num);
+        open = 1;
+        lets_go = 1;
+        take_time(1000000);
+        for (i = 0; i < 6; i++) {
+            ends_connect(i % 2 ? CCI_CONN_ATTR_RO : CCI_CONN_ATTR_RU);
+        }
+        for (i = 0; i < rounds; i++) {
+            rc_look(0);
+            rc_look(1);
+        }
+        if (how < 2) { /* one side goes; the other one's connections end with it */
+            assert_int_equal(cci_destroy_endpoint(how ? left : right), CCI_SUCCESS);
+            *(how ? &left : &right) = NULL;
+        } else if (how == 2) {
+            rc_fail_cq((int)step / 6 % 2);
+        } else if (how == 3) {
+            fake_event((int)step / 6 % 2, IBV_EVENT_DEVICE_FATAL);
+        } else if (how == 4) {
+            assert_int_equal(cci_disconnect(rc_side[step / 6 % 2].newest), CCI_SUCCESS);
+        } else {
+            for (i = 0; i < 4; i++) {
+                assert_int_equal(cci_connect(left, uri, "x", 1, CCI_CONN_ATTR_RO, &rc_side[0], 0, &soon), CCI_SUCCESS);
+            }
+        }
+        hears_all = 1;
+        for (i = 0; i < 200; i++) {
+            rc_look(0);
+            rc_look(1);
+        }
+        if (how == 2) {
+            ENDS_AWAIT(rc_side[0].opened == 7 && rc_side[1].opened == 7);
+            talk(rc_side[0].newest, rc_side[1].newest, 2);
+        }
+        take_time(0);
+        assert_int_equal(open, 1);
+        hears_all = 0;
+        for (i = 0; i < 2; i++) {
+            cci_endpoint_t **endpoint = i ? &left : &right;
+            if (*endpoint != NULL) {
+                assert_int_equal(cci_destroy_endpoint(*endpoint), CCI_SUCCESS);
+                *endpoint = NULL;
+            }
+        }
+        finalize();
+        fake_end();
+    }
+}
+
+/* Thousands at once, of which each costs what the manual says. */
+static void rc_setups_many(void **state) {
+    enum { COUNT = 2000 };
+    uint64_t pinned;
+    uint32_t i;
+    (void)state;
+    ends_begin("setups = 4", CCI_CONN_ATTR_RO);
+    take_time(50000);
+    pinned = fake.pinned;
+    for (i = 0; i < COUNT; i++) {
+        ends_connect(CCI_CONN_ATTR_RO);
+        rc_look(1);
+    }
+    ENDS_AWAIT(rc_side[0].opened == COUNT + 1 && rc_side[1].opened == COUNT + 1);
+    assert_in_range(fake.most_making, 2, 8); /* on two endpoints */
+    assert_int_equal(rc_of(0)->pairs, COUNT + 1);
+    assert_int_equal(rc_of(0)->setups_waiting + rc_of(0)->setups_running, 0);
+    talk(rc_side[0].newest, rc_side[1].newest, 3);
+    printf("a connection of mode rc: %lu bytes here, %lu bytes that are pinned for its queue pair, as fake_verbs.h counts\n",
+           (unsigned long)sizeof(cci__rc_conn), (unsigned long)((fake.pinned - pinned) / (2 * COUNT)));
+    assert_in_range(sizeof(cci__rc_conn), 200, 256);
+}
+
 /* Each failure to get memory for the hardware says how much is allowed and needed. */
 static void memory_refused(void **state) {
     static const char *const modes[] = {"ud", "rc"};
@@ -2532,10 +2821,11 @@ static void memory_refused(void **state) {
     log_text[0] = '\0';
     fake.no_qp_type[IBV_QPT_RC] = ENOMEM;
     ends_connect(CCI_CONN_ATTR_RO);
-    refuses_accept = 1;
-    ENDS_AWAIT(strstr(log_text, "no queue pair for a connection") != NULL);
+    lacks_pairs = 1;
+    ENDS_AWAIT(rc_side[0].refused == 1 && rc_side[1].refused == 1); /* both programs learn it at once */
+    assert_non_null(strstr(log_text, "no queue pair for a connection"));
     assert_non_null(strstr(log_text, "`ulimit -l`"));
-    refuses_accept = 0;
+    lacks_pairs = 0;
 }
 
 /* Endpoints share the adapter's interrupts, and these come for several completions where the adapter can wait for them. */
@@ -2872,6 +3162,14 @@ int main(int argc, char **argv) {
         TEST(rc_lid_changes, "mode = rc: a port gets another LID, and connections go on"),
         TEST(rc_posts_refused, "mode = rc: what the hardware does not take is not counted, and told with the reason"),
         TEST(posts_refused, "... nor is it in mode = ud"),
+        TEST(rc_paths, "mode = rc: each connection has a flow label of its own, unless one is configured"),
+        TEST(rc_other_path, "mode = rc: ... and another when its queue pair is made anew"),
+        TEST(rc_on_demand, "mode = rc: memory is not pinned where that is asked for and the adapter can, else there is a status"),
+        TEST(rc_dmabuf, "mode = rc: another device's memory is registered by its dmabuf, or there is a status"),
+        TEST(rc_setups_apart, "mode = rc: traffic goes on while queue pairs are made, so many at once, the others in order"),
+        TEST(rc_setups_in_calls, "mode = rc: ... and where the program's calls make them, its other threads go on"),
+        TEST(rc_setups_interrupted, "mode = rc: ... and whatever ends meanwhile, nothing is left"),
+        TEST(rc_setups_many, "mode = rc: thousands of connections open at once, and each costs what the manual says"),
         TEST(rc_adapters, "mode = rc: each kind of adapter carries messages and RMA, and loses nothing, or is refused"),
         TEST(rc_buffers_in_batches, "mode = rc: receive buffers go back in batches while there are enough"),
         TEST(rc_no_copy, "mode = rc: with NO_COPY large messages leave registered memory without a copy"),

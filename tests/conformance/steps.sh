@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT OR Unlicense
+# steps.sh - the manual, sentence by sentence, over every transport; run.sh reads this file.
+
+conformance_steps() {
+    suite=tests/conformance/conformance.c
+    patience=600 # one of the tests moves 8 GiB
+    for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed \
+        sisci sisci-bounce sisci-mapped sisci-mapped-later; do
+        step "conformance-$network" plain conformance $suite "$network"
+    done
+    for network in sim sim-sealed udp sisci sisci-bounce sisci-mapped; do
+        step "conformance-$network-sanitized" sanitized conformance $suite "$network"
+    done
+    for network in udp udp-sealed sisci; do step "conformance-$network-raced" raced conformance $suite "$network" thread; done
+    step conformance-sim-ciphered ciphered conformance $suite sim-sealed-noisy
+    step conformance-udp-portable portable conformance $suite udp
+    step conformance-sisci-vendor adapted plain '' conformance $suite sisci-vendor
+    step conformance-sisci-vendor-sanitized adapted sanitized "$sanitizers" conformance $suite sisci-vendor
+    step conformance-sisci-vendor-raced adapted raced -fsanitize=thread conformance $suite sisci-vendor thread
+    patience=300
+    step field plain field tests/conformance/field.c
+    step field-portable portable field tests/conformance/field.c
+    step field-sanitized sanitized field tests/conformance/field.c
+}

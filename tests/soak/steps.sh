@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT OR Unlicense
+# steps.sh - everything at once, decided by a seed; run.sh reads this file.
+
+# The soak test: the same seeds each time, fresh ones, and some of both with sanitizers. A failing seed prints the command that
+# replays it.
+soak() {
+    check 'the soak test does not compile' make -s CC="$cc" CFLAGS=-O2 build/soak
+    [ -x build/soak ] || return
+    check 'the known seeds' within 300 build/soak --first 1 --seeds 80 --every-fault
+    # Crowds at a memory limit of 64 KiB or less whose members change their addresses; small writes behind refusals and gaps; a
+    # TAKEN that names one item twice; closing on a slow path; few readers for many connections.
+    for seed in 968 2466 3046803309586 7000014 7000056 17000647; do
+        check "seed $seed" within 100 build/soak --seed $seed
+    done
+    fresh=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
+    echo "fresh seeds from $fresh on"
+    check "the fresh seeds from $fresh on" within 300 build/soak --first "$fresh" --seconds 12
+    # shellcheck disable=SC2086
+    works $sanitizers || { skip "$cc has no sanitizers here" && return; }
+    # shellcheck disable=SC2086
+    counting='-fsanitize-coverage=trace-pc -DSOAK_COUNTS_WORK' # see tests/soak/soak_net.h
+    # shellcheck disable=SC2086
+    works $sanitizers $counting || counting=
+    # shellcheck disable=SC2086
+    check 'the soak test does not compile with sanitizers' "$cc" -std=gnu11 -g -O1 $sanitizers $counting -I. \
+        -o "$out/soak-sanitized" tests/soak/soak.c
+    check "seeds from $fresh on, sanitized" within 300 "$out/soak-sanitized" --first "$fresh" --seconds 18
+}
+
+# Processes that are killed, stopped and replaced while they talk. A failing round prints its seed.
+soak_sisci() {
+    check 'the soak test does not compile' make -s CC="$cc" CFLAGS=-O2 build/soak_sisci
+    [ -x build/soak_sisci ] || return
+    fresh=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
+    check 'the known seeds' within 200 build/soak_sisci --first 1 --rounds 3
+    check "the fresh seeds from $fresh on" within 200 build/soak_sisci --first "$fresh" --seconds 8
+    for kind in "$sanitizers" -fsanitize=thread; do
+        # shellcheck disable=SC2086
+        works $kind || { skip "$cc has no $kind here" && continue; }
+        # shellcheck disable=SC2086
+        check "it does not compile with $kind" "$cc" -std=gnu11 -g -O1 $kind -I. -o "$out/soak_sisci" tests/soak/soak_sisci.c -pthread
+        check "seeds from $fresh on, $kind" within 200 "$out/soak_sisci" --first "$fresh" --seconds 6
+    done
+}
+
+# The soak tests find small deliberate bugs: seven of them here, all by `make mutants`.
+mutants() {
+    within 900 sh tests/tools/mutants.sh 'no check for duplicates' 'acknowledged though refused' 'beyond the end' 'no probe timer' 'used twice' \
+        'hear of a fork' 'goes on listening'
+    check 'a mutant survived, or applies no more' [ $? -eq 0 ]
+}
+
+soak_steps() {
+    step soak soak
+    step soak-capture soak_capture
+    step soak-sisci soak_sisci
+    step mutants mutants
+}

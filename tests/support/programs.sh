@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT OR Unlicense
+# programs.sh - builds and runs programs of tests, and counts what they say; run.sh reads this file.
+
+# build NAME SOURCE FLAGS...: builds the program if this run has not built it yet.
+build() {
+    binary=$out/$1 source=$2
+    shift 2
+    [ ! -x "$binary" ] || return 0
+    [ -f "$source" ] || { fail "$source is missing" && return 1; }
+    # shellcheck disable=SC2086
+    "$cc" -std=gnu11 -g -I. "$@" -o "$binary" "$source" -lcmocka ${libraries:-} -pthread && return 0
+    fail "$source does not compile: $*"
+    return 1
+}
+
+# run NAME ARGUMENTS...: runs a program of tests and adds what it counted. One that ends badly without having counted a
+# failure (it crashed, hung, leaked) is one failure.
+run() {
+    binary=$out/$1
+    shift
+    # shellcheck disable=SC2086
+    within "$patience" env CMOCKA_MESSAGE_OUTPUT=STDOUT ${runner:-} "$binary" "$@" >"$binary.out" 2>"$binary.err"
+    status=$?
+    tally "$binary $*"
+}
+
+# tally WHAT: adds what the program of tests counted that has left $binary.out, $binary.err and its exit status in $status.
+tally() {
+    cat "$binary.out" "$binary.err"
+    good=$(grep -ac '^\[       OK \]' "$binary.out")
+    bad=$(summary FAILED)
+    left_out=$(summary SKIPPED)
+    sed -n 's/^\[  SKIPPED \] /SKIP: /p; s/^\[  FAILED  \] /FAIL: /p' "$binary.out"
+    passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + left_out))
+    if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then fail "$1 hung"
+    elif [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then fail "$1 ended with status $status"
+    elif [ $((good + bad + left_out)) -eq 0 ]; then fail "$1 tested nothing"
+    fi
+}
+
+# cmocka sums up each group: "[  FAILED  ] 2 test(s), listed below:".
+summary() {
+    cat "$binary.out" "$binary.err" |
+        sed -n "s/^\[ *$1 *\] \([^0-9].*: \)\{0,1\}\([0-9][0-9]*\) test(s).*/\2/p" | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# works FLAGS...: a program built so also runs here.
+works() {
+    echo 'int main(void) { return 0; }' >"$out/probe.c"
+    "$cc" "$@" -o "$out/probe" "$out/probe.c" 2>/dev/null && "$out/probe" 2>/dev/null
+}
+
+# The four ways in which a program of tests is built and run: NAME SOURCE ARGUMENTS...
+plain() {
+    program=$1 source=$2
+    shift 2
+    build "$program" "$source" -O2 && run "$program" "$@"
+}
+
+sanitized() {
+    program=$1-sanitized source=$2
+    shift 2
+    # shellcheck disable=SC2086
+    works $sanitizers || { skip "$cc has no sanitizers here" && return; }
+    # shellcheck disable=SC2086
+    build "$program" "$source" -O1 $sanitizers && run "$program" "$@"
+}
+
+portable() {
+    program=$1-portable source=$2
+    shift 2
+    build "$program" "$source" -O2 -DCCI_UDP_PORTABLE && run "$program" "$@"
+}
+
+# With the cipher that a program would take, not the toy that tests make do with.
+has_sodium() {
+    echo '#include <sodium.h>' >"$out/sodium.c"
+    "$cc" -fsyntax-only "$out/sodium.c" 2>/dev/null
+}
+
+ciphered() {
+    program=$1-ciphered source=$2
+    shift 2
+    has_sodium || { skip 'there is no libsodium' && return; }
+    libraries=-lsodium
+    build "$program" "$source" -O2 -DCCI_TEST_SODIUM && run "$program" "$@"
+    libraries=
+}
+
+raced() {
+    program=$1-raced source=$2
+    shift 2
+    works -fsanitize=thread || { skip "$cc has no thread sanitizer here" && return; }
+    build "$program" "$source" -O1 -fsanitize=thread && run "$program" "$@"
+}
+
+threadless() {
+    program=$1-threadless source=$2
+    shift 2
+    build "$program" "$source" -O2 -DCCI_NO_THREADS && run "$program" "$@"
+}
+
+# The flag that makes the library count its steps; where the compiler has none, the test of the work is skipped.
+counting() {
+    echo 'int main(void) { return 0; }' >"$out/probe.c"
+    "$cc" -fsanitize-coverage=trace-pc -c -o "$out/probe.o" "$out/probe.c" 2>/dev/null &&
+        echo -fsanitize-coverage=trace-pc
+}
+
+# unit_tests FOLDER: a step for each of its test programs, and one with sanitizers.
+unit_tests() {
+    for source in "tests/$1"/test_*.c; do
+        unit=$(basename "$source" .c)
+        step "$unit" plain "$unit" "$source"
+        step "$unit-sanitized" sanitized "$unit" "$source"
+    done
+}
+
+# counted COMMAND...: a script that prints its own sum, "N passed" or "N proven", failures and what it skipped.
+counted() {
+    within 1200 "$@" >"$out/counted.txt" 2>&1
+    status=$?
+    cat "$out/counted.txt"
+    good=$(sed -n 's/^\([0-9]*\) \(passed\|proven\), .*/\1/p' "$out/counted.txt" | tail -n 1)
+    bad=$(grep -c '^FAIL' "$out/counted.txt")
+    passed=$((passed + ${good:-0})) failed=$((failed + bad))
+    skipped=$((skipped + $(grep -c '^SKIP: ' "$out/counted.txt")))
+    [ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || fail "$* ended with status $status"
+}
+
+# wait_for FILE PATTERN: until a line of the file has it, ten seconds at most.
+wait_for() {
+    tries=0
+    until grep -q "$2" "$1"; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 100 ] || return 1
+        sleep 0.1
+    done
+}

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT OR Unlicense
+# steps.sh - the headers, the tree, the programs, the packages and other machines; run.sh reads this file.
+
+. tests/tools/headers.sh
+. tests/tools/tree.sh
+. tests/tools/programs.sh
+. tests/tools/machines.sh
+
+tools_steps() {
+    write_users
+    step contents contents
+    step format format
+    step tree tree
+    step headers-gcc headers gcc c c99 gnu11 gnu17
+    step headers-g++ headers g++ c++ c++11 gnu++11 c++20
+    step headers-clang headers clang c c99 gnu11 gnu17
+    step headers-clang++ headers clang++ c++ c++11 gnu++11 c++20
+    step wrong-order wrong_order
+    step two-files two_files
+    step no-sockets no_sockets
+    step purity purity
+    step exports exports
+    step blunders blunders
+    step warnings-examples warnings_of 'c99 gnu11' 'examples/*.c'
+    # The proofs' harnesses (prove_*.c) are C with the model checker's additions.
+    step warnings-tests warnings_of gnu11 'tests/[!p]*/*.c'
+    step readme readme
+    step demo demo
+    step secret secret
+    step copies copies
+    step floods floods
+    step refusals refusals
+    step measures measures
+    step shared shared
+    step memories memories
+}
+
+# What takes longer.
+tools_late_steps() {
+    patience=600 # interpreted
+    step portability portability
+    patience=300
+    step packages counted sh tests/tools/packages.sh
+    step strangers strangers
+    # It leaves out what takes minutes: make analyze has it.
+    step analyze counted sh tests/tools/analyze.sh --quick
+}

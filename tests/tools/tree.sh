@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT OR Unlicense
+# tree.sh - tests of the tree: its files, their format, the README; steps.sh reads this file.
+
+# The contents at the top of a header and its sections are the same tags in the same order.
+contents() {
+    for header in cci*.h; do
+        sed -n 's/^ \*   *>>\([a-z-]*\).*/\1/p' "$header" >"$out/contents.txt"
+        sed -n 's/^ \* >>\([a-z-]*\)$/\1/p' "$header" >"$out/sections.txt"
+        check "$header has no contents" [ -s "$out/contents.txt" ]
+        check "$header: contents (-) and sections (+) differ" diff -u "$out/contents.txt" "$out/sections.txt"
+    done
+}
+
+# The headers look as .clang-format says, and no line has more than 120 columns. Other versions of the tool break lines elsewhere.
+format() {
+    for header in cci*.h; do
+        columns=$(LC_ALL=C.UTF-8 wc -L <"$header")
+        check "$header has a line of $columns columns" [ "$columns" -le 120 ]
+    done
+    has clang-format || { skip 'there is no clang-format' && return; }
+    version=$(clang-format --version | sed 's/.*version \([0-9]*\).*/\1/')
+    [ "$version" -eq 14 ] || { skip "clang-format is of version $version, not 14" && return; }
+    for header in cci*.h; do check "$header is not formatted" clang-format --dry-run -Werror "$header"; done
+}
+
+# The files of the tree: what git knows or would add, or everything where there is no git.
+list_files() {
+    git ls-files --cached --others --exclude-standard 2>/dev/null | while read -r file; do
+        [ -f "$file" ] && echo "$file"
+    done | grep . || find . -path ./.git -prune -o -path ./build -prune -o -type f -print | sed 's|^\./||'
+}
+
+tree() {
+    list_files >"$out/files.txt"
+    for file in cci.h cci_udp.h cci_verbs.h cci_sisci.h Makefile README.md LICENSE .gitignore .ci/run tests/bench/bench.sh tests/conformance/conformance.c \
+        tests/conformance/field.c; do
+        check "$file is missing" [ -f "$file" ]
+    done
+    for file in $examples secure; do check "examples/$file.c is missing" [ -f "examples/$file.c" ]; done
+    agreed='cci\.h|cci_udp\.h|cci_verbs\.h|cci_sisci\.h|Makefile|README\.md|LICENSE|\.[^/]*|(examples|tests|\.[^/]*)/.*'
+    # An archive has build files at its top that a checkout has not: see .github/packaging/package.sh.
+    [ -e .git ] || agreed="$agreed|CMakeLists\.txt|meson\.build"
+    strange=$(grep -vE "^($agreed)$" "$out/files.txt" | tr '\n' ' ')
+    check "not agreed at the top: $strange" [ -z "$strange" ]
+    check '.ci/run is not executable' [ -x .ci/run ]
+    grep -E '\.(c|h|cpp|cc|sh|py|lua)$|^Makefile$|^\.ci/run$' "$out/files.txt" >"$out/sources.txt"
+    while read -r file; do
+        check "$file has no SPDX line" sh -c 'head -n 5 "$1" | grep -q "SPDX-License-Identifier: MIT OR Unlicense"' - "$file"
+    done <"$out/sources.txt"
+    # Paths of one machine have no place here; a template for a temporary file is none.
+    while read -r file; do
+        grep -nHE '(^|[^A-Za-z0-9_.$}])/(work|root|home|tmp)(/|[^A-Za-z0-9_/-]|$)' "$file" |
+            grep -vE 'mktemp|mkdtemp|mkstemp|TMPDIR|XXXXXX'
+    done <"$out/files.txt" >"$out/paths.txt"
+    cat "$out/paths.txt"
+    check 'paths of one machine' [ ! -s "$out/paths.txt" ]
+}
+
+# The whole program of the README runs as server and client.
+readme() {
+    [ -f README.md ] || { fail 'README.md is missing' && return; }
+    check 'README.md does not show: make demo' grep -q 'make demo' README.md
+    check 'README.md does not show: make deps test' grep -q 'make deps test' README.md
+    awk '/^```c$/ { inside = 1; text = ""; next }
+         /^```/ { if (inside && text ~ /CCI_IMPLEMENTATION/ && text ~ /int main/) { printf "%s", text; exit } inside = 0 }
+         inside { text = text $0 "\n" }' README.md >"$out/readme.c"
+    check 'README.md shows no program' [ -s "$out/readme.c" ]
+    lines=$(wc -l <"$out/readme.c")
+    check "the program has $lines lines, more than 25" [ "$lines" -le 25 ]
+    check 'the program is not examples/readme.c' diff -u examples/readme.c "$out/readme.c"
+    # shellcheck disable=SC2086
+    check 'the program does not compile' "$cc" -std=c99 -O2 $warnings -I. -o "$out/readme" "$out/readme.c" -pthread
+    [ -x "$out/readme" ] || return
+    timeout 60 "$out/readme" >"$out/readme.server" 2>&1 &
+    server=$!
+    wait_for "$out/readme.server" '://'
+    check 'the client failed' timeout 30 "$out/readme" "$(head -n 1 "$out/readme.server")"
+    check 'the server did not print the message' wait_for "$out/readme.server" '^hello, world$'
+    kill "$server"
+    cat "$out/readme.server"
+}
+
+demo() {
+    check 'make demo failed' within 120 make CC="$cc" demo
+}
