@@ -66,7 +66,8 @@
  * PROGRESS. The library works inside its calls, chiefly cci_get_event(): a program that stops calling stops serving its
  * peers (they will see CCI_ETIMEDOUT), unless the device has `progress = thread`. A program that would rather sleep
  * passes the OS handle of its endpoint to select, poll or epoll and calls cci_get_event() until CCI_EAGAIN when it
- * wakes.
+ * wakes. Over a datagram transport a small message may wait for company while others are under way: it leaves in the
+ * program's next cci_get_event(), and at once where the program takes its time between messages.
  *
  * SLEEPING. The handle is readable while events wait, when data arrives, and when the protocol needs a call: to repeat
  * a message, to acknowledge, to notice a time-out. Some wake-ups therefore bring no event. After CCI_EAGAIN the handle
@@ -96,7 +97,7 @@
  *     losses, reads, a new address     60 to 2,000 bytes, for as long as they last
  *     a receive buffer                 the largest datagram or message (64 KiB where the link coalesces)
  * Limits, and what happens when they are reached:
- *     CCI_OPT_ENDPT_SEND_BUF_COUNT     blocks of messages pending on each connection: CCI_ENOBUFS
+ *     CCI_OPT_ENDPT_SEND_BUF_COUNT     buffers of pending messages of each connection; small ones share: CCI_ENOBUFS
  *     CCI_OPT_ENDPT_RECV_BUF_COUNT     receive buffers of the endpoint: the sender repeats, at last with CCI_ERR_RNR
  *     memory_limit (udp, verbs: memory)  bytes that all connections with traffic may take, receive buffers and idle
  *                                      connections excepted: 1 GiB by default, 256 MiB on 32-bit machines. Each kind of
@@ -451,8 +452,8 @@ typedef union cci_event { /* [5.5] */
 
 typedef enum cci_opt_name {
     CCI_OPT_ENDPT_SEND_TIMEOUT,   /* uint32_t µs, get and set: for new connections; 0 is for ever, default 30 s  */
-    CCI_OPT_ENDPT_RECV_BUF_COUNT, /* uint32_t, get and set: messages that can be received without dropping       */
-    /* uint32_t, get and set: messages that can be pending, and RMAs (1,024 at least) */
+    CCI_OPT_ENDPT_RECV_BUF_COUNT, /* uint32_t, get and set: messages that can be received without dropping, at least */
+    /* uint32_t, get and set: messages that can be pending, at least (small ones share a buffer), and RMAs (or 1,024) */
     CCI_OPT_ENDPT_SEND_BUF_COUNT,
     CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT, /* uint32_t µs, get and set: all connections, present and future; 0 is off     */
     CCI_OPT_ENDPT_URI,               /* char *, get: the program frees it                                           */
@@ -565,7 +566,8 @@ CCI_API int cci_disconnect(cci_connection_t *connection);
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
 
 /* Gets the next event, and lets the library work. Never blocks. CCI_EAGAIN: there is none (*event becomes NULL).
- * CCI_ENOBUFS: there is none to give since the program holds all receive buffers. CCI_EINVAL: an argument is NULL. */
+ * CCI_ENOBUFS: there is none to give since the program holds all receive buffers: it returns events before it sleeps,
+ * since the handle stays readable while messages wait for a buffer. CCI_EINVAL: an argument is NULL. */
 CCI_API int cci_get_event(cci_endpoint_t *endpoint, cci_event_t **event);
 
 /* Returns an event and what it holds, in any order, from any thread. CCI_EINVAL: event is NULL, or is a request that
@@ -7070,6 +7072,7 @@ extern "C" {
 #define CCI__DGRAM_BUSY 16384u    /* bytes under way: an acknowledgement will soon wake a program that sleeps */
 #define CCI__DGRAM_GIVEN 64u      /* events that are given, at most, before the network and the clock have a turn */
 #define CCI__DGRAM_QUICK_NS 1000u /* work on a message, at most, of a program that has soon done with all that wait */
+#define CCI__DGRAM_SLOW_NS 10000u /* between two messages that a program sends: none waits for others any more */
 #define CCI__DGRAM_SEND_TIMEOUT_US 30000000u
 #define CCI__DGRAM_EVENTS (1u << CCI_EVENT_DISCONNECT)  /* that come only if they are asked for */
 #define CCI__DGRAM_STUCK_NS (UINT64_C(10000) * CCI__MS) /* a peer that gets no further so long makes room for others */
@@ -7193,12 +7196,14 @@ typedef struct cci__dgram {
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
     uint32_t idle_rounds, unclocked, device_failed, is_dead;
     uint32_t given, heard; /* events since the network and the clock had a turn, and messages among them */
+    uint32_t issued;       /* messages that the program has sent since then */
     uint32_t heard_most;   /* before the next turn */
     uint64_t given_since_ns;
-    int is_quick;      /* the program works on a message for a short time */
-    uint32_t backlog;  /* packets in the inboxes */
-    uint32_t stamp;    /* of the last completion: what happened before it has a lower one */
-    uint64_t awake_ns; /* since when the program has called often enough to see what its peers do */
+    uint64_t issued_ns; /* when the program sent something last, if it is not quick */
+    int is_quick;       /* the program works on a message for a short time */
+    uint32_t backlog;   /* packets in the inboxes */
+    uint32_t stamp;     /* of the last completion: what happened before it has a lower one */
+    uint64_t awake_ns;  /* since when the program has called often enough to see what its peers do */
     uint64_t pumped_ns;
     uint64_t strays;   /* packets that are not ours, or for no connection of the endpoint: guesses among them */
     uint64_t close_ns; /* when the CLOSE packets that have been promised a time have left */
@@ -8931,11 +8936,40 @@ static void cci__dgram_check_device(cci__dgram_t *ep) {
 
 enum { CCI__BUSY = 0, CCI__IDLE_IF_NOTHING_COMES = 1, CCI__IDLE = 2 };
 
+/* What waits for company waits no more: all of `soon` goes behind `ready`. */
+static void cci__dgram_hurry(cci__dgram_t *ep) {
+    cci_list_t *first = ep->soon.next, *last = ep->soon.prev;
+    if (cci__list_empty(&ep->soon)) return;
+    cci__list_init(&ep->soon);
+    first->prev = ep->ready.prev;
+    ep->ready.prev->next = first;
+    last->next = &ep->ready;
+    ep->ready.prev = last;
+}
+
+/* Sends for each that is ready, once: what is made ready meanwhile has its turn in the next round. */
+static void cci__dgram_output_ready(cci__dgram_t *ep, int idle) {
+    cci_list_t round;
+    int alone;
+    if (!cci__list_empty(&ep->ready)) {
+        round = ep->ready;
+        round.next->prev = &round;
+        round.prev->next = &round;
+        cci__list_init(&ep->ready);
+        alone = round.next == round.prev;
+        while (!cci__list_empty(&round)) {
+            cci__active_t *active = CCI__CONTAINER(round.next, cci__active_t, ready);
+            cci__dconn_t *conn = active->conn;
+            cci__dgram_output(ep, active, idle, alone, ep->now_ns);
+            cci__dgram_schedule(ep, conn);
+        }
+    }
+    cci__dgram_flush(ep);
+}
+
 /* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it
  * something to do, and acknowledgements a message to go with. */
 static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
-    cci_list_t round;
-    int alone;
     int count;
     ep->conns.resets = 0;
     if (most == 1 || idle || !cci__list_empty(&ep->ready) || !cci__list_empty(&ep->soon) ||
@@ -8956,29 +8990,9 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     cci__dgram_timers(ep);
     if (ep->now_ns >= ep->check_ns) cci__dgram_check_device(ep);
     idle = idle || ep->idle_rounds >= 2;
-    if (idle && !cci__list_empty(&ep->soon)) { /* all of `soon` behind `ready` */
-        cci_list_t *first = ep->soon.next, *last = ep->soon.prev;
-        cci__list_init(&ep->soon);
-        first->prev = ep->ready.prev;
-        ep->ready.prev->next = first;
-        last->next = &ep->ready;
-        ep->ready.prev = last;
-    }
+    if (idle) cci__dgram_hurry(ep);
     if (CCI__UNLIKELY(ep->waiting_count > 0)) cci__dgram_next_turns(ep);
-    if (!cci__list_empty(&ep->ready)) { /* each once: what is made ready meanwhile has its turn in the next round */
-        round = ep->ready;
-        round.next->prev = &round;
-        round.prev->next = &round;
-        cci__list_init(&ep->ready);
-        alone = round.next == round.prev;
-        while (!cci__list_empty(&round)) {
-            cci__active_t *active = CCI__CONTAINER(round.next, cci__active_t, ready);
-            cci__dconn_t *conn = active->conn;
-            cci__dgram_output(ep, active, idle, alone, ep->now_ns);
-            cci__dgram_schedule(ep, conn);
-        }
-    }
-    cci__dgram_flush(ep);
+    cci__dgram_output_ready(ep, idle);
     return count;
 }
 
@@ -9755,14 +9769,16 @@ static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     }
 }
 
-/* How many messages the program may have next: as many as it works on in a millisecond, judged by those that it had. */
+/* How many messages the program may have next: as many as it works on in a millisecond, judged by those that it had.
+ * And does it send them one close to the other? */
 static void cci__dgram_judge(cci__dgram_t *ep) {
     uint64_t took_ns;
     if (ep->heard > 0) ep->polls.left = 0; /* that may have taken long */
-    if (ep->heard < 2 && ep->heard < ep->heard_most) return;
+    if (ep->heard + ep->issued < 2 && ep->heard < ep->heard_most) return;
     ep->now_ns = ep->link->now(ep->handle);
     took_ns = ep->now_ns - ep->given_since_ns;
-    ep->is_quick = took_ns <= ep->heard * CCI__DGRAM_QUICK_NS;
+    if (ep->issued > 1) ep->is_quick = took_ns <= ep->issued * (uint64_t)CCI__DGRAM_QUICK_NS;
+    if (ep->heard == 0) return;
     for (ep->heard_most = CCI__DGRAM_GIVEN; ep->heard_most > 1; ep->heard_most /= 2)
         if (took_ns * ep->heard_most <= ep->heard * CCI__MS) break;
 }
@@ -9803,7 +9819,7 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     status = ep->given < CCI__DGRAM_GIVEN && ep->heard < ep->heard_most ? cci__dgram_next(ep, event) : CCI_EAGAIN;
     if (status != CCI_SUCCESS) {
         cci__dgram_judge(ep);
-        ep->given = ep->heard = 0;
+        ep->given = ep->heard = ep->issued = 0;
         status = cci__dgram_look(ep, event);
     }
     if (status == CCI_SUCCESS) {
@@ -9998,14 +10014,20 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
     int is_first = rel->reliable ? rel->in_flight == 0 : ep->now_ns - rel->last_sent_ns > 20000;
     /* A program that sleeps between batches of events, and is quick, wakes its peer once for each. */
     int waits = ep->has_fd && ep->is_quick && cci__dgram_has_events(ep);
-    int now = active->unsent_bytes >= CCI__DGRAM_BURST || (is_first && !waits);
+    int is_slow = !ep->is_quick && ep->now_ns - ep->issued_ns > CCI__DGRAM_SLOW_NS;
+    int now = active->unsent_bytes >= CCI__DGRAM_BURST || is_slow || (is_first && !waits);
     int status = CCI_SUCCESS;
+    ep->issued_ns = ep->now_ns;
     if (now) {
         if (rel->in_flight > 0) ep->now_ns = ep->link->now(ep->handle); /* see cci__dgram_send_locked */
         if (!rel->reliable) rel->last_sent_ns = ep->now_ns;
         cci__dgram_output(ep, active, 0, 1, ep->now_ns);
         cci__dgram_flush(ep);
         cci__dgram_schedule(ep, conn); /* the peer works already */
+        if (CCI__UNLIKELY(is_slow && !cci__list_empty(&ep->soon))) {
+            cci__dgram_hurry(ep);
+            cci__dgram_output_ready(ep, CCI__IDLE);
+        }
     } else if (cci__list_empty(&active->ready)) {
         cci__list_append(&ep->soon, &active->ready);
         cci__dgram_schedule(ep, conn);
@@ -10031,13 +10053,14 @@ static int cci__dgram_queue(cci__dgram_t *ep, cci__active_t *active, const struc
 static inline int cci__dgram_join(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, int flags) {
     cci__active_t *active = conn->active;
-    if (flags != CCI_FLAG_SILENT || count != 1 || !active || conn->conn.state != CCI_CONN_OPEN ||
+    if (flags != CCI_FLAG_SILENT || count != 1 || !active || !ep->is_quick || conn->conn.state != CCI_CONN_OPEN ||
         (conn->conn.flags & CCI__CONN_UNREADY) || active->rel.in_flight == 0 || cci__list_empty(&active->ready) ||
         active->unsent_bytes + length + 8 >= CCI__DGRAM_BURST || ep->unclocked + 1 >= CCI__DGRAM_UNCLOCKED ||
         !cci_rel_join(&active->rel, data, length, ep->now_ns))
         return 0;
     active->unsent_bytes += length + 8;
     ep->unclocked++;
+    ep->issued++;
     ep->idle_rounds = 0;
     return 1;
 }
@@ -10071,11 +10094,14 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY)) return cci__dgram_end_unready(ep, conn, context, flags);
     active = cci__dgram_activate(ep, conn);
     if (!active || cci__dgram_must_wait(ep, active)) return CCI_ENOBUFS;
-    /* Reading the clock costs as much as the rest: what only joins others that wait can do with a time a little old. */
-    if (active->rel.in_flight == 0 || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
+    /* Reading the clock costs as much as the rest: what a quick program sends and only joins others that wait can do
+     * with a time a little old. */
+    if (active->rel.in_flight == 0 || !ep->is_quick || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
         ep->now_ns = ep->link->now(ep->handle);
         ep->unclocked = 0;
+        if (ep->heard + ep->issued == 0) ep->given_since_ns = ep->now_ns; /* it had nothing to do */
     }
+    ep->issued++;
     op = cci__dgram_op(ep, conn, context, flags, &status);
     if (status == CCI_SUCCESS) status = cci__dgram_queue(ep, active, data, count, length, op ? &op->rel : NULL, flags);
     if (status != CCI_SUCCESS) {

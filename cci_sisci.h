@@ -2304,8 +2304,8 @@ static void cci__sci_hear_client(cci__sci_desc_t sd, cci__sci_client *client, in
 }
 
 /* What its users have said already counts: who has disconnected is not in the way of a removal. A socket holds a few
- * hundred messages. What they say may end connections of others, too: then this begins again with those who have not been
- * heard. */
+ * hundred messages. What they say may end connections of others, too: then this begins again with those who have not
+ * been heard. */
 static void cci__sci_catch_up(cci__sci_served *served) {
     cci__sci_desc_t sd = served->target.sd;
     uint32_t turn = ++sd->turn, drops;
@@ -6388,7 +6388,8 @@ typedef struct cci__sisci_mark {
 } cci__sisci_mark;
 
 typedef struct cci__sisci_link {
-    /* What a look at it needs, and what each message does: few lines of the cache, for there may be thousands of links. */
+    /* What a look at it needs, and what each message does: few lines of the cache, since there may be thousands of
+     * links. */
     cci_list_t node; /* in hot or cold */
     uint8_t *in, *in_ring;
     uint32_t in_lines, tail, told_tail; /* told: acknowledged, by a word or a record */
@@ -7626,9 +7627,9 @@ static void cci__sisci_sweep(cci__sisci_link *link) {
     link->swept = link->head;
 }
 
-/* When the peer has consumed all, the next record but one goes to the front of the ring: a link that is used now and then
- * needs but one page on each side, and few lines of the caches. Both count the lines that are left out. 1: this record is
- * the last before that. */
+/* When the peer has consumed all, the next record but one goes to the front of the ring: a link that is used now and
+ * then needs but one page on each side, and few lines of the caches. Both count the lines that are left out. 1: this
+ * record is the last before that. */
 static inline int cci__sisci_returns(cci__sisci_link *link, uint32_t place, uint32_t lines) {
     if (CCI__LIKELY(place < CCI__SISCI_NEAR) || link->mirror) return 0;
     if (link->freed != link->head) {
@@ -11355,8 +11356,8 @@ static inline int cci__sisci_found_nothing(cci__sisci *ep) {
     return 1;
 }
 
-/* The same for the message that comes next: it is taken and given without a round. NULL: there is none, or there is more
- * to do. */
+/* The same for the message that comes next: it is taken and given without a round. NULL: there is none, or there is
+ * more to do. */
 static inline cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
     cci__sisci_link *link = ep->only;
     uint32_t begun;

@@ -159,18 +159,18 @@
  * pinned: under 4 MB at an MTU of 4,096, with 32 buffers of max_send_size for sending and 128 for receiving. There are
  * more when they are needed, up to 512 each; or as many from the beginning as send_buf_count and recv_buf_count say.
  * What cci_rma_register() is given is pinned too. A send is complete when the peer's hardware has acknowledged it: the
- * peer's program need not run for that, nor for RMA. CCI_OPT_ENDPT_RECV_BUF_COUNT that is lowered holds when the buffers
- * which the hardware has by then have been used.
+ * peer's program need not run for that, nor for RMA. CCI_OPT_ENDPT_RECV_BUF_COUNT that is lowered holds when the
+ * buffers which the hardware has by then have been used.
+ *   A message of 2,048 bytes or more with CCI_FLAG_NO_COPY leaves without a copy if it is in one piece and in memory
+ * that the program has registered with cci_rma_register(); otherwise it is copied. As for RMA, memory must not be
+ * unmapped before it is deregistered. The library registers nothing by itself and keeps no registration behind
+ * cci_rma_deregister(): nobody tells it when memory is unmapped and mapped anew, so a registration that it kept could
+ * be one of other memory. Register once what is used again and again. The receiver gets a message where the hardware
+ * has put it, without a copy too: so large messages go as they are, and not by an RMA that the receiver would begin.
  *   Making a queue pair takes an adapter up to milliseconds. Nothing else waits for that: from the second connection on
  * an endpoint's own threads make them (key `setups`), so many at once, and further connections wait for their turn.
  * These threads handle no signals, and end with the endpoint. Where there is no memory for a queue pair,
  * CCI_EVENT_ACCEPT comes with CCI_ENOMEM, and the client's CCI_EVENT_CONNECT with CCI_ECONNREFUSED.
- *   A message of 2,048 bytes or more with CCI_FLAG_NO_COPY leaves without a copy if it is in one piece and in memory that
- * the endpoint's program has registered with cci_rma_register(); otherwise it is copied. As for RMA, memory must not be
- * unmapped before it is deregistered. The library registers nothing by itself and keeps no registration behind
- * cci_rma_deregister(): nobody tells it when memory is unmapped and mapped anew, so a registration that it kept could
- * be one of other memory. Register once what is used again and again. The receiver gets a message where the hardware has
- * put it, without a copy too: so large messages go as they are, and not by an RMA that the receiver would begin.
  *   A send that is issued behind an RMA read completes after it. Its message may arrive long before, so an answer
  * can come ahead of the completion; on the other transports it never does.
  *   Memory of a GPU is registered with cci_verbs_register_dmabuf(). With on_demand = 1 memory is not pinned.
@@ -4300,6 +4300,10 @@ static void cci__rc_got(cci__rc *ep, const struct ibv_wc *wc) {
     }
     if (CCI__UNLIKELY(conn->conn.state == CCI_CONN_ACCEPTED || conn->conn.step.confirming)) cci__rc_hears(ep, conn);
     if (wc->wc_flags & IBV_WC_WITH_IMM) cci__rc_hear_answer(ep, conn, ntohl(wc->imm_data));
+    if (CCI__UNLIKELY(wc->byte_len > conn->conn.pub.max_send_size)) { /* the peer had agreed to less */
+        cci__rc_give_buffer(ep, buffer);
+        return;
+    }
     cci__rc_deliver(ep, conn, &buffer->event, (const uint8_t *)(uintptr_t)buffer->sge.addr, wc->byte_len);
 }
 
