@@ -9773,7 +9773,7 @@ static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
  * And does it send them one close to the other? */
 static void cci__dgram_judge(cci__dgram_t *ep) {
     uint64_t took_ns;
-    if (ep->heard > 0) ep->polls.left = 0; /* that may have taken long */
+    if (ep->heard + ep->issued > 0) ep->polls.left = 0; /* that may have taken long */
     if (ep->heard + ep->issued < 2 && ep->heard < ep->heard_most) return;
     ep->now_ns = ep->link->now(ep->handle);
     took_ns = ep->now_ns - ep->given_since_ns;
