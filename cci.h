@@ -7195,9 +7195,9 @@ typedef struct cci__dgram {
     uint32_t max_send_size, buffer_size;
     uint32_t send_buf_count, recv_buf_count, send_timeout_us, keepalive_us;
     uint32_t idle_rounds, unclocked, device_failed, is_dead;
-    uint32_t given, heard; /* events since the network and the clock had a turn, and messages among them */
-    uint32_t issued;       /* messages that the program has sent since then */
-    uint32_t heard_most;   /* before the next turn */
+    uint32_t given, heard;           /* events since the network and the clock had a turn, and messages among them */
+    uint32_t issued;                 /* messages that the program has sent since then */
+    uint32_t given_most, heard_most; /* of them before the next turn */
     uint64_t given_since_ns;
     uint64_t issued_ns; /* when the program sent something last, if it is not quick */
     int is_quick;       /* the program works on a message for a short time */
@@ -7947,8 +7947,10 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
  * sleep. */
 static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     uint64_t at = cci__dgram_due(ep, conn);
-    if (at < conn->conn.timer.at_ns) /* never at once: what is overdue now and stays so must not stop the round */
-        cci__timer_arm(&ep->wheel, &conn->conn.timer, cci__max64(at, ep->now_ns + (1u << CCI__TICK_SHIFT)));
+    if (at >= conn->conn.timer.at_ns) return;
+    /* Never at once: what stays overdue must not stop the round. Never later than before: each send comes here. */
+    at = cci__max64(at, ep->now_ns + (1u << CCI__TICK_SHIFT));
+    if (at < conn->conn.timer.at_ns) cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
 }
 
 /* Memory for more connections; 0 if there is none. */
@@ -9371,7 +9373,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     ep->info.os_handle = -1;
     ep->info.share = (flags & CCI_ENDPOINT_SHARED) != 0;
     ep->has_fd = fd != NULL;
-    ep->heard_most = 1;
+    ep->given_most = ep->heard_most = 1;
     ep->os_handle.armed_ns = CCI__NEVER;
     cci__list_init(&ep->ready);
     cci__list_init(&ep->soon);
@@ -9769,18 +9771,24 @@ static int cci__dgram_next(cci__dgram_t *ep, cci_event_t **event) {
     }
 }
 
-/* How many messages the program may have next: as many as it works on in a millisecond, judged by those that it had.
- * And does it send them one close to the other? */
+/* As many as a program works on in a millisecond, judged by the time that it took for `count`; 64 at most. */
+static uint32_t cci__dgram_in_a_ms(uint64_t took_ns, uint32_t count) {
+    uint32_t most = CCI__DGRAM_GIVEN;
+    while (most > 1 && took_ns * most > count * (uint64_t)CCI__MS) most /= 2;
+    return most;
+}
+
+/* How many events, and messages among them, the program may have next. And does it send its messages one close to the
+ * other? */
 static void cci__dgram_judge(cci__dgram_t *ep) {
     uint64_t took_ns;
-    if (ep->heard + ep->issued > 0) ep->polls.left = 0; /* that may have taken long */
-    if (ep->heard + ep->issued < 2 && ep->heard < ep->heard_most) return;
+    if (ep->given + ep->issued > 0) ep->polls.left = 0; /* that may have taken long */
+    if (ep->given + ep->issued < 2 && ep->given < ep->given_most && ep->heard < ep->heard_most) return;
     ep->now_ns = ep->link->now(ep->handle);
     took_ns = ep->now_ns - ep->given_since_ns;
     if (ep->issued > 1) ep->is_quick = took_ns <= ep->issued * (uint64_t)CCI__DGRAM_QUICK_NS;
-    if (ep->heard == 0) return;
-    for (ep->heard_most = CCI__DGRAM_GIVEN; ep->heard_most > 1; ep->heard_most /= 2)
-        if (took_ns * ep->heard_most <= ep->heard * CCI__MS) break;
+    if (ep->given > 0) ep->given_most = cci__dgram_in_a_ms(took_ns, ep->given);
+    if (ep->heard > 0) ep->heard_most = cci__dgram_in_a_ms(took_ns, ep->heard);
 }
 
 /* A program with a handle, for which there is no event, may go to sleep: what waits for company leaves before. Only
@@ -9816,7 +9824,7 @@ static int cci__dgram_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     int status;
     cci__dgram_lock(ep);
     /* Events that are there are given at once; now and then the network has its turn all the same. */
-    status = ep->given < CCI__DGRAM_GIVEN && ep->heard < ep->heard_most ? cci__dgram_next(ep, event) : CCI_EAGAIN;
+    status = ep->given < ep->given_most && ep->heard < ep->heard_most ? cci__dgram_next(ep, event) : CCI_EAGAIN;
     if (status != CCI_SUCCESS) {
         cci__dgram_judge(ep);
         ep->given = ep->heard = ep->issued = 0;

@@ -2417,7 +2417,7 @@ static uint32_t worst_wait(flooded_t *f, cci_event_type_t type, uint32_t rounds)
 static void wait_beside_a_flood(cci_conn_attribute_t attribute, int answers) {
     side_t *a = side_open(), *b = side_open(), *c = side_open();
     flooded_t f;
-    uint32_t received, completed, most = on_sim ? 8 * FEW_BUFFERS : on_sisci ? 4 * FEW_BUFFERS : UINT32_MAX;
+    uint32_t received, completed, most = on_sim ? (sim.loss_per_mille > 0 ? 32u : 8u) * FEW_BUFFERS : on_sisci ? 4 * FEW_BUFFERS : UINT32_MAX;
     memset(&f, 0, sizeof f);
     set_number(b->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, FEW_BUFFERS);
     f.flood = connect_sides(a, b, attribute);

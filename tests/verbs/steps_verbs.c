@@ -18,15 +18,15 @@
 #include <time.h>
 
 static unsigned long clocks;
-static uint64_t time_ns = 1000000000u, clock_step_ns = 100000u;
+static uint64_t clock_ns = 1000000000u, clock_step_ns = 100000u;
 
 /* A clock that goes by what is done, so that the count is the same each time. */
 static int counted_clock(clockid_t which, struct timespec *t) {
     (void)which;
     clocks++;
-    time_ns += clock_step_ns;
-    t->tv_sec = (time_t)(time_ns / 1000000000u);
-    t->tv_nsec = (long)(time_ns % 1000000000u);
+    clock_ns += clock_step_ns;
+    t->tv_sec = (time_t)(clock_ns / 1000000000u);
+    t->tv_nsec = (long)(clock_ns % 1000000000u);
     return 0;
 }
 
@@ -201,7 +201,7 @@ int main(int argc, char **argv) {
     before = clocks;
     for (i = 0; i < count; i++) {
         one_message((int)(i & 1), counts_all);
-        time_ns += 1000;
+        clock_ns += 1000;
     }
     printf("messages %lu lost %d clocks %lu\n", count, lost, clocks - before);
     clock_step_ns = 100000;
