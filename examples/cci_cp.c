@@ -367,7 +367,8 @@ static uint64_t region_end(int fd, uint64_t position, uint64_t size, int *is_hol
     (void)fd;
     (void)position;
 #endif
-    return end < size ? end : size;
+    if (end > size) end = size;
+    return end;
 }
 
 /* ---- signals: taken note of, and heeded where nothing is half done */
@@ -400,7 +401,7 @@ static void end_interrupted(void) {
     interrupted = 0;
     on_leaving();
     signal(number, SIG_DFL);
-    raise(number);
+    kill(getpid(), number);
     exit(1);
 }
 

@@ -1667,9 +1667,10 @@ static void plot_add(const struct options *options, const struct result *result)
     values[0] = options->test == TEST_RATE ? messages : messages * (double)result->size_bytes;
     *points = 1;
     if (!plots_latency(options)) return;
-    for (*points = 0; *points < PLOT_POINTS; above *= 0.7943282347242815) { /* 10 to the power of -0.1 */
+    for (*points = 0; *points < PLOT_POINTS;) {
         if (above * (double)result->latency->count < 1 && *points > 0) break;
         values[(*points)++] = percentile_us(result->latency, 1 - above);
+        above *= 0.7943282347242815; /* 10 to the power of -0.1 */
     }
 }
 
@@ -1719,8 +1720,10 @@ static void plot_latencies(FILE *svg) {
     }
     for (low = 0.001; low * 10 <= least;) low *= 10;
     for (high = low * 10; high < most;) high *= 10;
-    for (power = low; power <= high * 1.001; power *= 10)
+    for (power = low; power <= high * 1.001;) {
         plot_grid(svg, 0, log_2(power / low) / log_2(high / low), plot_number(power, text, sizeof text));
+        power *= 10;
+    }
     for (i = 0; i < longest; i += 10) plot_grid(svg, 1, i / (longest - 1.0), nines[i / 10]);
     plot_text(svg, PLOT_RIGHT, PLOT_BOTTOM + 38, "end", "share of the operations that took at most that long");
     for (size = 0; size < plot.count; size++) {
@@ -1751,8 +1754,10 @@ static void plot_rates(FILE *svg) {
     while (step * 6 < most) step *= 10;
     if (step / 5 * 6 >= most) step /= 5;
     else if (step / 2 * 6 >= most) step /= 2;
-    for (value = 0; value < most + step; value += step)
+    for (value = 0; value < most + step;) {
         plot_grid(svg, 0, value / (step * 7), plot_number(value, text, sizeof text));
+        value += step;
+    }
     fprintf(svg, "<polyline class=\"curve c0\" points=\"");
     for (size = 0; size < plot.count; size++)
         fprintf(svg, " %.1f,%.1f",

@@ -639,7 +639,7 @@ END
     done
 
     # A server that stops for 1 s of 4: with a rate, a quarter of all is late, and known to be; else a message or two.
-    child=$(cat "/proc/$server/task/$server/children" 2>/dev/null | tr -d ' ')
+    child=$(tr -d ' ' 2>/dev/null <"/proc/$server/task/$server/children")
     if [ -n "$child" ]; then
         crowd_client -d lo -t lat --rate 500 -D 4 >"$out/crowd.log" 2>&1 &
         client=$!
