@@ -7199,7 +7199,7 @@ typedef struct cci__dgram {
     uint32_t issued;                 /* messages that the program has sent since then */
     uint32_t given_most, heard_most; /* of them before the next turn */
     uint64_t given_since_ns;
-    uint64_t issued_ns; /* when the program sent something last, if it is not quick */
+    uint64_t issued_ns; /* when the program issued something last; exact where it is not quick */
     int is_quick;       /* the program works on a message for a short time */
     uint32_t backlog;   /* packets in the inboxes */
     uint32_t stamp;     /* of the last completion: what happened before it has a lower one */
@@ -10027,7 +10027,8 @@ static int cci__dgram_issued(cci__dgram_t *ep, cci__active_t *active, cci__op_t 
     int status = CCI_SUCCESS;
     ep->issued_ns = ep->now_ns;
     if (now) {
-        if (rel->in_flight > 0) ep->now_ns = ep->link->now(ep->handle); /* see cci__dgram_send_locked */
+        if (rel->in_flight > 0 && ep->is_quick) /* else cci__dgram_send_locked has read the clock */
+            ep->now_ns = ep->link->now(ep->handle);
         if (!rel->reliable) rel->last_sent_ns = ep->now_ns;
         cci__dgram_output(ep, active, 0, 1, ep->now_ns);
         cci__dgram_flush(ep);
