@@ -4353,7 +4353,9 @@ TEST(limit_connections, ANYWHERE | WHEN_CLEAN, "an endpoint has 10,000 connectio
     side_t *a = side_open(), *b = side_open();
     cci_connection_t **of_a = (cci_connection_t **)need((most + 1) * sizeof *of_a);
     cci_connection_t **of_b = (cci_connection_t **)need((most + 1) * sizeof *of_b);
+    const size_t limit = is_rc ? 272 : 256; /* bytes; mode rc: its places in two tables besides */
     size_t before = 0, asked = 0, i, round;
+    patience_t until_idle;
     pair_t pair;
     (void)state;
     a->handler = b->handler = accept_all;
@@ -4363,6 +4365,7 @@ TEST(limit_connections, ANYWHERE | WHEN_CLEAN, "an endpoint has 10,000 connectio
         patience_t patience = be_patient();
         size_t until = asked + 64 < most ? asked + 64 : most;
         if (before == 0 && asked >= most / 2) { /* what all of them share is there now */
+            elapse(long_or_short_ns(5 * SECOND_NS, 50 * MILLISECOND_NS));
             before = live_bytes;
         }
         for (; asked < until; asked++) {
@@ -4375,10 +4378,12 @@ TEST(limit_connections, ANYWHERE | WHEN_CLEAN, "an endpoint has 10,000 connectio
     }
     a->handler = b->handler = NULL;
     elapse(long_or_short_ns(5 * SECOND_NS, 50 * MILLISECOND_NS));
-    if (sizeof(void *) == 8) {
-        print_message("%u bytes each\n", (unsigned)((live_bytes - before) / most));
-        assert_true((live_bytes - before) / most <= (is_rc ? 272 : 256)); /* mode rc: its places in two tables besides */
+    until_idle = be_patient();
+    while (sizeof(void *) == 8 && live_bytes > before && (live_bytes - before) / most > limit) {
+        poll_all(); /* on a slow machine the last ones are not idle yet */
+        still_patient(&until_idle, "memory of idle connections");
     }
+    print_message("%u bytes each\n", live_bytes > before ? (unsigned)((live_bytes - before) / most) : 0u);
     pair.a = a;
     pair.b = b;
     for (round = 0; round < 2; round++) {
