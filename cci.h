@@ -93,7 +93,8 @@
  * there is need; slabs are kept until the endpoint is destroyed. On 64-bit machines:
  *     an idle connection               at most 256 bytes (2^20 connections at most)
  *     a connection with traffic        768 bytes more, while something is under way; the 1,024 last keep them
- *     a message that is pending        460 bytes, or a datagram's length; 64 bytes for each of its packets
+ *     a message that is pending        460 bytes, above 240 bytes 2,250, above 2,000 a datagram's length; 64 bytes for
+ *                                      each of its packets
  *     losses, reads, a new address     60 to 2,000 bytes, for as long as they last
  *     a receive buffer                 the largest datagram or message (64 KiB where the link coalesces)
  * Limits, and what happens when they are reached:
@@ -3216,15 +3217,16 @@ CCI_API void cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_
  * read is delivered when that read is done (`gated`).
  *
  * Blocks: a RUN begins in a small block of 256 bytes, which is all that a lonely small message needs, and moves to a
- * large one, of a packet's length, when more messages join than fit. A connection may have `block_limit` of them,
+ * large one, of a packet's length, when more messages join than fit; where packets are long, to a middle one of 2,048
+ * bytes first. A connection may have `block_limit` of them,
  * whatever others have. Ranges: there is space for one range of packet numbers and three of a write; for more a
  * connection gets space from the pool.
  *
  * Quotas: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). What is
  * free counts up to what the pool may have in all, not what it has now: so quotas matter near its limit. So one
  * connection can have three quarters of it, n of them get equal parts, and something is left for whoever comes next.
- * Records of packets, which a peer that falls silent holds until the send time-out, have an eighth besides for those
- * who hold next to none. What is due always has a quarter that what came too early may not touch. A connection that
+ * Blocks and records of packets, which a slow or silent peer holds for long, have an eighth besides for those who hold
+ * next to none. What is due always has a quarter that what came too early may not touch. A connection that
  * holds something and gets no further is `stuck`: cci_rel_stuck_ns() says since when, and its user may end it when
  * others go short.
  *
@@ -3280,6 +3282,7 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 #define CCI__REL_FEW_NUMBERS 1u /* the ranges that there is space for before the pool is asked: of packet numbers */
 #define CCI__REL_FEW_GAPS 3u    /* in a bulk write or a long message */
 #define CCI__REL_SMALL 256u     /* bytes of frames in a small block */
+#define CCI__REL_MIDDLE 2048u   /* in a middle one, if a large one has more than twice as many */
 #define CCI__REL_PARTS 288u     /* long messages and writes arriving at once: each piece is looked up among them */
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
 #define CCI__REL_PIECES 4u           /* FRAGMENT, BULK and VOID frames in a packet; we send one */
@@ -3350,7 +3353,7 @@ typedef struct cci_rel_item {
     int32_t status;
     uint32_t length, sent, fragment; /* bytes of frames; sent up to; of the message there, bytes sent in fragments */
     uint32_t capacity;               /* bytes at `frames` */
-    uint8_t *frames;                 /* RUN, SLOTS: in the small block itself, or a large one; else NULL */
+    uint8_t *frames;                 /* RUN, SLOTS: in the small block itself, or a larger one; else NULL */
     uint8_t head[8];                 /* LENT, SLOTS: the frame's */
     uint32_t even;                   /* bytes of each fragment of the message that is being sent in fragments */
     struct cci_rel_item *follow;     /* EXTERN: a held item that goes when this is done */
@@ -3444,7 +3447,16 @@ typedef struct cci_rel_sink {
 } cci_rel_sink_t;
 
 /* What a pool is asked for when it has none left. */
-enum { CCI_REL_BLOCKS, CCI_REL_LARGE, CCI_REL_BULKS, CCI_REL_RECORDS, CCI_REL_PARTS, CCI_REL_NUMBERS, CCI_REL_GAPS };
+enum {
+    CCI_REL_BLOCKS,
+    CCI_REL_MIDDLE,
+    CCI_REL_LARGE,
+    CCI_REL_BULKS,
+    CCI_REL_RECORDS,
+    CCI_REL_PARTS,
+    CCI_REL_NUMBERS,
+    CCI_REL_GAPS
+};
 
 /* What the connections of an endpoint share. The lists have what is free at the moment. A count of what is free goes
  * up to what the pool may have in all: `more` adds to a list that is empty, and returns 1 if it did. */
@@ -3452,13 +3464,14 @@ typedef struct cci_rel_pool {
     const cci_rel_sink_t *sink;
     const cci_congestion_t *congestion;
     int (*more)(struct cci_rel_pool *pool, int what); /* NULL: there are no more than were added */
-    cci_list_t blocks, large, bulks, records, parts, numbers, gaps;
+    cci_list_t blocks, middle, large, bulks, records, parts, numbers, gaps;
     uint32_t ack_bytes;  /* that may come before they are acknowledged */
     uint32_t block_size; /* bytes of frames in a RUN: of a large block */
     uint8_t slots;       /* packets leave as they are: long messages lie as packets */
     /* blocks that one connection may have, and writes, reads and lent messages */
     uint32_t block_limit, bulk_limit;
     uint32_t block_total, block_out;
+    uint32_t middle_total, middle_out;
     uint32_t large_total, large_out;
     uint32_t part_total, part_free;
     uint32_t record_free, record_total;
@@ -3494,12 +3507,13 @@ struct cci_rel {
     uint32_t run_limit;   /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us;  /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
-    uint32_t part_count, record_count, gap_count;  /* lent by the pool */
-    uint32_t block_count, large_count, bulk_count; /* the same */
-    uint32_t buffers_held;                         /* buffers with what can't be delivered yet */
-    uint32_t rma_open;                             /* RMAs on their way */
-    uint32_t probes;                               /* time-outs in a row */
-    uint32_t stream_bytes;                         /* that came since the peer last paused */
+    /* lent by the pool */
+    uint16_t part_count, gap_count;
+    uint32_t record_count, block_count, middle_count, large_count, bulk_count;
+    uint32_t buffers_held; /* buffers with what can't be delivered yet */
+    uint32_t rma_open;     /* RMAs on their way */
+    uint32_t probes;       /* time-outs in a row */
+    uint32_t stream_bytes; /* that came since the peer last paused */
     /* sending */
     uint64_t next_number, next_sequence;
     union {                   /* by `ordered` */
@@ -3560,6 +3574,7 @@ CCI_API void cci_rel_pool_init(cci_rel_pool_t *pool, const cci_rel_sink_t *sink,
     pool->base_mtu = base_mtu;
     pool->ack_bytes = 131072;
     cci__list_init(&pool->blocks);
+    cci__list_init(&pool->middle);
     cci__list_init(&pool->large);
     cci__list_init(&pool->bulks);
     cci__list_init(&pool->records);
@@ -3609,15 +3624,24 @@ static inline int cci__rel_has(cci_rel_pool_t *pool, const cci_list_t *list, int
  * alone. A quarter is for those whose peers answer. */
 static int cci__rel_block_share(const cci_rel_t *rel, uint32_t held, uint32_t out, uint32_t total) {
     return total <= rel->pool->block_limit ||
-           (cci__share(held, total - out) && (rel->probes < 2 || out < total - total / 4));
+           (cci__share_for_long(held, total - out, total) && (rel->probes < 2 || out < total - total / 4));
 }
 
-/* May the connection have one more large block? */
-static int cci__rel_has_large(cci_rel_t *rel) {
+/* May the connection have one more middle block, for `size` bytes of frames? */
+static int cci__rel_has_middle(cci_rel_t *rel, uint32_t size) {
     cci_rel_pool_t *pool = rel->pool;
-    return pool->large_out < pool->large_total &&
-           cci__rel_block_share(rel, rel->large_count, pool->large_out, pool->large_total) &&
-           cci__rel_has(pool, &pool->large, CCI_REL_LARGE);
+    return size <= CCI__REL_MIDDLE && pool->middle_out < pool->middle_total &&
+           cci__rel_block_share(rel, rel->middle_count, pool->middle_out, pool->middle_total) &&
+           cci__rel_has(pool, &pool->middle, CCI_REL_MIDDLE);
+}
+
+/* May it have one more middle or large block? */
+static int cci__rel_has_larger(cci_rel_t *rel, uint32_t size) {
+    cci_rel_pool_t *pool = rel->pool;
+    return cci__rel_has_middle(rel, size) ||
+           (pool->large_out < pool->large_total &&
+            cci__rel_block_share(rel, rel->large_count, pool->large_out, pool->large_total) &&
+            cci__rel_has(pool, &pool->large, CCI_REL_LARGE));
 }
 
 /* May the connection have one more block, or two, with `need` bytes of frames in the last? */
@@ -3629,18 +3653,41 @@ static int cci__rel_has_blocks(cci_rel_t *rel, uint32_t count, uint32_t need) {
         return 0;
     if (count == 2 && pool->blocks.next->next == &pool->blocks && !(pool->more && pool->more(pool, CCI_REL_BLOCKS)))
         return 0;
-    return need <= CCI__REL_SMALL || cci__rel_has_large(rel);
+    return need <= CCI__REL_SMALL || cci__rel_has_larger(rel, need);
 }
 
-/* A large block for the item's frames, in place of the small one. There is one: see cci__rel_has_blocks(). */
-static void cci__rel_enlarge(cci_rel_t *rel, cci_rel_item_t *item) {
-    cci_list_t *large = rel->pool->large.next;
-    cci__list_remove(large);
-    rel->pool->large_out++;
-    rel->large_count++;
-    if (item->length > 0) memcpy(large, item->frames, item->length);
-    item->frames = (uint8_t *)(void *)large;
-    item->capacity = rel->pool->block_size;
+/* Gives back the middle or large block that an item's frames are in. */
+static void cci__rel_free_larger(cci_rel_t *rel, const cci_rel_item_t *item) {
+    cci_rel_pool_t *pool = rel->pool;
+    cci_list_t *block = (cci_list_t *)(void *)item->frames;
+    if (item->capacity == pool->block_size) {
+        cci__list_insert(pool->large.next, block);
+        pool->large_out--;
+        rel->large_count--;
+    } else {
+        cci__list_insert(pool->middle.next, block);
+        pool->middle_out--;
+        rel->middle_count--;
+    }
+}
+
+/* A larger block for the item's frames, which are to be `size` bytes. There is one: see cci__rel_has_larger(). */
+static void cci__rel_enlarge(cci_rel_t *rel, cci_rel_item_t *item, uint32_t size) {
+    cci_rel_pool_t *pool = rel->pool;
+    int is_middle = cci__rel_has_middle(rel, size);
+    cci_list_t *block = is_middle ? pool->middle.next : pool->large.next;
+    cci__list_remove(block);
+    if (item->length > 0) memcpy(block, item->frames, item->length);
+    if (item->capacity > CCI__REL_SMALL) cci__rel_free_larger(rel, item);
+    if (is_middle) {
+        pool->middle_out++;
+        rel->middle_count++;
+    } else {
+        pool->large_out++;
+        rel->large_count++;
+    }
+    item->frames = (uint8_t *)(void *)block;
+    item->capacity = is_middle ? CCI__REL_MIDDLE : pool->block_size;
 }
 
 /* Bytes of the TAKEN that an answer carries. */
@@ -3691,7 +3738,7 @@ static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t 
         rel->block_count++;
         item->frames = CCI__CONTAINER(item, cci_rel_block_t, item)->bytes;
         item->capacity = CCI__REL_SMALL;
-        if (need > CCI__REL_SMALL) cci__rel_enlarge(rel, item);
+        if (need > CCI__REL_SMALL) cci__rel_enlarge(rel, item, need);
     } else {
         rel->bulk_count++;
     }
@@ -3710,11 +3757,7 @@ static void cci__rel_free_item(cci_rel_t *rel, cci_rel_item_t *item) {
         cci__list_insert(pool->bulks.next, &item->node); /* the last used is the warmest */
         return;
     }
-    if (item->capacity > CCI__REL_SMALL) {
-        cci__list_insert(pool->large.next, (cci_list_t *)(void *)item->frames);
-        pool->large_out--;
-        rel->large_count--;
-    }
+    if (item->capacity > CCI__REL_SMALL) cci__rel_free_larger(rel, item);
     pool->block_out--;
     rel->block_count--;
     cci__list_insert(pool->blocks.next, &item->node);
@@ -3927,7 +3970,10 @@ CCI_API void cci_rel_resume(cci_rel_t *rel, cci_rel_item_t *first) {
     for (node = rel->items.next; node != &rel->items; node = node->next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         rel->block_count++;
-        rel->large_count += item->capacity > CCI__REL_SMALL;
+        if (item->capacity > CCI__REL_SMALL && item->capacity == rel->pool->block_size)
+            rel->large_count++;
+        else
+            rel->middle_count += item->capacity > CCI__REL_SMALL;
         if (item->timeout_us)
             rel->expire_ns = cci__min64(rel->expire_ns, item->since_ns + (uint64_t)item->timeout_us * 1000);
         if (!(item->flags & CCI__ITEM_DONE)) {
@@ -3984,8 +4030,8 @@ static inline cci_rel_item_t *cci__rel_open_run(cci_rel_t *rel, uint32_t need, u
         (item->timeout_us && now_ns - item->since_ns >= (uint64_t)item->timeout_us * 60))
         return NULL;
     if (CCI__UNLIKELY(item->length + need > item->capacity)) { /* a run of small messages becomes a full packet */
-        if (!cci__rel_has_large(rel)) return NULL;
-        cci__rel_enlarge(rel, item);
+        if (!cci__rel_has_larger(rel, item->length + need)) return NULL;
+        cci__rel_enlarge(rel, item, item->length + need);
     }
     return item;
 }
@@ -4330,7 +4376,9 @@ static void cci__rel_forget_pieces(cci_rel_t *rel, cci_rel_item_t *item) {
 /* Withdraws an item: its operations end with `status` in their turn, and the receiver is told to go on without it.
  * `behind`: where its place among those that have been withdrawn is looked for. */
 static void cci__rel_withdraw_behind(cci_rel_t *rel, cci_rel_item_t *item, int status, cci_list_t *behind) {
-    cci_list_t *before;
+    cci_list_t *before = item->node.prev;
+    if (before != &rel->items && CCI__CONTAINER(before, cci_rel_item_t, node)->follow == item)
+        CCI__CONTAINER(before, cci_rel_item_t, node)->follow = NULL; /* the other layer's operation ends without it */
     cci__rel_forget_pieces(rel, item);
     cci__list_remove(&item->queue);
     item->status = status;
@@ -9150,8 +9198,11 @@ static void cci__dgram_init_store(cci__dgram_t *ep, int kind, cci_list_t *list, 
 /* What the reliability protocol's pool may have. */
 static void cci__dgram_init_pool(cci__dgram_t *ep) {
     cci_rel_pool_t *pool = &ep->pool;
-    cci__dgram_init_store(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), 20);
-    cci__dgram_init_store(ep, CCI_REL_LARGE, &pool->large, pool->block_size, 10);
+    int has_middle = pool->block_size > 2 * CCI__REL_MIDDLE;
+    cci__dgram_init_store(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), 18);
+    cci__dgram_init_store(ep, CCI_REL_MIDDLE, &pool->middle, CCI__REL_MIDDLE, 6);
+    if (!has_middle) ep->stores[CCI_REL_MIDDLE].most = 0;
+    cci__dgram_init_store(ep, CCI_REL_LARGE, &pool->large, pool->block_size, has_middle ? 8 : 14);
     cci__dgram_init_store(ep, CCI_REL_BULKS, &pool->bulks, sizeof(cci_rel_item_t), 2);
     cci__dgram_init_store(ep, CCI_REL_RECORDS, &pool->records, sizeof(cci_rel_sent_t), 5);
     cci__dgram_init_store(ep, CCI_REL_PARTS, &pool->parts, sizeof(cci_rel_part_t), 1);
@@ -9159,6 +9210,7 @@ static void cci__dgram_init_pool(cci__dgram_t *ep) {
     cci__dgram_init_store(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), 1);
     pool->more = cci__dgram_more;
     pool->block_total = ep->stores[CCI_REL_BLOCKS].most;
+    pool->middle_total = ep->stores[CCI_REL_MIDDLE].most;
     pool->large_total = ep->stores[CCI_REL_LARGE].most;
     pool->record_free = pool->record_total = ep->stores[CCI_REL_RECORDS].most;
     pool->part_free = pool->part_total = ep->stores[CCI_REL_PARTS].most;
@@ -9221,9 +9273,9 @@ static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
 static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
     cci__store_t *blocks = &ep->stores[CCI_REL_BLOCKS], *large = &ep->stores[CCI_REL_LARGE];
     cci__store_t *bulks = &ep->stores[CCI_REL_BULKS], *reads = &ep->stores[CCI__STORE_READS];
-    /* of which one connection may have three quarters */
-    blocks->most = cci__max32(blocks->most, count + (count + 2) / 3);
-    large->most = cci__max32(large->most, count + (count + 2) / 3);
+    uint32_t all = count + (count * 11 + 20) / 21 + 1; /* one may have `count` of these: cci__rel_block_share() */
+    blocks->most = cci__max32(blocks->most, all);
+    large->most = cci__max32(large->most, all);
     ep->pool.block_total = blocks->most;
     ep->pool.large_total = large->most;
     ep->pool.block_limit = ep->send_buf_count = count;
@@ -9242,7 +9294,7 @@ static uint32_t cci__dgram_unproven_most(uint32_t recv_buf_count) {
 static int cci__dgram_set_counts(cci__dgram_t *ep) {
     const cci_link_info_t *info = &ep->info;
     uint64_t receive = cci__min64(ep->memory_limit / 8 / ep->buffer_size, CCI__DGRAM_BUFS);
-    uint32_t send = cci__min32(ep->stores[CCI_REL_LARGE].most, ep->stores[CCI_REL_BLOCKS].most) / 4 * 3;
+    uint32_t send = cci__min32(ep->stores[CCI_REL_LARGE].most, ep->stores[CCI_REL_BLOCKS].most) / 8 * 5;
     cci__dgram_limit_blocks(ep, info->send_buf_count ? info->send_buf_count
                                                      : cci__max32(cci__min32(send, CCI__DGRAM_BUFS), 1));
     ep->recv_buf_count = info->recv_buf_count ? info->recv_buf_count : cci__max32((uint32_t)receive, CCI__DGRAM_FEW);

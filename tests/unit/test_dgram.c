@@ -856,6 +856,29 @@ static void messages_that_there_is_no_memory_for_are_refused_and_none_is_lost(vo
     run_until(&sent_count, issued + 2);
 }
 
+/* Messages of some hundred bytes that wait for slow peers take about as much memory, not a datagram's length each, where
+ * datagrams are long: another peer's have room beside them. */
+static void messages_that_wait_for_slow_peers_leave_memory_to_others_where_datagrams_are_long(void **state) {
+    static const uint8_t bytes[500];
+    uint32_t count = 100;
+    int i, issued = 0, status = CCI_SUCCESS;
+    (void)state;
+    sim.memory_limit = 16u << 20;
+    sim.mtu = 65504;
+    open_both();
+    assert_int_equal(cci_set_opt(client, CCI_OPT_ENDPT_SEND_BUF_COUNT, &count), CCI_SUCCESS);
+    for (i = 0; i <= 40; i++)
+        connect_both(CCI_CONN_ATTR_RU);
+    run(200);
+    for (i = 0; i < 40; i++) { /* the server does not look */
+        uint32_t k;
+        for (k = 0; k < count && (status = cci_send(of_client[i], bytes, sizeof bytes, NULL, 0)) == CCI_SUCCESS; k++, issued++)
+            serve(client);
+    }
+    assert_true(issued >= 700);
+    assert_int_equal(cci_send(of_client[40], bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
+}
+
 /* ---- limits --------------------------------------------------------------------------------------------------------- */
 
 static void one_connection_more_than_can_have_traffic_gets_enobufs_until_another_has_none(void **state) {
@@ -1169,6 +1192,7 @@ int main(void) {
         TEST(every_failing_allocation_of_connect_gives_enomem_and_the_next_try_succeeds),
         TEST(a_request_that_finds_no_memory_is_as_good_as_lost_and_comes_again),
         TEST(messages_that_there_is_no_memory_for_are_refused_and_none_is_lost),
+        TEST(messages_that_wait_for_slow_peers_leave_memory_to_others_where_datagrams_are_long),
         TEST(one_connection_more_than_can_have_traffic_gets_enobufs_until_another_has_none),
         TEST(one_registration_more_than_there_can_be_is_refused_until_another_ends),
         TEST(one_read_more_than_there_can_be_is_refused_and_the_others_complete),
