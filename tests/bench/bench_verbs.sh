@@ -116,7 +116,7 @@ pace() {
 in_guest() {
     rounds=$1 seconds=$2
     # The driver works in the kernel's softirq threads. Programs that poll would starve them, which no hardware suffers from.
-    ps | sed -n 's/^ *\([0-9]*\) .*\[ksoftirqd.*/\1/p' | while read -r thread; do chrt -f -p 10 "$thread"; done
+    ps | sed -n 's/^ *\([0-9]*\) .*\[[k]softirqd.*/\1/p' | while read -r thread; do chrt -f -p 10 "$thread"; done
     export CCI_CONFIG=/t/bench.ini
     full=$(most rc0 rc1)
     full_ud=$(most ud0 ud1)
