@@ -4,7 +4,7 @@
  *     cc -O2 -g -I. -o steps_verbs tests/verbs/steps_verbs.c -pthread
  *     valgrind --tool=callgrind --callgrind-out-file=/dev/null '--toggle-collect=counted_*' '--toggle-collect=driver_*' \
  *         ./steps_verbs way|all COUNT SIZE [silent|nocopy]
- *     ./steps_verbs storm COUNT
+ *     ./steps_verbs storm COUNT [slow]
  *
  * Two endpoints over fake_verbs.h answer one another, COUNT messages in all. `way` counts what a half round trip takes:
  * cci_send(), and at the other end the cci_get_event() that brings the message; `all` also its return, and at the sender the
@@ -12,7 +12,7 @@
  * read; the exit status is 1 when a message got lost.
  *
  * `storm` has COUNT clients ask for connections at once, before the server looks, in virtual time in which making a queue pair
- * takes an adapter half a millisecond. What is counted are the calls of both programs until all connections are open. The output
+ * takes an adapter half a millisecond; or with `slow` that of the clients 50 ms, and the server's next to nothing. What is counted are the calls of both programs until all connections are open. The output
  * is for all together: the datagrams of the handshakes, the commands that made, changed and destroyed queue pairs, how often one
  * of the programs had to look, and milliseconds. */
 #define _GNU_SOURCE 1
@@ -24,6 +24,7 @@
 #include <time.h>
 
 static unsigned long clocks;
+static uint64_t make_ns[2]; /* what a queue pair takes, by the device */
 static uint64_t clock_ns = 1000000000u, clock_step_ns = 100000u;
 
 /* A clock that goes by what is done, so that the count is the same each time. */
@@ -51,7 +52,8 @@ static int fake_read_file(const char *path, char *text, size_t size);
 #include "tests/verbs/fake_verbs.h"
 
 #define SIZE_MOST 65472u
-#define MAKE_NS 500000u  /* of a queue pair */
+#define MAKE_NS 500000u  /* of a queue pair, by either side's adapter */
+#define SLOW_NS 50000000u
 #define LOOK_NS 10000u   /* from one look of a program to the next */
 #define STORM_LOOKS 400u /* for a connection; more is too much */
 
@@ -91,7 +93,7 @@ __attribute__((noinline)) static int driver_poll_cq(struct ibv_cq *cq, int count
 
 __attribute__((noinline)) static struct ibv_qp *driver_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attributes) {
     struct ibv_qp *qp = fake_create_qp(pd, attributes);
-    clock_ns += attributes->qp_type == IBV_QPT_RC ? MAKE_NS : 0;
+    clock_ns += attributes->qp_type == IBV_QPT_RC ? make_ns[fake_context_of(pd->context)->device] : 0;
     __asm__ volatile("" : "+r"(qp));
     return qp;
 }
@@ -259,19 +261,25 @@ __attribute__((noinline)) static int counted_look(int side) {
         if (event->type == CCI_EVENT_CONNECT_REQUEST) {
             must(cci_accept(event, NULL));
         } else {
-            must(event->connect.status);
-            opened = 1;
+            opened = event->connect.status == CCI_SUCCESS;
         }
         must(cci_return_event(event));
     }
     SEEN(opened)
 }
 
-static int storm(unsigned long count) {
+/* Whose turn it is: while a slow adapter makes a queue pair, the other side looks often. */
+static int looks_now(unsigned long turn, int is_slow) {
+    return is_slow ? turn % 64 != 0 : (int)(turn & 1);
+}
+
+static int storm(unsigned long count, int is_slow) {
     unsigned long opened = 0, looks = 0, i;
     uint64_t began_ns;
     int before[3], sent;
     begin("setups = 0");
+    make_ns[0] = is_slow ? SLOW_NS : MAKE_NS;
+    make_ns[1] = is_slow ? 0 : MAKE_NS;
     clock_step_ns = 50;
     memcpy(before, fake.commands, sizeof before);
     sent = fake.sent;
@@ -281,7 +289,7 @@ static int storm(unsigned long count) {
         must(counted_connect());
     }
     for (; opened < 2 * count && looks < STORM_LOOKS * count; looks++) {
-        opened += (unsigned long)counted_look((int)(looks & 1));
+        opened += (unsigned long)counted_look(looks_now(looks, is_slow));
         clock_ns += LOOK_NS;
     }
     leave_out_driver(0);
@@ -294,15 +302,15 @@ static int storm(unsigned long count) {
 
 int main(int argc, char **argv) {
     unsigned long count = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
-    if (argc == 3 && strcmp(argv[1], "storm") == 0 && count > 0) {
-        return storm(count);
+    if (argc > 2 && strcmp(argv[1], "storm") == 0 && count > 0) {
+        return storm(count, argc > 3 && strcmp(argv[3], "slow") == 0);
     }
     size = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
     flags = argc > 4 && strcmp(argv[4], "silent") == 0   ? CCI_FLAG_SILENT
             : argc > 4 && strcmp(argv[4], "nocopy") == 0 ? CCI_FLAG_NO_COPY
                                                          : 0;
     if (count == 0 || size == 0 || size > SIZE_MOST) {
-        fprintf(stderr, "usage: steps_verbs way|all COUNT SIZE [silent|nocopy] | storm COUNT\n");
+        fprintf(stderr, "usage: steps_verbs way|all COUNT SIZE [silent|nocopy] | storm COUNT [slow]\n");
         return 2;
     }
     return messages(count, strcmp(argv[1], "all") == 0);
