@@ -2292,25 +2292,26 @@ static uint32_t rc_buffers(int side) {
 static void rc_too_long(void **state) {
     enum { AGREED = 300, FITS = 320 };
     static const uint8_t bytes[FITS];
-    uint32_t liar, size, sent, buffers;
+    uint32_t size, sent, buffers;
+    int side;
     (void)state;
-    for (liar = 0; liar < 2; liar++) {
-        ends_open_apart(liar ? "" : "max_send_size = 300", liar ? "max_send_size = 300" : "");
+    for (side = 0; side < 2; side++) {
+        ends_open_apart(side ? "" : "max_send_size = 300", side ? "max_send_size = 300" : "");
         ends_connect(CCI_CONN_ATTR_RO);
         ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
         assert_int_equal(rc_side[0].newest->max_send_size, AGREED);
         assert_int_equal(rc_side[1].newest->max_send_size, AGREED);
-        ((cci__rc_conn *)(void *)rc_side[liar].newest)->conn.pub.max_send_size = FITS;
-        buffers = rc_buffers(1 - (int)liar);
+        ((cci__rc_conn *)(void *)rc_side[side].newest)->conn.pub.max_send_size = FITS;
+        buffers = rc_buffers(1 - side);
         for (size = AGREED + 1, sent = 0; size <= FITS; size++) {
-            assert_int_equal(cci_send(rc_side[liar].newest, bytes, size, NULL, 0), CCI_SUCCESS);
-            assert_int_equal(cci_send(rc_side[liar].newest, bytes, AGREED, NULL, 0), CCI_SUCCESS);
+            assert_int_equal(cci_send(rc_side[side].newest, bytes, size, NULL, 0), CCI_SUCCESS);
+            assert_int_equal(cci_send(rc_side[side].newest, bytes, AGREED, NULL, 0), CCI_SUCCESS);
             sent++;
-            ENDS_AWAIT(rc_side[liar].done == 2 * sent && rc_side[1 - liar].got >= sent);
-            assert_int_equal(rc_side[1 - liar].got, sent);
+            ENDS_AWAIT(rc_side[side].done == 2 * sent && rc_side[1 - side].got >= sent);
+            assert_int_equal(rc_side[1 - side].got, sent);
         }
-        ENDS_AWAIT(rc_buffers(1 - (int)liar) == buffers);
-        assert_int_equal(rc_side[liar].failed, 0);
+        ENDS_AWAIT(rc_buffers(1 - side) == buffers);
+        assert_int_equal(rc_side[side].failed, 0);
         finalize();
         fake_end();
     }
