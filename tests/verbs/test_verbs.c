@@ -2287,6 +2287,36 @@ static uint32_t rc_buffers(int side) {
     return ((fake_srq *)(void *)rc_of(side)->srq)->recv_count + rc_of(side)->repost_count;
 }
 
+/* A peer sends messages that are longer than it had agreed to, though they fit into a buffer: they are dropped, and take neither
+ * their buffers nor what is behind them along. */
+static void rc_too_long(void **state) {
+    enum { AGREED = 300, FITS = 320 };
+    static const uint8_t bytes[FITS];
+    uint32_t size, sent, buffers;
+    int side;
+    (void)state;
+    for (side = 0; side < 2; side++) {
+        ends_open_apart(side ? "" : "max_send_size = 300", side ? "max_send_size = 300" : "");
+        ends_connect(CCI_CONN_ATTR_RO);
+        ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
+        assert_int_equal(rc_side[0].newest->max_send_size, AGREED);
+        assert_int_equal(rc_side[1].newest->max_send_size, AGREED);
+        ((cci__rc_conn *)(void *)rc_side[side].newest)->conn.pub.max_send_size = FITS;
+        buffers = rc_buffers(1 - side);
+        for (size = AGREED + 1, sent = 0; size <= FITS; size++) {
+            assert_int_equal(cci_send(rc_side[side].newest, bytes, size, NULL, 0), CCI_SUCCESS);
+            assert_int_equal(cci_send(rc_side[side].newest, bytes, AGREED, NULL, 0), CCI_SUCCESS);
+            sent++;
+            ENDS_AWAIT(rc_side[side].done == 2 * sent && rc_side[1 - side].got >= sent);
+            assert_int_equal(rc_side[1 - side].got, sent);
+        }
+        ENDS_AWAIT(rc_buffers(1 - side) == buffers);
+        assert_int_equal(rc_side[side].failed, 0);
+        finalize();
+        fake_end();
+    }
+}
+
 /* A pair fails in the middle of a message, time and again: the buffer comes home each time. */
 static void rc_half_messages(void **state) {
     static const int late[] = {0, 1, 7, 400, -1};
@@ -3149,6 +3179,7 @@ int main(int argc, char **argv) {
         TEST(rc_late_request, "mode = rc: a late copy of a request opens nothing, however many connections have ended since"),
         TEST(rc_packet_size, "mode = rc: both sides use the smaller of their packet sizes"),
         TEST(rc_inline_sizes, "mode = rc: as many bytes travel inside of work requests as the adapter offers"),
+        TEST(rc_too_long, "mode = rc: a message longer than the peer had agreed to is dropped, and nothing else is lost"),
         TEST(rc_half_messages, "mode = rc: a queue pair that fails in the middle of a message loses no receive buffer"),
         TEST(rc_half_connected, "mode = rc: ... nor does one of a connection that was not opened in time"),
         TEST(fork_pages, "memory for the hardware has pages of its own"),
