@@ -5225,7 +5225,7 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
 /* The peer has all of the item, though it may have named no packet of it: of what was sent more than once, only the
  * last number is known. Returns 1 if that was news; then others may have come to their end with it. */
 static int cci__rel_has_all(cci_rel_t *rel, cci_rel_item_t *item, uint64_t now_ns) {
-    if (item->kind == CCI__ITEM_EXTERN || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_VOID | CCI__ITEM_HELD))) return 0;
+    if (item->kind == CCI__ITEM_EXTERN || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_HELD))) return 0;
     rel->progress_ns = now_ns;
     cci__rel_forget_pieces(rel, item);
     cci__list_remove(&item->queue);
