@@ -260,8 +260,11 @@ measure_shared() {
     compare shm_pair pair sisci lat 64
     compare shm_words words sisci lat 64
     compare shm_rate ring sisci rate 64
+    compare shm_rate_copied records sisci rate 64
     compare shm_silent ring sisci rate 64 --silent
+    compare shm_silent_copied records sisci rate 64 --silent
     compare shm_events ring sisci rate 64 "--every 1"
+    compare shm_events_copied records sisci rate 64 "--every 1"
     compare shm_bw8k ring8k sisci bw 8192 --touch
     compare_asleep shm_write memcpy sisci write_bw 1m
     compare_asleep shm_read memcpy sisci read_bw 1m
@@ -420,8 +423,11 @@ END {
     row("shm_pair", "the same; 64 B there and back through two rings by hand", "us", 1, 0)
     row("shm_words", "the same; a number alone, each way in a line of its own", "us", 1, 0)
     row("shm_rate", "64 B messages, a completion event for every 64th; ring of 64 B slots", "msg", 0, 0.6)
-    row("shm_silent", "the same without completion events (SILENT)", "msg", 0, 0.6)
-    row("shm_events", "the same with a completion event for each", "msg", 0, 0)
+    row("shm_rate_copied", "the same; ring of records of two lines, copied out", "msg", 0, 0.9)
+    row("shm_silent", "the same without completion events (SILENT); ring of 64 B slots", "msg", 0, 0.6)
+    row("shm_silent_copied", "the same; ring of records of two lines, copied out", "msg", 0, 0.9)
+    row("shm_events", "the same with a completion event for each; ring of 64 B slots", "msg", 0, 0)
+    row("shm_events_copied", "the same; ring of records of two lines, copied out", "msg", 0, 0.35)
     row("shm_bw8k", "8 KiB messages; ring, read in place", "B", 0, 0.7)
     row("shm_write", "1 MiB RMA writes, memory of cci_rma_alloc; memcpy", "B", 0, 0.9)
     row("shm_read", "1 MiB RMA reads, memory of cci_rma_alloc; memcpy", "B", 0, 0.9)
