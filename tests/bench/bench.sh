@@ -61,6 +61,8 @@ $cc $cflags -I. -o build/bench_cores tests/bench/bench_cores.c -pthread || die '
 
 # shellcheck disable=SC2086
 $cc $cflags -I. -o build/bench_links tests/bench/bench_links.c -pthread || die 'building bench_links failed'
+# shellcheck disable=SC2086 # valgrind is to count what is done for messages, and not what is done because it is slow
+$cc $cflags -DVIRTUAL_CLOCK -I. -o build/bench_links_steps tests/bench/bench_links.c -pthread || die 'building bench_links failed'
 
 work=$(mktemp -d) || exit 1
 server=
@@ -324,7 +326,7 @@ timeout 300 build/bench_links "$rounds" >>"$data" || complain 'bench_links faile
 for count in 1 10 100; do
     have valgrind || continue
     timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=answer \
-        build/bench_links steps "$count" 2>"$work/valgrind.log" >"$work/links.log"
+        build/bench_links_steps steps "$count" 2>"$work/valgrind.log" >"$work/links.log"
     sed -n "s/.*Collected *: *\([0-9]*\).*/links-steps-$count \1/p" "$work/valgrind.log" >>"$data"
 done
 [ "$only_shared" = 0 ] || set -- # nothing of UDP
@@ -395,6 +397,12 @@ function links(what, kind, count, scale,    i, n, text) {
     }
     return text
 }
+# What the caches of this machine let a program do that has nothing but rings and a bit for each.
+function by_hand(what, name, kind, scale, target, good,    i, text) {
+    for (i = 1; i <= 1000; i *= 10) text = text (i > 1 ? " · " : "") unit(median("hand-" name "-" i) * scale, kind)
+    printf "| the same with rings written by hand, %s | %s | %s | %s |\n", what, text, target, \
+        good ? "they reach it" : "they do not reach it either"
+}
 function costs() {
     print "| cost | figure | target | |"
     print "| --- | ---: | ---: | --- |"
@@ -406,6 +414,8 @@ function costs() {
             median("links-trip-1000") <= 2 * median("links-trip-1"))
         fact("the same, 64 B messages of any of them", links("rate", "msg", 4, 1), "≥ 1/1.5",
             1.5 * median("links-rate-1000") >= median("links-rate-1"))
+        by_hand("half a round trip", "trip", "us", 1e-3, "≤ 2 ×", median("hand-trip-1000") <= 2 * median("hand-trip-1"))
+        by_hand("64 B messages", "rate", "msg", 1, "≥ 1/1.5", 1.5 * median("hand-rate-1000") >= median("hand-rate-1"))
         printf "| the same, endpoints opened and connected per second | %.0f | | |\n", median("links-open-1000")
     }
     if (count["links-steps-1"] && count["links-steps-100"])
