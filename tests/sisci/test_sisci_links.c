@@ -640,6 +640,37 @@ static void a_message_of_any_of_many_links_is_found_in_the_next_calls(void **sta
     close_wheel(w);
 }
 
+/* The longest list that a message of a channel is looked up in: what a process has of another. */
+static unsigned int longest_walk(const cci__sci_desc_t sd) {
+    const cci__sci_client *client;
+    const cci__sci_peer *peer;
+    unsigned int most = 0;
+    for (client = sd->clients; client; client = client->next) {
+        most = client->count > most ? client->count : most;
+    }
+    for (peer = sd->peers; peer; peer = peer->next) {
+        const cci__sci_remote *r;
+        unsigned int count = 0;
+        for (r = peer->remotes; r; r = r->next) {
+            count++;
+        }
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* An endpoint has a channel for each other, and in that the inbox, the door and the interrupt of one link. */
+static void what_is_looked_up_for_a_link_does_not_grow_with_the_number_of_links(void **state) {
+    wheel *w = open_wheel(0);
+    uint32_t i;
+    (void)state;
+    TRUE(longest_walk(inside(w->hub)->sd) > 0 && longest_walk(inside(w->hub)->sd) <= 4);
+    for (i = 0; i < SPOKES; i++) {
+        TRUE(longest_walk(inside(w->spoke[i])->sd) <= 4);
+    }
+    close_wheel(w);
+}
+
 /* Its messages go round a page of the ring, and leave the rest alone. */
 static void a_link_whose_records_are_taken_uses_one_page_of_its_ring(void **state) {
     wheel *w = open_wheel(0);
@@ -738,7 +769,7 @@ static void a_record_that_was_left_behind_is_never_taken_for_the_one_that_has_it
     TRUE(begin_test(NULL) == 0);
     memset(&n, 0, sizeof n);
     n.to = open_door();
-    TRUE(cci_create_endpoint(NULL, 0, &ep, NULL) == CCI_SUCCESS); /* who polls looks at what is taken only when it must */
+    TRUE(cci_create_endpoint(NULL, 0, &ep, NULL) == CCI_SUCCESS); /* it polls: it looks at what is taken when it must */
     TRUE(cci_connect(ep, DOOR_URI, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL) == CCI_SUCCESS);
     while (cci_get_event(ep, &event) != CCI_SUCCESS) {
         poll_all();
@@ -1532,6 +1563,7 @@ int main(void) {
         LINK_TEST(an_answer_that_waits_for_space_keeps_a_server_awake_when_there_is_some),
         LINK_TEST(a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep),
         LINK_TEST(a_message_of_any_of_many_links_is_found_in_the_next_calls),
+        LINK_TEST(what_is_looked_up_for_a_link_does_not_grow_with_the_number_of_links),
         LINK_TEST(a_link_whose_records_are_taken_uses_one_page_of_its_ring),
         LINK_TEST(a_record_that_was_left_behind_is_never_taken_for_the_one_that_has_its_number_again),
         LINK_TEST(a_sleeper_with_many_links_is_woken_by_any_of_them_and_looks_at_few),
