@@ -1867,7 +1867,8 @@ CCI_API cci_evq_buffer_t *cci_evq_take_buffer(cci_evq_t *evq) {
     return buffer;
 }
 
-CCI_API void cci_evq_release_buffer(cci_evq_t *evq, cci_evq_buffer_t *buffer) {
+/* Short enough to be part of what calls it. */
+CCI__UNUSED static inline void cci__evq_release(cci_evq_t *evq, cci_evq_buffer_t *buffer) {
     CCI_ASSERT(buffer->refs > 0);
     if (--buffer->refs > 0) return;
     if (CCI__UNLIKELY(evq->buffer_total > evq->buffer_limit)) {
@@ -1881,6 +1882,10 @@ CCI_API void cci_evq_release_buffer(cci_evq_t *evq, cci_evq_buffer_t *buffer) {
     evq->free_buffer_count++;
 }
 
+CCI_API void cci_evq_release_buffer(cci_evq_t *evq, cci_evq_buffer_t *buffer) {
+    cci__evq_release(evq, buffer);
+}
+
 /* A free event of the pool, or NULL. */
 CCI_API cci_evq_event_t *cci_evq_take_event(cci_evq_t *evq, uint32_t pool) {
     cci_evq_event_t *event = evq->free_events[pool];
@@ -1890,14 +1895,18 @@ CCI_API cci_evq_event_t *cci_evq_take_event(cci_evq_t *evq, uint32_t pool) {
     return event;
 }
 
-/* Takes back an event of the pools RECV and CONTROL, and its hold on the buffer. */
-CCI_API void cci_evq_return_event(cci_evq_t *evq, cci_evq_event_t *event) {
-    if (event->buffer) cci_evq_release_buffer(evq, event->buffer);
+/* The same for an event of the pools RECV and CONTROL, and its hold on the buffer. */
+CCI__UNUSED static inline void cci__evq_take_back(cci_evq_t *evq, cci_evq_event_t *event) {
+    if (event->buffer) cci__evq_release(evq, event->buffer);
     event->buffer = NULL;
     event->base.pub.type = CCI_EVENT_NONE;
     evq->recv_out -= event->pool == CCI_EVQ_RECV;
     event->next = evq->free_events[event->pool];
     evq->free_events[event->pool] = event;
+}
+
+CCI_API void cci_evq_return_event(cci_evq_t *evq, cci_evq_event_t *event) {
+    cci__evq_take_back(evq, event);
 }
 
 CCI_API void cci_evq_post(cci_evq_fifo_t *fifo, cci_evq_event_t *event) {
