@@ -305,6 +305,10 @@ typedef enum cci_status {
 
 /* ---- flags ---------------------------------------------------------------------------------------------------- */
 
+/* A bit that is none of these is CCI_EINVAL, whatever the call, and nothing happens. A flag that means nothing to a call
+ * is ignored, since programs pass the flags of their RMAs to cci_send() too. FENCE is the exception: cci_send() can't
+ * keep what it promises and returns CCI_EINVAL. */
+
 #define CCI_FLAG_BLOCKING (1 << 0) /* return when the operation is complete; its status is the function's            */
 #define CCI_FLAG_NO_COPY (1 << 1)  /* the buffer stays untouched until the completion: it need not be copied         */
 #define CCI_FLAG_SILENT (1 << 3)   /* no completion event                                                             */
@@ -461,7 +465,8 @@ typedef enum cci_opt_name {
     CCI_OPT_CONN_SEND_TIMEOUT,       /* uint32_t µs, get and set: for operations started from now on                */
     CCI_OPT_CONN_KEEPALIVE_TIMEOUT,  /* uint32_t µs, get and set                                                    */
     /* Beyond CCI 0.3.0: */
-    /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0 */
+    /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0. Any other bit is
+     * CCI_EINVAL, also that of an event of 0.3.0, which comes anyway */
     CCI_OPT_ENDPT_EVENT_MASK
 } cci_opt_name_t;
 
@@ -520,9 +525,9 @@ CCI_API int cci_get_devices(cci_device_t *const **devices);
 
 /* Creates an endpoint on a device, or on the default device for NULL. `fd` may be NULL for a program that only polls;
  * otherwise it becomes a descriptor that is readable while events wait or the library wants to be called. flags: a
- * set of CCI_ENDPOINT_. CCI_EINVAL: endpoint is NULL, or the device is not one of cci_get_devices(). CCI_ENODEV: the
- * device is not up, or there is none. CCI_ERR_NOT_IMPLEMENTED: CCI_ENDPOINT_SHARED on a transport that can't.
- * CCI_ENOMEM. CCI_ERROR: before cci_init(), or what the log says. */
+ * set of CCI_ENDPOINT_. CCI_EINVAL: endpoint is NULL, flags has another bit, or the device is not one of
+ * cci_get_devices(). CCI_ENODEV: the device is not up, or there is none. CCI_ERR_NOT_IMPLEMENTED: CCI_ENDPOINT_SHARED
+ * on a transport that can't. CCI_ENOMEM. CCI_ERROR: before cci_init(), or what the log says. */
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd);
 
 /* The same at a given service: a port number or a service name for UDP. NULL chooses one. CCI_EBUSY: it is taken, by an
@@ -547,9 +552,9 @@ CCI_API int cci_accept(cci_event_t *conn_req, const void *context);
 CCI_API int cci_reject(cci_event_t *conn_req);
 
 /* Asks for a connection; a CCI_EVENT_CONNECT with the context follows. `data_ptr` (up to 1,024 bytes) is copied.
- * Names in the URI are resolved by the system's resolver, which may block. `flags` is not used. A NULL timeout means
- * for ever. CCI_EINVAL: an argument is NULL or out of range, data_len is over CCI_CONN_REQ_LEN, or the URI is
- * malformed. CCI_EADDRNOTAVAIL: the host is not known or not of a family that the endpoint can reach. CCI_ENOMEM. */
+ * Names in the URI are resolved by the system's resolver, which may block. flags: 0; there is none that means anything.
+ * A NULL timeout means for ever. CCI_EINVAL: an argument is NULL or out of range, flags has a bit that is no CCI_FLAG_,
+ * data_len is over CCI_CONN_REQ_LEN, or the URI is malformed. CCI_EADDRNOTAVAIL: the host is not known or not of a family that the endpoint can reach. CCI_ENOMEM. */
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
                         cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout);
 
@@ -562,7 +567,7 @@ CCI_API int cci_disconnect(cci_connection_t *connection);
 
 /* Makes the OS handle ready for sleeping: what is outstanding is sent and the next deadline armed, as a cci_get_event()
  * that returns CCI_EAGAIN does. Calling it is optional.
- * flags: 0. CCI_EINVAL: endpoint is NULL, or has no OS handle. */
+ * flags: 0. CCI_EINVAL: endpoint is NULL or has no OS handle, or flags is not 0. */
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
 
 /* Gets the next event, and lets the library work. Never blocks. CCI_EAGAIN: there is none (*event becomes NULL).
@@ -586,7 +591,7 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
 /* Sends a message of up to connection->max_send_size bytes. The buffer is the program's again on return, with
  * CCI_FLAG_NO_COPY on completion. Reliable: completes when the peer has it; unreliable: when it has left. Flags:
  * BLOCKING, NO_COPY, SILENT; NO_COPY with SILENT is for RO alone (CCI_EINVAL). CCI_EINVAL: connection is NULL or
- * receives multicast, or msg_ptr is NULL and msg_len is not 0. CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is
+ * receives multicast, msg_ptr is NULL and msg_len is not 0, or flags has FENCE or a bit that is no CCI_FLAG_. CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is
  * pending. CCI_ERR_DISCONNECTED: the peer has left. With BLOCKING also the statuses of CCI_EVENT_SEND. */
 CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
                      int flags);
@@ -597,7 +602,8 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
 
 /* Registers memory. Registrations may overlap. flags: what peers may do (CCI_FLAG_READ, CCI_FLAG_WRITE), 0 for local
  * use. The handle belongs to the library and stays valid until it is deregistered. CCI_EINVAL: a pointer is NULL or
- * the length is 0, or the range passes the end of the address space. CCI_ENOBUFS: too many registrations.
+ * the length is 0, the range passes the end of the address space, or flags has a bit that is no CCI_FLAG_. CCI_ENOBUFS:
+ * too many registrations.
  * CCI_ENOMEM. */
 CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t length, int flags,
                              cci_rma_handle_t **rma_handle);
@@ -609,8 +615,8 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
 /* Moves data_len bytes between registered memories. With msg_ptr and msg_len the peer gets that message after the data.
  * Flags: one of READ and WRITE, and BLOCKING, SILENT, FENCE. Completes with CCI_SUCCESS when the peer has all of it, or
  * with CCI_ERR_RMA_HANDLE, CCI_ETIMEDOUT, CCI_ERR_DISCONNECTED, CCI_ERR_RNR.
- * CCI_EINVAL: connection or a handle is NULL, it is unreliable, data_len is 0, or not just one of READ and WRITE is
- * set. CCI_ERR_RMA_HANDLE: the local handle is not valid for that range. CCI_EMSGSIZE, CCI_ENOBUFS,
+ * CCI_EINVAL: connection or a handle is NULL, it is unreliable, data_len is 0, not just one of READ and WRITE is set,
+ * or flags has a bit that is no CCI_FLAG_. CCI_ERR_RMA_HANDLE: the local handle is not valid for that range. CCI_EMSGSIZE, CCI_ENOBUFS,
  * CCI_ERR_DISCONNECTED. */
 CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,
                     uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
@@ -11926,6 +11932,28 @@ static void *cci__context_of(const void *context) {
  * interfaces are that much better than bridges, tunnels and the loopback. */
 #define CCI__PRIORITY_GAP 10
 
+/* What a call may have in its flags; not all of it means something to each. */
+#define CCI__FLAGS                                                                                                     \
+    (CCI_FLAG_BLOCKING | CCI_FLAG_NO_COPY | CCI_FLAG_SILENT | CCI_FLAG_READ | CCI_FLAG_WRITE | CCI_FLAG_FENCE)
+#define CCI__SEND_FLAGS (CCI__FLAGS & ~CCI_FLAG_FENCE)
+
+/* Logs which bits are refused; the status for it. */
+static int cci__flags_refuse(const char *function, int bits) {
+    cci__note_t note;
+    char digits[2] = {0, 0};
+    int shift = 28;
+    note.length = 0;
+    cci__note_add(&note, function);
+    cci__note_add(&note, ": flags has bits that mean nothing here: 0x");
+    while (shift > 0 && ((unsigned)bits >> shift) == 0) shift -= 4;
+    for (; shift >= 0; shift -= 4) {
+        digits[0] = "0123456789abcdef"[(unsigned)bits >> shift & 15];
+        cci__note_add(&note, digits);
+    }
+    cci_log(CCI_LOG_WARN, note.text);
+    return CCI_EINVAL;
+}
+
 /* The device that NULL stands for: the default if it is up, or the first that is up. */
 static cci__device_t *cci__device_any(void) {
     cci__device_t *device, *first = NULL, *down = NULL;
@@ -11994,6 +12022,8 @@ CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, in
                                    cci_os_handle_t *fd) {
     int status;
     if (endpoint == NULL) return CCI_EINVAL;
+    if (flags & ~(int)CCI_ENDPOINT_SHARED)
+        return cci__flags_refuse("cci_create_endpoint()", flags & ~(int)CCI_ENDPOINT_SHARED);
     cci__core_lock();
     status = cci__create_locked(device, service, flags, endpoint, fd);
     cci__core_unlock();
@@ -12027,6 +12057,7 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     if (endpoint == NULL) return CCI_EINVAL;
+    if (flags != 0) return cci__flags_refuse("cci_arm_os_handle()", flags);
     if (base->ops->arm_os_handle == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     return base->ops->arm_os_handle(base, flags);
 }
@@ -12120,6 +12151,7 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
     if (endpoint == NULL || server_uri == NULL) return CCI_EINVAL;
     if (data_len > CCI_CONN_REQ_LEN || (data_ptr == NULL && data_len > 0)) return CCI_EINVAL;
     if ((unsigned)attribute > (unsigned)CCI_CONN_ATTR_UU_MC_RX) return CCI_EINVAL;
+    if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_connect()", flags & ~CCI__FLAGS);
     if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_usec < 0 || timeout->tv_usec >= 1000000))
         return CCI_EINVAL;
     transport = cci__device_of(endpoint->device)->transport;
@@ -12216,15 +12248,21 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
  * later completion in order tells: NO_COPY with SILENT is for RO. */
 static int cci__send_is_legal(cci_connection_t *connection, int flags) {
     const int both = CCI_FLAG_NO_COPY | CCI_FLAG_SILENT;
+    if (flags & ~CCI__SEND_FLAGS) return 0;
     if (connection->attribute == CCI_CONN_ATTR_RO) return 1;
     return connection->attribute != CCI_CONN_ATTR_UU_MC_RX && (flags & both) != both;
+}
+
+static int cci__send_refuse(int flags) {
+    if (flags & ~CCI__SEND_FLAGS) return cci__flags_refuse("cci_send()", flags & ~CCI__SEND_FLAGS);
+    return CCI_EINVAL;
 }
 
 CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
                      int flags) {
     struct iovec piece;
     if (connection == NULL || (msg_ptr == NULL && msg_len > 0) || !cci__send_is_legal(connection, flags))
-        return CCI_EINVAL;
+        return cci__send_refuse(flags);
     piece.iov_base = cci__context_of(msg_ptr);
     piece.iov_len = msg_len;
     return cci__endpoint_of_connection(connection)
@@ -12234,7 +12272,8 @@ CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t
 CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
                       int flags) {
     uint32_t i;
-    if (connection == NULL || (data == NULL && iovcnt > 0) || !cci__send_is_legal(connection, flags)) return CCI_EINVAL;
+    if (connection == NULL || (data == NULL && iovcnt > 0) || !cci__send_is_legal(connection, flags))
+        return cci__send_refuse(flags);
     for (i = 0; i < iovcnt; i++)
         if (data[i].iov_base == NULL && data[i].iov_len > 0) return CCI_EINVAL;
     return cci__endpoint_of_connection(connection)
@@ -12295,6 +12334,7 @@ CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t len
     int status;
     if (endpoint == NULL || start == NULL || rma_handle == NULL || length == 0) return CCI_EINVAL;
     if (length - 1 > (uint64_t)(UINTPTR_MAX - (uintptr_t)start)) return CCI_EINVAL;
+    if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_rma_register()", flags & ~CCI__FLAGS);
     if (base->ops->rma_register == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     if (!cci__registered_new(base, start, length, &registered)) return CCI_ENOMEM;
     status = base->ops->rma_register(base, start, length, flags, rma_handle);
@@ -12325,6 +12365,7 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
     if (connection == NULL || local_handle == NULL || remote_handle == NULL || data_len == 0) return CCI_EINVAL;
     if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU) return CCI_EINVAL;
     if ((flags & both) == 0 || (flags & both) == both || (msg_ptr == NULL && msg_len > 0)) return CCI_EINVAL;
+    if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_rma()", flags & ~CCI__FLAGS);
     ops = cci__endpoint_of_connection(connection)->ops;
     if (ops->rma == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     return ops->rma(cci__connection_of(connection), msg_ptr, msg_len, local_handle, local_offset, remote_handle,

@@ -386,6 +386,73 @@ TEST(create_arguments, ANYWHERE, "[4.3.4.1] cci_create_endpoint() refuses a NULL
     assert_int_equal(cci_create_endpoint(NULL, 0, NULL, &fd), CCI_EINVAL);
 }
 
+/* Every bit that is no flag, each alone. */
+static const int no_flags[] = {1 << 2, 1 << 7, 0x100, 0x4000, 0x7000, 0x8000, 1 << 30};
+
+TEST(unknown_endpoint_flags, ANYWHERE, "cci_create_endpoint() and cci_arm_os_handle() refuse flags that they don't know") {
+    size_t i;
+    side_t *a = side_open();
+    cci_os_handle_t fd = -77;
+    cci_endpoint_t *ep = NULL;
+    (void)state;
+    for (i = 0; i < sizeof no_flags / sizeof *no_flags; i++) {
+        log_text[0] = '\0';
+        assert_int_equal(cci_create_endpoint(NULL, no_flags[i], &ep, &fd), CCI_EINVAL);
+        assert_non_null(strstr(log_text, "cci_create_endpoint(): flags"));
+        assert_int_equal(cci_create_endpoint_at(NULL, NULL, no_flags[i] | CCI_ENDPOINT_SHARED, &ep, &fd), CCI_EINVAL);
+        assert_null(ep);
+        assert_int_equal(fd, -77);
+        log_text[0] = '\0';
+        assert_int_equal(cci_arm_os_handle(a->ep, no_flags[i]), CCI_EINVAL);
+        assert_non_null(strstr(log_text, "cci_arm_os_handle(): flags"));
+    }
+    assert_int_equal(cci_arm_os_handle(a->ep, 7), CCI_EINVAL);
+}
+
+TEST(unknown_flags, ANYWHERE, "calls refuse flags that they don't know, and nothing happens") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    static uint8_t from[64], to[64];
+    cci_rma_handle_t *here = NULL, *there = NULL, *none = NULL;
+    struct iovec piece;
+    size_t i;
+    (void)state;
+    piece.iov_base = from;
+    piece.iov_len = 5;
+    assert_int_equal(cci_rma_register(pair.a->ep, from, sizeof from, 0, &here), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(pair.b->ep, to, sizeof to, CCI_FLAG_READ | CCI_FLAG_WRITE, &there), CCI_SUCCESS);
+    memset(from, 1, sizeof from);
+    memset(to, 2, sizeof to);
+    log_text[0] = '\0';
+    assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0x55, NULL), CCI_EINVAL);
+    assert_non_null(strstr(log_text, "cci_connect(): flags has bits that mean nothing here: 0x4"));
+    for (i = 0; i < sizeof no_flags / sizeof *no_flags; i++) {
+        int flag = no_flags[i];
+        assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, flag, NULL), CCI_EINVAL);
+        assert_int_equal(cci_send(pair.ac, "never", 5, NULL, flag), CCI_EINVAL);
+        assert_int_equal(cci_send(pair.ac, "never", 5, NULL, flag | CCI_FLAG_BLOCKING), CCI_EINVAL);
+        assert_int_equal(cci_sendv(pair.ac, &piece, 1, NULL, flag | CCI_FLAG_SILENT), CCI_EINVAL);
+        assert_int_equal(cci_rma_register(pair.a->ep, from, sizeof from, flag | CCI_FLAG_READ, &none), CCI_EINVAL);
+        assert_null(none);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 64, NULL, flag | CCI_FLAG_WRITE), CCI_EINVAL);
+    }
+    assert_int_equal(cci_send(pair.ac, "never", 5, NULL, CCI_FLAG_FENCE), CCI_EINVAL); /* it would promise an order */
+    log_text[0] = '\0';
+    assert_int_equal(cci_send(pair.ac, "never", 5, NULL, 0x4000), CCI_EINVAL);
+    assert_non_null(strstr(log_text, "cci_send(): flags has bits that mean nothing here: 0x4000"));
+    send_patiently(pair.ac, "first", 5, 9, CCI_FLAG_READ | CCI_FLAG_WRITE); /* as programs do that have one set of flags */
+    {
+        cci_event_t *event = await(pair.b, CCI_EVENT_RECV);
+        assert_int_equal(event->recv.len, 5);
+        assert_memory_equal(event->recv.ptr, "first", 5);
+        drop(event);
+    }
+    await_send(pair.a, pair.ac, as_context(9), CCI_SUCCESS);
+    assert_int_equal(count_of(pair.a, CCI_EVENT_SEND), 0);
+    assert_int_equal(count_of(pair.a, CCI_EVENT_CONNECT), 0);
+    assert_int_equal(count_of(pair.b, CCI_EVENT_CONNECT_REQUEST), 0);
+    assert_int_equal(to[0], 2);
+}
+
 TEST(create_device, ANYWHERE, "[5.4.2.1] an endpoint tells its device") {
     cci_device_t *const *devices = NULL;
     cci_endpoint_t *endpoint = NULL;
