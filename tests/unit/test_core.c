@@ -1083,7 +1083,9 @@ static void an_endpoint_is_made_on_the_given_device(void **state) {
     assert_int_equal(init_with(NULL), CCI_SUCCESS);
     assert_int_equal(cci_create_endpoint(NULL, 0, NULL, NULL), CCI_EINVAL);
     assert_int_equal(cci_create_endpoint(&stranger, 0, &endpoint, NULL), CCI_EINVAL);
-    assert_int_equal(cci_create_endpoint_at(devices()[1], "http", 4, &endpoint, &fd), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint_at(devices()[1], "http", 4, &endpoint, &fd), CCI_EINVAL);
+    assert_null(endpoint);
+    assert_int_equal(cci_create_endpoint_at(devices()[1], "http", 0, &endpoint, &fd), CCI_SUCCESS);
     assert_ptr_equal(endpoint->device, devices()[1]);
     assert_int_equal(fd, 5);
     assert_string_equal(fakes[1].service, "http");
@@ -1426,7 +1428,10 @@ static void events_and_connections_go_to_their_endpoint(void **state) {
     assert_int_equal(cci_get_event(ep, &event), CCI_EAGAIN);
     assert_null(event);
     assert_int_equal(cci_arm_os_handle(NULL, 0), CCI_EINVAL);
-    assert_int_equal(cci_arm_os_handle(ep, 3), CCI_SUCCESS);
+    fakes[0].last = NULL;
+    assert_int_equal(cci_arm_os_handle(ep, 3), CCI_EINVAL);
+    assert_null(fakes[0].last);
+    assert_int_equal(cci_arm_os_handle(ep, 0), CCI_SUCCESS);
     assert_called("arm");
     assert_int_equal(cci_disconnect(NULL), CCI_EINVAL);
     assert_int_equal(cci_disconnect(&fake->connection), CCI_SUCCESS);
