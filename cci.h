@@ -305,9 +305,9 @@ typedef enum cci_status {
 
 /* ---- flags ---------------------------------------------------------------------------------------------------- */
 
-/* A bit that is none of these is CCI_EINVAL, whatever the call, and nothing happens. A flag that means nothing to a call
- * is ignored, since programs pass the flags of their RMAs to cci_send() too. FENCE is the exception: cci_send() can't
- * keep what it promises and returns CCI_EINVAL. */
+/* A bit that is none of these is CCI_EINVAL, whatever the call, and nothing happens. A flag that means nothing to a
+ * call is ignored, since programs pass the flags of their RMAs to cci_send() too. FENCE is the exception: cci_send()
+ * can't keep what it promises and returns CCI_EINVAL. */
 
 #define CCI_FLAG_BLOCKING (1 << 0) /* return when the operation is complete; its status is the function's            */
 #define CCI_FLAG_NO_COPY (1 << 1)  /* the buffer stays untouched until the completion: it need not be copied         */
@@ -554,7 +554,8 @@ CCI_API int cci_reject(cci_event_t *conn_req);
 /* Asks for a connection; a CCI_EVENT_CONNECT with the context follows. `data_ptr` (up to 1,024 bytes) is copied.
  * Names in the URI are resolved by the system's resolver, which may block. flags: 0; there is none that means anything.
  * A NULL timeout means for ever. CCI_EINVAL: an argument is NULL or out of range, flags has a bit that is no CCI_FLAG_,
- * data_len is over CCI_CONN_REQ_LEN, or the URI is malformed. CCI_EADDRNOTAVAIL: the host is not known or not of a family that the endpoint can reach. CCI_ENOMEM. */
+ * data_len is over CCI_CONN_REQ_LEN, or the URI is malformed. CCI_EADDRNOTAVAIL: the host is not known or not of a
+ * family that the endpoint can reach. CCI_ENOMEM. */
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
                         cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout);
 
@@ -591,8 +592,9 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
 /* Sends a message of up to connection->max_send_size bytes. The buffer is the program's again on return, with
  * CCI_FLAG_NO_COPY on completion. Reliable: completes when the peer has it; unreliable: when it has left. Flags:
  * BLOCKING, NO_COPY, SILENT; NO_COPY with SILENT is for RO alone (CCI_EINVAL). CCI_EINVAL: connection is NULL or
- * receives multicast, msg_ptr is NULL and msg_len is not 0, or flags has FENCE or a bit that is no CCI_FLAG_. CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is
- * pending. CCI_ERR_DISCONNECTED: the peer has left. With BLOCKING also the statuses of CCI_EVENT_SEND. */
+ * receives multicast, msg_ptr is NULL and msg_len is not 0, or flags has FENCE or a bit that is no CCI_FLAG_.
+ * CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is pending. CCI_ERR_DISCONNECTED: the peer has left. With BLOCKING also
+ * the statuses of CCI_EVENT_SEND. */
 CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
                      int flags);
 CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
@@ -616,8 +618,8 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
  * Flags: one of READ and WRITE, and BLOCKING, SILENT, FENCE. Completes with CCI_SUCCESS when the peer has all of it, or
  * with CCI_ERR_RMA_HANDLE, CCI_ETIMEDOUT, CCI_ERR_DISCONNECTED, CCI_ERR_RNR.
  * CCI_EINVAL: connection or a handle is NULL, it is unreliable, data_len is 0, not just one of READ and WRITE is set,
- * or flags has a bit that is no CCI_FLAG_. CCI_ERR_RMA_HANDLE: the local handle is not valid for that range. CCI_EMSGSIZE, CCI_ENOBUFS,
- * CCI_ERR_DISCONNECTED. */
+ * or flags has a bit that is no CCI_FLAG_. CCI_ERR_RMA_HANDLE: the local handle is not valid for that range.
+ * CCI_EMSGSIZE, CCI_ENOBUFS, CCI_ERR_DISCONNECTED. */
 CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,
                     uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
                     const void *context, int flags);
@@ -852,10 +854,12 @@ typedef struct cci_link_addr {
 
 /* What a link that shares its address may read of a datagram: the first byte of the library's packets, and of their
  * types, the second byte, those without a receiver. All others have the receiver's index in bytes 4 to 7,
- * little-endian. */
+ * little-endian. A request has its sender's there, and its random token in the 8 bytes from CCI_PACKET_TOKEN on, the
+ * same in each of its pieces and repeats. */
 #define CCI_PACKET_VERSION 0xC1
 #define CCI_PACKET_REQUEST 1
 #define CCI_PACKET_GROUP 9
+#define CCI_PACKET_TOKEN 8u
 #define CCI_PACKET_HEADER 24u /* bytes of a packet at least */
 
 /* One datagram to send: its bytes are the pieces one after the other. */

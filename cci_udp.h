@@ -97,8 +97,9 @@
  *
  *     cci_create_endpoint_at(device, "4242", CCI_ENDPOINT_SHARED, &endpoint, NULL);    (in each thread)
  *
- * A client's connection belongs to the endpoint that got its request; which one that is the kernel chooses by a hash of
- * both addresses, so that one client endpoint is usually served by one of them. They share nothing: a message, a
+ * A client's connection belongs to the endpoint that got its request. The random token of the request says which one
+ * that is, so that connections spread evenly over all endpoints, also those of one client, and an endpoint that takes
+ * the place of another gets its part of the clients that connect again. The endpoints share nothing: a message, a
  * registration, an event of one is no other's. The kernel takes each packet to the endpoint of its connection, also
  * when the peer's address changes. Endpoints may come and go at any time, and processes may be killed: the connections
  * of the others go on. The connections of one that is gone end by their time-outs, or earlier when a new endpoint takes
@@ -106,8 +107,8 @@
  *   Limits: 256 endpoints for one port of an interface, of one user and one network namespace. Each of them has to call
  * the library for the kernel's table to follow a change; until then packets that come to the wrong endpoint are handed
  * over, which costs time. sysctl net.unix.max_dgram_qlen is how many batches of these can wait. Where the kernel takes
- * no program (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5) all is as before with more handed over. Elsewhere:
- * CCI_ERR_NOT_IMPLEMENTED. Another user of the machine can occupy numbers of endpoints (CCI_EBUSY when none is left),
+ * no program (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5) all is as before with more handed over, and a hash of both addresses
+ * chooses the endpoint of a new connection. Elsewhere: CCI_ERR_NOT_IMPLEMENTED. Another user of the machine can occupy numbers of endpoints (CCI_EBUSY when none is left),
  * and what would be handed over to one that is gone then reaches that user, as if it listened on the network; it can
  * hand nothing over to yours.
  *
@@ -1815,9 +1816,11 @@ static int cci__udp_send(void *link, const cci_link_tx_t *tx, int count) {
  *
  * Several endpoints, the members, have one address. The kernel gives a datagram to the socket at some position among
  * theirs; a program of its packet filter, which any member may replace, reads the member's number from the upper 8 bits
- * of the receiver's index and returns the position of that member's socket. What names no receiver, or one whose
- * position is not known, goes where the kernel's hash of both addresses says, so that repeats of a request reach the
- * same member.
+ * of the receiver's index and returns the position of that member's socket. A request goes to the position that its
+ * token says, modulo the number of members, so that repeats and pieces of a request reach the same member. What else
+ * names no receiver, and what names a position that is not known, goes where the kernel's hash of both addresses says.
+ *
+ * The number of members is that of mailboxes. When it is too large for a moment, some requests go by the kernel's hash.
  *
  * Each member has a mailbox: a Unix socket with an abstract name of interface, port and member. So no number is taken
  * twice, and the name ends with its process, however that ends. What a member receives for another it sends to that
@@ -1859,7 +1862,7 @@ typedef struct cci__udp_filter { /* the kernel's struct sock_filter */
     uint32_t k;
 } cci__udp_filter;
 
-#define CCI__UDP_FILTERS (16u + 2u * CCI__UDP_MEMBERS)
+#define CCI__UDP_FILTERS (18u + 2u * CCI__UDP_MEMBERS)
 
 static socklen_t cci__udp_mailbox(const cci__udp_link *l, uint32_t member, struct sockaddr_un *a) {
     int length;
@@ -1899,10 +1902,32 @@ static uint32_t cci__udp_add_filter(cci__udp_filter *at, uint32_t n, uint16_t co
     return n + 1;
 }
 
+/* How many mailboxes there are. Connecting tells it, and disturbs nobody. */
+static uint32_t cci__udp_count_members(const cci__udp_link *l) {
+    struct sockaddr_un a;
+    uint32_t member, count = 0;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    for (member = 0; fd >= 0 && member < CCI__UDP_MEMBERS; member++) {
+        socklen_t size = cci__udp_mailbox(l, member, &a);
+        count += connect(fd, (const struct sockaddr *)(const void *)&a, size) == 0;
+    }
+    if (fd >= 0) close(fd);
+    return count > 0 ? count : 1;
+}
+
 /* The program for the sockets of one slot; returns its instructions. It sees what is behind the UDP header. A position
  * that does not exist leaves the choice to the kernel's hash. */
-static uint32_t cci__udp_make_program(const cci__udp_link *l, int slot, cci__udp_filter *f) {
-    enum { LENGTH = 0x80, BYTE = 0x30, AT_LEAST = 0x35, EQUAL = 0x15, RETURN = 0x06, RETURN_IT = 0x16 };
+static uint32_t cci__udp_make_program(const cci__udp_link *l, int slot, uint32_t members, cci__udp_filter *f) {
+    enum {
+        LENGTH = 0x80,
+        WORD = 0x20,
+        BYTE = 0x30,
+        MODULO = 0x94,
+        AT_LEAST = 0x35,
+        EQUAL = 0x15,
+        RETURN = 0x06,
+        RETURN_IT = 0x16
+    };
     const uint32_t hash = 0xffffffffu;
     uint32_t n = 0, member;
     n = cci__udp_add_filter(f, n, LENGTH, 0, 0, 0);
@@ -1915,7 +1940,10 @@ static uint32_t cci__udp_make_program(const cci__udp_link *l, int slot, cci__udp
     n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_VERSION, 1, 0);
     n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
     n = cci__udp_add_filter(f, n, BYTE, 1, 0, 0);
-    n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_REQUEST, 1, 0);
+    n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_REQUEST, 0, 3);
+    n = cci__udp_add_filter(f, n, WORD, CCI_PACKET_TOKEN, 0, 0);
+    n = cci__udp_add_filter(f, n, MODULO, members, 0, 0);
+    n = cci__udp_add_filter(f, n, RETURN_IT, 0, 0, 0);
     n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_GROUP, 0, 1);
     n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
     n = cci__udp_add_filter(f, n, BYTE, 7, 0, 0);
@@ -1935,11 +1963,12 @@ static void cci__udp_steer(cci__udp_link *l) {
         unsigned short count;
         cci__udp_filter *filter;
     } program; /* the kernel's struct sock_fprog */
+    uint32_t members = l->share.refused ? 1 : cci__udp_count_members(l);
     int slot;
     l->share.answered = 0;
     for (slot = 0; slot < 2 && !l->share.refused; slot++) {
         if (!l->socket[slot].is_shared) continue;
-        program.count = (unsigned short)cci__udp_make_program(l, slot, filter);
+        program.count = (unsigned short)cci__udp_make_program(l, slot, members, filter);
         program.filter = filter;
         if (setsockopt(l->socket[slot].fd, SOL_SOCKET, CCI__UDP_ATTACH, &program, sizeof program) != 0) {
             l->share.refused = 1;
