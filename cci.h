@@ -123,7 +123,9 @@
  *
  * SECRECY. Packets can be read and forged by whoever sees them, unless the program brings an AEAD: cci_setup() takes
  * hooks that choose a key when a connection is made, and seal and open its packets (cci_seal_t; examples/secure.c does
- * it with libsodium). Both sides must have them. They hold for datagram transports: all that an endpoint of one sends.
+ * it with libsodium). Both sides must have them. They hold for datagram transports (udp, verbs in mode ud, links of
+ * one's own): all that an endpoint of one sends. Endpoints of sisci and of verbs in mode rc don't use them, and the log
+ * warns when one is made.
  *   What it gives: nobody without the key reads or changes messages, memory or request data, or gets as far as a
  * CCI_EVENT_CONNECT_REQUEST; each packet is taken once at most, a request too, and none that is not sealed. What stays
  * readable is needed before a key is found: tokens, packet numbers, sizes, the key's id. It is authenticated.
@@ -11990,12 +11992,15 @@ static int cci__device_is_down(const cci__device_t *device) {
     return CCI_ENODEV;
 }
 
+static const char cci__not_sealed[] =
+    ": cci_setup() has hooks to seal packets, and this endpoint does not use them: it sends what it is given, over ";
+
 static int cci__create_locked(cci_device_t *wanted, const char *service, int flags, cci_endpoint_t **endpoint,
                               cci_os_handle_t *fd) {
     cci__device_t *device = cci__core.devices;
     const cci_transport_t *transport;
     cci_endpoint_base_t *base = NULL;
-    int status;
+    int status, has_link;
     if (!cci__is_initialized()) return cci__not_initialized("cci_create_endpoint()");
     if (wanted == NULL) {
         device = cci__device_any();
@@ -12009,9 +12014,11 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     if ((flags & CCI_ENDPOINT_SHARED) && transport->create != NULL) return CCI_ERR_NOT_IMPLEMENTED;
     status = transport->create != NULL ? transport->create(&device->pub, service, flags, &base, fd)
                                        : (int)CCI_ERR_NOT_IMPLEMENTED;
-    if (status == CCI_ERR_NOT_IMPLEMENTED && transport->link != NULL)
-        status = cci_dgram_create(transport, &device->pub, service, flags, &base, fd);
+    has_link = status == CCI_ERR_NOT_IMPLEMENTED && transport->link != NULL;
+    if (has_link) status = cci_dgram_create(transport, &device->pub, service, flags, &base, fd);
     if (status != CCI_SUCCESS) return status;
+    if (cci__core.setup.seal != NULL && !has_link)
+        cci__report(CCI_LOG_WARN, NULL, 0, device->pub.name, cci__not_sealed, transport->name);
     CCI_ASSERT(base != NULL && base->ops != NULL && base->ops->destroy != NULL && base->ops->get_event != NULL &&
                base->ops->return_event != NULL && base->ops->sendv != NULL);
     if (base->pub.device != &device->pub) /* a helper thread may be reading it by now */

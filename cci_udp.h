@@ -63,7 +63,7 @@
  *                                                             `ip` or `interface` both must name the same one
  *     interface       name                        -           the interface itself; with none of these three, the best
  *     port            1 to 65535                  any free    local port of endpoints that name no service
- *     mtu             bytes, 576 to 65535         interface's upper limit of the IP packet (1500 even on the loopback)
+ *     mtu             bytes, 576 to 65535         interface's largest IP packet, headers included; see PATH MTU
  *     memory          bytes, 64K to 4294967295,   1G          what connections with traffic may take at most, receive
  *                     K M G work                              buffers excepted; see MEMORY in cci.h
  *     send_buf_count  messages, 1 to 65536        cci.h's     messages that can be pending on each connection
@@ -117,8 +117,17 @@
  * 224.0.0.0/4 and ff00::/8; they are joined on the device's interface, at most 16 per endpoint. Linux carries no IPv6
  * groups over the loopback.
  *
- * PATH MTU. Datagrams are sent with "don't fragment", so that cci.h can find the path MTU itself. The loopback carries
- * datagrams of 65,504 bytes.
+ * PATH MTU. The key `mtu` counts bytes of an IP packet: IP header, UDP header and payload. The payload is 28 bytes less
+ * over IPv4 and 48 less over IPv6, rounded down to a multiple of 8: with mtu = 1500 that is 1,472 and 1,448 bytes.
+ *     default            the MTU of the interface; on the loopback, payloads of 65,504 bytes
+ *     a larger value     has no effect: the MTU of the interface stays the limit
+ *     a smaller value    limits all that the endpoint sends, and what its peers send to it; on the loopback too
+ *     of two peers       the smaller limit holds in both directions
+ * It is a limit, and not the size that is used: the path may carry less, which cci.h finds out for each connection.
+ * Datagrams are sent with "don't fragment". A connection begins with payloads of 1,200 bytes (or the limit, if that is
+ * smaller), tries the limit, then sizes that paths usually carry, and keeps the largest that arrives. It goes back to
+ * 1,200 when larger ones get lost again and again, and tries anew every ten minutes. So `mtu` is needed only to choose
+ * the size of a datagram, on which the default of max_send_size depends, or to spare paths the search.
  *
  * MEMORY of an endpoint (MEMORY in cci.h has the rest). An endpoint without traffic takes 2 MB of address space and
  * uses less than 1 MB. With traffic it grows:

@@ -453,6 +453,25 @@ TEST(unknown_flags, ANYWHERE, "calls refuse flags that they don't know, and noth
     assert_int_equal(to[0], 2);
 }
 
+TEST(create_unsealed, ANYWHERE, "an endpoint that does not use the hooks for encryption is made with a warning") {
+    uint32_t caps;
+    (void)state;
+    finalize_all();
+    fill_setup();
+    test_setup.seal = &seal_hooks;
+    assert_int_equal(cci_setup(&test_setup), CCI_SUCCESS);
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+    log_text[0] = '\0';
+    (void)side_open();
+    if (on_sisci || is_rc) {
+        assert_non_null(strstr(log_text, ": cci_setup() has hooks to seal packets, and this endpoint does not use them"));
+        assert_non_null(strstr(log_text, on_sisci ? "over sisci" : "over verbs"));
+        assert_ptr_equal(strchr(log_text, '\n'), log_text + strlen(log_text) - 1); /* one line */
+    } else {
+        assert_null(strstr(log_text, "hooks"));
+    }
+}
+
 TEST(create_device, ANYWHERE, "[5.4.2.1] an endpoint tells its device") {
     cci_device_t *const *devices = NULL;
     cci_endpoint_t *endpoint = NULL;
