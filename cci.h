@@ -175,8 +175,10 @@
  * CHECKSUMS. Links that have none ask for a CRC-32C of each packet (cci_link_info_t; the key `crc` of udp). It finds
  * accidents, not attacks. Both sides must have it; otherwise packets are dropped and the log says so.
  *
- * ERRORS. Functions return a status, cci_strerror() names it. What the caller did wrong is answered with a status and
- * changes nothing; what comes from the network is never trusted: it is checked, dropped and counted.
+ * ERRORS. Functions return a status, cci_strerror() names it, cci_status_hint() says what can be done. Where a URI, a
+ * device, a service, an option, a handle or flags are refused, one line of the log (level warning) names what is wrong.
+ * What the caller did wrong is answered with a status and changes nothing; what comes from the network is never
+ * trusted: it is checked, dropped and counted.
  * ================================================================================================================== */
 
 /* ==================================================================================================================
@@ -7222,6 +7224,7 @@ typedef struct cci__dgram {
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;             /* connections that were ended because they were stuck and others went short */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
+    uint64_t memory_log_ns;       /* ... that the memory for traffic is used up */
     uint32_t collecting_next;
     struct cci__uri *uris; /* free ones */
     struct {
@@ -10106,6 +10109,17 @@ static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__active_t *active) {
     return active->rel.leaving || active->rel.probes >= 2;
 }
 
+/* Says so in the log, every 10 s at most. */
+static int cci__dgram_lacks_memory(cci__dgram_t *ep) {
+    if (ep->now_ns >= ep->memory_log_ns) {
+        ep->memory_log_ns = ep->now_ns + 10000 * CCI__MS;
+        cci_log(CCI_LOG_WARN,
+                "connections take turns, and sends get CCI_ENOBUFS meanwhile: the memory for their traffic "
+                "is used up; the key `memory` (memory_limit of a link) allows more");
+    }
+    return CCI_ENOBUFS;
+}
+
 static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, void *context, int flags) {
     cci__active_t *active;
@@ -10114,7 +10128,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY)) return cci__dgram_end_unready(ep, conn, context, flags);
     active = cci__dgram_activate(ep, conn);
-    if (!active || cci__dgram_must_wait(ep, active)) return CCI_ENOBUFS;
+    if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
     /* Reading the clock costs as much as the rest: what a quick program sends and only joins others that wait can do
      * with a time a little old. */
     if (active->rel.in_flight == 0 || !ep->is_quick || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
@@ -10244,7 +10258,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         return cci__dgram_end_unready(ep, conn, call->context, call->flags);
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
-    if (!active || cci__dgram_must_wait(ep, active)) return CCI_ENOBUFS;
+    if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)
         status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)
@@ -10639,6 +10653,7 @@ CCI_API int cci_congestion_known(const char *name) {
 
 #ifndef CCI_URI_ALLOC
 #define CCI_URI_ALLOC malloc /* programs give URIs back with free() */
+#define CCI_URI_RELEASE free
 #endif
 
 CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri) {
@@ -11943,6 +11958,12 @@ static void *cci__context_of(const void *context) {
     (CCI_FLAG_BLOCKING | CCI_FLAG_NO_COPY | CCI_FLAG_SILENT | CCI_FLAG_READ | CCI_FLAG_WRITE | CCI_FLAG_FENCE)
 #define CCI__SEND_FLAGS (CCI__FLAGS & ~CCI_FLAG_FENCE)
 
+/* Logs which argument is refused, and why; the status for it. */
+static int cci__refuse(const char *function, const char *why) {
+    cci__report(CCI_LOG_WARN, NULL, 0, function, ": ", why);
+    return CCI_EINVAL;
+}
+
 /* Logs which bits are refused; the status for it. */
 static int cci__flags_refuse(const char *function, int bits) {
     cci__note_t note;
@@ -11992,6 +12013,36 @@ static int cci__device_is_down(const cci__device_t *device) {
     return CCI_ENODEV;
 }
 
+/* Logs why there is no endpoint at a service; the status for it. */
+static int cci__service_refuse(const char *device, const char *service, int status) {
+    cci__note_t note;
+    if ((status != CCI_EINVAL || service == NULL) && status != CCI_EBUSY) return status;
+    note.length = 0;
+    cci__note_add(&note, device);
+    cci__note_add(&note, service != NULL ? ": the service \"" : ": the port that the configuration names");
+    cci__note_add(&note, service != NULL ? service : "");
+    cci__note_add(&note, service != NULL ? "\"" : "");
+    cci__note_add(&note, status == CCI_EBUSY
+                             ? " is taken: choose another, or make all its endpoints with CCI_ENDPOINT_SHARED"
+                             : " is neither a port number nor a name that the system knows");
+    cci_log(CCI_LOG_WARN, note.text);
+    return status;
+}
+
+/* Whoever names no device, and configures none, may not expect that nobody else reaches the endpoint. */
+static void cci__warn_of_loopback(cci_endpoint_base_t *endpoint) {
+    char *uri = NULL;
+    const char *host;
+    if (endpoint->ops->get_endpoint_opt == NULL ||
+        endpoint->ops->get_endpoint_opt(endpoint, CCI_OPT_ENDPT_URI, &uri) != CCI_SUCCESS || uri == NULL)
+        return;
+    host = strstr(uri, "://");
+    if (host != NULL && (strncmp(host + 3, "127.", 4) == 0 || strncmp(host + 3, "[::1]", 5) == 0))
+        cci__report(CCI_LOG_WARN, NULL, 0, uri,
+                    ": only this host reaches the default endpoint, since no device but the ", "loopback is up");
+    CCI_URI_RELEASE(uri);
+}
+
 static const char cci__not_sealed[] =
     ": cci_setup() has hooks to seal packets, and this endpoint does not use them: it sends what it is given, over ";
 
@@ -12006,17 +12057,21 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
         device = cci__device_any();
     } else {
         while (device != NULL && device != cci__device_of(wanted)) device = device->next;
-        if (device == NULL) return CCI_EINVAL;
+        if (device == NULL)
+            return cci__refuse("cci_create_endpoint()", "the device is none of those that cci_get_devices() gives");
         cci__device_refresh(device);
     }
     if (device == NULL || !device->pub.up || device->transport == NULL) return cci__device_is_down(device);
     transport = device->transport;
-    if ((flags & CCI_ENDPOINT_SHARED) && transport->create != NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    if ((flags & CCI_ENDPOINT_SHARED) && transport->create != NULL) {
+        (void)cci__refuse(device->pub.name, "its transport can't let several endpoints have one service");
+        return CCI_ERR_NOT_IMPLEMENTED;
+    }
     status = transport->create != NULL ? transport->create(&device->pub, service, flags, &base, fd)
                                        : (int)CCI_ERR_NOT_IMPLEMENTED;
     has_link = status == CCI_ERR_NOT_IMPLEMENTED && transport->link != NULL;
     if (has_link) status = cci_dgram_create(transport, &device->pub, service, flags, &base, fd);
-    if (status != CCI_SUCCESS) return status;
+    if (status != CCI_SUCCESS) return cci__service_refuse(device->pub.name, service, status);
     if (cci__core.setup.seal != NULL && !has_link)
         cci__report(CCI_LOG_WARN, NULL, 0, device->pub.name, cci__not_sealed, transport->name);
     CCI_ASSERT(base != NULL && base->ops != NULL && base->ops->destroy != NULL && base->ops->get_event != NULL &&
@@ -12026,6 +12081,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     cci__endpoint_link(base);
     cci__core.open_count[cci__table_find(transport)]++;
     *endpoint = &base->pub;
+    if (wanted == NULL && device->is_proposed) cci__warn_of_loopback(base);
     return CCI_SUCCESS;
 }
 
@@ -12159,12 +12215,15 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
     const cci_transport_t *transport;
     const char *address;
     int status;
-    if (endpoint == NULL || server_uri == NULL) return CCI_EINVAL;
-    if (data_len > CCI_CONN_REQ_LEN || (data_ptr == NULL && data_len > 0)) return CCI_EINVAL;
-    if ((unsigned)attribute > (unsigned)CCI_CONN_ATTR_UU_MC_RX) return CCI_EINVAL;
+    if (endpoint == NULL || server_uri == NULL)
+        return cci__refuse("cci_connect()", endpoint == NULL ? "the endpoint is NULL" : "the URI is NULL");
+    if (data_len > CCI_CONN_REQ_LEN) return cci__refuse("cci_connect()", "data_len is over 1024");
+    if (data_ptr == NULL && data_len > 0) return cci__refuse("cci_connect()", "data_ptr is NULL and data_len is not 0");
+    if ((unsigned)attribute > (unsigned)CCI_CONN_ATTR_UU_MC_RX)
+        return cci__refuse("cci_connect()", "there is no such attribute");
     if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_connect()", flags & ~CCI__FLAGS);
     if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_usec < 0 || timeout->tv_usec >= 1000000))
-        return CCI_EINVAL;
+        return cci__refuse("cci_connect()", "the timeout is negative, or has a million microseconds or more");
     transport = cci__device_of(endpoint->device)->transport;
     address = cci__uri_address(server_uri, transport->name);
     if (address == NULL) address = cci__uri_address(server_uri, transport->scheme);
@@ -12222,10 +12281,21 @@ static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     return handle != NULL && cci__is_endpoint(handle) == (owner == 'e') ? owner : 0;
 }
 
+/* Logs why an option can't be set or got; the status for it. */
+static int cci__opt_refuse(const char *function, const void *handle, cci_opt_name_t name) {
+    int owner = cci__opt_owner(name);
+    return cci__refuse(function, owner == 0       ? "there is no such option"
+                                 : handle == NULL ? "the handle is NULL"
+                                 : owner == 'e'   ? "the option is an endpoint's, and the handle is none"
+                                                  : "the option is a connection's, and the handle is an endpoint");
+}
+
 CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {
     int owner = cci__opt_kind((const void *)handle, name);
-    if (val == NULL || owner == 0) return CCI_EINVAL;
-    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN) return CCI_EINVAL;
+    if (owner == 0) return cci__opt_refuse("cci_set_opt()", (const void *)handle, name);
+    if (val == NULL) return cci__refuse("cci_set_opt()", "the value is NULL");
+    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN)
+        return cci__refuse("cci_set_opt()", "the option can only be got");
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
         if (base->ops->set_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
@@ -12240,7 +12310,8 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
 
 CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val) {
     int owner = cci__opt_kind((const void *)handle, name);
-    if (val == NULL || owner == 0) return CCI_EINVAL;
+    if (owner == 0) return cci__opt_refuse("cci_get_opt()", (const void *)handle, name);
+    if (val == NULL) return cci__refuse("cci_get_opt()", "the value is NULL");
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
         if (base->ops->get_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
@@ -12365,6 +12436,7 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
     handle = *rma_handle; /* what it points to may be another registration's soon */
     status = base->ops->rma_deregister(base, &handle);
     if (status == CCI_SUCCESS) cci__registered_remove(base, &handle);
+    if (status == CCI_ERR_RMA_HANDLE) (void)cci__refuse("cci_rma_deregister()", "the endpoint has no such handle");
     return status;
 }
 
@@ -12373,14 +12445,18 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
                     const void *context, int flags) {
     const int both = CCI_FLAG_READ | CCI_FLAG_WRITE;
     const cci_endpoint_ops_t *ops;
+    int status;
     if (connection == NULL || local_handle == NULL || remote_handle == NULL || data_len == 0) return CCI_EINVAL;
     if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU) return CCI_EINVAL;
     if ((flags & both) == 0 || (flags & both) == both || (msg_ptr == NULL && msg_len > 0)) return CCI_EINVAL;
     if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_rma()", flags & ~CCI__FLAGS);
     ops = cci__endpoint_of_connection(connection)->ops;
     if (ops->rma == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    return ops->rma(cci__connection_of(connection), msg_ptr, msg_len, local_handle, local_offset, remote_handle,
-                    remote_offset, data_len, cci__context_of(context), flags);
+    status = ops->rma(cci__connection_of(connection), msg_ptr, msg_len, local_handle, local_offset, remote_handle,
+                      remote_offset, data_len, cci__context_of(context), flags);
+    if (status == CCI_ERR_RMA_HANDLE && !(flags & CCI_FLAG_BLOCKING)) /* else it may be the remote one */
+        (void)cci__refuse("cci_rma()", "the endpoint has no such local handle, or not for that range");
+    return status;
 }
 
 /* ---- memory that is shared where it can be

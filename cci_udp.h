@@ -108,9 +108,9 @@
  * the library for the kernel's table to follow a change; until then packets that come to the wrong endpoint are handed
  * over, which costs time. sysctl net.unix.max_dgram_qlen is how many batches of these can wait. Where the kernel takes
  * no program (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5) all is as before with more handed over, and a hash of both addresses
- * chooses the endpoint of a new connection. Elsewhere: CCI_ERR_NOT_IMPLEMENTED. Another user of the machine can occupy numbers of endpoints (CCI_EBUSY when none is left),
- * and what would be handed over to one that is gone then reaches that user, as if it listened on the network; it can
- * hand nothing over to yours.
+ * chooses the endpoint of a new connection. Elsewhere: CCI_ERR_NOT_IMPLEMENTED. Another user of the machine can occupy
+ * numbers of endpoints (CCI_EBUSY when none is left), and what would be handed over to one that is gone then reaches
+ * that user, as if it listened on the network; it can hand nothing over to yours.
  *
  * ADDRESSES in URIs (udp:// or ip://) are 192.0.2.1:4242, [2001:db8::1]:4242, [fe80::1%eth0]:4242 or name:4242. An
  * endpoint on an interface that has both families talks to both; its own URI names the IPv4 address. Groups are
@@ -2767,7 +2767,7 @@ static int cci__udp_bind(cci__udp_link *l, uint16_t port) {
         int error = errno;
         char text[96];
         snprintf(text, sizeof text, "binding to port %u", port);
-        cci__udp_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->interface_.name, text, error);
+        if (error != EADDRINUSE) cci__udp_log(CCI_LOG_ERROR, l->interface_.name, text, error); /* cci.h says that */
         return error == EADDRNOTAVAIL ? (int)CCI_ENODEV : cci_status_of_errno(error);
     }
     return CCI_SUCCESS;

@@ -2482,8 +2482,8 @@ static int cci__verbs_open_socket(cci__verbs_link *l, const char *service) {
     l->socket = socket(s.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->socket < 0 || bind(l->socket, &s.any, size) != 0 || getsockname(l->socket, &s.any, &size) != 0) {
         int error = errno;
-        cci__verbs_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->port.device, "binding to the service",
-                       error);
+        if (error != EADDRINUSE) /* cci.h says that */
+            cci__verbs_log(CCI_LOG_ERROR, l->port.device, "binding to the service", error);
         return error == EADDRNOTAVAIL ? (int)CCI_ENODEV : cci_status_of_errno(error);
     }
     cci__verbs_host_of(&l->host, &s);

@@ -472,6 +472,136 @@ TEST(create_unsealed, ANYWHERE, "an endpoint that does not use the hooks for enc
     }
 }
 
+/* One call that is refused; what it returns. */
+typedef enum wrong {
+    WRONG_NO_DEVICE,
+    WRONG_NO_SERVICE,
+    WRONG_SERVICE_TAKEN,
+    WRONG_NO_SCHEME,
+    WRONG_FOREIGN_SCHEME,
+    WRONG_NO_ADDRESS,
+    WRONG_NO_PORT,
+    WRONG_NO_HOST,
+    WRONG_BAD_PORT,
+    WRONG_NULL_URI,
+    WRONG_LONG_DATA,
+    WRONG_NO_ATTRIBUTE,
+    WRONG_BAD_TIMEOUT,
+    WRONG_NO_OPTION,
+    WRONG_NO_ENDPOINT,
+    WRONG_NO_CONNECTION,
+    WRONG_NO_VALUE,
+    WRONG_GET_ONLY,
+    WRONG_NO_HANDLE,
+    WRONG_NO_LOCAL_HANDLE,
+    WRONG_COUNT
+} wrong_t;
+
+static int connect_to(const pair_t *pair, const char *uri) {
+    return cci_connect(pair->a->ep, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL);
+}
+
+static int connect_with(const pair_t *pair, uint32_t data_len, int attribute, long seconds) {
+    static const char data[2000] = "";
+    struct timeval timeout;
+    timeout.tv_sec = seconds;
+    timeout.tv_usec = 0;
+    return cci_connect(pair->a->ep, pair->b->uri, data, data_len, (cci_conn_attribute_t)attribute, NULL, 0, &timeout);
+}
+
+/* "scheme://" of the transport, and what is behind it. */
+static int connect_behind(const pair_t *pair, const char *address) {
+    char uri[100];
+    snprintf(uri, sizeof uri, "%.*s://%s", (int)strcspn(pair->a->uri, ":"), pair->a->uri, address);
+    return connect_to(pair, uri);
+}
+
+static int make_at(const pair_t *pair, const struct cci_device *device, const char *service) {
+    cci_endpoint_t *ep = NULL;
+    int status = cci_create_endpoint_at(device == NULL ? pair->a->ep->device : (cci_device_t *)(uintptr_t)device, service, 0, &ep,
+                                        NULL);
+    assert_null(ep);
+    return status;
+}
+
+static int do_wrong(const pair_t *pair, wrong_t what, cci_rma_handle_t *handle) {
+    struct cci_device stranger;
+    struct cci_rma_handle none;
+    uint32_t value = 0;
+    memset(&stranger, 0, sizeof stranger);
+    memset(&none, 0xa5, sizeof none);
+    switch (what) {
+    case WRONG_NO_DEVICE: return make_at(pair, &stranger, NULL);
+    case WRONG_NO_SERVICE: return make_at(pair, NULL, "no-such-service");
+    case WRONG_SERVICE_TAKEN: return make_at(pair, NULL, strrchr(pair->a->uri, ':') + 1);
+    case WRONG_NO_SCHEME: return connect_to(pair, "192.0.2.1:80");
+    case WRONG_FOREIGN_SCHEME: return connect_to(pair, "durian://host:80");
+    case WRONG_NO_ADDRESS: return connect_behind(pair, "");
+    case WRONG_NO_PORT: return connect_behind(pair, "host");
+    case WRONG_NO_HOST: return connect_behind(pair, ":80");
+    case WRONG_BAD_PORT: return connect_behind(pair, "127.0.0.1:65536");
+    case WRONG_NULL_URI: return connect_to(pair, NULL);
+    case WRONG_LONG_DATA: return connect_with(pair, 1025, CCI_CONN_ATTR_RO, 1);
+    case WRONG_NO_ATTRIBUTE: return connect_with(pair, 0, 77, 1);
+    case WRONG_BAD_TIMEOUT: return connect_with(pair, 0, CCI_CONN_ATTR_RO, -1);
+    case WRONG_NO_OPTION: return cci_set_opt(pair->a->ep, (cci_opt_name_t)999, &value);
+    case WRONG_NO_ENDPOINT: return cci_set_opt(pair->ac, CCI_OPT_ENDPT_SEND_TIMEOUT, &value);
+    case WRONG_NO_CONNECTION: return cci_get_opt(pair->a->ep, CCI_OPT_CONN_SEND_TIMEOUT, &value);
+    case WRONG_NO_VALUE: return cci_get_opt(pair->a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, NULL);
+    case WRONG_GET_ONLY: return cci_set_opt(pair->a->ep, CCI_OPT_ENDPT_URI, &value);
+    case WRONG_NO_HANDLE: return cci_rma_deregister(pair->a->ep, &none);
+    default: return cci_rma(pair->ac, NULL, 0, handle, 60, handle, 0, 8, NULL, CCI_FLAG_WRITE); /* of 64 bytes */
+    }
+}
+
+TEST(refusals_logged, ANYWHERE, "each refusal has its status, and one line in the log that names what is wrong") {
+    static const struct {
+        int status;
+        const char *words;
+    } wanted[WRONG_COUNT] = {
+        {CCI_EINVAL, "the device is none of those"},
+        {CCI_EINVAL, "the service \"no-such-service\" is neither a port number nor a name"},
+        {CCI_EBUSY, "\" is taken: choose another"},
+        {CCI_EINVAL, "\"192.0.2.1:80\": it does not begin with a transport"},
+        {CCI_EINVAL, "this program has no transport durian"},
+        {CCI_EINVAL, "nothing stands behind ://"},
+        {CCI_EINVAL, "it has no port"},
+        {CCI_EINVAL, "it has no host"},
+        {CCI_EINVAL, "its port is not a number from 1 to 65535"},
+        {CCI_EINVAL, "the URI is NULL"},
+        {CCI_EINVAL, "data_len is over 1024"},
+        {CCI_EINVAL, "there is no such attribute"},
+        {CCI_EINVAL, "the timeout is negative"},
+        {CCI_EINVAL, "there is no such option"},
+        {CCI_EINVAL, "the option is an endpoint's"},
+        {CCI_EINVAL, "the option is a connection's"},
+        {CCI_EINVAL, "the value is NULL"},
+        {CCI_EINVAL, "the option can only be got"},
+        {CCI_ERR_RMA_HANDLE, "the endpoint has no such handle"},
+        {CCI_ERR_RMA_HANDLE, "no such local handle, or not for that range"},
+    };
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    static uint8_t bytes[64];
+    cci_rma_handle_t *handle = NULL;
+    int i;
+    (void)state;
+    assert_int_equal(cci_rma_register(pair.a->ep, bytes, sizeof bytes, 0, &handle), CCI_SUCCESS);
+    for (i = 0; i < WRONG_COUNT; i++) {
+        int status;
+        if (i >= WRONG_NO_SERVICE && i <= WRONG_BAD_PORT && i != WRONG_NO_SCHEME && i != WRONG_FOREIGN_SCHEME && i != WRONG_NO_ADDRESS &&
+            strncmp(pair.a->uri, "udp:", 4) != 0) {
+            continue; /* services and addresses are the transport's own */
+        }
+        log_text[0] = '\0';
+        status = do_wrong(&pair, (wrong_t)i, handle);
+        if (status != wanted[i].status || strstr(log_text, wanted[i].words) == NULL ||
+            strchr(log_text, '\n') != log_text + strlen(log_text) - 1) {
+            fail_msg("refusal %d: status %d, log: %s", i, status, log_text);
+        }
+        assert_non_null(cci_status_hint((cci_status_t)status));
+    }
+}
+
 TEST(create_device, ANYWHERE, "[5.4.2.1] an endpoint tells its device") {
     cci_device_t *const *devices = NULL;
     cci_endpoint_t *endpoint = NULL;

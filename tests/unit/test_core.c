@@ -227,9 +227,13 @@ static int fake_set_endpoint_opt(cci_endpoint_base_t *endpoint, cci_opt_name_t n
     return CCI_SUCCESS;
 }
 
+static const char *fake_uri; /* NULL: it has none */
+
 static int fake_get_endpoint_opt(cci_endpoint_base_t *endpoint, cci_opt_name_t name, void *val) {
-    (void)name, (void)val;
     note(endpoint, "get endpoint");
+    if (name == CCI_OPT_ENDPT_URI && fake_uri != NULL) {
+        *(char **)val = strdup(fake_uri);
+    }
     return CCI_SUCCESS;
 }
 
@@ -1175,6 +1179,40 @@ static void a_much_better_device_that_is_down_is_named(void **state) {
     assert_logged("x is down; the endpoint is made on z");
 }
 
+static void a_default_endpoint_that_only_this_host_reaches_is_made_with_a_warning(void **state) {
+    static const char *const local[] = {"apple://127.0.0.1:80", "apple://127.8.8.8:80", "apple://[::1]:80"};
+    static const char *const far[] = {"apple://192.0.2.1:80", "apple://[::1234]:80", "apple://12.7.0.1:80", "apple:127.0.0.1"};
+    cci_endpoint_t *ep;
+    char text[100];
+    size_t i;
+    (void)state;
+    propose(&fakes[0], "lo", 1, 50);
+    assert_int_equal(init_with(NULL), CCI_SUCCESS);
+    for (i = 0; i < sizeof local / sizeof *local; i++) {
+        fake_uri = local[i];
+        log_clear();
+        assert_int_equal(cci_create_endpoint(NULL, 0, &ep, NULL), CCI_SUCCESS);
+        snprintf(text, sizeof text, "%s: only this host reaches the default endpoint", local[i]);
+        assert_logged(text);
+        assert_int_equal(log_count, 1);
+        log_clear();
+        assert_int_equal(cci_create_endpoint(devices()[0], 0, &ep, NULL), CCI_SUCCESS); /* who asks for it knows */
+        assert_int_equal(log_count, 0);
+    }
+    for (i = 0; i < sizeof far / sizeof *far; i++) {
+        fake_uri = far[i];
+        log_clear();
+        assert_int_equal(cci_create_endpoint(NULL, 0, &ep, NULL), CCI_SUCCESS);
+        assert_int_equal(log_count, 0);
+    }
+    cci_finalize();
+    fake_uri = local[0];
+    assert_int_equal(init_with("[x]\ntransport=apple"), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &ep, NULL), CCI_SUCCESS); /* likewise */
+    assert_int_equal(log_count, 0);
+    fake_uri = NULL;
+}
+
 static void finalize_destroys_the_endpoints_that_are_left(void **state) {
     cci_endpoint_t *first, *second, *third;
     (void)state;
@@ -1196,6 +1234,7 @@ static fake_endpoint_t *fake_open(cci_endpoint_t **endpoint) {
     propose(&fakes[0], "eth0", 1, 50);
     assert_int_equal(init_with(NULL), CCI_SUCCESS);
     assert_int_equal(cci_create_endpoint(NULL, 0, endpoint, NULL), CCI_SUCCESS);
+    fakes[0].last = NULL; /* the core has asked for its URI */
     return (fake_endpoint_t *)(uintptr_t)*endpoint;
 }
 
@@ -1447,6 +1486,7 @@ static void memory_for_rma_comes_from_the_transport(void **state) {
     (void)state;
     fake_open(&ep);
     assert_int_equal(cci_create_endpoint(NULL, 0, &other, NULL), CCI_SUCCESS);
+    fakes[0].last = NULL;
     assert_int_equal(cci_rma_alloc(NULL, 1, &memory), CCI_EINVAL);
     assert_int_equal(cci_rma_alloc(ep, 0, &memory), CCI_EINVAL);
     assert_int_equal(cci_rma_alloc(ep, 1, NULL), CCI_EINVAL);
@@ -1605,6 +1645,7 @@ int main(void) {
         TEST(a_transport_may_have_endpoints_and_a_link_too),
         TEST(null_stands_for_the_default_device_or_the_first_that_is_up),
         TEST(a_much_better_device_that_is_down_is_named),
+        TEST(a_default_endpoint_that_only_this_host_reaches_is_made_with_a_warning),
         TEST(finalize_destroys_the_endpoints_that_are_left),
         TEST(connect_checks_its_arguments),
         TEST(the_log_says_what_is_wrong_with_a_uri),
