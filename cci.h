@@ -686,7 +686,10 @@ typedef struct cci_seal {
 typedef struct cci_setup_hooks {
     void *(*alloc)(void *user, size_t size);    /* memory aligned for any type, or NULL; default malloc()      */
     void (*release)(void *user, void *pointer); /* both or neither; default free()                             */
-    void (*log)(void *user, int level, const char *text); /* default: errors and warnings to stderr              */
+    /* default: errors and warnings to stderr. The environment's CCI_LOG (error, warn, info, debug), as cci_init() finds
+     * it, says what is logged, here and there; debug: also each packet that opens or ends a connection, on datagram
+     * transports */
+    void (*log)(void *user, int level, const char *text);
     /* Unguessable bytes, 0 on success; default the system's. Never the same again, also after a restart: nonces and
      * all that nobody may guess are made of them. */
     int (*random)(void *user, void *bytes, size_t count);
@@ -820,6 +823,7 @@ extern const char cci_only_one_file_may_define_CCI_IMPLEMENTATION, cci_h_is_miss
 CCI_API void *cci_alloc(size_t size);
 CCI_API void cci_release(void *pointer);
 CCI_API void cci_log(int level, const char *text);
+CCI_API int cci_log_wants(int level); /* is a text of that level worth making? CCI_LOG_DEBUG: only if CCI_LOG asks */
 CCI_API int cci_random(void *bytes, size_t count);
 /* the status that names an errno best, CCI_ERROR if none does; never another */
 CCI_API int cci_status_of_errno(int error);
@@ -7225,6 +7229,7 @@ typedef struct cci__dgram {
     uint64_t evicted;             /* connections that were ended because they were stuck and others went short */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
     uint64_t memory_log_ns;       /* ... that the memory for traffic is used up */
+    int traces;                   /* 1: the log gets each packet of a handshake or an end */
     uint32_t collecting_next;
     struct cci__uri *uris; /* free ones */
     struct {
@@ -8421,9 +8426,35 @@ static const cci_rel_sink_t cci__dgram_sink = {
 
 /* ---- coming in ---- */
 
+/* For the log: a packet that is none of DATA, and where it goes or comes from. */
+static void cci__dgram_trace(const cci__dgram_t *ep, uint8_t type, const char *way, const cci_link_addr_t *peer) {
+    static const char *const names[] = {"?",    "REQUEST", "COOKIE", "ACCEPT", "REJECT", "CONFIRM", "CONFIRMED",
+                                        "DATA", "RESET",   "GROUP",  "CLOSE",  "CLOSED", "BUSY"};
+    const char *piece[5];
+    char address[128] = "a peer", text[256];
+    size_t length = 0, i;
+    if (CCI__LIKELY(!ep->traces)) return;
+    if (ep->link->version < 2 || !ep->link->text ||
+        ep->link->text(ep->handle, peer, address, sizeof address) != CCI_SUCCESS)
+        memcpy(address, "a peer", 7);
+    piece[0] = ep->transport->name;
+    piece[1] = ": ";
+    piece[2] = names[type < sizeof names / sizeof names[0] ? type : 0];
+    piece[3] = way;
+    piece[4] = address;
+    for (i = 0; i < 5; i++) {
+        size_t more = cci__min64(strlen(piece[i]), sizeof text - 1 - length);
+        memcpy(text + length, piece[i], more);
+        length += more;
+    }
+    text[length] = '\0';
+    cci_log(CCI_LOG_DEBUG, text);
+}
+
 static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_request_t piece;
     uint32_t size;
+    cci__dgram_trace(ep, CCI__PKT_REQUEST, " to ", &conn->conn.peer);
     memset(&piece, 0, sizeof piece);
     while ((size = cci_conn_output_request(&ep->conns, &conn->conn, conn->in.request, &piece,
                                            cci__dgram_slot(ep)->head)) > 0)
@@ -8433,6 +8464,7 @@ static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
 /* Sends a packet of a connection's handshake or end. */
 static void cci__dgram_tell_at(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type, const cci_link_addr_t *to) {
     uint32_t size = cci_conn_output(&ep->conns, &conn->conn, type, cci__dgram_slot(ep)->head);
+    cci__dgram_trace(ep, type, " to ", to);
     cci__dgram_commit_bare(ep, to, conn, size, NULL, 0);
 }
 
@@ -8443,6 +8475,7 @@ static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) 
 /* Sends a packet that needs no connection. */
 static void cci__dgram_reply(cci__dgram_t *ep, const cci_conn_packet_t *in, uint8_t type) {
     uint32_t size = cci_conn_output_reply(&ep->conns, in, type, cci__dgram_slot(ep)->head);
+    cci__dgram_trace(ep, type, " to ", in->from);
     cci__dgram_commit_bare(ep, in->from, NULL, size, NULL, 0);
 }
 
@@ -8620,6 +8653,7 @@ static void cci__dgram_input_control(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     in.length = length;
     in.header = *header;
     in.now_ns = ep->now_ns;
+    cci__dgram_trace(ep, header->type, " from ", in.from);
     got = cci_conn_input(&ep->conns, &in);
     conn = (cci__dconn_t *)(void *)in.conn;
     if (got == CCI_CONN_GOT_ACCEPT) /* before the answer, which so leaves with others */
@@ -9346,6 +9380,7 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     uint32_t wire_mtu = cci__min32(info->mtu, 65504);
     ep->seal = cci_seal_hooks();
     ep->header_flags = (uint8_t)(info->crc ? CCI__HEADER_CRC : 0);
+    ep->traces = cci_log_wants(CCI_LOG_DEBUG);
     ep->overhead = (info->crc ? CCI__CRC_SIZE : 0) + (ep->seal ? ep->seal->tag_size : 0);
     info->mtu = wire_mtu > ep->overhead ? (wire_mtu - ep->overhead) & ~7u : 0;
     if (info->mtu < 256 || (info->congestion && !cci__find_congestion(info->congestion))) {
@@ -10451,6 +10486,7 @@ const char cci_only_one_file_may_define_CCI_IMPLEMENTATION = 1, cci_h_is_missing
 typedef struct cci__core {
     cci_setup_t setup;
     uint32_t init_count;
+    int log_level;      /* of CCI_LOG in the environment, plus 1; 0: none */
     uint32_t has_table; /* the included transports are in the table */
     uint32_t table_count;
     uint32_t fixed_count; /* the first of them come from cci_setup() and inclusion, the others were registered */
@@ -10608,13 +10644,23 @@ static void cci__log_default(int level, const char *text) {
         return;
     }
 #ifndef CCI_NO_STDIO
-    if (level <= CCI_LOG_WARN) fprintf(stderr, "cci: %s: %s\n", level == CCI_LOG_ERROR ? "error" : "warning", text);
+    if (level <= CCI_LOG_WARN || cci__core.log_level > 0)
+        fprintf(stderr, "cci: %s: %s\n",
+                level == CCI_LOG_ERROR  ? "error"
+                : level == CCI_LOG_WARN ? "warning"
+                : level == CCI_LOG_INFO ? "info"
+                                        : "debug",
+                text);
 #endif
 }
 #endif
 
+CCI_API int cci_log_wants(int level) {
+    return level < (cci__core.log_level > 0 ? cci__core.log_level : CCI_LOG_DEBUG);
+}
+
 CCI_API void cci_log(int level, const char *text) {
-    CCI_LOG(level, text);
+    if (cci__core.log_level == 0 || cci_log_wants(level)) CCI_LOG(level, text);
 }
 
 CCI_API int cci_random(void *bytes, size_t count) {
@@ -11706,6 +11752,18 @@ static void cci__fork_watch(void) {}
 
 /* ---- initialization ---------------------------------------------------------------------------------------------- */
 
+/* What CCI_LOG in the environment names: a level plus 1, or 0. */
+static int cci__read_log_level(void) {
+#ifndef CCI_NO_STDIO
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    const char *name = getenv("CCI_LOG");
+    int i;
+    for (i = 0; name != NULL && i < 4; i++)
+        if (strcmp(name, names[i]) == 0) return i + 1;
+#endif
+    return 0;
+}
+
 static int cci__read_configuration(void) {
 #ifndef CCI_NO_STDIO
     const char *name;
@@ -11794,6 +11852,7 @@ static int cci__init_locked(void) {
     }
     if (cci__core.init_count > 0) return CCI_SUCCESS;
     cci__fork_watch();
+    cci__core.log_level = cci__read_log_level();
     status = cci__table_load();
     if (status != CCI_SUCCESS) return status;
     if (cci__core.table_count == 0) {

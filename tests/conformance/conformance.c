@@ -602,6 +602,27 @@ TEST(refusals_logged, ANYWHERE, "each refusal has its status, and one line in th
     }
 }
 
+TEST(log_handshakes, ON_NETWORK, "CCI_LOG=debug in the environment: the log has each packet of a handshake; otherwise none") {
+    static const char *const words[] = {": REQUEST to ", ": REQUEST from ", ": ACCEPT to ", ": ACCEPT from "};
+    size_t i, k;
+    (void)state;
+    for (k = 0; k < 2; k++) {
+        uint32_t caps;
+        finalize_all();
+        for (; side_count > 0; side_count--) {
+            side_forget(&sides[side_count - 1]);
+        }
+        assert_int_equal(k == 0 ? unsetenv("CCI_LOG") : setenv("CCI_LOG", "debug", 1), 0);
+        assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+        assert_int_equal(unsetenv("CCI_LOG"), 0);
+        log_text[0] = '\0';
+        (void)open_pair(CCI_CONN_ATTR_RO);
+        for (i = 0; i < sizeof words / sizeof *words; i++) {
+            assert_int_equal(strstr(log_text, words[i]) != NULL, k == 1 && !is_rc);
+        }
+    }
+}
+
 TEST(create_device, ANYWHERE, "[5.4.2.1] an endpoint tells its device") {
     cci_device_t *const *devices = NULL;
     cci_endpoint_t *endpoint = NULL;

@@ -1179,6 +1179,32 @@ static void a_much_better_device_that_is_down_is_named(void **state) {
     assert_logged("x is down; the endpoint is made on z");
 }
 
+static void the_environment_says_what_is_logged(void **state) {
+    static const struct {
+        const char *name;
+        int most;
+    } levels[] = {{"error", CCI_LOG_ERROR}, {"warn", CCI_LOG_WARN}, {"info", CCI_LOG_INFO}, {"debug", CCI_LOG_DEBUG},
+                  {"?", CCI_LOG_INFO},      {"", CCI_LOG_INFO}};
+    size_t i;
+    int level;
+    (void)state;
+    propose(&fakes[0], "eth0", 1, 50);
+    for (i = 0; i < sizeof levels / sizeof *levels; i++) {
+        setenv("CCI_LOG", levels[i].name, 1);
+        assert_int_equal(init_with(NULL), CCI_SUCCESS);
+        unsetenv("CCI_LOG");
+        for (level = CCI_LOG_ERROR; level <= CCI_LOG_DEBUG; level++) {
+            log_clear();
+            cci_log(level, "a line");
+            assert_int_equal(log_count, level <= levels[i].most || i >= 4); /* a hook gets all, unless it says otherwise */
+            assert_int_equal(cci_log_wants(level), level <= levels[i].most);
+        }
+        cci_finalize();
+    }
+    assert_int_equal(init_with(NULL), CCI_SUCCESS); /* as ever */
+    assert_true(cci_log_wants(CCI_LOG_INFO) && !cci_log_wants(CCI_LOG_DEBUG));
+}
+
 static void a_default_endpoint_that_only_this_host_reaches_is_made_with_a_warning(void **state) {
     static const char *const local[] = {"apple://127.0.0.1:80", "apple://127.8.8.8:80", "apple://[::1]:80"};
     static const char *const far[] = {"apple://192.0.2.1:80", "apple://[::1234]:80", "apple://12.7.0.1:80", "apple:127.0.0.1"};
@@ -1645,6 +1671,7 @@ int main(void) {
         TEST(a_transport_may_have_endpoints_and_a_link_too),
         TEST(null_stands_for_the_default_device_or_the_first_that_is_up),
         TEST(a_much_better_device_that_is_down_is_named),
+        TEST(the_environment_says_what_is_logged),
         TEST(a_default_endpoint_that_only_this_host_reaches_is_made_with_a_warning),
         TEST(finalize_destroys_the_endpoints_that_are_left),
         TEST(connect_checks_its_arguments),
