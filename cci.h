@@ -4422,6 +4422,14 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     return cci__min64(cci__max64(pto, 2 * CCI__MS) << cci__min32(rel->probes, 10), 1000 * CCI__MS);
 }
 
+/* When it is too late for an acknowledgement. The tries of a message that is refused are packets, too, which must not
+ * put off for ever what was lost before them: then each packet has its own time. */
+static uint64_t cci__rel_pto_at_ns(const cci_rel_t *rel) {
+    const cci_rel_sent_t *oldest = CCI__CONTAINER(rel->flight.next, const cci_rel_sent_t, node);
+    if (cci__list_empty(&rel->flight)) return CCI__NEVER;
+    return (rel->rnr ? oldest->time_ns : rel->last_sent_ns) + cci__rel_pto_ns(rel);
+}
+
 /* Bytes that may be under way. On a short path all of them may wait in the receiver's queue, where a packet costs up to
  * twice its bytes, and where other peers' packets want room too; besides, what waits there long leaves the cache. */
 static uint64_t cci__rel_limit(const cci_rel_t *rel) {
@@ -5243,7 +5251,7 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
 /* The peer has all of the item, though it may have named no packet of it: of what was sent more than once, only the
  * last number is known. Returns 1 if that was news; then others may have come to their end with it. */
 static int cci__rel_has_all(cci_rel_t *rel, cci_rel_item_t *item, uint64_t now_ns) {
-    if (item->kind == CCI__ITEM_EXTERN || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_VOID | CCI__ITEM_HELD))) return 0;
+    if (item->kind == CCI__ITEM_EXTERN || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_HELD))) return 0;
     rel->progress_ns = now_ns;
     cci__rel_forget_pieces(rel, item);
     cci__list_remove(&item->queue);
@@ -6194,7 +6202,7 @@ CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
     int waiting = !cci__list_empty(&rel->lost) || cci__rel_next_item(rel) != NULL;
     at = cci__min64(at, rel->loss_ns);
     if (cci__rel_has_gap(rel)) at = cci__min64(at, rel->heard_ns + CCI__REL_ABSENCE_NS);
-    if (!cci__list_empty(&rel->flight)) at = cci__min64(at, rel->last_sent_ns + cci__rel_pto_ns(rel));
+    at = cci__min64(at, cci__rel_pto_at_ns(rel));
     if (!waiting) return at;
     if (rel->rnr && rel->in_flight == 0) return cci__min64(at, rel->rnr_until_ns);
     if (rel->rnr && (rel->ordered || blocked)) return at;
@@ -6297,7 +6305,7 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
 /* Does what time demands. Call it when the deadline has passed; early is harmless. */
 CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
     if (now_ns >= rel->loss_ns) cci__rel_detect_loss(rel, now_ns);
-    if (!cci__list_empty(&rel->flight) && now_ns >= rel->last_sent_ns + cci__rel_pto_ns(rel)) {
+    if (now_ns >= cci__rel_pto_at_ns(rel)) {
         cci_rel_sent_t *sent = CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node);
         rel->last_sent_ns = now_ns;
         if (sent->is_probe) {
@@ -8278,6 +8286,21 @@ static cci_evq_buffer_t *cci__dgram_take_buffer(cci__dgram_t *ep) {
     return cci_evq_take_buffer(&ep->evq);
 }
 
+/* Is there one more buffer for what is due? What came early holds more than it may if the program has lowered their
+ * count: so many more may be in use, which otherwise are parked, or were never made. */
+static int cci__dgram_exceed(cci__dgram_t *ep, uint32_t early) {
+    uint32_t limit = ep->evq.buffer_limit, held = ep->pool.buffers_held + early;
+    if (held <= ep->recv_buf_count || ep->evq.buffer_total >= limit + (held - ep->recv_buf_count)) return 0;
+    cci_evq_limit_buffers(&ep->evq, ep->evq.buffer_total + 1);
+    ep->evq.buffer_limit = limit; /* which comes into force as buffers come back */
+    if (ep->evq.free_buffer_count > 0) return 1;
+    if (ep->buffers_unmade > 0) return 0; /* there is no memory */
+    ep->buffers_unmade = 1;
+    if (cci__dgram_grow_buffers(ep)) return 1;
+    ep->buffers_unmade = 0;
+    return 0;
+}
+
 /* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves the last
  * quarter to what is due, a little more to requests for connections, and its share to other connections. A single
  * buffer is for what is due, where that comes for sure. */
@@ -8289,7 +8312,9 @@ static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, 
     if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)) &&
         (CCI__LIKELY(ep->evq.free_buffer_count > spoken_for) || cci__dgram_grow_buffers(ep)))
         return 1;
-    if (in_order && cci__dgram_peers_hold(ep)) ep->pool.starved = 1;
+    if (!in_order || !cci__dgram_peers_hold(ep)) return 0;
+    if (spoken_for == 0 && cci__dgram_exceed(ep, early)) return 1;
+    ep->pool.starved = 1;
     return 0;
 }
 
