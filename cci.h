@@ -124,7 +124,9 @@
  *
  * SECRECY. Packets can be read and forged by whoever sees them, unless the program brings an AEAD: cci_setup() takes
  * hooks that choose a key when a connection is made, and seal and open its packets (cci_seal_t; examples/secure.c does
- * it with libsodium). Both sides must have them. They hold for datagram transports: all that an endpoint of one sends.
+ * it with libsodium). Both sides must have them. They hold for datagram transports (udp, verbs in mode ud, links of
+ * one's own): all that an endpoint of one sends. Endpoints of sisci and of verbs in mode rc don't use them, and the log
+ * warns when one is made.
  *   What it gives: nobody without the key reads or changes messages, memory or request data, or gets as far as a
  * CCI_EVENT_CONNECT_REQUEST; each packet is taken once at most, a request too, and none that is not sealed. What stays
  * readable is needed before a key is found: tokens, packet numbers, sizes, the key's id. It is authenticated.
@@ -174,8 +176,10 @@
  * CHECKSUMS. Links that have none ask for a CRC-32C of each packet (cci_link_info_t; the key `crc` of udp). It finds
  * accidents, not attacks. Both sides must have it; otherwise packets are dropped and the log says so.
  *
- * ERRORS. Functions return a status, cci_strerror() names it. What the caller did wrong is answered with a status and
- * changes nothing; what comes from the network is never trusted: it is checked, dropped and counted.
+ * ERRORS. Functions return a status, cci_strerror() names it, cci_status_hint() says what can be done. Where a URI, a
+ * device, a service, an option, a handle or flags are refused, one line of the log (level warning) names what is wrong.
+ * What the caller did wrong is answered with a status and changes nothing; what comes from the network is never
+ * trusted: it is checked, dropped and counted.
  * ================================================================================================================== */
 
 /* ==================================================================================================================
@@ -305,6 +309,10 @@ typedef enum cci_status {
 #define CCI_EMMSGSIZE CCI_EMSGSIZE /* the manual's enumeration has it with two Ms */
 
 /* ---- flags ---------------------------------------------------------------------------------------------------- */
+
+/* A bit that is none of these is CCI_EINVAL, whatever the call, and nothing happens. A flag that means nothing to a
+ * call is ignored, since programs pass the flags of their RMAs to cci_send() too. FENCE is the exception: cci_send()
+ * can't keep what it promises and returns CCI_EINVAL. */
 
 #define CCI_FLAG_BLOCKING (1 << 0) /* return when the operation is complete; its status is the function's            */
 #define CCI_FLAG_NO_COPY (1 << 1)  /* the buffer stays untouched until the completion: it need not be copied         */
@@ -462,7 +470,8 @@ typedef enum cci_opt_name {
     CCI_OPT_CONN_SEND_TIMEOUT,       /* uint32_t µs, get and set: for operations started from now on                */
     CCI_OPT_CONN_KEEPALIVE_TIMEOUT,  /* uint32_t µs, get and set                                                    */
     /* Beyond CCI 0.3.0: */
-    /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0 */
+    /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0. Any other bit is
+     * CCI_EINVAL, also that of an event of 0.3.0, which comes anyway */
     CCI_OPT_ENDPT_EVENT_MASK
 } cci_opt_name_t;
 
@@ -521,9 +530,9 @@ CCI_API int cci_get_devices(cci_device_t *const **devices);
 
 /* Creates an endpoint on a device, or on the default device for NULL. `fd` may be NULL for a program that only polls;
  * otherwise it becomes a descriptor that is readable while events wait or the library wants to be called. flags: a
- * set of CCI_ENDPOINT_. CCI_EINVAL: endpoint is NULL, or the device is not one of cci_get_devices(). CCI_ENODEV: the
- * device is not up, or there is none. CCI_ERR_NOT_IMPLEMENTED: CCI_ENDPOINT_SHARED on a transport that can't.
- * CCI_ENOMEM. CCI_ERROR: before cci_init(), or what the log says. */
+ * set of CCI_ENDPOINT_. CCI_EINVAL: endpoint is NULL, flags has another bit, or the device is not one of
+ * cci_get_devices(). CCI_ENODEV: the device is not up, or there is none. CCI_ERR_NOT_IMPLEMENTED: CCI_ENDPOINT_SHARED
+ * on a transport that can't. CCI_ENOMEM. CCI_ERROR: before cci_init(), or what the log says. */
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd);
 
 /* The same at a given service: a port number or a service name for UDP. NULL chooses one. CCI_EBUSY: it is taken, by an
@@ -548,9 +557,10 @@ CCI_API int cci_accept(cci_event_t *conn_req, const void *context);
 CCI_API int cci_reject(cci_event_t *conn_req);
 
 /* Asks for a connection; a CCI_EVENT_CONNECT with the context follows. `data_ptr` (up to 1,024 bytes) is copied.
- * Names in the URI are resolved by the system's resolver, which may block. `flags` is not used. A NULL timeout means
- * for ever. CCI_EINVAL: an argument is NULL or out of range, data_len is over CCI_CONN_REQ_LEN, or the URI is
- * malformed. CCI_EADDRNOTAVAIL: the host is not known or not of a family that the endpoint can reach. CCI_ENOMEM. */
+ * Names in the URI are resolved by the system's resolver, which may block. flags: 0; there is none that means anything.
+ * A NULL timeout means for ever. CCI_EINVAL: an argument is NULL or out of range, flags has a bit that is no CCI_FLAG_,
+ * data_len is over CCI_CONN_REQ_LEN, or the URI is malformed. CCI_EADDRNOTAVAIL: the host is not known or not of a
+ * family that the endpoint can reach. CCI_ENOMEM. */
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
                         cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout);
 
@@ -563,7 +573,7 @@ CCI_API int cci_disconnect(cci_connection_t *connection);
 
 /* Makes the OS handle ready for sleeping: what is outstanding is sent and the next deadline armed, as a cci_get_event()
  * that returns CCI_EAGAIN does. Calling it is optional.
- * flags: 0. CCI_EINVAL: endpoint is NULL, or has no OS handle. */
+ * flags: 0. CCI_EINVAL: endpoint is NULL or has no OS handle, or flags is not 0. */
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
 
 /* Gets the next event, and lets the library work. Never blocks. CCI_EAGAIN: there is none (*event becomes NULL).
@@ -587,8 +597,9 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
 /* Sends a message of up to connection->max_send_size bytes. The buffer is the program's again on return, with
  * CCI_FLAG_NO_COPY on completion. Reliable: completes when the peer has it; unreliable: when it has left. Flags:
  * BLOCKING, NO_COPY, SILENT; NO_COPY with SILENT is for RO alone (CCI_EINVAL). CCI_EINVAL: connection is NULL or
- * receives multicast, or msg_ptr is NULL and msg_len is not 0. CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is
- * pending. CCI_ERR_DISCONNECTED: the peer has left. With BLOCKING also the statuses of CCI_EVENT_SEND. */
+ * receives multicast, msg_ptr is NULL and msg_len is not 0, or flags has FENCE or a bit that is no CCI_FLAG_.
+ * CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is pending. CCI_ERR_DISCONNECTED: the peer has left. With BLOCKING also
+ * the statuses of CCI_EVENT_SEND. */
 CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
                      int flags);
 CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
@@ -598,7 +609,8 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
 
 /* Registers memory. Registrations may overlap. flags: what peers may do (CCI_FLAG_READ, CCI_FLAG_WRITE), 0 for local
  * use. The handle belongs to the library and stays valid until it is deregistered. CCI_EINVAL: a pointer is NULL or
- * the length is 0, or the range passes the end of the address space. CCI_ENOBUFS: too many registrations.
+ * the length is 0, the range passes the end of the address space, or flags has a bit that is no CCI_FLAG_. CCI_ENOBUFS:
+ * too many registrations.
  * CCI_ENOMEM. */
 CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t length, int flags,
                              cci_rma_handle_t **rma_handle);
@@ -610,9 +622,9 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
 /* Moves data_len bytes between registered memories. With msg_ptr and msg_len the peer gets that message after the data.
  * Flags: one of READ and WRITE, and BLOCKING, SILENT, FENCE. Completes with CCI_SUCCESS when the peer has all of it, or
  * with CCI_ERR_RMA_HANDLE, CCI_ETIMEDOUT, CCI_ERR_DISCONNECTED, CCI_ERR_RNR.
- * CCI_EINVAL: connection or a handle is NULL, it is unreliable, data_len is 0, or not just one of READ and WRITE is
- * set. CCI_ERR_RMA_HANDLE: the local handle is not valid for that range. CCI_EMSGSIZE, CCI_ENOBUFS,
- * CCI_ERR_DISCONNECTED. */
+ * CCI_EINVAL: connection or a handle is NULL, it is unreliable, data_len is 0, not just one of READ and WRITE is set,
+ * or flags has a bit that is no CCI_FLAG_. CCI_ERR_RMA_HANDLE: the local handle is not valid for that range.
+ * CCI_EMSGSIZE, CCI_ENOBUFS, CCI_ERR_DISCONNECTED. */
 CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,
                     uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
                     const void *context, int flags);
@@ -675,7 +687,10 @@ typedef struct cci_seal {
 typedef struct cci_setup_hooks {
     void *(*alloc)(void *user, size_t size);    /* memory aligned for any type, or NULL; default malloc()      */
     void (*release)(void *user, void *pointer); /* both or neither; default free()                             */
-    void (*log)(void *user, int level, const char *text); /* default: errors and warnings to stderr              */
+    /* default: errors and warnings to stderr. The environment's CCI_LOG (error, warn, info, debug), as cci_init() finds
+     * it, says what is logged, here and there; debug: also each packet that opens or ends a connection, on datagram
+     * transports */
+    void (*log)(void *user, int level, const char *text);
     /* Unguessable bytes, 0 on success; default the system's. Never the same again, also after a restart: nonces and
      * all that nobody may guess are made of them. */
     int (*random)(void *user, void *bytes, size_t count);
@@ -809,6 +824,7 @@ extern const char cci_only_one_file_may_define_CCI_IMPLEMENTATION, cci_h_is_miss
 CCI_API void *cci_alloc(size_t size);
 CCI_API void cci_release(void *pointer);
 CCI_API void cci_log(int level, const char *text);
+CCI_API int cci_log_wants(int level); /* is a text of that level worth making? CCI_LOG_DEBUG: only if CCI_LOG asks */
 CCI_API int cci_random(void *bytes, size_t count);
 /* the status that names an errno best, CCI_ERROR if none does; never another */
 CCI_API int cci_status_of_errno(int error);
@@ -847,10 +863,12 @@ typedef struct cci_link_addr {
 
 /* What a link that shares its address may read of a datagram: the first byte of the library's packets, and of their
  * types, the second byte, those without a receiver. All others have the receiver's index in bytes 4 to 7,
- * little-endian. */
+ * little-endian. A request has its sender's there, and its random token in the 8 bytes from CCI_PACKET_TOKEN on, the
+ * same in each of its pieces and repeats. */
 #define CCI_PACKET_VERSION 0xC1
 #define CCI_PACKET_REQUEST 1
 #define CCI_PACKET_GROUP 9
+#define CCI_PACKET_TOKEN 8u
 #define CCI_PACKET_HEADER 24u /* bytes of a packet at least */
 
 /* One datagram to send: its bytes are the pieces one after the other. */
@@ -7275,6 +7293,8 @@ typedef struct cci__dgram {
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;             /* connections that were ended because they were stuck and others went short */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
+    uint64_t memory_log_ns;       /* ... that the memory for traffic is used up */
+    int traces;                   /* 1: the log gets each packet of a handshake or an end */
     uint32_t collecting_next;
     struct cci__uri *uris; /* free ones */
     struct {
@@ -8488,9 +8508,35 @@ static const cci_rel_sink_t cci__dgram_sink = {
 
 /* ---- coming in ---- */
 
+/* For the log: a packet that is none of DATA, and where it goes or comes from. */
+static void cci__dgram_trace(const cci__dgram_t *ep, uint8_t type, const char *way, const cci_link_addr_t *peer) {
+    static const char *const names[] = {"?",    "REQUEST", "COOKIE", "ACCEPT", "REJECT", "CONFIRM", "CONFIRMED",
+                                        "DATA", "RESET",   "GROUP",  "CLOSE",  "CLOSED", "BUSY"};
+    const char *piece[5];
+    char address[128] = "a peer", text[256];
+    size_t length = 0, i;
+    if (CCI__LIKELY(!ep->traces)) return;
+    if (ep->link->version < 2 || !ep->link->text ||
+        ep->link->text(ep->handle, peer, address, sizeof address) != CCI_SUCCESS)
+        memcpy(address, "a peer", 7);
+    piece[0] = ep->transport->name;
+    piece[1] = ": ";
+    piece[2] = names[type < sizeof names / sizeof names[0] ? type : 0];
+    piece[3] = way;
+    piece[4] = address;
+    for (i = 0; i < 5; i++) {
+        size_t more = cci__min64(strlen(piece[i]), sizeof text - 1 - length);
+        memcpy(text + length, piece[i], more);
+        length += more;
+    }
+    text[length] = '\0';
+    cci_log(CCI_LOG_DEBUG, text);
+}
+
 static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_request_t piece;
     uint32_t size;
+    cci__dgram_trace(ep, CCI__PKT_REQUEST, " to ", &conn->conn.peer);
     memset(&piece, 0, sizeof piece);
     while ((size = cci_conn_output_request(&ep->conns, &conn->conn, conn->in.request, &piece,
                                            cci__dgram_slot(ep)->head)) > 0)
@@ -8500,6 +8546,7 @@ static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
 /* Sends a packet of a connection's handshake or end. */
 static void cci__dgram_tell_at(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type, const cci_link_addr_t *to) {
     uint32_t size = cci_conn_output(&ep->conns, &conn->conn, type, cci__dgram_slot(ep)->head);
+    cci__dgram_trace(ep, type, " to ", to);
     cci__dgram_commit_bare(ep, to, conn, size, NULL, 0);
 }
 
@@ -8510,6 +8557,7 @@ static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) 
 /* Sends a packet that needs no connection. */
 static void cci__dgram_reply(cci__dgram_t *ep, const cci_conn_packet_t *in, uint8_t type) {
     uint32_t size = cci_conn_output_reply(&ep->conns, in, type, cci__dgram_slot(ep)->head);
+    cci__dgram_trace(ep, type, " to ", in->from);
     cci__dgram_commit_bare(ep, in->from, NULL, size, NULL, 0);
 }
 
@@ -8687,6 +8735,7 @@ static void cci__dgram_input_control(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     in.length = length;
     in.header = *header;
     in.now_ns = ep->now_ns;
+    cci__dgram_trace(ep, header->type, " from ", in.from);
     got = cci_conn_input(&ep->conns, &in);
     conn = (cci__dconn_t *)(void *)in.conn;
     if (got == CCI_CONN_GOT_ACCEPT) /* before the answer, which so leaves with others */
@@ -9417,6 +9466,7 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     uint32_t wire_mtu = cci__min32(info->mtu, 65504);
     ep->seal = cci_seal_hooks();
     ep->header_flags = (uint8_t)(info->crc ? CCI__HEADER_CRC : 0);
+    ep->traces = cci_log_wants(CCI_LOG_DEBUG);
     ep->overhead = (info->crc ? CCI__CRC_SIZE : 0) + (ep->seal ? ep->seal->tag_size : 0);
     info->mtu = wire_mtu > ep->overhead ? (wire_mtu - ep->overhead) & ~7u : 0;
     if (info->mtu < 256 || (info->congestion && !cci__find_congestion(info->congestion))) {
@@ -10180,6 +10230,17 @@ static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__active_t *active) {
     return active->rel.leaving || active->rel.probes >= 2;
 }
 
+/* Says so in the log, every 10 s at most. */
+static int cci__dgram_lacks_memory(cci__dgram_t *ep) {
+    if (ep->now_ns >= ep->memory_log_ns) {
+        ep->memory_log_ns = ep->now_ns + 10000 * CCI__MS;
+        cci_log(CCI_LOG_WARN,
+                "connections take turns, and sends get CCI_ENOBUFS meanwhile: the memory for their traffic "
+                "is used up; the key `memory` (memory_limit of a link) allows more");
+    }
+    return CCI_ENOBUFS;
+}
+
 static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, void *context, int flags) {
     cci__active_t *active;
@@ -10188,7 +10249,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY)) return cci__dgram_end_unready(ep, conn, context, flags);
     active = cci__dgram_activate(ep, conn);
-    if (!active || cci__dgram_must_wait(ep, active)) return CCI_ENOBUFS;
+    if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
     /* Reading the clock costs as much as the rest: what a quick program sends and only joins others that wait can do
      * with a time a little old. */
     if (active->rel.in_flight == 0 || !ep->is_quick || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
@@ -10318,7 +10379,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         return cci__dgram_end_unready(ep, conn, call->context, call->flags);
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
-    if (!active || cci__dgram_must_wait(ep, active)) return CCI_ENOBUFS;
+    if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)
         status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)
@@ -10511,6 +10572,7 @@ const char cci_only_one_file_may_define_CCI_IMPLEMENTATION = 1, cci_h_is_missing
 typedef struct cci__core {
     cci_setup_t setup;
     uint32_t init_count;
+    int log_level;      /* of CCI_LOG in the environment, plus 1; 0: none */
     uint32_t has_table; /* the included transports are in the table */
     uint32_t table_count;
     uint32_t fixed_count; /* the first of them come from cci_setup() and inclusion, the others were registered */
@@ -10668,13 +10730,23 @@ static void cci__log_default(int level, const char *text) {
         return;
     }
 #ifndef CCI_NO_STDIO
-    if (level <= CCI_LOG_WARN) fprintf(stderr, "cci: %s: %s\n", level == CCI_LOG_ERROR ? "error" : "warning", text);
+    if (level <= CCI_LOG_WARN || cci__core.log_level > 0)
+        fprintf(stderr, "cci: %s: %s\n",
+                level == CCI_LOG_ERROR  ? "error"
+                : level == CCI_LOG_WARN ? "warning"
+                : level == CCI_LOG_INFO ? "info"
+                                        : "debug",
+                text);
 #endif
 }
 #endif
 
+CCI_API int cci_log_wants(int level) {
+    return level < (cci__core.log_level > 0 ? cci__core.log_level : CCI_LOG_DEBUG);
+}
+
 CCI_API void cci_log(int level, const char *text) {
-    CCI_LOG(level, text);
+    if (cci__core.log_level == 0 || cci_log_wants(level)) CCI_LOG(level, text);
 }
 
 CCI_API int cci_random(void *bytes, size_t count) {
@@ -10713,6 +10785,7 @@ CCI_API int cci_congestion_known(const char *name) {
 
 #ifndef CCI_URI_ALLOC
 #define CCI_URI_ALLOC malloc /* programs give URIs back with free() */
+#define CCI_URI_RELEASE free
 #endif
 
 CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri) {
@@ -11765,6 +11838,18 @@ static void cci__fork_watch(void) {}
 
 /* ---- initialization ---------------------------------------------------------------------------------------------- */
 
+/* What CCI_LOG in the environment names: a level plus 1, or 0. */
+static int cci__read_log_level(void) {
+#ifndef CCI_NO_STDIO
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    const char *name = getenv("CCI_LOG");
+    int i;
+    for (i = 0; name != NULL && i < 4; i++)
+        if (strcmp(name, names[i]) == 0) return i + 1;
+#endif
+    return 0;
+}
+
 static int cci__read_configuration(void) {
 #ifndef CCI_NO_STDIO
     const char *name;
@@ -11853,6 +11938,7 @@ static int cci__init_locked(void) {
     }
     if (cci__core.init_count > 0) return CCI_SUCCESS;
     cci__fork_watch();
+    cci__core.log_level = cci__read_log_level();
     status = cci__table_load();
     if (status != CCI_SUCCESS) return status;
     if (cci__core.table_count == 0) {
@@ -12012,6 +12098,34 @@ static void *cci__context_of(const void *context) {
  * interfaces are that much better than bridges, tunnels and the loopback. */
 #define CCI__PRIORITY_GAP 10
 
+/* What a call may have in its flags; not all of it means something to each. */
+#define CCI__FLAGS                                                                                                     \
+    (CCI_FLAG_BLOCKING | CCI_FLAG_NO_COPY | CCI_FLAG_SILENT | CCI_FLAG_READ | CCI_FLAG_WRITE | CCI_FLAG_FENCE)
+#define CCI__SEND_FLAGS (CCI__FLAGS & ~CCI_FLAG_FENCE)
+
+/* Logs which argument is refused, and why; the status for it. */
+static int cci__refuse(const char *function, const char *why) {
+    cci__report(CCI_LOG_WARN, NULL, 0, function, ": ", why);
+    return CCI_EINVAL;
+}
+
+/* Logs which bits are refused; the status for it. */
+static int cci__flags_refuse(const char *function, int bits) {
+    cci__note_t note;
+    char digits[2] = {0, 0};
+    int shift = 28;
+    note.length = 0;
+    cci__note_add(&note, function);
+    cci__note_add(&note, ": flags has bits that mean nothing here: 0x");
+    while (shift > 0 && ((unsigned)bits >> shift) == 0) shift -= 4;
+    for (; shift >= 0; shift -= 4) {
+        digits[0] = "0123456789abcdef"[(unsigned)bits >> shift & 15];
+        cci__note_add(&note, digits);
+    }
+    cci_log(CCI_LOG_WARN, note.text);
+    return CCI_EINVAL;
+}
+
 /* The device that NULL stands for: the default if it is up, or the first that is up. */
 static cci__device_t *cci__device_any(void) {
     cci__device_t *device, *first = NULL, *down = NULL;
@@ -12044,28 +12158,67 @@ static int cci__device_is_down(const cci__device_t *device) {
     return CCI_ENODEV;
 }
 
+/* Logs why there is no endpoint at a service; the status for it. */
+static int cci__service_refuse(const char *device, const char *service, int status) {
+    cci__note_t note;
+    if ((status != CCI_EINVAL || service == NULL) && status != CCI_EBUSY) return status;
+    note.length = 0;
+    cci__note_add(&note, device);
+    cci__note_add(&note, service != NULL ? ": the service \"" : ": the port that the configuration names");
+    cci__note_add(&note, service != NULL ? service : "");
+    cci__note_add(&note, service != NULL ? "\"" : "");
+    cci__note_add(&note, status == CCI_EBUSY
+                             ? " is taken: choose another, or make all its endpoints with CCI_ENDPOINT_SHARED"
+                             : " is neither a port number nor a name that the system knows");
+    cci_log(CCI_LOG_WARN, note.text);
+    return status;
+}
+
+/* Whoever names no device, and configures none, may not expect that nobody else reaches the endpoint. */
+static void cci__warn_of_loopback(cci_endpoint_base_t *endpoint) {
+    char *uri = NULL;
+    const char *host;
+    if (endpoint->ops->get_endpoint_opt == NULL ||
+        endpoint->ops->get_endpoint_opt(endpoint, CCI_OPT_ENDPT_URI, &uri) != CCI_SUCCESS || uri == NULL)
+        return;
+    host = strstr(uri, "://");
+    if (host != NULL && (strncmp(host + 3, "127.", 4) == 0 || strncmp(host + 3, "[::1]", 5) == 0))
+        cci__report(CCI_LOG_WARN, NULL, 0, uri,
+                    ": only this host reaches the default endpoint, since no device but the ", "loopback is up");
+    CCI_URI_RELEASE(uri);
+}
+
+static const char cci__not_sealed[] =
+    ": cci_setup() has hooks to seal packets, and this endpoint does not use them: it sends what it is given, over ";
+
 static int cci__create_locked(cci_device_t *wanted, const char *service, int flags, cci_endpoint_t **endpoint,
                               cci_os_handle_t *fd) {
     cci__device_t *device = cci__core.devices;
     const cci_transport_t *transport;
     cci_endpoint_base_t *base = NULL;
-    int status;
+    int status, has_link;
     if (!cci__is_initialized()) return cci__not_initialized("cci_create_endpoint()");
     if (wanted == NULL) {
         device = cci__device_any();
     } else {
         while (device != NULL && device != cci__device_of(wanted)) device = device->next;
-        if (device == NULL) return CCI_EINVAL;
+        if (device == NULL)
+            return cci__refuse("cci_create_endpoint()", "the device is none of those that cci_get_devices() gives");
         cci__device_refresh(device);
     }
     if (device == NULL || !device->pub.up || device->transport == NULL) return cci__device_is_down(device);
     transport = device->transport;
-    if ((flags & CCI_ENDPOINT_SHARED) && transport->create != NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    if ((flags & CCI_ENDPOINT_SHARED) && transport->create != NULL) {
+        (void)cci__refuse(device->pub.name, "its transport can't let several endpoints have one service");
+        return CCI_ERR_NOT_IMPLEMENTED;
+    }
     status = transport->create != NULL ? transport->create(&device->pub, service, flags, &base, fd)
                                        : (int)CCI_ERR_NOT_IMPLEMENTED;
-    if (status == CCI_ERR_NOT_IMPLEMENTED && transport->link != NULL)
-        status = cci_dgram_create(transport, &device->pub, service, flags, &base, fd);
-    if (status != CCI_SUCCESS) return status;
+    has_link = status == CCI_ERR_NOT_IMPLEMENTED && transport->link != NULL;
+    if (has_link) status = cci_dgram_create(transport, &device->pub, service, flags, &base, fd);
+    if (status != CCI_SUCCESS) return cci__service_refuse(device->pub.name, service, status);
+    if (cci__core.setup.seal != NULL && !has_link)
+        cci__report(CCI_LOG_WARN, NULL, 0, device->pub.name, cci__not_sealed, transport->name);
     CCI_ASSERT(base != NULL && base->ops != NULL && base->ops->destroy != NULL && base->ops->get_event != NULL &&
                base->ops->return_event != NULL && base->ops->sendv != NULL);
     if (base->pub.device != &device->pub) /* a helper thread may be reading it by now */
@@ -12073,6 +12226,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     cci__endpoint_link(base);
     cci__core.open_count[cci__table_find(transport)]++;
     *endpoint = &base->pub;
+    if (wanted == NULL && device->is_proposed) cci__warn_of_loopback(base);
     return CCI_SUCCESS;
 }
 
@@ -12080,6 +12234,8 @@ CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, in
                                    cci_os_handle_t *fd) {
     int status;
     if (endpoint == NULL) return CCI_EINVAL;
+    if (flags & ~(int)CCI_ENDPOINT_SHARED)
+        return cci__flags_refuse("cci_create_endpoint()", flags & ~(int)CCI_ENDPOINT_SHARED);
     cci__core_lock();
     status = cci__create_locked(device, service, flags, endpoint, fd);
     cci__core_unlock();
@@ -12113,6 +12269,7 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     if (endpoint == NULL) return CCI_EINVAL;
+    if (flags != 0) return cci__flags_refuse("cci_arm_os_handle()", flags);
     if (base->ops->arm_os_handle == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     return base->ops->arm_os_handle(base, flags);
 }
@@ -12203,11 +12360,15 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
     const cci_transport_t *transport;
     const char *address;
     int status;
-    if (endpoint == NULL || server_uri == NULL) return CCI_EINVAL;
-    if (data_len > CCI_CONN_REQ_LEN || (data_ptr == NULL && data_len > 0)) return CCI_EINVAL;
-    if ((unsigned)attribute > (unsigned)CCI_CONN_ATTR_UU_MC_RX) return CCI_EINVAL;
+    if (endpoint == NULL || server_uri == NULL)
+        return cci__refuse("cci_connect()", endpoint == NULL ? "the endpoint is NULL" : "the URI is NULL");
+    if (data_len > CCI_CONN_REQ_LEN) return cci__refuse("cci_connect()", "data_len is over 1024");
+    if (data_ptr == NULL && data_len > 0) return cci__refuse("cci_connect()", "data_ptr is NULL and data_len is not 0");
+    if ((unsigned)attribute > (unsigned)CCI_CONN_ATTR_UU_MC_RX)
+        return cci__refuse("cci_connect()", "there is no such attribute");
+    if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_connect()", flags & ~CCI__FLAGS);
     if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_usec < 0 || timeout->tv_usec >= 1000000))
-        return CCI_EINVAL;
+        return cci__refuse("cci_connect()", "the timeout is negative, or has a million microseconds or more");
     transport = cci__device_of(endpoint->device)->transport;
     address = cci__uri_address(server_uri, transport->name);
     if (address == NULL) address = cci__uri_address(server_uri, transport->scheme);
@@ -12265,10 +12426,21 @@ static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     return handle != NULL && cci__is_endpoint(handle) == (owner == 'e') ? owner : 0;
 }
 
+/* Logs why an option can't be set or got; the status for it. */
+static int cci__opt_refuse(const char *function, const void *handle, cci_opt_name_t name) {
+    int owner = cci__opt_owner(name);
+    return cci__refuse(function, owner == 0       ? "there is no such option"
+                                 : handle == NULL ? "the handle is NULL"
+                                 : owner == 'e'   ? "the option is an endpoint's, and the handle is none"
+                                                  : "the option is a connection's, and the handle is an endpoint");
+}
+
 CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {
     int owner = cci__opt_kind((const void *)handle, name);
-    if (val == NULL || owner == 0) return CCI_EINVAL;
-    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN) return CCI_EINVAL;
+    if (owner == 0) return cci__opt_refuse("cci_set_opt()", (const void *)handle, name);
+    if (val == NULL) return cci__refuse("cci_set_opt()", "the value is NULL");
+    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN)
+        return cci__refuse("cci_set_opt()", "the option can only be got");
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
         if (base->ops->set_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
@@ -12283,7 +12455,8 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
 
 CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val) {
     int owner = cci__opt_kind((const void *)handle, name);
-    if (val == NULL || owner == 0) return CCI_EINVAL;
+    if (owner == 0) return cci__opt_refuse("cci_get_opt()", (const void *)handle, name);
+    if (val == NULL) return cci__refuse("cci_get_opt()", "the value is NULL");
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
         if (base->ops->get_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
@@ -12302,15 +12475,21 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
  * later completion in order tells: NO_COPY with SILENT is for RO. */
 static int cci__send_is_legal(cci_connection_t *connection, int flags) {
     const int both = CCI_FLAG_NO_COPY | CCI_FLAG_SILENT;
+    if (flags & ~CCI__SEND_FLAGS) return 0;
     if (connection->attribute == CCI_CONN_ATTR_RO) return 1;
     return connection->attribute != CCI_CONN_ATTR_UU_MC_RX && (flags & both) != both;
+}
+
+static int cci__send_refuse(int flags) {
+    if (flags & ~CCI__SEND_FLAGS) return cci__flags_refuse("cci_send()", flags & ~CCI__SEND_FLAGS);
+    return CCI_EINVAL;
 }
 
 CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
                      int flags) {
     struct iovec piece;
     if (connection == NULL || (msg_ptr == NULL && msg_len > 0) || !cci__send_is_legal(connection, flags))
-        return CCI_EINVAL;
+        return cci__send_refuse(flags);
     piece.iov_base = cci__context_of(msg_ptr);
     piece.iov_len = msg_len;
     return cci__endpoint_of_connection(connection)
@@ -12320,7 +12499,8 @@ CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t
 CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
                       int flags) {
     uint32_t i;
-    if (connection == NULL || (data == NULL && iovcnt > 0) || !cci__send_is_legal(connection, flags)) return CCI_EINVAL;
+    if (connection == NULL || (data == NULL && iovcnt > 0) || !cci__send_is_legal(connection, flags))
+        return cci__send_refuse(flags);
     for (i = 0; i < iovcnt; i++)
         if (data[i].iov_base == NULL && data[i].iov_len > 0) return CCI_EINVAL;
     return cci__endpoint_of_connection(connection)
@@ -12381,6 +12561,7 @@ CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t len
     int status;
     if (endpoint == NULL || start == NULL || rma_handle == NULL || length == 0) return CCI_EINVAL;
     if (length - 1 > (uint64_t)(UINTPTR_MAX - (uintptr_t)start)) return CCI_EINVAL;
+    if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_rma_register()", flags & ~CCI__FLAGS);
     if (base->ops->rma_register == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     if (!cci__registered_new(base, start, length, &registered)) return CCI_ENOMEM;
     status = base->ops->rma_register(base, start, length, flags, rma_handle);
@@ -12400,6 +12581,7 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
     handle = *rma_handle; /* what it points to may be another registration's soon */
     status = base->ops->rma_deregister(base, &handle);
     if (status == CCI_SUCCESS) cci__registered_remove(base, &handle);
+    if (status == CCI_ERR_RMA_HANDLE) (void)cci__refuse("cci_rma_deregister()", "the endpoint has no such handle");
     return status;
 }
 
@@ -12408,13 +12590,18 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
                     const void *context, int flags) {
     const int both = CCI_FLAG_READ | CCI_FLAG_WRITE;
     const cci_endpoint_ops_t *ops;
+    int status;
     if (connection == NULL || local_handle == NULL || remote_handle == NULL || data_len == 0) return CCI_EINVAL;
     if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU) return CCI_EINVAL;
     if ((flags & both) == 0 || (flags & both) == both || (msg_ptr == NULL && msg_len > 0)) return CCI_EINVAL;
+    if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_rma()", flags & ~CCI__FLAGS);
     ops = cci__endpoint_of_connection(connection)->ops;
     if (ops->rma == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    return ops->rma(cci__connection_of(connection), msg_ptr, msg_len, local_handle, local_offset, remote_handle,
-                    remote_offset, data_len, cci__context_of(context), flags);
+    status = ops->rma(cci__connection_of(connection), msg_ptr, msg_len, local_handle, local_offset, remote_handle,
+                      remote_offset, data_len, cci__context_of(context), flags);
+    if (status == CCI_ERR_RMA_HANDLE && !(flags & CCI_FLAG_BLOCKING)) /* else it may be the remote one */
+        (void)cci__refuse("cci_rma()", "the endpoint has no such local handle, or not for that range");
+    return status;
 }
 
 /* ---- memory that is shared where it can be

@@ -181,6 +181,7 @@
  *   A peer that dies is noticed at once. One that is stopped, or
  * makes no calls, is noticed by time-outs, which break reliable connections. Peers in other containers that share the
  * directory, and other users, are reached through the inboxes alone: no process touches another's memory then.
+ *   A program's own encryption (cci_setup()) does not hold here, and the log warns of that when an endpoint is made.
  *   What lies in an inbox is read once and checked; who writes nonsense loses its link. Long messages are read in
  * place, so a peer of the same user could still change them while the program reads; those of other users are copied
  * first. Members of a group can keep each other from connecting, but neither read nor change what others send.

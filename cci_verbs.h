@@ -185,7 +185,8 @@
  * connection, answers "busy" and says so in its log; the client asks again until its time for connecting is over. One
  * network (IPv4 /24, or the subnet of a GID) gets three quarters at most of what is left of the requests and of 2^20
  * connections. In a request, `peer_uri` names the GID and the queue pair of who asks.
- *   A program's own encryption (cci_setup()) and crc don't hold here.
+ *   A program's own encryption (cci_setup()) and crc don't hold here. The log warns when an endpoint is made while
+ * there are hooks for encryption; mode = ud uses them.
  *
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
  * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not: all that is
@@ -2481,8 +2482,8 @@ static int cci__verbs_open_socket(cci__verbs_link *l, const char *service) {
     l->socket = socket(s.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->socket < 0 || bind(l->socket, &s.any, size) != 0 || getsockname(l->socket, &s.any, &size) != 0) {
         int error = errno;
-        cci__verbs_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->port.device, "binding to the service",
-                       error);
+        if (error != EADDRINUSE) /* cci.h says that */
+            cci__verbs_log(CCI_LOG_ERROR, l->port.device, "binding to the service", error);
         return error == EADDRNOTAVAIL ? (int)CCI_ENODEV : cci_status_of_errno(error);
     }
     cci__verbs_host_of(&l->host, &s);
@@ -7263,6 +7264,7 @@ CCI__UNUSED static
     cci__rc *ep = (cci__rc *)(void *)endpoint; /* if it is one */
     struct ibv_mr *mr;
     if (!endpoint || !start || !handle || length == 0 || fd < 0) return CCI_EINVAL;
+    if (flags & ~(CCI_FLAG_READ | CCI_FLAG_WRITE)) return CCI_EINVAL;
     if (((cci_endpoint_base_t *)(void *)endpoint)->ops != cci__rc_ops() || !cci__ibv.reg_dmabuf_mr)
         return CCI_ERR_NOT_IMPLEMENTED;
     if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0 || length > UINT64_MAX - offset) return CCI_EINVAL;
