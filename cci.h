@@ -685,7 +685,7 @@ typedef struct cci_setup_hooks {
 } cci_setup_t;
 
 /* Sets hooks before cci_init(); NULL restores the defaults. They stay set after cci_finalize(). CCI_EBUSY: after
- * cci_init(). CCI_EINVAL: only one of alloc and release is set, or `seal` lacks a hook or has another tag_size than it
+ * cci_init() or cci_create_endpoint_on_link(). CCI_EINVAL: only one of alloc and release is set, or `seal` lacks a hook or has another tag_size than it
  * may. Transports: as cci_register_transport(). The hooks and transports must not call functions that make or list
  * devices or endpoints. */
 CCI_API int cci_setup(const cci_setup_t *setup);
@@ -834,6 +834,27 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  * A link moves datagrams between addresses and knows nothing else: it may lose, repeat, reorder and corrupt them.
  * `open`, `close`, `send`, `receive` and `now` are needed; all others may be NULL. A link's functions are called by one
  * thread at a time (under the endpoint's lock), except `wait` and `wake`.
+ *
+ * A link of your own takes about 25 lines (examples/own_link.c: two pipes) and one call,
+ * cci_create_endpoint_on_link(). Where bytes come instead of datagrams, a serial line for one, the link finds the
+ * datagrams among them (examples/firmware/slip.h, for both ends of the line). In the order in which you write it:
+ *     open      fills in `info`: `mtu`, 256 at least besides the 4 bytes of `crc`, which every line without a checksum of
+ *               its own wants, at both ends; the buffer counts; `receive_window`: what your receive queue holds while
+ *               the program is busy, since more than that is lost. `os_handle` stays as it is, -1, where there are no
+ *               descriptors.
+ *     send      returns what it took. What does not fit into the queue now is not taken and comes again; half a
+ *               datagram is never sent: look for room first. An endpoint of two peers needs no addresses: ignore `to`.
+ *     receive   copies one datagram to `data`, sets `length` and `segment` to its bytes, `from` to zeros with the
+ *               sender in them, and returns 1; 0 when nothing is there. One longer than `capacity` is dropped.
+ *     now       counts nanoseconds and never goes back. A 24-bit counter overflows several times a second: its
+ *               interrupt counts the overflows, and `now` reads both again until the count stays the same.
+ *     resolve   is for the side that calls cci_connect(): it fills in what `send` wants to know. With one peer, nothing.
+ * An interrupt must not call the library. It moves bytes between the device and a ring with one writer and one reader,
+ * and that is all; `send` and `receive` work on the ring's other end. A program without an operating system sets the
+ * hooks `alloc` and `random` with cci_setup(). `random` needs a source that differs after each reset, or a restarted
+ * device may be taken for the one before: where there is no generator, a counter kept in flash, the chip's number and
+ * noise of an ADC, hashed together. Sends that return CCI_ENOBUFS, inside the handling of a CCI_EVENT_RECV for one,
+ * are tried again after the program has returned that event and called cci_get_event(): nothing becomes free before.
  * ================================================================================================================== */
 
 /* 2: the table ends with `text` and `prefix`. A table of version 1, which ends with `up`, is taken too. */
@@ -943,6 +964,13 @@ typedef struct cci_link {
      * connections of an endpoint. */
     uint32_t (*prefix)(void *link, const cci_link_addr_t *address, uint8_t bytes[16]);
 } cci_link_t;
+
+/* Beyond CCI 0.3.0: creates an endpoint straight from a link, without devices, configuration and cci_init(). `service`,
+ * any text or NULL, goes to the link's `open`. The endpoint's URI and those of its peers begin with link://. The table
+ * must stay valid until cci_destroy_endpoint(); otherwise as cci_create_endpoint(). CCI_EINVAL: a pointer is NULL, or
+ * the version of the table is wrong. A status of `open`, or CCI_ERROR: as the log says. CCI_ENOMEM. */
+CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *service, cci_endpoint_t **endpoint,
+                                        cci_os_handle_t *fd);
 
 #ifdef __cplusplus
 }
@@ -10393,7 +10421,14 @@ typedef struct cci__device {
     uint8_t is_default;
     uint8_t is_proposed; /* by the transport rather than configured */
     uint8_t is_seen;     /* proposed again in this round */
+    uint8_t is_own;      /* of cci_create_endpoint_on_link(): in no list, it ends with its endpoint */
 } cci__device_t;
+
+/* What stands for device and transport where the program gives a link. */
+typedef struct cci__own_device {
+    cci__device_t device; /* first */
+    cci_transport_t transport;
+} cci__own_device_t;
 
 /* An array given to the program; the pointers follow. */
 typedef struct cci__array {
@@ -11053,6 +11088,7 @@ static int cci__core_can_seal(const cci_seal_t *seal) {
 static int cci__setup_locked(const cci_setup_t *setup) {
     int status;
     if (cci__core.init_count > 0 && !cci__core.is_forked) return CCI_EBUSY;
+    if (cci__core.endpoints != NULL) return CCI_EBUSY; /* on a link of the program */
     if (setup != NULL && (setup->alloc == NULL) != (setup->release == NULL)) return CCI_EINVAL;
     if (setup != NULL && setup->seal != NULL && !cci__core_can_seal(setup->seal)) return CCI_EINVAL;
     status = cci__table_build(setup != NULL ? setup->transports : NULL);
@@ -11729,7 +11765,9 @@ static cci__shared_t *cci__shared_take_all(const cci_endpoint_base_t *endpoint) 
 /* Ends an endpoint, and only then gives its memory back. */
 static int cci__endpoint_destroy(cci_endpoint_base_t *endpoint) {
     cci__shared_t *memory = cci__shared_take_all(endpoint);
+    cci__device_t *device = cci__device_of(endpoint->pub.device);
     int status = endpoint->ops->destroy(endpoint);
+    if (device->is_own) cci_release(device);
     while (memory != NULL) {
         cci__shared_t *next = memory->next;
         cci_release(memory);
@@ -12004,20 +12042,63 @@ CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t 
     return cci_create_endpoint_at(device, NULL, flags, endpoint, fd);
 }
 
+static cci__own_device_t *cci__own_device_new(const cci_link_t *link) {
+    static const char *const no_keys[] = {NULL};
+    cci__own_device_t *own = (cci__own_device_t *)cci_alloc(sizeof *own);
+    if (own == NULL) return NULL;
+    memset(own, 0, sizeof *own);
+    own->transport.version = CCI_TRANSPORT_VERSION;
+    own->transport.name = "link";
+    own->transport.link = link;
+    own->device.transport = &own->transport;
+    own->device.is_own = 1;
+    own->device.pub.name = own->device.pub.transport = own->transport.name;
+    own->device.pub.up = 1;
+    own->device.pub.info = "";
+    own->device.pub.conf_argv = no_keys;
+    memset(&own->device.pub.pci, 0xff, sizeof own->device.pub.pci);
+    return own;
+}
+
+CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *service, cci_endpoint_t **endpoint,
+                                        cci_os_handle_t *fd) {
+    cci__own_device_t *own;
+    cci_endpoint_base_t *base = NULL;
+    int status;
+    if (link == NULL || endpoint == NULL || link->version < 1 || link->version > CCI_LINK_VERSION) return CCI_EINVAL;
+    own = cci__own_device_new(link);
+    if (own == NULL) return CCI_ENOMEM;
+    cci__core_lock();
+    cci__fork_watch();
+    status = cci_dgram_create(&own->transport, &own->device.pub, service, 0, &base, fd);
+    if (status == CCI_SUCCESS) {
+        own->device.pub.max_send_size = ((const cci__dgram_t *)(const void *)base)->max_send_size;
+        cci__endpoint_link(base);
+        *endpoint = &base->pub;
+    }
+    cci__core_unlock();
+    if (status != CCI_SUCCESS) cci_release(own);
+    return status;
+}
+
 /* The lock is not held while the endpoint says good-bye to its peers, which may take a while; its transport counts as
  * busy until that is over. */
 CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     const cci_transport_t *transport = NULL;
-    int status, was_dead;
+    int status, was_dead, is_own = 0;
     if (endpoint == NULL) return CCI_EINVAL;
     cci__core_lock();
-    if (cci__endpoint_unlink(&cci__core.endpoints, base)) transport = cci__device_of(base->pub.device)->transport;
+    if (cci__endpoint_unlink(&cci__core.endpoints, base)) {
+        transport = cci__device_of(base->pub.device)->transport;
+        is_own = cci__device_of(base->pub.device)->is_own;
+    }
     was_dead = transport == NULL && cci__endpoint_unlink(&cci__core.dead, base);
     cci__core_unlock();
     if (was_dead) return CCI_SUCCESS; /* the parent's: nothing of it is touched */
     if (transport == NULL) return CCI_EINVAL;
     status = cci__endpoint_destroy(base);
+    if (is_own) return status; /* its transport went with it */
     cci__core_lock();
     cci__core.open_count[cci__table_find(transport)]--;
     cci__core_unlock();

@@ -5,6 +5,7 @@
 . tests/tools/tree.sh
 . tests/tools/programs.sh
 . tests/tools/machines.sh
+. tests/tools/firmware.sh
 
 tools_steps() {
     write_users
@@ -35,6 +36,7 @@ tools_steps() {
     step crowds crowds
     step shared shared
     step memories memories
+    step own-link own_link
 }
 
 # What takes longer.

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT OR Unlicense
+# firmware.sh - tests of what small machines do with the header; steps.sh reads this file.
+
+# The example of a link of one's own: two processes, two pipes.
+own_link() {
+    build_examples || return
+    check 'own_link failed' within 60 build/own_link >"$out/own_link.txt"
+    check 'own_link was not answered' grep -qx 'the answer: HELLO' "$out/own_link.txt"
+}
