@@ -198,7 +198,27 @@
  * CCI_MEMORY_BYTES      for small machines: the memory limit of each datagram endpoint, all of which is allocated when
  *                       it is created (but the data of a request for a connection, and the table for more than 256
  *                       connections).
- * CCI_URI_ALLOC(size)   memory for what CCI_OPT_ENDPT_URI gives (default: malloc(), since programs call free()).
+ * CCI_URI_ALLOC(size)   memory for what CCI_OPT_ENDPT_URI gives (default: malloc(), since programs call free();
+ *                       with CCI_SMALL cci_alloc(), and they call cci_release()).
+ * CCI_NO_TEXT           no texts for the log, 2 KB of code less. Statuses tell the same.
+ * CCI_NO_RMA            no remote memory access, 8 KB of code less: cci_rma() and cci_rma_register() return
+ *                       CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused as memory that is not registered.
+ * CCI_SMALL             for small machines: endpoints on a link of the program (cci_create_endpoint_on_link()), few peers
+ *                       and short datagrams. Everything is allocated when an endpoint is created, with the hook `alloc` of
+ *                       cci_setup(); only cci_connect() allocates later, and releases it when the outcome is known. The
+ *                       wire is the same: the peer may be any. It implies CCI_NO_THREADS, CCI_NO_STDIO and CCI_NO_DLOPEN.
+ *                       What each is worth, in bytes on 32-bit machines (D: the longest datagram):
+ *     CCI_SMALL_CONNECTIONS     2   330 for each: a power of two; one more than peers, for a peer that was restarted
+ *     CCI_SMALL_ACTIVE     a half   of these that can have traffic at once, the others wait their turn: 1,060 for each
+ *                                   (1,400 with RMA)
+ *     CCI_SMALL_SENDS           2   default of CCI_OPT_ENDPT_SEND_BUF_COUNT: 650 for each, D more where D is over 256
+ *     CCI_SMALL_RECEIVES        3   default of CCI_OPT_ENDPT_RECV_BUF_COUNT: D + 130 for each
+ *     CCI_SMALL_PACKETS         8   packets that wait for their acknowledgement: 56 for each
+ *     CCI_SMALL_BATCH           1   packets that leave together: D + 400 for each
+ *     CCI_SMALL_RMAS            1   RMAs, and messages with CCI_FLAG_NO_COPY, under way: 430 for each
+ *     CCI_SMALL_REGISTRATIONS   2   64 for each
+ *     CCI_SMALL_REQUEST       128   bytes of request data that a client may send; from D on each takes memory of every
+ *                                   receive buffer. Clients that send more are told "busy"
  * ================================================================================================================== */
 
 /* strict ISO modes hide POSIX unless it is asked for before the first system header */
@@ -209,6 +229,59 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef CCI_SMALL
+#ifndef CCI_NO_THREADS
+#define CCI_NO_THREADS
+#endif
+#ifndef CCI_NO_STDIO
+#define CCI_NO_STDIO
+#endif
+#ifndef CCI_NO_DLOPEN
+#define CCI_NO_DLOPEN
+#endif
+#ifndef CCI_SMALL_CONNECTIONS
+#define CCI_SMALL_CONNECTIONS 2
+#endif
+#ifndef CCI_SMALL_ACTIVE
+#define CCI_SMALL_ACTIVE ((CCI_SMALL_CONNECTIONS + 1) / 2)
+#endif
+#ifndef CCI_SMALL_SENDS
+#define CCI_SMALL_SENDS 2
+#endif
+#ifndef CCI_SMALL_RECEIVES
+#define CCI_SMALL_RECEIVES 3
+#endif
+#ifndef CCI_SMALL_PACKETS
+#define CCI_SMALL_PACKETS 8
+#endif
+#ifndef CCI_SMALL_BATCH
+#define CCI_SMALL_BATCH 1
+#endif
+#ifndef CCI_SMALL_RMAS
+#define CCI_SMALL_RMAS 1
+#endif
+#ifndef CCI_SMALL_REGISTRATIONS
+#define CCI_SMALL_REGISTRATIONS 2
+#endif
+#ifndef CCI_SMALL_REQUEST
+#define CCI_SMALL_REQUEST 128
+#endif
+#if CCI_SMALL_CONNECTIONS < 1 || (CCI_SMALL_CONNECTIONS & (CCI_SMALL_CONNECTIONS - 1)) != 0 ||                         \
+    CCI_SMALL_CONNECTIONS > 256
+#error "CCI_SMALL_CONNECTIONS is a power of two, from 1 to 256"
+#endif
+#if CCI_SMALL_SENDS < 1 || CCI_SMALL_ACTIVE < 1 || CCI_SMALL_RECEIVES < 1 || CCI_SMALL_RMAS < 1 ||                     \
+    CCI_SMALL_REGISTRATIONS < 1 || CCI_SMALL_BATCH < 1
+#error "CCI_SMALL: each of _ACTIVE, _SENDS, _RECEIVES, _RMAS, _REGISTRATIONS and _BATCH is 1 at least"
+#endif
+#if CCI_SMALL_PACKETS < 4
+#error "CCI_SMALL_PACKETS is 4 at least: a packet with data, one that probes, and two acknowledgements"
+#endif
+#if CCI_SMALL_REQUEST > 1024
+#error "CCI_SMALL_REQUEST is 1024 at most: no client may send more"
+#endif
+#endif
 
 #define CCI_VERSION_MAJOR 0
 #define CCI_VERSION_MINOR 1
@@ -983,6 +1056,9 @@ CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *serv
 
 #if defined(CCI_IMPLEMENTATION) && !defined(CCI_LAYERS_INCLUDING) /* or a transport header wants some layers early */
 #define CCI_CORE_IMPLEMENTATION
+#if defined(CCI_SMALL) && (defined(CCI_HAVE_UDP) || defined(CCI_HAVE_VERBS) || defined(CCI_HAVE_SISCI))
+#error "CCI_SMALL is for links of the program: a transport of another header needs the full profile"
+#endif
 #if (defined(CCI_HAVE_UDP) && !defined(CCI_UDP_IMPLEMENTED)) ||                                                        \
     (defined(CCI_HAVE_VERBS) && !defined(CCI_VERBS_IMPLEMENTED)) ||                                                    \
     (defined(CCI_HAVE_SISCI) && !defined(CCI_SISCI_IMPLEMENTED))
@@ -1263,6 +1339,19 @@ CCI__UNUSED static int cci__ranges_fit(const cci_range_t *set, uint32_t count, u
     return count > 0 && set[count - 1].hi >= lo;
 }
 
+CCI__UNUSED static inline uint32_t cci__ctz64(uint64_t x) {
+#if defined(__GNUC__) || defined(__clang__)
+    return (uint32_t)__builtin_ctzll(x);
+#else
+    uint32_t n = 0;
+    while (!(x & 1)) {
+        x >>= 1;
+        n++;
+    }
+    return n;
+#endif
+}
+
 /* ---- timing wheel: six levels of 64 slots; arming, disarming and expiring cost the same for any number of timers.
  * A timer never comes early and comes at most two ticks late. ---- */
 
@@ -1277,25 +1366,66 @@ typedef struct cci_timer {
 
 #define CCI__PLACE_DUE 0xffffu
 
+#ifdef CCI_SMALL /* few timers: a sorted list */
+
+typedef struct cci_wheel {
+    cci_list_t due;
+} cci_wheel_t;
+
+CCI__UNUSED static void cci__wheel_init(cci_wheel_t *wheel, uint64_t now_ns) {
+    (void)now_ns;
+    cci__list_init(&wheel->due);
+}
+
+CCI__UNUSED static void cci__timer_init(cci_timer_t *timer) {
+    cci__list_init(&timer->node);
+    timer->at_ns = CCI__NEVER;
+}
+
+CCI__UNUSED static void cci__timer_disarm(cci_wheel_t *wheel, cci_timer_t *timer) {
+    (void)wheel;
+    cci__list_remove(&timer->node);
+    timer->at_ns = CCI__NEVER;
+}
+
+/* Arms the timer, armed or not; CCI__NEVER disarms it. */
+CCI__UNUSED static void cci__timer_arm(cci_wheel_t *wheel, cci_timer_t *timer, uint64_t at_ns) {
+    cci_list_t *at = wheel->due.next;
+    cci__timer_disarm(wheel, timer);
+    if (at_ns == CCI__NEVER) return;
+    timer->at_ns = at_ns;
+    for (at = wheel->due.next; at != &wheel->due; at = at->next)
+        if (CCI__CONTAINER(at, cci_timer_t, node)->at_ns > at_ns) break;
+    cci__list_insert(at, &timer->node);
+}
+
+/* The timer that comes next, NULL if there is none. */
+CCI__UNUSED static cci_timer_t *cci__wheel_first(const cci_wheel_t *wheel) {
+    return cci__list_empty(&wheel->due) ? NULL : CCI__CONTAINER(wheel->due.next, cci_timer_t, node);
+}
+
+/* Takes out one timer whose time has come, NULL if there is none (any more). */
+CCI__UNUSED static cci_timer_t *cci__wheel_expire(cci_wheel_t *wheel, uint64_t now_ns) {
+    cci_timer_t *timer = cci__wheel_first(wheel);
+    if (!timer || timer->at_ns > now_ns) return NULL;
+    cci__timer_disarm(wheel, timer);
+    return timer;
+}
+
+/* The next timer's time, CCI__NEVER if there is none. */
+CCI__UNUSED static uint64_t cci__wheel_deadline(const cci_wheel_t *wheel) {
+    const cci_timer_t *timer = cci__wheel_first(wheel);
+    return timer ? timer->at_ns : CCI__NEVER;
+}
+
+#else
+
 typedef struct cci_wheel {
     uint64_t tick; /* all timers up to here have been moved to `due` */
     uint64_t occupied[CCI__WHEEL_LEVELS];
     cci_list_t due;
     cci_list_t slot[CCI__WHEEL_LEVELS][64];
 } cci_wheel_t;
-
-CCI__UNUSED static inline uint32_t cci__ctz64(uint64_t x) {
-#if defined(__GNUC__) || defined(__clang__)
-    return (uint32_t)__builtin_ctzll(x);
-#else
-    uint32_t n = 0;
-    while (!(x & 1)) {
-        x >>= 1;
-        n++;
-    }
-    return n;
-#endif
-}
 
 CCI__UNUSED static void cci__wheel_init(cci_wheel_t *wheel, uint64_t now_ns) {
     uint32_t i;
@@ -1413,6 +1543,8 @@ CCI__UNUSED static cci_timer_t *cci__wheel_first(const cci_wheel_t *wheel) {
     }
     return NULL;
 }
+
+#endif
 
 /* ---- polls: a program that polls without pause has its clock read in one poll of several, since that costs as much
  * as the rest. Only many readings close together show such a program: one that polls seldom has its clock read in
@@ -2041,8 +2173,13 @@ extern "C" {
 #define CCI__SEAL_NUMBERS (UINT64_C(1) << 56) /* sealed packets of a connection, at most */
 #define CCI__REQUEST_SIZE 48u                 /* without data */
 #define CCI__ACCEPT_SIZE 40u
+#ifdef CCI_SMALL
+#define CCI__CONN_SLAB ((uint32_t)CCI_SMALL_CONNECTIONS)
+#define CCI__CONN_SLABS 1u
+#else
 #define CCI__CONN_SLAB 256u   /* connections in a slab */
 #define CCI__CONN_SLABS 4096u /* slabs at most */
+#endif
 #define CCI__CONN_MOST (CCI__CONN_SLAB * CCI__CONN_SLABS)
 #define CCI__CONN_UNPROVEN                                                                                             \
     256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
@@ -2154,8 +2291,13 @@ typedef struct cci_conn_seen {
     uint32_t count;
 } cci_conn_seen_t;
 
+#ifdef CCI_SMALL
+#define CCI__CONN_SEEN 8u
+#define CCI__CONN_SOURCES 2u
+#else
 #define CCI__CONN_SEEN 16384u  /* slots; an epoch ends when half of them are in use */
 #define CCI__CONN_SOURCES 512u /* counters in a row */
+#endif
 
 /* How many connections each network has: a keyed sketch of two rows, whose smaller counter is at least the true
  * number. */
@@ -3298,17 +3440,25 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 };
 #define CCI__FRAME_AFTER 1u /* MESSAGE: not before the one just before it; VOID: takes that one along */
 
-#define CCI_REL_HEADER 24u  /* bytes in front of the frames that the user of this layer writes */
-#define CCI_REL_HEAD 224u   /* bytes of a packet's head at most */
+#define CCI_REL_HEADER 24u /* bytes in front of the frames that the user of this layer writes */
+#define CCI_REL_HEAD 224u  /* bytes of a packet's head at most */
+#ifdef CCI_SMALL
+#define CCI__REL_RANGES 6u
+#define CCI__REL_SEQUENCES 8u
+#define CCI__REL_UNTOLD 4u
+#define CCI__REL_GAPS 12u
+#else
 #define CCI__REL_RANGES 32u /* of packet numbers */
 #define CCI__REL_SEQUENCES                                                                                             \
     112u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
-#define CCI__REL_UNTOLD 16u     /* of those among them that a TAKEN names */
-#define CCI__REL_GAPS 96u       /* in a bulk write */
-#define CCI__REL_FEW_NUMBERS 1u /* the ranges that there is space for before the pool is asked: of packet numbers */
-#define CCI__REL_FEW_GAPS 3u    /* in a bulk write or a long message */
-#define CCI__REL_SMALL 256u     /* bytes of frames in a small block */
-#define CCI__REL_PARTS 288u     /* long messages and writes arriving at once: each piece is looked up among them */
+#define CCI__REL_UNTOLD 16u /* of those among them that a TAKEN of ours names */
+#define CCI__REL_GAPS 96u   /* in a bulk write */
+#endif
+#define CCI__REL_TAKEN_RANGES 16u /* in a TAKEN of a peer's at most */
+#define CCI__REL_FEW_NUMBERS 1u   /* the ranges that there is space for before the pool is asked: of packet numbers */
+#define CCI__REL_FEW_GAPS 3u      /* in a bulk write or a long message */
+#define CCI__REL_SMALL 256u       /* bytes of frames in a small block */
+#define CCI__REL_PARTS 288u       /* long messages and writes arriving at once: each piece is looked up among them */
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
 #define CCI__REL_PIECES 4u           /* FRAGMENT, BULK and VOID frames in a packet; we send one */
 #define CCI__REL_ACK_MORE 14u        /* ranges in an ACK besides the first */
@@ -5947,7 +6097,7 @@ static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
 /* Are the ranges of a TAKEN there, ascending, and none of them empty? */
 static int cci__rel_check_taken(const uint8_t *frame, uint32_t length) {
     uint32_t i, end = 0;
-    if (frame[1] == 0 || frame[1] > CCI__REL_UNTOLD || cci__pad8(8 + 4u * frame[1]) > length) return 0;
+    if (frame[1] == 0 || frame[1] > CCI__REL_TAKEN_RANGES || cci__pad8(8 + 4u * frame[1]) > length) return 0;
     for (i = 0; i < frame[1]; i++) {
         if (cci__load16(frame + 8 + 4 * i) <= end) return 0;
         end = cci__load16(frame + 10 + 4 * i);
@@ -7066,17 +7216,48 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
 extern "C" {
 #endif
 
-#define CCI__DGRAM_BUFS 1024u /* default of both buffer counts, where memory allows */
-#define CCI__DGRAM_MAX_BUFS 65536u
-#define CCI__DGRAM_FEW 16u /* receive buffers: of fewer, less is kept free */
+#ifdef CCI_SMALL
+#define CCI__DGRAM_BATCH_RX 1
+#define CCI__DGRAM_BATCH_TX CCI_SMALL_BATCH
+#define CCI__DGRAM_BULKS ((uint32_t)CCI_SMALL_RMAS)
+#ifdef CCI_NO_RMA
+#define CCI__DGRAM_REGIONS 0u
+#define CCI__SMALL_READERS 0
+#else
+#define CCI__DGRAM_REGIONS ((uint32_t)CCI_SMALL_REGISTRATIONS)
+#define CCI__SMALL_READERS CCI_SMALL_ACTIVE
+#endif
+#define CCI__DGRAM_CHUNKS (1u + CCI_SMALL_RMAS)
+#define CCI__DGRAM_CONTROL (2u * CCI_SMALL_CONNECTIONS)
+#define CCI__DGRAM_SLAB 512u
+#define CCI__DGRAM_GROUPS 1u
+#define CCI__DGRAM_COLLECTING 1u
+#else
 #define CCI__DGRAM_BATCH_RX 16
 #define CCI__DGRAM_BATCH_TX 88 /* two full offloaded batches of an Ethernet's packets */
-#define CCI__DGRAM_WARM 1024u  /* connections that had traffic last keep their state even if others are idle as well */
 #define CCI__DGRAM_BULKS                                                                                               \
     1024u /* RMAs of a connection at once, or as many as messages that may be pending if these are more */
 #define CCI__DGRAM_REGIONS 4096u
 #define CCI__DGRAM_CHUNKS 512u
-#define CCI__DGRAM_CONTROL 64u    /* connection events that are made at once */
+#define CCI__DGRAM_CONTROL 64u /* connection events that are made at once */
+#define CCI__DGRAM_SLAB 32768u /* bytes of a slab, if not just one thing is longer */
+#define CCI__DGRAM_GROUPS 16u
+#define CCI__DGRAM_COLLECTING 64u /* requests in pieces that are arriving */
+#endif
+#define CCI__DGRAM_BUFS 1024u /* default of both buffer counts, where memory allows */
+#define CCI__DGRAM_MAX_BUFS 65536u
+#ifdef CCI_SMALL
+#define CCI__DGRAM_ALIGN 8u /* no caches */
+#else
+#define CCI__DGRAM_ALIGN 64u
+#endif
+#ifdef CCI_SMALL
+#define CCI__DGRAM_REQUEST ((uint32_t)CCI_SMALL_REQUEST) /* bytes of request data that are taken */
+#else
+#define CCI__DGRAM_REQUEST CCI_CONN_REQ_LEN
+#endif
+#define CCI__DGRAM_FEW 16u    /* receive buffers: of fewer, less is kept free */
+#define CCI__DGRAM_WARM 1024u /* connections that had traffic last keep their state even if others are idle as well */
 #define CCI__DGRAM_QUANTUM 131072 /* bytes that a connection sends while others are ready: about a batch */
 #define CCI__DGRAM_TURN 4096      /* bytes that a connection moves in its turn, while others wait for theirs */
 #define CCI__DGRAM_DEBT (32 * CCI__DGRAM_TURN) /* that it may have moved beyond */
@@ -7085,15 +7266,15 @@ extern "C" {
 #define CCI__DGRAM_DOUBTED 8u /* one turn in so many is for peers that had turns and have not acknowledged anything */
 #define CCI__DGRAM_PAUSE_NS (100 * CCI__MS) /* before a silent peer is asked for a sign of life; then twice as long */
 #define CCI__DGRAM_PAUSE_MAX_NS (2000 * CCI__MS)
-#define CCI__DGRAM_LOOK 16u    /* connections that are looked at, at once, for one that can give something back */
-#define CCI__DGRAM_SLAB 32768u /* bytes of a slab, if not just one thing is longer */
+#define CCI__DGRAM_LOOK 16u /* connections that are looked at, at once, for one that can give something back */
+#if defined(CCI_SMALL) && !defined(CCI_MEMORY_BYTES)
+#define CCI_MEMORY_BYTES 65536u /* the counts rule */
+#endif
 #ifdef CCI_MEMORY_BYTES
 #define CCI__DGRAM_MEMORY CCI_MEMORY_BYTES
 #else
 #define CCI__DGRAM_MEMORY (UINT64_C(1) << (sizeof(void *) > 4 ? 30 : 28)) /* bytes of the stores at most */
 #endif
-#define CCI__DGRAM_GROUPS 16u
-#define CCI__DGRAM_COLLECTING 64u /* requests in pieces that are arriving */
 #define CCI__DGRAM_DRAIN 1024u    /* batches without an event that one call takes in at most */
 #define CCI__DGRAM_UNCLOCKED 32u  /* messages to one look at the clock, in a stream */
 #define CCI__DGRAM_BURST 112000u  /* bytes of messages that leave at once even if others are under way */
@@ -7285,6 +7466,18 @@ typedef struct cci__dgram {
 #endif
 } cci__dgram_t;
 
+#ifdef CCI_NO_TEXT
+#define CCI__TELL(level, text) ((void)(level), (void)sizeof(text))
+#else
+#define CCI__TELL(level, text) cci_log(level, text)
+#endif
+
+#ifdef CCI_NO_RMA
+#define CCI__READER(active) ((cci_rma_reader_t *)NULL) /* nothing of the layer is called */
+#else
+#define CCI__READER(active) ((active)->reader)
+#endif
+
 static const cci_endpoint_ops_t *cci__dgram_ops(void);
 
 static inline void cci__dgram_lock(cci__dgram_t *ep) {
@@ -7301,12 +7494,13 @@ static cci__dgram_t *cci__dgram_of(const cci__dconn_t *conn) {
 
 /* Memory that lives as long as the endpoint. */
 static void *cci__dgram_memory(cci__dgram_t *ep, size_t size) {
-    uint8_t *bytes = (uint8_t *)cci_alloc(size + 128);
+    uint8_t *bytes = (uint8_t *)cci_alloc(size + 2 * CCI__DGRAM_ALIGN);
     cci__memory_t *block = (cci__memory_t *)(void *)bytes;
     if (!bytes) return NULL;
     block->next = ep->memory;
     ep->memory = block;
-    return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
+    bytes += sizeof *block;
+    return bytes + (CCI__DGRAM_ALIGN - ((uintptr_t)bytes & (CCI__DGRAM_ALIGN - 1)));
 }
 
 /* Makes a slab more of one kind; 0 if its part of the memory is used up, or there is no more. */
@@ -7543,7 +7737,7 @@ static void cci__dgram_commit_next(cci__dgram_t *ep, cci__dconn_t *conn, const u
 static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t now_ns) {
     cci__active_t *active = conn->active;
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
-    cci_rma_reader_t *reader = active->reader;
+    cci_rma_reader_t *reader = CCI__READER(active);
     uint32_t size;
     if (!reader) return 0;
     if (cci_rma_wants_to_answer(reader)) {
@@ -7577,7 +7771,7 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status);
 static int cci__active_stuck(const cci__active_t *active) {
     const cci_rel_t *rel = &active->rel;
     return (rel->in_flight == 0 && (!cci__list_empty(&rel->bulks) || !cci__list_empty(&rel->lost))) ||
-           (active->reader && active->reader->outstanding == 0 && !cci__list_empty(&active->reader->reads));
+           (CCI__READER(active) && active->reader->outstanding == 0 && !cci__list_empty(&active->reader->reads));
 }
 
 /* Others wait: what a connection moves counts. */
@@ -7641,7 +7835,7 @@ static void cci__dgram_make_ready(cci__dgram_t *ep, cci__active_t *active) {
 static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type);
 
 static int cci__active_idle(const cci__active_t *active) {
-    return !active->runs && cci_rel_idle(&active->rel) && (!active->reader || cci_rma_reader_idle(active->reader));
+    return !active->runs && cci_rel_idle(&active->rel) && (!CCI__READER(active) || cci_rma_reader_idle(active->reader));
 }
 
 /* Puts a connection at the end of a ring; 0 if there is no memory for that. */
@@ -7690,11 +7884,12 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     if (conn->conn.state == CCI_CONN_OPEN && !active->rel.leaving)
         conn->peer.life.at.turn = 0; /* what it did not use is not saved for later */
     if (active->rel.leaving == 2) cci__dgram_queue_up(ep, conn);
-    if (active->reader) cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
+    if (CCI__READER(active)) cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
     if (active->path) cci__dgram_give_back(ep, CCI__STORE_PATHS, active->path);
     cci__dgram_give_back(ep, CCI__STORE_ACTIVES, active);
 }
 
+#ifndef CCI_NO_RMA
 /* Takes a reader from a connection that is idle; NULL if the few that are looked at have none. Those go to
  * the end, so that all have their turn. */
 static cci_rma_reader_t *cci__dgram_idle_reader(cci__dgram_t *ep) {
@@ -7720,6 +7915,7 @@ static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *acti
     if (active->reader) cci_rma_reader_init(active->reader, active);
     return active->reader;
 }
+#endif
 
 /* Ends a connection that has long held what others need, and has got no further. Its peer learns it from a reset. */
 static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
@@ -7877,7 +8073,8 @@ static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     cci_rel_item_t *first;
     uint16_t doubted = active->rel.progress_ns == 0 ? CCI__CONN_DOUBTED : 0; /* as cci_rel_resume() has left it */
-    if (conn->conn.state != CCI_CONN_OPEN || active->runs || (active->reader && !cci_rma_reader_idle(active->reader)))
+    if (conn->conn.state != CCI_CONN_OPEN || active->runs ||
+        (CCI__READER(active) && !cci_rma_reader_idle(active->reader)))
         return 0;
     cci__dgram_flush(ep); /* the batch may name records of the connection */
     first = cci_rel_park(&active->rel, &conn->state);
@@ -7960,7 +8157,8 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
     uint64_t at = CCI__NEVER;
     if (conn->active) {
         at = cci_rel_deadline(&conn->active->rel);
-        if (CCI__UNLIKELY(conn->active->reader != NULL)) at = cci__min64(at, cci_rma_deadline(conn->active->reader));
+        if (CCI__UNLIKELY(CCI__READER(conn->active) != NULL))
+            at = cci__min64(at, cci_rma_deadline(conn->active->reader));
         if (CCI__UNLIKELY(conn->active->path != NULL)) at = cci__min64(at, cci__path_deadline(ep, conn->active->path));
     }
     at = cci__min64(at, conn->keepalive_us ? conn->conn.deadline_ns : cci_conn_deadline(&conn->conn));
@@ -8039,13 +8237,15 @@ static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci__dgram_flush(ep); /* the batch names records of the connection */
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) cci__dgram_abort_parked(ep, conn, status);
     if (conn->active) {
+#ifndef CCI_NO_RMA
         cci_list_t *node;
         for (node = conn->active->rel.held.next; node != &conn->active->rel.held; node = node->next) {
             cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, queue);
             if (item->kind == CCI__ITEM_EXTERN) /* a read that waits for a fence: the reader does not know it yet */
                 cci_rma_free_read(&ep->rma, (cci_rma_read_t *)item->user_data);
         }
-        if (conn->active->reader) cci_rma_reader_abort(&ep->rma, conn->active->reader);
+#endif
+        if (CCI__READER(conn->active)) cci_rma_reader_abort(&ep->rma, conn->active->reader);
         cci_rel_abort(&conn->active->rel, status);
         cci__list_remove(&conn->active->ready);
     }
@@ -8352,6 +8552,10 @@ static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
 static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t offset, const uint8_t *data,
                            uint32_t length) {
     cci__active_t *active = (cci__active_t *)user;
+#ifdef CCI_NO_RMA
+    (void)active, (void)target, (void)offset, (void)data, (void)length;
+    return CCI_ERR_RMA_HANDLE;
+#else
     uint8_t *to = cci_rma_address(&cci__dgram_of(active->conn)->rma, target->key, target->region, target->remote_offset,
                                   target->length, CCI_FLAG_WRITE);
     if (!to) {
@@ -8360,11 +8564,17 @@ static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t of
     }
     if (data) memcpy(to + (size_t)offset, data, length);
     return CCI_SUCCESS;
+#endif
 }
 
 static int cci__sink_readable(void *user, const cci_rel_bulk_t *source) {
     cci__active_t *active = (cci__active_t *)user;
+#ifdef CCI_NO_RMA
+    (void)active, (void)source;
+    return 0;
+#else
     return cci_rma_find(&cci__dgram_of(active->conn)->rma, source->local_key, source->local_region) != NULL;
+#endif
 }
 
 static void cci__dgram_complete(cci__dgram_t *ep, cci__op_t *op, int status) {
@@ -8393,19 +8603,47 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
 }
 
 static void cci__sink_start(void *user, cci_rel_item_t *item) {
+#ifdef CCI_NO_RMA
+    (void)user, (void)item;
+#else
     cci__active_t *active = (cci__active_t *)user;
     cci_rma_read_start(active->reader, (cci_rma_read_t *)item->user_data); /* see cci__dgram_read() */
+#endif
 }
+
+#ifdef CCI_NO_RMA
+/* A peer's read is denied at once. */
+static uint32_t cci__dgram_deny(cci__dgram_t *ep, cci__active_t *active, const uint8_t *frame, uint32_t length,
+                                uint64_t now_ns) {
+    cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
+    uint8_t *at;
+    if (frame[0] != CCI__FRAME_READ || length < 48u) return 0;
+    cci_rel_open_packet(&active->rel, packet, 8, now_ns);
+    at = packet->head + packet->head_length;
+    memset(at, 0, 8);
+    at[0] = CCI__FRAME_DENIED;
+    at[1] = CCI_ERR_RMA_HANDLE;
+    cci__store32(at + 4, cci__load32(frame + 4));
+    packet->head_length += 8;
+    cci__dgram_commit_data(ep, active->conn);
+    return 48u;
+}
+#endif
 
 static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
+#ifndef CCI_NO_RMA
     uint32_t size, requests;
     cci_rma_reader_t *reader;
     cci_rma_read_t *read;
+#endif
     if (CCI__UNLIKELY(frame[0] == CCI__FRAME_CHALLENGE || frame[0] == CCI__FRAME_RESPONSE))
         return cci__dgram_input_path(ep, active->conn, frame, length);
     if (!active->rel.reliable) return 0;
+#ifdef CCI_NO_RMA
+    return cci__dgram_deny(ep, active, frame, length, now_ns);
+#else
     reader = cci__dgram_reader(ep, active);
     if (!reader) return 0; /* as if it were lost */
     if (frame[0] == CCI__FRAME_READ && cci__list_empty(&ep->rma.requests))
@@ -8421,6 +8659,7 @@ static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t lengt
         cci_rel_extern_done(&active->rel, item, status);
     }
     return size;
+#endif
 }
 
 static void cci__sink_broken(void *user, int status) {
@@ -8507,12 +8746,12 @@ static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_c
 /* A packet of somebody who is configured otherwise: it must not be taken for one of ours. One may be chance. */
 static void cci__dgram_mismatched(cci__dgram_t *ep) {
     if (++ep->packets_mismatched == 3)
-        cci_log(CCI_LOG_WARN, "packets are dropped: a peer's checksums or seals are configured otherwise than ours");
+        CCI__TELL(CCI_LOG_WARN, "packets are dropped: a peer's checksums or seals are configured otherwise than ours");
 }
 
 static void cci__dgram_forged(cci__dgram_t *ep) {
     if (++ep->packets_forged == 3)
-        cci_log(CCI_LOG_WARN, "sealed packets are dropped: they were forged, or a peer has another key");
+        CCI__TELL(CCI_LOG_WARN, "sealed packets are dropped: they were forged, or a peer has another key");
 }
 
 /* Counts a packet that did not open; 1 if it did. */
@@ -8529,7 +8768,7 @@ static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_conn_packet_t *in, 
     cci__dgram_reply(ep, in, CCI__PKT_BUSY);
     if (ep->now_ns < ep->busy_log_ns) return;
     ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
-    cci_log(CCI_LOG_WARN, why);
+    CCI__TELL(CCI_LOG_WARN, why);
 }
 
 /* Why there is no space for a request, NULL if there is. */
@@ -8538,6 +8777,9 @@ static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_packet_t 
     uint32_t reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW);
     uint32_t left = cci__dgram_buffers_left(ep);
     uint8_t prefix[16];
+#ifdef CCI_SMALL
+    if (in->request.data_len > CCI_SMALL_REQUEST) return "clients have to wait: they send more than CCI_SMALL_REQUEST";
+#endif
     if ((ep->current->refs == 1 || in->request.length != in->request.data_len) &&
         (left <= reserve || !cci__dgram_has_buffer(ep))) {
         if (cci__dgram_peers_hold(ep)) cci__dgram_reclaim(ep, 0);
@@ -8867,7 +9109,7 @@ static void cci__dgram_ask(cci__dgram_t *ep, cci__dconn_t *conn) {
 /* A connection does not open in time. */
 static void cci__dgram_timed_out(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (conn->conn.flags & CCI__CONN_BUSY)
-        cci_log(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
+        CCI__TELL(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
     if (conn->conn.state == CCI_CONN_CONNECTING)
         cci__dgram_connected(ep, conn, CCI_ETIMEDOUT);
     else
@@ -8911,7 +9153,7 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
         if (conn->active && conn->conn.state == CCI_CONN_OPEN) {
             cci__active_t *active = conn->active;
             cci_rel_timeout(&active->rel, ep->now_ns);
-            if (CCI__UNLIKELY(active->reader != NULL))
+            if (CCI__UNLIKELY(CCI__READER(active) != NULL))
                 cci_rma_timeout(&ep->rma, active->reader, (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
             cci__dgram_challenge(ep, conn);
             if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, active);
@@ -9140,14 +9382,37 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
 
 /* ---- creation and destruction ---- */
 
+#ifdef CCI_SMALL
+/* How many of each kind there are, in the order of CCI_REL_BLOCKS and CCI__STORE_ACTIVES; the counts of buffers raise
+ * some. */
+static const uint16_t cci__small_most[CCI__STORES] = {1,
+                                                      0,
+                                                      CCI_SMALL_RMAS,
+                                                      CCI_SMALL_PACKETS,
+                                                      CCI_SMALL_ACTIVE,
+                                                      CCI_SMALL_ACTIVE,
+                                                      CCI_SMALL_ACTIVE,
+                                                      CCI_SMALL_ACTIVE,
+                                                      CCI__SMALL_READERS,
+                                                      0,
+                                                      CCI__SMALL_READERS ? CCI_SMALL_RMAS : 0,
+                                                      CCI__SMALL_READERS,
+                                                      1};
+#endif
+
 /* Gives a kind its part of the memory, in 64ths, and a list for those that are free. */
 static void cci__dgram_init_store(cci__dgram_t *ep, int kind, cci_list_t *list, size_t size, uint32_t part) {
     cci__store_t *store = &ep->stores[kind];
+#ifdef CCI_SMALL
+    store->most = cci__small_most[kind];
+    (void)part;
+#else
     uint64_t most = ep->memory_limit / 64 * part / size;
+    store->most = (uint32_t)cci__min64(cci__max64(most, 4), UINT32_MAX / 16);
+#endif
     store->free = list;
     store->size = (uint32_t)size;
     store->made = 0;
-    store->most = (uint32_t)cci__min64(cci__max64(most, 4), UINT32_MAX / 16);
 }
 
 /* What the reliability protocol's pool may have. */
@@ -9224,15 +9489,25 @@ static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
 static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
     cci__store_t *blocks = &ep->stores[CCI_REL_BLOCKS], *large = &ep->stores[CCI_REL_LARGE];
     cci__store_t *bulks = &ep->stores[CCI_REL_BULKS], *reads = &ep->stores[CCI__STORE_READS];
+#ifdef CCI_SMALL
+    blocks->most = cci__max32(blocks->most, count); /* one connection may have all: mostly there is but one */
+    if (ep->pool.block_size > CCI__REL_SMALL) large->most = cci__max32(large->most, count);
+#else
     /* of which one connection may have three quarters */
     blocks->most = cci__max32(blocks->most, count + (count + 2) / 3);
     large->most = cci__max32(large->most, count + (count + 2) / 3);
+#endif
     ep->pool.block_total = blocks->most;
     ep->pool.large_total = large->most;
     ep->pool.block_limit = ep->send_buf_count = count;
+#ifdef CCI_SMALL
+    ep->pool.bulk_limit = CCI__DGRAM_BULKS;
+    (void)bulks, (void)reads;
+#else
     ep->pool.bulk_limit = cci__max32(count, CCI__DGRAM_BULKS);
     bulks->most = cci__max32(bulks->most, ep->pool.bulk_limit);
     reads->most = cci__max32(reads->most, ep->pool.bulk_limit);
+#endif
     ep->stores[CCI__STORE_OPS].most = cci__max32(ep->stores[CCI__STORE_OPS].most, count + ep->pool.bulk_limit);
 }
 
@@ -9243,9 +9518,13 @@ static uint32_t cci__dgram_unproven_most(uint32_t recv_buf_count) {
 
 /* The counts of buffers that the link and the configuration leave open, and what follows from them. */
 static int cci__dgram_set_counts(cci__dgram_t *ep) {
-    const cci_link_info_t *info = &ep->info;
+    cci_link_info_t *info = &ep->info;
     uint64_t receive = cci__min64(ep->memory_limit / 8 / ep->buffer_size, CCI__DGRAM_BUFS);
     uint32_t send = cci__min32(ep->stores[CCI_REL_LARGE].most, ep->stores[CCI_REL_BLOCKS].most) / 4 * 3;
+#ifdef CCI_SMALL
+    if (!info->send_buf_count) info->send_buf_count = CCI_SMALL_SENDS;
+    if (!info->recv_buf_count) info->recv_buf_count = CCI_SMALL_RECEIVES;
+#endif
     cci__dgram_limit_blocks(ep, info->send_buf_count ? info->send_buf_count
                                                      : cci__max32(cci__min32(send, CCI__DGRAM_BUFS), 1));
     ep->recv_buf_count = info->recv_buf_count ? info->recv_buf_count : cci__max32((uint32_t)receive, CCI__DGRAM_FEW);
@@ -9362,8 +9641,8 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     ep->overhead = (info->crc ? CCI__CRC_SIZE : 0) + (ep->seal ? ep->seal->tag_size : 0);
     info->mtu = wire_mtu > ep->overhead ? (wire_mtu - ep->overhead) & ~7u : 0;
     if (info->mtu < 256 || (info->congestion && !cci__find_congestion(info->congestion))) {
-        cci_log(CCI_LOG_ERROR, info->mtu < 256 ? "the link's datagrams are too short: 256 bytes are needed"
-                                               : "there is no congestion control of the name that was configured");
+        CCI__TELL(CCI_LOG_ERROR, info->mtu < 256 ? "the link's datagrams are too short: 256 bytes are needed"
+                                                 : "there is no congestion control of the name that was configured");
         return 0;
     }
     info->base_mtu =
@@ -9375,9 +9654,13 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     ep->max_send_size = info->max_send_size ? cci__min32(info->max_send_size, 65472) : info->mtu - CCI_REL_HEADER - 8;
     if (ep->base.pub.device->max_send_size > 0)
         ep->max_send_size = cci__min32(ep->max_send_size, ep->base.pub.device->max_send_size);
-    ep->buffer_size = cci__max32(wire_mtu, cci__max32(ep->max_send_size, 1024) + CCI_REL_HEADER + 8);
+    ep->buffer_size = cci__max32(wire_mtu, cci__max32(ep->max_send_size, CCI__DGRAM_REQUEST) + CCI_REL_HEADER + 8);
     ep->memory_limit = info->memory_limit ? info->memory_limit : CCI__DGRAM_MEMORY;
+#ifdef CCI_SMALL
+    ep->buffer_size = (ep->buffer_size + 7) & ~7u;
+#else
     ep->buffer_size = info->coalesce ? 65536 : (ep->buffer_size + CCI_REL_HEADER + 8 + 63) & ~63u;
+#endif
     return 1;
 }
 
@@ -9428,7 +9711,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     if (ep->info.progress_thread && ep->link->wait) {
         ep->has_thread = pthread_create(&ep->thread, NULL, cci__dgram_thread, ep) == 0;
         if (!ep->has_thread) {
-            cci_log(CCI_LOG_ERROR, "the helper thread could not be started");
+            CCI__TELL(CCI_LOG_ERROR, "the helper thread could not be started");
             cci__dgram_free(ep);
             return CCI_ENOMEM;
         }
@@ -10175,6 +10458,7 @@ static int cci__dgram_sendv(struct cci_connection *connection, const struct iove
     return status;
 }
 
+#ifndef CCI_NO_RMA
 /* ---- remote memory access ---- */
 
 static int cci__dgram_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
@@ -10300,6 +10584,8 @@ static int cci__dgram_rma(struct cci_connection *connection, const void *msg, ui
     return status;
 }
 
+#endif
+
 static const cci_endpoint_ops_t *cci__dgram_ops(void) {
     static const cci_endpoint_ops_t table = {cci__dgram_destroy,
                                              cci__dgram_accept,
@@ -10314,9 +10600,15 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
                                              cci__dgram_set_connection_opt,
                                              cci__dgram_get_connection_opt,
                                              cci__dgram_sendv,
+#ifdef CCI_NO_RMA
+                                             NULL,
+                                             NULL,
+                                             NULL,
+#else
                                              cci__dgram_rma_register,
                                              cci__dgram_rma_deregister,
                                              cci__dgram_rma,
+#endif
                                              NULL,
                                              NULL};
     return &table;
@@ -10371,8 +10663,16 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 extern "C" {
 #endif
 
+#ifdef CCI_SMALL
+#define CCI__TRANSPORT_MAX 2u
+#else
 #define CCI__TRANSPORT_MAX 16u
+#endif
+#ifdef CCI_SMALL
+#define CCI__REASON_SIZE_BYTES 16u
+#else
 #define CCI__REASON_SIZE_BYTES 160u
+#endif
 #define CCI__INI_SIZE_MAX_BYTES ((size_t)1 << 20)
 #define CCI__INI_LINE_MAX_BYTES ((size_t)4096)
 #define CCI__INI_SECTION_MAX 1024u
@@ -10597,15 +10897,20 @@ CCI_API int cci_status_of_errno(int error) {
 }
 
 CCI_API void *cci_alloc(size_t size) {
+#ifdef CCI_SMALL
+    return cci__core.setup.alloc != NULL ? cci__core.setup.alloc(cci__core.setup.user, size) : NULL;
+#else
     return cci__core.setup.alloc != NULL ? cci__core.setup.alloc(cci__core.setup.user, size) : malloc(size);
+#endif
 }
 
 CCI_API void cci_release(void *pointer) {
     if (pointer == NULL) return;
-    if (cci__core.setup.release != NULL)
-        cci__core.setup.release(cci__core.setup.user, pointer);
+    if (cci__core.setup.release != NULL) cci__core.setup.release(cci__core.setup.user, pointer);
+#ifndef CCI_SMALL
     else
         free(pointer);
+#endif
 }
 
 #ifndef CCI_LOG
@@ -10661,7 +10966,11 @@ CCI_API int cci_congestion_known(const char *name) {
 }
 
 #ifndef CCI_URI_ALLOC
+#ifdef CCI_SMALL
+#define CCI_URI_ALLOC cci_alloc /* programs give URIs back with cci_release() */
+#else
 #define CCI_URI_ALLOC malloc /* programs give URIs back with free() */
+#endif
 #endif
 
 CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri) {
@@ -12137,6 +12446,12 @@ static const char *cci__uri_address(const char *uri, const char *scheme) {
     return uri[length + 3] != '\0' ? uri + length + 3 : NULL;
 }
 
+#ifdef CCI_NO_TEXT
+static int cci__uri_refuse(const char *uri, const char *address, const cci_transport_t *own, int status) {
+    (void)uri, (void)address, (void)own;
+    return status;
+}
+#else
 /* What is wrong with the part before "://", as far as it tells. `*name` becomes what the text ends with. */
 static const char *cci__scheme_fault(const char *uri, const cci_transport_t *own, char *name, size_t size) {
     const char *end = strstr(uri, "://");
@@ -12191,6 +12506,7 @@ static int cci__uri_refuse(const char *uri, const char *address, const cci_trans
     cci_log(CCI_LOG_WARN, note.text);
     return status;
 }
+#endif
 
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
                         cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout) {

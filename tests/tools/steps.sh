@@ -37,6 +37,7 @@ tools_steps() {
     step shared shared
     step memories memories
     step own-link own_link
+    step footprint footprint
 }
 
 # What takes longer.
