@@ -203,10 +203,11 @@
  * CCI_NO_TEXT           no texts for the log, 2 KB of code less. Statuses tell the same.
  * CCI_NO_RMA            no remote memory access, 8 KB of code less: cci_rma() and cci_rma_register() return
  *                       CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused as memory that is not registered.
- * CCI_SMALL             for small machines: endpoints on a link of the program (cci_create_endpoint_on_link()), few peers
- *                       and short datagrams. Everything is allocated when an endpoint is created, with the hook `alloc` of
- *                       cci_setup(); only cci_connect() allocates later, and releases it when the outcome is known. The
- *                       wire is the same: the peer may be any. It implies CCI_NO_THREADS, CCI_NO_STDIO and CCI_NO_DLOPEN.
+ * CCI_SMALL             for small machines: endpoints on a link of the program (cci_create_endpoint_on_link()), few
+ *                       peers, short datagrams. All memory is taken when an endpoint is created, from the hook `alloc`
+ *                       of cci_setup(); only cci_connect() takes some later, and releases it when the outcome is known.
+ *                       The wire is the same: the peer may be any. It implies CCI_NO_THREADS, CCI_NO_STDIO and
+ *                       CCI_NO_DLOPEN.
  *                       What each is worth, in bytes on 32-bit machines (D: the longest datagram):
  *     CCI_SMALL_CONNECTIONS     2   330 for each: a power of two; one more than peers, for a peer that was restarted
  *     CCI_SMALL_ACTIVE     a half   of these that can have traffic at once, the others wait their turn: 1,060 for each
@@ -758,9 +759,9 @@ typedef struct cci_setup_hooks {
 } cci_setup_t;
 
 /* Sets hooks before cci_init(); NULL restores the defaults. They stay set after cci_finalize(). CCI_EBUSY: after
- * cci_init() or cci_create_endpoint_on_link(). CCI_EINVAL: only one of alloc and release is set, or `seal` lacks a hook or has another tag_size than it
- * may. Transports: as cci_register_transport(). The hooks and transports must not call functions that make or list
- * devices or endpoints. */
+ * cci_init() or cci_create_endpoint_on_link(). CCI_EINVAL: only one of alloc and release is set, or `seal` lacks a hook
+ * or has another tag_size than it may. Transports: as cci_register_transport(). The hooks and transports must not call
+ * functions that make or list devices or endpoints. */
 CCI_API int cci_setup(const cci_setup_t *setup);
 
 /* Adds a transport (before or after cci_init(); its devices appear with the next cci_get_devices()), or takes it away
@@ -911,9 +912,9 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  * A link of your own takes about 25 lines (examples/own_link.c: two pipes) and one call,
  * cci_create_endpoint_on_link(). Where bytes come instead of datagrams, a serial line for one, the link finds the
  * datagrams among them (examples/firmware/slip.h, for both ends of the line). In the order in which you write it:
- *     open      fills in `info`: `mtu`, 256 at least besides the 4 bytes of `crc`, which every line without a checksum of
- *               its own wants, at both ends; the buffer counts; `receive_window`: what your receive queue holds while
- *               the program is busy, since more than that is lost. `os_handle` stays as it is, -1, where there are no
+ *     open      fills in `info`: `mtu`, 256 at least besides the 4 bytes of `crc`, which every line without a checksum
+ *               of its own wants, at both ends; the buffer counts; `receive_window`: bytes that your receive queue
+ *               holds while the program is busy, since more is lost. `os_handle` stays as it is, -1, where there are no
  *               descriptors.
  *     send      returns what it took. What does not fit into the queue now is not taken and comes again; half a
  *               datagram is never sent: look for room first. An endpoint of two peers needs no addresses: ignore `to`.
@@ -921,7 +922,7 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  *               sender in them, and returns 1; 0 when nothing is there. One longer than `capacity` is dropped.
  *     now       counts nanoseconds and never goes back. A 24-bit counter overflows several times a second: its
  *               interrupt counts the overflows, and `now` reads both again until the count stays the same.
- *     resolve   is for the side that calls cci_connect(): it fills in what `send` wants to know. With one peer, nothing.
+ *     resolve   is for the side that calls cci_connect(): it fills in what `send` wants to know, with one peer nothing.
  * An interrupt must not call the library. It moves bytes between the device and a ring with one writer and one reader,
  * and that is all; `send` and `receive` work on the ring's other end. A program without an operating system sets the
  * hooks `alloc` and `random` with cci_setup(). `random` needs a source that differs after each reset, or a restarted

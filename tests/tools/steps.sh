@@ -38,6 +38,7 @@ tools_steps() {
     step memories memories
     step own-link own_link
     step footprint footprint
+    step firmware firmware_at_line
 }
 
 # What takes longer.
