@@ -5404,7 +5404,7 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
 /* The peer has all of the item, though it may have named no packet of it: of what was sent more than once, only the
  * last number is known. Returns 1 if that was news; then others may have come to their end with it. */
 static int cci__rel_has_all(cci_rel_t *rel, cci_rel_item_t *item, uint64_t now_ns) {
-    if (item->kind == CCI__ITEM_EXTERN || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_VOID | CCI__ITEM_HELD))) return 0;
+    if (item->kind == CCI__ITEM_EXTERN || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_HELD))) return 0;
     rel->progress_ns = now_ns;
     cci__rel_forget_pieces(rel, item);
     cci__list_remove(&item->queue);
@@ -8487,6 +8487,21 @@ static cci_evq_buffer_t *cci__dgram_take_buffer(cci__dgram_t *ep) {
     return cci_evq_take_buffer(&ep->evq);
 }
 
+/* Is there one more buffer for what is due? What came early holds more than it may if the program has lowered their
+ * count: so many more may be in use, which otherwise are parked, or were never made. */
+static int cci__dgram_exceed(cci__dgram_t *ep, uint32_t early) {
+    uint32_t limit = ep->evq.buffer_limit, held = ep->pool.buffers_held + early;
+    if (held <= ep->recv_buf_count || ep->evq.buffer_total >= limit + (held - ep->recv_buf_count)) return 0;
+    cci_evq_limit_buffers(&ep->evq, ep->evq.buffer_total + 1);
+    ep->evq.buffer_limit = limit; /* which comes into force as buffers come back */
+    if (ep->evq.free_buffer_count > 0) return 1;
+    if (ep->buffers_unmade > 0) return 0; /* there is no memory */
+    ep->buffers_unmade = 1;
+    if (cci__dgram_grow_buffers(ep)) return 1;
+    ep->buffers_unmade = 0;
+    return 0;
+}
+
 /* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves the last
  * quarter to what is due, a little more to requests for connections, and its share to other connections. A single
  * buffer is for what is due, where that comes for sure. */
@@ -8498,7 +8513,9 @@ static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, 
     if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)) &&
         (CCI__LIKELY(ep->evq.free_buffer_count > spoken_for) || cci__dgram_grow_buffers(ep)))
         return 1;
-    if (in_order && cci__dgram_peers_hold(ep)) ep->pool.starved = 1;
+    if (!in_order || !cci__dgram_peers_hold(ep)) return 0;
+    if (spoken_for == 0 && cci__dgram_exceed(ep, early)) return 1;
+    ep->pool.starved = 1;
     return 0;
 }
 

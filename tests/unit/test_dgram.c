@@ -497,6 +497,36 @@ static void odd_segments_side_by_side_find_buffers_however_few_there_are(void **
     assert_true(longest_train > 4);
 }
 
+/* The first message is lost, and what came behind it holds buffers. There are to be fewer: the first has room all the same. */
+static void a_message_that_others_wait_for_has_room_when_buffers_become_fewer(void **state) {
+    static const uint8_t bytes[1391];
+    uint32_t count;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    for (count = 1; count <= 8; count *= 2) {
+        uint32_t many = 40;
+        int i, issued = sent_count;
+        assert_int_equal(cci_set_opt(server, CCI_OPT_ENDPT_RECV_BUF_COUNT, &many), CCI_SUCCESS);
+        loses_long = 1;
+        assert_int_equal(cci_send(at_client, bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
+        for (i = 0; i < 24; i++) {
+            assert_int_equal(cci_send(at_client, bytes, LONG_DATAGRAM - 100, NULL, 0), CCI_SUCCESS);
+            run(10); /* so that each has a datagram of its own */
+        }
+        issued += 1 + i;
+        assert_true(dgram_of(server)->pool.buffers_held >= 20);
+        assert_int_equal(cci_set_opt(server, CCI_OPT_ENDPT_RECV_BUF_COUNT, &count), CCI_SUCCESS);
+        loses_long = 0;
+        run_until(&sent_count, issued);
+        run_until(&received_count, issued);
+        run(200);
+        assert_int_equal(failed_count, 0);
+        assert_int_equal(dgram_of(server)->evq.buffer_total, count + CCI__DGRAM_BATCH_RX);
+        assert_int_equal(dgram_of(server)->evq.free_buffer_count, count);
+    }
+}
+
 /* ---- connections that end ----------------------------------------------------------------------------------------- */
 
 static void an_unordered_connection_with_a_gap_can_be_disconnected_and_leaves_nothing_to_the_next(void **state) {
@@ -1176,6 +1206,7 @@ int main(void) {
         TEST(a_link_that_takes_only_part_of_a_batch_costs_no_write),
         TEST(a_call_that_says_that_there_is_nothing_has_looked_at_all_that_has_come),
         TEST(odd_segments_side_by_side_find_buffers_however_few_there_are),
+        TEST(a_message_that_others_wait_for_has_room_when_buffers_become_fewer),
         TEST(an_unordered_connection_with_a_gap_can_be_disconnected_and_leaves_nothing_to_the_next),
         TEST(a_reset_of_zeros_does_not_touch_a_multicast_connection),
         TEST(the_servers_keepalive_begins_with_the_connection),
