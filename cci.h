@@ -203,20 +203,22 @@
  * CCI_NO_TEXT           no texts for the log, 2 KB of code less. Statuses tell the same.
  * CCI_NO_RMA            no remote memory access, 8 KB of code less: cci_rma() and cci_rma_register() return
  *                       CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused as memory that is not registered.
+ * CCI_NO_CONGESTION     the receiver's window alone limits what is under way, on a line or network of one's own: 1.4 KB
+ *                       of code less. Links can ask for "fixed" alone, and need not.
  * CCI_SMALL             for small machines: endpoints on a link of the program (cci_create_endpoint_on_link()), few
  *                       peers, short datagrams. All memory is taken when an endpoint is created, from the hook `alloc`
  *                       of cci_setup(); only cci_connect() takes some later, and releases it when the outcome is known.
  *                       The wire is the same: the peer may be any. It implies CCI_NO_THREADS, CCI_NO_STDIO and
- *                       CCI_NO_DLOPEN.
+ *                       CCI_NO_DLOPEN, and cci_setup() takes no transports.
  *                       What each is worth, in bytes on 32-bit machines (D: the longest datagram):
- *     CCI_SMALL_CONNECTIONS     2   330 for each: a power of two; one more than peers, for a peer that was restarted
+ *     CCI_SMALL_CONNECTIONS     2   320 for each: a power of two; one more than peers, for a peer that was restarted
  *     CCI_SMALL_ACTIVE     a half   of these that can have traffic at once, the others wait their turn: 1,060 for each
- *                                   (1,400 with RMA)
- *     CCI_SMALL_SENDS           2   default of CCI_OPT_ENDPT_SEND_BUF_COUNT: 650 for each, D more where D is over 256
- *     CCI_SMALL_RECEIVES        3   default of CCI_OPT_ENDPT_RECV_BUF_COUNT: D + 130 for each
+ *                                   (1,420 with RMA)
+ *     CCI_SMALL_SENDS           2   default of CCI_OPT_ENDPT_SEND_BUF_COUNT: 530 for each, D more where D is over 256
+ *     CCI_SMALL_RECEIVES        3   default of CCI_OPT_ENDPT_RECV_BUF_COUNT: D + 100 for each
  *     CCI_SMALL_PACKETS         8   packets that wait for their acknowledgement: 56 for each
  *     CCI_SMALL_BATCH           1   packets that leave together: D + 400 for each
- *     CCI_SMALL_RMAS            1   RMAs, and messages with CCI_FLAG_NO_COPY, under way: 430 for each
+ *     CCI_SMALL_RMAS            1   RMAs, and messages with CCI_FLAG_NO_COPY, under way: 420 for each
  *     CCI_SMALL_REGISTRATIONS   2   64 for each
  *     CCI_SMALL_REQUEST       128   bytes of request data that a client may send; from D on each takes memory of every
  *                                   receive buffer. Clients that send more are told "busy"
@@ -1802,9 +1804,12 @@ CCI__UNUSED static void cci__fixed_lost(cci_flow_t *flow, uint32_t mtu, uint64_t
 
 /* The congestion control of a name, NULL for the default; NULL if there is none of that name. */
 CCI__UNUSED static const cci_congestion_t *cci__find_congestion(const char *name) {
-    static const cci_congestion_t table[] = {{"discern", cci__discern_arrived, cci__discern_lost},
-                                             {"newreno", cci__newreno_arrived, cci__newreno_lost},
-                                             {"fixed", cci__fixed_arrived, cci__fixed_lost}};
+    static const cci_congestion_t table[] = {
+#ifndef CCI_NO_CONGESTION
+        {"discern", cci__discern_arrived, cci__discern_lost},
+        {"newreno", cci__newreno_arrived, cci__newreno_lost},
+#endif
+        {"fixed", cci__fixed_arrived, cci__fixed_lost}};
     uint32_t i, n;
     if (!name) return &table[0];
     for (i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -9565,6 +9570,17 @@ static int cci__dgram_fill_batch(cci__dgram_t *ep) {
     return 1;
 }
 
+#ifdef CCI_SMALL
+static int cci__dgram_fill_events(cci__dgram_t *ep) {
+    uint32_t count = ep->recv_buf_count + CCI__DGRAM_CONTROL;
+    cci_evq_event_t *events = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *events);
+    if (!events) return 0;
+    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, events, ep->recv_buf_count);
+    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, events + ep->recv_buf_count, CCI__DGRAM_CONTROL);
+    return 1;
+}
+#endif
+
 #ifdef CCI_MEMORY_BYTES
 /* Takes all of the memory at once: nothing is allocated afterwards. */
 static int cci__dgram_fill_stores(cci__dgram_t *ep) {
@@ -9574,7 +9590,11 @@ static int cci__dgram_fill_stores(cci__dgram_t *ep) {
             if (!(kind == CCI__STORE_OPS ? cci__dgram_grow_ops(ep) : cci__dgram_grow_store(ep, kind))) return 0;
     while (ep->buffers_unmade > 0)
         if (!cci__dgram_grow_buffers(ep)) return 0;
+#ifdef CCI_SMALL
+    return cci__dgram_fill_events(ep);
+#else
     return 1;
+#endif
 }
 #endif
 
@@ -11418,7 +11438,11 @@ static int cci__setup_locked(const cci_setup_t *setup) {
     if (cci__core.endpoints != NULL) return CCI_EBUSY; /* on a link of the program */
     if (setup != NULL && (setup->alloc == NULL) != (setup->release == NULL)) return CCI_EINVAL;
     if (setup != NULL && setup->seal != NULL && !cci__core_can_seal(setup->seal)) return CCI_EINVAL;
+#ifdef CCI_SMALL
+    status = setup != NULL && setup->transports != NULL ? (int)CCI_EINVAL : (int)CCI_SUCCESS;
+#else
     status = cci__table_build(setup != NULL ? setup->transports : NULL);
+#endif
     if (status != CCI_SUCCESS) return status;
     if (setup != NULL)
         cci__core.setup = *setup;

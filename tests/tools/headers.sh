@@ -66,7 +66,7 @@ headers() {
     accept udp "$all" -DCCI_UDP_PORTABLE= -DCCI_NO_THREADS=
     accept udp "$all" -DNDEBUG
     accept udp "$all" -DCCI_NO_RMA=
-    accept udp "$all" -DCCI_NO_TEXT=
+    accept udp "$all" -DCCI_NO_TEXT= -DCCI_NO_CONGESTION=
     accept core "$all" -DCCI_SMALL=
     accept core "$all" -DCCI_SMALL= -DCCI_NO_RMA= -DCCI_NO_TEXT= -DCCI_SMALL_CONNECTIONS=8
     accept core "$all" -DCCI_SMALL= -DCCI_STATIC=
@@ -95,7 +95,7 @@ headers() {
     compile="$compiler -x $language -std=$strict -c -o /dev/null"
     accept udp "$all" -O2
     accept udp "$all" -O2 -DNDEBUG -DCCI_STATIC=
-    accept core "$all" -O2 -DNDEBUG -DCCI_SMALL= -DCCI_NO_TEXT=
+    accept core "$all" -O2 -DNDEBUG -DCCI_SMALL= -DCCI_NO_TEXT= -DCCI_NO_CONGESTION=
     accept sisci "$all" -O2
     accept verbs-udp "$all" -O2
     accept sisci-alone "$alone" -O2
