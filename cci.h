@@ -4588,6 +4588,14 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     return cci__min64(cci__max64(pto, 2 * CCI__MS) << cci__min32(rel->probes, 10), 1000 * CCI__MS);
 }
 
+/* When it is too late for an acknowledgement. The tries of a message that is refused are packets, too, which must not
+ * put off for ever what was lost before them: then each packet has its own time. */
+static uint64_t cci__rel_pto_at_ns(const cci_rel_t *rel) {
+    const cci_rel_sent_t *oldest = CCI__CONTAINER(rel->flight.next, const cci_rel_sent_t, node);
+    if (cci__list_empty(&rel->flight)) return CCI__NEVER;
+    return (rel->rnr ? oldest->time_ns : rel->last_sent_ns) + cci__rel_pto_ns(rel);
+}
+
 /* Bytes that may be under way. On a short path all of them may wait in the receiver's queue, where a packet costs up to
  * twice its bytes, and where other peers' packets want room too; besides, what waits there long leaves the cache. */
 static uint64_t cci__rel_limit(const cci_rel_t *rel) {
@@ -6360,7 +6368,7 @@ CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
     int waiting = !cci__list_empty(&rel->lost) || cci__rel_next_item(rel) != NULL;
     at = cci__min64(at, rel->loss_ns);
     if (cci__rel_has_gap(rel)) at = cci__min64(at, rel->heard_ns + CCI__REL_ABSENCE_NS);
-    if (!cci__list_empty(&rel->flight)) at = cci__min64(at, rel->last_sent_ns + cci__rel_pto_ns(rel));
+    at = cci__min64(at, cci__rel_pto_at_ns(rel));
     if (!waiting) return at;
     if (rel->rnr && rel->in_flight == 0) return cci__min64(at, rel->rnr_until_ns);
     if (rel->rnr && (rel->ordered || blocked)) return at;
@@ -6463,7 +6471,7 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
 /* Does what time demands. Call it when the deadline has passed; early is harmless. */
 CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
     if (now_ns >= rel->loss_ns) cci__rel_detect_loss(rel, now_ns);
-    if (!cci__list_empty(&rel->flight) && now_ns >= rel->last_sent_ns + cci__rel_pto_ns(rel)) {
+    if (now_ns >= cci__rel_pto_at_ns(rel)) {
         cci_rel_sent_t *sent = CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node);
         rel->last_sent_ns = now_ns;
         if (sent->is_probe) {

@@ -1278,6 +1278,28 @@ static void lose_what_flies_to(world_t *w, const side_t *to) {
     w->flying_count = left;
 }
 
+/* While a message is refused again and again, a write that was lost is repeated in its time. */
+static void test_a_write_that_is_lost_while_messages_are_refused_is_repeated(void **state) {
+    world_t *w = world_new(720, CCI_CONN_ATTR_RU, 1200);
+    side_t *s = &w->side[0], *peer = &w->side[1];
+    static uint8_t memory[5000];
+    (void)state;
+    w->delay_ns = 40 * MS;
+    send_sure(s, 100);
+    if (!run_until_idle(w, 1000 * MS)) fail_msg("not done");
+    peer->refuse_keep = 256;
+    send_sure(s, 100);
+    while (!s->rel.rnr) step(w);
+    write_sure(s, memory, 0, sizeof memory, 0, 0);
+    while (s->rel.bulks.next != &s->rel.bulks) step(w);
+    lose_what_flies_to(w, peer);
+    run_for(w, 5000 * MS);
+    assert_int_equal(s->rel.rnr, 1);
+    assert_int_equal(peer->placed, sizeof memory);
+    assert_int_equal(s->broken, 0);
+    world_end(w);
+}
+
 /* A withdrawal comes late: its sender took it for lost, so that it knows a later copy only, which was lost. The peer's answer to
  * what it got behind the withdrawal names no packet that is still known, but says how far the peer has come. */
 static void test_a_message_behind_a_withdrawal_completes_before_its_answer(void **state) {
@@ -2109,6 +2131,7 @@ int main(void) {
         cmocka_unit_test(test_an_operation_of_another_layer_behind_refused_messages_is_told_when_it_is_done),
         cmocka_unit_test(test_a_message_behind_a_withdrawal_is_not_told_when_a_later_one_is_given_up),
         cmocka_unit_test(test_a_write_behind_a_withdrawal_is_told_when_it_is_done),
+        cmocka_unit_test(test_a_write_that_is_lost_while_messages_are_refused_is_repeated),
         cmocka_unit_test(test_a_message_behind_a_withdrawal_completes_before_its_answer),
         cmocka_unit_test(test_a_withdrawal_that_nobody_hears_ends_at_the_timeout),
         cmocka_unit_test(test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_connection),
