@@ -200,7 +200,7 @@ blunders() {
     # What a small profile can't be is said once.
     for wrong in CONNECTIONS=3 SENDS=0 PACKETS=3 REQUEST=1025; do
         printf '#define CCI_SMALL_%s\n#define CCI_SMALL\n#define CCI_IMPLEMENTATION\n#include "cci.h"\nint main(void) { return 0; }\n' \
-            "$(echo "$wrong" | tr = ' ')" >"$out/small-wrong.c"
+            "$(echo "$wrong" | tr '=' ' ')" >"$out/small-wrong.c"
         blunder "CCI_SMALL" "$out/small-wrong.c"
         check "CCI_SMALL_$wrong gives not one error" [ "$(grep -c 'error:' "$out/blunder.txt")" -eq 1 ]
     done
