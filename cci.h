@@ -203,7 +203,30 @@
  * CCI_MEMORY_BYTES      for small machines: the memory limit of each datagram endpoint, all of which is allocated when
  *                       it is created (but the data of a request for a connection, and the table for more than 256
  *                       connections).
- * CCI_URI_ALLOC(size)   memory for what CCI_OPT_ENDPT_URI gives (default: malloc(), since programs call free()).
+ * CCI_URI_ALLOC(size)   memory for what CCI_OPT_ENDPT_URI gives (default: malloc(), since programs call free();
+ *                       with CCI_SMALL cci_alloc(), and they call cci_release()).
+ * CCI_NO_TEXT           no texts for the log, 2 KB of code less. Statuses tell the same.
+ * CCI_NO_RMA            no remote memory access, 8 KB of code less: cci_rma() and cci_rma_register() return
+ *                       CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused as memory that is not registered.
+ * CCI_NO_CONGESTION     the receiver's window alone limits what is under way, on a line or network of one's own: 1.4 KB
+ *                       of code less. Links can ask for "fixed" alone, and need not.
+ * CCI_SMALL             for small machines: endpoints on a link of the program (cci_create_endpoint_on_link()), few
+ *                       peers, short datagrams. All memory is taken when an endpoint is created, from the hook `alloc`
+ *                       of cci_setup(); only cci_connect() takes some later, and releases it when the outcome is known.
+ *                       The wire is the same: the peer may be any. It implies CCI_NO_THREADS, CCI_NO_STDIO and
+ *                       CCI_NO_DLOPEN, and cci_setup() takes no transports.
+ *                       What each is worth, in bytes on 32-bit machines (D: the longest datagram):
+ *     CCI_SMALL_CONNECTIONS     2   320 for each: a power of two; one more than peers, for a peer that was restarted
+ *     CCI_SMALL_ACTIVE     a half   of these that can have traffic at once, the others wait their turn: 1,060 for each
+ *                                   (1,420 with RMA)
+ *     CCI_SMALL_SENDS           2   default of CCI_OPT_ENDPT_SEND_BUF_COUNT: 530 for each, D more where D is over 256
+ *     CCI_SMALL_RECEIVES        3   default of CCI_OPT_ENDPT_RECV_BUF_COUNT: D + 100 for each
+ *     CCI_SMALL_PACKETS         8   packets that wait for their acknowledgement: 56 for each
+ *     CCI_SMALL_BATCH           1   packets that leave together: D + 400 for each
+ *     CCI_SMALL_RMAS            1   RMAs, and messages with CCI_FLAG_NO_COPY, under way: 420 for each
+ *     CCI_SMALL_REGISTRATIONS   2   64 for each
+ *     CCI_SMALL_REQUEST       128   bytes of request data that a client may send; from D on each takes memory of every
+ *                                   receive buffer. Clients that send more are told "busy"
  * ================================================================================================================== */
 
 /* strict ISO modes hide POSIX unless it is asked for before the first system header */
@@ -214,6 +237,59 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef CCI_SMALL
+#ifndef CCI_NO_THREADS
+#define CCI_NO_THREADS
+#endif
+#ifndef CCI_NO_STDIO
+#define CCI_NO_STDIO
+#endif
+#ifndef CCI_NO_DLOPEN
+#define CCI_NO_DLOPEN
+#endif
+#ifndef CCI_SMALL_CONNECTIONS
+#define CCI_SMALL_CONNECTIONS 2
+#endif
+#ifndef CCI_SMALL_ACTIVE
+#define CCI_SMALL_ACTIVE ((CCI_SMALL_CONNECTIONS + 1) / 2)
+#endif
+#ifndef CCI_SMALL_SENDS
+#define CCI_SMALL_SENDS 2
+#endif
+#ifndef CCI_SMALL_RECEIVES
+#define CCI_SMALL_RECEIVES 3
+#endif
+#ifndef CCI_SMALL_PACKETS
+#define CCI_SMALL_PACKETS 8
+#endif
+#ifndef CCI_SMALL_BATCH
+#define CCI_SMALL_BATCH 1
+#endif
+#ifndef CCI_SMALL_RMAS
+#define CCI_SMALL_RMAS 1
+#endif
+#ifndef CCI_SMALL_REGISTRATIONS
+#define CCI_SMALL_REGISTRATIONS 2
+#endif
+#ifndef CCI_SMALL_REQUEST
+#define CCI_SMALL_REQUEST 128
+#endif
+#if CCI_SMALL_CONNECTIONS < 1 || (CCI_SMALL_CONNECTIONS & (CCI_SMALL_CONNECTIONS - 1)) != 0 ||                         \
+    CCI_SMALL_CONNECTIONS > 256
+#error "CCI_SMALL_CONNECTIONS is a power of two, from 1 to 256"
+#endif
+#if CCI_SMALL_SENDS < 1 || CCI_SMALL_ACTIVE < 1 || CCI_SMALL_RECEIVES < 1 || CCI_SMALL_RMAS < 1 ||                     \
+    CCI_SMALL_REGISTRATIONS < 1 || CCI_SMALL_BATCH < 1
+#error "CCI_SMALL: each of _ACTIVE, _SENDS, _RECEIVES, _RMAS, _REGISTRATIONS and _BATCH is 1 at least"
+#endif
+#if CCI_SMALL_PACKETS < 4
+#error "CCI_SMALL_PACKETS is 4 at least: a packet with data, one that probes, and two acknowledgements"
+#endif
+#if CCI_SMALL_REQUEST > 1024
+#error "CCI_SMALL_REQUEST is 1024 at most: no client may send more"
+#endif
+#endif
 
 #define CCI_VERSION_MAJOR 0
 #define CCI_VERSION_MINOR 1
@@ -701,9 +777,9 @@ typedef struct cci_setup_hooks {
 } cci_setup_t;
 
 /* Sets hooks before cci_init(); NULL restores the defaults. They stay set after cci_finalize(). CCI_EBUSY: after
- * cci_init(). CCI_EINVAL: only one of alloc and release is set, or `seal` lacks a hook or has another tag_size than it
- * may. Transports: as cci_register_transport(). The hooks and transports must not call functions that make or list
- * devices or endpoints. */
+ * cci_init() or cci_create_endpoint_on_link(). CCI_EINVAL: only one of alloc and release is set, or `seal` lacks a hook
+ * or has another tag_size than it may. Transports: as cci_register_transport(). The hooks and transports must not call
+ * functions that make or list devices or endpoints. */
 CCI_API int cci_setup(const cci_setup_t *setup);
 
 /* Adds a transport (before or after cci_init(); its devices appear with the next cci_get_devices()), or takes it away
@@ -851,6 +927,27 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  * A link moves datagrams between addresses and knows nothing else: it may lose, repeat, reorder and corrupt them.
  * `open`, `close`, `send`, `receive` and `now` are needed; all others may be NULL. A link's functions are called by one
  * thread at a time (under the endpoint's lock), except `wait` and `wake`.
+ *
+ * A link of your own takes about 25 lines (examples/own_link.c: two pipes) and one call,
+ * cci_create_endpoint_on_link(). Where bytes come instead of datagrams, a serial line for one, the link finds the
+ * datagrams among them (examples/firmware/slip.h, for both ends of the line). In the order in which you write it:
+ *     open      fills in `info`: `mtu`, 256 at least besides the 4 bytes of `crc`, which every line without a checksum
+ *               of its own wants, at both ends; the buffer counts; `receive_window`: bytes that your receive queue
+ *               holds while the program is busy, since more is lost. `os_handle` stays as it is, -1, where there are no
+ *               descriptors.
+ *     send      returns what it took. What does not fit into the queue now is not taken and comes again; half a
+ *               datagram is never sent: look for room first. An endpoint of two peers needs no addresses: ignore `to`.
+ *     receive   copies one datagram to `data`, sets `length` and `segment` to its bytes, `from` to zeros with the
+ *               sender in them, and returns 1; 0 when nothing is there. One longer than `capacity` is dropped.
+ *     now       counts nanoseconds and never goes back. A 24-bit counter overflows several times a second: its
+ *               interrupt counts the overflows, and `now` reads both again until the count stays the same.
+ *     resolve   is for the side that calls cci_connect(): it fills in what `send` wants to know, with one peer nothing.
+ * An interrupt must not call the library. It moves bytes between the device and a ring with one writer and one reader,
+ * and that is all; `send` and `receive` work on the ring's other end. A program without an operating system sets the
+ * hooks `alloc` and `random` with cci_setup(). `random` needs a source that differs after each reset, or a restarted
+ * device may be taken for the one before: where there is no generator, a counter kept in flash, the chip's number and
+ * noise of an ADC, hashed together. Sends that return CCI_ENOBUFS, inside the handling of a CCI_EVENT_RECV for one,
+ * are tried again after the program has returned that event and called cci_get_event(): nothing becomes free before.
  * ================================================================================================================== */
 
 /* 2: the table ends with `text` and `prefix`. A table of version 1, which ends with `up`, is taken too. */
@@ -963,6 +1060,13 @@ typedef struct cci_link {
     uint32_t (*prefix)(void *link, const cci_link_addr_t *address, uint8_t bytes[16]);
 } cci_link_t;
 
+/* Beyond CCI 0.3.0: creates an endpoint straight from a link, without devices, configuration and cci_init(). `service`,
+ * any text or NULL, goes to the link's `open`. The endpoint's URI and those of its peers begin with link://. The table
+ * must stay valid until cci_destroy_endpoint(); otherwise as cci_create_endpoint(). CCI_EINVAL: a pointer is NULL, or
+ * the version of the table is wrong. A status of `open`, or CCI_ERROR: as the log says. CCI_ENOMEM. */
+CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *service, cci_endpoint_t **endpoint,
+                                        cci_os_handle_t *fd);
+
 #ifdef __cplusplus
 }
 #endif
@@ -974,6 +1078,9 @@ typedef struct cci_link {
 
 #if defined(CCI_IMPLEMENTATION) && !defined(CCI_LAYERS_INCLUDING) /* or a transport header wants some layers early */
 #define CCI_CORE_IMPLEMENTATION
+#if defined(CCI_SMALL) && (defined(CCI_HAVE_UDP) || defined(CCI_HAVE_VERBS) || defined(CCI_HAVE_SISCI))
+#error "CCI_SMALL is for links of the program: a transport of another header needs the full profile"
+#endif
 #if (defined(CCI_HAVE_UDP) && !defined(CCI_UDP_IMPLEMENTED)) ||                                                        \
     (defined(CCI_HAVE_VERBS) && !defined(CCI_VERBS_IMPLEMENTED)) ||                                                    \
     (defined(CCI_HAVE_SISCI) && !defined(CCI_SISCI_IMPLEMENTED))
@@ -1254,6 +1361,19 @@ CCI__UNUSED static int cci__ranges_fit(const cci_range_t *set, uint32_t count, u
     return count > 0 && set[count - 1].hi >= lo;
 }
 
+CCI__UNUSED static inline uint32_t cci__ctz64(uint64_t x) {
+#if defined(__GNUC__) || defined(__clang__)
+    return (uint32_t)__builtin_ctzll(x);
+#else
+    uint32_t n = 0;
+    while (!(x & 1)) {
+        x >>= 1;
+        n++;
+    }
+    return n;
+#endif
+}
+
 /* ---- timing wheel: six levels of 64 slots; arming, disarming and expiring cost the same for any number of timers.
  * A timer never comes early and comes at most two ticks late. ---- */
 
@@ -1268,25 +1388,66 @@ typedef struct cci_timer {
 
 #define CCI__PLACE_DUE 0xffffu
 
+#ifdef CCI_SMALL /* few timers: a sorted list */
+
+typedef struct cci_wheel {
+    cci_list_t due;
+} cci_wheel_t;
+
+CCI__UNUSED static void cci__wheel_init(cci_wheel_t *wheel, uint64_t now_ns) {
+    (void)now_ns;
+    cci__list_init(&wheel->due);
+}
+
+CCI__UNUSED static void cci__timer_init(cci_timer_t *timer) {
+    cci__list_init(&timer->node);
+    timer->at_ns = CCI__NEVER;
+}
+
+CCI__UNUSED static void cci__timer_disarm(cci_wheel_t *wheel, cci_timer_t *timer) {
+    (void)wheel;
+    cci__list_remove(&timer->node);
+    timer->at_ns = CCI__NEVER;
+}
+
+/* Arms the timer, armed or not; CCI__NEVER disarms it. */
+CCI__UNUSED static void cci__timer_arm(cci_wheel_t *wheel, cci_timer_t *timer, uint64_t at_ns) {
+    cci_list_t *at = wheel->due.next;
+    cci__timer_disarm(wheel, timer);
+    if (at_ns == CCI__NEVER) return;
+    timer->at_ns = at_ns;
+    for (at = wheel->due.next; at != &wheel->due; at = at->next)
+        if (CCI__CONTAINER(at, cci_timer_t, node)->at_ns > at_ns) break;
+    cci__list_insert(at, &timer->node);
+}
+
+/* The timer that comes next, NULL if there is none. */
+CCI__UNUSED static cci_timer_t *cci__wheel_first(const cci_wheel_t *wheel) {
+    return cci__list_empty(&wheel->due) ? NULL : CCI__CONTAINER(wheel->due.next, cci_timer_t, node);
+}
+
+/* Takes out one timer whose time has come, NULL if there is none (any more). */
+CCI__UNUSED static cci_timer_t *cci__wheel_expire(cci_wheel_t *wheel, uint64_t now_ns) {
+    cci_timer_t *timer = cci__wheel_first(wheel);
+    if (!timer || timer->at_ns > now_ns) return NULL;
+    cci__timer_disarm(wheel, timer);
+    return timer;
+}
+
+/* The next timer's time, CCI__NEVER if there is none. */
+CCI__UNUSED static uint64_t cci__wheel_deadline(const cci_wheel_t *wheel) {
+    const cci_timer_t *timer = cci__wheel_first(wheel);
+    return timer ? timer->at_ns : CCI__NEVER;
+}
+
+#else
+
 typedef struct cci_wheel {
     uint64_t tick; /* all timers up to here have been moved to `due` */
     uint64_t occupied[CCI__WHEEL_LEVELS];
     cci_list_t due;
     cci_list_t slot[CCI__WHEEL_LEVELS][64];
 } cci_wheel_t;
-
-CCI__UNUSED static inline uint32_t cci__ctz64(uint64_t x) {
-#if defined(__GNUC__) || defined(__clang__)
-    return (uint32_t)__builtin_ctzll(x);
-#else
-    uint32_t n = 0;
-    while (!(x & 1)) {
-        x >>= 1;
-        n++;
-    }
-    return n;
-#endif
-}
 
 CCI__UNUSED static void cci__wheel_init(cci_wheel_t *wheel, uint64_t now_ns) {
     uint32_t i;
@@ -1404,6 +1565,8 @@ CCI__UNUSED static cci_timer_t *cci__wheel_first(const cci_wheel_t *wheel) {
     }
     return NULL;
 }
+
+#endif
 
 /* ---- polls: a program that polls without pause has its clock read in one poll of several, since that costs as much
  * as the rest. Only many readings close together show such a program: one that polls seldom has its clock read in
@@ -1660,9 +1823,12 @@ CCI__UNUSED static void cci__fixed_lost(cci_flow_t *flow, uint32_t mtu, uint64_t
 
 /* The congestion control of a name, NULL for the default; NULL if there is none of that name. */
 CCI__UNUSED static const cci_congestion_t *cci__find_congestion(const char *name) {
-    static const cci_congestion_t table[] = {{"discern", cci__discern_arrived, cci__discern_lost},
-                                             {"newreno", cci__newreno_arrived, cci__newreno_lost},
-                                             {"fixed", cci__fixed_arrived, cci__fixed_lost}};
+    static const cci_congestion_t table[] = {
+#ifndef CCI_NO_CONGESTION
+        {"discern", cci__discern_arrived, cci__discern_lost},
+        {"newreno", cci__newreno_arrived, cci__newreno_lost},
+#endif
+        {"fixed", cci__fixed_arrived, cci__fixed_lost}};
     uint32_t i, n;
     if (!name) return &table[0];
     for (i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -2041,8 +2207,13 @@ extern "C" {
 #define CCI__SEAL_NUMBERS (UINT64_C(1) << 56) /* sealed packets of a connection, at most */
 #define CCI__REQUEST_SIZE 48u                 /* without data */
 #define CCI__ACCEPT_SIZE 40u
+#ifdef CCI_SMALL
+#define CCI__CONN_SLAB ((uint32_t)CCI_SMALL_CONNECTIONS)
+#define CCI__CONN_SLABS 1u
+#else
 #define CCI__CONN_SLAB 256u   /* connections in a slab */
 #define CCI__CONN_SLABS 4096u /* slabs at most */
+#endif
 #define CCI__CONN_MOST (CCI__CONN_SLAB * CCI__CONN_SLABS)
 #define CCI__CONN_UNPROVEN                                                                                             \
     256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
@@ -2154,8 +2325,13 @@ typedef struct cci_conn_seen {
     uint32_t count;
 } cci_conn_seen_t;
 
+#ifdef CCI_SMALL
+#define CCI__CONN_SEEN 8u
+#define CCI__CONN_SOURCES 2u
+#else
 #define CCI__CONN_SEEN 16384u  /* slots; an epoch ends when half of them are in use */
 #define CCI__CONN_SOURCES 512u /* counters in a row */
+#endif
 
 /* How many connections each network has: a keyed sketch of two rows, whose smaller counter is at least the true
  * number. */
@@ -3299,18 +3475,26 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 };
 #define CCI__FRAME_AFTER 1u /* MESSAGE: not before the one just before it; VOID: takes that one along */
 
-#define CCI_REL_HEADER 24u  /* bytes in front of the frames that the user of this layer writes */
-#define CCI_REL_HEAD 224u   /* bytes of a packet's head at most */
+#define CCI_REL_HEADER 24u /* bytes in front of the frames that the user of this layer writes */
+#define CCI_REL_HEAD 224u  /* bytes of a packet's head at most */
+#ifdef CCI_SMALL
+#define CCI__REL_RANGES 6u
+#define CCI__REL_SEQUENCES 8u
+#define CCI__REL_UNTOLD 4u
+#define CCI__REL_GAPS 12u
+#else
 #define CCI__REL_RANGES 32u /* of packet numbers */
 #define CCI__REL_SEQUENCES                                                                                             \
     112u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
-#define CCI__REL_UNTOLD 16u     /* of those among them that a TAKEN names */
-#define CCI__REL_GAPS 96u       /* in a bulk write */
-#define CCI__REL_FEW_NUMBERS 1u /* the ranges that there is space for before the pool is asked: of packet numbers */
-#define CCI__REL_FEW_GAPS 3u    /* in a bulk write or a long message */
-#define CCI__REL_SMALL 256u     /* bytes of frames in a small block */
-#define CCI__REL_MIDDLE 2048u   /* in a middle one, if a large one has more than twice as many */
-#define CCI__REL_PARTS 288u     /* long messages and writes arriving at once: each piece is looked up among them */
+#define CCI__REL_UNTOLD 16u /* of those among them that a TAKEN of ours names */
+#define CCI__REL_GAPS 96u   /* in a bulk write */
+#endif
+#define CCI__REL_TAKEN_RANGES 16u /* in a TAKEN of a peer's at most */
+#define CCI__REL_FEW_NUMBERS 1u   /* the ranges that there is space for before the pool is asked: of packet numbers */
+#define CCI__REL_FEW_GAPS 3u      /* in a bulk write or a long message */
+#define CCI__REL_SMALL 256u       /* bytes of frames in a small block */
+#define CCI__REL_MIDDLE 2048u     /* in a middle one, if a large one has more than twice as many */
+#define CCI__REL_PARTS 288u       /* long messages and writes arriving at once: each piece is looked up among them */
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
 #define CCI__REL_PIECES 4u           /* FRAGMENT, BULK and VOID frames in a packet; we send one */
 #define CCI__REL_ACK_MORE 14u        /* ranges in an ACK besides the first */
@@ -6002,7 +6186,7 @@ static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
 /* Are the ranges of a TAKEN there, ascending, and none of them empty? */
 static int cci__rel_check_taken(const uint8_t *frame, uint32_t length) {
     uint32_t i, end = 0;
-    if (frame[1] == 0 || frame[1] > CCI__REL_UNTOLD || cci__pad8(8 + 4u * frame[1]) > length) return 0;
+    if (frame[1] == 0 || frame[1] > CCI__REL_TAKEN_RANGES || cci__pad8(8 + 4u * frame[1]) > length) return 0;
     for (i = 0; i < frame[1]; i++) {
         if (cci__load16(frame + 8 + 4 * i) <= end) return 0;
         end = cci__load16(frame + 10 + 4 * i);
@@ -7121,17 +7305,48 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
 extern "C" {
 #endif
 
-#define CCI__DGRAM_BUFS 1024u /* default of both buffer counts, where memory allows */
-#define CCI__DGRAM_MAX_BUFS 65536u
-#define CCI__DGRAM_FEW 16u /* receive buffers: of fewer, less is kept free */
+#ifdef CCI_SMALL
+#define CCI__DGRAM_BATCH_RX 1
+#define CCI__DGRAM_BATCH_TX CCI_SMALL_BATCH
+#define CCI__DGRAM_BULKS ((uint32_t)CCI_SMALL_RMAS)
+#ifdef CCI_NO_RMA
+#define CCI__DGRAM_REGIONS 0u
+#define CCI__SMALL_READERS 0
+#else
+#define CCI__DGRAM_REGIONS ((uint32_t)CCI_SMALL_REGISTRATIONS)
+#define CCI__SMALL_READERS CCI_SMALL_ACTIVE
+#endif
+#define CCI__DGRAM_CHUNKS (1u + CCI_SMALL_RMAS)
+#define CCI__DGRAM_CONTROL (2u * CCI_SMALL_CONNECTIONS)
+#define CCI__DGRAM_SLAB 512u
+#define CCI__DGRAM_GROUPS 1u
+#define CCI__DGRAM_COLLECTING 1u
+#else
 #define CCI__DGRAM_BATCH_RX 16
 #define CCI__DGRAM_BATCH_TX 88 /* two full offloaded batches of an Ethernet's packets */
-#define CCI__DGRAM_WARM 1024u  /* connections that had traffic last keep their state even if others are idle as well */
 #define CCI__DGRAM_BULKS                                                                                               \
     1024u /* RMAs of a connection at once, or as many as messages that may be pending if these are more */
 #define CCI__DGRAM_REGIONS 4096u
 #define CCI__DGRAM_CHUNKS 512u
-#define CCI__DGRAM_CONTROL 64u    /* connection events that are made at once */
+#define CCI__DGRAM_CONTROL 64u /* connection events that are made at once */
+#define CCI__DGRAM_SLAB 32768u /* bytes of a slab, if not just one thing is longer */
+#define CCI__DGRAM_GROUPS 16u
+#define CCI__DGRAM_COLLECTING 64u /* requests in pieces that are arriving */
+#endif
+#define CCI__DGRAM_BUFS 1024u /* default of both buffer counts, where memory allows */
+#define CCI__DGRAM_MAX_BUFS 65536u
+#ifdef CCI_SMALL
+#define CCI__DGRAM_ALIGN 8u /* no caches */
+#else
+#define CCI__DGRAM_ALIGN 64u
+#endif
+#ifdef CCI_SMALL
+#define CCI__DGRAM_REQUEST ((uint32_t)CCI_SMALL_REQUEST) /* bytes of request data that are taken */
+#else
+#define CCI__DGRAM_REQUEST CCI_CONN_REQ_LEN
+#endif
+#define CCI__DGRAM_FEW 16u    /* receive buffers: of fewer, less is kept free */
+#define CCI__DGRAM_WARM 1024u /* connections that had traffic last keep their state even if others are idle as well */
 #define CCI__DGRAM_QUANTUM 131072 /* bytes that a connection sends while others are ready: about a batch */
 #define CCI__DGRAM_TURN 4096      /* bytes that a connection moves in its turn, while others wait for theirs */
 #define CCI__DGRAM_DEBT (32 * CCI__DGRAM_TURN) /* that it may have moved beyond */
@@ -7140,15 +7355,15 @@ extern "C" {
 #define CCI__DGRAM_DOUBTED 8u /* one turn in so many is for peers that had turns and have not acknowledged anything */
 #define CCI__DGRAM_PAUSE_NS (100 * CCI__MS) /* before a silent peer is asked for a sign of life; then twice as long */
 #define CCI__DGRAM_PAUSE_MAX_NS (2000 * CCI__MS)
-#define CCI__DGRAM_LOOK 16u    /* connections that are looked at, at once, for one that can give something back */
-#define CCI__DGRAM_SLAB 32768u /* bytes of a slab, if not just one thing is longer */
+#define CCI__DGRAM_LOOK 16u /* connections that are looked at, at once, for one that can give something back */
+#if defined(CCI_SMALL) && !defined(CCI_MEMORY_BYTES)
+#define CCI_MEMORY_BYTES 65536u /* the counts rule */
+#endif
 #ifdef CCI_MEMORY_BYTES
 #define CCI__DGRAM_MEMORY CCI_MEMORY_BYTES
 #else
 #define CCI__DGRAM_MEMORY (UINT64_C(1) << (sizeof(void *) > 4 ? 30 : 28)) /* bytes of the stores at most */
 #endif
-#define CCI__DGRAM_GROUPS 16u
-#define CCI__DGRAM_COLLECTING 64u /* requests in pieces that are arriving */
 #define CCI__DGRAM_DRAIN 1024u    /* batches without an event that one call takes in at most */
 #define CCI__DGRAM_UNCLOCKED 32u  /* messages to one look at the clock, in a stream */
 #define CCI__DGRAM_BURST 112000u  /* bytes of messages that leave at once even if others are under way */
@@ -7342,6 +7557,18 @@ typedef struct cci__dgram {
 #endif
 } cci__dgram_t;
 
+#ifdef CCI_NO_TEXT
+#define CCI__TELL(level, text) ((void)(level), (void)sizeof(text))
+#else
+#define CCI__TELL(level, text) cci_log(level, text)
+#endif
+
+#ifdef CCI_NO_RMA
+#define CCI__READER(active) ((cci_rma_reader_t *)NULL) /* nothing of the layer is called */
+#else
+#define CCI__READER(active) ((active)->reader)
+#endif
+
 static const cci_endpoint_ops_t *cci__dgram_ops(void);
 
 static inline void cci__dgram_lock(cci__dgram_t *ep) {
@@ -7358,12 +7585,13 @@ static cci__dgram_t *cci__dgram_of(const cci__dconn_t *conn) {
 
 /* Memory that lives as long as the endpoint. */
 static void *cci__dgram_memory(cci__dgram_t *ep, size_t size) {
-    uint8_t *bytes = (uint8_t *)cci_alloc(size + 128);
+    uint8_t *bytes = (uint8_t *)cci_alloc(size + 2 * CCI__DGRAM_ALIGN);
     cci__memory_t *block = (cci__memory_t *)(void *)bytes;
     if (!bytes) return NULL;
     block->next = ep->memory;
     ep->memory = block;
-    return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
+    bytes += sizeof *block;
+    return bytes + (CCI__DGRAM_ALIGN - ((uintptr_t)bytes & (CCI__DGRAM_ALIGN - 1)));
 }
 
 /* Makes a slab more of one kind; 0 if its part of the memory is used up, or there is no more. */
@@ -7600,7 +7828,7 @@ static void cci__dgram_commit_next(cci__dgram_t *ep, cci__dconn_t *conn, const u
 static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t now_ns) {
     cci__active_t *active = conn->active;
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
-    cci_rma_reader_t *reader = active->reader;
+    cci_rma_reader_t *reader = CCI__READER(active);
     uint32_t size;
     if (!reader) return 0;
     if (cci_rma_wants_to_answer(reader)) {
@@ -7634,7 +7862,7 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status);
 static int cci__active_stuck(const cci__active_t *active) {
     const cci_rel_t *rel = &active->rel;
     return (rel->in_flight == 0 && (!cci__list_empty(&rel->bulks) || !cci__list_empty(&rel->lost))) ||
-           (active->reader && active->reader->outstanding == 0 && !cci__list_empty(&active->reader->reads));
+           (CCI__READER(active) && active->reader->outstanding == 0 && !cci__list_empty(&active->reader->reads));
 }
 
 /* Others wait: what a connection moves counts. */
@@ -7698,7 +7926,7 @@ static void cci__dgram_make_ready(cci__dgram_t *ep, cci__active_t *active) {
 static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type);
 
 static int cci__active_idle(const cci__active_t *active) {
-    return !active->runs && cci_rel_idle(&active->rel) && (!active->reader || cci_rma_reader_idle(active->reader));
+    return !active->runs && cci_rel_idle(&active->rel) && (!CCI__READER(active) || cci_rma_reader_idle(active->reader));
 }
 
 /* Puts a connection at the end of a ring; 0 if there is no memory for that. */
@@ -7747,11 +7975,12 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     if (conn->conn.state == CCI_CONN_OPEN && !active->rel.leaving)
         conn->peer.life.at.turn = 0; /* what it did not use is not saved for later */
     if (active->rel.leaving == 2) cci__dgram_queue_up(ep, conn);
-    if (active->reader) cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
+    if (CCI__READER(active)) cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
     if (active->path) cci__dgram_give_back(ep, CCI__STORE_PATHS, active->path);
     cci__dgram_give_back(ep, CCI__STORE_ACTIVES, active);
 }
 
+#ifndef CCI_NO_RMA
 /* Takes a reader from a connection that is idle; NULL if the few that are looked at have none. Those go to
  * the end, so that all have their turn. */
 static cci_rma_reader_t *cci__dgram_idle_reader(cci__dgram_t *ep) {
@@ -7777,6 +8006,7 @@ static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *acti
     if (active->reader) cci_rma_reader_init(active->reader, active);
     return active->reader;
 }
+#endif
 
 /* Ends a connection that has long held what others need, and has got no further. Its peer learns it from a reset. */
 static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
@@ -7934,7 +8164,8 @@ static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     cci_rel_item_t *first;
     uint16_t doubted = active->rel.progress_ns == 0 ? CCI__CONN_DOUBTED : 0; /* as cci_rel_resume() has left it */
-    if (conn->conn.state != CCI_CONN_OPEN || active->runs || (active->reader && !cci_rma_reader_idle(active->reader)))
+    if (conn->conn.state != CCI_CONN_OPEN || active->runs ||
+        (CCI__READER(active) && !cci_rma_reader_idle(active->reader)))
         return 0;
     cci__dgram_flush(ep); /* the batch may name records of the connection */
     first = cci_rel_park(&active->rel, &conn->state);
@@ -8017,7 +8248,8 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
     uint64_t at = CCI__NEVER;
     if (conn->active) {
         at = cci_rel_deadline(&conn->active->rel);
-        if (CCI__UNLIKELY(conn->active->reader != NULL)) at = cci__min64(at, cci_rma_deadline(conn->active->reader));
+        if (CCI__UNLIKELY(CCI__READER(conn->active) != NULL))
+            at = cci__min64(at, cci_rma_deadline(conn->active->reader));
         if (CCI__UNLIKELY(conn->active->path != NULL)) at = cci__min64(at, cci__path_deadline(ep, conn->active->path));
     }
     at = cci__min64(at, conn->keepalive_us ? conn->conn.deadline_ns : cci_conn_deadline(&conn->conn));
@@ -8096,13 +8328,15 @@ static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci__dgram_flush(ep); /* the batch names records of the connection */
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) cci__dgram_abort_parked(ep, conn, status);
     if (conn->active) {
+#ifndef CCI_NO_RMA
         cci_list_t *node;
         for (node = conn->active->rel.held.next; node != &conn->active->rel.held; node = node->next) {
             cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, queue);
             if (item->kind == CCI__ITEM_EXTERN) /* a read that waits for a fence: the reader does not know it yet */
                 cci_rma_free_read(&ep->rma, (cci_rma_read_t *)item->user_data);
         }
-        if (conn->active->reader) cci_rma_reader_abort(&ep->rma, conn->active->reader);
+#endif
+        if (CCI__READER(conn->active)) cci_rma_reader_abort(&ep->rma, conn->active->reader);
         cci_rel_abort(&conn->active->rel, status);
         cci__list_remove(&conn->active->ready);
     }
@@ -8426,6 +8660,10 @@ static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
 static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t offset, const uint8_t *data,
                            uint32_t length) {
     cci__active_t *active = (cci__active_t *)user;
+#ifdef CCI_NO_RMA
+    (void)active, (void)target, (void)offset, (void)data, (void)length;
+    return CCI_ERR_RMA_HANDLE;
+#else
     uint8_t *to = cci_rma_address(&cci__dgram_of(active->conn)->rma, target->key, target->region, target->remote_offset,
                                   target->length, CCI_FLAG_WRITE);
     if (!to) {
@@ -8434,11 +8672,17 @@ static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t of
     }
     if (data) memcpy(to + (size_t)offset, data, length);
     return CCI_SUCCESS;
+#endif
 }
 
 static int cci__sink_readable(void *user, const cci_rel_bulk_t *source) {
     cci__active_t *active = (cci__active_t *)user;
+#ifdef CCI_NO_RMA
+    (void)active, (void)source;
+    return 0;
+#else
     return cci_rma_find(&cci__dgram_of(active->conn)->rma, source->local_key, source->local_region) != NULL;
+#endif
 }
 
 static void cci__dgram_complete(cci__dgram_t *ep, cci__op_t *op, int status) {
@@ -8467,19 +8711,47 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
 }
 
 static void cci__sink_start(void *user, cci_rel_item_t *item) {
+#ifdef CCI_NO_RMA
+    (void)user, (void)item;
+#else
     cci__active_t *active = (cci__active_t *)user;
     cci_rma_read_start(active->reader, (cci_rma_read_t *)item->user_data); /* see cci__dgram_read() */
+#endif
 }
+
+#ifdef CCI_NO_RMA
+/* A peer's read is denied at once. */
+static uint32_t cci__dgram_deny(cci__dgram_t *ep, cci__active_t *active, const uint8_t *frame, uint32_t length,
+                                uint64_t now_ns) {
+    cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
+    uint8_t *at;
+    if (frame[0] != CCI__FRAME_READ || length < 48u) return 0;
+    cci_rel_open_packet(&active->rel, packet, 8, now_ns);
+    at = packet->head + packet->head_length;
+    memset(at, 0, 8);
+    at[0] = CCI__FRAME_DENIED;
+    at[1] = CCI_ERR_RMA_HANDLE;
+    cci__store32(at + 4, cci__load32(frame + 4));
+    packet->head_length += 8;
+    cci__dgram_commit_data(ep, active->conn);
+    return 48u;
+}
+#endif
 
 static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
+#ifndef CCI_NO_RMA
     uint32_t size, requests;
     cci_rma_reader_t *reader;
     cci_rma_read_t *read;
+#endif
     if (CCI__UNLIKELY(frame[0] == CCI__FRAME_CHALLENGE || frame[0] == CCI__FRAME_RESPONSE))
         return cci__dgram_input_path(ep, active->conn, frame, length);
     if (!active->rel.reliable) return 0;
+#ifdef CCI_NO_RMA
+    return cci__dgram_deny(ep, active, frame, length, now_ns);
+#else
     reader = cci__dgram_reader(ep, active);
     if (!reader) return 0; /* as if it were lost */
     if (frame[0] == CCI__FRAME_READ && cci__list_empty(&ep->rma.requests))
@@ -8495,6 +8767,7 @@ static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t lengt
         cci_rel_extern_done(&active->rel, item, status);
     }
     return size;
+#endif
 }
 
 static void cci__sink_broken(void *user, int status) {
@@ -8609,12 +8882,12 @@ static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_c
 /* A packet of somebody who is configured otherwise: it must not be taken for one of ours. One may be chance. */
 static void cci__dgram_mismatched(cci__dgram_t *ep) {
     if (++ep->packets_mismatched == 3)
-        cci_log(CCI_LOG_WARN, "packets are dropped: a peer's checksums or seals are configured otherwise than ours");
+        CCI__TELL(CCI_LOG_WARN, "packets are dropped: a peer's checksums or seals are configured otherwise than ours");
 }
 
 static void cci__dgram_forged(cci__dgram_t *ep) {
     if (++ep->packets_forged == 3)
-        cci_log(CCI_LOG_WARN, "sealed packets are dropped: they were forged, or a peer has another key");
+        CCI__TELL(CCI_LOG_WARN, "sealed packets are dropped: they were forged, or a peer has another key");
 }
 
 /* Counts a packet that did not open; 1 if it did. */
@@ -8631,7 +8904,7 @@ static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_conn_packet_t *in, 
     cci__dgram_reply(ep, in, CCI__PKT_BUSY);
     if (ep->now_ns < ep->busy_log_ns) return;
     ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
-    cci_log(CCI_LOG_WARN, why);
+    CCI__TELL(CCI_LOG_WARN, why);
 }
 
 /* Why there is no space for a request, NULL if there is. */
@@ -8640,6 +8913,9 @@ static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_packet_t 
     uint32_t reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW);
     uint32_t left = cci__dgram_buffers_left(ep);
     uint8_t prefix[16];
+#ifdef CCI_SMALL
+    if (in->request.data_len > CCI_SMALL_REQUEST) return "clients have to wait: they send more than CCI_SMALL_REQUEST";
+#endif
     if ((ep->current->refs == 1 || in->request.length != in->request.data_len) &&
         (left <= reserve || !cci__dgram_has_buffer(ep))) {
         if (cci__dgram_peers_hold(ep)) cci__dgram_reclaim(ep, 0);
@@ -8970,7 +9246,7 @@ static void cci__dgram_ask(cci__dgram_t *ep, cci__dconn_t *conn) {
 /* A connection does not open in time. */
 static void cci__dgram_timed_out(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (conn->conn.flags & CCI__CONN_BUSY)
-        cci_log(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
+        CCI__TELL(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
     if (conn->conn.state == CCI_CONN_CONNECTING)
         cci__dgram_connected(ep, conn, CCI_ETIMEDOUT);
     else
@@ -9014,7 +9290,7 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
         if (conn->active && conn->conn.state == CCI_CONN_OPEN) {
             cci__active_t *active = conn->active;
             cci_rel_timeout(&active->rel, ep->now_ns);
-            if (CCI__UNLIKELY(active->reader != NULL))
+            if (CCI__UNLIKELY(CCI__READER(active) != NULL))
                 cci_rma_timeout(&ep->rma, active->reader, (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
             cci__dgram_challenge(ep, conn);
             if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, active);
@@ -9243,14 +9519,37 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
 
 /* ---- creation and destruction ---- */
 
+#ifdef CCI_SMALL
+/* How many of each kind there are, in the order of CCI_REL_BLOCKS and CCI__STORE_ACTIVES; the counts of buffers raise
+ * some. */
+static const uint16_t cci__small_most[CCI__STORES] = {1,
+                                                      0,
+                                                      CCI_SMALL_RMAS,
+                                                      CCI_SMALL_PACKETS,
+                                                      CCI_SMALL_ACTIVE,
+                                                      CCI_SMALL_ACTIVE,
+                                                      CCI_SMALL_ACTIVE,
+                                                      CCI_SMALL_ACTIVE,
+                                                      CCI__SMALL_READERS,
+                                                      0,
+                                                      CCI__SMALL_READERS ? CCI_SMALL_RMAS : 0,
+                                                      CCI__SMALL_READERS,
+                                                      1};
+#endif
+
 /* Gives a kind its part of the memory, in 64ths, and a list for those that are free. */
 static void cci__dgram_init_store(cci__dgram_t *ep, int kind, cci_list_t *list, size_t size, uint32_t part) {
     cci__store_t *store = &ep->stores[kind];
+#ifdef CCI_SMALL
+    store->most = cci__small_most[kind];
+    (void)part;
+#else
     uint64_t most = ep->memory_limit / 64 * part / size;
+    store->most = (uint32_t)cci__min64(cci__max64(most, 4), UINT32_MAX / 16);
+#endif
     store->free = list;
     store->size = (uint32_t)size;
     store->made = 0;
-    store->most = (uint32_t)cci__min64(cci__max64(most, 4), UINT32_MAX / 16);
 }
 
 /* What the reliability protocol's pool may have. */
@@ -9331,15 +9630,25 @@ static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
 static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
     cci__store_t *blocks = &ep->stores[CCI_REL_BLOCKS], *large = &ep->stores[CCI_REL_LARGE];
     cci__store_t *bulks = &ep->stores[CCI_REL_BULKS], *reads = &ep->stores[CCI__STORE_READS];
+#ifdef CCI_SMALL
+    blocks->most = cci__max32(blocks->most, count); /* one connection may have all: mostly there is but one */
+    if (ep->pool.block_size > CCI__REL_SMALL) large->most = cci__max32(large->most, count);
+#else
     uint32_t all = count + (count * 11 + 20) / 21 + 1; /* one may have `count` of these: cci__rel_block_share() */
     blocks->most = cci__max32(blocks->most, all);
     large->most = cci__max32(large->most, all);
+#endif
     ep->pool.block_total = blocks->most;
     ep->pool.large_total = large->most;
     ep->pool.block_limit = ep->send_buf_count = count;
+#ifdef CCI_SMALL
+    ep->pool.bulk_limit = CCI__DGRAM_BULKS;
+    (void)bulks, (void)reads;
+#else
     ep->pool.bulk_limit = cci__max32(count, CCI__DGRAM_BULKS);
     bulks->most = cci__max32(bulks->most, ep->pool.bulk_limit);
     reads->most = cci__max32(reads->most, ep->pool.bulk_limit);
+#endif
     ep->stores[CCI__STORE_OPS].most = cci__max32(ep->stores[CCI__STORE_OPS].most, count + ep->pool.bulk_limit);
 }
 
@@ -9350,9 +9659,13 @@ static uint32_t cci__dgram_unproven_most(uint32_t recv_buf_count) {
 
 /* The counts of buffers that the link and the configuration leave open, and what follows from them. */
 static int cci__dgram_set_counts(cci__dgram_t *ep) {
-    const cci_link_info_t *info = &ep->info;
+    cci_link_info_t *info = &ep->info;
     uint64_t receive = cci__min64(ep->memory_limit / 8 / ep->buffer_size, CCI__DGRAM_BUFS);
     uint32_t send = cci__min32(ep->stores[CCI_REL_LARGE].most, ep->stores[CCI_REL_BLOCKS].most) / 8 * 5;
+#ifdef CCI_SMALL
+    if (!info->send_buf_count) info->send_buf_count = CCI_SMALL_SENDS;
+    if (!info->recv_buf_count) info->recv_buf_count = CCI_SMALL_RECEIVES;
+#endif
     cci__dgram_limit_blocks(ep, info->send_buf_count ? info->send_buf_count
                                                      : cci__max32(cci__min32(send, CCI__DGRAM_BUFS), 1));
     ep->recv_buf_count = info->recv_buf_count ? info->recv_buf_count : cci__max32((uint32_t)receive, CCI__DGRAM_FEW);
@@ -9375,6 +9688,17 @@ static int cci__dgram_fill_batch(cci__dgram_t *ep) {
     return 1;
 }
 
+#ifdef CCI_SMALL
+static int cci__dgram_fill_events(cci__dgram_t *ep) {
+    uint32_t count = ep->recv_buf_count + CCI__DGRAM_CONTROL;
+    cci_evq_event_t *events = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *events);
+    if (!events) return 0;
+    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, events, ep->recv_buf_count);
+    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, events + ep->recv_buf_count, CCI__DGRAM_CONTROL);
+    return 1;
+}
+#endif
+
 #ifdef CCI_MEMORY_BYTES
 /* Takes all of the memory at once: nothing is allocated afterwards. */
 static int cci__dgram_fill_stores(cci__dgram_t *ep) {
@@ -9384,7 +9708,11 @@ static int cci__dgram_fill_stores(cci__dgram_t *ep) {
             if (!(kind == CCI__STORE_OPS ? cci__dgram_grow_ops(ep) : cci__dgram_grow_store(ep, kind))) return 0;
     while (ep->buffers_unmade > 0)
         if (!cci__dgram_grow_buffers(ep)) return 0;
+#ifdef CCI_SMALL
+    return cci__dgram_fill_events(ep);
+#else
     return 1;
+#endif
 }
 #endif
 
@@ -9470,8 +9798,8 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     ep->overhead = (info->crc ? CCI__CRC_SIZE : 0) + (ep->seal ? ep->seal->tag_size : 0);
     info->mtu = wire_mtu > ep->overhead ? (wire_mtu - ep->overhead) & ~7u : 0;
     if (info->mtu < 256 || (info->congestion && !cci__find_congestion(info->congestion))) {
-        cci_log(CCI_LOG_ERROR, info->mtu < 256 ? "the link's datagrams are too short: 256 bytes are needed"
-                                               : "there is no congestion control of the name that was configured");
+        CCI__TELL(CCI_LOG_ERROR, info->mtu < 256 ? "the link's datagrams are too short: 256 bytes are needed"
+                                                 : "there is no congestion control of the name that was configured");
         return 0;
     }
     info->base_mtu =
@@ -9483,9 +9811,13 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     ep->max_send_size = info->max_send_size ? cci__min32(info->max_send_size, 65472) : info->mtu - CCI_REL_HEADER - 8;
     if (ep->base.pub.device->max_send_size > 0)
         ep->max_send_size = cci__min32(ep->max_send_size, ep->base.pub.device->max_send_size);
-    ep->buffer_size = cci__max32(wire_mtu, cci__max32(ep->max_send_size, 1024) + CCI_REL_HEADER + 8);
+    ep->buffer_size = cci__max32(wire_mtu, cci__max32(ep->max_send_size, CCI__DGRAM_REQUEST) + CCI_REL_HEADER + 8);
     ep->memory_limit = info->memory_limit ? info->memory_limit : CCI__DGRAM_MEMORY;
+#ifdef CCI_SMALL
+    ep->buffer_size = (ep->buffer_size + 7) & ~7u;
+#else
     ep->buffer_size = info->coalesce ? 65536 : (ep->buffer_size + CCI_REL_HEADER + 8 + 63) & ~63u;
+#endif
     return 1;
 }
 
@@ -9536,7 +9868,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     if (ep->info.progress_thread && ep->link->wait) {
         ep->has_thread = pthread_create(&ep->thread, NULL, cci__dgram_thread, ep) == 0;
         if (!ep->has_thread) {
-            cci_log(CCI_LOG_ERROR, "the helper thread could not be started");
+            CCI__TELL(CCI_LOG_ERROR, "the helper thread could not be started");
             cci__dgram_free(ep);
             return CCI_ENOMEM;
         }
@@ -10294,6 +10626,7 @@ static int cci__dgram_sendv(struct cci_connection *connection, const struct iove
     return status;
 }
 
+#ifndef CCI_NO_RMA
 /* ---- remote memory access ---- */
 
 static int cci__dgram_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
@@ -10419,6 +10752,8 @@ static int cci__dgram_rma(struct cci_connection *connection, const void *msg, ui
     return status;
 }
 
+#endif
+
 static const cci_endpoint_ops_t *cci__dgram_ops(void) {
     static const cci_endpoint_ops_t table = {cci__dgram_destroy,
                                              cci__dgram_accept,
@@ -10433,9 +10768,15 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
                                              cci__dgram_set_connection_opt,
                                              cci__dgram_get_connection_opt,
                                              cci__dgram_sendv,
+#ifdef CCI_NO_RMA
+                                             NULL,
+                                             NULL,
+                                             NULL,
+#else
                                              cci__dgram_rma_register,
                                              cci__dgram_rma_deregister,
                                              cci__dgram_rma,
+#endif
                                              NULL,
                                              NULL};
     return &table;
@@ -10490,8 +10831,16 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 extern "C" {
 #endif
 
+#ifdef CCI_SMALL
+#define CCI__TRANSPORT_MAX 2u
+#else
 #define CCI__TRANSPORT_MAX 16u
+#endif
+#ifdef CCI_SMALL
+#define CCI__REASON_SIZE_BYTES 16u
+#else
 #define CCI__REASON_SIZE_BYTES 160u
+#endif
 #define CCI__INI_SIZE_MAX_BYTES ((size_t)1 << 20)
 #define CCI__INI_LINE_MAX_BYTES ((size_t)4096)
 #define CCI__INI_SECTION_MAX 1024u
@@ -10540,7 +10889,14 @@ typedef struct cci__device {
     uint8_t is_default;
     uint8_t is_proposed; /* by the transport rather than configured */
     uint8_t is_seen;     /* proposed again in this round */
+    uint8_t is_own;      /* of cci_create_endpoint_on_link(): in no list, it ends with its endpoint */
 } cci__device_t;
+
+/* What stands for device and transport where the program gives a link. */
+typedef struct cci__own_device {
+    cci__device_t device; /* first */
+    cci_transport_t transport;
+} cci__own_device_t;
 
 /* An array given to the program; the pointers follow. */
 typedef struct cci__array {
@@ -10710,15 +11066,20 @@ CCI_API int cci_status_of_errno(int error) {
 }
 
 CCI_API void *cci_alloc(size_t size) {
+#ifdef CCI_SMALL
+    return cci__core.setup.alloc != NULL ? cci__core.setup.alloc(cci__core.setup.user, size) : NULL;
+#else
     return cci__core.setup.alloc != NULL ? cci__core.setup.alloc(cci__core.setup.user, size) : malloc(size);
+#endif
 }
 
 CCI_API void cci_release(void *pointer) {
     if (pointer == NULL) return;
-    if (cci__core.setup.release != NULL)
-        cci__core.setup.release(cci__core.setup.user, pointer);
+    if (cci__core.setup.release != NULL) cci__core.setup.release(cci__core.setup.user, pointer);
+#ifndef CCI_SMALL
     else
         free(pointer);
+#endif
 }
 
 #ifndef CCI_LOG
@@ -10784,8 +11145,13 @@ CCI_API int cci_congestion_known(const char *name) {
 }
 
 #ifndef CCI_URI_ALLOC
+#ifdef CCI_SMALL
+#define CCI_URI_ALLOC cci_alloc /* programs give URIs back with cci_release() */
+#define CCI_URI_RELEASE cci_release
+#else
 #define CCI_URI_ALLOC malloc /* programs give URIs back with free() */
 #define CCI_URI_RELEASE free
+#endif
 #endif
 
 CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri) {
@@ -11212,9 +11578,14 @@ static int cci__core_can_seal(const cci_seal_t *seal) {
 static int cci__setup_locked(const cci_setup_t *setup) {
     int status;
     if (cci__core.init_count > 0 && !cci__core.is_forked) return CCI_EBUSY;
+    if (cci__core.endpoints != NULL) return CCI_EBUSY; /* on a link of the program */
     if (setup != NULL && (setup->alloc == NULL) != (setup->release == NULL)) return CCI_EINVAL;
     if (setup != NULL && setup->seal != NULL && !cci__core_can_seal(setup->seal)) return CCI_EINVAL;
+#ifdef CCI_SMALL
+    status = setup != NULL && setup->transports != NULL ? (int)CCI_EINVAL : (int)CCI_SUCCESS;
+#else
     status = cci__table_build(setup != NULL ? setup->transports : NULL);
+#endif
     if (status != CCI_SUCCESS) return status;
     if (setup != NULL)
         cci__core.setup = *setup;
@@ -11900,7 +12271,9 @@ static cci__shared_t *cci__shared_take_all(const cci_endpoint_base_t *endpoint) 
 /* Ends an endpoint, and only then gives its memory back. */
 static int cci__endpoint_destroy(cci_endpoint_base_t *endpoint) {
     cci__shared_t *memory = cci__shared_take_all(endpoint);
+    cci__device_t *device = cci__device_of(endpoint->pub.device);
     int status = endpoint->ops->destroy(endpoint);
+    if (device->is_own) cci_release(device);
     while (memory != NULL) {
         cci__shared_t *next = memory->next;
         cci_release(memory);
@@ -12176,6 +12549,7 @@ static int cci__service_refuse(const char *device, const char *service, int stat
 
 /* Whoever names no device, and configures none, may not expect that nobody else reaches the endpoint. */
 static void cci__warn_of_loopback(cci_endpoint_base_t *endpoint) {
+#ifdef CCI_URI_RELEASE /* not if the program brings CCI_URI_ALLOC alone */
     char *uri = NULL;
     const char *host;
     if (endpoint->ops->get_endpoint_opt == NULL ||
@@ -12186,6 +12560,9 @@ static void cci__warn_of_loopback(cci_endpoint_base_t *endpoint) {
         cci__report(CCI_LOG_WARN, NULL, 0, uri,
                     ": only this host reaches the default endpoint, since no device but the ", "loopback is up");
     CCI_URI_RELEASE(uri);
+#else
+    (void)endpoint;
+#endif
 }
 
 static const char cci__not_sealed[] =
@@ -12246,20 +12623,63 @@ CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t 
     return cci_create_endpoint_at(device, NULL, flags, endpoint, fd);
 }
 
+static cci__own_device_t *cci__own_device_new(const cci_link_t *link) {
+    static const char *const no_keys[] = {NULL};
+    cci__own_device_t *own = (cci__own_device_t *)cci_alloc(sizeof *own);
+    if (own == NULL) return NULL;
+    memset(own, 0, sizeof *own);
+    own->transport.version = CCI_TRANSPORT_VERSION;
+    own->transport.name = "link";
+    own->transport.link = link;
+    own->device.transport = &own->transport;
+    own->device.is_own = 1;
+    own->device.pub.name = own->device.pub.transport = own->transport.name;
+    own->device.pub.up = 1;
+    own->device.pub.info = "";
+    own->device.pub.conf_argv = no_keys;
+    memset(&own->device.pub.pci, 0xff, sizeof own->device.pub.pci);
+    return own;
+}
+
+CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *service, cci_endpoint_t **endpoint,
+                                        cci_os_handle_t *fd) {
+    cci__own_device_t *own;
+    cci_endpoint_base_t *base = NULL;
+    int status;
+    if (link == NULL || endpoint == NULL || link->version < 1 || link->version > CCI_LINK_VERSION) return CCI_EINVAL;
+    own = cci__own_device_new(link);
+    if (own == NULL) return CCI_ENOMEM;
+    cci__core_lock();
+    cci__fork_watch();
+    status = cci_dgram_create(&own->transport, &own->device.pub, service, 0, &base, fd);
+    if (status == CCI_SUCCESS) {
+        own->device.pub.max_send_size = ((const cci__dgram_t *)(const void *)base)->max_send_size;
+        cci__endpoint_link(base);
+        *endpoint = &base->pub;
+    }
+    cci__core_unlock();
+    if (status != CCI_SUCCESS) cci_release(own);
+    return status;
+}
+
 /* The lock is not held while the endpoint says good-bye to its peers, which may take a while; its transport counts as
  * busy until that is over. */
 CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     const cci_transport_t *transport = NULL;
-    int status, was_dead;
+    int status, was_dead, is_own = 0;
     if (endpoint == NULL) return CCI_EINVAL;
     cci__core_lock();
-    if (cci__endpoint_unlink(&cci__core.endpoints, base)) transport = cci__device_of(base->pub.device)->transport;
+    if (cci__endpoint_unlink(&cci__core.endpoints, base)) {
+        transport = cci__device_of(base->pub.device)->transport;
+        is_own = cci__device_of(base->pub.device)->is_own;
+    }
     was_dead = transport == NULL && cci__endpoint_unlink(&cci__core.dead, base);
     cci__core_unlock();
     if (was_dead) return CCI_SUCCESS; /* the parent's: nothing of it is touched */
     if (transport == NULL) return CCI_EINVAL;
     status = cci__endpoint_destroy(base);
+    if (is_own) return status; /* its transport went with it */
     cci__core_lock();
     cci__core.open_count[cci__table_find(transport)]--;
     cci__core_unlock();
@@ -12299,6 +12719,12 @@ static const char *cci__uri_address(const char *uri, const char *scheme) {
     return uri[length + 3] != '\0' ? uri + length + 3 : NULL;
 }
 
+#ifdef CCI_NO_TEXT
+static int cci__uri_refuse(const char *uri, const char *address, const cci_transport_t *own, int status) {
+    (void)uri, (void)address, (void)own;
+    return status;
+}
+#else
 /* What is wrong with the part before "://", as far as it tells. `*name` becomes what the text ends with. */
 static const char *cci__scheme_fault(const char *uri, const cci_transport_t *own, char *name, size_t size) {
     const char *end = strstr(uri, "://");
@@ -12353,6 +12779,7 @@ static int cci__uri_refuse(const char *uri, const char *address, const cci_trans
     cci_log(CCI_LOG_WARN, note.text);
     return status;
 }
+#endif
 
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
                         cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout) {

@@ -313,6 +313,11 @@ static void open_both(void) {
     assert_int_equal(cci_create_endpoint(NULL, 0, &server, NULL), CCI_SUCCESS);
 }
 
+static void init_again(void) {
+    uint32_t caps;
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+}
+
 static int begin(void **state) {
     cci_setup_t setup;
     uint32_t caps;
@@ -1172,6 +1177,51 @@ static void a_call_that_says_that_there_is_nothing_has_looked_at_all_that_has_co
     assert_int_equal(cci_return_event(event), CCI_SUCCESS);
 }
 
+/* ---- endpoints straight from a link --------------------------------------------------------------------------------- */
+
+static void an_endpoint_straight_from_a_link_needs_no_devices_and_leaves_nothing(void **state) {
+    cci_link_t old = sim_link;
+    cci_endpoint_t *endpoint = NULL;
+    char *uri;
+    int at;
+    (void)state;
+    assert_int_equal(cci_create_endpoint_on_link(NULL, NULL, &endpoint, NULL), CCI_EINVAL);
+    assert_int_equal(cci_create_endpoint_on_link(&sim_link, NULL, NULL, NULL), CCI_EINVAL);
+    old.version = CCI_LINK_VERSION + 1;
+    assert_int_equal(cci_create_endpoint_on_link(&old, NULL, &endpoint, NULL), CCI_EINVAL);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS); /* it works without cci_init() */
+    for (at = 0; at < 200 && !server; at++) {      /* each allocation fails once, until none does */
+        int before = blocks;
+        allocations = 0;
+        fail_at = at;
+        if (cci_create_endpoint_on_link(&sim_link, NULL, &server, NULL) == CCI_SUCCESS) break;
+        assert_null(server);
+        assert_int_equal(blocks, before);
+    }
+    fail_at = -1;
+    assert_non_null(server);
+    assert_int_equal(cci_setup(NULL), CCI_EBUSY);
+    assert_int_equal(cci_create_endpoint_on_link(&sim_link, NULL, &client, NULL), CCI_SUCCESS);
+    assert_true(client->device->max_send_size > 1000 && client->device->max_send_size < sim.mtu);
+    assert_int_equal(cci_get_opt(server, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_memory_equal(uri, "link://", 7);
+    connect_to(uri, CCI_CONN_ATTR_RO);
+    free(uri);
+    run_until(&client_count, 1);
+    run(100);
+    assert_non_null(at_client);
+    assert_int_equal(cci_send(at_client, "here", 4, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    run_until(&received_count, 1);
+    assert_int_equal(cci_destroy_endpoint(client), CCI_SUCCESS);
+    assert_int_equal(cci_destroy_endpoint(client), CCI_EINVAL);
+    client = NULL;
+    init_again();
+    assert_int_equal(cci_finalize(), CCI_SUCCESS); /* the last one ends what is left */
+    server = NULL;
+    assert_int_equal(blocks, 0);
+    init_again();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
@@ -1209,6 +1259,7 @@ int main(void) {
         TEST(a_link_that_asks_in_vain_fails_the_connection_with_its_status_or_in_time),
         TEST(a_link_of_256_bytes_besides_a_checksum_is_enough_and_one_of_less_is_refused),
         TEST(congestion_control_that_there_is_not_is_refused_and_a_fixed_window_works),
+        TEST(an_endpoint_straight_from_a_link_needs_no_devices_and_leaves_nothing),
     };
     return cmocka_run_group_tests_name("dgram", tests, NULL, NULL);
 }
