@@ -1133,10 +1133,12 @@ extern "C" {
 #define CCI__UNUSED __attribute__((unused))
 #define CCI__LIKELY(x) __builtin_expect(!!(x), 1)
 #define CCI__UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define CCI__RARE __attribute__((noinline)) /* so that what calls it stays small */
 #else
 #define CCI__UNUSED
 #define CCI__LIKELY(x) (x)
 #define CCI__UNLIKELY(x) (x)
+#define CCI__RARE
 #endif
 
 /* Names a loop, so that the proofs in tests/ can say what stays true in it. */
@@ -12898,16 +12900,20 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
 
 /* ---- message functions ------------------------------------------------------------------------------------------- */
 
-/* A receiver of multicast can't send. Without completion nobody knows when a borrowed buffer is free again, unless a
- * later completion in order tells: NO_COPY with SILENT is for RO. */
-static int cci__send_is_legal(cci_connection_t *connection, int flags) {
+/* Without completion nobody knows when a borrowed buffer is free again, unless a later completion in order tells: NO_COPY
+ * with SILENT is for RO. */
+static CCI__RARE int cci__send_flags_are_legal(const cci_connection_t *connection, int flags) {
     const int both = CCI_FLAG_NO_COPY | CCI_FLAG_SILENT;
-    if (flags & ~CCI__SEND_FLAGS) return 0;
-    if (connection->attribute == CCI_CONN_ATTR_RO) return 1;
-    return connection->attribute != CCI_CONN_ATTR_UU_MC_RX && (flags & both) != both;
+    return (flags & ~CCI__SEND_FLAGS) == 0 && (connection->attribute == CCI_CONN_ATTR_RO || (flags & both) != both);
 }
 
-static int cci__send_refuse(int flags) {
+/* A receiver of multicast can't send. */
+static inline int cci__send_is_legal(const cci_connection_t *connection, int flags) {
+    return connection->attribute != CCI_CONN_ATTR_UU_MC_RX &&
+           (CCI__LIKELY(flags == 0) || cci__send_flags_are_legal(connection, flags));
+}
+
+static CCI__RARE int cci__send_refuse(int flags) {
     if (flags & ~CCI__SEND_FLAGS) return cci__flags_refuse("cci_send()", flags & ~CCI__SEND_FLAGS);
     return CCI_EINVAL;
 }
