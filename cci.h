@@ -9526,6 +9526,7 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
  * some. */
 static const uint16_t cci__small_most[CCI__STORES] = {1,
                                                       0,
+                                                      0,
                                                       CCI_SMALL_RMAS,
                                                       CCI_SMALL_PACKETS,
                                                       CCI_SMALL_ACTIVE,
@@ -12900,8 +12901,8 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
 
 /* ---- message functions ------------------------------------------------------------------------------------------- */
 
-/* Without completion nobody knows when a borrowed buffer is free again, unless a later completion in order tells: NO_COPY
- * with SILENT is for RO. */
+/* Without completion nobody knows when a borrowed buffer is free again, unless a later completion in order tells:
+ * NO_COPY with SILENT is for RO. */
 static CCI__RARE int cci__send_flags_are_legal(const cci_connection_t *connection, int flags) {
     const int both = CCI_FLAG_NO_COPY | CCI_FLAG_SILENT;
     return (flags & ~CCI__SEND_FLAGS) == 0 && (connection->attribute == CCI_CONN_ATTR_RO || (flags & both) != both);
