@@ -4871,10 +4871,21 @@ static int cci__rel_write_segment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_
     return 1;
 }
 
-static void cci__rel_write_void(cci_rel_packet_t *packet, const cci_rel_item_t *item) {
+/* Tells the receiver that an item was withdrawn. On an ordered connection the first of several tells it of all: what
+ * lies there behind it is not to be delivered meanwhile. */
+static void cci__rel_write_void(const cci_rel_t *rel, cci_rel_packet_t *packet, const cci_rel_item_t *item) {
+    const cci_rel_item_t *last = item, *other = CCI__CONTAINER(item->node.prev, const cci_rel_item_t, node);
+    const cci_list_t *node = item->node.next;
     uint8_t *at = packet->head + packet->head_length;
-    at = cci__rel_frame(at, CCI__FRAME_VOID, item->flags & CCI__ITEM_PAIR ? CCI__FRAME_AFTER : 0, 0, item->first);
-    cci__store32(at, item->count);
+    int is_first = rel->ordered && (item->node.prev == &rel->items || !(other->flags & CCI__ITEM_VOID));
+    for (; is_first && node != &rel->items; node = node->next) {
+        other = CCI__CONTAINER(node, const cci_rel_item_t, node);
+        if (other->kind == CCI__ITEM_EXTERN) continue;
+        if (!(other->flags & CCI__ITEM_VOID) || other->first != last->first + last->count) break;
+        last = other;
+    }
+    at = cci__rel_frame(at, CCI__FRAME_VOID, last->flags & CCI__ITEM_PAIR ? CCI__FRAME_AFTER : 0, 0, item->first);
+    cci__store32(at, (uint32_t)(last->first - item->first) + last->count);
     cci__store32(at + 4, 0);
     packet->head_length += 16;
 }
@@ -4979,7 +4990,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     }
     if (item->flags & CCI__ITEM_VOID) {
         cci__rel_open_for(rel, packet, item, 1, 16, now_ns);
-        cci__rel_write_void(packet, item);
+        cci__rel_write_void(rel, packet, item);
     } else if (item->kind == CCI__ITEM_BULK) {
         if (!rel->pool->sink->readable(rel->user, &item->bulk)) {
             cci__rel_withdraw(rel, item, CCI_ERR_RMA_HANDLE);
@@ -5130,7 +5141,7 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     cci__rel_open_for(rel, packet, item, item->fragment == 0, is_void ? 16 : (uint32_t)cci__min64(rest, rel->mtu),
                       now_ns);
     if (is_void) {
-        cci__rel_write_void(packet, item);
+        cci__rel_write_void(rel, packet, item);
         cci__rel_all_sent(item);
     } else if (!cci__rel_write_next(rel, packet, item, sent)) {
         item->pieces--;
@@ -5384,6 +5395,14 @@ static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t sample_ns, uint64_t del
     rel->srtt_ns = cci__max64((7 * rel->srtt_ns + sample_ns) / 8, 1);
 }
 
+/* The peer has taken something of the item: it refuses nothing any more. */
+static inline void cci__rel_end_rnr(cci_rel_t *rel, const cci_rel_item_t *item) {
+    if (item->kind == CCI__ITEM_BULK && rel->rnr_sequence - item->first >= item->count) return;
+    rel->rnr = 0;
+    rel->rnr_delay_ns = 0;
+    rel->rnr_until_ns = 0;
+}
+
 /* The packet arrived. */
 static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns) {
     cci_rel_item_t *item = sent->item;
@@ -5399,11 +5418,7 @@ static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns
     if (item) {
         item->since_ns = now_ns;
         rel->progress_ns = now_ns;
-        if (item->kind != CCI__ITEM_BULK || rel->rnr_sequence - item->first < item->count) {
-            rel->rnr = 0;
-            rel->rnr_delay_ns = 0;
-            rel->rnr_until_ns = 0;
-        }
+        cci__rel_end_rnr(rel, item);
     }
     cci__rel_free_record(rel, sent);
     if (item && --item->pieces == 0 && (item->flags & CCI__ITEM_SENT)) cci__rel_finish(rel, item);
@@ -5496,6 +5511,7 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
 static int cci__rel_has_all(cci_rel_t *rel, cci_rel_item_t *item, uint64_t now_ns) {
     if (item->kind == CCI__ITEM_EXTERN || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_HELD))) return 0;
     rel->progress_ns = now_ns;
+    cci__rel_end_rnr(rel, item);
     cci__rel_forget_pieces(rel, item);
     cci__list_remove(&item->queue);
     item->flags &= ~CCI__ITEM_QUEUED;
@@ -7533,6 +7549,7 @@ typedef struct cci__dgram {
     uint32_t waiting_count;    /* in both */
     uint32_t turns;            /* that were given */
     uint32_t buffers_unmade;   /* receive buffers that the program allows and that were not needed yet */
+    uint32_t held_before;      /* buffers with what could not be delivered when the program set their count */
     cci_list_t readers, paths; /* free ones */
     cci__dconn_t *groups[CCI__DGRAM_GROUPS];
     uint32_t group_count;
@@ -8582,7 +8599,7 @@ static cci_evq_buffer_t *cci__dgram_take_buffer(cci__dgram_t *ep) {
 /* Is there one more buffer for what is due? What came early holds more than it may if the program has lowered their
  * count: so many more may be in use, which otherwise are parked, or were never made. */
 static int cci__dgram_exceed(cci__dgram_t *ep, uint32_t early) {
-    uint32_t limit = ep->evq.buffer_limit, held = ep->pool.buffers_held + early;
+    uint32_t limit = ep->evq.buffer_limit, held = cci__min32(ep->pool.buffers_held, ep->held_before) + early;
     if (held <= ep->recv_buf_count || ep->evq.buffer_total >= limit + (held - ep->recv_buf_count)) return 0;
     cci_evq_limit_buffers(&ep->evq, ep->evq.buffer_total + 1);
     ep->evq.buffer_limit = limit; /* which comes into force as buffers come back */
@@ -10348,6 +10365,7 @@ static int cci__dgram_set_recv_count(cci__dgram_t *ep, uint32_t count) {
         count + CCI__DGRAM_BATCH_RX > ep->evq.buffer_total ? count + CCI__DGRAM_BATCH_RX - ep->evq.buffer_total : 0;
     ep->evq.recv_limit = count;
     ep->recv_buf_count = count;
+    ep->held_before = ep->pool.buffers_held;
     ep->conns.unproven_most = cci__dgram_unproven_most(count);
     return CCI_SUCCESS;
 }

@@ -1342,6 +1342,17 @@ static void test_a_message_behind_a_withdrawal_completes_before_its_answer(void 
     world_end(w);
 }
 
+/* A step, but each withdrawal that leaves for a side is of one number alone. */
+static void step_with_single_withdrawals(world_t *w, const side_t *to) {
+    uint32_t i;
+    step(w);
+    for (i = 0; i < w->flying_count; i++) {
+        uint8_t *frame = w->flying[i].buf->data + CCI_REL_HEADER;
+        if (w->flying[i].to == to && w->flying[i].buf->length >= CCI_REL_HEADER + 16 && frame[0] == CCI__FRAME_VOID)
+            cci__store32(frame + 8, 1);
+    }
+}
+
 /* Two messages are refused until their time-out. The peer hears that the first was withdrawn, but not that the second was, and
  * takes a third, or a write, early. Then a packet with the second comes late, and is refused once more. */
 static world_t *behind_a_withdrawal_nobody_hears(int is_write) {
@@ -1358,8 +1369,8 @@ static world_t *behind_a_withdrawal_nobody_hears(int is_write) {
     assert_int_equal(w->flying_count, 2);
     late = buf_copy(w->flying[1].buf, w->flying[1].buf->length);
     late_number = w->flying[1].number;
-    while (s->completed < 2) step(w);
-    while (s->rel.rnr) step(w);
+    while (s->completed < 2) step_with_single_withdrawals(w, peer);
+    while (s->rel.rnr) step_with_single_withdrawals(w, peer);
     assert_int_equal(peer->rel.expected, 1);
     lose_what_flies_to(w, peer);
     peer->refuse_keep = 0;
