@@ -92,7 +92,7 @@ static void show_answers(side_t *a, side_t *b) {
     pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RU);
     uint32_t sent = 0, answered = 0;
     cci_event_t *event;
-    uint64_t end_ns = real_now_ns() + 20 * SECOND_NS; /* of silent messages some may be lost for good: enough has been shown then */
+    uint64_t end_ns = real_now_ns() + 20 * SECOND_NS; /* silent messages may be lost for good */
     while (answered < 400 && real_now_ns() < end_ns) {
         for (; sent < 400 && sent - answered < 50; sent++) {
             send_patiently(pair.ac, message, 1000, sent, CCI_FLAG_SILENT);
