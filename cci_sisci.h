@@ -6087,10 +6087,8 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 /* What most messages go through: calls and the saving of registers would cost a third of it. */
 #if defined(__GNUC__)
 #define CCI__SISCI_HOT_PATH __attribute__((always_inline))
-#define CCI__SISCI_OTHER_PATH __attribute__((noinline))
 #else
 #define CCI__SISCI_HOT_PATH
-#define CCI__SISCI_OTHER_PATH
 #endif
 
 #define CCI__SISCI_MAGIC 0x43434933u /* of this version of what lies in shared memory */
@@ -11405,7 +11403,7 @@ static inline int cci__sisci_gives_only(cci__sisci *ep) {
 }
 
 /* The same with a round of work, unless events wait. */
-static CCI__SISCI_OTHER_PATH int cci__sisci_get_event_locked(cci__sisci *ep, cci_event_t **event) {
+static CCI__RARE int cci__sisci_get_event_locked(cci__sisci *ep, cci_event_t **event) {
     int status, has_events = cci__sisci_has_events(ep);
     if (has_events ? !cci__sisci_gives_only(ep) : !cci__sisci_found_nothing(ep)) (void)cci__sisci_pump(ep);
     status = cci__sisci_next(ep, event);
@@ -11623,8 +11621,8 @@ static int cci__sisci_end_unready(cci__sisci *ep, cci__sisci_conn *conn, cci__si
     return flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : (int)CCI_SUCCESS;
 }
 
-static CCI__SISCI_OTHER_PATH int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data,
-                                                        uint32_t count, uint32_t length, void *context, int flags) {
+static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data,
+                                            uint32_t count, uint32_t length, void *context, int flags) {
     cci__sisci_link *link = conn->link;
     cci__sisci_op *op = NULL;
     int status = CCI_SUCCESS, posted;
