@@ -1175,6 +1175,22 @@ CCI__UNUSED static inline int cci__share_for_long(uint32_t held, uint32_t left, 
     if (held < cci__max32(kept / 64, 1)) return left > 0;
     return left > kept && cci__share(held, left - kept);
 }
+
+/* A text that is put together piece by piece. What does not fit is left out. */
+typedef struct cci__note {
+    size_t length;
+    char text[512];
+} cci__note_t;
+
+/* A configuration or an address may hold any byte; a terminal or a log file should not be told what to do by it. */
+CCI__UNUSED static void cci__note_add(cci__note_t *note, const char *text) {
+    for (; *text != '\0' && note->length < sizeof note->text - 1; text++) {
+        uint8_t byte = (uint8_t)*text;
+        note->text[note->length++] = (char)(byte < 0x20 || byte == 0x7f ? '?' : *text);
+    }
+    note->text[note->length] = '\0';
+}
+
 CCI__UNUSED static inline uint32_t cci__pad8(uint32_t length) {
     return (length + 7u) & ~7u;
 }
@@ -3840,21 +3856,24 @@ static int cci__rel_block_share(const cci_rel_t *rel, uint32_t held, uint32_t ou
            (cci__share_for_long(held, total - out, total) && (rel->probes < 2 || out < total - total / 4));
 }
 
+/* May it have one more of a list's? */
+static int cci__rel_has_one(cci_rel_t *rel, const cci_list_t *list, int what, uint32_t held, uint32_t out,
+                            uint32_t total) {
+    return out < total && cci__rel_block_share(rel, held, out, total) && cci__rel_has(rel->pool, list, what);
+}
+
 /* May the connection have one more middle block, for `size` bytes of frames? */
 static int cci__rel_has_middle(cci_rel_t *rel, uint32_t size) {
     cci_rel_pool_t *pool = rel->pool;
-    return size <= CCI__REL_MIDDLE && pool->middle_out < pool->middle_total &&
-           cci__rel_block_share(rel, rel->middle_count, pool->middle_out, pool->middle_total) &&
-           cci__rel_has(pool, &pool->middle, CCI_REL_MIDDLE);
+    return size <= CCI__REL_MIDDLE && cci__rel_has_one(rel, &pool->middle, CCI_REL_MIDDLE, rel->middle_count,
+                                                       pool->middle_out, pool->middle_total);
 }
 
 /* May it have one more middle or large block? */
 static int cci__rel_has_larger(cci_rel_t *rel, uint32_t size) {
     cci_rel_pool_t *pool = rel->pool;
     return cci__rel_has_middle(rel, size) ||
-           (pool->large_out < pool->large_total &&
-            cci__rel_block_share(rel, rel->large_count, pool->large_out, pool->large_total) &&
-            cci__rel_has(pool, &pool->large, CCI_REL_LARGE));
+           cci__rel_has_one(rel, &pool->large, CCI_REL_LARGE, rel->large_count, pool->large_out, pool->large_total);
 }
 
 /* May the connection have one more block, or two, with `need` bytes of frames in the last? */
@@ -3869,19 +3888,18 @@ static int cci__rel_has_blocks(cci_rel_t *rel, uint32_t count, uint32_t need) {
     return need <= CCI__REL_SMALL || cci__rel_has_larger(rel, need);
 }
 
-/* Gives back the middle or large block that an item's frames are in. */
+/* The connection's count of blocks like the middle or large one that an item's frames are in. */
+static uint32_t *cci__rel_larger_count(cci_rel_t *rel, const cci_rel_item_t *item) {
+    return item->capacity == rel->pool->block_size ? &rel->large_count : &rel->middle_count;
+}
+
+/* Gives that block back. */
 static void cci__rel_free_larger(cci_rel_t *rel, const cci_rel_item_t *item) {
     cci_rel_pool_t *pool = rel->pool;
-    cci_list_t *block = (cci_list_t *)(void *)item->frames;
-    if (item->capacity == pool->block_size) {
-        cci__list_insert(pool->large.next, block);
-        pool->large_out--;
-        rel->large_count--;
-    } else {
-        cci__list_insert(pool->middle.next, block);
-        pool->middle_out--;
-        rel->middle_count--;
-    }
+    int is_large = item->capacity == pool->block_size;
+    cci__list_insert(is_large ? pool->large.next : pool->middle.next, (cci_list_t *)(void *)item->frames);
+    --*(is_large ? &pool->large_out : &pool->middle_out);
+    --*cci__rel_larger_count(rel, item);
 }
 
 /* A larger block for the item's frames, which are to be `size` bytes. There is one: see cci__rel_has_larger(). */
@@ -3892,15 +3910,10 @@ static void cci__rel_enlarge(cci_rel_t *rel, cci_rel_item_t *item, uint32_t size
     cci__list_remove(block);
     if (item->length > 0) memcpy(block, item->frames, item->length);
     if (item->capacity > CCI__REL_SMALL) cci__rel_free_larger(rel, item);
-    if (is_middle) {
-        pool->middle_out++;
-        rel->middle_count++;
-    } else {
-        pool->large_out++;
-        rel->large_count++;
-    }
     item->frames = (uint8_t *)(void *)block;
     item->capacity = is_middle ? CCI__REL_MIDDLE : pool->block_size;
+    ++*(is_middle ? &pool->middle_out : &pool->large_out);
+    ++*cci__rel_larger_count(rel, item);
 }
 
 /* Bytes of the TAKEN that an answer carries. */
@@ -4183,10 +4196,7 @@ CCI_API void cci_rel_resume(cci_rel_t *rel, cci_rel_item_t *first) {
     for (node = rel->items.next; node != &rel->items; node = node->next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         rel->block_count++;
-        if (item->capacity > CCI__REL_SMALL && item->capacity == rel->pool->block_size)
-            rel->large_count++;
-        else
-            rel->middle_count += item->capacity > CCI__REL_SMALL;
+        if (item->capacity > CCI__REL_SMALL) ++*cci__rel_larger_count(rel, item);
         if (item->timeout_us)
             rel->expire_ns = cci__min64(rel->expire_ns, item->since_ns + (uint64_t)item->timeout_us * 1000);
         if (!(item->flags & CCI__ITEM_DONE)) {
@@ -8801,28 +8811,30 @@ static const cci_rel_sink_t cci__dgram_sink = {
 /* ---- coming in ---- */
 
 /* For the log: a packet that is none of DATA, and where it goes or comes from. */
-static void cci__dgram_trace(const cci__dgram_t *ep, uint8_t type, const char *way, const cci_link_addr_t *peer) {
+static CCI__RARE void cci__dgram_trace_text(const cci__dgram_t *ep, uint8_t type, const char *way,
+                                            const cci_link_addr_t *peer) {
+#ifdef CCI_NO_TEXT
+    (void)ep, (void)type, (void)way, (void)peer;
+#else
     static const char *const names[] = {"?",    "REQUEST", "COOKIE", "ACCEPT", "REJECT", "CONFIRM", "CONFIRMED",
                                         "DATA", "RESET",   "GROUP",  "CLOSE",  "CLOSED", "BUSY"};
-    const char *piece[5];
-    char address[128] = "a peer", text[256];
-    size_t length = 0, i;
-    if (CCI__LIKELY(!ep->traces)) return;
-    if (ep->link->version < 2 || !ep->link->text ||
-        ep->link->text(ep->handle, peer, address, sizeof address) != CCI_SUCCESS)
-        memcpy(address, "a peer", 7);
-    piece[0] = ep->transport->name;
-    piece[1] = ": ";
-    piece[2] = names[type < sizeof names / sizeof names[0] ? type : 0];
-    piece[3] = way;
-    piece[4] = address;
-    for (i = 0; i < 5; i++) {
-        size_t more = cci__min64(strlen(piece[i]), sizeof text - 1 - length);
-        memcpy(text + length, piece[i], more);
-        length += more;
-    }
-    text[length] = '\0';
-    cci_log(CCI_LOG_DEBUG, text);
+    int is_known = ep->link->version >= 2 && ep->link->text;
+    char address[128];
+    cci__note_t note;
+    is_known = is_known && ep->link->text(ep->handle, peer, address, sizeof address) == CCI_SUCCESS;
+    note.length = 0;
+    cci__note_add(&note, ep->transport->name);
+    cci__note_add(&note, ": ");
+    cci__note_add(&note, names[type < sizeof names / sizeof names[0] ? type : 0]);
+    cci__note_add(&note, way);
+    cci__note_add(&note, is_known ? address : "a peer");
+    cci_log(CCI_LOG_DEBUG, note.text);
+#endif
+}
+
+static inline void cci__dgram_trace(const cci__dgram_t *ep, uint8_t type, const char *way,
+                                    const cci_link_addr_t *peer) {
+    if (CCI__UNLIKELY(ep->traces)) cci__dgram_trace_text(ep, type, way, peer);
 }
 
 static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
@@ -11186,21 +11198,6 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri) {
 }
 
 /* ---- messages to the log ----------------------------------------------------------------------------------------- */
-
-/* A text that is put together piece by piece. What does not fit is left out. */
-typedef struct cci__note {
-    size_t length;
-    char text[512];
-} cci__note_t;
-
-/* A configuration may hold any byte; a terminal or a log file should not be told what to do by it. */
-static void cci__note_add(cci__note_t *note, const char *text) {
-    for (; *text != '\0' && note->length < sizeof note->text - 1; text++) {
-        uint8_t byte = (uint8_t)*text;
-        note->text[note->length++] = (char)(byte < 0x20 || byte == 0x7f ? '?' : *text);
-    }
-    note->text[note->length] = '\0';
-}
 
 static void cci__note_add_number(cci__note_t *note, uint32_t number) {
     char digits[12];
