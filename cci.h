@@ -7703,6 +7703,7 @@ typedef struct cci__dgram {
     uint32_t buffers_unmade;            /* receive buffers that the program allows and that were not needed yet */
     uint32_t held_before;               /* buffers with what could not be delivered when the program set their count */
     cci_list_t readers, paths, answers; /* free ones */
+    cci_list_t told;                    /* data of servers' answers, with events that the program has */
     cci__dconn_t *groups[CCI__DGRAM_GROUPS];
     uint32_t group_count;
     cci_evq_buffer_t *current; /* the buffer that is being taken in */
@@ -8696,16 +8697,21 @@ static void cci__dgram_give_answer(cci__dgram_t *ep, cci_evq_event_t *event, cci
     event->base.pub.connect.data_len = 0;
     if (!answer) return;
     if (answer->pieces.missing != 0 || status != (answer->type == CCI__PKT_ACCEPT ? CCI_SUCCESS : CCI_ECONNREFUSED)) {
-        cci__dgram_give_back(ep, CCI__STORE_ANSWERS, answer);
+        cci_release(answer);
         return;
     }
+    cci__list_append(&ep->told, &answer->node);
     event->base.pub.connect.data_ptr = answer + 1;
     event->base.pub.connect.data_len = answer->data_len;
 }
 
 /* The program has returned the event. */
-static void cci__dgram_free_answer(cci__dgram_t *ep, const void *data) {
-    if (data) cci__dgram_give_back(ep, CCI__STORE_ANSWERS, (cci_conn_answer_t *)(uintptr_t)data - 1);
+static void cci__dgram_free_answer(const void *data) {
+    cci_conn_answer_t *answer;
+    if (!data) return;
+    answer = (cci_conn_answer_t *)(uintptr_t)data - 1;
+    cci__list_remove(&answer->node);
+    cci_release(answer);
 }
 
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
@@ -9202,7 +9208,7 @@ static cci_conn_got_t cci__dgram_collect_answer(cci__dgram_t *ep, cci_conn_packe
     cci_conn_pending_t *pending = ((cci__dconn_t *)(void *)in->conn)->in.request;
     if (in->request.data_len > CCI__DGRAM_REQUEST) return CCI_CONN_GOT_NOTHING;
     if (!pending->answer) {
-        pending->answer = (cci_conn_answer_t *)cci__dgram_take(ep, CCI__STORE_ANSWERS);
+        pending->answer = (cci_conn_answer_t *)cci_alloc(CCI__DGRAM_ANSWER);
         if (!pending->answer) return CCI_CONN_GOT_NOTHING;
         memset(pending->answer, 0, sizeof *pending->answer);
     }
@@ -10008,9 +10014,14 @@ static void cci__dgram_free(cci__dgram_t *ep) {
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
         CCI_ASSERT(conn);
-        if (conn->conn.state == CCI_CONN_CONNECTING) cci_release(conn->in.request);
+        if (conn->conn.state == CCI_CONN_CONNECTING) {
+            cci_release(conn->in.request->answer);
+            cci_release(conn->in.request);
+        }
         cci__dgram_forget(ep, conn->peer.key);
     }
+    while (ep->told.next && !cci__list_empty(&ep->told))
+        cci__dgram_free_answer(CCI__CONTAINER(ep->told.next, cci_conn_answer_t, node) + 1);
     cci_release(ep->conns.buckets);
     cci_release(ep->waiting[0].index);
     cci_release(ep->waiting[1].index);
@@ -10087,6 +10098,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__list_init(&ep->readers);
     cci__list_init(&ep->paths);
     cci__list_init(&ep->answers);
+    cci__list_init(&ep->told);
     cci__lock_init(&ep->lock);
     status = ep->link->open(device, service, fd != NULL, &ep->handle, &ep->info);
     if (status == CCI_SUCCESS && ep->info.share && !ep->info.is_shared) status = CCI_ERR_NOT_IMPLEMENTED;
@@ -10579,7 +10591,7 @@ static int cci__dgram_return_event(cci_event_base_t *base) {
         status = CCI_EINVAL;
     } else {
         if (base->pub.type == CCI_EVENT_CONNECT_REQUEST) cci__dgram_free_uri(ep, base->pub.request.peer_uri);
-        if (base->pub.type == CCI_EVENT_CONNECT) cci__dgram_free_answer(ep, base->pub.connect.data_ptr);
+        if (base->pub.type == CCI_EVENT_CONNECT) cci__dgram_free_answer(base->pub.connect.data_ptr);
         cci_evq_return_event(&ep->evq, event);
     }
     cci__dgram_unlock(ep);
