@@ -96,6 +96,8 @@
  *     a message that is pending        460 bytes, above 240 bytes 2,250, above 2,000 a datagram's length; 64 bytes for
  *                                      each of its packets
  *     losses, reads, a new address     60 to 2,000 bytes, for as long as they last
+ *     data with an accept or reject    1,064 bytes until the client has confirmed (30 s at most), or 4 s; at a client
+ *                                      while it comes, and until the event is returned
  *     a receive buffer                 the largest datagram or message (64 KiB where the link coalesces)
  * Limits, and what happens when they are reached:
  *     CCI_OPT_ENDPT_SEND_BUF_COUNT     buffers of pending messages of each connection; small ones share: CCI_ENOBUFS
@@ -165,6 +167,8 @@
  *     requests undecided      3/4 of the receive buffers       likewise, until the program accepts or rejects; the log
  *                                                              tells it every 10 s
  *     of one network          3/4 of what is left of either    likewise (IPv4 /24, IPv6 /64)
+ *     data with accept, reject   a 128th of memory_limit (7,700 by default)   CCI_ENOBUFS, until clients confirm; at
+ *                                                              most 256 of these wait for an address to be proven
  *     registered memory       4,096 ranges   cci_rma_register() returns CCI_ENOBUFS
  *     reads under way         512 pieces of 64 packets, of all connections: other reads wait; each connection has its
  *                             share, and an eighth is for those that have next to none
@@ -226,7 +230,10 @@
  *     CCI_SMALL_RMAS            1   RMAs, and messages with CCI_FLAG_NO_COPY, under way: 420 for each
  *     CCI_SMALL_REGISTRATIONS   2   64 for each
  *     CCI_SMALL_REQUEST       128   bytes of request data that a client may send; from D on each takes memory of every
- *                                   receive buffer. Clients that send more are told "busy"
+ *                                   receive buffer. Clients that send more are told "busy". As many bytes go with
+ *                                   cci_accept_data() and cci_reject_data(), else CCI_ERR_NOT_IMPLEMENTED, and one such
+ *                                   answer is kept at a time, else CCI_ENOBUFS. A server that sends more is not
+ *                                   understood: CCI_ETIMEDOUT
  * ================================================================================================================== */
 
 /* strict ISO modes hide POSIX unless it is asked for before the first system header */
@@ -816,7 +823,8 @@ CCI_API const char *cci_transport_reason(uint32_t index, const char **name);
  * transport's.
  * ================================================================================================================== */
 
-/* 3: `ops` ends with answer. Transports of version 1, whose `ops` ends with rma, and 2, with rma_free, are taken too. */
+/* 3: `ops` ends with answer. Transports of version 1, whose `ops` ends with rma, and of 2, with rma_free, are taken
+ * too. */
 #define CCI_TRANSPORT_VERSION 3
 
 /* What a device is, told by the transport to the core, which copies all of it. */
@@ -2169,6 +2177,11 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  *      CONNECT event  ◀────────── ACCEPT (token s)                                       after cci_accept()
  *      CONFIRM, or data           ──────────▶ ACCEPT event
  *                     ◀────────── CONFIRMED, or data
+ *
+ * The server's program may have data for the client, with ACCEPT or REJECT: it comes in several of these where a packet
+ * can't take 1,024 bytes, and all of them leave again when the client repeats its request; the client confirms when it
+ * has all. An address that is not proven gets COOKIE instead, until the request comes with that cookie: nothing longer
+ * than what came goes to an address that may be another's.
  *
  *      who closes                             the other
  *      CLOSE  (up to 6 times)     ──────────▶ messages that had arrived, completions, then the DISCONNECT event
