@@ -3051,8 +3051,8 @@ static int cci__conn_is_proven(const cci_conn_table_t *table, const cci_conn_pac
                            cookie == cci_conn_cookie(table, in->from, header->index, header->token, table->epoch - 1));
 }
 
-/* The packet that tells a client what was decided; 0 while nothing is. Data is not for an address that may be another's:
- * it may be longer than what came from there. */
+/* The packet that tells a client what was decided; 0 while nothing is. Data is not for an address that may be
+ * another's: it may be longer than what came from there. */
 static uint8_t cci__conn_decision(const cci_conn_t *conn) {
     if (conn->unproven && (conn->flags & CCI__CONN_ANSWERS)) return CCI__PKT_COOKIE;
     return conn->state == CCI_CONN_ACCEPTED || conn->state == CCI_CONN_OPEN ? CCI__PKT_ACCEPT
@@ -3309,8 +3309,8 @@ CCI_API int cci_conn_collect(cci_conn_t *conn, cci_conn_pieces_t *pieces, const 
 }
 
 /* Client: a piece of the server's data, for `answer`, which has room for CCI_CONN_REQ_LEN bytes behind it and is zeroed
- * before the first. GOT_ACCEPT or GOT_REJECT if all is there now, and in->answer is to be sent; else GOT_NOTHING. What a
- * server said that has forgotten it since gives way to what it says now. */
+ * before the first. GOT_ACCEPT or GOT_REJECT if all is there now, and in->answer is to be sent; else GOT_NOTHING. What
+ * a server said that has forgotten it since gives way to what it says now. */
 CCI_API cci_conn_got_t cci_conn_collect_answer(cci_conn_table_t *table, cci_conn_answer_t *answer,
                                                cci_conn_packet_t *in) {
     const cci_conn_request_t *piece = &in->request;
@@ -3366,7 +3366,7 @@ CCI_API uint32_t cci_conn_output(const cci_conn_table_t *table, const cci_conn_t
 }
 
 /* Writes what stands in front of the next piece of an answer's data, `size` bytes into its ACCEPT or REJECT, which
- * cci_conn_output() has begun; the data itself is piece->data, of piece->length bytes. Returns the bytes written, 0 when
+ * cci_conn_output() has begun; the data itself is piece->data, of piece->length bytes. Returns the bytes written, 0 if
  * all are sent. Before the first, *piece is zeroed. */
 CCI_API uint32_t cci_conn_output_piece(const cci_conn_table_t *table, const cci_conn_answer_t *answer,
                                        cci_conn_request_t *piece, uint32_t size, uint8_t *bytes) {
