@@ -1329,6 +1329,129 @@ TEST(destroy_event, ANYWHERE, "cci_destroy_endpoint() tells all peers, whose rea
     await_end(pair.b, pair.bc, pair.bc->context);
 }
 
+/* Bytes that nobody else sends: `which` tells answers apart. */
+static const uint8_t *answer_bytes(uint32_t which) {
+    static uint8_t bytes[CCI_CONN_REQ_LEN + 1];
+    uint32_t i;
+    for (i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)(which * 37 + i * 11 + (i >> 8));
+    }
+    return bytes;
+}
+
+/* One client asks with so many bytes, and is answered with so many. Returns its CONNECT event. */
+static cci_event_t *ask_and_answer(side_t *a, side_t *b, cci_conn_attribute_t attribute, uint32_t asked, int accepts,
+                                   uint32_t answered) {
+    cci_event_t *request, *connect;
+    assert_int_equal(cci_connect(a->ep, b->uri, answer_bytes(1), asked, attribute, as_context(asked + 1), 0, NULL), CCI_SUCCESS);
+    request = await(b, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(request->request.data_len, asked);
+    assert_memory_equal(request->request.data_ptr == NULL ? answer_bytes(1) : request->request.data_ptr, answer_bytes(1), asked);
+    if (accepts) {
+        assert_int_equal(cci_accept_data(request, as_context(99), answer_bytes(answered), answered), CCI_SUCCESS);
+        assert_int_equal(cci_accept_data(request, as_context(99), answer_bytes(answered), answered), CCI_EINVAL);
+    } else {
+        assert_int_equal(cci_reject_data(request, answer_bytes(answered), answered), CCI_SUCCESS);
+        assert_int_equal(cci_reject_data(request, answer_bytes(answered), answered), CCI_EINVAL);
+    }
+    drop(request);
+    connect = await(a, CCI_EVENT_CONNECT);
+    assert_int_equal(connect->connect.status, accepts ? CCI_SUCCESS : CCI_ECONNREFUSED);
+    assert_ptr_equal(connect->connect.context, as_context(asked + 1));
+    assert_int_equal(connect->connect.data_len, answered);
+    assert_int_equal(connect->connect.data_ptr == NULL, answered == 0);
+    if (answered > 0) {
+        assert_int_equal((uintptr_t)connect->connect.data_ptr % 8, 0);
+        assert_memory_equal(connect->connect.data_ptr, answer_bytes(answered), answered);
+    }
+    return connect;
+}
+
+static void drop_refused(side_t *a, side_t *b, uint32_t asked, uint32_t answered) {
+    cci_event_t *connect = ask_and_answer(a, b, CCI_CONN_ATTR_RO, asked, 0, answered);
+    assert_null(connect->connect.connection);
+    drop(connect);
+}
+
+static void drop_accepted(side_t *a, side_t *b, cci_conn_attribute_t attribute, uint32_t asked, uint32_t answered) {
+    cci_event_t *connect = ask_and_answer(a, b, attribute, asked, 1, answered), *accepted = await(b, CCI_EVENT_ACCEPT);
+    assert_int_equal(accepted->accept.status, CCI_SUCCESS);
+    assert_ptr_equal(accepted->accept.context, as_context(99));
+    assert_int_equal(cci_disconnect(connect->connect.connection), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(accepted->accept.connection), CCI_SUCCESS);
+    drop(connect);
+    drop(accepted);
+    lay_ghosts(b);
+}
+
+TEST(accept_data, ANYWHERE, "[fi_cm(3), connection data] what cci_accept_data() gives stands in the client's CONNECT event") {
+    static const uint32_t sizes[] = {0, 1, 8, 77, 500, CCI_CONN_REQ_LEN};
+    side_t *a = side_open(), *b = side_open();
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        drop_accepted(a, b, CCI_CONN_ATTR_RO, 0, sizes[i]);
+        drop_accepted(a, b, CCI_CONN_ATTR_RU, CCI_CONN_REQ_LEN, sizes[i]);
+        drop_accepted(a, b, CCI_CONN_ATTR_UU, 5, sizes[i]);
+    }
+}
+
+TEST(reject_data, ANYWHERE, "[fi_cm(3), connection data] what cci_reject_data() gives stands there with CCI_ECONNREFUSED alike") {
+    static const uint32_t sizes[] = {0, 1, 8, 77, 500, CCI_CONN_REQ_LEN};
+    side_t *a = side_open(), *b = side_open();
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        drop_refused(a, b, 0, sizes[i]);
+        drop_refused(a, b, CCI_CONN_REQ_LEN, sizes[i]);
+    }
+    assert_true(is_quiet(a) && is_quiet(b));
+}
+
+TEST(answer_data_range, ANYWHERE, "[fi_cm(3), connection data] more than CCI_CONN_REQ_LEN bytes is CCI_EINVAL, and decides nothing") {
+    side_t *a = side_open(), *b = side_open();
+    cci_event_t *request, *connect;
+    (void)state;
+    assert_int_equal(cci_accept_data(NULL, NULL, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_reject_data(NULL, NULL, 0), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    request = await(b, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(cci_accept_data(request, NULL, answer_bytes(0), CCI_CONN_REQ_LEN + 1), CCI_EINVAL);
+    assert_int_equal(cci_reject_data(request, answer_bytes(0), CCI_CONN_REQ_LEN + 1), CCI_EINVAL);
+    assert_int_equal(cci_accept_data(request, NULL, NULL, 1), CCI_EINVAL);
+    assert_int_equal(cci_reject_data(request, NULL, 1), CCI_EINVAL);
+    assert_int_equal(cci_return_event(request), CCI_EINVAL); /* it still wants a decision */
+    assert_int_equal(cci_accept_data(request, NULL, answer_bytes(0), CCI_CONN_REQ_LEN), CCI_SUCCESS);
+    assert_int_equal(cci_reject_data(request, answer_bytes(0), 1), CCI_EINVAL);
+    drop(request);
+    connect = await(a, CCI_EVENT_CONNECT);
+    assert_int_equal(cci_accept_data(connect, NULL, answer_bytes(0), 1), CCI_EINVAL);
+    assert_int_equal(connect->connect.status, CCI_SUCCESS);
+    drop(connect);
+    drop(await(b, CCI_EVENT_ACCEPT));
+}
+
+TEST(answer_data_until, ANYWHERE, "[fi_cm(3), connection data] the bytes are valid until the event is returned, whatever comes meanwhile") {
+    side_t *a = side_open(), *b = side_open();
+    cci_event_t *kept[6], *accepted;
+    pair_t pair = connect_sides(a, b, CCI_CONN_ATTR_RO);
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 6; i++) {
+        kept[i] = ask_and_answer(a, b, CCI_CONN_ATTR_RO, 0, i % 2 == 0, 1000 + i);
+        round_trip(&pair);
+    }
+    for (i = 0; i < 6; i++) {
+        assert_memory_equal(kept[i]->connect.data_ptr, answer_bytes(1000 + i), 1000 + i);
+        drop(kept[i]);
+    }
+    for (i = 0; i < 3; i++) {
+        accepted = await(b, CCI_EVENT_ACCEPT);
+        assert_int_equal(accepted->accept.status, CCI_SUCCESS);
+        drop(accepted);
+    }
+}
+
 TEST(request_peer_uri, ANYWHERE, "a connection request tells who asks, as a URI, where the transport can") {
     side_t *a = side_open(), *b = side_open();
     cci_event_t *request;
