@@ -75,7 +75,8 @@
  * event for each wake-up works too, with more wake-ups, if it waits for the level and not for an edge. A call from
  * another thread, such as cci_send(), arms the handle as well.
  *   A program without a handle that calls seldom, once for each frame of a picture for one, gets each time-out,
- * repetition and acknowledgement in the first call after its time.
+ * repetition and acknowledgement in the first call after its time. Between calls it may sleep for as long as
+ * cci_next_deadline() says, if something wakes it when a packet arrives: the interrupt of a line for one.
  *
  * FORK. Endpoints belong to the process that made them. In the child of fork() they are dead: their calls return
  * CCI_ERR_DEVICE_DEAD (the log says so once), except that cci_return_event(), cci_disconnect(), cci_rma_deregister()
@@ -652,6 +653,13 @@ CCI_API int cci_disconnect(cci_connection_t *connection);
  * flags: 0. CCI_EINVAL: endpoint is NULL or has no OS handle, or flags is not 0. */
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
 
+/* Beyond CCI 0.3.0, for programs without an OS handle: `*ns` becomes the nanoseconds from now, by the transport's
+ * clock, within which the program must call cci_get_event() again if nothing arrives and it calls nothing else
+ * meanwhile. 0: at once, an event waits or something is due; UINT64_MAX: not before something arrives. It may be
+ * earlier than needed, and does no work itself. After CCI_ENOBUFS it takes no account of messages that wait for the
+ * program to return events. CCI_EINVAL: an argument is NULL. */
+CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns);
+
 /* Gets the next event, and lets the library work. Never blocks. CCI_EAGAIN: there is none (*event becomes NULL).
  * CCI_ENOBUFS: there is none to give since the program holds all receive buffers: it returns events before it sleeps,
  * since the handle stays readable while messages wait for a buffer. CCI_EINVAL: an argument is NULL. */
@@ -803,8 +811,9 @@ CCI_API const char *cci_transport_reason(uint32_t index, const char **name);
  * transport's.
  * ================================================================================================================== */
 
-/* 2: `ops` ends with rma_free. A transport of version 1, whose `ops` ends with rma, is taken too. */
-#define CCI_TRANSPORT_VERSION 2
+/* 3: `ops` ends with next_deadline. Transports of version 1, whose `ops` ends with rma, and of version 2, where it ends
+ * with rma_free, are taken too. */
+#define CCI_TRANSPORT_VERSION 3
 
 /* What a device is, told by the transport to the core, which copies all of it. */
 typedef struct cci_device_desc {
@@ -860,6 +869,7 @@ typedef struct cci_endpoint_ops {
      * endpoint. Both or neither. CCI_ERR_NOT_IMPLEMENTED: ordinary memory will do, and the core gives it. */
     int (*rma_alloc)(cci_endpoint_base_t *endpoint, uint64_t length, void **memory);
     void (*rma_free)(cci_endpoint_base_t *endpoint, void *memory);
+    int (*next_deadline)(cci_endpoint_base_t *endpoint, uint64_t *ns);
 } cci_endpoint_ops_t;
 
 struct cci_link;
@@ -1614,6 +1624,11 @@ CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t n
         polls->quick++;
     polls->looked_ns = now_ns;
     polls->left = polls->quick == CCI__POLLS_MANY ? most : 0;
+}
+
+/* From now until a deadline, which may be CCI__NEVER; 0 when it has passed. */
+CCI__UNUSED static inline uint64_t cci__ns_until(uint64_t at_ns, uint64_t now_ns) {
+    return at_ns == CCI__NEVER ? at_ns : at_ns > now_ns ? at_ns - now_ns : 0;
 }
 
 /* ---- OS handle: what its link was told. Each change costs system calls, each deadline that is told costs an
@@ -10182,6 +10197,30 @@ static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     return CCI_SUCCESS;
 }
 
+/* A program with a handle, for which there is no event, may go to sleep: what waits for company leaves before. Only
+ * where one connection has much under way it stays: an acknowledgement, or else the timer, wakes the program soon. */
+static int cci__dgram_stays(const cci__dgram_t *ep) {
+    return !cci__list_empty(&ep->soon) && ep->soon.next == ep->soon.prev && cci__list_empty(&ep->ready) &&
+           CCI__CONTAINER(ep->soon.next, cci__active_t, ready)->rel.in_flight >= CCI__DGRAM_BUSY;
+}
+
+/* The program may sleep until then: what waits for company leaves before, and the next poll reads the clock. */
+static int cci__dgram_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    uint64_t at;
+    int is_due;
+    cci__dgram_lock(ep);
+    ep->now_ns = ep->link->now(ep->handle);
+    ep->polls.left = 0;
+    is_due = ep->evq.urgent.head || ep->evq.done.head ||
+             (!cci__list_empty(&ep->inbox) && ep->evq.recv_out < ep->evq.recv_limit) ||
+             (!cci__list_empty(&ep->soon) && !(ep->has_fd && cci__dgram_stays(ep)));
+    at = is_due ? 0 : cci__dgram_sleep_deadline(ep);
+    *ns = cci__ns_until(at, ep->now_ns);
+    cci__dgram_unlock(ep);
+    return CCI_SUCCESS;
+}
+
 /* The next message that has arrived; *event is NULL if it was withdrawn. Returns CCI_ENOBUFS if there is one but no
  * event to give it with. */
 static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
@@ -10289,13 +10328,6 @@ static void cci__dgram_judge(cci__dgram_t *ep) {
     if (ep->issued > 1) ep->is_quick = took_ns <= ep->issued * (uint64_t)CCI__DGRAM_QUICK_NS;
     if (ep->given > 0) ep->given_most = cci__dgram_in_a_ms(took_ns, ep->given);
     if (ep->heard > 0) ep->heard_most = cci__dgram_in_a_ms(took_ns, ep->heard);
-}
-
-/* A program with a handle, for which there is no event, may go to sleep: what waits for company leaves before. Only
- * where one connection has much under way it stays: an acknowledgement, or else the timer, wakes the program soon. */
-static int cci__dgram_stays(const cci__dgram_t *ep) {
-    return !cci__list_empty(&ep->soon) && ep->soon.next == ep->soon.prev && cci__list_empty(&ep->ready) &&
-           CCI__CONTAINER(ep->soon.next, cci__active_t, ready)->rel.in_flight >= CCI__DGRAM_BUSY;
 }
 
 /* The network has its turn, and then there may be an event. */
@@ -10811,7 +10843,8 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
                                              cci__dgram_rma,
 #endif
                                              NULL,
-                                             NULL};
+                                             NULL,
+                                             cci__dgram_next_deadline};
     return &table;
 }
 
@@ -12127,6 +12160,11 @@ static void cci__dead_rma_free(cci_endpoint_base_t *endpoint, void *memory) {
     (void)endpoint, (void)memory;
 }
 
+static int cci__dead_next_deadline(cci_endpoint_base_t *endpoint, uint64_t *ns) {
+    (void)endpoint, (void)ns;
+    return cci__fork_refuse();
+}
+
 static const cci_endpoint_ops_t cci__dead_ops = {cci__dead_destroy,
                                                  cci__dead_accept,
                                                  cci__dead_reject,
@@ -12144,7 +12182,8 @@ static const cci_endpoint_ops_t cci__dead_ops = {cci__dead_destroy,
                                                  cci__dead_rma_deregister,
                                                  cci__dead_rma,
                                                  cci__dead_rma_alloc,
-                                                 cci__dead_rma_free};
+                                                 cci__dead_rma_free,
+                                                 cci__dead_next_deadline};
 
 #ifndef CCI_NO_THREADS
 static pthread_key_t cci__fork_key; /* which locks a thread that forks holds */
@@ -12710,6 +12749,16 @@ CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags) {
     if (flags != 0) return cci__flags_refuse("cci_arm_os_handle()", flags);
     if (base->ops->arm_os_handle == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     return base->ops->arm_os_handle(base, flags);
+}
+
+CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns) {
+    cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    const cci_transport_t *transport;
+    if (endpoint == NULL || ns == NULL) return CCI_EINVAL;
+    transport = cci__device_of(endpoint->device)->transport;
+    if ((transport->link == NULL && transport->version < 3) || base->ops->next_deadline == NULL)
+        return CCI_ERR_NOT_IMPLEMENTED;
+    return base->ops->next_deadline(base, ns);
 }
 
 /* ---- connection functions ---------------------------------------------------------------------------------------- */

@@ -11286,6 +11286,22 @@ static int cci__sisci_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     return CCI_SUCCESS;
 }
 
+/* The program may sleep until then: what it has taken is acknowledged, and the next poll reads the clock. */
+static int cci__sisci_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    uint64_t at;
+    cci__sisci_lock(ep);
+    if (!ep->received.head) cci__sisci_acknowledge_all(ep);
+    cci__sisci_flush(ep);
+    at = cci__sisci_timers(ep);
+    ep->scan_ns = ep->now_ns;
+    if (ep->rounds != 0) ep->rounds = 32; /* 0: somebody asked for a look at the device besides */
+    if (cci__sisci_has_events(ep) || ep->returned) at = 0;
+    *ns = cci__ns_until(at, ep->now_ns);
+    cci__sisci_unlock(ep);
+    return CCI_SUCCESS;
+}
+
 static void cci__sisci_return_control(cci__sisci *ep, cci_evq_event_t *event) {
     ep->requests -= event->base.pub.type == CCI_EVENT_CONNECT_REQUEST;
     cci_evq_return_event(&ep->evq, event);
@@ -11993,7 +12009,8 @@ static const cci_endpoint_ops_t *cci__sisci_ops(void) {
                                              cci__sisci_rma_deregister,
                                              cci__sisci_rma,
                                              cci__sisci_rma_alloc,
-                                             cci__sisci_rma_free};
+                                             cci__sisci_rma_free,
+                                             cci__sisci_next_deadline};
     return &table;
 }
 

@@ -6604,6 +6604,22 @@ static int cci__rc_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     return CCI_SUCCESS;
 }
 
+/* The program may sleep until then: the next poll reads the clock. */
+static int cci__rc_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    uint64_t at;
+    int is_due;
+    cci__rc_lock(ep);
+    ep->now_ns = ep->link->now(ep->handle);
+    ep->polls.left = 0;
+    if (ep->undated_count > 0) cci__rc_date(ep);
+    is_due = ep->evq.urgent.head || ep->evq.done.head || (ep->received.head && ep->evq.recv_out < ep->evq.recv_limit);
+    at = is_due ? 0 : cci__rc_deadline(ep);
+    *ns = cci__ns_until(at, ep->now_ns);
+    cci__rc_unlock(ep);
+    return CCI_SUCCESS;
+}
+
 static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
     if (event->pool == CCI_EVQ_OPERATION) {
         cci__rc_free_op(ep, (cci__rc_op *)(void *)event);
@@ -7251,7 +7267,8 @@ static const cci_endpoint_ops_t *cci__rc_ops(void) {
                                              cci__rc_rma_deregister,
                                              cci__rc_rma,
                                              NULL,
-                                             NULL};
+                                             NULL,
+                                             cci__rc_next_deadline};
     return &table;
 }
 

@@ -11,6 +11,7 @@
  *     conformance sim-lossy            it loses, repeats, reorders and delays
  *     conformance sim-tiny             datagrams of 512 bytes
  *     conformance sim-narrow           the path carries less than the device
+ *     conformance sim-due              it loses; endpoints are called when packets come and at their deadlines, and else never
  *     conformance WHERE PART           only tests whose sentence contains PART
  *     conformance WHERE --list         their sentences
  *
@@ -4144,6 +4145,133 @@ TEST(os_handle_timer, ON_HOST, "a program asleep on its OS handle gets its time-
     drop(event);
 }
 
+/* ---- programs without descriptors ---------------------------------------------------------------------------------- */
+
+static uint64_t deadline_of(const side_t *side) {
+    uint64_t ns = 0;
+    assert_int_equal(cci_next_deadline(side->ep, &ns), CCI_SUCCESS);
+    return ns;
+}
+
+/* The side sleeps until its deadline, or for so long, and is called once; nobody else is. */
+static void sleep_and_call(side_t *side, uint64_t most_ns) {
+    uint64_t ns = deadline_of(side);
+    ns = ns < most_ns ? ns : most_ns;
+    if (on_sim) {
+        sim.is_driven = 1;
+        sim_advance_to(sim.now_ns + ns);
+    } else {
+        struct timespec pause;
+        pause.tv_sec = (time_t)(ns / SECOND_NS);
+        pause.tv_nsec = (long)(ns % SECOND_NS);
+        nanosleep(&pause, NULL);
+    }
+    poll_side(side);
+}
+
+/* Awaits an event of a side that sleeps whenever it may. It comes when so much time is over and not before, on the
+ * simulated network hardly later, and the side was called seldom meanwhile. */
+static cci_event_t *await_asleep(side_t *side, cci_event_type_t type, uint64_t wait_ns) {
+    uint64_t begin_ns = test_now_ns(), took_ns, calls;
+    patience_t patience = be_patient();
+    cci_event_t *event;
+    for (calls = 0; (event = take(side, type)) == NULL; calls++) {
+        sleep_and_call(side, UINT64_MAX);
+        still_patient(&patience, cci_event_type_str(type));
+    }
+    took_ns = test_now_ns() - begin_ns;
+    sim.is_driven = 0;
+    assert_true(took_ns + MILLISECOND_NS >= wait_ns);
+    if (on_sim) {
+        assert_true(took_ns <= wait_ns + 5 * MILLISECOND_NS);
+        assert_true(calls <= 50 + 10 * took_ns / SECOND_NS);
+    } else {
+        assert_true(calls <= 500 + took_ns / MILLISECOND_NS * 4); /* some look at shared memory once in a millisecond */
+    }
+    return event;
+}
+
+TEST(deadline_arguments, ANYWHERE, "cci_next_deadline() refuses NULL") {
+    side_t *a = side_open();
+    uint64_t ns = 5;
+    (void)state;
+    assert_int_equal(cci_next_deadline(NULL, &ns), CCI_EINVAL);
+    assert_int_equal(cci_next_deadline(a->ep, NULL), CCI_EINVAL);
+    assert_int_equal(ns, 5);
+}
+
+TEST(deadline_event, ANYWHERE, "cci_next_deadline() gives 0 while an event waits") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    (void)state;
+    silence(pair.b);
+    send_patiently(pair.ac, "pending", 7, 1, 0);
+    assert_int_equal(cci_disconnect(pair.ac), CCI_SUCCESS);
+    while (deadline_of(pair.a) != 0) { /* the hardware may take a moment to give the message back */
+        assert_true(is_rc);
+        sleep_and_call(pair.a, MILLISECOND_NS);
+        if (count_of(pair.a, CCI_EVENT_SEND) > 0) {
+            break;
+        }
+    }
+    await_send(pair.a, pair.ac, as_context(1), CCI_ERR_DISCONNECTED);
+}
+
+TEST(deadline_connect, ANYWHERE, "a program that calls only at its deadlines gets the time-out of cci_connect() in time") {
+    const uint32_t timeout_us = long_or_short_us(7000000, 300000);
+    side_t *a = side_open(), *b = side_open();
+    cci_event_t *event;
+    (void)state;
+    silence(b);
+    assert_int_equal(cci_connect(a->ep, b->uri, "for nobody", 10, CCI_CONN_ATTR_RO, as_context(1), 0,
+                                 timeval_of(timeout_us * UINT64_C(1000))), CCI_SUCCESS);
+    event = await_asleep(a, CCI_EVENT_CONNECT, timeout_us * UINT64_C(1000));
+    assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
+    drop(event);
+}
+
+TEST(deadline_send, ANYWHERE, "a program that calls only at its deadlines gets the time-out of a message in time") {
+    const uint32_t timeout_us = long_or_short_us(30000000, 300000);
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *event;
+    (void)state;
+    set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, timeout_us);
+    silence(pair.b);
+    send_patiently(pair.ac, "for nobody", 10, 1, 0);
+    event = await_asleep(pair.a, CCI_EVENT_SEND, timeout_us * UINT64_C(1000));
+    assert_int_equal(event->send.status, CCI_ETIMEDOUT);
+    drop(event);
+}
+
+TEST(deadline_keepalive, ANYWHERE | WHEN_CLEAN,
+     "a program that calls only at its deadlines gets CCI_EVENT_KEEPALIVE_TIMEDOUT in time") {
+    const uint32_t timeout_us = long_or_short_us(9000000, 300000);
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_event_t *event;
+    (void)state;
+    round_trip(&pair);
+    silence(pair.b);
+    set_number(pair.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, timeout_us);
+    event = await_asleep(pair.a, CCI_EVENT_KEEPALIVE_TIMEDOUT, timeout_us * (on_sim ? UINT64_C(2000) : 1000)); /* first it asks */
+    assert_ptr_equal(event->keepalive.connection, pair.ac);
+    drop(event);
+}
+
+TEST(deadline_idle, ON_SIM | WHEN_CLEAN, "the deadlines of endpoints with nothing to do are far apart") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    uint64_t end_ns;
+    uint32_t calls = 0;
+    (void)state;
+    round_trip(&pair);
+    end_ns = sim.now_ns + 100 * SECOND_NS;
+    while (sim.now_ns < end_ns) {
+        sleep_and_call(deadline_of(pair.a) <= deadline_of(pair.b) ? pair.a : pair.b, UINT64_MAX);
+        calls++;
+    }
+    assert_true(calls <= 300); /* each looks at its device once in a second */
+    sim.is_driven = 0;
+    round_trip(&pair);
+}
+
 TEST(os_handle_arm, ANYWHERE, "[4.5.4.1] cci_arm_os_handle() refuses NULL and an endpoint that has no OS handle") {
     side_t *a = side_open();
     (void)state;
@@ -4847,6 +4975,11 @@ static void make_lossy(void) {
     sim.jitter_ns = 50000;
 }
 
+static void make_due(void) {
+    make_lossy();
+    only_when_due = 1;
+}
+
 static void make_tiny(void) {
     sim.mtu = 512;
 }
@@ -4975,6 +5108,7 @@ int main(int argc, char **argv) {
     } places[] = {{"udp", ON_UDP | WHEN_CLEAN, NULL},
                   {"sim", ON_SIM | WHEN_CLEAN, NULL},
                   {"sim-lossy", ON_SIM, make_lossy},
+                  {"sim-due", ON_SIM, make_due},
                   {"sim-tiny", ON_SIM | WHEN_CLEAN, make_tiny},
                   {"sim-narrow", ON_SIM, make_narrow},
                   {"sim-crc", ON_SIM, make_flipping},
@@ -5007,12 +5141,16 @@ int main(int argc, char **argv) {
                 return list_tests(places[i].where);
             }
             failures = run_listed_tests(place, places[i].where, argc > 2 ? argv[2] : NULL);
+            if (only_when_due) {
+                printf("%lu calls were made, %lu were not\n", (unsigned long)due_calls, (unsigned long)spared_calls);
+                failures += spared_calls < due_calls;
+            }
             return failures == 0 && test_seal != NULL ? !sealed_soundly() : failures;
         }
     }
     fprintf(stderr, "usage: conformance udp|udp-crc|udp-sealed|sisci|sisci-bounce|sisci-mapped|sisci-mapped-later|sisci-vendor|"
                     "verbs|verbs-ud|"
-                    "sim|sim-lossy|sim-tiny|sim-narrow|sim-crc|sim-sealed|"
+                    "sim|sim-lossy|sim-due|sim-tiny|sim-narrow|sim-crc|sim-sealed|"
                     "sim-sealed-noisy [PART | --list]\n");
     return 2;
 }
