@@ -549,7 +549,11 @@ typedef enum cci_opt_name {
     /* Beyond CCI 0.3.0: */
     /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0. Any other bit is
      * CCI_EINVAL, also that of an event of 0.3.0, which comes anyway */
-    CCI_OPT_ENDPT_EVENT_MASK
+    CCI_OPT_ENDPT_EVENT_MASK,
+    /* char *, get: who the peer is, as in cci_event_connect_request_t, or the multicast group; the program frees it.
+     * CCI_ERR_NOT_IMPLEMENTED: the transport can't say */
+    CCI_OPT_CONN_PEER_URI,
+    CCI_OPT_CONN_CONTEXT /* void *, get and set: the connection's context, also in events from now on              */
 } cci_opt_name_t;
 
 /* Required alignment in bytes of the parts of an RMA, 0 for none. [5.1] */
@@ -10458,11 +10462,13 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     return status;
 }
 
-static int cci__dgram_uri(cci__dgram_t *ep, char **uri) {
+/* The URI of a peer, or for NULL that of the endpoint. */
+static int cci__dgram_uri(cci__dgram_t *ep, const cci_link_addr_t *peer, char **uri) {
     char text[256];
     int status;
-    if (!ep->link->address) return CCI_ERR_NOT_IMPLEMENTED;
-    status = ep->link->address(ep->handle, text, sizeof text);
+    if (peer ? ep->link->version < 2 || !ep->link->text : !ep->link->address) return CCI_ERR_NOT_IMPLEMENTED;
+    status =
+        peer ? ep->link->text(ep->handle, peer, text, sizeof text) : ep->link->address(ep->handle, text, sizeof text);
     return status == CCI_SUCCESS ? cci_make_uri(ep->transport->name, text, uri) : status;
 }
 
@@ -10476,7 +10482,7 @@ static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_URI: status = cci__dgram_uri(ep, (char **)val); break;
+    case CCI_OPT_ENDPT_URI: status = cci__dgram_uri(ep, NULL, (char **)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
@@ -10494,7 +10500,9 @@ static int cci__dgram_set_connection_opt(struct cci_connection *connection, cci_
     memcpy(&value, val, sizeof value);
     cci__dgram_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
-    if (!cci__dgram_is_reliable(conn)) {
+    if (name == CCI_OPT_CONN_CONTEXT) {
+        memcpy(&conn->conn.pub.context, val, sizeof(void *));
+    } else if (!cci__dgram_is_reliable(conn)) {
         status = CCI_EINVAL;
     } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
         conn->send_timeout_us = value;
@@ -10510,10 +10518,16 @@ static int cci__dgram_set_connection_opt(struct cci_connection *connection, cci_
 static int cci__dgram_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
     cci__dgram_t *ep = cci__dgram_of(conn);
+    int status = CCI_SUCCESS;
     cci__dgram_lock(ep);
-    memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+    if (name == CCI_OPT_CONN_PEER_URI)
+        status = cci__dgram_uri(ep, &conn->conn.peer, (char **)val);
+    else if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(val, &conn->conn.pub.context, sizeof(void *));
+    else
+        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
     cci__dgram_unlock(ep);
-    return CCI_SUCCESS;
+    return status;
 }
 
 /* ---- messages ---- */
@@ -12909,7 +12923,9 @@ static int cci__opt_owner(cci_opt_name_t name) {
     case CCI_OPT_ENDPT_RMA_ALIGN:
     case CCI_OPT_ENDPT_EVENT_MASK: return 'e';
     case CCI_OPT_CONN_SEND_TIMEOUT:
-    case CCI_OPT_CONN_KEEPALIVE_TIMEOUT: return 'c';
+    case CCI_OPT_CONN_KEEPALIVE_TIMEOUT:
+    case CCI_OPT_CONN_PEER_URI:
+    case CCI_OPT_CONN_CONTEXT: return 'c';
     default: return 0;
     }
 }
@@ -12933,7 +12949,7 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
     int owner = cci__opt_kind((const void *)handle, name);
     if (owner == 0) return cci__opt_refuse("cci_set_opt()", (const void *)handle, name);
     if (val == NULL) return cci__refuse("cci_set_opt()", "the value is NULL");
-    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN)
+    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN || name == CCI_OPT_CONN_PEER_URI)
         return cci__refuse("cci_set_opt()", "the option can only be got");
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);

@@ -11546,10 +11546,17 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     return status;
 }
 
-static int cci__sisci_uri(const cci__sisci *ep, char **uri) {
+static int cci__sisci_uri(uint32_t node, uint32_t service, char **uri) {
     char text[32];
-    snprintf(text, sizeof text, "%lu:%lu", (unsigned long)ep->node, (unsigned long)ep->service);
+    if (service == 0) return CCI_ERR_NOT_IMPLEMENTED; /* the peer has not said it */
+    snprintf(text, sizeof text, "%lu:%lu", (unsigned long)node, (unsigned long)service);
     return cci_make_uri("sisci", text, uri);
+}
+
+static int cci__sisci_uri_of_peer(const cci__sisci_conn *conn, char **uri) {
+    const cci__sisci_link *link = conn->link;
+    if (!link) return cci__sisci_uri(CCI__SCI_BROADCAST_NODEID, ((const cci__sisci_group *)conn->data)->id, uri);
+    return cci__sisci_uri(link->peer_node, conn->conn.is_client ? link->service : link->card.service, uri);
 }
 
 static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
@@ -11562,7 +11569,7 @@ static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_URI: status = cci__sisci_uri(ep, (char **)val); break;
+    case CCI_OPT_ENDPT_URI: status = cci__sisci_uri(ep->node, ep->service, (char **)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
@@ -11580,7 +11587,9 @@ static int cci__sisci_set_connection_opt(struct cci_connection *connection, cci_
     memcpy(&value, val, sizeof value);
     cci__sisci_lock(ep);
     ep->now_ns = cci__sci_now();
-    if (!cci__sisci_is_reliable(conn))
+    if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(&conn->conn.pub.context, val, sizeof(void *));
+    else if (!cci__sisci_is_reliable(conn))
         status = CCI_EINVAL;
     else if (name == CCI_OPT_CONN_SEND_TIMEOUT)
         conn->send_timeout_us = value;
@@ -11594,10 +11603,16 @@ static int cci__sisci_set_connection_opt(struct cci_connection *connection, cci_
 static int cci__sisci_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
     cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
     cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
+    int status = CCI_SUCCESS;
     cci__sisci_lock(ep);
-    memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+    if (name == CCI_OPT_CONN_PEER_URI)
+        status = cci__sisci_uri_of_peer(conn, (char **)val);
+    else if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(val, &conn->conn.pub.context, sizeof(void *));
+    else
+        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
     cci__sisci_unlock(ep);
-    return CCI_SUCCESS;
+    return status;
 }
 
 /* ---- messages ---- */

@@ -6721,9 +6721,11 @@ static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     return status;
 }
 
-static int cci__rc_uri(cci__rc *ep, char **uri) {
+/* The URI of a peer, or for NULL that of the endpoint. */
+static int cci__rc_uri(cci__rc *ep, const cci_link_addr_t *peer, char **uri) {
     char text[256];
-    int status = ep->link->address(ep->handle, text, sizeof text);
+    int status =
+        peer ? ep->link->text(ep->handle, peer, text, sizeof text) : ep->link->address(ep->handle, text, sizeof text);
     return status == CCI_SUCCESS ? cci_make_uri("verbs", text, uri) : status;
 }
 
@@ -6737,7 +6739,7 @@ static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_URI: status = cci__rc_uri(ep, (char **)val); break;
+    case CCI_OPT_ENDPT_URI: status = cci__rc_uri(ep, NULL, (char **)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
@@ -6755,7 +6757,9 @@ static int cci__rc_set_connection_opt(struct cci_connection *connection, cci_opt
     memcpy(&value, val, sizeof value);
     cci__rc_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
-    if (!cci__rc_is_reliable(conn))
+    if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(&conn->conn.pub.context, val, sizeof(void *));
+    else if (!cci__rc_is_reliable(conn))
         status = CCI_EINVAL;
     else if (name == CCI_OPT_CONN_SEND_TIMEOUT)
         conn->send_timeout_us = value;
@@ -6769,10 +6773,16 @@ static int cci__rc_set_connection_opt(struct cci_connection *connection, cci_opt
 static int cci__rc_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
     cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
     cci__rc *ep = cci__rc_of(conn);
+    int status = CCI_SUCCESS;
     cci__rc_lock(ep);
-    memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+    if (name == CCI_OPT_CONN_PEER_URI)
+        status = cci__rc_uri(ep, &conn->conn.peer, (char **)val);
+    else if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(val, &conn->conn.pub.context, sizeof(void *));
+    else
+        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
     cci__rc_unlock(ep);
-    return CCI_SUCCESS;
+    return status;
 }
 
 /* ---- messages ---- */

@@ -729,6 +729,54 @@ TEST(opt_kind, ANYWHERE, "[4.6.4] an endpoint's option refuses a connection, a c
     round_trip(&pair);
 }
 
+static void assert_peer_uri(cci_connection_t *connection, const char *wanted) {
+    char *uri = NULL;
+    assert_int_equal(cci_get_opt(connection, CCI_OPT_CONN_PEER_URI, &uri), CCI_SUCCESS);
+    if (on_verbs) { /* as in a request */
+        assert_memory_equal(uri, "verbs://[", 9);
+    } else {
+        assert_string_equal(uri, wanted);
+    }
+    assert_int_equal(cci_set_opt(connection, CCI_OPT_CONN_PEER_URI, &uri), CCI_EINVAL);
+    free(uri);
+}
+
+TEST(opt_peer_uri, ANYWHERE, "CCI_OPT_CONN_PEER_URI tells each side of each kind of connection who the other is") {
+    static const cci_conn_attribute_t kinds[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    pair_t pair;
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        pair = connect_sides(a, b, kinds[i]);
+        assert_peer_uri(pair.ac, b->uri);
+        assert_peer_uri(pair.bc, a->uri);
+    }
+    assert_int_equal(cci_get_opt(a->ep, CCI_OPT_CONN_PEER_URI, &pair), CCI_EINVAL);
+}
+
+TEST(opt_context, ANYWHERE, "CCI_OPT_CONN_CONTEXT gets and sets the context that a connection and its later events have") {
+    const uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
+    pair_t pair = open_pair(CCI_CONN_ATTR_UU), other = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_RO);
+    void *context = NULL, *mine = &pair;
+    cci_event_t *event;
+    (void)state;
+    assert_int_equal(cci_get_opt(pair.ac, CCI_OPT_CONN_CONTEXT, &context), CCI_SUCCESS);
+    assert_ptr_equal(context, &context_a);
+    assert_int_equal(cci_set_opt(pair.ac, CCI_OPT_CONN_CONTEXT, &mine), CCI_SUCCESS);
+    assert_ptr_equal(pair.ac->context, mine);
+    assert_int_equal(cci_get_opt(pair.ac, CCI_OPT_CONN_CONTEXT, &context), CCI_SUCCESS);
+    assert_ptr_equal(context, mine);
+    assert_ptr_equal(pair.bc->context, &context_b);
+    assert_ptr_equal(other.ac->context, &context_a);
+    assert_int_equal(cci_set_opt(other.bc, CCI_OPT_CONN_CONTEXT, &mine), CCI_SUCCESS);
+    assert_int_equal(cci_set_opt(pair.b->ep, CCI_OPT_ENDPT_EVENT_MASK, &mask), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(other.ac), CCI_SUCCESS);
+    event = await(pair.b, CCI_EVENT_DISCONNECT);
+    assert_ptr_equal(event->disconnect.context, mine);
+    drop(event);
+}
+
 TEST(opt_send_timeout, ANYWHERE, "[4.6.3.1] SEND_TIMEOUT is the default of new connections, each of which has its own") {
     side_t *a = side_open(), *b = side_open();
     pair_t first, second;
@@ -4364,6 +4412,8 @@ static void multicast(const char *uri) {
     }
     (void)soon;
     tx = join_group(sender, uri, CCI_CONN_ATTR_UU_MC_TX);
+    assert_peer_uri(tx, uri);
+    assert_peer_uri(rx[0], uri);
     assert_true(tx->max_send_size >= sizeof bytes);
     assert_int_equal(cci_send(rx[0], "x", 1, NULL, 0), CCI_EINVAL);
     for (n = 0; n < 10; n++) {
