@@ -553,7 +553,10 @@ typedef enum cci_opt_name {
     /* char *, get: who the peer is, as in cci_event_connect_request_t, or the multicast group; the program frees it.
      * CCI_ERR_NOT_IMPLEMENTED: the transport can't say */
     CCI_OPT_CONN_PEER_URI,
-    CCI_OPT_CONN_CONTEXT /* void *, get and set: the connection's context, also in events from now on              */
+    CCI_OPT_CONN_CONTEXT, /* void *, get and set: the connection's context, also in events from now on             */
+    /* cci_caps_t, get: what a device, an endpoint or a connection can do; the handle may be any of them.
+     * CCI_ERR_NOT_IMPLEMENTED: the transport doesn't tell */
+    CCI_OPT_CAPS
 } cci_opt_name_t;
 
 /* Required alignment in bytes of the parts of an RMA, 0 for none. [5.1] */
@@ -566,7 +569,28 @@ typedef struct cci_alignment {
     uint32_t rma_read_length;
 } cci_alignment_t;
 
-typedef CCI_CONST void cci_opt_handle_t; /* an endpoint or a connection, as the option's name says */
+/* Beyond CCI 0.3.0: what can be done. */
+#define CCI_CAN_ORDERED (1u << 0)      /* reliable messages arrive in order: CCI_CONN_ATTR_RO                  */
+#define CCI_CAN_MULTICAST (1u << 1)    /* CCI_CONN_ATTR_UU_MC_TX and _RX                                        */
+#define CCI_CAN_RMA (1u << 2)          /* cci_rma()                                                             */
+#define CCI_CAN_RMA_SHARED (1u << 3)   /* peers of this host can map what cci_rma_alloc() gives                 */
+#define CCI_CAN_RMA_HARDWARE (1u << 4) /* the adapter executes RMA: nothing of the target's program need run    */
+#define CCI_CAN_SEAL (1u << 5) /* packets are sealed by the program's cipher; false without cci_setup()'s hooks */
+
+/* Those of a device are the most that an endpoint of it can have; those of an endpoint, the most of its connections. */
+typedef struct cci_caps {
+    uint64_t can;             /* a set of CCI_CAN_                                                          */
+    uint64_t max_rma_length;  /* bytes of one RMA; UINT64_MAX: only memory limits it                        */
+    uint32_t max_send_size;   /* bytes of the largest message                                               */
+    uint32_t max_request_len; /* bytes of data that a server takes with a request                           */
+    uint32_t max_connections; /* of an endpoint; memory, or an adapter, may allow less                      */
+    uint32_t max_send_bufs;   /* largest value of CCI_OPT_ENDPT_SEND_BUF_COUNT                              */
+    uint32_t max_recv_bufs;   /* largest value of CCI_OPT_ENDPT_RECV_BUF_COUNT                              */
+    uint32_t reserved[9];     /* 0                                                                          */
+} cci_caps_t;
+
+/* an endpoint or a connection, as the option's name says; for CCI_OPT_CAPS also a device */
+typedef CCI_CONST void cci_opt_handle_t;
 
 /* A handle of registered memory: these 32 bytes and nothing else. A copy of them, sent to a peer or kept elsewhere, is
  * as good as the original. [5.13] */
@@ -829,6 +853,9 @@ typedef struct cci_device_desc {
     uint64_t rate;          /* bits per second, 0 if unknown                                            */
     uint32_t pci[4];        /* domain, bus, device, function; 0xffffffff if none                        */
     uint8_t data[192];      /* the transport's own; cci_device_data() gives its copy back               */
+    /* Since version 3, of a native transport: what its endpoints can do, but for max_send_size; it stays valid. NULL: it
+     * does not tell, or the device is to use the link, and the core knows */
+    const cci_caps_t *caps;
 } cci_device_desc_t;
 
 /* Every endpoint of a native transport begins with this. */
@@ -1628,6 +1655,20 @@ CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t n
         polls->quick++;
     polls->looked_ns = now_ns;
     polls->left = polls->quick == CCI__POLLS_MANY ? most : 0;
+}
+
+/* Leaves of what an endpoint can do what one of its connections can. */
+CCI__UNUSED static void cci__caps_of_connection(const struct cci_connection *connection, cci_caps_t *caps) {
+    const cci_conn_attribute_t attribute = connection->attribute;
+    uint64_t can = caps->can & CCI_CAN_SEAL;
+    if (attribute == CCI_CONN_ATTR_RO) can |= caps->can & CCI_CAN_ORDERED;
+    if (attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU)
+        can |= caps->can & (CCI_CAN_RMA | CCI_CAN_RMA_SHARED | CCI_CAN_RMA_HARDWARE);
+    if (attribute > CCI_CONN_ATTR_UU) can |= caps->can & CCI_CAN_MULTICAST;
+    if (!(can & CCI_CAN_RMA)) caps->max_rma_length = 0;
+    caps->can = can;
+    caps->max_send_size = connection->max_send_size;
+    caps->max_connections = 1;
 }
 
 /* From now until a deadline, which may be CCI__NEVER; 0 when it has passed. */
@@ -10462,6 +10503,27 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     return status;
 }
 
+/* What every endpoint over a link can do. */
+static void cci__dgram_link_caps(const cci_link_t *link, cci_caps_t *caps) {
+    memset(caps, 0, sizeof *caps);
+    caps->can = CCI_CAN_ORDERED;
+    if (link->group && link->is_group) caps->can |= CCI_CAN_MULTICAST;
+#ifndef CCI_NO_RMA
+    caps->can |= CCI_CAN_RMA;
+    caps->max_rma_length = UINT64_MAX;
+#endif
+    caps->max_request_len = CCI__DGRAM_REQUEST;
+    caps->max_connections = CCI__CONN_MOST;
+    caps->max_send_bufs = caps->max_recv_bufs = CCI__DGRAM_MAX_BUFS;
+}
+
+static void cci__dgram_caps(const cci__dgram_t *ep, cci_caps_t *caps) {
+    cci__dgram_link_caps(ep->link, caps);
+    if (ep->seal) caps->can |= CCI_CAN_SEAL;
+    caps->max_send_size = ep->max_send_size;
+    caps->max_recv_bufs = (uint32_t)cci__min64(CCI__DGRAM_MAX_BUFS, SIZE_MAX / 2 / ep->buffer_size);
+}
+
 /* The URI of a peer, or for NULL that of the endpoint. */
 static int cci__dgram_uri(cci__dgram_t *ep, const cci_link_addr_t *peer, char **uri) {
     char text[256];
@@ -10483,6 +10545,7 @@ static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_URI: status = cci__dgram_uri(ep, NULL, (char **)val); break;
+    case CCI_OPT_CAPS: cci__dgram_caps(ep, (cci_caps_t *)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
@@ -10524,7 +10587,12 @@ static int cci__dgram_get_connection_opt(struct cci_connection *connection, cci_
         status = cci__dgram_uri(ep, &conn->conn.peer, (char **)val);
     else if (name == CCI_OPT_CONN_CONTEXT)
         memcpy(val, &conn->conn.pub.context, sizeof(void *));
-    else
+    else if (name == CCI_OPT_CAPS) {
+        cci_caps_t *caps = (cci_caps_t *)val;
+        cci__dgram_caps(ep, caps);
+        if (!conn->peer.key) caps->can &= ~(uint64_t)CCI_CAN_SEAL;
+        cci__caps_of_connection(&conn->conn.pub, caps);
+    } else
         memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
     cci__dgram_unlock(ep);
     return status;
@@ -11775,6 +11843,7 @@ static int cci__device_update(cci__device_t *device, const cci_device_desc_t *de
     device->desc.up = desc->up != 0;
     device->desc.priority = desc->priority;
     device->desc.max_send_size = desc->max_send_size;
+    device->desc.caps = device->transport->version >= 3 ? desc->caps : NULL;
     device->desc.rate = desc->rate;
     info = cci__text_keep(device, desc->info != NULL ? desc->info : "");
     if (info == NULL) return CCI_ENOMEM;
@@ -12912,7 +12981,32 @@ CCI_API int cci_return_event(cci_event_t *event) {
 
 /* ---- option functions -------------------------------------------------------------------------------------------- */
 
-/* Whose option it is: 'e' for an endpoint's, 'c' for a connection's, 0 for none. */
+/* The device that a handle is, NULL if it is none. */
+static const cci__device_t *cci__device_among(const void *handle) {
+    const cci__device_t *device;
+    const cci_endpoint_base_t *at;
+    cci__core_lock();
+    for (device = cci__core.devices; device != NULL && (const void *)device != handle;) device = device->next;
+    for (at = cci__core.endpoints; device == NULL && at != NULL; at = at->next_in_core)
+        if ((const void *)at->pub.device == handle) device = cci__device_of(at->pub.device);
+    cci__core_unlock();
+    return device;
+}
+
+static int cci__device_caps(const cci__device_t *device, cci_caps_t *caps) {
+    if (device->desc.caps == NULL && (device->transport == NULL || device->transport->link == NULL))
+        return CCI_ERR_NOT_IMPLEMENTED;
+    if (device->desc.caps != NULL) {
+        *caps = *device->desc.caps;
+    } else {
+        cci__dgram_link_caps(device->transport->link, caps);
+        if (cci_seal_hooks() != NULL) caps->can |= CCI_CAN_SEAL;
+    }
+    caps->max_send_size = device->pub.max_send_size;
+    return CCI_SUCCESS;
+}
+
+/* Whose option it is: 'e' for an endpoint's, 'c' for a connection's, 'a' for any handle's, 0 for none. */
 static int cci__opt_owner(cci_opt_name_t name) {
     switch ((int)name) {
     case CCI_OPT_ENDPT_SEND_TIMEOUT:
@@ -12926,6 +13020,7 @@ static int cci__opt_owner(cci_opt_name_t name) {
     case CCI_OPT_CONN_KEEPALIVE_TIMEOUT:
     case CCI_OPT_CONN_PEER_URI:
     case CCI_OPT_CONN_CONTEXT: return 'c';
+    case CCI_OPT_CAPS: return 'a';
     default: return 0;
     }
 }
@@ -12933,6 +13028,7 @@ static int cci__opt_owner(cci_opt_name_t name) {
 /* 'e' or 'c' as above, 0 also when the handle is of the other kind. */
 static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     int owner = cci__opt_owner(name);
+    if (owner == 'a') return handle == NULL ? 0 : cci__is_endpoint(handle) ? 'e' : 'c';
     return handle != NULL && cci__is_endpoint(handle) == (owner == 'e') ? owner : 0;
 }
 
@@ -12949,7 +13045,8 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
     int owner = cci__opt_kind((const void *)handle, name);
     if (owner == 0) return cci__opt_refuse("cci_set_opt()", (const void *)handle, name);
     if (val == NULL) return cci__refuse("cci_set_opt()", "the value is NULL");
-    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN || name == CCI_OPT_CONN_PEER_URI)
+    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN || name == CCI_OPT_CONN_PEER_URI ||
+        name == CCI_OPT_CAPS)
         return cci__refuse("cci_set_opt()", "the option can only be got");
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
@@ -12967,6 +13064,10 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
     int owner = cci__opt_kind((const void *)handle, name);
     if (owner == 0) return cci__opt_refuse("cci_get_opt()", (const void *)handle, name);
     if (val == NULL) return cci__refuse("cci_get_opt()", "the value is NULL");
+    if (name == CCI_OPT_CAPS && owner == 'c') {
+        const cci__device_t *device = cci__device_among((const void *)handle);
+        if (device != NULL) return cci__device_caps(device, (cci_caps_t *)val);
+    }
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
         if (base->ops->get_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;

@@ -11546,11 +11546,30 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     return status;
 }
 
+/* What endpoints can do: in the shared memory of this host, there with RMA by copies alone, and through an adapter. */
+#define CCI__SISCI_CAPS(can)                                                                                           \
+    {                                                                                                                  \
+        CCI_CAN_ORDERED | CCI_CAN_RMA | (can), UINT64_MAX, 0, CCI_CONN_REQ_LEN, CCI__CONN_MOST, 65536, 65536, {        \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
+
+static const cci_caps_t *cci__sisci_caps_of(const cci__sisci_device *d) {
+    static const cci_caps_t table[] = {CCI__SISCI_CAPS(CCI_CAN_MULTICAST | CCI_CAN_RMA_SHARED),
+                                       CCI__SISCI_CAPS(CCI_CAN_MULTICAST), CCI__SISCI_CAPS(0)};
+    return &table[d->sci != &cci__sci_software ? 2 : d->rma_mode >= CCI__SISCI_RMA_COPY];
+}
+
 static int cci__sisci_uri(uint32_t node, uint32_t service, char **uri) {
     char text[32];
     if (service == 0) return CCI_ERR_NOT_IMPLEMENTED; /* the peer has not said it */
     snprintf(text, sizeof text, "%lu:%lu", (unsigned long)node, (unsigned long)service);
     return cci_make_uri("sisci", text, uri);
+}
+
+static void cci__sisci_caps(const cci__sisci *ep, cci_caps_t *caps) {
+    *caps = *cci__sisci_caps_of(&ep->device);
+    caps->max_send_size = ep->max_send_size;
 }
 
 static int cci__sisci_uri_of_peer(const cci__sisci_conn *conn, char **uri) {
@@ -11570,6 +11589,7 @@ static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_URI: status = cci__sisci_uri(ep->node, ep->service, (char **)val); break;
+    case CCI_OPT_CAPS: cci__sisci_caps(ep, (cci_caps_t *)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
@@ -11609,7 +11629,10 @@ static int cci__sisci_get_connection_opt(struct cci_connection *connection, cci_
         status = cci__sisci_uri_of_peer(conn, (char **)val);
     else if (name == CCI_OPT_CONN_CONTEXT)
         memcpy(val, &conn->conn.pub.context, sizeof(void *));
-    else
+    else if (name == CCI_OPT_CAPS) {
+        cci__sisci_caps(ep, (cci_caps_t *)val);
+        cci__caps_of_connection(&conn->conn.pub, (cci_caps_t *)val);
+    } else
         memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
     cci__sisci_unlock(ep);
     return status;
@@ -12078,6 +12101,7 @@ static void cci__sisci_describe(cci_device_desc_t *desc, const cci__sisci_device
     desc->max_send_size = d->max_send_size;
     memset(desc->pci, 0xff, sizeof desc->pci);
     memcpy(desc->data, d, sizeof *d);
+    desc->caps = cci__sisci_caps_of(d);
 }
 
 static int cci__sisci_discover(const cci_transport_t *self, void *list, int (*add)(void *, const cci_device_desc_t *),

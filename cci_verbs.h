@@ -1378,6 +1378,16 @@ static void cci__verbs_make_info(const cci__verbs_device *d, const cci__verbs_po
              port->is_active ? "" : ", down", port->lacks ? ": " : "", port->lacks ? port->lacks : "");
 }
 
+/* What endpoints of a device with mode = rc can do; one of mode = ud is left to the datagram endpoint. */
+static const cci_caps_t cci__rc_device_caps = {CCI_CAN_ORDERED | CCI_CAN_MULTICAST | CCI_CAN_RMA | CCI_CAN_RMA_HARDWARE,
+                                               UINT64_MAX,
+                                               0,
+                                               CCI_CONN_REQ_LEN,
+                                               1u << 20,
+                                               65536,
+                                               32768,
+                                               {0}};
+
 static void cci__verbs_make_desc(cci_device_desc_t *desc, const cci__verbs_device *d, const cci__verbs_port *port) {
     desc->up = port->is_active;
     desc->rate = port->rate;
@@ -1387,6 +1397,7 @@ static void cci__verbs_make_desc(cci_device_desc_t *desc, const cci__verbs_devic
                           : d->mode == CCI__VERBS_RC ? CCI__VERBS_RC_MESSAGE
                                                      : cci__verbs_mtu(d, port) - 32;
     memcpy(desc->data, d, sizeof *d);
+    desc->caps = d->mode == CCI__VERBS_RC ? &cci__rc_device_caps : NULL;
 }
 
 typedef struct cci__verbs_proposal {
@@ -6721,6 +6732,12 @@ static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     return status;
 }
 
+static void cci__rc_caps(const cci__rc *ep, cci_caps_t *caps) {
+    *caps = cci__rc_device_caps;
+    caps->max_send_size = ep->max_send_size;
+    caps->max_recv_bufs = ep->srq_depth;
+}
+
 /* The URI of a peer, or for NULL that of the endpoint. */
 static int cci__rc_uri(cci__rc *ep, const cci_link_addr_t *peer, char **uri) {
     char text[256];
@@ -6740,6 +6757,7 @@ static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_URI: status = cci__rc_uri(ep, NULL, (char **)val); break;
+    case CCI_OPT_CAPS: cci__rc_caps(ep, (cci_caps_t *)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
@@ -6779,7 +6797,10 @@ static int cci__rc_get_connection_opt(struct cci_connection *connection, cci_opt
         status = cci__rc_uri(ep, &conn->conn.peer, (char **)val);
     else if (name == CCI_OPT_CONN_CONTEXT)
         memcpy(val, &conn->conn.pub.context, sizeof(void *));
-    else
+    else if (name == CCI_OPT_CAPS) {
+        cci__rc_caps(ep, (cci_caps_t *)val);
+        cci__caps_of_connection(&conn->conn.pub, (cci_caps_t *)val);
+    } else
         memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
     cci__rc_unlock(ep);
     return status;

@@ -4383,6 +4383,133 @@ TEST(destroy_disconnects, ANYWHERE, "[4.3.4.2] destroying an endpoint is as if e
 }
 
 /* ==================================================================================================================
+ * Capabilities
+ * ================================================================================================================== */
+
+static cci_caps_t caps_of(cci_opt_handle_t *handle) {
+    cci_caps_t caps;
+    memset(&caps, 0xff, sizeof caps);
+    assert_int_equal(cci_get_opt(handle, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    return caps;
+}
+
+static void assert_not_more(const cci_caps_t *less, const cci_caps_t *more) {
+    static const uint32_t none[9];
+    assert_int_equal(less->can & ~more->can, 0);
+    assert_true(less->max_rma_length <= more->max_rma_length);
+    assert_true(less->max_send_size <= more->max_send_size);
+    assert_true(less->max_request_len <= more->max_request_len);
+    assert_true(less->max_connections <= more->max_connections);
+    assert_true(less->max_send_bufs <= more->max_send_bufs);
+    assert_true(less->max_recv_bufs <= more->max_recv_bufs);
+    assert_true(less->max_send_size > 0 && less->max_connections > 0 && less->max_send_bufs > 0 && less->max_recv_bufs > 0);
+    assert_memory_equal(less->reserved, none, sizeof none);
+    assert_true(((less->can & CCI_CAN_RMA) != 0) == (less->max_rma_length > 0));
+}
+
+TEST(caps_handles, ANYWHERE, "CCI_OPT_CAPS is got of a device, an endpoint and a connection; each can what the one before can, or less") {
+    static const cci_conn_attribute_t kinds[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU};
+    side_t *a = side_open(), *b = side_open();
+    cci_caps_t device = caps_of(a->ep->device), endpoint = caps_of(a->ep), connection;
+    size_t i;
+    (void)state;
+    assert_not_more(&endpoint, &device);
+    assert_true(endpoint.can & CCI_CAN_ORDERED);
+    for (i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        pair_t pair = connect_sides(a, b, kinds[i]);
+        connection = caps_of(pair.ac);
+        assert_not_more(&connection, &endpoint);
+        assert_int_equal((connection.can & CCI_CAN_ORDERED) != 0, kinds[i] == CCI_CONN_ATTR_RO);
+        assert_int_equal((connection.can & CCI_CAN_RMA) != 0, kinds[i] != CCI_CONN_ATTR_UU);
+        assert_int_equal(connection.can & CCI_CAN_MULTICAST, 0);
+        assert_int_equal(connection.max_connections, 1);
+        assert_int_equal(cci_set_opt(pair.ac, CCI_OPT_CAPS, &connection), CCI_EINVAL);
+    }
+    assert_int_equal(cci_set_opt(a->ep, CCI_OPT_CAPS, &endpoint), CCI_EINVAL);
+    assert_int_equal(cci_set_opt(a->ep->device, CCI_OPT_CAPS, &device), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(NULL, CCI_OPT_CAPS, &device), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(a->ep->device, CCI_OPT_CAPS, NULL), CCI_EINVAL);
+}
+
+TEST(caps_message, ANYWHERE, "capabilities: a message of max_send_size bytes goes, and one more byte is refused") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    const cci_caps_t caps = caps_of(pair.ac);
+    uint8_t *bytes = (uint8_t *)need(caps.max_send_size + 1u);
+    cci_event_t *event;
+    (void)state;
+    fill(bytes, caps.max_send_size, 4);
+    assert_int_equal(caps.max_send_size, pair.ac->max_send_size);
+    assert_int_equal(cci_send(pair.ac, bytes, caps.max_send_size + 1, NULL, 0), CCI_EMSGSIZE);
+    send_patiently(pair.ac, bytes, caps.max_send_size, 1, 0);
+    event = await(pair.b, CCI_EVENT_RECV);
+    assert_int_equal(event->recv.len, caps.max_send_size);
+    assert_true(holds_pattern(event->recv.ptr, caps.max_send_size, 4));
+    drop(event);
+    await_send(pair.a, pair.ac, as_context(1), CCI_SUCCESS);
+    free(bytes);
+}
+
+TEST(caps_request, ANYWHERE, "capabilities: a request with max_request_len bytes arrives, and one more byte is refused") {
+    side_t *a = side_open(), *b = side_open();
+    const cci_caps_t caps = caps_of(b->ep);
+    uint8_t *bytes = (uint8_t *)need(caps.max_request_len + 1u);
+    cci_event_t *event;
+    (void)state;
+    fill(bytes, caps.max_request_len, 5);
+    assert_int_equal(cci_connect(a->ep, b->uri, bytes, caps.max_request_len + 1, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_EINVAL);
+    assert_int_equal(cci_connect(a->ep, b->uri, bytes, caps.max_request_len, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    event = await(b, CCI_EVENT_CONNECT_REQUEST);
+    assert_int_equal(event->request.data_len, caps.max_request_len);
+    assert_true(holds_pattern(event->request.data_ptr, caps.max_request_len, 5));
+    assert_int_equal(cci_reject(event), CCI_SUCCESS);
+    drop(event);
+    drop(await(a, CCI_EVENT_CONNECT));
+    free(bytes);
+}
+
+TEST(caps_counts, ANYWHERE, "capabilities: the counts of buffers can be as large as they say, and no larger") {
+    side_t *a = side_open();
+    const cci_caps_t caps = caps_of(a->ep);
+    uint32_t more = caps.max_send_bufs + 1;
+    (void)state;
+    assert_int_equal(cci_set_opt(a->ep, CCI_OPT_ENDPT_SEND_BUF_COUNT, &more), CCI_ERANGE);
+    more = caps.max_recv_bufs + 1;
+    assert_int_equal(cci_set_opt(a->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, &more), CCI_ERANGE);
+    if (!is_rc) { /* there all of the memory is taken at once */
+        set_number(a->ep, CCI_OPT_ENDPT_SEND_BUF_COUNT, caps.max_send_bufs);
+        set_number(a->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, caps.max_recv_bufs);
+    }
+}
+
+TEST(caps_rma, ANYWHERE, "capabilities: where they say RMA it works, without the target's program where they say hardware, and else it is refused") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RU), plain = connect_sides(pair.a, pair.b, CCI_CONN_ATTR_UU);
+    region_t local = make_region(pair.a->ep, 5000, 0), remote = make_region(pair.b->ep, 5000, READ_WRITE);
+    const cci_caps_t caps = caps_of(pair.ac);
+    (void)state;
+    assert_true(caps.can & CCI_CAN_RMA); /* all of those under test can */
+    fill(local.start, 5000, 6);
+    pair.b->deaf = (caps.can & CCI_CAN_RMA_HARDWARE) != 0;
+    assert_int_equal(cci_rma(pair.ac, NULL, 0, local.handle, 0, remote.handle, 0, 5000, as_context(7), CCI_FLAG_WRITE),
+                     CCI_SUCCESS);
+    await_send(pair.a, pair.ac, as_context(7), CCI_SUCCESS);
+    assert_true(holds_pattern(remote.start, 5000, 6));
+    pair.b->deaf = 0;
+    assert_int_equal(cci_rma(plain.ac, NULL, 0, local.handle, 0, remote.handle, 0, 5000, NULL, CCI_FLAG_WRITE), CCI_EINVAL);
+    free_region(&local);
+    free_region(&remote);
+}
+
+TEST(caps_seal, ANYWHERE, "capabilities: endpoints and connections say that they seal packets where they do, and else they don't") {
+    const int seals = test_seal != NULL && !on_sisci && !is_rc;
+    pair_t pair = open_pair(CCI_CONN_ATTR_UU);
+    (void)state;
+    assert_int_equal((caps_of(pair.a->ep->device).can & CCI_CAN_SEAL) != 0, seals);
+    assert_int_equal((caps_of(pair.a->ep).can & CCI_CAN_SEAL) != 0, seals);
+    assert_int_equal((caps_of(pair.ac).can & CCI_CAN_SEAL) != 0, seals);
+    assert_int_equal((caps_of(pair.bc).can & CCI_CAN_SEAL) != 0, seals);
+}
+
+/* ==================================================================================================================
  * Multicast
  * ================================================================================================================== */
 
@@ -4414,6 +4541,9 @@ static void multicast(const char *uri) {
     tx = join_group(sender, uri, CCI_CONN_ATTR_UU_MC_TX);
     assert_peer_uri(tx, uri);
     assert_peer_uri(rx[0], uri);
+    assert_true(caps_of(sender->ep).can & CCI_CAN_MULTICAST);
+    assert_int_equal(caps_of(tx).can & ~(uint64_t)CCI_CAN_SEAL, CCI_CAN_MULTICAST);
+    assert_int_equal(caps_of(rx[0]).can & ~(uint64_t)CCI_CAN_SEAL, CCI_CAN_MULTICAST);
     assert_true(tx->max_send_size >= sizeof bytes);
     assert_int_equal(cci_send(rx[0], "x", 1, NULL, 0), CCI_EINVAL);
     for (n = 0; n < 10; n++) {
@@ -4447,6 +4577,7 @@ TEST(multicast_sim, ON_SIM | WHEN_CLEAN, "[4.4.4.1] UU_MC_TX sends to all UU_MC_
 TEST(multicast_sisci, ON_SISCI, "[4.4.4.1] UU_MC_TX sends to all UU_MC_RX of a group of this host") {
     (void)state;
     if (lacks_groups) {
+        assert_int_equal(caps_of(side_open()->ep).can & CCI_CAN_MULTICAST, 0);
         assert_int_equal(cci_connect(side_open()->ep, "sisci://252:5", NULL, 0, CCI_CONN_ATTR_UU_MC_RX, NULL, 0, NULL),
                          CCI_ERR_NOT_IMPLEMENTED);
         return;
