@@ -12987,6 +12987,8 @@ static const cci__device_t *cci__device_among(const void *handle) {
     const cci_endpoint_base_t *at;
     cci__core_lock();
     for (device = cci__core.devices; device != NULL && (const void *)device != handle;) device = device->next;
+    if (device == NULL) device = cci__core.parent_devices;
+    while (device != NULL && (const void *)device != handle) device = device->next;
     for (at = cci__core.endpoints; device == NULL && at != NULL; at = at->next_in_core)
         if ((const void *)at->pub.device == handle) device = cci__device_of(at->pub.device);
     cci__core_unlock();

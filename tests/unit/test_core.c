@@ -1451,6 +1451,7 @@ static void options_go_to_their_owner(void **state) {
     cci_endpoint_t *ep;
     struct cci_connection *conn = &fake_open(&ep)->connection;
     uint32_t value = 0;
+    cci_caps_t caps;
     (void)state;
     assert_int_equal(cci_set_opt(NULL, CCI_OPT_ENDPT_SEND_TIMEOUT, &value), CCI_EINVAL);
     assert_int_equal(cci_set_opt(ep, CCI_OPT_ENDPT_SEND_TIMEOUT, NULL), CCI_EINVAL);
@@ -1469,6 +1470,34 @@ static void options_go_to_their_owner(void **state) {
     assert_called("set connection");
     assert_int_equal(cci_get_opt(conn, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &value), CCI_SUCCESS);
     assert_called("get connection");
+    assert_int_equal(cci_get_opt(conn, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    assert_called("get connection");
+    assert_int_equal(cci_get_opt(ep, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    assert_called("get endpoint");
+    fakes[0].last = NULL;
+    assert_int_equal(cci_get_opt(ep->device, CCI_OPT_CAPS, &caps), CCI_ERR_NOT_IMPLEMENTED);
+    assert_int_equal(cci_set_opt(ep, CCI_OPT_CAPS, &caps), CCI_EINVAL);
+    assert_int_equal(cci_set_opt(conn, CCI_OPT_CONN_PEER_URI, &value), CCI_EINVAL);
+    assert_null(fakes[0].last);
+}
+
+static void a_device_tells_what_it_can(void **state) {
+    static const cci_caps_t told = {CCI_CAN_RMA | CCI_CAN_ORDERED, 4096, 5, 6, 7, 8, 9, {0}};
+    cci_caps_t caps;
+    (void)state;
+    propose(&fakes[0], "eth0", 1, 50);
+    fakes[0].desc[0].caps = &told;
+    assert_int_equal(init_with(NULL), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(devices()[0], CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    assert_int_equal(caps.max_send_size, 1000); /* the device's own */
+    caps.max_send_size = 5;
+    assert_memory_equal(&caps, &told, sizeof caps);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    apple.version = 2; /* which had no such member */
+    assert_int_equal(init_with(NULL), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(devices()[0], CCI_OPT_CAPS, &caps), CCI_ERR_NOT_IMPLEMENTED);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    apple.version = CCI_TRANSPORT_VERSION;
 }
 
 static void events_and_connections_go_to_their_endpoint(void **state) {
@@ -1694,6 +1723,7 @@ int main(void) {
         TEST(sends_check_their_arguments),
         TEST(rma_checks_its_arguments),
         TEST(options_go_to_their_owner),
+        TEST(a_device_tells_what_it_can),
         TEST(events_and_connections_go_to_their_endpoint),
         TEST(memory_for_rma_comes_from_the_transport),
         TEST(where_the_transport_has_none_memory_for_rma_is_ordinary_and_ends_with_its_endpoint),
