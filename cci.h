@@ -853,8 +853,8 @@ typedef struct cci_device_desc {
     uint64_t rate;          /* bits per second, 0 if unknown                                            */
     uint32_t pci[4];        /* domain, bus, device, function; 0xffffffff if none                        */
     uint8_t data[192];      /* the transport's own; cci_device_data() gives its copy back               */
-    /* Since version 3, of a native transport: what its endpoints can do, but for max_send_size; it stays valid. NULL: it
-     * does not tell, or the device is to use the link, and the core knows */
+    /* Since version 3, of a native transport: what its endpoints can do, but for max_send_size; it stays valid. NULL:
+     * it does not tell, or the device is to use the link, and the core knows */
     const cci_caps_t *caps;
 } cci_device_desc_t;
 
