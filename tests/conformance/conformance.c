@@ -4217,10 +4217,10 @@ static void sleep_and_call(side_t *side, uint64_t most_ns) {
     poll_side(side);
 }
 
-/* Awaits an event of a side that sleeps whenever it may. It comes when so much time is over and not before, on the
+/* Awaits an event of a side that sleeps whenever it may. It comes so long after `begin_ns` and not before, on the
  * simulated network hardly later, and the side was called seldom meanwhile. */
-static cci_event_t *await_asleep(side_t *side, cci_event_type_t type, uint64_t wait_ns) {
-    uint64_t begin_ns = test_now_ns(), took_ns, calls;
+static cci_event_t *await_asleep(side_t *side, cci_event_type_t type, uint64_t begin_ns, uint64_t wait_ns) {
+    uint64_t took_ns, calls;
     patience_t patience = be_patient();
     cci_event_t *event;
     for (calls = 0; (event = take(side, type)) == NULL; calls++) {
@@ -4268,11 +4268,13 @@ TEST(deadline_connect, ANYWHERE, "a program that calls only at its deadlines get
     const uint32_t timeout_us = long_or_short_us(7000000, 300000);
     side_t *a = side_open(), *b = side_open();
     cci_event_t *event;
+    uint64_t begin_ns;
     (void)state;
     silence(b);
+    begin_ns = test_now_ns();
     assert_int_equal(cci_connect(a->ep, b->uri, "for nobody", 10, CCI_CONN_ATTR_RO, as_context(1), 0,
                                  timeval_of(timeout_us * UINT64_C(1000))), CCI_SUCCESS);
-    event = await_asleep(a, CCI_EVENT_CONNECT, timeout_us * UINT64_C(1000));
+    event = await_asleep(a, CCI_EVENT_CONNECT, begin_ns, timeout_us * UINT64_C(1000));
     assert_int_equal(event->connect.status, CCI_ETIMEDOUT);
     drop(event);
 }
@@ -4281,11 +4283,13 @@ TEST(deadline_send, ANYWHERE, "a program that calls only at its deadlines gets t
     const uint32_t timeout_us = long_or_short_us(30000000, 300000);
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     cci_event_t *event;
+    uint64_t begin_ns;
     (void)state;
     set_number(pair.ac, CCI_OPT_CONN_SEND_TIMEOUT, timeout_us);
     silence(pair.b);
+    begin_ns = test_now_ns();
     send_patiently(pair.ac, "for nobody", 10, 1, 0);
-    event = await_asleep(pair.a, CCI_EVENT_SEND, timeout_us * UINT64_C(1000));
+    event = await_asleep(pair.a, CCI_EVENT_SEND, begin_ns, timeout_us * UINT64_C(1000));
     assert_int_equal(event->send.status, CCI_ETIMEDOUT);
     drop(event);
 }
@@ -4295,11 +4299,14 @@ TEST(deadline_keepalive, ANYWHERE | WHEN_CLEAN,
     const uint32_t timeout_us = long_or_short_us(9000000, 300000);
     pair_t pair = open_pair(CCI_CONN_ATTR_RO);
     cci_event_t *event;
+    uint64_t begin_ns;
     (void)state;
     round_trip(&pair);
     silence(pair.b);
+    begin_ns = test_now_ns();
     set_number(pair.ac, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, timeout_us);
-    event = await_asleep(pair.a, CCI_EVENT_KEEPALIVE_TIMEDOUT, timeout_us * (on_sim ? UINT64_C(2000) : 1000)); /* first it asks */
+    event = await_asleep(pair.a, CCI_EVENT_KEEPALIVE_TIMEDOUT, begin_ns,
+                         timeout_us * (on_sim ? UINT64_C(2000) : 1000)); /* first it asks */
     assert_ptr_equal(event->keepalive.connection, pair.ac);
     drop(event);
 }
@@ -5324,7 +5331,7 @@ int main(int argc, char **argv) {
             failures = run_listed_tests(place, places[i].where, argc > 2 ? argv[2] : NULL);
             if (only_when_due) {
                 printf("%lu calls were made, %lu were not\n", (unsigned long)due_calls, (unsigned long)spared_calls);
-                failures += spared_calls < due_calls;
+                failures += argc <= 2 && spared_calls < due_calls;
             }
             return failures == 0 && test_seal != NULL ? !sealed_soundly() : failures;
         }
