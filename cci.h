@@ -75,7 +75,8 @@
  * event for each wake-up works too, with more wake-ups, if it waits for the level and not for an edge. A call from
  * another thread, such as cci_send(), arms the handle as well.
  *   A program without a handle that calls seldom, once for each frame of a picture for one, gets each time-out,
- * repetition and acknowledgement in the first call after its time.
+ * repetition and acknowledgement in the first call after its time. Between calls it may sleep for as long as
+ * cci_next_deadline() says, if something wakes it when a packet arrives: the interrupt of a line for one.
  *
  * FORK. Endpoints belong to the process that made them. In the child of fork() they are dead: their calls return
  * CCI_ERR_DEVICE_DEAD (the log says so once), except that cci_return_event(), cci_disconnect(), cci_rma_deregister()
@@ -559,7 +560,14 @@ typedef enum cci_opt_name {
     /* Beyond CCI 0.3.0: */
     /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0. Any other bit is
      * CCI_EINVAL, also that of an event of 0.3.0, which comes anyway */
-    CCI_OPT_ENDPT_EVENT_MASK
+    CCI_OPT_ENDPT_EVENT_MASK,
+    /* char *, get: who the peer is, as in cci_event_connect_request_t, or the multicast group; the program frees it.
+     * CCI_ERR_NOT_IMPLEMENTED: the transport can't say */
+    CCI_OPT_CONN_PEER_URI,
+    CCI_OPT_CONN_CONTEXT, /* void *, get and set: the connection's context, also in events from now on             */
+    /* cci_caps_t, get: what a device, an endpoint or a connection can do; the handle may be any of them.
+     * CCI_ERR_NOT_IMPLEMENTED: the transport doesn't tell */
+    CCI_OPT_CAPS
 } cci_opt_name_t;
 
 /* Required alignment in bytes of the parts of an RMA, 0 for none. [5.1] */
@@ -572,7 +580,28 @@ typedef struct cci_alignment {
     uint32_t rma_read_length;
 } cci_alignment_t;
 
-typedef CCI_CONST void cci_opt_handle_t; /* an endpoint or a connection, as the option's name says */
+/* Beyond CCI 0.3.0: what can be done. */
+#define CCI_CAN_ORDERED (1u << 0)      /* reliable messages arrive in order: CCI_CONN_ATTR_RO                  */
+#define CCI_CAN_MULTICAST (1u << 1)    /* CCI_CONN_ATTR_UU_MC_TX and _RX                                        */
+#define CCI_CAN_RMA (1u << 2)          /* cci_rma()                                                             */
+#define CCI_CAN_RMA_SHARED (1u << 3)   /* peers of this host can map what cci_rma_alloc() gives                 */
+#define CCI_CAN_RMA_HARDWARE (1u << 4) /* the adapter executes RMA: nothing of the target's program need run    */
+#define CCI_CAN_SEAL (1u << 5) /* packets are sealed by the program's cipher; false without cci_setup()'s hooks */
+
+/* Those of a device are the most that an endpoint of it can have; those of an endpoint, the most of its connections. */
+typedef struct cci_caps {
+    uint64_t can;             /* a set of CCI_CAN_                                                          */
+    uint64_t max_rma_length;  /* bytes of one RMA; UINT64_MAX: only memory limits it                        */
+    uint32_t max_send_size;   /* bytes of the largest message                                               */
+    uint32_t max_request_len; /* bytes of data that a server takes with a request                           */
+    uint32_t max_connections; /* of an endpoint; memory, or an adapter, may allow less                      */
+    uint32_t max_send_bufs;   /* largest value of CCI_OPT_ENDPT_SEND_BUF_COUNT                              */
+    uint32_t max_recv_bufs;   /* largest value of CCI_OPT_ENDPT_RECV_BUF_COUNT                              */
+    uint32_t reserved[9];     /* 0                                                                          */
+} cci_caps_t;
+
+/* an endpoint or a connection, as the option's name says; for CCI_OPT_CAPS also a device */
+typedef CCI_CONST void cci_opt_handle_t;
 
 /* A handle of registered memory: these 32 bytes and nothing else. A copy of them, sent to a peer or kept elsewhere, is
  * as good as the original. [5.13] */
@@ -671,6 +700,13 @@ CCI_API int cci_disconnect(cci_connection_t *connection);
  * that returns CCI_EAGAIN does. Calling it is optional.
  * flags: 0. CCI_EINVAL: endpoint is NULL or has no OS handle, or flags is not 0. */
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
+
+/* Beyond CCI 0.3.0, for programs without an OS handle: `*ns` becomes the nanoseconds from now, by the transport's
+ * clock, within which the program must call cci_get_event() again if nothing arrives and it calls nothing else
+ * meanwhile. 0: at once, an event waits or something is due; UINT64_MAX: not before something arrives. It may be
+ * earlier than needed, and does no work itself. After CCI_ENOBUFS it takes no account of messages that wait for the
+ * program to return events. CCI_EINVAL: an argument is NULL. */
+CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns);
 
 /* Gets the next event, and lets the library work. Never blocks. CCI_EAGAIN: there is none (*event becomes NULL).
  * CCI_ENOBUFS: there is none to give since the program holds all receive buffers: it returns events before it sleeps,
@@ -823,8 +859,8 @@ CCI_API const char *cci_transport_reason(uint32_t index, const char **name);
  * transport's.
  * ================================================================================================================== */
 
-/* 3: `ops` ends with answer. Transports of version 1, whose `ops` ends with rma, and of 2, with rma_free, are taken
- * too. */
+/* 3: `ops` ends with answer and next_deadline. Transports of version 1, whose `ops` ends with rma, and of version 2,
+ * where it ends with rma_free, are taken too. */
 #define CCI_TRANSPORT_VERSION 3
 
 /* What a device is, told by the transport to the core, which copies all of it. */
@@ -837,6 +873,9 @@ typedef struct cci_device_desc {
     uint64_t rate;          /* bits per second, 0 if unknown                                            */
     uint32_t pci[4];        /* domain, bus, device, function; 0xffffffff if none                        */
     uint8_t data[192];      /* the transport's own; cci_device_data() gives its copy back               */
+    /* Since version 3, of a native transport: what its endpoints can do, but for max_send_size; it stays valid. NULL:
+     * it does not tell, or the device is to use the link, and the core knows */
+    const cci_caps_t *caps;
 } cci_device_desc_t;
 
 /* Every endpoint of a native transport begins with this. */
@@ -883,6 +922,7 @@ typedef struct cci_endpoint_ops {
     void (*rma_free)(cci_endpoint_base_t *endpoint, void *memory);
     /* Accepts or rejects with data, 1 to CCI_CONN_REQ_LEN bytes. NULL: it can't. */
     int (*answer)(cci_event_base_t *request, int accepts, void *context, const void *data, uint32_t data_len);
+    int (*next_deadline)(cci_endpoint_base_t *endpoint, uint64_t *ns);
 } cci_endpoint_ops_t;
 
 struct cci_link;
@@ -1637,6 +1677,25 @@ CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t n
         polls->quick++;
     polls->looked_ns = now_ns;
     polls->left = polls->quick == CCI__POLLS_MANY ? most : 0;
+}
+
+/* Leaves of what an endpoint can do what one of its connections can. */
+CCI__UNUSED static void cci__caps_of_connection(const struct cci_connection *connection, cci_caps_t *caps) {
+    const cci_conn_attribute_t attribute = connection->attribute;
+    uint64_t can = caps->can & CCI_CAN_SEAL;
+    if (attribute == CCI_CONN_ATTR_RO) can |= caps->can & CCI_CAN_ORDERED;
+    if (attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU)
+        can |= caps->can & (CCI_CAN_RMA | CCI_CAN_RMA_SHARED | CCI_CAN_RMA_HARDWARE);
+    if (attribute > CCI_CONN_ATTR_UU) can |= caps->can & CCI_CAN_MULTICAST;
+    if (!(can & CCI_CAN_RMA)) caps->max_rma_length = 0;
+    caps->can = can;
+    caps->max_send_size = connection->max_send_size;
+    caps->max_connections = 1;
+}
+
+/* From now until a deadline, which may be CCI__NEVER; 0 when it has passed. */
+CCI__UNUSED static inline uint64_t cci__ns_until(uint64_t at_ns, uint64_t now_ns) {
+    return at_ns == CCI__NEVER ? at_ns : at_ns > now_ns ? at_ns - now_ns : 0;
 }
 
 /* ---- OS handle: what its link was told. Each change costs system calls, each deadline that is told costs an
@@ -10431,6 +10490,30 @@ static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     return CCI_SUCCESS;
 }
 
+/* A program with a handle, for which there is no event, may go to sleep: what waits for company leaves before. Only
+ * where one connection has much under way it stays: an acknowledgement, or else the timer, wakes the program soon. */
+static int cci__dgram_stays(const cci__dgram_t *ep) {
+    return !cci__list_empty(&ep->soon) && ep->soon.next == ep->soon.prev && cci__list_empty(&ep->ready) &&
+           CCI__CONTAINER(ep->soon.next, cci__active_t, ready)->rel.in_flight >= CCI__DGRAM_BUSY;
+}
+
+/* The program may sleep until then: what waits for company leaves before, and the next poll reads the clock. */
+static int cci__dgram_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    uint64_t at;
+    int is_due;
+    cci__dgram_lock(ep);
+    ep->now_ns = ep->link->now(ep->handle);
+    ep->polls.left = 0;
+    is_due = ep->evq.urgent.head || ep->evq.done.head ||
+             (!cci__list_empty(&ep->inbox) && ep->evq.recv_out < ep->evq.recv_limit) ||
+             (!cci__list_empty(&ep->soon) && !(ep->has_fd && cci__dgram_stays(ep)));
+    at = is_due ? 0 : cci__dgram_sleep_deadline(ep);
+    *ns = cci__ns_until(at, ep->now_ns);
+    cci__dgram_unlock(ep);
+    return CCI_SUCCESS;
+}
+
 /* The next message that has arrived; *event is NULL if it was withdrawn. Returns CCI_ENOBUFS if there is one but no
  * event to give it with. */
 static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
@@ -10538,13 +10621,6 @@ static void cci__dgram_judge(cci__dgram_t *ep) {
     if (ep->issued > 1) ep->is_quick = took_ns <= ep->issued * (uint64_t)CCI__DGRAM_QUICK_NS;
     if (ep->given > 0) ep->given_most = cci__dgram_in_a_ms(took_ns, ep->given);
     if (ep->heard > 0) ep->heard_most = cci__dgram_in_a_ms(took_ns, ep->heard);
-}
-
-/* A program with a handle, for which there is no event, may go to sleep: what waits for company leaves before. Only
- * where one connection has much under way it stays: an acknowledgement, or else the timer, wakes the program soon. */
-static int cci__dgram_stays(const cci__dgram_t *ep) {
-    return !cci__list_empty(&ep->soon) && ep->soon.next == ep->soon.prev && cci__list_empty(&ep->ready) &&
-           CCI__CONTAINER(ep->soon.next, cci__active_t, ready)->rel.in_flight >= CCI__DGRAM_BUSY;
 }
 
 /* The network has its turn, and then there may be an event. */
@@ -10676,11 +10752,34 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     return status;
 }
 
-static int cci__dgram_uri(cci__dgram_t *ep, char **uri) {
+/* What every endpoint over a link can do. */
+static void cci__dgram_link_caps(const cci_link_t *link, cci_caps_t *caps) {
+    memset(caps, 0, sizeof *caps);
+    caps->can = CCI_CAN_ORDERED;
+    if (link->group && link->is_group) caps->can |= CCI_CAN_MULTICAST;
+#ifndef CCI_NO_RMA
+    caps->can |= CCI_CAN_RMA;
+    caps->max_rma_length = UINT64_MAX;
+#endif
+    caps->max_request_len = CCI__DGRAM_REQUEST;
+    caps->max_connections = CCI__CONN_MOST;
+    caps->max_send_bufs = caps->max_recv_bufs = CCI__DGRAM_MAX_BUFS;
+}
+
+static void cci__dgram_caps(const cci__dgram_t *ep, cci_caps_t *caps) {
+    cci__dgram_link_caps(ep->link, caps);
+    if (ep->seal) caps->can |= CCI_CAN_SEAL;
+    caps->max_send_size = ep->max_send_size;
+    caps->max_recv_bufs = (uint32_t)cci__min64(CCI__DGRAM_MAX_BUFS, SIZE_MAX / 2 / ep->buffer_size);
+}
+
+/* The URI of a peer, or for NULL that of the endpoint. */
+static int cci__dgram_uri(cci__dgram_t *ep, const cci_link_addr_t *peer, char **uri) {
     char text[256];
     int status;
-    if (!ep->link->address) return CCI_ERR_NOT_IMPLEMENTED;
-    status = ep->link->address(ep->handle, text, sizeof text);
+    if (peer ? ep->link->version < 2 || !ep->link->text : !ep->link->address) return CCI_ERR_NOT_IMPLEMENTED;
+    status =
+        peer ? ep->link->text(ep->handle, peer, text, sizeof text) : ep->link->address(ep->handle, text, sizeof text);
     return status == CCI_SUCCESS ? cci_make_uri(ep->transport->name, text, uri) : status;
 }
 
@@ -10694,7 +10793,8 @@ static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_URI: status = cci__dgram_uri(ep, (char **)val); break;
+    case CCI_OPT_ENDPT_URI: status = cci__dgram_uri(ep, NULL, (char **)val); break;
+    case CCI_OPT_CAPS: cci__dgram_caps(ep, (cci_caps_t *)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
@@ -10712,7 +10812,9 @@ static int cci__dgram_set_connection_opt(struct cci_connection *connection, cci_
     memcpy(&value, val, sizeof value);
     cci__dgram_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
-    if (!cci__dgram_is_reliable(conn)) {
+    if (name == CCI_OPT_CONN_CONTEXT) {
+        memcpy(&conn->conn.pub.context, val, sizeof(void *));
+    } else if (!cci__dgram_is_reliable(conn)) {
         status = CCI_EINVAL;
     } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
         conn->send_timeout_us = value;
@@ -10728,10 +10830,21 @@ static int cci__dgram_set_connection_opt(struct cci_connection *connection, cci_
 static int cci__dgram_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
     cci__dgram_t *ep = cci__dgram_of(conn);
+    int status = CCI_SUCCESS;
     cci__dgram_lock(ep);
-    memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+    if (name == CCI_OPT_CONN_PEER_URI)
+        status = cci__dgram_uri(ep, &conn->conn.peer, (char **)val);
+    else if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(val, &conn->conn.pub.context, sizeof(void *));
+    else if (name == CCI_OPT_CAPS) {
+        cci_caps_t *caps = (cci_caps_t *)val;
+        cci__dgram_caps(ep, caps);
+        if (!conn->peer.key) caps->can &= ~(uint64_t)CCI_CAN_SEAL;
+        cci__caps_of_connection(&conn->conn.pub, caps);
+    } else
+        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
     cci__dgram_unlock(ep);
-    return CCI_SUCCESS;
+    return status;
 }
 
 /* ---- messages ---- */
@@ -11062,7 +11175,8 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 #endif
                                              NULL,
                                              NULL,
-                                             cci__dgram_send_answer};
+                                             cci__dgram_send_answer,
+                                             cci__dgram_next_deadline};
     return &table;
 }
 
@@ -11979,6 +12093,7 @@ static int cci__device_update(cci__device_t *device, const cci_device_desc_t *de
     device->desc.up = desc->up != 0;
     device->desc.priority = desc->priority;
     device->desc.max_send_size = desc->max_send_size;
+    device->desc.caps = device->transport->version >= 3 ? desc->caps : NULL;
     device->desc.rate = desc->rate;
     info = cci__text_keep(device, desc->info != NULL ? desc->info : "");
     if (info == NULL) return CCI_ENOMEM;
@@ -12384,6 +12499,11 @@ static void cci__dead_rma_free(cci_endpoint_base_t *endpoint, void *memory) {
     (void)endpoint, (void)memory;
 }
 
+static int cci__dead_next_deadline(cci_endpoint_base_t *endpoint, uint64_t *ns) {
+    (void)endpoint, (void)ns;
+    return cci__fork_refuse();
+}
+
 static const cci_endpoint_ops_t cci__dead_ops = {cci__dead_destroy,
                                                  cci__dead_accept,
                                                  cci__dead_reject,
@@ -12402,7 +12522,8 @@ static const cci_endpoint_ops_t cci__dead_ops = {cci__dead_destroy,
                                                  cci__dead_rma,
                                                  cci__dead_rma_alloc,
                                                  cci__dead_rma_free,
-                                                 cci__dead_answer};
+                                                 cci__dead_answer,
+                                                 cci__dead_next_deadline};
 
 #ifndef CCI_NO_THREADS
 static pthread_key_t cci__fork_key; /* which locks a thread that forks holds */
@@ -12970,13 +13091,20 @@ CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags) {
     return base->ops->arm_os_handle(base, flags);
 }
 
-/* ---- connection functions ---------------------------------------------------------------------------------------- */
-
 /* The version of CCI_TRANSPORT_VERSION that says where the operations of an endpoint end. */
 static uint32_t cci__ops_version(const cci_endpoint_base_t *endpoint) {
     return endpoint->ops == cci__dgram_ops() ? CCI_TRANSPORT_VERSION
                                              : cci__device_of(endpoint->pub.device)->transport->version;
 }
+
+CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns) {
+    cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    if (endpoint == NULL || ns == NULL) return CCI_EINVAL;
+    if (cci__ops_version(base) < 3 || base->ops->next_deadline == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    return base->ops->next_deadline(base, ns);
+}
+
+/* ---- connection functions ---------------------------------------------------------------------------------------- */
 
 CCI_API int cci_accept(cci_event_t *conn_req, const void *context) {
     cci_event_base_t *event = (cci_event_base_t *)(void *)conn_req;
@@ -13132,7 +13260,34 @@ CCI_API int cci_return_event(cci_event_t *event) {
 
 /* ---- option functions -------------------------------------------------------------------------------------------- */
 
-/* Whose option it is: 'e' for an endpoint's, 'c' for a connection's, 0 for none. */
+/* The device that a handle is, NULL if it is none. */
+static const cci__device_t *cci__device_among(const void *handle) {
+    const cci__device_t *device;
+    const cci_endpoint_base_t *at;
+    cci__core_lock();
+    for (device = cci__core.devices; device != NULL && (const void *)device != handle;) device = device->next;
+    if (device == NULL) device = cci__core.parent_devices;
+    while (device != NULL && (const void *)device != handle) device = device->next;
+    for (at = cci__core.endpoints; device == NULL && at != NULL; at = at->next_in_core)
+        if ((const void *)at->pub.device == handle) device = cci__device_of(at->pub.device);
+    cci__core_unlock();
+    return device;
+}
+
+static int cci__device_caps(const cci__device_t *device, cci_caps_t *caps) {
+    if (device->desc.caps == NULL && (device->transport == NULL || device->transport->link == NULL))
+        return CCI_ERR_NOT_IMPLEMENTED;
+    if (device->desc.caps != NULL) {
+        *caps = *device->desc.caps;
+    } else {
+        cci__dgram_link_caps(device->transport->link, caps);
+        if (cci_seal_hooks() != NULL) caps->can |= CCI_CAN_SEAL;
+    }
+    caps->max_send_size = device->pub.max_send_size;
+    return CCI_SUCCESS;
+}
+
+/* Whose option it is: 'e' for an endpoint's, 'c' for a connection's, 'a' for any handle's, 0 for none. */
 static int cci__opt_owner(cci_opt_name_t name) {
     switch ((int)name) {
     case CCI_OPT_ENDPT_SEND_TIMEOUT:
@@ -13143,7 +13298,10 @@ static int cci__opt_owner(cci_opt_name_t name) {
     case CCI_OPT_ENDPT_RMA_ALIGN:
     case CCI_OPT_ENDPT_EVENT_MASK: return 'e';
     case CCI_OPT_CONN_SEND_TIMEOUT:
-    case CCI_OPT_CONN_KEEPALIVE_TIMEOUT: return 'c';
+    case CCI_OPT_CONN_KEEPALIVE_TIMEOUT:
+    case CCI_OPT_CONN_PEER_URI:
+    case CCI_OPT_CONN_CONTEXT: return 'c';
+    case CCI_OPT_CAPS: return 'a';
     default: return 0;
     }
 }
@@ -13151,6 +13309,7 @@ static int cci__opt_owner(cci_opt_name_t name) {
 /* 'e' or 'c' as above, 0 also when the handle is of the other kind. */
 static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     int owner = cci__opt_owner(name);
+    if (owner == 'a') return handle == NULL ? 0 : cci__is_endpoint(handle) ? 'e' : 'c';
     return handle != NULL && cci__is_endpoint(handle) == (owner == 'e') ? owner : 0;
 }
 
@@ -13167,7 +13326,8 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
     int owner = cci__opt_kind((const void *)handle, name);
     if (owner == 0) return cci__opt_refuse("cci_set_opt()", (const void *)handle, name);
     if (val == NULL) return cci__refuse("cci_set_opt()", "the value is NULL");
-    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN)
+    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN || name == CCI_OPT_CONN_PEER_URI ||
+        name == CCI_OPT_CAPS)
         return cci__refuse("cci_set_opt()", "the option can only be got");
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
@@ -13185,6 +13345,10 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
     int owner = cci__opt_kind((const void *)handle, name);
     if (owner == 0) return cci__opt_refuse("cci_get_opt()", (const void *)handle, name);
     if (val == NULL) return cci__refuse("cci_get_opt()", "the value is NULL");
+    if (name == CCI_OPT_CAPS && owner == 'c') {
+        const cci__device_t *device = cci__device_among((const void *)handle);
+        if (device != NULL) return cci__device_caps(device, (cci_caps_t *)val);
+    }
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
         if (base->ops->get_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;

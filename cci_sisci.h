@@ -11380,6 +11380,22 @@ static int cci__sisci_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     return CCI_SUCCESS;
 }
 
+/* The program may sleep until then: what it has taken is acknowledged, and the next poll reads the clock. */
+static int cci__sisci_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    uint64_t at;
+    cci__sisci_lock(ep);
+    if (!ep->received.head) cci__sisci_acknowledge_all(ep);
+    cci__sisci_flush(ep);
+    at = cci__sisci_timers(ep);
+    ep->scan_ns = ep->now_ns;
+    if (ep->rounds != 0) ep->rounds = 32; /* 0: somebody asked for a look at the device besides */
+    if (cci__sisci_has_events(ep) || ep->returned) at = 0;
+    *ns = cci__ns_until(at, ep->now_ns);
+    cci__sisci_unlock(ep);
+    return CCI_SUCCESS;
+}
+
 static void cci__sisci_return_control(cci__sisci *ep, cci_evq_event_t *event) {
     ep->requests -= event->base.pub.type == CCI_EVENT_CONNECT_REQUEST;
     cci_evq_return_event(&ep->evq, event);
@@ -11625,10 +11641,36 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     return status;
 }
 
-static int cci__sisci_uri(const cci__sisci *ep, char **uri) {
+/* What endpoints can do: in the shared memory of this host, there with RMA by copies alone, and through an adapter. */
+#define CCI__SISCI_CAPS(can)                                                                                           \
+    {                                                                                                                  \
+        CCI_CAN_ORDERED | CCI_CAN_RMA | (can), UINT64_MAX, 0, CCI_CONN_REQ_LEN, CCI__CONN_MOST, 65536, 65536, {        \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
+
+static const cci_caps_t *cci__sisci_caps_of(const cci__sisci_device *d) {
+    static const cci_caps_t table[] = {CCI__SISCI_CAPS(CCI_CAN_MULTICAST | CCI_CAN_RMA_SHARED),
+                                       CCI__SISCI_CAPS(CCI_CAN_MULTICAST), CCI__SISCI_CAPS(0)};
+    return &table[d->sci != &cci__sci_software ? 2 : d->rma_mode >= CCI__SISCI_RMA_COPY];
+}
+
+static int cci__sisci_uri(uint32_t node, uint32_t service, char **uri) {
     char text[32];
-    snprintf(text, sizeof text, "%lu:%lu", (unsigned long)ep->node, (unsigned long)ep->service);
+    if (service == 0) return CCI_ERR_NOT_IMPLEMENTED; /* the peer has not said it */
+    snprintf(text, sizeof text, "%lu:%lu", (unsigned long)node, (unsigned long)service);
     return cci_make_uri("sisci", text, uri);
+}
+
+static void cci__sisci_caps(const cci__sisci *ep, cci_caps_t *caps) {
+    *caps = *cci__sisci_caps_of(&ep->device);
+    caps->max_send_size = ep->max_send_size;
+}
+
+static int cci__sisci_uri_of_peer(const cci__sisci_conn *conn, char **uri) {
+    const cci__sisci_link *link = conn->link;
+    if (!link) return cci__sisci_uri(CCI__SCI_BROADCAST_NODEID, ((const cci__sisci_group *)conn->data)->id, uri);
+    return cci__sisci_uri(link->peer_node, conn->conn.is_client ? link->service : link->card.service, uri);
 }
 
 static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
@@ -11641,7 +11683,8 @@ static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_URI: status = cci__sisci_uri(ep, (char **)val); break;
+    case CCI_OPT_ENDPT_URI: status = cci__sisci_uri(ep->node, ep->service, (char **)val); break;
+    case CCI_OPT_CAPS: cci__sisci_caps(ep, (cci_caps_t *)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
@@ -11659,7 +11702,9 @@ static int cci__sisci_set_connection_opt(struct cci_connection *connection, cci_
     memcpy(&value, val, sizeof value);
     cci__sisci_lock(ep);
     ep->now_ns = cci__sci_now();
-    if (!cci__sisci_is_reliable(conn))
+    if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(&conn->conn.pub.context, val, sizeof(void *));
+    else if (!cci__sisci_is_reliable(conn))
         status = CCI_EINVAL;
     else if (name == CCI_OPT_CONN_SEND_TIMEOUT)
         conn->send_timeout_us = value;
@@ -11673,10 +11718,19 @@ static int cci__sisci_set_connection_opt(struct cci_connection *connection, cci_
 static int cci__sisci_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
     cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
     cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
+    int status = CCI_SUCCESS;
     cci__sisci_lock(ep);
-    memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+    if (name == CCI_OPT_CONN_PEER_URI)
+        status = cci__sisci_uri_of_peer(conn, (char **)val);
+    else if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(val, &conn->conn.pub.context, sizeof(void *));
+    else if (name == CCI_OPT_CAPS) {
+        cci__sisci_caps(ep, (cci_caps_t *)val);
+        cci__caps_of_connection(&conn->conn.pub, (cci_caps_t *)val);
+    } else
+        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
     cci__sisci_unlock(ep);
-    return CCI_SUCCESS;
+    return status;
 }
 
 /* ---- messages ---- */
@@ -12089,7 +12143,8 @@ static const cci_endpoint_ops_t *cci__sisci_ops(void) {
                                              cci__sisci_rma,
                                              cci__sisci_rma_alloc,
                                              cci__sisci_rma_free,
-                                             cci__sisci_send_answer};
+                                             cci__sisci_send_answer,
+                                             cci__sisci_next_deadline};
     return &table;
 }
 
@@ -12142,6 +12197,7 @@ static void cci__sisci_describe(cci_device_desc_t *desc, const cci__sisci_device
     desc->max_send_size = d->max_send_size;
     memset(desc->pci, 0xff, sizeof desc->pci);
     memcpy(desc->data, d, sizeof *d);
+    desc->caps = cci__sisci_caps_of(d);
 }
 
 static int cci__sisci_discover(const cci_transport_t *self, void *list, int (*add)(void *, const cci_device_desc_t *),

@@ -1378,6 +1378,16 @@ static void cci__verbs_make_info(const cci__verbs_device *d, const cci__verbs_po
              port->is_active ? "" : ", down", port->lacks ? ": " : "", port->lacks ? port->lacks : "");
 }
 
+/* What endpoints of a device with mode = rc can do; one of mode = ud is left to the datagram endpoint. */
+static const cci_caps_t cci__rc_device_caps = {CCI_CAN_ORDERED | CCI_CAN_MULTICAST | CCI_CAN_RMA | CCI_CAN_RMA_HARDWARE,
+                                               UINT64_MAX,
+                                               0,
+                                               CCI_CONN_REQ_LEN,
+                                               1u << 20,
+                                               65536,
+                                               32768,
+                                               {0}};
+
 static void cci__verbs_make_desc(cci_device_desc_t *desc, const cci__verbs_device *d, const cci__verbs_port *port) {
     desc->up = port->is_active;
     desc->rate = port->rate;
@@ -1387,6 +1397,7 @@ static void cci__verbs_make_desc(cci_device_desc_t *desc, const cci__verbs_devic
                           : d->mode == CCI__VERBS_RC ? CCI__VERBS_RC_MESSAGE
                                                      : cci__verbs_mtu(d, port) - 32;
     memcpy(desc->data, d, sizeof *d);
+    desc->caps = d->mode == CCI__VERBS_RC ? &cci__rc_device_caps : NULL;
 }
 
 typedef struct cci__verbs_proposal {
@@ -6707,6 +6718,22 @@ static int cci__rc_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     return CCI_SUCCESS;
 }
 
+/* The program may sleep until then: the next poll reads the clock. */
+static int cci__rc_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    uint64_t at;
+    int is_due;
+    cci__rc_lock(ep);
+    ep->now_ns = ep->link->now(ep->handle);
+    ep->polls.left = 0;
+    if (ep->undated_count > 0) cci__rc_date(ep);
+    is_due = ep->evq.urgent.head || ep->evq.done.head || (ep->received.head && ep->evq.recv_out < ep->evq.recv_limit);
+    at = is_due ? 0 : cci__rc_deadline(ep);
+    *ns = cci__ns_until(at, ep->now_ns);
+    cci__rc_unlock(ep);
+    return CCI_SUCCESS;
+}
+
 static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
     if (event->pool == CCI_EVQ_OPERATION) {
         cci__rc_free_op(ep, (cci__rc_op *)(void *)event);
@@ -6809,9 +6836,17 @@ static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     return status;
 }
 
-static int cci__rc_uri(cci__rc *ep, char **uri) {
+static void cci__rc_caps(const cci__rc *ep, cci_caps_t *caps) {
+    *caps = cci__rc_device_caps;
+    caps->max_send_size = ep->max_send_size;
+    caps->max_recv_bufs = ep->srq_depth;
+}
+
+/* The URI of a peer, or for NULL that of the endpoint. */
+static int cci__rc_uri(cci__rc *ep, const cci_link_addr_t *peer, char **uri) {
     char text[256];
-    int status = ep->link->address(ep->handle, text, sizeof text);
+    int status =
+        peer ? ep->link->text(ep->handle, peer, text, sizeof text) : ep->link->address(ep->handle, text, sizeof text);
     return status == CCI_SUCCESS ? cci_make_uri("verbs", text, uri) : status;
 }
 
@@ -6825,7 +6860,8 @@ static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_URI: status = cci__rc_uri(ep, (char **)val); break;
+    case CCI_OPT_ENDPT_URI: status = cci__rc_uri(ep, NULL, (char **)val); break;
+    case CCI_OPT_CAPS: cci__rc_caps(ep, (cci_caps_t *)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
@@ -6843,7 +6879,9 @@ static int cci__rc_set_connection_opt(struct cci_connection *connection, cci_opt
     memcpy(&value, val, sizeof value);
     cci__rc_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
-    if (!cci__rc_is_reliable(conn))
+    if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(&conn->conn.pub.context, val, sizeof(void *));
+    else if (!cci__rc_is_reliable(conn))
         status = CCI_EINVAL;
     else if (name == CCI_OPT_CONN_SEND_TIMEOUT)
         conn->send_timeout_us = value;
@@ -6857,10 +6895,19 @@ static int cci__rc_set_connection_opt(struct cci_connection *connection, cci_opt
 static int cci__rc_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
     cci__rc_conn *conn = (cci__rc_conn *)(void *)connection;
     cci__rc *ep = cci__rc_of(conn);
+    int status = CCI_SUCCESS;
     cci__rc_lock(ep);
-    memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+    if (name == CCI_OPT_CONN_PEER_URI)
+        status = cci__rc_uri(ep, &conn->conn.peer, (char **)val);
+    else if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(val, &conn->conn.pub.context, sizeof(void *));
+    else if (name == CCI_OPT_CAPS) {
+        cci__rc_caps(ep, (cci_caps_t *)val);
+        cci__caps_of_connection(&conn->conn.pub, (cci_caps_t *)val);
+    } else
+        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
     cci__rc_unlock(ep);
-    return CCI_SUCCESS;
+    return status;
 }
 
 /* ---- messages ---- */
@@ -7356,7 +7403,8 @@ static const cci_endpoint_ops_t *cci__rc_ops(void) {
                                              cci__rc_rma,
                                              NULL,
                                              NULL,
-                                             cci__rc_send_answer};
+                                             cci__rc_send_answer,
+                                             cci__rc_next_deadline};
     return &table;
 }
 

@@ -2220,6 +2220,34 @@ static void rc_silent(void **state) {
     }
 }
 
+/* The same for a program that calls only when cci_next_deadline() says so. */
+static void rc_asleep(void **state) {
+    uint64_t began_ns, ns;
+    uint32_t calls = 0;
+    (void)state;
+    ends_begin("probe_idle = 1", CCI_CONN_ATTR_RO);
+    fake.drops = 1;
+    began_ns = now_ns();
+    while (rc_side[1].closed == 0) {
+        struct timespec pause;
+        assert_int_equal(cci_next_deadline(right, &ns), CCI_SUCCESS);
+        assert_true(ns < 10 * SECOND_NS);
+        pause.tv_sec = (time_t)(ns / SECOND_NS);
+        pause.tv_nsec = (long)(ns % SECOND_NS);
+        nanosleep(&pause, NULL);
+        rc_look(1);
+        assert_true(now_ns() - began_ns < 60 * SECOND_NS);
+        calls++;
+    }
+    assert_int_equal(rc_side[1].end_status, CCI_ETIMEDOUT);
+    assert_true(calls <= 300 + (now_ns() - began_ns) / 10000000u);
+    ENDS_AWAIT(rc_side[0].closed == 1);
+    assert_int_equal(cci_disconnect(rc_side[0].newest), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+    ENDS_AWAIT(rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0);
+    fake.drops = 0;
+}
+
 static void rc_many(void **state) {
     uint32_t i, slabs = 0, memory = 0;
     (void)state;
@@ -3286,6 +3314,7 @@ int main(int argc, char **argv) {
         TEST(rc_messages_before_end, "mode = rc: what was sent before a connection's end comes before it"),
         TEST(rc_forgotten, "mode = rc: a peer that has forgotten a connection is not one that has closed it"),
         TEST(rc_silent, "mode = rc: a peer that vanished is noticed though nothing is sent, one that is silent is not lost"),
+        TEST(rc_asleep, "mode = rc: a program that calls only at its deadlines notices that its peer has vanished"),
         TEST(rc_many, "mode = rc: ten thousand connections leave nothing behind"),
         TEST(rc_busy, "mode = rc: who can't be served is told so, and served later; a request says who asks"),
         TEST(rc_late_request, "mode = rc: a late copy of a request opens nothing, however many connections have ended since"),
