@@ -29,6 +29,8 @@ tools_steps() {
     step demo demo
     step secret secret
     step copies copies
+    step bindings bindings
+    step chats chats
     step floods floods
     step refusals refusals
     step devices-json devices_json
