@@ -36,7 +36,8 @@ static int is_room, is_over;
 
 static void check(int status, const char *what) {
     if (status == CCI_SUCCESS) return;
-    fprintf(stderr, "%s: %s: %s\n", what, cci_strerror(NULL, (cci_status_t)status), cci_status_hint((cci_status_t)status));
+    fprintf(stderr, "%s: %s: %s\n", what, cci_strerror(NULL, (cci_status_t)status),
+            cci_status_hint((cci_status_t)status));
     exit(1);
 }
 
@@ -54,8 +55,8 @@ static void print(const char *text, size_t length) {
 /* Ends a connection, unless the attempt to make it has failed, and forgets who was there. */
 static void forget(peer_t *peer) {
     peer_t **at = &peers;
-    while (*at != peer) at = &(*at)->next;
-    *at = peer->next;
+    while (*at && *at != peer) at = &(*at)->next;
+    if (*at) *at = peer->next;
     if (peer->connection) check(cci_disconnect(peer->connection), "cci_disconnect");
     free(peer);
 }
@@ -65,7 +66,8 @@ static peer_t *remember(const void *name, size_t length) {
     if (!peer) exit(1);
     memcpy(peer->name, name, length);
     peer->next = peers;
-    return peers = peer;
+    peers = peer;
+    return peer;
 }
 
 /* Sends a line to all but one, without waiting. A member that takes nothing any more has to go. */

@@ -33,6 +33,28 @@ build_examples() {
     return 1
 }
 
+# ---- what goes wrong --------------------------------------------------------------------------------------------------
+
+# advises TEXT COMMAND...: the program fails, and says what can be done about it.
+advises() {
+    advice=$1
+    shift
+    check "it does not fail: $*" status_of 1 "$@" >"$out/advice.txt" 2>&1
+    check "no advice from: $*" grep -q "$advice" "$out/advice.txt" || cat "$out/advice.txt"
+}
+advice() {
+    build_examples || return
+    for program in hello pingpong rma 'chat anna'; do
+        # shellcheck disable=SC2086
+        advises '^nonsense: invalid parameter: check the arguments' build/$program nonsense
+    done
+    for program in 'cci_perf -t lat' 'cci_cp Makefile'; do
+        # shellcheck disable=SC2086
+        advises '^cci_[a-z]*: .*: invalid parameter: check the arguments' build/$program nonsense://
+    done
+    advises '^cci_info: not found: include a transport, or check the name' env CCI_CONFIG="$out/no-such-file" build/cci_info
+}
+
 # ---- secure ---------------------------------------------------------------------------------------------------------
 
 secret() {

@@ -29,6 +29,7 @@ tools_steps() {
     step demo demo
     step secret secret
     step copies copies
+    step advice advice
     step bindings bindings
     step chats chats
     step floods floods
