@@ -193,6 +193,9 @@
  *                       wants one layer defines that one and those it names; each brings in CCI_BASE_IMPLEMENTATION.
  * CCI_STATIC            everything is static: several files can have their own private copy.
  * CCI_API               what stands before each function's declaration (default: extern, or static with CCI_STATIC).
+ *                       A shared library of one's own exports the public API and none of the layers when its file is
+ *                       compiled with hidden visibility and includes cci.h twice: first with a CCI_API that makes
+ *                       visible, and alone; then with `extern` as CCI_API, with CCI_IMPLEMENTATION and transports.
  * CCI_ASSERT(x)         default: assert(x) from <assert.h>, or nothing with NDEBUG.
  * CCI_LOG(level, text)  default: calls the log hook of cci_setup(); without a hook, warnings and errors go to stderr.
  * CCI_NO_THREADS        no lock and no helper thread: one thread uses the library.

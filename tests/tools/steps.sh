@@ -12,6 +12,7 @@ tools_steps() {
     step contents contents
     step format format
     step tree tree
+    step equivalents equivalents
     step headers-gcc headers gcc c c99 gnu11 gnu17
     step headers-g++ headers g++ c++ c++11 gnu++11 c++20
     step headers-clang headers clang c c99 gnu11 gnu17
