@@ -511,8 +511,8 @@ class Connection(_Options):
 
 
 class Memory:
-    """Registered memory: `buffer` is a memoryview of it, `handle` the 32 bytes with which a peer reaches it. `buffer` ends
-    with deregister() or with the endpoint; a slice of what alloc() gave must not be used from then on."""
+    """Registered memory: `buffer` is a memoryview of it, `handle` the 32 bytes with which a peer reaches it. `buffer`
+    ends with deregister() or with the endpoint; a slice of what alloc() gave must not be used from then on."""
 
     def __init__(self, endpoint, buffer, flags, allocated=None):
         view = memoryview(buffer)

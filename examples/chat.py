@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Unlicense
-"""chat.py - a room in which people talk. chat.c is the same program in C, with the protocol, and the two talk to each other.
+"""chat.py - a room in which people talk. chat.c is the same program in C and has the protocol; they talk to each other.
 
     make lib
     examples/chat.py NAME          opens a room, and prints its URI
