@@ -290,19 +290,23 @@ def transports():
 
 # ---- endpoints ------------------------------------------------------------------------------------------------------
 
+_TEXTS = {Opt.ENDPT_URI}
+_STRUCTURED = {Opt.ENDPT_RMA_ALIGN: Alignment}
+
+
 class _Options:
-    """Options of endpoints and connections: numbers, but ENDPT_URI is a str and ENDPT_RMA_ALIGN an Alignment."""
+    """Options of endpoints and connections: a str, a structure with the members of the header's, or a number."""
 
     def get_opt(self, name):
-        if name == Opt.ENDPT_URI:
+        if name in _TEXTS:
             text = c_void_p()
             _cci.cci_get_opt(self._at, name, byref(text))
-            uri = ctypes.string_at(text.value).decode()
+            copy = ctypes.string_at(text.value).decode()
             _free(text)
-            return uri
-        value = Alignment() if name == Opt.ENDPT_RMA_ALIGN else c_uint32()
+            return copy
+        value = _STRUCTURED.get(name, c_uint32)()
         _cci.cci_get_opt(self._at, name, byref(value))
-        return value if name == Opt.ENDPT_RMA_ALIGN else value.value
+        return value if name in _STRUCTURED else value.value
 
     def set_opt(self, name, value):
         _cci.cci_set_opt(self._at, name, byref(c_uint32(value)))
