@@ -198,6 +198,9 @@
  *                       wants one layer defines that one and those it names; each brings in CCI_BASE_IMPLEMENTATION.
  * CCI_STATIC            everything is static: several files can have their own private copy.
  * CCI_API               what stands before each function's declaration (default: extern, or static with CCI_STATIC).
+ *                       A shared library of one's own exports the public API and none of the layers when its file is
+ *                       compiled with hidden visibility and includes cci.h twice: first with a CCI_API that makes
+ *                       visible, and alone; then with `extern` as CCI_API, with CCI_IMPLEMENTATION and transports.
  * CCI_ASSERT(x)         default: assert(x) from <assert.h>, or nothing with NDEBUG.
  * CCI_LOG(level, text)  default: calls the log hook of cci_setup(); without a hook, warnings and errors go to stderr.
  * CCI_NO_THREADS        no lock and no helper thread: one thread uses the library.
@@ -210,7 +213,7 @@
  *                       connections).
  * CCI_URI_ALLOC(size)   memory for what CCI_OPT_ENDPT_URI gives (default: malloc(), since programs call free();
  *                       with CCI_SMALL cci_alloc(), and they call cci_release()).
- * CCI_NO_TEXT           no texts for the log, 2 KB of code less. Statuses tell the same.
+ * CCI_NO_TEXT           no texts for the log, 2 KB of code less, and no hints. Statuses tell the same.
  * CCI_NO_RMA            no remote memory access, 8 KB of code less: cci_rma() and cci_rma_register() return
  *                       CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused as memory that is not registered.
  * CCI_NO_CONGESTION     the receiver's window alone limits what is under way, on a line or network of one's own: 1.4 KB
@@ -368,7 +371,7 @@ extern "C" {
     X(CCI_ERR_DEVICE_DEAD, 4, "local device is gone", "use another device")                                            \
     X(CCI_ERR_RMA_HANDLE, 5, "remote memory handle is invalid or lacks permission", "check handle, range and flags")   \
     X(CCI_ERR_RMA_OP, 6, "remote memory operation is not supported by the peer", "use another operation")              \
-    X(CCI_ERR_NOT_IMPLEMENTED, 7, "not implemented", "ask CCI_OPT or choose another transport")                        \
+    X(CCI_ERR_NOT_IMPLEMENTED, 7, "not implemented", "choose another transport or device")                             \
     X(CCI_ERR_NOT_FOUND, 8, "not found", "include a transport, or check the name")                                     \
     X(CCI_EINVAL, EINVAL, "invalid parameter", "check the arguments against the manual")                               \
     X(CCI_ETIMEDOUT, ETIMEDOUT, "timed out", "check that the peer runs and calls cci_get_event()")                     \
@@ -381,8 +384,8 @@ extern "C" {
     X(CCI_ENOBUFS, ENOBUFS, "no buffers available", "get and return events, then try again")                           \
     X(CCI_EMSGSIZE, EMSGSIZE, "message too long", "keep to the connection's max_send_size, or use cci_rma()")          \
     X(CCI_ENOMSG, ENOMSG, "no message of the desired type", "try again")                                               \
-    X(CCI_EADDRNOTAVAIL, EADDRNOTAVAIL, "address not available", "check the address")                                  \
-    X(CCI_ECONNREFUSED, ECONNREFUSED, "connection refused", "the peer rejected the request")
+    X(CCI_EADDRNOTAVAIL, EADDRNOTAVAIL, "address not available", "check the host in the URI")                          \
+    X(CCI_ECONNREFUSED, ECONNREFUSED, "connection refused", "check the URI, and why the peer rejects the request")
 
 typedef enum cci_status {
 #define CCI_STATUS_ENUM(name, value, text, hint) name = (value),
@@ -624,8 +627,8 @@ CCI_API int cci_finalize(void);
 /* The text of a status, NULL if it is none. The endpoint may be NULL. */
 CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status status);
 
-/* Beyond CCI 0.3.0: what the program or its user can do about a status, NULL if it is none. Where a call refuses a
- * URI or a device, the log (level warning) names the part that is wrong. */
+/* Beyond CCI 0.3.0: what the program or its user can do about a status, NULL if it is none; with CCI_NO_TEXT always "".
+ * Where a call refuses a URI or a device, the log (level warning) names the part that is wrong. */
 CCI_API const char *cci_status_hint(enum cci_status status);
 
 /* The name of an event type, "CCI_EVENT_RECV" for one, NULL if it is none. */
@@ -12761,13 +12764,19 @@ CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status statu
 }
 
 CCI_API const char *cci_status_hint(enum cci_status status) {
+#ifdef CCI_NO_TEXT
+    (void)status;
+    return "";
+#else
     switch ((int)status) {
 #define CCI__HINT_CASE(name, value, text, hint)                                                                        \
-    case value: return hint;
+    case value:                                                                                                        \
+        return hint;
         CCI_STATUS_TABLE(CCI__HINT_CASE)
 #undef CCI__HINT_CASE
     default: return NULL;
     }
+#endif
 }
 
 CCI_API const char *cci_event_type_str(cci_event_type_t type) {

@@ -227,7 +227,8 @@ int main(int argc, char **argv) {
     status = cci_init(CCI_ABI_VERSION, 0, &caps);
     if (status == CCI_SUCCESS) status = cci_get_devices(&devices);
     if (status != CCI_SUCCESS) {
-        fprintf(stderr, "cci_info: %s\n", cci_strerror(NULL, (cci_status_t)status));
+        fprintf(stderr, "cci_info: %s: %s\n", cci_strerror(NULL, (cci_status_t)status),
+                cci_status_hint((cci_status_t)status));
         return 1;
     }
     print_head(caps, options.json);

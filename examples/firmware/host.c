@@ -141,8 +141,9 @@ static struct board_greeting greeting;
 static uint32_t greetings, sent, echoed, moved;
 
 static void fail(const char *what, int status) {
-    fprintf(stderr, "host: %s: %s\n", what,
-            status >= 0 ? cci_strerror(NULL, (cci_status_t)status) : "not what it should be");
+    if (status < 0) fprintf(stderr, "host: %s: not what it should be\n", what);
+    else fprintf(stderr, "host: %s: %s: %s\n", what, cci_strerror(NULL, (cci_status_t)status),
+                 cci_status_hint((cci_status_t)status));
     exit(1);
 }
 static void check(int status, const char *what) {
