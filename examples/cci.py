@@ -76,6 +76,15 @@ class Caps(enum.IntFlag):
     THREAD_SAFETY = 1 << 0
 
 
+class Can(enum.IntFlag):
+    ORDERED = 1 << 0
+    MULTICAST = 1 << 1
+    RMA = 1 << 2
+    RMA_SHARED = 1 << 3
+    RMA_HARDWARE = 1 << 4
+    SEAL = 1 << 5
+
+
 class EndpointFlag(enum.IntFlag):
     FLAGS_NONE = 0
     SHARED = 1 << 0
@@ -84,10 +93,12 @@ class EndpointFlag(enum.IntFlag):
 ConnAttr = enum.IntEnum("ConnAttr", "RO RU UU UU_MC_TX UU_MC_RX", start=0)
 EventType = enum.IntEnum("EventType", "NONE SEND RECV CONNECT CONNECT_REQUEST ACCEPT KEEPALIVE_TIMEDOUT "
                          "ENDPOINT_DEVICE_FAILED DISCONNECT", start=0)
-Opt = enum.IntEnum("Opt", "ENDPT_SEND_TIMEOUT ENDPT_RECV_BUF_COUNT ENDPT_SEND_BUF_COUNT ENDPT_KEEPALIVE_TIMEOUT "
-                   "ENDPT_URI ENDPT_RMA_ALIGN CONN_SEND_TIMEOUT CONN_KEEPALIVE_TIMEOUT ENDPT_EVENT_MASK", start=0)
+Opt = enum.IntEnum("Opt", "ENDPT_SEND_TIMEOUT ENDPT_RECV_BUF_COUNT ENDPT_SEND_BUF_COUNT "
+                   "ENDPT_KEEPALIVE_TIMEOUT ENDPT_URI ENDPT_RMA_ALIGN CONN_SEND_TIMEOUT "
+                   "CONN_KEEPALIVE_TIMEOUT ENDPT_EVENT_MASK CONN_PEER_URI CONN_CONTEXT CAPS", start=0)
 Log = enum.IntEnum("Log", "ERROR WARN INFO DEBUG", start=0)
-ENUMERATIONS = {"CCI_": Status, "CCI_FLAG_": Flag, "CCI_CAPS_": Caps, "CCI_ENDPOINT_": EndpointFlag,
+ENUMERATIONS = {"CCI_": Status, "CCI_FLAG_": Flag, "CCI_CAPS_": Caps, "CCI_CAN_": Can,
+                "CCI_ENDPOINT_": EndpointFlag,
                 "CCI_CONN_ATTR_": ConnAttr, "CCI_EVENT_": EventType, "CCI_OPT_": Opt, "CCI_LOG_": Log}
 
 
@@ -104,7 +115,8 @@ _Endpoint = _structure("_Endpoint", device=POINTER(_Device))
 _Connection = _structure("_Connection", max_send_size=c_uint32, endpoint=c_void_p, attribute=c_int, context=c_void_p)
 _Send = _structure("_Send", type=c_int, status=c_int, connection=c_void_p, context=c_void_p)
 _Recv = _structure("_Recv", type=c_int, len=c_uint32, ptr=c_void_p, connection=c_void_p)
-_Connect = _structure("_Connect", type=c_int, status=c_int, context=c_void_p, connection=c_void_p)
+_Connect = _structure("_Connect", type=c_int, status=c_int, context=c_void_p, connection=c_void_p, data_ptr=c_void_p,
+                      data_len=c_uint32)
 _Request = _structure("_Request", type=c_int, data_len=c_uint32, data_ptr=c_void_p, attribute=c_int, peer_uri=c_char_p)
 _Accept = _structure("_Accept", type=c_int, status=c_int, context=c_void_p, connection=c_void_p)
 _Keepalive = _structure("_Keepalive", type=c_int, connection=c_void_p)
@@ -115,6 +127,9 @@ _Event = _structure("_Event", Union, type=c_int, send=_Send, recv=_Recv, connect
 Alignment = _structure("Alignment", rma_write_local_addr=c_uint32, rma_write_remote_addr=c_uint32,
                        rma_write_length=c_uint32, rma_read_local_addr=c_uint32, rma_read_remote_addr=c_uint32,
                        rma_read_length=c_uint32)
+Capabilities = _structure("Capabilities", can=c_uint64, max_rma_length=c_uint64, max_send_size=c_uint32,
+                          max_request_len=c_uint32, max_connections=c_uint32, max_send_bufs=c_uint32,
+                          max_recv_bufs=c_uint32, reserved=c_uint32 * 9)
 _RmaHandle = _structure("_RmaHandle", stuff=c_uint64 * 4)
 _LogHook = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 _Setup = _structure("_Setup", alloc=c_void_p, release=c_void_p, log=_LogHook, random=c_void_p, user=c_void_p,
@@ -126,6 +141,7 @@ STRUCTURES = {
     "cci_event_recv_t": _Recv, "cci_event_connect_t": _Connect, "cci_event_connect_request_t": _Request,
     "cci_event_accept_t": _Accept, "cci_event_keepalive_timedout_t": _Keepalive,
     "cci_event_endpoint_device_failed_t": _DevFailed, "cci_event_disconnect_t": _Disconnect, "cci_event_t": _Event,
+    "cci_caps_t": Capabilities,
     "cci_alignment_t": Alignment, "cci_rma_handle_t": _RmaHandle, "cci_setup_t": _Setup, "struct timeval": _Timeval,
     "struct iovec": _Iovec}
 
@@ -145,9 +161,12 @@ FUNCTIONS = {
     "cci_destroy_endpoint": (c_int, _AT),
     "cci_accept": (c_int, _AT, c_void_p),
     "cci_reject": (c_int, _AT),
+    "cci_accept_data": (c_int, _AT, c_void_p, c_char_p, c_uint32),
+    "cci_reject_data": (c_int, _AT, c_char_p, c_uint32),
     "cci_connect": (c_int, _AT, c_char_p, c_char_p, c_uint32, c_int, c_void_p, c_int, POINTER(_Timeval)),
     "cci_disconnect": (c_int, _AT),
     "cci_arm_os_handle": (c_int, _AT, c_int),
+    "cci_next_deadline": (c_int, _AT, POINTER(c_uint64)),
     "cci_get_event": (c_int, _AT, POINTER(POINTER(_Event))),
     "cci_return_event": (c_int, POINTER(_Event)),
     "cci_set_opt": (c_int, _AT, c_int, c_void_p),
@@ -290,14 +309,17 @@ def transports():
 
 # ---- endpoints ------------------------------------------------------------------------------------------------------
 
-_TEXTS = {Opt.ENDPT_URI}
-_STRUCTURED = {Opt.ENDPT_RMA_ALIGN: Alignment}
+_TEXTS = {Opt.ENDPT_URI, Opt.CONN_PEER_URI}
+_STRUCTURED = {Opt.ENDPT_RMA_ALIGN: Alignment,
+               Opt.CAPS: Capabilities}
 
 
 class _Options:
     """Options of endpoints and connections: a str, a structure with the members of the header's, or a number."""
 
     def get_opt(self, name):
+        if name == Opt.CONN_CONTEXT:  # what the library has is a number, see Endpoint._call()
+            return self.context
         if name in _TEXTS:
             text = c_void_p()
             _cci.cci_get_opt(self._at, name, byref(text))
@@ -309,7 +331,10 @@ class _Options:
         return value if name in _STRUCTURED else value.value
 
     def set_opt(self, name, value):
-        _cci.cci_set_opt(self._at, name, byref(c_uint32(value)))
+        if name == Opt.CONN_CONTEXT:
+            self.context = value
+        else:
+            _cci.cci_set_opt(self._at, name, byref(c_uint32(value)))
 
 
 class Endpoint(_Options):
@@ -355,6 +380,12 @@ class Endpoint(_Options):
 
     def arm_os_handle(self, flags=0):
         _cci.cci_arm_os_handle(self._at, flags)
+
+    def next_deadline(self):
+        """Seconds within which to call get_event() again if nothing arrives; None: not before something does."""
+        left_ns = c_uint64()
+        _cci.cci_next_deadline(self._at, byref(left_ns))
+        return None if left_ns.value == 2 ** 64 - 1 else left_ns.value / 1e9
 
     def get_event(self):
         """The next event, None if there is none now."""
@@ -412,7 +443,8 @@ class Endpoint(_Options):
 class Event:
     """An event. Members that a type does not have are None.
     SEND: connection, status, context. RECV: connection, data. CONNECT, ACCEPT: status, context; with SUCCESS also
-    connection. KEEPALIVE_TIMEDOUT: connection. DISCONNECT: connection, status, context."""
+    connection; CONNECT: data, what the server gave with its answer. KEEPALIVE_TIMEDOUT: connection.
+    DISCONNECT: connection, status, context."""
     status = connection = context = data = None
 
     def __init__(self, endpoint, event):
@@ -429,6 +461,8 @@ class Event:
             self.connection = endpoint._connection(outcome.connection)
             if self.connection:
                 self.connection.context = self.context
+            if self.type == EventType.CONNECT:
+                self.data = ctypes.string_at(outcome.data_ptr, outcome.data_len)
         elif self.type == EventType.KEEPALIVE_TIMEDOUT:
             self.connection = endpoint._connection(event.keepalive.connection)
         elif self.type == EventType.DISCONNECT:
@@ -455,13 +489,16 @@ class Request(Event):
         self.attribute = ConnAttr(request.attribute)
         self.peer_uri = request.peer_uri and request.peer_uri.decode(errors="replace")
 
-    def accept(self, context=None):
-        """An ACCEPT event follows."""
-        self.endpoint._call(context, _cci.cci_accept, self._event(), ...)
+    def accept(self, context=None, data=b""):
+        """An ACCEPT event follows; the client finds `data` in its CONNECT event."""
+        data = bytes(data)
+        self.endpoint._call(context, _cci.cci_accept_data, self._event(), ..., data, len(data))
         self._return()
 
-    def reject(self):
-        _cci.cci_reject(self._event())
+    def reject(self, data=b""):
+        """The client finds `data` in its CONNECT event."""
+        data = bytes(data)
+        _cci.cci_reject_data(self._event(), data, len(data))
         self._return()
 
     def _event(self):

@@ -298,6 +298,14 @@ static void fake_rma_free(cci_endpoint_base_t *endpoint, void *memory) {
     note(endpoint, "rma_free");
 }
 
+static int fake_answer(cci_event_base_t *request, int accepts, void *context, const void *data, uint32_t data_len) {
+    note(request->endpoint, accepts ? "accept with data" : "reject with data");
+    fakes[0].context = context;
+    assert_int_equal(data_len, 4);
+    assert_memory_equal(data, "data", 4);
+    return CCI_SUCCESS;
+}
+
 static int fake_next_deadline(cci_endpoint_base_t *endpoint, uint64_t *ns) {
     note(endpoint, "next_deadline");
     *ns = 7;
@@ -311,7 +319,7 @@ static const cci_endpoint_ops_t fake_ops = {
     fake_get_endpoint_opt, fake_set_connection_opt, fake_get_connection_opt,
     fake_sendv,            fake_rma_register,     fake_rma_deregister,
     fake_rma,              fake_rma_alloc,        fake_rma_free,
-    fake_next_deadline};
+    fake_answer,           fake_next_deadline};
 
 static int fake_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
                        cci_os_handle_t *fd) {
@@ -1523,6 +1531,13 @@ static void events_and_connections_go_to_their_endpoint(void **state) {
     assert_ptr_equal(fakes[0].context, &event);
     assert_int_equal(cci_reject(event), CCI_SUCCESS);
     assert_called("reject");
+    assert_int_equal(cci_accept_data(event, &fake, "data", 4), CCI_SUCCESS);
+    assert_called("accept with data");
+    assert_ptr_equal(fakes[0].context, &fake);
+    assert_int_equal(cci_reject_data(event, "data", 4), CCI_SUCCESS);
+    assert_called("reject with data");
+    assert_int_equal(cci_accept_data(event, &fake, "", 0), CCI_SUCCESS);
+    assert_called("accept");
     assert_int_equal(cci_return_event(NULL), CCI_EINVAL);
     assert_int_equal(cci_return_event(event), CCI_SUCCESS);
     assert_called("return_event");
