@@ -2068,7 +2068,7 @@ static void rc_answer_data(void **state) {
         fake.drops = 0;
         assert_int_equal(cci_accept_data(request, &rc_side[1], data, length), CCI_EINVAL);
         assert_int_equal(cci_return_event(request), CCI_SUCCESS);
-        opened += accepts;
+        opened += (uint32_t)accepts;
         refused += !accepts;
         ENDS_AWAIT(rc_side[0].opened == opened && rc_side[1].opened == opened && rc_side[0].refused == refused);
         assert_int_equal(rc_side[0].data_len, length);
