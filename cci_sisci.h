@@ -7833,11 +7833,9 @@ static int cci__sisci_take_block(cci__sisci_link *link) {
     return link->free_block[--link->free_count];
 }
 
-/* A silent message has no operation that would time out: its connection remembers it. */
-static void cci__sisci_watch_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
-    conn->silent_end = link->head;
-    if (!cci__list_empty(&conn->asked)) { /* who polls notices soon enough whether the peer gets on */
-        if (!cci__sisci_is_sleeper(link->ep)) return;
+/* The connection's silent messages have their time from this one on, if the peer has taken those before it. */
+static void cci__sisci_begin_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
+    if (!cci__list_empty(&conn->asked)) {
         cci__sisci_see_freed(link);
         if ((int32_t)(link->freed - conn->silent_mark) < 0) return;
     } else if (!cci__sisci_is_reliable(conn)) {
@@ -7848,6 +7846,14 @@ static void cci__sisci_watch_silent(cci__sisci_link *link, cci__sisci_conn *conn
     cci__list_remove(&conn->asked);
     cci__list_append(&link->silent, &conn->asked);
     cci__sisci_watch_time(link);
+}
+
+/* A silent message has no operation that would time out: its connection remembers it. An endpoint that is polled
+ * notices soon enough whether the peer gets on. */
+static inline void cci__sisci_watch_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
+    conn->silent_end = link->head;
+    if (CCI__UNLIKELY(cci__list_empty(&conn->asked) || cci__sisci_is_sleeper(link->ep)))
+        cci__sisci_begin_silent(link, conn);
 }
 
 /* An operation's record, which is published now. */
