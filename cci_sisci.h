@@ -11601,6 +11601,16 @@ static inline CCI__SISCI_HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci_
     return event;
 }
 
+/* The same for completions, while nothing else waits for a program that polls. */
+static inline cci_evq_event_t *cci__sisci_found_completion(cci__sisci *ep) {
+    cci_evq_event_t *event = ep->evq.done.head;
+    if (!event || ep->evq.urgent.head || ep->received.head || cci__sisci_is_sleeper(ep) ||
+        event->pool != CCI_EVQ_OPERATION || ((cci__sisci_op *)(void *)event)->done || ((ep->given + 1) & 31) == 0)
+        return NULL;
+    ep->given++;
+    return cci_evq_next(&ep->evq.done);
+}
+
 /* Events that wait are given at once. In one call of 32 the links have their turn all the same, and the clock is
  * read: a time-out is not to wait until the program has taken all events. */
 static inline int cci__sisci_gives_only(cci__sisci *ep) {
@@ -11630,7 +11640,7 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     const cci_evq_event_t *found;
     int status = CCI_SUCCESS;
     cci__sisci_lock(ep);
-    found = CCI__LIKELY(!cci__sisci_has_events(ep)) ? cci__sisci_found_message(ep) : NULL;
+    found = CCI__LIKELY(!cci__sisci_has_events(ep)) ? cci__sisci_found_message(ep) : cci__sisci_found_completion(ep);
     if (found)
         *event = (cci_event_t *)(uintptr_t)&found->base.pub;
     else
