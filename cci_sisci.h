@@ -6070,9 +6070,11 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
  * stay mapped while a link is open.
  *
  * Invariants: a link is in `hot` or `cold`; hot ones are looked at in each call, cold ones when they are marked, and
- * in turn. It is in `timed` while something is under way that has a deadline. It is in `steps` too while it is made
- * or taken down, leads through an adapter, or a callback has told news of it. Whatever lies in an inbox is read
- * once, checked, and used as it was read; a peer that writes nonsense loses its link.
+ * in turn. While something is under way that has a deadline it is in `timed`. What is new gets its deadline when the
+ * clock is read next: until then its link is in `fresh` instead. No deadline in `timed` is earlier than `due_ns`, so
+ * these links are looked at when that time has come, and now and then. A link is in `steps` too while it is made or
+ * taken down, leads through an adapter, or a callback has told news of it. Whatever lies in an inbox is read once,
+ * checked, and used as it was read; a peer that writes nonsense loses its link.
  * ================================================================================================================== */
 
 #define CCI_LAYERS_INCLUDING
@@ -6427,13 +6429,16 @@ typedef struct cci__sisci_link {
     struct cci__sisci_conn *last; /* that a message came for */
     int state;
     uint32_t peer_disconnects;
-    cci_list_t timed; /* in `timed`: something is under way that has a deadline */
+    cci_list_t timed; /* in `timed` or `fresh`: something is under way that has a deadline */
     /* the word that we have stored for the peer; the last of the peer's that we have obeyed */
     uint32_t watch, watched;
     cci__sisci_door *peer_door; /* where we mark the link */
     uint32_t peer_mark;         /* the number of its bit there */
     int peer_sleeps, told;      /* the peer may want interrupts; it knows that we sleep */
     uint32_t idle_rounds, stalled;
+    uint8_t is_fresh; /* in `fresh` instead of `timed` */
+    uint8_t begins;   /* nothing was under way before that */
+    uint8_t renews;   /* something of any age has its time anew */
     cci__sisci_views *views;
     /* What is rarer. */
     cci_list_t notify;            /* in `notify`: something was stored that the peer may be waiting for */
@@ -6474,8 +6479,10 @@ typedef struct cci__sisci_link {
     /* receiving */
     uint8_t *in_blocks, *in_slots;
     uint32_t given_back;
-    int is_answering;    /* the record that waits was looked at, and its answer has no space in the ring */
-    uint64_t stalled_ns; /* when the peer was last seen to have no buffer for what we sent */
+    int is_answering;            /* the record that waits was looked at, and its answer has no space in the ring */
+    uint64_t stalled_ns;         /* when the peer was last seen to have no buffer for what we sent */
+    uint32_t stall_seen;         /* what it had said of that then */
+    cci__sisci_item *fresh_item; /* the first that has no deadline yet, and all behind it */
     uint8_t block_held[CCI__SISCI_BLOCKS];
 } cci__sisci_link;
 #define CCI__SISCI_HAS_WORK 1u /* in `is_busy` */
@@ -6554,6 +6561,8 @@ typedef struct cci__sisci {
     int sleeping;
     uint32_t max_send_size;
     cci_list_t steps, stuck, idle;
+    cci_list_t fresh;         /* links on which something is new that has no deadline yet */
+    uint64_t due_ns, walk_ns; /* nothing of those in `timed` is due earlier; all of them are looked at again */
     uint64_t armed_ns, now_ns, scan_ns, idle_ns, look_ns;
     cci__polls_t polls;
     /* What is rarer. */
@@ -7510,9 +7519,28 @@ static inline cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *
     return op;
 }
 
-/* Something is under way that has a deadline. */
+/* Something is under way that is to have a deadline: that is set at the next look at the clock. */
 static inline void cci__sisci_watch_time(cci__sisci_link *link) {
-    if (CCI__UNLIKELY(cci__list_empty(&link->timed))) cci__list_append(&link->ep->timed, &link->timed);
+    if (link->is_fresh) return;
+    link->is_fresh = 1;
+    link->begins = (uint8_t)cci__list_empty(&link->timed);
+    cci__list_remove(&link->timed);
+    cci__list_append(&link->ep->fresh, &link->timed);
+}
+
+/* No deadlines are set or awaited any more, until there is something new. */
+static void cci__sisci_leave_time(cci__sisci_link *link) {
+    link->is_fresh = link->renews = 0;
+    cci__list_remove(&link->timed);
+    cci__list_init(&link->timed);
+}
+
+/* As long as an RMA gets on, it has time. */
+static void cci__sisci_renew(cci__sisci_link *link, cci__sisci_item *item) {
+    item->deadline_ns = 0;
+    if (item->op) item->op->deadline_ns = 0;
+    link->renews = 1;
+    cci__sisci_watch_time(link);
 }
 
 /* Its completion comes when the peer has taken it. */
@@ -7805,15 +7833,27 @@ static int cci__sisci_take_block(cci__sisci_link *link) {
     return link->free_block[--link->free_count];
 }
 
-/* A silent message has no operation that would time out: its connection remembers it. */
-static void cci__sisci_watch_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
-    conn->silent_end = link->head;
-    if (cci__list_empty(&conn->asked) && cci__sisci_is_reliable(conn)) {
-        conn->silent_mark = link->head;
-        conn->conn.deadline_ns = 0;
-        cci__list_append(&link->silent, &conn->asked);
-        cci__sisci_watch_time(link);
+/* The connection's silent messages have their time from this one on, if the peer has taken those before it. */
+static void cci__sisci_begin_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
+    if (!cci__list_empty(&conn->asked)) {
+        cci__sisci_see_freed(link);
+        if ((int32_t)(link->freed - conn->silent_mark) < 0) return;
+    } else if (!cci__sisci_is_reliable(conn)) {
+        return;
     }
+    conn->silent_mark = link->head;
+    conn->conn.deadline_ns = 0;
+    cci__list_remove(&conn->asked);
+    cci__list_append(&link->silent, &conn->asked);
+    cci__sisci_watch_time(link);
+}
+
+/* A silent message has no operation that would time out: its connection remembers it. An endpoint that is polled
+ * notices soon enough whether the peer gets on. */
+static inline void cci__sisci_watch_silent(cci__sisci_link *link, cci__sisci_conn *conn) {
+    conn->silent_end = link->head;
+    if (CCI__UNLIKELY(cci__list_empty(&conn->asked) || cci__sisci_is_sleeper(link->ep)))
+        cci__sisci_begin_silent(link, conn);
 }
 
 /* An operation's record, which is published now. */
@@ -8156,8 +8196,7 @@ static int cci__sisci_vm(cci__sisci *ep, cci__sisci_link *link, cci__sisci_item 
         item->begun += length;
         most -= length;
     }
-    item->deadline_ns = 0; /* as long as it gets on, it has time */
-    if (item->op) item->op->deadline_ns = 0;
+    cci__sisci_renew(link, item);
     return item->status != CCI_SUCCESS || item->begun == item->rma_length;
 }
 
@@ -8183,8 +8222,7 @@ static void cci__sisci_answers(cci__sisci *ep, cci__sisci_link *link) {
         slot->item = NULL;
         if (!item) continue; /* it was given up */
         item->slots--;
-        item->deadline_ns = 0; /* as long as it gets on, it has time */
-        if (item->op) item->op->deadline_ns = 0;
+        cci__sisci_renew(link, item);
         if ((answer & 0xff) != CCI_SUCCESS) {
             item->status = CCI_ERR_RMA_HANDLE;
         } else if (item->is_read && item->status == CCI_SUCCESS) {
@@ -8474,8 +8512,7 @@ static int cci__sisci_mapped(cci__sisci *ep, cci__sisci_link *link, cci__sisci_i
         most -= length;
         ep->mapped_bytes += place ? length : 0;
     }
-    item->deadline_ns = 0; /* as long as it gets on, it has time */
-    if (item->op) item->op->deadline_ns = 0;
+    cci__sisci_renew(link, item);
     return item->status != CCI_SUCCESS || item->begun == item->rma_length;
 }
 
@@ -8563,7 +8600,16 @@ static void cci__sisci_pop_item(cci__sisci *ep, cci__sisci_link *link) {
         if (link->slot[i].item == item) link->slot[i].item = NULL; /* the answer finds nobody */
     link->items = item->next;
     if (!link->items) link->items_tail = &link->items;
+    if (link->fresh_item == item) link->fresh_item = item->next;
     cci__sisci_free_item(ep, item);
+}
+
+static void cci__sisci_add_item(cci__sisci_link *link, cci__sisci_item *item) {
+    cci__sisci_watch_time(link);
+    if (!link->fresh_item) link->fresh_item = item;
+    *link->items_tail = item;
+    link->items_tail = &item->next;
+    link->is_busy |= CCI__SISCI_HAS_WORK;
 }
 
 /* An RMA without a message completes at once, unless operations of an ordered connection are before it. */
@@ -9305,8 +9351,7 @@ static void cci__sisci_take_down(cci__sisci_link *link) {
     cci__list_init(&link->notify);
     cci__list_remove(&link->due);
     cci__list_init(&link->due);
-    cci__list_remove(&link->timed);
-    cci__list_init(&link->timed);
+    cci__sisci_leave_time(link);
     cci__list_remove(&link->stuck);
     cci__list_init(&link->stuck);
     link->out_map = link->in_map = NULL;
@@ -10323,8 +10368,13 @@ static void cci__sisci_post_keepalive(cci__sisci *ep, cci__sisci_conn *conn) {
     }
 }
 
-static int cci__sisci_is_stalled(cci__sisci_link *link) {
-    return cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 8) == link->freed * 2 + 1;
+/* What the peer has said about the last record for which it had no buffer. */
+static uint32_t cci__sisci_stall_word(const cci__sisci_link *link) {
+    return cci__sisci_load(link->in + CCI__SISCI_AT_ACK + 8);
+}
+
+static int cci__sisci_is_stalled(const cci__sisci_link *link) {
+    return cci__sisci_stall_word(link) == link->freed * 2 + 1;
 }
 
 /* The client's patience or the keepalive time of a connection is over. */
@@ -10491,14 +10541,46 @@ static int cci__sisci_look_at_silent(cci__sisci *ep, cci__sisci_link *link, cci_
     return 0;
 }
 
+/* A peer that had no buffer since the last look says so still: its word names the last record that waited. */
+static void cci__sisci_note_stall(const cci__sisci *ep, cci__sisci_link *link) {
+    uint32_t word;
+    cci__sisci_see_freed(link);
+    word = cci__sisci_stall_word(link);
+    if (word != link->stall_seen || word == link->freed * 2 + 1) link->stalled_ns = ep->now_ns;
+    link->stall_seen = word;
+}
+
+/* What is new gets its deadline: it is behind all that has one. The earliest of these deadlines. */
+static uint64_t cci__sisci_give_time(cci__sisci *ep, cci__sisci_link *link) {
+    cci__sisci_late late;
+    cci__sisci_op *op;
+    cci__sisci_conn *conn;
+    cci_list_t *at;
+    late.earliest_ns = CCI__NEVER;
+    cci__sisci_note_stall(ep, link);
+    for (at = link->ops.prev; at != &link->ops; at = at->prev) {
+        op = CCI__CONTAINER(at, cci__sisci_op, node);
+        if (op->deadline_ns != 0) break;
+        (void)cci__sisci_is_late(ep, &late, op->conn, &op->deadline_ns);
+    }
+    for (; link->fresh_item; link->fresh_item = link->fresh_item->next)
+        if (!link->fresh_item->op && !cci__sisci_is_dead(link->fresh_item))
+            (void)cci__sisci_is_late(ep, &late, link->fresh_item->conn, &link->fresh_item->deadline_ns);
+    for (at = link->silent.prev; at != &link->silent; at = at->prev) {
+        conn = CCI__CONTAINER(at, cci__sisci_conn, asked);
+        if (conn->conn.deadline_ns != 0) break;
+        (void)cci__sisci_is_late(ep, &late, conn, &conn->conn.deadline_ns);
+    }
+    return late.earliest_ns;
+}
+
 /* Withdraws what has no more time, or breaks its connection; gives the next deadline. */
 static uint64_t cci__sisci_expire(cci__sisci *ep, cci__sisci_link *link) {
     cci__sisci_late late;
     for (;;) {
         late.earliest_ns = CCI__NEVER;
         late.op = NULL;
-        cci__sisci_see_freed(link);
-        link->stalled_ns = cci__sisci_is_stalled(link) ? ep->now_ns : link->stalled_ns;
+        cci__sisci_note_stall(ep, link);
         if (!cci__sisci_look_at_ops(ep, link, &late) && !cci__sisci_look_at_items(ep, link, &late) &&
             !cci__sisci_look_at_silent(ep, link, &late))
             return late.earliest_ns;
@@ -10532,26 +10614,51 @@ static void cci__sisci_close_idle(cci__sisci *ep) {
     }
 }
 
+static int cci__sisci_has_deadlines(const cci__sisci_link *link) {
+    return link->state == CCI__SISCI_OPEN &&
+           (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->silent));
+}
+
+/* Links on which something is new since the last look at the clock. */
+static void cci__sisci_look_at_fresh(cci__sisci *ep) {
+    while (!cci__list_empty(&ep->fresh)) {
+        cci__sisci_link *link = CCI__CONTAINER(ep->fresh.next, cci__sisci_link, timed);
+        int renews = link->renews, begins = link->begins;
+        cci__sisci_leave_time(link);
+        if (!cci__sisci_has_deadlines(link)) continue;
+        cci__list_append(&ep->timed, &link->timed);
+        if (begins) link->stall_seen = cci__sisci_stall_word(link);
+        ep->due_ns = cci__min64(ep->due_ns, renews ? cci__sisci_expire(ep, link) : cci__sisci_give_time(ep, link));
+    }
+}
+
+/* All links on which something has a deadline; some of it may have ended, or may get on. This is done when the earliest
+ * deadline that was known has come, and now and then before, so that what gets on is noticed long before that. */
+static void cci__sisci_look_at_timed(cci__sisci *ep) {
+    cci_list_t *at, *next;
+    ep->due_ns = CCI__NEVER;
+    for (at = ep->timed.next; at != &ep->timed; at = next) {
+        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, timed);
+        next = at->next;
+        if (cci__sisci_has_deadlines(link))
+            ep->due_ns = cci__min64(ep->due_ns, cci__sisci_expire(ep, link));
+        else
+            cci__sisci_leave_time(link);
+    }
+    ep->walk_ns = ep->now_ns + cci__min64(cci__max64((ep->due_ns - ep->now_ns) / 16, 2 * CCI__MS), 64 * CCI__MS);
+}
+
 /* Looks at the clock, and at all that depends on it; gives the next deadline. */
 static uint64_t cci__sisci_timers(cci__sisci *ep) {
     cci_timer_t *timer;
-    cci_list_t *at, *next;
-    uint64_t earliest_ns = CCI__NEVER;
+    uint64_t earliest_ns;
     ep->now_ns = cci__sci_now();
     ep->scan_ns = ep->now_ns + 2 * CCI__MS;
     while ((timer = cci__wheel_expire(&ep->wheel, ep->now_ns)) != NULL)
         cci__sisci_on_timer(ep, CCI__CONTAINER(timer, cci__sisci_conn, conn.timer));
-    for (at = ep->timed.next; at != &ep->timed; at = next) {
-        cci__sisci_link *link = CCI__CONTAINER(at, cci__sisci_link, timed);
-        next = at->next;
-        if (link->state == CCI__SISCI_OPEN &&
-            (!cci__list_empty(&link->ops) || link->items || !cci__list_empty(&link->silent))) {
-            earliest_ns = cci__min64(earliest_ns, cci__sisci_expire(ep, link));
-        } else {
-            cci__list_remove(&link->timed);
-            cci__list_init(&link->timed);
-        }
-    }
+    cci__sisci_look_at_fresh(ep);
+    if (ep->due_ns <= ep->now_ns || ep->walk_ns <= ep->now_ns) cci__sisci_look_at_timed(ep);
+    earliest_ns = ep->due_ns;
     if (ep->idle_ns <= ep->now_ns) {
         ep->idle_ns = CCI__NEVER;
         cci__sisci_close_idle(ep);
@@ -11082,7 +11189,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     ep->has_fd = fd != NULL;
     ep->is_sleeper = ep->has_fd || ep->device.progress_thread;
     ep->epoll = ep->self = ep->timer = -1;
-    ep->armed_ns = ep->idle_ns = CCI__NEVER;
+    ep->armed_ns = ep->idle_ns = ep->due_ns = CCI__NEVER;
     ep->send_buf_count = ep->device.send_buf_count;
     ep->recv_buf_count = ep->device.recv_buf_count;
     ep->send_timeout_us = ep->device.send_timeout_us;
@@ -11095,6 +11202,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     cci__list_init(&ep->due);
     cci__list_init(&ep->steps);
     cci__list_init(&ep->timed);
+    cci__list_init(&ep->fresh);
     cci__list_init(&ep->stuck);
     cci__list_init(&ep->idle);
     cci__list_init(&ep->ending);
@@ -11375,6 +11483,7 @@ static int cci__sisci_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
     cci__sisci_lock(ep);
     if (!ep->received.head) cci__sisci_acknowledge_all(ep);
     cci__sisci_flush(ep);
+    ep->walk_ns = 0; /* a look at all links that have deadlines: the program may be late for the next one */
     at = cci__sisci_timers(ep);
     ep->scan_ns = ep->now_ns;
     if (ep->rounds != 0) ep->rounds = 32; /* 0: somebody asked for a look at the device besides */
@@ -11492,6 +11601,16 @@ static inline CCI__SISCI_HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci_
     return event;
 }
 
+/* The same for completions, while nothing else waits for a program that polls. */
+static inline cci_evq_event_t *cci__sisci_found_completion(cci__sisci *ep) {
+    cci_evq_event_t *event = ep->evq.done.head;
+    if (!event || ep->evq.urgent.head || ep->received.head || cci__sisci_is_sleeper(ep) ||
+        event->pool != CCI_EVQ_OPERATION || ((cci__sisci_op *)(void *)event)->done || ((ep->given + 1) & 31) == 0)
+        return NULL;
+    ep->given++;
+    return cci_evq_next(&ep->evq.done);
+}
+
 /* Events that wait are given at once. In one call of 32 the links have their turn all the same, and the clock is
  * read: a time-out is not to wait until the program has taken all events. */
 static inline int cci__sisci_gives_only(cci__sisci *ep) {
@@ -11521,7 +11640,7 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
     const cci_evq_event_t *found;
     int status = CCI_SUCCESS;
     cci__sisci_lock(ep);
-    found = CCI__LIKELY(!cci__sisci_has_events(ep)) ? cci__sisci_found_message(ep) : NULL;
+    found = CCI__LIKELY(!cci__sisci_has_events(ep)) ? cci__sisci_found_message(ep) : cci__sisci_found_completion(ep);
     if (found)
         *event = (cci_event_t *)(uintptr_t)&found->base.pub;
     else
@@ -11737,10 +11856,7 @@ static int cci__sisci_queue(cci__sisci *ep, cci__sisci_link *link, cci__sisci_co
         cci__sisci_gather(item->buffer, data, count);
     item->op = op;
     if (op) op->item = item;
-    cci__sisci_watch_time(link);
-    *link->items_tail = item;
-    link->items_tail = &item->next;
-    link->is_busy |= CCI__SISCI_HAS_WORK;
+    cci__sisci_add_item(link, item);
     return CCI_SUCCESS;
 }
 
@@ -12077,10 +12193,7 @@ static int cci__sisci_rma_locked(cci__sisci *ep, cci__sisci_conn *conn, const cc
     item->length = call->msg_len;
     item->data = item->buffer;
     if (item->has_message) memcpy(item->buffer, call->msg, call->msg_len);
-    cci__sisci_watch_time(link);
-    *link->items_tail = item;
-    link->items_tail = &item->next;
-    link->is_busy |= CCI__SISCI_HAS_WORK;
+    cci__sisci_add_item(link, item);
     cci__sisci_heat(link);
     cci__sisci_advance(ep, link);
     cci__sisci_flush(ep);

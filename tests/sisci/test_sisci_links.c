@@ -896,6 +896,145 @@ static void links_that_wait_for_buffers_get_them_in_turn(void **state) {
     close_wheel(w);
 }
 
+/* ---- deadlines of many links ------------------------------------------------------------------------------------------------ */
+
+static cci__sisci_op *first_op(cci_connection_t *connection) {
+    return CCI__CONTAINER(link_of(connection)->ops.next, cci__sisci_op, node);
+}
+
+static cci__sisci_op *last_op(cci_connection_t *connection) {
+    return CCI__CONTAINER(link_of(connection)->ops.prev, cci__sisci_op, node);
+}
+
+/* Whether the link's first operation, which has lost its deadline, has one again: then somebody has looked at it. */
+static int was_looked_at(cci_connection_t *connection) {
+    return first_op(connection)->deadline_ns != 0;
+}
+
+/* Each of the hub's links has a message under way, and its deadline is far. Nothing but what a call is about is looked
+ * at until then: not the other links, and not what the same link has sent before. */
+static void the_clock_is_looked_at_without_looking_at_links_that_nothing_is_new_on(void **state) {
+    uint32_t an_hour_us = 3600000000u, i;
+    int sleeps;
+    (void)state;
+    for (sleeps = 0; sleeps < 2; sleeps++) {
+        wheel *w = open_wheel(sleeps);
+        for (i = 0; i < SPOKES; i++) {
+            TRUE(cci_set_opt(w->its[i], CCI_OPT_CONN_SEND_TIMEOUT, &an_hour_us) == CCI_SUCCESS);
+            TRUE(cci_send(w->its[i], "here", 4, NULL, 0) == CCI_SUCCESS);
+        }
+        TRUE(cci_send(w->its[7], "here", 4, NULL, 0) == CCI_SUCCESS);
+        cci__sisci_timers(inside(w->hub));
+        inside(w->hub)->walk_ns = CCI__NEVER;
+        for (i = 0; i < SPOKES; i++) {
+            TRUE(was_looked_at(w->its[i]));
+            first_op(w->its[i])->deadline_ns = 0;
+        }
+        for (i = 0; i < 10; i++) {
+            TRUE(cci_send(w->its[7], "here", 4, NULL, 0) == CCI_SUCCESS);
+            TRUE(look_for(w, w->hub, 1) == NULL);
+            cci__sisci_timers(inside(w->hub));
+            TRUE(last_op(w->its[7])->deadline_ns > inside(w->hub)->now_ns);
+        }
+        for (i = 0; i < SPOKES; i++) {
+            TRUE(!was_looked_at(w->its[i]));
+        }
+        inside(w->hub)->due_ns = 1; /* the first of them has come */
+        cci__sisci_timers(inside(w->hub));
+        for (i = 0; i < SPOKES; i++) {
+            TRUE(was_looked_at(w->its[i]));
+        }
+        TRUE(inside(w->hub)->due_ns > inside(w->hub)->now_ns && inside(w->hub)->due_ns != CCI__NEVER);
+        close_wheel(w);
+    }
+}
+
+/* One of many links has a deadline that comes soon, after or before the others have theirs. */
+static void the_deadline_of_one_of_many_links_is_kept(void **state) {
+    uint32_t soon_us = 20000, an_hour_us = 3600000000u, i;
+    int sleeps;
+    (void)state;
+    for (sleeps = 0; sleeps < 2; sleeps++) {
+        wheel *w = open_wheel(sleeps);
+        patience_t patience;
+        cci_event_t *event;
+        for (i = 0; i < SPOKES; i++) {
+            uint32_t *time_us = i == 50 || i == 60 ? &soon_us : &an_hour_us;
+            TRUE(cci_set_opt(w->its[i], CCI_OPT_CONN_SEND_TIMEOUT, time_us) == CCI_SUCCESS);
+            TRUE(cci_send(w->its[i], "here", 4, NULL, i == 60 ? CCI_FLAG_SILENT : 0) == CCI_SUCCESS);
+        }
+        patience = be_patient();
+        while (cci_get_event(w->hub, &event) != CCI_SUCCESS) {
+            still_patient(&patience, "the end of a message's time");
+        }
+        TRUE(event->type == CCI_EVENT_SEND && event->send.connection == w->its[50]);
+        TRUE(event->send.status == CCI_ETIMEDOUT);
+        drop(event);
+        while (cci_send(w->its[60], "x", 1, NULL, CCI_FLAG_SILENT) != CCI_ERR_DISCONNECTED) {
+            (void)cci_get_event(w->hub, &event);
+            still_patient(&patience, "the end of a silent message's time");
+        }
+        close_wheel(w);
+    }
+}
+
+/* What a sleeper sends has its time from then on, if the peer has taken all before it. */
+static void a_silent_message_of_a_sleeper_has_its_whole_time(void **state) {
+    cci_os_handle_t fd;
+    side_t *server = open_sleeping_door(&fd), *client = side_open();
+    cci_connection_t *mine, *its;
+    cci__sisci_conn *conn;
+    cci__sisci_link *link;
+    int i;
+    (void)state;
+    request(client, CCI_CONN_ATTR_RO, 0);
+    mine = await_connection(client);
+    its = await_accepted(server);
+    conn = (cci__sisci_conn *)(void *)(uintptr_t)its;
+    link = link_of(its);
+    for (i = 0; i < 3; i++) {
+        inside(server->ep)->walk_ns = CCI__NEVER;
+        TRUE(cci_send(its, "here", 4, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
+        TRUE(conn->silent_mark == link->head && conn->silent_end == link->head);
+        TRUE(conn->conn.deadline_ns >= inside(server->ep)->now_ns);
+        conn->conn.deadline_ns = CCI__NEVER;
+        TRUE(cci_send(its, "here", 4, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS); /* that changes nothing */
+        TRUE(conn->silent_mark != link->head && conn->silent_end == link->head);
+        TRUE(conn->conn.deadline_ns == CCI__NEVER);
+        drop(await(client, CCI_EVENT_RECV));
+        drop(await(client, CCI_EVENT_RECV));
+        AWAIT(cci__sisci_load(link->in + CCI__SISCI_AT_ACK) == link->head);
+    }
+    TRUE(cci_disconnect(mine) == CCI_SUCCESS);
+}
+
+/* The peer had no buffer for a while, between two looks at what it says. */
+static void a_receiver_that_had_no_buffer_between_two_looks_was_not_ready(void **state) {
+    side_t *server = open_door(), *client = side_open();
+    cci_connection_t *mine, *its;
+    cci__sisci *ep = inside(client->ep);
+    uint32_t room = 1;
+    (void)state;
+    request(client, CCI_CONN_ATTR_RO, 0);
+    mine = await_connection(client);
+    its = await_accepted(server);
+    TRUE(cci_set_opt(server->ep, CCI_OPT_ENDPT_RECV_BUF_COUNT, &room) == CCI_SUCCESS);
+    client->deaf = 1;
+    TRUE(cci_send(mine, "here", 4, NULL, 0) == CCI_SUCCESS && cci_send(mine, "here", 4, NULL, 0) == CCI_SUCCESS);
+    cci__sisci_timers(ep);
+    TRUE(link_of(mine)->stalled_ns == 0);
+    {
+        cci_event_t *event = await(server, CCI_EVENT_RECV);
+        AWAIT(cci__sisci_is_stuck(link_of(its)));
+        drop(event);
+    }
+    drop(await(server, CCI_EVENT_RECV));
+    TRUE(!cci__sisci_is_stalled(link_of(mine)));
+    ep->walk_ns = 0;
+    cci__sisci_timers(ep);
+    TRUE(link_of(mine)->stalled_ns == ep->now_ns);
+}
+
 /* ---- many endpoints ----------------------------------------------------------------------------------------------------------- */
 
 static unsigned int count_sockets(void) {
@@ -1613,6 +1752,10 @@ int main(void) {
         LINK_TEST(a_record_that_was_left_behind_is_never_taken_for_the_one_that_has_its_number_again),
         LINK_TEST(a_sleeper_with_many_links_is_woken_by_any_of_them_and_looks_at_few),
         LINK_TEST(links_that_wait_for_buffers_get_them_in_turn),
+        LINK_TEST(the_clock_is_looked_at_without_looking_at_links_that_nothing_is_new_on),
+        LINK_TEST(the_deadline_of_one_of_many_links_is_kept),
+        LINK_TEST(a_silent_message_of_a_sleeper_has_its_whole_time),
+        LINK_TEST(a_receiver_that_had_no_buffer_between_two_looks_was_not_ready),
         LINK_TEST(endpoints_that_are_opened_connect_to_no_other),
         LINK_TEST(an_idle_endpoint_takes_less_than_64_kibibytes),
         LINK_TEST(a_sleeper_sets_its_alarm_when_a_deadline_moves_to_an_earlier_time_and_never_else),
