@@ -1463,7 +1463,8 @@ CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint
 
 typedef struct cci_flow {
     uint64_t window, threshold; /* bytes; slow start below the threshold */
-    uint64_t part;              /* of the growth, what did not make a byte yet */
+    uint32_t part;              /* of the growth, what did not make a byte yet */
+    uint32_t peak;              /* CUBIC: window at the last reduction */
     uint64_t cut_ns;            /* of the last reduction: losses of what was sent before are answered */
     /* delay */
     uint64_t shortest_ns[2], shortest_since_ns; /* of this and of the last period of ten seconds */
@@ -1473,7 +1474,7 @@ typedef struct cci_flow {
     uint32_t loss_share;    /* 1/65,536, smoothed */
     uint32_t arrived, lost; /* bytes in this half round trip */
     /* CUBIC */
-    uint64_t peak, estimate; /* bytes: window at the last reduction; what NewReno would have */
+    uint64_t estimate; /* bytes that NewReno would have */
     uint64_t epoch_ns, grown_ns;
     uint32_t rise_ms; /* from the epoch until the peak is reached again, in 1/1,024 s */
     uint32_t gain;    /* 1/256: growth of the estimate in segments per round trip */
@@ -1542,7 +1543,7 @@ CCI__UNUSED static int cci__flow_is_queued(const cci_flow_t *flow) {
 /* Keeps `keep` of 1,024 parts of the window. */
 CCI__UNUSED static void cci__flow_cut(cci_flow_t *flow, uint64_t keep, uint32_t mtu, uint64_t now_ns) {
     /* A flow that could not get back to its peak leaves room to others sooner. */
-    flow->peak = flow->window < flow->peak ? flow->window * (1024 + keep) / 2048 : flow->window;
+    flow->peak = (uint32_t)(flow->window < flow->peak ? flow->window * (1024 + keep) / 2048 : flow->window);
     flow->threshold = flow->window = cci__max64(flow->window * keep / 1024, 2 * (uint64_t)mtu);
     flow->gain = (uint32_t)(3 * (1024 - keep) * 256 / (1024 + keep));
     flow->part = 0;
@@ -1566,6 +1567,13 @@ CCI__UNUSED static void cci__discern_lost(cci_flow_t *flow, uint32_t mtu, uint64
     cci__flow_cut(flow, cci__min64(cci__max64(keep, 614), 922), mtu, now_ns); /* 0.6 to 0.9 */
 }
 
+/* The window's share of a growth; the rest is kept for the next. */
+CCI__UNUSED static uint64_t cci__flow_share(cci_flow_t *flow, uint64_t growth) {
+    growth += flow->part;
+    flow->part = (uint32_t)(growth % flow->window);
+    return growth / flow->window;
+}
+
 CCI__UNUSED static uint32_t cci__cube_root(uint64_t x) {
     uint64_t root = 0, bit;
     for (bit = UINT64_C(1) << 20; bit > 0; bit >>= 1)
@@ -1586,15 +1594,14 @@ CCI__UNUSED static void cci__cubic_grow(cci_flow_t *flow, uint32_t bytes, uint32
     uint64_t target;
     if (flow->epoch_ns == 0 || now_ns - flow->grown_ns > 4 * flow->last_half_ns + 100 * CCI__MS) { /* or a pause */
         flow->epoch_ns = now_ns;
-        flow->peak = cci__max64(flow->peak, flow->window);
+        flow->peak = (uint32_t)cci__max64(flow->peak, flow->window);
         flow->rise_ms = cci__cube_root(((flow->peak - flow->window) * 5 / 2 << 30) / mtu);
         flow->estimate = flow->window;
     }
     flow->grown_ns = now_ns;
     target = cci__cubic_target(flow, mtu, now_ns);
-    flow->part += (uint64_t)bytes * mtu * (flow->estimate < flow->peak ? flow->gain : 256) / 256;
-    flow->estimate += flow->part / flow->window;
-    flow->part %= flow->window;
+    flow->estimate +=
+        cci__flow_share(flow, (uint64_t)bytes * mtu * (flow->estimate < flow->peak ? flow->gain : 256) / 256);
     if (target > flow->window) flow->window += (target - flow->window) * bytes / flow->window;
     flow->window = cci__max64(flow->window, flow->estimate);
 }
@@ -1613,13 +1620,10 @@ CCI__UNUSED static void cci__discern_arrived(cci_flow_t *flow, uint32_t bytes, u
 /* NewReno, in bytes: half for every loss, whatever its cause. */
 CCI__UNUSED static void cci__newreno_arrived(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
     (void)now_ns;
-    if (flow->window < flow->threshold) {
+    if (flow->window < flow->threshold)
         flow->window += bytes;
-    } else {
-        flow->part += (uint64_t)bytes * mtu;
-        flow->window += flow->part / flow->window;
-        flow->part %= flow->window;
-    }
+    else
+        flow->window += cci__flow_share(flow, (uint64_t)bytes * mtu);
     flow->window = cci__min64(flow->window, CCI__FLOW_MOST);
 }
 CCI__UNUSED static void cci__newreno_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
@@ -3388,6 +3392,11 @@ typedef struct cci_rel_sent {
     uint8_t is_fragment, is_probe, in_flight;
 } cci_rel_sent_t;
 
+/* What remains of a packet that was taken for lost, until its number is settled: a record without an item, in `late`.
+ * It has the packet's number, time_ns and size; `offset` is the number that was next when it was given up. An
+ * acknowledgement that still names it tells the round-trip time, and that it was only late. When a packet that was sent
+ * after that has been acknowledged, it was lost indeed. */
+
 /* A packet with messages that have been taken. It lies over the packet's header, in the buffer itself. */
 typedef struct cci_rel_run {
     struct cci_rel_run *next;
@@ -3474,7 +3483,7 @@ typedef struct cci_rel_pool {
 /* What outlives a pause of traffic. */
 typedef struct cci_rel_state {
     uint64_t next_number, floor_number, next_sequence, expected_sequence;
-    uint32_t srtt_ns, rttvar_ns, min_rtt_ns;
+    uint32_t srtt_us, rttvar_us, min_rtt_us; /* 0: unknown, but for rttvar_us: see cci__rel_first_pto_ns() */
     uint16_t mtu, unsure;
 } cci_rel_state_t;
 
@@ -3510,6 +3519,7 @@ struct cci_rel {
     cci_list_t runs, bulks;          /* to be sent */
     cci_list_t held, follows;        /* waiting: for a fence, for an EXTERN item */
     cci_list_t flight, lost;         /* records: by number; to be sent again */
+    cci_rel_sent_t *late;            /* NULL, or a record whose node is the list of those taken for lost, by number */
     uint32_t in_flight, peer_window; /* bytes */
     uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
     /* round-trip time, loss, congestion */
@@ -3766,7 +3776,16 @@ static void cci__rel_free_record(cci_rel_t *rel, cci_rel_sent_t *sent) {
     rel->record_count--;
 }
 
+static void cci__rel_free_late(cci_rel_t *rel) {
+    if (!rel->late) return;
+    while (!cci__list_empty(&rel->late->node))
+        cci__rel_free_record(rel, CCI__CONTAINER(rel->late->node.next, cci_rel_sent_t, node));
+    cci__rel_free_record(rel, rel->late);
+    rel->late = NULL;
+}
+
 static void cci__rel_free_records(cci_rel_t *rel) {
+    cci__rel_free_late(rel);
     while (!cci__list_empty(&rel->lost))
         cci__rel_free_record(rel, CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node));
     while (!cci__list_empty(&rel->flight))
@@ -3814,9 +3833,9 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->floor_number = state->floor_number;
     rel->next_sequence = state->next_sequence;
     rel->expected = state->expected_sequence;
-    rel->srtt_ns = state->srtt_ns;
-    rel->rttvar_ns = state->rttvar_ns;
-    rel->min_rtt_ns = state->min_rtt_ns ? state->min_rtt_ns : CCI__NEVER;
+    rel->srtt_ns = state->srtt_us * UINT64_C(1000);
+    rel->rttvar_ns = state->rttvar_us * UINT64_C(1000);
+    rel->min_rtt_ns = state->min_rtt_us ? state->min_rtt_us * UINT64_C(1000) : CCI__NEVER;
     rel->message_max = 0xffff;
     rel->mtu_max = mtu_max;
     rel->mtu = attribute <= CCI_CONN_ATTR_UU ? cci__min32(cci__max32(state->mtu, pool->base_mtu), mtu_max) : mtu_max;
@@ -3866,15 +3885,21 @@ CCI_API void cci_rel_forget(cci_rel_t *rel) {
     rel->probing = 0;
 }
 
+/* A time in microseconds, rounded up. */
+static uint32_t cci__rel_us(uint64_t ns) {
+    return (uint32_t)cci__min64((ns + 999) / 1000, UINT32_MAX);
+}
+
 /* Writes down what must outlive a pause. Only when idle. A packet that is late from before counts as seen. */
 CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     state->next_number = rel->next_number;
     state->floor_number = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
     state->next_sequence = rel->next_sequence;
     state->expected_sequence = rel->sequence_count ? rel->sequences[rel->sequence_count - 1].hi : rel->expected;
-    state->srtt_ns = (uint32_t)cci__min64(rel->srtt_ns, UINT32_MAX);
-    state->rttvar_ns = (uint32_t)cci__min64(rel->rttvar_ns, UINT32_MAX);
-    state->min_rtt_ns = (uint32_t)cci__min64(rel->min_rtt_ns, UINT32_MAX);
+    state->srtt_us = cci__rel_us(rel->srtt_ns);
+    state->rttvar_us = cci__rel_us(rel->rttvar_ns);
+    state->min_rtt_us = rel->min_rtt_ns == CCI__NEVER ? 0 : cci__rel_us(rel->min_rtt_ns);
+    cci__rel_free_late(rel);
     state->mtu = (uint16_t)rel->mtu;
     state->unsure = rel->unsure;
     cci__rel_free_sequences(rel);
@@ -4395,13 +4420,25 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
 
 /* ---- going out: packets ---- */
 
-/* Longest time that a peer may need to answer. */
+/* The same before there is a sample: what the user learnt of the path stands in rttvar_ns. */
+static uint64_t cci__rel_first_pto_ns(const cci_rel_t *rel) {
+    return rel->rttvar_ns ? rel->rttvar_ns : 1000 * CCI__MS;
+}
+
+/* Longest time that a peer may need to answer: twice as long with each time-out in a row, up to a second or four times
+ * what the path takes, whichever is more. */
 static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     /* Earlier than RFC 9002 by the peer's delay of acknowledgements, which is short here: where one message waits
      * for the answer to another, half of all losses are known by this time-out alone. */
     uint64_t margin = cci__max64(4 * rel->rttvar_ns, cci__max64(rel->srtt_ns / 8, 200000));
-    uint64_t pto = rel->srtt_ns ? rel->srtt_ns + margin + CCI__REL_ACK_DELAY_NS : 100 * CCI__MS;
-    return cci__min64(cci__max64(pto, 2 * CCI__MS) << cci__min32(rel->probes, 10), 1000 * CCI__MS);
+    uint64_t pto = rel->srtt_ns ? rel->srtt_ns + margin + CCI__REL_ACK_DELAY_NS : cci__rel_first_pto_ns(rel);
+    pto = cci__max64(pto, 2 * CCI__MS);
+    return cci__min64(pto << cci__min32(rel->probes, 10), cci__max64(4 * pto, 1000 * CCI__MS));
+}
+
+/* The same without time-outs. */
+CCI_API uint64_t cci_rel_answer_ns(const cci_rel_t *rel) {
+    return rel->srtt_ns ? rel->srtt_ns + 4 * rel->rttvar_ns : cci__rel_first_pto_ns(rel);
 }
 
 /* Bytes that may be under way. On a short path all of them may wait in the receiver's queue, where a packet costs up to
@@ -5140,6 +5177,29 @@ static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns
     if (item && --item->pieces == 0 && (item->flags & CCI__ITEM_SENT)) cci__rel_finish(rel, item);
 }
 
+/* The packet is about to be taken for lost: its number is kept, if there are records enough. */
+static void cci__rel_remember(cci_rel_t *rel, const cci_rel_sent_t *sent) {
+    cci_rel_sent_t *late;
+    cci_list_t *before;
+    if (sent->is_probe || rel->pool->record_free < rel->pool->record_total / 2) return;
+    if (!rel->late) {
+        rel->late = cci__rel_new_record(rel, NULL);
+        if (!rel->late) return;
+        cci__list_init(&rel->late->node);
+    }
+    late = cci__rel_new_record(rel, NULL);
+    if (!late) return;
+    late->number = sent->number;
+    late->time_ns = sent->time_ns;
+    late->size = sent->size;
+    late->offset = rel->next_number;
+    before = &rel->late->node;
+    while (before->prev != &rel->late->node &&
+           CCI__CONTAINER(before->prev, cci_rel_sent_t, node)->number > late->number)
+        before = before->prev;
+    cci__list_insert(before, &late->node);
+}
+
 /* The packet is taken to be lost: what it carried will be sent again. */
 static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
     if (sent->is_probe) {
@@ -5187,6 +5247,7 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
                 lost_ns = sent->time_ns;
                 large |= sent->size > rel->pool->base_mtu;
             }
+            cci__rel_remember(rel, sent);
             cci__rel_lost(rel, sent);
         } else {
             rel->loss_ns = cci__min64(rel->loss_ns, sent->time_ns + wait_ns);
@@ -5316,15 +5377,54 @@ static void cci__rel_input_taken(cci_rel_t *rel, const uint8_t *frame, uint64_t 
     }
 }
 
+/* A packet that was taken for lost has arrived: what it carried need not be sent again, if it was not yet. */
+static void cci__rel_was_late(cci_rel_t *rel, cci_rel_sent_t *late, uint64_t now_ns) {
+    cci_list_t *node = rel->lost.next;
+    rel->largest_acked = cci__max64(rel->largest_acked, late->number);
+    rel->probes = 0;
+    while (node != &rel->lost && CCI__CONTAINER(node, cci_rel_sent_t, node)->number != late->number) node = node->next;
+    if (node != &rel->lost) cci__rel_acked(rel, CCI__CONTAINER(node, cci_rel_sent_t, node), now_ns);
+    cci__rel_free_record(rel, late);
+}
+
+/* The same ranges of an ACK for those packets; `delay_ns`: of the largest number. */
+static void cci__rel_ack_late(cci_rel_t *rel, const cci_range_t *range, uint32_t count, uint64_t delay_ns,
+                              uint64_t now_ns) {
+    cci_list_t *node = rel->late->node.prev;
+    uint32_t i = 0;
+    while (node != &rel->late->node) {
+        cci_rel_sent_t *late = CCI__CONTAINER(node, cci_rel_sent_t, node);
+        node = node->prev;
+        while (i < count && late->number < range[i].lo) i++;
+        if (i == count) break;
+        if (late->number >= range[i].hi) continue;
+        if (late->number == range[0].hi - 1 && now_ns > late->time_ns)
+            cci__rel_sample_rtt(rel, now_ns - late->time_ns, delay_ns, now_ns);
+        cci__rel_was_late(rel, late, now_ns);
+    }
+}
+
+/* Forgets those of which it is certain by now that they were lost, and all when nothing is under way. */
+static void cci__rel_settle_late(cci_rel_t *rel) {
+    int is_all = cci__list_empty(&rel->flight) && cci__list_empty(&rel->lost);
+    while (!is_all && !cci__list_empty(&rel->late->node)) {
+        cci_rel_sent_t *late = CCI__CONTAINER(rel->late->node.next, cci_rel_sent_t, node);
+        if (late->offset > rel->largest_acked) return;
+        cci__rel_free_record(rel, late);
+    }
+    cci__rel_free_late(rel);
+}
+
 /* An ACK of `length` bytes at most; 0 if it is malformed. */
 static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
     uint32_t count = cci__rel_parse_ack(frame, length, rel->next_number, range), newly = 0;
     int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->flow.window;
-    uint64_t largest, sent_ns = 0;
+    uint64_t largest, sent_ns = 0, delay_ns = (uint64_t)cci__load16(frame + 2) * 4000;
     cci_list_t *node;
     if (count == 0) return 0;
     largest = range[0].hi - 1;
+    if (CCI__UNLIKELY(rel->late != NULL)) cci__rel_ack_late(rel, range, count, delay_ns, now_ns);
     node = rel->flight.next;
     while (node != &rel->flight) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
@@ -5333,7 +5433,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         while (count > 1 && sent->number >= range[count - 1].hi) count--;
         if (sent->number < range[count - 1].lo || sent->number >= range[count - 1].hi) continue;
         if (sent->number == largest && now_ns > sent->time_ns)
-            cci__rel_sample_rtt(rel, now_ns - sent->time_ns, (uint64_t)cci__load16(frame + 2) * 4000, now_ns);
+            cci__rel_sample_rtt(rel, now_ns - sent->time_ns, delay_ns, now_ns);
         rel->largest_acked = cci__max64(rel->largest_acked, sent->number);
         newly += sent->in_flight ? sent->size : 0;
         sent_ns = sent->time_ns;
@@ -5346,6 +5446,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
     cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
     if (newly > 0) cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
     cci__rel_detect_loss(rel, now_ns);
+    if (CCI__UNLIKELY(rel->late != NULL)) cci__rel_settle_late(rel);
     return 1;
 }
 
@@ -6292,10 +6393,14 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
             rel->mtu > cci__min32(rel->pool->base_mtu, rel->mtu_max))
             cci__rel_shrink(rel);
         if (rel->probes >= 3) { /* nothing comes back: all of it counts as lost, and one packet tries the path */
-            while (!cci__list_empty(&rel->flight))
-                cci__rel_lost(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
+            while (!cci__list_empty(&rel->flight)) {
+                sent = CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node);
+                cci__rel_remember(rel, sent);
+                cci__rel_lost(rel, sent);
+            }
             rel->flow.window = 2 * (uint64_t)rel->mtu;
         } else {
+            cci__rel_remember(rel, sent);
             cci__rel_lost(rel, sent);
         }
         rel->shuffled = 1;
@@ -6312,6 +6417,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
         rel->heard_ns = now_ns;
         rel->ping = 1;
     }
+    if (rel->late) cci__rel_settle_late(rel);
 }
 
 #ifdef __cplusplus
@@ -6632,9 +6738,10 @@ CCI_API void cci_rma_reader_abort(cci_rma_table_t *table, cci_rma_reader_t *read
 
 /* Longest time in which something must come. */
 static uint64_t cci__rma_timeout_ns(const cci_rma_reader_t *reader) {
-    uint64_t base =
-        reader->srtt_ns ? reader->srtt_ns + reader->srtt_ns / 8 + 4 * reader->rttvar_ns + CCI__MS : 100 * CCI__MS;
-    return cci__min64(cci__max64(base, 4 * CCI__MS) << cci__min32(reader->timeouts, 8), 1000 * CCI__MS);
+    uint64_t base = reader->srtt_ns ? reader->srtt_ns + reader->srtt_ns / 8 + 4 * reader->rttvar_ns + CCI__MS
+                                    : cci__max64(reader->rttvar_ns, 100 * CCI__MS);
+    base = cci__max64(base, 4 * CCI__MS);
+    return cci__min64(base << cci__min32(reader->timeouts, 12), cci__max64(4 * base, 16000 * CCI__MS));
 }
 
 static void cci__rma_again(cci_rma_reader_t *reader, cci_rma_chunk_t *chunk) {
@@ -7689,7 +7796,10 @@ static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *acti
     if (active->reader) return active->reader;
     active->reader = (cci_rma_reader_t *)cci__dgram_take(ep, CCI__STORE_READERS);
     if (!active->reader) active->reader = cci__dgram_idle_reader(ep);
-    if (active->reader) cci_rma_reader_init(active->reader, active);
+    if (active->reader) {
+        cci_rma_reader_init(active->reader, active);
+        active->reader->rttvar_ns = cci_rel_answer_ns(&active->rel); /* until it has a sample of its own */
+    }
     return active->reader;
 }
 
@@ -7970,6 +8080,11 @@ static int cci__dgram_grow(cci__dgram_t *ep) {
     return 1;
 }
 
+/* The peer's answer is waited for from now on. Its time stands where later the path's is. */
+static void cci__dgram_ask_path(const cci__dgram_t *ep, cci__dconn_t *conn) {
+    conn->state.rttvar_us = (uint32_t)(ep->now_ns / 1000);
+}
+
 static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t attribute, void *context) {
     cci_conn_t *made = cci_conn_open(&ep->conns);
     cci__dconn_t *conn;
@@ -7982,6 +8097,7 @@ static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t
     made->deadline_ns = CCI__NEVER;
     conn->send_timeout_us = ep->send_timeout_us;
     conn->state.mtu = (uint16_t)ep->info.base_mtu;
+    cci__dgram_ask_path(ep, conn);
     return conn;
 }
 
@@ -8074,8 +8190,18 @@ static void cci__dgram_begin_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
 }
 
 /* The connection opens. */
+/* The peer has answered: the path takes no longer, though the peer's program may have taken most of that. The first
+ * probe time-out is twice as long, but 0.1 s at least and 3 s at most, and not the same for all who begin together. */
+static void cci__dgram_know_path(const cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t took_us = (uint32_t)((uint32_t)(ep->now_ns / 1000) - conn->state.rttvar_us);
+    uint64_t wait_us = cci__min64(2 * took_us, 3000000);
+    wait_us += wait_us * (ep->now_ns >> 6 & 255) / 2048;
+    conn->state.rttvar_us = (uint32_t)cci__max64(wait_us, 100000);
+}
+
 static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_opened(&ep->conns, &conn->conn, ep->now_ns);
+    cci__dgram_know_path(ep, conn);
     conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
     conn->in.open.keepalive_event = NULL;
     conn->peer.life.at.turn = 0;
@@ -8446,7 +8572,7 @@ static void cci__dgram_answer(cci__dgram_t *ep, const cci_conn_packet_t *in) {
 
 /* Sends a CLOSE as soon as it is its turn. */
 static void cci__dgram_send_close(cci__dgram_t *ep, cci__dconn_t *conn) {
-    if (cci_conn_close_output(&conn->conn, &ep->close_ns, conn->state.srtt_ns, ep->now_ns))
+    if (cci_conn_close_output(&conn->conn, &ep->close_ns, conn->state.srtt_us * UINT64_C(1000), ep->now_ns))
         cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
 }
 
@@ -9524,6 +9650,7 @@ static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, int acc
     conn->in.event = event;
     conn->conn.pub.context = context;
     ep->now_ns = ep->link->now(ep->handle);
+    cci__dgram_ask_path(ep, conn);
     cci__dgram_tell(ep, conn, cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns));
     cci__dgram_schedule(ep, conn);
     cci__dgram_flush(ep);
