@@ -1453,7 +1453,7 @@ CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint
  * much in slow start) and no less than a tenth. Growth after a smaller cut is slower, as RFC 9438 4.3 reckons it, so
  * that the share stays that of a TCP flow. A loss while there is no queue is chance, a cable's or a radio's, and
  * changes nothing, unless a tenth of everything is lost: a path that drops so much without queueing limits the rate by
- * dropping.
+ * dropping. Where the program calls so seldom that its pauses hide the queue, each loss counts as the queue's.
  *
  * Where it is not fair: a queue shorter than an eighth of the round trip drops without being seen. There a flow gives
  * way when a tenth is lost, and TCP flows beside it long before.
@@ -1476,8 +1476,9 @@ typedef struct cci_flow {
     /* CUBIC */
     uint64_t estimate; /* bytes that NewReno would have */
     uint64_t epoch_ns, grown_ns;
-    uint32_t rise_ms; /* from the epoch until the peak is reached again, in 1/1,024 s */
-    uint32_t gain;    /* 1/256: growth of the estimate in segments per round trip */
+    uint32_t rise_ms;  /* from the epoch until the peak is reached again, in 1/1,024 s */
+    uint16_t gain;     /* 1/256: growth of the estimate in segments per round trip */
+    uint16_t is_blind; /* round trips tell more of the program, which calls seldom, than of the path's queue */
 } cci_flow_t;
 
 typedef struct cci_congestion {
@@ -1545,7 +1546,7 @@ CCI__UNUSED static void cci__flow_cut(cci_flow_t *flow, uint64_t keep, uint32_t 
     /* A flow that could not get back to its peak leaves room to others sooner. */
     flow->peak = (uint32_t)(flow->window < flow->peak ? flow->window * (1024 + keep) / 2048 : flow->window);
     flow->threshold = flow->window = cci__max64(flow->window * keep / 1024, 2 * (uint64_t)mtu);
-    flow->gain = (uint32_t)(3 * (1024 - keep) * 256 / (1024 + keep));
+    flow->gain = (uint16_t)(3 * (1024 - keep) * 256 / (1024 + keep));
     flow->part = 0;
     flow->epoch_ns = 0;
     flow->cut_ns = now_ns;
@@ -1558,6 +1559,8 @@ CCI__UNUSED static void cci__discern_lost(cci_flow_t *flow, uint32_t mtu, uint64
     uint64_t keep = 717; /* CUBIC's 0.7 */
     if (cci__flow_is_queued(flow))
         keep = cci__flow_shortest_ns(flow) * 1088 / cci__flow_queued_ns(flow);
+    else if (flow->is_blind)
+        keep = 717;
     else if (flow->loss_share < 65536 / 10)
         return;
     else
@@ -1664,6 +1667,11 @@ CCI__UNUSED static void cci__flow_arrived(cci_flow_t *flow, const cci_congestion
                                           uint64_t sent_ns, int limited, uint32_t mtu, uint64_t now_ns) {
     flow->arrived += bytes;
     if (limited && sent_ns >= flow->cut_ns) congestion->arrived(flow, bytes, mtu, now_ns);
+}
+
+/* So long the program was away lately, and round trips are of this length. */
+CCI__UNUSED static void cci__flow_note_away(cci_flow_t *flow, uint64_t away_ns, uint64_t rtt_ns) {
+    flow->is_blind = away_ns > CCI__MS && away_ns > rtt_ns / 4;
 }
 
 /* `bytes` that were sent at `sent_ns` at the latest are lost. */
@@ -3477,6 +3485,7 @@ typedef struct cci_rel_pool {
     uint32_t base_mtu;
     uint32_t overhead;    /* bytes that the user of this layer adds to each packet */
     const uint8_t *zeros; /* block_size of them */
+    uint64_t away_ns;     /* so long the program did not call lately: what it could not send then may leave at once */
     uint64_t retransmitted, packets_sent, packets_refused, packets_malformed, packets_duplicate;
 } cci_rel_pool_t;
 
@@ -3536,6 +3545,7 @@ struct cci_rel {
     /* path MTU */
     uint32_t large_lost; /* windows in which large packets were lost, since one arrived */
     uint32_t mtu, mtu_max, mtu_failed;
+    uint32_t limited_number; /* low bits: packets before it left as part of all that the congestion window allowed */
     uint64_t mtu_again_ns;
     /* receiving */
     uint64_t floor_number; /* all below have been seen */
@@ -5085,11 +5095,15 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
         if (CCI__UNLIKELY(rel->rnr) && !rel->ordered && packet->sent->item->kind != CCI__ITEM_BULK)
             rel->rnr_until_ns = now_ns + cci__rel_pto_ns(rel); /* until then the peer may answer */
         if (rel->srtt_ns > 2 * CCI__MS) { /* a long path: spread a window over the round trip, a quarter faster */
-            rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, CCI__MS)) +
+            uint64_t credit_ns = cci__max64(CCI__MS, cci__min64(rel->pool->away_ns, 2 * rel->min_rtt_ns));
+            rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, credit_ns)) +
                            rel->srtt_ns * packet->sent->size * 4 / (rel->flow.window * 5);
             rel->burst = NULL;
         }
         return 1;
+    } else if (rel->in_flight + rel->mtu > rel->flow.window &&
+               (!cci__list_empty(&rel->lost) || cci__rel_next_item(rel))) {
+        rel->limited_number = (uint32_t)rel->next_number;
     }
     if (rel->ping) {
         cci_rel_sent_t *sent = cci__rel_new_record(rel, NULL);
@@ -5253,6 +5267,7 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
             rel->loss_ns = cci__min64(rel->loss_ns, sent->time_ns + wait_ns);
         }
     }
+    cci__flow_note_away(&rel->flow, rel->pool->away_ns, rel->srtt_ns);
     if (lost_bytes > 0) cci__flow_lost(&rel->flow, rel->pool->congestion, lost_bytes, lost_ns, rel->mtu, now_ns);
     if (congested > rel->recovery_number) { /* once for each window */
         rel->recovery_number = rel->next_number;
@@ -5424,6 +5439,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
     cci_list_t *node;
     if (count == 0) return 0;
     largest = range[0].hi - 1;
+    limited = limited || (int32_t)(rel->limited_number - (uint32_t)largest) > 0;
     if (CCI__UNLIKELY(rel->late != NULL)) cci__rel_ack_late(rel, range, count, delay_ns, now_ns);
     node = rel->flight.next;
     while (node != &rel->flight) {
@@ -6527,7 +6543,8 @@ typedef struct cci_rma_table {
     uint32_t chunk_count, chunk_free, request_free;
     const cci_congestion_t *congestion;
     uint64_t receive_window;
-    uint64_t denied; /* accesses of peers: a wrong key, range or right */
+    uint64_t away_ns; /* as in cci_rel_pool_t */
+    uint64_t denied;  /* accesses of peers: a wrong key, range or right */
     uint64_t reads_again;
 } cci_rma_table_t;
 
@@ -6759,6 +6776,7 @@ static void cci__rma_lost(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_
     table->reads_again++;
     if (!chunk->heard) /* one packet was lost, the request */
         bytes = cci__min32(bytes, reader->segment);
+    cci__flow_note_away(&reader->flow, table->away_ns, reader->srtt_ns);
     cci__flow_lost(&reader->flow, table->congestion, bytes, chunk->sent_ns, reader->segment, now_ns);
 }
 
@@ -7160,6 +7178,8 @@ extern "C" {
 #define CCI__DGRAM_TURN 4096      /* bytes that a connection moves in its turn, while others wait for theirs */
 #define CCI__DGRAM_DEBT (32 * CCI__DGRAM_TURN) /* that it may have moved beyond */
 #define CCI__DGRAM_ROUNDS 4096u /* connections that are passed over, at once, since they have moved more than others */
+#define CCI__DGRAM_SELDOM_NS (8 * CCI__MS) /* a program that does not call for so long does so seldom */
+#define CCI__DGRAM_UNTIMED 64u /* rounds in a row that take in what has come, before timers are judged all the same */
 #define CCI__DGRAM_TURN_NS (200 * CCI__MS) /* a turn that is not taken ends */
 #define CCI__DGRAM_DOUBTED 8u /* one turn in so many is for peers that had turns and have not acknowledged anything */
 #define CCI__DGRAM_PAUSE_NS (100 * CCI__MS) /* before a silent peer is asked for a sign of life; then twice as long */
@@ -7312,8 +7332,10 @@ typedef struct cci__dgram {
     uint32_t stamp;     /* of the last completion: what happened before it has a lower one */
     uint64_t awake_ns;  /* since when the program has called often enough to see what its peers do */
     uint64_t pumped_ns;
-    uint64_t strays;   /* packets that are not ours, or for no connection of the endpoint: guesses among them */
-    uint64_t close_ns; /* when the CLOSE packets that have been promised a time have left */
+    uint64_t called_ns; /* when the program was last in here; see cci__dgram_note_away() */
+    uint32_t untimed;   /* rounds since timers were looked at */
+    uint64_t strays;    /* packets that are not ours, or for no connection of the endpoint: guesses among them */
+    uint64_t close_ns;  /* when the CLOSE packets that have been promised a time have left */
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;             /* connections that were ended because they were stuck and others went short */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
@@ -9095,6 +9117,27 @@ static void cci__dgram_output_ready(cci__dgram_t *ep, int idle) {
     cci__dgram_flush(ep);
 }
 
+/* How long the program was away, though it was wanted. One that has a handle is not while it sleeps until the handle
+ * wakes it. What is known of that stays for a sixteenth of it, while the program catches up. */
+static void cci__dgram_note_away(cci__dgram_t *ep) {
+    uint64_t gone_ns = ep->now_ns - cci__min64(ep->called_ns, ep->now_ns), known_ns = ep->pool.away_ns;
+    known_ns -= cci__min64(known_ns, 16 * gone_ns);
+    if (ep->has_fd) gone_ns = cci__min64(gone_ns, ep->now_ns - cci__min64(ep->os_handle.armed_ns, ep->now_ns));
+    gone_ns = gone_ns < CCI__DGRAM_SELDOM_NS ? 0 : cci__min64(gone_ns, 1000 * CCI__MS);
+    ep->pool.away_ns = ep->rma.away_ns = cci__max64(known_ns, gone_ns);
+}
+
+/* Where the program calls seldom, acknowledgements may wait behind what was received just now: no packet is judged
+ * lost before they are taken in, but for so many rounds at most. */
+static int cci__dgram_has_more(cci__dgram_t *ep, int is_full) {
+    if (CCI__LIKELY(!is_full || ep->pool.away_ns == 0) || ep->untimed == CCI__DGRAM_UNTIMED) {
+        ep->untimed = 0;
+        return 0;
+    }
+    ep->untimed++;
+    return 1;
+}
+
 /* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it
  * something to do, and acknowledgements a message to go with. */
 static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
@@ -9108,6 +9151,7 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     if (CCI__UNLIKELY(ep->now_ns - ep->pumped_ns > 1000 * CCI__MS))
         ep->awake_ns = ep->now_ns; /* what peers did meanwhile is still waiting to be received */
     ep->pumped_ns = ep->now_ns;
+    cci__dgram_note_away(ep);
     count = most == 1 && ep->now_ns < ep->received_ns + 200000 ? 0 : cci__dgram_receive(ep, most);
     if (count > 0) {
         ep->idle_rounds = 0;
@@ -9115,7 +9159,8 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     } else if (ep->idle_rounds < 1000)
         ep->idle_rounds++;
     if (CCI__UNLIKELY(count < 0)) ep->check_ns = 0;
-    cci__dgram_timers(ep);
+    if (CCI__LIKELY(!cci__dgram_has_more(ep, count == most && most > 1))) cci__dgram_timers(ep);
+    ep->called_ns = ep->now_ns;
     if (ep->now_ns >= ep->check_ns) cci__dgram_check_device(ep);
     idle = idle || ep->idle_rounds >= 2;
     if (idle) cci__dgram_hurry(ep);
@@ -9180,6 +9225,7 @@ static void cci__dgram_wait(cci__dgram_t *ep, uint64_t most_ns) {
     cci__dgram_unlock(ep);
     ep->link->wait(ep->handle, wait_ns);
     cci__dgram_lock(ep);
+    ep->called_ns = ep->link->now(ep->handle);
     ep->waiters--;
 }
 
@@ -9203,6 +9249,7 @@ static void *cci__dgram_thread(void *arg) {
         cci__dgram_unlock(ep);
         ep->link->wait(ep->handle, cci__min64(deadline_ns - now_ns, 1000 * CCI__MS));
         cci__dgram_lock(ep);
+        ep->called_ns = ep->link->now(ep->handle);
         ep->waiters--;
         ep->thread_until_ns = 0;
     }

@@ -172,7 +172,8 @@ static void open_flow(const measurement_t *m) {
     flow->call_ns = net.now_ns;
     for (side = 0; side < 2; side++) {
         net.next_side = side;
-        must(cci_create_endpoint(NULL, 0, &flow->end[side], &fd), "cci_create_endpoint");
+        must(cci_create_endpoint(NULL, 0, &flow->end[side], side == NET_LEFT && call_period_ns > 0 ? NULL : &fd),
+             "cci_create_endpoint");
         if (m->send_timeout_s > 0) {
             uint32_t timeout_us = (uint32_t)(m->send_timeout_s * 1e6);
             must(cci_set_opt(flow->end[side], CCI_OPT_ENDPT_SEND_TIMEOUT, &timeout_us), "cci_set_opt");
@@ -723,6 +724,35 @@ static void test_path_that_jumps(void **state) {
     jump(READS, 10);
 }
 
+/* A program that calls so often a second gets so much there, and does not flood the path. Its send buffers hold 1,024
+ * messages, and between two calls no more can leave than the queue and the line take in. */
+static void call_seldom(enum kind kind, uint32_t calls_per_second, uint32_t queue_percent, double least_mbit) {
+    measurement_t m = path(kind, 100, 20000);
+    m.calls_per_second = calls_per_second;
+    m.queue_percent = queue_percent;
+    m.buffers = 1024;
+    m.jitter_us = 1000;
+    for (m.seed = 1; m.seed <= 10; m.seed++) {
+        result_t r = measure(&m);
+        printf("kind %d, %u calls a second, queue %.1f, seed %u: %.1f Mbit/s, dropped %.4f\n", (int)kind,
+               (unsigned)calls_per_second, queue_percent / 100., (unsigned)m.seed, r.total * 8e-6, r.dropped);
+        assert_true(r.dropped < 0.02);
+        if (r.total * 8e-6 < least_mbit)
+            fail_msg("%.1f Mbit/s are less than %.1f", r.total * 8e-6, least_mbit);
+    }
+}
+
+static void test_calls_seldom(void **state) {
+    (void)state;
+    call_seldom(STREAM_RO, 10, 100, 12);
+    call_seldom(STREAM_RO, 10, 400, 30);
+    call_seldom(STREAM_RO, 60, 100, 70);
+    call_seldom(STREAM_RU, 60, 100, 70);
+    call_seldom(WRITES, 10, 400, 30);
+    call_seldom(WRITES, 60, 100, 70);
+    call_seldom(READS, 60, 100, 70);
+}
+
 static int test_all(void) {
 #define NAMED(function, sentence) {sentence, function, NULL, NULL, NULL}
     const struct CMUnitTest tests[] = {
@@ -740,6 +770,7 @@ static int test_all(void) {
         NAMED(test_shallow_queue, "a path that drops without queueing is not flooded"),
         NAMED(test_nothing_twice, "nothing is sent again that was not lost"),
         NAMED(test_long_paths, "round trips of 1, 3 and 10 s end nothing, and 1 % is sent again in vain at most"),
+        NAMED(test_calls_seldom, "a program that calls 10 or 60 times a second sends what fits into the path meanwhile"),
         NAMED(test_path_that_jumps, "a round trip that jumps from 20 ms to 3 s and back does so too"),
     };
 #undef NAMED
