@@ -4538,6 +4538,7 @@ static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item)
     pool->record_free--;
     rel->record_count++;
     sent->item = item;
+    sent->number = UINT64_MAX; /* until it is sent */
     sent->offset = 0;
     sent->length = sent->fragment = sent->size = 0;
     sent->is_fragment = sent->is_probe = sent->in_flight = 0;
