@@ -2,14 +2,14 @@
 # Nothing has to be built to use the library: copy cci.h and cci_udp.h. This file builds the examples, runs the tests and
 # makes packages.
 .NOTPARALLEL:
-.PHONY: help examples demo deps test check soak mutants bench bench-verbs plots fuzz fuzz-afl fuzz-sisci coverage analyze prove \
+.PHONY: help examples demo deps test check soak mutants bench bench-verbs plots fuzz fuzz-afl fuzz-sisci coverage analyze prove firmware firmware-test \
 	lib install uninstall dist clean
 
 CC = cc
 CFLAGS = -O2
 FUZZ_TARGETS = live handshake rma config uri card
 FUZZ_SECONDS = 60
-EXAMPLES = hello readme pingpong rma cci_info cci_perf cci_cp sisci
+EXAMPLES = hello readme pingpong rma cci_info cci_perf cci_cp sisci own_link
 # What needs libsodium is built where it is there: all else needs a C compiler alone.
 SODIUM = $(shell echo 'int main(void) { return sodium_init() < 0; }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include sodium.h \
 	-x c -o /dev/null - -lsodium 2>/dev/null && echo secure)
@@ -31,6 +31,8 @@ help:
 	@echo 'make coverage   lines and branches of cci.h that all tests together reach'
 	@echo 'make analyze    gcc'\''s analyzer, cppcheck, clang-tidy, shellcheck and pyflakes: no open finding; minutes'
 	@echo 'make prove      what reads packets stays inside them, proven with CBMC; minutes'
+	@echo 'make firmware   the example of a small machine at a serial line, examples/firmware, with arm-none-eabi-gcc;'
+	@echo '                make firmware-test: in an emulator, QEMU, and an ordinary program talks to it'
 	@echo 'make install    headers, tools, man pages, shared library, files for pkg-config and CMake: below PREFIX=/usr/local,'
 	@echo '                or DESTDIR and PREFIX; make uninstall takes them away again'
 	@echo 'make lib        the shared library alone, build/libcci.so, which exports the public API and nothing else'
@@ -90,6 +92,19 @@ analyze:
 
 prove:
 	@sh tests/prove/prove.sh
+
+FIRMWARE_CC = arm-none-eabi-gcc
+FIRMWARE_CFLAGS = -mcpu=cortex-m3 -mthumb -Os -std=gnu99 -DNDEBUG -Wall -Wextra -ffunction-sections -fdata-sections -ffreestanding
+firmware: build/firmware.elf build/firmware-host
+
+build/firmware.elf: examples/firmware/firmware.c examples/firmware/board.h examples/firmware/slip.h examples/firmware/firmware.ld cci.h | build
+	$(FIRMWARE_CC) $(FIRMWARE_CFLAGS) -nostartfiles -Wl,--gc-sections -T examples/firmware/firmware.ld -I. -o $@ $<
+
+build/firmware-host: examples/firmware/host.c examples/firmware/board.h examples/firmware/slip.h cci.h | build
+	$(CC) $(CFLAGS) $(CPPFLAGS) -I. $(LDFLAGS) -o $@ $< -pthread $(LDLIBS)
+
+firmware-test:
+	@sh tests/run.sh -k firmware
 
 PREFIX = /usr/local
 BINDIR = $(PREFIX)/bin

@@ -93,7 +93,8 @@
  * there is need; slabs are kept until the endpoint is destroyed. On 64-bit machines:
  *     an idle connection               at most 256 bytes (2^20 connections at most)
  *     a connection with traffic        768 bytes more, while something is under way; the 1,024 last keep them
- *     a message that is pending        460 bytes, or a datagram's length; 64 bytes for each of its packets
+ *     a message that is pending        460 bytes, above 240 bytes 2,250, above 2,000 a datagram's length; 64 bytes for
+ *                                      each of its packets
  *     losses, reads, a new address     60 to 2,000 bytes, for as long as they last
  *     a receive buffer                 the largest datagram or message (64 KiB where the link coalesces)
  * Limits, and what happens when they are reached:
@@ -123,7 +124,9 @@
  *
  * SECRECY. Packets can be read and forged by whoever sees them, unless the program brings an AEAD: cci_setup() takes
  * hooks that choose a key when a connection is made, and seal and open its packets (cci_seal_t; examples/secure.c does
- * it with libsodium). Both sides must have them. They hold for datagram transports: all that an endpoint of one sends.
+ * it with libsodium). Both sides must have them. They hold for datagram transports (udp, verbs in mode ud, links of
+ * one's own): all that an endpoint of one sends. Endpoints of sisci and of verbs in mode rc don't use them, and the log
+ * warns when one is made.
  *   What it gives: nobody without the key reads or changes messages, memory or request data, or gets as far as a
  * CCI_EVENT_CONNECT_REQUEST; each packet is taken once at most, a request too, and none that is not sealed. What stays
  * readable is needed before a key is found: tokens, packet numbers, sizes, the key's id. It is authenticated.
@@ -173,8 +176,10 @@
  * CHECKSUMS. Links that have none ask for a CRC-32C of each packet (cci_link_info_t; the key `crc` of udp). It finds
  * accidents, not attacks. Both sides must have it; otherwise packets are dropped and the log says so.
  *
- * ERRORS. Functions return a status, cci_strerror() names it. What the caller did wrong is answered with a status and
- * changes nothing; what comes from the network is never trusted: it is checked, dropped and counted.
+ * ERRORS. Functions return a status, cci_strerror() names it, cci_status_hint() says what can be done. Where a URI, a
+ * device, a service, an option, a handle or flags are refused, one line of the log (level warning) names what is wrong.
+ * What the caller did wrong is answered with a status and changes nothing; what comes from the network is never
+ * trusted: it is checked, dropped and counted.
  * ================================================================================================================== */
 
 /* ==================================================================================================================
@@ -198,7 +203,30 @@
  * CCI_MEMORY_BYTES      for small machines: the memory limit of each datagram endpoint, all of which is allocated when
  *                       it is created (but the data of a request for a connection, and the table for more than 256
  *                       connections).
- * CCI_URI_ALLOC(size)   memory for what CCI_OPT_ENDPT_URI gives (default: malloc(), since programs call free()).
+ * CCI_URI_ALLOC(size)   memory for what CCI_OPT_ENDPT_URI gives (default: malloc(), since programs call free();
+ *                       with CCI_SMALL cci_alloc(), and they call cci_release()).
+ * CCI_NO_TEXT           no texts for the log, 2 KB of code less. Statuses tell the same.
+ * CCI_NO_RMA            no remote memory access, 8 KB of code less: cci_rma() and cci_rma_register() return
+ *                       CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused as memory that is not registered.
+ * CCI_NO_CONGESTION     the receiver's window alone limits what is under way, on a line or network of one's own: 1.4 KB
+ *                       of code less. Links can ask for "fixed" alone, and need not.
+ * CCI_SMALL             for small machines: endpoints on a link of the program (cci_create_endpoint_on_link()), few
+ *                       peers, short datagrams. All memory is taken when an endpoint is created, from the hook `alloc`
+ *                       of cci_setup(); only cci_connect() takes some later, and releases it when the outcome is known.
+ *                       The wire is the same: the peer may be any. It implies CCI_NO_THREADS, CCI_NO_STDIO and
+ *                       CCI_NO_DLOPEN, and cci_setup() takes no transports.
+ *                       What each is worth, in bytes on 32-bit machines (D: the longest datagram):
+ *     CCI_SMALL_CONNECTIONS     2   320 for each: a power of two; one more than peers, for a peer that was restarted
+ *     CCI_SMALL_ACTIVE     a half   of these that can have traffic at once, the others wait their turn: 1,060 for each
+ *                                   (1,420 with RMA)
+ *     CCI_SMALL_SENDS           2   default of CCI_OPT_ENDPT_SEND_BUF_COUNT: 530 for each, D more where D is over 256
+ *     CCI_SMALL_RECEIVES        3   default of CCI_OPT_ENDPT_RECV_BUF_COUNT: D + 100 for each
+ *     CCI_SMALL_PACKETS         8   packets that wait for their acknowledgement: 56 for each
+ *     CCI_SMALL_BATCH           1   packets that leave together: D + 400 for each
+ *     CCI_SMALL_RMAS            1   RMAs, and messages with CCI_FLAG_NO_COPY, under way: 420 for each
+ *     CCI_SMALL_REGISTRATIONS   2   64 for each
+ *     CCI_SMALL_REQUEST       128   bytes of request data that a client may send; from D on each takes memory of every
+ *                                   receive buffer. Clients that send more are told "busy"
  * ================================================================================================================== */
 
 /* strict ISO modes hide POSIX unless it is asked for before the first system header */
@@ -209,6 +237,59 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef CCI_SMALL
+#ifndef CCI_NO_THREADS
+#define CCI_NO_THREADS
+#endif
+#ifndef CCI_NO_STDIO
+#define CCI_NO_STDIO
+#endif
+#ifndef CCI_NO_DLOPEN
+#define CCI_NO_DLOPEN
+#endif
+#ifndef CCI_SMALL_CONNECTIONS
+#define CCI_SMALL_CONNECTIONS 2
+#endif
+#ifndef CCI_SMALL_ACTIVE
+#define CCI_SMALL_ACTIVE ((CCI_SMALL_CONNECTIONS + 1) / 2)
+#endif
+#ifndef CCI_SMALL_SENDS
+#define CCI_SMALL_SENDS 2
+#endif
+#ifndef CCI_SMALL_RECEIVES
+#define CCI_SMALL_RECEIVES 3
+#endif
+#ifndef CCI_SMALL_PACKETS
+#define CCI_SMALL_PACKETS 8
+#endif
+#ifndef CCI_SMALL_BATCH
+#define CCI_SMALL_BATCH 1
+#endif
+#ifndef CCI_SMALL_RMAS
+#define CCI_SMALL_RMAS 1
+#endif
+#ifndef CCI_SMALL_REGISTRATIONS
+#define CCI_SMALL_REGISTRATIONS 2
+#endif
+#ifndef CCI_SMALL_REQUEST
+#define CCI_SMALL_REQUEST 128
+#endif
+#if CCI_SMALL_CONNECTIONS < 1 || (CCI_SMALL_CONNECTIONS & (CCI_SMALL_CONNECTIONS - 1)) != 0 ||                         \
+    CCI_SMALL_CONNECTIONS > 256
+#error "CCI_SMALL_CONNECTIONS is a power of two, from 1 to 256"
+#endif
+#if CCI_SMALL_SENDS < 1 || CCI_SMALL_ACTIVE < 1 || CCI_SMALL_RECEIVES < 1 || CCI_SMALL_RMAS < 1 ||                     \
+    CCI_SMALL_REGISTRATIONS < 1 || CCI_SMALL_BATCH < 1
+#error "CCI_SMALL: each of _ACTIVE, _SENDS, _RECEIVES, _RMAS, _REGISTRATIONS and _BATCH is 1 at least"
+#endif
+#if CCI_SMALL_PACKETS < 4
+#error "CCI_SMALL_PACKETS is 4 at least: a packet with data, one that probes, and two acknowledgements"
+#endif
+#if CCI_SMALL_REQUEST > 1024
+#error "CCI_SMALL_REQUEST is 1024 at most: no client may send more"
+#endif
+#endif
 
 #define CCI_VERSION_MAJOR 0
 #define CCI_VERSION_MINOR 1
@@ -304,6 +385,10 @@ typedef enum cci_status {
 #define CCI_EMMSGSIZE CCI_EMSGSIZE /* the manual's enumeration has it with two Ms */
 
 /* ---- flags ---------------------------------------------------------------------------------------------------- */
+
+/* A bit that is none of these is CCI_EINVAL, whatever the call, and nothing happens. A flag that means nothing to a
+ * call is ignored, since programs pass the flags of their RMAs to cci_send() too. FENCE is the exception: cci_send()
+ * can't keep what it promises and returns CCI_EINVAL. */
 
 #define CCI_FLAG_BLOCKING (1 << 0) /* return when the operation is complete; its status is the function's            */
 #define CCI_FLAG_NO_COPY (1 << 1)  /* the buffer stays untouched until the completion: it need not be copied         */
@@ -461,7 +546,8 @@ typedef enum cci_opt_name {
     CCI_OPT_CONN_SEND_TIMEOUT,       /* uint32_t µs, get and set: for operations started from now on                */
     CCI_OPT_CONN_KEEPALIVE_TIMEOUT,  /* uint32_t µs, get and set                                                    */
     /* Beyond CCI 0.3.0: */
-    /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0 */
+    /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0. Any other bit is
+     * CCI_EINVAL, also that of an event of 0.3.0, which comes anyway */
     CCI_OPT_ENDPT_EVENT_MASK
 } cci_opt_name_t;
 
@@ -520,9 +606,9 @@ CCI_API int cci_get_devices(cci_device_t *const **devices);
 
 /* Creates an endpoint on a device, or on the default device for NULL. `fd` may be NULL for a program that only polls;
  * otherwise it becomes a descriptor that is readable while events wait or the library wants to be called. flags: a
- * set of CCI_ENDPOINT_. CCI_EINVAL: endpoint is NULL, or the device is not one of cci_get_devices(). CCI_ENODEV: the
- * device is not up, or there is none. CCI_ERR_NOT_IMPLEMENTED: CCI_ENDPOINT_SHARED on a transport that can't.
- * CCI_ENOMEM. CCI_ERROR: before cci_init(), or what the log says. */
+ * set of CCI_ENDPOINT_. CCI_EINVAL: endpoint is NULL, flags has another bit, or the device is not one of
+ * cci_get_devices(). CCI_ENODEV: the device is not up, or there is none. CCI_ERR_NOT_IMPLEMENTED: CCI_ENDPOINT_SHARED
+ * on a transport that can't. CCI_ENOMEM. CCI_ERROR: before cci_init(), or what the log says. */
 CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t **endpoint, cci_os_handle_t *fd);
 
 /* The same at a given service: a port number or a service name for UDP. NULL chooses one. CCI_EBUSY: it is taken, by an
@@ -547,9 +633,10 @@ CCI_API int cci_accept(cci_event_t *conn_req, const void *context);
 CCI_API int cci_reject(cci_event_t *conn_req);
 
 /* Asks for a connection; a CCI_EVENT_CONNECT with the context follows. `data_ptr` (up to 1,024 bytes) is copied.
- * Names in the URI are resolved by the system's resolver, which may block. `flags` is not used. A NULL timeout means
- * for ever. CCI_EINVAL: an argument is NULL or out of range, data_len is over CCI_CONN_REQ_LEN, or the URI is
- * malformed. CCI_EADDRNOTAVAIL: the host is not known or not of a family that the endpoint can reach. CCI_ENOMEM. */
+ * Names in the URI are resolved by the system's resolver, which may block. flags: 0; there is none that means anything.
+ * A NULL timeout means for ever. CCI_EINVAL: an argument is NULL or out of range, flags has a bit that is no CCI_FLAG_,
+ * data_len is over CCI_CONN_REQ_LEN, or the URI is malformed. CCI_EADDRNOTAVAIL: the host is not known or not of a
+ * family that the endpoint can reach. CCI_ENOMEM. */
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
                         cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout);
 
@@ -562,7 +649,7 @@ CCI_API int cci_disconnect(cci_connection_t *connection);
 
 /* Makes the OS handle ready for sleeping: what is outstanding is sent and the next deadline armed, as a cci_get_event()
  * that returns CCI_EAGAIN does. Calling it is optional.
- * flags: 0. CCI_EINVAL: endpoint is NULL, or has no OS handle. */
+ * flags: 0. CCI_EINVAL: endpoint is NULL or has no OS handle, or flags is not 0. */
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
 
 /* Gets the next event, and lets the library work. Never blocks. CCI_EAGAIN: there is none (*event becomes NULL).
@@ -586,8 +673,9 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
 /* Sends a message of up to connection->max_send_size bytes. The buffer is the program's again on return, with
  * CCI_FLAG_NO_COPY on completion. Reliable: completes when the peer has it; unreliable: when it has left. Flags:
  * BLOCKING, NO_COPY, SILENT; NO_COPY with SILENT is for RO alone (CCI_EINVAL). CCI_EINVAL: connection is NULL or
- * receives multicast, or msg_ptr is NULL and msg_len is not 0. CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is
- * pending. CCI_ERR_DISCONNECTED: the peer has left. With BLOCKING also the statuses of CCI_EVENT_SEND. */
+ * receives multicast, msg_ptr is NULL and msg_len is not 0, or flags has FENCE or a bit that is no CCI_FLAG_.
+ * CCI_EMSGSIZE: too long. CCI_ENOBUFS: too much is pending. CCI_ERR_DISCONNECTED: the peer has left. With BLOCKING also
+ * the statuses of CCI_EVENT_SEND. */
 CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
                      int flags);
 CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
@@ -597,7 +685,8 @@ CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, ui
 
 /* Registers memory. Registrations may overlap. flags: what peers may do (CCI_FLAG_READ, CCI_FLAG_WRITE), 0 for local
  * use. The handle belongs to the library and stays valid until it is deregistered. CCI_EINVAL: a pointer is NULL or
- * the length is 0, or the range passes the end of the address space. CCI_ENOBUFS: too many registrations.
+ * the length is 0, the range passes the end of the address space, or flags has a bit that is no CCI_FLAG_. CCI_ENOBUFS:
+ * too many registrations.
  * CCI_ENOMEM. */
 CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t length, int flags,
                              cci_rma_handle_t **rma_handle);
@@ -609,9 +698,9 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
 /* Moves data_len bytes between registered memories. With msg_ptr and msg_len the peer gets that message after the data.
  * Flags: one of READ and WRITE, and BLOCKING, SILENT, FENCE. Completes with CCI_SUCCESS when the peer has all of it, or
  * with CCI_ERR_RMA_HANDLE, CCI_ETIMEDOUT, CCI_ERR_DISCONNECTED, CCI_ERR_RNR.
- * CCI_EINVAL: connection or a handle is NULL, it is unreliable, data_len is 0, or not just one of READ and WRITE is
- * set. CCI_ERR_RMA_HANDLE: the local handle is not valid for that range. CCI_EMSGSIZE, CCI_ENOBUFS,
- * CCI_ERR_DISCONNECTED. */
+ * CCI_EINVAL: connection or a handle is NULL, it is unreliable, data_len is 0, not just one of READ and WRITE is set,
+ * or flags has a bit that is no CCI_FLAG_. CCI_ERR_RMA_HANDLE: the local handle is not valid for that range.
+ * CCI_EMSGSIZE, CCI_ENOBUFS, CCI_ERR_DISCONNECTED. */
 CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, cci_rma_handle_t *local_handle,
                     uint64_t local_offset, cci_rma_handle_t *remote_handle, uint64_t remote_offset, uint64_t data_len,
                     const void *context, int flags);
@@ -674,7 +763,10 @@ typedef struct cci_seal {
 typedef struct cci_setup_hooks {
     void *(*alloc)(void *user, size_t size);    /* memory aligned for any type, or NULL; default malloc()      */
     void (*release)(void *user, void *pointer); /* both or neither; default free()                             */
-    void (*log)(void *user, int level, const char *text); /* default: errors and warnings to stderr              */
+    /* default: errors and warnings to stderr. The environment's CCI_LOG (error, warn, info, debug), as cci_init() finds
+     * it, says what is logged, here and there; debug: also each packet that opens or ends a connection, on datagram
+     * transports */
+    void (*log)(void *user, int level, const char *text);
     /* Unguessable bytes, 0 on success; default the system's. Never the same again, also after a restart: nonces and
      * all that nobody may guess are made of them. */
     int (*random)(void *user, void *bytes, size_t count);
@@ -685,9 +777,9 @@ typedef struct cci_setup_hooks {
 } cci_setup_t;
 
 /* Sets hooks before cci_init(); NULL restores the defaults. They stay set after cci_finalize(). CCI_EBUSY: after
- * cci_init(). CCI_EINVAL: only one of alloc and release is set, or `seal` lacks a hook or has another tag_size than it
- * may. Transports: as cci_register_transport(). The hooks and transports must not call functions that make or list
- * devices or endpoints. */
+ * cci_init() or cci_create_endpoint_on_link(). CCI_EINVAL: only one of alloc and release is set, or `seal` lacks a hook
+ * or has another tag_size than it may. Transports: as cci_register_transport(). The hooks and transports must not call
+ * functions that make or list devices or endpoints. */
 CCI_API int cci_setup(const cci_setup_t *setup);
 
 /* Adds a transport (before or after cci_init(); its devices appear with the next cci_get_devices()), or takes it away
@@ -808,6 +900,7 @@ extern const char cci_only_one_file_may_define_CCI_IMPLEMENTATION, cci_h_is_miss
 CCI_API void *cci_alloc(size_t size);
 CCI_API void cci_release(void *pointer);
 CCI_API void cci_log(int level, const char *text);
+CCI_API int cci_log_wants(int level); /* is a text of that level worth making? CCI_LOG_DEBUG: only if CCI_LOG asks */
 CCI_API int cci_random(void *bytes, size_t count);
 /* the status that names an errno best, CCI_ERROR if none does; never another */
 CCI_API int cci_status_of_errno(int error);
@@ -834,6 +927,27 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri);
  * A link moves datagrams between addresses and knows nothing else: it may lose, repeat, reorder and corrupt them.
  * `open`, `close`, `send`, `receive` and `now` are needed; all others may be NULL. A link's functions are called by one
  * thread at a time (under the endpoint's lock), except `wait` and `wake`.
+ *
+ * A link of your own takes about 25 lines (examples/own_link.c: two pipes) and one call,
+ * cci_create_endpoint_on_link(). Where bytes come instead of datagrams, a serial line for one, the link finds the
+ * datagrams among them (examples/firmware/slip.h, for both ends of the line). In the order in which you write it:
+ *     open      fills in `info`: `mtu`, 256 at least besides the 4 bytes of `crc`, which every line without a checksum
+ *               of its own wants, at both ends; the buffer counts; `receive_window`: bytes that your receive queue
+ *               holds while the program is busy, since more is lost. `os_handle` stays as it is, -1, where there are no
+ *               descriptors.
+ *     send      returns what it took. What does not fit into the queue now is not taken and comes again; half a
+ *               datagram is never sent: look for room first. An endpoint of two peers needs no addresses: ignore `to`.
+ *     receive   copies one datagram to `data`, sets `length` and `segment` to its bytes, `from` to zeros with the
+ *               sender in them, and returns 1; 0 when nothing is there. One longer than `capacity` is dropped.
+ *     now       counts nanoseconds and never goes back. A 24-bit counter overflows several times a second: its
+ *               interrupt counts the overflows, and `now` reads both again until the count stays the same.
+ *     resolve   is for the side that calls cci_connect(): it fills in what `send` wants to know, with one peer nothing.
+ * An interrupt must not call the library. It moves bytes between the device and a ring with one writer and one reader,
+ * and that is all; `send` and `receive` work on the ring's other end. A program without an operating system sets the
+ * hooks `alloc` and `random` with cci_setup(). `random` needs a source that differs after each reset, or a restarted
+ * device may be taken for the one before: where there is no generator, a counter kept in flash, the chip's number and
+ * noise of an ADC, hashed together. Sends that return CCI_ENOBUFS, inside the handling of a CCI_EVENT_RECV for one,
+ * are tried again after the program has returned that event and called cci_get_event(): nothing becomes free before.
  * ================================================================================================================== */
 
 /* 2: the table ends with `text` and `prefix`. A table of version 1, which ends with `up`, is taken too. */
@@ -846,10 +960,12 @@ typedef struct cci_link_addr {
 
 /* What a link that shares its address may read of a datagram: the first byte of the library's packets, and of their
  * types, the second byte, those without a receiver. All others have the receiver's index in bytes 4 to 7,
- * little-endian. */
+ * little-endian. A request has its sender's there, and its random token in the 8 bytes from CCI_PACKET_TOKEN on, the
+ * same in each of its pieces and repeats. */
 #define CCI_PACKET_VERSION 0xC1
 #define CCI_PACKET_REQUEST 1
 #define CCI_PACKET_GROUP 9
+#define CCI_PACKET_TOKEN 8u
 #define CCI_PACKET_HEADER 24u /* bytes of a packet at least */
 
 /* One datagram to send: its bytes are the pieces one after the other. */
@@ -944,6 +1060,13 @@ typedef struct cci_link {
     uint32_t (*prefix)(void *link, const cci_link_addr_t *address, uint8_t bytes[16]);
 } cci_link_t;
 
+/* Beyond CCI 0.3.0: creates an endpoint straight from a link, without devices, configuration and cci_init(). `service`,
+ * any text or NULL, goes to the link's `open`. The endpoint's URI and those of its peers begin with link://. The table
+ * must stay valid until cci_destroy_endpoint(); otherwise as cci_create_endpoint(). CCI_EINVAL: a pointer is NULL, or
+ * the version of the table is wrong. A status of `open`, or CCI_ERROR: as the log says. CCI_ENOMEM. */
+CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *service, cci_endpoint_t **endpoint,
+                                        cci_os_handle_t *fd);
+
 #ifdef __cplusplus
 }
 #endif
@@ -955,6 +1078,9 @@ typedef struct cci_link {
 
 #if defined(CCI_IMPLEMENTATION) && !defined(CCI_LAYERS_INCLUDING) /* or a transport header wants some layers early */
 #define CCI_CORE_IMPLEMENTATION
+#if defined(CCI_SMALL) && (defined(CCI_HAVE_UDP) || defined(CCI_HAVE_VERBS) || defined(CCI_HAVE_SISCI))
+#error "CCI_SMALL is for links of the program: a transport of another header needs the full profile"
+#endif
 #if (defined(CCI_HAVE_UDP) && !defined(CCI_UDP_IMPLEMENTED)) ||                                                        \
     (defined(CCI_HAVE_VERBS) && !defined(CCI_VERBS_IMPLEMENTED)) ||                                                    \
     (defined(CCI_HAVE_SISCI) && !defined(CCI_SISCI_IMPLEMENTED))
@@ -1007,10 +1133,12 @@ extern "C" {
 #define CCI__UNUSED __attribute__((unused))
 #define CCI__LIKELY(x) __builtin_expect(!!(x), 1)
 #define CCI__UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define CCI__RARE __attribute__((noinline)) /* so that what calls it stays small */
 #else
 #define CCI__UNUSED
 #define CCI__LIKELY(x) (x)
 #define CCI__UNLIKELY(x) (x)
+#define CCI__RARE
 #endif
 
 /* Names a loop, so that the proofs in tests/ can say what stays true in it. */
@@ -1047,6 +1175,22 @@ CCI__UNUSED static inline int cci__share_for_long(uint32_t held, uint32_t left, 
     if (held < cci__max32(kept / 64, 1)) return left > 0;
     return left > kept && cci__share(held, left - kept);
 }
+
+/* A text that is put together piece by piece. What does not fit is left out. */
+typedef struct cci__note {
+    size_t length;
+    char text[512];
+} cci__note_t;
+
+/* A configuration or an address may hold any byte; a terminal or a log file should not be told what to do by it. */
+CCI__UNUSED static void cci__note_add(cci__note_t *note, const char *text) {
+    for (; *text != '\0' && note->length < sizeof note->text - 1; text++) {
+        uint8_t byte = (uint8_t)*text;
+        note->text[note->length++] = (char)(byte < 0x20 || byte == 0x7f ? '?' : *text);
+    }
+    note->text[note->length] = '\0';
+}
+
 CCI__UNUSED static inline uint32_t cci__pad8(uint32_t length) {
     return (length + 7u) & ~7u;
 }
@@ -1235,6 +1379,19 @@ CCI__UNUSED static int cci__ranges_fit(const cci_range_t *set, uint32_t count, u
     return count > 0 && set[count - 1].hi >= lo;
 }
 
+CCI__UNUSED static inline uint32_t cci__ctz64(uint64_t x) {
+#if defined(__GNUC__) || defined(__clang__)
+    return (uint32_t)__builtin_ctzll(x);
+#else
+    uint32_t n = 0;
+    while (!(x & 1)) {
+        x >>= 1;
+        n++;
+    }
+    return n;
+#endif
+}
+
 /* ---- timing wheel: six levels of 64 slots; arming, disarming and expiring cost the same for any number of timers.
  * A timer never comes early and comes at most two ticks late. ---- */
 
@@ -1249,25 +1406,66 @@ typedef struct cci_timer {
 
 #define CCI__PLACE_DUE 0xffffu
 
+#ifdef CCI_SMALL /* few timers: a sorted list */
+
+typedef struct cci_wheel {
+    cci_list_t due;
+} cci_wheel_t;
+
+CCI__UNUSED static void cci__wheel_init(cci_wheel_t *wheel, uint64_t now_ns) {
+    (void)now_ns;
+    cci__list_init(&wheel->due);
+}
+
+CCI__UNUSED static void cci__timer_init(cci_timer_t *timer) {
+    cci__list_init(&timer->node);
+    timer->at_ns = CCI__NEVER;
+}
+
+CCI__UNUSED static void cci__timer_disarm(cci_wheel_t *wheel, cci_timer_t *timer) {
+    (void)wheel;
+    cci__list_remove(&timer->node);
+    timer->at_ns = CCI__NEVER;
+}
+
+/* Arms the timer, armed or not; CCI__NEVER disarms it. */
+CCI__UNUSED static void cci__timer_arm(cci_wheel_t *wheel, cci_timer_t *timer, uint64_t at_ns) {
+    cci_list_t *at = wheel->due.next;
+    cci__timer_disarm(wheel, timer);
+    if (at_ns == CCI__NEVER) return;
+    timer->at_ns = at_ns;
+    for (at = wheel->due.next; at != &wheel->due; at = at->next)
+        if (CCI__CONTAINER(at, cci_timer_t, node)->at_ns > at_ns) break;
+    cci__list_insert(at, &timer->node);
+}
+
+/* The timer that comes next, NULL if there is none. */
+CCI__UNUSED static cci_timer_t *cci__wheel_first(const cci_wheel_t *wheel) {
+    return cci__list_empty(&wheel->due) ? NULL : CCI__CONTAINER(wheel->due.next, cci_timer_t, node);
+}
+
+/* Takes out one timer whose time has come, NULL if there is none (any more). */
+CCI__UNUSED static cci_timer_t *cci__wheel_expire(cci_wheel_t *wheel, uint64_t now_ns) {
+    cci_timer_t *timer = cci__wheel_first(wheel);
+    if (!timer || timer->at_ns > now_ns) return NULL;
+    cci__timer_disarm(wheel, timer);
+    return timer;
+}
+
+/* The next timer's time, CCI__NEVER if there is none. */
+CCI__UNUSED static uint64_t cci__wheel_deadline(const cci_wheel_t *wheel) {
+    const cci_timer_t *timer = cci__wheel_first(wheel);
+    return timer ? timer->at_ns : CCI__NEVER;
+}
+
+#else
+
 typedef struct cci_wheel {
     uint64_t tick; /* all timers up to here have been moved to `due` */
     uint64_t occupied[CCI__WHEEL_LEVELS];
     cci_list_t due;
     cci_list_t slot[CCI__WHEEL_LEVELS][64];
 } cci_wheel_t;
-
-CCI__UNUSED static inline uint32_t cci__ctz64(uint64_t x) {
-#if defined(__GNUC__) || defined(__clang__)
-    return (uint32_t)__builtin_ctzll(x);
-#else
-    uint32_t n = 0;
-    while (!(x & 1)) {
-        x >>= 1;
-        n++;
-    }
-    return n;
-#endif
-}
 
 CCI__UNUSED static void cci__wheel_init(cci_wheel_t *wheel, uint64_t now_ns) {
     uint32_t i;
@@ -1385,6 +1583,8 @@ CCI__UNUSED static cci_timer_t *cci__wheel_first(const cci_wheel_t *wheel) {
     }
     return NULL;
 }
+
+#endif
 
 /* ---- polls: a program that polls without pause has its clock read in one poll of several, since that costs as much
  * as the rest. Only many readings close together show such a program: one that polls seldom has its clock read in
@@ -1648,9 +1848,12 @@ CCI__UNUSED static void cci__fixed_lost(cci_flow_t *flow, uint32_t mtu, uint64_t
 
 /* The congestion control of a name, NULL for the default; NULL if there is none of that name. */
 CCI__UNUSED static const cci_congestion_t *cci__find_congestion(const char *name) {
-    static const cci_congestion_t table[] = {{"discern", cci__discern_arrived, cci__discern_lost},
-                                             {"newreno", cci__newreno_arrived, cci__newreno_lost},
-                                             {"fixed", cci__fixed_arrived, cci__fixed_lost}};
+    static const cci_congestion_t table[] = {
+#ifndef CCI_NO_CONGESTION
+        {"discern", cci__discern_arrived, cci__discern_lost},
+        {"newreno", cci__newreno_arrived, cci__newreno_lost},
+#endif
+        {"fixed", cci__fixed_arrived, cci__fixed_lost}};
     uint32_t i, n;
     if (!name) return &table[0];
     for (i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -1878,7 +2081,8 @@ CCI_API cci_evq_buffer_t *cci_evq_take_buffer(cci_evq_t *evq) {
     return buffer;
 }
 
-CCI_API void cci_evq_release_buffer(cci_evq_t *evq, cci_evq_buffer_t *buffer) {
+/* Short enough to be part of what calls it. */
+CCI__UNUSED static inline void cci__evq_release(cci_evq_t *evq, cci_evq_buffer_t *buffer) {
     CCI_ASSERT(buffer->refs > 0);
     if (--buffer->refs > 0) return;
     if (CCI__UNLIKELY(evq->buffer_total > evq->buffer_limit)) {
@@ -1892,6 +2096,10 @@ CCI_API void cci_evq_release_buffer(cci_evq_t *evq, cci_evq_buffer_t *buffer) {
     evq->free_buffer_count++;
 }
 
+CCI_API void cci_evq_release_buffer(cci_evq_t *evq, cci_evq_buffer_t *buffer) {
+    cci__evq_release(evq, buffer);
+}
+
 /* A free event of the pool, or NULL. */
 CCI_API cci_evq_event_t *cci_evq_take_event(cci_evq_t *evq, uint32_t pool) {
     cci_evq_event_t *event = evq->free_events[pool];
@@ -1901,14 +2109,18 @@ CCI_API cci_evq_event_t *cci_evq_take_event(cci_evq_t *evq, uint32_t pool) {
     return event;
 }
 
-/* Takes back an event of the pools RECV and CONTROL, and its hold on the buffer. */
-CCI_API void cci_evq_return_event(cci_evq_t *evq, cci_evq_event_t *event) {
-    if (event->buffer) cci_evq_release_buffer(evq, event->buffer);
+/* The same for an event of the pools RECV and CONTROL, and its hold on the buffer. */
+CCI__UNUSED static inline void cci__evq_take_back(cci_evq_t *evq, cci_evq_event_t *event) {
+    if (event->buffer) cci__evq_release(evq, event->buffer);
     event->buffer = NULL;
     event->base.pub.type = CCI_EVENT_NONE;
     evq->recv_out -= event->pool == CCI_EVQ_RECV;
     event->next = evq->free_events[event->pool];
     evq->free_events[event->pool] = event;
+}
+
+CCI_API void cci_evq_return_event(cci_evq_t *evq, cci_evq_event_t *event) {
+    cci__evq_take_back(evq, event);
 }
 
 CCI_API void cci_evq_post(cci_evq_fifo_t *fifo, cci_evq_event_t *event) {
@@ -2025,8 +2237,13 @@ extern "C" {
 #define CCI__SEAL_NUMBERS (UINT64_C(1) << 56) /* sealed packets of a connection, at most */
 #define CCI__REQUEST_SIZE 48u                 /* without data */
 #define CCI__ACCEPT_SIZE 40u
+#ifdef CCI_SMALL
+#define CCI__CONN_SLAB ((uint32_t)CCI_SMALL_CONNECTIONS)
+#define CCI__CONN_SLABS 1u
+#else
 #define CCI__CONN_SLAB 256u   /* connections in a slab */
 #define CCI__CONN_SLABS 4096u /* slabs at most */
+#endif
 #define CCI__CONN_MOST (CCI__CONN_SLAB * CCI__CONN_SLABS)
 #define CCI__CONN_UNPROVEN                                                                                             \
     256u /* requests without cookie that may wait at once; at most for a quarter of the buffers */
@@ -2138,8 +2355,13 @@ typedef struct cci_conn_seen {
     uint32_t count;
 } cci_conn_seen_t;
 
+#ifdef CCI_SMALL
+#define CCI__CONN_SEEN 8u
+#define CCI__CONN_SOURCES 2u
+#else
 #define CCI__CONN_SEEN 16384u  /* slots; an epoch ends when half of them are in use */
 #define CCI__CONN_SOURCES 512u /* counters in a row */
+#endif
 
 /* How many connections each network has: a keyed sketch of two rows, whose smaller counter is at least the true
  * number. */
@@ -3228,15 +3450,16 @@ CCI_API void cci_conn_path_input(cci_conn_table_t *table, cci_conn_t *conn, cci_
  * read is delivered when that read is done (`gated`).
  *
  * Blocks: a RUN begins in a small block of 256 bytes, which is all that a lonely small message needs, and moves to a
- * large one, of a packet's length, when more messages join than fit. A connection may have `block_limit` of them,
+ * large one, of a packet's length, when more messages join than fit; where packets are long, to a middle one of 2,048
+ * bytes first. A connection may have `block_limit` of them,
  * whatever others have. Ranges: there is space for one range of packet numbers and three of a write; for more a
  * connection gets space from the pool.
  *
  * Quotas: a connection may hold three times as much of a pool as is still free, and no more (cci__share()). What is
  * free counts up to what the pool may have in all, not what it has now: so quotas matter near its limit. So one
  * connection can have three quarters of it, n of them get equal parts, and something is left for whoever comes next.
- * Records of packets, which a peer that falls silent holds until the send time-out, have an eighth besides for those
- * who hold next to none. What is due always has a quarter that what came too early may not touch. A connection that
+ * Blocks and records of packets, which a slow or silent peer holds for long, have an eighth besides for those who hold
+ * next to none. What is due always has a quarter that what came too early may not touch. A connection that
  * holds something and gets no further is `stuck`: cci_rel_stuck_ns() says since when, and its user may end it when
  * others go short.
  *
@@ -3282,17 +3505,26 @@ enum { /* frame types; those from CCI__FRAME_OTHER on are handed to the sink */
 };
 #define CCI__FRAME_AFTER 1u /* MESSAGE: not before the one just before it; VOID: takes that one along */
 
-#define CCI_REL_HEADER 24u  /* bytes in front of the frames that the user of this layer writes */
-#define CCI_REL_HEAD 224u   /* bytes of a packet's head at most */
+#define CCI_REL_HEADER 24u /* bytes in front of the frames that the user of this layer writes */
+#define CCI_REL_HEAD 224u  /* bytes of a packet's head at most */
+#ifdef CCI_SMALL
+#define CCI__REL_RANGES 6u
+#define CCI__REL_SEQUENCES 8u
+#define CCI__REL_UNTOLD 4u
+#define CCI__REL_GAPS 12u
+#else
 #define CCI__REL_RANGES 32u /* of packet numbers */
 #define CCI__REL_SEQUENCES                                                                                             \
     112u /* of sequence numbers, on an unordered connection: as many packets as are repeated at once */
-#define CCI__REL_UNTOLD 16u     /* of those among them that a TAKEN names */
-#define CCI__REL_GAPS 96u       /* in a bulk write */
-#define CCI__REL_FEW_NUMBERS 1u /* the ranges that there is space for before the pool is asked: of packet numbers */
-#define CCI__REL_FEW_GAPS 3u    /* in a bulk write or a long message */
-#define CCI__REL_SMALL 256u     /* bytes of frames in a small block */
-#define CCI__REL_PARTS 288u     /* long messages and writes arriving at once: each piece is looked up among them */
+#define CCI__REL_UNTOLD 16u /* of those among them that a TAKEN of ours names */
+#define CCI__REL_GAPS 96u   /* in a bulk write */
+#endif
+#define CCI__REL_TAKEN_RANGES 16u /* in a TAKEN of a peer's at most */
+#define CCI__REL_FEW_NUMBERS 1u   /* the ranges that there is space for before the pool is asked: of packet numbers */
+#define CCI__REL_FEW_GAPS 3u      /* in a bulk write or a long message */
+#define CCI__REL_SMALL 256u       /* bytes of frames in a small block */
+#define CCI__REL_MIDDLE 2048u     /* in a middle one, if a large one has more than twice as many */
+#define CCI__REL_PARTS 288u       /* long messages and writes arriving at once: each piece is looked up among them */
 #define CCI__REL_UNRELIABLE_PARTS 8u /* messages in fragments arriving at once on an unreliable connection */
 #define CCI__REL_PIECES 4u           /* FRAGMENT, BULK and VOID frames in a packet; we send one */
 #define CCI__REL_ACK_MORE 14u        /* ranges in an ACK besides the first */
@@ -3362,7 +3594,7 @@ typedef struct cci_rel_item {
     int32_t status;
     uint32_t length, sent, fragment; /* bytes of frames; sent up to; of the message there, bytes sent in fragments */
     uint32_t capacity;               /* bytes at `frames` */
-    uint8_t *frames;                 /* RUN, SLOTS: in the small block itself, or a large one; else NULL */
+    uint8_t *frames;                 /* RUN, SLOTS: in the small block itself, or a larger one; else NULL */
     uint8_t head[8];                 /* LENT, SLOTS: the frame's */
     uint32_t even;                   /* bytes of each fragment of the message that is being sent in fragments */
     struct cci_rel_item *follow;     /* EXTERN: a held item that goes when this is done */
@@ -3461,7 +3693,16 @@ typedef struct cci_rel_sink {
 } cci_rel_sink_t;
 
 /* What a pool is asked for when it has none left. */
-enum { CCI_REL_BLOCKS, CCI_REL_LARGE, CCI_REL_BULKS, CCI_REL_RECORDS, CCI_REL_PARTS, CCI_REL_NUMBERS, CCI_REL_GAPS };
+enum {
+    CCI_REL_BLOCKS,
+    CCI_REL_MIDDLE,
+    CCI_REL_LARGE,
+    CCI_REL_BULKS,
+    CCI_REL_RECORDS,
+    CCI_REL_PARTS,
+    CCI_REL_NUMBERS,
+    CCI_REL_GAPS
+};
 
 /* What the connections of an endpoint share. The lists have what is free at the moment. A count of what is free goes
  * up to what the pool may have in all: `more` adds to a list that is empty, and returns 1 if it did. */
@@ -3469,13 +3710,14 @@ typedef struct cci_rel_pool {
     const cci_rel_sink_t *sink;
     const cci_congestion_t *congestion;
     int (*more)(struct cci_rel_pool *pool, int what); /* NULL: there are no more than were added */
-    cci_list_t blocks, large, bulks, records, parts, numbers, gaps;
+    cci_list_t blocks, middle, large, bulks, records, parts, numbers, gaps;
     uint32_t ack_bytes;  /* that may come before they are acknowledged */
     uint32_t block_size; /* bytes of frames in a RUN: of a large block */
     uint8_t slots;       /* packets leave as they are: long messages lie as packets */
     /* blocks that one connection may have, and writes, reads and lent messages */
     uint32_t block_limit, bulk_limit;
     uint32_t block_total, block_out;
+    uint32_t middle_total, middle_out;
     uint32_t large_total, large_out;
     uint32_t part_total, part_free;
     uint32_t record_free, record_total;
@@ -3512,12 +3754,13 @@ struct cci_rel {
     uint32_t run_limit;   /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us;  /* of what is issued from now on; 0: for ever */
     uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
-    uint32_t part_count, record_count, gap_count;  /* lent by the pool */
-    uint32_t block_count, large_count, bulk_count; /* the same */
-    uint32_t buffers_held;                         /* buffers with what can't be delivered yet */
-    uint32_t rma_open;                             /* RMAs on their way */
-    uint32_t probes;                               /* time-outs in a row */
-    uint32_t stream_bytes;                         /* that came since the peer last paused */
+    /* lent by the pool */
+    uint16_t part_count, gap_count;
+    uint32_t record_count, block_count, middle_count, large_count, bulk_count;
+    uint32_t buffers_held; /* buffers with what can't be delivered yet */
+    uint32_t rma_open;     /* RMAs on their way */
+    uint32_t probes;       /* time-outs in a row */
+    uint32_t stream_bytes; /* that came since the peer last paused */
     /* sending */
     uint64_t next_number, next_sequence;
     union {                   /* by `ordered` */
@@ -3580,6 +3823,7 @@ CCI_API void cci_rel_pool_init(cci_rel_pool_t *pool, const cci_rel_sink_t *sink,
     pool->base_mtu = base_mtu;
     pool->ack_bytes = 131072;
     cci__list_init(&pool->blocks);
+    cci__list_init(&pool->middle);
     cci__list_init(&pool->large);
     cci__list_init(&pool->bulks);
     cci__list_init(&pool->records);
@@ -3629,15 +3873,27 @@ static inline int cci__rel_has(cci_rel_pool_t *pool, const cci_list_t *list, int
  * alone. A quarter is for those whose peers answer. */
 static int cci__rel_block_share(const cci_rel_t *rel, uint32_t held, uint32_t out, uint32_t total) {
     return total <= rel->pool->block_limit ||
-           (cci__share(held, total - out) && (rel->probes < 2 || out < total - total / 4));
+           (cci__share_for_long(held, total - out, total) && (rel->probes < 2 || out < total - total / 4));
 }
 
-/* May the connection have one more large block? */
-static int cci__rel_has_large(cci_rel_t *rel) {
+/* May it have one more of a list's? */
+static int cci__rel_has_one(cci_rel_t *rel, const cci_list_t *list, int what, uint32_t held, uint32_t out,
+                            uint32_t total) {
+    return out < total && cci__rel_block_share(rel, held, out, total) && cci__rel_has(rel->pool, list, what);
+}
+
+/* May the connection have one more middle block, for `size` bytes of frames? */
+static int cci__rel_has_middle(cci_rel_t *rel, uint32_t size) {
     cci_rel_pool_t *pool = rel->pool;
-    return pool->large_out < pool->large_total &&
-           cci__rel_block_share(rel, rel->large_count, pool->large_out, pool->large_total) &&
-           cci__rel_has(pool, &pool->large, CCI_REL_LARGE);
+    return size <= CCI__REL_MIDDLE && cci__rel_has_one(rel, &pool->middle, CCI_REL_MIDDLE, rel->middle_count,
+                                                       pool->middle_out, pool->middle_total);
+}
+
+/* May it have one more middle or large block? */
+static int cci__rel_has_larger(cci_rel_t *rel, uint32_t size) {
+    cci_rel_pool_t *pool = rel->pool;
+    return cci__rel_has_middle(rel, size) ||
+           cci__rel_has_one(rel, &pool->large, CCI_REL_LARGE, rel->large_count, pool->large_out, pool->large_total);
 }
 
 /* May the connection have one more block, or two, with `need` bytes of frames in the last? */
@@ -3649,18 +3905,35 @@ static int cci__rel_has_blocks(cci_rel_t *rel, uint32_t count, uint32_t need) {
         return 0;
     if (count == 2 && pool->blocks.next->next == &pool->blocks && !(pool->more && pool->more(pool, CCI_REL_BLOCKS)))
         return 0;
-    return need <= CCI__REL_SMALL || cci__rel_has_large(rel);
+    return need <= CCI__REL_SMALL || cci__rel_has_larger(rel, need);
 }
 
-/* A large block for the item's frames, in place of the small one. There is one: see cci__rel_has_blocks(). */
-static void cci__rel_enlarge(cci_rel_t *rel, cci_rel_item_t *item) {
-    cci_list_t *large = rel->pool->large.next;
-    cci__list_remove(large);
-    rel->pool->large_out++;
-    rel->large_count++;
-    if (item->length > 0) memcpy(large, item->frames, item->length);
-    item->frames = (uint8_t *)(void *)large;
-    item->capacity = rel->pool->block_size;
+/* The connection's count of blocks like the middle or large one that an item's frames are in. */
+static uint32_t *cci__rel_larger_count(cci_rel_t *rel, const cci_rel_item_t *item) {
+    return item->capacity == rel->pool->block_size ? &rel->large_count : &rel->middle_count;
+}
+
+/* Gives that block back. */
+static void cci__rel_free_larger(cci_rel_t *rel, const cci_rel_item_t *item) {
+    cci_rel_pool_t *pool = rel->pool;
+    int is_large = item->capacity == pool->block_size;
+    cci__list_insert(is_large ? pool->large.next : pool->middle.next, (cci_list_t *)(void *)item->frames);
+    --*(is_large ? &pool->large_out : &pool->middle_out);
+    --*cci__rel_larger_count(rel, item);
+}
+
+/* A larger block for the item's frames, which are to be `size` bytes. There is one: see cci__rel_has_larger(). */
+static void cci__rel_enlarge(cci_rel_t *rel, cci_rel_item_t *item, uint32_t size) {
+    cci_rel_pool_t *pool = rel->pool;
+    int is_middle = cci__rel_has_middle(rel, size);
+    cci_list_t *block = is_middle ? pool->middle.next : pool->large.next;
+    cci__list_remove(block);
+    if (item->length > 0) memcpy(block, item->frames, item->length);
+    if (item->capacity > CCI__REL_SMALL) cci__rel_free_larger(rel, item);
+    item->frames = (uint8_t *)(void *)block;
+    item->capacity = is_middle ? CCI__REL_MIDDLE : pool->block_size;
+    ++*(is_middle ? &pool->middle_out : &pool->large_out);
+    ++*cci__rel_larger_count(rel, item);
 }
 
 /* Bytes of the TAKEN that an answer carries. */
@@ -3711,7 +3984,7 @@ static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t 
         rel->block_count++;
         item->frames = CCI__CONTAINER(item, cci_rel_block_t, item)->bytes;
         item->capacity = CCI__REL_SMALL;
-        if (need > CCI__REL_SMALL) cci__rel_enlarge(rel, item);
+        if (need > CCI__REL_SMALL) cci__rel_enlarge(rel, item, need);
     } else {
         rel->bulk_count++;
     }
@@ -3730,11 +4003,7 @@ static void cci__rel_free_item(cci_rel_t *rel, cci_rel_item_t *item) {
         cci__list_insert(pool->bulks.next, &item->node); /* the last used is the warmest */
         return;
     }
-    if (item->capacity > CCI__REL_SMALL) {
-        cci__list_insert(pool->large.next, (cci_list_t *)(void *)item->frames);
-        pool->large_out--;
-        rel->large_count--;
-    }
+    if (item->capacity > CCI__REL_SMALL) cci__rel_free_larger(rel, item);
     pool->block_out--;
     rel->block_count--;
     cci__list_insert(pool->blocks.next, &item->node);
@@ -3962,7 +4231,7 @@ CCI_API void cci_rel_resume(cci_rel_t *rel, cci_rel_item_t *first) {
     for (node = rel->items.next; node != &rel->items; node = node->next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
         rel->block_count++;
-        rel->large_count += item->capacity > CCI__REL_SMALL;
+        if (item->capacity > CCI__REL_SMALL) ++*cci__rel_larger_count(rel, item);
         if (item->timeout_us)
             rel->expire_ns = cci__min64(rel->expire_ns, item->since_ns + (uint64_t)item->timeout_us * 1000);
         if (!(item->flags & CCI__ITEM_DONE)) {
@@ -4019,8 +4288,8 @@ static inline cci_rel_item_t *cci__rel_open_run(cci_rel_t *rel, uint32_t need, u
         (item->timeout_us && now_ns - item->since_ns >= (uint64_t)item->timeout_us * 60))
         return NULL;
     if (CCI__UNLIKELY(item->length + need > item->capacity)) { /* a run of small messages becomes a full packet */
-        if (!cci__rel_has_large(rel)) return NULL;
-        cci__rel_enlarge(rel, item);
+        if (!cci__rel_has_larger(rel, item->length + need)) return NULL;
+        cci__rel_enlarge(rel, item, item->length + need);
     }
     return item;
 }
@@ -4365,7 +4634,9 @@ static void cci__rel_forget_pieces(cci_rel_t *rel, cci_rel_item_t *item) {
 /* Withdraws an item: its operations end with `status` in their turn, and the receiver is told to go on without it.
  * `behind`: where its place among those that have been withdrawn is looked for. */
 static void cci__rel_withdraw_behind(cci_rel_t *rel, cci_rel_item_t *item, int status, cci_list_t *behind) {
-    cci_list_t *before;
+    cci_list_t *before = item->node.prev;
+    if (before != &rel->items && CCI__CONTAINER(before, cci_rel_item_t, node)->follow == item)
+        CCI__CONTAINER(before, cci_rel_item_t, node)->follow = NULL; /* the other layer's operation ends without it */
     cci__rel_forget_pieces(rel, item);
     cci__list_remove(&item->queue);
     item->status = status;
@@ -4449,6 +4720,14 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
 /* The same without time-outs. */
 CCI_API uint64_t cci_rel_answer_ns(const cci_rel_t *rel) {
     return rel->srtt_ns ? rel->srtt_ns + 4 * rel->rttvar_ns : cci__rel_first_pto_ns(rel);
+}
+
+/* When it is too late for an acknowledgement. The tries of a message that is refused are packets, too, which must not
+ * put off for ever what was lost before them: then each packet has its own time. */
+static uint64_t cci__rel_pto_at_ns(const cci_rel_t *rel) {
+    const cci_rel_sent_t *oldest = CCI__CONTAINER(rel->flight.next, const cci_rel_sent_t, node);
+    if (cci__list_empty(&rel->flight)) return CCI__NEVER;
+    return (rel->rnr ? oldest->time_ns : rel->last_sent_ns) + cci__rel_pto_ns(rel);
 }
 
 /* Bytes that may be under way. On a short path all of them may wait in the receiver's queue, where a packet costs up to
@@ -4650,10 +4929,21 @@ static int cci__rel_write_segment(cci_rel_t *rel, cci_rel_packet_t *packet, cci_
     return 1;
 }
 
-static void cci__rel_write_void(cci_rel_packet_t *packet, const cci_rel_item_t *item) {
+/* Tells the receiver that an item was withdrawn. On an ordered connection the first of several tells it of all: what
+ * lies there behind it is not to be delivered meanwhile. */
+static void cci__rel_write_void(const cci_rel_t *rel, cci_rel_packet_t *packet, const cci_rel_item_t *item) {
+    const cci_rel_item_t *last = item, *other = CCI__CONTAINER(item->node.prev, const cci_rel_item_t, node);
+    const cci_list_t *node = item->node.next;
     uint8_t *at = packet->head + packet->head_length;
-    at = cci__rel_frame(at, CCI__FRAME_VOID, item->flags & CCI__ITEM_PAIR ? CCI__FRAME_AFTER : 0, 0, item->first);
-    cci__store32(at, item->count);
+    int is_first = rel->ordered && (item->node.prev == &rel->items || !(other->flags & CCI__ITEM_VOID));
+    for (; is_first && node != &rel->items; node = node->next) {
+        other = CCI__CONTAINER(node, const cci_rel_item_t, node);
+        if (other->kind == CCI__ITEM_EXTERN) continue;
+        if (!(other->flags & CCI__ITEM_VOID) || other->first != last->first + last->count) break;
+        last = other;
+    }
+    at = cci__rel_frame(at, CCI__FRAME_VOID, last->flags & CCI__ITEM_PAIR ? CCI__FRAME_AFTER : 0, 0, item->first);
+    cci__store32(at, (uint32_t)(last->first - item->first) + last->count);
     cci__store32(at + 4, 0);
     packet->head_length += 16;
 }
@@ -4758,7 +5048,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     }
     if (item->flags & CCI__ITEM_VOID) {
         cci__rel_open_for(rel, packet, item, 1, 16, now_ns);
-        cci__rel_write_void(packet, item);
+        cci__rel_write_void(rel, packet, item);
     } else if (item->kind == CCI__ITEM_BULK) {
         if (!rel->pool->sink->readable(rel->user, &item->bulk)) {
             cci__rel_withdraw(rel, item, CCI_ERR_RMA_HANDLE);
@@ -4909,7 +5199,7 @@ static int cci__rel_output_item(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     cci__rel_open_for(rel, packet, item, item->fragment == 0, is_void ? 16 : (uint32_t)cci__min64(rest, rel->mtu),
                       now_ns);
     if (is_void) {
-        cci__rel_write_void(packet, item);
+        cci__rel_write_void(rel, packet, item);
         cci__rel_all_sent(item);
     } else if (!cci__rel_write_next(rel, packet, item, sent)) {
         item->pieces--;
@@ -5167,6 +5457,14 @@ static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t sample_ns, uint64_t del
     rel->srtt_ns = cci__max64((7 * rel->srtt_ns + sample_ns) / 8, 1);
 }
 
+/* The peer has taken something of the item: it refuses nothing any more. */
+static inline void cci__rel_end_rnr(cci_rel_t *rel, const cci_rel_item_t *item) {
+    if (item->kind == CCI__ITEM_BULK && rel->rnr_sequence - item->first >= item->count) return;
+    rel->rnr = 0;
+    rel->rnr_delay_ns = 0;
+    rel->rnr_until_ns = 0;
+}
+
 /* The packet arrived. */
 static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns) {
     cci_rel_item_t *item = sent->item;
@@ -5182,11 +5480,7 @@ static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns
     if (item) {
         item->since_ns = now_ns;
         rel->progress_ns = now_ns;
-        if (item->kind != CCI__ITEM_BULK || rel->rnr_sequence - item->first < item->count) {
-            rel->rnr = 0;
-            rel->rnr_delay_ns = 0;
-            rel->rnr_until_ns = 0;
-        }
+        cci__rel_end_rnr(rel, item);
     }
     cci__rel_free_record(rel, sent);
     if (item && --item->pieces == 0 && (item->flags & CCI__ITEM_SENT)) cci__rel_finish(rel, item);
@@ -5302,8 +5596,9 @@ static uint32_t cci__rel_parse_ack(const uint8_t *frame, uint32_t length, uint64
 /* The peer has all of the item, though it may have named no packet of it: of what was sent more than once, only the
  * last number is known. Returns 1 if that was news; then others may have come to their end with it. */
 static int cci__rel_has_all(cci_rel_t *rel, cci_rel_item_t *item, uint64_t now_ns) {
-    if (item->kind == CCI__ITEM_EXTERN || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_VOID | CCI__ITEM_HELD))) return 0;
+    if (item->kind == CCI__ITEM_EXTERN || (item->flags & (CCI__ITEM_DONE | CCI__ITEM_HELD))) return 0;
     rel->progress_ns = now_ns;
+    cci__rel_end_rnr(rel, item);
     cci__rel_forget_pieces(rel, item);
     cci__list_remove(&item->queue);
     item->flags &= ~CCI__ITEM_QUEUED;
@@ -6037,7 +6332,7 @@ static int cci__rel_input_void(cci_rel_t *rel, const uint8_t *frame) {
 /* Are the ranges of a TAKEN there, ascending, and none of them empty? */
 static int cci__rel_check_taken(const uint8_t *frame, uint32_t length) {
     uint32_t i, end = 0;
-    if (frame[1] == 0 || frame[1] > CCI__REL_UNTOLD || cci__pad8(8 + 4u * frame[1]) > length) return 0;
+    if (frame[1] == 0 || frame[1] > CCI__REL_TAKEN_RANGES || cci__pad8(8 + 4u * frame[1]) > length) return 0;
     for (i = 0; i < frame[1]; i++) {
         if (cci__load16(frame + 8 + 4 * i) <= end) return 0;
         end = cci__load16(frame + 10 + 4 * i);
@@ -6294,7 +6589,7 @@ CCI_API uint64_t cci_rel_deadline(const cci_rel_t *rel) {
     int waiting = !cci__list_empty(&rel->lost) || cci__rel_next_item(rel) != NULL;
     at = cci__min64(at, rel->loss_ns);
     if (cci__rel_has_gap(rel)) at = cci__min64(at, rel->heard_ns + CCI__REL_ABSENCE_NS);
-    if (!cci__list_empty(&rel->flight)) at = cci__min64(at, rel->last_sent_ns + cci__rel_pto_ns(rel));
+    at = cci__min64(at, cci__rel_pto_at_ns(rel));
     if (!waiting) return at;
     if (rel->rnr && rel->in_flight == 0) return cci__min64(at, rel->rnr_until_ns);
     if (rel->rnr && (rel->ordered || blocked)) return at;
@@ -6397,7 +6692,7 @@ static void cci__rel_expire(cci_rel_t *rel, uint64_t now_ns) {
 /* Does what time demands. Call it when the deadline has passed; early is harmless. */
 CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
     if (now_ns >= rel->loss_ns) cci__rel_detect_loss(rel, now_ns);
-    if (!cci__list_empty(&rel->flight) && now_ns >= rel->last_sent_ns + cci__rel_pto_ns(rel)) {
+    if (now_ns >= cci__rel_pto_at_ns(rel)) {
         cci_rel_sent_t *sent = CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node);
         rel->last_sent_ns = now_ns;
         if (sent->is_probe) {
@@ -7164,17 +7459,48 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
 extern "C" {
 #endif
 
-#define CCI__DGRAM_BUFS 1024u /* default of both buffer counts, where memory allows */
-#define CCI__DGRAM_MAX_BUFS 65536u
-#define CCI__DGRAM_FEW 16u /* receive buffers: of fewer, less is kept free */
+#ifdef CCI_SMALL
+#define CCI__DGRAM_BATCH_RX 1
+#define CCI__DGRAM_BATCH_TX CCI_SMALL_BATCH
+#define CCI__DGRAM_BULKS ((uint32_t)CCI_SMALL_RMAS)
+#ifdef CCI_NO_RMA
+#define CCI__DGRAM_REGIONS 0u
+#define CCI__SMALL_READERS 0
+#else
+#define CCI__DGRAM_REGIONS ((uint32_t)CCI_SMALL_REGISTRATIONS)
+#define CCI__SMALL_READERS CCI_SMALL_ACTIVE
+#endif
+#define CCI__DGRAM_CHUNKS (1u + CCI_SMALL_RMAS)
+#define CCI__DGRAM_CONTROL (2u * CCI_SMALL_CONNECTIONS)
+#define CCI__DGRAM_SLAB 512u
+#define CCI__DGRAM_GROUPS 1u
+#define CCI__DGRAM_COLLECTING 1u
+#else
 #define CCI__DGRAM_BATCH_RX 16
 #define CCI__DGRAM_BATCH_TX 88 /* two full offloaded batches of an Ethernet's packets */
-#define CCI__DGRAM_WARM 1024u  /* connections that had traffic last keep their state even if others are idle as well */
 #define CCI__DGRAM_BULKS                                                                                               \
     1024u /* RMAs of a connection at once, or as many as messages that may be pending if these are more */
 #define CCI__DGRAM_REGIONS 4096u
 #define CCI__DGRAM_CHUNKS 512u
-#define CCI__DGRAM_CONTROL 64u    /* connection events that are made at once */
+#define CCI__DGRAM_CONTROL 64u /* connection events that are made at once */
+#define CCI__DGRAM_SLAB 32768u /* bytes of a slab, if not just one thing is longer */
+#define CCI__DGRAM_GROUPS 16u
+#define CCI__DGRAM_COLLECTING 64u /* requests in pieces that are arriving */
+#endif
+#define CCI__DGRAM_BUFS 1024u /* default of both buffer counts, where memory allows */
+#define CCI__DGRAM_MAX_BUFS 65536u
+#ifdef CCI_SMALL
+#define CCI__DGRAM_ALIGN 8u /* no caches */
+#else
+#define CCI__DGRAM_ALIGN 64u
+#endif
+#ifdef CCI_SMALL
+#define CCI__DGRAM_REQUEST ((uint32_t)CCI_SMALL_REQUEST) /* bytes of request data that are taken */
+#else
+#define CCI__DGRAM_REQUEST CCI_CONN_REQ_LEN
+#endif
+#define CCI__DGRAM_FEW 16u    /* receive buffers: of fewer, less is kept free */
+#define CCI__DGRAM_WARM 1024u /* connections that had traffic last keep their state even if others are idle as well */
 #define CCI__DGRAM_QUANTUM 131072 /* bytes that a connection sends while others are ready: about a batch */
 #define CCI__DGRAM_TURN 4096      /* bytes that a connection moves in its turn, while others wait for theirs */
 #define CCI__DGRAM_DEBT (32 * CCI__DGRAM_TURN) /* that it may have moved beyond */
@@ -7185,15 +7511,15 @@ extern "C" {
 #define CCI__DGRAM_DOUBTED 8u /* one turn in so many is for peers that had turns and have not acknowledged anything */
 #define CCI__DGRAM_PAUSE_NS (100 * CCI__MS) /* before a silent peer is asked for a sign of life; then twice as long */
 #define CCI__DGRAM_PAUSE_MAX_NS (2000 * CCI__MS)
-#define CCI__DGRAM_LOOK 16u    /* connections that are looked at, at once, for one that can give something back */
-#define CCI__DGRAM_SLAB 32768u /* bytes of a slab, if not just one thing is longer */
+#define CCI__DGRAM_LOOK 16u /* connections that are looked at, at once, for one that can give something back */
+#if defined(CCI_SMALL) && !defined(CCI_MEMORY_BYTES)
+#define CCI_MEMORY_BYTES 65536u /* the counts rule */
+#endif
 #ifdef CCI_MEMORY_BYTES
 #define CCI__DGRAM_MEMORY CCI_MEMORY_BYTES
 #else
 #define CCI__DGRAM_MEMORY (UINT64_C(1) << (sizeof(void *) > 4 ? 30 : 28)) /* bytes of the stores at most */
 #endif
-#define CCI__DGRAM_GROUPS 16u
-#define CCI__DGRAM_COLLECTING 64u /* requests in pieces that are arriving */
 #define CCI__DGRAM_DRAIN 1024u    /* batches without an event that one call takes in at most */
 #define CCI__DGRAM_UNCLOCKED 32u  /* messages to one look at the clock, in a stream */
 #define CCI__DGRAM_BURST 112000u  /* bytes of messages that leave at once even if others are under way */
@@ -7340,6 +7666,8 @@ typedef struct cci__dgram {
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;             /* connections that were ended because they were stuck and others went short */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
+    uint64_t memory_log_ns;       /* ... that the memory for traffic is used up */
+    int traces;                   /* 1: the log gets each packet of a handshake or an end */
     uint32_t collecting_next;
     struct cci__uri *uris; /* free ones */
     struct {
@@ -7361,6 +7689,7 @@ typedef struct cci__dgram {
     uint32_t waiting_count;    /* in both */
     uint32_t turns;            /* that were given */
     uint32_t buffers_unmade;   /* receive buffers that the program allows and that were not needed yet */
+    uint32_t held_before;      /* buffers with what could not be delivered when the program set their count */
     cci_list_t readers, paths; /* free ones */
     cci__dconn_t *groups[CCI__DGRAM_GROUPS];
     uint32_t group_count;
@@ -7387,6 +7716,18 @@ typedef struct cci__dgram {
 #endif
 } cci__dgram_t;
 
+#ifdef CCI_NO_TEXT
+#define CCI__TELL(level, text) ((void)(level), (void)sizeof(text))
+#else
+#define CCI__TELL(level, text) cci_log(level, text)
+#endif
+
+#ifdef CCI_NO_RMA
+#define CCI__READER(active) ((cci_rma_reader_t *)NULL) /* nothing of the layer is called */
+#else
+#define CCI__READER(active) ((active)->reader)
+#endif
+
 static const cci_endpoint_ops_t *cci__dgram_ops(void);
 
 static inline void cci__dgram_lock(cci__dgram_t *ep) {
@@ -7403,12 +7744,13 @@ static cci__dgram_t *cci__dgram_of(const cci__dconn_t *conn) {
 
 /* Memory that lives as long as the endpoint. */
 static void *cci__dgram_memory(cci__dgram_t *ep, size_t size) {
-    uint8_t *bytes = (uint8_t *)cci_alloc(size + 128);
+    uint8_t *bytes = (uint8_t *)cci_alloc(size + 2 * CCI__DGRAM_ALIGN);
     cci__memory_t *block = (cci__memory_t *)(void *)bytes;
     if (!bytes) return NULL;
     block->next = ep->memory;
     ep->memory = block;
-    return bytes + sizeof *block + (64 - ((uintptr_t)(bytes + sizeof *block) & 63));
+    bytes += sizeof *block;
+    return bytes + (CCI__DGRAM_ALIGN - ((uintptr_t)bytes & (CCI__DGRAM_ALIGN - 1)));
 }
 
 /* Makes a slab more of one kind; 0 if its part of the memory is used up, or there is no more. */
@@ -7645,7 +7987,7 @@ static void cci__dgram_commit_next(cci__dgram_t *ep, cci__dconn_t *conn, const u
 static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t now_ns) {
     cci__active_t *active = conn->active;
     cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
-    cci_rma_reader_t *reader = active->reader;
+    cci_rma_reader_t *reader = CCI__READER(active);
     uint32_t size;
     if (!reader) return 0;
     if (cci_rma_wants_to_answer(reader)) {
@@ -7679,7 +8021,7 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status);
 static int cci__active_stuck(const cci__active_t *active) {
     const cci_rel_t *rel = &active->rel;
     return (rel->in_flight == 0 && (!cci__list_empty(&rel->bulks) || !cci__list_empty(&rel->lost))) ||
-           (active->reader && active->reader->outstanding == 0 && !cci__list_empty(&active->reader->reads));
+           (CCI__READER(active) && active->reader->outstanding == 0 && !cci__list_empty(&active->reader->reads));
 }
 
 /* Others wait: what a connection moves counts. */
@@ -7743,7 +8085,7 @@ static void cci__dgram_make_ready(cci__dgram_t *ep, cci__active_t *active) {
 static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type);
 
 static int cci__active_idle(const cci__active_t *active) {
-    return !active->runs && cci_rel_idle(&active->rel) && (!active->reader || cci_rma_reader_idle(active->reader));
+    return !active->runs && cci_rel_idle(&active->rel) && (!CCI__READER(active) || cci_rma_reader_idle(active->reader));
 }
 
 /* Puts a connection at the end of a ring; 0 if there is no memory for that. */
@@ -7792,11 +8134,12 @@ static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     if (conn->conn.state == CCI_CONN_OPEN && !active->rel.leaving)
         conn->peer.life.at.turn = 0; /* what it did not use is not saved for later */
     if (active->rel.leaving == 2) cci__dgram_queue_up(ep, conn);
-    if (active->reader) cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
+    if (CCI__READER(active)) cci__dgram_give_back(ep, CCI__STORE_READERS, active->reader);
     if (active->path) cci__dgram_give_back(ep, CCI__STORE_PATHS, active->path);
     cci__dgram_give_back(ep, CCI__STORE_ACTIVES, active);
 }
 
+#ifndef CCI_NO_RMA
 /* Takes a reader from a connection that is idle; NULL if the few that are looked at have none. Those go to
  * the end, so that all have their turn. */
 static cci_rma_reader_t *cci__dgram_idle_reader(cci__dgram_t *ep) {
@@ -7825,6 +8168,7 @@ static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *acti
     }
     return active->reader;
 }
+#endif
 
 /* Ends a connection that has long held what others need, and has got no further. Its peer learns it from a reset. */
 static int cci__dgram_evict(cci__dgram_t *ep, cci__active_t *active) {
@@ -7982,7 +8326,8 @@ static int cci__dgram_park(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     cci_rel_item_t *first;
     uint16_t doubted = active->rel.progress_ns == 0 ? CCI__CONN_DOUBTED : 0; /* as cci_rel_resume() has left it */
-    if (conn->conn.state != CCI_CONN_OPEN || active->runs || (active->reader && !cci_rma_reader_idle(active->reader)))
+    if (conn->conn.state != CCI_CONN_OPEN || active->runs ||
+        (CCI__READER(active) && !cci_rma_reader_idle(active->reader)))
         return 0;
     cci__dgram_flush(ep); /* the batch may name records of the connection */
     first = cci_rel_park(&active->rel, &conn->state);
@@ -8065,7 +8410,8 @@ static uint64_t cci__dgram_due(const cci__dgram_t *ep, const cci__dconn_t *conn)
     uint64_t at = CCI__NEVER;
     if (conn->active) {
         at = cci_rel_deadline(&conn->active->rel);
-        if (CCI__UNLIKELY(conn->active->reader != NULL)) at = cci__min64(at, cci_rma_deadline(conn->active->reader));
+        if (CCI__UNLIKELY(CCI__READER(conn->active) != NULL))
+            at = cci__min64(at, cci_rma_deadline(conn->active->reader));
         if (CCI__UNLIKELY(conn->active->path != NULL)) at = cci__min64(at, cci__path_deadline(ep, conn->active->path));
     }
     at = cci__min64(at, conn->keepalive_us ? conn->conn.deadline_ns : cci_conn_deadline(&conn->conn));
@@ -8150,13 +8496,15 @@ static void cci__dgram_abort(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci__dgram_flush(ep); /* the batch names records of the connection */
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_PARKED)) cci__dgram_abort_parked(ep, conn, status);
     if (conn->active) {
+#ifndef CCI_NO_RMA
         cci_list_t *node;
         for (node = conn->active->rel.held.next; node != &conn->active->rel.held; node = node->next) {
             cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, queue);
             if (item->kind == CCI__ITEM_EXTERN) /* a read that waits for a fence: the reader does not know it yet */
                 cci_rma_free_read(&ep->rma, (cci_rma_read_t *)item->user_data);
         }
-        if (conn->active->reader) cci_rma_reader_abort(&ep->rma, conn->active->reader);
+#endif
+        if (CCI__READER(conn->active)) cci_rma_reader_abort(&ep->rma, conn->active->reader);
         cci_rel_abort(&conn->active->rel, status);
         cci__list_remove(&conn->active->ready);
     }
@@ -8407,6 +8755,21 @@ static cci_evq_buffer_t *cci__dgram_take_buffer(cci__dgram_t *ep) {
     return cci_evq_take_buffer(&ep->evq);
 }
 
+/* Is there one more buffer for what is due? What came early holds more than it may if the program has lowered their
+ * count: so many more may be in use, which otherwise are parked, or were never made. */
+static int cci__dgram_exceed(cci__dgram_t *ep, uint32_t early) {
+    uint32_t limit = ep->evq.buffer_limit, held = cci__min32(ep->pool.buffers_held, ep->held_before) + early;
+    if (held <= ep->recv_buf_count || ep->evq.buffer_total >= limit + (held - ep->recv_buf_count)) return 0;
+    cci_evq_limit_buffers(&ep->evq, ep->evq.buffer_total + 1);
+    ep->evq.buffer_limit = limit; /* which comes into force as buffers come back */
+    if (ep->evq.free_buffer_count > 0) return 1;
+    if (ep->buffers_unmade > 0) return 0; /* there is no memory */
+    ep->buffers_unmade = 1;
+    if (cci__dgram_grow_buffers(ep)) return 1;
+    ep->buffers_unmade = 0;
+    return 0;
+}
+
 /* Is there a buffer for a packet of the connection's, besides `spoken_for` others? What comes too early leaves the last
  * quarter to what is due, a little more to requests for connections, and its share to other connections. A single
  * buffer is for what is due, where that comes for sure. */
@@ -8418,7 +8781,9 @@ static int cci__dgram_buffer_for(cci__dgram_t *ep, const cci__active_t *active, 
     if (left > reserve && (in_order || cci__share(active->rel.buffers_held, left - reserve)) &&
         (CCI__LIKELY(ep->evq.free_buffer_count > spoken_for) || cci__dgram_grow_buffers(ep)))
         return 1;
-    if (in_order && cci__dgram_peers_hold(ep)) ep->pool.starved = 1;
+    if (!in_order || !cci__dgram_peers_hold(ep)) return 0;
+    if (spoken_for == 0 && cci__dgram_exceed(ep, early)) return 1;
+    ep->pool.starved = 1;
     return 0;
 }
 
@@ -8473,6 +8838,10 @@ static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
 static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t offset, const uint8_t *data,
                            uint32_t length) {
     cci__active_t *active = (cci__active_t *)user;
+#ifdef CCI_NO_RMA
+    (void)active, (void)target, (void)offset, (void)data, (void)length;
+    return CCI_ERR_RMA_HANDLE;
+#else
     uint8_t *to = cci_rma_address(&cci__dgram_of(active->conn)->rma, target->key, target->region, target->remote_offset,
                                   target->length, CCI_FLAG_WRITE);
     if (!to) {
@@ -8481,11 +8850,17 @@ static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t of
     }
     if (data) memcpy(to + (size_t)offset, data, length);
     return CCI_SUCCESS;
+#endif
 }
 
 static int cci__sink_readable(void *user, const cci_rel_bulk_t *source) {
     cci__active_t *active = (cci__active_t *)user;
+#ifdef CCI_NO_RMA
+    (void)active, (void)source;
+    return 0;
+#else
     return cci_rma_find(&cci__dgram_of(active->conn)->rma, source->local_key, source->local_region) != NULL;
+#endif
 }
 
 static void cci__dgram_complete(cci__dgram_t *ep, cci__op_t *op, int status) {
@@ -8514,19 +8889,47 @@ static void cci__sink_complete(void *user, cci_rel_op_t *rel_op) {
 }
 
 static void cci__sink_start(void *user, cci_rel_item_t *item) {
+#ifdef CCI_NO_RMA
+    (void)user, (void)item;
+#else
     cci__active_t *active = (cci__active_t *)user;
     cci_rma_read_start(active->reader, (cci_rma_read_t *)item->user_data); /* see cci__dgram_read() */
+#endif
 }
+
+#ifdef CCI_NO_RMA
+/* A peer's read is denied at once. */
+static uint32_t cci__dgram_deny(cci__dgram_t *ep, cci__active_t *active, const uint8_t *frame, uint32_t length,
+                                uint64_t now_ns) {
+    cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
+    uint8_t *at;
+    if (frame[0] != CCI__FRAME_READ || length < 48u) return 0;
+    cci_rel_open_packet(&active->rel, packet, 8, now_ns);
+    at = packet->head + packet->head_length;
+    memset(at, 0, 8);
+    at[0] = CCI__FRAME_DENIED;
+    at[1] = CCI_ERR_RMA_HANDLE;
+    cci__store32(at + 4, cci__load32(frame + 4));
+    packet->head_length += 8;
+    cci__dgram_commit_data(ep, active->conn);
+    return 48u;
+}
+#endif
 
 static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
+#ifndef CCI_NO_RMA
     uint32_t size, requests;
     cci_rma_reader_t *reader;
     cci_rma_read_t *read;
+#endif
     if (CCI__UNLIKELY(frame[0] == CCI__FRAME_CHALLENGE || frame[0] == CCI__FRAME_RESPONSE))
         return cci__dgram_input_path(ep, active->conn, frame, length);
     if (!active->rel.reliable) return 0;
+#ifdef CCI_NO_RMA
+    return cci__dgram_deny(ep, active, frame, length, now_ns);
+#else
     reader = cci__dgram_reader(ep, active);
     if (!reader) return 0; /* as if it were lost */
     if (frame[0] == CCI__FRAME_READ && cci__list_empty(&ep->rma.requests))
@@ -8542,6 +8945,7 @@ static uint32_t cci__sink_frame(void *user, const uint8_t *frame, uint32_t lengt
         cci_rel_extern_done(&active->rel, item, status);
     }
     return size;
+#endif
 }
 
 static void cci__sink_broken(void *user, int status) {
@@ -8555,9 +8959,37 @@ static const cci_rel_sink_t cci__dgram_sink = {
 
 /* ---- coming in ---- */
 
+/* For the log: a packet that is none of DATA, and where it goes or comes from. */
+static CCI__RARE void cci__dgram_trace_text(const cci__dgram_t *ep, uint8_t type, const char *way,
+                                            const cci_link_addr_t *peer) {
+#ifdef CCI_NO_TEXT
+    (void)ep, (void)type, (void)way, (void)peer;
+#else
+    static const char *const names[] = {"?",    "REQUEST", "COOKIE", "ACCEPT", "REJECT", "CONFIRM", "CONFIRMED",
+                                        "DATA", "RESET",   "GROUP",  "CLOSE",  "CLOSED", "BUSY"};
+    int is_known = ep->link->version >= 2 && ep->link->text;
+    char address[128];
+    cci__note_t note;
+    is_known = is_known && ep->link->text(ep->handle, peer, address, sizeof address) == CCI_SUCCESS;
+    note.length = 0;
+    cci__note_add(&note, ep->transport->name);
+    cci__note_add(&note, ": ");
+    cci__note_add(&note, names[type < sizeof names / sizeof names[0] ? type : 0]);
+    cci__note_add(&note, way);
+    cci__note_add(&note, is_known ? address : "a peer");
+    cci_log(CCI_LOG_DEBUG, note.text);
+#endif
+}
+
+static inline void cci__dgram_trace(const cci__dgram_t *ep, uint8_t type, const char *way,
+                                    const cci_link_addr_t *peer) {
+    if (CCI__UNLIKELY(ep->traces)) cci__dgram_trace_text(ep, type, way, peer);
+}
+
 static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_request_t piece;
     uint32_t size;
+    cci__dgram_trace(ep, CCI__PKT_REQUEST, " to ", &conn->conn.peer);
     memset(&piece, 0, sizeof piece);
     while ((size = cci_conn_output_request(&ep->conns, &conn->conn, conn->in.request, &piece,
                                            cci__dgram_slot(ep)->head)) > 0)
@@ -8567,6 +8999,7 @@ static void cci__dgram_send_request(cci__dgram_t *ep, cci__dconn_t *conn) {
 /* Sends a packet of a connection's handshake or end. */
 static void cci__dgram_tell_at(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type, const cci_link_addr_t *to) {
     uint32_t size = cci_conn_output(&ep->conns, &conn->conn, type, cci__dgram_slot(ep)->head);
+    cci__dgram_trace(ep, type, " to ", to);
     cci__dgram_commit_bare(ep, to, conn, size, NULL, 0);
 }
 
@@ -8577,6 +9010,7 @@ static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) 
 /* Sends a packet that needs no connection. */
 static void cci__dgram_reply(cci__dgram_t *ep, const cci_conn_packet_t *in, uint8_t type) {
     uint32_t size = cci_conn_output_reply(&ep->conns, in, type, cci__dgram_slot(ep)->head);
+    cci__dgram_trace(ep, type, " to ", in->from);
     cci__dgram_commit_bare(ep, in->from, NULL, size, NULL, 0);
 }
 
@@ -8628,12 +9062,12 @@ static void cci__dgram_collect(cci__dgram_t *ep, cci__dconn_t *conn, const cci_c
 /* A packet of somebody who is configured otherwise: it must not be taken for one of ours. One may be chance. */
 static void cci__dgram_mismatched(cci__dgram_t *ep) {
     if (++ep->packets_mismatched == 3)
-        cci_log(CCI_LOG_WARN, "packets are dropped: a peer's checksums or seals are configured otherwise than ours");
+        CCI__TELL(CCI_LOG_WARN, "packets are dropped: a peer's checksums or seals are configured otherwise than ours");
 }
 
 static void cci__dgram_forged(cci__dgram_t *ep) {
     if (++ep->packets_forged == 3)
-        cci_log(CCI_LOG_WARN, "sealed packets are dropped: they were forged, or a peer has another key");
+        CCI__TELL(CCI_LOG_WARN, "sealed packets are dropped: they were forged, or a peer has another key");
 }
 
 /* Counts a packet that did not open; 1 if it did. */
@@ -8650,7 +9084,7 @@ static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_conn_packet_t *in, 
     cci__dgram_reply(ep, in, CCI__PKT_BUSY);
     if (ep->now_ns < ep->busy_log_ns) return;
     ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
-    cci_log(CCI_LOG_WARN, why);
+    CCI__TELL(CCI_LOG_WARN, why);
 }
 
 /* Why there is no space for a request, NULL if there is. */
@@ -8659,6 +9093,9 @@ static const char *cci__dgram_refusal(cci__dgram_t *ep, const cci_conn_packet_t 
     uint32_t reserve = ep->recv_buf_count / 4 + (ep->recv_buf_count >= CCI__DGRAM_FEW);
     uint32_t left = cci__dgram_buffers_left(ep);
     uint8_t prefix[16];
+#ifdef CCI_SMALL
+    if (in->request.data_len > CCI_SMALL_REQUEST) return "clients have to wait: they send more than CCI_SMALL_REQUEST";
+#endif
     if ((ep->current->refs == 1 || in->request.length != in->request.data_len) &&
         (left <= reserve || !cci__dgram_has_buffer(ep))) {
         if (cci__dgram_peers_hold(ep)) cci__dgram_reclaim(ep, 0);
@@ -8754,6 +9191,7 @@ static void cci__dgram_input_control(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     in.length = length;
     in.header = *header;
     in.now_ns = ep->now_ns;
+    cci__dgram_trace(ep, header->type, " from ", in.from);
     got = cci_conn_input(&ep->conns, &in);
     conn = (cci__dconn_t *)(void *)in.conn;
     if (got == CCI_CONN_GOT_ACCEPT) /* before the answer, which so leaves with others */
@@ -8988,7 +9426,7 @@ static void cci__dgram_ask(cci__dgram_t *ep, cci__dconn_t *conn) {
 /* A connection does not open in time. */
 static void cci__dgram_timed_out(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (conn->conn.flags & CCI__CONN_BUSY)
-        cci_log(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
+        CCI__TELL(CCI_LOG_WARN, "the server was busy until the time for connecting was over");
     if (conn->conn.state == CCI_CONN_CONNECTING)
         cci__dgram_connected(ep, conn, CCI_ETIMEDOUT);
     else
@@ -9032,7 +9470,7 @@ static void cci__dgram_timers(cci__dgram_t *ep) {
         if (conn->active && conn->conn.state == CCI_CONN_OPEN) {
             cci__active_t *active = conn->active;
             cci_rel_timeout(&active->rel, ep->now_ns);
-            if (CCI__UNLIKELY(active->reader != NULL))
+            if (CCI__UNLIKELY(CCI__READER(active) != NULL))
                 cci_rma_timeout(&ep->rma, active->reader, (ep->info.base_mtu - CCI_REL_HEADER - 16) & ~7u, ep->now_ns);
             cci__dgram_challenge(ep, conn);
             if (conn->conn.state == CCI_CONN_OPEN) cci__dgram_make_ready(ep, active);
@@ -9286,21 +9724,48 @@ static int cci__dgram_block(cci__dgram_t *ep, cci__op_t *op) {
 
 /* ---- creation and destruction ---- */
 
+#ifdef CCI_SMALL
+/* How many of each kind there are, in the order of CCI_REL_BLOCKS and CCI__STORE_ACTIVES; the counts of buffers raise
+ * some. */
+static const uint16_t cci__small_most[CCI__STORES] = {1,
+                                                      0,
+                                                      0,
+                                                      CCI_SMALL_RMAS,
+                                                      CCI_SMALL_PACKETS,
+                                                      CCI_SMALL_ACTIVE,
+                                                      CCI_SMALL_ACTIVE,
+                                                      CCI_SMALL_ACTIVE,
+                                                      CCI_SMALL_ACTIVE,
+                                                      CCI__SMALL_READERS,
+                                                      0,
+                                                      CCI__SMALL_READERS ? CCI_SMALL_RMAS : 0,
+                                                      CCI__SMALL_READERS,
+                                                      1};
+#endif
+
 /* Gives a kind its part of the memory, in 64ths, and a list for those that are free. */
 static void cci__dgram_init_store(cci__dgram_t *ep, int kind, cci_list_t *list, size_t size, uint32_t part) {
     cci__store_t *store = &ep->stores[kind];
+#ifdef CCI_SMALL
+    store->most = cci__small_most[kind];
+    (void)part;
+#else
     uint64_t most = ep->memory_limit / 64 * part / size;
+    store->most = (uint32_t)cci__min64(cci__max64(most, 4), UINT32_MAX / 16);
+#endif
     store->free = list;
     store->size = (uint32_t)size;
     store->made = 0;
-    store->most = (uint32_t)cci__min64(cci__max64(most, 4), UINT32_MAX / 16);
 }
 
 /* What the reliability protocol's pool may have. */
 static void cci__dgram_init_pool(cci__dgram_t *ep) {
     cci_rel_pool_t *pool = &ep->pool;
-    cci__dgram_init_store(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), 20);
-    cci__dgram_init_store(ep, CCI_REL_LARGE, &pool->large, pool->block_size, 10);
+    int has_middle = pool->block_size > 2 * CCI__REL_MIDDLE;
+    cci__dgram_init_store(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), 18);
+    cci__dgram_init_store(ep, CCI_REL_MIDDLE, &pool->middle, CCI__REL_MIDDLE, 6);
+    if (!has_middle) ep->stores[CCI_REL_MIDDLE].most = 0;
+    cci__dgram_init_store(ep, CCI_REL_LARGE, &pool->large, pool->block_size, has_middle ? 8 : 14);
     cci__dgram_init_store(ep, CCI_REL_BULKS, &pool->bulks, sizeof(cci_rel_item_t), 2);
     cci__dgram_init_store(ep, CCI_REL_RECORDS, &pool->records, sizeof(cci_rel_sent_t), 5);
     cci__dgram_init_store(ep, CCI_REL_PARTS, &pool->parts, sizeof(cci_rel_part_t), 1);
@@ -9308,6 +9773,7 @@ static void cci__dgram_init_pool(cci__dgram_t *ep) {
     cci__dgram_init_store(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), 1);
     pool->more = cci__dgram_more;
     pool->block_total = ep->stores[CCI_REL_BLOCKS].most;
+    pool->middle_total = ep->stores[CCI_REL_MIDDLE].most;
     pool->large_total = ep->stores[CCI_REL_LARGE].most;
     pool->record_free = pool->record_total = ep->stores[CCI_REL_RECORDS].most;
     pool->part_free = pool->part_total = ep->stores[CCI_REL_PARTS].most;
@@ -9370,15 +9836,25 @@ static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
 static void cci__dgram_limit_blocks(cci__dgram_t *ep, uint32_t count) {
     cci__store_t *blocks = &ep->stores[CCI_REL_BLOCKS], *large = &ep->stores[CCI_REL_LARGE];
     cci__store_t *bulks = &ep->stores[CCI_REL_BULKS], *reads = &ep->stores[CCI__STORE_READS];
-    /* of which one connection may have three quarters */
-    blocks->most = cci__max32(blocks->most, count + (count + 2) / 3);
-    large->most = cci__max32(large->most, count + (count + 2) / 3);
+#ifdef CCI_SMALL
+    blocks->most = cci__max32(blocks->most, count); /* one connection may have all: mostly there is but one */
+    if (ep->pool.block_size > CCI__REL_SMALL) large->most = cci__max32(large->most, count);
+#else
+    uint32_t all = count + (count * 11 + 20) / 21 + 1; /* one may have `count` of these: cci__rel_block_share() */
+    blocks->most = cci__max32(blocks->most, all);
+    large->most = cci__max32(large->most, all);
+#endif
     ep->pool.block_total = blocks->most;
     ep->pool.large_total = large->most;
     ep->pool.block_limit = ep->send_buf_count = count;
+#ifdef CCI_SMALL
+    ep->pool.bulk_limit = CCI__DGRAM_BULKS;
+    (void)bulks, (void)reads;
+#else
     ep->pool.bulk_limit = cci__max32(count, CCI__DGRAM_BULKS);
     bulks->most = cci__max32(bulks->most, ep->pool.bulk_limit);
     reads->most = cci__max32(reads->most, ep->pool.bulk_limit);
+#endif
     ep->stores[CCI__STORE_OPS].most = cci__max32(ep->stores[CCI__STORE_OPS].most, count + ep->pool.bulk_limit);
 }
 
@@ -9389,9 +9865,13 @@ static uint32_t cci__dgram_unproven_most(uint32_t recv_buf_count) {
 
 /* The counts of buffers that the link and the configuration leave open, and what follows from them. */
 static int cci__dgram_set_counts(cci__dgram_t *ep) {
-    const cci_link_info_t *info = &ep->info;
+    cci_link_info_t *info = &ep->info;
     uint64_t receive = cci__min64(ep->memory_limit / 8 / ep->buffer_size, CCI__DGRAM_BUFS);
-    uint32_t send = cci__min32(ep->stores[CCI_REL_LARGE].most, ep->stores[CCI_REL_BLOCKS].most) / 4 * 3;
+    uint32_t send = cci__min32(ep->stores[CCI_REL_LARGE].most, ep->stores[CCI_REL_BLOCKS].most) / 8 * 5;
+#ifdef CCI_SMALL
+    if (!info->send_buf_count) info->send_buf_count = CCI_SMALL_SENDS;
+    if (!info->recv_buf_count) info->recv_buf_count = CCI_SMALL_RECEIVES;
+#endif
     cci__dgram_limit_blocks(ep, info->send_buf_count ? info->send_buf_count
                                                      : cci__max32(cci__min32(send, CCI__DGRAM_BUFS), 1));
     ep->recv_buf_count = info->recv_buf_count ? info->recv_buf_count : cci__max32((uint32_t)receive, CCI__DGRAM_FEW);
@@ -9414,6 +9894,17 @@ static int cci__dgram_fill_batch(cci__dgram_t *ep) {
     return 1;
 }
 
+#ifdef CCI_SMALL
+static int cci__dgram_fill_events(cci__dgram_t *ep) {
+    uint32_t count = ep->recv_buf_count + CCI__DGRAM_CONTROL;
+    cci_evq_event_t *events = (cci_evq_event_t *)cci__dgram_memory(ep, count * sizeof *events);
+    if (!events) return 0;
+    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_RECV, events, ep->recv_buf_count);
+    cci_evq_add_events(&ep->evq, &ep->base, CCI_EVQ_CONTROL, events + ep->recv_buf_count, CCI__DGRAM_CONTROL);
+    return 1;
+}
+#endif
+
 #ifdef CCI_MEMORY_BYTES
 /* Takes all of the memory at once: nothing is allocated afterwards. */
 static int cci__dgram_fill_stores(cci__dgram_t *ep) {
@@ -9423,7 +9914,11 @@ static int cci__dgram_fill_stores(cci__dgram_t *ep) {
             if (!(kind == CCI__STORE_OPS ? cci__dgram_grow_ops(ep) : cci__dgram_grow_store(ep, kind))) return 0;
     while (ep->buffers_unmade > 0)
         if (!cci__dgram_grow_buffers(ep)) return 0;
+#ifdef CCI_SMALL
+    return cci__dgram_fill_events(ep);
+#else
     return 1;
+#endif
 }
 #endif
 
@@ -9505,11 +10000,12 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     uint32_t wire_mtu = cci__min32(info->mtu, 65504);
     ep->seal = cci_seal_hooks();
     ep->header_flags = (uint8_t)(info->crc ? CCI__HEADER_CRC : 0);
+    ep->traces = cci_log_wants(CCI_LOG_DEBUG);
     ep->overhead = (info->crc ? CCI__CRC_SIZE : 0) + (ep->seal ? ep->seal->tag_size : 0);
     info->mtu = wire_mtu > ep->overhead ? (wire_mtu - ep->overhead) & ~7u : 0;
     if (info->mtu < 256 || (info->congestion && !cci__find_congestion(info->congestion))) {
-        cci_log(CCI_LOG_ERROR, info->mtu < 256 ? "the link's datagrams are too short: 256 bytes are needed"
-                                               : "there is no congestion control of the name that was configured");
+        CCI__TELL(CCI_LOG_ERROR, info->mtu < 256 ? "the link's datagrams are too short: 256 bytes are needed"
+                                                 : "there is no congestion control of the name that was configured");
         return 0;
     }
     info->base_mtu =
@@ -9521,9 +10017,13 @@ static int cci__dgram_defaults(cci__dgram_t *ep) {
     ep->max_send_size = info->max_send_size ? cci__min32(info->max_send_size, 65472) : info->mtu - CCI_REL_HEADER - 8;
     if (ep->base.pub.device->max_send_size > 0)
         ep->max_send_size = cci__min32(ep->max_send_size, ep->base.pub.device->max_send_size);
-    ep->buffer_size = cci__max32(wire_mtu, cci__max32(ep->max_send_size, 1024) + CCI_REL_HEADER + 8);
+    ep->buffer_size = cci__max32(wire_mtu, cci__max32(ep->max_send_size, CCI__DGRAM_REQUEST) + CCI_REL_HEADER + 8);
     ep->memory_limit = info->memory_limit ? info->memory_limit : CCI__DGRAM_MEMORY;
+#ifdef CCI_SMALL
+    ep->buffer_size = (ep->buffer_size + 7) & ~7u;
+#else
     ep->buffer_size = info->coalesce ? 65536 : (ep->buffer_size + CCI_REL_HEADER + 8 + 63) & ~63u;
+#endif
     return 1;
 }
 
@@ -9574,7 +10074,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     if (ep->info.progress_thread && ep->link->wait) {
         ep->has_thread = pthread_create(&ep->thread, NULL, cci__dgram_thread, ep) == 0;
         if (!ep->has_thread) {
-            cci_log(CCI_LOG_ERROR, "the helper thread could not be started");
+            CCI__TELL(CCI_LOG_ERROR, "the helper thread could not be started");
             cci__dgram_free(ep);
             return CCI_ENOMEM;
         }
@@ -10052,6 +10552,7 @@ static int cci__dgram_set_recv_count(cci__dgram_t *ep, uint32_t count) {
         count + CCI__DGRAM_BATCH_RX > ep->evq.buffer_total ? count + CCI__DGRAM_BATCH_RX - ep->evq.buffer_total : 0;
     ep->evq.recv_limit = count;
     ep->recv_buf_count = count;
+    ep->held_before = ep->pool.buffers_held;
     ep->conns.unproven_most = cci__dgram_unproven_most(count);
     return CCI_SUCCESS;
 }
@@ -10269,6 +10770,17 @@ static int cci__dgram_must_wait(const cci__dgram_t *ep, cci__active_t *active) {
     return active->rel.leaving || active->rel.probes >= 2;
 }
 
+/* Says so in the log, every 10 s at most. */
+static int cci__dgram_lacks_memory(cci__dgram_t *ep) {
+    if (ep->now_ns >= ep->memory_log_ns) {
+        ep->memory_log_ns = ep->now_ns + 10000 * CCI__MS;
+        cci_log(CCI_LOG_WARN,
+                "connections take turns, and sends get CCI_ENOBUFS meanwhile: the memory for their traffic "
+                "is used up; the key `memory` (memory_limit of a link) allows more");
+    }
+    return CCI_ENOBUFS;
+}
+
 static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const struct iovec *data, uint32_t count,
                                   uint32_t length, void *context, int flags) {
     cci__active_t *active;
@@ -10277,7 +10789,7 @@ static int cci__dgram_send_locked(cci__dgram_t *ep, cci__dconn_t *conn, const st
     if (conn->conn.state != CCI_CONN_OPEN) return ep->is_dead ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_UNREADY)) return cci__dgram_end_unready(ep, conn, context, flags);
     active = cci__dgram_activate(ep, conn);
-    if (!active || cci__dgram_must_wait(ep, active)) return CCI_ENOBUFS;
+    if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
     /* Reading the clock costs as much as the rest: what a quick program sends and only joins others that wait can do
      * with a time a little old. */
     if (active->rel.in_flight == 0 || !ep->is_quick || ++ep->unclocked >= CCI__DGRAM_UNCLOCKED) {
@@ -10322,6 +10834,7 @@ static int cci__dgram_sendv(struct cci_connection *connection, const struct iove
     return status;
 }
 
+#ifndef CCI_NO_RMA
 /* ---- remote memory access ---- */
 
 static int cci__dgram_rma_register(cci_endpoint_base_t *base, void *start, uint64_t length, int flags,
@@ -10407,7 +10920,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         return cci__dgram_end_unready(ep, conn, call->context, call->flags);
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
-    if (!active || cci__dgram_must_wait(ep, active)) return CCI_ENOBUFS;
+    if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)
         status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)
@@ -10447,6 +10960,8 @@ static int cci__dgram_rma(struct cci_connection *connection, const void *msg, ui
     return status;
 }
 
+#endif
+
 static const cci_endpoint_ops_t *cci__dgram_ops(void) {
     static const cci_endpoint_ops_t table = {cci__dgram_destroy,
                                              cci__dgram_accept,
@@ -10461,9 +10976,15 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
                                              cci__dgram_set_connection_opt,
                                              cci__dgram_get_connection_opt,
                                              cci__dgram_sendv,
+#ifdef CCI_NO_RMA
+                                             NULL,
+                                             NULL,
+                                             NULL,
+#else
                                              cci__dgram_rma_register,
                                              cci__dgram_rma_deregister,
                                              cci__dgram_rma,
+#endif
                                              NULL,
                                              NULL};
     return &table;
@@ -10518,8 +11039,16 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 extern "C" {
 #endif
 
+#ifdef CCI_SMALL
+#define CCI__TRANSPORT_MAX 2u
+#else
 #define CCI__TRANSPORT_MAX 16u
+#endif
+#ifdef CCI_SMALL
+#define CCI__REASON_SIZE_BYTES 16u
+#else
 #define CCI__REASON_SIZE_BYTES 160u
+#endif
 #define CCI__INI_SIZE_MAX_BYTES ((size_t)1 << 20)
 #define CCI__INI_LINE_MAX_BYTES ((size_t)4096)
 #define CCI__INI_SECTION_MAX 1024u
@@ -10568,7 +11097,14 @@ typedef struct cci__device {
     uint8_t is_default;
     uint8_t is_proposed; /* by the transport rather than configured */
     uint8_t is_seen;     /* proposed again in this round */
+    uint8_t is_own;      /* of cci_create_endpoint_on_link(): in no list, it ends with its endpoint */
 } cci__device_t;
+
+/* What stands for device and transport where the program gives a link. */
+typedef struct cci__own_device {
+    cci__device_t device; /* first */
+    cci_transport_t transport;
+} cci__own_device_t;
 
 /* An array given to the program; the pointers follow. */
 typedef struct cci__array {
@@ -10600,6 +11136,7 @@ const char cci_only_one_file_may_define_CCI_IMPLEMENTATION = 1, cci_h_is_missing
 typedef struct cci__core {
     cci_setup_t setup;
     uint32_t init_count;
+    int log_level;      /* of CCI_LOG in the environment, plus 1; 0: none */
     uint32_t has_table; /* the included transports are in the table */
     uint32_t table_count;
     uint32_t fixed_count; /* the first of them come from cci_setup() and inclusion, the others were registered */
@@ -10737,15 +11274,20 @@ CCI_API int cci_status_of_errno(int error) {
 }
 
 CCI_API void *cci_alloc(size_t size) {
+#ifdef CCI_SMALL
+    return cci__core.setup.alloc != NULL ? cci__core.setup.alloc(cci__core.setup.user, size) : NULL;
+#else
     return cci__core.setup.alloc != NULL ? cci__core.setup.alloc(cci__core.setup.user, size) : malloc(size);
+#endif
 }
 
 CCI_API void cci_release(void *pointer) {
     if (pointer == NULL) return;
-    if (cci__core.setup.release != NULL)
-        cci__core.setup.release(cci__core.setup.user, pointer);
+    if (cci__core.setup.release != NULL) cci__core.setup.release(cci__core.setup.user, pointer);
+#ifndef CCI_SMALL
     else
         free(pointer);
+#endif
 }
 
 #ifndef CCI_LOG
@@ -10757,13 +11299,23 @@ static void cci__log_default(int level, const char *text) {
         return;
     }
 #ifndef CCI_NO_STDIO
-    if (level <= CCI_LOG_WARN) fprintf(stderr, "cci: %s: %s\n", level == CCI_LOG_ERROR ? "error" : "warning", text);
+    if (level <= CCI_LOG_WARN || cci__core.log_level > 0)
+        fprintf(stderr, "cci: %s: %s\n",
+                level == CCI_LOG_ERROR  ? "error"
+                : level == CCI_LOG_WARN ? "warning"
+                : level == CCI_LOG_INFO ? "info"
+                                        : "debug",
+                text);
 #endif
 }
 #endif
 
+CCI_API int cci_log_wants(int level) {
+    return level < (cci__core.log_level > 0 ? cci__core.log_level : CCI_LOG_DEBUG);
+}
+
 CCI_API void cci_log(int level, const char *text) {
-    CCI_LOG(level, text);
+    if (cci__core.log_level == 0 || cci_log_wants(level)) CCI_LOG(level, text);
 }
 
 CCI_API int cci_random(void *bytes, size_t count) {
@@ -10801,7 +11353,13 @@ CCI_API int cci_congestion_known(const char *name) {
 }
 
 #ifndef CCI_URI_ALLOC
+#ifdef CCI_SMALL
+#define CCI_URI_ALLOC cci_alloc /* programs give URIs back with cci_release() */
+#define CCI_URI_RELEASE cci_release
+#else
 #define CCI_URI_ALLOC malloc /* programs give URIs back with free() */
+#define CCI_URI_RELEASE free
+#endif
 #endif
 
 CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri) {
@@ -10815,21 +11373,6 @@ CCI_API int cci_make_uri(const char *scheme, const char *address, char **uri) {
 }
 
 /* ---- messages to the log ----------------------------------------------------------------------------------------- */
-
-/* A text that is put together piece by piece. What does not fit is left out. */
-typedef struct cci__note {
-    size_t length;
-    char text[512];
-} cci__note_t;
-
-/* A configuration may hold any byte; a terminal or a log file should not be told what to do by it. */
-static void cci__note_add(cci__note_t *note, const char *text) {
-    for (; *text != '\0' && note->length < sizeof note->text - 1; text++) {
-        uint8_t byte = (uint8_t)*text;
-        note->text[note->length++] = (char)(byte < 0x20 || byte == 0x7f ? '?' : *text);
-    }
-    note->text[note->length] = '\0';
-}
 
 static void cci__note_add_number(cci__note_t *note, uint32_t number) {
     char digits[12];
@@ -11228,9 +11771,14 @@ static int cci__core_can_seal(const cci_seal_t *seal) {
 static int cci__setup_locked(const cci_setup_t *setup) {
     int status;
     if (cci__core.init_count > 0 && !cci__core.is_forked) return CCI_EBUSY;
+    if (cci__core.endpoints != NULL) return CCI_EBUSY; /* on a link of the program */
     if (setup != NULL && (setup->alloc == NULL) != (setup->release == NULL)) return CCI_EINVAL;
     if (setup != NULL && setup->seal != NULL && !cci__core_can_seal(setup->seal)) return CCI_EINVAL;
+#ifdef CCI_SMALL
+    status = setup != NULL && setup->transports != NULL ? (int)CCI_EINVAL : (int)CCI_SUCCESS;
+#else
     status = cci__table_build(setup != NULL ? setup->transports : NULL);
+#endif
     if (status != CCI_SUCCESS) return status;
     if (setup != NULL)
         cci__core.setup = *setup;
@@ -11854,6 +12402,18 @@ static void cci__fork_watch(void) {}
 
 /* ---- initialization ---------------------------------------------------------------------------------------------- */
 
+/* What CCI_LOG in the environment names: a level plus 1, or 0. */
+static int cci__read_log_level(void) {
+#ifndef CCI_NO_STDIO
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    const char *name = getenv("CCI_LOG");
+    int i;
+    for (i = 0; name != NULL && i < 4; i++)
+        if (strcmp(name, names[i]) == 0) return i + 1;
+#endif
+    return 0;
+}
+
 static int cci__read_configuration(void) {
 #ifndef CCI_NO_STDIO
     const char *name;
@@ -11904,7 +12464,9 @@ static cci__shared_t *cci__shared_take_all(const cci_endpoint_base_t *endpoint) 
 /* Ends an endpoint, and only then gives its memory back. */
 static int cci__endpoint_destroy(cci_endpoint_base_t *endpoint) {
     cci__shared_t *memory = cci__shared_take_all(endpoint);
+    cci__device_t *device = cci__device_of(endpoint->pub.device);
     int status = endpoint->ops->destroy(endpoint);
+    if (device->is_own) cci_release(device);
     while (memory != NULL) {
         cci__shared_t *next = memory->next;
         cci_release(memory);
@@ -11942,6 +12504,7 @@ static int cci__init_locked(void) {
     }
     if (cci__core.init_count > 0) return CCI_SUCCESS;
     cci__fork_watch();
+    cci__core.log_level = cci__read_log_level();
     status = cci__table_load();
     if (status != CCI_SUCCESS) return status;
     if (cci__core.table_count == 0) {
@@ -12101,6 +12664,34 @@ static void *cci__context_of(const void *context) {
  * interfaces are that much better than bridges, tunnels and the loopback. */
 #define CCI__PRIORITY_GAP 10
 
+/* What a call may have in its flags; not all of it means something to each. */
+#define CCI__FLAGS                                                                                                     \
+    (CCI_FLAG_BLOCKING | CCI_FLAG_NO_COPY | CCI_FLAG_SILENT | CCI_FLAG_READ | CCI_FLAG_WRITE | CCI_FLAG_FENCE)
+#define CCI__SEND_FLAGS (CCI__FLAGS & ~CCI_FLAG_FENCE)
+
+/* Logs which argument is refused, and why; the status for it. */
+static int cci__refuse(const char *function, const char *why) {
+    cci__report(CCI_LOG_WARN, NULL, 0, function, ": ", why);
+    return CCI_EINVAL;
+}
+
+/* Logs which bits are refused; the status for it. */
+static int cci__flags_refuse(const char *function, int bits) {
+    cci__note_t note;
+    char digits[2] = {0, 0};
+    int shift = 28;
+    note.length = 0;
+    cci__note_add(&note, function);
+    cci__note_add(&note, ": flags has bits that mean nothing here: 0x");
+    while (shift > 0 && ((unsigned)bits >> shift) == 0) shift -= 4;
+    for (; shift >= 0; shift -= 4) {
+        digits[0] = "0123456789abcdef"[(unsigned)bits >> shift & 15];
+        cci__note_add(&note, digits);
+    }
+    cci_log(CCI_LOG_WARN, note.text);
+    return CCI_EINVAL;
+}
+
 /* The device that NULL stands for: the default if it is up, or the first that is up. */
 static cci__device_t *cci__device_any(void) {
     cci__device_t *device, *first = NULL, *down = NULL;
@@ -12133,28 +12724,71 @@ static int cci__device_is_down(const cci__device_t *device) {
     return CCI_ENODEV;
 }
 
+/* Logs why there is no endpoint at a service; the status for it. */
+static int cci__service_refuse(const char *device, const char *service, int status) {
+    cci__note_t note;
+    if ((status != CCI_EINVAL || service == NULL) && status != CCI_EBUSY) return status;
+    note.length = 0;
+    cci__note_add(&note, device);
+    cci__note_add(&note, service != NULL ? ": the service \"" : ": the port that the configuration names");
+    cci__note_add(&note, service != NULL ? service : "");
+    cci__note_add(&note, service != NULL ? "\"" : "");
+    cci__note_add(&note, status == CCI_EBUSY
+                             ? " is taken: choose another, or make all its endpoints with CCI_ENDPOINT_SHARED"
+                             : " is neither a port number nor a name that the system knows");
+    cci_log(CCI_LOG_WARN, note.text);
+    return status;
+}
+
+/* Whoever names no device, and configures none, may not expect that nobody else reaches the endpoint. */
+static void cci__warn_of_loopback(cci_endpoint_base_t *endpoint) {
+#ifdef CCI_URI_RELEASE /* not if the program brings CCI_URI_ALLOC alone */
+    char *uri = NULL;
+    const char *host;
+    if (endpoint->ops->get_endpoint_opt == NULL ||
+        endpoint->ops->get_endpoint_opt(endpoint, CCI_OPT_ENDPT_URI, &uri) != CCI_SUCCESS || uri == NULL)
+        return;
+    host = strstr(uri, "://");
+    if (host != NULL && (strncmp(host + 3, "127.", 4) == 0 || strncmp(host + 3, "[::1]", 5) == 0))
+        cci__report(CCI_LOG_WARN, NULL, 0, uri,
+                    ": only this host reaches the default endpoint, since no device but the ", "loopback is up");
+    CCI_URI_RELEASE(uri);
+#else
+    (void)endpoint;
+#endif
+}
+
+static const char cci__not_sealed[] =
+    ": cci_setup() has hooks to seal packets, and this endpoint does not use them: it sends what it is given, over ";
+
 static int cci__create_locked(cci_device_t *wanted, const char *service, int flags, cci_endpoint_t **endpoint,
                               cci_os_handle_t *fd) {
     cci__device_t *device = cci__core.devices;
     const cci_transport_t *transport;
     cci_endpoint_base_t *base = NULL;
-    int status;
+    int status, has_link;
     if (!cci__is_initialized()) return cci__not_initialized("cci_create_endpoint()");
     if (wanted == NULL) {
         device = cci__device_any();
     } else {
         while (device != NULL && device != cci__device_of(wanted)) device = device->next;
-        if (device == NULL) return CCI_EINVAL;
+        if (device == NULL)
+            return cci__refuse("cci_create_endpoint()", "the device is none of those that cci_get_devices() gives");
         cci__device_refresh(device);
     }
     if (device == NULL || !device->pub.up || device->transport == NULL) return cci__device_is_down(device);
     transport = device->transport;
-    if ((flags & CCI_ENDPOINT_SHARED) && transport->create != NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    if ((flags & CCI_ENDPOINT_SHARED) && transport->create != NULL) {
+        (void)cci__refuse(device->pub.name, "its transport can't let several endpoints have one service");
+        return CCI_ERR_NOT_IMPLEMENTED;
+    }
     status = transport->create != NULL ? transport->create(&device->pub, service, flags, &base, fd)
                                        : (int)CCI_ERR_NOT_IMPLEMENTED;
-    if (status == CCI_ERR_NOT_IMPLEMENTED && transport->link != NULL)
-        status = cci_dgram_create(transport, &device->pub, service, flags, &base, fd);
-    if (status != CCI_SUCCESS) return status;
+    has_link = status == CCI_ERR_NOT_IMPLEMENTED && transport->link != NULL;
+    if (has_link) status = cci_dgram_create(transport, &device->pub, service, flags, &base, fd);
+    if (status != CCI_SUCCESS) return cci__service_refuse(device->pub.name, service, status);
+    if (cci__core.setup.seal != NULL && !has_link)
+        cci__report(CCI_LOG_WARN, NULL, 0, device->pub.name, cci__not_sealed, transport->name);
     CCI_ASSERT(base != NULL && base->ops != NULL && base->ops->destroy != NULL && base->ops->get_event != NULL &&
                base->ops->return_event != NULL && base->ops->sendv != NULL);
     if (base->pub.device != &device->pub) /* a helper thread may be reading it by now */
@@ -12162,6 +12796,7 @@ static int cci__create_locked(cci_device_t *wanted, const char *service, int fla
     cci__endpoint_link(base);
     cci__core.open_count[cci__table_find(transport)]++;
     *endpoint = &base->pub;
+    if (wanted == NULL && device->is_proposed) cci__warn_of_loopback(base);
     return CCI_SUCCESS;
 }
 
@@ -12169,6 +12804,8 @@ CCI_API int cci_create_endpoint_at(cci_device_t *device, const char *service, in
                                    cci_os_handle_t *fd) {
     int status;
     if (endpoint == NULL) return CCI_EINVAL;
+    if (flags & ~(int)CCI_ENDPOINT_SHARED)
+        return cci__flags_refuse("cci_create_endpoint()", flags & ~(int)CCI_ENDPOINT_SHARED);
     cci__core_lock();
     status = cci__create_locked(device, service, flags, endpoint, fd);
     cci__core_unlock();
@@ -12179,20 +12816,63 @@ CCI_API int cci_create_endpoint(cci_device_t *device, int flags, cci_endpoint_t 
     return cci_create_endpoint_at(device, NULL, flags, endpoint, fd);
 }
 
+static cci__own_device_t *cci__own_device_new(const cci_link_t *link) {
+    static const char *const no_keys[] = {NULL};
+    cci__own_device_t *own = (cci__own_device_t *)cci_alloc(sizeof *own);
+    if (own == NULL) return NULL;
+    memset(own, 0, sizeof *own);
+    own->transport.version = CCI_TRANSPORT_VERSION;
+    own->transport.name = "link";
+    own->transport.link = link;
+    own->device.transport = &own->transport;
+    own->device.is_own = 1;
+    own->device.pub.name = own->device.pub.transport = own->transport.name;
+    own->device.pub.up = 1;
+    own->device.pub.info = "";
+    own->device.pub.conf_argv = no_keys;
+    memset(&own->device.pub.pci, 0xff, sizeof own->device.pub.pci);
+    return own;
+}
+
+CCI_API int cci_create_endpoint_on_link(const cci_link_t *link, const char *service, cci_endpoint_t **endpoint,
+                                        cci_os_handle_t *fd) {
+    cci__own_device_t *own;
+    cci_endpoint_base_t *base = NULL;
+    int status;
+    if (link == NULL || endpoint == NULL || link->version < 1 || link->version > CCI_LINK_VERSION) return CCI_EINVAL;
+    own = cci__own_device_new(link);
+    if (own == NULL) return CCI_ENOMEM;
+    cci__core_lock();
+    cci__fork_watch();
+    status = cci_dgram_create(&own->transport, &own->device.pub, service, 0, &base, fd);
+    if (status == CCI_SUCCESS) {
+        own->device.pub.max_send_size = ((const cci__dgram_t *)(const void *)base)->max_send_size;
+        cci__endpoint_link(base);
+        *endpoint = &base->pub;
+    }
+    cci__core_unlock();
+    if (status != CCI_SUCCESS) cci_release(own);
+    return status;
+}
+
 /* The lock is not held while the endpoint says good-bye to its peers, which may take a while; its transport counts as
  * busy until that is over. */
 CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     const cci_transport_t *transport = NULL;
-    int status, was_dead;
+    int status, was_dead, is_own = 0;
     if (endpoint == NULL) return CCI_EINVAL;
     cci__core_lock();
-    if (cci__endpoint_unlink(&cci__core.endpoints, base)) transport = cci__device_of(base->pub.device)->transport;
+    if (cci__endpoint_unlink(&cci__core.endpoints, base)) {
+        transport = cci__device_of(base->pub.device)->transport;
+        is_own = cci__device_of(base->pub.device)->is_own;
+    }
     was_dead = transport == NULL && cci__endpoint_unlink(&cci__core.dead, base);
     cci__core_unlock();
     if (was_dead) return CCI_SUCCESS; /* the parent's: nothing of it is touched */
     if (transport == NULL) return CCI_EINVAL;
     status = cci__endpoint_destroy(base);
+    if (is_own) return status; /* its transport went with it */
     cci__core_lock();
     cci__core.open_count[cci__table_find(transport)]--;
     cci__core_unlock();
@@ -12202,6 +12882,7 @@ CCI_API int cci_destroy_endpoint(cci_endpoint_t *endpoint) {
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags) {
     cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
     if (endpoint == NULL) return CCI_EINVAL;
+    if (flags != 0) return cci__flags_refuse("cci_arm_os_handle()", flags);
     if (base->ops->arm_os_handle == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     return base->ops->arm_os_handle(base, flags);
 }
@@ -12231,6 +12912,12 @@ static const char *cci__uri_address(const char *uri, const char *scheme) {
     return uri[length + 3] != '\0' ? uri + length + 3 : NULL;
 }
 
+#ifdef CCI_NO_TEXT
+static int cci__uri_refuse(const char *uri, const char *address, const cci_transport_t *own, int status) {
+    (void)uri, (void)address, (void)own;
+    return status;
+}
+#else
 /* What is wrong with the part before "://", as far as it tells. `*name` becomes what the text ends with. */
 static const char *cci__scheme_fault(const char *uri, const cci_transport_t *own, char *name, size_t size) {
     const char *end = strstr(uri, "://");
@@ -12285,6 +12972,7 @@ static int cci__uri_refuse(const char *uri, const char *address, const cci_trans
     cci_log(CCI_LOG_WARN, note.text);
     return status;
 }
+#endif
 
 CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const void *data_ptr, uint32_t data_len,
                         cci_conn_attribute_t attribute, const void *context, int flags, const struct timeval *timeout) {
@@ -12292,11 +12980,15 @@ CCI_API int cci_connect(cci_endpoint_t *endpoint, const char *server_uri, const 
     const cci_transport_t *transport;
     const char *address;
     int status;
-    if (endpoint == NULL || server_uri == NULL) return CCI_EINVAL;
-    if (data_len > CCI_CONN_REQ_LEN || (data_ptr == NULL && data_len > 0)) return CCI_EINVAL;
-    if ((unsigned)attribute > (unsigned)CCI_CONN_ATTR_UU_MC_RX) return CCI_EINVAL;
+    if (endpoint == NULL || server_uri == NULL)
+        return cci__refuse("cci_connect()", endpoint == NULL ? "the endpoint is NULL" : "the URI is NULL");
+    if (data_len > CCI_CONN_REQ_LEN) return cci__refuse("cci_connect()", "data_len is over 1024");
+    if (data_ptr == NULL && data_len > 0) return cci__refuse("cci_connect()", "data_ptr is NULL and data_len is not 0");
+    if ((unsigned)attribute > (unsigned)CCI_CONN_ATTR_UU_MC_RX)
+        return cci__refuse("cci_connect()", "there is no such attribute");
+    if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_connect()", flags & ~CCI__FLAGS);
     if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_usec < 0 || timeout->tv_usec >= 1000000))
-        return CCI_EINVAL;
+        return cci__refuse("cci_connect()", "the timeout is negative, or has a million microseconds or more");
     transport = cci__device_of(endpoint->device)->transport;
     address = cci__uri_address(server_uri, transport->name);
     if (address == NULL) address = cci__uri_address(server_uri, transport->scheme);
@@ -12354,10 +13046,21 @@ static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     return handle != NULL && cci__is_endpoint(handle) == (owner == 'e') ? owner : 0;
 }
 
+/* Logs why an option can't be set or got; the status for it. */
+static int cci__opt_refuse(const char *function, const void *handle, cci_opt_name_t name) {
+    int owner = cci__opt_owner(name);
+    return cci__refuse(function, owner == 0       ? "there is no such option"
+                                 : handle == NULL ? "the handle is NULL"
+                                 : owner == 'e'   ? "the option is an endpoint's, and the handle is none"
+                                                  : "the option is a connection's, and the handle is an endpoint");
+}
+
 CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const void *val) {
     int owner = cci__opt_kind((const void *)handle, name);
-    if (val == NULL || owner == 0) return CCI_EINVAL;
-    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN) return CCI_EINVAL;
+    if (owner == 0) return cci__opt_refuse("cci_set_opt()", (const void *)handle, name);
+    if (val == NULL) return cci__refuse("cci_set_opt()", "the value is NULL");
+    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN)
+        return cci__refuse("cci_set_opt()", "the option can only be got");
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
         if (base->ops->set_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
@@ -12372,7 +13075,8 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
 
 CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val) {
     int owner = cci__opt_kind((const void *)handle, name);
-    if (val == NULL || owner == 0) return CCI_EINVAL;
+    if (owner == 0) return cci__opt_refuse("cci_get_opt()", (const void *)handle, name);
+    if (val == NULL) return cci__refuse("cci_get_opt()", "the value is NULL");
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
         if (base->ops->get_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
@@ -12387,19 +13091,29 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
 
 /* ---- message functions ------------------------------------------------------------------------------------------- */
 
-/* A receiver of multicast can't send. Without completion nobody knows when a borrowed buffer is free again, unless a
- * later completion in order tells: NO_COPY with SILENT is for RO. */
-static int cci__send_is_legal(cci_connection_t *connection, int flags) {
+/* Without completion nobody knows when a borrowed buffer is free again, unless a later completion in order tells:
+ * NO_COPY with SILENT is for RO. */
+static CCI__RARE int cci__send_flags_are_legal(const cci_connection_t *connection, int flags) {
     const int both = CCI_FLAG_NO_COPY | CCI_FLAG_SILENT;
-    if (connection->attribute == CCI_CONN_ATTR_RO) return 1;
-    return connection->attribute != CCI_CONN_ATTR_UU_MC_RX && (flags & both) != both;
+    return (flags & ~CCI__SEND_FLAGS) == 0 && (connection->attribute == CCI_CONN_ATTR_RO || (flags & both) != both);
+}
+
+/* A receiver of multicast can't send. */
+static inline int cci__send_is_legal(const cci_connection_t *connection, int flags) {
+    return connection->attribute != CCI_CONN_ATTR_UU_MC_RX &&
+           (CCI__LIKELY(flags == 0) || cci__send_flags_are_legal(connection, flags));
+}
+
+static CCI__RARE int cci__send_refuse(int flags) {
+    if (flags & ~CCI__SEND_FLAGS) return cci__flags_refuse("cci_send()", flags & ~CCI__SEND_FLAGS);
+    return CCI_EINVAL;
 }
 
 CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t msg_len, const void *context,
                      int flags) {
     struct iovec piece;
     if (connection == NULL || (msg_ptr == NULL && msg_len > 0) || !cci__send_is_legal(connection, flags))
-        return CCI_EINVAL;
+        return cci__send_refuse(flags);
     piece.iov_base = cci__context_of(msg_ptr);
     piece.iov_len = msg_len;
     return cci__endpoint_of_connection(connection)
@@ -12409,7 +13123,8 @@ CCI_API int cci_send(cci_connection_t *connection, const void *msg_ptr, uint32_t
 CCI_API int cci_sendv(cci_connection_t *connection, const struct iovec *data, uint32_t iovcnt, const void *context,
                       int flags) {
     uint32_t i;
-    if (connection == NULL || (data == NULL && iovcnt > 0) || !cci__send_is_legal(connection, flags)) return CCI_EINVAL;
+    if (connection == NULL || (data == NULL && iovcnt > 0) || !cci__send_is_legal(connection, flags))
+        return cci__send_refuse(flags);
     for (i = 0; i < iovcnt; i++)
         if (data[i].iov_base == NULL && data[i].iov_len > 0) return CCI_EINVAL;
     return cci__endpoint_of_connection(connection)
@@ -12470,6 +13185,7 @@ CCI_API int cci_rma_register(cci_endpoint_t *endpoint, void *start, uint64_t len
     int status;
     if (endpoint == NULL || start == NULL || rma_handle == NULL || length == 0) return CCI_EINVAL;
     if (length - 1 > (uint64_t)(UINTPTR_MAX - (uintptr_t)start)) return CCI_EINVAL;
+    if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_rma_register()", flags & ~CCI__FLAGS);
     if (base->ops->rma_register == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     if (!cci__registered_new(base, start, length, &registered)) return CCI_ENOMEM;
     status = base->ops->rma_register(base, start, length, flags, rma_handle);
@@ -12489,6 +13205,7 @@ CCI_API int cci_rma_deregister(cci_endpoint_t *endpoint, cci_rma_handle_t *rma_h
     handle = *rma_handle; /* what it points to may be another registration's soon */
     status = base->ops->rma_deregister(base, &handle);
     if (status == CCI_SUCCESS) cci__registered_remove(base, &handle);
+    if (status == CCI_ERR_RMA_HANDLE) (void)cci__refuse("cci_rma_deregister()", "the endpoint has no such handle");
     return status;
 }
 
@@ -12497,13 +13214,18 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
                     const void *context, int flags) {
     const int both = CCI_FLAG_READ | CCI_FLAG_WRITE;
     const cci_endpoint_ops_t *ops;
+    int status;
     if (connection == NULL || local_handle == NULL || remote_handle == NULL || data_len == 0) return CCI_EINVAL;
     if (connection->attribute != CCI_CONN_ATTR_RO && connection->attribute != CCI_CONN_ATTR_RU) return CCI_EINVAL;
     if ((flags & both) == 0 || (flags & both) == both || (msg_ptr == NULL && msg_len > 0)) return CCI_EINVAL;
+    if (flags & ~CCI__FLAGS) return cci__flags_refuse("cci_rma()", flags & ~CCI__FLAGS);
     ops = cci__endpoint_of_connection(connection)->ops;
     if (ops->rma == NULL) return CCI_ERR_NOT_IMPLEMENTED;
-    return ops->rma(cci__connection_of(connection), msg_ptr, msg_len, local_handle, local_offset, remote_handle,
-                    remote_offset, data_len, cci__context_of(context), flags);
+    status = ops->rma(cci__connection_of(connection), msg_ptr, msg_len, local_handle, local_offset, remote_handle,
+                      remote_offset, data_len, cci__context_of(context), flags);
+    if (status == CCI_ERR_RMA_HANDLE && !(flags & CCI_FLAG_BLOCKING)) /* else it may be the remote one */
+        (void)cci__refuse("cci_rma()", "the endpoint has no such local handle, or not for that range");
+    return status;
 }
 
 /* ---- memory that is shared where it can be

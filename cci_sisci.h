@@ -181,6 +181,7 @@
  *   A peer that dies is noticed at once. One that is stopped, or
  * makes no calls, is noticed by time-outs, which break reliable connections. Peers in other containers that share the
  * directory, and other users, are reached through the inboxes alone: no process touches another's memory then.
+ *   A program's own encryption (cci_setup()) does not hold here, and the log warns of that when an endpoint is made.
  *   What lies in an inbox is read once and checked; who writes nonsense loses its link. Long messages are read in
  * place, so a peer of the same user could still change them while the program reads; those of other users are copied
  * first. Members of a group can keep each other from connecting, but neither read nor change what others send.
@@ -6083,6 +6084,13 @@ CCI__SCI_INTERNAL const cci__sci_provider cci__sci_software = {{CCI__SCI_FUNCTIO
 #include <sched.h>
 #include <sys/timerfd.h>
 
+/* What most messages go through: calls and the saving of registers would cost a third of it. */
+#if defined(__GNUC__)
+#define CCI__SISCI_HOT_PATH __attribute__((always_inline))
+#else
+#define CCI__SISCI_HOT_PATH
+#endif
+
 #define CCI__SISCI_MAGIC 0x43434933u /* of this version of what lies in shared memory */
 #define CCI__SISCI_LINE 64u
 #define CCI__SISCI_HEADER 16u
@@ -7443,7 +7451,7 @@ static void cci__sisci_lose(cci__sisci_link *link) {
 
 /* ---- completing ---- */
 
-static void cci__sisci_drop_op(cci__sisci *ep, cci__sisci_op *op) {
+static inline void cci__sisci_drop_op(cci__sisci *ep, cci__sisci_op *op) {
     if (op) {
         op->event.next = ep->free_ops;
         ep->free_ops = &op->event;
@@ -7469,7 +7477,7 @@ static void cci__sisci_add_ops(cci__sisci *ep) {
     }
 }
 
-static cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, void *context, int flags) {
+static inline cci__sisci_op *cci__sisci_new_op(cci__sisci *ep, cci__sisci_conn *conn, void *context, int flags) {
     cci__sisci_op *op;
     if (CCI__UNLIKELY(!ep->free_ops)) cci__sisci_add_ops(ep);
     op = (cci__sisci_op *)(void *)ep->free_ops;
@@ -7495,7 +7503,7 @@ static inline void cci__sisci_watch_time(cci__sisci_link *link) {
 }
 
 /* Its completion comes when the peer has taken it. */
-static void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
+static inline void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
     cci__list_append(&link->ops, &op->node);
     cci__sisci_watch_time(link);
     link->is_busy |= CCI__SISCI_HAS_WORK;
@@ -7507,7 +7515,6 @@ static void cci__sisci_add_op(cci__sisci_link *link, cci__sisci_op *op) {
 
 static void cci__sisci_remove_op(cci__sisci_op *op) {
     cci__list_remove(&op->node);
-    cci__list_init(&op->node);
     if (op->conn->ops == &op->sibling) op->conn->ops = op->sibling.next == &op->sibling ? NULL : op->sibling.next;
     cci__list_remove(&op->sibling);
 }
@@ -8941,34 +8948,34 @@ static inline cci__sisci_conn *cci__sisci_open_conn_of(cci__sisci *ep, cci__sisc
 }
 
 /* Takes a short message for which there is room, and nothing else: NULL if it has to go the long way. */
-static inline cci_evq_event_t *cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link, const uint8_t *line) {
+static inline CCI__SISCI_HOT_PATH cci_evq_event_t *cci__sisci_take_short(cci__sisci *ep, cci__sisci_link *link,
+                                                                         const uint8_t *line) {
     uint32_t word = __atomic_load_n((const uint32_t *)(const void *)(line + 4), __ATOMIC_RELAXED);
-    uint32_t length = word >> 16, lines = length <= CCI__SISCI_FIRST ? 1 : 2, header[2];
+    uint32_t length = word >> 16, place = link->tail & (link->in_lines - 1), header[2];
     cci_evq_event_t *event = ep->evq.free_events[CCI_EVQ_RECV];
+    cci_evq_buffer_t *buffer = ep->evq.free_buffers;
     cci__sisci_conn *conn;
-    uint8_t *to;
+    int is_one = length <= CCI__SISCI_FIRST; /* line */
     if ((word & (0xff | CCI__SISCI_VOID)) != CCI__SISCI_MESSAGE || length > CCI__SISCI_FIRST + CCI__SISCI_MORE ||
-        (size_t)(line - link->in_ring) + CCI__SISCI_LINE * lines > (size_t)link->in_lines * CCI__SISCI_LINE || !event ||
-        !ep->evq.free_buffers || ep->evq.recv_out >= ep->evq.recv_limit)
+        (!is_one && place + 1 == link->in_lines) || !event || !buffer || ep->evq.recv_out >= ep->evq.recv_limit)
         return NULL;
     memcpy(header, line + 8, sizeof header);
     conn = cci__sisci_open_conn_of(ep, link, header[0]);
     if (!conn || length > conn->conn.pub.max_send_size) return NULL;
-    event = cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
-    event->buffer = cci_evq_take_buffer(&ep->evq);
+    (void)cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
+    (void)cci_evq_take_buffer(&ep->evq);
+    event->buffer = buffer;
     event->owner = NULL;
-    to = event->buffer->data;
-    memcpy(to, line + CCI__SISCI_HEADER, CCI__SISCI_FIRST); /* whole lines: constant lengths need no call */
-    if (lines > 1) memcpy(to + CCI__SISCI_FIRST, line + CCI__SISCI_LINE + 4, CCI__SISCI_MORE);
+    memcpy(buffer->data, line + CCI__SISCI_HEADER, CCI__SISCI_FIRST); /* whole lines: constant lengths need no call */
+    if (!is_one) memcpy(buffer->data + CCI__SISCI_FIRST, line + CCI__SISCI_LINE + 4, CCI__SISCI_MORE);
     event->base.pub.recv.type = CCI_EVENT_RECV;
     event->base.pub.recv.len = length;
-    event->base.pub.recv.ptr = to;
+    event->base.pub.recv.ptr = buffer->data;
     event->base.pub.recv.connection = (cci_connection_t *)&conn->conn.pub;
     ((cci__sisci_event *)(void *)event)->token = conn->conn.token;
     cci__sisci_hear_answer(ep, link, header[1]);
     if (word & CCI__SISCI_ASKS) ep->is_asked = 1;
-    if (CCI__UNLIKELY(word & CCI__SISCI_LAST)) lines = link->in_lines - (link->tail & (link->in_lines - 1));
-    link->tail += lines;
+    link->tail += CCI__UNLIKELY(word & CCI__SISCI_LAST) ? link->in_lines - place : is_one ? 1 : 2;
     return event;
 }
 
@@ -11212,18 +11219,20 @@ static inline void cci__sisci_retry(cci__sisci *ep) {
     ep->returned |= ep->is_short;
 }
 
-/* Takes back an event of a message: its block goes back to the peer. */
-static void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *event) {
-    cci__sisci_link *link = (cci__sisci_link *)event->owner;
-    if (link) {
-        uint32_t block = event->state - 1;
-        link->block_held[block] = 0;
-        link->held--;
-        cci__sisci_give_back(link, block);
-        event->owner = NULL;
-        event->state = 0;
-    }
-    cci_evq_return_event(&ep->evq, event);
+/* The block that a message was read in goes back to the peer. */
+static void cci__sisci_return_block(cci__sisci_link *link, cci_evq_event_t *event) {
+    uint32_t block = event->state - 1;
+    link->block_held[block] = 0;
+    link->held--;
+    cci__sisci_give_back(link, block);
+    event->owner = NULL;
+    event->state = 0;
+}
+
+/* Takes back an event of a message. */
+static inline void cci__sisci_return_message(cci__sisci *ep, cci_evq_event_t *event) {
+    if (CCI__UNLIKELY(event->owner != NULL)) cci__sisci_return_block((cci__sisci_link *)event->owner, event);
+    cci__evq_take_back(&ep->evq, event);
     cci__sisci_retry(ep);
 }
 
@@ -11358,7 +11367,7 @@ static inline int cci__sisci_found_nothing(cci__sisci *ep) {
 
 /* The same for the message that comes next: it is taken and given without a round. NULL: there is none, or there is
  * more to do. */
-static inline cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
+static inline CCI__SISCI_HOT_PATH cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
     cci__sisci_link *link = ep->only;
     uint32_t begun;
     const uint8_t *line;
@@ -11367,7 +11376,11 @@ static inline cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
         return NULL;
     begun = link->tail;
     line = cci__sisci_next_line(link);
-    if (cci__sisci_load(line) != begun * 2 + 1 || ((ep->rounds & 31) == 0 && (++ep->given & 31) == 0)) return NULL;
+    if (cci__sisci_load(line) != begun * 2 + 1) return NULL;
+    if ((ep->rounds & 31) != 0)
+        ep->rounds++; /* a look that is due comes with the next call that finds nothing */
+    else if ((++ep->given & 31) == 0)
+        return NULL;
     if (link->batch == 1) cci__sisci_expect_answer(link);
     event = cci__sisci_take_short(ep, link, line);
     if (!event) return NULL;
@@ -11376,7 +11389,6 @@ static inline cci_evq_event_t *cci__sisci_found_message(cci__sisci *ep) {
     link->is_watched = 0;
     ep->received_total++;
     ep->taken_total++;
-    ep->rounds += (ep->rounds & 31) != 0; /* a look that is due comes with the next call that finds nothing */
     cci__sisci_owe_ack(ep, link, begun);
     cci__sisci_flush(ep);
     return event;
@@ -11390,21 +11402,10 @@ static inline int cci__sisci_gives_only(cci__sisci *ep) {
     return 0;
 }
 
-static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
-    cci__sisci *ep = (cci__sisci *)(void *)base;
-    int status;
-    cci__sisci_lock(ep);
-    if (CCI__LIKELY(!cci__sisci_has_events(ep))) {
-        const cci_evq_event_t *found = cci__sisci_found_message(ep);
-        if (found) {
-            *event = (cci_event_t *)(uintptr_t)&found->base.pub;
-            cci__sisci_unlock(ep);
-            return CCI_SUCCESS;
-        }
-        if (!cci__sisci_found_nothing(ep)) (void)cci__sisci_pump(ep);
-    } else if (!cci__sisci_gives_only(ep)) {
-        (void)cci__sisci_pump(ep);
-    }
+/* The same with a round of work, unless events wait. */
+static CCI__RARE int cci__sisci_get_event_locked(cci__sisci *ep, cci_event_t **event) {
+    int status, has_events = cci__sisci_has_events(ep);
+    if (has_events ? !cci__sisci_gives_only(ep) : !cci__sisci_found_nothing(ep)) (void)cci__sisci_pump(ep);
     status = cci__sisci_next(ep, event);
     if (status != CCI_SUCCESS && ep->evq.recv_out > 0 &&
         (ep->evq.recv_out >= ep->evq.recv_limit ||
@@ -11414,6 +11415,19 @@ static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) 
         cci__sisci_arm(ep);
         if (status == CCI_EAGAIN && cci__sisci_has_events(ep)) status = cci__sisci_next(ep, event);
     }
+    return status;
+}
+
+static int cci__sisci_get_event(cci_endpoint_base_t *base, cci_event_t **event) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    const cci_evq_event_t *found;
+    int status = CCI_SUCCESS;
+    cci__sisci_lock(ep);
+    found = CCI__LIKELY(!cci__sisci_has_events(ep)) ? cci__sisci_found_message(ep) : NULL;
+    if (found)
+        *event = (cci_event_t *)(uintptr_t)&found->base.pub;
+    else
+        status = cci__sisci_get_event_locked(ep, event);
     cci__sisci_unlock(ep);
     return status;
 }
@@ -11427,7 +11441,7 @@ static int cci__sisci_more_comes(const cci__sisci *ep) {
 
 /* Who polls acknowledges with the next record, or when nothing comes any more; but at once what somebody waits for, for
  * the program may not call again for long. */
-static void cci__sisci_message_returned(cci__sisci *ep) {
+static inline void cci__sisci_message_returned(cci__sisci *ep) {
     if (cci__sisci_is_sleeper(ep)) {
         cci__sisci_arm(ep); /* a message may have waited for this */
         return;
@@ -11607,8 +11621,8 @@ static int cci__sisci_end_unready(cci__sisci *ep, cci__sisci_conn *conn, cci__si
     return flags & CCI_FLAG_BLOCKING ? cci__sisci_block(ep, op) : (int)CCI_SUCCESS;
 }
 
-static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data, uint32_t count,
-                                  uint32_t length, void *context, int flags) {
+static CCI__RARE int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const struct iovec *data,
+                                            uint32_t count, uint32_t length, void *context, int flags) {
     cci__sisci_link *link = conn->link;
     cci__sisci_op *op = NULL;
     int status = CCI_SUCCESS, posted;
@@ -11639,8 +11653,8 @@ static int cci__sisci_send_locked(cci__sisci *ep, cci__sisci_conn *conn, const s
 }
 
 /* What most messages are: in one piece, short, with room for it. 0: it goes the long way. */
-static inline int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, const uint8_t *data, uint32_t length,
-                                        void *context, int flags) {
+static inline CCI__SISCI_HOT_PATH int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, const uint8_t *data,
+                                                            uint32_t length, void *context, int flags) {
     cci__sisci_op *op = NULL;
     cci__sisci_link *link = conn->link;
     uint32_t lines = length <= CCI__SISCI_FIRST ? 1 : 2, word = CCI__SISCI_MESSAGE | length << 16, place;
@@ -11657,7 +11671,8 @@ static inline int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, c
     } else { /* the line that is polled last: then the peer takes it away only once */
         __atomic_store_n((uint32_t *)(void *)(line + CCI__SISCI_LINE), 0, __ATOMIC_RELAXED); /* no record begins here */
         cci__sisci_copy(line + CCI__SISCI_LINE + 4, data + CCI__SISCI_FIRST, length - CCI__SISCI_FIRST);
-        memcpy(line + CCI__SISCI_HEADER, data, CCI__SISCI_FIRST);
+        cci__sisci_copy(line + CCI__SISCI_HEADER, data, 32);
+        cci__sisci_copy(line + CCI__SISCI_HEADER + 32, data + 32, CCI__SISCI_FIRST - 32);
     }
     lines = cci__sisci_span(link, lines, &word);
     if (op) cci__sisci_posted(link, op, lines, word |= CCI__SISCI_ASKS);
@@ -11672,20 +11687,27 @@ static inline int cci__sisci_send_short(cci__sisci *ep, cci__sisci_conn *conn, c
     return 1;
 }
 
+/* Of all pieces; more than is possible if one of them is longer. */
+static uint64_t cci__sisci_length_of(const struct cci_connection *connection, const struct iovec *data,
+                                     uint32_t count) {
+    uint64_t length = 0;
+    uint32_t i;
+    for (i = 0; i < count; i++) {
+        if (data[i].iov_len > connection->max_send_size) return data[i].iov_len;
+        length += data[i].iov_len;
+    }
+    return length;
+}
+
 static int cci__sisci_sendv(struct cci_connection *connection, const struct iovec *data, uint32_t count, void *context,
                             int flags) {
     cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
     cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
-    uint64_t length = 0;
-    uint32_t i;
+    uint64_t length = CCI__LIKELY(count == 1) ? data->iov_len : cci__sisci_length_of(connection, data, count);
     int status;
-    for (i = 0; i < count; i++) {
-        if (data[i].iov_len > connection->max_send_size) return CCI_EMSGSIZE;
-        length += data[i].iov_len;
-    }
     if (length > connection->max_send_size) return CCI_EMSGSIZE;
     cci__sisci_lock(ep);
-    if (count == 1 && length <= CCI__SISCI_FIRST + CCI__SISCI_MORE && !(flags & CCI_FLAG_BLOCKING) &&
+    if (CCI__LIKELY(count == 1) && length <= CCI__SISCI_FIRST + CCI__SISCI_MORE && !(flags & CCI_FLAG_BLOCKING) &&
         cci__sisci_send_short(ep, conn, (const uint8_t *)data->iov_base, (uint32_t)length, context, flags)) {
         cci__sisci_unlock(ep);
         return CCI_SUCCESS;

@@ -63,7 +63,7 @@
  *                                                             `ip` or `interface` both must name the same one
  *     interface       name                        -           the interface itself; with none of these three, the best
  *     port            1 to 65535                  any free    local port of endpoints that name no service
- *     mtu             bytes, 576 to 65535         interface's upper limit of the IP packet (1500 even on the loopback)
+ *     mtu             bytes, 576 to 65535         interface's largest IP packet, headers included; see PATH MTU
  *     memory          bytes, 64K to 4294967295,   1G          what connections with traffic may take at most, receive
  *                     K M G work                              buffers excepted; see MEMORY in cci.h
  *     send_buf_count  messages, 1 to 65536        cci.h's     messages that can be pending on each connection
@@ -97,8 +97,9 @@
  *
  *     cci_create_endpoint_at(device, "4242", CCI_ENDPOINT_SHARED, &endpoint, NULL);    (in each thread)
  *
- * A client's connection belongs to the endpoint that got its request; which one that is the kernel chooses by a hash of
- * both addresses, so that one client endpoint is usually served by one of them. They share nothing: a message, a
+ * A client's connection belongs to the endpoint that got its request. The random token of the request says which one
+ * that is, so that connections spread evenly over all endpoints, also those of one client, and an endpoint that takes
+ * the place of another gets its part of the clients that connect again. The endpoints share nothing: a message, a
  * registration, an event of one is no other's. The kernel takes each packet to the endpoint of its connection, also
  * when the peer's address changes. Endpoints may come and go at any time, and processes may be killed: the connections
  * of the others go on. The connections of one that is gone end by their time-outs, or earlier when a new endpoint takes
@@ -106,18 +107,27 @@
  *   Limits: 256 endpoints for one port of an interface, of one user and one network namespace. Each of them has to call
  * the library for the kernel's table to follow a change; until then packets that come to the wrong endpoint are handed
  * over, which costs time. sysctl net.unix.max_dgram_qlen is how many batches of these can wait. Where the kernel takes
- * no program (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5) all is as before with more handed over. Elsewhere:
- * CCI_ERR_NOT_IMPLEMENTED. Another user of the machine can occupy numbers of endpoints (CCI_EBUSY when none is left),
- * and what would be handed over to one that is gone then reaches that user, as if it listened on the network; it can
- * hand nothing over to yours.
+ * no program (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5) all is as before with more handed over, and a hash of both addresses
+ * chooses the endpoint of a new connection. Elsewhere: CCI_ERR_NOT_IMPLEMENTED. Another user of the machine can occupy
+ * numbers of endpoints (CCI_EBUSY when none is left), and what would be handed over to one that is gone then reaches
+ * that user, as if it listened on the network; it can hand nothing over to yours.
  *
  * ADDRESSES in URIs (udp:// or ip://) are 192.0.2.1:4242, [2001:db8::1]:4242, [fe80::1%eth0]:4242 or name:4242. An
  * endpoint on an interface that has both families talks to both; its own URI names the IPv4 address. Groups are
  * 224.0.0.0/4 and ff00::/8; they are joined on the device's interface, at most 16 per endpoint. Linux carries no IPv6
  * groups over the loopback.
  *
- * PATH MTU. Datagrams are sent with "don't fragment", so that cci.h can find the path MTU itself. The loopback carries
- * datagrams of 65,504 bytes.
+ * PATH MTU. The key `mtu` counts bytes of an IP packet: IP header, UDP header and payload. The payload is 28 bytes less
+ * over IPv4 and 48 less over IPv6, rounded down to a multiple of 8: with mtu = 1500 that is 1,472 and 1,448 bytes.
+ *     default            the MTU of the interface; on the loopback, payloads of 65,504 bytes
+ *     a larger value     has no effect: the MTU of the interface stays the limit
+ *     a smaller value    limits all that the endpoint sends, and what its peers send to it; on the loopback too
+ *     of two peers       the smaller limit holds in both directions
+ * It is a limit, and not the size that is used: the path may carry less, which cci.h finds out for each connection.
+ * Datagrams are sent with "don't fragment". A connection begins with payloads of 1,200 bytes (or the limit, if that is
+ * smaller), tries the limit, then sizes that paths usually carry, and keeps the largest that arrives. It goes back to
+ * 1,200 when larger ones get lost again and again, and tries anew every ten minutes. So `mtu` is needed only to choose
+ * the size of a datagram, on which the default of max_send_size depends, or to spare paths the search.
  *
  * MEMORY of an endpoint (MEMORY in cci.h has the rest). An endpoint without traffic takes 2 MB of address space and
  * uses less than 1 MB. With traffic it grows:
@@ -1815,9 +1825,11 @@ static int cci__udp_send(void *link, const cci_link_tx_t *tx, int count) {
  *
  * Several endpoints, the members, have one address. The kernel gives a datagram to the socket at some position among
  * theirs; a program of its packet filter, which any member may replace, reads the member's number from the upper 8 bits
- * of the receiver's index and returns the position of that member's socket. What names no receiver, or one whose
- * position is not known, goes where the kernel's hash of both addresses says, so that repeats of a request reach the
- * same member.
+ * of the receiver's index and returns the position of that member's socket. A request goes to the position that its
+ * token says, modulo the number of members, so that repeats and pieces of a request reach the same member. What else
+ * names no receiver, and what names a position that is not known, goes where the kernel's hash of both addresses says.
+ *
+ * The number of members is that of mailboxes. When it is too large for a moment, some requests go by the kernel's hash.
  *
  * Each member has a mailbox: a Unix socket with an abstract name of interface, port and member. So no number is taken
  * twice, and the name ends with its process, however that ends. What a member receives for another it sends to that
@@ -1859,7 +1871,7 @@ typedef struct cci__udp_filter { /* the kernel's struct sock_filter */
     uint32_t k;
 } cci__udp_filter;
 
-#define CCI__UDP_FILTERS (16u + 2u * CCI__UDP_MEMBERS)
+#define CCI__UDP_FILTERS (18u + 2u * CCI__UDP_MEMBERS)
 
 static socklen_t cci__udp_mailbox(const cci__udp_link *l, uint32_t member, struct sockaddr_un *a) {
     int length;
@@ -1899,10 +1911,32 @@ static uint32_t cci__udp_add_filter(cci__udp_filter *at, uint32_t n, uint16_t co
     return n + 1;
 }
 
+/* How many mailboxes there are. Connecting tells it, and disturbs nobody. */
+static uint32_t cci__udp_count_members(const cci__udp_link *l) {
+    struct sockaddr_un a;
+    uint32_t member, count = 0;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    for (member = 0; fd >= 0 && member < CCI__UDP_MEMBERS; member++) {
+        socklen_t size = cci__udp_mailbox(l, member, &a);
+        count += connect(fd, (const struct sockaddr *)(const void *)&a, size) == 0;
+    }
+    if (fd >= 0) close(fd);
+    return count > 0 ? count : 1;
+}
+
 /* The program for the sockets of one slot; returns its instructions. It sees what is behind the UDP header. A position
  * that does not exist leaves the choice to the kernel's hash. */
-static uint32_t cci__udp_make_program(const cci__udp_link *l, int slot, cci__udp_filter *f) {
-    enum { LENGTH = 0x80, BYTE = 0x30, AT_LEAST = 0x35, EQUAL = 0x15, RETURN = 0x06, RETURN_IT = 0x16 };
+static uint32_t cci__udp_make_program(const cci__udp_link *l, int slot, uint32_t members, cci__udp_filter *f) {
+    enum {
+        LENGTH = 0x80,
+        WORD = 0x20,
+        BYTE = 0x30,
+        MODULO = 0x94,
+        AT_LEAST = 0x35,
+        EQUAL = 0x15,
+        RETURN = 0x06,
+        RETURN_IT = 0x16
+    };
     const uint32_t hash = 0xffffffffu;
     uint32_t n = 0, member;
     n = cci__udp_add_filter(f, n, LENGTH, 0, 0, 0);
@@ -1915,7 +1949,10 @@ static uint32_t cci__udp_make_program(const cci__udp_link *l, int slot, cci__udp
     n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_VERSION, 1, 0);
     n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
     n = cci__udp_add_filter(f, n, BYTE, 1, 0, 0);
-    n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_REQUEST, 1, 0);
+    n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_REQUEST, 0, 3);
+    n = cci__udp_add_filter(f, n, WORD, CCI_PACKET_TOKEN, 0, 0);
+    n = cci__udp_add_filter(f, n, MODULO, members, 0, 0);
+    n = cci__udp_add_filter(f, n, RETURN_IT, 0, 0, 0);
     n = cci__udp_add_filter(f, n, EQUAL, CCI_PACKET_GROUP, 0, 1);
     n = cci__udp_add_filter(f, n, RETURN, hash, 0, 0);
     n = cci__udp_add_filter(f, n, BYTE, 7, 0, 0);
@@ -1935,11 +1972,12 @@ static void cci__udp_steer(cci__udp_link *l) {
         unsigned short count;
         cci__udp_filter *filter;
     } program; /* the kernel's struct sock_fprog */
+    uint32_t members = l->share.refused ? 1 : cci__udp_count_members(l);
     int slot;
     l->share.answered = 0;
     for (slot = 0; slot < 2 && !l->share.refused; slot++) {
         if (!l->socket[slot].is_shared) continue;
-        program.count = (unsigned short)cci__udp_make_program(l, slot, filter);
+        program.count = (unsigned short)cci__udp_make_program(l, slot, members, filter);
         program.filter = filter;
         if (setsockopt(l->socket[slot].fd, SOL_SOCKET, CCI__UDP_ATTACH, &program, sizeof program) != 0) {
             l->share.refused = 1;
@@ -2729,7 +2767,7 @@ static int cci__udp_bind(cci__udp_link *l, uint16_t port) {
         int error = errno;
         char text[96];
         snprintf(text, sizeof text, "binding to port %u", port);
-        cci__udp_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->interface_.name, text, error);
+        if (error != EADDRINUSE) cci__udp_log(CCI_LOG_ERROR, l->interface_.name, text, error); /* cci.h says that */
         return error == EADDRNOTAVAIL ? (int)CCI_ENODEV : cci_status_of_errno(error);
     }
     return CCI_SUCCESS;

@@ -185,7 +185,8 @@
  * connection, answers "busy" and says so in its log; the client asks again until its time for connecting is over. One
  * network (IPv4 /24, or the subnet of a GID) gets three quarters at most of what is left of the requests and of 2^20
  * connections. In a request, `peer_uri` names the GID and the queue pair of who asks.
- *   A program's own encryption (cci_setup()) and crc don't hold here.
+ *   A program's own encryption (cci_setup()) and crc don't hold here. The log warns when an endpoint is made while
+ * there are hooks for encryption; mode = ud uses them.
  *
  * FAILURES. CCI_EVENT_ENDPOINT_DEVICE_FAILED comes when the port goes down, loses its address, or the device fails. A
  * port that comes back goes on where it was, as far as send timeouts allow; a device that failed does not: all that is
@@ -2481,8 +2482,8 @@ static int cci__verbs_open_socket(cci__verbs_link *l, const char *service) {
     l->socket = socket(s.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->socket < 0 || bind(l->socket, &s.any, size) != 0 || getsockname(l->socket, &s.any, &size) != 0) {
         int error = errno;
-        cci__verbs_log(error == EADDRINUSE ? CCI_LOG_INFO : CCI_LOG_ERROR, l->port.device, "binding to the service",
-                       error);
+        if (error != EADDRINUSE) /* cci.h says that */
+            cci__verbs_log(CCI_LOG_ERROR, l->port.device, "binding to the service", error);
         return error == EADDRNOTAVAIL ? (int)CCI_ENODEV : cci_status_of_errno(error);
     }
     cci__verbs_host_of(&l->host, &s);
@@ -3262,8 +3263,10 @@ static const cci_link_t cci__verbs_link_table = {
  *
  * MAKING a queue pair, and joining it to the peer's, is done without the endpoint's lock, by its threads or within the
  * program's calls: a connection in line (`setup`) answers nothing, so its peer repeats what it has said until that is
- * over. What ends meanwhile leaves its queue pair to the set-up, which destroys it; but one that is being joined may
- * have a receive buffer, and drains when that is over. A completion queue is made anew when no set-up runs.
+ * over. A client that was accepted repeats its request every 6 s while it is in line, and each request gives it another
+ * 30 s to confirm: so a line may be longer than a server waits for those of which it hears nothing. What ends
+ * meanwhile leaves its queue pair to the set-up, which destroys it; but one that is being joined may have a receive
+ * buffer, and drains when that is over. A completion queue is made anew when no set-up runs.
  *
  * A PAIR that fails (the peer was out of reach for longer than the hardware repeats, or an RMA named memory that is
  * registered no more) is made anew: both sides take what their queue pair had finished, reset it, begin a new epoch and
@@ -3331,6 +3334,7 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_DRAIN_NS (1000 * CCI__MS)
 #define CCI__RC_LAST_NS (100 * CCI__MS) /* for the event that a queue pair is empty, as long as none has come */
 #define CCI__RC_LOOK_NS (50 * CCI__MS)
+#define CCI__RC_IN_LINE_NS (CCI__CONN_ACCEPT_NS / 5) /* between requests of a client that waits for its queue pair */
 #define CCI__RC_ASK 4u    /* looks without progress after which the peer is asked, each time so many */
 #define CCI__RC_STUCK 16u /* looks without progress after which the pair is made anew */
 #define CCI__RC_PKT_PAIR 32u
@@ -4670,6 +4674,9 @@ static void cci__rc_joined(cci__rc *ep, cci__rc_conn *conn, const cci__rc_setup 
         return;
     }
     if (conn->conn.flags & CCI__RC_AWAITING) { /* it is CONFIRM that is repeated */
+        conn->conn.tries = 0;
+        conn->conn.deadline_ns = ep->now_ns + cci_conn_retry_ns(0);
+        cci__rc_schedule(ep, conn);
         cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
         return;
     }
@@ -5217,6 +5224,12 @@ static const uint8_t *cci__rc_state_in(const cci_conn_packet_t *in) {
     return in->length >= at + CCI__RC_STATE_SIZE ? in->bytes + at : NULL;
 }
 
+/* A client that was accepted asks again: it has not heard of that, or waits for its queue pair. */
+static void cci__rc_wait_on(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.state == CCI_CONN_ACCEPTED && !cci__rc_setup_of(conn))
+        conn->conn.deadline_ns = ep->now_ns + CCI__CONN_ACCEPT_NS;
+}
+
 /* A packet of the handshake, or of the end. A PAIR is to the handshake what a CONFIRMED is. */
 static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
     uint8_t type = in->header.type == CCI__RC_PKT_PAIR ? (uint8_t)CCI__PKT_CONFIRMED : in->header.type;
@@ -5229,6 +5242,7 @@ static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
     got = cci_conn_input(&ep->conns, in);
     conn = (cci__rc_conn *)(void *)in->conn;
     if (got == CCI_CONN_GOT_ACCEPT) cci__rc_was_accepted(ep, conn, state);
+    if (type == CCI__PKT_REQUEST && in->answer == CCI__PKT_ACCEPT) cci__rc_wait_on(ep, conn);
     if (conn && got != CCI_CONN_GOT_STRAY && type != CCI__PKT_REQUEST && type != CCI__PKT_RESET &&
         (type != CCI__PKT_ACCEPT || in->answer) && cci_conn_has_peer(&conn->conn)) {
         cci__rc_follow(ep, conn, in->from);
@@ -5423,6 +5437,12 @@ static uint64_t cci__rc_request_due(const cci__rc *ep, const cci__rc_conn *conn)
     return cci__min64(ep->now_ns + wait_ns - wait_ns / 1024 * place, cci__rc_give_up_ns(conn));
 }
 
+/* A client that was accepted is in line for its queue pair: now and then its server learns that it still waits. */
+static void cci__rc_stay_in_line(cci__rc *ep, cci__rc_conn *conn) {
+    if (conn->conn.tries > 1) cci__rc_send_request(ep, conn);
+    conn->conn.deadline_ns = cci__min64(ep->now_ns + CCI__RC_IN_LINE_NS, cci__rc_give_up_ns(conn));
+}
+
 /* The client's request, or its confirmation of one that waits for its pair, is due again. */
 static void cci__rc_ask_again(cci__rc *ep, cci__rc_conn *conn, cci_conn_due_t due) {
     if (conn->conn.flags & CCI__RC_RESOLVING) {
@@ -5430,7 +5450,9 @@ static void cci__rc_ask_again(cci__rc *ep, cci__rc_conn *conn, cci_conn_due_t du
     } else if (due == CCI_CONN_DUE_REQUEST) {
         cci__rc_send_request(ep, conn);
         conn->conn.deadline_ns = cci__rc_request_due(ep, conn);
-    } else if (conn->phase != CCI__RC_MAKING) {
+    } else if (conn->phase == CCI__RC_MAKING) {
+        cci__rc_stay_in_line(ep, conn);
+    } else {
         cci__rc_tell(ep, conn, CCI__PKT_CONFIRM, 0);
     }
 }
@@ -7242,6 +7264,7 @@ CCI__UNUSED static
     cci__rc *ep = (cci__rc *)(void *)endpoint; /* if it is one */
     struct ibv_mr *mr;
     if (!endpoint || !start || !handle || length == 0 || fd < 0) return CCI_EINVAL;
+    if (flags & ~(CCI_FLAG_READ | CCI_FLAG_WRITE)) return CCI_EINVAL;
     if (((cci_endpoint_base_t *)(void *)endpoint)->ops != cci__rc_ops() || !cci__ibv.reg_dmabuf_mr)
         return CCI_ERR_NOT_IMPLEMENTED;
     if (length > UINTPTR_MAX - (uintptr_t)start || length >> 48 != 0 || length > UINT64_MAX - offset) return CCI_EINVAL;

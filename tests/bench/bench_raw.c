@@ -14,6 +14,7 @@
  *     pair      half of the time of 64 bytes there and back through two rings of records of two lines, polled
  *     words     the same of a number alone: unlike the line of `bounce`, the one that is polled is not the one that is written
  *     ring      a ring of 1,024 slots of 64 bytes, each with its sequence word: slots taken, per second
+ *     records   a ring of 512 records of two lines as in `pair`: 64 bytes copied in, and copied out, per second
  *     ring8k    a ring of 64 slots of 8 KiB, read in place (one word of each 64): bytes taken
  *     memcpy    1 MiB from one memory to another, in one process: bytes
  *     vm_1m     1 MiB written to the other process' memory by process_vm_writev: bytes
@@ -481,6 +482,31 @@ static void put_slots(struct bench *bench) {
     finish(bench);
 }
 
+/* What a library has to do at the least: the bytes of each message are copied out, and the sender looks at what is
+ * consumed only when the ring seems to be full, of which it hears with each quarter. */
+static void take_records(struct bench *bench) {
+    uint32_t next;
+    for (next = 0; pair_take(bench, 0, next);) {
+        __asm__ volatile("" : : "r"(buffer) : "memory"); /* the program may look at it */
+        if (++next % (PAIR_RECORDS / 4) == 0) {
+            __atomic_store_n(&bench->shared->consumed, next, __ATOMIC_RELEASE);
+            bench->shared->last_ns = now_ns();
+            bench->shared->arrived_count = next;
+        }
+        if (next == 1) bench->shared->first_ns = now_ns();
+    }
+}
+
+static void put_records(struct bench *bench) {
+    uint64_t end_ns = now_ns() + (uint64_t)(bench->seconds * 1e9);
+    uint32_t next = 0, consumed = 0;
+    while ((next & 255) != 0 || now_ns() < end_ns) {
+        while (next - consumed >= PAIR_RECORDS) consumed = __atomic_load_n(&bench->shared->consumed, __ATOMIC_ACQUIRE);
+        pair_put(bench, 0, next++);
+    }
+    finish(bench);
+}
+
 static void wait_until_finished(struct bench *bench) {
     while (!is_finished(bench)) usleep(1000);
 }
@@ -592,6 +618,7 @@ static const struct measure {
     {"pair", 64, 0, open_nothing, pair_answer, pair_ask, bounce_value, "ns"},
     {"words", 0, 0, open_nothing, pair_answer, pair_ask, bounce_value, "ns"},
     {"ring", 64, 0, open_nothing, take_slots, put_slots, arrived_per_second, "1/s"},
+    {"records", 64, 0, open_nothing, take_records, put_records, arrived_per_second, "1/s"},
     {"ring8k", 8192, 0, open_nothing, take_slots, put_slots, arrived_bytes_per_second, "B/s"},
     {"memcpy", LARGE_BYTES, 0, open_nothing, wait_until_finished, copy_here, arrived_bytes_per_second, "B/s"},
     {"vm_1m", LARGE_BYTES, 0, open_nothing, wait_until_finished, copy_there, arrived_bytes_per_second, "B/s"},

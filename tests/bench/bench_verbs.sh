@@ -8,7 +8,8 @@
 # processes, each on a processor of its own, polling; the target of RMAs sleeps, as perftest's does. The devices are software on
 # an emulated processor, so absolute figures mean nothing; ratios show what CCI adds to what the driver takes. The pace that is
 # printed with each round is the time of a fixed piece of work on both processors: where it varies, other programs had
-# them too, and ratios vary likewise. Then connections are opened, and their memory and queue pairs are counted.
+# them too, and ratios vary likewise. Then connections are opened, up to 10,000: their memory and queue pairs are counted, and
+# what it takes to open them is measured; and what it takes to register memory.
 #
 #     -q          quick: 2 rounds
 #     -r ROUNDS   default 5
@@ -115,7 +116,7 @@ pace() {
 in_guest() {
     rounds=$1 seconds=$2
     # The driver works in the kernel's softirq threads. Programs that poll would starve them, which no hardware suffers from.
-    ps | sed -n 's/^ *\([0-9]*\) .*\[ksoftirqd.*/\1/p' | while read -r thread; do chrt -f -p 10 "$thread"; done
+    ps | sed -n 's/^ *\([0-9]*\) .*\[[k]softirqd.*/\1/p' | while read -r thread; do chrt -f -p 10 "$thread"; done
     export CCI_CONFIG=/t/bench.ini
     full=$(most rc0 rc1)
     full_ud=$(most ud0 ud1)
@@ -143,10 +144,12 @@ in_guest() {
         round=$((round + 1))
     done
     for kind in rc ud; do
-        timeout 300 ./bench_verbs "${kind}0" "${kind}1" 1 100 1000 >"$logs/counts" 2>"$logs/errors" ||
+        timeout 400 ./bench_verbs "${kind}0" "${kind}1" 1 100 1000 10000 >"$logs/counts" 2>"$logs/errors" ||
             complain "connections with mode = $kind were not counted: $(cat "$logs/errors")"
-        awk -F, -v kind="$kind" '{ print "library-" kind "-" $1, $2; print "machine-" kind "-" $1, $3; print "pairs-" kind "-" $1, $4 }' \
-            "$logs/counts" >>"$data"
+        awk -F, -v kind="$kind" '{
+            print "library-" kind "-" $1, $2; print "machine-" kind "-" $1, $3
+            print "pairs-" kind "-" $1, $4; print "time-" kind "-" $1, $6
+        }' "$logs/counts" >>"$data"
     done
     timeout 300 ./bench_verbs register rc0 >"$logs/register" 2>"$logs/errors" ||
         complain "registering memory was not measured: $(cat "$logs/errors")"
@@ -168,7 +171,7 @@ while getopts qr:D:h option; do
     q) rounds=2 ;;
     r) rounds=$OPTARG ;;
     D) seconds=$OPTARG ;;
-    *) sed -n '3,21s/^# \{0,1\}//p' "$0"; [ "$option" = h ]; exit ;;
+    *) sed -n '3,22s/^# \{0,1\}//p' "$0"; [ "$option" = h ]; exit ;;
     esac
 done
 
@@ -197,7 +200,7 @@ for kind in rc ud; do
 done >"$work/files/bench.ini"
 
 echo "CCI over RDMA against perftest: two software devices in a virtual machine, $rounds rounds"
-sh tests/verbs/vm/boot.sh -m 2048 -t $((120 + rounds * 240)) -o "$work/out" "$work/files" \
+sh tests/verbs/vm/boot.sh -m 3072 -t $((900 + rounds * 240)) -o "$work/out" "$work/files" \
     "exec sh bench_verbs.sh --guest $rounds $seconds"
 ended=$?
 [ -s "$work/out/data" ] || die "nothing was measured (status $ended)"
@@ -250,16 +253,16 @@ END {
     sorted("pace")
     printf "The pace: %d ms (%d–%d).\n", median("pace"), s[1], s[n]
     print ""
-    print "| connections, both ends together | library, bytes each | machine, bytes each | queue pairs |"
-    print "| --- | ---: | ---: | ---: |"
+    print "| connections, both ends together | library, bytes each | machine, bytes each | queue pairs | time each, of those that came |"
+    print "| --- | ---: | ---: | ---: | ---: |"
     for (i = 1; i <= 2; i++) {
         kind = i == 1 ? "rc" : "ud"
-        printf "| mode = %s, 0 (two endpoints) | %d in all | %d in all | %d |\n", kind, only("library-" kind "-0"),
+        printf "| mode = %s, 0 (two endpoints) | %d in all | %d in all | %d | |\n", kind, only("library-" kind "-0"),
             only("machine-" kind "-0"), only("pairs-" kind "-0")
-        for (number = 1; number <= 1000; number *= number == 1 ? 100 : 10)
+        for (number = 1; number <= 10000; number *= number == 1 ? 100 : 10)
             if (count["pairs-" kind "-" number])
-                printf "| mode = %s, %d | %d | %d | %d |\n", kind, number, each("library", kind, number),
-                    each("machine", kind, number), only("pairs-" kind "-" number)
+                printf "| mode = %s, %d | %d | %d | %d | %.0f µs |\n", kind, number, each("library", kind, number),
+                    each("machine", kind, number), only("pairs-" kind "-" number), only("time-" kind "-" number)
     }
     print ""
     print "| memory, mode = rc | cci_rma_register() | cci_rma_deregister() |"

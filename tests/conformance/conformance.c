@@ -386,6 +386,243 @@ TEST(create_arguments, ANYWHERE, "[4.3.4.1] cci_create_endpoint() refuses a NULL
     assert_int_equal(cci_create_endpoint(NULL, 0, NULL, &fd), CCI_EINVAL);
 }
 
+/* Every bit that is no flag, each alone. */
+static const int no_flags[] = {1 << 2, 1 << 7, 0x100, 0x4000, 0x7000, 0x8000, 1 << 30};
+
+TEST(unknown_endpoint_flags, ANYWHERE, "cci_create_endpoint() and cci_arm_os_handle() refuse flags that they don't know") {
+    size_t i;
+    side_t *a = side_open();
+    cci_os_handle_t fd = -77;
+    cci_endpoint_t *ep = NULL;
+    (void)state;
+    for (i = 0; i < sizeof no_flags / sizeof *no_flags; i++) {
+        log_text[0] = '\0';
+        assert_int_equal(cci_create_endpoint(NULL, no_flags[i], &ep, &fd), CCI_EINVAL);
+        assert_non_null(strstr(log_text, "cci_create_endpoint(): flags"));
+        assert_int_equal(cci_create_endpoint_at(NULL, NULL, no_flags[i] | CCI_ENDPOINT_SHARED, &ep, &fd), CCI_EINVAL);
+        assert_null(ep);
+        assert_int_equal(fd, -77);
+        log_text[0] = '\0';
+        assert_int_equal(cci_arm_os_handle(a->ep, no_flags[i]), CCI_EINVAL);
+        assert_non_null(strstr(log_text, "cci_arm_os_handle(): flags"));
+    }
+    assert_int_equal(cci_arm_os_handle(a->ep, 7), CCI_EINVAL);
+}
+
+TEST(unknown_flags, ANYWHERE, "calls refuse flags that they don't know, and nothing happens") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    static uint8_t from[64], to[64];
+    cci_rma_handle_t *here = NULL, *there = NULL, *none = NULL;
+    struct iovec piece;
+    size_t i;
+    (void)state;
+    piece.iov_base = from;
+    piece.iov_len = 5;
+    assert_int_equal(cci_rma_register(pair.a->ep, from, sizeof from, 0, &here), CCI_SUCCESS);
+    assert_int_equal(cci_rma_register(pair.b->ep, to, sizeof to, CCI_FLAG_READ | CCI_FLAG_WRITE, &there), CCI_SUCCESS);
+    memset(from, 1, sizeof from);
+    memset(to, 2, sizeof to);
+    log_text[0] = '\0';
+    assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0x55, NULL), CCI_EINVAL);
+    assert_non_null(strstr(log_text, "cci_connect(): flags has bits that mean nothing here: 0x4"));
+    for (i = 0; i < sizeof no_flags / sizeof *no_flags; i++) {
+        int flag = no_flags[i];
+        assert_int_equal(cci_connect(pair.a->ep, pair.b->uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, flag, NULL), CCI_EINVAL);
+        assert_int_equal(cci_send(pair.ac, "never", 5, NULL, flag), CCI_EINVAL);
+        assert_int_equal(cci_send(pair.ac, "never", 5, NULL, flag | CCI_FLAG_BLOCKING), CCI_EINVAL);
+        assert_int_equal(cci_sendv(pair.ac, &piece, 1, NULL, flag | CCI_FLAG_SILENT), CCI_EINVAL);
+        assert_int_equal(cci_rma_register(pair.a->ep, from, sizeof from, flag | CCI_FLAG_READ, &none), CCI_EINVAL);
+        assert_null(none);
+        assert_int_equal(cci_rma(pair.ac, NULL, 0, here, 0, there, 0, 64, NULL, flag | CCI_FLAG_WRITE), CCI_EINVAL);
+    }
+    assert_int_equal(cci_send(pair.ac, "never", 5, NULL, CCI_FLAG_FENCE), CCI_EINVAL); /* it would promise an order */
+    log_text[0] = '\0';
+    assert_int_equal(cci_send(pair.ac, "never", 5, NULL, 0x4000), CCI_EINVAL);
+    assert_non_null(strstr(log_text, "cci_send(): flags has bits that mean nothing here: 0x4000"));
+    send_patiently(pair.ac, "first", 5, 9, CCI_FLAG_READ | CCI_FLAG_WRITE); /* as programs do that have one set of flags */
+    {
+        cci_event_t *event = await(pair.b, CCI_EVENT_RECV);
+        assert_int_equal(event->recv.len, 5);
+        assert_memory_equal(event->recv.ptr, "first", 5);
+        drop(event);
+    }
+    await_send(pair.a, pair.ac, as_context(9), CCI_SUCCESS);
+    assert_int_equal(count_of(pair.a, CCI_EVENT_SEND), 0);
+    assert_int_equal(count_of(pair.a, CCI_EVENT_CONNECT), 0);
+    assert_int_equal(count_of(pair.b, CCI_EVENT_CONNECT_REQUEST), 0);
+    assert_int_equal(to[0], 2);
+}
+
+TEST(create_unsealed, ANYWHERE, "an endpoint that does not use the hooks for encryption is made with a warning") {
+    uint32_t caps;
+    (void)state;
+    finalize_all();
+    fill_setup();
+    test_setup.seal = &seal_hooks;
+    assert_int_equal(cci_setup(&test_setup), CCI_SUCCESS);
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+    log_text[0] = '\0';
+    (void)side_open();
+    if (on_sisci || is_rc) {
+        assert_non_null(strstr(log_text, ": cci_setup() has hooks to seal packets, and this endpoint does not use them"));
+        assert_non_null(strstr(log_text, on_sisci ? "over sisci" : "over verbs"));
+        assert_ptr_equal(strchr(log_text, '\n'), log_text + strlen(log_text) - 1); /* one line */
+    } else {
+        assert_null(strstr(log_text, "hooks"));
+    }
+}
+
+/* One call that is refused; what it returns. */
+typedef enum wrong {
+    WRONG_NO_DEVICE,
+    WRONG_NO_SERVICE,
+    WRONG_SERVICE_TAKEN,
+    WRONG_NO_SCHEME,
+    WRONG_FOREIGN_SCHEME,
+    WRONG_NO_ADDRESS,
+    WRONG_NO_PORT,
+    WRONG_NO_HOST,
+    WRONG_BAD_PORT,
+    WRONG_NULL_URI,
+    WRONG_LONG_DATA,
+    WRONG_NO_ATTRIBUTE,
+    WRONG_BAD_TIMEOUT,
+    WRONG_NO_OPTION,
+    WRONG_NO_ENDPOINT,
+    WRONG_NO_CONNECTION,
+    WRONG_NO_VALUE,
+    WRONG_GET_ONLY,
+    WRONG_NO_HANDLE,
+    WRONG_NO_LOCAL_HANDLE,
+    WRONG_COUNT
+} wrong_t;
+
+static int connect_to(const pair_t *pair, const char *uri) {
+    return cci_connect(pair->a->ep, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL);
+}
+
+static int connect_with(const pair_t *pair, uint32_t data_len, int attribute, long seconds) {
+    static const char data[2000] = "";
+    struct timeval timeout;
+    timeout.tv_sec = seconds;
+    timeout.tv_usec = 0;
+    return cci_connect(pair->a->ep, pair->b->uri, data, data_len, (cci_conn_attribute_t)attribute, NULL, 0, &timeout);
+}
+
+/* "scheme://" of the transport, and what is behind it. */
+static int connect_behind(const pair_t *pair, const char *address) {
+    char uri[100];
+    snprintf(uri, sizeof uri, "%.*s://%s", (int)strcspn(pair->a->uri, ":"), pair->a->uri, address);
+    return connect_to(pair, uri);
+}
+
+static int make_at(const pair_t *pair, const struct cci_device *device, const char *service) {
+    cci_endpoint_t *ep = NULL;
+    int status = cci_create_endpoint_at(device == NULL ? pair->a->ep->device : (cci_device_t *)(uintptr_t)device, service, 0, &ep,
+                                        NULL);
+    assert_null(ep);
+    return status;
+}
+
+static int do_wrong(const pair_t *pair, wrong_t what, cci_rma_handle_t *handle) {
+    struct cci_device stranger;
+    struct cci_rma_handle none;
+    uint32_t value = 0;
+    memset(&stranger, 0, sizeof stranger);
+    memset(&none, 0xa5, sizeof none);
+    switch (what) {
+    case WRONG_NO_DEVICE: return make_at(pair, &stranger, NULL);
+    case WRONG_NO_SERVICE: return make_at(pair, NULL, "no-such-service");
+    case WRONG_SERVICE_TAKEN: return make_at(pair, NULL, strrchr(pair->a->uri, ':') + 1);
+    case WRONG_NO_SCHEME: return connect_to(pair, "192.0.2.1:80");
+    case WRONG_FOREIGN_SCHEME: return connect_to(pair, "durian://host:80");
+    case WRONG_NO_ADDRESS: return connect_behind(pair, "");
+    case WRONG_NO_PORT: return connect_behind(pair, "host");
+    case WRONG_NO_HOST: return connect_behind(pair, ":80");
+    case WRONG_BAD_PORT: return connect_behind(pair, "127.0.0.1:65536");
+    case WRONG_NULL_URI: return connect_to(pair, NULL);
+    case WRONG_LONG_DATA: return connect_with(pair, 1025, CCI_CONN_ATTR_RO, 1);
+    case WRONG_NO_ATTRIBUTE: return connect_with(pair, 0, 77, 1);
+    case WRONG_BAD_TIMEOUT: return connect_with(pair, 0, CCI_CONN_ATTR_RO, -1);
+    case WRONG_NO_OPTION: return cci_set_opt(pair->a->ep, (cci_opt_name_t)999, &value);
+    case WRONG_NO_ENDPOINT: return cci_set_opt(pair->ac, CCI_OPT_ENDPT_SEND_TIMEOUT, &value);
+    case WRONG_NO_CONNECTION: return cci_get_opt(pair->a->ep, CCI_OPT_CONN_SEND_TIMEOUT, &value);
+    case WRONG_NO_VALUE: return cci_get_opt(pair->a->ep, CCI_OPT_ENDPT_SEND_TIMEOUT, NULL);
+    case WRONG_GET_ONLY: return cci_set_opt(pair->a->ep, CCI_OPT_ENDPT_URI, &value);
+    case WRONG_NO_HANDLE: return cci_rma_deregister(pair->a->ep, &none);
+    default: return cci_rma(pair->ac, NULL, 0, handle, 60, handle, 0, 8, NULL, CCI_FLAG_WRITE); /* of 64 bytes */
+    }
+}
+
+TEST(refusals_logged, ANYWHERE, "each refusal has its status, and one line in the log that names what is wrong") {
+    static const struct {
+        int status;
+        const char *words;
+    } wanted[WRONG_COUNT] = {
+        {CCI_EINVAL, "the device is none of those"},
+        {CCI_EINVAL, "the service \"no-such-service\" is neither a port number nor a name"},
+        {CCI_EBUSY, "\" is taken: choose another"},
+        {CCI_EINVAL, "\"192.0.2.1:80\": it does not begin with a transport"},
+        {CCI_EINVAL, "this program has no transport durian"},
+        {CCI_EINVAL, "nothing stands behind ://"},
+        {CCI_EINVAL, "it has no port"},
+        {CCI_EINVAL, "it has no host"},
+        {CCI_EINVAL, "its port is not a number from 1 to 65535"},
+        {CCI_EINVAL, "the URI is NULL"},
+        {CCI_EINVAL, "data_len is over 1024"},
+        {CCI_EINVAL, "there is no such attribute"},
+        {CCI_EINVAL, "the timeout is negative"},
+        {CCI_EINVAL, "there is no such option"},
+        {CCI_EINVAL, "the option is an endpoint's"},
+        {CCI_EINVAL, "the option is a connection's"},
+        {CCI_EINVAL, "the value is NULL"},
+        {CCI_EINVAL, "the option can only be got"},
+        {CCI_ERR_RMA_HANDLE, "the endpoint has no such handle"},
+        {CCI_ERR_RMA_HANDLE, "no such local handle, or not for that range"},
+    };
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    static uint8_t bytes[64];
+    cci_rma_handle_t *handle = NULL;
+    int i;
+    (void)state;
+    assert_int_equal(cci_rma_register(pair.a->ep, bytes, sizeof bytes, 0, &handle), CCI_SUCCESS);
+    for (i = 0; i < WRONG_COUNT; i++) {
+        int status;
+        if (i >= WRONG_NO_SERVICE && i <= WRONG_BAD_PORT && i != WRONG_NO_SCHEME && i != WRONG_FOREIGN_SCHEME && i != WRONG_NO_ADDRESS &&
+            strncmp(pair.a->uri, "udp:", 4) != 0) {
+            continue; /* services and addresses are the transport's own */
+        }
+        log_text[0] = '\0';
+        status = do_wrong(&pair, (wrong_t)i, handle);
+        if (status != wanted[i].status || strstr(log_text, wanted[i].words) == NULL ||
+            strchr(log_text, '\n') != log_text + strlen(log_text) - 1) {
+            fail_msg("refusal %d: status %d, log: %s", i, status, log_text);
+        }
+        assert_non_null(cci_status_hint((cci_status_t)status));
+    }
+}
+
+TEST(log_handshakes, ON_NETWORK, "CCI_LOG=debug in the environment: the log has each packet of a handshake; otherwise none") {
+    static const char *const words[] = {": REQUEST to ", ": REQUEST from ", ": ACCEPT to ", ": ACCEPT from "};
+    size_t i, k;
+    (void)state;
+    for (k = 0; k < 2; k++) {
+        uint32_t caps;
+        finalize_all();
+        for (; side_count > 0; side_count--) {
+            side_forget(&sides[side_count - 1]);
+        }
+        assert_int_equal(k == 0 ? unsetenv("CCI_LOG") : setenv("CCI_LOG", "debug", 1), 0);
+        assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+        assert_int_equal(unsetenv("CCI_LOG"), 0);
+        log_text[0] = '\0';
+        (void)open_pair(CCI_CONN_ATTR_RO);
+        for (i = 0; i < sizeof words / sizeof *words; i++) {
+            assert_int_equal(strstr(log_text, words[i]) != NULL, k == 1 && !is_rc);
+        }
+    }
+}
+
 TEST(create_device, ANYWHERE, "[5.4.2.1] an endpoint tells its device") {
     cci_device_t *const *devices = NULL;
     cci_endpoint_t *endpoint = NULL;

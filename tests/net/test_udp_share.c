@@ -338,6 +338,46 @@ static void members_that_are_born_later_serve_theirs_when_the_first_leave(void *
     settle(20);
 }
 
+/* Opens a new connection of a client, from the same endpoint, and has it answered; who serves it. */
+static uint32_t connect_again(client_t *client) {
+    assert_int_equal(cci_disconnect(client->connection), CCI_SUCCESS);
+    client->connection = NULL;
+    client->number = 0;
+    client->member = UINT32_MAX;
+    client->is_waiting = 0;
+    assert_int_equal(cci_connect(client->endpoint, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL), CCI_SUCCESS);
+    while (client->member == UINT32_MAX) {
+        client->ended = 0; /* what the connection before had under way may tell its end now */
+        turn_of_all();
+    }
+    return client->member;
+}
+
+static void a_member_that_replaces_another_serves_clients_of_that_one_who_connect_again(void **state) {
+    uint32_t times, of_new = 0, of_old = 0;
+    int i;
+    (void)state;
+    begin_all(2, CLIENTS);
+    run(1);
+    for (i = 0; i < CLIENTS; i++) { /* all that are left are the first member's */
+        if (clients[i].member != 0) {
+            end_client(&clients[i]);
+        }
+    }
+    leave(&members[0]);
+    join(&members[0], 10);
+    for (times = 0; times < 100 && (of_new == 0 || of_old == 0); times++) { /* 1 in 2^100 that one of the two gets none */
+        for (i = 0; i < CLIENTS; i++) {
+            if (clients[i].endpoint) {
+                uint32_t by = connect_again(&clients[i]);
+                of_new += by == 10;
+                of_old += by == 1;
+            }
+        }
+    }
+    assert_true(of_new > 0 && of_old > 0);
+}
+
 /* Sends a packet for a receiver's index, and what comes back within so many turns of all. */
 static ssize_t answer_within(uint32_t index, uint8_t *answer, size_t size, int turns) {
     struct sockaddr_in to;
@@ -767,6 +807,7 @@ int main(int argc, char **argv) {
         TEST(each_connection_is_served_by_one_member_to_which_the_kernel_takes_its_packets),
         TEST(no_connection_of_a_member_breaks_when_others_join_and_leave),
         TEST(members_that_are_born_later_serve_theirs_when_the_first_leave),
+        TEST(a_member_that_replaces_another_serves_clients_of_that_one_who_connect_again),
         TEST(a_packet_for_a_member_that_is_gone_is_answered_by_none_and_for_another_by_that_one_alone),
         TEST(one_client_endpoint_may_have_connections_to_several_members),
         TEST(a_connection_stays_with_its_member_when_the_peers_address_changes),

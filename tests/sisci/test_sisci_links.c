@@ -640,6 +640,37 @@ static void a_message_of_any_of_many_links_is_found_in_the_next_calls(void **sta
     close_wheel(w);
 }
 
+/* The longest list that a message of a channel is looked up in: what a process has of another. */
+static unsigned int longest_walk(const cci__sci_desc_t sd) {
+    const cci__sci_client *client;
+    const cci__sci_peer *peer;
+    unsigned int most = 0;
+    for (client = sd->clients; client; client = client->next) {
+        most = client->count > most ? client->count : most;
+    }
+    for (peer = sd->peers; peer; peer = peer->next) {
+        const cci__sci_remote *r;
+        unsigned int count = 0;
+        for (r = peer->remotes; r; r = r->next) {
+            count++;
+        }
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* An endpoint has a channel for each other, and in that the inbox, the door and the interrupt of one link. */
+static void what_is_looked_up_for_a_link_does_not_grow_with_the_number_of_links(void **state) {
+    wheel *w = open_wheel(0);
+    uint32_t i;
+    (void)state;
+    TRUE(longest_walk(inside(w->hub)->sd) > 0 && longest_walk(inside(w->hub)->sd) <= 4);
+    for (i = 0; i < SPOKES; i++) {
+        TRUE(longest_walk(inside(w->spoke[i])->sd) <= 4);
+    }
+    close_wheel(w);
+}
+
 /* Its messages go round a page of the ring, and leave the rest alone. */
 static void a_link_whose_records_are_taken_uses_one_page_of_its_ring(void **state) {
     wheel *w = open_wheel(0);
@@ -662,6 +693,112 @@ static void a_link_whose_records_are_taken_uses_one_page_of_its_ring(void **stat
     }
     TRUE(cci__sisci_load(far_line) == 0);
     close_wheel(w);
+}
+
+/* ---- the numbers of records come again ----------------------------------------------------------------------------------- */
+
+enum { LARGEST_RING = 4194304, AGES = 2 };
+
+/* A stream one way through the largest ring: that goes through all numbers soonest. */
+typedef struct numbers {
+    side_t *to;
+    cci_connection_t *from;
+    cci__sisci_link *link, *its; /* the sender's, the receiver's */
+    uint32_t sent, taken;
+} numbers;
+
+static void send_number(numbers *n, uint32_t length) {
+    char message[CCI__SISCI_SHORT];
+    memset(message, 0, sizeof message);
+    memcpy(message, &n->sent, sizeof n->sent);
+    TRUE(cci_send(n->from, message, length, NULL, CCI_FLAG_SILENT) == CCI_SUCCESS);
+    n->sent++;
+}
+
+/* Takes messages as they were sent until so many are left, and finds nothing else if none is. */
+static void take_numbers(numbers *n, uint32_t left) {
+    cci_event_t *event;
+    while (n->sent - n->taken > left) {
+        patience_t patience = be_patient();
+        while (cci_get_event(n->to->ep, &event) != CCI_SUCCESS) {
+            still_patient(&patience, "a message");
+        }
+        TRUE(event->type == CCI_EVENT_RECV && memcmp(event->recv.ptr, &n->taken, sizeof n->taken) == 0);
+        n->taken++;
+        drop(event);
+    }
+    if (left == 0) {
+        patience_t patience = be_patient();
+        do { /* all is acknowledged: the sender may go on at the front of the ring */
+            TRUE(cci_get_event(n->to->ep, &event) == CCI_EAGAIN);
+            still_patient(&patience, "an acknowledgement");
+        } while (n->its->told_tail != n->its->tail);
+    }
+}
+
+static uint32_t place_of(const numbers *n) {
+    return n->link->head & (n->link->out_lines - 1);
+}
+
+/* Each line of the ring in its turn. The receiver looks at the next one, in which nothing is but what was left there,
+ * except where the sender would see that all is taken, and begin at the front. */
+static void go_round(numbers *n) {
+    uint32_t begin = n->link->head;
+    TRUE(place_of(n) == 0);
+    cci__sisci_see_freed(n->link); /* it does so at the next sixteenth line, and when the ring is full */
+    do {
+        send_number(n, 8);
+        TRUE(n->link->head - begin <= n->link->out_lines);
+        take_numbers(n, (n->link->head & 15) == 0 ? 1 : 0);
+    } while (place_of(n) != 0);
+    TRUE(n->link->head - begin == n->link->out_lines && n->its->tail + 1 == n->link->head);
+    take_numbers(n, 0);
+}
+
+/* A number comes again after 2^31 lines. A record that was left behind in a line which the stream has jumped over ever
+ * since has the number of the one that comes there next: the receiver would have it for that. */
+static void a_record_that_was_left_behind_is_never_taken_for_the_one_that_has_its_number_again(void **state) {
+    numbers n;
+    uint32_t age, behind = 0x5eedf00du;
+    patience_t patience = be_patient();
+    cci_endpoint_t *ep;
+    cci_event_t *event;
+    (void)state;
+    end_test(NULL);
+    snprintf(config_text, sizeof config_text, "[shm]\ntransport = sisci\nring = %d\n", (int)LARGEST_RING);
+    TRUE(begin_test(NULL) == 0);
+    memset(&n, 0, sizeof n);
+    n.to = open_door();
+    TRUE(cci_create_endpoint(NULL, 0, &ep, NULL) == CCI_SUCCESS); /* it polls: it looks at what is taken when it must */
+    TRUE(cci_connect(ep, DOOR_URI, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL) == CCI_SUCCESS);
+    while (cci_get_event(ep, &event) != CCI_SUCCESS) {
+        poll_all();
+        still_patient(&patience, "a connection");
+    }
+    TRUE(event->type == CCI_EVENT_CONNECT && event->connect.status == CCI_SUCCESS);
+    n.from = event->connect.connection;
+    drop(event);
+    n.link = link_of(n.from);
+    n.its = link_of(await_accepted(n.to));
+    TRUE(n.link->out_lines == LARGEST_RING / CCI__SISCI_LINE);
+    cci__sisci_store(n.link->out_ring + LARGEST_RING, behind);
+    take_numbers(&n, 0);
+    while (place_of(&n) != 0) {
+        send_number(&n, 8);
+        take_numbers(&n, 0);
+    }
+    for (age = 0; age < AGES; age++) {
+        uint32_t begun = n.link->head;
+        go_round(&n);
+        while (n.link->head - begun != UINT32_C(1) << 31) {
+            send_number(&n, CCI__SISCI_SHORT);
+            take_numbers(&n, 0);
+        }
+        TRUE(place_of(&n) == 0);
+    }
+    go_round(&n);
+    TRUE(cci__sisci_load(n.link->out_ring + LARGEST_RING) == behind); /* what lies behind the ring is left alone */
+    TRUE(cci_destroy_endpoint(ep) == CCI_SUCCESS);
 }
 
 static void a_sleeper_with_many_links_is_woken_by_any_of_them_and_looks_at_few(void **state) {
@@ -1426,7 +1563,9 @@ int main(void) {
         LINK_TEST(an_answer_that_waits_for_space_keeps_a_server_awake_when_there_is_some),
         LINK_TEST(a_withdrawn_message_that_waits_for_space_lets_its_receiver_sleep),
         LINK_TEST(a_message_of_any_of_many_links_is_found_in_the_next_calls),
+        LINK_TEST(what_is_looked_up_for_a_link_does_not_grow_with_the_number_of_links),
         LINK_TEST(a_link_whose_records_are_taken_uses_one_page_of_its_ring),
+        LINK_TEST(a_record_that_was_left_behind_is_never_taken_for_the_one_that_has_its_number_again),
         LINK_TEST(a_sleeper_with_many_links_is_woken_by_any_of_them_and_looks_at_few),
         LINK_TEST(links_that_wait_for_buffers_get_them_in_turn),
         LINK_TEST(endpoints_that_are_opened_connect_to_no_other),

@@ -991,7 +991,10 @@ static void drain(uint64_t most_ns) {
 
 /* Of those whose other side is gone not too many at once: where packets are sealed each has its state until its time-out. */
 static void probe_connections(void) {
-    uint32_t i, at, left = 400, left_gone = 256, least_us = profile.memory_limit > 0 && conn_count >= 200 ? 10000000 : 1000000;
+    uint32_t i, at, left = 400, left_gone = 256, least_us = 1000000;
+    if (profile.memory_limit > 0 && conn_count >= 200) { /* they take turns, of up to a second where the peer has no memory either */
+        least_us = profile.memory_limit <= 65536 ? 30000000 : 10000000;
+    }
     for (i = conn_count; i-- > 0 && left > 0;) {
         for (at = 0; at < 2; at++) {
             conn_t *conn = &conns[i];

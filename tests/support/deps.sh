@@ -12,6 +12,8 @@ set -eu
 packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev python3 tcpdump tshark musl-tools tcc
     libibverbs-dev gcc-aarch64-linux-gnu clang-format clang-tidy cppcheck shellcheck pyflakes3
     cmake pkgconf meson ninja-build mandoc debhelper lintian abigail-tools valgrind'
+# Compilers for small machines, and an emulator of a board: tests of firmware are left out where a system does not have them.
+firmware='gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-arm'
 [ "${1:-}" != fuzz ] || packages="$packages libclang-rt-dev afl++"
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
@@ -33,20 +35,29 @@ for package in $packages; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || missing="$missing $package"
 done
-if [ -z "$missing" ]; then
-    echo "deps: everything is installed ($packages)"
+extra=
+for package in $firmware; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || extra="$extra $package"
+done
+if [ -z "$missing$extra" ]; then
+    echo "deps: everything is installed ($packages $firmware)"
     exit 0
 fi
 
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then
-        echo "deps: please run as root: apt-get install$missing" >&2
+        echo "deps: please run as root: apt-get install$missing$extra" >&2
         exit 1
     fi
     as_root=sudo
 fi
-echo "deps: installing$missing"
+echo "deps: installing$missing$extra"
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get update
 # shellcheck disable=SC2086 # a list of words
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing
+[ -z "$missing" ] || $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing
+for package in $extra; do
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package" ||
+        echo "deps: there is no $package: what needs it is left out"
+done

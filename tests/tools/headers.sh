@@ -65,6 +65,12 @@ headers() {
     accept udp "$all" -DCCI_UDP_PORTABLE=
     accept udp "$all" -DCCI_UDP_PORTABLE= -DCCI_NO_THREADS=
     accept udp "$all" -DNDEBUG
+    accept udp "$all" -DCCI_NO_RMA=
+    accept udp "$all" -DCCI_NO_TEXT= -DCCI_NO_CONGESTION=
+    accept core "$all" -DCCI_SMALL=
+    accept core "$all" -DCCI_SMALL= -DCCI_NO_RMA= -DCCI_NO_TEXT= -DCCI_SMALL_CONNECTIONS=8
+    accept core "$all" -DCCI_SMALL= -DCCI_STATIC=
+    accept core -DCCI_REL_IMPLEMENTATION= -DCCI_SMALL=
     accept sisci
     accept sisci-alone
     accept sisci "$all"
@@ -89,6 +95,7 @@ headers() {
     compile="$compiler -x $language -std=$strict -c -o /dev/null"
     accept udp "$all" -O2
     accept udp "$all" -O2 -DNDEBUG -DCCI_STATIC=
+    accept core "$all" -O2 -DNDEBUG -DCCI_SMALL= -DCCI_NO_TEXT= -DCCI_NO_CONGESTION=
     accept sisci "$all" -O2
     accept verbs-udp "$all" -O2
     accept sisci-alone "$alone" -O2
@@ -190,6 +197,16 @@ blunders() {
     blunder 'define CCI_IMPLEMENTATION before the first header of CCI' "$out/between.c"
     blunder 'cci_h_is_missing_after_the_header_of_a_transport' "$out/coreless.c"
     blunder 'include cci_udp.h before cci.h' "$out/late.c"
+    # What a small profile can't be is said once.
+    for wrong in CONNECTIONS=3 SENDS=0 PACKETS=3 REQUEST=1025; do
+        printf '#define CCI_SMALL_%s\n#define CCI_SMALL\n#define CCI_IMPLEMENTATION\n#include "cci.h"\nint main(void) { return 0; }\n' \
+            "$(echo "$wrong" | tr '=' ' ')" >"$out/small-wrong.c"
+        blunder "CCI_SMALL" "$out/small-wrong.c"
+        check "CCI_SMALL_$wrong gives not one error" [ "$(grep -c 'error:' "$out/blunder.txt")" -eq 1 ]
+    done
+    printf '#define CCI_SMALL\n' >"$out/small-udp.c"
+    cat "$out/one.c" >>"$out/small-udp.c"
+    blunder 'CCI_SMALL is for links of the program' "$out/small-udp.c"
     blunder 'cci_only_one_file_may_define_CCI_IMPLEMENTATION' "$out/one.c" "$out/two.c"
 }
 

@@ -120,7 +120,7 @@ mutant 'no check for duplicates' "$(in_function cci__rel_input_run 's/if (have =
 mutant 'acknowledged though refused' "$(in_function cci_rel_input 's/if (outcome == CCI__REFUSED)/if (0)/')"
 mutant 'one byte beyond the end of a registration' \
     "$(in_function cci_rma_address 's/offset > found->length - length/offset > found->length - length + 1/')"
-mutant 'no probe timer' "$(in_function cci_rel_deadline 's/if (!cci__list_empty(&rel->flight))/if (0)/')"
+mutant 'no probe timer' "$(in_function cci_rel_deadline 's/at = cci__min64(at, cci__rel_pto_at_ns(rel));/;/')"
 mutant 'an acknowledgement waits for the next packet' "$(in_function cci__rel_ack_is_due 's/if (now_ns < rel->ack_at_ns \&\&/if (1 ||/'); $(in_function cci_rel_deadline 's/rel->ack_count ? rel->ack_at_ns : CCI__NEVER/CCI__NEVER/'); $(in_function cci_rel_timeout 's/rel->ack_now = 1;/;/')"
 mutant 'tokens used twice' "$(in_function cci_conn_open 's/words\[0\] = ++table->counter/words[0] = 1/')"
 mutant 'ordered messages as they come' "$(in_function cci_rel_begin 's/rel->ordered = attribute == CCI_CONN_ATTR_RO/rel->ordered = 0/')"

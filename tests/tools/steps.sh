@@ -5,6 +5,7 @@
 . tests/tools/tree.sh
 . tests/tools/programs.sh
 . tests/tools/machines.sh
+. tests/tools/firmware.sh
 
 tools_steps() {
     write_users
@@ -35,6 +36,9 @@ tools_steps() {
     step crowds crowds
     step shared shared
     step memories memories
+    step own-link own_link
+    step footprint footprint
+    step firmware firmware_at_line
 }
 
 # What takes longer.

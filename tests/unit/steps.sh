@@ -8,8 +8,34 @@ ends_counted() {
     build ends-counted tests/unit/test_ends.c -O2 "$counts" -DENDS_COUNTS_WORK && run ends-counted 20000
 }
 
+# Profiles of the library for small machines talk to the full one, and to each other: small.c.
+small_profiles() {
+    flags='-g -O1'
+    # shellcheck disable=SC2086
+    ! works $sanitizers || flags="-g -O1 $sanitizers"
+    for profile in full small least; do
+        case $profile in
+        full) macros='' ;;
+        small) macros=-DCCI_SMALL ;;
+        least) macros='-DCCI_SMALL -DCCI_NO_RMA -DCCI_NO_TEXT -DCCI_NO_CONGESTION' ;;
+        esac
+        # shellcheck disable=SC2086
+        "$cc" -std=gnu11 $flags -I. "-DSIDE=${profile}_side" $macros -c -o "$out/$profile.o" tests/unit/small_side.c ||
+            { fail "small_side.c does not compile: $macros" && return; }
+    done
+    # shellcheck disable=SC2086
+    "$cc" -std=gnu11 $flags -I. -o "$out/small" tests/unit/small.c "$out/full.o" "$out/small.o" "$out/least.o" ||
+        { fail 'small.c does not compile' && return; }
+    within 900 "$out/small" 3 >"$out/small.txt"
+    status=$?
+    cat "$out/small.txt"
+    passed=$((passed + $(grep -c '^ok: ' "$out/small.txt")))
+    check "small ended with status $status" [ "$status" -eq 0 ]
+}
+
 unit_steps() {
     unit_tests unit
     step test_fork-raced raced test_fork tests/unit/test_fork.c
     step ends-counted ends_counted
+    step small-profiles small_profiles
 }

@@ -227,9 +227,13 @@ static int fake_set_endpoint_opt(cci_endpoint_base_t *endpoint, cci_opt_name_t n
     return CCI_SUCCESS;
 }
 
+static const char *fake_uri; /* NULL: it has none */
+
 static int fake_get_endpoint_opt(cci_endpoint_base_t *endpoint, cci_opt_name_t name, void *val) {
-    (void)name, (void)val;
     note(endpoint, "get endpoint");
+    if (name == CCI_OPT_ENDPT_URI && fake_uri != NULL) {
+        *(char **)val = strdup(fake_uri);
+    }
     return CCI_SUCCESS;
 }
 
@@ -1083,7 +1087,9 @@ static void an_endpoint_is_made_on_the_given_device(void **state) {
     assert_int_equal(init_with(NULL), CCI_SUCCESS);
     assert_int_equal(cci_create_endpoint(NULL, 0, NULL, NULL), CCI_EINVAL);
     assert_int_equal(cci_create_endpoint(&stranger, 0, &endpoint, NULL), CCI_EINVAL);
-    assert_int_equal(cci_create_endpoint_at(devices()[1], "http", 4, &endpoint, &fd), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint_at(devices()[1], "http", 4, &endpoint, &fd), CCI_EINVAL);
+    assert_null(endpoint);
+    assert_int_equal(cci_create_endpoint_at(devices()[1], "http", 0, &endpoint, &fd), CCI_SUCCESS);
     assert_ptr_equal(endpoint->device, devices()[1]);
     assert_int_equal(fd, 5);
     assert_string_equal(fakes[1].service, "http");
@@ -1173,6 +1179,66 @@ static void a_much_better_device_that_is_down_is_named(void **state) {
     assert_logged("x is down; the endpoint is made on z");
 }
 
+static void the_environment_says_what_is_logged(void **state) {
+    static const struct {
+        const char *name;
+        int most;
+    } levels[] = {{"error", CCI_LOG_ERROR}, {"warn", CCI_LOG_WARN}, {"info", CCI_LOG_INFO}, {"debug", CCI_LOG_DEBUG},
+                  {"?", CCI_LOG_INFO},      {"", CCI_LOG_INFO}};
+    size_t i;
+    int level;
+    (void)state;
+    propose(&fakes[0], "eth0", 1, 50);
+    for (i = 0; i < sizeof levels / sizeof *levels; i++) {
+        setenv("CCI_LOG", levels[i].name, 1);
+        assert_int_equal(init_with(NULL), CCI_SUCCESS);
+        unsetenv("CCI_LOG");
+        for (level = CCI_LOG_ERROR; level <= CCI_LOG_DEBUG; level++) {
+            log_clear();
+            cci_log(level, "a line");
+            assert_int_equal(log_count, level <= levels[i].most || i >= 4); /* a hook gets all, unless it says otherwise */
+            assert_int_equal(cci_log_wants(level), level <= levels[i].most);
+        }
+        cci_finalize();
+    }
+    assert_int_equal(init_with(NULL), CCI_SUCCESS); /* as ever */
+    assert_true(cci_log_wants(CCI_LOG_INFO) && !cci_log_wants(CCI_LOG_DEBUG));
+}
+
+static void a_default_endpoint_that_only_this_host_reaches_is_made_with_a_warning(void **state) {
+    static const char *const local[] = {"apple://127.0.0.1:80", "apple://127.8.8.8:80", "apple://[::1]:80"};
+    static const char *const far[] = {"apple://192.0.2.1:80", "apple://[::1234]:80", "apple://12.7.0.1:80", "apple:127.0.0.1"};
+    cci_endpoint_t *ep;
+    char text[100];
+    size_t i;
+    (void)state;
+    propose(&fakes[0], "lo", 1, 50);
+    assert_int_equal(init_with(NULL), CCI_SUCCESS);
+    for (i = 0; i < sizeof local / sizeof *local; i++) {
+        fake_uri = local[i];
+        log_clear();
+        assert_int_equal(cci_create_endpoint(NULL, 0, &ep, NULL), CCI_SUCCESS);
+        snprintf(text, sizeof text, "%s: only this host reaches the default endpoint", local[i]);
+        assert_logged(text);
+        assert_int_equal(log_count, 1);
+        log_clear();
+        assert_int_equal(cci_create_endpoint(devices()[0], 0, &ep, NULL), CCI_SUCCESS); /* who asks for it knows */
+        assert_int_equal(log_count, 0);
+    }
+    for (i = 0; i < sizeof far / sizeof *far; i++) {
+        fake_uri = far[i];
+        log_clear();
+        assert_int_equal(cci_create_endpoint(NULL, 0, &ep, NULL), CCI_SUCCESS);
+        assert_int_equal(log_count, 0);
+    }
+    cci_finalize();
+    fake_uri = local[0];
+    assert_int_equal(init_with("[x]\ntransport=apple"), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &ep, NULL), CCI_SUCCESS); /* likewise */
+    assert_int_equal(log_count, 0);
+    fake_uri = NULL;
+}
+
 static void finalize_destroys_the_endpoints_that_are_left(void **state) {
     cci_endpoint_t *first, *second, *third;
     (void)state;
@@ -1194,6 +1260,7 @@ static fake_endpoint_t *fake_open(cci_endpoint_t **endpoint) {
     propose(&fakes[0], "eth0", 1, 50);
     assert_int_equal(init_with(NULL), CCI_SUCCESS);
     assert_int_equal(cci_create_endpoint(NULL, 0, endpoint, NULL), CCI_SUCCESS);
+    fakes[0].last = NULL; /* the core has asked for its URI */
     return (fake_endpoint_t *)(uintptr_t)*endpoint;
 }
 
@@ -1426,7 +1493,10 @@ static void events_and_connections_go_to_their_endpoint(void **state) {
     assert_int_equal(cci_get_event(ep, &event), CCI_EAGAIN);
     assert_null(event);
     assert_int_equal(cci_arm_os_handle(NULL, 0), CCI_EINVAL);
-    assert_int_equal(cci_arm_os_handle(ep, 3), CCI_SUCCESS);
+    fakes[0].last = NULL;
+    assert_int_equal(cci_arm_os_handle(ep, 3), CCI_EINVAL);
+    assert_null(fakes[0].last);
+    assert_int_equal(cci_arm_os_handle(ep, 0), CCI_SUCCESS);
     assert_called("arm");
     assert_int_equal(cci_disconnect(NULL), CCI_EINVAL);
     assert_int_equal(cci_disconnect(&fake->connection), CCI_SUCCESS);
@@ -1442,6 +1512,7 @@ static void memory_for_rma_comes_from_the_transport(void **state) {
     (void)state;
     fake_open(&ep);
     assert_int_equal(cci_create_endpoint(NULL, 0, &other, NULL), CCI_SUCCESS);
+    fakes[0].last = NULL;
     assert_int_equal(cci_rma_alloc(NULL, 1, &memory), CCI_EINVAL);
     assert_int_equal(cci_rma_alloc(ep, 0, &memory), CCI_EINVAL);
     assert_int_equal(cci_rma_alloc(ep, 1, NULL), CCI_EINVAL);
@@ -1600,6 +1671,8 @@ int main(void) {
         TEST(a_transport_may_have_endpoints_and_a_link_too),
         TEST(null_stands_for_the_default_device_or_the_first_that_is_up),
         TEST(a_much_better_device_that_is_down_is_named),
+        TEST(the_environment_says_what_is_logged),
+        TEST(a_default_endpoint_that_only_this_host_reaches_is_made_with_a_warning),
         TEST(finalize_destroys_the_endpoints_that_are_left),
         TEST(connect_checks_its_arguments),
         TEST(the_log_says_what_is_wrong_with_a_uri),

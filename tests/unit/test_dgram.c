@@ -195,10 +195,11 @@ static void counting_release(void *user, void *pointer) {
     free(pointer);
 }
 
+static int memory_told; /* lines that say what the memory limit does */
+
 static void no_log(void *user, int level, const char *text) {
-    (void)user;
-    (void)level;
-    (void)text;
+    (void)user, (void)level;
+    memory_told += strstr(text, "connections take turns") != NULL && strstr(text, "key `memory`") != NULL;
 }
 
 /* ---- a client and a server ---------------------------------------------------------------------------------------- */
@@ -310,6 +311,11 @@ static void connect_both(cci_conn_attribute_t attribute) {
 static void open_both(void) {
     assert_int_equal(cci_create_endpoint(NULL, 0, &client, NULL), CCI_SUCCESS);
     assert_int_equal(cci_create_endpoint(NULL, 0, &server, NULL), CCI_SUCCESS);
+}
+
+static void init_again(void) {
+    uint32_t caps;
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
 }
 
 static int begin(void **state) {
@@ -490,6 +496,36 @@ static void odd_segments_side_by_side_find_buffers_however_few_there_are(void **
     }
     assert_true(issued > 300);
     assert_true(longest_train > 4);
+}
+
+/* The first message is lost, and what came behind it holds buffers. There are to be fewer: the first has room all the same. */
+static void a_message_that_others_wait_for_has_room_when_buffers_become_fewer(void **state) {
+    static const uint8_t bytes[1391];
+    uint32_t count;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    for (count = 1; count <= 8; count *= 2) {
+        uint32_t many = 40;
+        int i, issued = sent_count;
+        assert_int_equal(cci_set_opt(server, CCI_OPT_ENDPT_RECV_BUF_COUNT, &many), CCI_SUCCESS);
+        loses_long = 1;
+        assert_int_equal(cci_send(at_client, bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
+        for (i = 0; i < 24; i++) {
+            assert_int_equal(cci_send(at_client, bytes, LONG_DATAGRAM - 100, NULL, 0), CCI_SUCCESS);
+            run(10); /* so that each has a datagram of its own */
+        }
+        issued += 1 + i;
+        assert_true(dgram_of(server)->pool.buffers_held >= 20);
+        assert_int_equal(cci_set_opt(server, CCI_OPT_ENDPT_RECV_BUF_COUNT, &count), CCI_SUCCESS);
+        loses_long = 0;
+        run_until(&sent_count, issued);
+        run_until(&received_count, issued);
+        run(200);
+        assert_int_equal(failed_count, 0);
+        assert_int_equal(dgram_of(server)->evq.buffer_total, count + CCI__DGRAM_BATCH_RX);
+        assert_int_equal(dgram_of(server)->evq.free_buffer_count, count);
+    }
 }
 
 /* ---- connections that end ----------------------------------------------------------------------------------------- */
@@ -826,6 +862,29 @@ static void messages_that_there_is_no_memory_for_are_refused_and_none_is_lost(vo
     run_until(&sent_count, issued + 2);
 }
 
+/* Messages of some hundred bytes that wait for slow peers take about as much memory, not a datagram's length each, where
+ * datagrams are long: another peer's have room beside them. */
+static void messages_that_wait_for_slow_peers_leave_memory_to_others_where_datagrams_are_long(void **state) {
+    static const uint8_t bytes[500];
+    uint32_t count = 100;
+    int i, issued = 0, status = CCI_SUCCESS;
+    (void)state;
+    sim.memory_limit = 16u << 20;
+    sim.mtu = 65504;
+    open_both();
+    assert_int_equal(cci_set_opt(client, CCI_OPT_ENDPT_SEND_BUF_COUNT, &count), CCI_SUCCESS);
+    for (i = 0; i <= 40; i++)
+        connect_both(CCI_CONN_ATTR_RU);
+    run(200);
+    for (i = 0; i < 40; i++) { /* the server does not look */
+        uint32_t k;
+        for (k = 0; k < count && (status = cci_send(of_client[i], bytes, sizeof bytes, NULL, 0)) == CCI_SUCCESS; k++, issued++)
+            serve(client);
+    }
+    assert_true(issued >= 700);
+    assert_int_equal(cci_send(of_client[40], bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
+}
+
 /* ---- limits --------------------------------------------------------------------------------------------------------- */
 
 static void one_connection_more_than_can_have_traffic_gets_enobufs_until_another_has_none(void **state) {
@@ -843,8 +902,11 @@ static void one_connection_more_than_can_have_traffic_gets_enobufs_until_another
     sim.up[sim_of(server)->device] = 0; /* nobody acknowledges */
     for (i = 0; i < most; i++)
         assert_int_equal(cci_send(of_client[i], "hi", 2, NULL, 0), CCI_SUCCESS);
+    memory_told = 0;
     assert_int_equal(cci_send(of_client[i], "hi", 2, NULL, 0), CCI_ENOBUFS);
+    assert_int_equal(memory_told, 1);
     assert_int_equal(cci_rma(of_client[i], NULL, 0, handle, 0, handle, 0, 1, NULL, CCI_FLAG_WRITE), CCI_ENOBUFS);
+    assert_int_equal(memory_told, 1); /* once is enough for a while */
     sim.up[sim_of(server)->device] = 1;
     run_until(&sent_count, most);
     assert_int_equal(cci_send(of_client[i], "hi", 2, NULL, 0), CCI_SUCCESS);
@@ -1115,6 +1177,51 @@ static void a_call_that_says_that_there_is_nothing_has_looked_at_all_that_has_co
     assert_int_equal(cci_return_event(event), CCI_SUCCESS);
 }
 
+/* ---- endpoints straight from a link --------------------------------------------------------------------------------- */
+
+static void an_endpoint_straight_from_a_link_needs_no_devices_and_leaves_nothing(void **state) {
+    cci_link_t old = sim_link;
+    cci_endpoint_t *endpoint = NULL;
+    char *uri;
+    int at;
+    (void)state;
+    assert_int_equal(cci_create_endpoint_on_link(NULL, NULL, &endpoint, NULL), CCI_EINVAL);
+    assert_int_equal(cci_create_endpoint_on_link(&sim_link, NULL, NULL, NULL), CCI_EINVAL);
+    old.version = CCI_LINK_VERSION + 1;
+    assert_int_equal(cci_create_endpoint_on_link(&old, NULL, &endpoint, NULL), CCI_EINVAL);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS); /* it works without cci_init() */
+    for (at = 0; at < 200 && !server; at++) {      /* each allocation fails once, until none does */
+        int before = blocks;
+        allocations = 0;
+        fail_at = at;
+        if (cci_create_endpoint_on_link(&sim_link, NULL, &server, NULL) == CCI_SUCCESS) break;
+        assert_null(server);
+        assert_int_equal(blocks, before);
+    }
+    fail_at = -1;
+    assert_non_null(server);
+    assert_int_equal(cci_setup(NULL), CCI_EBUSY);
+    assert_int_equal(cci_create_endpoint_on_link(&sim_link, NULL, &client, NULL), CCI_SUCCESS);
+    assert_true(client->device->max_send_size > 1000 && client->device->max_send_size < sim.mtu);
+    assert_int_equal(cci_get_opt(server, CCI_OPT_ENDPT_URI, &uri), CCI_SUCCESS);
+    assert_memory_equal(uri, "link://", 7);
+    connect_to(uri, CCI_CONN_ATTR_RO);
+    free(uri);
+    run_until(&client_count, 1);
+    run(100);
+    assert_non_null(at_client);
+    assert_int_equal(cci_send(at_client, "here", 4, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    run_until(&received_count, 1);
+    assert_int_equal(cci_destroy_endpoint(client), CCI_SUCCESS);
+    assert_int_equal(cci_destroy_endpoint(client), CCI_EINVAL);
+    client = NULL;
+    init_again();
+    assert_int_equal(cci_finalize(), CCI_SUCCESS); /* the last one ends what is left */
+    server = NULL;
+    assert_int_equal(blocks, 0);
+    init_again();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
@@ -1126,6 +1233,7 @@ int main(void) {
         TEST(a_link_that_takes_only_part_of_a_batch_costs_no_write),
         TEST(a_call_that_says_that_there_is_nothing_has_looked_at_all_that_has_come),
         TEST(odd_segments_side_by_side_find_buffers_however_few_there_are),
+        TEST(a_message_that_others_wait_for_has_room_when_buffers_become_fewer),
         TEST(an_unordered_connection_with_a_gap_can_be_disconnected_and_leaves_nothing_to_the_next),
         TEST(a_reset_of_zeros_does_not_touch_a_multicast_connection),
         TEST(the_servers_keepalive_begins_with_the_connection),
@@ -1138,6 +1246,7 @@ int main(void) {
         TEST(every_failing_allocation_of_connect_gives_enomem_and_the_next_try_succeeds),
         TEST(a_request_that_finds_no_memory_is_as_good_as_lost_and_comes_again),
         TEST(messages_that_there_is_no_memory_for_are_refused_and_none_is_lost),
+        TEST(messages_that_wait_for_slow_peers_leave_memory_to_others_where_datagrams_are_long),
         TEST(one_connection_more_than_can_have_traffic_gets_enobufs_until_another_has_none),
         TEST(one_registration_more_than_there_can_be_is_refused_until_another_ends),
         TEST(one_read_more_than_there_can_be_is_refused_and_the_others_complete),
@@ -1150,6 +1259,7 @@ int main(void) {
         TEST(a_link_that_asks_in_vain_fails_the_connection_with_its_status_or_in_time),
         TEST(a_link_of_256_bytes_besides_a_checksum_is_enough_and_one_of_less_is_refused),
         TEST(congestion_control_that_there_is_not_is_refused_and_a_fixed_window_works),
+        TEST(an_endpoint_straight_from_a_link_needs_no_devices_and_leaves_nothing),
     };
     return cmocka_run_group_tests_name("dgram", tests, NULL, NULL);
 }

@@ -1279,6 +1279,81 @@ static void lose_what_flies_to(world_t *w, const side_t *to) {
     w->flying_count = left;
 }
 
+/* While a message is refused again and again, a write that was lost is repeated in its time. */
+static void test_a_write_that_is_lost_while_messages_are_refused_is_repeated(void **state) {
+    world_t *w = world_new(720, CCI_CONN_ATTR_RU, 1200);
+    side_t *s = &w->side[0], *peer = &w->side[1];
+    static uint8_t memory[5000];
+    (void)state;
+    w->delay_ns = 40 * MS;
+    send_sure(s, 100);
+    if (!run_until_idle(w, 1000 * MS)) fail_msg("not done");
+    peer->refuse_keep = 256;
+    send_sure(s, 100);
+    while (!s->rel.rnr) step(w);
+    write_sure(s, memory, 0, sizeof memory, 0, 0);
+    while (s->rel.bulks.next != &s->rel.bulks) step(w);
+    lose_what_flies_to(w, peer);
+    run_for(w, 5000 * MS);
+    assert_int_equal(s->rel.rnr, 1);
+    assert_int_equal(peer->placed, sizeof memory);
+    assert_int_equal(s->broken, 0);
+    world_end(w);
+}
+
+/* A withdrawal comes late: its sender took it for lost, so that it knows a later copy only, which was lost. The peer's answer to
+ * what it got behind the withdrawal names no packet that is still known, but says how far the peer has come. */
+static void test_a_message_behind_a_withdrawal_completes_before_its_answer(void **state) {
+    world_t *w = world_new(719, CCI_CONN_ATTR_RO, 1200);
+    side_t *s = &w->side[0], *peer = &w->side[1];
+    const cci_rel_item_t *withdrawn;
+    static uint8_t memory[5000];
+    uint32_t i, late_number;
+    buf_t *late;
+    (void)state;
+    peer->all_refused = 1;
+    write_sure(s, memory, 0, sizeof memory, 0, 0);
+    withdrawn = CCI__CONTAINER(s->rel.items.next, cci_rel_item_t, node);
+    while (!(withdrawn->flags & CCI__ITEM_VOID) || (withdrawn->flags & CCI__ITEM_QUEUED)) step(w);
+    late = buf_copy(w->flying[w->flying_count - 1].buf, w->flying[w->flying_count - 1].buf->length);
+    late_number = w->flying[w->flying_count - 1].number;
+    lose_what_flies_to(w, peer);
+    for (i = 0; i < 4; i++) send_sure(s, 1000);
+    while (s->rel.largest_acked <= late_number) step(w);
+    while (withdrawn->flags & CCI__ITEM_QUEUED) step(w);
+    for (i = 0; i < 100; i++) {
+        lose_what_flies_to(w, peer);
+        step(w);
+    }
+    assert_int_equal(peer->rel.expected, 0);
+    fly(w, peer, late, late_number, w->now_ns);
+    while (peer->delivered_count < 4) {
+        lose_what_flies_to(w, s);
+        step(w);
+    }
+    lose_what_flies_to(w, s);
+    send_sure(peer, 100);
+    while (s->delivered_count == 0) {
+        lose_what_flies_to(w, peer);
+        step(w);
+    }
+    assert_int_equal(s->completed, 5);
+    assert_int_equal(s->ops[0].rel.status, CCI_ERR_RMA_HANDLE);
+    assert_int_equal(s->ops[4].rel.status, CCI_SUCCESS);
+    world_end(w);
+}
+
+/* A step, but each withdrawal that leaves for a side is of one number alone. */
+static void step_with_single_withdrawals(world_t *w, const side_t *to) {
+    uint32_t i;
+    step(w);
+    for (i = 0; i < w->flying_count; i++) {
+        uint8_t *frame = w->flying[i].buf->data + CCI_REL_HEADER;
+        if (w->flying[i].to == to && w->flying[i].buf->length >= CCI_REL_HEADER + 16 && frame[0] == CCI__FRAME_VOID)
+            cci__store32(frame + 8, 1);
+    }
+}
+
 /* Two messages are refused until their time-out. The peer hears that the first was withdrawn, but not that the second was, and
  * takes a third, or a write, early. Then a packet with the second comes late, and is refused once more. */
 static world_t *behind_a_withdrawal_nobody_hears(int is_write) {
@@ -1295,8 +1370,8 @@ static world_t *behind_a_withdrawal_nobody_hears(int is_write) {
     assert_int_equal(w->flying_count, 2);
     late = buf_copy(w->flying[1].buf, w->flying[1].buf->length);
     late_number = w->flying[1].number;
-    while (s->completed < 2) step(w);
-    while (s->rel.rnr) step(w);
+    while (s->completed < 2) step_with_single_withdrawals(w, peer);
+    while (s->rel.rnr) step_with_single_withdrawals(w, peer);
     assert_int_equal(peer->rel.expected, 1);
     lose_what_flies_to(w, peer);
     peer->refuse_keep = 0;
@@ -2068,6 +2143,8 @@ int main(void) {
         cmocka_unit_test(test_an_operation_of_another_layer_behind_refused_messages_is_told_when_it_is_done),
         cmocka_unit_test(test_a_message_behind_a_withdrawal_is_not_told_when_a_later_one_is_given_up),
         cmocka_unit_test(test_a_write_behind_a_withdrawal_is_told_when_it_is_done),
+        cmocka_unit_test(test_a_write_that_is_lost_while_messages_are_refused_is_repeated),
+        cmocka_unit_test(test_a_message_behind_a_withdrawal_completes_before_its_answer),
         cmocka_unit_test(test_a_withdrawal_that_nobody_hears_ends_at_the_timeout),
         cmocka_unit_test(test_a_receiver_that_stays_not_ready_ends_the_message_and_not_the_connection),
         cmocka_unit_test(test_traffic_goes_on_after_a_cut),

@@ -82,8 +82,12 @@ typedef struct fake_qp {
     int device;
     uint32_t qkey, max_inline;
     uint64_t bytes;
-    struct ibv_recv_wr recv[FAKE_RECVS];
-    struct ibv_sge recv_piece[FAKE_RECVS];
+    int place;                       /* in fake.qp */
+    struct fake_qp *next_of_bucket;  /* of numbers */
+    struct fake_qp *next_busy;
+    int is_busy;                     /* it is in the list of those that may have something to do */
+    struct ibv_recv_wr *recv;        /* FAKE_RECVS, or NULL with a shared receive queue */
+    struct ibv_sge *recv_piece;
     unsigned recv_first, recv_count;
     union ibv_gid groups[16];
     unsigned group_count;
@@ -92,7 +96,7 @@ typedef struct fake_qp {
     enum ibv_mtu mtu;
     uint16_t dlid;
     uint32_t flow_label;
-    fake_send sends[FAKE_SENDS];
+    fake_send *sends; /* FAKE_SENDS, from the first one on */
     unsigned send_first, send_count;
     /* of one with a shared receive queue: the buffer of a message that has come in part, and when it is given back */
     struct ibv_recv_wr held;
@@ -161,7 +165,11 @@ static struct {
     uint32_t next_qpn, next_rkey;
     int making, most_making;  /* queue pairs of connections at once; atomic */
     int qp_most;              /* places of `qp` that were ever used */
+    int qp_free;              /* none below is free */
     fake_qp *qp[FAKE_QPS];
+    fake_qp *qp_bucket[FAKE_QPS]; /* by number */
+    fake_qp *busy;
+    int commands[3];          /* queue pairs that were made, changed and destroyed */
     struct ibv_mr *mr[FAKE_MRS];
     fake_context *context[FAKE_CONTEXTS];
     struct ibv_ah_attr last_ah;
@@ -480,19 +488,30 @@ FAKE_FN int fake_leads_to(uint16_t lid, int device) {
     return fake.link_layer == IBV_LINK_LAYER_ETHERNET || lid == fake.lid[device];
 }
 
-FAKE_FN fake_qp *fake_peer(const fake_qp *q) {
-    int i;
-    for (i = 0; i < fake.qp_most; i++) {
-        fake_qp *peer = fake.qp[i];
-        if (peer != NULL && peer->pub.qp_num == q->peer) {
-            int listens = peer->pub.state == IBV_QPS_RTR || peer->pub.state == IBV_QPS_RTS;
-            return listens && peer->peer == q->pub.qp_num && fake_leads_to(q->dlid, peer->device) && fake.port_state[0] == IBV_PORT_ACTIVE &&
-                           fake.port_state[1] == IBV_PORT_ACTIVE && !fake.drops
-                       ? peer
-                       : NULL;
-        }
+FAKE_FN fake_qp *fake_numbered(uint32_t number) {
+    fake_qp *q = fake.qp_bucket[number % FAKE_QPS];
+    while (q != NULL && q->pub.qp_num != number) {
+        q = q->next_of_bucket;
     }
-    return NULL;
+    return q;
+}
+
+FAKE_FN fake_qp *fake_peer(const fake_qp *q) {
+    fake_qp *peer = fake_numbered(q->peer);
+    int listens = peer != NULL && (peer->pub.state == IBV_QPS_RTR || peer->pub.state == IBV_QPS_RTS);
+    return listens && peer->peer == q->pub.qp_num && fake_leads_to(q->dlid, peer->device) &&
+                   fake.port_state[0] == IBV_PORT_ACTIVE && fake.port_state[1] == IBV_PORT_ACTIVE && !fake.drops
+               ? peer
+               : NULL;
+}
+
+/* From now on it may have something to do. */
+FAKE_FN void fake_list_busy(fake_qp *q) {
+    if (!q->is_busy) {
+        q->is_busy = 1;
+        q->next_busy = fake.busy;
+        fake.busy = q;
+    }
 }
 
 /* Memory that may be accessed so from afar, NULL if it may not. */
@@ -591,6 +610,7 @@ FAKE_FN void fake_stop(fake_qp *q, enum ibv_qp_state before) {
     if (q->pub.srq != NULL && (before == IBV_QPS_RTR || before == IBV_QPS_RTS)) {
         if (fake.last_wqe > 0) {
             q->last_due = fake.last_wqe;
+            fake_list_busy(q);
         } else {
             fake_give_back(q);
         }
@@ -654,13 +674,17 @@ FAKE_FN void fake_run(fake_qp *q) {
 }
 
 FAKE_FN void fake_run_all(void) {
-    int i;
-    for (i = 0; i < fake.qp_most; i++) {
-        if (fake.qp[i] != NULL && fake.qp[i]->pub.qp_type == IBV_QPT_RC) {
-            fake_run(fake.qp[i]);
-            if (fake.qp[i]->last_due > 0 && --fake.qp[i]->last_due == 0) {
-                fake_give_back(fake.qp[i]);
-            }
+    fake_qp *q = fake.busy, *next;
+    fake.busy = NULL;
+    for (; q != NULL; q = next) {
+        next = q->next_busy;
+        q->is_busy = 0;
+        fake_run(q);
+        if (q->last_due > 0 && --q->last_due == 0) {
+            fake_give_back(q);
+        }
+        if (q->send_count > 0 || q->last_due > 0) {
+            fake_list_busy(q);
         }
     }
 }
@@ -670,6 +694,10 @@ static int fake_post_reliable(fake_qp *q, struct ibv_send_wr *wr, struct ibv_sen
         *bad = wr;
         errno = EDOM; /* that is not how it tells the reason */
         return fake.send_refuses;
+    }
+    if (q->sends == NULL) {
+        q->sends = (fake_send *)calloc(FAKE_SENDS, sizeof *q->sends);
+        assert_non_null(q->sends);
     }
     for (; wr != NULL; wr = wr->next) {
         fake_send *send = &q->sends[(q->send_first + q->send_count) % FAKE_SENDS];
@@ -700,6 +728,9 @@ static int fake_post_reliable(fake_qp *q, struct ibv_send_wr *wr, struct ibv_sen
         fake_flush(q);
     }
     fake_run(q);
+    if (q->send_count > 0) {
+        fake_list_busy(q);
+    }
     return 0;
 }
 
@@ -895,14 +926,13 @@ FAKE_FN void fake_transmit(const fake_qp *from, const struct ibv_send_wr *wr, co
     fake.last_imm = ntohl(wr->imm_data);
     fake.sent++;
     fake_write_header(header, fake.gid[from->device][ah->attr.grh.sgid_index].raw, to);
-    for (i = 0; i < fake.qp_most && !fake.drops; i++) {
-        fake_qp *q = fake.qp[i];
-        if (q == NULL || q->qkey != wr->wr.ud.remote_qkey || fake.port_state[q->device] != IBV_PORT_ACTIVE ||
+    for (i = is_group ? 0 : fake.qp_most - 1; i < fake.qp_most && !fake.drops; i++) {
+        fake_qp *q = is_group ? fake.qp[i] : fake_numbered(wr->wr.ud.remote_qpn);
+        if (q == NULL || q->recv == NULL || q->qkey != wr->wr.ud.remote_qkey || fake.port_state[q->device] != IBV_PORT_ACTIVE ||
             fake.port_state[from->device] != IBV_PORT_ACTIVE) {
             continue;
         }
-        if (is_group ? fake_has_group(q, to) : q->pub.qp_num == wr->wr.ud.remote_qpn && q->device == device &&
-                       fake_leads_to(ah->attr.dlid, device)) {
+        if (is_group ? fake_has_group(q, to) : q->device == device && fake_leads_to(ah->attr.dlid, device)) {
             (void)fake_deliver(q, header, bytes, length, from->pub.qp_num,
                                wr->opcode == IBV_WR_SEND_WITH_IMM ? IBV_WC_WITH_IMM : 0, wr->imm_data);
         }
@@ -1185,12 +1215,19 @@ static struct ibv_qp *fake_do_create_qp(struct ibv_pd *pd, struct ibv_qp_init_at
         return NULL;
     }
     q = (fake_qp *)fake_new(sizeof *q, &fake.qps);
-    for (i = 0; i < fake.qp_most && fake.qp[i] != NULL; i++) {
+    if (q == NULL) {
+        return NULL;
+    }
+    for (i = fake.qp_free; i < fake.qp_most && fake.qp[i] != NULL; i++) {
     }
     assert_true(i < FAKE_QPS);
     fake.qp_most += i == fake.qp_most;
-    if (q == NULL) {
-        return NULL;
+    fake.qp_free = i + 1;
+    fake.commands[0]++;
+    if (attributes->srq == NULL) {
+        q->recv = (struct ibv_recv_wr *)calloc(FAKE_RECVS, sizeof *q->recv);
+        q->recv_piece = (struct ibv_sge *)calloc(FAKE_RECVS, sizeof *q->recv_piece);
+        assert_true(q->recv != NULL && q->recv_piece != NULL);
     }
     q->max_inline = attributes->cap.max_inline_data;
     if (fake.tells_inline > 0 && q->max_inline > 0) {
@@ -1207,7 +1244,10 @@ static struct ibv_qp *fake_do_create_qp(struct ibv_pd *pd, struct ibv_qp_init_at
                fake_queue_bytes(attributes->cap.max_recv_wr, 16);
     fake_pin(q->bytes);
     q->device = fake_context_of(pd->context)->device;
+    q->place = i;
     fake.qp[i] = q;
+    q->next_of_bucket = fake.qp_bucket[q->pub.qp_num % FAKE_QPS];
+    fake.qp_bucket[q->pub.qp_num % FAKE_QPS] = q;
     return &q->pub;
 }
 
@@ -1245,6 +1285,7 @@ static struct ibv_qp *fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr 
 static int fake_do_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int mask) {
     fake_qp *q = (fake_qp *)qp;
     enum ibv_qp_state before = qp->state;
+    fake.commands[1]++;
     if (fake.modify_fails) {
         return EIO;
     }
@@ -1285,21 +1326,38 @@ static int fake_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int
     return result;
 }
 
+/* Nothing knows of it any more. */
+FAKE_FN void fake_forget_qp(fake_qp *q) {
+    fake_qp **at = &fake.qp_bucket[q->pub.qp_num % FAKE_QPS];
+    while (*at != q) {
+        at = &(*at)->next_of_bucket;
+    }
+    *at = q->next_of_bucket;
+    for (at = &fake.busy; q->is_busy && *at != q;) {
+        at = &(*at)->next_busy;
+    }
+    if (q->is_busy) {
+        *at = q->next_busy;
+    }
+    fake.qp[q->place] = NULL;
+    fake.qp_free = q->place < fake.qp_free ? q->place : fake.qp_free;
+    fake_forget_events(&q->pub);
+}
+
 static int fake_do_destroy_qp(struct ibv_qp *qp) {
-    int i;
-    if (((fake_qp *)qp)->group_count > 0) {
+    fake_qp *q = (fake_qp *)qp;
+    if (q->group_count > 0) {
         return EBUSY;
     }
-    for (i = 0; i < fake.qp_most; i++) {
-        if (fake.qp[i] == (fake_qp *)qp) {
-            fake.qp[i] = NULL;
-        }
-    }
-    fake.pinned -= ((fake_qp *)qp)->bytes;
-    fake_let_go((fake_qp *)qp);
-    fake_forget_events(qp);
+    fake.commands[2]++;
+    fake.pinned -= q->bytes;
+    fake_let_go(q);
+    fake_forget_qp(q);
     fake.qps--;
-    free(qp);
+    free(q->recv);
+    free(q->recv_piece);
+    free(q->sends);
+    free(q);
     return fake.destroy_fails ? EBUSY : 0;
 }
 

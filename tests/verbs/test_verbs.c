@@ -1990,6 +1990,49 @@ static void ends_begin(const char *keys, cci_conn_attribute_t attribute) {
     ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
 }
 
+static void *seal_no_key(void *user, cci_seal_peer_t *peer) {
+    (void)user, (void)peer;
+    return NULL;
+}
+
+static int seal_nothing(void *user, void *key, const uint8_t nonce[CCI_SEAL_NONCE_LEN], const uint8_t *head,
+                        uint32_t head_length, uint8_t *bytes, uint32_t length) {
+    (void)user, (void)key, (void)nonce, (void)head, (void)head_length, (void)bytes, (void)length;
+    return 1;
+}
+
+/* Flags that no call knows, and hooks for encryption, which are not used here. */
+static void rc_refuses(void **state) {
+    static const cci_seal_t seal = {16, 0, NULL, seal_no_key, NULL, seal_nothing, seal_nothing};
+    static uint8_t bytes[64];
+    cci_rma_handle_t *handle = NULL;
+    cci_endpoint_t *other = NULL;
+    cci_setup_t setup;
+    uint32_t caps;
+    (void)state;
+    ends_begin("", CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_create_endpoint(left->device, 0x100, &other, NULL), CCI_EINVAL);
+    assert_null(other);
+    assert_int_equal(cci_arm_os_handle(left, 7), CCI_EINVAL);
+    assert_int_equal(cci_connect(left, "verbs://127.0.0.2/1", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0x55, NULL), CCI_EINVAL);
+    assert_int_equal(cci_rma_register(left, bytes, sizeof bytes, 0x7000, &handle), CCI_EINVAL);
+    assert_int_equal(cci_rma_register(left, bytes, sizeof bytes, 0, &handle), CCI_SUCCESS);
+    assert_int_equal(cci_rma(rc_side[0].newest, NULL, 0, handle, 0, handle, 0, 8, NULL, CCI_FLAG_WRITE | 0x8000), CCI_EINVAL);
+    assert_int_equal(cci_send(rc_side[0].newest, "x", 1, NULL, 0x4000), CCI_EINVAL);
+    assert_int_equal(cci_send(rc_side[0].newest, "x", 1, NULL, CCI_FLAG_FENCE), CCI_EINVAL);
+    assert_null(strstr(log_text, "hooks to seal"));
+    finalize();
+    log_text[0] = '\0';
+    memset(&setup, 0, sizeof setup);
+    setup.config = config;
+    setup.log = keep_log;
+    setup.seal = &seal;
+    assert_int_equal(cci_setup(&setup), CCI_SUCCESS);
+    assert_int_equal(cci_init(CCI_ABI_VERSION, 0, &caps), CCI_SUCCESS);
+    assert_int_equal(cci_create_endpoint(NULL, 0, &left, NULL), CCI_SUCCESS);
+    assert_non_null(strstr(log_text, "left: cci_setup() has hooks to seal packets, and this endpoint does not use them"));
+}
+
 static void rc_mask(void **state) {
     uint32_t mask = 77;
     (void)state;
@@ -2285,6 +2328,36 @@ static void rc_inline_sizes(void **state) {
 /* Receive buffers of an endpoint that the program does not have: in the queue, or on their way there. */
 static uint32_t rc_buffers(int side) {
     return ((fake_srq *)(void *)rc_of(side)->srq)->recv_count + rc_of(side)->repost_count;
+}
+
+/* A peer sends messages that are longer than it had agreed to, though they fit into a buffer: they are dropped, and take neither
+ * their buffers nor what is behind them along. */
+static void rc_too_long(void **state) {
+    enum { AGREED = 300, FITS = 320 };
+    static const uint8_t bytes[FITS];
+    uint32_t size, sent, buffers;
+    int side;
+    (void)state;
+    for (side = 0; side < 2; side++) {
+        ends_open_apart(side ? "" : "max_send_size = 300", side ? "max_send_size = 300" : "");
+        ends_connect(CCI_CONN_ATTR_RO);
+        ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
+        assert_int_equal(rc_side[0].newest->max_send_size, AGREED);
+        assert_int_equal(rc_side[1].newest->max_send_size, AGREED);
+        ((cci__rc_conn *)(void *)rc_side[side].newest)->conn.pub.max_send_size = FITS;
+        buffers = rc_buffers(1 - side);
+        for (size = AGREED + 1, sent = 0; size <= FITS; size++) {
+            assert_int_equal(cci_send(rc_side[side].newest, bytes, size, NULL, 0), CCI_SUCCESS);
+            assert_int_equal(cci_send(rc_side[side].newest, bytes, AGREED, NULL, 0), CCI_SUCCESS);
+            sent++;
+            ENDS_AWAIT(rc_side[side].done == 2 * sent && rc_side[1 - side].got >= sent);
+            assert_int_equal(rc_side[1 - side].got, sent);
+        }
+        ENDS_AWAIT(rc_buffers(1 - side) == buffers);
+        assert_int_equal(rc_side[side].failed, 0);
+        finalize();
+        fake_end();
+    }
 }
 
 /* A pair fails in the middle of a message, time and again: the buffer comes home each time. */
@@ -2601,6 +2674,7 @@ static void rc_dmabuf(void **state) {
     assert_int_equal(cci_verbs_register_dmabuf(right, 7, 0, NULL, 1, both, &handle), CCI_EINVAL);
     assert_int_equal(cci_verbs_register_dmabuf(right, 7, 0, gpu, 0, both, &handle), CCI_EINVAL);
     assert_int_equal(cci_verbs_register_dmabuf(right, 7, UINT64_MAX, gpu, 2, both, &handle), CCI_EINVAL);
+    assert_int_equal(cci_verbs_register_dmabuf(right, 7, 0, gpu, 1, both | 0x7000, &handle), CCI_EINVAL);
     fake.dmabuf_fails = EBADF; /* a descriptor of something else */
     assert_int_equal(cci_verbs_register_dmabuf(right, 7, 0, gpu, 1, both, &handle), CCI_EINVAL);
     fake.dmabuf_fails = EOPNOTSUPP;
@@ -3139,6 +3213,7 @@ int main(int argc, char **argv) {
         TEST(rc_often, "mode = rc: queues that fail time and again lose and repeat no message"),
         TEST(rc_repair_fails, "mode = rc: what can't be repaired is a failed device, for all that is pending"),
         TEST(rc_destroying_fails, "mode = rc: what can't be destroyed is told in the log"),
+        TEST(rc_refuses, "mode = rc: flags that a call does not know are refused; hooks for encryption are not used, and the log says so"),
         TEST(rc_mask, "mode = rc: the event about a connection's end comes if it is asked for"),
         TEST(rc_peer_closes, "mode = rc: what is pending ends when the peer closes, and CLOSE is repeated until it is heard"),
         TEST(rc_messages_before_end, "mode = rc: what was sent before a connection's end comes before it"),
@@ -3149,6 +3224,7 @@ int main(int argc, char **argv) {
         TEST(rc_late_request, "mode = rc: a late copy of a request opens nothing, however many connections have ended since"),
         TEST(rc_packet_size, "mode = rc: both sides use the smaller of their packet sizes"),
         TEST(rc_inline_sizes, "mode = rc: as many bytes travel inside of work requests as the adapter offers"),
+        TEST(rc_too_long, "mode = rc: a message longer than the peer had agreed to is dropped, and nothing else is lost"),
         TEST(rc_half_messages, "mode = rc: a queue pair that fails in the middle of a message loses no receive buffer"),
         TEST(rc_half_connected, "mode = rc: ... nor does one of a connection that was not opened in time"),
         TEST(fork_pages, "memory for the hardware has pages of its own"),

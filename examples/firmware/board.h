@@ -1,0 +1,25 @@
+/* board.h - what the firmware and the program on the host agree about.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ */
+#ifndef BOARD_H
+#define BOARD_H
+
+#include <stdint.h>
+
+#define BOARD_MTU 516u /* bytes of a datagram, the CRC included */
+
+/* Memory of the board, little-endian. The host reads `counters`, reads and writes `settings`, by RMA. */
+struct board_counters {
+    uint32_t uptime_ms, connections, messages, period_ms;
+};
+struct board_settings {
+    uint32_t period_ms;
+    char name[28];
+};
+
+/* The board's first message on a connection: the handles of both. All that comes later is echoed. */
+struct board_greeting {
+    uint8_t counters[32], settings[32];
+};
+
+#endif

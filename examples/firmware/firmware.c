@@ -1,0 +1,323 @@
+/* firmware.c - CCI on bare metal: a Cortex-M3 (QEMU's mps2-an385) at a serial line. Start-up, clock, UART and link are all here.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * It accepts whoever connects, gives the handles of two blocks of its memory, and echoes messages, while the peer reads and writes
+ * the blocks. `make firmware` builds it; host.c is the other end. An author changes what is marked with BOARD.
+ */
+#define CCI_SMALL
+#define CCI_SMALL_CONNECTIONS 8 /* a peer that dies keeps its own until the send time-out, 30 s */
+#define CCI_SMALL_ACTIVE 2
+#define CCI_NO_TEXT
+#define CCI_STATIC
+#define CCI_IMPLEMENTATION
+#include "cci.h"
+
+#include <string.h>
+
+#include "board.h"
+#include "slip.h"
+
+/* ---- BOARD: registers and interrupts ----------------------------------------------------------------------------------- */
+
+#define REGISTER(address) (*(volatile uint32_t *)(address))
+#define SYSTICK_CONTROL REGISTER(0xE000E010)
+#define SYSTICK_RELOAD REGISTER(0xE000E014)
+#define SYSTICK_VALUE REGISTER(0xE000E018)
+#define INTERRUPT_ENABLE REGISTER(0xE000E100)
+#define UART_DATA REGISTER(0x40004000)
+#define UART_STATE REGISTER(0x40004004) /* 1: the transmitter is full, 2: a byte has come */
+#define UART_CONTROL REGISTER(0x40004008)
+#define UART_INTERRUPT REGISTER(0x4000400C)
+#define UART_DIVIDER REGISTER(0x40004010)
+#define CLOCK_HZ 25000000u
+
+/* A ring with one writer and one reader: one is an interrupt, the other the program. Neither ever waits. */
+#define RING_SIZE 2048u
+typedef struct ring {
+    volatile uint32_t written, read;
+    uint8_t bytes[RING_SIZE];
+} ring_t;
+
+static ring_t received, to_send;
+static volatile uint32_t milliseconds;
+
+static void feed_transmitter(void) {
+    while (to_send.read != to_send.written && !(UART_STATE & 1)) {
+        UART_DATA = to_send.bytes[to_send.read % RING_SIZE];
+        to_send.read++;
+    }
+}
+
+static void on_byte(void) {
+    UART_INTERRUPT = 2;
+    while (UART_STATE & 2) {
+        uint8_t byte = (uint8_t)UART_DATA;
+        if (received.written - received.read == RING_SIZE) continue; /* a full ring: the peer repeats what was lost */
+        received.bytes[received.written % RING_SIZE] = byte;
+        received.written++;
+    }
+}
+
+static void on_sent(void) {
+    UART_INTERRUPT = 1;
+    feed_transmitter();
+}
+
+static void on_tick(void) {
+    milliseconds++;
+}
+
+static void on_fault(void) {
+    for (;;) {
+    }
+}
+
+int main(void);
+extern uint8_t stack_top[], data_begin[], data_end[], data_load[], bss_begin[], bss_end[];
+
+static void reset(void) {
+    memcpy(data_begin, data_load, (size_t)(data_end - data_begin));
+    memset(bss_begin, 0, (size_t)(bss_end - bss_begin));
+    (void)main();
+    for (;;) {
+    }
+}
+
+typedef void (*handler_t)(void);
+__attribute__((used, section(".vectors"))) static const handler_t vectors[] = {(handler_t)(uintptr_t)stack_top,
+                                                                               reset,
+                                                                               on_fault,
+                                                                               on_fault,
+                                                                               on_fault,
+                                                                               on_fault,
+                                                                               on_fault,
+                                                                               NULL,
+                                                                               NULL,
+                                                                               NULL,
+                                                                               NULL,
+                                                                               on_fault,
+                                                                               on_fault,
+                                                                               NULL,
+                                                                               on_fault,
+                                                                               on_tick,
+                                                                               on_byte,
+                                                                               on_sent};
+
+static void start_board(void) {
+    SYSTICK_RELOAD = CLOCK_HZ / 1000 - 1;
+    SYSTICK_VALUE = 0;
+    SYSTICK_CONTROL = 7; /* on, with its interrupt, at the processor's clock */
+    UART_DIVIDER = CLOCK_HZ / 115200;
+    UART_CONTROL = 15; /* both directions, with interrupts */
+    INTERRUPT_ENABLE = 3;
+}
+
+/* The tick counts milliseconds in its interrupt, the timer what is between them, downwards: both are read again until no tick came
+ * in between. Nanoseconds in 64 bits last for 584 years; the 32 bits of the ticks for 49 days, so their overflows count too. */
+static uint64_t clock_ns(void) {
+    static uint32_t last, overflows;
+    uint32_t ms, value;
+    do {
+        ms = milliseconds;
+        value = SYSTICK_VALUE;
+    } while (ms != milliseconds);
+    if (ms < last) overflows++;
+    last = ms;
+    return (((uint64_t)overflows << 32) + ms) * 1000000u + (CLOCK_HZ / 1000 - 1 - value) * (1000000000u / CLOCK_HZ);
+}
+
+/* ---- the link: SLIP on the line ------------------------------------------------------------------------------------------- */
+
+static uint8_t coming[BOARD_MTU];
+static slip_t slip = {coming, sizeof coming, 0, 0, 0};
+
+static int link_open(cci_device_t *device, const char *service, int want_handle, void **link, cci_link_info_t *info) {
+    (void)device, (void)service, (void)want_handle;
+    *link = &slip;
+    info->mtu = BOARD_MTU;
+    info->crc = 1;
+    info->receive_window = RING_SIZE / 2; /* what the ring takes while the program is busy, even if all is escaped */
+    info->max_send_size = 256;
+    return CCI_SUCCESS;
+}
+
+static void link_close(void *link) {
+    (void)link;
+}
+
+/* A datagram that does not fit into the ring is not taken, and comes again. */
+static int link_send(void *link, const cci_link_tx_t *tx, int count) {
+    static uint8_t line[SLIP_MOST(BOARD_MTU)];
+    int i;
+    (void)link;
+    for (i = 0; i < count; i++) {
+        uint32_t piece, length = 1, at;
+        if (RING_SIZE - (to_send.written - to_send.read) < SLIP_MOST(tx[i].length)) break;
+        line[0] = 0xC0;
+        for (piece = 0; piece < tx[i].piece_count; piece++)
+            length += slip_put(line + length, tx[i].piece[piece].data, tx[i].piece[piece].length);
+        line[length++] = 0xC0;
+        for (at = 0; at < length; at++) to_send.bytes[(to_send.written + at) % RING_SIZE] = line[at];
+        to_send.written += length;
+    }
+    __asm__ volatile("cpsid i" ::: "memory");
+    feed_transmitter();
+    __asm__ volatile("cpsie i" ::: "memory");
+    return i;
+}
+
+static int link_receive(void *link, cci_link_rx_t *rx, int count) {
+    (void)link, (void)count;
+    while (received.read != received.written) {
+        uint32_t length = slip_take(&slip, received.bytes[received.read % RING_SIZE]);
+        received.read++;
+        if (length == 0 || length > rx->capacity) continue;
+        memcpy(rx->data, coming, length);
+        rx->length = rx->segment = length;
+        memset(&rx->from, 0, sizeof rx->from); /* there is one peer: its address is zeros */
+        rx->is_group = 0;
+        return 1;
+    }
+    return 0;
+}
+
+static uint64_t link_now(void *link) {
+    (void)link;
+    return clock_ns();
+}
+
+static const cci_link_t serial_line = {CCI_LINK_VERSION,
+                                       link_open,
+                                       link_close,
+                                       link_send,
+                                       link_receive,
+                                       link_now,
+                                       NULL,
+                                       NULL,
+                                       NULL,
+                                       NULL,
+                                       NULL,
+                                       NULL,
+                                       NULL,
+                                       NULL,
+                                       NULL,
+                                       NULL};
+
+/* ---- what the library wants of the program ---------------------------------------------------------------------------------- */
+
+static uint64_t memory[16000 / 8]; /* all that it ever takes */
+
+static void *take_memory(void *user, size_t size) {
+    static size_t used;
+    void *taken = (uint8_t *)memory + used;
+    (void)user;
+    size = (size + 7) & ~(size_t)7;
+    if (size > sizeof memory - used) return NULL;
+    used += size;
+    return taken;
+}
+
+static void give_memory(void *user, void *pointer) {
+    (void)user, (void)pointer;
+} /* a server's stays for good */
+
+/* BOARD: take a generator of random numbers here. This emulated board has none: times at which bytes come are all the chance that
+ * there is, which will do for a demonstration, not for a line that others can reach. */
+static int get_random(void *user, void *bytes, size_t count) {
+    static uint64_t state = 0x9E3779B97F4A7C15u;
+    uint8_t *at = (uint8_t *)bytes;
+    (void)user;
+    while (count-- > 0) {
+        state = (state ^ clock_ns()) * 6364136223846793005u + 1442695040888963407u;
+        *at++ = (uint8_t)(state >> 56);
+    }
+    return 0;
+}
+
+/* ---- the program ---------------------------------------------------------------------------------------------------------------- */
+
+static struct board_counters counters;
+static struct board_settings settings = {100, "mps2-an385"};
+static struct board_greeting greeting;
+
+/* Messages that are still to be echoed: as many as there are receive buffers, each of which its own keeps. */
+static cci_event_t *waiting[CCI_SMALL_RECEIVES];
+static uint32_t waiting_count;
+static cci_connection_t *to_greet;
+
+/* Sends what waited for a send buffer: in order, until there is none left. */
+static void answer(void) {
+    uint32_t done = 0, i;
+    if (to_greet && cci_send(to_greet, &greeting, sizeof greeting, NULL, CCI_FLAG_SILENT) != CCI_ENOBUFS)
+        to_greet = NULL;
+    if (to_greet) return;
+    while (done < waiting_count) {
+        const cci_event_recv_t *message = &waiting[done]->recv;
+        if (cci_send(message->connection, message->ptr, message->len, NULL, CCI_FLAG_SILENT) == CCI_ENOBUFS) break;
+        (void)cci_return_event(waiting[done++]);
+    }
+    for (i = done; i < waiting_count; i++) waiting[i - done] = waiting[i];
+    waiting_count -= done;
+}
+
+/* A connection has ended: nothing of it is answered any more. */
+static void forget(cci_connection_t *connection) {
+    uint32_t i, kept = 0;
+    for (i = 0; i < waiting_count; i++)
+        if (waiting[i]->recv.connection == connection)
+            (void)cci_return_event(waiting[i]);
+        else
+            waiting[kept++] = waiting[i];
+    waiting_count = kept;
+    if (to_greet == connection) to_greet = NULL;
+    (void)cci_disconnect(connection);
+}
+
+static void handle(cci_event_t *event) {
+    switch ((int)event->type) {
+    case CCI_EVENT_CONNECT_REQUEST: (void)cci_accept(event, NULL); break;
+    case CCI_EVENT_ACCEPT:
+        if (event->accept.status == CCI_SUCCESS) {
+            counters.connections++;
+            to_greet = event->accept.connection;
+        }
+        break;
+    case CCI_EVENT_RECV:
+        counters.messages++;
+        waiting[waiting_count++] = event;
+        return;
+    case CCI_EVENT_DISCONNECT: forget(event->disconnect.connection); break;
+    default: break;
+    }
+    (void)cci_return_event(event);
+}
+
+/* A block of memory for the peer; its handle goes into the greeting. */
+static void offer(cci_endpoint_t *endpoint, void *block, uint32_t length, int rights, uint8_t handle_bytes[32]) {
+    cci_rma_handle_t *handle;
+    if (cci_rma_register(endpoint, block, length, rights, &handle) != CCI_SUCCESS) on_fault();
+    memcpy(handle_bytes, handle, sizeof *handle);
+}
+
+int main(void) {
+    static const cci_setup_t setup = {take_memory, give_memory, NULL, get_random, NULL, NULL, NULL, NULL};
+    const uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
+    cci_endpoint_t *endpoint;
+    start_board();
+    if (cci_setup(&setup) != CCI_SUCCESS ||
+        cci_create_endpoint_on_link(&serial_line, NULL, &endpoint, NULL) != CCI_SUCCESS ||
+        cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &mask) != CCI_SUCCESS)
+        on_fault();
+    offer(endpoint, &counters, sizeof counters, CCI_FLAG_READ, greeting.counters);
+    offer(endpoint, &settings, sizeof settings, CCI_FLAG_READ | CCI_FLAG_WRITE, greeting.settings);
+    for (;;) {
+        cci_event_t *event;
+        int status = cci_get_event(endpoint, &event);
+        counters.uptime_ms = milliseconds;
+        counters.period_ms = settings.period_ms; /* a setting has arrived when the counters say so */
+        if (status == CCI_SUCCESS) handle(event);
+        answer();
+        if (status != CCI_SUCCESS && received.read == received.written)
+            __asm__ volatile("wfi"); /* until a byte comes, or the next tick */
+    }
+}

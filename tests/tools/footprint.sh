@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Unlicense
+# footprint.sh DIRECTORY - what the library takes on small machines: prints a table, with the goals beside, and fails where a
+# bound is passed. Bounds are what was measured, and a few per cent. The directory is for its files.
+set -u
+dir=${1:-build/footprint}
+mkdir -p "$dir"
+passed=0 failed=0
+
+has() {
+    command -v "$1" >/dev/null 2>&1
+}
+fail() {
+    echo "FAIL: $*"
+    failed=$((failed + 1))
+}
+# The bounds are those of one version of the compilers: others are shown.
+bounded() {
+    if [ "$version" != 12 ]; then passed=$((passed + 1))
+    elif [ "$2" -le "$3" ]; then passed=$((passed + 1)); else fail "$1: $2 bytes, the bound is $3"; fi
+}
+
+flags='-std=gnu99 -Os -DNDEBUG -DCCI_SMALL -DCCI_NO_TEXT -ffunction-sections -fdata-sections -ffreestanding -nostartfiles
+    -Wl,--gc-sections -T tests/tools/footprint.ld -I. -w'
+
+# What each row leaves out or wants more of.
+row() {
+    case $1 in
+    1) what='reliability alone' macros=-DCCI_NO_CONGESTION goals='8192 2048 512' ;;
+    2) what='messages' macros='-DCCI_NO_RMA -DCCI_NO_CONGESTION' goals='16384 6144 1024' ;;
+    3) what='messages and RMA' macros=-DCCI_NO_CONGESTION goals='20480 8192 1024' ;;
+    4) what='8 peers, 1,500-byte datagrams' macros='-DCCI_SMALL_CONNECTIONS=8 -DCCI_SMALL_ACTIVE=8 -DCCI_SMALL_PACKETS=32'
+        goals='36864 65536 2048' ;;
+    esac
+}
+
+# compile OUTPUT FLAGS...
+compile() {
+    output=$1
+    shift
+    # shellcheck disable=SC2086 # lists of words
+    $compiler $machine $flags $macros "$@" -o "$output" tests/tools/footprint.c 2>"$dir/errors.txt" && return 0
+    cat "$dir/errors.txt"
+    return 1
+}
+
+# target NAME COMPILER 'FLAGS' SIZE 'EMULATOR' 'BOUNDS OF CODE' 'OF STACK' - the emulator may be empty.
+target() {
+    name=$1 compiler=$2 machine=$3 size=$4 emulator=$5
+    code_bounds=$6 stack_bounds=$7
+    # shellcheck disable=SC2086
+    if ! has "$compiler" || ! echo 'int x;' | $compiler $machine -x c -c -o "$dir/probe.o" - 2>"$dir/errors.txt"; then
+        echo "SKIP: there is no compiler for $name"
+        return
+    fi
+    version=$($compiler -dumpversion | cut -d . -f 1)
+    for number in 1 2 3 4; do
+        row "$number"
+        compile "$dir/code.elf" "-DROW=$number" || { fail "$name, $what: it does not link" && continue; }
+        code=$($size "$dir/code.elf" | awk 'END { print $1 + $2 }')
+        bounded "$name, $what: code" "$code" "$(echo "$code_bounds" | cut -d ' ' -f "$number")"
+        memory=- stack=-
+        if [ -n "$emulator" ] && has "${emulator%% *}"; then
+            compile "$dir/run.elf" "-DROW=$number" -DMEASURE -DMEMORY=0x80000 || { fail "$name, $what: it does not link" && continue; }
+            # shellcheck disable=SC2086
+            timeout 60 $emulator "$dir/run.elf" >"$dir/run.txt" 2>&1 </dev/null || { fail "$name, $what: it does not work" && cat "$dir/run.txt"; }
+            memory=$(sed -n 's/^memory //p' "$dir/run.txt") stack=$(sed -n 's/^stack //p' "$dir/run.txt")
+            bounded "$name, $what: memory" "${memory:-999999}" "$(echo "$memory_bounds" | cut -d ' ' -f "$number")"
+            bounded "$name, $what: stack" "${stack:-999999}" "$(echo "$stack_bounds" | cut -d ' ' -f "$number")"
+        fi
+        # shellcheck disable=SC2086
+        printf '%-12s %-30s %6s (%5d) %6s (%5d) %5s (%4d)\n' "$name" "$what" "$code" ${goals%% *} "$memory" \
+            "$(echo $goals | cut -d ' ' -f 2)" "$stack" "$(echo $goals | cut -d ' ' -f 3)"
+    done
+}
+
+# Of one endpoint: the same for all 32-bit machines that run here.
+memory_bounds='3500 8200 8800 44000'
+arm=arm-none-eabi-gcc riscv=riscv64-unknown-elf-gcc
+board='qemu-system-arm -M mps2-an386 -nographic -semihosting -kernel'
+printf '%-12s %-30s %14s %14s %12s\n' machine 'bytes (goal)' code memory stack
+target Cortex-M0+ $arm '-mcpu=cortex-m0plus -mthumb' arm-none-eabi-size "$board" '25500 56800 65400 67100' '1440 1440 1440 1480'
+target Cortex-M4 $arm '-mcpu=cortex-m4 -mthumb' arm-none-eabi-size "$board" '22200 50600 58800 60300' '1040 1180 1180 1220'
+target Cortex-M55 $arm '-mcpu=cortex-m55 -mthumb -mfloat-abi=soft' arm-none-eabi-size '' '22300 50500 58800 60300' ''
+target RV32IMC $riscv '--specs=picolibc.specs -march=rv32imc -mabi=ilp32' riscv64-unknown-elf-size '' '26700 58500 67900 70900' ''
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

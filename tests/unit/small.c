@@ -1,0 +1,123 @@
+/* small.c - small and full profiles of the library talk to each other over a bad network in virtual time.
+ * SPDX-License-Identifier: MIT OR Unlicense
+ *
+ * Each pair exchanges messages and, where both can, moves memory. Then the client dies without a word, and another at the same
+ * address takes its place. Usage: small SEEDS; prints what failed and with which seed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/small_side.h"
+
+extern const struct side full_side, small_side, least_side;
+
+#define QUEUE 64u
+
+typedef struct datagram {
+    uint64_t at_ns;
+    uint32_t length;
+    uint8_t from, to, is_there, bytes[2048];
+} datagram_t;
+
+uint64_t small_now_ns;
+uint32_t small_mtu;
+static datagram_t queue[QUEUE];
+static uint32_t bad; /* per cent of datagrams that are lost, as many come twice, and as many are changed */
+static uint64_t random_state;
+
+static uint32_t below(uint32_t most) {
+    random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
+    return (uint32_t)(random_state >> 20) % most;
+}
+
+static void put(uint8_t from, uint8_t to, const uint8_t *bytes, uint32_t length) {
+    uint32_t i = 0;
+    while (i < QUEUE && queue[i].is_there) i++;
+    if (i == QUEUE) return; /* lost */
+    queue[i].at_ns = small_now_ns + 1000000 + below(bad > 0 ? 3000000 : 1);
+    queue[i].length = length;
+    queue[i].from = from;
+    queue[i].to = to;
+    queue[i].is_there = 1;
+    memcpy(queue[i].bytes, bytes, length);
+    if (below(100) < bad) queue[i].bytes[below(length)] ^= (uint8_t)(1 + below(255));
+}
+
+void small_send(uint8_t from, uint8_t to, const uint8_t *bytes, uint32_t length) {
+    if (below(100) < bad) return;
+    put(from, to, bytes, length);
+    if (below(100) < bad) put(from, to, bytes, length);
+}
+
+/* The earliest that has arrived. */
+uint32_t small_receive(uint8_t at, uint8_t *from, uint8_t *bytes, uint32_t capacity) {
+    datagram_t *first = NULL;
+    uint32_t i;
+    for (i = 0; i < QUEUE; i++)
+        if (queue[i].is_there && queue[i].to == at && queue[i].at_ns <= small_now_ns &&
+            (!first || queue[i].at_ns < first->at_ns))
+            first = &queue[i];
+    if (!first) return 0;
+    first->is_there = 0;
+    if (first->length > capacity) return 0;
+    *from = first->from;
+    memcpy(bytes, first->bytes, first->length);
+    return first->length;
+}
+
+/* Works until both are done with what they have to do; a text when something is wrong. */
+static const char *talk(const struct side *server_side, end_t *server, const struct side *client_side, end_t *client) {
+    uint64_t until_ns = small_now_ns + UINT64_C(120000000000);
+    for (; small_now_ns < until_ns; small_now_ns += 500000) {
+        server_side->work(server);
+        client_side->work(client);
+        if (server_side->state(server)->failure) return server_side->state(server)->failure;
+        if (client_side->state(client)->failure) return client_side->state(client)->failure;
+        if (server_side->state(server)->done && client_side->state(client)->done) return NULL;
+    }
+    fprintf(stderr, "server has %u, client %u messages; %u connected\n", (unsigned)server_side->state(server)->received,
+            (unsigned)client_side->state(client)->received, (unsigned)client_side->state(client)->connected);
+    return "two minutes are over";
+}
+
+static const char *pair(const struct side *server_side, const struct side *client_side, int seed) {
+    end_t *server, *client, *second;
+    const char *failure;
+    int i;
+    memset(queue, 0, sizeof queue);
+    random_state = 88172645463325252u + (uint64_t)seed * 7919u;
+    small_now_ns = 1000000000;
+    small_mtu = 260u + (seed % 3 == 2 ? 8 * below(120) : 0);
+    bad = seed % 4 == 0 ? 0 : below(12);
+    server = server_side->open('s', '\0', 0, seed);
+    client = client_side->open('c', 's', seed % 2, seed);
+    failure = talk(server_side, server, client_side, client);
+    if (!failure) { /* the client falls silent; what is on its way to it is lost */
+        for (i = 0; i < (int)QUEUE; i++) queue[i].is_there &= queue[i].to != 'c';
+        second = client_side->open('c', 's', seed % 2, seed + 1);
+        if (seed % 3 == 0) server_side->work(server);
+        failure = talk(server_side, server, client_side, second);
+        client_side->close(second);
+    }
+    client_side->close(client);
+    server_side->close(server);
+    if (!failure && (server_side->blocks_left() != 0 || client_side->blocks_left() != 0)) failure = "memory is left";
+    return failure;
+}
+
+int main(int argc, char **argv) {
+    static const struct side *const sides[3] = {&full_side, &small_side, &least_side};
+    static const char *const names[3] = {"full", "small", "least"};
+    int seeds = argc > 1 ? atoi(argv[1]) : 10, first = argc > 2 ? atoi(argv[2]) : 0, seed, i, failures = 0;
+    for (i = 1; i < 9; i++) {
+        const char *failure = NULL;
+        for (seed = first; seed < first + seeds && !failure; seed++) failure = pair(sides[i / 3], sides[i % 3], seed);
+        if (failure)
+            printf("FAIL: %s server, %s client, seed %d: %s\n", names[i / 3], names[i % 3], seed - 1, failure);
+        else
+            printf("ok: %s server, %s client\n", names[i / 3], names[i % 3]);
+        failures += failure != NULL;
+    }
+    return failures > 0;
+}
