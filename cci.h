@@ -8560,7 +8560,6 @@ static void cci__dgram_begin_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_schedule(ep, conn);
 }
 
-/* The connection opens. */
 /* The peer has answered: the path takes no longer, though the peer's program may have taken most of that. The first
  * probe time-out is twice as long, but 0.1 s at least and 3 s at most, and not the same for all who begin together. */
 static void cci__dgram_know_path(const cci__dgram_t *ep, cci__dconn_t *conn) {
@@ -8570,6 +8569,7 @@ static void cci__dgram_know_path(const cci__dgram_t *ep, cci__dconn_t *conn) {
     conn->state.rttvar_us = (uint32_t)cci__max64(wait_us, 100000);
 }
 
+/* The connection opens. */
 static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_opened(&ep->conns, &conn->conn, ep->now_ns);
     cci__dgram_know_path(ep, conn);
@@ -10066,7 +10066,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
         cci__dgram_free(ep);
         return status;
     }
-    ep->now_ns = ep->link->now(ep->handle);
+    ep->now_ns = ep->called_ns = ep->link->now(ep->handle);
     cci__wheel_init(&ep->wheel, ep->now_ns);
     if (fd) *fd = ep->info.os_handle;
     *endpoint = &ep->base;
