@@ -1872,6 +1872,12 @@ CCI__UNUSED static void cci__flow_arrived(cci_flow_t *flow, const cci_congestion
     if (limited && sent_ns >= flow->cut_ns) congestion->arrived(flow, bytes, mtu, now_ns);
 }
 
+/* A sample of the round trip counts for so much at most: one that is far longer than those before may tell of a program
+ * that slept, the peer's or ours. A path that takes longer is known after a few. */
+CCI__UNUSED static uint64_t cci__flow_believed_ns(uint64_t sample_ns, uint64_t srtt_ns, uint64_t rttvar_ns) {
+    return cci__min64(sample_ns, cci__max64(2 * (srtt_ns + 4 * rttvar_ns), 1000 * CCI__MS));
+}
+
 /* So long the program was away lately, and round trips are of this length. */
 CCI__UNUSED static void cci__flow_note_away(cci_flow_t *flow, uint64_t away_ns, uint64_t rtt_ns) {
     flow->is_blind = away_ns > CCI__MS && away_ns > rtt_ns / 4;
@@ -3786,7 +3792,8 @@ struct cci_rel {
     uint64_t taken;      /* the peer has said that it has all sequence numbers below */
     uint32_t rnr_delay_ns;
     /* path MTU */
-    uint32_t large_lost; /* windows in which large packets were lost, since one arrived */
+    uint16_t large_lost;    /* windows in which large packets were lost, since one arrived */
+    uint16_t doubts_number; /* low bits: a long sample counts only if the packet is not before it */
     uint32_t mtu, mtu_max, mtu_failed;
     uint32_t limited_number; /* low bits: packets before it left as part of all that the congestion window allowed */
     uint64_t mtu_again_ns;
@@ -4714,6 +4721,7 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     uint64_t margin = cci__max64(4 * rel->rttvar_ns, cci__max64(rel->srtt_ns / 8, 200000));
     uint64_t pto = rel->srtt_ns ? rel->srtt_ns + margin + CCI__REL_ACK_DELAY_NS : cci__rel_first_pto_ns(rel);
     pto = cci__max64(pto, 2 * CCI__MS);
+    if (CCI__LIKELY(rel->probes == 0)) return pto;
     return cci__min64(pto << cci__min32(rel->probes, 10), cci__max64(4 * pto, 1000 * CCI__MS));
 }
 
@@ -5443,10 +5451,22 @@ CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
 
 /* ---- coming in: acknowledgements and refusals ---- */
 
-static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t sample_ns, uint64_t delay_ns, uint64_t now_ns) {
+/* What a sample of more than a second counts for, 0 if nothing: all that was sent before one of them was believed says
+ * no more than it did. */
+static CCI__RARE uint64_t cci__rel_long_sample(cci_rel_t *rel, uint64_t number, uint64_t sample_ns) {
+    uint32_t before = (uint16_t)(rel->doubts_number - (uint32_t)number - 1u);
+    if (before < rel->next_number - number) return 0;
+    rel->doubts_number = (uint16_t)rel->next_number;
+    return cci__flow_believed_ns(sample_ns, rel->srtt_ns, rel->rttvar_ns);
+}
+
+static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample_ns, uint64_t delay_ns,
+                                uint64_t now_ns) {
     rel->min_rtt_ns = cci__min64(rel->min_rtt_ns, sample_ns);
     if (sample_ns > rel->min_rtt_ns + delay_ns) sample_ns -= delay_ns;
     cci__flow_sample(&rel->flow, sample_ns, now_ns);
+    if (CCI__UNLIKELY(sample_ns > 1000 * CCI__MS) && (sample_ns = cci__rel_long_sample(rel, number, sample_ns)) == 0)
+        return;
     if (rel->srtt_ns == 0) {
         rel->srtt_ns = cci__max64(sample_ns, 1);
         rel->rttvar_ns = sample_ns / 2;
@@ -5466,7 +5486,7 @@ static inline void cci__rel_end_rnr(cci_rel_t *rel, const cci_rel_item_t *item) 
 }
 
 /* The packet arrived. */
-static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns) {
+static inline void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns) {
     cci_rel_item_t *item = sent->item;
     if (sent->is_probe) {
         rel->probing = 0;
@@ -5562,11 +5582,13 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
             rel->loss_ns = cci__min64(rel->loss_ns, sent->time_ns + wait_ns);
         }
     }
-    cci__flow_note_away(&rel->flow, rel->pool->away_ns, rel->srtt_ns);
-    if (lost_bytes > 0) cci__flow_lost(&rel->flow, rel->pool->congestion, lost_bytes, lost_ns, rel->mtu, now_ns);
+    if (lost_bytes > 0) {
+        cci__flow_note_away(&rel->flow, rel->pool->away_ns, rel->srtt_ns);
+        cci__flow_lost(&rel->flow, rel->pool->congestion, lost_bytes, lost_ns, rel->mtu, now_ns);
+    }
     if (congested > rel->recovery_number) { /* once for each window */
         rel->recovery_number = rel->next_number;
-        rel->large_lost += large;
+        rel->large_lost = (uint16_t)(rel->large_lost + large);
         if (rel->large_lost >= 3 && rel->mtu > rel->pool->base_mtu) /* small ones arrive, large ones don't */
             cci__rel_shrink(rel);
     }
@@ -5690,18 +5712,19 @@ static void cci__rel_input_taken(cci_rel_t *rel, const uint8_t *frame, uint64_t 
 
 /* A packet that was taken for lost has arrived: what it carried need not be sent again, if it was not yet. */
 static void cci__rel_was_late(cci_rel_t *rel, cci_rel_sent_t *late, uint64_t now_ns) {
-    cci_list_t *node = rel->lost.next;
+    cci_list_t *node = rel->lost.prev;
     rel->largest_acked = cci__max64(rel->largest_acked, late->number);
     rel->probes = 0;
-    while (node != &rel->lost && CCI__CONTAINER(node, cci_rel_sent_t, node)->number != late->number) node = node->next;
+    while (node != &rel->lost && CCI__CONTAINER(node, cci_rel_sent_t, node)->number != late->number) node = node->prev;
     if (node != &rel->lost) cci__rel_acked(rel, CCI__CONTAINER(node, cci_rel_sent_t, node), now_ns);
     cci__rel_free_record(rel, late);
 }
 
-/* The same ranges of an ACK for those packets; `delay_ns`: of the largest number. */
-static void cci__rel_ack_late(cci_rel_t *rel, const cci_range_t *range, uint32_t count, uint64_t delay_ns,
-                              uint64_t now_ns) {
+/* The same ranges of an ACK for those packets. Returns when the one with the largest number was sent, CCI__NEVER if that
+ * is none of them. */
+static CCI__RARE uint64_t cci__rel_ack_late(cci_rel_t *rel, const cci_range_t *range, uint32_t count, uint64_t now_ns) {
     cci_list_t *node = rel->late->node.prev;
+    uint64_t sent_ns = CCI__NEVER;
     uint32_t i = 0;
     while (node != &rel->late->node) {
         cci_rel_sent_t *late = CCI__CONTAINER(node, cci_rel_sent_t, node);
@@ -5709,10 +5732,10 @@ static void cci__rel_ack_late(cci_rel_t *rel, const cci_range_t *range, uint32_t
         while (i < count && late->number < range[i].lo) i++;
         if (i == count) break;
         if (late->number >= range[i].hi) continue;
-        if (late->number == range[0].hi - 1 && now_ns > late->time_ns)
-            cci__rel_sample_rtt(rel, now_ns - late->time_ns, delay_ns, now_ns);
+        if (late->number == range[0].hi - 1) sent_ns = late->time_ns;
         cci__rel_was_late(rel, late, now_ns);
     }
+    return sent_ns;
 }
 
 /* Forgets those of which it is certain by now that they were lost, and all when nothing is under way. */
@@ -5731,12 +5754,12 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
     cci_range_t range[CCI__REL_ACK_MORE + 1];
     uint32_t count = cci__rel_parse_ack(frame, length, rel->next_number, range), newly = 0;
     int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->flow.window;
-    uint64_t largest, sent_ns = 0, delay_ns = (uint64_t)cci__load16(frame + 2) * 4000;
+    uint64_t largest, sent_ns = 0, sample_ns = CCI__NEVER;
     cci_list_t *node;
     if (count == 0) return 0;
     largest = range[0].hi - 1;
     limited = limited || (int32_t)(rel->limited_number - (uint32_t)largest) > 0;
-    if (CCI__UNLIKELY(rel->late != NULL)) cci__rel_ack_late(rel, range, count, delay_ns, now_ns);
+    if (CCI__UNLIKELY(rel->late != NULL)) sample_ns = cci__rel_ack_late(rel, range, count, now_ns);
     node = rel->flight.next;
     while (node != &rel->flight) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
@@ -5744,8 +5767,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         node = node->next;
         while (count > 1 && sent->number >= range[count - 1].hi) count--;
         if (sent->number < range[count - 1].lo || sent->number >= range[count - 1].hi) continue;
-        if (sent->number == largest && now_ns > sent->time_ns)
-            cci__rel_sample_rtt(rel, now_ns - sent->time_ns, delay_ns, now_ns);
+        if (sent->number == largest) sample_ns = sent->time_ns;
         rel->largest_acked = cci__max64(rel->largest_acked, sent->number);
         newly += sent->in_flight ? sent->size : 0;
         sent_ns = sent->time_ns;
@@ -5755,6 +5777,8 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
             rel->unsure = rel->untold = 0; /* the packet had an acknowledgement in it */
         cci__rel_acked(rel, sent, now_ns);
     }
+    if (now_ns > sample_ns)
+        cci__rel_sample_rtt(rel, largest, now_ns - sample_ns, (uint64_t)cci__load16(frame + 2) * 4000, now_ns);
     cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
     if (newly > 0) cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
     cci__rel_detect_loss(rel, now_ns);
@@ -7203,11 +7227,13 @@ CCI_API int cci_rma_wants_to_ask(const cci_rma_table_t *table, const cci_rma_rea
 
 /* The first of what a chunk asked for, asked once, tells the round-trip time. */
 static void cci__rma_sample(cci_rma_reader_t *reader, uint64_t sample_ns, uint64_t now_ns) {
-    uint64_t off = reader->srtt_ns > sample_ns ? reader->srtt_ns - sample_ns : sample_ns - reader->srtt_ns;
+    uint64_t off;
+    cci__flow_sample(&reader->flow, sample_ns, now_ns);
+    sample_ns = cci__flow_believed_ns(sample_ns, reader->srtt_ns, reader->rttvar_ns);
+    off = reader->srtt_ns > sample_ns ? reader->srtt_ns - sample_ns : sample_ns - reader->srtt_ns;
     reader->rttvar_ns = reader->srtt_ns ? (3 * reader->rttvar_ns + off) / 4 : sample_ns / 2;
     reader->srtt_ns = reader->srtt_ns ? (7 * reader->srtt_ns + sample_ns) / 8 : cci__max64(sample_ns, 1);
     reader->timeouts = 0; /* not before: until then it may be the time-out that is too short */
-    cci__flow_sample(&reader->flow, sample_ns, now_ns);
 }
 
 /* What had been taken for lost comes: packets overtake each other on this path. Once in a round trip, so that it is
@@ -7658,7 +7684,6 @@ typedef struct cci__dgram {
     uint32_t backlog;   /* packets in the inboxes */
     uint32_t stamp;     /* of the last completion: what happened before it has a lower one */
     uint64_t awake_ns;  /* since when the program has called often enough to see what its peers do */
-    uint64_t pumped_ns;
     uint64_t called_ns; /* when the program was last in here; see cci__dgram_note_away() */
     uint32_t untimed;   /* rounds since timers were looked at */
     uint64_t strays;    /* packets that are not ours, or for no connection of the endpoint: guesses among them */
@@ -9558,8 +9583,9 @@ static void cci__dgram_output_ready(cci__dgram_t *ep, int idle) {
 
 /* How long the program was away, though it was wanted. One that has a handle is not while it sleeps until the handle
  * wakes it. What is known of that stays for a sixteenth of it, while the program catches up. */
-static void cci__dgram_note_away(cci__dgram_t *ep) {
+static CCI__RARE void cci__dgram_note_away(cci__dgram_t *ep) {
     uint64_t gone_ns = ep->now_ns - cci__min64(ep->called_ns, ep->now_ns), known_ns = ep->pool.away_ns;
+    if (gone_ns > 1000 * CCI__MS) ep->awake_ns = ep->now_ns; /* what peers did is still waiting to be received */
     known_ns -= cci__min64(known_ns, 16 * gone_ns);
     if (ep->has_fd) gone_ns = cci__min64(gone_ns, ep->now_ns - cci__min64(ep->os_handle.armed_ns, ep->now_ns));
     gone_ns = gone_ns < CCI__DGRAM_SELDOM_NS ? 0 : cci__min64(gone_ns, 1000 * CCI__MS);
@@ -9569,7 +9595,7 @@ static void cci__dgram_note_away(cci__dgram_t *ep) {
 /* Where the program calls seldom, acknowledgements may wait behind what was received just now: no packet is judged
  * lost before they are taken in, but for so many rounds at most. */
 static int cci__dgram_has_more(cci__dgram_t *ep, int is_full) {
-    if (CCI__LIKELY(!is_full || ep->pool.away_ns == 0) || ep->untimed == CCI__DGRAM_UNTIMED) {
+    if (!is_full || ep->untimed == CCI__DGRAM_UNTIMED) {
         ep->untimed = 0;
         return 0;
     }
@@ -9587,10 +9613,8 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         ep->now_ns = ep->link->now(ep->handle);
         cci__polls_looked(&ep->polls, ep->now_ns, 7);
     }
-    if (CCI__UNLIKELY(ep->now_ns - ep->pumped_ns > 1000 * CCI__MS))
-        ep->awake_ns = ep->now_ns; /* what peers did meanwhile is still waiting to be received */
-    ep->pumped_ns = ep->now_ns;
-    cci__dgram_note_away(ep);
+    if (CCI__UNLIKELY(ep->now_ns - ep->called_ns >= CCI__DGRAM_SELDOM_NS || ep->pool.away_ns > 0))
+        cci__dgram_note_away(ep);
     count = most == 1 && ep->now_ns < ep->received_ns + 200000 ? 0 : cci__dgram_receive(ep, most);
     if (count > 0) {
         ep->idle_rounds = 0;
@@ -9598,7 +9622,8 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     } else if (ep->idle_rounds < 1000)
         ep->idle_rounds++;
     if (CCI__UNLIKELY(count < 0)) ep->check_ns = 0;
-    if (CCI__LIKELY(!cci__dgram_has_more(ep, count == most && most > 1))) cci__dgram_timers(ep);
+    if (CCI__LIKELY(ep->pool.away_ns == 0) || !cci__dgram_has_more(ep, count == most && most > 1))
+        cci__dgram_timers(ep);
     ep->called_ns = ep->now_ns;
     if (ep->now_ns >= ep->check_ns) cci__dgram_check_device(ep);
     idle = idle || ep->idle_rounds >= 2;
