@@ -4708,13 +4708,14 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
 
 /* ---- going out: packets ---- */
 
-/* The same before there is a sample: what the user learnt of the path stands in rttvar_ns. */
+/* Longest time that a peer may need to answer, before there is a sample: what the user learnt of the path stands in
+ * rttvar_ns. */
 static uint64_t cci__rel_first_pto_ns(const cci_rel_t *rel) {
     return rel->rttvar_ns ? rel->rttvar_ns : 1000 * CCI__MS;
 }
 
-/* Longest time that a peer may need to answer: twice as long with each time-out in a row, up to a second or four times
- * what the path takes, whichever is more. */
+/* The same at any time: twice as long with each time-out in a row, up to a second or four times what the path takes,
+ * whichever is more. */
 static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     /* Earlier than RFC 9002 by the peer's delay of acknowledgements, which is short here: where one message waits
      * for the answer to another, half of all losses are known by this time-out alone. */
@@ -4725,7 +4726,7 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     return cci__min64(pto << cci__min32(rel->probes, 10), cci__max64(4 * pto, 1000 * CCI__MS));
 }
 
-/* The same without time-outs. */
+/* The same as if there had been no time-outs in a row. */
 CCI_API uint64_t cci_rel_answer_ns(const cci_rel_t *rel) {
     return rel->srtt_ns ? rel->srtt_ns + 4 * rel->rttvar_ns : cci__rel_first_pto_ns(rel);
 }

@@ -1750,6 +1750,61 @@ static void test_a_limit_below_what_is_in_use_is_no_room(void **state) {
     world_end(w);
 }
 
+/* Every packet counts as lost before its acknowledgement comes, which tells of the path all the same. */
+static void test_a_round_trip_longer_than_the_time_outs_is_learnt(void **state) {
+    static const uint64_t round_trips_ns[] = {1000 * MS, 3000 * MS, 10000 * MS};
+    uint32_t i, n;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        world_t *w = world_new(1015 + i, CCI_CONN_ATTR_RO, 1200);
+        const cci_rel_t *rel = &w->side[0].rel;
+        uint64_t again;
+        w->delay_ns = round_trips_ns[i] / 2;
+        for (n = 0; n < 24; n++) {
+            send_sure(&w->side[0], 100);
+            assert_true(run_until_idle(w, 40000 * MS));
+        }
+        assert_true(rel->srtt_ns > round_trips_ns[i] * 3 / 4 && rel->srtt_ns < round_trips_ns[i] * 5 / 4);
+        again = w->side[0].pool.retransmitted;
+        for (n = 0; n < 8; n++) {
+            send_sure(&w->side[0], 100);
+            assert_true(run_until_idle(w, 40000 * MS));
+        }
+        assert_int_equal(w->side[0].pool.retransmitted, again);
+        assert_all_well(&w->side[0]);
+        world_end(w);
+    }
+}
+
+/* A program sends a few packets and sleeps for 13 s. Then it takes in at once what acknowledged each of them in time. */
+static void test_a_pause_of_a_program_is_no_round_trip(void **state) {
+    uint32_t seed, n;
+    (void)state;
+    for (seed = 0; seed < 8; seed++) {
+        world_t *w = world_new(1020 + seed, attributes[seed % 2], 1200);
+        const cci_rel_t *rel = &w->side[0].rel;
+        w->delay_ns = 20 * MS;
+        for (n = 0; n < 8 * (seed / 4); n++) { /* half of them know the path */
+            send_sure(&w->side[0], 100);
+            assert_true(run_until_idle(w, 1000 * MS));
+        }
+        for (n = 0; n < 8; n++) {
+            send_sure(&w->side[0], 1000);
+            run_for(w, 4 * MS);
+        }
+        w->now_ns += 13000 * MS;
+        assert_true(run_until_idle(w, 10000 * MS));
+        assert_true(rel->srtt_ns + 4 * rel->rttvar_ns < 6000 * MS);
+        for (n = 0; n < 24; n++) {
+            send_sure(&w->side[0], 100);
+            assert_true(run_until_idle(w, 10000 * MS));
+        }
+        assert_true(rel->srtt_ns + 4 * rel->rttvar_ns < 500 * MS);
+        assert_all_well(&w->side[0]);
+        world_end(w);
+    }
+}
+
 /* All packets that can be remembered are lost at once; afterwards there must be a way on. */
 static void test_a_pool_without_records_recovers_after_a_cut(void **state) {
     uint32_t i;
@@ -2157,6 +2212,8 @@ int main(void) {
         cmocka_unit_test(test_a_pause_does_not_lose_a_message_that_is_overtaken),
         cmocka_unit_test(test_a_late_repetition_after_a_pause_is_not_answered_for_ever),
         cmocka_unit_test(test_a_pool_without_blocks_says_so_and_recovers),
+        cmocka_unit_test(test_a_round_trip_longer_than_the_time_outs_is_learnt),
+        cmocka_unit_test(test_a_pause_of_a_program_is_no_round_trip),
         cmocka_unit_test(test_a_pool_without_records_recovers_after_a_cut),
         cmocka_unit_test(test_early_messages_leave_a_part_to_the_one_that_is_due),
         cmocka_unit_test(test_few_parts_delay_writes_and_lose_none),
