@@ -5721,8 +5721,8 @@ static void cci__rel_was_late(cci_rel_t *rel, cci_rel_sent_t *late, uint64_t now
     cci__rel_free_record(rel, late);
 }
 
-/* The same ranges of an ACK for those packets. Returns when the one with the largest number was sent, CCI__NEVER if that
- * is none of them. */
+/* The same ranges of an ACK for those packets. Returns when the one with the largest number was sent, CCI__NEVER if
+ * that is none of them. */
 static CCI__RARE uint64_t cci__rel_ack_late(cci_rel_t *rel, const cci_range_t *range, uint32_t count, uint64_t now_ns) {
     cci_list_t *node = rel->late->node.prev;
     uint64_t sent_ns = CCI__NEVER;
