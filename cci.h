@@ -5754,10 +5754,12 @@ static void cci__rel_settle_late(cci_rel_t *rel) {
 static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
     uint32_t count = cci__rel_parse_ack(frame, length, rel->next_number, range), newly = 0;
+    uint32_t delay;
     int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->flow.window;
     uint64_t largest, sent_ns = 0, sample_ns = CCI__NEVER;
     cci_list_t *node;
     if (count == 0) return 0;
+    delay = cci__load16(frame + 2);
     largest = range[0].hi - 1;
     limited = limited || (int32_t)(rel->limited_number - (uint32_t)largest) > 0;
     if (CCI__UNLIKELY(rel->late != NULL)) sample_ns = cci__rel_ack_late(rel, range, count, now_ns);
@@ -5778,8 +5780,8 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
             rel->unsure = rel->untold = 0; /* the packet had an acknowledgement in it */
         cci__rel_acked(rel, sent, now_ns);
     }
-    if (now_ns > sample_ns)
-        cci__rel_sample_rtt(rel, largest, now_ns - sample_ns, (uint64_t)cci__load16(frame + 2) * 4000, now_ns);
+    if (now_ns > sample_ns && delay < 0xffff) /* else it has waited for longer than can be said */
+        cci__rel_sample_rtt(rel, largest, now_ns - sample_ns, (uint64_t)delay * 4000, now_ns);
     cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
     if (newly > 0) cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
     cci__rel_detect_loss(rel, now_ns);

@@ -1805,6 +1805,27 @@ static void test_a_pause_of_a_program_is_no_round_trip(void **state) {
     }
 }
 
+/* Messages go to and fro one at a time, and nearly half of the packets are lost: what was acknowledged in time is often heard of
+ * long afterwards, behind the peer's next message. */
+static void test_an_acknowledgement_that_waited_for_long_is_no_round_trip(void **state) {
+    uint32_t seed, n;
+    (void)state;
+    for (seed = 0; seed < 8; seed++) {
+        world_t *w = world_new(1040 + seed, attributes[seed % 2], 1200);
+        w->delay_ns = 1 * MS;
+        w->lose = 120;
+        for (n = 0; n < 400; n++) {
+            side_t *side = &w->side[n % 2];
+            uint32_t before = side->peer->delivered_count;
+            send_sure(side, 100);
+            while (side->peer->delivered_count == before)
+                step(w);
+            assert_true(side->rel.srtt_ns + 4 * side->rel.rttvar_ns < 1500 * MS);
+        }
+        world_end(w);
+    }
+}
+
 /* All packets that can be remembered are lost at once; afterwards there must be a way on. */
 static void test_a_pool_without_records_recovers_after_a_cut(void **state) {
     uint32_t i;
@@ -2214,6 +2235,7 @@ int main(void) {
         cmocka_unit_test(test_a_pool_without_blocks_says_so_and_recovers),
         cmocka_unit_test(test_a_round_trip_longer_than_the_time_outs_is_learnt),
         cmocka_unit_test(test_a_pause_of_a_program_is_no_round_trip),
+        cmocka_unit_test(test_an_acknowledgement_that_waited_for_long_is_no_round_trip),
         cmocka_unit_test(test_a_pool_without_records_recovers_after_a_cut),
         cmocka_unit_test(test_early_messages_leave_a_part_to_the_one_that_is_due),
         cmocka_unit_test(test_few_parts_delay_writes_and_lose_none),
