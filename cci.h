@@ -4353,6 +4353,8 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->floor_number = state->floor_number;
     rel->next_sequence = state->next_sequence;
     rel->expected = state->expected_sequence;
+    rel->doubts_number = (uint16_t)rel->next_number;
+    rel->limited_number = (uint32_t)rel->next_number;
     rel->srtt_ns = state->srtt_us * UINT64_C(1000);
     rel->rttvar_ns = state->rttvar_us * UINT64_C(1000);
     rel->min_rtt_ns = state->min_rtt_us ? state->min_rtt_us * UINT64_C(1000) : CCI__NEVER;
@@ -4960,7 +4962,7 @@ static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     return cci__min64(pto << cci__min32(rel->probes, 10), cci__max64(4 * pto, 1000 * CCI__MS));
 }
 
-/* The same as if there had been no time-outs in a row. */
+/* How long the peer's answer may take, for all that is known of the path. */
 CCI_API uint64_t cci_rel_answer_ns(const cci_rel_t *rel) {
     return rel->srtt_ns ? rel->srtt_ns + 4 * rel->rttvar_ns : cci__rel_first_pto_ns(rel);
 }
@@ -5615,6 +5617,27 @@ static int cci__rel_output_reliable(cci_rel_t *rel, cci_rel_packet_t *packet, in
     return older && cci__rel_output_any_lost(rel, packet, now_ns);
 }
 
+/* The same as far as the windows and the pace allow. */
+static int cci__rel_output_paced(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
+    if (rel->in_flight > 0) {
+        if (rel->in_flight + rel->mtu > cci__rel_limit(rel)) {
+            if (rel->in_flight + rel->mtu > rel->flow.window) rel->limited_number = (uint32_t)rel->next_number;
+            return 0;
+        }
+        if (now_ns < rel->pace_ns) return 0;
+    }
+    if (!cci__rel_output_reliable(rel, packet, idle, now_ns)) return 0;
+    if (CCI__UNLIKELY(rel->rnr) && !rel->ordered && packet->sent->item->kind != CCI__ITEM_BULK)
+        rel->rnr_until_ns = now_ns + cci__rel_pto_ns(rel); /* until then the peer may answer */
+    if (rel->srtt_ns > 2 * CCI__MS) { /* a long path: spread a window over the round trip, a quarter faster */
+        uint64_t credit_ns = cci__max64(CCI__MS, cci__min64(rel->pool->away_ns, 2 * rel->min_rtt_ns));
+        rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, credit_ns)) +
+                       rel->srtt_ns * packet->sent->size * 4 / (rel->flow.window * 5);
+        rel->burst = NULL;
+    }
+    return 1;
+}
+
 /* Makes the next packet. `idle`: nothing else is going on, so what was kept back for company may go. Returns 1 and the
  * packet, or 0 if there is nothing to send or it must wait. */
 CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
@@ -5624,20 +5647,8 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
         return 1;
     if (!rel->reliable) {
         if (cci__rel_output_unreliable(rel, packet, now_ns)) return 1;
-    } else if ((rel->in_flight == 0 || rel->in_flight + rel->mtu <= cci__rel_limit(rel)) &&
-               (now_ns >= rel->pace_ns || rel->in_flight == 0) && cci__rel_output_reliable(rel, packet, idle, now_ns)) {
-        if (CCI__UNLIKELY(rel->rnr) && !rel->ordered && packet->sent->item->kind != CCI__ITEM_BULK)
-            rel->rnr_until_ns = now_ns + cci__rel_pto_ns(rel); /* until then the peer may answer */
-        if (rel->srtt_ns > 2 * CCI__MS) { /* a long path: spread a window over the round trip, a quarter faster */
-            uint64_t credit_ns = cci__max64(CCI__MS, cci__min64(rel->pool->away_ns, 2 * rel->min_rtt_ns));
-            rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, credit_ns)) +
-                           rel->srtt_ns * packet->sent->size * 4 / (rel->flow.window * 5);
-            rel->burst = NULL;
-        }
+    } else if (cci__rel_output_paced(rel, packet, idle, now_ns)) {
         return 1;
-    } else if (rel->in_flight + rel->mtu > rel->flow.window &&
-               (!cci__list_empty(&rel->lost) || cci__rel_next_item(rel))) {
-        rel->limited_number = (uint32_t)rel->next_number;
     }
     if (rel->ping) {
         cci_rel_sent_t *sent = cci__rel_new_record(rel, NULL);
@@ -5695,8 +5706,10 @@ static CCI__RARE uint64_t cci__rel_long_sample(cci_rel_t *rel, uint64_t number, 
     return cci__flow_believed_ns(sample_ns, rel->srtt_ns, rel->rttvar_ns);
 }
 
-static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample_ns, uint64_t delay_ns,
-                                uint64_t now_ns) {
+/* The acknowledgement of the packet came so long after it, of which the peer kept it for `delay` times 4 µs. */
+static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample_ns, uint32_t delay, uint64_t now_ns) {
+    uint64_t delay_ns = delay * UINT64_C(4000);
+    if (CCI__UNLIKELY(delay == 0xffff)) return; /* or for longer than can be said */
     rel->min_rtt_ns = cci__min64(rel->min_rtt_ns, sample_ns);
     if (sample_ns > rel->min_rtt_ns + delay_ns) sample_ns -= delay_ns;
     cci__flow_sample(&rel->flow, sample_ns, now_ns);
@@ -5742,7 +5755,7 @@ static inline void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t
 }
 
 /* The packet is about to be taken for lost: its number is kept, if there are records enough. */
-static void cci__rel_remember(cci_rel_t *rel, const cci_rel_sent_t *sent) {
+static CCI__RARE void cci__rel_remember(cci_rel_t *rel, const cci_rel_sent_t *sent) {
     cci_rel_sent_t *late;
     cci_list_t *before;
     if (sent->is_probe || rel->pool->record_free < rel->pool->record_total / 2) return;
@@ -5800,6 +5813,7 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
     uint64_t congested = 0, lost_ns = 0;
     uint32_t large = 0, lost_bytes = 0;
     rel->loss_ns = CCI__NEVER;
+    if (CCI__LIKELY(node == &rel->flight)) return;
     for (; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
@@ -5988,12 +6002,10 @@ static void cci__rel_settle_late(cci_rel_t *rel) {
 static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
     uint32_t count = cci__rel_parse_ack(frame, length, rel->next_number, range), newly = 0;
-    uint32_t delay;
     int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->flow.window;
     uint64_t largest, sent_ns = 0, sample_ns = CCI__NEVER;
     cci_list_t *node;
     if (count == 0) return 0;
-    delay = cci__load16(frame + 2);
     largest = range[0].hi - 1;
     limited = limited || (int32_t)(rel->limited_number - (uint32_t)largest) > 0;
     if (CCI__UNLIKELY(rel->late != NULL)) sample_ns = cci__rel_ack_late(rel, range, count, now_ns);
@@ -6014,8 +6026,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
             rel->unsure = rel->untold = 0; /* the packet had an acknowledgement in it */
         cci__rel_acked(rel, sent, now_ns);
     }
-    if (now_ns > sample_ns && delay < 0xffff) /* else it has waited for longer than can be said */
-        cci__rel_sample_rtt(rel, largest, now_ns - sample_ns, (uint64_t)delay * 4000, now_ns);
+    if (now_ns > sample_ns) cci__rel_sample_rtt(rel, largest, now_ns - sample_ns, cci__load16(frame + 2), now_ns);
     cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
     if (newly > 0) cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
     cci__rel_detect_loss(rel, now_ns);
@@ -7315,7 +7326,7 @@ static uint64_t cci__rma_timeout_ns(const cci_rma_reader_t *reader) {
     uint64_t base = reader->srtt_ns ? reader->srtt_ns + reader->srtt_ns / 8 + 4 * reader->rttvar_ns + CCI__MS
                                     : cci__max64(reader->rttvar_ns, 100 * CCI__MS);
     base = cci__max64(base, 4 * CCI__MS);
-    return cci__min64(base << cci__min32(reader->timeouts, 12), cci__max64(4 * base, 16000 * CCI__MS));
+    return cci__min64(base << cci__min32(reader->timeouts, 10), cci__max64(4 * base, 4000 * CCI__MS));
 }
 
 static void cci__rma_again(cci_rma_reader_t *reader, cci_rma_chunk_t *chunk) {
@@ -7929,7 +7940,8 @@ typedef struct cci__dgram {
     uint32_t backlog;   /* packets in the inboxes */
     uint32_t stamp;     /* of the last completion: what happened before it has a lower one */
     uint64_t awake_ns;  /* since when the program has called often enough to see what its peers do */
-    uint64_t called_ns; /* when the program was last in here; see cci__dgram_note_away() */
+    uint64_t called_ns; /* when the program was last in here */
+    uint64_t seldom_ns; /* how long it may be gone before cci__dgram_note_away() is to know; 0: at once */
     uint32_t untimed;   /* rounds since timers were looked at */
     uint64_t strays;    /* packets that are not ours, or for no connection of the endpoint: guesses among them */
     uint64_t close_ns;  /* when the CLOSE packets that have been promised a time have left */
@@ -9878,11 +9890,12 @@ static CCI__RARE void cci__dgram_note_away(cci__dgram_t *ep) {
     if (ep->has_fd) gone_ns = cci__min64(gone_ns, ep->now_ns - cci__min64(ep->os_handle.armed_ns, ep->now_ns));
     gone_ns = gone_ns < CCI__DGRAM_SELDOM_NS ? 0 : cci__min64(gone_ns, 1000 * CCI__MS);
     ep->pool.away_ns = ep->rma.away_ns = cci__max64(known_ns, gone_ns);
+    ep->seldom_ns = ep->pool.away_ns > 0 ? 0 : CCI__DGRAM_SELDOM_NS;
 }
 
 /* Where the program calls seldom, acknowledgements may wait behind what was received just now: no packet is judged
  * lost before they are taken in, but for so many rounds at most. */
-static int cci__dgram_has_more(cci__dgram_t *ep, int is_full) {
+static CCI__RARE int cci__dgram_has_more(cci__dgram_t *ep, int is_full) {
     if (!is_full || ep->untimed == CCI__DGRAM_UNTIMED) {
         ep->untimed = 0;
         return 0;
@@ -9901,8 +9914,7 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         ep->now_ns = ep->link->now(ep->handle);
         cci__polls_looked(&ep->polls, ep->now_ns, 7);
     }
-    if (CCI__UNLIKELY(ep->now_ns - ep->called_ns >= CCI__DGRAM_SELDOM_NS || ep->pool.away_ns > 0))
-        cci__dgram_note_away(ep);
+    if (CCI__UNLIKELY(ep->now_ns - ep->called_ns >= ep->seldom_ns)) cci__dgram_note_away(ep);
     count = most == 1 && ep->now_ns < ep->received_ns + 200000 ? 0 : cci__dgram_receive(ep, most);
     if (count > 0) {
         ep->idle_rounds = 0;
@@ -9910,8 +9922,7 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     } else if (ep->idle_rounds < 1000)
         ep->idle_rounds++;
     if (CCI__UNLIKELY(count < 0)) ep->check_ns = 0;
-    if (CCI__LIKELY(ep->pool.away_ns == 0) || !cci__dgram_has_more(ep, count == most && most > 1))
-        cci__dgram_timers(ep);
+    if (CCI__LIKELY(ep->seldom_ns > 0) || !cci__dgram_has_more(ep, count == most && most > 1)) cci__dgram_timers(ep);
     ep->called_ns = ep->now_ns;
     if (ep->now_ns >= ep->check_ns) cci__dgram_check_device(ep);
     idle = idle || ep->idle_rounds >= 2;

@@ -724,6 +724,32 @@ static void test_path_that_jumps(void **state) {
     jump(READS, 10);
 }
 
+/* A cable is out for so long, which is less than the time-out of what is under way: that goes on soon after it is back. */
+static void pull_out(enum kind kind, double seconds) {
+    measurement_t m = path(kind, 100, 1000);
+    for (m.seed = 1; m.seed <= 10; m.seed++) {
+        uint64_t before;
+        set_up(&m);
+        run_until(net.now_ns + 2 * NET_S);
+        net.line[NET_LEFT].loss_per_million = net.line[NET_RIGHT].loss_per_million = 1000000;
+        run_until(net.now_ns + (uint64_t)(seconds * 1e9));
+        net.line[NET_LEFT].loss_per_million = net.line[NET_RIGHT].loss_per_million = 0;
+        before = flows[0].received;
+        run_until(net.now_ns + 5 * NET_S);
+        printf("kind %d, out for %g s, seed %u: then %.1f MB in 5 s\n", (int)kind, seconds, (unsigned)m.seed,
+               (double)(flows[0].received - before) * 1e-6);
+        assert_true(flows[0].received > before + 100000);
+        tear_down();
+    }
+}
+
+static void test_cable_pulled_out(void **state) {
+    (void)state;
+    pull_out(STREAM_RO, 24);
+    pull_out(WRITES, 24);
+    pull_out(READS, 24);
+}
+
 /* A program that calls so often a second gets so much there, and does not flood the path. Its send buffers hold 1,024
  * messages, and between two calls no more can leave than the queue and the line take in. */
 static void call_seldom(enum kind kind, uint32_t calls_per_second, uint32_t queue_percent, double least_mbit) {
@@ -770,6 +796,7 @@ static int test_all(void) {
         NAMED(test_shallow_queue, "a path that drops without queueing is not flooded"),
         NAMED(test_nothing_twice, "nothing is sent again that was not lost"),
         NAMED(test_long_paths, "round trips of 1, 3 and 10 s end nothing, and 1 % is sent again in vain at most"),
+        NAMED(test_cable_pulled_out, "a cable that is out for less than a time-out ends nothing, and all goes on soon after"),
         NAMED(test_calls_seldom, "a program that calls 10 or 60 times a second sends what fits into the path meanwhile"),
         NAMED(test_path_that_jumps, "a round trip that jumps from 20 ms to 3 s and back does so too"),
     };
