@@ -3276,6 +3276,8 @@ static cci_conn_got_t cci__conn_input_close(cci_conn_table_t *table, cci_conn_pa
     cci_conn_got_t got;
     if (!conn) return cci__conn_unknown(table, in, is_close); /* as good an answer, from one that has forgotten it */
     if (conn->pub.attribute > CCI_CONN_ATTR_UU || !cci_conn_has_peer(conn)) return CCI_CONN_GOT_NOTHING;
+    if (is_close && conn->peer_index != in->header.peer_index)
+        return CCI_CONN_GOT_NOTHING; /* of another connection, which answered the same request and is gone */
     got = cci__conn_unseal_input(table, in, conn->peer_token);
     if (got != CCI_CONN_GOT_SOUND) return got;
     if (is_close) in->answer = CCI__PKT_CLOSED;
