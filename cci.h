@@ -5008,11 +5008,12 @@ static uint32_t cci__rel_write_ack(cci_rel_t *rel, uint8_t *at, uint32_t room, u
     while (i > 0 && more < CCI__REL_ACK_MORE && 16 + 4 * more + 8 <= room) {
         uint64_t gap = rel->numbers[i].lo - rel->numbers[i - 1].hi;
         length = rel->numbers[i - 1].hi - rel->numbers[i - 1].lo;
-        if (gap > 0xffff || length > 0xffff) break;
+        if (gap > 0xffff) break;
         cci__store16(at + 16 + 4 * more, (uint32_t)gap);
-        cci__store16(at + 18 + 4 * more, (uint32_t)length);
+        cci__store16(at + 18 + 4 * more, (uint32_t)cci__min64(length, 0xffff));
         more++;
         i--;
+        if (length > 0xffff) break; /* the highest of them are named: the others were long ago */
     }
     at[1] = (uint8_t)more;
     size = cci__pad8(16 + 4 * more);

@@ -1750,6 +1750,25 @@ static void test_a_limit_below_what_is_in_use_is_no_room(void **state) {
     world_end(w);
 }
 
+/* Without a loss so far, all that came before the first gap is one range, longer than an ACK can say. */
+static void test_an_ack_names_the_end_of_a_long_range(void **state) {
+    world_t *w = world_new(1014, CCI_CONN_ATTR_RO, 1200);
+    cci_rel_t *rel = &w->side[1].rel;
+    cci_range_t ranges[2] = {{1, 70001}, {70002, 70004}}, named[CCI__REL_ACK_MORE + 1];
+    uint8_t frame[128];
+    uint32_t size;
+    (void)state;
+    rel->numbers = ranges;
+    rel->number_count = 2;
+    size = cci__rel_write_ack(rel, frame, sizeof frame, w->now_ns);
+    assert_int_equal(cci__rel_parse_ack(frame, size, 70004, named), 2);
+    assert_true(named[0].lo == 70002 && named[0].hi == 70004);
+    assert_true(named[1].lo == 70001 - 65535 && named[1].hi == 70001);
+    rel->numbers = rel->few_numbers;
+    rel->number_count = 0;
+    world_end(w);
+}
+
 /* Every packet counts as lost before its acknowledgement comes, which tells of the path all the same. */
 static void test_a_round_trip_longer_than_the_time_outs_is_learnt(void **state) {
     static const uint64_t round_trips_ns[] = {1000 * MS, 3000 * MS, 10000 * MS};
@@ -2233,6 +2252,7 @@ int main(void) {
         cmocka_unit_test(test_a_pause_does_not_lose_a_message_that_is_overtaken),
         cmocka_unit_test(test_a_late_repetition_after_a_pause_is_not_answered_for_ever),
         cmocka_unit_test(test_a_pool_without_blocks_says_so_and_recovers),
+        cmocka_unit_test(test_an_ack_names_the_end_of_a_long_range),
         cmocka_unit_test(test_a_round_trip_longer_than_the_time_outs_is_learnt),
         cmocka_unit_test(test_a_pause_of_a_program_is_no_round_trip),
         cmocka_unit_test(test_an_acknowledgement_that_waited_for_long_is_no_round_trip),
