@@ -1738,7 +1738,7 @@ CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint
  * much in slow start) and no less than a tenth. Growth after a smaller cut is slower, as RFC 9438 4.3 reckons it, so
  * that the share stays that of a TCP flow. A loss while there is no queue is chance, a cable's or a radio's, and
  * changes nothing, unless a tenth of everything is lost: a path that drops so much without queueing limits the rate by
- * dropping.
+ * dropping. Where the program calls so seldom that its pauses hide the queue, each loss counts as the queue's.
  *
  * Where it is not fair: a queue shorter than an eighth of the round trip drops without being seen. There a flow gives
  * way when a tenth is lost, and TCP flows beside it long before.
@@ -1748,7 +1748,8 @@ CCI__UNUSED static int cci__handle_set(cci__handle_t *handle, int readable, uint
 
 typedef struct cci_flow {
     uint64_t window, threshold; /* bytes; slow start below the threshold */
-    uint64_t part;              /* of the growth, what did not make a byte yet */
+    uint32_t part;              /* of the growth, what did not make a byte yet */
+    uint32_t peak;              /* CUBIC: window at the last reduction */
     uint64_t cut_ns;            /* of the last reduction: losses of what was sent before are answered */
     /* delay */
     uint64_t shortest_ns[2], shortest_since_ns; /* of this and of the last period of ten seconds */
@@ -1758,10 +1759,11 @@ typedef struct cci_flow {
     uint32_t loss_share;    /* 1/65,536, smoothed */
     uint32_t arrived, lost; /* bytes in this half round trip */
     /* CUBIC */
-    uint64_t peak, estimate; /* bytes: window at the last reduction; what NewReno would have */
+    uint64_t estimate; /* bytes that NewReno would have */
     uint64_t epoch_ns, grown_ns;
-    uint32_t rise_ms; /* from the epoch until the peak is reached again, in 1/1,024 s */
-    uint32_t gain;    /* 1/256: growth of the estimate in segments per round trip */
+    uint32_t rise_ms;  /* from the epoch until the peak is reached again, in 1/1,024 s */
+    uint16_t gain;     /* 1/256: growth of the estimate in segments per round trip */
+    uint16_t is_blind; /* round trips tell more of the program, which calls seldom, than of the path's queue */
 } cci_flow_t;
 
 typedef struct cci_congestion {
@@ -1827,9 +1829,9 @@ CCI__UNUSED static int cci__flow_is_queued(const cci_flow_t *flow) {
 /* Keeps `keep` of 1,024 parts of the window. */
 CCI__UNUSED static void cci__flow_cut(cci_flow_t *flow, uint64_t keep, uint32_t mtu, uint64_t now_ns) {
     /* A flow that could not get back to its peak leaves room to others sooner. */
-    flow->peak = flow->window < flow->peak ? flow->window * (1024 + keep) / 2048 : flow->window;
+    flow->peak = (uint32_t)(flow->window < flow->peak ? flow->window * (1024 + keep) / 2048 : flow->window);
     flow->threshold = flow->window = cci__max64(flow->window * keep / 1024, 2 * (uint64_t)mtu);
-    flow->gain = (uint32_t)(3 * (1024 - keep) * 256 / (1024 + keep));
+    flow->gain = (uint16_t)(3 * (1024 - keep) * 256 / (1024 + keep));
     flow->part = 0;
     flow->epoch_ns = 0;
     flow->cut_ns = now_ns;
@@ -1842,6 +1844,8 @@ CCI__UNUSED static void cci__discern_lost(cci_flow_t *flow, uint32_t mtu, uint64
     uint64_t keep = 717; /* CUBIC's 0.7 */
     if (cci__flow_is_queued(flow))
         keep = cci__flow_shortest_ns(flow) * 1088 / cci__flow_queued_ns(flow);
+    else if (flow->is_blind)
+        keep = 717;
     else if (flow->loss_share < 65536 / 10)
         return;
     else
@@ -1849,6 +1853,13 @@ CCI__UNUSED static void cci__discern_lost(cci_flow_t *flow, uint32_t mtu, uint64
     if (flow->window < flow->threshold) /* twice as much as fits is under way */
         keep = 0;
     cci__flow_cut(flow, cci__min64(cci__max64(keep, 614), 922), mtu, now_ns); /* 0.6 to 0.9 */
+}
+
+/* The window's share of a growth; the rest is kept for the next. */
+CCI__UNUSED static uint64_t cci__flow_share(cci_flow_t *flow, uint64_t growth) {
+    growth += flow->part;
+    flow->part = (uint32_t)(growth % flow->window);
+    return growth / flow->window;
 }
 
 CCI__UNUSED static uint32_t cci__cube_root(uint64_t x) {
@@ -1871,15 +1882,14 @@ CCI__UNUSED static void cci__cubic_grow(cci_flow_t *flow, uint32_t bytes, uint32
     uint64_t target;
     if (flow->epoch_ns == 0 || now_ns - flow->grown_ns > 4 * flow->last_half_ns + 100 * CCI__MS) { /* or a pause */
         flow->epoch_ns = now_ns;
-        flow->peak = cci__max64(flow->peak, flow->window);
+        flow->peak = (uint32_t)cci__max64(flow->peak, flow->window);
         flow->rise_ms = cci__cube_root(((flow->peak - flow->window) * 5 / 2 << 30) / mtu);
         flow->estimate = flow->window;
     }
     flow->grown_ns = now_ns;
     target = cci__cubic_target(flow, mtu, now_ns);
-    flow->part += (uint64_t)bytes * mtu * (flow->estimate < flow->peak ? flow->gain : 256) / 256;
-    flow->estimate += flow->part / flow->window;
-    flow->part %= flow->window;
+    flow->estimate +=
+        cci__flow_share(flow, (uint64_t)bytes * mtu * (flow->estimate < flow->peak ? flow->gain : 256) / 256);
     if (target > flow->window) flow->window += (target - flow->window) * bytes / flow->window;
     flow->window = cci__max64(flow->window, flow->estimate);
 }
@@ -1898,13 +1908,10 @@ CCI__UNUSED static void cci__discern_arrived(cci_flow_t *flow, uint32_t bytes, u
 /* NewReno, in bytes: half for every loss, whatever its cause. */
 CCI__UNUSED static void cci__newreno_arrived(cci_flow_t *flow, uint32_t bytes, uint32_t mtu, uint64_t now_ns) {
     (void)now_ns;
-    if (flow->window < flow->threshold) {
+    if (flow->window < flow->threshold)
         flow->window += bytes;
-    } else {
-        flow->part += (uint64_t)bytes * mtu;
-        flow->window += flow->part / flow->window;
-        flow->part %= flow->window;
-    }
+    else
+        flow->window += cci__flow_share(flow, (uint64_t)bytes * mtu);
     flow->window = cci__min64(flow->window, CCI__FLOW_MOST);
 }
 CCI__UNUSED static void cci__newreno_lost(cci_flow_t *flow, uint32_t mtu, uint64_t now_ns) {
@@ -1948,6 +1955,17 @@ CCI__UNUSED static void cci__flow_arrived(cci_flow_t *flow, const cci_congestion
                                           uint64_t sent_ns, int limited, uint32_t mtu, uint64_t now_ns) {
     flow->arrived += bytes;
     if (limited && sent_ns >= flow->cut_ns) congestion->arrived(flow, bytes, mtu, now_ns);
+}
+
+/* A sample of the round trip counts for so much at most: one that is far longer than those before may tell of a program
+ * that slept, the peer's or ours. A path that takes longer is known after a few. */
+CCI__UNUSED static uint64_t cci__flow_believed_ns(uint64_t sample_ns, uint64_t srtt_ns, uint64_t rttvar_ns) {
+    return cci__min64(sample_ns, cci__max64(2 * (srtt_ns + 4 * rttvar_ns), 1000 * CCI__MS));
+}
+
+/* So long the program was away lately, and round trips are of this length. */
+CCI__UNUSED static void cci__flow_note_away(cci_flow_t *flow, uint64_t away_ns, uint64_t rtt_ns) {
+    flow->is_blind = away_ns > CCI__MS && away_ns > rtt_ns / 4;
 }
 
 /* `bytes` that were sent at `sent_ns` at the latest are lost. */
@@ -3258,6 +3276,8 @@ static cci_conn_got_t cci__conn_input_close(cci_conn_table_t *table, cci_conn_pa
     cci_conn_got_t got;
     if (!conn) return cci__conn_unknown(table, in, is_close); /* as good an answer, from one that has forgotten it */
     if (conn->pub.attribute > CCI_CONN_ATTR_UU || !cci_conn_has_peer(conn)) return CCI_CONN_GOT_NOTHING;
+    if (is_close && conn->peer_index != in->header.peer_index)
+        return CCI_CONN_GOT_NOTHING; /* of another connection, which answered the same request and is gone */
     got = cci__conn_unseal_input(table, in, conn->peer_token);
     if (got != CCI_CONN_GOT_SOUND) return got;
     if (is_close) in->answer = CCI__PKT_CLOSED;
@@ -3854,6 +3874,11 @@ typedef struct cci_rel_sent {
     uint8_t is_fragment, is_probe, in_flight;
 } cci_rel_sent_t;
 
+/* What remains of a packet that was taken for lost, until its number is settled: a record without an item, in `late`.
+ * It has the packet's number, time_ns and size; `offset` is the number that was next when it was given up. An
+ * acknowledgement that still names it tells the round-trip time, and that it was only late. When a packet that was sent
+ * after that has been acknowledged, it was lost indeed. */
+
 /* A packet with messages that have been taken. It lies over the packet's header, in the buffer itself. */
 typedef struct cci_rel_run {
     struct cci_rel_run *next;
@@ -3944,13 +3969,14 @@ typedef struct cci_rel_pool {
     uint32_t base_mtu;
     uint32_t overhead;    /* bytes that the user of this layer adds to each packet */
     const uint8_t *zeros; /* block_size of them */
+    uint64_t away_ns;     /* so long the program did not call lately: what it could not send then may leave at once */
     uint64_t retransmitted, packets_sent, packets_refused, packets_malformed, packets_duplicate;
 } cci_rel_pool_t;
 
 /* What outlives a pause of traffic. */
 typedef struct cci_rel_state {
     uint64_t next_number, floor_number, next_sequence, expected_sequence;
-    uint32_t srtt_ns, rttvar_ns, min_rtt_ns;
+    uint32_t srtt_us, rttvar_us, min_rtt_us; /* 0: unknown, but for rttvar_us: see cci__rel_first_pto_ns() */
     uint16_t mtu, unsure;
 } cci_rel_state_t;
 
@@ -3987,6 +4013,7 @@ struct cci_rel {
     cci_list_t runs, bulks;          /* to be sent */
     cci_list_t held, follows;        /* waiting: for a fence, for an EXTERN item */
     cci_list_t flight, lost;         /* records: by number; to be sent again */
+    cci_rel_sent_t *late;            /* NULL, or a record whose node is the list of those taken for lost, by number */
     uint32_t in_flight, peer_window; /* bytes */
     uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
     /* round-trip time, loss, congestion */
@@ -4001,8 +4028,10 @@ struct cci_rel {
     uint64_t taken;      /* the peer has said that it has all sequence numbers below */
     uint32_t rnr_delay_ns;
     /* path MTU */
-    uint32_t large_lost; /* windows in which large packets were lost, since one arrived */
+    uint16_t large_lost;    /* windows in which large packets were lost, since one arrived */
+    uint16_t doubts_number; /* low bits: a long sample counts only if the packet is not before it */
     uint32_t mtu, mtu_max, mtu_failed;
+    uint32_t limited_number; /* low bits: packets before it left as part of all that the congestion window allowed */
     uint64_t mtu_again_ns;
     /* receiving */
     uint64_t floor_number; /* all below have been seen */
@@ -4269,7 +4298,16 @@ static void cci__rel_free_record(cci_rel_t *rel, cci_rel_sent_t *sent) {
     rel->record_count--;
 }
 
+static void cci__rel_free_late(cci_rel_t *rel) {
+    if (!rel->late) return;
+    while (!cci__list_empty(&rel->late->node))
+        cci__rel_free_record(rel, CCI__CONTAINER(rel->late->node.next, cci_rel_sent_t, node));
+    cci__rel_free_record(rel, rel->late);
+    rel->late = NULL;
+}
+
 static void cci__rel_free_records(cci_rel_t *rel) {
+    cci__rel_free_late(rel);
     while (!cci__list_empty(&rel->lost))
         cci__rel_free_record(rel, CCI__CONTAINER(rel->lost.next, cci_rel_sent_t, node));
     while (!cci__list_empty(&rel->flight))
@@ -4317,9 +4355,11 @@ CCI_API void cci_rel_begin(cci_rel_t *rel, cci_rel_pool_t *pool, void *user, con
     rel->floor_number = state->floor_number;
     rel->next_sequence = state->next_sequence;
     rel->expected = state->expected_sequence;
-    rel->srtt_ns = state->srtt_ns;
-    rel->rttvar_ns = state->rttvar_ns;
-    rel->min_rtt_ns = state->min_rtt_ns ? state->min_rtt_ns : CCI__NEVER;
+    rel->doubts_number = (uint16_t)rel->next_number;
+    rel->limited_number = (uint32_t)rel->next_number;
+    rel->srtt_ns = state->srtt_us * UINT64_C(1000);
+    rel->rttvar_ns = state->rttvar_us * UINT64_C(1000);
+    rel->min_rtt_ns = state->min_rtt_us ? state->min_rtt_us * UINT64_C(1000) : CCI__NEVER;
     rel->message_max = 0xffff;
     rel->mtu_max = mtu_max;
     rel->mtu = attribute <= CCI_CONN_ATTR_UU ? cci__min32(cci__max32(state->mtu, pool->base_mtu), mtu_max) : mtu_max;
@@ -4369,15 +4409,21 @@ CCI_API void cci_rel_forget(cci_rel_t *rel) {
     rel->probing = 0;
 }
 
+/* A time in microseconds, rounded up. */
+static uint32_t cci__rel_us(uint64_t ns) {
+    return (uint32_t)cci__min64((ns + 999) / 1000, UINT32_MAX);
+}
+
 /* Writes down what must outlive a pause. Only when idle. A packet that is late from before counts as seen. */
 CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     state->next_number = rel->next_number;
     state->floor_number = rel->number_count ? rel->numbers[rel->number_count - 1].hi : rel->floor_number;
     state->next_sequence = rel->next_sequence;
     state->expected_sequence = rel->sequence_count ? rel->sequences[rel->sequence_count - 1].hi : rel->expected;
-    state->srtt_ns = (uint32_t)cci__min64(rel->srtt_ns, UINT32_MAX);
-    state->rttvar_ns = (uint32_t)cci__min64(rel->rttvar_ns, UINT32_MAX);
-    state->min_rtt_ns = (uint32_t)cci__min64(rel->min_rtt_ns, UINT32_MAX);
+    state->srtt_us = cci__rel_us(rel->srtt_ns);
+    state->rttvar_us = cci__rel_us(rel->rttvar_ns);
+    state->min_rtt_us = rel->min_rtt_ns == CCI__NEVER ? 0 : cci__rel_us(rel->min_rtt_ns);
+    cci__rel_free_late(rel);
     state->mtu = (uint16_t)rel->mtu;
     state->unsure = rel->unsure;
     cci__rel_free_sequences(rel);
@@ -4908,13 +4954,27 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
 
 /* ---- going out: packets ---- */
 
-/* Longest time that a peer may need to answer. */
+/* Longest time that a peer may need to answer, before there is a sample: what the user learnt of the path stands in
+ * rttvar_ns. */
+static uint64_t cci__rel_first_pto_ns(const cci_rel_t *rel) {
+    return rel->rttvar_ns ? rel->rttvar_ns : 1000 * CCI__MS;
+}
+
+/* The same at any time: twice as long with each time-out in a row, up to a second or four times what the path takes,
+ * whichever is more. */
 static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     /* Earlier than RFC 9002 by the peer's delay of acknowledgements, which is short here: where one message waits
      * for the answer to another, half of all losses are known by this time-out alone. */
     uint64_t margin = cci__max64(4 * rel->rttvar_ns, cci__max64(rel->srtt_ns / 8, 200000));
-    uint64_t pto = rel->srtt_ns ? rel->srtt_ns + margin + CCI__REL_ACK_DELAY_NS : 100 * CCI__MS;
-    return cci__min64(cci__max64(pto, 2 * CCI__MS) << cci__min32(rel->probes, 10), 1000 * CCI__MS);
+    uint64_t pto = rel->srtt_ns ? rel->srtt_ns + margin + CCI__REL_ACK_DELAY_NS : cci__rel_first_pto_ns(rel);
+    pto = cci__max64(pto, 2 * CCI__MS);
+    if (CCI__LIKELY(rel->probes == 0)) return pto;
+    return cci__min64(pto << cci__min32(rel->probes, 10), cci__max64(4 * pto, 1000 * CCI__MS));
+}
+
+/* How long the peer's answer may take, for all that is known of the path. */
+CCI_API uint64_t cci_rel_answer_ns(const cci_rel_t *rel) {
+    return rel->srtt_ns ? rel->srtt_ns + 4 * rel->rttvar_ns : cci__rel_first_pto_ns(rel);
 }
 
 /* When it is too late for an acknowledgement. The tries of a message that is refused are packets, too, which must not
@@ -4948,11 +5008,12 @@ static uint32_t cci__rel_write_ack(cci_rel_t *rel, uint8_t *at, uint32_t room, u
     while (i > 0 && more < CCI__REL_ACK_MORE && 16 + 4 * more + 8 <= room) {
         uint64_t gap = rel->numbers[i].lo - rel->numbers[i - 1].hi;
         length = rel->numbers[i - 1].hi - rel->numbers[i - 1].lo;
-        if (gap > 0xffff || length > 0xffff) break;
+        if (gap > 0xffff) break;
         cci__store16(at + 16 + 4 * more, (uint32_t)gap);
-        cci__store16(at + 18 + 4 * more, (uint32_t)length);
+        cci__store16(at + 18 + 4 * more, (uint32_t)cci__min64(length, 0xffff));
         more++;
         i--;
+        if (length > 0xffff) break; /* the highest of them are named: the others were long ago */
     }
     at[1] = (uint8_t)more;
     size = cci__pad8(16 + 4 * more);
@@ -5012,6 +5073,7 @@ static cci_rel_sent_t *cci__rel_new_record(cci_rel_t *rel, cci_rel_item_t *item)
     pool->record_free--;
     rel->record_count++;
     sent->item = item;
+    sent->number = UINT64_MAX; /* until it is sent */
     sent->offset = 0;
     sent->length = sent->fragment = sent->size = 0;
     sent->is_fragment = sent->is_probe = sent->in_flight = 0;
@@ -5566,6 +5628,27 @@ static int cci__rel_output_reliable(cci_rel_t *rel, cci_rel_packet_t *packet, in
     return older && cci__rel_output_any_lost(rel, packet, now_ns);
 }
 
+/* The same as far as the windows and the pace allow. */
+static int cci__rel_output_paced(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
+    if (rel->in_flight > 0) {
+        if (rel->in_flight + rel->mtu > cci__rel_limit(rel)) {
+            if (rel->in_flight + rel->mtu > rel->flow.window) rel->limited_number = (uint32_t)rel->next_number;
+            return 0;
+        }
+        if (now_ns < rel->pace_ns) return 0;
+    }
+    if (!cci__rel_output_reliable(rel, packet, idle, now_ns)) return 0;
+    if (CCI__UNLIKELY(rel->rnr) && !rel->ordered && packet->sent->item->kind != CCI__ITEM_BULK)
+        rel->rnr_until_ns = now_ns + cci__rel_pto_ns(rel); /* until then the peer may answer */
+    if (rel->srtt_ns > 2 * CCI__MS) { /* a long path: spread a window over the round trip, a quarter faster */
+        uint64_t credit_ns = cci__max64(CCI__MS, cci__min64(rel->pool->away_ns, 2 * rel->min_rtt_ns));
+        rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, credit_ns)) +
+                       rel->srtt_ns * packet->sent->size * 4 / (rel->flow.window * 5);
+        rel->burst = NULL;
+    }
+    return 1;
+}
+
 /* Makes the next packet. `idle`: nothing else is going on, so what was kept back for company may go. Returns 1 and the
  * packet, or 0 if there is nothing to send or it must wait. */
 CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, uint64_t now_ns) {
@@ -5575,15 +5658,7 @@ CCI_API int cci_rel_output(cci_rel_t *rel, cci_rel_packet_t *packet, int idle, u
         return 1;
     if (!rel->reliable) {
         if (cci__rel_output_unreliable(rel, packet, now_ns)) return 1;
-    } else if ((rel->in_flight == 0 || rel->in_flight + rel->mtu <= cci__rel_limit(rel)) &&
-               (now_ns >= rel->pace_ns || rel->in_flight == 0) && cci__rel_output_reliable(rel, packet, idle, now_ns)) {
-        if (CCI__UNLIKELY(rel->rnr) && !rel->ordered && packet->sent->item->kind != CCI__ITEM_BULK)
-            rel->rnr_until_ns = now_ns + cci__rel_pto_ns(rel); /* until then the peer may answer */
-        if (rel->srtt_ns > 2 * CCI__MS) { /* a long path: spread a window over the round trip, a quarter faster */
-            rel->pace_ns = cci__max64(rel->pace_ns, now_ns - cci__min64(now_ns, CCI__MS)) +
-                           rel->srtt_ns * packet->sent->size * 4 / (rel->flow.window * 5);
-            rel->burst = NULL;
-        }
+    } else if (cci__rel_output_paced(rel, packet, idle, now_ns)) {
         return 1;
     }
     if (rel->ping) {
@@ -5633,10 +5708,24 @@ CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
 
 /* ---- coming in: acknowledgements and refusals ---- */
 
-static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t sample_ns, uint64_t delay_ns, uint64_t now_ns) {
+/* What a sample of more than a second counts for, 0 if nothing: all that was sent before one of them was believed says
+ * no more than it did. */
+static CCI__RARE uint64_t cci__rel_long_sample(cci_rel_t *rel, uint64_t number, uint64_t sample_ns) {
+    uint32_t before = (uint16_t)(rel->doubts_number - (uint32_t)number - 1u);
+    if (before < rel->next_number - number) return 0;
+    rel->doubts_number = (uint16_t)rel->next_number;
+    return cci__flow_believed_ns(sample_ns, rel->srtt_ns, rel->rttvar_ns);
+}
+
+/* The acknowledgement of the packet came so long after it, of which the peer kept it for `delay` times 4 µs. */
+static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample_ns, uint32_t delay, uint64_t now_ns) {
+    uint64_t delay_ns = delay * UINT64_C(4000);
+    if (CCI__UNLIKELY(delay == 0xffff)) return; /* or for longer than can be said */
     rel->min_rtt_ns = cci__min64(rel->min_rtt_ns, sample_ns);
     if (sample_ns > rel->min_rtt_ns + delay_ns) sample_ns -= delay_ns;
     cci__flow_sample(&rel->flow, sample_ns, now_ns);
+    if (CCI__UNLIKELY(sample_ns > 1000 * CCI__MS) && (sample_ns = cci__rel_long_sample(rel, number, sample_ns)) == 0)
+        return;
     if (rel->srtt_ns == 0) {
         rel->srtt_ns = cci__max64(sample_ns, 1);
         rel->rttvar_ns = sample_ns / 2;
@@ -5656,7 +5745,7 @@ static inline void cci__rel_end_rnr(cci_rel_t *rel, const cci_rel_item_t *item) 
 }
 
 /* The packet arrived. */
-static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns) {
+static inline void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns) {
     cci_rel_item_t *item = sent->item;
     if (sent->is_probe) {
         rel->probing = 0;
@@ -5674,6 +5763,29 @@ static void cci__rel_acked(cci_rel_t *rel, cci_rel_sent_t *sent, uint64_t now_ns
     }
     cci__rel_free_record(rel, sent);
     if (item && --item->pieces == 0 && (item->flags & CCI__ITEM_SENT)) cci__rel_finish(rel, item);
+}
+
+/* The packet is about to be taken for lost: its number is kept, if there are records enough. */
+static CCI__RARE void cci__rel_remember(cci_rel_t *rel, const cci_rel_sent_t *sent) {
+    cci_rel_sent_t *late;
+    cci_list_t *before;
+    if (sent->is_probe || rel->pool->record_free < rel->pool->record_total / 2) return;
+    if (!rel->late) {
+        rel->late = cci__rel_new_record(rel, NULL);
+        if (!rel->late) return;
+        cci__list_init(&rel->late->node);
+    }
+    late = cci__rel_new_record(rel, NULL);
+    if (!late) return;
+    late->number = sent->number;
+    late->time_ns = sent->time_ns;
+    late->size = sent->size;
+    late->offset = rel->next_number;
+    before = &rel->late->node;
+    while (before->prev != &rel->late->node &&
+           CCI__CONTAINER(before->prev, cci_rel_sent_t, node)->number > late->number)
+        before = before->prev;
+    cci__list_insert(before, &late->node);
 }
 
 /* The packet is taken to be lost: what it carried will be sent again. */
@@ -5712,6 +5824,7 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
     uint64_t congested = 0, lost_ns = 0;
     uint32_t large = 0, lost_bytes = 0;
     rel->loss_ns = CCI__NEVER;
+    if (CCI__LIKELY(node == &rel->flight)) return;
     for (; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
@@ -5723,15 +5836,19 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
                 lost_ns = sent->time_ns;
                 large |= sent->size > rel->pool->base_mtu;
             }
+            cci__rel_remember(rel, sent);
             cci__rel_lost(rel, sent);
         } else {
             rel->loss_ns = cci__min64(rel->loss_ns, sent->time_ns + wait_ns);
         }
     }
-    if (lost_bytes > 0) cci__flow_lost(&rel->flow, rel->pool->congestion, lost_bytes, lost_ns, rel->mtu, now_ns);
+    if (lost_bytes > 0) {
+        cci__flow_note_away(&rel->flow, rel->pool->away_ns, rel->srtt_ns);
+        cci__flow_lost(&rel->flow, rel->pool->congestion, lost_bytes, lost_ns, rel->mtu, now_ns);
+    }
     if (congested > rel->recovery_number) { /* once for each window */
         rel->recovery_number = rel->next_number;
-        rel->large_lost += large;
+        rel->large_lost = (uint16_t)(rel->large_lost + large);
         if (rel->large_lost >= 3 && rel->mtu > rel->pool->base_mtu) /* small ones arrive, large ones don't */
             cci__rel_shrink(rel);
     }
@@ -5853,15 +5970,56 @@ static void cci__rel_input_taken(cci_rel_t *rel, const uint8_t *frame, uint64_t 
     }
 }
 
+/* A packet that was taken for lost has arrived: what it carried need not be sent again, if it was not yet. */
+static void cci__rel_was_late(cci_rel_t *rel, cci_rel_sent_t *late, uint64_t now_ns) {
+    cci_list_t *node = rel->lost.prev;
+    rel->largest_acked = cci__max64(rel->largest_acked, late->number);
+    rel->probes = 0;
+    while (node != &rel->lost && CCI__CONTAINER(node, cci_rel_sent_t, node)->number != late->number) node = node->prev;
+    if (node != &rel->lost) cci__rel_acked(rel, CCI__CONTAINER(node, cci_rel_sent_t, node), now_ns);
+    cci__rel_free_record(rel, late);
+}
+
+/* The same ranges of an ACK for those packets. Returns when the one with the largest number was sent, CCI__NEVER if
+ * that is none of them. */
+static CCI__RARE uint64_t cci__rel_ack_late(cci_rel_t *rel, const cci_range_t *range, uint32_t count, uint64_t now_ns) {
+    cci_list_t *node = rel->late->node.prev;
+    uint64_t sent_ns = CCI__NEVER;
+    uint32_t i = 0;
+    while (node != &rel->late->node) {
+        cci_rel_sent_t *late = CCI__CONTAINER(node, cci_rel_sent_t, node);
+        node = node->prev;
+        while (i < count && late->number < range[i].lo) i++;
+        if (i == count) break;
+        if (late->number >= range[i].hi) continue;
+        if (late->number == range[0].hi - 1) sent_ns = late->time_ns;
+        cci__rel_was_late(rel, late, now_ns);
+    }
+    return sent_ns;
+}
+
+/* Forgets those of which it is certain by now that they were lost, and all when nothing is under way. */
+static void cci__rel_settle_late(cci_rel_t *rel) {
+    int is_all = cci__list_empty(&rel->flight) && cci__list_empty(&rel->lost);
+    while (!is_all && !cci__list_empty(&rel->late->node)) {
+        cci_rel_sent_t *late = CCI__CONTAINER(rel->late->node.next, cci_rel_sent_t, node);
+        if (late->offset > rel->largest_acked) return;
+        cci__rel_free_record(rel, late);
+    }
+    cci__rel_free_late(rel);
+}
+
 /* An ACK of `length` bytes at most; 0 if it is malformed. */
 static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t length, uint64_t now_ns) {
     cci_range_t range[CCI__REL_ACK_MORE + 1];
     uint32_t count = cci__rel_parse_ack(frame, length, rel->next_number, range), newly = 0;
     int limited = rel->in_flight + 2 * (uint64_t)rel->mtu > rel->flow.window;
-    uint64_t largest, sent_ns = 0;
+    uint64_t largest, sent_ns = 0, sample_ns = CCI__NEVER;
     cci_list_t *node;
     if (count == 0) return 0;
     largest = range[0].hi - 1;
+    limited = limited || (int32_t)(rel->limited_number - (uint32_t)largest) > 0;
+    if (CCI__UNLIKELY(rel->late != NULL)) sample_ns = cci__rel_ack_late(rel, range, count, now_ns);
     node = rel->flight.next;
     while (node != &rel->flight) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
@@ -5869,8 +6027,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
         node = node->next;
         while (count > 1 && sent->number >= range[count - 1].hi) count--;
         if (sent->number < range[count - 1].lo || sent->number >= range[count - 1].hi) continue;
-        if (sent->number == largest && now_ns > sent->time_ns)
-            cci__rel_sample_rtt(rel, now_ns - sent->time_ns, (uint64_t)cci__load16(frame + 2) * 4000, now_ns);
+        if (sent->number == largest) sample_ns = sent->time_ns;
         rel->largest_acked = cci__max64(rel->largest_acked, sent->number);
         newly += sent->in_flight ? sent->size : 0;
         sent_ns = sent->time_ns;
@@ -5880,9 +6037,11 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
             rel->unsure = rel->untold = 0; /* the packet had an acknowledgement in it */
         cci__rel_acked(rel, sent, now_ns);
     }
+    if (now_ns > sample_ns) cci__rel_sample_rtt(rel, largest, now_ns - sample_ns, cci__load16(frame + 2), now_ns);
     cci__rel_taken(rel, cci__expand32(cci__load32(frame + 12), rel->next_sequence), now_ns);
     if (newly > 0) cci__flow_arrived(&rel->flow, rel->pool->congestion, newly, sent_ns, limited, rel->mtu, now_ns);
     cci__rel_detect_loss(rel, now_ns);
+    if (CCI__UNLIKELY(rel->late != NULL)) cci__rel_settle_late(rel);
     return 1;
 }
 
@@ -6829,10 +6988,14 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
             rel->mtu > cci__min32(rel->pool->base_mtu, rel->mtu_max))
             cci__rel_shrink(rel);
         if (rel->probes >= 3) { /* nothing comes back: all of it counts as lost, and one packet tries the path */
-            while (!cci__list_empty(&rel->flight))
-                cci__rel_lost(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
+            while (!cci__list_empty(&rel->flight)) {
+                sent = CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node);
+                cci__rel_remember(rel, sent);
+                cci__rel_lost(rel, sent);
+            }
             rel->flow.window = 2 * (uint64_t)rel->mtu;
         } else {
+            cci__rel_remember(rel, sent);
             cci__rel_lost(rel, sent);
         }
         rel->shuffled = 1;
@@ -6849,6 +7012,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
         rel->heard_ns = now_ns;
         rel->ping = 1;
     }
+    if (rel->late) cci__rel_settle_late(rel);
 }
 
 #ifdef __cplusplus
@@ -6958,7 +7122,8 @@ typedef struct cci_rma_table {
     uint32_t chunk_count, chunk_free, request_free;
     const cci_congestion_t *congestion;
     uint64_t receive_window;
-    uint64_t denied; /* accesses of peers: a wrong key, range or right */
+    uint64_t away_ns; /* as in cci_rel_pool_t */
+    uint64_t denied;  /* accesses of peers: a wrong key, range or right */
     uint64_t reads_again;
 } cci_rma_table_t;
 
@@ -7169,9 +7334,10 @@ CCI_API void cci_rma_reader_abort(cci_rma_table_t *table, cci_rma_reader_t *read
 
 /* Longest time in which something must come. */
 static uint64_t cci__rma_timeout_ns(const cci_rma_reader_t *reader) {
-    uint64_t base =
-        reader->srtt_ns ? reader->srtt_ns + reader->srtt_ns / 8 + 4 * reader->rttvar_ns + CCI__MS : 100 * CCI__MS;
-    return cci__min64(cci__max64(base, 4 * CCI__MS) << cci__min32(reader->timeouts, 8), 1000 * CCI__MS);
+    uint64_t base = reader->srtt_ns ? reader->srtt_ns + reader->srtt_ns / 8 + 4 * reader->rttvar_ns + CCI__MS
+                                    : cci__max64(reader->rttvar_ns, 100 * CCI__MS);
+    base = cci__max64(base, 4 * CCI__MS);
+    return cci__min64(base << cci__min32(reader->timeouts, 10), cci__max64(4 * base, 4000 * CCI__MS));
 }
 
 static void cci__rma_again(cci_rma_reader_t *reader, cci_rma_chunk_t *chunk) {
@@ -7189,6 +7355,7 @@ static void cci__rma_lost(cci_rma_table_t *table, cci_rma_reader_t *reader, cci_
     table->reads_again++;
     if (!chunk->heard) /* one packet was lost, the request */
         bytes = cci__min32(bytes, reader->segment);
+    cci__flow_note_away(&reader->flow, table->away_ns, reader->srtt_ns);
     cci__flow_lost(&reader->flow, table->congestion, bytes, chunk->sent_ns, reader->segment, now_ns);
 }
 
@@ -7319,11 +7486,13 @@ CCI_API int cci_rma_wants_to_ask(const cci_rma_table_t *table, const cci_rma_rea
 
 /* The first of what a chunk asked for, asked once, tells the round-trip time. */
 static void cci__rma_sample(cci_rma_reader_t *reader, uint64_t sample_ns, uint64_t now_ns) {
-    uint64_t off = reader->srtt_ns > sample_ns ? reader->srtt_ns - sample_ns : sample_ns - reader->srtt_ns;
+    uint64_t off;
+    cci__flow_sample(&reader->flow, sample_ns, now_ns);
+    sample_ns = cci__flow_believed_ns(sample_ns, reader->srtt_ns, reader->rttvar_ns);
+    off = reader->srtt_ns > sample_ns ? reader->srtt_ns - sample_ns : sample_ns - reader->srtt_ns;
     reader->rttvar_ns = reader->srtt_ns ? (3 * reader->rttvar_ns + off) / 4 : sample_ns / 2;
     reader->srtt_ns = reader->srtt_ns ? (7 * reader->srtt_ns + sample_ns) / 8 : cci__max64(sample_ns, 1);
     reader->timeouts = 0; /* not before: until then it may be the time-out that is too short */
-    cci__flow_sample(&reader->flow, sample_ns, now_ns);
 }
 
 /* What had been taken for lost comes: packets overtake each other on this path. Once in a round trip, so that it is
@@ -7621,6 +7790,8 @@ extern "C" {
 #define CCI__DGRAM_TURN 4096      /* bytes that a connection moves in its turn, while others wait for theirs */
 #define CCI__DGRAM_DEBT (32 * CCI__DGRAM_TURN) /* that it may have moved beyond */
 #define CCI__DGRAM_ROUNDS 4096u /* connections that are passed over, at once, since they have moved more than others */
+#define CCI__DGRAM_SELDOM_NS (8 * CCI__MS) /* a program that does not call for so long does so seldom */
+#define CCI__DGRAM_UNTIMED 64u /* rounds in a row that take in what has come, before timers are judged all the same */
 #define CCI__DGRAM_TURN_NS (200 * CCI__MS) /* a turn that is not taken ends */
 #define CCI__DGRAM_DOUBTED 8u /* one turn in so many is for peers that had turns and have not acknowledged anything */
 #define CCI__DGRAM_PAUSE_NS (100 * CCI__MS) /* before a silent peer is asked for a sign of life; then twice as long */
@@ -7780,9 +7951,11 @@ typedef struct cci__dgram {
     uint32_t backlog;   /* packets in the inboxes */
     uint32_t stamp;     /* of the last completion: what happened before it has a lower one */
     uint64_t awake_ns;  /* since when the program has called often enough to see what its peers do */
-    uint64_t pumped_ns;
-    uint64_t strays;   /* packets that are not ours, or for no connection of the endpoint: guesses among them */
-    uint64_t close_ns; /* when the CLOSE packets that have been promised a time have left */
+    uint64_t called_ns; /* when the program was last in here */
+    uint64_t seldom_ns; /* how long it may be gone before cci__dgram_note_away() is to know; 0: at once */
+    uint32_t untimed;   /* rounds since timers were looked at */
+    uint64_t strays;    /* packets that are not ours, or for no connection of the endpoint: guesses among them */
+    uint64_t close_ns;  /* when the CLOSE packets that have been promised a time have left */
     uint32_t event_mask, closing; /* the latter: connections that the program has closed and the peer may not know of */
     uint64_t evicted;             /* connections that were ended because they were stuck and others went short */
     uint64_t busy_log_ns;         /* when the log may tell again that requests are refused */
@@ -8283,7 +8456,10 @@ static cci_rma_reader_t *cci__dgram_reader(cci__dgram_t *ep, cci__active_t *acti
     if (active->reader) return active->reader;
     active->reader = (cci_rma_reader_t *)cci__dgram_take(ep, CCI__STORE_READERS);
     if (!active->reader) active->reader = cci__dgram_idle_reader(ep);
-    if (active->reader) cci_rma_reader_init(active->reader, active);
+    if (active->reader) {
+        cci_rma_reader_init(active->reader, active);
+        active->reader->rttvar_ns = cci_rel_answer_ns(&active->rel); /* until it has a sample of its own */
+    }
     return active->reader;
 }
 #endif
@@ -8567,6 +8743,11 @@ static int cci__dgram_grow(cci__dgram_t *ep) {
     return 1;
 }
 
+/* The peer's answer is waited for from now on. Its time stands where later the path's is. */
+static void cci__dgram_ask_path(const cci__dgram_t *ep, cci__dconn_t *conn) {
+    conn->state.rttvar_us = (uint32_t)(ep->now_ns / 1000);
+}
+
 static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t attribute, void *context) {
     cci_conn_t *made = cci_conn_open(&ep->conns);
     cci__dconn_t *conn;
@@ -8579,6 +8760,7 @@ static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t
     made->deadline_ns = CCI__NEVER;
     conn->send_timeout_us = ep->send_timeout_us;
     conn->state.mtu = (uint16_t)ep->info.base_mtu;
+    cci__dgram_ask_path(ep, conn);
     return conn;
 }
 
@@ -8681,9 +8863,19 @@ static void cci__dgram_begin_keepalive(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_schedule(ep, conn);
 }
 
+/* The peer has answered: the path takes no longer, though the peer's program may have taken most of that. The first
+ * probe time-out is twice as long, but 0.1 s at least and 3 s at most, and not the same for all who begin together. */
+static void cci__dgram_know_path(const cci__dgram_t *ep, cci__dconn_t *conn) {
+    uint64_t took_us = (uint32_t)((uint32_t)(ep->now_ns / 1000) - conn->state.rttvar_us);
+    uint64_t wait_us = cci__min64(2 * took_us, 3000000);
+    wait_us += wait_us * (ep->now_ns >> 6 & 255) / 2048;
+    conn->state.rttvar_us = (uint32_t)cci__max64(wait_us, 100000);
+}
+
 /* The connection opens. */
 static void cci__dgram_opened(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci_conn_opened(&ep->conns, &conn->conn, ep->now_ns);
+    cci__dgram_know_path(ep, conn);
     conn->keepalive_us = cci__dgram_new_keepalive_us(ep, conn);
     conn->in.open.keepalive_event = NULL;
     conn->peer.life.at.turn = 0;
@@ -9160,7 +9352,7 @@ static void cci__dgram_answer(cci__dgram_t *ep, const cci_conn_packet_t *in) {
 
 /* Sends a CLOSE as soon as it is its turn. */
 static void cci__dgram_send_close(cci__dgram_t *ep, cci__dconn_t *conn) {
-    if (cci_conn_close_output(&conn->conn, &ep->close_ns, conn->state.srtt_ns, ep->now_ns))
+    if (cci_conn_close_output(&conn->conn, &ep->close_ns, conn->state.srtt_us * UINT64_C(1000), ep->now_ns))
         cci__dgram_tell(ep, conn, CCI__PKT_CLOSE);
 }
 
@@ -9700,6 +9892,29 @@ static void cci__dgram_output_ready(cci__dgram_t *ep, int idle) {
     cci__dgram_flush(ep);
 }
 
+/* How long the program was away, though it was wanted. One that has a handle is not while it sleeps until the handle
+ * wakes it. What is known of that stays for a sixteenth of it, while the program catches up. */
+static CCI__RARE void cci__dgram_note_away(cci__dgram_t *ep) {
+    uint64_t gone_ns = ep->now_ns - cci__min64(ep->called_ns, ep->now_ns), known_ns = ep->pool.away_ns;
+    if (gone_ns > 1000 * CCI__MS) ep->awake_ns = ep->now_ns; /* what peers did is still waiting to be received */
+    known_ns -= cci__min64(known_ns, 16 * gone_ns);
+    if (ep->has_fd) gone_ns = cci__min64(gone_ns, ep->now_ns - cci__min64(ep->os_handle.armed_ns, ep->now_ns));
+    gone_ns = gone_ns < CCI__DGRAM_SELDOM_NS ? 0 : cci__min64(gone_ns, 1000 * CCI__MS);
+    ep->pool.away_ns = ep->rma.away_ns = cci__max64(known_ns, gone_ns);
+    ep->seldom_ns = ep->pool.away_ns > 0 ? 0 : CCI__DGRAM_SELDOM_NS;
+}
+
+/* Where the program calls seldom, acknowledgements may wait behind what was received just now: no packet is judged
+ * lost before they are taken in, but for so many rounds at most. */
+static CCI__RARE int cci__dgram_has_more(cci__dgram_t *ep, int is_full) {
+    if (!is_full || ep->untimed == CCI__DGRAM_UNTIMED) {
+        ep->untimed = 0;
+        return 0;
+    }
+    ep->untimed++;
+    return 1;
+}
+
 /* One round of work. `idle`: the program has nothing else to do, so nothing is kept back; what comes gives it
  * something to do, and acknowledgements a message to go with. */
 static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
@@ -9710,9 +9925,7 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
         ep->now_ns = ep->link->now(ep->handle);
         cci__polls_looked(&ep->polls, ep->now_ns, 7);
     }
-    if (CCI__UNLIKELY(ep->now_ns - ep->pumped_ns > 1000 * CCI__MS))
-        ep->awake_ns = ep->now_ns; /* what peers did meanwhile is still waiting to be received */
-    ep->pumped_ns = ep->now_ns;
+    if (CCI__UNLIKELY(ep->now_ns - ep->called_ns >= ep->seldom_ns)) cci__dgram_note_away(ep);
     count = most == 1 && ep->now_ns < ep->received_ns + 200000 ? 0 : cci__dgram_receive(ep, most);
     if (count > 0) {
         ep->idle_rounds = 0;
@@ -9720,7 +9933,8 @@ static int cci__dgram_pump(cci__dgram_t *ep, int idle, int most) {
     } else if (ep->idle_rounds < 1000)
         ep->idle_rounds++;
     if (CCI__UNLIKELY(count < 0)) ep->check_ns = 0;
-    cci__dgram_timers(ep);
+    if (CCI__LIKELY(ep->seldom_ns > 0) || !cci__dgram_has_more(ep, count == most && most > 1)) cci__dgram_timers(ep);
+    ep->called_ns = ep->now_ns;
     if (ep->now_ns >= ep->check_ns) cci__dgram_check_device(ep);
     idle = idle || ep->idle_rounds >= 2;
     if (idle) cci__dgram_hurry(ep);
@@ -9785,6 +9999,7 @@ static void cci__dgram_wait(cci__dgram_t *ep, uint64_t most_ns) {
     cci__dgram_unlock(ep);
     ep->link->wait(ep->handle, wait_ns);
     cci__dgram_lock(ep);
+    ep->called_ns = ep->link->now(ep->handle);
     ep->waiters--;
 }
 
@@ -9808,6 +10023,7 @@ static void *cci__dgram_thread(void *arg) {
         cci__dgram_unlock(ep);
         ep->link->wait(ep->handle, cci__min64(deadline_ns - now_ns, 1000 * CCI__MS));
         cci__dgram_lock(ep);
+        ep->called_ns = ep->link->now(ep->handle);
         ep->waiters--;
         ep->thread_until_ns = 0;
     }
@@ -10194,7 +10410,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
         cci__dgram_free(ep);
         return status;
     }
-    ep->now_ns = ep->link->now(ep->handle);
+    ep->now_ns = ep->called_ns = ep->link->now(ep->handle);
     cci__wheel_init(&ep->wheel, ep->now_ns);
     if (fd) *fd = ep->info.os_handle;
     *endpoint = &ep->base;
@@ -10344,6 +10560,7 @@ static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, int acc
     if (answer) conn->conn.flags |= CCI__CONN_ANSWERS;
     conn->conn.pub.context = context;
     ep->now_ns = ep->link->now(ep->handle);
+    cci__dgram_ask_path(ep, conn);
     cci__dgram_tell(ep, conn, cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns));
     cci__dgram_schedule(ep, conn);
     cci__dgram_flush(ep);

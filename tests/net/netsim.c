@@ -5,7 +5,7 @@
  *     netsim plots           the figures that tests/bench/netplot.sh draws, as CSV
  *     netsim try WORDS...    one measurement: rate= (Mbit/s) rtt= (µs) queue= (% of what is under way) loss= (1/1,000,000)
  *                            flows= newreno= cubic= kind=ro|ru|write|read|pingpong seconds= seed= jitter= (µs) buffers=
- *                            congestion= trace=1
+ *                            late= (1/1,000,000) lateby= (µs) hz= (calls of the sender's program) congestion= trace=1
  *
  * The whole library runs over the network of netsim.h, in virtual time: figures are the same on every machine, and no bound
  * depends on how fast one is. */
@@ -36,9 +36,12 @@ enum kind { STREAM_RO, STREAM_RU, WRITES, READS, PINGPONG };
 
 typedef struct measurement {
     uint64_t seed, rate_mbit, rtt_us, loss_per_million, jitter_us;
+    uint64_t late_us;                           /* of a share of the packets, at most */
+    uint32_t late_per_million, calls_per_second; /* 0: our sender's program sleeps on its handle */
     uint32_t queue_percent, flows, newreno, cubic, buffers;
     enum kind kind;
     double warm_up_s, seconds;
+    double send_timeout_s; /* 0: the default */
     const char *congestion;
     const char *trace; /* NULL, or what begins each line that tells the flows' rates every fifth of a second */
 } measurement_t;
@@ -63,10 +66,12 @@ typedef struct flow {
     uint8_t *bytes[2];
     uint32_t under_way, first; /* first: index of its left endpoint in the network */
     uint64_t received, began_ns;
+    uint64_t call_ns; /* when the sender's program looks again, if it does so at fixed times */
 } flow_t;
 
 static flow_t flows[MAX_FLOWS];
 static uint32_t flow_count;
+static uint64_t call_period_ns; /* 0: programs sleep on their handles */
 static uint64_t pings_ns[MAX_PINGS];
 static uint32_t ping_count;
 
@@ -164,9 +169,15 @@ static void open_flow(const measurement_t *m) {
     memset(flow, 0, sizeof *flow);
     flow->kind = m->kind;
     flow->first = net.endpoint_count;
+    flow->call_ns = net.now_ns;
     for (side = 0; side < 2; side++) {
         net.next_side = side;
-        must(cci_create_endpoint(NULL, 0, &flow->end[side], &fd), "cci_create_endpoint");
+        must(cci_create_endpoint(NULL, 0, &flow->end[side], side == NET_LEFT && call_period_ns > 0 ? NULL : &fd),
+             "cci_create_endpoint");
+        if (m->send_timeout_s > 0) {
+            uint32_t timeout_us = (uint32_t)(m->send_timeout_s * 1e6);
+            must(cci_set_opt(flow->end[side], CCI_OPT_ENDPT_SEND_TIMEOUT, &timeout_us), "cci_set_opt");
+        }
         flow->bytes[side] = (uint8_t *)calloc(1, RMA_BYTES);
         must(cci_rma_register(flow->end[side], flow->bytes[side], RMA_BYTES, CCI_FLAG_READ | CCI_FLAG_WRITE,
                               &flow->memory[side]), "cci_rma_register");
@@ -177,14 +188,32 @@ static void open_flow(const measurement_t *m) {
     free(uri);
 }
 
+/* A program that sleeps on its handle looks when that wakes it, one with a beat of its own when it has come. */
+static int looks(flow_t *flow, int side) {
+    if (call_period_ns == 0 || side == NET_RIGHT)
+        return net_awake(flow->first + (uint32_t)side);
+    if (net.now_ns < flow->call_ns)
+        return 0;
+    flow->call_ns += call_period_ns;
+    return 1;
+}
+
+static uint64_t next_call_ns(uint64_t until_ns) {
+    uint32_t i;
+    for (i = 0; i < flow_count && call_period_ns > 0; i++)
+        if (flows[i].call_ns < until_ns)
+            until_ns = flows[i].call_ns;
+    return until_ns;
+}
+
 static void run_until(uint64_t until_ns) {
     while (net.now_ns < until_ns) {
         uint32_t i;
-        net_advance(until_ns);
+        net_advance(next_call_ns(until_ns));
         for (i = 0; i < flow_count; i++) {
             int side;
             for (side = 0; side < 2; side++)
-                if (net_awake(flows[i].first + (uint32_t)side))
+                if (looks(&flows[i], side))
                     poll_end(&flows[i], side);
         }
     }
@@ -230,6 +259,9 @@ static void set_up(const measurement_t *m) {
     uint32_t caps, i;
     net_reset(m->seed, m->rate_mbit * 125000, m->rtt_us * NET_US, m->queue_percent, (uint32_t)m->loss_per_million);
     net.jitter_ns = m->jitter_us * NET_US;
+    net.late_ns = m->late_us * NET_US;
+    net.late_per_million = m->late_per_million;
+    call_period_ns = m->calls_per_second == 0 ? 0 : NET_S / m->calls_per_second;
     net.buffers = m->buffers;
     net.congestion = m->congestion;
     memset(&setup, 0, sizeof setup);
@@ -257,12 +289,14 @@ static void tear_down(void) {
     must(cci_finalize(), "cci_finalize");
 }
 
-/* Packets that our senders sent again since they began. */
+/* Packets that our senders sent again since they began, and pieces of reads that were asked for again. */
 static uint64_t sent_again(void) {
     uint64_t count = 0;
     uint32_t i;
-    for (i = 0; i < flow_count; i++)
-        count += ((const cci__dgram_t *)(const void *)flows[i].end[NET_LEFT])->pool.retransmitted;
+    for (i = 0; i < flow_count; i++) {
+        const cci__dgram_t *end = (const cci__dgram_t *)(const void *)flows[i].end[NET_LEFT];
+        count += end->pool.retransmitted + end->rma.reads_again;
+    }
     return count;
 }
 
@@ -317,7 +351,7 @@ static double percentile_ns(double share) {
     return (double)pings_ns[(uint32_t)((double)(ping_count - 1) * share)];
 }
 
-static const measurement_t usual = {1, 100, 4000, 0, 0, 100, 1, 0, 0, 4096, STREAM_RO, 2, 10, NULL, NULL};
+static const measurement_t usual = {1, 100, 4000, 0, 0, 0, 0, 0, 100, 1, 0, 0, 4096, STREAM_RO, 2, 10, 0, NULL, NULL};
 
 /* ---- one measurement by hand --------------------------------------------------------------------------------------------- */
 
@@ -335,6 +369,9 @@ static int set_word(measurement_t *m, const char *word) {
     else if (IS("queue")) m->queue_percent = (uint32_t)number;
     else if (IS("loss")) m->loss_per_million = (uint64_t)number;
     else if (IS("jitter")) m->jitter_us = (uint64_t)number;
+    else if (IS("late")) m->late_per_million = (uint32_t)number;
+    else if (IS("lateby")) m->late_us = (uint64_t)number;
+    else if (IS("hz")) m->calls_per_second = (uint32_t)number;
     else if (IS("flows")) m->flows = (uint32_t)number;
     else if (IS("newreno")) m->newreno = (uint32_t)number;
     else if (IS("cubic")) m->cubic = (uint32_t)number;
@@ -614,6 +651,134 @@ static void test_nothing_twice(void **state) {
     }
 }
 
+/* A path of this round trip, whose time varies by a tenth of that; no packet is lost. */
+static void reach(enum kind kind, uint32_t rtt_us, uint64_t seeds) {
+    measurement_t m = path(kind, 2, rtt_us);
+    m.jitter_us = rtt_us / 20;
+    m.queue_percent = 10000;
+    m.warm_up_s = (double)rtt_us * 30e-6;
+    m.seconds = (double)rtt_us * 30e-6;
+    m.send_timeout_s = (double)rtt_us * 6e-6;
+    for (m.seed = 1; m.seed <= seeds; m.seed++) {
+        result_t r = measure(&m);
+        const net_line_t *line = &net.line[NET_LEFT];
+        printf("kind %d, %g s, seed %u: %.2f Mbit/s, %u pings, %u lost, %u sent again of %u\n", (int)kind, rtt_us / 1e6,
+               (unsigned)m.seed, r.total * 8e-6, (unsigned)r.pings, (unsigned)r.lost, (unsigned)r.again, (unsigned)line->packets);
+        assert_int_equal(r.lost, 0);
+        assert_true(r.again * 100 <= line->packets);
+        assert_true(kind == PINGPONG ? r.pings >= 25 : r.total * 8e-6 > 1.6);
+    }
+}
+
+static void test_long_paths(void **state) {
+    static const enum kind kinds[] = {STREAM_RO, WRITES, READS, PINGPONG};
+    uint32_t i;
+    (void)state;
+    for (i = 0; i < 4; i++) {
+        reach(kinds[i], 1000000, 10);
+        reach(kinds[i], 3000000, 10);
+        reach(kinds[i], 10000000, 10);
+    }
+}
+
+/* Lets the path take so long from now on; returns the packets that were sent again in the second half of that time. */
+static uint64_t stay(uint64_t rtt_ns, double seconds) {
+    uint64_t again;
+    net.delay_ns = rtt_ns / 2;
+    run_until(net.now_ns + (uint64_t)(seconds * .5e9));
+    again = sent_again();
+    net_forget();
+    run_until(net.now_ns + (uint64_t)(seconds * .5e9));
+    return sent_again() - again;
+}
+
+/* A mobile path: another cell, or a buffer that fills. Nothing ends, and when the time is known nothing is sent twice. */
+static void jump(enum kind kind, uint64_t seeds) {
+    measurement_t m = path(kind, 2, 20000);
+    m.jitter_us = 2000;
+    m.queue_percent = 60000;
+    m.send_timeout_s = 15;
+    for (m.seed = 1; m.seed <= seeds; m.seed++) {
+        uint64_t before, slow, after, slow_packets;
+        set_up(&m);
+        before = stay(20 * NET_MS, 20);
+        slow = stay(3 * NET_S, 200);
+        slow_packets = net.line[NET_LEFT].packets;
+        after = stay(20 * NET_MS, 60);
+        printf("kind %d, seed %u: sent again %u at 20 ms, %u of %u at 3 s, %u of %u at 20 ms\n", (int)kind, (unsigned)m.seed,
+               (unsigned)before, (unsigned)slow, (unsigned)slow_packets, (unsigned)after,
+               (unsigned)net.line[NET_LEFT].packets);
+        assert_int_equal(before, 0);
+        assert_true(slow * 100 <= slow_packets);
+        assert_true(after * 100 <= net.line[NET_LEFT].packets);
+        assert_true(net.line[NET_LEFT].packets > (kind == PINGPONG ? 1000u : kind == READS ? 100u : 3000u));
+        tear_down();
+    }
+}
+
+static void test_path_that_jumps(void **state) {
+    (void)state;
+    jump(PINGPONG, 10);
+    jump(STREAM_RO, 10);
+    jump(WRITES, 10);
+    jump(READS, 10);
+}
+
+/* A cable is out for so long, which is less than the time-out of what is under way: that goes on soon after it is back. */
+static void pull_out(enum kind kind, double seconds) {
+    measurement_t m = path(kind, 100, 1000);
+    for (m.seed = 1; m.seed <= 10; m.seed++) {
+        uint64_t before;
+        set_up(&m);
+        run_until(net.now_ns + 2 * NET_S);
+        net.line[NET_LEFT].loss_per_million = net.line[NET_RIGHT].loss_per_million = 1000000;
+        run_until(net.now_ns + (uint64_t)(seconds * 1e9));
+        net.line[NET_LEFT].loss_per_million = net.line[NET_RIGHT].loss_per_million = 0;
+        before = flows[0].received;
+        run_until(net.now_ns + 5 * NET_S);
+        printf("kind %d, out for %g s, seed %u: then %.1f MB in 5 s\n", (int)kind, seconds, (unsigned)m.seed,
+               (double)(flows[0].received - before) * 1e-6);
+        assert_true(flows[0].received > before + 100000);
+        tear_down();
+    }
+}
+
+static void test_cable_pulled_out(void **state) {
+    (void)state;
+    pull_out(STREAM_RO, 24);
+    pull_out(WRITES, 24);
+    pull_out(READS, 24);
+}
+
+/* A program that calls so often a second gets so much there, and does not flood the path. Its send buffers hold 1,024
+ * messages, and between two calls no more can leave than the queue and the line take in. */
+static void call_seldom(enum kind kind, uint32_t calls_per_second, uint32_t queue_percent, double least_mbit) {
+    measurement_t m = path(kind, 100, 20000);
+    m.calls_per_second = calls_per_second;
+    m.queue_percent = queue_percent;
+    m.buffers = 1024;
+    m.jitter_us = 1000;
+    for (m.seed = 1; m.seed <= 10; m.seed++) {
+        result_t r = measure(&m);
+        printf("kind %d, %u calls a second, queue %.1f, seed %u: %.1f Mbit/s, dropped %.4f\n", (int)kind,
+               (unsigned)calls_per_second, queue_percent / 100., (unsigned)m.seed, r.total * 8e-6, r.dropped);
+        assert_true(r.dropped < 0.02);
+        if (r.total * 8e-6 < least_mbit)
+            fail_msg("%.1f Mbit/s are less than %.1f", r.total * 8e-6, least_mbit);
+    }
+}
+
+static void test_calls_seldom(void **state) {
+    (void)state;
+    call_seldom(STREAM_RO, 10, 100, 12);
+    call_seldom(STREAM_RO, 10, 400, 30);
+    call_seldom(STREAM_RO, 60, 100, 70);
+    call_seldom(STREAM_RU, 60, 100, 70);
+    call_seldom(WRITES, 10, 400, 30);
+    call_seldom(WRITES, 60, 100, 70);
+    call_seldom(READS, 60, 100, 70);
+}
+
 static int test_all(void) {
 #define NAMED(function, sentence) {sentence, function, NULL, NULL, NULL}
     const struct CMUnitTest tests[] = {
@@ -630,6 +795,10 @@ static int test_all(void) {
         NAMED(test_fair_to_itself, "two and four of our flows share a bottleneck fairly"),
         NAMED(test_shallow_queue, "a path that drops without queueing is not flooded"),
         NAMED(test_nothing_twice, "nothing is sent again that was not lost"),
+        NAMED(test_long_paths, "round trips of 1, 3 and 10 s end nothing, and 1 % is sent again in vain at most"),
+        NAMED(test_cable_pulled_out, "a cable that is out for less than a time-out ends nothing, and all goes on soon after"),
+        NAMED(test_calls_seldom, "a program that calls 10 or 60 times a second sends what fits into the path meanwhile"),
+        NAMED(test_path_that_jumps, "a round trip that jumps from 20 ms to 3 s and back does so too"),
     };
 #undef NAMED
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,8 @@ typedef struct net_state {
     uint64_t seed, random, now_ns, order;
     uint64_t delay_ns;      /* one way */
     uint64_t jitter_ns;     /* added to it, up to; packets keep their order */
+    uint64_t late_ns;       /* up to so much later arrives a share of the packets, behind some that left after them */
+    uint32_t late_per_million;
     uint32_t buffers;       /* of an endpoint; 0: the default */
     const char *congestion; /* NULL: the default */
     net_line_t line[2];     /* from the left, from the right */
@@ -190,6 +192,8 @@ NET_FN int net_cross(int side, uint32_t size, uint64_t *due_ns) {
     if (*due_ns < net.last_due_ns[side])
         *due_ns = net.last_due_ns[side];
     net.last_due_ns[side] = *due_ns;
+    if (net.late_per_million > 0 && net_below(1000000) < net.late_per_million)
+        *due_ns += 1 + net_below(net.late_ns);
     return 1;
 }
 

@@ -136,7 +136,7 @@ static const cci_rel_sink_t sink = {keep,     drop,  assemble,    deliver, place
                                     complete, start, other_frame, broken};
 
 static void begin(peer_t *peer) {
-    static const cci_rel_state_t fresh = {1, 1, 1, 1, 0, 0, 0, MTU, 0};
+    static const cci_rel_state_t fresh = {1, 1, 1, 1, 0, 100000, 0, MTU, 0}; /* an answer takes 0.1 s at most */
     memset(peer, 0, sizeof *peer);
     cci_rel_pool_init(&peer->pool, &sink, MTU - CCI_REL_HEADER, MTU);
     cci_rel_pool_add_blocks(&peer->pool, peer->blocks, (uint8_t *)peer->large, 2);

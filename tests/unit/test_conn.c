@@ -840,6 +840,9 @@ static void test_a_close_is_answered_where_it_came_from_and_ends_both_sides(void
     c->conn->pub.attribute = CCI_CONN_ATTR_UU_MC_RX;
     assert_int_equal(give(c, &close), CCI_CONN_GOT_NOTHING); /* nobody can close a group */
     c->conn->pub.attribute = CCI_CONN_ATTR_RU;
+    cci__store32(close.bytes + 16, s->conn->index + 1);
+    assert_int_equal(give(c, &close), CCI_CONN_GOT_NOTHING); /* the server that accepted the request before this one */
+    assert_int_equal(c->in.answer, 0);
     assert_true(cci_conn_has_listener(c->conn));
     cci_conn_begin_close(c->conn);
     close = say(c, CCI__PKT_CLOSE);

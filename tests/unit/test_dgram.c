@@ -528,6 +528,31 @@ static void a_message_that_others_wait_for_has_room_when_buffers_become_fewer(vo
     }
 }
 
+/* Where programs call seldom, losses count as a queue's. Nobody called an endpoint before there was one. */
+static void an_endpoint_that_has_just_begun_takes_a_lost_packet_for_chance(void **state) {
+    static const uint8_t bytes[1391];
+    const cci_rel_t *rel;
+    uint64_t window;
+    int i;
+    (void)state;
+    open_both();
+    connect_both(CCI_CONN_ATTR_RO);
+    assert_int_equal(cci_send(at_client, bytes, 8, NULL, 0), CCI_SUCCESS);
+    run_until(&sent_count, 1);
+    loses_long = 1;
+    assert_int_equal(cci_send(at_client, bytes, sizeof bytes, NULL, 0), CCI_SUCCESS);
+    rel = &dconn_of(at_client)->active->rel;
+    window = rel->flow.window;
+    for (i = 0; i < 8; i++) {
+        assert_int_equal(cci_send(at_client, bytes, LONG_DATAGRAM - 100, NULL, 0), CCI_SUCCESS);
+        run(10); /* so that each has a datagram of its own */
+    }
+    loses_long = 0;
+    run_until(&received_count, 10);
+    assert_true(dgram_of(client)->pool.retransmitted > 0);
+    assert_true(rel->flow.window >= window);
+}
+
 /* ---- connections that end ----------------------------------------------------------------------------------------- */
 
 static void an_unordered_connection_with_a_gap_can_be_disconnected_and_leaves_nothing_to_the_next(void **state) {
@@ -1234,6 +1259,7 @@ int main(void) {
         TEST(a_call_that_says_that_there_is_nothing_has_looked_at_all_that_has_come),
         TEST(odd_segments_side_by_side_find_buffers_however_few_there_are),
         TEST(a_message_that_others_wait_for_has_room_when_buffers_become_fewer),
+        TEST(an_endpoint_that_has_just_begun_takes_a_lost_packet_for_chance),
         TEST(an_unordered_connection_with_a_gap_can_be_disconnected_and_leaves_nothing_to_the_next),
         TEST(a_reset_of_zeros_does_not_touch_a_multicast_connection),
         TEST(the_servers_keepalive_begins_with_the_connection),

@@ -308,6 +308,7 @@ static world_t *world_sized(uint64_t seed, int attribute, uint32_t mtu, uint32_t
         s->kept_tail = &s->kept;
         side_pool(s, blocks, bulks, records, parts);
         s->state.mtu = (uint16_t)mtu;
+        s->state.rttvar_us = 100000; /* the handshake took less */
         cci_rel_begin(&s->rel, &s->pool, s, &s->state, attribute, cci__max32(mtu, 256), 1u << 30);
         s->pool.base_mtu = cci__min32(mtu, 256);
         s->pool.slots = seed & 1; /* half of all tests have long messages lie as packets */
@@ -1749,6 +1750,101 @@ static void test_a_limit_below_what_is_in_use_is_no_room(void **state) {
     world_end(w);
 }
 
+/* Without a loss so far, all that came before the first gap is one range, longer than an ACK can say. */
+static void test_an_ack_names_the_end_of_a_long_range(void **state) {
+    world_t *w = world_new(1014, CCI_CONN_ATTR_RO, 1200);
+    cci_rel_t *rel = &w->side[1].rel;
+    cci_range_t ranges[2] = {{1, 70001}, {70002, 70004}}, named[CCI__REL_ACK_MORE + 1];
+    uint8_t frame[128];
+    uint32_t size;
+    (void)state;
+    rel->numbers = ranges;
+    rel->number_count = 2;
+    size = cci__rel_write_ack(rel, frame, sizeof frame, w->now_ns);
+    assert_int_equal(cci__rel_parse_ack(frame, size, 70004, named), 2);
+    assert_true(named[0].lo == 70002 && named[0].hi == 70004);
+    assert_true(named[1].lo == 70001 - 65535 && named[1].hi == 70001);
+    rel->numbers = rel->few_numbers;
+    rel->number_count = 0;
+    world_end(w);
+}
+
+/* Every packet counts as lost before its acknowledgement comes, which tells of the path all the same. */
+static void test_a_round_trip_longer_than_the_time_outs_is_learnt(void **state) {
+    static const uint64_t round_trips_ns[] = {1000 * MS, 3000 * MS, 10000 * MS};
+    uint32_t i, n;
+    (void)state;
+    for (i = 0; i < 3; i++) {
+        world_t *w = world_new(1015 + i, CCI_CONN_ATTR_RO, 1200);
+        const cci_rel_t *rel = &w->side[0].rel;
+        uint64_t again;
+        w->delay_ns = round_trips_ns[i] / 2;
+        for (n = 0; n < 24; n++) {
+            send_sure(&w->side[0], 100);
+            assert_true(run_until_idle(w, 40000 * MS));
+        }
+        assert_true(rel->srtt_ns > round_trips_ns[i] * 3 / 4 && rel->srtt_ns < round_trips_ns[i] * 5 / 4);
+        again = w->side[0].pool.retransmitted;
+        for (n = 0; n < 8; n++) {
+            send_sure(&w->side[0], 100);
+            assert_true(run_until_idle(w, 40000 * MS));
+        }
+        assert_int_equal(w->side[0].pool.retransmitted, again);
+        assert_all_well(&w->side[0]);
+        world_end(w);
+    }
+}
+
+/* A program sends a few packets and sleeps for 13 s. Then it takes in at once what acknowledged each of them in time. */
+static void test_a_pause_of_a_program_is_no_round_trip(void **state) {
+    uint32_t seed, n;
+    (void)state;
+    for (seed = 0; seed < 8; seed++) {
+        world_t *w = world_new(1020 + seed, attributes[seed % 2], 1200);
+        const cci_rel_t *rel = &w->side[0].rel;
+        w->delay_ns = 20 * MS;
+        for (n = 0; n < 8 * (seed / 4); n++) { /* half of them know the path */
+            send_sure(&w->side[0], 100);
+            assert_true(run_until_idle(w, 1000 * MS));
+        }
+        for (n = 0; n < 8; n++) {
+            send_sure(&w->side[0], 1000);
+            run_for(w, 4 * MS);
+        }
+        w->now_ns += 13000 * MS;
+        assert_true(run_until_idle(w, 10000 * MS));
+        assert_true(rel->srtt_ns + 4 * rel->rttvar_ns < 6000 * MS);
+        for (n = 0; n < 24; n++) {
+            send_sure(&w->side[0], 100);
+            assert_true(run_until_idle(w, 10000 * MS));
+        }
+        assert_true(rel->srtt_ns + 4 * rel->rttvar_ns < 500 * MS);
+        assert_all_well(&w->side[0]);
+        world_end(w);
+    }
+}
+
+/* Messages go to and fro one at a time, and nearly half of the packets are lost: what was acknowledged in time is often heard of
+ * long afterwards, behind the peer's next message. */
+static void test_an_acknowledgement_that_waited_for_long_is_no_round_trip(void **state) {
+    uint32_t seed, n;
+    (void)state;
+    for (seed = 0; seed < 8; seed++) {
+        world_t *w = world_new(1040 + seed, attributes[seed % 2], 1200);
+        w->delay_ns = 1 * MS;
+        w->lose = 120;
+        for (n = 0; n < 400; n++) {
+            side_t *side = &w->side[n % 2];
+            uint32_t before = side->peer->delivered_count;
+            send_sure(side, 100);
+            while (side->peer->delivered_count == before)
+                step(w);
+            assert_true(side->rel.srtt_ns + 4 * side->rel.rttvar_ns < 1500 * MS);
+        }
+        world_end(w);
+    }
+}
+
 /* All packets that can be remembered are lost at once; afterwards there must be a way on. */
 static void test_a_pool_without_records_recovers_after_a_cut(void **state) {
     uint32_t i;
@@ -2156,6 +2252,10 @@ int main(void) {
         cmocka_unit_test(test_a_pause_does_not_lose_a_message_that_is_overtaken),
         cmocka_unit_test(test_a_late_repetition_after_a_pause_is_not_answered_for_ever),
         cmocka_unit_test(test_a_pool_without_blocks_says_so_and_recovers),
+        cmocka_unit_test(test_an_ack_names_the_end_of_a_long_range),
+        cmocka_unit_test(test_a_round_trip_longer_than_the_time_outs_is_learnt),
+        cmocka_unit_test(test_a_pause_of_a_program_is_no_round_trip),
+        cmocka_unit_test(test_an_acknowledgement_that_waited_for_long_is_no_round_trip),
         cmocka_unit_test(test_a_pool_without_records_recovers_after_a_cut),
         cmocka_unit_test(test_early_messages_leave_a_part_to_the_one_that_is_due),
         cmocka_unit_test(test_few_parts_delay_writes_and_lose_none),
