@@ -311,12 +311,25 @@
 #else
 #define CCI_POSIX 0
 #endif
+#ifdef _WIN32
+#define CCI_WINDOWS 1
+#else
+#define CCI_WINDOWS 0
+#endif
 
 #if CCI_POSIX
 #include <sys/time.h> /* struct timeval */
 #include <sys/uio.h>  /* struct iovec */
 #else
-#ifndef CCI_HAVE_TIMEVAL
+#if CCI_WINDOWS
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN /* else windows.h makes macros of `small` and `interface`, and includes the old winsock.h */
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <winsock2.h> /* struct timeval */
+#elif !defined(CCI_HAVE_TIMEVAL)
 #define CCI_HAVE_TIMEVAL
 struct timeval {
     long tv_sec;
@@ -1291,8 +1304,8 @@ CCI__UNUSED static inline void cci__store64(uint8_t *p, uint64_t v) {
 }
 
 /* The 64-bit number nearest to `near` whose low 32 bits are `low`. */
-CCI__UNUSED static inline uint64_t cci__expand32(uint32_t low, uint64_t near) {
-    return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
+CCI__UNUSED static inline uint64_t cci__expand32(uint32_t low, uint64_t close) {
+    return close + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)close);
 }
 
 /* A circular list with a head that is itself a node. */
@@ -1962,11 +1975,14 @@ CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t 
 #endif
 #endif /* CCI_BASE_IMPLEMENTATION */
 
-/* The lock of an endpoint, for the layers that have one. */
+/* Mutexes, threads and the lock of an endpoint, for the layers that have them. */
 #if (defined(CCI_DGRAM_IMPLEMENTATION) || defined(CCI_LAYERS_INCLUDING)) && !defined(CCI__LOCK)
 #define CCI__LOCK
 
-#ifndef CCI_NO_THREADS
+#ifdef CCI_NO_THREADS
+#elif CCI_WINDOWS
+#include <windows.h>
+#else
 #include <pthread.h>
 #include <sched.h>
 #endif
@@ -1982,26 +1998,115 @@ CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t 
 extern "C" {
 #endif
 
-typedef struct cci__lock {
-#ifndef CCI_NO_THREADS
-    pthread_mutex_t mutex;
+#ifdef CCI_NO_THREADS
+typedef int cci__mutex_t;
+#define CCI__MUTEX_INITIALIZER 0
+CCI__UNUSED static inline void cci__mutex_init(cci__mutex_t *mutex) {
+    (void)mutex;
+}
+CCI__UNUSED static inline void cci__mutex_destroy(cci__mutex_t *mutex) {
+    (void)mutex;
+}
+CCI__UNUSED static inline void cci__mutex_take(cci__mutex_t *mutex) {
+    (void)mutex;
+}
+CCI__UNUSED static inline void cci__mutex_give(cci__mutex_t *mutex) {
+    (void)mutex;
+}
+#elif CCI_WINDOWS
+typedef SRWLOCK cci__mutex_t;
+#define CCI__MUTEX_INITIALIZER SRWLOCK_INIT
+CCI__UNUSED static inline void cci__mutex_init(cci__mutex_t *mutex) {
+    InitializeSRWLock(mutex);
+}
+CCI__UNUSED static inline void cci__mutex_destroy(cci__mutex_t *mutex) {
+    (void)mutex;
+}
+CCI__UNUSED static inline void cci__mutex_take(cci__mutex_t *mutex) {
+    AcquireSRWLockExclusive(mutex);
+}
+CCI__UNUSED static inline void cci__mutex_give(cci__mutex_t *mutex) {
+    ReleaseSRWLockExclusive(mutex);
+}
+#else
+typedef pthread_mutex_t cci__mutex_t;
+#define CCI__MUTEX_INITIALIZER PTHREAD_MUTEX_INITIALIZER
+CCI__UNUSED static inline void cci__mutex_init(cci__mutex_t *mutex) {
+    (void)pthread_mutex_init(mutex, NULL);
+}
+CCI__UNUSED static inline void cci__mutex_destroy(cci__mutex_t *mutex) {
+    (void)pthread_mutex_destroy(mutex);
+}
+CCI__UNUSED static inline void cci__mutex_take(cci__mutex_t *mutex) {
+    (void)pthread_mutex_lock(mutex);
+}
+CCI__UNUSED static inline void cci__mutex_give(cci__mutex_t *mutex) {
+    (void)pthread_mutex_unlock(mutex);
+}
 #endif
-    int held_alone; /* taken by the only thread, without the mutex */
-} cci__lock_t;
 
-CCI__UNUSED static inline void cci__lock_init(cci__lock_t *lock) {
-    lock->held_alone = 0;
 #ifndef CCI_NO_THREADS
-    (void)pthread_mutex_init(&lock->mutex, NULL);
+/* A thread, and what it runs; the struct stays where it is until the thread has ended. */
+typedef struct cci__thread {
+    void (*run)(void *argument);
+    void *argument;
+#if CCI_WINDOWS
+    HANDLE handle;
+#else
+    pthread_t id;
+#endif
+} cci__thread_t;
+
+#if CCI_WINDOWS
+static DWORD WINAPI cci__thread_main(LPVOID thread) {
+    ((cci__thread_t *)thread)->run(((cci__thread_t *)thread)->argument);
+    return 0;
+}
+#else
+static void *cci__thread_main(void *thread) {
+    ((cci__thread_t *)thread)->run(((cci__thread_t *)thread)->argument);
+    return NULL;
+}
+#endif
+
+/* 0: the system makes no more threads. */
+CCI__UNUSED static int cci__thread_start(cci__thread_t *thread, void (*run)(void *argument), void *argument) {
+    thread->run = run;
+    thread->argument = argument;
+#if CCI_WINDOWS
+    thread->handle = CreateThread(NULL, 0, cci__thread_main, thread, 0, NULL);
+    return thread->handle != NULL;
+#else
+    return pthread_create(&thread->id, NULL, cci__thread_main, thread) == 0;
 #endif
 }
 
-CCI__UNUSED static inline void cci__lock_destroy(cci__lock_t *lock) {
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_destroy(&lock->mutex);
+CCI__UNUSED static void cci__thread_join(cci__thread_t *thread) {
+#if CCI_WINDOWS
+    (void)WaitForSingleObject(thread->handle, INFINITE);
+    (void)CloseHandle(thread->handle);
 #else
-    (void)lock;
+    (void)pthread_join(thread->id, NULL);
 #endif
+}
+#endif
+
+typedef struct cci__lock {
+    cci__mutex_t mutex;
+#ifdef CCI__IS_ALONE
+    int held_alone; /* taken by the only thread, without the mutex */
+#endif
+} cci__lock_t;
+
+CCI__UNUSED static inline void cci__lock_init(cci__lock_t *lock) {
+#ifdef CCI__IS_ALONE
+    lock->held_alone = 0;
+#endif
+    cci__mutex_init(&lock->mutex);
+}
+
+CCI__UNUSED static inline void cci__lock_destroy(cci__lock_t *lock) {
+    cci__mutex_destroy(&lock->mutex);
 }
 
 /* The only thread of a process needs no mutex. Should it make another while it is in here (a hook of the program's
@@ -2012,12 +2117,10 @@ CCI__UNUSED static inline void cci__lock_take(cci__lock_t *lock) {
         __atomic_store_n(&lock->held_alone, 1, __ATOMIC_RELAXED);
         return;
     }
-    (void)pthread_mutex_lock(&lock->mutex);
+    cci__mutex_take(&lock->mutex);
     while (CCI__UNLIKELY(__atomic_load_n(&lock->held_alone, __ATOMIC_ACQUIRE))) (void)sched_yield();
-#elif !defined(CCI_NO_THREADS)
-    (void)pthread_mutex_lock(&lock->mutex);
 #else
-    (void)lock;
+    cci__mutex_take(&lock->mutex);
 #endif
 }
 
@@ -2028,11 +2131,7 @@ CCI__UNUSED static inline void cci__lock_give(cci__lock_t *lock) {
         return;
     }
 #endif
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_unlock(&lock->mutex);
-#else
-    (void)lock;
-#endif
+    cci__mutex_give(&lock->mutex);
 }
 
 #ifdef __cplusplus
@@ -7824,7 +7923,7 @@ typedef struct cci__dgram {
     uint64_t packets_corrupt, packets_mismatched, packets_forged;
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
-    pthread_t thread;
+    cci__thread_t thread;
     int has_thread;
 #endif
 } cci__dgram_t;
@@ -9781,7 +9880,7 @@ static void cci__dgram_wait(cci__dgram_t *ep, uint64_t most_ns) {
 }
 
 #ifndef CCI_NO_THREADS
-static void *cci__dgram_thread(void *arg) {
+static void cci__dgram_thread(void *arg) {
     cci__dgram_t *ep = (cci__dgram_t *)arg;
     cci__dgram_lock(ep);
     while (!ep->stopping) {
@@ -9804,7 +9903,6 @@ static void *cci__dgram_thread(void *arg) {
         ep->thread_until_ns = 0;
     }
     cci__dgram_unlock(ep);
-    return NULL;
 }
 #endif
 
@@ -10192,7 +10290,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     *endpoint = &ep->base;
 #ifndef CCI_NO_THREADS
     if (ep->info.progress_thread && ep->link->wait) {
-        ep->has_thread = pthread_create(&ep->thread, NULL, cci__dgram_thread, ep) == 0;
+        ep->has_thread = cci__thread_start(&ep->thread, cci__dgram_thread, ep);
         if (!ep->has_thread) {
             CCI__TELL(CCI_LOG_ERROR, "the helper thread could not be started");
             cci__dgram_free(ep);
@@ -10290,7 +10388,7 @@ static int cci__dgram_destroy(cci_endpoint_base_t *base) {
         ep->stopping = 1;
         cci__dgram_unlock(ep);
         if (ep->link->wake) ep->link->wake(ep->handle);
-        (void)pthread_join(ep->thread, NULL);
+        cci__thread_join(&ep->thread);
     }
 #endif
     cci__dgram_lock(ep);
@@ -11219,12 +11317,14 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 #ifndef CCI_NO_STDIO
 #include <stdio.h>
 #endif
-#if !defined(CCI_NO_THREADS) || CCI_POSIX
-#include <pthread.h>
-#endif
 #if CCI_POSIX
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
+#elif CCI_WINDOWS
+#include <windows.h>
+
+#include <bcrypt.h>
 #endif
 #if defined(__linux__)
 #include <sys/random.h>
@@ -11383,32 +11483,22 @@ static const cci_transport_t *const cci__included[] = {
 #endif
     NULL};
 
-#ifndef CCI_NO_THREADS
-static pthread_mutex_t cci__core_mutex = PTHREAD_MUTEX_INITIALIZER, cci__shared_mutex = PTHREAD_MUTEX_INITIALIZER;
-#endif
+static cci__mutex_t cci__core_mutex = CCI__MUTEX_INITIALIZER, cci__shared_mutex = CCI__MUTEX_INITIALIZER;
 
 static void cci__core_lock(void) {
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_lock(&cci__core_mutex);
-#endif
+    cci__mutex_take(&cci__core_mutex);
 }
 
 static void cci__core_unlock(void) {
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_unlock(&cci__core_mutex);
-#endif
+    cci__mutex_give(&cci__core_mutex);
 }
 
 static void cci__shared_lock(void) {
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_lock(&cci__shared_mutex);
-#endif
+    cci__mutex_take(&cci__shared_mutex);
 }
 
 static void cci__shared_unlock(void) {
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_unlock(&cci__shared_mutex);
-#endif
+    cci__mutex_give(&cci__shared_mutex);
 }
 
 /* ---- the list of open endpoints ---------------------------------------------------------------------------------- */
@@ -11533,6 +11623,14 @@ CCI_API int cci_random(void *bytes, size_t count) {
             count -= fread(at, 1, count, file);
             fclose(file);
         }
+    }
+#endif
+#if CCI_WINDOWS
+    while (count > 0) {
+        ULONG part = count > 1048576 ? 1048576 : (ULONG)count;
+        if (BCryptGenRandom(NULL, at, part, BCRYPT_USE_SYSTEM_PREFERRED_RNG) != 0) break;
+        at += part;
+        count -= part;
     }
 #endif
     (void)at;
@@ -12592,8 +12690,8 @@ static void cci__fork_in_child(void) {
     cci__core.memories = NULL; /* it is the parent's, and so are its registrations */
     cci__core.registered = NULL;
 #ifndef CCI_NO_THREADS
-    (void)pthread_mutex_init(&cci__core_mutex, NULL);
-    (void)pthread_mutex_init(&cci__shared_mutex, NULL);
+    cci__mutex_init(&cci__core_mutex);
+    cci__mutex_init(&cci__shared_mutex);
     (void)pthread_setspecific(cci__fork_key, NULL);
 #endif
 }
@@ -13523,6 +13621,10 @@ static size_t cci__page_size(void) {
 #if CCI_POSIX
     long size = sysconf(_SC_PAGESIZE);
     return size > 0 ? (size_t)size : 4096;
+#elif CCI_WINDOWS
+    SYSTEM_INFO info;
+    GetSystemInfo(&info);
+    return (size_t)info.dwPageSize;
 #else
     return 64;
 #endif
