@@ -1264,8 +1264,8 @@ typedef struct cci__note {
 /* A configuration or an address may hold any byte; a terminal or a log file should not be told what to do by it. */
 CCI__UNUSED static void cci__note_add(cci__note_t *note, const char *text) {
     for (; *text != '\0' && note->length < sizeof note->text - 1; text++) {
-        uint8_t byte = (uint8_t)*text;
-        note->text[note->length++] = (char)(byte < 0x20 || byte == 0x7f ? '?' : *text);
+        uint8_t code = (uint8_t)*text;
+        note->text[note->length++] = (char)(code < 0x20 || code == 0x7f ? '?' : *text);
     }
     note->text[note->length] = '\0';
 }
@@ -1304,8 +1304,8 @@ CCI__UNUSED static inline void cci__store64(uint8_t *p, uint64_t v) {
 }
 
 /* The 64-bit number nearest to `near` whose low 32 bits are `low`. */
-CCI__UNUSED static inline uint64_t cci__expand32(uint32_t low, uint64_t close) {
-    return close + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)close);
+CCI__UNUSED static inline uint64_t cci__expand32(uint32_t low, uint64_t around) {
+    return around + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)around);
 }
 
 /* A circular list with a head that is itself a node. */
@@ -1385,8 +1385,8 @@ CCI__UNUSED static uint32_t cci__crc32c(uint32_t crc, const uint8_t *bytes, uint
 CCI__UNUSED static void cci__crc32c_tables(uint32_t table[8][256]) {
     uint32_t i, k;
     for (i = 0; i < 256; i++) {
-        uint8_t byte = (uint8_t)i;
-        table[0][i] = ~cci__crc32c(UINT32_MAX, &byte, 1);
+        uint8_t one_byte = (uint8_t)i;
+        table[0][i] = ~cci__crc32c(UINT32_MAX, &one_byte, 1);
     }
     for (k = 1; k < 8; k++)
         for (i = 0; i < 256; i++) table[k][i] = table[k - 1][i] >> 8 ^ table[0][table[k - 1][i] & 255];

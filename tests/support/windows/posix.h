@@ -35,6 +35,16 @@ typedef long suseconds_t;
 #define siglongjmp longjmp
 #define alarm(seconds) (void)(seconds)
 
+/* ---- sockets -------------------------------------------------------------------------------------------------------- */
+
+#define poll(set, count, timeout_ms) WSAPoll(set, count, timeout_ms)
+
+/* What is no socket is a file. */
+POSIX_FN int posix_close(int fd) {
+    return closesocket((SOCKET)fd) == 0 ? 0 : _close(fd);
+}
+#define close posix_close
+
 /* ---- files ---------------------------------------------------------------------------------------------------------- */
 
 #define pipe(ends) _pipe(ends, 65536, _O_TEXT)
@@ -43,6 +53,22 @@ POSIX_FN int posix_dup2(int from, int to) {
     return _dup2(from, to) == 0 ? to : -1;
 }
 #define dup2 posix_dup2
+
+#define _SC_PAGESIZE 0
+POSIX_FN long sysconf(int name) {
+    SYSTEM_INFO info;
+    (void)name;
+    GetSystemInfo(&info);
+    return (long)info.dwPageSize;
+}
+
+/* No memory is mapped: what wants more than there is of it is left out. */
+enum { PROT_NONE, PROT_READ, PROT_WRITE };
+enum { MAP_PRIVATE = 1, MAP_SHARED = 2, MAP_FIXED = 4, MAP_ANONYMOUS = 8, MAP_NORESERVE = 16 };
+#define MAP_FAILED ((void *)~(uintptr_t)0)
+#define mmap(start, size, protection, flags, fd, offset)                                                              \
+    ((void)(start), (void)(size), (void)(flags), (void)(fd), (void)(offset), MAP_FAILED)
+#define munmap(start, size) ((void)(start), (void)(size))
 
 /* ---- memory and the environment ------------------------------------------------------------------------------------- */
 
