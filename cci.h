@@ -10,7 +10,8 @@
  *     #include "cci_udp.h"
  *     #include "cci.h"
  *
- * and #include "cci.h" alone in all others. On Linux with glibc link with -pthread (nothing else).
+ * and #include "cci.h" alone in all others. On Linux with glibc link with -pthread (nothing else), on Windows with
+ * bcrypt, and with cci_udp.h also with ws2_32 and iphlpapi.
  *
  * CONTENTS (search for the tag)
  *     >>manual      what it is and is not, quick start, transports, memory, threads, errors
@@ -206,7 +207,7 @@
  * CCI_NO_THREADS        no lock and no helper thread: one thread uses the library.
  * CCI_NO_STDIO          no FILE: the configuration comes from cci_setup(), messages go to the log hook alone.
  * CCI_NO_DLOPEN         no transport opens a shared library at run time.
- * CCI_HAVE_TIMEVAL      where there is no POSIX: struct timeval is defined already.
+ * CCI_HAVE_TIMEVAL      where there is neither POSIX nor Windows: struct timeval is defined already.
  * CCI_HAVE_IOVEC        where there is no POSIX: struct iovec is defined already.
  * CCI_MEMORY_BYTES      for small machines: the memory limit of each datagram endpoint, all of which is allocated when
  *                       it is created (but the data of a request for a connection, and the table for more than 256
@@ -439,7 +440,9 @@ typedef CCI_CONST struct cci_device {
     } pci; /* all 0xffffffff if it is not on a PCI bus or not known                   */
 } cci_device_t;
 
-typedef int cci_os_handle_t; /* a file descriptor, for select, poll and epoll; never read from or write to it */
+/* A file descriptor, for select, poll and epoll; on Windows a socket, for select and WSAPoll. Never read from or write
+ * to it. */
+typedef int cci_os_handle_t;
 
 /* An endpoint. [5.4] */
 typedef CCI_CONST struct cci_endpoint { cci_device_t *device; } cci_endpoint_t;
@@ -11333,6 +11336,9 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 #include <windows.h>
 
 #include <bcrypt.h>
+#ifdef _MSC_VER
+#pragma comment(lib, "bcrypt")
+#endif
 #endif
 #if defined(__linux__)
 #include <sys/random.h>

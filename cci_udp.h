@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * Moves CCI's datagrams over UDP, IPv4 and IPv6. On Linux it hands the kernel many datagrams at once (UDP_SEGMENT,
- * UDP_GRO, sendmmsg, recvmmsg); elsewhere it needs nothing but POSIX sockets and poll().
+ * UDP_GRO, sendmmsg, recvmmsg); elsewhere it needs nothing but POSIX sockets and poll(), or Winsock.
  *
  * Do this in ONE C or C++ file, transports first, core last:
  *
@@ -16,6 +16,7 @@
  *     >>udp-api         what this header declares
  *     >>udp-system      what the implementation needs of the system
  *     >>udp-state       the structures
+ *     >>udp-sockets     what sockets of POSIX and of Windows have in common
  *     >>udp-text        log, numbers, addresses as text
  *     >>udp-interfaces  what the system tells about its network interfaces
  *     >>udp-devices     proposed and configured devices
@@ -139,7 +140,13 @@
  *
  * OS HANDLE. On Linux an epoll descriptor over sockets, timer and the news that an interface went away. On other
  * systems a pipe that a helper thread fills; with CCI_NO_THREADS there the main socket itself, which tells of arriving
- * data only: a program that sleeps on it must wake up now and then by itself.
+ * data only: a program that sleeps on it must wake up now and then by itself. On Windows a socket, for WSAPoll(),
+ * select() or WSAEventSelect(), which the same thread fills.
+ *
+ * WINDOWS, from Vista on. Devices have the names of if_indextoname(), as ethernet_32769 or loopback_0; keys `ip` and
+ * `mac` are the easier way to name one. A link-local address in a URI names its interface by number:
+ * [fe80::1%4]:4242. There is no offload, and no address for several endpoints. What was run: tests under Wine; nothing
+ * yet on Windows itself.
  *
  * LIMITS. UDP checksums are 16 bits. An endpoint is bound to the address that its interface has when it is created. On
  * big-endian user-mode emulators that do not translate UDP_SEGMENT, set offload = off.
@@ -2585,8 +2592,8 @@ static int cci__udp_is_for(WSAMSG *m, const cci_link_addr_t *group) {
     return 0;
 }
 
-/* The same for a group's socket. It also gets what is sent to the port at this host's addresses, or at other groups: that
- * is dropped, so its length is 0. */
+/* The same for a group's socket. It also gets what is sent to the port at this host's addresses, or at other groups:
+ * that is dropped, so its length is 0. */
 static int cci__udp_take_group(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx) {
     cci__udp_sockaddr from;
     cci__udp_control control;

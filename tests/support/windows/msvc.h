@@ -1,5 +1,5 @@
-/* msvc.h - makes clang look like Microsoft's compiler to the headers of CCI, with the system headers of mingw-w64, which
- * want a compiler like gcc and so come first. This shows that nothing of gcc is needed; it isn't that compiler.
+/* msvc.h - makes clang look like Microsoft's compiler to the headers of CCI, with the system headers of mingw-w64,
+ * which want a compiler like gcc and so come first. This shows that nothing of gcc is needed; it isn't that compiler.
  * SPDX-License-Identifier: MIT OR Unlicense */
 #define __declspec(attribute) __declspec(attribute)
 

@@ -1,5 +1,5 @@
-/* posix.h - what the tests use of POSIX, on Windows: each program of tests is compiled with `-include` of this file, and
- * finds the headers beside it by the names that POSIX has for them.
+/* posix.h - what the tests use of POSIX, on Windows: each program of tests is compiled with `-include` of this file,
+ * and finds the headers beside it by the names that POSIX has for them.
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * What is here does what the tests need of it, and no more: an alarm never comes, since the runner ends what takes too
