@@ -10,7 +10,8 @@
  *     #include "cci_udp.h"
  *     #include "cci.h"
  *
- * and #include "cci.h" alone in all others. On Linux with glibc link with -pthread (nothing else).
+ * and #include "cci.h" alone in all others. On Linux with glibc link with -pthread (nothing else), on Windows with
+ * bcrypt, and with cci_udp.h also with ws2_32 and iphlpapi.
  *
  * CONTENTS (search for the tag)
  *     >>manual      what it is and is not, quick start, transports, memory, threads, errors
@@ -206,7 +207,7 @@
  * CCI_NO_THREADS        no lock and no helper thread: one thread uses the library.
  * CCI_NO_STDIO          no FILE: the configuration comes from cci_setup(), messages go to the log hook alone.
  * CCI_NO_DLOPEN         no transport opens a shared library at run time.
- * CCI_HAVE_TIMEVAL      where there is no POSIX: struct timeval is defined already.
+ * CCI_HAVE_TIMEVAL      where there is neither POSIX nor Windows: struct timeval is defined already.
  * CCI_HAVE_IOVEC        where there is no POSIX: struct iovec is defined already.
  * CCI_MEMORY_BYTES      for small machines: the memory limit of each datagram endpoint, all of which is allocated when
  *                       it is created (but the data of a request for a connection, and the table for more than 256
@@ -311,12 +312,25 @@
 #else
 #define CCI_POSIX 0
 #endif
+#ifdef _WIN32
+#define CCI_WINDOWS 1
+#else
+#define CCI_WINDOWS 0
+#endif
 
 #if CCI_POSIX
 #include <sys/time.h> /* struct timeval */
 #include <sys/uio.h>  /* struct iovec */
 #else
-#ifndef CCI_HAVE_TIMEVAL
+#if CCI_WINDOWS
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN /* else windows.h makes macros of `small` and `interface`, and includes the old winsock.h */
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <winsock2.h> /* struct timeval */
+#elif !defined(CCI_HAVE_TIMEVAL)
 #define CCI_HAVE_TIMEVAL
 struct timeval {
     long tv_sec;
@@ -426,7 +440,9 @@ typedef CCI_CONST struct cci_device {
     } pci; /* all 0xffffffff if it is not on a PCI bus or not known                   */
 } cci_device_t;
 
-typedef int cci_os_handle_t; /* a file descriptor, for select, poll and epoll; never read from or write to it */
+/* A file descriptor, for select, poll and epoll; on Windows a socket, for select and WSAPoll. Never read from or write
+ * to it. */
+typedef int cci_os_handle_t;
 
 /* An endpoint. [5.4] */
 typedef CCI_CONST struct cci_endpoint { cci_device_t *device; } cci_endpoint_t;
@@ -1251,8 +1267,8 @@ typedef struct cci__note {
 /* A configuration or an address may hold any byte; a terminal or a log file should not be told what to do by it. */
 CCI__UNUSED static void cci__note_add(cci__note_t *note, const char *text) {
     for (; *text != '\0' && note->length < sizeof note->text - 1; text++) {
-        uint8_t byte = (uint8_t)*text;
-        note->text[note->length++] = (char)(byte < 0x20 || byte == 0x7f ? '?' : *text);
+        uint8_t code = (uint8_t)*text;
+        note->text[note->length++] = (char)(code < 0x20 || code == 0x7f ? '?' : *text);
     }
     note->text[note->length] = '\0';
 }
@@ -1291,8 +1307,8 @@ CCI__UNUSED static inline void cci__store64(uint8_t *p, uint64_t v) {
 }
 
 /* The 64-bit number nearest to `near` whose low 32 bits are `low`. */
-CCI__UNUSED static inline uint64_t cci__expand32(uint32_t low, uint64_t near) {
-    return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
+CCI__UNUSED static inline uint64_t cci__expand32(uint32_t low, uint64_t around) {
+    return around + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)around);
 }
 
 /* A circular list with a head that is itself a node. */
@@ -1372,8 +1388,8 @@ CCI__UNUSED static uint32_t cci__crc32c(uint32_t crc, const uint8_t *bytes, uint
 CCI__UNUSED static void cci__crc32c_tables(uint32_t table[8][256]) {
     uint32_t i, k;
     for (i = 0; i < 256; i++) {
-        uint8_t byte = (uint8_t)i;
-        table[0][i] = ~cci__crc32c(UINT32_MAX, &byte, 1);
+        uint8_t one_byte = (uint8_t)i;
+        table[0][i] = ~cci__crc32c(UINT32_MAX, &one_byte, 1);
     }
     for (k = 1; k < 8; k++)
         for (i = 0; i < 256; i++) table[k][i] = table[k - 1][i] >> 8 ^ table[0][table[k - 1][i] & 255];
@@ -1980,11 +1996,14 @@ CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t 
 #endif
 #endif /* CCI_BASE_IMPLEMENTATION */
 
-/* The lock of an endpoint, for the layers that have one. */
+/* Mutexes, threads and the lock of an endpoint, for the layers that have them. */
 #if (defined(CCI_DGRAM_IMPLEMENTATION) || defined(CCI_LAYERS_INCLUDING)) && !defined(CCI__LOCK)
 #define CCI__LOCK
 
-#ifndef CCI_NO_THREADS
+#ifdef CCI_NO_THREADS
+#elif CCI_WINDOWS
+#include <windows.h>
+#else
 #include <pthread.h>
 #include <sched.h>
 #endif
@@ -2000,26 +2019,115 @@ CCI__UNUSED static void cci__flow_lost(cci_flow_t *flow, const cci_congestion_t 
 extern "C" {
 #endif
 
-typedef struct cci__lock {
-#ifndef CCI_NO_THREADS
-    pthread_mutex_t mutex;
+#ifdef CCI_NO_THREADS
+typedef int cci__mutex_t;
+#define CCI__MUTEX_INITIALIZER 0
+CCI__UNUSED static inline void cci__mutex_init(cci__mutex_t *mutex) {
+    (void)mutex;
+}
+CCI__UNUSED static inline void cci__mutex_destroy(cci__mutex_t *mutex) {
+    (void)mutex;
+}
+CCI__UNUSED static inline void cci__mutex_take(cci__mutex_t *mutex) {
+    (void)mutex;
+}
+CCI__UNUSED static inline void cci__mutex_give(cci__mutex_t *mutex) {
+    (void)mutex;
+}
+#elif CCI_WINDOWS
+typedef SRWLOCK cci__mutex_t;
+#define CCI__MUTEX_INITIALIZER SRWLOCK_INIT
+CCI__UNUSED static inline void cci__mutex_init(cci__mutex_t *mutex) {
+    InitializeSRWLock(mutex);
+}
+CCI__UNUSED static inline void cci__mutex_destroy(cci__mutex_t *mutex) {
+    (void)mutex;
+}
+CCI__UNUSED static inline void cci__mutex_take(cci__mutex_t *mutex) {
+    AcquireSRWLockExclusive(mutex);
+}
+CCI__UNUSED static inline void cci__mutex_give(cci__mutex_t *mutex) {
+    ReleaseSRWLockExclusive(mutex);
+}
+#else
+typedef pthread_mutex_t cci__mutex_t;
+#define CCI__MUTEX_INITIALIZER PTHREAD_MUTEX_INITIALIZER
+CCI__UNUSED static inline void cci__mutex_init(cci__mutex_t *mutex) {
+    (void)pthread_mutex_init(mutex, NULL);
+}
+CCI__UNUSED static inline void cci__mutex_destroy(cci__mutex_t *mutex) {
+    (void)pthread_mutex_destroy(mutex);
+}
+CCI__UNUSED static inline void cci__mutex_take(cci__mutex_t *mutex) {
+    (void)pthread_mutex_lock(mutex);
+}
+CCI__UNUSED static inline void cci__mutex_give(cci__mutex_t *mutex) {
+    (void)pthread_mutex_unlock(mutex);
+}
 #endif
-    int held_alone; /* taken by the only thread, without the mutex */
-} cci__lock_t;
 
-CCI__UNUSED static inline void cci__lock_init(cci__lock_t *lock) {
-    lock->held_alone = 0;
 #ifndef CCI_NO_THREADS
-    (void)pthread_mutex_init(&lock->mutex, NULL);
+/* A thread, and what it runs; the struct stays where it is until the thread has ended. */
+typedef struct cci__thread {
+    void (*run)(void *argument);
+    void *argument;
+#if CCI_WINDOWS
+    HANDLE handle;
+#else
+    pthread_t id;
+#endif
+} cci__thread_t;
+
+#if CCI_WINDOWS
+static DWORD WINAPI cci__thread_main(LPVOID thread) {
+    ((cci__thread_t *)thread)->run(((cci__thread_t *)thread)->argument);
+    return 0;
+}
+#else
+static void *cci__thread_main(void *thread) {
+    ((cci__thread_t *)thread)->run(((cci__thread_t *)thread)->argument);
+    return NULL;
+}
+#endif
+
+/* 0: the system makes no more threads. */
+CCI__UNUSED static int cci__thread_start(cci__thread_t *thread, void (*run)(void *argument), void *argument) {
+    thread->run = run;
+    thread->argument = argument;
+#if CCI_WINDOWS
+    thread->handle = CreateThread(NULL, 0, cci__thread_main, thread, 0, NULL);
+    return thread->handle != NULL;
+#else
+    return pthread_create(&thread->id, NULL, cci__thread_main, thread) == 0;
 #endif
 }
 
-CCI__UNUSED static inline void cci__lock_destroy(cci__lock_t *lock) {
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_destroy(&lock->mutex);
+CCI__UNUSED static void cci__thread_join(cci__thread_t *thread) {
+#if CCI_WINDOWS
+    (void)WaitForSingleObject(thread->handle, INFINITE);
+    (void)CloseHandle(thread->handle);
 #else
-    (void)lock;
+    (void)pthread_join(thread->id, NULL);
 #endif
+}
+#endif
+
+typedef struct cci__lock {
+    cci__mutex_t mutex;
+#ifdef CCI__IS_ALONE
+    int held_alone; /* taken by the only thread, without the mutex */
+#endif
+} cci__lock_t;
+
+CCI__UNUSED static inline void cci__lock_init(cci__lock_t *lock) {
+#ifdef CCI__IS_ALONE
+    lock->held_alone = 0;
+#endif
+    cci__mutex_init(&lock->mutex);
+}
+
+CCI__UNUSED static inline void cci__lock_destroy(cci__lock_t *lock) {
+    cci__mutex_destroy(&lock->mutex);
 }
 
 /* The only thread of a process needs no mutex. Should it make another while it is in here (a hook of the program's
@@ -2030,12 +2138,10 @@ CCI__UNUSED static inline void cci__lock_take(cci__lock_t *lock) {
         __atomic_store_n(&lock->held_alone, 1, __ATOMIC_RELAXED);
         return;
     }
-    (void)pthread_mutex_lock(&lock->mutex);
+    cci__mutex_take(&lock->mutex);
     while (CCI__UNLIKELY(__atomic_load_n(&lock->held_alone, __ATOMIC_ACQUIRE))) (void)sched_yield();
-#elif !defined(CCI_NO_THREADS)
-    (void)pthread_mutex_lock(&lock->mutex);
 #else
-    (void)lock;
+    cci__mutex_take(&lock->mutex);
 #endif
 }
 
@@ -2046,11 +2152,7 @@ CCI__UNUSED static inline void cci__lock_give(cci__lock_t *lock) {
         return;
     }
 #endif
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_unlock(&lock->mutex);
-#else
-    (void)lock;
-#endif
+    cci__mutex_give(&lock->mutex);
 }
 
 #ifdef __cplusplus
@@ -8005,7 +8107,7 @@ typedef struct cci__dgram {
     uint64_t packets_corrupt, packets_mismatched, packets_forged;
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
-    pthread_t thread;
+    cci__thread_t thread;
     int has_thread;
 #endif
 } cci__dgram_t;
@@ -10004,7 +10106,7 @@ static void cci__dgram_wait(cci__dgram_t *ep, uint64_t most_ns) {
 }
 
 #ifndef CCI_NO_THREADS
-static void *cci__dgram_thread(void *arg) {
+static void cci__dgram_thread(void *arg) {
     cci__dgram_t *ep = (cci__dgram_t *)arg;
     cci__dgram_lock(ep);
     while (!ep->stopping) {
@@ -10028,7 +10130,6 @@ static void *cci__dgram_thread(void *arg) {
         ep->thread_until_ns = 0;
     }
     cci__dgram_unlock(ep);
-    return NULL;
 }
 #endif
 
@@ -10416,7 +10517,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     *endpoint = &ep->base;
 #ifndef CCI_NO_THREADS
     if (ep->info.progress_thread && ep->link->wait) {
-        ep->has_thread = pthread_create(&ep->thread, NULL, cci__dgram_thread, ep) == 0;
+        ep->has_thread = cci__thread_start(&ep->thread, cci__dgram_thread, ep);
         if (!ep->has_thread) {
             CCI__TELL(CCI_LOG_ERROR, "the helper thread could not be started");
             cci__dgram_free(ep);
@@ -10514,7 +10615,7 @@ static int cci__dgram_destroy(cci_endpoint_base_t *base) {
         ep->stopping = 1;
         cci__dgram_unlock(ep);
         if (ep->link->wake) ep->link->wake(ep->handle);
-        (void)pthread_join(ep->thread, NULL);
+        cci__thread_join(&ep->thread);
     }
 #endif
     cci__dgram_lock(ep);
@@ -11444,12 +11545,17 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
 #ifndef CCI_NO_STDIO
 #include <stdio.h>
 #endif
-#if !defined(CCI_NO_THREADS) || CCI_POSIX
-#include <pthread.h>
-#endif
 #if CCI_POSIX
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
+#elif CCI_WINDOWS
+#include <windows.h>
+
+#include <bcrypt.h>
+#ifdef _MSC_VER
+#pragma comment(lib, "bcrypt")
+#endif
 #endif
 #if defined(__linux__)
 #include <sys/random.h>
@@ -11608,32 +11714,22 @@ static const cci_transport_t *const cci__included[] = {
 #endif
     NULL};
 
-#ifndef CCI_NO_THREADS
-static pthread_mutex_t cci__core_mutex = PTHREAD_MUTEX_INITIALIZER, cci__shared_mutex = PTHREAD_MUTEX_INITIALIZER;
-#endif
+static cci__mutex_t cci__core_mutex = CCI__MUTEX_INITIALIZER, cci__shared_mutex = CCI__MUTEX_INITIALIZER;
 
 static void cci__core_lock(void) {
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_lock(&cci__core_mutex);
-#endif
+    cci__mutex_take(&cci__core_mutex);
 }
 
 static void cci__core_unlock(void) {
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_unlock(&cci__core_mutex);
-#endif
+    cci__mutex_give(&cci__core_mutex);
 }
 
 static void cci__shared_lock(void) {
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_lock(&cci__shared_mutex);
-#endif
+    cci__mutex_take(&cci__shared_mutex);
 }
 
 static void cci__shared_unlock(void) {
-#ifndef CCI_NO_THREADS
-    (void)pthread_mutex_unlock(&cci__shared_mutex);
-#endif
+    cci__mutex_give(&cci__shared_mutex);
 }
 
 /* ---- the list of open endpoints ---------------------------------------------------------------------------------- */
@@ -11758,6 +11854,14 @@ CCI_API int cci_random(void *bytes, size_t count) {
             count -= fread(at, 1, count, file);
             fclose(file);
         }
+    }
+#endif
+#if CCI_WINDOWS
+    while (count > 0) {
+        ULONG part = count > 1048576 ? 1048576 : (ULONG)count;
+        if (BCryptGenRandom(NULL, at, part, BCRYPT_USE_SYSTEM_PREFERRED_RNG) != 0) break;
+        at += part;
+        count -= part;
     }
 #endif
     (void)at;
@@ -12817,8 +12921,8 @@ static void cci__fork_in_child(void) {
     cci__core.memories = NULL; /* it is the parent's, and so are its registrations */
     cci__core.registered = NULL;
 #ifndef CCI_NO_THREADS
-    (void)pthread_mutex_init(&cci__core_mutex, NULL);
-    (void)pthread_mutex_init(&cci__shared_mutex, NULL);
+    cci__mutex_init(&cci__core_mutex);
+    cci__mutex_init(&cci__shared_mutex);
     (void)pthread_setspecific(cci__fork_key, NULL);
 #endif
 }
@@ -13748,6 +13852,10 @@ static size_t cci__page_size(void) {
 #if CCI_POSIX
     long size = sysconf(_SC_PAGESIZE);
     return size > 0 ? (size_t)size : 4096;
+#elif CCI_WINDOWS
+    SYSTEM_INFO info;
+    GetSystemInfo(&info);
+    return (size_t)info.dwPageSize;
 #else
     return 64;
 #endif

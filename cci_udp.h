@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * Moves CCI's datagrams over UDP, IPv4 and IPv6. On Linux it hands the kernel many datagrams at once (UDP_SEGMENT,
- * UDP_GRO, sendmmsg, recvmmsg); elsewhere it needs nothing but POSIX sockets and poll().
+ * UDP_GRO, sendmmsg, recvmmsg); elsewhere it needs nothing but POSIX sockets and poll(), or Winsock.
  *
  * Do this in ONE C or C++ file, transports first, core last:
  *
@@ -16,6 +16,7 @@
  *     >>udp-api         what this header declares
  *     >>udp-system      what the implementation needs of the system
  *     >>udp-state       the structures
+ *     >>udp-sockets     what sockets of POSIX and of Windows have in common
  *     >>udp-text        log, numbers, addresses as text
  *     >>udp-interfaces  what the system tells about its network interfaces
  *     >>udp-devices     proposed and configured devices
@@ -139,7 +140,13 @@
  *
  * OS HANDLE. On Linux an epoll descriptor over sockets, timer and the news that an interface went away. On other
  * systems a pipe that a helper thread fills; with CCI_NO_THREADS there the main socket itself, which tells of arriving
- * data only: a program that sleeps on it must wake up now and then by itself.
+ * data only: a program that sleeps on it must wake up now and then by itself. On Windows a socket, for WSAPoll(),
+ * select() or WSAEventSelect(), which the same thread fills.
+ *
+ * WINDOWS, from Vista on. Devices have the names of if_indextoname(), as ethernet_32769 or loopback_0; keys `ip` and
+ * `mac` are the easier way to name one. A link-local address in a URI names its interface by number:
+ * [fe80::1%4]:4242. There is no offload, and no address for several endpoints. What was run: tests under Wine; nothing
+ * yet on Windows itself.
  *
  * LIMITS. UDP checksums are 16 bits. An endpoint is bound to the address that its interface has when it is created. On
  * big-endian user-mode emulators that do not translate UDP_SEGMENT, set offload = off.
@@ -194,8 +201,8 @@ CCI_API const cci_transport_t cci_udp_transport;
  * relies on them: what Linux offers beyond POSIX is called by number and laid out by hand.
  * ================================================================================================================== */
 
-#if !CCI_POSIX
-#error "cci_udp.h needs POSIX sockets"
+#if !CCI_POSIX && !CCI_WINDOWS
+#error "cci_udp.h needs POSIX sockets, or those of Windows"
 #elif defined(__GLIBC__) && !defined(__USE_MISC)
 #error "a system header was included in strict ISO mode: include cci_udp.h first, or define _DEFAULT_SOURCE"
 #else
@@ -205,6 +212,18 @@ CCI_API const cci_transport_t cci_udp_transport;
 #include <string.h>
 
 #include <errno.h>
+
+#if CCI_WINDOWS
+#include <winsock2.h>
+#include <ws2tcpip.h>
+
+#include <iphlpapi.h>
+#include <mswsock.h>
+#ifdef _MSC_VER
+#pragma comment(lib, "ws2_32")
+#pragma comment(lib, "iphlpapi")
+#endif
+#else
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -220,6 +239,7 @@ CCI_API const cci_transport_t cci_udp_transport;
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#endif
 
 #if defined(__linux__) && !defined(CCI_UDP_PORTABLE)
 #define CCI__UDP_LINUX 1
@@ -230,16 +250,25 @@ CCI_API const cci_transport_t cci_udp_transport;
 #include <sys/un.h>
 #else
 #define CCI__UDP_LINUX 0
+#if CCI_WINDOWS
+#define CCI__UDP_POLLED(fd) ((SOCKET)(fd))
+#else
+#define CCI__UDP_POLLED(fd) (fd)
 #include <poll.h>
+#endif
 #if defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || defined(__DragonFly__)
 #include <net/if_dl.h>
 #define CCI__UDP_HAVE_IF_DL 1
 #endif
 #endif
 
-#ifndef CCI_NO_THREADS
-#include <pthread.h>
+/* Mutexes and threads. */
+#define CCI_LAYERS_INCLUDING
+#ifndef CCI_BASE_IMPLEMENTATION
+#define CCI_BASE_IMPLEMENTATION
 #endif
+#include "cci.h"
+#undef CCI_LAYERS_INCLUDING
 
 /* Linux' numbers for options that older C libraries do not declare. */
 #define CCI__UDP_SOL_UDP 17
@@ -402,10 +431,8 @@ typedef struct cci__udp_waiter {
     int wake, readable, timer, netlink;
     int is_readable;
     int has_pwait2;
-    uint64_t armed_ns;    /* UINT64_MAX: the timer is off */
-#ifndef CCI_NO_THREADS
-    pthread_mutex_t lock; /* of the sockets' slots and `sleeps` */
-#endif
+    uint64_t armed_ns; /* UINT64_MAX: the timer is off */
+    cci__mutex_t lock; /* of the sockets' slots and `sleeps` */
 } cci__udp_waiter;
 #else
 /* How waiting works: `wait` polls the sockets and the pipe that `wake` writes. Behind the OS handle, a pipe, stands a
@@ -421,9 +448,9 @@ typedef struct cci__udp_waiter {
     int reported; /* the thread saw data                   */
     int expired;  /* the thread saw the deadline pass      */
     uint64_t deadline_ns;
+    cci__mutex_t lock; /* of all this and the sockets' slots */
 #ifndef CCI_NO_THREADS
-    pthread_mutex_t lock; /* of all this and the sockets' slots */
-    pthread_t thread;
+    cci__thread_t thread;
 #endif
 } cci__udp_waiter;
 #endif
@@ -471,9 +498,185 @@ typedef struct cci__udp_link {
 } cci__udp_link;
 
 /* ==================================================================================================================
- * >>udp-text
+ * >>udp-sockets
+ *
+ * What the sockets of POSIX and of Windows have in common goes by one name here. A descriptor is an int: Windows has
+ * larger ones in theory alone, and they are refused. Calls that fail set errno, to one of the numbers that POSIX has.
  * ================================================================================================================== */
 
+#if CCI_WINDOWS
+#ifndef SIO_UDP_CONNRESET
+#define SIO_UDP_CONNRESET _WSAIOW(IOC_VENDOR, 12)
+#endif
+#ifndef SIO_UDP_NETRESET
+#define SIO_UDP_NETRESET _WSAIOW(IOC_VENDOR, 15)
+#endif
+
+static uint64_t cci__udp_now(void *link) {
+    LARGE_INTEGER ticks, rate; /* per second */
+    uint64_t n, per_s;
+    (void)link;
+    QueryPerformanceCounter(&ticks);
+    QueryPerformanceFrequency(&rate);
+    n = (uint64_t)ticks.QuadPart;
+    per_s = (uint64_t)rate.QuadPart;
+    return n / per_s * 1000000000u + n % per_s * 1000000000u / per_s;
+}
+
+/* Sockets work from now on; nothing turns them off but the end of the process. */
+static void cci__udp_begin(void) {
+    static int has_begun;
+    WSADATA data;
+    if (CCI__UDP_LOAD(has_begun) || WSAStartup(MAKEWORD(2, 2), &data) != 0) return;
+    CCI__UDP_STORE(has_begun, 1);
+}
+
+/* Puts the number of the last error in errno. Returns -1. */
+static int cci__udp_failed(void) {
+    static const int errors[][2] = {
+        {WSAEWOULDBLOCK, EAGAIN},
+        {WSAEINTR, EINTR},
+        {WSAEINVAL, EINVAL},
+        {WSAEMFILE, EMFILE},
+        {WSAEADDRINUSE, EADDRINUSE},
+        {WSAEADDRNOTAVAIL, EADDRNOTAVAIL},
+        {WSAEACCES, EACCES},
+        {WSAENOBUFS, ENOBUFS},
+        {WSAEMSGSIZE, EMSGSIZE},
+        {WSAENETDOWN, ENETDOWN},
+        {WSAENETUNREACH, ENETUNREACH},
+        {WSAEHOSTUNREACH, EHOSTUNREACH},
+        {WSAECONNRESET, ECONNREFUSED},
+        {WSAENETRESET, ECONNREFUSED},
+        {WSAECONNREFUSED, ECONNREFUSED},
+        {WSA_NOT_ENOUGH_MEMORY, ENOMEM},
+    };
+    int error = WSAGetLastError();
+    size_t i;
+    errno = EIO;
+    for (i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (errors[i][0] == error) errno = errors[i][1];
+    return -1;
+}
+
+static int cci__udp_result(int result) {
+    return result == SOCKET_ERROR ? cci__udp_failed() : result;
+}
+
+static void cci__udp_shut(int fd) {
+    (void)closesocket((SOCKET)fd);
+}
+
+/* A socket that doesn't hear what became of earlier datagrams: else each that nobody took fails a later receive. */
+static int cci__udp_make_socket(int domain) {
+    SOCKET s = WSASocketW(domain, SOCK_DGRAM, IPPROTO_UDP, NULL, 0, WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT);
+    BOOL off = FALSE;
+    DWORD size;
+    if (s == INVALID_SOCKET) return cci__udp_failed();
+    if (s > INT32_MAX) {
+        (void)closesocket(s);
+        errno = EMFILE;
+        return -1;
+    }
+    (void)WSAIoctl(s, SIO_UDP_CONNRESET, &off, sizeof off, NULL, 0, &size, NULL, NULL);
+    (void)WSAIoctl(s, SIO_UDP_NETRESET, &off, sizeof off, NULL, 0, &size, NULL, NULL);
+    return (int)s;
+}
+
+static void cci__udp_set_flags(int fd) {
+    u_long on = 1;
+    (void)ioctlsocket((SOCKET)fd, (long)FIONBIO, &on);
+}
+
+static int cci__udp_set_option(int fd, int level, int name, const void *value, size_t size) {
+    return cci__udp_result(setsockopt((SOCKET)fd, level, name, (const char *)value, (int)size));
+}
+
+static int cci__udp_get_option(int fd, int level, int name, int *value) {
+    int size = sizeof *value;
+    return cci__udp_result(getsockopt((SOCKET)fd, level, name, (char *)value, &size));
+}
+
+static int cci__udp_bind_to(int fd, const cci__udp_sockaddr *own, socklen_t size) {
+    return cci__udp_result(bind((SOCKET)fd, &own->any, size));
+}
+
+static int cci__udp_bound_to(int fd, cci__udp_sockaddr *own, socklen_t *size) {
+    return cci__udp_result(getsockname((SOCKET)fd, &own->any, size));
+}
+
+/* Sends one datagram; -1 with errno. */
+static int cci__udp_put(int fd, const cci_link_tx_t *tx, const cci__udp_sockaddr *to, socklen_t to_size) {
+    WSABUF piece[3];
+    DWORD i, sent;
+    for (i = 0; i < tx->piece_count; i++) {
+        piece[i].buf = (char *)(uintptr_t)tx->piece[i].data; /* only read */
+        piece[i].len = (ULONG)tx->piece[i].length;
+    }
+    return cci__udp_result(WSASendTo((SOCKET)fd, piece, i, &sent, 0, &to->any, to_size, NULL, NULL));
+}
+
+/* Receives one datagram; returns its length, more than `capacity` when it did not fit, or -1 with errno. */
+static long cci__udp_get(int fd, uint8_t *bytes, uint32_t capacity, cci__udp_sockaddr *from) {
+    WSABUF piece;
+    DWORD length = 0, flags = 0;
+    INT from_size = sizeof *from;
+    piece.buf = (char *)bytes;
+    piece.len = capacity;
+    if (WSARecvFrom((SOCKET)fd, &piece, 1, &length, &flags, &from->any, &from_size, NULL, NULL) == 0)
+        return (long)length;
+    (void)cci__udp_failed();
+    return errno == EMSGSIZE ? (long)capacity + 1 : -1;
+}
+
+/* The same, with what else the system tells about a datagram; -1 with errno. */
+static int cci__udp_get_message(int fd, WSAMSG *message, uint32_t *length) {
+    GUID name = WSAID_WSARECVMSG;
+    LPFN_WSARECVMSG receive = NULL; /* a function of the socket's provider */
+    DWORD size = 0;
+    if (WSAIoctl((SOCKET)fd, SIO_GET_EXTENSION_FUNCTION_POINTER, &name, sizeof name, &receive, sizeof receive, &size,
+                 NULL, NULL) != 0 ||
+        receive((SOCKET)fd, message, &size, NULL, NULL) != 0)
+        return cci__udp_failed();
+    *length = size;
+    return 0;
+}
+
+static void cci__udp_poll(struct pollfd *sockets, unsigned count, int timeout_ms) {
+    (void)WSAPoll(sockets, count, timeout_ms);
+}
+
+/* There are no pipes that can be polled: a socket that is connected to itself has both ends. */
+static int cci__udp_open_pipe(int fd[2]) {
+    cci__udp_sockaddr own;
+    socklen_t size = sizeof own.v4;
+    memset(&own, 0, sizeof own);
+    own.v4.sin_family = AF_INET;
+    own.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    fd[1] = -1;
+    fd[0] = cci__udp_make_socket(AF_INET);
+    if (fd[0] < 0 || cci__udp_bind_to(fd[0], &own, size) != 0 || cci__udp_bound_to(fd[0], &own, &size) != 0 ||
+        cci__udp_result(connect((SOCKET)fd[0], &own.any, size)) != 0)
+        return 0; /* the caller closes */
+    cci__udp_set_flags(fd[0]);
+    return 1;
+}
+
+static void cci__udp_write_byte(const int fd[2]) {
+    (void)send((SOCKET)fd[0], "", 1, 0); /* what is full is as good */
+}
+
+static void cci__udp_read_bytes(int fd) {
+    char bytes[64];
+    while (recv((SOCKET)fd, bytes, sizeof bytes, 0) > 0) {
+    }
+}
+
+/* There is a text for what is also a status. */
+static const char *cci__udp_error_text(int error) {
+    return cci_strerror(NULL, (cci_status_t)cci_status_of_errno(error));
+}
+#else
 static uint64_t cci__udp_now(void *link) {
     struct timespec t;
     (void)link;
@@ -481,38 +684,122 @@ static uint64_t cci__udp_now(void *link) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static void cci__udp_begin(void) {}
+
+static void cci__udp_shut(int fd) {
+    close(fd);
+}
+
+static int cci__udp_make_socket(int domain) {
+    return socket(domain, SOCK_DGRAM, 0);
+}
+
+static void cci__udp_set_flags(int fd) {
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+static int cci__udp_set_option(int fd, int level, int name, const void *value, size_t size) {
+    return setsockopt(fd, level, name, value, (socklen_t)size);
+}
+
+static int cci__udp_get_option(int fd, int level, int name, int *value) {
+    socklen_t size = sizeof *value;
+    return getsockopt(fd, level, name, value, &size);
+}
+
+static int cci__udp_bind_to(int fd, const cci__udp_sockaddr *own, socklen_t size) {
+    return bind(fd, &own->any, size);
+}
+
+static int cci__udp_bound_to(int fd, cci__udp_sockaddr *own, socklen_t *size) {
+    return getsockname(fd, &own->any, size);
+}
+
+/* Sends one datagram; -1 with errno. */
+static int cci__udp_put(int fd, const cci_link_tx_t *tx, const cci__udp_sockaddr *to, socklen_t to_size) {
+    struct msghdr m;
+    struct iovec piece[3];
+    unsigned short i;
+    if (tx->piece_count == 1) return (int)sendto(fd, tx->piece[0].data, tx->piece[0].length, 0, &to->any, to_size);
+    memset(&m, 0, sizeof m);
+    for (i = 0; i < tx->piece_count; i++) {
+        piece[i].iov_base = (void *)(uintptr_t)tx->piece[i].data; /* sendmsg only reads */
+        piece[i].iov_len = tx->piece[i].length;
+    }
+    m.msg_name = (void *)(uintptr_t)to;
+    m.msg_namelen = to_size;
+    m.msg_iov = piece;
+    m.msg_iovlen = i;
+    return (int)sendmsg(fd, &m, 0);
+}
+
+static const char *cci__udp_error_text(int error) {
+    return strerror(error);
+}
+
+#if CCI__UDP_LINUX
+/* Receives one datagram; returns its length, more than `capacity` when it did not fit, or -1 with errno. */
+static long cci__udp_get(int fd, uint8_t *bytes, uint32_t capacity, cci__udp_sockaddr *from) {
+    socklen_t from_size = sizeof *from;
+    return (long)recvfrom(fd, bytes, capacity, MSG_TRUNC, &from->any, &from_size);
+}
+#else
+static void cci__udp_poll(struct pollfd *sockets, unsigned count, int timeout_ms) {
+    poll(sockets, count, timeout_ms);
+}
+
+static int cci__udp_open_pipe(int fd[2]) {
+    if (pipe(fd) != 0) {
+        fd[0] = fd[1] = -1;
+        return 0;
+    }
+    cci__udp_set_flags(fd[0]);
+    cci__udp_set_flags(fd[1]);
+    return 1;
+}
+
+static void cci__udp_write_byte(const int fd[2]) {
+    ssize_t r = write(fd[1], "", 1); /* a full pipe is as good */
+    (void)r;
+}
+
+static void cci__udp_read_bytes(int fd) {
+    char bytes[64];
+    while (read(fd, bytes, sizeof bytes) > 0) {
+    }
+}
+#endif
+#endif
+
 static void cci__udp_set(int fd, int level, int name, int value) {
-    setsockopt(fd, level, name, &value, sizeof value);
+    (void)cci__udp_set_option(fd, level, name, &value, sizeof value);
 }
 
 /* Forgets a descriptor and closes it, in this order: fork() may come in between. */
 static void cci__udp_drop(int *fd) {
     int was = *fd;
     *fd = -1;
-    if (was >= 0) close(was);
+    if (was >= 0) cci__udp_shut(was);
 }
 
+/* ==================================================================================================================
+ * >>udp-text
+ * ================================================================================================================== */
+
 static void cci__udp_lock(cci__udp_link *l) {
-#ifndef CCI_NO_THREADS
-    pthread_mutex_lock(&l->waiter.lock);
-#else
-    (void)l;
-#endif
+    cci__mutex_take(&l->waiter.lock);
 }
 
 static void cci__udp_unlock(cci__udp_link *l) {
-#ifndef CCI_NO_THREADS
-    pthread_mutex_unlock(&l->waiter.lock);
-#else
-    (void)l;
-#endif
+    cci__mutex_give(&l->waiter.lock);
 }
 
 /* Logs "udp eth0: what: the system's reason". */
 static void cci__udp_log(int level, const char *interface_name, const char *what, int error) {
     char text[400];
     snprintf(text, sizeof text, "udp %s: %s%s%s", interface_name[0] ? interface_name : "-", what, error ? ": " : "",
-             error ? strerror(error) : "");
+             error ? cci__udp_error_text(error) : "");
     cci_log(level, text);
 }
 
@@ -603,9 +890,9 @@ static void cci__udp_addr_text(const cci_link_addr_t *addr, char *text, size_t s
     int v4 = addr->bytes[0] == 4;
     memcpy(&scope, addr->bytes + 4, 4);
     inet_ntop(v4 ? AF_INET : AF_INET6, addr->bytes + 8, ip, sizeof ip);
-    if (scope && if_indextoname(scope, scope_name + 1))
+    if (scope && !CCI_WINDOWS && if_indextoname(scope, scope_name + 1)) /* Windows resolves numbers alone */
         scope_name[0] = '%';
-    else if (scope) /* the interface is gone: the address is not another's for that */
+    else if (scope) /* the interface may be gone: the address is not another's for that */
         snprintf(scope_name, sizeof scope_name, "%%%u", (unsigned)scope);
     if (port == 0)
         snprintf(text, size, "%s%s", ip, scope_name);
@@ -624,26 +911,20 @@ static int cci__udp_is_link_local(const uint8_t *v6) {
     return (v6[0] == 0xfe && (v6[1] & 0xc0) == 0x80) || (v6[0] == 0xff && ((v6[1] & 15) == 1 || (v6[1] & 15) == 2));
 }
 
-/* A second IPv4 address may carry a label: "eth0:1" is on eth0. */
-static int cci__udp_same_interface(const char *a, const char *b) {
-    size_t n = strcspn(a, ":");
-    return n == strcspn(b, ":") && memcmp(a, b, n) == 0;
-}
-
 /* Adds one address that the system lists to what is known of its interface. The address that the device names wins,
  * then the first; of IPv6 a global one before a link-local one. */
-static void cci__udp_add_address(cci__udp_interface *f, const struct ifaddrs *a, const cci__udp_device *d) {
+static void cci__udp_add_address(cci__udp_interface *f, const struct sockaddr *a, const cci__udp_device *d) {
     cci__udp_sockaddr s;
     memset(&s, 0, sizeof s);
-    if (a->ifa_addr->sa_family == AF_INET) {
-        memcpy(&s.v4, a->ifa_addr, sizeof s.v4);
+    if (a->sa_family == AF_INET) {
+        memcpy(&s.v4, a, sizeof s.v4);
         if (!f->has_v4 || (d->ip_family == 4 && memcmp(&s.v4.sin_addr, d->ip, 4) == 0)) {
             memcpy(f->v4, &s.v4.sin_addr, 4);
             f->has_v4 = 1;
         }
-    } else if (a->ifa_addr->sa_family == AF_INET6) {
+    } else if (a->sa_family == AF_INET6) {
         int pinned, better;
-        memcpy(&s.v6, a->ifa_addr, sizeof s.v6);
+        memcpy(&s.v6, a, sizeof s.v6);
         pinned = f->has_v6 && d->ip_family == 6 && memcmp(f->v6, d->ip, 16) == 0;
         better = !f->has_v6 || (cci__udp_is_link_local(f->v6) && !cci__udp_is_link_local(s.v6.sin6_addr.s6_addr)) ||
                  (d->ip_family == 6 && memcmp(&s.v6.sin6_addr, d->ip, 16) == 0);
@@ -654,8 +935,8 @@ static void cci__udp_add_address(cci__udp_interface *f, const struct ifaddrs *a,
         }
     }
 #ifdef CCI__UDP_HAVE_IF_DL
-    if (a->ifa_addr->sa_family == AF_LINK) {
-        const struct sockaddr_dl *dl = (const struct sockaddr_dl *)(const void *)a->ifa_addr;
+    if (a->sa_family == AF_LINK) {
+        const struct sockaddr_dl *dl = (const struct sockaddr_dl *)(const void *)a;
         if (dl->sdl_alen == 6) {
             memcpy(f->mac, dl->sdl_data + dl->sdl_nlen, 6);
             f->has_mac = 1;
@@ -705,6 +986,51 @@ static void cci__udp_read_sysfs(cci__udp_interface *f) {
 }
 #endif
 
+#if CCI_WINDOWS
+/* Everything about one adapter of the system's list; 0 when it has no IP address. */
+static int cci__udp_describe(const IP_ADAPTER_ADDRESSES *a, const cci__udp_device *d, cci__udp_interface *f) {
+    const IP_ADAPTER_UNICAST_ADDRESS *u;
+    char name[NDIS_IF_MAX_STRING_SIZE + 1] = "";
+    memset(f, 0, sizeof *f);
+    memset(f->pci, 0xff, sizeof f->pci);
+    for (u = a->FirstUnicastAddress; u; u = u->Next) cci__udp_add_address(f, u->Address.lpSockaddr, d);
+    if (!f->has_v4 && !f->has_v6) return 0;
+    f->index = a->IfIndex ? a->IfIndex : a->Ipv6IfIndex;
+    if (ConvertInterfaceLuidToNameA(&a->Luid, name, sizeof name) != NO_ERROR) return 0;
+    snprintf(f->name, sizeof f->name, "%.15s", name);
+    f->loopback = a->IfType == IF_TYPE_SOFTWARE_LOOPBACK;
+    f->is_virtual = a->IfType == IF_TYPE_TUNNEL;
+    f->running = a->OperStatus == IfOperStatusUp;
+    f->mtu = a->Mtu >= 576 ? a->Mtu : 1500;
+    f->rate = a->TransmitLinkSpeed == UINT64_MAX ? 0 : a->TransmitLinkSpeed;
+    f->has_mac = a->PhysicalAddressLength == 6;
+    if (f->has_mac) memcpy(f->mac, a->PhysicalAddress, 6);
+    return 1;
+}
+
+/* The system's list of adapters, in memory of cci_alloc(); NULL with errno. It may grow between two calls. */
+static IP_ADAPTER_ADDRESSES *cci__udp_adapters(void) {
+    const ULONG flags = GAA_FLAG_SKIP_ANYCAST | GAA_FLAG_SKIP_MULTICAST | GAA_FLAG_SKIP_DNS_SERVER;
+    ULONG size = 16384, error = ERROR_BUFFER_OVERFLOW;
+    IP_ADAPTER_ADDRESSES *list = NULL;
+    int turns;
+    for (turns = 0; turns < 8 && error == ERROR_BUFFER_OVERFLOW; turns++) {
+        cci_release(list);
+        list = (IP_ADAPTER_ADDRESSES *)cci_alloc(size);
+        error = list ? GetAdaptersAddresses(AF_UNSPEC, flags, NULL, list, &size) : (ULONG)ERROR_NOT_ENOUGH_MEMORY;
+    }
+    if (error == NO_ERROR) return list;
+    cci_release(list);
+    errno = error == ERROR_NOT_ENOUGH_MEMORY ? ENOMEM : ENODEV;
+    return NULL;
+}
+#else
+/* A second IPv4 address may carry a label: "eth0:1" is on eth0. */
+static int cci__udp_same_interface(const char *a, const char *b) {
+    size_t n = strcspn(a, ":");
+    return n == strcspn(b, ":") && memcmp(a, b, n) == 0;
+}
+
 /* Everything about one interface of the system's list; 0 when it has no IP address. */
 static int cci__udp_describe(const struct ifaddrs *list, const char *name, const cci__udp_device *d,
                              cci__udp_interface *f) {
@@ -718,7 +1044,7 @@ static int cci__udp_describe(const struct ifaddrs *list, const char *name, const
         if (!cci__udp_same_interface(a->ifa_name, name)) continue;
         f->loopback = (a->ifa_flags & IFF_LOOPBACK) != 0;
         f->running = (a->ifa_flags & IFF_UP) && (a->ifa_flags & IFF_RUNNING);
-        if (a->ifa_addr) cci__udp_add_address(f, a, d);
+        if (a->ifa_addr) cci__udp_add_address(f, a->ifa_addr, d);
     }
     if (!f->has_v4 && !f->has_v6) return 0;
     f->index = if_nametoindex(f->name);
@@ -746,6 +1072,7 @@ static int cci__udp_describe(const struct ifaddrs *list, const char *name, const
 #endif
     return 1;
 }
+#endif
 
 /* 0 to 100: real interfaces before virtual ones before the loopback, then by rate and kind of address. */
 static uint32_t cci__udp_priority(const cci__udp_interface *f) {
@@ -768,9 +1095,16 @@ static int cci__udp_has_mac(const cci__udp_interface *f, const cci__udp_device *
 /* Calls visit() for each interface with an address, until it returns something other than 0, which it passes on. */
 static int cci__udp_each_interface(const cci__udp_device *d, void *user,
                                    int (*visit)(void *user, const cci__udp_interface *f)) {
-    struct ifaddrs *list, *a, *b;
     cci__udp_interface f;
     int result = 0;
+#if CCI_WINDOWS
+    IP_ADAPTER_ADDRESSES *list = cci__udp_adapters(), *a;
+    if (!list) return -1;
+    for (a = list; a && result == 0; a = a->Next)
+        if (cci__udp_describe(a, d, &f)) result = visit(user, &f);
+    cci_release(list);
+#else
+    struct ifaddrs *list, *a, *b;
     if (getifaddrs(&list) != 0) return -1;
     for (a = list; a && result == 0; a = a->ifa_next) {
         for (b = list; b != a && !cci__udp_same_interface(a->ifa_name, b->ifa_name); b = b->ifa_next) {
@@ -778,6 +1112,7 @@ static int cci__udp_each_interface(const cci__udp_device *d, void *user,
         if (a == b && cci__udp_describe(list, a->ifa_name, d, &f)) result = visit(user, &f);
     }
     freeifaddrs(list);
+#endif
     return result;
 }
 
@@ -910,23 +1245,40 @@ static int cci__udp_ask_address(uint32_t index, const cci_link_addr_t *own) {
 static int cci__udp_can_bind(const cci_link_addr_t *own) {
     cci__udp_sockaddr a;
     socklen_t size = cci__udp_to_system(&a, own);
-    int can, fd = socket(a.any.sa_family, SOCK_DGRAM, 0);
+    int can, fd = cci__udp_make_socket(a.any.sa_family);
     if (fd < 0) return 1; /* nobody knows */
-    can = bind(fd, &a.any, size) == 0 || errno != EADDRNOTAVAIL;
-    close(fd);
+    can = cci__udp_bind_to(fd, &a, size) == 0 || errno != EADDRNOTAVAIL;
+    cci__udp_shut(fd);
     return can;
 }
+
+#if CCI_WINDOWS
+static int cci__udp_is_running(const cci__udp_link *l) {
+    MIB_IF_ROW2 row;
+    memset(&row, 0, sizeof row);
+    row.InterfaceIndex = l->interface_.index;
+    return GetIfEntry2(&row) == NO_ERROR && row.OperStatus == IfOperStatusUp;
+}
+#else
+static int cci__udp_is_running(const cci__udp_link *l) {
+    struct ifreq request;
+    memset(&request, 0, sizeof request);
+    memcpy(request.ifr_name, l->interface_.name, sizeof l->interface_.name);
+    return ioctl(l->socket[0].fd, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_UP) &&
+           (request.ifr_flags & IFF_RUNNING);
+}
+#endif
 
 /* Is the device usable: has its interface carrier, and the address that the link is bound to? This happens while a
  * program waits, so it asks about this interface alone: listing thousands of them takes long. */
 static int cci__udp_look(cci__udp_link *l) {
-    struct ifreq request;
     cci_link_addr_t own;
+#if CCI__UDP_LINUX
+    struct ifreq request;
     memset(&request, 0, sizeof request);
     memcpy(request.ifr_name, l->interface_.name, sizeof l->interface_.name);
-    if (ioctl(l->socket[0].fd, SIOCGIFFLAGS, &request) != 0 || !(request.ifr_flags & IFF_UP) ||
-        !(request.ifr_flags & IFF_RUNNING))
-        return 0;
+#endif
+    if (!cci__udp_is_running(l)) return 0;
     cci__udp_own_addr(l, 0, 0, &own);
 #if CCI__UDP_LINUX
     if (ioctl(l->socket[0].fd, SIOCGIFINDEX, &request) == 0) {
@@ -1020,10 +1372,11 @@ static int cci__udp_discover(const cci_transport_t *self, void *list, int (*add)
     p.list = list;
     p.add = add;
     p.count = 0;
+    cci__udp_begin();
     errno = 0;
     result = cci__udp_each_interface(&any, &p, cci__udp_propose);
     if (result < 0) {
-        snprintf(why, why_size, "the network interfaces can't be listed: %s", strerror(errno));
+        snprintf(why, why_size, "the network interfaces can't be listed: %s", cci__udp_error_text(errno));
         return CCI_ENODEV;
     }
     if (p.count == 0) {
@@ -1059,11 +1412,11 @@ static const cci__udp_key cci__udp_keys[] = {
 };
 
 static int cci__udp_parse_mac(const char *text, cci__udp_device *d) {
-    uint32_t n, byte;
+    uint32_t n, number;
     for (n = 0; n < sizeof d->mac; text++) {
-        text = cci__udp_hex(text, 2, &byte);
+        text = cci__udp_hex(text, 2, &number);
         if (!text) return 0;
-        d->mac[n++] = (uint8_t)byte;
+        d->mac[n++] = (uint8_t)number;
         d->mac_length = (uint8_t)n;
         if (*text != ':' && *text != '-') break;
     }
@@ -1136,6 +1489,7 @@ static int cci__udp_configure(const cci_transport_t *self, const char *name, con
     memset(&d, 0, sizeof d);
     d.offload = 1;
     d.probe_idle_s = CCI__UDP_PROBE_IDLE_S;
+    cci__udp_begin();
     status = cci_take_keys(self, keys, cci__udp_take_key, &d, bad_key, why, why_size);
     if (status != CCI_SUCCESS) return status;
     if (cci__udp_find(&d, &s)) {
@@ -1243,9 +1597,7 @@ static int cci__udp_waiter_open(cci__udp_link *l, int *os_handle) {
     w->handle = w->readable = w->timer = -1;
     w->armed_ns = UINT64_MAX;
     w->has_pwait2 = 1;
-#ifndef CCI_NO_THREADS
-    if (pthread_mutex_init(&w->lock, NULL) != 0) return 0;
-#endif
+    cci__mutex_init(&w->lock);
     if (w->sleeper < 0 || w->wake < 0) return 0;
     cci__udp_watch(w->sleeper, w->wake, CCI__UDP_SLOT_OTHER);
     if (l->wants_handle) {
@@ -1273,9 +1625,7 @@ static void cci__udp_waiter_drop(cci__udp_waiter *w) {
 static void cci__udp_waiter_close(cci__udp_link *l) {
     cci__udp_waiter *w = &l->waiter;
     cci__udp_waiter_drop(w);
-#ifndef CCI_NO_THREADS
-    pthread_mutex_destroy(&w->lock);
-#endif
+    cci__mutex_destroy(&w->lock);
 }
 
 /* One system call tells all: a bit per socket that has something. Netlink is emptied on the way, so that it
@@ -1384,56 +1734,30 @@ static int cci__udp_up(void *link) {
  * >>udp-posix
  * ================================================================================================================== */
 
-static void cci__udp_set_flags(int fd) {
-    fcntl(fd, F_SETFL, O_NONBLOCK);
-    fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
-static int cci__udp_open_pipe(int fd[2]) {
-    if (pipe(fd) != 0) {
-        fd[0] = fd[1] = -1;
-        return 0;
-    }
-    cci__udp_set_flags(fd[0]);
-    cci__udp_set_flags(fd[1]);
-    return 1;
-}
-
-static void cci__udp_write_byte(int fd) {
-    ssize_t r = write(fd, "", 1); /* a full pipe is as good */
-    (void)r;
-}
-
-static void cci__udp_read_bytes(int fd) {
-    char bytes[64];
-    while (read(fd, bytes, sizeof bytes) > 0) {
-    }
-}
-
 /* Puts the handle's byte in or takes it out. Called with the lock held. */
 static void cci__udp_sync_handle(cci__udp_waiter *w) {
     int full = w->readable || w->reported || w->expired;
     if (full && !w->full)
-        cci__udp_write_byte(w->handle[1]);
+        cci__udp_write_byte(w->handle);
     else if (!full && w->full)
         cci__udp_read_bytes(w->handle[0]);
     w->full = full;
 }
 
 /* Sockets and one more descriptor, for poll(); returns how many. Called with the lock held: groups come and go. */
-static nfds_t cci__udp_poll_set(cci__udp_link *l, int sockets, int other, struct pollfd *p, int *slot) {
-    nfds_t n = 0;
+static unsigned cci__udp_poll_set(cci__udp_link *l, int sockets, int other, struct pollfd *p, int *slot) {
+    unsigned n = 0;
     int i;
     for (i = 0; sockets && i < CCI__UDP_SOCKETS; i++) {
         if (l->socket[i].fd >= 0) {
-            p[n].fd = l->socket[i].fd;
+            p[n].fd = CCI__UDP_POLLED(l->socket[i].fd);
             p[n].events = POLLIN;
             p[n].revents = 0;
             slot[n++] = i;
         }
     }
     if (other >= 0) {
-        p[n].fd = other;
+        p[n].fd = CCI__UDP_POLLED(other);
         p[n].events = POLLIN;
         p[n].revents = 0;
         slot[n++] = -1;
@@ -1447,7 +1771,7 @@ static int cci__udp_poll_ms(uint64_t timeout_ns) {
 }
 
 #ifndef CCI_NO_THREADS
-static void *cci__udp_handle_thread(void *link) {
+static void cci__udp_handle_thread(void *link) {
     cci__udp_link *l = (cci__udp_link *)link;
     cci__udp_waiter *w = &l->waiter;
     struct pollfd p[CCI__UDP_SOCKETS + 1];
@@ -1455,11 +1779,11 @@ static void *cci__udp_handle_thread(void *link) {
     cci__udp_lock(l);
     while (!w->stop) {
         uint64_t now = cci__udp_now(l), timeout = UINT64_MAX;
-        nfds_t n, i;
+        unsigned n, i;
         if (!w->expired && w->deadline_ns != UINT64_MAX) timeout = w->deadline_ns > now ? w->deadline_ns - now : 0;
         n = cci__udp_poll_set(l, !w->reported, w->control[0], p, slot);
         cci__udp_unlock(l);
-        poll(p, n, cci__udp_poll_ms(timeout));
+        cci__udp_poll(p, n, cci__udp_poll_ms(timeout));
         cci__udp_read_bytes(w->control[0]);
         cci__udp_lock(l);
         for (i = 0; i + 1 < n; i++) w->reported |= p[i].revents != 0;
@@ -1467,7 +1791,6 @@ static void *cci__udp_handle_thread(void *link) {
         cci__udp_sync_handle(w);
     }
     cci__udp_unlock(l);
-    return NULL;
 }
 #endif
 
@@ -1475,14 +1798,12 @@ static int cci__udp_waiter_open(cci__udp_link *l, int *os_handle) {
     cci__udp_waiter *w = &l->waiter;
     w->wake[0] = w->wake[1] = w->handle[0] = w->handle[1] = w->control[0] = w->control[1] = -1;
     w->deadline_ns = UINT64_MAX;
-#ifndef CCI_NO_THREADS
-    if (pthread_mutex_init(&w->lock, NULL) != 0) return 0;
-#endif
+    cci__mutex_init(&w->lock);
     if (!cci__udp_open_pipe(w->wake)) return 0;
 #ifndef CCI_NO_THREADS
     if (l->wants_handle) {
         if (!cci__udp_open_pipe(w->handle) || !cci__udp_open_pipe(w->control) ||
-            pthread_create(&w->thread, NULL, cci__udp_handle_thread, l) != 0)
+            !cci__thread_start(&w->thread, cci__udp_handle_thread, l))
             return 0;
         w->has_thread = 1;
         *os_handle = w->handle[0];
@@ -1509,11 +1830,11 @@ static void cci__udp_waiter_close(cci__udp_link *l) {
         cci__udp_lock(l);
         w->stop = 1;
         cci__udp_unlock(l);
-        cci__udp_write_byte(w->control[1]);
-        pthread_join(w->thread, NULL);
+        cci__udp_write_byte(w->control);
+        cci__thread_join(&w->thread);
     }
-    pthread_mutex_destroy(&w->lock);
 #endif
+    cci__mutex_destroy(&w->lock);
     cci__udp_waiter_drop(w);
 }
 
@@ -1524,7 +1845,7 @@ static void cci__udp_unwatch(cci__udp_link *l, int fd) {
 /* A socket came or went: the thread must look again. Called with the lock held. */
 static void cci__udp_slot_changed(cci__udp_link *l, int slot) {
     (void)slot;
-    if (l->waiter.has_thread) cci__udp_write_byte(l->waiter.control[1]);
+    if (l->waiter.has_thread) cci__udp_write_byte(l->waiter.control);
 }
 
 /* A bit per socket that has something. */
@@ -1532,9 +1853,9 @@ static uint32_t cci__udp_ready(cci__udp_link *l) {
     struct pollfd p[CCI__UDP_SOCKETS + 1];
     int slot[CCI__UDP_SOCKETS + 1];
     uint32_t mask = 0;
-    nfds_t i, n = cci__udp_poll_set(l, 1, -1, p, slot);
-    if (poll(p, n, 0) > 0)
-        for (i = 0; i < n; i++) mask |= p[i].revents ? 1u << slot[i] : 0u;
+    unsigned i, n = cci__udp_poll_set(l, 1, -1, p, slot);
+    cci__udp_poll(p, n, 0);
+    for (i = 0; i < n; i++) mask |= p[i].revents ? 1u << slot[i] : 0u;
     return mask;
 }
 
@@ -1546,7 +1867,7 @@ static void cci__udp_drained(cci__udp_link *l) {
     if (w->reported) {
         w->reported = 0;
         cci__udp_sync_handle(w);
-        cci__udp_write_byte(w->control[1]);
+        cci__udp_write_byte(w->control);
     }
     cci__udp_unlock(l);
 }
@@ -1560,7 +1881,7 @@ static void cci__udp_arm(void *link, int readable, uint64_t deadline_ns) {
     if (deadline_ns < w->deadline_ns || w->deadline_ns <= cci__udp_now(l)) {
         w->deadline_ns = deadline_ns;
         w->expired = 0;
-        cci__udp_write_byte(w->control[1]);
+        cci__udp_write_byte(w->control);
     }
     cci__udp_sync_handle(w);
     cci__udp_unlock(l);
@@ -1570,18 +1891,18 @@ static void cci__udp_wait(void *link, uint64_t timeout_ns) {
     cci__udp_link *l = (cci__udp_link *)link;
     struct pollfd p[CCI__UDP_SOCKETS + 1];
     int slot[CCI__UDP_SOCKETS + 1];
-    nfds_t n;
+    unsigned n;
     cci__udp_lock(l);
     n = cci__udp_poll_set(l, 1, l->waiter.wake[0], p, slot);
     cci__udp_unlock(l);
-    poll(p, n, cci__udp_poll_ms(timeout_ns));
+    cci__udp_poll(p, n, cci__udp_poll_ms(timeout_ns));
     cci__udp_read_bytes(l->waiter.wake[0]);
     CCI__UDP_STORE(l->slept, 1);
 }
 
 static void cci__udp_wake(void *link) {
     cci__udp_link *l = (cci__udp_link *)link;
-    cci__udp_write_byte(l->waiter.wake[1]);
+    cci__udp_write_byte(l->waiter.wake);
 }
 
 /* Without news from the system, look once a second. */
@@ -1631,27 +1952,11 @@ static int cci__udp_send_one(cci__udp_link *l, const cci_link_tx_t *tx) {
     cci__udp_socket *s = cci__udp_way(l, tx);
     cci__udp_sockaddr to;
     socklen_t to_size;
-    ssize_t r;
+    int r;
     if (!s) return 1;
     to_size = cci__udp_to_system(&to, tx->to);
     do {
-        if (tx->piece_count == 1) {
-            r = sendto(s->fd, tx->piece[0].data, tx->piece[0].length, 0, &to.any, to_size);
-        } else {
-            struct msghdr m;
-            struct iovec piece[3];
-            unsigned short i;
-            memset(&m, 0, sizeof m);
-            for (i = 0; i < tx->piece_count; i++) {
-                piece[i].iov_base = (void *)(uintptr_t)tx->piece[i].data; /* sendmsg only reads */
-                piece[i].iov_len = tx->piece[i].length;
-            }
-            m.msg_name = &to;
-            m.msg_namelen = to_size;
-            m.msg_iov = piece;
-            m.msg_iovlen = i;
-            r = sendmsg(s->fd, &m, 0);
-        }
+        r = cci__udp_put(s->fd, tx, &to, to_size);
     } while (r < 0 && errno == EINTR);
     return r >= 0 ? 1 : cci__udp_send_failed(l, tx->to, errno);
 }
@@ -2243,6 +2548,92 @@ static void cci__udp_leave_members(cci__udp_link *l) {
  * not forget a socket that nobody looked at. (Portable: before every such call.)
  * ================================================================================================================== */
 
+/* 1: nothing came, and that is all; 0: something broke. Errors of earlier sends are nothing new. */
+static int cci__udp_receive_failed(cci__udp_link *l, int error) {
+    if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == ECONNREFUSED || error == EHOSTUNREACH ||
+        error == ENETUNREACH || error == EMSGSIZE || error == ENOMEM || error == ENOBUFS)
+        return 1;
+    l->is_news = 1;
+    if (!l->warned_receive) {
+        l->warned_receive = 1;
+        cci__udp_log(CCI_LOG_ERROR, l->interface_.name, "receiving", error);
+    }
+    return 0;
+}
+
+#if CCI__UDP_LINUX || CCI_WINDOWS
+/* The same as below with the cheapest of the calls, for a socket that does not coalesce. */
+static int cci__udp_take_plain(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx) {
+    cci__udp_sockaddr from;
+    long n = cci__udp_get(s->fd, rx->data, rx->capacity, &from);
+    if (n < 0) return cci__udp_receive_failed(l, errno) ? 0 : -1;
+    rx->length = rx->segment = (size_t)n > rx->capacity ? 0 : (uint32_t)n;
+    rx->is_group = s >= &l->socket[2];
+    cci__udp_from_system(&rx->from, &from);
+    if (rx->is_group) rx->group = s->group;
+    return 1;
+}
+#endif
+
+#if CCI_WINDOWS
+/* Was a datagram sent to the group? */
+static int cci__udp_is_for(WSAMSG *m, const cci_link_addr_t *group) {
+    const WSACMSGHDR *c = WSA_CMSG_FIRSTHDR(m);
+    struct in_pktinfo v4;
+    struct in6_pktinfo v6;
+    if (c && c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO && group->bytes[0] == 4) {
+        memcpy(&v4, WSA_CMSG_DATA(c), sizeof v4);
+        return memcmp(&v4.ipi_addr, group->bytes + 8, 4) == 0;
+    }
+    if (c && c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO && group->bytes[0] == 6) {
+        memcpy(&v6, WSA_CMSG_DATA(c), sizeof v6);
+        return memcmp(&v6.ipi6_addr, group->bytes + 8, 16) == 0;
+    }
+    return 0;
+}
+
+/* The same for a group's socket. It also gets what is sent to the port at this host's addresses, or at other groups:
+ * that is dropped, so its length is 0. */
+static int cci__udp_take_group(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx) {
+    cci__udp_sockaddr from;
+    cci__udp_control control;
+    WSABUF piece;
+    WSAMSG m;
+    uint32_t length = 0;
+    memset(&m, 0, sizeof m);
+    piece.buf = (char *)rx->data;
+    piece.len = rx->capacity;
+    m.name = &from.any;
+    m.namelen = sizeof from;
+    m.lpBuffers = &piece;
+    m.dwBufferCount = 1;
+    m.Control.buf = control.bytes;
+    m.Control.len = sizeof control;
+    if (cci__udp_get_message(s->fd, &m, &length) != 0) return cci__udp_receive_failed(l, errno) ? 0 : -1;
+    rx->length = rx->segment = cci__udp_is_for(&m, &s->group) ? length : 0;
+    rx->is_group = 1;
+    cci__udp_from_system(&rx->from, &from);
+    rx->group = s->group;
+    return 1;
+}
+#endif
+
+#if CCI__UDP_LINUX
+/* Datagrams come in company: let the kernel leave those of one sender side by side. This is not turned off again, since
+ * what already waits coalesced would then come without its segment size. */
+static void cci__udp_count_company(cci__udp_link *l, cci__udp_socket *s, int got) {
+    if (got < 2) return;
+    s->company = l->calls - s->company_at > CCI__UDP_HOT ? 0 : s->company + (uint32_t)got;
+    s->company_at = l->calls;
+    if (s->company >= CCI__UDP_BULK && l->gro && !s->coalesces) {
+        int one = 1;
+        s->coalesces = setsockopt(s->fd, CCI__UDP_SOL_UDP, CCI__UDP_GRO, &one, sizeof one) == 0;
+        l->gro = s->coalesces;
+    }
+}
+#endif
+
+#if !CCI_WINDOWS
 /* Says what came. A datagram that did not fit is dropped: its length becomes 0. Of several side by side, those that fit
  * stay. */
 static void cci__udp_came(cci__udp_link *l, const cci__udp_socket *s, cci_link_rx_t *rx, const struct msghdr *h,
@@ -2261,49 +2652,14 @@ static void cci__udp_came(cci__udp_link *l, const cci__udp_socket *s, cci_link_r
     cci__udp_from_system(&rx->from, (const cci__udp_sockaddr *)h->msg_name);
     if (rx->is_group) rx->group = s->group;
 }
-
-/* 1: nothing came, and that is all; 0: something broke. Errors of earlier sends are nothing new. */
-static int cci__udp_receive_failed(cci__udp_link *l, int error) {
-    if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == ECONNREFUSED || error == EHOSTUNREACH ||
-        error == ENETUNREACH || error == EMSGSIZE || error == ENOMEM || error == ENOBUFS)
-        return 1;
-    l->is_news = 1;
-    if (!l->warned_receive) {
-        l->warned_receive = 1;
-        cci__udp_log(CCI_LOG_ERROR, l->interface_.name, "receiving", error);
-    }
-    return 0;
-}
-
-#if CCI__UDP_LINUX
-/* The same as below with the cheapest of the calls, for a socket that does not coalesce. */
-static int cci__udp_take_plain(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx) {
-    cci__udp_sockaddr from;
-    socklen_t from_size = sizeof from;
-    ssize_t n = recvfrom(s->fd, rx->data, rx->capacity, MSG_TRUNC, &from.any, &from_size);
-    if (n < 0) return cci__udp_receive_failed(l, errno) ? 0 : -1;
-    rx->length = rx->segment = (size_t)n > rx->capacity ? 0 : (uint32_t)n;
-    rx->is_group = s >= &l->socket[2];
-    cci__udp_from_system(&rx->from, &from);
-    if (rx->is_group) rx->group = s->group;
-    return 1;
-}
-
-/* Datagrams come in company: let the kernel leave those of one sender side by side. This is not turned off again, since
- * what already waits coalesced would then come without its segment size. */
-static void cci__udp_count_company(cci__udp_link *l, cci__udp_socket *s, int got) {
-    if (got < 2) return;
-    s->company = l->calls - s->company_at > CCI__UDP_HOT ? 0 : s->company + (uint32_t)got;
-    s->company_at = l->calls;
-    if (s->company >= CCI__UDP_BULK && l->gro && !s->coalesces) {
-        int one = 1;
-        s->coalesces = setsockopt(s->fd, CCI__UDP_SOL_UDP, CCI__UDP_GRO, &one, sizeof one) == 0;
-        l->gro = s->coalesces;
-    }
-}
 #endif
 
 /* One datagram, or several side by side: 1, 0 for nothing, -1 for an error. */
+#if CCI_WINDOWS
+static int cci__udp_take_one(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx) {
+    return s >= &l->socket[2] ? cci__udp_take_group(l, s, rx) : cci__udp_take_plain(l, s, rx);
+}
+#else
 static int cci__udp_take_one(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t *rx) {
     cci__udp_sockaddr from;
     cci__udp_control control;
@@ -2327,6 +2683,7 @@ static int cci__udp_take_one(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t
     cci__udp_came(l, s, rx, &h, (size_t)n);
     return 1;
 }
+#endif
 
 #if CCI__UDP_LINUX && defined(SYS_recvmmsg)
 /* Up to `count` buffers in one call; -2 when the system has no such call. */
@@ -2451,25 +2808,29 @@ static int cci__udp_join(const cci__udp_link *l, int fd, const cci_link_addr_t *
         memcpy(&m.imr_interface, l->interface_.v4, 4);
 #endif
         memcpy(&m.imr_multiaddr, group->bytes + 8, 4);
-        return setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof m) == 0;
+        return cci__udp_set_option(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof m) == 0;
     } else {
         struct ipv6_mreq m;
         memset(&m, 0, sizeof m);
         memcpy(&m.ipv6mr_multiaddr, group->bytes + 8, 16);
         m.ipv6mr_interface = l->interface_.index;
-        return setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &m, sizeof m) == 0;
+        return cci__udp_set_option(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &m, sizeof m) == 0;
     }
 }
 
-/* A socket bound to the group itself gets the group's datagrams and nothing else. */
+/* A socket bound to the group itself gets the group's datagrams and nothing else. Windows binds none to a group: there
+ * it is bound to the port alone, and each datagram tells where it was sent to. */
 static int cci__udp_open_group(const cci__udp_link *l, const cci_link_addr_t *group) {
     cci__udp_sockaddr a;
     socklen_t size = cci__udp_to_system(&a, group);
     int v4 = group->bytes[0] == 4, error;
-    int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
+    int fd = cci__udp_make_socket(v4 ? AF_INET : AF_INET6);
     if (fd < 0) return -1;
-    fcntl(fd, F_SETFL, O_NONBLOCK);
-    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    cci__udp_set_flags(fd);
+#if CCI_WINDOWS
+    memset(v4 ? (void *)&a.v4.sin_addr : (void *)&a.v6.sin6_addr, 0, v4 ? 4 : 16);
+    cci__udp_set(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_PKTINFO : IPV6_PKTINFO, 1);
+#endif
     cci__udp_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 #if defined(SO_REUSEPORT) && !defined(__linux__)
     cci__udp_set(fd, SOL_SOCKET, SO_REUSEPORT, 1); /* BSD wants it when two programs join the same group */
@@ -2480,9 +2841,9 @@ static int cci__udp_open_group(const cci__udp_link *l, const cci_link_addr_t *gr
     /* Without this the socket would also get what other programs joined on other interfaces. */
     cci__udp_set(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? CCI__UDP_IP_MULTICAST_ALL : CCI__UDP_IPV6_MULTICAST_ALL, 0);
 #endif
-    if (bind(fd, &a.any, size) != 0 || !cci__udp_join(l, fd, group)) {
+    if (cci__udp_bind_to(fd, &a, size) != 0 || !cci__udp_join(l, fd, group)) {
         error = errno;
-        close(fd);
+        cci__udp_shut(fd);
         errno = error;
         return -1;
     }
@@ -2497,7 +2858,7 @@ static void cci__udp_set_slot(cci__udp_link *l, int slot, int fd) {
     l->socket[slot].fd = fd;
     if (old >= 0) {
         cci__udp_unwatch(l, old);
-        close(old);
+        cci__udp_shut(old);
     }
     cci__udp_slot_changed(l, slot);
     cci__udp_unlock(l);
@@ -2667,14 +3028,23 @@ static int cci__udp_service_port(const char *service) {
 /* Asks for a socket buffer; a privileged program may exceed the system's limit. Returns what the kernel granted. */
 static uint32_t cci__udp_set_buffer(int fd, int option, int forced, uint32_t bytes) {
     int granted = 0;
-    socklen_t size = sizeof granted;
     cci__udp_set(fd, SOL_SOCKET, option, (int)bytes);
-    getsockopt(fd, SOL_SOCKET, option, &granted, &size);
+    (void)cci__udp_get_option(fd, SOL_SOCKET, option, &granted);
     if (forced >= 0 && granted >= 0 && (uint32_t)granted < bytes) {
         cci__udp_set(fd, SOL_SOCKET, forced, (int)bytes);
-        getsockopt(fd, SOL_SOCKET, option, &granted, &size);
+        (void)cci__udp_get_option(fd, SOL_SOCKET, option, &granted);
     }
     return granted > 0 ? (uint32_t)granted : 65536;
+}
+
+/* Some systems want a byte here. */
+static void cci__udp_set_multicast_ttl(int fd, int hops) {
+#if CCI_WINDOWS
+    cci__udp_set(fd, IPPROTO_IP, IP_MULTICAST_TTL, hops);
+#else
+    unsigned char one_byte = (unsigned char)hops;
+    (void)cci__udp_set_option(fd, IPPROTO_IP, IP_MULTICAST_TTL, &one_byte, sizeof one_byte);
+#endif
 }
 
 /* Hops, multicast and "don't fragment". What a system refuses here costs no function, so nobody asks. */
@@ -2682,15 +3052,16 @@ static void cci__udp_set_ip_options(const cci__udp_link *l, int fd, int family) 
     int hops = (int)l->device.ttl_hops;
     if (family == 4) {
         struct in_addr from;
-        unsigned char multicast_ttl = (unsigned char)hops;
         memcpy(&from, l->interface_.v4, 4);
-        setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from);
+        (void)cci__udp_set_option(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from);
         if (hops) {
             cci__udp_set(fd, IPPROTO_IP, IP_TTL, hops);
-            setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &multicast_ttl, sizeof multicast_ttl);
+            cci__udp_set_multicast_ttl(fd, hops);
         }
 #ifdef __linux__
         cci__udp_set(fd, IPPROTO_IP, CCI__UDP_IP_MTU_DISCOVER, CCI__UDP_PMTUDISC_PROBE);
+#elif CCI_WINDOWS
+        cci__udp_set(fd, IPPROTO_IP, IP_DONTFRAGMENT, 1);
 #elif defined(IP_DONTFRAG)
         cci__udp_set(fd, IPPROTO_IP, IP_DONTFRAG, 1);
 #endif
@@ -2713,20 +3084,22 @@ static int cci__udp_open_socket(const cci__udp_link *l, int family, uint16_t *po
     cci__udp_sockaddr a;
     cci_link_addr_t addr;
     socklen_t size;
-    int error, fd = socket(family == 4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
+    int error, fd = cci__udp_make_socket(family == 4 ? AF_INET : AF_INET6);
     if (fd < 0) return -1;
-    fcntl(fd, F_SETFL, O_NONBLOCK);
-    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    cci__udp_set_flags(fd);
     cci__udp_make_addr(&addr, family, family == 4 ? l->interface_.v4 : l->interface_.v6, *port,
                        family == 4 ? 0 : l->interface_.v6_scope);
     size = cci__udp_to_system(&a, &addr);
     if (family == 6) cci__udp_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+#if CCI_WINDOWS
+    cci__udp_set(fd, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, 1); /* else another program may take the port, and what arrives */
+#endif
 #if CCI__UDP_LINUX
     if (l->share.is_on && *port != 0) cci__udp_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 #endif
-    if (bind(fd, &a.any, size) != 0 || getsockname(fd, &a.any, &size) != 0) {
+    if (cci__udp_bind_to(fd, &a, size) != 0 || cci__udp_bound_to(fd, &a, &size) != 0) {
         error = errno;
-        close(fd);
+        cci__udp_shut(fd);
         errno = error;
         return -1;
     }
@@ -2752,7 +3125,7 @@ static int cci__udp_bind(cci__udp_link *l, uint16_t port) {
         l->socket[1].family = other_family;
         l->socket[1].fd = cci__udp_open_socket(l, other_family, &other_port);
         if (l->socket[1].fd < 0 && errno == EADDRINUSE && port == 0 && attempt < 15) {
-            close(l->socket[0].fd);
+            cci__udp_shut(l->socket[0].fd);
             continue;
         }
         if (l->socket[1].fd < 0) {

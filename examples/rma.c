@@ -13,7 +13,11 @@
 #include "cci_udp.h"
 #include "cci.h"
 
+#ifdef _WIN32
+#define poll WSAPoll /* of winsock2.h, which cci.h includes */
+#else
 #include <poll.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,13 +14,16 @@ packages='gcc g++ clang libc6-dev make libcmocka-dev iproute2 libsodium-dev pyth
     cmake pkgconf meson ninja-build mandoc debhelper lintian abigail-tools valgrind'
 # Compilers for small machines, and an emulator of a board: tests of firmware are left out where a system does not have them.
 firmware='gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-arm'
+# A compiler for Windows, and what runs its programs: 170 MB; left out likewise.
+windows='gcc-mingw-w64-x86-64-win32 g++-mingw-w64-x86-64-win32 wine'
 [ "${1:-}" != fuzz ] || packages="$packages libclang-rt-dev afl++"
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo 'There is no apt-get here. Please install by other means: gcc and g++ with their sanitizers, clang (optional),'
     echo 'make, cmocka with its header; optional: the command ip (iproute2), libsodium with its header, python3, tcpdump,'
     echo 'tshark, musl-gcc, tcc, libibverbs with its header, aarch64-linux-gnu-gcc, clang-format, clang-tidy, cppcheck, shellcheck,'
-    echo 'pyflakes3, cmake, pkg-config, meson, ninja, mandoc, debhelper, lintian, abidiff, valgrind. Then run: make test'
+    echo 'pyflakes3, cmake, pkg-config, meson, ninja, mandoc, debhelper, lintian, abidiff, valgrind, mingw-w64, wine.'
+    echo 'Then run: make test'
     echo '#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,12 +39,12 @@ for package in $packages; do
     [ "$state" = installed ] || missing="$missing $package"
 done
 extra=
-for package in $firmware; do
+for package in $firmware $windows; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || extra="$extra $package"
 done
 if [ -z "$missing$extra" ]; then
-    echo "deps: everything is installed ($packages $firmware)"
+    echo "deps: everything is installed ($packages $firmware $windows)"
     exit 0
 fi
 

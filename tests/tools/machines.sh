@@ -34,3 +34,78 @@ portability() {
     elsewhere musl 'musl-gcc -static' ''
     elsewhere tcc tcc ''
 }
+
+# on_windows SOURCE: a program of tests, with what it uses of POSIX.
+on_windows() {
+    x86_64-w64-mingw32-gcc -static -std=gnu11 -Itests/support/elsewhere -Itests/support/windows \
+        -include tests/support/windows/posix.h -I. -o "$out/$(basename "$1" .c).exe" "$1" $windows_libraries ||
+        fail "$1 does not compile for Windows"
+}
+
+# windows_compiles NAME COMMAND...: the headers, in two languages, with warnings as errors.
+windows_compiles() {
+    windows_by=$1
+    shift
+    for language in 'c -std=c99' 'c++ -std=c++11'; do
+        # shellcheck disable=SC2086
+        check "$windows_by warns: $language" "$@" -x $language $warnings -I. -fsyntax-only tests/support/elsewhere/user.c
+    done
+}
+
+# A program there and one here say hello to each other: the first is the server.
+windows_hello() {
+    # shellcheck disable=SC2086
+    $1 >"$out/hello-windows.txt" 2>&1 &
+    hello_server=$!
+    if wait_for "$out/hello-windows.txt" 'udp://'; then
+        hello_uri=$(sed -n 's|.*\(udp://[0-9.:]*\).*|\1|p' "$out/hello-windows.txt" | head -n 1)
+        # shellcheck disable=SC2086
+        within 60 $2 "$hello_uri" >"$out/hello-windows-client.txt" 2>&1
+    fi
+    cat "$out/hello-windows.txt" "$out/hello-windows-client.txt"
+    check "no hello between $1 and $2" grep -q 'received: hello, world' "$out/hello-windows-client.txt"
+    rm -f "$out/hello-windows-client.txt"
+    kill "$hello_server" 2>/dev/null
+    wait "$hello_server" 2>/dev/null
+}
+
+# What Wine runs: all that needs no network, and parts of the conformance suite over Winsock, which costs Wine much time (all of
+# it: WINDOWS=all, five minutes).
+windows_runs() {
+    runner=wine
+    for unit in base evq conn rel rma dgram ends sleep core seal; do run "test_$unit.exe"; done
+    run conformance.exe sim
+    if [ "${WINDOWS:-}" = all ]; then run conformance.exe udp
+    else for part in '[4.4.5' '[4.7.2.5' 'OS handle' group; do run conformance.exe udp "$part"; done
+    fi
+    runner=''
+    printf '[lo]\ntransport = udp\nip = 127.0.0.1\n' >"$out/windows.ini"
+    export CCI_CONFIG="$out/windows.ini"
+    windows_hello "$out/hello-here" "wine $out/hello.exe"
+    windows_hello "wine $out/hello.exe" "$out/hello-here"
+    unset CCI_CONFIG
+}
+
+# Windows: mingw-w64 compiles for it, Wine runs it. clang takes the headers as Microsoft's compiler would, with the system headers
+# of mingw-w64.
+windows() {
+    has x86_64-w64-mingw32-gcc || { skip 'there is no x86_64-w64-mingw32-gcc' && return; }
+    windows_libraries='-lbcrypt -lws2_32 -liphlpapi -lpthread'
+    windows_compiles mingw-w64 x86_64-w64-mingw32-gcc
+    if has clang; then
+        windows_compiles "clang for Microsoft's" clang --target=x86_64-pc-windows-msvc -fms-compatibility -U_MSC_VER \
+            -D__GNUC__=4 -isystem /usr/x86_64-w64-mingw32/include -include tests/support/windows/msvc.h
+    else skip 'there is no clang'
+    fi
+    has wine || { skip 'there is no wine' && return; }
+    for source in tests/unit/test_*.c tests/attack/test_seal.c tests/conformance/conformance.c; do
+        case $source in *test_fork*) ;; *) on_windows "$source" ;; esac
+    done
+    x86_64-w64-mingw32-gcc -std=c99 -I. -o "$out/hello.exe" examples/hello.c -lbcrypt -lws2_32 -liphlpapi &&
+        "$cc" -std=c99 -I. -o "$out/hello-here" examples/hello.c -pthread || { fail 'hello.c does not compile' && return; }
+    export WINEPREFIX="$PWD/$out/wine" WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml='
+    windows_runs
+    wineserver -k
+    rm -rf "$WINEPREFIX"
+    unset WINEPREFIX WINEDEBUG WINEDLLOVERRIDES
+}

@@ -50,6 +50,7 @@ tools_late_steps() {
     patience=600 # interpreted
     step portability portability
     patience=300
+    step windows windows
     step packages counted sh tests/tools/packages.sh
     step strangers strangers
     # It leaves out what takes minutes: make analyze has it.

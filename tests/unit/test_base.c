@@ -54,8 +54,8 @@ static void test_a_number_of_32_bits_becomes_the_nearest_of_64(void **state) {
     assert_true(cci__expand32(0xfffffff0, UINT64_C(0x100000005)) == UINT64_C(0xfffffff0));
     assert_true(cci__expand32(0x10, UINT64_C(0x1fffffff0)) == UINT64_C(0x200000010));
     for (i = 0; i < 100000; i++) {
-        uint64_t near = random64() >> 1 | UINT64_C(1) << 40, number = near + (uint64_t)(int64_t)(int32_t)random64();
-        assert_true(cci__expand32((uint32_t)number, near) == number);
+        uint64_t around = random64() >> 1 | UINT64_C(1) << 40, number = around + (uint64_t)(int64_t)(int32_t)random64();
+        assert_true(cci__expand32((uint32_t)number, around) == number);
     }
 }
 

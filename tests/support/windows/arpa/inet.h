@@ -1,0 +1,1 @@
+/* arpa/inet.h - see posix.h. SPDX-License-Identifier: MIT OR Unlicense */

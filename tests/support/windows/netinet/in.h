@@ -1,0 +1,1 @@
+/* netinet/in.h - see posix.h. SPDX-License-Identifier: MIT OR Unlicense */

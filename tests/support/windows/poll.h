@@ -1,0 +1,1 @@
+/* poll.h - see posix.h. SPDX-License-Identifier: MIT OR Unlicense */

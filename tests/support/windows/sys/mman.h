@@ -1,0 +1,1 @@
+/* sys/mman.h - see posix.h. SPDX-License-Identifier: MIT OR Unlicense */

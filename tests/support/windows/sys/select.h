@@ -1,0 +1,1 @@
+/* sys/select.h - see posix.h. SPDX-License-Identifier: MIT OR Unlicense */
