@@ -208,6 +208,8 @@
  * CCI_NO_TEXT           no texts for the log, 2 KB of code less. Statuses tell the same.
  * CCI_NO_RMA            no remote memory access, 8 KB of code less: cci_rma() and cci_rma_register() return
  *                       CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused as memory that is not registered.
+ * CCI_NO_STATS          no statistics: CCI_OPT_ENDPT_STATS and CCI_OPT_CONN_STATS return CCI_ERR_NOT_IMPLEMENTED. CCI_SMALL
+ *                       implies it.
  * CCI_NO_CONGESTION     the receiver's window alone limits what is under way, on a line or network of one's own: 1.4 KB
  *                       of code less. Links can ask for "fixed" alone, and need not.
  * CCI_SMALL             for small machines: endpoints on a link of the program (cci_create_endpoint_on_link()), few
@@ -247,6 +249,9 @@
 #endif
 #ifndef CCI_NO_DLOPEN
 #define CCI_NO_DLOPEN
+#endif
+#ifndef CCI_NO_STATS
+#define CCI_NO_STATS
 #endif
 #ifndef CCI_SMALL_CONNECTIONS
 #define CCI_SMALL_CONNECTIONS 2
@@ -548,8 +553,68 @@ typedef enum cci_opt_name {
     /* Beyond CCI 0.3.0: */
     /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0. Any other bit is
      * CCI_EINVAL, also that of an event of 0.3.0, which comes anyway */
-    CCI_OPT_ENDPT_EVENT_MASK
+    CCI_OPT_ENDPT_EVENT_MASK,
+    CCI_OPT_ENDPT_STATS, /* cci_endpt_stats_t, get                                                                  */
+    CCI_OPT_CONN_STATS,  /* cci_conn_stats_t, get                                                                   */
+    /* uint32_t, get and set: 1 begins, with all at 0, to count for each connection what the first part of
+     * cci_conn_stats_t tells; 0, the default, ends it. Takes about 150 bytes for each connection. CCI_ERANGE: another
+     * value. CCI_ENOMEM */
+    CCI_OPT_ENDPT_CONN_STATS
 } cci_opt_name_t;
+
+/* Beyond CCI 0.3.0: what an endpoint has done since it was created, and what it has now. Any thread may ask. Counters
+ * are never reset. What a transport can't count is 0: all but what its header names; datagram transports count all,
+ * system calls excepted, which udp alone counts. Asking takes time in proportion to the connections. A packet is what a
+ * datagram holds: neither counts the headers of the network below (UDP, IP). */
+typedef struct cci_endpt_stats {
+    uint64_t datagrams_sent, bytes_sent; /* that the link has taken                                                   */
+    uint64_t datagrams_received, bytes_received; /* dropped ones too                                                  */
+    uint64_t packets_retransmitted; /* packets that carry again what an earlier one carried                           */
+    uint64_t packets_lost;          /* that were taken for lost: later ones have arrived, or no answer came           */
+    /* Datagrams received that were dropped, by reason. Repeats and latecomers of a handshake are not among them. */
+    uint64_t dropped_corrupt;       /* the checksum is wrong, or a packet of a connection makes no sense              */
+    uint64_t dropped_not_ours;      /* no packet of this protocol, or of a peer that is configured otherwise          */
+    uint64_t dropped_no_connection; /* for none that is here                                                          */
+    uint64_t dropped_no_buffer;     /* no receive buffer, or no memory for the connection's traffic: it comes again   */
+    uint64_t dropped_not_authentic; /* sealed, and it does not open                                                   */
+    uint64_t dropped_duplicate;     /* a packet that was there before                                                 */
+    uint64_t requests_refused;      /* requests for a connection that were answered with "busy"                       */
+    uint64_t connections_ended;     /* connections that got no further, and were ended since others needed memory     */
+    uint64_t system_calls;          /* under the calls of the program; not those of helper threads                    */
+    /* what there is now */
+    uint32_t connections_open;    /* that can send and receive                                                        */
+    uint32_t connections_active;  /* that hold the memory for traffic                                                 */
+    uint32_t connections_opening; /* requests of both sides that have no outcome yet                                  */
+    uint32_t events_waiting;      /* for cci_get_event()                                                              */
+    uint32_t recv_buffers_used, recv_buffers_most; /* with messages, here or with the program; most so far            */
+    uint32_t send_buffers_used, send_buffers_most; /* with messages that are pending                                  */
+} cci_endpt_stats_t;
+
+/* Beyond CCI 0.3.0: of a connection. Any thread may ask. */
+typedef struct cci_conn_stats {
+    /* Counted where CCI_OPT_ENDPT_CONN_STATS is 1: since the connection was made, or since the option was set if that
+     * was later. Pauses without traffic don't matter. 0 otherwise. */
+    uint64_t messages_sent, bytes_sent;         /* that calls have accepted, completion messages of RMA too           */
+    uint64_t messages_received, bytes_received; /* that the program has taken with cci_get_event()                    */
+    uint64_t rma_writes, rma_write_bytes;       /* that cci_rma() has accepted                                        */
+    uint64_t rma_reads, rma_read_bytes;         /* likewise                                                           */
+    uint64_t peer_write_bytes;                  /* that writes of the peer have put into memory here                  */
+    uint64_t peer_read_bytes;                   /* sent for reads of the peer, repeated ones too                      */
+    uint64_t packets_sent, packet_bytes_sent;   /* without those that open and close the connection                   */
+    uint64_t packets_received, packet_bytes_received; /* likewise, duplicates too                                     */
+    uint64_t packets_retransmitted, packets_lost;     /* as in cci_endpt_stats_t                                      */
+    uint64_t rnr; /* times that the peer refused something for want of a receive buffer                               */
+    uint64_t latest_rtt_ns; /* the latest round trip                                                                  */
+    /* What is known now, whether it is counted or not. 0: nothing yet. */
+    uint64_t srtt_ns, min_rtt_ns; /* round trips: smoothed, and the smallest                                          */
+    uint64_t congestion_window;   /* bytes that may be under way; 0 without traffic, or if another limit rules        */
+    uint64_t in_flight_bytes;     /* that are under way                                                               */
+    uint64_t silent_ns;           /* since something last came from the peer, to a few milliseconds                   */
+    uint32_t operations_pending;  /* messages and RMAs that the peer is not known to have                             */
+    uint32_t path_mtu;            /* bytes of the largest packet                                                      */
+    uint32_t is_counted;          /* 1: the first part is counted                                                     */
+    uint32_t is_active;           /* 1: it holds the memory for traffic                                               */
+} cci_conn_stats_t;
 
 /* Required alignment in bytes of the parts of an RMA, 0 for none. [5.1] */
 typedef struct cci_alignment {
@@ -1016,6 +1081,7 @@ typedef struct cci_link_info {
     uint32_t probe_idle_s; /* a peer that was silent for so long is asked for a sign of life; 0: never            */
     /* NULL, or as in cci_endpoint_base_t: closes the link's descriptors in the child of fork() */
     void (*forked)(void *link);
+    const uint64_t *system_calls; /* NULL, or where the link counts them, under the endpoint's lock              */
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -2003,6 +2069,9 @@ typedef struct cci_evq {
     uint32_t buffer_limit, buffer_total; /* allowed, existing; the difference is parked */
     cci_evq_buffer_t *parked_buffers;
     uint32_t recv_limit, recv_out; /* RECV events allowed and with the program */
+#ifndef CCI_NO_STATS
+    uint32_t buffer_most; /* buffers that were in use at once */
+#endif
 } cci_evq_t;
 
 CCI_API void cci_evq_init(cci_evq_t *evq) {
@@ -2066,6 +2135,9 @@ CCI_API cci_evq_buffer_t *cci_evq_take_buffer(cci_evq_t *evq) {
     evq->free_buffers = buffer->next;
     evq->free_buffer_count--;
     buffer->refs = 1;
+#ifndef CCI_NO_STATS
+    evq->buffer_most = cci__max32(evq->buffer_most, evq->buffer_total - evq->free_buffer_count);
+#endif
     return buffer;
 }
 
@@ -3687,6 +3759,15 @@ enum {
     CCI_REL_GAPS
 };
 
+/* What cci_rel_pool_t.note is told. */
+enum {
+    CCI_REL_RETRANSMITTED, /* a packet carries again what an earlier one carried */
+    CCI_REL_LOST,          /* a packet is taken for lost */
+    CCI_REL_NOT_READY,     /* the peer had no buffer */
+    CCI_REL_ROUND_TRIP,    /* `value`: nanoseconds of the latest one */
+    CCI_REL_NOTES
+};
+
 /* What the connections of an endpoint share. The lists have what is free at the moment. A count of what is free goes
  * up to what the pool may have in all: `more` adds to a list that is empty, and returns 1 if it did. */
 typedef struct cci_rel_pool {
@@ -3711,6 +3792,12 @@ typedef struct cci_rel_pool {
     uint32_t overhead;    /* bytes that the user of this layer adds to each packet */
     const uint8_t *zeros; /* block_size of them */
     uint64_t retransmitted, packets_sent, packets_refused, packets_malformed, packets_duplicate;
+#ifndef CCI_NO_STATS
+    uint64_t packets_lost;
+    uint32_t block_most; /* blocks that were out at once */
+    /* NULL, or is told what happens to one connection and is rare */
+    void (*note)(void *user, int what, uint64_t value);
+#endif
 } cci_rel_pool_t;
 
 /* What outlives a pause of traffic. */
@@ -3756,7 +3843,7 @@ struct cci_rel {
     uint32_t in_flight, peer_window; /* bytes */
     uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
     /* round-trip time, loss, congestion */
-    uint64_t srtt_ns, rttvar_ns, min_rtt_ns, last_sent_ns, loss_ns;
+    uint64_t srtt_ns, min_rtt_ns, last_sent_ns, loss_ns;
     uint64_t largest_acked, recovery_number;
     cci_flow_t flow;
     uint64_t pace_ns;
@@ -3769,6 +3856,7 @@ struct cci_rel {
     /* path MTU */
     uint32_t large_lost; /* windows in which large packets were lost, since one arrived */
     uint32_t mtu, mtu_max, mtu_failed;
+    uint32_t rttvar_ns; /* here since there is room */
     uint64_t mtu_again_ns;
     /* receiving */
     uint64_t floor_number; /* all below have been seen */
@@ -3790,6 +3878,15 @@ struct cci_rel {
 
 /* What cci_rel_input() says of a packet: unsound; sound, perhaps late or once more; sound and newer than all before. */
 enum { CCI_REL_UNSOUND, CCI_REL_SOUND, CCI_REL_NEWEST };
+
+/* Tells the user what it may want to count. */
+static inline void cci__rel_note(const cci_rel_t *rel, int what, uint64_t value) {
+#ifndef CCI_NO_STATS
+    if (CCI__UNLIKELY(rel->pool->note != NULL)) rel->pool->note(rel->user, what, value);
+#else
+    (void)rel, (void)what, (void)value;
+#endif
+}
 
 #define CCI__RUN_SEQUENCE(run) cci__load32((const uint8_t *)(run) + (run)->begin + 4)
 
@@ -3961,6 +4058,9 @@ static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t 
     item->bulk_sent = 0;
     if (in_block) {
         pool->block_out++;
+#ifndef CCI_NO_STATS
+        pool->block_most = cci__max32(pool->block_most, pool->block_out);
+#endif
         rel->block_count++;
         item->frames = CCI__CONTAINER(item, cci_rel_block_t, item)->bytes;
         item->capacity = CCI__REL_SMALL;
@@ -4142,7 +4242,7 @@ CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     state->next_sequence = rel->next_sequence;
     state->expected_sequence = rel->sequence_count ? rel->sequences[rel->sequence_count - 1].hi : rel->expected;
     state->srtt_ns = (uint32_t)cci__min64(rel->srtt_ns, UINT32_MAX);
-    state->rttvar_ns = (uint32_t)cci__min64(rel->rttvar_ns, UINT32_MAX);
+    state->rttvar_ns = rel->rttvar_ns;
     state->min_rtt_ns = (uint32_t)cci__min64(rel->min_rtt_ns, UINT32_MAX);
     state->mtu = (uint16_t)rel->mtu;
     state->unsure = rel->unsure;
@@ -4670,7 +4770,7 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
 static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     /* Earlier than RFC 9002 by the peer's delay of acknowledgements, which is short here: where one message waits
      * for the answer to another, half of all losses are known by this time-out alone. */
-    uint64_t margin = cci__max64(4 * rel->rttvar_ns, cci__max64(rel->srtt_ns / 8, 200000));
+    uint64_t margin = cci__max64(4 * (uint64_t)rel->rttvar_ns, cci__max64(rel->srtt_ns / 8, 200000));
     uint64_t pto = rel->srtt_ns ? rel->srtt_ns + margin + CCI__REL_ACK_DELAY_NS : 100 * CCI__MS;
     return cci__min64(cci__max64(pto, 2 * CCI__MS) << cci__min32(rel->probes, 10), 1000 * CCI__MS);
 }
@@ -5058,6 +5158,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     }
     if (!ok) return 0;
     rel->pool->retransmitted++;
+    cci__rel_note(rel, CCI_REL_RETRANSMITTED, 1);
     cci__list_remove(&sent->node);
     cci__rel_track(rel, packet, sent, now_ns);
     return 1;
@@ -5392,16 +5493,18 @@ CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
 /* ---- coming in: acknowledgements and refusals ---- */
 
 static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t sample_ns, uint64_t delay_ns, uint64_t now_ns) {
+    uint64_t off_ns;
     rel->min_rtt_ns = cci__min64(rel->min_rtt_ns, sample_ns);
     if (sample_ns > rel->min_rtt_ns + delay_ns) sample_ns -= delay_ns;
+    cci__rel_note(rel, CCI_REL_ROUND_TRIP, sample_ns);
     cci__flow_sample(&rel->flow, sample_ns, now_ns);
     if (rel->srtt_ns == 0) {
         rel->srtt_ns = cci__max64(sample_ns, 1);
-        rel->rttvar_ns = sample_ns / 2;
+        rel->rttvar_ns = (uint32_t)cci__min64(sample_ns / 2, UINT32_MAX);
         return;
     }
-    rel->rttvar_ns =
-        (3 * rel->rttvar_ns + (rel->srtt_ns > sample_ns ? rel->srtt_ns - sample_ns : sample_ns - rel->srtt_ns)) / 4;
+    off_ns = rel->srtt_ns > sample_ns ? rel->srtt_ns - sample_ns : sample_ns - rel->srtt_ns;
+    rel->rttvar_ns = (uint32_t)cci__min64((3 * (uint64_t)rel->rttvar_ns + off_ns) / 4, UINT32_MAX);
     rel->srtt_ns = cci__max64((7 * rel->srtt_ns + sample_ns) / 8, 1);
 }
 
@@ -5454,6 +5557,15 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
     cci__list_append(&rel->lost, &sent->node);
 }
 
+/* Nothing was heard of the packet though it should have been. */
+static CCI__RARE void cci__rel_missed(cci_rel_t *rel, cci_rel_sent_t *sent) {
+#ifndef CCI_NO_STATS
+    rel->pool->packets_lost++;
+#endif
+    cci__rel_note(rel, CCI_REL_LOST, 1);
+    cci__rel_lost(rel, sent);
+}
+
 /* The path has become smaller. */
 static void cci__rel_shrink(cci_rel_t *rel) {
     rel->mtu_failed = cci__min32(rel->mtu_failed, rel->mtu);
@@ -5481,7 +5593,7 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
                 lost_ns = sent->time_ns;
                 large |= sent->size > rel->pool->base_mtu;
             }
-            cci__rel_lost(rel, sent);
+            cci__rel_missed(rel, sent);
         } else {
             rel->loss_ns = cci__min64(rel->loss_ns, sent->time_ns + wait_ns);
         }
@@ -5648,6 +5760,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
  * later. */
 static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
     cci_list_t *node, *next;
+    cci__rel_note(rel, CCI_REL_NOT_READY, 1);
     rel->rnr = 1;
     rel->rnr_sequence = sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
@@ -6512,7 +6625,7 @@ static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_
 /* The peer had no buffers so far, but may have taken the last try, and its answer is under way. Is it worth the
  * wait? */
 static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
-    uint64_t most_ns = rel->srtt_ns ? 2 * rel->srtt_ns + 8 * rel->rttvar_ns + CCI__MS : 20 * CCI__MS;
+    uint64_t most_ns = rel->srtt_ns ? 2 * rel->srtt_ns + 8 * (uint64_t)rel->rttvar_ns + CCI__MS : 20 * CCI__MS;
     if (!rel->rnr || rel->in_flight == 0 || (rel->overdue_ns && now_ns >= rel->overdue_ns + most_ns)) {
         rel->overdue_ns = 0;
         return 0;
@@ -6578,7 +6691,7 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
         cci_rel_sent_t *sent = CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node);
         rel->last_sent_ns = now_ns;
         if (sent->is_probe) {
-            cci__rel_lost(rel, sent);
+            cci__rel_missed(rel, sent);
             return;
         }
         rel->probes++;
@@ -6588,10 +6701,10 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
             cci__rel_shrink(rel);
         if (rel->probes >= 3) { /* nothing comes back: all of it counts as lost, and one packet tries the path */
             while (!cci__list_empty(&rel->flight))
-                cci__rel_lost(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
+                cci__rel_missed(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
             rel->flow.window = 2 * (uint64_t)rel->mtu;
         } else {
-            cci__rel_lost(rel, sent);
+            cci__rel_missed(rel, sent);
         }
         rel->shuffled = 1;
     }
@@ -7412,6 +7525,21 @@ typedef struct cci__op {
 
 #define CCI__PATH_PACKET (CCI_REL_HEADER + CCI__CONN_PATH_FRAME) /* bytes, besides what is added to a packet */
 
+#ifdef CCI_NO_STATS
+typedef void cci__tally_t;
+#else
+/* What is counted for a connection if the program asks for it. */
+typedef struct cci__tally {
+    uint64_t messages_sent, bytes_sent, messages_received, bytes_received;
+    uint64_t rma_writes, rma_write_bytes, rma_reads, rma_read_bytes, peer_write_bytes, peer_read_bytes;
+    uint64_t packets_sent, packet_bytes_sent, packets_received, packet_bytes_received;
+    uint64_t notes[CCI_REL_NOTES];
+    /* Messages sent are counted when packets are made, by what has changed since then. */
+    uint64_t next_sequence; /* of the connection, as it was then */
+    uint32_t unsent_bytes;  /* likewise */
+} cci__tally_t;
+#endif
+
 typedef struct cci__active {
     cci_list_t lent; /* first; in `lent`, the longest unused first, or in `free_actives` */
     cci_rel_t rel;
@@ -7422,10 +7550,13 @@ typedef struct cci__active {
     cci_rel_run_t *runs, **runs_tail;
     cci_rma_reader_t *reader; /* NULL: it has not read, nor been read */
     cci_conn_path_t *path;    /* NULL: the peer has not moved */
-    uint32_t stamp;           /* of the first of `runs` */
-    uint32_t unsent_bytes;    /* of messages issued since something was sent */
-    uint32_t op_count;        /* operations under way that the program waits for */
-    int32_t credit;           /* bytes that it may send in its next turn besides the quantum, or has sent too many */
+#ifndef CCI_NO_STATS
+    cci__tally_t *tally; /* NULL: nothing is counted */
+#endif
+    uint32_t stamp;        /* of the first of `runs` */
+    uint32_t unsent_bytes; /* of messages issued since something was sent */
+    uint32_t op_count;     /* operations under way that the program waits for */
+    int32_t credit;        /* bytes that it may send in its next turn besides the quantum, or has sent too many */
 } cci__active_t;
 
 typedef struct cci__dconn {
@@ -7504,6 +7635,9 @@ typedef struct cci__ring {
 typedef struct cci__tx_slot {
     cci_link_addr_t to;
     cci__active_t *active;
+#ifndef CCI_NO_STATS
+    cci__tally_t *tally; /* of the packet's connection, or NULL */
+#endif
     cci_rel_packet_t packet;
     uint8_t head[CCI_REL_HEAD];
 } cci__tx_slot_t;
@@ -7579,6 +7713,15 @@ typedef struct cci__dgram {
     uint8_t header_flags;       /* of each packet */
     /* dropped: the checksum is wrong; the flags are not ours; it does not open */
     uint64_t packets_corrupt, packets_mismatched, packets_forged;
+#ifndef CCI_NO_STATS
+    uint64_t bytes_sent, bytes_received, packets_received;
+    /* dropped, too: `strays`, by reason, and what comes by a group's address and shouldn't; nothing to take it with */
+    uint64_t packets_foreign, packets_unmatched, packets_unheard;
+    uint64_t requests_refused;
+    cci__tally_t **tallies; /* NULL, or for each slab of connections CCI__CONN_SLAB of them: it is counted */
+    cci__tally_t **tallies_made;
+    uint32_t tally_slabs;
+#endif
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
     pthread_t thread;
@@ -7598,6 +7741,12 @@ typedef struct cci__dgram {
 #define CCI__READER(active) ((active)->reader)
 #endif
 
+#ifdef CCI_NO_STATS
+#define CCI__STATS(statement) ((void)0)
+#else
+#define CCI__STATS(statement) statement
+#endif
+
 static const cci_endpoint_ops_t *cci__dgram_ops(void);
 
 static inline void cci__dgram_lock(cci__dgram_t *ep) {
@@ -7610,6 +7759,17 @@ static inline void cci__dgram_unlock(cci__dgram_t *ep) {
 
 static cci__dgram_t *cci__dgram_of(const cci__dconn_t *conn) {
     return (cci__dgram_t *)(void *)(uintptr_t)conn->conn.pub.endpoint;
+}
+
+/* Where a connection's packets and messages are counted, NULL if they are not. */
+static inline cci__tally_t *cci__dgram_tally(const cci__dgram_t *ep, const cci__dconn_t *conn) {
+#ifndef CCI_NO_STATS
+    uint32_t index = conn->conn.index % CCI__CONN_MOST;
+    if (CCI__UNLIKELY(ep->tallies != NULL)) return &ep->tallies[index / CCI__CONN_SLAB][index % CCI__CONN_SLAB];
+#else
+    (void)ep, (void)conn;
+#endif
+    return NULL;
 }
 
 /* Memory that lives as long as the endpoint. */
@@ -7660,12 +7820,21 @@ static int cci__dgram_more(cci_rel_pool_t *pool, int what) {
 /* ---- going out: packets into the batch, the batch to the link ---- */
 
 /* Packets that the link did not take are as good as lost, and go again at once. */
-static void cci__dgram_unsent(cci__tx_slot_t *slot) {
+static void cci__dgram_unsent(cci__dgram_t *ep, cci__tx_slot_t *slot, uint32_t length) {
     cci__active_t *active = slot->active;
+#ifndef CCI_NO_STATS
+    ep->bytes_sent -= length;
+    if (ep->tallies && slot->tally) {
+        slot->tally->packets_sent--;
+        slot->tally->packet_bytes_sent -= length;
+    }
+#else
+    (void)length;
+#endif
     if (active && slot->packet.sent) {
         cci__rel_lost(&active->rel, slot->packet.sent);
         cci__list_remove(&active->ready);
-        cci__list_append(&cci__dgram_of(active->conn)->ready, &active->ready);
+        cci__list_append(&ep->ready, &active->ready);
     }
 }
 
@@ -7677,7 +7846,7 @@ static void cci__dgram_flush(cci__dgram_t *ep) {
     sent = ep->link->send(ep->handle, ep->tx, (int)count);
     for (i = ep->tx_needs_look ? 0 : sent > 0 ? (uint32_t)sent : 0; i < count; i++) {
         cci__tx_slot_t *slot = &ep->slots[i];
-        if (CCI__UNLIKELY((int)i >= sent)) cci__dgram_unsent(slot);
+        if (CCI__UNLIKELY((int)i >= sent)) cci__dgram_unsent(ep, slot, ep->tx[i].length);
         if (slot->packet.spent) cci_rel_spent(&slot->active->rel, slot->packet.spent);
     }
     ep->tx_needs_look = 0;
@@ -7758,7 +7927,18 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
     if (CCI__UNLIKELY(ep->wire != NULL) && !cci__dgram_wrap(ep, conn, packet->number, tx)) {
         ep->tx_count--; /* what was in it ends with the connection, which breaks, or is repeated by the handshake */
         slot->active = NULL;
+        return;
     }
+#ifndef CCI_NO_STATS
+    ep->bytes_sent += tx->length;
+    if (CCI__UNLIKELY(ep->tallies != NULL)) {
+        slot->tally = active ? active->tally : NULL;
+        if (slot->tally) {
+            slot->tally->packets_sent++;
+            slot->tally->packet_bytes_sent += tx->length;
+        }
+    }
+#endif
 }
 
 /* Sends a packet of the handshake, whose head is in the next slot, with `data` behind it. */
@@ -7867,6 +8047,9 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
                               &packet->body, &packet->body_length);
         if (size > 0) {
             packet->head_length += size;
+#ifndef CCI_NO_STATS
+            if (active->tally) active->tally->peer_read_bytes += packet->body_length;
+#endif
             cci__dgram_commit_data(ep, conn);
             return 1;
         }
@@ -7899,6 +8082,18 @@ static void cci__dgram_charge(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t byt
     if (CCI__UNLIKELY(ep->waiting_count > 0) && conn->conn.state == CCI_CONN_OPEN)
         conn->peer.life.at.turn -= (int32_t)cci__min32(bytes, (uint32_t)(conn->peer.life.at.turn + CCI__DGRAM_DEBT));
 }
+
+#ifndef CCI_NO_STATS
+/* Counts the messages that were issued since it was last called. */
+static void cci__active_tally_messages(cci__active_t *active) {
+    cci__tally_t *tally = active->tally;
+    uint64_t count = active->rel.next_sequence - tally->next_sequence;
+    if (count > 0) tally->bytes_sent += active->unsent_bytes - tally->unsent_bytes - 8 * count;
+    tally->messages_sent += count;
+    tally->next_sequence = active->rel.next_sequence;
+    tally->unsent_bytes = active->unsent_bytes;
+}
+#endif
 
 /* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after
  * it. Unless it is `alone` it gets as many bytes as others get in their turns, whatever the size of its packets
@@ -7942,6 +8137,12 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
         cci__list_append(&ep->ready, &active->ready);
     else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
         cci__list_append(&ep->soon, &active->ready);
+#ifndef CCI_NO_STATS
+    if (CCI__UNLIKELY(active->tally != NULL)) {
+        cci__active_tally_messages(active);
+        active->tally->unsent_bytes = 0;
+    }
+#endif
     active->unsent_bytes = 0;
 }
 
@@ -7995,6 +8196,7 @@ static void cci__dgram_queue_up(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     CCI_ASSERT(cci__active_idle(active));
+    CCI__STATS(if (active->tally) cci__active_tally_messages(active));
     cci_rel_end(&active->rel, &conn->state);
     conn->active = NULL;
     cci__list_remove(&active->ready);
@@ -8099,6 +8301,7 @@ static void cci__active_begin(cci__dgram_t *ep, cci__active_t *active, cci__dcon
     active->credit = 0;
     active->reader = NULL;
     active->path = NULL;
+    CCI__STATS(active->tally = cci__dgram_tally(ep, conn));
     cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
                   cci__max32(cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), 256),
                   conn->conn.peer_window);
@@ -8299,11 +8502,27 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (at < conn->conn.timer.at_ns) cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
 }
 
+#ifndef CCI_NO_STATS
+/* Makes the tallies of all connections that there are memory for, and of `more` slabs; 0 if there is no memory. */
+static int cci__dgram_grow_tallies(cci__dgram_t *ep, uint32_t more) {
+    if (!ep->tallies_made)
+        ep->tallies_made = (cci__tally_t **)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof *ep->tallies_made);
+    if (!ep->tallies_made) return 0;
+    while (ep->tally_slabs < ep->conns.slab_count + more) {
+        cci__tally_t *slab = (cci__tally_t *)cci__dgram_memory(ep, CCI__CONN_SLAB * sizeof *slab);
+        if (!slab) return 0;
+        ep->tallies_made[ep->tally_slabs++] = slab;
+    }
+    return 1;
+}
+#endif
+
 /* Memory for more connections; 0 if there is none. */
 static int cci__dgram_grow(cci__dgram_t *ep) {
     size_t size = (size_t)CCI__CONN_SLAB * ep->conns.entry_size;
     uint8_t *memory;
     if (ep->conns.slab_count == ep->conns.slab_limit) return 0;
+    CCI__STATS(if (ep->tallies && !cci__dgram_grow_tallies(ep, 1)) return 0);
     if ((ep->conns.slab_count + 1) * CCI__CONN_SLAB > ep->conns.bucket_count) {
         uint32_t count = ep->conns.bucket_count * 2;
         uint32_t *buckets = (uint32_t *)cci_alloc(count * sizeof *buckets);
@@ -8326,6 +8545,7 @@ static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t
     made->pub.context = context;
     made->pub.max_send_size = ep->max_send_size;
     made->deadline_ns = CCI__NEVER;
+    CCI__STATS(if (ep->tallies) memset(cci__dgram_tally(ep, conn), 0, sizeof(cci__tally_t)));
     conn->send_timeout_us = ep->send_timeout_us;
     conn->state.mtu = (uint16_t)ep->info.base_mtu;
     return conn;
@@ -8699,7 +8919,12 @@ static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t of
         cci__dgram_of(active->conn)->rma.denied++;
         return CCI_ERR_RMA_HANDLE;
     }
-    if (data) memcpy(to + (size_t)offset, data, length);
+    if (data) {
+        memcpy(to + (size_t)offset, data, length);
+#ifndef CCI_NO_STATS
+        if (active->tally) active->tally->peer_write_bytes += length;
+#endif
+    }
     return CCI_SUCCESS;
 #endif
 }
@@ -8803,6 +9028,14 @@ static void cci__sink_broken(void *user, int status) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_break(cci__dgram_of(active->conn), active->conn, status);
 }
+
+#ifndef CCI_NO_STATS
+/* Only while the program wants it to be counted. */
+static void cci__sink_note(void *user, int what, uint64_t value) {
+    cci__tally_t *tally = ((cci__active_t *)user)->tally;
+    tally->notes[what] = what == CCI_REL_ROUND_TRIP ? value : tally->notes[what] + value;
+}
+#endif
 
 static const cci_rel_sink_t cci__dgram_sink = {
     cci__sink_keep,     cci__sink_drop,     cci__sink_assemble, cci__sink_deliver, cci__sink_place,
@@ -8933,6 +9166,7 @@ static int cci__dgram_is_sound(cci__dgram_t *ep, cci_conn_got_t got) {
 /* There is no space for a request now. The client, which asks again, learns so; no state is kept. */
 static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_conn_packet_t *in, const char *why) {
     cci__dgram_reply(ep, in, CCI__PKT_BUSY);
+    CCI__STATS(ep->requests_refused++);
     if (ep->now_ns < ep->busy_log_ns) return;
     ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
     CCI__TELL(CCI_LOG_WARN, why);
@@ -9019,7 +9253,10 @@ static void cci__dgram_left(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
 /* What a packet means for its connection. */
 static void cci__dgram_got(cci__dgram_t *ep, cci__dconn_t *conn, cci_conn_got_t got) {
     switch (got) {
-    case CCI_CONN_GOT_STRAY: ep->strays++; break;
+    case CCI_CONN_GOT_STRAY:
+        ep->strays++;
+        CCI__STATS(ep->packets_unmatched++);
+        break;
     case CCI_CONN_GOT_ACCEPT: cci__dgram_connected(ep, conn, CCI_SUCCESS); break;
     case CCI_CONN_GOT_REJECT: cci__dgram_connected(ep, conn, CCI_ECONNREFUSED); break;
     case CCI_CONN_GOT_CONFIRM: cci__dgram_accepted(ep, conn, CCI_SUCCESS); break;
@@ -9064,6 +9301,16 @@ static uint64_t cci__dgram_number(const cci__dconn_t *conn, const cci_conn_heade
                         : cci__expand32(header->number, conn->state.floor_number);
 }
 
+#ifndef CCI_NO_STATS
+/* A packet has come for a connection; `length` is without what was taken off. */
+static void cci__dgram_tally_packet(cci__dgram_t *ep, const cci__dconn_t *conn, uint32_t length) {
+    cci__tally_t *tally = cci__dgram_tally(ep, conn);
+    tally->packets_received++;
+    tally->packet_bytes_received +=
+        length + (ep->header_flags & CCI__HEADER_CRC ? CCI__CRC_SIZE : 0) + (conn->peer.key ? ep->seal->tag_size : 0);
+}
+#endif
+
 static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
                                   const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
@@ -9077,6 +9324,7 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         !cci__dgram_is_sound(ep, cci_conn_unseal(&ep->conns, &conn->conn, cci__dgram_number(conn, header),
                                                  conn->conn.peer_token, bytes, &length)))
         return;
+    CCI__STATS(if (CCI__UNLIKELY(ep->tallies != NULL)) cci__dgram_tally_packet(ep, conn, length));
     if (!conn->peer.key) {
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED; /* the peer is there */
         conn->peer.life.heard = (uint32_t)(ep->now_ns >> 20);
@@ -9087,7 +9335,10 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     active = cci__dgram_activate(ep, conn);
     if (CCI__UNLIKELY(!active && (conn->conn.flags & CCI__CONN_PARKED)))
         cci__dgram_queue_up(ep, conn); /* the peer is back */
-    if (!active) return;               /* a DATA packet is as if it were lost */
+    if (!active) {                     /* a DATA packet is as if it were lost */
+        CCI__STATS(ep->packets_unheard++);
+        return;
+    }
     cci__dgram_charge(ep, conn, length);
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
     if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
@@ -9124,13 +9375,18 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
         cci__active_t *active;
         if (!rx->is_group || memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group) != 0) continue;
         if (!cci__dgram_is_sound(ep, cci__dgram_unseal_group(ep, ep->groups[i], bytes, &length))) return;
+        CCI__STATS(if (ep->tallies) cci__dgram_tally_packet(ep, ep->groups[i], length));
         active = cci__dgram_activate(ep, ep->groups[i]);
-        if (!active) return;
+        if (!active) {
+            CCI__STATS(ep->packets_unheard++);
+            return;
+        }
         (void)cci_rel_input(&active->rel, bytes, length, 0, ep->current, ep->now_ns);
         active->rel.ack_count = active->rel.nack_count = 0; /* anybody can send to a group: it answers nothing */
         cci__dgram_schedule(ep, ep->groups[i]);             /* pieces of messages have their time */
         return;
     }
+    CCI__STATS(ep->packets_unmatched++);
 }
 
 /* Takes the checksum off; 0 if it is wrong. */
@@ -9153,6 +9409,7 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
     if (CCI__UNLIKELY(ep->header_flags & CCI__HEADER_CRC) && !cci__dgram_check(ep, bytes, &length)) return;
     if (!cci_conn_parse(bytes, length, &header)) {
         ep->strays++;
+        CCI__STATS(ep->packets_foreign++);
         return;
     }
     if (CCI__UNLIKELY(header.flags != ep->header_flags) &&
@@ -9160,8 +9417,10 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         cci__dgram_mismatched(ep);
         return;
     }
-    if (CCI__UNLIKELY(rx->is_group) && header.type != CCI__PKT_GROUP)
+    if (CCI__UNLIKELY(rx->is_group) && header.type != CCI__PKT_GROUP) {
+        CCI__STATS(ep->packets_foreign++);
         return; /* one packet to a group must not provoke an answer from each of its members */
+    }
     if (CCI__LIKELY(header.type == CCI__PKT_DATA))
         cci__dgram_input_data(ep, rx, bytes, length, &header);
     else if (header.type == CCI__PKT_GROUP)
@@ -9173,13 +9432,24 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
 /* A received buffer: one datagram, or several side by side. */
 static void cci__dgram_input_buffer(cci__dgram_t *ep, cci_link_rx_t *rx) {
     uint32_t at, step = rx->segment ? rx->segment : rx->length;
+#ifndef CCI_NO_STATS
+    ep->bytes_received += rx->length;
+    if (rx->length == 0) { /* an empty datagram is none of ours */
+        ep->packets_received++;
+        ep->packets_foreign++;
+    }
+#endif
     for (at = 0; at < rx->length; at += step) {
         uint32_t length = cci__min32(step, rx->length - at);
+        CCI__STATS(ep->packets_received++);
         if (CCI__LIKELY((at & 7) == 0)) {
             cci__dgram_input(ep, rx, rx->data + at, length);
         } else { /* a peer with odd sizes: move it to where its messages are aligned */
             cci_evq_buffer_t *outer = ep->current, *moved = cci__dgram_take_buffer(ep);
-            if (!moved) return;
+            if (!moved) {
+                CCI__STATS(ep->packets_unheard++);
+                continue;
+            }
             memcpy(moved->data, rx->data + at, length);
             ep->current = moved;
             cci__dgram_input(ep, rx, moved->data, length);
@@ -10204,6 +10474,12 @@ static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
         made->base.pub.recv.connection = &active->conn->conn.pub;
         made->buffer = buffer;
         buffer->refs++;
+#ifndef CCI_NO_STATS
+        if (CCI__UNLIKELY(active->tally != NULL)) {
+            active->tally->messages_received++;
+            active->tally->bytes_received += made->base.pub.recv.len;
+        }
+#endif
     }
     cci_rel_run_skip(run);
     if (run->count == 0) {
@@ -10393,6 +10669,199 @@ static void cci__dgram_set_keepalive(cci__dgram_t *ep, cci__dconn_t *conn, uint3
         cci__dgram_begin_keepalive(ep, conn);
 }
 
+static int cci__dgram_get_counting(const cci__dgram_t *ep, void *val) {
+#ifdef CCI_NO_STATS
+    (void)ep, (void)val;
+    return CCI_ERR_NOT_IMPLEMENTED;
+#else
+    uint32_t value = ep->tallies != NULL;
+    memcpy(val, &value, sizeof value);
+    return CCI_SUCCESS;
+#endif
+}
+
+#ifdef CCI_NO_STATS
+static int cci__dgram_set_counting(cci__dgram_t *ep, uint32_t value) {
+    (void)ep, (void)value;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+
+static int cci__dgram_endpoint_stats(cci__dgram_t *ep, cci_endpt_stats_t *stats) {
+    (void)ep, (void)stats;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+
+static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *conn, cci_conn_stats_t *stats) {
+    (void)ep, (void)conn, (void)stats;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+#else
+/* A connection's messages of before are not counted. */
+static void cci__dgram_count_from_now(cci__dgram_t *ep, uint32_t index) {
+    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, index);
+    cci__tally_t *tally = cci__dgram_tally(ep, conn);
+    cci__active_t *active = conn->active;
+    if (tally) tally->next_sequence = active ? active->rel.next_sequence : conn->state.next_sequence;
+    if (!active) return;
+    active->tally = tally;
+    if (tally) tally->unsent_bytes = active->unsent_bytes;
+}
+
+/* Begins to count for each connection, or ends it. The memory stays, for the next time. */
+static int cci__dgram_set_counting(cci__dgram_t *ep, uint32_t value) {
+    uint32_t i;
+    if (value > 1) return CCI_ERANGE;
+    if ((value == 1) == (ep->tallies != NULL)) return CCI_SUCCESS;
+    cci__dgram_flush(ep); /* packets of the batch may name tallies, or be counted already */
+    if (value == 1 && !cci__dgram_grow_tallies(ep, 0)) return CCI_ENOMEM;
+    for (i = 0; i < ep->tally_slabs; i++) memset(ep->tallies_made[i], 0, CCI__CONN_SLAB * sizeof(cci__tally_t));
+    ep->tallies = value == 1 ? ep->tallies_made : NULL;
+    ep->pool.note = value == 1 ? cci__sink_note : NULL;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) cci__dgram_count_from_now(ep, i);
+    return CCI_SUCCESS;
+}
+
+/* Messages that wait in a packet, without those that were withdrawn. */
+static uint32_t cci__run_messages(const cci_rel_run_t *run) {
+    const uint8_t *frame = (const uint8_t *)run + run->begin;
+    uint32_t i, count = 0;
+    for (i = 0; i < run->count; i++) {
+        count += frame[0] == CCI__FRAME_MESSAGE;
+        frame += cci_rel_frame_size(frame);
+    }
+    return count;
+}
+
+static uint32_t cci__fifo_events(const cci_evq_fifo_t *fifo) {
+    const cci_evq_event_t *event;
+    uint32_t count = 0;
+    for (event = fifo->head; event; event = event->next) count += event->base.pub.type != CCI_EVENT_NONE;
+    return count;
+}
+
+/* What waits for cci_get_event(). */
+static uint32_t cci__dgram_events_waiting(const cci__dgram_t *ep) {
+    uint32_t count = cci__fifo_events(&ep->evq.urgent) + cci__fifo_events(&ep->evq.done);
+    const cci_list_t *node;
+    const cci_rel_run_t *run;
+    for (node = ep->inbox.next; node != &ep->inbox; node = node->next)
+        for (run = CCI__CONTAINER(node, cci__active_t, inbox)->runs; run; run = run->next)
+            count += cci__run_messages(run);
+    return count;
+}
+
+/* Counts the connections by what they do. */
+static void cci__dgram_count_connections(const cci__dgram_t *ep, cci_endpt_stats_t *stats) {
+    uint32_t i;
+    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
+        const cci__dconn_t *conn = (const cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
+        uint8_t state = conn->conn.state;
+        stats->connections_open += state == CCI_CONN_OPEN;
+        stats->connections_opening += state == CCI_CONN_CONNECTING || state == CCI_CONN_COLLECTING ||
+                                      state == CCI_CONN_REQUESTED || state == CCI_CONN_ACCEPTED;
+        stats->connections_active += state != CCI_CONN_FREE && conn->active != NULL;
+    }
+}
+
+static int cci__dgram_endpoint_stats(cci__dgram_t *ep, cci_endpt_stats_t *stats) {
+    memset(stats, 0, sizeof *stats);
+    cci__dgram_flush(ep); /* what is in the batch was counted in part */
+    stats->datagrams_sent = ep->pool.packets_sent;
+    stats->bytes_sent = ep->bytes_sent;
+    stats->datagrams_received = ep->packets_received;
+    stats->bytes_received = ep->bytes_received;
+    stats->packets_retransmitted = ep->pool.retransmitted;
+    stats->packets_lost = ep->pool.packets_lost;
+    stats->dropped_corrupt = ep->packets_corrupt + ep->pool.packets_malformed;
+    stats->dropped_not_ours = ep->packets_foreign + ep->packets_mismatched;
+    stats->dropped_no_connection = ep->packets_unmatched;
+    stats->dropped_no_buffer = ep->pool.packets_refused + ep->packets_unheard;
+    stats->dropped_not_authentic = ep->packets_forged;
+    stats->dropped_duplicate = ep->pool.packets_duplicate;
+    stats->requests_refused = ep->requests_refused;
+    stats->connections_ended = ep->evicted;
+    if (ep->info.system_calls) stats->system_calls = *ep->info.system_calls;
+    cci__dgram_count_connections(ep, stats);
+    stats->events_waiting = cci__dgram_events_waiting(ep);
+    /* the batch has some that nothing has come in */
+    stats->recv_buffers_used = ep->evq.buffer_total - ep->evq.free_buffer_count - CCI__DGRAM_BATCH_RX;
+    stats->recv_buffers_most = ep->evq.buffer_most - CCI__DGRAM_BATCH_RX;
+    stats->send_buffers_used = ep->pool.block_out;
+    stats->send_buffers_most = ep->pool.block_most;
+    cci__dgram_arm(ep);
+    return CCI_SUCCESS;
+}
+
+/* The counted part. */
+static void cci__tally_tell(const cci__tally_t *tally, cci_conn_stats_t *stats) {
+    stats->messages_sent = tally->messages_sent;
+    stats->bytes_sent = tally->bytes_sent;
+    stats->messages_received = tally->messages_received;
+    stats->bytes_received = tally->bytes_received;
+    stats->rma_writes = tally->rma_writes;
+    stats->rma_write_bytes = tally->rma_write_bytes;
+    stats->rma_reads = tally->rma_reads;
+    stats->rma_read_bytes = tally->rma_read_bytes;
+    stats->peer_write_bytes = tally->peer_write_bytes;
+    stats->peer_read_bytes = tally->peer_read_bytes;
+    stats->packets_sent = tally->packets_sent;
+    stats->packet_bytes_sent = tally->packet_bytes_sent;
+    stats->packets_received = tally->packets_received;
+    stats->packet_bytes_received = tally->packet_bytes_received;
+    stats->packets_retransmitted = tally->notes[CCI_REL_RETRANSMITTED];
+    stats->packets_lost = tally->notes[CCI_REL_LOST];
+    stats->rnr = tally->notes[CCI_REL_NOT_READY];
+    stats->latest_rtt_ns = tally->notes[CCI_REL_ROUND_TRIP];
+    stats->is_counted = 1;
+}
+
+/* Messages and RMAs from an item on, to the end of the list or once round. */
+static uint32_t cci__items_operations(const cci_list_t *first, const cci_list_t *end) {
+    const cci_list_t *node = first;
+    uint32_t count = 0;
+    if (first == end) return 0;
+    do {
+        count += CCI__CONTAINER(node, cci_rel_item_t, node)->count;
+        node = node->next;
+    } while (node != end && node != first);
+    return count;
+}
+
+/* What the reliability protocol knows while there is traffic. */
+static void cci__rel_tell_stats(const cci_rel_t *rel, cci_conn_stats_t *stats) {
+    stats->srtt_ns = rel->srtt_ns;
+    stats->min_rtt_ns = rel->min_rtt_ns == CCI__NEVER ? 0 : rel->min_rtt_ns;
+    stats->congestion_window = rel->flow.window;
+    stats->in_flight_bytes = rel->in_flight;
+    stats->path_mtu = rel->mtu;
+    stats->operations_pending = cci__items_operations(rel->items.next, &rel->items);
+    stats->is_active = 1;
+}
+
+static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *conn, cci_conn_stats_t *stats) {
+    uint64_t heard_ns = (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->peer.life.heard) << 20;
+    const cci_rel_state_t *state = &conn->state;
+    memset(stats, 0, sizeof *stats);
+    cci__dgram_flush(ep); /* what is in the batch was counted in part */
+    if (conn->active && conn->active->tally) cci__active_tally_messages(conn->active);
+    if (ep->tallies) cci__tally_tell(cci__dgram_tally(ep, conn), stats);
+    if (cci__dgram_is_reliable(conn)) stats->silent_ns = heard_ns;
+    if (conn->active) {
+        cci__rel_tell_stats(&conn->active->rel, stats);
+    } else {
+        stats->srtt_ns = state->srtt_ns;
+        stats->min_rtt_ns = state->min_rtt_ns == UINT32_MAX ? 0 : state->min_rtt_ns;
+        stats->path_mtu = state->mtu;
+        if (conn->conn.flags & CCI__CONN_PARKED)
+            stats->operations_pending = cci__items_operations(&conn->in.parked.first->node, NULL);
+    }
+    stats->path_mtu +=
+        (ep->header_flags & CCI__HEADER_CRC ? CCI__CRC_SIZE : 0) + (conn->peer.key ? ep->seal->tag_size : 0);
+    cci__dgram_arm(ep);
+    return CCI_SUCCESS;
+}
+#endif
+
 static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
     int status = CCI_SUCCESS;
@@ -10404,6 +10873,7 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->send_timeout_us = value; break;
     case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__dgram_set_recv_count(ep, value); break;
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__dgram_set_send_count(ep, value); break;
+    case CCI_OPT_ENDPT_CONN_STATS: status = cci__dgram_set_counting(ep, value); break;
     case CCI_OPT_ENDPT_EVENT_MASK:
         if (value & ~CCI__DGRAM_EVENTS)
             status = CCI_EINVAL;
@@ -10448,6 +10918,8 @@ static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
+    case CCI_OPT_ENDPT_STATS: status = cci__dgram_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
+    case CCI_OPT_ENDPT_CONN_STATS: status = cci__dgram_get_counting(ep, val); break;
     default: status = CCI_EINVAL; break;
     }
     cci__dgram_unlock(ep);
@@ -10478,10 +10950,16 @@ static int cci__dgram_set_connection_opt(struct cci_connection *connection, cci_
 static int cci__dgram_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)connection;
     cci__dgram_t *ep = cci__dgram_of(conn);
+    int status = CCI_SUCCESS;
     cci__dgram_lock(ep);
-    memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+    if (name == CCI_OPT_CONN_STATS) {
+        ep->now_ns = ep->link->now(ep->handle);
+        status = cci__dgram_connection_stats(ep, conn, (cci_conn_stats_t *)val);
+    } else {
+        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+    }
     cci__dgram_unlock(ep);
-    return CCI_SUCCESS;
+    return status;
 }
 
 /* ---- messages ---- */
@@ -10730,6 +11208,20 @@ static int cci__dgram_write(cci__dgram_t *ep, cci__active_t *active, const cci__
                          (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL, ep->now_ns);
 }
 
+#ifndef CCI_NO_STATS
+/* Counts an RMA that was issued, and takes its sequence numbers for counted. */
+static void cci__active_tally_rma(cci__active_t *active, const cci__rma_call_t *call) {
+    cci__tally_t *tally = active->tally;
+    int is_read = (call->flags & CCI_FLAG_READ) != 0;
+    *(is_read ? &tally->rma_reads : &tally->rma_writes) += 1;
+    *(is_read ? &tally->rma_read_bytes : &tally->rma_write_bytes) += call->length;
+    tally->messages_sent += (uint32_t)call->has_message;
+    tally->bytes_sent += call->has_message ? call->message->iov_len : 0;
+    tally->next_sequence = active->rel.next_sequence;
+    tally->unsent_bytes = CCI__DGRAM_BURST;
+}
+#endif
+
 static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci__rma_call_t *call) {
     cci__active_t *active;
     cci__op_t *op;
@@ -10746,6 +11238,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
     if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
+    CCI__STATS(if (active->tally) cci__active_tally_messages(active));
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)
         status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)
@@ -10754,6 +11247,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         cci__dgram_undo_op(ep, active, op);
         return status;
     }
+    CCI__STATS(if (active->tally) cci__active_tally_rma(active, call));
     active->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
     return cci__dgram_issued(ep, active, op, call->flags);
 }
@@ -12858,7 +13352,10 @@ static int cci__opt_owner(cci_opt_name_t name) {
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
     case CCI_OPT_ENDPT_URI:
     case CCI_OPT_ENDPT_RMA_ALIGN:
-    case CCI_OPT_ENDPT_EVENT_MASK: return 'e';
+    case CCI_OPT_ENDPT_EVENT_MASK:
+    case CCI_OPT_ENDPT_STATS:
+    case CCI_OPT_ENDPT_CONN_STATS: return 'e';
+    case CCI_OPT_CONN_STATS:
     case CCI_OPT_CONN_SEND_TIMEOUT:
     case CCI_OPT_CONN_KEEPALIVE_TIMEOUT: return 'c';
     default: return 0;
@@ -12884,7 +13381,8 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
     int owner = cci__opt_kind((const void *)handle, name);
     if (owner == 0) return cci__opt_refuse("cci_set_opt()", (const void *)handle, name);
     if (val == NULL) return cci__refuse("cci_set_opt()", "the value is NULL");
-    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN)
+    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN || name == CCI_OPT_ENDPT_STATS ||
+        name == CCI_OPT_CONN_STATS)
         return cci__refuse("cci_set_opt()", "the option can only be got");
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
