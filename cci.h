@@ -563,9 +563,9 @@ typedef enum cci_opt_name {
 } cci_opt_name_t;
 
 /* Beyond CCI 0.3.0: what an endpoint has done since it was created, and what it has now. Any thread may ask. Counters
- * are never reset. What a transport can't count is 0: all but what its header names; datagram transports count all,
- * system calls excepted, which udp alone counts. Asking takes time in proportion to the connections. A packet is what a
- * datagram holds: neither counts the headers of the network below (UDP, IP). */
+ * are never reset. What a transport can't count is 0: datagram transports tell everything (system calls: udp alone);
+ * sisci, and verbs in mode rc, tell what there is now, as their headers say. Asking takes time in proportion to the
+ * connections. Bytes of datagrams are without the headers of the network below (UDP, IP). */
 typedef struct cci_endpt_stats {
     uint64_t datagrams_sent, bytes_sent; /* that the link has taken                                                   */
     uint64_t datagrams_received, bytes_received; /* dropped ones too                                                  */
@@ -2189,6 +2189,16 @@ CCI_API void cci_evq_post(cci_evq_fifo_t *fifo, cci_evq_event_t *event) {
     fifo->tail = &event->next;
 }
 
+#ifndef CCI_NO_STATS
+/* Events that wait in a queue, without those that were taken back. */
+CCI_API uint32_t cci_evq_count(const cci_evq_fifo_t *fifo) {
+    const cci_evq_event_t *event;
+    uint32_t count = 0;
+    for (event = fifo->head; event; event = event->next) count += event->base.pub.type != CCI_EVENT_NONE;
+    return count;
+}
+#endif
+
 CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
     cci_evq_event_t *event = fifo->head;
     if (event && (fifo->head = event->next) == NULL) fifo->tail = &fifo->head;
@@ -2479,6 +2489,20 @@ CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
     return (cci_conn_t *)(void *)(table->slabs[index / CCI__CONN_SLAB] +
                                   (size_t)(index % CCI__CONN_SLAB) * table->entry_size);
 }
+
+#ifndef CCI_NO_STATS
+/* Counts the connections that are open, and those that have no outcome yet. */
+CCI_API void cci_conn_count(const cci_conn_table_t *table, uint32_t *open, uint32_t *opening) {
+    uint32_t i;
+    *open = *opening = 0;
+    for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
+        uint8_t state = cci_conn_at(table, i)->state;
+        *open += state == CCI_CONN_OPEN;
+        *opening += state == CCI_CONN_CONNECTING || state == CCI_CONN_COLLECTING || state == CCI_CONN_REQUESTED ||
+                    state == CCI_CONN_ACCEPTED;
+    }
+}
+#endif
 
 /* The connection with this index and token, NULL if there is none. */
 CCI_API cci_conn_t *cci_conn_find(const cci_conn_table_t *table, uint32_t index, uint64_t token) {
@@ -10732,16 +10756,9 @@ static uint32_t cci__run_messages(const cci_rel_run_t *run) {
     return count;
 }
 
-static uint32_t cci__fifo_events(const cci_evq_fifo_t *fifo) {
-    const cci_evq_event_t *event;
-    uint32_t count = 0;
-    for (event = fifo->head; event; event = event->next) count += event->base.pub.type != CCI_EVENT_NONE;
-    return count;
-}
-
 /* What waits for cci_get_event(). */
 static uint32_t cci__dgram_events_waiting(const cci__dgram_t *ep) {
-    uint32_t count = cci__fifo_events(&ep->evq.urgent) + cci__fifo_events(&ep->evq.done);
+    uint32_t count = cci_evq_count(&ep->evq.urgent) + cci_evq_count(&ep->evq.done);
     const cci_list_t *node;
     const cci_rel_run_t *run;
     for (node = ep->inbox.next; node != &ep->inbox; node = node->next)
@@ -10750,17 +10767,12 @@ static uint32_t cci__dgram_events_waiting(const cci__dgram_t *ep) {
     return count;
 }
 
-/* Counts the connections by what they do. */
-static void cci__dgram_count_connections(const cci__dgram_t *ep, cci_endpt_stats_t *stats) {
-    uint32_t i;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
-        const cci__dconn_t *conn = (const cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
-        uint8_t state = conn->conn.state;
-        stats->connections_open += state == CCI_CONN_OPEN;
-        stats->connections_opening += state == CCI_CONN_CONNECTING || state == CCI_CONN_COLLECTING ||
-                                      state == CCI_CONN_REQUESTED || state == CCI_CONN_ACCEPTED;
-        stats->connections_active += state != CCI_CONN_FREE && conn->active != NULL;
-    }
+/* Connections that have what is lent for traffic. */
+static uint32_t cci__dgram_count_active(const cci__dgram_t *ep) {
+    const cci_list_t *node;
+    uint32_t count = 0;
+    for (node = ep->lent.next; node != &ep->lent; node = node->next) count++;
+    return count;
 }
 
 static int cci__dgram_endpoint_stats(cci__dgram_t *ep, cci_endpt_stats_t *stats) {
@@ -10781,7 +10793,8 @@ static int cci__dgram_endpoint_stats(cci__dgram_t *ep, cci_endpt_stats_t *stats)
     stats->requests_refused = ep->requests_refused;
     stats->connections_ended = ep->evicted;
     if (ep->info.system_calls) stats->system_calls = *ep->info.system_calls;
-    cci__dgram_count_connections(ep, stats);
+    cci_conn_count(&ep->conns, &stats->connections_open, &stats->connections_opening);
+    stats->connections_active = cci__dgram_count_active(ep);
     stats->events_waiting = cci__dgram_events_waiting(ep);
     /* the batch has some that nothing has come in */
     stats->recv_buffers_used = ep->evq.buffer_total - ep->evq.free_buffer_count - CCI__DGRAM_BATCH_RX;

@@ -176,6 +176,8 @@
  *     CCI_SUCCESS           the peer called cci_disconnect(), cci_destroy_endpoint() or cci_finalize()
  *     CCI_ERR_DISCONNECTED  the peer's process died, or the link to it is lost, or the peer has given the connection up
  *     CCI_ETIMEDOUT         the peer was stopped, or made no calls, for longer than the send timeout
+ *   Of the statistics (cci_endpt_stats_t) an endpoint tells its connections, waiting events and receive buffers in use;
+ * those of a connection are 0, and CCI_OPT_ENDPT_CONN_STATS is CCI_ERR_NOT_IMPLEMENTED.
  * A server that gets 1,024 requests which its program has not returned, or has no receive buffer or memory for another,
  * answers "busy" at once and says so in its log; the client asks again until its time for connecting is over.
  *   A peer that dies is noticed at once. One that is stopped, or
@@ -11523,6 +11525,7 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
                 cci__sisci_set_keepalive(ep, conn, value);
         }
         break;
+    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
     default: status = CCI_EINVAL; break;
     }
     cci__sisci_arm(ep);
@@ -11535,6 +11538,18 @@ static int cci__sisci_uri(const cci__sisci *ep, char **uri) {
     snprintf(text, sizeof text, "%lu:%lu", (unsigned long)ep->node, (unsigned long)ep->service);
     return cci_make_uri("sisci", text, uri);
 }
+
+#ifndef CCI_NO_STATS
+/* What there is now: nothing is counted. */
+static void cci__sisci_endpoint_stats(const cci__sisci *ep, cci_endpt_stats_t *stats) {
+    uint32_t messages = cci_evq_count(&ep->received);
+    memset(stats, 0, sizeof *stats);
+    cci_conn_count(&ep->conns, &stats->connections_open, &stats->connections_opening);
+    stats->events_waiting = messages + cci_evq_count(&ep->evq.urgent) + cci_evq_count(&ep->evq.done);
+    stats->recv_buffers_used = messages + ep->evq.recv_out;
+}
+
+#endif
 
 static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
@@ -11550,6 +11565,12 @@ static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
+#ifdef CCI_NO_STATS
+    case CCI_OPT_ENDPT_STATS:
+#else
+    case CCI_OPT_ENDPT_STATS: cci__sisci_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
+#endif
+    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
     default: status = CCI_EINVAL; break;
     }
     cci__sisci_unlock(ep);
@@ -11578,10 +11599,18 @@ static int cci__sisci_set_connection_opt(struct cci_connection *connection, cci_
 static int cci__sisci_get_connection_opt(struct cci_connection *connection, cci_opt_name_t name, void *val) {
     cci__sisci_conn *conn = (cci__sisci_conn *)(void *)connection;
     cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
+    int status = CCI_SUCCESS;
     cci__sisci_lock(ep);
-    memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
+    if (name == CCI_OPT_CONN_STATS)
+#ifdef CCI_NO_STATS
+        status = CCI_ERR_NOT_IMPLEMENTED;
+#else
+        memset(val, 0, sizeof(cci_conn_stats_t)); /* nothing is known */
+#endif
+    else
+        memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
     cci__sisci_unlock(ep);
-    return CCI_SUCCESS;
+    return status;
 }
 
 /* ---- messages ---- */
