@@ -31,6 +31,7 @@ tools_steps() {
     step copies copies
     step floods floods
     step refusals refusals
+    step statistics statistics
     step devices-json devices_json
     step measures measures
     step crowds crowds
