@@ -131,8 +131,8 @@
  * WHEN A PROCESS DIES. The kernel closes its sockets, and all who are connected get SCI_CB_LOST at once. It frees the
  * memory with the last map. The names that the dead process had are freed by who wants such a name, or opens a device
  * ten seconds after others have looked for such names. Names of live processes, also of stopped ones, are left alone.
- *   After fork() the child has nothing of its parent's devices but the maps; it opens its own. (With CCI_NO_THREADS it
- * also holds the sockets until it ends or calls exec: peers do not notice the parent's death before.)
+ *   After fork() the child has nothing of its parent's devices but the maps; it opens its own. (With CCI_NO_THREADS and
+ * a glibc before 2.34 fork() is not noticed: the child must not call the library before exec.)
  *
  * WHO CAN CONNECT. Processes of the same user, because the directory is that user's and closed to others. With a group
  * (CCI_SISCI_GROUP) also its members; if these shall own segments too, make the directory with mode 1770 yourself.
@@ -839,8 +839,12 @@ CCI_API const char *SCIGetErrorString(cci__sci_error_t error);
 #include <sys/uio.h>
 #include <sys/un.h>
 
-#ifndef CCI_NO_THREADS
+/* Can fork() be noticed? (Before version 2.34, glibc had pthread_atfork() in the library of threads alone.) */
+#if !defined(CCI_NO_THREADS) || !defined(__GLIBC__) || __GLIBC__ > 2 || __GLIBC_MINOR__ >= 34
 #include <pthread.h>
+#define CCI__SCI_HAS_ATFORK 1
+#else
+#define CCI__SCI_HAS_ATFORK 0
 #endif
 
 /* Linux' numbers that C libraries declare only when asked. */
@@ -1276,13 +1280,13 @@ static struct {
     cci__sci_desc_t devices;
     uintptr_t block_number;
     cci__sci_map_t readonly; /* maps that can't be written to */
-#ifndef CCI_NO_THREADS
-    pthread_mutex_t lock;    /* taken before the lock of a device */
     int fork_handled;
+#ifndef CCI_NO_THREADS
+    pthread_mutex_t lock; /* taken before the lock of a device */
 #endif
 } cci__sci_world
 #ifndef CCI_NO_THREADS
-    = {0, NULL, 0, NULL, PTHREAD_MUTEX_INITIALIZER, 0}
+    = {0, NULL, 0, NULL, 0, PTHREAD_MUTEX_INITIALIZER}
 #endif
 ;
 
@@ -3297,8 +3301,9 @@ static int cci__sci_choose_directory(cci__sci_desc_t sd, const cci__sci_options 
     return 1;
 }
 
-#ifndef CCI_NO_THREADS
-/* A child must not keep its parent's sockets open: peers would not notice the parent's death. */
+#if CCI__SCI_HAS_ATFORK
+/* A child must not keep its parent's sockets open: peers would not notice the parent's death. Nor may it change what the
+ * parent waits for. */
 static void cci__sci_before_fork(void) {
     cci__sci_desc_t sd;
     cci__sci_lock_world();
@@ -3335,14 +3340,18 @@ static void cci__sci_after_fork_in_child(void) {
     for (sd = cci__sci_world.devices; sd; sd = sd->next) {
         if (!sd->forked) cci__sci_close_in_child(sd);
         sd->forked = 1;
-        sd->has_thread = 0;
         sd->running = 0;
         sd->frame = NULL;
+#ifndef CCI_NO_THREADS
+        sd->has_thread = 0;
         (void)pthread_cond_init(&sd->changed, NULL);
+#endif
     }
     cci__sci_after_fork();
 }
+#endif
 
+#ifndef CCI_NO_THREADS
 static int cci__sci_init_lock(cci__sci_desc_t sd) {
     pthread_condattr_t monotonic;
     if (pthread_condattr_init(&monotonic) != 0) return 0;
@@ -3356,7 +3365,7 @@ static int cci__sci_init_lock(cci__sci_desc_t sd) {
 
 static void cci__sci_register(cci__sci_desc_t sd) {
     cci__sci_lock_world();
-#ifndef CCI_NO_THREADS
+#if CCI__SCI_HAS_ATFORK
     if (!cci__sci_world.fork_handled) {
         cci__sci_world.fork_handled =
             pthread_atfork(cci__sci_before_fork, cci__sci_after_fork, cci__sci_after_fork_in_child) == 0;

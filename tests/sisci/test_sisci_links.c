@@ -195,6 +195,50 @@ static void clients_that_are_killed_while_they_knock_keep_nobody_out(void **stat
     }
 }
 
+/* Is let in, and stays. */
+static void stays(int in, int out) {
+    begin_child();
+    request(side_open(), CCI_CONN_ATTR_RO, 0);
+    (void)await_connection(&sides[0]);
+    say(out, 'c');
+    (void)hear_working(in);
+}
+
+/* Makes an endpoint of its own, and works with it when it is told to. */
+static void begins_anew(int in, int out) {
+    int rounds;
+    begin_child();
+    (void)side_open();
+    say(out, 'b');
+    (void)hear(in);
+    for (rounds = 0; rounds < 20; rounds++) {
+        poll_all();
+    }
+    say(out, 'e');
+}
+
+static void the_death_of_a_peer_is_noticed_though_another_child_was_born_since(void **state) {
+    side_t *server = open_door();
+    cci_connection_t *connection;
+    child peer, other;
+    char letter;
+    (void)state;
+    peer = start(stays);
+    TRUE(hear_working(peer.from) == 'c');
+    connection = await_accepted(server);
+    other = start(begins_anew); /* what it inherits is its parent's still */
+    TRUE(hear(other.from) == 'b');
+    TRUE(kill(peer.pid, SIGKILL) == 0 && waitpid(peer.pid, NULL, 0) == peer.pid);
+    close(peer.to);
+    close(peer.from);
+    say(other.to, 'w');
+    TRUE(read(other.from, &letter, 1) == 1 && letter == 'e'); /* until now nobody else has looked */
+    TRUE(end(&other) == 0);
+    AWAIT(link_of(connection)->state != CCI__SISCI_OPEN);
+    TRUE(cci_disconnect(connection) == CCI_SUCCESS);
+    AWAIT(links_of(server->ep) == 0);
+}
+
 /* ---- links without connections ------------------------------------------------------------------------------------------ */
 
 static void a_link_without_connections_is_closed_and_made_anew(void **state) {
@@ -999,7 +1043,7 @@ static void serves(int in, int out) {
     connection = await_accepted(side);
     say(out, 'c');
     while (hear_working(in) == 's') {
-        AWAIT(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+        AWAIT(link_of(connection)->state != CCI__SISCI_OPEN);
         say(out, 'd');
     }
 }
@@ -1021,7 +1065,7 @@ static void what_a_stopped_peer_does_not_take_in_time_breaks_the_connection_sile
         stop_child(&c);
         TRUE(cci_send(connection, "late", 4, as_context(1), flags[i]) == CCI_SUCCESS);
         if (flags[i]) {
-            AWAIT(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+            AWAIT(link_of(connection)->state != CCI__SISCI_OPEN);
         } else {
             await_send(client, connection, as_context(1), CCI_ETIMEDOUT);
             TRUE(cci_send(connection, "x", 1, NULL, 0) == CCI_ERR_DISCONNECTED);
@@ -1262,7 +1306,7 @@ static void containers_that_share_the_directory_reach_each_other_through_the_inb
     drop(event);
     TRUE(hear_working(c.from) == 'd');
     kill_child(&c); /* whose process in the namespace sees the end of its pipe */
-    AWAIT(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
+    AWAIT(link_of(connection)->state != CCI__SISCI_OPEN);
 }
 
 static void a_server_of_another_version_refuses_a_client_at_once(void **state) {
@@ -1553,6 +1597,7 @@ static void who_can_let_nobody_in_says_so_once_until_somebody_came_in(void **sta
 int main(void) {
     const struct CMUnitTest tests[] = {
         LINK_TEST(clients_that_are_killed_while_they_knock_keep_nobody_out),
+        LINK_TEST(the_death_of_a_peer_is_noticed_though_another_child_was_born_since),
         LINK_TEST(a_link_without_connections_is_closed_and_made_anew),
         LINK_TEST(a_sleeping_client_closes_its_idle_link),
         LINK_TEST(links_that_nothing_happens_to_are_not_looked_at_but_not_forgotten),

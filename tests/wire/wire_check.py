@@ -367,6 +367,16 @@ def unwrap(index, ip):
 
 # ---- rules across packets --------------------------------------------------------------------------------------------
 
+def new_numbers(low, high, known):
+    """The numbers from low to high - 1 that none of the known ranges has; the highest range comes first."""
+    for begin, end in known:
+        if end <= low:
+            break
+        yield from range(max(low, end), high)
+        high = min(high, begin)
+    yield from range(low, high)
+
+
 def expand(low, near):
     difference = (low - near) & 0xffffffff
     return near + difference - (1 << 32 if difference >= 1 << 31 else 0)
@@ -630,7 +640,7 @@ class Rules:
             high = ranges[-1][0] - part['gap']
             ranges.append((high - part['length'], high))
         for low, high in ranges:
-            lost = [n for n in range(max(low, high - 100000), high) if n not in sent.numbers]
+            lost = [n for n in new_numbers(max(low, high - 100000), high, side.acked) if n not in sent.numbers]
             self.hold('ack-names-sent', low >= 0 and not lost, 'packets %s were not sent' % lost[:5])
         for low, high in side.acked:
             low = max(low, ranges[-1][0])
