@@ -176,8 +176,8 @@
  *     CCI_SUCCESS           the peer called cci_disconnect(), cci_destroy_endpoint() or cci_finalize()
  *     CCI_ERR_DISCONNECTED  the peer's process died, or the link to it is lost, or the peer has given the connection up
  *     CCI_ETIMEDOUT         the peer was stopped, or made no calls, for longer than the send timeout
- *   Of the statistics (cci_endpt_stats_t) an endpoint tells its connections, waiting events and receive buffers in use;
- * those of a connection are 0, and CCI_OPT_ENDPT_CONN_STATS is CCI_ERR_NOT_IMPLEMENTED.
+ *   Of the statistics (cci_endpt_stats_t) an endpoint tells its connections, waiting events and receive buffers in
+ * use; those of a connection are 0, and CCI_OPT_ENDPT_CONN_STATS is CCI_ERR_NOT_IMPLEMENTED.
  * A server that gets 1,024 requests which its program has not returned, or has no receive buffer or memory for another,
  * answers "busy" at once and says so in its log; the client asks again until its time for connecting is over.
  *   A peer that dies is noticed at once. One that is stopped, or
