@@ -3302,8 +3302,8 @@ static int cci__sci_choose_directory(cci__sci_desc_t sd, const cci__sci_options 
 }
 
 #if CCI__SCI_HAS_ATFORK
-/* A child must not keep its parent's sockets open: peers would not notice the parent's death. Nor may it change what the
- * parent waits for. */
+/* A child must not keep its parent's sockets open: peers would not notice the parent's death. Nor may it change what
+ * the parent waits for. */
 static void cci__sci_before_fork(void) {
     cci__sci_desc_t sd;
     cci__sci_lock_world();
