@@ -9,7 +9,7 @@ CC = cc
 CFLAGS = -O2
 FUZZ_TARGETS = live handshake rma config uri card
 FUZZ_SECONDS = 60
-EXAMPLES = hello readme pingpong rma cci_info cci_perf cci_cp sisci own_link
+EXAMPLES = hello readme pingpong rma chat cci_info cci_perf cci_cp sisci own_link
 # What needs libsodium is built where it is there: all else needs a C compiler alone.
 SODIUM = $(shell echo 'int main(void) { return sodium_init() < 0; }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include sodium.h \
 	-x c -o /dev/null - -lsodium 2>/dev/null && echo secure)
@@ -128,7 +128,7 @@ dist:
 	@$(PACKAGE) dist
 
 clean:
-	rm -rf build
+	rm -rf build examples/__pycache__
 
 build:
 	mkdir -p build

@@ -75,7 +75,8 @@
  * event for each wake-up works too, with more wake-ups, if it waits for the level and not for an edge. A call from
  * another thread, such as cci_send(), arms the handle as well.
  *   A program without a handle that calls seldom, once for each frame of a picture for one, gets each time-out,
- * repetition and acknowledgement in the first call after its time.
+ * repetition and acknowledgement in the first call after its time. Between calls it may sleep for as long as
+ * cci_next_deadline() says, if something wakes it when a packet arrives: the interrupt of a line for one.
  *
  * FORK. Endpoints belong to the process that made them. In the child of fork() they are dead: their calls return
  * CCI_ERR_DEVICE_DEAD (the log says so once), except that cci_return_event(), cci_disconnect(), cci_rma_deregister()
@@ -96,6 +97,8 @@
  *     a message that is pending        460 bytes, above 240 bytes 2,250, above 2,000 a datagram's length; 64 bytes for
  *                                      each of its packets
  *     losses, reads, a new address     60 to 2,000 bytes, for as long as they last
+ *     data with an accept or reject    1,064 bytes until the client has confirmed (30 s at most), or 4 s; at a client
+ *                                      while it comes, and until the event is returned
  *     a receive buffer                 the largest datagram or message (64 KiB where the link coalesces)
  * Limits, and what happens when they are reached:
  *     CCI_OPT_ENDPT_SEND_BUF_COUNT     buffers of pending messages of each connection; small ones share: CCI_ENOBUFS
@@ -165,6 +168,8 @@
  *     requests undecided      3/4 of the receive buffers       likewise, until the program accepts or rejects; the log
  *                                                              tells it every 10 s
  *     of one network          3/4 of what is left of either    likewise (IPv4 /24, IPv6 /64)
+ *     data with accept, reject   a 128th of memory_limit (7,700 by default)   CCI_ENOBUFS, until clients confirm; at
+ *                                                              most 256 of these wait for an address to be proven
  *     registered memory       4,096 ranges   cci_rma_register() returns CCI_ENOBUFS
  *     reads under way         512 pieces of 64 packets, of all connections: other reads wait; each connection has its
  *                             share, and an eighth is for those that have next to none
@@ -193,6 +198,9 @@
  *                       wants one layer defines that one and those it names; each brings in CCI_BASE_IMPLEMENTATION.
  * CCI_STATIC            everything is static: several files can have their own private copy.
  * CCI_API               what stands before each function's declaration (default: extern, or static with CCI_STATIC).
+ *                       A shared library of one's own exports the public API and none of the layers when its file is
+ *                       compiled with hidden visibility and includes cci.h twice: first with a CCI_API that makes
+ *                       visible, and alone; then with `extern` as CCI_API, with CCI_IMPLEMENTATION and transports.
  * CCI_ASSERT(x)         default: assert(x) from <assert.h>, or nothing with NDEBUG.
  * CCI_LOG(level, text)  default: calls the log hook of cci_setup(); without a hook, warnings and errors go to stderr.
  * CCI_NO_THREADS        no lock and no helper thread: one thread uses the library.
@@ -205,7 +213,7 @@
  *                       connections).
  * CCI_URI_ALLOC(size)   memory for what CCI_OPT_ENDPT_URI gives (default: malloc(), since programs call free();
  *                       with CCI_SMALL cci_alloc(), and they call cci_release()).
- * CCI_NO_TEXT           no texts for the log, 2 KB of code less. Statuses tell the same.
+ * CCI_NO_TEXT           no texts for the log, 2 KB of code less, and no hints. Statuses tell the same.
  * CCI_NO_RMA            no remote memory access, 8 KB of code less: cci_rma() and cci_rma_register() return
  *                       CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused as memory that is not registered.
  * CCI_NO_STATS          no statistics: CCI_OPT_ENDPT_STATS and CCI_OPT_CONN_STATS return CCI_ERR_NOT_IMPLEMENTED.
@@ -228,7 +236,10 @@
  *     CCI_SMALL_RMAS            1   RMAs, and messages with CCI_FLAG_NO_COPY, under way: 420 for each
  *     CCI_SMALL_REGISTRATIONS   2   64 for each
  *     CCI_SMALL_REQUEST       128   bytes of request data that a client may send; from D on each takes memory of every
- *                                   receive buffer. Clients that send more are told "busy"
+ *                                   receive buffer. Clients that send more are told "busy". As many bytes go with
+ *                                   cci_accept_data() and cci_reject_data(), else CCI_ERR_NOT_IMPLEMENTED, and one such
+ *                                   answer is kept at a time, else CCI_ENOBUFS. A server that sends more is not
+ *                                   understood: CCI_ETIMEDOUT
  * ================================================================================================================== */
 
 /* strict ISO modes hide POSIX unless it is asked for before the first system header */
@@ -365,7 +376,7 @@ extern "C" {
     X(CCI_ERR_DEVICE_DEAD, 4, "local device is gone", "use another device")                                            \
     X(CCI_ERR_RMA_HANDLE, 5, "remote memory handle is invalid or lacks permission", "check handle, range and flags")   \
     X(CCI_ERR_RMA_OP, 6, "remote memory operation is not supported by the peer", "use another operation")              \
-    X(CCI_ERR_NOT_IMPLEMENTED, 7, "not implemented", "ask CCI_OPT or choose another transport")                        \
+    X(CCI_ERR_NOT_IMPLEMENTED, 7, "not implemented", "choose another transport or device")                             \
     X(CCI_ERR_NOT_FOUND, 8, "not found", "include a transport, or check the name")                                     \
     X(CCI_EINVAL, EINVAL, "invalid parameter", "check the arguments against the manual")                               \
     X(CCI_ETIMEDOUT, ETIMEDOUT, "timed out", "check that the peer runs and calls cci_get_event()")                     \
@@ -378,8 +389,8 @@ extern "C" {
     X(CCI_ENOBUFS, ENOBUFS, "no buffers available", "get and return events, then try again")                           \
     X(CCI_EMSGSIZE, EMSGSIZE, "message too long", "keep to the connection's max_send_size, or use cci_rma()")          \
     X(CCI_ENOMSG, ENOMSG, "no message of the desired type", "try again")                                               \
-    X(CCI_EADDRNOTAVAIL, EADDRNOTAVAIL, "address not available", "check the address")                                  \
-    X(CCI_ECONNREFUSED, ECONNREFUSED, "connection refused", "the peer rejected the request")
+    X(CCI_EADDRNOTAVAIL, EADDRNOTAVAIL, "address not available", "check the host in the URI")                          \
+    X(CCI_ECONNREFUSED, ECONNREFUSED, "connection refused", "check the URI, and why the peer rejects the request")
 
 typedef enum cci_status {
 #define CCI_STATUS_ENUM(name, value, text, hint) name = (value),
@@ -483,6 +494,10 @@ typedef struct cci_event_connect { /* [5.7] */
     cci_status_t status;          /* CCI_SUCCESS, CCI_ECONNREFUSED, CCI_ETIMEDOUT or another */
     void *context;                /* what cci_connect() was given, also on failure */
     cci_connection_t *connection; /* NULL unless CCI_SUCCESS */
+    /* Beyond CCI 0.3.0: what the server gave to cci_accept_data() or cci_reject_data(). 8-byte aligned, valid until
+     * the event is returned; NULL and 0 if there is nothing, or for another status */
+    const void *data_ptr;
+    uint32_t data_len;
 } cci_event_connect_t;
 
 typedef struct cci_event_connect_request { /* [5.8] */
@@ -554,6 +569,13 @@ typedef enum cci_opt_name {
     /* uint32_t, get and set: bits 1u << type of the events beyond 0.3.0 that come; default 0. Any other bit is
      * CCI_EINVAL, also that of an event of 0.3.0, which comes anyway */
     CCI_OPT_ENDPT_EVENT_MASK,
+    /* char *, get: who the peer is, as in cci_event_connect_request_t, or the multicast group; the program frees it.
+     * CCI_ERR_NOT_IMPLEMENTED: the transport can't say */
+    CCI_OPT_CONN_PEER_URI,
+    CCI_OPT_CONN_CONTEXT, /* void *, get and set: the connection's context, also in events from now on             */
+    /* cci_caps_t, get: what a device, an endpoint or a connection can do; the handle may be any of them.
+     * CCI_ERR_NOT_IMPLEMENTED: the transport doesn't tell */
+    CCI_OPT_CAPS,
     CCI_OPT_ENDPT_STATS, /* cci_endpt_stats_t, get                                                                  */
     CCI_OPT_CONN_STATS,  /* cci_conn_stats_t, get                                                                   */
     /* uint32_t, get and set: 1 begins, with all at 0, to count for each connection what the first part of
@@ -626,7 +648,28 @@ typedef struct cci_alignment {
     uint32_t rma_read_length;
 } cci_alignment_t;
 
-typedef CCI_CONST void cci_opt_handle_t; /* an endpoint or a connection, as the option's name says */
+/* Beyond CCI 0.3.0: what can be done. */
+#define CCI_CAN_ORDERED (1u << 0)      /* reliable messages arrive in order: CCI_CONN_ATTR_RO                  */
+#define CCI_CAN_MULTICAST (1u << 1)    /* CCI_CONN_ATTR_UU_MC_TX and _RX                                        */
+#define CCI_CAN_RMA (1u << 2)          /* cci_rma()                                                             */
+#define CCI_CAN_RMA_SHARED (1u << 3)   /* peers of this host can map what cci_rma_alloc() gives                 */
+#define CCI_CAN_RMA_HARDWARE (1u << 4) /* the adapter executes RMA: nothing of the target's program need run    */
+#define CCI_CAN_SEAL (1u << 5) /* packets are sealed by the program's cipher; false without cci_setup()'s hooks */
+
+/* Those of a device are the most that an endpoint of it can have; those of an endpoint, the most of its connections. */
+typedef struct cci_caps {
+    uint64_t can;             /* a set of CCI_CAN_                                                          */
+    uint64_t max_rma_length;  /* bytes of one RMA; UINT64_MAX: only memory limits it                        */
+    uint32_t max_send_size;   /* bytes of the largest message                                               */
+    uint32_t max_request_len; /* bytes of data that a server takes with a request                           */
+    uint32_t max_connections; /* of an endpoint; memory, or an adapter, may allow less                      */
+    uint32_t max_send_bufs;   /* largest value of CCI_OPT_ENDPT_SEND_BUF_COUNT                              */
+    uint32_t max_recv_bufs;   /* largest value of CCI_OPT_ENDPT_RECV_BUF_COUNT                              */
+    uint32_t reserved[9];     /* 0                                                                          */
+} cci_caps_t;
+
+/* an endpoint or a connection, as the option's name says; for CCI_OPT_CAPS also a device */
+typedef CCI_CONST void cci_opt_handle_t;
 
 /* A handle of registered memory: these 32 bytes and nothing else. A copy of them, sent to a peer or kept elsewhere, is
  * as good as the original. [5.13] */
@@ -649,8 +692,8 @@ CCI_API int cci_finalize(void);
 /* The text of a status, NULL if it is none. The endpoint may be NULL. */
 CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status status);
 
-/* Beyond CCI 0.3.0: what the program or its user can do about a status, NULL if it is none. Where a call refuses a
- * URI or a device, the log (level warning) names the part that is wrong. */
+/* Beyond CCI 0.3.0: what the program or its user can do about a status, NULL if it is none; with CCI_NO_TEXT always "".
+ * Where a call refuses a URI or a device, the log (level warning) names the part that is wrong. */
 CCI_API const char *cci_status_hint(enum cci_status status);
 
 /* The name of an event type, "CCI_EVENT_RECV" for one, NULL if it is none. */
@@ -697,6 +740,15 @@ CCI_API int cci_accept(cci_event_t *conn_req, const void *context);
  * likewise. */
 CCI_API int cci_reject(cci_event_t *conn_req);
 
+/* Beyond CCI 0.3.0: the same, with up to CCI_CONN_REQ_LEN bytes for the client, which are copied. They stand in its
+ * CCI_EVENT_CONNECT. They are kept until the client has confirmed, and after a rejection for 4 s: a client that has not
+ * got all of them by then, or in its own time-out, gets CCI_ETIMEDOUT. A client whose address is not proven proves it
+ * first, which takes a round trip; with 0 bytes this is cci_accept() or cci_reject(). CCI_EINVAL: also when data_len is
+ * over CCI_CONN_REQ_LEN, or data_ptr is NULL and data_len is not 0. CCI_ENOBUFS: too many clients have not confirmed
+ * such data yet; the request is still undecided. CCI_ERR_NOT_IMPLEMENTED: the transport carries no such data. */
+CCI_API int cci_accept_data(cci_event_t *conn_req, const void *context, const void *data_ptr, uint32_t data_len);
+CCI_API int cci_reject_data(cci_event_t *conn_req, const void *data_ptr, uint32_t data_len);
+
 /* Asks for a connection; a CCI_EVENT_CONNECT with the context follows. `data_ptr` (up to 1,024 bytes) is copied.
  * Names in the URI are resolved by the system's resolver, which may block. flags: 0; there is none that means anything.
  * A NULL timeout means for ever. CCI_EINVAL: an argument is NULL or out of range, flags has a bit that is no CCI_FLAG_,
@@ -716,6 +768,13 @@ CCI_API int cci_disconnect(cci_connection_t *connection);
  * that returns CCI_EAGAIN does. Calling it is optional.
  * flags: 0. CCI_EINVAL: endpoint is NULL or has no OS handle, or flags is not 0. */
 CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags);
+
+/* Beyond CCI 0.3.0, for programs without an OS handle: `*ns` becomes the nanoseconds from now, by the transport's
+ * clock, within which the program must call cci_get_event() again if nothing arrives and it calls nothing else
+ * meanwhile. 0: at once, an event waits or something is due; UINT64_MAX: not before something arrives. It may be
+ * earlier than needed, and does no work itself. After CCI_ENOBUFS it takes no account of messages that wait for the
+ * program to return events. CCI_EINVAL: an argument is NULL. */
+CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns);
 
 /* Gets the next event, and lets the library work. Never blocks. CCI_EAGAIN: there is none (*event becomes NULL).
  * CCI_ENOBUFS: there is none to give since the program holds all receive buffers: it returns events before it sleeps,
@@ -868,8 +927,9 @@ CCI_API const char *cci_transport_reason(uint32_t index, const char **name);
  * transport's.
  * ================================================================================================================== */
 
-/* 2: `ops` ends with rma_free. A transport of version 1, whose `ops` ends with rma, is taken too. */
-#define CCI_TRANSPORT_VERSION 2
+/* 3: `ops` ends with answer and next_deadline. Transports of version 1, whose `ops` ends with rma, and of version 2,
+ * where it ends with rma_free, are taken too. */
+#define CCI_TRANSPORT_VERSION 3
 
 /* What a device is, told by the transport to the core, which copies all of it. */
 typedef struct cci_device_desc {
@@ -881,6 +941,9 @@ typedef struct cci_device_desc {
     uint64_t rate;          /* bits per second, 0 if unknown                                            */
     uint32_t pci[4];        /* domain, bus, device, function; 0xffffffff if none                        */
     uint8_t data[192];      /* the transport's own; cci_device_data() gives its copy back               */
+    /* Since version 3, of a native transport: what its endpoints can do, but for max_send_size; it stays valid. NULL:
+     * it does not tell, or the device is to use the link, and the core knows */
+    const cci_caps_t *caps;
 } cci_device_desc_t;
 
 /* Every endpoint of a native transport begins with this. */
@@ -925,6 +988,9 @@ typedef struct cci_endpoint_ops {
      * endpoint. Both or neither. CCI_ERR_NOT_IMPLEMENTED: ordinary memory will do, and the core gives it. */
     int (*rma_alloc)(cci_endpoint_base_t *endpoint, uint64_t length, void **memory);
     void (*rma_free)(cci_endpoint_base_t *endpoint, void *memory);
+    /* Accepts or rejects with data, 1 to CCI_CONN_REQ_LEN bytes. NULL: it can't. */
+    int (*answer)(cci_event_base_t *request, int accepts, void *context, const void *data, uint32_t data_len);
+    int (*next_deadline)(cci_endpoint_base_t *endpoint, uint64_t *ns);
 } cci_endpoint_ops_t;
 
 struct cci_link;
@@ -1682,6 +1748,25 @@ CCI__UNUSED static inline void cci__polls_looked(cci__polls_t *polls, uint64_t n
     polls->left = polls->quick == CCI__POLLS_MANY ? most : 0;
 }
 
+/* Leaves of what an endpoint can do what one of its connections can. */
+CCI__UNUSED static void cci__caps_of_connection(const struct cci_connection *connection, cci_caps_t *caps) {
+    const cci_conn_attribute_t attribute = connection->attribute;
+    uint64_t can = caps->can & CCI_CAN_SEAL;
+    if (attribute == CCI_CONN_ATTR_RO) can |= caps->can & CCI_CAN_ORDERED;
+    if (attribute == CCI_CONN_ATTR_RO || attribute == CCI_CONN_ATTR_RU)
+        can |= caps->can & (CCI_CAN_RMA | CCI_CAN_RMA_SHARED | CCI_CAN_RMA_HARDWARE);
+    if (attribute > CCI_CONN_ATTR_UU) can |= caps->can & CCI_CAN_MULTICAST;
+    if (!(can & CCI_CAN_RMA)) caps->max_rma_length = 0;
+    caps->can = can;
+    caps->max_send_size = connection->max_send_size;
+    caps->max_connections = 1;
+}
+
+/* From now until a deadline, which may be CCI__NEVER; 0 when it has passed. */
+CCI__UNUSED static inline uint64_t cci__ns_until(uint64_t at_ns, uint64_t now_ns) {
+    return at_ns == CCI__NEVER ? at_ns : at_ns > now_ns ? at_ns - now_ns : 0;
+}
+
 /* ---- OS handle: what its link was told. Each change costs system calls, each deadline that is told costs an
  * interrupt too. So a deadline is told only before the program sleeps, only when it is earlier than the one told
  * before or that one has passed, and never when it has itself passed. Between an event and the CCI_EAGAIN that
@@ -2237,6 +2322,11 @@ CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
  *      CONFIRM, or data           ──────────▶ ACCEPT event
  *                     ◀────────── CONFIRMED, or data
  *
+ * The server's program may have data for the client, with ACCEPT or REJECT: it comes in several of these where a packet
+ * can't take 1,024 bytes, and all of them leave again when the client repeats its request; the client confirms when it
+ * has all. An address that is not proven gets COOKIE instead, until the request comes with that cookie: nothing longer
+ * than what came goes to an address that may be another's.
+ *
  *      who closes                             the other
  *      CLOSE  (up to 6 times)     ──────────▶ messages that had arrived, completions, then the DISCONNECT event
  *                     ◀────────── CLOSED; RESET from one that has forgotten the connection
@@ -2307,6 +2397,7 @@ extern "C" {
 #define CCI__SEAL_NUMBERS (UINT64_C(1) << 56) /* sealed packets of a connection, at most */
 #define CCI__REQUEST_SIZE 48u                 /* without data */
 #define CCI__ACCEPT_SIZE 40u
+#define CCI__PIECE_SIZE 8u /* in front of the data of an ACCEPT or REJECT */
 #ifdef CCI_SMALL
 #define CCI__CONN_SLAB ((uint32_t)CCI_SMALL_CONNECTIONS)
 #define CCI__CONN_SLABS 1u
@@ -2390,6 +2481,7 @@ typedef struct cci_conn {
 #define CCI__CONN_UNDECIDED                                                                                            \
     0x800u                        /* server: counts among those of its network that the program has not decided about */
 #define CCI__CONN_COUNTED 0x1000u /* server: counts among those of its network */
+#define CCI__CONN_ANSWERS 0x2000u /* server: the answer has data, which is kept */
 
 /* What the handshake needs besides. It follows directly behind the cci_conn_t of each connection of a table whose user
  * calls cci_conn_input(). */
@@ -2411,11 +2503,29 @@ typedef struct cci_conn_peer {
     uint64_t secret;       /* what the peer's RESET must hold */
 } cci_conn_peer_t;
 
+/* What is there of data that comes in pieces, of which there are 32 at most. */
+typedef struct cci_conn_pieces {
+    uint32_t missing; /* bit n: piece n has not come */
+    uint32_t unit;    /* bytes of each but the last */
+} cci_conn_pieces_t;
+
+/* The data of an ACCEPT or REJECT, which follows: at the server while the client may ask for it, at the client while
+ * it comes and while the program has it. */
+typedef struct cci_conn_answer {
+    cci_list_t node; /* the user's */
+    uint32_t data_len;
+    /* Client: */
+    uint8_t type; /* of the packets that it comes in */
+    cci_conn_pieces_t pieces;
+    uint64_t token; /* of the server that sends it */
+} cci_conn_answer_t;
+
 /* The client's request while it is repeated; its data follows. The cookie stands in the place of the peer's token. */
 typedef struct cci_conn_pending {
-    void *event;         /* the user's, for the outcome */
-    uint64_t key_id;     /* sealed: names the key to the server */
-    uint64_t give_up_ns; /* when the time for connecting is over */
+    void *event;               /* the user's, for the outcome */
+    cci_conn_answer_t *answer; /* what has come of the server's data, or NULL */
+    uint64_t key_id;           /* sealed: names the key to the server */
+    uint64_t give_up_ns;       /* when the time for connecting is over */
     uint32_t data_len;
 } cci_conn_pending_t;
 
@@ -2460,6 +2570,7 @@ typedef struct cci_conn_table {
     void *link;                                                                        /* its first argument */
     uint32_t unproven_most; /* requests without cookie that may wait at once; 0: a client asks for a cookie first */
     uint32_t window, mtu;   /* bytes that may be under way to this side at once; of a packet that any path takes */
+    uint32_t accept_more;   /* bytes of the user's in each ACCEPT, in front of the data */
     uint32_t resets;        /* RESET packets since the user has set it to 0: 16 at most */
 } cci_conn_table_t;
 
@@ -2742,6 +2853,7 @@ typedef enum cci_conn_got {
     CCI_CONN_GOT_FORGERY,   /* it does not open                                              */
     CCI_CONN_GOT_REQUEST,   /* of a client that is new: see cci_conn_begin_request()         */
     CCI_CONN_GOT_PIECE,     /* of a request: see cci_conn_collect()                          */
+    CCI_CONN_GOT_ANSWER,    /* client: an ACCEPT or REJECT with data: see cci_conn_collect_answer() */
     CCI_CONN_GOT_ACCEPT,    /* client: see cci_conn_opened()                                 */
     CCI_CONN_GOT_REJECT,    /* client: the server refuses                                    */
     CCI_CONN_GOT_CONFIRM,   /* server: the client knows that it was accepted: likewise       */
@@ -2761,16 +2873,32 @@ typedef struct cci_conn_packet {
     uint64_t now_ns;
     /* What cci_conn_input() says of it. */
     cci_conn_t *conn;           /* that it is for, or NULL */
-    cci_conn_request_t request; /* GOT_REQUEST, GOT_PIECE */
+    cci_conn_request_t request; /* GOT_REQUEST, GOT_PIECE; GOT_ANSWER: the piece alone */
     uint8_t answer;             /* type of the packet that is to be sent, or 0 */
     uint8_t is_proven;          /* GOT_REQUEST: it has a cookie */
 } cci_conn_packet_t;
 
-/* What is there of a request that comes in pieces, of which there are 32 at most. */
-typedef struct cci_conn_pieces {
-    uint32_t missing; /* bit n: piece n has not come */
-    uint32_t unit;    /* bytes of each but the last */
-} cci_conn_pieces_t;
+/* Where a piece stands in the data that it is a part of, as in REQUEST, ACCEPT and REJECT. */
+static void cci__conn_write_piece(const cci_conn_request_t *piece, uint8_t *bytes) {
+    cci__store16(bytes, piece->data_len);
+    cci__store16(bytes + 2, piece->unit);
+    cci__store16(bytes + 4, piece->offset);
+    cci__store16(bytes + 6, piece->length);
+}
+
+/* `length` bytes of data are there, behind those that are read; 0 if the piece is none. */
+static int cci__conn_parse_piece(const uint8_t *bytes, const uint8_t *data, uint32_t length,
+                                 cci_conn_request_t *piece) {
+    piece->data_len = cci__load16(bytes);
+    piece->unit = cci__load16(bytes + 2);
+    piece->offset = cci__load16(bytes + 4);
+    piece->length = cci__load16(bytes + 6);
+    piece->data = data;
+    if (piece->data_len > CCI_CONN_REQ_LEN || piece->length > length) return 0;
+    if (piece->offset == 0 && piece->length == piece->data_len) return 1;
+    return piece->unit >= 32 && piece->offset % piece->unit == 0 && piece->offset < piece->data_len &&
+           piece->length == cci__min32(piece->unit, piece->data_len - piece->offset);
+}
 
 /* Writes a REQUEST without its data; returns its bytes. */
 CCI_API uint32_t cci_conn_write_request(const cci_conn_t *conn, const cci_conn_request_t *request, uint8_t *bytes) {
@@ -2779,10 +2907,7 @@ CCI_API uint32_t cci_conn_write_request(const cci_conn_t *conn, const cci_conn_r
     cci__store64(bytes + 16, request->cookie);
     cci__store32(bytes + 24, request->max_send_size);
     cci__store32(bytes + 28, request->window);
-    cci__store16(bytes + 32, request->data_len);
-    cci__store16(bytes + 34, request->unit);
-    cci__store16(bytes + 36, request->offset);
-    cci__store16(bytes + 38, request->length);
+    cci__conn_write_piece(request, bytes + 32);
     return CCI__REQUEST_SIZE;
 }
 
@@ -2795,17 +2920,17 @@ CCI_API int cci_conn_parse_request(const uint8_t *bytes, uint32_t length, cci_co
     request->cookie = cci__load64(bytes + 16);
     request->max_send_size = cci__load32(bytes + 24);
     request->window = cci__load32(bytes + 28);
-    request->data_len = cci__load16(bytes + 32);
-    request->unit = cci__load16(bytes + 34);
-    request->offset = cci__load16(bytes + 36);
-    request->length = cci__load16(bytes + 38);
-    request->data = bytes + head;
-    if (request->data_len > CCI_CONN_REQ_LEN || request->length > length - head || bytes[2] > CCI_CONN_ATTR_UU ||
-        request->max_send_size == 0)
-        return 0;
-    if (request->offset == 0 && request->length == request->data_len) return 1;
-    return request->unit >= 32 && request->offset % request->unit == 0 && request->offset < request->data_len &&
-           request->length == cci__min32(request->unit, request->data_len - request->offset);
+    return cci__conn_parse_piece(bytes + 32, bytes + head, length - head, request) && bytes[2] <= CCI_CONN_ATTR_UU &&
+           request->max_send_size != 0;
+}
+
+/* Reads the piece of an ACCEPT or REJECT, which begins at `at` if there is one. 0: the packet is none of ours. Without
+ * data data_len is 0. */
+static int cci__conn_parse_answer(const uint8_t *bytes, uint32_t length, uint32_t at, cci_conn_request_t *piece) {
+    memset(piece, 0, sizeof *piece);
+    if (length <= at) return 1;
+    return length - at >= CCI__PIECE_SIZE &&
+           cci__conn_parse_piece(bytes + at, bytes + at + CCI__PIECE_SIZE, length - at - CCI__PIECE_SIZE, piece);
 }
 
 CCI_API uint32_t cci_conn_write_accept(const cci_conn_t *conn, uint32_t window, uint8_t *bytes) {
@@ -3084,21 +3209,30 @@ static int cci__conn_is_proven(const cci_conn_table_t *table, const cci_conn_pac
                            cookie == cci_conn_cookie(table, in->from, header->index, header->token, table->epoch - 1));
 }
 
-/* The packet that tells a client what was decided; 0 while nothing is. */
+/* The packet that tells a client what was decided; 0 while nothing is. Data is not for an address that may be
+ * another's: it may be longer than what came from there. */
 static uint8_t cci__conn_decision(const cci_conn_t *conn) {
+    if (conn->unproven && (conn->flags & CCI__CONN_ANSWERS)) return CCI__PKT_COOKIE;
     return conn->state == CCI_CONN_ACCEPTED || conn->state == CCI_CONN_OPEN ? CCI__PKT_ACCEPT
            : conn->state == CCI_CONN_REJECTED                               ? CCI__PKT_REJECT
                                                                             : 0;
 }
 
 /* A request of a connection that is there: a piece of it, or a copy because the answer was lost. */
-static cci_conn_got_t cci__conn_input_again(const cci_conn_table_t *table, cci_conn_packet_t *in) {
-    void *key = cci_conn_key(table, in->conn);
-    if (in->conn->state == CCI_CONN_COLLECTING) {
+static cci_conn_got_t cci__conn_input_again(cci_conn_table_t *table, cci_conn_packet_t *in) {
+    cci_conn_t *conn = in->conn;
+    void *key = cci_conn_key(table, conn);
+    if (conn->unproven) {
+        cci_conn_turn_epoch(table, in->now_ns);
+        if (cci__conn_is_proven(table, in)) table->unproven -= conn->unproven--;
+    }
+    if (conn->state == CCI_CONN_COLLECTING) {
         cci_conn_got_t got = key ? cci_conn_open_request(table, key, in) : CCI_CONN_GOT_SOUND;
         return got == CCI_CONN_GOT_SOUND ? CCI_CONN_GOT_PIECE : got;
     }
-    in->answer = cci__conn_decision(in->conn);
+    /* all of the data answers the first piece of a request alone */
+    if (!(conn->flags & CCI__CONN_ANSWERS) || conn->unproven || in->request.offset == 0)
+        in->answer = cci__conn_decision(conn);
     return CCI_CONN_GOT_NOTHING;
 }
 
@@ -3121,17 +3255,23 @@ static cci_conn_got_t cci__conn_input_request(cci_conn_table_t *table, cci_conn_
     return CCI_CONN_GOT_NOTHING;
 }
 
+/* The server refuses. */
+static cci_conn_got_t cci__conn_input_reject(cci_conn_table_t *table, cci_conn_packet_t *in) {
+    uint32_t at = cci_conn_key(table, in->conn) ? CCI__SEALED_REJECT : CCI__HEADER_SIZE;
+    cci_conn_got_t got = cci__conn_unseal_input(
+        table, in, in->length < CCI__SEALED_REJECT ? 0 : cci__load64(in->bytes + CCI__HEADER_SIZE));
+    if (got != CCI_CONN_GOT_SOUND) return got;
+    if (!cci__conn_parse_answer(in->bytes, in->length, at, &in->request)) return CCI_CONN_GOT_NOTHING;
+    return in->request.data_len > 0 ? CCI_CONN_GOT_ANSWER : CCI_CONN_GOT_REJECT;
+}
+
 /* COOKIE, REJECT, BUSY: what answers a request and opens nothing. */
 static cci_conn_got_t cci__conn_input_answer(cci_conn_table_t *table, cci_conn_packet_t *in) {
     cci_conn_t *conn = in->conn;
-    cci_conn_got_t got;
     if (!conn || conn->state != CCI_CONN_CONNECTING) return cci__conn_unknown(table, in, 0);
+    if (in->header.type == CCI__PKT_REJECT) return cci__conn_input_reject(table, in);
     if (in->header.type == CCI__PKT_BUSY) {
-        conn->flags |= CCI__CONN_BUSY; /* the request is repeated anyway */
-    } else if (in->header.type == CCI__PKT_REJECT) {
-        got = cci__conn_unseal_input(table, in,
-                                     in->length < CCI__SEALED_REJECT ? 0 : cci__load64(in->bytes + CCI__HEADER_SIZE));
-        return got == CCI_CONN_GOT_SOUND ? CCI_CONN_GOT_REJECT : got;
+        conn->flags |= CCI__CONN_BUSY;                     /* the request is repeated anyway */
     } else if (conn->peer_token == 0 || conn->tries > 3) { /* one answer to a cookie, not a game */
         conn->peer_token = cci_conn_cookie_in(&in->header);
         in->answer = CCI__PKT_REQUEST;
@@ -3139,9 +3279,22 @@ static cci_conn_got_t cci__conn_input_answer(cci_conn_table_t *table, cci_conn_p
     return CCI_CONN_GOT_NOTHING;
 }
 
+/* The client knows all that its server has to say. */
+static cci_conn_got_t cci__conn_accepted(cci_conn_table_t *table, cci_conn_packet_t *in,
+                                         const cci_conn_accept_t *accept) {
+    cci_conn_t *conn = in->conn;
+    conn->pub.max_send_size = accept->max_send_size;
+    conn->peer_window = cci__max32(accept->window, 4096);
+    conn->peer_index = in->header.peer_index;
+    conn->peer_token = accept->token;
+    if (cci_conn_key(table, conn)) cci_conn_peer_of(conn)->secret = cci__load64(in->bytes + CCI__ACCEPT_SIZE);
+    in->answer = CCI__PKT_CONFIRM;
+    return CCI_CONN_GOT_ACCEPT;
+}
+
 static cci_conn_got_t cci__conn_input_accept(cci_conn_table_t *table, cci_conn_packet_t *in) {
     cci_conn_t *conn = in->conn;
-    uint32_t tag_size = in->header.flags & CCI__HEADER_SEALED ? table->seal->tag_size : 0;
+    uint32_t tag_size = in->header.flags & CCI__HEADER_SEALED ? table->seal->tag_size : 0, at;
     cci_conn_accept_t accept;
     cci_conn_got_t got;
     if (!conn) {
@@ -3152,16 +3305,13 @@ static cci_conn_got_t cci__conn_input_accept(cci_conn_table_t *table, cci_conn_p
         return CCI_CONN_GOT_NOTHING;
     got = cci__conn_unseal_input(table, in, accept.token);
     if (got != CCI_CONN_GOT_SOUND) return got;
-    if (conn->state == CCI_CONN_OPEN && conn->peer_token == accept.token) in->answer = CCI__PKT_CONFIRM;
+    at = CCI__ACCEPT_SIZE + (cci_conn_key(table, conn) ? CCI__SECRET_SIZE : 0) + table->accept_more;
+    if (!cci__conn_parse_answer(in->bytes, in->length, at, &in->request)) return CCI_CONN_GOT_NOTHING;
+    if (conn->state == CCI_CONN_OPEN && conn->peer_token == accept.token && in->request.offset == 0)
+        in->answer = CCI__PKT_CONFIRM;
     if (conn->state != CCI_CONN_CONNECTING || accept.max_send_size > conn->pub.max_send_size)
         return CCI_CONN_GOT_NOTHING;
-    conn->pub.max_send_size = accept.max_send_size;
-    conn->peer_window = cci__max32(accept.window, 4096);
-    conn->peer_index = in->header.peer_index;
-    conn->peer_token = accept.token;
-    if (cci_conn_key(table, conn)) cci_conn_peer_of(conn)->secret = cci__load64(in->bytes + CCI__ACCEPT_SIZE);
-    in->answer = CCI__PKT_CONFIRM;
-    return CCI_CONN_GOT_ACCEPT;
+    return in->request.data_len > 0 ? CCI_CONN_GOT_ANSWER : cci__conn_accepted(table, in, &accept);
 }
 
 /* What a sound packet of the peer's means for the handshake: it has the server's token, or the client's
@@ -3280,13 +3430,29 @@ CCI_API void cci_conn_begin_request(cci_conn_table_t *table, cci_conn_t *conn, c
     cci__conn_count(table, conn, 1, 1);
 }
 
+static uint32_t cci__conn_unit(const cci_conn_request_t *piece) {
+    return piece->length == piece->data_len ? piece->length : piece->unit;
+}
+
+/* All pieces are missing, the first to come too. */
+static void cci__conn_begin_pieces(cci_conn_pieces_t *pieces, const cci_conn_request_t *first) {
+    pieces->unit = cci__conn_unit(first);
+    pieces->missing = (uint32_t)((UINT64_C(1) << (first->data_len + pieces->unit - 1) / pieces->unit) - 1);
+}
+
+/* A piece, for `data`; 1 if all of it is there now. */
+static int cci__conn_put_piece(cci_conn_pieces_t *pieces, const cci_conn_request_t *piece, uint8_t *data) {
+    memcpy(data + piece->offset, piece->data, piece->length);
+    pieces->missing &= ~(1u << piece->offset / pieces->unit);
+    return pieces->missing == 0;
+}
+
 /* Not all of the request is in its first packet. */
 CCI_API void cci_conn_begin_collect(cci_conn_t *conn, cci_conn_pieces_t *pieces, const cci_conn_request_t *first,
                                     uint64_t now_ns) {
     conn->state = CCI_CONN_COLLECTING;
     conn->deadline_ns = now_ns + CCI__CONN_COLLECT_NS;
-    pieces->unit = first->unit;
-    pieces->missing = (uint32_t)((UINT64_C(1) << (first->data_len + first->unit - 1) / first->unit) - 1);
+    cci__conn_begin_pieces(pieces, first);
 }
 
 /* A piece of a request, for `data`, its `data_len` bytes; 1 if all of it is there now. */
@@ -3294,17 +3460,35 @@ CCI_API int cci_conn_collect(cci_conn_t *conn, cci_conn_pieces_t *pieces, const 
                              uint8_t *data, uint32_t data_len) {
     if (piece->data_len != data_len || piece->unit != pieces->unit) return 0;
     CCI_ASSERT(piece->unit != 0); /* that of the first piece */
-    memcpy(data + piece->offset, piece->data, piece->length);
-    pieces->missing &= ~(1u << piece->offset / piece->unit);
-    if (pieces->missing != 0) return 0;
+    if (!cci__conn_put_piece(pieces, piece, data)) return 0;
     conn->state = CCI_CONN_REQUESTED;
     conn->deadline_ns = CCI__NEVER;
     return 1;
 }
 
+/* Client: a piece of the server's data, for `answer`, which has room for CCI_CONN_REQ_LEN bytes behind it and is zeroed
+ * before the first. GOT_ACCEPT or GOT_REJECT if all is there now, and in->answer is to be sent; else GOT_NOTHING. What
+ * a server said that has forgotten it since gives way to what it says now. */
+CCI_API cci_conn_got_t cci_conn_collect_answer(cci_conn_table_t *table, cci_conn_answer_t *answer,
+                                               cci_conn_packet_t *in) {
+    const cci_conn_request_t *piece = &in->request;
+    cci_conn_accept_t accept = {0, 0, 0};
+    if (in->header.type == CCI__PKT_ACCEPT) (void)cci_conn_parse_accept(in->bytes, in->length, &accept);
+    if (answer->type != in->header.type || answer->token != accept.token || answer->data_len != piece->data_len ||
+        answer->pieces.unit != cci__conn_unit(piece)) {
+        answer->type = in->header.type;
+        answer->token = accept.token;
+        answer->data_len = piece->data_len;
+        cci__conn_begin_pieces(&answer->pieces, piece);
+    }
+    if (!cci__conn_put_piece(&answer->pieces, piece, (uint8_t *)(answer + 1))) return CCI_CONN_GOT_NOTHING;
+    return in->header.type == CCI__PKT_REJECT ? CCI_CONN_GOT_REJECT : cci__conn_accepted(table, in, &accept);
+}
+
 /* The program has decided: the request holds no receive buffer any more, however long the client takes to confirm.
- * Returns the packet that tells the client. */
+ * Returns the packet that tells the client. CCI__CONN_ANSWERS is set before where the answer has data. */
 CCI_API uint8_t cci_conn_decide(cci_conn_table_t *table, cci_conn_t *conn, int accepts, uint64_t now_ns) {
+    cci_conn_turn_epoch(table, now_ns);
     cci__conn_count(table, conn, 0, -((conn->flags & CCI__CONN_UNDECIDED) != 0));
     conn->flags &= (uint16_t)~CCI__CONN_UNDECIDED;
     conn->state = accepts ? CCI_CONN_ACCEPTED : CCI_CONN_REJECTED;
@@ -3314,9 +3498,19 @@ CCI_API uint8_t cci_conn_decide(cci_conn_table_t *table, cci_conn_t *conn, int a
 
 /* ---- going out ---- */
 
+/* A COOKIE for a client of this address, index and token. */
+static uint32_t cci__conn_write_cookie(const cci_conn_table_t *table, const cci_link_addr_t *to, uint32_t index,
+                                       uint64_t token, uint8_t *bytes) {
+    cci_conn_write_header(bytes, CCI__PKT_COOKIE, 0, index, token, 0, 0);
+    cci__store64(bytes + 16, cci_conn_cookie(table, to, index, token, table->epoch));
+    return CCI__HEADER_SIZE;
+}
+
 /* Writes a packet of a connection, but REQUEST: ACCEPT, or one that is nothing but its type. Returns its bytes. */
 CCI_API uint32_t cci_conn_output(const cci_conn_table_t *table, const cci_conn_t *conn, uint8_t type, uint8_t *bytes) {
     int sealed = cci_conn_key(table, conn) != NULL;
+    if (type == CCI__PKT_COOKIE)
+        return cci__conn_write_cookie(table, &conn->peer, conn->peer_index, conn->peer_token, bytes);
     if (type == CCI__PKT_ACCEPT) {
         uint32_t size = cci_conn_write_accept(conn, table->window, bytes);
         if (sealed) cci__store64(bytes + size, cci_conn_reset_secret(table, conn->index, conn->token));
@@ -3327,6 +3521,21 @@ CCI_API uint32_t cci_conn_output(const cci_conn_table_t *table, const cci_conn_t
     if (type != CCI__PKT_REJECT || !sealed) return CCI__HEADER_SIZE;
     cci__store64(bytes + CCI__HEADER_SIZE, conn->token);
     return CCI__SEALED_REJECT;
+}
+
+/* Writes what stands in front of the next piece of an answer's data, `size` bytes into its ACCEPT or REJECT, which
+ * cci_conn_output() has begun; the data itself is piece->data, of piece->length bytes. Returns the bytes written, 0 if
+ * all are sent. Before the first, *piece is zeroed. */
+CCI_API uint32_t cci_conn_output_piece(const cci_conn_table_t *table, const cci_conn_answer_t *answer,
+                                       cci_conn_request_t *piece, uint32_t size, uint8_t *bytes) {
+    if (piece->data) piece->offset += piece->length;
+    if (piece->offset >= answer->data_len) return 0;
+    piece->data_len = answer->data_len;
+    piece->unit = cci__min32(answer->data_len, (table->mtu - size - CCI__PIECE_SIZE) & ~7u);
+    piece->length = cci__min32(piece->unit, answer->data_len - piece->offset);
+    piece->data = (const uint8_t *)(answer + 1) + piece->offset;
+    cci__conn_write_piece(piece, bytes + size);
+    return CCI__PIECE_SIZE;
 }
 
 /* Writes the next REQUEST of those that the data needs, but for its data: that is piece->data, of piece->length
@@ -3366,9 +3575,9 @@ CCI_API uint32_t cci_conn_output_reply(const cci_conn_table_t *table, const cci_
     const cci_conn_header_t *header = &in->header;
     uint32_t size = CCI__HEADER_SIZE;
     if (type != CCI__PKT_RESET) {
-        cci_conn_write_header(bytes, type, 0, header->index, header->token, 0, 0);
         if (type == CCI__PKT_COOKIE)
-            cci__store64(bytes + 16, cci_conn_cookie(table, in->from, header->index, header->token, table->epoch));
+            return cci__conn_write_cookie(table, in->from, header->index, header->token, bytes);
+        cci_conn_write_header(bytes, type, 0, header->index, header->token, 0, 0);
         return size;
     }
     cci_conn_write_header(bytes, type, 0, header->peer_index, header->token, header->index, header->number);
@@ -7547,6 +7756,9 @@ typedef struct cci__op {
     uint8_t blocking, done;
 } cci__op_t;
 
+#define CCI__DGRAM_ANSWER                                                                                              \
+    (sizeof(cci_conn_answer_t) + ((CCI__DGRAM_REQUEST + 7u) & ~7u)) /* bytes of one, with its data */
+
 #define CCI__PATH_PACKET (CCI_REL_HEADER + CCI__CONN_PATH_FRAME) /* bytes, besides what is added to a packet */
 
 #ifdef CCI_NO_STATS
@@ -7588,9 +7800,13 @@ typedef struct cci__dconn {
     cci_conn_peer_t peer; /* second */
     cci_rel_state_t state;
     cci__active_t *active;
-    union {                          /* by conn.state */
-        cci_conn_pending_t *request; /* CONNECTING: what is repeated                              */
-        cci_evq_event_t *event;      /* REQUESTED: of the request; ACCEPTED: kept for the outcome */
+    union {                            /* by conn.state */
+        cci_conn_pending_t *request;   /* CONNECTING: what is repeated                              */
+        cci_evq_event_t *event;        /* REQUESTED: of the request */
+        struct {                       /* ACCEPTED and REJECTED */
+            cci_evq_event_t *event;    /* kept for the outcome, or NULL */
+            cci_conn_answer_t *answer; /* its data, if CCI__CONN_ANSWERS is set */
+        } decided;
         struct {
             cci_evq_event_t *event; /* of the request */
             cci_conn_pieces_t pieces;
@@ -7635,6 +7851,7 @@ enum {
     CCI__STORE_READS,
     CCI__STORE_REQUESTS,
     CCI__STORE_OPS,
+    CCI__STORE_ANSWERS,
     CCI__STORES
 };
 
@@ -7712,13 +7929,14 @@ typedef struct cci__dgram {
     cci_evq_event_t *free_ops;
     cci__store_t stores[CCI__STORES];
     cci__memory_t *memory;
-    uint64_t memory_limit;     /* bytes */
-    cci__ring_t waiting[2];    /* who wants what is lent for traffic; those that are DOUBTED in the second */
-    uint32_t waiting_count;    /* in both */
-    uint32_t turns;            /* that were given */
-    uint32_t buffers_unmade;   /* receive buffers that the program allows and that were not needed yet */
-    uint32_t held_before;      /* buffers with what could not be delivered when the program set their count */
-    cci_list_t readers, paths; /* free ones */
+    uint64_t memory_limit;              /* bytes */
+    cci__ring_t waiting[2];             /* who wants what is lent for traffic; those that are DOUBTED in the second */
+    uint32_t waiting_count;             /* in both */
+    uint32_t turns;                     /* that were given */
+    uint32_t buffers_unmade;            /* receive buffers that the program allows and that were not needed yet */
+    uint32_t held_before;               /* buffers with what could not be delivered when the program set their count */
+    cci_list_t readers, paths, answers; /* free ones */
+    cci_list_t told;                    /* data of servers' answers, with events that the program has */
     cci__dconn_t *groups[CCI__DGRAM_GROUPS];
     uint32_t group_count;
     cci_evq_buffer_t *current; /* the buffer that is being taken in */
@@ -8626,8 +8844,17 @@ static void cci__dgram_drop_active(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_take_active(ep, conn->active);
 }
 
+/* The data of an answer is not needed any more. */
+static void cci__dgram_drop_answer(cci__dgram_t *ep, cci__dconn_t *conn) {
+    if (!(conn->conn.flags & CCI__CONN_ANSWERS)) return;
+    cci__dgram_flush(ep); /* the batch may name it */
+    conn->conn.flags &= (uint16_t)~CCI__CONN_ANSWERS;
+    cci__dgram_give_back(ep, CCI__STORE_ANSWERS, conn->in.decided.answer);
+}
+
 static void cci__dgram_close_conn(cci__dgram_t *ep, cci__dconn_t *conn) {
     cci__dgram_drop_active(ep, conn);
+    cci__dgram_drop_answer(ep, conn);
     ep->closing -= conn->conn.state == CCI_CONN_CLOSING;
     cci__dgram_forget(ep, conn->peer.key);
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
@@ -8783,11 +9010,35 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci__dgram_post_end(ep, conn);
 }
 
+/* The program gets what the server said with its decision, if all of it is there. */
+static void cci__dgram_give_answer(cci__dgram_t *ep, cci_evq_event_t *event, cci_conn_answer_t *answer, int status) {
+    event->base.pub.connect.data_ptr = NULL;
+    event->base.pub.connect.data_len = 0;
+    if (!answer) return;
+    if (answer->pieces.missing != 0 || status != (answer->type == CCI__PKT_ACCEPT ? CCI_SUCCESS : CCI_ECONNREFUSED)) {
+        cci_release(answer);
+        return;
+    }
+    cci__list_append(&ep->told, &answer->node);
+    event->base.pub.connect.data_ptr = answer + 1;
+    event->base.pub.connect.data_len = answer->data_len;
+}
+
+/* The program has returned the event. */
+static void cci__dgram_free_answer(const void *data) {
+    cci_conn_answer_t *answer;
+    if (!data) return;
+    answer = (cci_conn_answer_t *)(uintptr_t)data - 1;
+    cci__list_remove(&answer->node);
+    cci_release(answer);
+}
+
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
 static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci_conn_pending_t *pending = conn->in.request;
     cci_evq_event_t *event = (cci_evq_event_t *)pending->event;
     cci__dgram_flush(ep); /* the batch may hold a request, which names the data in `pending` */
+    cci__dgram_give_answer(ep, event, pending->answer, status);
     cci_release(pending);
     event->base.pub.connect.type = CCI_EVENT_CONNECT;
     event->base.pub.connect.status = (cci_status_t)status;
@@ -8802,7 +9053,8 @@ static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int statu
 }
 
 static void cci__dgram_accepted(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
-    cci_evq_event_t *event = conn->in.event;
+    cci_evq_event_t *event = conn->in.decided.event;
+    cci__dgram_drop_answer(ep, conn);
     event->base.pub.accept.type = CCI_EVENT_ACCEPT;
     event->base.pub.accept.status = (cci_status_t)status;
     event->base.pub.accept.context = conn->conn.pub.context;
@@ -9111,8 +9363,26 @@ static void cci__dgram_tell_at(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t typ
     cci__dgram_commit_bare(ep, to, conn, size, NULL, 0);
 }
 
+/* Sends all that an answer's data needs. */
+static void cci__dgram_tell_answer(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) {
+    const cci_conn_answer_t *answer = conn->in.decided.answer;
+    cci_conn_request_t piece;
+    cci__dgram_trace(ep, type, " to ", &conn->conn.peer);
+    memset(&piece, 0, sizeof piece);
+    for (;;) {
+        uint8_t *head = cci__dgram_slot(ep)->head;
+        uint32_t size = cci_conn_output(&ep->conns, &conn->conn, type, head);
+        uint32_t more = cci_conn_output_piece(&ep->conns, answer, &piece, size, head);
+        if (more == 0) return;
+        cci__dgram_commit_bare(ep, &conn->conn.peer, conn, size + more, piece.data, piece.length);
+    }
+}
+
 static void cci__dgram_tell(cci__dgram_t *ep, cci__dconn_t *conn, uint8_t type) {
-    cci__dgram_tell_at(ep, conn, type, &conn->conn.peer);
+    if ((type == CCI__PKT_ACCEPT || type == CCI__PKT_REJECT) && (conn->conn.flags & CCI__CONN_ANSWERS))
+        cci__dgram_tell_answer(ep, conn, type);
+    else
+        cci__dgram_tell_at(ep, conn, type, &conn->conn.peer);
 }
 
 /* Sends a packet that needs no connection. */
@@ -9266,6 +9536,18 @@ static void cci__dgram_new_request(cci__dgram_t *ep, const cci_conn_packet_t *in
     cci__dgram_hear(ep, conn, &in->request, event);
 }
 
+/* A piece of the server's data. Without memory for it, it is as good as lost: the request is repeated. */
+static cci_conn_got_t cci__dgram_collect_answer(cci__dgram_t *ep, cci_conn_packet_t *in) {
+    cci_conn_pending_t *pending = ((cci__dconn_t *)(void *)in->conn)->in.request;
+    if (in->request.data_len > CCI__DGRAM_REQUEST) return CCI_CONN_GOT_NOTHING;
+    if (!pending->answer) {
+        pending->answer = (cci_conn_answer_t *)cci_alloc(CCI__DGRAM_ANSWER);
+        if (!pending->answer) return CCI_CONN_GOT_NOTHING;
+        memset(pending->answer, 0, sizeof *pending->answer);
+    }
+    return cci_conn_collect_answer(&ep->conns, pending->answer, in);
+}
+
 /* The peer has left (CCI_SUCCESS), or does not know the connection. */
 static void cci__dgram_left(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     if (conn->conn.state == CCI_CONN_ACCEPTED)
@@ -9306,6 +9588,7 @@ static void cci__dgram_input_control(cci__dgram_t *ep, const cci_link_rx_t *rx, 
     cci__dgram_trace(ep, header->type, " from ", in.from);
     got = cci_conn_input(&ep->conns, &in);
     conn = (cci__dconn_t *)(void *)in.conn;
+    if (got == CCI_CONN_GOT_ANSWER) got = cci__dgram_collect_answer(ep, &in);
     if (got == CCI_CONN_GOT_ACCEPT) /* before the answer, which so leaves with others */
         cci__dgram_got(ep, conn, got);
     if (conn && got == CCI_CONN_GOT_NOTHING && (conn->conn.flags & CCI__CONN_PARKED))
@@ -9860,17 +10143,18 @@ static const uint16_t cci__small_most[CCI__STORES] = {1,
                                                       0,
                                                       CCI__SMALL_READERS ? CCI_SMALL_RMAS : 0,
                                                       CCI__SMALL_READERS,
+                                                      1,
                                                       1};
 #endif
 
-/* Gives a kind its part of the memory, in 64ths, and a list for those that are free. */
+/* Gives a kind its part of the memory, in 128ths, and a list for those that are free. */
 static void cci__dgram_init_store(cci__dgram_t *ep, int kind, cci_list_t *list, size_t size, uint32_t part) {
     cci__store_t *store = &ep->stores[kind];
 #ifdef CCI_SMALL
     store->most = cci__small_most[kind];
     (void)part;
 #else
-    uint64_t most = ep->memory_limit / 64 * part / size;
+    uint64_t most = ep->memory_limit / 128 * part / size;
     store->most = (uint32_t)cci__min64(cci__max64(most, 4), UINT32_MAX / 16);
 #endif
     store->free = list;
@@ -9882,15 +10166,15 @@ static void cci__dgram_init_store(cci__dgram_t *ep, int kind, cci_list_t *list, 
 static void cci__dgram_init_pool(cci__dgram_t *ep) {
     cci_rel_pool_t *pool = &ep->pool;
     int has_middle = pool->block_size > 2 * CCI__REL_MIDDLE;
-    cci__dgram_init_store(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), 18);
-    cci__dgram_init_store(ep, CCI_REL_MIDDLE, &pool->middle, CCI__REL_MIDDLE, 6);
+    cci__dgram_init_store(ep, CCI_REL_BLOCKS, &pool->blocks, sizeof(cci_rel_block_t), 36);
+    cci__dgram_init_store(ep, CCI_REL_MIDDLE, &pool->middle, CCI__REL_MIDDLE, 12);
     if (!has_middle) ep->stores[CCI_REL_MIDDLE].most = 0;
-    cci__dgram_init_store(ep, CCI_REL_LARGE, &pool->large, pool->block_size, has_middle ? 8 : 14);
-    cci__dgram_init_store(ep, CCI_REL_BULKS, &pool->bulks, sizeof(cci_rel_item_t), 2);
-    cci__dgram_init_store(ep, CCI_REL_RECORDS, &pool->records, sizeof(cci_rel_sent_t), 5);
-    cci__dgram_init_store(ep, CCI_REL_PARTS, &pool->parts, sizeof(cci_rel_part_t), 1);
-    cci__dgram_init_store(ep, CCI_REL_NUMBERS, &pool->numbers, sizeof(cci_rel_numbers_t), 1);
-    cci__dgram_init_store(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), 1);
+    cci__dgram_init_store(ep, CCI_REL_LARGE, &pool->large, pool->block_size, has_middle ? 16 : 28);
+    cci__dgram_init_store(ep, CCI_REL_BULKS, &pool->bulks, sizeof(cci_rel_item_t), 4);
+    cci__dgram_init_store(ep, CCI_REL_RECORDS, &pool->records, sizeof(cci_rel_sent_t), 10);
+    cci__dgram_init_store(ep, CCI_REL_PARTS, &pool->parts, sizeof(cci_rel_part_t), 2);
+    cci__dgram_init_store(ep, CCI_REL_NUMBERS, &pool->numbers, sizeof(cci_rel_numbers_t), 2);
+    cci__dgram_init_store(ep, CCI_REL_GAPS, &pool->gaps, sizeof(cci_rel_gaps_t), 2);
     pool->more = cci__dgram_more;
     pool->block_total = ep->stores[CCI_REL_BLOCKS].most;
     pool->middle_total = ep->stores[CCI_REL_MIDDLE].most;
@@ -9901,12 +10185,13 @@ static void cci__dgram_init_pool(cci__dgram_t *ep) {
 }
 
 static void cci__dgram_init_stores(cci__dgram_t *ep) {
-    cci__dgram_init_store(ep, CCI__STORE_ACTIVES, &ep->free_actives, sizeof(cci__active_t), 14);
-    cci__dgram_init_store(ep, CCI__STORE_READERS, &ep->readers, sizeof(cci_rma_reader_t), 1);
+    cci__dgram_init_store(ep, CCI__STORE_ACTIVES, &ep->free_actives, sizeof(cci__active_t), 28);
+    cci__dgram_init_store(ep, CCI__STORE_READERS, &ep->readers, sizeof(cci_rma_reader_t), 2);
     cci__dgram_init_store(ep, CCI__STORE_PATHS, &ep->paths, sizeof(cci_conn_path_t), 1);
-    cci__dgram_init_store(ep, CCI__STORE_READS, &ep->rma.reads, sizeof(cci_rma_read_t), 1);
-    cci__dgram_init_store(ep, CCI__STORE_REQUESTS, &ep->rma.requests, sizeof(cci_rma_request_t), 1);
-    cci__dgram_init_store(ep, CCI__STORE_OPS, NULL, sizeof(cci__op_t), 4);
+    cci__dgram_init_store(ep, CCI__STORE_READS, &ep->rma.reads, sizeof(cci_rma_read_t), 2);
+    cci__dgram_init_store(ep, CCI__STORE_REQUESTS, &ep->rma.requests, sizeof(cci_rma_request_t), 2);
+    cci__dgram_init_store(ep, CCI__STORE_OPS, NULL, sizeof(cci__op_t), 8);
+    cci__dgram_init_store(ep, CCI__STORE_ANSWERS, &ep->answers, CCI__DGRAM_ANSWER, 1);
     ep->rma.request_free = ep->stores[CCI__STORE_REQUESTS].most;
     cci__dgram_init_pool(ep);
 }
@@ -10098,9 +10383,14 @@ static void cci__dgram_free(cci__dgram_t *ep) {
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, i);
         CCI_ASSERT(conn);
-        if (conn->conn.state == CCI_CONN_CONNECTING) cci_release(conn->in.request);
+        if (conn->conn.state == CCI_CONN_CONNECTING) {
+            cci_release(conn->in.request->answer);
+            cci_release(conn->in.request);
+        }
         cci__dgram_forget(ep, conn->peer.key);
     }
+    while (ep->told.next && !cci__list_empty(&ep->told))
+        cci__dgram_free_answer(CCI__CONTAINER(ep->told.next, cci_conn_answer_t, node) + 1);
     cci_release(ep->conns.buckets);
     cci_release(ep->waiting[0].index);
     cci_release(ep->waiting[1].index);
@@ -10176,6 +10466,8 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
     cci__list_init(&ep->free_actives);
     cci__list_init(&ep->readers);
     cci__list_init(&ep->paths);
+    cci__list_init(&ep->answers);
+    cci__list_init(&ep->told);
     cci__lock_init(&ep->lock);
     status = ep->link->open(device, service, fd != NULL, &ep->handle, &ep->info);
     if (status == CCI_SUCCESS && ep->info.share && !ep->info.is_shared) status = CCI_ERR_NOT_IMPLEMENTED;
@@ -10306,16 +10598,34 @@ static int cci__dgram_destroy(cci_endpoint_base_t *base) {
 
 /* ---- connecting ---- */
 
+/* Keeps the data of an answer for as long as its client may ask for it; NULL if there is no memory for it. */
+static cci_conn_answer_t *cci__dgram_keep_answer(cci__dgram_t *ep, const void *data, uint32_t data_len) {
+    cci_conn_answer_t *answer = (cci_conn_answer_t *)cci__dgram_take(ep, CCI__STORE_ANSWERS);
+    if (!answer) return NULL;
+    answer->data_len = data_len;
+    memcpy(answer + 1, data, data_len);
+    return answer;
+}
+
 /* Accepts or rejects a request, and tells the client. An accept keeps an event for its outcome. */
-static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, int accepts, void *context) {
+static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, int accepts, void *context, const void *data,
+                             uint32_t data_len) {
     cci__dconn_t *conn = (cci__dconn_t *)request->owner;
     cci_evq_event_t *event = NULL;
+    cci_conn_answer_t *answer = NULL;
     if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) return CCI_EINVAL;
     if (accepts && ep->is_dead) return CCI_ERR_DEVICE_DEAD;
-    if (accepts && (event = cci__dgram_control_event(ep)) == NULL) return CCI_ENOMEM;
+    if (data_len > CCI__DGRAM_REQUEST) return CCI_ERR_NOT_IMPLEMENTED;
+    if (data_len && (answer = cci__dgram_keep_answer(ep, data, data_len)) == NULL) return CCI_ENOBUFS;
+    if (accepts && (event = cci__dgram_control_event(ep)) == NULL) {
+        if (answer) cci__dgram_give_back(ep, CCI__STORE_ANSWERS, answer);
+        return CCI_ENOMEM;
+    }
     request->state = 1;
     request->owner = NULL;
-    conn->in.event = event;
+    conn->in.decided.event = event;
+    conn->in.decided.answer = answer;
+    if (answer) conn->conn.flags |= CCI__CONN_ANSWERS;
     conn->conn.pub.context = context;
     ep->now_ns = ep->link->now(ep->handle);
     cci__dgram_tell(ep, conn, cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns));
@@ -10325,22 +10635,22 @@ static int cci__dgram_decide(cci__dgram_t *ep, cci_evq_event_t *request, int acc
     return CCI_SUCCESS;
 }
 
-static int cci__dgram_accept(cci_event_base_t *base, void *context) {
+static int cci__dgram_send_answer(cci_event_base_t *base, int accepts, void *context, const void *data,
+                                  uint32_t data_len) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base->endpoint;
     int status;
     cci__dgram_lock(ep);
-    status = cci__dgram_decide(ep, (cci_evq_event_t *)(void *)base, 1, context);
+    status = cci__dgram_decide(ep, (cci_evq_event_t *)(void *)base, accepts, context, data, data_len);
     cci__dgram_unlock(ep);
     return status;
 }
 
+static int cci__dgram_accept(cci_event_base_t *base, void *context) {
+    return cci__dgram_send_answer(base, 1, context, NULL, 0);
+}
+
 static int cci__dgram_reject(cci_event_base_t *base) {
-    cci__dgram_t *ep = (cci__dgram_t *)(void *)base->endpoint;
-    int status;
-    cci__dgram_lock(ep);
-    status = cci__dgram_decide(ep, (cci_evq_event_t *)(void *)base, 0, NULL);
-    cci__dgram_unlock(ep);
-    return status;
+    return cci__dgram_send_answer(base, 0, NULL, NULL, 0);
 }
 
 /* A multicast connection is open at once: there is no server. */
@@ -10384,6 +10694,7 @@ static int cci__dgram_connect_locked(cci__dgram_t *ep, const char *address, cons
     }
     conn->in.request = pending;
     pending->event = event;
+    pending->answer = NULL;
     pending->key_id = 0;
     pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
     pending->data_len = data_len;
@@ -10472,6 +10783,30 @@ static int cci__dgram_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     (void)cci__dgram_pump(ep, CCI__IDLE, CCI__DGRAM_BATCH_RX);
     ep->os_handle.is_awake = 0;
     cci__dgram_arm(ep);
+    cci__dgram_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+/* A program with a handle, for which there is no event, may go to sleep: what waits for company leaves before. Only
+ * where one connection has much under way it stays: an acknowledgement, or else the timer, wakes the program soon. */
+static int cci__dgram_stays(const cci__dgram_t *ep) {
+    return !cci__list_empty(&ep->soon) && ep->soon.next == ep->soon.prev && cci__list_empty(&ep->ready) &&
+           CCI__CONTAINER(ep->soon.next, cci__active_t, ready)->rel.in_flight >= CCI__DGRAM_BUSY;
+}
+
+/* The program may sleep until then: what waits for company leaves before, and the next poll reads the clock. */
+static int cci__dgram_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
+    cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
+    uint64_t at;
+    int is_due;
+    cci__dgram_lock(ep);
+    ep->now_ns = ep->link->now(ep->handle);
+    ep->polls.left = 0;
+    is_due = ep->evq.urgent.head || ep->evq.done.head ||
+             (!cci__list_empty(&ep->inbox) && ep->evq.recv_out < ep->evq.recv_limit) ||
+             (!cci__list_empty(&ep->soon) && !(ep->has_fd && cci__dgram_stays(ep)));
+    at = is_due ? 0 : cci__dgram_sleep_deadline(ep);
+    *ns = cci__ns_until(at, ep->now_ns);
     cci__dgram_unlock(ep);
     return CCI_SUCCESS;
 }
@@ -10591,13 +10926,6 @@ static void cci__dgram_judge(cci__dgram_t *ep) {
     if (ep->heard > 0) ep->heard_most = cci__dgram_in_a_ms(took_ns, ep->heard);
 }
 
-/* A program with a handle, for which there is no event, may go to sleep: what waits for company leaves before. Only
- * where one connection has much under way it stays: an acknowledgement, or else the timer, wakes the program soon. */
-static int cci__dgram_stays(const cci__dgram_t *ep) {
-    return !cci__list_empty(&ep->soon) && ep->soon.next == ep->soon.prev && cci__list_empty(&ep->ready) &&
-           CCI__CONTAINER(ep->soon.next, cci__active_t, ready)->rel.in_flight >= CCI__DGRAM_BUSY;
-}
-
 /* The network has its turn, and then there may be an event. */
 static int cci__dgram_look(cci__dgram_t *ep, cci_event_t **event) {
     uint32_t rounds = CCI__DGRAM_DRAIN;
@@ -10655,6 +10983,7 @@ static int cci__dgram_return_event(cci_event_base_t *base) {
         status = CCI_EINVAL;
     } else {
         if (base->pub.type == CCI_EVENT_CONNECT_REQUEST) cci__dgram_free_uri(ep, base->pub.request.peer_uri);
+        if (base->pub.type == CCI_EVENT_CONNECT) cci__dgram_free_answer(base->pub.connect.data_ptr);
         cci_evq_return_event(&ep->evq, event);
     }
     cci__dgram_unlock(ep);
@@ -10909,11 +11238,34 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     return status;
 }
 
-static int cci__dgram_uri(cci__dgram_t *ep, char **uri) {
+/* What every endpoint over a link can do. */
+static void cci__dgram_link_caps(const cci_link_t *link, cci_caps_t *caps) {
+    memset(caps, 0, sizeof *caps);
+    caps->can = CCI_CAN_ORDERED;
+    if (link->group && link->is_group) caps->can |= CCI_CAN_MULTICAST;
+#ifndef CCI_NO_RMA
+    caps->can |= CCI_CAN_RMA;
+    caps->max_rma_length = UINT64_MAX;
+#endif
+    caps->max_request_len = CCI__DGRAM_REQUEST;
+    caps->max_connections = CCI__CONN_MOST;
+    caps->max_send_bufs = caps->max_recv_bufs = CCI__DGRAM_MAX_BUFS;
+}
+
+static void cci__dgram_caps(const cci__dgram_t *ep, cci_caps_t *caps) {
+    cci__dgram_link_caps(ep->link, caps);
+    if (ep->seal) caps->can |= CCI_CAN_SEAL;
+    caps->max_send_size = ep->max_send_size;
+    caps->max_recv_bufs = (uint32_t)cci__min64(CCI__DGRAM_MAX_BUFS, SIZE_MAX / 2 / ep->buffer_size);
+}
+
+/* The URI of a peer, or for NULL that of the endpoint. */
+static int cci__dgram_uri(cci__dgram_t *ep, const cci_link_addr_t *peer, char **uri) {
     char text[256];
     int status;
-    if (!ep->link->address) return CCI_ERR_NOT_IMPLEMENTED;
-    status = ep->link->address(ep->handle, text, sizeof text);
+    if (peer ? ep->link->version < 2 || !ep->link->text : !ep->link->address) return CCI_ERR_NOT_IMPLEMENTED;
+    status =
+        peer ? ep->link->text(ep->handle, peer, text, sizeof text) : ep->link->address(ep->handle, text, sizeof text);
     return status == CCI_SUCCESS ? cci_make_uri(ep->transport->name, text, uri) : status;
 }
 
@@ -10927,7 +11279,8 @@ static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_URI: status = cci__dgram_uri(ep, (char **)val); break;
+    case CCI_OPT_ENDPT_URI: status = cci__dgram_uri(ep, NULL, (char **)val); break;
+    case CCI_OPT_CAPS: cci__dgram_caps(ep, (cci_caps_t *)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
@@ -10947,7 +11300,9 @@ static int cci__dgram_set_connection_opt(struct cci_connection *connection, cci_
     memcpy(&value, val, sizeof value);
     cci__dgram_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
-    if (!cci__dgram_is_reliable(conn)) {
+    if (name == CCI_OPT_CONN_CONTEXT) {
+        memcpy(&conn->conn.pub.context, val, sizeof(void *));
+    } else if (!cci__dgram_is_reliable(conn)) {
         status = CCI_EINVAL;
     } else if (name == CCI_OPT_CONN_SEND_TIMEOUT) {
         conn->send_timeout_us = value;
@@ -10968,9 +11323,17 @@ static int cci__dgram_get_connection_opt(struct cci_connection *connection, cci_
     if (name == CCI_OPT_CONN_STATS) {
         ep->now_ns = ep->link->now(ep->handle);
         status = cci__dgram_connection_stats(ep, conn, (cci_conn_stats_t *)val);
-    } else {
+    } else if (name == CCI_OPT_CONN_PEER_URI)
+        status = cci__dgram_uri(ep, &conn->conn.peer, (char **)val);
+    else if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(val, &conn->conn.pub.context, sizeof(void *));
+    else if (name == CCI_OPT_CAPS) {
+        cci_caps_t *caps = (cci_caps_t *)val;
+        cci__dgram_caps(ep, caps);
+        if (!conn->peer.key) caps->can &= ~(uint64_t)CCI_CAN_SEAL;
+        cci__caps_of_connection(&conn->conn.pub, caps);
+    } else
         memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
-    }
     cci__dgram_unlock(ep);
     return status;
 }
@@ -11318,7 +11681,9 @@ static const cci_endpoint_ops_t *cci__dgram_ops(void) {
                                              cci__dgram_rma,
 #endif
                                              NULL,
-                                             NULL};
+                                             NULL,
+                                             cci__dgram_send_answer,
+                                             cci__dgram_next_deadline};
     return &table;
 }
 
@@ -12235,6 +12600,7 @@ static int cci__device_update(cci__device_t *device, const cci_device_desc_t *de
     device->desc.up = desc->up != 0;
     device->desc.priority = desc->priority;
     device->desc.max_send_size = desc->max_send_size;
+    device->desc.caps = device->transport->version >= 3 ? desc->caps : NULL;
     device->desc.rate = desc->rate;
     info = cci__text_keep(device, desc->info != NULL ? desc->info : "");
     if (info == NULL) return CCI_ENOMEM;
@@ -12553,6 +12919,12 @@ static int cci__dead_reject(cci_event_base_t *request) {
     return cci__fork_refuse();
 }
 
+static int cci__dead_answer(cci_event_base_t *request, int accepts, void *context, const void *data,
+                            uint32_t data_len) {
+    (void)request, (void)accepts, (void)context, (void)data, (void)data_len;
+    return cci__fork_refuse();
+}
+
 static int cci__dead_connect(cci_endpoint_base_t *endpoint, const char *address, const void *data, uint32_t data_len,
                              cci_conn_attribute_t attribute, void *context, int flags, const struct timeval *timeout) {
     (void)endpoint, (void)address, (void)data, (void)data_len, (void)attribute, (void)context, (void)flags,
@@ -12634,6 +13006,11 @@ static void cci__dead_rma_free(cci_endpoint_base_t *endpoint, void *memory) {
     (void)endpoint, (void)memory;
 }
 
+static int cci__dead_next_deadline(cci_endpoint_base_t *endpoint, uint64_t *ns) {
+    (void)endpoint, (void)ns;
+    return cci__fork_refuse();
+}
+
 static const cci_endpoint_ops_t cci__dead_ops = {cci__dead_destroy,
                                                  cci__dead_accept,
                                                  cci__dead_reject,
@@ -12651,7 +13028,9 @@ static const cci_endpoint_ops_t cci__dead_ops = {cci__dead_destroy,
                                                  cci__dead_rma_deregister,
                                                  cci__dead_rma,
                                                  cci__dead_rma_alloc,
-                                                 cci__dead_rma_free};
+                                                 cci__dead_rma_free,
+                                                 cci__dead_answer,
+                                                 cci__dead_next_deadline};
 
 #ifndef CCI_NO_THREADS
 static pthread_key_t cci__fork_key; /* which locks a thread that forks holds */
@@ -12889,13 +13268,19 @@ CCI_API const char *cci_strerror(cci_endpoint_t *endpoint, enum cci_status statu
 }
 
 CCI_API const char *cci_status_hint(enum cci_status status) {
+#ifdef CCI_NO_TEXT
+    (void)status;
+    return "";
+#else
     switch ((int)status) {
 #define CCI__HINT_CASE(name, value, text, hint)                                                                        \
-    case value: return hint;
+    case value:                                                                                                        \
+        return hint;
         CCI_STATUS_TABLE(CCI__HINT_CASE)
 #undef CCI__HINT_CASE
     default: return NULL;
     }
+#endif
 }
 
 CCI_API const char *cci_event_type_str(cci_event_type_t type) {
@@ -13219,6 +13604,19 @@ CCI_API int cci_arm_os_handle(cci_endpoint_t *endpoint, int flags) {
     return base->ops->arm_os_handle(base, flags);
 }
 
+/* The version of CCI_TRANSPORT_VERSION that says where the operations of an endpoint end. */
+static uint32_t cci__ops_version(const cci_endpoint_base_t *endpoint) {
+    return endpoint->ops == cci__dgram_ops() ? CCI_TRANSPORT_VERSION
+                                             : cci__device_of(endpoint->pub.device)->transport->version;
+}
+
+CCI_API int cci_next_deadline(cci_endpoint_t *endpoint, uint64_t *ns) {
+    cci_endpoint_base_t *base = cci__endpoint_of(endpoint);
+    if (endpoint == NULL || ns == NULL) return CCI_EINVAL;
+    if (cci__ops_version(base) < 3 || base->ops->next_deadline == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    return base->ops->next_deadline(base, ns);
+}
+
 /* ---- connection functions ---------------------------------------------------------------------------------------- */
 
 CCI_API int cci_accept(cci_event_t *conn_req, const void *context) {
@@ -13233,6 +13631,25 @@ CCI_API int cci_reject(cci_event_t *conn_req) {
     if (conn_req == NULL || conn_req->type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
     if (event->endpoint->ops->reject == NULL) return CCI_ERR_NOT_IMPLEMENTED;
     return event->endpoint->ops->reject(event);
+}
+
+static int cci__answer(cci_event_t *conn_req, int accepts, void *context, const void *data, uint32_t data_len) {
+    cci_event_base_t *event = (cci_event_base_t *)(void *)conn_req;
+    const cci_endpoint_ops_t *ops;
+    if (conn_req == NULL || conn_req->type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
+    if (data_len > CCI_CONN_REQ_LEN || (data_len > 0 && data == NULL)) return CCI_EINVAL;
+    if (data_len == 0) return accepts ? cci_accept(conn_req, context) : cci_reject(conn_req);
+    ops = event->endpoint->ops;
+    if (cci__ops_version(event->endpoint) < 3 || ops->answer == NULL) return CCI_ERR_NOT_IMPLEMENTED;
+    return ops->answer(event, accepts, context, data, data_len);
+}
+
+CCI_API int cci_accept_data(cci_event_t *conn_req, const void *context, const void *data_ptr, uint32_t data_len) {
+    return cci__answer(conn_req, 1, cci__context_of(context), data_ptr, data_len);
+}
+
+CCI_API int cci_reject_data(cci_event_t *conn_req, const void *data_ptr, uint32_t data_len) {
+    return cci__answer(conn_req, 0, NULL, data_ptr, data_len);
 }
 
 /* What stands behind "scheme://", or NULL when the URI is not of that scheme or has nothing there. */
@@ -13356,7 +13773,34 @@ CCI_API int cci_return_event(cci_event_t *event) {
 
 /* ---- option functions -------------------------------------------------------------------------------------------- */
 
-/* Whose option it is: 'e' for an endpoint's, 'c' for a connection's, 0 for none. */
+/* The device that a handle is, NULL if it is none. */
+static const cci__device_t *cci__device_among(const void *handle) {
+    const cci__device_t *device;
+    const cci_endpoint_base_t *at;
+    cci__core_lock();
+    for (device = cci__core.devices; device != NULL && (const void *)device != handle;) device = device->next;
+    if (device == NULL) device = cci__core.parent_devices;
+    while (device != NULL && (const void *)device != handle) device = device->next;
+    for (at = cci__core.endpoints; device == NULL && at != NULL; at = at->next_in_core)
+        if ((const void *)at->pub.device == handle) device = cci__device_of(at->pub.device);
+    cci__core_unlock();
+    return device;
+}
+
+static int cci__device_caps(const cci__device_t *device, cci_caps_t *caps) {
+    if (device->desc.caps == NULL && (device->transport == NULL || device->transport->link == NULL))
+        return CCI_ERR_NOT_IMPLEMENTED;
+    if (device->desc.caps != NULL) {
+        *caps = *device->desc.caps;
+    } else {
+        cci__dgram_link_caps(device->transport->link, caps);
+        if (cci_seal_hooks() != NULL) caps->can |= CCI_CAN_SEAL;
+    }
+    caps->max_send_size = device->pub.max_send_size;
+    return CCI_SUCCESS;
+}
+
+/* Whose option it is: 'e' for an endpoint's, 'c' for a connection's, 'a' for any handle's, 0 for none. */
 static int cci__opt_owner(cci_opt_name_t name) {
     switch ((int)name) {
     case CCI_OPT_ENDPT_SEND_TIMEOUT:
@@ -13370,7 +13814,10 @@ static int cci__opt_owner(cci_opt_name_t name) {
     case CCI_OPT_ENDPT_CONN_STATS: return 'e';
     case CCI_OPT_CONN_STATS:
     case CCI_OPT_CONN_SEND_TIMEOUT:
-    case CCI_OPT_CONN_KEEPALIVE_TIMEOUT: return 'c';
+    case CCI_OPT_CONN_KEEPALIVE_TIMEOUT:
+    case CCI_OPT_CONN_PEER_URI:
+    case CCI_OPT_CONN_CONTEXT: return 'c';
+    case CCI_OPT_CAPS: return 'a';
     default: return 0;
     }
 }
@@ -13378,6 +13825,7 @@ static int cci__opt_owner(cci_opt_name_t name) {
 /* 'e' or 'c' as above, 0 also when the handle is of the other kind. */
 static int cci__opt_kind(const void *handle, cci_opt_name_t name) {
     int owner = cci__opt_owner(name);
+    if (owner == 'a') return handle == NULL ? 0 : cci__is_endpoint(handle) ? 'e' : 'c';
     return handle != NULL && cci__is_endpoint(handle) == (owner == 'e') ? owner : 0;
 }
 
@@ -13394,8 +13842,8 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
     int owner = cci__opt_kind((const void *)handle, name);
     if (owner == 0) return cci__opt_refuse("cci_set_opt()", (const void *)handle, name);
     if (val == NULL) return cci__refuse("cci_set_opt()", "the value is NULL");
-    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN || name == CCI_OPT_ENDPT_STATS ||
-        name == CCI_OPT_CONN_STATS)
+    if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN || name == CCI_OPT_CONN_PEER_URI ||
+        name == CCI_OPT_CAPS || name == CCI_OPT_ENDPT_STATS || name == CCI_OPT_CONN_STATS)
         return cci__refuse("cci_set_opt()", "the option can only be got");
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
@@ -13413,6 +13861,10 @@ CCI_API int cci_get_opt(cci_opt_handle_t *handle, cci_opt_name_t name, void *val
     int owner = cci__opt_kind((const void *)handle, name);
     if (owner == 0) return cci__opt_refuse("cci_get_opt()", (const void *)handle, name);
     if (val == NULL) return cci__refuse("cci_get_opt()", "the value is NULL");
+    if (name == CCI_OPT_CAPS && owner == 'c') {
+        const cci__device_t *device = cci__device_among((const void *)handle);
+        if (device != NULL) return cci__device_caps(device, (cci_caps_t *)val);
+    }
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);
         if (base->ops->get_endpoint_opt == NULL) return CCI_ERR_NOT_IMPLEMENTED;
@@ -13568,8 +14020,7 @@ CCI_API int cci_rma(cci_connection_t *connection, const void *msg_ptr, uint32_t 
  * ------------------------------------------------------------------------ */
 
 static int cci__can_share(const cci_endpoint_base_t *endpoint) {
-    const cci_transport_t *transport = cci__device_of(endpoint->pub.device)->transport;
-    return (transport->link != NULL || transport->version >= 2) && endpoint->ops->rma_alloc != NULL;
+    return cci__ops_version(endpoint) >= 2 && endpoint->ops->rma_alloc != NULL;
 }
 
 /* Bytes of a page; where there are none, a cache line will do. */

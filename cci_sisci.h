@@ -3303,7 +3303,7 @@ static int cci__sci_choose_directory(cci__sci_desc_t sd, const cci__sci_options 
 
 #if CCI__SCI_HAS_ATFORK
 /* A child must not keep its parent's sockets open: peers would not notice the parent's death. Nor may it change what
- * the parent waits for. */
+ * its parent waits for. */
 static void cci__sci_before_fork(void) {
     cci__sci_desc_t sd;
     cci__sci_lock_world();
@@ -6165,8 +6165,8 @@ enum {                     /* records */
        CCI__SISCI_BLOCK,
        CCI__SISCI_REQUEST, /* client's index, generation, attribute, max_send_size; data */
        CCI__SISCI_CANCEL,  /* client's index, generation */
-       CCI__SISCI_ACCEPT,  /* server's index, generation, max_send_size */
-       CCI__SISCI_REJECT,  /* 0, 0, 0; 1 if the server is busy: the client may ask again */
+       CCI__SISCI_ACCEPT,  /* server's index, generation, max_send_size, 0; data */
+       CCI__SISCI_REJECT,  /* 0, 0, 0; 1 if the server is busy: the client may ask again; data */
        CCI__SISCI_CONFIRM,
        CCI__SISCI_DISCONNECT, /* 0, 0, how far the sender had consumed; 1 if it has given the connection up */
        CCI__SISCI_PING,
@@ -6264,6 +6264,11 @@ typedef struct cci__sisci_event {
     uint64_t token;        /* as in an item */
 } cci__sisci_event;
 
+/* Data of a request or of its answer, which follows. */
+typedef struct cci__sisci_answer {
+    cci_list_t node; /* in the endpoint's `told` while the program has it */
+} cci__sisci_answer;
+
 typedef struct cci__sisci_conn {
     /* first; its peer_index is the name of the peer's end; its token is 0 once the program has closed it */
     cci_conn_t conn;
@@ -6279,7 +6284,7 @@ typedef struct cci__sisci_conn {
     cci_list_t *ops;        /* its oldest operation, from which the others hang; NULL: there is none */
     cci_list_t node;        /* in its link's `owing` */
     cci_evq_event_t *event; /* kept for the outcome of connect or accept */
-    void *data;             /* client: the request's bytes */
+    void *data;             /* client: what the request has, and room for the answer; server: what the answer has */
     uint32_t before, after; /* connections of the same link */
     uint32_t send_timeout_us, keepalive_us;
     int16_t end_status; /* of the event about its end */
@@ -6583,7 +6588,9 @@ typedef struct cci__sisci {
     uint32_t group_count;
     cci__sisci_link **servers; /* links to servers by node and service, in 2^n buckets */
     uint32_t server_buckets, server_count;
-    cci_list_t ending; /* connections that have ended, which the program is to be told of */
+    cci_list_t ending;     /* connections that have ended, which the program is to be told of */
+    cci_list_t told;       /* to clients, with events that the program has */
+    uint32_t answers_kept; /* to be sent */
     cci__sisci_item *free_items;
     cci__sisci_memory *memory;
     int stopping, thread_sleeps;
@@ -7930,12 +7937,18 @@ static uint32_t cci__sisci_unassign(const cci__sisci *ep, const cci__sisci_conn 
     return --conn->link->conn_count;
 }
 
+static void cci__sisci_drop_data(cci__sisci *ep, cci__sisci_conn *conn) {
+    if (!conn->data) return;
+    ep->answers_kept -= !conn->conn.is_client;
+    cci_release(conn->data);
+    conn->data = NULL;
+}
+
 static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__timer_disarm(&ep->wheel, &conn->conn.timer);
     cci__list_remove(&conn->node);
     cci__list_remove(&conn->asked);
-    if (conn->data) cci_release(conn->data);
-    conn->data = NULL;
+    cci__sisci_drop_data(ep, conn);
     if (conn->link) conn->link->last = NULL;
     if (conn->link && cci__sisci_unassign(ep, conn) == 0) {
         cci__sisci_attend(conn->link); /* it may be lost, and has waited for this */
@@ -7947,6 +7960,8 @@ static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
 }
 
 static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
+    const void *data = conn->data ? (cci__sisci_answer *)conn->data + 1 : NULL;
+    uint32_t data_len = data ? conn->data_len : 0;
     uint32_t head[4];
     memset(head, 0, sizeof head);
     head[0] = cci__sisci_name(conn);
@@ -7954,8 +7969,12 @@ static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
     case CCI__SISCI_REQUEST:
         head[2] = (uint32_t)conn->conn.pub.attribute;
         head[3] = conn->conn.pub.max_send_size;
-        return cci__sisci_post(link, CCI__SISCI_REQUEST, 0, head, 16, conn->data, conn->data_len);
-    case CCI__SISCI_ACCEPT: head[2] = conn->conn.pub.max_send_size; break;
+        return cci__sisci_post(link, CCI__SISCI_REQUEST, 0, head, 16, data, data_len);
+    case CCI__SISCI_ACCEPT:
+        head[2] = conn->conn.pub.max_send_size;
+        return cci__sisci_post(link, CCI__SISCI_ACCEPT, conn->conn.peer_index, head, 16, data, data_len);
+    case CCI__SISCI_REJECT:
+        return cci__sisci_post(link, CCI__SISCI_REJECT, conn->conn.peer_index, head, 16, data, data_len);
     case CCI__SISCI_DISCONNECT:
         head[2] = conn->mark;
         head[3] = conn->conn.state == CCI_CONN_BROKEN ? CCI__SISCI_GIVEN_UP : 0;
@@ -7971,6 +7990,7 @@ static int cci__sisci_pay(cci__sisci *ep, cci__sisci_link *link) {
         if (!cci__sisci_post_owed(link, conn)) return 0;
         cci__list_remove(&conn->node);
         cci__list_init(&conn->node);
+        if (conn->owes == CCI__SISCI_ACCEPT) cci__sisci_drop_data(ep, conn);
         conn->owes = 0;
         if (conn->closing) cci__sisci_close_conn(ep, conn);
     }
@@ -7997,6 +8017,8 @@ static void cci__sisci_post_event(cci__sisci *ep, cci__sisci_conn *conn, int typ
         event->base.pub.connect.status = (cci_status_t)status;
         event->base.pub.connect.context = conn->conn.pub.context;
         event->base.pub.connect.connection = connection;
+        event->base.pub.connect.data_ptr = NULL;
+        event->base.pub.connect.data_len = 0;
     } else {
         event->base.pub.accept.type = CCI_EVENT_ACCEPT;
         event->base.pub.accept.status = (cci_status_t)status;
@@ -8851,27 +8873,67 @@ static void cci__sisci_ask_to_connect(cci__sisci *ep, cci__sisci_conn *conn) {
     cci__sisci_owe(ep, conn, CCI__SISCI_REQUEST);
 }
 
+/* Posts the outcome of cci_connect(), with the data that its record has. */
+static void cci__sisci_answered(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_record *record, int status) {
+    uint8_t bytes[16 + CCI_CONN_REQ_LEN + CCI__SISCI_MORE]; /* whole lines are copied */
+    cci__sisci_answer *answer = (cci__sisci_answer *)conn->data;
+    cci_evq_event_t *event = conn->event;
+    uint32_t length = record->length - 16;
+    cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, status);
+    if (length == 0) {
+        cci__sisci_drop_data(ep, conn);
+        return;
+    }
+    conn->data = NULL;
+    cci__sisci_get(record->data, bytes, record->length);
+    memcpy(answer + 1, bytes + 16, length);
+    cci__list_append(&ep->told, &answer->node);
+    event->base.pub.connect.data_ptr = answer + 1;
+    event->base.pub.connect.data_len = length;
+}
+
+/* The program has returned the event. */
+static void cci__sisci_free_answer(const void *data) {
+    cci__sisci_answer *answer;
+    if (!data) return;
+    answer = (cci__sisci_answer *)(uintptr_t)data - 1;
+    cci__list_remove(&answer->node);
+    cci_release(answer);
+}
+
 /* The server has accepted. */
-static void cci__sisci_take_accept(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn, const uint32_t *head) {
-    if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) return;
+static void cci__sisci_take_accept(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
+                                   const cci__sisci_record *record, const uint32_t *head) {
     conn->conn.peer_index = head[0];
     conn->conn.pub.max_send_size = cci__min32(ep->max_send_size, link->card.max_send_size);
-    cci_release(conn->data);
-    conn->data = NULL;
     cci__sisci_opened(ep, conn);
-    cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_SUCCESS);
+    cci__sisci_answered(ep, conn, record, CCI_SUCCESS);
     cci__sisci_owe(ep, conn, CCI__SISCI_CONFIRM);
 }
 
 /* The server has rejected, or is busy. */
-static void cci__sisci_take_reject(cci__sisci *ep, cci__sisci_conn *conn, const uint32_t *head) {
-    if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) return;
+static void cci__sisci_take_reject(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_record *record,
+                                   const uint32_t *head) {
     if (head[3] == CCI__SISCI_BUSY) {
         cci__sisci_try_later(ep, conn);
         return;
     }
-    cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, CCI_ECONNREFUSED);
+    cci__sisci_answered(ep, conn, record, CCI_ECONNREFUSED);
     cci__sisci_close_conn(ep, conn);
+}
+
+/* ACCEPT or REJECT. */
+static void cci__sisci_take_answer(cci__sisci *ep, cci__sisci_link *link, cci__sisci_conn *conn,
+                                   const cci__sisci_record *record, const uint32_t *head) {
+    if (record->length - 16 > CCI_CONN_REQ_LEN) {
+        cci__sisci_lose(link);
+        return;
+    }
+    if (!conn || conn->conn.state != CCI_CONN_CONNECTING || !conn->conn.is_client) return;
+    if (record->type == CCI__SISCI_ACCEPT)
+        cci__sisci_take_accept(ep, link, conn, record, head);
+    else
+        cci__sisci_take_reject(ep, conn, record, head);
 }
 
 static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const cci__sisci_record *record) {
@@ -8885,8 +8947,8 @@ static int cci__sisci_take_control(cci__sisci *ep, cci__sisci_link *link, const 
     switch (record->type) {
     case CCI__SISCI_REQUEST: return cci__sisci_take_request(ep, link, record, head);
     case CCI__SISCI_CANCEL: cci__sisci_take_cancel(ep, link, head); break;
-    case CCI__SISCI_ACCEPT: cci__sisci_take_accept(ep, link, conn, head); break;
-    case CCI__SISCI_REJECT: cci__sisci_take_reject(ep, conn, head); break;
+    case CCI__SISCI_ACCEPT:
+    case CCI__SISCI_REJECT: cci__sisci_take_answer(ep, link, conn, record, head); break;
     case CCI__SISCI_CONFIRM:
         if (conn && conn->conn.state == CCI_CONN_ACCEPTED) {
             cci__list_remove(&conn->asked);
@@ -10959,6 +11021,8 @@ static void cci__sisci_free(cci__sisci *ep) {
     cci__sci_error_t error;
     uint32_t i;
     while (ep->groups) cci__sisci_leave_group(ep, ep->groups);
+    while (!cci__list_empty(&ep->told))
+        cci__sisci_free_answer(CCI__CONTAINER(ep->told.next, cci__sisci_answer, node) + 1);
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, i);
         if (conn->data) cci_release(conn->data);
@@ -11048,6 +11112,7 @@ static int cci__sisci_create(cci_device_t *device, const char *service, int flag
     cci__list_init(&ep->stuck);
     cci__list_init(&ep->idle);
     cci__list_init(&ep->ending);
+    cci__list_init(&ep->told);
     ep->mark_free = CCI__SISCI_NO_MARK;
     ep->now_ns = cci__sci_now();
     cci__wheel_init(&ep->wheel, ep->now_ns);
@@ -11107,11 +11172,31 @@ static int cci__sisci_destroy(cci_endpoint_base_t *base) {
 
 /* ---- connecting ---- */
 
-static int cci__sisci_decide(cci__sisci *ep, cci_evq_event_t *request, int accepts, void *context) {
+/* Keeps the data of an answer until its record is in the peer's inbox; a status. */
+static int cci__sisci_keep_answer(cci__sisci *ep, cci__sisci_conn *conn, const void *data, uint32_t data_len) {
+    cci__sisci_answer *answer;
+    if (ep->answers_kept >= CCI__SISCI_REQUESTS) return CCI_ENOBUFS;
+    answer = (cci__sisci_answer *)cci_alloc(sizeof *answer + data_len);
+    if (!answer) return CCI_ENOMEM;
+    memcpy(answer + 1, data, data_len);
+    conn->data = answer;
+    conn->data_len = (uint16_t)data_len;
+    ep->answers_kept++;
+    return CCI_SUCCESS;
+}
+
+static int cci__sisci_decide(cci__sisci *ep, cci_evq_event_t *request, int accepts, void *context, const void *data,
+                             uint32_t data_len) {
     cci__sisci_conn *conn = (cci__sisci_conn *)request->owner;
     cci_evq_event_t *event = NULL;
+    int status = CCI_SUCCESS;
     if (request->base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->state != 0 || !conn) return CCI_EINVAL;
     if (accepts && (event = cci__sisci_control_event(ep)) == NULL) return CCI_ENOMEM;
+    if (data_len > 0) status = cci__sisci_keep_answer(ep, conn, data, data_len);
+    if (status != CCI_SUCCESS) {
+        if (event) cci_evq_return_event(&ep->evq, event);
+        return status;
+    }
     request->state = 1;
     request->owner = NULL;
     conn->event = event;
@@ -11133,22 +11218,22 @@ static int cci__sisci_decide(cci__sisci *ep, cci_evq_event_t *request, int accep
     return CCI_SUCCESS;
 }
 
-static int cci__sisci_accept(cci_event_base_t *base, void *context) {
+static int cci__sisci_send_answer(cci_event_base_t *base, int accepts, void *context, const void *data,
+                                  uint32_t data_len) {
     cci__sisci *ep = (cci__sisci *)(void *)base->endpoint;
     int status;
     cci__sisci_lock(ep);
-    status = cci__sisci_decide(ep, (cci_evq_event_t *)(void *)base, 1, context);
+    status = cci__sisci_decide(ep, (cci_evq_event_t *)(void *)base, accepts, context, data, data_len);
     cci__sisci_unlock(ep);
     return status;
 }
 
+static int cci__sisci_accept(cci_event_base_t *base, void *context) {
+    return cci__sisci_send_answer(base, 1, context, NULL, 0);
+}
+
 static int cci__sisci_reject(cci_event_base_t *base) {
-    cci__sisci *ep = (cci__sisci *)(void *)base->endpoint;
-    int status;
-    cci__sisci_lock(ep);
-    status = cci__sisci_decide(ep, (cci_evq_event_t *)(void *)base, 0, NULL);
-    cci__sisci_unlock(ep);
-    return status;
+    return cci__sisci_send_answer(base, 0, NULL, NULL, 0);
 }
 
 /* "4:1234", or "1234" alone: the service, 0 when it is none. */
@@ -11182,8 +11267,8 @@ static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t ser
     cci__sisci_link *link = cci__sisci_link_that_works(ep, node, service);
     cci_evq_event_t *event = link ? cci__sisci_control_event(ep) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, attribute, context) : NULL;
-    void *copy = conn && data_len ? cci_alloc(data_len) : NULL;
-    if (!conn || (data_len && !copy)) {
+    cci__sisci_answer *copy = conn ? (cci__sisci_answer *)cci_alloc(sizeof *copy + CCI_CONN_REQ_LEN) : NULL;
+    if (!conn || !copy) {
         if (conn) {
             conn->conn.state = CCI_CONN_CONNECTING;
             cci__sisci_close_conn(ep, conn);
@@ -11191,7 +11276,7 @@ static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t ser
         if (event) cci_evq_return_event(&ep->evq, event);
         return CCI_ENOMEM;
     }
-    if (data_len) memcpy(copy, data, data_len);
+    if (data_len) memcpy(copy + 1, data, data_len);
     conn->event = event;
     conn->data = copy;
     conn->data_len = (uint16_t)data_len;
@@ -11293,6 +11378,22 @@ static int cci__sisci_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     cci__sisci_lock(ep);
     (void)cci__sisci_pump(ep);
     cci__sisci_arm(ep);
+    cci__sisci_unlock(ep);
+    return CCI_SUCCESS;
+}
+
+/* The program may sleep until then: what it has taken is acknowledged, and the next poll reads the clock. */
+static int cci__sisci_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
+    cci__sisci *ep = (cci__sisci *)(void *)base;
+    uint64_t at;
+    cci__sisci_lock(ep);
+    if (!ep->received.head) cci__sisci_acknowledge_all(ep);
+    cci__sisci_flush(ep);
+    at = cci__sisci_timers(ep);
+    ep->scan_ns = ep->now_ns;
+    if (ep->rounds != 0) ep->rounds = 32; /* 0: somebody asked for a look at the device besides */
+    if (cci__sisci_has_events(ep) || ep->returned) at = 0;
+    *ns = cci__ns_until(at, ep->now_ns);
     cci__sisci_unlock(ep);
     return CCI_SUCCESS;
 }
@@ -11474,6 +11575,7 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
     } else if (base->pub.type == CCI_EVENT_NONE || (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
         status = CCI_EINVAL;
     } else {
+        if (base->pub.type == CCI_EVENT_CONNECT) cci__sisci_free_answer(base->pub.connect.data_ptr);
         cci__sisci_return_control(ep, event);
         if (cci__sisci_is_sleeper(ep))
             cci__sisci_arm(ep); /* the end of a connection, or a message, may have waited for this */
@@ -11542,9 +11644,24 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     return status;
 }
 
-static int cci__sisci_uri(const cci__sisci *ep, char **uri) {
+/* What endpoints can do: in the shared memory of this host, there with RMA by copies alone, and through an adapter. */
+#define CCI__SISCI_CAPS(can)                                                                                           \
+    {                                                                                                                  \
+        CCI_CAN_ORDERED | CCI_CAN_RMA | (can), UINT64_MAX, 0, CCI_CONN_REQ_LEN, CCI__CONN_MOST, 65536, 65536, {        \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
+
+static const cci_caps_t *cci__sisci_caps_of(const cci__sisci_device *d) {
+    static const cci_caps_t table[] = {CCI__SISCI_CAPS(CCI_CAN_MULTICAST | CCI_CAN_RMA_SHARED),
+                                       CCI__SISCI_CAPS(CCI_CAN_MULTICAST), CCI__SISCI_CAPS(0)};
+    return &table[d->sci != &cci__sci_software ? 2 : d->rma_mode >= CCI__SISCI_RMA_COPY];
+}
+
+static int cci__sisci_uri(uint32_t node, uint32_t service, char **uri) {
     char text[32];
-    snprintf(text, sizeof text, "%lu:%lu", (unsigned long)ep->node, (unsigned long)ep->service);
+    if (service == 0) return CCI_ERR_NOT_IMPLEMENTED; /* the peer has not said it */
+    snprintf(text, sizeof text, "%lu:%lu", (unsigned long)node, (unsigned long)service);
     return cci_make_uri("sisci", text, uri);
 }
 
@@ -11560,6 +11677,17 @@ static void cci__sisci_endpoint_stats(const cci__sisci *ep, cci_endpt_stats_t *s
 
 #endif
 
+static void cci__sisci_caps(const cci__sisci *ep, cci_caps_t *caps) {
+    *caps = *cci__sisci_caps_of(&ep->device);
+    caps->max_send_size = ep->max_send_size;
+}
+
+static int cci__sisci_uri_of_peer(const cci__sisci_conn *conn, char **uri) {
+    const cci__sisci_link *link = conn->link;
+    if (!link) return cci__sisci_uri(CCI__SCI_BROADCAST_NODEID, ((const cci__sisci_group *)conn->data)->id, uri);
+    return cci__sisci_uri(link->peer_node, conn->conn.is_client ? link->service : link->card.service, uri);
+}
+
 static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
     cci__sisci *ep = (cci__sisci *)(void *)base;
     int status = CCI_SUCCESS;
@@ -11570,7 +11698,8 @@ static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_URI: status = cci__sisci_uri(ep, (char **)val); break;
+    case CCI_OPT_ENDPT_URI: status = cci__sisci_uri(ep->node, ep->service, (char **)val); break;
+    case CCI_OPT_CAPS: cci__sisci_caps(ep, (cci_caps_t *)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
@@ -11594,7 +11723,9 @@ static int cci__sisci_set_connection_opt(struct cci_connection *connection, cci_
     memcpy(&value, val, sizeof value);
     cci__sisci_lock(ep);
     ep->now_ns = cci__sci_now();
-    if (!cci__sisci_is_reliable(conn))
+    if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(&conn->conn.pub.context, val, sizeof(void *));
+    else if (!cci__sisci_is_reliable(conn))
         status = CCI_EINVAL;
     else if (name == CCI_OPT_CONN_SEND_TIMEOUT)
         conn->send_timeout_us = value;
@@ -11616,7 +11747,14 @@ static int cci__sisci_get_connection_opt(struct cci_connection *connection, cci_
 #else
         memset(val, 0, sizeof(cci_conn_stats_t)); /* nothing is known */
 #endif
-    else
+    else if (name == CCI_OPT_CONN_PEER_URI)
+        status = cci__sisci_uri_of_peer(conn, (char **)val);
+    else if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(val, &conn->conn.pub.context, sizeof(void *));
+    else if (name == CCI_OPT_CAPS) {
+        cci__sisci_caps(ep, (cci_caps_t *)val);
+        cci__caps_of_connection(&conn->conn.pub, (cci_caps_t *)val);
+    } else
         memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
     cci__sisci_unlock(ep);
     return status;
@@ -12031,7 +12169,9 @@ static const cci_endpoint_ops_t *cci__sisci_ops(void) {
                                              cci__sisci_rma_deregister,
                                              cci__sisci_rma,
                                              cci__sisci_rma_alloc,
-                                             cci__sisci_rma_free};
+                                             cci__sisci_rma_free,
+                                             cci__sisci_send_answer,
+                                             cci__sisci_next_deadline};
     return &table;
 }
 
@@ -12084,6 +12224,7 @@ static void cci__sisci_describe(cci_device_desc_t *desc, const cci__sisci_device
     desc->max_send_size = d->max_send_size;
     memset(desc->pci, 0xff, sizeof desc->pci);
     memcpy(desc->data, d, sizeof *d);
+    desc->caps = cci__sisci_caps_of(d);
 }
 
 static int cci__sisci_discover(const cci_transport_t *self, void *list, int (*add)(void *, const cci_device_desc_t *),

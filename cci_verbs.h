@@ -1381,6 +1381,16 @@ static void cci__verbs_make_info(const cci__verbs_device *d, const cci__verbs_po
              port->is_active ? "" : ", down", port->lacks ? ": " : "", port->lacks ? port->lacks : "");
 }
 
+/* What endpoints of a device with mode = rc can do; one of mode = ud is left to the datagram endpoint. */
+static const cci_caps_t cci__rc_device_caps = {CCI_CAN_ORDERED | CCI_CAN_MULTICAST | CCI_CAN_RMA | CCI_CAN_RMA_HARDWARE,
+                                               UINT64_MAX,
+                                               0,
+                                               CCI_CONN_REQ_LEN,
+                                               1u << 20,
+                                               65536,
+                                               32768,
+                                               {0}};
+
 static void cci__verbs_make_desc(cci_device_desc_t *desc, const cci__verbs_device *d, const cci__verbs_port *port) {
     desc->up = port->is_active;
     desc->rate = port->rate;
@@ -1390,6 +1400,7 @@ static void cci__verbs_make_desc(cci_device_desc_t *desc, const cci__verbs_devic
                           : d->mode == CCI__VERBS_RC ? CCI__VERBS_RC_MESSAGE
                                                      : cci__verbs_mtu(d, port) - 32;
     memcpy(desc->data, d, sizeof *d);
+    desc->caps = d->mode == CCI__VERBS_RC ? &cci__rc_device_caps : NULL;
 }
 
 typedef struct cci__verbs_proposal {
@@ -3328,6 +3339,7 @@ static const cci_link_t cci__verbs_link_table = {
 #define CCI__RC_CONTROL 64u     /* events of connections that are there from the beginning */
 #define CCI__RC_GROUPS 16u
 #define CCI__RC_REQUESTS 1024u   /* requests that have not been decided */
+#define CCI__RC_ANSWERS 4096u    /* answers with data that clients have not confirmed */
 #define CCI__RC_DATAGRAMS 16     /* taken from the link at once */
 #define CCI__RC_QUIET 32u        /* rounds between two looks at clock and link while messages come */
 #define CCI__RC_MOST_UNDATED 32u /* connections whose sends wait for a reading of the clock */
@@ -3526,6 +3538,8 @@ typedef struct cci__rc {
     uint32_t total_messages, used_messages, total_rmas, total_plain;
     uint64_t grow_ns; /* when memory may be pinned again */
     cci_list_t requests;
+    cci_list_t told;       /* data of answers, with events that the program has */
+    uint32_t answers_kept; /* their clients may ask for them */
     cci__rc_memory *memory;
     cci__rc_conn *groups[CCI__RC_GROUPS];
     uint32_t group_count;
@@ -4379,12 +4393,34 @@ static uint32_t cci__rc_write_state(const cci__rc *ep, const cci__rc_conn *conn,
     return CCI__RC_STATE_SIZE;
 }
 
-/* A packet of a connection, with the state of its queue pair but in REJECT and CLOSED. */
+/* The data of a server's decision, NULL if it has none. */
+static cci_conn_answer_t *cci__rc_answer_of(const cci__rc_conn *conn) {
+    if (!(conn->conn.flags & CCI__CONN_ANSWERS)) return NULL;
+    return (cci_conn_answer_t *)(conn->conn.state == CCI_CONN_REJECTED ? conn->pending
+                                                                       : ((cci_evq_event_t *)conn->pending)->owner);
+}
+
+/* The data is not needed any more. */
+static void cci__rc_drop_answer(cci__rc *ep, cci__rc_conn *conn) {
+    cci_conn_answer_t *answer = cci__rc_answer_of(conn);
+    if (!answer) return;
+    conn->conn.flags &= (uint16_t)~CCI__CONN_ANSWERS;
+    ep->answers_kept--;
+    cci_release(answer);
+}
+
+/* A packet of a connection, with the state of its queue pair but in REJECT and CLOSED; as many as its data needs. */
 static void cci__rc_tell(cci__rc *ep, cci__rc_conn *conn, uint8_t type, uint32_t flags) {
-    uint8_t bytes[CCI__CONN_HEAD + CCI__RC_STATE_SIZE];
-    uint32_t size = cci_conn_output(&ep->conns, &conn->conn, type, bytes);
+    uint8_t bytes[CCI__CONN_HEAD + CCI__RC_STATE_SIZE + CCI__PIECE_SIZE];
+    uint32_t size = cci_conn_output(&ep->conns, &conn->conn, type, bytes), more;
+    const cci_conn_answer_t *answer =
+        type == CCI__PKT_ACCEPT || type == CCI__PKT_REJECT ? cci__rc_answer_of(conn) : NULL;
+    cci_conn_request_t piece;
     if (type != CCI__PKT_REJECT && type != CCI__PKT_CLOSED) size += cci__rc_write_state(ep, conn, flags, bytes + size);
-    cci__rc_send_datagram(ep, &conn->conn.peer, bytes, size, NULL, 0);
+    if (!answer) cci__rc_send_datagram(ep, &conn->conn.peer, bytes, size, NULL, 0);
+    memset(&piece, 0, sizeof piece);
+    while (answer && (more = cci_conn_output_piece(&ep->conns, answer, &piece, size, bytes)) > 0)
+        cci__rc_send_datagram(ep, &conn->conn.peer, bytes, size + more, piece.data, piece.length);
 }
 
 /* The state of a pair that is to be made, repeated until the peer has joined. */
@@ -4898,6 +4934,7 @@ static cci__rc_conn *cci__rc_open_conn(cci__rc *ep, cci_conn_attribute_t attribu
 
 /* Nothing of the connection is under way any more. */
 static void cci__rc_discard(cci__rc *ep, cci__rc_conn *conn) {
+    cci__rc_drop_answer(ep, conn);
     cci__rc_is_empty(ep, conn);
     cci__rc_unlist(ep, conn);
     cci__rc_destroy_qp(ep, conn);
@@ -4949,12 +4986,36 @@ static int cci__rc_opened(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *even
     return 1;
 }
 
+/* The program gets what the server said with its decision, if all of it is there. */
+static void cci__rc_give_answer(cci__rc *ep, cci_evq_event_t *event, cci_conn_answer_t *answer, int status) {
+    event->base.pub.connect.data_ptr = NULL;
+    event->base.pub.connect.data_len = 0;
+    if (!answer) return;
+    if (answer->pieces.missing != 0 || status != (answer->type == CCI__PKT_ACCEPT ? CCI_SUCCESS : CCI_ECONNREFUSED)) {
+        cci_release(answer);
+        return;
+    }
+    cci__list_append(&ep->told, &answer->node);
+    event->base.pub.connect.data_ptr = answer + 1;
+    event->base.pub.connect.data_len = answer->data_len;
+}
+
+/* The program has returned the event. */
+static void cci__rc_free_answer(const void *data) {
+    cci_conn_answer_t *answer;
+    if (!data) return;
+    answer = (cci_conn_answer_t *)(uintptr_t)data - 1;
+    cci__list_remove(&answer->node);
+    cci_release(answer);
+}
+
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
 static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci_conn_pending_t *pending = (cci_conn_pending_t *)conn->pending;
     cci_evq_event_t *event = (cci_evq_event_t *)pending->event;
     conn->pending = NULL;
     conn->conn.flags &= (uint16_t)~CCI__RC_AWAITING;
+    cci__rc_give_answer(ep, event, pending->answer, status);
     cci_release(pending);
     event->base.pub.connect.type = CCI_EVENT_CONNECT;
     event->base.pub.connect.status = (cci_status_t)status;
@@ -4965,6 +5026,7 @@ static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status) {
 
 static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
+    cci__rc_drop_answer(ep, conn);
     conn->pending = NULL;
     event->base.pub.accept.type = CCI_EVENT_ACCEPT;
     event->base.pub.accept.status = (cci_status_t)status;
@@ -4976,6 +5038,7 @@ static void cci__rc_accepted(cci__rc *ep, cci__rc_conn *conn, int status) {
 /* There is no queue pair for a client that the program has accepted: both programs learn it. */
 static void cci__rc_refuse(cci__rc *ep, cci__rc_conn *conn) {
     cci_evq_event_t *event = (cci_evq_event_t *)conn->pending;
+    cci__rc_drop_answer(ep, conn);
     conn->pending = NULL;
     event->base.pub.accept.type = CCI_EVENT_ACCEPT;
     event->base.pub.accept.status = CCI_ENOMEM;
@@ -5132,6 +5195,18 @@ static void cci__rc_new_request(cci__rc *ep, const cci_conn_packet_t *in) {
 
 /* ---- answers in ---- */
 
+/* A piece of the server's data. Without memory for it, it is as good as lost: the request is repeated. */
+static cci_conn_got_t cci__rc_collect_answer(cci__rc *ep, cci_conn_packet_t *in) {
+    cci_conn_pending_t *pending = (cci_conn_pending_t *)((cci__rc_conn *)(void *)in->conn)->pending;
+    if (!pending->answer) {
+        pending->answer = (cci_conn_answer_t *)cci_alloc(sizeof *pending->answer + CCI_CONN_REQ_LEN);
+        if (!pending->answer) return CCI_CONN_GOT_NOTHING;
+        memset(pending->answer, 0, sizeof *pending->answer);
+        cci__list_init(&pending->answer->node);
+    }
+    return cci_conn_collect_answer(&ep->conns, pending->answer, in);
+}
+
 /* A packet that proves to be the peer's comes from where it is: its queue pair for datagrams has another number when
  * it was made anew, or its port's LID has changed: then the pair is made anew too. Another port is not believed. */
 static void cci__rc_follow(cci__rc *ep, cci__rc_conn *conn, const cci_link_addr_t *from) {
@@ -5244,6 +5319,7 @@ static void cci__rc_input_conn(cci__rc *ep, cci_conn_packet_t *in) {
     in->header.type = type;
     got = cci_conn_input(&ep->conns, in);
     conn = (cci__rc_conn *)(void *)in->conn;
+    if (got == CCI_CONN_GOT_ANSWER) got = cci__rc_collect_answer(ep, in);
     if (got == CCI_CONN_GOT_ACCEPT) cci__rc_was_accepted(ep, conn, state);
     if (type == CCI__PKT_REQUEST && in->answer == CCI__PKT_ACCEPT) cci__rc_wait_on(ep, conn);
     if (conn && got != CCI_CONN_GOT_STRAY && type != CCI__PKT_REQUEST && type != CCI__PKT_RESET &&
@@ -6031,6 +6107,7 @@ static int cci__rc_make_tables(cci__rc *ep, const uint64_t *keys) {
     ep->conns.prefix = ep->link->prefix;
     ep->conns.link = ep->handle;
     ep->conns.mtu = ep->info.base_mtu;
+    ep->conns.accept_more = CCI__RC_STATE_SIZE;
     ep->regions = regions;
     cci_rma_table_init(&ep->rma, keys + 2, regions, CCI__RC_REGIONS, NULL, 0, NULL, 0, NULL, 0);
     ep->handle_key = keys[4];
@@ -6113,9 +6190,13 @@ static void cci__rc_free(cci__rc *ep) {
         if (conn->conn.state != CCI_CONN_FREE) {
             if (conn->qp)
                 cci__verbs_check(ep->hw, cci__ibv.destroy_qp(conn->qp), "destroying a connection's queue pair");
+            if (conn->conn.is_client && conn->pending) cci_release(((cci_conn_pending_t *)conn->pending)->answer);
             if (conn->conn.is_client) cci_release(conn->pending);
+            cci__rc_drop_answer(ep, conn);
         }
     }
+    while (ep->told.next && !cci__list_empty(&ep->told))
+        cci__rc_free_answer(CCI__CONTAINER(ep->told.next, cci_conn_answer_t, node) + 1);
     while (ep->requests.next && !cci__list_empty(&ep->requests))
         cci__rc_free_request(ep, CCI__CONTAINER(ep->requests.next, cci__rc_request, node));
     for (i = 0; ep->mrs && i < CCI__RC_REGIONS; i++)
@@ -6203,6 +6284,7 @@ static int cci__rc_create(cci_device_t *device, const char *service, cci_endpoin
     ep->repost_tail = &ep->repost;
     ep->setups_tail = &ep->setups;
     cci__list_init(&ep->requests);
+    cci__list_init(&ep->told);
     cci__lock_init(&ep->lock);
 #ifndef CCI_NO_THREADS
     (void)sem_init(&ep->work, 0, 0);
@@ -6318,24 +6400,56 @@ static int cci__rc_destroy(cci_endpoint_base_t *base) {
 
 /* ---- connecting ---- */
 
-static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, void *context) {
+/* Keeps the data of an answer for as long as its client may ask for it; NULL if there is no memory for it. */
+static cci_conn_answer_t *cci__rc_keep_answer(const cci__rc *ep, const void *data, uint32_t data_len) {
+    cci_conn_answer_t *answer =
+        ep->answers_kept < CCI__RC_ANSWERS ? (cci_conn_answer_t *)cci_alloc(sizeof *answer + data_len) : NULL;
+    if (!answer) return NULL;
+    answer->data_len = data_len;
+    memcpy(answer + 1, data, data_len);
+    return answer;
+}
+
+/* What an accept needs: an event for its outcome, and a queue pair that is being made. A status. */
+static int cci__rc_prepare_accept(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t **event) {
+    if (ep->is_dead) return CCI_ERR_DEVICE_DEAD;
+    *event = cci__rc_control_event(ep);
+    if (!*event) return CCI_ENOMEM;
+    if (!cci__rc_is_reliable(conn) || cci__rc_begin_setup(ep, conn, NULL) == CCI_SUCCESS) return CCI_SUCCESS;
+    cci_evq_return_event(&ep->evq, *event);
+    return CCI_ENOMEM;
+}
+
+/* The answer, if there is one, is kept with the connection. */
+static void cci__rc_attach_answer(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *event, cci_conn_answer_t *answer) {
+    conn->pending = event;
+    if (!answer) return;
+    conn->conn.flags |= CCI__CONN_ANSWERS;
+    ep->answers_kept++;
+    if (event)
+        event->owner = answer;
+    else
+        conn->pending = answer;
+}
+
+static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, void *context, const void *data,
+                          uint32_t data_len) {
     cci__rc_conn *conn = (cci__rc_conn *)request->event.owner;
     cci_evq_event_t *event = NULL;
+    cci_conn_answer_t *answer = NULL;
+    int status;
     uint8_t type;
     if (request->event.base.pub.type != CCI_EVENT_CONNECT_REQUEST || request->event.state != 0 || !conn)
         return CCI_EINVAL;
-    if (accepts) {
-        if (ep->is_dead) return CCI_ERR_DEVICE_DEAD;
-        event = cci__rc_control_event(ep);
-        if (!event) return CCI_ENOMEM;
-        if (cci__rc_is_reliable(conn) && cci__rc_begin_setup(ep, conn, NULL) != CCI_SUCCESS) {
-            cci_evq_return_event(&ep->evq, event);
-            return CCI_ENOMEM;
-        }
+    if (data_len && (answer = cci__rc_keep_answer(ep, data, data_len)) == NULL) return CCI_ENOBUFS;
+    status = accepts ? cci__rc_prepare_accept(ep, conn, &event) : (int)CCI_SUCCESS;
+    if (status != CCI_SUCCESS) {
+        cci_release(answer);
+        return status;
     }
     request->event.state = 1;
     request->event.owner = NULL;
-    conn->pending = event;
+    cci__rc_attach_answer(ep, conn, event, answer);
     conn->conn.pub.context = context;
     ep->now_ns = ep->link->now(ep->handle);
     type = cci_conn_decide(&ep->conns, &conn->conn, accepts, ep->now_ns);
@@ -6348,24 +6462,23 @@ static int cci__rc_decide(cci__rc *ep, cci__rc_request *request, int accepts, vo
     return CCI_SUCCESS;
 }
 
-static int cci__rc_accept(cci_event_base_t *base, void *context) {
+static int cci__rc_send_answer(cci_event_base_t *base, int accepts, void *context, const void *data,
+                               uint32_t data_len) {
     cci__rc *ep = (cci__rc *)(void *)base->endpoint;
     int status;
     if (base->pub.type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
     cci__rc_lock(ep);
-    status = cci__rc_decide(ep, (cci__rc_request *)(void *)base, 1, context);
+    status = cci__rc_decide(ep, (cci__rc_request *)(void *)base, accepts, context, data, data_len);
     cci__rc_unlock(ep);
     return status;
 }
 
+static int cci__rc_accept(cci_event_base_t *base, void *context) {
+    return cci__rc_send_answer(base, 1, context, NULL, 0);
+}
+
 static int cci__rc_reject(cci_event_base_t *base) {
-    cci__rc *ep = (cci__rc *)(void *)base->endpoint;
-    int status;
-    if (base->pub.type != CCI_EVENT_CONNECT_REQUEST) return CCI_EINVAL;
-    cci__rc_lock(ep);
-    status = cci__rc_decide(ep, (cci__rc_request *)(void *)base, 0, NULL);
-    cci__rc_unlock(ep);
-    return status;
+    return cci__rc_send_answer(base, 0, NULL, NULL, 0);
 }
 
 /* A multicast connection is open at once: there is no server. */
@@ -6391,6 +6504,7 @@ static int cci__rc_connect_locked(cci__rc *ep, const cci_link_addr_t *to, int re
     if (conn) {
         conn->pending = pending;
         pending->event = event;
+        pending->answer = NULL;
         pending->data_len = data_len;
         if (data_len) memcpy(pending + 1, data, data_len);
         pending->give_up_ns = timeout_ns == CCI__NEVER ? CCI__NEVER : ep->now_ns + timeout_ns;
@@ -6607,6 +6721,22 @@ static int cci__rc_arm_os_handle(cci_endpoint_base_t *base, int flags) {
     return CCI_SUCCESS;
 }
 
+/* The program may sleep until then: the next poll reads the clock. */
+static int cci__rc_next_deadline(cci_endpoint_base_t *base, uint64_t *ns) {
+    cci__rc *ep = (cci__rc *)(void *)base;
+    uint64_t at;
+    int is_due;
+    cci__rc_lock(ep);
+    ep->now_ns = ep->link->now(ep->handle);
+    ep->polls.left = 0;
+    if (ep->undated_count > 0) cci__rc_date(ep);
+    is_due = ep->evq.urgent.head || ep->evq.done.head || (ep->received.head && ep->evq.recv_out < ep->evq.recv_limit);
+    at = is_due ? 0 : cci__rc_deadline(ep);
+    *ns = cci__ns_until(at, ep->now_ns);
+    cci__rc_unlock(ep);
+    return CCI_SUCCESS;
+}
+
 static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
     if (event->pool == CCI_EVQ_OPERATION) {
         cci__rc_free_op(ep, (cci__rc_op *)(void *)event);
@@ -6619,6 +6749,7 @@ static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
         return CCI_SUCCESS;
     }
     if (event->pool == CCI_EVQ_CONTROL) {
+        if (event->base.pub.type == CCI_EVENT_CONNECT) cci__rc_free_answer(event->base.pub.connect.data_ptr);
         cci_evq_return_event(&ep->evq, event);
         return CCI_SUCCESS;
     }
@@ -6709,9 +6840,17 @@ static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     return status;
 }
 
-static int cci__rc_uri(cci__rc *ep, char **uri) {
+static void cci__rc_caps(const cci__rc *ep, cci_caps_t *caps) {
+    *caps = cci__rc_device_caps;
+    caps->max_send_size = ep->max_send_size;
+    caps->max_recv_bufs = ep->srq_depth;
+}
+
+/* The URI of a peer, or for NULL that of the endpoint. */
+static int cci__rc_uri(cci__rc *ep, const cci_link_addr_t *peer, char **uri) {
     char text[256];
-    int status = ep->link->address(ep->handle, text, sizeof text);
+    int status =
+        peer ? ep->link->text(ep->handle, peer, text, sizeof text) : ep->link->address(ep->handle, text, sizeof text);
     return status == CCI_SUCCESS ? cci_make_uri("verbs", text, uri) : status;
 }
 
@@ -6744,7 +6883,8 @@ static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: memcpy(val, &ep->send_buf_count, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT: memcpy(val, &ep->keepalive_us, sizeof(uint32_t)); break;
     case CCI_OPT_ENDPT_EVENT_MASK: memcpy(val, &ep->event_mask, sizeof(uint32_t)); break;
-    case CCI_OPT_ENDPT_URI: status = cci__rc_uri(ep, (char **)val); break;
+    case CCI_OPT_ENDPT_URI: status = cci__rc_uri(ep, NULL, (char **)val); break;
+    case CCI_OPT_CAPS: cci__rc_caps(ep, (cci_caps_t *)val); break;
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
@@ -6768,7 +6908,9 @@ static int cci__rc_set_connection_opt(struct cci_connection *connection, cci_opt
     memcpy(&value, val, sizeof value);
     cci__rc_lock(ep);
     ep->now_ns = ep->link->now(ep->handle);
-    if (!cci__rc_is_reliable(conn))
+    if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(&conn->conn.pub.context, val, sizeof(void *));
+    else if (!cci__rc_is_reliable(conn))
         status = CCI_EINVAL;
     else if (name == CCI_OPT_CONN_SEND_TIMEOUT)
         conn->send_timeout_us = value;
@@ -6790,7 +6932,14 @@ static int cci__rc_get_connection_opt(struct cci_connection *connection, cci_opt
 #else
         cci__rc_connection_stats(conn, (cci_conn_stats_t *)val);
 #endif
-    else
+    else if (name == CCI_OPT_CONN_PEER_URI)
+        status = cci__rc_uri(ep, &conn->conn.peer, (char **)val);
+    else if (name == CCI_OPT_CONN_CONTEXT)
+        memcpy(val, &conn->conn.pub.context, sizeof(void *));
+    else if (name == CCI_OPT_CAPS) {
+        cci__rc_caps(ep, (cci_caps_t *)val);
+        cci__caps_of_connection(&conn->conn.pub, (cci_caps_t *)val);
+    } else
         memcpy(val, name == CCI_OPT_CONN_SEND_TIMEOUT ? &conn->send_timeout_us : &conn->keepalive_us, sizeof(uint32_t));
     cci__rc_unlock(ep);
     return status;
@@ -7288,7 +7437,9 @@ static const cci_endpoint_ops_t *cci__rc_ops(void) {
                                              cci__rc_rma_deregister,
                                              cci__rc_rma,
                                              NULL,
-                                             NULL};
+                                             NULL,
+                                             cci__rc_send_answer,
+                                             cci__rc_next_deadline};
     return &table;
 }
 

@@ -92,9 +92,9 @@ static void leave_bar(void) {
 }
 
 static void fail(const char *what, int status) {
-    const char *text = cci_strerror(endpoint, (cci_status_t)status);
+    const char *text = cci_strerror(endpoint, (cci_status_t)status), *hint = cci_status_hint((cci_status_t)status);
     leave_bar();
-    fprintf(stderr, "cci_cp: %s: %s\n", what, text ? text : "unknown status");
+    fprintf(stderr, "cci_cp: %s: %s: %s\n", what, text ? text : "unknown status", hint ? hint : "see the log");
     exit(1);
 }
 

@@ -35,13 +35,38 @@ static void print_text(const char *label, const char *text) {
     }
 }
 
-static void print_device(const cci_device_t *device, int order, int is_default) {
+/* What each bit of cci_caps_t.can is called here. */
+static const char *const abilities[] = {"ordered", "multicast", "rma", "shared rma", "hardware rma", "sealed"};
+#define ABILITIES ((int)(sizeof abilities / sizeof abilities[0]))
+
+static int get_caps(cci_device_t *device, cci_caps_t *caps) {
+    return cci_get_opt(device, CCI_OPT_CAPS, caps) == CCI_SUCCESS;
+}
+
+static void print_caps(cci_device_t *device) {
+    const char *separator = " ";
+    cci_caps_t caps;
+    int i;
+    if (!get_caps(device, &caps)) return;
+    printf("    %-15s", "can");
+    for (i = 0; i < ABILITIES; i++) {
+        if (!(caps.can >> i & 1)) continue;
+        printf("%s%s", separator, abilities[i]);
+        separator = ", ";
+    }
+    printf("\n    %-15s %lu connections, %lu bytes with a request, buffers: %lu for sending, %lu for receiving\n", "at most",
+           (unsigned long)caps.max_connections, (unsigned long)caps.max_request_len, (unsigned long)caps.max_send_bufs,
+           (unsigned long)caps.max_recv_bufs);
+}
+
+static void print_device(cci_device_t *device, int order, int is_default) {
     const char *const *key = device->conf_argv;
     printf("  %d. %s  (%s%s)\n", order, device->name, device->up ? "up" : "down", is_default ? ", default" : "");
     print_text("info", device->info);
     printf("    %-15s %u bytes\n", "max_send_size", device->max_send_size);
     if (device->rate) printf("    %-15s %.4g Gbit/s\n", "rate", (double)device->rate / 1e9);
     else printf("    %-15s unknown\n", "rate");
+    print_caps(device);
     if (device->pci.bus != 0xffffffffu)
         printf("    %-15s %04x:%02x:%02x.%x\n", "pci", device->pci.domain, device->pci.bus, device->pci.dev,
                device->pci.func);
@@ -80,7 +105,29 @@ static void print_member(const char *name, const char *text) {
     else printf("null");
 }
 
-static void print_device_json(const cci_device_t *device, int order, int is_default) {
+static void print_caps_json(cci_device_t *device) {
+    const char *separator = "";
+    cci_caps_t caps;
+    int i;
+    if (!get_caps(device, &caps)) {
+        printf(", \"caps\": null");
+        return;
+    }
+    printf(", \"caps\": {\"can\": [");
+    for (i = 0; i < ABILITIES; i++) {
+        if (!(caps.can >> i & 1)) continue;
+        printf("%s\"%s\"", separator, abilities[i]);
+        separator = ", ";
+    }
+    printf("], \"max_request_len\": %lu, \"max_connections\": %lu, \"max_send_bufs\": %lu, \"max_recv_bufs\": %lu, "
+           "\"max_rma_length\": ",
+           (unsigned long)caps.max_request_len, (unsigned long)caps.max_connections, (unsigned long)caps.max_send_bufs,
+           (unsigned long)caps.max_recv_bufs);
+    if (caps.max_rma_length == UINT64_MAX) printf("null}");
+    else printf("%llu}", (unsigned long long)caps.max_rma_length);
+}
+
+static void print_device_json(cci_device_t *device, int order, int is_default) {
     const char *const *key = device->conf_argv;
     printf("{\"order\": %d", order);
     print_member("name", device->name);
@@ -93,6 +140,7 @@ static void print_device_json(const cci_device_t *device, int order, int is_defa
     else
         printf(", \"pci\": \"%04x:%02x:%02x.%x\"", device->pci.domain, device->pci.bus, device->pci.dev,
                device->pci.func);
+    print_caps_json(device);
     printf(", \"configured\": [");
     for (; key && *key; key++) {
         if (key != device->conf_argv) printf(", ");
@@ -179,7 +227,8 @@ int main(int argc, char **argv) {
     status = cci_init(CCI_ABI_VERSION, 0, &caps);
     if (status == CCI_SUCCESS) status = cci_get_devices(&devices);
     if (status != CCI_SUCCESS) {
-        fprintf(stderr, "cci_info: %s\n", cci_strerror(NULL, (cci_status_t)status));
+        fprintf(stderr, "cci_info: %s: %s\n", cci_strerror(NULL, (cci_status_t)status),
+                cci_status_hint((cci_status_t)status));
         return 1;
     }
     print_head(caps, options.json);

@@ -82,8 +82,8 @@ static cci_os_handle_t os_handle;
 static int sleeps; /* wait on the OS handle rather than poll */
 
 static void fail(const char *what, int status) {
-    const char *text = cci_strerror(NULL, (cci_status_t)status);
-    fprintf(stderr, "cci_perf: %s: %s\n", what, text ? text : "unknown status");
+    const char *text = cci_strerror(NULL, (cci_status_t)status), *hint = cci_status_hint((cci_status_t)status);
+    fprintf(stderr, "cci_perf: %s: %s: %s\n", what, text ? text : "unknown status", hint ? hint : "see the log");
     exit(1);
 }
 
@@ -1892,7 +1892,9 @@ static int measure(const struct options *options) {
     }
     if (options->format == FORMAT_JSON) puts(first ? "[]" : "\n]");
     for (i = 0; i < options->threads; i++)
-        if (clients[i].first_error) fprintf(stderr, "cci_perf: %s\n", cci_strerror(NULL, clients[i].first_error));
+        if (clients[i].first_error)
+            fprintf(stderr, "cci_perf: %s: %s\n", cci_strerror(NULL, clients[i].first_error),
+                    cci_status_hint(clients[i].first_error));
     all_clients(options, PHASE_CLOSE, 0);
     free(result.latency);
     return failed;

@@ -17,7 +17,8 @@
 
 static void check(int status, const char *what) {
     if (status == CCI_SUCCESS) return;
-    fprintf(stderr, "%s: %s\n", what, cci_strerror(NULL, (cci_status_t)status));
+    fprintf(stderr, "%s: %s: %s\n", what, cci_strerror(NULL, (cci_status_t)status),
+            cci_status_hint((cci_status_t)status));
     exit(1);
 }
 

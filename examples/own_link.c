@@ -7,6 +7,7 @@
 #include "cci.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,8 @@ static int link_resolve(void *link, const char *address, cci_link_addr_t *to) {
 
 static void check(int status, const char *what) {
     if (status == CCI_SUCCESS) return;
-    fprintf(stderr, "%s: %s\n", what, cci_strerror(NULL, (cci_status_t)status));
+    fprintf(stderr, "%s: %s: %s\n", what, cci_strerror(NULL, (cci_status_t)status),
+            cci_status_hint((cci_status_t)status));
     exit(1);
 }
 
@@ -83,14 +85,21 @@ static void answer(const cci_event_t *event) {
     check(cci_send(event->recv.connection, text, length, NULL, CCI_FLAG_SILENT), "cci_send");
 }
 
+/* Sleeps until something comes through the pipe, or the library wants to be called. */
+static void rest(cci_endpoint_t *endpoint) {
+    struct pollfd pipe_has = {pipe_in, POLLIN, 0};
+    uint64_t ns;
+    check(cci_next_deadline(endpoint, &ns), "cci_next_deadline");
+    (void)poll(&pipe_has, 1, ns < 1000000000u ? (int)((ns + 999999u) / 1000000u) : 1000);
+}
+
 /* Works until the connection has ended (server), or the answer has come (client). */
 static void serve(cci_endpoint_t *endpoint, int is_client) {
     for (;;) {
         cci_event_t *event;
-        const struct timespec pause = {0, 100000};
         int is_over = 0;
         if (cci_get_event(endpoint, &event) != CCI_SUCCESS) {
-            nanosleep(&pause, NULL);
+            rest(endpoint);
             continue;
         }
         if (event->type == CCI_EVENT_CONNECT_REQUEST) check(cci_accept(event, NULL), "cci_accept");

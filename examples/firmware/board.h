@@ -11,6 +11,7 @@
 /* Memory of the board, little-endian. The host reads `counters`, reads and writes `settings`, by RMA. */
 struct board_counters {
     uint32_t uptime_ms, connections, messages, period_ms;
+    uint32_t sleeps, alarms; /* how often it slept, and was woken by the time */
 };
 struct board_settings {
     uint32_t period_ms;

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: MIT OR Unlicense
  *
  * It accepts whoever connects, gives the handles of two blocks of its memory, and echoes messages, while the peer reads and writes
- * the blocks. `make firmware` builds it; host.c is the other end. An author changes what is marked with BOARD.
+ * the blocks. In between it sleeps: no tick wakes it, a timer is set for when the library wants to be called. `make firmware` builds
+ * it; host.c is the other end. An author changes what is marked with BOARD.
  */
 #define CCI_SMALL
 #define CCI_SMALL_CONNECTIONS 8 /* a peer that dies keeps its own until the send time-out, 30 s */
@@ -20,10 +21,13 @@
 /* ---- BOARD: registers and interrupts ----------------------------------------------------------------------------------- */
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
-#define SYSTICK_CONTROL REGISTER(0xE000E010)
-#define SYSTICK_RELOAD REGISTER(0xE000E014)
-#define SYSTICK_VALUE REGISTER(0xE000E018)
 #define INTERRUPT_ENABLE REGISTER(0xE000E100)
+#define CLOCK 0x40000000 /* two timers, which count down: one always, the other to the next alarm */
+#define ALARM 0x40001000
+#define TIMER_CONTROL(timer) REGISTER(timer)
+#define TIMER_VALUE(timer) REGISTER((timer) + 4)
+#define TIMER_RELOAD(timer) REGISTER((timer) + 8)
+#define TIMER_INTERRUPT(timer) REGISTER((timer) + 12)
 #define UART_DATA REGISTER(0x40004000)
 #define UART_STATE REGISTER(0x40004004) /* 1: the transmitter is full, 2: a byte has come */
 #define UART_CONTROL REGISTER(0x40004008)
@@ -39,7 +43,7 @@ typedef struct ring {
 } ring_t;
 
 static ring_t received, to_send;
-static volatile uint32_t milliseconds;
+static volatile uint32_t clock_overflows, alarms;
 
 static void feed_transmitter(void) {
     while (to_send.read != to_send.written && !(UART_STATE & 1)) {
@@ -63,8 +67,15 @@ static void on_sent(void) {
     feed_transmitter();
 }
 
-static void on_tick(void) {
-    milliseconds++;
+static void on_clock(void) {
+    TIMER_INTERRUPT(CLOCK) = 1;
+    clock_overflows++;
+}
+
+static void on_alarm(void) {
+    TIMER_CONTROL(ALARM) = 0;
+    TIMER_INTERRUPT(ALARM) = 1;
+    alarms++;
 }
 
 static void on_fault(void) {
@@ -99,31 +110,58 @@ __attribute__((used, section(".vectors"))) static const handler_t vectors[] = {(
                                                                                on_fault,
                                                                                NULL,
                                                                                on_fault,
-                                                                               on_tick,
+                                                                               on_fault,
                                                                                on_byte,
-                                                                               on_sent};
+                                                                               on_sent,
+                                                                               NULL,
+                                                                               NULL,
+                                                                               NULL,
+                                                                               NULL,
+                                                                               NULL,
+                                                                               NULL,
+                                                                               on_clock,
+                                                                               on_alarm};
 
-static void start_board(void) {
-    SYSTICK_RELOAD = CLOCK_HZ / 1000 - 1;
-    SYSTICK_VALUE = 0;
-    SYSTICK_CONTROL = 7; /* on, with its interrupt, at the processor's clock */
-    UART_DIVIDER = CLOCK_HZ / 115200;
-    UART_CONTROL = 15; /* both directions, with interrupts */
-    INTERRUPT_ENABLE = 3;
+static void start_timer(uint32_t timer, uint32_t ticks) {
+    TIMER_CONTROL(timer) = 0;
+    TIMER_INTERRUPT(timer) = 1;
+    TIMER_RELOAD(timer) = ticks;
+    TIMER_VALUE(timer) = ticks;
+    TIMER_CONTROL(timer) = 9; /* on, with its interrupt, at the processor's clock */
 }
 
-/* The tick counts milliseconds in its interrupt, the timer what is between them, downwards: both are read again until no tick came
- * in between. Nanoseconds in 64 bits last for 584 years; the 32 bits of the ticks for 49 days, so their overflows count too. */
+static void start_board(void) {
+    start_timer(CLOCK, UINT32_MAX);
+    UART_DIVIDER = CLOCK_HZ / 115200;
+    UART_CONTROL = 15; /* both directions, with interrupts */
+    INTERRUPT_ENABLE = 0x303;
+}
+
+/* The timer overflows after 172 s and counts that in its interrupt: both are read again until no overflow came in between.
+ * Nanoseconds in 64 bits last for 584 years. */
 static uint64_t clock_ns(void) {
-    static uint32_t last, overflows;
-    uint32_t ms, value;
+    uint32_t overflows, value;
     do {
-        ms = milliseconds;
-        value = SYSTICK_VALUE;
-    } while (ms != milliseconds);
-    if (ms < last) overflows++;
-    last = ms;
-    return (((uint64_t)overflows << 32) + ms) * 1000000u + (CLOCK_HZ / 1000 - 1 - value) * (1000000000u / CLOCK_HZ);
+        overflows = clock_overflows;
+        value = TIMER_VALUE(CLOCK);
+    } while (overflows != clock_overflows);
+    return (((uint64_t)overflows << 32) + (UINT32_MAX - value)) * (1000000000u / CLOCK_HZ);
+}
+
+/* Sleeps until a byte comes or goes, or so much time is over. An interrupt that comes between the look and the instruction is held
+ * back and ends the sleep at once: none is missed. 0: there was no need to sleep. */
+static uint32_t sleep_for(uint64_t ns) {
+    const uint64_t ticks = ns / (1000000000u / CLOCK_HZ);
+    const uint32_t before = alarms;
+    uint32_t sleeps;
+    if (ticks == 0) return 0;
+    start_timer(ALARM, ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX); /* after 172 s it looks what there is to wait for */
+    __asm__ volatile("cpsid i" ::: "memory");
+    sleeps = received.read == received.written && alarms == before;
+    if (sleeps) __asm__ volatile("wfi");
+    __asm__ volatile("cpsie i" ::: "memory");
+    TIMER_CONTROL(ALARM) = 0;
+    return sleeps;
 }
 
 /* ---- the link: SLIP on the line ------------------------------------------------------------------------------------------- */
@@ -312,12 +350,14 @@ int main(void) {
     offer(endpoint, &settings, sizeof settings, CCI_FLAG_READ | CCI_FLAG_WRITE, greeting.settings);
     for (;;) {
         cci_event_t *event;
-        int status = cci_get_event(endpoint, &event);
-        counters.uptime_ms = milliseconds;
+        uint64_t ns;
+        int status;
+        counters.uptime_ms = (uint32_t)(clock_ns() / 1000000u);
         counters.period_ms = settings.period_ms; /* a setting has arrived when the counters say so */
+        counters.alarms = alarms;
+        status = cci_get_event(endpoint, &event);
         if (status == CCI_SUCCESS) handle(event);
         answer();
-        if (status != CCI_SUCCESS && received.read == received.written)
-            __asm__ volatile("wfi"); /* until a byte comes, or the next tick */
+        if (status != CCI_SUCCESS && cci_next_deadline(endpoint, &ns) == CCI_SUCCESS) counters.sleeps += sleep_for(ns);
     }
 }

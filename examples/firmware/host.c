@@ -3,6 +3,7 @@
  *
  *     host LINE [count]        echoes `count` messages (100), reads the board's counters and changes a setting
  *     host LINE count die      the same, but falls silent without a word after half of them
+ *     host LINE count rest     the same; then it is idle for 5 s and sees that the board slept
  *
  * LINE is a terminal (/dev/ttyUSB0, set up with stty raw), or the socket of an emulator's serial port.
  */
@@ -140,8 +141,9 @@ static struct board_greeting greeting;
 static uint32_t greetings, sent, echoed, moved;
 
 static void fail(const char *what, int status) {
-    fprintf(stderr, "host: %s: %s\n", what,
-            status >= 0 ? cci_strerror(NULL, (cci_status_t)status) : "not what it should be");
+    if (status < 0) fprintf(stderr, "host: %s: not what it should be\n", what);
+    else fprintf(stderr, "host: %s: %s: %s\n", what, cci_strerror(NULL, (cci_status_t)status),
+                 cci_status_hint((cci_status_t)status));
     exit(1);
 }
 static void check(int status, const char *what) {
@@ -180,20 +182,26 @@ static void take(const cci_event_t *event) {
     }
 }
 
+/* Takes one event, or sleeps until something comes, the library wants to be called, or the line takes what it has not yet. */
+static void work(uint64_t most_ns) {
+    struct pollfd wait;
+    cci_event_t *event;
+    uint64_t ns;
+    if (cci_get_event(endpoint, &event) == CCI_SUCCESS) {
+        take(event);
+        check(cci_return_event(event), "cci_return_event");
+        return;
+    }
+    check(cci_next_deadline(endpoint, &ns), "cci_next_deadline");
+    ns = ns < most_ns ? ns : most_ns;
+    wait.fd = line.fd;
+    wait.events = line.sent < line.waiting ? POLLIN | POLLOUT : POLLIN;
+    (void)poll(&wait, 1, (int)((ns + 999999u) / 1000000u));
+}
+
 /* Works until *count has reached `wanted`. */
 static void work_until(const uint32_t *count, uint32_t wanted) {
-    while (*count < wanted) {
-        struct pollfd wait;
-        cci_event_t *event;
-        if (cci_get_event(endpoint, &event) == CCI_SUCCESS) {
-            take(event);
-            check(cci_return_event(event), "cci_return_event");
-            continue;
-        }
-        wait.fd = line.fd;
-        wait.events = POLLIN;
-        (void)poll(&wait, 1, 1);
-    }
+    while (*count < wanted) work(UINT64_C(10000000000));
 }
 
 static void move(cci_rma_handle_t *local, const uint8_t *remote_bytes, uint32_t length, int flags) {
@@ -201,6 +209,43 @@ static void move(cci_rma_handle_t *local, const uint8_t *remote_bytes, uint32_t 
     memcpy(&remote, remote_bytes, sizeof remote);
     check(cci_rma(board, NULL, 0, local, 0, &remote, 0, length, NULL, flags), "cci_rma");
     work_until(&moved, moved + 1);
+}
+
+/* A message that the board echoes, while nobody listens for so long: its timer must wake it to send the echo again. */
+static void ignore(unsigned seconds) {
+    uint8_t bytes[256];
+    check(cci_send(board, bytes, fill(bytes, sent++), NULL, CCI_FLAG_SILENT), "cci_send");
+    (void)sleep(seconds);
+    work_until(&echoed, sent);
+}
+
+/* The board is left alone. A tick of a millisecond would wake it 5,000 times. */
+static void rest(void) {
+    static struct board_counters counters;
+    struct board_counters before;
+    cci_rma_handle_t *local;
+    uint64_t now_ns, end_ns;
+    unsigned seconds;
+    uint32_t ms;
+    check(cci_rma_register(endpoint, &counters, sizeof counters, 0, &local), "cci_rma_register");
+    move(local, greeting.counters, sizeof counters, CCI_FLAG_READ);
+    before = counters;
+    end_ns = line_now(NULL) + UINT64_C(5000000000);
+    while ((now_ns = line_now(NULL)) < end_ns) work(end_ns - now_ns);
+    move(local, greeting.counters, sizeof counters, CCI_FLAG_READ);
+    ms = counters.uptime_ms - before.uptime_ms;
+    printf("in %u idle ms it slept %u times, and the time woke it %u times\n", (unsigned)ms,
+           (unsigned)(counters.sleeps - before.sleeps), (unsigned)(counters.alarms - before.alarms));
+    if (ms < 4000) fail("the board's clock", -1);
+    if (counters.sleeps - before.sleeps > ms / 4 || counters.alarms - before.alarms > ms / 40) fail("the board's sleep", -1);
+    before = counters;
+    for (seconds = 1; counters.alarms == before.alarms; seconds++) {
+        if (seconds > 10) fail("the board's alarm", -1);
+        ignore(seconds);
+        move(local, greeting.counters, sizeof counters, CCI_FLAG_READ);
+    }
+    printf("unheard, it was woken by the time %u times\n", (unsigned)(counters.alarms - before.alarms));
+    check(cci_rma_deregister(endpoint, local), "cci_rma_deregister");
 }
 
 /* Reads the counters, writes another setting, and reads until the board has seen it. */
@@ -232,7 +277,7 @@ int main(int argc, char **argv) {
     const struct timeval timeout = {90, 0};
     const uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
     const uint32_t count = argc > 2 ? (uint32_t)atoi(argv[2]) : 100;
-    const int dies = argc > 3;
+    const int dies = argc > 3 && strcmp(argv[3], "die") == 0, rests = argc > 3 && !dies;
     if (argc < 2) return 2;
     check(cci_create_endpoint_on_link(&serial_line, argv[1], &endpoint, NULL), argv[1]);
     check(cci_set_opt(endpoint, CCI_OPT_ENDPT_EVENT_MASK, &mask), "cci_set_opt");
@@ -253,6 +298,7 @@ int main(int argc, char **argv) {
     work_until(&echoed, count);
     printf("%u echoes\n", (unsigned)echoed);
     look_and_set(count);
+    if (rests) rest();
     check(cci_disconnect(board), "cci_disconnect");
     check(cci_destroy_endpoint(endpoint), "cci_destroy_endpoint");
     return 0;

@@ -111,8 +111,8 @@ end
 
 kind("Packet", 1, "REQUEST", "48+length", "nothing")
 kind("Packet", 2, "COOKIE", "24", "nothing")
-kind("Packet", 3, "ACCEPT", "40", "nothing")
-kind("Packet", 4, "REJECT", "24", "nothing")
+kind("Packet", 3, "ACCEPT", "40", "answer")
+kind("Packet", 4, "REJECT", "24", "answer")
 kind("Packet", 5, "CONFIRM", "24", "nothing")
 kind("Packet", 6, "CONFIRMED", "24", "nothing")
 kind("Packet", 7, "DATA", "24", "frames")
@@ -203,6 +203,18 @@ layout("Packet", "REJECT", {
     {"client_token", 8, "8", "any", "of the REQUEST"},
     {"sender_index", 16, "4", "0", ""},
     {"number", 20, "4", "0", ""},
+})
+
+layout("Packet", "ANSWER", {
+    {"data_len", 0, "2", "1..1024", "bytes of all the data"},
+    {"unit", 2, "2", "0..1024", "bytes of the data in each piece but the last"},
+    {"offset", 4, "2", "0..1023", "of this piece in the data"},
+    {"length", 6, "2", "1..1024", "bytes of this piece"},
+    {"piece", 8, "length", "any", "of the data"},
+}, {
+    "offset == 0 and length == data_len or unit >= 32 and offset < data_len",
+    "offset == 0 and length == data_len or offset % unit == 0",
+    "offset == 0 and length == data_len or length == min(unit, data_len - offset)",
 })
 
 layout("Packet", "CONFIRM", {
@@ -595,7 +607,7 @@ local function spacing(buffer)
     local raw = buffer:raw()
     if #raw < 48 then return nil end
     local made, flags = kinds.Packet[raw:byte(2)], raw:byte(4)
-    if made and made.what == "nothing" and flags < 2 then
+    if made and made.what ~= "frames" and flags < 2 then
         local size = tonumber(made.size) or made.name == "REQUEST" and 48 + raw:byte(39) + 256 * raw:byte(40)
         size = size and size + 4 * flags
         local at = 0
@@ -634,6 +646,11 @@ local function add_packet(buffer, tree)
         top:append_text(", " .. info)
         info = info .. " " .. add_frames(top, buffer, at)
     else
+        if found.what == "answer" and at < buffer:len() then
+            local answer, stop = add_layout(top, layouts.Packet.ANSWER, buffer, at)
+            info = info .. (answer and (" data=%d+%d"):format(answer.offset, answer.length) or " [malformed]")
+            at = stop or buffer:len()
+        end
         if at < buffer:len() then
             top:add(buffer(at), "Bytes behind the packet"):add_proto_expert_info(MALFORMED, "bytes behind the packet")
         end

@@ -4,7 +4,7 @@
 conformance_steps() {
     suite=tests/conformance/conformance.c
     patience=600 # one of the tests moves 8 GiB
-    for network in sim sim-lossy sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed \
+    for network in sim sim-lossy sim-due sim-tiny sim-narrow sim-crc sim-sealed sim-sealed-noisy udp udp-crc udp-sealed \
         sisci sisci-bounce sisci-mapped sisci-mapped-later; do
         step "conformance-$network" plain conformance $suite "$network"
     done

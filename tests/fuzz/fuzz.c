@@ -679,17 +679,23 @@ static void use_message(const cci_event_recv_t *recv) {
 }
 
 static void decide(side_t *side, cci_event_t *event, int accepts) {
+    static const uint8_t data[CCI_CONN_REQ_LEN] = {1, 2, 3};
+    uint32_t length = event->request.data_len % 5 == 4 ? sizeof data : event->request.data_len; /* often none */
     if (accepts) {
         slot_t *slot = new_slot(1);
         if (slot != NULL) {
-            int status = cci_accept(event, slot);
+            int status = cci_accept_data(event, slot, data, length);
+            if (status == CCI_ENOBUFS) {
+                status = cci_accept(event, slot);
+            }
             FUZZ_CHECK(status == CCI_SUCCESS, "a request can't be accepted");
             slot_begins(slot, status);
         }
         accepts = slot != NULL;
     }
     if (!accepts) {
-        FUZZ_CHECK(cci_reject(event) == CCI_SUCCESS, "a request can't be rejected");
+        FUZZ_CHECK(cci_reject_data(event, data, length) == CCI_SUCCESS || cci_reject(event) == CCI_SUCCESS,
+                   "a request can't be rejected");
     }
     FUZZ_CHECK(cci_return_event(event) == CCI_SUCCESS, "a request can't be returned");
     (void)side;
@@ -708,6 +714,12 @@ static int take_event(side_t *side, cci_event_t *event) {
         return 1;
     case CCI_EVENT_CONNECT:
         slot_ends(event->connect.context, 1);
+        FUZZ_CHECK(event->connect.data_len <= CCI_CONN_REQ_LEN && ((uintptr_t)event->connect.data_ptr & 7) == 0 &&
+                       (event->connect.data_len == 0) == (event->connect.data_ptr == NULL),
+                   "a strange answer");
+        for (i = 0; i < event->connect.data_len; i++) {
+            ((uint8_t *)(uintptr_t)event->connect.data_ptr)[i] ^= 0x5a;
+        }
         if (event->connect.status == CCI_SUCCESS) {
             add_connection(side, event->connect.connection);
         } else {
@@ -1231,6 +1243,21 @@ static void make_request(const fuzz_record_t *r, packet_t *packet, const known_t
     wrap_up(packet, sealed);
 }
 
+/* Data behind an ACCEPT or REJECT, mostly a piece that fits among others of 208 bytes. */
+static void add_answer(const fuzz_record_t *r, packet_t *packet) {
+    uint8_t *at = packet->bytes + packet->length;
+    uint64_t d = fuzz_number(r->d);
+    uint32_t length = (r->pick & 8) ? 208 : (uint32_t)(d >> 8) % 300;
+    if (!(r->pick & 32) || packet->length + CCI__PIECE_SIZE + length > world.mtu) {
+        return;
+    }
+    cci__store16(at, r->pick & 16 ? 416 : (uint32_t)d & 0x7ff);
+    cci__store16(at + 2, r->pick & 8 ? 208 : (uint32_t)(d >> 16) & 0x7ff);
+    cci__store16(at + 4, r->b & 1 ? 208 : r->b & 2 ? (uint32_t)(d >> 24) & 0x7ff : 0);
+    cci__store16(at + 6, length);
+    packet->length += CCI__PIECE_SIZE + length;
+}
+
 /* One packet of the handshake with fields of the enemy's choice. */
 static void do_handshake(const fuzz_record_t *r) {
     uint8_t to = (uint8_t)(r->which % SIDES), type = (uint8_t)(r->pick < 220 ? 1 + r->pick % 10 : CCI__PKT_CLOSED + r->pick % 2);
@@ -1254,9 +1281,13 @@ static void do_handshake(const fuzz_record_t *r) {
         cci__store32(packet->bytes + 36, (uint32_t)d);
         cci__store64(packet->bytes + 40, d);
         packet->length = CCI__ACCEPT_SIZE + (world.sealing >= SEALED ? CCI__SECRET_SIZE : 0) - (r->a & 0x8000 ? 1u : 0u);
+        add_answer(r, packet);
     } else if (type == CCI__PKT_REJECT && world.sealing >= SEALED) {
         cci__store64(packet->bytes + 24, r->field & 8 ? peer->token : d);
         packet->length = CCI__SEALED_REJECT;
+        add_answer(r, packet);
+    } else if (type == CCI__PKT_REJECT) {
+        add_answer(r, packet);
     } else if (type == CCI__PKT_RESET && r->field & 64) {
         cci__store64(packet->bytes + 24, known->secret);
         packet->length = CCI__HEADER_SIZE + CCI__SECRET_SIZE;

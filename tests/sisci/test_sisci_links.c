@@ -1043,7 +1043,7 @@ static void serves(int in, int out) {
     connection = await_accepted(side);
     say(out, 'c');
     while (hear_working(in) == 's') {
-        AWAIT(link_of(connection)->state != CCI__SISCI_OPEN);
+        AWAIT(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
         say(out, 'd');
     }
 }
@@ -1065,7 +1065,7 @@ static void what_a_stopped_peer_does_not_take_in_time_breaks_the_connection_sile
         stop_child(&c);
         TRUE(cci_send(connection, "late", 4, as_context(1), flags[i]) == CCI_SUCCESS);
         if (flags[i]) {
-            AWAIT(link_of(connection)->state != CCI__SISCI_OPEN);
+            AWAIT(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
         } else {
             await_send(client, connection, as_context(1), CCI_ETIMEDOUT);
             TRUE(cci_send(connection, "x", 1, NULL, 0) == CCI_ERR_DISCONNECTED);
@@ -1306,7 +1306,7 @@ static void containers_that_share_the_directory_reach_each_other_through_the_inb
     drop(event);
     TRUE(hear_working(c.from) == 'd');
     kill_child(&c); /* whose process in the namespace sees the end of its pipe */
-    AWAIT(link_of(connection)->state != CCI__SISCI_OPEN);
+    AWAIT(cci_send(connection, "x", 1, NULL, CCI_FLAG_SILENT) == CCI_ERR_DISCONNECTED);
 }
 
 static void a_server_of_another_version_refuses_a_client_at_once(void **state) {

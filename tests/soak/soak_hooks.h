@@ -32,11 +32,13 @@ static uint32_t is_among(const cci_endpoint_base_t *list, const cci_endpoint_t *
 static void child_tries_endpoint(node_t *node) {
     static uint8_t memory[64];
     uint32_t value = 1000000, i;
+    uint64_t deadline_ns;
     cci_rma_handle_t *handle;
     cci_event_t *event;
     char *uri;
     CHILD_MUST(cci_get_event(node->endpoint, &event) == CCI_ERR_DEVICE_DEAD && event == NULL);
     CHILD_MUST(cci_arm_os_handle(node->endpoint, 0) == CCI_ERR_DEVICE_DEAD);
+    CHILD_MUST(cci_next_deadline(node->endpoint, &deadline_ns) == CCI_ERR_DEVICE_DEAD);
     CHILD_MUST(cci_connect(node->endpoint, "sim://1000", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL) == CCI_ERR_DEVICE_DEAD);
     CHILD_MUST(cci_set_opt(node->endpoint, CCI_OPT_ENDPT_SEND_TIMEOUT, &value) == CCI_ERR_DEVICE_DEAD);
     CHILD_MUST(cci_get_opt(node->endpoint, CCI_OPT_ENDPT_URI, &uri) == CCI_ERR_DEVICE_DEAD);

@@ -111,6 +111,7 @@ typedef struct conn {
     uint32_t data_length;
     uint64_t connect_by_ns;
     uint8_t is_connecting, connected, requests, accepts, accepted, rejects, must_succeed, is_garbled;
+    uint8_t is_plain; /* there was no memory for the data of the answer */
 } conn_t;
 
 typedef struct claim {
@@ -172,7 +173,7 @@ typedef struct node {
 } node_t;
 
 typedef struct soak_totals {
-    uint64_t steps, operations, delivered, completed, failed_ops, connects, accepts, virtual_ns, datagrams, bytes;
+    uint64_t steps, operations, delivered, completed, failed_ops, connects, accepts, answers, virtual_ns, datagrams, bytes;
     uint64_t rma_bytes, polls, calms, probes, endpoints, digest, work, work_at_most;
     uint64_t most_conns; /* open at once; of many seeds, the most of one */
     uint64_t faults[FAULT_COUNT];
@@ -886,6 +887,8 @@ static void check_idle(uint32_t index) {
     int kind;
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) { /* an accept in vain waits for half a minute */
         pools.control += cci_conn_at(&ep->conns, i)->state == CCI_CONN_ACCEPTED;
+        with[CCI__STORE_ANSWERS] += (cci_conn_at(&ep->conns, i)->flags & CCI__CONN_ANSWERS) != 0 &&
+                                    cci_conn_at(&ep->conns, i)->state != CCI_CONN_FREE;
     }
     for (lent = ep->lent.next; lent != &ep->lent; lent = lent->next, lent_count++) {
         const cci__active_t *active = CCI__CONTAINER(lent, const cci__active_t, lent);

@@ -261,11 +261,39 @@ static void side_opened(uint32_t id, uint32_t at, uint32_t node, cci_connection_
     }
 }
 
+/* What a server says with its decision about a connection, which both know by its number; returns how many bytes. */
+static uint32_t fill_answer(uint8_t *bytes, uint32_t id) {
+    uint32_t length = mix(id + 11) % 3 == 0 ? 0 : 1 + (uint32_t)(mix(id + 12) % CCI_CONN_REQ_LEN), i;
+    for (i = 0; i < length; i++) {
+        bytes[i] = (uint8_t)(id * 29 + i * 13 + (i >> 8));
+    }
+    return length;
+}
+
+/* The client's program has all that the server's has said, or nothing. */
+static void check_told(const cci_event_connect_t *event, uint32_t id) {
+    uint8_t expected[CCI_CONN_REQ_LEN];
+    uint32_t length = fill_answer(expected, id);
+    if (event->status != CCI_SUCCESS && event->status != CCI_ECONNREFUSED) {
+        REQUIRE(ORACLE_HANDSHAKE, event->data_len == 0 && event->data_ptr == NULL, "connect %u fails with data", id);
+    } else if (is_strict && !(conns[id].is_plain && event->data_len == 0)) {
+        REQUIRE(ORACLE_HANDSHAKE, event->data_len == length && (length == 0 || memcmp(event->data_ptr, expected, length) == 0),
+                "connect %u: %u bytes of other data than the %u of the server", id, event->data_len, length);
+        totals.answers += length > 0;
+    }
+}
+
 static void decide(cci_event_t *event, uint32_t id, uint32_t node) {
     conn_t *conn = &conns[id];
     int accepts = conn->must_succeed || mix(id * 2654435761u + 17) % 100 < 88, status;
+    uint8_t data[CCI_CONN_REQ_LEN];
+    uint32_t length = fill_answer(data, id);
     if (accepts) {
-        status = cci_accept(event, (void *)(uintptr_t)(id * 2 + 2));
+        status = cci_accept_data(event, (void *)(uintptr_t)(id * 2 + 2), data, length);
+        if (status == CCI_ENOBUFS) {
+            conn->is_plain = 1;
+            status = cci_accept(event, (void *)(uintptr_t)(id * 2 + 2));
+        }
         if (status == CCI_ENOMEM && alloc_fails_at) {
             accepts = 0;
         } else {
@@ -275,7 +303,12 @@ static void decide(cci_event_t *event, uint32_t id, uint32_t node) {
         }
     }
     if (!accepts) {
-        REQUIRE(ORACLE_CALL, cci_reject(event) == CCI_SUCCESS, "cci_reject failed");
+        status = cci_reject_data(event, data, length);
+        if (status == CCI_ENOBUFS) {
+            conn->is_plain = 1;
+            status = cci_reject(event);
+        }
+        REQUIRE(ORACLE_CALL, status == CCI_SUCCESS, "cci_reject failed");
         conn->rejects++;
     }
     REQUIRE(ORACLE_CALL, cci_return_event(event) == CCI_SUCCESS, "a request can't be returned");
@@ -316,6 +349,9 @@ static void on_connect(uint32_t node, const cci_event_connect_t *event) {
                                   conn->side[0].incarnation == nodes[node].incarnation,
             "an outcome of a connect that was not pending");
     conn->is_connecting = 0;
+    if (conn->attribute <= CCI_CONN_ATTR_UU) {
+        check_told(event, id);
+    }
     if (event->status == CCI_SUCCESS) {
         REQUIRE(ORACLE_HANDSHAKE, conn->accepts > 0 || !is_strict, "connection %u opens, but was not accepted", id);
         REQUIRE(ORACLE_HANDSHAKE, event->connection != NULL, "connection %u opens without a connection", id);

@@ -576,7 +576,9 @@ SIM_FN int sim_resolve(void *link, const char *address, cci_link_addr_t *to) {
 
 SIM_FN int sim_text(void *link, const cci_link_addr_t *address, char *text, size_t size) {
     (void)link;
-    return snprintf(text, size, "%lu", (unsigned long)sim_number_of(address)) < (int)size ? CCI_SUCCESS : CCI_ERANGE;
+    return snprintf(text, size, "%s%lu", address->bytes[0] == 2 ? "g" : "", (unsigned long)sim_number_of(address)) < (int)size
+               ? CCI_SUCCESS
+               : CCI_ERANGE;
 }
 
 SIM_FN int sim_address(void *link, char *text, size_t size) {

@@ -63,7 +63,9 @@ use_shellcheck() {
 
 use_pyflakes() {
     has pyflakes3 || return
-    for file in tests/*/*.py .github/packaging/conan/*.py .github/packaging/conan/test_package/*.py; do look "pyflakes3 $file" pyflakes3 "$file"; done
+    for file in examples/*.py tests/*/*.py .github/packaging/conan/*.py .github/packaging/conan/test_package/*.py; do
+        look "pyflakes3 $file" pyflakes3 "$file"
+    done
 }
 
 # gcc's analyzer does C alone. Without optimisation: that folds conditions together before the analyzer sees them, and then

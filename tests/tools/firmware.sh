@@ -35,6 +35,7 @@ firmware_at_line() {
     check 'no echoes after a program has died' within 120 build/firmware-host "$out/uart" 100
     for again in 1 2 3; do check "to die for the $again. time" within 120 build/firmware-host "$out/uart" $((20 * again)) die; done
     check 'no echoes after several have died' within 120 build/firmware-host "$out/uart" 50
+    check 'the firmware does not sleep' within 120 build/firmware-host "$out/uart" 100 rest
     kill "$emulator" 2>/dev/null
     wait "$emulator" 2>/dev/null
     cat "$out/qemu.txt"

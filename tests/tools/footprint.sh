@@ -79,9 +79,9 @@ memory_bounds='3500 8200 8800 44000'
 arm=arm-none-eabi-gcc riscv=riscv64-unknown-elf-gcc
 board='qemu-system-arm -M mps2-an386 -nographic -semihosting -kernel'
 printf '%-12s %-30s %14s %14s %12s\n' machine 'bytes (goal)' code memory stack
-target Cortex-M0+ $arm '-mcpu=cortex-m0plus -mthumb' arm-none-eabi-size "$board" '25500 56800 65400 67100' '1440 1440 1440 1480'
-target Cortex-M4 $arm '-mcpu=cortex-m4 -mthumb' arm-none-eabi-size "$board" '22200 50600 58800 60300' '1040 1180 1180 1220'
-target Cortex-M55 $arm '-mcpu=cortex-m55 -mthumb -mfloat-abi=soft' arm-none-eabi-size '' '22300 50500 58800 60300' ''
-target RV32IMC $riscv '--specs=picolibc.specs -march=rv32imc -mabi=ilp32' riscv64-unknown-elf-size '' '26700 58500 67900 70900' ''
+target Cortex-M0+ $arm '-mcpu=cortex-m0plus -mthumb' arm-none-eabi-size "$board" '25500 57400 66000 67700' '1440 1440 1440 1480'
+target Cortex-M4 $arm '-mcpu=cortex-m4 -mthumb' arm-none-eabi-size "$board" '22200 51400 59600 61000' '1040 1180 1180 1220'
+target Cortex-M55 $arm '-mcpu=cortex-m55 -mthumb -mfloat-abi=soft' arm-none-eabi-size '' '22300 51400 59600 61000' ''
+target RV32IMC $riscv '--specs=picolibc.specs -march=rv32imc -mabi=ilp32' riscv64-unknown-elf-size '' '26700 59500 68800 71700' ''
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -223,6 +223,9 @@ exports() {
     else
         fail 'the implementation does not compile'
     fi
+    check 'the hints are not in the code' grep -q 'check that the peer runs' "$out/all.o"
+    check 'CCI_NO_TEXT does not compile' "$cc" -I. -DCCI_IMPLEMENTATION= -DCCI_NO_TEXT= -c -o "$out/no-text.o" "$out/use/everything.c"
+    check 'CCI_NO_TEXT leaves hints in the code' sh -c '! grep -q "check that the peer runs" "$1"' - "$out/no-text.o"
     if "$cc" -I. -DCCI_IMPLEMENTATION= -DCCI_STATIC= -c -o "$out/static.o" "$out/use/everything.c"; then
         check 'CCI_STATIC exports something' [ -z "$(nm -g --defined-only "$out/static.o")" ]
     else

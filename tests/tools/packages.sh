@@ -247,6 +247,19 @@ same_options() {
     { cat "$out/page.txt" && printf '%s\n' -h --help; } | LC_ALL=C sort -u >"$out/page-all.txt"
     same "$1: options of the help (-) and of the page (+) differ" "$out/help-all.txt" "$out/page-all.txt"
 }
+# What can be done about each status, in a line: of the header, and of the page, where it is the end of each entry.
+hints() {
+    sed -n 's/^ *X(\(CCI_[A-Z_]*\), [^,]*, "[^"]*", "\(.*\)").*/\1 \2./p' "$1" | awk '{ $2 = toupper(substr($2, 1, 1)) substr($2, 2); print }'
+}
+manual_hints() {
+    awk '/^\.It Er / { if (text) print status, text; status = $3; text = ""; next }
+         /^\.El/ { if (text) print status, text; text = "" }
+         status == "" || (/^\./ && !/^\.(Fn|Va) /) { next }
+         { word = $0
+           if (/^\./) { word = $2 ($1 == ".Fn" ? "()" : "") ($3 ? $3 : "") }
+           # A sentence begins behind one that has ended, with the line.
+           text = text == "" || text ~ /\.$/ ? word : text " " word }' .github/man/cci.3
+}
 manual() {
     installed || return
     public=$out/public.h
@@ -255,6 +268,10 @@ manual() {
     sed -n 's/^ *X(\(CCI_[A-Z_]*\),.*/\1/p' "$public" | in_manual 'the statuses'
     sed -n 's/^ *\(CCI_\(OPT\|EVENT\|CONN_ATTR\)_[A-Z_]*\)[, ].*/\1/p' "$public" | in_manual 'the values'
     sed -n 's/^#define \(CCI_\(FLAG\|CAPS\)_[A-Z_]*\) .*/\1/p' "$public" | in_manual 'the flags'
+    hints "$public" >"$out/hints.txt"
+    manual_hints >"$out/manual-hints.txt"
+    check 'cci.h has no hints' grep -q '^CCI_ENOBUFS Get and return events' "$out/hints.txt"
+    same 'hints of cci.h (-) and of cci.3 (+) differ' "$out/hints.txt" "$out/manual-hints.txt"
     for tool in cci_info cci_perf cci_cp; do same_options $tool; done
     awk '/^\.Sh/ { example = $2 == "EXAMPLES" } /^\.Ed/ { code = 0 } example && code { gsub(/\\e/, "\\"); print }
          /^\.Bd -literal/ { code = 1 }' .github/man/cci.3 >"$out/example.c"

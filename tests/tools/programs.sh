@@ -33,6 +33,28 @@ build_examples() {
     return 1
 }
 
+# ---- what goes wrong --------------------------------------------------------------------------------------------------
+
+# advises TEXT COMMAND...: the program fails, and says what can be done about it.
+advises() {
+    advice=$1
+    shift
+    check "it does not fail: $*" status_of 1 "$@" >"$out/advice.txt" 2>&1
+    check "no advice from: $*" grep -q "$advice" "$out/advice.txt" || cat "$out/advice.txt"
+}
+advice() {
+    build_examples || return
+    for program in hello pingpong rma 'chat anna'; do
+        # shellcheck disable=SC2086
+        advises '^nonsense: invalid parameter: check the arguments' build/$program nonsense
+    done
+    for program in 'cci_perf -t lat' 'cci_cp Makefile'; do
+        # shellcheck disable=SC2086
+        advises '^cci_[a-z]*: .*: invalid parameter: check the arguments' build/$program nonsense://
+    done
+    advises '^cci_info: not found: include a transport, or check the name' env CCI_CONFIG="$out/no-such-file" build/cci_info
+}
+
 # ---- secure ---------------------------------------------------------------------------------------------------------
 
 secret() {
@@ -121,6 +143,95 @@ refusals() {
     serve secure-refuses "$out/secure-refuses" "$out/key" || return
     check 'secure has no answer' status_of 0 build/secure "$out/key" "$uri"
     end_server
+}
+
+# ---- bindings -------------------------------------------------------------------------------------------------------
+
+# examples/cci.py says what cci.h says, and each of its calls works, over UDP and shared memory.
+bindings() {
+    has python3 || { skip 'there is no python3' && return; }
+    check 'make lib failed' make CC="$cc" lib || return
+    CCI_SISCI_DIR=$(mktemp -d) || { fail 'no directory' && return; }
+    export CCI_SISCI_DIR
+    counted python3 tests/tools/bindings.py "$cc" "$out"
+    rm -rf "$CCI_SISCI_DIR"
+    unset CCI_SISCI_DIR
+}
+
+# Rooms of the C program and of the Python program, with members of both.
+chats() {
+    has python3 || { skip 'there is no python3' && return; }
+    build_examples || return
+    check 'make lib failed' make CC="$cc" lib || return
+    CCI_SISCI_DIR=$(mktemp -d) || { fail 'no directory' && return; }
+    CCI_CONFIG=$out/chat.ini PYTHONDONTWRITEBYTECODE=1
+    export CCI_SISCI_DIR CCI_CONFIG PYTHONDONTWRITEBYTECODE
+    for room in 'build/chat' 'python3 examples/chat.py'; do
+        printf '[lo]\ntransport = udp\ninterface = lo\n' >"$CCI_CONFIG"
+        chat_in "$room"
+        [ "$(uname -s)" = Linux ] || continue
+        printf '[memory]\ntransport = sisci\n' >"$CCI_CONFIG"
+        chat_in "$room"
+    done
+    rm -rf "$CCI_SISCI_DIR"
+    unset CCI_SISCI_DIR CCI_CONFIG PYTHONDONTWRITEBYTECODE
+}
+
+# hears NAME LINE: the program of that name has printed the line.
+hears() {
+    check "$1 ($room) does not hear: $2" wait_for "$out/$1.server" "^$2\$"
+}
+
+# What each program reads comes from this shell: 7 is the room's input, 8 and 9 are the members'.
+chat_in() {
+    for who in chat anna bert; do
+        : >"$out/$who.server"
+        rm -f "$out/$who.typed"
+        mkfifo "$out/$who.typed" || { fail 'no pipe' && return; }
+    done
+    exec 7<>"$out/chat.typed" 8<>"$out/anna.typed" 9<>"$out/bert.typed"
+    # shellcheck disable=SC2086,SC2016 # a list of words
+    serve chat sh -c 'exec "$@" <"$0"' "$out/chat.typed" $room root 7>&- 8>&- 9>&- || return
+    timeout 120 build/chat anna "$uri" <"$out/anna.typed" >"$out/anna.server" 2>&1 7>&- 8>&- 9>&- &
+    anna=$!
+    hears anna 'you are in the room'
+    hears chat 'anna has come'
+    timeout 120 python3 examples/chat.py bert "$uri" <"$out/bert.typed" >"$out/bert.server" 2>&1 7>&- 8>&- 9>&- &
+    bert=$!
+    hears bert 'you are in the room'
+    hears anna 'bert has come'
+    chat_along
+    for member in build/chat 'python3 examples/chat.py'; do
+        # shellcheck disable=SC2086
+        check "$member: a name that is too long is taken" status_of 1 $member 123456789012345678901234567890123 "$uri"
+    done
+    exec 8>&-
+    check 'anna left in disorder' wait "$anna"
+    hears chat 'anna has left'
+    hears bert 'anna has left'
+    exec 7>&-
+    check 'the room was closed in disorder' wait "$server"
+    hears bert 'the room is closed'
+    check 'bert left in disorder' wait "$bert"
+    exec 9>&-
+    cat "$server_log" "$out/anna.server" "$out/bert.server"
+    check 'somebody heard himself' [ "$(grep -c '^root: \|^anna: first' "$server_log" "$out/anna.server" | cut -d : -f 2 | tr '\n' ' ')" = '1 1 ' ]
+}
+
+# Lines from each to all others: in order, whole, in pieces, and without what would steer a terminal.
+chat_along() {
+    printf 'first\nsecond\n\n' >&8
+    hears bert 'anna: first'
+    hears bert 'anna: '
+    hears chat 'anna: second'
+    printf 'gr\303\274\303\237e \033[2J\n%02500d\n' 7 >&9
+    hears anna "bert: gr$(printf '\303\274\303\237')e ?\\[2J"
+    hears anna 'bert: 0\{499\}7'
+    hears chat 'bert: 0\{499\}7'
+    check 'a long line is not said in pieces of 1,000' [ "$(grep -c '^bert: 0\{1000\}$' "$out/anna.server")" -eq 2 ]
+    echo 'welcome' >&7
+    hears anna 'root: welcome'
+    hears bert 'root: welcome'
 }
 
 # ---- sisci ----------------------------------------------------------------------------------------------------------
@@ -514,6 +625,11 @@ assert sum(d["default"] for d in devices) == 1 and devices[0]["default"] and all
 assert [d["order"] for d in devices] == [1, 2] and devices[0]["max_send_size"] > 1000
 assert "mtu = 1500" in devices[1]["configured"] or "mtu=1500" in devices[1]["configured"], devices[1]
 for t in info["transports"]: assert bool(t["reason"]) == (not t["devices"]), t
+for d in devices:
+    caps = d["caps"]
+    assert caps["can"] == ["ordered", "multicast", "rma"] and caps["max_rma_length"] is None, caps
+    assert (caps["max_request_len"], caps["max_connections"]) == (1024, 2**20) and caps["max_send_bufs"] == 65536, caps
+    assert "can             ordered, multicast, rma\n" in text and "1048576 connections, 1024 bytes with a request" in text
 for d in devices: assert d["pci"] is None and (d["rate"] is None or d["rate"] > 0) and isinstance(d["info"], str)
 END
     CCI_CONFIG="$out/dev\"ices.ini" build/cci_info -d lo --json >"$out/info.json"

@@ -12,6 +12,7 @@ tools_steps() {
     step contents contents
     step format format
     step tree tree
+    step equivalents equivalents
     step headers-gcc headers gcc c c99 gnu11 gnu17
     step headers-g++ headers g++ c++ c++11 gnu++11 c++20
     step headers-clang headers clang c c99 gnu11 gnu17
@@ -29,6 +30,9 @@ tools_steps() {
     step demo demo
     step secret secret
     step copies copies
+    step advice advice
+    step bindings bindings
+    step chats chats
     step floods floods
     step refusals refusals
     step statistics statistics

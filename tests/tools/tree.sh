@@ -56,6 +56,24 @@ tree() {
     check 'paths of one machine' [ ! -s "$out/paths.txt" ]
 }
 
+# What .github/COMING_FROM.md names beside the functions of other interfaces is there, and each row says something.
+equivalents() {
+    page=.github/COMING_FROM.md
+    check 'README.md does not lead to the page' grep -q "]($page)" README.md
+    grep -oE 'cci_[a-z_]+\(\)' $page | sort -u >"$out/called.txt"
+    check 'the page names no calls' grep -qx 'cci_connect()' "$out/called.txt"
+    while read -r call; do
+        check "$page: $call is not declared" grep -qE "^CCI_API .*[ *]${call%()}\\(" cci.h cci_verbs.h
+    done <"$out/called.txt"
+    grep -oE '`CCI_[A-Z_]+`' $page | tr -d '`' | sort -u >"$out/named.txt"
+    while read -r name_there; do
+        check "$page: there is no $name_there" grep -qw "$name_there" cci.h
+    done <"$out/named.txt"
+    grep '^| `' $page | grep -vE '^\| (`[a-z0-9_]+`(, )?)+ \| (none needed|none yet|`cci_[a-z_]+\(\)`(, `cci_[a-z_]+\(\)`)*) \|' >"$out/rows.txt"
+    cat "$out/rows.txt"
+    check "$page: a row has neither a call nor a reason" [ ! -s "$out/rows.txt" ]
+}
+
 # The whole program of the README runs as server and client.
 readme() {
     [ -f README.md ] || { fail 'README.md is missing' && return; }

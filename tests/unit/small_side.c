@@ -240,6 +240,7 @@ static end_t *open_end(char number, char server, int attribute, int seed) {
     static const cci_setup_t setup = {counting_alloc, counting_release, no_log, chance, NULL, NULL, NULL, NULL};
     const char service[2] = {number, '\0'}, uri[9] = {'l', 'i', 'n', 'k', ':', '/', '/', server, '\0'};
     const uint32_t mask = 1u << CCI_EVENT_DISCONNECT;
+    cci_caps_t caps;
     end_t *end = (end_t *)calloc(1, sizeof *end);
     uint32_t i;
     if (!end) abort();
@@ -251,6 +252,15 @@ static end_t *open_end(char number, char server, int attribute, int seed) {
     expect(end, cci_create_endpoint_on_link(&net, service, &end->endpoint, NULL) == CCI_SUCCESS, "no endpoint");
     if (end->state.failure) return end;
     expect(end, cci_set_opt(end->endpoint, CCI_OPT_ENDPT_EVENT_MASK, &mask) == CCI_SUCCESS, "no mask");
+    expect(end, cci_get_opt(end->endpoint, CCI_OPT_CAPS, &caps) == CCI_SUCCESS, "no capabilities");
+#ifdef CCI_SMALL
+    expect(end, caps.max_connections == CCI_SMALL_CONNECTIONS && caps.max_request_len == CCI_SMALL_REQUEST, "other limits");
+#endif
+#ifdef CCI_NO_RMA
+    expect(end, !(caps.can & CCI_CAN_RMA) && caps.max_rma_length == 0, "RMA that is not there");
+#else
+    expect(end, (caps.can & CCI_CAN_RMA) && caps.max_rma_length > 0, "no RMA");
+#endif
 #ifndef CCI_NO_RMA
     expect(end, cci_rma_register(end->endpoint, end->offered, sizeof end->offered, CCI_FLAG_READ | CCI_FLAG_WRITE,
                                  &end->handle) == CCI_SUCCESS, "no registration");

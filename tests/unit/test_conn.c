@@ -916,6 +916,194 @@ static void test_pieces_of_a_request_come_in_any_order_and_more_than_once(void *
     assert_int_equal(give(s, &p[0]), CCI_CONN_GOT_NOTHING); /* late */
 }
 
+static struct {
+    cci_conn_answer_t answer;
+    uint8_t data[CCI_CONN_REQ_LEN];
+} told, heard;
+
+/* All packets of the server's decision; returns how many. */
+static uint32_t say_answer(uint8_t type, uint32_t data_len, packet_t *p) {
+    struct side *s = &side[SERVER];
+    cci_conn_request_t piece;
+    uint32_t count = 0, size, more, i;
+    for (i = 0; i < data_len; i++) told.data[i] = (uint8_t)(i * 5 + (i >> 8) + data_len);
+    told.answer.data_len = data_len;
+    memset(&piece, 0, sizeof piece);
+    for (;; p++, count++) {
+        size = cci_conn_output(&s->table, s->conn, type, p->bytes);
+        more = cci_conn_output_piece(&s->table, &told.answer, &piece, size, p->bytes);
+        if (more == 0) return count;
+        memcpy(p->bytes + size + more, piece.data, piece.length);
+        p->length = size + more + piece.length;
+        assert_true(p->length <= s->table.mtu);
+        seal_if_keyed(s, p);
+    }
+}
+
+/* The client takes a packet of the server's decision. */
+static cci_conn_got_t hear_answer(const packet_t *p) {
+    cci_conn_got_t got = give(&side[CLIENT], p);
+    if (got != CCI_CONN_GOT_ANSWER) return got;
+    assert_int_equal(side[CLIENT].in.answer, 0);
+    return cci_conn_collect_answer(&side[CLIENT].table, &heard.answer, &side[CLIENT].in);
+}
+
+/* A request that the program answers with data, as it is when the client has proven its address. */
+static uint8_t decide_with_data(int accepts) {
+    struct side *s = &side[SERVER];
+    s->conn->flags |= CCI__CONN_ANSWERS;
+    return cci_conn_decide(&s->table, s->conn, accepts, now_ns);
+}
+
+static void test_data_of_an_answer_waits_until_the_address_is_proven(void **state) {
+    struct side *c = &side[CLIENT], *s = &side[SERVER];
+    packet_t request, cookie, p[8];
+    uint32_t accepts;
+    (void)state;
+    for (accepts = 0; accepts < 2; accepts++) {
+        request = ask_once();
+        assert_int_equal(give(s, &request), CCI_CONN_GOT_REQUEST);
+        take_request(NULL);
+        assert_int_equal(s->table.unproven, 1);
+        assert_int_equal(decide_with_data((int)accepts), CCI__PKT_COOKIE);
+        cookie = say(s, CCI__PKT_COOKIE);
+        assert_true(cookie.length < request.length); /* no more than came */
+        assert_int_equal(give(s, &request), CCI_CONN_GOT_NOTHING);
+        assert_int_equal(s->in.answer, CCI__PKT_COOKIE); /* a copy proves nothing */
+        request.bytes[16] ^= 4;
+        assert_int_equal(give(s, &request), CCI_CONN_GOT_NOTHING);
+        assert_int_equal(s->in.answer, CCI__PKT_COOKIE); /* nor does a guess */
+        assert_int_equal(give(c, &cookie), CCI_CONN_GOT_NOTHING);
+        assert_int_equal(c->in.answer, CCI__PKT_REQUEST);
+        request = ask_once();
+        assert_int_equal(give(s, &request), CCI_CONN_GOT_NOTHING);
+        assert_int_equal(s->in.answer, accepts ? CCI__PKT_ACCEPT : CCI__PKT_REJECT);
+        assert_int_equal(s->table.unproven, 0);
+        assert_int_equal(s->conn->unproven, 0);
+        memset(&heard, 0, sizeof heard);
+        assert_int_equal(say_answer(s->in.answer, 100, p), 1);
+        assert_int_equal(hear_answer(&p[0]), accepts ? CCI_CONN_GOT_ACCEPT : CCI_CONN_GOT_REJECT);
+        assert_int_equal(c->in.answer, accepts ? CCI__PKT_CONFIRM : 0);
+        assert_int_equal(heard.answer.data_len, 100);
+        assert_memory_equal(heard.data, told.data, 100);
+        cci_conn_end(&s->table, s->conn, now_ns);
+        if (!accepts) {
+            cci_conn_end(&c->table, c->conn, now_ns);
+            cci_conn_begin_connect(open_side(c, 2000), &s->address, 1, CCI__NEVER, now_ns);
+        }
+    }
+}
+
+/* Whatever is lost, repeated and overtaken: the client repeats its request until all pieces are there. */
+static void test_pieces_of_an_answer_come_in_any_order_and_more_than_once(void **state) {
+    struct side *c = &side[CLIENT], *s = &side[SERVER];
+    uint64_t random = 88172645463325252u;
+    packet_t p[8], q[8];
+    uint32_t round, i;
+    (void)state;
+    for (round = 0; round < 200; round++) {
+        uint32_t data_len = round % 8 == 0 ? CCI_CONN_REQ_LEN : 1 + round * 5, count, tries = 0, asked_count;
+        int accepts = round % 2;
+        cci_conn_got_t got = CCI_CONN_GOT_NOTHING;
+        asked.pending.data_len = round % 3 ? 0 : CCI_CONN_REQ_LEN;
+        if (round) cci_conn_begin_connect(open_side(c, 2000), &s->address, 1, CCI__NEVER, now_ns);
+        asked_count = ask(p);
+        assert_int_equal(give(s, &p[0]), CCI_CONN_GOT_REQUEST);
+        s->in.is_proven = 1;
+        take_request(NULL);
+        assert_int_equal(decide_with_data(accepts), accepts ? CCI__PKT_ACCEPT : CCI__PKT_REJECT);
+        memset(&heard, 0, sizeof heard);
+        while (got == CCI_CONN_GOT_NOTHING) {
+            assert_true(tries++ < 1000);
+            for (i = 0; i < asked_count; i++) { /* the first piece of a request is answered, with all */
+                assert_int_equal(give(s, &p[i]), CCI_CONN_GOT_NOTHING);
+                assert_int_equal(s->in.answer, i > 0 ? 0 : accepts ? CCI__PKT_ACCEPT : CCI__PKT_REJECT);
+            }
+            count = say_answer(accepts ? CCI__PKT_ACCEPT : CCI__PKT_REJECT, data_len, q);
+            assert_int_equal(count, (data_len + (accepts ? 207 : 223)) / (accepts ? 208 : 224));
+            for (i = 0; i < count && got == CCI_CONN_GOT_NOTHING; i++) {
+                random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+                got = hear_answer(&q[random % count]); /* some twice, some not at all */
+                assert_int_equal(c->conn->state, CCI_CONN_CONNECTING);
+            }
+        }
+        assert_int_equal(got, accepts ? CCI_CONN_GOT_ACCEPT : CCI_CONN_GOT_REJECT);
+        assert_true(!accepts || c->conn->peer_token == s->conn->token);
+        assert_int_equal(heard.answer.data_len, data_len);
+        assert_memory_equal(heard.data, told.data, data_len);
+        cci_conn_end(&s->table, s->conn, now_ns);
+        cci_conn_end(&c->table, c->conn, now_ns);
+    }
+    cci_conn_begin_connect(open_side(c, 2000), &s->address, 1, CCI__NEVER, now_ns);
+}
+
+/* A server that was restarted in the middle says something else: that counts, and nothing is mixed. */
+static void test_an_answer_that_changes_begins_anew(void **state) {
+    struct side *s = &side[SERVER];
+    packet_t request = ask_once(), p[8], q[8];
+    uint32_t i, count;
+    (void)state;
+    assert_int_equal(give(s, &request), CCI_CONN_GOT_REQUEST);
+    s->in.is_proven = 1;
+    take_request(NULL);
+    assert_int_equal(decide_with_data(1), CCI__PKT_ACCEPT);
+    count = say_answer(CCI__PKT_ACCEPT, CCI_CONN_REQ_LEN, p);
+    memset(&heard, 0, sizeof heard);
+    for (i = 0; i + 1 < count; i++) assert_int_equal(hear_answer(&p[i]), CCI_CONN_GOT_NOTHING);
+    s->conn->token ^= 99;
+    assert_int_equal(say_answer(CCI__PKT_ACCEPT, 300, q), 2);
+    assert_int_equal(hear_answer(&q[0]), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(hear_answer(&q[1]), CCI_CONN_GOT_ACCEPT);
+    assert_true(side[CLIENT].conn->peer_token == s->conn->token);
+    assert_int_equal(heard.answer.data_len, 300);
+    assert_memory_equal(heard.data, told.data, 300);
+    s->conn->token ^= 99;
+    cci_conn_opened(&side[CLIENT].table, side[CLIENT].conn, now_ns);
+    assert_int_equal(hear_answer(&p[0]), CCI_CONN_GOT_NOTHING); /* late, of another connection */
+    assert_int_equal(side[CLIENT].in.answer, 0);
+    assert_int_equal(hear_answer(&q[1]), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(side[CLIENT].in.answer, 0);
+    assert_int_equal(hear_answer(&q[0]), CCI_CONN_GOT_NOTHING);
+    assert_int_equal(side[CLIENT].in.answer, CCI__PKT_CONFIRM);
+}
+
+static void test_a_piece_of_an_answer_that_is_none_changes_nothing(void **state) {
+    static const uint16_t bad[][4] = {/* data_len, unit, offset, length; 208 bytes are there */
+                                      {1025, 208, 0, 208},  {1024, 208, 0, 209},   {1024, 208, 104, 208}, {1024, 31, 31, 31},
+                                      {1024, 0, 0, 208},    {1024, 208, 1040, 208}, {416, 208, 416, 208},  {300, 208, 208, 208},
+                                      {1024, 208, 0, 200},  {65535, 208, 208, 208}, {208, 208, 8, 208},    {0, 208, 0, 208}};
+    static const uint8_t types[] = {CCI__PKT_ACCEPT, CCI__PKT_REJECT};
+    struct side *c = &side[CLIENT], *s = &side[SERVER];
+    uint8_t before[ENTRY];
+    packet_t request = ask_once(), p[8];
+    uint32_t t, i, n;
+    (void)state;
+    assert_int_equal(give(s, &request), CCI_CONN_GOT_REQUEST);
+    s->in.is_proven = 1;
+    take_request(NULL);
+    assert_int_equal(decide_with_data(1), CCI__PKT_ACCEPT);
+    memcpy(before, c->conn, ENTRY);
+    for (t = 0; t < 2; t++) {
+        uint32_t at = types[t] == CCI__PKT_ACCEPT ? CCI__ACCEPT_SIZE : CCI__HEADER_SIZE;
+        (void)say_answer(types[t], CCI_CONN_REQ_LEN, p);
+        for (n = at + 1; n < p[0].length; n++) {
+            packet_t cut = p[0];
+            cut.length = n;
+            assert_int_equal(give(c, &cut), CCI_CONN_GOT_NOTHING);
+            assert_int_equal(c->in.answer, 0);
+        }
+        for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+            packet_t odd = p[0];
+            for (n = 0; n < 4; n++) cci__store16(odd.bytes + at + 2 * n, bad[i][n]);
+            odd.length = at + CCI__PIECE_SIZE + 208;
+            assert_int_equal(give(c, &odd), CCI_CONN_GOT_NOTHING);
+            assert_int_equal(c->in.answer, 0);
+        }
+        assert_memory_equal(before, c->conn, ENTRY);
+        assert_int_equal(give(c, &p[0]), CCI_CONN_GOT_ANSWER);
+    }
+}
+
 static void test_a_table_that_takes_no_unproven_request_is_asked_for_a_cookie_first(void **state) {
     packet_t p[8];
     (void)state;
@@ -1173,6 +1361,10 @@ int main(void) {
         PROTOCOL(test_a_close_is_answered_where_it_came_from_and_ends_both_sides),
         PROTOCOL(test_both_sides_may_close_at_once_and_a_server_before_it_was_confirmed),
         PROTOCOL(test_pieces_of_a_request_come_in_any_order_and_more_than_once),
+        PROTOCOL(test_data_of_an_answer_waits_until_the_address_is_proven),
+        PROTOCOL(test_pieces_of_an_answer_come_in_any_order_and_more_than_once),
+        PROTOCOL(test_an_answer_that_changes_begins_anew),
+        PROTOCOL(test_a_piece_of_an_answer_that_is_none_changes_nothing),
         PROTOCOL(test_a_table_that_takes_no_unproven_request_is_asked_for_a_cookie_first),
         PROTOCOL(test_a_silent_peer_is_asked_eight_times_and_then_given_up),
         PROTOCOL(test_a_peer_moves_when_its_new_address_is_proven),

@@ -298,13 +298,28 @@ static void fake_rma_free(cci_endpoint_base_t *endpoint, void *memory) {
     note(endpoint, "rma_free");
 }
 
+static int fake_answer(cci_event_base_t *request, int accepts, void *context, const void *data, uint32_t data_len) {
+    note(request->endpoint, accepts ? "accept with data" : "reject with data");
+    fakes[0].context = context;
+    assert_int_equal(data_len, 4);
+    assert_memory_equal(data, "data", 4);
+    return CCI_SUCCESS;
+}
+
+static int fake_next_deadline(cci_endpoint_base_t *endpoint, uint64_t *ns) {
+    note(endpoint, "next_deadline");
+    *ns = 7;
+    return CCI_SUCCESS;
+}
+
 static const cci_endpoint_ops_t fake_ops = {
     fake_destroy,          fake_accept,           fake_reject,
     fake_connect,          fake_disconnect,       fake_arm,
     fake_get_event,        fake_return_event,     fake_set_endpoint_opt,
     fake_get_endpoint_opt, fake_set_connection_opt, fake_get_connection_opt,
     fake_sendv,            fake_rma_register,     fake_rma_deregister,
-    fake_rma,              fake_rma_alloc,        fake_rma_free};
+    fake_rma,              fake_rma_alloc,        fake_rma_free,
+    fake_answer,           fake_next_deadline};
 
 static int fake_create(cci_device_t *device, const char *service, int flags, cci_endpoint_base_t **endpoint,
                        cci_os_handle_t *fd) {
@@ -1444,6 +1459,7 @@ static void options_go_to_their_owner(void **state) {
     cci_endpoint_t *ep;
     struct cci_connection *conn = &fake_open(&ep)->connection;
     uint32_t value = 0;
+    cci_caps_t caps;
     (void)state;
     assert_int_equal(cci_set_opt(NULL, CCI_OPT_ENDPT_SEND_TIMEOUT, &value), CCI_EINVAL);
     assert_int_equal(cci_set_opt(ep, CCI_OPT_ENDPT_SEND_TIMEOUT, NULL), CCI_EINVAL);
@@ -1462,12 +1478,41 @@ static void options_go_to_their_owner(void **state) {
     assert_called("set connection");
     assert_int_equal(cci_get_opt(conn, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &value), CCI_SUCCESS);
     assert_called("get connection");
+    assert_int_equal(cci_get_opt(conn, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    assert_called("get connection");
+    assert_int_equal(cci_get_opt(ep, CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    assert_called("get endpoint");
+    fakes[0].last = NULL;
+    assert_int_equal(cci_get_opt(ep->device, CCI_OPT_CAPS, &caps), CCI_ERR_NOT_IMPLEMENTED);
+    assert_int_equal(cci_set_opt(ep, CCI_OPT_CAPS, &caps), CCI_EINVAL);
+    assert_int_equal(cci_set_opt(conn, CCI_OPT_CONN_PEER_URI, &value), CCI_EINVAL);
+    assert_null(fakes[0].last);
+}
+
+static void a_device_tells_what_it_can(void **state) {
+    static const cci_caps_t told = {CCI_CAN_RMA | CCI_CAN_ORDERED, 4096, 5, 6, 7, 8, 9, {0}};
+    cci_caps_t caps;
+    (void)state;
+    propose(&fakes[0], "eth0", 1, 50);
+    fakes[0].desc[0].caps = &told;
+    assert_int_equal(init_with(NULL), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(devices()[0], CCI_OPT_CAPS, &caps), CCI_SUCCESS);
+    assert_int_equal(caps.max_send_size, 1000); /* the device's own */
+    caps.max_send_size = 5;
+    assert_memory_equal(&caps, &told, sizeof caps);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    apple.version = 2; /* which had no such member */
+    assert_int_equal(init_with(NULL), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(devices()[0], CCI_OPT_CAPS, &caps), CCI_ERR_NOT_IMPLEMENTED);
+    assert_int_equal(cci_finalize(), CCI_SUCCESS);
+    apple.version = CCI_TRANSPORT_VERSION;
 }
 
 static void events_and_connections_go_to_their_endpoint(void **state) {
     cci_endpoint_t *ep;
     fake_endpoint_t *fake = fake_open(&ep);
     cci_event_t *event = NULL;
+    uint64_t deadline_ns = 0;
     (void)state;
     assert_int_equal(cci_get_event(NULL, &event), CCI_EINVAL);
     assert_int_equal(cci_get_event(ep, NULL), CCI_EINVAL);
@@ -1486,6 +1531,13 @@ static void events_and_connections_go_to_their_endpoint(void **state) {
     assert_ptr_equal(fakes[0].context, &event);
     assert_int_equal(cci_reject(event), CCI_SUCCESS);
     assert_called("reject");
+    assert_int_equal(cci_accept_data(event, &fake, "data", 4), CCI_SUCCESS);
+    assert_called("accept with data");
+    assert_ptr_equal(fakes[0].context, &fake);
+    assert_int_equal(cci_reject_data(event, "data", 4), CCI_SUCCESS);
+    assert_called("reject with data");
+    assert_int_equal(cci_accept_data(event, &fake, "", 0), CCI_SUCCESS);
+    assert_called("accept");
     assert_int_equal(cci_return_event(NULL), CCI_EINVAL);
     assert_int_equal(cci_return_event(event), CCI_SUCCESS);
     assert_called("return_event");
@@ -1498,6 +1550,11 @@ static void events_and_connections_go_to_their_endpoint(void **state) {
     assert_null(fakes[0].last);
     assert_int_equal(cci_arm_os_handle(ep, 0), CCI_SUCCESS);
     assert_called("arm");
+    assert_int_equal(cci_next_deadline(NULL, &deadline_ns), CCI_EINVAL);
+    assert_int_equal(cci_next_deadline(ep, NULL), CCI_EINVAL);
+    assert_int_equal(cci_next_deadline(ep, &deadline_ns), CCI_SUCCESS);
+    assert_called("next_deadline");
+    assert_int_equal(deadline_ns, 7);
     assert_int_equal(cci_disconnect(NULL), CCI_EINVAL);
     assert_int_equal(cci_disconnect(&fake->connection), CCI_SUCCESS);
     assert_called("disconnect");
@@ -1609,6 +1666,7 @@ static void what_a_transport_leaves_out_is_not_implemented(void **state) {
     struct cci_rma_handle handle;
     cci_rma_handle_t *made;
     cci_endpoint_ops_t few;
+    uint64_t deadline_ns;
     uint32_t value = 0;
     (void)state;
     memset(&few, 0, sizeof few);
@@ -1621,6 +1679,7 @@ static void what_a_transport_leaves_out_is_not_implemented(void **state) {
     assert_int_equal(cci_reject(&fake->event.pub), CCI_ERR_NOT_IMPLEMENTED);
     assert_int_equal(cci_disconnect(conn), CCI_ERR_NOT_IMPLEMENTED);
     assert_int_equal(cci_arm_os_handle(ep, 0), CCI_ERR_NOT_IMPLEMENTED);
+    assert_int_equal(cci_next_deadline(ep, &deadline_ns), CCI_ERR_NOT_IMPLEMENTED);
     assert_int_equal(cci_set_opt(ep, CCI_OPT_ENDPT_SEND_TIMEOUT, &value), CCI_ERR_NOT_IMPLEMENTED);
     assert_int_equal(cci_get_opt(ep, CCI_OPT_ENDPT_SEND_TIMEOUT, &value), CCI_ERR_NOT_IMPLEMENTED);
     assert_int_equal(cci_set_opt(conn, CCI_OPT_CONN_SEND_TIMEOUT, &value), CCI_ERR_NOT_IMPLEMENTED);
@@ -1679,6 +1738,7 @@ int main(void) {
         TEST(sends_check_their_arguments),
         TEST(rma_checks_its_arguments),
         TEST(options_go_to_their_owner),
+        TEST(a_device_tells_what_it_can),
         TEST(events_and_connections_go_to_their_endpoint),
         TEST(memory_for_rma_comes_from_the_transport),
         TEST(where_the_transport_has_none_memory_for_rma_is_ordinary_and_ends_with_its_endpoint),

@@ -245,12 +245,14 @@ static void try_everything(void) {
     char *uri;
     int lines = log_lines;
     char memory[64];
+    uint64_t deadline_ns;
     void *shared;
     MUST(cci_send(connection, "never", 5, NULL, 0) == CCI_ERR_DEVICE_DEAD);
     MUST(cci_send(connection, "never", 5, NULL, CCI_FLAG_BLOCKING) == CCI_ERR_DEVICE_DEAD);
     MUST(cci_get_event(client, &event) == CCI_ERR_DEVICE_DEAD && event == NULL);
     MUST(cci_get_event(server, &event) == CCI_ERR_DEVICE_DEAD);
     MUST(cci_arm_os_handle(server, 0) == CCI_ERR_DEVICE_DEAD);
+    MUST(cci_next_deadline(server, &deadline_ns) == CCI_ERR_DEVICE_DEAD);
     MUST(cci_connect(client, transport_name[0] == 'u' ? "udp://127.0.0.1:9" : "sisci://4:9", NULL, 0, CCI_CONN_ATTR_RO, NULL, 0,
                      NULL) == CCI_ERR_DEVICE_DEAD);
     MUST(cci_set_opt(client, CCI_OPT_ENDPT_SEND_TIMEOUT, &value) == CCI_ERR_DEVICE_DEAD);

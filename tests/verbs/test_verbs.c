@@ -1888,11 +1888,17 @@ static struct rc_side {
     cci_connection_t *newest;
     cci_event_t *held[2048];
     char uri[160];
+    uint8_t data[CCI_CONN_REQ_LEN]; /* of the last CONNECT event */
+    uint32_t data_len;
 } rc_side[2];
 static int holds_requests, holds_messages, lets_go, lacks_pairs, hears_all;
 
 static void rc_take(int side, cci_event_t *event) {
     struct rc_side *s = &rc_side[side];
+    if (event->type == CCI_EVENT_CONNECT) {
+        s->data_len = event->connect.data_len;
+        memcpy(s->data, event->connect.data_len == 0 ? "" : (const char *)event->connect.data_ptr, s->data_len);
+    }
     if (hears_all && (event->type == CCI_EVENT_ENDPOINT_DEVICE_FAILED ||
                       ((event->type == CCI_EVENT_ACCEPT || event->type == CCI_EVENT_CONNECT) && !event->connect.connection))) {
         s->refused++;
@@ -2033,6 +2039,65 @@ static void rc_refuses(void **state) {
     assert_non_null(strstr(log_text, "left: cci_setup() has hooks to seal packets, and this endpoint does not use them"));
 }
 
+/* The first answer is lost as well as not; a reliable connection's waits for a queue pair. */
+static void rc_answer_data(void **state) {
+    static const cci_conn_attribute_t attributes[] = {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_UU};
+    uint8_t data[CCI_CONN_REQ_LEN];
+    uint32_t i, opened = 0, refused = 0;
+    (void)state;
+    for (i = 0; i < sizeof data; i++) {
+        data[i] = (uint8_t)(i * 7 + (i >> 8));
+    }
+    ends_open("");
+    holds_requests = lacks_pairs = 1;
+    for (i = 0; i < 16; i++) {
+        uint32_t length = i & 4 ? 3 : CCI_CONN_REQ_LEN;
+        int accepts = (i & 2) != 0;
+        cci_event_t *request;
+        rc_side[1].requests = 0;
+        ends_connect(attributes[i & 1]);
+        ENDS_AWAIT(rc_side[1].requests == 1);
+        request = rc_side[1].held[0];
+        lacks_pairs = !accepts;
+        fake.drops = i & 8 ? 1 : 0;
+        if (accepts) {
+            assert_int_equal(cci_accept_data(request, &rc_side[1], data, length), CCI_SUCCESS);
+        } else {
+            assert_int_equal(cci_reject_data(request, data, length), CCI_SUCCESS);
+        }
+        fake.drops = 0;
+        assert_int_equal(cci_accept_data(request, &rc_side[1], data, length), CCI_EINVAL);
+        assert_int_equal(cci_return_event(request), CCI_SUCCESS);
+        opened += (uint32_t)accepts;
+        refused += !accepts;
+        ENDS_AWAIT(rc_side[0].opened == opened && rc_side[1].opened == opened && rc_side[0].refused == refused);
+        assert_int_equal(rc_side[0].data_len, length);
+        assert_memory_equal(rc_side[0].data, data, length);
+    }
+    assert_true(rc_of(1)->answers_kept <= refused); /* those of rejections that are not old yet */
+    finalize();
+}
+
+/* So many answers are kept for clients that do not come back, and no more. */
+static void rc_answer_limit(void **state) {
+    cci_event_t *request;
+    (void)state;
+    ends_open("");
+    holds_requests = 1;
+    ends_connect(CCI_CONN_ATTR_RO);
+    ENDS_AWAIT(rc_side[1].requests == 1);
+    request = rc_side[1].held[0];
+    rc_of(1)->answers_kept = CCI__RC_ANSWERS;
+    assert_int_equal(cci_accept_data(request, &rc_side[1], "x", 1), CCI_ENOBUFS);
+    assert_int_equal(cci_reject_data(request, "x", 1), CCI_ENOBUFS);
+    rc_of(1)->answers_kept = 0;
+    assert_int_equal(cci_accept_data(request, &rc_side[1], "x", 1), CCI_SUCCESS);
+    assert_int_equal(cci_return_event(request), CCI_SUCCESS);
+    ENDS_AWAIT(rc_side[0].opened == 1 && rc_side[1].opened == 1);
+    assert_int_equal(rc_of(1)->answers_kept, 0);
+    finalize();
+}
+
 static void rc_mask(void **state) {
     uint32_t mask = 77;
     (void)state;
@@ -2153,6 +2218,34 @@ static void rc_silent(void **state) {
         fake.drops = 0;
         finalize();
     }
+}
+
+/* The same for a program that calls only when cci_next_deadline() says so. */
+static void rc_asleep(void **state) {
+    uint64_t began_ns, ns;
+    uint32_t calls = 0;
+    (void)state;
+    ends_begin("probe_idle = 1", CCI_CONN_ATTR_RO);
+    fake.drops = 1;
+    began_ns = now_ns();
+    while (rc_side[1].closed == 0) {
+        struct timespec pause;
+        assert_int_equal(cci_next_deadline(right, &ns), CCI_SUCCESS);
+        assert_true(ns < 10 * SECOND_NS);
+        pause.tv_sec = (time_t)(ns / SECOND_NS);
+        pause.tv_nsec = (long)(ns % SECOND_NS);
+        nanosleep(&pause, NULL);
+        rc_look(1);
+        assert_true(now_ns() - began_ns < 60 * SECOND_NS);
+        calls++;
+    }
+    assert_int_equal(rc_side[1].end_status, CCI_ETIMEDOUT);
+    assert_true(calls <= 300 + (now_ns() - began_ns) / 10000000u);
+    ENDS_AWAIT(rc_side[0].closed == 1);
+    assert_int_equal(cci_disconnect(rc_side[0].newest), CCI_SUCCESS);
+    assert_int_equal(cci_disconnect(rc_side[1].newest), CCI_SUCCESS);
+    ENDS_AWAIT(rc_of(0)->conns.used == 0 && rc_of(1)->conns.used == 0);
+    fake.drops = 0;
 }
 
 static void rc_many(void **state) {
@@ -3214,11 +3307,14 @@ int main(int argc, char **argv) {
         TEST(rc_repair_fails, "mode = rc: what can't be repaired is a failed device, for all that is pending"),
         TEST(rc_destroying_fails, "mode = rc: what can't be destroyed is told in the log"),
         TEST(rc_refuses, "mode = rc: flags that a call does not know are refused; hooks for encryption are not used, and the log says so"),
+        TEST(rc_answer_data, "mode = rc: data with an accept or a reject reaches the client, whatever is lost"),
+        TEST(rc_answer_limit, "mode = rc: ... and a bounded number of answers is kept, where CCI_ENOBUFS changes nothing"),
         TEST(rc_mask, "mode = rc: the event about a connection's end comes if it is asked for"),
         TEST(rc_peer_closes, "mode = rc: what is pending ends when the peer closes, and CLOSE is repeated until it is heard"),
         TEST(rc_messages_before_end, "mode = rc: what was sent before a connection's end comes before it"),
         TEST(rc_forgotten, "mode = rc: a peer that has forgotten a connection is not one that has closed it"),
         TEST(rc_silent, "mode = rc: a peer that vanished is noticed though nothing is sent, one that is silent is not lost"),
+        TEST(rc_asleep, "mode = rc: a program that calls only at its deadlines notices that its peer has vanished"),
         TEST(rc_many, "mode = rc: ten thousand connections leave nothing behind"),
         TEST(rc_busy, "mode = rc: who can't be served is told so, and served later; a request says who asks"),
         TEST(rc_late_request, "mode = rc: a late copy of a request opens nothing, however many connections have ended since"),

@@ -209,7 +209,7 @@ class Document:
         used |= {('Frame', t['name']) for t in self.frames.values()}
         for row in tables.get('Packet flags', []):
             self.flags[int(row['bit'])] = (row['flag'], int(row['behind']))
-        if used | {('Packet', 'SEALED')} != set(self.layouts):
+        if used | {('Packet', 'SEALED'), ('Packet', 'ANSWER')} != set(self.layouts):
             raise Wrong('types and layouts differ: %s' % sorted(used ^ set(self.layouts)))
         if not self.packets or not self.frames or not self.rules:
             raise Wrong('a table is missing')
@@ -269,6 +269,10 @@ class Document:
         found = [self.decode_one(self.packets, 'packet', b, 0, b[at_type])]
         at = found[0][3]
         if self.packets[b[at_type]]['then'] != 'frames':
+            if self.packets[b[at_type]]['then'] == 'answer' and at < len(b):
+                fields, size = self.layouts[('Packet', 'ANSWER')].decode(b, at, len(b), self.parts)
+                found.append((('packet', 'ANSWER'), at, fields, size))
+                at += size
             if at != len(b):
                 raise Wrong('%s: %d bytes behind its end' % (found[0][0][1], len(b) - at))
             return found
@@ -447,13 +451,16 @@ class Rules:
         known = self.requests.get(token)
         if not known:
             self.hold('token-new', token not in self.sides, 'token %016x was a server\'s' % token)
-            known = self.requests[token] = {'facts': facts, 'pieces': {}, 'cookies': set(), 'accept': None}
+            known = self.requests[token] = {'facts': facts, 'pieces': {}, 'cookies': set(), 'accept': None,
+                                            'answers': {}, 'longest': 0, 'proven': False}
             side = Side(token, p['client_index'], p['attribute'])
             self.sides[token] = side
         self.hold('request-once', known['facts'] == facts, 'facts differ: %s, %s' % (known['facts'], facts))
         piece = known['pieces'].setdefault((p['offset'], p['length']), p['piece'])
         self.hold('request-once', piece == p['piece'], 'other data than before')
+        known['longest'] = max(known['longest'], len(datagram.bytes))
         if p['cookie']:
+            known['proven'] = True
             self.hold('cookie-returned', p['cookie'] in known['cookies'], 'cookie %016x is unknown' % p['cookie'])
 
     def answered(self, rule, p):
@@ -465,12 +472,22 @@ class Rules:
         self.hold(rule, good, 'no REQUEST with index %d, token %016x' % (p['client_index'], p['client_token']))
         return known if good else None
 
+    def answer(self, known, kind, datagram, p):
+        """The data with an ACCEPT or REJECT, if there is any."""
+        if not p:
+            return
+        facts, pieces = known['answers'].setdefault(kind, ((p['data_len'], p['unit']), {}))
+        self.hold('answer-pieces', facts == (p['data_len'], p['unit']), 'data_len and unit were %d, %d' % facts)
+        self.hold('answer-pieces', pieces.setdefault(p['offset'], p['piece']) == p['piece'], 'other data than before')
+        self.hold('answer-proven', known['proven'] or len(datagram.bytes) <= known['longest'],
+                  '%d bytes for a REQUEST of %d' % (len(datagram.bytes), known['longest']))
+
     def cookie(self, p):
         known = self.answered('cookie-answers', p)
         if known:
             known['cookies'].add(p['cookie'])
 
-    def accept(self, p):
+    def accept(self, datagram, p, answer):
         known = self.answered('accept-answers', p)
         self.headers.add((p['server_index'], p['client_token'], p['client_index'], p['number']))
         if not known:
@@ -488,11 +505,13 @@ class Rules:
         self.hold('accept-answers', p['attribute'] == known['facts'][1], 'attribute %d' % p['attribute'])
         self.hold('accept-answers', p['max_send_size'] <= known['facts'][2],
                   'max_send_size %d of %d' % (p['max_send_size'], known['facts'][2]))
+        self.answer(known, 'ACCEPT', datagram, answer)
 
-    def reject(self, p):
+    def reject(self, datagram, p, answer):
         known = self.answered('reject-answers', p)
         if known:
             self.hold('reject-answers', not known['accept'], 'rejected after it was accepted')
+            self.answer(known, 'REJECT', datagram, answer)
 
     def busy(self, p):
         known = self.answered('busy-answers', p)
@@ -704,6 +723,8 @@ class Rules:
         self.hold('group-by-multicast', (name == 'GROUP') == datagram.is_group, name)
         if name in ('REQUEST',):
             self.request(datagram, p)
+        elif name in ('ACCEPT', 'REJECT'):
+            getattr(self, name.lower())(datagram, p, items[1][2] if len(items) > 1 else None)
         elif name == 'GROUP':
             self.group(datagram, p, items[1:])
         elif name == 'DATA':
@@ -715,6 +736,7 @@ class Rules:
 
 
 RULES = ('request-once', 'cookie-answers', 'cookie-returned', 'accept-answers', 'reject-answers', 'confirm-follows',
+         'answer-pieces', 'answer-proven',
          'confirmed-follows', 'close-follows', 'closed-follows', 'busy-answers', 'data-follows', 'reset-answers',
          'token-new', 'number-increases', 'ack-names-sent', 'ack-stays', 'sealed-apart', 'few-pieces', 'response-answers',
          'nack-names-sent', 'taken-names-sent', 'one-content', 'run-adjacent', 'message-fits', 'frame-allowed', 'read-answered',
@@ -903,7 +925,7 @@ def damages(document):
                                    set_field(document, 'Packet', entry['name'], f.name, lambda old: old ^ 0x10000)))
         result.append(('%s cut short' % entry['name'],
                        lambda items, b, name=entry['name']: b[:items[0][3] - 1] if items[0][0][1] == name else None))
-        if entry['then'] == 'nothing':
+        if entry['then'] != 'frames':
             result.append(('%s with a byte more' % entry['name'],
                            lambda items, b, name=entry['name']: b + b'\0' if items[0][0][1] == name else None))
     for number, entry in document.frames.items():
@@ -930,6 +952,8 @@ def damages(document):
         ('attribute 3', frame(document, 'Packet', 'REQUEST', 'attribute', 3)),
         ('data_len 1025', frame(document, 'Packet', 'REQUEST', 'data_len', 1025)),
         ('ACCEPT of another attribute', frame(document, 'Packet', 'ACCEPT', 'attribute', lambda old: (old + 1) % 3)),
+        ('answer longer than its packet', frame(document, 'Packet', 'ANSWER', 'length', lambda old: old + 4000)),
+        ('answer without data', frame(document, 'Packet', 'ANSWER', 'data_len', 0)),
         ('ACCEPT of longer messages', frame(document, 'Packet', 'ACCEPT', 'max_send_size', 65535)),
         ('message flags', frame(document, 'Frame', 'MESSAGE', 'flags', 2)),
         ('fragment behind its message', frame(document, 'Frame', 'FRAGMENT', 'offset', 65535)),

@@ -52,11 +52,14 @@ static void show_handshakes(side_t *a, side_t *b) {
     AWAIT(count_of(b, CCI_EVENT_CONNECT_REQUEST) == UNDECIDED);
     for (i = 0; i < UNDECIDED; i++) {
         cci_event_t *request = take(b, CCI_EVENT_CONNECT_REQUEST);
-        assert_int_equal(i % 10 ? cci_reject(request) : cci_accept(request, NULL), CCI_SUCCESS);
+        uint32_t answered = i % 20 == 0 || i % 100 == 1 ? sizeof data : i % 4 == 3 ? (uint32_t)i : 0;
+        assert_int_equal(i % 10 ? cci_reject_data(request, data, answered) : cci_accept_data(request, NULL, data, answered),
+                         CCI_SUCCESS);
         drop(request);
     }
     for (i = 0; i < UNDECIDED; i++) {
         cci_event_t *event = await(a, CCI_EVENT_CONNECT);
+        assert_memory_equal(event->connect.data_len > 0 ? event->connect.data_ptr : data, data, event->connect.data_len);
         accepted += event->connect.status == CCI_SUCCESS;
         refused += event->connect.status == CCI_ECONNREFUSED;
         drop(event);
