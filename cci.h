@@ -3224,7 +3224,10 @@ static cci_conn_got_t cci__conn_input_again(cci_conn_table_t *table, cci_conn_pa
     void *key = cci_conn_key(table, conn);
     if (conn->unproven) {
         cci_conn_turn_epoch(table, in->now_ns);
-        if (cci__conn_is_proven(table, in)) table->unproven -= conn->unproven--;
+        if (cci__conn_is_proven(table, in)) {
+            table->unproven -= conn->unproven;
+            conn->unproven = 0;
+        }
     }
     if (conn->state == CCI_CONN_COLLECTING) {
         cci_conn_got_t got = key ? cci_conn_open_request(table, key, in) : CCI_CONN_GOT_SOUND;
@@ -3483,6 +3486,28 @@ CCI_API cci_conn_got_t cci_conn_collect_answer(cci_conn_table_t *table, cci_conn
     }
     if (!cci__conn_put_piece(&answer->pieces, piece, (uint8_t *)(answer + 1))) return CCI_CONN_GOT_NOTHING;
     return in->header.type == CCI__PKT_REJECT ? CCI_CONN_GOT_REJECT : cci__conn_accepted(table, in, &accept);
+}
+
+/* Client: the event of the outcome gets what the server said with its decision, if all of it is there; that is in
+ * `told` until the program returns the event. Returns what is to be released else, or NULL. */
+CCI_API cci_conn_answer_t *cci_conn_give_answer(cci_conn_answer_t *answer, int status, cci_list_t *told,
+                                                cci_event_connect_t *event) {
+    event->data_ptr = NULL;
+    event->data_len = 0;
+    if (!answer || answer->pieces.missing != 0 ||
+        status != (answer->type == CCI__PKT_ACCEPT ? CCI_SUCCESS : CCI_ECONNREFUSED))
+        return answer;
+    cci__list_append(told, &answer->node);
+    event->data_ptr = answer + 1;
+    event->data_len = answer->data_len;
+    return NULL;
+}
+
+/* The program returns an event with this data, or with none. Returns what is to be released, or NULL. */
+CCI_API cci_conn_answer_t *cci_conn_take_answer(const void *data) {
+    cci_conn_answer_t *answer = data ? (cci_conn_answer_t *)(uintptr_t)data - 1 : NULL;
+    if (answer) cci__list_remove(&answer->node);
+    return answer;
 }
 
 /* The program has decided: the request holds no receive buffer any more, however long the client takes to confirm.
@@ -9010,35 +9035,12 @@ static void cci__dgram_break(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci__dgram_post_end(ep, conn);
 }
 
-/* The program gets what the server said with its decision, if all of it is there. */
-static void cci__dgram_give_answer(cci__dgram_t *ep, cci_evq_event_t *event, cci_conn_answer_t *answer, int status) {
-    event->base.pub.connect.data_ptr = NULL;
-    event->base.pub.connect.data_len = 0;
-    if (!answer) return;
-    if (answer->pieces.missing != 0 || status != (answer->type == CCI__PKT_ACCEPT ? CCI_SUCCESS : CCI_ECONNREFUSED)) {
-        cci_release(answer);
-        return;
-    }
-    cci__list_append(&ep->told, &answer->node);
-    event->base.pub.connect.data_ptr = answer + 1;
-    event->base.pub.connect.data_len = answer->data_len;
-}
-
-/* The program has returned the event. */
-static void cci__dgram_free_answer(const void *data) {
-    cci_conn_answer_t *answer;
-    if (!data) return;
-    answer = (cci_conn_answer_t *)(uintptr_t)data - 1;
-    cci__list_remove(&answer->node);
-    cci_release(answer);
-}
-
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
 static void cci__dgram_connected(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
     cci_conn_pending_t *pending = conn->in.request;
     cci_evq_event_t *event = (cci_evq_event_t *)pending->event;
     cci__dgram_flush(ep); /* the batch may hold a request, which names the data in `pending` */
-    cci__dgram_give_answer(ep, event, pending->answer, status);
+    cci_release(cci_conn_give_answer(pending->answer, status, &ep->told, &event->base.pub.connect));
     cci_release(pending);
     event->base.pub.connect.type = CCI_EVENT_CONNECT;
     event->base.pub.connect.status = (cci_status_t)status;
@@ -10390,7 +10392,7 @@ static void cci__dgram_free(cci__dgram_t *ep) {
         cci__dgram_forget(ep, conn->peer.key);
     }
     while (ep->told.next && !cci__list_empty(&ep->told))
-        cci__dgram_free_answer(CCI__CONTAINER(ep->told.next, cci_conn_answer_t, node) + 1);
+        cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->told.next, cci_conn_answer_t, node) + 1));
     cci_release(ep->conns.buckets);
     cci_release(ep->waiting[0].index);
     cci_release(ep->waiting[1].index);
@@ -10983,7 +10985,7 @@ static int cci__dgram_return_event(cci_event_base_t *base) {
         status = CCI_EINVAL;
     } else {
         if (base->pub.type == CCI_EVENT_CONNECT_REQUEST) cci__dgram_free_uri(ep, base->pub.request.peer_uri);
-        if (base->pub.type == CCI_EVENT_CONNECT) cci__dgram_free_answer(base->pub.connect.data_ptr);
+        if (base->pub.type == CCI_EVENT_CONNECT) cci_release(cci_conn_take_answer(base->pub.connect.data_ptr));
         cci_evq_return_event(&ep->evq, event);
     }
     cci__dgram_unlock(ep);

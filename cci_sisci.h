@@ -6264,11 +6264,6 @@ typedef struct cci__sisci_event {
     uint64_t token;        /* as in an item */
 } cci__sisci_event;
 
-/* Data of a request or of its answer, which follows. */
-typedef struct cci__sisci_answer {
-    cci_list_t node; /* in the endpoint's `told` while the program has it */
-} cci__sisci_answer;
-
 typedef struct cci__sisci_conn {
     /* first; its peer_index is the name of the peer's end; its token is 0 once the program has closed it */
     cci_conn_t conn;
@@ -6284,7 +6279,9 @@ typedef struct cci__sisci_conn {
     cci_list_t *ops;        /* its oldest operation, from which the others hang; NULL: there is none */
     cci_list_t node;        /* in its link's `owing` */
     cci_evq_event_t *event; /* kept for the outcome of connect or accept */
-    void *data;             /* client: what the request has, and room for the answer; server: what the answer has */
+    /* Client: what the request has, and room for the answer; server: what the answer has; both behind a
+     * cci_conn_answer_t. Multicast: the group. */
+    void *data;
     uint32_t before, after; /* connections of the same link */
     uint32_t send_timeout_us, keepalive_us;
     int16_t end_status; /* of the event about its end */
@@ -7960,7 +7957,7 @@ static void cci__sisci_close_conn(cci__sisci *ep, cci__sisci_conn *conn) {
 }
 
 static int cci__sisci_post_owed(cci__sisci_link *link, cci__sisci_conn *conn) {
-    const void *data = conn->data ? (cci__sisci_answer *)conn->data + 1 : NULL;
+    const void *data = conn->data ? (cci_conn_answer_t *)conn->data + 1 : NULL;
     uint32_t data_len = data ? conn->data_len : 0;
     uint32_t head[4];
     memset(head, 0, sizeof head);
@@ -8876,7 +8873,7 @@ static void cci__sisci_ask_to_connect(cci__sisci *ep, cci__sisci_conn *conn) {
 /* Posts the outcome of cci_connect(), with the data that its record has. */
 static void cci__sisci_answered(cci__sisci *ep, cci__sisci_conn *conn, const cci__sisci_record *record, int status) {
     uint8_t bytes[16 + CCI_CONN_REQ_LEN + CCI__SISCI_MORE]; /* whole lines are copied */
-    cci__sisci_answer *answer = (cci__sisci_answer *)conn->data;
+    cci_conn_answer_t *answer = (cci_conn_answer_t *)conn->data;
     cci_evq_event_t *event = conn->event;
     uint32_t length = record->length - 16;
     cci__sisci_post_event(ep, conn, CCI_EVENT_CONNECT, status);
@@ -8890,15 +8887,6 @@ static void cci__sisci_answered(cci__sisci *ep, cci__sisci_conn *conn, const cci
     cci__list_append(&ep->told, &answer->node);
     event->base.pub.connect.data_ptr = answer + 1;
     event->base.pub.connect.data_len = length;
-}
-
-/* The program has returned the event. */
-static void cci__sisci_free_answer(const void *data) {
-    cci__sisci_answer *answer;
-    if (!data) return;
-    answer = (cci__sisci_answer *)(uintptr_t)data - 1;
-    cci__list_remove(&answer->node);
-    cci_release(answer);
 }
 
 /* The server has accepted. */
@@ -11022,7 +11010,7 @@ static void cci__sisci_free(cci__sisci *ep) {
     uint32_t i;
     while (ep->groups) cci__sisci_leave_group(ep, ep->groups);
     while (!cci__list_empty(&ep->told))
-        cci__sisci_free_answer(CCI__CONTAINER(ep->told.next, cci__sisci_answer, node) + 1);
+        cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->told.next, cci_conn_answer_t, node) + 1));
     for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) {
         cci__sisci_conn *conn = (cci__sisci_conn *)(void *)cci_conn_at(&ep->conns, i);
         if (conn->data) cci_release(conn->data);
@@ -11174,9 +11162,9 @@ static int cci__sisci_destroy(cci_endpoint_base_t *base) {
 
 /* Keeps the data of an answer until its record is in the peer's inbox; a status. */
 static int cci__sisci_keep_answer(cci__sisci *ep, cci__sisci_conn *conn, const void *data, uint32_t data_len) {
-    cci__sisci_answer *answer;
+    cci_conn_answer_t *answer;
     if (ep->answers_kept >= CCI__SISCI_REQUESTS) return CCI_ENOBUFS;
-    answer = (cci__sisci_answer *)cci_alloc(sizeof *answer + data_len);
+    answer = (cci_conn_answer_t *)cci_alloc(sizeof *answer + data_len);
     if (!answer) return CCI_ENOMEM;
     memcpy(answer + 1, data, data_len);
     conn->data = answer;
@@ -11267,7 +11255,7 @@ static int cci__sisci_connect_locked(cci__sisci *ep, uint32_t node, uint32_t ser
     cci__sisci_link *link = cci__sisci_link_that_works(ep, node, service);
     cci_evq_event_t *event = link ? cci__sisci_control_event(ep) : NULL;
     cci__sisci_conn *conn = event ? cci__sisci_open_conn(ep, link, attribute, context) : NULL;
-    cci__sisci_answer *copy = conn ? (cci__sisci_answer *)cci_alloc(sizeof *copy + CCI_CONN_REQ_LEN) : NULL;
+    cci_conn_answer_t *copy = conn ? (cci_conn_answer_t *)cci_alloc(sizeof *copy + CCI_CONN_REQ_LEN) : NULL;
     if (!conn || !copy) {
         if (conn) {
             conn->conn.state = CCI_CONN_CONNECTING;
@@ -11575,7 +11563,7 @@ static int cci__sisci_return_event(cci_event_base_t *base) {
     } else if (base->pub.type == CCI_EVENT_NONE || (base->pub.type == CCI_EVENT_CONNECT_REQUEST && event->state == 0)) {
         status = CCI_EINVAL;
     } else {
-        if (base->pub.type == CCI_EVENT_CONNECT) cci__sisci_free_answer(base->pub.connect.data_ptr);
+        if (base->pub.type == CCI_EVENT_CONNECT) cci_release(cci_conn_take_answer(base->pub.connect.data_ptr));
         cci__sisci_return_control(ep, event);
         if (cci__sisci_is_sleeper(ep))
             cci__sisci_arm(ep); /* the end of a connection, or a message, may have waited for this */

@@ -4986,36 +4986,13 @@ static int cci__rc_opened(cci__rc *ep, cci__rc_conn *conn, cci_evq_event_t *even
     return 1;
 }
 
-/* The program gets what the server said with its decision, if all of it is there. */
-static void cci__rc_give_answer(cci__rc *ep, cci_evq_event_t *event, cci_conn_answer_t *answer, int status) {
-    event->base.pub.connect.data_ptr = NULL;
-    event->base.pub.connect.data_len = 0;
-    if (!answer) return;
-    if (answer->pieces.missing != 0 || status != (answer->type == CCI__PKT_ACCEPT ? CCI_SUCCESS : CCI_ECONNREFUSED)) {
-        cci_release(answer);
-        return;
-    }
-    cci__list_append(&ep->told, &answer->node);
-    event->base.pub.connect.data_ptr = answer + 1;
-    event->base.pub.connect.data_len = answer->data_len;
-}
-
-/* The program has returned the event. */
-static void cci__rc_free_answer(const void *data) {
-    cci_conn_answer_t *answer;
-    if (!data) return;
-    answer = (cci_conn_answer_t *)(uintptr_t)data - 1;
-    cci__list_remove(&answer->node);
-    cci_release(answer);
-}
-
 /* Posts the outcome of cci_connect() with the event that was kept for it. */
 static void cci__rc_connected(cci__rc *ep, cci__rc_conn *conn, int status) {
     cci_conn_pending_t *pending = (cci_conn_pending_t *)conn->pending;
     cci_evq_event_t *event = (cci_evq_event_t *)pending->event;
     conn->pending = NULL;
     conn->conn.flags &= (uint16_t)~CCI__RC_AWAITING;
-    cci__rc_give_answer(ep, event, pending->answer, status);
+    cci_release(cci_conn_give_answer(pending->answer, status, &ep->told, &event->base.pub.connect));
     cci_release(pending);
     event->base.pub.connect.type = CCI_EVENT_CONNECT;
     event->base.pub.connect.status = (cci_status_t)status;
@@ -5202,7 +5179,6 @@ static cci_conn_got_t cci__rc_collect_answer(cci__rc *ep, cci_conn_packet_t *in)
         pending->answer = (cci_conn_answer_t *)cci_alloc(sizeof *pending->answer + CCI_CONN_REQ_LEN);
         if (!pending->answer) return CCI_CONN_GOT_NOTHING;
         memset(pending->answer, 0, sizeof *pending->answer);
-        cci__list_init(&pending->answer->node);
     }
     return cci_conn_collect_answer(&ep->conns, pending->answer, in);
 }
@@ -6196,7 +6172,7 @@ static void cci__rc_free(cci__rc *ep) {
         }
     }
     while (ep->told.next && !cci__list_empty(&ep->told))
-        cci__rc_free_answer(CCI__CONTAINER(ep->told.next, cci_conn_answer_t, node) + 1);
+        cci_release(cci_conn_take_answer(CCI__CONTAINER(ep->told.next, cci_conn_answer_t, node) + 1));
     while (ep->requests.next && !cci__list_empty(&ep->requests))
         cci__rc_free_request(ep, CCI__CONTAINER(ep->requests.next, cci__rc_request, node));
     for (i = 0; ep->mrs && i < CCI__RC_REGIONS; i++)
@@ -6749,7 +6725,8 @@ static int cci__rc_return_locked(cci__rc *ep, cci_evq_event_t *event) {
         return CCI_SUCCESS;
     }
     if (event->pool == CCI_EVQ_CONTROL) {
-        if (event->base.pub.type == CCI_EVENT_CONNECT) cci__rc_free_answer(event->base.pub.connect.data_ptr);
+        if (event->base.pub.type == CCI_EVENT_CONNECT)
+            cci_release(cci_conn_take_answer(event->base.pub.connect.data_ptr));
         cci_evq_return_event(&ep->evq, event);
         return CCI_SUCCESS;
     }
