@@ -626,8 +626,8 @@ typedef struct cci_conn_stats {
     uint64_t packets_received, packet_bytes_received; /* likewise, duplicates too                                     */
     uint64_t packets_retransmitted, packets_lost;     /* as in cci_endpt_stats_t                                      */
     uint64_t rnr; /* times that the peer refused something for want of a receive buffer                               */
-    uint64_t latest_rtt_ns; /* the latest round trip                                                                  */
     /* What is known now, whether it is counted or not. 0: nothing yet. */
+    uint64_t latest_rtt_ns;       /* the latest round trip, to 16 ns; 0 without traffic                               */
     uint64_t srtt_ns, min_rtt_ns; /* round trips: smoothed, and the smallest                                          */
     uint64_t congestion_window;   /* bytes that may be under way; 0 without traffic, or if another limit rules        */
     uint64_t in_flight_bytes;     /* that are under way                                                               */
@@ -2221,7 +2221,8 @@ CCI_API cci_evq_buffer_t *cci_evq_take_buffer(cci_evq_t *evq) {
     evq->free_buffer_count--;
     buffer->refs = 1;
 #ifndef CCI_NO_STATS
-    evq->buffer_most = cci__max32(evq->buffer_most, evq->buffer_total - evq->free_buffer_count);
+    if (CCI__UNLIKELY(evq->buffer_total - evq->free_buffer_count > evq->buffer_most))
+        evq->buffer_most = evq->buffer_total - evq->free_buffer_count;
 #endif
     return buffer;
 }
@@ -4022,7 +4023,6 @@ enum {
     CCI_REL_RETRANSMITTED, /* a packet carries again what an earlier one carried */
     CCI_REL_LOST,          /* a packet is taken for lost */
     CCI_REL_NOT_READY,     /* the peer had no buffer */
-    CCI_REL_ROUND_TRIP,    /* `value`: nanoseconds of the latest one */
     CCI_REL_NOTES
 };
 
@@ -4054,7 +4054,7 @@ typedef struct cci_rel_pool {
     uint64_t packets_lost;
     uint32_t block_most; /* blocks that were out at once */
     /* NULL, or is told what happens to one connection and is rare */
-    void (*note)(void *user, int what, uint64_t value);
+    void (*note)(void *user, int what);
 #endif
 } cci_rel_pool_t;
 
@@ -4101,7 +4101,7 @@ struct cci_rel {
     uint32_t in_flight, peer_window; /* bytes */
     uint64_t expire_ns, progress_ns; /* earliest time-out; last time the peer took something */
     /* round-trip time, loss, congestion */
-    uint64_t srtt_ns, min_rtt_ns, last_sent_ns, loss_ns;
+    uint64_t srtt_ns, rttvar_ns, min_rtt_ns, last_sent_ns, loss_ns;
     uint64_t largest_acked, recovery_number;
     cci_flow_t flow;
     uint64_t pace_ns;
@@ -4114,7 +4114,9 @@ struct cci_rel {
     /* path MTU */
     uint32_t large_lost; /* windows in which large packets were lost, since one arrived */
     uint32_t mtu, mtu_max, mtu_failed;
-    uint32_t rttvar_ns; /* here since there is room */
+#ifndef CCI_NO_STATS
+    uint32_t latest_rtt; /* in units of 16 ns */
+#endif
     uint64_t mtu_again_ns;
     /* receiving */
     uint64_t floor_number; /* all below have been seen */
@@ -4138,11 +4140,11 @@ struct cci_rel {
 enum { CCI_REL_UNSOUND, CCI_REL_SOUND, CCI_REL_NEWEST };
 
 /* Tells the user what it may want to count. */
-static inline void cci__rel_note(const cci_rel_t *rel, int what, uint64_t value) {
+static CCI__RARE void cci__rel_note(const cci_rel_t *rel, int what) {
 #ifndef CCI_NO_STATS
-    if (CCI__UNLIKELY(rel->pool->note != NULL)) rel->pool->note(rel->user, what, value);
+    if (rel->pool->note) rel->pool->note(rel->user, what);
 #else
-    (void)rel, (void)what, (void)value;
+    (void)rel, (void)what;
 #endif
 }
 
@@ -4317,7 +4319,7 @@ static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t 
     if (in_block) {
         pool->block_out++;
 #ifndef CCI_NO_STATS
-        pool->block_most = cci__max32(pool->block_most, pool->block_out);
+        if (CCI__UNLIKELY(pool->block_out > pool->block_most)) pool->block_most = pool->block_out;
 #endif
         rel->block_count++;
         item->frames = CCI__CONTAINER(item, cci_rel_block_t, item)->bytes;
@@ -4500,7 +4502,7 @@ CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     state->next_sequence = rel->next_sequence;
     state->expected_sequence = rel->sequence_count ? rel->sequences[rel->sequence_count - 1].hi : rel->expected;
     state->srtt_ns = (uint32_t)cci__min64(rel->srtt_ns, UINT32_MAX);
-    state->rttvar_ns = rel->rttvar_ns;
+    state->rttvar_ns = (uint32_t)cci__min64(rel->rttvar_ns, UINT32_MAX);
     state->min_rtt_ns = (uint32_t)cci__min64(rel->min_rtt_ns, UINT32_MAX);
     state->mtu = (uint16_t)rel->mtu;
     state->unsure = rel->unsure;
@@ -5028,7 +5030,7 @@ CCI_API void cci_rel_abort(cci_rel_t *rel, int status) {
 static uint64_t cci__rel_pto_ns(const cci_rel_t *rel) {
     /* Earlier than RFC 9002 by the peer's delay of acknowledgements, which is short here: where one message waits
      * for the answer to another, half of all losses are known by this time-out alone. */
-    uint64_t margin = cci__max64(4 * (uint64_t)rel->rttvar_ns, cci__max64(rel->srtt_ns / 8, 200000));
+    uint64_t margin = cci__max64(4 * rel->rttvar_ns, cci__max64(rel->srtt_ns / 8, 200000));
     uint64_t pto = rel->srtt_ns ? rel->srtt_ns + margin + CCI__REL_ACK_DELAY_NS : 100 * CCI__MS;
     return cci__min64(cci__max64(pto, 2 * CCI__MS) << cci__min32(rel->probes, 10), 1000 * CCI__MS);
 }
@@ -5416,7 +5418,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     }
     if (!ok) return 0;
     rel->pool->retransmitted++;
-    cci__rel_note(rel, CCI_REL_RETRANSMITTED, 1);
+    cci__rel_note(rel, CCI_REL_RETRANSMITTED);
     cci__list_remove(&sent->node);
     cci__rel_track(rel, packet, sent, now_ns);
     return 1;
@@ -5751,18 +5753,19 @@ CCI_API int cci_rel_output_next(cci_rel_t *rel, cci_rel_packet_t *packet, uint64
 /* ---- coming in: acknowledgements and refusals ---- */
 
 static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t sample_ns, uint64_t delay_ns, uint64_t now_ns) {
-    uint64_t off_ns;
     rel->min_rtt_ns = cci__min64(rel->min_rtt_ns, sample_ns);
     if (sample_ns > rel->min_rtt_ns + delay_ns) sample_ns -= delay_ns;
-    cci__rel_note(rel, CCI_REL_ROUND_TRIP, sample_ns);
+#ifndef CCI_NO_STATS
+    rel->latest_rtt = (uint32_t)(sample_ns >> 4);
+#endif
     cci__flow_sample(&rel->flow, sample_ns, now_ns);
     if (rel->srtt_ns == 0) {
         rel->srtt_ns = cci__max64(sample_ns, 1);
-        rel->rttvar_ns = (uint32_t)cci__min64(sample_ns / 2, UINT32_MAX);
+        rel->rttvar_ns = sample_ns / 2;
         return;
     }
-    off_ns = rel->srtt_ns > sample_ns ? rel->srtt_ns - sample_ns : sample_ns - rel->srtt_ns;
-    rel->rttvar_ns = (uint32_t)cci__min64((3 * (uint64_t)rel->rttvar_ns + off_ns) / 4, UINT32_MAX);
+    rel->rttvar_ns =
+        (3 * rel->rttvar_ns + (rel->srtt_ns > sample_ns ? rel->srtt_ns - sample_ns : sample_ns - rel->srtt_ns)) / 4;
     rel->srtt_ns = cci__max64((7 * rel->srtt_ns + sample_ns) / 8, 1);
 }
 
@@ -5816,11 +5819,11 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
 }
 
 /* Nothing was heard of the packet though it should have been. */
-static CCI__RARE void cci__rel_missed(cci_rel_t *rel, cci_rel_sent_t *sent) {
+static void cci__rel_missed(cci_rel_t *rel, cci_rel_sent_t *sent) {
 #ifndef CCI_NO_STATS
     rel->pool->packets_lost++;
 #endif
-    cci__rel_note(rel, CCI_REL_LOST, 1);
+    cci__rel_note(rel, CCI_REL_LOST);
     cci__rel_lost(rel, sent);
 }
 
@@ -5833,13 +5836,12 @@ static void cci__rel_shrink(cci_rel_t *rel) {
 }
 
 /* Looks for packets that were sent well before one that has arrived [RFC 9002 6.1]. */
-static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
+static void cci__rel_look_for_loss(cci_rel_t *rel, uint64_t now_ns) {
     uint64_t wait_ns =
         cci__max64(cci__max64(rel->srtt_ns, rel->min_rtt_ns == CCI__NEVER ? 0 : rel->min_rtt_ns) * 9 / 8, CCI__MS);
     cci_list_t *node = rel->flight.next, *next;
     uint64_t congested = 0, lost_ns = 0;
     uint32_t large = 0, lost_bytes = 0;
-    rel->loss_ns = CCI__NEVER;
     for (; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
@@ -5863,6 +5865,11 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
         if (rel->large_lost >= 3 && rel->mtu > rel->pool->base_mtu) /* small ones arrive, large ones don't */
             cci__rel_shrink(rel);
     }
+}
+
+static inline void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
+    rel->loss_ns = CCI__NEVER;
+    if (!cci__list_empty(&rel->flight)) cci__rel_look_for_loss(rel, now_ns);
 }
 
 /* Reads an ACK of `length` bytes at most into its ranges, the highest first; returns how many, 0 if it is malformed
@@ -6018,7 +6025,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
  * later. */
 static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
     cci_list_t *node, *next;
-    cci__rel_note(rel, CCI_REL_NOT_READY, 1);
+    cci__rel_note(rel, CCI_REL_NOT_READY);
     rel->rnr = 1;
     rel->rnr_sequence = sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
@@ -6063,6 +6070,14 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
         }
         return;
     }
+}
+
+static CCI__RARE void cci__rel_input_nack(cci_rel_t *rel, const uint8_t *frame, uint64_t now_ns) {
+    uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->next_sequence);
+    if (frame[1] == CCI_ERR_RNR)
+        cci__rel_not_ready(rel, sequence, now_ns);
+    else if (rel->reliable)
+        cci__rel_refused(rel, sequence, CCI_ERR_RMA_HANDLE);
 }
 
 static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason) {
@@ -6775,16 +6790,11 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
                     return CCI_REL_UNSOUND;
                 }
                 break;
-            case CCI__FRAME_NACK: {
-                uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->next_sequence);
+            case CCI__FRAME_NACK:
                 if (nacked++ >= sizeof rel->nacks / sizeof rel->nacks[0])
                     break; /* each costs a look at all that is under way, and a sound peer sends no more */
-                if (frame[1] == CCI_ERR_RNR)
-                    cci__rel_not_ready(rel, sequence, now_ns);
-                else if (rel->reliable)
-                    cci__rel_refused(rel, sequence, CCI_ERR_RMA_HANDLE);
+                cci__rel_input_nack(rel, frame, now_ns);
                 break;
-            }
             case CCI__FRAME_PING: eliciting = pinged = 1; break;
             case CCI__FRAME_TAKEN:
                 if (rel->reliable && !rel->ordered && told++ == 0) cci__rel_input_taken(rel, frame, now_ns);
@@ -6883,7 +6893,7 @@ static void cci__rel_forget_late(cci_rel_t *rel, const cci_list_t *node, uint64_
 /* The peer had no buffers so far, but may have taken the last try, and its answer is under way. Is it worth the
  * wait? */
 static int cci__rel_awaits_answer(cci_rel_t *rel, uint64_t now_ns) {
-    uint64_t most_ns = rel->srtt_ns ? 2 * rel->srtt_ns + 8 * (uint64_t)rel->rttvar_ns + CCI__MS : 20 * CCI__MS;
+    uint64_t most_ns = rel->srtt_ns ? 2 * rel->srtt_ns + 8 * rel->rttvar_ns + CCI__MS : 20 * CCI__MS;
     if (!rel->rnr || rel->in_flight == 0 || (rel->overdue_ns && now_ns >= rel->overdue_ns + most_ns)) {
         rel->overdue_ns = 0;
         return 0;
@@ -7791,7 +7801,8 @@ typedef void cci__tally_t;
 #else
 /* What is counted for a connection if the program asks for it. */
 typedef struct cci__tally {
-    uint64_t messages_sent, bytes_sent, messages_received, bytes_received;
+    uint64_t messages_sent, bytes_sent;
+    uint64_t messages_arrived, bytes_arrived; /* that the program has taken, or that wait for it */
     uint64_t rma_writes, rma_write_bytes, rma_reads, rma_read_bytes, peer_write_bytes, peer_read_bytes;
     uint64_t packets_sent, packet_bytes_sent, packets_received, packet_bytes_received;
     uint64_t notes[CCI_REL_NOTES];
@@ -7811,13 +7822,10 @@ typedef struct cci__active {
     cci_rel_run_t *runs, **runs_tail;
     cci_rma_reader_t *reader; /* NULL: it has not read, nor been read */
     cci_conn_path_t *path;    /* NULL: the peer has not moved */
-#ifndef CCI_NO_STATS
-    cci__tally_t *tally; /* NULL: nothing is counted */
-#endif
-    uint32_t stamp;        /* of the first of `runs` */
-    uint32_t unsent_bytes; /* of messages issued since something was sent */
-    uint32_t op_count;     /* operations under way that the program waits for */
-    int32_t credit;        /* bytes that it may send in its next turn besides the quantum, or has sent too many */
+    uint32_t stamp;           /* of the first of `runs` */
+    uint32_t unsent_bytes;    /* of messages issued since something was sent */
+    uint32_t op_count;        /* operations under way that the program waits for */
+    int32_t credit;           /* bytes that it may send in its next turn besides the quantum, or has sent too many */
 } cci__active_t;
 
 typedef struct cci__dconn {
@@ -7901,9 +7909,6 @@ typedef struct cci__ring {
 typedef struct cci__tx_slot {
     cci_link_addr_t to;
     cci__active_t *active;
-#ifndef CCI_NO_STATS
-    cci__tally_t *tally; /* of the packet's connection, or NULL */
-#endif
     cci_rel_packet_t packet;
     uint8_t head[CCI_REL_HEAD];
 } cci__tx_slot_t;
@@ -7970,8 +7975,9 @@ typedef struct cci__dgram {
     cci_link_tx_t tx[CCI__DGRAM_BATCH_TX];
     cci__tx_slot_t *slots;
     uint32_t tx_count;
-    uint32_t laid_out; /* bytes of packets so far */
-    int tx_needs_look; /* something ends when the batch has left */
+    uint64_t laid_out; /* bytes of packets so far, before they are wrapped */
+    int tx_needs_look; /* something ends when the batch has left, or is counted */
+    int looks_closer;  /* packets of connections are wrapped, opened or counted */
     const cci_seal_t *seal;
     uint8_t *wire; /* NULL, or room for a whole packet for each of tx: nothing is added to packets elsewhere */
     uint32_t wire_stride;
@@ -7981,10 +7987,12 @@ typedef struct cci__dgram {
     /* dropped: the checksum is wrong; the flags are not ours; it does not open */
     uint64_t packets_corrupt, packets_mismatched, packets_forged;
 #ifndef CCI_NO_STATS
-    uint64_t bytes_sent, bytes_received, packets_received;
+    uint64_t bytes_beyond; /* that the link has taken, besides `laid_out`; below 0 where it has refused some */
+    uint64_t bytes_received, packets_received;
     /* dropped, too: `strays`, by reason, and what comes by a group's address and shouldn't; nothing to take it with */
     uint64_t packets_foreign, packets_unmatched, packets_unheard;
     uint64_t requests_refused;
+    cci__tally_t *tx_tallies[CCI__DGRAM_BATCH_TX]; /* of the connections of `slots`, or NULL, where it is counted */
     cci__tally_t **tallies; /* NULL, or for each slab of connections CCI__CONN_SLAB of them: it is counted */
     cci__tally_t **tallies_made;
     uint32_t tally_slabs;
@@ -8090,11 +8098,7 @@ static int cci__dgram_more(cci_rel_pool_t *pool, int what) {
 static void cci__dgram_unsent(cci__dgram_t *ep, cci__tx_slot_t *slot, uint32_t length) {
     cci__active_t *active = slot->active;
 #ifndef CCI_NO_STATS
-    ep->bytes_sent -= length;
-    if (ep->tallies && slot->tally) {
-        slot->tally->packets_sent--;
-        slot->tally->packet_bytes_sent -= length;
-    }
+    ep->bytes_beyond -= length;
 #else
     (void)length;
 #endif
@@ -8105,6 +8109,15 @@ static void cci__dgram_unsent(cci__dgram_t *ep, cci__tx_slot_t *slot, uint32_t l
     }
 }
 
+#ifndef CCI_NO_STATS
+/* The link has taken a packet while connections are counted. */
+static CCI__RARE void cci__tally_sent(cci__tally_t *tally, uint32_t length) {
+    if (!tally) return;
+    tally->packets_sent++;
+    tally->packet_bytes_sent += length;
+}
+#endif
+
 static void cci__dgram_flush(cci__dgram_t *ep) {
     uint32_t i, count = ep->tx_count;
     int sent;
@@ -8114,6 +8127,10 @@ static void cci__dgram_flush(cci__dgram_t *ep) {
     for (i = ep->tx_needs_look ? 0 : sent > 0 ? (uint32_t)sent : 0; i < count; i++) {
         cci__tx_slot_t *slot = &ep->slots[i];
         if (CCI__UNLIKELY((int)i >= sent)) cci__dgram_unsent(ep, slot, ep->tx[i].length);
+#ifndef CCI_NO_STATS
+        else if (CCI__UNLIKELY(ep->tallies != NULL))
+            cci__tally_sent(ep->tx_tallies[i], ep->tx[i].length);
+#endif
         if (slot->packet.spent) cci_rel_spent(&slot->active->rel, slot->packet.spent);
     }
     ep->tx_needs_look = 0;
@@ -8148,6 +8165,22 @@ static int cci__dgram_wrap(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number
     tx->piece[0].length = tx->length = length;
     tx->piece_count = 1;
     return 1;
+}
+
+/* What few endpoints do with a packet that is laid out. 0: it must not be sent. */
+static CCI__RARE int cci__dgram_finish(cci__dgram_t *ep, cci__dconn_t *conn, cci__tx_slot_t *slot, cci_link_tx_t *tx) {
+    uint32_t before = tx->length;
+    int is_wrapped = ep->wire == NULL || cci__dgram_wrap(ep, conn, slot->packet.number, tx);
+#ifndef CCI_NO_STATS
+    ep->bytes_beyond += (uint64_t)(is_wrapped ? tx->length : 0) - before;
+    if (ep->tallies) {
+        ep->tx_tallies[slot - ep->slots] = slot->active ? cci__dgram_tally(ep, conn) : NULL;
+        ep->tx_needs_look = 1;
+    }
+#else
+    (void)before;
+#endif
+    return is_wrapped;
 }
 
 /* The pieces of a packet that has more than a head. */
@@ -8191,21 +8224,10 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
     tx->piece[0].length = packet->head_length;
     tx->length = packet->head_length + packet->body_length + packet->pad_length;
     ep->laid_out += tx->length;
-    if (CCI__UNLIKELY(ep->wire != NULL) && !cci__dgram_wrap(ep, conn, packet->number, tx)) {
+    if (CCI__UNLIKELY(ep->looks_closer) && !cci__dgram_finish(ep, conn, slot, tx)) {
         ep->tx_count--; /* what was in it ends with the connection, which breaks, or is repeated by the handshake */
         slot->active = NULL;
-        return;
     }
-#ifndef CCI_NO_STATS
-    ep->bytes_sent += tx->length;
-    if (CCI__UNLIKELY(ep->tallies != NULL)) {
-        slot->tally = active ? active->tally : NULL;
-        if (slot->tally) {
-            slot->tally->packets_sent++;
-            slot->tally->packet_bytes_sent += tx->length;
-        }
-    }
-#endif
 }
 
 /* Sends a packet of the handshake, whose head is in the next slot, with `data` behind it. */
@@ -8314,9 +8336,7 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
                               &packet->body, &packet->body_length);
         if (size > 0) {
             packet->head_length += size;
-#ifndef CCI_NO_STATS
-            if (active->tally) active->tally->peer_read_bytes += packet->body_length;
-#endif
+            CCI__STATS(if (ep->tallies) cci__dgram_tally(ep, conn)->peer_read_bytes += packet->body_length);
             cci__dgram_commit_data(ep, conn);
             return 1;
         }
@@ -8352,13 +8372,19 @@ static void cci__dgram_charge(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t byt
 
 #ifndef CCI_NO_STATS
 /* Counts the messages that were issued since it was last called. */
-static void cci__active_tally_messages(cci__active_t *active) {
-    cci__tally_t *tally = active->tally;
+static void cci__dgram_tally_messages(const cci__dgram_t *ep, const cci__active_t *active) {
+    cci__tally_t *tally = cci__dgram_tally(ep, active->conn);
     uint64_t count = active->rel.next_sequence - tally->next_sequence;
     if (count > 0) tally->bytes_sent += active->unsent_bytes - tally->unsent_bytes - 8 * count;
     tally->messages_sent += count;
     tally->next_sequence = active->rel.next_sequence;
     tally->unsent_bytes = active->unsent_bytes;
+}
+
+/* Likewise, when something was sent. */
+static CCI__RARE void cci__dgram_tally_issued(const cci__dgram_t *ep, cci__active_t *active) {
+    cci__dgram_tally_messages(ep, active);
+    cci__dgram_tally(ep, active->conn)->unsent_bytes = active->unsent_bytes = 0;
 }
 #endif
 
@@ -8368,20 +8394,21 @@ static void cci__active_tally_messages(cci__active_t *active) {
 static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle, int alone, uint64_t now_ns) {
     cci__dconn_t *conn = active->conn;
     int left = CCI__DGRAM_BATCH_TX, more = 1;
-    uint32_t begin = ep->laid_out, most = alone ? UINT32_MAX : (uint32_t)(active->credit + CCI__DGRAM_QUANTUM);
+    uint32_t begin = (uint32_t)ep->laid_out;
+    uint32_t most = alone ? UINT32_MAX : (uint32_t)(active->credit + CCI__DGRAM_QUANTUM);
     cci__list_remove(&active->ready);
     if (CCI__UNLIKELY(active->path && active->path->owes_response)) {
         cci_conn_path_response(active->path, cci__dgram_path_frame(ep, active));
         cci__dgram_commit_data(ep, conn);
     }
-    while (left-- > 0 && more && ep->laid_out - begin < most) {
+    while (left-- > 0 && more && (uint32_t)ep->laid_out - begin < most) {
         cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
         if (!cci_rel_output(&active->rel, packet, idle, now_ns)) {
             more = cci__dgram_output_rma(ep, conn, now_ns);
             continue;
         }
         cci__dgram_commit_data(ep, conn);
-        while (left > 0 && ep->laid_out - begin < most && !(conn->conn.flags & CCI__CONN_WORN)) {
+        while (left > 0 && (uint32_t)ep->laid_out - begin < most && !(conn->conn.flags & CCI__CONN_WORN)) {
             const uint8_t *head = packet->head;
             packet = &cci__dgram_slot(ep)->packet;
             if (!cci_rel_output_next(&active->rel, packet, now_ns)) break;
@@ -8389,7 +8416,7 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
             left--;
         }
     }
-    cci__dgram_charge(ep, conn, ep->laid_out - begin);
+    cci__dgram_charge(ep, conn, (uint32_t)ep->laid_out - begin);
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_WORN)) {
         cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
         return;
@@ -8398,18 +8425,13 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
         cci__list_remove(&active->ready);
         more = 1;
     }
-    active->credit = more && !alone ? (int32_t)(most - (ep->laid_out - begin)) : 0;
+    active->credit = more && !alone ? (int32_t)(most - ((uint32_t)ep->laid_out - begin)) : 0;
     if (active->credit > CCI__DGRAM_QUANTUM) active->credit = CCI__DGRAM_QUANTUM;
     if (more) /* others first */
         cci__list_append(&ep->ready, &active->ready);
     else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
         cci__list_append(&ep->soon, &active->ready);
-#ifndef CCI_NO_STATS
-    if (CCI__UNLIKELY(active->tally != NULL)) {
-        cci__active_tally_messages(active);
-        active->tally->unsent_bytes = 0;
-    }
-#endif
+    CCI__STATS(if (CCI__UNLIKELY(ep->tallies != NULL)) cci__dgram_tally_issued(ep, active));
     active->unsent_bytes = 0;
 }
 
@@ -8463,7 +8485,7 @@ static void cci__dgram_queue_up(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     CCI_ASSERT(cci__active_idle(active));
-    CCI__STATS(if (active->tally) cci__active_tally_messages(active));
+    CCI__STATS(if (ep->tallies) cci__dgram_tally_messages(ep, active));
     cci_rel_end(&active->rel, &conn->state);
     conn->active = NULL;
     cci__list_remove(&active->ready);
@@ -8568,7 +8590,6 @@ static void cci__active_begin(cci__dgram_t *ep, cci__active_t *active, cci__dcon
     active->credit = 0;
     active->reader = NULL;
     active->path = NULL;
-    CCI__STATS(active->tally = cci__dgram_tally(ep, conn));
     cci_rel_begin(&active->rel, &ep->pool, active, &conn->state, (int)conn->conn.pub.attribute,
                   cci__max32(cci__min32(ep->info.mtu, conn->conn.pub.max_send_size + CCI_REL_HEADER + 8), 256),
                   conn->conn.peer_window);
@@ -8782,6 +8803,15 @@ static int cci__dgram_grow_tallies(cci__dgram_t *ep, uint32_t more) {
     }
     return 1;
 }
+
+/* Nothing is counted yet. What is in the batch was another connection's, which had this place. */
+static void cci__dgram_begin_tally(cci__dgram_t *ep, const cci__dconn_t *conn) {
+    cci__tally_t *tally = cci__dgram_tally(ep, conn);
+    uint32_t i;
+    for (i = 0; i < ep->tx_count; i++)
+        if (ep->tx_tallies[i] == tally) ep->tx_tallies[i] = NULL;
+    memset(tally, 0, sizeof *tally);
+}
 #endif
 
 /* Memory for more connections; 0 if there is none. */
@@ -8812,7 +8842,7 @@ static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t
     made->pub.context = context;
     made->pub.max_send_size = ep->max_send_size;
     made->deadline_ns = CCI__NEVER;
-    CCI__STATS(if (ep->tallies) memset(cci__dgram_tally(ep, conn), 0, sizeof(cci__tally_t)));
+    CCI__STATS(if (ep->tallies) cci__dgram_begin_tally(ep, conn));
     conn->send_timeout_us = ep->send_timeout_us;
     conn->state.mtu = (uint16_t)ep->info.base_mtu;
     return conn;
@@ -9170,6 +9200,32 @@ static uint8_t *cci__run_stamp(cci_rel_run_t *run) {
     return (uint8_t *)run + run->begin + 4;
 }
 
+#ifndef CCI_NO_STATS
+/* Messages that wait in a packet, and the bytes in them, without those that were withdrawn. */
+static uint32_t cci__run_messages(const cci_rel_run_t *run, uint64_t *bytes) {
+    const uint8_t *frame = (const uint8_t *)run + run->begin;
+    uint32_t left, count = 0, sum = 0;
+    for (left = run->count; left > 0; left--) {
+        uint32_t length = cci__load16(frame + 2);
+        if (frame[0] != CCI__FRAME_MESSAGE) {
+            frame += cci_rel_frame_size(frame);
+            continue;
+        }
+        frame += 8 + cci__pad8(length);
+        sum += length;
+        count++;
+    }
+    *bytes += sum;
+    return count;
+}
+
+/* Messages have arrived for the program. */
+static CCI__RARE void cci__dgram_tally_run(const cci__dgram_t *ep, const cci__dconn_t *conn, const cci_rel_run_t *run) {
+    cci__tally_t *tally = cci__dgram_tally(ep, conn);
+    tally->messages_arrived += cci__run_messages(run, &tally->bytes_arrived);
+}
+#endif
+
 static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
@@ -9182,6 +9238,7 @@ static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
     run->next = NULL;
     *active->runs_tail = run;
     active->runs_tail = &run->next;
+    CCI__STATS(if (CCI__UNLIKELY(ep->tallies != NULL)) cci__dgram_tally_run(ep, active->conn, run));
 }
 
 static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t offset, const uint8_t *data,
@@ -9191,17 +9248,16 @@ static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t of
     (void)active, (void)target, (void)offset, (void)data, (void)length;
     return CCI_ERR_RMA_HANDLE;
 #else
-    uint8_t *to = cci_rma_address(&cci__dgram_of(active->conn)->rma, target->key, target->region, target->remote_offset,
-                                  target->length, CCI_FLAG_WRITE);
+    cci__dgram_t *ep = cci__dgram_of(active->conn);
+    uint8_t *to =
+        cci_rma_address(&ep->rma, target->key, target->region, target->remote_offset, target->length, CCI_FLAG_WRITE);
     if (!to) {
-        cci__dgram_of(active->conn)->rma.denied++;
+        ep->rma.denied++;
         return CCI_ERR_RMA_HANDLE;
     }
     if (data) {
         memcpy(to + (size_t)offset, data, length);
-#ifndef CCI_NO_STATS
-        if (active->tally) active->tally->peer_write_bytes += length;
-#endif
+        CCI__STATS(if (ep->tallies) cci__dgram_tally(ep, active->conn)->peer_write_bytes += length);
     }
     return CCI_SUCCESS;
 #endif
@@ -9309,9 +9365,9 @@ static void cci__sink_broken(void *user, int status) {
 
 #ifndef CCI_NO_STATS
 /* Only while the program wants it to be counted. */
-static void cci__sink_note(void *user, int what, uint64_t value) {
-    cci__tally_t *tally = ((cci__active_t *)user)->tally;
-    tally->notes[what] = what == CCI_REL_ROUND_TRIP ? value : tally->notes[what] + value;
+static void cci__sink_note(void *user, int what) {
+    const cci__active_t *active = (const cci__active_t *)user;
+    cci__dgram_tally(cci__dgram_of(active->conn), active->conn)->notes[what]++;
 }
 #endif
 
@@ -9620,6 +9676,16 @@ static void cci__dgram_tally_packet(cci__dgram_t *ep, const cci__dconn_t *conn, 
 }
 #endif
 
+/* What few endpoints do with a packet of a connection that has come. 0: it is not the peer's. */
+static CCI__RARE int cci__dgram_open(cci__dgram_t *ep, const cci__dconn_t *conn, const cci_conn_header_t *header,
+                                     uint8_t *bytes, uint32_t *length) {
+    if (ep->seal && !cci__dgram_is_sound(ep, cci_conn_unseal(&ep->conns, &conn->conn, cci__dgram_number(conn, header),
+                                                             conn->conn.peer_token, bytes, length)))
+        return 0;
+    CCI__STATS(if (ep->tallies) cci__dgram_tally_packet(ep, conn, *length));
+    return 1;
+}
+
 static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
                                   const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
@@ -9629,11 +9695,7 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         cci__dgram_input_control(ep, rx, bytes, length, header);
         return;
     }
-    if (CCI__UNLIKELY(ep->seal != NULL) &&
-        !cci__dgram_is_sound(ep, cci_conn_unseal(&ep->conns, &conn->conn, cci__dgram_number(conn, header),
-                                                 conn->conn.peer_token, bytes, &length)))
-        return;
-    CCI__STATS(if (CCI__UNLIKELY(ep->tallies != NULL)) cci__dgram_tally_packet(ep, conn, length));
+    if (CCI__UNLIKELY(ep->looks_closer) && !cci__dgram_open(ep, conn, header, bytes, &length)) return;
     if (!conn->peer.key) {
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED; /* the peer is there */
         conn->peer.life.heard = (uint32_t)(ep->now_ns >> 20);
@@ -9738,19 +9800,16 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         cci__dgram_input_control(ep, rx, bytes, length, &header);
 }
 
-/* A received buffer: one datagram, or several side by side. */
+/* A received buffer: one datagram, also an empty one, or several side by side. */
 static void cci__dgram_input_buffer(cci__dgram_t *ep, cci_link_rx_t *rx) {
-    uint32_t at, step = rx->segment ? rx->segment : rx->length;
-#ifndef CCI_NO_STATS
-    ep->bytes_received += rx->length;
-    if (rx->length == 0) { /* an empty datagram is none of ours */
-        ep->packets_received++;
-        ep->packets_foreign++;
+    uint32_t at = 0, step = rx->length;
+    CCI__STATS(ep->bytes_received += step);
+    if (rx->segment && rx->segment < rx->length) {
+        step = rx->segment;
+        CCI__STATS(ep->packets_received += (rx->length - 1) / step); /* besides the first */
     }
-#endif
-    for (at = 0; at < rx->length; at += step) {
+    do {
         uint32_t length = cci__min32(step, rx->length - at);
-        CCI__STATS(ep->packets_received++);
         if (CCI__LIKELY((at & 7) == 0)) {
             cci__dgram_input(ep, rx, rx->data + at, length);
         } else { /* a peer with odd sizes: move it to where its messages are aligned */
@@ -9765,12 +9824,15 @@ static void cci__dgram_input_buffer(cci__dgram_t *ep, cci_link_rx_t *rx) {
             ep->current = outer;
             cci_evq_release_buffer(&ep->evq, moved);
         }
-    }
+    } while ((at += step) < rx->length);
 }
 
 static int cci__dgram_receive(cci__dgram_t *ep, int most) {
     int i, count = ep->link->receive(ep->handle, ep->rx, most);
-    if (count > 0) ep->now_ns = ep->received_ns = ep->link->now(ep->handle);
+    if (count > 0) {
+        CCI__STATS(ep->packets_received += (uint32_t)count);
+        ep->now_ns = ep->received_ns = ep->link->now(ep->handle);
+    }
     for (i = 0; i < count; i++) {
         ep->current = ep->rx_buffer[i];
         cci__dgram_input_buffer(ep, &ep->rx[i]);
@@ -10226,6 +10288,11 @@ static cci_evq_event_t *cci__dgram_message_event(cci__dgram_t *ep) {
     return cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
 }
 
+static void cci__dgram_look_closer(cci__dgram_t *ep) {
+    ep->looks_closer = ep->wire != NULL || ep->seal != NULL;
+    CCI__STATS(ep->looks_closer |= ep->tallies != NULL);
+}
+
 /* Memory for what is added to packets, if anything is. */
 static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
     if (ep->overhead == 0) return 1;
@@ -10480,6 +10547,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
         cci__dgram_free(ep);
         return status;
     }
+    cci__dgram_look_closer(ep);
     ep->now_ns = ep->link->now(ep->handle);
     cci__wheel_init(&ep->wheel, ep->now_ns);
     if (fd) *fd = ep->info.os_handle;
@@ -10835,12 +10903,6 @@ static int cci__dgram_next_message(cci__dgram_t *ep, cci_event_t **event) {
         made->base.pub.recv.connection = &active->conn->conn.pub;
         made->buffer = buffer;
         buffer->refs++;
-#ifndef CCI_NO_STATS
-        if (CCI__UNLIKELY(active->tally != NULL)) {
-            active->tally->messages_received++;
-            active->tally->bytes_received += made->base.pub.recv.len;
-        }
-#endif
     }
     cci_rel_run_skip(run);
     if (run->count == 0) {
@@ -11051,15 +11113,24 @@ static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *con
     return CCI_ERR_NOT_IMPLEMENTED;
 }
 #else
+/* A connection's messages that wait for cci_get_event(), and the bytes in them. */
+static uint32_t cci__active_waiting(const cci__active_t *active, uint64_t *bytes) {
+    const cci_rel_run_t *run;
+    uint32_t count = 0;
+    *bytes = 0;
+    for (run = active->runs; run; run = run->next) count += cci__run_messages(run, bytes);
+    return count;
+}
+
 /* A connection's messages of before are not counted. */
-static void cci__dgram_count_from_now(cci__dgram_t *ep, uint32_t index) {
-    cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_at(&ep->conns, index);
+static void cci__dgram_count_from_now(const cci__dgram_t *ep, const cci__dconn_t *conn) {
     cci__tally_t *tally = cci__dgram_tally(ep, conn);
-    cci__active_t *active = conn->active;
-    if (tally) tally->next_sequence = active ? active->rel.next_sequence : conn->state.next_sequence;
+    const cci__active_t *active = conn->active;
+    memset(tally, 0, sizeof *tally);
+    tally->next_sequence = active ? active->rel.next_sequence : conn->state.next_sequence;
     if (!active) return;
-    active->tally = tally;
-    if (tally) tally->unsent_bytes = active->unsent_bytes;
+    tally->unsent_bytes = active->unsent_bytes;
+    tally->messages_arrived = cci__active_waiting(active, &tally->bytes_arrived);
 }
 
 /* Begins to count for each connection, or ends it. The memory stays, for the next time. */
@@ -11067,34 +11138,23 @@ static int cci__dgram_set_counting(cci__dgram_t *ep, uint32_t value) {
     uint32_t i;
     if (value > 1) return CCI_ERANGE;
     if ((value == 1) == (ep->tallies != NULL)) return CCI_SUCCESS;
-    cci__dgram_flush(ep); /* packets of the batch may name tallies, or be counted already */
+    cci__dgram_flush(ep); /* what is in the batch was laid out before */
     if (value == 1 && !cci__dgram_grow_tallies(ep, 0)) return CCI_ENOMEM;
-    for (i = 0; i < ep->tally_slabs; i++) memset(ep->tallies_made[i], 0, CCI__CONN_SLAB * sizeof(cci__tally_t));
     ep->tallies = value == 1 ? ep->tallies_made : NULL;
     ep->pool.note = value == 1 ? cci__sink_note : NULL;
-    for (i = 0; i < ep->conns.slab_count * CCI__CONN_SLAB; i++) cci__dgram_count_from_now(ep, i);
+    cci__dgram_look_closer(ep);
+    for (i = 0; ep->tallies && i < ep->conns.slab_count * CCI__CONN_SLAB; i++)
+        cci__dgram_count_from_now(ep, (const cci__dconn_t *)(const void *)cci_conn_at(&ep->conns, i));
     return CCI_SUCCESS;
-}
-
-/* Messages that wait in a packet, without those that were withdrawn. */
-static uint32_t cci__run_messages(const cci_rel_run_t *run) {
-    const uint8_t *frame = (const uint8_t *)run + run->begin;
-    uint32_t i, count = 0;
-    for (i = 0; i < run->count; i++) {
-        count += frame[0] == CCI__FRAME_MESSAGE;
-        frame += cci_rel_frame_size(frame);
-    }
-    return count;
 }
 
 /* What waits for cci_get_event(). */
 static uint32_t cci__dgram_events_waiting(const cci__dgram_t *ep) {
     uint32_t count = cci_evq_count(&ep->evq.urgent) + cci_evq_count(&ep->evq.done);
     const cci_list_t *node;
-    const cci_rel_run_t *run;
+    uint64_t bytes;
     for (node = ep->inbox.next; node != &ep->inbox; node = node->next)
-        for (run = CCI__CONTAINER(node, cci__active_t, inbox)->runs; run; run = run->next)
-            count += cci__run_messages(run);
+        count += cci__active_waiting(CCI__CONTAINER(node, cci__active_t, inbox), &bytes);
     return count;
 }
 
@@ -11110,7 +11170,7 @@ static int cci__dgram_endpoint_stats(cci__dgram_t *ep, cci_endpt_stats_t *stats)
     memset(stats, 0, sizeof *stats);
     cci__dgram_flush(ep); /* what is in the batch was counted in part */
     stats->datagrams_sent = ep->pool.packets_sent;
-    stats->bytes_sent = ep->bytes_sent;
+    stats->bytes_sent = ep->laid_out + ep->bytes_beyond;
     stats->datagrams_received = ep->packets_received;
     stats->bytes_received = ep->bytes_received;
     stats->packets_retransmitted = ep->pool.retransmitted;
@@ -11140,8 +11200,8 @@ static int cci__dgram_endpoint_stats(cci__dgram_t *ep, cci_endpt_stats_t *stats)
 static void cci__tally_tell(const cci__tally_t *tally, cci_conn_stats_t *stats) {
     stats->messages_sent = tally->messages_sent;
     stats->bytes_sent = tally->bytes_sent;
-    stats->messages_received = tally->messages_received;
-    stats->bytes_received = tally->bytes_received;
+    stats->messages_received = tally->messages_arrived;
+    stats->bytes_received = tally->bytes_arrived;
     stats->rma_writes = tally->rma_writes;
     stats->rma_write_bytes = tally->rma_write_bytes;
     stats->rma_reads = tally->rma_reads;
@@ -11155,8 +11215,17 @@ static void cci__tally_tell(const cci__tally_t *tally, cci_conn_stats_t *stats) 
     stats->packets_retransmitted = tally->notes[CCI_REL_RETRANSMITTED];
     stats->packets_lost = tally->notes[CCI_REL_LOST];
     stats->rnr = tally->notes[CCI_REL_NOT_READY];
-    stats->latest_rtt_ns = tally->notes[CCI_REL_ROUND_TRIP];
     stats->is_counted = 1;
+}
+
+/* Likewise, of a connection as it is now. */
+static void cci__dgram_tell_tally(const cci__dgram_t *ep, const cci__dconn_t *conn, cci_conn_stats_t *stats) {
+    uint64_t bytes;
+    if (conn->active) cci__dgram_tally_messages(ep, conn->active);
+    cci__tally_tell(cci__dgram_tally(ep, conn), stats);
+    if (!conn->active) return;
+    stats->messages_received -= cci__active_waiting(conn->active, &bytes);
+    stats->bytes_received -= bytes;
 }
 
 /* Messages and RMAs from an item on, to the end of the list or once round. */
@@ -11173,6 +11242,7 @@ static uint32_t cci__items_operations(const cci_list_t *first, const cci_list_t 
 
 /* What the reliability protocol knows while there is traffic. */
 static void cci__rel_tell_stats(const cci_rel_t *rel, cci_conn_stats_t *stats) {
+    stats->latest_rtt_ns = (uint64_t)rel->latest_rtt << 4;
     stats->srtt_ns = rel->srtt_ns;
     stats->min_rtt_ns = rel->min_rtt_ns == CCI__NEVER ? 0 : rel->min_rtt_ns;
     stats->congestion_window = rel->flow.window;
@@ -11187,8 +11257,7 @@ static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *con
     const cci_rel_state_t *state = &conn->state;
     memset(stats, 0, sizeof *stats);
     cci__dgram_flush(ep); /* what is in the batch was counted in part */
-    if (conn->active && conn->active->tally) cci__active_tally_messages(conn->active);
-    if (ep->tallies) cci__tally_tell(cci__dgram_tally(ep, conn), stats);
+    if (ep->tallies) cci__dgram_tell_tally(ep, conn, stats);
     if (cci__dgram_is_reliable(conn)) stats->silent_ns = heard_ns;
     if (conn->active) {
         cci__rel_tell_stats(&conn->active->rel, stats);
@@ -11588,8 +11657,8 @@ static int cci__dgram_write(cci__dgram_t *ep, cci__active_t *active, const cci__
 
 #ifndef CCI_NO_STATS
 /* Counts an RMA that was issued, and takes its sequence numbers for counted. */
-static void cci__active_tally_rma(cci__active_t *active, const cci__rma_call_t *call) {
-    cci__tally_t *tally = active->tally;
+static void cci__dgram_tally_rma(const cci__dgram_t *ep, const cci__active_t *active, const cci__rma_call_t *call) {
+    cci__tally_t *tally = cci__dgram_tally(ep, active->conn);
     int is_read = (call->flags & CCI_FLAG_READ) != 0;
     *(is_read ? &tally->rma_reads : &tally->rma_writes) += 1;
     *(is_read ? &tally->rma_read_bytes : &tally->rma_write_bytes) += call->length;
@@ -11616,7 +11685,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
     if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
-    CCI__STATS(if (active->tally) cci__active_tally_messages(active));
+    CCI__STATS(if (ep->tallies) cci__dgram_tally_messages(ep, active));
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)
         status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)
@@ -11625,7 +11694,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         cci__dgram_undo_op(ep, active, op);
         return status;
     }
-    CCI__STATS(if (active->tally) cci__active_tally_rma(active, call));
+    CCI__STATS(if (ep->tallies) cci__dgram_tally_rma(ep, active, call));
     active->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
     return cci__dgram_issued(ep, active, op, call->flags);
 }
