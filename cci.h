@@ -217,6 +217,8 @@
  * CCI_NO_TEXT           no texts for the log, 2 KB of code less, and no hints. Statuses tell the same.
  * CCI_NO_RMA            no remote memory access, 8 KB of code less: cci_rma() and cci_rma_register() return
  *                       CCI_ERR_NOT_IMPLEMENTED, and what peers ask for is refused as memory that is not registered.
+ * CCI_NO_STATS          no statistics: CCI_OPT_ENDPT_STATS and CCI_OPT_CONN_STATS return CCI_ERR_NOT_IMPLEMENTED.
+ *                       CCI_SMALL implies it.
  * CCI_NO_CONGESTION     the receiver's window alone limits what is under way, on a line or network of one's own: 1.4 KB
  *                       of code less. Links can ask for "fixed" alone, and need not.
  * CCI_SMALL             for small machines: endpoints on a link of the program (cci_create_endpoint_on_link()), few
@@ -259,6 +261,9 @@
 #endif
 #ifndef CCI_NO_DLOPEN
 #define CCI_NO_DLOPEN
+#endif
+#ifndef CCI_NO_STATS
+#define CCI_NO_STATS
 #endif
 #ifndef CCI_SMALL_CONNECTIONS
 #define CCI_SMALL_CONNECTIONS 2
@@ -586,8 +591,68 @@ typedef enum cci_opt_name {
     CCI_OPT_CONN_CONTEXT, /* void *, get and set: the connection's context, also in events from now on             */
     /* cci_caps_t, get: what a device, an endpoint or a connection can do; the handle may be any of them.
      * CCI_ERR_NOT_IMPLEMENTED: the transport doesn't tell */
-    CCI_OPT_CAPS
+    CCI_OPT_CAPS,
+    CCI_OPT_ENDPT_STATS, /* cci_endpt_stats_t, get                                                                  */
+    CCI_OPT_CONN_STATS,  /* cci_conn_stats_t, get                                                                   */
+    /* uint32_t, get and set: 1 begins, with all at 0, to count for each connection what the first part of
+     * cci_conn_stats_t tells; 0, the default, ends it. Takes about 150 bytes for each connection. CCI_ERANGE: another
+     * value. CCI_ENOMEM */
+    CCI_OPT_ENDPT_CONN_STATS
 } cci_opt_name_t;
+
+/* Beyond CCI 0.3.0: what an endpoint has done since it was created, and what it has now. Any thread may ask. Counters
+ * are never reset. What a transport can't count is 0: datagram transports tell everything (system calls: udp alone);
+ * sisci, and verbs in mode rc, tell what there is now, as their headers say. Asking takes time in proportion to the
+ * connections. Bytes of datagrams are without the headers of the network below (UDP, IP). */
+typedef struct cci_endpt_stats {
+    uint64_t datagrams_sent, bytes_sent; /* that the link has taken                                                   */
+    uint64_t datagrams_received, bytes_received; /* dropped ones too                                                  */
+    uint64_t packets_retransmitted; /* packets that carry again what an earlier one carried                           */
+    uint64_t packets_lost;          /* that were taken for lost: later ones have arrived, or no answer came           */
+    /* Datagrams received that were dropped, by reason. Repeats and latecomers of a handshake are not among them. */
+    uint64_t dropped_corrupt;       /* the checksum is wrong, or a packet of a connection makes no sense              */
+    uint64_t dropped_not_ours;      /* no packet of this protocol, or of a peer that is configured otherwise          */
+    uint64_t dropped_no_connection; /* for none that is here                                                          */
+    uint64_t dropped_no_buffer;     /* no receive buffer, or no memory for the connection's traffic: it comes again   */
+    uint64_t dropped_not_authentic; /* sealed, and it does not open                                                   */
+    uint64_t dropped_duplicate;     /* a packet that was there before                                                 */
+    uint64_t requests_refused;      /* requests for a connection that were answered with "busy"                       */
+    uint64_t connections_ended;     /* connections that got no further, and were ended since others needed memory     */
+    uint64_t system_calls;          /* under the calls of the program; not those of helper threads                    */
+    /* what there is now */
+    uint32_t connections_open;    /* that can send and receive                                                        */
+    uint32_t connections_active;  /* that hold the memory for traffic                                                 */
+    uint32_t connections_opening; /* requests of both sides that have no outcome yet                                  */
+    uint32_t events_waiting;      /* for cci_get_event()                                                              */
+    uint32_t recv_buffers_used, recv_buffers_most; /* with messages, here or with the program; most so far            */
+    uint32_t send_buffers_used, send_buffers_most; /* with messages that are pending                                  */
+} cci_endpt_stats_t;
+
+/* Beyond CCI 0.3.0: of a connection. Any thread may ask. */
+typedef struct cci_conn_stats {
+    /* Counted where CCI_OPT_ENDPT_CONN_STATS is 1: since the connection was made, or since the option was set if that
+     * was later. Pauses without traffic don't matter. 0 otherwise. */
+    uint64_t messages_sent, bytes_sent;         /* that calls have accepted, completion messages of RMA too           */
+    uint64_t messages_received, bytes_received; /* that the program has taken with cci_get_event()                    */
+    uint64_t rma_writes, rma_write_bytes;       /* that cci_rma() has accepted                                        */
+    uint64_t rma_reads, rma_read_bytes;         /* likewise                                                           */
+    uint64_t peer_write_bytes;                  /* that writes of the peer have put into memory here                  */
+    uint64_t peer_read_bytes;                   /* sent for reads of the peer, repeated ones too                      */
+    uint64_t packets_sent, packet_bytes_sent;   /* without those that open and close the connection                   */
+    uint64_t packets_received, packet_bytes_received; /* likewise, duplicates too                                     */
+    uint64_t packets_retransmitted, packets_lost;     /* as in cci_endpt_stats_t                                      */
+    uint64_t rnr; /* times that the peer refused something for want of a receive buffer                               */
+    /* What is known now, whether it is counted or not. 0: nothing yet. */
+    uint64_t latest_rtt_ns;       /* the latest round trip, to 16 ns; 0 without traffic                               */
+    uint64_t srtt_ns, min_rtt_ns; /* round trips: smoothed, and the smallest                                          */
+    uint64_t congestion_window;   /* bytes that may be under way; 0 without traffic, or if another limit rules        */
+    uint64_t in_flight_bytes;     /* that are under way                                                               */
+    uint64_t silent_ns;           /* since something last came from the peer, to a few milliseconds                   */
+    uint32_t operations_pending;  /* messages and RMAs that the peer is not known to have                             */
+    uint32_t path_mtu;            /* bytes of the largest packet                                                      */
+    uint32_t is_counted;          /* 1: the first part is counted                                                     */
+    uint32_t is_active;           /* 1: it holds the memory for traffic                                               */
+} cci_conn_stats_t;
 
 /* Required alignment in bytes of the parts of an RMA, 0 for none. [5.1] */
 typedef struct cci_alignment {
@@ -1098,6 +1163,7 @@ typedef struct cci_link_info {
     uint32_t probe_idle_s; /* a peer that was silent for so long is asked for a sign of life; 0: never            */
     /* NULL, or as in cci_endpoint_base_t: closes the link's descriptors in the child of fork() */
     void (*forked)(void *link);
+    const uint64_t *system_calls; /* NULL, or where the link counts them, under the endpoint's lock              */
 } cci_link_info_t;
 
 typedef struct cci_link {
@@ -2208,6 +2274,9 @@ typedef struct cci_evq {
     uint32_t buffer_limit, buffer_total; /* allowed, existing; the difference is parked */
     cci_evq_buffer_t *parked_buffers;
     uint32_t recv_limit, recv_out; /* RECV events allowed and with the program */
+#ifndef CCI_NO_STATS
+    uint32_t buffer_most; /* buffers that were in use at once */
+#endif
 } cci_evq_t;
 
 CCI_API void cci_evq_init(cci_evq_t *evq) {
@@ -2271,6 +2340,10 @@ CCI_API cci_evq_buffer_t *cci_evq_take_buffer(cci_evq_t *evq) {
     evq->free_buffers = buffer->next;
     evq->free_buffer_count--;
     buffer->refs = 1;
+#ifndef CCI_NO_STATS
+    if (CCI__UNLIKELY(evq->buffer_total - evq->free_buffer_count > evq->buffer_most))
+        evq->buffer_most = evq->buffer_total - evq->free_buffer_count;
+#endif
     return buffer;
 }
 
@@ -2321,6 +2394,16 @@ CCI_API void cci_evq_post(cci_evq_fifo_t *fifo, cci_evq_event_t *event) {
     *fifo->tail = event;
     fifo->tail = &event->next;
 }
+
+#ifndef CCI_NO_STATS
+/* Events that wait in a queue, without those that were taken back. */
+CCI_API uint32_t cci_evq_count(const cci_evq_fifo_t *fifo) {
+    const cci_evq_event_t *event;
+    uint32_t count = 0;
+    for (event = fifo->head; event; event = event->next) count += event->base.pub.type != CCI_EVENT_NONE;
+    return count;
+}
+#endif
 
 CCI_API cci_evq_event_t *cci_evq_next(cci_evq_fifo_t *fifo) {
     cci_evq_event_t *event = fifo->head;
@@ -2638,6 +2721,20 @@ CCI_API cci_conn_t *cci_conn_at(const cci_conn_table_t *table, uint32_t index) {
     return (cci_conn_t *)(void *)(table->slabs[index / CCI__CONN_SLAB] +
                                   (size_t)(index % CCI__CONN_SLAB) * table->entry_size);
 }
+
+#ifndef CCI_NO_STATS
+/* Counts the connections that are open, and those that have no outcome yet. */
+CCI_API void cci_conn_count(const cci_conn_table_t *table, uint32_t *open, uint32_t *opening) {
+    uint32_t i;
+    *open = *opening = 0;
+    for (i = 0; i < table->slab_count * CCI__CONN_SLAB; i++) {
+        uint8_t state = cci_conn_at(table, i)->state;
+        *open += state == CCI_CONN_OPEN;
+        *opening += state == CCI_CONN_CONNECTING || state == CCI_CONN_COLLECTING || state == CCI_CONN_REQUESTED ||
+                    state == CCI_CONN_ACCEPTED;
+    }
+}
+#endif
 
 /* The connection with this index and token, NULL if there is none. */
 CCI_API cci_conn_t *cci_conn_find(const cci_conn_table_t *table, uint32_t index, uint64_t token) {
@@ -4048,6 +4145,14 @@ enum {
     CCI_REL_GAPS
 };
 
+/* What cci_rel_pool_t.note is told. */
+enum {
+    CCI_REL_RETRANSMITTED, /* a packet carries again what an earlier one carried */
+    CCI_REL_LOST,          /* a packet is taken for lost */
+    CCI_REL_NOT_READY,     /* the peer had no buffer */
+    CCI_REL_NOTES
+};
+
 /* What the connections of an endpoint share. The lists have what is free at the moment. A count of what is free goes
  * up to what the pool may have in all: `more` adds to a list that is empty, and returns 1 if it did. */
 typedef struct cci_rel_pool {
@@ -4073,6 +4178,12 @@ typedef struct cci_rel_pool {
     const uint8_t *zeros; /* block_size of them */
     uint64_t away_ns;     /* so long the program did not call lately: what it could not send then may leave at once */
     uint64_t retransmitted, packets_sent, packets_refused, packets_malformed, packets_duplicate;
+#ifndef CCI_NO_STATS
+    uint64_t packets_lost;
+    uint32_t block_most; /* blocks that were out at once */
+    /* NULL, or is told what happens to one connection and is rare */
+    void (*note)(void *user, int what);
+#endif
 } cci_rel_pool_t;
 
 /* What outlives a pause of traffic. */
@@ -4097,14 +4208,15 @@ struct cci_rel {
     uint8_t untold;  /* unordered: ranges that were delivered beyond `expected`, and that the peer may not know to be */
     uint32_t run_limit;   /* bytes that the last run may have; 0: none may be added before `unsure` is looked at */
     uint32_t timeout_us;  /* of what is issued from now on; 0: for ever */
-    uint32_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
+    uint16_t message_max; /* bytes of the longest message that the peer may send; set to 65,535 by cci_rel_begin() */
+    uint16_t probes;      /* time-outs in a row, up to 65,535 */
     /* lent by the pool */
     uint16_t part_count, gap_count;
     uint32_t record_count, block_count, middle_count, large_count, bulk_count;
     uint32_t buffers_held; /* buffers with what can't be delivered yet */
     uint32_t rma_open;     /* RMAs on their way */
-    uint32_t probes;       /* time-outs in a row */
     uint32_t stream_bytes; /* that came since the peer last paused */
+    uint32_t rnr_delay_ns; /* from a refusal for want of a buffer until the next try */
     /* sending */
     uint64_t next_number, next_sequence;
     union {                   /* by `ordered` */
@@ -4128,12 +4240,14 @@ struct cci_rel {
     uint64_t rnr_sequence;
     uint64_t overdue_ns; /* since when a time-out waits for the answer to the last try; 0: none does */
     uint64_t taken;      /* the peer has said that it has all sequence numbers below */
-    uint32_t rnr_delay_ns;
     /* path MTU */
     uint16_t large_lost;    /* windows in which large packets were lost, since one arrived */
     uint16_t doubts_number; /* low bits: a long sample counts only if the packet is not before it */
     uint32_t mtu, mtu_max, mtu_failed;
     uint32_t limited_number; /* low bits: packets before it left as part of all that the congestion window allowed */
+#ifndef CCI_NO_STATS
+    uint32_t latest_rtt; /* in units of 16 ns */
+#endif
     uint64_t mtu_again_ns;
     /* receiving */
     uint64_t floor_number; /* all below have been seen */
@@ -4155,6 +4269,15 @@ struct cci_rel {
 
 /* What cci_rel_input() says of a packet: unsound; sound, perhaps late or once more; sound and newer than all before. */
 enum { CCI_REL_UNSOUND, CCI_REL_SOUND, CCI_REL_NEWEST };
+
+/* Tells the user what it may want to count. */
+static CCI__RARE void cci__rel_note(const cci_rel_t *rel, int what) {
+#ifndef CCI_NO_STATS
+    if (rel->pool->note) rel->pool->note(rel->user, what);
+#else
+    (void)rel, (void)what;
+#endif
+}
 
 #define CCI__RUN_SEQUENCE(run) cci__load32((const uint8_t *)(run) + (run)->begin + 4)
 
@@ -4326,6 +4449,9 @@ static cci_rel_item_t *cci__rel_new_item(cci_rel_t *rel, uint8_t kind, uint32_t 
     item->bulk_sent = 0;
     if (in_block) {
         pool->block_out++;
+#ifndef CCI_NO_STATS
+        if (CCI__UNLIKELY(pool->block_out > pool->block_most)) pool->block_most = pool->block_out;
+#endif
         rel->block_count++;
         item->frames = CCI__CONTAINER(item, cci_rel_block_t, item)->bytes;
         item->capacity = CCI__REL_SMALL;
@@ -5464,6 +5590,7 @@ static int cci__rel_output_lost(cci_rel_t *rel, cci_rel_packet_t *packet, cci_re
     }
     if (!ok) return 0;
     rel->pool->retransmitted++;
+    cci__rel_note(rel, CCI_REL_RETRANSMITTED);
     cci__list_remove(&sent->node);
     cci__rel_track(rel, packet, sent, now_ns);
     return 1;
@@ -5825,6 +5952,9 @@ static void cci__rel_sample_rtt(cci_rel_t *rel, uint64_t number, uint64_t sample
     if (CCI__UNLIKELY(delay == 0xffff)) return; /* or for longer than can be said */
     rel->min_rtt_ns = cci__min64(rel->min_rtt_ns, sample_ns);
     if (sample_ns > rel->min_rtt_ns + delay_ns) sample_ns -= delay_ns;
+#ifndef CCI_NO_STATS
+    rel->latest_rtt = (uint32_t)(sample_ns >> 4);
+#endif
     cci__flow_sample(&rel->flow, sample_ns, now_ns);
     if (CCI__UNLIKELY(sample_ns > 1000 * CCI__MS) && (sample_ns = cci__rel_long_sample(rel, number, sample_ns)) == 0)
         return;
@@ -5910,6 +6040,16 @@ static void cci__rel_lost(cci_rel_t *rel, cci_rel_sent_t *sent) {
     cci__list_append(&rel->lost, &sent->node);
 }
 
+/* Nothing was heard of the packet though it should have been. */
+static void cci__rel_missed(cci_rel_t *rel, cci_rel_sent_t *sent) {
+#ifndef CCI_NO_STATS
+    rel->pool->packets_lost++;
+#endif
+    cci__rel_note(rel, CCI_REL_LOST);
+    cci__rel_remember(rel, sent);
+    cci__rel_lost(rel, sent);
+}
+
 /* The path has become smaller. */
 static void cci__rel_shrink(cci_rel_t *rel) {
     rel->mtu_failed = cci__min32(rel->mtu_failed, rel->mtu);
@@ -5919,14 +6059,12 @@ static void cci__rel_shrink(cci_rel_t *rel) {
 }
 
 /* Looks for packets that were sent well before one that has arrived [RFC 9002 6.1]. */
-static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
+static void cci__rel_look_for_loss(cci_rel_t *rel, uint64_t now_ns) {
     uint64_t wait_ns =
         cci__max64(cci__max64(rel->srtt_ns, rel->min_rtt_ns == CCI__NEVER ? 0 : rel->min_rtt_ns) * 9 / 8, CCI__MS);
     cci_list_t *node = rel->flight.next, *next;
     uint64_t congested = 0, lost_ns = 0;
     uint32_t large = 0, lost_bytes = 0;
-    rel->loss_ns = CCI__NEVER;
-    if (CCI__LIKELY(node == &rel->flight)) return;
     for (; node != &rel->flight; node = next) {
         cci_rel_sent_t *sent = CCI__CONTAINER(node, cci_rel_sent_t, node);
         next = node->next;
@@ -5938,8 +6076,7 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
                 lost_ns = sent->time_ns;
                 large |= sent->size > rel->pool->base_mtu;
             }
-            cci__rel_remember(rel, sent);
-            cci__rel_lost(rel, sent);
+            cci__rel_missed(rel, sent);
         } else {
             rel->loss_ns = cci__min64(rel->loss_ns, sent->time_ns + wait_ns);
         }
@@ -5954,6 +6091,11 @@ static void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
         if (rel->large_lost >= 3 && rel->mtu > rel->pool->base_mtu) /* small ones arrive, large ones don't */
             cci__rel_shrink(rel);
     }
+}
+
+static inline void cci__rel_detect_loss(cci_rel_t *rel, uint64_t now_ns) {
+    rel->loss_ns = CCI__NEVER;
+    if (!cci__list_empty(&rel->flight)) cci__rel_look_for_loss(rel, now_ns);
 }
 
 /* Reads an ACK of `length` bytes at most into its ranges, the highest first; returns how many, 0 if it is malformed
@@ -6151,6 +6293,7 @@ static int cci__rel_input_ack(cci_rel_t *rel, const uint8_t *frame, uint32_t len
  * later. */
 static void cci__rel_not_ready(cci_rel_t *rel, uint64_t sequence, uint64_t now_ns) {
     cci_list_t *node, *next;
+    cci__rel_note(rel, CCI_REL_NOT_READY);
     rel->rnr = 1;
     rel->rnr_sequence = sequence;
     rel->rnr_delay_ns = rel->rnr_delay_ns ? cci__min32(rel->rnr_delay_ns * 2, 10000000) : 50000;
@@ -6195,6 +6338,14 @@ static void cci__rel_refused(cci_rel_t *rel, uint64_t sequence, int status) {
         }
         return;
     }
+}
+
+static CCI__RARE void cci__rel_input_nack(cci_rel_t *rel, const uint8_t *frame, uint64_t now_ns) {
+    uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->next_sequence);
+    if (frame[1] == CCI_ERR_RNR)
+        cci__rel_not_ready(rel, sequence, now_ns);
+    else if (rel->reliable)
+        cci__rel_refused(rel, sequence, CCI_ERR_RMA_HANDLE);
 }
 
 static void cci__rel_nack(cci_rel_t *rel, uint64_t sequence, int reason) {
@@ -6907,16 +7058,11 @@ CCI_API int cci_rel_input(cci_rel_t *rel, uint8_t *bytes, uint32_t length, uint3
                     return CCI_REL_UNSOUND;
                 }
                 break;
-            case CCI__FRAME_NACK: {
-                uint64_t sequence = cci__expand32(cci__load32(frame + 4), rel->next_sequence);
+            case CCI__FRAME_NACK:
                 if (nacked++ >= sizeof rel->nacks / sizeof rel->nacks[0])
                     break; /* each costs a look at all that is under way, and a sound peer sends no more */
-                if (frame[1] == CCI_ERR_RNR)
-                    cci__rel_not_ready(rel, sequence, now_ns);
-                else if (rel->reliable)
-                    cci__rel_refused(rel, sequence, CCI_ERR_RMA_HANDLE);
+                cci__rel_input_nack(rel, frame, now_ns);
                 break;
-            }
             case CCI__FRAME_PING: eliciting = pinged = 1; break;
             case CCI__FRAME_TAKEN:
                 if (rel->reliable && !rel->ordered && told++ == 0) cci__rel_input_taken(rel, frame, now_ns);
@@ -7081,24 +7227,20 @@ CCI_API void cci_rel_timeout(cci_rel_t *rel, uint64_t now_ns) {
         cci_rel_sent_t *sent = CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node);
         rel->last_sent_ns = now_ns;
         if (sent->is_probe) {
-            cci__rel_lost(rel, sent);
+            cci__rel_missed(rel, sent);
             return;
         }
-        rel->probes++;
+        rel->probes = (uint16_t)(rel->probes + (rel->probes < UINT16_MAX));
         if (!sent->item) rel->ping = 1;
         if (rel->probes >= 3 && sent->size > rel->pool->base_mtu &&
             rel->mtu > cci__min32(rel->pool->base_mtu, rel->mtu_max))
             cci__rel_shrink(rel);
         if (rel->probes >= 3) { /* nothing comes back: all of it counts as lost, and one packet tries the path */
-            while (!cci__list_empty(&rel->flight)) {
-                sent = CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node);
-                cci__rel_remember(rel, sent);
-                cci__rel_lost(rel, sent);
-            }
+            while (!cci__list_empty(&rel->flight))
+                cci__rel_missed(rel, CCI__CONTAINER(rel->flight.next, cci_rel_sent_t, node));
             rel->flow.window = 2 * (uint64_t)rel->mtu;
         } else {
-            cci__rel_remember(rel, sent);
-            cci__rel_lost(rel, sent);
+            cci__rel_missed(rel, sent);
         }
         rel->shuffled = 1;
     }
@@ -7930,6 +8072,22 @@ typedef struct cci__op {
 
 #define CCI__PATH_PACKET (CCI_REL_HEADER + CCI__CONN_PATH_FRAME) /* bytes, besides what is added to a packet */
 
+#ifdef CCI_NO_STATS
+typedef void cci__tally_t;
+#else
+/* What is counted for a connection if the program asks for it. */
+typedef struct cci__tally {
+    uint64_t messages_sent, bytes_sent;
+    uint64_t messages_arrived, bytes_arrived; /* that the program has taken, or that wait for it */
+    uint64_t rma_writes, rma_write_bytes, rma_reads, rma_read_bytes, peer_write_bytes, peer_read_bytes;
+    uint64_t packets_sent, packet_bytes_sent, packets_received, packet_bytes_received;
+    uint64_t notes[CCI_REL_NOTES];
+    /* Messages sent are counted when packets are made, by what has changed since then. */
+    uint64_t next_sequence; /* of the connection, as it was then */
+    uint32_t unsent_bytes;  /* likewise */
+} cci__tally_t;
+#endif
+
 typedef struct cci__active {
     cci_list_t lent; /* first; in `lent`, the longest unused first, or in `free_actives` */
     cci_rel_t rel;
@@ -8095,8 +8253,9 @@ typedef struct cci__dgram {
     cci_link_tx_t tx[CCI__DGRAM_BATCH_TX];
     cci__tx_slot_t *slots;
     uint32_t tx_count;
-    uint32_t laid_out; /* bytes of packets so far */
-    int tx_needs_look; /* something ends when the batch has left */
+    uint64_t laid_out; /* bytes of packets so far, before they are wrapped */
+    int tx_needs_look; /* something ends when the batch has left, or is counted */
+    int looks_closer;  /* packets of connections are wrapped, opened or counted */
     const cci_seal_t *seal;
     uint8_t *wire; /* NULL, or room for a whole packet for each of tx: nothing is added to packets elsewhere */
     uint32_t wire_stride;
@@ -8105,6 +8264,17 @@ typedef struct cci__dgram {
     uint8_t header_flags;       /* of each packet */
     /* dropped: the checksum is wrong; the flags are not ours; it does not open */
     uint64_t packets_corrupt, packets_mismatched, packets_forged;
+#ifndef CCI_NO_STATS
+    uint64_t bytes_beyond; /* that the link has taken, besides `laid_out`; below 0 where it has refused some */
+    uint64_t bytes_received, packets_received;
+    /* dropped, too: `strays`, by reason, and what comes by a group's address and shouldn't; nothing to take it with */
+    uint64_t packets_foreign, packets_unmatched, packets_unheard;
+    uint64_t requests_refused;
+    cci__tally_t *tx_tallies[CCI__DGRAM_BATCH_TX]; /* of the connections of `slots`, or NULL, where it is counted */
+    cci__tally_t **tallies; /* NULL, or for each slab of connections CCI__CONN_SLAB of them: it is counted */
+    cci__tally_t **tallies_made;
+    uint32_t tally_slabs;
+#endif
     cci__lock_t lock;
 #ifndef CCI_NO_THREADS
     cci__thread_t thread;
@@ -8124,6 +8294,12 @@ typedef struct cci__dgram {
 #define CCI__READER(active) ((active)->reader)
 #endif
 
+#ifdef CCI_NO_STATS
+#define CCI__STATS(statement) ((void)0)
+#else
+#define CCI__STATS(statement) statement
+#endif
+
 static const cci_endpoint_ops_t *cci__dgram_ops(void);
 
 static inline void cci__dgram_lock(cci__dgram_t *ep) {
@@ -8136,6 +8312,17 @@ static inline void cci__dgram_unlock(cci__dgram_t *ep) {
 
 static cci__dgram_t *cci__dgram_of(const cci__dconn_t *conn) {
     return (cci__dgram_t *)(void *)(uintptr_t)conn->conn.pub.endpoint;
+}
+
+/* Where a connection's packets and messages are counted, NULL if they are not. */
+static inline cci__tally_t *cci__dgram_tally(const cci__dgram_t *ep, const cci__dconn_t *conn) {
+#ifndef CCI_NO_STATS
+    uint32_t index = conn->conn.index % CCI__CONN_MOST;
+    if (CCI__UNLIKELY(ep->tallies != NULL)) return &ep->tallies[index / CCI__CONN_SLAB][index % CCI__CONN_SLAB];
+#else
+    (void)ep, (void)conn;
+#endif
+    return NULL;
 }
 
 /* Memory that lives as long as the endpoint. */
@@ -8186,14 +8373,28 @@ static int cci__dgram_more(cci_rel_pool_t *pool, int what) {
 /* ---- going out: packets into the batch, the batch to the link ---- */
 
 /* Packets that the link did not take are as good as lost, and go again at once. */
-static void cci__dgram_unsent(cci__tx_slot_t *slot) {
+static void cci__dgram_unsent(cci__dgram_t *ep, cci__tx_slot_t *slot, uint32_t length) {
     cci__active_t *active = slot->active;
+#ifndef CCI_NO_STATS
+    ep->bytes_beyond -= length;
+#else
+    (void)length;
+#endif
     if (active && slot->packet.sent) {
         cci__rel_lost(&active->rel, slot->packet.sent);
         cci__list_remove(&active->ready);
-        cci__list_append(&cci__dgram_of(active->conn)->ready, &active->ready);
+        cci__list_append(&ep->ready, &active->ready);
     }
 }
+
+#ifndef CCI_NO_STATS
+/* The link has taken a packet while connections are counted. */
+static CCI__RARE void cci__tally_sent(cci__tally_t *tally, uint32_t length) {
+    if (!tally) return;
+    tally->packets_sent++;
+    tally->packet_bytes_sent += length;
+}
+#endif
 
 static void cci__dgram_flush(cci__dgram_t *ep) {
     uint32_t i, count = ep->tx_count;
@@ -8203,7 +8404,11 @@ static void cci__dgram_flush(cci__dgram_t *ep) {
     sent = ep->link->send(ep->handle, ep->tx, (int)count);
     for (i = ep->tx_needs_look ? 0 : sent > 0 ? (uint32_t)sent : 0; i < count; i++) {
         cci__tx_slot_t *slot = &ep->slots[i];
-        if (CCI__UNLIKELY((int)i >= sent)) cci__dgram_unsent(slot);
+        if (CCI__UNLIKELY((int)i >= sent)) cci__dgram_unsent(ep, slot, ep->tx[i].length);
+#ifndef CCI_NO_STATS
+        else if (CCI__UNLIKELY(ep->tallies != NULL))
+            cci__tally_sent(ep->tx_tallies[i], ep->tx[i].length);
+#endif
         if (slot->packet.spent) cci_rel_spent(&slot->active->rel, slot->packet.spent);
     }
     ep->tx_needs_look = 0;
@@ -8238,6 +8443,22 @@ static int cci__dgram_wrap(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t number
     tx->piece[0].length = tx->length = length;
     tx->piece_count = 1;
     return 1;
+}
+
+/* What few endpoints do with a packet that is laid out. 0: it must not be sent. */
+static CCI__RARE int cci__dgram_finish(cci__dgram_t *ep, cci__dconn_t *conn, cci__tx_slot_t *slot, cci_link_tx_t *tx) {
+    uint32_t before = tx->length;
+    int is_wrapped = ep->wire == NULL || cci__dgram_wrap(ep, conn, slot->packet.number, tx);
+#ifndef CCI_NO_STATS
+    ep->bytes_beyond += (uint64_t)(is_wrapped ? tx->length : 0) - before;
+    if (ep->tallies) {
+        ep->tx_tallies[slot - ep->slots] = slot->active ? cci__dgram_tally(ep, conn) : NULL;
+        ep->tx_needs_look = 1;
+    }
+#else
+    (void)before;
+#endif
+    return is_wrapped;
 }
 
 /* The pieces of a packet that has more than a head. */
@@ -8281,7 +8502,7 @@ static void cci__dgram_commit(cci__dgram_t *ep, const cci_link_addr_t *to, cci__
     tx->piece[0].length = packet->head_length;
     tx->length = packet->head_length + packet->body_length + packet->pad_length;
     ep->laid_out += tx->length;
-    if (CCI__UNLIKELY(ep->wire != NULL) && !cci__dgram_wrap(ep, conn, packet->number, tx)) {
+    if (CCI__UNLIKELY(ep->looks_closer) && !cci__dgram_finish(ep, conn, slot, tx)) {
         ep->tx_count--; /* what was in it ends with the connection, which breaks, or is repeated by the handshake */
         slot->active = NULL;
     }
@@ -8393,6 +8614,7 @@ static int cci__dgram_output_rma(cci__dgram_t *ep, cci__dconn_t *conn, uint64_t 
                               &packet->body, &packet->body_length);
         if (size > 0) {
             packet->head_length += size;
+            CCI__STATS(if (ep->tallies) cci__dgram_tally(ep, conn)->peer_read_bytes += packet->body_length);
             cci__dgram_commit_data(ep, conn);
             return 1;
         }
@@ -8426,26 +8648,45 @@ static void cci__dgram_charge(cci__dgram_t *ep, cci__dconn_t *conn, uint32_t byt
         conn->peer.life.at.turn -= (int32_t)cci__min32(bytes, (uint32_t)(conn->peer.life.at.turn + CCI__DGRAM_DEBT));
 }
 
+#ifndef CCI_NO_STATS
+/* Counts the messages that were issued since it was last called. */
+static void cci__dgram_tally_messages(const cci__dgram_t *ep, const cci__active_t *active) {
+    cci__tally_t *tally = cci__dgram_tally(ep, active->conn);
+    uint64_t count = active->rel.next_sequence - tally->next_sequence;
+    if (count > 0) tally->bytes_sent += active->unsent_bytes - tally->unsent_bytes - 8 * count;
+    tally->messages_sent += count;
+    tally->next_sequence = active->rel.next_sequence;
+    tally->unsent_bytes = active->unsent_bytes;
+}
+
+/* Likewise, when something was sent. */
+static CCI__RARE void cci__dgram_tally_issued(const cci__dgram_t *ep, cci__active_t *active) {
+    cci__dgram_tally_messages(ep, active);
+    cci__dgram_tally(ep, active->conn)->unsent_bytes = active->unsent_bytes = 0;
+}
+#endif
+
 /* Lays out what a connection has to send, up to a batch; what leaves with the next flush is to be scheduled after
  * it. Unless it is `alone` it gets as many bytes as others get in their turns, whatever the size of its packets
  * (deficit round robin). */
 static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle, int alone, uint64_t now_ns) {
     cci__dconn_t *conn = active->conn;
     int left = CCI__DGRAM_BATCH_TX, more = 1;
-    uint32_t begin = ep->laid_out, most = alone ? UINT32_MAX : (uint32_t)(active->credit + CCI__DGRAM_QUANTUM);
+    uint32_t begin = (uint32_t)ep->laid_out;
+    uint32_t most = alone ? UINT32_MAX : (uint32_t)(active->credit + CCI__DGRAM_QUANTUM);
     cci__list_remove(&active->ready);
     if (CCI__UNLIKELY(active->path && active->path->owes_response)) {
         cci_conn_path_response(active->path, cci__dgram_path_frame(ep, active));
         cci__dgram_commit_data(ep, conn);
     }
-    while (left-- > 0 && more && ep->laid_out - begin < most) {
+    while (left-- > 0 && more && (uint32_t)ep->laid_out - begin < most) {
         cci_rel_packet_t *packet = &cci__dgram_slot(ep)->packet;
         if (!cci_rel_output(&active->rel, packet, idle, now_ns)) {
             more = cci__dgram_output_rma(ep, conn, now_ns);
             continue;
         }
         cci__dgram_commit_data(ep, conn);
-        while (left > 0 && ep->laid_out - begin < most && !(conn->conn.flags & CCI__CONN_WORN)) {
+        while (left > 0 && (uint32_t)ep->laid_out - begin < most && !(conn->conn.flags & CCI__CONN_WORN)) {
             const uint8_t *head = packet->head;
             packet = &cci__dgram_slot(ep)->packet;
             if (!cci_rel_output_next(&active->rel, packet, now_ns)) break;
@@ -8453,7 +8694,7 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
             left--;
         }
     }
-    cci__dgram_charge(ep, conn, ep->laid_out - begin);
+    cci__dgram_charge(ep, conn, (uint32_t)ep->laid_out - begin);
     if (CCI__UNLIKELY(conn->conn.flags & CCI__CONN_WORN)) {
         cci__dgram_break(ep, conn, CCI_ERR_DISCONNECTED);
         return;
@@ -8462,12 +8703,13 @@ static void cci__dgram_output(cci__dgram_t *ep, cci__active_t *active, int idle,
         cci__list_remove(&active->ready);
         more = 1;
     }
-    active->credit = more && !alone ? (int32_t)(most - (ep->laid_out - begin)) : 0;
+    active->credit = more && !alone ? (int32_t)(most - ((uint32_t)ep->laid_out - begin)) : 0;
     if (active->credit > CCI__DGRAM_QUANTUM) active->credit = CCI__DGRAM_QUANTUM;
     if (more) /* others first */
         cci__list_append(&ep->ready, &active->ready);
     else if (active->rel.ack_count > 0 || !cci__list_empty(&active->rel.runs) || cci__active_stuck(active))
         cci__list_append(&ep->soon, &active->ready);
+    CCI__STATS(if (CCI__UNLIKELY(ep->tallies != NULL)) cci__dgram_tally_issued(ep, active));
     active->unsent_bytes = 0;
 }
 
@@ -8521,6 +8763,7 @@ static void cci__dgram_queue_up(cci__dgram_t *ep, cci__dconn_t *conn) {
 static void cci__dgram_take_active(cci__dgram_t *ep, cci__active_t *active) {
     cci__dconn_t *conn = active->conn;
     CCI_ASSERT(cci__active_idle(active));
+    CCI__STATS(if (ep->tallies) cci__dgram_tally_messages(ep, active));
     cci_rel_end(&active->rel, &conn->state);
     conn->active = NULL;
     cci__list_remove(&active->ready);
@@ -8633,7 +8876,7 @@ static void cci__active_begin(cci__dgram_t *ep, cci__active_t *active, cci__dcon
                   conn->conn.peer_window);
     active->rel.timeout_us = active->rel.reliable ? conn->send_timeout_us : 0; /* [4.4.3.1] UU has no time-out */
     active->rel.progress_ns = ep->now_ns;
-    active->rel.message_max = conn->conn.pub.max_send_size;
+    active->rel.message_max = (uint16_t)cci__min32(conn->conn.pub.max_send_size, UINT16_MAX);
     active->rel.once = conn->peer.key && conn->conn.pub.attribute == CCI_CONN_ATTR_UU;
 }
 
@@ -8828,11 +9071,36 @@ static void cci__dgram_schedule(cci__dgram_t *ep, cci__dconn_t *conn) {
     if (at < conn->conn.timer.at_ns) cci__timer_arm(&ep->wheel, &conn->conn.timer, at);
 }
 
+#ifndef CCI_NO_STATS
+/* Makes the tallies of all connections that there are memory for, and of `more` slabs; 0 if there is no memory. */
+static int cci__dgram_grow_tallies(cci__dgram_t *ep, uint32_t more) {
+    if (!ep->tallies_made)
+        ep->tallies_made = (cci__tally_t **)cci__dgram_memory(ep, CCI__CONN_SLABS * sizeof *ep->tallies_made);
+    if (!ep->tallies_made) return 0;
+    while (ep->tally_slabs < ep->conns.slab_count + more) {
+        cci__tally_t *slab = (cci__tally_t *)cci__dgram_memory(ep, CCI__CONN_SLAB * sizeof *slab);
+        if (!slab) return 0;
+        ep->tallies_made[ep->tally_slabs++] = slab;
+    }
+    return 1;
+}
+
+/* Nothing is counted yet. What is in the batch was another connection's, which had this place. */
+static void cci__dgram_begin_tally(cci__dgram_t *ep, const cci__dconn_t *conn) {
+    cci__tally_t *tally = cci__dgram_tally(ep, conn);
+    uint32_t i;
+    for (i = 0; i < ep->tx_count; i++)
+        if (ep->tx_tallies[i] == tally) ep->tx_tallies[i] = NULL;
+    memset(tally, 0, sizeof *tally);
+}
+#endif
+
 /* Memory for more connections; 0 if there is none. */
 static int cci__dgram_grow(cci__dgram_t *ep) {
     size_t size = (size_t)CCI__CONN_SLAB * ep->conns.entry_size;
     uint8_t *memory;
     if (ep->conns.slab_count == ep->conns.slab_limit) return 0;
+    CCI__STATS(if (ep->tallies && !cci__dgram_grow_tallies(ep, 1)) return 0);
     if ((ep->conns.slab_count + 1) * CCI__CONN_SLAB > ep->conns.bucket_count) {
         uint32_t count = ep->conns.bucket_count * 2;
         uint32_t *buckets = (uint32_t *)cci_alloc(count * sizeof *buckets);
@@ -8860,6 +9128,7 @@ static cci__dconn_t *cci__dgram_open_conn(cci__dgram_t *ep, cci_conn_attribute_t
     made->pub.context = context;
     made->pub.max_send_size = ep->max_send_size;
     made->deadline_ns = CCI__NEVER;
+    CCI__STATS(if (ep->tallies) cci__dgram_begin_tally(ep, conn));
     conn->send_timeout_us = ep->send_timeout_us;
     conn->state.mtu = (uint16_t)ep->info.base_mtu;
     cci__dgram_ask_path(ep, conn);
@@ -9228,6 +9497,32 @@ static uint8_t *cci__run_stamp(cci_rel_run_t *run) {
     return (uint8_t *)run + run->begin + 4;
 }
 
+#ifndef CCI_NO_STATS
+/* Messages that wait in a packet, and the bytes in them, without those that were withdrawn. */
+static uint32_t cci__run_messages(const cci_rel_run_t *run, uint64_t *bytes) {
+    const uint8_t *frame = (const uint8_t *)run + run->begin;
+    uint32_t left, count = 0, sum = 0;
+    for (left = run->count; left > 0; left--) {
+        uint32_t length = cci__load16(frame + 2);
+        if (frame[0] != CCI__FRAME_MESSAGE) {
+            frame += cci_rel_frame_size(frame);
+            continue;
+        }
+        frame += 8 + cci__pad8(length);
+        sum += length;
+        count++;
+    }
+    *bytes += sum;
+    return count;
+}
+
+/* Messages have arrived for the program. */
+static CCI__RARE void cci__dgram_tally_run(const cci__dgram_t *ep, const cci__dconn_t *conn, const cci_rel_run_t *run) {
+    cci__tally_t *tally = cci__dgram_tally(ep, conn);
+    tally->messages_arrived += cci__run_messages(run, &tally->bytes_arrived);
+}
+#endif
+
 static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_t *ep = cci__dgram_of(active->conn);
@@ -9240,6 +9535,7 @@ static void cci__sink_deliver(void *user, cci_rel_run_t *run) {
     run->next = NULL;
     *active->runs_tail = run;
     active->runs_tail = &run->next;
+    CCI__STATS(if (CCI__UNLIKELY(ep->tallies != NULL)) cci__dgram_tally_run(ep, active->conn, run));
 }
 
 static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t offset, const uint8_t *data,
@@ -9249,13 +9545,17 @@ static int cci__sink_place(void *user, const cci_rel_bulk_t *target, uint64_t of
     (void)active, (void)target, (void)offset, (void)data, (void)length;
     return CCI_ERR_RMA_HANDLE;
 #else
-    uint8_t *to = cci_rma_address(&cci__dgram_of(active->conn)->rma, target->key, target->region, target->remote_offset,
-                                  target->length, CCI_FLAG_WRITE);
+    cci__dgram_t *ep = cci__dgram_of(active->conn);
+    uint8_t *to =
+        cci_rma_address(&ep->rma, target->key, target->region, target->remote_offset, target->length, CCI_FLAG_WRITE);
     if (!to) {
-        cci__dgram_of(active->conn)->rma.denied++;
+        ep->rma.denied++;
         return CCI_ERR_RMA_HANDLE;
     }
-    if (data) memcpy(to + (size_t)offset, data, length);
+    if (data) {
+        memcpy(to + (size_t)offset, data, length);
+        CCI__STATS(if (ep->tallies) cci__dgram_tally(ep, active->conn)->peer_write_bytes += length);
+    }
     return CCI_SUCCESS;
 #endif
 }
@@ -9359,6 +9659,14 @@ static void cci__sink_broken(void *user, int status) {
     cci__active_t *active = (cci__active_t *)user;
     cci__dgram_break(cci__dgram_of(active->conn), active->conn, status);
 }
+
+#ifndef CCI_NO_STATS
+/* Only while the program wants it to be counted. */
+static void cci__sink_note(void *user, int what) {
+    const cci__active_t *active = (const cci__active_t *)user;
+    cci__dgram_tally(cci__dgram_of(active->conn), active->conn)->notes[what]++;
+}
+#endif
 
 static const cci_rel_sink_t cci__dgram_sink = {
     cci__sink_keep,     cci__sink_drop,     cci__sink_assemble, cci__sink_deliver, cci__sink_place,
@@ -9507,6 +9815,7 @@ static int cci__dgram_is_sound(cci__dgram_t *ep, cci_conn_got_t got) {
 /* There is no space for a request now. The client, which asks again, learns so; no state is kept. */
 static void cci__dgram_send_busy(cci__dgram_t *ep, const cci_conn_packet_t *in, const char *why) {
     cci__dgram_reply(ep, in, CCI__PKT_BUSY);
+    CCI__STATS(ep->requests_refused++);
     if (ep->now_ns < ep->busy_log_ns) return;
     ep->busy_log_ns = ep->now_ns + 10000 * CCI__MS;
     CCI__TELL(CCI_LOG_WARN, why);
@@ -9605,7 +9914,10 @@ static void cci__dgram_left(cci__dgram_t *ep, cci__dconn_t *conn, int status) {
 /* What a packet means for its connection. */
 static void cci__dgram_got(cci__dgram_t *ep, cci__dconn_t *conn, cci_conn_got_t got) {
     switch (got) {
-    case CCI_CONN_GOT_STRAY: ep->strays++; break;
+    case CCI_CONN_GOT_STRAY:
+        ep->strays++;
+        CCI__STATS(ep->packets_unmatched++);
+        break;
     case CCI_CONN_GOT_ACCEPT: cci__dgram_connected(ep, conn, CCI_SUCCESS); break;
     case CCI_CONN_GOT_REJECT: cci__dgram_connected(ep, conn, CCI_ECONNREFUSED); break;
     case CCI_CONN_GOT_CONFIRM: cci__dgram_accepted(ep, conn, CCI_SUCCESS); break;
@@ -9651,6 +9963,26 @@ static uint64_t cci__dgram_number(const cci__dconn_t *conn, const cci_conn_heade
                         : cci__expand32(header->number, conn->state.floor_number);
 }
 
+#ifndef CCI_NO_STATS
+/* A packet has come for a connection; `length` is without what was taken off. */
+static void cci__dgram_tally_packet(cci__dgram_t *ep, const cci__dconn_t *conn, uint32_t length) {
+    cci__tally_t *tally = cci__dgram_tally(ep, conn);
+    tally->packets_received++;
+    tally->packet_bytes_received +=
+        length + (ep->header_flags & CCI__HEADER_CRC ? CCI__CRC_SIZE : 0) + (conn->peer.key ? ep->seal->tag_size : 0);
+}
+#endif
+
+/* What few endpoints do with a packet of a connection that has come. 0: it is not the peer's. */
+static CCI__RARE int cci__dgram_open(cci__dgram_t *ep, const cci__dconn_t *conn, const cci_conn_header_t *header,
+                                     uint8_t *bytes, uint32_t *length) {
+    if (ep->seal && !cci__dgram_is_sound(ep, cci_conn_unseal(&ep->conns, &conn->conn, cci__dgram_number(conn, header),
+                                                             conn->conn.peer_token, bytes, length)))
+        return 0;
+    CCI__STATS(if (ep->tallies) cci__dgram_tally_packet(ep, conn, *length));
+    return 1;
+}
+
 static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t *bytes, uint32_t length,
                                   const cci_conn_header_t *header) {
     cci__dconn_t *conn = (cci__dconn_t *)(void *)cci_conn_find(&ep->conns, header->index, header->token);
@@ -9660,10 +9992,7 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
         cci__dgram_input_control(ep, rx, bytes, length, header);
         return;
     }
-    if (CCI__UNLIKELY(ep->seal != NULL) &&
-        !cci__dgram_is_sound(ep, cci_conn_unseal(&ep->conns, &conn->conn, cci__dgram_number(conn, header),
-                                                 conn->conn.peer_token, bytes, &length)))
-        return;
+    if (CCI__UNLIKELY(ep->looks_closer) && !cci__dgram_open(ep, conn, header, bytes, &length)) return;
     if (!conn->peer.key) {
         conn->conn.flags &= (uint16_t)~CCI__CONN_PINGED; /* the peer is there */
         conn->peer.life.heard = (uint32_t)(ep->now_ns >> 20);
@@ -9674,7 +10003,10 @@ static void cci__dgram_input_data(cci__dgram_t *ep, const cci_link_rx_t *rx, uin
     active = cci__dgram_activate(ep, conn);
     if (CCI__UNLIKELY(!active && (conn->conn.flags & CCI__CONN_PARKED)))
         cci__dgram_queue_up(ep, conn); /* the peer is back */
-    if (!active) return;               /* a DATA packet is as if it were lost */
+    if (!active) {                     /* a DATA packet is as if it were lost */
+        CCI__STATS(ep->packets_unheard++);
+        return;
+    }
     cci__dgram_charge(ep, conn, length);
     outcome = cci_rel_input(&active->rel, bytes, length, header->number, ep->current, ep->now_ns);
     if (outcome == CCI_REL_NEWEST) { /* sealed ones can be repeated by others, but are then not new */
@@ -9711,13 +10043,18 @@ static void cci__dgram_input_group(cci__dgram_t *ep, const cci_link_rx_t *rx, ui
         cci__active_t *active;
         if (!rx->is_group || memcmp(&ep->groups[i]->conn.peer, &rx->group, sizeof rx->group) != 0) continue;
         if (!cci__dgram_is_sound(ep, cci__dgram_unseal_group(ep, ep->groups[i], bytes, &length))) return;
+        CCI__STATS(if (ep->tallies) cci__dgram_tally_packet(ep, ep->groups[i], length));
         active = cci__dgram_activate(ep, ep->groups[i]);
-        if (!active) return;
+        if (!active) {
+            CCI__STATS(ep->packets_unheard++);
+            return;
+        }
         (void)cci_rel_input(&active->rel, bytes, length, 0, ep->current, ep->now_ns);
         active->rel.ack_count = active->rel.nack_count = 0; /* anybody can send to a group: it answers nothing */
         cci__dgram_schedule(ep, ep->groups[i]);             /* pieces of messages have their time */
         return;
     }
+    CCI__STATS(ep->packets_unmatched++);
 }
 
 /* Takes the checksum off; 0 if it is wrong. */
@@ -9740,6 +10077,7 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
     if (CCI__UNLIKELY(ep->header_flags & CCI__HEADER_CRC) && !cci__dgram_check(ep, bytes, &length)) return;
     if (!cci_conn_parse(bytes, length, &header)) {
         ep->strays++;
+        CCI__STATS(ep->packets_foreign++);
         return;
     }
     if (CCI__UNLIKELY(header.flags != ep->header_flags) &&
@@ -9747,8 +10085,10 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         cci__dgram_mismatched(ep);
         return;
     }
-    if (CCI__UNLIKELY(rx->is_group) && header.type != CCI__PKT_GROUP)
+    if (CCI__UNLIKELY(rx->is_group) && header.type != CCI__PKT_GROUP) {
+        CCI__STATS(ep->packets_foreign++);
         return; /* one packet to a group must not provoke an answer from each of its members */
+    }
     if (CCI__LIKELY(header.type == CCI__PKT_DATA))
         cci__dgram_input_data(ep, rx, bytes, length, &header);
     else if (header.type == CCI__PKT_GROUP)
@@ -9757,28 +10097,39 @@ static void cci__dgram_input(cci__dgram_t *ep, const cci_link_rx_t *rx, uint8_t 
         cci__dgram_input_control(ep, rx, bytes, length, &header);
 }
 
-/* A received buffer: one datagram, or several side by side. */
+/* A received buffer: one datagram, also an empty one, or several side by side. */
 static void cci__dgram_input_buffer(cci__dgram_t *ep, cci_link_rx_t *rx) {
-    uint32_t at, step = rx->segment ? rx->segment : rx->length;
-    for (at = 0; at < rx->length; at += step) {
+    uint32_t at = 0, step = rx->length;
+    CCI__STATS(ep->bytes_received += step);
+    if (rx->segment && rx->segment < rx->length) {
+        step = rx->segment;
+        CCI__STATS(ep->packets_received += (rx->length - 1) / step); /* besides the first */
+    }
+    do {
         uint32_t length = cci__min32(step, rx->length - at);
         if (CCI__LIKELY((at & 7) == 0)) {
             cci__dgram_input(ep, rx, rx->data + at, length);
         } else { /* a peer with odd sizes: move it to where its messages are aligned */
             cci_evq_buffer_t *outer = ep->current, *moved = cci__dgram_take_buffer(ep);
-            if (!moved) return;
+            if (!moved) {
+                CCI__STATS(ep->packets_unheard++);
+                continue;
+            }
             memcpy(moved->data, rx->data + at, length);
             ep->current = moved;
             cci__dgram_input(ep, rx, moved->data, length);
             ep->current = outer;
             cci_evq_release_buffer(&ep->evq, moved);
         }
-    }
+    } while ((at += step) < rx->length);
 }
 
 static int cci__dgram_receive(cci__dgram_t *ep, int most) {
     int i, count = ep->link->receive(ep->handle, ep->rx, most);
-    if (count > 0) ep->now_ns = ep->received_ns = ep->link->now(ep->handle);
+    if (count > 0) {
+        CCI__STATS(ep->packets_received += (uint32_t)count);
+        ep->now_ns = ep->received_ns = ep->link->now(ep->handle);
+    }
     for (i = 0; i < count; i++) {
         ep->current = ep->rx_buffer[i];
         cci__dgram_input_buffer(ep, &ep->rx[i]);
@@ -10257,6 +10608,11 @@ static cci_evq_event_t *cci__dgram_message_event(cci__dgram_t *ep) {
     return cci_evq_take_event(&ep->evq, CCI_EVQ_RECV);
 }
 
+static void cci__dgram_look_closer(cci__dgram_t *ep) {
+    ep->looks_closer = ep->wire != NULL || ep->seal != NULL;
+    CCI__STATS(ep->looks_closer |= ep->tallies != NULL);
+}
+
 /* Memory for what is added to packets, if anything is. */
 static int cci__dgram_allocate_wire(cci__dgram_t *ep) {
     if (ep->overhead == 0) return 1;
@@ -10511,6 +10867,7 @@ static int cci_dgram_create(const cci_transport_t *transport, cci_device_t *devi
         cci__dgram_free(ep);
         return status;
     }
+    cci__dgram_look_closer(ep);
     ep->now_ns = ep->called_ns = ep->link->now(ep->handle);
     cci__wheel_init(&ep->wheel, ep->now_ns);
     if (fd) *fd = ep->info.os_handle;
@@ -11050,6 +11407,195 @@ static void cci__dgram_set_keepalive(cci__dgram_t *ep, cci__dconn_t *conn, uint3
         cci__dgram_begin_keepalive(ep, conn);
 }
 
+static int cci__dgram_get_counting(const cci__dgram_t *ep, void *val) {
+#ifdef CCI_NO_STATS
+    (void)ep, (void)val;
+    return CCI_ERR_NOT_IMPLEMENTED;
+#else
+    uint32_t value = ep->tallies != NULL;
+    memcpy(val, &value, sizeof value);
+    return CCI_SUCCESS;
+#endif
+}
+
+#ifdef CCI_NO_STATS
+static int cci__dgram_set_counting(cci__dgram_t *ep, uint32_t value) {
+    (void)ep, (void)value;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+
+static int cci__dgram_endpoint_stats(cci__dgram_t *ep, cci_endpt_stats_t *stats) {
+    (void)ep, (void)stats;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+
+static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *conn, cci_conn_stats_t *stats) {
+    (void)ep, (void)conn, (void)stats;
+    return CCI_ERR_NOT_IMPLEMENTED;
+}
+#else
+/* A connection's messages that wait for cci_get_event(), and the bytes in them. */
+static uint32_t cci__active_waiting(const cci__active_t *active, uint64_t *bytes) {
+    const cci_rel_run_t *run;
+    uint32_t count = 0;
+    *bytes = 0;
+    for (run = active->runs; run; run = run->next) count += cci__run_messages(run, bytes);
+    return count;
+}
+
+/* A connection's messages of before are not counted. */
+static void cci__dgram_count_from_now(const cci__dgram_t *ep, const cci__dconn_t *conn) {
+    cci__tally_t *tally = cci__dgram_tally(ep, conn);
+    const cci__active_t *active = conn->active;
+    memset(tally, 0, sizeof *tally);
+    tally->next_sequence = active ? active->rel.next_sequence : conn->state.next_sequence;
+    if (!active) return;
+    tally->unsent_bytes = active->unsent_bytes;
+    tally->messages_arrived = cci__active_waiting(active, &tally->bytes_arrived);
+}
+
+/* Begins to count for each connection, or ends it. The memory stays, for the next time. */
+static int cci__dgram_set_counting(cci__dgram_t *ep, uint32_t value) {
+    uint32_t i;
+    if (value > 1) return CCI_ERANGE;
+    if ((value == 1) == (ep->tallies != NULL)) return CCI_SUCCESS;
+    cci__dgram_flush(ep); /* what is in the batch was laid out before */
+    if (value == 1 && !cci__dgram_grow_tallies(ep, 0)) return CCI_ENOMEM;
+    ep->tallies = value == 1 ? ep->tallies_made : NULL;
+    ep->pool.note = value == 1 ? cci__sink_note : NULL;
+    cci__dgram_look_closer(ep);
+    for (i = 0; ep->tallies && i < ep->conns.slab_count * CCI__CONN_SLAB; i++)
+        cci__dgram_count_from_now(ep, (const cci__dconn_t *)(const void *)cci_conn_at(&ep->conns, i));
+    return CCI_SUCCESS;
+}
+
+/* What waits for cci_get_event(). */
+static uint32_t cci__dgram_events_waiting(const cci__dgram_t *ep) {
+    uint32_t count = cci_evq_count(&ep->evq.urgent) + cci_evq_count(&ep->evq.done);
+    const cci_list_t *node;
+    uint64_t bytes;
+    for (node = ep->inbox.next; node != &ep->inbox; node = node->next)
+        count += cci__active_waiting(CCI__CONTAINER(node, cci__active_t, inbox), &bytes);
+    return count;
+}
+
+/* Connections that have what is lent for traffic. */
+static uint32_t cci__dgram_count_active(const cci__dgram_t *ep) {
+    const cci_list_t *node;
+    uint32_t count = 0;
+    for (node = ep->lent.next; node != &ep->lent; node = node->next) count++;
+    return count;
+}
+
+static int cci__dgram_endpoint_stats(cci__dgram_t *ep, cci_endpt_stats_t *stats) {
+    memset(stats, 0, sizeof *stats);
+    cci__dgram_flush(ep); /* what is in the batch was counted in part */
+    stats->datagrams_sent = ep->pool.packets_sent;
+    stats->bytes_sent = ep->laid_out + ep->bytes_beyond;
+    stats->datagrams_received = ep->packets_received;
+    stats->bytes_received = ep->bytes_received;
+    stats->packets_retransmitted = ep->pool.retransmitted;
+    stats->packets_lost = ep->pool.packets_lost;
+    stats->dropped_corrupt = ep->packets_corrupt + ep->pool.packets_malformed;
+    stats->dropped_not_ours = ep->packets_foreign + ep->packets_mismatched;
+    stats->dropped_no_connection = ep->packets_unmatched;
+    stats->dropped_no_buffer = ep->pool.packets_refused + ep->packets_unheard;
+    stats->dropped_not_authentic = ep->packets_forged;
+    stats->dropped_duplicate = ep->pool.packets_duplicate;
+    stats->requests_refused = ep->requests_refused;
+    stats->connections_ended = ep->evicted;
+    if (ep->info.system_calls) stats->system_calls = *ep->info.system_calls;
+    cci_conn_count(&ep->conns, &stats->connections_open, &stats->connections_opening);
+    stats->connections_active = cci__dgram_count_active(ep);
+    stats->events_waiting = cci__dgram_events_waiting(ep);
+    /* the batch has some that nothing has come in */
+    stats->recv_buffers_used = ep->evq.buffer_total - ep->evq.free_buffer_count - CCI__DGRAM_BATCH_RX;
+    stats->recv_buffers_most = ep->evq.buffer_most - CCI__DGRAM_BATCH_RX;
+    stats->send_buffers_used = ep->pool.block_out;
+    stats->send_buffers_most = ep->pool.block_most;
+    cci__dgram_arm(ep);
+    return CCI_SUCCESS;
+}
+
+/* The counted part. */
+static void cci__tally_tell(const cci__tally_t *tally, cci_conn_stats_t *stats) {
+    stats->messages_sent = tally->messages_sent;
+    stats->bytes_sent = tally->bytes_sent;
+    stats->messages_received = tally->messages_arrived;
+    stats->bytes_received = tally->bytes_arrived;
+    stats->rma_writes = tally->rma_writes;
+    stats->rma_write_bytes = tally->rma_write_bytes;
+    stats->rma_reads = tally->rma_reads;
+    stats->rma_read_bytes = tally->rma_read_bytes;
+    stats->peer_write_bytes = tally->peer_write_bytes;
+    stats->peer_read_bytes = tally->peer_read_bytes;
+    stats->packets_sent = tally->packets_sent;
+    stats->packet_bytes_sent = tally->packet_bytes_sent;
+    stats->packets_received = tally->packets_received;
+    stats->packet_bytes_received = tally->packet_bytes_received;
+    stats->packets_retransmitted = tally->notes[CCI_REL_RETRANSMITTED];
+    stats->packets_lost = tally->notes[CCI_REL_LOST];
+    stats->rnr = tally->notes[CCI_REL_NOT_READY];
+    stats->is_counted = 1;
+}
+
+/* Likewise, of a connection as it is now. */
+static void cci__dgram_tell_tally(const cci__dgram_t *ep, const cci__dconn_t *conn, cci_conn_stats_t *stats) {
+    uint64_t bytes;
+    if (conn->active) cci__dgram_tally_messages(ep, conn->active);
+    cci__tally_tell(cci__dgram_tally(ep, conn), stats);
+    if (!conn->active) return;
+    stats->messages_received -= cci__active_waiting(conn->active, &bytes);
+    stats->bytes_received -= bytes;
+}
+
+/* Messages and RMAs from an item on, to the end of the list or once round. */
+static uint32_t cci__items_operations(const cci_list_t *first, const cci_list_t *end) {
+    const cci_list_t *node = first;
+    uint32_t count = 0;
+    if (first == end) return 0;
+    do {
+        count += CCI__CONTAINER(node, cci_rel_item_t, node)->count;
+        node = node->next;
+    } while (node != end && node != first);
+    return count;
+}
+
+/* What the reliability protocol knows while there is traffic. */
+static void cci__rel_tell_stats(const cci_rel_t *rel, cci_conn_stats_t *stats) {
+    stats->latest_rtt_ns = (uint64_t)rel->latest_rtt << 4;
+    stats->srtt_ns = rel->srtt_ns;
+    stats->min_rtt_ns = rel->min_rtt_ns == CCI__NEVER ? 0 : rel->min_rtt_ns;
+    stats->congestion_window = rel->flow.window;
+    stats->in_flight_bytes = rel->in_flight;
+    stats->path_mtu = rel->mtu;
+    stats->operations_pending = cci__items_operations(rel->items.next, &rel->items);
+    stats->is_active = 1;
+}
+
+static int cci__dgram_connection_stats(cci__dgram_t *ep, const cci__dconn_t *conn, cci_conn_stats_t *stats) {
+    uint64_t heard_ns = (uint64_t)((uint32_t)(ep->now_ns >> 20) - conn->peer.life.heard) << 20;
+    const cci_rel_state_t *state = &conn->state;
+    memset(stats, 0, sizeof *stats);
+    cci__dgram_flush(ep); /* what is in the batch was counted in part */
+    if (ep->tallies) cci__dgram_tell_tally(ep, conn, stats);
+    if (cci__dgram_is_reliable(conn)) stats->silent_ns = heard_ns;
+    if (conn->active) {
+        cci__rel_tell_stats(&conn->active->rel, stats);
+    } else {
+        stats->srtt_ns = state->srtt_us * UINT64_C(1000);
+        stats->min_rtt_ns = state->min_rtt_us * UINT64_C(1000);
+        stats->path_mtu = state->mtu;
+        if (conn->conn.flags & CCI__CONN_PARKED)
+            stats->operations_pending = cci__items_operations(&conn->in.parked.first->node, NULL);
+    }
+    stats->path_mtu +=
+        (ep->header_flags & CCI__HEADER_CRC ? CCI__CRC_SIZE : 0) + (conn->peer.key ? ep->seal->tag_size : 0);
+    cci__dgram_arm(ep);
+    return CCI_SUCCESS;
+}
+#endif
+
 static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, const void *val) {
     cci__dgram_t *ep = (cci__dgram_t *)(void *)base;
     int status = CCI_SUCCESS;
@@ -11061,6 +11607,7 @@ static int cci__dgram_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_SEND_TIMEOUT: ep->send_timeout_us = value; break;
     case CCI_OPT_ENDPT_RECV_BUF_COUNT: status = cci__dgram_set_recv_count(ep, value); break;
     case CCI_OPT_ENDPT_SEND_BUF_COUNT: status = cci__dgram_set_send_count(ep, value); break;
+    case CCI_OPT_ENDPT_CONN_STATS: status = cci__dgram_set_counting(ep, value); break;
     case CCI_OPT_ENDPT_EVENT_MASK:
         if (value & ~CCI__DGRAM_EVENTS)
             status = CCI_EINVAL;
@@ -11129,6 +11676,8 @@ static int cci__dgram_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
+    case CCI_OPT_ENDPT_STATS: status = cci__dgram_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
+    case CCI_OPT_ENDPT_CONN_STATS: status = cci__dgram_get_counting(ep, val); break;
     default: status = CCI_EINVAL; break;
     }
     cci__dgram_unlock(ep);
@@ -11163,7 +11712,10 @@ static int cci__dgram_get_connection_opt(struct cci_connection *connection, cci_
     cci__dgram_t *ep = cci__dgram_of(conn);
     int status = CCI_SUCCESS;
     cci__dgram_lock(ep);
-    if (name == CCI_OPT_CONN_PEER_URI)
+    if (name == CCI_OPT_CONN_STATS) {
+        ep->now_ns = ep->link->now(ep->handle);
+        status = cci__dgram_connection_stats(ep, conn, (cci_conn_stats_t *)val);
+    } else if (name == CCI_OPT_CONN_PEER_URI)
         status = cci__dgram_uri(ep, &conn->conn.peer, (char **)val);
     else if (name == CCI_OPT_CONN_CONTEXT)
         memcpy(val, &conn->conn.pub.context, sizeof(void *));
@@ -11424,6 +11976,20 @@ static int cci__dgram_write(cci__dgram_t *ep, cci__active_t *active, const cci__
                          (call->flags & CCI_FLAG_FENCE) != 0, op ? &op->rel : NULL, ep->now_ns);
 }
 
+#ifndef CCI_NO_STATS
+/* Counts an RMA that was issued, and takes its sequence numbers for counted. */
+static void cci__dgram_tally_rma(const cci__dgram_t *ep, const cci__active_t *active, const cci__rma_call_t *call) {
+    cci__tally_t *tally = cci__dgram_tally(ep, active->conn);
+    int is_read = (call->flags & CCI_FLAG_READ) != 0;
+    *(is_read ? &tally->rma_reads : &tally->rma_writes) += 1;
+    *(is_read ? &tally->rma_read_bytes : &tally->rma_write_bytes) += call->length;
+    tally->messages_sent += (uint32_t)call->has_message;
+    tally->bytes_sent += call->has_message ? call->message->iov_len : 0;
+    tally->next_sequence = active->rel.next_sequence;
+    tally->unsent_bytes = CCI__DGRAM_BURST;
+}
+#endif
+
 static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci__rma_call_t *call) {
     cci__active_t *active;
     cci__op_t *op;
@@ -11440,6 +12006,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
     ep->now_ns = ep->link->now(ep->handle);
     active = cci__dgram_activate(ep, conn);
     if (!active || cci__dgram_must_wait(ep, active)) return cci__dgram_lacks_memory(ep);
+    CCI__STATS(if (ep->tallies) cci__dgram_tally_messages(ep, active));
     op = cci__dgram_op(ep, conn, call->context, call->flags, &status);
     if (status == CCI_SUCCESS)
         status = (call->flags & CCI_FLAG_READ) ? cci__dgram_read(ep, active, call, op)
@@ -11448,6 +12015,7 @@ static int cci__dgram_rma_locked(cci__dgram_t *ep, cci__dconn_t *conn, const cci
         cci__dgram_undo_op(ep, active, op);
         return status;
     }
+    CCI__STATS(if (ep->tallies) cci__dgram_tally_rma(ep, active, call));
     active->unsent_bytes = CCI__DGRAM_BURST; /* it goes at once */
     return cci__dgram_issued(ep, active, op, call->flags);
 }
@@ -13636,7 +14204,10 @@ static int cci__opt_owner(cci_opt_name_t name) {
     case CCI_OPT_ENDPT_KEEPALIVE_TIMEOUT:
     case CCI_OPT_ENDPT_URI:
     case CCI_OPT_ENDPT_RMA_ALIGN:
-    case CCI_OPT_ENDPT_EVENT_MASK: return 'e';
+    case CCI_OPT_ENDPT_EVENT_MASK:
+    case CCI_OPT_ENDPT_STATS:
+    case CCI_OPT_ENDPT_CONN_STATS: return 'e';
+    case CCI_OPT_CONN_STATS:
     case CCI_OPT_CONN_SEND_TIMEOUT:
     case CCI_OPT_CONN_KEEPALIVE_TIMEOUT:
     case CCI_OPT_CONN_PEER_URI:
@@ -13667,7 +14238,7 @@ CCI_API int cci_set_opt(cci_opt_handle_t *handle, cci_opt_name_t name, const voi
     if (owner == 0) return cci__opt_refuse("cci_set_opt()", (const void *)handle, name);
     if (val == NULL) return cci__refuse("cci_set_opt()", "the value is NULL");
     if (name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN || name == CCI_OPT_CONN_PEER_URI ||
-        name == CCI_OPT_CAPS)
+        name == CCI_OPT_CAPS || name == CCI_OPT_ENDPT_STATS || name == CCI_OPT_CONN_STATS)
         return cci__refuse("cci_set_opt()", "the option can only be got");
     if (owner == 'e') {
         cci_endpoint_base_t *base = cci__endpoint_of((cci_endpoint_t *)handle);

@@ -176,6 +176,8 @@
  *     CCI_SUCCESS           the peer called cci_disconnect(), cci_destroy_endpoint() or cci_finalize()
  *     CCI_ERR_DISCONNECTED  the peer's process died, or the link to it is lost, or the peer has given the connection up
  *     CCI_ETIMEDOUT         the peer was stopped, or made no calls, for longer than the send timeout
+ *   Of the statistics (cci_endpt_stats_t) an endpoint tells its connections, waiting events and receive buffers in
+ * use; those of a connection are 0, and CCI_OPT_ENDPT_CONN_STATS is CCI_ERR_NOT_IMPLEMENTED.
  * A server that gets 1,024 requests which its program has not returned, or has no receive buffer or memory for another,
  * answers "busy" at once and says so in its log; the client asks again until its time for connecting is over.
  *   A peer that dies is noticed at once. One that is stopped, or
@@ -11741,6 +11743,7 @@ static int cci__sisci_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
                 cci__sisci_set_keepalive(ep, conn, value);
         }
         break;
+    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
     default: status = CCI_EINVAL; break;
     }
     cci__sisci_arm(ep);
@@ -11769,6 +11772,18 @@ static int cci__sisci_uri(uint32_t node, uint32_t service, char **uri) {
     return cci_make_uri("sisci", text, uri);
 }
 
+#ifndef CCI_NO_STATS
+/* What there is now: nothing is counted. */
+static void cci__sisci_endpoint_stats(const cci__sisci *ep, cci_endpt_stats_t *stats) {
+    uint32_t messages = cci_evq_count(&ep->received);
+    memset(stats, 0, sizeof *stats);
+    cci_conn_count(&ep->conns, &stats->connections_open, &stats->connections_opening);
+    stats->events_waiting = messages + cci_evq_count(&ep->evq.urgent) + cci_evq_count(&ep->evq.done);
+    stats->recv_buffers_used = messages + ep->evq.recv_out;
+}
+
+#endif
+
 static void cci__sisci_caps(const cci__sisci *ep, cci_caps_t *caps) {
     *caps = *cci__sisci_caps_of(&ep->device);
     caps->max_send_size = ep->max_send_size;
@@ -11795,6 +11810,12 @@ static int cci__sisci_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
+#ifdef CCI_NO_STATS
+    case CCI_OPT_ENDPT_STATS:
+#else
+    case CCI_OPT_ENDPT_STATS: cci__sisci_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
+#endif
+    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
     default: status = CCI_EINVAL; break;
     }
     cci__sisci_unlock(ep);
@@ -11827,7 +11848,13 @@ static int cci__sisci_get_connection_opt(struct cci_connection *connection, cci_
     cci__sisci *ep = (cci__sisci *)(void *)(uintptr_t)connection->endpoint;
     int status = CCI_SUCCESS;
     cci__sisci_lock(ep);
-    if (name == CCI_OPT_CONN_PEER_URI)
+    if (name == CCI_OPT_CONN_STATS)
+#ifdef CCI_NO_STATS
+        status = CCI_ERR_NOT_IMPLEMENTED;
+#else
+        memset(val, 0, sizeof(cci_conn_stats_t)); /* nothing is known */
+#endif
+    else if (name == CCI_OPT_CONN_PEER_URI)
         status = cci__sisci_uri_of_peer(conn, (char **)val);
     else if (name == CCI_OPT_CONN_CONTEXT)
         memcpy(val, &conn->conn.pub.context, sizeof(void *));

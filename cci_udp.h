@@ -495,6 +495,7 @@ typedef struct cci__udp_link {
     cci__udp_out out;
     cci__udp_in in;
 #endif
+    uint64_t system_calls; /* to send, to receive, and to arm the handle */
 } cci__udp_link;
 
 /* ==================================================================================================================
@@ -1636,6 +1637,7 @@ static uint32_t cci__udp_ready(cci__udp_link *l) {
     int i, n, set = l->waiter.handle;
     if (set < 0 && CCI__UDP_LOAD(l->waiter.sleeps)) set = l->waiter.sleeper;
     if (set < 0) return CCI__UDP_ALL_SOCKETS; /* nobody waits: try each */
+    l->system_calls++;
     n = epoll_wait(set, e, (int)(sizeof e / sizeof e[0]), 0);
     for (i = 0; i < n; i++) {
         uint32_t slot = e[i].data.u32;
@@ -1660,6 +1662,7 @@ static void cci__udp_arm(void *link, int readable, uint64_t deadline_ns) {
     readable = readable != 0;
     if (readable != w->is_readable) {
         uint64_t one = 1;
+        l->system_calls++;
         r = readable ? write(w->readable, &one, sizeof one) : read(w->readable, &one, sizeof one);
         w->is_readable = readable;
     }
@@ -1672,6 +1675,7 @@ static void cci__udp_arm(void *link, int readable, uint64_t deadline_ns) {
             t.it_value.tv_sec = (time_t)(deadline_ns / 1000000000u);
             t.it_value.tv_nsec = (long)(deadline_ns % 1000000000u);
         }
+        l->system_calls++;
         if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &t, NULL) == 0) w->armed_ns = deadline_ns;
     }
 }
@@ -1854,6 +1858,7 @@ static uint32_t cci__udp_ready(cci__udp_link *l) {
     int slot[CCI__UDP_SOCKETS + 1];
     uint32_t mask = 0;
     unsigned i, n = cci__udp_poll_set(l, 1, -1, p, slot);
+    l->system_calls++;
     cci__udp_poll(p, n, 0);
     for (i = 0; i < n; i++) mask |= p[i].revents ? 1u << slot[i] : 0u;
     return mask;
@@ -1957,6 +1962,7 @@ static int cci__udp_send_one(cci__udp_link *l, const cci_link_tx_t *tx) {
     to_size = cci__udp_to_system(&to, tx->to);
     do {
         r = cci__udp_put(s->fd, tx, &to, to_size);
+        l->system_calls++;
     } while (r < 0 && errno == EINTR);
     return r >= 0 ? 1 : cci__udp_send_failed(l, tx->to, errno);
 }
@@ -2075,6 +2081,7 @@ static int cci__udp_push(cci__udp_link *l, const cci__udp_socket *s, int message
     int m = 0, taken = 0;
     while (m < messages && !*full) {
         int n, error;
+        l->system_calls++;
         if (messages - m > 1 && l->mmsg) {
 #ifdef SYS_sendmmsg
             n = (int)syscall(SYS_sendmmsg, s->fd, &o->message[m], messages - m, 0);
@@ -2202,6 +2209,7 @@ static int cci__udp_send_mail(cci__udp_link *l, uint32_t member, const cci__udp_
     h.msg_name = &to;
     h.msg_iov = piece;
     h.msg_iovlen = 2;
+    l->system_calls++;
     return sendmsg(l->socket[CCI__UDP_MAIL].fd, &h, 0) >= 0;
 }
 
@@ -2473,6 +2481,7 @@ static int cci__udp_take_mail(cci__udp_link *l, cci_link_rx_t *rx, int count) {
         h.msg_iovlen = 2;
         h.msg_control = &control;
         h.msg_controllen = CMSG_SPACE(3 * sizeof(uint32_t));
+        l->system_calls++;
         n = recvmsg(l->socket[CCI__UDP_MAIL].fd, &h, 0);
         if (n < 0) break;
         if ((size_t)n < sizeof mail || (h.msg_flags & MSG_TRUNC) || !cci__udp_is_trusted(&h)) continue;
@@ -2678,6 +2687,7 @@ static int cci__udp_take_one(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_t
     h.msg_iovlen = 1;
     h.msg_control = &control;
     h.msg_controllen = sizeof control;
+    l->system_calls++;
     n = recvmsg(s->fd, &h, 0);
     if (n < 0) return cci__udp_receive_failed(l, errno) ? 0 : -1;
     cci__udp_came(l, s, rx, &h, (size_t)n);
@@ -2703,6 +2713,7 @@ static int cci__udp_take_many(cci__udp_link *l, cci__udp_socket *s, cci_link_rx_
             h->msg_controllen = sizeof in->control[i];
         }
     }
+    l->system_calls++;
     n = (int)syscall(SYS_recvmmsg, s->fd, in->message, n, 0, NULL);
     if (n < 0) {
         if (errno == ENOSYS) {
@@ -3256,6 +3267,7 @@ static void cci__udp_tell(const cci__udp_link *l, uint32_t receive_buffer_bytes,
     info->is_shared = (uint32_t)l->share.is_on;
     info->index_base = l->share.member << CCI__UDP_MEMBER_SHIFT;
     info->probe_idle_s = d->probe_idle_s;
+    info->system_calls = &l->system_calls;
 }
 
 /* Closes all sockets, the mailbox last: from it the other members hear that this one's position is free. */

@@ -185,6 +185,9 @@
  * connection, answers "busy" and says so in its log; the client asks again until its time for connecting is over. One
  * network (IPv4 /24, or the subnet of a GID) gets three quarters at most of what is left of the requests and of 2^20
  * connections. In a request, `peer_uri` names the GID and the queue pair of who asks.
+ *   Of the statistics (cci_endpt_stats_t, cci_conn_stats_t) an endpoint tells its connections, waiting events and
+ * buffers in use, and a connection what is pending; the hardware's packets and the messages are not counted, and
+ * CCI_OPT_ENDPT_CONN_STATS is CCI_ERR_NOT_IMPLEMENTED. Mode ud tells all but system calls.
  *   A program's own encryption (cci_setup()) and crc don't hold here. The log warns when an endpoint is made while
  * there are hooks for encryption; mode = ud uses them.
  *
@@ -6806,6 +6809,7 @@ static int cci__rc_set_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
                 cci__rc_set_keepalive(ep, conn, value);
         }
         break;
+    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
     default: status = CCI_EINVAL; break;
     }
     cci__rc_arm(ep);
@@ -6827,6 +6831,25 @@ static int cci__rc_uri(cci__rc *ep, const cci_link_addr_t *peer, char **uri) {
     return status == CCI_SUCCESS ? cci_make_uri("verbs", text, uri) : status;
 }
 
+#ifndef CCI_NO_STATS
+/* What there is now: nothing is counted. */
+static void cci__rc_endpoint_stats(const cci__rc *ep, cci_endpt_stats_t *stats) {
+    uint32_t messages = cci_evq_count(&ep->received);
+    memset(stats, 0, sizeof *stats);
+    cci_conn_count(&ep->conns, &stats->connections_open, &stats->connections_opening);
+    stats->connections_active = ep->pairs;
+    stats->events_waiting = messages + cci_evq_count(&ep->evq.urgent) + cci_evq_count(&ep->evq.done);
+    stats->recv_buffers_used = messages + ep->evq.recv_out;
+    stats->send_buffers_used = ep->used_messages;
+}
+
+static void cci__rc_connection_stats(const cci__rc_conn *conn, cci_conn_stats_t *stats) {
+    memset(stats, 0, sizeof *stats);
+    stats->operations_pending = conn->waiting + (conn->posted - conn->retired);
+    stats->is_active = conn->qp != NULL;
+}
+#endif
+
 static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t name, void *val) {
     cci__rc *ep = (cci__rc *)(void *)base;
     int status = CCI_SUCCESS;
@@ -6842,6 +6865,12 @@ static int cci__rc_get_endpoint_opt(cci_endpoint_base_t *base, cci_opt_name_t na
     case CCI_OPT_ENDPT_RMA_ALIGN:
         memset(val, 0, sizeof(cci_alignment_t)); /* any address and length will do */
         break;
+#ifdef CCI_NO_STATS
+    case CCI_OPT_ENDPT_STATS:
+#else
+    case CCI_OPT_ENDPT_STATS: cci__rc_endpoint_stats(ep, (cci_endpt_stats_t *)val); break;
+#endif
+    case CCI_OPT_ENDPT_CONN_STATS: status = CCI_ERR_NOT_IMPLEMENTED; break;
     default: status = CCI_EINVAL; break;
     }
     cci__rc_unlock(ep);
@@ -6874,7 +6903,13 @@ static int cci__rc_get_connection_opt(struct cci_connection *connection, cci_opt
     cci__rc *ep = cci__rc_of(conn);
     int status = CCI_SUCCESS;
     cci__rc_lock(ep);
-    if (name == CCI_OPT_CONN_PEER_URI)
+    if (name == CCI_OPT_CONN_STATS)
+#ifdef CCI_NO_STATS
+        status = CCI_ERR_NOT_IMPLEMENTED;
+#else
+        cci__rc_connection_stats(conn, (cci_conn_stats_t *)val);
+#endif
+    else if (name == CCI_OPT_CONN_PEER_URI)
         status = cci__rc_uri(ep, &conn->conn.peer, (char **)val);
     else if (name == CCI_OPT_CONN_CONTEXT)
         memcpy(val, &conn->conn.pub.context, sizeof(void *));

@@ -95,7 +95,8 @@ EventType = enum.IntEnum("EventType", "NONE SEND RECV CONNECT CONNECT_REQUEST AC
                          "ENDPOINT_DEVICE_FAILED DISCONNECT", start=0)
 Opt = enum.IntEnum("Opt", "ENDPT_SEND_TIMEOUT ENDPT_RECV_BUF_COUNT ENDPT_SEND_BUF_COUNT "
                    "ENDPT_KEEPALIVE_TIMEOUT ENDPT_URI ENDPT_RMA_ALIGN CONN_SEND_TIMEOUT "
-                   "CONN_KEEPALIVE_TIMEOUT ENDPT_EVENT_MASK CONN_PEER_URI CONN_CONTEXT CAPS", start=0)
+                   "CONN_KEEPALIVE_TIMEOUT ENDPT_EVENT_MASK CONN_PEER_URI CONN_CONTEXT CAPS ENDPT_STATS "
+                   "CONN_STATS ENDPT_CONN_STATS", start=0)
 Log = enum.IntEnum("Log", "ERROR WARN INFO DEBUG", start=0)
 ENUMERATIONS = {"CCI_": Status, "CCI_FLAG_": Flag, "CCI_CAPS_": Caps, "CCI_CAN_": Can,
                 "CCI_ENDPOINT_": EndpointFlag,
@@ -130,6 +131,23 @@ Alignment = _structure("Alignment", rma_write_local_addr=c_uint32, rma_write_rem
 Capabilities = _structure("Capabilities", can=c_uint64, max_rma_length=c_uint64, max_send_size=c_uint32,
                           max_request_len=c_uint32, max_connections=c_uint32, max_send_bufs=c_uint32,
                           max_recv_bufs=c_uint32, reserved=c_uint32 * 9)
+EndpointStats = _structure("EndpointStats", datagrams_sent=c_uint64, bytes_sent=c_uint64, datagrams_received=c_uint64,
+                           bytes_received=c_uint64, packets_retransmitted=c_uint64, packets_lost=c_uint64,
+                           dropped_corrupt=c_uint64, dropped_not_ours=c_uint64, dropped_no_connection=c_uint64,
+                           dropped_no_buffer=c_uint64, dropped_not_authentic=c_uint64, dropped_duplicate=c_uint64,
+                           requests_refused=c_uint64, connections_ended=c_uint64, system_calls=c_uint64,
+                           connections_open=c_uint32, connections_active=c_uint32, connections_opening=c_uint32,
+                           events_waiting=c_uint32, recv_buffers_used=c_uint32, recv_buffers_most=c_uint32,
+                           send_buffers_used=c_uint32, send_buffers_most=c_uint32)
+ConnectionStats = _structure("ConnectionStats", messages_sent=c_uint64, bytes_sent=c_uint64,
+                             messages_received=c_uint64, bytes_received=c_uint64, rma_writes=c_uint64,
+                             rma_write_bytes=c_uint64, rma_reads=c_uint64, rma_read_bytes=c_uint64,
+                             peer_write_bytes=c_uint64, peer_read_bytes=c_uint64, packets_sent=c_uint64,
+                             packet_bytes_sent=c_uint64, packets_received=c_uint64, packet_bytes_received=c_uint64,
+                             packets_retransmitted=c_uint64, packets_lost=c_uint64, rnr=c_uint64,
+                             latest_rtt_ns=c_uint64, srtt_ns=c_uint64, min_rtt_ns=c_uint64,
+                             congestion_window=c_uint64, in_flight_bytes=c_uint64, silent_ns=c_uint64,
+                             operations_pending=c_uint32, path_mtu=c_uint32, is_counted=c_uint32, is_active=c_uint32)
 _RmaHandle = _structure("_RmaHandle", stuff=c_uint64 * 4)
 _LogHook = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 _Setup = _structure("_Setup", alloc=c_void_p, release=c_void_p, log=_LogHook, random=c_void_p, user=c_void_p,
@@ -142,6 +160,8 @@ STRUCTURES = {
     "cci_event_accept_t": _Accept, "cci_event_keepalive_timedout_t": _Keepalive,
     "cci_event_endpoint_device_failed_t": _DevFailed, "cci_event_disconnect_t": _Disconnect, "cci_event_t": _Event,
     "cci_caps_t": Capabilities,
+    "cci_endpt_stats_t": EndpointStats,
+    "cci_conn_stats_t": ConnectionStats,
     "cci_alignment_t": Alignment, "cci_rma_handle_t": _RmaHandle, "cci_setup_t": _Setup, "struct timeval": _Timeval,
     "struct iovec": _Iovec}
 
@@ -311,7 +331,9 @@ def transports():
 
 _TEXTS = {Opt.ENDPT_URI, Opt.CONN_PEER_URI}
 _STRUCTURED = {Opt.ENDPT_RMA_ALIGN: Alignment,
-               Opt.CAPS: Capabilities}
+               Opt.CAPS: Capabilities,
+               Opt.ENDPT_STATS: EndpointStats,
+               Opt.CONN_STATS: ConnectionStats}
 
 
 class _Options:

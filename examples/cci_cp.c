@@ -373,13 +373,33 @@ static uint64_t region_end(int fd, uint64_t position, uint64_t size, int *is_hol
 
 /* ---- signals: taken note of, and heeded where nothing is half done */
 
-static volatile sig_atomic_t interrupted, resized;
+static volatile sig_atomic_t interrupted, resized, asked; /* for statistics */
 
 static void on_interrupt(int number) { interrupted = number; }
 
 static void on_resize(int number) {
     (void)number;
     resized = 1;
+}
+
+static void on_asked(int number) {
+    (void)number;
+    asked = 1;
+}
+
+/* What the endpoint has sent, received and dropped, to standard error. */
+static void tell_statistics(void) {
+    cci_endpt_stats_t all;
+    asked = 0;
+    if (cci_get_opt(endpoint, CCI_OPT_ENDPT_STATS, &all) != CCI_SUCCESS) return;
+    fprintf(stderr, "\nconnections: %u; bytes: %llu sent, %llu received; datagrams: %llu sent, %llu received, %llu retransmitted, "
+            "%llu lost; dropped: %llu corrupt, %llu without a buffer, %llu repeated, %llu others\n",
+            all.connections_open, (unsigned long long)all.bytes_sent, (unsigned long long)all.bytes_received,
+            (unsigned long long)all.datagrams_sent, (unsigned long long)all.datagrams_received,
+            (unsigned long long)all.packets_retransmitted, (unsigned long long)all.packets_lost,
+            (unsigned long long)all.dropped_corrupt, (unsigned long long)all.dropped_no_buffer,
+            (unsigned long long)all.dropped_duplicate,
+            (unsigned long long)(all.dropped_not_ours + all.dropped_no_connection + all.dropped_not_authentic));
 }
 
 static void take_signals(void) {
@@ -390,6 +410,8 @@ static void take_signals(void) {
     sigaction(SIGTERM, &action, NULL);
     action.sa_handler = on_resize;
     sigaction(SIGWINCH, &action, NULL);
+    action.sa_handler = on_asked;
+    sigaction(SIGUSR1, &action, NULL);
 }
 
 /* Says how to go on, and takes leave of the other side. */
@@ -412,6 +434,7 @@ static int drain(void) {
     cci_event_t *event;
     int count = 0, status;
     if (interrupted) end_interrupted();
+    if (asked) tell_statistics();
     while ((status = cci_get_event(endpoint, &event)) == CCI_SUCCESS) {
         on_event(event);
         cci_return_event(event);

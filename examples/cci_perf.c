@@ -24,6 +24,8 @@
  *
  * -a mc --group URI sends the data by multicast: the server joins the group to receive, and is ready when it has.
  *
+ * SIGUSR1 makes either side print the statistics of its endpoint, to standard error.
+ *
  * --verify fills each message and each RMA with a pattern of its number and the position in it, and checks every
  * byte at the receiving side. Reliable messages must come exactly once, and on RO in order. (Unordered messages
  * shorter than 8 bytes don't carry their whole number: there only the count and the pattern are checked.) */
@@ -37,6 +39,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -702,6 +705,44 @@ static int serve_event(cci_event_t *event) {
     return 0;
 }
 
+static volatile sig_atomic_t asked; /* for statistics */
+
+static void on_asked(int number) {
+    (void)number;
+    asked = 1;
+}
+
+static void take_signal(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_asked;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGUSR1, &action, NULL);
+}
+
+#define NUMBER(what) ((unsigned long long)(what))
+
+/* What an endpoint has sent, received and dropped; for a crowd, that of the thread that comes first. */
+static void tell_statistics(cci_endpoint_t *of, cci_connection_t *connection) {
+    cci_endpt_stats_t all;
+    cci_conn_stats_t one;
+    asked = 0;
+    if (cci_get_opt(of, CCI_OPT_ENDPT_STATS, &all) != CCI_SUCCESS) return;
+    fprintf(stderr, "connections: %u open, %u being opened; events waiting: %u; buffers: %u of %u received in, %u of %u sent from\n",
+            all.connections_open, all.connections_opening, all.events_waiting, all.recv_buffers_used, all.recv_buffers_most,
+            all.send_buffers_used, all.send_buffers_most);
+    fprintf(stderr, "datagrams: %llu sent (%llu bytes), %llu received (%llu bytes); retransmitted %llu, lost %llu; system calls %llu\n",
+            NUMBER(all.datagrams_sent), NUMBER(all.bytes_sent), NUMBER(all.datagrams_received), NUMBER(all.bytes_received),
+            NUMBER(all.packets_retransmitted), NUMBER(all.packets_lost), NUMBER(all.system_calls));
+    fprintf(stderr, "dropped: corrupt %llu, not ours %llu, no connection %llu, no buffer %llu, not authentic %llu, duplicate %llu\n",
+            NUMBER(all.dropped_corrupt), NUMBER(all.dropped_not_ours), NUMBER(all.dropped_no_connection),
+            NUMBER(all.dropped_no_buffer), NUMBER(all.dropped_not_authentic), NUMBER(all.dropped_duplicate));
+    if (!connection || cci_get_opt(connection, CCI_OPT_CONN_STATS, &one) != CCI_SUCCESS) return;
+    fprintf(stderr, "connection: round trip %.1f us (smallest %.1f), window %llu bytes, %llu under way, %u pending, path MTU %u\n",
+            (double)one.srtt_ns / 1e3, (double)one.min_rtt_ns / 1e3, NUMBER(one.congestion_window), NUMBER(one.in_flight_bytes),
+            one.operations_pending, one.path_mtu);
+}
+
 /* Called when all events have been taken: what is not here now may be lost. */
 static void serve_idle(void) {
     int i;
@@ -722,6 +763,7 @@ static int serve(int once) {
     struct pollfd sleeper = {os_handle, POLLIN, 0};
     while (!once || served_count == 0) {
         int status = cci_get_event(endpoint, &event);
+        if (asked) tell_statistics(endpoint, NULL);
         if (status == CCI_SUCCESS) {
             polls = 0;
             if (!serve_event(event)) cci_return_event(event);
@@ -901,6 +943,7 @@ static void client_event(struct client *me, const cci_event_t *event) {
 static int client_drain(struct client *me) {
     cci_event_t *event;
     int count = 0, status;
+    if (asked) tell_statistics(me->endpoint, me->data);
     while ((status = cci_get_event(me->endpoint, &event)) == CCI_SUCCESS) {
         client_event(me, event);
         cci_return_event(event);
@@ -916,6 +959,7 @@ static int client_wait(struct client *me, uint64_t *since_ns, uint32_t *polls, u
     cci_event_t *event;
     struct pollfd sleeper = {me->os_handle, POLLIN, 0};
     int status = cci_get_event(me->endpoint, &event);
+    if (asked) tell_statistics(me->endpoint, me->data);
     if (status == CCI_SUCCESS) {
         client_event(me, event);
         cci_return_event(event);
@@ -2068,6 +2112,7 @@ int main(int argc, char **argv) {
     int failed;
     parse_options(&options, argc, argv);
     if (options.cpu >= 0) pin(options.cpu);
+    take_signal();
     check(cci_init(CCI_ABI_VERSION, 0, &caps), "cci_init");
     if (options.uri) {
         FILE *svg = plot_open(&options); /* so that a bad name is noticed before the measurement */

@@ -1294,6 +1294,114 @@ TEST(disconnect_pending, ANYWHERE, "cci_disconnect() completes what is pending w
     }
 }
 
+/* Has the transport packets of its own, which it counts? */
+static int counts_packets(void) {
+    return !on_sisci && !is_rc;
+}
+
+static void ask_for_counters(const side_t *side) {
+    uint32_t value = 1, got = 7;
+    int status = cci_set_opt(side->ep, CCI_OPT_ENDPT_CONN_STATS, &value);
+    if (counts_packets()) {
+        assert_int_equal(status, CCI_SUCCESS);
+        assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_CONN_STATS, &got), CCI_SUCCESS);
+        assert_int_equal(got, 1);
+    } else {
+        assert_int_equal(status, CCI_ERR_NOT_IMPLEMENTED);
+        assert_int_equal(cci_get_opt(side->ep, CCI_OPT_ENDPT_CONN_STATS, &got), CCI_ERR_NOT_IMPLEMENTED);
+    }
+}
+
+TEST(connection_stats, ANYWHERE, "[DOCA peer statistics] a connection tells its messages and bytes both ways") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_conn_stats_t a, b;
+    uint32_t i;
+    (void)state;
+    ask_for_counters(pair.a);
+    ask_for_counters(pair.b);
+    for (i = 0; i < 20; i++) {
+        round_trip(&pair);
+    }
+    memset(&a, 0xff, sizeof a);
+    memset(&b, 0xff, sizeof b);
+    assert_int_equal(cci_get_opt(pair.ac, CCI_OPT_CONN_STATS, &a), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(pair.bc, CCI_OPT_CONN_STATS, &b), CCI_SUCCESS);
+    assert_int_equal(a.operations_pending, 0);
+    assert_int_equal(a.is_counted, counts_packets());
+    if (!counts_packets()) {
+        assert_true(a.messages_sent == 0 && a.packets_sent == 0 && a.srtt_ns == 0); /* what it can't count */
+        return;
+    }
+    assert_true(a.messages_sent == 20 && a.bytes_sent == 80 && a.messages_received == 0 && a.bytes_received == 0);
+    assert_true(b.messages_received == 20 && b.bytes_received == 80 && b.messages_sent == 0);
+    assert_true(a.packets_sent >= 20 && a.packet_bytes_sent > a.bytes_sent && b.packets_received > 0);
+    assert_true(a.srtt_ns > 0 && a.min_rtt_ns > 0 && a.latest_rtt_ns >= a.min_rtt_ns / 2 && a.path_mtu >= 256);
+    assert_true(is_lossy || (a.rnr == 0 && b.rnr == 0));
+}
+
+TEST(endpoint_stats, ANYWHERE, "[fi_cm, DOCA properties] an endpoint tells its connections, buffers and datagrams") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    cci_endpt_stats_t before, after;
+    cci_event_t *event;
+    (void)state;
+    assert_int_equal(cci_get_opt(pair.b->ep, CCI_OPT_ENDPT_STATS, &before), CCI_SUCCESS);
+    assert_true(before.connections_open == 1 && before.connections_opening == 0 && before.recv_buffers_used == 0);
+    assert_true(!counts_packets() || (before.datagrams_received > 0 && before.bytes_received > 0));
+    assert_true(!counts_packets() || (before.datagrams_sent > 0 && before.bytes_sent > 0));
+    assert_true((before.system_calls > 0) == (counts_packets() && !on_sim && !on_verbs));
+    send_patiently(pair.ac, "held", 4, 1, 0);
+    event = await(pair.b, CCI_EVENT_RECV);
+    assert_int_equal(cci_get_opt(pair.b->ep, CCI_OPT_ENDPT_STATS, &after), CCI_SUCCESS);
+    assert_int_equal(after.recv_buffers_used, 1);
+    assert_true(!counts_packets() || (after.recv_buffers_most >= 1 && after.datagrams_received > before.datagrams_received));
+    drop(event);
+    await_send(pair.a, pair.ac, as_context(1), CCI_SUCCESS);
+    assert_int_equal(cci_get_opt(pair.b->ep, CCI_OPT_ENDPT_STATS, &after), CCI_SUCCESS);
+    assert_int_equal(after.recv_buffers_used, 0);
+    assert_int_equal(cci_set_opt(pair.b->ep, CCI_OPT_ENDPT_STATS, &after), CCI_EINVAL);
+    assert_int_equal(cci_get_opt(pair.bc, CCI_OPT_ENDPT_STATS, &after), CCI_EINVAL);
+}
+
+#ifndef CCI_NO_THREADS
+typedef struct asker {
+    const pair_t *pair;
+    uint64_t messages; /* the last answer */
+    int failed;
+} asker_t;
+
+static void *ask_for_stats(void *arg) {
+    asker_t *asker = (asker_t *)arg;
+    int i;
+    for (i = 0; i < 500; i++) {
+        cci_conn_stats_t stats;
+        cci_endpt_stats_t all;
+        asker->failed |= cci_get_opt(asker->pair->ac, CCI_OPT_CONN_STATS, &stats) != CCI_SUCCESS ||
+                         cci_get_opt(asker->pair->a->ep, CCI_OPT_ENDPT_STATS, &all) != CCI_SUCCESS ||
+                         stats.messages_sent < asker->messages;
+        asker->messages = stats.messages_sent;
+    }
+    return NULL;
+}
+
+TEST(stats_thread, ON_HOST, "[DOCA peer statistics] another thread may ask for statistics; counters never go back") {
+    pair_t pair = open_pair(CCI_CONN_ATTR_RO);
+    asker_t asker;
+    pthread_t thread;
+    uint32_t i;
+    (void)state;
+    memset(&asker, 0, sizeof asker);
+    asker.pair = &pair;
+    ask_for_counters(pair.a);
+    assert_int_equal(pthread_create(&thread, NULL, ask_for_stats, &asker), 0);
+    for (i = 0; i < 50; i++) {
+        round_trip(&pair);
+    }
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(asker.failed, 0);
+    assert_true(asker.messages <= 50);
+}
+#endif
+
 /* Asks for the event about the end of connections. */
 static void ask_for_ends(const side_t *side) {
     uint32_t mask = 1u << CCI_EVENT_DISCONNECT, got = 0;

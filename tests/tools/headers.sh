@@ -66,7 +66,7 @@ headers() {
     accept udp "$all" -DCCI_UDP_PORTABLE= -DCCI_NO_THREADS=
     accept udp "$all" -DNDEBUG
     accept udp "$all" -DCCI_NO_RMA=
-    accept udp "$all" -DCCI_NO_TEXT= -DCCI_NO_CONGESTION=
+    accept udp "$all" -DCCI_NO_TEXT= -DCCI_NO_CONGESTION= -DCCI_NO_STATS=
     accept core "$all" -DCCI_SMALL=
     accept core "$all" -DCCI_SMALL= -DCCI_NO_RMA= -DCCI_NO_TEXT= -DCCI_SMALL_CONNECTIONS=8
     accept core "$all" -DCCI_SMALL= -DCCI_STATIC=

@@ -74,6 +74,26 @@ secret() {
     check 'the server heard more than its friends' [ "$(grep -c '^received' "$server_log")" -eq 2 ]
 }
 
+# ---- statistics ------------------------------------------------------------------------------------------------------
+
+# SIGUSR1 makes servers print what they have sent and received.
+statistics() {
+    build_examples || return
+    printf '[lo]\ntransport = udp\ninterface = lo\n' >"$out/statistics.ini"
+    CCI_CONFIG=$out/statistics.ini
+    export CCI_CONFIG
+    mkdir -p "$out/statistics"
+    for program in 'cci_perf' "cci_cp -l $out/statistics"; do
+        # shellcheck disable=SC2016,SC2086 # the shell inside; two words
+        serve statistics sh -c 'echo $$ >"$0"; exec "$@"' "$out/statistics.pid" build/$program || continue
+        kill -USR1 "$(cat "$out/statistics.pid")"
+        check "no statistics: $program" wait_for "$server_log" '^connections: 0.*'
+        check "no datagrams: $program" wait_for "$server_log" 'datagrams: 0 sent'
+        end_server
+    done
+    unset CCI_CONFIG
+}
+
 # ---- hello ----------------------------------------------------------------------------------------------------------
 
 # The server that a user copies answers all messages, also when it has no send buffer left for a while.

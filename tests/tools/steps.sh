@@ -35,6 +35,7 @@ tools_steps() {
     step chats chats
     step floods floods
     step refusals refusals
+    step statistics statistics
     step devices-json devices_json
     step measures measures
     step crowds crowds
