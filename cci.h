@@ -644,7 +644,7 @@ typedef struct cci_conn_stats {
     uint64_t rnr; /* times that the peer refused something for want of a receive buffer                               */
     /* What is known now, whether it is counted or not. 0: nothing yet. */
     uint64_t latest_rtt_ns;       /* the latest round trip, to 16 ns; 0 without traffic                               */
-    uint64_t srtt_ns, min_rtt_ns; /* round trips: smoothed, and the smallest                                          */
+    uint64_t srtt_ns, min_rtt_ns; /* round trips: smoothed, and the smallest; to 1 µs without traffic                 */
     uint64_t congestion_window;   /* bytes that may be under way; 0 without traffic, or if another limit rules        */
     uint64_t in_flight_bytes;     /* that are under way                                                               */
     uint64_t silent_ns;           /* since something last came from the peer, to a few milliseconds                   */
