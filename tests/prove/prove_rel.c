@@ -224,6 +224,7 @@ static void new_rel(void) {
     pool.sink = &prove_sink;
     rel.pool = &pool;
     pool.more = NULL;
+    pool.note = NULL;
     cci__list_init(&pool.numbers);
     cci__list_init(&pool.gaps);
     if (nondet_int())
