@@ -14049,7 +14049,7 @@ static uint32_t cci__tiny_write_frame(cci__tiny_op_t *op, uint8_t *frame, const 
     cci__store32(frame + 4, op->sequence);
     *data = op->u.message;
     if (op->kind == CCI__TINY_VOID) {
-        frame[1] = 0;
+        frame[1] = (op->flags & CCI__TINY_SILENT) != 0; /* and its message */
         cci__store32(frame + 8, 1);
         return 16;
     }
@@ -14978,10 +14978,20 @@ static void cci__tiny_input(cci__tiny_t *ep, cci__tiny_buf_t *buf, uint32_t leng
     }
 }
 
+/* Sends acknowledgements that nothing has taken along: those that are urgent, 1, or all, 0. */
+static void cci__tiny_acknowledge(cci__tiny_t *ep, uint32_t urgent) {
+    uint32_t i;
+    for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
+        cci__tiny_conn_t *conn = &ep->conn[i];
+        if (conn->state == CCI__TINY_OPEN && conn->ack > urgent) (void)cci__tiny_data(conn, NULL, 0, NULL, 0);
+    }
+}
+
 /* Takes what has arrived, a few datagrams, and does what is due. */
 static void cci__tiny_work(cci__tiny_t *ep) {
     uint32_t i, turn;
     cci__tiny_look_at_clock(ep);
+    cci__tiny_acknowledge(ep, 0); /* what the program has not answered since */
     for (turn = 0; turn < 8; turn++) {
         cci_link_rx_t rx;
         for (i = 0; ep->buf[i].state != CCI__TINY_EMPTY;) i++;
@@ -15095,17 +15105,12 @@ static int cci__tiny_next(cci__tiny_t *ep, cci_event_t **event) {
 
 CCI_API int cci_get_event(cci_endpoint_t *endpoint, cci_event_t **event) {
     cci__tiny_t *ep = (cci__tiny_t *)(void *)endpoint;
-    uint32_t i;
     int status;
     if (!endpoint || !event) return CCI_EINVAL;
     *event = NULL;
     cci__tiny_work(ep);
     status = cci__tiny_next(ep, event);
-    for (i = 0; i < CCI_TINY_CONNECTIONS; i++) {
-        cci__tiny_conn_t *conn = &ep->conn[i];
-        if (conn->state == CCI__TINY_OPEN && conn->ack > (status == CCI_SUCCESS))
-            (void)cci__tiny_data(conn, NULL, 0, NULL, 0);
-    }
+    cci__tiny_acknowledge(ep, status == CCI_SUCCESS);
     return status;
 }
 
