@@ -239,6 +239,21 @@
  *                                   cci_accept_data() and cci_reject_data(), else CCI_ERR_NOT_IMPLEMENTED, and one such
  *                                   answer is kept at a time, else CCI_ENOBUFS. A server that sends more is not
  *                                   understood: CCI_ETIMEDOUT
+ * CCI_TINY              for the smallest: another engine (>>tiny) behind the same functions, with a fifth of the code.
+ *                       Endpoints on a link of the program as with CCI_SMALL, whose other macros mean nothing here;
+ *                       CCI_NO_RMA does. All memory is static: nothing is ever allocated, and of cci_setup() only
+ *                       `random` counts, which is needed. The wire is the same: the peer may be any, over a link with
+ *                       the same mtu. It has a window of a few packets, one piece of a write and one segment of a read
+ *                       under way, serves RU in order, completes in the order of the calls, and copies all messages.
+ *                       It goes without: descriptors, devices, multicast, sealed packets, answers with data
+ *                       (CCI_ERR_NOT_IMPLEMENTED; those that come are ignored), URIs of peers, proof of a client's
+ *                       address, and peers whose address changes. Bytes on 32-bit machines (D: CCI_TINY_MTU):
+ *     CCI_TINY_MTU            260   the longest datagram, with a checksum; a link with a larger one is CCI_ENOMEM
+ *     CCI_TINY_CONNECTIONS      2   220 for each and its send slots: one more than peers, for one that was restarted
+ *     CCI_TINY_SENDS            2   send slots of each connection, 2 at least: D for each
+ *     CCI_TINY_RECEIVES         3   receive buffers besides one, 2 at least: D + 60 for each
+ *     CCI_TINY_REGISTRATIONS    2   40 for each
+ *     CCI_TINY_ENDPOINTS        1   all of the above for each
  * ================================================================================================================== */
 
 /* strict ISO modes hide POSIX unless it is asked for before the first system header */
