@@ -14131,7 +14131,7 @@ static void cci__tiny_output(cci__tiny_conn_t *conn) {
             ep->left = 1; /* until the link has room */
             break;
         }
-        under_way++;
+        under_way += op->state == CCI__TINY_UNDER_WAY;
     }
     cci__tiny_free_ops(conn);
 }
@@ -15272,6 +15272,7 @@ CCI_API int cci_disconnect(cci_connection_t *connection) {
 /* A free send slot behind all others; the caller has seen to it that there is one. */
 static cci__tiny_op_t *cci__tiny_new_op(cci__tiny_conn_t *conn, int kind, const void *context, int flags) {
     cci__tiny_op_t *op = cci__tiny_op_at(conn, conn->count++);
+    if (conn->count == 1) conn->taken = conn->ep->now; /* what was before may be too long ago for 32 bits */
     memset(op, 0, offsetof(cci__tiny_op_t, u));
     op->event.send.type = CCI_EVENT_SEND;
     op->event.send.connection = &conn->pub;

@@ -118,6 +118,8 @@ int main(int argc, char **argv) {
     for (i = 1; i < SIDES * SIDES; i++) {
         const struct side *server = sides[i / SIDES], *client = sides[i % SIDES];
         const char *failure = NULL;
+        if ((server == &small_side || server == &least_side) && (client == &tiny_side || client == &bare_side)) continue;
+        if ((client == &small_side || client == &least_side) && (server == &tiny_side || server == &bare_side)) continue;
         for (seed = first; seed < first + seeds && !failure; seed++) failure = pair(server, client, seed);
         if (failure)
             printf("FAIL: %s server, %s client, seed %d: %s\n", names[i / SIDES], names[i % SIDES], seed - 1, failure);

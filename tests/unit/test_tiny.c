@@ -423,6 +423,22 @@ static void test_a_link_without_room_is_tried_again(void **state) {
     assert_int_equal(taken, 50);
 }
 
+/* As many unreliable messages leave at once as there are slots, whatever the window. */
+static void test_unreliable_messages_do_not_wait(void **state) {
+    cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_UU, &server);
+    const uint32_t before = queued;
+    uint32_t i;
+    (void)state;
+    (void)server;
+    for (i = 0; i < 3 * CCI_TINY_SENDS; i++)
+        assert_int_equal(cci_send(client, "out", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
+    assert_int_equal(queued - before, 3 * CCI_TINY_SENDS);
+    is_full = 1;
+    for (i = 0; i < CCI_TINY_SENDS; i++)
+        assert_int_equal(cci_send(client, "out", 3, NULL, CCI_FLAG_BLOCKING), CCI_SUCCESS);
+    assert_int_equal(queued - before, 4 * CCI_TINY_SENDS);
+}
+
 /* ---- remote memory -------------------------------------------------------------------------------------------------------------- */
 
 static void test_memory_is_written_and_read_and_guarded(void **state) {
@@ -524,6 +540,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_a_program_that_keeps_its_events_loses_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_receiver_that_stays_full_is_not_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_link_without_room_is_tried_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unreliable_messages_do_not_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(test_memory_is_written_and_read_and_guarded, setup, teardown),
         cmocka_unit_test_setup_teardown(test_changed_packets_do_no_harm, setup, teardown),
     };
