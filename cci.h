@@ -111,15 +111,15 @@
  * order in which they asked, of as many bytes for each: sends on one whose turn has not come get CCI_ENOBUFS, and what
  * its peer sends is dropped and asked for again when its turn comes. Nothing that was accepted is lost. Peers that do
  * not answer give way:
- *     three probe time-outs            without an acknowledgement: only the messages stay; a packet of 24 bytes asks
- *                                      for a sign of life, at once and after pauses that double, from 0.1 to 2 s; the
- *                                      send time-out goes on
+ *     three probe time-outs            without an acknowledgement: only messages and writes stay; a packet of 24 bytes
+ *                                      asks for a sign of life, at once and after pauses that double, from 0.1 to 2 s;
+ *                                      the send time-out goes on
  *     after a sign of life             the connection takes its turn among all others, at once
  *     a turn                           without an acknowledgement: from then on such connections have one turn in
  *                                      eight, together, while others wait
  *     messages pending                 a quarter of the memory for messages is for peers that answer
- * A remote write or read that is under way keeps its turn to its end: a program that wants others served soon divides
- * large ones.
+ * A remote write or read that is under way keeps its turn to its end, a read also while its peer does not answer: a
+ * program that wants others served soon divides large ones.
  * With CCI_MEMORY_BYTES all is allocated when an endpoint is created.
  *
  * THREADS. Any function may be called from any thread; calls on one endpoint are serialised by a lock, different
@@ -4444,7 +4444,7 @@ CCI_API void cci_rel_end(cci_rel_t *rel, cci_rel_state_t *state) {
     rel->number_count = 0;
 }
 
-/* Is there nothing but messages that wait for their acknowledgement? */
+/* Is there nothing but messages and writes that wait for their acknowledgement? */
 static int cci__rel_can_park(const cci_rel_t *rel) {
     const cci_list_t *node;
     if (!rel->reliable || rel->early || !cci__list_empty(&rel->parts) || rel->sequence_count ||
@@ -4452,14 +4452,14 @@ static int cci__rel_can_park(const cci_rel_t *rel) {
         return 0;
     for (node = rel->items.next; node != &rel->items; node = node->next) {
         const cci_rel_item_t *item = CCI__CONTAINER(node, const cci_rel_item_t, node);
-        if (!item->frames || (item->flags & (CCI__ITEM_VOID | CCI__ITEM_HELD | CCI__ITEM_RMA))) return 0;
+        if (item->kind == CCI__ITEM_EXTERN || (item->flags & CCI__ITEM_VOID)) return 0;
     }
     return 1;
 }
 
-/* The peer doesn't answer, and others need the memory: keeps only what is needed to repeat, the messages. Returns
- * the first of them, for cci_rel_resume(); the others follow in a ring. NULL, and nothing has happened, if there is
- * more to keep. */
+/* The peer doesn't answer, and others need the memory: keeps only what is needed to repeat, messages and writes.
+ * Returns the first of them, for cci_rel_resume(); the others follow in a ring. NULL, and nothing has happened, if
+ * there is more to keep. */
 CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel, cci_rel_state_t *state) {
     cci_list_t *node, *first = rel->items.next;
     if (!cci__rel_can_park(rel)) return NULL;
@@ -4469,6 +4469,7 @@ CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel, cci_rel_state_t *state) {
         item->since_ns = cci__max64(item->since_ns, rel->progress_ns);
         item->pieces = 0;
         item->sent = item->fragment = 0;
+        item->bulk_sent = 0;
         item->flags &= ~(CCI__ITEM_QUEUED | CCI__ITEM_SENT);
     }
     cci__rel_free_records(rel);
@@ -4478,20 +4479,27 @@ CCI_API cci_rel_item_t *cci_rel_park(cci_rel_t *rel, cci_rel_state_t *state) {
     return CCI__CONTAINER(first, cci_rel_item_t, node);
 }
 
+static void cci__rel_enqueue(cci_rel_t *rel, cci_rel_item_t *item);
+
 /* After cci_rel_begin(): goes on with what was kept. The peer has not answered: one packet tries the path. */
 CCI_API void cci_rel_resume(cci_rel_t *rel, cci_rel_item_t *first) {
     cci_list_t *node;
     cci__list_insert(&first->node, &rel->items);
     for (node = rel->items.next; node != &rel->items; node = node->next) {
         cci_rel_item_t *item = CCI__CONTAINER(node, cci_rel_item_t, node);
-        rel->block_count++;
+        if (item->frames)
+            rel->block_count++;
+        else
+            rel->bulk_count++;
         if (item->capacity > CCI__REL_SMALL) ++*cci__rel_larger_count(rel, item);
+        rel->rma_open += (item->flags & CCI__ITEM_RMA) != 0;
+        rel->want_mtu |= item->kind == CCI__ITEM_BULK;
         if (item->timeout_us)
             rel->expire_ns = cci__min64(rel->expire_ns, item->since_ns + (uint64_t)item->timeout_us * 1000);
-        if (!(item->flags & CCI__ITEM_DONE)) {
-            item->flags |= CCI__ITEM_QUEUED;
-            cci__list_append(&rel->runs, &item->queue);
-        }
+        if (item->flags & CCI__ITEM_HELD)
+            cci__list_append(&rel->held, &item->queue);
+        else if (!(item->flags & CCI__ITEM_DONE))
+            cci__rel_enqueue(rel, item);
     }
     rel->run_limit = 0;
     rel->probes = 2;
@@ -7601,9 +7609,9 @@ CCI_API void cci_rma_timeout(cci_rma_table_t *table, cci_rma_reader_t *reader, u
  * back next, and its peer is asked for what was dropped (cci_rel_invite()). Turns are a deficit round robin over the
  * bytes of packets, both ways: whoever has moved CCI__DGRAM_TURN while others wait takes nothing new (`leaving`), so
  * that it becomes idle when what is under way is acknowledged; what it has moved beyond that counts for its next turns.
- *   Who isn't answered is parked: its messages stay, all else goes. Its peer is asked for a sign of life, which needs
- * no memory, in pauses that double; when one comes, or anything else, the connection queues up to repeat the messages.
- * If that isn't acknowledged either, it queues up in a ring of its own from then on, which gets one turn in
+ *   Who isn't answered is parked: its messages and writes stay, all else goes. Its peer is asked for a sign of life,
+ * which needs no memory, in pauses that double; when one comes, or anything else, the connection queues up to repeat
+ * them. If that isn't acknowledged either, it queues up in a ring of its own from then on, which gets one turn in
  * CCI__DGRAM_DOUBTED while others wait.
  *
  * Invariants: a connection with anything under way has its cci__active or is parked; a receive buffer of the

@@ -171,20 +171,21 @@ sleeper() {
     timeout 60 build/bench_sleep -D "$seconds" -c "$server_cpu,$client_cpu" "$1" "$2" 2>"$work/client.log" | cut -d, -f2
 }
 
-# compare_sleepers DEPTH: raw, CCI, raw, and CCI polling.
+# compare_sleepers DEPTH: raw, CCI, raw, and beside them raw with many datagrams to a system call, and CCI polling.
 compare_sleepers() {
     before=$(sleeper raw "$1")
     value=$(sleeper cci "$1")
     after=$(sleeper raw "$1")
+    batched=$(sleeper batch "$1")
     polled=$(sleeper poll "$1")
-    if [ -z "$before" ] || [ -z "$value" ] || [ -z "$after" ] || [ -z "$polled" ]; then
+    if [ -z "$before" ] || [ -z "$value" ] || [ -z "$after" ] || [ -z "$batched" ] || [ -z "$polled" ]; then
         complain "sleepers with $1 in flight were not measured in this round:"
         cat "$work/client.log" >&2
         return
     fi
-    awk -v row="sleep$1" -v a="$before" -v v="$value" -v b="$after" -v p="$polled" 'BEGIN {
-        printf "raw-%s %.10g\ncci-%s %.10g\nratio-%s %.10g\npolled-%s %.10g\n", row, (a + b) / 2, row, v, row, 2 * v / (a + b),
-            row, p
+    awk -v row="sleep$1" -v a="$before" -v v="$value" -v b="$after" -v m="$batched" -v p="$polled" 'BEGIN {
+        printf "raw-%s %.10g\ncci-%s %.10g\nratio-%s %.10g\n", row, (a + b) / 2, row, v, row, 2 * v / (a + b)
+        printf "batched-%s %.10g\npolled-%s %.10g\n", row, 2 * m / (a + b), row, p
     }' >>"$data"
 }
 
@@ -369,6 +370,7 @@ function median(name) {
 function unit(x, kind) {
     if (kind == "us") return sprintf("%.2f µs", x)
     if (kind == "msg") return sprintf("%.2f M/s", x / 1e6)
+    if (kind == "ratio") return sprintf("%.2f × raw", x)
     return sprintf("%.2f GB/s", x / 1e9)
 }
 function row(key, text, kind, most, target,    m, good) {
@@ -474,6 +476,9 @@ END {
     print ""
     print "| beside it | median (lowest–highest) |"
     print "| --- | ---: |"
+    other("batched-sleep1", "raw UDP, up to 64 datagrams to a system call (recvmmsg, sendmmsg), 1 in flight", "ratio")
+    other("batched-sleep16", "the same, 16 in flight", "ratio")
+    other("batched-sleep1000", "the same, 1,000 in flight", "ratio")
     other("polled-sleep1", "CCI polling, 64 B requests and replies, 1 in flight", "msg")
     other("polled-sleep16", "the same, 16 in flight", "msg")
     other("polled-sleep1000", "the same, 1,000 in flight", "msg")

@@ -3,11 +3,12 @@
  * CCI, asleep on the OS handle, and over plain UDP sockets, both with an epoll loop written by hand. Linux only.
  *
  *     cc -O2 -I. -o bench_sleep bench_sleep.c -pthread
- *     ./bench_sleep [-D seconds] [-c cpu,cpu] cci|raw|poll depth       one CSV line: round trips per second
+ *     ./bench_sleep [-D seconds] [-c cpu,cpu] cci|raw|batch|poll depth     one CSV line: round trips per second
  *
  * `depth` requests are in flight; the server runs on the first CPU, the client on the second. `poll` is CCI without
  * sleeping. The raw loop is what a careful program does: it waits with epoll, receives until the socket is empty, and
- * answers each datagram with a system call. */
+ * answers each datagram with a system call. `batch` receives up to 64 datagrams with one system call and answers them
+ * with another: what can be reached without a library where several requests are in flight. */
 #define _GNU_SOURCE 1
 #define CCI_IMPLEMENTATION
 #include "cci_udp.h"
@@ -30,6 +31,7 @@
 #define SMALL_BYTES 64u
 #define SOCKET_BUFFER_BYTES (4 << 20) /* what cci_udp.h asks for */
 #define DEPTH_LIMIT 4096u
+#define BATCH 64u /* datagrams of one system call */
 
 struct bench {
     double seconds;
@@ -155,6 +157,73 @@ static void raw_ask(struct bench *bench) {
     }
 }
 
+/* Datagrams of one system call, each in a place of its own. */
+struct batch {
+    struct mmsghdr items[BATCH];
+    struct iovec places[BATCH];
+    struct sockaddr_in peers[BATCH];
+    char bytes[BATCH][SMALL_BYTES];
+};
+
+static struct batch batch;
+
+static void batch_begin(void) {
+    unsigned i;
+    for (i = 0; i < BATCH; i++) {
+        struct msghdr *item = &batch.items[i].msg_hdr;
+        batch.places[i].iov_base = batch.bytes[i];
+        batch.places[i].iov_len = SMALL_BYTES;
+        item->msg_iov = &batch.places[i];
+        item->msg_iovlen = 1;
+        item->msg_name = &batch.peers[i];
+        item->msg_namelen = sizeof batch.peers[i];
+    }
+}
+
+static unsigned batch_take(int fd, int set) {
+    for (;;) {
+        int n = recvmmsg(fd, batch.items, BATCH, 0, NULL);
+        if (n > 0) return (unsigned)n;
+        sleep_on(set);
+    }
+}
+
+/* To those from whom they came. */
+static void batch_send(int fd, unsigned count) {
+    unsigned done = 0;
+    while (done < count) {
+        int n = sendmmsg(fd, batch.items + done, count - done, 0);
+        if (n < 0 && errno != EAGAIN) die("sendmmsg");
+        done += n > 0 ? (unsigned)n : 0;
+    }
+}
+
+static void batch_serve(struct bench *bench) {
+    struct sockaddr_in address;
+    int fd = raw_socket(&address), set = watch(fd);
+    batch_begin();
+    if (write(bench->pipes[1], &address, sizeof address) != (ssize_t)sizeof address) die("write");
+    for (;;) batch_send(fd, batch_take(fd, set));
+}
+
+static void batch_ask(struct bench *bench) {
+    struct sockaddr_in address, server;
+    int fd = raw_socket(&address), set = watch(fd);
+    struct meter meter;
+    uint32_t i;
+    batch_begin();
+    if (read(bench->pipes[0], &server, sizeof server) != (ssize_t)sizeof server) die("read");
+    meter_begin(&meter, bench);
+    for (i = 0; i < bench->depth; i++)
+        (void)sendto(fd, message, sizeof message, 0, (struct sockaddr *)&server, sizeof server);
+    for (;;) {
+        unsigned count = batch_take(fd, set), k;
+        for (k = 0; k < count; k++)
+            if (!meter_count(&meter)) return;
+        batch_send(fd, count);
+    }
+}
+
 /* ---- CCI ------------------------------------------------------------------------------------------------------- */
 
 static cci_endpoint_t *endpoint;
@@ -241,7 +310,7 @@ static void run(struct bench *bench, void (*serve)(struct bench *), void (*ask)(
 }
 
 static void usage(void) {
-    fprintf(stderr, "usage: bench_sleep [-D seconds] [-c cpu,cpu] cci|raw|poll depth\n");
+    fprintf(stderr, "usage: bench_sleep [-D seconds] [-c cpu,cpu] cci|raw|batch|poll depth\n");
     exit(2);
 }
 
@@ -260,6 +329,7 @@ int main(int argc, char **argv) {
     if (bench.depth == 0 || bench.depth > DEPTH_LIMIT) usage();
     bench.sleeps = strcmp(argv[optind], "cci") == 0;
     if (strcmp(argv[optind], "raw") == 0) run(&bench, raw_serve, raw_ask);
+    else if (strcmp(argv[optind], "batch") == 0) run(&bench, batch_serve, batch_ask);
     else if (bench.sleeps || strcmp(argv[optind], "poll") == 0) run(&bench, cci_serve, cci_ask);
     else usage();
     return 0;

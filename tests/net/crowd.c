@@ -32,6 +32,8 @@
 #define PACKET_BYTES 48u  /* of a packet, besides its message: header, frame and acknowledgement */
 #define MOST_CLIENTS 4096u
 #define CONNECTING 2048u /* connects under way at once */
+#define SERVED 600u      /* connections whose ends at the server are known */
+#define LONG_WRITE 20000u
 
 /* ---- work ------------------------------------------------------------------------------------------------------------ */
 
@@ -89,6 +91,10 @@ static struct crowd {
     uint64_t refused;  /* sends that got CCI_ENOBUFS */
     uint64_t broken;   /* replies to connections that had ended */
     uint64_t requests; /* that the server got */
+    cci_connection_t *served[SERVED]; /* the server's ends of the first connections */
+    uint32_t served_count;
+    uint32_t done, ended; /* operations on memory: with success; in all */
+    uint32_t unasked;     /* messages to clients that had not asked */
     uint64_t rtt_ns;
     int is_running; /* who has a reply sends the next request */
 } crowd;
@@ -120,8 +126,10 @@ static void send_request(peer_t *peer) {
 
 static void take_reply(peer_t *peer) {
     uint64_t waited_ns = net.now_ns - peer->began_ns;
-    if (peer->began_ns == 0)
+    if (peer->began_ns == 0) {
+        crowd.unasked++;
         return;
+    }
     peer->began_ns = 0;
     peer->replies++;
     peer->slow += waited_ns > 2 * crowd.rtt_ns;
@@ -135,7 +143,7 @@ static void connect_more(client_t *client) {
     while (client->connecting < client->count && client->connecting - client->connected < CONNECTING) {
         peer_t *peer = &crowd.peers[client->first + client->connecting++];
         peer->client = client;
-        must(cci_connect(client->endpoint, crowd.uri, NULL, 0, CCI_CONN_ATTR_RO, peer, 0, NULL), "cci_connect");
+        must(cci_connect(client->endpoint, crowd.uri, &client, sizeof client, CCI_CONN_ATTR_RO, peer, 0, NULL), "cci_connect");
     }
 }
 
@@ -216,11 +224,20 @@ static void send_kept(void) {
 }
 
 static void take_server_event(cci_event_t *event) {
+    client_t *client = NULL;
     switch (event->type) {
     case CCI_EVENT_CONNECT_REQUEST:
-        must(cci_accept(event, NULL), "cci_accept");
+        if (event->request.data_len == sizeof client)
+            memcpy(&client, event->request.data_ptr, sizeof client); /* all are in one process */
+        must(cci_accept(event, client), "cci_accept");
         break;
     case CCI_EVENT_ACCEPT:
+        if (crowd.served_count < SERVED)
+            crowd.served[crowd.served_count++] = event->accept.connection;
+        break;
+    case CCI_EVENT_SEND:
+        crowd.ended++;
+        crowd.done += event->send.status == CCI_SUCCESS;
         break;
     case CCI_EVENT_RECV:
         crowd.requests++;
@@ -812,6 +829,105 @@ static void test_what_is_kept_for_silent_peers_at_the_memory_limit_arrives_when_
     disperse();
 }
 
+/* ---- tests: memory of silent peers ----------------------------------------------------------------------------------- */
+
+/* The first client is silent, and the server writes into its memory on each of its connections. */
+static struct writing {
+    uint8_t here[LONG_WRITE], there[SERVED / 2][LONG_WRITE];
+    cci_rma_handle_t *local, *remote;
+} writing;
+
+static void keep_quiet(void) {
+    crowd.is_running = 0;
+    run_until(net.now_ns + 30 * crowd.rtt_ns);
+}
+
+static void begin_writing(void) {
+    uint32_t i;
+    for (i = 0; i < sizeof writing.here; i++)
+        writing.here[i] = (uint8_t)(i * 7 + 1);
+    memset(writing.there, 0, sizeof writing.there);
+    must(cci_rma_register(crowd.server, writing.here, sizeof writing.here, CCI_FLAG_READ, &writing.local), "cci_rma_register");
+    must(cci_rma_register(crowd.clients[0].endpoint, writing.there, sizeof writing.there, CCI_FLAG_WRITE, &writing.remote),
+         "cci_rma_register");
+}
+
+/* Writes `length` bytes on each of the first client's connections, each to a place of its own, and a second time the first
+ * half of them behind a fence and with a message; the number of connections on which both were taken. */
+static uint32_t write_to_first(uint32_t length) {
+    uint32_t i, taken = 0;
+    for (i = 0; i < crowd.served_count; i++) {
+        cci_connection_t *connection = crowd.served[i];
+        uint64_t to = (uint64_t)taken * LONG_WRITE;
+        if (taken < SERVED / 2 && connection->context == &crowd.clients[0] &&
+            cci_rma(connection, NULL, 0, writing.local, 0, writing.remote, to, length, NULL, CCI_FLAG_WRITE) == CCI_SUCCESS) {
+            must(cci_rma(connection, payload, REQUEST_BYTES, writing.local, 0, writing.remote, to, length / 2, NULL,
+                         CCI_FLAG_WRITE | CCI_FLAG_FENCE), "cci_rma");
+            taken++;
+        }
+    }
+    return taken;
+}
+
+/* Half of the connections have writes to peers that are silent: those that answer get all the memory but what is kept. */
+static void test_at_the_memory_limit_silent_peers_that_are_written_to_give_way(void **state) {
+    static const measurement_t m = {600, 2, 20000, 0, 1u << 19, 0, 0, 0};
+    uint64_t began_ns;
+    result_t r;
+    uint32_t i;
+    (void)state;
+    gather(&m);
+    begin_writing();
+    start_talking();
+    keep_quiet();
+    net_silence(crowd.clients[0].index, 1);
+    assert_true(write_to_first(1024) > 50);
+    crowd.is_running = 1;
+    for (i = crowd.clients[1].first; i < m.peers; i++)
+        send_request(&crowd.peers[i]);
+    run_until(net.now_ns + 2 * NET_S);
+    forget_replies();
+    began_ns = net.now_ns;
+    run_until(net.now_ns + 8 * NET_S);
+    r = sum_up(crowd.clients[1].first, net.now_ns - began_ns);
+    print_result(&m, &r);
+    assert_int_equal(crowd.ended, 0); /* those writes are still under way */
+    assert_int_equal(r.unanswered, 0);
+    assert_true(r.jain >= 0.97);
+    assert_true(r.throughput >= 0.42); /* 0.46 where nothing is written */
+    disperse();
+}
+
+/* When they are back, each write that was taken completes, whole, the fenced ones behind the others. */
+static void test_writes_that_were_kept_for_silent_peers_are_done_when_they_are_back(void **state) {
+    static const measurement_t m = {600, 2, 20000, 0, 1u << 19, 0, 0, 0};
+    uint32_t i, taken;
+    (void)state;
+    gather(&m);
+    begin_writing();
+    start_talking();
+    keep_quiet();
+    net_silence(crowd.clients[0].index, 1);
+    taken = write_to_first(LONG_WRITE);
+    assert_true(taken > 50);
+    crowd.is_running = 1;
+    for (i = crowd.clients[1].first; i < m.peers; i++)
+        send_request(&crowd.peers[i]);
+    run_until(net.now_ns + 10 * NET_S);
+    assert_int_equal(crowd.ended, 0);
+    keep_quiet();
+    net_silence(crowd.clients[0].index, 0);
+    run_client(&crowd.clients[0]);
+    run_until(net.now_ns + 30 * NET_S);
+    assert_int_equal(crowd.ended, 2 * taken);
+    assert_int_equal(crowd.done, 2 * taken);
+    assert_int_equal(crowd.unasked, taken);
+    for (i = 0; i < taken; i++)
+        assert_memory_equal(writing.there[i], writing.here, LONG_WRITE);
+    assert_int_equal(crowd.failed + crowd.broken, 0);
+    disperse();
+}
+
 /* ---- all of it ------------------------------------------------------------------------------------------------------------- */
 
 static int print_table(void) {
@@ -845,6 +961,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_at_the_memory_limit_peers_that_do_not_answer_give_way),
         cmocka_unit_test(test_at_the_memory_limit_peers_that_only_seem_to_answer_give_way),
         cmocka_unit_test(test_what_is_kept_for_silent_peers_at_the_memory_limit_arrives_when_they_are_back),
+        cmocka_unit_test(test_at_the_memory_limit_silent_peers_that_are_written_to_give_way),
+        cmocka_unit_test(test_writes_that_were_kept_for_silent_peers_are_done_when_they_are_back),
     };
     if (argc >= 2 && strcmp(argv[1], "try") == 0)
         return try_words(argc - 2, argv + 2);
