@@ -426,17 +426,17 @@ static void test_a_link_without_room_is_tried_again(void **state) {
 /* As many unreliable messages leave at once as there are slots, whatever the window. */
 static void test_unreliable_messages_do_not_wait(void **state) {
     cci_connection_t *server, *client = connect_sides(CCI_CONN_ATTR_UU, &server);
-    const uint32_t before = queued;
     uint32_t i;
     (void)state;
     (void)server;
+    assert_null(next_event(1, 100));
     for (i = 0; i < 3 * CCI_TINY_SENDS; i++)
         assert_int_equal(cci_send(client, "out", 3, NULL, CCI_FLAG_SILENT), CCI_SUCCESS);
-    assert_int_equal(queued - before, 3 * CCI_TINY_SENDS);
+    assert_int_equal(queued, 3 * CCI_TINY_SENDS);
     is_full = 1;
     for (i = 0; i < CCI_TINY_SENDS; i++)
         assert_int_equal(cci_send(client, "out", 3, NULL, CCI_FLAG_BLOCKING), CCI_SUCCESS);
-    assert_int_equal(queued - before, 4 * CCI_TINY_SENDS);
+    assert_int_equal(queued, 4 * CCI_TINY_SENDS);
 }
 
 /* ---- remote memory -------------------------------------------------------------------------------------------------------------- */
